@@ -1,0 +1,62 @@
+/* Frame heads (FORMAT.md section 6). Pure functions over memory; no codec is called here. */
+#ifndef BALE_FORMAT_FRAME_H
+#define BALE_FORMAT_FRAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/limits.h"
+
+/* Codec ids (FORMAT.md section 7). */
+enum {
+    BALE_CODEC_STORE = 0,
+    BALE_CODEC_ZERO = 1,
+    BALE_CODEC_LZ4 = 2,
+    BALE_CODEC_ZSTD = 3,
+    BALE_CODEC_AUTO = 255, /* a setting, never in a frame */
+};
+
+struct bale_frame {
+    uint64_t offset; /* of the first raw byte in the file */
+    uint64_t generation;
+    uint64_t raw_checksum;
+    uint64_t head_checksum;
+    uint32_t raw_length;
+    uint32_t stored_length; /* of all chunks */
+    uint32_t chunks;        /* entries in the table: 0 for BALE_CODEC_ZERO */
+    uint32_t head_length;   /* bytes before the first chunk */
+    uint16_t parameter;
+    uint8_t codec;
+    uint8_t chunk_log2;
+};
+
+struct bale_chunk {
+    uint64_t checksum; /* of the stored bytes */
+    uint32_t stored;   /* bytes */
+};
+
+/* Head length of a frame; needs only what an index segment knows besides the raw length. */
+uint32_t bale_frame_head_length(uint8_t codec, uint32_t raw_length, uint8_t chunk_log2);
+
+/* Most bytes a frame of raw_length raw bytes can take: head and raw chunks. */
+size_t bale_frame_bound(uint32_t raw_length, uint8_t chunk_log2);
+
+/* Writes the head; chunks[] has bale_frame.chunks entries. Sets frame->chunks, stored_length, head_length and
+ * head_checksum from the rest. Returns the head's length. out has room for it. */
+uint32_t bale_frame_head_encode(struct bale_frame *frame, const struct bale_chunk *chunks, uint8_t *out);
+
+/* Reads and validates a head from the first length bytes of a frame. BALE_OK, BALE_E_CORRUPT, BALE_E_UNSUPPORTED, or
+ * BALE_E_AGAIN: more bytes are needed: head_length is set (sane, but not yet vouched for). An unknown codec id is
+ * BALE_E_UNSUPPORTED; frame is filled as far as it was read. */
+int bale_frame_head_decode(const uint8_t *in, size_t length, struct bale_frame *frame);
+
+/* Entry i of the table of a validated head. */
+struct bale_chunk bale_frame_chunk(const uint8_t *head, const struct bale_frame *frame, uint32_t i);
+
+/* Raw length of chunk i. */
+uint32_t bale_frame_chunk_raw(const struct bale_frame *frame, uint32_t i);
+
+/* Rewrites generation and head checksum of an encoded, valid head in place. */
+void bale_frame_stamp(uint8_t *head, struct bale_frame *frame, uint64_t generation);
+
+#endif

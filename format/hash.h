@@ -1,0 +1,10 @@
+/* The format's checksum: XXH3-64, seed 0 (FORMAT.md section 1). */
+#ifndef BALE_FORMAT_HASH_H
+#define BALE_FORMAT_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint64_t bale_hash(const void *data, size_t length);
+
+#endif

@@ -1,0 +1,27 @@
+/* Limits of the format (FORMAT.md sections 4 to 6 and 10). Sizes in bytes. */
+#ifndef BALE_FORMAT_LIMITS_H
+#define BALE_FORMAT_LIMITS_H
+
+#define BALE_ROOT_SIZE 112u
+#define BALE_SLOTS 2u
+#define BALE_DATA_START (BALE_SLOTS * BALE_ROOT_SIZE)
+
+#define BALE_EXTENT_MIN (16u << 10)
+#define BALE_EXTENT_MAX (64u << 20)
+#define BALE_EXTENT_DEFAULT (128u << 10)
+#define BALE_EXTENT_STEP 4096u
+
+#define BALE_CHUNK_LOG2_MIN 12
+#define BALE_CHUNK_LOG2_MAX 26
+#define BALE_CHUNK_LOG2_DEFAULT 16
+
+#define BALE_PAGE_MAX 4096u
+#define BALE_PAGE_LEAF_RECORDS 101u
+#define BALE_PAGE_INNER_RECORDS 112u
+#define BALE_HEIGHT_MAX 8
+#define BALE_HEIGHT_DIRECT 255
+
+#define BALE_UNWRITTEN_MAX (1u << 30)
+#define BALE_SIZE_MAX INT64_MAX
+
+#endif

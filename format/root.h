@@ -1,0 +1,63 @@
+/* Root slots (FORMAT.md section 4) and the choice between them (section 8, rules 1 and 2). Pure functions: no I/O, no
+ * allocation, safe from any thread. */
+#ifndef BALE_FORMAT_ROOT_H
+#define BALE_FORMAT_ROOT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/limits.h"
+
+enum {
+    BALE_ROOT_CODEC_EXPLICIT = 1 << 0,
+    BALE_ROOT_EXTENT_EXPLICIT = 1 << 1,
+};
+
+#define BALE_ROOT_MODE_HELD 0x8000u
+
+/* Where a page or a direct frame lies, and what its checksum must be. All zero: nothing. */
+struct bale_ref {
+    uint64_t position;
+    uint64_t checksum;
+    uint32_t length;
+};
+
+struct bale_root {
+    uint64_t generation; /* 1 or greater */
+    uint64_t durable;    /* less than generation */
+    uint64_t size;
+    uint64_t end;
+    uint64_t stored;
+    uint64_t container_id;
+    struct bale_ref tree;
+    uint32_t session;
+    uint32_t extent;
+    uint16_t mode; /* 0, or BALE_ROOT_MODE_HELD | permission bits */
+    uint8_t flags; /* BALE_ROOT_* */
+    uint8_t height;
+    uint8_t codec;      /* setting for new data: a codec id or BALE_CODEC_AUTO */
+    uint16_t parameter; /* of the setting */
+};
+
+/* Writes the slot's BALE_ROOT_SIZE bytes, checksum included. */
+void bale_root_encode(const struct bale_root *root, uint8_t slot[static BALE_ROOT_SIZE]);
+
+/* Reads and validates one slot. BALE_OK, BALE_E_CORRUPT, or BALE_E_UNSUPPORTED: then, if the reason is a feature
+ * tag, its four characters and a NUL are in feature (unprintable characters as '?'), else feature is empty. */
+int bale_root_decode(const uint8_t slot[static BALE_ROOT_SIZE], struct bale_root *root, char feature[static 5]);
+
+/* The valid slots of a container's first bytes. */
+struct bale_roots {
+    struct bale_root root[BALE_SLOTS];
+    int newest;      /* slot of the newest root, -1: none */
+    int fallback;    /* slot of the other valid root, -1: none */
+    char feature[5]; /* with BALE_E_UNSUPPORTED: the unknown feature, or empty for a newer version */
+};
+
+/* head: the first length bytes of the container, length = min(container's size, BALE_DATA_START).
+ * BALE_OK with newest = -1: the container is empty (length 0).
+ * BALE_E_AGAIN: no valid slot, but all bytes are zero or the header is short without a valid slot: FORMAT.md 8 rule 5
+ * decides by the session. BALE_E_CORRUPT, BALE_E_UNSUPPORTED. */
+int bale_roots_read(const uint8_t *head, size_t length, struct bale_roots *roots);
+
+#endif

@@ -1,0 +1,31 @@
+/* The one memory cap (DESIGN 11). Extent buffers and staging come from one arena, a buddy allocator over a single mapping
+ * (the memory a GPU engine will pin); everything else the daemon holds in bulk (inode table, index pages, transport buffers)
+ * is only counted here, and takes away from what the arena may hand out. Any thread. */
+#ifndef BALE_FS_MEMORY_H
+#define BALE_FS_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bale_memory;
+
+/* cap: bytes, 32 MiB or more. */
+int bale_memory_create(uint64_t cap, struct bale_memory **memory);
+void bale_memory_destroy(struct bale_memory *memory);
+
+/* A block of at least size bytes, page-aligned, a power of two of pages (bale_memory_rounded). NULL: the cap is reached. */
+void *bale_memory_take(struct bale_memory *memory, size_t size);
+void bale_memory_give(struct bale_memory *memory, void *block, size_t size);
+size_t bale_memory_rounded(size_t size);
+
+/* Counts bytes held elsewhere; negative when released. */
+void bale_memory_count(struct bale_memory *memory, int64_t bytes);
+
+uint64_t bale_memory_cap(const struct bale_memory *memory);
+uint64_t bale_memory_used(struct bale_memory *memory); /* arena and counted */
+
+/* The default cap: the smaller of 1 GiB and 1/16 of the cgroup's limit or of the machine, at least 64 MiB. */
+uint64_t bale_memory_default_cap(void);
+
+#endif

@@ -1,0 +1,51 @@
+/* A volume at work: memory, engine, threads, and all files that are open or dirty. Knows nothing of FUSE or of names;
+ * files come to it as descriptors. */
+#ifndef BALE_FS_VOLUME_H
+#define BALE_FS_VOLUME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fs/container.h"
+#include "fs/memory.h"
+#include "fs/pool.h"
+#include "kernels/engine.h"
+
+struct bale_volume;
+
+struct bale_volume_options {
+    uint64_t memory;        /* cap, bytes; 0: bale_memory_default_cap() */
+    unsigned threads;       /* engine threads; 0: bale_cpus() */
+    unsigned age_ms;        /* dirty data older than this is committed; 0: 4000 */
+    struct bale_container_config container;
+    int reserve_fd;         /* .balefs/reserve, open for writing, or -1 */
+};
+
+int bale_volume_create(const struct bale_volume_options *options, struct bale_volume **volume);
+struct bale_memory *bale_volume_memory(struct bale_volume *volume);
+struct bale_pool *bale_volume_pool(struct bale_volume *volume);
+const struct bale_container_config *bale_volume_container_config(const struct bale_volume *volume);
+
+/* Commits all dirty files, with durable syncs them. done is called once, from another thread, with the first error. */
+void bale_volume_sync(struct bale_volume *volume, bool durable, void (*done)(void *arg, int err), void *arg);
+
+/* freeze: commits and syncs all, then parks every change until thaw; done as above. */
+void bale_volume_freeze(struct bale_volume *volume, void (*done)(void *arg, int err), void *arg);
+void bale_volume_thaw(struct bale_volume *volume);
+
+struct bale_volume_stats {
+    uint64_t memory_cap, memory_used;
+    uint64_t cached, dirty, dirty_limit; /* bytes */
+    uint64_t files;                      /* open or dirty */
+    uint64_t read_hits, read_misses;     /* extents */
+    uint64_t commits, syncs, items, errors;
+    uint64_t raw_bytes, stored_bytes;    /* through the encoder */
+    uint64_t container_bytes;            /* written to containers: frames, pages, roots */
+    uint64_t throttled;                  /* writes that had to wait */
+};
+void bale_volume_stats(struct bale_volume *volume, struct bale_volume_stats *stats);
+
+/* Commits and syncs all, ends the threads, frees. The first error of the last sync comes back. */
+int bale_volume_destroy(struct bale_volume *volume);
+
+#endif

@@ -1,0 +1,67 @@
+/* Engines run batches of encode and decode items and know nothing of files.
+ *
+ * An engine takes items from any thread, any number at a time, and calls each item's done once, from a thread of its
+ * own, in any order. Memory an item points to belongs to the caller and stays valid and unchanged until done. */
+#ifndef BALE_KERNELS_ENGINE_H
+#define BALE_KERNELS_ENGINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/codec.h"
+
+enum bale_item_kind { BALE_ITEM_ENCODE, BALE_ITEM_DECODE };
+enum bale_priority { BALE_PRIORITY_HIGH, BALE_PRIORITY_NORMAL, BALE_PRIORITY_LOW, BALE_PRIORITIES };
+
+/* Where an item's bytes lie. A CPU engine takes BALE_PLACE_HOST only. */
+enum bale_place { BALE_PLACE_HOST, BALE_PLACE_PINNED, BALE_PLACE_DEVICE };
+
+struct bale_item {
+    enum bale_item_kind kind;
+    enum bale_priority priority;
+    enum bale_place place;
+    int device; /* ordinal, with BALE_PLACE_DEVICE */
+
+    /* Encode: raw[0, frame.raw_length) -> stored[0, capacity >= bale_frame_bound()).
+     * Decode: stored[0, stored_length), a whole frame -> raw[0, frame.raw_length). */
+    struct bale_setting setting; /* encode */
+    struct bale_frame frame;     /* in: offset, generation, raw_length, chunk_log2; out: all */
+    uint8_t *raw;
+    uint8_t *stored;
+    size_t capacity;      /* encode: of stored */
+    size_t stored_length; /* decode: in; encode: out */
+
+    int status; /* out: 0 or a negative bale_err */
+    void (*done)(struct bale_item *item);
+    void *owner;            /* the caller's */
+    struct bale_item *next; /* the engine's between submit and done; the caller's otherwise */
+};
+
+struct bale_engine;
+struct bale_engine_ops {
+    const char *name;
+    /* Takes the list linked by next. Never fails and never blocks for long: errors arrive as status. */
+    void (*submit)(struct bale_engine *engine, struct bale_item *list);
+    /* Waits for all items, then frees. */
+    void (*destroy)(struct bale_engine *engine);
+};
+struct bale_engine {
+    const struct bale_engine_ops *ops;
+};
+
+static inline void bale_engine_submit(struct bale_engine *engine, struct bale_item *list)
+{
+    engine->ops->submit(engine, list);
+}
+
+/* NULL is fine. */
+void bale_engine_destroy(struct bale_engine *engine);
+
+/* threads: 0 means as many as the affinity mask and the cgroup's CPU limit allow. Items of higher priority first,
+ * within a priority first in, first out. */
+int bale_engine_cpu_create(unsigned threads, struct bale_engine **engine);
+
+/* CPUs this process may use: affinity mask and cgroup v2 (or v1) CPU limit; at least 1. */
+unsigned bale_cpus(void);
+
+#endif
