@@ -54,11 +54,16 @@ struct bale_page_context {
 /* Length of a page with count records. */
 size_t bale_page_length(uint8_t height, uint16_t count);
 
+/* Number of records of a page of that length; 0: no page of that height has it. */
+uint16_t bale_page_count(uint8_t height, size_t length);
+
 /* Writes bale_page_length() bytes and sets page->checksum. */
 size_t bale_page_encode(struct bale_page *page, uint8_t out[static BALE_PAGE_MAX]);
 
 /* Reads and validates a page of exactly ref->length bytes: checksum (also against ref->checksum), counts, order, and
- * every record against ctx. BALE_OK, BALE_E_CORRUPT, BALE_E_UNSUPPORTED. */
+ * every record against ctx; the page and what it refers to must not overlap. What only the parent knows is the caller's
+ * to check: height, generation (that of the parent's record), and the bounds of the offsets below. BALE_OK,
+ * BALE_E_CORRUPT, BALE_E_UNSUPPORTED. */
 int bale_page_decode(const uint8_t *in, const struct bale_ref *ref, const struct bale_page_context *ctx,
                      struct bale_page *page);
 

@@ -56,8 +56,8 @@ struct bale_roots {
 
 /* head: the first length bytes of the container, length = min(container's size, BALE_DATA_START).
  * BALE_OK with newest = -1: the container is empty (length 0).
- * BALE_E_AGAIN: no valid slot, but all bytes are zero or the header is short without a valid slot: FORMAT.md 8 rule 5
- * decides by the session. BALE_E_CORRUPT, BALE_E_UNSUPPORTED. */
+ * BALE_E_AGAIN: no valid slot, but all bytes present are zero: FORMAT.md 8 rule 5 decides by the session.
+ * BALE_E_CORRUPT, BALE_E_UNSUPPORTED. newest and fallback are -1 then. */
 int bale_roots_read(const uint8_t *head, size_t length, struct bale_roots *roots);
 
 #endif

@@ -1,0 +1,194 @@
+#include "format/frame.h"
+
+#include <string.h>
+
+#include "format/bytes.h"
+#include "format/err.h"
+#include "format/hash.h"
+
+enum {
+    AT_VERSION = 4,
+    AT_CODEC = 5,
+    AT_CHUNK_LOG2 = 6,
+    AT_FLAGS = 7,
+    AT_PARAMETER = 8,
+    AT_ZERO = 10,
+    AT_RAW_LENGTH = 12,
+    AT_OFFSET = 16,
+    AT_GENERATION = 24,
+    AT_RAW_CHECKSUM = 32,
+    AT_STORED_LENGTH = 40,
+    AT_TABLE = 44,
+    ENTRY_SIZE = 12,
+    CHECKSUM_SIZE = 8,
+    HEAD_MIN = AT_TABLE + CHECKSUM_SIZE,
+    VERSION = 1,
+};
+
+static const uint8_t magic[4] = {'B', 'F', 'R', 'M'};
+
+static uint32_t chunk_count(uint8_t codec, uint32_t raw_length, uint8_t chunk_log2)
+{
+    if (codec == BALE_CODEC_ZERO)
+        return 0;
+    return (uint32_t)(((uint64_t)raw_length + (UINT64_C(1) << chunk_log2) - 1) >> chunk_log2);
+}
+
+uint32_t bale_frame_head_length(uint8_t codec, uint32_t raw_length, uint8_t chunk_log2)
+{
+    return HEAD_MIN + ENTRY_SIZE * chunk_count(codec, raw_length, chunk_log2);
+}
+
+size_t bale_frame_bound(uint32_t raw_length, uint8_t chunk_log2)
+{
+    return (size_t)bale_frame_head_length(BALE_CODEC_STORE, raw_length, chunk_log2) + raw_length;
+}
+
+static void put_checksum(uint8_t *head, struct bale_frame *frame)
+{
+    size_t covered = frame->head_length - CHECKSUM_SIZE;
+
+    frame->head_checksum = bale_hash(head, covered);
+    bale_put64(head + covered, frame->head_checksum);
+}
+
+uint32_t bale_frame_head_encode(struct bale_frame *frame, const struct bale_chunk *chunks,
+                                uint8_t *out)
+{
+    frame->chunks = chunk_count(frame->codec, frame->raw_length, frame->chunk_log2);
+    frame->head_length = HEAD_MIN + ENTRY_SIZE * frame->chunks;
+    frame->stored_length = 0;
+    for (uint32_t i = 0; i < frame->chunks; i++) {
+        uint8_t *entry = out + AT_TABLE + (size_t)ENTRY_SIZE * i;
+
+        bale_put32(entry, chunks[i].stored);
+        bale_put64(entry + 4, chunks[i].checksum);
+        frame->stored_length += chunks[i].stored;
+    }
+
+    memcpy(out, magic, sizeof magic);
+    out[AT_VERSION] = VERSION;
+    out[AT_CODEC] = frame->codec;
+    out[AT_CHUNK_LOG2] = frame->chunk_log2;
+    out[AT_FLAGS] = 0;
+    bale_put16(out + AT_PARAMETER, frame->parameter);
+    bale_put16(out + AT_ZERO, 0);
+    bale_put32(out + AT_RAW_LENGTH, frame->raw_length);
+    bale_put64(out + AT_OFFSET, frame->offset);
+    bale_put64(out + AT_GENERATION, frame->generation);
+    bale_put64(out + AT_RAW_CHECKSUM, frame->raw_checksum);
+    bale_put32(out + AT_STORED_LENGTH, frame->stored_length);
+    put_checksum(out, frame);
+    return frame->head_length;
+}
+
+static void read_fields(const uint8_t *in, struct bale_frame *frame)
+{
+    frame->codec = in[AT_CODEC];
+    frame->chunk_log2 = in[AT_CHUNK_LOG2];
+    frame->parameter = bale_get16(in + AT_PARAMETER);
+    frame->raw_length = bale_get32(in + AT_RAW_LENGTH);
+    frame->offset = bale_get64(in + AT_OFFSET);
+    frame->generation = bale_get64(in + AT_GENERATION);
+    frame->raw_checksum = bale_get64(in + AT_RAW_CHECKSUM);
+    frame->stored_length = bale_get32(in + AT_STORED_LENGTH);
+}
+
+/* What the head's length follows from; the rest waits for the checksum. */
+static int check_geometry(const uint8_t *in, const struct bale_frame *frame)
+{
+    if (memcmp(in, magic, sizeof magic) != 0 || in[AT_VERSION] < VERSION)
+        return BALE_E_CORRUPT;
+    if (frame->chunk_log2 < BALE_CHUNK_LOG2_MIN || frame->chunk_log2 > BALE_CHUNK_LOG2_MAX)
+        return BALE_E_CORRUPT;
+    if (frame->raw_length < 1 || frame->raw_length > BALE_EXTENT_MAX)
+        return BALE_E_CORRUPT;
+    return BALE_OK;
+}
+
+static int check_codec(const struct bale_frame *frame)
+{
+    switch (frame->codec) {
+    case BALE_CODEC_STORE:
+    case BALE_CODEC_LZ4:
+        return frame->parameter == 0 ? BALE_OK : BALE_E_CORRUPT;
+    case BALE_CODEC_ZERO:
+        return frame->parameter <= UINT8_MAX ? BALE_OK : BALE_E_CORRUPT;
+    case BALE_CODEC_ZSTD:
+        return BALE_OK; /* the level is for information */
+    default:
+        return BALE_E_UNSUPPORTED;
+    }
+}
+
+static int check_table(const uint8_t *in, const struct bale_frame *frame)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < frame->chunks; i++) {
+        uint32_t stored = bale_frame_chunk(in, frame, i).stored;
+        uint32_t raw = bale_frame_chunk_raw(frame, i);
+
+        if (stored < 1 || stored > raw)
+            return BALE_E_CORRUPT;
+        if (frame->codec == BALE_CODEC_STORE && stored != raw)
+            return BALE_E_CORRUPT;
+        sum += stored;
+    }
+    return sum == frame->stored_length ? BALE_OK : BALE_E_CORRUPT;
+}
+
+int bale_frame_head_decode(const uint8_t *in, size_t length, struct bale_frame *frame)
+{
+    size_t covered;
+    int err;
+
+    *frame = (struct bale_frame){.head_length = HEAD_MIN};
+    if (length < HEAD_MIN)
+        return BALE_E_AGAIN;
+    read_fields(in, frame);
+    err = check_geometry(in, frame);
+    if (err != BALE_OK)
+        return err;
+    frame->chunks = chunk_count(frame->codec, frame->raw_length, frame->chunk_log2);
+    frame->head_length = HEAD_MIN + ENTRY_SIZE * frame->chunks;
+    if (length < frame->head_length)
+        return BALE_E_AGAIN;
+
+    /* The checksum comes before every verdict of "unsupported": a flipped bit is no newer version. */
+    covered = frame->head_length - CHECKSUM_SIZE;
+    frame->head_checksum = bale_get64(in + covered);
+    if (frame->head_checksum != bale_hash(in, covered))
+        return BALE_E_CORRUPT;
+    if (in[AT_VERSION] > VERSION || in[AT_FLAGS] != 0 || bale_get16(in + AT_ZERO) != 0)
+        return BALE_E_UNSUPPORTED;
+    err = check_codec(frame);
+    if (err != BALE_OK)
+        return err;
+    if (frame->offset > (uint64_t)BALE_SIZE_MAX - frame->raw_length)
+        return BALE_E_CORRUPT;
+    return check_table(in, frame);
+}
+
+struct bale_chunk bale_frame_chunk(const uint8_t *head, const struct bale_frame *frame, uint32_t i)
+{
+    const uint8_t *entry = head + AT_TABLE + (size_t)ENTRY_SIZE * i;
+
+    (void)frame;
+    return (struct bale_chunk){.stored = bale_get32(entry), .checksum = bale_get64(entry + 4)};
+}
+
+uint32_t bale_frame_chunk_raw(const struct bale_frame *frame, uint32_t i)
+{
+    uint32_t size = UINT32_C(1) << frame->chunk_log2;
+    uint32_t left = frame->raw_length - (i << frame->chunk_log2);
+
+    return left < size ? left : size;
+}
+
+void bale_frame_stamp(uint8_t *head, struct bale_frame *frame, uint64_t generation)
+{
+    frame->generation = generation;
+    bale_put64(head + AT_GENERATION, generation);
+    put_checksum(head, frame);
+}

@@ -1,0 +1,234 @@
+#include "format/root.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "format/bytes.h"
+#include "format/err.h"
+#include "format/frame.h"
+#include "format/hash.h"
+#include "format/page.h"
+
+enum {
+    AT_VERSION = 4,
+    AT_FLAGS = 5,
+    AT_MODE = 6,
+    AT_GENERATION = 8,
+    AT_DURABLE = 16,
+    AT_SESSION = 24,
+    AT_EXTENT = 28,
+    AT_SIZE = 32,
+    AT_END = 40,
+    AT_TREE_POSITION = 48,
+    AT_TREE_LENGTH = 56,
+    AT_HEIGHT = 60,
+    AT_CODEC = 61,
+    AT_PARAMETER = 62,
+    AT_TREE_CHECKSUM = 64,
+    AT_STORED = 72,
+    AT_CONTAINER_ID = 80,
+    AT_FEATURES = 88,
+    AT_CHECKSUM = 104,
+    FEATURES = 4,
+    TAG_SIZE = 4,
+    VERSION = 1,
+    MODE_BITS = 07777,
+    ZSTD_LEVEL_MIN = -7,
+    ZSTD_LEVEL_MAX = 19,
+};
+
+static const uint8_t magic[4] = {'B', 'A', 'L', 'E'};
+
+void bale_root_encode(const struct bale_root *root, uint8_t slot[static BALE_ROOT_SIZE])
+{
+    memset(slot, 0, BALE_ROOT_SIZE);
+    memcpy(slot, magic, sizeof magic);
+    slot[AT_VERSION] = VERSION;
+    slot[AT_FLAGS] = root->flags;
+    bale_put16(slot + AT_MODE, root->mode);
+    bale_put64(slot + AT_GENERATION, root->generation);
+    bale_put64(slot + AT_DURABLE, root->durable);
+    bale_put32(slot + AT_SESSION, root->session);
+    bale_put32(slot + AT_EXTENT, root->extent);
+    bale_put64(slot + AT_SIZE, root->size);
+    bale_put64(slot + AT_END, root->end);
+    bale_put64(slot + AT_TREE_POSITION, root->tree.position);
+    bale_put32(slot + AT_TREE_LENGTH, root->tree.length);
+    slot[AT_HEIGHT] = root->height;
+    slot[AT_CODEC] = root->codec;
+    bale_put16(slot + AT_PARAMETER, root->parameter);
+    bale_put64(slot + AT_TREE_CHECKSUM, root->tree.checksum);
+    bale_put64(slot + AT_STORED, root->stored);
+    bale_put64(slot + AT_CONTAINER_ID, root->container_id);
+    bale_put64(slot + AT_CHECKSUM, bale_hash(slot, AT_CHECKSUM));
+}
+
+static void read_fields(const uint8_t *slot, struct bale_root *root)
+{
+    *root = (struct bale_root){
+        .generation = bale_get64(slot + AT_GENERATION),
+        .durable = bale_get64(slot + AT_DURABLE),
+        .size = bale_get64(slot + AT_SIZE),
+        .end = bale_get64(slot + AT_END),
+        .stored = bale_get64(slot + AT_STORED),
+        .container_id = bale_get64(slot + AT_CONTAINER_ID),
+        .tree = {.position = bale_get64(slot + AT_TREE_POSITION),
+                 .checksum = bale_get64(slot + AT_TREE_CHECKSUM),
+                 .length = bale_get32(slot + AT_TREE_LENGTH)},
+        .session = bale_get32(slot + AT_SESSION),
+        .extent = bale_get32(slot + AT_EXTENT),
+        .mode = bale_get16(slot + AT_MODE),
+        .flags = slot[AT_FLAGS],
+        .height = slot[AT_HEIGHT],
+        .codec = slot[AT_CODEC],
+        .parameter = bale_get16(slot + AT_PARAMETER),
+    };
+}
+
+/* No tag is known yet: the first one there is names the reason. */
+static int check_features(const uint8_t *slot, char feature[static 5])
+{
+    for (int i = 0; i < FEATURES; i++) {
+        const uint8_t *tag = slot + AT_FEATURES + TAG_SIZE * i;
+
+        if (bale_get32(tag) == 0)
+            continue;
+        for (int c = 0; c < TAG_SIZE; c++)
+            feature[c] = (char)(tag[c] >= 0x20 && tag[c] < 0x7f ? tag[c] : '?');
+        feature[TAG_SIZE] = '\0';
+        return BALE_E_UNSUPPORTED;
+    }
+    return BALE_OK;
+}
+
+static int check_setting(const struct bale_root *root)
+{
+    int level = (int16_t)root->parameter;
+
+    switch (root->codec) {
+    case BALE_CODEC_STORE:
+    case BALE_CODEC_ZERO:
+    case BALE_CODEC_LZ4:
+    case BALE_CODEC_AUTO:
+        return level == 0 ? BALE_OK : BALE_E_CORRUPT;
+    case BALE_CODEC_ZSTD:
+        return level >= ZSTD_LEVEL_MIN && level <= ZSTD_LEVEL_MAX && level != 0 ? BALE_OK
+                                                                                : BALE_E_CORRUPT;
+    default:
+        return BALE_E_UNSUPPORTED;
+    }
+}
+
+static int check_attributes(const struct bale_root *root)
+{
+    if (root->mode != 0 && (root->mode & ~MODE_BITS) != BALE_ROOT_MODE_HELD)
+        return BALE_E_CORRUPT;
+    if (root->generation < 1 || root->durable >= root->generation || root->container_id == 0)
+        return BALE_E_CORRUPT;
+    if (root->extent < BALE_EXTENT_MIN || root->extent > BALE_EXTENT_MAX ||
+        root->extent % BALE_EXTENT_STEP != 0)
+        return BALE_E_CORRUPT;
+    if (root->size > (uint64_t)BALE_SIZE_MAX)
+        return BALE_E_CORRUPT;
+    return BALE_OK;
+}
+
+/* The tree's place, and what its kind says about size and stored. */
+static int check_tree(const struct bale_root *root)
+{
+    const struct bale_ref *tree = &root->tree;
+
+    if (root->end < BALE_DATA_START || root->end > (uint64_t)BALE_SIZE_MAX)
+        return BALE_E_CORRUPT;
+    if (root->height == 0) {
+        bool empty = tree->position == 0 && tree->length == 0 && tree->checksum == 0;
+
+        return empty && root->stored == 0 ? BALE_OK : BALE_E_CORRUPT;
+    }
+
+    if (root->size == 0) /* a segment covers a byte or more, all below size */
+        return BALE_E_CORRUPT;
+    if (tree->position < BALE_DATA_START || tree->position > root->end ||
+        tree->length > root->end - tree->position)
+        return BALE_E_CORRUPT;
+    if (root->height == BALE_HEIGHT_DIRECT) {
+        if (tree->length < bale_frame_head_length(BALE_CODEC_ZERO, 1, BALE_CHUNK_LOG2_MAX) ||
+            tree->length > bale_frame_bound(root->extent, BALE_CHUNK_LOG2_MIN))
+            return BALE_E_CORRUPT;
+        return root->stored == tree->length ? BALE_OK : BALE_E_CORRUPT;
+    }
+    if (root->height > BALE_HEIGHT_MAX || bale_page_count(root->height, tree->length) == 0)
+        return BALE_E_CORRUPT;
+    /* Frames do not overlap each other, the page or the slots. */
+    return root->stored <= root->end - BALE_DATA_START - tree->length ? BALE_OK : BALE_E_CORRUPT;
+}
+
+int bale_root_decode(const uint8_t slot[static BALE_ROOT_SIZE], struct bale_root *root,
+                     char feature[static 5])
+{
+    int err;
+
+    feature[0] = '\0';
+    if (memcmp(slot, magic, sizeof magic) != 0 ||
+        bale_get64(slot + AT_CHECKSUM) != bale_hash(slot, AT_CHECKSUM))
+        return BALE_E_CORRUPT;
+    if (slot[AT_VERSION] < VERSION)
+        return BALE_E_CORRUPT;
+    if (slot[AT_VERSION] > VERSION)
+        return BALE_E_UNSUPPORTED;
+    err = check_features(slot, feature);
+    if (err != BALE_OK)
+        return err;
+    read_fields(slot, root);
+    if ((root->flags & ~(BALE_ROOT_CODEC_EXPLICIT | BALE_ROOT_EXTENT_EXPLICIT)) != 0)
+        return BALE_E_UNSUPPORTED;
+    err = check_setting(root);
+    if (err == BALE_OK)
+        err = check_attributes(root);
+    if (err == BALE_OK)
+        err = check_tree(root);
+    return err;
+}
+
+static bool all_zero(const uint8_t *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (bytes[i] != 0)
+            return false;
+    return true;
+}
+
+static int choose(const bool valid[static BALE_SLOTS], struct bale_roots *roots)
+{
+    if (valid[0] && valid[1]) {
+        if (roots->root[0].generation == roots->root[1].generation ||
+            roots->root[0].container_id != roots->root[1].container_id)
+            return BALE_E_CORRUPT;
+        roots->newest = roots->root[0].generation > roots->root[1].generation ? 0 : 1;
+        roots->fallback = 1 - roots->newest;
+    } else {
+        roots->newest = valid[0] ? 0 : 1;
+    }
+    return BALE_OK;
+}
+
+int bale_roots_read(const uint8_t *head, size_t length, struct bale_roots *roots)
+{
+    bool valid[BALE_SLOTS] = {false, false};
+
+    *roots = (struct bale_roots){.newest = -1, .fallback = -1};
+    for (size_t i = 0; i < BALE_SLOTS && length >= (i + 1) * BALE_ROOT_SIZE; i++) {
+        int err = bale_root_decode(head + i * BALE_ROOT_SIZE, &roots->root[i], roots->feature);
+
+        if (err == BALE_E_UNSUPPORTED)
+            return err;
+        valid[i] = err == BALE_OK;
+    }
+    if (length == 0)
+        return BALE_OK;
+    if (!valid[0] && !valid[1])
+        return all_zero(head, length) ? BALE_E_AGAIN : BALE_E_CORRUPT;
+    if (length < BALE_DATA_START) /* no writer leaves a root in a container this short */
+        return BALE_E_CORRUPT;
+    return choose(valid, roots);
+}
