@@ -1,0 +1,143 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "format/err.h"
+#include "kernels/codec.h"
+
+/* The one parameter a codec may have. Codecs not listed have none. */
+struct parameter {
+    uint8_t codec;
+    const char *key;
+    int16_t min;
+    int16_t max;
+    int16_t without; /* when the setting does not give it */
+};
+
+static const struct parameter parameters[] = {
+    {BALE_CODEC_ZSTD, "level", -7, 19, 1},
+};
+
+/* zero is absent: the frame layer finds all-equal bytes by itself, and nothing else could be stored with it. */
+static const uint8_t settable[] = {BALE_CODEC_AUTO, BALE_CODEC_STORE, BALE_CODEC_LZ4,
+                                   BALE_CODEC_ZSTD};
+#define KNOWN "Known are auto, store, lz4 and zstd."
+
+static const struct parameter *find_parameter(uint8_t codec)
+{
+    for (size_t i = 0; i < sizeof parameters / sizeof parameters[0]; i++)
+        if (parameters[i].codec == codec)
+            return &parameters[i];
+    return NULL;
+}
+
+static bool is_settable(uint8_t codec)
+{
+    return memchr(settable, codec, sizeof settable) != NULL;
+}
+
+/* The codec whose name is text[0, length), or -1. */
+static int find_codec(const char *text, size_t length)
+{
+    for (size_t i = 0; i < sizeof settable; i++) {
+        const char *name = bale_codec_name(settable[i]);
+        if (strlen(name) == length && memcmp(name, text, length) == 0)
+            return settable[i];
+    }
+    return -1;
+}
+
+/* Decimal with an optional minus, no blanks, no plus, at most four digits: enough for every parameter there is. */
+static bool read_number(const char *text, int *value)
+{
+    bool negative = *text == '-';
+    int v = 0;
+    size_t digits = 0;
+
+    for (text += negative; *text >= '0' && *text <= '9' && digits < 4; text++, digits++)
+        v = v * 10 + (*text - '0');
+    *value = negative ? -v : v;
+    return digits > 0 && *text == '\0';
+}
+
+/* A level of 0 means "the default" to libzstd and would make two names for one setting. */
+static bool in_range(const struct parameter *p, int value)
+{
+    return value >= p->min && value <= p->max && value != 0;
+}
+
+static int read_option(const struct parameter *p, const char *option, struct bale_setting *setting,
+                       char *why, size_t why_size)
+{
+    const char *name = bale_codec_name(p->codec);
+    size_t key = strlen(p->key);
+    int value;
+
+    if (strncmp(option, p->key, key) == 0 && option[key] == '=')
+        option += key + 1;
+    if (!read_number(option, &value)) {
+        snprintf(why, why_size, "\"%.32s\" is not an option of %s, which has %s=NUMBER.", option,
+                 name, p->key);
+        return BALE_E_INVALID;
+    }
+    if (!in_range(p, value)) {
+        snprintf(why, why_size, "The %s of %s is %d to %d without 0, not %d.", p->key, name, p->min,
+                 p->max, value);
+        return BALE_E_INVALID;
+    }
+    setting->parameter = (int16_t)value;
+    return BALE_OK;
+}
+
+int bale_setting_parse(const char *text, struct bale_setting *setting, char *why, size_t why_size)
+{
+    const char *colon = strchr(text, ':');
+    size_t length = colon ? (size_t)(colon - text) : strlen(text);
+    int codec = find_codec(text, length);
+    const struct parameter *p;
+    struct bale_setting parsed = {0};
+
+    if (!why)
+        why_size = 0;
+    if (codec < 0) {
+        if (length == strlen("zero") && memcmp(text, "zero", length) == 0)
+            snprintf(why, why_size,
+                     "Bytes that are all equal are stored as zero by every codec; it cannot be "
+                     "asked for.");
+        else
+            snprintf(why, why_size, "There is no codec \"%.*s\". " KNOWN,
+                     (int)(length < 32 ? length : 32), text);
+        return BALE_E_INVALID;
+    }
+    p = find_parameter((uint8_t)codec);
+    parsed.codec = (uint8_t)codec;
+    parsed.parameter = p ? p->without : 0;
+    if (colon && !p) {
+        snprintf(why, why_size, "The codec %s has no options.", bale_codec_name((uint8_t)codec));
+        return BALE_E_INVALID;
+    }
+    if (colon && read_option(p, colon + 1, &parsed, why, why_size) < 0)
+        return BALE_E_INVALID;
+    *setting = parsed;
+    return BALE_OK;
+}
+
+void bale_setting_print(struct bale_setting setting, char *text, size_t size)
+{
+    const char *name = bale_codec_name(setting.codec);
+
+    if (!name)
+        snprintf(text, size, "unknown-%u", setting.codec);
+    else if (find_parameter(setting.codec))
+        snprintf(text, size, "%s:%d", name, setting.parameter);
+    else
+        snprintf(text, size, "%s", name);
+}
+
+bool bale_setting_valid(struct bale_setting setting)
+{
+    const struct parameter *p = find_parameter(setting.codec);
+
+    if (!is_settable(setting.codec))
+        return false;
+    return p ? in_range(p, setting.parameter) : setting.parameter == 0;
+}
