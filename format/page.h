@@ -64,8 +64,8 @@ size_t bale_page_encode(struct bale_page *page, uint8_t out[static BALE_PAGE_MAX
  * every record against ctx; the page and what it refers to must not overlap. What only the parent knows is the caller's
  * to check: height, generation (that of the parent's record), and the bounds of the offsets below. BALE_OK,
  * BALE_E_CORRUPT, BALE_E_UNSUPPORTED. */
-int bale_page_decode(const uint8_t *in, const struct bale_ref *ref, const struct bale_page_context *ctx,
-                     struct bale_page *page);
+int bale_page_decode(const uint8_t *in, const struct bale_ref *ref,
+                     const struct bale_page_context *ctx, struct bale_page *page);
 
 /* One segment against ctx (also used for the segment a direct root implies). BALE_OK or BALE_E_CORRUPT. */
 int bale_segment_check(const struct bale_segment *segment, const struct bale_page_context *ctx);

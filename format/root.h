@@ -44,7 +44,8 @@ void bale_root_encode(const struct bale_root *root, uint8_t slot[static BALE_ROO
 
 /* Reads and validates one slot. BALE_OK, BALE_E_CORRUPT, or BALE_E_UNSUPPORTED: then, if the reason is a feature
  * tag, its four characters and a NUL are in feature (unprintable characters as '?'), else feature is empty. */
-int bale_root_decode(const uint8_t slot[static BALE_ROOT_SIZE], struct bale_root *root, char feature[static 5]);
+int bale_root_decode(const uint8_t slot[static BALE_ROOT_SIZE], struct bale_root *root,
+                     char feature[static 5]);
 
 /* The valid slots of a container's first bytes. */
 struct bale_roots {

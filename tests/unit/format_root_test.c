@@ -1,0 +1,254 @@
+/* Root slots: every field's place, every rule of FORMAT.md section 4. */
+#include "format/root.h"
+
+#include "tests/unit/format_edit.h"
+
+/* Made from FORMAT.md by hand: no two bytes of a field are alike. */
+static const uint8_t slot_bytes[BALE_ROOT_SIZE] = {
+    0x42, 0x41, 0x4c, 0x45, 0x01, 0x03, 0xa4, 0x81, /* magic, version, flags, mode */
+    0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, /* generation */
+    0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, 0x00, /* durable */
+    0x24, 0x23, 0x22, 0x21, 0x00, 0x30, 0x12, 0x00, /* session, extent size */
+    0x38, 0x37, 0x36, 0x35, 0x34, 0x33, 0x32, 0x31, /* size */
+    0x48, 0x47, 0x46, 0x45, 0x44, 0x43, 0x42, 0x41, /* end */
+    0x58, 0x57, 0x56, 0x55, 0x54, 0x53, 0x52, 0x01, /* tree position */
+    0x30, 0x0e, 0x00, 0x00, 0x03, 0x03, 0xfb, 0xff, /* tree length, height, codec, parameter */
+    0x68, 0x67, 0x66, 0x65, 0x64, 0x63, 0x62, 0x61, /* tree checksum */
+    0x78, 0x77, 0x76, 0x75, 0x74, 0x73, 0x72, 0x01, /* stored */
+    0x88, 0x87, 0x86, 0x85, 0x84, 0x83, 0x82, 0x81, /* container id */
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, /* features */
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, /* features */
+    0x8b, 0x16, 0x7a, 0xfe, 0x69, 0x8e, 0x37, 0x54, /* checksum */
+};
+
+static const struct bale_root slot_root = {
+    .flags = BALE_ROOT_CODEC_EXPLICIT | BALE_ROOT_EXTENT_EXPLICIT,
+    .mode = BALE_ROOT_MODE_HELD | 0644,
+    .generation = UINT64_C(0x0102030405060708),
+    .durable = UINT64_C(0x0011121314151617),
+    .session = UINT32_C(0x21222324),
+    .extent = UINT32_C(0x00123000),
+    .size = UINT64_C(0x3132333435363738),
+    .end = UINT64_C(0x4142434445464748),
+    .tree = {.position = UINT64_C(0x0152535455565758),
+             .length = 3632,
+             .checksum = UINT64_C(0x6162636465666768)},
+    .height = 3,
+    .codec = 3,
+    .parameter = (uint16_t)-5,
+    .stored = UINT64_C(0x0172737475767778),
+    .container_id = UINT64_C(0x8182838485868788),
+};
+
+static void check_same(const struct bale_root *a, const struct bale_root *b)
+{
+    CHECK_EQ_U(a->flags, b->flags);
+    CHECK_EQ_U(a->mode, b->mode);
+    CHECK_EQ_U(a->generation, b->generation);
+    CHECK_EQ_U(a->durable, b->durable);
+    CHECK_EQ_U(a->session, b->session);
+    CHECK_EQ_U(a->extent, b->extent);
+    CHECK_EQ_U(a->size, b->size);
+    CHECK_EQ_U(a->end, b->end);
+    CHECK_EQ_U(a->tree.position, b->tree.position);
+    CHECK_EQ_U(a->tree.length, b->tree.length);
+    CHECK_EQ_U(a->tree.checksum, b->tree.checksum);
+    CHECK_EQ_U(a->height, b->height);
+    CHECK_EQ_U(a->codec, b->codec);
+    CHECK_EQ_U(a->parameter, b->parameter);
+    CHECK_EQ_U(a->stored, b->stored);
+    CHECK_EQ_U(a->container_id, b->container_id);
+}
+
+static void test_layout(void)
+{
+    uint8_t slot[BALE_ROOT_SIZE];
+    struct bale_root root;
+    char feature[5] = "junk";
+
+    memset(slot, 0xff, sizeof(slot));
+    bale_root_encode(&slot_root, slot);
+    CHECK_EQ_MEM(slot, slot_bytes, sizeof(slot));
+    CHECK_EQ(bale_root_decode(slot_bytes, &root, feature), BALE_OK);
+    CHECK_EQ_STR(feature, "");
+    check_same(&root, &slot_root);
+}
+
+static void test_every_flipped_byte(void)
+{
+    uint8_t slot[BALE_ROOT_SIZE];
+    struct bale_root root;
+    char feature[5];
+
+    memcpy(slot, slot_bytes, sizeof(slot));
+    for (size_t at = 0; at < sizeof(slot); at++) {
+        for (unsigned change = 1; change < 256; change++) {
+            slot[at] = (uint8_t)(slot_bytes[at] ^ change);
+            if (!CHECK_EQ(bale_root_decode(slot, &root, feature), BALE_E_CORRUPT))
+                fprintf(stderr, "    byte %zu changed by 0x%02x\n", at, change);
+        }
+        slot[at] = slot_bytes[at];
+    }
+}
+
+#define OK BALE_OK
+#define BAD BALE_E_CORRUPT
+#define NEW BALE_E_UNSUPPORTED
+#define TOP (UINT64_C(1) << 63)
+
+/* clang-format off */
+static const struct rule rules[] = {
+    {"magic", BAD, {{3, 1, 'F'}}},
+    {"version 0", BAD, {{4, 1, 0}}},
+    {"version 2", NEW, {{4, 1, 2}}},
+    {"version 255", NEW, {{4, 1, 255}}},
+    {"a newer version whatever else it holds", NEW, {{4, 1, 2}, {8, 8, 0}, {28, 4, 1}}},
+    {"no flags", OK, {{5, 1, 0}}},
+    {"flag bit 2", NEW, {{5, 1, 4}}},
+    {"flag bit 7", NEW, {{5, 1, 0x83}}},
+    {"mode 0", OK, {{6, 2, 0}}},
+    {"mode 07777", OK, {{6, 2, 0x8fff}}},
+    {"mode without bit 15", BAD, {{6, 2, 0644}}},
+    {"mode with bit 12", BAD, {{6, 2, 0x9000}}},
+    {"mode with bit 14", BAD, {{6, 2, 0xc000}}},
+    {"generation 0", BAD, {{8, 8, 0}, {16, 8, 0}}},
+    {"generation 1", OK, {{8, 8, 1}, {16, 8, 0}}},
+    {"durable just below generation", OK, {{16, 8, UINT64_C(0x0102030405060707)}}},
+    {"durable is generation", BAD, {{16, 8, UINT64_C(0x0102030405060708)}}},
+    {"durable beyond generation", BAD, {{16, 8, UINT64_MAX}}},
+    {"smallest extent", OK, {{28, 4, 16384}}},
+    {"largest extent", OK, {{28, 4, 64 << 20}}},
+    {"extent 0", BAD, {{28, 4, 0}}},
+    {"extent below 16 KiB", BAD, {{28, 4, 12288}}},
+    {"extent no multiple of 4096", BAD, {{28, 4, 16384 + 2048}}},
+    {"extent beyond 64 MiB", BAD, {{28, 4, (64 << 20) + 4096}}},
+    {"extent of all ones", BAD, {{28, 4, UINT32_MAX}}},
+    {"largest size", OK, {{32, 8, TOP - 1}}},
+    {"size 2^63", BAD, {{32, 8, TOP}}},
+    {"size 0 with a tree", BAD, {{32, 8, 0}}},
+    {"largest end", OK, {{40, 8, TOP - 1}}},
+    {"end 2^63", BAD, {{40, 8, TOP}}},
+    {"end of all ones", BAD, {{40, 8, UINT64_MAX}}},
+    {"a page and nothing else", OK, {{40, 8, 224 + 3632}, {48, 8, 224}, {72, 8, 0}}},
+    {"tree in the slots", BAD, {{48, 8, 223}}},
+    {"tree at 0", BAD, {{48, 8, 0}}},
+    {"tree ends after end", BAD, {{40, 8, 224 + 3631}, {48, 8, 224}, {72, 8, 0}}},
+    {"tree begins after end", BAD, {{40, 8, 5000}, {48, 8, 5001}, {72, 8, 0}}},
+    {"tree wraps", BAD, {{48, 8, UINT64_MAX - 100}}},
+    {"stored beyond what there is room for", BAD, {{40, 8, 224 + 3632}, {48, 8, 224}, {72, 8, 1}}},
+    {"stored of all ones", BAD, {{72, 8, UINT64_MAX}}},
+
+    {"a page of one record", OK, {{56, 4, 68}}},
+    {"a page of the most records", OK, {{56, 4, 32 + 36 * 112}}},
+    {"a leaf of the most records", OK, {{60, 1, 1}, {56, 4, 32 + 40 * 101}}},
+    {"height 8", OK, {{60, 1, 8}}},
+    {"height 9", BAD, {{60, 1, 9}}},
+    {"height 254", BAD, {{60, 1, 254}}},
+    {"page length 0", BAD, {{56, 4, 0}}},
+    {"a page without records", BAD, {{56, 4, 32}}},
+    {"a page length between two counts", BAD, {{56, 4, 3633}}},
+    {"a page of too many records", BAD, {{56, 4, 32 + 36 * 113}}},
+    {"a leaf of too many records", BAD, {{60, 1, 1}, {56, 4, 32 + 40 * 102}}},
+    {"page length of all ones", BAD, {{56, 4, UINT32_MAX}}},
+
+    {"no tree", OK, {{60, 1, 0}, {48, 8, 0}, {56, 4, 0}, {64, 8, 0}, {72, 8, 0}}},
+    {"no tree, size 0, end 224", OK, {{60, 1, 0}, {48, 8, 0}, {56, 4, 0}, {64, 8, 0}, {72, 8, 0},
+                                      {32, 8, 0}}},
+    {"no tree, end 223", BAD, {{60, 1, 0}, {48, 8, 0}, {56, 4, 0}, {64, 8, 0}, {72, 8, 0},
+                               {40, 8, 223}}},
+    {"no tree but a position", BAD, {{60, 1, 0}, {56, 4, 0}, {64, 8, 0}, {72, 8, 0}}},
+    {"no tree but a length", BAD, {{60, 1, 0}, {48, 8, 0}, {64, 8, 0}, {72, 8, 0}}},
+    {"no tree but a checksum", BAD, {{60, 1, 0}, {48, 8, 0}, {56, 4, 0}, {72, 8, 0}}},
+    {"no tree but stored", BAD, {{60, 1, 0}, {48, 8, 0}, {56, 4, 0}, {64, 8, 0}, {72, 8, 1}}},
+
+    {"direct, smallest frame", OK, {{60, 1, 255}, {56, 4, 52}, {72, 8, 52}}},
+    {"direct, below the smallest frame", BAD, {{60, 1, 255}, {56, 4, 51}, {72, 8, 51}}},
+    {"direct, largest frame", OK, {{60, 1, 255}, {28, 4, 16384}, {56, 4, 52 + 48 + 16384},
+                                   {72, 8, 52 + 48 + 16384}}},
+    {"direct, beyond one extent", BAD, {{60, 1, 255}, {28, 4, 16384}, {56, 4, 52 + 48 + 16385},
+                                        {72, 8, 52 + 48 + 16385}}},
+    {"direct, stored is not the frame's length", BAD, {{60, 1, 255}, {56, 4, 52}, {72, 8, 53}}},
+    {"direct, size 0", BAD, {{60, 1, 255}, {56, 4, 52}, {72, 8, 52}, {32, 8, 0}}},
+    {"direct, in the slots", BAD, {{60, 1, 255}, {56, 4, 52}, {72, 8, 52}, {48, 8, 112}}},
+    {"direct, past end", BAD, {{60, 1, 255}, {56, 4, 52}, {72, 8, 52}, {48, 8, 224}, {40, 8, 275}}},
+
+    {"store", OK, {{61, 1, 0}, {62, 2, 0}}},
+    {"zero", OK, {{61, 1, 1}, {62, 2, 0}}},
+    {"lz4", OK, {{61, 1, 2}, {62, 2, 0}}},
+    {"auto", OK, {{61, 1, 255}, {62, 2, 0}}},
+    {"store with a parameter", BAD, {{61, 1, 0}, {62, 2, 1}}},
+    {"zero with a parameter", BAD, {{61, 1, 1}, {62, 2, 1}}},
+    {"lz4 with a parameter", BAD, {{61, 1, 2}, {62, 2, 0x8000}}},
+    {"auto with a parameter", BAD, {{61, 1, 255}, {62, 2, 1}}},
+    {"zstd -7", OK, {{62, 2, 0xfff9}}},
+    {"zstd -8", BAD, {{62, 2, 0xfff8}}},
+    {"zstd 0", BAD, {{62, 2, 0}}},
+    {"zstd 19", OK, {{62, 2, 19}}},
+    {"zstd 20", BAD, {{62, 2, 20}}},
+    {"codec 4", NEW, {{61, 1, 4}, {62, 2, 0}}},
+    {"reserved codec 16", NEW, {{61, 1, 16}, {62, 2, 7}}},
+    {"codec 254", NEW, {{61, 1, 254}, {62, 2, 0}}},
+
+    {"container id 0", BAD, {{80, 8, 0}}},
+    {"container id 1", OK, {{80, 8, 1}}},
+    {"tree checksum 0", OK, {{64, 8, 0}}},
+    {"session 0", OK, {{24, 4, 0}}},
+};
+/* clang-format on */
+
+static void test_rules(void)
+{
+    for (size_t i = 0; i < RULES(rules); i++) {
+        uint8_t slot[BALE_ROOT_SIZE];
+        uint8_t again[BALE_ROOT_SIZE];
+        struct bale_root root;
+        char feature[5] = "junk";
+
+        memcpy(slot, slot_bytes, sizeof(slot));
+        edit_apply(&rules[i], slot);
+        edit_seal(slot, sizeof(slot));
+        edit_check(&rules[i], bale_root_decode(slot, &root, feature));
+        CHECK_EQ_STR(feature, "");
+        if (rules[i].expected != BALE_OK)
+            continue;
+        bale_root_encode(&root, again);
+        CHECK_EQ_MEM(again, slot, sizeof(slot));
+    }
+}
+
+static void test_features(void)
+{
+    static const struct {
+        struct rule rule;
+        const char *feature;
+    } cases[] = {
+        {{"one tag", NEW, {{88, 4, 0x4c524154}}}, "TARL"},
+        {{"tag in the last place, after a gap", NEW, {{100, 4, 0x4c524154}}}, "TARL"},
+        {{"the first of two", NEW, {{88, 4, 0x31303030}, {92, 4, 0x32303030}}}, "0001"},
+        {{"unprintable characters", NEW, {{88, 4, 0x7fff1f0a}}}, "????"},
+        {{"one character", NEW, {{88, 4, 0x41}}}, "A???"},
+        {{"a tag comes before bad fields", NEW, {{88, 4, 0x4c524154}, {8, 8, 0}}}, "TARL"},
+        {{"a newer version comes before a tag", NEW, {{88, 4, 0x4c524154}, {4, 1, 2}}}, ""},
+    };
+
+    for (size_t i = 0; i < RULES(cases); i++) {
+        uint8_t slot[BALE_ROOT_SIZE];
+        struct bale_root root;
+        char feature[5];
+
+        memcpy(slot, slot_bytes, sizeof(slot));
+        edit_apply(&cases[i].rule, slot);
+        edit_seal(slot, sizeof(slot));
+        edit_check(&cases[i].rule, bale_root_decode(slot, &root, feature));
+        CHECK_EQ_STR(feature, cases[i].feature);
+    }
+}
+
+int main(void)
+{
+    test_layout();
+    test_every_flipped_byte();
+    test_rules();
+    test_features();
+    return check_result();
+}
