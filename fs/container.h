@@ -33,6 +33,7 @@ struct bale_container_attr {
     uint64_t size;
     uint64_t generation; /* 0: still an empty file of length 0 */
     uint64_t stored;
+    int64_t mtime; /* nanoseconds since the epoch; 0 with generation 0: the backing inode's holds */
     uint32_t extent;
     uint16_t mode; /* BALE_ROOT_MODE_HELD | bits, or 0 */
     struct bale_setting setting;
