@@ -1,0 +1,703 @@
+"""An independent reader of balefs containers, written from format/FORMAT.md alone.
+
+Numbers in comments are sections of that document. The reader trusts nothing: every rule that the
+document states for readable structures is checked before the structure is used. It needs
+python3-lz4, python3-xxhash and libzstd.so.1.
+"""
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import struct
+import uuid
+from typing import Any, Callable, Iterator, NamedTuple, Optional, Union
+
+import lz4.block
+from xxhash import xxh3_64_intdigest as checksum
+
+KIB, MIB = 1 << 10, 1 << 20
+SLOT = 112                          # length of a root slot (4)
+SLOTS = 2 * SLOT
+DIRECT = 255                        # tree height of a root without index pages (4)
+PAGE_MAX = 4096
+LEAF, INNER = struct.Struct("<QQQIIIBBBB"), struct.Struct("<QQQIQ")
+ROOT = struct.Struct("<4sBBHQQIIQQQIBBHQQQ16sQ")
+PAGE = struct.Struct("<4sBBHQQ")
+HEAD = struct.Struct("<4sBBBBHHIQQQI")
+CHUNK = struct.Struct("<IQ")
+U64 = struct.Struct("<Q")
+FRAME_FIXED = HEAD.size + 8         # head without chunk table, with its checksum
+RAW_MAX = 64 * MIB
+FRAME_MAX = FRAME_FIXED + CHUNK.size * (RAW_MAX >> 12) + RAW_MAX
+CODEC_STORE, CODEC_ZERO, CODEC_LZ4, CODEC_ZSTD, CODEC_AUTO = 0, 1, 2, 3, 255
+CODECS = {0: "store", 1: "zero", 2: "lz4", 3: "zstd"}
+RESERVED = {16: "culzss", 17: "gpulz", 18: "fsst", 19: "cusz"}
+UNWRITTEN = 1                       # segment flag
+
+assert (ROOT.size, PAGE.size, HEAD.size, LEAF.size, INNER.size) == (SLOT, 24, 44, 40, 36)
+
+
+class Fault(Exception):
+    """A structure that breaks a rule: what, and what was expected and found."""
+    kind = "corrupt"
+
+    def __init__(self, what: str, expected: Any, found: Any) -> None:
+        super().__init__(f"{what}: expected {expected} found {found}")
+        self.what, self.expected, self.found = what, str(expected), str(found)
+
+
+class Unsupported(Fault):
+    """A structure that a newer version of the format may explain."""
+    kind = "unsupported"
+
+
+Sink = Callable[[Fault], None]
+
+
+def strict(fault: Fault) -> None:
+    """The sink that stops at the first fault."""
+    raise fault
+
+
+def require(good: bool, what: str, expected: Any, found: Any) -> None:
+    if not good:
+        raise Fault(what, expected, found)
+
+
+def same(what: str, expected: Any, found: Any) -> None:
+    if expected != found:
+        raise Fault(what, expected, found)
+
+
+def supported(good: bool, what: str, expected: Any, found: Any) -> None:
+    if not good:
+        raise Unsupported(what, expected, found)
+
+
+# Codecs (7)
+
+class _Zstd:
+    """libzstd through ctypes: unlike the Python binding it tells where the frame ends."""
+
+    def __init__(self) -> None:
+        self.lib = lib = ctypes.CDLL("libzstd.so.1")
+        size, pointer = ctypes.c_size_t, ctypes.c_void_p
+        lib.ZSTD_findFrameCompressedSize.restype = size
+        lib.ZSTD_findFrameCompressedSize.argtypes = [pointer, size]
+        lib.ZSTD_decompressDCtx.restype = size
+        lib.ZSTD_decompressDCtx.argtypes = [pointer, pointer, size, pointer, size]
+        lib.ZSTD_createDCtx.restype = pointer
+        lib.ZSTD_isError.argtypes = [size]
+        self.context: dict[int, Any] = {}       # by process: workers are forked
+
+    def decode(self, stored: memoryview, out: memoryview) -> int:
+        """Decodes exactly one frame into out; its decoded length, or -1."""
+        context = self.context.get(os.getpid())
+        if context is None:
+            context = self.context[os.getpid()] = ctypes.c_void_p(self.lib.ZSTD_createDCtx())
+        source = ctypes.addressof(ctypes.c_char.from_buffer(stored))
+        target = ctypes.addressof(ctypes.c_char.from_buffer(out))
+        if self.lib.ZSTD_findFrameCompressedSize(source, len(stored)) != len(stored):
+            return -1
+        got = self.lib.ZSTD_decompressDCtx(context, target, len(out), source, len(stored))
+        return -1 if self.lib.ZSTD_isError(got) else got
+
+
+_zstd = _Zstd()
+
+
+def decode_chunk(codec: int, stored: memoryview, out: memoryview, what: str) -> None:
+    """Decodes one chunk that is not stored raw into out, which it must fill exactly."""
+    length = -1
+    if codec == CODEC_LZ4:
+        try:
+            raw = lz4.block.decompress(stored, uncompressed_size=len(out))
+        except lz4.block.LZ4BlockError:
+            raw = b""
+        length = len(raw)
+        if length == len(out):
+            out[:] = raw
+    elif codec == CODEC_ZSTD:
+        length = _zstd.decode(stored, out)
+    require(length == len(out), f"{what}: {CODECS[codec]} decode", f"{len(out)} bytes",
+            length if length >= 0 else "an error")
+
+
+def known_codec(codec: int, what: str) -> None:
+    supported(codec in CODECS, f"{what}: codec", "one of " + ", ".join(CODECS.values()),
+              RESERVED.get(codec, codec))
+
+
+# Root slots (4)
+
+class Root(NamedTuple):
+    slot: int
+    flags: int
+    mode: int
+    generation: int
+    durable: int
+    session: int
+    extent: int
+    size: int
+    end: int
+    position: int
+    length: int
+    height: int
+    codec: int
+    parameter: int
+    tree_checksum: int
+    stored: int
+    container: int
+
+
+def parse_slot(data: bytes, slot: int, modes: Optional[str]) -> Optional[Root]:
+    """The root of one slot; None if it is all zero. Raises Fault if invalid, or Unsupported."""
+    what = f"slot {slot}"
+    if not any(data):
+        return None
+    same(f"{what}: length", SLOT, len(data))
+    (magic, version, flags, mode, generation, durable, session, extent, size, end, position, length,
+     height, codec, parameter, tree_checksum, stored, container, features, found) = \
+        ROOT.unpack(data)
+    same(f"{what}: magic", b"BALE", magic)
+    same(f"{what}: checksum", f"{checksum(data[:104]):016x}", f"{found:016x}")
+    supported(version <= 1, f"{what}: version", 1, version)
+    same(f"{what}: version", 1, version)
+    tags = [features[i:i + 4] for i in range(0, 16, 4)]
+    for i, tag in enumerate(tags):
+        require(tag == bytes(4) or all(tags[:i]) and bytes(4) not in tags[:i],
+                f"{what}: features", "tags, then zeros", features)
+        supported(tag == bytes(4), f"{what}: feature", "none that is unknown",
+                  tag.decode("ascii", "backslashreplace"))
+    supported(flags & ~3 == 0, f"{what}: flags", "bits 0 and 1 only", f"{flags:#x}")
+    if modes == "inode":
+        same(f"{what}: mode", 0, mode)
+    elif modes == "container" or mode:
+        require(mode & 0xF000 == 0x8000, f"{what}: mode", "0x8000 + 07777", f"{mode:#x}")
+    require(generation >= 1, f"{what}: generation", "1 or greater", generation)
+    require(durable < generation, f"{what}: durable", f"less than {generation}", durable)
+    require(extent % 4096 == 0 and 16 * KIB <= extent <= 64 * MIB, f"{what}: extent size",
+            "a multiple of 4096 from 16 KiB to 64 MiB", extent)
+    require(size < 1 << 63, f"{what}: size", "at most 2^63 - 1", size)
+    require(SLOTS <= end < 1 << 63, f"{what}: end", f"{SLOTS} to 2^63 - 1", end)
+    require(container != 0, f"{what}: container id", "not 0", container)
+    if codec not in (CODEC_AUTO, *RESERVED):
+        known_codec(codec, what)
+    if codec == CODEC_ZSTD:
+        level = parameter - 0x10000 if parameter & 0x8000 else parameter
+        require(-7 <= level <= 19, f"{what}: zstd level", "-7 to 19", level)
+    else:
+        same(f"{what}: parameter", 0, parameter)
+    if height == 0:
+        same(f"{what}: tree position, length, checksum", (0, 0, 0),
+             (position, length, tree_checksum))
+    else:
+        require(height <= 8 or height == DIRECT, f"{what}: tree height", "0 to 8 or 255", height)
+        least, most = (FRAME_FIXED, FRAME_MAX) if height == DIRECT else (68, PAGE_MAX)
+        require(least <= length <= most, f"{what}: tree length", f"{least} to {most}", length)
+        require(position >= SLOTS and position + length <= end, f"{what}: tree position",
+                f"from {SLOTS} to {end - length}", position)
+    return Root(slot, flags, mode, generation, durable, session, extent, size, end, position,
+                length, height, codec, parameter, tree_checksum, stored, container)
+
+
+# Frames (6)
+
+class Segment(NamedTuple):
+    offset: int
+    position: int
+    generation: int
+    length: int
+    skip: int
+    frame_length: int
+    codec: int
+    chunk_log2: int
+    flags: int
+
+
+class Frame:
+    """A frame whose head has been checked against itself."""
+
+    def __init__(self, data: memoryview, what: str) -> None:
+        self.what = what
+        require(len(data) >= FRAME_FIXED, f"{what}: length", f"at least {FRAME_FIXED}", len(data))
+        (magic, version, self.codec, self.log2, flags, self.parameter, zero, self.raw_length,
+         self.file_offset, self.generation, self.raw_checksum, self.stored) = \
+            HEAD.unpack_from(data)
+        same(f"{what}: magic", b"BFRM", magic)
+        supported(version <= 1, f"{what}: version", 1, version)
+        same(f"{what}: version", 1, version)
+        require(12 <= self.log2 <= 26, f"{what}: chunk log2", "12 to 26", self.log2)
+        require(1 <= self.raw_length <= RAW_MAX, f"{what}: raw length", "1 to 64 MiB",
+                self.raw_length)
+        known_codec(self.codec, what)
+        self.chunk = 1 << self.log2
+        self.chunks = -(-self.raw_length // self.chunk)
+        count = 0 if self.codec == CODEC_ZERO else self.chunks
+        body = FRAME_FIXED + CHUNK.size * count
+        same(f"{what}: frame length", len(data), body + self.stored)
+        self.head_checksum = U64.unpack_from(data, body - 8)[0]
+        same(f"{what}: head checksum", f"{checksum(data[:body - 8]):016x}",
+             f"{self.head_checksum:016x}")
+        supported(flags == 0 and zero == 0, f"{what}: zero fields", 0, (flags, zero))
+        most = {CODEC_ZERO: 255, CODEC_ZSTD: 65535}.get(self.codec, 0)
+        require(self.parameter <= most, f"{what}: parameter", f"at most {most}", self.parameter)
+        self.table = list(CHUNK.iter_unpack(data[HEAD.size:body - 8]))
+        total = 0
+        for i, (stored, _) in enumerate(self.table):
+            raw = self.raw_of(i)
+            require(1 <= stored <= raw and (self.codec != CODEC_STORE or stored == raw),
+                    f"{what}: chunk {i}: stored length", f"at most {raw}", stored)
+            total += stored
+        same(f"{what}: stored length", total, self.stored)
+        self.body = data[body:]
+
+    def raw_of(self, i: int) -> int:
+        return min(self.chunk, self.raw_length - i * self.chunk)
+
+    def check_chunks(self) -> None:
+        """Checks the checksums of the stored bytes."""
+        at = 0
+        for i, (stored, expected) in enumerate(self.table):
+            found = checksum(self.body[at:at + stored])
+            if found != expected:
+                raise Fault(f"{self.what}: chunk {i}: checksum", f"{expected:016x}",
+                            f"{found:016x}")
+            at += stored
+
+    def decode(self) -> memoryview:
+        """All raw bytes, with every checksum checked."""
+        self.check_chunks()
+        direct = self.table and self.stored == self.raw_length      # every chunk is stored raw
+        out = self.body if direct else memoryview(bytearray(self.raw_length))
+        sums = []
+        at = 0
+        if self.codec == CODEC_ZERO:
+            out = memoryview(bytes([self.parameter]) * self.raw_length)
+            full = checksum(out[:self.chunk])
+            sums = [full] * (self.chunks - 1)
+            sums.append(checksum(out[(self.chunks - 1) * self.chunk:]))
+        for i, (stored, stored_sum) in enumerate(self.table):
+            raw = out[i * self.chunk:i * self.chunk + self.raw_of(i)]
+            chunk = self.body[at:at + stored]
+            at += stored
+            if stored == len(raw):
+                if not direct:
+                    raw[:] = chunk
+                sums.append(stored_sum)
+            else:
+                decode_chunk(self.codec, chunk, raw, f"{self.what}: chunk {i}")
+                sums.append(checksum(raw))
+        found = checksum(struct.pack(f"<{len(sums)}Q", *sums))
+        same(f"{self.what}: raw checksum", f"{self.raw_checksum:016x}", f"{found:016x}")
+        return out
+
+
+# The store (2)
+
+class Store:
+    """What a container's reading depends on: the volume and its sessions."""
+
+    def __init__(self, path: Optional[str], boot: Optional[str] = None,
+                 paranoid: bool = False) -> None:
+        self.path, self.paranoid = path, paranoid
+        self.modes: Optional[str] = None
+        self.last: Optional[int] = None         # None: no store, every session counts as certain
+        self.uncertain: dict[int, str] = {}
+        self.boot = boot
+        if boot is None:
+            with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+                self.boot = file.read().strip()
+        if path is not None:
+            self._volume(os.path.join(path, ".balefs", "volume.json"))
+            self._sessions(os.path.join(path, ".balefs", "sessions.json"))
+
+    @staticmethod
+    def _object(path: str) -> dict[str, Any]:
+        with open(path, encoding="utf-8") as file:
+            try:
+                value = json.load(file)
+            except ValueError as error:
+                raise Fault(os.path.basename(path), "JSON", error) from None
+        require(isinstance(value, dict), os.path.basename(path), "an object", type(value).__name__)
+        return value
+
+    def _volume(self, path: str) -> None:
+        volume = self._object(path)
+        version = volume.get("format")
+        require(type(version) is int and version >= 1, "volume: format", 1, version)
+        supported(version == 1, "volume: format", 1, version)
+        features = volume.get("features", [])
+        require(isinstance(features, list), "volume: features", "an array", features)
+        supported(not features, "volume: features", "none that is unknown", features)
+        try:
+            uuid.UUID(volume.get("uuid", ""))
+        except (ValueError, AttributeError, TypeError):
+            raise Fault("volume: uuid", "RFC 4122 text", volume.get("uuid")) from None
+        self.modes = volume.get("modes")
+        require(self.modes in ("inode", "container"), "volume: modes", "inode or container",
+                self.modes)
+
+    def _sessions(self, path: str) -> None:
+        self.last = 0
+        if not os.path.exists(path):
+            return
+        sessions = self._object(path)
+        self.last = sessions.get("last")
+        require(type(self.last) is int and 0 <= self.last < 1 << 32, "sessions: last", "a u32",
+                self.last)
+        for entry in sessions.get("uncertain", []):
+            good = isinstance(entry, dict) and type(entry.get("session")) is int and \
+                isinstance(entry.get("boot"), str)
+            require(good, "sessions: uncertain", "session and boot", entry)
+            self.uncertain[entry["session"]] = entry["boot"]
+
+    def certain(self, session: int) -> bool:
+        """8, rule 3. In paranoid reading the running system's boot vouches for nothing."""
+        if self.last is None:
+            return True
+        if session > self.last:
+            return False
+        return session not in self.uncertain or \
+            not self.paranoid and self.uncertain[session] == self.boot
+
+
+def store_of(path: str) -> Optional[str]:
+    """The store that a container lies in, if any."""
+    at = os.path.dirname(os.path.abspath(path))
+    while not os.path.exists(os.path.join(at, ".balefs", "volume.json")):
+        if at == os.path.dirname(at):
+            return None
+        at = os.path.dirname(at)
+    return at
+
+
+# Containers (3, 5, 8)
+
+class Index:
+    """What a walk of one root's index gave."""
+
+    def __init__(self) -> None:
+        self.segments: list[Segment] = []
+        self.pages: dict[int, int] = {}         # length by position
+        self.end_of_last = 0
+        self.whole = True                       # nothing was left out or faulty
+
+
+BAD = b""                                       # the data of a piece that could not be decoded
+Piece = tuple[int, int, Union[memoryview, bytes, None]]
+
+
+class Container:
+    """One container. After choose(), root is the root in force, or None for an empty file."""
+
+    def __init__(self, path: str, store: Store) -> None:
+        self.path, self.store = path, store
+        self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        self.length = os.fstat(self.fd).st_size
+        self.slots: list[Union[Root, Fault, None]] = [None, None]
+        self.root: Optional[Root] = None
+        self.notes: list[str] = []
+
+    def __enter__(self) -> Container:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        os.close(self.fd)
+
+    def read(self, position: int, length: int, what: str) -> memoryview:
+        require(position + length <= self.length, f"{what}: bytes", f"up to {position + length}",
+                f"container of length {self.length}")
+        data = memoryview(bytearray(length))
+        done = 0
+        while done < length:
+            got = os.preadv(self.fd, [data[done:]], position + done)
+            require(got > 0, f"{what}: bytes", f"up to {position + length}", "end of file")
+            done += got
+        return data
+
+    @property
+    def size(self) -> int:
+        return self.root.size if self.root else 0
+
+    # Choosing a root (8)
+
+    def choose(self, sink: Sink = lambda fault: None) -> Optional[Root]:
+        """Sets root. A damaged slot beside a valid one goes to the sink: it rules nothing out."""
+        self.root = self._choose(sink)
+        return self.root
+
+    def _choose(self, sink: Sink) -> Optional[Root]:
+        if self.length == 0:
+            return None
+        head = bytes(self.read(0, min(self.length, SLOTS), "slots"))
+        for i in (0, 1):
+            try:
+                self.slots[i] = parse_slot(head[i * SLOT:(i + 1) * SLOT], i, self.store.modes)
+            except Unsupported:
+                raise
+            except Fault as fault:
+                self.slots[i] = fault
+        roots = sorted((s for s in self.slots if isinstance(s, Root)), key=lambda r: r.generation)
+        faults = [s for s in self.slots if isinstance(s, Fault)]
+        if not roots:
+            if not faults and self._may_lack_roots():
+                self.notes.append("both slots are zero: an empty file")
+                return None
+            raise faults[0] if faults else Fault("slots", "a root", "zeros")
+        require(self.length >= SLOTS, "container length", f"0 or at least {SLOTS}", self.length)
+        for fault in faults:                    # no crash tears a slot: both are in one sector
+            sink(fault)
+        if len(roots) == 1:
+            fallback, newest = None, roots[0]
+        else:
+            fallback, newest = roots
+            require(fallback.generation < newest.generation, "slots: generations", "two",
+                    fallback.generation)
+            same("slots: container id", f"{newest.container:016x}", f"{fallback.container:016x}")
+        if self.store.certain(newest.session):
+            return newest
+        durable = newest.durable
+        floor = 0 if self.store.paranoid else durable
+        try:
+            self.verify(newest, floor)
+            return newest
+        except Unsupported:
+            raise
+        except Fault as fault:
+            self.notes.append(f"newest root of generation {newest.generation} rejected: {fault}")
+            cause = fault
+        if fallback is not None:
+            try:
+                if fallback.generation > floor:
+                    self.verify(fallback, floor)
+                self.notes.append(f"fallback of generation {fallback.generation} chosen")
+                return fallback
+            except Unsupported:
+                raise
+            except Fault as fault:
+                self.notes.append(f"fallback of generation {fallback.generation} rejected: {fault}")
+        if durable == 0:
+            self.notes.append("nothing was durable: an empty file")
+            return None
+        raise cause
+
+    def _may_lack_roots(self) -> bool:
+        """8, rule 5."""
+        return self.store.last is not None and not self.store.certain(self.store.last)
+
+    def verify(self, root: Root, floor: int) -> None:
+        """8, rule 4: everything that root refers to with a generation greater than floor."""
+        index = self.walk(root, floor)
+        self.check_rules(root, index)
+        raw_lengths: dict[int, int] = {}
+        for s in index.segments:
+            if s.flags & UNWRITTEN or s.generation <= floor:
+                continue
+            if s.position not in raw_lengths:
+                frame = self.frame(root, s)
+                frame.check_chunks()
+                raw_lengths[s.position] = frame.raw_length
+            require(s.skip + s.length <= raw_lengths[s.position],
+                    f"frame at {s.position}: raw length", f"at least {s.skip + s.length}",
+                    raw_lengths[s.position])
+
+    # The index (5)
+
+    def walk(self, root: Root, floor: int = 0, sink: Sink = strict) -> Index:
+        """Reads the index, without entering pages of generation floor or less."""
+        index = Index()
+        try:
+            if root.height == DIRECT:
+                self._direct(root, index)
+            elif root.height:
+                self._page(root, index, root.position, root.length, root.height, root.tree_checksum,
+                           None, root.generation, 0, 1 << 63, floor, sink)
+        except Fault as fault:
+            index.whole = False
+            sink(fault)
+        return index
+
+    def _direct(self, root: Root, index: Index) -> None:
+        what = f"frame at {root.position}"
+        frame = Frame(self.read(root.position, root.length, what), what)
+        same(f"{what}: head checksum", f"{root.tree_checksum:016x}", f"{frame.head_checksum:016x}")
+        same(f"{what}: file offset", 0, frame.file_offset)
+        require(1 <= frame.generation <= root.generation, f"{what}: generation",
+                f"1 to {root.generation}", frame.generation)
+        require(root.size > 0, "direct root: size", "1 or more", root.size)
+        index.segments.append(Segment(
+            0, root.position, frame.generation, min(frame.raw_length, root.size), 0, root.length,
+            frame.codec, frame.log2, 0))
+
+    def _page(self, root: Root, index: Index, position: int, length: int, height: int,
+              expected: int, generation: Optional[int], newest: int, low: int, high: int,
+              floor: int, sink: Sink) -> None:
+        """One page and what is below it, whose offsets must be in [low, high)."""
+        what = f"page at {position}"
+        require(72 - 4 * (height > 1) <= length <= PAGE_MAX, f"{what}: length",
+                f"at most {PAGE_MAX}", length)
+        require(position >= SLOTS and position + length <= root.end, f"{what}: position",
+                f"from {SLOTS} to {root.end - length}", position)
+        require(position not in index.pages, f"{what}: references", "one", "another")
+        if generation is not None:
+            require(1 <= generation <= newest, f"{what}: generation", f"1 to {newest}", generation)
+            if generation <= floor:
+                index.whole = False
+                return
+        index.pages[position] = length
+        data = self.read(position, length, what)
+        found = U64.unpack_from(data, length - 8)[0]
+        same(f"{what}: checksum", f"{expected:016x}", f"{found:016x}")
+        same(f"{what}: checksum", f"{checksum(data[:-8]):016x}", f"{found:016x}")
+        magic, version, tall, count, page_generation, container = PAGE.unpack_from(data)
+        same(f"{what}: magic", b"BIDX", magic)
+        supported(version <= 1, f"{what}: version", 1, version)
+        same(f"{what}: version", 1, version)
+        same(f"{what}: height", height, tall)
+        record = LEAF if height == 1 else INNER
+        most = 101 if height == 1 else 112
+        require(1 <= count <= most, f"{what}: count", f"1 to {most}", count)
+        same(f"{what}: length", PAGE.size + count * record.size + 8, length)
+        same(f"{what}: container id", f"{root.container:016x}", f"{container:016x}")
+        if generation is not None:
+            same(f"{what}: generation", generation, page_generation)
+        require(1 <= page_generation <= newest, f"{what}: generation", f"1 to {newest}",
+                page_generation)
+        if generation is None and page_generation <= floor:
+            index.whole = False
+            return
+        records = list(record.iter_unpack(data[PAGE.size:-8]))
+        if height == 1:
+            for i, values in enumerate(records):
+                segment = Segment(*values[:9])
+                try:
+                    self._segment(root, index, segment, values[9], page_generation, low, high,
+                                  f"{what}: segment {i}")
+                except Fault as fault:
+                    index.whole = False
+                    sink(fault)
+            return
+        for i, (first, at, child_generation, child_length, child_sum) in enumerate(records):
+            limit = high
+            if i + 1 < count:
+                limit = min(high, records[i + 1][0])
+                require(first < records[i + 1][0], f"{what}: record {i}: first offset",
+                        f"less than {records[i + 1][0]}", first)
+            try:
+                self._page(root, index, at, child_length, height - 1, child_sum, child_generation,
+                           page_generation, max(low, first), limit, floor, sink)
+            except Fault as fault:
+                index.whole = False
+                sink(fault)
+
+    @staticmethod
+    def _segment(root: Root, index: Index, s: Segment, zero: int, newest: int, low: int,
+                 high: int, what: str) -> None:
+        supported(s.flags & ~UNWRITTEN == 0 and zero == 0, f"{what}: flags and zero", "flag bit 0",
+                  (s.flags, zero))
+        require(low <= s.offset < high, f"{what}: offset", f"{low} to {high - 1}", s.offset)
+        require(s.offset >= index.end_of_last, f"{what}: offset", f"at least {index.end_of_last}",
+                s.offset)
+        require(s.length >= 1, f"{what}: length", "1 or more", s.length)
+        require(s.offset + s.length <= root.size, f"{what}: end", f"at most {root.size}",
+                s.offset + s.length)
+        require(s.generation <= newest, f"{what}: generation", f"at most {newest}", s.generation)
+        index.end_of_last = s.offset + s.length
+        if s.flags & UNWRITTEN:
+            same(f"{what}: fields of an unwritten segment", (0, 0, 0, 0, 0),
+                 (s.position, s.skip, s.frame_length, s.codec, s.chunk_log2))
+            require(s.length <= 1 << 30, f"{what}: length", "at most 2^30", s.length)
+        else:
+            require(s.generation >= 1, f"{what}: generation", "1 or more", s.generation)
+            require(s.skip <= s.offset, f"{what}: skip", f"at most {s.offset}", s.skip)
+            same(f"{what}: extent", (s.offset - s.skip) // root.extent,
+                 (s.offset + s.length - 1) // root.extent)
+            require(FRAME_FIXED <= s.frame_length <= FRAME_MAX, f"{what}: frame length",
+                    f"{FRAME_FIXED} to {FRAME_MAX}", s.frame_length)
+            require(s.position >= SLOTS and s.position + s.frame_length <= root.end,
+                    f"{what}: position", f"from {SLOTS} to {root.end - s.frame_length}", s.position)
+            known_codec(s.codec, what)
+            require(12 <= s.chunk_log2 <= 26, f"{what}: chunk log2", "12 to 26", s.chunk_log2)
+        index.segments.append(s)
+
+    def check_rules(self, root: Root, index: Index, sink: Sink = strict) -> None:
+        """The rules about all frames and pages of a root together."""
+        frames: dict[int, tuple[int, ...]] = {}
+        for s in index.segments:
+            if s.flags & UNWRITTEN:
+                continue
+            facts = (s.frame_length, s.generation, s.codec, s.chunk_log2, s.offset - s.skip)
+            if frames.setdefault(s.position, facts) != facts:
+                sink(Fault(f"segment at offset {s.offset}: frame length, generation, codec, "
+                           "chunk log2, file offset", frames[s.position], facts))
+        spans = [(p, n, "page") for p, n in index.pages.items()]
+        spans += [(p, facts[0], "frame") for p, facts in frames.items()]
+        spans.sort()
+        end, before = SLOTS, "the slots"
+        for position, length, name in spans:
+            if position < end:
+                sink(Fault(f"{name} at {position}: overlap", f"position {end} or more",
+                           f"{before} there"))
+            if position + length > end:
+                end, before = position + length, f"{name} at {position}"
+        stored = sum(facts[0] for facts in frames.values())
+        if index.whole and stored != root.stored:
+            sink(Fault("root: stored", stored, root.stored))
+
+    # Contents (6)
+
+    def frame(self, root: Root, s: Segment) -> Frame:
+        """The frame of a segment, its head checked against the segment."""
+        what = f"frame at {s.position}"
+        frame = Frame(self.read(s.position, s.frame_length, what), what)
+        same(f"{what}: generation", s.generation, frame.generation)
+        same(f"{what}: codec", s.codec, frame.codec)
+        same(f"{what}: chunk log2", s.chunk_log2, frame.log2)
+        same(f"{what}: file offset", s.offset - s.skip, frame.file_offset)
+        require(frame.raw_length <= root.extent, f"{what}: raw length", f"at most {root.extent}",
+                frame.raw_length)
+        require(s.skip + s.length <= frame.raw_length, f"{what}: raw length",
+                f"at least {s.skip + s.length}", frame.raw_length)
+        return frame
+
+    def pieces(self, root: Root, index: Index, sink: Sink = strict) -> Iterator[Piece]:
+        """The file in order, from 0 to size: (offset, length, data); data None reads as zeros."""
+        at, extent = 0, -1
+        ready: dict[int, Union[memoryview, bytes]] = {}     # decoded frames of the extent
+        for s in index.segments:
+            if s.offset > at:
+                yield at, s.offset - at, None if index.whole else BAD
+            at = s.offset + s.length
+            if s.flags & UNWRITTEN:
+                yield s.offset, s.length, None
+                continue
+            if s.offset // root.extent != extent:
+                extent = s.offset // root.extent
+                ready.clear()
+            try:
+                if s.position not in ready:
+                    ready[s.position] = BAD
+                    ready[s.position] = self.frame(root, s).decode()
+                data = ready[s.position]
+                if data:
+                    require(s.skip + s.length <= len(data), f"frame at {s.position}: raw length",
+                            f"at least {s.skip + s.length}", len(data))
+                    data = data[s.skip:s.skip + s.length]
+            except Fault as fault:
+                sink(fault)
+                data = BAD
+            yield s.offset, s.length, data
+        if at < root.size:
+            yield at, root.size - at, None if index.whole else BAD
+
+
+def contents(path: str, store: Store) -> Iterator[Piece]:
+    """Opens, checks and decodes one container; raises at the first fault."""
+    with Container(path, store) as container:
+        root = container.choose()
+        if root is not None:
+            index = container.walk(root)
+            container.check_rules(root, index)
+            yield from container.pieces(root, index)
