@@ -21,8 +21,8 @@ SLOT = 112                          # length of a root slot (4)
 SLOTS = 2 * SLOT
 DIRECT = 255                        # tree height of a root without index pages (4)
 PAGE_MAX = 4096
-LEAF, INNER = struct.Struct("<QQQIIIBBBB"), struct.Struct("<QQQIQ")
-ROOT = struct.Struct("<4sBBHQQIIQQQIBBHQQQ16sQ")
+LEAF, INNER = struct.Struct("<QQQIIIBBBBQ"), struct.Struct("<QQQIQ")
+ROOT = struct.Struct("<4sBBHQQIIQQQIBBHQQQ8sqQ")
 PAGE = struct.Struct("<4sBBHQQ")
 HEAD = struct.Struct("<4sBBBBHHIQQQI")
 CHUNK = struct.Struct("<IQ")
@@ -35,7 +35,7 @@ CODECS = {0: "store", 1: "zero", 2: "lz4", 3: "zstd"}
 RESERVED = {16: "culzss", 17: "gpulz", 18: "fsst", 19: "cusz"}
 UNWRITTEN = 1                       # segment flag
 
-assert (ROOT.size, PAGE.size, HEAD.size, LEAF.size, INNER.size) == (SLOT, 24, 44, 40, 36)
+assert (ROOT.size, PAGE.size, HEAD.size, LEAF.size, INNER.size) == (SLOT, 24, 44, 48, 36)
 
 
 class Fault(Exception):
@@ -149,6 +149,7 @@ class Root(NamedTuple):
     tree_checksum: int
     stored: int
     container: int
+    mtime: int
 
 
 def parse_slot(data: bytes, slot: int, modes: Optional[str]) -> Optional[Root]:
@@ -158,13 +159,13 @@ def parse_slot(data: bytes, slot: int, modes: Optional[str]) -> Optional[Root]:
         return None
     same(f"{what}: length", SLOT, len(data))
     (magic, version, flags, mode, generation, durable, session, extent, size, end, position, length,
-     height, codec, parameter, tree_checksum, stored, container, features, found) = \
+     height, codec, parameter, tree_checksum, stored, container, features, mtime, found) = \
         ROOT.unpack(data)
     same(f"{what}: magic", b"BALE", magic)
     same(f"{what}: checksum", f"{checksum(data[:104]):016x}", f"{found:016x}")
     supported(version <= 1, f"{what}: version", 1, version)
     same(f"{what}: version", 1, version)
-    tags = [features[i:i + 4] for i in range(0, 16, 4)]
+    tags = [features[i:i + 4] for i in range(0, 8, 4)]
     for i, tag in enumerate(tags):
         require(tag == bytes(4) or all(tags[:i]) and bytes(4) not in tags[:i],
                 f"{what}: features", "tags, then zeros", features)
@@ -199,7 +200,7 @@ def parse_slot(data: bytes, slot: int, modes: Optional[str]) -> Optional[Root]:
         require(position >= SLOTS and position + length <= end, f"{what}: tree position",
                 f"from {SLOTS} to {end - length}", position)
     return Root(slot, flags, mode, generation, durable, session, extent, size, end, position,
-                length, height, codec, parameter, tree_checksum, stored, container)
+                length, height, codec, parameter, tree_checksum, stored, container, mtime)
 
 
 # Frames (6)
@@ -214,6 +215,7 @@ class Segment(NamedTuple):
     codec: int
     chunk_log2: int
     flags: int
+    checksum: int                               # of the frame's head
 
 
 class Frame:
@@ -296,6 +298,19 @@ class Frame:
 
 # The store (2)
 
+def page_cache_of(path: str) -> Optional[str]:
+    """What a session's `boot` is compared with; None if this system cannot tell."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        boot = file.read().strip()
+    unique = 0x4000                             # STATX_MNT_ID_UNIQUE, Linux 6.8
+    result = ctypes.create_string_buffer(256)
+    here = -100                                 # AT_FDCWD
+    if ctypes.CDLL(None).statx(here, os.fsencode(path), 0, unique, result) != 0:
+        return None
+    mask, mount = struct.unpack_from("<I", result)[0], struct.unpack_from("<Q", result, 144)[0]
+    return f"{boot}:{mount}" if mask & unique else None
+
+
 class Store:
     """What a container's reading depends on: the volume and its sessions."""
 
@@ -306,9 +321,8 @@ class Store:
         self.last: Optional[int] = None         # None: no store, every session counts as certain
         self.uncertain: dict[int, str] = {}
         self.boot = boot
-        if boot is None:
-            with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-                self.boot = file.read().strip()
+        if boot is None and path is not None:
+            self.boot = page_cache_of(path)
         if path is not None:
             self._volume(os.path.join(path, ".balefs", "volume.json"))
             self._sessions(os.path.join(path, ".balefs", "sessions.json"))
@@ -424,7 +438,7 @@ class Container:
     # Choosing a root (8)
 
     def choose(self, sink: Sink = lambda fault: None) -> Optional[Root]:
-        """Sets root. A damaged slot beside a valid one goes to the sink: it rules nothing out."""
+        """Sets root. A damaged slot beside a valid root goes to the sink."""
         self.root = self._choose(sink)
         return self.root
 
@@ -456,6 +470,9 @@ class Container:
             require(fallback.generation < newest.generation, "slots: generations", "two",
                     fallback.generation)
             same("slots: container id", f"{newest.container:016x}", f"{fallback.container:016x}")
+        if faults:                              # the damaged slot may have held the newer root
+            self.verify(newest, 0)
+            return newest
         if self.store.certain(newest.session):
             return newest
         durable = newest.durable
@@ -470,22 +487,21 @@ class Container:
             cause = fault
         if fallback is not None:
             try:
-                if fallback.generation > floor:
-                    self.verify(fallback, floor)
+                self.verify(fallback, 0)
                 self.notes.append(f"fallback of generation {fallback.generation} chosen")
                 return fallback
             except Unsupported:
                 raise
             except Fault as fault:
                 self.notes.append(f"fallback of generation {fallback.generation} rejected: {fault}")
-        if durable == 0:
+        elif durable == 0:
             self.notes.append("nothing was durable: an empty file")
             return None
         raise cause
 
     def _may_lack_roots(self) -> bool:
         """8, rule 5."""
-        return self.store.last is not None and not self.store.certain(self.store.last)
+        return any(not self.store.certain(session) for session in self.store.uncertain)
 
     def verify(self, root: Root, floor: int) -> None:
         """8, rule 4: everything that root refers to with a generation greater than floor."""
@@ -526,17 +542,19 @@ class Container:
         same(f"{what}: file offset", 0, frame.file_offset)
         require(1 <= frame.generation <= root.generation, f"{what}: generation",
                 f"1 to {root.generation}", frame.generation)
-        require(root.size > 0, "direct root: size", "1 or more", root.size)
+        most = min(root.size, root.extent)
+        require(frame.raw_length <= most, f"{what}: raw length", f"at most {most}",
+                frame.raw_length)
         index.segments.append(Segment(
-            0, root.position, frame.generation, min(frame.raw_length, root.size), 0, root.length,
-            frame.codec, frame.log2, 0))
+            0, root.position, frame.generation, frame.raw_length, 0, root.length, frame.codec,
+            frame.log2, 0, frame.head_checksum))
 
     def _page(self, root: Root, index: Index, position: int, length: int, height: int,
               expected: int, generation: Optional[int], newest: int, low: int, high: int,
               floor: int, sink: Sink) -> None:
         """One page and what is below it, whose offsets must be in [low, high)."""
         what = f"page at {position}"
-        require(72 - 4 * (height > 1) <= length <= PAGE_MAX, f"{what}: length",
+        require(80 - 12 * (height > 1) <= length <= PAGE_MAX, f"{what}: length",
                 f"at most {PAGE_MAX}", length)
         require(position >= SLOTS and position + length <= root.end, f"{what}: position",
                 f"from {SLOTS} to {root.end - length}", position)
@@ -557,7 +575,7 @@ class Container:
         same(f"{what}: version", 1, version)
         same(f"{what}: height", height, tall)
         record = LEAF if height == 1 else INNER
-        most = 101 if height == 1 else 112
+        most = 84 if height == 1 else 112
         require(1 <= count <= most, f"{what}: count", f"1 to {most}", count)
         same(f"{what}: length", PAGE.size + count * record.size + 8, length)
         same(f"{what}: container id", f"{root.container:016x}", f"{container:016x}")
@@ -571,7 +589,7 @@ class Container:
         records = list(record.iter_unpack(data[PAGE.size:-8]))
         if height == 1:
             for i, values in enumerate(records):
-                segment = Segment(*values[:9])
+                segment = Segment(*values[:9], values[10])
                 try:
                     self._segment(root, index, segment, values[9], page_generation, low, high,
                                   f"{what}: segment {i}")
@@ -606,8 +624,8 @@ class Container:
         require(s.generation <= newest, f"{what}: generation", f"at most {newest}", s.generation)
         index.end_of_last = s.offset + s.length
         if s.flags & UNWRITTEN:
-            same(f"{what}: fields of an unwritten segment", (0, 0, 0, 0, 0),
-                 (s.position, s.skip, s.frame_length, s.codec, s.chunk_log2))
+            same(f"{what}: fields of an unwritten segment", (0,) * 6,
+                 (s.position, s.skip, s.frame_length, s.codec, s.chunk_log2, s.checksum))
             require(s.length <= 1 << 30, f"{what}: length", "at most 2^30", s.length)
         else:
             require(s.generation >= 1, f"{what}: generation", "1 or more", s.generation)
@@ -628,10 +646,11 @@ class Container:
         for s in index.segments:
             if s.flags & UNWRITTEN:
                 continue
-            facts = (s.frame_length, s.generation, s.codec, s.chunk_log2, s.offset - s.skip)
+            facts = (s.frame_length, s.generation, s.codec, s.chunk_log2, s.checksum,
+                     s.offset - s.skip)
             if frames.setdefault(s.position, facts) != facts:
                 sink(Fault(f"segment at offset {s.offset}: frame length, generation, codec, "
-                           "chunk log2, file offset", frames[s.position], facts))
+                           "chunk log2, checksum, file offset", frames[s.position], facts))
         spans = [(p, n, "page") for p, n in index.pages.items()]
         spans += [(p, facts[0], "frame") for p, facts in frames.items()]
         spans.sort()
@@ -656,6 +675,7 @@ class Container:
         same(f"{what}: codec", s.codec, frame.codec)
         same(f"{what}: chunk log2", s.chunk_log2, frame.log2)
         same(f"{what}: file offset", s.offset - s.skip, frame.file_offset)
+        same(f"{what}: head checksum", f"{s.checksum:016x}", f"{frame.head_checksum:016x}")
         require(frame.raw_length <= root.extent, f"{what}: raw length", f"at most {root.extent}",
                 frame.raw_length)
         require(s.skip + s.length <= frame.raw_length, f"{what}: raw length",

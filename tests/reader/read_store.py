@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Checks a balefs store with the independent reader, or prints one container.
 
-    read_store.py STORE [--compare DIR] [--json] [--paranoid] [--boot-id ID] [--jobs N]
+    read_store.py STORE [--compare DIR] [--json] [--paranoid] [--boot BOOT:MOUNT] [--jobs N]
     read_store.py --container FILE (--cat | --dump)
 
 Exit status: 0 all good; 1 something is corrupt, unsupported or different; 2 the store cannot be
@@ -237,7 +237,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--paranoid", action="store_true",
                         help="believe no boot id, and verify everything before choosing a root")
-    parser.add_argument("--boot-id", metavar="ID", help="instead of the running system's")
+    parser.add_argument("--boot", metavar="BOOT:MOUNT", help="instead of the running system's")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--container", metavar="FILE", help="read one container instead")
     parser.add_argument("--cat", action="store_true", help="write its contents to standard output")
@@ -248,7 +248,7 @@ def main() -> int:
         parser.error("give STORE, or --container FILE with --cat or --dump")
     try:
         path = args.store if args.container is None else store_of(args.container)
-        store = Store(path, args.boot_id, args.paranoid)
+        store = Store(path, args.boot, args.paranoid)
     except (Fault, OSError) as fault:
         print(f"{show(path or '')}: {fault}", file=sys.stderr)
         return 2

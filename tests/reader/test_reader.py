@@ -74,10 +74,16 @@ def frame(data: bytes, offset: int, generation: int, codec: int = STORE, log2: i
     return head + xxh(head) + b"".join(stored)
 
 
+def head_checksum(made: bytes) -> int:
+    raw = struct.unpack_from("<I", made, 12)[0]
+    at = 44 + (0 if made[5] == ZERO else 12 * -(-raw // (1 << min(made[6], 31))))
+    return number(made[at:at + 8].ljust(8, b"\0"))
+
+
 def segment(offset: int, position: int, generation: int, length: int, skip: int, frame_length: int,
-            codec: int, log2: int, flags: int = 0, zero: int = 0) -> bytes:
-    return struct.pack("<QQQIIIBBBB", offset, position, generation, length, skip, frame_length,
-                       codec, log2, flags, zero)
+            codec: int, log2: int, flags: int = 0, zero: int = 0, checksum: int = 0) -> bytes:
+    return struct.pack("<QQQIIIBBBBQ", offset, position, generation, length, skip, frame_length,
+                       codec, log2, flags, zero, checksum)
 
 
 def inner(first: int, position: int, generation: int, page: bytes) -> bytes:
@@ -95,10 +101,10 @@ def page(height: int, records: list[bytes], generation: int, /, **change: Any) -
 def root(**fields: Any) -> bytes:
     f = dict(magic=b"BALE", version=1, flags=0, mode=0, generation=1, durable=0, session=1,
              extent=EXTENT, size=0, end=224, position=0, length=0, height=0, codec=LZ4, parameter=0,
-             tree=0, stored=0, id=ID, features=bytes(16))
+             tree=0, stored=0, id=ID, features=bytes(8), mtime=-5)
     assert not set(fields) - set(f), fields
     f.update(fields)
-    head = struct.pack("<4sBBHQQIIQQQIBBHQQQ16s", *f.values())
+    head = struct.pack("<4sBBHQQIIQQQIBBHQQQ8sq", *f.values())
     return head + xxh(head)
 
 
@@ -137,7 +143,8 @@ class Builder:
                 **change: Any) -> bytes:
         made = self.frames[position]
         f = dict(offset=offset, position=position, generation=self.generation, length=length,
-                 skip=skip, frame_length=len(made), codec=made[5], log2=made[6], flags=0, zero=0)
+                 skip=skip, frame_length=len(made), codec=made[5], log2=made[6], flags=0, zero=0,
+                 checksum=head_checksum(made))
         f.update(change)
         return segment(**f)
 
@@ -154,18 +161,12 @@ class Builder:
         if made[:4] == b"BIDX":
             tree = dict(height=made[5], tree=number(made[-8:]))
         elif made:
-            count = 0 if made[5] == ZERO else -(-len(self.raw_of(made)) // (1 << made[6]))
-            at = 44 + 12 * count
-            tree = dict(height=DIRECT, tree=number(made[at:at + 8]))
+            tree = dict(height=DIRECT, tree=head_checksum(made))
         fields = dict(generation=self.generation, size=size, end=len(self.data), position=position,
                       length=len(made), stored=self.stored, **tree)
         fields.update(change)
         self.data[112 * slot:112 * slot + 112] = root(**fields)
         return self
-
-    @staticmethod
-    def raw_of(made: bytes) -> bytes:
-        return bytes(struct.unpack_from("<I", made, 12)[0])
 
     def direct(self, data: bytes, codec: int = STORE, log2: int = 12, /, slot: int = 0,
                size: Optional[int] = None, **change: Any) -> Builder:
@@ -257,7 +258,7 @@ class Good(Case):
 
     def test_direct_size(self) -> None:
         data = noise(5000)
-        self.good(Builder().direct(data, size=3000), data[:3000])
+        self.bad(Builder().direct(data, size=4999).data, "raw length")
         self.good(Builder().direct(data, size=40000), data + bytes(35000))
 
     def test_settings(self) -> None:
@@ -298,10 +299,10 @@ class Good(Case):
         self.good(leaf(2 * EXTENT, make), data)
 
     def test_full_pages_and_heights(self) -> None:
-        count = 101 * 112 + 5
+        count = 84 * 112 + 5
         b = Builder()
         at = [b.extent(bytes([i % 251]), i * 7) for i in range(count)]
-        leaves = [(i * 7, *b.page(1, at[i:i + 101])) for i in range(0, count, 101)]
+        leaves = [(i * 7, *b.page(1, at[i:i + 84])) for i in range(0, count, 84)]
         for height in range(2, 9):
             tops = [leaves[i:i + 112] for i in range(0, len(leaves), 112)]
             leaves = [(t[0][0], *b.page(height, [inner(f, p, 1, d) for f, p, d in t]))
@@ -363,7 +364,7 @@ class Choice(Case):
         data[-1] ^= 1
         self.assertEqual(self.read(data), b"old")
         data[data.index(b"old")] ^= 1
-        self.assertEqual(self.read(data), b"")  # neither is good, nothing was durable
+        self.bad(data, "checksum")
         data = self.commits(b"old", b"new", 1).data
         data[-1] ^= 1
         data[data.index(b"old")] ^= 1
@@ -410,15 +411,30 @@ class Choice(Case):
         """A frame that was overwritten by a later one of the same shape is noticed."""
         data = self.commits(b"old", b"new").data
         at = data.rindex(b"BFRM")
-        data[at:] = frame(b"NEW", 0, 3)
         self.sessions(5, (2, OTHER_BOOT))
-        self.assertEqual(self.read(data), b"old")
+        for generation in (2, 3):
+            data[at:] = frame(b"NEW", 0, generation)
+            self.assertEqual(self.read(data), b"old")
+        b = Builder()
+        at = b.frame(noise(99), 0)
+        b.root(99, b.page(1, [b.segment(at, 0, 99)]))
+        b.data[at:at + len(b.frames[at])] = frame(noise(99, 2), 0, 1)
+        self.bad(b.data, "head checksum")
+
+    def test_page_cache(self) -> None:
+        cache = reader.page_cache_of(self.store)
+        if cache is not None:                   # None before Linux 6.8
+            self.assertRegex(cache, "^[0-9a-f-]{36}:[0-9]+$")
+        self.assertEqual(reader.Store(self.store).boot, cache)
 
     def test_zero_slots(self) -> None:
         for data in (bytes(10), bytes(224), bytes(224) + frame(b"abc", 0, 1)):
             self.sessions(5)
             self.bad(data, "slots")
-            self.sessions(5, (5, OTHER_BOOT))
+            self.sessions(5, (4, BOOT))
+            self.bad(data, "slots")
+            self.assertEqual(self.read(data, True), b"")
+            self.sessions(5, (3, OTHER_BOOT), (4, BOOT))
             self.assertEqual(self.read(data), b"")
         self.bad(b"\1" + bytes(300), "slot 0: magic")
 
@@ -435,6 +451,8 @@ class Choice(Case):
         with reader.Container(self.write(data), reader.Store(self.store, BOOT)) as c:
             c.choose(faults.append)
         self.assertEqual([f.what for f in faults], ["slot 1: checksum"])
+        data[data.index(b"old")] ^= 1
+        self.bad(data, "frame at 224: chunk 0: checksum")       # it must be verified, and fails
 
     def test_pairs(self) -> None:
         data = self.commits(b"old", b"new").data
@@ -447,7 +465,7 @@ class Choice(Case):
         b = Builder().direct(b"old")
         b.generation = 2
         self.bad(b.direct(b"new", slot=1, version=2).data, "slot 1: version", True)
-        self.bad(b.direct(b"new", slot=1, features=b"DICT" + bytes(12)).data, "DICT", True)
+        self.bad(b.direct(b"new", slot=1, features=b"DICT" + bytes(4)).data, "DICT", True)
 
 
 class Bad(Case):
@@ -482,14 +500,14 @@ class Bad(Case):
             (dict(parameter=1), "parameter"), (dict(codec=ZSTD, parameter=20), "level"),
             (dict(codec=ZSTD, parameter=0xFFF8), "level"), (dict(tree=1), "head checksum"),
             (dict(id=0), "container id"),
-            (dict(features=bytes(4) + b"DICT" + bytes(8)), "features"),
+            (dict(features=bytes(4) + b"DICT"), "features"),
             (dict(stored=1), "stored"), (dict(height=1), "magic|length|checksum"),
-            (dict(size=0), "size")]
+            (dict(size=0), "raw length")]
         for change, what in rules:
             with self.subTest(change):
                 self.bad(Builder().direct(b"abc" * 9, **change).data, what)
         for change, what in ((dict(version=2), "version"), (dict(flags=4), "flags"),
-                             (dict(codec=4), "codec"), (dict(features=b"DICT" * 4), "DICT")):
+                             (dict(codec=4), "codec"), (dict(features=b"DICT" * 2), "DICT")):
             with self.subTest(change):
                 self.bad(Builder().direct(b"abc" * 9, **change).data, what, True)
         self.volume(modes="container")
@@ -601,7 +619,7 @@ class Bad(Case):
         self.assertEqual(self.read(make()), bytes(50) + b"a" * 50 + b"b" * 50 + bytes(50))
         for change, what in ((dict(magic=b"BIDY"), "magic"), (dict(version=0), "version"),
                              (dict(height=2), "height"), (dict(count=0), "count"),
-                             (dict(count=2), "length"), (dict(count=102), "count"),
+                             (dict(count=2), "length"), (dict(count=85), "count"),
                              (dict(id=5), "container id"), (dict(generation=2), "generation"),
                              (dict(generation=0), "generation")):
             with self.subTest(change):
