@@ -1,0 +1,154 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "passthrough.h"
+#include "passthrough_inode.h"
+
+static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    struct stat st;
+    (void)fi;
+    if (fstat(inode_get(ino)->fd, &st) != 0)
+        fuse_reply_err(req, errno);
+    else
+        fuse_reply_attr(req, &st, passthrough_cache_seconds);
+}
+
+static struct timespec new_time(int set, int given, int now, struct timespec t)
+{
+    if (set & now)
+        return (struct timespec){.tv_nsec = UTIME_NOW};
+    return set & given ? t : (struct timespec){.tv_nsec = UTIME_OMIT};
+}
+
+/* Without CAP_FSETID only a member of the file's group may set its set-group-id bit; the kernel has checked. */
+static int change_mode(const char *path, int fd, mode_t mode)
+{
+    struct stat st;
+    if (!passthrough_as_root || !(mode & S_ISGID))
+        return chmod(path, mode);
+    if (fstat(fd, &st) != 0)
+        return -1;
+    setfsgid(st.st_gid);
+    int rc = chmod(path, mode), saved = errno;
+    setfsgid(0);
+    errno = saved;
+    return rc;
+}
+
+static int set_attributes(const char *path, int fd, const struct stat *attr, int set,
+                          const struct fuse_file_info *fi)
+{
+    if (set & FUSE_SET_ATTR_MODE && change_mode(path, fd, attr->st_mode) != 0)
+        return -1;
+    if (set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) {
+        uid_t uid = set & FUSE_SET_ATTR_UID ? attr->st_uid : (uid_t)-1;
+        gid_t gid = set & FUSE_SET_ATTR_GID ? attr->st_gid : (gid_t)-1;
+        if (fchownat(fd, "", uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0)
+            return -1;
+    }
+    if (set & FUSE_SET_ATTR_SIZE &&
+        (fi ? ftruncate((int)fi->fh, attr->st_size) : truncate(path, attr->st_size)) != 0)
+        return -1;
+    struct timespec times[2] = {
+        new_time(set, FUSE_SET_ATTR_ATIME, FUSE_SET_ATTR_ATIME_NOW, attr->st_atim),
+        new_time(set, FUSE_SET_ATTR_MTIME, FUSE_SET_ATTR_MTIME_NOW, attr->st_mtim)};
+    if (times[0].tv_nsec == UTIME_OMIT && times[1].tv_nsec == UTIME_OMIT)
+        return 0;
+    return utimensat(AT_FDCWD, path, times, 0);
+}
+
+static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int set,
+                       struct fuse_file_info *fi)
+{
+    char path[INODE_PROC_MAX];
+    struct inode *inode = inode_get(ino);
+    if (set_attributes(inode_proc_path(inode, path), inode->fd, attr, set, fi) != 0)
+        fuse_reply_err(req, errno);
+    else
+        op_getattr(req, ino, fi);
+}
+
+static void op_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+    char target[PATH_MAX + 1];
+    ssize_t n = readlinkat(inode_get(ino)->fd, "", target, sizeof target - 1);
+    if (n < 0) {
+        fuse_reply_err(req, errno);
+        return;
+    }
+    target[n] = '\0';
+    fuse_reply_readlink(req, target);
+}
+
+static void op_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+    struct statvfs st;
+    if (fstatvfs(inode_get(ino)->fd, &st) != 0)
+        fuse_reply_err(req, errno);
+    else
+        fuse_reply_statfs(req, &st);
+}
+
+static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
+                        size_t size, int flags)
+{
+    char path[INODE_PROC_MAX];
+    passthrough_reply(req,
+                      setxattr(inode_proc_path(inode_get(ino), path), name, value, size, flags));
+}
+
+static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
+{
+    char path[INODE_PROC_MAX];
+    passthrough_reply(req, removexattr(inode_proc_path(inode_get(ino), path), name));
+}
+
+/* Lists the names when name is NULL; tells only the size when size is 0. */
+static void reply_xattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
+{
+    char path[INODE_PROC_MAX];
+    inode_proc_path(inode_get(ino), path);
+    char *value = size > 0 ? malloc(size) : NULL;
+    ssize_t n = -1;
+    if (size > 0 && !value)
+        errno = ENOMEM;
+    else
+        n = name ? getxattr(path, name, value, size) : listxattr(path, value, size);
+    if (n < 0)
+        fuse_reply_err(req, errno);
+    else if (size == 0)
+        fuse_reply_xattr(req, (size_t)n);
+    else
+        fuse_reply_buf(req, value, (size_t)n);
+    free(value);
+}
+
+static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
+{
+    reply_xattr(req, ino, name, size);
+}
+
+static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
+{
+    reply_xattr(req, ino, NULL, size);
+}
+
+void passthrough_inodes(struct fuse_lowlevel_ops *ops)
+{
+    ops->getattr = op_getattr;
+    ops->setattr = op_setattr;
+    ops->readlink = op_readlink;
+    ops->statfs = op_statfs;
+    ops->setxattr = op_setxattr;
+    ops->getxattr = op_getxattr;
+    ops->listxattr = op_listxattr;
+    ops->removexattr = op_removexattr;
+}
