@@ -239,6 +239,19 @@ static bool same_frame(const struct bale_segment *a, const struct bale_segment *
            a->offset - a->skip == b->offset - b->skip;
 }
 
+static struct claim claim_of(const struct bale_page *page, size_t i)
+{
+    const struct bale_segment *segment;
+    const struct bale_ref *child;
+
+    if (page->height > 1) {
+        child = &page->children[i].ref;
+        return (struct claim){child->position, child->length, NULL};
+    }
+    segment = &page->segments[i]; /* an unwritten one claims nothing: its frame length is 0 */
+    return (struct claim){segment->position, segment->frame_length, segment};
+}
+
 /* The page and what it refers to must not overlap; segments may share a frame if they agree on it. */
 static int check_apart(const struct bale_ref *ref, const struct bale_page *page)
 {
@@ -247,14 +260,10 @@ static int check_apart(const struct bale_ref *ref, const struct bale_page *page)
 
     add_claim(claims, &count, (struct claim){ref->position, ref->length, NULL});
     for (size_t i = 0; i < page->count; i++) {
-        const struct bale_segment *segment = &page->segments[i];
-        const struct bale_ref *child = &page->children[i].ref;
+        struct claim claim = claim_of(page, i);
 
-        if (page->height > 1)
-            add_claim(claims, &count, (struct claim){child->position, child->length, NULL});
-        else if ((segment->flags & BALE_SEGMENT_UNWRITTEN) == 0)
-            add_claim(claims, &count,
-                      (struct claim){segment->position, segment->frame_length, segment});
+        if (claim.length > 0)
+            add_claim(claims, &count, claim);
     }
     for (size_t i = 1; i < count; i++)
         if (claims[i].position - claims[i - 1].position < claims[i - 1].length &&

@@ -123,7 +123,7 @@ static int check_attributes(const struct bale_root *root)
 {
     if (root->mode != 0 && (root->mode & ~MODE_BITS) != BALE_ROOT_MODE_HELD)
         return BALE_E_CORRUPT;
-    if (root->generation < 1 || root->durable >= root->generation || root->container_id == 0)
+    if (root->durable >= root->generation || root->container_id == 0) /* so generation is not 0 */
         return BALE_E_CORRUPT;
     if (root->extent < BALE_EXTENT_MIN || root->extent > BALE_EXTENT_MAX ||
         root->extent % BALE_EXTENT_STEP != 0)

@@ -52,7 +52,7 @@ struct bale_roots {
     struct bale_root root[BALE_SLOTS];
     int newest;      /* slot of the newest root, -1: none */
     int fallback;    /* slot of the other valid root, -1: none */
-    char feature[5]; /* with BALE_E_UNSUPPORTED: the unknown feature, or empty for a newer version */
+    char feature[5]; /* with BALE_E_UNSUPPORTED: the unknown tag, or empty for a newer version */
 };
 
 /* head: the first length bytes of the container, length = min(container's size, BALE_DATA_START).

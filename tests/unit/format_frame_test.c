@@ -252,6 +252,8 @@ static const struct rule zero_rules[] = {
     {"raw length 1", OK, {{12, 4, 1}}},
     {"chunk log2 12", OK, {{6, 1, 12}}},
     {"chunk log2 11", BAD, {{6, 1, 11}}},
+    {"chunk log2 27", BAD, {{6, 1, 27}}},
+    {"chunk log2 255", BAD, {{6, 1, 255}}},
     {"newer version", NEW, {{4, 1, 9}}},
 };
 /* clang-format on */

@@ -362,6 +362,7 @@ static const struct rule leaf_rules[] = {
 static const struct rule inner_rules[] = {
     {"version 2", NEW, {{4, 1, 2}}},
     {"a leaf of an inner page's length", BAD, {{5, 1, 1}}},
+    {"height 0", BAD, {{5, 1, 0}}},
     {"height 8", OK, {{5, 1, 8}}},
     {"height 9", BAD, {{5, 1, 9}}},
     {"count 0", BAD, {{6, 2, 0}}},
@@ -387,6 +388,7 @@ static const struct rule inner_rules[] = {
     {"children overlap by a byte", BAD, {{C0 + 8, 8, UINT64_C(0x6162636465666768) - 4063}}},
     {"children touch", OK, {{C0 + 8, 8, UINT64_C(0x6162636465666768) - 4064}}},
     {"child's generation 0", BAD, {{C0 + 16, 8, 0}}},
+    {"child's generation 1", OK, {{C0 + 16, 8, 1}}},
     {"child's generation beyond the page's", BAD, {{C0 + 16, 8, GENERATION + 1}}},
     {"child's length 0", BAD, {{C0 + 24, 4, 0}}},
     {"child without records", BAD, {{C0 + 24, 4, 32}}},
@@ -475,6 +477,36 @@ static void test_segment(void)
     CHECK_EQ(bale_segment_check(&segment, &ctx), BALE_E_CORRUPT);
 }
 
+/* One record, generation 1; then what is less than that. */
+static void test_smallest_pages(void)
+{
+    uint8_t out[BALE_PAGE_MAX];
+    struct bale_page_context ctx = {
+        .container_id = 1, .generation = 1, .end = 1000, .size = 1, .extent = BALE_EXTENT_MIN};
+    struct bale_page page = {.generation = 1, .container_id = 1, .count = 1, .height = 1};
+    struct bale_page found;
+    size_t length;
+
+    page.segments[0] = (struct bale_segment){.length = 1, .flags = BALE_SEGMENT_UNWRITTEN};
+    length = bale_page_encode(&page, out);
+    CHECK_EQ_U(length, 72);
+    if (CHECK_EQ(decode(out, length, page.checksum, &ctx, &found), BALE_OK))
+        check_same(&found, &page);
+
+    page.generation = 0;
+    length = bale_page_encode(&page, out);
+    CHECK_EQ(decode(out, length, page.checksum, &ctx, &found), BALE_E_CORRUPT);
+
+    page.generation = 1;
+    page.count = 0;
+    for (uint8_t height = 1; height <= 2; height++) {
+        page.height = height;
+        length = bale_page_encode(&page, out);
+        CHECK_EQ_U(length, 32);
+        CHECK_EQ(decode(out, length, page.checksum, &ctx, &found), BALE_E_CORRUPT);
+    }
+}
+
 static void test_full_pages(void)
 {
     uint8_t out[BALE_PAGE_MAX];
@@ -529,6 +561,7 @@ int main(void)
     test_rules(inner_rules, RULES(inner_rules), inner_bytes, INNER, &inner_ctx);
     test_context();
     test_segment();
+    test_smallest_pages();
     test_full_pages();
     return check_result();
 }

@@ -226,6 +226,7 @@ static void test_features(void)
         {{"tag in the last place, after a gap", NEW, {{100, 4, 0x4c524154}}}, "TARL"},
         {{"the first of two", NEW, {{88, 4, 0x31303030}, {92, 4, 0x32303030}}}, "0001"},
         {{"unprintable characters", NEW, {{88, 4, 0x7fff1f0a}}}, "????"},
+        {{"the first and the last printable character", NEW, {{88, 4, 0x7e20207e}}}, "~  ~"},
         {{"one character", NEW, {{88, 4, 0x41}}}, "A???"},
         {{"a tag comes before bad fields", NEW, {{88, 4, 0x4c524154}, {8, 8, 0}}}, "TARL"},
         {{"a newer version comes before a tag", NEW, {{88, 4, 0x4c524154}, {4, 1, 2}}}, ""},

@@ -1,0 +1,8 @@
+#include "tests/fuzz/target.h"
+
+const struct fuzz_target fuzz_targets[] = {
+    {"root", fuzz_root, fuzz_root_seed},
+    {"frame", fuzz_frame, fuzz_frame_seed},
+    {"page", fuzz_page, fuzz_page_seed},
+    {NULL, NULL, NULL},
+};
