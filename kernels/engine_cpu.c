@@ -62,9 +62,12 @@ static struct bale_item *pop(struct cpu_engine *e)
 
 static int run_encode(struct bale_scratch *scratch, struct bale_item *item)
 {
-    if (item->capacity < bale_frame_bound(item->frame.raw_length, item->frame.chunk_log2))
+    struct bale_frame *frame = &item->frame;
+
+    if (frame->chunk_log2 > BALE_CHUNK_LOG2_MAX ||
+        item->capacity < bale_frame_bound(frame->raw_length, frame->chunk_log2))
         return BALE_E_INVALID;
-    return bale_frame_encode(scratch, item->setting, item->raw, &item->frame, item->stored,
+    return bale_frame_encode(scratch, item->setting, item->raw, frame, item->stored,
                              &item->stored_length);
 }
 

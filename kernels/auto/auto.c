@@ -69,6 +69,11 @@ static uint32_t match_length(const uint8_t *s, uint32_t candidate, uint32_t at, 
 {
     uint32_t n = MATCH_MIN;
 
+    for (; at + n + sizeof(uint64_t) <= end; n += (uint32_t)sizeof(uint64_t)) {
+        uint64_t differ = bale_get64(s + candidate + n) ^ bale_get64(s + at + n);
+        if (differ != 0)
+            return n + (uint32_t)__builtin_ctzll(differ) / 8;
+    }
     while (at + n < end && s[candidate + n] == s[at + n])
         n++;
     return n;
@@ -134,9 +139,9 @@ struct bale_setting bale_auto_choose(struct bale_scratch *scratch, struct bale_s
     uint32_t lz4 = parse.literals + 3 * parse.sequences + parse.length_bytes;
     uint32_t zstd = entropy_coded(scratch->choice, parse.literals) + 5 * parse.sequences / 2;
 
-    if (zstd >= length - length / 32)
+    if (zstd >= length - length / 20)
         return (struct bale_setting){.codec = BALE_CODEC_STORE};
-    if (lz4 <= zstd + zstd / 16)
+    if (lz4 <= zstd + zstd / 32)
         return (struct bale_setting){.codec = BALE_CODEC_LZ4};
     return (struct bale_setting){.codec = BALE_CODEC_ZSTD, .parameter = 1};
 }

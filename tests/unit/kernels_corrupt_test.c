@@ -1,0 +1,220 @@
+/* Damaged frames, and hostile ones whose checksums are right: refused, or decoded to the right bytes; never a crash.
+ * Bytes lie in blocks of exactly their size, so that a sanitizer sees a decoder that goes beyond. */
+#include "format/err.h"
+#include "kernels/codec.h"
+#include "tests/check.h"
+#include "tests/unit/kernels_data.h"
+#include "tests/vectors/craft.h"
+
+enum { RAW = 5000, CHUNKS = 2 };
+
+static const char *const settings[] = {"store", "lz4", "zstd:-5", "zstd:1", "zstd:19"};
+static struct bale_scratch *scratch;
+
+struct sample {
+    uint8_t raw[RAW];
+    uint8_t stored[RAW + 1000];
+    size_t length;
+    struct bale_frame frame;
+};
+
+static void make(struct sample *s, const char *text, enum data_kind kind)
+{
+    struct bale_setting setting;
+
+    s->frame = (struct bale_frame){.raw_length = RAW, .chunk_log2 = 12};
+    data_fill(kind, 9, s->raw, RAW);
+    REQUIRE(bale_setting_parse(text, &setting, NULL, 0) == BALE_OK);
+    REQUIRE(bale_frame_encode(scratch, setting, s->raw, &s->frame, s->stored, &s->length) ==
+            BALE_OK);
+}
+
+static int decode(const uint8_t *in, size_t length, uint8_t *raw)
+{
+    uint8_t *exact = malloc(length > 0 ? length : 1);
+    int err;
+
+    REQUIRE(exact);
+    if (length > 0)
+        memcpy(exact, in, length);
+    err = bale_frame_decode(scratch, exact, length, raw, RAW, NULL);
+    free(exact);
+    return err;
+}
+
+static bool refused(int err)
+{
+    return err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED;
+}
+
+static void test_bits(const struct sample *s)
+{
+    uint8_t *in = malloc(s->length);
+    uint8_t *raw = malloc(RAW);
+
+    REQUIRE(in && raw);
+    memcpy(in, s->stored, s->length);
+    for (size_t bit = 0; bit < 8 * s->length; bit++) {
+        in[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        CHECK(refused(decode(in, s->length, raw)));
+        in[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    CHECK_EQ(decode(in, s->length, raw), BALE_OK);
+    free(raw);
+    free(in);
+}
+
+static void test_truncated(const struct sample *s)
+{
+    uint8_t *raw = malloc(RAW);
+
+    REQUIRE(raw);
+    for (size_t length = 0; length < s->length; length++)
+        CHECK(refused(decode(s->stored, length, raw)));
+    free(raw);
+}
+
+/* Refused, or the right bytes after all. */
+static void check_hostile(const struct sample *s, const uint8_t *in, size_t length)
+{
+    uint8_t *raw = malloc(RAW);
+    int err;
+
+    REQUIRE(raw);
+    err = decode(in, length, raw);
+    if (err == BALE_OK)
+        CHECK_EQ_MEM(raw, s->raw, RAW);
+    else
+        CHECK(refused(err));
+    free(raw);
+}
+
+/* Every bit behind the table, then random damage, each with checksums that hold. */
+static void test_sealed(const struct sample *s)
+{
+    size_t head = s->frame.head_length;
+    uint64_t state = 17;
+    uint8_t *in = malloc(s->length);
+
+    REQUIRE(in);
+    memcpy(in, s->stored, s->length);
+    for (size_t bit = 8 * head; bit < 8 * s->length; bit++) {
+        in[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        craft_seal(in, s->frame.chunks);
+        check_hostile(s, in, s->length);
+        in[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    for (int round = 0; round < 3000; round++) {
+        memcpy(in, s->stored, s->length);
+        for (uint64_t edits = 1 + data_next(&state) % 8; edits > 0; edits--)
+            in[head + data_next(&state) % (s->length - head)] = (uint8_t)data_next(&state);
+        craft_seal(in, s->frame.chunks);
+        check_hostile(s, in, s->length);
+    }
+    free(in);
+}
+
+/* The first chunk of each length from 1 on, with what follows moved up. */
+static void test_short_chunk(const struct sample *s)
+{
+    uint32_t stored = bale_frame_chunk(s->stored, &s->frame, 0).stored;
+    size_t head = s->frame.head_length;
+    uint8_t *in = malloc(s->length);
+    uint8_t *raw = malloc(RAW);
+
+    REQUIRE(in && raw);
+    for (uint32_t length = 1; length < stored; length++) {
+        memcpy(in, s->stored, head + length);
+        memcpy(in + head + length, s->stored + head + stored, s->length - head - stored);
+        bale_put32(in + CRAFT_TABLE, length);
+        bale_put32(in + CRAFT_STORED_LENGTH, s->frame.stored_length - (stored - length));
+        craft_seal(in, s->frame.chunks);
+        CHECK(refused(decode(in, s->length - (stored - length), raw)));
+    }
+    free(raw);
+    free(in);
+}
+
+/* Another codec's bytes under this codec's id. */
+static void test_wrong_codec(const struct sample *s)
+{
+    uint8_t *in = malloc(s->length);
+
+    REQUIRE(in);
+    for (int id = 0; id < 256; id++) {
+        if (id == s->frame.codec)
+            continue;
+        memcpy(in, s->stored, s->length);
+        in[CRAFT_CODEC] = (uint8_t)id;
+        craft_seal(in, s->frame.chunks);
+        check_hostile(s, in, s->length);
+    }
+    free(in);
+}
+
+static void test_chunk(const struct sample *s)
+{
+    uint32_t stored = bale_frame_chunk(s->stored, &s->frame, 1).stored;
+    uint32_t raw_length = bale_frame_chunk_raw(&s->frame, 1);
+    uint8_t *in = malloc(stored);
+    uint8_t *raw = malloc(raw_length);
+
+    REQUIRE(in && raw);
+    memcpy(in, s->stored + s->length - stored, stored);
+    CHECK_EQ(bale_frame_decode_chunk(scratch, s->stored, &s->frame, 1, in, raw), BALE_OK);
+    CHECK_EQ_MEM(raw, s->raw + RAW - raw_length, raw_length);
+    for (size_t bit = 0; bit < 8 * (size_t)stored; bit += 7) {
+        in[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        CHECK_EQ(bale_frame_decode_chunk(scratch, s->stored, &s->frame, 1, in, raw),
+                 BALE_E_CORRUPT);
+        in[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    free(raw);
+    free(in);
+}
+
+/* The raw checksum is checked even if all stored bytes are right. */
+static void test_raw_checksum(struct sample *s)
+{
+    uint8_t raw[RAW];
+
+    s->stored[CRAFT_RAW_CHECKSUM] ^= 1;
+    craft_seal_head(s->stored, s->frame.chunks);
+    CHECK_EQ(decode(s->stored, s->length, raw), BALE_E_CORRUPT);
+}
+
+static void test_zero(void)
+{
+    struct sample s = {.frame = {.raw_length = RAW, .chunk_log2 = 12}};
+
+    memset(s.raw, 'q', RAW);
+    REQUIRE(bale_frame_encode(scratch, (struct bale_setting){.codec = BALE_CODEC_AUTO}, s.raw,
+                              &s.frame, s.stored, &s.length) == BALE_OK);
+    CHECK_EQ_U(s.length, CRAFT_HEAD_MIN);
+    test_bits(&s);
+    test_truncated(&s);
+    test_raw_checksum(&s);
+}
+
+int main(void)
+{
+    static struct sample s;
+
+    REQUIRE(bale_scratch_create(&scratch) == BALE_OK);
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        make(&s, settings[i], i == 0 ? DATA_RANDOM : DATA_TEXT);
+        REQUIRE(s.frame.chunks == CHUNKS);
+        CHECK(i == 0 ||
+              bale_frame_chunk(s.stored, &s.frame, 1).stored < bale_frame_chunk_raw(&s.frame, 1));
+        test_bits(&s);
+        test_truncated(&s);
+        test_sealed(&s);
+        test_short_chunk(&s);
+        test_wrong_codec(&s);
+        test_chunk(&s);
+        test_raw_checksum(&s);
+    }
+    test_zero();
+    bale_scratch_destroy(scratch);
+    return check_result();
+}
