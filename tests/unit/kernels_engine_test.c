@@ -1,0 +1,309 @@
+/* The CPU engine: many items from many threads, order, and the end. */
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "format/err.h"
+#include "kernels/engine.h"
+#include "tests/check.h"
+#include "tests/unit/kernels_data.h"
+
+enum { THREADS = 4, ROUNDS = 40, BATCH = 25, LENGTH_MAX = 20000, BUFFER = LENGTH_MAX + 1000 };
+
+/* One item on its way through encode and then decode. */
+struct job {
+    struct bale_item item;
+    struct bale_engine *engine;
+    sem_t *finished;
+    uint32_t raw_length;
+    uint8_t raw[LENGTH_MAX];
+    uint8_t stored[BUFFER];
+    uint8_t back[LENGTH_MAX];
+};
+
+static struct bale_setting pick_setting(uint64_t *state)
+{
+    static const struct bale_setting all[] = {
+        {BALE_CODEC_AUTO, 0},  {BALE_CODEC_STORE, 0}, {BALE_CODEC_LZ4, 0},
+        {BALE_CODEC_ZSTD, -3}, {BALE_CODEC_ZSTD, 1},  {BALE_CODEC_ZSTD, 6},
+    };
+
+    return all[data_next(state) % (sizeof all / sizeof all[0])];
+}
+
+static void decoded(struct bale_item *item)
+{
+    struct job *job = item->owner;
+
+    CHECK_EQ(item->status, BALE_OK);
+    CHECK_EQ_MEM(job->back, job->raw, job->raw_length);
+    sem_post(job->finished);
+}
+
+/* Submits from an engine's own thread. */
+static void encoded(struct bale_item *item)
+{
+    struct job *job = item->owner;
+
+    CHECK_EQ(item->status, BALE_OK);
+    CHECK_EQ_U(item->stored_length, (size_t)item->frame.head_length + item->frame.stored_length);
+    *item = (struct bale_item){
+        .kind = BALE_ITEM_DECODE,
+        .priority = BALE_PRIORITY_HIGH,
+        .stored = job->stored,
+        .stored_length = item->stored_length,
+        .raw = job->back,
+        .frame.raw_length = job->raw_length,
+        .done = decoded,
+        .owner = job,
+    };
+    bale_engine_submit(job->engine, item);
+}
+
+static void prepare(struct job *job, struct bale_engine *engine, sem_t *finished, uint64_t *state)
+{
+    job->engine = engine;
+    job->finished = finished;
+    job->raw_length = 1 + (uint32_t)(data_next(state) % LENGTH_MAX);
+    data_fill((enum data_kind)(data_next(state) % DATA_KINDS), *state, job->raw, job->raw_length);
+    job->item = (struct bale_item){
+        .kind = BALE_ITEM_ENCODE,
+        .priority = (enum bale_priority)(data_next(state) % BALE_PRIORITIES),
+        .setting = pick_setting(state),
+        .frame = {.raw_length = job->raw_length, .chunk_log2 = 12},
+        .raw = job->raw,
+        .stored = job->stored,
+        .capacity = sizeof job->stored,
+        .done = encoded,
+        .owner = job,
+    };
+}
+
+struct submitter {
+    pthread_t thread;
+    struct bale_engine *engine;
+    uint64_t seed;
+};
+
+static void *submit_many(void *argument)
+{
+    struct submitter *s = argument;
+    struct job *jobs = calloc(BATCH, sizeof *jobs);
+    uint64_t state = s->seed;
+    sem_t finished;
+
+    REQUIRE(jobs);
+    sem_init(&finished, 0, 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < BATCH; i++) {
+            prepare(&jobs[i], s->engine, &finished, &state);
+            jobs[i].item.next = i > 0 ? &jobs[i - 1].item : NULL;
+        }
+        bale_engine_submit(s->engine, &jobs[BATCH - 1].item);
+        for (int i = 0; i < BATCH; i++)
+            sem_wait(&finished);
+    }
+    sem_destroy(&finished);
+    free(jobs);
+    return NULL;
+}
+
+static void test_many(unsigned threads)
+{
+    struct submitter submitters[THREADS];
+    struct bale_engine *engine;
+
+    REQUIRE(bale_engine_cpu_create(threads, &engine) == BALE_OK);
+    CHECK_EQ_STR(engine->ops->name, "cpu");
+    for (unsigned i = 0; i < THREADS; i++) {
+        submitters[i] = (struct submitter){.engine = engine, .seed = 100 + i};
+        REQUIRE(pthread_create(&submitters[i].thread, NULL, submit_many, &submitters[i]) == 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(submitters[i].thread, NULL);
+    bale_engine_destroy(engine);
+}
+
+/* A small item whose done does as told. */
+struct small {
+    struct bale_item item;
+    uint8_t raw[64];
+    uint8_t stored[256];
+};
+
+static void prepare_small(struct small *s, enum bale_priority priority,
+                          void (*done)(struct bale_item *), void *owner)
+{
+    s->item = (struct bale_item){
+        .kind = BALE_ITEM_ENCODE,
+        .priority = priority,
+        .setting = {.codec = BALE_CODEC_STORE},
+        .frame = {.raw_length = sizeof s->raw, .chunk_log2 = 16},
+        .raw = s->raw,
+        .stored = s->stored,
+        .capacity = sizeof s->stored,
+        .done = done,
+        .owner = owner,
+    };
+}
+
+enum { ORDERED = 30 };
+
+struct order {
+    sem_t entered;
+    sem_t go;
+    struct bale_item *seen[ORDERED]; /* by the one worker */
+    int count;
+};
+
+static void hold_worker(struct bale_item *item)
+{
+    struct order *order = item->owner;
+
+    sem_post(&order->entered);
+    sem_wait(&order->go);
+}
+
+static void note_order(struct bale_item *item)
+{
+    struct order *order = item->owner;
+
+    order->seen[order->count++] = item;
+}
+
+/* While the only worker is held, items of all priorities queue up in turns; destroy lets them all finish. */
+static void test_order(void)
+{
+    static struct small items[ORDERED];
+    static struct small holder;
+    struct order order = {.count = 0};
+    struct bale_engine *engine;
+
+    sem_init(&order.entered, 0, 0);
+    sem_init(&order.go, 0, 0);
+    REQUIRE(bale_engine_cpu_create(1, &engine) == BALE_OK);
+    prepare_small(&holder, BALE_PRIORITY_LOW, hold_worker, &order);
+    bale_engine_submit(engine, &holder.item);
+    sem_wait(&order.entered);
+    for (int i = 0; i < ORDERED; i++) {
+        prepare_small(&items[i], (enum bale_priority)(BALE_PRIORITIES - 1 - i % BALE_PRIORITIES),
+                      note_order, &order);
+        bale_engine_submit(engine, &items[i].item);
+    }
+    sem_post(&order.go);
+    bale_engine_destroy(engine);
+
+    CHECK_EQ(order.count, ORDERED);
+    for (int i = 1; i < order.count; i++) {
+        const struct bale_item *a = order.seen[i - 1];
+        const struct bale_item *b = order.seen[i];
+        CHECK(a->priority < b->priority || (a->priority == b->priority && a < b));
+    }
+    sem_destroy(&order.go);
+    sem_destroy(&order.entered);
+}
+
+static void count_down(struct bale_item *item)
+{
+    CHECK_EQ(item->status, BALE_OK);
+    atomic_fetch_sub((atomic_int *)item->owner, 1);
+}
+
+static void test_destroy(void)
+{
+    enum { ITEMS = 3000 };
+    struct small *items = calloc(ITEMS, sizeof *items);
+    struct bale_engine *engine;
+    atomic_int left = ITEMS;
+
+    REQUIRE(items && bale_engine_cpu_create(3, &engine) == BALE_OK);
+    for (int i = 0; i < ITEMS; i++) {
+        prepare_small(&items[i], BALE_PRIORITY_NORMAL, count_down, &left);
+        items[i].item.next = i > 0 ? &items[i - 1].item : NULL;
+    }
+    bale_engine_submit(engine, &items[ITEMS - 1].item);
+    bale_engine_destroy(engine);
+    CHECK_EQ(atomic_load(&left), 0);
+    free(items);
+    bale_engine_destroy(NULL);
+}
+
+struct chain {
+    struct bale_engine *engine;
+    int left;
+};
+
+static void submit_again(struct bale_item *item)
+{
+    struct chain *chain = item->owner;
+
+    if (--chain->left > 0)
+        bale_engine_submit(chain->engine, item);
+}
+
+/* An item submitted by a done is among those that destroy waits for. */
+static void test_chain(void)
+{
+    static struct small item;
+    struct chain chain = {.left = 1000};
+
+    REQUIRE(bale_engine_cpu_create(2, &chain.engine) == BALE_OK);
+    prepare_small(&item, BALE_PRIORITY_NORMAL, submit_again, &chain);
+    bale_engine_submit(chain.engine, &item.item);
+    bale_engine_destroy(chain.engine);
+    CHECK_EQ(chain.left, 0);
+}
+
+static void post(struct bale_item *item)
+{
+    sem_post(item->owner);
+}
+
+static void check_status(struct bale_engine *engine, struct small *s, int status)
+{
+    sem_t finished;
+
+    sem_init(&finished, 0, 0);
+    s->item.done = post;
+    s->item.owner = &finished;
+    bale_engine_submit(engine, &s->item);
+    sem_wait(&finished);
+    CHECK_EQ(s->item.status, status);
+    sem_destroy(&finished);
+}
+
+static void test_errors(void)
+{
+    static struct small s;
+    struct bale_engine *engine;
+
+    REQUIRE(bale_engine_cpu_create(0, &engine) == BALE_OK);
+    prepare_small(&s, BALE_PRIORITY_NORMAL, NULL, NULL);
+    s.item.place = BALE_PLACE_DEVICE;
+    check_status(engine, &s, BALE_E_INVALID);
+    prepare_small(&s, BALE_PRIORITY_NORMAL, NULL, NULL);
+    s.item.capacity = bale_frame_bound(sizeof s.raw, 16) - 1;
+    check_status(engine, &s, BALE_E_INVALID);
+    prepare_small(&s, BALE_PRIORITY_NORMAL, NULL, NULL);
+    s.item.frame.chunk_log2 = 255;
+    check_status(engine, &s, BALE_E_INVALID);
+    prepare_small(&s, BALE_PRIORITY_NORMAL, NULL, NULL);
+    s.item.frame.raw_length = 0;
+    check_status(engine, &s, BALE_E_INVALID);
+    prepare_small(&s, BALE_PRIORITY_NORMAL, NULL, NULL);
+    check_status(engine, &s, BALE_OK);
+    s.item.kind = BALE_ITEM_DECODE;
+    s.stored[s.item.stored_length - 1] ^= 1;
+    check_status(engine, &s, BALE_E_CORRUPT);
+    bale_engine_destroy(engine);
+}
+
+int main(void)
+{
+    test_many(1);
+    test_many(3);
+    test_order();
+    test_destroy();
+    test_chain();
+    test_errors();
+    return check_result();
+}
