@@ -7,6 +7,8 @@
 #ifndef BALE_FS_CONTAINER_H
 #define BALE_FS_CONTAINER_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,10 +22,16 @@ struct bale_container;
 
 /* What new containers get, and how sessions are judged. Shared, constant while containers are open. */
 struct bale_container_config {
-    uint32_t session; /* this mount's; written into roots */
+    /* This mount's session, written into roots. May grow while containers are open (bale_store_checkpoint). */
+    const _Atomic uint32_t *session;
+    /* Held shared from reading *session until the root that names it has been written (not while it is synced), so
+     * that no root of a session appears after the sync that lets the session leave the list. NULL: never rolls. */
+    pthread_rwlock_t *session_roll;
     bool writable;
     bool modes_held; /* volume's modes = container */
-    /* FORMAT.md 8 rule 3. NULL: every session is uncertain. */
+    /* FORMAT.md 8 rule 3. NULL: every session is uncertain. For a writer a session other than *session that is certain
+     * is also durable; *session itself becomes uncertain when a sync has failed. Session 0 asks for rule 5: false if any
+     * listed session is uncertain. From any thread. */
     bool (*session_certain)(const void *arg, uint32_t session);
     const void *session_arg;
 };
