@@ -35,10 +35,12 @@ struct bale_codec {
     const char *name;
     /* Compresses one chunk of raw_length bytes to less than capacity bytes; capacity <= raw_length - 1. Returns the
      * stored length, 0 when it does not fit (the chunk is then stored raw), or a negative bale_err. */
-    int64_t (*encode)(struct bale_scratch *scratch, int16_t parameter, const uint8_t *raw, uint32_t raw_length,
-                      uint8_t *out, uint32_t capacity);
-    /* Decompresses one chunk of hostile bytes to exactly raw_length bytes: BALE_OK or BALE_E_CORRUPT. */
-    int (*decode)(struct bale_scratch *scratch, const uint8_t *in, uint32_t length, uint8_t *raw, uint32_t raw_length);
+    int64_t (*encode)(struct bale_scratch *scratch, int16_t parameter, const uint8_t *raw,
+                      uint32_t raw_length, uint8_t *out, uint32_t capacity);
+    /* Decompresses one chunk of hostile bytes to exactly raw_length bytes: BALE_OK or BALE_E_CORRUPT. chunk_size is
+     * the frame's, raw_length or more: FORMAT.md section 7 bounds a window by it. */
+    int (*decode)(struct bale_scratch *scratch, const uint8_t *in, uint32_t length, uint8_t *raw,
+                  uint32_t raw_length, uint32_t chunk_size);
 };
 
 /* The codec of an id, or NULL. store and zero have NULL callbacks: the frame layer does them. */
@@ -50,8 +52,8 @@ void bale_scratch_destroy(struct bale_scratch *scratch);
 
 /* Chooses for BALE_CODEC_AUTO: a pure function of the raw bytes. Never returns BALE_CODEC_AUTO. Any other setting
  * comes back unchanged. */
-struct bale_setting bale_auto_choose(struct bale_scratch *scratch, struct bale_setting setting, const uint8_t *raw,
-                                     uint32_t raw_length);
+struct bale_setting bale_auto_choose(struct bale_scratch *scratch, struct bale_setting setting,
+                                     const uint8_t *raw, uint32_t raw_length);
 
 /* Encodes raw[0, raw_length) to one frame at out, which has room for bale_frame_bound(). frame->offset, generation,
  * raw_length and chunk_log2 are the caller's; the rest is filled in. All-equal input becomes codec zero whatever the
@@ -61,13 +63,14 @@ int bale_frame_encode(struct bale_scratch *scratch, struct bale_setting setting,
                       struct bale_frame *frame, uint8_t *out, size_t *length);
 
 /* Decodes a whole frame of length bytes; checks head, chunks and raw checksum. raw has room for raw_length bytes, which
- * must equal the head's. frame (may be NULL) gets the head. Errors: BALE_E_CORRUPT, BALE_E_UNSUPPORTED. */
-int bale_frame_decode(struct bale_scratch *scratch, const uint8_t *in, size_t length, uint8_t *raw, uint32_t raw_length,
-                      struct bale_frame *frame);
+ * must equal the head's. frame (may be NULL) gets the head. Errors: BALE_E_CORRUPT, BALE_E_UNSUPPORTED, BALE_E_NOMEM. */
+int bale_frame_decode(struct bale_scratch *scratch, const uint8_t *in, size_t length, uint8_t *raw,
+                      uint32_t raw_length, struct bale_frame *frame);
 
 /* Decodes chunk i, whose stored bytes are at in, after checking them against the (validated) head at head. raw has
  * room for bale_frame_chunk_raw(). */
-int bale_frame_decode_chunk(struct bale_scratch *scratch, const uint8_t *head, const struct bale_frame *frame,
-                            uint32_t i, const uint8_t *in, uint8_t *raw);
+int bale_frame_decode_chunk(struct bale_scratch *scratch, const uint8_t *head,
+                            const struct bale_frame *frame, uint32_t i, const uint8_t *in,
+                            uint8_t *raw);
 
 #endif

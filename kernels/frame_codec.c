@@ -125,23 +125,26 @@ int bale_frame_encode(struct bale_scratch *scratch, struct bale_setting setting,
     return BALE_OK;
 }
 
-/* Checks the stored bytes of one chunk and decodes them. */
-static int decode_chunk(struct bale_scratch *scratch, uint8_t codec_id, struct bale_chunk chunk,
-                        const uint8_t *in, uint8_t *raw, uint32_t raw_length)
+/* Checks the stored bytes of chunk i, at in, and decodes them. *entry gets the chunk's entry in the table. */
+static int decode_chunk(struct bale_scratch *scratch, const uint8_t *head,
+                        const struct bale_frame *frame, uint32_t i, const uint8_t *in, uint8_t *raw,
+                        struct bale_chunk *entry)
 {
-    const struct bale_codec *codec = bale_codec_find(codec_id);
+    const struct bale_codec *codec = bale_codec_find(frame->codec);
+    uint32_t raw_length = bale_frame_chunk_raw(frame, i);
 
     if (!codec)
         return BALE_E_UNSUPPORTED;
-    if (bale_hash(in, chunk.stored) != chunk.checksum)
+    *entry = bale_frame_chunk(head, frame, i);
+    if (bale_hash(in, entry->stored) != entry->checksum)
         return BALE_E_CORRUPT;
-    if (chunk.stored == raw_length) {
+    if (entry->stored == raw_length) {
         memcpy(raw, in, raw_length);
         return BALE_OK;
     }
     if (!codec->decode)
         return BALE_E_CORRUPT;
-    return codec->decode(scratch, in, chunk.stored, raw, raw_length);
+    return codec->decode(scratch, in, entry->stored, raw, raw_length, 1u << frame->chunk_log2);
 }
 
 static int decode_chunks(struct bale_scratch *scratch, const uint8_t *head,
@@ -150,15 +153,15 @@ static int decode_chunks(struct bale_scratch *scratch, const uint8_t *head,
     const uint8_t *in = head + frame->head_length;
 
     for (uint32_t i = 0; i < frame->chunks; i++) {
-        struct bale_chunk chunk = bale_frame_chunk(head, frame, i);
+        struct bale_chunk entry;
         uint32_t length = bale_frame_chunk_raw(frame, i);
-        int err = decode_chunk(scratch, frame->codec, chunk, in, raw, length);
+        int err = decode_chunk(scratch, head, frame, i, in, raw, &entry);
         if (err < 0)
             return err;
         /* A chunk stored raw has one checksum, and it was checked. */
         bale_put64(scratch->hashes + i * sizeof(uint64_t),
-                   chunk.stored == length ? chunk.checksum : bale_hash(raw, length));
-        in += chunk.stored;
+                   entry.stored == length ? entry.checksum : bale_hash(raw, length));
+        in += entry.stored;
         raw += length;
     }
     return raw_checksum(scratch, frame->chunks) == frame->raw_checksum ? BALE_OK : BALE_E_CORRUPT;
@@ -190,12 +193,11 @@ int bale_frame_decode_chunk(struct bale_scratch *scratch, const uint8_t *head,
                             const struct bale_frame *frame, uint32_t i, const uint8_t *in,
                             uint8_t *raw)
 {
-    uint32_t raw_length = bale_frame_chunk_raw(frame, i);
+    struct bale_chunk entry;
 
     if (frame->codec == BALE_CODEC_ZERO) {
-        memset(raw, frame->parameter, raw_length);
+        memset(raw, frame->parameter, bale_frame_chunk_raw(frame, i));
         return BALE_OK;
     }
-    return decode_chunk(scratch, frame->codec, bale_frame_chunk(head, frame, i), in, raw,
-                        raw_length);
+    return decode_chunk(scratch, head, frame, i, in, raw, &entry);
 }

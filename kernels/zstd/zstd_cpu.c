@@ -28,7 +28,8 @@ static int64_t encode(struct bale_scratch *scratch, int16_t parameter, const uin
 }
 
 /* One frame and nothing behind it: ZSTD_decompressDCtx alone would also take several, skippable ones among them. */
-static bool is_one_frame(const uint8_t *in, uint32_t length, uint32_t raw_length)
+static bool is_one_frame(const uint8_t *in, uint32_t length, uint32_t raw_length,
+                         uint32_t chunk_size)
 {
     ZSTD_frameHeader header;
 
@@ -38,15 +39,15 @@ static bool is_one_frame(const uint8_t *in, uint32_t length, uint32_t raw_length
     if (header.frameContentSize != ZSTD_CONTENTSIZE_UNKNOWN &&
         header.frameContentSize != raw_length)
         return false;
-    if (header.windowSize > 1ull << BALE_CHUNK_LOG2_MAX)
+    if (header.windowSize > chunk_size)
         return false;
     return ZSTD_findFrameCompressedSize(in, length) == length;
 }
 
 static int decode(struct bale_scratch *scratch, const uint8_t *in, uint32_t length, uint8_t *raw,
-                  uint32_t raw_length)
+                  uint32_t raw_length, uint32_t chunk_size)
 {
-    if (!is_one_frame(in, length, raw_length))
+    if (!is_one_frame(in, length, raw_length, chunk_size))
         return BALE_E_CORRUPT;
     return ZSTD_decompressDCtx(scratch->zstd_decoder, raw, raw_length, in, length) == raw_length
                ? BALE_OK
