@@ -16,7 +16,7 @@ enum {
     AT_CONTAINER_ID = 16,
     AT_RECORDS = 24,
     CHECKSUM_SIZE = 8,
-    SEGMENT_SIZE = 40,
+    SEGMENT_SIZE = 48,
     CHILD_SIZE = 36,
     VERSION = 1,
 
@@ -29,6 +29,7 @@ enum {
     SEGMENT_AT_CHUNK_LOG2 = 37,
     SEGMENT_AT_FLAGS = 38,
     SEGMENT_AT_ZERO = 39,
+    SEGMENT_AT_CHECKSUM = 40,
 
     CHILD_AT_POSITION = 8,
     CHILD_AT_GENERATION = 16,
@@ -73,6 +74,7 @@ static void put_segment(const struct bale_segment *segment, uint8_t *out)
     out[SEGMENT_AT_CHUNK_LOG2] = segment->chunk_log2;
     out[SEGMENT_AT_FLAGS] = segment->flags;
     out[SEGMENT_AT_ZERO] = 0;
+    bale_put64(out + SEGMENT_AT_CHECKSUM, segment->checksum);
 }
 
 static void put_child(const struct bale_child *child, uint8_t *out)
@@ -118,7 +120,8 @@ static int check_frame(const struct bale_segment *segment, const struct bale_pag
     uint64_t raw = (uint64_t)segment->skip + segment->length; /* the frame has that many or more */
     uint64_t least;
 
-    if (segment->generation < 1 || segment->skip > segment->offset)
+    if (segment->generation < 1 || segment->generation > ctx->generation ||
+        segment->skip > segment->offset)
         return BALE_E_CORRUPT;
     if ((segment->offset - segment->skip) / ctx->extent !=
         (segment->offset + segment->length - 1) / ctx->extent)
@@ -141,12 +144,11 @@ int bale_segment_check(const struct bale_segment *segment, const struct bale_pag
     if (segment->length < 1 || segment->offset > ctx->size ||
         segment->length > ctx->size - segment->offset)
         return BALE_E_CORRUPT;
-    if (segment->generation > ctx->generation)
-        return BALE_E_CORRUPT;
     if ((segment->flags & BALE_SEGMENT_UNWRITTEN) == 0)
         return check_frame(segment, ctx);
-    if (segment->position != 0 || segment->skip != 0 || segment->frame_length != 0 ||
-        segment->codec != 0 || segment->chunk_log2 != 0 || segment->length > BALE_UNWRITTEN_MAX)
+    if (segment->position != 0 || segment->generation != 0 || segment->checksum != 0 ||
+        segment->skip != 0 || segment->frame_length != 0 || segment->codec != 0 ||
+        segment->chunk_log2 != 0 || segment->length > BALE_UNWRITTEN_MAX)
         return BALE_E_CORRUPT;
     return BALE_OK;
 }
@@ -157,6 +159,7 @@ static int read_segment(const uint8_t *in, struct bale_segment *segment)
         .offset = bale_get64(in),
         .position = bale_get64(in + SEGMENT_AT_POSITION),
         .generation = bale_get64(in + SEGMENT_AT_GENERATION),
+        .checksum = bale_get64(in + SEGMENT_AT_CHECKSUM),
         .length = bale_get32(in + SEGMENT_AT_LENGTH),
         .skip = bale_get32(in + SEGMENT_AT_SKIP),
         .frame_length = bale_get32(in + SEGMENT_AT_FRAME_LENGTH),
@@ -235,7 +238,7 @@ static bool same_frame(const struct bale_segment *a, const struct bale_segment *
 {
     return a != NULL && b != NULL && a->position == b->position &&
            a->frame_length == b->frame_length && a->generation == b->generation &&
-           a->codec == b->codec && a->chunk_log2 == b->chunk_log2 &&
+           a->checksum == b->checksum && a->codec == b->codec && a->chunk_log2 == b->chunk_log2 &&
            a->offset - a->skip == b->offset - b->skip;
 }
 

@@ -15,6 +15,7 @@ struct bale_segment {
     uint64_t offset;
     uint64_t position;
     uint64_t generation; /* of the frame */
+    uint64_t checksum;   /* the frame's head checksum */
     uint32_t length;
     uint32_t skip;
     uint32_t frame_length;

@@ -28,8 +28,9 @@ enum {
     AT_STORED = 72,
     AT_CONTAINER_ID = 80,
     AT_FEATURES = 88,
+    AT_MTIME = 96,
     AT_CHECKSUM = 104,
-    FEATURES = 4,
+    FEATURES = 2,
     TAG_SIZE = 4,
     VERSION = 1,
     MODE_BITS = 07777,
@@ -60,6 +61,7 @@ void bale_root_encode(const struct bale_root *root, uint8_t slot[static BALE_ROO
     bale_put64(slot + AT_TREE_CHECKSUM, root->tree.checksum);
     bale_put64(slot + AT_STORED, root->stored);
     bale_put64(slot + AT_CONTAINER_ID, root->container_id);
+    bale_put64(slot + AT_MTIME, (uint64_t)root->mtime);
     bale_put64(slot + AT_CHECKSUM, bale_hash(slot, AT_CHECKSUM));
 }
 
@@ -72,6 +74,7 @@ static void read_fields(const uint8_t *slot, struct bale_root *root)
         .end = bale_get64(slot + AT_END),
         .stored = bale_get64(slot + AT_STORED),
         .container_id = bale_get64(slot + AT_CONTAINER_ID),
+        .mtime = (int64_t)bale_get64(slot + AT_MTIME),
         .tree = {.position = bale_get64(slot + AT_TREE_POSITION),
                  .checksum = bale_get64(slot + AT_TREE_CHECKSUM),
                  .length = bale_get32(slot + AT_TREE_LENGTH)},
@@ -85,20 +88,25 @@ static void read_fields(const uint8_t *slot, struct bale_root *root)
     };
 }
 
-/* No tag is known yet: the first one there is names the reason. */
+static bool all_zero(const uint8_t *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (bytes[i] != 0)
+            return false;
+    return true;
+}
+
+/* No tag is known yet: the first names the reason. */
 static int check_features(const uint8_t *slot, char feature[static 5])
 {
-    for (int i = 0; i < FEATURES; i++) {
-        const uint8_t *tag = slot + AT_FEATURES + TAG_SIZE * i;
+    const uint8_t *tag = slot + AT_FEATURES;
 
-        if (bale_get32(tag) == 0)
-            continue;
-        for (int c = 0; c < TAG_SIZE; c++)
-            feature[c] = (char)(tag[c] >= 0x20 && tag[c] < 0x7f ? tag[c] : '?');
-        feature[TAG_SIZE] = '\0';
-        return BALE_E_UNSUPPORTED;
-    }
-    return BALE_OK;
+    if (bale_get32(tag) == 0) /* then all are */
+        return all_zero(tag, (size_t)TAG_SIZE * FEATURES) ? BALE_OK : BALE_E_CORRUPT;
+    for (int c = 0; c < TAG_SIZE; c++)
+        feature[c] = (char)(tag[c] >= 0x20 && tag[c] < 0x7f ? tag[c] : '?');
+    feature[TAG_SIZE] = '\0';
+    return BALE_E_UNSUPPORTED;
 }
 
 static int check_setting(const struct bale_root *root)
@@ -146,14 +154,16 @@ static int check_tree(const struct bale_root *root)
         return empty && root->stored == 0 ? BALE_OK : BALE_E_CORRUPT;
     }
 
-    if (root->size == 0) /* a segment covers a byte or more, all below size */
+    if (root->size == 0) /* a frame or segment is of a byte or more, all below size */
         return BALE_E_CORRUPT;
     if (tree->position < BALE_DATA_START || tree->position > root->end ||
         tree->length > root->end - tree->position)
         return BALE_E_CORRUPT;
     if (root->height == BALE_HEIGHT_DIRECT) {
+        uint32_t most = root->size < root->extent ? (uint32_t)root->size : root->extent;
+
         if (tree->length < bale_frame_head_length(BALE_CODEC_ZERO, 1, BALE_CHUNK_LOG2_MAX) ||
-            tree->length > bale_frame_bound(root->extent, BALE_CHUNK_LOG2_MIN))
+            tree->length > bale_frame_bound(most, BALE_CHUNK_LOG2_MIN))
             return BALE_E_CORRUPT;
         return root->stored == tree->length ? BALE_OK : BALE_E_CORRUPT;
     }
@@ -190,14 +200,6 @@ int bale_root_decode(const uint8_t slot[static BALE_ROOT_SIZE], struct bale_root
     return err;
 }
 
-static bool all_zero(const uint8_t *bytes, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (bytes[i] != 0)
-            return false;
-    return true;
-}
-
 static int choose(const bool valid[static BALE_SLOTS], struct bale_roots *roots)
 {
     if (valid[0] && valid[1]) {
@@ -214,21 +216,24 @@ static int choose(const bool valid[static BALE_SLOTS], struct bale_roots *roots)
 
 int bale_roots_read(const uint8_t *head, size_t length, struct bale_roots *roots)
 {
-    bool valid[BALE_SLOTS] = {false, false};
+    uint8_t slots[BALE_DATA_START] = {0};
+    bool valid[BALE_SLOTS];
 
     *roots = (struct bale_roots){.newest = -1, .fallback = -1};
-    for (size_t i = 0; i < BALE_SLOTS && length >= (i + 1) * BALE_ROOT_SIZE; i++) {
-        int err = bale_root_decode(head + i * BALE_ROOT_SIZE, &roots->root[i], roots->feature);
+    if (length == 0)
+        return BALE_OK;
+    memcpy(slots, head, length < sizeof(slots) ? length : sizeof(slots));
+    for (size_t i = 0; i < BALE_SLOTS; i++) {
+        const uint8_t *slot = slots + i * BALE_ROOT_SIZE;
+        int err = bale_root_decode(slot, &roots->root[i], roots->feature);
 
         if (err == BALE_E_UNSUPPORTED)
             return err;
         valid[i] = err == BALE_OK;
+        if (!valid[i] && !all_zero(slot, BALE_ROOT_SIZE))
+            roots->damaged = true;
     }
-    if (length == 0)
-        return BALE_OK;
     if (!valid[0] && !valid[1])
-        return all_zero(head, length) ? BALE_E_AGAIN : BALE_E_CORRUPT;
-    if (length < BALE_DATA_START) /* no writer leaves a root in a container this short */
-        return BALE_E_CORRUPT;
+        return roots->damaged ? BALE_E_CORRUPT : BALE_E_AGAIN;
     return choose(valid, roots);
 }

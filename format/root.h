@@ -3,6 +3,7 @@
 #ifndef BALE_FORMAT_ROOT_H
 #define BALE_FORMAT_ROOT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,7 @@ struct bale_root {
     uint64_t end;
     uint64_t stored;
     uint64_t container_id;
+    int64_t mtime; /* of the logical file, nanoseconds since the epoch */
     struct bale_ref tree;
     uint32_t session;
     uint32_t extent;
@@ -52,13 +54,14 @@ struct bale_roots {
     struct bale_root root[BALE_SLOTS];
     int newest;      /* slot of the newest root, -1: none */
     int fallback;    /* slot of the other valid root, -1: none */
+    bool damaged;    /* a slot is neither valid nor all zero: FORMAT.md 8 rule 5 */
     char feature[5]; /* with BALE_E_UNSUPPORTED: the unknown tag, or empty for a newer version */
 };
 
-/* head: the first length bytes of the container, length = min(container's size, BALE_DATA_START).
- * BALE_OK with newest = -1: the container is empty (length 0).
- * BALE_E_AGAIN: no valid slot, but all bytes present are zero: FORMAT.md 8 rule 5 decides by the session.
- * BALE_E_CORRUPT, BALE_E_UNSUPPORTED. newest and fallback are -1 then. */
+/* head: the first length bytes of the container, length = min(container's size, BALE_DATA_START); what is missing
+ * counts as zeros. BALE_OK with newest = -1: the container is empty (length 0).
+ * BALE_E_AGAIN: all bytes of both slots are zero: FORMAT.md 8 rule 6 decides by the sessions.
+ * BALE_E_CORRUPT, BALE_E_UNSUPPORTED. Unless BALE_OK, newest and fallback are -1. */
 int bale_roots_read(const uint8_t *head, size_t length, struct bale_roots *roots);
 
 #endif

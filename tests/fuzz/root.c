@@ -60,7 +60,7 @@ size_t fuzz_root_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX])
          .size = 1 << 20,
          .stored = 4096,
          .mode = BALE_ROOT_MODE_HELD | 0644,
-         .tree = {.position = 8192, .length = 72, .checksum = 5}},
+         .tree = {.position = 8192, .length = 80, .checksum = 5}},
         {.height = 8,
          .size = BALE_SIZE_MAX,
          .flags = BALE_ROOT_EXTENT_EXPLICIT,

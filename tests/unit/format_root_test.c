@@ -17,8 +17,8 @@ static const uint8_t slot_bytes[BALE_ROOT_SIZE] = {
     0x78, 0x77, 0x76, 0x75, 0x74, 0x73, 0x72, 0x01, /* stored */
     0x88, 0x87, 0x86, 0x85, 0x84, 0x83, 0x82, 0x81, /* container id */
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, /* features */
-    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, /* features */
-    0x8b, 0x16, 0x7a, 0xfe, 0x69, 0x8e, 0x37, 0x54, /* checksum */
+    0x98, 0x97, 0x96, 0x95, 0x94, 0x93, 0x92, 0x91, /* mtime */
+    0xd9, 0xaa, 0x6b, 0xb7, 0xde, 0x18, 0xc2, 0xd1, /* checksum */
 };
 
 static const struct bale_root slot_root = {
@@ -38,6 +38,7 @@ static const struct bale_root slot_root = {
     .parameter = (uint16_t)-5,
     .stored = UINT64_C(0x0172737475767778),
     .container_id = UINT64_C(0x8182838485868788),
+    .mtime = -INT64_C(0x6e6d6c6b6a696868),
 };
 
 static void check_same(const struct bale_root *a, const struct bale_root *b)
@@ -58,6 +59,7 @@ static void check_same(const struct bale_root *a, const struct bale_root *b)
     CHECK_EQ_U(a->parameter, b->parameter);
     CHECK_EQ_U(a->stored, b->stored);
     CHECK_EQ_U(a->container_id, b->container_id);
+    CHECK_EQ(a->mtime, b->mtime);
 }
 
 static void test_layout(void)
@@ -140,7 +142,7 @@ static const struct rule rules[] = {
 
     {"a page of one record", OK, {{56, 4, 68}}},
     {"a page of the most records", OK, {{56, 4, 32 + 36 * 112}}},
-    {"a leaf of the most records", OK, {{60, 1, 1}, {56, 4, 32 + 40 * 101}}},
+    {"a leaf of the most records", OK, {{60, 1, 1}, {56, 4, 32 + 48 * 84}}},
     {"height 8", OK, {{60, 1, 8}}},
     {"height 9", BAD, {{60, 1, 9}}},
     {"height 254", BAD, {{60, 1, 254}}},
@@ -148,7 +150,7 @@ static const struct rule rules[] = {
     {"a page without records", BAD, {{56, 4, 32}}},
     {"a page length between two counts", BAD, {{56, 4, 3633}}},
     {"a page of too many records", BAD, {{56, 4, 32 + 36 * 113}}},
-    {"a leaf of too many records", BAD, {{60, 1, 1}, {56, 4, 32 + 40 * 102}}},
+    {"a leaf of too many records", BAD, {{60, 1, 1}, {56, 4, 32 + 48 * 85}}},
     {"page length of all ones", BAD, {{56, 4, UINT32_MAX}}},
 
     {"no tree", OK, {{60, 1, 0}, {48, 8, 0}, {56, 4, 0}, {64, 8, 0}, {72, 8, 0}}},
@@ -167,6 +169,8 @@ static const struct rule rules[] = {
                                    {72, 8, 52 + 48 + 16384}}},
     {"direct, beyond one extent", BAD, {{60, 1, 255}, {28, 4, 16384}, {56, 4, 52 + 48 + 16385},
                                         {72, 8, 52 + 48 + 16385}}},
+    {"direct, a size of one byte and its frame", OK, {{60, 1, 255}, {32, 8, 1}, {56, 4, 65}, {72, 8, 65}}},
+    {"direct, beyond size", BAD, {{60, 1, 255}, {32, 8, 1}, {56, 4, 66}, {72, 8, 66}}},
     {"direct, stored is not the frame's length", BAD, {{60, 1, 255}, {56, 4, 52}, {72, 8, 53}}},
     {"direct, size 0", BAD, {{60, 1, 255}, {56, 4, 52}, {72, 8, 52}, {32, 8, 0}}},
     {"direct, in the slots", BAD, {{60, 1, 255}, {56, 4, 52}, {72, 8, 52}, {48, 8, 112}}},
@@ -193,6 +197,8 @@ static const struct rule rules[] = {
     {"container id 1", OK, {{80, 8, 1}}},
     {"tree checksum 0", OK, {{64, 8, 0}}},
     {"session 0", OK, {{24, 4, 0}}},
+    {"first mtime", OK, {{96, 8, TOP}}},
+    {"last mtime", OK, {{96, 8, TOP - 1}}},
 };
 /* clang-format on */
 
@@ -223,7 +229,8 @@ static void test_features(void)
         const char *feature;
     } cases[] = {
         {{"one tag", NEW, {{88, 4, 0x4c524154}}}, "TARL"},
-        {{"tag in the last place, after a gap", NEW, {{100, 4, 0x4c524154}}}, "TARL"},
+        {{"a tag after a gap", BAD, {{92, 4, 0x4c524154}}}, ""},
+        {{"one bit after a gap", BAD, {{95, 1, 0x80}}}, ""},
         {{"the first of two", NEW, {{88, 4, 0x31303030}, {92, 4, 0x32303030}}}, "0001"},
         {{"unprintable characters", NEW, {{88, 4, 0x7fff1f0a}}}, "????"},
         {{"the first and the last printable character", NEW, {{88, 4, 0x7e20207e}}}, "~  ~"},

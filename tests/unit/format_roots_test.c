@@ -1,4 +1,4 @@
-/* The choice between two slots: FORMAT.md sections 3 and 8 (rules 1, 2 and 5). */
+/* The choice between two slots: FORMAT.md sections 3 and 8 (rules 1, 2, 5 and 6). */
 #include "format/root.h"
 
 #include "tests/unit/format_edit.h"
@@ -29,7 +29,8 @@ static void make_head(uint8_t head[static BALE_DATA_START], uint64_t first, uint
         bale_root_encode(&b, head + BALE_ROOT_SIZE);
 }
 
-static void check_read(const uint8_t *head, size_t length, int expected, int newest, int fallback)
+static void check_read(const uint8_t *head, size_t length, int expected, int newest, int fallback,
+                       bool damaged)
 {
     uint8_t *exact = malloc(length > 0 ? length : 1); /* so that a sanitizer sees a byte too many */
     struct bale_roots roots;
@@ -39,6 +40,8 @@ static void check_read(const uint8_t *head, size_t length, int expected, int new
     CHECK_EQ(bale_roots_read(exact, length, &roots), expected);
     CHECK_EQ(roots.newest, newest);
     CHECK_EQ(roots.fallback, fallback);
+    if (expected == BALE_OK)
+        CHECK_EQ(roots.damaged, damaged);
     CHECK_EQ_STR(roots.feature, "");
     free(exact);
 }
@@ -49,16 +52,16 @@ static void test_newest(void)
     struct bale_roots roots;
 
     make_head(head, 7, 9);
-    check_read(head, sizeof(head), BALE_OK, 1, 0);
+    check_read(head, sizeof(head), BALE_OK, 1, 0, false);
     CHECK_EQ(bale_roots_read(head, sizeof(head), &roots), BALE_OK);
     CHECK_EQ_U(roots.root[0].generation, 7);
     CHECK_EQ_U(roots.root[1].generation, 9);
     make_head(head, UINT64_MAX, 9);
-    check_read(head, sizeof(head), BALE_OK, 0, 1);
+    check_read(head, sizeof(head), BALE_OK, 0, 1, false);
     make_head(head, 7, 0);
-    check_read(head, sizeof(head), BALE_OK, 0, -1);
+    check_read(head, sizeof(head), BALE_OK, 0, -1, false);
     make_head(head, 0, 7);
-    check_read(head, sizeof(head), BALE_OK, 1, -1);
+    check_read(head, sizeof(head), BALE_OK, 1, -1, false);
 }
 
 static void test_one_bad_slot(void)
@@ -69,9 +72,9 @@ static void test_one_bad_slot(void)
 
         make_head(head, 8, 9);
         head[at] ^= 0x10;
-        check_read(head, sizeof(head), BALE_OK, good, -1);
+        check_read(head, sizeof(head), BALE_OK, good, -1, true);
         head[at < BALE_ROOT_SIZE ? BALE_DATA_START - 1 : 0] ^= 1;
-        check_read(head, sizeof(head), BALE_E_CORRUPT, -1, -1);
+        check_read(head, sizeof(head), BALE_E_CORRUPT, -1, -1, false);
     }
 }
 
@@ -81,11 +84,11 @@ static void test_roots_that_disagree(void)
     struct bale_root other = root_of(9);
 
     make_head(head, 9, 9);
-    check_read(head, sizeof(head), BALE_E_CORRUPT, -1, -1);
+    check_read(head, sizeof(head), BALE_E_CORRUPT, -1, -1, false);
     make_head(head, 8, 9);
     other.container_id = ID + 1;
     bale_root_encode(&other, head + BALE_ROOT_SIZE);
-    check_read(head, sizeof(head), BALE_E_CORRUPT, -1, -1);
+    check_read(head, sizeof(head), BALE_E_CORRUPT, -1, -1, false);
 }
 
 static void test_short(void)
@@ -93,22 +96,35 @@ static void test_short(void)
     uint8_t head[BALE_DATA_START];
 
     make_head(head, 0, 0);
-    check_read(head, 0, BALE_OK, -1, -1);
+    check_read(head, 0, BALE_OK, -1, -1, false);
     for (size_t length = 1; length <= sizeof(head); length++) {
-        check_read(head, length, BALE_E_AGAIN, -1, -1);
+        check_read(head, length, BALE_E_AGAIN, -1, -1, false);
         head[length - 1] = 1;
-        check_read(head, length, BALE_E_CORRUPT, -1, -1);
+        check_read(head, length, BALE_E_CORRUPT, -1, -1, false);
         head[length - 1] = 0;
         head[0] = 1;
-        check_read(head, length, BALE_E_CORRUPT, -1, -1);
+        check_read(head, length, BALE_E_CORRUPT, -1, -1, false);
         head[0] = 0;
     }
-    make_head(head, 8, 9);
-    for (size_t length = 1; length < sizeof(head); length++)
-        check_read(head, length, BALE_E_CORRUPT, -1, -1);
-    make_head(head, 0, 9);
-    check_read(head, BALE_ROOT_SIZE, BALE_E_AGAIN, -1, -1);
-    check_read(head, sizeof(head) - 1, BALE_E_CORRUPT, -1, -1);
+    for (size_t length = 1; length <= sizeof(head); length++) {
+        bool first = length >= BALE_ROOT_SIZE; /* the first slot is whole */
+        bool both = length == sizeof(head);
+
+        make_head(head, 8, 9);
+        check_read(head, length, first ? BALE_OK : BALE_E_CORRUPT,
+                   both    ? 1
+                   : first ? 0
+                           : -1,
+                   both ? 0 : -1, length > BALE_ROOT_SIZE && !both);
+        make_head(head, 8, 0);
+        check_read(head, length, first ? BALE_OK : BALE_E_CORRUPT, first ? 0 : -1, -1, false);
+        make_head(head, 0, 9);
+        check_read(head, length,
+                   both                       ? BALE_OK
+                   : length <= BALE_ROOT_SIZE ? BALE_E_AGAIN
+                                              : BALE_E_CORRUPT,
+                   both ? 1 : -1, -1, false);
+    }
 }
 
 /* An unsupported slot makes the container so, whatever the other slot and the length are. */
@@ -134,13 +150,13 @@ static void test_unsupported(void)
             memset(bytes + 88, 0, 4);
             bytes[4] = 2;
             edit_seal(bytes, BALE_ROOT_SIZE);
-            check_read(head, sizeof(head), BALE_E_UNSUPPORTED, -1, -1);
+            check_read(head, sizeof(head), BALE_E_UNSUPPORTED, -1, -1, false);
 
             bytes[100] ^= 1; /* a bad checksum: no word about versions */
             if (others[i] == 0)
-                check_read(head, sizeof(head), BALE_E_CORRUPT, -1, -1);
+                check_read(head, sizeof(head), BALE_E_CORRUPT, -1, -1, false);
             else
-                check_read(head, sizeof(head), BALE_OK, slot == 0 ? 1 : 0, -1);
+                check_read(head, sizeof(head), BALE_OK, slot == 0 ? 1 : 0, -1, true);
         }
     }
 }
