@@ -155,7 +155,7 @@ int bale_frame_head_decode(const uint8_t *in, size_t length, struct bale_frame *
     if (length < frame->head_length)
         return BALE_E_AGAIN;
 
-    /* The checksum comes before every verdict of "unsupported": a flipped bit is no newer version. */
+    /* The checksum comes before any "unsupported": a flipped bit is no newer version. */
     covered = frame->head_length - CHECKSUM_SIZE;
     frame->head_checksum = bale_get64(in + covered);
     if (frame->head_checksum != bale_hash(in, covered))

@@ -224,7 +224,8 @@ struct claim {
     const struct bale_segment *segment; /* NULL: a page */
 };
 
-/* Keeps claims ordered by position. Files are mostly written from front to back, so that the loop seldom runs. */
+/* Keeps claims ordered by position. Files are mostly written from front to back, so that the loop
+ * seldom runs. */
 static void add_claim(struct claim *claims, size_t *count, struct claim claim)
 {
     size_t i = (*count)++;
@@ -255,7 +256,7 @@ static struct claim claim_of(const struct bale_page *page, size_t i)
     return (struct claim){segment->position, segment->frame_length, segment};
 }
 
-/* The page and what it refers to must not overlap; segments may share a frame if they agree on it. */
+/* Page and what it refers to must not overlap; segments may share a frame if they agree on it. */
 static int check_apart(const struct bale_ref *ref, const struct bale_page *page)
 {
     struct claim claims[1 + BALE_PAGE_INNER_RECORDS];

@@ -1,4 +1,5 @@
-/* Input: what the root says (end, size, generation, u32 extent in units of 4096 beyond the least), then the page. */
+/* Input: what the root says (end, size, generation, u32 extent in units of 4096 beyond the least),
+ * then the page. */
 #include "format/page.h"
 
 #include <string.h>

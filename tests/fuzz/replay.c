@@ -1,8 +1,9 @@
 /* Runs the fuzz targets without a fuzzer.
  *
  *   fuzz_replay TARGET FILE...   each file as input, as after a finding
- *   fuzz_replay --check DIR      writes every target's seeds to DIR/TARGET-N, also the corpus to start a fuzzer from;
- *                                replays those files, then each with every byte changed and cut at every length */
+ *   fuzz_replay --check DIR      writes every target's seeds to DIR/TARGET-N, also the corpus to
+ *                                start a fuzzer from; replays those files, then each with every
+ *                                byte changed and cut at every length */
 #include <string.h>
 
 #include "tests/check.h"

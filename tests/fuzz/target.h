@@ -1,5 +1,5 @@
-/* Fuzz targets: one for each reader of hostile bytes, all in one table (table.c). The fuzzer (fuzzer.c, preset "fuzz")
- * and the replayer (replay.c, any build) run the same functions. */
+/* Fuzz targets: one for each reader of hostile bytes, all in one table (table.c). The fuzzer
+ * (fuzzer.c, preset "fuzz") and the replayer (replay.c, any build) run the same functions. */
 #ifndef BALE_TESTS_FUZZ_TARGET_H
 #define BALE_TESTS_FUZZ_TARGET_H
 
@@ -13,8 +13,8 @@
 
 struct fuzz_target {
     const char *name;
-    /* Reads any bytes; true if the reader took them for good. Aborts when what was read breaks a promise. Puts
-     * checksums right first where the format has them: a fuzzer does not guess them. */
+    /* Reads any bytes; true if the reader took them for good. Aborts when what was read breaks a
+     * promise. Puts checksums right first: a fuzzer does not guess them. */
     bool (*run)(const uint8_t *data, size_t size);
     /* Writes good input number n; returns its size, or 0 when there are no more. */
     size_t (*seed)(unsigned n, uint8_t out[static FUZZ_INPUT_MAX]);

@@ -1,4 +1,5 @@
-/* Tables of rules: good bytes, a few fields changed, the checksum put right again, and what the reader must say. */
+/* Tables of rules: good bytes, a few fields changed, the checksum put right again, and what the
+ * reader must say. */
 #ifndef BALE_TESTS_FORMAT_EDIT_H
 #define BALE_TESTS_FORMAT_EDIT_H
 

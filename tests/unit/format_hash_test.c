@@ -4,7 +4,7 @@
 
 enum { MOST = 4096 };
 
-/* One length for each of XXH3's ways to hash; figures from the reference implementation's Python binding. */
+/* One length for each of XXH3's ways to hash; figures from xxHash's Python binding. */
 static const struct {
     size_t length;
     uint64_t hash;
