@@ -54,17 +54,16 @@ struct bale_read {
     size_t length; /* sum; short only at the end of the file */
 };
 /* done's result: length, and read filled in; call bale_read_release afterwards (also on error, harmless). read and arg live until
- * then. sequential_hint: bytes the caller expects to read next (read-ahead); the file also finds streams by itself. */
+ * then. The file recognises streams and reads ahead. */
 void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, struct bale_read *read,
                     bale_file_done *done, void *arg);
 void bale_read_release(struct bale_read *read);
 
-/* Writes length bytes at offset, or at the end (append). data is read before the call returns (copied if the
- * write must wait). Result: length. Errors: BALE_E_NOSPACE, BALE_E_DQUOT, BALE_E_TOOBIG, BALE_E_IO, BALE_E_CANCELLED.
- * *wait (may be NULL): where a handle for bale_file_cancel is left while it waits. */
-struct bale_wait;
-void bale_file_write(struct bale_file *file, uint64_t offset, const void *data, size_t length, bool append,
-                     bale_file_done *done, void *arg);
+/* Writes length bytes at offset. data is read before the call returns (copied if the write must wait). Result: the bytes
+ * written, short only if an error came after the first. Errors: BALE_E_NOSPACE, BALE_E_DQUOT, BALE_E_TOOBIG, BALE_E_IO,
+ * BALE_E_CANCELLED. */
+void bale_file_write(struct bale_file *file, uint64_t offset, const void *data, size_t length, bale_file_done *done,
+                     void *arg);
 /* Cancels the waiting write whose done argument is arg, if it still waits: done comes with BALE_E_CANCELLED. */
 void bale_file_cancel(struct bale_file *file, void *arg);
 

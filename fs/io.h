@@ -24,8 +24,8 @@ struct bale_io {
     const struct bale_io_ops *ops;
 };
 
-/* A descriptor, open for reading and, unless the container is opened read-only, writing. The io owns and closes it.
- * Large reads and writes (64 KiB or more at once) leave no pages behind in the page cache (RWF_DONTCACHE, or
+/* A descriptor, open for reading and, unless the container is opened read-only, writing. The io owns and closes it; it is
+ * closed when this fails, too. Large reads and writes (64 KiB or more at once) leave no pages behind in the page cache (RWF_DONTCACHE, or
  * posix_fadvise where the kernel or the file system lacks it). */
 int bale_io_open_fd(int fd, struct bale_io **io);
 int bale_io_fd(const struct bale_io *io); /* only for one made by bale_io_open_fd */

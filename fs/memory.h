@@ -14,10 +14,13 @@ struct bale_memory;
 int bale_memory_create(uint64_t cap, struct bale_memory **memory);
 void bale_memory_destroy(struct bale_memory *memory);
 
-/* A block of at least size bytes, page-aligned, a power of two of pages (bale_memory_rounded). NULL: the cap is reached. */
+/* A page-aligned block of size bytes, rounded up to pages. NULL: the cap is reached. give takes back a block, or the
+ * page-aligned tail of one, with the size it was taken with. */
 void *bale_memory_take(struct bale_memory *memory, size_t size);
 void bale_memory_give(struct bale_memory *memory, void *block, size_t size);
-size_t bale_memory_rounded(size_t size);
+
+/* Returns the pages of free blocks to the kernel; called now and then. */
+void bale_memory_trim(struct bale_memory *memory);
 
 /* Counts bytes held elsewhere; negative when released. */
 void bale_memory_count(struct bale_memory *memory, int64_t bytes);

@@ -18,7 +18,13 @@ struct bale_volume_options {
     unsigned threads;       /* engine threads; 0: bale_cpus() */
     unsigned age_ms;        /* dirty data older than this is committed; 0: 4000 */
     struct bale_container_config container;
-    int reserve_fd;         /* .balefs/reserve, open for writing, or -1 */
+    int reserve_fd;         /* .balefs/reserve, open for writing, or -1; the caller's */
+    int sync_fd;            /* any descriptor on the backing file system, for syncfs; the caller's */
+    /* May be NULL. checkpoint: called every 30 s if there were commits, on a thread that may block. tainted: a sync
+     * failed. */
+    void (*checkpoint)(void *arg);
+    void (*tainted)(void *arg);
+    void *arg;
 };
 
 int bale_volume_create(const struct bale_volume_options *options, struct bale_volume **volume);
@@ -42,6 +48,7 @@ struct bale_volume_stats {
     uint64_t raw_bytes, stored_bytes;    /* through the encoder */
     uint64_t container_bytes;            /* written to containers: frames, pages, roots */
     uint64_t throttled;                  /* writes that had to wait */
+    uint64_t reserve;                    /* bytes of the backing store set aside for dirty data */
 };
 void bale_volume_stats(struct bale_volume *volume, struct bale_volume_stats *stats);
 

@@ -1,0 +1,312 @@
+#include "fs/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/file_internal.h"
+#include "fs/log.h"
+
+void bale_file_set_extent(struct bale_file *file, uint32_t extent)
+{
+    uint32_t block = (extent / BALE_BLOCKS + BALE_BLOCK_LEAST - 1) / BALE_BLOCK_LEAST;
+    file->extent = extent;
+    file->block = (block ? block : 1) * BALE_BLOCK_LEAST;
+}
+
+static struct timespec timespec_of(int64_t nanoseconds)
+{
+    int64_t rest = nanoseconds % 1000000000;
+    rest += rest < 0 ? 1000000000 : 0;
+    return (struct timespec){(nanoseconds - rest) / 1000000000, rest};
+}
+
+static void link_file(struct bale_file *file)
+{
+    struct bale_volume *volume = file->volume;
+    pthread_mutex_lock(&volume->files_lock);
+    file->next = volume->files;
+    if (file->next) {
+        file->next->before = file;
+    }
+    volume->files = file;
+    volume->file_count++;
+    pthread_mutex_unlock(&volume->files_lock);
+}
+
+static void unlink_file(struct bale_file *file)
+{
+    struct bale_volume *volume = file->volume;
+    pthread_mutex_lock(&volume->files_lock);
+    *(file->before ? &file->before->next : &volume->files) = file->next;
+    if (file->next) {
+        file->next->before = file->before;
+    }
+    volume->file_count--;
+    pthread_cond_broadcast(&volume->files_gone);
+    pthread_mutex_unlock(&volume->files_lock);
+}
+
+int bale_file_open(struct bale_volume *volume, int fd, const struct bale_container_attr *defaults,
+                   const char *label, struct bale_file **out, char *feature)
+{
+    struct bale_io *io = NULL;
+    struct bale_file *file = NULL;
+    struct stat st;
+    int err = fstat(fd, &st) == 0 ? bale_io_open_fd(fd, &io) : bale_err_from_errno(errno);
+    if (err != BALE_OK) {
+        close(fd);
+        return err;
+    }
+    struct bale_container *container;
+    err = bale_container_open(io, &volume->config, defaults, &container, feature);
+    if (err != BALE_OK) {
+        return err;
+    }
+    file = calloc(1, sizeof *file);
+    char *copy = strdup(label);
+    if (!file || !copy) {
+        free(file);
+        free(copy);
+        bale_container_close(container);
+        return BALE_E_NOMEM;
+    }
+    struct bale_container_attr attr;
+    bale_container_attr(container, &attr);
+    file->volume = volume;
+    file->container = container;
+    file->fd = fd;
+    file->label = copy;
+    file->size = attr.size;
+    file->mtime = attr.generation > 0 ? timespec_of(attr.mtime) : st.st_mtim;
+    file->turns_end = &file->turns;
+    bale_file_set_extent(file, attr.extent);
+    atomic_init(&file->refs, 1);
+    pthread_mutex_init(&file->lock, NULL);
+    pthread_cond_init(&file->filled, NULL);
+    link_file(file);
+    *out = file;
+    return BALE_OK;
+}
+
+void bale_file_relabel(struct bale_file *file, const char *label)
+{
+    char *copy = strdup(label);
+    if (copy) {
+        pthread_mutex_lock(&file->lock);
+        char *old = file->label;
+        file->label = copy;
+        pthread_mutex_unlock(&file->lock);
+        free(old);
+    }
+}
+
+struct bale_file *bale_file_ref(struct bale_file *file)
+{
+    atomic_fetch_add(&file->refs, 1);
+    return file;
+}
+
+bool bale_file_ref_live(struct bale_file *file)
+{
+    unsigned refs = atomic_load(&file->refs);
+    while (refs > 0 && !atomic_compare_exchange_weak(&file->refs, &refs, refs + 1)) {
+    }
+    return refs > 0;
+}
+
+/* The last reference is gone: nobody else can reach the file. */
+void bale_file_finish_close(struct bale_turn *turn, struct bale_scratch *scratch)
+{
+    (void)scratch;
+    struct bale_file *file = turn->file;
+    struct bale_volume *volume = file->volume;
+    if (turn->error != BALE_OK) {
+        bale_log(BALE_LOG_ERROR,
+                 "%s: %llu bytes could not be stored: %s: free space or check the disk", file->label,
+                 (unsigned long long)file->dirty, bale_err_text(turn->error));
+        atomic_fetch_add(&volume->stats.errors, 1);
+        atomic_store(&volume->lost, turn->error);
+    }
+    pthread_mutex_lock(&file->lock);
+    bale_extents_detach(file, 0, UINT64_MAX);
+    file->attr_dirty = false;
+    bale_volume_add_dirty(file, 0);
+    pthread_mutex_unlock(&file->lock);
+    bale_container_close(file->container);
+    void (*closed)(void *) = file->closed;
+    void *arg = file->closed_arg;
+    free(turn);
+    if (closed) {
+        closed(arg);
+    }
+    pthread_cond_destroy(&file->filled);
+    pthread_mutex_destroy(&file->lock);
+    free(file->table);
+    free(file->label);
+    unlink_file(file);
+    free(file);
+}
+
+void bale_file_unref(struct bale_file *file)
+{
+    if (atomic_fetch_sub(&file->refs, 1) > 1) {
+        return;
+    }
+    struct bale_turn *turn = calloc(1, sizeof *turn);
+    while (!turn) {
+        /* A close must not fail; memory comes back when others finish. */
+        usleep(1000);
+        turn = calloc(1, sizeof *turn);
+    }
+    turn->file = file;
+    turn->kind = BALE_TURN_CLOSE;
+    bale_turn_submit(turn);
+}
+
+void bale_file_on_close(struct bale_file *file, void (*closed)(void *arg), void *arg)
+{
+    pthread_mutex_lock(&file->lock);
+    file->closed = closed;
+    file->closed_arg = arg;
+    pthread_mutex_unlock(&file->lock);
+}
+
+int bale_file_fd(const struct bale_file *file)
+{
+    return file->fd;
+}
+
+void bale_file_attr(struct bale_file *file, struct bale_file_attr *attr)
+{
+    bale_container_attr(file->container, &attr->container);
+    pthread_mutex_lock(&file->lock);
+    attr->size = file->size;
+    attr->mtime = file->mtime;
+    attr->ctime = file->ctime;
+    attr->dirty = file->dirty;
+    pthread_mutex_unlock(&file->lock);
+}
+
+void bale_file_touch_ctime(struct bale_file *file)
+{
+    pthread_mutex_lock(&file->lock);
+    clock_gettime(CLOCK_REALTIME_COARSE, &file->ctime);
+    pthread_mutex_unlock(&file->lock);
+}
+
+void bale_file_discard(struct bale_file *file)
+{
+    pthread_mutex_lock(&file->lock);
+    file->discarded = true;
+    pthread_mutex_unlock(&file->lock);
+}
+
+int bale_file_usage(struct bale_file *file, struct bale_container_usage *usage)
+{
+    return bale_container_usage(file->container, usage);
+}
+
+/* The first data at or after offset in the cache's dirty extents; UINT64_MAX: none. Under file->lock. */
+static uint64_t dirty_data(struct bale_file *file, uint64_t offset)
+{
+    uint64_t best = UINT64_MAX;
+    for (size_t i = 0; i < file->buckets; i++) {
+        for (struct bale_extent *e = file->table[i]; e; e = e->hash_next) {
+            uint64_t blocks = e->dirty | e->flushing;
+            uint64_t start = e->number * file->extent;
+            if (!blocks || start + file->extent <= offset) {
+                continue;
+            }
+            blocks &= offset > start ? bale_blocks(file, offset - start, file->extent) : UINT64_MAX;
+            if (blocks) {
+                uint64_t at = start + (uint64_t)__builtin_ctzll(blocks) * file->block;
+                at = at > offset ? at : offset;
+                best = at < best ? at : best;
+            }
+        }
+    }
+    return best;
+}
+
+static bool is_data(const struct bale_segment *segment)
+{
+    return !(segment->flags & BALE_SEGMENT_UNWRITTEN);
+}
+
+/* The first committed data at or after offset; UINT64_MAX: none. */
+static int committed_data(struct bale_file *file, uint64_t offset, uint64_t *found)
+{
+    struct bale_segment segment;
+    int err;
+    *found = UINT64_MAX;
+    for (uint64_t at = offset;; at = segment.offset + segment.length) {
+        err = bale_container_map(file->container, at, &segment);
+        if (err != BALE_OK) {
+            return err == BALE_E_NOENT ? BALE_OK : err;
+        }
+        if (is_data(&segment)) {
+            *found = segment.offset > offset ? segment.offset : offset;
+            return BALE_OK;
+        }
+    }
+}
+
+/* The end of the data that offset lies in. */
+static int committed_end(struct bale_file *file, uint64_t offset, uint64_t *end)
+{
+    struct bale_segment segment;
+    *end = offset;
+    for (;;) {
+        int err = bale_container_map(file->container, *end, &segment);
+        if (err == BALE_E_NOENT || (err == BALE_OK && (segment.offset > *end || !is_data(&segment)))) {
+            return BALE_OK;
+        }
+        if (err != BALE_OK) {
+            return err;
+        }
+        *end = segment.offset + segment.length;
+    }
+}
+
+int64_t bale_file_seek(struct bale_file *file, uint64_t offset, bool data)
+{
+    for (;;) {
+        uint64_t committed, end;
+        pthread_mutex_lock(&file->lock);
+        uint64_t size = file->size;
+        uint64_t dirty = dirty_data(file, offset);
+        pthread_mutex_unlock(&file->lock);
+        if (offset >= size) {
+            return BALE_E_NOENT;
+        }
+        int err = committed_data(file, offset, &committed);
+        if (err != BALE_OK) {
+            return err;
+        }
+        uint64_t first = dirty < committed ? dirty : committed;
+        if (data) {
+            return first < size ? (int64_t)first : BALE_E_NOENT;
+        }
+        if (first > offset) {
+            return (int64_t)offset;
+        }
+        err = committed_end(file, offset, &end);
+        if (err != BALE_OK) {
+            return err;
+        }
+        if (dirty == offset) {
+            uint64_t block = (offset % file->extent / file->block + 1) * file->block;
+            uint64_t after = offset - offset % file->extent +
+                             (block < file->extent ? block : file->extent);
+            end = end > after ? end : after;
+        }
+        if (end >= size) {
+            return (int64_t)size;
+        }
+        offset = end;
+    }
+}

@@ -1,0 +1,462 @@
+/* Turns: the changes of a file's container, one after the other. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "format/err.h"
+#include "fs/file_internal.h"
+#include "fs/log.h"
+
+struct bale_turn *bale_turn_create(struct bale_file *file, enum bale_turn_kind kind,
+                                   bale_file_done *done, void *arg)
+{
+    struct bale_turn *turn = calloc(1, sizeof *turn);
+    struct bale_waiter *waiter = done ? malloc(sizeof *waiter) : NULL;
+    if (!turn || (done && !waiter)) {
+        free(turn);
+        free(waiter);
+        return NULL;
+    }
+    if (waiter) {
+        *waiter = (struct bale_waiter){done, arg, NULL};
+    }
+    turn->file = bale_file_ref(file);
+    turn->kind = kind;
+    turn->waiters = waiter;
+    return turn;
+}
+
+static void tell(struct bale_waiter *waiter, int err)
+{
+    while (waiter) {
+        struct bale_waiter *next = waiter->next;
+        waiter->done(waiter->arg, err);
+        free(waiter);
+        waiter = next;
+    }
+}
+
+/* ---- What the kinds do. Each ends with bale_turn_end. ---- */
+
+static void end_with(struct bale_turn *turn, int err)
+{
+    turn->error = err;
+    bale_turn_end(turn);
+}
+
+/* Begins a transaction, lets change work on the attributes and the container, and commits. */
+static int transact(struct bale_turn *turn,
+                    int (*change)(struct bale_turn *turn, struct bale_container_attr *attr))
+{
+    struct bale_file *file = turn->file;
+    struct bale_container_attr attr;
+    uint64_t generation;
+    int err = bale_container_begin(file->container, &generation);
+    if (err != BALE_OK) {
+        return err;
+    }
+    bale_container_attr(file->container, &attr);
+    err = change(turn, &attr);
+    if (err == BALE_OK) {
+        err = bale_container_set_attr(file->container, &attr);
+    }
+    if (err != BALE_OK) {
+        bale_container_abandon(file->container);
+        return err;
+    }
+    return bale_file_commit(file);
+}
+
+static void note_changed(struct bale_file *file, uint64_t size)
+{
+    file->size = size;
+    clock_gettime(CLOCK_REALTIME_COARSE, &file->mtime);
+    file->ctime = file->mtime;
+}
+
+static int64_t nanoseconds(struct timespec t)
+{
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int change_size(struct bale_turn *turn, struct bale_container_attr *attr)
+{
+    attr->size = turn->offset;
+    attr->mtime = nanoseconds(turn->mtime);
+    return BALE_OK;
+}
+
+static void after_flush_truncate(struct bale_turn *turn, struct bale_scratch *scratch)
+{
+    (void)scratch;
+    struct bale_file *file = turn->file;
+    uint64_t size = turn->offset;
+    if (turn->error != BALE_OK) {
+        bale_turn_end(turn);
+        return;
+    }
+    pthread_mutex_lock(&file->lock);
+    bale_extents_detach(file, (size + file->extent - 1) / file->extent, UINT64_MAX);
+    struct bale_extent *edge;
+    while (size % file->extent && (edge = bale_extent_find(file, size / file->extent))) {
+        if (!edge->filling) {
+            bale_extent_cut(edge, size % file->extent);
+            break;
+        }
+        pthread_cond_wait(&file->filled, &file->lock);
+    }
+    note_changed(file, size);
+    turn->mtime = file->mtime;
+    pthread_mutex_unlock(&file->lock);
+    end_with(turn, transact(turn, change_size));
+}
+
+/* Nothing of the old contents survives: no need to write it out first. */
+static void truncate_turn(struct bale_turn *turn, struct bale_scratch *scratch)
+{
+    if (turn->offset == 0) {
+        after_flush_truncate(turn, scratch);
+    } else {
+        bale_flush_run(turn, scratch, after_flush_truncate);
+    }
+}
+
+static int change_allocation(struct bale_turn *turn, struct bale_container_attr *attr)
+{
+    struct bale_file *file = turn->file;
+    uint64_t end = turn->offset + turn->length;
+    bool keep = turn->how != BALE_ALLOCATE && turn->how != BALE_ALLOCATE_ZERO;
+    int err = BALE_OK;
+    if (!keep && end > attr->size) {
+        attr->size = end;
+    }
+    end = end < attr->size ? end : attr->size;
+    if (turn->how == BALE_ALLOCATE_PUNCH || turn->how == BALE_ALLOCATE_ZERO ||
+        turn->how == BALE_ALLOCATE_ZERO_KEEP_SIZE) {
+        err = turn->offset < end
+                  ? bale_container_cut(file->container, turn->offset, end - turn->offset) : BALE_OK;
+    }
+    if (err == BALE_OK && turn->how != BALE_ALLOCATE_PUNCH && turn->offset < end) {
+        /* The new size first: no segment reaches beyond it. */
+        err = bale_container_set_attr(file->container, attr);
+        if (err == BALE_OK) {
+            err = bale_container_promise(file->container, turn->offset, end - turn->offset);
+        }
+    }
+    pthread_mutex_lock(&file->lock);
+    struct timespec before = file->mtime;
+    note_changed(file, attr->size);
+    if (turn->how == BALE_ALLOCATE_KEEP_SIZE) {
+        file->mtime = before;
+    }
+    attr->mtime = nanoseconds(file->mtime);
+    pthread_mutex_unlock(&file->lock);
+    return err;
+}
+
+static void after_flush_allocate(struct bale_turn *turn, struct bale_scratch *scratch)
+{
+    struct bale_file *file = turn->file;
+    uint64_t first = turn->offset / file->extent;
+    uint64_t last = (turn->offset + turn->length - 1) / file->extent;
+    if (turn->error != BALE_OK) {
+        bale_turn_end(turn);
+        return;
+    }
+    if (turn->how == BALE_ALLOCATE_PUNCH || turn->how == BALE_ALLOCATE_ZERO ||
+        turn->how == BALE_ALLOCATE_ZERO_KEEP_SIZE) {
+        pthread_mutex_lock(&file->lock);
+        bool again = false;
+        for (struct bale_extent *e = file->dirty_first; e && !again; e = e->dirty_next) {
+            again = e->number >= first && e->number <= last;
+        }
+        if (again) {
+            pthread_mutex_unlock(&file->lock);
+            bale_flush_run(turn, scratch, after_flush_allocate);
+            return;
+        }
+        pthread_mutex_unlock(&file->lock);
+        int err = transact(turn, change_allocation);
+        pthread_mutex_lock(&file->lock);
+        bale_extents_detach(file, first, last);
+        pthread_mutex_unlock(&file->lock);
+        end_with(turn, err);
+        return;
+    }
+    end_with(turn, transact(turn, change_allocation));
+}
+
+static int change_mtime(struct bale_turn *turn, struct bale_container_attr *attr)
+{
+    attr->mtime = nanoseconds(turn->mtime);
+    return BALE_OK;
+}
+
+static void after_flush_times(struct bale_turn *turn, struct bale_scratch *scratch)
+{
+    (void)scratch;
+    struct bale_file *file = turn->file;
+    struct bale_container_attr attr;
+    int err = turn->error;
+    bale_container_attr(file->container, &attr);
+    bool modified = turn->mtime.tv_nsec != UTIME_OMIT;
+    if (err == BALE_OK && modified && attr.generation > 0) {
+        err = transact(turn, change_mtime);
+    }
+    struct timespec times[2] = {turn->atime, turn->mtime};
+    if (attr.generation > 0) {
+        times[1].tv_nsec = UTIME_OMIT;
+    }
+    if (err == BALE_OK && futimens(file->fd, times) != 0) {
+        err = bale_err_from_errno(errno);
+    }
+    if (err == BALE_OK && modified) {
+        pthread_mutex_lock(&file->lock);
+        file->mtime = turn->mtime;
+        clock_gettime(CLOCK_REALTIME_COARSE, &file->ctime);
+        pthread_mutex_unlock(&file->lock);
+    }
+    end_with(turn, err);
+}
+
+static int change_attr(struct bale_turn *turn, struct bale_container_attr *attr)
+{
+    if (turn->what & BALE_ATTR_SETTING) {
+        attr->setting = turn->attr.setting;
+        attr->setting_explicit = turn->attr.setting_explicit;
+    }
+    if (turn->what & BALE_ATTR_EXTENT) {
+        attr->extent = turn->attr.extent;
+        attr->extent_explicit = turn->attr.extent_explicit;
+    }
+    if (turn->what & BALE_ATTR_MODE) {
+        attr->mode = turn->attr.mode;
+    }
+    attr->mtime = nanoseconds(turn->mtime);
+    return BALE_OK;
+}
+
+static void after_flush_attr(struct bale_turn *turn, struct bale_scratch *scratch)
+{
+    (void)scratch;
+    struct bale_file *file = turn->file;
+    int err = turn->error;
+    pthread_mutex_lock(&file->lock);
+    turn->mtime = file->mtime;
+    pthread_mutex_unlock(&file->lock);
+    if (err == BALE_OK) {
+        err = transact(turn, change_attr);
+    }
+    pthread_mutex_lock(&file->lock);
+    if (err == BALE_OK) {
+        clock_gettime(CLOCK_REALTIME_COARSE, &file->ctime);
+        if (turn->what & BALE_ATTR_EXTENT) {
+            bale_extents_detach(file, 0, UINT64_MAX); /* holes, if anything */
+            bale_file_set_extent(file, turn->attr.extent);
+        }
+    }
+    pthread_mutex_unlock(&file->lock);
+    end_with(turn, err);
+}
+
+static void after_flush(struct bale_turn *turn, struct bale_scratch *scratch)
+{
+    (void)scratch;
+    struct bale_file *file = turn->file;
+    struct bale_container_attr attr;
+    bale_container_attr(file->container, &attr);
+    /* Space that waits for a sync must not add up. */
+    bool due = bale_container_waiting(file->container) > attr.stored / 8 + ((uint64_t)16 << 20);
+    if (turn->error == BALE_OK && (turn->durable || due)) {
+        atomic_fetch_add(&file->volume->stats.syncs, 1);
+        turn->error = bale_container_sync(file->container);
+        if (turn->error == BALE_OK) {
+            (void)bale_container_trim(file->container);
+        } else {
+            bale_volume_taint(file->volume);
+        }
+    }
+    bale_turn_end(turn);
+}
+
+static void run_turn(struct bale_job *job, struct bale_scratch *scratch)
+{
+    static void (*const then[])(struct bale_turn *, struct bale_scratch *) = {
+        [BALE_TURN_FLUSH] = after_flush,           [BALE_TURN_FLUSH_STREAM] = after_flush,
+        [BALE_TURN_ALLOCATE] = after_flush_allocate, [BALE_TURN_TIMES] = after_flush_times,
+        [BALE_TURN_ATTR] = after_flush_attr,       [BALE_TURN_CLOSE] = bale_file_finish_close,
+    };
+    struct bale_turn *turn = (struct bale_turn *)job;
+    if (turn->kind == BALE_TURN_TRUNCATE) {
+        truncate_turn(turn, scratch);
+    } else {
+        bale_flush_run(turn, scratch, then[turn->kind]);
+    }
+}
+
+/* ---- Their order ---- */
+
+static void start(struct bale_turn *turn)
+{
+    turn->job.run = run_turn;
+    bale_pool_submit(turn->file->volume->pool, &turn->job);
+}
+
+/* A flush that has not begun serves all who ask for one before it does. Under file->lock. */
+static bool join(struct bale_file *file, struct bale_turn *turn)
+{
+    struct bale_turn *last = file->turns;
+    while (last && last->next) {
+        last = last->next;
+    }
+    bool flush = turn->kind == BALE_TURN_FLUSH || turn->kind == BALE_TURN_FLUSH_STREAM;
+    if (!flush || !last || last->kind != BALE_TURN_FLUSH) {
+        return false;
+    }
+    last->durable = last->durable || turn->durable;
+    struct bale_waiter **end = &last->waiters;
+    while (*end) {
+        end = &(*end)->next;
+    }
+    *end = turn->waiters;
+    return true;
+}
+
+void bale_turn_submit(struct bale_turn *turn)
+{
+    struct bale_file *file = turn->file;
+    bool joined = false, begins = false;
+    pthread_mutex_lock(&file->lock);
+    if (!file->turn) {
+        file->turn = turn;
+        begins = true;
+    } else if ((joined = join(file, turn)) == false) {
+        *file->turns_end = turn;
+        file->turns_end = &turn->next;
+    }
+    pthread_mutex_unlock(&file->lock);
+    if (begins) {
+        start(turn);
+    } else if (joined) {
+        free(turn);
+        bale_file_unref(file);
+    }
+}
+
+void bale_turn_end(struct bale_turn *turn)
+{
+    struct bale_file *file = turn->file;
+    int err = turn->error;
+    pthread_mutex_lock(&file->lock);
+    if (turn->kind == BALE_TURN_FLUSH && turn->waiters && err == BALE_OK) {
+        err = file->error;
+        file->error = BALE_OK;
+    } else if (!turn->waiters && err != BALE_OK) {
+        file->error = err;
+    }
+    struct bale_turn *next = file->turns;
+    file->turn = next;
+    if (next) {
+        file->turns = next->next;
+        if (!file->turns) {
+            file->turns_end = &file->turns;
+        }
+        next->next = NULL;
+    }
+    pthread_mutex_unlock(&file->lock);
+    if (turn->error != BALE_OK) {
+        atomic_fetch_add(&file->volume->stats.errors, 1);
+        bale_log(BALE_LOG_ERROR, "%s: writing its container failed: %s", file->label,
+                 bale_err_text(turn->error));
+    }
+    if (next) {
+        start(next);
+    }
+    bale_volume_wake(file->volume);
+    tell(turn->waiters, err);
+    free(turn);
+    bale_file_unref(file);
+}
+
+/* ---- The calls ---- */
+
+static void submit(struct bale_turn *turn, bale_file_done *done, void *arg)
+{
+    if (turn) {
+        bale_turn_submit(turn);
+    } else {
+        done(arg, BALE_E_NOMEM);
+    }
+}
+
+void bale_file_truncate(struct bale_file *file, uint64_t size, bale_file_done *done, void *arg)
+{
+    if (size > BALE_SIZE_MAX) {
+        done(arg, BALE_E_TOOBIG);
+        return;
+    }
+    struct bale_turn *turn = bale_turn_create(file, BALE_TURN_TRUNCATE, done, arg);
+    if (turn) {
+        turn->offset = size;
+    }
+    submit(turn, done, arg);
+}
+
+void bale_file_allocate(struct bale_file *file, enum bale_allocate how, uint64_t offset,
+                        uint64_t length, bale_file_done *done, void *arg)
+{
+    if (length == 0 || offset > BALE_SIZE_MAX - length) {
+        done(arg, length == 0 ? BALE_E_INVALID : BALE_E_TOOBIG);
+        return;
+    }
+    struct bale_turn *turn = bale_turn_create(file, BALE_TURN_ALLOCATE, done, arg);
+    if (turn) {
+        turn->how = how;
+        turn->offset = offset;
+        turn->length = length;
+    }
+    submit(turn, done, arg);
+}
+
+void bale_file_set_times(struct bale_file *file, const struct timespec *atime,
+                         const struct timespec *mtime, bale_file_done *done, void *arg)
+{
+    static const struct timespec omit = {0, UTIME_OMIT};
+    struct bale_turn *turn = bale_turn_create(file, BALE_TURN_TIMES, done, arg);
+    if (turn) {
+        turn->atime = atime ? *atime : omit;
+        turn->mtime = mtime ? *mtime : omit;
+    }
+    submit(turn, done, arg);
+}
+
+void bale_file_set_attr(struct bale_file *file, unsigned what,
+                        const struct bale_container_attr *attr, bale_file_done *done, void *arg)
+{
+    struct bale_turn *turn = bale_turn_create(file, BALE_TURN_ATTR, done, arg);
+    if (turn) {
+        turn->what = what;
+        turn->attr = *attr;
+    }
+    submit(turn, done, arg);
+}
+
+void bale_file_flush(struct bale_file *file, bool durable, bale_file_done *done, void *arg)
+{
+    pthread_mutex_lock(&file->lock);
+    bool idle = !durable && !file->dirty && !file->attr_dirty && !file->turn;
+    int err = idle ? file->error : BALE_OK;
+    if (idle) {
+        file->error = BALE_OK;
+    }
+    pthread_mutex_unlock(&file->lock);
+    if (idle) {
+        done(arg, err);
+        return;
+    }
+    struct bale_turn *turn = bale_turn_create(file, BALE_TURN_FLUSH, done, arg);
+    if (turn) {
+        turn->durable = durable;
+    }
+    submit(turn, done, arg);
+}

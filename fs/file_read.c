@@ -1,0 +1,324 @@
+/* Reading: from the cache at once, else by a job that fills the cache first. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/err.h"
+#include "fs/file_internal.h"
+#include "fs/log.h"
+#include "fs/readahead.h"
+
+struct read_op {
+    struct bale_job job;
+    struct bale_file *file; /* counted */
+    uint64_t offset;
+    size_t length;
+    struct bale_read *read;
+    bale_file_done *done;
+    void *arg;
+};
+
+/* Behind struct bale_read's pieces: what they point into. */
+struct pieces {
+    struct bale_buffer **buffers; /* NULL entries: a bounce buffer, freed by free() */
+    struct iovec iov[];
+};
+
+void bale_file_report(struct bale_file *file, const struct bale_fault *fault)
+{
+    bale_log(BALE_LOG_ERROR,
+             "%s: bytes %llu to %llu are damaged (%s at %llu of the container: expected %016llx, "
+             "found %016llx): reading them fails; restore the file from a copy",
+             file->label, (unsigned long long)fault->offset,
+             (unsigned long long)(fault->offset + fault->length),
+             fault->what, (unsigned long long)fault->position, (unsigned long long)fault->expected,
+             (unsigned long long)fault->found);
+    atomic_fetch_add(&file->volume->stats.errors, 1);
+}
+
+int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratch, uint64_t from,
+                             uint64_t to, uint8_t *out)
+{
+    struct bale_fault fault;
+    uint64_t at = from;
+    while (at < to) {
+        struct bale_segment segment;
+        int err = bale_container_map(file->container, at, &segment);
+        if (err == BALE_E_NOENT || (err == BALE_OK && segment.offset >= to)) {
+            memset(out + (at - from), 0, to - at);
+            return BALE_OK;
+        }
+        if (err != BALE_OK) {
+            return err;
+        }
+        if (segment.offset > at) {
+            memset(out + (at - from), 0, segment.offset - at);
+            at = segment.offset;
+        }
+        uint64_t end = segment.offset + segment.length;
+        uint32_t length = (uint32_t)((end < to ? end : to) - at);
+        err = bale_container_read(file->container, scratch, &segment, at, length,
+                                  out + (at - from), &fault);
+        if (err == BALE_E_AGAIN) {
+            continue;
+        }
+        if (err == BALE_E_CORRUPT) {
+            bale_file_report(file, &fault);
+        }
+        if (err != BALE_OK) {
+            return err;
+        }
+        at += length;
+    }
+    return BALE_OK;
+}
+
+int bale_extent_fill(struct bale_extent *extent, uint64_t blocks, struct bale_scratch *scratch)
+{
+    struct bale_file *file = extent->file;
+    uint64_t start = extent->number * file->extent;
+    int err = scratch ? BALE_OK : BALE_E_NOMEM;
+    extent->filling |= blocks;
+    pthread_mutex_unlock(&file->lock);
+    for (unsigned i = 0; i < BALE_BLOCKS && err == BALE_OK; i++) {
+        unsigned first = i;
+        while (i < BALE_BLOCKS && (blocks >> i & 1)) {
+            i++;
+        }
+        if (i > first) {
+            uint64_t from = (uint64_t)first * file->block;
+            uint64_t to = (uint64_t)i * file->block;
+            to = to < file->extent ? to : file->extent;
+            err = bale_file_read_committed(file, scratch, start + from, start + to,
+                                           extent->buffer->data + from);
+        }
+    }
+    pthread_mutex_lock(&file->lock);
+    return bale_extent_filled(extent, blocks, err);
+}
+
+int bale_extent_filled(struct bale_extent *extent, uint64_t blocks, int err)
+{
+    extent->filling &= ~blocks;
+    pthread_cond_broadcast(&extent->file->filled);
+    if (extent->detached) {
+        if (!extent->filling) {
+            bale_buffer_unref(extent->buffer);
+            free(extent);
+        }
+        return err == BALE_OK ? BALE_E_AGAIN : err;
+    }
+    if (err == BALE_OK) {
+        extent->valid |= blocks;
+    }
+    bale_extent_settle(extent);
+    return err;
+}
+
+static void add_piece(struct bale_read *read, struct bale_buffer *buffer, uint8_t *data, size_t length)
+{
+    struct pieces *pieces = (struct pieces *)((char *)read->pieces - offsetof(struct pieces, iov));
+    pieces->buffers[read->count] = buffer;
+    read->pieces[read->count++] = (struct iovec){data, length};
+    read->length += length;
+}
+
+static int begin_read(struct bale_read *read, size_t extents)
+{
+    *read = (struct bale_read){0};
+    struct pieces *pieces = malloc(sizeof *pieces + extents * (sizeof(struct iovec) +
+                                                               sizeof(struct bale_buffer *)));
+    if (!pieces) {
+        return BALE_E_NOMEM;
+    }
+    pieces->buffers = (struct bale_buffer **)(void *)&pieces->iov[extents];
+    read->pieces = pieces->iov;
+    return BALE_OK;
+}
+
+void bale_read_release(struct bale_read *read)
+{
+    if (!read->pieces) {
+        return;
+    }
+    struct pieces *pieces = (struct pieces *)((char *)read->pieces - offsetof(struct pieces, iov));
+    for (int i = 0; i < read->count; i++) {
+        if (pieces->buffers[i]) {
+            bale_buffer_unref(pieces->buffers[i]);
+        } else {
+            free(pieces->iov[i].iov_base);
+        }
+    }
+    free(pieces);
+    read->pieces = NULL;
+}
+
+/* One extent's share of a read. */
+struct span {
+    uint64_t number;
+    uint64_t from, to; /* bytes inside the extent */
+    uint64_t blocks;
+};
+
+static bool next_span(const struct bale_file *file, uint64_t at, uint64_t end, struct span *span)
+{
+    span->number = at / file->extent;
+    span->from = at - span->number * file->extent;
+    uint64_t left = end - at;
+    span->to = left < file->extent - span->from ? span->from + left : file->extent;
+    span->blocks = bale_blocks(file, span->from, span->to);
+    return at < end;
+}
+
+/* The end of the file as the read sees it. */
+static uint64_t clip(const struct bale_file *file, uint64_t offset, size_t length)
+{
+    return offset >= file->size ? offset
+           : length < file->size - offset ? offset + length : file->size;
+}
+
+static bool take_cached(struct bale_file *file, const struct span *span, struct bale_read *read)
+{
+    struct bale_extent *extent = bale_extent_find(file, span->number);
+    if (!extent || (span->blocks & ~extent->valid) || (span->blocks & extent->filling)) {
+        return false;
+    }
+    atomic_store_explicit(&extent->hot, true, memory_order_relaxed);
+    bale_buffer_ref(extent->buffer);
+    add_piece(read, extent->buffer, extent->buffer->data + span->from, span->to - span->from);
+    return true;
+}
+
+/* The whole read from the cache, or nothing of it. Under file->lock. */
+static bool read_cached(struct bale_file *file, uint64_t offset, uint64_t end, struct bale_read *read)
+{
+    struct span span;
+    for (uint64_t at = offset; next_span(file, at, end, &span); at += span.to - span.from) {
+        if (!take_cached(file, &span, read)) {
+            for (int i = 0; i < read->count; i++) {
+                bale_buffer_unref(((struct pieces *)((char *)read->pieces -
+                                   offsetof(struct pieces, iov)))->buffers[i]);
+            }
+            read->count = 0;
+            read->length = 0;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Without memory for the cache: into a buffer of the read's own. Under file->lock, which it drops. Nothing in
+ * the span is dirty, or the extent would be there. */
+static int read_bounce(struct bale_file *file, const struct span *span, struct bale_read *read,
+                       struct bale_scratch *scratch)
+{
+    uint64_t start = span->number * file->extent;
+    uint8_t *data = malloc(span->to - span->from);
+    if (!data) {
+        return BALE_E_NOMEM;
+    }
+    pthread_mutex_unlock(&file->lock);
+    int err = bale_file_read_committed(file, scratch, start + span->from, start + span->to, data);
+    pthread_mutex_lock(&file->lock);
+    if (err != BALE_OK) {
+        free(data);
+        return err;
+    }
+    add_piece(read, NULL, data, span->to - span->from);
+    return BALE_OK;
+}
+
+/* Under file->lock; may drop it. */
+static int read_span(struct bale_file *file, const struct span *span, struct bale_read *read,
+                     struct bale_scratch *scratch)
+{
+    while (!take_cached(file, span, read)) {
+        struct bale_extent *extent = bale_extent_find(file, span->number);
+        if (extent && (extent->filling & span->blocks)) {
+            pthread_cond_wait(&file->filled, &file->lock);
+            continue;
+        }
+        if (!extent || extent->buffer->capacity < span->to) {
+            /* While other blocks are being filled the buffer cannot grow. */
+            if (extent && extent->filling) {
+                pthread_cond_wait(&file->filled, &file->lock);
+                continue;
+            }
+            bool fresh = !extent;
+            extent = bale_extent_get(file, span->number, span->to);
+            if (!extent && fresh) {
+                return read_bounce(file, span, read, scratch);
+            }
+            if (!extent) {
+                return BALE_E_NOMEM;
+            }
+        }
+        atomic_fetch_add_explicit(&file->volume->stats.read_misses, 1, memory_order_relaxed);
+        /* Decoding yields whole chunks: keep what comes for nothing. */
+        int err = bale_extent_fill(extent, bale_readahead_widen(extent, span->blocks), scratch);
+        if (err != BALE_OK && err != BALE_E_AGAIN) {
+            return err;
+        }
+    }
+    return BALE_OK;
+}
+
+static void finish_read(struct bale_file *file, struct read_op *op, int err)
+{
+    int64_t result = err == BALE_OK ? (int64_t)op->read->length : err;
+    if (err != BALE_OK) {
+        bale_read_release(op->read);
+    }
+    op->done(op->arg, result);
+    bale_file_unref(file);
+    free(op);
+}
+
+static void read_job(struct bale_job *job, struct bale_scratch *scratch)
+{
+    struct read_op *op = (struct read_op *)job;
+    struct bale_file *file = op->file;
+    int err = scratch ? BALE_OK : BALE_E_NOMEM;
+    pthread_mutex_lock(&file->lock);
+    uint64_t end = clip(file, op->offset, op->length);
+    struct span span;
+    for (uint64_t at = op->offset; err == BALE_OK && next_span(file, at, end, &span);
+         at += span.to - span.from) {
+        err = read_span(file, &span, op->read, scratch);
+    }
+    /* Damage further on does not take away what came before it: the caller reads up to there. */
+    if (err != BALE_OK && op->read->length > 0) {
+        err = BALE_OK;
+    }
+    pthread_mutex_unlock(&file->lock);
+    finish_read(file, op, err);
+}
+
+void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, struct bale_read *read,
+                    bale_file_done *done, void *arg)
+{
+    int err = begin_read(read, length / file->extent + 2);
+    if (err != BALE_OK) {
+        done(arg, err);
+        return;
+    }
+    pthread_mutex_lock(&file->lock);
+    uint64_t end = clip(file, offset, length);
+    bool hit = read_cached(file, offset, end, read);
+    bale_readahead_note(file, offset, end);
+    pthread_mutex_unlock(&file->lock);
+    if (hit) {
+        atomic_fetch_add_explicit(&file->volume->stats.read_hits, (uint64_t)read->count,
+                                  memory_order_relaxed);
+        done(arg, (int64_t)read->length);
+        return;
+    }
+    struct read_op *op = malloc(sizeof *op);
+    if (!op) {
+        bale_read_release(read);
+        done(arg, BALE_E_NOMEM);
+        return;
+    }
+    *op = (struct read_op){.job = {read_job, NULL}, .file = bale_file_ref(file), .offset = offset,
+                           .length = length, .read = read, .done = done, .arg = arg};
+    bale_pool_submit(file->volume->pool, &op->job);
+}

@@ -1,0 +1,247 @@
+/* Writing into the cache. A write that cannot go on (memory, old contents to be read, a change of the file under way)
+ * continues as a job; one that needs memory is parked until some comes free. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "format/err.h"
+#include "fs/file_internal.h"
+
+/* Copies this small are cheaper under the lock than without it. */
+#define COPY_LOCKED ((size_t)16 << 10)
+
+enum progress { DONE, NEED_THREAD, NEED_MEMORY };
+
+static bool must_wait(struct bale_file *file, size_t length)
+{
+    struct bale_volume *volume = file->volume;
+    uint64_t dirty = atomic_load(&volume->dirty);
+    return dirty > 0 && dirty + length > atomic_load(&volume->dirty_limit);
+}
+
+/* The blocks at the ends of [from, to) that the write covers only partly and whose other bytes are not there yet; those
+ * that lie beyond the end of the file are zeros. */
+static uint64_t missing_edges(struct bale_extent *extent, uint64_t from, uint64_t to)
+{
+    struct bale_file *file = extent->file;
+    uint64_t start = extent->number * file->extent;
+    uint64_t edges = 0;
+    if (from % file->block) {
+        edges |= bale_blocks(file, from, from + 1);
+    }
+    if (to % file->block && start + to < file->size) {
+        edges |= bale_blocks(file, to - 1, to);
+    }
+    edges &= ~extent->valid;
+    uint64_t held = file->size > start ? bale_blocks(file, 0, file->size - start < file->extent ?
+                                                     file->size - start : file->extent) : 0;
+    return edges & held;
+}
+
+/* Zeros around the written bytes in blocks that did not exist before. */
+static void clear_edges(struct bale_extent *extent, uint64_t from, uint64_t to)
+{
+    size_t block = extent->file->block;
+    uint64_t first = from - from % block, last = (to + block - 1) / block * block;
+    uint8_t *data = extent->buffer->data;
+    if (from > first && !(extent->valid & bale_blocks(extent->file, first, first + 1))) {
+        memset(data + first, 0, from - first);
+    }
+    if (last > to && !(extent->valid & bale_blocks(extent->file, last - 1, last))) {
+        memset(data + to, 0, last - to);
+    }
+}
+
+static void note_change(struct bale_file *file, uint64_t end)
+{
+    if (end > file->size) {
+        file->size = end;
+    }
+    clock_gettime(CLOCK_REALTIME_COARSE, &file->mtime);
+    file->ctime = file->mtime;
+    file->attr_dirty = true;
+}
+
+/* One extent's share: bytes [from, to) of extent number. Under file->lock. */
+static enum progress write_span(struct bale_file *file, uint64_t number, uint64_t from, uint64_t to,
+                                const uint8_t *data, struct bale_scratch *scratch, int *err)
+{
+    uint64_t blocks = bale_blocks(file, from, to);
+    for (;;) {
+        struct bale_extent *extent = bale_extent_find(file, number);
+        if (extent && extent->filling &&
+            ((extent->filling & blocks) || extent->shared || extent->buffer->capacity < to)) {
+            if (!scratch) {
+                return NEED_THREAD;
+            }
+            pthread_cond_wait(&file->filled, &file->lock);
+            continue;
+        }
+        extent = bale_extent_get(file, number, to);
+        if (!extent || bale_extent_own(extent) != BALE_OK) {
+            return NEED_MEMORY;
+        }
+        uint64_t missing = missing_edges(extent, from, to);
+        if (missing) {
+            if (!scratch) {
+                bale_extent_settle(extent);
+                return NEED_THREAD;
+            }
+            *err = bale_extent_fill(extent, missing, scratch);
+            if (*err != BALE_OK && *err != BALE_E_AGAIN) {
+                return DONE;
+            }
+            *err = BALE_OK;
+            continue;
+        }
+        clear_edges(extent, from, to);
+        if (to - from <= COPY_LOCKED) {
+            memcpy(extent->buffer->data + from, data, to - from);
+        } else {
+            extent->filling |= blocks;
+            pthread_mutex_unlock(&file->lock);
+            memcpy(extent->buffer->data + from, data, to - from);
+            pthread_mutex_lock(&file->lock);
+            if (bale_extent_filled(extent, blocks, BALE_OK) == BALE_E_AGAIN) {
+                continue; /* it was cut away meanwhile: write again */
+            }
+        }
+        bale_extent_mark_dirty(extent, blocks);
+        note_change(file, number * file->extent + to);
+        return DONE;
+    }
+}
+
+/* Goes on where op stands. */
+static enum progress write_more(struct bale_write_op *op, struct bale_scratch *scratch, int *err)
+{
+    struct bale_file *file = op->file;
+    enum progress progress = DONE;
+    pthread_mutex_lock(&file->lock);
+    while (op->done_length < op->length && *err == BALE_OK && progress == DONE) {
+        uint64_t at = op->offset + op->done_length;
+        uint64_t number = at / file->extent;
+        uint64_t from = at % file->extent;
+        size_t left = op->length - op->done_length;
+        uint64_t to = left < file->extent - from ? from + left : file->extent;
+        if (atomic_load(&file->volume->full)) {
+            *err = BALE_E_NOSPACE;
+        } else if (must_wait(file, to - from) || file->volume->frozen) {
+            progress = NEED_MEMORY;
+        } else {
+            progress = write_span(file, number, from, to, op->data + op->done_length, scratch, err);
+            op->done_length += progress == DONE && *err == BALE_OK ? to - from : 0;
+        }
+    }
+    pthread_mutex_unlock(&file->lock);
+    return progress;
+}
+
+/* What is worth writing out already. */
+static void flush_behind(struct bale_file *file)
+{
+    struct bale_volume *volume = file->volume;
+    pthread_mutex_lock(&file->lock);
+    bool stream = file->dirty >= volume->stream_bytes && !file->turn && !file->turns;
+    pthread_mutex_unlock(&file->lock);
+    if (stream) {
+        struct bale_turn *turn = bale_turn_create(file, BALE_TURN_FLUSH_STREAM, NULL, NULL);
+        if (turn) {
+            bale_turn_submit(turn);
+        }
+    }
+    if (atomic_load(&volume->dirty) > atomic_load(&volume->dirty_limit) / 4 * 3) {
+        bale_volume_kick(volume);
+    }
+}
+
+static void finish(struct bale_write_op *op, int err)
+{
+    flush_behind(op->file);
+    op->done(op->arg, op->done_length > 0 ? (int64_t)op->done_length : err);
+}
+
+static void free_op(struct bale_write_op *op)
+{
+    bale_file_unref(op->file);
+    free(op->copy);
+    free(op);
+}
+
+static void write_job(struct bale_job *job, struct bale_scratch *scratch)
+{
+    struct bale_write_op *op = (struct bale_write_op *)job;
+    int err = op->cancelled ? BALE_E_CANCELLED : scratch ? BALE_OK : BALE_E_NOMEM;
+    if (err == BALE_OK && write_more(op, scratch, &err) == NEED_MEMORY) {
+        bale_volume_park(op->file->volume, op);
+        return;
+    }
+    finish(op, err);
+    free_op(op);
+}
+
+/* A copy of what is left, on the heap. */
+static struct bale_write_op *detach_op(const struct bale_write_op *op)
+{
+    struct bale_write_op *copy = malloc(sizeof *copy);
+    uint8_t *data = malloc(op->length);
+    if (!copy || !data) {
+        free(copy);
+        free(data);
+        return NULL;
+    }
+    *copy = *op;
+    memcpy(data + op->done_length, op->data + op->done_length, op->length - op->done_length);
+    copy->data = copy->copy = data;
+    copy->job.run = write_job;
+    bale_file_ref(op->file);
+    return copy;
+}
+
+void bale_file_write(struct bale_file *file, uint64_t offset, const void *data, size_t length,
+                     bale_file_done *done, void *arg)
+{
+    if (offset > BALE_SIZE_MAX - length) {
+        done(arg, BALE_E_TOOBIG);
+        return;
+    }
+    struct bale_write_op op = {.file = file, .offset = offset, .data = data, .length = length,
+                               .done = done, .arg = arg};
+    int err = BALE_OK;
+    enum progress progress = write_more(&op, NULL, &err);
+    if (progress == DONE) {
+        finish(&op, err);
+        return;
+    }
+    struct bale_write_op *waiting = detach_op(&op);
+    if (!waiting) {
+        finish(&op, BALE_E_NOMEM);
+    } else if (progress == NEED_THREAD) {
+        bale_pool_submit(file->volume->pool, &waiting->job);
+    } else {
+        atomic_fetch_add(&file->volume->stats.throttled, 1);
+        bale_volume_park(file->volume, waiting);
+    }
+}
+
+void bale_file_cancel(struct bale_file *file, void *arg)
+{
+    struct bale_volume *volume = file->volume;
+    struct bale_write_op *found = NULL;
+    pthread_mutex_lock(&volume->park_lock);
+    for (struct bale_write_op **slot = &volume->parked; *slot && !found; slot = &(*slot)->next) {
+        if ((*slot)->arg == arg) {
+            found = *slot;
+            *slot = found->next;
+            if (!*slot) {
+                volume->parked_end = slot;
+            }
+            break;
+        }
+    }
+    pthread_mutex_unlock(&volume->park_lock);
+    if (found) {
+        found->cancelled = true;
+        bale_pool_submit(volume->pool, &found->job);
+    }
+}

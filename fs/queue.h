@@ -1,0 +1,39 @@
+/* The one queue between files and the engine. Staging memory for compressed frames comes from the arena and is bounded;
+ * items that find none wait, first in, first out, so that one batch holds items of many files. */
+#ifndef BALE_FS_QUEUE_H
+#define BALE_FS_QUEUE_H
+
+#include <stdbool.h>
+
+#include "fs/memory.h"
+#include "fs/pool.h"
+#include "kernels/engine.h"
+
+struct bale_queue;
+
+struct bale_queue_item {
+    struct bale_item item; /* item.stored and item.capacity are the queue's */
+    struct bale_job job;   /* the queue's */
+    /* Called when the engine is done with it: on a pool thread, or, if quick, with scratch NULL on the engine's own: then
+     * it must not block. Ends with bale_queue_release. */
+    void (*done)(struct bale_queue_item *item, struct bale_scratch *scratch);
+    bool quick;
+    void *owner;
+    struct bale_queue *queue;
+    struct bale_queue_item *next; /* the queue's */
+};
+
+struct bale_volume;
+int bale_queue_create(struct bale_volume *volume, struct bale_queue **queue);
+void bale_queue_destroy(struct bale_queue *queue); /* nothing is in it */
+
+/* Staging at once, for a decode: BALE_E_NOMEM when there is none to spare. */
+int bale_queue_stage(struct bale_queue *queue, struct bale_queue_item *item, size_t length);
+
+/* Hands over a decode that has its staging, or an encode that gets it when there is room. */
+void bale_queue_submit(struct bale_queue *queue, struct bale_queue_item *item);
+
+/* Gives the staging back. */
+void bale_queue_release(struct bale_queue_item *item);
+
+#endif

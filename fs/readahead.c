@@ -1,0 +1,144 @@
+#include "fs/readahead.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/err.h"
+#include "fs/queue.h"
+
+#define WINDOW_FIRST ((uint64_t)256 << 10)
+#define WINDOW_MOST ((uint64_t)8 << 20)
+
+/* One extent on its way into the cache. Its filling bits keep it in place. */
+struct fetch {
+    struct bale_job job;
+    struct bale_queue_item item;
+    struct bale_file *file; /* counted */
+    struct bale_extent *extent;
+    uint64_t blocks;
+    size_t length; /* of the extent, as far as the file reaches */
+};
+
+uint64_t bale_readahead_widen(const struct bale_extent *extent, uint64_t blocks)
+{
+    const struct bale_file *file = extent->file;
+    unsigned each = (1u << BALE_CHUNK_LOG2_DEFAULT) / file->block;
+    uint64_t wide = blocks;
+    for (unsigned i = 0; each > 1 && i < BALE_BLOCKS; i += each) {
+        uint64_t chunk = (each >= 64 ? UINT64_MAX : ((uint64_t)1 << each) - 1) << i;
+        wide |= blocks & chunk ? chunk : 0;
+    }
+    return wide & bale_blocks(file, 0, extent->buffer->capacity) & ~extent->valid &
+           ~extent->filling;
+}
+
+static void end_fetch(struct fetch *fetch, int err)
+{
+    struct bale_file *file = fetch->file;
+    size_t over = fetch->length % file->block;
+    if (over) {
+        memset(fetch->extent->buffer->data + fetch->length, 0, file->block - over);
+    }
+    pthread_mutex_lock(&file->lock);
+    /* What fails here is read again, and reported, by whoever needs it. */
+    (void)bale_extent_filled(fetch->extent, fetch->blocks, err);
+    pthread_mutex_unlock(&file->lock);
+    free(fetch);
+    bale_file_unref(file);
+}
+
+static void fetch_decoded(struct bale_queue_item *item, struct bale_scratch *scratch)
+{
+    (void)scratch;
+    struct fetch *fetch = item->owner;
+    int err = item->item.status;
+    bale_queue_release(item);
+    end_fetch(fetch, err);
+}
+
+static void fetch_job(struct bale_job *job, struct bale_scratch *scratch)
+{
+    struct fetch *fetch = (struct fetch *)job;
+    struct bale_file *file = fetch->file;
+    uint64_t start = fetch->extent->number * file->extent;
+    struct bale_segment segment;
+    int err = bale_container_map(file->container, start, &segment);
+    struct bale_queue_item *item = &fetch->item;
+    if (err != BALE_OK || segment.offset != start || segment.skip != 0 || segment.flags ||
+        segment.length != fetch->length ||
+        bale_queue_stage(file->volume->queue, item, segment.frame_length) != BALE_OK) {
+        err = scratch ? bale_file_read_committed(file, scratch, start, start + fetch->length,
+                                                 fetch->extent->buffer->data)
+                      : BALE_E_NOMEM;
+        end_fetch(fetch, err);
+        return;
+    }
+    err = bale_container_read_frame(file->container, &segment, item->item.stored);
+    if (err != BALE_OK) {
+        bale_queue_release(item);
+        end_fetch(fetch, err);
+        return;
+    }
+    item->item.kind = BALE_ITEM_DECODE;
+    item->item.priority = BALE_PRIORITY_NORMAL;
+    item->item.raw = fetch->extent->buffer->data;
+    item->item.stored_length = segment.frame_length;
+    item->item.frame.raw_length = segment.length;
+    item->item.frame.chunk_log2 = segment.chunk_log2;
+    item->done = fetch_decoded;
+    item->quick = true;
+    item->owner = fetch;
+    bale_queue_submit(file->volume->queue, item);
+}
+
+/* False: no memory; the stream is read without going ahead. */
+static bool start_fetch(struct bale_file *file, uint64_t number)
+{
+    if (bale_extent_find(file, number)) {
+        return true;
+    }
+    uint64_t start = number * file->extent;
+    uint64_t left = file->size - start;
+    size_t length = left < file->extent ? (size_t)left : file->extent;
+    struct fetch *fetch = calloc(1, sizeof *fetch);
+    struct bale_extent *extent = fetch ? bale_extent_get(file, number, length) : NULL;
+    if (!extent) {
+        free(fetch);
+        return false;
+    }
+    fetch->job.run = fetch_job;
+    fetch->file = bale_file_ref(file);
+    fetch->extent = extent;
+    fetch->blocks = bale_blocks(file, 0, length);
+    fetch->length = length;
+    extent->filling |= fetch->blocks;
+    bale_pool_submit(file->volume->fetchers, &fetch->job);
+    return true;
+}
+
+void bale_readahead_note(struct bale_file *file, uint64_t offset, uint64_t end)
+{
+    bool stream = offset == file->stream_next && end > offset;
+    file->stream_next = end;
+    if (!stream) {
+        file->stream_window = 0;
+        file->stream_ahead = end;
+        return;
+    }
+    uint64_t most = bale_memory_cap(file->volume->memory) / 16;
+    most = most < WINDOW_MOST ? most : WINDOW_MOST;
+    uint64_t window = file->stream_window ? file->stream_window * 2 : WINDOW_FIRST;
+    file->stream_window = window < most ? window : most;
+
+    uint64_t from = file->stream_ahead > end ? file->stream_ahead : end;
+    uint64_t to = end + file->stream_window < file->size ? end + file->stream_window : file->size;
+    /* In runs of half a window at least, so that the engine gets batches. */
+    if (from >= to || (to < file->size && to - from < file->stream_window / 2)) {
+        return;
+    }
+    uint64_t number = (from + file->extent - 1) / file->extent;
+    while (number * file->extent < to && start_fetch(file, number)) {
+        number++;
+    }
+    file->stream_ahead = number * file->extent;
+}
