@@ -52,11 +52,16 @@ static void add_literals(struct bale_auto *a, struct parse *parse, uint32_t from
     const uint8_t *s = a->sample;
     uint32_t i = from;
 
-    for (; to - i >= 4; i += 4) {
-        a->counts[0][s[i]]++;
-        a->counts[1][s[i + 1]]++;
-        a->counts[2][s[i + 2]]++;
-        a->counts[3][s[i + 3]]++;
+    for (; to - i >= 8; i += 8) {
+        uint64_t word = bale_get64(s + i);
+        a->counts[0][word & 255]++;
+        a->counts[1][word >> 8 & 255]++;
+        a->counts[2][word >> 16 & 255]++;
+        a->counts[3][word >> 24 & 255]++;
+        a->counts[0][word >> 32 & 255]++;
+        a->counts[1][word >> 40 & 255]++;
+        a->counts[2][word >> 48 & 255]++;
+        a->counts[3][word >> 56]++;
     }
     for (; i < to; i++)
         a->counts[0][s[i]]++;
@@ -116,15 +121,17 @@ static struct parse parse_sample(struct bale_auto *a, uint32_t length)
 static uint32_t entropy_coded(const struct bale_auto *a, uint32_t literals)
 {
     uint64_t bits_q16 = 0;
+    uint32_t bytes;
 
     if (literals == 0)
         return 0;
     for (uint32_t i = 0; i < 256; i++) {
         uint32_t n = a->counts[0][i] + a->counts[1][i] + a->counts[2][i] + a->counts[3][i];
         if (n > 0)
-            bits_q16 += (uint64_t)n * (log2_q16(literals) - log2_q16(n));
+            bits_q16 += (uint64_t)n * log2_q16(n);
     }
-    uint32_t bytes = (uint32_t)(bits_q16 >> 19);
+    bits_q16 = (uint64_t)literals * log2_q16(literals) - bits_q16;
+    bytes = (uint32_t)(bits_q16 >> 19);
     return bytes < literals ? bytes : literals;
 }
 

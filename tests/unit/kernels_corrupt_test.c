@@ -173,6 +173,25 @@ static void test_chunk(const struct sample *s)
     free(in);
 }
 
+/* A codec by itself, without checksums around it, takes a chunk for exactly its raw length and all its stored bytes. */
+static void test_codec_length(const struct sample *s)
+{
+    const struct bale_codec *codec = bale_codec_find(s->frame.codec);
+    const uint8_t *in = s->stored + s->frame.head_length;
+    uint32_t stored = bale_frame_chunk(s->stored, &s->frame, 0).stored;
+    uint32_t size = bale_frame_chunk_raw(&s->frame, 0);
+    uint8_t raw[RAW];
+
+    if (!codec->decode)
+        return;
+    CHECK_EQ(codec->decode(scratch, in, stored, raw, size, size), BALE_OK);
+    CHECK_EQ_MEM(raw, s->raw, size);
+    CHECK_EQ(codec->decode(scratch, in, stored, raw, size + 1, 2 * size), BALE_E_CORRUPT);
+    CHECK_EQ(codec->decode(scratch, in, stored, raw, size - 1, size), BALE_E_CORRUPT);
+    CHECK_EQ(codec->decode(scratch, in, stored - 1, raw, size, size), BALE_E_CORRUPT);
+    CHECK_EQ(codec->decode(scratch, in, stored + 1, raw, size, size), BALE_E_CORRUPT);
+}
+
 /* The raw checksum is checked even if all stored bytes are right. */
 static void test_raw_checksum(struct sample *s)
 {
@@ -212,6 +231,7 @@ int main(void)
         test_short_chunk(&s);
         test_wrong_codec(&s);
         test_chunk(&s);
+        test_codec_length(&s);
         test_raw_checksum(&s);
     }
     test_zero();
