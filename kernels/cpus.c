@@ -43,11 +43,12 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
+/* Only a path from the top. */
 static bool copy_path(char *to, const char *from)
 {
     size_t length = strlen(from);
 
-    if (length >= PATH_SIZE)
+    if (length >= PATH_SIZE || *from != '/')
         return false;
     memcpy(to, from, length + 1);
     return true;
@@ -106,7 +107,7 @@ static bool find_mount(const char *root, struct hierarchy *h)
 /* Reads one or two numbers from a file of a cgroup; "max" is -1. Returns how many there were. */
 static int read_numbers(const char *directory, const char *name, long long numbers[2])
 {
-    char path[2 * PATH_SIZE];
+    char path[3 * PATH_SIZE];
     char words[2][24];
     FILE *f;
     int count;
@@ -164,20 +165,17 @@ static unsigned least(unsigned a, unsigned b)
 static unsigned hierarchy_limit(const char *root, bool unified)
 {
     struct hierarchy h = {.unified = unified};
-    char directory[PATH_SIZE];
+    char directory[2 * PATH_SIZE];
     size_t top;
     unsigned limit = 0;
     int length;
 
     if (!find_group(root, &h) || !find_mount(root, &h))
         return 0;
-    length = snprintf(directory, sizeof directory, "%s%s", root, h.mount);
-    if (length < 0 || length >= PATH_SIZE)
+    length = snprintf(directory, sizeof directory, "%s%s%s", root, h.mount, below_mount(&h));
+    if (length < 0 || length >= (int)sizeof directory)
         return 0;
-    top = (size_t)length;
-    if (strlen(below_mount(&h)) >= sizeof directory - top)
-        return 0;
-    strcpy(directory + top, below_mount(&h));
+    top = strlen(root) + strlen(h.mount);
     while (strlen(directory) > top) {
         limit = least(limit, read_limit(&h, directory));
         *strrchr(directory, '/') = '\0';

@@ -15,7 +15,7 @@ static uint32_t chunk_count(const struct bale_frame *frame)
 /* The frame's raw checksum from the chunks' in the scratch. */
 static uint64_t raw_checksum(const struct bale_scratch *scratch, uint32_t count)
 {
-    return bale_hash(scratch->hashes, count * sizeof(uint64_t));
+    return bale_hash(scratch->hashes, (size_t)count * BALE_SCRATCH_HASH);
 }
 
 static bool is_all_equal(const uint8_t *raw, uint32_t length)
@@ -31,8 +31,8 @@ static uint64_t zero_checksum(struct bale_scratch *scratch, const struct bale_fr
     uint64_t full = bale_hash(raw, bale_frame_chunk_raw(frame, 0));
 
     for (uint32_t i = 0; i + 1 < count; i++)
-        bale_put64(scratch->hashes + i * sizeof(uint64_t), full);
-    bale_put64(scratch->hashes + (count - 1) * sizeof(uint64_t),
+        bale_put64(scratch->hashes + (size_t)i * BALE_SCRATCH_HASH, full);
+    bale_put64(scratch->hashes + (size_t)(count - 1) * BALE_SCRATCH_HASH,
                count > 1 ? bale_hash(raw, bale_frame_chunk_raw(frame, count - 1)) : full);
     return raw_checksum(scratch, count);
 }
@@ -81,7 +81,7 @@ static int encode_chunks(struct bale_scratch *scratch, struct bale_setting setti
             encode_chunk(scratch, setting, raw, length, hash, out, &scratch->chunks[i]);
         if (stored < 0)
             return (int)stored;
-        bale_put64(scratch->hashes + i * sizeof(uint64_t), hash);
+        bale_put64(scratch->hashes + (size_t)i * BALE_SCRATCH_HASH, hash);
         *shrunk |= stored < length;
         raw += length;
         out += stored;
@@ -159,7 +159,7 @@ static int decode_chunks(struct bale_scratch *scratch, const uint8_t *head,
         if (err < 0)
             return err;
         /* A chunk stored raw has one checksum, and it was checked. */
-        bale_put64(scratch->hashes + i * sizeof(uint64_t),
+        bale_put64(scratch->hashes + (size_t)i * BALE_SCRATCH_HASH,
                    entry.stored == length ? entry.checksum : bale_hash(raw, length));
         in += entry.stored;
         raw += length;

@@ -46,7 +46,7 @@ int bale_scratch_reserve(struct bale_scratch *scratch, uint32_t count)
     if (count <= scratch->capacity)
         return BALE_OK;
     chunks = malloc(count * sizeof *chunks);
-    hashes = malloc(count * sizeof(uint64_t));
+    hashes = calloc(count, BALE_SCRATCH_HASH);
     if (!chunks || !hashes) {
         free(chunks);
         free(hashes);

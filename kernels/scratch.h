@@ -9,6 +9,8 @@
 
 struct bale_auto;
 
+#define BALE_SCRATCH_HASH 8u /* bytes of a checksum in hashes */
+
 struct bale_scratch {
     struct ZSTD_CCtx_s *zstd_encoder; /* all parameters but the level are set once */
     struct ZSTD_DCtx_s *zstd_decoder;

@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -88,7 +89,7 @@ static int read_option(const struct parameter *p, const char *option, struct bal
     return BALE_OK;
 }
 
-int bale_setting_parse(const char *text, struct bale_setting *setting, char *why, size_t why_size)
+static int parse(const char *text, struct bale_setting *setting, char *why, size_t why_size)
 {
     const char *colon = strchr(text, ':');
     size_t length = colon ? (size_t)(colon - text) : strlen(text);
@@ -96,8 +97,6 @@ int bale_setting_parse(const char *text, struct bale_setting *setting, char *why
     const struct parameter *p;
     struct bale_setting parsed = {0};
 
-    if (!why)
-        why_size = 0;
     if (codec < 0) {
         if (length == strlen("zero") && memcmp(text, "zero", length) == 0)
             snprintf(why, why_size,
@@ -119,6 +118,18 @@ int bale_setting_parse(const char *text, struct bale_setting *setting, char *why
         return BALE_E_INVALID;
     *setting = parsed;
     return BALE_OK;
+}
+
+/* why quotes the text, but has to stay one line whatever that holds. */
+int bale_setting_parse(const char *text, struct bale_setting *setting, char *why, size_t why_size)
+{
+    int err = parse(text, setting, why, why ? why_size : 0);
+
+    if (err < 0 && why && why_size > 0)
+        for (; *why; why++)
+            if (iscntrl((unsigned char)*why))
+                *why = '?';
+    return err;
 }
 
 void bale_setting_print(struct bale_setting setting, char *text, size_t size)

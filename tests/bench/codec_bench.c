@@ -37,7 +37,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void die(const char *what)
+_Noreturn static void die(const char *what)
 {
     fprintf(stderr, "codec_bench: %s\n", what);
     exit(EXIT_FAILURE);

@@ -49,6 +49,9 @@ static void test_none(void)
     put("proc/self/cgroup", "garbage\n0\n::\n");
     put("proc/self/mountinfo", "x\n - \n");
     CHECK_EQ_U(bale_cpus_cgroup(root), 0);
+    put("proc/self/cgroup", "0::relative\n");
+    put("proc/self/mountinfo", "30 25 0:26 / relative rw - cgroup2 cgroup2 rw\n");
+    CHECK_EQ_U(bale_cpus_cgroup(root), 0);
 }
 
 static void test_v2(void)

@@ -90,11 +90,13 @@ static uint8_t round_trip(const char *text, const uint8_t *data, uint32_t raw_le
     struct trip t = {
         .frame = {
             .offset = 12345, .generation = 7, .raw_length = raw_length, .chunk_log2 = chunk_log2}};
+    uint8_t *raw = malloc(raw_length);
+    uint8_t *out = malloc(bale_frame_bound(raw_length, chunk_log2));
 
-    t.raw = malloc(raw_length);
-    t.out = malloc(bale_frame_bound(raw_length, chunk_log2));
-    REQUIRE(t.raw && t.out);
-    memcpy(t.raw, data, raw_length);
+    REQUIRE(raw && out);
+    memcpy(raw, data, raw_length);
+    t.raw = raw;
+    t.out = out;
     if (CHECK_EQ(bale_frame_encode(scratch, setting, t.raw, &t.frame, t.out, &t.length), BALE_OK)) {
         CHECK_EQ_U(t.length, (size_t)t.frame.head_length + t.frame.stored_length);
         CHECK(t.length <= bale_frame_bound(raw_length, chunk_log2));
@@ -102,8 +104,8 @@ static uint8_t round_trip(const char *text, const uint8_t *data, uint32_t raw_le
         check_chunks(&t);
         check_again(&t, setting);
     }
-    free(t.out);
-    free(t.raw);
+    free(out);
+    free(raw);
     return t.frame.codec;
 }
 

@@ -53,6 +53,8 @@ static void test_bad(void)
         {"zstdx", known},
         {" zstd", known},
         {"gzip", "\"gzip\""},
+        {"lz4\n", "\"lz4?\""},
+        {"zstd:3\r\n", "\"3??\""},
         {"zero", "cannot be asked for"},
         {"auto:1", "The codec auto has no options."},
         {"lz4:", "The codec lz4 has no options."},

@@ -18,7 +18,7 @@ static uint8_t raw[RAW_MAX];
 static uint8_t frame[FRAME_MAX];
 static uint32_t state;
 
-static void die(const char *what)
+_Noreturn static void die(const char *what)
 {
     fprintf(stderr, "generate: %s\n", what);
     exit(EXIT_FAILURE);
@@ -297,7 +297,7 @@ static void lz4_by_hand(void)
 
     for (size_t i = 0; i < 29; i++)
         raw[i] = (uint8_t)('a' + i % 4);
-    memcpy(raw + 29, "vwxyz!", 6);
+    memcpy(raw + 29, "vwxyz!", sizeof "vwxyz!");
     emit_good("good-lz4-overlap", lz4_frame(&b, 34), 34, "a match that reaches into itself");
     emit_bad("bad-lz4-short", lz4_frame(&b, 35), "decodes to a byte less than the raw length");
     emit_bad("bad-lz4-long", lz4_frame(&b, 33), "decodes to a byte more than the raw length");
