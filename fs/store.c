@@ -1,0 +1,209 @@
+#include "fs/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/log.h"
+#include "fs/store_internal.h"
+
+#define RESERVE "reserve"
+#define LAST_UNMOUNT "last-unmount.json"
+
+static struct bale_store *store_new(enum bale_store_how how)
+{
+    struct bale_store *store = calloc(1, sizeof *store);
+    pthread_rwlockattr_t attr;
+
+    if (!store)
+        return NULL;
+    store->how = how;
+    store->root_fd = store->dir_fd = store->reserve_fd = store->lock.fd = -1;
+    atomic_flag_clear(&store->bad_setting_told);
+    pthread_mutex_init(&store->change, NULL);
+    pthread_mutex_init(&store->sessions.checkpoint, NULL);
+    pthread_mutex_init(&store->sessions.lock, NULL);
+    /* Roots are written all the time: a checkpoint must get its turn among them. */
+    pthread_rwlockattr_init(&attr);
+    pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&store->sessions.roll, &attr);
+    pthread_rwlockattr_destroy(&attr);
+    return store;
+}
+
+static void store_free(struct bale_store *store)
+{
+    bale_sessions_free(store);
+    bale_volume_free(store);
+    bale_lock_release(store);
+    if (store->reserve_fd >= 0)
+        close(store->reserve_fd);
+    if (store->dir_fd >= 0)
+        close(store->dir_fd);
+    if (store->root_fd >= 0)
+        close(store->root_fd);
+    pthread_rwlock_destroy(&store->sessions.roll);
+    pthread_mutex_destroy(&store->sessions.lock);
+    pthread_mutex_destroy(&store->sessions.checkpoint);
+    pthread_mutex_destroy(&store->change);
+    free(store->path);
+    free(store);
+}
+
+static int open_directories(struct bale_store *store, const char *path, char *why)
+{
+    store->path = realpath(path, NULL);
+    if (!store->path)
+        return bale_store_fail_errno(why, path, "", "opened");
+    store->root_fd = open(store->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (store->root_fd < 0)
+        return bale_store_fail_errno(why, store->path, "", "opened");
+    if (bale_inside_directory(store->root_fd, &store->dir_fd) == 0)
+        return 0;
+    if (errno == ENOENT)
+        return bale_store_fail(why, BALE_E_NOENT,
+                               "%s: is not a store: it has no " BALE_STORE_DIR
+                               "/volume.json: see balefs init",
+                               store->path);
+    if (errno == EXDEV)
+        return bale_store_fail(why, BALE_E_INVALID,
+                               "%s/" BALE_STORE_DIR ": is on another mount: a store is on one",
+                               store->path);
+    return bale_store_fail_errno(why, store->path, BALE_STORE_DIR, "opened");
+}
+
+/* Left by a kill it holds blocks that nothing needs any more. */
+static int open_reserve(struct bale_store *store, char *why)
+{
+    struct stat st;
+    int err = bale_inside_open(store->dir_fd, RESERVE, O_RDWR, &store->reserve_fd);
+
+    if (err == BALE_E_NOENT)
+        err = bale_inside_create(store->dir_fd, RESERVE, &store->reserve_fd);
+    if (err)
+        return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" RESERVE, "opened");
+    if (fstat(store->reserve_fd, &st) == 0 && st.st_nlink != 1)
+        return bale_store_fail(why, BALE_E_INVALID,
+                               "%s/" BALE_STORE_DIR "/" RESERVE ": has another name: remove it",
+                               store->path);
+    if (ftruncate(store->reserve_fd, 0) < 0)
+        return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" RESERVE, "emptied");
+    return 0;
+}
+
+int bale_store_open(const char *path, enum bale_store_how how, struct bale_store **result,
+                    char *why)
+{
+    struct bale_store *store = store_new(how);
+    int err;
+
+    *result = NULL;
+    if (!store)
+        return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", path);
+    err = open_directories(store, path, why);
+    if (!err)
+        err = bale_volume_read(store, why); /* says more than a lock that cannot be taken */
+    if (!err && how != BALE_STORE_LOOK)
+        err = bale_lock_take(store, why);
+    /* Again: who had the lock before may have changed it. */
+    if (!err && how != BALE_STORE_LOOK)
+        err = bale_volume_read(store, why);
+    if (!err && how == BALE_STORE_WRITE)
+        err = open_reserve(store, why);
+    if (!err)
+        err = bale_sessions_open(store, why);
+    if (err) {
+        store_free(store);
+        return err;
+    }
+    bale_store_probe(store);
+    *result = store;
+    return 0;
+}
+
+static int write_result(struct bale_store *store, bool clean, const char *result)
+{
+    char when[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    json_t *json;
+    int err = BALE_E_NOMEM;
+
+    gmtime_r(&now, &tm);
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    json = json_pack("{s:I, s:I, s:b, s:s, s:s}", "process", (json_int_t)getpid(), "session",
+                     (json_int_t)atomic_load(&store->sessions.current), "clean", clean, "time",
+                     when, "result", result);
+    if (json)
+        err = bale_inside_replace_json(store->dir_fd, LAST_UNMOUNT, json);
+    json_decref(json);
+    return err;
+}
+
+int bale_store_close(struct bale_store *store, bool clean, const char *result)
+{
+    int first = 0;
+    int err;
+
+    if (!store)
+        return 0;
+    if (store->how == BALE_STORE_WRITE) {
+        if (ftruncate(store->reserve_fd, 0) < 0)
+            first = bale_err_from_errno(errno);
+        err = bale_sessions_close(store, clean);
+        first = first ? first : err;
+        err = result ? write_result(store, clean && !err, result) : 0;
+        first = first ? first : err;
+    }
+    store_free(store);
+    return first;
+}
+
+int bale_store_root_fd(const struct bale_store *store)
+{
+    return store->root_fd;
+}
+
+const char *bale_store_path(const struct bale_store *store)
+{
+    return store->path;
+}
+
+int bale_store_reserve_fd(const struct bale_store *store)
+{
+    return store->reserve_fd;
+}
+
+const struct bale_store_abilities *bale_store_abilities(const struct bale_store *store)
+{
+    return &store->abilities;
+}
+
+void bale_store_container_config(struct bale_store *store, struct bale_container_config *config)
+{
+    *config = (struct bale_container_config){
+        .session = &store->sessions.current,
+        .session_roll = &store->sessions.roll,
+        .writable = store->how == BALE_STORE_WRITE,
+        .modes_held = bale_store_config(store)->modes_held,
+        .session_certain = bale_session_certain,
+        .session_arg = store,
+    };
+}
+
+void bale_store_defaults(const struct bale_store *store, struct bale_container_attr *attr)
+{
+    const struct bale_store_config *config = bale_store_config(store);
+
+    *attr = (struct bale_container_attr){
+        .extent = config->extent,
+        .setting = config->setting,
+        /* What the mode of an empty container was nobody knows: it is the owner's. */
+        .mode = config->modes_held ? BALE_ROOT_MODE_HELD | 0600 : 0,
+    };
+}

@@ -1,0 +1,253 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/store_internal.h"
+
+/* Names and texts of a foreign store must not speak to the terminal. */
+void bale_text_printable(char *text)
+{
+    for (char *p = text; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = '?';
+}
+
+int bale_store_fail(char *why, int err, const char *format, ...)
+{
+    va_list args;
+
+    if (!why)
+        return err;
+    va_start(args, format);
+    vsnprintf(why, BALE_WHY, format, args);
+    va_end(args);
+    bale_text_printable(why);
+    return err;
+}
+
+int bale_store_fail_errno(char *why, const char *path, const char *name, const char *what)
+{
+    int e = errno;
+    const char *slash = name[0] ? "/" : "";
+
+    if (e == ELOOP)
+        return bale_store_fail(why, BALE_E_INVALID,
+                               "%s%s%s: is a symbolic link: a store has none there", path, slash,
+                               name);
+    if (e == EACCES || e == EPERM)
+        return bale_store_fail(why, BALE_E_PERM, "%s%s%s: cannot be %s: %s for user %lu", path,
+                               slash, name, what, strerror(e), (unsigned long)geteuid());
+    return bale_store_fail(why, bale_err_from_errno(e), "%s%s%s: cannot be %s: %s", path, slash,
+                           name, what, strerror(e));
+}
+
+static int open_beneath(int dir, const char *name, int flags, mode_t mode)
+{
+    struct open_how how = {
+        .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC | O_NOFOLLOW),
+        .mode = mode,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV,
+    };
+
+    return (int)syscall(SYS_openat2, dir, name, &how, sizeof how);
+}
+
+/* Looks before it opens: a fifo or a device must not even be opened. */
+int bale_inside_open(int dir, const char *name, int flags, int *fd)
+{
+    char path[32];
+    struct stat st;
+    int e = 0;
+    int found = open_beneath(dir, name, O_PATH, 0);
+
+    *fd = -1;
+    if (found < 0)
+        return bale_err_from_errno(errno);
+    if (fstat(found, &st) < 0)
+        e = errno;
+    else if (!S_ISREG(st.st_mode))
+        e = S_ISLNK(st.st_mode) ? ELOOP : S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+    if (e == 0) {
+        snprintf(path, sizeof path, "/proc/self/fd/%d", found);
+        *fd = open(path, flags | O_CLOEXEC | O_NOCTTY);
+        e = *fd < 0 ? errno : 0;
+    }
+    close(found);
+    errno = e;
+    return e ? bale_err_from_errno(e) : 0;
+}
+
+int bale_inside_create(int dir, const char *name, int *fd)
+{
+    struct stat st;
+
+    *fd = open_beneath(dir, name, O_RDWR | O_CREAT | O_EXCL, 0644);
+    if (*fd < 0)
+        return bale_err_from_errno(errno);
+    if (fchmod(*fd, 0644) < 0)
+        goto fail;
+    /* Root at work in a user's store leaves files that the user can go on with. */
+    if (geteuid() == 0 && (fstat(dir, &st) < 0 || (fchown(*fd, st.st_uid, st.st_gid) < 0 &&
+                                                   errno != EPERM && errno != EINVAL)))
+        goto fail;
+    return 0;
+fail:;
+    int e = errno;
+    close(*fd);
+    unlinkat(dir, name, 0);
+    *fd = -1;
+    errno = e;
+    return bale_err_from_errno(e);
+}
+
+int bale_inside_directory(int root, int *fd)
+{
+    *fd = open_beneath(root, BALE_STORE_DIR, O_RDONLY | O_DIRECTORY, 0);
+    if (*fd < 0 && errno == ENOTDIR) {
+        struct stat st;
+
+        if (fstatat(root, BALE_STORE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            errno = S_ISLNK(st.st_mode) ? ELOOP : ENOTDIR;
+    }
+    return *fd < 0 ? bale_err_from_errno(errno) : 0;
+}
+
+int bale_inside_read(int dir, const char *name, size_t max, char **text, size_t *length)
+{
+    int fd;
+    int e = 0;
+    size_t have = 0;
+    char *buffer = NULL;
+    struct stat st;
+    int err = bale_inside_open(dir, name, O_RDONLY, &fd);
+
+    if (err)
+        return err;
+    if (fstat(fd, &st) < 0)
+        e = errno;
+    else if (st.st_size < 0 || (uint64_t)st.st_size > max)
+        e = EFBIG;
+    else if (!(buffer = malloc((size_t)st.st_size + 1)))
+        e = ENOMEM;
+    while (e == 0 && have < (size_t)st.st_size) {
+        ssize_t got = pread(fd, buffer + have, (size_t)st.st_size - have, (off_t)have);
+
+        if (got < 0 && errno != EINTR)
+            e = errno;
+        else if (got == 0)
+            break;
+        else if (got > 0)
+            have += (size_t)got;
+    }
+    close(fd);
+    if (e) {
+        free(buffer);
+        errno = e;
+        return bale_err_from_errno(e);
+    }
+    buffer[have] = '\0';
+    *text = buffer;
+    *length = have;
+    return 0;
+}
+
+int bale_write_all(int fd, const char *text, size_t length)
+{
+    size_t done = 0;
+
+    while (done < length) {
+        ssize_t put = pwrite(fd, text + done, length - done, (off_t)done);
+
+        if (put < 0 && errno != EINTR)
+            return bale_err_from_errno(errno);
+        if (put > 0)
+            done += (size_t)put;
+    }
+    return 0;
+}
+
+int bale_sync_directory(int fd)
+{
+    if (fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP)
+        return 0;
+    return bale_err_from_errno(errno);
+}
+
+int bale_inside_replace(int dir, const char *name, const char *text, size_t length)
+{
+    char fresh[64];
+    int fd;
+    int e;
+
+    snprintf(fresh, sizeof fresh, "%s.new", name);
+    if (unlinkat(dir, fresh, 0) < 0 && errno != ENOENT)
+        return bale_err_from_errno(errno);
+    if (bale_inside_create(dir, fresh, &fd) < 0)
+        return bale_err_from_errno(errno);
+    if (bale_write_all(fd, text, length) < 0 || fsync(fd) < 0)
+        goto fail;
+    if (renameat(dir, fresh, dir, name) < 0)
+        goto fail;
+    close(fd);
+    return bale_sync_directory(dir);
+fail:
+    e = errno;
+    close(fd);
+    unlinkat(dir, fresh, 0);
+    errno = e;
+    return bale_err_from_errno(e);
+}
+
+int bale_inside_replace_json(int dir, const char *name, const json_t *json)
+{
+    char *text = json_dumps(json, JSON_INDENT(2));
+    int err;
+
+    if (!text) {
+        errno = ENOMEM;
+        return BALE_E_NOMEM;
+    }
+    err = bale_inside_replace(dir, name, text, strlen(text));
+    free(text);
+    return err;
+}
+
+int bale_inside_json(int dir, const char *path, const char *name, json_t **json, char *why)
+{
+    json_error_t error;
+    char inside[64];
+    char *text;
+    size_t length;
+
+    snprintf(inside, sizeof inside, BALE_STORE_DIR "/%s", name);
+    if (bale_inside_read(dir, name, BALE_JSON_MAX, &text, &length) < 0) {
+        if (errno == EFBIG)
+            return bale_store_fail(why, BALE_E_CORRUPT,
+                                   "%s/%s: is damaged: longer than %u bytes: restore it", path,
+                                   inside, BALE_JSON_MAX);
+        if (errno == EISDIR || errno == EINVAL)
+            return bale_store_fail(why, BALE_E_INVALID, "%s/%s: is not a regular file: restore it",
+                                   path, inside);
+        return bale_store_fail_errno(why, path, inside, "read");
+    }
+    *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    free(text);
+    if (!*json)
+        return bale_store_fail(why, BALE_E_CORRUPT, "%s/%s: is damaged: line %d: %s: restore it",
+                               path, inside, error.line, error.text);
+    if (!json_is_object(*json)) {
+        json_decref(*json);
+        *json = NULL;
+        return bale_store_fail(why, BALE_E_CORRUPT,
+                               "%s/%s: is damaged: not a JSON object: restore it", path, inside);
+    }
+    return 0;
+}

@@ -1,0 +1,103 @@
+#include "fs/store_holder.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/store_internal.h"
+
+char *bale_holder_self(void)
+{
+    char host[BALE_HOST];
+    char boot[BALE_IDENTITY];
+    char since[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    json_t *json;
+    char *text;
+
+    bale_world_host(host);
+    bale_world_boot(boot);
+    gmtime_r(&now, &tm);
+    strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    json = json_pack("{s:s, s:s, s:I, s:s, s:I, s:I}", "host", host, "boot", boot, "process",
+                     (json_int_t)getpid(), "since", since, "start",
+                     (json_int_t)bale_world_process_start(getpid()), "namespace",
+                     (json_int_t)bale_world_pid_namespace());
+    text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    json_decref(json);
+    return text;
+}
+
+void bale_holder_parse(const char *text, size_t length, struct bale_holder *holder)
+{
+    json_t *json = json_loadb(text, length, 0, NULL);
+    const char *host = json_string_value(json_object_get(json, "host"));
+    const char *boot = json_string_value(json_object_get(json, "boot"));
+    const char *since = json_string_value(json_object_get(json, "since"));
+
+    memset(holder, 0, sizeof *holder);
+    holder->present = length > 0;
+    holder->pid = (pid_t)json_integer_value(json_object_get(json, "process"));
+    holder->start = (uint64_t)json_integer_value(json_object_get(json, "start"));
+    holder->namespace = (uint64_t)json_integer_value(json_object_get(json, "namespace"));
+    snprintf(holder->host, sizeof holder->host, "%s", host ? host : "");
+    snprintf(holder->boot, sizeof holder->boot, "%s", boot ? boot : "");
+    if (host && holder->pid > 0)
+        snprintf(holder->who, sizeof holder->who, "process %ld on host %.64s since %.32s",
+                 (long)holder->pid, holder->host, since ? since : "an unknown time");
+    else
+        snprintf(holder->who, sizeof holder->who, "another process");
+    bale_text_printable(holder->who);
+    json_decref(json);
+}
+
+int bale_holder_read(int dir, struct bale_holder *holder)
+{
+    char *text;
+    size_t length;
+
+    memset(holder, 0, sizeof *holder);
+    if (bale_inside_read(dir, BALE_LOCK, BALE_HOLDER_MAX, &text, &length) < 0)
+        return bale_err_from_errno(errno);
+    bale_holder_parse(text, length, holder);
+    free(text);
+    return 0;
+}
+
+static bool runs(const struct bale_holder *holder)
+{
+    uint64_t start;
+
+    if (kill(holder->pid, 0) < 0 && errno == ESRCH)
+        return false;
+    start = bale_world_process_start(holder->pid);
+    return start == 0 || holder->start == 0 || start == holder->start;
+}
+
+enum bale_verdict bale_holder_judge(const struct bale_holder *holder, bool flocked, bool network)
+{
+    char host[BALE_HOST];
+    char boot[BALE_IDENTITY];
+
+    if (!holder->present || (flocked && !network))
+        return BALE_HOLDER_GONE;
+    bale_world_host(host);
+    bale_world_boot(boot);
+    if (boot[0] && strcmp(boot, holder->boot) == 0) {
+        if (flocked)
+            return BALE_HOLDER_GONE;
+        if (holder->pid <= 0 || holder->namespace != bale_world_pid_namespace())
+            return BALE_HOLDER_UNKNOWN;
+        return runs(holder) ? BALE_HOLDER_RUNS : BALE_HOLDER_GONE;
+    }
+    if (host[0] && holder->boot[0] && strcmp(host, holder->host) == 0 &&
+        strncmp(host, "localhost", 9) != 0)
+        return BALE_HOLDER_GONE;
+    return BALE_HOLDER_UNKNOWN;
+}

@@ -1,0 +1,179 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/store_internal.h"
+
+/* path, which need not exist, made absolute: the part before its last name must exist. */
+static char *resolve(const char *path)
+{
+    char *real = realpath(path, NULL);
+    char *copy;
+    char *slash;
+    char *parent;
+
+    if (real || errno != ENOENT)
+        return real;
+    copy = strdup(path);
+    if (!copy)
+        return NULL;
+    for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--)
+        copy[n - 1] = '\0';
+    slash = strrchr(copy, '/');
+    if (slash)
+        *slash = '\0';
+    parent = realpath(slash == copy ? "/" : slash ? copy : ".", NULL);
+    if (parent && asprintf(&real, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent,
+                           slash ? slash + 1 : copy) < 0)
+        real = NULL;
+    free(parent);
+    free(copy);
+    return real;
+}
+
+static bool is_store(const char *path)
+{
+    char name[PATH_MAX];
+    struct stat st;
+
+    if (snprintf(name, sizeof name, "%s/" BALE_STORE_DIR "/volume.json", path) >= (int)sizeof name)
+        return false;
+    return lstat(name, &st) == 0;
+}
+
+/* A store's files are containers, another store's too: neither inside one nor inside its .balefs.
+ * */
+static int check_outside(const char *path, char *why)
+{
+    char above[PATH_MAX];
+    char *slash;
+
+    if (is_store(path))
+        return bale_store_fail(why, BALE_E_INVALID,
+                               "%s: is a store already: mount it, or choose another directory",
+                               path);
+    snprintf(above, sizeof above, "%s", path);
+    while ((slash = strrchr(above, '/'))) {
+        *slash = '\0';
+        if (is_store(above))
+            return bale_store_fail(why, BALE_E_INVALID,
+                                   "%s: lies inside the store %s: choose a directory outside it",
+                                   path, above[0] ? above : "/");
+    }
+    return 0;
+}
+
+static int check_empty(const char *path, int fd, char *why)
+{
+    int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = again < 0 ? NULL : fdopendir(again);
+    struct dirent *entry;
+    int err = 0;
+
+    if (!dir) {
+        err = bale_store_fail_errno(why, path, "", "read");
+        if (again >= 0)
+            close(again);
+        return err;
+    }
+    while (errno = 0, (entry = readdir(dir)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            break;
+    if (entry)
+        err = bale_store_fail(why, BALE_E_INVALID,
+                              "%s: is not empty: it holds \"%s\": choose an empty or new directory",
+                              path, entry->d_name);
+    else if (errno)
+        err = bale_store_fail_errno(why, path, "", "read");
+    closedir(dir);
+    return err;
+}
+
+/* Makes .balefs and what is in it; removes it again on failure. */
+static int fill(const char *path, int root, const json_t *volume, char *why)
+{
+    int dir = -1;
+    int lock = -1;
+    int err = 0;
+
+    if (mkdirat(root, BALE_STORE_DIR, 0755) < 0)
+        return bale_store_fail_errno(why, path, BALE_STORE_DIR, "made");
+    /* The lock is there from the start, so that a read-only mount can hold it. */
+    if (bale_inside_directory(root, &dir) < 0 || fchmod(dir, 0755) < 0 ||
+        bale_inside_create(dir, "lock", &lock) < 0 ||
+        bale_inside_replace_json(dir, "volume.json", volume) < 0 || bale_sync_directory(root) < 0)
+        err = bale_store_fail_errno(why, path, BALE_STORE_DIR, "filled");
+    if (err && dir >= 0) {
+        unlinkat(dir, "volume.json", 0);
+        unlinkat(dir, "lock", 0);
+    }
+    if (err)
+        unlinkat(root, BALE_STORE_DIR, AT_REMOVEDIR);
+    if (lock >= 0)
+        close(lock);
+    if (dir >= 0)
+        close(dir);
+    return err;
+}
+
+static int sync_parent(int root)
+{
+    int fd = openat(root, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int err;
+
+    /* A directory above that we may not read: its owner's sync will do. */
+    if (fd < 0)
+        return errno == EACCES ? 0 : bale_err_from_errno(errno);
+    err = bale_sync_directory(fd);
+    close(fd);
+    return err;
+}
+
+static int make(const char *path, const json_t *volume, char *why)
+{
+    bool made = mkdir(path, 0755) == 0;
+    int root = -1;
+    int err;
+
+    if (!made && errno != EEXIST)
+        return bale_store_fail_errno(why, path, "", "made");
+    root = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    err = root < 0 ? bale_store_fail_errno(why, path, "", "opened") : check_empty(path, root, why);
+    if (!err)
+        err = fill(path, root, volume, why);
+    if (!err && made && sync_parent(root) < 0)
+        err = bale_store_fail_errno(why, path, "", "synced");
+    if (root >= 0)
+        close(root);
+    if (err && made)
+        rmdir(path);
+    return err;
+}
+
+int bale_store_init(const char *path, const struct bale_store_config *config, char *why)
+{
+    struct bale_store_config own = *config;
+    json_t *volume;
+    char *real = resolve(path);
+    int err;
+
+    if (!real)
+        return bale_store_fail_errno(why, path, "", "made");
+    own.modes_held |= geteuid() != 0;
+    err = check_outside(real, why);
+    if (!err)
+        err = bale_volume_new(&own, real, &volume, why);
+    if (!err) {
+        err = make(real, volume, why);
+        json_decref(volume);
+    }
+    free(real);
+    return err;
+}

@@ -1,0 +1,102 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "fs/store_internal.h"
+
+#define PROBE "probe"
+#define ACL_ACCESS "system.posix_acl_access"
+#define PROBE_SIZE (64 * 1024)
+
+/* Reading an attribute that is not there tells them apart: it is missing, or there are none. */
+static bool reads_attribute(int fd, const char *name)
+{
+    return fgetxattr(fd, name, NULL, 0) >= 0 || errno == ENODATA;
+}
+
+static bool writes_attribute(int fd)
+{
+    const char *name = "user.balefs.probe";
+
+    return fsetxattr(fd, name, "1", 1, 0) == 0 && fremovexattr(fd, name) == 0;
+}
+
+static bool punches(int fd)
+{
+    char block[4096];
+
+    memset(block, 1, sizeof block);
+    for (off_t at = 0; at < PROBE_SIZE; at += (off_t)sizeof block)
+        if (pwrite(fd, block, sizeof block, at) != (ssize_t)sizeof block)
+            return false;
+    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PROBE_SIZE) == 0;
+}
+
+static bool makes_tmpfile(int dir)
+{
+    int fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return false;
+    close(fd);
+    return true;
+}
+
+static bool gives_handles(int dir)
+{
+    union {
+        struct file_handle handle;
+        char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+    } u = {.handle.handle_bytes = MAX_HANDLE_SZ};
+    int mount;
+
+    return name_to_handle_at(dir, "", &u.handle, &mount, AT_EMPTY_PATH) == 0;
+}
+
+static void probe_writing(struct bale_store *store)
+{
+    struct bale_store_abilities *can = &store->abilities;
+    int fd;
+
+    can->tmpfile = makes_tmpfile(store->dir_fd);
+    if (unlinkat(store->dir_fd, PROBE, 0) < 0 && errno != ENOENT)
+        return;
+    if (bale_inside_create(store->dir_fd, PROBE, &fd) < 0)
+        return;
+    can->user_xattr = writes_attribute(fd);
+    can->punch = punches(fd);
+    unlinkat(store->dir_fd, PROBE, 0);
+    close(fd);
+}
+
+static void add(struct bale_store_abilities *can, bool has, const char *what)
+{
+    size_t used = strlen(can->text);
+
+    if (!has)
+        snprintf(can->text + used, sizeof can->text - used, "%s%s", used ? ", " : "", what);
+}
+
+void bale_store_probe(struct bale_store *store)
+{
+    struct bale_store_abilities *can = &store->abilities;
+
+    can->posix_acl = reads_attribute(store->dir_fd, ACL_ACCESS);
+    can->file_handles = gives_handles(store->dir_fd);
+    can->user_xattr = reads_attribute(store->dir_fd, BALE_XATTR_CODEC);
+    if (store->how == BALE_STORE_WRITE)
+        probe_writing(store);
+    add(can, can->user_xattr, "no user attributes");
+    add(can, can->posix_acl, "no ACLs");
+    add(can, can->file_handles, "no file handles");
+    if (store->how != BALE_STORE_WRITE)
+        return;
+    add(can, can->punch, "no hole punching");
+    add(can, can->tmpfile, "no O_TMPFILE");
+    add(can, can->flock, "no flock");
+}

@@ -1,0 +1,389 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "format/err.h"
+#include "fs/log.h"
+#include "fs/store_internal.h"
+
+#define SESSIONS "sessions.json"
+#define FIRST_MIN (UINT32_C(1) << 16) /* of a store whose sessions are not known */
+#define FIRST_MAX (UINT32_C(1) << 31)
+
+/* ---- Lists ----------------------------------------------------------------------------------- */
+
+static bool list_add(struct bale_session_list *list, uint32_t session, const char *boot)
+{
+    struct bale_session_entry *grown =
+        realloc(list->entries, (list->count + 1) * sizeof *list->entries);
+
+    if (!grown)
+        return false;
+    list->entries = grown;
+    grown[list->count].session = session;
+    strcpy(grown[list->count].boot, boot);
+    list->count++;
+    return true;
+}
+
+/* A copy with room for one more; false: no memory. */
+static bool list_copy(struct bale_session_list *to, const struct bale_session_list *from)
+{
+    *to = *from;
+    to->entries = malloc((from->count + 1) * sizeof *to->entries);
+    if (!to->entries)
+        return false;
+    if (from->count > 0)
+        memcpy(to->entries, from->entries, from->count * sizeof *to->entries);
+    return true;
+}
+
+static bool is_here(const struct bale_sessions *sessions, const struct bale_session_entry *entry)
+{
+    if (sessions->first && entry->session >= sessions->first)
+        return true;
+    return entry->boot[0] != '\0' && strcmp(entry->boot, sessions->identity) == 0;
+}
+
+/* Drops what this boot and mount wrote, but for the session keep (0: none). */
+static void list_drop_here(struct bale_session_list *list, const struct bale_sessions *sessions,
+                           uint32_t keep)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < list->count; i++)
+        if (list->entries[i].session == keep || !is_here(sessions, &list->entries[i]))
+            list->entries[kept++] = list->entries[i];
+    list->count = kept;
+}
+
+/* What this boot and mount wrote can no longer be trusted to reach the disk. */
+static void list_taint_here(struct bale_session_list *list, const struct bale_sessions *sessions)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (is_here(sessions, &list->entries[i]))
+            list->entries[i].boot[0] = '\0';
+}
+
+/* ---- The file -------------------------------------------------------------------------------- */
+
+static bool parse_entry(struct bale_session_list *list, const json_t *json)
+{
+    const json_t *session = json_object_get(json, "session");
+    const char *boot = json_string_value(json_object_get(json, "boot"));
+    json_int_t number = json_integer_value(session);
+
+    if (!json_is_integer(session) || number < 0 || number > list->last)
+        return false;
+    if (!boot || strlen(boot) >= BALE_IDENTITY)
+        return false;
+    return list_add(list, (uint32_t)number, boot);
+}
+
+static bool parse(struct bale_session_list *list, const json_t *json)
+{
+    const json_t *last = json_object_get(json, "last");
+    const json_t *uncertain = json_object_get(json, "uncertain");
+    json_int_t number = json_integer_value(last);
+
+    if (!json_is_integer(last) || number < 0 || number > UINT32_MAX || !json_is_array(uncertain))
+        return false;
+    list->last = (uint32_t)number;
+    for (size_t i = 0; i < json_array_size(uncertain); i++)
+        if (!parse_entry(list, json_array_get(uncertain, i)))
+            return false;
+    return true;
+}
+
+static int read_list(struct bale_store *store, char *why)
+{
+    struct bale_sessions *sessions = &store->sessions;
+    json_t *json;
+    int err = bale_inside_json(store->dir_fd, store->path, SESSIONS, &json, why);
+
+    if (err == BALE_E_NOENT)
+        return 0;
+    if (err)
+        return err;
+    sessions->present = parse(&sessions->list, json);
+    json_decref(json);
+    if (!sessions->present)
+        return bale_store_fail(why, BALE_E_CORRUPT,
+                               "%s/" BALE_STORE_DIR "/" SESSIONS
+                               ": is damaged: it lists no sessions: restore it",
+                               store->path);
+    return 0;
+}
+
+static int write_list(struct bale_store *store, const struct bale_session_list *list)
+{
+    json_t *uncertain = json_array();
+    json_t *json = NULL;
+    int err = BALE_E_NOMEM;
+
+    for (size_t i = 0; i < list->count; i++)
+        if (json_array_append_new(uncertain, json_pack("{s:I, s:s}", "session",
+                                                       (json_int_t)list->entries[i].session, "boot",
+                                                       list->entries[i].boot)) < 0)
+            goto out;
+    json = json_pack("{s:I, s:O}", "last", (json_int_t)list->last, "uncertain", uncertain);
+    if (json)
+        err = bale_inside_replace_json(store->dir_fd, SESSIONS, json);
+out:
+    if (err == BALE_E_NOMEM)
+        errno = ENOMEM;
+    json_decref(uncertain);
+    json_decref(json);
+    return err;
+}
+
+/* Writes list and, if that succeeded or if always, makes it the one in force. Takes over its
+ * entries. */
+static int publish(struct bale_store *store, struct bale_session_list *list, bool always)
+{
+    struct bale_sessions *sessions = &store->sessions;
+    int err = write_list(store, list);
+
+    if (err && !always) {
+        free(list->entries);
+        return err;
+    }
+    pthread_mutex_lock(&sessions->lock);
+    free(sessions->list.entries);
+    sessions->list = *list;
+    pthread_mutex_unlock(&sessions->lock);
+    return err;
+}
+
+/* ---- A session's life ------------------------------------------------------------------------ */
+
+static bool next_session(const struct bale_sessions *sessions, uint32_t *next)
+{
+    uint32_t random;
+
+    *next = sessions->list.last + 1;
+    if (sessions->present)
+        return *next != 0;
+    if (getrandom(&random, sizeof random, 0) != sizeof random)
+        return false;
+    *next = FIRST_MIN + random % (FIRST_MAX - FIRST_MIN);
+    return true;
+}
+
+/* What another session of this boot and mount wrote, and left, becomes durable before anything of
+ * ours is written. */
+static void settle(struct bale_store *store, struct bale_session_list *list)
+{
+    struct bale_sessions *sessions = &store->sessions;
+    bool any = !sessions->present;
+
+    for (size_t i = 0; i < list->count; i++)
+        any |= is_here(sessions, &list->entries[i]);
+    if (!any)
+        return;
+    if (bale_store_world.syncfs(store->dir_fd) == 0) {
+        list_drop_here(list, sessions, 0);
+        return;
+    }
+    bale_log(BALE_LOG_WARNING,
+             "%s: what an earlier mount left could not be synced: %s: every file it wrote is "
+             "verified when it is opened",
+             store->path, strerror(errno));
+    list_taint_here(list, sessions);
+}
+
+static int start(struct bale_store *store, char *why)
+{
+    struct bale_sessions *sessions = &store->sessions;
+    struct bale_session_list list;
+    uint32_t next;
+
+    if (!next_session(sessions, &next))
+        return bale_store_fail(why, BALE_E_TOOBIG,
+                               "%s: has no session numbers left: copy its files to a new store",
+                               store->path);
+    if (!list_copy(&list, &sessions->list))
+        return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", store->path);
+    settle(store, &list);
+    list.last = next;
+    if (!list_add(&list, next, sessions->identity)) {
+        free(list.entries);
+        return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", store->path);
+    }
+    if (publish(store, &list, false) < 0)
+        return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" SESSIONS, "written");
+    sessions->first = next;
+    atomic_store(&sessions->current, next);
+    return 0;
+}
+
+int bale_sessions_open(struct bale_store *store, char *why)
+{
+    int err;
+
+    bale_world_identity(store->dir_fd, store->sessions.identity);
+    err = read_list(store, why);
+    if (err == BALE_E_CORRUPT && store->how == BALE_STORE_LOOK) {
+        /* As if it were absent: nothing is certain. */
+        bale_sessions_free(store);
+        return 0;
+    }
+    if (err || store->how != BALE_STORE_WRITE)
+        return err;
+    return start(store, why);
+}
+
+int bale_store_taint(struct bale_store *store)
+{
+    struct bale_sessions *sessions = &store->sessions;
+    struct bale_session_list list;
+    int err = 0;
+
+    if (store->how != BALE_STORE_WRITE)
+        return BALE_E_INVALID;
+    pthread_mutex_lock(&sessions->lock);
+    sessions->tainted = true;
+    pthread_mutex_unlock(&sessions->lock);
+    pthread_mutex_lock(&store->change);
+    if (list_copy(&list, &sessions->list)) {
+        list_taint_here(&list, sessions);
+        err = publish(store, &list, true);
+    } else {
+        err = BALE_E_NOMEM;
+    }
+    pthread_mutex_unlock(&store->change);
+    return err;
+}
+
+static bool is_tainted(struct bale_sessions *sessions)
+{
+    bool tainted;
+
+    pthread_mutex_lock(&sessions->lock);
+    tainted = sessions->tainted;
+    pthread_mutex_unlock(&sessions->lock);
+    return tainted;
+}
+
+/* Enters the next session and lets no root of the one before appear any more. Under store->change.
+ * */
+static int roll(struct bale_store *store)
+{
+    struct bale_sessions *sessions = &store->sessions;
+    struct bale_session_list list;
+    int err;
+
+    if (sessions->list.last == UINT32_MAX)
+        return BALE_E_TOOBIG;
+    if (!list_copy(&list, &sessions->list))
+        return BALE_E_NOMEM;
+    list.last++;
+    if (!list_add(&list, list.last, sessions->identity)) {
+        free(list.entries);
+        return BALE_E_NOMEM;
+    }
+    err = publish(store, &list, false);
+    if (err)
+        return err;
+    pthread_rwlock_wrlock(&sessions->roll);
+    atomic_store(&sessions->current, sessions->list.last);
+    pthread_rwlock_unlock(&sessions->roll);
+    return 0;
+}
+
+/* Syncs, then drops the sessions of this boot and mount but keep. */
+static int retire(struct bale_store *store, uint32_t keep)
+{
+    struct bale_session_list list;
+    int err = 0;
+
+    if (bale_store_world.syncfs(store->dir_fd) < 0) {
+        err = bale_err_from_errno(errno);
+        bale_store_taint(store);
+        return err;
+    }
+    pthread_mutex_lock(&store->change);
+    /* A failed sync of one file may have taken the error that this sync would have told. */
+    if (is_tainted(&store->sessions))
+        err = BALE_E_IO;
+    else if (!list_copy(&list, &store->sessions.list))
+        err = BALE_E_NOMEM;
+    if (!err) {
+        list_drop_here(&list, &store->sessions, keep);
+        err = publish(store, &list, false);
+    }
+    pthread_mutex_unlock(&store->change);
+    return err;
+}
+
+int bale_store_checkpoint(struct bale_store *store)
+{
+    struct bale_sessions *sessions = &store->sessions;
+    int err;
+
+    if (store->how != BALE_STORE_WRITE)
+        return BALE_E_INVALID;
+    pthread_mutex_lock(&sessions->checkpoint);
+    pthread_mutex_lock(&store->change);
+    err = is_tainted(sessions) ? BALE_E_IO : roll(store);
+    pthread_mutex_unlock(&store->change);
+    if (!err)
+        err = retire(store, atomic_load(&sessions->current));
+    pthread_mutex_unlock(&sessions->checkpoint);
+    return err;
+}
+
+int bale_sessions_close(struct bale_store *store, bool clean)
+{
+    if (store->how != BALE_STORE_WRITE || !clean)
+        return 0;
+    return is_tainted(&store->sessions) ? BALE_E_IO : retire(store, 0);
+}
+
+void bale_sessions_free(struct bale_store *store)
+{
+    free(store->sessions.list.entries);
+    store->sessions.list = (struct bale_session_list){0};
+}
+
+/* ---- Certainty ------------------------------------------------------------------------------- */
+
+/* Earlier sessions of this mount that are still listed are on their way to the disk: a reader could
+ * trust them, but a writer takes certain for durable. */
+static bool entry_certain(const struct bale_sessions *sessions,
+                          const struct bale_session_entry *entry)
+{
+    uint32_t current = atomic_load(&sessions->current);
+
+    if (current)
+        return entry->session == current && !sessions->tainted;
+    return entry->boot[0] != '\0' && strcmp(entry->boot, sessions->identity) == 0;
+}
+
+static bool certain(const struct bale_sessions *sessions, uint32_t session)
+{
+    const struct bale_session_list *list = &sessions->list;
+
+    for (size_t i = 0; i < list->count; i++)
+        if ((session == 0 || list->entries[i].session == session) &&
+            !entry_certain(sessions, &list->entries[i]))
+            return false;
+    if (session > list->last)
+        return false;
+    /* Without the file nothing is known of sessions before ours. */
+    return sessions->present || (sessions->first && session >= sessions->first);
+}
+
+bool bale_session_certain(const void *store, uint32_t session)
+{
+    /* The mutex inside is the one thing of a constant store that changes. */
+    struct bale_sessions *sessions =
+        (struct bale_sessions *)&((const struct bale_store *)store)->sessions;
+    bool yes;
+
+    pthread_mutex_lock(&sessions->lock);
+    yes = certain(sessions, session);
+    pthread_mutex_unlock(&sessions->lock);
+    return yes;
+}

@@ -1,0 +1,129 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "fs/store_internal.h"
+
+#ifndef STATX_MNT_ID_UNIQUE
+#define STATX_MNT_ID_UNIQUE 0x00004000U
+#endif
+
+struct bale_store_world bale_store_world = {.syncfs = syncfs, .flock = flock};
+
+/* The first line of a file of /proc; empty if there is none. */
+static void read_line(const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, size - 1);
+
+    if (fd >= 0)
+        close(fd);
+    text[got < 0 ? 0 : got] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+}
+
+void bale_world_boot(char boot[static BALE_IDENTITY])
+{
+    if (bale_store_world.boot)
+        snprintf(boot, BALE_IDENTITY, "%s", bale_store_world.boot);
+    else
+        read_line("/proc/sys/kernel/random/boot_id", boot, 64);
+}
+
+void bale_world_host(char host[static BALE_HOST])
+{
+    if (bale_store_world.host)
+        snprintf(host, BALE_HOST, "%s", bale_store_world.host);
+    else if (gethostname(host, BALE_HOST - 1) < 0)
+        host[0] = '\0';
+    host[BALE_HOST - 1] = '\0';
+}
+
+/* The unique id is never given twice; before Linux 6.8 there is only the one that may be. */
+static bool mount_id(int fd, uint64_t *id)
+{
+    struct statx st;
+
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID_UNIQUE, &st) == 0 &&
+        (st.stx_mask & STATX_MNT_ID_UNIQUE)) {
+        *id = st.stx_mnt_id;
+        return true;
+    }
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) == 0 && (st.stx_mask & STATX_MNT_ID)) {
+        *id = st.stx_mnt_id;
+        return true;
+    }
+    return false;
+}
+
+void bale_world_identity(int fd, char identity[static BALE_IDENTITY])
+{
+    char boot[BALE_IDENTITY];
+    uint64_t id;
+
+    bale_world_boot(boot);
+    if (boot[0] == '\0' || !mount_id(fd, &id))
+        identity[0] = '\0';
+    else
+        snprintf(identity, BALE_IDENTITY, "%.64s:%" PRIu64, boot, id);
+}
+
+uint64_t bale_world_process_start(pid_t pid)
+{
+    char path[32];
+    char text[1024];
+    const char *at;
+
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    read_line(path, text, sizeof text);
+    at = strrchr(text, ')'); /* the name before may hold anything */
+    for (int field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+uint64_t bale_world_pid_namespace(void)
+{
+    struct stat st;
+
+    return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+/* Those of linux/magic.h and of the file systems themselves where several machines write. A FUSE
+ * file system may be one: it does not say. */
+bool bale_world_is_network(int fd)
+{
+    static const uint32_t magics[] = {
+        0x6969,     /* NFS */
+        0x0bd00bd0, /* Lustre */
+        0x00c36400, /* Ceph */
+        0xff534d42, /* CIFS */
+        0xfe534d42, /* SMB2 */
+        0x517b,     /* SMB */
+        0x47504653, /* GPFS */
+        0x65735546, /* FUSE: GlusterFS, sshfs */
+        0x01021997, /* 9P */
+        0x19830326, /* BeeGFS */
+        0x5346414f, /* AFS */
+        0x6b414653, /* kAFS */
+        0x7461636f, /* OCFS2 */
+        0x01161970, /* GFS2 */
+        0x20030528, /* OrangeFS */
+        0xaad7aaea, /* PanFS */
+        0x013111a8, /* IBRIX */
+    };
+    struct statfs st;
+
+    if (bale_store_world.network || fstatfs(fd, &st) < 0)
+        return true;
+    for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++)
+        if ((uint32_t)st.f_type == magics[i])
+            return true;
+    return false;
+}
