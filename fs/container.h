@@ -61,11 +61,15 @@ int bale_container_peek(struct bale_io *io, const struct bale_container_config *
 int bale_container_open(struct bale_io *io, const struct bale_container_config *config,
                         const struct bale_container_attr *defaults, struct bale_container **container, char *feature);
 
-/* Gives unneeded space back and closes. Never syncs: a failure here loses nothing. NULL is fine. */
+/* Records what is known to be durable, gives unneeded space back, and closes. No transaction is open. Never syncs: a
+ * failure here loses nothing. NULL is fine. */
 void bale_container_close(struct bale_container *container);
 
 struct bale_io *bale_container_io(struct bale_container *container);
 uint64_t bale_container_id(const struct bale_container *container); /* 0 before the first commit */
+
+/* The generation of a newer root that was rejected when the container was opened, for the log; 0: none was. */
+uint64_t bale_container_rejected(const struct bale_container *container);
 
 /* As of the last commit. */
 void bale_container_attr(struct bale_container *container, struct bale_container_attr *attr);
@@ -111,7 +115,8 @@ int bale_container_read(struct bale_container *container, struct bale_scratch *s
                         const struct bale_segment *segment, uint64_t from, uint32_t length, uint8_t *raw,
                         struct bale_fault *fault);
 
-/* Reads the whole frame of a segment, undecoded, into frame[0, segment->frame_length), for an engine. */
+/* Reads the whole frame of a segment, undecoded, into frame[0, segment->frame_length), for an engine. The head is checked
+ * to be the segment's, which vouches for the chunks; errors as _read. */
 int bale_container_read_frame(struct bale_container *container, const struct bale_segment *segment, uint8_t *frame);
 
 /* ---- Writing ---------------------------------------------------------------------------------------------- */
@@ -146,17 +151,19 @@ int bale_container_commit(struct bale_container *container, bool durable);
 /* Ends the transaction without a commit; frames written in it that no put refers to are given back. */
 void bale_container_abandon(struct bale_container *container);
 
-/* Makes the last commit durable. No-op if it is. Waits for an open transaction. */
+/* Makes the last commit durable. No-op if it is, or if the container is read-only. Waits for an open transaction. */
 int bale_container_sync(struct bale_container *container);
 
 /* Bytes that wait for a sync before they can be used again. */
 uint64_t bale_container_waiting(struct bale_container *container);
 
-/* Punches or truncates free space if that gives back more than an eighth of what is live. */
+/* Punches or truncates free space if that gives back more than a sixteenth of what is live. Blocks promised to unwritten
+ * segments stay. */
 int bale_container_trim(struct bale_container *container);
 
 /* Checks structure: every page; overlaps; stored sum; with data every frame decoded, raw checksums checked. Calls
- * report for each problem and goes on. Returns BALE_OK if there was none, else BALE_E_CORRUPT. */
+ * report for each problem and goes on. Returns BALE_OK if there was none, else BALE_E_CORRUPT. Looks at the newest root on
+ * disk; transactions wait meanwhile. */
 int bale_container_check(struct bale_container *container, struct bale_scratch *scratch, bool data,
                          void (*report)(void *arg, const struct bale_fault *fault), void *arg);
 

@@ -1,0 +1,174 @@
+/* Commits, syncs, and what they make of the space given up (FORMAT.md section 9). */
+#include "format/err.h"
+#include "fs/container_internal.h"
+
+/* Never the slot of the last durable root. Before there is one, always the same: the roots between were never promised. A
+ * first root in the second slot makes the container long enough to be one. */
+static int next_slot(const struct bale_container *c)
+{
+    if (c->durable_slot >= 0)
+        return 1 - c->durable_slot;
+    return c->slot >= 0 ? c->slot : 1;
+}
+
+int bale_container_write_root(struct bale_container *c, struct bale_root *root)
+{
+    uint8_t bytes[BALE_ROOT_SIZE];
+    int slot = next_slot(c);
+    int err;
+
+    root->generation = c->generation;
+    root->durable = c->durable;
+    if (c->config->session_roll)
+        pthread_rwlock_rdlock(c->config->session_roll);
+    root->session = atomic_load(c->config->session);
+    bale_root_encode(root, bytes);
+    err = c->io->ops->write(c->io, bytes, sizeof bytes, (uint64_t)slot * BALE_ROOT_SIZE);
+    if (c->config->session_roll)
+        pthread_rwlock_unlock(c->config->session_roll);
+    if (err != BALE_OK)
+        return bale_container_failed(c, err);
+
+    pthread_rwlock_wrlock(&c->index_lock);
+    c->root = *root;
+    bale_container_root_attr(root, &c->attr);
+    pthread_rwlock_unlock(&c->index_lock);
+    c->slot = slot;
+    c->unrecorded = false;
+    return BALE_OK;
+}
+
+int bale_container_repeat_root(struct bale_container *c)
+{
+    struct bale_root root = c->root;
+
+    c->generation++;
+    return bale_container_write_root(c, &root);
+}
+
+int bale_container_make_durable(struct bale_container *c)
+{
+    int err = c->io->ops->sync(c->io);
+
+    if (err != BALE_OK) {
+        /* What was written may be gone, whatever the reason. */
+        atomic_store(&c->broken, true);
+        return err == BALE_E_NOSPACE || err == BALE_E_DQUOT ? err : BALE_E_IO;
+    }
+    c->durable = c->root.generation;
+    c->durable_slot = c->slot;
+    c->unrecorded = true;
+    c->unsettled = false;
+    bale_space_wake(c);
+    return BALE_OK;
+}
+
+static int space_allocate(void *arg, uint32_t length, uint64_t *position)
+{
+    return bale_space_allocate(arg, length, position);
+}
+
+static void space_release(void *arg, uint64_t position, uint32_t length)
+{
+    bale_space_release(arg, position, length);
+}
+
+static void fill_root(const struct bale_container *c, struct bale_root *root)
+{
+    const struct bale_container_attr *next = &c->next;
+
+    *root = (struct bale_root){
+        .size = next->size,
+        .stored = c->index.stored,
+        .container_id = c->root.container_id,
+        .mtime = next->mtime,
+        .extent = next->extent,
+        .mode = next->mode,
+        .codec = next->setting.codec,
+        .parameter = (uint16_t)next->setting.parameter,
+    };
+    if (!c->config->modes_held)
+        root->mode = 0;
+    if (next->setting_explicit)
+        root->flags |= BALE_ROOT_CODEC_EXPLICIT;
+    if (next->extent_explicit)
+        root->flags |= BALE_ROOT_EXTENT_EXPLICIT;
+}
+
+/* Pages, then the root. */
+static int write_commit(struct bale_container *c)
+{
+    const struct bale_index_space space = {
+        .arg = c, .allocate = space_allocate, .release = space_release};
+    struct bale_root root;
+    int err;
+
+    if (bale_index_covered(&c->index) > c->next.size)
+        return BALE_E_INVALID;
+    fill_root(c, &root);
+    err = bale_index_write(&c->index, c->generation, &space, &root.tree, &root.height);
+    if (err != BALE_OK) {
+        err = bale_container_failed(c, err);
+    } else {
+        pthread_mutex_lock(&c->space_lock);
+        root.end = c->free.end;
+        pthread_mutex_unlock(&c->space_lock);
+        err = bale_container_write_root(c, &root);
+    }
+
+    pthread_rwlock_wrlock(&c->index_lock);
+    bale_index_written(&c->index, &space, err == BALE_OK);
+    if (err == BALE_OK) {
+        c->index.ref = root.tree;
+        c->index.height = root.height;
+    }
+    pthread_rwlock_unlock(&c->index_lock);
+    if (err == BALE_OK) {
+        c->attr_changed = false;
+        bale_space_settle(c, true, 0);
+    }
+    return err;
+}
+
+int bale_container_commit(struct bale_container *c, bool durable)
+{
+    int err = BALE_OK;
+
+    if (atomic_load(&c->broken))
+        err = BALE_E_IO;
+    else if (c->index.changed || c->attr_changed)
+        err = write_commit(c);
+    if (err == BALE_OK && durable && c->durable < c->root.generation)
+        err = bale_container_make_durable(c);
+    bale_space_forget_written(c);
+    bale_container_let_go(c);
+    return err;
+}
+
+int bale_container_sync(struct bale_container *c)
+{
+    int err = BALE_OK;
+
+    if (!c->config->writable)
+        return BALE_OK;
+    bale_container_hold(c);
+    if (atomic_load(&c->broken))
+        err = BALE_E_IO;
+    else if (c->durable < c->root.generation)
+        err = bale_container_make_durable(c);
+    bale_container_let_go(c);
+    return err;
+}
+
+int bale_container_trim(struct bale_container *c)
+{
+    int err = BALE_OK;
+
+    bale_container_hold(c);
+    if (atomic_load(&c->broken))
+        err = BALE_E_IO;
+    else if (c->ready)
+        err = bale_space_trim(c);
+    bale_container_let_go(c);
+    return err;
+}

@@ -1,0 +1,175 @@
+#include "fs/container.h"
+
+#include <stdlib.h>
+
+#include "format/err.h"
+#include "fs/container_internal.h"
+
+static int make_locks(struct bale_container *c)
+{
+    pthread_rwlockattr_t attr;
+
+    if (pthread_rwlockattr_init(&attr) != 0)
+        return BALE_E_NOMEM;
+    /* Readers come in numbers; a commit must not wait for a gap between them. */
+    (void)pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    (void)pthread_mutex_init(&c->state_lock, NULL);
+    (void)pthread_mutex_init(&c->space_lock, NULL);
+    (void)pthread_cond_init(&c->idle, NULL);
+    (void)pthread_rwlock_init(&c->index_lock, &attr);
+    (void)pthread_rwlockattr_destroy(&attr);
+    return BALE_OK;
+}
+
+struct bale_container *bale_container_create(struct bale_io *io,
+                                             const struct bale_container_config *config)
+{
+    struct bale_container *c = calloc(1, sizeof *c);
+
+    if (!c || make_locks(c) != BALE_OK) {
+        free(c);
+        io->ops->close(io);
+        return NULL;
+    }
+    c->io = io;
+    c->config = config;
+    c->slot = c->durable_slot = -1;
+    c->punchable = true;
+    atomic_init(&c->broken, false);
+    bale_freemap_init(&c->free, BALE_DATA_START, 8);
+    bale_freemap_init(&c->written, UINT64_MAX, 8);
+    return c;
+}
+
+void bale_container_destroy(struct bale_container *c)
+{
+    bale_index_clear(&c->index);
+    bale_space_clear(c);
+    (void)pthread_rwlock_destroy(&c->index_lock);
+    (void)pthread_cond_destroy(&c->idle);
+    (void)pthread_mutex_destroy(&c->space_lock);
+    (void)pthread_mutex_destroy(&c->state_lock);
+    c->io->ops->close(c->io);
+    free(c);
+}
+
+void bale_container_close(struct bale_container *c)
+{
+    if (!c)
+        return;
+    if (c->config->writable && !atomic_load(&c->broken)) {
+        if (c->unrecorded)
+            (void)bale_container_repeat_root(c);
+        if (c->ready)
+            (void)bale_space_trim(c);
+    }
+    bale_container_destroy(c);
+}
+
+void bale_container_hold(struct bale_container *c)
+{
+    pthread_mutex_lock(&c->state_lock);
+    while (c->busy)
+        pthread_cond_wait(&c->idle, &c->state_lock);
+    c->busy = true;
+    pthread_mutex_unlock(&c->state_lock);
+}
+
+void bale_container_let_go(struct bale_container *c)
+{
+    pthread_mutex_lock(&c->state_lock);
+    c->busy = false;
+    pthread_cond_signal(&c->idle);
+    pthread_mutex_unlock(&c->state_lock);
+}
+
+int bale_container_failed(struct bale_container *c, int err)
+{
+    switch (err) {
+    case BALE_E_NOSPACE:
+    case BALE_E_DQUOT:
+    case BALE_E_TOOBIG:
+    case BALE_E_NOMEM:
+        return err;
+    default:
+        atomic_store(&c->broken, true);
+        return BALE_E_IO;
+    }
+}
+
+struct bale_io *bale_container_io(struct bale_container *c)
+{
+    return c->io;
+}
+
+uint64_t bale_container_id(const struct bale_container *c)
+{
+    return c->root.generation > 0 ? c->root.container_id : 0;
+}
+
+uint64_t bale_container_rejected(const struct bale_container *c)
+{
+    return c->rejected;
+}
+
+void bale_container_attr(struct bale_container *c, struct bale_container_attr *attr)
+{
+    pthread_rwlock_rdlock(&c->index_lock);
+    *attr = c->attr;
+    pthread_rwlock_unlock(&c->index_lock);
+}
+
+size_t bale_container_memory(struct bale_container *c)
+{
+    size_t bytes = sizeof *c;
+
+    pthread_rwlock_rdlock(&c->index_lock);
+    bytes += c->index.memory + c->index.released_capacity * sizeof *c->index.released;
+    pthread_rwlock_unlock(&c->index_lock);
+    pthread_mutex_lock(&c->space_lock);
+    bytes += bale_freemap_memory(&c->free) + bale_freemap_memory(&c->written) +
+             c->waiting_capacity * sizeof *c->waiting;
+    pthread_mutex_unlock(&c->space_lock);
+    return bytes;
+}
+
+uint64_t bale_container_waiting(struct bale_container *c)
+{
+    uint64_t bytes;
+
+    pthread_mutex_lock(&c->space_lock);
+    bytes = c->waiting_bytes;
+    pthread_mutex_unlock(&c->space_lock);
+    return bytes;
+}
+
+int bale_container_map(struct bale_container *c, uint64_t offset, struct bale_segment *segment)
+{
+    int err;
+
+    pthread_rwlock_rdlock(&c->index_lock);
+    err = bale_index_find(&c->index, offset, false, segment);
+    pthread_rwlock_unlock(&c->index_lock);
+    if (err != BALE_E_AGAIN)
+        return err;
+    pthread_rwlock_wrlock(&c->index_lock);
+    err = bale_index_find(&c->index, offset, true, segment);
+    pthread_rwlock_unlock(&c->index_lock);
+    return err;
+}
+
+int bale_container_walk(struct bale_container *c,
+                        int (*each)(void *arg, const struct bale_segment *segment), void *arg)
+{
+    struct bale_segment segment = {0};
+    int result = 0;
+
+    while (result == 0) {
+        int err = bale_container_map(c, segment.offset + segment.length, &segment);
+
+        if (err != BALE_OK)
+            return err == BALE_E_NOENT ? BALE_OK : err;
+        result = each(arg, &segment);
+    }
+    return result;
+}

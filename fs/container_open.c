@@ -1,0 +1,210 @@
+/* Choosing a root (FORMAT.md section 8), and opening. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/err.h"
+#include "fs/container_internal.h"
+
+static bool is_certain(const struct bale_container_config *config, uint32_t session)
+{
+    return config->session_certain && config->session_certain(config->session_arg, session);
+}
+
+void bale_container_root_attr(const struct bale_root *root, struct bale_container_attr *attr)
+{
+    *attr = (struct bale_container_attr){
+        .size = root->size,
+        .generation = root->generation,
+        .stored = root->stored,
+        .mtime = root->mtime,
+        .extent = root->extent,
+        .mode = root->mode,
+        .setting = {.codec = root->codec, .parameter = (int16_t)root->parameter},
+        .setting_explicit = (root->flags & BALE_ROOT_CODEC_EXPLICIT) != 0,
+        .extent_explicit = (root->flags & BALE_ROOT_EXTENT_EXPLICIT) != 0,
+    };
+}
+
+static void empty_attr(const struct bale_container_attr *defaults, struct bale_container_attr *attr)
+{
+    *attr = *defaults;
+    attr->size = attr->generation = attr->stored = 0;
+}
+
+int bale_container_choose(struct bale_io *io, const struct bale_container_config *config,
+                          struct bale_choice *choice)
+{
+    uint8_t head[BALE_DATA_START];
+    const struct bale_root *newest;
+    size_t length;
+    int err;
+
+    *choice = (struct bale_choice){0};
+    err = io->ops->read(io, head, sizeof head, 0, &length);
+    if (err == BALE_OK)
+        err = bale_roots_read(head, length, &choice->roots);
+    if (err == BALE_E_AGAIN) /* a header of zeros */
+        err = is_certain(config, 0) ? BALE_E_CORRUPT : BALE_OK;
+    if (err != BALE_OK)
+        return err;
+    if (choice->roots.newest < 0) {
+        choice->empty = true;
+        return BALE_OK;
+    }
+    newest = &choice->roots.root[choice->roots.newest];
+    if (!is_certain(config, newest->session)) {
+        choice->check_newest = newest->height != 0;
+        choice->above = newest->durable;
+    } else {
+        choice->check_newest = choice->roots.damaged;
+    }
+    return BALE_OK;
+}
+
+int bale_container_peek(struct bale_io *io, const struct bale_container_config *config,
+                        const struct bale_container_attr *defaults,
+                        struct bale_container_attr *attr, char *feature)
+{
+    struct bale_choice choice;
+    int err = bale_container_choose(io, config, &choice);
+
+    if (feature)
+        memcpy(feature, choice.roots.feature, sizeof choice.roots.feature);
+    if (err != BALE_OK)
+        return err;
+    if (choice.check_newest)
+        return BALE_E_AGAIN;
+    if (choice.empty)
+        empty_attr(defaults, attr);
+    else
+        bale_container_root_attr(&choice.roots.root[choice.roots.newest], attr);
+    return BALE_OK;
+}
+
+static bool same_tree(const struct bale_root *a, const struct bale_root *b)
+{
+    return a->height == b->height && a->tree.position == b->tree.position &&
+           a->tree.length == b->tree.length && a->tree.checksum == b->tree.checksum;
+}
+
+/* What is known to be durable when going on from the newest root without having verified it. */
+static void judge_durable(struct bale_container *c, const struct bale_roots *roots)
+{
+    const struct bale_root *root = &c->root;
+    uint32_t session = atomic_load(c->config->session);
+
+    if (!is_certain(c->config, root->session)) { /* there was nothing to verify */
+        c->unsettled = true;
+        return;
+    }
+    if (root->session != session && root->session + 1 != session) {
+        c->durable = root->generation;
+        c->durable_slot = c->slot;
+        return;
+    }
+    /* The session before this one may be about to end: then its last roots are not durable yet, and what they say of
+     * others may be too little. */
+    c->unsettled = root->session != session;
+    if (root->durable == 0)
+        return;
+    if (roots->fallback >= 0 && roots->root[roots->fallback].generation == root->durable) {
+        c->durable = root->durable;
+        c->durable_slot = roots->fallback;
+        if (same_tree(root, &roots->root[roots->fallback]))
+            return;
+    }
+    c->unsettled = true;
+}
+
+/* Goes on from the root in slot. */
+static void adopt(struct bale_container *c, const struct bale_roots *roots, int slot)
+{
+    c->root = roots->root[slot];
+    c->slot = slot;
+    bale_container_root_attr(&c->root, &c->attr);
+}
+
+/* Syncs what verification found good, and says so durably. */
+static int confirm(struct bale_container *c)
+{
+    int err = bale_container_make_durable(c);
+
+    if (err == BALE_OK)
+        err = bale_container_repeat_root(c);
+    if (err == BALE_OK)
+        err = bale_container_make_durable(c);
+    return err;
+}
+
+/* Verifies the newest root, else takes the fallback, else finds the file empty. */
+static int choose_verified(struct bale_container *c, const struct bale_choice *choice)
+{
+    const struct bale_roots *roots = &choice->roots;
+    const struct bale_root *newest = &roots->root[roots->newest];
+    int err = bale_root_verify(c->io, newest, choice->above);
+
+    if (err == BALE_OK) {
+        adopt(c, roots, roots->newest);
+        return c->config->writable ? confirm(c) : BALE_OK;
+    }
+    if (err != BALE_E_CORRUPT || is_certain(c->config, newest->session))
+        return err;
+    c->rejected = newest->generation;
+    c->generation = newest->generation;
+    c->slot = roots->newest;
+    if (roots->fallback >= 0)
+        err = bale_root_verify(c->io, &roots->root[roots->fallback], 0);
+    if (roots->fallback >= 0 && err == BALE_OK) {
+        adopt(c, roots, roots->fallback);
+        return c->config->writable ? confirm(c) : BALE_OK;
+    }
+    if (err != BALE_E_CORRUPT || newest->durable != 0)
+        return err;
+    c->root.container_id = newest->container_id;
+    return c->config->writable ? c->io->ops->truncate(c->io, 0) : BALE_OK;
+}
+
+static int choose_root(struct bale_container *c, char *feature)
+{
+    struct bale_choice choice;
+    int err = bale_container_choose(c->io, c->config, &choice);
+
+    if (feature)
+        memcpy(feature, choice.roots.feature, sizeof choice.roots.feature);
+    if (err != BALE_OK)
+        return err;
+    if (choice.empty)
+        return BALE_OK;
+    c->generation = choice.roots.root[choice.roots.newest].generation;
+    if (choice.check_newest)
+        return choose_verified(c, &choice);
+    adopt(c, &choice.roots, choice.roots.newest);
+    if (c->config->writable)
+        judge_durable(c, &choice.roots);
+    return BALE_OK;
+}
+
+int bale_container_open(struct bale_io *io, const struct bale_container_config *config,
+                        const struct bale_container_attr *defaults,
+                        struct bale_container **container, char *feature)
+{
+    struct bale_container *c = bale_container_create(io, config);
+    int err = BALE_OK;
+
+    *container = NULL;
+    if (feature)
+        *feature = '\0';
+    if (!c)
+        return BALE_E_NOMEM;
+    empty_attr(defaults, &c->attr);
+    err = choose_root(c, feature);
+    if (err != BALE_OK) {
+        bale_container_destroy(c);
+        return err;
+    }
+    c->next = c->attr;
+    bale_index_init(&c->index, io, c->root.generation > 0 ? &c->root : NULL, c->attr.extent);
+    *container = c;
+    return BALE_OK;
+}

@@ -1,0 +1,235 @@
+/* Reading data. No lock is held: a commit may move what is being read, which the checks notice. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/err.h"
+#include "format/hash.h"
+#include "fs/container_internal.h"
+#include "fs/frame_io.h"
+
+/* A frame that small is read whole, even for one chunk of it. */
+#define SMALL_FRAME (32u << 10)
+
+/* Chunks that follow each other are read together up to this. */
+#define RUN_MAX (1u << 20)
+
+/* Whether the index says meanwhile that the data is elsewhere. */
+static bool has_moved(struct bale_container *c, const struct bale_segment *segment, uint64_t from)
+{
+    struct bale_segment now;
+    int err = bale_container_map(c, from, &now);
+
+    if (err == BALE_E_NOENT)
+        return true;
+    return err == BALE_OK &&
+           (now.offset > from || now.position != segment->position ||
+            now.generation != segment->generation || now.checksum != segment->checksum);
+}
+
+static int judge(struct bale_container *c, const struct bale_segment *segment, uint64_t from,
+                 int err)
+{
+    if ((err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED) && has_moved(c, segment, from))
+        return BALE_E_AGAIN;
+    return err;
+}
+
+/* A read of file bytes [from, to) out of one frame. */
+struct part {
+    struct bale_io *io;
+    struct bale_scratch *scratch;
+    const struct bale_segment *segment;
+    struct bale_frame_head head;
+    uint64_t from;
+    uint64_t to;
+    uint8_t *raw;
+    uint8_t *chunk; /* a decoded chunk that is not wanted whole */
+    uint8_t *run;   /* stored bytes */
+    size_t run_capacity;
+    struct bale_fault *fault;
+};
+
+/* The chunk's place in the file. */
+static void chunk_range(const struct part *p, uint32_t i, uint64_t *first, uint64_t *end)
+{
+    *first = p->head.frame.offset + ((uint64_t)i << p->head.frame.chunk_log2);
+    *end = *first + bale_frame_chunk_raw(&p->head.frame, i);
+}
+
+static void blame(const struct part *p, uint32_t i, const uint8_t *stored, uint64_t position)
+{
+    struct bale_chunk chunk = bale_frame_chunk(p->head.data, &p->head.frame, i);
+    uint64_t segment_end = p->segment->offset + p->segment->length;
+    uint64_t first, end, found;
+
+    chunk_range(p, i, &first, &end);
+    first = first > p->segment->offset ? first : p->segment->offset;
+    end = end < segment_end ? end : segment_end;
+    *p->fault = (struct bale_fault){
+        .offset = first, .length = end - first, .position = position, .what = "chunk data"};
+    found = bale_hash(stored, chunk.stored);
+    if (found != chunk.checksum) {
+        p->fault->what = "chunk checksum";
+        p->fault->expected = chunk.checksum;
+        p->fault->found = found;
+    }
+}
+
+static int decode_chunk(struct part *p, uint32_t i, const uint8_t *stored, uint64_t position)
+{
+    uint64_t first, end, from, to;
+    size_t size = (size_t)1 << p->head.frame.chunk_log2;
+    bool whole;
+    int err;
+
+    if (size > p->head.frame.raw_length)
+        size = p->head.frame.raw_length;
+    chunk_range(p, i, &first, &end);
+    from = first > p->from ? first : p->from;
+    to = end < p->to ? end : p->to;
+    whole = from == first && to == end;
+    if (!whole && !p->chunk)
+        p->chunk = malloc(size);
+    if (!whole && !p->chunk)
+        return BALE_E_NOMEM;
+    err = bale_frame_decode_chunk(p->scratch, p->head.data, &p->head.frame, i, stored,
+                                  whole ? p->raw + (first - p->from) : p->chunk);
+    if (err == BALE_E_CORRUPT)
+        blame(p, i, stored, position);
+    else if (err == BALE_OK && !whole)
+        memcpy(p->raw + (from - p->from), p->chunk + (from - first), (size_t)(to - from));
+    return err;
+}
+
+/* Gets the stored bytes [at, at + length) of the frame, which may have come with the head. */
+static int fetch(struct part *p, size_t at, size_t length, const uint8_t **stored)
+{
+    if (at + length <= p->head.length) {
+        *stored = p->head.data + at;
+        return BALE_OK;
+    }
+    if (length > p->run_capacity) {
+        free(p->run);
+        p->run_capacity = 0;
+        p->run = malloc(length);
+        if (!p->run)
+            return BALE_E_NOMEM;
+        p->run_capacity = length;
+    }
+    *stored = p->run;
+    return bale_frame_bytes_read(p->io, p->run, length, p->segment->position + at, p->fault);
+}
+
+/* Decodes the chunks from i on that are read together; *i and *at move past them. */
+static int decode_run(struct part *p, uint32_t *i, uint32_t last, size_t *at)
+{
+    uint32_t end = *i;
+    size_t length = 0;
+    const uint8_t *stored;
+    int err;
+
+    while (end <= last) {
+        uint32_t more = bale_frame_chunk(p->head.data, &p->head.frame, end).stored;
+
+        if (length > 0 && length + more > RUN_MAX)
+            break;
+        length += more;
+        end++;
+    }
+    err = fetch(p, *at, length, &stored);
+    for (; *i < end && err == BALE_OK; ++*i) {
+        uint32_t step = bale_frame_chunk(p->head.data, &p->head.frame, *i).stored;
+
+        err = decode_chunk(p, *i, stored, p->segment->position + *at);
+        stored += step;
+        *at += step;
+    }
+    return err;
+}
+
+static int read_part(struct part *p)
+{
+    const struct bale_frame *frame = &p->head.frame;
+    size_t want = SMALL_FRAME;
+    uint32_t i, last;
+    size_t at;
+    int err;
+
+    if (p->segment->length == p->to - p->from && p->segment->skip == 0)
+        want = p->segment->frame_length;
+    else if (p->segment->frame_length > SMALL_FRAME)
+        want = bale_frame_head_length(p->segment->codec, p->segment->skip + p->segment->length,
+                                      p->segment->chunk_log2);
+    err = bale_frame_head_read(p->io, p->segment->position, p->segment->frame_length, want,
+                               &p->head, p->fault);
+    if (err == BALE_OK)
+        err = bale_frame_head_match(frame, p->segment, p->fault);
+    if (err != BALE_OK)
+        return err;
+    if (frame->codec == BALE_CODEC_ZERO) {
+        memset(p->raw, frame->parameter, (size_t)(p->to - p->from));
+        return BALE_OK;
+    }
+    at = frame->head_length;
+    last = (uint32_t)((p->to - 1 - frame->offset) >> frame->chunk_log2);
+    for (i = 0; i < (p->from - frame->offset) >> frame->chunk_log2; i++)
+        at += bale_frame_chunk(p->head.data, frame, i).stored;
+    while (i <= last && err == BALE_OK)
+        err = decode_run(p, &i, last, &at);
+    return err;
+}
+
+int bale_container_read(struct bale_container *c, struct bale_scratch *scratch,
+                        const struct bale_segment *segment, uint64_t from, uint32_t length,
+                        uint8_t *raw, struct bale_fault *fault)
+{
+    struct bale_fault unused;
+    struct part p = {
+        .io = c->io,
+        .scratch = scratch,
+        .segment = segment,
+        .from = from,
+        .to = from + length,
+        .raw = raw,
+        .fault = fault ? fault : &unused,
+    };
+    int err;
+
+    if (from < segment->offset || length > segment->length ||
+        from - segment->offset > segment->length - length)
+        return BALE_E_INVALID;
+    if (length == 0)
+        return BALE_OK;
+    if ((segment->flags & BALE_SEGMENT_UNWRITTEN) != 0) {
+        memset(raw, 0, length);
+        return BALE_OK;
+    }
+    *p.fault = (struct bale_fault){
+        .offset = segment->offset, .length = segment->length, .position = segment->position};
+    err = read_part(&p);
+    free(p.head.data);
+    free(p.chunk);
+    free(p.run);
+    return judge(c, segment, from, err);
+}
+
+int bale_container_read_frame(struct bale_container *c, const struct bale_segment *segment,
+                              uint8_t *frame)
+{
+    struct bale_fault fault;
+    struct bale_frame head;
+    int err;
+
+    if ((segment->flags & BALE_SEGMENT_UNWRITTEN) != 0)
+        return BALE_E_INVALID;
+    err = bale_frame_bytes_read(c->io, frame, segment->frame_length, segment->position, &fault);
+    if (err == BALE_OK)
+        err = bale_frame_head_decode(frame, segment->frame_length, &head);
+    if (err == BALE_OK && (uint64_t)head.head_length + head.stored_length != segment->frame_length)
+        err = BALE_E_CORRUPT;
+    if (err == BALE_OK)
+        err = bale_frame_head_match(&head, segment, &fault);
+    if (err == BALE_E_AGAIN) /* its table is longer than the frame */
+        err = BALE_E_CORRUPT;
+    return judge(c, segment, segment->offset, err);
+}

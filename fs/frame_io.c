@@ -1,0 +1,185 @@
+#include "fs/frame_io.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/bytes.h"
+#include "format/err.h"
+#include "format/hash.h"
+
+/* Enough for the table of 337 chunks: most heads need one read. */
+#define HEAD_WANT 4096u
+
+static void say(struct bale_fault *fault, const char *what, uint64_t expected, uint64_t found)
+{
+    if (!fault)
+        return;
+    fault->what = what;
+    fault->expected = expected;
+    fault->found = found;
+}
+
+int bale_frame_bytes_read(struct bale_io *io, uint8_t *data, size_t length, uint64_t position,
+                          struct bale_fault *fault)
+{
+    size_t got;
+    int err = io->ops->read(io, data, length, position, &got);
+
+    if (err == BALE_OK && got < length) {
+        say(fault, "end of the container", position + length, position + got);
+        err = BALE_E_CORRUPT;
+    }
+    return err;
+}
+
+/* Names the reason a head did not decode; have bytes of it are there. */
+static void say_head(const struct bale_frame_head *head, struct bale_fault *fault)
+{
+    const uint8_t *data = head->data;
+    size_t covered = head->frame.head_length - sizeof(uint64_t);
+
+    say(fault, "frame head", 0, 0);
+    if (memcmp(data, "BFRM", 4) != 0) {
+        say(fault, "frame magic", bale_get32((const uint8_t *)"BFRM"), bale_get32(data));
+    } else if (head->length >= head->frame.head_length) {
+        uint64_t found = bale_hash(data, covered);
+
+        if (found != bale_get64(data + covered))
+            say(fault, "head checksum", bale_get64(data + covered), found);
+    }
+}
+
+int bale_frame_head_read(struct bale_io *io, uint64_t position, uint32_t length, size_t want,
+                         struct bale_frame_head *head, struct bale_fault *fault)
+{
+    int err;
+
+    *head = (struct bale_frame_head){0};
+    head->frame.head_length = want > HEAD_WANT ? (uint32_t)want : HEAD_WANT;
+    do {
+        size_t need = head->frame.head_length < length ? head->frame.head_length : length;
+        uint8_t *data = need > head->length ? realloc(head->data, need) : NULL;
+
+        if (need <= head->length) { /* it asks for more than the frame has */
+            say(fault, "frame length", length, head->frame.head_length);
+            return BALE_E_CORRUPT;
+        }
+        if (!data)
+            return BALE_E_NOMEM;
+        head->data = data;
+        err = bale_frame_bytes_read(io, data + head->length, need - head->length,
+                                    position + head->length, fault);
+        if (err != BALE_OK)
+            return err;
+        head->length = need;
+        err = bale_frame_head_decode(data, need, &head->frame);
+    } while (err == BALE_E_AGAIN);
+
+    if (err != BALE_OK) {
+        say_head(head, fault);
+    } else if ((uint64_t)head->frame.head_length + head->frame.stored_length != length) {
+        say(fault, "frame length", length,
+            (uint64_t)head->frame.head_length + head->frame.stored_length);
+        err = BALE_E_CORRUPT;
+    }
+    return err;
+}
+
+int bale_frame_head_match(const struct bale_frame *frame, const struct bale_segment *segment,
+                          struct bale_fault *fault)
+{
+    const struct {
+        const char *what;
+        uint64_t expected;
+        uint64_t found;
+    } same[] = {
+        {"frame generation", segment->generation, frame->generation},
+        {"frame offset", segment->offset - segment->skip, frame->offset},
+        {"frame codec", segment->codec, frame->codec},
+        {"frame chunk size", segment->chunk_log2, frame->chunk_log2},
+        {"frame identity", segment->checksum, frame->head_checksum},
+    };
+
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        if (same[i].expected != same[i].found) {
+            say(fault, same[i].what, same[i].expected, same[i].found);
+            return BALE_E_CORRUPT;
+        }
+    }
+    if (frame->raw_length < (uint64_t)segment->skip + segment->length) {
+        say(fault, "frame raw length", (uint64_t)segment->skip + segment->length,
+            frame->raw_length);
+        return BALE_E_CORRUPT;
+    }
+    return BALE_OK;
+}
+
+/* The part of the segment that chunk i holds. */
+static void locate(struct bale_fault *fault, const struct bale_segment *segment,
+                   const struct bale_frame *frame, uint32_t i, uint64_t position)
+{
+    uint64_t from = frame->offset + ((uint64_t)i << frame->chunk_log2);
+    uint64_t to = from + bale_frame_chunk_raw(frame, i);
+    uint64_t end = segment->offset + segment->length;
+
+    fault->offset = from > segment->offset ? from : segment->offset;
+    to = to < end ? to : end;
+    fault->length = to > fault->offset ? to - fault->offset : 0;
+    fault->position = position;
+}
+
+static int verify_chunks(struct bale_io *io, const struct bale_segment *segment,
+                         const struct bale_frame_head *head, struct bale_fault *fault)
+{
+    const struct bale_frame *frame = &head->frame;
+    uint64_t position = segment->position + frame->head_length;
+    uint32_t most = 0;
+    uint8_t *stored;
+    int err = BALE_OK;
+
+    for (uint32_t i = 0; i < frame->chunks; i++) {
+        uint32_t length = bale_frame_chunk(head->data, frame, i).stored;
+
+        most = length > most ? length : most;
+    }
+    if (most == 0)
+        return BALE_OK;
+    stored = malloc(most);
+    if (!stored)
+        return BALE_E_NOMEM;
+    for (uint32_t i = 0; i < frame->chunks && err == BALE_OK; i++) {
+        struct bale_chunk chunk = bale_frame_chunk(head->data, frame, i);
+        uint64_t found;
+
+        locate(fault, segment, frame, i, position);
+        err = bale_frame_bytes_read(io, stored, chunk.stored, position, fault);
+        if (err != BALE_OK)
+            break;
+        found = bale_hash(stored, chunk.stored);
+        if (found != chunk.checksum) {
+            say(fault, "chunk checksum", chunk.checksum, found);
+            err = BALE_E_CORRUPT;
+        }
+        position += chunk.stored;
+    }
+    free(stored);
+    return err;
+}
+
+int bale_frame_verify(struct bale_io *io, const struct bale_segment *segment,
+                      struct bale_fault *fault)
+{
+    struct bale_frame_head head;
+    int err;
+
+    *fault = (struct bale_fault){
+        .offset = segment->offset, .length = segment->length, .position = segment->position};
+    err = bale_frame_head_read(io, segment->position, segment->frame_length, 0, &head, fault);
+    if (err == BALE_OK)
+        err = bale_frame_head_match(&head.frame, segment, fault);
+    if (err == BALE_OK)
+        err = verify_chunks(io, segment, &head, fault);
+    free(head.data);
+    return err;
+}

@@ -1,0 +1,174 @@
+#include <assert.h>
+#include <string.h>
+
+#include "format/err.h"
+#include "fs/index_node.h"
+
+static bool is_unwritten(const struct bale_segment *segment)
+{
+    return (segment->flags & BALE_SEGMENT_UNWRITTEN) != 0;
+}
+
+/* Whether a segment of the frame is left. All of them lie between the frame's first byte and the end of its extent. */
+static bool is_referred(struct bale_index *index, const struct bale_segment *segment)
+{
+    uint64_t first = segment->offset - segment->skip;
+    uint64_t end = (first / index->ctx.extent + 1) * index->ctx.extent;
+    struct bale_cursor cursor;
+    int err = bale_cursor_seek(index, first, false, &cursor);
+
+    while (err == BALE_OK && bale_cursor_segment(&cursor)->offset < end) {
+        if (bale_cursor_segment(&cursor)->position == segment->position)
+            return true;
+        err = bale_cursor_next(index, false, &cursor);
+    }
+    return false;
+}
+
+/* A segment is gone. keep: the position of a frame that will be referred to again at once, or 0. */
+static void drop(struct bale_index *index, const struct bale_segment *segment, uint64_t keep)
+{
+    if (is_unwritten(segment)) {
+        index->unwritten -= segment->length;
+        return;
+    }
+    if (segment->position == keep || is_referred(index, segment))
+        return;
+    index->stored -= segment->frame_length;
+    bale_index_note_release(index, segment->position, segment->frame_length, segment->generation);
+}
+
+/* What is left of a segment from offset on. */
+static struct bale_segment tail_of(const struct bale_segment *segment, uint64_t offset)
+{
+    struct bale_segment tail = *segment;
+    uint32_t cut = (uint32_t)(offset - segment->offset);
+
+    tail.offset = offset;
+    tail.length -= cut;
+    if (!is_unwritten(segment))
+        tail.skip += cut;
+    return tail;
+}
+
+/* Whether one of the segments is of the frame at position: then that one's end is the frame's. */
+static bool is_among(const struct bale_segment *segments, unsigned count, uint64_t position)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (segments[i].position == position)
+            return true;
+    return false;
+}
+
+/* Removes the segments from the cursor's on that end at or below end, as far as its leaf goes. */
+static void cut_whole(struct bale_index *index, struct bale_cursor *cursor, uint64_t end,
+                      uint64_t keep)
+{
+    const struct bale_page *leaf = &cursor->at[cursor->depth - 1].node->page;
+    unsigned slot = cursor->at[cursor->depth - 1].slot;
+    struct bale_segment gone[BALE_PAGE_LEAF_RECORDS];
+    unsigned count = 0;
+
+    while (slot + count < leaf->count && bale_segment_end(&leaf->segments[slot + count]) <= end) {
+        gone[count] = leaf->segments[slot + count];
+        count++;
+    }
+    bale_cursor_remove(index, cursor, count);
+    for (unsigned i = 0; i < count; i++)
+        if (is_unwritten(&gone[i]) || !is_among(gone + i + 1, count - i - 1, gone[i].position))
+            drop(index, &gone[i], keep);
+}
+
+static void cut_range(struct bale_index *index, uint64_t offset, uint64_t end, uint64_t keep)
+{
+    struct bale_cursor cursor;
+
+    while (bale_cursor_seek(index, offset, false, &cursor) == BALE_OK) {
+        struct bale_segment *segment = bale_cursor_segment(&cursor);
+        uint64_t segment_end = bale_segment_end(segment);
+        uint64_t from = segment->offset > offset ? segment->offset : offset;
+        uint64_t to = segment_end < end ? segment_end : end;
+        struct bale_segment tail;
+
+        if (segment->offset >= end)
+            break;
+        if (segment->offset >= offset && segment_end <= end) {
+            cut_whole(index, &cursor, end, keep);
+            continue;
+        }
+        if (is_unwritten(segment))
+            index->unwritten -= to - from;
+        bale_cursor_dirty(index, &cursor);
+        tail = tail_of(segment, to);
+        if (segment->offset < offset)
+            segment->length = (uint32_t)(offset - segment->offset);
+        if (segment_end <= end)
+            continue;
+        if (segment->offset < offset) {
+            cursor.at[cursor.depth - 1].slot++;
+            bale_cursor_insert(index, &cursor, &tail);
+        } else {
+            *segment = tail;
+            if (cursor.at[cursor.depth - 1].slot == 0)
+                bale_cursor_fix_first(&cursor, cursor.depth - 1);
+        }
+        break;
+    }
+}
+
+int bale_index_cut(struct bale_index *index, uint64_t offset, uint64_t end)
+{
+    int err = bale_index_reserve(index);
+
+    assert(index->loaded);
+    if (err == BALE_OK)
+        cut_range(index, offset, end, 0);
+    return err;
+}
+
+/* Whether nothing is left once [offset, end) is cut. */
+static bool is_all(const struct bale_index *index, uint64_t offset, uint64_t end)
+{
+    return !index->top ||
+           (bale_index_key(index->top, 0) >= offset && bale_index_covered(index) <= end);
+}
+
+/* The first leaf of an empty index. */
+static void plant(struct bale_index *index, struct bale_index_node *leaf,
+                  const struct bale_segment *segment)
+{
+    leaf->page.segments[0] = *segment;
+    leaf->page.count = 1;
+    leaf->dirty = true;
+    index->top = leaf;
+    index->changed = true;
+}
+
+int bale_index_put(struct bale_index *index, const struct bale_segment *segment, bool fresh)
+{
+    uint64_t end = bale_segment_end(segment);
+    struct bale_index_node *leaf = NULL;
+    struct bale_cursor cursor;
+    int err = bale_index_reserve(index);
+
+    assert(index->loaded);
+    if (err != BALE_OK)
+        return err;
+    if (is_all(index, segment->offset, end)) {
+        leaf = bale_index_node_create(index, 1);
+        if (!leaf)
+            return BALE_E_NOMEM;
+    }
+    cut_range(index, segment->offset, end, segment->position);
+    if (leaf) {
+        plant(index, leaf, segment);
+    } else {
+        bale_cursor_place(index, segment->offset, &cursor);
+        bale_cursor_insert(index, &cursor, segment);
+    }
+    if (is_unwritten(segment))
+        index->unwritten += segment->length;
+    else if (fresh)
+        index->stored += segment->frame_length;
+    return BALE_OK;
+}

@@ -1,0 +1,116 @@
+#include <string.h>
+
+#include "format/err.h"
+#include "fs/index_node.h"
+
+struct visit {
+    struct bale_index *index;
+    const struct bale_index_visitor *visitor;
+    uint64_t covered; /* end of the last segment */
+    bool tighten;
+};
+
+static int visit_page(struct visit *v, struct bale_index_node *node, uint64_t upper);
+
+static int bad(const struct visit *v, int err, const struct bale_ref *ref,
+               const struct bale_index_expect *expect)
+{
+    if (!v->visitor->bad || err == BALE_E_NOMEM)
+        return err;
+    return v->visitor->bad(v->visitor->arg, err, ref, expect->first, expect->upper);
+}
+
+static int visit_segments(struct visit *v, const struct bale_index_node *leaf)
+{
+    const struct bale_page *page = &leaf->page;
+    const struct bale_index_expect range = {.first = page->segments[0].offset, .upper = v->covered};
+
+    /* Within a page this was checked when it was read. */
+    if (page->segments[0].offset < v->covered) {
+        int err = bad(v, BALE_E_CORRUPT, &leaf->ref, &range);
+
+        if (err != 0)
+            return err;
+    }
+    v->covered = bale_segment_end(&page->segments[page->count - 1]);
+    for (unsigned i = 0; v->visitor->segment && i < page->count; i++) {
+        int result = v->visitor->segment(v->visitor->arg, &page->segments[i]);
+
+        if (result != 0)
+            return result;
+    }
+    return 0;
+}
+
+static int visit_child(struct visit *v, struct bale_index_node *node, unsigned i, uint64_t upper)
+{
+    const struct bale_child *record = &node->page.children[i];
+    struct bale_index_expect expect = bale_index_expect_child(&node->page, i, upper);
+    struct bale_index_node *child = node->child[i];
+    int err;
+
+    if (record->generation <= v->visitor->above)
+        return 0;
+    if (!child) {
+        err = bale_index_node_read(v->index, &record->ref, &expect, &child);
+        if (err != BALE_OK)
+            return bad(v, err, &record->ref, &expect);
+        if (v->visitor->keep)
+            node->child[i] = child;
+    }
+    err = visit_page(v, child, expect.upper);
+    if (v->tighten)
+        node->page.children[i].first = bale_index_key(child, 0);
+    if (!node->child[i])
+        bale_index_node_destroy(v->index, child);
+    return err;
+}
+
+static int visit_page(struct visit *v, struct bale_index_node *node, uint64_t upper)
+{
+    int err = 0;
+
+    if (v->visitor->page && node->ref.length > 0)
+        err = v->visitor->page(v->visitor->arg, &node->ref, &node->page);
+    if (err == 0 && node->page.height == 1)
+        return visit_segments(v, node);
+    for (unsigned i = 0; err == 0 && i < node->page.count; i++)
+        err = visit_child(v, node, i, upper);
+    return err;
+}
+
+static int visit_all(struct visit *v)
+{
+    struct bale_index *index = v->index;
+    const struct bale_index_expect all = {.upper = UINT64_MAX};
+    int err = bale_index_top(index, true);
+
+    if (err != BALE_OK)
+        return bad(v, err, &index->ref, &all);
+    if (!index->top)
+        return 0;
+    /* A direct root's frame is not in a page that could be old as a whole. */
+    if (index->top->ref.length > 0 && index->top->page.generation <= v->visitor->above)
+        return 0;
+    return visit_page(v, index->top, UINT64_MAX);
+}
+
+int bale_index_visit(struct bale_index *index, const struct bale_index_visitor *visitor)
+{
+    struct visit v = {.index = index, .visitor = visitor};
+
+    return visit_all(&v);
+}
+
+int bale_index_load_all(struct bale_index *index, const struct bale_index_visitor *visitor)
+{
+    struct bale_index_visitor keeping = {
+        .arg = visitor->arg, .keep = true, .page = visitor->page, .segment = visitor->segment};
+    /* Changes rely on exact first offsets. */
+    struct visit v = {.index = index, .visitor = &keeping, .tighten = true};
+    int err = visit_all(&v);
+
+    if (err == BALE_OK)
+        index->loaded = true;
+    return err;
+}

@@ -1,0 +1,206 @@
+#include "fs/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "format/err.h"
+
+#ifndef RWF_DONTCACHE
+#define RWF_DONTCACHE 0x00000080 /* Linux 6.14 */
+#endif
+
+/* From this many bytes on a transfer is not worth keeping in the page cache: its data is in the extent cache. */
+#define UNCACHED_MIN (64u << 10)
+
+struct io_fd {
+    struct bale_io io;
+    int fd;
+    atomic_bool no_dontcache; /* the kernel or the file system refused RWF_DONTCACHE */
+    atomic_bool written; /* large writes that went through the page cache since the last sync */
+};
+
+static struct io_fd *fd_of(struct bale_io *io)
+{
+    return (struct io_fd *)io;
+}
+
+static bool refused(int e)
+{
+    return e == EOPNOTSUPP || e == ENOSYS || e == EINVAL;
+}
+
+static ssize_t transfer_some(int fd, void *data, size_t length, off_t position, bool write,
+                             int flags)
+{
+    struct iovec piece = {.iov_base = data, .iov_len = length};
+
+    if (flags == 0)
+        return write ? pwrite(fd, data, length, position) : pread(fd, data, length, position);
+    return write ? pwritev2(fd, &piece, 1, position, flags)
+                 : preadv2(fd, &piece, 1, position, flags);
+}
+
+/* Transfers until length bytes are done or, reading, the file ends. data is not changed when writing. */
+static int transfer(struct io_fd *io, void *data, size_t length, uint64_t position, bool write,
+                    size_t *done)
+{
+    *done = 0;
+    if (position > INT64_MAX || length > INT64_MAX - position)
+        return BALE_E_TOOBIG;
+    while (*done < length) {
+        bool large = length - *done >= UNCACHED_MIN;
+        int flags = large && !atomic_load_explicit(&io->no_dontcache, memory_order_relaxed)
+                        ? RWF_DONTCACHE
+                        : 0;
+        ssize_t n = transfer_some(io->fd, (char *)data + *done, length - *done,
+                                  (off_t)(position + *done), write, flags);
+
+        if (n > 0) {
+            *done += (size_t)n;
+        } else if (n == 0) {
+            return write ? BALE_E_IO : BALE_OK;
+        } else if (flags != 0 && refused(errno)) {
+            atomic_store_explicit(&io->no_dontcache, true, memory_order_relaxed);
+        } else if (errno != EINTR) {
+            return bale_err_from_errno(errno);
+        }
+    }
+    return BALE_OK;
+}
+
+static bool left_in_cache(struct io_fd *io, size_t length)
+{
+    return length >= UNCACHED_MIN && atomic_load_explicit(&io->no_dontcache, memory_order_relaxed);
+}
+
+static int fd_read(struct bale_io *io, void *data, size_t length, uint64_t position, size_t *got)
+{
+    struct io_fd *f = fd_of(io);
+    int err = transfer(f, data, length, position, false, got);
+
+    if (err == BALE_OK && left_in_cache(f, length))
+        (void)posix_fadvise(f->fd, (off_t)position, (off_t)length, POSIX_FADV_DONTNEED);
+    return err;
+}
+
+static int fd_write(struct bale_io *io, const void *data, size_t length, uint64_t position)
+{
+    struct io_fd *f = fd_of(io);
+    size_t done;
+    int err = transfer(f, (void *)(uintptr_t)data, length, position, true, &done);
+
+    /* Dirty pages cannot be dropped yet: their writing is started, and fd_sync drops them. */
+    if (err == BALE_OK && left_in_cache(f, length)) {
+        (void)sync_file_range(f->fd, (off_t)position, (off_t)length, SYNC_FILE_RANGE_WRITE);
+        atomic_store_explicit(&f->written, true, memory_order_relaxed);
+    }
+    return err;
+}
+
+static int fd_sync(struct bale_io *io)
+{
+    struct io_fd *f = fd_of(io);
+    int result;
+
+    do
+        result = fdatasync(f->fd);
+    while (result != 0 && errno == EINTR);
+    if (result != 0)
+        return bale_err_from_errno(errno);
+    if (atomic_exchange_explicit(&f->written, false, memory_order_relaxed))
+        (void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED);
+    return BALE_OK;
+}
+
+static int fd_size(struct bale_io *io, uint64_t *size)
+{
+    struct stat st;
+
+    if (fstat(fd_of(io)->fd, &st) != 0)
+        return bale_err_from_errno(errno);
+    *size = (uint64_t)st.st_size;
+    return BALE_OK;
+}
+
+static int fd_truncate(struct bale_io *io, uint64_t size)
+{
+    int result;
+
+    if (size > INT64_MAX)
+        return BALE_E_TOOBIG;
+    do
+        result = ftruncate(fd_of(io)->fd, (off_t)size);
+    while (result != 0 && errno == EINTR);
+    return result == 0 ? BALE_OK : bale_err_from_errno(errno);
+}
+
+static int change_blocks(struct bale_io *io, int mode, uint64_t position, uint64_t length)
+{
+    int result;
+
+    if (position > INT64_MAX || length > INT64_MAX - position)
+        return BALE_E_TOOBIG;
+    do
+        result = fallocate(fd_of(io)->fd, mode, (off_t)position, (off_t)length);
+    while (result != 0 && errno == EINTR);
+    if (result == 0)
+        return BALE_OK;
+    return errno == EOPNOTSUPP || errno == ENOSYS ? BALE_E_UNSUPPORTED : bale_err_from_errno(errno);
+}
+
+static int fd_punch(struct bale_io *io, uint64_t position, uint64_t length)
+{
+    return change_blocks(io, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, position, length);
+}
+
+static int fd_allocate(struct bale_io *io, uint64_t position, uint64_t length)
+{
+    return change_blocks(io, FALLOC_FL_KEEP_SIZE, position, length);
+}
+
+static void fd_close(struct bale_io *io)
+{
+    struct io_fd *f = fd_of(io);
+
+    (void)close(f->fd);
+    free(f);
+}
+
+static const struct bale_io_ops fd_ops = {
+    .read = fd_read,
+    .write = fd_write,
+    .sync = fd_sync,
+    .size = fd_size,
+    .truncate = fd_truncate,
+    .punch = fd_punch,
+    .allocate = fd_allocate,
+    .close = fd_close,
+};
+
+int bale_io_open_fd(int fd, struct bale_io **io)
+{
+    struct io_fd *f = malloc(sizeof *f);
+
+    *io = NULL;
+    if (!f) {
+        (void)close(fd);
+        return BALE_E_NOMEM;
+    }
+    f->io.ops = &fd_ops;
+    f->fd = fd;
+    atomic_init(&f->no_dontcache, false);
+    atomic_init(&f->written, false);
+    *io = &f->io;
+    return BALE_OK;
+}
+
+int bale_io_fd(const struct bale_io *io)
+{
+    return ((const struct io_fd *)io)->fd;
+}

@@ -1,0 +1,239 @@
+/* The space of a container: what is free, what waits, and what is given back to the backing file system. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "format/err.h"
+#include "fs/claims.h"
+#include "fs/container_internal.h"
+#include "fs/frame_set.h"
+
+#define BLOCK 4096u /* punching less gives nothing back */
+
+/* Trimming must give back more than 1/TRIM_PART of what is live. */
+#define TRIM_PART 16u
+
+struct derive {
+    struct bale_claims claims;
+    struct bale_frame_set frames;
+    uint64_t stored;
+    uint64_t unwritten;
+};
+
+static int derive_page(void *arg, const struct bale_ref *ref, const struct bale_page *page)
+{
+    struct derive *d = arg;
+
+    (void)page;
+    return bale_claims_add(&d->claims, ref->position, ref->length, 0);
+}
+
+static int derive_segment(void *arg, const struct bale_segment *segment)
+{
+    struct derive *d = arg;
+    int fresh;
+
+    if ((segment->flags & BALE_SEGMENT_UNWRITTEN) != 0) {
+        d->unwritten += segment->length;
+        return BALE_OK;
+    }
+    fresh = bale_frame_set_add(&d->frames, segment);
+    if (fresh != 1)
+        return fresh;
+    d->stored += segment->frame_length;
+    return bale_claims_add(&d->claims, segment->position, segment->frame_length, segment->offset);
+}
+
+int bale_space_derive(struct bale_container *c)
+{
+    struct derive d = {0};
+    const struct bale_index_visitor visitor = {
+        .arg = &d, .page = derive_page, .segment = derive_segment};
+    struct bale_freemap map;
+    size_t first = 0;
+    int err;
+
+    bale_frame_set_init(&d.frames, c->index.ctx.extent);
+    pthread_rwlock_wrlock(&c->index_lock);
+    err = bale_index_load_all(&c->index, &visitor);
+    if (err == BALE_OK) {
+        c->index.stored = d.stored;
+        c->index.unwritten = d.unwritten;
+    }
+    pthread_rwlock_unlock(&c->index_lock);
+    bale_frame_set_clear(&d.frames);
+    if (err != BALE_OK)
+        goto out;
+    bale_claims_sort(&d.claims);
+    if (bale_claims_overlap(&d.claims, &first)) {
+        err = BALE_E_CORRUPT;
+        goto out;
+    }
+    err = bale_claims_invert(&d.claims, BALE_DATA_START, &map);
+    if (err != BALE_OK)
+        goto out;
+    pthread_mutex_lock(&c->space_lock);
+    bale_freemap_clear(&c->free);
+    c->free = map;
+    c->written.align = map.align;
+    pthread_mutex_unlock(&c->space_lock);
+    err = c->io->ops->size(c->io, &c->high);
+out:
+    bale_claims_clear(&d.claims);
+    return err;
+}
+
+void bale_space_clear(struct bale_container *c)
+{
+    bale_freemap_clear(&c->free);
+    bale_freemap_clear(&c->written);
+    free(c->waiting);
+}
+
+int bale_space_allocate(struct bale_container *c, uint64_t length, uint64_t *position)
+{
+    int err;
+
+    pthread_mutex_lock(&c->space_lock);
+    err = bale_freemap_allocate(&c->free, length, position);
+    if (c->punched > c->free.bytes)
+        c->punched = c->free.bytes;
+    if (c->high < c->free.end)
+        c->high = c->free.end;
+    pthread_mutex_unlock(&c->space_lock);
+    return err;
+}
+
+/* Without memory for it the space is lost until the container is opened again. */
+static void make_free(struct bale_container *c, uint64_t position, uint64_t length)
+{
+    int err = bale_freemap_release(&c->free, position, length);
+
+    assert(err != BALE_E_INVALID);
+    (void)err;
+}
+
+void bale_space_release(struct bale_container *c, uint64_t position, uint64_t length)
+{
+    pthread_mutex_lock(&c->space_lock);
+    make_free(c, position, length);
+    pthread_mutex_unlock(&c->space_lock);
+}
+
+static void wait_for_sync(struct bale_container *c, const struct bale_index_release *released)
+{
+    if (c->waiting_count == c->waiting_capacity) {
+        size_t capacity = c->waiting_capacity ? c->waiting_capacity * 2 : 16;
+        struct bale_waiting *grown = realloc(c->waiting, capacity * sizeof *grown);
+
+        if (!grown)
+            return;
+        c->waiting = grown;
+        c->waiting_capacity = capacity;
+    }
+    c->waiting[c->waiting_count++] =
+        (struct bale_waiting){.position = released->position, .length = released->length};
+    c->waiting_bytes += released->length;
+}
+
+void bale_space_settle(struct bale_container *c, bool committed, size_t from)
+{
+    struct bale_index *index = &c->index;
+    size_t kept = from;
+
+    pthread_mutex_lock(&c->space_lock);
+    for (size_t i = from; i < index->released_count; i++) {
+        const struct bale_index_release *released = &index->released[i];
+
+        if (released->generation > (committed ? c->durable : c->root.generation))
+            make_free(c, released->position, released->length);
+        else if (committed)
+            wait_for_sync(c, released);
+        else
+            index->released[kept++] = *released;
+    }
+    index->released_count = kept;
+    pthread_mutex_unlock(&c->space_lock);
+}
+
+void bale_space_wake(struct bale_container *c)
+{
+    pthread_mutex_lock(&c->space_lock);
+    for (size_t i = 0; i < c->waiting_count; i++)
+        make_free(c, c->waiting[i].position, c->waiting[i].length);
+    c->waiting_count = 0;
+    c->waiting_bytes = 0;
+    pthread_mutex_unlock(&c->space_lock);
+}
+
+static int forget(void *arg, uint64_t position, uint64_t length)
+{
+    struct bale_container *c = arg;
+
+    make_free(c, position, length);
+    return 0;
+}
+
+void bale_space_forget_written(struct bale_container *c)
+{
+    pthread_mutex_lock(&c->space_lock);
+    (void)bale_freemap_each(&c->written, forget, c);
+    bale_freemap_clear(&c->written);
+    pthread_mutex_unlock(&c->space_lock);
+}
+
+int bale_space_promise(struct bale_container *c, uint64_t extra)
+{
+    uint64_t bytes = c->index.unwritten + extra;
+    uint64_t end;
+    int err;
+
+    if (bytes == 0)
+        return BALE_OK;
+    pthread_mutex_lock(&c->space_lock);
+    end = c->free.end;
+    pthread_mutex_unlock(&c->space_lock);
+    err = c->io->ops->allocate(c->io, end, bytes);
+    return err == BALE_E_UNSUPPORTED ? BALE_OK : err;
+}
+
+static int punch(void *arg, uint64_t position, uint64_t length)
+{
+    struct bale_container *c = arg;
+    uint64_t first = (position + BLOCK - 1) / BLOCK * BLOCK;
+    uint64_t end = (position + length) / BLOCK * BLOCK;
+    int err;
+
+    if (first >= end)
+        return BALE_OK;
+    err = c->io->ops->punch(c->io, first, end - first);
+    if (err == BALE_E_UNSUPPORTED)
+        c->punchable = false;
+    return err;
+}
+
+int bale_space_trim(struct bale_container *c)
+{
+    bool rooted = c->root.generation > 0;
+    uint64_t live = rooted ? c->index.stored : 0;
+    uint64_t end, tail, holes;
+    int err = BALE_OK;
+
+    pthread_mutex_lock(&c->space_lock);
+    end = rooted ? c->free.end : 0;
+    tail = c->high > end ? c->high - end : 0;
+    holes = rooted && c->punchable ? c->free.bytes - c->punched : 0;
+    if (rooted && (tail + holes < BLOCK || tail + holes <= live / TRIM_PART))
+        tail = holes = 0;
+    if (tail > 0)
+        err = c->io->ops->truncate(c->io, end);
+    if (tail > 0 && err == BALE_OK)
+        c->high = end;
+    if (holes > 0 && err == BALE_OK) {
+        err = bale_freemap_each(&c->free, punch, c);
+        if (err == BALE_E_UNSUPPORTED)
+            err = BALE_OK;
+        c->punched = c->free.bytes;
+    }
+    pthread_mutex_unlock(&c->space_lock);
+    return err == BALE_OK && tail > 0 ? bale_space_promise(c, 0) : err;
+}

@@ -1,0 +1,282 @@
+/* The changes of a transaction. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "format/bytes.h"
+#include "format/err.h"
+#include "fs/container_internal.h"
+
+static int make_id(uint64_t *id)
+{
+    while (*id == 0)
+        if (getrandom(id, sizeof *id, 0) != (ssize_t)sizeof *id)
+            return BALE_E_IO;
+    return BALE_OK;
+}
+
+/* What the first transaction needs. */
+static int prepare(struct bale_container *c)
+{
+    int err = BALE_OK;
+
+    if (c->unsettled)
+        err = bale_container_make_durable(c);
+    if (err == BALE_OK)
+        err = bale_space_derive(c);
+    if (err == BALE_OK && c->root.generation == 0) {
+        err = make_id(&c->root.container_id);
+        /* What a writer that was killed before its first root left. */
+        if (err == BALE_OK && c->high > 0)
+            err = c->io->ops->truncate(c->io, 0);
+        if (err == BALE_OK)
+            c->high = 0;
+        c->index.ctx.container_id = c->root.container_id;
+    }
+    c->ready = err == BALE_OK;
+    return err;
+}
+
+int bale_container_begin(struct bale_container *c, uint64_t *generation)
+{
+    int err = BALE_OK;
+
+    if (!c->config->writable)
+        return BALE_E_RDONLY;
+    bale_container_hold(c);
+    if (atomic_load(&c->broken))
+        err = BALE_E_IO;
+    else if (!c->ready)
+        err = prepare(c);
+    if (err != BALE_OK) {
+        bale_container_let_go(c);
+        return err;
+    }
+    *generation = ++c->generation;
+    return BALE_OK;
+}
+
+void bale_container_abandon(struct bale_container *c)
+{
+    bale_space_forget_written(c);
+    bale_container_let_go(c);
+}
+
+/* The direct form asks for the raw length of a file's first frame. */
+static void note_head(struct bale_container *c, const uint8_t *frame, size_t length)
+{
+    struct bale_frame head;
+
+    if (bale_get64(frame + 16) != 0 || bale_frame_head_decode(frame, length, &head) != BALE_OK)
+        return;
+    pthread_mutex_lock(&c->space_lock);
+    c->head_checksum = head.head_checksum;
+    c->head_raw_length = head.raw_length;
+    pthread_mutex_unlock(&c->space_lock);
+}
+
+int bale_container_write_frame(struct bale_container *c, const uint8_t *frame, size_t length,
+                               uint64_t *position)
+{
+    int err;
+
+    if (atomic_load(&c->broken))
+        return BALE_E_IO;
+    err = bale_space_allocate(c, length, position);
+    if (err != BALE_OK)
+        return err;
+    err = c->io->ops->write(c->io, frame, length, *position);
+    if (err != BALE_OK) {
+        bale_space_release(c, *position, length);
+        return bale_container_failed(c, err);
+    }
+    note_head(c, frame, length);
+    pthread_mutex_lock(&c->space_lock);
+    err = bale_freemap_release(&c->written, *position, length);
+    pthread_mutex_unlock(&c->space_lock);
+    if (err != BALE_OK)
+        bale_space_release(c, *position, length);
+    return err;
+}
+
+/* Whether nothing refers to the segment's frame yet: then it is not forgotten at the end of the transaction. */
+static int claim_frame(struct bale_container *c, const struct bale_segment *segment, bool *fresh)
+{
+    int err = BALE_E_NOENT;
+
+    pthread_mutex_lock(&c->space_lock);
+    if (segment->frame_length > 0)
+        err = bale_freemap_take(&c->written, segment->position, segment->frame_length);
+    if (err == BALE_OK && segment->offset == 0) {
+        c->index.head_checksum = c->head_checksum;
+        c->index.head_raw_length = c->head_raw_length;
+    }
+    pthread_mutex_unlock(&c->space_lock);
+    *fresh = err == BALE_OK;
+    return err == BALE_E_NOENT ? BALE_OK : err;
+}
+
+static int put(struct bale_container *c, const struct bale_segment *segment)
+{
+    size_t released = c->index.released_count;
+    bool fresh;
+    int err = claim_frame(c, segment, &fresh);
+
+    if (err != BALE_OK)
+        return err;
+    pthread_rwlock_wrlock(&c->index_lock);
+    err = bale_index_put(&c->index, segment, fresh);
+    pthread_rwlock_unlock(&c->index_lock);
+    if (err == BALE_OK) {
+        bale_space_settle(c, false, released);
+    } else if (fresh) {
+        pthread_mutex_lock(&c->space_lock);
+        (void)bale_freemap_release(&c->written, segment->position, segment->frame_length);
+        pthread_mutex_unlock(&c->space_lock);
+    }
+    return err;
+}
+
+int bale_container_put(struct bale_container *c, const struct bale_segment *segment)
+{
+    struct bale_page_context ctx = {
+        .container_id = c->root.container_id,
+        .generation = c->generation,
+        .size = BALE_SIZE_MAX,
+        .extent = c->index.ctx.extent,
+    };
+
+    if (atomic_load(&c->broken))
+        return BALE_E_IO;
+    pthread_mutex_lock(&c->space_lock);
+    ctx.end = c->free.end;
+    pthread_mutex_unlock(&c->space_lock);
+    if (bale_segment_check(segment, &ctx) != BALE_OK)
+        return BALE_E_INVALID;
+    return put(c, segment);
+}
+
+static int cut(struct bale_container *c, uint64_t offset, uint64_t end)
+{
+    size_t released = c->index.released_count;
+    int err;
+
+    pthread_rwlock_wrlock(&c->index_lock);
+    err = bale_index_cut(&c->index, offset, end);
+    pthread_rwlock_unlock(&c->index_lock);
+    if (err == BALE_OK)
+        bale_space_settle(c, false, released);
+    return err;
+}
+
+int bale_container_cut(struct bale_container *c, uint64_t offset, uint64_t length)
+{
+    if (atomic_load(&c->broken))
+        return BALE_E_IO;
+    if (length > UINT64_MAX - offset)
+        length = UINT64_MAX - offset;
+    return length == 0 ? BALE_OK : cut(c, offset, offset + length);
+}
+
+/* Calls each for the holes in [offset, end). */
+static int each_hole(struct bale_container *c, uint64_t offset, uint64_t end,
+                     int (*each)(struct bale_container *, uint64_t from, uint64_t to, void *),
+                     void *arg)
+{
+    int err = BALE_OK;
+
+    while (offset < end && err == BALE_OK) {
+        struct bale_segment segment;
+        uint64_t to = end;
+        uint64_t next = end;
+
+        err = bale_index_find(&c->index, offset, false, &segment);
+        if (err == BALE_OK) {
+            to = segment.offset < end ? segment.offset : end;
+            next = segment.offset + segment.length;
+        } else if (err == BALE_E_NOENT) {
+            err = BALE_OK;
+        }
+        if (err == BALE_OK && to > offset)
+            err = each(c, offset, to, arg);
+        offset = next;
+    }
+    return err;
+}
+
+static int count_hole(struct bale_container *c, uint64_t from, uint64_t to, void *arg)
+{
+    uint64_t *bytes = arg;
+
+    (void)c;
+    *bytes += to - from;
+    return BALE_OK;
+}
+
+static int fill_hole(struct bale_container *c, uint64_t from, uint64_t to, void *arg)
+{
+    int err = BALE_OK;
+
+    (void)arg;
+    while (from < to && err == BALE_OK) {
+        uint64_t length = to - from < BALE_UNWRITTEN_MAX ? to - from : BALE_UNWRITTEN_MAX;
+        struct bale_segment segment = {
+            .offset = from, .length = (uint32_t)length, .flags = BALE_SEGMENT_UNWRITTEN};
+
+        err = put(c, &segment);
+        from += length;
+    }
+    return err;
+}
+
+int bale_container_promise(struct bale_container *c, uint64_t offset, uint64_t length)
+{
+    uint64_t bytes = 0;
+    int err;
+
+    if (atomic_load(&c->broken))
+        return BALE_E_IO;
+    if (offset > BALE_SIZE_MAX || length > BALE_SIZE_MAX - offset)
+        return BALE_E_TOOBIG;
+    err = each_hole(c, offset, offset + length, count_hole, &bytes);
+    if (err != BALE_OK || bytes == 0)
+        return err;
+    err = bale_space_promise(c, bytes);
+    if (err != BALE_OK)
+        return err == BALE_E_IO ? bale_container_failed(c, err) : err;
+    return each_hole(c, offset, offset + length, fill_hole, NULL);
+}
+
+static bool same_attr(const struct bale_container_attr *a, const struct bale_container_attr *b)
+{
+    return a->size == b->size && a->mtime == b->mtime && a->extent == b->extent &&
+           a->mode == b->mode && a->setting.codec == b->setting.codec &&
+           a->setting.parameter == b->setting.parameter &&
+           a->setting_explicit == b->setting_explicit && a->extent_explicit == b->extent_explicit;
+}
+
+static bool valid_attr(const struct bale_container_attr *attr)
+{
+    return attr->size <= BALE_SIZE_MAX && attr->extent >= BALE_EXTENT_MIN &&
+           attr->extent <= BALE_EXTENT_MAX && attr->extent % BALE_EXTENT_STEP == 0 &&
+           bale_setting_valid(attr->setting) &&
+           (attr->mode == 0 || (attr->mode & ~07777) == BALE_ROOT_MODE_HELD);
+}
+
+int bale_container_set_attr(struct bale_container *c, const struct bale_container_attr *attr)
+{
+    int err = BALE_OK;
+
+    if (atomic_load(&c->broken))
+        return BALE_E_IO;
+    if (!valid_attr(attr) || (c->index.top && attr->extent != c->index.ctx.extent))
+        return BALE_E_INVALID;
+    if (attr->size < bale_index_covered(&c->index))
+        err = cut(c, attr->size, UINT64_MAX);
+    if (err != BALE_OK)
+        return err;
+    c->attr_changed = c->attr_changed || !same_attr(attr, &c->next);
+    c->next = *attr;
+    c->index.ctx.extent = attr->extent;
+    return BALE_OK;
+}

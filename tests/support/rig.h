@@ -1,0 +1,63 @@
+/* A container on a file in memory, with a model of what it must hold: plain bytes. Every change is made to both. */
+#ifndef BALE_TESTS_RIG_H
+#define BALE_TESTS_RIG_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fs/container.h"
+#include "tests/support/memory_io.h"
+
+struct rig {
+    struct memory_file file;
+    struct bale_container *container;
+    struct bale_container_config config;
+    struct bale_container_attr defaults;
+    struct bale_scratch *scratch;
+    _Atomic uint32_t session;
+    uint32_t certain_from; /* sessions from here on are certain; 0: none */
+    bool zeros_empty;      /* a header of zeros is an empty file */
+
+    uint8_t *model;
+    uint64_t size;
+    uint64_t size_max;
+    uint64_t generation; /* of the open transaction */
+    uint64_t random;
+};
+
+/* Nothing is open yet; extent: for new containers. */
+void rig_init(struct rig *rig, uint64_t seed, uint32_t extent, uint64_t size_max);
+void rig_clear(struct rig *rig);
+
+uint32_t rig_random(struct rig *rig, uint32_t below);
+
+/* Opens what is in the file. The model is not touched. */
+int rig_open(struct rig *rig);
+void rig_close(struct rig *rig);
+
+int rig_begin(struct rig *rig);
+
+/* New random content for [offset, offset + length), in frames that end at extent borders; the size grows if need be. The
+ * container's error, after which the model holds what it did before in the part that was not written. */
+int rig_write(struct rig *rig, uint64_t offset, uint32_t length);
+
+/* Reads an extent as it should be and writes it as one frame. */
+int rig_rewrite(struct rig *rig, uint64_t offset);
+
+int rig_cut(struct rig *rig, uint64_t offset, uint64_t length);
+int rig_truncate(struct rig *rig, uint64_t size);
+
+/* One of the above, at random. */
+int rig_change(struct rig *rig);
+
+/* Reads the whole file into data, which has room for size_max; *size from the attributes. */
+int rig_read(struct rig *rig, uint8_t *data, uint64_t *size);
+
+/* Checks that the container holds what the model does; committed: also the size, and the structure on disk. */
+bool rig_matches(struct rig *rig, bool committed);
+
+/* Hash of the model, or of data. */
+uint64_t rig_digest(const uint8_t *data, uint64_t size);
+
+#endif
