@@ -216,6 +216,14 @@ void bale_volume_taint(struct bale_volume *volume)
     }
 }
 
+static bool pressed(struct bale_volume *volume)
+{
+    pthread_mutex_lock(&volume->park_lock);
+    bool waiting = volume->parked != NULL;
+    pthread_mutex_unlock(&volume->park_lock);
+    return waiting || atomic_load(&volume->dirty) > atomic_load(&volume->dirty_limit) / 4 * 3;
+}
+
 static void *flusher(void *arg)
 {
     struct bale_volume *volume = arg;
@@ -233,8 +241,7 @@ static void *flusher(void *arg)
         bool kicked = volume->kicked;
         volume->kicked = false;
         pthread_mutex_unlock(&volume->flusher_lock);
-        bool pressed = atomic_load(&volume->dirty) > atomic_load(&volume->dirty_limit) / 4 * 3;
-        flush_files(volume, pressed ? 0 : volume->age_ms);
+        flush_files(volume, pressed(volume) ? 0 : volume->age_ms);
         if (!kicked) {
             bale_volume_wake(volume);
             checkpoint_if_due(volume);
