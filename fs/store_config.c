@@ -139,9 +139,13 @@ static int read_config(const json_t *json, const char *path, struct bale_store_c
 static int adopt(struct bale_store *store, json_t *json, char *why)
 {
     struct bale_config_version *version = calloc(1, sizeof *version);
-    int err = version ? read_config(json, store->path, &version->config, why)
-                      : bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", store->path);
+    int err;
 
+    if (!version) {
+        json_decref(json);
+        return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", store->path);
+    }
+    err = read_config(json, store->path, &version->config, why);
     if (err) {
         version_free(version);
         json_decref(json);

@@ -122,41 +122,44 @@ int bale_inside_directory(int root, int *fd)
 
 int bale_inside_read(int dir, const char *name, size_t max, char **text, size_t *length)
 {
-    int fd;
-    int e = 0;
-    size_t have = 0;
-    char *buffer = NULL;
     struct stat st;
-    int err = bale_inside_open(dir, name, O_RDONLY, &fd);
+    char *buffer = NULL;
+    size_t have = 0;
+    int fd;
+    int e;
 
-    if (err)
-        return err;
+    *text = NULL;
+    if (bale_inside_open(dir, name, O_RDONLY, &fd) < 0)
+        return bale_err_from_errno(errno);
     if (fstat(fd, &st) < 0)
-        e = errno;
-    else if (st.st_size < 0 || (uint64_t)st.st_size > max)
-        e = EFBIG;
-    else if (!(buffer = malloc((size_t)st.st_size + 1)))
-        e = ENOMEM;
-    while (e == 0 && have < (size_t)st.st_size) {
+        goto fail;
+    errno = EFBIG;
+    if (st.st_size < 0 || (uint64_t)st.st_size > max)
+        goto fail;
+    buffer = malloc((size_t)st.st_size + 1);
+    if (!buffer)
+        goto fail;
+    while (have < (size_t)st.st_size) {
         ssize_t got = pread(fd, buffer + have, (size_t)st.st_size - have, (off_t)have);
 
         if (got < 0 && errno != EINTR)
-            e = errno;
-        else if (got == 0)
+            goto fail;
+        if (got == 0)
             break;
-        else if (got > 0)
+        if (got > 0)
             have += (size_t)got;
     }
     close(fd);
-    if (e) {
-        free(buffer);
-        errno = e;
-        return bale_err_from_errno(e);
-    }
     buffer[have] = '\0';
     *text = buffer;
     *length = have;
     return 0;
+fail:
+    e = errno;
+    free(buffer);
+    close(fd);
+    errno = e;
+    return bale_err_from_errno(e);
 }
 
 int bale_write_all(int fd, const char *text, size_t length)
@@ -225,7 +228,7 @@ int bale_inside_json(int dir, const char *path, const char *name, json_t **json,
     json_error_t error;
     char inside[64];
     char *text;
-    size_t length;
+    size_t length = 0;
 
     snprintf(inside, sizeof inside, BALE_STORE_DIR "/%s", name);
     if (bale_inside_read(dir, name, BALE_JSON_MAX, &text, &length) < 0) {

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -22,7 +23,7 @@ static bool list_add(struct bale_session_list *list, uint32_t session, const cha
         return false;
     list->entries = grown;
     grown[list->count].session = session;
-    strcpy(grown[list->count].boot, boot);
+    snprintf(grown[list->count].boot, BALE_IDENTITY, "%s", boot);
     list->count++;
     return true;
 }
