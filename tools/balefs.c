@@ -1,0 +1,140 @@
+/* The command balefs: finds the command in a table and runs it. */
+#include "tools/balefs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/log.h"
+#include "tools/options.h"
+
+static const struct bale_command *const commands[] = {
+    &bale_command_init,   &bale_command_mount,   &bale_command_umount, &bale_command_sync,
+    &bale_command_freeze, &bale_command_thaw,    &bale_command_set,    &bale_command_get,
+    &bale_command_stat,   &bale_command_inspect, &bale_command_fsck,
+};
+#define COMMANDS (sizeof commands / sizeof *commands)
+
+static void print_help(FILE *out)
+{
+    fputs("usage: balefs COMMAND [OPTIONS] ARGUMENTS\n"
+          "       balefs help COMMAND\n"
+          "       balefs --version\n"
+          "\n"
+          "A transparent compressed file system: what is written below a mount point is kept\n"
+          "compressed in a directory, the store.\n"
+          "\n",
+          out);
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(out, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
+    fputs("\n"
+          "balefs COMMAND --help tells the command's options and exit codes.\n",
+          out);
+}
+
+static const struct bale_command *find_command(const char *name)
+{
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static int unknown_command(const char *name)
+{
+    const struct bale_command *best = NULL;
+    unsigned best_distance = 3;
+
+    for (size_t i = 0; i < COMMANDS; i++) {
+        unsigned distance = bale_word_distance(name, commands[i]->name);
+        if (distance < best_distance) {
+            best_distance = distance;
+            best = commands[i];
+        }
+    }
+    if (best)
+        bale_complain("%s: no such command: did you mean balefs %s?", name, best->name);
+    else
+        bale_complain("%s: no such command: see balefs --help", name);
+    return BALE_EXIT_USAGE;
+}
+
+static int help(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stdout);
+        return BALE_EXIT_DONE;
+    }
+    const struct bale_command *command = find_command(argv[1]);
+    if (!command)
+        return unknown_command(argv[1]);
+    fputs(command->help, stdout);
+    return BALE_EXIT_DONE;
+}
+
+/* argv[0] is the command's name. */
+static int run(int argc, char **argv)
+{
+    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
+        print_help(stdout);
+        return BALE_EXIT_DONE;
+    }
+    if (strcmp(argv[0], "--version") == 0 || strcmp(argv[0], "-V") == 0) {
+        printf("balefs %s\n", BALEFS_VERSION);
+        return BALE_EXIT_DONE;
+    }
+    if (strcmp(argv[0], "help") == 0)
+        return help(argc, argv);
+    if (argv[0][0] == '-') {
+        bale_complain("unknown option %s: see balefs --help", argv[0]);
+        return BALE_EXIT_USAGE;
+    }
+    const struct bale_command *command = find_command(argv[0]);
+    return command ? command->run(command, argc, argv) : unknown_command(argv[0]);
+}
+
+/* What is opened later must not become standard output or error. */
+static bool open_standard_streams(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+static void log_line(enum bale_level level, const char *line)
+{
+    (void)level;
+    bale_complain("%s", line);
+}
+
+/* Whoever reads our output may stop reading; that is no failure worth a message. */
+static int end_output(int status)
+{
+    errno = 0;
+    bool failed = fflush(stdout) != 0 || ferror(stdout);
+    if (!failed)
+        return status;
+    if (errno != EPIPE)
+        bale_complain("standard output: cannot write: %s", strerror(errno ? errno : EIO));
+    return status == BALE_EXIT_DONE ? BALE_EXIT_FAILED : status;
+}
+
+int main(int argc, char **argv)
+{
+    if (!open_standard_streams())
+        return BALE_EXIT_FAILED;
+    bale_log_to(log_line, BALE_LOG_WARNING);
+    if (argc < 2) {
+        print_help(stderr);
+        return BALE_EXIT_USAGE;
+    }
+    return end_output(run(argc - 1, argv + 1));
+}

@@ -1,0 +1,159 @@
+/* balefs mount: mounts a store. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/fuse/daemon.h"
+#include "tools/balefs.h"
+#include "tools/daemon_log.h"
+#include "tools/mount_options.h"
+#include "tools/mounts.h"
+#include "tools/options.h"
+#include "tools/unmount.h"
+
+static const char help[] =
+    "usage: balefs mount [-f] [--log FILE] [-o OPTIONS] STORE MNT\n"
+    "\n"
+    "Mounts STORE at the directory MNT and returns when it can be used; a daemon serves it until\n"
+    "balefs umount MNT.\n"
+    "\n"
+    "  -f, --foreground  do not become a daemon: log to standard error, end with Ctrl-C\n"
+    "      --log FILE    add the daemon's log to FILE instead of the system's log\n"
+    "  -o OPTIONS        separated by commas; -o may be given again\n"
+    "  -h, --help\n"
+    "\n"
+    "Options of balefs:\n"
+    "  ro, rw            read-only; several may mount a store read-only, if none writes [rw]\n"
+    "  create            make STORE a store first, if it is new or empty\n"
+    "  memory=SIZE       the most memory to use [the smaller of 1G and 1/16 of what there is]\n"
+    "  threads=N         compress in N threads [as many as there are processors]\n"
+    "  io=cached|direct  with the kernel's cache, or without: many processes may then write to "
+    "one\n"
+    "                    file at once [cached]\n"
+    "  age=SECONDS       store what was written after so long, 0.1 to 5 [4]\n"
+    "  untrusted         the store comes from somebody else: nosuid, nodev\n"
+    "  log_level=LEVEL   error, warning, info or debug [info]\n"
+    "  allow_other       let other users in; always so as root\n"
+    "\n"
+    "Options for the kernel: nosuid, nodev, noexec, noatime and the like, max_read=N, "
+    "auto_unmount\n"
+    "(unmount when the daemon is killed), context=C. default_permissions is always so.\n"
+    "\n"
+    "Exit status, as mount(8): 0 mounted, 1 wrong usage or not allowed, 2 system error, 32 "
+    "failed.\n";
+
+enum { OPTION_LOG = 256 };
+
+static const struct option long_options[] = {
+    {"foreground", no_argument, NULL, 'f'},
+    {"log", required_argument, NULL, OPTION_LOG},
+    {"options", required_argument, NULL, 'o'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+/* A daemon that was killed leaves a mount that answers nothing. */
+static int clean_up(const char *path)
+{
+    struct bale_mount_line mount;
+    struct stat st;
+    int status = BALE_EXIT_DONE;
+
+    if (stat(path, &st) == 0 || errno != ENOTCONN)
+        return status;
+    char *point = bale_mounts_path(path);
+    if (point && bale_mounts_at(point, &mount) == BALE_OK) {
+        if (bale_mount_line_is_balefs(&mount))
+            status = bale_unmount(point, true);
+        bale_mount_line_free(&mount);
+    }
+    free(point);
+    return status;
+}
+
+static int exit_code(int err)
+{
+    switch (err) {
+    case BALE_OK:
+        return BALE_EXIT_DONE;
+    case BALE_E_INVALID:
+    case BALE_E_PERM:
+        return BALE_EXIT_UNMOUNT_USAGE;
+    case BALE_E_NOMEM:
+        return BALE_EXIT_UNMOUNT_SYSTEM;
+    default:
+        return BALE_EXIT_UNMOUNT_FAILED;
+    }
+}
+
+static bool choose_log(struct bale_mount_options *options, const char *file)
+{
+    if (file)
+        options->log = bale_daemon_log_file(file);
+    else if (options->foreground)
+        options->log = bale_daemon_log_terminal();
+    else
+        options->log = bale_daemon_log_system();
+    return options->log != NULL;
+}
+
+/* 0 or the exit code, or a BALE_OPTION_*. */
+static int parse(const struct bale_command *command, int argc, char **argv,
+                 struct bale_mount_words *words, const char **log)
+{
+    char why[BALE_WHY];
+    int option;
+
+    while ((option = bale_options_next(command, argc, argv, ":fo:h", long_options)) !=
+           BALE_OPTION_END) {
+        if (option == 'f')
+            words->options.foreground = true;
+        else if (option == OPTION_LOG)
+            *log = optarg;
+        else if (option != 'o')
+            return option;
+        else if (bale_mount_words(words, optarg, why) != BALE_OK)
+            return bale_misused(command, "%s", why);
+    }
+    if (argc - optind != 2)
+        return bale_misused(command, argc - optind < 2 ? "STORE and MNT are needed"
+                                                       : "more than STORE and MNT");
+    words->options.store = argv[optind];
+    words->options.mountpoint = argv[optind + 1];
+    return 0;
+}
+
+static int run(const struct bale_command *command, int argc, char **argv)
+{
+    struct bale_mount_words words = {
+        .options = {.allow_other = geteuid() == 0, .log_least = BALE_LOG_INFO}};
+    const char *log = NULL;
+    char why[BALE_WHY] = "";
+
+    int status = parse(command, argc, argv, &words, &log);
+    if (status < 0)
+        return bale_options_status(command, status);
+    if (status != 0)
+        return status;
+    if (!choose_log(&words.options, log))
+        return BALE_EXIT_UNMOUNT_USAGE;
+    status = clean_up(words.options.mountpoint);
+    if (status != BALE_EXIT_DONE)
+        return status;
+    int err = bale_daemon_run(&words.options, why);
+    if (err != BALE_OK)
+        bale_complain("%s", why);
+    return exit_code(err);
+}
+
+const struct bale_command bale_command_mount = {
+    .name = "mount",
+    .summary = "mounts a store",
+    .help = help,
+    .usage = BALE_EXIT_UNMOUNT_USAGE,
+    .run = run,
+};

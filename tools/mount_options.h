@@ -1,0 +1,20 @@
+/* What mount's -o may say. */
+#ifndef BALE_TOOLS_MOUNT_OPTIONS_H
+#define BALE_TOOLS_MOUNT_OPTIONS_H
+
+#include <stddef.h>
+
+#include "fs/fuse/daemon.h"
+
+#define BALE_EXTRA 1024
+
+struct bale_mount_words {
+    struct bale_mount_options options;
+    char extra[BALE_EXTRA]; /* for the kernel: options.extra points here */
+};
+
+/* Takes one -o list; lists add up, later words win. text is changed. 0 or a negative bale_err: why (room for BALE_WHY) names the
+ * word and says what is wrong with it. */
+int bale_mount_words(struct bale_mount_words *words, char *text, char *why);
+
+#endif

@@ -1,0 +1,34 @@
+/* The kernel's table of mounts, /proc/self/mountinfo. */
+#ifndef BALE_TOOLS_MOUNTS_H
+#define BALE_TOOLS_MOUNTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct bale_mount_line {
+    uint64_t id;
+    char *root;  /* what of the file system is shown at point: "/", but for bind mounts */
+    char *point; /* absolute */
+    char *type;  /* "fuse.balefs" */
+    char *source;
+};
+
+/* The mount that path, which exists, lies in. 0 or a negative bale_err; to be freed after success. */
+int bale_mounts_of(const char *path, struct bale_mount_line *mount);
+
+/* The topmost mount at exactly point, an absolute path without symbolic links; works for a dead one. BALE_E_NOENT: none. */
+int bale_mounts_at(const char *point, struct bale_mount_line *mount);
+
+/* The topmost balefs mount whose source is the store, an absolute path. BALE_E_NOENT: none. */
+int bale_mounts_from(const char *store, struct bale_mount_line *mount);
+
+/* Zeroed is fine. */
+void bale_mount_line_free(struct bale_mount_line *mount);
+
+bool bale_mount_line_is_balefs(const struct bale_mount_line *mount);
+
+/* realpath that resolves only the directory's part, so that a mount point whose daemon is dead can be named. The caller frees;
+ * NULL and errno on failure. */
+char *bale_mounts_path(const char *path);
+
+#endif

@@ -1,0 +1,117 @@
+#include "tools/place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "format/err.h"
+#include "fs/store.h"
+#include "tools/mounts.h"
+#include "tools/options.h"
+
+/* The rest of path below top, without a leading slash; NULL: not below it. */
+static const char *rest_below(const char *top, const char *path)
+{
+    size_t length = strcmp(top, "/") ? strlen(top) : 0;
+
+    if (strncmp(top, path, length) != 0 || (path[length] && path[length] != '/'))
+        return NULL;
+    return path + length + strspn(path + length, "/");
+}
+
+static int in_mount(const char *real, const struct bale_mount_line *mount, struct bale_place *place)
+{
+    const char *rest = rest_below(mount->point, real);
+    const char *root = mount->root + strspn(mount->root, "/");
+
+    place->mounted = true;
+    place->top = strdup(mount->point);
+    if (mount->source[0] == '/')
+        place->store = strdup(mount->source);
+    if (!rest || asprintf(&place->below, "%s%s%s", root, *root && *rest ? "/" : "", rest) < 0)
+        place->below = NULL;
+    return place->top && place->below ? BALE_OK : BALE_E_NOMEM;
+}
+
+static bool is_store(const char *path)
+{
+    struct stat st;
+    char *file = NULL;
+
+    if (asprintf(&file, "%s/%s/volume.json", path, BALE_STORE_DIR) < 0)
+        return false;
+    bool is = lstat(file, &st) == 0 && S_ISREG(st.st_mode);
+    free(file);
+    return is;
+}
+
+static int in_store(const char *real, struct bale_place *place)
+{
+    char *top = strdup(real);
+
+    if (!top)
+        return BALE_E_NOMEM;
+    while (!is_store(top)) {
+        char *slash = strrchr(top, '/');
+        if (!slash || !top[1]) {
+            free(top);
+            return BALE_E_NOENT;
+        }
+        slash[slash == top] = '\0';
+    }
+    place->top = top;
+    place->store = strdup(top);
+    place->below = strdup(rest_below(top, real));
+    return place->store && place->below ? BALE_OK : BALE_E_NOMEM;
+}
+
+static void say_why(const char *path, int err)
+{
+    struct stat st;
+
+    if (err == BALE_E_NOENT && stat(path, &st) == 0)
+        bale_complain("%s: neither in a balefs mount nor in a store: name a path in one", path);
+    else if (err == BALE_E_NOENT)
+        bale_complain("%s: no such file or directory: check the path", path);
+    else if (errno == ENOTCONN)
+        bale_complain("%s: its daemon has ended without unmounting: balefs mount or balefs umount "
+                      "cleans it up",
+                      path);
+    else
+        bale_complain("%s: cannot be looked at: %s", path, bale_err_text(err));
+}
+
+int bale_place_find(const char *path, struct bale_place *place)
+{
+    struct bale_mount_line mount = {0};
+    char *real = realpath(path, NULL);
+    int err = real ? BALE_OK : bale_err_from_errno(errno);
+
+    *place = (struct bale_place){0};
+    if (err == BALE_OK)
+        err = bale_mounts_of(real, &mount);
+    if (err == BALE_OK && bale_mount_line_is_balefs(&mount))
+        err = in_mount(real, &mount, place);
+    else if (err == BALE_OK || err == BALE_E_UNSUPPORTED)
+        err = in_store(real, place);
+    if (err == BALE_OK) {
+        place->real = real;
+    } else {
+        say_why(path, err);
+        bale_place_free(place);
+        free(real);
+    }
+    bale_mount_line_free(&mount);
+    return err;
+}
+
+void bale_place_free(struct bale_place *place)
+{
+    free(place->top);
+    free(place->store);
+    free(place->real);
+    free(place->below);
+    *place = (struct bale_place){0};
+}

@@ -1,0 +1,44 @@
+#include "tools/progress.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "tools/options.h"
+
+#define FIRST_MS 1000
+#define EACH_MS 200
+
+static long long milliseconds(const struct timespec *time)
+{
+    return (long long)time->tv_sec * 1000 + time->tv_nsec / 1000000;
+}
+
+void bale_progress_begin(struct bale_progress *progress, const char *what)
+{
+    *progress = (struct bale_progress){.what = what, .quiet = !isatty(STDERR_FILENO)};
+    clock_gettime(CLOCK_MONOTONIC, &progress->last);
+}
+
+void bale_progress_show(struct bale_progress *progress, uint64_t files, uint64_t bytes)
+{
+    struct timespec now;
+    char size[BALE_TEXT];
+
+    if (progress->quiet)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (milliseconds(&now) - milliseconds(&progress->last) < (progress->shown ? EACH_MS : FIRST_MS))
+        return;
+    progress->last = now;
+    progress->shown = true;
+    fprintf(stderr, "\r\033[K%s %llu files, %s", progress->what, (unsigned long long)files,
+            bale_size_text(bytes, size));
+    fflush(stderr);
+}
+
+void bale_progress_end(struct bale_progress *progress)
+{
+    if (progress->shown)
+        fputs("\r\033[K", stderr);
+    progress->shown = false;
+}

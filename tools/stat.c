@@ -1,0 +1,234 @@
+/* balefs stat: what files take. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "tools/balefs.h"
+#include "tools/control.h"
+#include "tools/json.h"
+#include "tools/options.h"
+#include "tools/survey.h"
+
+static const char help[] =
+    "usage: balefs stat [--by-type] [--json] [PATH...]\n"
+    "\n"
+    "Tells what files and trees take, in a mount or in a store [.]: their length, what is stored "
+    "of\n"
+    "them, and how many times smaller that is (of what was written; holes do not count), in all "
+    "and by\n"
+    "codec. For a mount point it also tells what its daemon is at.\n"
+    "\n"
+    "      --by-type  also by file name extension\n"
+    "      --json     an object for one PATH, an array for several; all sizes in bytes:\n"
+    "                 {\"path\", \"files\", \"logical\", \"data\", \"stored\", \"disk\", "
+    "\"ratio\", \"codecs\":\n"
+    "                 {\"zstd\": {\"extents\", \"logical\", \"stored\"}, ...}, \"types\", "
+    "\"mount\"}\n"
+    "                 logical: length; data: of that, stored; disk: allocated in the store\n"
+    "  -h, --help\n"
+    "\n"
+    "A file with several names counts once for each PATH. In a mount, what was just written "
+    "counts\n"
+    "once it has been stored: see balefs sync.\n"
+    "\n"
+    "Exit status: 0 done, 1 something could not be read, 2 wrong usage.\n";
+
+enum { OPTION_JSON = 256, OPTION_TYPE };
+
+static const struct option long_options[] = {
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"by-type", no_argument, NULL, OPTION_TYPE},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct listing {
+    json_t *json; /* an array, or NULL: tables */
+    bool by_type, several, failed, is_mount;
+    struct bale_control_status status; /* of the last path, if is_mount */
+    struct bale_types types;
+    struct bale_tally total;
+    struct bale_survey survey;
+};
+
+/* Of a mount point; false: path is none, or its daemon does not talk to us. */
+static bool mount_status(const struct bale_place *place, struct bale_control_status *status)
+{
+    if (!place->mounted || strcmp(place->real, place->top) != 0)
+        return false;
+    int fd = open(place->top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool told = fd >= 0 && bale_control_status(fd, status);
+    if (fd >= 0)
+        close(fd);
+    return told;
+}
+
+static const struct {
+    const char *name;
+    size_t offset;
+} figures[] = {
+#define FIGURE(name)                                                                               \
+    {                                                                                              \
+#name, offsetof(struct bale_control_status, name)                                          \
+    }
+    FIGURE(nodes),       FIGURE(memory_cap),  FIGURE(memory_used),  FIGURE(cached),
+    FIGURE(dirty),       FIGURE(dirty_limit), FIGURE(files),        FIGURE(read_hits),
+    FIGURE(read_misses), FIGURE(commits),     FIGURE(syncs),        FIGURE(items),
+    FIGURE(errors),      FIGURE(raw_bytes),   FIGURE(stored_bytes), FIGURE(container_bytes),
+    FIGURE(throttled),
+#undef FIGURE
+};
+
+static json_t *status_json(const struct bale_control_status *status)
+{
+    json_t *object = json_object();
+
+    bale_json_count(object, "pid", (uint64_t)status->pid);
+    bale_json_text(object, "program", status->program);
+    bale_json_path(object, "store", status->store);
+    bale_json_text(object, "engine", status->engine);
+    bale_json_text(object, "io", status->io);
+    json_object_set_new(object, "frozen", json_boolean(status->frozen));
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        uint64_t value;
+        memcpy(&value, (const char *)status + figures[i].offset, sizeof value);
+        bale_json_count(object, figures[i].name, value);
+    }
+    return object;
+}
+
+static void print_status(const struct bale_control_status *status)
+{
+    char texts[6][BALE_TEXT], clean[4096];
+    unsigned long long reads = status->read_hits + status->read_misses;
+
+    printf("\nstore    %s\n", bale_clean_text(status->store, clean, sizeof clean));
+    printf("daemon   process %d, balefs %s, engine %s, io=%s%s\n", status->pid, status->program,
+           status->engine, status->io, status->frozen ? ", frozen" : "");
+    printf("memory   %s of %s: cache %s, of which to be stored %s of at most %s\n",
+           bale_size_text(status->memory_used, texts[0]),
+           bale_size_text(status->memory_cap, texts[1]), bale_size_text(status->cached, texts[2]),
+           bale_size_text(status->dirty, texts[3]), bale_size_text(status->dirty_limit, texts[4]));
+    printf("files    %llu open or to be stored, %llu known\n", (unsigned long long)status->files,
+           (unsigned long long)status->nodes);
+    printf("reads    %llu extents, %llu%% from the cache\n", reads,
+           reads ? 100 * (unsigned long long)status->read_hits / reads : 0);
+    printf("writes   %s compressed to %s; %llu commits, %llu syncs, %llu waits, %llu errors\n",
+           bale_size_text(status->raw_bytes, texts[0]),
+           bale_size_text(status->stored_bytes, texts[1]), (unsigned long long)status->commits,
+           (unsigned long long)status->syncs, (unsigned long long)status->throttled,
+           (unsigned long long)status->errors);
+}
+
+static void list(struct listing *listing, const char *path, const struct bale_place *place,
+                 const struct bale_tally *tally)
+{
+    bool is_mount = mount_status(place, &listing->status);
+
+    listing->is_mount = is_mount;
+    bale_tally_add(&listing->total, tally);
+    if (!listing->json) {
+        bale_tally_row(tally->files, tally->logical, tally->data, tally->stored, path);
+        return;
+    }
+    json_t *object = json_object();
+    bale_json_path(object, "path", path);
+    bale_tally_json(object, tally);
+    if (listing->by_type)
+        json_object_set_new(object, "types", bale_types_json(&listing->types));
+    if (is_mount)
+        json_object_set_new(object, "mount", status_json(&listing->status));
+    json_array_append_new(listing->json, object);
+    bale_types_clear(&listing->types); /* for the next one */
+}
+
+/* What follows the rows of the paths. */
+static void print_rest(struct listing *listing)
+{
+    const struct bale_tally *total = &listing->total;
+
+    if (listing->several)
+        bale_tally_row(total->files, total->logical, total->data, total->stored, "in all");
+    if (total->files > 0) {
+        putchar('\n');
+        bale_tally_codecs(total);
+    }
+    if (listing->by_type && total->files > 0) {
+        putchar('\n');
+        bale_types_print(&listing->types);
+    }
+    if (listing->is_mount && !listing->several)
+        print_status(&listing->status);
+}
+
+static void stat_path(struct listing *listing, const char *path)
+{
+    struct bale_place place;
+    struct bale_tally tally;
+
+    if (bale_place_find(path, &place) != BALE_OK) {
+        listing->failed = true;
+        return;
+    }
+    if (bale_survey(&listing->survey, path, &place, &tally) == BALE_OK)
+        list(listing, path, &place, &tally);
+    else
+        listing->failed = true;
+    bale_place_free(&place);
+}
+
+static void stat_paths(struct listing *listing, int count, char **paths)
+{
+    static char here[] = ".";
+
+    listing->several = count > 1;
+    if (listing->by_type)
+        listing->survey.types = &listing->types;
+    if (!listing->json)
+        bale_tally_head("files", "path");
+    if (count == 0)
+        stat_path(listing, here);
+    for (int i = 0; i < count; i++)
+        stat_path(listing, paths[i]);
+    if (listing->json && !bale_json_print_list(listing->json, count <= 1))
+        listing->failed = true;
+    if (!listing->json)
+        print_rest(listing);
+    if (listing->survey.failed)
+        listing->failed = true;
+    bale_survey_end(&listing->survey);
+    bale_types_clear(&listing->types);
+}
+
+static int run(const struct bale_command *command, int argc, char **argv)
+{
+    static struct listing listing;
+    bool json = false;
+    int option;
+
+    while ((option = bale_options_next(command, argc, argv, ":h", long_options)) !=
+           BALE_OPTION_END) {
+        if (option == OPTION_JSON)
+            json = true;
+        else if (option == OPTION_TYPE)
+            listing.by_type = true;
+        else
+            return bale_options_status(command, option);
+    }
+    if (json)
+        listing.json = json_array();
+    stat_paths(&listing, argc - optind, argv + optind);
+    return listing.failed ? BALE_EXIT_FAILED : BALE_EXIT_DONE;
+}
+
+const struct bale_command bale_command_stat = {
+    .name = "stat",
+    .summary = "tells what files and trees take, and what a mount is at",
+    .help = help,
+    .usage = BALE_EXIT_USAGE,
+    .run = run,
+};

@@ -1,0 +1,253 @@
+/* balefs umount: ends a mount, and returns when all is stored and the daemon gone. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "format/err.h"
+#include "fs/store.h"
+#include "tools/balefs.h"
+#include "tools/control.h"
+#include "tools/mounts.h"
+#include "tools/options.h"
+#include "tools/unmount.h"
+
+static const char help[] =
+    "usage: balefs umount [-f] [-l] MNT...\n"
+    "\n"
+    "Stores everything written in the mount, unmounts it, and returns when its daemon has ended "
+    "and\n"
+    "the store is free. A mount that is in use, or whose data cannot be stored, stays.\n"
+    "\n"
+    "  -f, --force  unmount even if not everything can be stored\n"
+    "  -l, --lazy   take it out of the tree now, and let it end when it is no longer in use; does\n"
+    "               not wait\n"
+    "  -h, --help\n"
+    "\n"
+    "Exit status, as umount(8): 0 done, 1 wrong usage or not allowed, 2 system error, 32 failed.\n";
+
+static const struct option long_options[] = {
+    {"force", no_argument, NULL, 'f'},
+    {"lazy", no_argument, NULL, 'l'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+#define PATIENCE_MS 3000 /* before a word about what is waited for */
+
+struct leaving {
+    const char *point;
+    bool force, lazy;
+    bool read_only;
+    int pidfd; /* the daemon, or -1 */
+    struct bale_control_status status;
+};
+
+/* Everything stored? Says why not. */
+static bool drain(int fd, const struct leaving *leaving)
+{
+    if (leaving->read_only || (syncfs(fd) == 0 && ioctl(fd, BALE_IOC_SYNC) == 0))
+        return true;
+    bale_complain("%s: not everything written can be stored: %s: %s", leaving->point,
+                  strerror(errno),
+                  leaving->force ? "unmounting all the same"
+                  : errno == ENOSPC || errno == EDQUOT
+                      ? "make room in the store, or give up what is missing with --force"
+                      : "see the daemon's log; --force gives up what is missing");
+    return false;
+}
+
+/* A descriptor that tells when the daemon ends: only if the number is a balefs in our eyes too, and not some other
+ * process of ours while the daemon lives in another container. */
+static int watch(int pid)
+{
+    char path[48], name[16] = "";
+    int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+
+    if (pidfd < 0)
+        return -1;
+    snprintf(path, sizeof path, "/proc/%d/comm", pid);
+    FILE *file = fopen(path, "re");
+    if (!file || !fgets(name, sizeof name, file) || strncmp(name, "balefs", 6) != 0) {
+        close(pidfd);
+        pidfd = -1;
+    }
+    if (file)
+        fclose(file);
+    return pidfd;
+}
+
+static int milliseconds_since(const struct timespec *start)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int)((now.tv_sec - start->tv_sec) * 1000 + (now.tv_nsec - start->tv_nsec) / 1000000);
+}
+
+/* Until the daemon is gone: its process, where it can be seen, else its lock. */
+static void wait_for_end(const struct leaving *leaving)
+{
+    struct pollfd end = {.fd = leaving->pidfd, .events = POLLIN};
+    struct timespec start;
+    char who[256];
+    bool told = false;
+
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    for (;;) {
+        if (poll(&end, leaving->pidfd >= 0, 50) > 0)
+            return;
+        if (leaving->pidfd < 0 && !bale_store_locked_by(leaving->status.store, who, sizeof who))
+            return;
+        if (!told && milliseconds_since(&start) > PATIENCE_MS) {
+            bale_complain(
+                "%s: unmounted; waiting for process %d to store what is left: is it mounted "
+                "in another container too?",
+                leaving->point, leaving->status.pid);
+            told = true;
+        }
+    }
+}
+
+/* What the daemon said at its end. */
+static bool ended_well(const struct leaving *leaving)
+{
+    char path[sizeof leaving->status.store + 32];
+    bool well = false;
+
+    if (leaving->read_only)
+        return true;
+    snprintf(path, sizeof path, "%s/" BALE_STORE_DIR "/last-unmount.json", leaving->status.store);
+    json_t *last = json_load_file(path, 0, NULL);
+    const json_t *process = json_object_get(last, "process");
+    const char *result = json_string_value(json_object_get(last, "result"));
+    if (!json_is_integer(process) || json_integer_value(process) != leaving->status.pid)
+        bale_complain(
+            "%s: unmounted, but its daemon did not end in order: see its log, and check the "
+            "store with balefs fsck",
+            leaving->point);
+    else if (!json_is_true(json_object_get(last, "clean")))
+        bale_complain("%s: unmounted, but not everything was stored: %s: see the daemon's log",
+                      leaving->point, result ? result : "no reason is known");
+    else
+        well = true;
+    json_decref(last);
+    return well;
+}
+
+static int leave(int fd, struct leaving *leaving)
+{
+    struct statvfs fs;
+
+    leaving->read_only = fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
+    bool drained = drain(fd, leaving);
+    if (!drained && !leaving->force) {
+        close(fd);
+        return BALE_EXIT_UNMOUNT_FAILED;
+    }
+    leaving->pidfd = watch(leaving->status.pid);
+    close(fd); /* else we would be who keeps it busy */
+    int status = bale_unmount(leaving->point, leaving->lazy);
+    if (status == BALE_EXIT_DONE && !leaving->lazy) {
+        wait_for_end(leaving);
+        if (!ended_well(leaving))
+            status = BALE_EXIT_UNMOUNT_FAILED;
+    }
+    if (leaving->pidfd >= 0)
+        close(leaving->pidfd);
+    return status == BALE_EXIT_DONE && !drained ? BALE_EXIT_UNMOUNT_FAILED : status;
+}
+
+/* point is a balefs mount. */
+static int leave_mount(const char *point, bool force, bool lazy)
+{
+    struct leaving leaving = {.point = point, .force = force, .lazy = lazy, .pidfd = -1};
+    int fd = open(point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0 && errno == ENOTCONN) {
+        int status = bale_unmount(point, true);
+        if (status == BALE_EXIT_DONE)
+            bale_complain("%s: its daemon had ended before; unmounted", point);
+        return status;
+    }
+    if (fd < 0) {
+        bale_complain("%s: cannot be opened: %s%s", point, strerror(errno),
+                      errno == EACCES ? ": be its owner or root" : "");
+        return errno == EACCES ? BALE_EXIT_UNMOUNT_USAGE : BALE_EXIT_UNMOUNT_FAILED;
+    }
+    if (!bale_control_status(fd, &leaving.status)) {
+        bale_complain("%s: its daemon does not answer: %s: unmount it with umount(8)", point,
+                      strerror(errno));
+        close(fd);
+        return BALE_EXIT_UNMOUNT_FAILED;
+    }
+    return leave(fd, &leaving);
+}
+
+static int umount_one(const char *path, bool force, bool lazy)
+{
+    struct bale_mount_line mount = {0};
+    int status = BALE_EXIT_UNMOUNT_FAILED;
+    char *point = bale_mounts_path(path);
+
+    if (!point) {
+        bale_complain("%s: %s: check the path", path, strerror(errno));
+        return BALE_EXIT_UNMOUNT_USAGE;
+    }
+    int err = bale_mounts_at(point, &mount);
+    if (err == BALE_E_NOENT) {
+        bale_complain("%s: is not mounted: name a mount point", path);
+    } else if (err != BALE_OK) {
+        bale_complain("/proc/self/mountinfo: cannot be read: %s", bale_err_text(err));
+        status = BALE_EXIT_UNMOUNT_SYSTEM;
+    } else if (!bale_mount_line_is_balefs(&mount)) {
+        bale_complain("%s: is a mount of type %s: use umount(8)", path, mount.type);
+        status = BALE_EXIT_UNMOUNT_USAGE;
+    } else {
+        status = leave_mount(point, force, lazy);
+    }
+    bale_mount_line_free(&mount);
+    free(point);
+    return status;
+}
+
+static int run(const struct bale_command *command, int argc, char **argv)
+{
+    bool force = false, lazy = false;
+    int option, worst = BALE_EXIT_DONE;
+
+    while ((option = bale_options_next(command, argc, argv, ":flh", long_options)) !=
+           BALE_OPTION_END) {
+        if (option == 'f')
+            force = true;
+        else if (option == 'l')
+            lazy = true;
+        else
+            return bale_options_status(command, option);
+    }
+    if (optind == argc)
+        return bale_misused(command, "MNT is missing");
+    for (int i = optind; i < argc; i++) {
+        int status = umount_one(argv[i], force, lazy);
+        if (status > worst)
+            worst = status;
+    }
+    return worst;
+}
+
+const struct bale_command bale_command_umount = {
+    .name = "umount",
+    .summary = "stores everything and ends a mount",
+    .help = help,
+    .usage = BALE_EXIT_UNMOUNT_USAGE,
+    .run = run,
+};
