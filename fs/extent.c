@@ -10,9 +10,18 @@ void bale_buffer_ref(struct bale_buffer *buffer)
     atomic_fetch_add(&buffer->refs, 1);
 }
 
+static void hold(struct bale_buffer *buffer, bool held)
+{
+    if (buffer->held != held) {
+        buffer->held = held;
+        atomic_fetch_add(&buffer->volume->held, held ? buffer->capacity : -buffer->capacity);
+    }
+}
+
 void bale_buffer_unref(struct bale_buffer *buffer)
 {
     if (buffer && atomic_fetch_sub(&buffer->refs, 1) == 1) {
+        hold(buffer, false);
         atomic_fetch_sub(&buffer->volume->stats.cached, buffer->capacity);
         bale_memory_give(buffer->volume->memory, buffer->data, buffer->capacity);
         free(buffer);
@@ -30,6 +39,7 @@ static struct bale_buffer *create_buffer(struct bale_file *file, size_t capacity
         free(buffer);
         return NULL;
     }
+    buffer->held = false;
     buffer->volume = file->volume;
     buffer->capacity = capacity;
     atomic_init(&buffer->refs, 1);
@@ -89,6 +99,7 @@ static int replace_buffer(struct bale_extent *extent, size_t capacity)
     }
     memcpy(buffer->data, extent->buffer->data,
            capacity < extent->buffer->capacity ? capacity : extent->buffer->capacity);
+    hold(buffer, extent->dirty != 0);
     bale_buffer_unref(extent->buffer);
     extent->buffer = buffer;
     extent->shared = false;
@@ -137,6 +148,12 @@ static void lru_remove(struct bale_extent *extent)
         lru_unlink(volume, extent);
     }
     pthread_mutex_unlock(&volume->lru_lock);
+}
+
+void bale_extent_start_filling(struct bale_extent *extent, uint64_t blocks)
+{
+    lru_remove(extent);
+    extent->filling |= blocks;
 }
 
 void bale_extent_settle(struct bale_extent *extent)
@@ -215,6 +232,7 @@ void bale_extent_mark_dirty(struct bale_extent *extent, uint64_t blocks)
         file->dirty_last = extent;
     }
     extent->valid |= blocks;
+    hold(extent->buffer, true);
     /* A block that is dirty again while it is being flushed counts twice: it takes memory twice. */
     int64_t added = bytes_of(file, blocks & ~extent->dirty);
     extent->dirty |= blocks;
@@ -240,6 +258,7 @@ void bale_extent_end_flush(struct bale_extent *extent, bool stored)
         extent->dirtied_ms = when;
     }
     bale_volume_add_dirty(extent->file, -bytes_of(extent->file, blocks));
+    hold(extent->buffer, extent->dirty != 0);
     bale_extent_settle(extent);
 }
 
@@ -298,6 +317,7 @@ void bale_extent_cut(struct bale_extent *extent, uint64_t from)
         extent->dirty &= ~whole;
         if (!extent->dirty) {
             dirty_unlink(extent);
+            hold(extent->buffer, extent->flushing != 0);
         }
     }
     extent->valid &= ~whole;

@@ -21,6 +21,7 @@ struct bale_buffer {
     struct bale_volume *volume;
     uint8_t *data;
     size_t capacity; /* whole blocks */
+    bool held;       /* counted in volume->held: under file->lock */
     atomic_uint refs;
 };
 
@@ -151,6 +152,8 @@ struct bale_volume {
 
     atomic_uint_fast64_t dirty; /* bytes in all files */
     atomic_uint_fast64_t dirty_limit;
+    atomic_uint_fast64_t held; /* bytes of buffers with dirty or flushing blocks: not to be evicted */
+    uint64_t held_limit;
     atomic_bool full; /* the reserve is in use */
     atomic_int lost;  /* error of a close whose data could not be stored */
     pthread_mutex_t reserve_lock;
@@ -185,6 +188,8 @@ void bale_extent_mark_dirty(struct bale_extent *extent, uint64_t blocks);
 void bale_extent_start_flush(struct bale_extent *extent);
 /* stored: they are in the container now; else they are dirty again. */
 void bale_extent_end_flush(struct bale_extent *extent, bool stored);
+/* Hands off these blocks until bale_extent_filled; it stays in the cache. */
+void bale_extent_start_filling(struct bale_extent *extent, uint64_t blocks);
 /* Clean and idle: may be evicted from now on. */
 void bale_extent_settle(struct bale_extent *extent);
 /* Out of the table, its dirty data dropped; freed now or at the end of its filling. */
@@ -241,6 +246,7 @@ int bale_file_commit(struct bale_file *file);
 
 uint64_t bale_now_ms(void);
 void bale_volume_add_dirty(struct bale_file *file, int64_t bytes); /* under file->lock */
+bool bale_volume_pressed(struct bale_volume *volume); /* time to write out what there is */
 void bale_volume_kick(struct bale_volume *volume); /* the flusher looks now */
 void bale_volume_park(struct bale_volume *volume, struct bale_write_op *op);
 void bale_volume_wake(struct bale_volume *volume); /* parked writes try again */

@@ -77,7 +77,7 @@ int bale_extent_fill(struct bale_extent *extent, uint64_t blocks, struct bale_sc
     struct bale_file *file = extent->file;
     uint64_t start = extent->number * file->extent;
     int err = scratch ? BALE_OK : BALE_E_NOMEM;
-    extent->filling |= blocks;
+    bale_extent_start_filling(extent, blocks);
     pthread_mutex_unlock(&file->lock);
     for (unsigned i = 0; i < BALE_BLOCKS && err == BALE_OK; i++) {
         unsigned first = i;
@@ -206,19 +206,33 @@ static bool read_cached(struct bale_file *file, uint64_t offset, uint64_t end, s
     return true;
 }
 
-/* Without memory for the cache: into a buffer of the read's own. Under file->lock, which it drops. Nothing in
- * the span is dirty, or the extent would be there. */
-static int read_bounce(struct bale_file *file, const struct span *span, struct bale_read *read,
-                       struct bale_scratch *scratch)
+/* Without memory for the cache: into a buffer of the read's own, where what is cached of the span goes over what is
+ * committed. extent may be NULL. Under file->lock, which it drops. */
+static int read_bounce(struct bale_file *file, struct bale_extent *extent, const struct span *span,
+                       struct bale_read *read, struct bale_scratch *scratch)
 {
     uint64_t start = span->number * file->extent;
     uint8_t *data = malloc(span->to - span->from);
+    struct bale_buffer *cached = extent ? extent->buffer : NULL;
+    uint64_t valid = extent ? extent->valid : 0;
     if (!data) {
         return BALE_E_NOMEM;
     }
+    if (cached) {
+        bale_buffer_ref(cached);
+    }
     pthread_mutex_unlock(&file->lock);
     int err = bale_file_read_committed(file, scratch, start + span->from, start + span->to, data);
+    for (uint64_t at = span->from; at < span->to && valid;) {
+        uint64_t end = (at / file->block + 1) * file->block;
+        end = end < span->to ? end : span->to;
+        if (valid & bale_blocks(file, at, end)) {
+            memcpy(data + (at - span->from), cached->data + at, end - at);
+        }
+        at = end;
+    }
     pthread_mutex_lock(&file->lock);
+    bale_buffer_unref(cached);
     if (err != BALE_OK) {
         free(data);
         return err;
@@ -243,14 +257,11 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
                 pthread_cond_wait(&file->filled, &file->lock);
                 continue;
             }
-            bool fresh = !extent;
-            extent = bale_extent_get(file, span->number, span->to);
-            if (!extent && fresh) {
-                return read_bounce(file, span, read, scratch);
+            struct bale_extent *roomy = bale_extent_get(file, span->number, span->to);
+            if (!roomy) {
+                return read_bounce(file, extent, span, read, scratch);
             }
-            if (!extent) {
-                return BALE_E_NOMEM;
-            }
+            extent = roomy;
         }
         atomic_fetch_add_explicit(&file->volume->stats.read_misses, 1, memory_order_relaxed);
         /* Decoding yields whole chunks: keep what comes for nothing. */

@@ -16,7 +16,8 @@ static bool must_wait(struct bale_file *file, size_t length)
 {
     struct bale_volume *volume = file->volume;
     uint64_t dirty = atomic_load(&volume->dirty);
-    return dirty > 0 && dirty + length > atomic_load(&volume->dirty_limit);
+    return dirty > 0 && (dirty + length > atomic_load(&volume->dirty_limit) ||
+                         atomic_load(&volume->held) + length > volume->held_limit);
 }
 
 /* The blocks at the ends of [from, to) that the write covers only partly and whose other bytes are not there yet; those
@@ -98,7 +99,7 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
         if (to - from <= COPY_LOCKED) {
             memcpy(extent->buffer->data + from, data, to - from);
         } else {
-            extent->filling |= blocks;
+            bale_extent_start_filling(extent, blocks);
             pthread_mutex_unlock(&file->lock);
             memcpy(extent->buffer->data + from, data, to - from);
             pthread_mutex_lock(&file->lock);
@@ -150,7 +151,7 @@ static void flush_behind(struct bale_file *file)
             bale_turn_submit(turn);
         }
     }
-    if (atomic_load(&volume->dirty) > atomic_load(&volume->dirty_limit) / 4 * 3) {
+    if (bale_volume_pressed(volume)) {
         bale_volume_kick(volume);
     }
 }

@@ -8,101 +8,23 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/freemap.h"
 
-#define PAGE_LOG2 12
-#define PAGE ((size_t)1 << PAGE_LOG2)
-#define ORDERS 20 /* up to 2 GiB in one block */
+#define PAGE ((size_t)4096)
 #define CAP_LEAST ((uint64_t)32 << 20)
-
-/* A free block's first page holds its links; state[] says where blocks begin. */
-struct free_block {
-    struct free_block *next;
-    struct free_block *before;
-};
-
-enum { STATE_NONE = 0, STATE_FREE = 0x40, STATE_TOUCHED = 0x80, STATE_ORDER = 0x3f };
 
 struct bale_memory {
     pthread_mutex_t lock;
     uint8_t *arena;
-    size_t pages;
     uint64_t cap;
-    uint64_t taken;  /* bytes of the arena */
-    int64_t counted; /* bytes elsewhere */
-    struct free_block *free[ORDERS];
-    uint8_t state[]; /* by page: STATE_FREE | order (| STATE_TOUCHED) at a free block's first page */
+    uint64_t taken;           /* bytes of the arena */
+    int64_t counted;          /* bytes elsewhere */
+    struct bale_freemap free; /* of the arena; lowest first, so that the top stays untouched */
 };
 
-static size_t page_of(const struct bale_memory *memory, const void *block)
+static size_t whole_pages(size_t size)
 {
-    return (size_t)((const uint8_t *)block - memory->arena) >> PAGE_LOG2;
-}
-
-static struct free_block *block_at(struct bale_memory *memory, size_t page)
-{
-    return (struct free_block *)(void *)(memory->arena + (page << PAGE_LOG2));
-}
-
-static void link_block(struct bale_memory *memory, size_t page, unsigned order, bool touched)
-{
-    struct free_block *block = block_at(memory, page);
-    block->before = NULL;
-    block->next = memory->free[order];
-    if (block->next) {
-        block->next->before = block;
-    }
-    memory->free[order] = block;
-    memory->state[page] = (uint8_t)(STATE_FREE | order | (touched ? STATE_TOUCHED : 0));
-}
-
-static void unlink_block(struct bale_memory *memory, size_t page, unsigned order)
-{
-    struct free_block *block = block_at(memory, page);
-    if (block->before) {
-        block->before->next = block->next;
-    } else {
-        memory->free[order] = block->next;
-    }
-    if (block->next) {
-        block->next->before = block->before;
-    }
-    memory->state[page] = STATE_NONE;
-}
-
-static void free_one(struct bale_memory *memory, size_t page, unsigned order, bool touched)
-{
-    while (order + 1 < ORDERS) {
-        size_t buddy = page ^ ((size_t)1 << order);
-        if (buddy + ((size_t)1 << order) > memory->pages ||
-            (memory->state[buddy] & ~STATE_TOUCHED) != (STATE_FREE | order)) {
-            break;
-        }
-        touched = touched || (memory->state[buddy] & STATE_TOUCHED);
-        unlink_block(memory, buddy, order);
-        page = page < buddy ? page : buddy;
-        order++;
-    }
-    link_block(memory, page, order, touched);
-}
-
-/* Any run of pages, as aligned powers of two. */
-static void free_run(struct bale_memory *memory, size_t page, size_t count, bool touched)
-{
-    while (count > 0) {
-        unsigned order = 0;
-        while (order + 1 < ORDERS && !(page & ((size_t)1 << order)) &&
-               ((size_t)2 << order) <= count) {
-            order++;
-        }
-        free_one(memory, page, order, touched);
-        page += (size_t)1 << order;
-        count -= (size_t)1 << order;
-    }
-}
-
-static size_t pages_for(size_t size)
-{
-    return (size + PAGE - 1) >> PAGE_LOG2;
+    return (size + PAGE - 1) / PAGE * PAGE;
 }
 
 int bale_memory_create(uint64_t cap, struct bale_memory **out)
@@ -110,21 +32,19 @@ int bale_memory_create(uint64_t cap, struct bale_memory **out)
     if (cap < CAP_LEAST) {
         return BALE_E_INVALID;
     }
-    size_t pages = (size_t)(cap >> PAGE_LOG2);
-    struct bale_memory *memory = calloc(1, sizeof *memory + pages);
+    struct bale_memory *memory = calloc(1, sizeof *memory);
     if (!memory) {
         return BALE_E_NOMEM;
     }
-    memory->arena = mmap(NULL, pages << PAGE_LOG2, PROT_READ | PROT_WRITE,
+    memory->cap = cap / PAGE * PAGE;
+    memory->arena = mmap(NULL, memory->cap, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory->arena == MAP_FAILED) {
         free(memory);
         return BALE_E_NOMEM;
     }
     pthread_mutex_init(&memory->lock, NULL);
-    memory->pages = pages;
-    memory->cap = cap;
-    free_run(memory, 0, pages, false);
+    bale_freemap_init(&memory->free, 0, PAGE);
     *out = memory;
     return BALE_OK;
 }
@@ -134,7 +54,8 @@ void bale_memory_destroy(struct bale_memory *memory)
     if (!memory) {
         return;
     }
-    munmap(memory->arena, memory->pages << PAGE_LOG2);
+    bale_freemap_clear(&memory->free);
+    munmap(memory->arena, memory->cap);
     pthread_mutex_destroy(&memory->lock);
     free(memory);
 }
@@ -149,25 +70,20 @@ static uint64_t allowance(const struct bale_memory *memory)
 
 void *bale_memory_take(struct bale_memory *memory, size_t size)
 {
-    size_t pages = pages_for(size);
+    size_t length = whole_pages(size);
+    uint64_t position;
     void *block = NULL;
     pthread_mutex_lock(&memory->lock);
-    if (pages == 0 || memory->taken + (pages << PAGE_LOG2) > allowance(memory)) {
+    if (length == 0 || memory->taken + length > allowance(memory) ||
+        bale_freemap_allocate(&memory->free, length, &position) != BALE_OK) {
         goto out;
     }
-    unsigned order = 0;
-    while (order < ORDERS && (((size_t)1 << order) < pages || !memory->free[order])) {
-        order++;
-    }
-    if (order == ORDERS) {
+    if (position + length > memory->cap) {
+        (void)bale_freemap_release(&memory->free, position, length);
         goto out;
     }
-    size_t page = page_of(memory, memory->free[order]);
-    bool touched = memory->state[page] & STATE_TOUCHED;
-    unlink_block(memory, page, order);
-    free_run(memory, page + pages, ((size_t)1 << order) - pages, touched);
-    memory->taken += pages << PAGE_LOG2;
-    block = memory->arena + (page << PAGE_LOG2);
+    memory->taken += length;
+    block = memory->arena + position;
 out:
     pthread_mutex_unlock(&memory->lock);
     return block;
@@ -178,25 +94,28 @@ void bale_memory_give(struct bale_memory *memory, void *block, size_t size)
     if (!block) {
         return;
     }
+    size_t length = whole_pages(size);
     pthread_mutex_lock(&memory->lock);
-    free_run(memory, page_of(memory, block), pages_for(size), true);
-    memory->taken -= pages_for(size) << PAGE_LOG2;
+    /* Without memory for the map the block stays unused: no harm but its size. */
+    (void)bale_freemap_release(&memory->free, (uint64_t)((uint8_t *)block - memory->arena), length);
+    memory->taken -= length;
     pthread_mutex_unlock(&memory->lock);
+}
+
+static int return_pages(void *arg, uint64_t position, uint64_t length)
+{
+    struct bale_memory *memory = arg;
+    madvise(memory->arena + position, length, MADV_DONTNEED);
+    return 0;
 }
 
 void bale_memory_trim(struct bale_memory *memory)
 {
     pthread_mutex_lock(&memory->lock);
-    for (unsigned order = 4; order < ORDERS; order++) {
-        for (struct free_block *b = memory->free[order]; b; b = b->next) {
-            size_t page = page_of(memory, b);
-            if (memory->state[page] & STATE_TOUCHED) {
-                /* The first page holds the links and stays. */
-                madvise((uint8_t *)b + PAGE, (((size_t)1 << order) - 1) << PAGE_LOG2,
-                        MADV_DONTNEED);
-                memory->state[page] &= (uint8_t)~STATE_TOUCHED;
-            }
-        }
+    uint64_t end = memory->free.end;
+    (void)bale_freemap_each(&memory->free, return_pages, memory);
+    if (end < memory->cap) {
+        madvise(memory->arena + end, memory->cap - end, MADV_DONTNEED);
     }
     pthread_mutex_unlock(&memory->lock);
 }

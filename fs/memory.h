@@ -1,4 +1,4 @@
-/* The one memory cap (DESIGN 11). Extent buffers and staging come from one arena, a buddy allocator over a single mapping
+/* The one memory cap (DESIGN 11). Extent buffers and staging come from one arena, a single mapping
  * (the memory a GPU engine will pin); everything else the daemon holds in bulk (inode table, index pages, transport buffers)
  * is only counted here, and takes away from what the arena may hand out. Any thread. */
 #ifndef BALE_FS_MEMORY_H

@@ -61,13 +61,19 @@ static void to_engine(struct bale_queue_item *item)
     bale_engine_submit(item->queue->volume->engine, &item->item);
 }
 
-/* Under queue->lock. When nothing is staged an item may go over the limit: it could never run otherwise. */
+/* Under queue->lock. When nothing is staged one item may go over the limit, and to the heap if the arena is held by
+ * others or in pieces: it could never run otherwise. */
 static bool stage(struct bale_queue *queue, struct bale_queue_item *item, size_t length)
 {
     if (queue->staged > 0 && queue->staged + length > queue->limit) {
         return false;
     }
     item->item.stored = bale_volume_take(queue->volume, length, NULL);
+    item->heap = !item->item.stored && queue->staged == 0;
+    if (item->heap) {
+        item->item.stored = malloc(length);
+        bale_memory_count(queue->volume->memory, item->item.stored ? (int64_t)length : 0);
+    }
     if (!item->item.stored) {
         return false;
     }
@@ -105,7 +111,7 @@ static void pump(struct bale_queue *queue)
         if (ok) {
             to_engine(item);
         } else if (stuck) {
-            /* All memory is held by others and none of it by us: nobody would pump again. */
+            /* Nothing of ours is under way: nobody would pump again. */
             item->queue = queue;
             item->item.stored = NULL;
             item->item.status = BALE_E_NOMEM;
@@ -136,7 +142,12 @@ void bale_queue_release(struct bale_queue_item *item)
 {
     struct bale_queue *queue = item->queue;
     if (item->item.stored) {
-        bale_memory_give(queue->volume->memory, item->item.stored, item->item.capacity);
+        if (item->heap) {
+            free(item->item.stored);
+            bale_memory_count(queue->volume->memory, -(int64_t)item->item.capacity);
+        } else {
+            bale_memory_give(queue->volume->memory, item->item.stored, item->item.capacity);
+        }
         pthread_mutex_lock(&queue->lock);
         queue->staged -= item->item.capacity;
         pthread_mutex_unlock(&queue->lock);

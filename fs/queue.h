@@ -18,6 +18,7 @@ struct bale_queue_item {
      * it must not block. Ends with bale_queue_release. */
     void (*done)(struct bale_queue_item *item, struct bale_scratch *scratch);
     bool quick;
+    bool heap; /* the queue's */
     void *owner;
     struct bale_queue *queue;
     struct bale_queue_item *next; /* the queue's */

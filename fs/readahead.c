@@ -111,7 +111,7 @@ static bool start_fetch(struct bale_file *file, uint64_t number)
     fetch->extent = extent;
     fetch->blocks = bale_blocks(file, 0, length);
     fetch->length = length;
-    extent->filling |= fetch->blocks;
+    bale_extent_start_filling(extent, fetch->blocks);
     bale_pool_submit(file->volume->fetchers, &fetch->job);
     return true;
 }

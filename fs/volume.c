@@ -129,6 +129,7 @@ static void make_reserve(struct bale_volume *volume)
                               ? (volume->reserve - RESERVE_SLACK) / 9 * 8 : 0;
         dirty = backed < dirty ? backed : dirty;
     }
+    volume->held_limit = bale_memory_cap(volume->memory) / 8 * 5;
     atomic_store(&volume->dirty_limit, dirty > DIRTY_LEAST ? dirty : DIRTY_LEAST);
     volume->stream_bytes = atomic_load(&volume->dirty_limit) / 8;
     if (volume->stream_bytes > (uint64_t)16 << 20) {
@@ -216,12 +217,18 @@ void bale_volume_taint(struct bale_volume *volume)
     }
 }
 
-static bool pressed(struct bale_volume *volume)
+bool bale_volume_pressed(struct bale_volume *volume)
+{
+    return atomic_load(&volume->dirty) > atomic_load(&volume->dirty_limit) / 4 * 3 ||
+           atomic_load(&volume->held) > volume->held_limit / 4 * 3;
+}
+
+static bool writes_wait(struct bale_volume *volume)
 {
     pthread_mutex_lock(&volume->park_lock);
     bool waiting = volume->parked != NULL;
     pthread_mutex_unlock(&volume->park_lock);
-    return waiting || atomic_load(&volume->dirty) > atomic_load(&volume->dirty_limit) / 4 * 3;
+    return waiting;
 }
 
 static void *flusher(void *arg)
@@ -241,7 +248,8 @@ static void *flusher(void *arg)
         bool kicked = volume->kicked;
         volume->kicked = false;
         pthread_mutex_unlock(&volume->flusher_lock);
-        flush_files(volume, pressed(volume) ? 0 : volume->age_ms);
+        bool all = bale_volume_pressed(volume) || writes_wait(volume);
+        flush_files(volume, all ? 0 : volume->age_ms);
         if (!kicked) {
             bale_volume_wake(volume);
             checkpoint_if_due(volume);

@@ -1,0 +1,309 @@
+/* Files at work against arrays of bytes: random reads, writes, truncations, holes, flushes, syncs and reopenings, from
+ * several threads on files of their own and on a shared one, with little memory so that eviction and waiting happen. */
+#include "fs/file.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "tests/check.h"
+
+#define THREADS 4
+#define ROUNDS 3000
+#define SIZE_MOST ((uint64_t)12 << 20)
+
+static struct bale_volume *volume;
+static char directory[64];
+
+/* ---- Blocking calls ---- */
+
+struct wait {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool over;
+    int64_t result;
+};
+
+static void end(void *arg, int64_t result)
+{
+    struct wait *wait = arg;
+    pthread_mutex_lock(&wait->lock);
+    wait->over = true;
+    wait->result = result;
+    pthread_cond_signal(&wait->wake);
+    pthread_mutex_unlock(&wait->lock);
+}
+
+static void begin(struct wait *wait)
+{
+    *wait = (struct wait){PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0};
+}
+
+static int64_t result(struct wait *wait)
+{
+    pthread_mutex_lock(&wait->lock);
+    while (!wait->over) {
+        pthread_cond_wait(&wait->wake, &wait->lock);
+    }
+    pthread_mutex_unlock(&wait->lock);
+    return wait->result;
+}
+
+static void end_close(void *arg)
+{
+    end(arg, 0);
+}
+
+static void end_sync(void *arg, int err)
+{
+    end(arg, err);
+}
+
+/* ---- One file and what it should hold ---- */
+
+struct model {
+    char path[96];
+    struct bale_file *file;
+    uint8_t *bytes;
+    uint64_t size;
+    uint32_t extent;
+    uint64_t state;
+};
+
+static uint64_t draw(struct model *m, uint64_t below)
+{
+    m->state ^= m->state << 13;
+    m->state ^= m->state >> 7;
+    m->state ^= m->state << 17;
+    return m->state % below;
+}
+
+static void open_file(struct model *m)
+{
+    static const uint8_t codecs[] = {BALE_CODEC_AUTO, BALE_CODEC_ZSTD, BALE_CODEC_LZ4, BALE_CODEC_STORE};
+    uint8_t codec = codecs[m->extent / 4096 % 4];
+    struct bale_container_attr defaults = {
+        .extent = m->extent, .setting = {codec, (int16_t)(codec == BALE_CODEC_ZSTD ? 1 : 0)}};
+    int fd = open(m->path, O_RDWR | O_CREAT, 0600);
+    CHECK(fd >= 0);
+    CHECK_EQ(bale_file_open(volume, fd, &defaults, m->path, &m->file, NULL), BALE_OK);
+    struct bale_file_attr attr;
+    bale_file_attr(m->file, &attr);
+    CHECK_EQ(attr.size, m->size);
+}
+
+static void close_file(struct model *m)
+{
+    struct wait wait;
+    begin(&wait);
+    bale_file_on_close(m->file, end_close, &wait);
+    bale_file_unref(m->file);
+    result(&wait);
+    m->file = NULL;
+}
+
+static void check_range(struct model *m, uint64_t offset, size_t length)
+{
+    struct wait wait;
+    struct bale_read read;
+    begin(&wait);
+    bale_file_read(m->file, offset, length, &read, end, &wait);
+    int64_t got = result(&wait);
+    uint64_t expect = offset >= m->size ? 0 : length < m->size - offset ? length : m->size - offset;
+    CHECK_EQ((uint64_t)got, expect);
+    uint64_t at = offset;
+    for (int i = 0; got > 0 && i < read.count; i++) {
+        bool same = memcmp(m->bytes + at, read.pieces[i].iov_base, read.pieces[i].iov_len) == 0;
+        CHECK(same);
+        at += read.pieces[i].iov_len;
+    }
+    bale_read_release(&read);
+}
+
+static void write_range(struct model *m)
+{
+    size_t length = 1 + draw(m, draw(m, 4) ? 9000 : 400000);
+    uint64_t offset = draw(m, 3) ? draw(m, SIZE_MOST - length) : m->size;
+    offset = draw(m, 4) ? offset : offset / 4096 * 4096;
+    if (offset + length > SIZE_MOST) {
+        return;
+    }
+    uint8_t *data = malloc(length);
+    uint8_t kind = (uint8_t)draw(m, 3);
+    for (size_t i = 0; i < length; i++) {
+        data[i] = kind == 0 ? 0 : (uint8_t)(kind == 1 ? i / 64 : draw(m, 256));
+    }
+    struct wait wait;
+    begin(&wait);
+    bale_file_write(m->file, offset, data, length, end, &wait);
+    memcpy(m->bytes + offset, data, length);
+    CHECK_EQ((uint64_t)result(&wait), length);
+    m->size = offset + length > m->size ? offset + length : m->size;
+    free(data);
+}
+
+static void truncate_file(struct model *m)
+{
+    uint64_t size = draw(m, 4) ? draw(m, SIZE_MOST) : 0;
+    struct wait wait;
+    begin(&wait);
+    bale_file_truncate(m->file, size, end, &wait);
+    CHECK_EQ(result(&wait), BALE_OK);
+    if (size < m->size) {
+        memset(m->bytes + size, 0, m->size - size);
+    }
+    m->size = size;
+}
+
+static void allocate_range(struct model *m)
+{
+    static const enum bale_allocate ways[] = {BALE_ALLOCATE, BALE_ALLOCATE_KEEP_SIZE, BALE_ALLOCATE_PUNCH,
+                                              BALE_ALLOCATE_ZERO, BALE_ALLOCATE_ZERO_KEEP_SIZE};
+    enum bale_allocate how = ways[draw(m, 5)];
+    uint64_t offset = draw(m, SIZE_MOST - 300000), length = 1 + draw(m, 300000);
+    struct wait wait;
+    begin(&wait);
+    bale_file_allocate(m->file, how, offset, length, end, &wait);
+    CHECK_EQ(result(&wait), BALE_OK);
+    uint64_t stop = offset + length;
+    if ((how == BALE_ALLOCATE || how == BALE_ALLOCATE_ZERO) && stop > m->size) {
+        m->size = stop;
+    }
+    if (how != BALE_ALLOCATE && how != BALE_ALLOCATE_KEEP_SIZE) {
+        stop = stop < m->size ? stop : m->size;
+        if (offset < stop) {
+            memset(m->bytes + offset, 0, stop - offset);
+        }
+    }
+}
+
+/* What SEEK_HOLE calls a hole must be zeros. */
+static void check_holes(struct model *m)
+{
+    uint64_t at = draw(m, m->size + 1);
+    int64_t hole = bale_file_seek(m->file, at, false);
+    if (at >= m->size) {
+        CHECK_EQ(hole, BALE_E_NOENT);
+        return;
+    }
+    CHECK(hole >= (int64_t)at && hole <= (int64_t)m->size);
+    int64_t data = hole < (int64_t)m->size ? bale_file_seek(m->file, (uint64_t)hole, true) : BALE_E_NOENT;
+    uint64_t stop = data == BALE_E_NOENT ? m->size : (uint64_t)data;
+    bool zeros = true;
+    for (uint64_t i = (uint64_t)hole; i < stop; i++) {
+        zeros = zeros && m->bytes[i] == 0;
+    }
+    CHECK(zeros);
+}
+
+static void *work(void *arg)
+{
+    struct model *m = arg;
+    open_file(m);
+    for (int round = 0; round < ROUNDS; round++) {
+        struct wait wait;
+        begin(&wait);
+        switch (draw(m, 16)) {
+        case 0:
+            truncate_file(m);
+            break;
+        case 1:
+            allocate_range(m);
+            break;
+        case 2:
+            bale_file_flush(m->file, draw(m, 2), end, &wait);
+            CHECK_EQ(result(&wait), BALE_OK);
+            break;
+        case 3:
+            if (draw(m, 4) == 0) {
+                close_file(m);
+                open_file(m);
+            }
+            break;
+        case 4:
+            check_holes(m);
+            break;
+        case 5: /* a stream */
+            for (uint64_t at = 0; at < m->size; at += 131072) {
+                check_range(m, at, 131072);
+            }
+            break;
+        case 6:
+        case 7:
+        case 8:
+        case 9:
+            check_range(m, draw(m, SIZE_MOST), 1 + draw(m, 200000));
+            break;
+        default:
+            write_range(m);
+        }
+    }
+    check_range(m, 0, SIZE_MOST);
+    close_file(m);
+    open_file(m);
+    check_range(m, 0, SIZE_MOST);
+    struct bale_container_attr attr;
+    struct bale_file_attr file_attr;
+    bale_file_attr(m->file, &file_attr);
+    attr = file_attr.container;
+    CHECK_EQ(attr.size, m->size);
+    close_file(m);
+    return NULL;
+}
+
+static bool certain(const void *arg, uint32_t session)
+{
+    (void)arg;
+    (void)session;
+    return true;
+}
+
+/* Argument: another seed. */
+int main(int argc, char **argv)
+{
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+    snprintf(directory, sizeof directory, "/tmp/bale-file-test-XXXXXX");
+    CHECK(mkdtemp(directory) != NULL);
+    struct bale_volume_options options = {.memory = (uint64_t)32 << 20, .threads = 2, .age_ms = 500,
+                                          .reserve_fd = -1, .sync_fd = -1};
+    static _Atomic uint32_t session = 1;
+    static pthread_rwlock_t roll = PTHREAD_RWLOCK_INITIALIZER;
+    options.container.session = &session;
+    options.container.session_roll = &roll;
+    options.container.writable = true;
+    options.container.session_certain = certain;
+    CHECK_EQ(bale_volume_create(&options, &volume), BALE_OK);
+    struct model models[THREADS] = {0};
+    pthread_t threads[THREADS];
+    static const uint32_t extents[THREADS] = {131072, 16384, 1 << 20, 300 * 1024};
+    for (int i = 0; i < THREADS; i++) {
+        snprintf(models[i].path, sizeof models[i].path, "%s/%d", directory, i);
+        models[i].bytes = calloc(1, SIZE_MOST);
+        models[i].extent = extents[i];
+        models[i].state = 0x9e3779b97f4a7c15u * (seed * THREADS + (uint64_t)i);
+        pthread_create(&threads[i], NULL, work, &models[i]);
+    }
+    for (int i = 0; i < 20; i++) {
+        struct wait wait;
+        begin(&wait);
+        bale_volume_sync(volume, i % 2, end_sync, &wait);
+        CHECK_EQ(result(&wait), BALE_OK);
+        usleep(50000);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        unlink(models[i].path);
+        free(models[i].bytes);
+    }
+    struct bale_volume_stats stats;
+    bale_volume_stats(volume, &stats);
+    CHECK_EQ(stats.errors, 0u);
+    CHECK(stats.memory_used <= stats.memory_cap);
+    CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
+    rmdir(directory);
+    return check_result();
+}
