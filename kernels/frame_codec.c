@@ -114,6 +114,8 @@ int bale_frame_encode(struct bale_scratch *scratch, struct bale_setting setting,
         frame->raw_checksum = zero_checksum(scratch, frame, raw);
     } else {
         setting = bale_auto_choose(scratch, setting, raw, frame->raw_length);
+        if (setting.codec == BALE_CODEC_ZERO)
+            setting.codec = BALE_CODEC_STORE;
         err = encode_chunks(scratch, setting, raw, frame, out, &shrunk);
         if (err < 0)
             return err;

@@ -18,10 +18,10 @@ static const struct parameter parameters[] = {
     {BALE_CODEC_ZSTD, "level", -7, 19, 1},
 };
 
-/* zero is absent: the frame layer finds all-equal bytes by itself, and nothing else could be stored with it. */
-static const uint8_t settable[] = {BALE_CODEC_AUTO, BALE_CODEC_STORE, BALE_CODEC_LZ4,
+/* The frame layer finds all-equal bytes whatever the setting; with zero, what is not all-equal is stored raw. */
+static const uint8_t settable[] = {BALE_CODEC_AUTO, BALE_CODEC_STORE, BALE_CODEC_ZERO, BALE_CODEC_LZ4,
                                    BALE_CODEC_ZSTD};
-#define KNOWN "Known are auto, store, lz4 and zstd."
+#define KNOWN "Known are auto, store, zero, lz4 and zstd."
 
 static const struct parameter *find_parameter(uint8_t codec)
 {
@@ -98,13 +98,8 @@ static int parse(const char *text, struct bale_setting *setting, char *why, size
     struct bale_setting parsed = {0};
 
     if (codec < 0) {
-        if (length == strlen("zero") && memcmp(text, "zero", length) == 0)
-            snprintf(why, why_size,
-                     "Bytes that are all equal are stored as zero by every codec; it cannot be "
-                     "asked for.");
-        else
-            snprintf(why, why_size, "There is no codec \"%.*s\". " KNOWN,
-                     (int)(length < 32 ? length : 32), text);
+        snprintf(why, why_size, "There is no codec \"%.*s\". " KNOWN,
+                 (int)(length < 32 ? length : 32), text);
         return BALE_E_INVALID;
     }
     p = find_parameter((uint8_t)codec);

@@ -223,10 +223,13 @@ static void test_refused(void)
     f = good, f.offset = (uint64_t)BALE_SIZE_MAX - sizeof raw + 1;
     CHECK_EQ(bale_frame_encode(scratch, lz4, raw, &f, out, &length), BALE_E_INVALID);
     f = good;
-    CHECK_EQ(bale_frame_encode(scratch, (struct bale_setting){BALE_CODEC_ZSTD, 0}, raw, &f, out,
-                               &length),
-             BALE_E_INVALID);
+    raw[0] = (uint8_t)~raw[1];
     CHECK_EQ(bale_frame_encode(scratch, (struct bale_setting){BALE_CODEC_ZERO, 0}, raw, &f, out,
+                               &length),
+             BALE_OK);
+    CHECK_EQ(f.codec, BALE_CODEC_STORE);
+    f = good;
+    CHECK_EQ(bale_frame_encode(scratch, (struct bale_setting){BALE_CODEC_ZSTD, 0}, raw, &f, out,
                                &length),
              BALE_E_INVALID);
     CHECK_EQ(bale_frame_encode(scratch, (struct bale_setting){77, 0}, raw, &f, out, &length),

@@ -39,7 +39,7 @@ static void test_good(void)
 
 static void test_bad(void)
 {
-    static const char known[] = "Known are auto, store, lz4 and zstd.";
+    static const char known[] = "Known are auto, store, zero, lz4 and zstd.";
     static const char option[] = "which has level=NUMBER.";
     static const char range[] = "-7 to 19 without 0";
     static const struct {
@@ -55,7 +55,7 @@ static void test_bad(void)
         {"gzip", "\"gzip\""},
         {"lz4\n", "\"lz4?\""},
         {"zstd:3\r\n", "\"3??\""},
-        {"zero", "cannot be asked for"},
+        {"zero:1", "The codec zero has no options."},
         {"auto:1", "The codec auto has no options."},
         {"lz4:", "The codec lz4 has no options."},
         {"store:level=1", "The codec store has no options."},
@@ -127,7 +127,7 @@ static void test_pairs(void)
             if (CHECK_EQ(bale_setting_parse(text, &parsed, NULL, 0), BALE_OK))
                 CHECK(parsed.codec == codec && parsed.parameter == parameter);
         }
-    CHECK_EQ_U(valid, 3 + 26);
+    CHECK_EQ_U(valid, 4 + 26);
 }
 
 static void test_registry(void)
