@@ -60,6 +60,8 @@ void bale_container_close(struct bale_container *c)
     if (c->config->writable && !atomic_load(&c->broken)) {
         if (c->unrecorded)
             (void)bale_container_repeat_root(c);
+        if (c->root.generation == 0) /* nothing in it was ever committed */
+            bale_index_clear(&c->index);
         if (c->ready)
             (void)bale_space_trim(c);
     }

@@ -213,16 +213,16 @@ static int punch(void *arg, uint64_t position, uint64_t length)
 
 int bale_space_trim(struct bale_container *c)
 {
-    bool rooted = c->root.generation > 0;
-    uint64_t live = rooted ? c->index.stored : 0;
+    bool used = c->root.generation > 0 || c->index.top; /* on disk, or by what is not committed yet */
+    uint64_t live = c->index.stored;
     uint64_t end, tail, holes;
     int err = BALE_OK;
 
     pthread_mutex_lock(&c->space_lock);
-    end = rooted ? c->free.end : 0;
+    end = used ? c->free.end : 0;
     tail = c->high > end ? c->high - end : 0;
-    holes = rooted && c->punchable ? c->free.bytes - c->punched : 0;
-    if (rooted && (tail + holes < BLOCK || tail + holes <= live / TRIM_PART))
+    holes = used && c->punchable ? c->free.bytes - c->punched : 0;
+    if (used && (tail + holes < BLOCK || tail + holes <= live / TRIM_PART))
         tail = holes = 0;
     if (tail > 0)
         err = c->io->ops->truncate(c->io, end);

@@ -15,7 +15,7 @@ static bool session_certain(const void *arg, uint32_t session)
 
     if (session == 0)
         return !rig->zeros_empty;
-    return rig->certain_from != 0 && session >= rig->certain_from;
+    return session < rig->certain_below || (rig->certain_from != 0 && session >= rig->certain_from);
 }
 
 void rig_init(struct rig *rig, uint64_t seed, uint32_t extent, uint64_t size_max)
@@ -34,6 +34,7 @@ void rig_init(struct rig *rig, uint64_t seed, uint32_t extent, uint64_t size_max
     rig->defaults =
         (struct bale_container_attr){.extent = extent, .setting = {.codec = BALE_CODEC_LZ4}};
     rig->size_max = size_max;
+    rig->piece = 3000;
     rig->model = calloc(1, (size_t)size_max);
     rig->random = seed * 0x9e3779b97f4a7c15u + 1;
     REQUIRE(rig->model);
@@ -101,7 +102,7 @@ static int set_size(struct rig *rig, uint64_t size)
 /* Bytes that compress somewhat, not at all, or are all equal. */
 static void fill(struct rig *rig, uint8_t *raw, uint32_t length)
 {
-    uint32_t kind = rig_random(rig, 4);
+    uint32_t kind = rig->incompressible ? 1 : rig_random(rig, 4);
     uint8_t byte = (uint8_t)rig_random(rig, 256);
 
     for (uint32_t i = 0; i < length; i++)
@@ -195,7 +196,8 @@ int rig_change(struct rig *rig)
 {
     uint32_t most = (uint32_t)rig->size_max;
     uint64_t offset = rig_random(rig, most);
-    uint32_t length = 1 + rig_random(rig, rig_random(rig, 3) == 0 ? most / 2 : 3000);
+    bool large = rig_random(rig, rig->piece < 1000 ? 50 : 3) == 0;
+    uint32_t length = 1 + rig_random(rig, large ? most / 2 : rig->piece);
 
     if (length > rig->size_max - offset)
         length = (uint32_t)(rig->size_max - offset);

@@ -16,14 +16,17 @@ struct rig {
     struct bale_container_attr defaults;
     struct bale_scratch *scratch;
     _Atomic uint32_t session;
-    uint32_t certain_from; /* sessions from here on are certain; 0: none */
-    bool zeros_empty;      /* a header of zeros is an empty file */
+    uint32_t certain_below; /* sessions below are certain, */
+    uint32_t certain_from;  /* and from here on; 0: none */
+    bool zeros_empty;       /* a header of zeros is an empty file */
 
     uint8_t *model;
     uint64_t size;
     uint64_t size_max;
     uint64_t generation; /* of the open transaction */
+    uint32_t piece; /* most changes are not longer */
     uint64_t random;
+    bool incompressible; /* what is written; otherwise at random */
 };
 
 /* Nothing is open yet; extent: for new containers. */

@@ -1,0 +1,531 @@
+/* Random work on a container is recorded; then the states a crash could have left are made and opened.
+ *
+ * Killed: every prefix of what was done. The container opens at the commit whose root is the last one there.
+ * Power lost: what was done before the last sync, and of what came after it, for every 512 bytes apart, only the first so
+ * many changes (or, harsher than a disk, any). The container opens at one of the commits, whole, and not at one older than
+ * the last that a sync had made durable. */
+#include "format/err.h"
+#include "format/hash.h"
+#include "tests/check.h"
+#include "tests/support/rig.h"
+
+enum { SECTOR = 512, SEEDS = 70, SIZE_MAX_ = 60000 };
+
+/* What is known after an operation. */
+struct mark {
+    uint64_t digest;        /* of the content at the last root */
+    uint32_t session;       /* of the writer */
+    uint32_t certain_below; /* sessions that have left the list */
+    bool root;              /* it wrote a root */
+};
+
+struct history {
+    struct rig rig;
+    struct mark *marks; /* one for every operation */
+    size_t count;
+    uint64_t digest;
+};
+
+static unsigned long states;
+
+static void note(struct history *h)
+{
+    h->marks = realloc(h->marks, (h->rig.file.op_count + 1) * sizeof *h->marks);
+    REQUIRE(h->marks);
+    for (; h->count < h->rig.file.op_count; h->count++) {
+        const struct memory_op *op = &h->rig.file.ops[h->count];
+
+        h->marks[h->count] = (struct mark){
+            .digest = h->digest,
+            .session = atomic_load(&h->rig.session),
+            .certain_below = h->rig.certain_below,
+            .root = op->kind == MEMORY_WRITE && op->position < BALE_DATA_START,
+        };
+    }
+}
+
+/* ---- The work ----------------------------------------------------------------------------------------------- */
+
+static void commit(struct history *h, bool durable)
+{
+    struct rig *rig = &h->rig;
+
+    if (!CHECK_EQ(rig_begin(rig), BALE_OK))
+        exit(EXIT_FAILURE);
+    note(h);
+    for (uint32_t n = 1 + rig_random(rig, rig->piece < 1000 ? 30 : 6); n > 0; n--)
+        CHECK_EQ(rig_change(rig), BALE_OK);
+    note(h);
+    if (rig_random(rig, 10) ==
+        0) { /* its frames are lost, its changes go out with the next commit */
+        bale_container_abandon(rig->container);
+        return;
+    }
+    h->digest = rig_digest(rig->model, rig->size);
+    CHECK_EQ(bale_container_commit(rig->container, durable), BALE_OK);
+    note(h);
+}
+
+/* The writer is killed: no close. */
+static void die(struct history *h)
+{
+    h->rig.file.fail_kinds = MEMORY_CHANGES;
+    h->rig.file.fail_after = 0;
+    h->rig.file.fail_error = BALE_E_IO;
+    rig_close(&h->rig);
+    h->rig.file.fail_after = -1;
+}
+
+/* What a store does between two sessions: sync all, then drop the old one from the list. */
+static void end_session(struct history *h)
+{
+    struct bale_io *io = memory_io_open(&h->rig.file);
+
+    CHECK_EQ(io->ops->sync(io), BALE_OK);
+    note(h);
+    io->ops->close(io);
+    atomic_fetch_add(&h->rig.session, 1 + rig_random(&h->rig, 2));
+    h->rig.certain_below = atomic_load(&h->rig.session);
+}
+
+static void reopen(struct history *h)
+{
+    struct rig *rig = &h->rig;
+    uint8_t *data = malloc((size_t)rig->size_max);
+    uint64_t size;
+
+    REQUIRE(data);
+    switch (rig_random(rig, 4)) {
+    case 0: /* closed and opened again, in one session */
+        rig_close(rig);
+        break;
+    case 1: /* the session rolls meanwhile: its sync comes later */
+        rig_close(rig);
+        atomic_fetch_add(&rig->session, 1);
+        break;
+    case 2:
+        rig_close(rig);
+        end_session(h);
+        break;
+    default:
+        die(h);
+        end_session(h);
+    }
+    note(h);
+    REQUIRE(rig_open(rig) == BALE_OK);
+    note(h);
+    /* What was not committed is gone. */
+    CHECK_EQ(rig_read(rig, data, &size), BALE_OK);
+    CHECK_EQ_U(rig_digest(data, size), h->digest);
+    memcpy(rig->model, data, (size_t)rig->size_max);
+    rig->size = size;
+    free(data);
+}
+
+static void work(struct history *h, uint64_t seed)
+{
+    struct rig *rig = &h->rig;
+
+    rig_init(rig, seed, BALE_EXTENT_MIN, seed % 3 == 0 ? 9000 : SIZE_MAX_);
+    rig->file.record = true;
+    if (seed % 5 == 0) /* an index of several levels */
+        rig->piece = 100;
+    rig->session = 5;
+    rig->certain_from = 1;
+    rig->certain_below = 5;
+    h->digest = rig_digest(rig->model, 0);
+    REQUIRE(rig_open(rig) == BALE_OK);
+    for (int i = seed % 2 == 0 ? 10 : 50; i > 0; i--) {
+        switch (rig_random(rig, seed % 2 == 0 ? 6 : 10)) {
+        case 0:
+            CHECK_EQ(bale_container_sync(rig->container), BALE_OK);
+            break;
+        case 1:
+            CHECK_EQ(bale_container_trim(rig->container), BALE_OK);
+            break;
+        case 2:
+            reopen(h);
+            break;
+        default:
+            commit(h, rig_random(rig, 5) == 0);
+        }
+        note(h);
+    }
+    rig_close(rig);
+    note(h);
+}
+
+/* ---- The states --------------------------------------------------------------------------------------------- */
+
+/* Opens a state; what: for messages. Returns whether it opened, and the digest of what it holds. */
+static bool open_state(struct rig *rig, uint64_t *digest)
+{
+    static uint8_t data[SIZE_MAX_];
+    uint64_t size;
+    bool ok;
+
+    states++;
+    ok = CHECK_EQ(rig_open(rig), BALE_OK) && CHECK_EQ(rig_read(rig, data, &size), BALE_OK) &&
+         CHECK_EQ(bale_container_check(rig->container, NULL, false, NULL, NULL), BALE_OK);
+    *digest = ok ? rig_digest(data, size) : 0;
+    return ok;
+}
+
+static void set_file(struct memory_file *file, const struct memory_file *from)
+{
+    memory_file_resize(file, 0);
+    memory_file_write(file, from->bytes, from->size, 0);
+}
+
+/* Goes on working where the crash left off: the container must be as good as new. */
+static void go_on(struct rig *rig)
+{
+    uint64_t size;
+
+    CHECK_EQ(rig_read(rig, rig->model, &size), BALE_OK);
+    rig->size = size;
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(rig_begin(rig), BALE_OK);
+        CHECK_EQ(rig_change(rig), BALE_OK);
+        CHECK_EQ(rig_change(rig), BALE_OK);
+        CHECK_EQ(bale_container_commit(rig->container, i == 1), BALE_OK);
+        rig_matches(rig, true);
+    }
+    rig_close(rig);
+    CHECK_EQ(rig_open(rig), BALE_OK);
+    rig_matches(rig, true);
+}
+
+static void test_killed(const struct history *h, uint64_t seed)
+{
+    const uint64_t empty = rig_digest(NULL, 0);
+    struct rig rig;
+    struct memory_file image = {.fail_after = -1};
+
+    rig_init(&rig, seed, BALE_EXTENT_MIN, SIZE_MAX_);
+    rig.certain_from = 1;
+    for (size_t p = 0; p <= h->count; p++) {
+        uint64_t expected = p > 0 ? h->marks[p - 1].digest : empty, found;
+
+        /* A commit's content counts from its root on. */
+        for (size_t i = p; i > 0 && !h->marks[i - 1].root; i--)
+            expected = i > 1 ? h->marks[i - 2].digest : empty;
+        set_file(&rig.file, &image);
+        rig.session = (p > 0 ? h->marks[p - 1].session : 5) + 1;
+        rig.config.writable = p % 2 == 0;
+        if (open_state(&rig, &found) && !CHECK_EQ_U(found, expected))
+            fprintf(stderr, "seed %" PRIu64 ", killed after %zu operations\n", seed, p);
+        if (rig.container && p % 16 == 0)
+            go_on(&rig);
+        rig_close(&rig);
+        if (p < h->count)
+            memory_file_apply(&image, &h->rig.file.ops[p]);
+    }
+    memory_file_clear(&image);
+    rig_clear(&rig);
+}
+
+/* Which pending changes reach a sector. */
+struct loss {
+    uint64_t salt;
+    size_t first; /* operations before are on disk */
+    size_t end;   /* the crash */
+    int kind; /* 0: up to a time of its own for each sector; 1: none or all; 2: any; 3: nearly all */
+};
+
+static bool survives(const struct loss *loss, size_t op, uint64_t sector)
+{
+    const uint64_t key[3] = {loss->salt, sector, loss->kind == 2 ? op : 0};
+    uint64_t draw = bale_hash(key, sizeof key);
+
+    switch (loss->kind) {
+    case 0:
+        return op < loss->first + draw % (loss->end - loss->first + 1);
+    case 3:
+        return draw % 12 != 0;
+    default:
+        return draw % 2 == 0;
+    }
+}
+
+/* Applies the parts of one change that survive. */
+static void apply_part(struct memory_file *file, const struct loss *loss, size_t i,
+                       const struct memory_op *op, uint64_t size)
+{
+    uint64_t end = op->kind == MEMORY_TRUNCATE ? size : op->position + op->length;
+
+    for (uint64_t from = op->position; from < end;) {
+        uint64_t border = (from / SECTOR + 1) * SECTOR;
+        uint64_t to = border < end ? border : end;
+        struct memory_op part = {.kind = op->kind == MEMORY_WRITE ? MEMORY_WRITE : MEMORY_PUNCH,
+                                 .position = from,
+                                 .length = to - from,
+                                 .data = op->data ? op->data + (from - op->position) : NULL};
+
+        if (survives(loss, i, from / SECTOR))
+            memory_file_apply(file, &part);
+        from = to;
+    }
+}
+
+/* Makes file what is left of ops, done to a file that held what it holds. */
+static void lose_power(const struct memory_op *ops, const struct loss *loss,
+                       struct memory_file *file)
+{
+    uint64_t length, most;
+
+    for (size_t i = 0; i < loss->first; i++)
+        memory_file_apply(file, &ops[i]);
+    length = most = file->size;
+    for (size_t i = loss->first; i < loss->end; i++) {
+        bool sized =
+            survives(loss, i, UINT64_MAX); /* the length is metadata, with a time of its own */
+
+        apply_part(file, loss, i, &ops[i], most);
+        if (ops[i].kind == MEMORY_WRITE && sized && ops[i].position + ops[i].length > length)
+            length = ops[i].position + ops[i].length;
+        else if (ops[i].kind == MEMORY_TRUNCATE && sized)
+            length = ops[i].position;
+        most = file->size > most ? file->size : most;
+    }
+    memory_file_resize(file, (size_t)length);
+}
+
+static size_t last_sync(const struct memory_op *ops, size_t end)
+{
+    while (end > 0 && ops[end - 1].kind != MEMORY_SYNC)
+        end--;
+    return end;
+}
+
+/* Whether a commit that may be found has the content. */
+static bool is_allowed(const struct history *h, const struct loss *loss, uint64_t digest)
+{
+    size_t i = loss->end;
+
+    while (i > 0) {
+        i--;
+        if (!h->marks[i].root)
+            continue;
+        if (h->marks[i].digest == digest)
+            return true;
+        if (i < loss->first)
+            return false; /* the last one known to be durable */
+    }
+    return digest == rig_digest(NULL, 0);
+}
+
+/* The power goes a second time, while the first time's damage is being looked at: what was found stays. */
+static void test_again(struct rig *rig, struct memory_file *state, const struct loss *before,
+                       uint64_t expected)
+{
+    struct loss loss = {.salt = before->salt + 1, .kind = before->kind};
+    uint64_t found;
+
+    loss.end = rig_random(rig, (uint32_t)rig->file.op_count + 1);
+    loss.first = last_sync(rig->file.ops, loss.end);
+    lose_power(rig->file.ops, &loss, state);
+    rig_close(rig);
+    set_file(&rig->file, state);
+    rig->session++;
+    if (open_state(rig, &found))
+        CHECK_EQ_U(found, expected);
+}
+
+static void test_power(const struct history *h, uint64_t seed)
+{
+    struct rig rig;
+    struct memory_file state = {.fail_after = -1};
+
+    rig_init(&rig, seed + 1000, BALE_EXTENT_MIN, SIZE_MAX_);
+    for (int n = 0; n < (int)h->count * 3 / 2; n++) {
+        struct loss loss = {.salt = seed * 100000 + (uint64_t)n, .kind = n % 4};
+        const struct mark *mark;
+        uint64_t found;
+
+        loss.end = 1 + rig_random(&rig, (uint32_t)h->count);
+        loss.first = last_sync(h->rig.file.ops, loss.end);
+        mark = &h->marks[loss.end - 1];
+        memory_file_resize(&state, 0);
+        lose_power(h->rig.file.ops, &loss, &state);
+        set_file(&rig.file, &state);
+        /* Another boot: what is listed is uncertain. */
+        rig.certain_from = 0;
+        rig.certain_below = n % 3 == 0 ? 0 : mark->certain_below;
+        rig.session = mark->session + 1;
+        rig.config.writable = n % 2 == 0;
+        rig.file.record = true;
+        if (open_state(&rig, &found))
+            CHECK(is_allowed(h, &loss, found));
+        rig.file.record = false;
+        if (rig.container && rig.config.writable && n % 8 == 0) {
+            rig.certain_from = rig.session;
+            go_on(&rig);
+        } else if (rig.container && rig.config.writable) {
+            test_again(&rig, &state, &loss, found);
+        }
+        memory_file_forget_ops(&rig.file);
+        if (!rig.container || check_failures > 0)
+            fprintf(stderr,
+                    "seed %" PRIu64 ", state %d: power lost after %zu operations, %zu synced\n",
+                    seed, n, loss.end, loss.first);
+        rig_close(&rig);
+        if (check_failures > 10)
+            break;
+    }
+    memory_file_clear(&state);
+    rig_clear(&rig);
+}
+
+/* The writer is killed, another finds its session uncertain and looks the container through, and then the power goes: what
+ * it had found and synced stays, though nothing before was synced. */
+static void test_recovery(const struct history *h, uint64_t seed)
+{
+    struct rig rig;
+    struct memory_file state = {.fail_after = -1};
+    struct memory_op *ops = malloc((h->count + 16) * sizeof *ops);
+
+    REQUIRE(ops);
+    rig_init(&rig, seed + 2000, BALE_EXTENT_MIN, SIZE_MAX_);
+    rig.certain_from = 0;
+    memcpy(ops, h->rig.file.ops, h->count * sizeof *ops);
+    for (int n = 0; n < (int)h->count / 2; n++) {
+        size_t killed = 1 + rig_random(&rig, (uint32_t)h->count);
+        struct loss loss = {.salt = seed * 200000 + (uint64_t)n, .kind = n % 4, .end = killed};
+        struct loss before;
+        uint64_t found, again;
+
+        memory_file_resize(&rig.file, 0);
+        for (size_t i = 0; i < killed; i++)
+            memory_file_apply(&rig.file, &ops[i]);
+        rig.session = h->marks[killed - 1].session + 1;
+        rig.file.record = true;
+        if (!open_state(&rig, &found))
+            break;
+        rig.file.record = false;
+        REQUIRE(rig.file.op_count <= 16);
+        memcpy(ops + killed, rig.file.ops, rig.file.op_count * sizeof *ops);
+        loss.first = last_sync(ops, killed);
+        before = loss;
+        loss.end += rig_random(&rig, (uint32_t)rig.file.op_count + 1);
+        loss.first = last_sync(ops, loss.end);
+        memory_file_resize(&state, 0);
+        lose_power(ops, &loss, &state);
+        rig_close(&rig);
+        set_file(&rig.file, &state);
+        rig.session++;
+        if (open_state(&rig, &again))
+            CHECK(loss.first >= killed ? again == found : is_allowed(h, &before, again));
+        rig_close(&rig);
+        memory_file_forget_ops(&rig.file);
+        memcpy(ops, h->rig.file.ops, h->count * sizeof *ops);
+    }
+    free(ops);
+    memory_file_clear(&state);
+    rig_clear(&rig);
+}
+
+/* ---- States that chance seldom finds ------------------------------------------------------------------------- */
+
+/* Does what is recorded but the last write of a frame, and opens the rest with all sessions uncertain. */
+static void without_last_frame(struct rig *rig, struct rig *after)
+{
+    size_t last = rig->file.op_count;
+
+    while (last > 0 && (rig->file.ops[last - 1].kind != MEMORY_WRITE ||
+                        rig->file.ops[last - 1].length < BALE_EXTENT_MIN))
+        last--;
+    REQUIRE(last > 0);
+    rig_init(after, 1, BALE_EXTENT_MIN, SIZE_MAX_);
+    for (size_t i = 0; i < rig->file.op_count; i++)
+        if (i != last - 1)
+            memory_file_apply(&after->file, &rig->file.ops[i]);
+    after->certain_from = 0;
+    after->session = 100;
+    REQUIRE(rig_open(after) == BALE_OK);
+}
+
+static void write_extent(struct rig *rig, uint64_t seed)
+{
+    rig->random = seed;
+    rig->incompressible = true;
+    REQUIRE(rig_begin(rig) == BALE_OK);
+    REQUIRE(rig_write(rig, BALE_EXTENT_MIN, BALE_EXTENT_MIN) == BALE_OK);
+}
+
+enum { SEED_A = 1234567, SEED_B = 7654321 };
+
+/* A killed writer's frame has the generation, place, offset and length of the one written after it. */
+static void test_same_generation(void)
+{
+    struct history h = {0};
+    struct rig after;
+    uint64_t size, generation;
+
+    rig_init(&h.rig, 1, BALE_EXTENT_MIN, SIZE_MAX_);
+    h.rig.file.record = true;
+    REQUIRE(rig_open(&h.rig) == BALE_OK);
+    REQUIRE(rig_begin(&h.rig) == BALE_OK);
+    REQUIRE(rig_write(&h.rig, 0, 100) == BALE_OK);
+    CHECK_EQ(bale_container_commit(h.rig.container, false), BALE_OK);
+    write_extent(&h.rig, SEED_A);
+    generation = h.rig.generation;
+    die(&h);
+    atomic_fetch_add(&h.rig.session, 1);
+    h.rig.size = 0;
+    REQUIRE(rig_open(&h.rig) == BALE_OK);
+    write_extent(&h.rig, SEED_B);
+    CHECK_EQ_U(h.rig.generation, generation);
+    CHECK_EQ(bale_container_commit(h.rig.container, false), BALE_OK);
+    without_last_frame(&h.rig, &after);
+    REQUIRE(rig_read(&after, after.model, &size) == BALE_OK);
+    CHECK_EQ_U(size, 100);
+    rig_clear(&after);
+    rig_clear(&h.rig);
+}
+
+/* What was synced before a close is not forgotten by the next to open in the same session. */
+static void test_synced_and_closed(void)
+{
+    struct rig rig, after;
+    static uint8_t first[SIZE_MAX_];
+    uint64_t size;
+
+    rig_init(&rig, 1, BALE_EXTENT_MIN, SIZE_MAX_);
+    rig.file.record = true;
+    REQUIRE(rig_open(&rig) == BALE_OK);
+    write_extent(&rig, SEED_A);
+    CHECK_EQ(bale_container_commit(rig.container, true), BALE_OK);
+    memcpy(first, rig.model, sizeof first);
+    rig_close(&rig);
+    REQUIRE(rig_open(&rig) == BALE_OK);
+    write_extent(&rig, SEED_B);
+    CHECK_EQ(bale_container_commit(rig.container, false), BALE_OK);
+    CHECK(memcmp(first, rig.model, sizeof first) != 0);
+    without_last_frame(&rig, &after);
+    CHECK_EQ(rig_read(&after, after.model, &size), BALE_OK);
+    CHECK_EQ_U(size, 2 * BALE_EXTENT_MIN);
+    CHECK_EQ_MEM(after.model, first, sizeof first);
+    CHECK(bale_container_rejected(after.container) > 0);
+    rig_clear(&after);
+    rig_clear(&rig);
+}
+
+int main(void)
+{
+    test_same_generation();
+    test_synced_and_closed();
+    for (uint64_t seed = 1; seed <= SEEDS && check_failures == 0; seed++) {
+        struct history h = {0};
+
+        work(&h, seed);
+        test_killed(&h, seed);
+        test_power(&h, seed);
+        test_recovery(&h, seed);
+        rig_clear(&h.rig);
+        free(h.marks);
+    }
+    printf("%lu states\n", states);
+    CHECK(states >= 10000);
+    return check_result();
+}
