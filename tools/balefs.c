@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +16,8 @@
 static const struct bale_command *const commands[] = {
     &bale_command_init,   &bale_command_mount,   &bale_command_umount, &bale_command_sync,
     &bale_command_freeze, &bale_command_thaw,    &bale_command_set,    &bale_command_get,
-    &bale_command_stat,   &bale_command_inspect, &bale_command_fsck,
+    &bale_command_stat,   &bale_command_inspect, &bale_command_fsck,   NULL,
 };
-#define COMMANDS (sizeof commands / sizeof *commands)
 
 static void print_help(FILE *out)
 {
@@ -28,8 +29,8 @@ static void print_help(FILE *out)
           "compressed in a directory, the store.\n"
           "\n",
           out);
-    for (size_t i = 0; i < COMMANDS; i++)
-        fprintf(out, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
+    for (const struct bale_command *const *each = commands; *each; each++)
+        fprintf(out, "  %-8s  %s\n", (*each)->name, (*each)->summary);
     fputs("\n"
           "balefs COMMAND --help tells the command's options and exit codes.\n",
           out);
@@ -37,9 +38,9 @@ static void print_help(FILE *out)
 
 static const struct bale_command *find_command(const char *name)
 {
-    for (size_t i = 0; i < COMMANDS; i++)
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
+    for (const struct bale_command *const *each = commands; *each; each++)
+        if (strcmp((*each)->name, name) == 0)
+            return *each;
     return NULL;
 }
 
@@ -48,11 +49,11 @@ static int unknown_command(const char *name)
     const struct bale_command *best = NULL;
     unsigned best_distance = 3;
 
-    for (size_t i = 0; i < COMMANDS; i++) {
-        unsigned distance = bale_word_distance(name, commands[i]->name);
+    for (const struct bale_command *const *each = commands; *each; each++) {
+        unsigned distance = bale_word_distance(name, (*each)->name);
         if (distance < best_distance) {
             best_distance = distance;
-            best = commands[i];
+            best = *each;
         }
     }
     if (best)
@@ -115,14 +116,20 @@ static void log_line(enum bale_level level, const char *line)
     bale_complain("%s", line);
 }
 
-/* Whoever reads our output may stop reading; that is no failure worth a message. */
+/* Whoever reads our output may stop reading; that is no failure worth a message. errno may be long gone. */
+static bool reader_left(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+    return errno == EPIPE || (poll(&out, 1, 0) == 1 && (out.revents & POLLERR));
+}
+
 static int end_output(int status)
 {
     errno = 0;
-    bool failed = fflush(stdout) != 0 || ferror(stdout);
-    if (!failed)
+    if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
-    if (errno != EPIPE)
+    if (!reader_left())
         bale_complain("standard output: cannot write: %s", strerror(errno ? errno : EIO));
     return status == BALE_EXIT_DONE ? BALE_EXIT_FAILED : status;
 }

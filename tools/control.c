@@ -23,7 +23,7 @@ bool bale_control_status(int fd, struct bale_control_status *status)
     return status->magic == BALE_CONTROL_MAGIC && status->version == BALE_CONTROL_VERSION;
 }
 
-int bale_control_open(const char *path, int *fd, struct bale_control_status *status)
+int bale_control_open(const char *path, int *fd)
 {
     struct bale_place place;
     int err = bale_place_find(path, &place);
@@ -40,14 +40,6 @@ int bale_control_open(const char *path, int *fd, struct bale_control_status *sta
     if (*fd < 0) {
         err = bale_err_from_errno(errno);
         bale_complain("%s: cannot be opened: %s", place.top, strerror(errno));
-    } else if (!bale_control_status(*fd, status)) {
-        err = bale_err_from_errno(errno);
-        bale_complain(
-            "%s: its daemon does not answer: %s: was it mounted by another version, or is "
-            "it part of a mount?",
-            place.top, strerror(errno));
-        close(*fd);
-        *fd = -1;
     }
 out:
     bale_place_free(&place);

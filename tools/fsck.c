@@ -26,21 +26,19 @@ enum { EXIT_ERRORS_LEFT = 4, EXIT_OPERATIONAL = 8, EXIT_USAGE = 16, EXIT_CANCELL
 static const char help[] =
     "usage: balefs fsck [--data] [-j N] [--json] STORE\n"
     "\n"
-    "Checks a store that is not mounted: its own files, and of every file in it the roots, the "
-    "index\n"
-    "and all checksums of what is stored. Changes nothing. Prints a line for each problem:\n"
-    "PATH: offset N: what is wrong: expected X found Y.\n"
+    "Checks a store that is not mounted: its own files, and of every file in it the roots,\n"
+    "the index and all checksums of what is stored. Changes nothing. Prints a line for each\n"
+    "problem: PATH: offset N: what is wrong: expected X found Y.\n"
     "\n"
     "  -d, --data    also decompress everything and check the result's checksums\n"
     "  -j, --jobs N  check so many files at once [as many as there are processors]\n"
-    "      --json    {\"store\", \"files\", \"bytes\", \"damaged\", \"problems\": [{\"path\", "
-    "\"what\", \"offset\",\n"
-    "                \"length\", \"position\", \"expected\", \"found\"}, ...], \"notes\"}\n"
+    "      --json    {\"store\", \"files\", \"bytes\", \"damaged\", \"problems\":\n"
+    "                [{\"path\", \"what\", \"offset\", \"length\", \"position\",\n"
+    "                \"expected\", \"found\"}, ...], \"notes\"}\n"
     "  -h, --help\n"
     "\n"
-    "Exit status, as fsck(8): 0 clean, 1 corrected (never), 4 problems found, 8 could not be "
-    "checked,\n"
-    "16 wrong usage, 32 cancelled.\n";
+    "Exit status, as fsck(8): 0 clean, 1 corrected (never), 4 problems found, 8 could not\n"
+    "be checked, 16 wrong usage, 32 cancelled.\n";
 
 enum { OPTION_JSON = 256 };
 enum { QUEUED = 4 }; /* files for each thread */

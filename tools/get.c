@@ -20,15 +20,13 @@
 static const char help[] =
     "usage: balefs get [--json] PATH...\n"
     "\n"
-    "Prints how new data is stored, for files and directories in a mount or a store: codec, "
-    "extent\n"
-    "size in bytes, and a directory's match lines. What is neither chosen for the path nor given "
-    "to\n"
-    "it by the directory it was made in is the volume's default, marked \"(default)\".\n"
+    "Prints how new data is stored, for files and directories in a mount or a store: codec,\n"
+    "extent size in bytes, and a directory's match lines. What is neither chosen for the\n"
+    "path nor given to it by the directory it was made in is the volume's default, marked\n"
+    "\"(default)\".\n"
     "\n"
-    "      --json  an object for one PATH, an array for several: path, codec, codec_chosen, "
-    "extent,\n"
-    "              extent_chosen, match\n"
+    "      --json  an object for one PATH, an array for several: path, codec, codec_chosen,\n"
+    "              extent, extent_chosen, match\n"
     "  -h, --help\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
@@ -46,15 +44,25 @@ struct settings {
     bool codec_chosen, extent_chosen;
 };
 
-/* True if the attribute is there. */
+/* True if the attribute can be read. */
 static bool attribute(const char *path, const char *name, char value[static VALUE])
 {
     ssize_t got = getxattr(path, name, value, VALUE - 1);
 
-    if (got < 0)
-        return false;
-    value[got] = '\0';
-    return true;
+    value[got < 0 ? 0 : got] = '\0';
+    return got >= 0;
+}
+
+/* True if the attribute is listed: files in a mount answer for settings they were not given, but list only the others. */
+static bool listed(const char *path, const char *name)
+{
+    char names[VALUE];
+    ssize_t got = listxattr(path, names, sizeof names);
+
+    for (const char *at = names; got > 0 && at < names + got; at += strlen(at) + 1)
+        if (strcmp(at, name) == 0)
+            return true;
+    return false;
 }
 
 static void use_defaults(const struct bale_container_attr *attr, struct settings *settings)
@@ -83,7 +91,7 @@ static int of_file(const struct bale_look *look, const char *below, struct setti
     return BALE_OK;
 }
 
-static void of_directory(const char *path, struct settings *settings)
+static void from_attributes(const char *path, struct settings *settings)
 {
     settings->codec_chosen = attribute(path, BALE_XATTR_CODEC, settings->codec);
     settings->extent_chosen = attribute(path, BALE_XATTR_EXTENT, settings->extent);
@@ -102,7 +110,7 @@ static int from_store(const char *path, const struct bale_place *place, const st
         return err;
     }
     if (S_ISDIR(st->st_mode)) {
-        of_directory(path, settings);
+        from_attributes(path, settings);
         use_defaults(&look.defaults, settings);
     } else {
         err = of_file(&look, place->below, settings, where);
@@ -113,17 +121,28 @@ static int from_store(const char *path, const struct bale_place *place, const st
     return err;
 }
 
-/* In a mount files answer for themselves, and so do directories, but for what they leave to the volume. */
+/* Files of a mount answer for themselves. What directories leave to the volume is in the store, which not every user of the
+ * mount may read: then it stays unknown. */
 static int from_mount(const char *path, const struct bale_place *place, const struct stat *st,
                       struct settings *settings)
 {
-    of_directory(path, settings);
-    if (settings->codec_chosen && settings->extent_chosen)
-        return BALE_OK;
-    if (place->store && S_ISDIR(st->st_mode))
-        return from_store(path, place, st, settings);
-    bale_complain("%s: its settings cannot be read: %s", path, strerror(errno));
-    return BALE_E_IO;
+    struct bale_look look;
+    char why[BALE_WHY];
+
+    from_attributes(path, settings);
+    if (S_ISREG(st->st_mode)) {
+        if (!settings->codec_chosen) {
+            bale_complain("%s: its settings cannot be read: %s", path, strerror(errno));
+            return BALE_E_IO;
+        }
+        settings->codec_chosen = listed(path, BALE_XATTR_CODEC);
+        settings->extent_chosen = listed(path, BALE_XATTR_EXTENT);
+    } else if (place->store &&
+               bale_look_open(place->store, BALE_STORE_LOOK, &look, why) == BALE_OK) {
+        use_defaults(&look.defaults, settings);
+        bale_look_close(&look);
+    }
+    return BALE_OK;
 }
 
 static int find(const char *path, struct settings *settings)
@@ -154,9 +173,10 @@ static void print(const char *path, struct settings *settings)
     char clean[2 * VALUE];
     char *rest = settings->match, *line;
 
-    printf("%s: codec %s%s", bale_clean_text(path, clean, sizeof clean), settings->codec,
-           settings->codec_chosen ? "" : " (default)");
-    printf(", extent %s%s\n", settings->extent, settings->extent_chosen ? "" : " (default)");
+    printf("%s: codec %s%s", bale_clean_text(path, clean, sizeof clean),
+           settings->codec[0] ? settings->codec : "?", settings->codec_chosen ? "" : " (default)");
+    printf(", extent %s%s\n", settings->extent[0] ? settings->extent : "?",
+           settings->extent_chosen ? "" : " (default)");
     while ((line = strsep(&rest, "\n")))
         if (*line)
             printf("  match %s\n", bale_clean_text(line, clean, sizeof clean));
@@ -168,9 +188,11 @@ static json_t *as_json(const char *path, struct settings *settings)
     char *rest = settings->match, *line;
 
     bale_json_path(object, "path", path);
-    bale_json_text(object, "codec", settings->codec);
+    json_object_set_new(object, "codec",
+                        settings->codec[0] ? json_string(settings->codec) : json_null());
     json_object_set_new(object, "codec_chosen", json_boolean(settings->codec_chosen));
-    bale_json_count(object, "extent", strtoull(settings->extent, NULL, 10));
+    json_object_set_new(object, "extent",
+                        settings->extent[0] ? json_integer(atoll(settings->extent)) : json_null());
     json_object_set_new(object, "extent_chosen", json_boolean(settings->extent_chosen));
     while ((line = strsep(&rest, "\n")))
         if (*line)

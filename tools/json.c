@@ -1,6 +1,5 @@
 #include "tools/json.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,8 +77,8 @@ bool bale_json_print(json_t *value)
     json_decref(value);
     if (done)
         putchar('\n');
-    else if (errno != EPIPE)
-        bale_complain("standard output: cannot write JSON: is there memory and space?");
+    else if (!ferror(stdout)) /* what is wrong with stdout is said at the end */
+        bale_complain("out of memory");
     return done;
 }
 

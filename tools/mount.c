@@ -18,8 +18,8 @@
 static const char help[] =
     "usage: balefs mount [-f] [--log FILE] [-o OPTIONS] STORE MNT\n"
     "\n"
-    "Mounts STORE at the directory MNT and returns when it can be used; a daemon serves it until\n"
-    "balefs umount MNT.\n"
+    "Mounts STORE at the directory MNT and returns when it can be used; a daemon serves it\n"
+    "until balefs umount MNT.\n"
     "\n"
     "  -f, --foreground  do not become a daemon: log to standard error, end with Ctrl-C\n"
     "      --log FILE    add the daemon's log to FILE instead of the system's log\n"
@@ -27,23 +27,24 @@ static const char help[] =
     "  -h, --help\n"
     "\n"
     "Options of balefs:\n"
-    "  ro, rw            read-only; several may mount a store read-only, if none writes [rw]\n"
+    "  ro, rw            read-only; several may mount a store read-only, if none writes\n"
+    "                    [rw]\n"
     "  create            make STORE a store first, if it is new or empty\n"
-    "  memory=SIZE       the most memory to use [the smaller of 1G and 1/16 of what there is]\n"
+    "  memory=SIZE       the most memory to use [the smaller of 1G and 1/16 of what there\n"
+    "                    is]\n"
     "  threads=N         compress in N threads [as many as there are processors]\n"
-    "  io=cached|direct  with the kernel's cache, or without: many processes may then write to "
-    "one\n"
-    "                    file at once [cached]\n"
+    "  io=cached|direct  with the kernel's cache, or without: many processes may then write\n"
+    "                    to one file at once [cached]\n"
     "  age=SECONDS       store what was written after so long, 0.1 to 5 [4]\n"
     "  untrusted         the store comes from somebody else: nosuid, nodev\n"
     "  log_level=LEVEL   error, warning, info or debug [info]\n"
     "  allow_other       let other users in; always so as root\n"
     "\n"
-    "Options for the kernel: nosuid, nodev, noexec, noatime and the like, max_read=N, "
-    "auto_unmount\n"
-    "(unmount when the daemon is killed), context=C. default_permissions is always so.\n"
+    "Options for the kernel: nosuid, nodev, noexec, noatime and the like, max_read=N,\n"
+    "auto_unmount (unmount when the daemon is killed), context=C. default_permissions is\n"
+    "always so.\n"
     "\n"
-    "Exit status, as mount(8): 0 mounted, 1 wrong usage or not allowed, 2 system error, 32 "
+    "Exit status, as mount(8): 0 mounted, 1 wrong usage or not allowed, 2 system error, 32\n"
     "failed.\n";
 
 enum { OPTION_LOG = 256 };
@@ -122,8 +123,6 @@ static int parse(const struct bale_command *command, int argc, char **argv,
     if (argc - optind != 2)
         return bale_misused(command, argc - optind < 2 ? "STORE and MNT are needed"
                                                        : "more than STORE and MNT");
-    words->options.store = argv[optind];
-    words->options.mountpoint = argv[optind + 1];
     return 0;
 }
 
@@ -139,6 +138,8 @@ static int run(const struct bale_command *command, int argc, char **argv)
         return bale_options_status(command, status);
     if (status != 0)
         return status;
+    words.options.store = argv[optind];
+    words.options.mountpoint = argv[optind + 1];
     if (!choose_log(&words.options, log))
         return BALE_EXIT_UNMOUNT_USAGE;
     status = clean_up(words.options.mountpoint);

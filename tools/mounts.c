@@ -27,38 +27,31 @@ static void unescape(char *text)
     *out = '\0';
 }
 
-static char *field(const char *text)
-{
-    char *copy = text ? strdup(text) : NULL;
-
-    if (copy)
-        unescape(copy);
-    return copy;
-}
-
-/* ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [OPTIONAL]... - TYPE SOURCE SUPER. BALE_E_INVALID: not such a line. */
-static int parse_line(char *line, struct bale_mount_line *mount)
+/* ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [OPTIONAL]... - TYPE SOURCE SUPER. Takes mount->text apart. False: it is
+ * no such line. */
+static bool parse(struct bale_mount_line *mount)
 {
     char *save, *words[5];
-    char *tail = strstr(line, " - ");
+    char *tail = strstr(mount->text, " - ");
 
     if (!tail)
-        return BALE_E_INVALID;
+        return false;
     *tail = '\0';
     for (int i = 0; i < 5; i++)
-        if (!(words[i] = strtok_r(i ? NULL : line, " ", &save)))
-            return BALE_E_INVALID;
-    char *type = strtok_r(tail + 3, " \n", &save);
-    char *source = strtok_r(NULL, " \n", &save);
-    *mount = (struct bale_mount_line){.id = strtoull(words[0], NULL, 10),
-                                      .root = field(words[3]),
-                                      .point = field(words[4]),
-                                      .type = field(type ? type : ""),
-                                      .source = field(source ? source : "")};
-    if (mount->root && mount->point && mount->type && mount->source)
-        return BALE_OK;
-    bale_mount_line_free(mount);
-    return BALE_E_NOMEM;
+        if (!(words[i] = strtok_r(i ? NULL : mount->text, " ", &save)))
+            return false;
+    mount->id = strtoull(words[0], NULL, 10);
+    mount->root = words[3];
+    mount->point = words[4];
+    mount->type = strtok_r(tail + 3, " \n", &save);
+    mount->source = strtok_r(NULL, " \n", &save);
+    if (!mount->type || !mount->source)
+        return false;
+    unescape(mount->root);
+    unescape(mount->point);
+    unescape(mount->type);
+    unescape(mount->source);
+    return true;
 }
 
 /* The last line that matches: later mounts lie over earlier ones. */
@@ -66,32 +59,23 @@ static int find(bool (*matches)(const struct bale_mount_line *mount, const void 
                 const void *arg, struct bale_mount_line *found)
 {
     FILE *table = fopen("/proc/self/mountinfo", "re");
-    char *line = NULL;
+    struct bale_mount_line mount = {0};
     size_t size = 0;
-    int err = BALE_OK;
 
     *found = (struct bale_mount_line){0};
     if (!table)
         return bale_err_from_errno(errno);
-    while (err == BALE_OK && getline(&line, &size, table) > 0) {
-        struct bale_mount_line mount;
-        err = parse_line(line, &mount);
-        if (err == BALE_E_INVALID) {
-            err = BALE_OK;
-        } else if (err == BALE_OK && matches(&mount, arg)) {
-            bale_mount_line_free(found);
-            *found = mount;
-        } else if (err == BALE_OK) {
-            bale_mount_line_free(&mount);
-        }
+    while (getline(&mount.text, &size, table) > 0) {
+        if (!parse(&mount) || !matches(&mount, arg))
+            continue;
+        free(found->text);
+        *found = mount;
+        mount = (struct bale_mount_line){0}; /* the next line gets memory of its own */
+        size = 0;
     }
-    free(line);
+    free(mount.text);
     fclose(table);
-    if (err != BALE_OK)
-        bale_mount_line_free(found);
-    else if (!found->point)
-        err = BALE_E_NOENT;
-    return err;
+    return found->text ? BALE_OK : BALE_E_NOENT;
 }
 
 static bool has_id(const struct bale_mount_line *mount, const void *id)
@@ -122,22 +106,9 @@ int bale_mounts_at(const char *point, struct bale_mount_line *mount)
     return find(has_point, point, mount);
 }
 
-static bool has_source(const struct bale_mount_line *mount, const void *source)
-{
-    return bale_mount_line_is_balefs(mount) && strcmp(mount->source, source) == 0;
-}
-
-int bale_mounts_from(const char *store, struct bale_mount_line *mount)
-{
-    return find(has_source, store, mount);
-}
-
 void bale_mount_line_free(struct bale_mount_line *mount)
 {
-    free(mount->root);
-    free(mount->point);
-    free(mount->type);
-    free(mount->source);
+    free(mount->text);
     *mount = (struct bale_mount_line){0};
 }
 

@@ -7,6 +7,7 @@
 
 struct bale_mount_line {
     uint64_t id;
+    char *text;  /* holds what the others point to */
     char *root;  /* what of the file system is shown at point: "/", but for bind mounts */
     char *point; /* absolute */
     char *type;  /* "fuse.balefs" */
@@ -18,9 +19,6 @@ int bale_mounts_of(const char *path, struct bale_mount_line *mount);
 
 /* The topmost mount at exactly point, an absolute path without symbolic links; works for a dead one. BALE_E_NOENT: none. */
 int bale_mounts_at(const char *point, struct bale_mount_line *mount);
-
-/* The topmost balefs mount whose source is the store, an absolute path. BALE_E_NOENT: none. */
-int bale_mounts_from(const char *store, struct bale_mount_line *mount);
 
 /* Zeroed is fine. */
 void bale_mount_line_free(struct bale_mount_line *mount);

@@ -42,6 +42,9 @@ __attribute__((format(printf, 1, 0))) static void complain(const char *format, v
     char text[MESSAGE], clean[MESSAGE];
 
     vsnprintf(text, sizeof text, format, args);
+    size_t length = strlen(text);
+    if (*tail && length > 0 && text[length - 1] == '.')
+        text[length - 1] = '\0';
     bale_clean_text(text, clean, sizeof clean);
     fprintf(stderr, "balefs: %s%s\n", clean, tail);
 }

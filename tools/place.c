@@ -83,27 +83,28 @@ static void say_why(const char *path, int err)
         bale_complain("%s: cannot be looked at: %s", path, bale_err_text(err));
 }
 
-int bale_place_find(const char *path, struct bale_place *place)
+static int find(const char *real, struct bale_place *place)
 {
-    struct bale_mount_line mount = {0};
-    char *real = realpath(path, NULL);
-    int err = real ? BALE_OK : bale_err_from_errno(errno);
+    struct bale_mount_line mount;
+    int err = bale_mounts_of(real, &mount);
 
-    *place = (struct bale_place){0};
-    if (err == BALE_OK)
-        err = bale_mounts_of(real, &mount);
     if (err == BALE_OK && bale_mount_line_is_balefs(&mount))
         err = in_mount(real, &mount, place);
-    else if (err == BALE_OK || err == BALE_E_UNSUPPORTED)
+    else if (err == BALE_OK || err == BALE_E_UNSUPPORTED) /* no mount ids on this kernel */
         err = in_store(real, place);
-    if (err == BALE_OK) {
-        place->real = real;
-    } else {
-        say_why(path, err);
-        bale_place_free(place);
-        free(real);
-    }
     bale_mount_line_free(&mount);
+    return err;
+}
+
+int bale_place_find(const char *path, struct bale_place *place)
+{
+    *place = (struct bale_place){0};
+    place->real = realpath(path, NULL);
+    int err = place->real ? find(place->real, place) : bale_err_from_errno(errno);
+    if (err == BALE_OK)
+        return err;
+    say_why(path, err);
+    bale_place_free(place);
     return err;
 }
 

@@ -23,22 +23,18 @@ static const char help[] =
     "       balefs set --match GLOB DIR... CODEC\n"
     "       balefs set --unset [--match GLOB | --extent default] PATH...\n"
     "\n"
-    "Chooses how files in a mount are stored from now on. What is set on a directory holds for "
-    "files\n"
-    "and directories made in it later. CODEC is auto, store, lz4 or zstd:LEVEL.\n"
+    "Chooses how files in a mount are stored from now on. What is set on a directory holds\n"
+    "for files and directories made in it later. CODEC is auto, store, lz4 or zstd:LEVEL.\n"
     "\n"
-    "  -m, --match GLOB   for new files in DIR whose name matches, before DIR's own codec; of "
-    "several\n"
-    "                     the first counts\n"
-    "  -e, --extent SIZE  bytes compressed together: 16K to 64M, in steps of 4K; on a file only "
-    "while\n"
-    "                     it is empty. default: no longer chosen here\n"
+    "  -m, --match GLOB   for new files in DIR whose name matches, before DIR's own codec;\n"
+    "                     of several the first counts\n"
+    "  -e, --extent SIZE  bytes compressed together: 16K to 64M, in steps of 4K; on a file\n"
+    "                     only while it is empty. default: no longer chosen here\n"
     "  -u, --unset        no codec of its own any longer, or none for GLOB\n"
     "  -h, --help\n"
     "\n"
-    "With --extent, a last word that is both a codec and could be a path is a codec: write "
-    "./zstd.\n"
-    "Directories of a store that is not mounted can be set too.\n"
+    "With --extent, a last word that is both a codec and could be a path is a codec: write\n"
+    "./zstd. Directories of a store that is not mounted can be set too.\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
@@ -172,14 +168,15 @@ static bool may_change(const char *path)
 
     if (bale_place_find(path, &place) != BALE_OK)
         return false;
-    if (place.mounted)
+    if (place.mounted) {
         may = true;
-    else if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+    } else if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) {
         bale_complain("%s: is a file of a store: mount the store and set it there", path);
-    else if (bale_store_locked_by(place.top, who, sizeof who))
-        bale_complain("%s: the store is in use by %s: set it in the mount", path, who);
-    else
-        may = true;
+    } else {
+        may = !bale_store_locked_by(place.top, who, sizeof who);
+        if (!may)
+            bale_complain("%s: the store is in use by %s: set it in the mount", path, who);
+    }
     bale_place_free(&place);
     return may;
 }

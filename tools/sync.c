@@ -13,8 +13,8 @@
 static const char sync_help[] =
     "usage: balefs sync MNT...\n"
     "\n"
-    "Returns when everything written in the mount so far is stored and would survive a loss of\n"
-    "power. (On many kernels sync(1) does not reach file systems of this kind.)\n"
+    "Returns when everything written in the mount so far is stored and would survive a loss\n"
+    "of power. (On many kernels sync(1) does not reach file systems of this kind.)\n"
     "\n"
     "  -h, --help\n"
     "\n"
@@ -23,9 +23,9 @@ static const char sync_help[] =
 static const char freeze_help[] =
     "usage: balefs freeze MNT...\n"
     "\n"
-    "Stores everything, then holds back all changes in the mount until balefs thaw: meanwhile the\n"
-    "store can be copied or a snapshot made. Programs that write wait. For root and the mount's\n"
-    "owner.\n"
+    "Stores everything, then holds back all changes in the mount until balefs thaw:\n"
+    "meanwhile the store can be copied or a snapshot made. Programs that write wait. For\n"
+    "root and the mount's owner.\n"
     "\n"
     "  -h, --help\n"
     "\n"
@@ -47,15 +47,16 @@ static const struct option long_options[] = {
 
 static bool ask(const char *path, unsigned long request, const char *what)
 {
-    struct bale_control_status status;
     int fd;
 
-    if (bale_control_open(path, &fd, &status) != BALE_OK)
+    if (bale_control_open(path, &fd) != BALE_OK)
         return false;
     /* The kernel holds what was written through mappings and by its own cache; then it is the daemon's turn. */
     bool done = (request == BALE_IOC_THAW || syncfs(fd) == 0) && ioctl(fd, request) == 0;
     if (!done && (errno == EPERM || errno == EACCES))
         bale_complain("%s: only root and the mount's owner may %s it", path, what);
+    else if (!done && errno == ENOTTY)
+        bale_complain("%s: shows only a part of a balefs mount: name the whole one", path);
     else if (!done)
         bale_complain("%s: cannot %s: %s: the daemon's log says more", path, what, strerror(errno));
     close(fd);

@@ -24,16 +24,17 @@
 static const char help[] =
     "usage: balefs umount [-f] [-l] MNT...\n"
     "\n"
-    "Stores everything written in the mount, unmounts it, and returns when its daemon has ended "
-    "and\n"
-    "the store is free. A mount that is in use, or whose data cannot be stored, stays.\n"
+    "Stores everything written in the mount, unmounts it, and returns when its daemon has\n"
+    "ended and the store is free. A mount that is in use, or whose data cannot be stored,\n"
+    "stays.\n"
     "\n"
     "  -f, --force  unmount even if not everything can be stored\n"
-    "  -l, --lazy   take it out of the tree now, and let it end when it is no longer in use; does\n"
-    "               not wait\n"
+    "  -l, --lazy   take it out of the tree now, and let it end when it is no longer in\n"
+    "               use; does not wait\n"
     "  -h, --help\n"
     "\n"
-    "Exit status, as umount(8): 0 done, 1 wrong usage or not allowed, 2 system error, 32 failed.\n";
+    "Exit status, as umount(8): 0 done, 1 wrong usage or not allowed, 2 system error, 32\n"
+    "failed.\n";
 
 static const struct option long_options[] = {
     {"force", no_argument, NULL, 'f'},
