@@ -54,28 +54,40 @@ static bool parse(struct bale_mount_line *mount)
     return true;
 }
 
+static bool line_matches(const char *line,
+                         bool (*matches)(const struct bale_mount_line *mount, const void *arg),
+                         const void *arg)
+{
+    struct bale_mount_line mount = {.text = strdup(line)};
+    bool does = mount.text && parse(&mount) && matches(&mount, arg);
+
+    bale_mount_line_free(&mount);
+    return does;
+}
+
 /* The last line that matches: later mounts lie over earlier ones. */
 static int find(bool (*matches)(const struct bale_mount_line *mount, const void *arg),
                 const void *arg, struct bale_mount_line *found)
 {
     FILE *table = fopen("/proc/self/mountinfo", "re");
-    struct bale_mount_line mount = {0};
+    char *line = NULL, *last = NULL;
     size_t size = 0;
 
     *found = (struct bale_mount_line){0};
     if (!table)
         return bale_err_from_errno(errno);
-    while (getline(&mount.text, &size, table) > 0) {
-        if (!parse(&mount) || !matches(&mount, arg))
+    while (getline(&line, &size, table) > 0) {
+        if (!line_matches(line, matches, arg))
             continue;
-        free(found->text);
-        *found = mount;
-        mount = (struct bale_mount_line){0}; /* the next line gets memory of its own */
-        size = 0;
+        free(last);
+        last = strdup(line);
     }
-    free(mount.text);
+    free(line);
     fclose(table);
-    return found->text ? BALE_OK : BALE_E_NOENT;
+    if (!last)
+        return BALE_E_NOENT;
+    found->text = last;
+    return parse(found) ? BALE_OK : BALE_E_NOENT;
 }
 
 static bool has_id(const struct bale_mount_line *mount, const void *id)
