@@ -1,6 +1,7 @@
 /* Turns: the changes of a file's container, one after the other. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "format/err.h"
@@ -64,14 +65,8 @@ static int transact(struct bale_turn *turn,
         bale_container_abandon(file->container);
         return err;
     }
+    turn->changed = true;
     return bale_file_commit(file);
-}
-
-static void note_changed(struct bale_file *file, uint64_t size)
-{
-    file->size = size;
-    clock_gettime(CLOCK_REALTIME_COARSE, &file->mtime);
-    file->ctime = file->mtime;
 }
 
 static int64_t nanoseconds(struct timespec t)
@@ -86,16 +81,9 @@ static int change_size(struct bale_turn *turn, struct bale_container_attr *attr)
     return BALE_OK;
 }
 
-static void after_flush_truncate(struct bale_turn *turn, struct bale_scratch *scratch)
+/* After the container, so that nothing read from it meanwhile brings back what is cut off. Under file->lock. */
+static void cut_cache(struct bale_file *file, uint64_t size)
 {
-    (void)scratch;
-    struct bale_file *file = turn->file;
-    uint64_t size = turn->offset;
-    if (turn->error != BALE_OK) {
-        bale_turn_end(turn);
-        return;
-    }
-    pthread_mutex_lock(&file->lock);
     bale_extents_detach(file, (size + file->extent - 1) / file->extent, UINT64_MAX);
     struct bale_extent *edge;
     while (size % file->extent && (edge = bale_extent_find(file, size / file->extent))) {
@@ -105,10 +93,40 @@ static void after_flush_truncate(struct bale_turn *turn, struct bale_scratch *sc
         }
         pthread_cond_wait(&file->filled, &file->lock);
     }
-    note_changed(file, size);
-    turn->mtime = file->mtime;
-    pthread_mutex_unlock(&file->lock);
-    end_with(turn, transact(turn, change_size));
+}
+
+/* A write that came meanwhile may have set a later time. Under file->lock. */
+static void note_changed(struct bale_turn *turn)
+{
+    struct bale_file *file = turn->file;
+    if (!file->attr_dirty || file->mtime.tv_sec < turn->mtime.tv_sec ||
+        (file->mtime.tv_sec == turn->mtime.tv_sec && file->mtime.tv_nsec < turn->mtime.tv_nsec)) {
+        file->mtime = turn->mtime;
+    }
+    clock_gettime(CLOCK_REALTIME_COARSE, &file->ctime);
+}
+
+static void after_flush_truncate(struct bale_turn *turn, struct bale_scratch *scratch)
+{
+    (void)scratch;
+    struct bale_file *file = turn->file;
+    if (turn->error != BALE_OK) {
+        bale_turn_end(turn);
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME_COARSE, &turn->mtime);
+    int err = transact(turn, change_size);
+    if (turn->changed) {
+        pthread_mutex_lock(&file->lock);
+        cut_cache(file, turn->offset);
+        note_changed(turn);
+        /* Also if the commit failed: it goes out with the next. */
+        file->attr_dirty = file->attr_dirty || err != BALE_OK;
+        file->size = turn->offset;
+        bale_volume_add_dirty(file, 0);
+        pthread_mutex_unlock(&file->lock);
+    }
+    end_with(turn, err);
 }
 
 /* Nothing of the old contents survives: no need to write it out first. */
@@ -123,7 +141,7 @@ static void truncate_turn(struct bale_turn *turn, struct bale_scratch *scratch)
 
 static int change_allocation(struct bale_turn *turn, struct bale_container_attr *attr)
 {
-    struct bale_file *file = turn->file;
+    const struct bale_file *file = turn->file;
     uint64_t end = turn->offset + turn->length;
     bool keep = turn->how != BALE_ALLOCATE && turn->how != BALE_ALLOCATE_ZERO;
     int err = BALE_OK;
@@ -135,6 +153,7 @@ static int change_allocation(struct bale_turn *turn, struct bale_container_attr 
         turn->how == BALE_ALLOCATE_ZERO_KEEP_SIZE) {
         err = turn->offset < end
                   ? bale_container_cut(file->container, turn->offset, end - turn->offset) : BALE_OK;
+        turn->changed = err == BALE_OK;
     }
     if (err == BALE_OK && turn->how != BALE_ALLOCATE_PUNCH && turn->offset < end) {
         /* The new size first: no segment reaches beyond it. */
@@ -143,47 +162,61 @@ static int change_allocation(struct bale_turn *turn, struct bale_container_attr 
             err = bale_container_promise(file->container, turn->offset, end - turn->offset);
         }
     }
-    pthread_mutex_lock(&file->lock);
-    struct timespec before = file->mtime;
-    note_changed(file, attr->size);
-    if (turn->how == BALE_ALLOCATE_KEEP_SIZE) {
-        file->mtime = before;
+    if (turn->how != BALE_ALLOCATE_KEEP_SIZE) {
+        attr->mtime = nanoseconds(turn->mtime);
     }
-    attr->mtime = nanoseconds(file->mtime);
-    pthread_mutex_unlock(&file->lock);
     return err;
+}
+
+/* Bytes [offset, end) of what is cached become zeros; what was written beside them meanwhile stays. After the container,
+ * as for a truncation. Under file->lock. */
+static void clear_cache(struct bale_file *file, uint64_t offset, uint64_t end)
+{
+again:
+    for (size_t i = 0; i < file->buckets; i++) {
+        for (struct bale_extent *e = file->table[i]; e; e = e->hash_next) {
+            uint64_t start = e->number * file->extent, stop = start + e->buffer->capacity;
+            uint64_t from = offset > start ? offset : start, to = end < stop ? end : stop;
+            if (from >= to) {
+                continue;
+            }
+            if (e->filling) {
+                pthread_cond_wait(&file->filled, &file->lock);
+                goto again;
+            }
+            memset(e->buffer->data + (from - start), 0, to - from);
+        }
+    }
 }
 
 static void after_flush_allocate(struct bale_turn *turn, struct bale_scratch *scratch)
 {
+    (void)scratch;
     struct bale_file *file = turn->file;
-    uint64_t first = turn->offset / file->extent;
-    uint64_t last = (turn->offset + turn->length - 1) / file->extent;
     if (turn->error != BALE_OK) {
         bale_turn_end(turn);
         return;
     }
-    if (turn->how == BALE_ALLOCATE_PUNCH || turn->how == BALE_ALLOCATE_ZERO ||
-        turn->how == BALE_ALLOCATE_ZERO_KEEP_SIZE) {
-        pthread_mutex_lock(&file->lock);
-        bool again = false;
-        for (struct bale_extent *e = file->dirty_first; e && !again; e = e->dirty_next) {
-            again = e->number >= first && e->number <= last;
+    clock_gettime(CLOCK_REALTIME_COARSE, &turn->mtime);
+    uint64_t end = turn->offset + turn->length;
+    bool grows = turn->how == BALE_ALLOCATE || turn->how == BALE_ALLOCATE_ZERO;
+    int err = transact(turn, change_allocation);
+    pthread_mutex_lock(&file->lock);
+    if (turn->changed) {
+        if (turn->how != BALE_ALLOCATE && turn->how != BALE_ALLOCATE_KEEP_SIZE) {
+            clear_cache(file, turn->offset, end);
         }
-        if (again) {
-            pthread_mutex_unlock(&file->lock);
-            bale_flush_run(turn, scratch, after_flush_allocate);
-            return;
+        file->size = grows && err == BALE_OK && end > file->size ? end : file->size;
+        if (turn->how == BALE_ALLOCATE_KEEP_SIZE) {
+            clock_gettime(CLOCK_REALTIME_COARSE, &file->ctime);
+        } else {
+            note_changed(turn);
         }
-        pthread_mutex_unlock(&file->lock);
-        int err = transact(turn, change_allocation);
-        pthread_mutex_lock(&file->lock);
-        bale_extents_detach(file, first, last);
-        pthread_mutex_unlock(&file->lock);
-        end_with(turn, err);
-        return;
+        file->attr_dirty = file->attr_dirty || err != BALE_OK;
+        bale_volume_add_dirty(file, 0);
     }
-    end_with(turn, transact(turn, change_allocation));
+    pthread_mutex_unlock(&file->lock);
+    end_with(turn, err);
 }
 
 static int change_mtime(struct bale_turn *turn, struct bale_container_attr *attr)

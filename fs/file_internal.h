@@ -73,6 +73,7 @@ struct bale_turn {
     struct bale_container_attr attr;
     struct bale_waiter *waiters;
     int error;
+    bool changed; /* the container, if not yet what is on disk */
     struct bale_turn *next;
 };
 
