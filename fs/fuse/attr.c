@@ -1,0 +1,234 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/fuse/mount.h"
+#include "fs/fuse/opened.h"
+#include "fs/fuse/ops.h"
+
+#define BLKSIZE_MOST (1 << 20)
+
+struct bale_proc_path bale_proc_path(int fd)
+{
+    struct bale_proc_path path;
+    snprintf(path.text, sizeof path.text, "/proc/self/fd/%d", fd);
+    return path;
+}
+
+mode_t bale_mode_without_suid(mode_t mode)
+{
+    mode &= ~(mode_t)S_ISUID;
+    /* Without execution for the group the bit means mandatory locking. */
+    return mode & S_IXGRP ? mode & ~(mode_t)S_ISGID : mode;
+}
+
+static struct timespec timespec_of(int64_t ns)
+{
+    int64_t rest = ns % 1000000000;
+    rest += rest < 0 ? 1000000000 : 0;
+    return (struct timespec){(ns - rest) / 1000000000, rest};
+}
+
+static int peek_fd(struct bale_mount *mount, int fd, struct bale_container_attr *attr)
+{
+    struct bale_proc_path path = bale_proc_path(fd);
+    int real;
+    do {
+        real = open(path.text, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOATIME);
+        if (real < 0 && errno == EPERM) {
+            real = open(path.text, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        }
+    } while (real < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(mount->nodes));
+    if (real < 0) {
+        return bale_err_from_errno(errno);
+    }
+    struct bale_io *io;
+    int err = bale_io_open_fd(real, &io);
+    if (err == BALE_OK) {
+        err = bale_container_peek(io, bale_volume_container_config(mount->volume), &mount->defaults,
+                                  attr, NULL);
+        io->ops->close(io);
+    }
+    return err;
+}
+
+/* What is in the root of a container nobody has open. 0, EAGAIN, or another errno: it cannot be had. */
+static int peek(struct bale_mount *mount, struct bale_node *node, int fd, off_t size,
+                struct bale_container_attr *attr)
+{
+    if (size == 0) {
+        *attr = mount->defaults;
+        attr->size = attr->generation = 0;
+        return 0;
+    }
+    if (node->marks & BALE_MARK_BROKEN) {
+        return EIO;
+    }
+    int err = peek_fd(mount, fd, attr);
+    if (err == BALE_E_AGAIN) {
+        atomic_fetch_or(&node->marks, BALE_MARK_UNCERTAIN);
+        return EAGAIN;
+    }
+    return bale_err_to_errno(err);
+}
+
+int bale_attr_container(struct bale_mount *mount, struct bale_node *node, int fd,
+                        struct bale_container_attr *attr)
+{
+    struct bale_file_attr open;
+    struct stat st;
+    if (bale_opened_attr(mount, node, &open)) {
+        *attr = open.container;
+        return 0;
+    }
+    return fstat(fd, &st) == 0 ? peek(mount, node, fd, st.st_size, attr) : errno;
+}
+
+static void show_container(struct bale_mount *mount, const struct bale_container_attr *attr, struct stat *st)
+{
+    if (mount->modes_held && attr->mode & BALE_ROOT_MODE_HELD) {
+        st->st_mode = (st->st_mode & S_IFMT) | (attr->mode & 07777);
+    }
+    st->st_blksize = attr->extent < BLKSIZE_MOST ? (blksize_t)attr->extent : BLKSIZE_MOST;
+}
+
+static void show_open(const struct bale_file_attr *open, struct stat *st)
+{
+    st->st_size = (off_t)open->size;
+    st->st_mtim = open->mtime;
+    if (open->ctime.tv_sec != 0) {
+        st->st_ctim = open->ctime;
+    }
+    st->st_blocks += (blkcnt_t)(open->dirty + 511) / 512;
+}
+
+int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd, const struct stat *backing,
+                  struct stat *st, double *timeout)
+{
+    struct bale_file_attr open;
+    struct bale_container_attr attr;
+    double ignored;
+    timeout = timeout ? timeout : &ignored;
+    *timeout = BALE_CACHE_SECONDS;
+    if (backing) {
+        *st = *backing;
+    } else if (fstat(fd, st) != 0) {
+        return errno;
+    }
+    if (!S_ISREG(st->st_mode)) {
+        node->mode = st->st_mode;
+        return 0;
+    }
+    bale_ctimes_get(mount->ctimes, st->st_ino, &st->st_ctim);
+    bool is_open = bale_opened_attr(mount, node, &open);
+    if (is_open) {
+        attr = open.container;
+        show_open(&open, st);
+        if (open.ctime.tv_sec != 0) {
+            *timeout = 0; /* the blocks it takes are not settled */
+        }
+    } else {
+        int err = peek(mount, node, fd, st->st_size, &attr);
+        if (err == EAGAIN) {
+            return err;
+        }
+        if (err) {
+            *timeout = 0;
+            node->mode = st->st_mode;
+            return 0; /* as the backing store has it, so that it can be seen and removed */
+        }
+        st->st_size = (off_t)attr.size;
+        if (attr.generation > 0) {
+            st->st_mtim = timespec_of(attr.mtime);
+        }
+    }
+    show_container(mount, &attr, st);
+    if (st->st_blocks == 0 && attr.stored > 0) {
+        st->st_blocks = 1;
+    }
+    node->mode = st->st_mode;
+    return 0;
+}
+
+/* ---- getattr, statfs ---- */
+
+struct getattr_op {
+    struct bale_use use;
+    fuse_req_t req;
+};
+
+static int reply_attr(fuse_req_t req, struct bale_mount *mount, struct bale_node *node)
+{
+    struct bale_file *file = bale_opened_file(mount, node);
+    struct stat st;
+    double timeout;
+    int fd;
+    int err;
+    if (file) {
+        err = bale_attr_get(mount, node, bale_file_fd(file), NULL, &st, &timeout);
+        bale_file_unref(file);
+    } else {
+        err = bale_node_hold(mount->nodes, node, &fd);
+        if (err) {
+            return err;
+        }
+        err = bale_attr_get(mount, node, fd, NULL, &st, &timeout);
+        bale_node_release(mount->nodes, node);
+    }
+    if (!err) {
+        fuse_reply_attr(req, &st, timeout);
+    }
+    return err;
+}
+
+static void getattr_ready(struct bale_use *use, int err)
+{
+    struct getattr_op *op = (struct getattr_op *)use;
+    bool used = !err;
+    if (used || use->node->marks & BALE_MARK_BROKEN) {
+        err = reply_attr(op->req, use->mount, use->node);
+    }
+    if (err) {
+        fuse_reply_err(op->req, err);
+    }
+    if (used) {
+        bale_use_end(use->mount, use->node);
+    }
+    free(op);
+}
+
+void bale_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    struct bale_node *node = bale_node_of(mount, ino);
+    (void)fi;
+    int err = reply_attr(req, mount, node);
+    if (err == EAGAIN) {
+        struct getattr_op *op = malloc(sizeof *op);
+        if (op) {
+            *op = (struct getattr_op){.use = {.mount = mount, .node = node, .ready = getattr_ready}, .req = req};
+            bale_use_begin(&op->use);
+            return;
+        }
+        err = ENOMEM;
+    }
+    if (err) {
+        fuse_reply_err(req, err);
+    }
+}
+
+void bale_op_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+    struct statvfs vfs;
+    (void)ino;
+    if (fstatvfs(bale_store_root_fd(bale_mount_of(req)->store), &vfs) != 0) {
+        fuse_reply_err(req, errno);
+    } else {
+        fuse_reply_statfs(req, &vfs);
+    }
+}

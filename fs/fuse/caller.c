@@ -1,0 +1,118 @@
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fs/fuse/mount.h"
+
+#define GROUPS_USUAL 64
+
+static int get_capabilities(struct __user_cap_data_struct data[2])
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    return (int)syscall(SYS_capget, &head, data);
+}
+
+static int set_capabilities(const struct __user_cap_data_struct data[2])
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    return (int)syscall(SYS_capset, &head, data);
+}
+
+bool bale_caller_thread(void)
+{
+    if (unshare(CLONE_FS) != 0) {
+        return false;
+    }
+    umask(0);
+    return true;
+}
+
+/* The kernel has decided already that the caller may; what the change of ids takes away in capabilities comes back, so
+ * that the backing store does not decide again without the caller's other groups. All three calls are this thread's
+ * alone. */
+void bale_caller_enter(fuse_req_t req)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    const struct fuse_ctx *ctx = fuse_req_ctx(req);
+    struct __user_cap_data_struct data[2];
+    if (mount->dont_mask) {
+        umask(ctx->umask);
+    }
+    if (!mount->as_root || (ctx->uid == 0 && ctx->gid == 0)) {
+        return;
+    }
+    setfsgid(ctx->gid);
+    setfsuid(ctx->uid);
+    if (get_capabilities(data) == 0) {
+        data[0].effective = data[0].permitted;
+        data[1].effective = data[1].permitted;
+        (void)set_capabilities(data);
+    }
+}
+
+void bale_caller_leave(fuse_req_t req)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    const struct fuse_ctx *ctx = fuse_req_ctx(req);
+    int saved = errno;
+    if (mount->dont_mask) {
+        umask(0);
+    }
+    if (mount->as_root && (ctx->uid != 0 || ctx->gid != 0)) {
+        setfsuid(0);
+        setfsgid(0);
+    }
+    errno = saved;
+}
+
+static bool in_group(fuse_req_t req, gid_t gid)
+{
+    gid_t list[GROUPS_USUAL];
+    if (fuse_req_ctx(req)->gid == gid) {
+        return true;
+    }
+    int count = fuse_req_getgroups(req, GROUPS_USUAL, list);
+    for (int i = 0; i < count && i < GROUPS_USUAL; i++) {
+        if (list[i] == gid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Newer kernels have done this before they ask; here it is for older ones. */
+mode_t bale_caller_mode(fuse_req_t req, const struct stat *dir, mode_t mode)
+{
+    const mode_t both = S_ISGID | S_IXGRP;
+    bool strip = dir->st_mode & S_ISGID && !S_ISDIR(mode) && (mode & both) == both &&
+                 fuse_req_ctx(req)->uid != 0 && !in_group(req, dir->st_gid);
+    return strip ? mode & ~(mode_t)S_ISGID : mode;
+}
+
+void bale_caller_drop_capabilities(void)
+{
+    /* Files of others, their owners and modes, device nodes, trusted attributes, mounting. */
+    static const int kept[] = {CAP_CHOWN,      CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID,
+                               CAP_SETGID,     CAP_SETUID,       CAP_MKNOD,           CAP_SETFCAP,
+                               CAP_SYS_ADMIN,  CAP_MAC_ADMIN,    CAP_MAC_OVERRIDE};
+    struct __user_cap_data_struct data[2], keep[2] = {{0}};
+    if (get_capabilities(data) != 0) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        keep[kept[i] / 32].permitted |= 1u << kept[i] % 32;
+    }
+    for (int i = 0; i < 2; i++) {
+        data[i].permitted &= keep[i].permitted;
+        data[i].effective = data[i].permitted;
+        data[i].inheritable = 0;
+    }
+    (void)set_capabilities(data);
+}

@@ -1,0 +1,124 @@
+#include "fs/control.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/fuse/freeze.h"
+#include "fs/fuse/mount.h"
+#include "fs/fuse/ops.h"
+#include "fs/fuse/session.h"
+#include "fs/log.h"
+
+static bool may_control(fuse_req_t req)
+{
+    uid_t uid = fuse_req_ctx(req)->uid;
+    return uid == 0 || uid == bale_mount_of(req)->owner;
+}
+
+static void synced(void *arg, int err)
+{
+    fuse_req_t req = arg;
+    if (err != BALE_OK) {
+        fuse_reply_err(req, bale_err_to_errno(err));
+    } else {
+        fuse_reply_ioctl(req, 0, NULL, 0);
+    }
+}
+
+static void thaw(struct bale_mount *mount)
+{
+    bale_volume_thaw(mount->volume);
+    bale_session_thaw(mount);
+}
+
+static void frozen(void *arg, int err)
+{
+    fuse_req_t req = arg;
+    if (err != BALE_OK) {
+        bale_log(BALE_LOG_ERROR, "%s: cannot be frozen: %s: see the messages before",
+                 bale_store_path(bale_mount_of(req)->store), bale_err_text(err));
+        thaw(bale_mount_of(req));
+    }
+    synced(req, err);
+}
+
+static void quiet(void *arg)
+{
+    fuse_req_t req = arg;
+    bale_volume_freeze(bale_mount_of(req)->volume, frozen, req);
+}
+
+static void reply_status(fuse_req_t req, size_t out_size)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    struct bale_volume_stats stats;
+    struct bale_control_status *status = calloc(1, sizeof *status);
+    if (!status || out_size < sizeof *status) {
+        free(status);
+        fuse_reply_err(req, status ? EINVAL : ENOMEM);
+        return;
+    }
+    bale_volume_stats(mount->volume, &stats);
+    *status = (struct bale_control_status){
+        .magic = BALE_CONTROL_MAGIC,
+        .version = BALE_CONTROL_VERSION,
+        .pid = (int32_t)getpid(),
+        .frozen = bale_freezer_frozen(mount->freezer),
+        .nodes = bale_nodes_count(mount->nodes),
+        .memory_cap = stats.memory_cap,
+        .memory_used = stats.memory_used,
+        .cached = stats.cached,
+        .dirty = stats.dirty,
+        .dirty_limit = stats.dirty_limit,
+        .files = stats.files,
+        .read_hits = stats.read_hits,
+        .read_misses = stats.read_misses,
+        .commits = stats.commits,
+        .syncs = stats.syncs,
+        .items = stats.items,
+        .errors = stats.errors,
+        .raw_bytes = stats.raw_bytes,
+        .stored_bytes = stats.stored_bytes,
+        .container_bytes = stats.container_bytes,
+        .throttled = stats.throttled,
+    };
+    snprintf(status->engine, sizeof status->engine, "cpu");
+    snprintf(status->io, sizeof status->io, "%s", mount->direct ? "direct" : "cached");
+    snprintf(status->program, sizeof status->program, "%s", BALEFS_VERSION);
+    snprintf(status->store, sizeof status->store, "%s", bale_store_path(mount->store));
+    fuse_reply_ioctl(req, 0, status, sizeof *status);
+    free(status);
+}
+
+void bale_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg, struct fuse_file_info *fi,
+                   unsigned flags, const void *in, size_t in_size, size_t out_size)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    (void)arg;
+    (void)fi;
+    (void)flags;
+    (void)in;
+    (void)in_size;
+    bool ours = ino == FUSE_ROOT_ID && (cmd == BALE_IOC_SYNC || cmd == BALE_IOC_FREEZE || cmd == BALE_IOC_THAW ||
+                                        cmd == BALE_IOC_STATUS);
+    if (!ours) {
+        fuse_reply_err(req, ENOTTY);
+    } else if (cmd != BALE_IOC_SYNC && !may_control(req)) {
+        fuse_reply_err(req, EPERM);
+    } else if (cmd == BALE_IOC_SYNC) {
+        bale_volume_sync(mount->volume, true, synced, req);
+    } else if (cmd == BALE_IOC_FREEZE) {
+        if (!bale_freezer_freeze(mount->freezer, quiet, req)) {
+            fuse_reply_err(req, EBUSY);
+        }
+    } else if (cmd == BALE_IOC_THAW) {
+        fuse_reply_ioctl(req, 0, NULL, 0);
+        thaw(mount);
+    } else {
+        reply_status(req, out_size);
+    }
+}

@@ -1,0 +1,395 @@
+#include "fs/fuse/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/fuse/freeze.h"
+#include "fs/fuse/mount.h"
+#include "fs/fuse/opened.h"
+#include "fs/fuse/overlap.h"
+#include "fs/fuse/session.h"
+
+#define DESCRIPTORS_MOST 1048576u
+#define CACHED_DESCRIPTORS_MOST 65536u
+#define THREADS_LEAST 4u
+#define THREADS_MOST 16u
+#define BUFFERS_SHARE 8u /* of the memory cap, at most, for the threads' buffers */
+
+struct daemon {
+    const struct bale_mount_options *options;
+    char *mountpoint; /* absolute */
+    struct bale_mount mount;
+    struct bale_session *session;
+    int sync_fd;
+    int ended;   /* eventfd */
+    int signals; /* signalfd */
+    char *why;
+};
+
+/* ---- Beginning ---- */
+
+static unsigned raise_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return 256;
+    }
+    rlim_t most = limit.rlim_max < DESCRIPTORS_MOST ? limit.rlim_max : DESCRIPTORS_MOST;
+    if (limit.rlim_cur < most) {
+        struct rlimit raised = {.rlim_cur = most, .rlim_max = limit.rlim_max};
+        limit.rlim_cur = setrlimit(RLIMIT_NOFILE, &raised) == 0 ? most : limit.rlim_cur;
+    }
+    rlim_t half = limit.rlim_cur / 2;
+    return (unsigned)(half < CACHED_DESCRIPTORS_MOST ? half : CACHED_DESCRIPTORS_MOST);
+}
+
+static int take_signals(struct daemon *d)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    d->signals = signalfd(-1, &set, SFD_CLOEXEC);
+    d->ended = eventfd(0, EFD_CLOEXEC);
+    return d->signals < 0 || d->ended < 0 ? bale_err_from_errno(errno) : BALE_OK;
+}
+
+static int find_mountpoint(struct daemon *d)
+{
+    const char *given = d->options->mountpoint;
+    struct stat st;
+    d->mountpoint = realpath(given, NULL);
+    if (!d->mountpoint) {
+        snprintf(d->why, BALE_WHY, "%s: cannot be mounted on: %s: make the directory first", given, strerror(errno));
+        return bale_err_from_errno(errno);
+    }
+    if (stat(d->mountpoint, &st) != 0 || !S_ISDIR(st.st_mode)) {
+        snprintf(d->why, BALE_WHY, "%s: cannot be mounted on: it is not a directory: make one", given);
+        return BALE_E_INVALID;
+    }
+    return BALE_OK;
+}
+
+static int create_store(const struct daemon *d)
+{
+    struct bale_store_config config = {
+        .modes_held = geteuid() != 0,
+        .setting = {.codec = BALE_CODEC_AUTO},
+        .extent = BALE_EXTENT_DEFAULT,
+    };
+    struct stat st;
+    char inside[4096];
+    snprintf(inside, sizeof inside, "%s/" BALE_STORE_DIR, d->options->store);
+    if (lstat(inside, &st) == 0) {
+        return BALE_OK; /* it is one; opening it says if it is good */
+    }
+    return bale_store_init(d->options->store, &config, d->why);
+}
+
+static int open_store(struct daemon *d)
+{
+    struct bale_mount *mount = &d->mount;
+    int err = d->options->create && !d->options->read_only ? create_store(d) : BALE_OK;
+    if (err != BALE_OK) {
+        return err;
+    }
+    err = bale_store_open(d->options->store, d->options->read_only ? BALE_STORE_READONLY : BALE_STORE_WRITE,
+                          &mount->store, d->why);
+    if (err != BALE_OK) {
+        return err;
+    }
+    d->sync_fd = openat(bale_store_root_fd(mount->store), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->sync_fd < 0) {
+        snprintf(d->why, BALE_WHY, "%s: cannot be read: %s: check its permissions", d->options->store,
+                 strerror(errno));
+        return bale_err_from_errno(errno);
+    }
+    return bale_overlap_check(bale_store_path(mount->store), d->mountpoint, d->why);
+}
+
+static void checkpoint(void *arg)
+{
+    struct daemon *d = arg;
+    int err = bale_store_checkpoint(d->mount.store);
+    if (err != BALE_OK) {
+        bale_log(BALE_LOG_WARNING, "%s: could not be synced: %s: check the disk",
+                 bale_store_path(d->mount.store), bale_err_text(err));
+    }
+}
+
+static void tainted(void *arg)
+{
+    struct daemon *d = arg;
+    (void)bale_store_taint(d->mount.store);
+}
+
+static int create_volume(struct daemon *d)
+{
+    struct bale_mount *mount = &d->mount;
+    struct bale_volume_options options = {
+        .memory = d->options->memory,
+        .threads = d->options->threads,
+        .reserve_fd = bale_store_reserve_fd(mount->store),
+        .sync_fd = d->sync_fd,
+        .checkpoint = mount->read_only ? NULL : checkpoint,
+        .tainted = mount->read_only ? NULL : tainted,
+        .arg = d,
+    };
+    bale_store_container_config(mount->store, &options.container);
+    return bale_volume_create(&options, &mount->volume);
+}
+
+static int create_parts(struct daemon *d, unsigned descriptors)
+{
+    struct bale_mount *mount = &d->mount;
+    struct bale_memory *memory = bale_volume_memory(mount->volume);
+    int err = bale_nodes_create(bale_store_root_fd(mount->store), memory, descriptors, &mount->nodes);
+    if (err) {
+        return bale_err_from_errno(err);
+    }
+    err = bale_ctimes_create(memory, &mount->ctimes);
+    if (err == BALE_OK) {
+        err = bale_interrupts_create(&mount->interrupts);
+    }
+    if (err == BALE_OK) {
+        err = bale_freezer_create(memory, &mount->freezer);
+    }
+    return err;
+}
+
+static unsigned threads_for(const struct bale_mount *mount)
+{
+    uint64_t share = bale_memory_cap(bale_volume_memory(mount->volume)) / BUFFERS_SHARE >> 20;
+    unsigned threads = 2 * bale_cpus();
+    threads = threads < THREADS_LEAST ? THREADS_LEAST : threads > THREADS_MOST ? THREADS_MOST : threads;
+    return threads < share || share < 2 ? threads : (unsigned)share;
+}
+
+/* Everything up to a mount that answers. */
+static int begin(struct daemon *d)
+{
+    struct bale_mount *mount = &d->mount;
+    unsigned descriptors = raise_descriptors();
+    int err = take_signals(d);
+    if (err == BALE_OK) {
+        err = find_mountpoint(d);
+    }
+    if (err == BALE_OK) {
+        err = open_store(d);
+    }
+    if (err != BALE_OK) {
+        return err;
+    }
+    mount->owner = geteuid();
+    mount->as_root = mount->owner == 0;
+    mount->read_only = d->options->read_only;
+    mount->direct = d->options->direct;
+    mount->modes_held = bale_store_config(mount->store)->modes_held;
+    bale_store_defaults(mount->store, &mount->defaults);
+    /* The umask must be the thread's own for a default ACL to take its place. */
+    mount->backing_acls = bale_store_abilities(mount->store)->posix_acl && mount->as_root && !mount->modes_held &&
+                          bale_caller_thread();
+    umask(0);
+    if (mount->as_root) {
+        bale_caller_drop_capabilities(); /* before there are threads: each has its own */
+    }
+    err = create_volume(d);
+    if (err == BALE_OK) {
+        err = create_parts(d, descriptors);
+    }
+    if (err == BALE_OK) {
+        err = bale_session_create(mount, d->options, d->mountpoint, d->ended, &d->session, d->why);
+    }
+    if (err == BALE_OK) {
+        err = bale_session_start(d->session, threads_for(mount));
+    }
+    return err;
+}
+
+/* ---- The end ---- */
+
+static void wait_for_end(struct daemon *d)
+{
+    struct pollfd fds[] = {{.fd = d->signals, .events = POLLIN}, {.fd = d->ended, .events = POLLIN}};
+    while (poll(fds, 2, -1) < 0 && errno == EINTR) {
+    }
+    if (fds[0].revents & POLLIN) {
+        bale_log(BALE_LOG_INFO, "%s: told to end: unmounting", d->mountpoint);
+        bale_volume_thaw(d->mount.volume);
+        bale_session_thaw(&d->mount);
+        bale_session_unmount(d->session);
+    }
+}
+
+/* Undoes what begin did, as far as it came. served: there was a mount that answered. */
+static int end(struct daemon *d, bool served)
+{
+    struct bale_mount *mount = &d->mount;
+    char result[BALE_WHY] = "";
+    int err = BALE_OK;
+    if (d->session) {
+        bale_session_stop(d->session);
+    }
+    if (mount->freezer) {
+        bale_volume_thaw(mount->volume);
+        bale_session_thaw(mount);
+    }
+    bale_opened_end(mount);
+    if (mount->volume) {
+        err = bale_volume_destroy(mount->volume); /* what ends there still replies, and tells nodes */
+    }
+    bale_session_destroy(d->session);
+    bale_freezer_destroy(mount->freezer);
+    bale_interrupts_destroy(mount->interrupts);
+    bale_ctimes_destroy(mount->ctimes);
+    bale_nodes_destroy(mount->nodes);
+    if (err != BALE_OK) {
+        snprintf(result, sizeof result, "%s: not everything could be stored: %s: see the log",
+                 bale_store_path(mount->store), bale_err_text(err));
+    }
+    if (mount->store) {
+        int closed = bale_store_close(mount->store, err == BALE_OK, result[0] ? result : "all is stored");
+        err = err != BALE_OK ? err : closed;
+    }
+    if (served) {
+        bale_log(err == BALE_OK ? BALE_LOG_INFO : BALE_LOG_ERROR, "%s: unmounted: %s", d->mountpoint,
+                 err == BALE_OK ? "all is stored" : result[0] ? result : bale_err_text(err));
+        snprintf(d->why, BALE_WHY, "%s", result);
+    }
+    for (int *fd = (int[]){d->sync_fd, d->ended, d->signals, -2}; *fd != -2; fd++) {
+        if (*fd >= 0) {
+            close(*fd);
+        }
+    }
+    pthread_mutex_destroy(&mount->opened_lock);
+    free(d->mountpoint);
+    return err;
+}
+
+/* ready is told once the mount answers. */
+static int run(const struct bale_mount_options *options, char *why, void (*ready)(void *arg), void *arg)
+{
+    struct daemon *d = calloc(1, sizeof *d);
+    if (!d) {
+        return BALE_E_NOMEM;
+    }
+    d->options = options;
+    d->why = why;
+    d->sync_fd = d->ended = d->signals = -1;
+    pthread_mutex_init(&d->mount.opened_lock, NULL);
+    int err = begin(d);
+    bool served = err == BALE_OK;
+    if (served) {
+        bale_log(BALE_LOG_INFO, "%s on %s: %s%s%s", bale_store_path(d->mount.store), d->mountpoint,
+                 bale_session_text(d->session), bale_store_abilities(d->mount.store)->text[0] ? "; lacking: " : "",
+                 bale_store_abilities(d->mount.store)->text);
+        ready(arg);
+        wait_for_end(d);
+    } else if (why[0] == '\0') {
+        snprintf(why, BALE_WHY, "%s: cannot be mounted: %s: see the log", options->store, bale_err_text(err));
+    }
+    int ended = end(d, served);
+    free(d);
+    return served ? ended : err;
+}
+
+/* ---- Background ---- */
+
+struct report {
+    int err;
+    char why[BALE_WHY];
+};
+
+static void send_report(int fd, int err, const char *why)
+{
+    struct report report = {.err = err};
+    snprintf(report.why, sizeof report.why, "%s", why);
+    (void)!write(fd, &report, sizeof report);
+}
+
+static void tell_parent(void *arg)
+{
+    int *fd = arg;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    send_report(*fd, BALE_OK, "");
+    close(*fd);
+    *fd = -1;
+    for (int i = 0; i < 3 && null >= 0; i++) {
+        (void)dup2(null, i);
+    }
+    close(null);
+    (void)!chdir("/");
+}
+
+static void tell_nobody(void *arg)
+{
+    (void)arg;
+}
+
+static void __attribute__((noreturn)) be_child(const struct bale_mount_options *options, int fd)
+{
+    char why[BALE_WHY] = "";
+    setsid();
+    int err = run(options, why, tell_parent, &fd);
+    if (fd >= 0) {
+        send_report(fd, err, why);
+    }
+    _exit(err == BALE_OK ? 0 : 1);
+}
+
+static int wait_for_child(pid_t child, int fd, char *why)
+{
+    struct report report;
+    ssize_t got;
+    do {
+        got = read(fd, &report, sizeof report);
+    } while (got < 0 && errno == EINTR);
+    if (got != (ssize_t)sizeof report) {
+        int status;
+        (void)waitpid(child, &status, 0);
+        snprintf(why, BALE_WHY, "balefs: the daemon ended without a word: this is a bug: run it with -f");
+        return BALE_E_IO;
+    }
+    snprintf(why, BALE_WHY, "%s", report.why);
+    return report.err;
+}
+
+int bale_daemon_run(const struct bale_mount_options *options, char *why)
+{
+    int pipe_fds[2];
+    why[0] = '\0';
+    if (options->log) {
+        bale_log_to(options->log, options->log_least);
+    }
+    if (options->foreground) {
+        return run(options, why, tell_nobody, NULL);
+    }
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0) {
+        return bale_err_from_errno(errno);
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        close(pipe_fds[0]);
+        be_child(options, pipe_fds[1]);
+    }
+    close(pipe_fds[1]);
+    int err = child < 0 ? bale_err_from_errno(errno) : wait_for_child(child, pipe_fds[0], why);
+    close(pipe_fds[0]);
+    return err;
+}

@@ -1,0 +1,119 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/fuse/mount.h"
+#include "fs/fuse/opened.h"
+#include "fs/fuse/ops.h"
+
+/* An open file has a use, so its bale_file stays as long as the request lasts. */
+static struct bale_file *file_of(fuse_req_t req, fuse_ino_t ino)
+{
+    return bale_node_of(bale_mount_of(req), ino)->opened->file;
+}
+
+/* done for requests that reply with nothing but an error. */
+static void reply_result(void *arg, int64_t result)
+{
+    fuse_reply_err(arg, bale_err_to_errno(result < 0 ? (int)result : 0));
+}
+
+struct read_op {
+    fuse_req_t req;
+    struct bale_read read;
+};
+
+static void read_done(void *arg, int64_t result)
+{
+    struct read_op *op = arg;
+    if (result < 0) {
+        fuse_reply_err(op->req, bale_err_to_errno((int)result));
+    } else if (op->read.length == 0) {
+        fuse_reply_buf(op->req, NULL, 0);
+    } else {
+        fuse_reply_iov(op->req, op->read.pieces, op->read.count);
+    }
+    bale_read_release(&op->read);
+    free(op);
+}
+
+void bale_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+    struct read_op *op = calloc(1, sizeof *op);
+    (void)fi;
+    if (!op) {
+        fuse_reply_err(req, ENOMEM);
+        return;
+    }
+    op->req = req;
+    bale_file_read(file_of(req, ino), (uint64_t)off, size, &op->read, read_done, op);
+}
+
+void bale_op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    (void)fi;
+    bale_file_flush(file_of(req, ino), false, reply_result, req);
+}
+
+void bale_op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+    (void)fi;
+    (void)datasync;
+    bale_file_flush(file_of(req, ino), true, reply_result, req);
+}
+
+static int allocate_how(int mode, enum bale_allocate *how)
+{
+    switch (mode) {
+    case 0:
+        *how = BALE_ALLOCATE;
+        return 0;
+    case FALLOC_FL_KEEP_SIZE:
+        *how = BALE_ALLOCATE_KEEP_SIZE;
+        return 0;
+    case FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE:
+        *how = BALE_ALLOCATE_PUNCH;
+        return 0;
+    case FALLOC_FL_ZERO_RANGE:
+        *how = BALE_ALLOCATE_ZERO;
+        return 0;
+    case FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE:
+        *how = BALE_ALLOCATE_ZERO_KEEP_SIZE;
+        return 0;
+    default:
+        return EOPNOTSUPP;
+    }
+}
+
+void bale_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length,
+                       struct fuse_file_info *fi)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    enum bale_allocate how;
+    (void)fi;
+    int err = allocate_how(mode, &how);
+    if (err) {
+        fuse_reply_err(req, err);
+        return;
+    }
+    bale_kill_suidgid(mount, bale_node_of(mount, ino));
+    bale_file_allocate(file_of(req, ino), how, (uint64_t)offset, (uint64_t)length, reply_result, req);
+}
+
+void bale_op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file_info *fi)
+{
+    (void)fi;
+    if (whence != SEEK_DATA && whence != SEEK_HOLE) {
+        fuse_reply_err(req, EINVAL);
+        return;
+    }
+    int64_t found = bale_file_seek(file_of(req, ino), (uint64_t)off, whence == SEEK_DATA);
+    if (found < 0) {
+        fuse_reply_err(req, found == BALE_E_NOENT ? ENXIO : bale_err_to_errno((int)found));
+    } else {
+        fuse_reply_lseek(req, found);
+    }
+}

@@ -1,0 +1,240 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fs/fuse/mount.h"
+#include "fs/fuse/ops.h"
+
+#define BATCH 32768u /* bytes of entries read from the backing store at once */
+
+struct entry { /* struct linux_dirent64, as getdents64 gives it */
+    uint64_t ino;
+    int64_t next;
+    unsigned short length;
+    unsigned char type;
+    char name[];
+};
+
+/* An open directory. The backing one is opened when it is first read: often the kernel has the entries cached. */
+struct handle {
+    pthread_mutex_t lock;
+    int fd;
+    off_t at;            /* position of the entry at used */
+    size_t used, filled; /* in batch */
+    _Alignas(8) char batch[BATCH];
+};
+
+static struct handle *handle_of(const struct fuse_file_info *fi)
+{
+    return (struct handle *)(uintptr_t)fi->fh;
+}
+
+void bale_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    struct handle *handle = malloc(sizeof *handle);
+    (void)ino;
+    if (!handle) {
+        fuse_reply_err(req, ENOMEM);
+        return;
+    }
+    pthread_mutex_init(&handle->lock, NULL);
+    handle->fd = -1;
+    handle->at = 0;
+    handle->used = handle->filled = 0;
+    bale_memory_count(bale_volume_memory(mount->volume), (int64_t)sizeof *handle);
+    fi->fh = (uintptr_t)handle;
+    fi->cache_readdir = 1;
+    fi->keep_cache = 1;
+    if (fuse_reply_open(req, fi) != 0) {
+        bale_op_releasedir(NULL, ino, fi);
+        bale_memory_count(bale_volume_memory(mount->volume), -(int64_t)sizeof *handle);
+    }
+}
+
+void bale_op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    struct handle *handle = handle_of(fi);
+    (void)ino;
+    if (handle->fd >= 0) {
+        close(handle->fd);
+    }
+    pthread_mutex_destroy(&handle->lock);
+    free(handle);
+    if (req) {
+        bale_memory_count(bale_volume_memory(bale_mount_of(req)->volume), -(int64_t)sizeof *handle);
+        fuse_reply_err(req, 0);
+    }
+}
+
+static int open_directory(struct bale_mount *mount, struct bale_node *dir, int *fd)
+{
+    int held;
+    int err = bale_node_hold(mount->nodes, dir, &held);
+    if (err) {
+        return err;
+    }
+    do {
+        *fd = openat(held, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    } while (*fd < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(mount->nodes));
+    err = *fd < 0 ? errno : 0;
+    bale_node_release(mount->nodes, dir);
+    return err;
+}
+
+/* The entry at handle->at, or NULL at the end. */
+static int current(struct handle *handle, struct entry **entry)
+{
+    *entry = NULL;
+    if (handle->used == handle->filled) {
+        long got = syscall(SYS_getdents64, handle->fd, handle->batch, BATCH);
+        if (got < 0) {
+            return errno;
+        }
+        handle->used = 0;
+        handle->filled = (size_t)got;
+    }
+    if (handle->used < handle->filled) {
+        *entry = (struct entry *)(void *)(handle->batch + handle->used);
+    }
+    return 0;
+}
+
+static void advance(struct handle *handle, const struct entry *entry)
+{
+    handle->at = entry->next;
+    handle->used += entry->length;
+}
+
+static int seek(struct bale_mount *mount, struct handle *handle, struct bale_node *dir, off_t off)
+{
+    int err = handle->fd < 0 ? open_directory(mount, dir, &handle->fd) : 0;
+    /* From the start the directory is read anew, as rewinddir() asks. */
+    if (!err && (off != handle->at || off == 0)) {
+        handle->used = handle->filled = 0;
+        handle->at = off;
+        err = lseek(handle->fd, off, SEEK_SET) < 0 ? errno : 0;
+    }
+    return err;
+}
+
+static bool is_dots(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Looks an entry up for the kernel. One that cannot be is listed all the same, and the kernel asks for it when somebody
+ * does. */
+static void look_up(struct bale_mount *mount, struct bale_node *dir, const struct entry *entry,
+                    struct fuse_entry_param *e)
+{
+    struct bale_node *node;
+    struct stat st;
+    int fd;
+    memset(e, 0, sizeof *e);
+    e->attr.st_ino = entry->ino;
+    e->attr.st_mode = DTTOIF((mode_t)entry->type);
+    if (is_dots(entry->name) || bale_node_lookup(mount->nodes, dir, entry->name, &node, &fd, &st) != 0) {
+        return;
+    }
+    if (bale_attr_get(mount, node, fd, &st, &e->attr, &e->attr_timeout) == 0) {
+        e->ino = bale_ino_of(mount, node);
+        e->entry_timeout = BALE_CACHE_SECONDS;
+        bale_node_remember(mount->nodes, node);
+    } else {
+        e->attr = (struct stat){.st_ino = entry->ino, .st_mode = DTTOIF((mode_t)entry->type)};
+    }
+    bale_node_release(mount->nodes, node);
+}
+
+/* Bytes the entry takes in the reply; written if there is room. */
+static size_t add(fuse_req_t req, struct bale_node *dir, bool plus, const struct entry *entry, char *out, size_t room)
+{
+    struct fuse_entry_param e;
+    if (!plus) {
+        struct stat st = {.st_ino = entry->ino, .st_mode = DTTOIF((mode_t)entry->type)};
+        return fuse_add_direntry(req, out, room, entry->name, &st, entry->next);
+    }
+    size_t need = fuse_add_direntry_plus(req, NULL, 0, entry->name, NULL, 0);
+    if (need <= room) {
+        look_up(bale_mount_of(req), dir, entry, &e);
+        (void)fuse_add_direntry_plus(req, out, room, entry->name, &e, entry->next);
+    }
+    return need;
+}
+
+/* The kernel never got the reply: it does not know what was looked up for it. */
+static void forget_reply(struct bale_mount *mount, const char *reply, size_t length)
+{
+    for (size_t at = 0; at < length;) {
+        const struct fuse_direntplus *d = (const void *)(reply + at);
+        if (d->entry_out.nodeid != 0) {
+            bale_node_forget(mount->nodes, bale_node_of(mount, d->entry_out.nodeid), 1);
+        }
+        at += FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET_DIRENTPLUS + d->dirent.namelen);
+    }
+}
+
+static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct handle *handle, bool plus)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    struct bale_node *dir = bale_node_of(mount, ino);
+    struct entry *entry;
+    size_t length = 0;
+    char *reply = malloc(size);
+    if (!reply) {
+        fuse_reply_err(req, ENOMEM);
+        return;
+    }
+    pthread_mutex_lock(&handle->lock);
+    int err = seek(mount, handle, dir, off);
+    while (!err) {
+        err = current(handle, &entry);
+        if (err || !entry) {
+            break;
+        }
+        if (!bale_name_hidden(mount, dir, entry->name)) {
+            size_t need = add(req, dir, plus, entry, reply + length, size - length);
+            if (need > size - length) {
+                break;
+            }
+            length += need;
+        }
+        advance(handle, entry);
+    }
+    pthread_mutex_unlock(&handle->lock);
+    if (err && length == 0) {
+        fuse_reply_err(req, err);
+    } else if (fuse_reply_buf(req, reply, length) != 0 && plus) {
+        forget_reply(mount, reply, length);
+    }
+    free(reply);
+}
+
+void bale_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+    read_directory(req, ino, size, off, handle_of(fi), false);
+}
+
+void bale_op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+    read_directory(req, ino, size, off, handle_of(fi), true);
+}
+
+void bale_op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    struct handle *handle = handle_of(fi);
+    pthread_mutex_lock(&handle->lock);
+    int err = handle->fd < 0 ? open_directory(mount, bale_node_of(mount, ino), &handle->fd) : 0;
+    if (!err && (datasync ? fdatasync(handle->fd) : fsync(handle->fd)) != 0) {
+        err = errno;
+    }
+    pthread_mutex_unlock(&handle->lock);
+    fuse_reply_err(req, err);
+}

@@ -1,0 +1,191 @@
+#include "fs/fuse/freeze.h"
+
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/err.h"
+
+struct stash {
+    struct stash *next;
+    size_t size;
+    _Alignas(8) char request[];
+};
+
+struct bale_freezer {
+    pthread_mutex_t lock;
+    struct bale_memory *memory;
+    bool frozen;
+    unsigned changing; /* handlers of changes that run */
+    struct stash *first, **last;
+    void (*idle)(void *arg);
+    void *idle_arg;
+};
+
+/* Of the request this thread handles: it counts in changing. */
+static _Thread_local bool counted;
+
+int bale_freezer_create(struct bale_memory *memory, struct bale_freezer **out)
+{
+    struct bale_freezer *freezer = calloc(1, sizeof *freezer);
+    if (!freezer) {
+        return BALE_E_NOMEM;
+    }
+    pthread_mutex_init(&freezer->lock, NULL);
+    freezer->memory = memory;
+    freezer->last = &freezer->first;
+    *out = freezer;
+    return BALE_OK;
+}
+
+void bale_freezer_destroy(struct bale_freezer *freezer)
+{
+    if (!freezer) {
+        return;
+    }
+    while (freezer->first) {
+        struct stash *next = freezer->first->next;
+        free(freezer->first);
+        freezer->first = next;
+    }
+    pthread_mutex_destroy(&freezer->lock);
+    free(freezer);
+}
+
+/* RELEASE is among them: closing a container may trim it. */
+static bool changes(const struct fuse_in_header *in, size_t size)
+{
+    switch (in->opcode) {
+    case FUSE_SETATTR:
+    case FUSE_SYMLINK:
+    case FUSE_MKNOD:
+    case FUSE_MKDIR:
+    case FUSE_UNLINK:
+    case FUSE_RMDIR:
+    case FUSE_RENAME:
+    case FUSE_RENAME2:
+    case FUSE_LINK:
+    case FUSE_WRITE:
+    case FUSE_RELEASE:
+    case FUSE_SETXATTR:
+    case FUSE_REMOVEXATTR:
+    case FUSE_CREATE:
+    case FUSE_TMPFILE:
+    case FUSE_FALLOCATE:
+        return true;
+    case FUSE_OPEN:
+        return size >= sizeof *in + sizeof(struct fuse_open_in) &&
+               ((const struct fuse_open_in *)(in + 1))->flags & O_TRUNC;
+    default:
+        return false;
+    }
+}
+
+static bool put_away(struct bale_freezer *freezer, const void *request, size_t size)
+{
+    struct stash *stash = malloc(sizeof *stash + size);
+    if (!stash) {
+        return false;
+    }
+    bale_memory_count(freezer->memory, (int64_t)(sizeof *stash + size));
+    memcpy(stash->request, request, size);
+    stash->size = size;
+    stash->next = NULL;
+    *freezer->last = stash;
+    freezer->last = &stash->next;
+    return true;
+}
+
+bool bale_freezer_enter(struct bale_freezer *freezer, const void *request, size_t size)
+{
+    counted = false;
+    if (!changes(request, size)) {
+        return true;
+    }
+    pthread_mutex_lock(&freezer->lock);
+    /* Without memory it goes on: a change in a frozen store is better than a program that hangs for ever. */
+    bool away = freezer->frozen && put_away(freezer, request, size);
+    if (!away) {
+        freezer->changing++;
+        counted = true;
+    }
+    pthread_mutex_unlock(&freezer->lock);
+    return !away;
+}
+
+void bale_freezer_done(struct bale_freezer *freezer)
+{
+    void (*idle)(void *) = NULL;
+    pthread_mutex_lock(&freezer->lock);
+    if (--freezer->changing == 0) {
+        idle = freezer->idle;
+        freezer->idle = NULL;
+    }
+    void *arg = freezer->idle_arg;
+    pthread_mutex_unlock(&freezer->lock);
+    if (idle) {
+        idle(arg);
+    }
+}
+
+void bale_freezer_leave(struct bale_freezer *freezer)
+{
+    if (counted) {
+        counted = false;
+        bale_freezer_done(freezer);
+    }
+}
+
+void bale_freezer_keep(struct bale_freezer *freezer)
+{
+    pthread_mutex_lock(&freezer->lock);
+    freezer->changing++;
+    pthread_mutex_unlock(&freezer->lock);
+}
+
+bool bale_freezer_freeze(struct bale_freezer *freezer, void (*idle)(void *arg), void *arg)
+{
+    pthread_mutex_lock(&freezer->lock);
+    bool can = !freezer->frozen;
+    bool now = can && freezer->changing == 0;
+    if (can) {
+        freezer->frozen = true;
+        freezer->idle = now ? NULL : idle;
+        freezer->idle_arg = arg;
+    }
+    pthread_mutex_unlock(&freezer->lock);
+    if (now) {
+        idle(arg);
+    }
+    return can;
+}
+
+bool bale_freezer_frozen(struct bale_freezer *freezer)
+{
+    pthread_mutex_lock(&freezer->lock);
+    bool frozen = freezer->frozen;
+    pthread_mutex_unlock(&freezer->lock);
+    return frozen;
+}
+
+void bale_freezer_thaw(struct bale_freezer *freezer, void (*handle)(void *arg, void *request, size_t size),
+                       void *arg)
+{
+    pthread_mutex_lock(&freezer->lock);
+    freezer->frozen = false;
+    while (freezer->first) {
+        struct stash *stash = freezer->first;
+        freezer->first = stash->next;
+        if (!freezer->first) {
+            freezer->last = &freezer->first;
+        }
+        pthread_mutex_unlock(&freezer->lock);
+        handle(arg, stash->request, stash->size);
+        bale_memory_count(freezer->memory, -(int64_t)(sizeof *stash + stash->size));
+        free(stash);
+        pthread_mutex_lock(&freezer->lock);
+    }
+    pthread_mutex_unlock(&freezer->lock);
+}

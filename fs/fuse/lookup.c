@@ -1,0 +1,123 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs/fuse/mount.h"
+#include "fs/fuse/opened.h"
+#include "fs/fuse/ops.h"
+
+bool bale_name_hidden(struct bale_mount *mount, struct bale_node *dir, const char *name)
+{
+    return dir == bale_nodes_root(mount->nodes) && strcmp(name, BALE_STORE_DIR) == 0;
+}
+
+struct entry_op {
+    struct bale_use use;
+    fuse_req_t req;
+    int fd;
+};
+
+/* EAGAIN: nothing was done. Otherwise it has replied, and given up the hold. */
+static int reply_entry(fuse_req_t req, struct bale_node *node, int fd, const struct stat *backing)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    struct fuse_entry_param e = {.entry_timeout = BALE_CACHE_SECONDS};
+    int err = bale_attr_get(mount, node, fd, backing, &e.attr, &e.attr_timeout);
+    if (err == EAGAIN) {
+        return err;
+    }
+    if (err) {
+        fuse_reply_err(req, err);
+    } else {
+        e.ino = bale_ino_of(mount, node);
+        bale_node_remember(mount->nodes, node);
+        if (fuse_reply_entry(req, &e) != 0) {
+            bale_node_forget(mount->nodes, node, 1);
+        }
+    }
+    bale_node_release(mount->nodes, node);
+    return 0;
+}
+
+static void entry_ready(struct bale_use *use, int err)
+{
+    struct entry_op *op = (struct entry_op *)use;
+    bool used = !err;
+    if (err && !(use->node->marks & BALE_MARK_BROKEN)) {
+        fuse_reply_err(op->req, err);
+        bale_node_release(use->mount->nodes, use->node);
+    } else if (reply_entry(op->req, use->node, op->fd, NULL) == EAGAIN) {
+        /* Closed already and uncertain again: on a read-only mount, beside a writer that ended. */
+        fuse_reply_err(op->req, EIO);
+        bale_node_release(use->mount->nodes, use->node);
+    }
+    if (used) {
+        bale_use_end(use->mount, use->node);
+    }
+    free(op);
+}
+
+void bale_entry_reply(fuse_req_t req, struct bale_node *node, int fd, const struct stat *backing)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    if (reply_entry(req, node, fd, backing) != EAGAIN) {
+        return;
+    }
+    struct entry_op *op = malloc(sizeof *op);
+    if (!op) {
+        fuse_reply_err(req, ENOMEM);
+        bale_node_release(mount->nodes, node);
+        return;
+    }
+    *op = (struct entry_op){
+        .use = {.mount = mount, .node = node, .ready = entry_ready}, .req = req, .fd = fd};
+    bale_use_begin(&op->use);
+}
+
+void bale_entry_reply_new(fuse_req_t req, struct bale_node *dir, const char *name)
+{
+    struct bale_node *node;
+    struct stat st;
+    int fd;
+    int err = bale_node_lookup(bale_mount_of(req)->nodes, dir, name, &node, &fd, &st);
+    if (err) {
+        fuse_reply_err(req, err);
+    } else {
+        bale_entry_reply(req, node, fd, &st);
+    }
+}
+
+void bale_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    struct bale_node *dir = bale_node_of(mount, parent);
+    struct bale_node *node;
+    struct stat st;
+    int fd;
+    int err = bale_name_hidden(mount, dir, name)
+                  ? ENOENT
+                  : bale_node_lookup(mount->nodes, dir, name, &node, &fd, &st);
+    if (err == ENOENT) {
+        fuse_reply_entry(req, &(struct fuse_entry_param){.entry_timeout = BALE_ABSENT_SECONDS});
+    } else if (err) {
+        fuse_reply_err(req, err);
+    } else {
+        bale_entry_reply(req, node, fd, &st);
+    }
+}
+
+void bale_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    bale_node_forget(mount->nodes, bale_node_of(mount, ino), lookups);
+    fuse_reply_none(req);
+}
+
+void bale_op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    for (size_t i = 0; i < count; i++) {
+        bale_node_forget(mount->nodes, bale_node_of(mount, forgets[i].ino), forgets[i].nlookup);
+    }
+    fuse_reply_none(req);
+}

@@ -1,0 +1,161 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fs/fuse/mount.h"
+#include "fs/fuse/opened.h"
+#include "fs/fuse/ops.h"
+
+/* The directory of a name to be made or removed; its descriptor is held. */
+static int hold_directory(fuse_req_t req, fuse_ino_t parent, const char *name, struct bale_node **dir, int *fd)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    *dir = bale_node_of(mount, parent);
+    return bale_name_hidden(mount, *dir, name) ? EPERM : bale_node_hold(mount->nodes, *dir, fd);
+}
+
+/* A new directory has its parent's settings. */
+static void inherit(int dir_fd, const char *name)
+{
+    int fd = openat(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)bale_props_inherit(dir_fd, fd);
+        close(fd);
+    }
+}
+
+void bale_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    struct bale_node *dir;
+    int fd;
+    int err = hold_directory(req, parent, name, &dir, &fd);
+    if (!err) {
+        bale_caller_enter(req);
+        err = mkdirat(fd, name, mode) != 0 ? errno : 0;
+        bale_caller_leave(req);
+        if (!err) {
+            inherit(fd, name);
+        }
+        bale_node_release(mount->nodes, dir);
+    }
+    if (err) {
+        fuse_reply_err(req, err);
+    } else {
+        bale_entry_reply_new(req, dir, name);
+    }
+}
+
+void bale_op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    struct bale_node *dir;
+    int fd;
+    int err = hold_directory(req, parent, name, &dir, &fd);
+    if (!err) {
+        bale_caller_enter(req);
+        err = symlinkat(target, fd, name) != 0 ? errno : 0;
+        bale_caller_leave(req);
+        bale_node_release(mount->nodes, dir);
+    }
+    if (err) {
+        fuse_reply_err(req, err);
+    } else {
+        bale_entry_reply_new(req, dir, name);
+    }
+}
+
+void bale_op_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    struct bale_node *node = bale_node_of(mount, ino);
+    char target[PATH_MAX + 1];
+    int fd;
+    int err = bale_node_hold(mount->nodes, node, &fd);
+    if (!err) {
+        ssize_t length = readlinkat(fd, "", target, PATH_MAX);
+        err = length < 0 ? errno : 0;
+        target[length < 0 ? 0 : length] = '\0';
+        bale_node_release(mount->nodes, node);
+    }
+    if (err) {
+        fuse_reply_err(req, err);
+    } else {
+        fuse_reply_readlink(req, target);
+    }
+}
+
+int bale_victim_hold(struct bale_mount *mount, int dir_fd, const char *name, struct bale_victim *victim)
+{
+    struct stat st;
+    *victim = (struct bale_victim){.fd = -1};
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        return errno;
+    }
+    victim->ino = st.st_ino;
+    victim->node = bale_node_find(mount->nodes, st.st_ino);
+    int err = victim->node ? bale_node_hold(mount->nodes, victim->node, &victim->fd) : 0;
+    if (err) {
+        bale_node_unref(mount->nodes, victim->node);
+        victim->node = NULL;
+    }
+    return err == ESTALE ? 0 : err; /* somebody else changed the store: no reason not to remove it */
+}
+
+void bale_victim_gone(struct bale_mount *mount, struct bale_victim *victim, struct bale_node *dir, const char *name)
+{
+    struct stat st;
+    if (!victim->node) {
+        return;
+    }
+    bale_node_unnamed(mount->nodes, victim->node, dir, name);
+    if (fstat(victim->fd, &st) == 0 && (st.st_nlink == 0 || S_ISDIR(st.st_mode))) {
+        bale_node_dead(mount->nodes, victim->node);
+        bale_opened_unlinked(mount, victim->node, true);
+    }
+    bale_opened_touch(mount, victim->node);
+}
+
+void bale_victim_release(struct bale_mount *mount, struct bale_victim *victim)
+{
+    if (victim->node) {
+        bale_node_release(mount->nodes, victim->node);
+        bale_node_unref(mount->nodes, victim->node);
+    }
+}
+
+static void remove_name(fuse_req_t req, fuse_ino_t parent, const char *name, int flags)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    struct bale_node *dir;
+    struct bale_victim victim;
+    int fd;
+    int err = hold_directory(req, parent, name, &dir, &fd);
+    if (err) {
+        fuse_reply_err(req, err);
+        return;
+    }
+    err = bale_victim_hold(mount, fd, name, &victim);
+    if (!err) {
+        err = unlinkat(fd, name, flags) != 0 ? errno : 0;
+        if (!err) {
+            bale_victim_gone(mount, &victim, dir, name);
+        }
+        bale_victim_release(mount, &victim);
+    }
+    bale_node_release(mount->nodes, dir);
+    fuse_reply_err(req, err);
+}
+
+void bale_op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+    remove_name(req, parent, name, 0);
+}
+
+void bale_op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+    remove_name(req, parent, name, AT_REMOVEDIR);
+}

@@ -1,0 +1,275 @@
+#include "fs/fuse/negotiate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fs/fuse/ops.h"
+#include "fs/log.h"
+
+#define MAX_BACKGROUND 128
+#define CONGESTION 96
+#define READ_AHEAD_KIB 4096
+#define OPTIONS_MAX 8192
+
+extern char **environ;
+
+static const struct {
+    uint64_t flag;
+    const char *name;
+} names[] = {
+    {FUSE_CAP_ASYNC_READ, "async_read"},
+    {FUSE_CAP_ATOMIC_O_TRUNC, "atomic_o_trunc"},
+    {FUSE_CAP_DONT_MASK, "dont_mask"},
+    {FUSE_CAP_IOCTL_DIR, "ioctl_dir"},
+    {FUSE_CAP_AUTO_INVAL_DATA, "auto_inval_data"},
+    {FUSE_CAP_READDIRPLUS, "readdirplus"},
+    {FUSE_CAP_READDIRPLUS_AUTO, "readdirplus_auto"},
+    {FUSE_CAP_ASYNC_DIO, "async_dio"},
+    {FUSE_CAP_PARALLEL_DIROPS, "parallel_dirops"},
+    {FUSE_CAP_POSIX_ACL, "posix_acl"},
+    {FUSE_CAP_HANDLE_KILLPRIV_V2, "handle_killpriv_v2"},
+    {FUSE_CAP_CACHE_SYMLINKS, "cache_symlinks"},
+    {FUSE_CAP_EXPLICIT_INVAL_DATA, "explicit_inval_data"},
+    {FUSE_CAP_SETXATTR_EXT, "setxattr_ext"},
+    {FUSE_CAP_DIRECT_IO_ALLOW_MMAP, "direct_io_allow_mmap"},
+};
+
+/* libfuse's init has no argument of its own for it, and there is one mount in a process. */
+static struct bale_negotiation *current;
+
+static void note_trouble(enum fuse_log_level level, const char *format, va_list args)
+{
+    char line[sizeof current->trouble];
+    vsnprintf(line, sizeof line, format, args);
+    line[strcspn(line, "\n")] = '\0';
+    if (level <= FUSE_LOG_WARNING && current) {
+        snprintf(current->trouble, sizeof current->trouble, "%s",
+                 strncmp(line, "fuse: ", 6) == 0 ? line + 6 : line);
+    }
+    bale_log(BALE_LOG_DEBUG, "libfuse: %s", line);
+}
+
+static void want(struct bale_mount *mount, struct fuse_conn_info *conn)
+{
+    fuse_unset_feature_flag(conn, FUSE_CAP_AUTO_INVAL_DATA);
+    fuse_unset_feature_flag(conn, FUSE_CAP_SPLICE_READ);
+    (void)fuse_set_feature_flag(conn, FUSE_CAP_EXPLICIT_INVAL_DATA);
+    (void)fuse_set_feature_flag(conn, FUSE_CAP_HANDLE_KILLPRIV_V2);
+    (void)fuse_set_feature_flag(conn, FUSE_CAP_PARALLEL_DIROPS);
+    (void)fuse_set_feature_flag(conn, FUSE_CAP_CACHE_SYMLINKS);
+    (void)fuse_set_feature_flag(conn, FUSE_CAP_SETXATTR_EXT);
+    if (mount->direct) {
+        (void)fuse_set_feature_flag(conn, FUSE_CAP_DIRECT_IO_ALLOW_MMAP);
+    }
+    /* ACLs need both: a default ACL takes the place of the umask. */
+    const uint64_t acls = FUSE_CAP_POSIX_ACL | FUSE_CAP_DONT_MASK;
+    if (mount->backing_acls && (conn->capable_ext & acls) == acls) {
+        mount->dont_mask = fuse_set_feature_flag(conn, FUSE_CAP_POSIX_ACL) &&
+                           fuse_set_feature_flag(conn, FUSE_CAP_DONT_MASK);
+    }
+    mount->backing_acls = mount->dont_mask;
+}
+
+static void init(void *userdata, struct fuse_conn_info *conn)
+{
+    struct bale_mount *mount = userdata;
+    conn->max_write = BALE_MAX_WRITE;
+    conn->max_background = MAX_BACKGROUND;
+    conn->congestion_threshold = CONGESTION;
+    conn->time_gran = 1;
+    conn->no_interrupt = 1; /* interrupts are taken from the requests before libfuse sees them */
+    want(mount, conn);
+    int length = snprintf(current->text, sizeof current->text,
+                          "/dev/fuse %u.%u, max_write %u, read-ahead %u, background %u, io %s, capabilities",
+                          conn->proto_major, conn->proto_minor, conn->max_write, conn->max_readahead,
+                          conn->max_background, mount->direct ? "direct" : "cached");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (conn->want_ext & names[i].flag && length < (int)sizeof current->text) {
+            length += snprintf(current->text + length, sizeof current->text - (size_t)length, " %s", names[i].name);
+        }
+    }
+    current->agreed = true;
+}
+
+/* getlk, setlk and flock are not among them: the kernel's own locks do. */
+static const struct fuse_lowlevel_ops ops = {
+    .init = init,
+    .lookup = bale_op_lookup,
+    .forget = bale_op_forget,
+    .forget_multi = bale_op_forget_multi,
+    .getattr = bale_op_getattr,
+    .setattr = bale_op_setattr,
+    .statfs = bale_op_statfs,
+    .opendir = bale_op_opendir,
+    .readdir = bale_op_readdir,
+    .readdirplus = bale_op_readdirplus,
+    .releasedir = bale_op_releasedir,
+    .fsyncdir = bale_op_fsyncdir,
+    .open = bale_op_open,
+    .release = bale_op_release,
+    .create = bale_op_create,
+    .tmpfile = bale_op_tmpfile,
+    .mknod = bale_op_mknod,
+    .read = bale_op_read,
+    .write = bale_op_write,
+    .flush = bale_op_flush,
+    .fsync = bale_op_fsync,
+    .fallocate = bale_op_fallocate,
+    .lseek = bale_op_lseek,
+    .mkdir = bale_op_mkdir,
+    .symlink = bale_op_symlink,
+    .readlink = bale_op_readlink,
+    .unlink = bale_op_unlink,
+    .rmdir = bale_op_rmdir,
+    .rename = bale_op_rename,
+    .link = bale_op_link,
+    .setxattr = bale_op_setxattr,
+    .getxattr = bale_op_getxattr,
+    .listxattr = bale_op_listxattr,
+    .removexattr = bale_op_removexattr,
+    .ioctl = bale_op_ioctl,
+};
+
+/* ---- Options ---- */
+
+struct options {
+    char text[OPTIONS_MAX];
+    size_t length;
+    bool full;
+};
+
+static void add_char(struct options *o, char c)
+{
+    if (o->length + 1 < sizeof o->text) {
+        o->text[o->length++] = c;
+    } else {
+        o->full = true;
+    }
+}
+
+static void add_text(struct options *o, const char *text)
+{
+    if (o->length > 0) {
+        add_char(o, ',');
+    }
+    for (; *text; text++) {
+        add_char(o, *text);
+    }
+}
+
+static void add_value(struct options *o, const char *name, const char *value)
+{
+    add_text(o, name);
+    for (; *value; value++) {
+        if (*value == ',' || *value == '\\') {
+            add_char(o, '\\');
+        }
+        add_char(o, *value);
+    }
+}
+
+static bool compose(const struct bale_mount *mount, const struct bale_mount_options *options, struct options *o)
+{
+    memset(o, 0, sizeof *o);
+    add_value(o, "fsname=", bale_store_path(mount->store));
+    add_text(o, "subtype=balefs,default_permissions");
+    if (options->allow_other || mount->as_root) {
+        add_text(o, "allow_other");
+    }
+    if (mount->as_root && !options->untrusted) {
+        add_text(o, "suid,dev");
+    }
+    if (options->extra && options->extra[0]) {
+        add_text(o, options->extra);
+    }
+    if (options->untrusted) {
+        add_text(o, "nosuid,nodev");
+    }
+    if (options->read_only) {
+        add_text(o, "ro");
+    }
+    return !o->full;
+}
+
+struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation, struct bale_mount *mount,
+                                            const struct bale_mount_options *options, const char *mountpoint,
+                                            char *why)
+{
+    struct options o;
+    char *argv[] = {(char[]){"balefs"}, (char[]){"-o"}, o.text, NULL};
+    struct fuse_args args = {.argc = 3, .argv = argv};
+    current = negotiation;
+    negotiation->text[0] = '\0';
+    snprintf(negotiation->trouble, sizeof negotiation->trouble, "no reason given");
+    fuse_set_log_func(note_trouble);
+    struct fuse_session *session = compose(mount, options, &o) ? fuse_session_new(&args, &ops, sizeof ops, mount) : NULL;
+    fuse_opt_free_args(&args);
+    if (!session) {
+        snprintf(why, BALE_WHY, "%s: the mount options are not accepted: %s: see balefs-mount(1)", mountpoint,
+                 o.full ? "too long" : negotiation->trouble);
+        return NULL;
+    }
+    if (fuse_session_mount(session, mountpoint) != 0) {
+        snprintf(why, BALE_WHY, "%s: cannot be mounted on: %s: is there a /dev/fuse that you may use, and fusermount3?",
+                 mountpoint, negotiation->trouble);
+        fuse_session_destroy(session);
+        return NULL;
+    }
+    return session;
+}
+
+/* ---- Unmounting ---- */
+
+uint64_t bale_mounted_device(const char *mountpoint)
+{
+    struct statx x;
+    /* Without a request: nobody may be there to answer one. */
+    if (statx(AT_FDCWD, mountpoint, AT_STATX_DONT_SYNC, STATX_TYPE, &x) != 0) {
+        return 0;
+    }
+    return makedev(x.stx_dev_major, x.stx_dev_minor);
+}
+
+void bale_negotiation_unmount(const char *mountpoint, uint64_t device)
+{
+    if (device == 0 || bale_mounted_device(mountpoint) != device) {
+        return;
+    }
+    /* What programs wrote through shared mappings is with the kernel still. */
+    int fd = open(mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)syncfs(fd);
+        close(fd);
+    }
+    if (umount2(mountpoint, MNT_DETACH) == 0) {
+        return;
+    }
+    char *const argv[] = {(char[]){"fusermount3"}, (char[]){"-u"}, (char[]){"-q"}, (char[]){"-z"},
+                          (char[]){"--"}, (char *)(uintptr_t)mountpoint, NULL};
+    pid_t pid;
+    if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ) == 0) {
+        (void)waitpid(pid, NULL, 0);
+    }
+}
+
+void bale_negotiation_read_ahead(uint64_t device)
+{
+    char path[64], text[16];
+    snprintf(path, sizeof path, "/sys/class/bdi/%u:%u/read_ahead_kb", major(device), minor(device));
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        int length = snprintf(text, sizeof text, "%d", READ_AHEAD_KIB);
+        (void)!write(fd, text, (size_t)length);
+        close(fd);
+    }
+}

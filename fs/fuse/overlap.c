@@ -1,0 +1,53 @@
+#include "fs/fuse/overlap.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/store.h"
+
+static bool same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* By inode, upwards: a bind mount shows a directory under another path. As far up as we may look. */
+static bool lies_in(const char *path, const struct stat *other)
+{
+    struct stat st, above;
+    bool found = false;
+    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    while (fd >= 0 && fstat(fd, &st) == 0) {
+        found = same(&st, other);
+        int up = found ? -1 : openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        close(fd);
+        fd = up;
+        if (fd >= 0 && fstat(fd, &above) == 0 && same(&st, &above)) {
+            break; /* "/" */
+        }
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return found;
+}
+
+int bale_overlap_check(const char *store, const char *mountpoint, char *why)
+{
+    struct stat s, m;
+    if (stat(store, &s) != 0 || stat(mountpoint, &m) != 0) {
+        return BALE_OK; /* whatever it is, the mount will say it */
+    }
+    const char *what = same(&s, &m)             ? "it is the store itself"
+                       : lies_in(mountpoint, &s) ? "it lies inside the store"
+                       : lies_in(store, &m)      ? "the store lies inside it"
+                                                 : NULL;
+    if (!what) {
+        return BALE_OK;
+    }
+    snprintf(why, BALE_WHY, "%s: cannot be mounted on: %s (%s): mount somewhere else", mountpoint, what, store);
+    return BALE_E_INVALID;
+}

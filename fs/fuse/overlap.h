@@ -1,0 +1,8 @@
+/* A store inside its own mount would be read through itself. */
+#ifndef BALE_FS_FUSE_OVERLAP_H
+#define BALE_FS_FUSE_OVERLAP_H
+
+/* BALE_E_INVALID and why (room for BALE_WHY): one of the two directories is the other, or lies in it. */
+int bale_overlap_check(const char *store, const char *mountpoint, char *why);
+
+#endif

@@ -1,0 +1,302 @@
+#include "fs/fuse/session.h"
+
+#include <errno.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/fuse/freeze.h"
+#include "fs/fuse/negotiate.h"
+#include "fs/log.h"
+
+#define WAKE_SIGNAL SIGUSR1
+#define WAKE_EVERY_NS 2000000
+#define HEADER_ROOM 4096u
+
+/* fuse.h of older systems does not have it. */
+#define OPCODE_SYNCFS 50
+
+_Thread_local struct bale_request bale_request;
+
+struct bale_session {
+    struct bale_mount *mount;
+    struct bale_negotiation negotiation;
+    struct fuse_session *fuse;
+    char *mountpoint;
+    uint64_t device; /* st_dev of the mount */
+    int fd;
+    int ended;
+    size_t buffer_size;
+    atomic_bool stopping;
+    unsigned threads, alive;
+    pthread_mutex_t lock; /* alive */
+    pthread_t *ids;
+};
+
+/* ---- One request ---- */
+
+/* What libfuse leaves out, from the request as the kernel wrote it; libfuse has not checked its length yet. */
+static void note_request(const struct fuse_in_header *in, size_t size)
+{
+    const void *arg = in + 1;
+    size -= sizeof *in;
+    bale_request = (struct bale_request){.unique = in->unique};
+    if (in->opcode == FUSE_WRITE && size >= sizeof(struct fuse_write_in)) {
+        bale_request.kill_suidgid = ((const struct fuse_write_in *)arg)->write_flags & FUSE_WRITE_KILL_SUIDGID;
+    } else if (in->opcode == FUSE_OPEN && size >= sizeof(struct fuse_open_in)) {
+        bale_request.kill_suidgid = ((const struct fuse_open_in *)arg)->open_flags & FUSE_OPEN_KILL_SUIDGID;
+    } else if (in->opcode == FUSE_SETATTR && size >= sizeof(struct fuse_setattr_in)) {
+        bale_request.kill_suidgid = ((const struct fuse_setattr_in *)arg)->valid & FATTR_KILL_SUIDGID;
+    } else if (in->opcode == FUSE_FALLOCATE) {
+        bale_request.kill_suidgid = in->uid != 0; /* there is no flag */
+    } else if (in->opcode == FUSE_SETXATTR && size >= sizeof(struct fuse_setxattr_in)) {
+        bale_request.acl_kill_sgid =
+            ((const struct fuse_setxattr_in *)arg)->setxattr_flags & FUSE_SETXATTR_ACL_KILL_SGID;
+    }
+}
+
+static void handle(struct bale_session *session, void *request, size_t size)
+{
+    struct fuse_buf buf = {.mem = request, .size = size};
+    note_request(request, size);
+    fuse_session_process_buf(session->fuse, &buf);
+}
+
+/* syncfs, which this libfuse does not know: answered by hand. */
+struct syncfs_op {
+    struct bale_session *session;
+    uint64_t unique;
+};
+
+static void syncfs_done(void *arg, int err)
+{
+    struct syncfs_op *op = arg;
+    struct fuse_out_header out = {
+        .len = sizeof out, .error = -bale_err_to_errno(err), .unique = op->unique};
+    (void)!write(op->session->fd, &out, sizeof out);
+    free(op);
+}
+
+static void syncfs_request(struct bale_session *session, uint64_t unique)
+{
+    struct syncfs_op *op = malloc(sizeof *op);
+    if (!op) {
+        struct fuse_out_header out = {.len = sizeof out, .error = -ENOMEM, .unique = unique};
+        (void)!write(session->fd, &out, sizeof out);
+        return;
+    }
+    *op = (struct syncfs_op){session, unique};
+    bale_volume_sync(session->mount->volume, true, syncfs_done, op);
+}
+
+static void dispatch(struct bale_session *session, void *request, size_t size)
+{
+    const struct fuse_in_header *in = request;
+    struct bale_mount *mount = session->mount;
+    if (size < sizeof *in) {
+        return;
+    }
+    if (in->opcode == FUSE_INTERRUPT && size >= sizeof *in + sizeof(struct fuse_interrupt_in)) {
+        bale_interrupts_deliver(mount->interrupts, ((const struct fuse_interrupt_in *)(in + 1))->unique);
+    } else if (in->opcode == OPCODE_SYNCFS) {
+        syncfs_request(session, in->unique);
+    } else if (bale_freezer_enter(mount->freezer, request, size)) {
+        handle(session, request, size);
+        bale_freezer_leave(mount->freezer);
+    }
+}
+
+static void handle_stashed(void *arg, void *request, size_t size)
+{
+    handle(arg, request, size);
+}
+
+void bale_session_thaw(struct bale_mount *mount)
+{
+    bale_freezer_thaw(mount->freezer, handle_stashed, mount->receiver);
+}
+
+/* ---- Receiving ---- */
+
+static void *new_buffer(const struct bale_session *session)
+{
+    void *buffer = mmap(NULL, session->buffer_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (buffer == MAP_FAILED) {
+        return NULL;
+    }
+    bale_memory_count(bale_volume_memory(session->mount->volume), (int64_t)session->buffer_size);
+    return buffer;
+}
+
+static void free_buffer(const struct bale_session *session, void *buffer)
+{
+    munmap(buffer, session->buffer_size);
+    bale_memory_count(bale_volume_memory(session->mount->volume), -(int64_t)session->buffer_size);
+}
+
+/* Reads and handles one request. False: the connection is gone, or the thread is to end. */
+static bool receive(struct bale_session *session, void *buffer)
+{
+    ssize_t got = read(session->fd, buffer, session->buffer_size);
+    if (got >= 0) {
+        dispatch(session, buffer, (size_t)got);
+    } else if (errno == ENODEV) {
+        fuse_session_exit(session->fuse);
+        return false;
+    } else if (errno != EINTR && errno != EAGAIN && errno != ENOENT) {
+        bale_log(BALE_LOG_ERROR, "/dev/fuse: cannot be read: %s: unmount %s", strerror(errno),
+                 session->mountpoint);
+        return false;
+    }
+    return !atomic_load(&session->stopping) && !fuse_session_exited(session->fuse);
+}
+
+static void *serve(void *arg)
+{
+    struct bale_session *session = arg;
+    void *buffer = new_buffer(session);
+    if (session->mount->dont_mask) {
+        (void)bale_caller_thread();
+    }
+    while (buffer && receive(session, buffer)) {
+    }
+    if (buffer) {
+        free_buffer(session, buffer);
+    }
+    pthread_mutex_lock(&session->lock);
+    bool last = --session->alive == 0;
+    pthread_mutex_unlock(&session->lock);
+    if (last) {
+        (void)!write(session->ended, &(uint64_t){1}, sizeof(uint64_t));
+    }
+    return NULL;
+}
+
+int bale_session_start(struct bale_session *session, unsigned threads)
+{
+    session->ids = calloc(threads, sizeof *session->ids);
+    if (!session->ids) {
+        return BALE_E_NOMEM;
+    }
+    session->alive = threads;
+    for (; session->threads < threads; session->threads++) {
+        if (pthread_create(&session->ids[session->threads], NULL, serve, session) != 0) {
+            break;
+        }
+    }
+    pthread_mutex_lock(&session->lock);
+    session->alive -= threads - session->threads;
+    pthread_mutex_unlock(&session->lock);
+    return session->threads > 0 ? BALE_OK : BALE_E_NOMEM;
+}
+
+void bale_session_stop(struct bale_session *session)
+{
+    const struct timespec pause = {.tv_nsec = WAKE_EVERY_NS};
+    atomic_store(&session->stopping, true);
+    for (unsigned i = 0; i < session->threads; i++) {
+        /* A thread between its look at stopping and its read misses a signal: until one comes through. */
+        while (pthread_tryjoin_np(session->ids[i], NULL) != 0) {
+            pthread_kill(session->ids[i], WAKE_SIGNAL);
+            nanosleep(&pause, NULL);
+        }
+    }
+    session->threads = 0;
+}
+
+/* ---- Mounting ---- */
+
+static void wake(int signal)
+{
+    (void)signal;
+}
+
+static int connect_kernel(struct bale_session *session, const struct bale_mount_options *options, char *why)
+{
+    struct sigaction action = {.sa_handler = wake};
+    sigaction(WAKE_SIGNAL, &action, NULL); /* without SA_RESTART: it interrupts read */
+    session->fuse = bale_negotiation_mount(&session->negotiation, session->mount, options, session->mountpoint, why);
+    if (!session->fuse) {
+        return BALE_E_IO;
+    }
+    session->mount->session = session->fuse;
+    session->fd = fuse_session_fd(session->fuse);
+    session->buffer_size = BALE_MAX_WRITE + HEADER_ROOM;
+    void *buffer = new_buffer(session);
+    bool agreed = buffer && receive(session, buffer) && session->negotiation.agreed;
+    if (buffer) {
+        free_buffer(session, buffer);
+    }
+    if (!agreed) {
+        snprintf(why, BALE_WHY, "%s: the kernel and libfuse did not come to terms: %s", session->mountpoint,
+                 session->negotiation.trouble);
+        return BALE_E_UNSUPPORTED;
+    }
+    session->device = bale_mounted_device(session->mountpoint);
+    bale_negotiation_read_ahead(session->device);
+    return BALE_OK;
+}
+
+int bale_session_create(struct bale_mount *mount, const struct bale_mount_options *options, const char *mountpoint,
+                        int ended, struct bale_session **out, char *why)
+{
+    struct bale_session *session = calloc(1, sizeof *session);
+    if (!session) {
+        return BALE_E_NOMEM;
+    }
+    session->mount = mount;
+    session->fd = -1;
+    session->ended = ended;
+    session->mountpoint = strdup(mountpoint);
+    pthread_mutex_init(&session->lock, NULL);
+    mount->receiver = session;
+    int err = session->mountpoint ? connect_kernel(session, options, why) : BALE_E_NOMEM;
+    if (err != BALE_OK) {
+        bale_session_destroy(session);
+        session = NULL;
+    }
+    *out = session;
+    return err;
+}
+
+const char *bale_session_text(const struct bale_session *session)
+{
+    return session->negotiation.text;
+}
+
+void bale_session_unmount(struct bale_session *session)
+{
+    bale_negotiation_unmount(session->mountpoint, session->device);
+}
+
+static bool is_gone(int fd)
+{
+    struct pollfd pfd = {.fd = fd};
+    return poll(&pfd, 1, 0) == 1 && pfd.revents & POLLERR;
+}
+
+void bale_session_destroy(struct bale_session *session)
+{
+    if (!session) {
+        return;
+    }
+    if (session->fuse) {
+        fuse_session_exit(session->fuse);
+        /* libfuse unmounts what is there by name. Once we have done so ourselves that may be another mount, unless the
+         * connection is gone, when it only frees. */
+        if (session->device == 0 || is_gone(session->fd)) {
+            fuse_session_unmount(session->fuse);
+        }
+        fuse_session_destroy(session->fuse);
+    }
+    pthread_mutex_destroy(&session->lock);
+    free(session->mountpoint);
+    free(session->ids);
+    free(session);
+}

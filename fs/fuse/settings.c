@@ -1,0 +1,283 @@
+#include "fs/fuse/settings.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/err.h"
+#include "fs/fuse/opened.h"
+#include "fs/fuse/xattr.h"
+
+#define TEXT_MAX 8192
+#define VALUE_MAX 4096
+
+bool bale_setting_name(const char *name)
+{
+    return strncmp(name, BALE_XATTR_PREFIX, strlen(BALE_XATTR_PREFIX)) == 0;
+}
+
+/* The file has been opened for it: for the use of its space, or because there is something to set. */
+struct setting_op {
+    struct bale_use use;
+    fuse_req_t req;
+    struct bale_job job;
+    size_t size; /* of getxattr */
+    unsigned what;
+    struct bale_container_attr attr;
+    char name[32];
+};
+
+static struct setting_op *begin(fuse_req_t req, struct bale_node *node, const char *name,
+                                void (*ready)(struct bale_use *use, int err))
+{
+    struct setting_op *op = calloc(1, sizeof *op);
+    if (!op) {
+        fuse_reply_err(req, ENOMEM);
+        return NULL;
+    }
+    op->use = (struct bale_use){.mount = bale_mount_of(req), .node = node, .ready = ready};
+    op->req = req;
+    snprintf(op->name, sizeof op->name, "%s", name);
+    return op;
+}
+
+/* ---- What a file takes ---- */
+
+struct text {
+    char bytes[TEXT_MAX];
+    size_t length;
+};
+
+static void __attribute__((format(printf, 2, 3))) print(struct text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(text->bytes + text->length, sizeof text->bytes - text->length, format, args);
+    va_end(args);
+    size_t room = sizeof text->bytes - text->length - 1;
+    text->length += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room;
+}
+
+static void print_usage(struct text *text, const struct bale_file_attr *attr,
+                        const struct bale_container_usage *usage)
+{
+    char codec[BALE_SETTING_TEXT];
+    uint64_t stored = 0;
+    const char *comma = "";
+    bale_setting_print(attr->container.setting, codec, sizeof codec);
+    for (int i = 0; i < 256; i++) {
+        stored += usage->stored[i];
+    }
+    print(text, "{\"logical\":%llu,\"stored\":%llu,\"ratio\":", (unsigned long long)attr->size,
+          (unsigned long long)stored);
+    if (stored > 0) {
+        print(text, "%.3f", (double)attr->size / (double)stored);
+    } else {
+        print(text, "null");
+    }
+    print(text, ",\"dirty\":%llu,\"extent\":%u,\"codec\":\"%s\",\"codecs\":{",
+          (unsigned long long)attr->dirty, attr->container.extent, codec);
+    for (int i = 0; i < 256; i++) {
+        const char *name = bale_codec_name((uint8_t)i);
+        if (usage->extents[i] == 0) {
+            continue;
+        }
+        print(text, "%s\"%s\":{\"extents\":%llu,\"logical\":%llu,\"stored\":%llu}", comma,
+              name ? name : "unknown", (unsigned long long)usage->extents[i],
+              (unsigned long long)usage->logical[i], (unsigned long long)usage->stored[i]);
+        comma = ",";
+    }
+    print(text, "}}");
+}
+
+/* Reads the whole index: not in a handler. */
+static void stat_job(struct bale_job *job, struct bale_scratch *scratch)
+{
+    struct setting_op *op = (struct setting_op *)(void *)((char *)job - offsetof(struct setting_op, job));
+    struct bale_file *file = op->use.node->opened->file;
+    struct bale_file_attr attr;
+    struct bale_container_usage usage;
+    struct text text = {.length = 0};
+    (void)scratch;
+    bale_file_attr(file, &attr);
+    int err = bale_file_usage(file, &usage);
+    if (err == BALE_OK) {
+        print_usage(&text, &attr, &usage);
+        bale_xattr_reply(op->req, text.bytes, text.length, op->size);
+    } else {
+        fuse_reply_err(op->req, bale_err_to_errno(err));
+    }
+    bale_use_end(op->use.mount, op->use.node);
+    free(op);
+}
+
+static void stat_ready(struct bale_use *use, int err)
+{
+    struct setting_op *op = (struct setting_op *)use;
+    if (err) {
+        fuse_reply_err(op->req, err);
+        free(op);
+        return;
+    }
+    op->job.run = stat_job;
+    bale_pool_submit(bale_volume_pool(use->mount->volume), &op->job);
+}
+
+/* ---- Settings ---- */
+
+static int setting_text(const struct bale_container_attr *attr, const char *name, char *text, size_t size)
+{
+    if (strcmp(name, BALE_XATTR_CODEC) == 0) {
+        bale_setting_print(attr->setting, text, size);
+        return 0;
+    }
+    if (strcmp(name, BALE_XATTR_EXTENT) == 0) {
+        snprintf(text, size, "%u", attr->extent);
+        return 0;
+    }
+    return ENODATA;
+}
+
+static void get_ready(struct bale_use *use, int err)
+{
+    struct setting_op *op = (struct setting_op *)use;
+    struct bale_container_attr attr;
+    char text[BALE_SETTING_TEXT];
+    bool used = !err;
+    if (used) {
+        err = bale_attr_container(use->mount, use->node, -1, &attr);
+    }
+    if (!err) {
+        err = setting_text(&attr, op->name, text, sizeof text);
+    }
+    if (err) {
+        fuse_reply_err(op->req, err);
+    } else {
+        bale_xattr_reply(op->req, text, strlen(text), op->size);
+    }
+    if (used) {
+        bale_use_end(use->mount, use->node);
+    }
+    free(op);
+}
+
+void bale_setting_get(fuse_req_t req, struct bale_node *node, const char *name, size_t size)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    struct bale_container_attr attr;
+    char text[BALE_SETTING_TEXT];
+    int fd;
+    bool stat = strcmp(name, BALE_XATTR_STAT) == 0;
+    int err = stat ? EAGAIN : bale_node_hold(mount->nodes, node, &fd);
+    if (!stat && !err) {
+        err = bale_attr_container(mount, node, fd, &attr);
+        bale_node_release(mount->nodes, node);
+    }
+    if (err == EAGAIN) {
+        struct setting_op *op = begin(req, node, name, stat ? stat_ready : get_ready);
+        if (op) {
+            op->size = size;
+            bale_use_begin(&op->use);
+        }
+        return;
+    }
+    if (!err) {
+        err = setting_text(&attr, name, text, sizeof text);
+    }
+    if (err) {
+        fuse_reply_err(req, err);
+    } else {
+        bale_xattr_reply(req, text, strlen(text), size);
+    }
+}
+
+static void set_done(void *arg, int64_t result)
+{
+    struct setting_op *op = arg;
+    bale_opened_touch(op->use.mount, op->use.node);
+    fuse_reply_err(op->req, bale_err_to_errno(result < 0 ? (int)result : 0));
+    bale_use_end(op->use.mount, op->use.node);
+    free(op);
+}
+
+static void set_ready(struct bale_use *use, int err)
+{
+    struct setting_op *op = (struct setting_op *)use;
+    if (err) {
+        fuse_reply_err(op->req, err);
+        free(op);
+        return;
+    }
+    struct bale_file *file = use->node->opened->file;
+    struct bale_file_attr attr;
+    bale_file_attr(file, &attr);
+    if (!use->node->opened->writable) {
+        set_done(op, BALE_E_PERM);
+    } else if (op->what == BALE_ATTR_EXTENT && op->attr.extent == attr.container.extent && attr.size > 0) {
+        set_done(op, BALE_OK); /* a copying program sets what is so already */
+    } else {
+        bale_file_set_attr(file, op->what, &op->attr, set_done, op);
+    }
+}
+
+/* value NULL: back to the volume's. */
+static int parse(const struct bale_mount *mount, const char *name, const char *value, size_t size,
+                 struct setting_op *op)
+{
+    char clean[VALUE_MAX], why[BALE_WHY];
+    op->attr = mount->defaults;
+    if (strcmp(name, BALE_XATTR_CODEC) == 0) {
+        op->what = BALE_ATTR_SETTING;
+        op->attr.setting_explicit = value;
+    } else if (strcmp(name, BALE_XATTR_EXTENT) == 0) {
+        op->what = BALE_ATTR_EXTENT;
+        op->attr.extent_explicit = value;
+    } else {
+        return value ? EINVAL : ENODATA;
+    }
+    if (!value) {
+        return 0;
+    }
+    int err = bale_props_check(name, value, size, clean, why);
+    if (err == BALE_OK && op->what == BALE_ATTR_SETTING) {
+        err = bale_setting_parse(clean, &op->attr.setting, NULL, 0);
+    } else if (err == BALE_OK && !bale_extent_parse(clean, &op->attr.extent)) {
+        err = BALE_E_INVALID;
+    }
+    return bale_err_to_errno(err);
+}
+
+void bale_setting_set(fuse_req_t req, struct bale_node *node, const char *name, const char *value, size_t size)
+{
+    struct setting_op *op = begin(req, node, name, set_ready);
+    if (!op) {
+        return;
+    }
+    int err = parse(op->use.mount, name, value, size, op);
+    if (err) {
+        fuse_reply_err(req, err);
+        free(op);
+    } else {
+        bale_use_begin(&op->use);
+    }
+}
+
+size_t bale_setting_list(struct bale_mount *mount, struct bale_node *node, int fd, char *list)
+{
+    struct bale_container_attr attr;
+    size_t length = 0;
+    if (bale_attr_container(mount, node, fd, &attr) != 0) {
+        return 0;
+    }
+    if (attr.setting_explicit) {
+        memcpy(list + length, BALE_XATTR_CODEC, sizeof BALE_XATTR_CODEC);
+        length += sizeof BALE_XATTR_CODEC;
+    }
+    if (attr.extent_explicit) {
+        memcpy(list + length, BALE_XATTR_EXTENT, sizeof BALE_XATTR_EXTENT);
+        length += sizeof BALE_XATTR_EXTENT;
+    }
+    return length;
+}

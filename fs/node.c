@@ -1,0 +1,432 @@
+#include "fs/node.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/node_internal.h"
+
+#define BUCKETS_LEAST 1024u
+#define EVICT_AT_ONCE 64
+#define MALLOC_OVERHEAD 16u
+
+static size_t bucket_of(const struct bale_nodes *nodes, uint64_t ino)
+{
+    return (size_t)(ino * 0x9e3779b97f4a7c15u >> 20) & (nodes->buckets - 1);
+}
+
+static void count_memory(struct bale_nodes *nodes, int64_t bytes)
+{
+    if (nodes->memory) {
+        bale_memory_count(nodes->memory, bytes);
+    }
+}
+
+static void resize(struct bale_nodes *nodes, size_t buckets)
+{
+    struct bale_node **table = calloc(buckets, sizeof(struct bale_node *));
+    if (!table) {
+        return; /* longer chains, no harm */
+    }
+    struct bale_node **old = nodes->table;
+    size_t old_buckets = nodes->buckets;
+    nodes->table = table;
+    nodes->buckets = buckets;
+    for (size_t i = 0; i < old_buckets; i++) {
+        struct bale_node *node = old[i];
+        while (node) {
+            struct bale_node *next = node->hash_next;
+            size_t at = bucket_of(nodes, node->ino);
+            node->hash_next = table[at];
+            table[at] = node;
+            node = next;
+        }
+    }
+    free(old);
+    count_memory(nodes, (int64_t)((buckets - old_buckets) * sizeof(struct bale_node *)));
+}
+
+struct bale_node *bale_node_at(struct bale_nodes *nodes, uint64_t ino)
+{
+    struct bale_node *node = nodes->table[bucket_of(nodes, ino)];
+    while (node && (node->ino != ino || node->state & BALE_NODE_DEAD)) {
+        node = node->hash_next;
+    }
+    return node;
+}
+
+static void hash(struct bale_nodes *nodes, struct bale_node *node)
+{
+    if (nodes->count >= nodes->buckets) {
+        resize(nodes, nodes->buckets * 2);
+    }
+    size_t at = bucket_of(nodes, node->ino);
+    node->hash_next = nodes->table[at];
+    nodes->table[at] = node;
+}
+
+static void unhash(struct bale_nodes *nodes, struct bale_node *node)
+{
+    struct bale_node **at = &nodes->table[bucket_of(nodes, node->ino)];
+    while (*at != node) {
+        at = &(*at)->hash_next;
+    }
+    *at = node->hash_next;
+}
+
+/* ---- Descriptors ---- */
+
+static void lru_remove(struct bale_nodes *nodes, struct bale_node *node)
+{
+    if (!(node->state & BALE_NODE_ON_LRU)) {
+        return;
+    }
+    *(node->lru_before ? &node->lru_before->lru_next : &nodes->lru_first) = node->lru_next;
+    *(node->lru_next ? &node->lru_next->lru_before : &nodes->lru_last) = node->lru_before;
+    node->state &= ~(uint32_t)BALE_NODE_ON_LRU;
+}
+
+/* On the list if its descriptor is idle and can be had again. */
+static void lru_place(struct bale_nodes *nodes, struct bale_node *node)
+{
+    lru_remove(nodes, node);
+    if (node->fd < 0 || node->users > 0 || !node->name) {
+        return;
+    }
+    node->lru_before = NULL;
+    node->lru_next = nodes->lru_first;
+    *(node->lru_next ? &node->lru_next->lru_before : &nodes->lru_last) = node;
+    nodes->lru_first = node;
+    node->state |= BALE_NODE_ON_LRU;
+}
+
+void bale_node_use(struct bale_nodes *nodes, struct bale_node *node)
+{
+    node->users++;
+    lru_remove(nodes, node);
+}
+
+void bale_node_adopt(struct bale_nodes *nodes, struct bale_node *node, int fd)
+{
+    node->fd = fd;
+    nodes->descriptors++;
+    lru_place(nodes, node);
+}
+
+/* Takes up to room idle descriptors off their nodes, while there are more than keep. */
+static int evict(struct bale_nodes *nodes, unsigned keep, int *fds, int room)
+{
+    int count = 0;
+    while (count < room && nodes->descriptors > keep && nodes->lru_last) {
+        struct bale_node *node = nodes->lru_last;
+        lru_remove(nodes, node);
+        fds[count++] = node->fd;
+        node->fd = -1;
+        nodes->descriptors--;
+    }
+    return count;
+}
+
+bool bale_nodes_evict(struct bale_nodes *nodes)
+{
+    int fds[EVICT_AT_ONCE];
+    pthread_mutex_lock(&nodes->lock);
+    int count = evict(nodes, 0, fds, EVICT_AT_ONCE);
+    pthread_mutex_unlock(&nodes->lock);
+    for (int i = 0; i < count; i++) {
+        close(fds[i]);
+    }
+    return count > 0;
+}
+
+/* ---- Lifetime ---- */
+
+static int64_t name_bytes(const char *name)
+{
+    return name ? (int64_t)(strlen(name) + 1 + MALLOC_OVERHEAD) : 0;
+}
+
+struct bale_node *bale_node_set_name(struct bale_nodes *nodes, struct bale_node *node,
+                                     struct bale_node *dir, char *name)
+{
+    struct bale_node *old = node->parent;
+    count_memory(nodes, name_bytes(name) - name_bytes(node->name));
+    free(node->name);
+    node->name = name;
+    node->parent = dir;
+    if (dir) {
+        dir->refs++;
+    }
+    if (old) {
+        old->refs--;
+    }
+    lru_place(nodes, node);
+    return old;
+}
+
+bool bale_node_is_named(const struct bale_node *node, const struct bale_node *dir, const char *name)
+{
+    return node->name && node->parent == dir && strcmp(node->name, name) == 0;
+}
+
+/* Unlinks from the table what nobody needs, from node upwards; the nodes are returned, chained by hash_next. */
+static struct bale_node *reap(struct bale_nodes *nodes, struct bale_node *node)
+{
+    struct bale_node *dead = NULL;
+    while (node && node != nodes->root && !node->lookups && !node->refs && !node->users) {
+        struct bale_node *parent = node->parent;
+        unhash(nodes, node);
+        lru_remove(nodes, node);
+        nodes->descriptors -= node->fd >= 0;
+        nodes->count--;
+        if (parent) {
+            parent->refs--;
+        }
+        node->hash_next = dead;
+        dead = node;
+        node = parent;
+    }
+    return dead;
+}
+
+static void free_node(struct bale_nodes *nodes, struct bale_node *node)
+{
+    if (node->fd >= 0) {
+        close(node->fd);
+    }
+    count_memory(nodes, -(int64_t)(sizeof *node + MALLOC_OVERHEAD) - name_bytes(node->name));
+    free(node->name);
+    free(node);
+}
+
+void bale_nodes_unlock(struct bale_nodes *nodes, struct bale_node *node)
+{
+    int fds[EVICT_AT_ONCE];
+    struct bale_node *dead = reap(nodes, node);
+    int count = evict(nodes, nodes->budget, fds, EVICT_AT_ONCE);
+    pthread_mutex_unlock(&nodes->lock);
+    for (int i = 0; i < count; i++) {
+        close(fds[i]);
+    }
+    while (dead) {
+        struct bale_node *next = dead->hash_next;
+        free_node(nodes, dead);
+        dead = next;
+    }
+}
+
+void bale_node_ref(struct bale_nodes *nodes, struct bale_node *node)
+{
+    pthread_mutex_lock(&nodes->lock);
+    node->refs++;
+    pthread_mutex_unlock(&nodes->lock);
+}
+
+void bale_node_unref(struct bale_nodes *nodes, struct bale_node *node)
+{
+    if (node) {
+        pthread_mutex_lock(&nodes->lock);
+        node->refs--;
+        bale_nodes_unlock(nodes, node);
+    }
+}
+
+void bale_node_remember(struct bale_nodes *nodes, struct bale_node *node)
+{
+    pthread_mutex_lock(&nodes->lock);
+    node->lookups++;
+    pthread_mutex_unlock(&nodes->lock);
+}
+
+void bale_node_forget(struct bale_nodes *nodes, struct bale_node *node, uint64_t lookups)
+{
+    pthread_mutex_lock(&nodes->lock);
+    node->lookups -= lookups < node->lookups ? lookups : node->lookups;
+    bale_nodes_unlock(nodes, node);
+}
+
+void bale_node_release(struct bale_nodes *nodes, struct bale_node *node)
+{
+    pthread_mutex_lock(&nodes->lock);
+    node->users--;
+    lru_place(nodes, node);
+    bale_nodes_unlock(nodes, node);
+}
+
+struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino)
+{
+    pthread_mutex_lock(&nodes->lock);
+    struct bale_node *node = bale_node_at(nodes, ino);
+    if (node) {
+        node->refs++;
+    }
+    pthread_mutex_unlock(&nodes->lock);
+    return node;
+}
+
+/* Finds or makes the node of what fd is and gives it a name if it has none. Returns with the lock held, or ENOMEM. */
+static int intern(struct bale_nodes *nodes, const struct stat *st, int64_t btime, struct bale_node *dir,
+                  const char *name, struct bale_node **out)
+{
+    char *copy = name ? strdup(name) : NULL;
+    struct bale_node *fresh = calloc(1, sizeof *fresh);
+    if ((name && !copy) || !fresh) {
+        free(copy);
+        free(fresh);
+        return ENOMEM;
+    }
+    pthread_mutex_lock(&nodes->lock);
+    struct bale_node *node = bale_node_at(nodes, st->st_ino);
+    if (node && (((node->mode ^ st->st_mode) & S_IFMT) ||
+                 (node->btime && btime && node->btime != btime))) {
+        /* Somebody else removed the file and its number was given to another one. */
+        node->state |= BALE_NODE_DEAD;
+        node = NULL;
+    }
+    if (!node) {
+        node = fresh;
+        fresh = NULL;
+        node->ino = st->st_ino;
+        node->btime = btime;
+        node->mode = st->st_mode;
+        node->fd = -1;
+        nodes->count++;
+        count_memory(nodes, (int64_t)(sizeof *node + MALLOC_OVERHEAD));
+        hash(nodes, node);
+    }
+    if (!node->name && name && node != nodes->root) {
+        bale_node_set_name(nodes, node, dir, copy);
+        copy = NULL;
+    }
+    free(copy);
+    free(fresh);
+    *out = node;
+    return 0;
+}
+
+int bale_node_lookup(struct bale_nodes *nodes, struct bale_node *dir, const char *name, struct bale_node **node,
+                     int *fd, struct stat *st)
+{
+    int dir_fd;
+    int err = bale_node_hold(nodes, dir, &dir_fd);
+    if (err) {
+        return err;
+    }
+    int found = -1;
+    int64_t btime;
+    err = bale_node_open_at(nodes, dir_fd, name, &found);
+    if (!err) {
+        err = bale_stat_fd(found, st, &btime);
+    }
+    if (!err && st->st_dev != nodes->device) {
+        err = EXDEV;
+    }
+    if (!err) {
+        err = intern(nodes, st, btime, dir, name, node);
+    }
+    if (!err) {
+        if ((*node)->fd < 0) {
+            bale_node_adopt(nodes, *node, found);
+            found = -1;
+        }
+        bale_node_use(nodes, *node);
+        *fd = (*node)->fd;
+        bale_nodes_unlock(nodes, NULL);
+    }
+    if (found >= 0) {
+        close(found);
+    }
+    bale_node_release(nodes, dir);
+    return err;
+}
+
+int bale_node_take(struct bale_nodes *nodes, struct bale_node *dir, const char *name, int fd, bool keep,
+                   struct bale_node **node, struct stat *st)
+{
+    int64_t btime;
+    int err = bale_stat_fd(fd, st, &btime);
+    if (!err) {
+        err = intern(nodes, st, btime, dir, name, node);
+    }
+    if (!err) {
+        (*node)->refs++;
+        if (keep && (*node)->fd < 0) {
+            bale_node_adopt(nodes, *node, fd);
+            keep = false;
+        }
+        bale_nodes_unlock(nodes, NULL);
+    }
+    if (keep) {
+        close(fd);
+    }
+    return err;
+}
+
+/* ---- The table ---- */
+
+int bale_nodes_create(int root_fd, struct bale_memory *memory, unsigned descriptors,
+                      struct bale_nodes **out)
+{
+    int err = ENOMEM;
+    struct stat st;
+    struct bale_nodes *nodes = calloc(1, sizeof *nodes);
+    if (!nodes) {
+        return err;
+    }
+    pthread_mutex_init(&nodes->lock, NULL);
+    pthread_rwlock_init(&nodes->moving, NULL);
+    nodes->memory = memory;
+    nodes->budget = descriptors;
+    nodes->buckets = BUCKETS_LEAST;
+    nodes->table = calloc(BUCKETS_LEAST, sizeof(struct bale_node *));
+    if (!nodes->table) {
+        goto out;
+    }
+    int fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) {
+        err = errno;
+        goto out;
+    }
+    err = bale_node_take(nodes, NULL, NULL, fd, true, &nodes->root, &st);
+    nodes->device = err ? 0 : st.st_dev;
+out:
+    if (err) {
+        bale_nodes_destroy(nodes);
+        nodes = NULL;
+    }
+    *out = nodes;
+    return err;
+}
+
+void bale_nodes_destroy(struct bale_nodes *nodes)
+{
+    if (!nodes) {
+        return;
+    }
+    nodes->memory = NULL;
+    for (size_t i = 0; nodes->table && i < nodes->buckets; i++) {
+        for (struct bale_node *node = nodes->table[i], *next; node; node = next) {
+            next = node->hash_next;
+            free_node(nodes, node);
+        }
+    }
+    pthread_rwlock_destroy(&nodes->moving);
+    pthread_mutex_destroy(&nodes->lock);
+    free(nodes->table);
+    free(nodes);
+}
+
+struct bale_node *bale_nodes_root(struct bale_nodes *nodes)
+{
+    return nodes->root;
+}
+
+uint64_t bale_nodes_count(struct bale_nodes *nodes)
+{
+    pthread_mutex_lock(&nodes->lock);
+    uint64_t count = nodes->count;
+    pthread_mutex_unlock(&nodes->lock);
+    return count;
+}

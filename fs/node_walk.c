@@ -1,0 +1,182 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "fs/node.h"
+#include "fs/node_internal.h"
+
+int bale_stat_fd(int fd, struct stat *st, int64_t *btime)
+{
+    struct statx x;
+    if (statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &x) != 0) {
+        return errno;
+    }
+    *st = (struct stat){
+        .st_dev = makedev(x.stx_dev_major, x.stx_dev_minor),
+        .st_ino = x.stx_ino,
+        .st_mode = x.stx_mode,
+        .st_nlink = x.stx_nlink,
+        .st_uid = x.stx_uid,
+        .st_gid = x.stx_gid,
+        .st_rdev = makedev(x.stx_rdev_major, x.stx_rdev_minor),
+        .st_size = (off_t)x.stx_size,
+        .st_blksize = (blksize_t)x.stx_blksize,
+        .st_blocks = (blkcnt_t)x.stx_blocks,
+        .st_atim = {x.stx_atime.tv_sec, x.stx_atime.tv_nsec},
+        .st_mtim = {x.stx_mtime.tv_sec, x.stx_mtime.tv_nsec},
+        .st_ctim = {x.stx_ctime.tv_sec, x.stx_ctime.tv_nsec},
+    };
+    *btime = x.stx_mask & STATX_BTIME ? x.stx_btime.tv_sec * 1000000000 + x.stx_btime.tv_nsec : 0;
+    return 0;
+}
+
+static int open_at(int dir_fd, const char *name)
+{
+    struct open_how how = {
+        .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+    };
+    long fd = syscall(SYS_openat2, dir_fd, name, &how, sizeof how);
+    if (fd < 0 && errno == ELOOP) {
+        /* RESOLVE_NO_SYMLINKS refuses the last component too; a link itself is what we want then. */
+        how.resolve &= ~(uint64_t)RESOLVE_NO_SYMLINKS;
+        fd = syscall(SYS_openat2, dir_fd, name, &how, sizeof how);
+    }
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM)) {
+        /* A container that does not let the call through. One name without a slash cannot leave the directory. */
+        fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    }
+    return (int)fd;
+}
+
+int bale_node_open_at(struct bale_nodes *nodes, int dir_fd, const char *name, int *fd)
+{
+    if (strchr(name, '/') || strcmp(name, "..") == 0) {
+        return EINVAL;
+    }
+    do {
+        *fd = open_at(dir_fd, name);
+    } while (*fd < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(nodes));
+    return *fd < 0 ? errno : 0;
+}
+
+static bool same_inode(const struct bale_nodes *nodes, const struct bale_node *node, int fd)
+{
+    struct stat st;
+    int64_t btime;
+    return bale_stat_fd(fd, &st, &btime) == 0 && st.st_dev == nodes->device && st.st_ino == node->ino &&
+           ((st.st_mode ^ node->mode) & S_IFMT) == 0 &&
+           (!btime || !node->btime || btime == node->btime);
+}
+
+/* Takes the node's descriptor if it has one. */
+static bool use_open(struct bale_nodes *nodes, struct bale_node *node, int *fd)
+{
+    pthread_mutex_lock(&nodes->lock);
+    bool open = node->fd >= 0;
+    if (open) {
+        bale_node_use(nodes, node);
+        *fd = node->fd;
+    }
+    pthread_mutex_unlock(&nodes->lock);
+    return open;
+}
+
+/* Opens node in its parent, whose descriptor is parent_fd; it is held then. */
+static int step(struct bale_nodes *nodes, struct bale_node *node, int parent_fd, int *fd)
+{
+    char name[BALE_NODE_NAME_MAX + 1] = "";
+    pthread_mutex_lock(&nodes->lock);
+    if (node->name) {
+        strncpy(name, node->name, BALE_NODE_NAME_MAX);
+    }
+    pthread_mutex_unlock(&nodes->lock);
+    int found = -1;
+    int err = name[0] ? bale_node_open_at(nodes, parent_fd, name, &found) : ESTALE;
+    if (!err && !same_inode(nodes, node, found)) {
+        err = ESTALE;
+    }
+    pthread_mutex_lock(&nodes->lock);
+    if (node->fd < 0 && !err) {
+        bale_node_adopt(nodes, node, found);
+        found = -1;
+    }
+    /* Whoever took the name away meanwhile has opened the node before. */
+    if (node->fd >= 0) {
+        bale_node_use(nodes, node);
+        *fd = node->fd;
+        err = 0;
+    }
+    bale_nodes_unlock(nodes, NULL);
+    if (found >= 0) {
+        close(found);
+    }
+    return err == ENOENT ? ESTALE : err;
+}
+
+/* The nodes from the one below the nearest open ancestor down to node, referenced. That ancestor is held. */
+static int chain_of(struct bale_nodes *nodes, struct bale_node *node, struct bale_node ***chain, size_t *count,
+                    struct bale_node **top)
+{
+    size_t n = 0;
+    int err = 0;
+    pthread_mutex_lock(&nodes->lock);
+    for (struct bale_node *at = node; at && at->fd < 0; at = at->parent) {
+        n++;
+    }
+    *chain = malloc((n + 1) * sizeof(struct bale_node *));
+    *count = n;
+    struct bale_node *at = node;
+    for (; *chain && at && at->fd < 0; at = at->parent) {
+        (*chain)[--n] = at;
+        at->refs++;
+    }
+    if (!*chain) {
+        err = ENOMEM;
+        *count = 0;
+    } else if (at) {
+        bale_node_use(nodes, at);
+    } else {
+        err = ESTALE;
+    }
+    *top = at;
+    pthread_mutex_unlock(&nodes->lock);
+    return err;
+}
+
+static int walk(struct bale_nodes *nodes, struct bale_node *node, int *fd)
+{
+    struct bale_node **chain, *top;
+    size_t count;
+    int err = chain_of(nodes, node, &chain, &count, &top);
+    int at = err ? -1 : top->fd;
+    for (size_t i = 0; !err && i < count; i++) {
+        int next;
+        err = step(nodes, chain[i], at, &next);
+        bale_node_release(nodes, top);
+        top = err ? NULL : chain[i];
+        at = err ? -1 : next;
+    }
+    for (size_t i = 0; i < count; i++) {
+        bale_node_unref(nodes, chain[i]);
+    }
+    free(chain);
+    *fd = at;
+    return err;
+}
+
+int bale_node_hold(struct bale_nodes *nodes, struct bale_node *node, int *fd)
+{
+    if (use_open(nodes, node, fd)) {
+        return 0;
+    }
+    pthread_rwlock_rdlock(&nodes->moving);
+    int err = walk(nodes, node, fd);
+    pthread_rwlock_unlock(&nodes->moving);
+    return err;
+}
