@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# A backing store that becomes full: writers are told, what was acknowledged stays, deleting makes room again.
+# usage: enospc.sh FILL [TYPE...], with BALEFS and BALE_SOURCE in the environment; TYPE: ext4, btrfs, tmpfs
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+fill=${1:?usage: enospc.sh FILL [TYPE...]}
+shift
+types=("$@")
+[ $# -gt 0 ] || types=(ext4 btrfs tmpfs)
+mount_begin enospc
+mnt=$work/mnt
+mkdir "$mnt"
+
+# count WHAT: a number from the line that fill printed
+count() { sed -nE "s/.* $1 ([0-9]+).*/\1/p" "$work/fill" | head -n 1; }
+
+# filled TYPE: the result of a fill that had to meet the end of the store
+filled() {
+    say "$1: $(tail -n 1 "$work/fill")"
+    [ $(($(count open) + $(count write) + $(count fsync) + $(count close))) -gt 0 ] ||
+        fail "$1: no error, and the store was to become full"
+}
+
+# checked TYPE WHEN
+checked() {
+    "$fill" check "$work/list" "$mnt" >"$work/checked" || fail "$1: lost $2: $(cat "$work/checked")"
+}
+
+remount() {
+    mount_down "$mnt"
+    mount_up "$1/store" "$mnt" -o memory=64M
+}
+
+# drop_half: deletes every other file that was acknowledged
+drop_half() {
+    awk 'NR % 2 { print $1 }' "$work/list" | (cd "$mnt" && xargs rm --)
+    awk 'NR % 2 == 0' "$work/list" >"$work/list.new"
+    mv "$work/list.new" "$work/list"
+}
+
+# until_writable TYPE: the space comes back by itself
+until_writable() {
+    local i
+    for ((i = 0; i < 240; i++)); do
+        if head -c 100000 /dev/urandom >"$mnt/probe" 2>/dev/null; then
+            rm "$mnt/probe"
+            return
+        fi
+        sleep 0.25
+    done
+    fail "$1: not writable again after deleting files"
+}
+
+one_type() {
+    local type=$1 base=$work/$1 size=96
+    [ "$type" != btrfs ] || size=160
+    loop_fs "$type" "$size" "$base"
+    "$BALEFS" init "$base/store" || fail "$type: init"
+    mount_up "$base/store" "$mnt" -o memory=64M
+    : >"$work/list"
+
+    "$fill" write --writers 4 --sync "$work/list" "$mnt" >"$work/fill" || fail "$type: other errors: $(cat "$work/fill")"
+    filled "$type"
+    [ "$(count write)" -gt 0 ] || fail "$type: no write was refused"
+    ls -l "$mnt" >/dev/null || fail "$type: the mount does not answer"
+    checked "$type" "when it is full"
+    remount "$base"
+    checked "$type" "by a remount"
+
+    drop_half
+    until_writable "$type"
+    "$fill" write --writers 2 --files 20 --size 100000 --first 1000000 "$work/list" "$mnt" >"$work/fill" ||
+        fail "$type: $(cat "$work/fill")"
+    say "$type: after deleting: $(cat "$work/fill")"
+    [ $(($(count open) + $(count write) + $(count fsync) + $(count close))) = 0 ] ||
+        fail "$type: errors although half was deleted"
+    checked "$type" "after deleting"
+    remount "$base"
+    checked "$type" "by the second remount"
+
+    # Somebody else fills it meanwhile: errors may come late, but they come.
+    drop_half
+    until_writable "$type"
+    "$fill" write --writers 4 --sync --files 400 --size 60000 --first 2000000 "$work/list" "$mnt" >"$work/fill" &
+    sleep 0.5
+    dd if=/dev/zero of="$base/ballast" bs=1M status=none 2>/dev/null || true
+    dd if=/dev/zero of="$base/ballast2" bs=4k status=none 2>/dev/null || true
+    wait $! || fail "$type: other errors: $(cat "$work/fill")"
+    filled "$type, filled by another"
+    checked "$type" "when another had filled it"
+    rm "$base/ballast" "$base/ballast2"
+    until_writable "$type"
+    remount "$base"
+    checked "$type" "by the last remount"
+    mount_down "$mnt"
+    fsck_clean "$base/store"
+    reader_clean "$base/store"
+    umount "$base"
+}
+
+for type in "${types[@]}"; do
+    one_type "$type"
+done

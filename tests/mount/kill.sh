@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# The daemon killed at any instant, many times: nothing is lost that was closed, synced or older than the age limit,
+# what was renamed over is old or new, and every file is whole.
+# usage: kill.sh KILLER [--kills N], with BALEFS and BALE_SOURCE in the environment
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+killer=${1:?usage: kill.sh KILLER [--kills N]}
+kills=54
+[ "${2:-}" != --kills ] || kills=$3
+
+mount_begin kill
+store=$work/store mnt=$work/mnt logs=$work/logs
+mkdir "$mnt" "$logs"
+"$BALEFS" init "$store" || fail "init"
+
+# kill_it DELAY
+kill_it() {
+    sleep "$1"
+    "$killer" kill "$daemon" "$logs" || fail "the daemon was gone before it was killed"
+    wait "$daemon" 2>/dev/null || true
+    daemon=
+}
+
+worker=
+for ((i = 1; i <= kills; i++)); do
+    mount_up "$store" "$mnt" # the dead one lies below
+    if ! "$killer" check "$mnt" "$logs"; then
+        fail "after kill $((i - 1))"
+    fi
+    case $((i % 9)) in
+    0) # long enough for the age limit
+        delay=6.$(printf '%03d' $((RANDOM % 1000))) ;;
+    4) # at its beginning
+        delay=0.0$(printf '%02d' $((RANDOM % 100))) ;;
+    *) delay=$((RANDOM % 2)).$(printf '%03d' $((RANDOM % 1000))) ;;
+    esac
+    "$killer" work "$mnt" "$logs" &
+    worker=$!
+    kill_it "$delay"
+    wait "$worker" || fail "the writers ended badly"
+    if [ $((i % 6)) = 0 ]; then
+        # Killed again, while it takes over or soon after.
+        "$BALEFS" mount -f --log "$work/log" "$store" "$mnt" </dev/null 2>>"$work/err" &
+        daemon=$!
+        sleep 0.0$((RANDOM % 10))
+        kill -KILL "$daemon"
+        wait "$daemon" 2>/dev/null || true
+        daemon=
+        umount -l "$mnt" 2>/dev/null || true
+    fi
+    if [ $((i % 18)) = 0 ]; then
+        mount_up "$store" "$mnt"
+        mount_down "$mnt"
+        fsck_clean "$store"
+        reader_clean "$store"
+    fi
+done
+mount_up "$store" "$mnt"
+"$killer" check "$mnt" "$logs" || fail "after the last kill"
+"$killer" work "$mnt" "$logs" &
+worker=$!
+sleep 2
+kill "$worker"
+wait "$worker" || fail "the writers ended badly"
+mount_down "$mnt"
+fsck_clean "$store"
+reader_clean "$store"
+mount_up "$store" "$mnt"
+rm -f "$logs/killed"
+"$killer" check "$mnt" "$logs" || fail "after a clean end"
+mount_down "$mnt"
+say "$kills kills"

@@ -1,0 +1,151 @@
+# What the mount tests share. Sourced; needs BALEFS and BALE_SOURCE in the environment.
+#
+# mount_begin TEST makes $work, a fresh directory, and has everything below it unmounted and removed at the end.
+# shellcheck shell=bash
+
+set -euo pipefail
+export LC_ALL=C
+
+test_name=mount
+work=
+daemon=      # the daemon in the foreground that mount_up started
+frozen=      # a backing file system to thaw at the end
+loops=()     # loop devices to free at the end
+
+say() { printf '%s: %s\n' "$test_name" "$*"; }
+
+fail() {
+    printf '%s: FAILED: %s\n' "$test_name" "$*" >&2
+    if [ -n "$work" ]; then
+        tail -n 30 "$work/log" "$work/err" >&2
+    fi
+    exit 1
+}
+
+skip() {
+    printf 'skipped: %s\n' "$*"
+    exit 77
+}
+
+is_mounted() { awk -v at="$1" '$2 == at { found = 1 } END { exit !found }' /proc/self/mounts; }
+
+mounts_below() { awk -v at="$work/" 'index($2, at) == 1 { print $2 }' /proc/self/mounts | tac; }
+
+mount_end() {
+    local status=$? at i
+    trap '' INT TERM HUP
+    trap - EXIT
+    set +e
+    [ -z "$frozen" ] || fsfreeze -u "$frozen"
+    for i in $(jobs -p); do
+        [ "$i" = "$daemon" ] || kill "$i" 2>/dev/null
+    done
+    for i in 1 2 3; do
+        for at in $(mounts_below); do
+            umount "$at" 2>/dev/null || { [ "$i" = 3 ] && umount -l "$at"; }
+        done
+        [ -z "$(mounts_below)" ] && break
+        sleep 1
+    done
+    if [ -n "$daemon" ] && kill -0 "$daemon" 2>/dev/null; then
+        for ((i = 0; i < 100; i++)); do
+            kill -0 "$daemon" 2>/dev/null || break
+            sleep 0.1
+        done
+        kill -KILL "$daemon" 2>/dev/null
+    fi
+    for i in ${loops[@]+"${loops[@]}"}; do
+        losetup -d "$i" 2>/dev/null
+    done
+    if [ "${KEEP:-no}" = yes ]; then
+        printf '%s: kept: %s\n' "$test_name" "$work"
+    elif [ -z "$(mounts_below)" ]; then
+        rm -rf --one-file-system "$work"
+    fi
+    exit "$status"
+}
+
+mount_begin() {
+    test_name=$1
+    [ "$(id -u)" = 0 ] || skip "this test mounts as root"
+    if [ ! -r /dev/fuse ] || [ ! -w /dev/fuse ]; then
+        skip "no /dev/fuse that may be used"
+    fi
+    [ -x "${BALEFS:?}" ] || skip "the command $BALEFS has not been built"
+    : "${BALE_SOURCE:?}"
+    work=$(mktemp -d "${TMPDIR:-/var/tmp}/bale-$test_name.XXXXXX")
+    trap mount_end EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+    : >"$work/log"
+    : >"$work/err"
+}
+
+# mount_up STORE MNT [ARGUMENT...]: a daemon in the foreground, $daemon, logging to $work/log
+mount_up() {
+    local store=$1 mnt=$2 i
+    shift 2
+    "$BALEFS" mount -f --log "$work/log" "$@" "$store" "$mnt" </dev/null 2>>"$work/err" &
+    daemon=$!
+    for ((i = 0; i < 1200; i++)); do
+        if is_mounted "$mnt" && stat "$mnt/." >/dev/null 2>&1; then
+            return 0
+        fi
+        kill -0 "$daemon" 2>/dev/null || break
+        sleep 0.05
+    done
+    fail "balefs mount $* $store $mnt: not mounted"
+}
+
+# mount_down MNT: must succeed, and the daemon must be gone then
+mount_down() {
+    local status=0
+    "$BALEFS" umount "$1" || fail "balefs umount $1: exit status $?"
+    ! is_mounted "$1" || fail "balefs umount $1: still mounted"
+    if [ -n "$daemon" ]; then
+        wait "$daemon" || status=$?
+        [ "$status" = 0 ] || fail "the daemon ended with $status after balefs umount"
+    fi
+    daemon=
+}
+
+drop_caches() {
+    sync
+    echo 3 >/proc/sys/vm/drop_caches
+}
+
+fsck_clean() {
+    "$BALEFS" fsck --data "$1" >"$work/fsck" 2>&1 || {
+        tail -n 20 "$work/fsck" >&2
+        fail "balefs fsck --data $1: exit status $?"
+    }
+}
+
+# reader_clean STORE [--compare DIR]: the independent reader
+reader_clean() {
+    /usr/bin/python3 "$BALE_SOURCE/tests/reader/read_store.py" "$@" >"$work/reader" 2>&1 || {
+        tail -n 20 "$work/reader" >&2
+        fail "read_store.py $*"
+    }
+}
+
+# loop_fs TYPE MEGABYTES DIR: a fresh file system of that size, mounted on DIR
+loop_fs() {
+    local type=$1 size=$2 dir=$3 image device
+    mkdir -p "$dir"
+    if [ "$type" = tmpfs ]; then
+        mount -t tmpfs -o "size=${size}m" tmpfs "$dir"
+        return
+    fi
+    command -v "mkfs.$type" >/dev/null || skip "no mkfs.$type"
+    image=$work/$type.img
+    truncate -s "${size}M" "$image"
+    case $type in
+    ext4) mkfs.ext4 -q -F "$image" ;;
+    btrfs) mkfs.btrfs -q -f -M "$image" ;;
+    *) fail "no file system $type" ;;
+    esac
+    device=$(losetup -f --show "$image") || skip "no loop device"
+    loops+=("$device")
+    mount "$device" "$dir" || skip "no file system $type here"
+}
