@@ -37,7 +37,8 @@ static void link_file(struct bale_file *file)
     pthread_mutex_unlock(&volume->files_lock);
 }
 
-static void unlink_file(struct bale_file *file)
+/* Returns those who wait for it. */
+static struct bale_waiter *unlink_file(struct bale_file *file)
 {
     struct bale_volume *volume = file->volume;
     pthread_mutex_lock(&volume->files_lock);
@@ -46,8 +47,10 @@ static void unlink_file(struct bale_file *file)
         file->next->before = file->before;
     }
     volume->file_count--;
+    struct bale_waiter *gone = file->gone;
     pthread_cond_broadcast(&volume->files_gone);
     pthread_mutex_unlock(&volume->files_lock);
+    return gone;
 }
 
 int bale_file_open(struct bale_volume *volume, int fd, const struct bale_container_attr *defaults,
@@ -124,12 +127,13 @@ void bale_file_finish_close(struct bale_turn *turn, struct bale_scratch *scratch
     (void)scratch;
     struct bale_file *file = turn->file;
     struct bale_volume *volume = file->volume;
-    if (turn->error != BALE_OK) {
+    int err = turn->error;
+    if (err != BALE_OK) {
         bale_log(BALE_LOG_ERROR,
                  "%s: %llu bytes could not be stored: %s: free space or check the disk", file->label,
-                 (unsigned long long)file->dirty, bale_err_text(turn->error));
+                 (unsigned long long)file->dirty, bale_err_text(err));
         atomic_fetch_add(&volume->stats.errors, 1);
-        atomic_store(&volume->lost, turn->error);
+        atomic_store(&volume->lost, err);
     }
     pthread_mutex_lock(&file->lock);
     bale_extents_detach(file, 0, UINT64_MAX);
@@ -147,7 +151,7 @@ void bale_file_finish_close(struct bale_turn *turn, struct bale_scratch *scratch
     pthread_mutex_destroy(&file->lock);
     free(file->table);
     free(file->label);
-    unlink_file(file);
+    bale_waiters_tell(unlink_file(file), err);
     free(file);
 }
 

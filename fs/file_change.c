@@ -27,7 +27,7 @@ struct bale_turn *bale_turn_create(struct bale_file *file, enum bale_turn_kind k
     return turn;
 }
 
-static void tell(struct bale_waiter *waiter, int err)
+void bale_waiters_tell(struct bale_waiter *waiter, int err)
 {
     while (waiter) {
         struct bale_waiter *next = waiter->next;
@@ -406,7 +406,7 @@ void bale_turn_end(struct bale_turn *turn)
         start(next);
     }
     bale_volume_wake(file->volume);
-    tell(turn->waiters, err);
+    bale_waiters_tell(turn->waiters, err);
     free(turn);
     bale_file_unref(file);
 }
@@ -415,11 +415,16 @@ void bale_turn_end(struct bale_turn *turn)
 
 static void submit(struct bale_turn *turn, bale_file_done *done, void *arg)
 {
-    if (turn) {
-        bale_turn_submit(turn);
-    } else {
+    if (!turn) {
         done(arg, BALE_E_NOMEM);
+        return;
     }
+    struct bale_volume *volume = turn->file->volume;
+    atomic_fetch_add(&volume->changing, 1);
+    if (turn->kind == BALE_TURN_FLUSH || !bale_volume_hold_back(volume, turn)) {
+        bale_turn_submit(turn);
+    }
+    atomic_fetch_sub(&volume->changing, 1);
 }
 
 void bale_file_truncate(struct bale_file *file, uint64_t size, bale_file_done *done, void *arg)

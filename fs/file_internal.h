@@ -107,6 +107,7 @@ struct bale_file {
 
     void (*closed)(void *arg);
     void *closed_arg;
+    struct bale_waiter *gone; /* told when it is closed: under volume->files_lock */
 
     struct bale_file *next, *before; /* volume->files */
     bool on_dirty_list;
@@ -149,7 +150,9 @@ struct bale_volume {
 
     pthread_mutex_t park_lock;
     struct bale_write_op *parked, **parked_end;
-    bool frozen;
+    struct bale_turn *frozen_turns, **frozen_turns_end; /* wait for thaw */
+    atomic_bool frozen;         /* set under park_lock */
+    atomic_uint changing;       /* writes and turns that looked at frozen and are not done with it */
 
     atomic_uint_fast64_t dirty; /* bytes in all files */
     atomic_uint_fast64_t dirty_limit;
@@ -227,6 +230,8 @@ void bale_turn_submit(struct bale_turn *turn);
 struct bale_turn *bale_turn_create(struct bale_file *file, enum bale_turn_kind kind, bale_file_done *done, void *arg);
 /* Ends the running turn with turn->error: tells the waiters, starts the next. */
 void bale_turn_end(struct bale_turn *turn);
+/* Calls and frees them. */
+void bale_waiters_tell(struct bale_waiter *waiter, int err);
 
 /* ---- file.c ----------------------------------------------------------------------------------------------- */
 
@@ -250,6 +255,8 @@ void bale_volume_add_dirty(struct bale_file *file, int64_t bytes); /* under file
 bool bale_volume_pressed(struct bale_volume *volume); /* time to write out what there is */
 void bale_volume_kick(struct bale_volume *volume); /* the flusher looks now */
 void bale_volume_park(struct bale_volume *volume, struct bale_write_op *op);
+/* Keeps a change until thaw if the volume is frozen. */
+bool bale_volume_hold_back(struct bale_volume *volume, struct bale_turn *turn);
 void bale_volume_wake(struct bale_volume *volume); /* parked writes try again */
 void bale_volume_taint(struct bale_volume *volume); /* a sync failed */
 bool bale_volume_take_reserve(struct bale_volume *volume); /* true: space was given back, try again */

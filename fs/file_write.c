@@ -118,6 +118,7 @@ static enum progress write_more(struct bale_write_op *op, struct bale_scratch *s
 {
     struct bale_file *file = op->file;
     enum progress progress = DONE;
+    atomic_fetch_add(&file->volume->changing, 1);
     pthread_mutex_lock(&file->lock);
     while (op->done_length < op->length && *err == BALE_OK && progress == DONE) {
         uint64_t at = op->offset + op->done_length;
@@ -127,7 +128,7 @@ static enum progress write_more(struct bale_write_op *op, struct bale_scratch *s
         uint64_t to = left < file->extent - from ? from + left : file->extent;
         if (atomic_load(&file->volume->full)) {
             *err = BALE_E_NOSPACE;
-        } else if (must_wait(file, to - from) || file->volume->frozen) {
+        } else if (must_wait(file, to - from) || atomic_load(&file->volume->frozen)) {
             progress = NEED_MEMORY;
         } else {
             progress = write_span(file, number, from, to, op->data + op->done_length, scratch, err);
@@ -135,6 +136,7 @@ static enum progress write_more(struct bale_write_op *op, struct bale_scratch *s
         }
     }
     pthread_mutex_unlock(&file->lock);
+    atomic_fetch_sub(&file->volume->changing, 1);
     return progress;
 }
 

@@ -69,7 +69,7 @@ void bale_volume_park(struct bale_volume *volume, struct bale_write_op *op)
 void bale_volume_wake(struct bale_volume *volume)
 {
     pthread_mutex_lock(&volume->park_lock);
-    struct bale_write_op *list = volume->frozen ? NULL : volume->parked;
+    struct bale_write_op *list = atomic_load(&volume->frozen) ? NULL : volume->parked;
     if (list) {
         volume->parked = NULL;
         volume->parked_end = &volume->parked;
@@ -139,50 +139,69 @@ static void make_reserve(struct bale_volume *volume)
 
 /* ---- The flusher ---- */
 
-/* Files with dirty data older than age_ms (0: all), counted. */
-static struct bale_file **dirty_files(struct bale_volume *volume, uint64_t age_ms, size_t *count)
+struct sync_all {
+    struct bale_job job;
+    struct bale_volume *volume;
+    atomic_size_t left;
+    atomic_int error;
+    bool durable, freeze;
+    void (*done)(void *arg, int err);
+    void *arg;
+};
+
+static void one_synced(void *arg, int64_t result);
+
+/* The files with something dirty, or all, counted. Those that are being closed tell sync (may be NULL) at their end. */
+static int list_files(struct bale_volume *volume, bool all, struct sync_all *sync,
+                      struct bale_file ***files, size_t *count)
 {
     size_t room = 0;
+    int err = BALE_OK;
     *count = 0;
     pthread_mutex_lock(&volume->files_lock);
-    for (struct bale_file *f = volume->dirty_files; f; f = f->dirty_next) {
+    struct bale_file *first = all ? volume->files : volume->dirty_files;
+    for (struct bale_file *f = first; f; f = all ? f->next : f->dirty_next) {
         room++;
     }
-    struct bale_file **files = room ? malloc(room * sizeof(struct bale_file *)) : NULL;
-    for (struct bale_file *f = files ? volume->dirty_files : NULL; f; f = f->dirty_next) {
+    *files = room ? malloc(room * sizeof(struct bale_file *)) : NULL;
+    if (room && !*files) {
+        err = BALE_E_NOMEM;
+    }
+    for (struct bale_file *f = *files ? first : NULL; f; f = all ? f->next : f->dirty_next) {
+        struct bale_waiter *waiter;
         if (bale_file_ref_live(f)) {
-            files[(*count)++] = f;
+            (*files)[(*count)++] = f;
+        } else if (sync && (waiter = malloc(sizeof *waiter))) {
+            *waiter = (struct bale_waiter){one_synced, sync, f->gone};
+            f->gone = waiter;
+            atomic_fetch_add(&sync->left, 1);
+        } else {
+            err = sync ? BALE_E_NOMEM : err;
         }
     }
     pthread_mutex_unlock(&volume->files_lock);
+    return err;
+}
+
+/* Commits what has been dirty for age_ms; 0: all. */
+static void flush_files(struct bale_volume *volume, uint64_t age_ms)
+{
+    struct bale_file **files;
+    size_t count;
+    (void)list_files(volume, false, NULL, &files, &count);
     uint64_t now = bale_now_ms();
-    size_t kept = 0;
-    for (size_t i = 0; i < *count; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct bale_file *f = files[i];
         pthread_mutex_lock(&f->lock);
         bool due = age_ms == 0 || !f->dirty_first || f->dirty_first->dirtied_ms + age_ms <= now;
         due = due && !(f->turns && f->turns->kind == BALE_TURN_FLUSH);
         pthread_mutex_unlock(&f->lock);
-        if (due) {
-            files[kept++] = f;
-        } else {
-            bale_file_unref(f);
-        }
-    }
-    *count = kept;
-    return files;
-}
-
-static void flush_files(struct bale_volume *volume, uint64_t age_ms)
-{
-    size_t count;
-    struct bale_file **files = dirty_files(volume, age_ms, &count);
-    for (size_t i = 0; i < count; i++) {
-        struct bale_turn *turn = bale_turn_create(files[i], BALE_TURN_FLUSH, NULL, NULL);
+        struct bale_turn *turn =
+            due ? bale_turn_create(f, BALE_TURN_FLUSH, NULL, NULL) : NULL;
         if (turn) {
             bale_turn_submit(turn);
         }
-        bale_file_unref(files[i]);
+        bale_file_unref(f);
     }
     free(files);
 }
@@ -235,6 +254,7 @@ static void *flusher(void *arg)
 {
     struct bale_volume *volume = arg;
     unsigned ticks = 0;
+    uint64_t ticked = bale_now_ms();
     pthread_mutex_lock(&volume->flusher_lock);
     while (!volume->ending) {
         struct timespec until;
@@ -245,12 +265,13 @@ static void *flusher(void *arg)
         if (!volume->kicked) {
             pthread_cond_timedwait(&volume->flusher_wake, &volume->flusher_lock, &until);
         }
-        bool kicked = volume->kicked;
         volume->kicked = false;
         pthread_mutex_unlock(&volume->flusher_lock);
         bool all = bale_volume_pressed(volume) || writes_wait(volume);
         flush_files(volume, all ? 0 : volume->age_ms);
-        if (!kicked) {
+        /* By the clock: kicks may come without a pause. */
+        if (bale_now_ms() >= ticked + TICK_MS) {
+            ticked = bale_now_ms();
             bale_volume_wake(volume);
             checkpoint_if_due(volume);
             if (++ticks % 4 == 0 && atomic_load(&volume->full)) {
@@ -275,16 +296,6 @@ void bale_volume_kick(struct bale_volume *volume)
 }
 
 /* ---- Sync and freeze ---- */
-
-struct sync_all {
-    struct bale_job job;
-    struct bale_volume *volume;
-    atomic_size_t left;
-    atomic_int error;
-    bool durable;
-    void (*done)(void *arg, int err);
-    void *arg;
-};
 
 /* Everything is committed: one sync of the backing file system covers closed containers too. */
 static void sync_backing(struct bale_job *job, struct bale_scratch *scratch)
@@ -314,39 +325,93 @@ static void one_synced(void *arg, int64_t result)
     }
 }
 
-void bale_volume_sync(struct bale_volume *volume, bool durable, void (*done)(void *arg, int err),
-                      void *arg)
+static void run_sync(struct sync_all *sync)
 {
-    struct sync_all *sync = calloc(1, sizeof *sync);
-    if (!sync) {
-        done(arg, BALE_E_NOMEM);
-        return;
-    }
-    *sync = (struct sync_all){.volume = volume, .durable = durable, .done = done, .arg = arg};
+    struct bale_file **files;
     size_t count;
-    struct bale_file **files = dirty_files(volume, 0, &count);
-    atomic_store(&sync->left, count + 1);
+    atomic_store(&sync->left, 1);
+    int err = list_files(sync->volume, sync->freeze, sync, &files, &count);
     for (size_t i = 0; i < count; i++) {
+        atomic_fetch_add(&sync->left, 1);
         bale_file_flush(files[i], false, one_synced, sync);
         bale_file_unref(files[i]);
     }
     free(files);
-    one_synced(sync, BALE_OK);
+    one_synced(sync, err);
+}
+
+/* Changes that had begun before the freeze mark their files first. Whoever changes runs already: the wait is short. */
+static void run_freeze(struct bale_job *job, struct bale_scratch *scratch)
+{
+    (void)scratch;
+    struct sync_all *sync = (struct sync_all *)job;
+    while (atomic_load(&sync->volume->changing) > 0) {
+        usleep(1000);
+    }
+    run_sync(sync);
+}
+
+static struct sync_all *create_sync(struct bale_volume *volume, bool durable,
+                                    void (*done)(void *arg, int err), void *arg)
+{
+    struct sync_all *sync = calloc(1, sizeof *sync);
+    if (!sync) {
+        done(arg, BALE_E_NOMEM);
+        return NULL;
+    }
+    *sync = (struct sync_all){.volume = volume, .durable = durable, .done = done, .arg = arg};
+    return sync;
+}
+
+void bale_volume_sync(struct bale_volume *volume, bool durable, void (*done)(void *arg, int err),
+                      void *arg)
+{
+    struct sync_all *sync = create_sync(volume, durable, done, arg);
+    if (sync) {
+        run_sync(sync);
+    }
 }
 
 void bale_volume_freeze(struct bale_volume *volume, void (*done)(void *arg, int err), void *arg)
 {
+    struct sync_all *sync = create_sync(volume, true, done, arg);
+    if (!sync) {
+        return;
+    }
     pthread_mutex_lock(&volume->park_lock);
-    volume->frozen = true;
+    atomic_store(&volume->frozen, true);
     pthread_mutex_unlock(&volume->park_lock);
-    bale_volume_sync(volume, true, done, arg);
+    sync->freeze = true;
+    sync->job.run = run_freeze;
+    bale_pool_submit(volume->pool, &sync->job);
+}
+
+bool bale_volume_hold_back(struct bale_volume *volume, struct bale_turn *turn)
+{
+    pthread_mutex_lock(&volume->park_lock);
+    bool frozen = atomic_load(&volume->frozen);
+    if (frozen) {
+        *volume->frozen_turns_end = turn;
+        volume->frozen_turns_end = &turn->next;
+    }
+    pthread_mutex_unlock(&volume->park_lock);
+    return frozen;
 }
 
 void bale_volume_thaw(struct bale_volume *volume)
 {
     pthread_mutex_lock(&volume->park_lock);
-    volume->frozen = false;
+    atomic_store(&volume->frozen, false);
+    struct bale_turn *turn = volume->frozen_turns;
+    volume->frozen_turns = NULL;
+    volume->frozen_turns_end = &volume->frozen_turns;
     pthread_mutex_unlock(&volume->park_lock);
+    while (turn) {
+        struct bale_turn *next = turn->next;
+        turn->next = NULL;
+        bale_turn_submit(turn);
+        turn = next;
+    }
     bale_volume_wake(volume);
 }
 
@@ -365,6 +430,7 @@ int bale_volume_create(const struct bale_volume_options *options, struct bale_vo
     volume->options = *options;
     volume->checkpoint_ms = bale_now_ms();
     volume->parked_end = &volume->parked;
+    volume->frozen_turns_end = &volume->frozen_turns;
     pthread_mutex_init(&volume->files_lock, NULL);
     pthread_cond_init(&volume->files_gone, NULL);
     pthread_mutex_init(&volume->lru_lock, NULL);
