@@ -145,6 +145,7 @@ static int create_volume(struct daemon *d)
     struct bale_volume_options options = {
         .memory = d->options->memory,
         .threads = d->options->threads,
+        .age_ms = d->options->age_ms,
         .reserve_fd = bale_store_reserve_fd(mount->store),
         .sync_fd = d->sync_fd,
         .checkpoint = mount->read_only ? NULL : checkpoint,

@@ -84,6 +84,7 @@ static void init(void *userdata, struct fuse_conn_info *conn)
 {
     struct bale_mount *mount = userdata;
     conn->max_write = BALE_MAX_WRITE;
+    conn->max_read = current->max_read;
     conn->max_background = MAX_BACKGROUND;
     conn->congestion_threshold = CONGESTION;
     conn->time_gran = 1;
@@ -201,6 +202,20 @@ static bool compose(const struct bale_mount *mount, const struct bale_mount_opti
     return !o->full;
 }
 
+/* libfuse wants to be told twice. The last one counts. */
+static unsigned max_read_of(const char *extra)
+{
+    static const char name[] = "max_read=";
+    unsigned value = 0;
+    for (const char *at = extra; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, name, strlen(name)) == 0) {
+            value = (unsigned)strtoul(at + strlen(name), NULL, 10);
+        }
+    }
+    return value;
+}
+
 struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation, struct bale_mount *mount,
                                             const struct bale_mount_options *options, const char *mountpoint,
                                             char *why)
@@ -209,6 +224,7 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
     char *argv[] = {(char[]){"balefs"}, (char[]){"-o"}, o.text, NULL};
     struct fuse_args args = {.argc = 3, .argv = argv};
     current = negotiation;
+    negotiation->max_read = max_read_of(options->extra);
     negotiation->text[0] = '\0';
     snprintf(negotiation->trouble, sizeof negotiation->trouble, "no reason given");
     fuse_set_log_func(note_trouble);

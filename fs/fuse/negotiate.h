@@ -9,6 +9,7 @@
 
 struct bale_negotiation {
     bool agreed;
+    unsigned max_read; /* as the mount option says; 0: no limit */
     char text[768];    /* one line for the log */
     char trouble[256]; /* what libfuse said last */
 };
