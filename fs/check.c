@@ -14,6 +14,7 @@ struct check {
     struct bale_claims claims;
     struct bale_frame_set frames;
     uint64_t stored;
+    bool fresh;      /* the segment at hand is its frame's first */
     bool incomplete; /* part of the index is unknown */
     int result;
     void (*report)(void *arg, const struct bale_fault *fault);
@@ -53,40 +54,62 @@ static int check_bad(void *arg, int err, const struct bale_ref *ref, uint64_t fi
     return BALE_OK;
 }
 
-/* The whole frame, decoded. */
-static int check_frame(struct check *check, const struct bale_segment *segment)
+static void tell_frame(void *arg, const struct bale_fault *fault)
 {
-    struct bale_io *io = check->container->io;
-    struct bale_fault fault;
+    struct check *check = arg;
+
+    /* A chunk none of whose bytes the segment has is told of once, with the frame's first segment. */
+    if (fault->length > 0 || check->fresh)
+        tell(check, fault);
+}
+
+/* Decodes a frame whose stored bytes are right. */
+static int check_raw(struct check *check, const struct bale_segment *segment)
+{
+    struct bale_fault fault = {.offset = segment->offset,
+                               .length = segment->length,
+                               .position = segment->position,
+                               .what = "raw data"};
     struct bale_frame_head head;
     uint8_t *raw = NULL;
-    int err = bale_frame_verify(io, segment, &fault);
+    int err;
 
-    if (err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED) {
-        tell(check, &fault);
-        return BALE_OK;
-    }
-    if (err != BALE_OK || !check->scratch)
-        return err;
-    err = bale_frame_head_read(io, segment->position, segment->frame_length, segment->frame_length,
-                               &head, &fault);
+    err = bale_frame_head_read(check->container->io, segment->position, segment->frame_length,
+                               segment->frame_length, &head, &fault);
     if (err == BALE_OK) {
         raw = malloc(head.frame.raw_length);
         err = raw ? bale_frame_decode(check->scratch, head.data, head.length, raw,
                                       head.frame.raw_length, NULL)
                   : BALE_E_NOMEM;
     }
-    if (err == BALE_E_CORRUPT) {
-        fault = (struct bale_fault){.offset = segment->offset,
-                                    .length = segment->length,
-                                    .position = segment->position,
-                                    .what = "raw data"};
+    if (err == BALE_E_CORRUPT)
         tell(check, &fault);
-        err = BALE_OK;
-    }
     free(raw);
     free(head.data);
     return err;
+}
+
+/* BALE_E_CORRUPT: it was told of. */
+static int check_frame(struct check *check, const struct bale_segment *segment)
+{
+    int err = bale_frame_verify(check->container->io, segment, tell_frame, check);
+
+    if (err == BALE_E_UNSUPPORTED)
+        return BALE_E_CORRUPT;
+    return err == BALE_OK ? check_raw(check, segment) : err;
+}
+
+/* Looks at each frame once; at a bad one for each of its segments, as each is another part of the file. */
+static int check_data(struct check *check, const struct bale_segment *segment)
+{
+    bool *bad = &check->frames.frames[check->frames.met].marked;
+    int err;
+
+    if (!check->scratch || (!check->fresh && !*bad))
+        return BALE_OK;
+    err = check_frame(check, segment);
+    *bad = err == BALE_E_CORRUPT;
+    return *bad ? BALE_OK : err;
 }
 
 static int check_segment(void *arg, const struct bale_segment *segment)
@@ -96,7 +119,8 @@ static int check_segment(void *arg, const struct bale_segment *segment)
                                      .length = segment->length,
                                      .position = segment->position,
                                      .what = "segments of one frame that differ"};
-    int fresh, err;
+    int err = BALE_OK;
+    int fresh;
 
     if ((segment->flags & BALE_SEGMENT_UNWRITTEN) != 0)
         return BALE_OK;
@@ -105,14 +129,15 @@ static int check_segment(void *arg, const struct bale_segment *segment)
         tell(check, &fault);
         return BALE_OK;
     }
-    if (fresh != 1)
+    if (fresh < 0)
         return fresh;
-    check->stored += segment->frame_length;
-    err =
-        bale_claims_add(&check->claims, segment->position, segment->frame_length, segment->offset);
-    if (err == BALE_OK && check->scratch)
-        err = check_frame(check, segment);
-    return err;
+    check->fresh = fresh == 1;
+    if (check->fresh) {
+        check->stored += segment->frame_length;
+        err = bale_claims_add(&check->claims, segment->position, segment->frame_length,
+                              segment->offset);
+    }
+    return err == BALE_OK ? check_data(check, segment) : err;
 }
 
 static void check_overlaps(struct check *check)

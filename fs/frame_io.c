@@ -123,63 +123,88 @@ static void locate(struct bale_fault *fault, const struct bale_segment *segment,
     uint64_t to = from + bale_frame_chunk_raw(frame, i);
     uint64_t end = segment->offset + segment->length;
 
-    fault->offset = from > segment->offset ? from : segment->offset;
+    from = from > segment->offset ? from : segment->offset;
     to = to < end ? to : end;
-    fault->length = to > fault->offset ? to - fault->offset : 0;
-    fault->position = position;
+    *fault = (struct bale_fault){
+        .offset = from, .length = to > from ? to - from : 0, .position = position};
 }
 
-static int verify_chunks(struct bale_io *io, const struct bale_segment *segment,
-                         const struct bale_frame_head *head, struct bale_fault *fault)
+/* Reads one chunk's stored bytes and compares their checksum. */
+static int verify_chunk(struct bale_io *io, const struct bale_chunk *chunk, uint64_t position,
+                        uint8_t *stored, struct bale_fault *fault)
 {
-    const struct bale_frame *frame = &head->frame;
-    uint64_t position = segment->position + frame->head_length;
-    uint32_t most = 0;
-    uint8_t *stored;
-    int err = BALE_OK;
+    int err = bale_frame_bytes_read(io, stored, chunk->stored, position, fault);
+    uint64_t found;
 
-    for (uint32_t i = 0; i < frame->chunks; i++) {
-        uint32_t length = bale_frame_chunk(head->data, frame, i).stored;
+    if (err != BALE_OK)
+        return err;
+    found = bale_hash(stored, chunk->stored);
+    if (found == chunk->checksum)
+        return BALE_OK;
+    say(fault, "chunk checksum", chunk->checksum, found);
+    return BALE_E_CORRUPT;
+}
+
+static uint32_t longest_chunk(const struct bale_frame_head *head)
+{
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < head->frame.chunks; i++) {
+        uint32_t length = bale_frame_chunk(head->data, &head->frame, i).stored;
 
         most = length > most ? length : most;
     }
-    if (most == 0)
+    return most;
+}
+
+static int verify_chunks(struct bale_io *io, const struct bale_segment *segment,
+                         const struct bale_frame_head *head,
+                         void (*bad)(void *arg, const struct bale_fault *fault), void *arg)
+{
+    const struct bale_frame *frame = &head->frame;
+    uint64_t position = segment->position + frame->head_length;
+    uint8_t *stored;
+    int result = BALE_OK;
+
+    if (frame->chunks == 0)
         return BALE_OK;
-    stored = malloc(most);
+    stored = malloc(longest_chunk(head));
     if (!stored)
         return BALE_E_NOMEM;
-    for (uint32_t i = 0; i < frame->chunks && err == BALE_OK; i++) {
+    for (uint32_t i = 0; i < frame->chunks; i++) {
         struct bale_chunk chunk = bale_frame_chunk(head->data, frame, i);
-        uint64_t found;
+        struct bale_fault fault;
+        int err;
 
-        locate(fault, segment, frame, i, position);
-        err = bale_frame_bytes_read(io, stored, chunk.stored, position, fault);
+        locate(&fault, segment, frame, i, position);
+        err = verify_chunk(io, &chunk, position, stored, &fault);
         if (err != BALE_OK)
+            result = err;
+        if (err == BALE_E_CORRUPT && bad)
+            bad(arg, &fault);
+        else if (err != BALE_OK)
             break;
-        found = bale_hash(stored, chunk.stored);
-        if (found != chunk.checksum) {
-            say(fault, "chunk checksum", chunk.checksum, found);
-            err = BALE_E_CORRUPT;
-        }
         position += chunk.stored;
     }
     free(stored);
-    return err;
+    return result;
 }
 
 int bale_frame_verify(struct bale_io *io, const struct bale_segment *segment,
-                      struct bale_fault *fault)
+                      void (*bad)(void *arg, const struct bale_fault *fault), void *arg)
 {
+    struct bale_fault fault = {
+        .offset = segment->offset, .length = segment->length, .position = segment->position};
     struct bale_frame_head head;
     int err;
 
-    *fault = (struct bale_fault){
-        .offset = segment->offset, .length = segment->length, .position = segment->position};
-    err = bale_frame_head_read(io, segment->position, segment->frame_length, 0, &head, fault);
+    err = bale_frame_head_read(io, segment->position, segment->frame_length, 0, &head, &fault);
     if (err == BALE_OK)
-        err = bale_frame_head_match(&head.frame, segment, fault);
+        err = bale_frame_head_match(&head.frame, segment, &fault);
+    if ((err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED) && bad)
+        bad(arg, &fault);
     if (err == BALE_OK)
-        err = verify_chunks(io, segment, &head, fault);
+        err = verify_chunks(io, segment, &head, bad, arg);
     free(head.data);
     return err;
 }

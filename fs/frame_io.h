@@ -29,8 +29,10 @@ int bale_frame_head_match(const struct bale_frame *frame, const struct bale_segm
 /* Reads exactly length bytes. What lies beyond the end of the file is BALE_E_CORRUPT. */
 int bale_frame_bytes_read(struct bale_io *io, uint8_t *data, size_t length, uint64_t position, struct bale_fault *fault);
 
-/* Checks head and stored bytes of a segment's frame, chunk by chunk, without decoding. Errors as above; fault gets all
- * fields. */
-int bale_frame_verify(struct bale_io *io, const struct bale_segment *segment, struct bale_fault *fault);
+/* Checks head and stored bytes of a segment's frame, chunk by chunk, without decoding; calls bad for each fault found (all
+ * fields set; length 0: in a chunk the segment has nothing of). bad NULL: ends at the first. BALE_E_CORRUPT or
+ * BALE_E_UNSUPPORTED: there was one; other errors as _read. */
+int bale_frame_verify(struct bale_io *io, const struct bale_segment *segment,
+                      void (*bad)(void *arg, const struct bale_fault *fault), void *arg);
 
 #endif

@@ -1,6 +1,5 @@
 #include "fs/frame_set.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "format/err.h"
@@ -32,18 +31,22 @@ int bale_frame_set_add(struct bale_frame_set *set, const struct bale_segment *se
         set->count = 0;
     }
     /* The frame of the segment before is the likeliest. */
-    for (size_t i = set->count; i-- > 0;)
-        if (set->frames[i].position == segment->position)
-            return agree(&set->frames[i], segment) ? 0 : BALE_E_CORRUPT;
+    for (size_t i = set->count; i-- > 0;) {
+        if (set->frames[i].segment.position == segment->position) {
+            set->met = i;
+            return agree(&set->frames[i].segment, segment) ? 0 : BALE_E_CORRUPT;
+        }
+    }
     if (set->count == set->capacity) {
         size_t capacity = set->capacity ? set->capacity * 2 : 16;
-        struct bale_segment *frames = realloc(set->frames, capacity * sizeof *frames);
+        struct bale_frame_entry *frames = realloc(set->frames, capacity * sizeof *frames);
 
         if (!frames)
             return BALE_E_NOMEM;
         set->frames = frames;
         set->capacity = capacity;
     }
-    set->frames[set->count++] = *segment;
+    set->met = set->count++;
+    set->frames[set->met] = (struct bale_frame_entry){.segment = *segment};
     return 1;
 }

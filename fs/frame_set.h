@@ -3,13 +3,20 @@
 #ifndef BALE_FS_FRAME_SET_H
 #define BALE_FS_FRAME_SET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "format/page.h"
 
+struct bale_frame_entry {
+    struct bale_segment segment; /* one of the frame's */
+    bool marked;                 /* the caller's */
+};
+
 struct bale_frame_set {
-    struct bale_segment *frames; /* one segment of each */
+    struct bale_frame_entry *frames;
+    size_t met; /* index of the frame that _add had last */
     size_t count;
     size_t capacity;
     uint64_t number; /* of the extent */

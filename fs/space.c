@@ -213,7 +213,8 @@ static int punch(void *arg, uint64_t position, uint64_t length)
 
 int bale_space_trim(struct bale_container *c)
 {
-    bool used = c->root.generation > 0 || c->index.top; /* on disk, or by what is not committed yet */
+    bool used =
+        c->root.generation > 0 || c->index.top; /* on disk, or by what is not committed yet */
     uint64_t live = c->index.stored;
     uint64_t end, tail, holes;
     int err = BALE_OK;

@@ -13,13 +13,12 @@ struct verify {
 static int verify_segment(void *arg, const struct bale_segment *segment)
 {
     struct verify *v = arg;
-    struct bale_fault fault;
     int fresh;
 
     if ((segment->flags & BALE_SEGMENT_UNWRITTEN) != 0 || segment->generation <= v->above)
         return BALE_OK;
     fresh = bale_frame_set_add(&v->frames, segment);
-    return fresh == 1 ? bale_frame_verify(v->io, segment, &fault) : fresh;
+    return fresh == 1 ? bale_frame_verify(v->io, segment, NULL, NULL) : fresh;
 }
 
 int bale_root_verify(struct bale_io *io, const struct bale_root *root, uint64_t above)

@@ -32,6 +32,8 @@ void memory_file_resize(struct memory_file *file, size_t size)
 
 void memory_file_write(struct memory_file *file, const void *data, size_t length, uint64_t position)
 {
+    if (length == 0)
+        return;
     if (position + length > file->size)
         memory_file_resize(file, (size_t)position + length);
     memcpy(file->bytes + position, data, length);

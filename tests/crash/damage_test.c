@@ -1,0 +1,336 @@
+/* Damage: no byte of a container can be changed so that wrong data is read, and only what lies at the byte is lost. Then
+ * a backing file that fails: what was acknowledged stays. */
+#include "format/err.h"
+#include "tests/check.h"
+#include "tests/support/rig.h"
+
+enum { PIECE = 512, FAULTS_MAX = 400, SIZE_MAX_ = 100000 };
+
+static struct bale_fault faults[FAULTS_MAX];
+static size_t fault_count;
+
+static void collect(void *arg, const struct bale_fault *fault)
+{
+    (void)arg;
+    REQUIRE(fault->what);
+    if (fault_count < FAULTS_MAX)
+        faults[fault_count++] = *fault;
+}
+
+static bool is_reported(uint64_t from, uint64_t to)
+{
+    for (size_t i = 0; i < fault_count; i++)
+        if (faults[i].offset < to && faults[i].offset + faults[i].length > from)
+            return true;
+    return false;
+}
+
+/* ---- Flipped bytes ------------------------------------------------------------------------------------------ */
+
+struct damage {
+    struct rig rig;
+    const uint8_t *expected; /* content */
+    const uint8_t *older;    /* content of the other root, or NULL */
+    uint64_t size;
+    unsigned long lost; /* pieces that could not be read, in all */
+};
+
+/* Reads a piece of one segment: it is right, or reported, by the read and by the check. Returns whether it was read. */
+static bool read_piece(struct damage *d, const struct bale_segment *segment, uint64_t from,
+                       uint32_t length)
+{
+    uint8_t raw[PIECE];
+    struct bale_fault fault = {0};
+    int err =
+        bale_container_read(d->rig.container, d->rig.scratch, segment, from, length, raw, &fault);
+
+    if (err == BALE_OK) {
+        CHECK_EQ_MEM(raw, d->expected + from, length);
+        return true;
+    }
+    CHECK_EQ(err, BALE_E_CORRUPT);
+    CHECK(fault.what != NULL);
+    CHECK(fault.offset < from + length && fault.offset + fault.length > from);
+    CHECK(fault.offset >= segment->offset &&
+          fault.offset + fault.length <= segment->offset + segment->length);
+    CHECK(is_reported(from, from + length));
+    return false;
+}
+
+/* Reads all that the index still gives. Returns the number of pieces lost. */
+static unsigned long read_all(struct damage *d)
+{
+    unsigned long lost = 0;
+    uint64_t offset = 0;
+
+    while (offset < d->size) {
+        struct bale_segment segment;
+        uint64_t end;
+        int err = bale_container_map(d->rig.container, offset, &segment);
+
+        if (err == BALE_E_CORRUPT) { /* a page, or the next one after a hole: goes on behind it */
+            CHECK(is_reported(offset, offset + PIECE));
+            lost++;
+            offset += PIECE - offset % PIECE;
+            continue;
+        }
+        if (err == BALE_E_NOENT)
+            segment = (struct bale_segment){.offset = d->size};
+        else if (!CHECK_EQ(err, BALE_OK))
+            break;
+        for (; offset < segment.offset && offset < d->size; offset++)
+            if (d->expected[offset] != 0 && !CHECK(d->expected[offset] == 0))
+                return lost;
+        end = segment.offset + segment.length;
+        while (offset < end) {
+            uint64_t border = (offset / PIECE + 1) * PIECE;
+            uint64_t to = border < end ? border : end;
+
+            lost += read_piece(d, &segment, offset, (uint32_t)(to - offset)) ? 0 : 1;
+            offset = to;
+        }
+    }
+    return lost;
+}
+
+static void flip(struct damage *d, size_t at)
+{
+    struct bale_container_attr attr;
+    unsigned long lost;
+    int err;
+
+    d->rig.file.bytes[at] ^= (uint8_t)(1 << at % 8);
+    fault_count = 0;
+    err = rig_open(&d->rig);
+    if (at < BALE_DATA_START && err == BALE_OK) {
+        /* The other root serves. */
+        bale_container_attr(d->rig.container, &attr);
+        if (attr.size == d->size && d->older) {
+            uint8_t *data = malloc((size_t)d->rig.size_max);
+            uint64_t size;
+
+            REQUIRE(data);
+            REQUIRE(rig_read(&d->rig, data, &size) == BALE_OK);
+            CHECK(memcmp(data, d->expected, (size_t)d->size) == 0 ||
+                  memcmp(data, d->older, (size_t)d->size) == 0);
+            free(data);
+        }
+    } else if (at < BALE_DATA_START) {
+        CHECK(err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED);
+    } else if (CHECK_EQ(err, BALE_OK)) {
+        err = bale_container_check(d->rig.container, d->rig.scratch, true, collect, NULL);
+        CHECK_EQ(err, fault_count > 0 ? BALE_E_CORRUPT : BALE_OK);
+        lost = read_all(d);
+        CHECK(lost == 0 || fault_count > 0);
+        d->lost += lost;
+    }
+    rig_close(&d->rig);
+    d->rig.file.bytes[at] ^= (uint8_t)(1 << at % 8);
+}
+
+/* kind 0: one small frame; 1: some extents, overwritten in part; 2: many pieces, an index of two levels. */
+static void test_flips(int kind)
+{
+    struct damage d = {0};
+    uint8_t *older = malloc(SIZE_MAX_);
+    size_t step = kind == 0 ? 1 : kind == 1 ? 3 : 5;
+
+    REQUIRE(older);
+    rig_init(&d.rig, 7, BALE_EXTENT_MIN, SIZE_MAX_);
+    REQUIRE(rig_open(&d.rig) == BALE_OK);
+    for (int commit = 0; commit < 2; commit++) {
+        memcpy(older, d.rig.model, SIZE_MAX_);
+        REQUIRE(rig_begin(&d.rig) == BALE_OK);
+        if (kind == 0)
+            REQUIRE(rig_write(&d.rig, 0, 3000) == BALE_OK);
+        for (unsigned i = 0; kind == 1 && i < 4; i++) {
+            REQUIRE(rig_write(&d.rig, i * 20000, 16000) == BALE_OK);
+            REQUIRE(rig_write(&d.rig, i * 20000 + 5000, 700) == BALE_OK);
+        }
+        for (unsigned i = 0; kind == 2 && i < 200; i++)
+            REQUIRE(rig_write(&d.rig, i * 151, 150) == BALE_OK);
+        REQUIRE(bale_container_commit(d.rig.container, true) == BALE_OK);
+    }
+    rig_close(&d.rig);
+    d.rig.config.writable = false;
+    d.expected = d.rig.model;
+    d.older = older;
+    d.size = d.rig.size;
+    for (size_t at = 0; at < d.rig.file.size; at += at < 1000 ? 1 : step)
+        flip(&d, at);
+    CHECK(d.lost > 100);
+    free(older);
+    rig_clear(&d.rig);
+}
+
+/* With the newest root gone the other one is taken, once all of it is known to be good; when it is not, nothing is. */
+static void test_root_lost(void)
+{
+    struct rig rig;
+    struct bale_container_attr attr;
+    struct bale_segment segment;
+    uint64_t position, last;
+    struct bale_io *io;
+
+    rig_init(&rig, 3, BALE_EXTENT_MIN, SIZE_MAX_);
+    REQUIRE(rig_open(&rig) == BALE_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        REQUIRE(rig_begin(&rig) == BALE_OK);
+        REQUIRE(rig_write(&rig, i * 20000, 5000) == BALE_OK);
+        REQUIRE(bale_container_commit(rig.container, true) == BALE_OK);
+    }
+    REQUIRE(bale_container_map(rig.container, 0, &segment) == BALE_OK);
+    position = segment.position;
+    REQUIRE(bale_container_map(rig.container, 20000, &segment) == BALE_OK);
+    last = segment.position;
+    rig.file.fail_kinds = MEMORY_CHANGES;
+    rig.file.fail_after = 0; /* no confirming root */
+    rig.file.fail_error = BALE_E_IO;
+    rig_close(&rig);
+    rig.file.fail_after = -1;
+
+    rig.file.bytes[5] ^= 1; /* the second commit's root is in slot 0 */
+    rig.config.writable = false;
+    io = memory_io_open(&rig.file);
+    CHECK_EQ(bale_container_peek(io, &rig.config, &rig.defaults, &attr, NULL), BALE_E_AGAIN);
+    io->ops->close(io);
+    REQUIRE(rig_open(&rig) == BALE_OK);
+    bale_container_attr(rig.container, &attr);
+    CHECK_EQ_U(attr.size, 5000);
+    rig_close(&rig);
+    rig.file.bytes[position + 60] ^= 1;
+    CHECK_EQ(rig_open(&rig), BALE_E_CORRUPT);
+
+    /* With the newest root back, what is not newer than the durable root is not looked at by open. */
+    rig.file.bytes[5] ^= 1;
+    rig.certain_from = 0;
+    CHECK_EQ(rig_open(&rig), BALE_OK);
+    rig_close(&rig);
+
+    /* A bad frame of the newest: the fallback, were it good. */
+    rig.file.bytes[last + 60] ^= 1;
+    CHECK_EQ(rig_open(&rig), BALE_E_CORRUPT);
+    rig.file.bytes[position + 60] ^= 1;
+    REQUIRE(rig_open(&rig) == BALE_OK);
+    bale_container_attr(rig.container, &attr);
+    CHECK_EQ_U(attr.size, 5000);
+    CHECK(bale_container_rejected(rig.container) > attr.generation);
+    rig_clear(&rig);
+}
+
+/* ---- A backing file that fails ------------------------------------------------------------------------------ */
+
+/* Work until something fails. Returns the first error; *kept: digest of what was last acknowledged, *last: of what the
+ * commit under way would have made. */
+static int work(struct rig *rig, uint64_t *kept, uint64_t *last)
+{
+    int err = rig_open(rig);
+
+    for (int i = 0; i < 6 && err == BALE_OK; i++) {
+        bool durable = i % 2 == 1;
+
+        err = rig_begin(rig);
+        if (err != BALE_OK)
+            break;
+        for (int n = 0; n < 3 && err == BALE_OK; n++)
+            err = rig_change(rig);
+        if (err != BALE_OK) {
+            bale_container_abandon(rig->container);
+            break;
+        }
+        *last = rig_digest(rig->model, rig->size);
+        err = bale_container_commit(rig->container, durable);
+        if (err == BALE_OK)
+            *kept = *last;
+    }
+    return err;
+}
+
+/* The n-th call of a kind fails, for every n. What was acknowledged is there when the container is opened again. */
+static void test_failing(unsigned kinds, int error)
+{
+    static uint8_t data[SIZE_MAX_];
+    int err = BALE_E_IO;
+
+    for (long n = 0; err != BALE_OK && n < 500; n++) {
+        uint64_t kept = rig_digest(NULL, 0), last = kept, size, found;
+        struct rig rig;
+
+        rig_init(&rig, (uint64_t)n % 3, BALE_EXTENT_MIN, 60000);
+        rig.file.fail_kinds = kinds;
+        rig.file.fail_after = n;
+        rig.file.fail_error = error;
+        err = work(&rig, &kept, &last);
+        if (err != BALE_OK && rig.container && error == BALE_E_IO) {
+            CHECK_EQ(rig_begin(&rig), BALE_E_IO);
+            CHECK_EQ(bale_container_sync(rig.container), BALE_E_IO);
+        }
+        if (err != BALE_OK)
+            CHECK_EQ(err, error);
+        rig_close(&rig);
+        rig.file.fail_after = -1;
+        atomic_fetch_add(&rig.session, 2);
+        REQUIRE(rig_open(&rig) == BALE_OK);
+        CHECK_EQ(rig_read(&rig, data, &size), BALE_OK);
+        found = rig_digest(data, size);
+        CHECK(found == kept || found == last);
+        CHECK_EQ(bale_container_check(rig.container, rig.scratch, true, collect, NULL), BALE_OK);
+        rig_clear(&rig);
+    }
+    CHECK_EQ(err, BALE_OK); /* in the end there were fewer calls */
+}
+
+/* Space runs out and comes back: nothing is lost, and the next commit takes what the last could not. */
+static void test_full(uint64_t seed)
+{
+    static uint8_t data[SIZE_MAX_];
+    struct rig rig;
+    uint64_t size, kept = rig_digest(NULL, 0);
+    unsigned failed = 0;
+
+    rig_init(&rig, seed, BALE_EXTENT_MIN, 60000);
+    REQUIRE(rig_open(&rig) == BALE_OK);
+    for (int i = 0; i < 60; i++) {
+        int err = BALE_OK;
+
+        rig.file.limit = rig_random(&rig, 3) == 0 ? 0 : rig.file.size + 1 + rig_random(&rig, 4000);
+        if (!CHECK_EQ(rig_begin(&rig), BALE_OK))
+            break;
+        for (int n = 0; n < 4 && err == BALE_OK; n++)
+            err = rig_change(&rig);
+        CHECK(err == BALE_OK || err == BALE_E_NOSPACE);
+        failed += err == BALE_OK ? 0 : 1;
+        err = bale_container_commit(rig.container, i % 5 == 0);
+        CHECK(err == BALE_OK || err == BALE_E_NOSPACE);
+        failed += err == BALE_OK ? 0 : 1;
+        if (err == BALE_OK)
+            kept = rig_digest(rig.model, rig.size);
+        if (!rig_matches(&rig, err == BALE_OK))
+            break;
+        if (rig_random(&rig, 6) != 0)
+            continue;
+        rig_close(&rig);
+        REQUIRE(rig_open(&rig) == BALE_OK);
+        CHECK_EQ(rig_read(&rig, data, &size), BALE_OK);
+        CHECK_EQ_U(rig_digest(data, size), kept);
+        memcpy(rig.model, data, (size_t)rig.size_max);
+        rig.size = size;
+    }
+    CHECK(failed > 0);
+    rig_clear(&rig);
+}
+
+int main(void)
+{
+    for (int kind = 0; kind < 3; kind++)
+        test_flips(kind);
+    test_root_lost();
+    test_failing(MEMORY_WRITE, BALE_E_IO);
+    test_failing(MEMORY_SYNC, BALE_E_IO);
+    test_failing(MEMORY_CHANGES | MEMORY_READ, BALE_E_IO);
+    test_failing(MEMORY_WRITE, BALE_E_NOSPACE);
+    test_failing(MEMORY_WRITE, BALE_E_DQUOT);
+    for (uint64_t seed = 1; seed <= 20; seed++)
+        test_full(seed);
+    return check_result();
+}
