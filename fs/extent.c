@@ -172,6 +172,7 @@ void bale_extent_settle(struct bale_extent *extent)
 struct bale_extent *bale_extent_get(struct bale_file *file, uint64_t number, size_t length)
 {
     size_t capacity = capacity_for(file, length);
+    size_t least = (length + file->block - 1) / file->block * file->block;
     struct bale_extent *extent = bale_extent_find(file, number);
     if (extent) {
         if (extent->buffer->capacity >= length) {
@@ -179,6 +180,9 @@ struct bale_extent *bale_extent_get(struct bale_file *file, uint64_t number, siz
         }
         lru_remove(extent); /* or making room could evict it */
         int err = replace_buffer(extent, capacity);
+        if (err != BALE_OK && least < capacity) {
+            err = replace_buffer(extent, least);
+        }
         bale_extent_settle(extent);
         return err == BALE_OK ? extent : NULL;
     }

@@ -269,6 +269,17 @@ static int change_attr(struct bale_turn *turn, struct bale_container_attr *attr)
     return BALE_OK;
 }
 
+static bool is_filling(const struct bale_file *file)
+{
+    bool filling = false;
+    for (size_t i = 0; i < file->buckets && !filling; i++) {
+        for (struct bale_extent *e = file->table[i]; e && !filling; e = e->hash_next) {
+            filling = e->filling;
+        }
+    }
+    return filling;
+}
+
 static void after_flush_attr(struct bale_turn *turn, struct bale_scratch *scratch)
 {
     (void)scratch;
@@ -283,12 +294,25 @@ static void after_flush_attr(struct bale_turn *turn, struct bale_scratch *scratc
     pthread_mutex_lock(&file->lock);
     if (err == BALE_OK) {
         clock_gettime(CLOCK_REALTIME_COARSE, &file->ctime);
-        if (turn->what & BALE_ATTR_EXTENT) {
-            bale_extents_detach(file, 0, UINT64_MAX); /* holes, if anything */
-            bale_file_set_extent(file, turn->attr.extent);
-        }
+    }
+    bool resize = err == BALE_OK && (turn->what & BALE_ATTR_EXTENT) &&
+                  turn->attr.extent != file->extent;
+    while (resize && !file->dirty && is_filling(file)) {
+        pthread_cond_wait(&file->filled, &file->lock);
+    }
+    /* What was written meanwhile lies in extents of the old size. */
+    bool back = resize && file->dirty;
+    if (back) {
+        turn->attr.extent = file->extent;
+    } else if (resize) {
+        bale_extents_detach(file, 0, UINT64_MAX); /* holes, if anything */
+        bale_file_set_extent(file, turn->attr.extent);
     }
     pthread_mutex_unlock(&file->lock);
+    if (back) {
+        err = transact(turn, change_attr);
+        err = err == BALE_OK ? BALE_E_INVALID : err;
+    }
     end_with(turn, err);
 }
 
@@ -396,12 +420,12 @@ void bale_turn_end(struct bale_turn *turn)
         }
         next->next = NULL;
     }
-    pthread_mutex_unlock(&file->lock);
-    if (turn->error != BALE_OK) {
+    if (turn->error != BALE_OK && turn->error != BALE_E_INVALID) {
         atomic_fetch_add(&file->volume->stats.errors, 1);
         bale_log(BALE_LOG_ERROR, "%s: writing its container failed: %s", file->label,
                  bale_err_text(turn->error));
     }
+    pthread_mutex_unlock(&file->lock);
     if (next) {
         start(next);
     }

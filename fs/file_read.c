@@ -25,6 +25,7 @@ struct pieces {
 
 void bale_file_report(struct bale_file *file, const struct bale_fault *fault)
 {
+    pthread_mutex_lock(&file->lock); /* for the label */
     bale_log(BALE_LOG_ERROR,
              "%s: bytes %llu to %llu are damaged (%s at %llu of the container: expected %016llx, "
              "found %016llx): reading them fails; restore the file from a copy",
@@ -32,6 +33,7 @@ void bale_file_report(struct bale_file *file, const struct bale_fault *fault)
              (unsigned long long)(fault->offset + fault->length),
              fault->what, (unsigned long long)fault->position, (unsigned long long)fault->expected,
              (unsigned long long)fault->found);
+    pthread_mutex_unlock(&file->lock);
     atomic_fetch_add(&file->volume->stats.errors, 1);
 }
 
@@ -241,21 +243,22 @@ static int read_bounce(struct bale_file *file, struct bale_extent *extent, const
     return BALE_OK;
 }
 
-/* Under file->lock; may drop it. */
+/* Under file->lock; may drop it. BALE_E_AGAIN: extents have another size now. */
 static int read_span(struct bale_file *file, const struct span *span, struct bale_read *read,
                      struct bale_scratch *scratch)
 {
+    uint32_t unit = file->extent;
     while (!take_cached(file, span, read)) {
         struct bale_extent *extent = bale_extent_find(file, span->number);
         if (extent && (extent->filling & span->blocks)) {
             pthread_cond_wait(&file->filled, &file->lock);
-            continue;
+            goto next;
         }
         if (!extent || extent->buffer->capacity < span->to) {
             /* While other blocks are being filled the buffer cannot grow. */
             if (extent && extent->filling) {
                 pthread_cond_wait(&file->filled, &file->lock);
-                continue;
+                goto next;
             }
             struct bale_extent *roomy = bale_extent_get(file, span->number, span->to);
             if (!roomy) {
@@ -268,6 +271,10 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
         int err = bale_extent_fill(extent, bale_readahead_widen(extent, span->blocks), scratch);
         if (err != BALE_OK && err != BALE_E_AGAIN) {
             return err;
+        }
+next:
+        if (file->extent != unit) {
+            return BALE_E_AGAIN;
         }
     }
     return BALE_OK;
@@ -292,9 +299,10 @@ static void read_job(struct bale_job *job, struct bale_scratch *scratch)
     pthread_mutex_lock(&file->lock);
     uint64_t end = clip(file, op->offset, op->length);
     struct span span;
-    for (uint64_t at = op->offset; err == BALE_OK && next_span(file, at, end, &span);
-         at += span.to - span.from) {
+    for (uint64_t at = op->offset; err == BALE_OK && next_span(file, at, end, &span);) {
         err = read_span(file, &span, op->read, scratch);
+        at += err == BALE_OK ? span.to - span.from : 0;
+        err = err == BALE_E_AGAIN ? BALE_OK : err;
     }
     /* Damage further on does not take away what came before it: the caller reads up to there. */
     if (err != BALE_OK && op->read->length > 0) {
@@ -307,7 +315,7 @@ static void read_job(struct bale_job *job, struct bale_scratch *scratch)
 void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, struct bale_read *read,
                     bale_file_done *done, void *arg)
 {
-    int err = begin_read(read, length / file->extent + 2);
+    int err = begin_read(read, length / BALE_EXTENT_MIN + 2); /* the extent size may change */
     if (err != BALE_OK) {
         done(arg, err);
         return;

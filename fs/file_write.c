@@ -10,7 +10,7 @@
 /* Copies this small are cheaper under the lock than without it. */
 #define COPY_LOCKED ((size_t)16 << 10)
 
-enum progress { DONE, NEED_THREAD, NEED_MEMORY };
+enum progress { DONE, NEED_THREAD, NEED_MEMORY, RESIZED };
 
 static bool must_wait(struct bale_file *file, size_t length)
 {
@@ -68,7 +68,11 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
                                 const uint8_t *data, struct bale_scratch *scratch, int *err)
 {
     uint64_t blocks = bale_blocks(file, from, to);
+    uint32_t unit = file->extent;
     for (;;) {
+        if (file->extent != unit) {
+            return RESIZED;
+        }
         struct bale_extent *extent = bale_extent_find(file, number);
         if (extent && extent->filling &&
             ((extent->filling & blocks) || extent->shared || extent->buffer->capacity < to)) {
@@ -79,6 +83,10 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
             continue;
         }
         extent = bale_extent_get(file, number, to);
+        if (!extent && to > bale_memory_cap(file->volume->memory) / 2) {
+            *err = BALE_E_NOMEM; /* never: growing needs the old buffer and the new */
+            return DONE;
+        }
         if (!extent || bale_extent_own(extent) != BALE_OK) {
             return NEED_MEMORY;
         }
@@ -133,6 +141,7 @@ static enum progress write_more(struct bale_write_op *op, struct bale_scratch *s
         } else {
             progress = write_span(file, number, from, to, op->data + op->done_length, scratch, err);
             op->done_length += progress == DONE && *err == BALE_OK ? to - from : 0;
+            progress = progress == RESIZED ? DONE : progress;
         }
     }
     pthread_mutex_unlock(&file->lock);
