@@ -47,7 +47,8 @@ int bale_look_file(const struct bale_look *look, const char *below, int *fd, cha
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
     char proc[40];
     struct stat st;
-    long path = syscall(SYS_openat2, bale_store_root_fd(look->store), below, &how, sizeof how);
+    long path = syscall(SYS_openat2, bale_store_root_fd(look->store), *below ? below : ".", &how,
+                        sizeof how);
 
     *fd = -1;
     if (path < 0)

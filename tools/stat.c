@@ -44,7 +44,7 @@ static const struct option long_options[] = {
 
 struct listing {
     json_t *json; /* an array, or NULL: tables */
-    bool by_type, several, failed, is_mount;
+    bool by_type, several, begun, failed, is_mount;
     struct bale_control_status status; /* of the last path, if is_mount */
     struct bale_types types;
     struct bale_tally total;
@@ -128,6 +128,9 @@ static void list(struct listing *listing, const char *path, const struct bale_pl
     listing->is_mount = is_mount;
     bale_tally_add(&listing->total, tally);
     if (!listing->json) {
+        if (!listing->begun)
+            bale_tally_head("files", "path");
+        listing->begun = true;
         bale_tally_row(tally->files, tally->logical, tally->data, tally->stored, path);
         return;
     }
@@ -147,7 +150,7 @@ static void print_rest(struct listing *listing)
 {
     const struct bale_tally *total = &listing->total;
 
-    if (listing->several)
+    if (listing->several && listing->begun)
         bale_tally_row(total->files, total->logical, total->data, total->stored, "in all");
     if (total->files > 0) {
         putchar('\n');
@@ -184,8 +187,6 @@ static void stat_paths(struct listing *listing, int count, char **paths)
     listing->several = count > 1;
     if (listing->by_type)
         listing->survey.types = &listing->types;
-    if (!listing->json)
-        bale_tally_head("files", "path");
     if (count == 0)
         stat_path(listing, here);
     for (int i = 0; i < count; i++)

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Help of the command and of each of its commands, the version, and words that are no commands.
+. "$(dirname "$0")/lib.sh"
+
+run 0 --help
+diff -u expected/help.txt "$work/.out" || fail "--help is not as expected/help.txt"
+run 0 -h
+run 0 help
+diff -u expected/help.txt "$work/.out" || fail "help is not as expected/help.txt"
+run 0 --version
+grep -Eqx 'balefs [0-9]+\.[0-9]+\.[0-9]+' "$work/.out" || fail "version: $out"
+
+commands=$(awk '/^  [a-z]/ { print $1 }' expected/help.txt)
+is 11 "$(wc -w <<<"$commands")" "commands"
+for command in $commands; do
+    run 0 "$command" --help
+    long=$out
+    [ -z "$err" ] || fail "$command --help: $err"
+    run 0 "$command" -h
+    is "$long" "$out" "$command -h"
+    run 0 help "$command"
+    is "$long" "$out" "help $command"
+    is "usage: balefs $command" "$(grep -o "^usage: balefs $command" <<<"$out")" "$command --help"
+    prints '^  -h, --help$'
+    prints '^Exit status'
+    ! grep -E '.{91}' <<<"$out" || fail "$command --help has lines over 90 columns"
+    # Listings can all be had as JSON.
+    case $command in
+    get | stat | inspect | fsck) prints '^ +--json  ' ;;
+    esac
+done
+
+# Every long option that is told of is there, and none is there without being told of.
+for command in $commands; do
+    run 0 "$command" --help
+    grep -oE -- '^ +(-[a-z], |     )?--[a-z-]+' <<<"$out" | grep -oE -- '--[a-z-]+' >"$work/told"
+    while read -r option; do
+        "$balefs" "$command" "$option" </dev/null >"$work/.out" 2>"$work/.err" || true
+        ! grep -q 'unknown or ambiguous' "$work/.err" || fail "$command: $option is told of, but unknown"
+    done <"$work/told"
+done
+
+run 2
+is "" "$out" "no command: stdout"
+grep -q '^usage: balefs COMMAND' "$work/.err" || fail "no command: no usage on stderr"
+fails 2 "frobnicate: no such command: see balefs --help" frobnicate
+fails 2 "mont: no such command: did you mean balefs mount?" mont
+fails 2 "unmount: no such command: did you mean balefs umount?" unmount
+fails 2 "inpsect: no such command: did you mean balefs inspect?" inpsect
+fails 2 "fskc: no such command: did you mean balefs fsck?" help fskc
+fails 2 "unknown option --verison: see balefs --help" --verison

@@ -1,0 +1,99 @@
+# Sourced by the tests of the command. $BALEFS is the program; $work a directory that goes away, mounts included.
+# shellcheck shell=bash
+set -euo pipefail
+export LC_ALL=C
+
+balefs=${BALEFS:?the program to test}
+work=$(mktemp -d)
+work=$(cd "$work" && pwd -P)
+chmod 755 "$work"
+test_name=$(basename "$0" .sh)
+
+clean_up() {
+    local status=$? mount
+    trap - EXIT
+    set +e
+    cd /
+    while read -r mount; do
+        umount -l "$mount" 2>/dev/null || fusermount3 -uz "$mount" 2>/dev/null
+    done < <(awk -v top="$work/" 'index($2, top) == 1 { print $2 }' /proc/self/mounts)
+    rm -rf --one-file-system "$work"
+    exit "$status"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+fail() {
+    printf '%s: %s\n' "$test_name" "$*" >&2
+    exit 1
+}
+
+skip() {
+    printf 'skipped: %s\n' "$*"
+    exit 77
+}
+
+# run STATUS ARGUMENT...: runs balefs, which must end with STATUS; $out and $err are what it printed.
+run() {
+    local wanted=$1 got=0
+    shift
+    "$balefs" "$@" >"$work/.out" 2>"$work/.err" </dev/null || got=$?
+    out=$(tr -d '\0' <"$work/.out")
+    err=$(tr -d '\0' <"$work/.err")
+    [ "$got" = "$wanted" ] || fail "balefs $*: exit status $got, not $wanted: $out $err"
+}
+
+# fails STATUS MESSAGE ARGUMENT...: nothing on stdout, and on stderr exactly "balefs: MESSAGE".
+fails() {
+    local status=$1 message=$2
+    shift 2
+    run "$status" "$@"
+    [ -z "$out" ] || fail "balefs $*: failed, but printed: $out"
+    [ "$err" = "balefs: $message" ] || fail "balefs $*: said '$err', not 'balefs: $message'"
+}
+
+# says PATTERN: the last run's stderr has a line that matches; every line begins with "balefs: ".
+says() {
+    grep -Eq -- "$1" <<<"$err" || fail "no '$1' in: $err"
+    ! grep -qv '^balefs: ' <<<"$err" || fail "a line without 'balefs: ' in: $err"
+}
+
+# prints PATTERN: the last run's stdout has a line that matches.
+prints() {
+    grep -Eq -- "$1" <<<"$out" || fail "no '$1' in: $out"
+}
+
+# is EXPECTED FOUND WHAT
+is() {
+    [ "$1" = "$2" ] || fail "$3: '$2', not '$1'"
+}
+
+# json EXPRESSION: evaluates it with the last run's stdout as d; a tuple's members come with blanks between.
+json() {
+    /usr/bin/python3 -c 'import json, sys
+d = json.load(sys.stdin)
+value = '"$1"'
+print(*value if isinstance(value, tuple) else (value,))' <<<"$out" ||
+        fail "no such JSON: $1 in: $out"
+}
+
+# as_user COMMAND...: as an ordinary user.
+as_user() {
+    if [ "$(id -u)" = 0 ]; then
+        setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+    else
+        "$@"
+    fi
+}
+
+needs_root() {
+    [ "$(id -u)" = 0 ] || skip "needs root"
+}
+
+needs_fuse() {
+    [ -c /dev/fuse ] || skip "there is no /dev/fuse"
+    if [ ! -r /dev/fuse ] || [ ! -w /dev/fuse ]; then skip "may not use /dev/fuse"; fi
+}
+
+is_mounted() { awk -v at="$1" '$2 == at { found = 1 } END { exit !found }' /proc/self/mounts; }

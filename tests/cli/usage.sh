@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Bad arguments: each command's exit code for wrong usage, and what it says; nothing is made or changed by it.
+. "$(dirname "$0")/lib.sh"
+
+store=$work/store
+run 0 init "$store"
+
+# command:usage code
+for pair in init:2 mount:1 umount:1 sync:2 freeze:2 thaw:2 set:2 get:2 stat:2 inspect:2 fsck:16; do
+    command=${pair%:*}
+    code=${pair#*:}
+    fails "$code" "unknown or ambiguous option --no-such: see balefs $command --help" "$command" --no-such "$store"
+    fails "$code" "unknown or ambiguous option -Z: see balefs $command --help" "$command" -Z "$store"
+    fails "$code" "--help=x: this option takes no value: see balefs $command --help" "$command" --help=x
+    [ "$command" = stat ] || {
+        run "$code" "$command"
+        [ -z "$out" ] || fail "$command without arguments prints: $out"
+        says "(is|are) (missing|needed): see balefs $command --help$"
+    }
+done
+
+fails 2 "--codec lacks its value: see balefs init --help" init --codec
+fails 2 "-e lacks its value: see balefs init --help" init -e
+run 2 init --codec gzip "$work/new"
+says '^balefs: --codec gzip: .*: see balefs init --help$'
+run 2 init --codec zstd:99 "$work/new"
+says '19'
+fails 2 "--extent 100: it is 16K to 64M, in steps of 4K: see balefs init --help" init --extent 100 "$work/new"
+fails 2 "--extent 5000000: it is 16K to 64M, in steps of 4K: see balefs init --help" init -e 5000000 "$work/new"
+run 2 init --match 'nothing' "$work/new"
+says "^balefs: --match 'nothing': "
+run 2 init --match '*.log gzip' "$work/new"
+says "gzip"
+fails 2 "--modes both: it is inode or container: see balefs init --help" init --modes both "$work/new"
+fails 2 "one STORE at a time: see balefs init --help" init "$work/new" "$work/other"
+
+fails 1 "-o frob: unknown option: see balefs mount --help" mount -o ro,frob "$store" "$work/mnt"
+fails 1 "-o frob=1: unknown option: see balefs mount --help" mount -o frob=1 "$store" "$work/mnt"
+fails 1 "-o memory=1M: give a size of 32M or more: see balefs mount --help" mount -o memory=1M "$store" "$work/mnt"
+fails 1 "-o memory=much: give a size of 32M or more: see balefs mount --help" mount -o memory=much "$store" "$work/mnt"
+fails 1 "-o memory=: unknown option: see balefs mount --help" mount -o memory= "$store" "$work/mnt"
+fails 1 "-o threads=0: give a whole number from 1 to 4096: see balefs mount --help" mount -o threads=0 "$store" "$work/mnt"
+fails 1 "-o threads=-1: give a whole number from 1 to 4096: see balefs mount --help" mount -o threads=-1 "$store" "$work/mnt"
+fails 1 "-o age=6: give seconds from 0.1 to 5: see balefs mount --help" mount -o age=6 "$store" "$work/mnt"
+fails 1 "-o age=nan: give seconds from 0.1 to 5: see balefs mount --help" mount -o age=nan "$store" "$work/mnt"
+fails 1 "-o io=fast: it is cached or direct: see balefs mount --help" mount -o io=fast "$store" "$work/mnt"
+fails 1 "-o log_level=all: it is error, warning, info or debug: see balefs mount --help" mount -o log_level=all "$store" "$work/mnt"
+run 1 mount -o fsname=x "$store" "$work/mnt"
+says 'fsname=x: balefs sets this itself'
+fails 1 "more than STORE and MNT: see balefs mount --help" mount "$store" "$work/mnt" "$work/more"
+run 1 mount --log "$work/none/log" "$store" "$work/mnt"
+says "^balefs: $work/none/log: the log cannot be opened: No such file or directory"
+
+fails 2 "CODEC is missing: see balefs set --help" set "$store"
+fails 2 "CODEC is missing: see balefs set --help" set --match '*.log' "$store"
+run 2 set "$store" zstd:99
+says '^balefs: zstd:99: '
+run 2 set --extent 100 "$store"
+says 'multiple of 4096'
+run 2 set --unset --extent 1M "$store"
+says 'contradict'
+run 2 set --match '' "$store" lz4
+says "^balefs: --match '': "
+fails 16 "--jobs 0: give a whole number from 1 to 1024: see balefs fsck --help" fsck -j 0 "$store"
+fails 16 "--jobs 1x: give a whole number from 1 to 1024: see balefs fsck --help" fsck --jobs 1x "$store"
+fails 16 "one STORE at a time: see balefs fsck --help" fsck "$store" "$store"
+
+# Options are understood after arguments, when shortened, and not after --.
+run 0 get "$store" --js
+run 1 get -- "$store" --json
+says '^balefs: --json: no such file or directory'
+
+is "$store" "$(find "$work" -mindepth 1 -maxdepth 1 -not -name '.*')" "what is in the directory"
