@@ -128,6 +128,13 @@ void bale_file_finish_close(struct bale_turn *turn, struct bale_scratch *scratch
     struct bale_file *file = turn->file;
     struct bale_volume *volume = file->volume;
     int err = turn->error;
+    if (err == BALE_E_NOMEM) {
+        /* Data is not dropped for that: others end, and memory comes back. */
+        usleep(10000);
+        turn->error = BALE_OK;
+        bale_pool_submit(volume->pool, &turn->job);
+        return;
+    }
     if (err != BALE_OK) {
         bale_log(BALE_LOG_ERROR,
                  "%s: %llu bytes could not be stored: %s: free space or check the disk", file->label,
