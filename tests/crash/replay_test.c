@@ -404,7 +404,8 @@ static void test_recovery(const struct history *h, uint64_t seed)
             break;
         rig.file.record = false;
         REQUIRE(rig.file.op_count <= 16);
-        memcpy(ops + killed, rig.file.ops, rig.file.op_count * sizeof *ops);
+        for (size_t i = 0; i < rig.file.op_count; i++)
+            ops[killed + i] = rig.file.ops[i];
         loss.first = last_sync(ops, killed);
         before = loss;
         loss.end += rig_random(&rig, (uint32_t)rig.file.op_count + 1);
