@@ -1,6 +1,7 @@
 #include "tools/place.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,16 @@ static const char *rest_below(const char *top, const char *path)
     return path + length + strspn(path + length, "/");
 }
 
+/* Attributes may be cached long after the daemon's end, so it must be asked. */
+static int ask_daemon(const char *path)
+{
+    struct statx st;
+    int flags = AT_STATX_FORCE_SYNC | AT_NO_AUTOMOUNT;
+
+    return statx(AT_FDCWD, path, flags, STATX_MODE, &st) == 0 ? BALE_OK
+                                                              : bale_err_from_errno(errno);
+}
+
 static int in_mount(const char *real, const struct bale_mount_line *mount, struct bale_place *place)
 {
     const char *rest = rest_below(mount->point, real);
@@ -32,7 +43,7 @@ static int in_mount(const char *real, const struct bale_mount_line *mount, struc
         place->store = strdup(mount->source);
     if (!rest || asprintf(&place->below, "%s%s%s", root, *root && *rest ? "/" : "", rest) < 0)
         place->below = NULL;
-    return place->top && place->below ? BALE_OK : BALE_E_NOMEM;
+    return place->top && place->below ? ask_daemon(real) : BALE_E_NOMEM;
 }
 
 static bool is_store(const char *path)

@@ -17,7 +17,10 @@ clean_up() {
     while read -r mount; do
         umount -l "$mount" 2>/dev/null || fusermount3 -uz "$mount" 2>/dev/null
     done < <(awk -v top="$work/" 'index($2, top) == 1 { print $2 }' /proc/self/mounts)
-    rm -rf --one-file-system "$work"
+    for _ in {1..50}; do # a daemon may be at its end
+        rm -rf --one-file-system "$work" 2>/dev/null && break
+        sleep 0.1
+    done
     exit "$status"
 }
 trap clean_up EXIT
@@ -97,3 +100,6 @@ needs_fuse() {
 }
 
 is_mounted() { awk -v at="$1" '$2 == at { found = 1 } END { exit !found }' /proc/self/mounts; }
+
+# lives PID: it runs; a zombie that nobody has reaped does not.
+lives() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null || echo Z)" != Z ]; }

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# balefs mount: usable when it returns, refused with a reason, and after a kill mounted again.
+. "$(dirname "$0")/lib.sh"
+needs_fuse
+
+store=$work/store
+mnt=$work/mnt
+mkdir "$mnt"
+run 0 init "$store"
+
+# process MNT: of the daemon
+process() {
+    "$balefs" stat --json "$1" | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["mount"]["pid"])'
+}
+
+# --- usable at once, silent, gone and unlocked after umount; many times
+for i in {1..10}; do
+    run 0 mount --log "$work/log" "$store" "$mnt"
+    [ -z "$out$err" ] || fail "mount prints: $out $err"
+    echo "round $i" >"$mnt/round"
+    is "round $i" "$(cat "$mnt/round")" "what was written"
+    pid=$(process "$mnt")
+    run 0 umount "$mnt"
+    [ -z "$out$err" ] || fail "umount prints: $out $err"
+    ! is_mounted "$mnt" || fail "still mounted after umount"
+    ! lives "$pid" || fail "the daemon lives on after umount"
+    flock -n "$store/.balefs/lock" true || fail "still locked after umount"
+    [ ! -e "$mnt/round" ] || fail "the file is below the mount point"
+done
+grep -Eq '^[0-9-]{10}T[0-9:.]{12}Z balefs\[[0-9]+\] info: ' "$work/log" || fail "the log: $(cat "$work/log")"
+
+# --- the daemon leaves nothing of ours open: no directory, no pipe
+cd "$work"
+mkfifo pipe
+"$balefs" mount store mnt >pipe &
+cat pipe >/dev/null # ends when the daemon has let go of it
+wait $!
+pid=$(process mnt)
+is / "$(readlink "/proc/$pid/cwd")" "the daemon's working directory"
+is "$(ps -o sid= -p "$pid" | tr -d ' ')" "$pid" "the daemon's session"
+
+# --- a second daemon is refused, on the same and on another mount point
+mkdir "$work/other"
+run 32 mount "$store" "$work/other"
+says "^balefs: $store: .*$pid"
+! is_mounted "$work/other" || fail "mounted twice"
+run 32 mount -o ro "$store" "$work/other"
+says "^balefs: $store: .*$pid"
+run 32 mount -f "$store" "$work/other"
+says "^balefs: $store: .*$pid"
+run 8 fsck "$store"
+says "^balefs: $store: .*$pid"
+run 1 set "$store" lz4
+says "^balefs: $store: the store is in use by .*$pid.*: set it in the mount$"
+run 0 umount "$mnt"
+
+# --- a killed daemon: what it leaves is cleaned up by mount, and by umount
+run 0 mount "$store" "$mnt"
+echo kept >"$mnt/kept"
+kill -KILL "$(process "$mnt")"
+for _ in {1..100}; do
+    ! flock -n "$store/.balefs/lock" true || break
+    sleep 0.05
+done
+cat "$mnt/kept" 2>/dev/null && fail "a dead mount answers"
+run 1 stat "$mnt"
+says "^balefs: $mnt: its daemon has ended without unmounting"
+run 0 mount "$store" "$mnt"
+is kept "$(cat "$mnt/kept")" "what was closed before the kill"
+is 1 "$(awk -v at="$mnt" '$2 == at' /proc/self/mounts | wc -l)" "mounts at the mount point"
+kill -KILL "$(process "$mnt")"
+sleep 0.2
+run 0 umount "$mnt"
+says "^balefs: $mnt: its daemon had ended before; unmounted$"
+! is_mounted "$mnt" || fail "a dead mount stays"
+run 0 fsck --data "$store"
+
+# --- reasons
+run 32 mount "$work/none" "$mnt"
+says "^balefs: $work/none: "
+run 32 mount "$work/other" "$mnt"
+says "^balefs: $work/other: is not a store"
+run 32 mount "$store" "$work/none"
+says "^balefs: $work/none: "
+: >"$work/file"
+run 1 mount "$store" "$work/file"
+says "^balefs: $work/file: "
+flock -n "$store/.balefs/lock" true || fail "locked after a mount that failed"
+! is_mounted "$mnt" || fail "mounted after failures"
+
+# --- options reach the daemon
+run 0 mount -o memory=64M,io=direct -o noatime,nosuid,nodev,noexec "$store" "$mnt"
+run 0 stat --json "$mnt"
+is "$((64 << 20)) direct" "$(json 'd["mount"]["memory_cap"], d["mount"]["io"]')" "memory and io"
+for option in noatime nosuid nodev noexec default_permissions; do
+    awk -v at="$mnt" '$2 == at { print "," $4 "," }' /proc/self/mounts | grep -q ",$option," || fail "not mounted $option"
+done
+run 0 umount "$mnt"
+run 0 mount -o ro "$store" "$mnt"
+is kept "$(cat "$mnt/kept")" "a file of a read-only mount"
+(echo x >"$mnt/new") 2>/dev/null && fail "written to a read-only mount"
+run 0 mount -o ro "$store" "$work/other"
+is kept "$(cat "$work/other/kept")" "the same in a second read-only mount"
+run 0 umount "$mnt" "$work/other"
+run 0 mount -o create "$work/made" "$mnt"
+run 0 umount "$mnt"
+[ -f "$work/made/.balefs/volume.json" ] || fail "-o create made no store"
+
+# --- in the foreground: ends by a signal, with everything stored
+"$balefs" mount -f "$store" "$mnt" 2>"$work/err" &
+daemon=$!
+for _ in {1..200}; do
+    ! is_mounted "$mnt" || break
+    sleep 0.05
+done
+is_mounted "$mnt" || fail "not mounted in the foreground: $(cat "$work/err")"
+echo foreground >"$mnt/foreground"
+kill -INT "$daemon"
+wait "$daemon" || fail "the foreground daemon ended with $?: $(cat "$work/err")"
+! is_mounted "$mnt" || fail "still mounted after the foreground daemon's end"
+run 0 mount "$store" "$mnt"
+is foreground "$(cat "$mnt/foreground")" "what was written before the signal"
+run 0 umount "$mnt"

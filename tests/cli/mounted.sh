@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# set, get, stat, inspect, sync, freeze and thaw in a mount.
+. "$(dirname "$0")/lib.sh"
+needs_fuse
+
+store=$work/closed/store # closed to other users, unlike the mount
+mkdir -m 700 "$work/closed"
+mnt=$work/mnt
+mkdir "$mnt"
+run 0 init --codec zstd:3 "$store"
+run 0 mount "$store" "$mnt"
+yes 'a line that repeats, and a number: 0123456789' | head -c 1000000 >"$work/text" || true
+
+# --- settings: files, directories, names
+run 0 get "$mnt"
+is "$mnt: codec zstd:3 (default), extent 131072 (default)" "$out" "get of a new mount"
+mkdir "$mnt/dir"
+run 0 set "$mnt/dir" --match '*.log' zstd:9
+run 0 set "$mnt/dir" lz4
+run 0 set --extent 256K "$mnt/dir"
+run 0 get --json "$mnt/dir"
+is "lz4 True 262144 True ['*.log zstd:9']" \
+    "$(json 'd["codec"], d["codec_chosen"], d["extent"], d["extent_chosen"], d["match"]')" "get of a directory"
+mkdir "$mnt/dir/below"
+cp "$work/text" "$mnt/dir/below/a.log"
+cp "$work/text" "$mnt/dir/below/a.txt"
+cp "$work/text" "$mnt/a.txt"
+run 0 get "$mnt/dir/below/a.log" "$mnt/dir/below/a.txt" "$mnt/a.txt"
+is "$mnt/dir/below/a.log: codec zstd:9, extent 262144
+$mnt/dir/below/a.txt: codec lz4, extent 262144
+$mnt/a.txt: codec zstd:3 (default), extent 131072 (default)" "$out" "what files inherit"
+run 0 set "$mnt/a.txt" zstd:7
+run 0 get "$mnt/a.txt"
+is "$mnt/a.txt: codec zstd:7, extent 131072 (default)" "$out" "get of a file after set"
+run 0 set --unset "$mnt/a.txt"
+run 0 get "$mnt/a.txt"
+is "$mnt/a.txt: codec zstd:3 (default), extent 131072 (default)" "$out" "get of a file after --unset"
+run 1 set --extent 1M "$mnt/a.txt"
+says "^balefs: $mnt/a.txt: has data already"
+: >"$mnt/empty"
+run 0 set --extent 1M "$mnt/empty" store
+run 0 get "$mnt/empty"
+is "$mnt/empty: codec store, extent 1048576" "$out" "get of an empty file after set"
+run 1 set --match '*.log' "$mnt/a.txt" lz4
+says "^balefs: $mnt/a.txt: is no directory"
+is lz4 "$(getfattr --only-values -n user.balefs.codec "$mnt/dir" 2>/dev/null)" "the attribute that set sets"
+
+# --- stat: the same from the mount and from the store
+run 0 sync "$mnt"
+run 0 stat --json "$mnt"
+is "4 3000000" "$(json 'd["files"], d["logical"]')" "stat of a mount"
+is "3000000 True" "$(json 'd["data"], d["stored"] < 300000')" "stat of a mount"
+is "$store cpu False" "$(json 'd["mount"]["store"], d["mount"]["engine"], d["mount"]["frozen"]')" "the mount's state"
+mounted=$(json 'd["files"], d["logical"], d["data"], d["stored"], d["codecs"]')
+run 0 stat --json "$store"
+is "$mounted" "$(json 'd["files"], d["logical"], d["data"], d["stored"], d["codecs"]')" "stat of the store, beside that of its mount"
+run 0 stat --by-type "$mnt"
+prints '^ +2 .*  \.txt$'
+prints '^memory   '
+prints "^store    $store$"
+run 0 stat "$mnt/dir"
+! grep -q '^memory' <<<"$out" || fail "the mount's state is told for a directory in it"
+cd "$mnt/dir"
+run 0 stat --json below/a.log .
+is "below/a.log 1 . 2" "$(json 'd[0]["path"], d[0]["files"], d[1]["path"], d[1]["files"]')" "relative paths"
+
+# --- inspect finds the container
+cd "$mnt"
+run 0 inspect --json dir/below/a.log
+is "$store/dir/below/a.log 4 262144" "$(json 'd["container"], len(d["extents"]), d["extents"][0]["length"]')" "inspect in a mount"
+run 0 inspect "$mnt/dir/below/a.log"
+prints "^stored   $store/dir/below/a.log$"
+cd "$work"
+
+# --- odd names on the way from the mount table to the store
+run 0 umount "$mnt"
+odd=$work/closed/$'st ore\\\t\n#'
+mv "$store" "$odd"
+mkdir "$work/m nt"
+run 0 mount "$odd" "$work/m nt"
+run 0 inspect --json "$work/m nt/a.txt"
+is "$(printf '%s/a.txt' "$odd" | od -An -tx1 -v)" "$(json 'd["container"]' | head -c -1 | od -An -tx1 -v)" "the container of an odd store"
+run 0 umount "$work/m nt"
+mv "$odd" "$store"
+
+# --- freeze holds back changes, thaw lets them go on
+run 0 mount "$store" "$mnt"
+run 0 freeze "$mnt"
+run 0 stat --json "$mnt"
+is True "$(json 'd["mount"]["frozen"]')" "frozen"
+(echo late >"$mnt/late") &
+writer=$!
+sleep 0.5
+kill -0 "$writer" || fail "written while frozen"
+cp -a "$store" "$work/copy"
+run 0 thaw "$mnt"
+wait "$writer" || fail "a write that waited failed"
+is late "$(cat "$mnt/late")" "what was written after thaw"
+run 0 fsck --data "$work/copy"
+[ ! -s "$work/copy/late" ] || fail "the copy has what was held back"
+
+# --- other users: any may sync, none may freeze; they see what they may see
+needs_root
+cp "$balefs" "$work/balefs"
+chmod 755 "$work/balefs"
+mkdir -m 777 "$mnt/all"
+as_user sh -c "echo mine >'$mnt/all/mine'"
+as_user "$work/balefs" sync "$mnt" || fail "an ordinary user cannot sync"
+for command in freeze thaw; do
+    got=0
+    as_user "$work/balefs" "$command" "$mnt" 2>"$work/err" || got=$?
+    is 1 "$got" "exit status of an ordinary user's $command"
+    is "balefs: $mnt: only root and the mount's owner may $command it" "$(cat "$work/err")" "$command"
+done
+as_user "$work/balefs" stat --json "$mnt/all" >"$work/.out" || fail "an ordinary user's stat"
+out=$(cat "$work/.out")
+is "1 5" "$(json 'd["files"], d["logical"]')" "an ordinary user's stat"
+as_user "$work/balefs" set "$mnt/all/mine" lz4 || fail "an owner cannot set"
+is "$mnt/all/mine: codec lz4, extent 131072 (default)" "$(as_user "$work/balefs" get "$mnt/all/mine")" "an ordinary user's get"
+is "$mnt/all: codec ? (default), extent ? (default)" "$(as_user "$work/balefs" get "$mnt/all")" "get, defaults out of reach"
+chmod 600 "$mnt/a.txt"
+got=0
+as_user "$work/balefs" stat "$mnt/a.txt" >/dev/null 2>"$work/err" || got=$?
+is 1 "$got" "stat of a file that may not be read"
+got=0
+as_user "$work/balefs" set "$mnt/a.txt" lz4 2>"$work/err" || got=$?
+is 1 "$got" "set of somebody else's file"
+is "balefs: $mnt/a.txt: may not be changed: be its owner or root" "$(cat "$work/err")" "set of somebody else's file"
+run 0 umount "$mnt"
