@@ -14,7 +14,8 @@ static const char help[] =
     "\n"
     "Makes a store of a directory that is new or empty.\n"
     "\n"
-    "  -c, --codec CODEC         codec for new files [zstd:1]: auto, store, lz4, zstd:LEVEL\n"
+    "  -c, --codec CODEC         codec for new files [auto]: auto, store, zero, lz4,\n"
+    "                            zstd:LEVEL\n"
     "  -e, --extent SIZE         bytes compressed together [128K]: 16K to 64M, in steps of\n"
     "                            4K\n"
     "  -m, --match 'GLOB CODEC'  codec for new files whose name matches; may be given\n"
@@ -95,7 +96,7 @@ static int take_option(const struct bale_command *command, int option,
 
 static int run(const struct bale_command *command, int argc, char **argv)
 {
-    struct bale_store_config config = {.setting = {.codec = BALE_CODEC_ZSTD, .parameter = 1},
+    struct bale_store_config config = {.setting = {.codec = BALE_CODEC_AUTO},
                                        .extent = BALE_EXTENT_DEFAULT,
                                        .modes_held = geteuid() != 0};
     char why[BALE_WHY];
