@@ -33,6 +33,7 @@ int bale_container_write_root(struct bale_container *c, struct bale_root *root)
     c->root = *root;
     bale_container_root_attr(root, &c->attr);
     pthread_rwlock_unlock(&c->index_lock);
+    atomic_store(&c->id, root->container_id);
     c->slot = slot;
     c->unrecorded = false;
     return BALE_OK;

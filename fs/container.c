@@ -36,6 +36,7 @@ struct bale_container *bale_container_create(struct bale_io *io,
     c->slot = c->durable_slot = -1;
     c->punchable = true;
     atomic_init(&c->broken, false);
+    atomic_init(&c->id, 0);
     bale_freemap_init(&c->free, BALE_DATA_START, 8);
     bale_freemap_init(&c->written, UINT64_MAX, 8);
     return c;
@@ -106,7 +107,7 @@ struct bale_io *bale_container_io(struct bale_container *c)
 
 uint64_t bale_container_id(const struct bale_container *c)
 {
-    return c->root.generation > 0 ? c->root.container_id : 0;
+    return atomic_load(&c->id);
 }
 
 uint64_t bale_container_rejected(const struct bale_container *c)

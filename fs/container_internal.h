@@ -45,6 +45,7 @@ struct bale_container {
     bool ready;          /* everything is loaded and the free map made */
     bool punchable;      /* the backing file can be punched */
     atomic_bool broken;  /* only reading is left */
+    _Atomic uint64_t id; /* root's container id, for any thread */
 
     pthread_mutex_t space_lock;
     struct bale_freemap free;

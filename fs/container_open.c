@@ -122,6 +122,7 @@ static void adopt(struct bale_container *c, const struct bale_roots *roots, int 
 {
     c->root = roots->root[slot];
     c->slot = slot;
+    atomic_store(&c->id, c->root.container_id);
     bale_container_root_attr(&c->root, &c->attr);
 }
 
