@@ -50,7 +50,8 @@ struct leaving {
     bool force, lazy;
     bool read_only;
     int pidfd; /* the daemon, or -1 */
-    struct bale_control_status status;
+    int pid;   /* 0: unknown */
+    char store[sizeof((struct bale_control_status *)0)->store];
 };
 
 /* Everything stored? Says why not. */
@@ -107,13 +108,13 @@ static void wait_for_end(const struct leaving *leaving)
     for (;;) {
         if (poll(&end, leaving->pidfd >= 0, 50) > 0)
             return;
-        if (leaving->pidfd < 0 && !bale_store_locked_by(leaving->status.store, who, sizeof who))
+        if (leaving->pidfd < 0 && !bale_store_locked_by(leaving->store, who, sizeof who))
             return;
         if (!told && milliseconds_since(&start) > PATIENCE_MS) {
             bale_complain(
-                "%s: unmounted; waiting for process %d to store what is left: is it mounted "
+                "%s: unmounted; waiting for its daemon to store what is left: is it mounted "
                 "in another container too?",
-                leaving->point, leaving->status.pid);
+                leaving->point);
             told = true;
         }
     }
@@ -122,16 +123,16 @@ static void wait_for_end(const struct leaving *leaving)
 /* What the daemon said at its end. */
 static bool ended_well(const struct leaving *leaving)
 {
-    char path[sizeof leaving->status.store + 32];
+    char path[sizeof leaving->store + 32];
     bool well = false;
 
     if (leaving->read_only)
         return true;
-    snprintf(path, sizeof path, "%s/" BALE_STORE_DIR "/last-unmount.json", leaving->status.store);
+    snprintf(path, sizeof path, "%s/" BALE_STORE_DIR "/last-unmount.json", leaving->store);
     json_t *last = json_load_file(path, 0, NULL);
     const json_t *process = json_object_get(last, "process");
     const char *result = json_string_value(json_object_get(last, "result"));
-    if (!json_is_integer(process) || json_integer_value(process) != leaving->status.pid)
+    if (!json_is_integer(process) || (leaving->pid && json_integer_value(process) != leaving->pid))
         bale_complain(
             "%s: unmounted, but its daemon did not end in order: see its log, and check the "
             "store with balefs fsck",
@@ -145,18 +146,10 @@ static bool ended_well(const struct leaving *leaving)
     return well;
 }
 
-static int leave(int fd, struct leaving *leaving)
+/* Everything is stored, or given up. */
+static int leave(struct leaving *leaving)
 {
-    struct statvfs fs;
-
-    leaving->read_only = fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
-    bool drained = drain(fd, leaving);
-    if (!drained && !leaving->force) {
-        close(fd);
-        return BALE_EXIT_UNMOUNT_FAILED;
-    }
-    leaving->pidfd = watch(leaving->status.pid);
-    close(fd); /* else we would be who keeps it busy */
+    leaving->pidfd = watch(leaving->pid);
     int status = bale_unmount(leaving->point, leaving->lazy);
     if (status == BALE_EXIT_DONE && !leaving->lazy) {
         wait_for_end(leaving);
@@ -165,33 +158,52 @@ static int leave(int fd, struct leaving *leaving)
     }
     if (leaving->pidfd >= 0)
         close(leaving->pidfd);
-    return status == BALE_EXIT_DONE && !drained ? BALE_EXIT_UNMOUNT_FAILED : status;
+    return status;
 }
 
-/* point is a balefs mount. */
-static int leave_mount(const char *point, bool force, bool lazy)
+static int drain_and_leave(int fd, struct leaving *leaving)
 {
-    struct leaving leaving = {.point = point, .force = force, .lazy = lazy, .pidfd = -1};
-    int fd = open(point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct bale_control_status told;
+    struct statvfs fs;
 
-    if (fd < 0 && errno == ENOTCONN) {
-        int status = bale_unmount(point, true);
-        if (status == BALE_EXIT_DONE)
-            bale_complain("%s: its daemon had ended before; unmounted", point);
-        return status;
-    }
-    if (fd < 0) {
-        bale_complain("%s: cannot be opened: %s%s", point, strerror(errno),
-                      errno == EACCES ? ": be its owner or root" : "");
-        return errno == EACCES ? BALE_EXIT_UNMOUNT_USAGE : BALE_EXIT_UNMOUNT_FAILED;
-    }
-    if (!bale_control_status(fd, &leaving.status)) {
-        bale_complain("%s: its daemon does not answer: %s: unmount it with umount(8)", point,
-                      strerror(errno));
+    if (!bale_control_status(fd, &told)) {
+        bale_complain("%s: its daemon does not answer: %s: unmount it with umount(8)",
+                      leaving->point, strerror(errno));
         close(fd);
         return BALE_EXIT_UNMOUNT_FAILED;
     }
-    return leave(fd, &leaving);
+    leaving->pid = told.pid;
+    memcpy(leaving->store, told.store, sizeof leaving->store);
+    leaving->read_only = fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
+    bool drained = drain(fd, leaving);
+    close(fd); /* else we would be who keeps it busy */
+    if (!drained && !leaving->force)
+        return BALE_EXIT_UNMOUNT_FAILED;
+    int status = leave(leaving);
+    return drained || status != BALE_EXIT_DONE ? status : BALE_EXIT_UNMOUNT_FAILED;
+}
+
+/* mount is ours. Even root cannot look into another user's; it can unmount it, and then the daemon stores what is left. */
+static int leave_mount(const struct bale_mount_line *mount, bool force, bool lazy)
+{
+    struct leaving leaving = {.point = mount->point, .force = force, .lazy = lazy, .pidfd = -1};
+    int fd = open(mount->point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd >= 0)
+        return drain_and_leave(fd, &leaving);
+    if (errno == ENOTCONN) {
+        int status = bale_unmount(mount->point, true);
+        if (status == BALE_EXIT_DONE)
+            bale_complain("%s: its daemon had ended before; unmounted", mount->point);
+        return status;
+    }
+    if (errno == EACCES && geteuid() == 0) {
+        snprintf(leaving.store, sizeof leaving.store, "%s", mount->source);
+        return leave(&leaving);
+    }
+    bale_complain("%s: cannot be opened: %s%s", mount->point, strerror(errno),
+                  errno == EACCES ? ": be its owner or root" : "");
+    return errno == EACCES ? BALE_EXIT_UNMOUNT_USAGE : BALE_EXIT_UNMOUNT_FAILED;
 }
 
 static int umount_one(const char *path, bool force, bool lazy)
@@ -214,7 +226,7 @@ static int umount_one(const char *path, bool force, bool lazy)
         bale_complain("%s: is a mount of type %s: use umount(8)", path, mount.type);
         status = BALE_EXIT_UNMOUNT_USAGE;
     } else {
-        status = leave_mount(point, force, lazy);
+        status = leave_mount(&mount, force, lazy);
     }
     bale_mount_line_free(&mount);
     free(point);

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # balefs fsck: finds damage of every kind, tells where, changes nothing, and is refused beside a mount.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 make_store=${1:?the program that fills stores}
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Help of the command and of each of its commands, the version, and words that are no commands.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
 run 0 --help

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # init, set, get, stat and inspect on a store that is not mounted, in words and in JSON.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 make_store=${1:?the program that fills stores}
 

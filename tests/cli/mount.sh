@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # balefs mount: usable when it returns, refused with a reason, and after a kill mounted again.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs_fuse
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # set, get, stat, inspect, sync, freeze and thaw in a mount.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs_fuse
 

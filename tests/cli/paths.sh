@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Paths that are missing, of the wrong kind, forbidden, relative or oddly named.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
 store=$work/store

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # balefs umount: stores everything first, refuses a busy mount and names who uses it, and tells of what was lost.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs_fuse
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Bad arguments: each command's exit code for wrong usage, and what it says; nothing is made or changed by it.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
 store=$work/store

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Mounts of an ordinary user, through fusermount3. Root makes itself a /dev/fuse for all in a mount namespace of its own.
+if [ "$(id -u)" = 0 ] && [ -z "${BALE_NAMESPACE:-}" ] && [ -c /dev/fuse ]; then
+    BALE_NAMESPACE=yes exec unshare --mount --propagation private -- "$0" "$@"
+fi
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+if [ -n "${BALE_NAMESPACE:-}" ]; then
+    mknod "$work/fuse" c 10 229 || skip "cannot make a device"
+    chmod 666 "$work/fuse"
+    mount --bind "$work/fuse" /dev/fuse || skip "cannot bind a device"
+fi
+needs_fuse
+command -v fusermount3 >/dev/null || skip "there is no fusermount3"
+[ -u "$(command -v fusermount3)" ] || skip "fusermount3 is not for ordinary users"
+
+cp "$balefs" "$work/balefs"
+chmod 755 "$work/balefs"
+root_balefs=$balefs
+balefs=$work/user
+cat >"$balefs" <<END
+#!/bin/sh
+[ "\$(id -u)" = 0 ] || exec "$work/balefs" "\$@"
+exec setpriv --reuid=65534 --regid=65534 --clear-groups "$work/balefs" "\$@"
+END
+chmod 755 "$balefs"
+mkdir -m 777 "$work/home"
+store=$work/home/store
+mnt=$work/home/mnt
+as_user mkdir "$mnt"
+run 0 init "$store"
+
+run 0 mount --log "$work/home/log" "$store" "$mnt"
+awk -v at="$mnt" '$2 == at { print "," $4 "," }' /proc/self/mounts | grep -q ',nosuid,.*nodev,' || fail "not nosuid,nodev"
+as_user sh -c "echo mine >'$mnt/mine'; chmod 000 '$mnt/mine'; echo open >'$mnt/open'"
+run 0 freeze "$mnt"
+run 0 thaw "$mnt"
+run 0 sync "$mnt"
+run 1 stat --json "$mnt"
+is "1 5" "$(json 'd["files"], d["logical"]')" "stat, with one file that may not be read"
+says "^balefs: $mnt/mine: its figures cannot be read: Permission denied$"
+if [ "$(id -u)" = 0 ]; then
+    setpriv --reuid=65534 --regid=65534 --clear-groups sh -c "cd '$mnt' && exec sleep 1000" &
+    user=$!
+    for _ in {1..100}; do
+        [ "$(cat "/proc/$user/comm")" != sleep ] || break
+        sleep 0.05
+    done
+    run 32 umount "$mnt"
+    says "^balefs: $mnt: is in use by sleep \($user\)"
+    kill "$user"
+    wait "$user" 2>/dev/null || true
+fi
+run 0 umount "$mnt"
+! is_mounted "$mnt" || fail "still mounted"
+flock -n "$store/.balefs/lock" true || fail "still locked"
+
+run 0 mount "$store" "$mnt"
+is "---------- 5" "$(as_user stat -c '%A %s' "$mnt/mine")" "mode of a file after mounting again"
+pid=$(as_user "$work/balefs" stat --json "$mnt/open" "$mnt" | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)[1]["mount"]["pid"])') || true
+kill -KILL "$pid"
+sleep 0.2
+run 0 mount "$store" "$mnt"
+is open "$(as_user cat "$mnt/open")" "a file after a kill"
+if [ "$(id -u)" = 0 ]; then # who may not look into it, but may unmount it
+    "$root_balefs" umount "$mnt" || fail "root cannot unmount a user's mount"
+    flock -n "$store/.balefs/lock" true || fail "still locked after root's umount"
+else
+    run 0 umount "$mnt"
+fi
+run 0 fsck --data "$store"
