@@ -146,7 +146,7 @@ static int make(fuse_req_t req, int dir_fd, const char *name, int flags, mode_t 
     struct bale_mount *mount = bale_mount_of(req);
     do {
         bale_caller_enter(req);
-        *fd = openat(dir_fd, name, flags | O_RDWR | O_NOFOLLOW | O_CLOEXEC, mode);
+        *fd = openat(dir_fd, name, flags | O_RDWR | O_NOFOLLOW | O_NOATIME | O_CLOEXEC, mode);
         bale_caller_leave(req);
     } while (*fd < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(mount->nodes));
     return *fd < 0 ? errno : 0;

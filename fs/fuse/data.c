@@ -42,6 +42,7 @@ static void read_done(void *arg, int64_t result)
 
 void bale_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
+    struct bale_opened *opened = bale_node_of(bale_mount_of(req), ino)->opened;
     struct read_op *op = calloc(1, sizeof *op);
     (void)fi;
     if (!op) {
@@ -49,7 +50,8 @@ void bale_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct
         return;
     }
     op->req = req;
-    bale_file_read(file_of(req, ino), (uint64_t)off, size, &op->read, read_done, op);
+    bale_opened_accessed(opened);
+    bale_file_read(opened->file, (uint64_t)off, size, &op->read, read_done, op);
 }
 
 void bale_op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)

@@ -12,10 +12,16 @@
 #include "fs/log.h"
 
 #define CAPABILITY "security.capability"
-#define CAPABILITY_MAX 64
 #define LABEL_MAX 512
 
 /* ---- Opening ---- */
+
+/* Reading the container for ourselves is no access to the file. */
+static int open_quietly(const char *path, int flags)
+{
+    int fd = open(path, flags | O_NOATIME | O_CLOEXEC | O_NOCTTY);
+    return fd < 0 && errno == EPERM ? open(path, flags | O_CLOEXEC | O_NOCTTY) : fd;
+}
 
 static int open_backing(struct bale_mount *mount, struct bale_node *node, bool *writable, int *fd)
 {
@@ -25,14 +31,13 @@ static int open_backing(struct bale_mount *mount, struct bale_node *node, bool *
         return err;
     }
     struct bale_proc_path path = bale_proc_path(path_fd);
-    int flags = O_CLOEXEC | O_NOCTTY;
     *writable = !mount->read_only;
     do {
-        *fd = *writable ? open(path.text, flags | O_RDWR) : -1;
+        *fd = *writable ? open_quietly(path.text, O_RDWR) : -1;
         if (*fd < 0 && (!*writable || errno == EACCES || errno == EPERM || errno == EROFS)) {
             /* Not ours to write, or immutable: it can still be read. */
             *writable = false;
-            *fd = open(path.text, flags | O_RDONLY);
+            *fd = open_quietly(path.text, O_RDONLY);
         }
     } while (*fd < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(mount->nodes));
     err = *fd < 0 ? errno : 0;
@@ -67,12 +72,13 @@ static void restore_capability(struct bale_opened *opened, const char *path)
 
 static void save_capability(struct bale_opened *opened, const char *path)
 {
-    char value[CAPABILITY_MAX];
+    char value[BALE_CAPABILITY_MAX];
     ssize_t size = getxattr(path, CAPABILITY, value, sizeof value);
     opened->capability = size > 0 ? malloc((size_t)size) : NULL;
     if (opened->capability) {
         memcpy(opened->capability, value, (size_t)size);
         opened->capability_size = (size_t)size;
+        atomic_fetch_or(&opened->node->marks, BALE_MARK_CAPABILITY);
     }
 }
 
@@ -296,6 +302,7 @@ static void closed(void *arg)
         opened->settings_new = false;
         opened->defaults = mount->defaults;
         opened->state = BALE_OPENED_OPENING;
+        opened->accessed = false;
     } else {
         forget(opened);
     }
@@ -379,6 +386,16 @@ void bale_opened_end(struct bale_mount *mount)
 
 /* ---- Asking ---- */
 
+void bale_opened_accessed(struct bale_opened *opened)
+{
+    if (!atomic_load_explicit(&opened->accessed, memory_order_relaxed) &&
+        !atomic_exchange(&opened->accessed, true)) {
+        int fd = bale_file_fd(opened->file);
+        int flags = fcntl(fd, F_GETFL);
+        (void)fcntl(fd, F_SETFL, flags & ~O_NOATIME);
+    }
+}
+
 struct bale_file *bale_opened_file(struct bale_mount *mount, struct bale_node *node)
 {
     struct bale_file *file = NULL;
@@ -441,4 +458,20 @@ void bale_opened_capability(struct bale_mount *mount, struct bale_node *node, co
     }
     pthread_mutex_unlock(&mount->opened_lock);
     free(copy);
+}
+
+size_t bale_opened_capability_get(struct bale_mount *mount, struct bale_node *node, char value[BALE_CAPABILITY_MAX])
+{
+    size_t size = 0;
+    if (!(node->marks & BALE_MARK_CAPABILITY)) {
+        return 0;
+    }
+    pthread_mutex_lock(&mount->opened_lock);
+    struct bale_opened *opened = node->opened;
+    if (opened && opened->capability && opened->capability_size <= BALE_CAPABILITY_MAX) {
+        size = opened->capability_size;
+        memcpy(value, opened->capability, size);
+    }
+    pthread_mutex_unlock(&mount->opened_lock);
+    return size;
 }

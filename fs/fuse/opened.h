@@ -19,6 +19,7 @@ struct bale_opened {
     bool unlinked; /* the last link is gone: nothing need be kept at the end */
     /* A new file whose settings differ from the volume's: they are recorded even if it stays empty. */
     bool settings_new;
+    atomic_bool accessed; /* somebody read the file */
     unsigned uses;
     unsigned handles; /* those of them that are the kernel's */
     int fd;           /* given to begin, or -1 */
@@ -52,6 +53,8 @@ void bale_use_hand_back(struct bale_mount *mount, struct bale_node *node);
 /* Ends all that the kernel has. Only when no handler runs. */
 void bale_opened_end(struct bale_mount *mount);
 
+/* Somebody reads the file: from now on that shows in the backing inode's atime, as its mount has it. */
+void bale_opened_accessed(struct bale_opened *opened);
 /* The file if it is open, referenced; else NULL. */
 struct bale_file *bale_opened_file(struct bale_mount *mount, struct bale_node *node);
 /* What the file shows, if it is open or being closed. */
@@ -63,5 +66,8 @@ void bale_opened_unlinked(struct bale_mount *mount, struct bale_node *node, bool
 /* security.capability was set (value) or is gone (NULL). Writing a container takes it away, and unless the caller wrote it is
  * put back at the close. */
 void bale_opened_capability(struct bale_mount *mount, struct bale_node *node, const void *value, size_t size);
+/* While the backing inode may lack it: its length, and as much of it as fits; 0: ask the backing inode. */
+#define BALE_CAPABILITY_MAX 64
+size_t bale_opened_capability_get(struct bale_mount *mount, struct bale_node *node, char value[BALE_CAPABILITY_MAX]);
 
 #endif

@@ -92,8 +92,14 @@ void bale_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t s
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *node = bale_node_of(mount, ino);
     struct target target;
+    char capability[BALE_CAPABILITY_MAX];
     if (is_setting(node, name)) {
         bale_setting_get(req, node, name, size);
+        return;
+    }
+    size_t known = strcmp(name, CAPABILITY) == 0 ? bale_opened_capability_get(mount, node, capability) : 0;
+    if (known > 0) {
+        bale_xattr_reply(req, capability, known, size);
         return;
     }
     char *value = size ? malloc(size) : NULL;
