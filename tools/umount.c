@@ -138,8 +138,8 @@ static bool ended_well(const struct leaving *leaving)
             "store with balefs fsck",
             leaving->point);
     else if (!json_is_true(json_object_get(last, "clean")))
-        bale_complain("%s: unmounted, but not everything was stored: %s: see the daemon's log",
-                      leaving->point, result ? result : "no reason is known");
+        bale_complain("%s: unmounted: %s", leaving->point,
+                      result ? result : "not everything was stored: see the daemon's log");
     else
         well = true;
     json_decref(last);
