@@ -1,11 +1,13 @@
-/* How tools talk to a running daemon: ioctl on the mount's root directory, opened O_RDONLY | O_DIRECTORY. */
+/* How tools talk to a running daemon: ioctl on the mount's root directory, opened O_RDONLY |
+ * O_DIRECTORY. */
 #ifndef BALE_FS_CONTROL_H
 #define BALE_FS_CONTROL_H
 
 #include <stdint.h>
 #include <sys/ioctl.h>
 
-#define BALE_CONTROL_MAGIC 0x42414c45u /* tells our root directory from others that take the same number */
+#define BALE_CONTROL_MAGIC                                                                         \
+    0x42414c45u /* tells our root directory from others that take the same number */
 #define BALE_CONTROL_VERSION 1u
 
 /* Fixed sizes, no padding. Texts end with a zero byte. */
@@ -25,15 +27,16 @@ struct bale_control_status {
     uint64_t container_bytes;
     uint64_t throttled;
     char engine[32];
-    char io[16];       /* "cached" or "direct" */
-    char program[32];  /* version of balefs */
-    char store[4096];  /* absolute path */
+    char io[16];      /* "cached" or "direct" */
+    char program[32]; /* version of balefs */
+    char store[4096]; /* absolute path */
 };
 
 /* Commits and syncs everything; anyone may. */
 #define BALE_IOC_SYNC _IO(0xba, 1)
-/* Commits and syncs everything, then holds back all changes until thaw. To have what programs wrote through shared
- * mappings in it, call syncfs() first. For root and the mount's owner, as are the next two. */
+/* Commits and syncs everything, then holds back all changes until thaw. To have what programs
+ * wrote through shared mappings in it, call syncfs() first. For root and the mount's owner, as
+ * are the next two. */
 #define BALE_IOC_FREEZE _IO(0xba, 2)
 #define BALE_IOC_THAW _IO(0xba, 3)
 #define BALE_IOC_STATUS _IOR(0xba, 4, struct bale_control_status)

@@ -171,7 +171,8 @@ bool bale_node_is_named(const struct bale_node *node, const struct bale_node *di
     return node->name && node->parent == dir && strcmp(node->name, name) == 0;
 }
 
-/* Unlinks from the table what nobody needs, from node upwards; the nodes are returned, chained by hash_next. */
+/* Unlinks from the table what nobody needs, from node upwards; the nodes are returned, chained
+ * by hash_next. */
 static struct bale_node *reap(struct bale_nodes *nodes, struct bale_node *node)
 {
     struct bale_node *dead = NULL;
@@ -266,9 +267,10 @@ struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino)
     return node;
 }
 
-/* Finds or makes the node of what fd is and gives it a name if it has none. Returns with the lock held, or ENOMEM. */
-static int intern(struct bale_nodes *nodes, const struct stat *st, int64_t btime, struct bale_node *dir,
-                  const char *name, struct bale_node **out)
+/* Finds or makes the node of what fd is and gives it a name if it has none. Returns with the
+ * lock held, or ENOMEM. */
+static int intern(struct bale_nodes *nodes, const struct stat *st, int64_t btime,
+                  struct bale_node *dir, const char *name, struct bale_node **out)
 {
     char *copy = name ? strdup(name) : NULL;
     struct bale_node *fresh = calloc(1, sizeof *fresh);
@@ -279,8 +281,8 @@ static int intern(struct bale_nodes *nodes, const struct stat *st, int64_t btime
     }
     pthread_mutex_lock(&nodes->lock);
     struct bale_node *node = bale_node_at(nodes, st->st_ino);
-    if (node && (((node->mode ^ st->st_mode) & S_IFMT) ||
-                 (node->btime && btime && node->btime != btime))) {
+    if (node &&
+        (((node->mode ^ st->st_mode) & S_IFMT) || (node->btime && btime && node->btime != btime))) {
         /* Somebody else removed the file and its number was given to another one. */
         node->state |= BALE_NODE_DEAD;
         node = NULL;
@@ -306,8 +308,8 @@ static int intern(struct bale_nodes *nodes, const struct stat *st, int64_t btime
     return 0;
 }
 
-int bale_node_lookup(struct bale_nodes *nodes, struct bale_node *dir, const char *name, struct bale_node **node,
-                     int *fd, struct stat *st)
+int bale_node_lookup(struct bale_nodes *nodes, struct bale_node *dir, const char *name,
+                     struct bale_node **node, int *fd, struct stat *st)
 {
     int dir_fd;
     int err = bale_node_hold(nodes, dir, &dir_fd);
@@ -342,8 +344,8 @@ int bale_node_lookup(struct bale_nodes *nodes, struct bale_node *dir, const char
     return err;
 }
 
-int bale_node_take(struct bale_nodes *nodes, struct bale_node *dir, const char *name, int fd, bool keep,
-                   struct bale_node **node, struct stat *st)
+int bale_node_take(struct bale_nodes *nodes, struct bale_node *dir, const char *name, int fd,
+                   bool keep, struct bale_node **node, struct stat *st)
 {
     int64_t btime;
     int err = bale_stat_fd(fd, st, &btime);

@@ -1,14 +1,15 @@
 /* Known files and directories of the store: the inode table.
  *
- * A node stands for one inode of the backing file system, whichever of its names it was found by. It lives while the
- * kernel knows it (lookups), while somebody here refers to it (references, holds) and while a known node lies below
- * it. Descriptors (O_PATH) are kept for as many nodes as the budget allows; the others are opened again by name, from
- * the nearest ancestor that has one, and must then still be the same inode (number and time of birth). A node whose known
- * name went away keeps its descriptor until a lookup teaches it another name.
+ * A node stands for one inode of the backing file system, whichever of its names it was found by.
+ * It lives while the kernel knows it (lookups), while somebody here refers to it (references,
+ * holds) and while a known node lies below it. Descriptors (O_PATH) are kept for as many nodes as
+ * the budget allows; the others are opened again by name, from the nearest ancestor that has one,
+ * and must then still be the same inode (number and time of birth). A node whose known name went
+ * away keeps its descriptor until a lookup teaches it another name.
  *
- * Functions that can fail return 0 or a positive errno: what the backing file system says goes to the caller
- * unchanged. Any thread; names in one directory are changed and looked up under the kernel's lock of that directory, which
- * the caller relies on. */
+ * Functions that can fail return 0 or a positive errno: what the backing file system says goes
+ * to the caller unchanged. Any thread; names in one directory are changed and looked up under
+ * the kernel's lock of that directory, which the caller relies on. */
 #ifndef BALE_FS_NODE_H
 #define BALE_FS_NODE_H
 
@@ -44,8 +45,8 @@ struct bale_node {
     struct bale_node *lru_next, *lru_before;
 };
 
-/* root_fd is duplicated. descriptors: how many to keep open. memory (may be NULL) counts the nodes; it may be gone when
- * the table is destroyed. */
+/* root_fd is duplicated. descriptors: how many to keep open. memory (may be NULL) counts the
+ * nodes; it may be gone when the table is destroyed. */
 int bale_nodes_create(int root_fd, struct bale_memory *memory, unsigned descriptors,
                       struct bale_nodes **nodes);
 void bale_nodes_destroy(struct bale_nodes *nodes); /* NULL is fine */
@@ -69,15 +70,16 @@ void bale_node_release(struct bale_nodes *nodes, struct bale_node *node);
 
 /* ---- Finding ---- */
 
-/* Looks name up in dir. *node is held, its descriptor in *fd, its attributes in *st. EXDEV: it is on another file
- * system. */
-int bale_node_lookup(struct bale_nodes *nodes, struct bale_node *dir, const char *name, struct bale_node **node,
-                     int *fd, struct stat *st);
+/* Looks name up in dir. *node is held, its descriptor in *fd, its attributes in *st. EXDEV: it
+ * is on another file system. */
+int bale_node_lookup(struct bale_nodes *nodes, struct bale_node *dir, const char *name,
+                     struct bale_node **node, int *fd, struct stat *st);
 
-/* The node of an inode just made, which fd is open for. keep: fd is O_PATH and becomes the node's own (also on
- * failure). dir and name are NULL for one without a name, which needs keep. *node is referenced. */
-int bale_node_take(struct bale_nodes *nodes, struct bale_node *dir, const char *name, int fd, bool keep,
-                   struct bale_node **node, struct stat *st);
+/* The node of an inode just made, which fd is open for. keep: fd is O_PATH and becomes the
+ * node's own (also on failure). dir and name are NULL for one without a name, which needs keep.
+ * *node is referenced. */
+int bale_node_take(struct bale_nodes *nodes, struct bale_node *dir, const char *name, int fd,
+                   bool keep, struct bale_node **node, struct stat *st);
 
 /* The node of an inode number, referenced, or NULL. */
 struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino);
@@ -87,17 +89,21 @@ struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino);
 /* Around a rename and what is told of it below, so that nobody walks by a name that is moving. */
 void bale_nodes_rename_begin(struct bale_nodes *nodes);
 void bale_nodes_rename_end(struct bale_nodes *nodes);
-/* Each tells of a change that was made on the backing file system; nothing happens if the node is known by another
- * name. The node is held by the caller for unnamed, so that its descriptor stays. */
+/* Each tells of a change that was made on the backing file system; nothing happens if the node
+ * is known by another name. The node is held by the caller for unnamed, so that its descriptor
+ * stays. */
 void bale_node_renamed(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *from,
                        const char *from_name, struct bale_node *to, const char *to_name);
-void bale_node_unnamed(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir, const char *name);
-void bale_node_named(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir, const char *name);
+void bale_node_unnamed(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
+                       const char *name);
+void bale_node_named(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
+                     const char *name);
 /* The last link is gone: the inode number may soon be another file's. */
 void bale_node_dead(struct bale_nodes *nodes, struct bale_node *node);
 
 /* The directory, referenced, and the name (to be freed) the node is known by. ESTALE: none. */
-int bale_node_place(struct bale_nodes *nodes, struct bale_node *node, struct bale_node **dir, char **name);
+int bale_node_place(struct bale_nodes *nodes, struct bale_node *node, struct bale_node **dir,
+                    char **name);
 /* The path from the root, for messages; shortened to fit, never empty. */
 void bale_node_path(struct bale_nodes *nodes, struct bale_node *node, char *path, size_t size);
 

@@ -14,7 +14,8 @@ enum {
     BALE_NODE_DEAD = 2, /* its inode number is no longer its own */
 };
 
-/* Lock order: moving, then lock. Neither is held over close(), which may take long for the last link's. */
+/* Lock order: moving, then lock. Neither is held over close(), which may take long for the last
+ * link's. */
 struct bale_nodes {
     pthread_rwlock_t moving; /* written by renames, read by walks */
     pthread_mutex_t lock;    /* everything else, and the nodes */
@@ -24,24 +25,30 @@ struct bale_nodes {
     struct bale_node **table;
     size_t buckets, count;
     unsigned descriptors, budget;
-    struct bale_node *lru_first, *lru_last; /* first: used last; idle descriptors that may be closed */
+    struct bale_node *lru_first,
+        *lru_last; /* first: used last; idle descriptors that may be closed */
 };
 
 /* All under nodes->lock. */
 
 struct bale_node *bale_node_at(struct bale_nodes *nodes, uint64_t ino);
-/* Takes over name and frees the old one. The old directory comes back, for bale_nodes_unlock: it has lost a reference. */
+/* Takes over name and frees the old one. The old directory comes back, for bale_nodes_unlock: it
+ * has lost a reference. */
 struct bale_node *bale_node_set_name(struct bale_nodes *nodes, struct bale_node *node,
                                      struct bale_node *dir, char *name);
-bool bale_node_is_named(const struct bale_node *node, const struct bale_node *dir, const char *name);
-void bale_node_use(struct bale_nodes *nodes, struct bale_node *node); /* fd is open: one user more */
-void bale_node_adopt(struct bale_nodes *nodes, struct bale_node *node, int fd); /* its descriptor from now on */
+bool bale_node_is_named(const struct bale_node *node, const struct bale_node *dir,
+                        const char *name);
+void bale_node_use(struct bale_nodes *nodes,
+                   struct bale_node *node); /* fd is open: one user more */
+void bale_node_adopt(struct bale_nodes *nodes, struct bale_node *node,
+                     int fd); /* its descriptor from now on */
 
-/* Ends a locked section: unlocks, then closes descriptors over the budget and frees the node, and the directories
- * above it, if nobody needs them any more. node may be NULL. */
+/* Ends a locked section: unlocks, then closes descriptors over the budget and frees the node,
+ * and the directories above it, if nobody needs them any more. node may be NULL. */
 void bale_nodes_unlock(struct bale_nodes *nodes, struct bale_node *node);
 
-/* node_walk.c: opens name in the directory dir_fd, O_PATH. Makes room when there are too many descriptors. */
+/* node_walk.c: opens name in the directory dir_fd, O_PATH. Makes room when there are too many
+ * descriptors. */
 int bale_node_open_at(struct bale_nodes *nodes, int dir_fd, const char *name, int *fd);
 
 #endif

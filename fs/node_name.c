@@ -30,7 +30,8 @@ void bale_node_renamed(struct bale_nodes *nodes, struct bale_node *node, struct 
     free(copy);
 }
 
-void bale_node_unnamed(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir, const char *name)
+void bale_node_unnamed(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
+                       const char *name)
 {
     struct bale_node *old = NULL;
     pthread_mutex_lock(&nodes->lock);
@@ -40,7 +41,8 @@ void bale_node_unnamed(struct bale_nodes *nodes, struct bale_node *node, struct 
     bale_nodes_unlock(nodes, old);
 }
 
-void bale_node_named(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir, const char *name)
+void bale_node_named(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
+                     const char *name)
 {
     char *copy = strdup(name);
     pthread_mutex_lock(&nodes->lock);
@@ -59,7 +61,8 @@ void bale_node_dead(struct bale_nodes *nodes, struct bale_node *node)
     pthread_mutex_unlock(&nodes->lock);
 }
 
-int bale_node_place(struct bale_nodes *nodes, struct bale_node *node, struct bale_node **dir, char **name)
+int bale_node_place(struct bale_nodes *nodes, struct bale_node *node, struct bale_node **dir,
+                    char **name)
 {
     int err = ESTALE;
     pthread_mutex_lock(&nodes->lock);

@@ -13,7 +13,8 @@
 int bale_stat_fd(int fd, struct stat *st, int64_t *btime)
 {
     struct statx x;
-    if (statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &x) != 0) {
+    if (statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &x) !=
+        0) {
         return errno;
     }
     *st = (struct stat){
@@ -43,12 +44,14 @@ static int open_at(int dir_fd, const char *name)
     };
     long fd = syscall(SYS_openat2, dir_fd, name, &how, sizeof how);
     if (fd < 0 && errno == ELOOP) {
-        /* RESOLVE_NO_SYMLINKS refuses the last component too; a link itself is what we want then. */
+        /* RESOLVE_NO_SYMLINKS refuses the last component too; a link itself is what we want
+         * then. */
         how.resolve &= ~(uint64_t)RESOLVE_NO_SYMLINKS;
         fd = syscall(SYS_openat2, dir_fd, name, &how, sizeof how);
     }
     if (fd < 0 && (errno == ENOSYS || errno == EPERM)) {
-        /* A container that does not let the call through. One name without a slash cannot leave the directory. */
+        /* A container that does not let the call through. One name without a slash cannot leave
+         * the directory. */
         fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     }
     return (int)fd;
@@ -69,8 +72,8 @@ static bool same_inode(const struct bale_nodes *nodes, const struct bale_node *n
 {
     struct stat st;
     int64_t btime;
-    return bale_stat_fd(fd, &st, &btime) == 0 && st.st_dev == nodes->device && st.st_ino == node->ino &&
-           ((st.st_mode ^ node->mode) & S_IFMT) == 0 &&
+    return bale_stat_fd(fd, &st, &btime) == 0 && st.st_dev == nodes->device &&
+           st.st_ino == node->ino && ((st.st_mode ^ node->mode) & S_IFMT) == 0 &&
            (!btime || !node->btime || btime == node->btime);
 }
 
@@ -119,9 +122,10 @@ static int step(struct bale_nodes *nodes, struct bale_node *node, int parent_fd,
     return err == ENOENT ? ESTALE : err;
 }
 
-/* The nodes from the one below the nearest open ancestor down to node, referenced. That ancestor is held. */
-static int chain_of(struct bale_nodes *nodes, struct bale_node *node, struct bale_node ***chain, size_t *count,
-                    struct bale_node **top)
+/* The nodes from the one below the nearest open ancestor down to node, referenced. That ancestor
+ * is held. */
+static int chain_of(struct bale_nodes *nodes, struct bale_node *node, struct bale_node ***chain,
+                    size_t *count, struct bale_node **top)
 {
     size_t n = 0;
     int err = 0;

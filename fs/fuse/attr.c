@@ -57,7 +57,8 @@ static int peek_fd(struct bale_mount *mount, int fd, struct bale_container_attr 
     return err;
 }
 
-/* What is in the root of a container nobody has open. 0, EAGAIN, or another errno: it cannot be had. */
+/* What is in the root of a container nobody has open. 0, EAGAIN, or another errno: it cannot be
+ * had. */
 static int peek(struct bale_mount *mount, struct bale_node *node, int fd, off_t size,
                 struct bale_container_attr *attr)
 {
@@ -89,7 +90,8 @@ int bale_attr_container(struct bale_mount *mount, struct bale_node *node, int fd
     return fstat(fd, &st) == 0 ? peek(mount, node, fd, st.st_size, attr) : errno;
 }
 
-static void show_container(struct bale_mount *mount, const struct bale_container_attr *attr, struct stat *st)
+static void show_container(struct bale_mount *mount, const struct bale_container_attr *attr,
+                           struct stat *st)
 {
     if (mount->modes_held && attr->mode & BALE_ROOT_MODE_HELD) {
         st->st_mode = (st->st_mode & S_IFMT) | (attr->mode & 07777);
@@ -107,8 +109,8 @@ static void show_open(const struct bale_file_attr *open, struct stat *st)
     st->st_blocks += (blkcnt_t)(open->dirty + 511) / 512;
 }
 
-int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd, const struct stat *backing,
-                  struct stat *st, double *timeout)
+int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
+                  const struct stat *backing, struct stat *st, double *timeout)
 {
     struct bale_file_attr open;
     struct bale_container_attr attr;
@@ -211,7 +213,8 @@ void bale_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     if (err == EAGAIN) {
         struct getattr_op *op = malloc(sizeof *op);
         if (op) {
-            *op = (struct getattr_op){.use = {.mount = mount, .node = node, .ready = getattr_ready}, .req = req};
+            *op = (struct getattr_op){.use = {.mount = mount, .node = node, .ready = getattr_ready},
+                                      .req = req};
             bale_use_begin(&op->use);
             return;
         }

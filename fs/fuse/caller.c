@@ -34,9 +34,9 @@ bool bale_caller_thread(void)
     return true;
 }
 
-/* The kernel has decided already that the caller may; what the change of ids takes away in capabilities comes back, so
- * that the backing store does not decide again without the caller's other groups. All three calls are this thread's
- * alone. */
+/* The kernel has decided already that the caller may; what the change of ids takes away in
+ * capabilities comes back, so that the backing store does not decide again without the caller's
+ * other groups. All three calls are this thread's alone. */
 void bale_caller_enter(fuse_req_t req)
 {
     struct bale_mount *mount = bale_mount_of(req);
@@ -99,9 +99,10 @@ mode_t bale_caller_mode(fuse_req_t req, const struct stat *dir, mode_t mode)
 void bale_caller_drop_capabilities(void)
 {
     /* Files of others, their owners and modes, device nodes, trusted attributes, mounting. */
-    static const int kept[] = {CAP_CHOWN,      CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID,
-                               CAP_SETGID,     CAP_SETUID,       CAP_MKNOD,           CAP_SETFCAP,
-                               CAP_SYS_ADMIN,  CAP_MAC_ADMIN,    CAP_MAC_OVERRIDE};
+    static const int kept[] = {CAP_CHOWN,     CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
+                               CAP_FOWNER,    CAP_FSETID,       CAP_SETGID,
+                               CAP_SETUID,    CAP_MKNOD,        CAP_SETFCAP,
+                               CAP_SYS_ADMIN, CAP_MAC_ADMIN,    CAP_MAC_OVERRIDE};
     struct __user_cap_data_struct data[2], keep[2] = {{0}};
     if (get_capabilities(data) != 0) {
         return;

@@ -94,8 +94,9 @@ static void reply_status(fuse_req_t req, size_t out_size)
     free(status);
 }
 
-void bale_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg, struct fuse_file_info *fi,
-                   unsigned flags, const void *in, size_t in_size, size_t out_size)
+void bale_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
+                   struct fuse_file_info *fi, unsigned flags, const void *in, size_t in_size,
+                   size_t out_size)
 {
     struct bale_mount *mount = bale_mount_of(req);
     (void)arg;
@@ -103,8 +104,8 @@ void bale_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg, 
     (void)flags;
     (void)in;
     (void)in_size;
-    bool ours = ino == FUSE_ROOT_ID && (cmd == BALE_IOC_SYNC || cmd == BALE_IOC_FREEZE || cmd == BALE_IOC_THAW ||
-                                        cmd == BALE_IOC_STATUS);
+    bool ours = ino == FUSE_ROOT_ID && (cmd == BALE_IOC_SYNC || cmd == BALE_IOC_FREEZE ||
+                                        cmd == BALE_IOC_THAW || cmd == BALE_IOC_STATUS);
     if (!ours) {
         fuse_reply_err(req, ENOTTY);
     } else if (cmd != BALE_IOC_SYNC && !may_control(req)) {

@@ -87,7 +87,8 @@ static void ready(struct bale_use *use, int err)
     }
 }
 
-/* Goes on with a file just made; fd is owned from here on. dir and name are NULL for a file without a name. */
+/* Goes on with a file just made; fd is owned from here on. dir and name are NULL for a file
+ * without a name. */
 static void begin(fuse_req_t req, struct bale_node *dir, const char *name, int fd, mode_t mode,
                   const struct bale_container_attr *attr, const struct fuse_file_info *fi)
 {
@@ -158,7 +159,9 @@ static int make_in(fuse_req_t req, struct bale_node *dir, const char *name, int 
     struct bale_mount *mount = bale_mount_of(req);
     mode_t backing = 0;
     int dir_fd;
-    int err = name && bale_name_hidden(mount, dir, name) ? EPERM : bale_node_hold(mount->nodes, dir, &dir_fd);
+    int err = name && bale_name_hidden(mount, dir, name)
+                  ? EPERM
+                  : bale_node_hold(mount->nodes, dir, &dir_fd);
     if (err) {
         return err;
     }
@@ -170,7 +173,8 @@ static int make_in(fuse_req_t req, struct bale_node *dir, const char *name, int 
     return err;
 }
 
-void bale_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
+void bale_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+                    struct fuse_file_info *fi)
 {
     struct bale_node *dir = bale_node_of(bale_mount_of(req), parent);
     struct bale_container_attr attr;

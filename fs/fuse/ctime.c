@@ -3,7 +3,8 @@
 #include "format/err.h"
 #include "fs/fuse/mount.h"
 
-/* A table without chains: a file whose place is taken later shows the backing inode's ctime, which is never too early. */
+/* A table without chains: a file whose place is taken later shows the backing inode's ctime,
+ * which is never too early. */
 #define PLACES 65536u
 
 struct place {

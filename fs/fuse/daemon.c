@@ -76,11 +76,13 @@ static int find_mountpoint(struct daemon *d)
     struct stat st;
     d->mountpoint = realpath(given, NULL);
     if (!d->mountpoint) {
-        snprintf(d->why, BALE_WHY, "%s: cannot be mounted on: %s: make the directory first", given, strerror(errno));
+        snprintf(d->why, BALE_WHY, "%s: cannot be mounted on: %s: make the directory first", given,
+                 strerror(errno));
         return bale_err_from_errno(errno);
     }
     if (stat(d->mountpoint, &st) != 0 || !S_ISDIR(st.st_mode)) {
-        snprintf(d->why, BALE_WHY, "%s: cannot be mounted on: it is not a directory: make one", given);
+        snprintf(d->why, BALE_WHY, "%s: cannot be mounted on: it is not a directory: make one",
+                 given);
         return BALE_E_INVALID;
     }
     return BALE_OK;
@@ -109,15 +111,16 @@ static int open_store(struct daemon *d)
     if (err != BALE_OK) {
         return err;
     }
-    err = bale_store_open(d->options->store, d->options->read_only ? BALE_STORE_READONLY : BALE_STORE_WRITE,
+    err = bale_store_open(d->options->store,
+                          d->options->read_only ? BALE_STORE_READONLY : BALE_STORE_WRITE,
                           &mount->store, d->why);
     if (err != BALE_OK) {
         return err;
     }
     d->sync_fd = openat(bale_store_root_fd(mount->store), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->sync_fd < 0) {
-        snprintf(d->why, BALE_WHY, "%s: cannot be read: %s: check its permissions", d->options->store,
-                 strerror(errno));
+        snprintf(d->why, BALE_WHY, "%s: cannot be read: %s: check its permissions",
+                 d->options->store, strerror(errno));
         return bale_err_from_errno(errno);
     }
     return bale_overlap_check(bale_store_path(mount->store), d->mountpoint, d->why);
@@ -160,7 +163,8 @@ static int create_parts(struct daemon *d, unsigned descriptors)
 {
     struct bale_mount *mount = &d->mount;
     struct bale_memory *memory = bale_volume_memory(mount->volume);
-    int err = bale_nodes_create(bale_store_root_fd(mount->store), memory, descriptors, &mount->nodes);
+    int err =
+        bale_nodes_create(bale_store_root_fd(mount->store), memory, descriptors, &mount->nodes);
     if (err) {
         return bale_err_from_errno(err);
     }
@@ -178,7 +182,9 @@ static unsigned threads_for(const struct bale_mount *mount)
 {
     uint64_t share = bale_memory_cap(bale_volume_memory(mount->volume)) / BUFFERS_SHARE >> 20;
     unsigned threads = 2 * bale_cpus();
-    threads = threads < THREADS_LEAST ? THREADS_LEAST : threads > THREADS_MOST ? THREADS_MOST : threads;
+    threads = threads < THREADS_LEAST  ? THREADS_LEAST
+              : threads > THREADS_MOST ? THREADS_MOST
+                                       : threads;
     return threads < share || share < 2 ? threads : (unsigned)share;
 }
 
@@ -204,8 +210,8 @@ static int begin(struct daemon *d)
     mount->modes_held = bale_store_config(mount->store)->modes_held;
     bale_store_defaults(mount->store, &mount->defaults);
     /* The umask must be the thread's own for a default ACL to take its place. */
-    mount->backing_acls = bale_store_abilities(mount->store)->posix_acl && mount->as_root && !mount->modes_held &&
-                          bale_caller_thread();
+    mount->backing_acls = bale_store_abilities(mount->store)->posix_acl && mount->as_root &&
+                          !mount->modes_held && bale_caller_thread();
     umask(0);
     if (mount->as_root) {
         bale_caller_drop_capabilities(); /* before there are threads: each has its own */
@@ -227,7 +233,8 @@ static int begin(struct daemon *d)
 
 static void wait_for_end(struct daemon *d)
 {
-    struct pollfd fds[] = {{.fd = d->signals, .events = POLLIN}, {.fd = d->ended, .events = POLLIN}};
+    struct pollfd fds[] = {{.fd = d->signals, .events = POLLIN},
+                           {.fd = d->ended, .events = POLLIN}};
     while (poll(fds, 2, -1) < 0 && errno == EINTR) {
     }
     if (fds[0].revents & POLLIN) {
@@ -253,7 +260,8 @@ static int end(struct daemon *d, bool served)
     }
     bale_opened_end(mount);
     if (mount->volume) {
-        err = bale_volume_destroy(mount->volume); /* what ends there still replies, and tells nodes */
+        err =
+            bale_volume_destroy(mount->volume); /* what ends there still replies, and tells nodes */
     }
     bale_session_destroy(d->session);
     bale_freezer_destroy(mount->freezer);
@@ -265,12 +273,16 @@ static int end(struct daemon *d, bool served)
                  bale_store_path(mount->store), bale_err_text(err));
     }
     if (mount->store) {
-        int closed = bale_store_close(mount->store, err == BALE_OK, result[0] ? result : "all is stored");
+        int closed =
+            bale_store_close(mount->store, err == BALE_OK, result[0] ? result : "all is stored");
         err = err != BALE_OK ? err : closed;
     }
     if (served) {
-        bale_log(err == BALE_OK ? BALE_LOG_INFO : BALE_LOG_ERROR, "%s: unmounted: %s", d->mountpoint,
-                 err == BALE_OK ? "all is stored" : result[0] ? result : bale_err_text(err));
+        bale_log(err == BALE_OK ? BALE_LOG_INFO : BALE_LOG_ERROR, "%s: unmounted: %s",
+                 d->mountpoint,
+                 err == BALE_OK ? "all is stored"
+                 : result[0]    ? result
+                                : bale_err_text(err));
         snprintf(d->why, BALE_WHY, "%s", result);
     }
     for (int *fd = (int[]){d->sync_fd, d->ended, d->signals, -2}; *fd != -2; fd++) {
@@ -284,7 +296,8 @@ static int end(struct daemon *d, bool served)
 }
 
 /* ready is told once the mount answers. */
-static int run(const struct bale_mount_options *options, char *why, void (*ready)(void *arg), void *arg)
+static int run(const struct bale_mount_options *options, char *why, void (*ready)(void *arg),
+               void *arg)
 {
     struct daemon *d = calloc(1, sizeof *d);
     if (!d) {
@@ -298,12 +311,14 @@ static int run(const struct bale_mount_options *options, char *why, void (*ready
     bool served = err == BALE_OK;
     if (served) {
         bale_log(BALE_LOG_INFO, "%s on %s: %s%s%s", bale_store_path(d->mount.store), d->mountpoint,
-                 bale_session_text(d->session), bale_store_abilities(d->mount.store)->text[0] ? "; lacking: " : "",
+                 bale_session_text(d->session),
+                 bale_store_abilities(d->mount.store)->text[0] ? "; lacking: " : "",
                  bale_store_abilities(d->mount.store)->text);
         ready(arg);
         wait_for_end(d);
     } else if (why[0] == '\0') {
-        snprintf(why, BALE_WHY, "%s: cannot be mounted: %s: see the log", options->store, bale_err_text(err));
+        snprintf(why, BALE_WHY, "%s: cannot be mounted: %s: see the log", options->store,
+                 bale_err_text(err));
     }
     int ended = end(d, served);
     free(d);
@@ -364,7 +379,8 @@ static int wait_for_child(pid_t child, int fd, char *why)
     if (got != (ssize_t)sizeof report) {
         int status;
         (void)waitpid(child, &status, 0);
-        snprintf(why, BALE_WHY, "balefs: the daemon ended without a word: this is a bug: run it with -f");
+        snprintf(why, BALE_WHY,
+                 "balefs: the daemon ended without a word: this is a bug: run it with -f");
         return BALE_E_IO;
     }
     snprintf(why, BALE_WHY, "%s", report.why);

@@ -11,27 +11,29 @@
 struct bale_mount_options {
     const char *store;      /* directory */
     const char *mountpoint; /* directory */
-    /* Further options for the kernel, as in "noatime,nosuid,context=...", or NULL. default_permissions, fsname and
-     * subtype are set here. */
+    /* Further options for the kernel, as in "noatime,nosuid,context=...", or NULL.
+     * default_permissions, fsname and subtype are set here. */
     const char *extra;
     bool foreground;
     bool read_only;
     bool direct; /* io=direct: no page cache, parallel writes to one file */
     bool allow_other;
-    bool untrusted;  /* nosuid, nodev */
-    bool create;     /* makes a store of a new or empty directory first */
-    uint64_t memory; /* cap in bytes; 0: bale_memory_default_cap() */
+    bool untrusted;   /* nosuid, nodev */
+    bool create;      /* makes a store of a new or empty directory first */
+    uint64_t memory;  /* cap in bytes; 0: bale_memory_default_cap() */
     unsigned threads; /* of the engine; 0: as many as may be used */
     unsigned age_ms;  /* dirty data older than this is committed; 0: as bale_volume_options */
-    /* Where log lines go, as bale_log_to; NULL leaves that as it is. In the background, standard error is closed. */
+    /* Where log lines go, as bale_log_to; NULL leaves that as it is. In the background, standard
+     * error is closed. */
     void (*log)(enum bale_level level, const char *line);
     enum bale_level log_least;
 };
 
-/* Mounts and serves until the file system is unmounted, or SIGTERM, SIGINT or SIGHUP comes. In the foreground it
- * returns after the end: 0 when everything written is down. Otherwise it forks: the caller gets its return when the mount is usable,
- * or when it failed; the child never returns. The process must have no threads yet.
- * On failure a negative bale_err, and why (room for BALE_WHY) says "PATH: what happened: what to do". */
+/* Mounts and serves until the file system is unmounted, or SIGTERM, SIGINT or SIGHUP comes. In
+ * the foreground it returns after the end: 0 when everything written is down. Otherwise it
+ * forks: the caller gets its return when the mount is usable, or when it failed; the child never
+ * returns. The process must have no threads yet. On failure a negative bale_err, and why (room
+ * for BALE_WHY) says "PATH: what happened: what to do". */
 int bale_daemon_run(const struct bale_mount_options *options, char *why);
 
 #endif

@@ -102,7 +102,8 @@ void bale_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, o
         return;
     }
     bale_kill_suidgid(mount, bale_node_of(mount, ino));
-    bale_file_allocate(file_of(req, ino), how, (uint64_t)offset, (uint64_t)length, reply_result, req);
+    bale_file_allocate(file_of(req, ino), how, (uint64_t)offset, (uint64_t)length, reply_result,
+                       req);
 }
 
 void bale_op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file_info *fi)

@@ -20,7 +20,8 @@ struct entry { /* struct linux_dirent64, as getdents64 gives it */
     char name[];
 };
 
-/* An open directory. The backing one is opened when it is first read: often the kernel has the entries cached. */
+/* An open directory. The backing one is opened when it is first read: often the kernel has the
+ * entries cached. */
 struct handle {
     pthread_mutex_t lock;
     int fd;
@@ -128,8 +129,8 @@ static bool is_dots(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Looks an entry up for the kernel. One that cannot be is listed all the same, and the kernel asks for it when somebody
- * does. */
+/* Looks an entry up for the kernel. One that cannot be is listed all the same, and the kernel
+ * asks for it when somebody does. */
 static void look_up(struct bale_mount *mount, struct bale_node *dir, const struct entry *entry,
                     struct fuse_entry_param *e)
 {
@@ -139,7 +140,8 @@ static void look_up(struct bale_mount *mount, struct bale_node *dir, const struc
     memset(e, 0, sizeof *e);
     e->attr.st_ino = entry->ino;
     e->attr.st_mode = DTTOIF((mode_t)entry->type);
-    if (is_dots(entry->name) || bale_node_lookup(mount->nodes, dir, entry->name, &node, &fd, &st) != 0) {
+    if (is_dots(entry->name) ||
+        bale_node_lookup(mount->nodes, dir, entry->name, &node, &fd, &st) != 0) {
         return;
     }
     if (bale_attr_get(mount, node, fd, &st, &e->attr, &e->attr_timeout) == 0) {
@@ -153,7 +155,8 @@ static void look_up(struct bale_mount *mount, struct bale_node *dir, const struc
 }
 
 /* Bytes the entry takes in the reply; written if there is room. */
-static size_t add(fuse_req_t req, struct bale_node *dir, bool plus, const struct entry *entry, char *out, size_t room)
+static size_t add(fuse_req_t req, struct bale_node *dir, bool plus, const struct entry *entry,
+                  char *out, size_t room)
 {
     struct fuse_entry_param e;
     if (!plus) {
@@ -180,7 +183,8 @@ static void forget_reply(struct bale_mount *mount, const char *reply, size_t len
     }
 }
 
-static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct handle *handle, bool plus)
+static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+                           struct handle *handle, bool plus)
 {
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *dir = bale_node_of(mount, ino);
@@ -216,12 +220,14 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
     free(reply);
 }
 
-void bale_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+void bale_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+                     struct fuse_file_info *fi)
 {
     read_directory(req, ino, size, off, handle_of(fi), false);
 }
 
-void bale_op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+void bale_op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+                         struct fuse_file_info *fi)
 {
     read_directory(req, ino, size, off, handle_of(fi), true);
 }

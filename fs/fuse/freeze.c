@@ -105,7 +105,8 @@ bool bale_freezer_enter(struct bale_freezer *freezer, const void *request, size_
         return true;
     }
     pthread_mutex_lock(&freezer->lock);
-    /* Without memory it goes on: a change in a frozen store is better than a program that hangs for ever. */
+    /* Without memory it goes on: a change in a frozen store is better than a program that hangs
+     * for ever. */
     bool away = freezer->frozen && put_away(freezer, request, size);
     if (!away) {
         freezer->changing++;
@@ -170,8 +171,8 @@ bool bale_freezer_frozen(struct bale_freezer *freezer)
     return frozen;
 }
 
-void bale_freezer_thaw(struct bale_freezer *freezer, void (*handle)(void *arg, void *request, size_t size),
-                       void *arg)
+void bale_freezer_thaw(struct bale_freezer *freezer,
+                       void (*handle)(void *arg, void *request, size_t size), void *arg)
 {
     pthread_mutex_lock(&freezer->lock);
     freezer->frozen = false;

@@ -9,7 +9,8 @@
 struct bale_interrupts {
     pthread_mutex_t lock;
     struct bale_interruptible *buckets[BUCKETS];
-    /* Interrupts whose request another thread has read and not yet added, or which is over: the last few. */
+    /* Interrupts whose request another thread has read and not yet added, or which is over: the
+     * last few. */
     uint64_t early[EARLY];
     unsigned early_next;
 };

@@ -1,7 +1,8 @@
 /* A mount at work: what the operations of fs/fuse share.
  *
- * Handlers run in the session's threads. They make system calls on the backing store, but never wait for the file layer:
- * what may wait goes on in a callback, and replies from there. Results are 0 or a positive errno. */
+ * Handlers run in the session's threads. They make system calls on the backing store, but never
+ * wait for the file layer: what may wait goes on in a callback, and replies from there. Results
+ * are 0 or a positive errno. */
 #ifndef BALE_FS_FUSE_MOUNT_H
 #define BALE_FS_FUSE_MOUNT_H
 
@@ -15,7 +16,8 @@
 #include "fs/store.h"
 #include "fs/volume.h"
 
-/* The only writer is here and the kernel hears of every change, so that it may believe what it knows for long. */
+/* The only writer is here and the kernel hears of every change, so that it may believe what it
+ * knows for long. */
 #define BALE_CACHE_SECONDS 3600.0
 #define BALE_ABSENT_SECONDS 10.0
 
@@ -93,10 +95,11 @@ struct bale_proc_path bale_proc_path(int fd);
 
 /* ---- attr.c ---- */
 
-/* The attributes a node shows. fd: held, of the node; backing: what stat says of it, if that was just asked, or NULL.
- * timeout (may be NULL): how long the kernel may believe them. EAGAIN: the file must be opened first. */
-int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd, const struct stat *backing,
-                  struct stat *st, double *timeout);
+/* The attributes a node shows. fd: held, of the node; backing: what stat says of it, if that was
+ * just asked, or NULL. timeout (may be NULL): how long the kernel may believe them. EAGAIN: the
+ * file must be opened first. */
+int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
+                  const struct stat *backing, struct stat *st, double *timeout);
 /* The container's attributes alone, of a regular file; EAGAIN as above. */
 int bale_attr_container(struct bale_mount *mount, struct bale_node *node, int fd,
                         struct bale_container_attr *attr);
@@ -105,14 +108,15 @@ mode_t bale_mode_without_suid(mode_t mode);
 
 /* ---- setattr.c ---- */
 
-/* Gives a node new permissions, as chmod does; fd is held until done. file: the open file of a regular node, needed if
- * modes are held, else may be NULL. done may come before the return. */
-void bale_node_chmod(struct bale_mount *mount, struct bale_node *node, int fd, struct bale_file *file,
-                     mode_t mode, bale_file_done *done, void *arg);
+/* Gives a node new permissions, as chmod does; fd is held until done. file: the open file of a
+ * regular node, needed if modes are held, else may be NULL. done may come before the return. */
+void bale_node_chmod(struct bale_mount *mount, struct bale_node *node, int fd,
+                     struct bale_file *file, mode_t mode, bale_file_done *done, void *arg);
 
 /* ---- write.c ---- */
 
-/* Before a change of data that this thread's request makes: takes away what the caller may not keep. The file is open. */
+/* Before a change of data that this thread's request makes: takes away what the caller may not
+ * keep. The file is open. */
 void bale_kill_suidgid(struct bale_mount *mount, struct bale_node *node);
 
 /* ---- names.c ---- */
@@ -123,9 +127,11 @@ struct bale_victim {
     struct bale_node *node; /* referenced and held; NULL: it is not known */
     int fd;
 };
-int bale_victim_hold(struct bale_mount *mount, int dir_fd, const char *name, struct bale_victim *victim);
+int bale_victim_hold(struct bale_mount *mount, int dir_fd, const char *name,
+                     struct bale_victim *victim);
 /* The name is gone. */
-void bale_victim_gone(struct bale_mount *mount, struct bale_victim *victim, struct bale_node *dir, const char *name);
+void bale_victim_gone(struct bale_mount *mount, struct bale_victim *victim, struct bale_node *dir,
+                      const char *name);
 void bale_victim_release(struct bale_mount *mount, struct bale_victim *victim);
 
 /* ---- lookup.c ---- */
@@ -142,14 +148,16 @@ void bale_open_flags(struct bale_mount *mount, struct fuse_file_info *fi);
 
 /* ---- caller.c ---- */
 
-/* New objects get the caller's ids and umask: between enter and leave, in this thread. err_keep: errno survives leave. */
+/* New objects get the caller's ids and umask: between enter and leave, in this thread.
+ * errno survives leave. */
 void bale_caller_enter(fuse_req_t req);
 void bale_caller_leave(fuse_req_t req);
 /* The mode to make something with: sgid goes where the caller's groups forbid it. */
 mode_t bale_caller_mode(fuse_req_t req, const struct stat *dir, mode_t mode);
 /* A thread of the session begins: its umask becomes its own. False: it cannot. */
 bool bale_caller_thread(void);
-/* Gives up the capabilities that are not needed, CAP_SYS_RESOURCE first: quotas and reserves hold for us. */
+/* Gives up the capabilities that are not needed, CAP_SYS_RESOURCE first: quotas and reserves
+ * hold for us. */
 void bale_caller_drop_capabilities(void);
 
 /* ---- ctime.c: what was shown as ctime before a container was written later, for a while ---- */
@@ -166,8 +174,9 @@ void bale_ctimes_get(struct bale_ctimes *ctimes, uint64_t ino, struct timespec *
 
 struct bale_interruptible {
     uint64_t unique;
-    void (*ref)(struct bale_interruptible *what);       /* called under a lock */
-    void (*interrupt)(struct bale_interruptible *what); /* then this, without; and drops the reference */
+    void (*ref)(struct bale_interruptible *what); /* called under a lock */
+    void (*interrupt)(
+        struct bale_interruptible *what); /* then this, without; and drops the reference */
     struct bale_interruptible *next;
 };
 int bale_interrupts_create(struct bale_interrupts **interrupts);

@@ -10,7 +10,8 @@
 #include "fs/fuse/ops.h"
 
 /* The directory of a name to be made or removed; its descriptor is held. */
-static int hold_directory(fuse_req_t req, fuse_ino_t parent, const char *name, struct bale_node **dir, int *fd)
+static int hold_directory(fuse_req_t req, fuse_ino_t parent, const char *name,
+                          struct bale_node **dir, int *fd)
 {
     struct bale_mount *mount = bale_mount_of(req);
     *dir = bale_node_of(mount, parent);
@@ -88,7 +89,8 @@ void bale_op_readlink(fuse_req_t req, fuse_ino_t ino)
     }
 }
 
-int bale_victim_hold(struct bale_mount *mount, int dir_fd, const char *name, struct bale_victim *victim)
+int bale_victim_hold(struct bale_mount *mount, int dir_fd, const char *name,
+                     struct bale_victim *victim)
 {
     struct stat st;
     *victim = (struct bale_victim){.fd = -1};
@@ -102,10 +104,12 @@ int bale_victim_hold(struct bale_mount *mount, int dir_fd, const char *name, str
         bale_node_unref(mount->nodes, victim->node);
         victim->node = NULL;
     }
-    return err == ESTALE ? 0 : err; /* somebody else changed the store: no reason not to remove it */
+    return err == ESTALE ? 0
+                         : err; /* somebody else changed the store: no reason not to remove it */
 }
 
-void bale_victim_gone(struct bale_mount *mount, struct bale_victim *victim, struct bale_node *dir, const char *name)
+void bale_victim_gone(struct bale_mount *mount, struct bale_victim *victim, struct bale_node *dir,
+                      const char *name)
 {
     struct stat st;
     if (!victim->node) {

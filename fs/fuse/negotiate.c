@@ -90,13 +90,15 @@ static void init(void *userdata, struct fuse_conn_info *conn)
     conn->time_gran = 1;
     conn->no_interrupt = 1; /* interrupts are taken from the requests before libfuse sees them */
     want(mount, conn);
-    int length = snprintf(current->text, sizeof current->text,
-                          "/dev/fuse %u.%u, max_write %u, read-ahead %u, background %u, io %s, capabilities",
-                          conn->proto_major, conn->proto_minor, conn->max_write, conn->max_readahead,
-                          conn->max_background, mount->direct ? "direct" : "cached");
+    int length =
+        snprintf(current->text, sizeof current->text,
+                 "/dev/fuse %u.%u, max_write %u, read-ahead %u, background %u, io %s, capabilities",
+                 conn->proto_major, conn->proto_minor, conn->max_write, conn->max_readahead,
+                 conn->max_background, mount->direct ? "direct" : "cached");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (conn->want_ext & names[i].flag && length < (int)sizeof current->text) {
-            length += snprintf(current->text + length, sizeof current->text - (size_t)length, " %s", names[i].name);
+            length += snprintf(current->text + length, sizeof current->text - (size_t)length, " %s",
+                               names[i].name);
         }
     }
     current->agreed = true;
@@ -179,7 +181,8 @@ static void add_value(struct options *o, const char *name, const char *value)
     }
 }
 
-static bool compose(const struct bale_mount *mount, const struct bale_mount_options *options, struct options *o)
+static bool compose(const struct bale_mount *mount, const struct bale_mount_options *options,
+                    struct options *o)
 {
     memset(o, 0, sizeof *o);
     add_value(o, "fsname=", bale_store_path(mount->store));
@@ -216,9 +219,10 @@ static unsigned max_read_of(const char *extra)
     return value;
 }
 
-struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation, struct bale_mount *mount,
-                                            const struct bale_mount_options *options, const char *mountpoint,
-                                            char *why)
+struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation,
+                                            struct bale_mount *mount,
+                                            const struct bale_mount_options *options,
+                                            const char *mountpoint, char *why)
 {
     struct options o;
     char *argv[] = {(char[]){"balefs"}, (char[]){"-o"}, o.text, NULL};
@@ -228,16 +232,19 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
     negotiation->text[0] = '\0';
     snprintf(negotiation->trouble, sizeof negotiation->trouble, "no reason given");
     fuse_set_log_func(note_trouble);
-    struct fuse_session *session = compose(mount, options, &o) ? fuse_session_new(&args, &ops, sizeof ops, mount) : NULL;
+    struct fuse_session *session =
+        compose(mount, options, &o) ? fuse_session_new(&args, &ops, sizeof ops, mount) : NULL;
     fuse_opt_free_args(&args);
     if (!session) {
-        snprintf(why, BALE_WHY, "%s: the mount options are not accepted: %s: see balefs-mount(1)", mountpoint,
-                 o.full ? "too long" : negotiation->trouble);
+        snprintf(why, BALE_WHY, "%s: the mount options are not accepted: %s: see balefs-mount(1)",
+                 mountpoint, o.full ? "too long" : negotiation->trouble);
         return NULL;
     }
     if (fuse_session_mount(session, mountpoint) != 0) {
-        snprintf(why, BALE_WHY, "%s: cannot be mounted on: %s: is there a /dev/fuse that you may use, and fusermount3?",
-                 mountpoint, negotiation->trouble);
+        snprintf(
+            why, BALE_WHY,
+            "%s: cannot be mounted on: %s: is there a /dev/fuse that you may use, and fusermount3?",
+            mountpoint, negotiation->trouble);
         fuse_session_destroy(session);
         return NULL;
     }
@@ -270,8 +277,13 @@ void bale_negotiation_unmount(const char *mountpoint, uint64_t device)
     if (umount2(mountpoint, MNT_DETACH) == 0) {
         return;
     }
-    char *const argv[] = {(char[]){"fusermount3"}, (char[]){"-u"}, (char[]){"-q"}, (char[]){"-z"},
-                          (char[]){"--"}, (char *)(uintptr_t)mountpoint, NULL};
+    char *const argv[] = {(char[]){"fusermount3"},
+                          (char[]){"-u"},
+                          (char[]){"-q"},
+                          (char[]){"-z"},
+                          (char[]){"--"},
+                          (char *)(uintptr_t)mountpoint,
+                          NULL};
     pid_t pid;
     if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ) == 0) {
         (void)waitpid(pid, NULL, 0);

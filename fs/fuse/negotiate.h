@@ -15,14 +15,17 @@ struct bale_negotiation {
 };
 
 /* Mounts; the first request is still to be received. NULL: why says it. */
-struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation, struct bale_mount *mount,
-                                            const struct bale_mount_options *options, const char *mountpoint,
-                                            char *why);
+struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation,
+                                            struct bale_mount *mount,
+                                            const struct bale_mount_options *options,
+                                            const char *mountpoint, char *why);
 
-/* st_dev of what is mounted there; asks the file system itself for nothing. 0: it cannot be said. */
+/* st_dev of what is mounted there; asks the file system itself for nothing. 0: it cannot be
+ * said. */
 uint64_t bale_mounted_device(const char *mountpoint);
 
-/* Writes back what the kernel holds and detaches the mount, if the one of that device is still there. */
+/* Writes back what the kernel holds and detaches the mount, if the one of that device is still
+ * there. */
 void bale_negotiation_unmount(const char *mountpoint, uint64_t device);
 
 /* Lets the kernel read ahead in large requests; root may. */

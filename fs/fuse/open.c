@@ -80,7 +80,8 @@ static void ready(struct bale_use *use, int err)
         return;
     }
     mode_t mode = bale_mode_without_suid(node->mode);
-    err = op->kill_suidgid && mode != node->mode ? bale_node_hold(use->mount->nodes, node, &op->fd) : 0;
+    err = op->kill_suidgid && mode != node->mode ? bale_node_hold(use->mount->nodes, node, &op->fd)
+                                                 : 0;
     if (err) {
         finish(op, err);
     } else if (op->fd >= 0) {

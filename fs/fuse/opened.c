@@ -207,7 +207,8 @@ static void submit_open(struct bale_opened *opened)
     bale_pool_submit(bale_volume_pool(opened->mount->volume), &opened->job);
 }
 
-static void begin(struct bale_use *use, int fd, const struct bale_container_attr *defaults, bool settings_new)
+static void begin(struct bale_use *use, int fd, const struct bale_container_attr *defaults,
+                  bool settings_new)
 {
     struct bale_mount *mount = use->mount;
     struct bale_node *node = use->node;
@@ -327,7 +328,8 @@ static void close_file(struct bale_opened *opened, struct bale_file *file)
     if (opened->unlinked) {
         bale_file_discard(file);
     } else if (opened->settings_new && last->size == 0 && last->container.generation == 0) {
-        bale_file_set_attr(file, BALE_ATTR_SETTING | BALE_ATTR_EXTENT, &opened->defaults, ignore, NULL);
+        bale_file_set_attr(file, BALE_ATTR_SETTING | BALE_ATTR_EXTENT, &opened->defaults, ignore,
+                           NULL);
     }
     bale_file_on_close(file, closed, opened);
     bale_file_unref(file);
@@ -439,7 +441,8 @@ void bale_opened_unlinked(struct bale_mount *mount, struct bale_node *node, bool
     pthread_mutex_unlock(&mount->opened_lock);
 }
 
-void bale_opened_capability(struct bale_mount *mount, struct bale_node *node, const void *value, size_t size)
+void bale_opened_capability(struct bale_mount *mount, struct bale_node *node, const void *value,
+                            size_t size)
 {
     void *copy = value && size ? malloc(size) : NULL;
     if (copy) {
@@ -460,7 +463,8 @@ void bale_opened_capability(struct bale_mount *mount, struct bale_node *node, co
     free(copy);
 }
 
-size_t bale_opened_capability_get(struct bale_mount *mount, struct bale_node *node, char value[BALE_CAPABILITY_MAX])
+size_t bale_opened_capability_get(struct bale_mount *mount, struct bale_node *node,
+                                  char value[BALE_CAPABILITY_MAX])
 {
     size_t size = 0;
     if (!(node->marks & BALE_MARK_CAPABILITY)) {

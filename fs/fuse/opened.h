@@ -1,5 +1,6 @@
-/* The one bale_file of a regular node, shared by everybody who uses it: opened for the first user, closed after the last.
- * While it is being opened or closed those who come wait, without keeping a thread. */
+/* The one bale_file of a regular node, shared by everybody who uses it: opened for the first
+ * user, closed after the last. While it is being opened or closed those who come wait, without
+ * keeping a thread. */
 #ifndef BALE_FS_FUSE_OPENED_H
 #define BALE_FS_FUSE_OPENED_H
 
@@ -9,7 +10,8 @@ enum bale_opened_state { BALE_OPENED_OPENING, BALE_OPENED_OPEN, BALE_OPENED_CLOS
 
 struct bale_use;
 
-/* node->opened. Guarded by mount->opened_lock; who has a use may read file and writable without it. */
+/* node->opened. Guarded by mount->opened_lock; who has a use may read file and writable without
+ * it. */
 struct bale_opened {
     struct bale_mount *mount;
     struct bale_node *node; /* referenced */
@@ -17,7 +19,8 @@ struct bale_opened {
     struct bale_file *file;
     bool writable;
     bool unlinked; /* the last link is gone: nothing need be kept at the end */
-    /* A new file whose settings differ from the volume's: they are recorded even if it stays empty. */
+    /* A new file whose settings differ from the volume's: they are recorded even if it stays
+     * empty. */
     bool settings_new;
     atomic_bool accessed; /* somebody read the file */
     unsigned uses;
@@ -32,8 +35,8 @@ struct bale_opened {
     struct bale_opened *next, *before; /* mount->opened */
 };
 
-/* Part of an operation. ready comes once, perhaps before begin returns, perhaps from another thread: err 0, and the
- * use lasts until bale_use_end(); or an errno, and there is none. */
+/* Part of an operation. ready comes once, perhaps before begin returns, perhaps from another
+ * thread: err 0, and the use lasts until bale_use_end(); or an errno, and there is none. */
 struct bale_use {
     struct bale_mount *mount;
     struct bale_node *node;
@@ -53,21 +56,26 @@ void bale_use_hand_back(struct bale_mount *mount, struct bale_node *node);
 /* Ends all that the kernel has. Only when no handler runs. */
 void bale_opened_end(struct bale_mount *mount);
 
-/* Somebody reads the file: from now on that shows in the backing inode's atime, as its mount has it. */
+/* Somebody reads the file: from now on that shows in the backing inode's atime, as its mount has
+ * it. */
 void bale_opened_accessed(struct bale_opened *opened);
 /* The file if it is open, referenced; else NULL. */
 struct bale_file *bale_opened_file(struct bale_mount *mount, struct bale_node *node);
 /* What the file shows, if it is open or being closed. */
-bool bale_opened_attr(struct bale_mount *mount, struct bale_node *node, struct bale_file_attr *attr);
+bool bale_opened_attr(struct bale_mount *mount, struct bale_node *node,
+                      struct bale_file_attr *attr);
 /* The inode changed now: moves the ctime of an open file. */
 void bale_opened_touch(struct bale_mount *mount, struct bale_node *node);
 /* Whether it has a link left; without one nothing need be kept at the end. */
 void bale_opened_unlinked(struct bale_mount *mount, struct bale_node *node, bool unlinked);
-/* security.capability was set (value) or is gone (NULL). Writing a container takes it away, and unless the caller wrote it is
- * put back at the close. */
-void bale_opened_capability(struct bale_mount *mount, struct bale_node *node, const void *value, size_t size);
-/* While the backing inode may lack it: its length, and as much of it as fits; 0: ask the backing inode. */
+/* security.capability was set (value) or is gone (NULL). Writing a container takes it away, and
+ * unless the caller wrote it is put back at the close. */
+void bale_opened_capability(struct bale_mount *mount, struct bale_node *node, const void *value,
+                            size_t size);
+/* While the backing inode may lack it: its length, and as much of it as fits; 0: ask the backing
+ * inode. */
 #define BALE_CAPABILITY_MAX 64
-size_t bale_opened_capability_get(struct bale_mount *mount, struct bale_node *node, char value[BALE_CAPABILITY_MAX]);
+size_t bale_opened_capability_get(struct bale_mount *mount, struct bale_node *node,
+                                  char value[BALE_CAPABILITY_MAX]);
 
 #endif

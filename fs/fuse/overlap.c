@@ -14,7 +14,8 @@ static bool same(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* By inode, upwards: a bind mount shows a directory under another path. As far up as we may look. */
+/* By inode, upwards: a bind mount shows a directory under another path. As far up as we may
+ * look. */
 static bool lies_in(const char *path, const struct stat *other)
 {
     struct stat st, above;
@@ -41,13 +42,14 @@ int bale_overlap_check(const char *store, const char *mountpoint, char *why)
     if (stat(store, &s) != 0 || stat(mountpoint, &m) != 0) {
         return BALE_OK; /* whatever it is, the mount will say it */
     }
-    const char *what = same(&s, &m)             ? "it is the store itself"
+    const char *what = same(&s, &m)              ? "it is the store itself"
                        : lies_in(mountpoint, &s) ? "it lies inside the store"
                        : lies_in(store, &m)      ? "the store lies inside it"
                                                  : NULL;
     if (!what) {
         return BALE_OK;
     }
-    snprintf(why, BALE_WHY, "%s: cannot be mounted on: %s (%s): mount somewhere else", mountpoint, what, store);
+    snprintf(why, BALE_WHY, "%s: cannot be mounted on: %s (%s): mount somewhere else", mountpoint,
+             what, store);
     return BALE_E_INVALID;
 }

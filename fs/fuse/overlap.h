@@ -2,7 +2,8 @@
 #ifndef BALE_FS_FUSE_OVERLAP_H
 #define BALE_FS_FUSE_OVERLAP_H
 
-/* BALE_E_INVALID and why (room for BALE_WHY): one of the two directories is the other, or lies in it. */
+/* BALE_E_INVALID and why (room for BALE_WHY): one of the two directories is the other, or lies
+ * in it. */
 int bale_overlap_check(const char *store, const char *mountpoint, char *why);
 
 #endif

@@ -14,8 +14,8 @@
 
 #define LABEL_MAX 512
 
-/* Both commit what is dirty of the file first, so that what its new name shows after a crash is the file, whole. The
- * kernel keeps both directories locked until the reply. */
+/* Both commit what is dirty of the file first, so that what its new name shows after a crash is
+ * the file, whole. The kernel keeps both directories locked until the reply. */
 struct move_op {
     struct bale_use use;
     fuse_req_t req;
@@ -81,7 +81,8 @@ static int rename_now(struct move_op *op)
 {
     struct bale_mount *mount = op->use.mount;
     bale_nodes_rename_begin(mount->nodes);
-    int err = renameat2(op->from_fd, op->from_name, op->to_fd, op->to_name, op->flags) != 0 ? errno : 0;
+    int err =
+        renameat2(op->from_fd, op->from_name, op->to_fd, op->to_name, op->flags) != 0 ? errno : 0;
     if (!err) {
         tell_renamed(op);
     }
@@ -93,7 +94,8 @@ static int link_now(struct move_op *op)
 {
     struct bale_mount *mount = op->use.mount;
     struct bale_node *node = op->source.node;
-    if (linkat(AT_FDCWD, bale_proc_path(op->source.fd).text, op->to_fd, op->to_name, AT_SYMLINK_FOLLOW) != 0) {
+    if (linkat(AT_FDCWD, bale_proc_path(op->source.fd).text, op->to_fd, op->to_name,
+               AT_SYMLINK_FOLLOW) != 0) {
         return errno;
     }
     bale_node_named(mount->nodes, node, op->to, op->to_name);

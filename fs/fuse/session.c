@@ -41,18 +41,22 @@ struct bale_session {
 
 /* ---- One request ---- */
 
-/* What libfuse leaves out, from the request as the kernel wrote it; libfuse has not checked its length yet. */
+/* What libfuse leaves out, from the request as the kernel wrote it; libfuse has not checked its
+ * length yet. */
 static void note_request(const struct fuse_in_header *in, size_t size)
 {
     const void *arg = in + 1;
     size -= sizeof *in;
     bale_request = (struct bale_request){.unique = in->unique};
     if (in->opcode == FUSE_WRITE && size >= sizeof(struct fuse_write_in)) {
-        bale_request.kill_suidgid = ((const struct fuse_write_in *)arg)->write_flags & FUSE_WRITE_KILL_SUIDGID;
+        bale_request.kill_suidgid =
+            ((const struct fuse_write_in *)arg)->write_flags & FUSE_WRITE_KILL_SUIDGID;
     } else if (in->opcode == FUSE_OPEN && size >= sizeof(struct fuse_open_in)) {
-        bale_request.kill_suidgid = ((const struct fuse_open_in *)arg)->open_flags & FUSE_OPEN_KILL_SUIDGID;
+        bale_request.kill_suidgid =
+            ((const struct fuse_open_in *)arg)->open_flags & FUSE_OPEN_KILL_SUIDGID;
     } else if (in->opcode == FUSE_SETATTR && size >= sizeof(struct fuse_setattr_in)) {
-        bale_request.kill_suidgid = ((const struct fuse_setattr_in *)arg)->valid & FATTR_KILL_SUIDGID;
+        bale_request.kill_suidgid =
+            ((const struct fuse_setattr_in *)arg)->valid & FATTR_KILL_SUIDGID;
     } else if (in->opcode == FUSE_FALLOCATE) {
         bale_request.kill_suidgid = in->uid != 0; /* there is no flag */
     } else if (in->opcode == FUSE_SETXATTR && size >= sizeof(struct fuse_setxattr_in)) {
@@ -103,7 +107,8 @@ static void dispatch(struct bale_session *session, void *request, size_t size)
         return;
     }
     if (in->opcode == FUSE_INTERRUPT && size >= sizeof *in + sizeof(struct fuse_interrupt_in)) {
-        bale_interrupts_deliver(mount->interrupts, ((const struct fuse_interrupt_in *)(in + 1))->unique);
+        bale_interrupts_deliver(mount->interrupts,
+                                ((const struct fuse_interrupt_in *)(in + 1))->unique);
     } else if (in->opcode == OPCODE_SYNCFS) {
         syncfs_request(session, in->unique);
     } else if (bale_freezer_enter(mount->freezer, request, size)) {
@@ -126,7 +131,8 @@ void bale_session_thaw(struct bale_mount *mount)
 
 static void *new_buffer(const struct bale_session *session)
 {
-    void *buffer = mmap(NULL, session->buffer_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *buffer = mmap(NULL, session->buffer_size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (buffer == MAP_FAILED) {
         return NULL;
     }
@@ -201,7 +207,8 @@ void bale_session_stop(struct bale_session *session)
     const struct timespec pause = {.tv_nsec = WAKE_EVERY_NS};
     atomic_store(&session->stopping, true);
     for (unsigned i = 0; i < session->threads; i++) {
-        /* A thread between its look at stopping and its read misses a signal: until one comes through. */
+        /* A thread between its look at stopping and its read misses a signal: until one comes
+         * through. */
         while (pthread_tryjoin_np(session->ids[i], NULL) != 0) {
             pthread_kill(session->ids[i], WAKE_SIGNAL);
             nanosleep(&pause, NULL);
@@ -217,11 +224,13 @@ static void wake(int signal)
     (void)signal;
 }
 
-static int connect_kernel(struct bale_session *session, const struct bale_mount_options *options, char *why)
+static int connect_kernel(struct bale_session *session, const struct bale_mount_options *options,
+                          char *why)
 {
     struct sigaction action = {.sa_handler = wake};
     sigaction(WAKE_SIGNAL, &action, NULL); /* without SA_RESTART: it interrupts read */
-    session->fuse = bale_negotiation_mount(&session->negotiation, session->mount, options, session->mountpoint, why);
+    session->fuse = bale_negotiation_mount(&session->negotiation, session->mount, options,
+                                           session->mountpoint, why);
     if (!session->fuse) {
         return BALE_E_IO;
     }
@@ -234,8 +243,8 @@ static int connect_kernel(struct bale_session *session, const struct bale_mount_
         free_buffer(session, buffer);
     }
     if (!agreed) {
-        snprintf(why, BALE_WHY, "%s: the kernel and libfuse did not come to terms: %s", session->mountpoint,
-                 session->negotiation.trouble);
+        snprintf(why, BALE_WHY, "%s: the kernel and libfuse did not come to terms: %s",
+                 session->mountpoint, session->negotiation.trouble);
         return BALE_E_UNSUPPORTED;
     }
     session->device = bale_mounted_device(session->mountpoint);
@@ -243,8 +252,8 @@ static int connect_kernel(struct bale_session *session, const struct bale_mount_
     return BALE_OK;
 }
 
-int bale_session_create(struct bale_mount *mount, const struct bale_mount_options *options, const char *mountpoint,
-                        int ended, struct bale_session **out, char *why)
+int bale_session_create(struct bale_mount *mount, const struct bale_mount_options *options,
+                        const char *mountpoint, int ended, struct bale_session **out, char *why)
 {
     struct bale_session *session = calloc(1, sizeof *session);
     if (!session) {
@@ -288,8 +297,8 @@ void bale_session_destroy(struct bale_session *session)
     }
     if (session->fuse) {
         fuse_session_exit(session->fuse);
-        /* libfuse unmounts what is there by name. Once we have done so ourselves that may be another mount, unless the
-         * connection is gone, when it only frees. */
+        /* libfuse unmounts what is there by name. Once we have done so ourselves that may be
+         * another mount, unless the connection is gone, when it only frees. */
         if (session->device == 0 || is_gone(session->fd)) {
             fuse_session_unmount(session->fuse);
         }

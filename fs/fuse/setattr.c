@@ -12,14 +12,16 @@
 #include "fs/fuse/ops.h"
 
 #define OWNER (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)
-#define TIMES (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW)
+#define TIMES                                                                                      \
+    (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW)
 #define MTIME (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW)
 
-/* What an owner needs to go on reading and writing its own container, whatever the file's true mode. */
+/* What an owner needs to go on reading and writing its own container, whatever the file's true
+ * mode. */
 #define HELD_BACKING_MODE (S_IRUSR | S_IWUSR)
 
-void bale_node_chmod(struct bale_mount *mount, struct bale_node *node, int fd, struct bale_file *file,
-                     mode_t mode, bale_file_done *done, void *arg)
+void bale_node_chmod(struct bale_mount *mount, struct bale_node *node, int fd,
+                     struct bale_file *file, mode_t mode, bale_file_done *done, void *arg)
 {
     bool held = mount->modes_held && bale_node_is_regular(node);
     mode_t backing = held ? (mode & 0777) | HELD_BACKING_MODE : mode & 07777;
@@ -29,7 +31,8 @@ void bale_node_chmod(struct bale_mount *mount, struct bale_node *node, int fd, s
     }
     node->mode = (node->mode & S_IFMT) | (mode & 07777);
     if (held) {
-        struct bale_container_attr attr = {.mode = (uint16_t)(BALE_ROOT_MODE_HELD | (mode & 07777))};
+        struct bale_container_attr attr = {.mode =
+                                               (uint16_t)(BALE_ROOT_MODE_HELD | (mode & 07777))};
         bale_file_set_attr(file, BALE_ATTR_MODE, &attr, done, arg);
     } else {
         done(arg, BALE_OK);
@@ -127,8 +130,10 @@ static void change_size(struct setattr_op *op)
     bale_file_truncate(op->file, (uint64_t)op->attr.st_size, changed, op);
 }
 
-/* UTIME_OMIT: not to be set. The time now is asked for here, so that the file and its container agree. */
-static struct timespec time_to_set(const struct setattr_op *op, int given, int now, const struct timespec *value)
+/* UTIME_OMIT: not to be set. The time now is asked for here, so that the file and its container
+ * agree. */
+static struct timespec time_to_set(const struct setattr_op *op, int given, int now,
+                                   const struct timespec *value)
 {
     struct timespec t = {.tv_nsec = UTIME_OMIT};
     if (op->todo & now) {
@@ -179,7 +184,8 @@ static void ready(struct bale_use *use, int err)
     } else if (!err) {
         op->file = use->node->opened->file;
     }
-    if (!err && op->todo & (FUSE_SET_ATTR_SIZE | MTIME) && op->file && !use->node->opened->writable) {
+    if (!err && op->todo & (FUSE_SET_ATTR_SIZE | MTIME) && op->file &&
+        !use->node->opened->writable) {
         err = EACCES;
     }
     if (err) {
@@ -189,7 +195,8 @@ static void ready(struct bale_use *use, int err)
     }
 }
 
-void bale_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
+void bale_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
+                     struct fuse_file_info *fi)
 {
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *node = bale_node_of(mount, ino);
@@ -210,7 +217,8 @@ void bale_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_s
         next_change(op);
         return;
     }
-    /* Only these are kept in the container; for others it matters whether something is still to be written. */
+    /* Only these are kept in the container; for others it matters whether something is still to
+     * be written. */
     op->use.only_open = !(op->todo & (MTIME | FUSE_SET_ATTR_SIZE)) &&
                         !(mount->modes_held && op->todo & (FUSE_SET_ATTR_MODE | OWNER));
     bale_use_begin(&op->use);

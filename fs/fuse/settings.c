@@ -18,7 +18,8 @@ bool bale_setting_name(const char *name)
     return strncmp(name, BALE_XATTR_PREFIX, strlen(BALE_XATTR_PREFIX)) == 0;
 }
 
-/* The file has been opened for it: for the use of its space, or because there is something to set. */
+/* The file has been opened for it: for the use of its space, or because there is something to
+ * set. */
 struct setting_op {
     struct bale_use use;
     fuse_req_t req;
@@ -95,7 +96,8 @@ static void print_usage(struct text *text, const struct bale_file_attr *attr,
 /* Reads the whole index: not in a handler. */
 static void stat_job(struct bale_job *job, struct bale_scratch *scratch)
 {
-    struct setting_op *op = (struct setting_op *)(void *)((char *)job - offsetof(struct setting_op, job));
+    struct setting_op *op =
+        (struct setting_op *)(void *)((char *)job - offsetof(struct setting_op, job));
     struct bale_file *file = op->use.node->opened->file;
     struct bale_file_attr attr;
     struct bale_container_usage usage;
@@ -127,7 +129,8 @@ static void stat_ready(struct bale_use *use, int err)
 
 /* ---- Settings ---- */
 
-static int setting_text(const struct bale_container_attr *attr, const char *name, char *text, size_t size)
+static int setting_text(const struct bale_container_attr *attr, const char *name, char *text,
+                        size_t size)
 {
     if (strcmp(name, BALE_XATTR_CODEC) == 0) {
         bale_setting_print(attr->setting, text, size);
@@ -215,7 +218,8 @@ static void set_ready(struct bale_use *use, int err)
     bale_file_attr(file, &attr);
     if (!use->node->opened->writable) {
         set_done(op, BALE_E_PERM);
-    } else if (op->what == BALE_ATTR_EXTENT && op->attr.extent == attr.container.extent && attr.size > 0) {
+    } else if (op->what == BALE_ATTR_EXTENT && op->attr.extent == attr.container.extent &&
+               attr.size > 0) {
         set_done(op, BALE_OK); /* a copying program sets what is so already */
     } else {
         bale_file_set_attr(file, op->what, &op->attr, set_done, op);
@@ -249,7 +253,8 @@ static int parse(const struct bale_mount *mount, const char *name, const char *v
     return bale_err_to_errno(err);
 }
 
-void bale_setting_set(fuse_req_t req, struct bale_node *node, const char *name, const char *value, size_t size)
+void bale_setting_set(fuse_req_t req, struct bale_node *node, const char *name, const char *value,
+                      size_t size)
 {
     struct setting_op *op = begin(req, node, name, set_ready);
     if (!op) {

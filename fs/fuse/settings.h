@@ -1,5 +1,6 @@
-/* user.balefs.*: settings, and what a file takes, as extended attributes. On regular files they are made up of what is in
- * the container; on directories they are the backing store's own, checked. */
+/* user.balefs.*: settings, and what a file takes, as extended attributes. On regular files they
+ * are made up of what is in the container; on directories they are the backing store's own,
+ * checked. */
 #ifndef BALE_FS_FUSE_SETTINGS_H
 #define BALE_FS_FUSE_SETTINGS_H
 
@@ -11,8 +12,10 @@ bool bale_setting_name(const char *name); /* any name below BALE_XATTR_PREFIX */
 
 /* Replies to a getxattr, setxattr or removexattr (value NULL) of such a name on a regular file. */
 void bale_setting_get(fuse_req_t req, struct bale_node *node, const char *name, size_t size);
-void bale_setting_set(fuse_req_t req, struct bale_node *node, const char *name, const char *value, size_t size);
-/* The names shown by listxattr of a regular file, each with its NUL, and their length; list has room. */
+void bale_setting_set(fuse_req_t req, struct bale_node *node, const char *name, const char *value,
+                      size_t size);
+/* The names shown by listxattr of a regular file, each with its NUL, and their length; list has
+ * room. */
 #define BALE_SETTING_LIST 64
 size_t bale_setting_list(struct bale_mount *mount, struct bale_node *node, int fd, char *list);
 

@@ -6,8 +6,8 @@
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 
-/* A write may have to wait for memory, and can be interrupted there. It is counted: by what will reply, by the handler,
- * and by an interrupt under way. */
+/* A write may have to wait for memory, and can be interrupted there. It is counted: by what will
+ * reply, by the handler, and by an interrupt under way. */
 struct write_op {
     struct bale_interruptible interruptible;
     atomic_uint refs;
@@ -67,7 +67,8 @@ void bale_kill_suidgid(struct bale_mount *mount, struct bale_node *node)
         bale_node_hold(mount->nodes, node, &fd) != 0) {
         return;
     }
-    /* A mode in the container changes before the data does: changes are made in the order they were asked for. */
+    /* A mode in the container changes before the data does: changes are made in the order they
+     * were asked for. */
     bale_node_chmod(mount, node, fd, node->opened->file, mode, ignore, NULL);
     bale_node_release(mount->nodes, node);
     /* The kernel believes its own copy until told. */

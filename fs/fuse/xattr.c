@@ -18,8 +18,8 @@
 #define ACL_ACCESS "system.posix_acl_access"
 #define VALUE_MAX 65536
 
-/* A path by which calls reach a node: through its own descriptor, or for a symbolic link through its directory's, by its
- * name, and not followed. */
+/* A path by which calls reach a node: through its own descriptor, or for a symbolic link through
+ * its directory's, by its name, and not followed. */
 struct target {
     struct bale_node *held;
     struct bale_node *dir; /* referenced and held, or NULL */
@@ -67,8 +67,10 @@ static void target_release(struct bale_mount *mount, struct target *target)
     free(target->path);
 }
 
-/* Names that are not the backing store's: 0, or why not. Settings of regular files do not come here. */
-static int check_name(const struct bale_mount *mount, const struct bale_node *node, const char *name)
+/* Names that are not the backing store's: 0, or why not. Settings of regular files do not come
+ * here. */
+static int check_name(const struct bale_mount *mount, const struct bale_node *node,
+                      const char *name)
 {
     if (!mount->backing_acls && strncmp(name, ACL_PREFIX, strlen(ACL_PREFIX)) == 0) {
         return EOPNOTSUPP;
@@ -97,7 +99,8 @@ void bale_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t s
         bale_setting_get(req, node, name, size);
         return;
     }
-    size_t known = strcmp(name, CAPABILITY) == 0 ? bale_opened_capability_get(mount, node, capability) : 0;
+    size_t known =
+        strcmp(name, CAPABILITY) == 0 ? bale_opened_capability_get(mount, node, capability) : 0;
     if (known > 0) {
         bale_xattr_reply(req, capability, known, size);
         return;
@@ -123,7 +126,8 @@ void bale_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t s
 }
 
 /* Takes out what is not shown; returns the new length. */
-static size_t filter(const struct bale_mount *mount, const struct bale_node *node, char *list, size_t length)
+static size_t filter(const struct bale_mount *mount, const struct bale_node *node, char *list,
+                     size_t length)
 {
     size_t kept = 0;
     for (size_t at = 0; at < length;) {
@@ -150,7 +154,8 @@ void bale_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
     }
     int err = target_of(mount, node, &target);
     if (!err) {
-        got = target.follow ? listxattr(target.path, list, VALUE_MAX) : llistxattr(target.path, list, VALUE_MAX);
+        got = target.follow ? listxattr(target.path, list, VALUE_MAX)
+                            : llistxattr(target.path, list, VALUE_MAX);
         err = got < 0 && errno != EOPNOTSUPP ? errno : 0;
         got = got < 0 ? 0 : got;
     }
@@ -172,8 +177,8 @@ void bale_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 /* ---- Writing ---- */
 
 /* Of a directory's setting: the text in its normal form. */
-static int clean_setting(const struct bale_node *node, const char *name, const char **value, size_t *size,
-                         char *clean)
+static int clean_setting(const struct bale_node *node, const char *name, const char **value,
+                         size_t *size, char *clean)
 {
     char why[BALE_WHY];
     if (!bale_setting_name(name) || !S_ISDIR(node->mode)) {
@@ -193,15 +198,16 @@ static int clean_setting(const struct bale_node *node, const char *name, const c
 static void clear_sgid(struct bale_mount *mount, struct bale_node *node, const char *path)
 {
     struct stat st;
-    if (stat(path, &st) == 0 && st.st_mode & S_ISGID && chmod(path, st.st_mode & 07777 & ~(mode_t)S_ISGID) == 0) {
+    if (stat(path, &st) == 0 && st.st_mode & S_ISGID &&
+        chmod(path, st.st_mode & 07777 & ~(mode_t)S_ISGID) == 0) {
         st.st_mode &= ~(mode_t)S_ISGID;
     }
     node->mode = st.st_mode;
     (void)mount;
 }
 
-static int set_now(struct bale_mount *mount, struct bale_node *node, const char *name, const char *value, size_t size,
-                   int flags, bool kill_sgid)
+static int set_now(struct bale_mount *mount, struct bale_node *node, const char *name,
+                   const char *value, size_t size, int flags, bool kill_sgid)
 {
     struct target target;
     int err = target_of(mount, node, &target);
@@ -235,7 +241,8 @@ struct capability_op {
 static void set_capability(struct capability_op *op, int err)
 {
     if (!err) {
-        err = set_now(op->use.mount, op->use.node, CAPABILITY, op->value, op->size, op->flags, false);
+        err =
+            set_now(op->use.mount, op->use.node, CAPABILITY, op->value, op->size, op->flags, false);
     }
     fuse_reply_err(op->req, err);
 }
@@ -261,8 +268,8 @@ static void ready(struct bale_use *use, int err)
     free(op);
 }
 
-static void flush_and_set_capability(fuse_req_t req, struct bale_node *node, const char *value, size_t size,
-                                     int flags)
+static void flush_and_set_capability(fuse_req_t req, struct bale_node *node, const char *value,
+                                     size_t size, int flags)
 {
     struct capability_op *op = malloc(sizeof *op + size);
     if (!op) {
@@ -279,7 +286,8 @@ static void flush_and_set_capability(fuse_req_t req, struct bale_node *node, con
     bale_use_begin(&op->use);
 }
 
-void bale_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
+void bale_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
+                      size_t size, int flags)
 {
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *node = bale_node_of(mount, ino);
@@ -317,7 +325,8 @@ void bale_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
     if (!err) {
         err = target_of(mount, node, &target);
         if (!err) {
-            int rc = target.follow ? removexattr(target.path, name) : lremovexattr(target.path, name);
+            int rc =
+                target.follow ? removexattr(target.path, name) : lremovexattr(target.path, name);
             err = rc != 0 ? errno : 0;
         }
         target_release(mount, &target);

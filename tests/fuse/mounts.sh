@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# mounts.sh MODE DIRECTORY: runs the programs in DIRECTORY on a mount.
+#
+# MODE: root, direct: by root, io=cached or direct. user, user_direct: by an ordinary user through fusermount3, who is
+# made for it. root_held: a user's store, mounted by root.
+set -euo pipefail
+export LC_ALL=C
+
+mode=$1
+programs=$2
+: "${BALEFS:?}"
+user=bale_test_user
+made_user=no
+old_fuse_mode=
+
+say() { printf 'fuse_%s: %s\n' "$mode" "$*"; }
+
+fail() {
+    say "FAILED: $*" >&2
+    [ -s "$work/log" ] && tail -n 20 "$work/log" >&2
+    exit 1
+}
+
+skip() {
+    printf 'skipped: %s\n' "$*"
+    exit 77
+}
+
+is_mounted() { awk -v at="$work/mnt" '$2 == at { found = 1 } END { exit !found }' /proc/self/mounts; }
+
+clean_up() {
+    local status=$?
+    trap - EXIT
+    set +e
+    is_mounted && umount -l "$work/mnt"
+    # The daemon writes into the store until it ends.
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        rm -rf --one-file-system "$work" 2>/dev/null && break
+        sleep 0.5
+    done
+    [ -z "$old_fuse_mode" ] || chmod "$old_fuse_mode" /dev/fuse
+    [ "$made_user" = no ] || userdel "$user"
+    exit "$status"
+}
+
+[ "$(id -u)" = 0 ] || skip "this test mounts as root and makes a user"
+if [ ! -r /dev/fuse ] || [ ! -w /dev/fuse ]; then
+    skip "no /dev/fuse that may be used"
+fi
+[ -x "$BALEFS" ] || skip "$BALEFS has not been built"
+
+work=$(mktemp -d "${TMPDIR:-/var/tmp}/bale-fuse.XXXXXX")
+trap clean_up EXIT
+mkdir "$work/mnt" "$work/top"
+chmod 755 "$work"
+
+as_owner=()
+case $mode in
+user | user_direct | root_held)
+    command -v fusermount3 >/dev/null || skip "no fusermount3"
+    if ! id "$user" >/dev/null 2>&1; then
+        useradd --system --no-create-home --shell /bin/sh "$user"
+        made_user=yes
+    fi
+    old_fuse_mode=$(stat -c %a /dev/fuse)
+    chmod 666 /dev/fuse
+    chown "$user" "$work/mnt" "$work/top"
+    as_owner=(setpriv --reuid "$user" --regid "$user" --clear-groups)
+    # The programs must be in the user's reach.
+    mkdir "$work/bin"
+    cp "$BALEFS" "$programs"/fuse_*_plain_test "$work/bin"
+    BALEFS=$work/bin/balefs
+    programs=$work/bin
+    ;;
+esac
+
+# mount_up OWNER...: OWNER is the command that becomes who mounts
+mount_up() {
+    "$@" "$BALEFS" mount --log "$work/log" -o "log_level=info$options" "$work/top/store" "$work/mnt" ||
+        fail "cannot mount"
+    is_mounted || fail "it is not mounted"
+}
+
+mount_down() {
+    "$@" "$BALEFS" umount "$work/mnt" || fail "cannot unmount"
+    ! is_mounted || fail "it is still mounted"
+    ! grep -q ' error\|: error' "$work/log" || fail "errors in the log"
+}
+
+options=
+case $mode in
+direct | user_direct) options=,io=direct ;;
+esac
+mounter=(${as_owner[@]+"${as_owner[@]}"} env)
+runner=("${mounter[@]}")
+touch "$work/log"
+chmod 666 "$work/log"
+"${mounter[@]}" "$BALEFS" init "$work/top/store" || fail "cannot make a store"
+if [ "$mode" = root_held ]; then
+    mounter=(env)
+    runner=(env)
+fi
+
+mount_up "${mounter[@]}"
+top_mode=$("${runner[@]}" stat -c %a "$work/mnt")
+for program in data names attr ids locks; do
+    status=0
+    "${runner[@]}" "$programs/fuse_${program}_plain_test" "$work/mnt" || status=$?
+    case $status in
+    0) ;;
+    77) say "$program: skipped" ;;
+    *) fail "$program" ;;
+    esac
+done
+
+# What was there before is there after the next mount, to the bit.
+list() { (cd "$work/mnt" && find . -printf '%P %y %m %u %g %s %T@ %n %l\n' | sort && find . -type f -print0 | sort -z | xargs -0 -r sha256sum); }
+"${runner[@]}" bash -c "cd '$work/mnt' && mkdir keep && cd keep && head -c 3000000 '$BALEFS' >big && seq 100000 >text &&
+    : >empty && truncate -s 10M hole && echo tail >>hole && ln text link && ln -s text symlink && mkfifo fifo && chmod 0400 text &&
+    touch -d '2001-02-03 04:05:06.789' big empty && chmod 0000 hole && chmod 0644 hole && rm -f gone && echo x >gone && rm gone"
+"${runner[@]}" bash -c "$(declare -f list); work='$work'; list" >"$work/before"
+mount_down "${mounter[@]}"
+mount_up "${mounter[@]}"
+"${runner[@]}" bash -c "$(declare -f list); work='$work'; list" >"$work/after"
+cmp "$work/before" "$work/after" || fail "something changed by unmounting: $(diff "$work/before" "$work/after" | head -n 5)"
+[ "$("${runner[@]}" stat -c %a "$work/mnt")" = "$top_mode" ] || fail "the top directory's mode changed"
+mount_down "${mounter[@]}"
+say "passed"
