@@ -58,7 +58,8 @@ static void tell_frame(void *arg, const struct bale_fault *fault)
 {
     struct check *check = arg;
 
-    /* A chunk none of whose bytes the segment has is told of once, with the frame's first segment. */
+    /* A chunk none of whose bytes the segment has is told of once, with the frame's first segment.
+     */
     if (fault->length > 0 || check->fresh)
         tell(check, fault);
 }
@@ -99,7 +100,8 @@ static int check_frame(struct check *check, const struct bale_segment *segment)
     return err == BALE_OK ? check_raw(check, segment) : err;
 }
 
-/* Looks at each frame once; at a bad one for each of its segments, as each is another part of the file. */
+/* Looks at each frame once; at a bad one for each of its segments, as each is another part of the
+ * file. */
 static int check_data(struct check *check, const struct bale_segment *segment)
 {
     bool *bad = &check->frames.frames[check->frames.met].marked;
@@ -158,6 +160,25 @@ static void check_overlaps(struct check *check)
     }
 }
 
+/* A root slot that is neither a root nor zeros: the other one served. */
+static int check_slots(struct check *check)
+{
+    struct bale_io *io = check->container->io;
+    struct bale_fault fault = {.what = "root slot"};
+    uint8_t head[BALE_DATA_START];
+    struct bale_roots roots;
+    size_t length;
+    int err = io->ops->read(io, head, sizeof head, 0, &length);
+
+    if (err != BALE_OK)
+        return err;
+    if (bale_roots_read(head, length, &roots) != BALE_OK || roots.damaged) {
+        fault.position = roots.newest == 0 ? BALE_ROOT_SIZE : 0;
+        tell(check, &fault);
+    }
+    return BALE_OK;
+}
+
 static int check_root(struct check *check)
 {
     struct bale_container *c = check->container;
@@ -195,12 +216,14 @@ int bale_container_check(struct bale_container *c, struct bale_scratch *scratch,
 
     bale_container_hold(c);
     if (c->root.generation > 0)
+        err = check_slots(&check);
+    if (c->root.generation > 0 && err == BALE_OK)
         err = check_root(&check);
     bale_container_let_go(c);
     return err == BALE_OK ? check.result : err;
 }
 
-/* ---- Statistics --------------------------------------------------------------------------------------------- */
+/* ---- Statistics ------------------------------------------------------------------------------ */
 
 struct count {
     struct bale_container_usage *usage;

@@ -2,8 +2,9 @@
 #include "format/err.h"
 #include "fs/container_internal.h"
 
-/* Never the slot of the last durable root. Before there is one, always the same: the roots between were never promised. A
- * first root in the second slot makes the container long enough to be one. */
+/* Never the slot of the last durable root. Before there is one, always the same: the roots between
+ * were never promised. A first root in the second slot makes the container long enough to be one.
+ */
 static int next_slot(const struct bale_container *c)
 {
     if (c->durable_slot >= 0)

@@ -161,7 +161,7 @@ uint64_t bale_container_waiting(struct bale_container *container);
  * segments stay. */
 int bale_container_trim(struct bale_container *container);
 
-/* Checks structure: every page; overlaps; stored sum; with data every frame decoded, raw checksums checked. Calls
+/* Checks structure: root slots; every page; overlaps; stored sum; with data every frame decoded, raw checksums checked. Calls
  * report for each problem and goes on. Returns BALE_OK if there was none, else BALE_E_CORRUPT. Looks at the newest root on
  * disk; transactions wait meanwhile. */
 int bale_container_check(struct bale_container *container, struct bale_scratch *scratch, bool data,

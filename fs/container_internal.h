@@ -1,7 +1,7 @@
 /* The parts of a container. Private to its files.
  *
- * Locks, in this order: the transaction (busy), index_lock, space_lock. The transaction's holder is the only one that
- * changes index, root and attributes, and so reads them without the lock. */
+ * Locks, in this order: the transaction (busy), index_lock, space_lock. The transaction's holder is
+ * the only one that changes index, root and attributes, and so reads them without the lock. */
 #ifndef BALE_FS_CONTAINER_INTERNAL_H
 #define BALE_FS_CONTAINER_INTERNAL_H
 
@@ -29,7 +29,7 @@ struct bale_container {
     /* Guarded by index_lock, and written only by the transaction's holder. */
     pthread_rwlock_t index_lock;
     struct bale_index index;
-    struct bale_root root; /* the newest; generation 0: none */
+    struct bale_root root;           /* the newest; generation 0: none */
     struct bale_container_attr attr; /* as in root */
 
     /* The transaction holder's. */
@@ -50,8 +50,8 @@ struct bale_container {
     pthread_mutex_t space_lock;
     struct bale_freemap free;
     struct bale_freemap written; /* the transaction's frames that no put has referred to yet */
-    uint64_t high;               /* the backing file does not reach further than this, or than free.end */
-    uint64_t punched;            /* free bytes that trim need not look at again, at most */
+    uint64_t high;    /* the backing file does not reach further than this, or than free.end */
+    uint64_t punched; /* free bytes that trim need not look at again, at most */
     struct bale_waiting *waiting;
     size_t waiting_count;
     size_t waiting_capacity;
@@ -64,35 +64,39 @@ struct bale_container {
 void bale_container_hold(struct bale_container *container);
 void bale_container_let_go(struct bale_container *container);
 
-/* For BALE_E_IO and whatever else leaves the disk in an unknown state: marks the container broken. Errors after which all
- * is as before (no space, no memory) come back unchanged, the others as BALE_E_IO. */
+/* For BALE_E_IO and whatever else leaves the disk in an unknown state: marks the container broken.
+ * Errors after which all is as before (no space, no memory) come back unchanged, the others as
+ * BALE_E_IO. */
 int bale_container_failed(struct bale_container *container, int err);
 
 /* All but the index; NULL: no memory, io is closed. */
-struct bale_container *bale_container_create(struct bale_io *io, const struct bale_container_config *config);
+struct bale_container *bale_container_create(struct bale_io *io,
+                                             const struct bale_container_config *config);
 void bale_container_destroy(struct bale_container *container);
 
 /* The attributes a root holds. */
 void bale_container_root_attr(const struct bale_root *root, struct bale_container_attr *attr);
 
-/* ---- container_open.c, verify.c ------------------------------------------------------------------------------ */
+/* ---- container_open.c, verify.c -------------------------------------------------------------- */
 
 /* What FORMAT.md section 8 makes of a container's first bytes. */
 struct bale_choice {
     struct bale_roots roots;
-    bool empty;         /* no root, nothing wrong */
+    bool empty;        /* no root, nothing wrong */
     bool check_newest; /* what is newer than above must be verified */
     uint64_t above;
 };
-int bale_container_choose(struct bale_io *io, const struct bale_container_config *config, struct bale_choice *choice);
+int bale_container_choose(struct bale_io *io, const struct bale_container_config *config,
+                          struct bale_choice *choice);
 
-/* Verifies what a root refers to with a generation greater than above. BALE_E_CORRUPT: reject it. */
+/* Verifies what a root refers to with a generation greater than above. BALE_E_CORRUPT: reject it.
+ */
 int bale_root_verify(struct bale_io *io, const struct bale_root *root, uint64_t above);
 
-/* ---- commit.c ------------------------------------------------------------------------------------------------ */
+/* ---- commit.c -------------------------------------------------------------------------------- */
 
-/* Writes a root of the transaction's generation and makes it the newest; durable and session are filled in here.
- * BALE_E_NOSPACE and the like: it was not written. */
+/* Writes a root of the transaction's generation and makes it the newest; durable and session are
+ * filled in here. BALE_E_NOSPACE and the like: it was not written. */
 int bale_container_write_root(struct bale_container *container, struct bale_root *root);
 
 /* Writes the newest root once more, to the other slot if it is durable, to say so. */
@@ -101,7 +105,7 @@ int bale_container_repeat_root(struct bale_container *container);
 /* Syncs; the newest root is durable then. */
 int bale_container_make_durable(struct bale_container *container);
 
-/* ---- space.c ------------------------------------------------------------------------------------------------- */
+/* ---- space.c --------------------------------------------------------------------------------- */
 
 /* Loads the index and makes the free map. */
 int bale_space_derive(struct bale_container *container);
@@ -110,8 +114,8 @@ void bale_space_clear(struct bale_container *container);
 int bale_space_allocate(struct bale_container *container, uint64_t length, uint64_t *position);
 void bale_space_release(struct bale_container *container, uint64_t position, uint64_t length);
 
-/* Deals with what the index released: all of it once a root without it is written (committed), before that only what no
- * root on disk ever referred to; from is the first entry to look at. */
+/* Deals with what the index released: all of it once a root without it is written (committed),
+ * before that only what no root on disk ever referred to; from is the first entry to look at. */
 void bale_space_settle(struct bale_container *container, bool committed, size_t from);
 
 /* All that waited is free: the newest root is durable. */

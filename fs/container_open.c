@@ -103,8 +103,8 @@ static void judge_durable(struct bale_container *c, const struct bale_roots *roo
         c->durable_slot = c->slot;
         return;
     }
-    /* The session before this one may be about to end: then its last roots are not durable yet, and what they say of
-     * others may be too little. */
+    /* The session before this one may be about to end: then its last roots are not durable yet, and
+     * what they say of others may be too little. */
     c->unsettled = root->session != session;
     if (root->durable == 0)
         return;

@@ -147,7 +147,7 @@ static int verify_chunk(struct bale_io *io, const struct bale_chunk *chunk, uint
 
 static uint32_t longest_chunk(const struct bale_frame_head *head)
 {
-    uint32_t most = 0;
+    uint32_t most = 1;
 
     for (uint32_t i = 0; i < head->frame.chunks; i++) {
         uint32_t length = bale_frame_chunk(head->data, &head->frame, i).stored;

@@ -1,8 +1,8 @@
-/* A treap ordered by position; every node knows the longest range below it, so that the first fit is found on one way
- * down. */
+/* A treap ordered by position; every node knows the longest range below it, so that the first fit
+ * is found on one way down. */
 #include "fs/freemap.h"
 
-#include <stdbool.h>
+#include <assert.h>
 #include <stdlib.h>
 
 #include "format/err.h"
@@ -119,13 +119,15 @@ static node *erase(struct bale_freemap *map, uint64_t position)
 
     part(map->top, position, &below, &rest);
     part(rest, position + 1, &range, &rest);
+    assert(range);
     map->top = join(below, rest);
     map->count--;
     map->bytes -= range->length;
     return range;
 }
 
-/* The ranges nearest to position: the last that starts at or below it, and the first that starts above. */
+/* The ranges nearest to position: the last that starts at or below it, and the first that starts
+ * above. */
 static void neighbours(const struct bale_freemap *map, uint64_t position, node **before,
                        node **after)
 {

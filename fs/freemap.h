@@ -1,6 +1,7 @@
-/* The free space of a container, in memory only: ranges of positions below an end, none of which touch or overlap. The
- * end is the position from which on nothing is used; it moves up when no range is large enough, and down when the space
- * below it becomes free. Not safe from several threads: the owner locks. */
+/* The free space of a container, in memory only: ranges of positions below an end, none of which
+ * touch or overlap. The end is the position from which on nothing is used; it moves up when no
+ * range is large enough, and down when the space below it becomes free. Not safe from several
+ * threads: the owner locks. */
 #ifndef BALE_FS_FREEMAP_H
 #define BALE_FS_FREEMAP_H
 
@@ -24,16 +25,20 @@ void bale_freemap_init(struct bale_freemap *map, uint64_t end, uint32_t align);
 /* Frees all memory; the map is as after init with its last end and align. */
 void bale_freemap_clear(struct bale_freemap *map);
 
-/* The lowest range that holds length bytes (1 or more), else the end. BALE_E_TOOBIG: past the greatest position. */
+/* The lowest range that holds length bytes (1 or more), else the end. BALE_E_TOOBIG: past the
+ * greatest position. */
 int bale_freemap_allocate(struct bale_freemap *map, uint64_t length, uint64_t *position);
 
-/* Makes a range free. BALE_E_INVALID: part of it is free already, or above the end. BALE_E_NOMEM: it stays used. */
+/* Makes a range free. BALE_E_INVALID: part of it is free already, or above the end. BALE_E_NOMEM:
+ * it stays used. */
 int bale_freemap_release(struct bale_freemap *map, uint64_t position, uint64_t length);
 
-/* Makes part of a free range used. BALE_E_NOENT: it is not wholly free. BALE_E_NOMEM: it stays free. */
+/* Makes part of a free range used. BALE_E_NOENT: it is not wholly free. BALE_E_NOMEM: it stays
+ * free. */
 int bale_freemap_take(struct bale_freemap *map, uint64_t position, uint64_t length);
 
-/* Calls each for all ranges from the lowest on until it returns non-zero, which is then returned. */
+/* Calls each for all ranges from the lowest on until it returns non-zero, which is then returned.
+ */
 int bale_freemap_each(const struct bale_freemap *map,
                       int (*each)(void *arg, uint64_t position, uint64_t length), void *arg);
 

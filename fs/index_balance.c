@@ -23,7 +23,7 @@ static void move_records(node *to, unsigned to_at, node *from, unsigned from_at,
     }
     memmove(&to->page.children[to_at], &from->page.children[from_at],
             count * sizeof to->page.children[0]);
-    memmove(&to->child[to_at], &from->child[from_at], count * sizeof to->child[0]);
+    memmove(&to->child[to_at], &from->child[from_at], count * sizeof(void *));
 }
 
 void bale_index_note_release(struct bale_index *index, uint64_t position, uint32_t length,
@@ -71,12 +71,12 @@ void bale_cursor_fix_first(const struct bale_cursor *cursor, unsigned level)
     }
 }
 
-/* ---- Inserting ---------------------------------------------------------------------------------------------- */
+/* ---- Inserting ------------------------------------------------------------------------------- */
 
 int bale_index_reserve(struct bale_index *index)
 {
-    /* A put inserts at most two records: its own, and what is left of a segment cut in the middle. Each may split a page
-     * on every level and grow the tree by one. */
+    /* A put inserts at most two records: its own, and what is left of a segment cut in the middle.
+     * Each may split a page on every level and grow the tree by one. */
     unsigned height = index->top ? index->top->page.height : 0;
     size_t need = 2 * ((size_t)height + 1);
 
@@ -131,15 +131,17 @@ static void put_record(node *n, unsigned slot, const struct record *record)
     move_records(n, slot + 1, n, slot, n->page.count - slot);
     n->page.count++;
     if (n->page.height == 1) {
+        assert(record->segment);
         n->page.segments[slot] = *record->segment;
         return;
     }
+    assert(record->child);
     n->page.children[slot] = (struct bale_child){.first = bale_index_key(record->child, 0)};
     n->child[slot] = record->child;
 }
 
-/* Splits a full page for a record that goes to slot, and puts it. A record behind all others gets a page of its own, so
- * that files written from front to back have full pages. */
+/* Splits a full page for a record that goes to slot, and puts it. A record behind all others gets a
+ * page of its own, so that files written from front to back have full pages. */
 static node *split(struct bale_index *index, node *n, unsigned slot, const struct record *record)
 {
     unsigned count = n->page.count;
@@ -196,7 +198,7 @@ void bale_cursor_insert(struct bale_index *index, struct bale_cursor *cursor,
     }
 }
 
-/* ---- Removing ----------------------------------------------------------------------------------------------- */
+/* ---- Removing -------------------------------------------------------------------------------- */
 
 static void close_gap(node *n, unsigned slot, unsigned count)
 {
@@ -212,8 +214,9 @@ static void discard(struct bale_index *index, node *n)
     bale_index_node_destroy(index, n);
 }
 
-/* Joins the page at level with a neighbour below the same parent, if together they leave room. The gap between a quarter
- * and three quarters keeps pages from being split and joined in turn. Returns whether the parent lost a record. */
+/* Joins the page at level with a neighbour below the same parent, if together they leave room. The
+ * gap between a quarter and three quarters keeps pages from being split and joined in turn. Returns
+ * whether the parent lost a record. */
 static bool merge(struct bale_index *index, struct bale_cursor *cursor, unsigned level)
 {
     node *parent = cursor->at[level - 1].node;

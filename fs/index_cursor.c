@@ -3,7 +3,8 @@
 #include "format/err.h"
 #include "fs/index_node.h"
 
-/* First offset of what follows the record at each level of the way, the way's last level excluded. */
+/* First offset of what follows the record at each level of the way, the way's last level excluded.
+ */
 static uint64_t upper_of(const struct bale_cursor *cursor)
 {
     for (unsigned level = cursor->depth - 1; level > 0; level--) {
@@ -56,7 +57,8 @@ static unsigned count_to(const struct bale_index_node *node, uint64_t offset)
     return low;
 }
 
-/* Goes down to the leaf whose range holds offset; the leaf's slot is the first record that starts above offset. */
+/* Goes down to the leaf whose range holds offset; the leaf's slot is the first record that starts
+ * above offset. */
 static int descend(struct bale_index *index, uint64_t offset, bool load, struct bale_cursor *cursor)
 {
     for (;;) {
@@ -136,7 +138,8 @@ int bale_cursor_seek(struct bale_index *index, uint64_t offset, bool load,
     if (err != BALE_OK)
         return err;
 
-    /* A page's first offset in the record above it is only a lower bound: a segment of the leaf before may reach over. */
+    /* A page's first offset in the record above it is only a lower bound: a segment of the leaf
+     * before may reach over. */
     before = *cursor;
     leaf = before.depth - 1;
     if (before.at[leaf].slot > 0) {

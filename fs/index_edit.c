@@ -9,7 +9,8 @@ static bool is_unwritten(const struct bale_segment *segment)
     return (segment->flags & BALE_SEGMENT_UNWRITTEN) != 0;
 }
 
-/* Whether a segment of the frame is left. All of them lie between the frame's first byte and the end of its extent. */
+/* Whether a segment of the frame is left. All of them lie between the frame's first byte and the
+ * end of its extent. */
 static bool is_referred(struct bale_index *index, const struct bale_segment *segment)
 {
     uint64_t first = segment->offset - segment->skip;

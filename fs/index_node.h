@@ -11,7 +11,8 @@ struct bale_index_node {
     size_t size;                  /* bytes of memory */
     bool dirty;                   /* must be written; so must all above it */
     struct bale_page page;
-    struct bale_index_node *child[]; /* of an inner page: BALE_PAGE_INNER_RECORDS; NULL: not read yet */
+    struct bale_index_node
+        *child[]; /* of an inner page: BALE_PAGE_INNER_RECORDS; NULL: not read yet */
 };
 
 /* A way from the top, at[0], to a leaf, at[depth - 1]. */
@@ -50,19 +51,24 @@ struct bale_index_expect {
 };
 
 /* Reads and validates one page. */
-int bale_index_node_read(struct bale_index *index, const struct bale_ref *ref, const struct bale_index_expect *expect,
-                         struct bale_index_node **node);
+int bale_index_node_read(struct bale_index *index, const struct bale_ref *ref,
+                         const struct bale_index_expect *expect, struct bale_index_node **node);
 
 /* What child i of a page must be; upper is the page's own. */
-struct bale_index_expect bale_index_expect_child(const struct bale_page *page, unsigned i, uint64_t upper);
+struct bale_index_expect bale_index_expect_child(const struct bale_page *page, unsigned i,
+                                                 uint64_t upper);
 
-/* Reads the top if that is due. index->top stays NULL for an empty index. BALE_E_AGAIN: load is false. */
+/* Reads the top if that is due. index->top stays NULL for an empty index. BALE_E_AGAIN: load is
+ * false. */
 int bale_index_top(struct bale_index *index, bool load);
 
-/* Moves to the record that holds the first segment which ends after offset. BALE_E_NOENT, BALE_E_AGAIN as _find. */
-int bale_cursor_seek(struct bale_index *index, uint64_t offset, bool load, struct bale_cursor *cursor);
+/* Moves to the record that holds the first segment which ends after offset. BALE_E_NOENT,
+ * BALE_E_AGAIN as _find. */
+int bale_cursor_seek(struct bale_index *index, uint64_t offset, bool load,
+                     struct bale_cursor *cursor);
 
-/* Moves to the next record of a leaf, over to the next leaf if need be. BALE_E_NOENT: there is none. */
+/* Moves to the next record of a leaf, over to the next leaf if need be. BALE_E_NOENT: there is
+ * none. */
 int bale_cursor_next(struct bale_index *index, bool load, struct bale_cursor *cursor);
 
 /* Moves to where a segment at offset (not covered, everything loaded, not empty) belongs. */
@@ -75,7 +81,7 @@ static inline struct bale_segment *bale_cursor_segment(const struct bale_cursor 
     return &cursor->at[leaf].node->page.segments[cursor->at[leaf].slot];
 }
 
-/* ---- Changes to single records (index_balance.c) ------------------------------------------------------------ */
+/* ---- Changes to single records (index_balance.c) --------------------------------------------- */
 
 /* All pages of the way will be written anew. */
 void bale_cursor_dirty(struct bale_index *index, const struct bale_cursor *cursor);
@@ -88,12 +94,14 @@ int bale_index_reserve(struct bale_index *index);
 void bale_index_drop_spares(struct bale_index *index);
 
 /* Inserts before the cursor's record; spares are there. The cursor is worthless afterwards. */
-void bale_cursor_insert(struct bale_index *index, struct bale_cursor *cursor, const struct bale_segment *segment);
+void bale_cursor_insert(struct bale_index *index, struct bale_cursor *cursor,
+                        const struct bale_segment *segment);
 
 /* Removes count records of the leaf, and what becomes empty. The cursor is worthless afterwards. */
 void bale_cursor_remove(struct bale_index *index, struct bale_cursor *cursor, unsigned count);
 
 /* Remembers released space. */
-void bale_index_note_release(struct bale_index *index, uint64_t position, uint32_t length, uint64_t generation);
+void bale_index_note_release(struct bale_index *index, uint64_t position, uint32_t length,
+                             uint64_t generation);
 
 #endif

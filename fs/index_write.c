@@ -98,8 +98,8 @@ static int learn_head(struct bale_index *index, const struct bale_segment *segme
     return err;
 }
 
-/* Whether the index is one segment that a direct root implies: then that is its form, always. An error reading the head
- * only means that a page is written. */
+/* Whether the index is one segment that a direct root implies: then that is its form, always. An
+ * error reading the head only means that a page is written. */
 static bool is_direct(struct bale_index *index)
 {
     const struct bale_segment *segment;

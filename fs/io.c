@@ -15,7 +15,8 @@
 #define RWF_DONTCACHE 0x00000080 /* Linux 6.14 */
 #endif
 
-/* From this many bytes on a transfer is not worth keeping in the page cache: its data is in the extent cache. */
+/* From this many bytes on a transfer is not worth keeping in the page cache: its data is in the
+ * extent cache. */
 #define UNCACHED_MIN (64u << 10)
 
 struct io_fd {
@@ -46,7 +47,8 @@ static ssize_t transfer_some(int fd, void *data, size_t length, off_t position, 
                  : preadv2(fd, &piece, 1, position, flags);
 }
 
-/* Transfers until length bytes are done or, reading, the file ends. data is not changed when writing. */
+/* Transfers until length bytes are done or, reading, the file ends. data is not changed when
+ * writing. */
 static int transfer(struct io_fd *io, void *data, size_t length, uint64_t position, bool write,
                     size_t *done)
 {

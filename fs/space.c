@@ -1,4 +1,5 @@
-/* The space of a container: what is free, what waits, and what is given back to the backing file system. */
+/* The space of a container: what is free, what waits, and what is given back to the backing file
+ * system. */
 #include <assert.h>
 #include <stdlib.h>
 

@@ -99,7 +99,8 @@ int bale_container_write_frame(struct bale_container *c, const uint8_t *frame, s
     return err;
 }
 
-/* Whether nothing refers to the segment's frame yet: then it is not forgotten at the end of the transaction. */
+/* Whether nothing refers to the segment's frame yet: then it is not forgotten at the end of the
+ * transaction. */
 static int claim_frame(struct bale_container *c, const struct bale_segment *segment, bool *fresh)
 {
     int err = BALE_E_NOENT;

@@ -1,5 +1,5 @@
-/* Damage: no byte of a container can be changed so that wrong data is read, and only what lies at the byte is lost. Then
- * a backing file that fails: what was acknowledged stays. */
+/* Damage: no byte of a container can be changed so that wrong data is read, and only what lies at
+ * the byte is lost. Then a backing file that fails: what was acknowledged stays. */
 #include "format/err.h"
 #include "tests/check.h"
 #include "tests/support/rig.h"
@@ -25,7 +25,7 @@ static bool is_reported(uint64_t from, uint64_t to)
     return false;
 }
 
-/* ---- Flipped bytes ------------------------------------------------------------------------------------------ */
+/* ---- Flipped bytes --------------------------------------------------------------------------- */
 
 struct damage {
     struct rig rig;
@@ -35,7 +35,8 @@ struct damage {
     unsigned long lost; /* pieces that could not be read, in all */
 };
 
-/* Reads a piece of one segment: it is right, or reported, by the read and by the check. Returns whether it was read. */
+/* Reads a piece of one segment: it is right, or reported, by the read and by the check. Returns
+ * whether it was read. */
 static bool read_piece(struct damage *d, const struct bale_segment *segment, uint64_t from,
                        uint32_t length)
 {
@@ -104,6 +105,8 @@ static void flip(struct damage *d, size_t at)
     err = rig_open(&d->rig);
     if (at < BALE_DATA_START && err == BALE_OK) {
         /* The other root serves. */
+        CHECK_EQ(bale_container_check(d->rig.container, NULL, false, collect, NULL),
+                 BALE_E_CORRUPT);
         bale_container_attr(d->rig.container, &attr);
         if (attr.size == d->size && d->older) {
             uint8_t *data = malloc((size_t)d->rig.size_max);
@@ -128,7 +131,8 @@ static void flip(struct damage *d, size_t at)
     d->rig.file.bytes[at] ^= (uint8_t)(1 << at % 8);
 }
 
-/* kind 0: one small frame; 1: some extents, overwritten in part; 2: many pieces, an index of two levels. */
+/* kind 0: one small frame; 1: some extents, overwritten in part; 2: many pieces, an index of two
+ * levels. */
 static void test_flips(int kind)
 {
     struct damage d = {0};
@@ -163,7 +167,8 @@ static void test_flips(int kind)
     rig_clear(&d.rig);
 }
 
-/* With the newest root gone the other one is taken, once all of it is known to be good; when it is not, nothing is. */
+/* With the newest root gone the other one is taken, once all of it is known to be good; when it is
+ * not, nothing is. */
 static void test_root_lost(void)
 {
     struct rig rig;
@@ -201,7 +206,8 @@ static void test_root_lost(void)
     rig.file.bytes[position + 60] ^= 1;
     CHECK_EQ(rig_open(&rig), BALE_E_CORRUPT);
 
-    /* With the newest root back, what is not newer than the durable root is not looked at by open. */
+    /* With the newest root back, what is not newer than the durable root is not looked at by open.
+     */
     rig.file.bytes[5] ^= 1;
     rig.certain_from = 0;
     CHECK_EQ(rig_open(&rig), BALE_OK);
@@ -218,10 +224,10 @@ static void test_root_lost(void)
     rig_clear(&rig);
 }
 
-/* ---- A backing file that fails ------------------------------------------------------------------------------ */
+/* ---- A backing file that fails --------------------------------------------------------------- */
 
-/* Work until something fails. Returns the first error; *kept: digest of what was last acknowledged, *last: of what the
- * commit under way would have made. */
+/* Work until something fails. Returns the first error; *kept: digest of what was last acknowledged,
+ * *last: of what the commit under way would have made. */
 static int work(struct rig *rig, uint64_t *kept, uint64_t *last)
 {
     int err = rig_open(rig);
@@ -246,7 +252,8 @@ static int work(struct rig *rig, uint64_t *kept, uint64_t *last)
     return err;
 }
 
-/* The n-th call of a kind fails, for every n. What was acknowledged is there when the container is opened again. */
+/* The n-th call of a kind fails, for every n. What was acknowledged is there when the container is
+ * opened again. */
 static void test_failing(unsigned kinds, int error)
 {
     static uint8_t data[SIZE_MAX_];
@@ -280,7 +287,8 @@ static void test_failing(unsigned kinds, int error)
     CHECK_EQ(err, BALE_OK); /* in the end there were fewer calls */
 }
 
-/* Space runs out and comes back: nothing is lost, and the next commit takes what the last could not. */
+/* Space runs out and comes back: nothing is lost, and the next commit takes what the last could
+ * not. */
 static void test_full(uint64_t seed)
 {
     static uint8_t data[SIZE_MAX_];

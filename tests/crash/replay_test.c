@@ -1,9 +1,11 @@
-/* Random work on a container is recorded; then the states a crash could have left are made and opened.
+/* Random work on a container is recorded; then the states a crash could have left are made and
+ * opened.
  *
- * Killed: every prefix of what was done. The container opens at the commit whose root is the last one there.
- * Power lost: what was done before the last sync, and of what came after it, for every 512 bytes apart, only the first so
- * many changes (or, harsher than a disk, any). The container opens at one of the commits, whole, and not at one older than
- * the last that a sync had made durable. */
+ * Killed: every prefix of what was done. The container opens at the commit whose root is the last
+ * one there. Power lost: what was done before the last sync, and of what came after it, for every
+ * 512 bytes apart, only the first so many changes (or, harsher than a disk, any). The container
+ * opens at one of the commits, whole, and not at one older than the last that a sync had made
+ * durable. */
 #include "format/err.h"
 #include "format/hash.h"
 #include "tests/check.h"
@@ -44,7 +46,7 @@ static void note(struct history *h)
     }
 }
 
-/* ---- The work ----------------------------------------------------------------------------------------------- */
+/* ---- The work -------------------------------------------------------------------------------- */
 
 static void commit(struct history *h, bool durable)
 {
@@ -155,7 +157,7 @@ static void work(struct history *h, uint64_t seed)
     note(h);
 }
 
-/* ---- The states --------------------------------------------------------------------------------------------- */
+/* ---- The states ------------------------------------------------------------------------------ */
 
 /* Opens a state; what: for messages. Returns whether it opened, and the digest of what it holds. */
 static bool open_state(struct rig *rig, uint64_t *digest)
@@ -230,7 +232,8 @@ struct loss {
     uint64_t salt;
     size_t first; /* operations before are on disk */
     size_t end;   /* the crash */
-    int kind; /* 0: up to a time of its own for each sector; 1: none or all; 2: any; 3: nearly all */
+    int kind; /* 0: up to a time of its own for each sector; 1: none or all; 2: any; 3: nearly all
+               */
 };
 
 static bool survives(const struct loss *loss, size_t op, uint64_t sector)
@@ -315,7 +318,8 @@ static bool is_allowed(const struct history *h, const struct loss *loss, uint64_
     return digest == rig_digest(NULL, 0);
 }
 
-/* The power goes a second time, while the first time's damage is being looked at: what was found stays. */
+/* The power goes a second time, while the first time's damage is being looked at: what was found
+ * stays. */
 static void test_again(struct rig *rig, struct memory_file *state, const struct loss *before,
                        uint64_t expected)
 {
@@ -377,8 +381,8 @@ static void test_power(const struct history *h, uint64_t seed)
     rig_clear(&rig);
 }
 
-/* The writer is killed, another finds its session uncertain and looks the container through, and then the power goes: what
- * it had found and synced stays, though nothing before was synced. */
+/* The writer is killed, another finds its session uncertain and looks the container through, and
+ * then the power goes: what it had found and synced stays, though nothing before was synced. */
 static void test_recovery(const struct history *h, uint64_t seed)
 {
     struct rig rig;
@@ -426,9 +430,10 @@ static void test_recovery(const struct history *h, uint64_t seed)
     rig_clear(&rig);
 }
 
-/* ---- States that chance seldom finds ------------------------------------------------------------------------- */
+/* ---- States that chance seldom finds --------------------------------------------------------- */
 
-/* Does what is recorded but the last write of a frame, and opens the rest with all sessions uncertain. */
+/* Does what is recorded but the last write of a frame, and opens the rest with all sessions
+ * uncertain. */
 static void without_last_frame(struct rig *rig, struct rig *after)
 {
     size_t last = rig->file.op_count;
@@ -456,7 +461,8 @@ static void write_extent(struct rig *rig, uint64_t seed)
 
 enum { SEED_A = 1234567, SEED_B = 7654321 };
 
-/* A killed writer's frame has the generation, place, offset and length of the one written after it. */
+/* A killed writer's frame has the generation, place, offset and length of the one written after it.
+ */
 static void test_same_generation(void)
 {
     struct history h = {0};

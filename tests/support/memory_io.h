@@ -1,5 +1,5 @@
-/* A backing file in memory that remembers what was done to it and can be made to fail. One thread at a time, except
- * that reads may run beside each other. */
+/* A backing file in memory that remembers what was done to it and can be made to fail. One thread
+ * at a time, except that reads may run beside each other. */
 #ifndef BALE_TESTS_MEMORY_IO_H
 #define BALE_TESTS_MEMORY_IO_H
 
@@ -56,7 +56,8 @@ void memory_file_forget_ops(struct memory_file *file);
 void memory_file_apply(struct memory_file *file, const struct memory_op *op);
 
 /* Writes without recording or failing. */
-void memory_file_write(struct memory_file *file, const void *data, size_t length, uint64_t position);
+void memory_file_write(struct memory_file *file, const void *data, size_t length,
+                       uint64_t position);
 void memory_file_resize(struct memory_file *file, size_t size);
 
 #endif

@@ -1,4 +1,5 @@
-/* A container on a file in memory, with a model of what it must hold: plain bytes. Every change is made to both. */
+/* A container on a file in memory, with a model of what it must hold: plain bytes. Every change is
+ * made to both. */
 #ifndef BALE_TESTS_RIG_H
 #define BALE_TESTS_RIG_H
 
@@ -24,7 +25,7 @@ struct rig {
     uint64_t size;
     uint64_t size_max;
     uint64_t generation; /* of the open transaction */
-    uint32_t piece; /* most changes are not longer */
+    uint32_t piece;      /* most changes are not longer */
     uint64_t random;
     bool incompressible; /* what is written; otherwise at random */
 };
@@ -41,8 +42,9 @@ void rig_close(struct rig *rig);
 
 int rig_begin(struct rig *rig);
 
-/* New random content for [offset, offset + length), in frames that end at extent borders; the size grows if need be. The
- * container's error, after which the model holds what it did before in the part that was not written. */
+/* New random content for [offset, offset + length), in frames that end at extent borders; the size
+ * grows if need be. The container's error, after which the model holds what it did before in the
+ * part that was not written. */
 int rig_write(struct rig *rig, uint64_t offset, uint32_t length);
 
 /* Reads an extent as it should be and writes it as one frame. */
@@ -57,7 +59,8 @@ int rig_change(struct rig *rig);
 /* Reads the whole file into data, which has room for size_max; *size from the attributes. */
 int rig_read(struct rig *rig, uint8_t *data, uint64_t *size);
 
-/* Checks that the container holds what the model does; committed: also the size, and the structure on disk. */
+/* Checks that the container holds what the model does; committed: also the size, and the structure
+ * on disk. */
 bool rig_matches(struct rig *rig, bool committed);
 
 /* Hash of the model, or of data. */

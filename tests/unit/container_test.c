@@ -49,7 +49,7 @@ static int peek(struct rig *rig, struct bale_container_attr *attr, char *feature
     return err;
 }
 
-/* ---- Forms -------------------------------------------------------------------------------------------------- */
+/* ---- Forms ----------------------------------------------------------------------------------- */
 
 static void test_empty(void)
 {
@@ -192,7 +192,7 @@ static void test_attributes(void)
     rig_clear(&rig);
 }
 
-/* ---- Refusals ----------------------------------------------------------------------------------------------- */
+/* ---- Refusals -------------------------------------------------------------------------------- */
 
 static void test_refusals(void)
 {
@@ -287,7 +287,7 @@ static void test_feature(void)
     rig_clear(&rig);
 }
 
-/* ---- Sessions and roots ------------------------------------------------------------------------------------- */
+/* ---- Sessions and roots ---------------------------------------------------------------------- */
 
 static struct bale_root newest(struct rig *rig)
 {
@@ -362,7 +362,7 @@ static void test_uncertain(void)
     rig_clear(&rig);
 }
 
-/* ---- Space -------------------------------------------------------------------------------------------------- */
+/* ---- Space ----------------------------------------------------------------------------------- */
 
 /* A file that is rewritten again and again does not grow, whether its commits are synced or not. */
 static void test_bounded(bool durable)
@@ -513,7 +513,7 @@ static void test_appends(void)
     rig_clear(&rig);
 }
 
-/* ---- The model ---------------------------------------------------------------------------------------------- */
+/* ---- The model ------------------------------------------------------------------------------- */
 
 static void test_random(uint64_t seed)
 {

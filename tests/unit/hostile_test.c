@@ -1,5 +1,6 @@
-/* Containers made to deceive: any byte of roots and pages changed, with every checksum put right again. They may be
- * refused at any point; nothing else may happen. (The sanitizers see to that.) */
+/* Containers made to deceive: any byte of roots and pages changed, with every checksum put right
+ * again. They may be refused at any point; nothing else may happen. (The sanitizers see to that.)
+ */
 #include "format/bytes.h"
 #include "format/err.h"
 #include "format/hash.h"
@@ -14,7 +15,8 @@ static struct {
 } pages[PAGES_MAX];
 static unsigned page_count;
 
-/* Puts the checksums below a page right, then its own, which is returned. Collects the pages on the way. */
+/* Puts the checksums below a page right, then its own, which is returned. Collects the pages on the
+ * way. */
 static uint64_t seal(struct memory_file *file, uint64_t position, uint32_t length, unsigned height)
 {
     uint8_t *page;

@@ -1,4 +1,5 @@
-/* The index against an array that says for every byte of the file which byte of which frame it is. */
+/* The index against an array that says for every byte of the file which byte of which frame it is.
+ */
 #include "fs/index.h"
 
 #include "format/err.h"

@@ -73,7 +73,7 @@ static void test_read_only_fd(void)
     io->ops->close(io);
 }
 
-/* ---- Readers beside a writer -------------------------------------------------------------------------------- */
+/* ---- Readers beside a writer ----------------------------------------------------------------- */
 
 static bool certain(const void *arg, uint32_t session)
 {
