@@ -54,7 +54,7 @@ until_writable() {
 
 one_type() {
     local type=$1 base=$work/$1 size=96
-    [ "$type" != btrfs ] || size=160
+    [ "$type" != btrfs ] || size=256
     loop_fs "$type" "$size" "$base"
     "$BALEFS" init "$base/store" || fail "$type: init"
     mount_up "$base/store" "$mnt" -o memory=64M
@@ -90,6 +90,7 @@ one_type() {
     filled "$type, filled by another"
     checked "$type" "when another had filled it"
     rm "$base/ballast" "$base/ballast2"
+    drop_half
     until_writable "$type"
     remount "$base"
     checked "$type" "by the last remount"

@@ -47,7 +47,6 @@ for ((i = 1; i <= kills; i++)); do
         kill -KILL "$daemon"
         wait "$daemon" 2>/dev/null || true
         daemon=
-        umount -l "$mnt" 2>/dev/null || true
     fi
     if [ $((i % 18)) = 0 ]; then
         mount_up "$store" "$mnt"

@@ -13,6 +13,7 @@ enum { MOUNT = 0, PLAIN = 1, SIDES = 2 };
 enum { MODEL_HANDLES = 4, MODEL_NAMES = 9, MODEL_SHARED = 3, MODEL_LINES = 60, MODEL_LINE = 200 };
 
 #define MODEL_BUFFER ((size_t)1 << 20)
+#define MODEL_PAST 1500000000 /* times that are set lie before, seconds */
 
 /* One open file, on both sides. */
 struct model_handle {

@@ -134,7 +134,7 @@ static void compare_entry(struct walk *walk, const char *path, const int *parent
     /* Times that were set lie in the past. */
     time_t least = st[MOUNT].st_mtim.tv_sec < st[PLAIN].st_mtim.tv_sec ? st[MOUNT].st_mtim.tv_sec
                                                                        : st[PLAIN].st_mtim.tv_sec;
-    if (times && regular && least < 1500000000 &&
+    if (times && regular && least < MODEL_PAST &&
         (st[MOUNT].st_mtim.tv_sec != st[PLAIN].st_mtim.tv_sec ||
          st[MOUNT].st_mtim.tv_nsec != st[PLAIN].st_mtim.tv_nsec))
         differ(walk, path, "mtime: mount %jd.%09ld, plain %jd.%09ld",

@@ -209,6 +209,9 @@ static void allocate(struct model_actor *actor, struct model_handle *handle)
                (uintmax_t)offset);
     BOTH(o, fallocate(handle->fd[side], mode, (off_t)offset, (off_t)length));
     agree(actor, "fallocate", o);
+    /* File systems differ in whether promised space changes the time. */
+    BOTH(o, futimens(handle->fd[side], NULL));
+    agree(actor, "utimens", o);
 }
 
 static void map_and_write(struct model_actor *actor, struct model_handle *handle)
@@ -278,17 +281,29 @@ static void seek(struct model_actor *actor, struct model_handle *handle)
     }
 }
 
+/* A time that was set is the past, and stays until the file changes. */
+static bool times_differ(const struct stat *a, const struct stat *b)
+{
+    return (a->st_mtim.tv_sec < MODEL_PAST || b->st_mtim.tv_sec < MODEL_PAST) &&
+           (a->st_mtim.tv_sec != b->st_mtim.tv_sec || a->st_mtim.tv_nsec != b->st_mtim.tv_nsec);
+}
+
 static void check_attributes(struct model_actor *actor, struct model_handle *handle)
 {
     struct stat a, b;
 
-    model_note(actor, "fstat");
+    if (fstat(handle->fd[MOUNT], &a) == 0 && fstat(handle->fd[PLAIN], &b) == 0 &&
+        times_differ(&a, &b))
+        (void)fsync(handle->fd[MOUNT]); /* what a mapping wrote counts once it is written back */
     if (fstat(handle->fd[MOUNT], &a) != 0 || fstat(handle->fd[PLAIN], &b) != 0)
         model_fail(actor, "fstat: %s", strerror(errno));
     else if (a.st_size != b.st_size || a.st_mode != b.st_mode || a.st_nlink != b.st_nlink)
         model_fail(actor, "fstat: mount size %jd, mode %o, links %ju; plain %jd, %o, %ju",
                    (intmax_t)a.st_size, a.st_mode, (uintmax_t)a.st_nlink, (intmax_t)b.st_size,
                    b.st_mode, (uintmax_t)b.st_nlink);
+    else if (times_differ(&a, &b))
+        model_fail(actor, "mtime: mount %jd.%09ld, plain %jd.%09ld", (intmax_t)a.st_mtim.tv_sec,
+                   a.st_mtim.tv_nsec, (intmax_t)b.st_mtim.tv_sec, b.st_mtim.tv_nsec);
 }
 
 /* Times that were set stay. Pages that a mapping dirtied are written first: the kernel writes
@@ -296,7 +311,7 @@ static void check_attributes(struct model_actor *actor, struct model_handle *han
 static void set_times(struct model_actor *actor, struct model_handle *handle)
 {
     struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
-                                {.tv_sec = (time_t)model_random(actor, 1000000000),
+                                {.tv_sec = (time_t)model_random(actor, MODEL_PAST),
                                  .tv_nsec = (long)model_random(actor, 1000000000)}};
     struct outcome o[SIDES];
     struct stat st;
@@ -378,6 +393,8 @@ void model_data(struct model_actor *actor, struct model_handle *handle)
     } else {
         model_handle_close(actor, handle);
     }
+    if (handle->fd[MOUNT] >= 0 && handle->fd[PLAIN] >= 0 && model_chance(actor, 30))
+        check_attributes(actor, handle);
 }
 
 void model_region(struct model_actor *actor, struct model_handle *handle, uint64_t from,
