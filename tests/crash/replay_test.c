@@ -68,16 +68,6 @@ static void commit(struct history *h, bool durable)
     note(h);
 }
 
-/* The writer is killed: no close. */
-static void die(struct history *h)
-{
-    h->rig.file.fail_kinds = MEMORY_CHANGES;
-    h->rig.file.fail_after = 0;
-    h->rig.file.fail_error = BALE_E_IO;
-    rig_close(&h->rig);
-    h->rig.file.fail_after = -1;
-}
-
 /* What a store does between two sessions: sync all, then drop the old one from the list. */
 static void end_session(struct history *h)
 {
@@ -110,7 +100,7 @@ static void reopen(struct history *h)
         end_session(h);
         break;
     default:
-        die(h);
+        rig_die(&h->rig);
         end_session(h);
     }
     note(h);
@@ -430,98 +420,8 @@ static void test_recovery(const struct history *h, uint64_t seed)
     rig_clear(&rig);
 }
 
-/* ---- States that chance seldom finds --------------------------------------------------------- */
-
-/* Does what is recorded but the last write of a frame, and opens the rest with all sessions
- * uncertain. */
-static void without_last_frame(struct rig *rig, struct rig *after)
-{
-    size_t last = rig->file.op_count;
-
-    while (last > 0 && (rig->file.ops[last - 1].kind != MEMORY_WRITE ||
-                        rig->file.ops[last - 1].length < BALE_EXTENT_MIN))
-        last--;
-    REQUIRE(last > 0);
-    rig_init(after, 1, BALE_EXTENT_MIN, SIZE_MAX_);
-    for (size_t i = 0; i < rig->file.op_count; i++)
-        if (i != last - 1)
-            memory_file_apply(&after->file, &rig->file.ops[i]);
-    after->certain_from = 0;
-    after->session = 100;
-    REQUIRE(rig_open(after) == BALE_OK);
-}
-
-static void write_extent(struct rig *rig, uint64_t seed)
-{
-    rig->random = seed;
-    rig->incompressible = true;
-    REQUIRE(rig_begin(rig) == BALE_OK);
-    REQUIRE(rig_write(rig, BALE_EXTENT_MIN, BALE_EXTENT_MIN) == BALE_OK);
-}
-
-enum { SEED_A = 1234567, SEED_B = 7654321 };
-
-/* A killed writer's frame has the generation, place, offset and length of the one written after it.
- */
-static void test_same_generation(void)
-{
-    struct history h = {0};
-    struct rig after;
-    uint64_t size, generation;
-
-    rig_init(&h.rig, 1, BALE_EXTENT_MIN, SIZE_MAX_);
-    h.rig.file.record = true;
-    REQUIRE(rig_open(&h.rig) == BALE_OK);
-    REQUIRE(rig_begin(&h.rig) == BALE_OK);
-    REQUIRE(rig_write(&h.rig, 0, 100) == BALE_OK);
-    CHECK_EQ(bale_container_commit(h.rig.container, false), BALE_OK);
-    write_extent(&h.rig, SEED_A);
-    generation = h.rig.generation;
-    die(&h);
-    atomic_fetch_add(&h.rig.session, 1);
-    h.rig.size = 0;
-    REQUIRE(rig_open(&h.rig) == BALE_OK);
-    write_extent(&h.rig, SEED_B);
-    CHECK_EQ_U(h.rig.generation, generation);
-    CHECK_EQ(bale_container_commit(h.rig.container, false), BALE_OK);
-    without_last_frame(&h.rig, &after);
-    REQUIRE(rig_read(&after, after.model, &size) == BALE_OK);
-    CHECK_EQ_U(size, 100);
-    rig_clear(&after);
-    rig_clear(&h.rig);
-}
-
-/* What was synced before a close is not forgotten by the next to open in the same session. */
-static void test_synced_and_closed(void)
-{
-    struct rig rig, after;
-    static uint8_t first[SIZE_MAX_];
-    uint64_t size;
-
-    rig_init(&rig, 1, BALE_EXTENT_MIN, SIZE_MAX_);
-    rig.file.record = true;
-    REQUIRE(rig_open(&rig) == BALE_OK);
-    write_extent(&rig, SEED_A);
-    CHECK_EQ(bale_container_commit(rig.container, true), BALE_OK);
-    memcpy(first, rig.model, sizeof first);
-    rig_close(&rig);
-    REQUIRE(rig_open(&rig) == BALE_OK);
-    write_extent(&rig, SEED_B);
-    CHECK_EQ(bale_container_commit(rig.container, false), BALE_OK);
-    CHECK(memcmp(first, rig.model, sizeof first) != 0);
-    without_last_frame(&rig, &after);
-    CHECK_EQ(rig_read(&after, after.model, &size), BALE_OK);
-    CHECK_EQ_U(size, 2 * BALE_EXTENT_MIN);
-    CHECK_EQ_MEM(after.model, first, sizeof first);
-    CHECK(bale_container_rejected(after.container) > 0);
-    rig_clear(&after);
-    rig_clear(&rig);
-}
-
 int main(void)
 {
-    test_same_generation();
-    test_synced_and_closed();
     for (uint64_t seed = 1; seed <= SEEDS && check_failures == 0; seed++) {
         struct history h = {0};
 

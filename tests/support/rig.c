@@ -69,6 +69,15 @@ void rig_close(struct rig *rig)
     rig->container = NULL;
 }
 
+void rig_die(struct rig *rig)
+{
+    rig->file.fail_kinds = MEMORY_CHANGES;
+    rig->file.fail_after = 0;
+    rig->file.fail_error = BALE_E_IO;
+    rig_close(rig);
+    rig->file.fail_after = -1;
+}
+
 int rig_begin(struct rig *rig)
 {
     return bale_container_begin(rig->container, &rig->generation);

@@ -40,6 +40,9 @@ uint32_t rig_random(struct rig *rig, uint32_t below);
 int rig_open(struct rig *rig);
 void rig_close(struct rig *rig);
 
+/* As if the writer were killed: nothing is written any more. */
+void rig_die(struct rig *rig);
+
 int rig_begin(struct rig *rig);
 
 /* New random content for [offset, offset + length), in frames that end at extent borders; the size
