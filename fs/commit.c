@@ -75,12 +75,12 @@ static void space_release(void *arg, uint64_t position, uint32_t length)
     bale_space_release(arg, position, length);
 }
 
-static void fill_root(const struct bale_container *c, struct bale_root *root)
+void bale_container_fill_root(const struct bale_container *c,
+                              const struct bale_container_attr *next, struct bale_root *root)
 {
-    const struct bale_container_attr *next = &c->next;
-
     *root = (struct bale_root){
         .size = next->size,
+        .end = BALE_DATA_START,
         .stored = c->index.stored,
         .container_id = c->root.container_id,
         .mtime = next->mtime,
@@ -107,7 +107,7 @@ static int write_commit(struct bale_container *c)
 
     if (bale_index_covered(&c->index) > c->next.size)
         return BALE_E_INVALID;
-    fill_root(c, &root);
+    bale_container_fill_root(c, &c->next, &root);
     err = bale_index_write(&c->index, c->generation, &space, &root.tree, &root.height);
     if (err != BALE_OK) {
         err = bale_container_failed(c, err);

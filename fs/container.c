@@ -14,7 +14,8 @@ static int make_locks(struct bale_container *c)
     /* Readers come in numbers; a commit must not wait for a gap between them. */
     (void)pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     (void)pthread_mutex_init(&c->state_lock, NULL);
-    (void)pthread_mutex_init(&c->space_lock, NULL);
+    (void)pthread_mutex_init(&c->first_lock, NULL);
+    pthread_mutex_init(&c->space_lock, NULL);
     (void)pthread_cond_init(&c->idle, NULL);
     (void)pthread_rwlock_init(&c->index_lock, &attr);
     (void)pthread_rwlockattr_destroy(&attr);
@@ -49,6 +50,7 @@ void bale_container_destroy(struct bale_container *c)
     (void)pthread_rwlock_destroy(&c->index_lock);
     (void)pthread_cond_destroy(&c->idle);
     (void)pthread_mutex_destroy(&c->space_lock);
+    pthread_mutex_destroy(&c->first_lock);
     (void)pthread_mutex_destroy(&c->state_lock);
     c->io->ops->close(c->io);
     free(c);

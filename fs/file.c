@@ -65,7 +65,9 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
         return err;
     }
     struct bale_container *container;
-    err = bale_container_open(io, &volume->config, defaults, &container, feature);
+    struct bale_container_attr empty = *defaults;
+    empty.mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    err = bale_container_open(io, &volume->config, &empty, &container, feature);
     if (err != BALE_OK) {
         return err;
     }

@@ -75,6 +75,25 @@ static void note_head(struct bale_container *c, const uint8_t *frame, size_t len
     pthread_mutex_unlock(&c->space_lock);
 }
 
+/* An empty file's, before the first frame: a kill then never leaves frames behind empty slots, which only a power loss may
+ * (FORMAT.md 9, rule 2). */
+static int write_first_root(struct bale_container *c)
+{
+    struct bale_container_attr empty = c->attr;
+    struct bale_root root;
+    int err = BALE_OK;
+
+    pthread_mutex_lock(&c->first_lock);
+    if (c->root.generation == 0) {
+        empty.size = 0;
+        bale_container_fill_root(c, &empty, &root);
+        err = bale_container_write_root(c, &root);
+        c->generation++;
+    }
+    pthread_mutex_unlock(&c->first_lock);
+    return err;
+}
+
 int bale_container_write_frame(struct bale_container *c, const uint8_t *frame, size_t length,
                                uint64_t *position)
 {
@@ -82,7 +101,9 @@ int bale_container_write_frame(struct bale_container *c, const uint8_t *frame, s
 
     if (atomic_load(&c->broken))
         return BALE_E_IO;
-    err = bale_space_allocate(c, length, position);
+    err = write_first_root(c);
+    if (err == BALE_OK)
+        err = bale_space_allocate(c, length, position);
     if (err != BALE_OK)
         return err;
     err = c->io->ops->write(c->io, frame, length, *position);

@@ -1,5 +1,6 @@
 /* balefs mount: mounts a store. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,21 +59,33 @@ static const struct option long_options[] = {
 };
 
 /* A daemon that was killed leaves a mount that answers nothing. */
+static bool is_dead(const char *path)
+{
+    struct statx st;
+
+    /* Not from the kernel's cache, which outlives the daemon. */
+    return statx(AT_FDCWD, path, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &st) < 0 &&
+           errno == ENOTCONN;
+}
+
 static int clean_up(const char *path)
 {
-    struct bale_mount_line mount;
-    struct stat st;
     int status = BALE_EXIT_DONE;
+    bool ours = true;
 
-    if (stat(path, &st) == 0 || errno != ENOTCONN)
-        return status;
-    char *point = bale_mounts_path(path);
-    if (point && bale_mounts_at(point, &mount) == BALE_OK) {
-        if (bale_mount_line_is_balefs(&mount))
-            status = bale_unmount(point, true);
-        bale_mount_line_free(&mount);
+    while (status == BALE_EXIT_DONE && ours && is_dead(path)) {
+        struct bale_mount_line mount;
+        char *point = bale_mounts_path(path);
+
+        ours = point && bale_mounts_at(point, &mount) == BALE_OK;
+        if (ours) {
+            ours = bale_mount_line_is_balefs(&mount);
+            if (ours)
+                status = bale_unmount(point, true);
+            bale_mount_line_free(&mount);
+        }
+        free(point);
     }
-    free(point);
     return status;
 }
 

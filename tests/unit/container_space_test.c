@@ -109,8 +109,8 @@ static void test_abandon(void)
     CHECK_EQ(bale_container_write_frame(rig.container, frame, length, &again), BALE_OK);
     CHECK_EQ_U(again, position);
     commit(&rig, false);
-    rig_close(&rig);
-    CHECK_EQ_U(rig.file.size, 0);
+    CHECK_EQ_U(attr_of(&rig).size, 0);
+    CHECK_EQ_U(attr_of(&rig).stored, 0);
     rig_clear(&rig);
 }
 
