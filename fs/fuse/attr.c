@@ -109,11 +109,18 @@ static void show_open(const struct bale_file_attr *open, struct stat *st)
     st->st_blocks += (blkcnt_t)(open->dirty + 511) / 512;
 }
 
+/* before: what was known when stat was asked. A chmod since then knows better. */
+static void note_mode(struct bale_node *node, uint32_t before, mode_t mode)
+{
+    atomic_compare_exchange_strong(&node->mode, &before, mode);
+}
+
 int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
                   const struct stat *backing, struct stat *st, double *timeout)
 {
     struct bale_file_attr open;
     struct bale_container_attr attr;
+    uint32_t before = backing ? backing->st_mode : node->mode;
     double ignored;
     timeout = timeout ? timeout : &ignored;
     *timeout = BALE_CACHE_SECONDS;
@@ -123,7 +130,7 @@ int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
         return errno;
     }
     if (!S_ISREG(st->st_mode)) {
-        node->mode = st->st_mode;
+        note_mode(node, before, st->st_mode);
         return 0;
     }
     bale_ctimes_get(mount->ctimes, st->st_ino, &st->st_ctim);
@@ -141,7 +148,7 @@ int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
         }
         if (err) {
             *timeout = 0;
-            node->mode = st->st_mode;
+            note_mode(node, before, st->st_mode);
             return 0; /* as the backing store has it, so that it can be seen and removed */
         }
         st->st_size = (off_t)attr.size;
@@ -153,7 +160,7 @@ int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
     if (st->st_blocks == 0 && attr.stored > 0) {
         st->st_blocks = 1;
     }
-    node->mode = st->st_mode;
+    note_mode(node, before, st->st_mode);
     return 0;
 }
 

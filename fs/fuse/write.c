@@ -58,19 +58,19 @@ static void ignore(void *arg, int64_t result)
 
 void bale_kill_suidgid(struct bale_mount *mount, struct bale_node *node)
 {
-    mode_t mode = bale_mode_without_suid(node->mode);
-    int fd;
+    struct bale_file *file = node->opened->file;
+    int fd = bale_file_fd(file);
+    struct stat st;
     if (node->marks & BALE_MARK_CAPABILITY) {
         bale_opened_capability(mount, node, NULL, 0);
     }
-    if (!bale_request.kill_suidgid || mode == node->mode ||
-        bale_node_hold(mount->nodes, node, &fd) != 0) {
+    if (!bale_request.kill_suidgid || bale_mode_without_suid(node->mode) == node->mode ||
+        bale_attr_get(mount, node, fd, NULL, &st, NULL) != 0) {
         return;
     }
     /* A mode in the container changes before the data does: changes are made in the order they
      * were asked for. */
-    bale_node_chmod(mount, node, fd, node->opened->file, mode, ignore, NULL);
-    bale_node_release(mount->nodes, node);
+    bale_node_chmod(mount, node, fd, file, bale_mode_without_suid(st.st_mode), ignore, NULL);
     /* The kernel believes its own copy until told. */
     fuse_lowlevel_notify_inval_inode(mount->session, bale_ino_of(mount, node), -1, 0);
 }
