@@ -31,8 +31,9 @@ static void synced(void *arg, int err)
 
 static void thaw(struct bale_mount *mount)
 {
-    bale_volume_thaw(mount->volume);
+    /* In this order: see quiet. */
     bale_session_thaw(mount);
+    bale_volume_thaw(mount->volume);
 }
 
 static void frozen(void *arg, int err)
@@ -42,6 +43,8 @@ static void frozen(void *arg, int err)
         bale_log(BALE_LOG_ERROR, "%s: cannot be frozen: %s: see the messages before",
                  bale_store_path(bale_mount_of(req)->store), bale_err_text(err));
         thaw(bale_mount_of(req));
+    } else if (!bale_freezer_frozen(bale_mount_of(req)->freezer)) {
+        err = BALE_E_CANCELLED; /* it was thawed before it was frozen */
     }
     synced(req, err);
 }
@@ -49,7 +52,11 @@ static void frozen(void *arg, int err)
 static void quiet(void *arg)
 {
     fuse_req_t req = arg;
-    bale_volume_freeze(bale_mount_of(req)->volume, frozen, req);
+    struct bale_mount *mount = bale_mount_of(req);
+    bale_volume_freeze(mount->volume, frozen, req);
+    if (!bale_freezer_frozen(mount->freezer)) {
+        bale_volume_thaw(mount->volume);
+    }
 }
 
 static void reply_status(fuse_req_t req, size_t out_size)

@@ -176,7 +176,8 @@ void bale_freezer_thaw(struct bale_freezer *freezer,
 {
     pthread_mutex_lock(&freezer->lock);
     freezer->frozen = false;
-    while (freezer->first) {
+    freezer->changing++; /* a freeze that comes meanwhile waits for these, and keeps the rest */
+    while (freezer->first && !freezer->frozen) {
         struct stash *stash = freezer->first;
         freezer->first = stash->next;
         if (!freezer->first) {
@@ -189,4 +190,5 @@ void bale_freezer_thaw(struct bale_freezer *freezer,
         pthread_mutex_lock(&freezer->lock);
     }
     pthread_mutex_unlock(&freezer->lock);
+    bale_freezer_done(freezer);
 }
