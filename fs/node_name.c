@@ -44,14 +44,14 @@ void bale_node_unnamed(struct bale_nodes *nodes, struct bale_node *node, struct 
 void bale_node_named(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
                      const char *name)
 {
+    struct bale_node *old = NULL;
     char *copy = strdup(name);
     pthread_mutex_lock(&nodes->lock);
-    if (copy && !node->name) {
-        (void)bale_node_set_name(nodes, node, dir, copy);
-        copy = NULL;
+    /* The newest name is the one that stays: who links often removes the old one. */
+    if (copy) {
+        old = bale_node_set_name(nodes, node, dir, copy);
     }
-    bale_nodes_unlock(nodes, NULL);
-    free(copy);
+    bale_nodes_unlock(nodes, old);
 }
 
 void bale_node_dead(struct bale_nodes *nodes, struct bale_node *node)
