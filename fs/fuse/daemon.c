@@ -203,6 +203,9 @@ static int begin(struct daemon *d)
     if (err != BALE_OK) {
         return err;
     }
+    if (!d->options->foreground) {
+        (void)!chdir("/"); /* before there are threads: some have a directory of their own */
+    }
     mount->owner = geteuid();
     mount->as_root = mount->owner == 0;
     mount->read_only = d->options->read_only;
@@ -350,7 +353,6 @@ static void tell_parent(void *arg)
         (void)dup2(null, i);
     }
     close(null);
-    (void)!chdir("/");
 }
 
 static void tell_nobody(void *arg)

@@ -199,7 +199,11 @@ int bale_session_start(struct bale_session *session, unsigned threads)
     pthread_mutex_lock(&session->lock);
     session->alive -= threads - session->threads;
     pthread_mutex_unlock(&session->lock);
-    return session->threads > 0 ? BALE_OK : BALE_E_NOMEM;
+    if (session->threads == 0) {
+        session->device = 0; /* nobody would answer: destroy is to unmount it */
+        return BALE_E_NOMEM;
+    }
+    return BALE_OK;
 }
 
 void bale_session_stop(struct bale_session *session)
