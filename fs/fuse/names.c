@@ -116,7 +116,9 @@ void bale_victim_gone(struct bale_mount *mount, struct bale_victim *victim, stru
         return;
     }
     bale_node_unnamed(mount->nodes, victim->node, dir, name);
-    if (fstat(victim->fd, &st) == 0 && (st.st_nlink == 0 || S_ISDIR(st.st_mode))) {
+    int err = fstat(victim->fd, &st) != 0 ? errno : 0;
+    /* Network file systems know nothing of a removed file. */
+    if (err == ESTALE || err == ENOENT || (!err && (st.st_nlink == 0 || S_ISDIR(st.st_mode)))) {
         bale_node_dead(mount->nodes, victim->node);
         bale_opened_unlinked(mount, victim->node, true);
     }
