@@ -64,7 +64,10 @@ static void want(struct bale_mount *mount, struct fuse_conn_info *conn)
     fuse_unset_feature_flag(conn, FUSE_CAP_AUTO_INVAL_DATA);
     fuse_unset_feature_flag(conn, FUSE_CAP_SPLICE_READ);
     (void)fuse_set_feature_flag(conn, FUSE_CAP_EXPLICIT_INVAL_DATA);
-    (void)fuse_set_feature_flag(conn, FUSE_CAP_HANDLE_KILLPRIV_V2);
+    if (!fuse_set_feature_flag(conn, FUSE_CAP_HANDLE_KILLPRIV_V2)) {
+        /* Linux before 5.12. The first version leaves suid and sgid to us and does not say when. */
+        fuse_unset_feature_flag(conn, FUSE_CAP_HANDLE_KILLPRIV);
+    }
     (void)fuse_set_feature_flag(conn, FUSE_CAP_PARALLEL_DIROPS);
     (void)fuse_set_feature_flag(conn, FUSE_CAP_CACHE_SYMLINKS);
     (void)fuse_set_feature_flag(conn, FUSE_CAP_SETXATTR_EXT);
