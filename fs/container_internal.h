@@ -47,7 +47,8 @@ struct bale_container {
     atomic_bool broken;  /* only reading is left */
     _Atomic uint64_t id; /* root's container id, for any thread */
 
-    pthread_mutex_t first_lock; /* held over the write of the first root, by whoever writes the first frame */
+    pthread_mutex_t
+        first_lock; /* held over the write of the first root, by whoever writes the first frame */
 
     pthread_mutex_t space_lock;
     struct bale_freemap free;
@@ -98,8 +99,8 @@ int bale_root_verify(struct bale_io *io, const struct bale_root *root, uint64_t 
 /* ---- commit.c -------------------------------------------------------------------------------- */
 
 /* The attributes of a root, without an index. */
-void bale_container_fill_root(const struct bale_container *container, const struct bale_container_attr *attr,
-                              struct bale_root *root);
+void bale_container_fill_root(const struct bale_container *container,
+                              const struct bale_container_attr *attr, struct bale_root *root);
 
 /* Writes a root of the transaction's generation and makes it the newest; durable and session are
  * filled in here. BALE_E_NOSPACE and the like: it was not written. */

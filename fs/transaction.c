@@ -31,6 +31,7 @@ static int prepare(struct bale_container *c)
             err = c->io->ops->truncate(c->io, 0);
         if (err == BALE_OK)
             c->high = 0;
+        c->slot = -1; /* of a rejected root, if any: it is gone */
         c->index.ctx.container_id = c->root.container_id;
     }
     c->ready = err == BALE_OK;
@@ -75,16 +76,17 @@ static void note_head(struct bale_container *c, const uint8_t *frame, size_t len
     pthread_mutex_unlock(&c->space_lock);
 }
 
-/* An empty file's, before the first frame: a kill then never leaves frames behind empty slots, which only a power loss may
- * (FORMAT.md 9, rule 2). */
+/* An empty file's, before the first frame: a kill then never leaves frames behind empty slots,
+ * which only a power loss may (FORMAT.md 9, rule 2). */
 static int write_first_root(struct bale_container *c)
 {
-    struct bale_container_attr empty = c->attr;
     struct bale_root root;
     int err = BALE_OK;
 
     pthread_mutex_lock(&c->first_lock);
     if (c->root.generation == 0) {
+        struct bale_container_attr empty = c->attr;
+
         empty.size = 0;
         bale_container_fill_root(c, &empty, &root);
         err = bale_container_write_root(c, &root);
