@@ -15,6 +15,8 @@
 #define BALE_BLOCKS 64u
 #define BALE_BLOCK_LEAST 4096u
 
+#define BALE_TOLD 16u
+
 /* Memory of an extent. Readers and commits hold it by reference, so that an extent can be evicted, grown or given a copy
  * under them. */
 struct bale_buffer {
@@ -93,6 +95,7 @@ struct bale_file {
     bool attr_dirty; /* size or times differ from the container's */
     bool discarded;
     int error; /* of a flush nobody waited for */
+    atomic_uint_fast64_t told[BALE_TOLD]; /* positions in the container of damage that the log has */
 
     struct bale_extent **table;
     size_t buckets, extents;
@@ -223,11 +226,12 @@ int bale_extent_filled(struct bale_extent *extent, uint64_t blocks, int err);
 /* One log line for a bad extent. */
 void bale_file_report(struct bale_file *file, const struct bale_fault *fault);
 
-/* ---- file_change.c ---------------------------------------------------------------------------------------- */
+/* ---- turn.c, file_change.c ---------------------------------------------------------------------------------------- */
 
 /* Queues a turn (allocated by the caller, freed by the end of it) or joins it to a waiting one like it. */
 void bale_turn_submit(struct bale_turn *turn);
 struct bale_turn *bale_turn_create(struct bale_file *file, enum bale_turn_kind kind, bale_file_done *done, void *arg);
+void bale_turn_run(struct bale_job *turn, struct bale_scratch *scratch);
 /* Ends the running turn with turn->error: tells the waiters, starts the next. */
 void bale_turn_end(struct bale_turn *turn);
 /* Calls and frees them. */
@@ -259,6 +263,17 @@ void bale_volume_park(struct bale_volume *volume, struct bale_write_op *op);
 bool bale_volume_hold_back(struct bale_volume *volume, struct bale_turn *turn);
 void bale_volume_wake(struct bale_volume *volume); /* parked writes try again */
 void bale_volume_taint(struct bale_volume *volume); /* a sync failed */
+
+/* ---- flusher.c, sync.c, reserve.c ---- */
+
+void *bale_flusher(void *volume);
+struct bale_sync;
+/* The files with something dirty, or all, counted; free the list. Those that are being closed tell sync (may be NULL) at
+ * their end. */
+int bale_volume_list(struct bale_volume *volume, bool all, struct bale_sync *sync, struct bale_file ***files,
+                     size_t *count);
+void bale_volume_make_reserve(struct bale_volume *volume);
+void bale_volume_restore_reserve(struct bale_volume *volume);
 bool bale_volume_take_reserve(struct bale_volume *volume); /* true: space was given back, try again */
 
 #endif

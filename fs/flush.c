@@ -6,41 +6,10 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/file_internal.h"
-#include "fs/queue.h"
+#include "fs/flush.h"
 
 /* Flushes of at most this many raw bytes that somebody waits for do not go through the queue. */
 #define INLINE_BYTES ((uint64_t)256 << 10)
-
-/* A dirty extent as it was when the flush began. */
-struct part {
-    struct bale_extent *extent; /* stays in the table: it is flushing */
-    struct bale_buffer *buffer; /* counted; unchanged while shared */
-    uint64_t number;
-    uint64_t valid, dirty;
-};
-
-/* One frame to be made. */
-struct piece {
-    struct bale_queue_item item;
-    struct flush *flush;
-    uint8_t *assembled; /* raw bytes of its own, or NULL: they lie in a part's buffer */
-    uint64_t position;
-};
-
-struct flush {
-    struct bale_turn *turn;
-    void (*then)(struct bale_turn *turn, struct bale_scratch *scratch);
-    struct part *parts;
-    size_t part_count;
-    struct piece *pieces;
-    size_t piece_count, piece_room;
-    uint64_t size; /* of the file as it will be committed */
-    struct timespec mtime;
-    uint64_t generation;
-    atomic_size_t left;
-    atomic_int error;
-};
 
 static bool wholly_dirty(const struct bale_file *file, const struct bale_extent *extent)
 {
@@ -62,7 +31,7 @@ static uint64_t stream_size(struct bale_file *file, uint64_t committed)
     return size;
 }
 
-static bool selected(struct flush *flush, const struct bale_extent *extent)
+static bool selected(struct bale_flush *flush, const struct bale_extent *extent)
 {
     struct bale_file *file = flush->turn->file;
     return flush->turn->kind != BALE_TURN_FLUSH_STREAM ||
@@ -70,7 +39,7 @@ static bool selected(struct flush *flush, const struct bale_extent *extent)
 }
 
 /* Takes the dirty extents. Under file->lock, which waiting for copies in progress drops. */
-static int snapshot(struct flush *flush)
+static int snapshot(struct bale_flush *flush)
 {
     struct bale_file *file = flush->turn->file;
     struct bale_container_attr attr;
@@ -97,164 +66,12 @@ again:
         next = e->dirty_next;
         if (selected(flush, e)) {
             flush->parts[flush->part_count++] =
-                (struct part){e, e->buffer, e->number, e->valid, e->dirty};
+                (struct bale_part){e, e->buffer, e->number, e->valid, e->dirty};
             bale_buffer_ref(e->buffer);
             bale_extent_start_flush(e);
         }
     }
     flush->mtime = file->mtime;
-    return BALE_OK;
-}
-
-/* ---- Which frames ---- */
-
-static struct piece *add_piece(struct flush *flush, uint64_t offset, uint32_t length, uint8_t *raw)
-{
-    if (flush->piece_count == flush->piece_room) {
-        size_t room = flush->piece_room ? flush->piece_room * 2 : flush->part_count;
-        struct piece *pieces = realloc(flush->pieces, room * sizeof *pieces);
-        if (!pieces) {
-            return NULL;
-        }
-        flush->pieces = pieces;
-        flush->piece_room = room;
-    }
-    struct piece *piece = &flush->pieces[flush->piece_count++];
-    *piece = (struct piece){.flush = flush};
-    piece->item.item.raw = raw;
-    piece->item.item.frame.offset = offset;
-    piece->item.item.frame.raw_length = length;
-    piece->item.item.frame.chunk_log2 = BALE_CHUNK_LOG2_DEFAULT;
-    piece->item.item.frame.generation = flush->generation;
-    return piece;
-}
-
-/* How many of the extent's blocks would still come from its largest frame if the dirty ones were stored beside it. */
-static unsigned base_blocks(struct flush *flush, const struct part *part)
-{
-    struct bale_file *file = flush->turn->file;
-    uint64_t start = part->number * file->extent, end = start + file->extent;
-    struct { uint64_t position; uint64_t blocks; } frames[BALE_BLOCKS];
-    unsigned count = 0, best = 0;
-    struct bale_segment s;
-    for (uint64_t at = start; at < end; at = s.offset + s.length) {
-        if (bale_container_map(file->container, at, &s) != BALE_OK || s.offset >= end) {
-            break;
-        }
-        if (s.flags & BALE_SEGMENT_UNWRITTEN) {
-            continue;
-        }
-        uint64_t from = s.offset > start ? s.offset - start : 0;
-        unsigned i = 0;
-        while (i < count && frames[i].position != s.position) {
-            i++;
-        }
-        if (i == BALE_BLOCKS) {
-            return 0;
-        }
-        if (i == count) {
-            frames[count].position = s.position;
-            frames[count++].blocks = 0;
-        }
-        frames[i].blocks |= bale_blocks(file, from, s.offset + s.length - start);
-        unsigned blocks = (unsigned)__builtin_popcountll(frames[i].blocks & ~part->dirty);
-        best = blocks > best ? blocks : best;
-    }
-    return best;
-}
-
-/* Whether to store the extent anew or only what is dirty beside what is there. An fsync wants little written; a close
- * likewise, but appending again and again must not leave crumbs; in the background space counts. */
-static bool rewrite(struct flush *flush, const struct part *part, uint64_t all)
-{
-    const struct bale_turn *turn = flush->turn;
-    unsigned blocks = (unsigned)__builtin_popcountll(all);
-    unsigned dirty = (unsigned)__builtin_popcountll(part->dirty & all);
-    if (dirty == blocks) {
-        return true;
-    }
-    if (turn->durable) {
-        return dirty * 2 >= blocks && (part->valid & all) == all;
-    }
-    unsigned eighths = turn->waiters ? 4 : 7;
-    return base_blocks(flush, part) * 8 < eighths * blocks;
-}
-
-/* The whole extent's raw bytes in one place: what is cached, and the rest from the container. NULL: as it is not to be
- * had (no memory, damage), only what is dirty is stored. */
-static uint8_t *assemble(struct flush *flush, const struct part *part, uint32_t length,
-                         struct bale_scratch *scratch)
-{
-    struct bale_file *file = flush->turn->file;
-    uint64_t start = part->number * file->extent;
-    uint8_t *raw = bale_volume_take(file->volume, length, NULL);
-    if (!raw) {
-        return NULL;
-    }
-    for (uint32_t at = 0; at < length;) {
-        uint32_t end = at;
-        bool valid = part->valid & bale_blocks(file, at, at + 1);
-        while (end < length && valid == !!(part->valid & bale_blocks(file, end, end + 1))) {
-            end += file->block;
-        }
-        end = end < length ? end : length;
-        if (valid) {
-            memcpy(raw + at, part->buffer->data + at, end - at);
-        } else if (bale_file_read_committed(file, scratch, start + at, start + end, raw + at) !=
-                   BALE_OK) {
-            bale_memory_give(file->volume->memory, raw, length);
-            return NULL;
-        }
-        at = end;
-    }
-    return raw;
-}
-
-static int plan_runs(struct flush *flush, const struct part *part, uint32_t length)
-{
-    const struct bale_file *file = flush->turn->file;
-    uint64_t start = part->number * file->extent;
-    for (unsigned i = 0; i < BALE_BLOCKS; i++) {
-        unsigned first = i;
-        while (i < BALE_BLOCKS && (part->dirty >> i & 1)) {
-            i++;
-        }
-        uint64_t from = (uint64_t)first * file->block, to = (uint64_t)i * file->block;
-        to = to < length ? to : length;
-        if (from < to && !add_piece(flush, start + from, (uint32_t)(to - from),
-                                    part->buffer->data + from)) {
-            return BALE_E_NOMEM;
-        }
-    }
-    return BALE_OK;
-}
-
-static int plan_part(struct flush *flush, const struct part *part, struct bale_scratch *scratch)
-{
-    const struct bale_file *file = flush->turn->file;
-    uint64_t start = part->number * file->extent;
-    if (start >= flush->size) {
-        return BALE_OK;
-    }
-    uint64_t left = flush->size - start;
-    uint32_t length = left < file->extent ? (uint32_t)left : file->extent;
-    uint64_t all = bale_blocks(file, 0, length);
-    if (!rewrite(flush, part, all)) {
-        return plan_runs(flush, part, length);
-    }
-    if ((part->valid & all) == all) {
-        return add_piece(flush, start, length, part->buffer->data) ? BALE_OK : BALE_E_NOMEM;
-    }
-    uint8_t *raw = assemble(flush, part, length, scratch);
-    if (!raw) {
-        return plan_runs(flush, part, length);
-    }
-    struct piece *piece = add_piece(flush, start, length, raw);
-    if (!piece) {
-        bale_memory_give(file->volume->memory, raw, length);
-        return BALE_E_NOMEM;
-    }
-    piece->assembled = raw;
     return BALE_OK;
 }
 
@@ -277,7 +94,7 @@ int bale_file_commit(struct bale_file *file)
     return err;
 }
 
-static int put_all(struct flush *flush)
+static int put_all(struct bale_flush *flush)
 {
     struct bale_file *file = flush->turn->file;
     struct bale_container_attr attr;
@@ -286,7 +103,7 @@ static int put_all(struct flush *flush)
     attr.mtime = (int64_t)flush->mtime.tv_sec * 1000000000 + flush->mtime.tv_nsec;
     int err = bale_container_set_attr(file->container, &attr);
     for (size_t i = 0; i < flush->piece_count && err == BALE_OK; i++) {
-        const struct piece *piece = &flush->pieces[i];
+        const struct bale_piece *piece = &flush->pieces[i];
         const struct bale_frame *frame = &piece->item.item.frame;
         struct bale_segment segment = {
             .offset = frame->offset,
@@ -304,7 +121,7 @@ static int put_all(struct flush *flush)
 }
 
 /* After the last frame. Ends the transaction and the flush. */
-static void finish(struct flush *flush, struct bale_scratch *scratch)
+static void finish(struct bale_flush *flush, struct bale_scratch *scratch)
 {
     struct bale_turn *turn = flush->turn;
     struct bale_file *file = turn->file;
@@ -341,15 +158,15 @@ static void finish(struct flush *flush, struct bale_scratch *scratch)
     then(turn, scratch);
 }
 
-static void fail(struct flush *flush, int err)
+static void fail(struct bale_flush *flush, int err)
 {
     int none = BALE_OK;
     atomic_compare_exchange_strong(&flush->error, &none, err);
 }
 
-static void write_frame(struct piece *piece, const uint8_t *stored)
+static void write_frame(struct bale_piece *piece, const uint8_t *stored)
 {
-    struct flush *flush = piece->flush;
+    struct bale_flush *flush = piece->flush;
     struct bale_file *file = flush->turn->file;
     struct bale_item *item = &piece->item.item;
     int err = bale_container_write_frame(file->container, stored, item->stored_length,
@@ -371,8 +188,8 @@ static void write_frame(struct piece *piece, const uint8_t *stored)
 
 static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scratch)
 {
-    struct piece *piece = item->owner;
-    struct flush *flush = piece->flush;
+    struct bale_piece *piece = item->owner;
+    struct bale_flush *flush = piece->flush;
     if (item->item.status != BALE_OK) {
         fail(flush, item->item.status);
     } else if (atomic_load(&flush->error) == BALE_OK) {
@@ -384,12 +201,12 @@ static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scr
     }
 }
 
-static void submit_all(struct flush *flush, struct bale_setting setting)
+static void submit_all(struct bale_flush *flush, struct bale_setting setting)
 {
     struct bale_file *file = flush->turn->file;
     struct bale_queue *queue = file->volume->queue;
     size_t count = flush->piece_count;
-    struct piece *pieces = flush->pieces;
+    struct bale_piece *pieces = flush->pieces;
     atomic_store(&flush->left, count);
     for (size_t i = 0; i < count; i++) {
         struct bale_queue_item *item = &pieces[i].item;
@@ -404,7 +221,7 @@ static void submit_all(struct flush *flush, struct bale_setting setting)
 
 /* ---- In place ---- */
 
-static int encode_here(struct piece *piece, struct bale_setting setting,
+static int encode_here(struct bale_piece *piece, struct bale_setting setting,
                        struct bale_scratch *scratch)
 {
     struct bale_volume *volume = piece->flush->turn->file->volume;
@@ -432,7 +249,7 @@ void bale_flush_run(struct bale_turn *turn, struct bale_scratch *scratch,
                     void (*then)(struct bale_turn *turn, struct bale_scratch *scratch))
 {
     struct bale_file *file = turn->file;
-    struct flush *flush = scratch ? calloc(1, sizeof *flush) : NULL;
+    struct bale_flush *flush = scratch ? calloc(1, sizeof *flush) : NULL;
     if (!flush) {
         turn->error = BALE_E_NOMEM;
         then(turn, scratch);
@@ -465,7 +282,7 @@ void bale_flush_run(struct bale_turn *turn, struct bale_scratch *scratch,
     bale_container_attr(file->container, &attr);
     uint64_t bytes = 0;
     for (size_t i = 0; i < flush->part_count && err == BALE_OK; i++) {
-        err = plan_part(flush, &flush->parts[i], scratch);
+        err = bale_flush_plan(flush, &flush->parts[i], scratch);
     }
     for (size_t i = 0; i < flush->piece_count; i++) {
         bytes += flush->pieces[i].item.item.frame.raw_length;

@@ -1,0 +1,41 @@
+/* Inside of a flush: what it took and what it makes of it. Shared by flush.c and flush_plan.c. */
+#ifndef BALE_FS_FLUSH_H
+#define BALE_FS_FLUSH_H
+
+#include "fs/file_internal.h"
+#include "fs/queue.h"
+
+/* A dirty extent as it was when the flush began. */
+struct bale_part {
+    struct bale_extent *extent; /* stays in the table: it is flushing */
+    struct bale_buffer *buffer; /* counted; unchanged while shared */
+    uint64_t number;
+    uint64_t valid, dirty;
+};
+
+/* One frame to be made. */
+struct bale_piece {
+    struct bale_queue_item item;
+    struct bale_flush *flush;
+    uint8_t *assembled; /* raw bytes of its own, or NULL: they lie in a part's buffer */
+    uint64_t position;
+};
+
+struct bale_flush {
+    struct bale_turn *turn;
+    void (*then)(struct bale_turn *turn, struct bale_scratch *scratch);
+    struct bale_part *parts;
+    size_t part_count;
+    struct bale_piece *pieces;
+    size_t piece_count, piece_room;
+    uint64_t size; /* of the file as it will be committed */
+    struct timespec mtime;
+    uint64_t generation;
+    atomic_size_t left;
+    atomic_int error;
+};
+
+/* Decides which frames to make of a part and adds them to the flush. */
+int bale_flush_plan(struct bale_flush *flush, const struct bale_part *part, struct bale_scratch *scratch);
+
+#endif

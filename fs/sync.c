@@ -1,0 +1,167 @@
+/* Syncing and freezing a whole volume. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/file_internal.h"
+
+struct bale_sync {
+    struct bale_job job;
+    struct bale_volume *volume;
+    atomic_size_t left;
+    atomic_int error;
+    bool durable, freeze;
+    void (*done)(void *arg, int err);
+    void *arg;
+};
+
+/* Everything is committed: one sync of the backing file system covers closed containers too. */
+static void sync_backing(struct bale_job *job, struct bale_scratch *scratch)
+{
+    (void)scratch;
+    struct bale_sync *sync = (struct bale_sync *)job;
+    int err = atomic_load(&sync->error);
+    if (sync->durable && sync->volume->options.sync_fd >= 0 &&
+        syncfs(sync->volume->options.sync_fd) != 0) {
+        err = bale_err_from_errno(errno);
+        bale_volume_taint(sync->volume);
+    }
+    sync->done(sync->arg, err);
+    free(sync);
+}
+
+static void one_synced(void *arg, int64_t result)
+{
+    struct bale_sync *sync = arg;
+    int none = BALE_OK;
+    if (result < 0) {
+        atomic_compare_exchange_strong(&sync->error, &none, (int)result);
+    }
+    if (atomic_fetch_sub(&sync->left, 1) == 1) {
+        sync->job.run = sync_backing;
+        bale_pool_submit(sync->volume->pool, &sync->job);
+    }
+}
+
+int bale_volume_list(struct bale_volume *volume, bool all, struct bale_sync *sync,
+                     struct bale_file ***files, size_t *count)
+{
+    size_t room = 0;
+    int err = BALE_OK;
+    *count = 0;
+    pthread_mutex_lock(&volume->files_lock);
+    struct bale_file *first = all ? volume->files : volume->dirty_files;
+    for (struct bale_file *f = first; f; f = all ? f->next : f->dirty_next) {
+        room++;
+    }
+    *files = room ? malloc(room * sizeof(struct bale_file *)) : NULL;
+    if (room && !*files) {
+        err = BALE_E_NOMEM;
+    }
+    for (struct bale_file *f = *files ? first : NULL; f; f = all ? f->next : f->dirty_next) {
+        struct bale_waiter *waiter;
+        if (bale_file_ref_live(f)) {
+            (*files)[(*count)++] = f;
+        } else if (sync && (waiter = malloc(sizeof *waiter))) {
+            *waiter = (struct bale_waiter){one_synced, sync, f->gone};
+            f->gone = waiter;
+            atomic_fetch_add(&sync->left, 1);
+        } else {
+            err = sync ? BALE_E_NOMEM : err;
+        }
+    }
+    pthread_mutex_unlock(&volume->files_lock);
+    return err;
+}
+
+static void run_sync(struct bale_sync *sync)
+{
+    struct bale_file **files;
+    size_t count;
+    atomic_store(&sync->left, 1);
+    int err = bale_volume_list(sync->volume, sync->freeze, sync, &files, &count);
+    for (size_t i = 0; i < count; i++) {
+        atomic_fetch_add(&sync->left, 1);
+        bale_file_flush(files[i], false, one_synced, sync);
+        bale_file_unref(files[i]);
+    }
+    free(files);
+    one_synced(sync, err);
+}
+
+/* Changes that had begun before the freeze mark their files first. Whoever changes runs already: the wait is short. */
+static void run_freeze(struct bale_job *job, struct bale_scratch *scratch)
+{
+    (void)scratch;
+    struct bale_sync *sync = (struct bale_sync *)job;
+    while (atomic_load(&sync->volume->changing) > 0) {
+        usleep(1000);
+    }
+    run_sync(sync);
+}
+
+static struct bale_sync *create_sync(struct bale_volume *volume, bool durable,
+                                    void (*done)(void *arg, int err), void *arg)
+{
+    struct bale_sync *sync = calloc(1, sizeof *sync);
+    if (!sync) {
+        done(arg, BALE_E_NOMEM);
+        return NULL;
+    }
+    *sync = (struct bale_sync){.volume = volume, .durable = durable, .done = done, .arg = arg};
+    return sync;
+}
+
+void bale_volume_sync(struct bale_volume *volume, bool durable, void (*done)(void *arg, int err),
+                      void *arg)
+{
+    struct bale_sync *sync = create_sync(volume, durable, done, arg);
+    if (sync) {
+        run_sync(sync);
+    }
+}
+
+void bale_volume_freeze(struct bale_volume *volume, void (*done)(void *arg, int err), void *arg)
+{
+    struct bale_sync *sync = create_sync(volume, true, done, arg);
+    if (!sync) {
+        return;
+    }
+    pthread_mutex_lock(&volume->park_lock);
+    atomic_store(&volume->frozen, true);
+    pthread_mutex_unlock(&volume->park_lock);
+    sync->freeze = true;
+    sync->job.run = run_freeze;
+    bale_pool_submit(volume->pool, &sync->job);
+}
+
+bool bale_volume_hold_back(struct bale_volume *volume, struct bale_turn *turn)
+{
+    pthread_mutex_lock(&volume->park_lock);
+    bool frozen = atomic_load(&volume->frozen);
+    if (frozen) {
+        *volume->frozen_turns_end = turn;
+        volume->frozen_turns_end = &turn->next;
+    }
+    pthread_mutex_unlock(&volume->park_lock);
+    return frozen;
+}
+
+void bale_volume_thaw(struct bale_volume *volume)
+{
+    pthread_mutex_lock(&volume->park_lock);
+    atomic_store(&volume->frozen, false);
+    struct bale_turn *turn = volume->frozen_turns;
+    volume->frozen_turns = NULL;
+    volume->frozen_turns_end = &volume->frozen_turns;
+    pthread_mutex_unlock(&volume->park_lock);
+    while (turn) {
+        struct bale_turn *next = turn->next;
+        turn->next = NULL;
+        bale_turn_submit(turn);
+        turn = next;
+    }
+    bale_volume_wake(volume);
+}
+
