@@ -25,6 +25,11 @@ struct pieces {
 
 void bale_file_report(struct bale_file *file, const struct bale_fault *fault)
 {
+    /* One line is enough: whoever reads tries again in smaller pieces. */
+    atomic_uint_fast64_t *told = &file->told[fault->position % BALE_TOLD];
+    if (atomic_exchange(told, fault->position) == fault->position) {
+        return;
+    }
     pthread_mutex_lock(&file->lock); /* for the label */
     bale_log(BALE_LOG_ERROR,
              "%s: bytes %llu to %llu are damaged (%s at %llu of the container: expected %016llx, "
@@ -304,10 +309,8 @@ static void read_job(struct bale_job *job, struct bale_scratch *scratch)
         at += err == BALE_OK ? span.to - span.from : 0;
         err = err == BALE_E_AGAIN ? BALE_OK : err;
     }
-    /* Damage further on does not take away what came before it: the caller reads up to there. */
-    if (err != BALE_OK && op->read->length > 0) {
-        err = BALE_OK;
-    }
+    /* Nothing of a read that meets damage: the kernel takes a short one for the end of the file, and shows zeros there.
+     * It asks again for smaller pieces. */
     pthread_mutex_unlock(&file->lock);
     finish_read(file, op, err);
 }

@@ -30,7 +30,8 @@ static void read_done(void *arg, int64_t result)
 {
     struct read_op *op = arg;
     if (result < 0) {
-        fuse_reply_err(op->req, bale_err_to_errno((int)result));
+        /* Damaged data is EIO, as on btrfs; EUCLEAN is for damaged structure. */
+        fuse_reply_err(op->req, result == BALE_E_CORRUPT ? EIO : bale_err_to_errno((int)result));
     } else if (op->read.length == 0) {
         fuse_reply_buf(op->req, NULL, 0);
     } else {
