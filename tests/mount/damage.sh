@@ -25,7 +25,7 @@ done
 mount_down "$mnt"
 fsck_clean "$store"
 
-# expect_fsck STATUS NAME...: these files and no others are named
+# expect_fsck STATUS NAME...: these files and no others are named; as fsck(8), 4: problems, 8: not all could be checked
 expect_fsck() {
     local status=0 name expected=$1
     shift
@@ -65,9 +65,9 @@ expect_fsck 4 chunk page old
 "${damage[@]}" slot "$store" both both
 expect_fsck 4 chunk page old new both
 "${damage[@]}" version "$store" version
-expect_fsck 4 chunk page old new both version
+expect_fsck 12 chunk page old new both version
 cut=$("${damage[@]}" cut "$store" cut 700000)
-expect_fsck 4 chunk page old new both version cut
+expect_fsck 12 chunk page old new both version cut
 if /usr/bin/python3 "$BALE_SOURCE/tests/reader/read_store.py" "$store" >"$work/reader" 2>&1; then
     fail "read_store.py finds nothing"
 fi
@@ -79,7 +79,7 @@ expect_errors chunk "$range EIO"
 grep -E 'chunk' "$work/log" | grep -E "${range% *}" | grep -E 'expected [0-9a-f]+' | grep -qE 'found [0-9a-f]+' ||
     fail "no line about chunk in the log"
 lines=$(grep -cE '^.*[^a-z]chunk: ' "$work/log") || true
-[ "$lines" -le 20 ] || fail "$lines lines about one damaged chunk"
+[ "$lines" = 1 ] || fail "$lines lines about one damaged chunk"
 expect_refused page
 expect_errors old ''
 expect_refused both
@@ -102,9 +102,7 @@ for name in page new both version cut; do
     rm "$mnt/$name" || fail "$name: cannot be deleted"
 done
 mount_down "$mnt"
-expect_fsck 4 old
-rm "$store/old"
-fsck_clean "$store"
+fsck_clean "$store" # opening old replaced its damaged slot
 mount_up "$store" "$mnt"
 expect_errors chunk ''
 mount_down "$mnt"
