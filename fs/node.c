@@ -138,7 +138,13 @@ bool bale_nodes_evict(struct bale_nodes *nodes)
     for (int i = 0; i < count; i++) {
         close(fds[i]);
     }
-    return count > 0;
+    return count > 0 || (nodes->full && nodes->full(nodes->full_arg));
+}
+
+void bale_nodes_on_full(struct bale_nodes *nodes, bool (*full)(void *arg), void *arg)
+{
+    nodes->full = full;
+    nodes->full_arg = arg;
 }
 
 /* ---- Lifetime ---- */

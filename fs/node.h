@@ -53,8 +53,10 @@ void bale_nodes_destroy(struct bale_nodes *nodes); /* NULL is fine */
 struct bale_node *bale_nodes_root(struct bale_nodes *nodes);
 uint64_t bale_nodes_count(struct bale_nodes *nodes);
 
-/* Closes some idle descriptors. False: there were none. For a caller that got EMFILE or ENFILE. */
+/* For a caller that got EMFILE or ENFILE: closes some idle descriptors, or if there are none asks
+ * full, which may wait until others are closed. False: there is no hope. */
 bool bale_nodes_evict(struct bale_nodes *nodes);
+void bale_nodes_on_full(struct bale_nodes *nodes, bool (*full)(void *arg), void *arg);
 
 /* ---- Lifetime ---- */
 

@@ -25,6 +25,8 @@ struct bale_nodes {
     struct bale_node **table;
     size_t buckets, count;
     unsigned descriptors, budget;
+    bool (*full)(void *arg);
+    void *full_arg;
     struct bale_node *lru_first,
         *lru_last; /* first: used last; idle descriptors that may be closed */
 };

@@ -98,7 +98,10 @@ static void begin(fuse_req_t req, struct bale_node *dir, const char *name, int f
     int err = op ? 0 : ENOMEM;
     int path_fd = fd;
     if (!err && !name) {
-        path_fd = open(bale_proc_path(fd).text, O_PATH | O_CLOEXEC);
+        do {
+            path_fd = open(bale_proc_path(fd).text, O_PATH | O_CLOEXEC);
+        } while (path_fd < 0 && (errno == EMFILE || errno == ENFILE) &&
+                 bale_nodes_evict(mount->nodes));
         err = path_fd < 0 ? errno : 0;
     }
     if (!err) {

@@ -168,6 +168,7 @@ static int create_parts(struct daemon *d, unsigned descriptors)
     if (err) {
         return bale_err_from_errno(err);
     }
+    bale_nodes_on_full(mount->nodes, bale_opened_wait_close, mount);
     err = bale_ctimes_create(memory, &mount->ctimes);
     if (err == BALE_OK) {
         err = bale_interrupts_create(&mount->interrupts);
@@ -293,6 +294,7 @@ static int end(struct daemon *d, bool served)
             close(*fd);
         }
     }
+    pthread_cond_destroy(&mount->closed);
     pthread_mutex_destroy(&mount->opened_lock);
     free(d->mountpoint);
     return err;
@@ -310,6 +312,7 @@ static int run(const struct bale_mount_options *options, char *why, void (*ready
     d->why = why;
     d->sync_fd = d->ended = d->signals = -1;
     pthread_mutex_init(&d->mount.opened_lock, NULL);
+    pthread_cond_init(&d->mount.closed, NULL);
     int err = begin(d);
     bool served = err == BALE_OK;
     if (served) {

@@ -46,6 +46,8 @@ struct bale_mount {
 
     pthread_mutex_t opened_lock; /* opened.h; may be held while taking the nodes' lock */
     struct bale_opened *opened;
+    unsigned closing; /* of them */
+    pthread_cond_t closed;
 };
 
 /* What libfuse does not pass on of the request that this thread handles. */

@@ -19,9 +19,12 @@ static int hold_directory(fuse_req_t req, fuse_ino_t parent, const char *name,
 }
 
 /* A new directory has its parent's settings. */
-static void inherit(int dir_fd, const char *name)
+static void inherit(struct bale_mount *mount, int dir_fd, const char *name)
 {
-    int fd = openat(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd;
+    do {
+        fd = openat(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    } while (fd < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(mount->nodes));
     if (fd >= 0) {
         (void)bale_props_inherit(dir_fd, fd);
         close(fd);
@@ -39,7 +42,7 @@ void bale_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
         err = mkdirat(fd, name, mode) != 0 ? errno : 0;
         bale_caller_leave(req);
         if (!err) {
-            inherit(fd, name);
+            inherit(mount, fd, name);
         }
         bale_node_release(mount->nodes, dir);
     }

@@ -62,23 +62,23 @@ static void tell_broken(struct bale_opened *opened, int err, const char *feature
     }
 }
 
-/* Has been taken away by a write of ours, which the caller knows nothing of. */
+/* Has been taken away by a write of ours, which the caller knows nothing of. Under the lock, so
+ * that who takes it away for good (first here, then from the inode) does not find it put back. */
 static void restore_capability(struct bale_opened *opened, const char *path)
 {
+    pthread_mutex_lock(&opened->mount->opened_lock);
     if (opened->capability && getxattr(path, CAPABILITY, NULL, 0) < 0 && errno == ENODATA) {
         (void)!setxattr(path, CAPABILITY, opened->capability, opened->capability_size, 0);
     }
+    pthread_mutex_unlock(&opened->mount->opened_lock);
 }
 
 static void save_capability(struct bale_opened *opened, const char *path)
 {
     char value[BALE_CAPABILITY_MAX];
     ssize_t size = getxattr(path, CAPABILITY, value, sizeof value);
-    opened->capability = size > 0 ? malloc((size_t)size) : NULL;
-    if (opened->capability) {
-        memcpy(opened->capability, value, (size_t)size);
-        opened->capability_size = (size_t)size;
-        atomic_fetch_or(&opened->node->marks, BALE_MARK_CAPABILITY);
+    if (size > 0) {
+        bale_opened_capability(opened->mount, opened->node, value, (size_t)size);
     }
 }
 
@@ -296,6 +296,8 @@ static void closed(void *arg)
         *list = waiting;
         waiting = next;
     }
+    mount->closing--;
+    pthread_cond_broadcast(&mount->closed);
     bool again = opened->waiting;
     if (again) {
         free(opened->capability);
@@ -345,6 +347,7 @@ void bale_use_end(struct bale_mount *mount, struct bale_node *node)
         bale_file_attr(file, &opened->last);
         opened->file = NULL;
         opened->state = BALE_OPENED_CLOSING;
+        mount->closing++;
     }
     pthread_mutex_unlock(&mount->opened_lock);
     if (file) {
@@ -365,6 +368,19 @@ void bale_use_hand_back(struct bale_mount *mount, struct bale_node *node)
     node->opened->handles--;
     pthread_mutex_unlock(&mount->opened_lock);
     bale_use_end(mount, node);
+}
+
+bool bale_opened_wait_close(void *arg)
+{
+    struct bale_mount *mount = arg;
+    bool handler = bale_request.unique != 0; /* the volume's threads handle no requests */
+    pthread_mutex_lock(&mount->opened_lock);
+    bool waits = handler && mount->closing > 0;
+    if (waits) {
+        pthread_cond_wait(&mount->closed, &mount->opened_lock);
+    }
+    pthread_mutex_unlock(&mount->opened_lock);
+    return waits;
 }
 
 void bale_opened_end(struct bale_mount *mount)

@@ -53,6 +53,9 @@ void bale_use_end(struct bale_mount *mount, struct bale_node *node);
 /* The kernel has the use now, by an open file; and has it no more. */
 void bale_use_hand_over(struct bale_use *use);
 void bale_use_hand_back(struct bale_mount *mount, struct bale_node *node);
+/* Waits for a file that is being closed. False: there is none, or this thread is one that closes
+ * them. For bale_nodes_on_full. */
+bool bale_opened_wait_close(void *mount);
 /* Ends all that the kernel has. Only when no handler runs. */
 void bale_opened_end(struct bale_mount *mount);
 

@@ -91,11 +91,11 @@ static void change_owner(struct setattr_op *op)
     uid_t uid = op->todo & FUSE_SET_ATTR_UID ? op->attr.st_uid : (uid_t)-1;
     gid_t gid = op->todo & FUSE_SET_ATTR_GID ? op->attr.st_gid : (gid_t)-1;
     op->todo &= ~OWNER;
+    bale_opened_capability(op->use.mount, node, NULL, 0);
     if (fchownat(op->fd, "", uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0) {
         finish(op, errno);
         return;
     }
-    bale_opened_capability(op->use.mount, node, NULL, 0);
     mode_t mode = bale_mode_without_suid(node->mode);
     if (op->use.mount->modes_held && op->file && mode != node->mode) {
         bale_node_chmod(op->use.mount, node, op->fd, op->file, mode, changed, op);

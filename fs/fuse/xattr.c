@@ -322,6 +322,9 @@ void bale_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
         return;
     }
     int err = check_name(mount, node, name);
+    if (!err && strcmp(name, CAPABILITY) == 0) {
+        bale_opened_capability(mount, node, NULL, 0); /* first, lest it be put back */
+    }
     if (!err) {
         err = target_of(mount, node, &target);
         if (!err) {
@@ -330,9 +333,6 @@ void bale_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
             err = rc != 0 ? errno : 0;
         }
         target_release(mount, &target);
-    }
-    if (!err && strcmp(name, CAPABILITY) == 0) {
-        bale_opened_capability(mount, node, NULL, 0);
     }
     if (!err) {
         bale_opened_touch(mount, node);
