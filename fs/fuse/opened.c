@@ -57,7 +57,7 @@ static void tell_broken(struct bale_opened *opened, int err, const char *feature
     if (err == BALE_E_UNSUPPORTED && feature[0]) {
         bale_log(BALE_LOG_ERROR, "%s: needs the feature %s: use a newer balefs", label, feature);
     } else {
-        bale_log(BALE_LOG_ERROR, "%s: cannot be opened: %s: see balefs check, or restore it", label,
+        bale_log(BALE_LOG_ERROR, "%s: cannot be opened: %s: see balefs fsck, or restore it", label,
                  bale_err_text(err));
     }
 }
