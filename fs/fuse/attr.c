@@ -78,16 +78,34 @@ static int peek(struct bale_mount *mount, struct bale_node *node, int fd, off_t 
     return bale_err_to_errno(err);
 }
 
+/* From who has it open, or else from the container. *is_open says which. */
+static int look(struct bale_mount *mount, struct bale_node *node, int fd, off_t size,
+                struct bale_file_attr *open, struct bale_container_attr *attr, bool *is_open)
+{
+    int err;
+    do {
+        *is_open = bale_opened_attr(mount, node, open);
+        if (*is_open) {
+            *attr = open->container;
+            return 0;
+        }
+        err = peek(mount, node, fd, size, attr);
+        /* Somebody who opened it meanwhile was seen writing a root. */
+    } while (err == EAGAIN && bale_opened_attr(mount, node, open));
+    return err;
+}
+
 int bale_attr_container(struct bale_mount *mount, struct bale_node *node, int fd,
                         struct bale_container_attr *attr)
 {
     struct bale_file_attr open;
     struct stat st;
+    bool is_open;
     if (bale_opened_attr(mount, node, &open)) {
         *attr = open.container;
         return 0;
     }
-    return fstat(fd, &st) == 0 ? peek(mount, node, fd, st.st_size, attr) : errno;
+    return fstat(fd, &st) == 0 ? look(mount, node, fd, st.st_size, &open, attr, &is_open) : errno;
 }
 
 static void show_container(struct bale_mount *mount, const struct bale_container_attr *attr,
@@ -134,23 +152,22 @@ int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
         return 0;
     }
     bale_ctimes_get(mount->ctimes, st->st_ino, &st->st_ctim);
-    bool is_open = bale_opened_attr(mount, node, &open);
+    bool is_open;
+    int err = look(mount, node, fd, st->st_size, &open, &attr, &is_open);
+    if (err == EAGAIN) {
+        return err;
+    }
+    if (err) {
+        *timeout = 0;
+        node->mode = st->st_mode;
+        return 0; /* as the backing store has it, so that it can be seen and removed */
+    }
     if (is_open) {
-        attr = open.container;
         show_open(&open, st);
         if (open.ctime.tv_sec != 0) {
             *timeout = 0; /* the blocks it takes are not settled */
         }
     } else {
-        int err = peek(mount, node, fd, st->st_size, &attr);
-        if (err == EAGAIN) {
-            return err;
-        }
-        if (err) {
-            *timeout = 0;
-            note_mode(node, before, st->st_mode);
-            return 0; /* as the backing store has it, so that it can be seen and removed */
-        }
         st->st_size = (off_t)attr.size;
         if (attr.generation > 0) {
             st->st_mtim = timespec_of(attr.mtime);

@@ -53,6 +53,18 @@ struct setattr_op {
 
 static void next_change(struct setattr_op *op);
 
+static void finish(struct setattr_op *op, int err);
+
+/* The file had to be opened to see its attributes. */
+static void opened_to_show(struct bale_use *use, int err)
+{
+    struct setattr_op *op = (struct setattr_op *)use;
+    if (!err) {
+        op->file = use->node->opened->file;
+    }
+    finish(op, use->node->marks & BALE_MARK_BROKEN ? 0 : err);
+}
+
 static void finish(struct setattr_op *op, int err)
 {
     struct bale_mount *mount = op->use.mount;
@@ -62,6 +74,12 @@ static void finish(struct setattr_op *op, int err)
     bale_opened_touch(mount, node);
     if (!err) {
         err = bale_attr_get(mount, node, op->fd, NULL, &st, &timeout);
+    }
+    if (err == EAGAIN && !op->file) {
+        op->use.only_open = false;
+        op->use.ready = opened_to_show;
+        bale_use_begin(&op->use);
+        return;
     }
     bale_node_release(mount->nodes, node);
     if (err) {
