@@ -9,16 +9,9 @@
 
 #include "fs/fuse/mount.h"
 #include "fs/fuse/ops.h"
+#include "fs/fuse/prefetch.h"
 
 #define BATCH 32768u /* bytes of entries read from the backing store at once */
-
-struct entry { /* struct linux_dirent64, as getdents64 gives it */
-    uint64_t ino;
-    int64_t next;
-    unsigned short length;
-    unsigned char type;
-    char name[];
-};
 
 /* An open directory. The backing one is opened when it is first read: often the kernel has the
  * entries cached. */
@@ -89,7 +82,7 @@ static int open_directory(struct bale_mount *mount, struct bale_node *dir, int *
 }
 
 /* The entry at handle->at, or NULL at the end. */
-static int current(struct handle *handle, struct entry **entry)
+static int current(struct handle *handle, bool plus, struct bale_dirent **entry)
 {
     *entry = NULL;
     if (handle->used == handle->filled) {
@@ -99,14 +92,17 @@ static int current(struct handle *handle, struct entry **entry)
         }
         handle->used = 0;
         handle->filled = (size_t)got;
+        if (plus) {
+            bale_prefetch_heads(handle->fd, handle->batch, handle->filled);
+        }
     }
     if (handle->used < handle->filled) {
-        *entry = (struct entry *)(void *)(handle->batch + handle->used);
+        *entry = (struct bale_dirent *)(void *)(handle->batch + handle->used);
     }
     return 0;
 }
 
-static void advance(struct handle *handle, const struct entry *entry)
+static void advance(struct handle *handle, const struct bale_dirent *entry)
 {
     handle->at = entry->next;
     handle->used += entry->length;
@@ -131,8 +127,8 @@ static bool is_dots(const char *name)
 
 /* Looks an entry up for the kernel. One that cannot be is listed all the same, and the kernel
  * asks for it when somebody does. */
-static void look_up(struct bale_mount *mount, struct bale_node *dir, const struct entry *entry,
-                    struct fuse_entry_param *e)
+static void look_up(struct bale_mount *mount, struct bale_node *dir,
+                    const struct bale_dirent *entry, struct fuse_entry_param *e)
 {
     struct bale_node *node;
     struct stat st;
@@ -155,7 +151,7 @@ static void look_up(struct bale_mount *mount, struct bale_node *dir, const struc
 }
 
 /* Bytes the entry takes in the reply; written if there is room. */
-static size_t add(fuse_req_t req, struct bale_node *dir, bool plus, const struct entry *entry,
+static size_t add(fuse_req_t req, struct bale_node *dir, bool plus, const struct bale_dirent *entry,
                   char *out, size_t room)
 {
     struct fuse_entry_param e;
@@ -188,7 +184,7 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
 {
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *dir = bale_node_of(mount, ino);
-    struct entry *entry;
+    struct bale_dirent *entry;
     size_t length = 0;
     char *reply = malloc(size);
     if (!reply) {
@@ -198,7 +194,7 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
     pthread_mutex_lock(&handle->lock);
     int err = seek(mount, handle, dir, off);
     while (!err) {
-        err = current(handle, &entry);
+        err = current(handle, plus, &entry);
         if (err || !entry) {
             break;
         }
