@@ -1,6 +1,6 @@
-/* Error codes. Every function that can fail returns 0 or one of these; positive values are never used, so that a
- * function may also return a count. A code becomes an errno only through bale_err_to_errno(). Pure functions, safe from
- * any thread. */
+/* Error codes. Every function that can fail returns 0 or one of these; positive values are never
+ * used, so that a function may also return a count. A code becomes an errno only through
+ * bale_err_to_errno(). Pure functions, safe from any thread. */
 #ifndef BALE_FORMAT_ERR_H
 #define BALE_FORMAT_ERR_H
 
@@ -27,15 +27,17 @@ enum bale_err {
 /* The lowest code there is; what lies below is not a bale_err. */
 #define BALE_E_LAST BALE_E_DQUOT
 
-/* A short English text without a full stop, for a log line or a message. Never NULL: "unknown error" for a number that
- * is not a bale_err. Static storage. */
+/* A short English text without a full stop, for a log line or a message. Never NULL: "unknown
+ * error" for a number that is not a bale_err. Static storage. */
 const char *bale_err_text(int err);
 
-/* The positive errno a program under the mount should see; 0 for BALE_OK, EIO for a number that is not a bale_err. */
+/* The positive errno a program under the mount should see; 0 for BALE_OK, EIO for a number that is
+ * not a bale_err. */
 int bale_err_to_errno(int err);
 
-/* The bale_err nearest to a positive errno: BALE_OK for 0, BALE_E_IO for what has no nearer one. Gives back err for
- * bale_err_to_errno(err), but not the other way round: several errnos share one code. */
+/* The bale_err nearest to a positive errno: BALE_OK for 0, BALE_E_IO for what has no nearer one.
+ * Gives back err for bale_err_to_errno(err), but not the other way round: several errnos share one
+ * code. */
 int bale_err_from_errno(int e);
 
 #endif

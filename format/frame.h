@@ -41,14 +41,15 @@ uint32_t bale_frame_head_length(uint8_t codec, uint32_t raw_length, uint8_t chun
 /* Most bytes a frame of raw_length raw bytes can take: head and raw chunks. */
 size_t bale_frame_bound(uint32_t raw_length, uint8_t chunk_log2);
 
-/* Writes the head; chunks[] has bale_frame.chunks entries. Sets frame->chunks, stored_length, head_length and
- * head_checksum from the rest. Returns the head's length. out has room for it. */
+/* Writes the head; chunks[] has bale_frame.chunks entries. Sets frame->chunks, stored_length,
+ * head_length and head_checksum from the rest. Returns the head's length. out has room for it. */
 uint32_t bale_frame_head_encode(struct bale_frame *frame, const struct bale_chunk *chunks,
                                 uint8_t *out);
 
-/* Reads and validates a head from the first length bytes of a frame. BALE_OK, BALE_E_CORRUPT, BALE_E_UNSUPPORTED, or
- * BALE_E_AGAIN: more bytes are needed: head_length is set (sane, but not yet vouched for). An unknown codec id is
- * BALE_E_UNSUPPORTED; frame is filled as far as it was read. */
+/* Reads and validates a head from the first length bytes of a frame. BALE_OK, BALE_E_CORRUPT,
+ * BALE_E_UNSUPPORTED, or BALE_E_AGAIN: more bytes are needed: head_length is set (sane, but not yet
+ * vouched for). An unknown codec id is BALE_E_UNSUPPORTED; frame is filled as far as it was
+ * read. */
 int bale_frame_head_decode(const uint8_t *in, size_t length, struct bale_frame *frame);
 
 /* Entry i of the table of a validated head. */

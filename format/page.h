@@ -10,7 +10,8 @@
 
 enum { BALE_SEGMENT_UNWRITTEN = 1 << 0 };
 
-/* A leaf record: file bytes [offset, offset + length) are raw bytes [skip, skip + length) of the frame at position. */
+/* A leaf record: file bytes [offset, offset + length) are raw bytes [skip, skip + length) of the
+ * frame at position. */
 struct bale_segment {
     uint64_t offset;
     uint64_t position;
@@ -61,14 +62,15 @@ uint16_t bale_page_count(uint8_t height, size_t length);
 /* Writes bale_page_length() bytes and sets page->checksum. */
 size_t bale_page_encode(struct bale_page *page, uint8_t out[static BALE_PAGE_MAX]);
 
-/* Reads and validates a page of exactly ref->length bytes: checksum (also against ref->checksum), counts, order, and
- * every record against ctx; the page and what it refers to must not overlap. What only the parent knows is the caller's
- * to check: height, generation (that of the parent's record), and the bounds of the offsets below. BALE_OK,
- * BALE_E_CORRUPT, BALE_E_UNSUPPORTED. */
+/* Reads and validates a page of exactly ref->length bytes: checksum (also against ref->checksum),
+ * counts, order, and every record against ctx; the page and what it refers to must not overlap.
+ * What only the parent knows is the caller's to check: height, generation (that of the parent's
+ * record), and the bounds of the offsets below. BALE_OK, BALE_E_CORRUPT, BALE_E_UNSUPPORTED. */
 int bale_page_decode(const uint8_t *in, const struct bale_ref *ref,
                      const struct bale_page_context *ctx, struct bale_page *page);
 
-/* One segment against ctx (also used for the segment a direct root implies). BALE_OK or BALE_E_CORRUPT. */
+/* One segment against ctx (also used for the segment a direct root implies). BALE_OK or
+ * BALE_E_CORRUPT. */
 int bale_segment_check(const struct bale_segment *segment, const struct bale_page_context *ctx);
 
 #endif

@@ -1,5 +1,5 @@
-/* Root slots (FORMAT.md section 4) and the choice between them (section 8, rules 1 and 2). Pure functions: no I/O, no
- * allocation, safe from any thread. */
+/* Root slots (FORMAT.md section 4) and the choice between them (section 8, rules 1 and 2). Pure
+ * functions: no I/O, no allocation, safe from any thread. */
 #ifndef BALE_FORMAT_ROOT_H
 #define BALE_FORMAT_ROOT_H
 
@@ -44,8 +44,9 @@ struct bale_root {
 /* Writes the slot's BALE_ROOT_SIZE bytes, checksum included. */
 void bale_root_encode(const struct bale_root *root, uint8_t slot[static BALE_ROOT_SIZE]);
 
-/* Reads and validates one slot. BALE_OK, BALE_E_CORRUPT, or BALE_E_UNSUPPORTED: then, if the reason is a feature
- * tag, its four characters and a NUL are in feature (unprintable characters as '?'), else feature is empty. */
+/* Reads and validates one slot. BALE_OK, BALE_E_CORRUPT, or BALE_E_UNSUPPORTED: then, if the reason
+ * is a feature tag, its four characters and a NUL are in feature (unprintable characters as '?'),
+ * else feature is empty. */
 int bale_root_decode(const uint8_t slot[static BALE_ROOT_SIZE], struct bale_root *root,
                      char feature[static 5]);
 
@@ -58,8 +59,8 @@ struct bale_roots {
     char feature[5]; /* with BALE_E_UNSUPPORTED: the unknown tag, or empty for a newer version */
 };
 
-/* head: the first length bytes of the container, length = min(container's size, BALE_DATA_START); what is missing
- * counts as zeros. BALE_OK with newest = -1: the container is empty (length 0).
+/* head: the first length bytes of the container, length = min(container's size, BALE_DATA_START);
+ * what is missing counts as zeros. BALE_OK with newest = -1: the container is empty (length 0).
  * BALE_E_AGAIN: all bytes of both slots are zero: FORMAT.md 8 rule 6 decides by the sessions.
  * BALE_E_CORRUPT, BALE_E_UNSUPPORTED. Unless BALE_OK, newest and fallback are -1. */
 int bale_roots_read(const uint8_t *head, size_t length, struct bale_roots *roots);

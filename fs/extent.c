@@ -328,7 +328,8 @@ void bale_extent_cut(struct bale_extent *extent, uint64_t from)
     bale_extent_settle(extent);
 }
 
-/* Takes one extent from the cold end. The extent's file comes after the list in the lock order, hence trylock. */
+/* Takes one extent from the cold end. The extent's file comes after the list in the lock order,
+ * hence trylock. */
 static bool evict_one(struct bale_volume *volume, struct bale_file *held)
 {
     pthread_mutex_lock(&volume->lru_lock);

@@ -139,8 +139,8 @@ void bale_file_finish_close(struct bale_turn *turn, struct bale_scratch *scratch
     }
     if (err != BALE_OK) {
         bale_log(BALE_LOG_ERROR,
-                 "%s: %llu bytes could not be stored: %s: free space or check the disk", file->label,
-                 (unsigned long long)file->dirty, bale_err_text(err));
+                 "%s: %llu bytes could not be stored: %s: free space or check the disk",
+                 file->label, (unsigned long long)file->dirty, bale_err_text(err));
         atomic_fetch_add(&volume->stats.errors, 1);
         atomic_store(&volume->lost, err);
     }
@@ -223,7 +223,8 @@ int bale_file_usage(struct bale_file *file, struct bale_container_usage *usage)
     return bale_container_usage(file->container, usage);
 }
 
-/* The first data at or after offset in the cache's dirty extents; UINT64_MAX: none. Under file->lock. */
+/* The first data at or after offset in the cache's dirty extents; UINT64_MAX: none. Under
+ * file->lock. */
 static uint64_t dirty_data(struct bale_file *file, uint64_t offset)
 {
     uint64_t best = UINT64_MAX;
@@ -275,7 +276,8 @@ static int committed_end(struct bale_file *file, uint64_t offset, uint64_t *end)
     *end = offset;
     for (;;) {
         int err = bale_container_map(file->container, *end, &segment);
-        if (err == BALE_E_NOENT || (err == BALE_OK && (segment.offset > *end || !is_data(&segment)))) {
+        if (err == BALE_E_NOENT ||
+            (err == BALE_OK && (segment.offset > *end || !is_data(&segment)))) {
             return BALE_OK;
         }
         if (err != BALE_OK) {
@@ -313,8 +315,8 @@ int64_t bale_file_seek(struct bale_file *file, uint64_t offset, bool data)
         }
         if (dirty == offset) {
             uint64_t block = (offset % file->extent / file->block + 1) * file->block;
-            uint64_t after = offset - offset % file->extent +
-                             (block < file->extent ? block : file->extent);
+            uint64_t after =
+                offset - offset % file->extent + (block < file->extent ? block : file->extent);
             end = end > after ? end : after;
         }
         if (end >= size) {

@@ -1,10 +1,12 @@
 /* A regular file at work: its container, its extents in the cache, its dirty data and its commits.
  *
- * Calls that may wait take a done callback: it is called exactly once, either before the call returns or later from
- * another thread, with result >= 0 or a negative bale_err. No lock is held during done.
+ * Calls that may wait take a done callback: it is called exactly once, either before the call
+ * returns or later from another thread, with result >= 0 or a negative bale_err. No lock is held
+ * during done.
  *
- * Lock order: (names, above this layer) -> file -> container -> memory, pool and engine. A file's lock is never held
- * over I/O. Files are counted: the caller's reference keeps the file for the time of the call; pending calls hold their own. */
+ * Lock order: (names, above this layer) -> file -> container -> memory, pool and engine. A file's
+ * lock is never held over I/O. Files are counted: the caller's reference keeps the file for the
+ * time of the call; pending calls hold their own. */
 #ifndef BALE_FS_FILE_H
 #define BALE_FS_FILE_H
 
@@ -20,17 +22,18 @@ struct bale_file;
 
 typedef void bale_file_done(void *arg, int64_t result);
 
-/* fd: the container, open for reading and (unless read-only) writing; owned from here on, also on failure. label: a
- * name for log lines (copied; bale_file_relabel after a rename). May read and, after a crash, verify the container: it
- * can take long. feature: as bale_root_decode, room for 5, or NULL. */
-int bale_file_open(struct bale_volume *volume, int fd, const struct bale_container_attr *defaults, const char *label,
-                   struct bale_file **file, char *feature);
+/* fd: the container, open for reading and (unless read-only) writing; owned from here on, also on
+ * failure. label: a name for log lines (copied; bale_file_relabel after a rename). May read and,
+ * after a crash, verify the container: it can take long. feature: as bale_root_decode, room for 5,
+ * or NULL. */
+int bale_file_open(struct bale_volume *volume, int fd, const struct bale_container_attr *defaults,
+                   const char *label, struct bale_file **file, char *feature);
 void bale_file_relabel(struct bale_file *file, const char *label);
 
 struct bale_file *bale_file_ref(struct bale_file *file);
-/* Gives up one reference. At the last, what is dirty is committed (or dropped after bale_file_discard) and the file
- * closed, later, from another thread. closed (may be NULL) is then called: until then the caller must not open the same container
- * again. */
+/* Gives up one reference. At the last, what is dirty is committed (or dropped after
+ * bale_file_discard) and the file closed, later, from another thread. closed (may be NULL) is then
+ * called: until then the caller must not open the same container again. */
 void bale_file_unref(struct bale_file *file);
 void bale_file_on_close(struct bale_file *file, void (*closed)(void *arg), void *arg);
 
@@ -39,62 +42,71 @@ int bale_file_fd(const struct bale_file *file);
 struct bale_file_attr {
     uint64_t size;
     struct timespec mtime; /* exact, also while data is dirty */
-    struct timespec ctime; /* of the last change through this object; zero: the backing inode's holds */
-    uint64_t dirty;        /* bytes not in the container yet */
+    /* of the last change through this object; zero: the backing inode's holds */
+    struct timespec ctime;
+    uint64_t dirty; /* bytes not in the container yet */
     struct bale_container_attr container;
 };
 void bale_file_attr(struct bale_file *file, struct bale_file_attr *attr);
 
-/* ---- Data ------------------------------------------------------------------------------------------------- */
+/* ---- Data ------------------------------------------------------------------------------------ */
 
-/* A read in progress: pieces point into pinned extents (or a bounce buffer) and stay valid until bale_read_release. */
+/* A read in progress: pieces point into pinned extents (or a bounce buffer) and stay valid until
+ * bale_read_release. */
 struct bale_read {
     struct iovec *pieces;
     int count;
     size_t length; /* sum; short only at the end of the file */
 };
-/* done's result: length, and read filled in; call bale_read_release afterwards (also on error, harmless). read and arg live until
- * then. The file recognises streams and reads ahead. */
+/* done's result: length, and read filled in; call bale_read_release afterwards (also on error,
+ * harmless). read and arg live until then. The file recognises streams and reads ahead. */
 void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, struct bale_read *read,
                     bale_file_done *done, void *arg);
 void bale_read_release(struct bale_read *read);
 
-/* Writes length bytes at offset. data is read before the call returns (copied if the write must wait). Result: the bytes
- * written, short only if an error came after the first. Errors: BALE_E_NOSPACE, BALE_E_DQUOT, BALE_E_TOOBIG, BALE_E_IO,
+/* Writes length bytes at offset. data is read before the call returns (copied if the write must
+ * wait). Result: the bytes written, short only if an error came after the first. Errors:
+ * BALE_E_NOSPACE, BALE_E_DQUOT, BALE_E_TOOBIG, BALE_E_IO, BALE_E_CANCELLED. */
+void bale_file_write(struct bale_file *file, uint64_t offset, const void *data, size_t length,
+                     bale_file_done *done, void *arg);
+/* Cancels the waiting write whose done argument is arg, if it still waits: done comes with
  * BALE_E_CANCELLED. */
-void bale_file_write(struct bale_file *file, uint64_t offset, const void *data, size_t length, bale_file_done *done,
-                     void *arg);
-/* Cancels the waiting write whose done argument is arg, if it still waits: done comes with BALE_E_CANCELLED. */
 void bale_file_cancel(struct bale_file *file, void *arg);
 
 void bale_file_truncate(struct bale_file *file, uint64_t size, bale_file_done *done, void *arg);
 
-enum bale_allocate { BALE_ALLOCATE, BALE_ALLOCATE_KEEP_SIZE, BALE_ALLOCATE_PUNCH, BALE_ALLOCATE_ZERO,
-                     BALE_ALLOCATE_ZERO_KEEP_SIZE };
-void bale_file_allocate(struct bale_file *file, enum bale_allocate how, uint64_t offset, uint64_t length,
-                        bale_file_done *done, void *arg);
+enum bale_allocate {
+    BALE_ALLOCATE,
+    BALE_ALLOCATE_KEEP_SIZE,
+    BALE_ALLOCATE_PUNCH,
+    BALE_ALLOCATE_ZERO,
+    BALE_ALLOCATE_ZERO_KEEP_SIZE
+};
+void bale_file_allocate(struct bale_file *file, enum bale_allocate how, uint64_t offset,
+                        uint64_t length, bale_file_done *done, void *arg);
 
-/* SEEK_DATA (data) or SEEK_HOLE: the offset found, BALE_E_NOENT: ENXIO. Dirty data counts as data. May read index
- * pages. */
+/* SEEK_DATA (data) or SEEK_HOLE: the offset found, BALE_E_NOENT: ENXIO. Dirty data counts as data.
+ * May read index pages. */
 int64_t bale_file_seek(struct bale_file *file, uint64_t offset, bool data);
 
-/* Commits what is dirty, data and attributes; durable: and syncs. Result 0, or the first error since the last report (an error of
- * a later flush is reported once, here). Nothing dirty: done at once (not durable), or after a sync if one is due. */
+/* Commits what is dirty, data and attributes; durable: and syncs. Result 0, or the first error
+ * since the last report (an error of a later flush is reported once, here). Nothing dirty: done at
+ * once (not durable), or after a sync if one is due. */
 void bale_file_flush(struct bale_file *file, bool durable, bale_file_done *done, void *arg);
 
 /* Unlinked for good: dirty data need not be kept. */
 void bale_file_discard(struct bale_file *file);
 
-/* ---- Attributes held in the container ----------------------------------------------------------------------- */
+/* ---- Attributes held in the container -------------------------------------------------------- */
 
 /* Commits first, then sets the backing file's times; NULL leaves one as it is. */
-void bale_file_set_times(struct bale_file *file, const struct timespec *atime, const struct timespec *mtime,
-                         bale_file_done *done, void *arg);
-/* Codec setting, extent size or mode: committed before done. Fields as in bale_container_attr; what says which. An extent size
- * for a file that has data: BALE_E_INVALID. */
+void bale_file_set_times(struct bale_file *file, const struct timespec *atime,
+                         const struct timespec *mtime, bale_file_done *done, void *arg);
+/* Codec setting, extent size or mode: committed before done. Fields as in bale_container_attr; what
+ * says which. An extent size for a file that has data: BALE_E_INVALID. */
 enum { BALE_ATTR_SETTING = 1, BALE_ATTR_EXTENT = 2, BALE_ATTR_MODE = 4 };
-void bale_file_set_attr(struct bale_file *file, unsigned what, const struct bale_container_attr *attr,
-                        bale_file_done *done, void *arg);
+void bale_file_set_attr(struct bale_file *file, unsigned what,
+                        const struct bale_container_attr *attr, bale_file_done *done, void *arg);
 /* Remembers that the inode changed now (chmod, link, ...), for bale_file_attr.ctime. */
 void bale_file_touch_ctime(struct bale_file *file);
 

@@ -52,7 +52,8 @@ static int change_size(struct bale_turn *turn, struct bale_container_attr *attr)
     return BALE_OK;
 }
 
-/* After the container, so that nothing read from it meanwhile brings back what is cut off. Under file->lock. */
+/* After the container, so that nothing read from it meanwhile brings back what is cut off. Under
+ * file->lock. */
 static void cut_cache(struct bale_file *file, uint64_t size)
 {
     bale_extents_detach(file, (size + file->extent - 1) / file->extent, UINT64_MAX);
@@ -123,7 +124,8 @@ static int change_allocation(struct bale_turn *turn, struct bale_container_attr 
     if (turn->how == BALE_ALLOCATE_PUNCH || turn->how == BALE_ALLOCATE_ZERO ||
         turn->how == BALE_ALLOCATE_ZERO_KEEP_SIZE) {
         err = turn->offset < end
-                  ? bale_container_cut(file->container, turn->offset, end - turn->offset) : BALE_OK;
+                  ? bale_container_cut(file->container, turn->offset, end - turn->offset)
+                  : BALE_OK;
         turn->changed = err == BALE_OK;
     }
     if (err == BALE_OK && turn->how != BALE_ALLOCATE_PUNCH && turn->offset < end) {
@@ -139,8 +141,8 @@ static int change_allocation(struct bale_turn *turn, struct bale_container_attr 
     return err;
 }
 
-/* Bytes [offset, end) of what is cached become zeros; what was written beside them meanwhile stays. After the container,
- * as for a truncation. Under file->lock. */
+/* Bytes [offset, end) of what is cached become zeros; what was written beside them meanwhile stays.
+ * After the container, as for a truncation. Under file->lock. */
 static void clear_cache(struct bale_file *file, uint64_t offset, uint64_t end)
 {
 again:
@@ -266,8 +268,8 @@ static void after_flush_attr(struct bale_turn *turn, struct bale_scratch *scratc
     if (err == BALE_OK) {
         clock_gettime(CLOCK_REALTIME_COARSE, &file->ctime);
     }
-    bool resize = err == BALE_OK && (turn->what & BALE_ATTR_EXTENT) &&
-                  turn->attr.extent != file->extent;
+    bool resize =
+        err == BALE_OK && (turn->what & BALE_ATTR_EXTENT) && turn->attr.extent != file->extent;
     while (resize && !file->dirty && is_filling(file)) {
         pthread_cond_wait(&file->filled, &file->lock);
     }
@@ -310,9 +312,12 @@ static void after_flush(struct bale_turn *turn, struct bale_scratch *scratch)
 void bale_turn_run(struct bale_job *job, struct bale_scratch *scratch)
 {
     static void (*const then[])(struct bale_turn *, struct bale_scratch *) = {
-        [BALE_TURN_FLUSH] = after_flush,           [BALE_TURN_FLUSH_STREAM] = after_flush,
-        [BALE_TURN_ALLOCATE] = after_flush_allocate, [BALE_TURN_TIMES] = after_flush_times,
-        [BALE_TURN_ATTR] = after_flush_attr,       [BALE_TURN_CLOSE] = bale_file_finish_close,
+        [BALE_TURN_FLUSH] = after_flush,
+        [BALE_TURN_FLUSH_STREAM] = after_flush,
+        [BALE_TURN_ALLOCATE] = after_flush_allocate,
+        [BALE_TURN_TIMES] = after_flush_times,
+        [BALE_TURN_ATTR] = after_flush_attr,
+        [BALE_TURN_CLOSE] = bale_file_finish_close,
     };
     struct bale_turn *turn = (struct bale_turn *)job;
     if (turn->kind == BALE_TURN_TRUNCATE) {

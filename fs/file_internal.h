@@ -1,5 +1,5 @@
-/* Inside of a file at work: shared by file.c, extent.c, file_read.c, file_write.c, file_change.c, flush.c, readahead.c
- * and volume.c. fs/README.md draws how they work together. */
+/* Inside of a file at work: shared by file.c, extent.c, file_read.c, file_write.c, file_change.c,
+ * flush.c, readahead.c and volume.c. fs/README.md draws how they work together. */
 #ifndef BALE_FS_FILE_INTERNAL_H
 #define BALE_FS_FILE_INTERNAL_H
 
@@ -11,14 +11,15 @@
 #include "fs/file.h"
 #include "fs/volume.h"
 
-/* An extent has up to 64 blocks, the units of validity and dirtiness: 4 KiB, or a 64th of the extent size if that is more. */
+/* An extent has up to 64 blocks, the units of validity and dirtiness: 4 KiB, or a 64th of the
+ * extent size if that is more. */
 #define BALE_BLOCKS 64u
 #define BALE_BLOCK_LEAST 4096u
 
 #define BALE_TOLD 16u
 
-/* Memory of an extent. Readers and commits hold it by reference, so that an extent can be evicted, grown or given a copy
- * under them. */
+/* Memory of an extent. Readers and commits hold it by reference, so that an extent can be evicted,
+ * grown or given a copy under them. */
 struct bale_buffer {
     struct bale_volume *volume;
     uint8_t *data;
@@ -32,9 +33,10 @@ struct bale_extent {
     struct bale_file *file;
     uint64_t number; /* covers [number * file->extent, ...) */
     struct bale_buffer *buffer;
-    uint64_t valid;    /* bit i: block i holds the file's bytes (zeros beyond size) */
-    uint64_t dirty;    /* and they are not in the container: subset of valid */
-    uint64_t filling;  /* being copied or read into the buffer: hands off, nor may the buffer be replaced or flushed */
+    uint64_t valid; /* bit i: block i holds the file's bytes (zeros beyond size) */
+    uint64_t dirty; /* and they are not in the container: subset of valid */
+    /* being copied or read into the buffer: hands off, nor may the buffer be replaced or flushed */
+    uint64_t filling;
     uint64_t flushing; /* in the running commit */
     bool shared;       /* the running commit reads this very buffer: writers copy it first */
     bool detached;     /* out of the table; freed when filling is over */
@@ -95,14 +97,15 @@ struct bale_file {
     bool attr_dirty; /* size or times differ from the container's */
     bool discarded;
     int error; /* of a flush nobody waited for */
-    atomic_uint_fast64_t told[BALE_TOLD]; /* positions in the container of damage that the log has */
+    /* positions in the container of damage that the log has */
+    atomic_uint_fast64_t told[BALE_TOLD];
 
     struct bale_extent **table;
     size_t buckets, extents;
     struct bale_extent *dirty_first, *dirty_last;
     uint64_t dirty; /* bytes dirty or flushing */
 
-    struct bale_turn *turn;              /* running */
+    struct bale_turn *turn;               /* running */
     struct bale_turn *turns, **turns_end; /* waiting */
 
     /* Read-ahead: where the stream stands, how far ahead it has been read, and how far it reads. */
@@ -154,12 +157,14 @@ struct bale_volume {
     pthread_mutex_t park_lock;
     struct bale_write_op *parked, **parked_end;
     struct bale_turn *frozen_turns, **frozen_turns_end; /* wait for thaw */
-    atomic_bool frozen;         /* set under park_lock */
-    atomic_uint changing;       /* writes and turns that looked at frozen and are not done with it */
+    atomic_bool frozen;                                 /* set under park_lock */
+    /* writes and turns that looked at frozen and are not done with it */
+    atomic_uint changing;
 
     atomic_uint_fast64_t dirty; /* bytes in all files */
     atomic_uint_fast64_t dirty_limit;
-    atomic_uint_fast64_t held; /* bytes of buffers with dirty or flushing blocks: not to be evicted */
+    /* bytes of buffers with dirty or flushing blocks: not to be evicted */
+    atomic_uint_fast64_t held;
     uint64_t held_limit;
     atomic_bool full; /* the reserve is in use */
     atomic_int lost;  /* error of a close whose data could not be stored */
@@ -177,16 +182,16 @@ struct bale_volume {
     bool ending, kicked, flusher_started;
 
     struct {
-        atomic_uint_fast64_t read_hits, read_misses, commits, syncs, items, errors, raw_bytes, stored_bytes,
-            container_bytes, throttled, cached;
+        atomic_uint_fast64_t read_hits, read_misses, commits, syncs, items, errors, raw_bytes,
+            stored_bytes, container_bytes, throttled, cached;
     } stats;
 };
 
-/* ---- extent.c: under file->lock -------------------------------------------------------------------------- */
+/* ---- extent.c: under file->lock -------------------------------------------------------------- */
 
 struct bale_extent *bale_extent_find(struct bale_file *file, uint64_t number);
-/* Finds or makes one with room for its first length bytes; keeps its contents when it grows. Not while it is
- * filling, unless it has the room. NULL: no memory. */
+/* Finds or makes one with room for its first length bytes; keeps its contents when it grows. Not
+ * while it is filling, unless it has the room. NULL: no memory. */
 struct bale_extent *bale_extent_get(struct bale_file *file, uint64_t number, size_t length);
 /* Makes the buffer writable in place: copies it if the running commit reads it. BALE_E_NOMEM. */
 int bale_extent_own(struct bale_extent *extent);
@@ -213,67 +218,73 @@ void bale_buffer_unref(struct bale_buffer *buffer);
 /* Memory, evicting clean extents if it must. No file lock is held but held's (or NULL). */
 void *bale_volume_take(struct bale_volume *volume, size_t size, struct bale_file *held);
 
-/* ---- file_read.c ------------------------------------------------------------------------------------------ */
+/* ---- file_read.c ----------------------------------------------------------------------------- */
 
 /* Bytes [from, to) of the committed file into out; holes are zeros. No lock is held. */
-int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratch, uint64_t from, uint64_t to,
-                             uint8_t *out);
-/* Makes blocks (neither valid nor filling) of an extent valid; called with file->lock held, which it drops for I/O.
- * BALE_E_AGAIN: the extent went meanwhile. */
+int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratch, uint64_t from,
+                             uint64_t to, uint8_t *out);
+/* Makes blocks (neither valid nor filling) of an extent valid; called with file->lock held, which
+ * it drops for I/O. BALE_E_AGAIN: the extent went meanwhile. */
 int bale_extent_fill(struct bale_extent *extent, uint64_t blocks, struct bale_scratch *scratch);
-/* The end of filling: blocks become valid if err is BALE_OK. Returns err, or BALE_E_AGAIN if the extent is gone. */
+/* The end of filling: blocks become valid if err is BALE_OK. Returns err, or BALE_E_AGAIN if the
+ * extent is gone. */
 int bale_extent_filled(struct bale_extent *extent, uint64_t blocks, int err);
 /* One log line for a bad extent. */
 void bale_file_report(struct bale_file *file, const struct bale_fault *fault);
 
-/* ---- turn.c, file_change.c ---------------------------------------------------------------------------------------- */
+/* ---- turn.c, file_change.c ------------------------------------------------------------------- */
 
-/* Queues a turn (allocated by the caller, freed by the end of it) or joins it to a waiting one like it. */
+/* Queues a turn (allocated by the caller, freed by the end of it) or joins it to a waiting one like
+ * it. */
 void bale_turn_submit(struct bale_turn *turn);
-struct bale_turn *bale_turn_create(struct bale_file *file, enum bale_turn_kind kind, bale_file_done *done, void *arg);
+struct bale_turn *bale_turn_create(struct bale_file *file, enum bale_turn_kind kind,
+                                   bale_file_done *done, void *arg);
 void bale_turn_run(struct bale_job *turn, struct bale_scratch *scratch);
 /* Ends the running turn with turn->error: tells the waiters, starts the next. */
 void bale_turn_end(struct bale_turn *turn);
 /* Calls and frees them. */
 void bale_waiters_tell(struct bale_waiter *waiter, int err);
 
-/* ---- file.c ----------------------------------------------------------------------------------------------- */
+/* ---- file.c ---------------------------------------------------------------------------------- */
 
 void bale_file_set_extent(struct bale_file *file, uint32_t extent); /* under file->lock */
 /* A reference, unless the last one is gone. Under volume->files_lock. */
 bool bale_file_ref_live(struct bale_file *file);
 void bale_file_finish_close(struct bale_turn *turn, struct bale_scratch *scratch);
 
-/* ---- flush.c ---------------------------------------------------------------------------------------------- */
+/* ---- flush.c --------------------------------------------------------------------------------- */
 
-/* Writes out what is dirty as the running turn, then calls then(turn, scratch) (with turn->error set) on a pool thread. */
+/* Writes out what is dirty as the running turn, then calls then(turn, scratch) (with turn->error
+ * set) on a pool thread. */
 void bale_flush_run(struct bale_turn *turn, struct bale_scratch *scratch,
                     void (*then)(struct bale_turn *turn, struct bale_scratch *scratch));
-/* Commits container changes of the open transaction; on lack of space takes the reserve and tries again. */
+/* Commits container changes of the open transaction; on lack of space takes the reserve and tries
+ * again. */
 int bale_file_commit(struct bale_file *file);
 
-/* ---- volume.c --------------------------------------------------------------------------------------------- */
+/* ---- volume.c -------------------------------------------------------------------------------- */
 
 uint64_t bale_now_ms(void);
 void bale_volume_add_dirty(struct bale_file *file, int64_t bytes); /* under file->lock */
 bool bale_volume_pressed(struct bale_volume *volume); /* time to write out what there is */
-void bale_volume_kick(struct bale_volume *volume); /* the flusher looks now */
+void bale_volume_kick(struct bale_volume *volume);    /* the flusher looks now */
 void bale_volume_park(struct bale_volume *volume, struct bale_write_op *op);
 /* Keeps a change until thaw if the volume is frozen. */
 bool bale_volume_hold_back(struct bale_volume *volume, struct bale_turn *turn);
-void bale_volume_wake(struct bale_volume *volume); /* parked writes try again */
+void bale_volume_wake(struct bale_volume *volume);  /* parked writes try again */
 void bale_volume_taint(struct bale_volume *volume); /* a sync failed */
 
 /* ---- flusher.c, sync.c, reserve.c ---- */
 
 void *bale_flusher(void *volume);
 struct bale_sync;
-/* The files with something dirty, or all, counted; free the list. Those that are being closed tell sync (may be NULL) at
- * their end. */
-int bale_volume_list(struct bale_volume *volume, bool all, struct bale_sync *sync, struct bale_file ***files,
-                     size_t *count);
+/* The files with something dirty, or all, counted; free the list. Those that are being closed tell
+ * sync (may be NULL) at their end. */
+int bale_volume_list(struct bale_volume *volume, bool all, struct bale_sync *sync,
+                     struct bale_file ***files, size_t *count);
 void bale_volume_make_reserve(struct bale_volume *volume);
 void bale_volume_restore_reserve(struct bale_volume *volume);
-bool bale_volume_take_reserve(struct bale_volume *volume); /* true: space was given back, try again */
+/* true: space was given back, try again */
+bool bale_volume_take_reserve(struct bale_volume *volume);
 
 #endif

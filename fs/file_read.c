@@ -35,8 +35,8 @@ void bale_file_report(struct bale_file *file, const struct bale_fault *fault)
              "%s: bytes %llu to %llu are damaged (%s at %llu of the container: expected %016llx, "
              "found %016llx): reading them fails; restore the file from a copy",
              file->label, (unsigned long long)fault->offset,
-             (unsigned long long)(fault->offset + fault->length),
-             fault->what, (unsigned long long)fault->position, (unsigned long long)fault->expected,
+             (unsigned long long)(fault->offset + fault->length), fault->what,
+             (unsigned long long)fault->position, (unsigned long long)fault->expected,
              (unsigned long long)fault->found);
     pthread_mutex_unlock(&file->lock);
     atomic_fetch_add(&file->volume->stats.errors, 1);
@@ -63,8 +63,8 @@ int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratc
         }
         uint64_t end = segment.offset + segment.length;
         uint32_t length = (uint32_t)((end < to ? end : to) - at);
-        err = bale_container_read(file->container, scratch, &segment, at, length,
-                                  out + (at - from), &fault);
+        err = bale_container_read(file->container, scratch, &segment, at, length, out + (at - from),
+                                  &fault);
         if (err == BALE_E_AGAIN) {
             continue;
         }
@@ -121,7 +121,8 @@ int bale_extent_filled(struct bale_extent *extent, uint64_t blocks, int err)
     return err;
 }
 
-static void add_piece(struct bale_read *read, struct bale_buffer *buffer, uint8_t *data, size_t length)
+static void add_piece(struct bale_read *read, struct bale_buffer *buffer, uint8_t *data,
+                      size_t length)
 {
     struct pieces *pieces = (struct pieces *)((char *)read->pieces - offsetof(struct pieces, iov));
     pieces->buffers[read->count] = buffer;
@@ -132,8 +133,8 @@ static void add_piece(struct bale_read *read, struct bale_buffer *buffer, uint8_
 static int begin_read(struct bale_read *read, size_t extents)
 {
     *read = (struct bale_read){0};
-    struct pieces *pieces = malloc(sizeof *pieces + extents * (sizeof(struct iovec) +
-                                                               sizeof(struct bale_buffer *)));
+    struct pieces *pieces =
+        malloc(sizeof *pieces + extents * (sizeof(struct iovec) + sizeof(struct bale_buffer *)));
     if (!pieces) {
         return BALE_E_NOMEM;
     }
@@ -179,8 +180,9 @@ static bool next_span(const struct bale_file *file, uint64_t at, uint64_t end, s
 /* The end of the file as the read sees it. */
 static uint64_t clip(const struct bale_file *file, uint64_t offset, size_t length)
 {
-    return offset >= file->size ? offset
-           : length < file->size - offset ? offset + length : file->size;
+    return offset >= file->size           ? offset
+           : length < file->size - offset ? offset + length
+                                          : file->size;
 }
 
 static bool take_cached(struct bale_file *file, const struct span *span, struct bale_read *read)
@@ -196,14 +198,16 @@ static bool take_cached(struct bale_file *file, const struct span *span, struct 
 }
 
 /* The whole read from the cache, or nothing of it. Under file->lock. */
-static bool read_cached(struct bale_file *file, uint64_t offset, uint64_t end, struct bale_read *read)
+static bool read_cached(struct bale_file *file, uint64_t offset, uint64_t end,
+                        struct bale_read *read)
 {
     struct span span;
     for (uint64_t at = offset; next_span(file, at, end, &span); at += span.to - span.from) {
         if (!take_cached(file, &span, read)) {
             for (int i = 0; i < read->count; i++) {
-                bale_buffer_unref(((struct pieces *)((char *)read->pieces -
-                                   offsetof(struct pieces, iov)))->buffers[i]);
+                bale_buffer_unref(
+                    ((struct pieces *)((char *)read->pieces - offsetof(struct pieces, iov)))
+                        ->buffers[i]);
             }
             read->count = 0;
             read->length = 0;
@@ -213,8 +217,8 @@ static bool read_cached(struct bale_file *file, uint64_t offset, uint64_t end, s
     return true;
 }
 
-/* Without memory for the cache: into a buffer of the read's own, where what is cached of the span goes over what is
- * committed. extent may be NULL. Under file->lock, which it drops. */
+/* Without memory for the cache: into a buffer of the read's own, where what is cached of the span
+ * goes over what is committed. extent may be NULL. Under file->lock, which it drops. */
 static int read_bounce(struct bale_file *file, struct bale_extent *extent, const struct span *span,
                        struct bale_read *read, struct bale_scratch *scratch)
 {
@@ -277,7 +281,7 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
         if (err != BALE_OK && err != BALE_E_AGAIN) {
             return err;
         }
-next:
+    next:
         if (file->extent != unit) {
             return BALE_E_AGAIN;
         }
@@ -309,8 +313,8 @@ static void read_job(struct bale_job *job, struct bale_scratch *scratch)
         at += err == BALE_OK ? span.to - span.from : 0;
         err = err == BALE_E_AGAIN ? BALE_OK : err;
     }
-    /* Nothing of a read that meets damage: the kernel takes a short one for the end of the file, and shows zeros there.
-     * It asks again for smaller pieces. */
+    /* Nothing of a read that meets damage: the kernel takes a short one for the end of the file,
+     * and shows zeros there. It asks again for smaller pieces. */
     pthread_mutex_unlock(&file->lock);
     finish_read(file, op, err);
 }
@@ -340,7 +344,12 @@ void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, stru
         done(arg, BALE_E_NOMEM);
         return;
     }
-    *op = (struct read_op){.job = {read_job, NULL}, .file = bale_file_ref(file), .offset = offset,
-                           .length = length, .read = read, .done = done, .arg = arg};
+    *op = (struct read_op){.job = {read_job, NULL},
+                           .file = bale_file_ref(file),
+                           .offset = offset,
+                           .length = length,
+                           .read = read,
+                           .done = done,
+                           .arg = arg};
     bale_pool_submit(file->volume->pool, &op->job);
 }

@@ -1,5 +1,5 @@
-/* Writing into the cache. A write that cannot go on (memory, old contents to be read, a change of the file under way)
- * continues as a job; one that needs memory is parked until some comes free. */
+/* Writing into the cache. A write that cannot go on (memory, old contents to be read, a change of
+ * the file under way) continues as a job; one that needs memory is parked until some comes free. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,8 +20,8 @@ static bool must_wait(struct bale_file *file, size_t length)
                          atomic_load(&volume->held) + length > volume->held_limit);
 }
 
-/* The blocks at the ends of [from, to) that the write covers only partly and whose other bytes are not there yet; those
- * that lie beyond the end of the file are zeros. */
+/* The blocks at the ends of [from, to) that the write covers only partly and whose other bytes are
+ * not there yet; those that lie beyond the end of the file are zeros. */
 static uint64_t missing_edges(struct bale_extent *extent, uint64_t from, uint64_t to)
 {
     struct bale_file *file = extent->file;
@@ -34,8 +34,11 @@ static uint64_t missing_edges(struct bale_extent *extent, uint64_t from, uint64_
         edges |= bale_blocks(file, to - 1, to);
     }
     edges &= ~extent->valid;
-    uint64_t held = file->size > start ? bale_blocks(file, 0, file->size - start < file->extent ?
-                                                     file->size - start : file->extent) : 0;
+    uint64_t held =
+        file->size > start
+            ? bale_blocks(file, 0,
+                          file->size - start < file->extent ? file->size - start : file->extent)
+            : 0;
     return edges & held;
 }
 
@@ -217,8 +220,8 @@ void bale_file_write(struct bale_file *file, uint64_t offset, const void *data, 
         done(arg, BALE_E_TOOBIG);
         return;
     }
-    struct bale_write_op op = {.file = file, .offset = offset, .data = data, .length = length,
-                               .done = done, .arg = arg};
+    struct bale_write_op op = {
+        .file = file, .offset = offset, .data = data, .length = length, .done = done, .arg = arg};
     int err = BALE_OK;
     enum progress progress = write_more(&op, NULL, &err);
     if (progress == DONE) {

@@ -1,7 +1,8 @@
-/* One flush of a file: dirty extents -> frames -> container -> commit. fs/README.md tells the life of a dirty extent.
+/* One flush of a file: dirty extents -> frames -> container -> commit. fs/README.md tells the life
+ * of a dirty extent.
  *
- * Small flushes are encoded in place by the thread that runs them; large ones go through the queue to the engine, and
- * each frame is written by the pool as it comes back. */
+ * Small flushes are encoded in place by the thread that runs them; large ones go through the queue
+ * to the engine, and each frame is written by the pool as it comes back. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +17,8 @@ static bool wholly_dirty(const struct bale_file *file, const struct bale_extent 
     return extent->dirty == bale_blocks(file, 0, file->extent);
 }
 
-/* For a stream: the committed size ends where the first extent that stays dirty begins, so that a commit never shows
- * zeros where data was written. Under file->lock. */
+/* For a stream: the committed size ends where the first extent that stays dirty begins, so that a
+ * commit never shows zeros where data was written. Under file->lock. */
 static uint64_t stream_size(struct bale_file *file, uint64_t committed)
 {
     uint64_t size = file->size;
@@ -48,8 +49,8 @@ static int snapshot(struct bale_flush *flush)
     struct bale_extent *e;
 again:
     count = 0;
-    flush->size = flush->turn->kind == BALE_TURN_FLUSH_STREAM ? stream_size(file, attr.size)
-                                                              : file->size;
+    flush->size =
+        flush->turn->kind == BALE_TURN_FLUSH_STREAM ? stream_size(file, attr.size) : file->size;
     for (e = file->dirty_first; e; e = e->dirty_next) {
         if (e->filling && selected(flush, e)) {
             pthread_cond_wait(&file->filled, &file->lock);
@@ -80,8 +81,7 @@ again:
 int bale_file_commit(struct bale_file *file)
 {
     int err = bale_container_commit(file->container, false);
-    if ((err == BALE_E_NOSPACE || err == BALE_E_DQUOT) &&
-        bale_volume_take_reserve(file->volume)) {
+    if ((err == BALE_E_NOSPACE || err == BALE_E_DQUOT) && bale_volume_take_reserve(file->volume)) {
         uint64_t generation;
         err = bale_container_begin(file->container, &generation);
         if (err == BALE_OK) {
@@ -143,8 +143,8 @@ static void finish(struct bale_flush *flush, struct bale_scratch *scratch)
         bale_extent_end_flush(flush->parts[i].extent, err == BALE_OK);
         bale_buffer_unref(flush->parts[i].buffer);
     }
-    if (err == BALE_OK && file->size == flush->size &&
-        file->mtime.tv_sec == flush->mtime.tv_sec && file->mtime.tv_nsec == flush->mtime.tv_nsec) {
+    if (err == BALE_OK && file->size == flush->size && file->mtime.tv_sec == flush->mtime.tv_sec &&
+        file->mtime.tv_nsec == flush->mtime.tv_nsec) {
         file->attr_dirty = false;
     }
     bale_volume_add_dirty(file, 0);
@@ -169,10 +169,9 @@ static void write_frame(struct bale_piece *piece, const uint8_t *stored)
     struct bale_flush *flush = piece->flush;
     struct bale_file *file = flush->turn->file;
     struct bale_item *item = &piece->item.item;
-    int err = bale_container_write_frame(file->container, stored, item->stored_length,
-                                         &piece->position);
-    if ((err == BALE_E_NOSPACE || err == BALE_E_DQUOT) &&
-        bale_volume_take_reserve(file->volume)) {
+    int err =
+        bale_container_write_frame(file->container, stored, item->stored_length, &piece->position);
+    if ((err == BALE_E_NOSPACE || err == BALE_E_DQUOT) && bale_volume_take_reserve(file->volume)) {
         err = bale_container_write_frame(file->container, stored, item->stored_length,
                                          &piece->position);
     }
@@ -232,8 +231,8 @@ static int encode_here(struct bale_piece *piece, struct bale_setting setting,
     if (!stored) {
         return BALE_E_NOMEM;
     }
-    int err = bale_frame_encode(scratch, setting, item->raw, &item->frame, stored,
-                                &item->stored_length);
+    int err =
+        bale_frame_encode(scratch, setting, item->raw, &item->frame, stored, &item->stored_length);
     if (err == BALE_OK) {
         write_frame(piece, stored);
     }

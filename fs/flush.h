@@ -36,6 +36,7 @@ struct bale_flush {
 };
 
 /* Decides which frames to make of a part and adds them to the flush. */
-int bale_flush_plan(struct bale_flush *flush, const struct bale_part *part, struct bale_scratch *scratch);
+int bale_flush_plan(struct bale_flush *flush, const struct bale_part *part,
+                    struct bale_scratch *scratch);
 
 #endif

@@ -5,7 +5,8 @@
 #include "format/err.h"
 #include "fs/flush.h"
 
-static struct bale_piece *add_piece(struct bale_flush *flush, uint64_t offset, uint32_t length, uint8_t *raw)
+static struct bale_piece *add_piece(struct bale_flush *flush, uint64_t offset, uint32_t length,
+                                    uint8_t *raw)
 {
     if (flush->piece_count == flush->piece_room) {
         size_t room = flush->piece_room ? flush->piece_room * 2 : flush->part_count;
@@ -26,12 +27,16 @@ static struct bale_piece *add_piece(struct bale_flush *flush, uint64_t offset, u
     return piece;
 }
 
-/* How many of the extent's blocks would still come from its largest frame if the dirty ones were stored beside it. */
+/* How many of the extent's blocks would still come from its largest frame if the dirty ones were
+ * stored beside it. */
 static unsigned base_blocks(struct bale_flush *flush, const struct bale_part *part)
 {
     struct bale_file *file = flush->turn->file;
     uint64_t start = part->number * file->extent, end = start + file->extent;
-    struct { uint64_t position; uint64_t blocks; } frames[BALE_BLOCKS];
+    struct {
+        uint64_t position;
+        uint64_t blocks;
+    } frames[BALE_BLOCKS];
     unsigned count = 0, best = 0;
     struct bale_segment s;
     for (uint64_t at = start; at < end; at = s.offset + s.length) {
@@ -60,8 +65,9 @@ static unsigned base_blocks(struct bale_flush *flush, const struct bale_part *pa
     return best;
 }
 
-/* Whether to store the extent anew or only what is dirty beside what is there. An fsync wants little written; a close
- * likewise, but appending again and again must not leave crumbs; in the background space counts. */
+/* Whether to store the extent anew or only what is dirty beside what is there. An fsync wants
+ * little written; a close likewise, but appending again and again must not leave crumbs; in the
+ * background space counts. */
 static bool rewrite(struct bale_flush *flush, const struct bale_part *part, uint64_t all)
 {
     const struct bale_turn *turn = flush->turn;
@@ -77,8 +83,8 @@ static bool rewrite(struct bale_flush *flush, const struct bale_part *part, uint
     return base_blocks(flush, part) * 8 < eighths * blocks;
 }
 
-/* The whole extent's raw bytes in one place: what is cached, and the rest from the container. NULL: as it is not to be
- * had (no memory, damage), only what is dirty is stored. */
+/* The whole extent's raw bytes in one place: what is cached, and the rest from the container. NULL:
+ * as it is not to be had (no memory, damage), only what is dirty is stored. */
 static uint8_t *assemble(struct bale_flush *flush, const struct bale_part *part, uint32_t length,
                          struct bale_scratch *scratch)
 {
@@ -118,15 +124,16 @@ static int plan_runs(struct bale_flush *flush, const struct bale_part *part, uin
         }
         uint64_t from = (uint64_t)first * file->block, to = (uint64_t)i * file->block;
         to = to < length ? to : length;
-        if (from < to && !add_piece(flush, start + from, (uint32_t)(to - from),
-                                    part->buffer->data + from)) {
+        if (from < to &&
+            !add_piece(flush, start + from, (uint32_t)(to - from), part->buffer->data + from)) {
             return BALE_E_NOMEM;
         }
     }
     return BALE_OK;
 }
 
-int bale_flush_plan(struct bale_flush *flush, const struct bale_part *part, struct bale_scratch *scratch)
+int bale_flush_plan(struct bale_flush *flush, const struct bale_part *part,
+                    struct bale_scratch *scratch)
 {
     const struct bale_file *file = flush->turn->file;
     uint64_t start = part->number * file->extent;

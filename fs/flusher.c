@@ -21,8 +21,7 @@ static void flush_files(struct bale_volume *volume, uint64_t age_ms)
         bool due = age_ms == 0 || !f->dirty_first || f->dirty_first->dirtied_ms + age_ms <= now;
         due = due && !(f->turns && f->turns->kind == BALE_TURN_FLUSH);
         pthread_mutex_unlock(&f->lock);
-        struct bale_turn *turn =
-            due ? bale_turn_create(f, BALE_TURN_FLUSH, NULL, NULL) : NULL;
+        struct bale_turn *turn = due ? bale_turn_create(f, BALE_TURN_FLUSH, NULL, NULL) : NULL;
         if (turn) {
             bale_turn_submit(turn);
         }

@@ -156,8 +156,10 @@ static uint64_t cgroup_limit(void)
         group += v2 ? 0 : strlen(":memory:");
         for (;;) {
             char path[4400];
-            snprintf(path, sizeof path, v2 ? "/sys/fs/cgroup%s/memory.max" :
-                     "/sys/fs/cgroup/memory%s/memory.limit_in_bytes", group);
+            snprintf(path, sizeof path,
+                     v2 ? "/sys/fs/cgroup%s/memory.max"
+                        : "/sys/fs/cgroup/memory%s/memory.limit_in_bytes",
+                     group);
             FILE *file = fopen(path, "re");
             unsigned long long value;
             if (file && fscanf(file, "%llu", &value) == 1 && value < least) {

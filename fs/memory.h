@@ -1,6 +1,7 @@
 /* The one memory cap (DESIGN 11). Extent buffers and staging come from one arena, a single mapping
- * (the memory a GPU engine will pin); everything else the daemon holds in bulk (inode table, index pages, transport buffers)
- * is only counted here, and takes away from what the arena may hand out. Any thread. */
+ * (the memory a GPU engine will pin); everything else the daemon holds in bulk (inode table, index
+ * pages, transport buffers) is only counted here, and takes away from what the arena may hand out.
+ * Any thread. */
 #ifndef BALE_FS_MEMORY_H
 #define BALE_FS_MEMORY_H
 
@@ -14,8 +15,8 @@ struct bale_memory;
 int bale_memory_create(uint64_t cap, struct bale_memory **memory);
 void bale_memory_destroy(struct bale_memory *memory);
 
-/* A page-aligned block of size bytes, rounded up to pages. NULL: the cap is reached. give takes back a block, or the
- * page-aligned tail of one, with the size it was taken with. */
+/* A page-aligned block of size bytes, rounded up to pages. NULL: the cap is reached. give takes
+ * back a block, or the page-aligned tail of one, with the size it was taken with. */
 void *bale_memory_take(struct bale_memory *memory, size_t size);
 void bale_memory_give(struct bale_memory *memory, void *block, size_t size);
 
@@ -28,7 +29,8 @@ void bale_memory_count(struct bale_memory *memory, int64_t bytes);
 uint64_t bale_memory_cap(const struct bale_memory *memory);
 uint64_t bale_memory_used(struct bale_memory *memory); /* arena and counted */
 
-/* The default cap: the smaller of 1 GiB and 1/16 of the cgroup's limit or of the machine, at least 64 MiB. */
+/* The default cap: the smaller of 1 GiB and 1/16 of the cgroup's limit or of the machine, at least
+ * 64 MiB. */
 uint64_t bale_memory_default_cap(void);
 
 #endif

@@ -61,8 +61,8 @@ static void to_engine(struct bale_queue_item *item)
     bale_engine_submit(item->queue->volume->engine, &item->item);
 }
 
-/* Under queue->lock. When nothing is staged one item may go over the limit, and to the heap if the arena is held by
- * others or in pieces: it could never run otherwise. */
+/* Under queue->lock. When nothing is staged one item may go over the limit, and to the heap if the
+ * arena is held by others or in pieces: it could never run otherwise. */
 static bool stage(struct bale_queue *queue, struct bale_queue_item *item, size_t length)
 {
     if (queue->staged > 0 && queue->staged + length > queue->limit) {
@@ -98,8 +98,9 @@ static void pump(struct bale_queue *queue)
     for (;;) {
         pthread_mutex_lock(&queue->lock);
         struct bale_queue_item *item = queue->waiting;
-        bool ok = item && stage(queue, item, bale_frame_bound(item->item.frame.raw_length,
-                                                              item->item.frame.chunk_log2));
+        bool ok = item &&
+                  stage(queue, item,
+                        bale_frame_bound(item->item.frame.raw_length, item->item.frame.chunk_log2));
         bool stuck = item && !ok && queue->staged == 0;
         if (ok || stuck) {
             queue->waiting = item->next;

@@ -1,5 +1,6 @@
-/* The one queue between files and the engine. Staging memory for compressed frames comes from the arena and is bounded;
- * items that find none wait, first in, first out, so that one batch holds items of many files. */
+/* The one queue between files and the engine. Staging memory for compressed frames comes from the
+ * arena and is bounded; items that find none wait, first in, first out, so that one batch holds
+ * items of many files. */
 #ifndef BALE_FS_QUEUE_H
 #define BALE_FS_QUEUE_H
 
@@ -14,8 +15,8 @@ struct bale_queue;
 struct bale_queue_item {
     struct bale_item item; /* item.stored and item.capacity are the queue's */
     struct bale_job job;   /* the queue's */
-    /* Called when the engine is done with it: on a pool thread, or, if quick, with scratch NULL on the engine's own: then
-     * it must not block. Ends with bale_queue_release. */
+    /* Called when the engine is done with it: on a pool thread, or, if quick, with scratch NULL on
+     * the engine's own: then it must not block. Ends with bale_queue_release. */
     void (*done)(struct bale_queue_item *item, struct bale_scratch *scratch);
     bool quick;
     bool heap; /* the queue's */

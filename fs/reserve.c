@@ -50,8 +50,8 @@ void bale_volume_make_reserve(struct bale_volume *volume)
             (void)!ftruncate(volume->reserve_fd, 0);
             volume->reserve = 0;
         }
-        uint64_t backed = volume->reserve > RESERVE_SLACK
-                              ? (volume->reserve - RESERVE_SLACK) / 9 * 8 : 0;
+        uint64_t backed =
+            volume->reserve > RESERVE_SLACK ? (volume->reserve - RESERVE_SLACK) / 9 * 8 : 0;
         dirty = backed < dirty ? backed : dirty;
     }
     volume->held_limit = bale_memory_cap(volume->memory) / 8 * 5;

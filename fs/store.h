@@ -1,4 +1,5 @@
-/* A store: the directory, its volume.json, sessions, lock and reserve (FORMAT.md section 2). No FUSE here. */
+/* A store: the directory, its volume.json, sessions, lock and reserve (FORMAT.md section 2). No
+ * FUSE here. */
 #ifndef BALE_FS_STORE_H
 #define BALE_FS_STORE_H
 
@@ -22,10 +23,11 @@ struct bale_store_config {
 
 struct bale_store;
 
-/* Makes a store of an empty or new directory: path, and .balefs/volume.json in it, fsynced. Takes setting, extent, match
- * and modes_held from config; makes the uuid. An ordinary user's store always holds its modes: it could not reopen
- * its own 0444 files otherwise. Refuses a directory that has anything in it or lies inside a store.
- * Every function here with why: on failure it gets "PATH: what happened: what to do" (room for BALE_WHY). */
+/* Makes a store of an empty or new directory: path, and .balefs/volume.json in it, fsynced. Takes
+ * setting, extent, match and modes_held from config; makes the uuid. An ordinary user's store
+ * always holds its modes: it could not reopen its own 0444 files otherwise. Refuses a directory
+ * that has anything in it or lies inside a store. Every function here with why: on failure it gets
+ * "PATH: what happened: what to do" (room for BALE_WHY). */
 int bale_store_init(const char *path, const struct bale_store_config *config, char *why);
 
 enum bale_store_how {
@@ -35,23 +37,26 @@ enum bale_store_how {
 };
 /* A writer or reader is opened in the process that stays: the lock names it.
  * BALE_E_BUSY: locked; BALE_E_NOENT: not a store; BALE_E_UNSUPPORTED: newer; BALE_E_CORRUPT. */
-int bale_store_open(const char *path, enum bale_store_how how, struct bale_store **store, char *why);
+int bale_store_open(const char *path, enum bale_store_how how, struct bale_store **store,
+                    char *why);
 
-int bale_store_root_fd(const struct bale_store *store); /* O_PATH | O_DIRECTORY */
+int bale_store_root_fd(const struct bale_store *store);      /* O_PATH | O_DIRECTORY */
 const char *bale_store_path(const struct bale_store *store); /* absolute */
 /* As of now; what it points to stays until the store is closed. From any thread. */
 const struct bale_store_config *bale_store_config(const struct bale_store *store);
-/* Changes setting, extent and match, durably; uuid and modes stay. Only for a writer. From any thread. */
-int bale_store_set_config(struct bale_store *store, const struct bale_store_config *config, char *why);
+/* Changes setting, extent and match, durably; uuid and modes stay. Only for a writer. From any
+ * thread. */
+int bale_store_set_config(struct bale_store *store, const struct bale_store_config *config,
+                          char *why);
 
 /* Session number and certainty for containers; valid as long as the store is open. */
 void bale_store_container_config(struct bale_store *store, struct bale_container_config *config);
-/* A sync of a container failed: every session of this mount stays uncertain for good, on disk before this returns. From
- * any thread. */
+/* A sync of a container failed: every session of this mount stays uncertain for good, on disk
+ * before this returns. From any thread. */
 int bale_store_taint(struct bale_store *store);
-/* Rolls on to the next session and makes the ones before durable (syncfs) and certain: what must be verified after a
- * power loss is what was written since. Takes as long as a sync; from any thread, while containers are written.
- * BALE_E_IO: a sync failed, now or earlier. */
+/* Rolls on to the next session and makes the ones before durable (syncfs) and certain: what must be
+ * verified after a power loss is what was written since. Takes as long as a sync; from any thread,
+ * while containers are written. BALE_E_IO: a sync failed, now or earlier. */
 int bale_store_checkpoint(struct bale_store *store);
 /* Defaults for empty containers. */
 void bale_store_defaults(const struct bale_store *store, struct bale_container_attr *attr);
@@ -66,31 +71,35 @@ struct bale_store_abilities {
 };
 const struct bale_store_abilities *bale_store_abilities(const struct bale_store *store);
 
-/* clean: everything written in this session was committed without error: syncfs, then the session leaves the
- * uncertain list with all others of this boot and mount. result (may be NULL; UTF-8) is kept in .balefs/last-unmount.json
- * for `balefs umount`: {"process": PID, "session": N, "clean": BOOL, "time": "2026-11-02T10:11:12Z", "result": TEXT}.
- * Empties the reserve; releases the lock last. The first error comes back; the store is gone in any case. */
+/* clean: everything written in this session was committed without error: syncfs, then the session
+ * leaves the uncertain list with all others of this boot and mount. result (may be NULL; UTF-8) is
+ * kept in .balefs/last-unmount.json for `balefs umount`: {"process": PID, "session": N, "clean":
+ * BOOL, "time": "2026-11-02T10:11:12Z", "result": TEXT}. Empties the reserve; releases the lock
+ * last. The first error comes back; the store is gone in any case. */
 int bale_store_close(struct bale_store *store, bool clean, const char *result);
 
 /* Says who holds the lock, for messages: "process 123 on host H since T"; false: nobody. */
 bool bale_store_locked_by(const char *path, char *who, size_t size);
 
-/* ---- Settings by directory --------------------------------------------------------------------------------- */
+/* ---- Settings by directory ------------------------------------------------------------------- */
 
 #define BALE_XATTR_CODEC "user.balefs.codec"
 #define BALE_XATTR_EXTENT "user.balefs.extent"
 #define BALE_XATTR_MATCH "user.balefs.match"
 #define BALE_XATTR_STAT "user.balefs.stat"
 
-/* What a new regular file called name gets in the directory fd: the directory's match lines, else its codec, else the volume's
- * match lines, else the volume's codec; likewise the extent size. attr: setting, extent and the explicit flags (set when they come
- * from the directory); the rest as bale_store_defaults. dir_fd may be O_PATH. A directory's value that this program cannot
- * read counts as absent; the first one is logged. */
-int bale_props_for_new(const struct bale_store *store, int dir_fd, const char *name, struct bale_container_attr *attr);
+/* What a new regular file called name gets in the directory fd: the directory's match lines, else
+ * its codec, else the volume's match lines, else the volume's codec; likewise the extent size.
+ * attr: setting, extent and the explicit flags (set when they come from the directory); the rest as
+ * bale_store_defaults. dir_fd may be O_PATH. A directory's value that this program cannot read
+ * counts as absent; the first one is logged. */
+int bale_props_for_new(const struct bale_store *store, int dir_fd, const char *name,
+                       struct bale_container_attr *attr);
 /* Copies the three attributes from a directory to a new one inside it. */
 int bale_props_inherit(int parent_fd, int child_fd);
-/* Checks a value to be set: BALE_E_INVALID or BALE_E_TOOBIG, and why. name is one of the three. clean: normalised text, with
- * a NUL (room for 4096): "zstd:3", "131072", or lines "GLOB CODEC" with a newline between. */
+/* Checks a value to be set: BALE_E_INVALID or BALE_E_TOOBIG, and why. name is one of the three.
+ * clean: normalised text, with a NUL (room for 4096): "zstd:3", "131072", or lines "GLOB CODEC"
+ * with a newline between. */
 int bale_props_check(const char *name, const char *value, size_t length, char *clean, char *why);
 bool bale_extent_parse(const char *text, uint32_t *extent); /* "128K", "1M", bytes */
 

@@ -90,7 +90,8 @@ static void run_sync(struct bale_sync *sync)
     one_synced(sync, err);
 }
 
-/* Changes that had begun before the freeze mark their files first. Whoever changes runs already: the wait is short. */
+/* Changes that had begun before the freeze mark their files first. Whoever changes runs already:
+ * the wait is short. */
 static void run_freeze(struct bale_job *job, struct bale_scratch *scratch)
 {
     (void)scratch;
@@ -102,7 +103,7 @@ static void run_freeze(struct bale_job *job, struct bale_scratch *scratch)
 }
 
 static struct bale_sync *create_sync(struct bale_volume *volume, bool durable,
-                                    void (*done)(void *arg, int err), void *arg)
+                                     void (*done)(void *arg, int err), void *arg)
 {
     struct bale_sync *sync = calloc(1, sizeof *sync);
     if (!sync) {
@@ -164,4 +165,3 @@ void bale_volume_thaw(struct bale_volume *volume)
     }
     bale_volume_wake(volume);
 }
-

@@ -300,8 +300,7 @@ int bale_container_set_attr(struct bale_container *c, const struct bale_containe
     if (err != BALE_OK)
         return err;
     /* An empty container has no place for them: the root is what was asked for. */
-    c->attr_changed =
-        c->attr_changed || c->root.generation == 0 || !same_attr(attr, &c->next);
+    c->attr_changed = c->attr_changed || c->root.generation == 0 || !same_attr(attr, &c->next);
     c->next = *attr;
     c->index.ctx.extent = attr->extent;
     return BALE_OK;

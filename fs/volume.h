@@ -1,5 +1,5 @@
-/* A volume at work: memory, engine, threads, and all files that are open or dirty. Knows nothing of FUSE or of names;
- * files come to it as descriptors. */
+/* A volume at work: memory, engine, threads, and all files that are open or dirty. Knows nothing of
+ * FUSE or of names; files come to it as descriptors. */
 #ifndef BALE_FS_VOLUME_H
 #define BALE_FS_VOLUME_H
 
@@ -14,14 +14,15 @@
 struct bale_volume;
 
 struct bale_volume_options {
-    uint64_t memory;        /* cap, bytes; 0: bale_memory_default_cap() */
-    unsigned threads;       /* engine threads; 0: bale_cpus() */
-    unsigned age_ms;        /* dirty data older than this is committed; 0: 4000 */
+    uint64_t memory;  /* cap, bytes; 0: bale_memory_default_cap() */
+    unsigned threads; /* engine threads; 0: bale_cpus() */
+    unsigned age_ms;  /* dirty data older than this is committed; 0: 4000 */
     struct bale_container_config container;
-    int reserve_fd;         /* .balefs/reserve, open for writing, or -1; the caller's */
-    int sync_fd;            /* any descriptor on the backing file system, for syncfs; the caller's */
-    /* May be NULL. checkpoint: called every 30 s if there were commits, on a thread that may block. tainted: a sync
-     * failed. */
+    int reserve_fd; /* .balefs/reserve, open for writing, or -1; the caller's */
+    /* any descriptor on the backing file system, for syncfs; the caller's */
+    int sync_fd;
+    /* May be NULL. checkpoint: called every 30 s if there were commits, on a thread that may block.
+     * tainted: a sync failed. */
     void (*checkpoint)(void *arg);
     void (*tainted)(void *arg);
     void *arg;
@@ -32,8 +33,10 @@ struct bale_memory *bale_volume_memory(struct bale_volume *volume);
 struct bale_pool *bale_volume_pool(struct bale_volume *volume);
 const struct bale_container_config *bale_volume_container_config(const struct bale_volume *volume);
 
-/* Commits all dirty files, with durable syncs them. done is called once, from another thread, with the first error. */
-void bale_volume_sync(struct bale_volume *volume, bool durable, void (*done)(void *arg, int err), void *arg);
+/* Commits all dirty files, with durable syncs them. done is called once, from another thread, with
+ * the first error. */
+void bale_volume_sync(struct bale_volume *volume, bool durable, void (*done)(void *arg, int err),
+                      void *arg);
 
 /* freeze: commits and syncs all, then parks every change until thaw; done as above. */
 void bale_volume_freeze(struct bale_volume *volume, void (*done)(void *arg, int err), void *arg);
@@ -45,10 +48,10 @@ struct bale_volume_stats {
     uint64_t files;                      /* open or dirty */
     uint64_t read_hits, read_misses;     /* extents */
     uint64_t commits, syncs, items, errors;
-    uint64_t raw_bytes, stored_bytes;    /* through the encoder */
-    uint64_t container_bytes;            /* written to containers: frames, pages, roots */
-    uint64_t throttled;                  /* writes that had to wait */
-    uint64_t reserve;                    /* bytes of the backing store set aside for dirty data */
+    uint64_t raw_bytes, stored_bytes; /* through the encoder */
+    uint64_t container_bytes;         /* written to containers: frames, pages, roots */
+    uint64_t throttled;               /* writes that had to wait */
+    uint64_t reserve;                 /* bytes of the backing store set aside for dirty data */
 };
 void bale_volume_stats(struct bale_volume *volume, struct bale_volume_stats *stats);
 

@@ -142,8 +142,8 @@ static unsigned read_limit(const struct hierarchy *h, const char *directory)
     return (unsigned)((quota[0] + period[0] - 1) / period[0]);
 }
 
-/* Our cgroup's path below the mount point. Without a cgroup namespace a container sees its group's full path, but
- * only that group mounted. */
+/* Our cgroup's path below the mount point. Without a cgroup namespace a container sees its group's
+ * full path, but only that group mounted. */
 static const char *below_mount(const struct hierarchy *h)
 {
     size_t length = strlen(h->within);

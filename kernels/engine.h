@@ -1,7 +1,8 @@
 /* Engines run batches of encode and decode items and know nothing of files.
  *
- * An engine takes items from any thread, any number at a time, and calls each item's done once, from a thread of its
- * own, in any order. Memory an item points to belongs to the caller and stays valid and unchanged until done. */
+ * An engine takes items from any thread, any number at a time, and calls each item's done once,
+ * from a thread of its own, in any order. Memory an item points to belongs to the caller and stays
+ * valid and unchanged until done. */
 #ifndef BALE_KERNELS_ENGINE_H
 #define BALE_KERNELS_ENGINE_H
 
@@ -40,7 +41,8 @@ struct bale_item {
 struct bale_engine;
 struct bale_engine_ops {
     const char *name;
-    /* Takes the list linked by next. Never fails and never blocks for long: errors arrive as status. */
+    /* Takes the list linked by next. Never fails and never blocks for long: errors arrive as
+     * status. */
     void (*submit)(struct bale_engine *engine, struct bale_item *list);
     /* Waits for all items, then frees. */
     void (*destroy)(struct bale_engine *engine);
@@ -57,8 +59,8 @@ static inline void bale_engine_submit(struct bale_engine *engine, struct bale_it
 /* NULL is fine. */
 void bale_engine_destroy(struct bale_engine *engine);
 
-/* threads: 0 means as many as the affinity mask and the cgroup's CPU limit allow. Items of higher priority first,
- * within a priority first in, first out. */
+/* threads: 0 means as many as the affinity mask and the cgroup's CPU limit allow. Items of higher
+ * priority first, within a priority first in, first out. */
 int bale_engine_cpu_create(unsigned threads, struct bale_engine **engine);
 
 /* CPUs this process may use: affinity mask and cgroup v2 (or v1) CPU limit; at least 1. */

@@ -81,7 +81,8 @@ static int run_item(struct bale_scratch *scratch, struct bale_item *item)
                              item->frame.raw_length, &item->frame);
 }
 
-/* Runs until stop is set and nothing is queued. An item's done may submit more: its own worker then finds them. */
+/* Runs until stop is set and nothing is queued. An item's done may submit more: its own worker then
+ * finds them. */
 static void *run_worker(void *argument)
 {
     struct worker *w = argument;

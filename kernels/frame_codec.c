@@ -23,7 +23,8 @@ static bool is_all_equal(const uint8_t *raw, uint32_t length)
     return memcmp(raw, raw + 1, length - 1) == 0;
 }
 
-/* Raw checksum of a frame whose raw bytes are all equal: its full chunks are the same, so one of them is hashed. */
+/* Raw checksum of a frame whose raw bytes are all equal: its full chunks are the same, so one of
+ * them is hashed. */
 static uint64_t zero_checksum(struct bale_scratch *scratch, const struct bale_frame *frame,
                               const uint8_t *raw)
 {
@@ -43,7 +44,8 @@ static uint32_t worthwhile(uint32_t raw_length)
     return raw_length - 1 - raw_length / 64;
 }
 
-/* Encodes one chunk to out, which has room for the raw bytes. Returns the stored length or a negative bale_err. */
+/* Encodes one chunk to out, which has room for the raw bytes. Returns the stored length or a
+ * negative bale_err. */
 static int64_t encode_chunk(struct bale_scratch *scratch, struct bale_setting setting,
                             const uint8_t *raw, uint32_t raw_length, uint64_t raw_hash,
                             uint8_t *out, struct bale_chunk *chunk)
@@ -127,7 +129,8 @@ int bale_frame_encode(struct bale_scratch *scratch, struct bale_setting setting,
     return BALE_OK;
 }
 
-/* Checks the stored bytes of chunk i, at in, and decodes them. *entry gets the chunk's entry in the table. */
+/* Checks the stored bytes of chunk i, at in, and decodes them. *entry gets the chunk's entry in the
+ * table. */
 static int decode_chunk(struct bale_scratch *scratch, const uint8_t *head,
                         const struct bale_frame *frame, uint32_t i, const uint8_t *in, uint8_t *raw,
                         struct bale_chunk *entry)

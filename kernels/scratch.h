@@ -1,4 +1,5 @@
-/* Working memory of one thread, shared by all codecs. Not thread-safe: one scratch, one thread at a time. */
+/* Working memory of one thread, shared by all codecs. Not thread-safe: one scratch, one thread at a
+ * time. */
 #ifndef BALE_KERNELS_SCRATCH_H
 #define BALE_KERNELS_SCRATCH_H
 
@@ -21,7 +22,8 @@ struct bale_scratch {
     uint32_t capacity; /* entries in chunks and hashes */
 };
 
-/* Makes room for count entries in chunks and hashes; their contents are lost. BALE_OK or BALE_E_NOMEM. */
+/* Makes room for count entries in chunks and hashes; their contents are lost. BALE_OK or
+ * BALE_E_NOMEM. */
 int bale_scratch_reserve(struct bale_scratch *scratch, uint32_t count);
 
 #endif

@@ -18,9 +18,10 @@ static const struct parameter parameters[] = {
     {BALE_CODEC_ZSTD, "level", -7, 19, 1},
 };
 
-/* The frame layer finds all-equal bytes whatever the setting; with zero, what is not all-equal is stored raw. */
-static const uint8_t settable[] = {BALE_CODEC_AUTO, BALE_CODEC_STORE, BALE_CODEC_ZERO, BALE_CODEC_LZ4,
-                                   BALE_CODEC_ZSTD};
+/* The frame layer finds all-equal bytes whatever the setting; with zero, what is not all-equal is
+ * stored raw. */
+static const uint8_t settable[] = {BALE_CODEC_AUTO, BALE_CODEC_STORE, BALE_CODEC_ZERO,
+                                   BALE_CODEC_LZ4, BALE_CODEC_ZSTD};
 #define KNOWN "Known are auto, store, zero, lz4 and zstd."
 
 static const struct parameter *find_parameter(uint8_t codec)
@@ -47,7 +48,8 @@ static int find_codec(const char *text, size_t length)
     return -1;
 }
 
-/* Decimal with an optional minus, no blanks, no plus, at most four digits: enough for every parameter there is. */
+/* Decimal with an optional minus, no blanks, no plus, at most four digits: enough for every
+ * parameter there is. */
 static bool read_number(const char *text, int *value)
 {
     bool negative = *text == '-';

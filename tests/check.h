@@ -1,6 +1,6 @@
-/* Checks for unit tests. A failed check prints where and what, is counted, and the test goes on; main() ends with
- * "return check_result();", which is 0 when at least one check ran and none failed. check_skip() ends the test as
- * skipped. Checks may run in any thread. */
+/* Checks for unit tests. A failed check prints where and what, is counted, and the test goes on;
+ * main() ends with "return check_result();", which is 0 when at least one check ran and none
+ * failed. check_skip() ends the test as skipped. Checks may run in any thread. */
 #ifndef BALE_TESTS_CHECK_H
 #define BALE_TESTS_CHECK_H
 
@@ -76,7 +76,8 @@ static inline bool check_mem(const void *a, const void *b, size_t length, const 
     return i == length;
 }
 
-/* Each is true when the check held, for a test that cannot go on otherwise: if (!CHECK(p)) return; */
+/* Each is true when the check held, for a test that cannot go on otherwise: if (!CHECK(p))
+ * return; */
 #define CHECK(cond) check_true((cond), #cond, __FILE__, __LINE__)
 #define CHECK_EQ(a, b) check_int((intmax_t)(a), (intmax_t)(b), #a, #b, __FILE__, __LINE__)
 #define CHECK_EQ_U(a, b) check_uint((uintmax_t)(a), (uintmax_t)(b), #a, #b, __FILE__, __LINE__)

@@ -116,7 +116,8 @@ static void log_line(enum bale_level level, const char *line)
     bale_complain("%s", line);
 }
 
-/* Whoever reads our output may stop reading; that is no failure worth a message. errno may be long gone. */
+/* Whoever reads our output may stop reading; that is no failure worth a message. errno may be long
+ * gone. */
 static bool reader_left(void)
 {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};

@@ -6,7 +6,8 @@
 
 typedef void bale_log_sink(enum bale_level level, const char *line);
 
-/* Lines with time and level are added to the file at path; made when missing. NULL, with a message: it cannot be opened. */
+/* Lines with time and level are added to the file at path; made when missing. NULL, with a message:
+ * it cannot be opened. */
 bale_log_sink *bale_daemon_log_file(const char *path);
 
 bale_log_sink *bale_daemon_log_system(void);   /* syslog(3) */

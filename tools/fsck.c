@@ -75,7 +75,7 @@ struct task {
     char below[]; /* the store */
 };
 
-/* ---- Reports, from any thread ------------------------------------------------------------------------------- */
+/* ---- Reports, from any thread ---------------------------------------------------------------- */
 
 /* A line on stdout: it is what was asked for. The name is the store's, so it may hold anything. */
 static void print_line(struct fsck *fsck, const char *below, const char *text)
@@ -156,7 +156,7 @@ static void cannot_check(struct fsck *fsck, const char *below, const char *why)
     pthread_mutex_unlock(&fsck->lock);
 }
 
-/* ---- One container ------------------------------------------------------------------------------------------ */
+/* ---- One container --------------------------------------------------------------------------- */
 
 static uint64_t check_container(struct task *task, struct bale_container *container,
                                 struct bale_scratch *scratch)
@@ -231,7 +231,7 @@ static void submit(struct fsck *fsck, const char *below)
     bale_pool_submit(fsck->pool, &task->job);
 }
 
-/* ---- The store ---------------------------------------------------------------------------------------------- */
+/* ---- The store ------------------------------------------------------------------------------- */
 
 /* What this program cannot read counts as absent for it, and may be another version's. */
 static void check_settings(struct fsck *fsck, const char *path, const char *below)

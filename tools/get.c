@@ -53,7 +53,8 @@ static bool attribute(const char *path, const char *name, char value[static VALU
     return got >= 0;
 }
 
-/* True if the attribute is listed: files in a mount answer for settings they were not given, but list only the others. */
+/* True if the attribute is listed: files in a mount answer for settings they were not given, but
+ * list only the others. */
 static bool listed(const char *path, const char *name)
 {
     char names[VALUE];
@@ -121,8 +122,8 @@ static int from_store(const char *path, const struct bale_place *place, const st
     return err;
 }
 
-/* Files of a mount answer for themselves. What directories leave to the volume is in the store, which not every user of the
- * mount may read: then it stays unknown. */
+/* Files of a mount answer for themselves. What directories leave to the volume is in the store,
+ * which not every user of the mount may read: then it stays unknown. */
 static int from_mount(const char *path, const struct bale_place *place, const struct stat *st,
                       struct settings *settings)
 {

@@ -54,7 +54,7 @@ struct inspection {
     json_t *extents; /* NULL: printed at once */
 };
 
-/* ---- Root slots --------------------------------------------------------------------------------------------- */
+/* ---- Root slots ------------------------------------------------------------------------------ */
 
 static void read_slot(const uint8_t *bytes, struct slot *slot)
 {
@@ -172,7 +172,7 @@ static json_t *slot_json(const struct inspection *in, unsigned number)
     return object;
 }
 
-/* ---- Extents ------------------------------------------------------------------------------------------------ */
+/* ---- Extents --------------------------------------------------------------------------------- */
 
 static int print_extent(void *arg, const struct bale_segment *segment)
 {
@@ -212,7 +212,7 @@ static int keep_extent(void *arg, const struct bale_segment *segment)
     return json_array_append_new(arg, object) == 0 ? BALE_OK : BALE_E_NOMEM;
 }
 
-/* ---- All of it ---------------------------------------------------------------------------------------------- */
+/* ---- All of it ------------------------------------------------------------------------------- */
 
 static void print_head(const struct inspection *in)
 {

@@ -22,7 +22,8 @@ void bale_json_hex(json_t *object, const char *key, uint64_t value)
     bale_json_text(object, key, text);
 }
 
-/* Bytes of the UTF-8 character at s, 0: none. jansson judges; we only need to know where to go on. */
+/* Bytes of the UTF-8 character at s, 0: none. jansson judges; we only need to know where to go
+ * on. */
 static size_t character(const char *s)
 {
     for (size_t length = 1; length <= 4 && s[length - 1]; length++) {

@@ -1,4 +1,5 @@
-/* Small helpers over jansson for --json. Values that cannot be made (no memory) are noticed at the end: bale_json_print fails. */
+/* Small helpers over jansson for --json. Values that cannot be made (no memory) are noticed at the
+ * end: bale_json_print fails. */
 #ifndef BALE_TOOLS_JSON_H
 #define BALE_TOOLS_JSON_H
 
@@ -24,13 +25,15 @@ void bale_json_ratio(json_t *object, const char *key, uint64_t logical, uint64_t
 /* A checksum or an id: "0x" and sixteen digits, since a reader may hold numbers as doubles. */
 void bale_json_hex(json_t *object, const char *key, uint64_t value);
 
-/* A name of any bytes. One that is not UTF-8 comes with U+FFFD for each bad byte, and its bytes in hex below KEY_hex. */
+/* A name of any bytes. One that is not UTF-8 comes with U+FFFD for each bad byte, and its bytes in
+ * hex below KEY_hex. */
 void bale_json_path(json_t *object, const char *key, const char *path);
 
 /* Prints to stdout with a newline, and releases value. False, with a message, when it cannot. */
 bool bale_json_print(json_t *value);
 
-/* The same for what a listing found: the array, or, where only one was asked for, what is in it (nothing if that is nothing). */
+/* The same for what a listing found: the array, or, where only one was asked for, what is in it
+ * (nothing if that is nothing). */
 bool bale_json_print_list(json_t *array, bool one);
 
 #endif

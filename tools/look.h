@@ -15,11 +15,13 @@ struct bale_look {
 int bale_look_open(const char *top, enum bale_store_how how, struct bale_look *look, char *why);
 void bale_look_close(struct bale_look *look); /* zeroed is fine */
 
-/* Opens the regular file below, relative to the store, for reading; never follows a link, crosses to another file system, opens
- * what is no regular file, or moves the access time where that can be helped. why: as "WHAT: WHAT TO DO". From any thread. */
+/* Opens the regular file below, relative to the store, for reading; never follows a link, crosses
+ * to another file system, opens what is no regular file, or moves the access time where that can be
+ * helped. why: as "WHAT: WHAT TO DO". From any thread. */
 int bale_look_file(const struct bale_look *look, const char *below, int *fd, char *why);
 
-/* Opens the container in fd (owned from here on, also on failure). why as above. From any thread. */
+/* Opens the container in fd (owned from here on, also on failure). why as above. From any
+ * thread. */
 int bale_look_container(const struct bale_look *look, int fd, struct bale_container **container,
                         char *why);
 

@@ -13,8 +13,8 @@ struct bale_mount_words {
     char extra[BALE_EXTRA]; /* for the kernel: options.extra points here */
 };
 
-/* Takes one -o list; lists add up, later words win. text is changed. 0 or a negative bale_err: why (room for BALE_WHY) names the
- * word and says what is wrong with it. */
+/* Takes one -o list; lists add up, later words win. text is changed. 0 or a negative bale_err: why
+ * (room for BALE_WHY) names the word and says what is wrong with it. */
 int bale_mount_words(struct bale_mount_words *words, char *text, char *why);
 
 #endif

@@ -27,8 +27,8 @@ static void unescape(char *text)
     *out = '\0';
 }
 
-/* ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [OPTIONAL]... - TYPE SOURCE SUPER. Takes mount->text apart. False: it is
- * no such line. */
+/* ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [OPTIONAL]... - TYPE SOURCE SUPER. Takes mount->text
+ * apart. False: it is no such line. */
 static bool parse(struct bale_mount_line *mount)
 {
     char *save, *words[5];

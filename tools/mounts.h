@@ -14,10 +14,12 @@ struct bale_mount_line {
     char *source;
 };
 
-/* The mount that path, which exists, lies in. 0 or a negative bale_err; to be freed after success. */
+/* The mount that path, which exists, lies in. 0 or a negative bale_err; to be freed after
+ * success. */
 int bale_mounts_of(const char *path, struct bale_mount_line *mount);
 
-/* The topmost mount at exactly point, an absolute path without symbolic links; works for a dead one. BALE_E_NOENT: none. */
+/* The topmost mount at exactly point, an absolute path without symbolic links; works for a dead
+ * one. BALE_E_NOENT: none. */
 int bale_mounts_at(const char *point, struct bale_mount_line *mount);
 
 /* Zeroed is fine. */
@@ -25,8 +27,8 @@ void bale_mount_line_free(struct bale_mount_line *mount);
 
 bool bale_mount_line_is_balefs(const struct bale_mount_line *mount);
 
-/* realpath that resolves only the directory's part, so that a mount point whose daemon is dead can be named. The caller frees;
- * NULL and errno on failure. */
+/* realpath that resolves only the directory's part, so that a mount point whose daemon is dead can
+ * be named. The caller frees; NULL and errno on failure. */
 char *bale_mounts_path(const char *path);
 
 #endif

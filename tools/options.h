@@ -9,15 +9,17 @@
 
 #include "tools/balefs.h"
 
-/* "balefs: " and the text, on stderr, in one write. Control characters come out as \xNN: names in a store may be anybody's.
- * From any thread. */
+/* "balefs: " and the text, on stderr, in one write. Control characters come out as \xNN: names in a
+ * store may be anybody's. From any thread. */
 void bale_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* As bale_complain, for wrong usage: ends with ": see balefs COMMAND --help". Returns command->usage. */
+/* As bale_complain, for wrong usage: ends with ": see balefs COMMAND --help". Returns
+ * command->usage. */
 int bale_misused(const struct bale_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* getopt_long, with our messages. shorts begins with ':'. --help and -h are known without being named. */
+/* getopt_long, with our messages. shorts begins with ':'. --help and -h are known without being
+ * named. */
 enum { BALE_OPTION_END = -1, BALE_OPTION_BAD = -2, BALE_OPTION_HELP = -3 };
 int bale_options_next(const struct bale_command *command, int argc, char **argv, const char *shorts,
                       const struct option *longs);

@@ -1,4 +1,5 @@
-/* A line on the terminal that shows how far a long command is. Nothing where standard error is no terminal. One thread. */
+/* A line on the terminal that shows how far a long command is. Nothing where standard error is no
+ * terminal. One thread. */
 #ifndef BALE_TOOLS_PROGRESS_H
 #define BALE_TOOLS_PROGRESS_H
 

@@ -99,7 +99,8 @@ static bool same_glob(const char *line, const char *glob)
            !strchr(line + length + 1, ' ');
 }
 
-/* Copies lines but those of glob, which becomes "GLOB CODEC" at its old place or, if there is none, at the end. False: too long. */
+/* Copies lines but those of glob, which becomes "GLOB CODEC" at its old place or, if there is none,
+ * at the end. False: too long. */
 static bool edit_lines(char *lines, const struct wish *wish, char out[static VALUE])
 {
     char *rest = lines, *line;
@@ -208,7 +209,8 @@ static int take_extent(const struct bale_command *command, const char *text,
     return 0;
 }
 
-/* The last word is the codec, but where the options already say all there is to do. Shortens *count. */
+/* The last word is the codec, but where the options already say all there is to do. Shortens
+ * *count. */
 static int take_codec(const struct bale_command *command, int *count, char **words,
                       char clean[static VALUE], struct wish *wish)
 {

@@ -20,8 +20,8 @@ struct bale_survey {
     char *look_at;
 };
 
-/* path: a file or a directory. Symbolic links below it are passed over, other file systems too; a file with several names counts
- * once. A negative bale_err if nothing is known of path at all. */
+/* path: a file or a directory. Symbolic links below it are passed over, other file systems too; a
+ * file with several names counts once. A negative bale_err if nothing is known of path at all. */
 int bale_survey(struct bale_survey *survey, const char *path, const struct bale_place *place,
                 struct bale_tally *tally);
 

@@ -51,7 +51,8 @@ static bool ask(const char *path, unsigned long request, const char *what)
 
     if (bale_control_open(path, &fd) != BALE_OK)
         return false;
-    /* The kernel holds what was written through mappings and by its own cache; then it is the daemon's turn. */
+    /* The kernel holds what was written through mappings and by its own cache; then it is the
+     * daemon's turn. */
     bool done = (request == BALE_IOC_THAW || syncfs(fd) == 0) && ioctl(fd, request) == 0;
     if (!done && (errno == EPERM || errno == EACCES))
         bale_complain("%s: only root and the mount's owner may %s it", path, what);

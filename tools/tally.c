@@ -90,7 +90,7 @@ int bale_tally_parse(struct bale_tally *tally, const char *text, size_t length)
     return BALE_OK;
 }
 
-/* ---- Types -------------------------------------------------------------------------------------------------- */
+/* ---- Types ----------------------------------------------------------------------------------- */
 
 /* What follows the last dot, if that looks like an ending and not like a version or a sentence. */
 static void type_of(const char *file_name, char type[static 20])
@@ -156,7 +156,7 @@ void bale_types_clear(struct bale_types *types)
     *types = (struct bale_types){0};
 }
 
-/* ---- Tables and JSON ---------------------------------------------------------------------------------------- */
+/* ---- Tables and JSON ------------------------------------------------------------------------- */
 
 void bale_tally_head(const char *count, const char *last)
 {

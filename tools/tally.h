@@ -34,7 +34,8 @@ void bale_tally_add(struct bale_tally *to, const struct bale_tally *from);
 void bale_tally_file(struct bale_tally *tally, uint64_t logical, uint64_t disk,
                      const struct bale_container_usage *usage);
 
-/* One file, from the attribute user.balefs.stat, as a mount answers it: BALE_E_CORRUPT if it is not such. */
+/* One file, from the attribute user.balefs.stat, as a mount answers it: BALE_E_CORRUPT if it is not
+ * such. */
 int bale_tally_parse(struct bale_tally *tally, const char *text, size_t length);
 
 /* Name of a codec id, or "codec 77". Uses text if need be. */

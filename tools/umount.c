@@ -68,8 +68,8 @@ static bool drain(int fd, const struct leaving *leaving)
     return false;
 }
 
-/* A descriptor that tells when the daemon ends: only if the number is a balefs in our eyes too, and not some other
- * process of ours while the daemon lives in another container. */
+/* A descriptor that tells when the daemon ends: only if the number is a balefs in our eyes too, and
+ * not some other process of ours while the daemon lives in another container. */
 static int watch(int pid)
 {
     char path[48], name[16] = "";
@@ -183,7 +183,8 @@ static int drain_and_leave(int fd, struct leaving *leaving)
     return drained || status != BALE_EXIT_DONE ? status : BALE_EXIT_UNMOUNT_FAILED;
 }
 
-/* mount is ours. Even root cannot look into another user's; it can unmount it, and then the daemon stores what is left. */
+/* mount is ours. Even root cannot look into another user's; it can unmount it, and then the daemon
+ * stores what is left. */
 static int leave_mount(const struct bale_mount_line *mount, bool force, bool lazy)
 {
     struct leaving leaving = {.point = mount->point, .force = force, .lazy = lazy, .pidfd = -1};

@@ -4,8 +4,9 @@
 #include "kernels/registry.h"
 #include "kernels/scratch.h"
 
-/* The full reset of the state, unlike the fast one, makes the output depend on nothing but the input: a stale table
- * entry and an empty one (which means position 0) can lead to different matches. */
+/* The full reset of the state, unlike the fast one, makes the output depend on nothing but the
+ * input: a stale table entry and an empty one (which means position 0) can lead to different
+ * matches. */
 static int64_t encode(struct bale_scratch *scratch, int16_t parameter, const uint8_t *raw,
                       uint32_t raw_length, uint8_t *out, uint32_t capacity)
 {

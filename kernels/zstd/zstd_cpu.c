@@ -6,8 +6,8 @@
 #include "kernels/registry.h"
 #include "kernels/scratch.h"
 
-/* ZSTD_compress2 pledges raw_length, which bounds the window by the chunk and puts the content size in the header.
- * There is no dictionary, and no checksum either: the chunk table has one. */
+/* ZSTD_compress2 pledges raw_length, which bounds the window by the chunk and puts the content size
+ * in the header. There is no dictionary, and no checksum either: the chunk table has one. */
 static int64_t encode(struct bale_scratch *scratch, int16_t parameter, const uint8_t *raw,
                       uint32_t raw_length, uint8_t *out, uint32_t capacity)
 {
@@ -27,7 +27,8 @@ static int64_t encode(struct bale_scratch *scratch, int16_t parameter, const uin
     }
 }
 
-/* One frame and nothing behind it: ZSTD_decompressDCtx alone would also take several, skippable ones among them. */
+/* One frame and nothing behind it: ZSTD_decompressDCtx alone would also take several, skippable
+ * ones among them. */
 static bool is_one_frame(const uint8_t *in, uint32_t length, uint32_t raw_length,
                          uint32_t chunk_size)
 {

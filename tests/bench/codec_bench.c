@@ -1,7 +1,8 @@
 /* codec_bench [-e EXTENT] [-c CHUNK_LOG2] [-m MIB] [-s SETTING]... FILE...
  *
- * Encodes and decodes the files' bytes (up to MIB in all) as frames on one core, and prints a line for each setting:
- * MB/s of raw bytes, ratio, and how many frames each codec took. The first line is memcpy with a checksum. */
+ * Encodes and decodes the files' bytes (up to MIB in all) as frames on one core, and prints a line
+ * for each setting: MB/s of raw bytes, ratio, and how many frames each codec took. The first line
+ * is memcpy with a checksum. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* What tests/bench/figures needs done to a mount, quickly.
  *
- * usage: figures dense STORE NAME GIB      a file all of whose extents are stored, in a store that is not mounted
+ * usage: figures dense STORE NAME GIB      a file all of whose extents are stored, in a store that
+ * is not mounted
  *        figures sync FILE OFFSET          writes 100 bytes there, and fsync
  *        figures append FILE COUNT         100 bytes and a close, so often
  *        figures make FILE BYTES KIND      a fresh file; KIND: text or random

@@ -1,11 +1,13 @@
-/* A plain pass-through file system, the yardstick for balefs: what a directory costs when it is only shown through
- * FUSE, by the same libfuse, with the same settings, and nothing done to the data.
+/* A plain pass-through file system, the yardstick for balefs: what a directory costs when it is
+ * only shown through FUSE, by the same libfuse, with the same settings, and nothing done to the
+ * data.
  *
  * usage: passthrough SOURCE MNT [-f]
  *
- * As root for all users, files made belonging to who made them; otherwise for oneself. The kernel checks permissions
- * and caches data and attributes: nothing else may write to SOURCE meanwhile. Read-ahead is what the kernel gives
- * (/sys/class/bdi/MAJOR:MINOR/read_ahead_kb): a benchmark sets it alike for both. */
+ * As root for all users, files made belonging to who made them; otherwise for oneself. The kernel
+ * checks permissions and caches data and attributes: nothing else may write to SOURCE meanwhile.
+ * Read-ahead is what the kernel gives (/sys/class/bdi/MAJOR:MINOR/read_ahead_kb): a benchmark sets
+ * it alike for both. */
 #include "passthrough.h"
 
 #include <errno.h>
@@ -81,7 +83,8 @@ static int fail(const char *what, const char *hint)
     return 1;
 }
 
-/* With this capability writing would leave the set-id bits that the kernel counts on us to clear. */
+/* With this capability writing would leave the set-id bits that the kernel counts on us to
+ * clear. */
 static int drop_fsetid(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -93,7 +96,8 @@ static int drop_fsetid(void)
     return (int)syscall(SYS_capset, &header, sets);
 }
 
-/* One descriptor for each known inode: root may go to the kernel's usual maximum, others to their limit. */
+/* One descriptor for each known inode: root may go to the kernel's usual maximum, others to their
+ * limit. */
 static void raise_file_limit(void)
 {
     struct rlimit limit = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};

@@ -16,11 +16,12 @@ void passthrough_inodes(
     struct fuse_lowlevel_ops *ops); /* attributes, extended attributes, links' targets, statfs */
 void passthrough_data(struct fuse_lowlevel_ops *ops); /* open files */
 
-/* Looks up what was asked for, or just made, and counts a lookup for the kernel. 0 or a negative errno. */
+/* Looks up what was asked for, or just made, and counts a lookup for the kernel. 0 or a negative
+ * errno. */
 int passthrough_entry(fuse_ino_t parent, const char *name, struct fuse_entry_param *e);
 
-/* Files are made with the caller's ids: set for this thread only. Both keep errno. The caller's other groups are not
- * known here; a directory writable only through one of them refuses. */
+/* Files are made with the caller's ids: set for this thread only. Both keep errno. The caller's
+ * other groups are not known here; a directory writable only through one of them refuses. */
 void passthrough_enter_caller(fuse_req_t req);
 void passthrough_leave_caller(void);
 

@@ -35,7 +35,8 @@ struct inode *inode_get(uint64_t number)
     return number == ROOT_NUMBER ? &root : (struct inode *)(uintptr_t)number;
 }
 
-/* An inode's descriptor keeps its number from being used again, so (dev, ino) is unique in the table. Takes fd. */
+/* An inode's descriptor keeps its number from being used again, so (dev, ino) is unique in the
+ * table. Takes fd. */
 static struct inode *find_or_add(int fd, const struct stat *st)
 {
     struct inode **head = bucket(st->st_dev, st->st_ino), *inode;

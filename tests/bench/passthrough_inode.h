@@ -1,5 +1,5 @@
-/* The yardstick's inodes: one O_PATH descriptor for each that the kernel knows. A fuse_ino_t is the inode's address,
- * except for the root. All functions may be called from any thread. */
+/* The yardstick's inodes: one O_PATH descriptor for each that the kernel knows. A fuse_ino_t is the
+ * inode's address, except for the root. All functions may be called from any thread. */
 #ifndef PASSTHROUGH_INODE_H
 #define PASSTHROUGH_INODE_H
 

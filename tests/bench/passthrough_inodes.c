@@ -28,7 +28,8 @@ static struct timespec new_time(int set, int given, int now, struct timespec t)
     return set & given ? t : (struct timespec){.tv_nsec = UTIME_OMIT};
 }
 
-/* Without CAP_FSETID only a member of the file's group may set its set-group-id bit; the kernel has checked. */
+/* Without CAP_FSETID only a member of the file's group may set its set-group-id bit; the kernel has
+ * checked. */
 static int change_mode(const char *path, int fd, mode_t mode)
 {
     struct stat st;

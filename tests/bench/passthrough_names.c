@@ -135,8 +135,8 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
     }
 }
 
-/* Appends one entry; with plus, also a lookup of it, except of "." and "..". The bytes it takes, more than room when
- * it does not fit, or a negative errno. */
+/* Appends one entry; with plus, also a lookup of it, except of "." and "..". The bytes it takes,
+ * more than room when it does not fit, or a negative errno. */
 static ssize_t add_entry(fuse_req_t req, fuse_ino_t ino, const struct dirent *entry, char *at,
                          size_t room, bool plus)
 {
@@ -183,7 +183,8 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
         d->at = d->entry->d_off;
         d->entry = NULL;
     }
-    /* What was looked up must reach the kernel, or it never forgets it: an error waits for the next call. */
+    /* What was looked up must reach the kernel, or it never forgets it: an error waits for the next
+     * call. */
     if (error != 0 && used == 0)
         fuse_reply_err(req, error);
     else

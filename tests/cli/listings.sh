@@ -115,7 +115,7 @@ is "1 1" "$(json 'd["index"]["pages"], d["index"]["height"]')" "index"
 is True "$(json 'all(len(e["checksum"]) == 18 for e in d["extents"])')" "checksums"
 run 0 inspect "$store/text.log"
 prints '^root 0: valid$'
-prints '^  generation [12] \(chosen\), durable [01], session [0-9]+$'
+prints '^  generation [1-3] \(chosen\), durable [0-2], session [0-9]+$'
 prints '^  size 300000, stored [0-9]+, end [0-9]+, mtime 2023-11-14T22:13:20\.123456789Z$'
 prints '^index: 1 pages, [0-9]+ bytes, height 1$'
 prints '^ +262144 +37856  zstd '

@@ -1,6 +1,6 @@
-/* Writes containers into a store without a mount: make_store STORE [NAME FILE]...
- * Each FILE becomes the container NAME, in extents of the store's size with its codec, committed durably; a FILE "hole" makes
- * a file of 1 MiB with data only in its second half. */
+/* Writes containers into a store without a mount: make_store STORE [NAME FILE]... Each FILE becomes
+ * the container NAME, in extents of the store's size with its codec, committed durably; a FILE
+ * "hole" makes a file of 1 MiB with data only in its second half. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

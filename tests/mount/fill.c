@@ -10,8 +10,8 @@
  *        fill check LIST DIR
  *        fill read [--readers N] LIST DIR     the same by several threads, in order
  *
- * Prints how many errors came from which call. Exit status of write: 0, also when the store became full; 1 after
- * any other error. A line of LIST is NAME NUMBER LENGTH KIND. */
+ * Prints how many errors came from which call. Exit status of write: 0, also when the store became
+ * full; 1 after any other error. A line of LIST is NAME NUMBER LENGTH KIND. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>

@@ -1,5 +1,6 @@
-/* Files at work against arrays of bytes: random reads, writes, truncations, holes, flushes, syncs and reopenings, from
- * several threads on files of their own and on a shared one, with little memory so that eviction and waiting happen. */
+/* Files at work against arrays of bytes: random reads, writes, truncations, holes, flushes, syncs
+ * and reopenings, from several threads on files of their own and on a shared one, with little
+ * memory so that eviction and waiting happen. */
 #include "fs/file.h"
 
 #include <fcntl.h>
@@ -84,7 +85,8 @@ static uint64_t draw(struct model *m, uint64_t below)
 
 static void open_file(struct model *m)
 {
-    static const uint8_t codecs[] = {BALE_CODEC_AUTO, BALE_CODEC_ZSTD, BALE_CODEC_LZ4, BALE_CODEC_STORE};
+    static const uint8_t codecs[] = {BALE_CODEC_AUTO, BALE_CODEC_ZSTD, BALE_CODEC_LZ4,
+                                     BALE_CODEC_STORE};
     uint8_t codec = codecs[m->extent / 4096 % 4];
     struct bale_container_attr defaults = {
         .extent = m->extent, .setting = {codec, (int16_t)(codec == BALE_CODEC_ZSTD ? 1 : 0)}};
@@ -161,8 +163,9 @@ static void truncate_file(struct model *m)
 
 static void allocate_range(struct model *m)
 {
-    static const enum bale_allocate ways[] = {BALE_ALLOCATE, BALE_ALLOCATE_KEEP_SIZE, BALE_ALLOCATE_PUNCH,
-                                              BALE_ALLOCATE_ZERO, BALE_ALLOCATE_ZERO_KEEP_SIZE};
+    static const enum bale_allocate ways[] = {BALE_ALLOCATE, BALE_ALLOCATE_KEEP_SIZE,
+                                              BALE_ALLOCATE_PUNCH, BALE_ALLOCATE_ZERO,
+                                              BALE_ALLOCATE_ZERO_KEEP_SIZE};
     enum bale_allocate how = ways[draw(m, 5)];
     uint64_t offset = draw(m, SIZE_MOST - 300000), length = 1 + draw(m, 300000);
     struct wait wait;
@@ -191,7 +194,8 @@ static void check_holes(struct model *m)
         return;
     }
     CHECK(hole >= (int64_t)at && hole <= (int64_t)m->size);
-    int64_t data = hole < (int64_t)m->size ? bale_file_seek(m->file, (uint64_t)hole, true) : BALE_E_NOENT;
+    int64_t data =
+        hole < (int64_t)m->size ? bale_file_seek(m->file, (uint64_t)hole, true) : BALE_E_NOENT;
     uint64_t stop = data == BALE_E_NOENT ? m->size : (uint64_t)data;
     bool zeros = true;
     for (uint64_t i = (uint64_t)hole; i < stop; i++) {
@@ -268,8 +272,8 @@ int main(int argc, char **argv)
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     snprintf(directory, sizeof directory, "/tmp/bale-file-test-XXXXXX");
     CHECK(mkdtemp(directory) != NULL);
-    struct bale_volume_options options = {.memory = (uint64_t)32 << 20, .threads = 2, .age_ms = 500,
-                                          .reserve_fd = -1, .sync_fd = -1};
+    struct bale_volume_options options = {
+        .memory = (uint64_t)32 << 20, .threads = 2, .age_ms = 500, .reserve_fd = -1, .sync_fd = -1};
     static _Atomic uint32_t session = 1;
     static pthread_rwlock_t roll = PTHREAD_RWLOCK_INITIALIZER;
     options.container.session = &session;

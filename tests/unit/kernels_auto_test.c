@@ -36,7 +36,8 @@ static void test_kinds(void)
     }
 }
 
-/* Random bytes, each 400 of them twice: matches for both, and nothing for zstd's entropy coder to gain. */
+/* Random bytes, each 400 of them twice: matches for both, and nothing for zstd's entropy coder to
+ * gain. */
 static void test_repeats(void)
 {
     uint64_t state = 3;

@@ -1,5 +1,6 @@
-/* Damaged frames, and hostile ones whose checksums are right: refused, or decoded to the right bytes; never a crash.
- * Bytes lie in blocks of exactly their size, so that a sanitizer sees a decoder that goes beyond. */
+/* Damaged frames, and hostile ones whose checksums are right: refused, or decoded to the right
+ * bytes; never a crash. Bytes lie in blocks of exactly their size, so that a sanitizer sees a
+ * decoder that goes beyond. */
 #include "format/err.h"
 #include "kernels/codec.h"
 #include "tests/check.h"
@@ -173,7 +174,8 @@ static void test_chunk(const struct sample *s)
     free(in);
 }
 
-/* A codec by itself, without checksums around it, takes a chunk for exactly its raw length and all its stored bytes. */
+/* A codec by itself, without checksums around it, takes a chunk for exactly its raw length and all
+ * its stored bytes. */
 static void test_codec_length(const struct sample *s)
 {
     const struct bale_codec *codec = bale_codec_find(s->frame.codec);

@@ -170,7 +170,8 @@ static void note_order(struct bale_item *item)
     order->seen[order->count++] = item;
 }
 
-/* While the only worker is held, items of all priorities queue up in turns; destroy lets them all finish. */
+/* While the only worker is held, items of all priorities queue up in turns; destroy lets them all
+ * finish. */
 static void test_order(void)
 {
     static struct small items[ORDERED];

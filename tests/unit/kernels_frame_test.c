@@ -6,7 +6,8 @@
 
 static struct bale_scratch *scratch;
 
-/* Raw bytes, frame and decoded bytes, each in a block of exactly its size, so that a sanitizer sees any excess. */
+/* Raw bytes, frame and decoded bytes, each in a block of exactly its size, so that a sanitizer sees
+ * any excess. */
 struct trip {
     struct bale_frame frame;
     uint8_t *raw;

@@ -24,7 +24,11 @@ int main(void)
     struct bale_memory *memory;
     CHECK(bale_memory_create((uint64_t)1 << 20, &memory) != 0);
     CHECK_EQ(bale_memory_create(CAP, &memory), 0);
-    struct { uint8_t *data; size_t size; uint8_t mark; } blocks[BLOCKS] = {0};
+    struct {
+        uint8_t *data;
+        size_t size;
+        uint8_t mark;
+    } blocks[BLOCKS] = {0};
     uint64_t taken = 0;
     for (int round = 0; round < 100000; round++) {
         size_t i = draw(BLOCKS);

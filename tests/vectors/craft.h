@@ -1,5 +1,6 @@
-/* Frames made by hand, and changed ones whose checksums are right again: what reaches a decoder behind the checksums.
- * Positions are those of FORMAT.md section 6, written out so that a test does not lean on the code it tests. */
+/* Frames made by hand, and changed ones whose checksums are right again: what reaches a decoder
+ * behind the checksums. Positions are those of FORMAT.md section 6, written out so that a test does
+ * not lean on the code it tests. */
 #ifndef BALE_TESTS_VECTORS_CRAFT_H
 #define BALE_TESTS_VECTORS_CRAFT_H
 
@@ -48,7 +49,8 @@ static inline void craft_seal(uint8_t *frame, size_t chunks)
     craft_seal_head(frame, chunks);
 }
 
-/* Writes a frame of one chunk, stored[0, length), that stands for raw[0, raw_length). Returns its length. */
+/* Writes a frame of one chunk, stored[0, length), that stands for raw[0, raw_length). Returns its
+ * length. */
 static inline size_t craft_frame(uint8_t codec, const void *stored, uint32_t length,
                                  const void *raw, uint32_t raw_length, uint8_t *out)
 {

@@ -1,6 +1,7 @@
 /* generate DIRECTORY: writes the frame vectors and their INDEX. README says what they are for.
  *
- * Everything follows from the numbers here; only what liblz4 and libzstd emit may differ with their version. */
+ * Everything follows from the numbers here; only what liblz4 and libzstd emit may differ with their
+ * version. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <zstd.h>
@@ -272,7 +273,8 @@ static void bad_zstd_bodies(void)
     emit_bad("bad-zstd-block", zstd_frame(&b, 5000), "a block of the reserved type");
 }
 
-/* One sequence, literals "abcd" and a match of 4 + 15 + 6 bytes, and five last literals: 34 bytes. */
+/* One sequence, literals "abcd" and a match of 4 + 15 + 6 bytes, and five last literals: 34
+ * bytes. */
 static struct bytes lz4_plain(uint8_t offset)
 {
     struct bytes b = {.length = 0};

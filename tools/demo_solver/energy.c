@@ -20,8 +20,9 @@ static double product(const double *a, const double *b, size_t next)
     return (a[next] - a[0]) * (b[next] - b[0]);
 }
 
-/* Sums over a plane. Gradients are one-sided towards +1, and at 0 towards the wall as well; the product of two steps'
- * gradients belongs to the time between them, as the change does. Walls hold 0 in `before` too. */
+/* Sums over a plane. Gradients are one-sided towards +1, and at 0 towards the wall as well; the
+ * product of two steps' gradients belongs to the time between them, as the change does. Walls hold
+ * 0 in `before` too. */
 static void sum_planes(void *arg, int first, int last)
 {
     const struct energy_job *job = arg;

@@ -1,5 +1,5 @@
-/* The grid: a cube of n^3 points, spacing h, with four ghost points on each side of each axis. x runs fastest.
- * The walls, where every field is 0, are the ghost points -1 and n. */
+/* The grid: a cube of n^3 points, spacing h, with four ghost points on each side of each axis. x
+ * runs fastest. The walls, where every field is 0, are the ghost points -1 and n. */
 #ifndef WAVE_GRID_H
 #define WAVE_GRID_H
 

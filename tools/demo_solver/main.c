@@ -1,4 +1,5 @@
-/* bale-solver: a simulation for the demo, not linked to balefs. It writes as simulations do, and checks every write. */
+/* bale-solver: a simulation for the demo, not linked to balefs. It writes as simulations do, and
+ * checks every write. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Five layers over a half-space; interfaces as fractions of the depth, with a dip and an undulation each. */
+/* Five layers over a half-space; interfaces as fractions of the depth, with a dip and an undulation
+ * each. */
 enum { LAYERS = 6, MODES = 16 };
 static const double layer_velocity[LAYERS] = {1500, 1900, 2400, 2900, 3600, 4300};
 static const double layer_depth[LAYERS - 1] = {0.12, 0.28, 0.43, 0.62, 0.80};
@@ -149,7 +150,8 @@ static void fill_sponge(struct wave_model *m)
     }
 }
 
-/* One shot below the surface at the start, then small events in the rock at random, about two a second. */
+/* One shot below the surface at the start, then small events in the rock at random, about two a
+ * second. */
 static void place_events(struct wave_model *m, uint64_t *rng)
 {
     int n = m->grid.n;

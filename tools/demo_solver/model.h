@@ -1,5 +1,5 @@
-/* What the waves run through: velocity, damping, and the events that make them. A pure function of size and seed, so
- * that a restart needs neither stored. */
+/* What the waves run through: velocity, damping, and the events that make them. A pure function of
+ * size and seed, so that a restart needs neither stored. */
 #ifndef WAVE_MODEL_H
 #define WAVE_MODEL_H
 
@@ -23,7 +23,8 @@ struct wave_model {
     double frequency; /* Hz, the wavelets' peak */
     double loss;      /* intrinsic damping times dt, from a constant Q */
     double
-        heat_gain; /* K m^2 / Pa^2: wave energy into temperature, scaled up to show in a run of a second */
+        /* K m^2 / Pa^2: wave energy into temperature, scaled up to show in a run of a second */
+        heat_gain;
     double diffusion;  /* kappa dt / h^2, likewise */
     double *courant2;  /* c^2 dt^2 / h^2, with ghosts (there 0) */
     double *sponge_xy; /* n: added damping times dt, towards the walls in x and in y */
@@ -32,10 +33,12 @@ struct wave_model {
     int receivers[WAVE_RECEIVERS][3];      /* x, y, z of a line below the surface */
 };
 
-/* A layered, dipping, perturbed subsurface of n^3 points 10 m apart. 0 or -ENOMEM; destroy in either case. */
+/* A layered, dipping, perturbed subsurface of n^3 points 10 m apart. 0 or -ENOMEM; destroy in
+ * either case. */
 int wave_model_create(struct wave_model *m, int n, uint64_t seed, struct wave_team *team);
 
-/* Constant velocity c, no sponge, no events, no heat: what has an analytic solution. dt is c-Courant h / c. */
+/* Constant velocity c, no sponge, no events, no heat: what has an analytic solution. dt is
+ * c-Courant h / c. */
 int wave_model_create_uniform(struct wave_model *m, int n, double h, double c, double courant);
 
 void wave_model_destroy(struct wave_model *m);

@@ -16,7 +16,8 @@ struct wave_options {
     bool verify, help;
 };
 
-/* 0, or -EINVAL after a message. With a restart file, size and seed are the file's: check what was given against it. */
+/* 0, or -EINVAL after a message. With a restart file, size and seed are the file's: check what was
+ * given against it. */
 int wave_options_parse(struct wave_options *o, int argc, char **argv);
 
 void wave_options_help(void);

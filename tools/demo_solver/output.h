@@ -1,4 +1,5 @@
-/* The output directory, and whole files in it. All functions that return int: 0 or a negative errno, reported. */
+/* The output directory, and whole files in it. All functions that return int: 0 or a negative
+ * errno, reported. */
 #ifndef WAVE_OUTPUT_H
 #define WAVE_OUTPUT_H
 
@@ -23,7 +24,8 @@ struct wave_file {
 
 enum wave_file_mode {
     WAVE_FILE_PLAIN, /* written in place, as dumps are */
-    WAVE_FILE_REPLACE, /* under a temporary name, synced and renamed: the old file or the whole new one */
+    /* under a temporary name, synced and renamed: the old file or the whole new one */
+    WAVE_FILE_REPLACE,
 };
 
 /* Makes the directory when it is missing. The path must outlive the output. */
@@ -34,8 +36,8 @@ int wave_file_create(struct wave_file *f, struct wave_output *out, const char *n
                      enum wave_file_mode mode);
 int wave_file_write(struct wave_file *f, const void *data, size_t length, off_t offset);
 
-/* Ends the file: with what = 0 for good (synced and renamed where the mode says so), otherwise a temporary file is
- * removed. Returns the first error, `what` included. */
+/* Ends the file: with what = 0 for good (synced and renamed where the mode says so), otherwise a
+ * temporary file is removed. Returns the first error, `what` included. */
 int wave_file_finish(struct wave_file *f, int what);
 
 #endif

@@ -1,5 +1,5 @@
-/* run.log, energy.csv and receivers.csv: appended line by line and flushed, so that a run can be watched. All
- * functions that return int: 0 or a negative errno, reported. */
+/* run.log, energy.csv and receivers.csv: appended line by line and flushed, so that a run can be
+ * watched. All functions that return int: 0 or a negative errno, reported. */
 #ifndef WAVE_SERIES_H
 #define WAVE_SERIES_H
 
@@ -13,8 +13,8 @@ struct wave_series {
     double started; /* monotonic seconds */
 };
 
-/* Rows of steps after `step` are dropped from the tables, so that a continued run does not repeat them; the log keeps
- * all. With step 0 the tables begin anew. Close in any case. */
+/* Rows of steps after `step` are dropped from the tables, so that a continued run does not repeat
+ * them; the log keeps all. With step 0 the tables begin anew. Close in any case. */
 int wave_series_open(struct wave_series *s, struct wave_output *out, long step);
 int wave_series_close(struct wave_series *s);
 

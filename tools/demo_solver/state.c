@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where several versions of a function can live in one binary, the widest vectors the machine has: the arithmetic is
- * the same in all of them (no fused multiply-add, nothing reordered), hence so are the results. */
+/* Where several versions of a function can live in one binary, the widest vectors the machine has:
+ * the arithmetic is the same in all of them (no fused multiply-add, nothing reordered), hence so
+ * are the results. */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__) &&        \
     !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define VECTOR_CLONES __attribute__((target_clones("avx2", "default")))
@@ -39,7 +40,8 @@ void wave_state_destroy(struct wave_state *s)
     *s = (struct wave_state){0};
 }
 
-/* A wall at ghost g = -1 or n holds 0; beyond it the field is its odd mirror image, which keeps the stencil's order. */
+/* A wall at ghost g = -1 or n holds 0; beyond it the field is its odd mirror image, which keeps the
+ * stencil's order. */
 static void mirror_planes(void *arg, int first, int last)
 {
     const struct wave_state *s = arg;

@@ -4,8 +4,9 @@
  *   T_t = kappa laplacian T + heat_gain q           temperature, heated by what the damping takes
  *   q = 2 g_loss u_t^2 / c^2                        (g_loss: the rock's own damping, without the sponge)
  *
- * Leapfrog in time, 8th order in space for u and 2nd for T, f64. u and T are 0 at the walls. Every point's value is
- * computed from the same operands in the same order whatever the number of threads, so results are bit-identical. */
+ * Leapfrog in time, 8th order in space for u and 2nd for T, f64. u and T are 0 at the walls. Every
+ * point's value is computed from the same operands in the same order whatever the number of
+ * threads, so results are bit-identical. */
 #ifndef WAVE_STATE_H
 #define WAVE_STATE_H
 
@@ -33,7 +34,8 @@ struct wave_energy {
 int wave_state_create(struct wave_state *s, int n);
 void wave_state_destroy(struct wave_state *s);
 
-/* Makes the ghosts of `now` from its interior. Needed after filling `now` from outside; wave_state_step does it. */
+/* Makes the ghosts of `now` from its interior. Needed after filling `now` from outside;
+ * wave_state_step does it. */
 void wave_state_mirror(struct wave_state *s, struct wave_team *team);
 
 void wave_state_step(struct wave_state *s, const struct wave_model *m, struct wave_team *team);

@@ -90,8 +90,8 @@ static int damped_error(int n, struct wave_team *team, double *error)
     return rc;
 }
 
-/* Undamped, against the exact solution of leapfrog with exact space derivatives: sin(w' dt / 2) = w dt / 2. What is
- * left is the stencil's error, which falls with h^8. */
+/* Undamped, against the exact solution of leapfrog with exact space derivatives: sin(w' dt / 2) = w
+ * dt / 2. What is left is the stencil's error, which falls with h^8. */
 static int space_error(int n, struct wave_team *team, double *error)
 {
     struct box b;
@@ -107,7 +107,8 @@ static int space_error(int n, struct wave_team *team, double *error)
     return rc;
 }
 
-/* Heat alone: exp(-kappa k^2 t), second order in h (dt goes with h^2 at a fixed diffusion number). */
+/* Heat alone: exp(-kappa k^2 t), second order in h (dt goes with h^2 at a fixed diffusion
+ * number). */
 static int heat_error(int n, struct wave_team *team, double *error)
 {
     struct box b;

@@ -4,7 +4,8 @@
 
 #include "team.h"
 
-/* Prints a line for each check on stdout. 0; -EDOM when one fails; another negative errno, reported. */
+/* Prints a line for each check on stdout. 0; -EDOM when one fails; another negative errno,
+ * reported. */
 int wave_verify(struct wave_team *team);
 
 #endif
