@@ -50,7 +50,8 @@ void model_fail(struct model_actor *actor, const char *format, ...)
 {
     va_list arguments;
 
-    atomic_store(&model_failed, true);
+    if (atomic_exchange(&model_failed, true))
+        return; /* the first says most */
     pthread_mutex_lock(&report_lock);
     fprintf(stderr, "model: seed %ju: thread %u, operation %ju: ", (uintmax_t)seed, actor->number,
             (uintmax_t)actor->line);

@@ -21,7 +21,7 @@ while [ $# -gt 0 ]; do
 done
 
 mount_begin model
-options=("" "memory=64M" "io=direct" "memory=40M,io=direct")
+options=("" "memory=40M,age=0.1" "io=direct" "age=0.1" "memory=40M,io=direct")
 store=$work/store mnt=$work/mnt plain=$work/plain
 mkdir "$mnt" "$plain"
 "$BALEFS" init "$store" || fail "init"
@@ -45,11 +45,12 @@ setfattr -n user.balefs.codec -v lz4 "$mnt/t1"
 setfattr -n user.balefs.codec -v auto "$mnt/t2"
 setfattr -n user.balefs.extent -v 1M "$mnt/t2"
 SECONDS=0
-while [ "$round" -lt 4 ] || [ "$SECONDS" -lt "$seconds" ]; do
+while [ "$round" -lt 6 ] || [ "$SECONDS" -lt "$seconds" ]; do
     now=$((seed + round))
+    count=$((round % 3 == 2 ? 4 * operations : operations))
     say "round $round, seed $now, options '${options[$((round % ${#options[@]}))]}'"
-    "$model" round --seed "$now" --operations "$operations" "$mnt" "$plain" ||
-        fail "round $round: model round --seed $now --operations $operations"
+    "$model" round --seed "$now" --operations "$count" "$mnt" "$plain" ||
+        fail "round $round: model round --seed $now --operations $count"
     if [ $((round % 2)) = 1 ]; then
         drop_caches
         "$model" compare "$mnt" "$plain" || fail "round $round, seed $now: without caches"
@@ -65,4 +66,4 @@ while [ "$round" -lt 4 ] || [ "$SECONDS" -lt "$seconds" ]; do
     "$model" compare "$mnt" "$plain" || fail "round $round, seed $now: after the remount"
 done
 mount_down "$mnt"
-say "$round rounds of $operations operations in each of 4 threads, seed $seed"
+say "$round rounds, seed $seed"

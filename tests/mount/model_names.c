@@ -51,9 +51,9 @@ static int64_t do_one(const struct model_actor *actor, enum name_operation opera
         result = fchmodat(root, a, (mode_t)(0400 | (argument & 0377)), 0);
         break;
     case TIMES: {
-        struct timespec times[2] = {
-            {.tv_nsec = UTIME_OMIT},
-            {.tv_sec = (time_t)(argument >> 30) % MODEL_PAST, .tv_nsec = (long)(argument % 1000000000)}};
+        struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
+                                    {.tv_sec = (time_t)(argument >> 30) % MODEL_PAST,
+                                     .tv_nsec = (long)(argument % 1000000000)}};
         result = utimensat(root, a, times, AT_SYMLINK_NOFOLLOW);
         break;
     }
