@@ -83,6 +83,12 @@ static bool changes(const struct fuse_in_header *in, size_t size)
     }
 }
 
+static void free_stash(struct bale_freezer *freezer, struct stash *stash)
+{
+    bale_memory_count(freezer->memory, -(int64_t)(sizeof *stash + stash->size));
+    free(stash);
+}
+
 static bool put_away(struct bale_freezer *freezer, const void *request, size_t size)
 {
     struct stash *stash = malloc(sizeof *stash + size);
@@ -163,6 +169,27 @@ bool bale_freezer_freeze(struct bale_freezer *freezer, void (*idle)(void *arg), 
     return can;
 }
 
+bool bale_freezer_interrupt(struct bale_freezer *freezer, uint64_t unique)
+{
+    pthread_mutex_lock(&freezer->lock);
+    struct stash **at = &freezer->first;
+    while (*at && ((const struct fuse_in_header *)(*at)->request)->unique != unique) {
+        at = &(*at)->next;
+    }
+    struct stash *stash = *at;
+    if (stash) {
+        *at = stash->next;
+        if (!*at) {
+            freezer->last = at;
+        }
+    }
+    pthread_mutex_unlock(&freezer->lock);
+    if (stash) {
+        free_stash(freezer, stash);
+    }
+    return stash;
+}
+
 bool bale_freezer_frozen(struct bale_freezer *freezer)
 {
     pthread_mutex_lock(&freezer->lock);
@@ -185,8 +212,7 @@ void bale_freezer_thaw(struct bale_freezer *freezer,
         }
         pthread_mutex_unlock(&freezer->lock);
         handle(arg, stash->request, stash->size);
-        bale_memory_count(freezer->memory, -(int64_t)(sizeof *stash + stash->size));
-        free(stash);
+        free_stash(freezer, stash);
         pthread_mutex_lock(&freezer->lock);
     }
     pthread_mutex_unlock(&freezer->lock);

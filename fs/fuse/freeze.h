@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "fs/memory.h"
 
@@ -25,6 +26,8 @@ void bale_freezer_done(struct bale_freezer *freezer);
 /* From now on changes are put away; idle is called when none is under way any more. False: it is
  * frozen already. */
 bool bale_freezer_freeze(struct bale_freezer *freezer, void (*idle)(void *arg), void *arg);
+/* Forgets a request put away, so that its program can be killed. False: it is not there. */
+bool bale_freezer_interrupt(struct bale_freezer *freezer, uint64_t unique);
 bool bale_freezer_frozen(struct bale_freezer *freezer);
 /* Calls handle for each request put away, in the order they came, in this thread; requests that
  * come meanwhile pass. */

@@ -18,7 +18,7 @@ struct bale_opened {
     enum bale_opened_state state;
     struct bale_file *file;
     bool writable;
-    bool unlinked; /* the last link is gone: nothing need be kept at the end */
+    atomic_bool unlinked; /* the last link is gone: nothing need be kept at the end */
     /* A new file whose settings differ from the volume's: they are recorded even if it stays
      * empty. */
     bool settings_new;

@@ -72,7 +72,14 @@ static void handle(struct bale_session *session, void *request, size_t size)
     fuse_session_process_buf(session->fuse, &buf);
 }
 
-/* syncfs, which this libfuse does not know: answered by hand. */
+/* For requests that libfuse never saw. */
+static void reply_raw(const struct bale_session *session, uint64_t unique, int error)
+{
+    struct fuse_out_header out = {.len = sizeof out, .error = -error, .unique = unique};
+    (void)!write(session->fd, &out, sizeof out);
+}
+
+/* syncfs, which this libfuse does not know. */
 struct syncfs_op {
     struct bale_session *session;
     uint64_t unique;
@@ -81,9 +88,7 @@ struct syncfs_op {
 static void syncfs_done(void *arg, int err)
 {
     struct syncfs_op *op = arg;
-    struct fuse_out_header out = {
-        .len = sizeof out, .error = -bale_err_to_errno(err), .unique = op->unique};
-    (void)!write(op->session->fd, &out, sizeof out);
+    reply_raw(op->session, op->unique, bale_err_to_errno(err));
     free(op);
 }
 
@@ -91,12 +96,20 @@ static void syncfs_request(struct bale_session *session, uint64_t unique)
 {
     struct syncfs_op *op = malloc(sizeof *op);
     if (!op) {
-        struct fuse_out_header out = {.len = sizeof out, .error = -ENOMEM, .unique = unique};
-        (void)!write(session->fd, &out, sizeof out);
+        reply_raw(session, unique, ENOMEM);
         return;
     }
     *op = (struct syncfs_op){session, unique};
     bale_volume_sync(session->mount->volume, true, syncfs_done, op);
+}
+
+static void interrupt_request(struct bale_session *session, uint64_t unique)
+{
+    if (bale_freezer_interrupt(session->mount->freezer, unique)) {
+        reply_raw(session, unique, EINTR);
+    } else {
+        bale_interrupts_deliver(session->mount->interrupts, unique);
+    }
 }
 
 static void dispatch(struct bale_session *session, void *request, size_t size)
@@ -107,8 +120,7 @@ static void dispatch(struct bale_session *session, void *request, size_t size)
         return;
     }
     if (in->opcode == FUSE_INTERRUPT && size >= sizeof *in + sizeof(struct fuse_interrupt_in)) {
-        bale_interrupts_deliver(mount->interrupts,
-                                ((const struct fuse_interrupt_in *)(in + 1))->unique);
+        interrupt_request(session, ((const struct fuse_interrupt_in *)(in + 1))->unique);
     } else if (in->opcode == OPCODE_SYNCFS) {
         syncfs_request(session, in->unique);
     } else if (bale_freezer_enter(mount->freezer, request, size)) {
