@@ -163,7 +163,7 @@ int bale_props_for_new(const struct bale_store *store, int dir_fd, const char *n
     int err = 0;
 
     bale_store_defaults(store, attr);
-    if (store->abilities.user_xattr) {
+    if (dir_fd >= 0 && store->abilities.user_xattr) {
         err = directory_codec(dir_fd, name, attr, &bad);
         if (!err)
             err = directory_extent(dir_fd, attr, &bad);

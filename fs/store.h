@@ -92,7 +92,7 @@ bool bale_store_locked_by(const char *path, char *who, size_t size);
  * its codec, else the volume's match lines, else the volume's codec; likewise the extent size.
  * attr: setting, extent and the explicit flags (set when they come from the directory); the rest as
  * bale_store_defaults. dir_fd may be O_PATH. A directory's value that this program cannot read
- * counts as absent; the first one is logged. */
+ * counts as absent; the first one is logged. dir_fd -1: a directory without settings. */
 int bale_props_for_new(const struct bale_store *store, int dir_fd, const char *name,
                        struct bale_container_attr *attr);
 /* Copies the three attributes from a directory to a new one inside it. */

@@ -68,7 +68,7 @@ static int peek(struct bale_mount *mount, struct bale_node *node, int fd, off_t 
         return 0;
     }
     if (node->marks & BALE_MARK_BROKEN) {
-        return EIO;
+        return bale_err_to_errno(BALE_E_CORRUPT);
     }
     int err = peek_fd(mount, fd, attr);
     if (err == BALE_E_AGAIN) {

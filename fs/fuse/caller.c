@@ -25,12 +25,16 @@ static int set_capabilities(const struct __user_cap_data_struct data[2])
     return (int)syscall(SYS_capset, &head, data);
 }
 
+/* This thread's. It stays until somebody with another one comes. */
+static _Thread_local mode_t mask;
+
 bool bale_caller_thread(void)
 {
     if (unshare(CLONE_FS) != 0) {
         return false;
     }
-    umask(0);
+    mask = 0;
+    umask(mask);
     return true;
 }
 
@@ -42,8 +46,9 @@ void bale_caller_enter(fuse_req_t req)
     struct bale_mount *mount = bale_mount_of(req);
     const struct fuse_ctx *ctx = fuse_req_ctx(req);
     struct __user_cap_data_struct data[2];
-    if (mount->dont_mask) {
-        umask(ctx->umask);
+    if (mount->dont_mask && mask != ctx->umask) {
+        mask = ctx->umask;
+        umask(mask);
     }
     if (!mount->as_root || (ctx->uid == 0 && ctx->gid == 0)) {
         return;
@@ -62,9 +67,6 @@ void bale_caller_leave(fuse_req_t req)
     struct bale_mount *mount = bale_mount_of(req);
     const struct fuse_ctx *ctx = fuse_req_ctx(req);
     int saved = errno;
-    if (mount->dont_mask) {
-        umask(0);
-    }
     if (mount->as_root && (ctx->uid != 0 || ctx->gid != 0)) {
         setfsuid(0);
         setfsgid(0);
@@ -88,11 +90,12 @@ static bool in_group(fuse_req_t req, gid_t gid)
 }
 
 /* Newer kernels have done this before they ask; here it is for older ones. */
-mode_t bale_caller_mode(fuse_req_t req, const struct stat *dir, mode_t mode)
+mode_t bale_caller_mode(fuse_req_t req, int dir_fd, mode_t mode)
 {
     const mode_t both = S_ISGID | S_IXGRP;
-    bool strip = dir->st_mode & S_ISGID && !S_ISDIR(mode) && (mode & both) == both &&
-                 fuse_req_ctx(req)->uid != 0 && !in_group(req, dir->st_gid);
+    struct stat dir;
+    bool strip = (mode & both) == both && fuse_req_ctx(req)->uid != 0 && fstat(dir_fd, &dir) == 0 &&
+                 dir.st_mode & S_ISGID && !in_group(req, dir.st_gid);
     return strip ? mode & ~(mode_t)S_ISGID : mode;
 }
 

@@ -9,6 +9,7 @@
 #include "fs/fuse/mount.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
+#include "fs/fuse/settings.h"
 
 /* A new regular file, by create, tmpfile or mknod. */
 struct create_op {
@@ -131,18 +132,14 @@ static void begin(fuse_req_t req, struct bale_node *dir, const char *name, int f
 }
 
 /* The mode to make the container with, and the settings of the file. dir_fd is held. */
-static int prepare(fuse_req_t req, int dir_fd, const char *name, mode_t *mode, mode_t *backing,
-                   struct bale_container_attr *attr)
+static int prepare(fuse_req_t req, struct bale_node *dir, int dir_fd, const char *name,
+                   mode_t *mode, mode_t *backing, struct bale_container_attr *attr)
 {
     struct bale_mount *mount = bale_mount_of(req);
-    struct stat st;
-    if (fstat(dir_fd, &st) != 0) {
-        return errno;
-    }
-    *mode = bale_caller_mode(req, &st, *mode);
+    *mode = bale_caller_mode(req, dir_fd, *mode);
     *backing = mount->modes_held ? (*mode & 0777) | S_IRUSR | S_IWUSR : *mode & 07777;
-    *attr = mount->defaults;
-    return bale_err_to_errno(bale_props_for_new(mount->store, dir_fd, name, attr));
+    int settings = bale_settings_in(dir, dir_fd) ? dir_fd : -1;
+    return bale_err_to_errno(bale_props_for_new(mount->store, settings, name, attr));
 }
 
 static int make(fuse_req_t req, int dir_fd, const char *name, int flags, mode_t mode, int *fd)
@@ -168,7 +165,7 @@ static int make_in(fuse_req_t req, struct bale_node *dir, const char *name, int 
     if (err) {
         return err;
     }
-    err = prepare(req, dir_fd, name ? name : "", mode, &backing, attr);
+    err = prepare(req, dir, dir_fd, name ? name : "", mode, &backing, attr);
     if (!err) {
         err = make(req, dir_fd, name ? name : ".", flags, backing, fd);
     }

@@ -84,6 +84,7 @@ enum {
     BALE_MARK_BROKEN = 2,    /* the container cannot be opened; shown as the backing store has it */
     BALE_MARK_TOLD = 4,      /* there was a log line about that */
     BALE_MARK_CAPABILITY = 8, /* security.capability was set here */
+    BALE_MARK_PLAIN = 16,     /* a directory that is known to have no settings */
 };
 
 /* ".balefs" at the top is not there for anybody. */
@@ -155,7 +156,7 @@ void bale_open_flags(struct bale_mount *mount, struct fuse_file_info *fi);
 void bale_caller_enter(fuse_req_t req);
 void bale_caller_leave(fuse_req_t req);
 /* The mode to make something with: sgid goes where the caller's groups forbid it. */
-mode_t bale_caller_mode(fuse_req_t req, const struct stat *dir, mode_t mode);
+mode_t bale_caller_mode(fuse_req_t req, int dir_fd, mode_t mode);
 /* A thread of the session begins: its umask becomes its own. False: it cannot. */
 bool bale_caller_thread(void);
 /* Gives up the capabilities that are not needed, CAP_SYS_RESOURCE first: quotas and reserves

@@ -8,6 +8,7 @@
 #include "fs/fuse/mount.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
+#include "fs/fuse/settings.h"
 
 /* The directory of a name to be made or removed; its descriptor is held. */
 static int hold_directory(fuse_req_t req, fuse_ino_t parent, const char *name,
@@ -41,7 +42,7 @@ void bale_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
         bale_caller_enter(req);
         err = mkdirat(fd, name, mode) != 0 ? errno : 0;
         bale_caller_leave(req);
-        if (!err) {
+        if (!err && bale_settings_in(dir, fd)) {
             inherit(mount, fd, name);
         }
         bale_node_release(mount->nodes, dir);

@@ -26,7 +26,8 @@ void bale_prefetch_heads(int fd, const char *entries, size_t length)
         if (entry->type != DT_REG) {
             continue;
         }
-        int file = openat(fd, entry->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        int file =
+            openat(fd, entry->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOATIME | O_CLOEXEC);
         cold = cold || (file >= 0 && is_cold(file));
         if (cold && file >= 0) {
             (void)posix_fadvise(file, 0, BALE_DATA_START, POSIX_FADV_WILLNEED);

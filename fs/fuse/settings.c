@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/xattr.h>
 
 #include "format/err.h"
 #include "fs/fuse/opened.h"
@@ -16,6 +17,24 @@
 bool bale_setting_name(const char *name)
 {
     return strncmp(name, BALE_XATTR_PREFIX, strlen(BALE_XATTR_PREFIX)) == 0;
+}
+
+bool bale_settings_in(struct bale_node *dir, int fd)
+{
+    static const char *const names[] = {BALE_XATTR_CODEC, BALE_XATTR_EXTENT, BALE_XATTR_MATCH};
+    struct bale_proc_path path = bale_proc_path(fd);
+    bool found = false;
+    if (dir->marks & BALE_MARK_PLAIN) {
+        return false;
+    }
+    for (int i = 0; i < 3 && !found; i++) {
+        found = getxattr(path.text, names[i], NULL, 0) >= 0 ||
+                (errno != ENODATA && errno != EOPNOTSUPP);
+    }
+    if (!found) {
+        atomic_fetch_or(&dir->marks, BALE_MARK_PLAIN);
+    }
+    return found;
 }
 
 /* The file has been opened for it: for the use of its space, or because there is something to

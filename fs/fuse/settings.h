@@ -10,6 +10,10 @@
 
 bool bale_setting_name(const char *name); /* any name below BALE_XATTR_PREFIX */
 
+/* Whether a directory has settings for what is made in it; remembered. fd: held. The kernel lets
+ * nobody else make anything there or change its attributes meanwhile. */
+bool bale_settings_in(struct bale_node *dir, int fd);
+
 /* Replies to a getxattr, setxattr or removexattr (value NULL) of such a name on a regular file. */
 void bale_setting_get(fuse_req_t req, struct bale_node *node, const char *name, size_t size);
 void bale_setting_set(fuse_req_t req, struct bale_node *node, const char *name, const char *value,

@@ -216,6 +216,7 @@ static int set_now(struct bale_mount *mount, struct bale_node *node, const char 
                                : lsetxattr(target.path, name, value, size, flags);
         err = rc != 0 ? errno : 0;
     }
+    atomic_fetch_and(&node->marks, ~(uint32_t)BALE_MARK_PLAIN);
     if (!err && kill_sgid) {
         clear_sgid(mount, node, target.path);
     }
