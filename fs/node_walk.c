@@ -70,8 +70,8 @@ int bale_node_open_at(struct bale_nodes *nodes, int dir_fd, const char *name, in
 
 static bool same_inode(const struct bale_nodes *nodes, const struct bale_node *node, int fd)
 {
-    struct stat st;
-    int64_t btime;
+    struct stat st = {.st_ino = 0};
+    int64_t btime = 0;
     return bale_stat_fd(fd, &st, &btime) == 0 && st.st_dev == nodes->device &&
            st.st_ino == node->ino && ((st.st_mode ^ node->mode) & S_IFMT) == 0 &&
            (!btime || !node->btime || btime == node->btime);
@@ -160,7 +160,7 @@ static int walk(struct bale_nodes *nodes, struct bale_node *node, int *fd)
     int err = chain_of(nodes, node, &chain, &count, &top);
     int at = err ? -1 : top->fd;
     for (size_t i = 0; !err && i < count; i++) {
-        int next;
+        int next = -1;
         err = step(nodes, chain[i], at, &next);
         bale_node_release(nodes, top);
         top = err ? NULL : chain[i];

@@ -136,8 +136,8 @@ static void note_mode(struct bale_node *node, uint32_t before, mode_t mode)
 int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
                   const struct stat *backing, struct stat *st, double *timeout)
 {
-    struct bale_file_attr open;
-    struct bale_container_attr attr;
+    struct bale_file_attr open = {.size = 0};
+    struct bale_container_attr attr = {.size = 0};
     uint32_t before = backing ? backing->st_mode : node->mode;
     double ignored;
     timeout = timeout ? timeout : &ignored;
@@ -159,7 +159,7 @@ int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
     }
     if (err) {
         *timeout = 0;
-        node->mode = st->st_mode;
+        note_mode(node, before, st->st_mode);
         return 0; /* as the backing store has it, so that it can be seen and removed */
     }
     if (is_open) {

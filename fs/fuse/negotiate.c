@@ -93,11 +93,10 @@ static void init(void *userdata, struct fuse_conn_info *conn)
     conn->time_gran = 1;
     conn->no_interrupt = 1; /* interrupts are taken from the requests before libfuse sees them */
     want(mount, conn);
-    int length =
-        snprintf(current->text, sizeof current->text,
-                 "/dev/fuse %u.%u, max_write %u, read-ahead %u, background %u, io %s, capabilities",
-                 conn->proto_major, conn->proto_minor, conn->max_write, conn->max_readahead,
-                 conn->max_background, mount->direct ? "direct" : "cached");
+    int length = snprintf(current->text, sizeof current->text,
+                          "/dev/fuse %u.%u, max_write %u, background %u, io %s, capabilities",
+                          conn->proto_major, conn->proto_minor, conn->max_write,
+                          conn->max_background, mount->direct ? "direct" : "cached");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (conn->want_ext & names[i].flag && length < (int)sizeof current->text) {
             length += snprintf(current->text + length, sizeof current->text - (size_t)length, " %s",
@@ -293,14 +292,31 @@ void bale_negotiation_unmount(const char *mountpoint, uint64_t device)
     }
 }
 
-void bale_negotiation_read_ahead(uint64_t device)
+static int read_ahead_file(uint64_t device, int flags)
 {
-    char path[64], text[16];
+    char path[64];
     snprintf(path, sizeof path, "/sys/class/bdi/%u:%u/read_ahead_kb", major(device), minor(device));
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    return open(path, flags | O_CLOEXEC);
+}
+
+void bale_negotiation_read_ahead(struct bale_negotiation *negotiation, uint64_t device)
+{
+    char text[16] = "";
+    int fd = read_ahead_file(device, O_WRONLY);
     if (fd >= 0) {
         int length = snprintf(text, sizeof text, "%d", READ_AHEAD_KIB);
         (void)!write(fd, text, (size_t)length);
         close(fd);
+    }
+    fd = read_ahead_file(device, O_RDONLY);
+    if (fd >= 0) {
+        ssize_t got = read(fd, text, sizeof text - 1);
+        text[got > 0 ? got : 0] = '\0';
+        close(fd);
+    }
+    size_t length = strlen(negotiation->text);
+    if (strtoul(text, NULL, 10) > 0) {
+        snprintf(negotiation->text + length, sizeof negotiation->text - length,
+                 ", read-ahead %lu KiB", strtoul(text, NULL, 10));
     }
 }

@@ -28,7 +28,7 @@ uint64_t bale_mounted_device(const char *mountpoint);
  * there. */
 void bale_negotiation_unmount(const char *mountpoint, uint64_t device);
 
-/* Lets the kernel read ahead in large requests; root may. */
-void bale_negotiation_read_ahead(uint64_t device);
+/* Lets the kernel read ahead far, if we may, and adds to text how far it does. */
+void bale_negotiation_read_ahead(struct bale_negotiation *negotiation, uint64_t device);
 
 #endif

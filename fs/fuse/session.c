@@ -264,7 +264,7 @@ static int connect_kernel(struct bale_session *session, const struct bale_mount_
         return BALE_E_UNSUPPORTED;
     }
     session->device = bale_mounted_device(session->mountpoint);
-    bale_negotiation_read_ahead(session->device);
+    bale_negotiation_read_ahead(&session->negotiation, session->device);
     return BALE_OK;
 }
 

@@ -1,6 +1,7 @@
 #include "fs/fuse/settings.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,6 @@
 #include "fs/fuse/opened.h"
 #include "fs/fuse/xattr.h"
 
-#define TEXT_MAX 8192
 #define VALUE_MAX 4096
 
 bool bale_setting_name(const char *name)
@@ -65,51 +65,38 @@ static struct setting_op *begin(fuse_req_t req, struct bale_node *node, const ch
 
 /* ---- What a file takes ---- */
 
-struct text {
-    char bytes[TEXT_MAX];
-    size_t length;
-};
-
-static void __attribute__((format(printf, 2, 3))) print(struct text *text, const char *format, ...)
+static json_t *codecs_json(const struct bale_container_usage *usage)
 {
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(text->bytes + text->length, sizeof text->bytes - text->length, format, args);
-    va_end(args);
-    size_t room = sizeof text->bytes - text->length - 1;
-    text->length += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room;
+    json_t *codecs = json_object();
+    for (int i = 0; i < 256; i++) {
+        const char *name = bale_codec_name((uint8_t)i);
+        if (usage->extents[i] > 0) {
+            (void)json_object_set_new(
+                codecs, name ? name : "unknown",
+                json_pack("{s:I,s:I,s:I}", "extents", (json_int_t)usage->extents[i], "logical",
+                          (json_int_t)usage->logical[i], "stored", (json_int_t)usage->stored[i]));
+        }
+    }
+    return codecs;
 }
 
-static void print_usage(struct text *text, const struct bale_file_attr *attr,
-                        const struct bale_container_usage *usage)
+/* To be freed. NULL: no memory. */
+static char *usage_text(const struct bale_file_attr *attr, const struct bale_container_usage *usage)
 {
     char codec[BALE_SETTING_TEXT];
     uint64_t stored = 0;
-    const char *comma = "";
     bale_setting_print(attr->container.setting, codec, sizeof codec);
     for (int i = 0; i < 256; i++) {
         stored += usage->stored[i];
     }
-    print(text, "{\"logical\":%llu,\"stored\":%llu,\"ratio\":", (unsigned long long)attr->size,
-          (unsigned long long)stored);
-    if (stored > 0) {
-        print(text, "%.3f", (double)attr->size / (double)stored);
-    } else {
-        print(text, "null");
-    }
-    print(text, ",\"dirty\":%llu,\"extent\":%u,\"codec\":\"%s\",\"codecs\":{",
-          (unsigned long long)attr->dirty, attr->container.extent, codec);
-    for (int i = 0; i < 256; i++) {
-        const char *name = bale_codec_name((uint8_t)i);
-        if (usage->extents[i] == 0) {
-            continue;
-        }
-        print(text, "%s\"%s\":{\"extents\":%llu,\"logical\":%llu,\"stored\":%llu}", comma,
-              name ? name : "unknown", (unsigned long long)usage->extents[i],
-              (unsigned long long)usage->logical[i], (unsigned long long)usage->stored[i]);
-        comma = ",";
-    }
-    print(text, "}}");
+    json_t *ratio = stored > 0 ? json_real((double)attr->size / (double)stored) : json_null();
+    json_t *all =
+        json_pack("{s:I,s:I,s:o,s:I,s:I,s:s,s:o}", "logical", (json_int_t)attr->size, "stored",
+                  (json_int_t)stored, "ratio", ratio, "dirty", (json_int_t)attr->dirty, "extent",
+                  (json_int_t)attr->container.extent, "codec", codec, "codecs", codecs_json(usage));
+    char *text = all ? json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(4)) : NULL;
+    json_decref(all);
+    return text;
 }
 
 /* Reads the whole index: not in a handler. */
@@ -120,16 +107,16 @@ static void stat_job(struct bale_job *job, struct bale_scratch *scratch)
     struct bale_file *file = op->use.node->opened->file;
     struct bale_file_attr attr;
     struct bale_container_usage usage;
-    struct text text = {.length = 0};
     (void)scratch;
     bale_file_attr(file, &attr);
     int err = bale_file_usage(file, &usage);
-    if (err == BALE_OK) {
-        print_usage(&text, &attr, &usage);
-        bale_xattr_reply(op->req, text.bytes, text.length, op->size);
+    char *text = err == BALE_OK ? usage_text(&attr, &usage) : NULL;
+    if (text) {
+        bale_xattr_reply(op->req, text, strlen(text), op->size);
     } else {
-        fuse_reply_err(op->req, bale_err_to_errno(err));
+        fuse_reply_err(op->req, bale_err_to_errno(err == BALE_OK ? BALE_E_NOMEM : err));
     }
+    free(text);
     bale_use_end(op->use.mount, op->use.node);
     free(op);
 }

@@ -95,9 +95,7 @@ void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size
     };
     bale_kill_suidgid(mount, node);
     if (!bale_interrupts_add(mount->interrupts, &op->interruptible)) {
-        written(op, BALE_E_CANCELLED);
-        drop(op);
-        return;
+        atomic_store(&op->interrupted, true);
     }
     /* The kernel has turned O_APPEND into an offset, and nobody else writes. */
     bale_file_write(op->file, (uint64_t)off, data, size, written, op);

@@ -1,5 +1,6 @@
 #include "fs/fuse/xattr.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,39 +23,31 @@
  * its directory's, by its name, and not followed. */
 struct target {
     struct bale_node *held;
-    struct bale_node *dir; /* referenced and held, or NULL */
+    struct bale_node *dir; /* referenced, or NULL */
     char *path;
     bool follow;
 };
 
 static int target_of(struct bale_mount *mount, struct bale_node *node, struct target *target)
 {
-    struct bale_node *dir;
-    char *name;
+    char *name = NULL;
     int fd;
     *target = (struct target){.follow = !S_ISLNK(node->mode)};
-    int err = target->follow ? 0 : bale_node_place(mount->nodes, node, &dir, &name);
+    int err = target->follow ? 0 : bale_node_place(mount->nodes, node, &target->dir, &name);
     if (err) {
         return err;
     }
-    err = bale_node_hold(mount->nodes, target->follow ? node : dir, &fd);
+    struct bale_node *reach = target->follow ? node : target->dir;
+    err = bale_node_hold(mount->nodes, reach, &fd);
     if (!err) {
-        target->held = target->follow ? node : dir;
         struct bale_proc_path proc = bale_proc_path(fd);
-        size_t size = strlen(proc.text) + 2 + (target->follow ? 0 : strlen(name));
-        target->path = malloc(size);
-        if (target->path) {
-            strcpy(target->path, proc.text);
+        target->held = reach;
+        if (asprintf(&target->path, "%s%s%s", proc.text, name ? "/" : "", name ? name : "") < 0) {
+            target->path = NULL;
+            err = ENOMEM;
         }
-        if (target->path && !target->follow) {
-            strcat(strcat(target->path, "/"), name);
-        }
-        err = target->path ? 0 : ENOMEM;
     }
-    if (!target->follow) {
-        target->dir = dir;
-        free(name);
-    }
+    free(name);
     return err;
 }
 
