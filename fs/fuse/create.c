@@ -30,7 +30,7 @@ static void reply(struct create_op *op)
     bale_node_remember(mount->nodes, node);
     if (op->opens) {
         bale_open_flags(mount, &op->fi);
-        bale_use_hand_over(&op->use);
+        bale_use_hand_over(&op->use, op->fi.flags);
         failed = fuse_reply_create(op->req, &op->entry, &op->fi);
     } else {
         failed = fuse_reply_entry(op->req, &op->entry);
@@ -39,7 +39,7 @@ static void reply(struct create_op *op)
         bale_node_forget(mount->nodes, node, 1);
     }
     if (op->opens && failed) {
-        bale_use_hand_back(mount, node);
+        bale_use_hand_back(mount, node, op->fi.flags);
     } else if (!op->opens) {
         bale_use_end(mount, node);
     }

@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "format/err.h"
 #include "fs/fuse/mount.h"
@@ -105,19 +104,4 @@ void bale_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, o
     bale_kill_suidgid(mount, bale_node_of(mount, ino));
     bale_file_allocate(file_of(req, ino), how, (uint64_t)offset, (uint64_t)length, reply_result,
                        req);
-}
-
-void bale_op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file_info *fi)
-{
-    (void)fi;
-    if (whence != SEEK_DATA && whence != SEEK_HOLE) {
-        fuse_reply_err(req, EINVAL);
-        return;
-    }
-    int64_t found = bale_file_seek(file_of(req, ino), (uint64_t)off, whence == SEEK_DATA);
-    if (found < 0) {
-        fuse_reply_err(req, found == BALE_E_NOENT ? ENXIO : bale_err_to_errno((int)found));
-    } else {
-        fuse_reply_lseek(req, found);
-    }
 }

@@ -25,6 +25,7 @@ struct bale_ctimes;
 struct bale_interrupts;
 struct bale_freezer;
 struct bale_session;
+struct bale_seek;
 
 struct bale_mount {
     struct bale_store *store;
@@ -46,7 +47,8 @@ struct bale_mount {
 
     pthread_mutex_t opened_lock; /* opened.h; may be held while taking the nodes' lock */
     struct bale_opened *opened;
-    unsigned closing; /* of them */
+    unsigned closing;     /* of them */
+    struct bale_seek *seeks; /* seek.c: the first is under way */
     pthread_cond_t closed;
 };
 

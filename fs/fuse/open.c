@@ -36,9 +36,10 @@ static void finish(struct open_op *op, int err)
         bale_use_end(mount, node);
     } else {
         bale_open_flags(mount, &op->fi);
-        bale_use_hand_over(&op->use);
+        bale_use_hand_over(&op->use, op->fi.flags);
         if (fuse_reply_open(op->req, &op->fi) != 0) {
-            bale_use_hand_back(mount, node); /* interrupted: there will be no release */
+            /* Interrupted: there will be no release. */
+            bale_use_hand_back(mount, node, op->fi.flags);
         }
     }
     free(op);
@@ -112,7 +113,6 @@ void bale_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 void bale_op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct bale_mount *mount = bale_mount_of(req);
-    (void)fi;
-    bale_use_hand_back(mount, bale_node_of(mount, ino));
+    bale_use_hand_back(mount, bale_node_of(mount, ino), fi->flags);
     fuse_reply_err(req, 0);
 }

@@ -355,17 +355,24 @@ void bale_use_end(struct bale_mount *mount, struct bale_node *node)
     }
 }
 
-void bale_use_hand_over(struct bale_use *use)
+static unsigned mappers_of(int flags)
+{
+    return (flags & O_ACCMODE) == O_RDWR;
+}
+
+void bale_use_hand_over(struct bale_use *use, int flags)
 {
     pthread_mutex_lock(&use->mount->opened_lock);
     use->node->opened->handles++;
+    use->node->opened->mappers += mappers_of(flags);
     pthread_mutex_unlock(&use->mount->opened_lock);
 }
 
-void bale_use_hand_back(struct bale_mount *mount, struct bale_node *node)
+void bale_use_hand_back(struct bale_mount *mount, struct bale_node *node, int flags)
 {
     pthread_mutex_lock(&mount->opened_lock);
     node->opened->handles--;
+    node->opened->mappers -= mappers_of(flags);
     pthread_mutex_unlock(&mount->opened_lock);
     bale_use_end(mount, node);
 }
@@ -403,6 +410,14 @@ void bale_opened_end(struct bale_mount *mount)
 }
 
 /* ---- Asking ---- */
+
+bool bale_opened_mappable(struct bale_mount *mount, struct bale_node *node)
+{
+    pthread_mutex_lock(&mount->opened_lock);
+    bool mappable = node->opened && node->opened->mappers > 0;
+    pthread_mutex_unlock(&mount->opened_lock);
+    return mappable;
+}
 
 void bale_opened_accessed(struct bale_opened *opened)
 {

@@ -25,6 +25,7 @@ struct bale_opened {
     atomic_bool accessed; /* somebody read the file */
     unsigned uses;
     unsigned handles; /* those of them that are the kernel's */
+    unsigned mappers; /* those of them that may be mapped for writing */
     int fd;           /* given to begin, or -1 */
     struct bale_container_attr defaults;
     struct bale_file_attr last; /* in CLOSING: as it was */
@@ -50,9 +51,9 @@ void bale_use_begin_new(struct bale_use *use, int fd, const struct bale_containe
                         bool settings_new);
 void bale_use_end(struct bale_mount *mount, struct bale_node *node);
 
-/* The kernel has the use now, by an open file; and has it no more. */
-void bale_use_hand_over(struct bale_use *use);
-void bale_use_hand_back(struct bale_mount *mount, struct bale_node *node);
+/* The kernel has the use now, by a file opened with these flags; and has it no more. */
+void bale_use_hand_over(struct bale_use *use, int flags);
+void bale_use_hand_back(struct bale_mount *mount, struct bale_node *node, int flags);
 /* Waits for a file that is being closed. False: there is none, or this thread is one that closes
  * them. For bale_nodes_on_full. */
 bool bale_opened_wait_close(void *mount);
@@ -67,6 +68,8 @@ struct bale_file *bale_opened_file(struct bale_mount *mount, struct bale_node *n
 /* What the file shows, if it is open or being closed. */
 bool bale_opened_attr(struct bale_mount *mount, struct bale_node *node,
                       struct bale_file_attr *attr);
+/* Whether the kernel may hold what was written through a mapping. */
+bool bale_opened_mappable(struct bale_mount *mount, struct bale_node *node);
 /* The inode changed now: moves the ctime of an open file. */
 void bale_opened_touch(struct bale_mount *mount, struct bale_node *node);
 /* Whether it has a link left; without one nothing need be kept at the end. */

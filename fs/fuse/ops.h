@@ -28,7 +28,7 @@ void bale_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t 
                     struct fuse_file_info *fi);
 void bale_op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, struct fuse_file_info *fi);
 void bale_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev);
-/* data.c, write.c */
+/* data.c, write.c, seek.c */
 void bale_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
                   struct fuse_file_info *fi);
 void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t off,

@@ -148,12 +148,12 @@ static void write_second_half(void *arg)
 
 static void test_mmap(void)
 {
+    static const char map_text[8] = {"by write"};
     char *want = malloc(MIB);
     int fd = open("map", O_CREAT | O_RDWR, 0644);
     CHECK_EQ(ftruncate(fd, MIB), 0);
     char *map = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (!CHECK(map != MAP_FAILED))
-        return;
+    REQUIRE(map != MAP_FAILED);
     memset(map, 'm', MIB / 2);
     in_child(write_second_half, map);
     memset(want, 'm', MIB / 2);
@@ -161,13 +161,13 @@ static void test_mmap(void)
     CHECK_EQ_MEM(map, want, MIB);
     CHECK_EQ(msync(map, MIB, MS_SYNC), 0);
     CHECK(file_is("map", want, MIB));
-    CHECK_EQ(pwrite(fd, "by write", 8, 1000), 8);
-    CHECK_EQ_MEM(map + 1000, "by write", 8);
-    memcpy(map + 2000, "unsynced", 8);
+    CHECK_EQ(pwrite(fd, map_text, 8, 1000), 8);
+    CHECK_EQ_MEM(map + 1000, map_text, 8);
+    memset(map + 2000, 'u', 8);
     CHECK_EQ(munmap(map, MIB), 0);
     close(fd);
-    memcpy(want + 1000, "by write", 8);
-    memcpy(want + 2000, "unsynced", 8);
+    memcpy(want + 1000, map_text, 8);
+    memset(want + 2000, 'u', 8);
     CHECK(file_is("map", want, MIB));
     free(want);
 }
@@ -221,6 +221,28 @@ static void test_holes(void)
     CHECK_EQ(fstat(fd, &st), 0);
     CHECK(st.st_blocks > 0 && st.st_blocks <= 2 * (off_t)sizeof data / 512);
     close(fd);
+}
+
+/* What a mapping wrote is data, though nobody synced it; also for those who did not write it. */
+static void test_holes_mapped(void)
+{
+    int fd = open("mapped_holes", O_CREAT | O_RDWR, 0644);
+    int other = open("mapped_holes", O_RDONLY);
+    CHECK_EQ(ftruncate(fd, 4 * MIB), 0);
+    CHECK_EQ(fsync(fd), 0);
+    char *map = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    CHECK(map != MAP_FAILED);
+    close(fd);
+    for (off_t at = MIB + 5; at < 4 * MIB; at += MIB) {
+        map[at] = 'x';
+        off_t from = lseek(other, at - MIB / 2, SEEK_DATA);
+        CHECK(from > at - MIB / 2 && from <= at);
+        CHECK(lseek(other, at, SEEK_HOLE) > at);
+        CHECK_EQ(map[at], 'x');
+    }
+    CHECK_EQ(munmap(map, 4 * MIB), 0);
+    CHECK(lseek(other, 0, SEEK_DATA) > 0);
+    close(other);
 }
 
 static void test_fallocate(void)
@@ -373,6 +395,7 @@ int main(int argc, char **argv)
     test_mmap();
     test_unlinked();
     test_holes();
+    test_holes_mapped();
     test_fallocate();
     test_tmpfile();
     test_copy();

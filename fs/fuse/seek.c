@@ -1,0 +1,135 @@
+/* SEEK_DATA and SEEK_HOLE. What programs wrote through a shared mapping stays with the kernel for
+ * a while, and it asks here without handing that over first: a copying program would take for a
+ * hole what was just written. So before a hole is told of in a file that may be mapped, the kernel
+ * is made to write back what it holds there. The writes come to other threads of the session;
+ * hence only one thread waits for them at a time, and does so for all who ask meanwhile. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/fuse/freeze.h"
+#include "fs/fuse/mount.h"
+#include "fs/fuse/opened.h"
+#include "fs/fuse/ops.h"
+
+struct bale_seek {
+    fuse_req_t req;
+    struct bale_mount *mount;
+    struct bale_node *node; /* open */
+    uint64_t offset;
+    bool data;
+    struct bale_seek *next;
+};
+
+struct hole {
+    uint64_t from, to;
+};
+
+/* What the answer says is a hole; empty if none. */
+static struct hole hole_told(const struct bale_seek *seek, uint64_t size, int64_t found)
+{
+    if (found < 0 && found != BALE_E_NOENT) {
+        return (struct hole){0, 0};
+    }
+    uint64_t at = found < 0 ? size : (uint64_t)found;
+    if (seek->data) {
+        return (struct hole){seek->offset, at};
+    }
+    int64_t next = at < size ? bale_file_seek(seek->node->opened->file, at, true) : BALE_E_NOENT;
+    return (struct hole){at, next < 0 ? size : (uint64_t)next};
+}
+
+/* The answer as far as it is known here. True: hole, a part of the file's, must be fetched first.
+ * fetched is what was, or NULL. */
+static bool ask(const struct bale_seek *seek, const struct hole *fetched, int64_t *found,
+                struct hole *hole)
+{
+    struct bale_file *file = seek->node->opened->file;
+    struct bale_file_attr attr;
+    *found = bale_file_seek(file, seek->offset, seek->data);
+    if (!bale_opened_mappable(seek->mount, seek->node)) {
+        return false;
+    }
+    bale_file_attr(file, &attr);
+    *hole = hole_told(seek, attr.size, *found);
+    if (hole->from >= hole->to ||
+        (fetched && hole->from >= fetched->from && hole->to <= fetched->to)) {
+        return false;
+    }
+    if (bale_freezer_frozen(seek->mount->freezer)) {
+        /* Nothing is written back now: unsure, so it counts as data. */
+        *found = seek->data ? (int64_t)seek->offset : (int64_t)attr.size;
+        return false;
+    }
+    return true;
+}
+
+static void reply(const struct bale_seek *seek, int64_t found)
+{
+    if (found < 0) {
+        fuse_reply_err(seek->req, found == BALE_E_NOENT ? ENXIO : bale_err_to_errno((int)found));
+    } else {
+        fuse_reply_lseek(seek->req, found);
+    }
+}
+
+static void fetch_and_reply(const struct bale_seek *seek)
+{
+    int64_t found;
+    struct hole hole, fetched = {0, 0};
+    while (ask(seek, &fetched, &found, &hole)) {
+        /* Writes the pages back, and drops them. */
+        (void)fuse_lowlevel_notify_inval_inode(seek->mount->session,
+                                               bale_ino_of(seek->mount, seek->node),
+                                               (off_t)hole.from, (off_t)(hole.to - hole.from));
+        fetched = hole;
+    }
+    reply(seek, found);
+}
+
+/* This thread does it, and what comes meanwhile; or the thread that is at it already does. */
+static void take_turn(struct bale_seek *seek)
+{
+    struct bale_mount *mount = seek->mount;
+    pthread_mutex_lock(&mount->opened_lock);
+    struct bale_seek **end = &mount->seeks;
+    bool first = !*end;
+    while (*end) {
+        end = &(*end)->next;
+    }
+    *end = seek;
+    while (first && seek) {
+        pthread_mutex_unlock(&mount->opened_lock);
+        fetch_and_reply(seek);
+        pthread_mutex_lock(&mount->opened_lock);
+        mount->seeks = seek->next; /* until here it said that somebody is at it */
+        free(seek);
+        seek = mount->seeks;
+    }
+    pthread_mutex_unlock(&mount->opened_lock);
+}
+
+void bale_op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file_info *fi)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    struct bale_seek seek = {.req = req,
+                             .mount = mount,
+                             .node = bale_node_of(mount, ino),
+                             .offset = (uint64_t)off,
+                             .data = whence == SEEK_DATA};
+    struct bale_seek *waiting;
+    struct hole hole;
+    int64_t found;
+    (void)fi;
+    if (whence != SEEK_DATA && whence != SEEK_HOLE) {
+        fuse_reply_err(req, EINVAL);
+    } else if (!ask(&seek, NULL, &found, &hole)) {
+        reply(&seek, found);
+    } else if (!(waiting = malloc(sizeof *waiting))) {
+        fuse_reply_err(req, ENOMEM);
+    } else {
+        *waiting = seek;
+        take_turn(waiting);
+    }
+}
