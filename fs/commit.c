@@ -147,6 +147,14 @@ int bale_container_commit(struct bale_container *c, bool durable)
     return err;
 }
 
+bool bale_container_is_durable(struct bale_container *c)
+{
+    bale_container_hold(c);
+    bool durable = c->durable >= c->root.generation;
+    bale_container_let_go(c);
+    return durable;
+}
+
 int bale_container_sync(struct bale_container *c)
 {
     int err = BALE_OK;

@@ -171,6 +171,9 @@ void bale_container_abandon(struct bale_container *container);
  * open transaction. */
 int bale_container_sync(struct bale_container *container);
 
+/* Whether the last commit is durable: then _sync does nothing. */
+bool bale_container_is_durable(struct bale_container *container);
+
 /* Bytes that wait for a sync before they can be used again. */
 uint64_t bale_container_waiting(struct bale_container *container);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "format/err.h"
 #include "fs/file_internal.h"
@@ -298,8 +299,13 @@ static void after_flush(struct bale_turn *turn, struct bale_scratch *scratch)
     /* Space that waits for a sync must not add up. */
     bool due = bale_container_waiting(file->container) > attr.stored / 8 + ((uint64_t)16 << 20);
     if (turn->error == BALE_OK && (turn->durable || due)) {
+        bool names = turn->durable && bale_container_is_durable(file->container);
         atomic_fetch_add(&file->volume->stats.syncs, 1);
         turn->error = bale_container_sync(file->container);
+        /* Nothing to sync in the container: its mode, its owner or that it is there may be new. */
+        if (turn->error == BALE_OK && names && fsync(file->fd) != 0) {
+            turn->error = bale_err_from_errno(errno);
+        }
         if (turn->error == BALE_OK) {
             (void)bale_container_trim(file->container);
         } else {

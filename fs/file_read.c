@@ -257,6 +257,7 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
                      struct bale_scratch *scratch)
 {
     uint32_t unit = file->extent;
+    bool narrow = false;
     while (!take_cached(file, span, read)) {
         struct bale_extent *extent = bale_extent_find(file, span->number);
         if (extent && (extent->filling & span->blocks)) {
@@ -276,10 +277,16 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
             extent = roomy;
         }
         atomic_fetch_add_explicit(&file->volume->stats.read_misses, 1, memory_order_relaxed);
-        /* Decoding yields whole chunks: keep what comes for nothing. */
-        int err = bale_extent_fill(extent, bale_readahead_widen(extent, span->blocks), scratch);
+        /* Decoding yields whole chunks: keep what comes for nothing, unless it is what is damaged. */
+        uint64_t wide = bale_readahead_widen(extent, span->blocks);
+        uint64_t asked = wide & span->blocks;
+        narrow = narrow || wide == asked;
+        int err = bale_extent_fill(extent, narrow ? asked : wide, scratch);
         if (err != BALE_OK && err != BALE_E_AGAIN) {
-            return err;
+            if (narrow) {
+                return err;
+            }
+            narrow = true;
         }
     next:
         if (file->extent != unit) {

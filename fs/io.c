@@ -111,7 +111,7 @@ static int fd_sync(struct bale_io *io)
     int result;
 
     do
-        result = fdatasync(f->fd);
+        result = fsync(f->fd);
     while (result != 0 && errno == EINTR);
     if (result != 0)
         return bale_err_from_errno(errno);

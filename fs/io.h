@@ -12,7 +12,8 @@ struct bale_io_ops {
     /* Reads up to length bytes; *got < length only at the end of the file. */
     int (*read)(struct bale_io *io, void *data, size_t length, uint64_t position, size_t *got);
     int (*write)(struct bale_io *io, const void *data, size_t length, uint64_t position);
-    int (*sync)(struct bale_io *io); /* fdatasync */
+    /* fsync: modes and owners are the backing inode's. */
+    int (*sync)(struct bale_io *io);
     int (*size)(struct bale_io *io, uint64_t *size);
     int (*truncate)(struct bale_io *io, uint64_t size);
     /* BALE_E_UNSUPPORTED: cannot */

@@ -20,6 +20,7 @@
 #include "fs/fuse/mount.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/overlap.h"
+#include "fs/fuse/ops.h"
 #include "fs/fuse/session.h"
 
 #define DESCRIPTORS_MOST 1048576u
@@ -263,6 +264,7 @@ static int end(struct daemon *d, bool served)
         bale_session_thaw(mount);
     }
     bale_opened_end(mount);
+    bale_directories_end();
     if (mount->volume) {
         err =
             bale_volume_destroy(mount->volume); /* what ends there still replies, and tells nodes */

@@ -16,12 +16,17 @@
 /* An open directory. The backing one is opened when it is first read: often the kernel has the
  * entries cached. */
 struct handle {
+    struct handle *next, *before; /* under handles_lock */
     pthread_mutex_t lock;
     int fd;
     off_t at;            /* position of the entry at used */
     size_t used, filled; /* in batch */
     _Alignas(8) char batch[BATCH];
 };
+
+/* Of the one mount that a process serves: those the kernel did not release before it left. */
+static pthread_mutex_t handles_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct handle *handles;
 
 static struct handle *handle_of(const struct fuse_file_info *fi)
 {
@@ -41,6 +46,14 @@ void bale_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     handle->fd = -1;
     handle->at = 0;
     handle->used = handle->filled = 0;
+    pthread_mutex_lock(&handles_lock);
+    handle->before = NULL;
+    handle->next = handles;
+    if (handles) {
+        handles->before = handle;
+    }
+    handles = handle;
+    pthread_mutex_unlock(&handles_lock);
     bale_memory_count(bale_volume_memory(mount->volume), (int64_t)sizeof *handle);
     fi->fh = (uintptr_t)handle;
     fi->cache_readdir = 1;
@@ -51,15 +64,33 @@ void bale_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     }
 }
 
-void bale_op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static void end_handle(struct handle *handle)
 {
-    struct handle *handle = handle_of(fi);
-    (void)ino;
+    pthread_mutex_lock(&handles_lock);
+    *(handle->before ? &handle->before->next : &handles) = handle->next;
+    if (handle->next) {
+        handle->next->before = handle->before;
+    }
+    pthread_mutex_unlock(&handles_lock);
     if (handle->fd >= 0) {
         close(handle->fd);
     }
     pthread_mutex_destroy(&handle->lock);
     free(handle);
+}
+
+void bale_directories_end(void)
+{
+    while (handles) {
+        end_handle(handles);
+    }
+}
+
+void bale_op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    struct handle *handle = handle_of(fi);
+    (void)ino;
+    end_handle(handle);
     if (req) {
         bale_memory_count(bale_volume_memory(bale_mount_of(req)->volume), -(int64_t)sizeof *handle);
         fuse_reply_err(req, 0);

@@ -59,4 +59,7 @@ void bale_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
                    struct fuse_file_info *fi, unsigned flags, const void *in, size_t in_size,
                    size_t out_size);
 
+/* After the last request: directories that the kernel left open. */
+void bale_directories_end(void);
+
 #endif
