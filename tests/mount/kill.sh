@@ -22,9 +22,10 @@ kill_it() {
     daemon=
 }
 
+options=(memory=256M memory=40M io=direct)
 worker=
 for ((i = 1; i <= kills; i++)); do
-    mount_up "$store" "$mnt" # the dead one lies below
+    mount_up "$store" "$mnt" -o "${options[i % 3]}" # the dead one lies below
     if ! "$killer" check "$mnt" "$logs"; then
         fail "after kill $((i - 1))"
     fi
