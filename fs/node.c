@@ -57,9 +57,11 @@ struct bale_node *bale_node_at(struct bale_nodes *nodes, uint64_t ino)
     return node;
 }
 
-static void hash(struct bale_nodes *nodes, struct bale_node *node)
+void bale_node_insert(struct bale_nodes *nodes, struct bale_node *node)
 {
-    if (nodes->count >= nodes->buckets) {
+    nodes->count++;
+    count_memory(nodes, (int64_t)(sizeof *node + MALLOC_OVERHEAD));
+    if (nodes->count > nodes->buckets) {
         resize(nodes, nodes->buckets * 2);
     }
     size_t at = bucket_of(nodes, node->ino);
@@ -260,116 +262,6 @@ void bale_node_release(struct bale_nodes *nodes, struct bale_node *node)
     node->users--;
     lru_place(nodes, node);
     bale_nodes_unlock(nodes, node);
-}
-
-struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino)
-{
-    pthread_mutex_lock(&nodes->lock);
-    struct bale_node *node = bale_node_at(nodes, ino);
-    if (node) {
-        node->refs++;
-    }
-    pthread_mutex_unlock(&nodes->lock);
-    return node;
-}
-
-/* Finds or makes the node of what fd is and gives it a name if it has none. Returns with the
- * lock held, or ENOMEM. */
-static int intern(struct bale_nodes *nodes, const struct stat *st, int64_t btime,
-                  struct bale_node *dir, const char *name, struct bale_node **out)
-{
-    char *copy = name ? strdup(name) : NULL;
-    struct bale_node *fresh = calloc(1, sizeof *fresh);
-    if ((name && !copy) || !fresh) {
-        free(copy);
-        free(fresh);
-        return ENOMEM;
-    }
-    pthread_mutex_lock(&nodes->lock);
-    struct bale_node *node = bale_node_at(nodes, st->st_ino);
-    if (node &&
-        (((node->mode ^ st->st_mode) & S_IFMT) || (node->btime && btime && node->btime != btime))) {
-        /* Somebody else removed the file and its number was given to another one. */
-        node->state |= BALE_NODE_DEAD;
-        node = NULL;
-    }
-    if (!node) {
-        node = fresh;
-        fresh = NULL;
-        node->ino = st->st_ino;
-        node->btime = btime;
-        node->mode = st->st_mode;
-        node->fd = -1;
-        nodes->count++;
-        count_memory(nodes, (int64_t)(sizeof *node + MALLOC_OVERHEAD));
-        hash(nodes, node);
-    }
-    if (!node->name && name && node != nodes->root) {
-        bale_node_set_name(nodes, node, dir, copy);
-        copy = NULL;
-    }
-    free(copy);
-    free(fresh);
-    *out = node;
-    return 0;
-}
-
-int bale_node_lookup(struct bale_nodes *nodes, struct bale_node *dir, const char *name,
-                     struct bale_node **node, int *fd, struct stat *st)
-{
-    int dir_fd;
-    int err = bale_node_hold(nodes, dir, &dir_fd);
-    if (err) {
-        return err;
-    }
-    int found = -1;
-    int64_t btime;
-    err = bale_node_open_at(nodes, dir_fd, name, &found);
-    if (!err) {
-        err = bale_stat_fd(found, st, &btime);
-    }
-    if (!err && st->st_dev != nodes->device) {
-        err = EXDEV;
-    }
-    if (!err) {
-        err = intern(nodes, st, btime, dir, name, node);
-    }
-    if (!err) {
-        if ((*node)->fd < 0) {
-            bale_node_adopt(nodes, *node, found);
-            found = -1;
-        }
-        bale_node_use(nodes, *node);
-        *fd = (*node)->fd;
-        bale_nodes_unlock(nodes, NULL);
-    }
-    if (found >= 0) {
-        close(found);
-    }
-    bale_node_release(nodes, dir);
-    return err;
-}
-
-int bale_node_take(struct bale_nodes *nodes, struct bale_node *dir, const char *name, int fd,
-                   bool keep, struct bale_node **node, struct stat *st)
-{
-    int64_t btime;
-    int err = bale_stat_fd(fd, st, &btime);
-    if (!err) {
-        err = intern(nodes, st, btime, dir, name, node);
-    }
-    if (!err) {
-        (*node)->refs++;
-        if (keep && (*node)->fd < 0) {
-            bale_node_adopt(nodes, *node, fd);
-            keep = false;
-        }
-        bale_nodes_unlock(nodes, NULL);
-    }
-    if (keep) {
-        close(fd);
-    }
-    return err;
 }
 
 /* ---- The table ---- */

@@ -1,4 +1,4 @@
-/* What node.c, node_walk.c and node_name.c share. */
+/* What node.c, node_find.c, node_walk.c and node_name.c share. */
 #ifndef BALE_FS_NODE_INTERNAL_H
 #define BALE_FS_NODE_INTERNAL_H
 
@@ -34,6 +34,7 @@ struct bale_nodes {
 /* All under nodes->lock. */
 
 struct bale_node *bale_node_at(struct bale_nodes *nodes, uint64_t ino);
+void bale_node_insert(struct bale_nodes *nodes, struct bale_node *node);
 /* Takes over name and frees the old one. The old directory comes back, for bale_nodes_unlock: it
  * has lost a reference. */
 struct bale_node *bale_node_set_name(struct bale_nodes *nodes, struct bale_node *node,

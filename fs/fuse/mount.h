@@ -47,7 +47,7 @@ struct bale_mount {
 
     pthread_mutex_t opened_lock; /* opened.h; may be held while taking the nodes' lock */
     struct bale_opened *opened;
-    unsigned closing;     /* of them */
+    unsigned closing;        /* of them */
     struct bale_seek *seeks; /* seek.c: the first is under way */
     pthread_cond_t closed;
 };

@@ -5,13 +5,11 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "format/err.h"
 #include "fs/log.h"
 
-#define CAPABILITY "security.capability"
 #define LABEL_MAX 512
 
 /* ---- Opening ---- */
@@ -62,26 +60,6 @@ static void tell_broken(struct bale_opened *opened, int err, const char *feature
     }
 }
 
-/* Has been taken away by a write of ours, which the caller knows nothing of. Under the lock, so
- * that who takes it away for good (first here, then from the inode) does not find it put back. */
-static void restore_capability(struct bale_opened *opened, const char *path)
-{
-    pthread_mutex_lock(&opened->mount->opened_lock);
-    if (opened->capability && getxattr(path, CAPABILITY, NULL, 0) < 0 && errno == ENODATA) {
-        (void)!setxattr(path, CAPABILITY, opened->capability, opened->capability_size, 0);
-    }
-    pthread_mutex_unlock(&opened->mount->opened_lock);
-}
-
-static void save_capability(struct bale_opened *opened, const char *path)
-{
-    char value[BALE_CAPABILITY_MAX];
-    ssize_t size = getxattr(path, CAPABILITY, value, sizeof value);
-    if (size > 0) {
-        bale_opened_capability(opened->mount, opened->node, value, (size_t)size);
-    }
-}
-
 static int open_container(struct bale_opened *opened, struct bale_file **file)
 {
     struct bale_mount *mount = opened->mount;
@@ -97,7 +75,7 @@ static int open_container(struct bale_opened *opened, struct bale_file **file)
     uint32_t marks = node->marks;
     struct bale_proc_path path = bale_proc_path(fd);
     if (marks & (BALE_MARK_UNCERTAIN | BALE_MARK_CAPABILITY)) {
-        save_capability(opened, path.text);
+        bale_opened_capability_save(opened, path.text);
     }
     bale_node_path(mount->nodes, node, label, sizeof label);
     err = bale_file_open(mount->volume, fd, &opened->defaults, label, file, feature);
@@ -106,7 +84,7 @@ static int open_container(struct bale_opened *opened, struct bale_file **file)
         return bale_err_to_errno(err);
     }
     if (marks & BALE_MARK_UNCERTAIN) {
-        restore_capability(opened, path.text);
+        bale_opened_capability_restore(opened, path.text);
     }
     atomic_fetch_and(&node->marks,
                      ~(uint32_t)(BALE_MARK_UNCERTAIN | BALE_MARK_BROKEN | BALE_MARK_TOLD));
@@ -274,7 +252,7 @@ static void after_close(struct bale_opened *opened)
         bale_node_hold(mount->nodes, opened->node, &fd) != 0) {
         return;
     }
-    restore_capability(opened, bale_proc_path(fd).text);
+    bale_opened_capability_restore(opened, bale_proc_path(fd).text);
     if (changed && bale_stat_fd(fd, &st, &btime) == 0) {
         bale_ctimes_put(mount->ctimes, st.st_ino, &opened->last.ctime, &st.st_ctim);
     }
@@ -407,106 +385,4 @@ void bale_opened_end(struct bale_mount *mount)
         }
         bale_use_end(mount, opened->node);
     }
-}
-
-/* ---- Asking ---- */
-
-bool bale_opened_mappable(struct bale_mount *mount, struct bale_node *node)
-{
-    pthread_mutex_lock(&mount->opened_lock);
-    bool mappable = node->opened && node->opened->mappers > 0;
-    pthread_mutex_unlock(&mount->opened_lock);
-    return mappable;
-}
-
-void bale_opened_accessed(struct bale_opened *opened)
-{
-    if (!atomic_load_explicit(&opened->accessed, memory_order_relaxed) &&
-        !atomic_exchange(&opened->accessed, true)) {
-        int fd = bale_file_fd(opened->file);
-        int flags = fcntl(fd, F_GETFL);
-        (void)fcntl(fd, F_SETFL, flags & ~O_NOATIME);
-    }
-}
-
-struct bale_file *bale_opened_file(struct bale_mount *mount, struct bale_node *node)
-{
-    struct bale_file *file = NULL;
-    pthread_mutex_lock(&mount->opened_lock);
-    if (node->opened && node->opened->file) {
-        file = bale_file_ref(node->opened->file);
-    }
-    pthread_mutex_unlock(&mount->opened_lock);
-    return file;
-}
-
-bool bale_opened_attr(struct bale_mount *mount, struct bale_node *node, struct bale_file_attr *attr)
-{
-    pthread_mutex_lock(&mount->opened_lock);
-    struct bale_opened *opened = node->opened;
-    bool known = opened && opened->state != BALE_OPENED_OPENING;
-    if (known && opened->file) {
-        bale_file_attr(opened->file, attr);
-    } else if (known) {
-        *attr = opened->last;
-    }
-    pthread_mutex_unlock(&mount->opened_lock);
-    return known;
-}
-
-void bale_opened_touch(struct bale_mount *mount, struct bale_node *node)
-{
-    struct bale_file *file = bale_opened_file(mount, node);
-    if (file) {
-        bale_file_touch_ctime(file);
-        bale_file_unref(file);
-    }
-}
-
-void bale_opened_unlinked(struct bale_mount *mount, struct bale_node *node, bool unlinked)
-{
-    pthread_mutex_lock(&mount->opened_lock);
-    if (node->opened) {
-        node->opened->unlinked = unlinked;
-    }
-    pthread_mutex_unlock(&mount->opened_lock);
-}
-
-void bale_opened_capability(struct bale_mount *mount, struct bale_node *node, const void *value,
-                            size_t size)
-{
-    void *copy = value && size ? malloc(size) : NULL;
-    if (copy) {
-        memcpy(copy, value, size);
-        atomic_fetch_or(&node->marks, BALE_MARK_CAPABILITY);
-    } else {
-        atomic_fetch_and(&node->marks, ~(uint32_t)BALE_MARK_CAPABILITY);
-    }
-    pthread_mutex_lock(&mount->opened_lock);
-    struct bale_opened *opened = node->opened;
-    if (opened) {
-        void *old = opened->capability;
-        opened->capability = copy;
-        opened->capability_size = size;
-        copy = old;
-    }
-    pthread_mutex_unlock(&mount->opened_lock);
-    free(copy);
-}
-
-size_t bale_opened_capability_get(struct bale_mount *mount, struct bale_node *node,
-                                  char value[BALE_CAPABILITY_MAX])
-{
-    size_t size = 0;
-    if (!(node->marks & BALE_MARK_CAPABILITY)) {
-        return 0;
-    }
-    pthread_mutex_lock(&mount->opened_lock);
-    struct bale_opened *opened = node->opened;
-    if (opened && opened->capability && opened->capability_size <= BALE_CAPABILITY_MAX) {
-        size = opened->capability_size;
-        memcpy(value, opened->capability, size);
-    }
-    pthread_mutex_unlock(&mount->opened_lock);
-    return size;
 }

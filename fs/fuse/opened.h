@@ -74,6 +74,8 @@ bool bale_opened_mappable(struct bale_mount *mount, struct bale_node *node);
 void bale_opened_touch(struct bale_mount *mount, struct bale_node *node);
 /* Whether it has a link left; without one nothing need be kept at the end. */
 void bale_opened_unlinked(struct bale_mount *mount, struct bale_node *node, bool unlinked);
+/* ---- capability.c: writing a container takes security.capability away from the inode ---- */
+
 /* security.capability was set (value) or is gone (NULL). Writing a container takes it away, and
  * unless the caller wrote it is put back at the close. */
 void bale_opened_capability(struct bale_mount *mount, struct bale_node *node, const void *value,
@@ -83,5 +85,11 @@ void bale_opened_capability(struct bale_mount *mount, struct bale_node *node, co
 #define BALE_CAPABILITY_MAX 64
 size_t bale_opened_capability_get(struct bale_mount *mount, struct bale_node *node,
                                   char value[BALE_CAPABILITY_MAX]);
+
+/* Reads what the inode has before a write of ours that the caller knows nothing of; puts it back
+ * after that. The second is done under the lock, so that who takes it away for good (first here,
+ * then from the inode) does not find it put back. path: of the inode. */
+void bale_opened_capability_save(struct bale_opened *opened, const char *path);
+void bale_opened_capability_restore(struct bale_opened *opened, const char *path);
 
 #endif

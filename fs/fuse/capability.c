@@ -1,0 +1,65 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+
+#include "fs/fuse/opened.h"
+
+#define CAPABILITY "security.capability"
+
+void bale_opened_capability_restore(struct bale_opened *opened, const char *path)
+{
+    pthread_mutex_lock(&opened->mount->opened_lock);
+    if (opened->capability && getxattr(path, CAPABILITY, NULL, 0) < 0 && errno == ENODATA) {
+        (void)!setxattr(path, CAPABILITY, opened->capability, opened->capability_size, 0);
+    }
+    pthread_mutex_unlock(&opened->mount->opened_lock);
+}
+
+void bale_opened_capability_save(struct bale_opened *opened, const char *path)
+{
+    char value[BALE_CAPABILITY_MAX];
+    ssize_t size = getxattr(path, CAPABILITY, value, sizeof value);
+    if (size > 0) {
+        bale_opened_capability(opened->mount, opened->node, value, (size_t)size);
+    }
+}
+
+void bale_opened_capability(struct bale_mount *mount, struct bale_node *node, const void *value,
+                            size_t size)
+{
+    void *copy = value && size ? malloc(size) : NULL;
+    if (copy) {
+        memcpy(copy, value, size);
+        atomic_fetch_or(&node->marks, BALE_MARK_CAPABILITY);
+    } else {
+        atomic_fetch_and(&node->marks, ~(uint32_t)BALE_MARK_CAPABILITY);
+    }
+    pthread_mutex_lock(&mount->opened_lock);
+    struct bale_opened *opened = node->opened;
+    if (opened) {
+        void *old = opened->capability;
+        opened->capability = copy;
+        opened->capability_size = size;
+        copy = old;
+    }
+    pthread_mutex_unlock(&mount->opened_lock);
+    free(copy);
+}
+
+size_t bale_opened_capability_get(struct bale_mount *mount, struct bale_node *node,
+                                  char value[BALE_CAPABILITY_MAX])
+{
+    size_t size = 0;
+    if (!(node->marks & BALE_MARK_CAPABILITY)) {
+        return 0;
+    }
+    pthread_mutex_lock(&mount->opened_lock);
+    struct bale_opened *opened = node->opened;
+    if (opened && opened->capability && opened->capability_size <= BALE_CAPABILITY_MAX) {
+        size = opened->capability_size;
+        memcpy(value, opened->capability, size);
+    }
+    pthread_mutex_unlock(&mount->opened_lock);
+    return size;
+}

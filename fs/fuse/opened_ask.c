@@ -1,0 +1,64 @@
+#include <fcntl.h>
+
+#include "fs/fuse/opened.h"
+
+bool bale_opened_mappable(struct bale_mount *mount, struct bale_node *node)
+{
+    pthread_mutex_lock(&mount->opened_lock);
+    bool mappable = node->opened && node->opened->mappers > 0;
+    pthread_mutex_unlock(&mount->opened_lock);
+    return mappable;
+}
+
+void bale_opened_accessed(struct bale_opened *opened)
+{
+    if (!atomic_load_explicit(&opened->accessed, memory_order_relaxed) &&
+        !atomic_exchange(&opened->accessed, true)) {
+        int fd = bale_file_fd(opened->file);
+        int flags = fcntl(fd, F_GETFL);
+        (void)fcntl(fd, F_SETFL, flags & ~O_NOATIME);
+    }
+}
+
+struct bale_file *bale_opened_file(struct bale_mount *mount, struct bale_node *node)
+{
+    struct bale_file *file = NULL;
+    pthread_mutex_lock(&mount->opened_lock);
+    if (node->opened && node->opened->file) {
+        file = bale_file_ref(node->opened->file);
+    }
+    pthread_mutex_unlock(&mount->opened_lock);
+    return file;
+}
+
+bool bale_opened_attr(struct bale_mount *mount, struct bale_node *node, struct bale_file_attr *attr)
+{
+    pthread_mutex_lock(&mount->opened_lock);
+    struct bale_opened *opened = node->opened;
+    bool known = opened && opened->state != BALE_OPENED_OPENING;
+    if (known && opened->file) {
+        bale_file_attr(opened->file, attr);
+    } else if (known) {
+        *attr = opened->last;
+    }
+    pthread_mutex_unlock(&mount->opened_lock);
+    return known;
+}
+
+void bale_opened_touch(struct bale_mount *mount, struct bale_node *node)
+{
+    struct bale_file *file = bale_opened_file(mount, node);
+    if (file) {
+        bale_file_touch_ctime(file);
+        bale_file_unref(file);
+    }
+}
+
+void bale_opened_unlinked(struct bale_mount *mount, struct bale_node *node, bool unlinked)
+{
+    pthread_mutex_lock(&mount->opened_lock);
+    if (node->opened) {
+        node->opened->unlinked = unlinked;
+    }
+    pthread_mutex_unlock(&mount->opened_lock);
+}
