@@ -1,0 +1,201 @@
+/* The inode table with room for few descriptors: files are found again by name, and only as
+ * themselves. */
+#include "fs/node.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/check.h"
+
+#define FILES 50
+#define BUDGET 4
+
+static char top[] = "/tmp/bale-node-test.XXXXXX";
+static struct bale_nodes *nodes;
+
+static int make(const char *name)
+{
+    int fd = open(name, O_CREAT | O_EXCL | O_WRONLY, 0644);
+    return fd < 0 ? -1 : close(fd);
+}
+
+/* The node of name in dir, referenced and known to nobody else. */
+static struct bale_node *find(struct bale_node *dir, const char *name)
+{
+    struct bale_node *node;
+    struct stat st;
+    int fd;
+    if (bale_node_lookup(nodes, dir, name, &node, &fd, &st) != 0)
+        return NULL;
+    bale_node_remember(nodes, node);
+    bale_node_release(nodes, node);
+    return node;
+}
+
+/* Whether the node can be reached, and is that inode. */
+static int reach(struct bale_node *node, ino_t ino)
+{
+    struct stat st;
+    int fd;
+    int err = bale_node_hold(nodes, node, &fd);
+    if (err)
+        return err;
+    CHECK_EQ(fstat(fd, &st), 0);
+    CHECK_EQ_U(st.st_ino, ino);
+    bale_node_release(nodes, node);
+    return 0;
+}
+
+static unsigned open_descriptors(void)
+{
+    unsigned count = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+static ino_t ino_of(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+static void test_budget(void)
+{
+    struct bale_node *found[FILES];
+    struct bale_node *root = bale_nodes_root(nodes);
+    char name[32];
+    unsigned before = open_descriptors();
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "f%d", i);
+        REQUIRE(make(name) == 0);
+        found[i] = find(root, name);
+        REQUIRE(found[i] != NULL);
+    }
+    CHECK(open_descriptors() <= before + BUDGET);
+    CHECK_EQ_U(bale_nodes_count(nodes), FILES + 1);
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "f%d", i);
+        CHECK_EQ(reach(found[i], ino_of(name)), 0);
+        CHECK(find(root, name) == found[i]);
+    }
+    CHECK(open_descriptors() <= before + BUDGET);
+    for (int i = 0; i < FILES; i++) {
+        bale_node_forget(nodes, found[i], 2);
+        snprintf(name, sizeof name, "f%d", i);
+        CHECK_EQ(unlink(name), 0);
+    }
+    CHECK_EQ_U(bale_nodes_count(nodes), 1);
+}
+
+static void evict_all(void)
+{
+    while (bale_nodes_evict(nodes)) {
+    }
+}
+
+/* Directories move; what lies below is still found, and keeps them known. */
+static void test_moves(void)
+{
+    struct bale_node *root = bale_nodes_root(nodes);
+    CHECK_EQ(mkdir("a", 0755), 0);
+    CHECK_EQ(mkdir("a/b", 0755), 0);
+    CHECK_EQ(make("a/b/f"), 0);
+    struct bale_node *a = find(root, "a");
+    struct bale_node *b = find(a, "b");
+    struct bale_node *f = find(b, "f");
+    ino_t ino = ino_of("a/b/f");
+    char path[16];
+    evict_all();
+    CHECK_EQ(reach(f, ino), 0);
+    evict_all();
+    CHECK_EQ(rename("a/b", "c"), 0);
+    CHECK_EQ(reach(f, ino), ESTALE);
+    bale_node_renamed(nodes, b, a, "b", root, "c");
+    CHECK_EQ(reach(f, ino), 0);
+    bale_node_path(nodes, f, path, sizeof path);
+    CHECK_EQ_STR(path, "c/f");
+    bale_node_forget(nodes, b, 1);
+    CHECK_EQ_U(bale_nodes_count(nodes), 4);
+    bale_node_forget(nodes, f, 1);
+    CHECK_EQ_U(bale_nodes_count(nodes), 2);
+    bale_node_forget(nodes, a, 1);
+    CHECK_EQ(unlink("c/f"), 0);
+    CHECK_EQ(rmdir("c"), 0);
+    CHECK_EQ(rmdir("a"), 0);
+}
+
+static void test_links(void)
+{
+    struct bale_node *root = bale_nodes_root(nodes);
+    struct stat st;
+    int fd;
+    CHECK_EQ(make("one"), 0);
+    CHECK_EQ(link("one", "two"), 0);
+    ino_t ino = ino_of("one");
+    struct bale_node *node = find(root, "one");
+    CHECK(find(root, "two") == node);
+    /* Its known name goes: it keeps its descriptor until another is learnt. */
+    CHECK_EQ(bale_node_hold(nodes, node, &fd), 0);
+    CHECK_EQ(unlink("one"), 0);
+    bale_node_unnamed(nodes, node, root, "one");
+    bale_node_release(nodes, node);
+    evict_all();
+    CHECK_EQ(fcntl(fd, F_GETFD) >= 0, true);
+    CHECK_EQ(reach(node, ino), 0);
+    CHECK(find(root, "two") == node);
+    evict_all();
+    CHECK_EQ(reach(node, ino), 0);
+    /* The last one goes: another file may get the number. */
+    CHECK_EQ(bale_node_hold(nodes, node, &fd), 0);
+    CHECK_EQ(unlink("two"), 0);
+    bale_node_unnamed(nodes, node, root, "two");
+    bale_node_dead(nodes, node);
+    CHECK(bale_node_find(nodes, ino) == NULL);
+    CHECK_EQ(fstat(fd, &st), 0);
+    CHECK_EQ(st.st_nlink, 0);
+    bale_node_release(nodes, node);
+    bale_node_forget(nodes, node, 3);
+    CHECK_EQ_U(bale_nodes_count(nodes), 1);
+}
+
+/* Somebody else puts another file in its place. */
+static void test_replaced(void)
+{
+    struct bale_node *root = bale_nodes_root(nodes);
+    CHECK_EQ(make("x"), 0);
+    ino_t ino = ino_of("x");
+    struct bale_node *node = find(root, "x");
+    evict_all();
+    CHECK_EQ(rename("x", "kept"), 0);
+    CHECK_EQ(make("x"), 0);
+    CHECK_EQ(reach(node, ino), ESTALE);
+    struct bale_node *other = find(root, "x");
+    CHECK(other != NULL && other != node);
+    CHECK_EQ(reach(other, ino_of("x")), 0);
+    CHECK(find(root, "nothing") == NULL);
+    bale_node_forget(nodes, node, 1);
+    bale_node_forget(nodes, other, 1);
+    CHECK_EQ(unlink("x"), 0);
+    CHECK_EQ(unlink("kept"), 0);
+}
+
+int main(void)
+{
+    REQUIRE(mkdtemp(top) != NULL);
+    REQUIRE(chdir(top) == 0);
+    int fd = open(".", O_PATH | O_DIRECTORY);
+    REQUIRE(bale_nodes_create(fd, NULL, BUDGET, &nodes) == 0);
+    test_budget();
+    test_moves();
+    test_links();
+    test_replaced();
+    bale_nodes_destroy(nodes);
+    close(fd);
+    CHECK_EQ(chdir("/"), 0);
+    CHECK_EQ(rmdir(top), 0);
+    return check_result();
+}
