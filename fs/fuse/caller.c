@@ -12,6 +12,7 @@
 #include "fs/fuse/mount.h"
 
 #define GROUPS_USUAL 64
+#define NOBODY 65533u /* 65534 may own something */
 
 static int get_capabilities(struct __user_cap_data_struct data[2])
 {
@@ -38,6 +39,18 @@ bool bale_caller_thread(void)
     return true;
 }
 
+static void become(uid_t uid, gid_t gid)
+{
+    struct __user_cap_data_struct data[2];
+    setfsgid(gid);
+    setfsuid(uid);
+    if (get_capabilities(data) == 0) {
+        data[0].effective = data[0].permitted;
+        data[1].effective = data[1].permitted;
+        (void)set_capabilities(data);
+    }
+}
+
 /* The kernel has decided already that the caller may; what the change of ids takes away in
  * capabilities comes back, so that the backing store does not decide again without the caller's
  * other groups. All three calls are this thread's alone. */
@@ -45,7 +58,6 @@ void bale_caller_enter(fuse_req_t req)
 {
     struct bale_mount *mount = bale_mount_of(req);
     const struct fuse_ctx *ctx = fuse_req_ctx(req);
-    struct __user_cap_data_struct data[2];
     if (mount->dont_mask && mask != ctx->umask) {
         mask = ctx->umask;
         umask(mask);
@@ -53,13 +65,18 @@ void bale_caller_enter(fuse_req_t req)
     if (!mount->as_root || (ctx->uid == 0 && ctx->gid == 0)) {
         return;
     }
-    setfsgid(ctx->gid);
-    setfsuid(ctx->uid);
-    if (get_capabilities(data) == 0) {
-        data[0].effective = data[0].permitted;
-        data[1].effective = data[1].permitted;
-        (void)set_capabilities(data);
-    }
+    become(ctx->uid, ctx->gid);
+}
+
+void bale_caller_begin_nobody(void)
+{
+    become(NOBODY, NOBODY);
+}
+
+void bale_caller_end_nobody(void)
+{
+    setfsuid(0);
+    setfsgid(0);
 }
 
 void bale_caller_leave(fuse_req_t req)

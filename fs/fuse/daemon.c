@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "format/err.h"
@@ -155,8 +157,18 @@ static int create_volume(struct daemon *d)
         .tainted = mount->read_only ? NULL : tainted,
         .arg = d,
     };
+    struct statfs fs;
     bale_store_container_config(mount->store, &options.container);
-    return bale_volume_create(&options, &mount->volume);
+    /* Only here: a file server would not know of our capabilities. */
+    bool nobody = mount->as_root && fstatfs(d->sync_fd, &fs) == 0 && fs.f_type == EXT4_SUPER_MAGIC;
+    if (nobody) {
+        bale_caller_begin_nobody();
+    }
+    int err = bale_volume_create(&options, &mount->volume);
+    if (nobody) {
+        bale_caller_end_nobody();
+    }
+    return err;
 }
 
 static int create_parts(struct daemon *d, unsigned descriptors)

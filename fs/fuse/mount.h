@@ -161,6 +161,10 @@ void bale_caller_leave(fuse_req_t req);
 mode_t bale_caller_mode(fuse_req_t req, int dir_fd, mode_t mode);
 /* A thread of the session begins: its umask becomes its own. False: it cannot. */
 bool bale_caller_thread(void);
+/* Threads begun in between are nobody's for the backing store, with all capabilities: what ext4 keeps
+ * in reserve for root is then not for what we write. */
+void bale_caller_begin_nobody(void);
+void bale_caller_end_nobody(void);
 /* Gives up the capabilities that are not needed, CAP_SYS_RESOURCE first: quotas and reserves
  * hold for us. */
 void bale_caller_drop_capabilities(void);
