@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "format/err.h"
@@ -204,10 +205,32 @@ void bale_file_attr(struct bale_file *file, struct bale_file_attr *attr)
     pthread_mutex_unlock(&file->lock);
 }
 
+/* Stamps of the kernel are finer than the clock here once somebody has looked at them (Linux 6.13):
+ * a time is never before the one shown last, unless the clock was set back. */
+struct timespec bale_file_now_locked(struct bale_file *file)
+{
+    struct timespec now, last = file->ctime;
+    struct stat st;
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    if (last.tv_sec == 0 && fstat(file->fd, &st) == 0) {
+        last = st.st_ctim;
+    }
+    int64_t ahead = (last.tv_sec - now.tv_sec) * 1000000000 + last.tv_nsec - now.tv_nsec;
+    return ahead > 0 && ahead < 1000000000 ? last : now;
+}
+
+struct timespec bale_file_now(struct bale_file *file)
+{
+    pthread_mutex_lock(&file->lock);
+    struct timespec now = bale_file_now_locked(file);
+    pthread_mutex_unlock(&file->lock);
+    return now;
+}
+
 void bale_file_touch_ctime(struct bale_file *file)
 {
     pthread_mutex_lock(&file->lock);
-    clock_gettime(CLOCK_REALTIME_COARSE, &file->ctime);
+    file->ctime = bale_file_now_locked(file);
     pthread_mutex_unlock(&file->lock);
 }
 

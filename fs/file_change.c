@@ -76,7 +76,7 @@ static void note_changed(struct bale_turn *turn)
         (file->mtime.tv_sec == turn->mtime.tv_sec && file->mtime.tv_nsec < turn->mtime.tv_nsec)) {
         file->mtime = turn->mtime;
     }
-    clock_gettime(CLOCK_REALTIME_COARSE, &file->ctime);
+    file->ctime = bale_file_now_locked(file);
 }
 
 static void after_flush_truncate(struct bale_turn *turn, struct bale_scratch *scratch)
@@ -87,7 +87,7 @@ static void after_flush_truncate(struct bale_turn *turn, struct bale_scratch *sc
         bale_turn_end(turn);
         return;
     }
-    clock_gettime(CLOCK_REALTIME_COARSE, &turn->mtime);
+    turn->mtime = bale_file_now(file);
     int err = transact(turn, change_size);
     if (turn->changed) {
         pthread_mutex_lock(&file->lock);
@@ -171,7 +171,7 @@ static void after_flush_allocate(struct bale_turn *turn, struct bale_scratch *sc
         bale_turn_end(turn);
         return;
     }
-    clock_gettime(CLOCK_REALTIME_COARSE, &turn->mtime);
+    turn->mtime = bale_file_now(file);
     uint64_t end = turn->offset + turn->length;
     bool grows = turn->how == BALE_ALLOCATE || turn->how == BALE_ALLOCATE_ZERO;
     int err = transact(turn, change_allocation);
@@ -182,7 +182,7 @@ static void after_flush_allocate(struct bale_turn *turn, struct bale_scratch *sc
         }
         file->size = grows && err == BALE_OK && end > file->size ? end : file->size;
         if (turn->how == BALE_ALLOCATE_KEEP_SIZE) {
-            clock_gettime(CLOCK_REALTIME_COARSE, &file->ctime);
+            file->ctime = bale_file_now_locked(file);
         } else {
             note_changed(turn);
         }
@@ -220,7 +220,7 @@ static void after_flush_times(struct bale_turn *turn, struct bale_scratch *scrat
     if (err == BALE_OK && modified) {
         pthread_mutex_lock(&file->lock);
         file->mtime = turn->mtime;
-        clock_gettime(CLOCK_REALTIME_COARSE, &file->ctime);
+        file->ctime = bale_file_now_locked(file);
         pthread_mutex_unlock(&file->lock);
     }
     end_with(turn, err);
@@ -267,7 +267,7 @@ static void after_flush_attr(struct bale_turn *turn, struct bale_scratch *scratc
     }
     pthread_mutex_lock(&file->lock);
     if (err == BALE_OK) {
-        clock_gettime(CLOCK_REALTIME_COARSE, &file->ctime);
+        file->ctime = bale_file_now_locked(file);
     }
     bool resize =
         err == BALE_OK && (turn->what & BALE_ATTR_EXTENT) && turn->attr.extent != file->extent;

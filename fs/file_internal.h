@@ -248,6 +248,9 @@ void bale_waiters_tell(struct bale_waiter *waiter, int err);
 /* ---- file.c ---------------------------------------------------------------------------------- */
 
 void bale_file_set_extent(struct bale_file *file, uint32_t extent); /* under file->lock */
+/* What a change made now shows as its time. */
+struct timespec bale_file_now(struct bale_file *file);
+struct timespec bale_file_now_locked(struct bale_file *file); /* under file->lock */
 /* A reference, unless the last one is gone. Under volume->files_lock. */
 bool bale_file_ref_live(struct bale_file *file);
 void bale_file_finish_close(struct bale_turn *turn, struct bale_scratch *scratch);

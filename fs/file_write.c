@@ -61,8 +61,7 @@ static void note_change(struct bale_file *file, uint64_t end)
     if (end > file->size) {
         file->size = end;
     }
-    clock_gettime(CLOCK_REALTIME_COARSE, &file->mtime);
-    file->ctime = file->mtime;
+    file->mtime = file->ctime = bale_file_now_locked(file);
     file->attr_dirty = true;
 }
 

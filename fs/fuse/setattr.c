@@ -155,7 +155,7 @@ static struct timespec time_to_set(const struct setattr_op *op, int given, int n
 {
     struct timespec t = {.tv_nsec = UTIME_OMIT};
     if (op->todo & now) {
-        clock_gettime(CLOCK_REALTIME, &t);
+        clock_gettime(CLOCK_REALTIME_COARSE, &t);
     } else if (op->todo & given) {
         t = *value;
     }

@@ -110,6 +110,35 @@ static void test_times(void)
     CHECK(st.st_mtim.tv_sec > 200);
 }
 
+/* Whoever changes it, and whether it is open or not: a ctime is never before the one shown last. */
+static void test_ctime_forward(void)
+{
+    struct stat last, st;
+    make_file("file", "data", 4);
+    CHECK_EQ(stat("file", &last), 0);
+    for (int i = 0; i < 600; i++) {
+        const struct timespec now[2] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
+        switch (i % 4) {
+        case 0:
+            CHECK_EQ(utimensat(AT_FDCWD, "file", now, 0), 0);
+            break;
+        case 1:
+            CHECK_EQ(utimensat(AT_FDCWD, "file", NULL, 0), 0);
+            break;
+        case 2:
+            CHECK_EQ(chmod("file", 0600), 0);
+            break;
+        default:
+            make_file("file", "other", 5);
+        }
+        CHECK_EQ(stat("file", &st), 0);
+        CHECK(st.st_ctim.tv_sec > last.st_ctim.tv_sec ||
+              (st.st_ctim.tv_sec == last.st_ctim.tv_sec &&
+               st.st_ctim.tv_nsec >= last.st_ctim.tv_nsec));
+        last = st;
+    }
+}
+
 /* What changes a directory's entries changes its mtime. */
 static void test_directory_times(void)
 {
@@ -315,8 +344,8 @@ static void test_hidden(void)
 int main(int argc, char **argv)
 {
     static void (*const tests[])(void) = {
-        test_modes,      test_times, test_directory_times, test_statfs, test_xattrs,
-        test_capability, test_acls,  test_hidden,
+        test_modes,  test_times,      test_ctime_forward, test_directory_times, test_statfs,
+        test_xattrs, test_capability, test_acls,          test_hidden,
     };
     where_begin(argc, argv);
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
