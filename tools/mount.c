@@ -40,10 +40,10 @@ static const char help[] =
     "  untrusted         the store comes from somebody else: nosuid, nodev\n"
     "  log_level=LEVEL   error, warning, info or debug [info]\n"
     "  allow_other       let other users in; always so as root\n"
+    "  auto_unmount      unmount when the daemon is killed\n"
     "\n"
     "Options for the kernel: nosuid, nodev, noexec, noatime and the like, max_read=N,\n"
-    "auto_unmount (unmount when the daemon is killed), context=C. default_permissions is\n"
-    "always so.\n"
+    "context=C. default_permissions is always so.\n"
     "\n"
     "Exit status, as mount(8): 0 mounted, 1 wrong usage or not allowed, 2 system error, 32\n"
     "failed.\n";

@@ -13,10 +13,10 @@
 
 /* Handed to the kernel or to fusermount3. */
 static const char *const for_kernel[] = {
-    "dev",        "nodev",       "suid",         "nosuid",       "exec",      "noexec",
-    "atime",      "noatime",     "diratime",     "nodiratime",   "sync",      "async",
-    "dirsync",    "relatime",    "norelatime",   "strictatime",  "max_read=", "context=",
-    "fscontext=", "defcontext=", "rootcontext=", "auto_unmount",
+    "dev",        "nodev",       "suid",         "nosuid",      "exec",      "noexec",
+    "atime",      "noatime",     "diratime",     "nodiratime",  "sync",      "async",
+    "dirsync",    "relatime",    "norelatime",   "strictatime", "max_read=", "context=",
+    "fscontext=", "defcontext=", "rootcontext=",
 };
 
 /* True if word is name, or, where name ends with '=', begins with it and has a value. */
@@ -119,6 +119,8 @@ static int take_flag(struct bale_mount_options *options, const char *word, const
         options->allow_other = true;
     else if (strcmp(word, "create") == 0)
         options->create = true;
+    else if (strcmp(word, "auto_unmount") == 0)
+        options->auto_unmount = true;
     else if (strcmp(word, "untrusted") == 0)
         options->untrusted = true;
     return BALE_OK; /* defaults, default_permissions: always so */
@@ -128,13 +130,21 @@ static const struct {
     const char *name;
     int (*take)(struct bale_mount_options *options, const char *word, const char *value, char *why);
 } ours[] = {
-    {"ro", take_flag},          {"rw", take_flag},
-    {"allow_other", take_flag}, {"default_permissions", take_flag},
-    {"defaults", take_flag},    {"create", take_flag},
-    {"untrusted", take_flag},   {"io=", take_io},
-    {"memory=", take_memory},   {"threads=", take_threads},
-    {"age=", take_age},         {"log_level=", take_log_level},
-    {"fsname=", take_own},      {"subtype=", take_own},
+    {"ro", take_flag},
+    {"rw", take_flag},
+    {"allow_other", take_flag},
+    {"default_permissions", take_flag},
+    {"defaults", take_flag},
+    {"create", take_flag},
+    {"untrusted", take_flag},
+    {"auto_unmount", take_flag},
+    {"io=", take_io},
+    {"memory=", take_memory},
+    {"threads=", take_threads},
+    {"age=", take_age},
+    {"log_level=", take_log_level},
+    {"fsname=", take_own},
+    {"subtype=", take_own},
 };
 
 static int take_word(struct bale_mount_words *words, const char *word, char *why)

@@ -23,6 +23,7 @@
 #include "fs/fuse/overlap.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/session.h"
+#include "fs/fuse/watcher.h"
 
 #define DESCRIPTORS_MOST 1048576u
 #define CACHED_DESCRIPTORS_MOST 65536u
@@ -38,6 +39,8 @@ struct daemon {
     int sync_fd;
     int ended;   /* eventfd */
     int signals; /* signalfd */
+    int watcher; /* or -1 */
+    struct bale_mount_identity identity; /* told to the watcher */
     char *why;
 };
 
@@ -210,6 +213,9 @@ static int begin(struct daemon *d)
     if (err == BALE_OK) {
         err = find_mountpoint(d);
     }
+    if (err == BALE_OK && d->options->auto_unmount) {
+        err = bale_watcher_start(d->mountpoint, &d->watcher); /* before there are locks and threads */
+    }
     if (err == BALE_OK) {
         err = open_store(d);
     }
@@ -239,6 +245,9 @@ static int begin(struct daemon *d)
     if (err == BALE_OK) {
         err = bale_session_create(mount, d->options, d->mountpoint, d->ended, &d->session, d->why);
     }
+    if (err == BALE_OK && d->watcher >= 0) {
+        bale_watcher_mounted(d->watcher, d->mountpoint, &d->identity);
+    }
     if (err == BALE_OK) {
         err = bale_session_start(d->session, threads_for(mount));
     }
@@ -267,6 +276,9 @@ static int end(struct daemon *d, bool served)
     struct bale_mount *mount = &d->mount;
     char result[BALE_WHY] = "";
     int err = BALE_OK;
+    if (d->watcher >= 0) {
+        bale_watcher_ended(d->watcher, d->mountpoint, &d->identity);
+    }
     if (d->session) {
         bale_session_stop(d->session);
     }
@@ -302,7 +314,7 @@ static int end(struct daemon *d, bool served)
                                 : bale_err_text(err));
         snprintf(d->why, BALE_WHY, "%s", result);
     }
-    for (int *fd = (int[]){d->sync_fd, d->ended, d->signals, -2}; *fd != -2; fd++) {
+    for (int *fd = (int[]){d->sync_fd, d->ended, d->signals, d->watcher, -2}; *fd != -2; fd++) {
         if (*fd >= 0) {
             close(*fd);
         }
@@ -322,7 +334,7 @@ int bale_daemon_serve(const struct bale_mount_options *options, char *why, void 
     }
     d->options = options;
     d->why = why;
-    d->sync_fd = d->ended = d->signals = -1;
+    d->sync_fd = d->ended = d->signals = d->watcher = -1;
     pthread_mutex_init(&d->mount.opened_lock, NULL);
     pthread_cond_init(&d->mount.closed, NULL);
     int err = begin(d);

@@ -19,6 +19,7 @@ struct bale_mount_options {
     bool direct; /* io=direct: no page cache, parallel writes to one file */
     bool allow_other;
     bool untrusted;   /* nosuid, nodev */
+    bool auto_unmount; /* should this process be killed */
     bool create;      /* makes a store of a new or empty directory first */
     uint64_t memory;  /* cap in bytes; 0: bale_memory_default_cap() */
     unsigned threads; /* of the engine; 0: as many as may be used */

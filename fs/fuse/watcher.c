@@ -1,0 +1,168 @@
+#include "fs/fuse/watcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "format/err.h"
+
+/* Not in older headers. */
+#ifndef STATX_MNT_ID_UNIQUE
+#define STATX_MNT_ID_UNIQUE 0x4000u
+#endif
+
+struct bale_mount_identity bale_mount_identify(int fd, const char *path)
+{
+    const int flags = AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT | (fd == AT_FDCWD ? 0 : AT_EMPTY_PATH);
+    struct bale_mount_identity mount = {0};
+    struct statx st;
+    if (statx(fd, path, flags, STATX_MNT_ID_UNIQUE, &st) == 0 &&
+        st.stx_mask & STATX_MNT_ID_UNIQUE) {
+        mount.unique = true;
+    } else if (statx(fd, path, flags, STATX_MNT_ID, &st) != 0 || !(st.stx_mask & STATX_MNT_ID)) {
+        return mount;
+    }
+    mount.id = st.stx_mnt_id;
+    mount.device = makedev(st.stx_dev_major, st.stx_dev_minor);
+    return mount;
+}
+
+static bool same(const struct bale_mount_identity *a, const struct bale_mount_identity *b)
+{
+    return a->device != 0 && a->device == b->device && a->id == b->id && a->unique == b->unique;
+}
+
+/* ---- The watcher ---- */
+
+/* Standard streams are left to be opened again: what programs open must not take their place. */
+static void keep_only(int fd)
+{
+    sigset_t none;
+    for (int number = 1; number < SIGRTMAX; number++) {
+        (void)signal(number, SIG_DFL);
+    }
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)!chdir("/");
+    if (fd > 3) {
+        (void)dup2(fd, 3);
+    }
+    if (close_range(4, ~0u, 0) != 0) {
+        for (int other = 4; other < (int)sysconf(_SC_OPEN_MAX); other++) {
+            close(other);
+        }
+    }
+    int null = open("/dev/null", O_RDWR);
+    for (int stream = 0; stream < 3; stream++) {
+        if (null < 0) {
+            close(stream);
+        } else {
+            (void)dup2(null, stream);
+        }
+    }
+    if (null > 3) {
+        close(null);
+    }
+}
+
+static void run_helper(const char *mountpoint)
+{
+    char *const argv[] = {(char[]){"fusermount3"},
+                          (char[]){"-u"},
+                          (char[]){"-q"},
+                          (char[]){"-z"},
+                          (char[]){"--"},
+                          (char *)(uintptr_t)mountpoint,
+                          NULL};
+    (void)execvp(argv[0], argv);
+}
+
+/* The descriptor holds the mount that was compared, so that root cannot take away another one. */
+static void unmount(const char *mountpoint, const struct bale_mount_identity *mount)
+{
+    char held[32];
+    int fd = open(mountpoint, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        return;
+    }
+    struct bale_mount_identity found = bale_mount_identify(fd, "");
+    snprintf(held, sizeof held, "/proc/self/fd/%d", fd);
+    if (same(&found, mount) && umount2(held, MNT_DETACH) != 0) {
+        close(fd);
+        run_helper(mountpoint);
+    }
+}
+
+static void __attribute__((noreturn)) watch(const char *mountpoint, int fd)
+{
+    struct bale_mount_identity mount = {0}, told;
+    ssize_t got;
+    setsid();
+    prctl(PR_SET_NAME, "balefs-watch");
+    keep_only(fd);
+    while ((got = read(3, &told, sizeof told)) != 0) {
+        if (got == (ssize_t)sizeof told && told.device == 0) {
+            _exit(0);
+        } else if (got == (ssize_t)sizeof told) {
+            mount = told;
+        } else if (got > 0 || errno != EINTR) {
+            _exit(1);
+        }
+    }
+    if (mount.device != 0) {
+        unmount(mountpoint, &mount);
+    }
+    _exit(0);
+}
+
+/* ---- The daemon ---- */
+
+int bale_watcher_start(const char *mountpoint, int *fd)
+{
+    int pipe_fds[2];
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0) {
+        return bale_err_from_errno(errno);
+    }
+    /* Nobody's child: nobody has to wait for it. */
+    pid_t child = fork();
+    if (child == 0) {
+        pid_t watcher = fork();
+        if (watcher == 0) {
+            watch(mountpoint, pipe_fds[0]);
+        }
+        _exit(watcher < 0);
+    }
+    int state = 1, err = child < 0 ? bale_err_from_errno(errno) : BALE_OK;
+    while (child > 0 && waitpid(child, &state, 0) < 0 && errno == EINTR) {
+    }
+    close(pipe_fds[0]);
+    if (state != 0) {
+        close(pipe_fds[1]);
+        return err != BALE_OK ? err : BALE_E_NOMEM;
+    }
+    *fd = pipe_fds[1];
+    return BALE_OK;
+}
+
+void bale_watcher_mounted(int fd, const char *mountpoint, struct bale_mount_identity *mount)
+{
+    *mount = bale_mount_identify(AT_FDCWD, mountpoint);
+    (void)!write(fd, mount, sizeof *mount);
+}
+
+void bale_watcher_ended(int fd, const char *mountpoint, const struct bale_mount_identity *mount)
+{
+    const struct bale_mount_identity found = bale_mount_identify(AT_FDCWD, mountpoint),
+                                     nothing = {0};
+    if (!same(&found, mount)) {
+        (void)!write(fd, &nothing, sizeof nothing);
+    }
+}
