@@ -8,7 +8,7 @@
 
 #define BALE_CONTROL_MAGIC                                                                         \
     0x42414c45u /* tells our root directory from others that take the same number */
-#define BALE_CONTROL_VERSION 1u
+#define BALE_CONTROL_VERSION 2u
 
 /* Fixed sizes, no padding. Texts end with a zero byte. */
 struct bale_control_status {
@@ -24,7 +24,6 @@ struct bale_control_status {
     uint64_t read_hits, read_misses;
     uint64_t commits, syncs, items, errors;
     uint64_t raw_bytes, stored_bytes;
-    uint64_t container_bytes;
     uint64_t throttled;
     char engine[32];
     char io[16];      /* "cached" or "direct" */

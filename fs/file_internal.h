@@ -167,6 +167,7 @@ struct bale_volume {
     atomic_uint_fast64_t held;
     uint64_t held_limit;
     atomic_bool full; /* the reserve is in use */
+    atomic_bool wide; /* an extent too wide for the memory was told of */
     atomic_int lost;  /* error of a close whose data could not be stored */
     pthread_mutex_t reserve_lock;
     int reserve_fd;
@@ -183,7 +184,7 @@ struct bale_volume {
 
     struct {
         atomic_uint_fast64_t read_hits, read_misses, commits, syncs, items, errors, raw_bytes,
-            stored_bytes, container_bytes, throttled, cached;
+            stored_bytes, throttled, cached;
     } stats;
 };
 

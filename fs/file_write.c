@@ -6,6 +6,7 @@
 
 #include "format/err.h"
 #include "fs/file_internal.h"
+#include "fs/log.h"
 
 /* Copies this small are cheaper under the lock than without it. */
 #define COPY_LOCKED ((size_t)16 << 10)
@@ -65,6 +66,19 @@ static void note_change(struct bale_file *file, uint64_t end)
     file->attr_dirty = true;
 }
 
+/* Once: whoever writes tries again. Under file->lock, for the label. */
+static void tell_wide(const struct bale_file *file)
+{
+    uint64_t cap = bale_memory_cap(file->volume->memory);
+    if (!atomic_exchange(&file->volume->wide, true)) {
+        bale_log(BALE_LOG_ERROR,
+                 "%s: its extents of %u KiB do not fit into half of the memory of %llu MiB: "
+                 "writing fails: mount with -o memory=%lluM",
+                 file->label, file->extent >> 10, (unsigned long long)cap >> 20,
+                 (2ull * file->extent + (1u << 20) - 1) >> 20);
+    }
+}
+
 /* One extent's share: bytes [from, to) of extent number. Under file->lock. */
 static enum progress write_span(struct bale_file *file, uint64_t number, uint64_t from, uint64_t to,
                                 const uint8_t *data, struct bale_scratch *scratch, int *err)
@@ -86,6 +100,7 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
         }
         extent = bale_extent_get(file, number, to);
         if (!extent && to > bale_memory_cap(file->volume->memory) / 2) {
+            tell_wide(file);
             *err = BALE_E_NOMEM; /* never: growing needs the old buffer and the new */
             return DONE;
         }

@@ -27,6 +27,9 @@ static void sync_backing(struct bale_job *job, struct bale_scratch *scratch)
         err = bale_err_from_errno(errno);
         bale_volume_taint(sync->volume);
     }
+    if (sync->durable && err == BALE_OK) {
+        atomic_fetch_add(&sync->volume->stats.syncs, 1);
+    }
     sync->done(sync->arg, err);
     free(sync);
 }

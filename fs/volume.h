@@ -49,7 +49,6 @@ struct bale_volume_stats {
     uint64_t read_hits, read_misses;     /* extents */
     uint64_t commits, syncs, items, errors;
     uint64_t raw_bytes, stored_bytes; /* through the encoder */
-    uint64_t container_bytes;         /* written to containers: frames, pages, roots */
     uint64_t throttled;               /* writes that had to wait */
     uint64_t reserve;                 /* bytes of the backing store set aside for dirty data */
 };

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/memory.h"
+#include "tools/mounts.h"
 #include "tools/options.h"
 #include "tools/place.h"
 
@@ -21,6 +23,39 @@ bool bale_control_status(int fd, struct bale_control_status *status)
     status->program[sizeof status->program - 1] = '\0';
     errno = ENOTTY;
     return status->magic == BALE_CONTROL_MAGIC && status->version == BALE_CONTROL_VERSION;
+}
+
+bool bale_control_ask(const char *path, struct bale_control_status *status)
+{
+    struct bale_mount_line mount;
+    bool told = false;
+
+    if (bale_mounts_holding(path, &mount) != BALE_OK)
+        return false;
+    int fd = bale_mount_line_is_balefs(&mount)
+                 ? open(mount.point, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                 : -1;
+    if (fd >= 0) {
+        told = bale_control_status(fd, status);
+        close(fd);
+    }
+    bale_mount_line_free(&mount);
+    return told;
+}
+
+/* An extent that grows needs its old buffer beside the new one. */
+void bale_control_warn_extent(const char *path, uint32_t extent, uint64_t memory)
+{
+    uint64_t cap = memory ? memory : bale_memory_default_cap();
+    char size[BALE_TEXT], has[BALE_TEXT];
+
+    if (extent <= cap / 2)
+        return;
+    bale_complain(
+        "%s: warning: extents of %s need more memory than %s %s: mount with -o memory=%uM "
+        "or more, or writing fails",
+        path, bale_size_text(extent, size), memory ? "this mount's" : "this machine's default of",
+        bale_size_text(cap, has), (unsigned)((2 * (uint64_t)extent + (1 << 20) - 1) >> 20));
 }
 
 int bale_control_open(const char *path, int *fd)

@@ -3,6 +3,7 @@
 #define BALE_TOOLS_CONTROL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "fs/control.h"
 
@@ -13,5 +14,12 @@ int bale_control_open(const char *path, int *fd);
 /* Asks fd, the root of a mount, for its status; says nothing. False and errno: it is none of ours,
  * or not ours to ask: only root and the mount's owner may. */
 bool bale_control_status(int fd, struct bale_control_status *status);
+
+/* The same of the mount that path lies in by its name, so that nothing is waited for. */
+bool bale_control_ask(const char *path, struct bale_control_status *status);
+
+/* Warns, if extents so large cannot be written in the mount: memory is its cap, or 0 where no mount
+ * is known. */
+void bale_control_warn_extent(const char *path, uint32_t extent, uint64_t memory);
 
 #endif

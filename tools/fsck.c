@@ -17,6 +17,7 @@
 #include "tools/inode_set.h"
 #include "tools/json.h"
 #include "tools/look.h"
+#include "tools/mounts.h"
 #include "tools/options.h"
 #include "tools/progress.h"
 
@@ -328,8 +329,17 @@ static void cancel(int number)
 static int check_store(struct fsck *fsck, const char *path)
 {
     struct sigaction action = {.sa_handler = cancel};
+    struct bale_mount_line mount;
     char why[BALE_WHY];
     int status = EXIT_OPERATIONAL;
+
+    if (bale_mounts_here(path, &mount)) {
+        bale_complain("%s: is no store, but a mount of the store %s: unmount it with balefs umount "
+                      "%s, then check the store",
+                      path, mount.source, path);
+        bale_mount_line_free(&mount);
+        return EXIT_OPERATIONAL;
+    }
     int err = bale_look_open(path, BALE_STORE_READONLY, &fsck->look, why);
 
     if (err != BALE_OK) {

@@ -7,6 +7,8 @@
 #include "format/err.h"
 #include "fs/store.h"
 #include "tools/balefs.h"
+#include "tools/control.h"
+#include "tools/mounts.h"
 #include "tools/options.h"
 
 static const char help[] =
@@ -49,11 +51,14 @@ static int take_match(const struct bale_command *command, char *line,
                       struct bale_store_config *config)
 {
     static char clean[4096];
-    char why[BALE_WHY];
-    size_t count = 0;
+    char why[BALE_WHY], reason[BALE_REASON];
+    struct bale_setting setting;
+    size_t count = 0, glob;
 
+    if (bale_match_parse(line, &glob, &setting, reason) != BALE_OK)
+        return bale_misused(command, "--match '%s': %s", line, reason);
     if (bale_props_check(BALE_XATTR_MATCH, line, strlen(line), clean, why) != BALE_OK)
-        return bale_misused(command, "--match '%s': %s", line, why);
+        return bale_misused(command, "--match: %s", bale_reason(why));
     while (config->match[count])
         count++;
     config->match[count] = line; /* there is room for one a word of the command line */
@@ -94,6 +99,17 @@ static int take_option(const struct bale_command *command, int option,
     }
 }
 
+static bool is_mount(const char *path)
+{
+    struct bale_mount_line mount;
+
+    if (!bale_mounts_here(path, &mount))
+        return false;
+    bale_complain("%s: is a mount of the store %s: name a directory outside", path, mount.source);
+    bale_mount_line_free(&mount);
+    return true;
+}
+
 static int run(const struct bale_command *command, int argc, char **argv)
 {
     struct bale_store_config config = {.setting = {.codec = BALE_CODEC_AUTO},
@@ -121,9 +137,13 @@ static int run(const struct bale_command *command, int argc, char **argv)
         status = bale_misused(command, optind < argc ? "one STORE at a time" : "STORE is missing");
         goto out;
     }
-    if (bale_store_init(argv[optind], &config, why) != BALE_OK) {
+    if (is_mount(argv[optind])) {
+        status = BALE_EXIT_FAILED;
+    } else if (bale_store_init(argv[optind], &config, why) != BALE_OK) {
         bale_complain("%s", why);
         status = BALE_EXIT_FAILED;
+    } else {
+        bale_control_warn_extent(argv[optind], config.extent, 0);
     }
 out:
     free(config.match);

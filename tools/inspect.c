@@ -52,6 +52,7 @@ struct inspection {
     struct bale_container_usage usage;
     uint64_t rejected;
     json_t *extents; /* NULL: printed at once */
+    bool begun;      /* the table of extents */
 };
 
 /* ---- Root slots ------------------------------------------------------------------------------ */
@@ -176,9 +177,13 @@ static json_t *slot_json(const struct inspection *in, unsigned number)
 
 static int print_extent(void *arg, const struct bale_segment *segment)
 {
+    struct inspection *in = arg;
     char name[24], ratio[BALE_TEXT];
 
-    (void)arg;
+    if (!in->begun)
+        printf("%14s %10s  %-9s %14s %10s %8s %10s %8s %8s\n", "offset", "length", "codec",
+               "position", "stored", "ratio", "generation", "skip", "chunk");
+    in->begun = true;
     if (segment->flags & BALE_SEGMENT_UNWRITTEN)
         printf("%14" PRIu64 " %10" PRIu32 "  unwritten\n", segment->offset, segment->length);
     else
@@ -193,6 +198,7 @@ static int print_extent(void *arg, const struct bale_segment *segment)
 
 static int keep_extent(void *arg, const struct bale_segment *segment)
 {
+    const struct inspection *in = arg;
     json_t *object = json_object();
     char name[24];
     bool unwritten = segment->flags & BALE_SEGMENT_UNWRITTEN;
@@ -209,7 +215,7 @@ static int keep_extent(void *arg, const struct bale_segment *segment)
         bale_json_count(object, "chunk", (uint64_t)1 << segment->chunk_log2);
         bale_json_hex(object, "checksum", segment->checksum);
     }
-    return json_array_append_new(arg, object) == 0 ? BALE_OK : BALE_E_NOMEM;
+    return json_array_append_new(in->extents, object) == 0 ? BALE_OK : BALE_E_NOMEM;
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */
@@ -228,9 +234,6 @@ static void print_head(const struct inspection *in)
     printf("free: %" PRIu64 " bytes, and %" PRIu64 " once a newer commit is durable; %" PRIu64
            " promised\n",
            usage->free, usage->waiting, usage->unwritten);
-    if (in->attr.generation)
-        printf("%14s %10s  %-9s %14s %10s %8s %10s %8s %8s\n", "offset", "length", "codec",
-               "position", "stored", "ratio", "generation", "skip", "chunk");
 }
 
 static json_t *as_json(struct inspection *in)
@@ -276,8 +279,9 @@ static int look_into(const struct bale_look *look, const char *below, struct ins
         if (!in->extents)
             print_head(in);
         if (err == BALE_OK)
-            err = bale_container_walk(container, in->extents ? keep_extent : print_extent,
-                                      in->extents);
+            err = bale_container_walk(container, in->extents ? keep_extent : print_extent, in);
+        if (err == BALE_OK && !in->extents && !in->begun)
+            printf("no extents: there is no data in it\n");
         if (err != BALE_OK)
             snprintf(why, BALE_WHY, "its index cannot be read: %s: see balefs fsck",
                      bale_err_text(err));

@@ -89,6 +89,25 @@ static int clean_up(const char *path)
     return status;
 }
 
+/* Two mounts at one place hide one another, and a mount is no store. */
+static bool is_taken(const char *store, const char *mountpoint)
+{
+    struct bale_mount_line mount;
+
+    if (bale_mounts_here(store, &mount))
+        bale_complain("%s: is no store, but a mount of the store %s: to have it in a second place, "
+                      "use mount --bind; to move it, unmount it and name the store",
+                      store, mount.source);
+    else if (bale_mounts_here(mountpoint, &mount))
+        bale_complain("%s: the store %s is mounted here: balefs umount %s first, or name another "
+                      "directory",
+                      mountpoint, mount.source, mountpoint);
+    else
+        return false;
+    bale_mount_line_free(&mount);
+    return true;
+}
+
 static int exit_code(int err)
 {
     switch (err) {
@@ -158,6 +177,8 @@ static int run(const struct bale_command *command, int argc, char **argv)
     status = clean_up(words.options.mountpoint);
     if (status != BALE_EXIT_DONE)
         return status;
+    if (is_taken(words.options.store, words.options.mountpoint))
+        return BALE_EXIT_UNMOUNT_FAILED;
     int err = bale_daemon_run(&words.options, why);
     if (err != BALE_OK)
         bale_complain("%s", why);

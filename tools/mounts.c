@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "format/err.h"
 
@@ -25,6 +26,19 @@ static void unescape(char *text)
         }
     }
     *out = '\0';
+}
+
+/* "rw,user_id=0,group_id=0,allow_other" */
+static void parse_options(struct bale_mount_line *mount, char *options)
+{
+    char *word;
+
+    while ((word = strsep(&options, ",\n"))) {
+        if (strncmp(word, "user_id=", 8) == 0)
+            mount->owner = (uid_t)strtoul(word + 8, NULL, 10);
+        else if (strcmp(word, "allow_other") == 0)
+            mount->allow_other = true;
+    }
 }
 
 /* ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [OPTIONAL]... - TYPE SOURCE SUPER. Takes mount->text
@@ -47,6 +61,7 @@ static bool parse(struct bale_mount_line *mount)
     mount->source = strtok_r(NULL, " \n", &save);
     if (!mount->type || !mount->source)
         return false;
+    parse_options(mount, strtok_r(NULL, " \n", &save));
     unescape(mount->root);
     unescape(mount->point);
     unescape(mount->type);
@@ -116,6 +131,39 @@ static bool has_point(const struct bale_mount_line *mount, const void *point)
 int bale_mounts_at(const char *point, struct bale_mount_line *mount)
 {
     return find(has_point, point, mount);
+}
+
+int bale_mounts_holding(const char *path, struct bale_mount_line *mount)
+{
+    char *here = path[0] == '/' ? NULL : getcwd(NULL, 0), *text = NULL;
+    int err = BALE_E_NOENT;
+
+    *mount = (struct bale_mount_line){0};
+    if (asprintf(&text, "%s%s%s", here ? here : "", here ? "/" : "", path) < 0)
+        text = NULL;
+    for (char *end = text && !strstr(text, "..") ? text + strlen(text) : NULL;
+         end && err == BALE_E_NOENT; end = strrchr(text, '/')) {
+        *end = '\0';
+        err = bale_mounts_at(*text ? text : "/", mount);
+        if (!*text)
+            break;
+    }
+    free(here);
+    free(text);
+    return err;
+}
+
+bool bale_mounts_here(const char *path, struct bale_mount_line *mount)
+{
+    char *point = bale_mounts_path(path);
+    bool here = point && bale_mounts_at(point, mount) == BALE_OK;
+
+    free(point);
+    if (here && !bale_mount_line_is_balefs(mount)) {
+        bale_mount_line_free(mount);
+        here = false;
+    }
+    return here;
 }
 
 void bale_mount_line_free(struct bale_mount_line *mount)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct bale_mount_line {
     uint64_t id;
@@ -12,6 +13,8 @@ struct bale_mount_line {
     char *point; /* absolute */
     char *type;  /* "fuse.balefs" */
     char *source;
+    uid_t owner;      /* who mounted it, if it is a FUSE mount */
+    bool allow_other; /* likewise: lets others in */
 };
 
 /* The mount that path, which exists, lies in. 0 or a negative bale_err; to be freed after
@@ -21,6 +24,14 @@ int bale_mounts_of(const char *path, struct bale_mount_line *mount);
 /* The topmost mount at exactly point, an absolute path without symbolic links; works for a dead
  * one. BALE_E_NOENT: none. */
 int bale_mounts_at(const char *point, struct bale_mount_line *mount);
+
+/* The mount that path lies in as far as its name tells, made absolute but without looking at
+ * anything: for paths that cannot be reached. BALE_E_NOENT also for names with "..". */
+int bale_mounts_holding(const char *path, struct bale_mount_line *mount);
+
+/* True if path, followed, is where a balefs, dead or alive, is mounted topmost; mount is to be
+ * freed then. */
+bool bale_mounts_here(const char *path, struct bale_mount_line *mount);
 
 /* Zeroed is fine. */
 void bale_mount_line_free(struct bale_mount_line *mount);

@@ -169,6 +169,13 @@ const char *bale_ratio_text(uint64_t logical, uint64_t stored, char text[static 
     return text;
 }
 
+const char *bale_reason(const char *why)
+{
+    const char *end = strncmp(why, "user.balefs.", 12) == 0 ? strstr(why, ": ") : NULL;
+
+    return end ? end + 2 : why;
+}
+
 static unsigned least(unsigned a, unsigned b)
 {
     return a < b ? a : b;

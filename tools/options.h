@@ -42,6 +42,10 @@ const char *bale_ratio_text(uint64_t logical, uint64_t stored, char text[static 
 /* Copies with control characters as \xNN; a longer text is cut. Returns out. */
 const char *bale_clean_text(const char *in, char *out, size_t size);
 
+/* why without the name of the attribute, "user.balefs.match: ", which who gave an option never
+ * wrote. */
+const char *bale_reason(const char *why);
+
 /* How much alike two words are: the number of letters to change, add, take away or swap. */
 unsigned bale_word_distance(const char *a, const char *b);
 

@@ -11,6 +11,7 @@
 #include "fs/store.h"
 #include "tools/mounts.h"
 #include "tools/options.h"
+#include "tools/owner.h"
 
 /* The rest of path below top, without a leading slash; NULL: not below it. */
 static const char *rest_below(const char *top, const char *path)
@@ -86,6 +87,8 @@ static void say_why(const char *path, int err)
         bale_complain("%s: neither in a balefs mount nor in a store: name a path in one", path);
     else if (err == BALE_E_NOENT)
         bale_complain("%s: no such file or directory: check the path", path);
+    else if (err == BALE_E_PERM && bale_owner_keeps_out(path))
+        return;
     else if (errno == ENOTCONN)
         bale_complain("%s: its daemon has ended without unmounting: balefs mount or balefs umount "
                       "cleans it up",

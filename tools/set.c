@@ -12,6 +12,7 @@
 #include "format/err.h"
 #include "fs/store.h"
 #include "tools/balefs.h"
+#include "tools/control.h"
 #include "tools/options.h"
 #include "tools/place.h"
 
@@ -55,6 +56,14 @@ struct wish {
     bool unset;
 };
 
+/* What the user calls an attribute. */
+static const char *title(const char *name)
+{
+    return strcmp(name, BALE_XATTR_EXTENT) == 0  ? "--extent"
+           : strcmp(name, BALE_XATTR_MATCH) == 0 ? "--match"
+                                                 : "the codec";
+}
+
 static bool say_failed(const char *path, const char *name, const char *value)
 {
     bool is_extent = strcmp(name, BALE_XATTR_EXTENT) == 0;
@@ -79,7 +88,8 @@ static bool say_failed(const char *path, const char *name, const char *value)
                           value);
         break;
     default:
-        bale_complain("%s: %s cannot be set: %s", path, name, strerror(errno));
+        bale_complain("%s: %s cannot be set: %s: the daemon's log may say more", path, title(name),
+                      strerror(errno));
     }
     return false;
 }
@@ -100,16 +110,18 @@ static bool same_glob(const char *line, const char *glob)
 }
 
 /* Copies lines but those of glob, which becomes "GLOB CODEC" at its old place or, if there is none,
- * at the end. False: too long. */
-static bool edit_lines(char *lines, const struct wish *wish, char out[static VALUE])
+ * at the end. False: too long. *found: glob was there. */
+static bool edit_lines(char *lines, const struct wish *wish, char out[static VALUE], bool *found)
 {
     char *rest = lines, *line;
     const char *codec = wish->codec;
     size_t used = 0;
 
+    *found = false;
     out[0] = '\0';
     while (used < VALUE && (line = strsep(&rest, "\n"))) {
         bool same = same_glob(line, wish->glob);
+        *found = *found || same;
         if (!*line || (same && !codec))
             continue;
         used += (size_t)snprintf(out + used, VALUE - used, "%s%s%s%s", used ? "\n" : "",
@@ -128,7 +140,7 @@ static bool put_match(const char *path, const struct wish *wish)
 {
     char lines[VALUE], edited[VALUE], clean[VALUE], why[BALE_WHY];
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool done = false;
+    bool done = false, found;
 
     if (fd < 0 && errno == ENOTDIR) {
         bale_complain("%s: is no directory: --match is for directories", path);
@@ -148,11 +160,14 @@ static bool put_match(const char *path, const struct wish *wish)
         goto out;
     }
     lines[got < 0 ? 0 : got] = '\0';
-    if (!edit_lines(lines, wish, edited))
+    if (!edit_lines(lines, wish, edited, &found))
         bale_complain("%s: its match lines would have more than 4095 bytes: use fewer globs", path);
+    else if (!wish->codec && !found)
+        bale_complain("%s: has no match line for %s: balefs get %s prints those it has", path,
+                      wish->glob, path);
     else if (edited[0] &&
              bale_props_check(BALE_XATTR_MATCH, edited, strlen(edited), clean, why) != 0)
-        bale_complain("%s: %s", path, why);
+        bale_complain("%s: --match: %s", path, bale_reason(why));
     else
         done = put(path, BALE_XATTR_MATCH, edited[0] ? clean : "");
 out:
@@ -185,10 +200,18 @@ static bool may_change(const char *path)
 
 static bool apply(const char *path, const struct wish *wish)
 {
+    struct bale_control_status mount;
+    bool known = bale_control_ask(path, &mount);
+
+    if (known && mount.frozen)
+        bale_complain("%s: its mount is frozen: waiting for balefs thaw", path);
     if (!may_change(path))
         return false;
     if (wish->extent && !put(path, BALE_XATTR_EXTENT, wish->extent))
         return false;
+    if (wish->extent && *wish->extent)
+        bale_control_warn_extent(path, (uint32_t)strtoul(wish->extent, NULL, 10),
+                                 known ? mount.memory_cap : 0);
     if (wish->glob)
         return put_match(path, wish);
     if (wish->codec || (wish->unset && !wish->extent))
@@ -199,12 +222,15 @@ static bool apply(const char *path, const struct wish *wish)
 static int take_extent(const struct bale_command *command, const char *text,
                        char clean[static VALUE], struct wish *wish)
 {
-    char why[BALE_WHY];
+    uint32_t extent;
 
     clean[0] = '\0';
-    if (strcmp(text, "default") != 0 &&
-        bale_props_check(BALE_XATTR_EXTENT, text, strlen(text), clean, why) != BALE_OK)
-        return bale_misused(command, "%s", why);
+    if (strcmp(text, "default") != 0) {
+        if (!bale_extent_parse(text, &extent))
+            return bale_misused(command,
+                                "--extent %s: it is 16K to 64M, in steps of 4K, or default", text);
+        snprintf(clean, VALUE, "%u", extent);
+    }
     wish->extent = clean;
     return 0;
 }

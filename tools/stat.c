@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "format/err.h"
@@ -44,7 +45,7 @@ static const struct option long_options[] = {
 
 struct listing {
     json_t *json; /* an array, or NULL: tables */
-    bool by_type, several, begun, failed, is_mount;
+    bool by_type, several, begun, failed, is_mount, read_only;
     struct bale_control_status status; /* of the last path, if is_mount */
     struct bale_types types;
     struct bale_tally total;
@@ -52,12 +53,17 @@ struct listing {
 };
 
 /* Of a mount point; false: path is none, or its daemon does not talk to us. */
-static bool mount_status(const struct bale_place *place, struct bale_control_status *status)
+static bool mount_status(const struct bale_place *place, struct bale_control_status *status,
+                         bool *read_only)
 {
+    struct statvfs fs;
+
     if (!place->mounted || strcmp(place->real, place->top) != 0)
         return false;
     int fd = open(place->top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool told = fd >= 0 && bale_control_status(fd, status);
+
+    *read_only = told && fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
     if (fd >= 0)
         close(fd);
     return told;
@@ -74,12 +80,11 @@ static const struct {
     FIGURE(nodes),       FIGURE(memory_cap),  FIGURE(memory_used),  FIGURE(cached),
     FIGURE(dirty),       FIGURE(dirty_limit), FIGURE(files),        FIGURE(read_hits),
     FIGURE(read_misses), FIGURE(commits),     FIGURE(syncs),        FIGURE(items),
-    FIGURE(errors),      FIGURE(raw_bytes),   FIGURE(stored_bytes), FIGURE(container_bytes),
-    FIGURE(throttled),
+    FIGURE(errors),      FIGURE(raw_bytes),   FIGURE(stored_bytes), FIGURE(throttled),
 #undef FIGURE
 };
 
-static json_t *status_json(const struct bale_control_status *status)
+static json_t *status_json(const struct bale_control_status *status, bool read_only)
 {
     json_t *object = json_object();
 
@@ -88,6 +93,7 @@ static json_t *status_json(const struct bale_control_status *status)
     bale_json_path(object, "store", status->store);
     bale_json_text(object, "engine", status->engine);
     bale_json_text(object, "io", status->io);
+    json_object_set_new(object, "read_only", json_boolean(read_only));
     json_object_set_new(object, "frozen", json_boolean(status->frozen));
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
         uint64_t value;
@@ -97,14 +103,15 @@ static json_t *status_json(const struct bale_control_status *status)
     return object;
 }
 
-static void print_status(const struct bale_control_status *status)
+static void print_status(const struct bale_control_status *status, bool read_only)
 {
     char texts[6][BALE_TEXT], clean[4096];
     unsigned long long reads = status->read_hits + status->read_misses;
 
     printf("\nstore    %s\n", bale_clean_text(status->store, clean, sizeof clean));
-    printf("daemon   process %d, balefs %s, engine %s, io=%s%s\n", status->pid, status->program,
-           status->engine, status->io, status->frozen ? ", frozen" : "");
+    printf("daemon   process %d, balefs %s, engine %s, io=%s%s%s\n", status->pid, status->program,
+           status->engine, status->io, read_only ? ", read-only" : "",
+           status->frozen ? ", frozen" : "");
     printf("memory   %s of %s: cache %s, of which to be stored %s of at most %s\n",
            bale_size_text(status->memory_used, texts[0]),
            bale_size_text(status->memory_cap, texts[1]), bale_size_text(status->cached, texts[2]),
@@ -123,7 +130,7 @@ static void print_status(const struct bale_control_status *status)
 static void list(struct listing *listing, const char *path, const struct bale_place *place,
                  const struct bale_tally *tally)
 {
-    bool is_mount = mount_status(place, &listing->status);
+    bool is_mount = mount_status(place, &listing->status, &listing->read_only);
 
     listing->is_mount = is_mount;
     bale_tally_add(&listing->total, tally);
@@ -140,7 +147,7 @@ static void list(struct listing *listing, const char *path, const struct bale_pl
     if (listing->by_type)
         json_object_set_new(object, "types", bale_types_json(&listing->types));
     if (is_mount)
-        json_object_set_new(object, "mount", status_json(&listing->status));
+        json_object_set_new(object, "mount", status_json(&listing->status, listing->read_only));
     json_array_append_new(listing->json, object);
     bale_types_clear(&listing->types); /* for the next one */
 }
@@ -161,7 +168,7 @@ static void print_rest(struct listing *listing)
         bale_types_print(&listing->types);
     }
     if (listing->is_mount && !listing->several)
-        print_status(&listing->status);
+        print_status(&listing->status, listing->read_only);
 }
 
 static void stat_path(struct listing *listing, const char *path)

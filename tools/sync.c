@@ -24,8 +24,10 @@ static const char freeze_help[] =
     "usage: balefs freeze MNT...\n"
     "\n"
     "Stores everything, then holds back all changes in the mount until balefs thaw:\n"
-    "meanwhile the store can be copied or a snapshot made. Programs that write wait. For\n"
-    "root and the mount's owner.\n"
+    "meanwhile the store can be copied or a snapshot made. What changes files, directories\n"
+    "or attributes waits. Reading goes on, but for directories in which a change waits: to\n"
+    "list them, or to look up a name for the first time, waits too. For the mount's owner,\n"
+    "and for root where it is let in (-o allow_other).\n"
     "\n"
     "  -h, --help\n"
     "\n"
@@ -34,7 +36,8 @@ static const char freeze_help[] =
 static const char thaw_help[] =
     "usage: balefs thaw MNT...\n"
     "\n"
-    "Lets changes go on after balefs freeze. For root and the mount's owner.\n"
+    "Lets changes go on after balefs freeze. For the mount's owner, and for root where it\n"
+    "is let in (-o allow_other).\n"
     "\n"
     "  -h, --help\n"
     "\n"
@@ -56,6 +59,8 @@ static bool ask(const char *path, unsigned long request, const char *what)
     bool done = (request == BALE_IOC_THAW || syncfs(fd) == 0) && ioctl(fd, request) == 0;
     if (!done && (errno == EPERM || errno == EACCES))
         bale_complain("%s: only root and the mount's owner may %s it", path, what);
+    else if (!done && errno == EBUSY && request == BALE_IOC_FREEZE)
+        bale_complain("%s: is frozen already: balefs thaw ends it", path);
     else if (!done && errno == ENOTTY)
         bale_complain("%s: shows only a part of a balefs mount: name the whole one", path);
     else if (!done)

@@ -19,16 +19,18 @@
 #include "tools/control.h"
 #include "tools/mounts.h"
 #include "tools/options.h"
+#include "tools/owner.h"
 #include "tools/unmount.h"
 
 static const char help[] =
     "usage: balefs umount [-f] [-l] MNT...\n"
     "\n"
     "Stores everything written in the mount, unmounts it, and returns when its daemon has\n"
-    "ended and the store is free. A mount that is in use, or whose data cannot be stored,\n"
-    "stays.\n"
+    "ended and the store is free. A mount that is in use or frozen, or whose data cannot be\n"
+    "stored, stays.\n"
     "\n"
-    "  -f, --force  unmount even if not everything can be stored\n"
+    "  -f, --force  unmount even if not everything can be stored, and thaw it first if it\n"
+    "               is frozen\n"
     "  -l, --lazy   take it out of the tree now, and let it end when it is no longer in\n"
     "               use; does not wait\n"
     "  -h, --help\n"
@@ -161,12 +163,42 @@ static int leave(struct leaving *leaving)
     return status;
 }
 
-static int drain_and_leave(int fd, struct leaving *leaving)
+static int not_allowed(const struct bale_mount_line *mount)
+{
+    const char *name = bale_owner_name(mount);
+
+    bale_complain("%s: is a mount of user %s: only %s%s may unmount it", mount->point, name, name,
+                  mount->owner ? " and root" : "");
+    return BALE_EXIT_UNMOUNT_USAGE;
+}
+
+/* Whoever froze it may be copying the store, and what waits for the thaw keeps the mount busy. */
+static bool may_leave(int fd, const struct leaving *leaving, bool frozen)
+{
+    if (!frozen)
+        return true;
+    if (!leaving->force)
+        bale_complain("%s: is frozen: end that with balefs thaw %s first, or use --force",
+                      leaving->point, leaving->point);
+    else if (ioctl(fd, BALE_IOC_THAW) == 0)
+        return true;
+    else
+        bale_complain("%s: cannot be thawed: %s: the daemon's log says more", leaving->point,
+                      strerror(errno));
+    return false;
+}
+
+static int drain_and_leave(int fd, const struct bale_mount_line *mount, struct leaving *leaving)
 {
     struct bale_control_status told;
     struct statvfs fs;
 
-    if (!bale_control_status(fd, &told)) {
+    bool answers = bale_control_status(fd, &told);
+    if (!answers && (errno == EPERM || errno == EACCES)) {
+        close(fd);
+        return not_allowed(mount);
+    }
+    if (!answers) {
         bale_complain("%s: its daemon does not answer: %s: unmount it with umount(8)",
                       leaving->point, strerror(errno));
         close(fd);
@@ -175,6 +207,10 @@ static int drain_and_leave(int fd, struct leaving *leaving)
     leaving->pid = told.pid;
     memcpy(leaving->store, told.store, sizeof leaving->store);
     leaving->read_only = fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
+    if (!may_leave(fd, leaving, told.frozen)) {
+        close(fd);
+        return BALE_EXIT_UNMOUNT_FAILED;
+    }
     bool drained = drain(fd, leaving);
     close(fd); /* else we would be who keeps it busy */
     if (!drained && !leaving->force)
@@ -191,7 +227,7 @@ static int leave_mount(const struct bale_mount_line *mount, bool force, bool laz
     int fd = open(mount->point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd >= 0)
-        return drain_and_leave(fd, &leaving);
+        return drain_and_leave(fd, mount, &leaving);
     if (errno == ENOTCONN) {
         int status = bale_unmount(mount->point, true);
         if (status == BALE_EXIT_DONE)
@@ -202,21 +238,18 @@ static int leave_mount(const struct bale_mount_line *mount, bool force, bool laz
         snprintf(leaving.store, sizeof leaving.store, "%s", mount->source);
         return leave(&leaving);
     }
-    bale_complain("%s: cannot be opened: %s%s", mount->point, strerror(errno),
-                  errno == EACCES ? ": be its owner or root" : "");
-    return errno == EACCES ? BALE_EXIT_UNMOUNT_USAGE : BALE_EXIT_UNMOUNT_FAILED;
+    if (errno == EACCES)
+        return not_allowed(mount);
+    bale_complain("%s: cannot be opened: %s: its daemon's log may say more", mount->point,
+                  strerror(errno));
+    return BALE_EXIT_UNMOUNT_FAILED;
 }
 
-static int umount_one(const char *path, bool force, bool lazy)
+/* point: what path resolves to. */
+static int umount_one(const char *path, const char *point, bool force, bool lazy)
 {
     struct bale_mount_line mount = {0};
     int status = BALE_EXIT_UNMOUNT_FAILED;
-    char *point = bale_mounts_path(path);
-
-    if (!point) {
-        bale_complain("%s: %s: check the path", path, strerror(errno));
-        return BALE_EXIT_UNMOUNT_USAGE;
-    }
     int err = bale_mounts_at(point, &mount);
     if (err == BALE_E_NOENT) {
         bale_complain("%s: is not mounted: name a mount point", path);
@@ -230,14 +263,39 @@ static int umount_one(const char *path, bool force, bool lazy)
         status = leave_mount(&mount, force, lazy);
     }
     bale_mount_line_free(&mount);
-    free(point);
     return status;
+}
+
+/* Paths first: our own working directory may be what keeps a mount busy. */
+static int umount_all(int count, char **paths, bool force, bool lazy)
+{
+    char **points = calloc((size_t)count, sizeof *points);
+    int worst = points ? BALE_EXIT_DONE : BALE_EXIT_UNMOUNT_SYSTEM;
+
+    if (!points)
+        bale_complain("out of memory");
+    for (int i = 0; points && i < count; i++) {
+        points[i] = bale_mounts_path(paths[i]);
+        if (points[i])
+            continue;
+        bale_complain("%s: %s: check the path", paths[i], strerror(errno));
+        worst = BALE_EXIT_UNMOUNT_USAGE;
+    }
+    (void)!chdir("/");
+    for (int i = 0; points && i < count; i++) {
+        int status = points[i] ? umount_one(paths[i], points[i], force, lazy) : BALE_EXIT_DONE;
+        if (status > worst)
+            worst = status;
+        free(points[i]);
+    }
+    free(points);
+    return worst;
 }
 
 static int run(const struct bale_command *command, int argc, char **argv)
 {
     bool force = false, lazy = false;
-    int option, worst = BALE_EXIT_DONE;
+    int option;
 
     while ((option = bale_options_next(command, argc, argv, ":flh", long_options)) !=
            BALE_OPTION_END) {
@@ -250,12 +308,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
     }
     if (optind == argc)
         return bale_misused(command, "MNT is missing");
-    for (int i = optind; i < argc; i++) {
-        int status = umount_one(argv[i], force, lazy);
-        if (status > worst)
-            worst = status;
-    }
-    return worst;
+    return umount_all(argc - optind, argv + optind, force, lazy);
 }
 
 const struct bale_command bale_command_umount = {

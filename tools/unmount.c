@@ -52,7 +52,7 @@ static bool uses(const char *process, dev_t device)
     return found;
 }
 
-/* "bash (12), vim (34)": as far as we may see. */
+/* "bash (12), vim (34)": as far as we may see, and without ourselves. */
 static void name_users(dev_t device, char *users, size_t size)
 {
     DIR *dir = opendir("/proc");
@@ -63,7 +63,8 @@ static void name_users(dev_t device, char *users, size_t size)
     users[0] = '\0';
     while (dir && told < USERS_TOLD && (entry = readdir(dir))) {
         char path[300], name[17] = "?";
-        if (entry->d_name[0] < '0' || entry->d_name[0] > '9' || !uses(entry->d_name, device))
+        if (entry->d_name[0] < '0' || entry->d_name[0] > '9' ||
+            atoi(entry->d_name) == (int)getpid() || !uses(entry->d_name, device))
             continue;
         snprintf(path, sizeof path, "/proc/%s/comm", entry->d_name);
         FILE *file = fopen(path, "re");

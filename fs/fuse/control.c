@@ -90,7 +90,6 @@ static void reply_status(fuse_req_t req, size_t out_size)
         .errors = stats.errors,
         .raw_bytes = stats.raw_bytes,
         .stored_bytes = stats.stored_bytes,
-        .container_bytes = stats.container_bytes,
         .throttled = stats.throttled,
     };
     snprintf(status->engine, sizeof status->engine, "cpu");

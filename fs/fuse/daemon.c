@@ -20,8 +20,8 @@
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/opened.h"
-#include "fs/fuse/overlap.h"
 #include "fs/fuse/ops.h"
+#include "fs/fuse/overlap.h"
 #include "fs/fuse/session.h"
 #include "fs/fuse/watcher.h"
 
@@ -37,9 +37,9 @@ struct daemon {
     struct bale_mount mount;
     struct bale_session *session;
     int sync_fd;
-    int ended;   /* eventfd */
-    int signals; /* signalfd */
-    int watcher; /* or -1 */
+    int ended;                           /* eventfd */
+    int signals;                         /* signalfd */
+    int watcher;                         /* or -1 */
     struct bale_mount_identity identity; /* told to the watcher */
     char *why;
 };
@@ -214,7 +214,8 @@ static int begin(struct daemon *d)
         err = find_mountpoint(d);
     }
     if (err == BALE_OK && d->options->auto_unmount) {
-        err = bale_watcher_start(d->mountpoint, &d->watcher); /* before there are locks and threads */
+        err =
+            bale_watcher_start(d->mountpoint, &d->watcher); /* before there are locks and threads */
     }
     if (err == BALE_OK) {
         err = open_store(d);

@@ -18,12 +18,12 @@ struct bale_mount_options {
     bool read_only;
     bool direct; /* io=direct: no page cache, parallel writes to one file */
     bool allow_other;
-    bool untrusted;   /* nosuid, nodev */
+    bool untrusted;    /* nosuid, nodev */
     bool auto_unmount; /* should this process be killed */
-    bool create;      /* makes a store of a new or empty directory first */
-    uint64_t memory;  /* cap in bytes; 0: bale_memory_default_cap() */
-    unsigned threads; /* of the engine; 0: as many as may be used */
-    unsigned age_ms;  /* dirty data older than this is committed; 0: as bale_volume_options */
+    bool create;       /* makes a store of a new or empty directory first */
+    uint64_t memory;   /* cap in bytes; 0: bale_memory_default_cap() */
+    unsigned threads;  /* of the engine; 0: as many as may be used */
+    unsigned age_ms;   /* dirty data older than this is committed; 0: as bale_volume_options */
     /* Where log lines go, as bale_log_to; NULL leaves that as it is. In the background, standard
      * error is closed. */
     void (*log)(enum bale_level level, const char *line);

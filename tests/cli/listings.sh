@@ -81,7 +81,7 @@ run 0 get --json "$store/dir"
 is "$store/dir lz4 True 1048576 True ['*.log zstd:7', '*.gz store', 'a b* zstd:1']" \
     "$(json 'd["path"], d["codec"], d["codec_chosen"], d["extent"], d["extent_chosen"], d["match"]')" "get --json"
 run 0 set --unset --match '*.log' "$store/dir"
-run 0 set --unset --match '*.none' "$store/dir"
+fails 1 "$store/dir: has no match line for *.none: balefs get $store/dir prints those it has" set --unset --match '*.none' "$store/dir"
 run 0 set --unset "$store/dir"
 run 0 set --extent default "$store/dir"
 run 0 get "$store/dir"
@@ -123,6 +123,9 @@ run 0 inspect "$store/dir/deep/hole" "$store/empty"
 prints '^ +524288 +65536  zero '
 run 0 inspect --json "$store/text.log" "$store/dir/random"
 is 2 "$(json 'len(d)')" "two files"
+run 0 inspect "$store/empty"
+prints '^no extents: there is no data in it$'
+! grep -q '^ *offset ' <<<"$out" || fail "a table without rows: $out"
 run 1 inspect "$store"
 says "is no regular file"
 printf 'not a container at all, but longer than both root slots are: %200s' x >"$store/text.junk"

@@ -55,6 +55,30 @@ run 1 set "$store" lz4
 says "^balefs: $store: the store is in use by .*$pid.*: set it in the mount$"
 run 0 umount "$mnt"
 
+# --- where a balefs is, no other one is mounted; other file systems may be covered
+run 0 mount "$store" "$mnt"
+run 0 init "$work/second"
+for options in "" "-f" "-o create"; do
+    # shellcheck disable=SC2086
+    fails 32 "$mnt: the store $store is mounted here: balefs umount $mnt first, or name another directory" mount $options "$work/second" "$mnt"
+done
+is 1 "$(awk -v at="$mnt" '$2 == at' /proc/self/mounts | wc -l)" "mounts at the mount point"
+flock -n "$work/second/.balefs/lock" true || fail "locked after a mount that was refused"
+if [ "$(id -u)" = 0 ]; then
+    mount -t tmpfs -o mode=755 none "$work/other"
+    run 0 mount "$work/second" "$work/other"
+    run 0 umount "$work/other"
+    is tmpfs "$(awk -v at="$work/other" '$2 == at { print $3 }' /proc/self/mounts)" "what was covered"
+    umount "$work/other"
+fi
+
+# --- a mount is no store
+fails 32 "$mnt: is no store, but a mount of the store $store: to have it in a second place, use mount --bind; to move it, unmount it and name the store" \
+    mount "$mnt" "$work/other"
+fails 8 "$mnt: is no store, but a mount of the store $store: unmount it with balefs umount $mnt, then check the store" fsck "$mnt"
+fails 1 "$mnt: is a mount of the store $store: name a directory outside" init "$mnt"
+run 0 umount "$mnt"
+
 # --- a killed daemon: what it leaves is cleaned up by mount, and by umount
 run 0 mount "$store" "$mnt"
 echo kept >"$mnt/kept"
@@ -97,7 +121,25 @@ for option in noatime nosuid nodev noexec default_permissions; do
     awk -v at="$mnt" '$2 == at { print "," $4 "," }' /proc/self/mounts | grep -q ",$option," || fail "not mounted $option"
 done
 run 0 umount "$mnt"
+# --- extents too large for the memory: a warning, and a line in the log when writing fails
+run 0 mount --log "$work/narrow" -o memory=32M "$store" "$mnt"
+mkdir "$mnt/wide"
+run 0 set --extent 16M "$mnt/wide"
+is "" "$err" "set of extents that fit"
+run 0 set --extent 32M "$mnt/wide"
+says "^balefs: $mnt/wide: warning: extents of 32.0 MiB need more memory than this mount's 32.0 MiB: mount with -o memory=64M or more, or writing fails$"
+for i in 1 2; do
+    ! head -c 30000000 /dev/zero 2>/dev/null | cat >"$mnt/wide/$i" 2>/dev/null || fail "written beyond the memory"
+done
+is 1 "$(grep -c ': its extents of 32768 KiB do not fit into half of the memory of 32 MiB: writing fails: mount with -o memory=64M$' "$work/narrow")" \
+    "lines in the log"
+run 0 umount "$mnt"
+
 run 0 mount -o ro "$store" "$mnt"
+run 0 stat --json "$mnt"
+is True "$(json 'd["mount"]["read_only"]')" "read_only"
+run 0 stat "$mnt"
+prints '^daemon .*, read-only$'
 is kept "$(cat "$mnt/kept")" "a file of a read-only mount"
 (echo x >"$mnt/new") 2>/dev/null && fail "written to a read-only mount"
 run 0 mount -o ro "$store" "$work/other"

@@ -42,6 +42,8 @@ says "^balefs: $mnt/a.txt: has data already"
 run 0 set --extent 1M "$mnt/empty" store
 run 0 get "$mnt/empty"
 is "$mnt/empty: codec store, extent 1048576" "$out" "get of an empty file after set"
+run 1 set --unset --match '*.none' "$mnt/dir"
+says "^balefs: $mnt/dir: has no match line for \*.none: balefs get $mnt/dir prints those it has$"
 run 1 set --match '*.log' "$mnt/a.txt" lz4
 says "^balefs: $mnt/a.txt: is no directory"
 is lz4 "$(getfattr --only-values -n user.balefs.codec "$mnt/dir" 2>/dev/null)" "the attribute that set sets"
@@ -61,6 +63,12 @@ prints '^memory   '
 prints "^store    $store$"
 run 0 stat "$mnt/dir"
 ! grep -q '^memory' <<<"$out" || fail "the mount's state is told for a directory in it"
+run 0 stat --json "$mnt"
+syncs=$(json 'd["mount"]["syncs"]')
+run 0 sync "$mnt"
+run 0 stat --json "$mnt"
+[ "$(json 'd["mount"]["syncs"]')" -gt "$syncs" ] || fail "a sync that is not counted"
+is False "$(json 'd["mount"]["read_only"]')" "read_only"
 cd "$mnt/dir"
 run 0 stat --json below/a.log .
 is "below/a.log 1 . 2" "$(json 'd[0]["path"], d[0]["files"], d[1]["path"], d[1]["files"]')" "relative paths"
@@ -89,12 +97,20 @@ run 0 mount "$store" "$mnt"
 run 0 freeze "$mnt"
 run 0 stat --json "$mnt"
 is True "$(json 'd["mount"]["frozen"]')" "frozen"
+fails 1 "$mnt: is frozen already: balefs thaw ends it" freeze "$mnt"
+"$balefs" set "$mnt/dir" store 2>"$work/set" &
+setter=$!
 (echo late >"$mnt/late") &
 writer=$!
 sleep 0.5
 kill -0 "$writer" || fail "written while frozen"
 cp -a "$store" "$work/copy"
+is "balefs: $mnt/dir: its mount is frozen: waiting for balefs thaw" "$(cat "$work/set")" "set in a frozen mount"
+kill -0 "$setter" || fail "set while frozen"
 run 0 thaw "$mnt"
+wait "$setter" || fail "a set that waited failed"
+run 0 get --json "$mnt/dir"
+is store "$(json 'd["codec"]')" "what was set after thaw"
 wait "$writer" || fail "a write that waited failed"
 is late "$(cat "$mnt/late")" "what was written after thaw"
 run 0 fsck --data "$work/copy"

@@ -33,6 +33,36 @@ kill "$user"
 wait "$user" 2>/dev/null || true
 run 0 umount "$mnt"
 
+# --- we ourselves do not keep it busy, nor are we named
+run 0 mount "$store" "$mnt"
+(
+    cd "$mnt"
+    run 32 umount .
+    says "^balefs: $mnt: is in use by [^,]*: end that"
+)
+(cd "$mnt" && exec "$balefs" umount .) || fail "umount of its own working directory"
+! is_mounted "$mnt" || fail "still mounted after umount ."
+
+# --- frozen: somebody may be copying the store
+run 0 mount "$store" "$mnt"
+run 0 freeze "$mnt"
+(echo late >"$mnt/late") &
+writer=$!
+for options in "" "--lazy"; do
+    # shellcheck disable=SC2086
+    fails 32 "$mnt: is frozen: end that with balefs thaw $mnt first, or use --force" umount $options "$mnt"
+done
+is_mounted "$mnt" || fail "a frozen mount is gone"
+[ ! -s "$store/late" ] || fail "umount changed a frozen store"
+run 0 thaw "$mnt"
+wait "$writer"
+run 0 freeze "$mnt"
+run 0 umount --force "$mnt"
+[ -z "$err" ] || fail "umount --force of a frozen mount says: $err"
+run 0 mount "$store" "$mnt"
+is late "$(cat "$mnt/late")" "what waited for the thaw"
+run 0 umount "$mnt"
+
 # --- several, of which one is none
 run 0 mount "$store" "$mnt"
 run 32 umount "$work" "$mnt"
@@ -109,7 +139,7 @@ chmod 755 "$work/balefs"
 run 0 mount "$store" "$mnt"
 got=0
 as_user "$work/balefs" umount "$mnt" 2>"$work/err" || got=$?
-[ "$got" != 0 ] || fail "an ordinary user unmounts root's mount"
-grep -q "^balefs: $mnt: " "$work/err" || fail "$(cat "$work/err")"
+is 1 "$got" "exit status of an ordinary user's umount of root's mount"
+is "balefs: $mnt: is a mount of user root: only root may unmount it" "$(cat "$work/err")" "umount of root's mount"
 is_mounted "$mnt" || fail "an ordinary user's umount took root's mount away"
 run 0 umount "$mnt"

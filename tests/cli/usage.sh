@@ -29,7 +29,7 @@ says '19'
 fails 2 "--extent 100: it is 16K to 64M, in steps of 4K: see balefs init --help" init --extent 100 "$work/new"
 fails 2 "--extent 5000000: it is 16K to 64M, in steps of 4K: see balefs init --help" init -e 5000000 "$work/new"
 run 2 init --match 'nothing' "$work/new"
-says "^balefs: --match 'nothing': "
+says "^balefs: --match 'nothing': A match is "
 run 2 init --match '*.log gzip' "$work/new"
 says "gzip"
 fails 2 "--modes both: it is inode or container: see balefs init --help" init --modes both "$work/new"
@@ -57,7 +57,7 @@ fails 2 "CODEC is missing: see balefs set --help" set --match '*.log' "$store"
 run 2 set "$store" zstd:99
 says '^balefs: zstd:99: '
 run 2 set --extent 100 "$store"
-says 'multiple of 4096'
+says '^balefs: --extent 100: it is 16K to 64M, in steps of 4K, or default: see balefs set --help$'
 run 2 set --unset --extent 1M "$store"
 says 'contradict'
 run 2 set --match '' "$store" lz4
