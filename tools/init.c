@@ -51,12 +51,9 @@ static int take_match(const struct bale_command *command, char *line,
                       struct bale_store_config *config)
 {
     static char clean[4096];
-    char why[BALE_WHY], reason[BALE_REASON];
-    struct bale_setting setting;
-    size_t count = 0, glob;
+    char why[BALE_WHY];
+    size_t count = 0;
 
-    if (bale_match_parse(line, &glob, &setting, reason) != BALE_OK)
-        return bale_misused(command, "--match '%s': %s", line, reason);
     if (bale_props_check(BALE_XATTR_MATCH, line, strlen(line), clean, why) != BALE_OK)
         return bale_misused(command, "--match: %s", bale_reason(why));
     while (config->match[count])

@@ -29,7 +29,7 @@ says '19'
 fails 2 "--extent 100: it is 16K to 64M, in steps of 4K: see balefs init --help" init --extent 100 "$work/new"
 fails 2 "--extent 5000000: it is 16K to 64M, in steps of 4K: see balefs init --help" init -e 5000000 "$work/new"
 run 2 init --match 'nothing' "$work/new"
-says "^balefs: --match 'nothing': A match is "
+says '^balefs: --match: "nothing": A match is a glob'
 run 2 init --match '*.log gzip' "$work/new"
 says "gzip"
 fails 2 "--modes both: it is inode or container: see balefs init --help" init --modes both "$work/new"
