@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "fs/fuse/ops.h"
+#include "fs/fuse/overhear.h"
 #include "fs/log.h"
 
 #define MAX_BACKGROUND 128
@@ -229,6 +230,8 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
     struct options o;
     char *argv[] = {(char[]){"balefs"}, (char[]){"-o"}, o.text, NULL};
     struct fuse_args args = {.argc = 3, .argv = argv};
+    struct bale_overhearing overhearing;
+    char said[256];
     current = negotiation;
     negotiation->max_read = max_read_of(options->extra);
     negotiation->text[0] = '\0';
@@ -242,11 +245,14 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
                  mountpoint, o.full ? "too long" : negotiation->trouble);
         return NULL;
     }
-    if (fuse_session_mount(session, mountpoint) != 0) {
-        snprintf(
-            why, BALE_WHY,
-            "%s: cannot be mounted on: %s: is there a /dev/fuse that you may use, and fusermount3?",
-            mountpoint, negotiation->trouble);
+    bale_overhear_begin(&overhearing);
+    bool mounted = fuse_session_mount(session, mountpoint) == 0;
+    bale_overhear_end(&overhearing, mounted ? NULL : "fusermount3", said, sizeof said);
+    if (!mounted) {
+        snprintf(why, BALE_WHY, "%s: cannot be mounted on: %s: %s", mountpoint,
+                 said[0] ? said : negotiation->trouble,
+                 said[0] ? "see fusermount3(1)"
+                         : "is there a /dev/fuse that you may use, and fusermount3?");
         fuse_session_destroy(session);
         return NULL;
     }

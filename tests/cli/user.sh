@@ -31,6 +31,12 @@ mnt=$work/home/mnt
 as_user mkdir "$mnt"
 run 0 init "$store"
 
+# What fusermount3 has against it is told.
+mkdir "$work/closed"
+run 32 mount "$store" "$work/closed"
+says "^balefs: $work/closed: cannot be mounted on: user has no write access to mountpoint $work/closed: see fusermount3\(1\)$"
+is 1 "$(wc -l <<<"$err" | tr -d ' ')" "lines of a refusal"
+
 run 0 mount --log "$work/home/log" "$store" "$mnt"
 awk -v at="$mnt" '$2 == at { print "," $4 "," }' /proc/self/mounts | grep -q ',nosuid,.*nodev,' || fail "not nosuid,nodev"
 as_user sh -c "echo mine >'$mnt/mine'; chmod 000 '$mnt/mine'; echo open >'$mnt/open'"
@@ -52,6 +58,26 @@ if [ "$(id -u)" = 0 ]; then
     kill "$user"
     wait "$user" 2>/dev/null || true
 fi
+# Those whom the kernel keeps out are told whose it is.
+if [ "$(id -u)" = 0 ]; then
+    name=$(id -nu 65534)
+    for words in "sync $mnt" "freeze $mnt" "thaw $mnt" "stat $mnt" "get $mnt/open" "set $mnt/open lz4" "inspect $mnt/open"; do
+        got=0
+        # shellcheck disable=SC2086
+        "$root_balefs" $words 2>"$work/err" || got=$?
+        is 1 "$got" "exit status of root's $words"
+        grep -Eq "^balefs: $mnt(/open)?: is a mount of user $name, who lets nobody else in, not even root: do it as $name \(runuser -u $name -- balefs \.\.\.\), or mount with -o allow_other$" "$work/err" ||
+            fail "root's $words: $(cat "$work/err")"
+    done
+    got=0
+    setpriv --reuid=65533 --regid=65533 --clear-groups "$work/balefs" sync "$mnt" 2>"$work/err" || got=$?
+    is "1 balefs: $mnt: is a mount of user $name, who lets nobody else in: let $name do it, or mount with -o allow_other" \
+        "$got $(cat "$work/err")" "another user's sync"
+    got=0
+    setpriv --reuid=65533 --regid=65533 --clear-groups "$work/balefs" umount "$mnt" 2>"$work/err" || got=$?
+    is "1 balefs: $mnt: is a mount of user $name: only $name and root may unmount it" "$got $(cat "$work/err")" "another user's umount"
+    is_mounted "$mnt" || fail "another user's umount took it away"
+fi
 run 0 umount "$mnt"
 ! is_mounted "$mnt" || fail "still mounted"
 flock -n "$store/.balefs/lock" true || fail "still locked"
@@ -70,3 +96,13 @@ else
     run 0 umount "$mnt"
 fi
 run 0 fsck --data "$store"
+
+# Unmounted when it is killed, though libfuse's own way is not to be had everywhere.
+run 0 mount -o auto_unmount "$store" "$mnt"
+kill -KILL "$(as_user "$work/balefs" stat --json "$mnt/open" "$mnt" 2>/dev/null |
+    /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)[1]["mount"]["pid"])')"
+for _ in {1..200}; do
+    is_mounted "$mnt" || break
+    sleep 0.05
+done
+! is_mounted "$mnt" || fail "still mounted after a kill, with auto_unmount"
