@@ -19,7 +19,7 @@ static const char help[] =
     "  -c, --codec CODEC         codec for new files [auto]: auto, store, zero, lz4,\n"
     "                            zstd:LEVEL\n"
     "  -e, --extent SIZE         bytes compressed together [128K]: 16K to 64M, in steps of\n"
-    "                            4K\n"
+    "                            4K; half of a mount's memory must hold it\n"
     "  -m, --match 'GLOB CODEC'  codec for new files whose name matches; may be given\n"
     "                            again, the first that matches counts\n"
     "      --modes WHERE         where files' permission bits are kept: inode (of the files\n"

@@ -42,7 +42,7 @@ unlocked() { flock -n "$store/.balefs/lock" true; }
 run 0 mount -o auto_unmount "$store" "$mnt"
 is 1 "$(watchers | wc -l)" "watchers"
 watcher=$(watchers)
-is "0 1 2 3" "$(ls "/proc/$watcher/fd" | sort -n | tr '\n' ' ' | sed 's/ $//')" "the watcher's descriptors"
+is "0 1 2 3" "$(find "/proc/$watcher/fd" -type l -printf '%f\n' | sort -n | tr '\n' ' ' | sed 's/ $//')" "the watcher's descriptors"
 is / "$(readlink "/proc/$watcher/cwd")" "the watcher's working directory"
 is 0000000000000000 "$(awk '/^SigBlk/ { print $2 }' "/proc/$watcher/status")" "signals the watcher blocks"
 is 0000000000000000 "$(awk '/^SigIgn/ { print $2 }' "/proc/$watcher/status")" "signals the watcher ignores"
