@@ -10,14 +10,13 @@
 
 #define BUCKETS_LEAST 1024u
 #define EVICT_AT_ONCE 64
-#define MALLOC_OVERHEAD 16u
 
 static size_t bucket_of(const struct bale_nodes *nodes, uint64_t ino)
 {
     return (size_t)(ino * 0x9e3779b97f4a7c15u >> 20) & (nodes->buckets - 1);
 }
 
-static void count_memory(struct bale_nodes *nodes, int64_t bytes)
+void bale_node_count_memory(struct bale_nodes *nodes, int64_t bytes)
 {
     if (nodes->memory) {
         bale_memory_count(nodes->memory, bytes);
@@ -45,7 +44,7 @@ static void resize(struct bale_nodes *nodes, size_t buckets)
         }
     }
     free(old);
-    count_memory(nodes, (int64_t)((buckets - old_buckets) * sizeof(struct bale_node *)));
+    bale_node_count_memory(nodes, (int64_t)((buckets - old_buckets) * sizeof(struct bale_node *)));
 }
 
 struct bale_node *bale_node_at(struct bale_nodes *nodes, uint64_t ino)
@@ -60,7 +59,7 @@ struct bale_node *bale_node_at(struct bale_nodes *nodes, uint64_t ino)
 void bale_node_insert(struct bale_nodes *nodes, struct bale_node *node)
 {
     nodes->count++;
-    count_memory(nodes, (int64_t)(sizeof *node + MALLOC_OVERHEAD));
+    bale_node_count_memory(nodes, (int64_t)(sizeof *node + BALE_MALLOC_OVERHEAD));
     if (nodes->count > nodes->buckets) {
         resize(nodes, nodes->buckets * 2);
     }
@@ -94,7 +93,7 @@ static void lru_remove(struct bale_nodes *nodes, struct bale_node *node)
 static void lru_place(struct bale_nodes *nodes, struct bale_node *node)
 {
     lru_remove(nodes, node);
-    if (node->fd < 0 || node->users > 0 || !node->name) {
+    if (node->fd < 0 || node->users > 0 || !node->name || node->state & BALE_NODE_UNSURE) {
         return;
     }
     node->lru_before = NULL;
@@ -153,14 +152,14 @@ void bale_nodes_on_full(struct bale_nodes *nodes, bool (*full)(void *arg), void 
 
 static int64_t name_bytes(const char *name)
 {
-    return name ? (int64_t)(strlen(name) + 1 + MALLOC_OVERHEAD) : 0;
+    return name ? (int64_t)(strlen(name) + 1 + BALE_MALLOC_OVERHEAD) : 0;
 }
 
 struct bale_node *bale_node_set_name(struct bale_nodes *nodes, struct bale_node *node,
                                      struct bale_node *dir, char *name)
 {
     struct bale_node *old = node->parent;
-    count_memory(nodes, name_bytes(name) - name_bytes(node->name));
+    bale_node_count_memory(nodes, name_bytes(name) - name_bytes(node->name));
     free(node->name);
     node->name = name;
     node->parent = dir;
@@ -179,11 +178,11 @@ bool bale_node_is_named(const struct bale_node *node, const struct bale_node *di
     return node->name && node->parent == dir && strcmp(node->name, name) == 0;
 }
 
-/* Unlinks from the table what nobody needs, from node upwards; the nodes are returned, chained
+/* Unlinks from the table what nobody needs, from node upwards; the nodes go before dead, chained
  * by hash_next. */
-static struct bale_node *reap(struct bale_nodes *nodes, struct bale_node *node)
+static struct bale_node *reap(struct bale_nodes *nodes, struct bale_node *node,
+                              struct bale_node *dead)
 {
-    struct bale_node *dead = NULL;
     while (node && node != nodes->root && !node->lookups && !node->refs && !node->users) {
         struct bale_node *parent = node->parent;
         unhash(nodes, node);
@@ -195,6 +194,10 @@ static struct bale_node *reap(struct bale_nodes *nodes, struct bale_node *node)
         }
         node->hash_next = dead;
         dead = node;
+        for (struct bale_node_link *link = node->links; link; link = link->next) {
+            link->dir->refs--;
+            dead = reap(nodes, link->dir, dead); /* directories have no links */
+        }
         node = parent;
     }
     return dead;
@@ -205,7 +208,9 @@ static void free_node(struct bale_nodes *nodes, struct bale_node *node)
     if (node->fd >= 0) {
         close(node->fd);
     }
-    count_memory(nodes, -(int64_t)(sizeof *node + MALLOC_OVERHEAD) - name_bytes(node->name));
+    bale_node_count_memory(nodes, -(int64_t)(sizeof *node + BALE_MALLOC_OVERHEAD) -
+                                      name_bytes(node->name));
+    bale_node_free_links(nodes, node);
     free(node->name);
     free(node);
 }
@@ -213,7 +218,7 @@ static void free_node(struct bale_nodes *nodes, struct bale_node *node)
 void bale_nodes_unlock(struct bale_nodes *nodes, struct bale_node *node)
 {
     int fds[EVICT_AT_ONCE];
-    struct bale_node *dead = reap(nodes, node);
+    struct bale_node *dead = reap(nodes, node, NULL);
     int count = evict(nodes, nodes->budget, fds, EVICT_AT_ONCE);
     pthread_mutex_unlock(&nodes->lock);
     for (int i = 0; i < count; i++) {

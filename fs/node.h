@@ -4,8 +4,9 @@
  * It lives while the kernel knows it (lookups), while somebody here refers to it (references,
  * holds) and while a known node lies below it. Descriptors (O_PATH) are kept for as many nodes as
  * the budget allows; the others are opened again by name, from the nearest ancestor that has one,
- * and must then still be the same inode (number and time of birth). A node whose known name went
- * away keeps its descriptor until a lookup teaches it another name.
+ * and must then still be the same inode (number and time of birth). A file with several links
+ * keeps some more of the names it was found by, and falls back on one of them when its name goes
+ * away. A node without a known name keeps its descriptor until a lookup teaches it one.
  *
  * Functions that can fail return 0 or a positive errno: what the backing file system says goes
  * to the caller unchanged. Any thread; names in one directory are changed and looked up under
@@ -22,6 +23,7 @@
 #include "fs/memory.h"
 
 struct bale_nodes;
+struct bale_node_link;
 struct bale_opened;
 
 /* About 100 bytes; a million of them is usual. */
@@ -40,7 +42,8 @@ struct bale_node {
     uint32_t state;
     uint64_t lookups;
     struct bale_node *parent;
-    char *name; /* in parent; NULL: none is known, and fd stays open */
+    char *name;                   /* in parent; NULL: none is known, and fd stays open */
+    struct bale_node_link *links; /* more names, of a file that has several */
     struct bale_node *hash_next;
     struct bale_node *lru_next, *lru_before;
 };
@@ -92,14 +95,17 @@ struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino);
 void bale_nodes_rename_begin(struct bale_nodes *nodes);
 void bale_nodes_rename_end(struct bale_nodes *nodes);
 /* Each tells of a change that was made on the backing file system; nothing happens if the node
- * is known by another name. The node is held by the caller for unnamed, so that its descriptor
- * stays. */
+ * is not known by that name. The node is held by the caller for unnamed, so that its descriptor
+ * stays; until bale_node_settle has looked whether the name it falls back on is its own, it stays
+ * after that too. */
 void bale_node_renamed(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *from,
                        const char *from_name, struct bale_node *to, const char *to_name);
 void bale_node_unnamed(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
                        const char *name);
 void bale_node_named(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
                      const char *name);
+/* After unnamed, outside of a rename. */
+void bale_node_settle(struct bale_nodes *nodes, struct bale_node *node);
 /* The last link is gone: the inode number may soon be another file's. */
 void bale_node_dead(struct bale_nodes *nodes, struct bale_node *node);
 

@@ -17,7 +17,7 @@ struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino)
     return node;
 }
 
-/* Finds or makes the node of what fd is and gives it a name if it has none. Returns with the
+/* Finds or makes the node of what fd is and gives it the name, or one more. Returns with the
  * lock held, or ENOMEM. */
 static int intern(struct bale_nodes *nodes, const struct stat *st, int64_t btime,
                   struct bale_node *dir, const char *name, struct bale_node **out)
@@ -49,6 +49,8 @@ static int intern(struct bale_nodes *nodes, const struct stat *st, int64_t btime
     if (!node->name && name && node != nodes->root) {
         bale_node_set_name(nodes, node, dir, copy);
         copy = NULL;
+    } else if (name && st->st_nlink > 1 && !S_ISDIR(st->st_mode)) {
+        bale_node_add_link(nodes, node, dir, name);
     }
     free(copy);
     free(fresh);

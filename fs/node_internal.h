@@ -6,12 +6,24 @@
 
 #include "fs/node.h"
 
+#define BALE_MALLOC_OVERHEAD 16u
 #define BALE_NODE_NAME_MAX 1024 /* the kernel's FUSE_NAME_MAX */
 
 /* struct bale_node.state */
 enum {
     BALE_NODE_ON_LRU = 1,
-    BALE_NODE_DEAD = 2, /* its inode number is no longer its own */
+    BALE_NODE_DEAD = 2,   /* its inode number is no longer its own */
+    BALE_NODE_UNSURE = 4, /* its name is one it had once: fd stays open until that is looked at */
+};
+
+/* More names than these are not kept: whoever removes them one by one looks each up before. */
+#define BALE_NODE_LINKS 16
+
+/* Another name of a node. */
+struct bale_node_link {
+    struct bale_node *dir; /* referenced */
+    struct bale_node_link *next;
+    char name[];
 };
 
 /* Lock order: moving, then lock. Neither is held over close(), which may take long for the last
@@ -39,6 +51,12 @@ void bale_node_insert(struct bale_nodes *nodes, struct bale_node *node);
  * has lost a reference. */
 struct bale_node *bale_node_set_name(struct bale_nodes *nodes, struct bale_node *node,
                                      struct bale_node *dir, char *name);
+/* A name beside the first, unless there are too many. */
+void bale_node_add_link(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
+                        const char *name);
+/* Frees all of them. The directories are unreferenced already. */
+void bale_node_free_links(struct bale_nodes *nodes, struct bale_node *node);
+void bale_node_count_memory(struct bale_nodes *nodes, int64_t bytes);
 bool bale_node_is_named(const struct bale_node *node, const struct bale_node *dir,
                         const char *name);
 void bale_node_use(struct bale_nodes *nodes,

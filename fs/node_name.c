@@ -1,9 +1,136 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fs/node.h"
 #include "fs/node_internal.h"
+
+/* ---- More names than one ---- */
+
+static int64_t link_bytes(const struct bale_node_link *link)
+{
+    return (int64_t)(sizeof *link + strlen(link->name) + 1 + BALE_MALLOC_OVERHEAD);
+}
+
+void bale_node_add_link(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
+                        const char *name)
+{
+    struct bale_node_link **end = &node->links;
+    size_t count = 0;
+    if (bale_node_is_named(node, dir, name)) {
+        return;
+    }
+    while (*end) {
+        if ((*end)->dir == dir && strcmp((*end)->name, name) == 0) {
+            return;
+        }
+        count++;
+        end = &(*end)->next;
+    }
+    size_t size = strlen(name) + 1;
+    struct bale_node_link *link = count < BALE_NODE_LINKS ? malloc(sizeof *link + size) : NULL;
+    if (link) { /* without memory it is not known */
+        link->dir = dir;
+        link->next = NULL;
+        memcpy(link->name, name, size);
+        *end = link;
+        dir->refs++;
+        bale_node_count_memory(nodes, link_bytes(link));
+    }
+}
+
+static void free_link(struct bale_nodes *nodes, struct bale_node_link *link)
+{
+    bale_node_count_memory(nodes, -link_bytes(link));
+    free(link);
+}
+
+void bale_node_free_links(struct bale_nodes *nodes, struct bale_node *node)
+{
+    while (node->links) {
+        struct bale_node_link *next = node->links->next;
+        free_link(nodes, node->links);
+        node->links = next;
+    }
+}
+
+/* False: there was no such name. */
+static bool remove_link(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
+                        const char *name)
+{
+    struct bale_node_link **at = &node->links;
+    while (*at && !((*at)->dir == dir && strcmp((*at)->name, name) == 0)) {
+        at = &(*at)->next;
+    }
+    struct bale_node_link *link = *at;
+    if (link) {
+        *at = link->next;
+        dir->refs--;
+        free_link(nodes, link);
+    }
+    return link;
+}
+
+/* Takes the name away; another one takes its place, if there is one. Returns as
+ * bale_node_set_name. */
+static struct bale_node *fall_back(struct bale_nodes *nodes, struct bale_node *node)
+{
+    struct bale_node_link *link = node->links;
+    char *copy = link ? strdup(link->name) : NULL;
+    if (!copy) {
+        node->state &= ~(uint32_t)BALE_NODE_UNSURE;
+        return bale_node_set_name(nodes, node, NULL, NULL);
+    }
+    node->state |= BALE_NODE_UNSURE;
+    struct bale_node *old = bale_node_set_name(nodes, node, link->dir, copy);
+    link->dir->refs--; /* the first name holds it */
+    node->links = link->next;
+    free_link(nodes, link);
+    return old;
+}
+
+/* Whether the name is that of an inode still. */
+static bool is_there(struct bale_nodes *nodes, struct bale_node *dir, const char *name,
+                     uint64_t ino)
+{
+    struct stat st;
+    int fd;
+    bool there = false;
+    if (bale_node_hold(nodes, dir, &fd) == 0) {
+        there = fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == ino &&
+                st.st_dev == nodes->device;
+        bale_node_release(nodes, dir);
+    }
+    return there;
+}
+
+void bale_node_settle(struct bale_nodes *nodes, struct bale_node *node)
+{
+    pthread_mutex_lock(&nodes->lock);
+    while (node->state & BALE_NODE_UNSURE) {
+        struct bale_node *dir = node->parent;
+        char *name = strdup(node->name);
+        dir->refs++;
+        pthread_mutex_unlock(&nodes->lock);
+        bool there = name && is_there(nodes, dir, name, node->ino);
+        pthread_mutex_lock(&nodes->lock);
+        if (node->state & BALE_NODE_UNSURE && (!name || bale_node_is_named(node, dir, name))) {
+            if (there) {
+                node->state &= ~(uint32_t)BALE_NODE_UNSURE;
+            } else {
+                fall_back(nodes, node);
+            }
+        }
+        dir->refs--;
+        bale_nodes_unlock(nodes, dir);
+        free(name);
+        pthread_mutex_lock(&nodes->lock);
+    }
+    pthread_mutex_unlock(&nodes->lock);
+}
+
+/* ---- What was changed ---- */
 
 void bale_nodes_rename_begin(struct bale_nodes *nodes)
 {
@@ -25,6 +152,9 @@ void bale_node_renamed(struct bale_nodes *nodes, struct bale_node *node, struct 
     if (bale_node_is_named(node, from, from_name)) {
         old = bale_node_set_name(nodes, node, copy ? to : NULL, copy);
         copy = NULL;
+    } else if (remove_link(nodes, node, from, from_name)) {
+        bale_node_add_link(nodes, node, to, to_name);
+        old = from;
     }
     bale_nodes_unlock(nodes, old);
     free(copy);
@@ -36,7 +166,9 @@ void bale_node_unnamed(struct bale_nodes *nodes, struct bale_node *node, struct 
     struct bale_node *old = NULL;
     pthread_mutex_lock(&nodes->lock);
     if (bale_node_is_named(node, dir, name)) {
-        old = bale_node_set_name(nodes, node, NULL, NULL);
+        old = fall_back(nodes, node);
+    } else if (remove_link(nodes, node, dir, name)) {
+        old = dir;
     }
     bale_nodes_unlock(nodes, old);
 }
@@ -49,6 +181,9 @@ void bale_node_named(struct bale_nodes *nodes, struct bale_node *node, struct ba
     pthread_mutex_lock(&nodes->lock);
     /* The newest name is the one that stays: who links often removes the old one. */
     if (copy) {
+        if (node->name) {
+            bale_node_add_link(nodes, node, node->parent, node->name);
+        }
         old = bale_node_set_name(nodes, node, dir, copy);
     }
     bale_nodes_unlock(nodes, old);

@@ -132,6 +132,7 @@ void bale_victim_gone(struct bale_mount *mount, struct bale_victim *victim, stru
 void bale_victim_release(struct bale_mount *mount, struct bale_victim *victim)
 {
     if (victim->node) {
+        bale_node_settle(mount->nodes, victim->node);
         bale_node_release(mount->nodes, victim->node);
         bale_node_unref(mount->nodes, victim->node);
     }

@@ -162,6 +162,62 @@ static void test_links(void)
     CHECK_EQ_U(bale_nodes_count(nodes), 1);
 }
 
+/* A file with several links falls back on the names it was found by. */
+static void test_fallback(void)
+{
+    struct bale_node *root = bale_nodes_root(nodes);
+    struct bale_node *found[FILES];
+    char name[32], other[32], third[32];
+    int fd;
+    CHECK_EQ(mkdir("A", 0755), 0);
+    CHECK_EQ(mkdir("B", 0755), 0);
+    struct bale_node *a = find(root, "A"), *b = find(root, "B");
+    unsigned before = open_descriptors();
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "A/%d", i);
+        snprintf(other, sizeof other, "B/%d", i);
+        snprintf(third, sizeof third, "A/%d.x", i);
+        CHECK_EQ(make(name), 0);
+        CHECK_EQ(link(name, other), 0);
+        CHECK_EQ(link(name, third), 0);
+        found[i] = find(b, other + 2);
+        REQUIRE(found[i] != NULL);
+        CHECK(find(a, third + 2) == found[i]);
+        CHECK(find(a, name + 2) == found[i]);
+        CHECK(find(b, other + 2) == found[i]); /* not kept twice */
+    }
+    /* A moved name is known where it is; one removed by somebody else is not believed. */
+    CHECK_EQ(rename("A", "C"), 0);
+    bale_node_renamed(nodes, a, root, "A", root, "C");
+    CHECK_EQ(rename("C/1", "C/one"), 0);
+    bale_node_renamed(nodes, found[1], a, "1", a, "one");
+    for (int i = 0; i < FILES; i++) {
+        snprintf(third, sizeof third, "C/%d.x", i);
+        snprintf(other, sizeof other, "B/%d", i);
+        CHECK_EQ(unlink(third), 0);
+        CHECK_EQ(bale_node_hold(nodes, found[i], &fd), 0);
+        CHECK_EQ(unlink(other), 0);
+        bale_node_unnamed(nodes, found[i], b, other + 2);
+        bale_node_settle(nodes, found[i]);
+        bale_node_release(nodes, found[i]);
+    }
+    CHECK_EQ(rmdir("B"), 0);
+    bale_node_unnamed(nodes, b, root, "B");
+    bale_node_forget(nodes, b, 1);
+    CHECK(open_descriptors() <= before + BUDGET);
+    evict_all();
+    CHECK_EQ_U(bale_nodes_count(nodes), FILES + 2);
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, i == 1 ? "C/one" : "C/%d", i);
+        CHECK_EQ(reach(found[i], ino_of(name)), 0);
+        CHECK_EQ(unlink(name), 0);
+        bale_node_forget(nodes, found[i], 4);
+    }
+    bale_node_forget(nodes, a, 1);
+    CHECK_EQ_U(bale_nodes_count(nodes), 1);
+    CHECK_EQ(rmdir("C"), 0);
+}
+
 /* Somebody else puts another file in its place. */
 static void test_replaced(void)
 {
@@ -192,6 +248,7 @@ int main(void)
     test_budget();
     test_moves();
     test_links();
+    test_fallback();
     test_replaced();
     bale_nodes_destroy(nodes);
     close(fd);
