@@ -81,6 +81,9 @@ struct bale_turn {
     struct bale_turn *next;
 };
 
+/* Flushes of at most this many raw bytes that somebody waits for do not go through the queue. */
+#define BALE_INLINE_BYTES ((uint64_t)256 << 10)
+
 struct bale_file {
     struct bale_volume *volume;
     struct bale_container *container;

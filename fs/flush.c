@@ -9,9 +9,6 @@
 #include "format/err.h"
 #include "fs/flush.h"
 
-/* Flushes of at most this many raw bytes that somebody waits for do not go through the queue. */
-#define INLINE_BYTES ((uint64_t)256 << 10)
-
 static bool wholly_dirty(const struct bale_file *file, const struct bale_extent *extent)
 {
     return extent->dirty == bale_blocks(file, 0, file->extent);
@@ -286,7 +283,7 @@ void bale_flush_run(struct bale_turn *turn, struct bale_scratch *scratch,
     for (size_t i = 0; i < flush->piece_count; i++) {
         bytes += flush->pieces[i].item.item.frame.raw_length;
     }
-    if (err == BALE_OK && flush->piece_count > 0 && (bytes > INLINE_BYTES || !turn->waiters)) {
+    if (err == BALE_OK && flush->piece_count > 0 && (bytes > BALE_INLINE_BYTES || !turn->waiters)) {
         submit_all(flush, attr.setting);
         return;
     }

@@ -1,6 +1,7 @@
 #include "fs/pool.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -12,9 +13,18 @@ struct bale_pool {
     struct bale_job *first;
     struct bale_job **last;
     bool ending;
+    atomic_uint guests, guests_running;
     unsigned started;
     pthread_t threads[];
 };
+
+/* The calling thread as a guest. */
+static _Thread_local struct {
+    struct bale_pool *pool; /* NULL: it is none */
+    struct bale_scratch *scratch;
+    void (*around)(bool begins);
+    bool running;
+} guest;
 
 static void *serve(void *arg)
 {
@@ -73,6 +83,47 @@ void bale_pool_submit(struct bale_pool *pool, struct bale_job *job)
     pool->last = &job->next;
     pthread_cond_signal(&pool->work);
     pthread_mutex_unlock(&pool->lock);
+}
+
+void bale_pool_enter(struct bale_pool *pool, void (*around)(bool begins))
+{
+    if (bale_scratch_create(&guest.scratch) == BALE_OK) {
+        guest.pool = pool;
+        guest.around = around;
+        atomic_fetch_add(&pool->guests, 1);
+    }
+}
+
+void bale_pool_leave(struct bale_pool *pool)
+{
+    if (guest.pool) {
+        atomic_fetch_sub(&pool->guests, 1);
+        bale_scratch_destroy(guest.scratch);
+        guest.pool = NULL;
+    }
+}
+
+void bale_pool_run(struct bale_pool *pool, struct bale_job *job)
+{
+    bool here = guest.pool == pool && !guest.running;
+    if (here && atomic_fetch_add(&pool->guests_running, 1) >= atomic_load(&pool->guests) / 2) {
+        atomic_fetch_sub(&pool->guests_running, 1);
+        here = false;
+    }
+    if (!here) {
+        bale_pool_submit(pool, job);
+        return;
+    }
+    guest.running = true;
+    if (guest.around) {
+        guest.around(true);
+    }
+    job->run(job, guest.scratch);
+    if (guest.around) {
+        guest.around(false);
+    }
+    guest.running = false;
+    atomic_fetch_sub(&pool->guests_running, 1);
 }
 
 void bale_pool_destroy(struct bale_pool *pool)

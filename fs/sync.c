@@ -78,8 +78,10 @@ int bale_volume_list(struct bale_volume *volume, bool all, struct bale_sync *syn
     return err;
 }
 
-static void run_sync(struct bale_sync *sync)
+static void run_sync(struct bale_job *job, struct bale_scratch *scratch)
 {
+    (void)scratch;
+    struct bale_sync *sync = (struct bale_sync *)job;
     struct bale_file **files;
     size_t count;
     atomic_store(&sync->left, 1);
@@ -97,12 +99,11 @@ static void run_sync(struct bale_sync *sync)
  * the wait is short. */
 static void run_freeze(struct bale_job *job, struct bale_scratch *scratch)
 {
-    (void)scratch;
     struct bale_sync *sync = (struct bale_sync *)job;
     while (atomic_load(&sync->volume->changing) > 0) {
         usleep(1000);
     }
-    run_sync(sync);
+    run_sync(job, scratch);
 }
 
 static struct bale_sync *create_sync(struct bale_volume *volume, bool durable,
@@ -122,7 +123,8 @@ void bale_volume_sync(struct bale_volume *volume, bool durable, void (*done)(voi
 {
     struct bale_sync *sync = create_sync(volume, durable, done, arg);
     if (sync) {
-        run_sync(sync);
+        sync->job.run = run_sync;
+        bale_pool_submit(volume->pool, &sync->job);
     }
 }
 

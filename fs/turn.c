@@ -34,12 +34,6 @@ void bale_waiters_tell(struct bale_waiter *waiter, int err)
     }
 }
 
-static void start(struct bale_turn *turn)
-{
-    turn->job.run = bale_turn_run;
-    bale_pool_submit(turn->file->volume->pool, &turn->job);
-}
-
 /* A flush that has not begun serves all who ask for one before it does. Under file->lock. */
 static bool join(struct bale_file *file, struct bale_turn *turn)
 {
@@ -63,8 +57,11 @@ static bool join(struct bale_file *file, struct bale_turn *turn)
 void bale_turn_submit(struct bale_turn *turn)
 {
     struct bale_file *file = turn->file;
+    struct bale_pool *pool = file->volume->pool;
     bool joined = false, begins = false;
+    turn->job.run = bale_turn_run;
     pthread_mutex_lock(&file->lock);
+    bool small = file->dirty <= BALE_INLINE_BYTES;
     if (!file->turn) {
         file->turn = turn;
         begins = true;
@@ -73,8 +70,10 @@ void bale_turn_submit(struct bale_turn *turn)
         file->turns_end = &turn->next;
     }
     pthread_mutex_unlock(&file->lock);
-    if (begins) {
-        start(turn);
+    if (begins && small) {
+        bale_pool_run(pool, &turn->job);
+    } else if (begins) {
+        bale_pool_submit(pool, &turn->job);
     } else if (joined) {
         free(turn);
         bale_file_unref(file);
@@ -108,7 +107,7 @@ void bale_turn_end(struct bale_turn *turn)
     }
     pthread_mutex_unlock(&file->lock);
     if (next) {
-        start(next);
+        bale_pool_submit(file->volume->pool, &next->job);
     }
     bale_volume_wake(file->volume);
     bale_waiters_tell(turn->waiters, err);

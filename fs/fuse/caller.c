@@ -68,15 +68,14 @@ void bale_caller_enter(fuse_req_t req)
     become(ctx->uid, ctx->gid);
 }
 
-void bale_caller_begin_nobody(void)
+void bale_caller_nobody(bool begins)
 {
-    become(NOBODY, NOBODY);
-}
-
-void bale_caller_end_nobody(void)
-{
-    setfsuid(0);
-    setfsgid(0);
+    if (begins) {
+        become(NOBODY, NOBODY);
+    } else {
+        setfsuid(0);
+        setfsgid(0);
+    }
 }
 
 void bale_caller_leave(fuse_req_t req)

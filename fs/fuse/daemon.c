@@ -163,13 +163,14 @@ static int create_volume(struct daemon *d)
     struct statfs fs;
     bale_store_container_config(mount->store, &options.container);
     /* Only here: a file server would not know of our capabilities. */
-    bool nobody = mount->as_root && fstatfs(d->sync_fd, &fs) == 0 && fs.f_type == EXT4_SUPER_MAGIC;
-    if (nobody) {
-        bale_caller_begin_nobody();
+    mount->keep_out_of_reserve =
+        mount->as_root && fstatfs(d->sync_fd, &fs) == 0 && fs.f_type == EXT4_SUPER_MAGIC;
+    if (mount->keep_out_of_reserve) {
+        bale_caller_nobody(true);
     }
     int err = bale_volume_create(&options, &mount->volume);
-    if (nobody) {
-        bale_caller_end_nobody();
+    if (mount->keep_out_of_reserve) {
+        bale_caller_nobody(false);
     }
     return err;
 }

@@ -33,11 +33,12 @@ struct bale_mount {
     struct bale_nodes *nodes;
     struct bale_container_attr defaults; /* of empty files */
     struct fuse_session *session;
-    uid_t owner;       /* who runs this */
-    bool as_root;      /* acts for everybody */
-    bool modes_held;   /* permissions of regular files are in their containers */
-    bool backing_acls; /* the store keeps POSIX ACLs */
-    bool dont_mask;    /* new objects get the caller's umask from us, not from the kernel */
+    uid_t owner;              /* who runs this */
+    bool as_root;             /* acts for everybody */
+    bool keep_out_of_reserve; /* containers are written as nobody */
+    bool modes_held;          /* permissions of regular files are in their containers */
+    bool backing_acls;        /* the store keeps POSIX ACLs */
+    bool dont_mask;           /* new objects get the caller's umask from us, not from the kernel */
     bool read_only;
     bool direct;
     struct bale_ctimes *ctimes;
@@ -161,10 +162,9 @@ void bale_caller_leave(fuse_req_t req);
 mode_t bale_caller_mode(fuse_req_t req, int dir_fd, mode_t mode);
 /* A thread of the session begins: its umask becomes its own. False: it cannot. */
 bool bale_caller_thread(void);
-/* Threads begun in between are nobody's for the backing store, with all capabilities: what ext4 keeps
- * in reserve for root is then not for what we write. */
-void bale_caller_begin_nobody(void);
-void bale_caller_end_nobody(void);
+/* Between, this thread and those it begins are nobody's for the backing store, with all
+ * capabilities: what ext4 keeps in reserve for root is then not for what we write. */
+void bale_caller_nobody(bool begins);
 /* Gives up the capabilities that are not needed, CAP_SYS_RESOURCE first: quotas and reserves
  * hold for us. */
 void bale_caller_drop_capabilities(void);

@@ -182,8 +182,11 @@ static void *serve(void *arg)
     if (session->mount->dont_mask) {
         (void)bale_caller_thread();
     }
+    struct bale_pool *pool = bale_volume_pool(session->mount->volume);
+    bale_pool_enter(pool, session->mount->keep_out_of_reserve ? bale_caller_nobody : NULL);
     while (buffer && receive(session, buffer)) {
     }
+    bale_pool_leave(pool);
     if (buffer) {
         free_buffer(session, buffer);
     }
