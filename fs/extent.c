@@ -263,7 +263,13 @@ void bale_extent_end_flush(struct bale_extent *extent, bool stored)
     }
     bale_volume_add_dirty(extent->file, -bytes_of(extent->file, blocks));
     hold(extent->buffer, extent->dirty != 0);
-    bale_extent_settle(extent);
+    bool whole = blocks == bale_blocks(extent->file, 0, extent->file->extent);
+    if (extent->file->volume->options.caller_caches && stored && whole && !extent->dirty &&
+        !extent->filling) {
+        bale_extent_detach(extent);
+    } else {
+        bale_extent_settle(extent);
+    }
 }
 
 /* ---- Going ---- */

@@ -197,6 +197,21 @@ static bool take_cached(struct bale_file *file, const struct span *span, struct 
     return true;
 }
 
+/* After a span was taken. Under file->lock. */
+static void leave_to_caller(struct bale_file *file, const struct span *span)
+{
+    uint64_t rest = file->size - span->number * file->extent;
+    struct bale_extent *extent;
+    if (!file->volume->options.caller_caches || span->from > 0 ||
+        (span->to < file->extent && span->to < rest)) {
+        return;
+    }
+    extent = bale_extent_find(file, span->number);
+    if (extent && !extent->dirty && !extent->flushing && !extent->filling) {
+        bale_extent_detach(extent);
+    }
+}
+
 /* The whole read from the cache, or nothing of it. Under file->lock. */
 static bool read_cached(struct bale_file *file, uint64_t offset, uint64_t end,
                         struct bale_read *read)
@@ -213,6 +228,9 @@ static bool read_cached(struct bale_file *file, uint64_t offset, uint64_t end,
             read->length = 0;
             return false;
         }
+    }
+    for (uint64_t at = offset; next_span(file, at, end, &span); at += span.to - span.from) {
+        leave_to_caller(file, &span);
     }
     return true;
 }
@@ -317,7 +335,10 @@ static void read_job(struct bale_job *job, struct bale_scratch *scratch)
     struct span span;
     for (uint64_t at = op->offset; err == BALE_OK && next_span(file, at, end, &span);) {
         err = read_span(file, &span, op->read, scratch);
-        at += err == BALE_OK ? span.to - span.from : 0;
+        if (err == BALE_OK) {
+            leave_to_caller(file, &span);
+            at += span.to - span.from;
+        }
         err = err == BALE_E_AGAIN ? BALE_OK : err;
     }
     /* Nothing of a read that meets damage: the kernel takes a short one for the end of the file,

@@ -7,6 +7,7 @@
 #include "fs/queue.h"
 
 #define WINDOW_FIRST ((uint64_t)256 << 10)
+#define STREAM_SLACK 4 /* requests */
 #define WINDOW_MOST ((uint64_t)8 << 20)
 
 /* One extent on its way into the cache. Its filling bits keep it in place. */
@@ -118,7 +119,13 @@ static bool start_fetch(struct bale_file *file, uint64_t number)
 
 void bale_readahead_note(struct bale_file *file, uint64_t offset, uint64_t end)
 {
-    bool stream = offset == file->stream_next && end > offset;
+    /* Requests of one reader are under way side by side, and come in any order. */
+    uint64_t slack = STREAM_SLACK * (end - offset);
+    bool near = offset <= file->stream_next + slack && file->stream_next <= offset + slack;
+    if (near && end <= file->stream_next) {
+        return;
+    }
+    bool stream = near && end > offset;
     file->stream_next = end;
     if (!stream) {
         file->stream_window = 0;

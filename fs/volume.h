@@ -17,6 +17,9 @@ struct bale_volume_options {
     uint64_t memory;  /* cap, bytes; 0: bale_memory_default_cap() */
     unsigned threads; /* engine threads; 0: bale_cpus() */
     unsigned age_ms;  /* dirty data older than this is committed; 0: 4000 */
+    /* What passes whole extents at a time, read or stored, is not kept in the cache: whoever reads
+     * and writes has one of its own. */
+    bool caller_caches;
     struct bale_container_config container;
     int reserve_fd; /* .balefs/reserve, open for writing, or -1; the caller's */
     /* any descriptor on the backing file system, for syncfs; the caller's */

@@ -157,6 +157,7 @@ static int create_volume(struct daemon *d)
         .reserve_fd = bale_store_reserve_fd(mount->store),
         .sync_fd = d->sync_fd,
         .checkpoint = mount->read_only ? NULL : checkpoint,
+        .caller_caches = !d->options->direct,
         .tainted = mount->read_only ? NULL : tainted,
         .arg = d,
     };

@@ -266,14 +266,58 @@ static bool certain(const void *arg, uint32_t session)
     return true;
 }
 
-/* Argument: another seed. */
-int main(int argc, char **argv)
+/* Extents that pass whole are not kept where the caller has a cache; parts of them are. */
+static void check_passing(bool caller_caches)
 {
-    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-    snprintf(directory, sizeof directory, "/tmp/bale-file-test-XXXXXX");
-    CHECK(mkdtemp(directory) != NULL);
-    struct bale_volume_options options = {
-        .memory = (uint64_t)32 << 20, .threads = 2, .age_ms = 500, .reserve_fd = -1, .sync_fd = -1};
+    struct model m = {.bytes = calloc(1, SIZE_MOST), .extent = 131072};
+    struct bale_volume_stats stats;
+    struct bale_read read;
+    struct wait wait;
+    snprintf(m.path, sizeof m.path, "%s/passing", directory);
+    for (size_t i = 0; i < 4 * m.extent; i++) {
+        m.bytes[i] = (uint8_t)(i >> 7);
+    }
+    open_file(&m);
+    begin(&wait);
+    bale_file_write(m.file, 0, m.bytes, 4 * m.extent, end, &wait);
+    CHECK_EQ(result(&wait), 4 * m.extent);
+    begin(&wait);
+    bale_file_flush(m.file, false, end, &wait);
+    CHECK_EQ(result(&wait), BALE_OK);
+    bale_volume_stats(volume, &stats);
+    CHECK_EQ(stats.cached == 0, caller_caches);
+    for (unsigned round = 0; round < 2; round++) {
+        begin(&wait);
+        bale_file_read(m.file, 2 * m.extent, 2 * m.extent, &read, end, &wait);
+        CHECK_EQ(result(&wait), 2 * m.extent);
+        for (int i = 0, at = 2 * (int)m.extent; i < read.count; i++) {
+            CHECK_EQ_MEM(read.pieces[i].iov_base, m.bytes + at, read.pieces[i].iov_len);
+            at += (int)read.pieces[i].iov_len;
+        }
+        bale_read_release(&read);
+        bale_volume_stats(volume, &stats);
+        CHECK_EQ(stats.cached == 0, caller_caches);
+    }
+    begin(&wait);
+    bale_file_read(m.file, m.extent + 4096, 8192, &read, end, &wait);
+    CHECK_EQ(result(&wait), 8192);
+    bale_read_release(&read);
+    bale_volume_stats(volume, &stats);
+    CHECK(stats.cached > 0);
+    m.size = 4 * m.extent;
+    close_file(&m);
+    unlink(m.path);
+    free(m.bytes);
+}
+
+static void check_volume(uint64_t seed, bool caller_caches)
+{
+    struct bale_volume_options options = {.memory = (uint64_t)32 << 20,
+                                          .threads = 2,
+                                          .age_ms = 500,
+                                          .caller_caches = caller_caches,
+                                          .reserve_fd = -1,
+                                          .sync_fd = -1};
     static _Atomic uint32_t session = 1;
     static pthread_rwlock_t roll = PTHREAD_RWLOCK_INITIALIZER;
     options.container.session = &session;
@@ -281,6 +325,7 @@ int main(int argc, char **argv)
     options.container.writable = true;
     options.container.session_certain = certain;
     CHECK_EQ(bale_volume_create(&options, &volume), BALE_OK);
+    check_passing(caller_caches);
     struct model models[THREADS] = {0};
     pthread_t threads[THREADS];
     static const uint32_t extents[THREADS] = {131072, 16384, 1 << 20, 300 * 1024};
@@ -308,6 +353,16 @@ int main(int argc, char **argv)
     CHECK_EQ(stats.errors, 0u);
     CHECK(stats.memory_used <= stats.memory_cap);
     CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
+}
+
+/* Argument: another seed. */
+int main(int argc, char **argv)
+{
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+    snprintf(directory, sizeof directory, "/tmp/bale-file-test-XXXXXX");
+    CHECK(mkdtemp(directory) != NULL);
+    check_volume(seed, false);
+    check_volume(seed, true);
     rmdir(directory);
     return check_result();
 }
