@@ -49,7 +49,8 @@ static int intern(struct bale_nodes *nodes, const struct stat *st, int64_t btime
     if (!node->name && name && node != nodes->root) {
         bale_node_set_name(nodes, node, dir, copy);
         copy = NULL;
-    } else if (name && st->st_nlink > 1 && !S_ISDIR(st->st_mode)) {
+    } else if (name && st->st_nlink > 1 && !S_ISDIR(st->st_mode) &&
+               !bale_node_is_named(node, dir, name)) {
         bale_node_add_link(nodes, node, dir, name);
     }
     free(copy);

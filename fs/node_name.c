@@ -18,9 +18,6 @@ void bale_node_add_link(struct bale_nodes *nodes, struct bale_node *node, struct
 {
     struct bale_node_link **end = &node->links;
     size_t count = 0;
-    if (bale_node_is_named(node, dir, name)) {
-        return;
-    }
     while (*end) {
         if ((*end)->dir == dir && strcmp((*end)->name, name) == 0) {
             return;
@@ -181,7 +178,7 @@ void bale_node_named(struct bale_nodes *nodes, struct bale_node *node, struct ba
     pthread_mutex_lock(&nodes->lock);
     /* The newest name is the one that stays: who links often removes the old one. */
     if (copy) {
-        if (node->name) {
+        if (node->name && !bale_node_is_named(node, dir, name)) {
             bale_node_add_link(nodes, node, node->parent, node->name);
         }
         old = bale_node_set_name(nodes, node, dir, copy);

@@ -167,7 +167,7 @@ static void test_fallback(void)
 {
     struct bale_node *root = bale_nodes_root(nodes);
     struct bale_node *found[FILES];
-    char name[32], other[32], third[32];
+    char name[32], other[32], third[32], path[32];
     int fd;
     CHECK_EQ(mkdir("A", 0755), 0);
     CHECK_EQ(mkdir("B", 0755), 0);
@@ -182,6 +182,13 @@ static void test_fallback(void)
         CHECK_EQ(link(name, third), 0);
         found[i] = find(b, other + 2);
         REQUIRE(found[i] != NULL);
+        CHECK_EQ(link(name, "A/new"), 0);
+        bale_node_named(nodes, found[i], a, "new");
+        CHECK_EQ(unlink("A/new"), 0);
+        bale_node_unnamed(nodes, found[i], a, "new");
+        bale_node_settle(nodes, found[i]);
+        bale_node_path(nodes, found[i], path, sizeof path);
+        CHECK_EQ_STR(path, other);
         CHECK(find(a, third + 2) == found[i]);
         CHECK(find(a, name + 2) == found[i]);
         CHECK(find(b, other + 2) == found[i]); /* not kept twice */
