@@ -181,6 +181,14 @@ int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
     return 0;
 }
 
+int bale_attr_mode(struct bale_mount *mount, struct bale_node *node, int fd, mode_t *mode)
+{
+    struct stat st;
+    int err = bale_attr_get(mount, node, fd, NULL, &st, NULL);
+    *mode = err ? 0 : st.st_mode;
+    return err;
+}
+
 /* ---- getattr, statfs ---- */
 
 struct getattr_op {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/fuse/freeze.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
@@ -16,11 +17,30 @@ struct create_op {
     struct bale_use use; /* its node is referenced */
     fuse_req_t req;
     struct fuse_file_info fi;
-    bool opens;    /* not for mknod */
-    bool nameless; /* for tmpfile */
+    bool opens;            /* not for mknod */
+    struct bale_node *dir; /* NULL for tmpfile, as name is */
+    char *name;
     struct fuse_entry_param entry;
     struct bale_container_attr attr;
 };
+
+/* Nobody has heard of the file: as if it had not been made. The kernel keeps the directory locked
+ * until the reply. */
+static void unmake(struct bale_mount *mount, struct bale_node *dir, const char *name)
+{
+    if (name) {
+        (void)bale_name_remove(mount, dir, name, 0);
+    }
+}
+
+static void destroy(struct create_op *op)
+{
+    struct bale_mount *mount = op->use.mount;
+    bale_node_unref(mount->nodes, op->use.node);
+    free(op->name);
+    free(op);
+    bale_freezer_done(mount->freezer);
+}
 
 static void reply(struct create_op *op)
 {
@@ -54,6 +74,7 @@ static void finish(struct create_op *op, int err)
                             &op->entry.attr_timeout);
     }
     if (err) {
+        unmake(mount, op->dir, op->name);
         fuse_reply_err(op->req, err);
         bale_use_end(mount, node);
     } else {
@@ -61,8 +82,7 @@ static void finish(struct create_op *op, int err)
         op->entry.entry_timeout = BALE_CACHE_SECONDS;
         reply(op);
     }
-    bale_node_unref(mount->nodes, node);
-    free(op);
+    destroy(op);
 }
 
 static void attributes_set(void *arg, int64_t result)
@@ -74,12 +94,12 @@ static void ready(struct bale_use *use, int err)
 {
     struct create_op *op = (struct create_op *)use;
     if (err) {
+        unmake(use->mount, op->dir, op->name);
         fuse_reply_err(op->req, err);
-        bale_node_unref(use->mount->nodes, use->node);
-        free(op);
+        destroy(op);
         return;
     }
-    bale_opened_unlinked(use->mount, use->node, op->nameless);
+    bale_opened_unlinked(use->mount, use->node, !op->name);
     if (op->attr.mode & BALE_ROOT_MODE_HELD) {
         /* Nobody sees the name before the mode is in its place. */
         bale_file_set_attr(use->node->opened->file, BALE_ATTR_MODE, &op->attr, attributes_set, op);
@@ -96,7 +116,8 @@ static void begin(fuse_req_t req, struct bale_node *dir, const char *name, int f
     struct bale_mount *mount = bale_mount_of(req);
     struct create_op *op = calloc(1, sizeof *op);
     struct stat st;
-    int err = op ? 0 : ENOMEM;
+    char *copy = name ? strdup(name) : NULL;
+    int err = op && (copy || !name) ? 0 : ENOMEM;
     int path_fd = fd;
     if (!err && !name) {
         do {
@@ -111,14 +132,18 @@ static void begin(fuse_req_t req, struct bale_node *dir, const char *name, int f
     if (err) {
         close(fd);
         free(op);
+        free(copy);
+        unmake(mount, dir, name);
         fuse_reply_err(req, err);
         return;
     }
+    bale_freezer_keep(mount->freezer);
     op->use.mount = mount;
     op->use.ready = ready;
     op->req = req;
     op->opens = fi;
-    op->nameless = !name;
+    op->dir = dir;
+    op->name = copy;
     if (fi) {
         op->fi = *fi;
     }

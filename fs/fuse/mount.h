@@ -109,6 +109,8 @@ int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
 /* The container's attributes alone, of a regular file; EAGAIN as above. */
 int bale_attr_container(struct bale_mount *mount, struct bale_node *node, int fd,
                         struct bale_container_attr *attr);
+/* The permissions as they are now, whoever changed them. As bale_attr_get. */
+int bale_attr_mode(struct bale_mount *mount, struct bale_node *node, int fd, mode_t *mode);
 /* suid and sgid as they are after a write by somebody who may not keep them. */
 mode_t bale_mode_without_suid(mode_t mode);
 
@@ -139,6 +141,8 @@ int bale_victim_hold(struct bale_mount *mount, int dir_fd, const char *name,
 void bale_victim_gone(struct bale_mount *mount, struct bale_victim *victim, struct bale_node *dir,
                       const char *name);
 void bale_victim_release(struct bale_mount *mount, struct bale_victim *victim);
+/* All of these, and unlinkat. */
+int bale_name_remove(struct bale_mount *mount, struct bale_node *dir, const char *name, int flags);
 
 /* ---- lookup.c ---- */
 

@@ -19,15 +19,34 @@ static int hold_directory(fuse_req_t req, fuse_ino_t parent, const char *name,
     return bale_name_hidden(mount, *dir, name) ? EPERM : bale_node_hold(mount->nodes, *dir, fd);
 }
 
+/* Attributes are written only by who may write the directory, its owner too, who gets the permission
+ * for as long as it takes. *mode is what it had. False: no need of it, or the change back would take
+ * sgid away. */
+static bool open_for_settings(int fd, mode_t *mode)
+{
+    struct stat st;
+    if (geteuid() == 0 || fstat(fd, &st) != 0 || st.st_mode & S_IWUSR ||
+        (st.st_mode & S_ISGID && !group_member(st.st_gid))) {
+        return false;
+    }
+    *mode = st.st_mode & 07777;
+    return chmod(bale_proc_path(fd).text, *mode | S_IWUSR) == 0;
+}
+
 /* A new directory has its parent's settings. */
 static void inherit(struct bale_mount *mount, int dir_fd, const char *name)
 {
+    mode_t mode;
     int fd;
     do {
         fd = openat(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     } while (fd < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(mount->nodes));
     if (fd >= 0) {
+        bool opened = open_for_settings(fd, &mode);
         (void)bale_props_inherit(dir_fd, fd);
+        if (opened) {
+            (void)chmod(bale_proc_path(fd).text, mode);
+        }
         close(fd);
     }
 }
@@ -138,16 +157,13 @@ void bale_victim_release(struct bale_mount *mount, struct bale_victim *victim)
     }
 }
 
-static void remove_name(fuse_req_t req, fuse_ino_t parent, const char *name, int flags)
+int bale_name_remove(struct bale_mount *mount, struct bale_node *dir, const char *name, int flags)
 {
-    struct bale_mount *mount = bale_mount_of(req);
-    struct bale_node *dir;
     struct bale_victim victim;
     int fd;
-    int err = hold_directory(req, parent, name, &dir, &fd);
+    int err = bale_node_hold(mount->nodes, dir, &fd);
     if (err) {
-        fuse_reply_err(req, err);
-        return;
+        return err;
     }
     err = bale_victim_hold(mount, fd, name, &victim);
     if (!err) {
@@ -158,6 +174,15 @@ static void remove_name(fuse_req_t req, fuse_ino_t parent, const char *name, int
         bale_victim_release(mount, &victim);
     }
     bale_node_release(mount->nodes, dir);
+    return err;
+}
+
+static void remove_name(fuse_req_t req, fuse_ino_t parent, const char *name, int flags)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    struct bale_node *dir = bale_node_of(mount, parent);
+    int err =
+        bale_name_hidden(mount, dir, name) ? EPERM : bale_name_remove(mount, dir, name, flags);
     fuse_reply_err(req, err);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "fs/fuse/freeze.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
@@ -24,6 +25,15 @@ struct open_op {
     int fd; /* held, with O_TRUNC */
 };
 
+/* A truncation may come after the handler's return. */
+static void destroy(struct open_op *op)
+{
+    if (op->fi.flags & O_TRUNC) {
+        bale_freezer_done(op->use.mount->freezer);
+    }
+    free(op);
+}
+
 static void finish(struct open_op *op, int err)
 {
     struct bale_mount *mount = op->use.mount;
@@ -42,7 +52,7 @@ static void finish(struct open_op *op, int err)
             bale_use_hand_back(mount, node, op->fi.flags);
         }
     }
-    free(op);
+    destroy(op);
 }
 
 static void truncated(void *arg, int64_t result)
@@ -69,7 +79,7 @@ static void ready(struct bale_use *use, int err)
     bool writes = truncates || (op->fi.flags & O_ACCMODE) != O_RDONLY;
     if (err) {
         fuse_reply_err(op->req, err);
-        free(op);
+        destroy(op);
         return;
     }
     if (writes && !node->opened->writable) {
@@ -80,13 +90,16 @@ static void ready(struct bale_use *use, int err)
         finish(op, 0);
         return;
     }
-    mode_t mode = bale_mode_without_suid(node->mode);
-    err = op->kill_suidgid && mode != node->mode ? bale_node_hold(use->mount->nodes, node, &op->fd)
-                                                 : 0;
+    mode_t mode = 0;
+    if (op->kill_suidgid) {
+        err = bale_node_hold(use->mount->nodes, node, &op->fd);
+        err = err ? err : bale_attr_mode(use->mount, node, op->fd, &mode);
+    }
     if (err) {
         finish(op, err);
-    } else if (op->fd >= 0) {
-        bale_node_chmod(use->mount, node, op->fd, node->opened->file, mode, truncate_file, op);
+    } else if (bale_mode_without_suid(mode) != mode) {
+        bale_node_chmod(use->mount, node, op->fd, node->opened->file, bale_mode_without_suid(mode),
+                        truncate_file, op);
     } else {
         truncate_file(op, 0);
     }
@@ -107,6 +120,9 @@ void bale_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
         .kill_suidgid = bale_request.kill_suidgid,
         .fd = -1,
     };
+    if (fi->flags & O_TRUNC) {
+        bale_freezer_keep(op->use.mount->freezer);
+    }
     bale_use_begin(&op->use);
 }
 

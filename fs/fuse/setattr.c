@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/fuse/freeze.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
@@ -91,6 +92,7 @@ static void finish(struct setattr_op *op, int err)
         bale_use_end(mount, node);
     }
     free(op);
+    bale_freezer_done(mount->freezer);
 }
 
 static void changed(void *arg, int64_t result)
@@ -114,9 +116,17 @@ static void change_owner(struct setattr_op *op)
         finish(op, errno);
         return;
     }
-    mode_t mode = bale_mode_without_suid(node->mode);
-    if (op->use.mount->modes_held && op->file && mode != node->mode) {
-        bale_node_chmod(op->use.mount, node, op->fd, op->file, mode, changed, op);
+    if (!op->use.mount->modes_held || !op->file) {
+        next_change(op);
+        return;
+    }
+    mode_t mode;
+    int err = bale_attr_mode(op->use.mount, node, op->fd, &mode);
+    if (err) {
+        finish(op, err);
+    } else if (bale_mode_without_suid(mode) != mode) {
+        bale_node_chmod(op->use.mount, node, op->fd, op->file, bale_mode_without_suid(mode),
+                        changed, op);
     } else {
         next_change(op);
     }
@@ -137,10 +147,16 @@ static void change_mode(struct setattr_op *op)
 static void change_size(struct setattr_op *op)
 {
     struct bale_node *node = op->use.node;
-    mode_t mode = bale_mode_without_suid(node->mode);
-    if (op->kill_suidgid && mode != node->mode) {
+    mode_t mode;
+    int err = op->kill_suidgid ? bale_attr_mode(op->use.mount, node, op->fd, &mode) : 0;
+    if (err) {
+        finish(op, err);
+        return;
+    }
+    if (op->kill_suidgid && bale_mode_without_suid(mode) != mode) {
         op->kill_suidgid = false;
-        bale_node_chmod(op->use.mount, node, op->fd, op->file, mode, changed, op);
+        bale_node_chmod(op->use.mount, node, op->fd, op->file, bale_mode_without_suid(mode),
+                        changed, op);
         return;
     }
     op->todo &= ~FUSE_SET_ATTR_SIZE;
@@ -226,6 +242,8 @@ void bale_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_s
         free(op);
         return;
     }
+    /* Changes may come after the return. */
+    bale_freezer_keep(mount->freezer);
     op->use = (struct bale_use){.mount = mount, .node = node, .ready = ready};
     op->req = req;
     op->attr = *attr;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/fuse/freeze.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
@@ -188,15 +189,20 @@ static int clean_setting(const struct bale_node *node, const char *name, const c
 }
 
 /* The kernel asks for it when the caller may not keep the bit and an ACL is set. */
-static void clear_sgid(struct bale_mount *mount, struct bale_node *node, const char *path)
+static int clear_sgid(struct bale_node *node, const char *path)
 {
     struct stat st;
-    if (stat(path, &st) == 0 && st.st_mode & S_ISGID &&
-        chmod(path, st.st_mode & 07777 & ~(mode_t)S_ISGID) == 0) {
+    if (stat(path, &st) != 0) {
+        return errno;
+    }
+    if (st.st_mode & S_ISGID) {
         st.st_mode &= ~(mode_t)S_ISGID;
+        if (chmod(path, st.st_mode & 07777) != 0) {
+            return errno;
+        }
     }
     node->mode = st.st_mode;
-    (void)mount;
+    return 0;
 }
 
 static int set_now(struct bale_mount *mount, struct bale_node *node, const char *name,
@@ -211,7 +217,7 @@ static int set_now(struct bale_mount *mount, struct bale_node *node, const char 
     }
     atomic_fetch_and(&node->marks, ~(uint32_t)BALE_MARK_PLAIN);
     if (!err && kill_sgid) {
-        clear_sgid(mount, node, target.path);
+        err = clear_sgid(node, target.path);
     }
     target_release(mount, &target);
     if (!err && strcmp(name, CAPABILITY) == 0 && bale_node_is_regular(node)) {
@@ -239,6 +245,7 @@ static void set_capability(struct capability_op *op, int err)
             set_now(op->use.mount, op->use.node, CAPABILITY, op->value, op->size, op->flags, false);
     }
     fuse_reply_err(op->req, err);
+    bale_freezer_done(op->use.mount->freezer);
 }
 
 static void flushed(void *arg, int64_t result)
@@ -277,6 +284,7 @@ static void flush_and_set_capability(fuse_req_t req, struct bale_node *node, con
         .size = size,
     };
     memcpy(op->value, value, size);
+    bale_freezer_keep(op->use.mount->freezer);
     bale_use_begin(&op->use);
 }
 

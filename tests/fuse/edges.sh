@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# edges.sh: what mounts.sh cannot see from inside a mount: what a daemon does with few descriptors, when it is refused
+# a write, when it is killed, and what an ordinary user's daemon may do in the backing store.
+if [ "$(id -u)" = 0 ] && [ -z "${BALE_NAMESPACE:-}" ] && [ -c /dev/fuse ]; then
+    # An ordinary user gets a /dev/fuse in a mount namespace of its own.
+    BALE_NAMESPACE=yes exec unshare --mount --propagation private -- bash "$0" "$@"
+fi
+# shellcheck source-path=SCRIPTDIR/../mount source=../mount/lib.sh
+. "$(dirname "$0")/../mount/lib.sh"
+mount_begin edges
+
+as_user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+store=$work/top/store
+mnt=$work/mnt
+
+# up COMMAND...: a new store, mounted by who COMMAND becomes
+up() {
+    rm -rf "$work/top"
+    mkdir -m 777 "$work/top"
+    "$@" "$BALEFS" init "$store" || fail "cannot make a store"
+    again "$@"
+}
+
+again() {
+    local i
+    : >"$work/log"
+    "$@" "$BALEFS" mount -f --log "$work/log" "$store" "$mnt" </dev/null 2>>"$work/err" &
+    daemon=$!
+    for ((i = 0; i < 600; i++)); do
+        grep -qF "[$daemon] info: $store on $mnt: " "$work/log" && return 0
+        kill -0 "$daemon" 2>/dev/null || break
+        sleep 0.05
+    done
+    fail "cannot mount"
+}
+
+descriptors() { ls "/proc/$daemon/fd" | wc -l; }
+
+# Other names of files are enough to reach them: no descriptor is kept for each.
+many_links() {
+    local files=3000 before i
+    up prlimit --nofile=256:256
+    mkdir "$mnt/A" && (cd "$mnt/A" && for ((i = 0; i < files; i++)); do echo "$i" >"$i"; done)
+    cp -al "$mnt/A" "$mnt/B"
+    before=$(descriptors)
+    # The kernel knows both names of each; the one by which the daemon found it first goes.
+    for i in "$mnt"/A/*; do [ -s "$i" ] || fail "$i: empty"; done
+    mv "$mnt/B/7" "$mnt/B/seven" && mv "$mnt/B" "$mnt/C"
+    rm -r "$mnt/A" 2>>"$work/err" || fail "cannot remove the first names"
+    (($(descriptors) <= before + 16)) || fail "$before descriptors became $(descriptors)"
+    for ((i = 0; i < files; i++)); do
+        if ((i == 7)); then read -r line <"$mnt/C/seven"; else read -r line <"$mnt/C/$i"; fi
+        [ "$line" = "$i" ] || fail "C/$i: '$line'"
+    done
+    cp -al "$mnt/C" "$mnt/D" && rm -r "$mnt/D" 2>>"$work/err" && cat "$mnt"/C/* >"$work/all"
+    [ "$(wc -l <"$work/all")" = "$files" ] || fail "not all are there"
+    (($(descriptors) <= before + 16)) || fail "$before descriptors became $(descriptors)"
+    rm -r "$mnt/C"
+    mount_down "$mnt"
+    ! grep -q ' error' "$work/log" || fail "errors in the log"
+}
+
+# A file whose container cannot be written was never made.
+refused_create() {
+    up env --ignore-signal=XFSZ "${as_user[@]}"
+    "${as_user[@]}" touch "$mnt/before"
+    "${as_user[@]}" prlimit --pid "$daemon" --fsize=0:unlimited
+    "${as_user[@]}" touch "$mnt/file" 2>/dev/null && fail "a file was made without a container"
+    "${as_user[@]}" mknod "$mnt/node" p || fail "no pipe"
+    "${as_user[@]}" prlimit --pid "$daemon" --fsize=unlimited:unlimited
+    [ "$("${as_user[@]}" ls "$mnt" | xargs)" = "before node" ] || fail "left behind: $(ls "$store")"
+    [ ! -e "$store/file" ] || fail "left behind in the store"
+    "${as_user[@]}" sh -c "echo text >'$mnt/file' && grep -q text '$mnt/file'" || fail "not made later"
+    mount_down "$mnt"
+}
+
+# A user's directories have their parent's settings whatever their mode, and no other mode.
+user_modes() {
+    local mode
+    up "${as_user[@]}"
+    "${as_user[@]}" bash -eus "$mnt" <<'END' || fail "settings"
+cd "$1"
+mkdir -m 0755 top
+setfattr -n user.balefs.codec -v zstd:9 top
+umask 027
+for mode in 0755 0555 0444 0500 0111 0000; do
+    mkdir -m "$mode" "top/d$mode"
+    [ "$(stat -c %04a "top/d$mode")" = "$mode" ]
+    chmod u+r "top/d$mode"
+    [ "$(getfattr --only-values -n user.balefs.codec "top/d$mode")" = zstd:9 ]
+    (umask "$(printf '%04o' $((0777 & ~mode)))" && : >"top/f$mode")
+    chmod u+r "top/f$mode"
+    [ "$(getfattr --only-values -n user.balefs.codec "top/f$mode")" = zstd:9 ]
+done
+END
+    for mode in 0111 0000; do
+        "${as_user[@]}" chmod 0700 "$mnt/top/d$mode"
+    done
+    [ "$(stat -c %a "$store/top/d0555" "$store/top/d0500" | xargs)" = "555 500" ] || fail "wider in the store"
+    mount_down "$mnt"
+}
+
+# A truncation by a reader is kept as any other change is.
+truncating_reader() {
+    up env
+    for i in 1 2 3; do head -c 100000 "$work/balefs" >"$mnt/f$i"; done
+    python3 -c 'import os, sys
+for name in sys.argv[1:]:
+    os.close(os.open(name, os.O_RDONLY | os.O_TRUNC))' "$mnt/f1" "$mnt/f2"
+    [ "$(stat -c %s "$mnt/f1")" = 0 ] || fail "not truncated"
+    kill -KILL "$daemon"
+    wait "$daemon" 2>/dev/null || true
+    daemon=
+    umount -l "$mnt"
+    again env
+    [ "$(stat -c %s "$mnt/f1" "$mnt/f2" "$mnt/f3" | xargs)" = "0 0 100000" ] || fail "lost by a kill: $(stat -c %s "$mnt"/f*)"
+    mount_down "$mnt"
+}
+
+cp "$BALEFS" "$work/balefs"
+BALEFS=$work/balefs
+mkdir "$mnt"
+chmod 777 "$work" "$mnt"
+chmod 666 "$work/log" "$work/err"
+many_links
+truncating_reader
+if command -v fusermount3 >/dev/null && [ -u "$(command -v fusermount3)" ] && mknod "$work/fuse" c 10 229; then
+    chmod 666 "$work/fuse"
+    mount --bind "$work/fuse" /dev/fuse || skip "cannot bind a device"
+    refused_create
+    user_modes
+    umount /dev/fuse
+fi
+say "passed"
