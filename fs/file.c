@@ -246,24 +246,41 @@ int bale_file_usage(struct bale_file *file, struct bale_container_usage *usage)
     return bale_container_usage(file->container, usage);
 }
 
-/* The first data at or after offset in the cache's dirty extents; UINT64_MAX: none. Under
- * file->lock. */
+/* The first data at or after offset among an extent's dirty blocks; UINT64_MAX: none. */
+static uint64_t dirty_within(const struct bale_extent *extent, uint64_t offset)
+{
+    const struct bale_file *file = extent->file;
+    uint64_t blocks = extent->dirty | extent->flushing;
+    uint64_t start = extent->number * file->extent;
+    if (!blocks || start + file->extent <= offset) {
+        return UINT64_MAX;
+    }
+    blocks &= offset > start ? bale_blocks(file, offset - start, file->extent) : UINT64_MAX;
+    if (!blocks) {
+        return UINT64_MAX;
+    }
+    uint64_t at = start + (uint64_t)__builtin_ctzll(blocks) * file->block;
+    return at > offset ? at : offset;
+}
+
+/* The first data at or after offset in the cache's dirty extents; UINT64_MAX: none. A program
+ * that goes through a file has the next ones near: each number is tried, as long as that takes no
+ * longer than to look at all that there is. Under file->lock. */
 static uint64_t dirty_data(struct bale_file *file, uint64_t offset)
 {
     uint64_t best = UINT64_MAX;
+    uint64_t number = offset / file->extent;
+    for (size_t i = 0; i < file->extents; i++) {
+        const struct bale_extent *e = bale_extent_find(file, number + i);
+        uint64_t at = e ? dirty_within(e, offset) : UINT64_MAX;
+        if (at != UINT64_MAX) {
+            return at;
+        }
+    }
     for (size_t i = 0; i < file->buckets; i++) {
-        for (struct bale_extent *e = file->table[i]; e; e = e->hash_next) {
-            uint64_t blocks = e->dirty | e->flushing;
-            uint64_t start = e->number * file->extent;
-            if (!blocks || start + file->extent <= offset) {
-                continue;
-            }
-            blocks &= offset > start ? bale_blocks(file, offset - start, file->extent) : UINT64_MAX;
-            if (blocks) {
-                uint64_t at = start + (uint64_t)__builtin_ctzll(blocks) * file->block;
-                at = at > offset ? at : offset;
-                best = at < best ? at : best;
-            }
+        for (const struct bale_extent *e = file->table[i]; e; e = e->hash_next) {
+            uint64_t at = dirty_within(e, offset);
+            best = at < best ? at : best;
         }
     }
     return best;
