@@ -64,7 +64,7 @@ static int open_directories(struct bale_store *store, const char *path, char *wh
     if (store->root_fd < 0)
         return bale_store_fail_errno(why, store->path, "", "opened");
     if (bale_inside_directory(store->root_fd, &store->dir_fd) == 0)
-        return 0;
+        return bale_store_check_case(store->path, store->root_fd, why);
     if (errno == ENOENT)
         return bale_store_fail(why, BALE_E_NOENT,
                                "%s: is not a store: it has no " BALE_STORE_DIR

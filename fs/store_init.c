@@ -147,6 +147,8 @@ static int make(const char *path, const json_t *volume, char *why)
     root = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     err = root < 0 ? bale_store_fail_errno(why, path, "", "opened") : check_empty(path, root, why);
     if (!err)
+        err = bale_store_check_case(path, root, why);
+    if (!err)
         err = fill(path, root, volume, why);
     if (!err && made && sync_parent(root) < 0)
         err = bale_store_fail_errno(why, path, "", "synced");

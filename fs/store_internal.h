@@ -146,6 +146,9 @@ int bale_lock_take(struct bale_store *store, char *why);
 void bale_lock_release(struct bale_store *store);
 
 /* store_probe.c */
+/* Refuses a directory where names that differ in case are the same: the store's own directory would have others,
+ * and the kernel, which keeps what it looked up, does not know of it. */
+int bale_store_check_case(const char *path, int dir, char *why);
 void bale_store_probe(struct bale_store *store);
 
 /* props.c. Splits "GLOB CODEC": the glob is line[0, *glob). Reason as bale_setting_parse gives it.

@@ -1,12 +1,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "format/err.h"
 #include "fs/store_internal.h"
 
 #define PROBE "probe"
@@ -35,6 +38,24 @@ static bool punches(int fd)
         if (pwrite(fd, block, sizeof block, at) != (ssize_t)sizeof block)
             return false;
     return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PROBE_SIZE) == 0;
+}
+
+int bale_store_check_case(const char *path, int dir, char *why)
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int flags = 0;
+
+    if (fd < 0)
+        return 0; /* whoever needs to read it will say so */
+    if (ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0)
+        flags = 0;
+    close(fd);
+    if (flags & FS_CASEFOLD_FL)
+        return bale_store_fail(why, BALE_E_UNSUPPORTED,
+                               "%s: ignores the case of names: choose a directory that does not "
+                               "(chattr -F)",
+                               path);
+    return 0;
 }
 
 static bool makes_tmpfile(int dir)
