@@ -28,8 +28,11 @@ bool bale_settings_in(struct bale_node *dir, int fd)
         return false;
     }
     for (int i = 0; i < 3 && !found; i++) {
-        found = getxattr(path.text, names[i], NULL, 0) >= 0 ||
-                (errno != ENODATA && errno != EOPNOTSUPP);
+        found = getxattr(path.text, names[i], NULL, 0) >= 0;
+        if (!found && errno == EACCES) {
+            return false; /* its owner may not read it, for now: settings are no reason to fail */
+        }
+        found = found || (errno != ENODATA && errno != EOPNOTSUPP);
     }
     if (!found) {
         atomic_fetch_or(&dir->marks, BALE_MARK_PLAIN);

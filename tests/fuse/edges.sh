@@ -93,6 +93,9 @@ for mode in 0755 0555 0444 0500 0111 0000; do
     [ "$(getfattr --only-values -n user.balefs.codec "top/f$mode")" = zstd:9 ]
 done
 END
+    # Where the settings cannot be read there are none.
+    "${as_user[@]}" sh -c "mkdir -m 0300 '$mnt/box' && echo text >'$mnt/box/f' && mkdir '$mnt/box/d' &&
+        grep -q text '$mnt/box/f'" || fail "nothing can be put into a box"
     for mode in 0111 0000; do
         "${as_user[@]}" chmod 0700 "$mnt/top/d$mode"
     done
