@@ -189,14 +189,15 @@ static struct bale_node *reap(struct bale_nodes *nodes, struct bale_node *node,
         lru_remove(nodes, node);
         nodes->descriptors -= node->fd >= 0;
         nodes->count--;
-        if (parent) {
-            parent->refs--;
-        }
         node->hash_next = dead;
         dead = node;
         for (struct bale_node_link *link = node->links; link; link = link->next) {
             link->dir->refs--;
             dead = reap(nodes, link->dir, dead); /* directories have no links */
+        }
+        /* Not before: each is looked at once, after its last reference went. */
+        if (parent) {
+            parent->refs--;
         }
         node = parent;
     }

@@ -225,6 +225,32 @@ static void test_fallback(void)
     CHECK_EQ(rmdir("C"), 0);
 }
 
+/* The last to be forgotten takes its directories along, once each. */
+static void test_forgotten(void)
+{
+    struct bale_node *root = bale_nodes_root(nodes);
+    CHECK_EQ(mkdir("E", 0755), 0);
+    CHECK_EQ(mkdir("E/F", 0755), 0);
+    CHECK_EQ(make("E/1"), 0);
+    CHECK_EQ(link("E/1", "E/2"), 0);
+    CHECK_EQ(link("E/1", "E/F/3"), 0);
+    struct bale_node *e = find(root, "E");
+    struct bale_node *f = find(e, "F");
+    struct bale_node *node = find(e, "1");
+    CHECK(find(e, "2") == node);
+    CHECK(find(f, "3") == node);
+    bale_node_forget(nodes, f, 1);
+    bale_node_forget(nodes, e, 1);
+    CHECK_EQ_U(bale_nodes_count(nodes), 4);
+    bale_node_forget(nodes, node, 3);
+    CHECK_EQ_U(bale_nodes_count(nodes), 1);
+    CHECK_EQ(unlink("E/F/3"), 0);
+    CHECK_EQ(unlink("E/1"), 0);
+    CHECK_EQ(unlink("E/2"), 0);
+    CHECK_EQ(rmdir("E/F"), 0);
+    CHECK_EQ(rmdir("E"), 0);
+}
+
 /* Somebody else puts another file in its place. */
 static void test_replaced(void)
 {
@@ -256,6 +282,7 @@ int main(void)
     test_moves();
     test_links();
     test_fallback();
+    test_forgotten();
     test_replaced();
     bale_nodes_destroy(nodes);
     close(fd);
