@@ -38,23 +38,22 @@ descriptors() { ls "/proc/$daemon/fd" | wc -l; }
 
 # Other names of files are enough to reach them: no descriptor is kept for each.
 many_links() {
-    local files=3000 before i
+    local files=3000 i line
     up prlimit --nofile=256:256
     mkdir "$mnt/A" && (cd "$mnt/A" && for ((i = 0; i < files; i++)); do echo "$i" >"$i"; done)
     cp -al "$mnt/A" "$mnt/B"
-    before=$(descriptors)
     # The kernel knows both names of each; the one by which the daemon found it first goes.
     for i in "$mnt"/A/*; do [ -s "$i" ] || fail "$i: empty"; done
     mv "$mnt/B/7" "$mnt/B/seven" && mv "$mnt/B" "$mnt/C"
     rm -r "$mnt/A" 2>>"$work/err" || fail "cannot remove the first names"
-    (($(descriptors) <= before + 16)) || fail "$before descriptors became $(descriptors)"
+    (($(descriptors) < 200)) || fail "$(descriptors) descriptors" # half of 256 are a cache
     for ((i = 0; i < files; i++)); do
         if ((i == 7)); then read -r line <"$mnt/C/seven"; else read -r line <"$mnt/C/$i"; fi
         [ "$line" = "$i" ] || fail "C/$i: '$line'"
     done
     cp -al "$mnt/C" "$mnt/D" && rm -r "$mnt/D" 2>>"$work/err" && cat "$mnt"/C/* >"$work/all"
     [ "$(wc -l <"$work/all")" = "$files" ] || fail "not all are there"
-    (($(descriptors) <= before + 16)) || fail "$before descriptors became $(descriptors)"
+    (($(descriptors) < 200)) || fail "$(descriptors) descriptors" # half of 256 are a cache
     rm -r "$mnt/C"
     mount_down "$mnt"
     ! grep -q ' error' "$work/log" || fail "errors in the log"
