@@ -12,21 +12,65 @@ static int next_slot(const struct bale_container *c)
     return c->slot >= 0 ? c->slot : 1;
 }
 
+static void newest_is_durable(struct bale_container *c)
+{
+    c->durable = c->root.generation;
+    c->durable_slot = c->slot;
+    c->unrecorded = true;
+    c->unsettled = false;
+    bale_space_wake(c);
+}
+
+static void hold_session(struct bale_container *c)
+{
+    if (c->config->session_roll)
+        pthread_rwlock_rdlock(c->config->session_roll);
+}
+
+static void let_session_go(struct bale_container *c)
+{
+    if (c->config->session_roll)
+        pthread_rwlock_unlock(c->config->session_roll);
+}
+
+static bool is_last_session(const struct bale_container *c)
+{
+    return c->root.generation == 0 || c->durable >= c->root.generation ||
+           c->root.session == atomic_load(c->config->session);
+}
+
+/* The newest root is of a session that has ended, and whoever ended it may have promised that it is
+ * durable: then it must not be overwritten. */
+static int keep_newest(struct bale_container *c)
+{
+    const struct bale_container_config *config = c->config;
+
+    if (!config->session_certain || !config->session_certain(config->session_arg, c->root.session))
+        return bale_container_make_durable(c);
+    newest_is_durable(c);
+    return BALE_OK;
+}
+
 int bale_container_write_root(struct bale_container *c, struct bale_root *root)
 {
     uint8_t bytes[BALE_ROOT_SIZE];
-    int slot = next_slot(c);
-    int err;
+    int slot, err;
 
+    hold_session(c);
+    if (!is_last_session(c)) {
+        let_session_go(c);
+        err = keep_newest(c);
+        if (err != BALE_OK)
+            return err;
+        hold_session(c);
+    }
+    slot = next_slot(c);
     root->generation = c->generation;
     root->durable = c->durable;
-    if (c->config->session_roll)
-        pthread_rwlock_rdlock(c->config->session_roll);
     root->session = atomic_load(c->config->session);
     bale_root_encode(root, bytes);
     err = c->io->ops->write(c->io, bytes, sizeof bytes, (uint64_t)slot * BALE_ROOT_SIZE);
-    if (c->config->session_roll)
-        pthread_rwlock_unlock(c->config->session_roll);
+    let_session_go(c);
     if (err != BALE_OK)
         return bale_container_failed(c, err);
 
@@ -57,11 +101,7 @@ int bale_container_make_durable(struct bale_container *c)
         atomic_store(&c->broken, true);
         return err == BALE_E_NOSPACE || err == BALE_E_DQUOT ? err : BALE_E_IO;
     }
-    c->durable = c->root.generation;
-    c->durable_slot = c->slot;
-    c->unrecorded = true;
-    c->unsettled = false;
-    bale_space_wake(c);
+    newest_is_durable(c);
     return BALE_OK;
 }
 

@@ -35,7 +35,7 @@ static void run_checkpoint(struct bale_job *job, struct bale_scratch *scratch)
     (void)scratch;
     struct bale_volume *volume =
         (struct bale_volume *)(void *)((char *)job - offsetof(struct bale_volume, checkpoint));
-    volume->options.checkpoint(volume->options.arg);
+    (void)volume->options.checkpoint(volume->options.arg);
     atomic_store(&volume->checkpointing, false);
 }
 

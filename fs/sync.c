@@ -16,14 +16,18 @@ struct bale_sync {
     void *arg;
 };
 
-/* Everything is committed: one sync of the backing file system covers closed containers too. */
+/* Everything is committed: one sync of the backing file system covers closed containers too. A
+ * checkpoint, so that containers know: what they write next leaves alone what is durable now.
+ * Without one, on a full disk or after a failed sync, later commits that are not synced may cost
+ * what this sync stored. */
 static void sync_backing(struct bale_job *job, struct bale_scratch *scratch)
 {
     (void)scratch;
     struct bale_sync *sync = (struct bale_sync *)job;
+    const struct bale_volume_options *options = &sync->volume->options;
     int err = atomic_load(&sync->error);
-    if (sync->durable && sync->volume->options.sync_fd >= 0 &&
-        syncfs(sync->volume->options.sync_fd) != 0) {
+    bool stored = !sync->durable || (options->checkpoint && options->checkpoint(options->arg) == 0);
+    if (!stored && options->sync_fd >= 0 && syncfs(options->sync_fd) != 0) {
         err = bale_err_from_errno(errno);
         bale_volume_taint(sync->volume);
     }

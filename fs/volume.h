@@ -24,9 +24,10 @@ struct bale_volume_options {
     int reserve_fd; /* .balefs/reserve, open for writing, or -1; the caller's */
     /* any descriptor on the backing file system, for syncfs; the caller's */
     int sync_fd;
-    /* May be NULL. checkpoint: called every 30 s if there were commits, on a thread that may block.
-     * tainted: a sync failed. */
-    void (*checkpoint)(void *arg);
+    /* May be NULL. checkpoint: all roots written so far become durable, and are of a session that
+     * has ended, so that containers keep them (bale_store_checkpoint); called every 30 s if there
+     * were commits and for a sync, on a thread that may block. tainted: a sync failed. */
+    int (*checkpoint)(void *arg);
     void (*tainted)(void *arg);
     void *arg;
 };

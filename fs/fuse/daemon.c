@@ -131,7 +131,7 @@ static int open_store(struct daemon *d)
     return bale_overlap_check(bale_store_path(mount->store), d->mountpoint, d->why);
 }
 
-static void checkpoint(void *arg)
+static int checkpoint(void *arg)
 {
     struct daemon *d = arg;
     int err = bale_store_checkpoint(d->mount.store);
@@ -139,6 +139,7 @@ static void checkpoint(void *arg)
         bale_log(BALE_LOG_WARNING, "%s: could not be synced: %s: check the disk",
                  bale_store_path(d->mount.store), bale_err_text(err));
     }
+    return err;
 }
 
 static void tainted(void *arg)

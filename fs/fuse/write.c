@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 
 #include "format/err.h"
@@ -15,6 +16,8 @@ struct write_op {
     struct bale_mount *mount;
     struct bale_file *file;
     fuse_req_t req;
+    bool sync;
+    size_t written;
 };
 
 static void drop(struct write_op *op)
@@ -38,10 +41,26 @@ static void interrupt(struct bale_interruptible *what)
     drop(op);
 }
 
+static void synced(void *arg, int64_t result)
+{
+    struct write_op *op = arg;
+    if (result < 0) {
+        fuse_reply_err(op->req, bale_err_to_errno((int)result));
+    } else {
+        fuse_reply_write(op->req, op->written);
+    }
+    drop(op);
+}
+
 static void written(void *arg, int64_t result)
 {
     struct write_op *op = arg;
     bale_interrupts_remove(op->mount->interrupts, &op->interruptible);
+    if (result > 0 && op->sync) {
+        op->written = (size_t)result;
+        bale_file_flush(op->file, true, synced, op);
+        return;
+    }
     if (result < 0) {
         fuse_reply_err(op->req, bale_err_to_errno((int)result));
     } else {
@@ -81,7 +100,6 @@ void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *node = bale_node_of(mount, ino);
     struct write_op *op = malloc(sizeof *op);
-    (void)fi;
     if (!op) {
         fuse_reply_err(req, ENOMEM);
         return;
@@ -92,6 +110,8 @@ void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size
         .mount = mount,
         .file = bale_file_ref(node->opened->file),
         .req = req,
+        /* O_SYNC and O_DSYNC: the kernel asks for an fsync itself unless the file is io=direct. */
+        .sync = mount->direct && fi->flags & O_DSYNC,
     };
     bale_kill_suidgid(mount, node);
     if (!bale_interrupts_add(mount->interrupts, &op->interruptible)) {

@@ -1,0 +1,106 @@
+/* Programs whose work is cut short by a power loss, for power.sh, and what they were promised.
+ *
+ * An actor has a directory of its own and knows for each name and each file what it may be found
+ * to be after a power loss: what it was when it was last made durable, or anything since. */
+#ifndef BALE_TESTS_POWER_H
+#define BALE_TESTS_POWER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum {
+    POWER_NAMES = 5,    /* names that a directory can have */
+    POWER_DEPTH = 2,    /* of directories below the actor's */
+    POWER_PLACES = 200, /* more than names in all of them */
+    POWER_HELD = 3,     /* files left open */
+    POWER_PATH = 4096 + 64,
+    POWER_LINES = 1000,
+    POWER_LINE = 160
+};
+#define POWER_SIZE ((size_t)192 << 10) /* of the largest file */
+
+/* What something may be found to be; the first is durable, the last is now. */
+struct versions {
+    int64_t *v;
+    size_t count, room;
+};
+
+struct blob {
+    size_t size;
+    uint8_t *data;
+};
+
+struct object {
+    int64_t number;
+    mode_t type; /* S_IFREG, S_IFDIR or S_IFLNK; 0: gone */
+    ino_t ino;
+    bool promised; /* one of its names at least */
+    unsigned found;
+    struct versions mode, owner, attribute, mtime; /* attribute and mtime: see power_check.c */
+    struct versions content;                       /* regular: numbers of blobs, or -1: any */
+    struct versions names[POWER_NAMES];            /* directory: numbers of objects, or -1 */
+    char target[32];                               /* symbolic link */
+};
+
+/* A name in a directory there is, whether something has it or not. */
+struct place {
+    struct object *dir, *object;
+    unsigned name, depth;
+    char path[64]; /* below the actor's directory */
+};
+
+struct actor {
+    unsigned number;
+    char top[POWER_PATH]; /* in the mount */
+    uint64_t random;
+    struct object **objects; /* the first is the actor's directory */
+    size_t objects_count;
+    struct blob *blobs;
+    size_t blobs_count;
+    struct place places[POWER_PLACES];
+    size_t places_count;
+    int held[POWER_HELD];
+    size_t faults, lines;
+    char line[POWER_LINES][POWER_LINE];
+};
+
+extern atomic_bool power_lost; /* from when on calls may fail */
+extern const char *power_mnt;
+
+uint64_t power_random(struct actor *actor, uint64_t below);
+void power_note(struct actor *actor, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The first tells what the actor did. */
+void power_fault(struct actor *actor, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- power_promise.c ---- */
+
+void power_push(struct versions *versions, int64_t value);
+int64_t power_now(const struct versions *versions);
+/* What is from now on the only thing it may be. */
+void power_set(struct versions *versions, int64_t value);
+struct object *power_object(struct actor *actor, mode_t type, mode_t mode);
+int64_t power_blob(struct actor *actor, size_t size);
+/* Lists all places there are now. */
+void power_list(struct actor *actor);
+
+/* What a sync that succeeded promises. */
+void power_promise_data(struct actor *actor, const struct place *place);
+void power_promise_file(struct actor *actor, const struct place *place);
+/* place: NULL for the actor's directory. */
+void power_promise_dir(struct actor *actor, const struct place *place);
+void power_promise_all(struct actor *actor);
+/* Names were taken from the object: it may be that nothing is left of it. */
+void power_promise_less(struct actor *actor, struct object *object);
+
+/* ---- power_work.c, power_check.c ---- */
+
+/* One operation. False: a call failed, which is no fault after the loss. */
+bool power_step(struct actor *actor);
+/* Everything promised is there; what is found is where the next round begins. */
+void power_check(struct actor *actor);
+
+#endif
