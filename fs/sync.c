@@ -16,17 +16,27 @@ struct bale_sync {
     void *arg;
 };
 
-/* Everything is committed: one sync of the backing file system covers closed containers too. A
- * checkpoint, so that containers know: what they write next leaves alone what is durable now.
- * Without one, on a full disk or after a failed sync, later commits that are not synced may cost
- * what this sync stored. */
+/* So that containers know: what they write next leaves alone what is durable now. */
+static bool checkpoint(struct bale_volume *volume)
+{
+    const struct bale_volume_options *options = &volume->options;
+    int err = options->checkpoint ? options->checkpoint(options->arg) : BALE_E_INVALID;
+    if ((err == BALE_E_NOSPACE || err == BALE_E_DQUOT) && bale_volume_take_reserve(volume)) {
+        err = options->checkpoint(options->arg);
+    }
+    return err == BALE_OK;
+}
+
+/* Everything is committed: one sync of the backing file system covers closed containers too. Where
+ * no checkpoint is possible, on a disk that is full to the last block or after a failed sync, later
+ * commits that are not synced may cost what this sync stored. */
 static void sync_backing(struct bale_job *job, struct bale_scratch *scratch)
 {
     (void)scratch;
     struct bale_sync *sync = (struct bale_sync *)job;
     const struct bale_volume_options *options = &sync->volume->options;
     int err = atomic_load(&sync->error);
-    bool stored = !sync->durable || (options->checkpoint && options->checkpoint(options->arg) == 0);
+    bool stored = !sync->durable || checkpoint(sync->volume);
     if (!stored && options->sync_fd >= 0 && syncfs(options->sync_fd) != 0) {
         err = bale_err_from_errno(errno);
         bale_volume_taint(sync->volume);
