@@ -96,10 +96,27 @@ void power_promise_all(struct actor *actor);
 /* Names were taken from the object: it may be that nothing is left of it. */
 void power_promise_less(struct actor *actor, struct object *object);
 
-/* ---- power_work.c, power_check.c ---- */
+/* ---- power_data.c, power_work.c: false: a call failed, which is no fault after the loss ---- */
 
-/* One operation. False: a call failed, which is no fault after the loss. */
+struct power_path {
+    char text[POWER_PATH];
+};
+
+/* place: NULL for the actor's directory. */
+struct power_path power_path_of(const struct actor *actor, const struct place *place);
+/* Writes somewhere in the file. */
+bool power_write(struct actor *actor, struct object *object, int fd);
+/* Syncs the file, or not. */
+bool power_sync_some(struct actor *actor, const struct place *place, int fd);
+/* Closes fd, or leaves it open for a while. good: so far. */
+bool power_leave(struct actor *actor, int fd, bool good);
+/* Does something to the data of a file. kind: below 34 */
+bool power_data(struct actor *actor, const struct place *place, unsigned kind);
+/* Does something. */
 bool power_step(struct actor *actor);
+
+/* ---- power_check.c ---- */
+
 /* Everything promised is there; what is found is where the next round begins. */
 void power_check(struct actor *actor);
 

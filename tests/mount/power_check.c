@@ -174,6 +174,32 @@ static void look_at_dir(struct actor *actor, struct object *dir, const char *pat
         power_fault(actor, "%s: has %zu names, not %zu", path, listed, known);
 }
 
+/* What no version refers to any more. */
+static void forget(struct actor *actor)
+{
+    bool *used = calloc(actor->blobs_count + 1, sizeof *used);
+
+    if (!used)
+        abort();
+    for (size_t i = 0; i < actor->objects_count; i++) {
+        struct object *object = actor->objects[i];
+        if (S_ISREG(object->type))
+            used[power_now(&object->content)] = true;
+        if (object->type == 0) {
+            power_set(&object->content, -1);
+            for (unsigned n = 0; n < POWER_NAMES; n++)
+                power_set(&object->names[n], -1);
+        }
+    }
+    for (size_t i = 0; i < actor->blobs_count; i++) {
+        if (!used[i]) {
+            free(actor->blobs[i].data);
+            actor->blobs[i].data = NULL;
+        }
+    }
+    free(used);
+}
+
 void power_check(struct actor *actor)
 {
     struct stat st;
@@ -200,4 +226,5 @@ void power_check(struct actor *actor)
         if (object->found == 0)
             object->type = 0;
     }
+    forget(actor);
 }
