@@ -1,0 +1,105 @@
+"""What is written: files of one kind of data each, grown to a size."""
+
+import os
+import pathlib
+import random
+import string
+
+from .machine import Failed, run
+
+BLOCK = 4096
+PIECE = 1 << 20
+KINDS = ("text", "solver", "random")
+TEXT = ("/usr/include", "/usr/share/doc", "/usr/share/perl", "/usr/lib/python3")
+SUFFIXES = (".h", ".hpp", ".c", ".txt", ".md", ".html", ".pl", ".pm", ".py", "README", "copyright")
+
+
+def _text_files():
+    for top in TEXT:
+        for path, dirs, names in os.walk(top):
+            dirs.sort()
+            for name in sorted(names):
+                if name.endswith(SUFFIXES):
+                    yield pathlib.Path(path, name)
+
+
+def _cipher(number):
+    """Letters for letters and digits for digits: what is near repeats as before, what is far does not."""
+    if number == 0:
+        return None
+    shuffle = random.Random(number)
+    table = bytearray(range(256))
+    for letters in (string.ascii_lowercase, string.ascii_uppercase, string.digits):
+        values = list(letters.encode())
+        shuffle.shuffle(values)
+        for letter, value in zip(letters.encode(), values):
+            table[letter] = value
+    return bytes(table)
+
+
+def _write_text(out, size):
+    """Headers, documents and programs; when they are used up, again in another cipher each time."""
+    left, number = size, 0
+    while left > 0:
+        table, before = _cipher(number), left
+        for path in _text_files():
+            try:
+                data = path.read_bytes()[:left]
+            except OSError:
+                continue
+            out.write(data.translate(table) if table else data)
+            left -= len(data)
+            if left == 0:
+                return
+        if left == before:
+            raise Failed("no text: there is nothing to read below /usr/include: use --only with another kind")
+        number += 1
+
+
+def _write_solver(out, size, solver, work):
+    """Fields and checkpoints of a simulation, in the order of their names."""
+    points = 64 if size < 128 << 20 else 128
+    fields = size // (4 * points**3) + 1
+    results = work / "solver"
+    steps = max(100, 4 * fields)
+    run(solver, "--size", points, "--steps", steps, "--snapshot-every", steps // fields,
+        "--checkpoint-every", steps // 2, "--out", results)
+    left = size
+    for path in sorted(results.glob("field_*.f32"))[:1] + sorted(results.glob("*.f64")) \
+            + sorted(results.glob("field_*.f32"))[1:]:
+        data = path.read_bytes()[:left]
+        out.write(data)
+        left -= len(data)
+    run("rm", "-rf", results)
+    if left > 0:
+        raise Failed(f"{solver}: wrote less than {size} bytes: report this")
+
+
+def _write_random(out, size):
+    source = random.Random(20)
+    for begin in range(0, size, PIECE):
+        out.write(source.randbytes(min(PIECE, size - begin)))
+
+
+def make(kind, size, work, solver):
+    """A file of that kind and, rounded up to whole blocks, size."""
+    size = -(-size // BLOCK) * BLOCK
+    path = work / f"{kind}.data"
+    with open(path, "wb") as out:
+        if kind == "text":
+            _write_text(out, size)
+        elif kind == "solver":
+            _write_solver(out, size, solver, work)
+        else:
+            _write_random(out, size)
+    return path
+
+
+def make_tree(tree, work, quick):
+    """The source tree as a tar file: one that was given, or the system's headers."""
+    if tree:
+        return pathlib.Path(tree).resolve()
+    path = work / "tree.tar"
+    top = "include/linux" if quick else "include"
+    run("tar", "-C", "/usr", "--hard-dereference", "-cf", path, top)
+    return path

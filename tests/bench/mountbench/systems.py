@@ -1,0 +1,232 @@
+"""The file systems that are compared, each in a directory of its own."""
+
+import os
+import pathlib
+import signal
+import shutil
+import subprocess
+import time
+
+from .machine import Failed, drop_caches, is_mounted, run
+
+READ_AHEAD_KIB = 4096  # what balefs asks for, and btrfs has
+WAIT = 60
+
+
+class System:
+    """start() makes it, empty, and mounts it on .mnt; cold() has everything forgotten; stop() ends it."""
+
+    def __init__(self, name, programs, work, backing):
+        self.name = name
+        self.programs = programs
+        self.work = work / name.replace("/", "-").replace(":", "")
+        self.backing = backing / self.work.name
+        self.mnt = self.work / "mnt"
+        self.daemon = None
+
+    def start(self):
+        self.stop()
+        for path in (self.work, self.backing):
+            shutil.rmtree(path, ignore_errors=True)
+            path.mkdir(parents=True)
+        self.mnt.mkdir(exist_ok=True)
+        self.make()
+        self.mount()
+
+    def make(self):
+        pass
+
+    def mount(self):
+        raise NotImplementedError
+
+    def unmount(self):
+        for _ in range(20):
+            try:
+                run("umount", self.mnt)
+                break
+            except Failed as failed:
+                trouble = failed
+                time.sleep(0.2)
+        else:
+            raise trouble
+        self.end_daemon()
+
+    def cold(self):
+        self.unmount()
+        drop_caches(self.backing)
+        self.mount()
+
+    def stop(self):
+        if is_mounted(self.mnt):
+            self.unmount()
+        self.end_daemon()
+
+    def remove(self):
+        """Ends it whatever state it is in."""
+        try:
+            self.stop()
+        except Failed:
+            subprocess.run(["umount", "-l", str(self.mnt)], stderr=subprocess.DEVNULL, check=False)
+            if self.daemon:
+                self.daemon.kill()
+                self.daemon.wait()
+        if not is_mounted(self.mnt):
+            shutil.rmtree(self.work, ignore_errors=True)
+            shutil.rmtree(self.backing, ignore_errors=True)
+
+    def settings(self):
+        """What else there is to know about it."""
+        return ""
+
+    def stored(self):
+        """Bytes that what is in it takes below; None: not known."""
+        return None
+
+    def pids(self):
+        return [self.daemon.pid] if self.daemon else []
+
+    # ---- Daemons ----
+
+    def start_daemon(self, *command):
+        log = open(self.work / "log", "ab")
+        with log:
+            self.daemon = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=log,
+                                           stderr=log)
+        end = time.monotonic() + WAIT
+        while not is_mounted(self.mnt):
+            if self.daemon.poll() is not None or time.monotonic() > end:
+                said = (self.work / "log").read_text(errors="replace")[-500:]
+                raise Failed(f"{' '.join(str(word) for word in command)}: does not mount: {said}")
+            time.sleep(0.01)
+        self.read_ahead()
+
+    def read_ahead(self):
+        device = os.stat(self.mnt).st_dev
+        path = pathlib.Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb")
+        if path.exists():
+            path.write_text(str(READ_AHEAD_KIB))
+
+    def end_daemon(self):
+        if not self.daemon:
+            return
+        try:
+            self.daemon.wait(WAIT)
+        except subprocess.TimeoutExpired:
+            self.daemon.send_signal(signal.SIGKILL)
+            self.daemon.wait()
+        self.daemon = None
+
+
+def blocks_below(top):
+    """Bytes allocated for the files of a tree."""
+    total = 0
+    for path, dirs, names in os.walk(top):
+        if ".balefs" in dirs:
+            dirs.remove(".balefs")
+        total += sum(os.lstat(os.path.join(path, name)).st_blocks * 512 for name in names)
+    return total
+
+
+class Balefs(System):
+    def __init__(self, name, programs, work, backing):
+        super().__init__(name, programs, work, backing)
+        words = name.split("/")[1:]
+        self.options = ["-o", "io=direct"] if "direct" in words else []
+        self.codec = next((word for word in words if word != "direct"), "auto")
+
+    def make(self):
+        run(self.programs["balefs"], "init", "--codec", self.codec, self.backing / "store")
+
+    def mount(self):
+        self.start_daemon(self.programs["balefs"], "mount", "-f", *self.options, self.backing / "store", self.mnt)
+
+    def unmount(self):
+        run(self.programs["balefs"], "umount", self.mnt)
+        self.end_daemon()
+
+    def stored(self):
+        run(self.programs["balefs"], "sync", self.mnt)
+        return blocks_below(self.backing / "store")
+
+
+class Btrfs(System):
+    """On a loop file."""
+
+    def __init__(self, name, programs, work, backing):
+        super().__init__(name, programs, work, backing)
+        self.codec = name.split("/")[1] if "/" in name else "zstd:1"
+        self.empty = 0
+
+    def make(self):
+        image = self.backing / "image"
+        free = shutil.disk_usage(self.backing).free
+        with open(image, "wb") as file:
+            file.truncate(free // 10 * 9 // (1 << 20) * (1 << 20))
+        run("mkfs.btrfs", "-q", "-f", "-m", "single", image)
+        self.mount()
+        self.empty = self.used()
+        self.unmount()
+
+    def mount(self):
+        run("mount", "-o", f"loop,compress-force={self.codec}", self.backing / "image", self.mnt)
+
+    def used(self):
+        run("sync", "-f", self.mnt)
+        lines = run("btrfs", "filesystem", "df", "-b", self.mnt).splitlines()
+        return sum(int(line.split("used=")[1]) for line in lines if line.startswith(("Data", "Metadata")))
+
+    def stored(self):
+        """du tells the logical size there; this is data and metadata in use."""
+        return self.used() - self.empty
+
+
+class Memfs(System):
+    """Its bytes end with it: cold is what the kernel forgets while it is mounted."""
+
+    def mount(self):
+        direct = ["-d"] if self.name.endswith("/direct") else []
+        self.start_daemon(self.programs["memfs"], self.mnt, "-f", *direct)
+
+    def cold(self):
+        for _ in range(2):
+            drop_caches(self.mnt)
+
+
+class Passthrough(System):
+    def make(self):
+        (self.backing / "plain").mkdir()
+
+    def mount(self):
+        self.start_daemon(self.programs["passthrough"], self.backing / "plain", self.mnt, "-f")
+
+    def stored(self):
+        run("sync", "-f", self.backing)
+        return blocks_below(self.backing / "plain")
+
+
+CLASSES = {"balefs": Balefs, "btrfs": Btrfs, "memfs": Memfs, "passthrough": Passthrough}
+
+
+def create(name, programs, work, backing):
+    kind = name.split("/")[0]
+    if kind not in CLASSES:
+        raise Failed(f"--systems: no system {name}: there are balefs/CODEC[/direct], btrfs/CODEC, memfs[/direct] and "
+                     "passthrough")
+    return CLASSES[kind](name, programs, work, backing)
+
+
+def lacks(name, programs):
+    """What a system needs and does not find here; None: nothing."""
+    kind = name.split("/")[0]
+    if kind == "btrfs":
+        if not shutil.which("mkfs.btrfs") or not shutil.which("btrfs"):
+            return "there is no mkfs.btrfs: install btrfs-progs"
+        if "btrfs" not in pathlib.Path("/proc/filesystems").read_text() and not shutil.which("modprobe"):
+            return "the kernel has no btrfs"
+        if not os.path.exists("/dev/loop-control"):
+            return "there are no loop devices"
+    elif not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        return "there is no /dev/fuse that may be used"
+    elif not os.access(programs[kind], os.X_OK):
+        return f"{programs[kind]} has not been built"
+    return None
