@@ -65,13 +65,14 @@ static void op_init(void *data, struct fuse_conn_info *conn)
 {
     (void)data;
     conn->max_write = 1 << 20;
-    conn->max_background = 64;
-    conn->congestion_threshold = 48;
+    conn->max_background = 128;
+    conn->congestion_threshold = 96;
     conn->no_interrupt = 1;
     conn->time_gran = 1;
     /* Otherwise each write costs a GETXATTR, and a write and a stat empty the page cache. */
     fuse_set_feature_flag(conn, FUSE_CAP_HANDLE_KILLPRIV_V2);
     fuse_unset_feature_flag(conn, FUSE_CAP_AUTO_INVAL_DATA);
+    fuse_unset_feature_flag(conn, FUSE_CAP_SPLICE_READ);
     fuse_set_feature_flag(conn, FUSE_CAP_EXPLICIT_INVAL_DATA);
     fuse_set_feature_flag(conn, FUSE_CAP_PARALLEL_DIROPS);
     fuse_set_feature_flag(conn, FUSE_CAP_CACHE_SYMLINKS);
@@ -96,8 +97,8 @@ static int drop_fsetid(void)
     return (int)syscall(SYS_capset, &header, sets);
 }
 
-/* One descriptor for each known inode: root may go to the kernel's usual maximum, others to their
- * limit. */
+/* Without file handles one descriptor for each known inode: root may go to the kernel's usual
+ * maximum, others to their limit. */
 static void raise_file_limit(void)
 {
     struct rlimit limit = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
@@ -158,12 +159,13 @@ int main(int argc, char **argv)
     }
     passthrough_as_root = geteuid() == 0;
     umask(0); /* the kernel has applied the caller's */
-    raise_file_limit();
     if (passthrough_as_root && drop_fsetid() != 0)
         return fail("cannot drop a capability", strerror(errno));
     int rc = inode_root_open(argv[1]);
     if (rc != 0)
         return fail(argv[1], strerror(-rc));
+    if (!inode_have_handles())
+        raise_file_limit();
     char *mountpoint = realpath(argv[2], NULL); /* the daemon leaves this directory */
     if (!mountpoint)
         return fail(argv[2], strerror(errno));

@@ -15,14 +15,20 @@ static int open_flags(const struct fuse_file_info *fi)
 
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-    char path[INODE_PROC_MAX];
-    int fd = open(inode_proc_path(inode_get(ino), path), open_flags(fi));
-    if (fd < 0) {
-        fuse_reply_err(req, errno);
+    struct inode_hold hold;
+    int rc = inode_hold(inode_get(ino), &hold), fd = -1;
+    if (rc == 0) {
+        fd = open(hold.path, open_flags(fi));
+        rc = fd < 0 ? -errno : 0;
+        inode_release(&hold);
+    }
+    if (rc != 0) {
+        fuse_reply_err(req, -rc);
         return;
     }
     fi->fh = (uint64_t)fd;
     fi->keep_cache = 1;
+    fi->noflush = (fi->flags & O_ACCMODE) == O_RDONLY; /* nothing of a reader's waits */
     if (fuse_reply_open(req, fi) != 0)
         close(fd);
 }
@@ -52,17 +58,29 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
     }
 }
 
+/* What reads go through, one for each thread, as long as the daemon lives. */
+static char *read_buffer(size_t size)
+{
+    static _Thread_local char *buffer;
+    static _Thread_local size_t room;
+    if (size > room) {
+        free(buffer);
+        buffer = malloc(size);
+        room = buffer ? size : 0;
+    }
+    return buffer;
+}
+
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
                     struct fuse_file_info *fi)
 {
     (void)ino;
-    char *buffer = malloc(size);
+    char *buffer = read_buffer(size);
     ssize_t n = buffer ? pread((int)fi->fh, buffer, size, offset) : -1;
     if (n < 0)
         fuse_reply_err(req, buffer ? errno : ENOMEM);
     else
         fuse_reply_buf(req, buffer, (size_t)n);
-    free(buffer);
 }
 
 static void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t offset,

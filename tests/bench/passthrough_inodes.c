@@ -14,9 +14,14 @@
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct stat st;
-    (void)fi;
-    if (fstat(inode_get(ino)->fd, &st) != 0)
-        fuse_reply_err(req, errno);
+    struct inode_hold hold = {.fd = fi ? (int)fi->fh : -1};
+    int rc = fi ? 0 : inode_hold(inode_get(ino), &hold);
+    if (rc == 0) {
+        rc = fstat(hold.fd, &st) != 0 ? -errno : 0;
+        inode_release(&hold);
+    }
+    if (rc != 0)
+        fuse_reply_err(req, -rc);
     else
         fuse_reply_attr(req, &st, passthrough_cache_seconds);
 }
@@ -69,10 +74,14 @@ static int set_attributes(const char *path, int fd, const struct stat *attr, int
 static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int set,
                        struct fuse_file_info *fi)
 {
-    char path[INODE_PROC_MAX];
-    struct inode *inode = inode_get(ino);
-    if (set_attributes(inode_proc_path(inode, path), inode->fd, attr, set, fi) != 0)
-        fuse_reply_err(req, errno);
+    struct inode_hold hold;
+    int rc = inode_hold(inode_get(ino), &hold);
+    if (rc == 0) {
+        rc = set_attributes(hold.path, hold.fd, attr, set, fi) != 0 ? -errno : 0;
+        inode_release(&hold);
+    }
+    if (rc != 0)
+        fuse_reply_err(req, -rc);
     else
         op_getattr(req, ino, fi);
 }
@@ -80,9 +89,15 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int se
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 {
     char target[PATH_MAX + 1];
-    ssize_t n = readlinkat(inode_get(ino)->fd, "", target, sizeof target - 1);
+    struct inode_hold hold;
+    ssize_t n = inode_hold(inode_get(ino), &hold);
+    if (n == 0) {
+        n = readlinkat(hold.fd, "", target, sizeof target - 1);
+        n = n < 0 ? -errno : n;
+        inode_release(&hold);
+    }
     if (n < 0) {
-        fuse_reply_err(req, errno);
+        fuse_reply_err(req, (int)-n);
         return;
     }
     target[n] = '\0';
@@ -92,7 +107,8 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 {
     struct statvfs st;
-    if (fstatvfs(inode_get(ino)->fd, &st) != 0)
+    (void)ino;
+    if (fstatvfs(inode_get(FUSE_ROOT_ID)->fd, &st) != 0)
         fuse_reply_err(req, errno);
     else
         fuse_reply_statfs(req, &st);
@@ -101,30 +117,39 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
                         size_t size, int flags)
 {
-    char path[INODE_PROC_MAX];
-    passthrough_reply(req,
-                      setxattr(inode_proc_path(inode_get(ino), path), name, value, size, flags));
+    struct inode_hold hold;
+    int rc = inode_hold(inode_get(ino), &hold);
+    if (rc == 0) {
+        rc = setxattr(hold.path, name, value, size, flags) != 0 ? -errno : 0;
+        inode_release(&hold);
+    }
+    fuse_reply_err(req, -rc);
 }
 
 static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
-    char path[INODE_PROC_MAX];
-    passthrough_reply(req, removexattr(inode_proc_path(inode_get(ino), path), name));
+    struct inode_hold hold;
+    int rc = inode_hold(inode_get(ino), &hold);
+    if (rc == 0) {
+        rc = removexattr(hold.path, name) != 0 ? -errno : 0;
+        inode_release(&hold);
+    }
+    fuse_reply_err(req, -rc);
 }
 
 /* Lists the names when name is NULL; tells only the size when size is 0. */
 static void reply_xattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
-    char path[INODE_PROC_MAX];
-    inode_proc_path(inode_get(ino), path);
+    struct inode_hold hold;
     char *value = size > 0 ? malloc(size) : NULL;
-    ssize_t n = -1;
-    if (size > 0 && !value)
-        errno = ENOMEM;
-    else
-        n = name ? getxattr(path, name, value, size) : listxattr(path, value, size);
+    ssize_t n = size > 0 && !value ? -ENOMEM : inode_hold(inode_get(ino), &hold);
+    if (n == 0) {
+        n = name ? getxattr(hold.path, name, value, size) : listxattr(hold.path, value, size);
+        n = n < 0 ? -errno : n;
+        inode_release(&hold);
+    }
     if (n < 0)
-        fuse_reply_err(req, errno);
+        fuse_reply_err(req, (int)-n);
     else if (size == 0)
         fuse_reply_xattr(req, (size_t)n);
     else

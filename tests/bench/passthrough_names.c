@@ -84,10 +84,16 @@ static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, co
 
 static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
 {
-    char path[INODE_PROC_MAX];
-    inode_proc_path(inode_get(ino), path);
-    if (linkat(AT_FDCWD, path, inode_get(parent)->fd, name, AT_SYMLINK_FOLLOW) != 0)
-        fuse_reply_err(req, errno);
+    struct inode_hold hold;
+    int rc = inode_hold(inode_get(ino), &hold);
+    if (rc == 0) {
+        rc = linkat(AT_FDCWD, hold.path, inode_get(parent)->fd, name, AT_SYMLINK_FOLLOW) != 0
+                 ? -errno
+                 : 0;
+        inode_release(&hold);
+    }
+    if (rc != 0)
+        fuse_reply_err(req, -rc);
     else
         reply_entry(req, parent, name);
 }

@@ -77,12 +77,10 @@ class Chain:
         done = work_on(self.programs, system, "write", **keys)
         if "write" in only:
             self.add("sequential write until synced", detail, system, done)
+        stored = system.stored() if jobs == 1 else None
+        if stored:
+            self.results.add("compression ratio", kind, "", system.name, done[1] / stored)
         system.cold()
-        if jobs == 1:
-            stored = system.stored()
-            if stored:
-                self.results.add("compression ratio", kind, "", system.name, done[1] / stored)
-            system.cold()
         if "read" in only:
             self.add("sequential read, cold", detail, system, work_on(self.programs, system, "read", **keys))
         if "random" in only and kind in ("text", "solver"):

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# tests/bench/mount, at its smallest: it measures every system that there is here, its JSON and its picture are well
+# formed, wrong usage and a daemon that fails are told, and nothing is left behind.
+# usage: mount_test.sh, with BALE_SOURCE and BALE_BUILD in the environment
+set -euo pipefail
+
+bench=${BALE_SOURCE:?}/tests/bench/mount
+build=${BALE_BUILD:?}
+
+fail() {
+    printf 'mount_test: %s\n' "$*" >&2
+    exit 1
+}
+
+if [ "$(id -u)" != 0 ] || [ ! -w /dev/fuse ]; then
+    echo "skipped: needs root and /dev/fuse"
+    exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf --one-file-system "$work"' EXIT
+export TMPDIR=$work/tmp
+mkdir "$TMPDIR"
+tiny=(--build "$build" --size 1M --operations 16 --files 50 --runs 1 --writers 3 --threads 2 --kinds text,random --quick)
+systems=balefs/zstd:1,balefs/auto,btrfs/zstd:1,memfs,passthrough,balefs/zstd:1/direct
+
+nothing_left() {
+    ! grep -F "$work/" /proc/self/mounts || fail "$1: a mount is left"
+    [ -z "$(ls -A "$TMPDIR")" ] || fail "$1: left: $(ls "$TMPDIR")"
+}
+
+"$bench" "${tiny[@]}" --systems "$systems" --json "$work/json" --svg "$work/svg" >"$work/out" 2>"$work/err" ||
+    fail "failed: $(cat "$work/out" "$work/err")"
+nothing_left "after a run"
+python3 - "$work/json" "$work/svg" "$work/out" <<'EOP' || fail "the results are not as they should be: $(cat "$work/out")"
+import json, sys, xml.dom.minidom
+found = json.load(open(sys.argv[1], encoding="utf-8"))
+rows = {(row["what"], row["detail"]): row for row in found["results"]}
+here = found["machine"]["systems"].split(", ")
+assert set(found["machine"]) >= {"machine", "kernel", "load", "date", "versions", "command"}
+assert {"balefs/zstd:1", "balefs/auto", "memfs", "passthrough"} <= set(here), here
+plain = [system for system in here if not system.endswith("/direct")]
+for what, systems in (("sequential write until synced", plain), ("sequential read, cold", plain),
+                      ("random 4 KiB read, cold", plain), ("random 4 KiB read, cached", plain),
+                      ("random 4 KiB write until synced", plain)):
+    for jobs in ("1 job", "2 jobs"):
+        row = rows[what, f"text, {jobs}"]
+        assert set(row["systems"]) == set(systems), (what, row)
+        assert all(len(values) == 1 and min(values) > 0 for values in row["systems"].values()), (what, row)
+for stride in ("1 MiB", "47008 B"):
+    for what in ("3 writers on one file", "3 writers on their own files", "3 readers on one file"):
+        assert set(rows[what, stride]["systems"]) == set(here), what
+assert min(rows["compression ratio", "text"]["systems"]["balefs/zstd:1"]) > 1.5
+assert 0.9 < min(rows["compression ratio", "random"]["systems"]["balefs/auto"]) <= 1
+assert set(rows["ls -lR, cold", "50 files"]["systems"]) >= {"memfs", "passthrough"}
+assert any(what == "tree unpacked and deleted" for what, _ in rows)
+assert all(target["result"] in ("pass", "falls short") for target in found["targets"])
+assert len(found["targets"]) >= (14 if "btrfs/zstd:1" in here else 8)
+picture = xml.dom.minidom.parse(sys.argv[2])
+words = [node.firstChild.data for node in picture.getElementsByTagName("text") if node.firstChild]
+assert "sequential read, cold" in words and "memfs" in words
+table = open(sys.argv[3], encoding="utf-8").read()
+for word in ("machine ", "kernel ", "versions ", "of pass-through", "sequential write until synced: text, 2 jobs",
+             "ls -lR, warm: 50 files", "falls short" if any(t["result"] != "pass" for t in found["targets"]) else "pass"):
+    assert word in table, word
+EOP
+
+# refuses STATUS PATTERN ARGUMENT...
+refuses() {
+    local status=$1 pattern=$2 got=0
+    shift 2
+    "$bench" "${tiny[@]}" "$@" >"$work/out" 2>&1 || got=$?
+    [ "$got" = "$status" ] || fail "$*: exit status $got, not $status: $(cat "$work/out")"
+    grep -q -- "$pattern" "$work/out" || fail "$*: no '$pattern' in: $(cat "$work/out")"
+    nothing_left "$*"
+}
+refuses 2 'no sideways' --only sideways
+refuses 2 'give 1M or more' --size 5
+refuses 1 'no system zfs' --systems zfs
+refuses 1 'codec' --systems balefs/nothing --only write
+
+# What is read wrongly is seen.
+worker=$build/tests/bench/mount_worker
+mkdir "$work/files"
+head -c 1048576 /dev/urandom >"$work/source"
+keys=(dir="$work/files" source="$work/source" size=1048576 record=47008 jobs=2)
+for operation in "write shared=1" "read shared=1" write read "randwrite count=40" "read rewritten=40" \
+    "randread count=40 rewritten=40"; do
+    # shellcheck disable=SC2086
+    echo | "$worker" $operation "${keys[@]}" >"$work/out" || fail "worker $operation: $(cat "$work/out")"
+    [ "$(tail -n 1 "$work/out")" = same ] || fail "worker $operation did not compare"
+done
+printf 'x' | dd of="$work/files/file1" bs=1 seek=1048575 conv=notrunc status=none
+printf 'yz' | dd of="$work/files/file1" bs=1 seek=1048573 conv=notrunc status=none
+if echo | "$worker" read rewritten=40 "${keys[@]}" >"$work/out" 2>&1; then
+    fail "changed bytes were not seen"
+fi
+grep -q 'is not what was written' "$work/out" || fail "changed bytes: $(cat "$work/out")"
