@@ -20,7 +20,8 @@ work=$(mktemp -d)
 trap 'rm -rf --one-file-system "$work"' EXIT
 export TMPDIR=$work/tmp
 mkdir "$TMPDIR"
-tiny=(--build "$build" --size 1M --operations 16 --files 50 --runs 1 --writers 3 --threads 2 --kinds text,random --quick)
+tiny=(--build "$build" --size 1M --operations 16 --files 50 --runs 1 --writers 3 --threads 2 --kinds "text,random"
+    --quick)
 systems=balefs/zstd:1,balefs/auto,btrfs/zstd:1,memfs,passthrough,balefs/zstd:1/direct
 
 nothing_left() {
@@ -31,7 +32,7 @@ nothing_left() {
 "$bench" "${tiny[@]}" --systems "$systems" --json "$work/json" --svg "$work/svg" >"$work/out" 2>"$work/err" ||
     fail "failed: $(cat "$work/out" "$work/err")"
 nothing_left "after a run"
-python3 - "$work/json" "$work/svg" "$work/out" <<'EOP' || fail "the results are not as they should be: $(cat "$work/out")"
+python3 - "$work/json" "$work/svg" "$work/out" <<'EOP' || fail "the results are wrong: $(cat "$work/out")"
 import json, sys, xml.dom.minidom
 found = json.load(open(sys.argv[1], encoding="utf-8"))
 rows = {(row["what"], row["detail"]): row for row in found["results"]}
@@ -60,7 +61,7 @@ words = [node.firstChild.data for node in picture.getElementsByTagName("text") i
 assert "sequential read, cold" in words and "memfs" in words
 table = open(sys.argv[3], encoding="utf-8").read()
 for word in ("machine ", "kernel ", "versions ", "of pass-through", "sequential write until synced: text, 2 jobs",
-             "ls -lR, warm: 50 files", "falls short" if any(t["result"] != "pass" for t in found["targets"]) else "pass"):
+             "ls -lR, warm: 50 files", found["targets"][0]["result"]):
     assert word in table, word
 EOP
 

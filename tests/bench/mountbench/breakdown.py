@@ -15,13 +15,13 @@ FREQUENCY = 999
 # The first that is found from the innermost frame outwards counts. What zstd or a copy was called for is told by the
 # frames around it.
 PARTS = (
-    ("codec", re.compile(r"^(ZSTD_|HUF_|FSE_|HIST_|LZ4_|zstd|lz4|bale_frame_encode|bale_frame_decode|bale_auto)", re.I)),
+    ("codec", re.compile(r"^(ZSTD_|HUF_|FSE_|HIST_|LZ4_|bale_frame_(en|de)code|bale_auto)", re.I)),
     ("checksum", re.compile(r"^(XXH|bale_hash|bale_crc)", re.I)),
     ("FUSE transport", re.compile(r"^(fuse_dev_|fuse_copy|fuse_request|fuse_reply|fuse_session|fuse_ll|fuse_send)")),
     ("container I/O", re.compile(r"^(bale_container|bale_index|bale_freemap|bale_io_|bale_frame_(io|set)|shmem_|ext4_|"
                                  r"xfs_|btrfs_|__x64_sys_(p?write|p?read|fsync|fdatasync|fallocate|pwritev|preadv)|"
                                  r"do_fallocate|vfs_fsync)")),
-    ("memory", re.compile(r"^(asm_exc_page_fault|exc_page_fault|clear_page|__x64_sys_(mmap|munmap|madvise)|bale_memory)")),
+    ("memory", re.compile(r"^((asm_)?exc_page_fault|clear_page|__x64_sys_(mmap|munmap|madvise)|bale_memory)")),
     ("queue, locks, waiting", re.compile(r"^(bale_queue|bale_pool|bale_turn|pthread_|__lll|futex|__x64_sys_futex|"
                                          r"schedule|__schedule|wake_up|try_to_wake)")),
     ("files and extents", re.compile(r"^(bale_)")),
@@ -100,8 +100,9 @@ def lines(name, kind, found):
     out = [f"where the time goes, CPU s/GB: {name}, {kind}, 1 job (perf, {FREQUENCY} samples a second of the daemon's "
            "threads, by their stacks; user space and kernel)"]
     for result in found:
-        out.append(f"    {result['what']}: daemon {result['daemon']:.2f}; the program that asks, the kernel on its side of "
-                   f"the transport and kernel threads {max(result['all'] - result['daemon'], 0):.2f}")
+        rest = max(result["all"] - result["daemon"], 0)
+        out.append(f"    {result['what']}: daemon {result['daemon']:.2f}; the program that asks, with the kernel on its side "
+                   f"of the transport, and kernel threads {rest:.2f}")
         for part, value in sorted(result["parts"].items(), key=lambda pair: -pair[1]):
             out.append(f"        {part:26} {value:6.3f} {value / max(result['daemon'], 1e-9):6.0%}")
     return out

@@ -83,9 +83,10 @@ def _stat(pid):
 
 
 class Cpu:
-    """CPU time from now on: of the trees of processes below `roots`, and of all kernel threads, which write back, compress
-    and serve loop devices. Other programs' work counts nowhere, but for what kernel threads do for them. The whole
-    machine's, from /proc/stat, is measured beside it: on an otherwise idle machine it is the same and interrupts."""
+    """CPU time from now on: of the trees of processes below `roots`, and of all kernel threads, which write back,
+    compress and serve loop devices. Other programs' work counts nowhere, but for what kernel threads do for them. The
+    whole machine's, from /proc/stat, is measured beside it: on an otherwise idle machine it is the same and interrupts.
+    """
 
     def __init__(self, roots):
         self.roots = set(roots)

@@ -101,12 +101,12 @@ class Chain:
         system.cold()
         work_on(programs, system, "read", rewritten=count, **keys)
 
-    def cached_in_daemon(self, system, source, jobs):
+    def cached_in_daemon(self, system, kind, source, jobs):
         """Without the kernel's cache: from the daemon's, through the transport."""
         size = self.plan.size // jobs // 4096 * 4096
         keys = {"source": source, "size": size, "jobs": jobs}
         count = max(16, self.plan.operations // jobs)
-        detail = f"text, {jobs} job{'s' if jobs > 1 else ''}"
+        detail = f"{kind}, {jobs} job{'s' if jobs > 1 else ''}"
         system.start()
         work_on(self.programs, system, "write", **keys)
         self.add("random 4 KiB read, cached by the daemon (io=direct)", detail, system,

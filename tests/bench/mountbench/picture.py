@@ -1,5 +1,5 @@
-"""What was measured, as bars: a panel for each row, a bar for each system from 0 to the median, a line from the least to
-the most."""
+"""What was measured, as bars: a panel for each row, a bar for each system from 0 to the median, a line from the least
+to the most."""
 
 from xml.sax.saxutils import escape
 
@@ -38,7 +38,8 @@ def _panel(x, y, what, detail, row):
                    f'fill="{_colour(system)}"/>')
         if len(values) > 1:
             low, high = left + min(values) * scale, left + max(values) * scale
-            out.append(f'<path d="M{low:.1f} {line:.1f}H{high:.1f}M{low:.1f} {line - 4:.1f}v8M{high:.1f} {line - 4:.1f}v8" '
+            ends = f"M{low:.1f} {line - 4:.1f}v8M{high:.1f} {line - 4:.1f}v8"
+            out.append(f'<path d="M{low:.1f} {line:.1f}H{high:.1f}{ends}" '
                        'stroke="#111" stroke-width="1.2" fill="none"/>')
         out.append(_text(left + max(values) * scale + 6, top + 12, number(middle)))
     out.append(f'<path d="M{x + NAMES} {y + HEAD - 3}V{y + HEAD + len(row["systems"]) * STEP}" stroke="#888"/>')
