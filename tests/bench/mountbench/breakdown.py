@@ -101,8 +101,9 @@ def lines(name, kind, found):
            "threads, by their stacks; user space and kernel)"]
     for result in found:
         rest = max(result["all"] - result["daemon"], 0)
-        out.append(f"    {result['what']}: daemon {result['daemon']:.2f}; the program that asks, with the kernel on its side "
-                   f"of the transport, and kernel threads {rest:.2f}")
+        out.append(f"    {result['what']}: daemon {result['daemon']:.2f}; "
+                   "the program that asks, with the kernel on its side of the transport, and kernel threads "
+                   f"{rest:.2f}")
         for part, value in sorted(result["parts"].items(), key=lambda pair: -pair[1]):
             out.append(f"        {part:26} {value:6.3f} {value / max(result['daemon'], 1e-9):6.0%}")
     return out
