@@ -129,7 +129,7 @@ void memfs_data_resize(struct memfs_node *node, off_t size)
         size_t keep = at == (size_t)size / BLOCK ? (size_t)size % BLOCK : 0;
         if (keep == 0 && block->data)
             block_free(block);
-        else if (block->capacity > keep)
+        else if (block->data && block->capacity > keep)
             memset(block->data + keep, 0, block->capacity - keep);
     }
     node->attr.st_size = size;

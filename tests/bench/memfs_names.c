@@ -241,8 +241,9 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_
     }
     pthread_rwlock_wrlock(&memfs_tree);
     int error = rename_to(find(dir, name), memfs_node_get(new_parent), new_name);
-    if (error == 0)
-        take_out(find(dir, name));
+    struct memfs_entry **from = find(dir, name); /* what was removed may have moved it */
+    if (error == 0 && *from)
+        take_out(from);
     pthread_rwlock_unlock(&memfs_tree);
     fuse_reply_err(req, error);
 }

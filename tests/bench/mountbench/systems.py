@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import signal
 import shutil
 import subprocess
 import time
@@ -70,13 +69,10 @@ class System:
             if self.daemon:
                 self.daemon.kill()
                 self.daemon.wait()
+                self.daemon = None
         if not is_mounted(self.mnt):
             shutil.rmtree(self.work, ignore_errors=True)
             shutil.rmtree(self.backing, ignore_errors=True)
-
-    def settings(self):
-        """What else there is to know about it."""
-        return ""
 
     def stored(self):
         """Bytes that what is in it takes below; None: not known."""
@@ -109,12 +105,14 @@ class System:
     def end_daemon(self):
         if not self.daemon:
             return
+        daemon, self.daemon = self.daemon, None
         try:
-            self.daemon.wait(WAIT)
-        except subprocess.TimeoutExpired:
-            self.daemon.send_signal(signal.SIGKILL)
-            self.daemon.wait()
-        self.daemon = None
+            daemon.wait(WAIT)
+        except subprocess.TimeoutExpired as late:
+            raise Failed(f"{self.name}: unmounted, but its daemon does not end: report this") from late
+        finally:
+            daemon.kill()
+            daemon.wait()
 
 
 def blocks_below(top):
