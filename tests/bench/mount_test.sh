@@ -37,6 +37,7 @@ import json, sys, xml.dom.minidom
 found = json.load(open(sys.argv[1], encoding="utf-8"))
 rows = {(row["what"], row["detail"]): row for row in found["results"]}
 here = found["machine"]["systems"].split(", ")
+assert found["machine"]["complete"] is True
 assert set(found["machine"]) >= {"machine", "kernel", "load", "date", "versions", "command"}
 assert {"balefs/zstd:1", "balefs/auto", "memfs", "passthrough"} <= set(here), here
 plain = [system for system in here if not system.endswith("/direct")]

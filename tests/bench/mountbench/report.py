@@ -104,4 +104,5 @@ def target_table(results):
 def header(machine):
     versions = "; ".join(f"{name}: {version}" for name, version in machine["versions"].items())
     return [f"{name:9}{machine[name]}" for name in ("machine", "kernel", "load", "date", "command")] + [
-        f"versions {versions}", f"systems  {machine['systems']}"]
+        f"versions {versions}", f"systems  {machine['systems']}",
+        *([] if machine["complete"] else ["NOT COMPLETE: something failed, see below"])]
