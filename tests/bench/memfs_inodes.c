@@ -109,10 +109,21 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
     fuse_reply_statfs(req, &st);
 }
 
+/* There are none, but the kernel is to go on asking, as it does where there may be some: ls -l has
+ * it ask twice for each file. */
+static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
+{
+    (void)ino;
+    (void)name;
+    (void)size;
+    fuse_reply_err(req, ENODATA);
+}
+
 void memfs_inodes(struct fuse_lowlevel_ops *ops)
 {
     ops->setattr = op_setattr;
     ops->getattr = op_getattr;
     ops->readlink = op_readlink;
+    ops->getxattr = op_getxattr;
     ops->statfs = op_statfs;
 }
