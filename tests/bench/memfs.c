@@ -1,6 +1,8 @@
-/* usage: memfs MNT [-f] [-d]
+/* usage: memfs MNT [-f] [-d] [-m MIB]
  *   -f  stay in the foreground
- *   -d  open files with direct_io, direct writes in parallel */
+ *   -d  open files with direct_io, direct writes in parallel
+ *   -m  have so much memory touched before: what the system takes for fresh pages is no part of
+ *       the transport */
 #include "memfs.h"
 
 #include <stdio.h>
@@ -80,16 +82,22 @@ out_session:
 int main(int argc, char **argv)
 {
     bool foreground = false, good = argc >= 2;
+    uint64_t ready = 0;
     for (int i = 2; i < argc; i++) {
-        foreground |= strcmp(argv[i], "-f") == 0;
-        memfs_direct |= strcmp(argv[i], "-d") == 0;
-        good &= strcmp(argv[i], "-f") == 0 || strcmp(argv[i], "-d") == 0;
+        if (strcmp(argv[i], "-f") == 0)
+            foreground = true;
+        else if (strcmp(argv[i], "-d") == 0)
+            memfs_direct = true;
+        else if (strcmp(argv[i], "-m") == 0 && i + 1 < argc)
+            ready = strtoull(argv[++i], NULL, 10) << 20;
+        else
+            good = false;
     }
     if (!good) {
-        fputs("usage: memfs MNT [-f] [-d]\n", stderr);
+        fputs("usage: memfs MNT [-f] [-d] [-m MIB]\n", stderr);
         return 2;
     }
-    if (!memfs_data_begin())
+    if (!memfs_data_begin(ready))
         return fail("no memory", "free some");
     char *mountpoint = realpath(argv[1], NULL);
     if (!mountpoint)

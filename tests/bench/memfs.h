@@ -48,7 +48,8 @@ int memfs_make(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
                const char *target, struct fuse_entry_param *e);
 
 void memfs_now(struct timespec *t);
-bool memfs_data_begin(void);                                 /* false: no memory */
+/* ready: bytes to have touched before they are written to. False: no memory. */
+bool memfs_data_begin(uint64_t ready);
 void memfs_data_resize(struct memfs_node *node, off_t size); /* under the node's lock, to write */
 void memfs_data_free(struct memfs_node *node);
 

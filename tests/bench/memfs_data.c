@@ -19,12 +19,6 @@ static unsigned char *free_blocks, *arena;
 static size_t arena_used = ARENA;
 static unsigned char *zeros;
 
-bool memfs_data_begin(void)
-{
-    zeros = calloc(1, BLOCK);
-    return zeros != NULL;
-}
-
 /* In huge pages: small ones would be faulted in one by one, which is no part of the transport. */
 static unsigned char *block_take(void)
 {
@@ -58,6 +52,24 @@ static void block_give(unsigned char *block)
     memcpy(block, &free_blocks, sizeof free_blocks);
     free_blocks = block;
     pthread_mutex_unlock(&free_lock);
+}
+
+bool memfs_data_begin(uint64_t ready)
+{
+    unsigned char *blocks = NULL, *block;
+    zeros = calloc(1, BLOCK);
+    for (uint64_t made = 0; made < ready; made += BLOCK) {
+        if (!(block = block_take()))
+            return false;
+        memset(block, 0, BLOCK);
+        memcpy(block, &blocks, sizeof blocks);
+        blocks = block;
+    }
+    while ((block = blocks)) {
+        memcpy(&blocks, block, sizeof blocks);
+        block_give(block);
+    }
+    return zeros != NULL;
 }
 
 static void block_free(struct memfs_block *block)

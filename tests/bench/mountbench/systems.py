@@ -181,9 +181,11 @@ class Btrfs(System):
 class Memfs(System):
     """Its bytes end with it: cold is what the kernel forgets while it is mounted."""
 
+    ready = 0  # MiB touched before anything is written
+
     def mount(self):
         direct = ["-d"] if self.name.endswith("/direct") else []
-        self.start_daemon(self.programs["memfs"], self.mnt, "-f", *direct)
+        self.start_daemon(self.programs["memfs"], self.mnt, "-f", "-m", self.ready, *direct)
 
     def cold(self):
         for _ in range(2):
