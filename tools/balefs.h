@@ -25,5 +25,8 @@ extern const struct bale_command bale_command_get;
 extern const struct bale_command bale_command_stat;
 extern const struct bale_command bale_command_inspect;
 extern const struct bale_command bale_command_fsck;
+extern const struct bale_command bale_command_cat;
+extern const struct bale_command bale_command_export;
+extern const struct bale_command bale_command_import;
 
 #endif

@@ -36,18 +36,23 @@ static bool lies_in(const char *path, const struct stat *other)
     return found;
 }
 
+const char *bale_overlap_find(const char *store, const char *directory)
+{
+    struct stat s, d;
+    if (stat(store, &s) != 0 || stat(directory, &d) != 0) {
+        return NULL;
+    }
+    return same(&s, &d)             ? "it is the store itself"
+           : lies_in(directory, &s) ? "it lies inside the store"
+           : lies_in(store, &d)     ? "the store lies inside it"
+                                    : NULL;
+}
+
 int bale_overlap_check(const char *store, const char *mountpoint, char *why)
 {
-    struct stat s, m;
-    if (stat(store, &s) != 0 || stat(mountpoint, &m) != 0) {
-        return BALE_OK; /* whatever it is, the mount will say it */
-    }
-    const char *what = same(&s, &m)              ? "it is the store itself"
-                       : lies_in(mountpoint, &s) ? "it lies inside the store"
-                       : lies_in(store, &m)      ? "the store lies inside it"
-                                                 : NULL;
+    const char *what = bale_overlap_find(store, mountpoint);
     if (!what) {
-        return BALE_OK;
+        return BALE_OK; /* or whatever it is, the mount will say it */
     }
     snprintf(why, BALE_WHY, "%s: cannot be mounted on: %s (%s): mount somewhere else", mountpoint,
              what, store);

@@ -6,4 +6,7 @@
  * in it. */
 int bale_overlap_check(const char *store, const char *mountpoint, char *why);
 
+/* How two directories lie, by whatever name: constant text as for "DIRECTORY: it is the store
+ * itself"; NULL: apart, or one of them cannot be looked at. */
+const char *bale_overlap_find(const char *store, const char *directory);
 #endif

@@ -1,0 +1,19 @@
+/* A path in a store itself, not in a mount. */
+#ifndef BALE_TOOLS_WITHIN_H
+#define BALE_TOOLS_WITHIN_H
+
+struct bale_within {
+    char *top;   /* the store, absolute */
+    char *below; /* the path relative to it, without symbolic links; "" for the store itself */
+};
+
+/* Says with bale_complain what is wrong: the path is in no store, or in a mount, and instead tells
+ * what to do then. 0 or a negative bale_err. */
+int bale_within_find(const char *path, const char *instead, struct bale_within *within);
+void bale_within_free(struct bale_within *within); /* zeroed is fine */
+
+/* Whether the directories are the same, or one lies in the other, by whatever name: then says so, as
+ * "OTHER: WHAT (STORE): INSTEAD". */
+int bale_within_apart(const char *store, const char *other, const char *instead);
+
+#endif
