@@ -1,4 +1,4 @@
-# What balefs links with: Threads::Threads, PkgConfig::{ZSTD,LZ4,XXHASH,JANSSON} and bale_fuse3.
+# What balefs links with: Threads::Threads, PkgConfig::{ZSTD,LZ4,XXHASH,JANSSON,ARCHIVE} and bale_fuse3.
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
@@ -11,7 +11,7 @@ set(ENV{PKG_CONFIG_PATH}
   "${bale_deps}/lib/pkgconfig:${bale_deps}/lib/${CMAKE_LIBRARY_ARCHITECTURE}/pkgconfig:${bale_old_path}")
 
 foreach(need IN ITEMS "ZSTD libzstd>=1.5" "LZ4 liblz4>=1.9" "XXHASH libxxhash>=0.8"
-                      "JANSSON jansson>=2.13" "FUSE3 fuse3>=3.17")
+                      "JANSSON jansson>=2.13" "ARCHIVE libarchive>=3.6" "FUSE3 fuse3>=3.17")
   string(REPLACE " " ";" need "${need}")
   list(GET need 0 name)
   list(GET need 1 module)

@@ -41,14 +41,13 @@ static int failed(char *why)
     return err;
 }
 
-int bale_look_file(const struct bale_look *look, const char *below, int *fd, char *why)
+int bale_look_in(int dir, const char *path_below, int *fd, char *why)
 {
     struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
     char proc[40];
     struct stat st;
-    long path = syscall(SYS_openat2, bale_store_root_fd(look->store), *below ? below : ".", &how,
-                        sizeof how);
+    long path = syscall(SYS_openat2, dir, path_below, &how, sizeof how);
 
     *fd = -1;
     if (path < 0)
@@ -65,6 +64,11 @@ int bale_look_file(const struct bale_look *look, const char *below, int *fd, cha
     int err = *fd < 0 ? failed(why) : BALE_OK;
     close((int)path);
     return err;
+}
+
+int bale_look_file(const struct bale_look *look, const char *below, int *fd, char *why)
+{
+    return bale_look_in(bale_store_root_fd(look->store), *below ? below : ".", fd, why);
 }
 
 int bale_look_container(const struct bale_look *look, int fd, struct bale_container **container,

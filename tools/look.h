@@ -20,6 +20,9 @@ void bale_look_close(struct bale_look *look); /* zeroed is fine */
  * helped. why: as "WHAT: WHAT TO DO". From any thread. */
 int bale_look_file(const struct bale_look *look, const char *below, int *fd, char *why);
 
+/* The same for a path below the directory dir. */
+int bale_look_in(int dir, const char *path_below, int *fd, char *why);
+
 /* Opens the container in fd (owned from here on, also on failure). why as above. From any
  * thread. */
 int bale_look_container(const struct bale_look *look, int fd, struct bale_container **container,
