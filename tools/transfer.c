@@ -77,12 +77,14 @@ static void walk_fail(struct bale_walk *walk, const char *path, int e)
     fail_text(transfer_of(walk), path, text);
 }
 
-static void copy_attributes(struct bale_transfer *transfer, const struct bale_branch *branch,
-                            const char *name, const char *from, const char *to, bool follow)
+static void copy_attributes(struct bale_transfer *transfer,
+                            const struct bale_attributes_rules *rules,
+                            const struct bale_branch *branch, const char *name, const char *from,
+                            const char *to, bool follow)
 {
     char lost[256];
     int e = 0;
-    unsigned failed = bale_attributes_copy(&transfer->rules, from, to, follow, lost, &e);
+    unsigned failed = bale_attributes_copy(rules, from, to, follow, lost, &e);
 
     if (failed > 0)
         bale_transfer_fail(transfer, branch, name, "lost %u extended attribute%s (%s: %s)", failed,
@@ -91,11 +93,13 @@ static void copy_attributes(struct bale_transfer *transfer, const struct bale_br
 
 void bale_transfer_attributes(struct bale_task *task, int from, int to)
 {
+    /* A file's settings are in its container. */
+    const struct bale_attributes_rules rules = {.acls = task->transfer->rules.acls};
     char source[BALE_REACH], target[BALE_REACH];
 
     bale_reach(from, NULL, source);
     bale_reach(to, NULL, target);
-    copy_attributes(task->transfer, task->branch, task->name, source, target, true);
+    copy_attributes(task->transfer, &rules, task->branch, task->name, source, target, true);
 }
 
 /* ---- Directories ----------------------------------------------------------------------------- */
@@ -122,19 +126,18 @@ static int open_target(int dir, const char *name, mode_t mode, bool *made)
 static bool enter(struct bale_walk *walk, struct bale_branch *branch, const char *name)
 {
     struct bale_transfer *transfer = transfer_of(walk);
-    bool made;
+    bool made = false;
 
-    if (!branch->parent)
-        return true;
-    branch->to = open_target(branch->parent->to, name, branch->st.st_mode & 0777, &made);
+    if (branch->parent)
+        branch->to = open_target(branch->parent->to, name, branch->st.st_mode & 0777, &made);
     if (branch->to < 0) {
         bale_transfer_fail(
             transfer, branch->parent, name, "cannot be made below %s: %s", transfer->to_top,
             errno == ENOTDIR || errno == ELOOP ? "something else has its name" : strerror(errno));
         return false;
     }
-    if (made && transfer->made)
-        transfer->made(transfer, branch);
+    if (transfer->entered)
+        transfer->entered(transfer, branch, made);
     return true;
 }
 
@@ -149,7 +152,7 @@ static void leave(struct bale_walk *walk, struct bale_branch *branch)
     int e = bale_owner_set(branch->to, &branch->st, branch->st.st_mode);
     bale_reach(branch->from, NULL, source);
     bale_reach(branch->to, NULL, target);
-    copy_attributes(transfer, branch, "", source, target, true);
+    copy_attributes(transfer, &transfer->rules, branch, "", source, target, true);
     if (e == 0 && futimens(branch->to, times) != 0)
         e = errno;
     if (e)
@@ -197,7 +200,7 @@ static void copy_special(struct bale_transfer *transfer, struct bale_branch *bra
     }
     bale_reach(branch->from, name, source);
     bale_reach(branch->to, name, target);
-    copy_attributes(transfer, branch, name, source, target, false);
+    copy_attributes(transfer, &transfer->rules, branch, name, source, target, false);
     if (utimensat(branch->to, name, times, AT_SYMLINK_NOFOLLOW) != 0)
         bale_transfer_fail(transfer, branch, name, "its times cannot be kept: %s", strerror(errno));
 }

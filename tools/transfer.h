@@ -33,9 +33,10 @@ struct bale_task {
 
 struct bale_transfer {
     /* The caller's. file makes the file in task->branch->to, on a thread of the pool, and ends with
-     * bale_transfer_end, there or later from another. made (may be NULL): a directory is new. */
+     * bale_transfer_end, there or later from another. entered (may be NULL): a directory is open,
+     * perhaps made just now, and nothing was done in it yet. */
     void (*file)(struct bale_task *task, struct bale_scratch *scratch);
-    void (*made)(struct bale_transfer *transfer, struct bale_branch *branch);
+    void (*entered)(struct bale_transfer *transfer, struct bale_branch *branch, bool made);
     void *arg;
     const char *from_top, *to_top; /* for messages */
     struct bale_attributes_rules rules;

@@ -1,0 +1,270 @@
+/* balefs import: plain files into a store, without a mount. */
+#include "tools/import.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "format/limits.h"
+#include "fs/log.h"
+#include "tools/balefs.h"
+#include "tools/options.h"
+#include "tools/within.h"
+
+static const char help[] =
+    "usage: balefs import [--create] [--codec CODEC] [-j N] DIR STORE[/SUB]\n"
+    "\n"
+    "Brings what is in DIR into a store that is not mounted, without a mount and without\n"
+    "/dev/fuse, as cp -a DIR/. MOUNTPOINT would. Keeps holes, modes, times, hard and\n"
+    "symbolic links, fifos, extended attributes and ACLs (in stores made by root); as root\n"
+    "owners and devices too. Files are stored as volume, directories and match lines say;\n"
+    "attributes user.balefs.* of DIR's files and directories count as settings.\n"
+    "\n"
+    "When it ends with 0 everything is on the disk. A file has its name only when it is\n"
+    "whole, so an import that was interrupted leaves a good store: run it again, and it\n"
+    "passes over the files that are there with the same size, time and mode. Others of the\n"
+    "same name are replaced; nothing else is removed.\n"
+    "\n"
+    "      --create       make the store if there is none (balefs init has more choices)\n"
+    "  -c, --codec CODEC  for all files, instead of what the store says: auto, store, zero,\n"
+    "                     lz4, zstd:LEVEL\n"
+    "  -j, --jobs N       read so many files at once [twice as many as processors]\n"
+    "  -h, --help\n"
+    "\n"
+    "Exit status: 0 done, 1 failed, or not everything could be kept, 2 wrong usage.\n";
+
+enum { OPTION_CREATE = 256 };
+
+static const struct option long_options[] = {
+    {"create", no_argument, NULL, OPTION_CREATE},
+    {"codec", required_argument, NULL, 'c'},
+    {"jobs", required_argument, NULL, 'j'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct job {
+    struct bale_import import;
+    struct bale_transfer transfer;
+    const char *directory, *path; /* as the user named them */
+    bool create;
+    int sync_fd;
+};
+
+static int create_store(const char *path)
+{
+    struct bale_store_config config = {
+        .modes_held = geteuid() != 0,
+        .setting = {.codec = BALE_CODEC_AUTO},
+        .extent = BALE_EXTENT_DEFAULT,
+    };
+    char inside[4096], why[BALE_WHY];
+    struct stat st;
+
+    snprintf(inside, sizeof inside, "%s/" BALE_STORE_DIR, path);
+    if (lstat(inside, &st) == 0)
+        return BALE_OK; /* opening it says if it is good */
+    int err = bale_store_init(path, &config, why);
+    if (err != BALE_OK)
+        bale_complain("%s", why);
+    return err;
+}
+
+static void checkpoint(void *arg)
+{
+    struct job *job = arg;
+    int err = bale_store_checkpoint(job->import.store);
+
+    if (err != BALE_OK)
+        bale_log(BALE_LOG_WARNING, "%s: could not be synced: %s: check the disk",
+                 bale_store_path(job->import.store), bale_err_text(err));
+}
+
+static void tainted(void *arg)
+{
+    struct job *job = arg;
+
+    (void)bale_store_taint(job->import.store);
+}
+
+static int open_volume(struct job *job)
+{
+    struct bale_import *import = &job->import;
+    struct bale_volume_options options = {
+        .reserve_fd = bale_store_reserve_fd(import->store),
+        .checkpoint = checkpoint,
+        .tainted = tainted,
+        .arg = job,
+    };
+
+    job->sync_fd =
+        openat(bale_store_root_fd(import->store), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (job->sync_fd < 0)
+        return bale_err_from_errno(errno);
+    options.sync_fd = job->sync_fd;
+    bale_store_container_config(import->store, &options.container);
+    bale_store_defaults(import->store, &import->defaults);
+    import->modes_held = bale_store_config(import->store)->modes_held;
+    job->transfer.rules.acls =
+        !import->modes_held && bale_store_abilities(import->store)->posix_acl;
+    return bale_volume_create(&options, &import->volume);
+}
+
+static int open_below(const struct job *job, const char *below)
+{
+    struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
+    int fd = (int)syscall(SYS_openat2, bale_store_root_fd(job->import.store), *below ? below : ".",
+                          &how, sizeof how);
+
+    if (fd < 0)
+        bale_complain("%s: cannot be opened: %s", job->path, strerror(errno));
+    return fd;
+}
+
+static int open_source(const struct job *job)
+{
+    struct stat st;
+    int fd = open(job->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0) {
+        bale_complain("%s: cannot be opened: %s", job->directory, strerror(errno));
+    } else if (fstatat(fd, BALE_STORE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        bale_complain("%s: has " BALE_STORE_DIR " in it, as a store has: export it first, or leave "
+                      "that out",
+                      job->directory);
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static void report(const struct job *job)
+{
+    const struct bale_transfer *transfer = &job->transfer;
+    char size[BALE_TEXT];
+
+    printf("%s: %" PRIu64 " files, %s imported", job->path, transfer->files,
+           bale_size_text(transfer->bytes, size));
+    if (transfer->kept)
+        printf(", %" PRIu64 " were there", transfer->kept);
+    printf("%s\n", transfer->failed ? ", and not everything could be" : "");
+}
+
+static int copy(struct job *job, const char *below)
+{
+    int err = open_volume(job);
+    int from = err == BALE_OK ? open_source(job) : -1;
+    int to = from >= 0 ? open_below(job, below) : -1;
+
+    if (err != BALE_OK)
+        bale_complain("%s: cannot be written: %s", job->path, bale_err_text(err));
+    if (from >= 0 && to < 0)
+        close(from);
+    if (to < 0)
+        return BALE_E_INVALID;
+    bale_transfer_signals();
+    err = bale_transfer_run(&job->transfer, from, to, "", "imported");
+    if (err != BALE_OK)
+        bale_complain("cannot start threads: %s", bale_err_text(err));
+    else if (atomic_load(&bale_transfer_signal))
+        bale_complain("%s: interrupted: the store is good; run it again to complete it", job->path);
+    if (atomic_load(&bale_transfer_stop))
+        err = BALE_E_CANCELLED;
+    return err;
+}
+
+/* Everything becomes durable here. */
+static int close_store(struct job *job)
+{
+    struct bale_import *import = &job->import;
+    int err = import->volume ? bale_volume_destroy(import->volume) : BALE_OK;
+    int closed = bale_store_close(import->store, err == BALE_OK, NULL);
+
+    err = err != BALE_OK ? err : closed;
+    if (job->sync_fd >= 0)
+        close(job->sync_fd);
+    if (err != BALE_OK)
+        bale_complain("%s: what was imported may not be on the disk: %s: check it and import again",
+                      job->path, bale_err_text(err));
+    return err;
+}
+
+static int import_directory(struct job *job)
+{
+    struct bale_within within;
+    char why[BALE_WHY];
+    int status = BALE_EXIT_FAILED;
+
+    if ((job->create && create_store(job->path) != BALE_OK) ||
+        bale_within_find(job->path, "use cp -a, or unmount it first", &within) != BALE_OK)
+        return status;
+    job->transfer.from_top = job->directory;
+    job->transfer.to_top = job->path;
+    if (bale_within_apart(within.top, job->directory, "import something else") != BALE_OK)
+        goto out;
+    if (bale_store_open(within.top, BALE_STORE_WRITE, &job->import.store, why) != BALE_OK) {
+        bale_complain("%s", why);
+        goto out;
+    }
+    int err = copy(job, within.below);
+    int closed = close_store(job);
+    if (err == BALE_OK && closed == BALE_OK)
+        report(job);
+    status = err == BALE_OK && closed == BALE_OK && !job->transfer.failed ? BALE_EXIT_DONE
+                                                                          : BALE_EXIT_FAILED;
+out:
+    bale_within_free(&within);
+    return status;
+}
+
+static int run(const struct bale_command *command, int argc, char **argv)
+{
+    struct job job = {.sync_fd = -1};
+    uint64_t threads = 2 * (uint64_t)bale_cpus();
+    char why[BALE_WHY];
+    int option;
+
+    while ((option = bale_options_next(command, argc, argv, ":c:j:h", long_options)) !=
+           BALE_OPTION_END) {
+        if (option == OPTION_CREATE) {
+            job.create = true;
+        } else if (option == 'c') {
+            if (bale_setting_parse(optarg, &job.import.setting, why, sizeof why) != BALE_OK)
+                return bale_misused(command, "--codec %s: %s", optarg, why);
+            job.import.chosen = true;
+        } else if (option != 'j') {
+            return bale_options_status(command, option);
+        } else if (!bale_count_parse(optarg, 1, 1024, &threads)) {
+            return bale_misused(command, "--jobs %s: give a whole number from 1 to 1024", optarg);
+        }
+    }
+    if (argc - optind < 2)
+        return bale_misused(command, optind < argc ? "STORE is missing" : "DIR is missing");
+    if (argc - optind > 2)
+        return bale_misused(command, "one DIR and one STORE at a time");
+    job.directory = argv[optind];
+    job.path = argv[optind + 1];
+    job.transfer = (struct bale_transfer){
+        .file = bale_import_file,
+        .entered = bale_import_entered,
+        .arg = &job.import,
+
+        .threads = (unsigned)threads,
+    };
+    return import_directory(&job);
+}
+
+const struct bale_command bale_command_import = {
+    .name = "import",
+    .summary = "brings plain files into a store without a mount",
+    .help = help,
+    .usage = BALE_EXIT_USAGE,
+    .run = run,
+};
