@@ -145,7 +145,7 @@ static int to_archive(const struct bale_export *export, int from, const char *ar
         close(from);
         return BALE_EXIT_FAILED;
     }
-    int status = bale_export_tar(export, from, fd);
+    int status = bale_export_tar(export, from, fd, archive ? archive : "standard output");
     if (archive && close(fd) != 0) {
         bale_complain("%s: cannot be written: %s", archive, strerror(errno));
         status = BALE_EXIT_FAILED;

@@ -23,7 +23,8 @@ int bale_export_open(const struct bale_export *export, int dir, const char *name
 /* bale_transfer.file; its arg is a struct bale_export. */
 void bale_export_file(struct bale_task *task, struct bale_scratch *scratch);
 
-/* Writes the tree from (open for reading; taken over) as a tar archive to fd. An exit code. */
-int bale_export_tar(const struct bale_export *export, int from, int fd);
+/* Writes the tree from (open for reading; taken over) as a tar archive to fd, which messages call
+ * name. An exit code. */
+int bale_export_tar(const struct bale_export *export, int from, int fd, const char *name);
 
 #endif

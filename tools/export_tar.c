@@ -22,6 +22,7 @@
 
 struct tar {
     const struct bale_export *export;
+    const char *name; /* of the archive, for messages */
     struct archive *archive;
     struct archive_entry *entry;
     struct bale_pool *pool;
@@ -70,8 +71,10 @@ static void broken(struct tar *tar)
     bale_progress_end(&tar->progress);
     tar->failed = true;
     atomic_store(&tar->stop, true);
-    if (archive_errno(tar->archive) != EPIPE)
-        bale_complain("the archive: cannot be written: %s", archive_error_string(tar->archive));
+    int e = archive_errno(tar->archive);
+    if (e != EPIPE)
+        bale_complain("%s: cannot be written: %s", tar->name,
+                      e > 0 ? strerror(e) : archive_error_string(tar->archive));
 }
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
@@ -387,15 +390,16 @@ static bool open_archive(struct tar *tar, int fd)
         archive_write_set_bytes_in_last_block(tar->archive, 10240) == ARCHIVE_OK &&
         archive_write_open_fd(tar->archive, fd) == ARCHIVE_OK)
         return true;
-    bale_complain("the archive: cannot be begun: %s",
+    bale_complain("%s: cannot be begun: %s", tar->name,
                   tar->archive ? archive_error_string(tar->archive) : "out of memory");
     return false;
 }
 
-int bale_export_tar(const struct bale_export *export, int from, int fd)
+int bale_export_tar(const struct bale_export *export, int from, int fd, const char *name)
 {
     struct tar tar = {
         .export = export,
+        .name = name,
         .walk = {.enter = enter,
                  .entry = entry,
                  .fail = walk_fail,
