@@ -12,7 +12,7 @@ run 0 --version
 grep -Eqx 'balefs [0-9]+\.[0-9]+\.[0-9]+' "$work/.out" || fail "version: $out"
 
 commands=$(awk '/^  [a-z]/ { print $1 }' expected/help.txt)
-is 11 "$(wc -w <<<"$commands")" "commands"
+is 14 "$(wc -w <<<"$commands")" "commands"
 for command in $commands; do
     run 0 "$command" --help
     long=$out
