@@ -76,7 +76,7 @@ static int create_store(const char *path)
     return err;
 }
 
-static void checkpoint(void *arg)
+static int checkpoint(void *arg)
 {
     struct job *job = arg;
     int err = bale_store_checkpoint(job->import.store);
@@ -84,6 +84,7 @@ static void checkpoint(void *arg)
     if (err != BALE_OK)
         bale_log(BALE_LOG_WARNING, "%s: could not be synced: %s: check the disk",
                  bale_store_path(job->import.store), bale_err_text(err));
+    return err;
 }
 
 static void tainted(void *arg)
@@ -98,6 +99,7 @@ static int open_volume(struct job *job)
     struct bale_import *import = &job->import;
     struct bale_volume_options options = {
         .reserve_fd = bale_store_reserve_fd(import->store),
+        .caller_caches = true, /* nothing is read again */
         .checkpoint = checkpoint,
         .tainted = tainted,
         .arg = job,
