@@ -73,8 +73,6 @@ mount_begin() {
     fi
     [ -x "${BALEFS:?}" ] || skip "the command $BALEFS has not been built"
     : "${BALE_SOURCE:?}"
-    # With the longest history: of a stack that ThreadSanitizer forgot it cannot tell that it is to be suppressed.
-    export TSAN_OPTIONS="${TSAN_OPTIONS:-}:history_size=7:suppressions=$BALE_SOURCE/tests/mount/tsan.supp"
     work=$(mktemp -d "${TMPDIR:-/var/tmp}/bale-$test_name.XXXXXX")
     trap mount_end EXIT
     trap 'exit 130' INT
