@@ -94,15 +94,17 @@ rm -rf "$work/out"
 # --- interrupted, or killed: the store is good, and the next run completes it
 for i in {1..300}; do head -c 200000 /dev/urandom >"$tree/more$i"; done
 for signal in INT TERM KILL; do
-    rm -rf "$store"
-    run 0 init "$store"
-    # A shell's background job would ignore SIGINT.
-    setsid /usr/bin/env --default-signal=INT "$balefs" import -j 1 "$tree" "$store" >"$work/.out" 2>"$work/.err" &
-    pid=$!
-    until [ -e "$store/more10" ] || ! lives "$pid"; do sleep 0.01; done
-    kill "-$signal" "$pid" 2>/dev/null || true
     got=0
-    wait "$pid" 2>/dev/null || got=$?
+    for ((try = 0; try < 10 && got == 0; try++)); do # it may be faster than we are
+        rm -rf "$store"
+        run 0 init "$store"
+        # A shell's background job would ignore SIGINT.
+        setsid /usr/bin/env --default-signal=INT "$balefs" import -j 1 "$tree" "$store" >"$work/.out" 2>"$work/.err" &
+        pid=$!
+        until [ -e "$store/more10" ] || ! lives "$pid"; do sleep 0.01; done
+        kill "-$signal" "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || got=$?
+    done
     [ "$got" != 0 ] || fail "import ended before it was interrupted"
     if [ "$signal" != KILL ]; then
         is 1 "$got" "exit status of an import interrupted by $signal"
