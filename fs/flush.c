@@ -117,6 +117,14 @@ static int put_all(struct bale_flush *flush)
     return err;
 }
 
+static void free_flush(struct bale_flush *flush)
+{
+    pthread_mutex_destroy(&flush->ready_lock);
+    free(flush->parts);
+    free(flush->pieces);
+    free(flush);
+}
+
 /* After the last frame. Ends the transaction and the flush. */
 static void finish(struct bale_flush *flush, struct bale_scratch *scratch)
 {
@@ -148,9 +156,7 @@ static void finish(struct bale_flush *flush, struct bale_scratch *scratch)
     pthread_mutex_unlock(&file->lock);
     turn->error = err;
     void (*then)(struct bale_turn *, struct bale_scratch *) = flush->then;
-    free(flush->parts);
-    free(flush->pieces);
-    free(flush);
+    free_flush(flush);
     bale_volume_wake(file->volume);
     then(turn, scratch);
 }
@@ -182,19 +188,51 @@ static void write_frame(struct bale_piece *piece, const uint8_t *stored)
 
 /* ---- Through the queue ---- */
 
+static void put_ready(struct bale_flush *flush, struct bale_piece *piece)
+{
+    piece->next = NULL;
+    *flush->ready_end = piece;
+    flush->ready_end = &piece->next;
+}
+
+static struct bale_piece *take_ready(struct bale_flush *flush)
+{
+    struct bale_piece *piece = flush->ready;
+    if (piece) {
+        flush->ready = piece->next;
+        flush->ready_end = flush->ready ? flush->ready_end : &flush->ready;
+    }
+    return piece;
+}
+
 static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scratch)
 {
     struct bale_piece *piece = item->owner;
     struct bale_flush *flush = piece->flush;
-    if (item->item.status != BALE_OK) {
-        fail(flush, item->item.status);
-    } else if (atomic_load(&flush->error) == BALE_OK) {
-        write_frame(piece, item->item.stored);
+    pthread_mutex_lock(&flush->ready_lock);
+    put_ready(flush, piece);
+    if (flush->writing) {
+        pthread_mutex_unlock(&flush->ready_lock);
+        return;
     }
-    bale_queue_release(item);
-    if (atomic_fetch_sub(&flush->left, 1) == 1) {
-        finish(flush, scratch);
+    flush->writing = true;
+    while ((piece = take_ready(flush))) {
+        pthread_mutex_unlock(&flush->ready_lock);
+        item = &piece->item;
+        if (item->item.status != BALE_OK) {
+            fail(flush, item->item.status);
+        } else if (atomic_load(&flush->error) == BALE_OK) {
+            write_frame(piece, item->item.stored);
+        }
+        bale_queue_release(item);
+        if (--flush->left == 0) {
+            finish(flush, scratch);
+            return;
+        }
+        pthread_mutex_lock(&flush->ready_lock);
     }
+    flush->writing = false;
+    pthread_mutex_unlock(&flush->ready_lock);
 }
 
 static void submit_all(struct bale_flush *flush, struct bale_setting setting)
@@ -203,7 +241,7 @@ static void submit_all(struct bale_flush *flush, struct bale_setting setting)
     struct bale_queue *queue = file->volume->queue;
     size_t count = flush->piece_count;
     struct bale_piece *pieces = flush->pieces;
-    atomic_store(&flush->left, count);
+    flush->left = count;
     for (size_t i = 0; i < count; i++) {
         struct bale_queue_item *item = &pieces[i].item;
         item->item.kind = BALE_ITEM_ENCODE;
@@ -253,6 +291,8 @@ void bale_flush_run(struct bale_turn *turn, struct bale_scratch *scratch,
     }
     flush->turn = turn;
     flush->then = then;
+    flush->ready_end = &flush->ready;
+    pthread_mutex_init(&flush->ready_lock, NULL);
     pthread_mutex_lock(&file->lock);
     bool nothing = file->discarded || (!file->dirty_first && !file->attr_dirty);
     int err = nothing ? BALE_OK : snapshot(flush);
@@ -268,8 +308,7 @@ void bale_flush_run(struct bale_turn *turn, struct bale_scratch *scratch,
             bale_buffer_unref(flush->parts[i].buffer);
         }
         pthread_mutex_unlock(&file->lock);
-        free(flush->parts);
-        free(flush);
+        free_flush(flush);
         turn->error = err;
         then(turn, scratch);
         return;

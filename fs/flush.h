@@ -19,6 +19,7 @@ struct bale_piece {
     struct bale_flush *flush;
     uint8_t *assembled; /* raw bytes of its own, or NULL: they lie in a part's buffer */
     uint64_t position;
+    struct bale_piece *next; /* encoded, waits to be written */
 };
 
 struct bale_flush {
@@ -31,8 +32,14 @@ struct bale_flush {
     uint64_t size; /* of the file as it will be committed */
     struct timespec mtime;
     uint64_t generation;
-    atomic_size_t left;
     atomic_int error;
+
+    /* Frames as they come back from the engine. One thread at a time writes them: more would only
+     * wait for each other at the container's inode. */
+    pthread_mutex_t ready_lock;
+    struct bale_piece *ready, **ready_end;
+    bool writing;
+    size_t left; /* pieces not yet written; the writer's */
 };
 
 /* Decides which frames to make of a part and adds them to the flush. */
