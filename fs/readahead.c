@@ -89,7 +89,11 @@ static void fetch_job(struct bale_job *job, struct bale_scratch *scratch)
     item->done = fetch_decoded;
     item->quick = true;
     item->owner = fetch;
-    bale_queue_submit(file->volume->queue, item);
+    if (bale_engine_here(file->volume->engine, &item->item, scratch)) {
+        fetch_decoded(item, scratch);
+    } else {
+        bale_queue_submit(file->volume->queue, item);
+    }
 }
 
 /* False: no memory; the stream is read without going ahead. */

@@ -6,6 +6,7 @@
 #ifndef BALE_KERNELS_ENGINE_H
 #define BALE_KERNELS_ENGINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,6 +45,10 @@ struct bale_engine_ops {
     /* Takes the list linked by next. Never fails and never blocks for long: errors arrive as
      * status. */
     void (*submit)(struct bale_engine *engine, struct bale_item *list);
+    /* Does the item on the calling thread, with its scratch, if no other place is better: a switch of
+     * threads costs as much as a small item. True: status says how it went, done is not called.
+     * False: nothing was done; submit it. */
+    bool (*here)(struct bale_engine *engine, struct bale_item *item, struct bale_scratch *scratch);
     /* Waits for all items, then frees. */
     void (*destroy)(struct bale_engine *engine);
 };
@@ -54,6 +59,12 @@ struct bale_engine {
 static inline void bale_engine_submit(struct bale_engine *engine, struct bale_item *list)
 {
     engine->ops->submit(engine, list);
+}
+
+static inline bool bale_engine_here(struct bale_engine *engine, struct bale_item *item,
+                                    struct bale_scratch *scratch)
+{
+    return engine->ops->here(engine, item, scratch);
 }
 
 /* NULL is fine. */

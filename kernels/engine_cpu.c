@@ -126,6 +126,16 @@ static void submit(struct bale_engine *engine, struct bale_item *list)
     pthread_mutex_unlock(&e->mutex);
 }
 
+/* Encoding stays with the workers, whose number is the user's choice. */
+static bool here(struct bale_engine *engine, struct bale_item *item, struct bale_scratch *scratch)
+{
+    (void)engine;
+    if (item->kind != BALE_ITEM_DECODE || !scratch)
+        return false;
+    item->status = run_item(scratch, item);
+    return true;
+}
+
 static void destroy(struct bale_engine *engine)
 {
     struct cpu_engine *e = from_handle(engine);
@@ -146,6 +156,7 @@ static void destroy(struct bale_engine *engine)
 static const struct bale_engine_ops ops = {
     .name = "cpu",
     .submit = submit,
+    .here = here,
     .destroy = destroy,
 };
 
