@@ -14,11 +14,12 @@
 #include "tools/options.h"
 
 static const struct bale_command *const commands[] = {
-    &bale_command_init,    &bale_command_mount,  &bale_command_umount,
-    &bale_command_sync,    &bale_command_freeze, &bale_command_thaw,
-    &bale_command_set,     &bale_command_get,    &bale_command_stat,
-    &bale_command_inspect, &bale_command_fsck,   &bale_command_cat,
-    &bale_command_export,  &bale_command_import, NULL,
+    &bale_command_init,       &bale_command_mount,  &bale_command_umount,
+    &bale_command_sync,       &bale_command_freeze, &bale_command_thaw,
+    &bale_command_set,        &bale_command_get,    &bale_command_stat,
+    &bale_command_inspect,    &bale_command_fsck,   &bale_command_cat,
+    &bale_command_export,     &bale_command_import, &bale_command_compress,
+    &bale_command_decompress, &bale_command_bench,  NULL,
 };
 
 static void print_help(FILE *out)
@@ -32,7 +33,7 @@ static void print_help(FILE *out)
           "\n",
           out);
     for (const struct bale_command *const *each = commands; *each; each++)
-        fprintf(out, "  %-8s  %s\n", (*each)->name, (*each)->summary);
+        fprintf(out, "  %-10s  %s\n", (*each)->name, (*each)->summary);
     fputs("\n"
           "balefs COMMAND --help tells the command's options and exit codes.\n",
           out);

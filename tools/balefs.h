@@ -28,5 +28,8 @@ extern const struct bale_command bale_command_fsck;
 extern const struct bale_command bale_command_cat;
 extern const struct bale_command bale_command_export;
 extern const struct bale_command bale_command_import;
+extern const struct bale_command bale_command_compress;
+extern const struct bale_command bale_command_decompress;
+extern const struct bale_command bale_command_bench;
 
 #endif

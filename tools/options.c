@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "format/limits.h"
+
 #define MESSAGE 4096
 #define WORD 32 /* longer words are not compared beyond this */
 
@@ -129,6 +131,17 @@ bool bale_size_parse(const char *text, uint64_t *size)
     if (*end || value >= 0x1p63)
         return false;
     *size = (uint64_t)value;
+    return true;
+}
+
+bool bale_chunk_parse(const char *text, uint8_t *log2)
+{
+    uint64_t size;
+
+    if (!bale_size_parse(text, &size) || size < UINT64_C(1) << BALE_CHUNK_LOG2_MIN ||
+        size > UINT64_C(1) << BALE_CHUNK_LOG2_MAX || (size & (size - 1)) != 0)
+        return false;
+    *log2 = (uint8_t)__builtin_ctzll(size);
     return true;
 }
 

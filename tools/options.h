@@ -30,6 +30,9 @@ int bale_options_status(const struct bale_command *command, int option);
 /* "123", "64K", "1.5G" (powers of 1024; "KiB" and "KB" likewise). */
 bool bale_size_parse(const char *text, uint64_t *size);
 
+/* A chunk size as FORMAT.md allows it, of which the format has the binary logarithm. */
+bool bale_chunk_parse(const char *text, uint8_t *log2);
+
 /* A whole number from low to high. */
 bool bale_count_parse(const char *text, uint64_t low, uint64_t high, uint64_t *count);
 

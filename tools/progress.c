@@ -1,5 +1,6 @@
 #include "tools/progress.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -19,20 +20,42 @@ void bale_progress_begin(struct bale_progress *progress, const char *what)
     clock_gettime(CLOCK_MONOTONIC, &progress->last);
 }
 
-void bale_progress_show(struct bale_progress *progress, uint64_t files, uint64_t bytes)
+/* Whether to show something now; the line is then empty. */
+static bool is_due(struct bale_progress *progress)
 {
     struct timespec now;
-    char size[BALE_TEXT];
 
     if (progress->quiet)
-        return;
+        return false;
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (milliseconds(&now) - milliseconds(&progress->last) < (progress->shown ? EACH_MS : FIRST_MS))
-        return;
+        return false;
     progress->last = now;
     progress->shown = true;
-    fprintf(stderr, "\r\033[K%s %llu files, %s", progress->what, (unsigned long long)files,
+    fputs("\r\033[K", stderr);
+    return true;
+}
+
+void bale_progress_show(struct bale_progress *progress, uint64_t files, uint64_t bytes)
+{
+    char size[BALE_TEXT];
+
+    if (!is_due(progress))
+        return;
+    fprintf(stderr, "%s %llu files, %s", progress->what, (unsigned long long)files,
             bale_size_text(bytes, size));
+    fflush(stderr);
+}
+
+void bale_progress_text(struct bale_progress *progress, const char *format, ...)
+{
+    va_list args;
+
+    if (!is_due(progress))
+        return;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
     fflush(stderr);
 }
 

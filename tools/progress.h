@@ -17,6 +17,9 @@ struct bale_progress {
 void bale_progress_begin(struct bale_progress *progress, const char *what);
 /* As often as one likes: shows a few times a second, and first after one. */
 void bale_progress_show(struct bale_progress *progress, uint64_t files, uint64_t bytes);
+/* The same with a text of one's own. */
+void bale_progress_text(struct bale_progress *progress, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Takes the line away, also before another message. */
 void bale_progress_end(struct bale_progress *progress);
 

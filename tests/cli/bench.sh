@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# balefs bench: every codec has a line, an object and a point; usage and failures. No times are judged.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$work"
+
+seq 1 100000 >data # 588895 bytes
+head -c 50000 /dev/zero >zeros
+few=(--runs 1 --threads 2)
+
+run 0 bench "${few[@]}" data zeros
+is "" "$err" "what bench says on the way"
+prints '^623\.9 KiB, extents of 128 KiB, chunks of 64 KiB, median of 1 run; MB/s$'
+prints '^ +one core +2 cores$'
+prints '^codec +ratio +compress +decompress +compress +decompress +frames$'
+is "store lz4 zstd:-5 zstd:1 zstd:3 zstd:6 zstd:9 zstd:15 auto" \
+    "$(awk '/^codec/ { on = 1; next } on { printf "%s%s", sep, $1; sep = " " }' .out)" "codecs"
+prints '^store +1\.08( +[0-9]+){4} +store:5 zero:1$'
+
+run 0 bench "${few[@]}" --json --codec zstd:3 --codec store --svg picture.svg -e 16K --chunk 4K -l 100000 data
+is "100000 16384 4096 1 2" "$(json 'd["bytes"], d["extent"], d["chunk"], d["runs"], d["threads"]')" "how"
+is "zstd:3 store" "$(json 'd["codecs"][0]["codec"], d["codecs"][1]["codec"]')" "codecs"
+is "7" "$(json 'd["codecs"][0]["frames"]["zstd"]')" "frames"
+is "$((100000 + 7 * 52 + 25 * 12)) 0.993" "$(json 'd["codecs"][1]["stored"], d["codecs"][1]["ratio"]')" store
+is "True" "$(json 'all(e[w][k] > 0 for e in d["codecs"] for w in ("one", "all") for k in ("compress", "decompress"))')" \
+    "speeds"
+/usr/bin/python3 - <<'END' || fail "the picture"
+import xml.etree.ElementTree as tree
+texts = [e.text for e in tree.parse("picture.svg").iter("{http://www.w3.org/2000/svg}text")]
+assert texts.count("zstd:3") == 2 and texts.count("store") == 2, texts
+assert {"data", "compress", "decompress", "one core", "2 cores"} <= set(texts), texts
+END
+run 0 bench --runs 1 --threads 1 --codec lz4 --svg one.svg data
+prints '^lz4 +[0-9.]+( +[0-9]+){2} +lz4:5$'
+! grep -q 'one core' one.svg || fail "a key where there is one kind of point"
+cp data '<&>'
+run 0 bench "${few[@]}" --codec lz4 --svg odd.svg '<&>'
+grep -q '>&lt;&amp;>' odd.svg || fail "a name of the picture's"
+
+fails 2 "FILE is missing: see balefs bench --help" bench --json
+fails 2 "--runs 0: give a whole number from 1 to 1000: see balefs bench --help" bench -r 0 data
+fails 2 "--threads x: give a whole number from 1 to 4096: see balefs bench --help" bench -j x data
+fails 2 "--extent 1: it is 16K to 64M, in steps of 4K: see balefs bench --help" bench -e 1 data
+fails 2 "--chunk 1: it is a power of two from 4K to 64M: see balefs bench --help" bench --chunk 1 data
+fails 2 "--limit 0: give a size, like 64M: see balefs bench --help" bench -l 0 data
+run 2 bench --codec zstd:0 data
+says '^balefs: --codec zstd:0: .*: see balefs bench --help$'
+fails 1 "none: cannot be opened: No such file or directory" bench none
+fails 1 ".: cannot be read: Is a directory" bench .
+fails 1 "/dev/null: nothing to compress: give files with something in them" bench /dev/null
+run 1 bench "${few[@]}" --codec store --svg none/x.svg data
+says '^balefs: none/x.svg: cannot be written: No such file or directory$'
+prints '^store '
+run 1 bench "${few[@]}" --codec store --svg /dev/full data
+says '^balefs: /dev/full: cannot be written: No space left on device$'

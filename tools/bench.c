@@ -1,0 +1,352 @@
+/* balefs bench: ratio against speed of codecs on the user's own data. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/store.h"
+#include "kernels/engine.h"
+#include "tools/balefs.h"
+#include "tools/bench_measure.h"
+#include "tools/bench_report.h"
+#include "tools/bench_svg.h"
+#include "tools/options.h"
+#include "tools/pack.h"
+
+#define SETTINGS_MAX 64
+#define BAR 30
+
+static const char help[] =
+    "usage: balefs bench [OPTIONS] FILE...\n"
+    "\n"
+    "Compresses the bytes of files in memory with one codec after the other, as a mount\n"
+    "would, and decompresses them. Prints how small and how fast: MB (10^6 bytes) of raw\n"
+    "data a second, on one core and on all. What comes back is compared.\n"
+    "\n"
+    "      --codec CODEC  auto, store, lz4, zstd:LEVEL; may be given again [a selection of\n"
+    "                     all there are]\n"
+    "  -e, --extent SIZE  bytes that become one frame [128K]: 16K to 64M, in steps of 4K\n"
+    "      --chunk SIZE   bytes of a frame compressed together [64K]: 4K to 64M, a power\n"
+    "                     of two\n"
+    "  -l, --limit SIZE   takes no more of the files than their first SIZE bytes together\n"
+    "                     [256M]; three times that is needed in memory\n"
+    "  -r, --runs N       times each is measured; the median counts [5]. What takes long is\n"
+    "                     measured less often\n"
+    "  -j, --threads N    what \"all cores\" means [as many as there are CPUs]\n"
+    "      --svg FILE     draws it as well\n"
+    "      --json         an object: bytes, extent, chunk, runs, threads, and codecs, an array\n"
+    "                     of codec, stored, ratio, frames, one and all (MB/s)\n"
+    "  -h, --help\n"
+    "\n"
+    "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
+
+enum { OPTION_CODEC = 256, OPTION_CHUNK, OPTION_SVG, OPTION_JSON };
+
+static const struct option long_options[] = {
+    {"codec", required_argument, NULL, OPTION_CODEC},
+    {"extent", required_argument, NULL, 'e'},
+    {"chunk", required_argument, NULL, OPTION_CHUNK},
+    {"limit", required_argument, NULL, 'l'},
+    {"runs", required_argument, NULL, 'r'},
+    {"threads", required_argument, NULL, 'j'},
+    {"svg", required_argument, NULL, OPTION_SVG},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct bench {
+    struct bale_bench_how how;
+    struct bale_setting settings[SETTINGS_MAX];
+    struct bale_bench_result results[SETTINGS_MAX];
+    size_t count;
+    uint64_t limit;
+    const char *svg;
+    bool json;
+    char **names;
+    int files;
+    uint8_t *bytes;
+    size_t size; /* of bytes */
+    struct bale_bench_data *data;
+    struct bale_progress progress;
+    unsigned ticks; /* so far */
+};
+
+/* Levels worth a point of their own, of codecs that have levels. */
+static const char *const levels[] = {"zstd:-5", "zstd:1", "zstd:3", "zstd:6", "zstd:9", "zstd:15"};
+
+static bool add_setting(struct bench *bench, const char *text, char *why, size_t size)
+{
+    if (bench->count == SETTINGS_MAX) {
+        snprintf(why, size, "%d are enough.", SETTINGS_MAX);
+        return false;
+    }
+    if (bale_setting_parse(text, &bench->settings[bench->count], why, size) < 0)
+        return false;
+    bench->count++;
+    return true;
+}
+
+/* Every codec of the registry but zero, which is store for all but one thing; last, auto. */
+static void add_all(struct bench *bench)
+{
+    for (int id = 0; id < BALE_CODEC_AUTO; id++) {
+        const struct bale_codec *codec = bale_codec_find((uint8_t)id);
+        if (!codec || id == BALE_CODEC_ZERO)
+            continue;
+        if (id != BALE_CODEC_ZSTD)
+            add_setting(bench, codec->name, NULL, 0);
+        else
+            for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
+                add_setting(bench, levels[i], NULL, 0);
+    }
+    add_setting(bench, "auto", NULL, 0);
+}
+
+static int take_size(const struct bale_command *command, int option, struct bench *bench)
+{
+    switch (option) {
+    case 'e':
+        return bale_extent_parse(optarg, &bench->how.extent)
+                   ? 0
+                   : bale_misused(command, "--extent %s: it is 16K to 64M, in steps of 4K", optarg);
+    case OPTION_CHUNK:
+        return bale_chunk_parse(optarg, &bench->how.chunk_log2)
+                   ? 0
+                   : bale_misused(command, "--chunk %s: it is a power of two from 4K to 64M",
+                                  optarg);
+    default:
+        if (!bale_size_parse(optarg, &bench->limit) || bench->limit == 0 ||
+            bench->limit > SIZE_MAX / 8)
+            return bale_misused(command, "--limit %s: give a size, like 64M", optarg);
+        return 0;
+    }
+}
+
+static int take_count(const struct bale_command *command, const char *name, uint64_t most,
+                      unsigned *count)
+{
+    uint64_t value;
+
+    if (!bale_count_parse(optarg, 1, most, &value))
+        return bale_misused(command, "--%s %s: give a whole number from 1 to %llu", name, optarg,
+                            (unsigned long long)most);
+    *count = (unsigned)value;
+    return 0;
+}
+
+/* 0, or the exit code. */
+static int take_option(const struct bale_command *command, int option, struct bench *bench)
+{
+    char why[256];
+
+    switch (option) {
+    case OPTION_CODEC:
+        return add_setting(bench, optarg, why, sizeof why)
+                   ? 0
+                   : bale_misused(command, "--codec %s: %s", optarg, why);
+    case 'r':
+        return take_count(command, "runs", 1000, &bench->how.runs);
+    case 'j':
+        return take_count(command, "threads", 4096, &bench->how.threads);
+    case OPTION_SVG:
+        bench->svg = optarg;
+        return 0;
+    case OPTION_JSON:
+        bench->json = true;
+        return 0;
+    default:
+        return take_size(command, option, bench);
+    }
+}
+
+static bool read_file(struct bench *bench, const char *name, size_t room)
+{
+    struct bale_source source = {.name = name, .fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY)};
+    ssize_t got;
+
+    if (source.fd < 0) {
+        bale_complain("%s: cannot be opened: %s", name, strerror(errno));
+        return false;
+    }
+    got = bale_source_read(&source, bench->bytes + bench->size, room);
+    close(source.fd);
+    if (got < 0)
+        return false;
+    if (bale_bench_add(bench->data, bench->bytes + bench->size, (size_t)got) < 0) {
+        bale_complain("%s: out of memory: give a smaller --limit", name);
+        return false;
+    }
+    bench->size += (size_t)got;
+    return true;
+}
+
+/* What the files promise, but no more than the limit. */
+static size_t size_of_files(const struct bench *bench)
+{
+    uint64_t total = 0;
+    struct stat st;
+
+    for (int i = 0; i < bench->files; i++) {
+        if (stat(bench->names[i], &st) == 0 && S_ISREG(st.st_mode))
+            total += (uint64_t)st.st_size;
+        else
+            total = bench->limit;
+        if (total >= bench->limit)
+            return (size_t)bench->limit;
+    }
+    return (size_t)total;
+}
+
+static bool read_files(struct bench *bench)
+{
+    size_t room = size_of_files(bench);
+
+    bench->bytes = malloc(room > 0 ? room : 1);
+    if (!bench->bytes) {
+        bale_complain("out of memory: give a smaller --limit");
+        return false;
+    }
+    for (int i = 0; i < bench->files; i++)
+        if (!read_file(bench, bench->names[i], room - bench->size))
+            return false;
+    if (bench->size == 0)
+        bale_complain("%s: nothing to compress: give files with something in them",
+                      bench->names[0]);
+    return bench->size > 0;
+}
+
+static void tick(void *argument, const struct bale_setting *setting)
+{
+    struct bench *bench = argument;
+    unsigned all = bale_bench_ticks(&bench->how) * (unsigned)bench->count;
+    unsigned filled = bench->ticks * BAR / all;
+    char bar[BAR + 1], text[BALE_SETTING_TEXT];
+
+    memset(bar, '.', BAR);
+    memset(bar, '#', filled < BAR ? filled : BAR);
+    bar[BAR] = '\0';
+    bale_setting_print(*setting, text, sizeof text);
+    bale_progress_text(&bench->progress, "[%s] %s", bar, text);
+    bench->ticks++;
+}
+
+static bool measure(struct bench *bench)
+{
+    char text[BALE_SETTING_TEXT];
+    int err = BALE_OK;
+
+    bale_progress_begin(&bench->progress, "");
+    for (size_t i = 0; i < bench->count && err == BALE_OK; i++) {
+        bench->ticks = bale_bench_ticks(&bench->how) * (unsigned)i;
+        err = bale_bench_measure(bench->data, bench->settings[i], &bench->results[i]);
+        bale_setting_print(bench->settings[i], text, sizeof text);
+    }
+    bale_progress_end(&bench->progress);
+    if (err == BALE_E_NOMEM)
+        bale_complain("%s: out of memory: give a smaller --limit", text);
+    else if (err == BALE_E_CORRUPT)
+        bale_complain("%s: other bytes came back than went in: check this machine's memory, and "
+                      "report it",
+                      text);
+    else if (err < 0)
+        bale_complain("%s: %s", text, bale_err_text(err));
+    return err == BALE_OK;
+}
+
+/* A single file's name, without what leads to it; else how many there are. */
+static void name_data(const struct bench *bench, char *text, size_t size)
+{
+    const char *slash = strrchr(bench->names[0], '/');
+
+    if (bench->files == 1)
+        bale_clean_text(slash && slash[1] ? slash + 1 : bench->names[0], text, size);
+    else
+        snprintf(text, size, "%d files", bench->files);
+}
+
+static bool draw(const struct bench *bench, const struct bale_bench_report *report)
+{
+    char title[60], subtitle[256];
+    FILE *out = fopen(bench->svg, "we");
+    bool good = out != NULL;
+
+    if (out) {
+        name_data(bench, title, sizeof title);
+        bale_bench_describe(report, subtitle, sizeof subtitle);
+        bale_bench_svg(report, title, subtitle, out);
+        good = !ferror(out);
+        good = fclose(out) == 0 && good;
+    }
+    if (!good)
+        bale_complain("%s: cannot be written: %s", bench->svg, strerror(errno));
+    return good;
+}
+
+static bool run_bench(struct bench *bench)
+{
+    bool good = true;
+
+    if (bale_bench_create(&bench->how, &bench->data) < 0) {
+        bale_complain("%u threads cannot be started: give fewer with --threads",
+                      bench->how.threads);
+        return false;
+    }
+    if (!read_files(bench) || !measure(bench))
+        return false;
+    struct bale_bench_report report = {
+        .how = &bench->how,
+        .results = bench->results,
+        .count = bench->count,
+        .raw = bench->size,
+    };
+    if (bench->json)
+        good = bale_bench_print_json(&report);
+    else
+        bale_bench_print(&report);
+    return (!bench->svg || draw(bench, &report)) && good;
+}
+
+static int run(const struct bale_command *command, int argc, char **argv)
+{
+    struct bench bench = {.how = {.extent = BALE_EXTENT_DEFAULT,
+                                  .chunk_log2 = BALE_CHUNK_LOG2_DEFAULT,
+                                  .threads = bale_cpus(),
+                                  .runs = 5,
+                                  .tick = tick,
+                                  .argument = &bench},
+                          .limit = (uint64_t)256 << 20};
+    int option, status;
+    bool good;
+
+    while ((option = bale_options_next(command, argc, argv, ":e:l:r:j:h", long_options)) !=
+           BALE_OPTION_END) {
+        if (option == BALE_OPTION_BAD || option == BALE_OPTION_HELP)
+            return bale_options_status(command, option);
+        status = take_option(command, option, &bench);
+        if (status != 0)
+            return status;
+    }
+    if (optind == argc)
+        return bale_misused(command, "FILE is missing");
+    if (bench.count == 0)
+        add_all(&bench);
+    bench.names = argv + optind;
+    bench.files = argc - optind;
+    good = run_bench(&bench);
+    bale_bench_destroy(bench.data);
+    free(bench.bytes);
+    return good ? BALE_EXIT_DONE : BALE_EXIT_FAILED;
+}
+
+const struct bale_command bale_command_bench = {
+    .name = "bench",
+    .summary = "measures codecs on files: ratio and speed",
+    .help = help,
+    .usage = BALE_EXIT_USAGE,
+    .run = run,
+};

@@ -1,0 +1,108 @@
+#include "tools/bench_report.h"
+
+#include <stdio.h>
+
+#include "tools/json.h"
+#include "tools/options.h"
+
+/* "128 KiB": sizes that were chosen are round. */
+static const char *round_text(uint64_t size, char text[static BALE_TEXT])
+{
+    if (size % (1 << 20) == 0)
+        snprintf(text, BALE_TEXT, "%llu MiB", (unsigned long long)size >> 20);
+    else
+        snprintf(text, BALE_TEXT, "%llu KiB", (unsigned long long)size >> 10);
+    return text;
+}
+
+void bale_bench_describe(const struct bale_bench_report *report, char *text, size_t size)
+{
+    char raw[BALE_TEXT], extent[BALE_TEXT], chunk[BALE_TEXT];
+
+    snprintf(text, size, "%s, extents of %s, chunks of %s, median of %u run%s",
+             bale_size_text(report->raw, raw), round_text(report->how->extent, extent),
+             round_text(UINT64_C(1) << report->how->chunk_log2, chunk), report->how->runs,
+             report->how->runs == 1 ? "" : "s");
+}
+
+static void print_frames(const struct bale_bench_result *result)
+{
+    for (int id = 0; id < BALE_CODEC_AUTO; id++)
+        if (result->frames[id] > 0)
+            printf(" %s:%llu", bale_codec_name((uint8_t)id),
+                   (unsigned long long)result->frames[id]);
+    putchar('\n');
+}
+
+static void print_speed(struct bale_bench_speed speed)
+{
+    printf("  %10.0f  %10.0f", speed.compress / 1e6, speed.decompress / 1e6);
+}
+
+void bale_bench_print(const struct bale_bench_report *report)
+{
+    char text[256];
+    bool several = report->how->threads > 1;
+
+    bale_bench_describe(report, text, sizeof text);
+    printf("%s; MB/s\n\n%17s  %-22s", text, "", "one core");
+    if (several)
+        printf("  %u cores", report->how->threads);
+    printf("\n%-10s %6s  %10s  %10s", "codec", "ratio", "compress", "decompress");
+    if (several)
+        printf("  %10s  %10s", "compress", "decompress");
+    printf("  frames\n");
+    for (size_t i = 0; i < report->count; i++) {
+        const struct bale_bench_result *result = &report->results[i];
+        bale_setting_print(result->setting, text, sizeof text);
+        printf("%-10s %6.2f", text, (double)report->raw / (double)result->stored);
+        print_speed(result->one);
+        if (several)
+            print_speed(result->all);
+        putchar(' ');
+        print_frames(result);
+    }
+}
+
+static json_t *speed_json(struct bale_bench_speed speed)
+{
+    json_t *object = json_object();
+
+    json_object_set_new(object, "compress", json_real(speed.compress / 1e6));
+    json_object_set_new(object, "decompress", json_real(speed.decompress / 1e6));
+    return object;
+}
+
+static json_t *result_json(const struct bale_bench_report *report,
+                           const struct bale_bench_result *result)
+{
+    json_t *object = json_object(), *frames = json_object();
+    char text[BALE_SETTING_TEXT];
+
+    bale_setting_print(result->setting, text, sizeof text);
+    bale_json_text(object, "codec", text);
+    bale_json_count(object, "stored", result->stored);
+    bale_json_ratio(object, "ratio", report->raw, result->stored);
+    for (int id = 0; id < BALE_CODEC_AUTO; id++)
+        if (result->frames[id] > 0)
+            bale_json_count(frames, bale_codec_name((uint8_t)id), result->frames[id]);
+    json_object_set_new(object, "frames", frames);
+    json_object_set_new(object, "one", speed_json(result->one));
+    json_object_set_new(object, "all", speed_json(result->all));
+    return object;
+}
+
+bool bale_bench_print_json(const struct bale_bench_report *report)
+{
+    json_t *object = json_object(), *codecs = json_array();
+
+    bale_json_count(object, "bytes", report->raw);
+    bale_json_count(object, "extent", report->how->extent);
+    bale_json_count(object, "chunk", UINT64_C(1) << report->how->chunk_log2);
+    bale_json_count(object, "runs", report->how->runs);
+    bale_json_count(object, "threads", report->how->threads);
+    for (size_t i = 0; i < report->count; i++)
+        json_array_append_new(codecs, result_json(report, &report->results[i]));
+    json_object_set_new(object, "codecs", codecs);
+    return bale_json_print(object);
+}

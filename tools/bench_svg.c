@@ -1,0 +1,318 @@
+/* Two panels, compress and decompress, with the same axes: ratio, and speed on a logarithmic scale.
+ * A setting is a dumbbell: hollow where one core gets, filled where all get. */
+#include "tools/bench_svg.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    WIDTH = 1120,
+    HEIGHT = 620,
+    TOP = 104,
+    BOTTOM = 548,
+    LEFT = 84,
+    PANEL = 474,
+    GAP = 48,
+    RADIUS = 5,
+    LETTER = 8, /* a label's, at most */
+    LINE = 14,
+    LABELS = 128,
+};
+
+struct box {
+    double x, y, width, height;
+};
+
+struct panel {
+    const struct bale_bench_report *report;
+    FILE *out;
+    double left;       /* of the plot */
+    double low, high;  /* ratios, at its edges */
+    double slow, fast; /* bytes a second */
+    double step;       /* of the ratio's ticks */
+    bool decompress;
+    struct box taken[3 * LABELS]; /* where no label goes */
+    size_t count;
+};
+
+/* Colours that stay apart for the colour-blind (Okabe and Ito), dark enough for text. */
+static const char *const hues[] = {"#0072b2", "#c04a00", "#00795a",
+                                   "#a3447c", "#8a6d00", "#3d8bbf"};
+
+/* store is the yardstick and grey, auto black; the others have the hue of their id. */
+static const char *hue(uint8_t codec)
+{
+    if (codec == BALE_CODEC_STORE || codec == BALE_CODEC_ZERO)
+        return "#777777";
+    if (codec == BALE_CODEC_AUTO)
+        return "#000000";
+    return hues[(codec - BALE_CODEC_LZ4) % (sizeof hues / sizeof hues[0])];
+}
+
+static double ratio_of(const struct bale_bench_report *report, size_t i)
+{
+    return (double)report->raw / (double)report->results[i].stored;
+}
+
+static double speed_of(const struct panel *p, size_t i, bool all)
+{
+    const struct bale_bench_speed *speed =
+        all ? &p->report->results[i].all : &p->report->results[i].one;
+
+    return p->decompress ? speed->decompress : speed->compress;
+}
+
+static double x_of(const struct panel *p, double ratio)
+{
+    return p->left + PANEL * (ratio - p->low) / (p->high - p->low);
+}
+
+static double y_of(const struct panel *p, double speed)
+{
+    return BOTTOM - (BOTTOM - TOP) * log(speed / p->slow) / log(p->fast / p->slow);
+}
+
+static void put_text(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '&')
+            fputs("&amp;", out);
+        else if (*text == '<')
+            fputs("&lt;", out);
+        else
+            fputc(*text, out);
+    }
+}
+
+static double nice_step(double span)
+{
+    double power = pow(10, floor(log10(span / 5)));
+    double rest = span / 5 / power;
+
+    return power * (rest > 5 ? 10 : rest > 2 ? 5 : rest > 1 ? 2 : 1);
+}
+
+/* Both panels have the same axes, so that they can be compared. */
+static void choose_axes(struct panel *p)
+{
+    const struct bale_bench_report *report = p->report;
+    double least = INFINITY, most = 0, slow = INFINITY, fast = 0;
+
+    for (size_t i = 0; i < report->count; i++) {
+        const struct bale_bench_result *r = &report->results[i];
+        least = fmin(least, ratio_of(report, i));
+        most = fmax(most, ratio_of(report, i));
+        slow = fmin(slow, fmin(r->one.compress, r->one.decompress));
+        slow = fmin(slow, fmin(r->all.compress, r->all.decompress));
+        fast = fmax(fast, fmax(r->one.compress, r->one.decompress));
+        fast = fmax(fast, fmax(r->all.compress, r->all.decompress));
+    }
+    least = fmin(least, 1);
+    most = fmax(most, least + 0.1);
+    p->step = nice_step(most - least);
+    p->low = least - 0.12 * (most - least);
+    p->high = most + 0.2 * (most - least);
+    p->slow = slow / 1.5;
+    p->fast = fast * 1.5;
+}
+
+static void draw_speeds(const struct panel *p)
+{
+    static const double marks[] = {1, 2, 5};
+
+    for (int i = 0; i < 30; i++) { /* from 1 kB/s on: ten powers of ten */
+        int power = 3 + i / 3;
+        double speed = pow(10, power) * marks[i % 3];
+        if (speed < p->slow || speed > p->fast)
+            continue;
+        fprintf(p->out, "<path class=\"grid\" d=\"M%.1f %.1fh%d\"/>\n", p->left, y_of(p, speed),
+                PANEL);
+        if (!p->decompress)
+            fprintf(p->out,
+                    "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
+                    p->left - 8, y_of(p, speed) + 4, speed / 1e6);
+    }
+}
+
+static void draw_ratios(const struct panel *p)
+{
+    int first = (int)ceil(p->low / p->step), last = (int)floor(p->high / p->step);
+
+    for (int i = first; i <= last; i++) {
+        double x = x_of(p, i * p->step);
+        fprintf(p->out, "<path class=\"grid\" d=\"M%.1f %dV%d\"/>\n", x, TOP, BOTTOM);
+        fprintf(p->out,
+                "<text class=\"tick\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n", x,
+                BOTTOM + 18, round(i * p->step * 1000) / 1000);
+    }
+}
+
+static void draw_frame(const struct panel *p)
+{
+    double middle = p->left + PANEL / 2.0;
+
+    fprintf(p->out, "<rect class=\"frame\" x=\"%.1f\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n",
+            p->left, TOP, PANEL, BOTTOM - TOP);
+    fprintf(p->out, "<text class=\"name\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n",
+            middle, TOP - 10, p->decompress ? "decompress" : "compress");
+    fprintf(p->out,
+            "<text class=\"axis\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">ratio, raw size / "
+            "stored size</text>\n",
+            middle, BOTTOM + 40);
+}
+
+static void take(struct panel *p, struct box box)
+{
+    if (p->count < sizeof p->taken / sizeof p->taken[0])
+        p->taken[p->count++] = box;
+}
+
+/* A line joins the levels of a codec, in the order in which they were measured. */
+static void draw_levels(const struct panel *p)
+{
+    for (size_t i = 1; i < p->report->count; i++) {
+        const struct bale_bench_result *a = &p->report->results[i - 1];
+        if (a->setting.codec != a[1].setting.codec)
+            continue;
+        fprintf(p->out, "<path class=\"levels\" stroke=\"%s\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n",
+                hue(a->setting.codec), x_of(p, ratio_of(p->report, i - 1)),
+                y_of(p, speed_of(p, i - 1, true)), x_of(p, ratio_of(p->report, i)),
+                y_of(p, speed_of(p, i, true)));
+    }
+}
+
+static void draw_point(struct panel *p, size_t i)
+{
+    const char *colour = hue(p->report->results[i].setting.codec);
+    double x = x_of(p, ratio_of(p->report, i));
+    double one = y_of(p, speed_of(p, i, false)), all = y_of(p, speed_of(p, i, true));
+
+    if (p->report->how->threads > 1) {
+        fprintf(p->out, "<path class=\"bar\" stroke=\"%s\" d=\"M%.1f %.1fV%.1f\"/>\n", colour, x,
+                one, all);
+        fprintf(p->out,
+                "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" fill=\"#fff\" stroke=\"%s\" "
+                "stroke-width=\"2\"/>\n",
+                x, one, RADIUS - 1, colour);
+    }
+    fprintf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" fill=\"%s\"/>\n", x, all, RADIUS,
+            colour);
+    take(p, (struct box){x - RADIUS, all - RADIUS, 2 * RADIUS, 2 * RADIUS});
+    take(p, (struct box){x - RADIUS, fmin(one, all) - RADIUS, 2 * RADIUS,
+                         fabs(one - all) + 2 * RADIUS});
+}
+
+static bool is_free(const struct panel *p, struct box box)
+{
+    if (box.x < p->left || box.x + box.width > p->left + PANEL || box.y < TOP ||
+        box.y + box.height > BOTTOM)
+        return false;
+    for (size_t i = 0; i < p->count; i++) {
+        const struct box *b = &p->taken[i];
+        if (box.x < b->x + b->width && b->x < box.x + box.width && box.y < b->y + b->height &&
+            b->y < box.y + box.height)
+            return false;
+    }
+    return true;
+}
+
+/* The nearest place around the point that is free: on rings, first right, left, above and below. */
+static struct box find_place(const struct panel *p, double x, double y, double width)
+{
+    static const double turns[] = {0, 4, 2, 6, 1, 3, 7, 5};
+    struct box box = {0, 0, width, LINE};
+
+    for (int ring = 0; ring < 12; ring++) {
+        for (size_t i = 0; i < sizeof turns / sizeof turns[0]; i++) {
+            double angle = turns[i] * acos(-1) / 4, away = RADIUS + 3 + 12 * ring;
+            box.x = x + cos(angle) * (away + width / 2) - width / 2;
+            box.y = y - sin(angle) * (away + LINE / 2.0) - LINE / 2.0;
+            if (is_free(p, box))
+                return box;
+        }
+    }
+    return (struct box){x + RADIUS + 3, y - LINE / 2.0, width, LINE};
+}
+
+static void draw_label(struct panel *p, size_t i)
+{
+    char text[BALE_SETTING_TEXT];
+    double x = x_of(p, ratio_of(p->report, i)), y = y_of(p, speed_of(p, i, true));
+    struct box box;
+    double edge, middle;
+
+    bale_setting_print(p->report->results[i].setting, text, sizeof text);
+    box = find_place(p, x, y, (double)strlen(text) * LETTER);
+    take(p, box);
+    edge = fmin(fmax(x, box.x), box.x + box.width);
+    middle = fmin(fmax(y, box.y), box.y + box.height);
+    if (hypot(edge - x, middle - y) > 2 * RADIUS + 2)
+        fprintf(p->out, "<path class=\"leader\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", x, y, edge,
+                middle);
+    fprintf(p->out,
+            "<text class=\"label\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" "
+            "style=\"fill:%s\">%s</text>\n",
+            box.x + box.width / 2, box.y + LINE - 3, hue(p->report->results[i].setting.codec),
+            text);
+}
+
+static void draw_panel(const struct bale_bench_report *report, bool decompress, FILE *out)
+{
+    struct panel p = {.report = report, .out = out, .decompress = decompress};
+
+    p.left = decompress ? LEFT + PANEL + GAP : LEFT;
+    choose_axes(&p);
+    draw_speeds(&p);
+    draw_ratios(&p);
+    draw_frame(&p);
+    draw_levels(&p);
+    for (size_t i = 0; i < report->count; i++)
+        draw_point(&p, i);
+    for (size_t i = 0; i < report->count; i++)
+        draw_label(&p, i);
+}
+
+static void draw_key(const struct bale_bench_report *report, FILE *out)
+{
+    int x = LEFT + 2 * PANEL + GAP;
+
+    if (report->how->threads == 1)
+        return;
+    fprintf(out, "<circle cx=\"%d\" cy=\"34\" r=\"%d\" fill=\"#444\"/>\n", x - 78, RADIUS);
+    fprintf(out, "<text class=\"tick\" x=\"%d\" y=\"38\">%u cores</text>\n", x - 66,
+            report->how->threads);
+    fprintf(out,
+            "<circle cx=\"%d\" cy=\"56\" r=\"%d\" fill=\"#fff\" stroke=\"#444\" "
+            "stroke-width=\"2\"/>\n",
+            x - 78, RADIUS - 1);
+    fprintf(out, "<text class=\"tick\" x=\"%d\" y=\"60\">one core</text>\n", x - 66);
+}
+
+void bale_bench_svg(const struct bale_bench_report *report, const char *title, const char *subtitle,
+                    FILE *out)
+{
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+            "height=\"%d\" font-family=\"sans-serif\">\n",
+            WIDTH, HEIGHT, WIDTH, HEIGHT);
+    fputs("<style>text{fill:#222}.tick{font-size:13px;fill:#444}.axis{font-size:14px}"
+          ".name{font-size:16px;font-weight:bold}.label{font-size:13px;font-weight:bold;"
+          "paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}"
+          ".grid{stroke:#e4e4e4}.frame{fill:none;stroke:#999}.bar{stroke-width:2;opacity:.45}"
+          ".levels{fill:none;stroke-width:1.5;stroke-dasharray:2 3;opacity:.8}"
+          ".leader{stroke:#999;stroke-width:.8}</style>\n"
+          "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
+          out);
+    fprintf(out, "<text x=\"%d\" y=\"36\" font-size=\"20\" font-weight=\"bold\">", LEFT);
+    put_text(out, title);
+    fprintf(out, "</text>\n<text class=\"tick\" x=\"%d\" y=\"60\">", LEFT);
+    put_text(out, subtitle);
+    fprintf(out,
+            "</text>\n<text class=\"axis\" transform=\"translate(26 %d) rotate(-90)\" "
+            "text-anchor=\"middle\">MB/s of raw data</text>\n",
+            (TOP + BOTTOM) / 2);
+    draw_key(report, out);
+    draw_panel(report, false, out);
+    draw_panel(report, true, out);
+    fputs("</svg>\n", out);
+}

@@ -1,0 +1,13 @@
+/* The picture of a bench: ratio against speed. */
+#ifndef BALE_TOOLS_BENCH_SVG_H
+#define BALE_TOOLS_BENCH_SVG_H
+
+#include <stdio.h>
+
+#include "tools/bench_measure.h"
+
+/* Writes the picture: title says what was compressed, subtitle how. Errors are out's. */
+void bale_bench_svg(const struct bale_bench_report *report, const char *title, const char *subtitle,
+                    FILE *out);
+
+#endif
