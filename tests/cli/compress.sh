@@ -10,8 +10,8 @@ alone() {
         sort)" "what is there"
 }
 
-# cut FILE LENGTH: its first bytes, as $work/cut
-cut_at() { head -c "$2" "$1" >cut; }
+# cut_at FILE LENGTH: its first bytes, as ./piece
+cut_at() { head -c "$2" "$1" >piece; }
 
 # flip FILE POSITION: changes one byte
 flip() {
@@ -110,6 +110,7 @@ rm -r sub link
 alone data data.bale
 
 # Pipes; threads and input make no difference; every codec, odd sizes and extents.
+# shellcheck disable=SC2002 # a pipe is what is tested
 cat data | "$balefs" compress -j 5 | cmp - data.bale
 "$balefs" compress -j 1 <data | cmp - data.bale
 "$balefs" decompress -j 5 <data.bale | cmp - data
@@ -159,44 +160,44 @@ for length in 1 31 32 33 100 5000 $((size / 2)) $((size - 48)) $((size - 1)); do
     why="the stream is cut short: $rescue"
     [ "$length" -ge 32 ] || why="no balefs stream: give what balefs compress made"
     [ "$length" -ge 32 ] && at=$length || at=0
-    fails 1 "cut: byte $at: $why" decompress -t cut
-    fails 1 "cut: byte $at: $why" decompress -o back cut
-    run 1 decompress -c cut
+    fails 1 "piece: byte $at: $why" decompress -t piece
+    fails 1 "piece: byte $at: $why" decompress -o back piece
+    run 1 decompress -c piece
     cmp -n "$(stat -c %s .out)" .out data
 done
 [ "$(stat -c %s .out)" = "$(stat -c %s data)" ] || fail "all was there, but not the end record"
-: >cut
-fails 1 "cut: byte 0: empty, no balefs stream: give what balefs compress made" decompress -c cut
+: >piece
+fails 1 "piece: byte 0: empty, no balefs stream: give what balefs compress made" decompress -c piece
 fails 1 "data: byte 0: no balefs stream: give what balefs compress made" decompress -c data
 fails 1 "standard input: byte 0: empty, no balefs stream: give what balefs compress made" decompress
 
-{ cat data.bale; printf 'more'; } >cut
-fails 1 "cut: byte $size: what follows the stream is none: truncate -s $size takes it away" decompress -o back cut
-run 1 decompress -c cut
+{ cat data.bale; printf 'more'; } >piece
+fails 1 "piece: byte $size: what follows the stream is none: truncate -s $size takes it away" decompress -o back piece
+run 1 decompress -c piece
 cmp .out data
-truncate -s "$size" cut
-run 0 decompress -t cut
+truncate -s "$size" piece
+run 0 decompress -t piece
 
-cp data.bale cut
-flip cut 10
-fails 1 "cut: byte 0: the head of the stream is damaged: give what balefs compress made" decompress -t cut
-cp data.bale cut
-flip cut 100
-fails 1 "cut: byte 32: the head of the frame is damaged: $rescue" decompress -t cut
-cp data.bale cut
-flip cut 1000
-fails 1 "cut: byte 32: the frame is damaged: $rescue" decompress -t cut
-cp data.bale cut
-flip cut $((size - 20))
-fails 1 "cut: byte $((size - 48)): the end record is damaged or a frame is missing: $rescue" decompress -t cut
-cp data.bale cut
-flip cut $((size / 2))
-run 1 decompress -o back cut
-says "^balefs: cut: byte [0-9]+: the frame is damaged: $rescue$"
-run 1 decompress -c cut
+cp data.bale piece
+flip piece 10
+fails 1 "piece: byte 0: the head of the stream is damaged: give what balefs compress made" decompress -t piece
+cp data.bale piece
+flip piece 100
+fails 1 "piece: byte 32: the head of the frame is damaged: $rescue" decompress -t piece
+cp data.bale piece
+flip piece 1000
+fails 1 "piece: byte 32: the frame is damaged: $rescue" decompress -t piece
+cp data.bale piece
+flip piece $((size - 20))
+fails 1 "piece: byte $((size - 48)): the end record is damaged or a frame is missing: $rescue" decompress -t piece
+cp data.bale piece
+flip piece $((size / 2))
+run 1 decompress -o back piece
+says "^balefs: piece: byte [0-9]+: the frame is damaged: $rescue$"
+run 1 decompress -c piece
 [ -s .out ] || fail "nothing came before the damage"
 cmp -n "$(stat -c %s .out)" .out data
-rm cut
+rm piece
 alone data data.bale small.bale large.bale
 
 # Nobody reads: quiet, and no success. Nobody may read or write: said.

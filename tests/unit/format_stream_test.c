@@ -140,6 +140,24 @@ static void test_sizes(void)
     CHECK_EQ(bale_stream_end_decode(end, &stream, &size), BALE_E_CORRUPT);
 }
 
+/* A good end record, but of other frames. */
+static void test_other(void)
+{
+    struct bale_stream stream = two_frames();
+    uint64_t size;
+
+    stream.frames++;
+    CHECK_EQ(bale_stream_end_decode(end_bytes, &stream, &size), BALE_E_CORRUPT);
+    stream.frames--;
+    stream.stored++;
+    CHECK_EQ(bale_stream_end_decode(end_bytes, &stream, &size), BALE_E_CORRUPT);
+    stream.stored--;
+    stream.chain++;
+    CHECK_EQ(bale_stream_end_decode(end_bytes, &stream, &size), BALE_E_CORRUPT);
+    stream.chain--;
+    CHECK_EQ(bale_stream_end_decode(end_bytes, &stream, &size), BALE_OK);
+}
+
 /* Contents of several streams together have an end, too. */
 static void test_too_long(void)
 {
@@ -170,6 +188,7 @@ int main(void)
     test_extents();
     test_order();
     test_sizes();
+    test_other();
     test_too_long();
     return check_result();
 }
