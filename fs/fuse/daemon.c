@@ -18,6 +18,7 @@
 
 #include "format/err.h"
 #include "fs/fuse/freeze.h"
+#include "fs/fuse/handed.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
@@ -33,7 +34,7 @@
 
 struct daemon {
     const struct bale_mount_options *options;
-    char *mountpoint; /* absolute */
+    char *mountpoint; /* absolute; or /dev/fd/N */
     struct bale_mount mount;
     struct bale_session *session;
     int sync_fd;
@@ -75,10 +76,28 @@ static int take_signals(struct daemon *d)
     return d->signals < 0 || d->ended < 0 ? bale_err_from_errno(errno) : BALE_OK;
 }
 
+static int take_handed(struct daemon *d)
+{
+    d->mountpoint = strdup(d->options->mountpoint);
+    if (!d->mountpoint) {
+        return BALE_E_NOMEM;
+    }
+    if (d->options->auto_unmount) {
+        snprintf(d->why, BALE_WHY,
+                 "-o auto_unmount: is for mounts that balefs makes: leave it out with %s",
+                 d->mountpoint);
+        return BALE_E_INVALID;
+    }
+    return bale_handed_take(d->mountpoint, d->why);
+}
+
 static int find_mountpoint(struct daemon *d)
 {
     const char *given = d->options->mountpoint;
     struct stat st;
+    if (bale_handed(given)) {
+        return take_handed(d);
+    }
     d->mountpoint = realpath(given, NULL);
     if (!d->mountpoint) {
         snprintf(d->why, BALE_WHY, "%s: cannot be mounted on: %s: make the directory first", given,

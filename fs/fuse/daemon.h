@@ -9,8 +9,10 @@
 #include "fs/store.h"
 
 struct bale_mount_options {
-    const char *store;      /* directory */
-    const char *mountpoint; /* directory */
+    const char *store; /* directory */
+    /* Directory; or /dev/fd/N, a /dev/fuse with which somebody has mounted: then the options for the
+     * kernel were given there and here mean nothing, and a signal only ends serving. */
+    const char *mountpoint;
     /* Further options for the kernel, as in "noatime,nosuid,context=...", or NULL.
      * default_permissions, fsname and subtype are set here. */
     const char *extra;

@@ -265,7 +265,8 @@ uint64_t bale_mounted_device(const char *mountpoint)
 {
     struct statx x;
     /* Without a request: nobody may be there to answer one. */
-    if (statx(AT_FDCWD, mountpoint, AT_STATX_DONT_SYNC, STATX_TYPE, &x) != 0) {
+    if (statx(AT_FDCWD, mountpoint, AT_STATX_DONT_SYNC, STATX_TYPE, &x) != 0 ||
+        !S_ISDIR(x.stx_mode)) {
         return 0;
     }
     return makedev(x.stx_dev_major, x.stx_dev_minor);

@@ -21,7 +21,7 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
                                             const char *mountpoint, char *why);
 
 /* st_dev of what is mounted there; asks the file system itself for nothing. 0: it cannot be
- * said. */
+ * said, as of /dev/fd/N. */
 uint64_t bale_mounted_device(const char *mountpoint);
 
 /* Writes back what the kernel holds and detaches the mount, if the one of that device is still

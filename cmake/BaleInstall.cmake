@@ -1,0 +1,17 @@
+# bale_install(): rules for what is installed; DESTDIR, another prefix and moving the result are fine, for nothing that
+# is installed knows where it is.
+include(GNUInstallDirs)
+
+function(bale_install)
+  install(TARGETS balefs RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+
+  # mount -t balefs finds its helper in /sbin alone.
+  file(RELATIVE_PATH program "/${CMAKE_INSTALL_SBINDIR}" "/${CMAKE_INSTALL_BINDIR}/balefs")
+  file(CREATE_LINK "${program}" "${PROJECT_BINARY_DIR}/mount.balefs" SYMBOLIC)
+  install(FILES "${PROJECT_BINARY_DIR}/mount.balefs" DESTINATION "${CMAKE_INSTALL_SBINDIR}")
+
+  install(FILES "${PROJECT_SOURCE_DIR}/tools/completion/balefs"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+  install(FILES LICENSE README.md format/FORMAT.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+  install(DIRECTORY tools/examples/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples")
+endfunction()

@@ -1,0 +1,15 @@
+/* A mount made by somebody else, who hands over the open /dev/fuse: /dev/fd/N as mount point, as a
+ * container's runtime and mount.fuse3(8) do it. */
+#ifndef BALE_FS_FUSE_HANDED_H
+#define BALE_FS_FUSE_HANDED_H
+
+#include <stdbool.h>
+
+/* mountpoint is /dev/fd/N. */
+bool bale_handed(const char *mountpoint);
+
+/* Makes such a descriptor fit for the session: it blocks, and no program we start has it. 0 or a
+ * negative bale_err, and why (room for BALE_WHY): nothing is mounted with it. */
+int bale_handed_take(const char *mountpoint, char *why);
+
+#endif
