@@ -5,10 +5,12 @@ include(GNUInstallDirs)
 function(bale_install)
   install(TARGETS balefs RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 
-  # mount -t balefs finds its helper in /sbin alone.
+  # mount(8) and umount(8) look for their helpers in /sbin alone.
   file(RELATIVE_PATH program "/${CMAKE_INSTALL_SBINDIR}" "/${CMAKE_INSTALL_BINDIR}/balefs")
-  file(CREATE_LINK "${program}" "${PROJECT_BINARY_DIR}/mount.balefs" SYMBOLIC)
-  install(FILES "${PROJECT_BINARY_DIR}/mount.balefs" DESTINATION "${CMAKE_INSTALL_SBINDIR}")
+  foreach(helper IN ITEMS mount.balefs umount.fuse.balefs)
+    file(CREATE_LINK "${program}" "${PROJECT_BINARY_DIR}/${helper}" SYMBOLIC)
+    install(FILES "${PROJECT_BINARY_DIR}/${helper}" DESTINATION "${CMAKE_INSTALL_SBINDIR}")
+  endforeach()
 
   install(FILES "${PROJECT_SOURCE_DIR}/tools/completion/balefs"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fs/log.h"
+#include "tools/mount_helper.h"
 #include "tools/options.h"
 
 static const struct bale_command *const commands[] = {
@@ -143,6 +144,8 @@ int main(int argc, char **argv)
     if (!open_standard_streams())
         return BALE_EXIT_FAILED;
     bale_log_to(log_line, BALE_LOG_WARNING);
+    if (argc > 0 && bale_is_mount_helper(argv[0]))
+        return end_output(bale_mount_helper(argc, argv));
     if (argc < 2) {
         print_help(stderr);
         return BALE_EXIT_USAGE;

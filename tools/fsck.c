@@ -38,6 +38,9 @@ static const char help[] =
     "                \"expected\", \"found\"}, ...], \"notes\"}\n"
     "  -h, --help\n"
     "\n"
+    "Example:\n"
+    "  balefs fsck --data /scratch/store\n"
+    "\n"
     "Exit status, as fsck(8): 0 clean, 1 corrected (never), 4 problems found, 8 could not\n"
     "be checked, 16 wrong usage, 32 cancelled.\n";
 

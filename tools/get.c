@@ -29,6 +29,10 @@ static const char help[] =
     "              extent, extent_chosen, match\n"
     "  -h, --help\n"
     "\n"
+    "Examples:\n"
+    "  balefs get /mnt/work/run1\n"
+    "  balefs get --json /scratch/store | jq -r .codec\n"
+    "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
 enum { OPTION_JSON = 256 };

@@ -27,6 +27,10 @@ static const char help[] =
     "                            an ordinary user's stores are always of the other kind]\n"
     "  -h, --help\n"
     "\n"
+    "Examples:\n"
+    "  balefs init /scratch/store\n"
+    "  balefs init --codec zstd:3 --match '*.h5 store' /scratch/store\n"
+    "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
 enum { OPTION_MODES = 256 };

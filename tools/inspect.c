@@ -28,6 +28,10 @@ static const char help[] =
     "              index, extents, free, waiting; checksums and ids as hexadecimal text\n"
     "  -h, --help\n"
     "\n"
+    "Examples:\n"
+    "  balefs inspect /scratch/store/run1/out.dat\n"
+    "  balefs inspect --json /mnt/work/run1/out.dat | jq .extents\n"
+    "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
 enum { OPTION_JSON = 256 };

@@ -39,6 +39,10 @@ static const char help[] =
     "With --extent, a last word that is both a codec and could be a path is a codec: write\n"
     "./zstd. Directories of a store that is not mounted can be set too.\n"
     "\n"
+    "Examples:\n"
+    "  balefs set /mnt/work/run1 zstd:3\n"
+    "  balefs set --match '*.log' /mnt/work/run1 zstd:9\n"
+    "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
 static const struct option long_options[] = {

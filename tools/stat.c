@@ -32,6 +32,10 @@ static const char help[] =
     "A file with several names counts once for each PATH. In a mount, what was just written\n"
     "counts once it has been stored: see balefs sync.\n"
     "\n"
+    "Examples:\n"
+    "  balefs stat --by-type /mnt/work\n"
+    "  balefs stat --json /scratch/store | jq .ratio\n"
+    "\n"
     "Exit status: 0 done, 1 something could not be read, 2 wrong usage.\n";
 
 enum { OPTION_JSON = 256, OPTION_TYPE };

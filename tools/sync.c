@@ -18,6 +18,9 @@ static const char sync_help[] =
     "\n"
     "  -h, --help\n"
     "\n"
+    "Example:\n"
+    "  balefs sync /mnt/work\n"
+    "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
 static const char freeze_help[] =
@@ -31,6 +34,9 @@ static const char freeze_help[] =
     "\n"
     "  -h, --help\n"
     "\n"
+    "Example:\n"
+    "  balefs freeze /mnt/work && cp -a /scratch/store /backup/; balefs thaw /mnt/work\n"
+    "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
 static const char thaw_help[] =
@@ -40,6 +46,9 @@ static const char thaw_help[] =
     "is let in (-o allow_other).\n"
     "\n"
     "  -h, --help\n"
+    "\n"
+    "Example:\n"
+    "  balefs thaw /mnt/work\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 

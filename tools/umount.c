@@ -35,6 +35,9 @@ static const char help[] =
     "               use; does not wait\n"
     "  -h, --help\n"
     "\n"
+    "Example:\n"
+    "  balefs umount /mnt/work\n"
+    "\n"
     "Exit status, as umount(8): 0 done, 1 wrong usage or not allowed, 2 system error, 32\n"
     "failed.\n";
 

@@ -24,6 +24,8 @@ for command in $commands; do
     is "usage: balefs $command" "$(grep -o "^usage: balefs $command" <<<"$out")" "$command --help"
     prints '^  -h, --help$'
     prints '^Exit status'
+    prints '^Examples?:$'
+    prints "^  (.*[ |])?balefs $command "
     ! grep -E '.{91}' <<<"$out" || fail "$command --help has lines over 90 columns"
     # Listings can all be had as JSON.
     case $command in

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Completion in bash: what it offers, as bash would ask for it.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# shellcheck source=../../tools/completion/balefs
+. "${BALE_SOURCE:?}/tools/completion/balefs"
+set +e +u
+PATH=$(dirname "$balefs"):$PATH
+mkdir -p "$work/there/store" "$work/there/other"
+: >"$work/there/file"
+cd "$work/there" || exit 1
+
+# offers LINE: what is offered at its end, sorted, in one line
+offers() {
+    COMP_LINE=$1
+    COMP_POINT=${#1}
+    COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
+    # As bash does it: it breaks at = and : too.
+    read -ra COMP_WORDS <<<"$(sed 's/[=:]/ & /g' <<<"$1")"
+    COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+    _balefs
+    printf '%s\n' "${COMPREPLY[@]}" | sort | xargs
+}
+
+# has LINE WORD...: they are offered, among others
+has() {
+    local line=$1 word offered
+    shift
+    offered=" $(offers "$line") "
+    for word; do
+        [[ $offered == *" $word "* ]] || fail "'$line': no $word in:$offered"
+    done
+}
+
+for command in $("$balefs" --help | sed -nE 's/^  ([a-z]+)  .*/\1/p') help; do
+    has "balefs " "$command"
+    has "balefs ${command:0:2}" "$command"
+done
+is "mount" "$(offers "balefs mou")" "a command begun"
+is "thaw" "$(offers "balefs help th")" "help of a command begun"
+
+# Every option that is told of, of every command; what has been begun.
+for command in $("$balefs" --help | sed -nE 's/^  ([a-z]+)  .*/\1/p'); do
+    for option in $("$balefs" "$command" --help | grep -E '^ +-' | grep -oE -- '(^ +|, )--?[a-zA-Z][a-z-]*' | tr -d ' ,'); do
+        has "balefs $command -" "$option"
+    done
+done
+is "--codec" "$(offers "balefs init --c")" "an option begun"
+is "--by-type" "$(offers "balefs stat --b")" "an option begun"
+
+# Values.
+has "balefs init --codec " auto store zero lz4 zstd:3
+has "balefs init -c " auto zstd:19
+is "lz4" "$(offers "balefs init --codec l")" "a codec begun"
+is "lz4" "$(offers "balefs init --codec=l")" "a codec begun, behind ="
+is "1 12 15 19 3 6 9" "$(offers "balefs init -c zstd:")" "levels"
+is "128K 16K 16M 1M" "$(offers "balefs set --extent 1")" "extents"
+is "container inode" "$(offers "balefs init --modes ")" "modes"
+has "balefs set store " lz4 zstd:1 store other file
+has "balefs mount -o " ro rw create memory= threads= io= age= untrusted log_level= allow_other auto_unmount noatime
+is "memory=" "$(offers "balefs mount -o me")" "a mount option begun"
+is "ro,create" "$(offers "balefs mount -o ro,cr")" "a second mount option"
+is "cached direct" "$(offers "balefs mount -o ro,io=")" "values of a mount option"
+is "warning" "$(offers "balefs mount -o log_level=w")" "a value begun"
+is "other store" "$(offers "balefs mount -o ro ")" "directories for mount"
+is "file other store" "$(offers "balefs cat ")" "files"
+has "balefs mount --log " file
+is "" "$(offers "balefs mount --nonsense")" "no such option"
