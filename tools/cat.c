@@ -29,6 +29,9 @@ static const char help[] =
     "\n"
     "  -h, --help\n"
     "\n"
+    "Example:\n"
+    "  balefs cat /scratch/store/run1/out.log | tail\n"
+    "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
 static const struct option long_options[] = {

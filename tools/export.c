@@ -45,6 +45,10 @@ static const char help[] =
     "                     user.balefs.*, for balefs import\n"
     "  -h, --help\n"
     "\n"
+    "Examples:\n"
+    "  balefs export /scratch/store/run1 /home/ann/run1\n"
+    "  balefs export --tar /scratch/store | ssh archive tar -x -C /data\n"
+    "\n"
     "Exit status: 0 done, 1 failed, or not everything could be kept, 2 wrong usage.\n";
 
 enum { OPTION_SETTINGS = 256 };

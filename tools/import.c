@@ -37,6 +37,9 @@ static const char help[] =
     "  -j, --jobs N       read so many files at once [twice as many as processors]\n"
     "  -h, --help\n"
     "\n"
+    "Example:\n"
+    "  balefs import --create --codec zstd:3 /home/ann/run1 /scratch/store\n"
+    "\n"
     "Exit status: 0 done, 1 failed, or not everything could be kept, 2 wrong usage.\n";
 
 enum { OPTION_CREATE = 256 };

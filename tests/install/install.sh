@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# cmake --install: to a prefix that is then moved, and below DESTDIR; mount(8) and umount(8) with what is installed.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+"$cmake" --install "$build" --prefix "$work/first" >"$work/log" || fail "cmake --install: $(cat "$work/log")"
+mv "$work/first" "$work/moved"
+has_all "$work/moved"
+knows_no_place "$work/moved/bin/balefs"
+is "balefs" "$("$work/moved/bin/balefs" --version | cut -d ' ' -f 1)" "--version of what was moved"
+is "usage: mount.balefs STORE MNT [-sfnv] [-o OPTIONS]" "$("$work/moved/sbin/mount.balefs" --help | head -n 1)" \
+    "mount.balefs --help"
+is "usage: umount.fuse.balefs MNT [-flnrv]" "$("$work/moved/sbin/umount.fuse.balefs" --help | head -n 1)" \
+    "umount.fuse.balefs --help"
+
+DESTDIR=$work/root "$cmake" --install "$build" --prefix /usr >"$work/log" || fail "with DESTDIR: $(cat "$work/log")"
+has_all "$work/root/usr"
+is usr "$(ls -A "$work/root")" "what is below DESTDIR"
+is "/usr/bin/balefs" "$(realpath -m "/usr/sbin/$(readlink "$work/root/usr/sbin/mount.balefs")")" "where mount.balefs leads"
+! find "$work/moved" "$work/root" ! -type l -perm /022 | grep . || fail "writable for others"
+
+# --- usage of the helper, without a mount
+balefs=$work/moved/sbin/mount.balefs
+run 1 "$work/store"
+is "balefs: STORE and MNT are needed: see balefs mount --help" "$err" "one word"
+run 1 "$work/store" "$work/mnt" -o nofail,frob
+is "balefs: -o frob: unknown option: see balefs mount --help" "$err" "an unknown option"
+run 0 "$work/store" "$work/mnt" -sf -o nofail,frob,memory=64M
+is "" "$out$err" "an unknown option with -s"
+run 1 "$work/store" "$work/mnt" -f -o memory=1M
+run 32 "$work/store" "$work/mnt" -o _netdev
+says "^balefs: $work/store: "
+
+# --- the real thing
+needs_root
+needs_fuse
+mkdir "$work/mnt"
+# shellcheck disable=SC2016 # for the inner shell
+over_usr "$work/root" '
+    store=$1/store mnt=$1/mnt
+    balefs init "$store"
+    mount -t balefs -o noatime,memory=64M,_netdev,nofail,x-systemd.automount,comment=mine,user "$store" "$mnt"
+    grep -q " $mnt fuse.balefs .*nosuid,nodev,noexec,noatime" /proc/self/mounts
+    echo kept >"$mnt/kept"
+    pid=$(balefs stat --json "$mnt" | sed -nE "s/.*\"pid\": ([0-9]+).*/\1/p")
+    [ -d "/proc/$pid" ]
+    umount "$mnt"
+    flock -n "$store/.balefs/lock" true # umount(8) waits for the daemon
+    [ ! -e "/proc/$pid" ]
+
+    echo "$store $mnt balefs noauto,ro 0 0" >"$1/fstab"
+    mount --fstab "$1/fstab" "$mnt"
+    [ "$(cat "$mnt/kept")" = kept ]
+    ! echo x 2>/dev/null >"$mnt/new"
+    mount -t balefs "$store" "$mnt" 2>"$1/err" && exit 1 # there is one
+    grep -q "is mounted here: balefs umount" "$1/err"
+    umount "$mnt"
+    mount -t balefs -s -o frob "$store" "$mnt"
+    umount -l "$mnt"
+    ! mount -t balefs -o frob "$store" "$mnt" 2>"$1/err"
+    grep -q "^balefs: -o frob: unknown option" "$1/err"
+' bash "$work" || { [ $? != 77 ] || skip "there is no overlay file system"; fail "mount -t balefs: $(cat "$work/err" 2>/dev/null)"; }

@@ -1,0 +1,36 @@
+# Sourced by the tests of installing and packing. $work is a directory that goes away, mounts included.
+# shellcheck shell=bash
+# shellcheck source-path=SCRIPTDIR source=../cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
+unset balefs # each test has its own
+cmake=${CMAKE:-cmake}
+build=${BALE_BUILD:?the build directory}
+
+# has_all PREFIX: all that is to be installed is there
+has_all() {
+    local file page
+    for file in bin/balefs sbin/mount.balefs sbin/umount.fuse.balefs share/bash-completion/completions/balefs \
+        share/doc/balefs/examples/mnt-work.mount share/doc/balefs/examples/fstab; do
+        [ -e "$1/$file" ] || fail "$file is not installed"
+    done
+    for page in $(sed -nE 's/^ +([a-z.-]+\.[1-8])\)?$/\1/p' "${BALE_SOURCE:?}/tools/man/CMakeLists.txt"); do
+        [ -e "$1/share/man/man${page##*.}/$page" ] || [ -e "$1/share/man/man${page##*.}/$page.gz" ] || fail "$page is not installed"
+    done
+}
+
+# knows_no_place FILE: no path of libraries, and of the build tree and the sources none but for debugging
+knows_no_place() {
+    ! readelf -d "$1" | grep -E 'R(UN)?PATH' || fail "$1 has a path for libraries"
+    cp "$1" "$work/stripped"
+    strip -g "$work/stripped"
+    ! grep -aq "$build" "$work/stripped" || fail "$1 has the build directory in it"
+}
+
+# over_usr ROOT SCRIPT ARGUMENT...: runs SCRIPT where ROOT/usr lies over /usr
+over_usr() {
+    # shellcheck disable=SC2016 # for the inner shell
+    unshare --mount --propagation private -- bash -c '
+        mount -t overlay overlay -o "lowerdir=$1/usr:/usr" /usr || exit 77
+        shift
+        exec bash -euo pipefail -c "$@"' bash "$@"
+}
