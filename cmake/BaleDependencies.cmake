@@ -38,6 +38,8 @@ if(BALEFS_FUSE STREQUAL "bundled")
 endif()
 if(BALEFS_STATIC)
   set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+  # libarchive.a has more in it than we use, which would need more libraries.
+  add_link_options("LINKER:--gc-sections")
 endif()
 
 foreach(need IN ITEMS "ZSTD libzstd>=1.5" "LZ4 liblz4>=1.9" "XXHASH libxxhash>=0.8"

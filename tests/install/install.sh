@@ -28,13 +28,13 @@ is "balefs: -o frob: unknown option: see balefs mount --help" "$err" "an unknown
 run 0 "$work/store" "$work/mnt" -sf -o nofail,frob,memory=64M
 is "" "$out$err" "an unknown option with -s"
 run 1 "$work/store" "$work/mnt" -f -o memory=1M
+mkdir "$work/mnt"
 run 32 "$work/store" "$work/mnt" -o _netdev
 says "^balefs: $work/store: "
 
 # --- the real thing
 needs_root
 needs_fuse
-mkdir "$work/mnt"
 # shellcheck disable=SC2016 # for the inner shell
 over_usr "$work/root" '
     store=$1/store mnt=$1/mnt
@@ -46,7 +46,7 @@ over_usr "$work/root" '
     [ -d "/proc/$pid" ]
     umount "$mnt"
     flock -n "$store/.balefs/lock" true # umount(8) waits for the daemon
-    [ ! -e "/proc/$pid" ]
+    ! grep -q "^State:.[^ZX]" "/proc/$pid/status" 2>/dev/null
 
     echo "$store $mnt balefs noauto,ro 0 0" >"$1/fstab"
     mount --fstab "$1/fstab" "$mnt"

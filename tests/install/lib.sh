@@ -3,8 +3,9 @@
 # shellcheck source-path=SCRIPTDIR source=../cli/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
 unset balefs # each test has its own
-cmake=${CMAKE:-cmake}
-build=${BALE_BUILD:?the build directory}
+cmake=$(sed -n "s/^CMAKE_COMMAND:INTERNAL=//p" "${BALE_BUILD:?the build directory}/CMakeCache.txt")
+cpack=${cmake%/*}/cpack
+build=$BALE_BUILD
 
 # has_all PREFIX: all that is to be installed is there
 has_all() {

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# The Debian package: what it says, how it is made, that it works when it lies over /usr, and leaves nothing behind.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+grep -q '"DEB"' "$build/CPackConfig.cmake" || skip "this build makes no Debian package"
+for tool in dpkg-deb dpkg-shlibdeps; do
+    command -v "$tool" >/dev/null || skip "there is no $tool"
+done
+
+(cd "$work" && "$cpack" --config "$build/CPackConfig.cmake" -B "$work/packages") >"$work/log" 2>&1 || fail "cpack: $(cat "$work/log")"
+deb=$(ls "$work"/packages/*.deb)
+is "balefs_$(dpkg-deb -f "$deb" Version)_$(dpkg --print-architecture).deb" "${deb##*/}" "the package's name"
+depends=$(dpkg-deb -f "$deb" Depends)
+for need in fuse3 libc6 libzstd1 liblz4-1 libjansson4; do
+    grep -Eq "(^|, )$need( |,|$)" <<<"$depends" || fail "does not depend on $need: $depends"
+done
+is "transparent compressed file system" "$(dpkg-deb -f "$deb" Description | head -n 1)" "the description's first line"
+
+root=$work/root
+dpkg-deb -x "$deb" "$root"
+has_all "$root/usr"
+knows_no_place "$root/usr/bin/balefs"
+is "" "$(nm "$root/usr/bin/balefs" 2>/dev/null)" "symbols: it is not stripped"
+is usr "$(ls -A "$root")" "what is beside /usr"
+is "" "$(dpkg-deb -c "$deb" | grep -v ' root/root ')" "files that are not root's"
+is "" "$(find "$root" ! -type l \( -perm /7022 -o ! -perm -444 \))" "odd permissions"
+is "" "$(find "$root" -type f -perm /111 ! -path '*/bin/*')" "programs that are none"
+for file in copyright changelog.gz; do
+    [ -s "$root/usr/share/doc/balefs/$file" ] || fail "no $file"
+done
+is "" "$(find "$root/usr/share/man" -type f ! -name '*.gz')" "manual pages that are not compressed"
+(dpkg-deb -e "$deb" "$work/control" && cd "$root" && md5sum --quiet -c "$work/control/md5sums") || fail "checksums"
+
+needs_root
+needs_fuse
+# shellcheck disable=SC2016 # for the inner shell
+over_usr "$root" '
+    balefs init "$1/store"
+    mkdir "$1/mnt"
+    mount -t balefs "$1/store" "$1/mnt"
+    echo kept >"$1/mnt/kept"
+    umount "$1/mnt"
+    balefs fsck --data "$1/store" >/dev/null
+    ! command -v man >/dev/null || man -w balefs-mount mount.balefs >/dev/null
+' bash "$work" || { [ $? != 77 ] || skip "there is no overlay file system"; fail "does not work over /usr"; }
+
+# Installed and removed for true, in a database of its own: what it depends on is not asked.
+mkdir -p "$work/system/var/lib/dpkg"/{info,updates} "$work/system/usr"
+: >"$work/system/var/lib/dpkg/status"
+: >"$work/system/var/lib/dpkg/available"
+dpkg --root="$work/system" --force-depends --force-script-chrootless --log=/dev/null -i "$deb" >"$work/log" 2>&1 || fail "dpkg -i: $(cat "$work/log")"
+has_all "$work/system/usr"
+dpkg --root="$work/system" --log=/dev/null -P balefs >"$work/log" 2>&1 || fail "dpkg -P: $(cat "$work/log")"
+is "" "$(find "$work/system/usr" -mindepth 1)" "left behind"

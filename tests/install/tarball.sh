@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# The archive for users without root: needs nothing but the C library, and works where it is unpacked.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+[ -e "${BALE_SOURCE:?}/build/deps/libfuse/lib/libfuse3.a" ] || skip "there is no bundled libfuse: tools/setup --bundled-fuse"
+
+options=(-G Ninja -DCMAKE_BUILD_TYPE=Debug -DBUILD_TESTING=OFF -DBALEFS_FUSE=bundled -DBALEFS_STATIC=ON)
+"$cmake" -S "$BALE_SOURCE" -B "$work/build" "${options[@]}" >"$work/log" 2>&1 || fail "cmake: $(cat "$work/log")"
+build=$work/build
+"$cmake" --build "$build" --target balefs >"$work/log" 2>&1 || fail "building: $(tail -n 20 "$work/log")"
+(cd "$build" && "$cpack") >"$work/log" 2>&1 || fail "cpack: $(cat "$work/log")"
+mkdir "$work/my programs"
+tar -xzf "$build"/packages/balefs-*.tar.gz -C "$work/my programs"
+top=$(echo "$work/my programs"/balefs-*)
+has_all "$top"
+knows_no_place "$top/bin/balefs"
+[ -s "$top/share/doc/balefs/LICENSE" ] || fail "no licence"
+
+needed=$(readelf -d "$top/bin/balefs" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p')
+is "" "$(grep -vE '^(libc|libm|ld-linux[a-z0-9-]*)\.so' <<<"$needed" || true)" "libraries that it needs"
+# Where the C library is no newer than Debian 12's, what is made with it runs with RHEL 9's too.
+version=$(getconf GNU_LIBC_VERSION | cut -d ' ' -f 2)
+if [ "$(printf '%s\n' "$version" 2.36 | sort -V | tail -n 1)" = 2.36 ]; then
+    used=$(objdump -T "$top/bin/balefs" | grep -oE 'GLIBC_[0-9.]+' | sort -Vu | tail -n 1)
+    is 2.34 "$(printf '%s\n' "${used#GLIBC_}" 2.34 | sort -V | tail -n 1)" "the C library it needs"
+fi
+
+# As an ordinary user, without /dev/fuse.
+balefs=$top/bin/balefs
+mkdir -m 777 "$work/home"
+as_user "$balefs" init "$work/home/store"
+as_user sh -c "mkdir '$work/home/plain'; echo kept >'$work/home/plain/kept'"
+as_user "$balefs" import "$work/home/plain" "$work/home/store" >/dev/null
+is kept "$(as_user "$balefs" cat "$work/home/store/kept")" "what was imported"
+as_user "$balefs" export --tar "$work/home/store" | tar -xO --wildcards '*kept' >"$work/kept" || fail "export --tar"
+is kept "$(cat "$work/kept")" "what was exported"
+
+needs_root
+needs_fuse
+mkdir "$work/mnt"
+run 0 mount "$work/home/store" "$work/mnt"
+is kept "$(cat "$work/mnt/kept")" "the same in a mount"
+run 0 umount "$work/mnt"
