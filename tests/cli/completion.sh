@@ -17,6 +17,7 @@ offers() {
     COMP_POINT=${#1}
     COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
     # As bash does it: it breaks at = and : too.
+    # shellcheck disable=SC2001
     read -ra COMP_WORDS <<<"$(sed 's/[=:]/ & /g' <<<"$1")"
     COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
     _balefs

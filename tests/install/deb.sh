@@ -3,7 +3,7 @@
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 grep -q '"DEB"' "$build/CPackConfig.cmake" || skip "this build makes no Debian package"
-for tool in dpkg-deb dpkg-shlibdeps; do
+for tool in dpkg-deb dpkg-shlibdeps file; do
     command -v "$tool" >/dev/null || skip "there is no $tool"
 done
 

@@ -1,5 +1,5 @@
 # Sourced by the tests of installing and packing. $work is a directory that goes away, mounts included.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # used by those who source it
 # shellcheck source-path=SCRIPTDIR source=../cli/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
 unset balefs # each test has its own
@@ -9,12 +9,13 @@ build=$BALE_BUILD
 
 # has_all PREFIX: all that is to be installed is there
 has_all() {
-    local file page
+    local file page pages
     for file in bin/balefs sbin/mount.balefs sbin/umount.fuse.balefs share/bash-completion/completions/balefs \
         share/doc/balefs/examples/mnt-work.mount share/doc/balefs/examples/fstab; do
         [ -e "$1/$file" ] || fail "$file is not installed"
     done
-    for page in $(sed -nE 's/^ +([a-z.-]+\.[1-8])\)?$/\1/p' "${BALE_SOURCE:?}/tools/man/CMakeLists.txt"); do
+    pages=$(sed -nE 's/^ +([a-z.-]+\.[1-8])\)?$/\1/p' "${BALE_SOURCE:?}/tools/man/CMakeLists.txt")
+    for page in $pages; do
         [ -e "$1/share/man/man${page##*.}/$page" ] || [ -e "$1/share/man/man${page##*.}/$page.gz" ] || fail "$page is not installed"
     done
 }

@@ -7,7 +7,7 @@
 options=(-G Ninja -DCMAKE_BUILD_TYPE=Debug -DBUILD_TESTING=OFF -DBALEFS_FUSE=bundled -DBALEFS_STATIC=ON)
 "$cmake" -S "$BALE_SOURCE" -B "$work/build" "${options[@]}" >"$work/log" 2>&1 || fail "cmake: $(cat "$work/log")"
 build=$work/build
-"$cmake" --build "$build" --target balefs >"$work/log" 2>&1 || fail "building: $(tail -n 20 "$work/log")"
+"$cmake" --build "$build" >"$work/log" 2>&1 || fail "building: $(tail -n 20 "$work/log")"
 (cd "$build" && "$cpack") >"$work/log" 2>&1 || fail "cpack: $(cat "$work/log")"
 mkdir "$work/my programs"
 tar -xzf "$build"/packages/balefs-*.tar.gz -C "$work/my programs"
@@ -15,6 +15,12 @@ top=$(echo "$work/my programs"/balefs-*)
 has_all "$top"
 knows_no_place "$top/bin/balefs"
 [ -s "$top/share/doc/balefs/LICENSE" ] || fail "no licence"
+linked=$(sed -nE 's/^pkgcfg_lib_[A-Z0-9]+_([a-z0-9]+):FILEPATH=.*[.]a$/\1/p' "$build/CMakeCache.txt" | grep -vE '^(pthread|rt|dl)$')
+[ -n "$linked" ] || fail "nothing is linked statically"
+for name in $linked; do
+    name=${name/fuse3/fuse}
+    grep -Eq "^(lib)?$name " "$top/share/doc/balefs/LIBRARIES" || fail "LIBRARIES lacks $name"
+done
 
 needed=$(readelf -d "$top/bin/balefs" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p')
 is "" "$(grep -vE '^(libc|libm|ld-linux[a-z0-9-]*)\.so' <<<"$needed" || true)" "libraries that it needs"
