@@ -7,7 +7,7 @@ function(bale_install)
 
   # mount(8) and umount(8) look for their helpers in /sbin alone.
   file(RELATIVE_PATH program "/${CMAKE_INSTALL_SBINDIR}" "/${CMAKE_INSTALL_BINDIR}/balefs")
-  foreach(helper IN ITEMS mount.balefs umount.fuse.balefs)
+  foreach(helper IN ITEMS mount.balefs mount.fuse.balefs umount.fuse.balefs)
     file(CREATE_LINK "${program}" "${PROJECT_BINARY_DIR}/${helper}" SYMBOLIC)
     install(FILES "${PROJECT_BINARY_DIR}/${helper}" DESTINATION "${CMAKE_INSTALL_SBINDIR}")
   endforeach()

@@ -169,7 +169,8 @@ bool bale_is_mount_helper(const char *program)
 {
     const char *name = name_of(program);
 
-    return strcmp(name, "mount.balefs") == 0 || strcmp(name, "umount.fuse.balefs") == 0;
+    return strcmp(name, "mount.balefs") == 0 || strcmp(name, "mount.fuse.balefs") == 0 ||
+           strcmp(name, "umount.fuse.balefs") == 0;
 }
 
 int bale_mount_helper(int argc, char **argv)

@@ -1,11 +1,11 @@
-/* mount.balefs and umount.fuse.balefs: what mount(8) and umount(8) run, for mount -t balefs and for
- * lines of fstab(5). */
+/* mount.balefs, mount.fuse.balefs and umount.fuse.balefs: what mount(8) and umount(8) run, for mount
+ * -t balefs, or -t fuse.balefs, which is the type that mounts have, and for lines of fstab(5). */
 #ifndef BALE_TOOLS_MOUNT_HELPER_H
 #define BALE_TOOLS_MOUNT_HELPER_H
 
 #include <stdbool.h>
 
-/* Whether the program was called by one of the two names. */
+/* Whether the program was called by one of these names. */
 bool bale_is_mount_helper(const char *program);
 
 /* mount.balefs STORE MNT [-sfnv] [-N NAMESPACE] [-t TYPE] [-o OPTIONS]

@@ -48,12 +48,17 @@ over_usr "$work/root" '
     flock -n "$store/.balefs/lock" true # umount(8) waits for the daemon
     ! grep -q "^State:.[^ZX]" "/proc/$pid/status" 2>/dev/null
 
-    echo "$store $mnt balefs noauto,ro 0 0" >"$1/fstab"
+    echo "$store $mnt balefs ro 0 0" >"$1/fstab"
     mount --fstab "$1/fstab" "$mnt"
     [ "$(cat "$mnt/kept")" = kept ]
     ! echo x 2>/dev/null >"$mnt/new"
     mount -t balefs "$store" "$mnt" 2>"$1/err" && exit 1 # there is one
     grep -q "is mounted here: balefs umount" "$1/err"
+    umount "$mnt"
+    mount --fstab "$1/fstab" "$mnt"
+    mount --fstab "$1/fstab" --all # it is there already
+    umount "$mnt"
+    mount -t fuse.balefs -o x-mine "$store" "$mnt"
     umount "$mnt"
     mount -t balefs -s -o frob "$store" "$mnt"
     umount -l "$mnt"
