@@ -8,7 +8,7 @@
 
 #define BALE_CONTROL_MAGIC                                                                         \
     0x42414c45u /* tells our root directory from others that take the same number */
-#define BALE_CONTROL_VERSION 2u
+#define BALE_CONTROL_VERSION 3u
 
 /* Fixed sizes, no padding. Texts end with a zero byte. */
 struct bale_control_status {
@@ -23,8 +23,10 @@ struct bale_control_status {
     uint64_t files;
     uint64_t read_hits, read_misses;
     uint64_t commits, syncs, items, errors;
+    uint64_t written;
     uint64_t raw_bytes, stored_bytes;
     uint64_t throttled;
+    uint64_t cpu_us; /* of the daemon */
     char engine[32];
     char io[16];      /* "cached" or "direct" */
     char program[32]; /* version of balefs */

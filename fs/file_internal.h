@@ -187,7 +187,7 @@ struct bale_volume {
 
     struct {
         atomic_uint_fast64_t read_hits, read_misses, commits, syncs, items, errors, raw_bytes,
-            stored_bytes, throttled, cached;
+            stored_bytes, throttled, cached, written;
     } stats;
 };
 

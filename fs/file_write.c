@@ -187,6 +187,8 @@ static void flush_behind(struct bale_file *file)
 static void finish(struct bale_write_op *op, int err)
 {
     flush_behind(op->file);
+    atomic_fetch_add_explicit(&op->file->volume->stats.written, op->done_length,
+                              memory_order_relaxed);
     op->done(op->arg, op->done_length > 0 ? (int64_t)op->done_length : err);
 }
 

@@ -181,11 +181,16 @@ static uint64_t cgroup_limit(void)
     return least;
 }
 
-uint64_t bale_memory_default_cap(void)
+uint64_t bale_memory_limit(void)
 {
     uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t limit = cgroup_limit();
-    uint64_t cap = (limit < machine ? limit : machine) / 16;
+    return limit < machine ? limit : machine;
+}
+
+uint64_t bale_memory_default_cap(void)
+{
+    uint64_t cap = bale_memory_limit() / 16;
     cap = cap > (uint64_t)1 << 30 ? (uint64_t)1 << 30 : cap;
     return cap < (uint64_t)64 << 20 ? (uint64_t)64 << 20 : cap;
 }

@@ -29,6 +29,9 @@ void bale_memory_count(struct bale_memory *memory, int64_t bytes);
 uint64_t bale_memory_cap(const struct bale_memory *memory);
 uint64_t bale_memory_used(struct bale_memory *memory); /* arena and counted */
 
+/* Bytes that the cgroup and the machine allow this process. */
+uint64_t bale_memory_limit(void);
+
 /* The default cap: the smaller of 1 GiB and 1/16 of the cgroup's limit or of the machine, at least
  * 64 MiB. */
 uint64_t bale_memory_default_cap(void);

@@ -126,6 +126,27 @@ int bale_store_open(const char *path, enum bale_store_how how, struct bale_store
     return 0;
 }
 
+void bale_store_set_totals(struct bale_store *store, const struct bale_store_totals *totals)
+{
+    store->totals = *totals;
+}
+
+/* NULL: no memory. */
+static json_t *result_json(const struct bale_store *store, bool clean, const char *when,
+                           const char *result)
+{
+    const struct bale_store_totals *totals = &store->totals;
+
+    return json_pack("{s:I, s:I, s:b, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "process",
+                     (json_int_t)getpid(), "session",
+                     (json_int_t)atomic_load(&store->sessions.current), "clean", clean, "time",
+                     when, "result", result, "written", (json_int_t)totals->written, "compressed",
+                     (json_int_t)totals->compressed, "stored", (json_int_t)totals->stored,
+                     "commits", (json_int_t)totals->commits, "syncs", (json_int_t)totals->syncs,
+                     "throttled", (json_int_t)totals->throttled, "errors",
+                     (json_int_t)totals->errors, "cpu_ms", (json_int_t)(totals->cpu_us / 1000));
+}
+
 static int write_result(struct bale_store *store, bool clean, const char *result)
 {
     char when[32];
@@ -136,9 +157,7 @@ static int write_result(struct bale_store *store, bool clean, const char *result
 
     gmtime_r(&now, &tm);
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    json = json_pack("{s:I, s:I, s:b, s:s, s:s}", "process", (json_int_t)getpid(), "session",
-                     (json_int_t)atomic_load(&store->sessions.current), "clean", clean, "time",
-                     when, "result", result);
+    json = result_json(store, clean, when, result);
     if (json)
         err = bale_inside_replace_json(store->dir_fd, LAST_UNMOUNT, json);
     json_decref(json);

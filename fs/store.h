@@ -70,11 +70,24 @@ struct bale_store_abilities {
     char text[160]; /* one line: what is lacking, or empty */
 };
 const struct bale_store_abilities *bale_store_abilities(const struct bale_store *store);
+/* The same of any directory's file system. write: the directory is a new one of the caller's;
+ * without it only what can be known by reading. 0 or a negative bale_err. */
+int bale_store_probe_directory(const char *path, bool write, struct bale_store_abilities *can);
+
+/* What a mount did, for last-unmount.json: as in struct bale_volume_stats. */
+struct bale_store_totals {
+    uint64_t written, compressed, stored; /* bytes: written; through the encoder; what it made */
+    uint64_t commits, syncs;
+    uint64_t throttled; /* writes that had to wait */
+    uint64_t errors;
+    uint64_t cpu_us;
+};
+/* Kept until bale_store_close writes them. */
+void bale_store_set_totals(struct bale_store *store, const struct bale_store_totals *totals);
 
 /* clean: everything written in this session was committed without error: syncfs, then the session
  * leaves the uncertain list with all others of this boot and mount. result (may be NULL; UTF-8) is
- * kept in .balefs/last-unmount.json for `balefs umount`: {"process": PID, "session": N, "clean":
- * BOOL, "time": "2026-11-02T10:11:12Z", "result": TEXT}. Empties the reserve; releases the lock
+ * kept in .balefs/last-unmount.json for `balefs umount` (FORMAT.md 2), with the totals. Empties the reserve; releases the lock
  * last. The first error comes back; the store is gone in any case. */
 int bale_store_close(struct bale_store *store, bool clean, const char *result);
 

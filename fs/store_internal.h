@@ -124,6 +124,7 @@ struct bale_store {
     _Atomic(struct bale_config_version *) config;
     struct bale_sessions sessions;
     struct bale_store_abilities abilities;
+    struct bale_store_totals totals;
     atomic_flag bad_setting_told; /* one line about bad attributes is enough */
 };
 

@@ -4,6 +4,7 @@
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -79,19 +80,18 @@ static bool gives_handles(int dir)
     return name_to_handle_at(dir, "", &u.handle, &mount, AT_EMPTY_PATH) == 0;
 }
 
-static void probe_writing(struct bale_store *store)
+static void probe_writing(int dir, struct bale_store_abilities *can)
 {
-    struct bale_store_abilities *can = &store->abilities;
     int fd;
 
-    can->tmpfile = makes_tmpfile(store->dir_fd);
-    if (unlinkat(store->dir_fd, PROBE, 0) < 0 && errno != ENOENT)
+    can->tmpfile = makes_tmpfile(dir);
+    if (unlinkat(dir, PROBE, 0) < 0 && errno != ENOENT)
         return;
-    if (bale_inside_create(store->dir_fd, PROBE, &fd) < 0)
+    if (bale_inside_create(dir, PROBE, &fd) < 0)
         return;
     can->user_xattr = writes_attribute(fd);
     can->punch = punches(fd);
-    unlinkat(store->dir_fd, PROBE, 0);
+    unlinkat(dir, PROBE, 0);
     close(fd);
 }
 
@@ -103,21 +103,38 @@ static void add(struct bale_store_abilities *can, bool has, const char *what)
         snprintf(can->text + used, sizeof can->text - used, "%s%s", used ? ", " : "", what);
 }
 
-void bale_store_probe(struct bale_store *store)
+/* can->flock is known already. */
+static void probe(int dir, bool write, struct bale_store_abilities *can)
 {
-    struct bale_store_abilities *can = &store->abilities;
-
-    can->posix_acl = reads_attribute(store->dir_fd, ACL_ACCESS);
-    can->file_handles = gives_handles(store->dir_fd);
-    can->user_xattr = reads_attribute(store->dir_fd, BALE_XATTR_CODEC);
-    if (store->how == BALE_STORE_WRITE)
-        probe_writing(store);
+    can->posix_acl = reads_attribute(dir, ACL_ACCESS);
+    can->file_handles = gives_handles(dir);
+    can->user_xattr = reads_attribute(dir, BALE_XATTR_CODEC);
+    if (write)
+        probe_writing(dir, can);
     add(can, can->user_xattr, "no user attributes");
     add(can, can->posix_acl, "no ACLs");
     add(can, can->file_handles, "no file handles");
-    if (store->how != BALE_STORE_WRITE)
+    if (!write)
         return;
     add(can, can->punch, "no hole punching");
     add(can, can->tmpfile, "no O_TMPFILE");
     add(can, can->flock, "no flock");
+}
+
+void bale_store_probe(struct bale_store *store)
+{
+    probe(store->dir_fd, store->how == BALE_STORE_WRITE, &store->abilities);
+}
+
+int bale_store_probe_directory(const char *path, bool write, struct bale_store_abilities *can)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    *can = (struct bale_store_abilities){0};
+    if (fd < 0)
+        return bale_err_from_errno(errno);
+    can->flock = flock(fd, LOCK_EX | LOCK_NB) == 0 || errno == EWOULDBLOCK;
+    probe(fd, write, can);
+    close(fd);
+    return BALE_OK;
 }

@@ -171,6 +171,7 @@ void bale_volume_stats(struct bale_volume *volume, struct bale_volume_stats *sta
         .syncs = atomic_load(&volume->stats.syncs),
         .items = atomic_load(&volume->stats.items),
         .errors = atomic_load(&volume->stats.errors),
+        .written = atomic_load(&volume->stats.written),
         .raw_bytes = atomic_load(&volume->stats.raw_bytes),
         .stored_bytes = atomic_load(&volume->stats.stored_bytes),
         .throttled = atomic_load(&volume->stats.throttled),
@@ -208,6 +209,9 @@ int bale_volume_destroy(struct bale_volume *volume)
         pthread_cond_signal(&volume->flusher_wake);
         pthread_mutex_unlock(&volume->flusher_lock);
         pthread_join(volume->flusher, NULL);
+        if (volume->options.last) {
+            bale_volume_stats(volume, volume->options.last);
+        }
     }
     int err = wait.err != BALE_OK ? wait.err : atomic_load(&volume->lost);
     bale_pool_destroy(volume->fetchers);

@@ -30,6 +30,8 @@ struct bale_volume_options {
     int (*checkpoint)(void *arg);
     void (*tainted)(void *arg);
     void *arg;
+    /* Gets the figures as they are when all is stored, from bale_volume_destroy. May be NULL. */
+    struct bale_volume_stats *last;
 };
 
 int bale_volume_create(const struct bale_volume_options *options, struct bale_volume **volume);
@@ -52,6 +54,7 @@ struct bale_volume_stats {
     uint64_t files;                      /* open or dirty */
     uint64_t read_hits, read_misses;     /* extents */
     uint64_t commits, syncs, items, errors;
+    uint64_t written;                 /* bytes, as writes came */
     uint64_t raw_bytes, stored_bytes; /* through the encoder */
     uint64_t throttled;               /* writes that had to wait */
     uint64_t reserve;                 /* bytes of the backing store set aside for dirty data */

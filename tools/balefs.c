@@ -15,12 +15,26 @@
 #include "tools/options.h"
 
 static const struct bale_command *const commands[] = {
-    &bale_command_init,       &bale_command_mount,  &bale_command_umount,
-    &bale_command_sync,       &bale_command_freeze, &bale_command_thaw,
-    &bale_command_set,        &bale_command_get,    &bale_command_stat,
-    &bale_command_inspect,    &bale_command_fsck,   &bale_command_cat,
-    &bale_command_export,     &bale_command_import, &bale_command_compress,
-    &bale_command_decompress, &bale_command_bench,  NULL,
+    &bale_command_init,
+    &bale_command_mount,
+    &bale_command_umount,
+    &bale_command_run,
+    &bale_command_sync,
+    &bale_command_freeze,
+    &bale_command_thaw,
+    &bale_command_set,
+    &bale_command_get,
+    &bale_command_stat,
+    &bale_command_inspect,
+    &bale_command_fsck,
+    &bale_command_cat,
+    &bale_command_export,
+    &bale_command_import,
+    &bale_command_compress,
+    &bale_command_decompress,
+    &bale_command_bench,
+    &bale_command_doctor,
+    NULL,
 };
 
 static void print_help(FILE *out)

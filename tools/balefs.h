@@ -17,6 +17,7 @@ struct bale_command {
 extern const struct bale_command bale_command_init;
 extern const struct bale_command bale_command_mount;
 extern const struct bale_command bale_command_umount;
+extern const struct bale_command bale_command_run;
 extern const struct bale_command bale_command_sync;
 extern const struct bale_command bale_command_freeze;
 extern const struct bale_command bale_command_thaw;
@@ -31,5 +32,6 @@ extern const struct bale_command bale_command_import;
 extern const struct bale_command bale_command_compress;
 extern const struct bale_command bale_command_decompress;
 extern const struct bale_command bale_command_bench;
+extern const struct bale_command bale_command_doctor;
 
 #endif

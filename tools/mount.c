@@ -11,6 +11,7 @@
 #include "fs/fuse/daemon.h"
 #include "tools/balefs.h"
 #include "tools/daemon_log.h"
+#include "tools/mount.h"
 #include "tools/mount_options.h"
 #include "tools/mounts.h"
 #include "tools/options.h"
@@ -139,6 +140,23 @@ static bool choose_log(struct bale_mount_options *options, const char *file)
     return options->log != NULL;
 }
 
+int bale_mount_store(struct bale_mount_options *options, const char *log)
+{
+    char why[BALE_WHY] = "";
+
+    if (!choose_log(options, log))
+        return BALE_EXIT_UNMOUNT_USAGE;
+    int status = clean_up(options->mountpoint);
+    if (status != BALE_EXIT_DONE)
+        return status;
+    if (is_taken(options->store, options->mountpoint))
+        return BALE_EXIT_UNMOUNT_FAILED;
+    int err = bale_daemon_run(options, why);
+    if (err != BALE_OK)
+        bale_complain("%s", why);
+    return exit_code(err);
+}
+
 /* 0 or the exit code, or a BALE_OPTION_*. */
 static int parse(const struct bale_command *command, int argc, char **argv,
                  struct bale_mount_words *words, const char **log)
@@ -168,7 +186,6 @@ static int run(const struct bale_command *command, int argc, char **argv)
     struct bale_mount_words words = {
         .options = {.allow_other = geteuid() == 0, .log_least = BALE_LOG_INFO}};
     const char *log = NULL;
-    char why[BALE_WHY] = "";
 
     int status = parse(command, argc, argv, &words, &log);
     if (status < 0)
@@ -177,17 +194,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
         return status;
     words.options.store = argv[optind];
     words.options.mountpoint = argv[optind + 1];
-    if (!choose_log(&words.options, log))
-        return BALE_EXIT_UNMOUNT_USAGE;
-    status = clean_up(words.options.mountpoint);
-    if (status != BALE_EXIT_DONE)
-        return status;
-    if (is_taken(words.options.store, words.options.mountpoint))
-        return BALE_EXIT_UNMOUNT_FAILED;
-    int err = bale_daemon_run(&words.options, why);
-    if (err != BALE_OK)
-        bale_complain("%s", why);
-    return exit_code(err);
+    return bale_mount_store(&words.options, log);
 }
 
 const struct bale_command bale_command_mount = {

@@ -13,18 +13,24 @@
 #include "tools/json.h"
 #include "tools/options.h"
 #include "tools/survey.h"
+#include "tools/watch.h"
 
 static const char help[] =
     "usage: balefs stat [--by-type] [--json] [PATH...]\n"
+    "       balefs stat --watch[=SECONDS] [--json] MNT\n"
     "\n"
     "Tells what files and trees take, in a mount or in a store [.]: their length, what is\n"
     "stored of them, and how many times smaller that is (of what was written; holes do not\n"
     "count), in all and by codec. For a mount point it also tells what its daemon is at.\n"
     "\n"
     "      --by-type  also by file name extension\n"
+    "      --watch[=SECONDS]\n"
+    "                 what the mount's daemon does, each SECONDS [1], until the mount ends:\n"
+    "                 written by programs, of that compressed and stored, and saved since it\n"
+    "                 was mounted. On a terminal one line; with --json one object a line\n"
     "      --json     an object for one PATH, an array for several; all sizes in bytes:\n"
     "                 {\"path\", \"files\", \"logical\", \"data\", \"stored\", \"disk\",\n"
-    "                 \"ratio\", \"codecs\": {\"zstd\": {\"extents\", \"logical\",\n"
+    "                 \"saved\", \"ratio\", \"codecs\": {\"zstd\": {\"extents\", \"logical\",\n"
     "                 \"stored\"}, ...}, \"types\", \"mount\"} logical: length; data: of\n"
     "                 that, stored; disk: allocated in the store\n"
     "  -h, --help\n"
@@ -38,11 +44,12 @@ static const char help[] =
     "\n"
     "Exit status: 0 done, 1 something could not be read, 2 wrong usage.\n";
 
-enum { OPTION_JSON = 256, OPTION_TYPE };
+enum { OPTION_JSON = 256, OPTION_TYPE, OPTION_WATCH };
 
 static const struct option long_options[] = {
     {"json", no_argument, NULL, OPTION_JSON},
     {"by-type", no_argument, NULL, OPTION_TYPE},
+    {"watch", optional_argument, NULL, OPTION_WATCH},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -85,6 +92,7 @@ static const struct {
     FIGURE(dirty),       FIGURE(dirty_limit), FIGURE(files),        FIGURE(read_hits),
     FIGURE(read_misses), FIGURE(commits),     FIGURE(syncs),        FIGURE(items),
     FIGURE(errors),      FIGURE(raw_bytes),   FIGURE(stored_bytes), FIGURE(throttled),
+    FIGURE(written),     FIGURE(cpu_us),
 #undef FIGURE
 };
 
@@ -124,11 +132,12 @@ static void print_status(const struct bale_control_status *status, bool read_onl
            (unsigned long long)status->nodes);
     printf("reads    %llu extents, %llu%% from the cache\n", reads,
            reads ? 100 * (unsigned long long)status->read_hits / reads : 0);
-    printf("writes   %s compressed to %s; %llu commits, %llu syncs, %llu waits, %llu errors\n",
-           bale_size_text(status->raw_bytes, texts[0]),
-           bale_size_text(status->stored_bytes, texts[1]), (unsigned long long)status->commits,
-           (unsigned long long)status->syncs, (unsigned long long)status->throttled,
-           (unsigned long long)status->errors);
+    printf("writes   %s, of which %s compressed to %s in %llu frames; %llu commits, %llu syncs, "
+           "%llu waits, %llu errors\n",
+           bale_size_text(status->written, texts[0]), bale_size_text(status->raw_bytes, texts[1]),
+           bale_size_text(status->stored_bytes, texts[2]), (unsigned long long)status->items,
+           (unsigned long long)status->commits, (unsigned long long)status->syncs,
+           (unsigned long long)status->throttled, (unsigned long long)status->errors);
 }
 
 static void list(struct listing *listing, const char *path, const struct bale_place *place,
@@ -148,12 +157,24 @@ static void list(struct listing *listing, const char *path, const struct bale_pl
     json_t *object = json_object();
     bale_json_path(object, "path", path);
     bale_tally_json(object, tally);
+    json_object_set_new(object, "saved",
+                        json_integer((json_int_t)tally->data - (json_int_t)tally->stored));
     if (listing->by_type)
         json_object_set_new(object, "types", bale_types_json(&listing->types));
     if (is_mount)
         json_object_set_new(object, "mount", status_json(&listing->status, listing->read_only));
     json_array_append_new(listing->json, object);
     bale_types_clear(&listing->types); /* for the next one */
+}
+
+static void print_saved(const struct bale_tally *total)
+{
+    char saved[BALE_TEXT], data[BALE_TEXT];
+
+    if (total->data >= total->stored && total->data > 0)
+        printf("\nsaved    %s of %s, %.0f%%\n", bale_size_text(total->data - total->stored, saved),
+               bale_size_text(total->data, data),
+               100 * (double)(total->data - total->stored) / (double)total->data);
 }
 
 /* What follows the rows of the paths. */
@@ -166,6 +187,7 @@ static void print_rest(struct listing *listing)
     if (total->files > 0) {
         putchar('\n');
         bale_tally_codecs(total);
+        print_saved(total);
     }
     if (listing->by_type && total->files > 0) {
         putchar('\n');
@@ -215,7 +237,8 @@ static void stat_paths(struct listing *listing, int count, char **paths)
 static int run(const struct bale_command *command, int argc, char **argv)
 {
     static struct listing listing;
-    bool json = false;
+    bool json = false, watch = false;
+    double seconds = 1;
     int option;
 
     while ((option = bale_options_next(command, argc, argv, ":h", long_options)) !=
@@ -224,9 +247,15 @@ static int run(const struct bale_command *command, int argc, char **argv)
             json = true;
         else if (option == OPTION_TYPE)
             listing.by_type = true;
-        else
+        else if (option != OPTION_WATCH)
             return bale_options_status(command, option);
+        else if (watch = true, optarg && !bale_watch_interval(optarg, &seconds))
+            return bale_misused(command, "--watch=%s: give seconds, 0.1 to 3600", optarg);
     }
+    if (watch && (argc - optind != 1 || listing.by_type))
+        return bale_misused(command, "--watch needs one MNT, and nothing but --json");
+    if (watch)
+        return bale_watch(argv[optind], seconds, json);
     if (json)
         listing.json = json_array();
     stat_paths(&listing, argc - optind, argv + optind);

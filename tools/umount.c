@@ -20,6 +20,7 @@
 #include "tools/mounts.h"
 #include "tools/options.h"
 #include "tools/owner.h"
+#include "tools/umount.h"
 #include "tools/unmount.h"
 
 static const char help[] =
@@ -270,7 +271,7 @@ static int umount_one(const char *path, const char *point, bool force, bool lazy
 }
 
 /* Paths first: our own working directory may be what keeps a mount busy. */
-static int umount_all(int count, char **paths, bool force, bool lazy)
+int bale_umount_all(int count, char **paths, bool force, bool lazy)
 {
     char **points = calloc((size_t)count, sizeof *points);
     int worst = points ? BALE_EXIT_DONE : BALE_EXIT_UNMOUNT_SYSTEM;
@@ -311,7 +312,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
     }
     if (optind == argc)
         return bale_misused(command, "MNT is missing");
-    return umount_all(argc - optind, argv + optind, force, lazy);
+    return bale_umount_all(argc - optind, argv + optind, force, lazy);
 }
 
 const struct bale_command bale_command_umount = {

@@ -143,10 +143,10 @@ static int by_helper(const char *point, bool lazy)
 
 int bale_unmount(const char *point, bool lazy)
 {
-    if (geteuid() != 0)
-        return by_helper(point, lazy);
     if (umount2(point, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0)
         return BALE_EXIT_DONE;
+    if (errno == EPERM && geteuid() != 0)
+        return by_helper(point, lazy);
     if (errno == EBUSY) {
         say_busy(point);
         return BALE_EXIT_UNMOUNT_FAILED;

@@ -10,6 +10,7 @@
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/ops.h"
+#include "fs/fuse/serve.h"
 #include "fs/fuse/session.h"
 #include "fs/log.h"
 
@@ -88,9 +89,11 @@ static void reply_status(fuse_req_t req, size_t out_size)
         .syncs = stats.syncs,
         .items = stats.items,
         .errors = stats.errors,
+        .written = stats.written,
         .raw_bytes = stats.raw_bytes,
         .stored_bytes = stats.stored_bytes,
         .throttled = stats.throttled,
+        .cpu_us = bale_cpu_us(),
     };
     snprintf(status->engine, sizeof status->engine, "cpu");
     snprintf(status->io, sizeof status->io, "%s", mount->direct ? "direct" : "cached");

@@ -42,6 +42,7 @@ struct daemon {
     int signals;                         /* signalfd */
     int watcher;                         /* or -1 */
     struct bale_mount_identity identity; /* told to the watcher */
+    struct bale_volume_stats last;       /* when all is stored */
     char *why;
 };
 
@@ -180,6 +181,7 @@ static int create_volume(struct daemon *d)
         .caller_caches = !d->options->direct,
         .tainted = mount->read_only ? NULL : tainted,
         .arg = d,
+        .last = &d->last,
     };
     struct statfs fs;
     bale_store_container_config(mount->store, &options.container);
@@ -279,18 +281,68 @@ static int begin(struct daemon *d)
 
 /* ---- The end ---- */
 
+static void unmount(struct daemon *d, const char *cause)
+{
+    bale_log(BALE_LOG_INFO, "%s: %s: unmounting", d->mountpoint, cause);
+    bale_volume_thaw(d->mount.volume);
+    bale_session_thaw(&d->mount);
+    bale_session_unmount(d->session);
+}
+
+/* False: the file system is gone. */
+static bool wait_for_lifeline(struct daemon *d)
+{
+    struct pollfd fds[] = {{.fd = d->ended, .events = POLLIN},
+                           {.fd = d->options->lifeline},
+                           {.fd = d->signals, .events = POLLIN}};
+    while (!(fds[0].revents & POLLIN) && !(fds[1].revents & POLLHUP)) {
+        struct signalfd_siginfo dropped;
+        if (poll(fds, 3, -1) > 0 && fds[2].revents & POLLIN) {
+            (void)!read(d->signals, &dropped, sizeof dropped);
+        }
+    }
+    return !(fds[0].revents & POLLIN);
+}
+
 static void wait_for_end(struct daemon *d)
 {
+    if (d->options->lifeline) {
+        if (!wait_for_lifeline(d)) {
+            return;
+        }
+        unmount(d, "who had it mounted is gone");
+    }
     struct pollfd fds[] = {{.fd = d->signals, .events = POLLIN},
                            {.fd = d->ended, .events = POLLIN}};
     while (poll(fds, 2, -1) < 0 && errno == EINTR) {
     }
     if (fds[0].revents & POLLIN) {
-        bale_log(BALE_LOG_INFO, "%s: told to end: unmounting", d->mountpoint);
-        bale_volume_thaw(d->mount.volume);
-        bale_session_thaw(&d->mount);
-        bale_session_unmount(d->session);
+        unmount(d, "told to end");
     }
+}
+
+static void sum_up(struct daemon *d)
+{
+    const struct bale_volume_stats *last = &d->last;
+    const struct bale_store_totals totals = {
+        .written = last->written,
+        .compressed = last->raw_bytes,
+        .stored = last->stored_bytes,
+        .commits = last->commits,
+        .syncs = last->syncs,
+        .throttled = last->throttled,
+        .errors = last->errors,
+        .cpu_us = bale_cpu_us(),
+    };
+    bale_store_set_totals(d->mount.store, &totals);
+    bale_log(BALE_LOG_INFO,
+             "%s: %llu bytes written; %llu compressed to %llu, ratio %.2f; %.2f s of processor "
+             "time; %llu writes had to wait, %llu errors",
+             d->mountpoint, (unsigned long long)totals.written,
+             (unsigned long long)totals.compressed, (unsigned long long)totals.stored,
+             totals.stored ? (double)totals.compressed / (double)totals.stored : 1.0,
+             (double)totals.cpu_us / 1e6, (unsigned long long)totals.throttled,
+             (unsigned long long)totals.errors);
 }
 
 /* Undoes what begin did, as far as it came. served: there was a mount that answered. */
@@ -324,6 +376,9 @@ static int end(struct daemon *d, bool served)
         snprintf(result, sizeof result, "%s: not everything could be stored: %s: see the log",
                  bale_store_path(mount->store), bale_err_text(err));
     }
+    if (served && !mount->read_only) {
+        sum_up(d);
+    }
     if (mount->store) {
         int closed =
             bale_store_close(mount->store, err == BALE_OK, result[0] ? result : "all is stored");
@@ -346,6 +401,21 @@ static int end(struct daemon *d, bool served)
     pthread_mutex_destroy(&mount->opened_lock);
     free(d->mountpoint);
     return err;
+}
+
+const char *bale_daemon_libfuse(void)
+{
+    return fuse_pkgversion();
+}
+
+uint64_t bale_cpu_us(void)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) != 0) {
+        return 0;
+    }
+    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
 int bale_daemon_serve(const struct bale_mount_options *options, char *why, void (*ready)(void *arg),

@@ -26,17 +26,25 @@ struct bale_mount_options {
     uint64_t memory;   /* cap in bytes; 0: bale_memory_default_cap() */
     unsigned threads;  /* of the engine; 0: as many as may be used */
     unsigned age_ms;   /* dirty data older than this is committed; 0: as bale_volume_options */
+    /* The reading end of a pipe or a fifo, or 0. The mount is for those who hold the other end:
+     * signals do not end it (a batch system sends them to all processes of a job), and when nobody
+     * holds it any more it goes as with umount --lazy: out of the tree at once, with the last open
+     * file for good. The caller's, who must keep the other end from the daemon. */
+    int lifeline;
     /* Where log lines go, as bale_log_to; NULL leaves that as it is. In the background, standard
      * error is closed. */
     void (*log)(enum bale_level level, const char *line);
     enum bale_level log_least;
 };
 
-/* Mounts and serves until the file system is unmounted, or SIGTERM, SIGINT or SIGHUP comes. In
- * the foreground it returns after the end: 0 when everything written is down. Otherwise it
+/* Mounts and serves until the file system is unmounted, or SIGTERM, SIGINT or SIGHUP comes (but see
+ * lifeline). In the foreground it returns after the end: 0 when everything written is down. Otherwise it
  * forks: the caller gets its return when the mount is usable, or when it failed; the child never
  * returns. The process must have no threads yet. On failure a negative bale_err, and why (room
  * for BALE_WHY) says "PATH: what happened: what to do". */
 int bale_daemon_run(const struct bale_mount_options *options, char *why);
+
+/* The version of libfuse that is linked, "3.17.2". */
+const char *bale_daemon_libfuse(void);
 
 #endif

@@ -7,13 +7,13 @@ store=$work/store
 run 0 init "$store"
 
 # command:usage code
-for pair in init:2 mount:1 umount:1 sync:2 freeze:2 thaw:2 set:2 get:2 stat:2 inspect:2 fsck:16 bench:2; do
+for pair in init:2 mount:1 umount:1 run:125 sync:2 freeze:2 thaw:2 set:2 get:2 stat:2 inspect:2 fsck:16 bench:2 doctor:2; do
     command=${pair%:*}
     code=${pair#*:}
     fails "$code" "unknown or ambiguous option --no-such: see balefs $command --help" "$command" --no-such "$store"
     fails "$code" "unknown or ambiguous option -Z: see balefs $command --help" "$command" -Z "$store"
     fails "$code" "--help=x: this option takes no value: see balefs $command --help" "$command" --help=x
-    [ "$command" = stat ] || {
+    [ "$command" = stat ] || [ "$command" = doctor ] || {
         run "$code" "$command"
         [ -z "$out" ] || fail "$command without arguments prints: $out"
         says "(is|are) (missing|needed): see balefs $command --help$"

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# balefs doctor: what works is told, what does not comes with advice; nothing is left in a store.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+store=$work/store
+run 0 init "$store"
+
+# code: of what was found; this machine may lack something
+check() {
+    local got=0
+    "$balefs" doctor "$@" >"$work/.out" 2>"$work/.err" </dev/null || got=$?
+    out=$(cat "$work/.out")
+    is "" "$(cat "$work/.err")" "doctor $* on stderr"
+    is "$1 $got" "$1 $(grep -q '^!' <<<"$out" && echo 1 || echo 0)" "status of doctor $*"
+}
+
+find "$store" | sort >"$work/before"
+check "$store"
+find "$store" | sort >"$work/after"
+diff -u "$work/before" "$work/after" || fail "doctor changed the store"
+for name in balefs kernel /dev/fuse fusermount3 /etc/fuse.conf 'user namespaces' 'open files' memory GPU store 'file system' abilities; do
+    grep -Eq "^[ !] $name +[^ ]" <<<"$out" || fail "nothing of $name: $out"
+done
+prints "^  balefs +[0-9.]+, libfuse 3\.[0-9.]+, zstd [0-9.]+, lz4 [0-9.]+, xxHash [0-9]+, jansson [0-9.]+$"
+prints "^  kernel +Linux $(uname -r), "
+prints "^  store +$store, modes in [a-z]+, not mounted$"
+prints "^  file system +$(findmnt -no FSTYPE -T "$store") at "
+
+status=0
+"$balefs" doctor --json "$store" >"$work/.out" || status=$?
+out=$(cat "$work/.out")
+is "$((1 - status))" "$(json 'int(d["works"])')" "works"
+is True "$(json 'all(c["finding"] in ("fine", "note", "bad") and c["name"] and c["found"] for c in d["checks"])')" "findings"
+is True "$(json 'all(c["advice"] for c in d["checks"] if c["finding"] == "bad")')" "advice"
+
+# --- what does not work
+run 1 doctor "$work/none"
+prints "^! store +$work/none: No such file or directory: name a directory$"
+mkdir "$work/plain"
+check "$work/plain"
+prints "^  store +$work/plain is none yet: balefs init makes one"
+mkdir -p "$work/bad/.balefs"
+echo '{"format": 99' >"$work/bad/.balefs/volume.json"
+run 1 doctor "$work/bad"
+prints "^! store +$work/bad"
+fails 2 "one STORE at a time: see balefs doctor --help" doctor "$store" "$store"
+got=0
+PATH=$work "$balefs" doctor >"$work/.out" || got=$?
+out=$(cat "$work/.out")
+prints '^[ !] fusermount3 +not in PATH'
+
+# --- nobody reads, and a full disk
+got=0
+"$balefs" doctor >/dev/full 2>"$work/err" || got=$?
+is 1 "$got" "status, full"
+grep -q '^balefs: standard output: cannot write: ' "$work/err" || fail "full: $(cat "$work/err")"
+(
+    trap '' PIPE
+    sleep 0.2
+    "$balefs" doctor "$store" 2>"$work/err"
+) | true || true
+[ ! -s "$work/err" ] || fail "into a closed pipe: $(cat "$work/err")"
+
+# --- an ordinary user
+needs_root
+cp "$balefs" "$work/balefs"
+chmod 755 "$work/balefs"
+mkdir -m 700 "$work/closed"
+got=0
+as_user "$work/balefs" doctor "$store" >"$work/.out" || got=$?
+out=$(cat "$work/.out")
+prints '^  writing +Permission denied: mount it with -o ro'
+got=0
+as_user "$work/balefs" doctor "$work/closed" >"$work/.out" || got=$?
+out=$(cat "$work/.out")
+is 1 "$got" "status for a directory that may not be read"
+prints "^! (store|abilities) "
+
+if [ -c /dev/fuse ]; then
+    mkdir "$work/mnt"
+    run 0 mount "$store" "$work/mnt"
+    run 1 doctor "$work/mnt"
+    prints "^! store +$work/mnt is a mount of $store: name the store$"
+    check "$store"
+    prints "^  store +$store, modes in inodes, mounted by process [0-9]+ "
+    run 0 umount "$work/mnt"
+fi

@@ -1,0 +1,203 @@
+#!/usr/bin/env bash
+# balefs run: CMD's status, signals, and everything stored at the end, or 125.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+needs_fuse
+
+store=$work/store
+mnt=$work/mnt
+mkdir "$mnt"
+run 0 init "$store"
+yes 'a line of text that repeats' | head -c 3000000 >"$work/text" || true
+
+# free: nothing is mounted, nothing locked
+free() {
+    ! is_mounted "$mnt" || fail "$1: still mounted"
+    flock -n "$store/.balefs/lock" true || fail "$1: still locked"
+}
+
+# until_there FILE
+until_there() {
+    for _ in {1..400}; do
+        [ ! -e "$1" ] || return 0
+        sleep 0.05
+    done
+    fail "no $1 appears"
+}
+
+summary="^balefs: $store: [0-9.]+ [KMG]?i?B stored as [0-9.]+ [KMG]?i?B, ratio [0-9.-]+$"
+
+# --- status and summary
+run 0 run "$store" "$mnt" -- cp "$work/text" "$mnt/text"
+says "^balefs: $store: 2.9 MiB stored as [0-9.]+ [KM]iB, ratio [0-9.]+$"
+is "1" "$(wc -l <<<"$err" | tr -d ' ')" "lines of the summary"
+free "status 0"
+run 0 fsck --data "$store"
+run 0 run "$store" "$mnt" cmp "$work/text" "$mnt/text"
+run 7 run "$store" "$mnt" sh -c 'exit 7'
+says "$summary"
+# shellcheck disable=SC2016
+run 137 run "$store" "$mnt" -- sh -c 'kill -KILL $$'
+run 127 run "$store" "$mnt" -- "$work/none"
+says "^balefs: $work/none: cannot be run: No such file or directory$"
+run 126 run "$store" "$mnt" -- "$work/text"
+says "^balefs: $work/text: cannot be run: Permission denied$"
+free "not run"
+run 0 run "$store" "$mnt" -- echo out
+is out "$out" "what CMD prints"
+cd "$work"
+run 0 run store mnt -- sh -c 'echo relative >mnt/relative; cd mnt; pwd'
+is "$mnt" "$out" "relative paths"
+run 0 run -o create "$work/new" "$mnt" -- touch "$mnt/made"
+[ -e "$work/new/made" ] || fail "-o create"
+run 0 run -o ro "$store" "$mnt" -- cat "$mnt/relative"
+is relative "$out" "a read-only run"
+is "" "$err" "a read-only run says"
+
+# --- wrong usage, and mounts that fail
+run 125 run "$store" "$mnt"
+says "^balefs: STORE, MNT and CMD are needed: see balefs run --help$"
+run 125 run --grace soon "$store" "$mnt" true
+says "^balefs: --grace soon: give a time, as 90, 30s or 5m: see"
+run 125 run -o frob "$store" "$mnt" true
+run 125 run "$work/none" "$mnt" touch "$work/ran"
+run 125 run "$work" "$mnt" touch "$work/ran"
+says "^balefs: $work: is not a store"
+run 0 mount "$store" "$mnt"
+run 125 run "$store" "$mnt" touch "$work/ran"
+says "^balefs: $mnt: the store $store is mounted here"
+run 0 umount "$mnt"
+[ ! -e "$work/ran" ] || fail "CMD ran without a mount"
+
+# --- signals go to CMD; what it writes then is stored
+cat >"$work/task" <<END
+trap 'echo late >"$mnt/\$1"; exit 3' TERM USR1
+: >"$work/ready.\$1"
+while :; do sleep 0.05; done
+END
+for signal in TERM USR1; do
+    "$balefs" run "$store" "$mnt" -- sh "$work/task" "$signal" 2>"$work/err" &
+    task=$!
+    until_there "$work/ready.$signal"
+    kill "-$signal" "$task"
+    got=0
+    wait "$task" || got=$?
+    is 3 "$got" "status after $signal"
+    free "$signal"
+    run 0 run "$store" "$mnt" cat "$mnt/$signal"
+    is late "$out" "what was written after $signal"
+done
+"$balefs" run "$store" "$mnt" -- sleep 1000 2>"$work/err" &
+task=$!
+for _ in {1..400}; do
+    ! pgrep -P "$task" -x sleep >"$work/cmd" || break
+    sleep 0.05
+done
+kill -TERM "$task"
+got=0
+wait "$task" || got=$?
+is 143 "$got" "status of a CMD killed by SIGTERM"
+free "a CMD killed"
+
+# daemon: of the store
+daemon() { /usr/bin/python3 -c 'import re, sys; print(re.search(r"(?i)(?:process|pid)\D*(\d+)", open(sys.argv[1]).read())[1])' "$store/.balefs/lock"; }
+
+# A batch system sends signals to all: the daemon stays.
+"$balefs" run --log "$work/log" "$store" "$mnt" -- sh "$work/task" all 2>"$work/err" &
+task=$!
+until_there "$work/ready.all"
+kill -TERM "$(daemon)"
+kill -INT "$(daemon)"
+sleep 0.3
+kill -TERM "$task"
+got=0
+wait "$task" || got=$?
+is 3 "$got" "status after signals to all"
+grep -q 'unmounted: all is stored' "$work/log" || fail "the log: $(cat "$work/log")"
+grep -Eq ': 5 bytes written; 5 compressed to [0-9]+, ratio [0-9.]+; [0-9.]+ s of processor time; 0 writes had to wait, 0 errors$' \
+    "$work/log" || fail "no summary in the log: $(cat "$work/log")"
+
+# --- balefs run killed: CMD is told, the mount goes
+"$balefs" run "$store" "$mnt" -- sh "$work/task" killed 2>"$work/err" &
+task=$!
+until_there "$work/ready.killed"
+kill -KILL "$task"
+wait "$task" 2>/dev/null || true
+for _ in {1..200}; do
+    ! flock -n "$store/.balefs/lock" true || break
+    sleep 0.05
+done
+free "a killed run"
+run 0 fsck --data "$store"
+
+# --- the daemon killed, stopped; a mount in use: 125
+cat >"$work/killer" <<END
+pid=\$("$balefs" stat --json "$mnt" | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["mount"]["pid"])')
+kill "-\$1" "\$pid"
+echo "\$pid" >"$work/daemon"
+sleep 0.2
+END
+run 125 run "$store" "$mnt" -- sh "$work/killer" KILL
+says "^balefs: $mnt: its daemon did not end in order: what was written last may be lost: check with balefs fsck $store$"
+free "a killed daemon"
+"$balefs" run --grace 1s "$store" "$mnt" -- sh -c "sh '$work/killer' STOP; : >'$work/stopped'" 2>"$work/err" &
+task=$!
+until_there "$work/stopped"
+sleep 0.3
+kill -TERM "$task"
+got=0
+wait "$task" || got=$?
+kill -CONT "$(cat "$work/daemon")"
+is 125 "$got" "status after the grace"
+grep -q 'not all was stored within 1 s after a signal: its daemon goes on by itself' "$work/err" || fail "$(cat "$work/err")"
+for _ in {1..200}; do
+    ! flock -n "$store/.balefs/lock" true || break
+    sleep 0.05
+done
+free "after the grace"
+
+run 125 run "$store" "$mnt" -- sh -c "(exec sleep 3) <'$mnt/text' >/dev/null 2>&1 & echo used >'$mnt/used'"
+says "^balefs: $mnt: is in use by sleep"
+! is_mounted "$mnt" || fail "a mount in use stays"
+for _ in {1..200}; do
+    ! flock -n "$store/.balefs/lock" true || break
+    sleep 0.05
+done
+run 0 run "$store" "$mnt" -- cat "$mnt/used"
+is used "$out" "what was written beside a process that stays"
+
+# --- nobody reads what it says
+(
+    sleep 0.2
+    "$balefs" run "$store" "$mnt" -- sh -c 'exit 9' 2>&1
+    echo $? >"$work/status"
+) | true || true
+is 9 "$(cat "$work/status")" "status into a closed pipe"
+got=0
+"$balefs" run "$store" "$mnt" -- sh -c 'exit 4' >&- 2>&- <&- || got=$?
+is 4 "$got" "status without standard streams"
+
+# --- a full disk at the end
+needs_root
+small=$work/small
+mkdir "$small"
+mount -t tmpfs -o size=24m none "$small"
+run 0 init "$small/store"
+# Somebody else takes what was set aside for what is not stored yet.
+cat >"$work/filler" <<END
+import os
+fd = os.open('$mnt/open', os.O_CREAT | os.O_WRONLY)
+os.write(fd, os.urandom(100000))
+os.truncate('$small/store/.balefs/reserve', 0)
+fill = os.open('$small/fill', os.O_CREAT | os.O_WRONLY)
+try:
+    while True:
+        os.write(fill, bytes(4096))
+except OSError:
+    pass
+END
+run 125 run "$small/store" "$mnt" -- /usr/bin/python3 "$work/filler"
+says "^balefs: $mnt: (unmounted: |unmounted, but its daemon did not end in order: |not everything written can be stored: )"
+is 0 "$(stat -c %b "$small/store/open")" "blocks of a file that found no room"
+! is_mounted "$mnt" || fail "mounted after a full disk"
+flock -n "$small/store/.balefs/lock" true || fail "locked after a full disk"

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# balefs run --join: tasks share one mount; the first mounts, the last unmounts, killed ones do not count.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+needs_fuse
+
+store=$work/store
+mnt=$work/mnt
+export XDG_RUNTIME_DIR=$work
+mkdir "$mnt"
+run 0 init "$store"
+
+# wait_free: until nothing has the store
+wait_free() {
+    for _ in {1..400}; do
+        ! flock -n "$store/.balefs/lock" true || break
+        sleep 0.05
+    done
+    flock -n "$store/.balefs/lock" true || fail "$1: still locked"
+    ! is_mounted "$mnt" || fail "$1: still mounted"
+}
+
+until_there() {
+    for _ in {1..400}; do
+        [ ! -e "$1" ] || return 0
+        sleep 0.05
+    done
+    fail "no $1 appears"
+}
+
+# --- many at once, of different lengths; several rounds
+for round in 1 2 3; do
+    tasks=()
+    for i in {1..6}; do
+        "$balefs" run --join --log "$work/log.$round" "$store" "$mnt" -- \
+            sh -c "echo $round.$i >'$mnt/$i'; sleep 0.$((RANDOM % 7)); grep -qx $round.$i '$mnt/$i' && exit $i" 2>"$work/err.$i" &
+        tasks+=($!)
+    done
+    for i in {1..6}; do
+        got=0
+        wait "${tasks[i - 1]}" || got=$?
+        is "$i" "$got" "round $round: status of task $i: $(cat "$work/err.$i")"
+    done
+    wait_free "round $round"
+    begun=$(grep -c ' on .*max_write' "$work/log.$round")
+    ended=$(grep -c 'unmounted: all is stored' "$work/log.$round")
+    is "$begun" "$ended" "round $round: mounts and their ends"
+    is "$begun" "$(cat "$work"/err.* | grep -c ' stored as ')" "round $round: summaries"
+done
+run 0 fsck --data "$store"
+
+# task NAME: writes NAME, and ends when NAME.go is there
+task() {
+    "$balefs" run --join --log "$work/log" "$store" "$mnt" -- \
+        sh -c "echo $1 >'$mnt/$1'; : >'$work/$1.ready'; while [ ! -e '$work/$1.go' ]; do sleep 0.05; done" 2>"$work/$1.err" &
+    pid=$!
+    until_there "$work/$1.ready"
+}
+
+# --- the first is killed: the others go on; a task's end is durable before the mount's
+task one
+one=$pid
+task two
+two=$pid
+task three
+three=$pid
+kill -KILL "$one"
+wait "$one" 2>/dev/null || true
+: >"$work/two.go"
+wait "$two" || fail "the second: $(cat "$work/two.err")"
+is "" "$(cat "$work/two.err")" "what the second, not the last, says"
+is_mounted "$mnt" || fail "unmounted before the last"
+is 6 "$(stat -c %s "$mnt/three")" "a file in a shared mount"
+: >"$work/three.go"
+wait "$three" || fail "the third: $(cat "$work/three.err")"
+grep -q ' stored as ' "$work/three.err" || fail "no summary of the last"
+wait_free "three tasks, one killed"
+is 1 "$(grep -c 'unmounted: all is stored' "$work/log")" "mounts of three tasks"
+
+# --- all are killed: the mount goes by itself, and the next makes one
+task four
+four=$pid
+task five
+five=$pid
+kill -KILL "$four" "$five"
+wait "$four" "$five" 2>/dev/null || true
+run 0 run --join --log "$work/log" "$store" "$mnt" -- sh -c "cat '$mnt/four' '$mnt/five'"
+is "four
+five" "$out" "what killed tasks had closed"
+wait_free "after killed tasks"
+
+# --- the daemon is killed: the tasks in it fail, the next begins anew
+task six
+six=$pid
+kill -KILL "$("$balefs" stat --json "$mnt" | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["mount"]["pid"])')"
+sleep 0.2
+run 0 run --join "$store" "$mnt" -- cat "$mnt/six"
+is six "$out" "what was closed before the daemon was killed"
+: >"$work/six.go"
+got=0
+wait "$six" || got=$?
+is 125 "$got" "status of a task whose daemon was killed"
+wait_free "after a killed daemon"
+
+# --- a directory that is not ours alone is not trusted
+mkdir -p "$work/open/balefs-$(id -u)"
+chmod 777 "$work/open/balefs-$(id -u)"
+XDG_RUNTIME_DIR=$work/open run 125 run --join "$store" "$mnt" -- true
+says "for it is not yours alone"

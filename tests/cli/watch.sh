@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# balefs stat --watch: a line or an object for each interval until the mount ends; and what the mount leaves behind.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+needs_fuse
+
+store=$work/store
+mnt=$work/mnt
+mkdir "$mnt"
+run 0 init "$store"
+run 0 mount "$store" "$mnt"
+
+fails 2 "--watch=often: give seconds, 0.1 to 3600: see balefs stat --help" stat --watch=often "$mnt"
+fails 2 "--watch=0: give seconds, 0.1 to 3600: see balefs stat --help" stat --watch=0 "$mnt"
+fails 2 "--watch needs one MNT, and nothing but --json: see balefs stat --help" stat --watch "$mnt" "$mnt"
+fails 2 "--watch needs one MNT, and nothing but --json: see balefs stat --help" stat --watch --by-type "$mnt"
+fails 1 "$store: is no mount point: name that of a mounted store" stat --watch "$store"
+mkdir "$mnt/below"
+fails 1 "$mnt/below: is no mount point: name that of a mounted store" stat --watch "$mnt/below"
+
+# lines FILE COUNT: waits until it has so many
+lines() {
+    for _ in {1..400}; do
+        [ "$(wc -l <"$1")" -lt "$2" ] || return 0
+        sleep 0.05
+    done
+    fail "no $2 lines in $1: $(cat "$1")"
+}
+
+"$balefs" stat --watch=0.1 "$mnt" >"$work/lines" 2>"$work/lines.err" &
+text=$!
+"$balefs" stat --watch=0.1 --json "$mnt" >"$work/objects" 2>"$work/objects.err" &
+json=$!
+lines "$work/objects" 2
+yes 'a line of text that repeats' | head -c 3000000 >"$mnt/file" || true
+run 0 sync "$mnt"
+count=$(wc -l <"$work/objects")
+lines "$work/objects" $((count + 2))
+lines "$work/lines" 3
+run 0 umount "$mnt" # the watchers do not keep it busy, and end with it
+wait "$text" || fail "a watch of a mount that ends: $(cat "$work/lines.err")"
+wait "$json" || fail "a watch of a mount that ends: $(cat "$work/objects.err")"
+[ ! -s "$work/lines.err" ] || fail "$(cat "$work/lines.err")"
+! grep -Ev '^written .*/s  stored .*/s  ratio [0-9.-]+  saved .*  cache .*  dirty .*  frames [0-9]+/s  waits [0-9]+  cpu [0-9]+%$' "$work/lines" ||
+    fail "a line is not as it should be"
+/usr/bin/python3 - "$work/objects" <<'END' || fail "the objects: $(cat "$work/objects")"
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+assert rows[0]['written'] == 0 and rows[-1]['written'] == 3000000, rows
+assert any(row['written_per_second'] > 0 and row['compressed_per_second'] > 0 for row in rows), rows
+assert rows[-1]['saved'] == rows[-1]['compressed'] - rows[-1]['stored'] > 2000000, rows
+assert all(b['written'] >= a['written'] for a, b in zip(rows, rows[1:])), rows
+END
+
+# --- nobody reads: quiet
+run 0 mount "$store" "$mnt"
+for words in "--watch=0.1" "--watch=0.1 --json"; do
+    (
+        trap '' PIPE
+        # shellcheck disable=SC2086
+        timeout 60 "$balefs" stat $words "$mnt" 2>"$work/err"
+        echo $? >"$work/status"
+    ) | true || true
+    [ ! -s "$work/err" ] || fail "$words into a closed pipe: $(cat "$work/err")"
+    is 1 "$(cat "$work/status")" "$words into a closed pipe"
+done
+
+# --- on a terminal one line, redrawn
+if command -v script >/dev/null; then
+    timeout 60 script -qec "timeout 2 '$balefs' stat --watch=0.1 '$mnt'" /dev/null >"$work/tty" </dev/null || true
+    [ "$(tr '\r' '\n' <"$work/tty" | grep -c 'written ')" -gt 2 ] || fail "a terminal: $(cat -v "$work/tty")"
+    [ "$(wc -l <"$work/tty")" -le 1 ] || fail "a terminal gets lines: $(cat -v "$work/tty")"
+fi
+
+# --- saved, and what the end of a mount leaves
+run 0 stat --json "$mnt"
+is "3000000 True" "$(json 'd["logical"], d["saved"] == d["data"] - d["stored"] > 2000000')" "saved"
+run 0 stat "$mnt"
+prints '^saved    2\.[0-9] MiB of 2\.9 MiB, 99%$|^saved    2\.[0-9] MiB of 2\.9 MiB, 100%$'
+cp "$mnt/file" "$mnt/again"
+run 0 umount "$mnt"
+out=$(cat "$store/.balefs/last-unmount.json")
+is "True 3000000 3000000 True 0 True" \
+    "$(json 'd["clean"], d["written"], d["compressed"], d["stored"] < 300000, d["errors"], d["cpu_ms"] >= 0 and d["throttled"] >= 0')" \
+    "last-unmount.json"

@@ -1,0 +1,11 @@
+/* Ending mounts, for the commands that do. */
+#ifndef BALE_TOOLS_UMOUNT_H
+#define BALE_TOOLS_UMOUNT_H
+
+#include <stdbool.h>
+
+/* Stores everything, unmounts, waits for the daemons' ends. The working directory becomes "/". Says
+ * what is wrong. Returns the worst exit code, of umount(8). */
+int bale_umount_all(int count, char **paths, bool force, bool lazy);
+
+#endif
