@@ -337,7 +337,7 @@ static void sum_up(struct daemon *d)
     bale_store_set_totals(d->mount.store, &totals);
     bale_log(BALE_LOG_INFO,
              "%s: %llu bytes written; %llu compressed to %llu, ratio %.2f; %.2f s of processor "
-             "time; %llu writes had to wait, %llu errors",
+             "time; %llu writes had to wait, %llu failures",
              d->mountpoint, (unsigned long long)totals.written,
              (unsigned long long)totals.compressed, (unsigned long long)totals.stored,
              totals.stored ? (double)totals.compressed / (double)totals.stored : 1.0,

@@ -114,7 +114,7 @@ got=0
 wait "$task" || got=$?
 is 3 "$got" "status after signals to all"
 grep -q 'unmounted: all is stored' "$work/log" || fail "the log: $(cat "$work/log")"
-grep -Eq ': 5 bytes written; 5 compressed to [0-9]+, ratio [0-9.]+; [0-9.]+ s of processor time; 0 writes had to wait, 0 errors$' \
+grep -Eq ': 5 bytes written; 5 compressed to [0-9]+, ratio [0-9.]+; [0-9.]+ s of processor time; 0 writes had to wait, 0 failures$' \
     "$work/log" || fail "no summary in the log: $(cat "$work/log")"
 
 # --- balefs run killed: CMD is told, the mount goes
