@@ -14,6 +14,7 @@
 #include "tools/mount_helper.h"
 #include "tools/options.h"
 
+/* clang-format off */
 static const struct bale_command *const commands[] = {
     &bale_command_init,
     &bale_command_mount,
@@ -36,6 +37,7 @@ static const struct bale_command *const commands[] = {
     &bale_command_doctor,
     NULL,
 };
+/* clang-format on */
 
 static void print_help(FILE *out)
 {

@@ -42,6 +42,10 @@ static const char help[] =
     "                     of codec, stored, ratio, frames, one and all (MB/s)\n"
     "  -h, --help\n"
     "\n"
+    "Examples:\n"
+    "  balefs bench --svg codecs.svg run1/*.dat\n"
+    "  balefs bench --codec lz4 --codec zstd:3 --extent 1M field.h5\n"
+    "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
 enum { OPTION_CODEC = 256, OPTION_CHUNK, OPTION_SVG, OPTION_JSON };

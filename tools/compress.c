@@ -27,6 +27,10 @@ static const char compress_help[] =
     "  -v, --verbose        prints what became of each file\n"
     "  -h, --help\n"
     "\n"
+    "Examples:\n"
+    "  balefs compress --codec zstd:9 out.dat\n"
+    "  tar -c run1 | balefs compress > run1.tar.bale\n"
+    "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
 static const char decompress_help[] =
@@ -44,6 +48,10 @@ static const char decompress_help[] =
     "  -j, --threads N    as many at once [as there are CPUs]\n"
     "  -v, --verbose      prints what became of each file\n"
     "  -h, --help\n"
+    "\n"
+    "Examples:\n"
+    "  balefs decompress out.dat.bale\n"
+    "  balefs decompress -c run1.tar.bale | tar -x\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 

@@ -22,6 +22,10 @@ static const char help[] =
     "              \"bad\", \"found\", \"advice\"}]}\n"
     "  -h, --help\n"
     "\n"
+    "Examples:\n"
+    "  balefs doctor\n"
+    "  balefs doctor --json /scratch | jq .works\n"
+    "\n"
     "Exit status: 0 all works, 1 something will not work, 2 wrong usage.\n";
 
 enum { OPTION_JSON = 256 };

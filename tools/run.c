@@ -47,6 +47,10 @@ static const char help[] =
     "CMD has ended. If balefs run itself is killed, CMD gets SIGTERM, and the mount goes\n"
     "when nobody uses it any more.\n"
     "\n"
+    "Examples:\n"
+    "  balefs run -o create $TMPDIR/store $TMPDIR/work -- ./solver --output $TMPDIR/work\n"
+    "  srun balefs run --join --grace=2m $TMPDIR/store $TMPDIR/work -- ./solver\n"
+    "\n"
     "Exit status: CMD's (128+N: killed by signal N); 125 wrong usage, or mounting or storing\n"
     "failed, 126 CMD cannot be run, 127 there is no CMD.\n";
 

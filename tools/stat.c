@@ -41,6 +41,7 @@ static const char help[] =
     "Examples:\n"
     "  balefs stat --by-type /mnt/work\n"
     "  balefs stat --json /scratch/store | jq .ratio\n"
+    "  balefs stat --watch=10 /mnt/work\n"
     "\n"
     "Exit status: 0 done, 1 something could not be read, 2 wrong usage.\n";
 
