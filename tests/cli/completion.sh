@@ -67,4 +67,16 @@ is "warning" "$(offers "balefs mount -o log_level=w")" "a value begun"
 is "other store" "$(offers "balefs mount -o ro ")" "directories for mount"
 is "file other store" "$(offers "balefs cat ")" "files"
 has "balefs mount --log " file
+has "balefs run -o cr" create
+is "ro,create" "$(offers "balefs run -o ro,cr")" "a mount option of run"
+is "2m" "$(offers "balefs run --grace=2")" "a time"
+is "other store" "$(offers "balefs run --log file -o ro ")" "STORE of run"
+is "other store" "$(offers "balefs run --join store ")" "MNT of run"
+has "balefs run store other " cat ls
+is "mountpoint" "$(offers "balefs run --log file store other -- mountpoi")" "CMD of run"
+is "store" "$(offers "balefs run store other -- ls -l s")" "what CMD is given"
+is "" "$(offers "balefs run store other -- ls --j")" "an option of CMD"
+is "other store" "$(offers "balefs doctor ")" "directories for doctor"
+is "64K 64M" "$(offers "balefs bench --chunk 64")" "chunks"
+is "256M" "$(offers "balefs bench -l 2")" "a limit"
 is "" "$(offers "balefs mount --nonsense")" "no such option"
