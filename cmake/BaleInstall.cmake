@@ -1,7 +1,9 @@
-# bale_install(): rules for what is installed; DESTDIR, another prefix and moving the result are fine, for nothing that
-# is installed knows where it is.
+# What is installed, in two components: "program", which is what has no other, and "library" (kernels/api). DESTDIR,
+# another prefix and moving the result are fine, for nothing that is installed knows where it is.
 include(GNUInstallDirs)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 
+# bale_install(): the rules for the program; the manual pages have theirs in tools/man.
 function(bale_install)
   install(TARGETS balefs RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 

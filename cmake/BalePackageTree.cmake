@@ -12,3 +12,7 @@ if(CPACK_GENERATOR STREQUAL "DEB")
   execute_process(COMMAND gzip -9nf ${pages} "${doc}/changelog" COMMAND_ERROR_IS_FATAL ANY)
   file(CHMOD "${doc}/changelog.gz" PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 endif()
+
+# CPACK_STRIP_FILES knows nothing of this one, which CMake did not link.
+file(GLOB_RECURSE archive "${usr}/lib*/libbalefs.a")
+execute_process(COMMAND strip -g ${archive} COMMAND_ERROR_IS_FATAL ANY)

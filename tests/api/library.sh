@@ -17,7 +17,7 @@ fail() {
 cmake --install "$BALE_BUILD" --component library --prefix "$work/usr" >"$work/log" || fail "$(cat "$work/log")"
 lib=$(dirname "$(find "$work/usr" -name libbalefs.a)")
 export PKG_CONFIG_PATH=$lib/pkgconfig LD_LIBRARY_PATH=$lib
-config() { pkg-config --define-variable=prefix="$work/usr" "$@" balefs; }
+config() { pkg-config "$@" balefs; }
 
 # The list, the header, both libraries: the same names.
 names=$(sort "$BALE_SOURCE/kernels/api/symbols")

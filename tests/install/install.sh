@@ -19,6 +19,16 @@ is usr "$(ls -A "$work/root")" "what is below DESTDIR"
 is "/usr/bin/balefs" "$(realpath -m "/usr/sbin/$(readlink "$work/root/usr/sbin/mount.balefs")")" "where mount.balefs leads"
 ! find "$work/moved" "$work/root" ! -type l -perm /022 | grep . || fail "writable for others"
 
+# --- the two components: together everything, and nothing twice
+for component in program library; do
+    "$cmake" --install "$build" --prefix "$work/$component" --component "$component" >"$work/log" ||
+        fail "--component $component: $(cat "$work/log")"
+done
+content() { find "$@" ! -type d -printf '%P\n' | sort; }
+is "$(content "$work/moved")" "$(content "$work/program" "$work/library")" "what the components have together"
+has_library "$work/library"
+is "" "$(find "$work/program" -name '*lib*.so*' -o -name '*.a' -o -name '*.h' -o -name '*.pc')" "parts of the library in the program"
+
 # --- usage of the helper, without a mount
 balefs=$work/moved/sbin/mount.balefs
 run 1 "$work/store"

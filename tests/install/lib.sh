@@ -14,10 +14,22 @@ has_all() {
         share/doc/balefs/examples/mnt-work.mount share/doc/balefs/examples/fstab; do
         [ -e "$1/$file" ] || fail "$file is not installed"
     done
+    has_library "$1"
     pages=$(sed -nE 's/^ +([a-z.-]+\.[1-8])\)?$/\1/p' "${BALE_SOURCE:?}/tools/man/CMakeLists.txt")
     for page in $pages; do
         [ -e "$1/share/man/man${page##*.}/$page" ] || [ -e "$1/share/man/man${page##*.}/$page.gz" ] || fail "$page is not installed"
     done
+}
+
+# has_library PREFIX: the library for compression in memory, and what is needed to build with it
+has_library() {
+    local lib
+    [ -e "$1/include/balefs.h" ] || fail "the header is not installed"
+    lib=$(find "$1" -name libbalefs.so -printf '%h')
+    [ -e "$lib/libbalefs.so" ] || fail "the shared library is not installed"
+    [ -e "$lib/libbalefs.a" ] || fail "the static library is not installed"
+    is "$(realpath "$1")" "$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --variable=prefix balefs | xargs realpath)" "the prefix in balefs.pc"
+    knows_no_place "$(realpath "$lib/libbalefs.so")"
 }
 
 # knows_no_place FILE: no path of libraries, and of the build tree and the sources none but for debugging
