@@ -1,5 +1,5 @@
 /* How tools talk to a running daemon: ioctl on the mount's root directory, opened O_RDONLY |
- * O_DIRECTORY. */
+ * O_DIRECTORY, unless said. */
 #ifndef BALE_FS_CONTROL_H
 #define BALE_FS_CONTROL_H
 
@@ -41,5 +41,23 @@ struct bale_control_status {
 #define BALE_IOC_FREEZE _IO(0xba, 2)
 #define BALE_IOC_THAW _IO(0xba, 3)
 #define BALE_IOC_STATUS _IOR(0xba, 4, struct bale_control_status)
+
+/* On a regular file, for its owner, root and the mount's owner: stores some of what is committed
+ * anew, as struct bale_recompress of fs/file.h says. Fixed sizes, no padding. */
+#define BALE_CONTROL_CHOSEN 1u /* with the codec below, not the file's own */
+#define BALE_CONTROL_DRY 2u    /* changes nothing */
+#define BALE_CONTROL_INSIST 4u /* also while others use the mount */
+#define BALE_CONTROL_BUSY 8u   /* out: nothing was done, ask again a little later */
+#define BALE_CONTROL_OVER 16u  /* out: the end was reached */
+struct bale_control_recompress {
+    uint64_t offset; /* in: from here; out: go on here */
+    uint64_t end;
+    uint32_t flags;
+    uint16_t codec;    /* as in struct bale_setting */
+    int16_t parameter; /* likewise */
+    /* Out, as there. */
+    uint64_t extents, renewed, logical, before, after, damaged;
+};
+#define BALE_IOC_RECOMPRESS _IOWR(0xba, 5, struct bale_control_recompress)
 
 #endif

@@ -234,6 +234,15 @@ void bale_file_touch_ctime(struct bale_file *file)
     pthread_mutex_unlock(&file->lock);
 }
 
+void bale_file_keep_ctime(struct bale_file *file, const struct timespec *ctime)
+{
+    pthread_mutex_lock(&file->lock);
+    if (file->ctime.tv_sec == 0) {
+        file->ctime = *ctime;
+    }
+    pthread_mutex_unlock(&file->lock);
+}
+
 void bale_file_discard(struct bale_file *file)
 {
     pthread_mutex_lock(&file->lock);

@@ -94,6 +94,32 @@ int64_t bale_file_seek(struct bale_file *file, uint64_t offset, bool data);
  * once (not durable), or after a sync if one is due. */
 void bale_file_flush(struct bale_file *file, bool durable, bale_file_done *done, void *arg);
 
+/* Storing anew what is committed: with another codec, and as one frame where there are several. */
+struct bale_recompress {
+    uint64_t offset; /* begins with the extent this lies in; afterwards: where to go on */
+    uint64_t end;    /* ends with the extent before this */
+    struct bale_setting setting;
+    bool chosen; /* with that setting, not the file's own */
+    bool dry;    /* stores nothing, but tells what would be */
+    bool insist; /* also while others write or read much */
+    /* Results. busy: others do, or the volume is frozen, and nothing was done. over: there is
+     * nothing more up to end. */
+    bool busy, over;
+    uint64_t extents; /* looked at */
+    uint64_t renewed; /* of those, stored anew */
+    uint64_t logical; /* bytes of the file in these */
+    uint64_t before;  /* bytes of frames, of what was stored anew */
+    uint64_t after;
+    uint64_t damaged; /* bytes in extents that cannot be read */
+};
+/* A bounded piece of work: about a MiB is encoded, more is looked at. An extent whose frame is
+ * already one as asked for is passed over; one that would not become smaller is kept, unless its
+ * codec is another and the file's or the caller's codec was chosen explicitly. Holes stay. What
+ * changes meanwhile is left alone: it is stored with the file's codec anyway. Size, times and mode
+ * do not change. Result 0, BALE_E_NOMEM, or as a commit's. what lives until then. */
+void bale_file_recompress(struct bale_file *file, struct bale_recompress *what,
+                          bale_file_done *done, void *arg);
+
 /* Unlinked for good: dirty data need not be kept. */
 void bale_file_discard(struct bale_file *file);
 
@@ -109,6 +135,9 @@ void bale_file_set_attr(struct bale_file *file, unsigned what,
                         const struct bale_container_attr *attr, bale_file_done *done, void *arg);
 /* Remembers that the inode changed now (chmod, link, ...), for bale_file_attr.ctime. */
 void bale_file_touch_ctime(struct bale_file *file);
+
+/* For what must not show: from now on the ctime is what it was, if nothing has changed it yet. */
+void bale_file_keep_ctime(struct bale_file *file, const struct timespec *ctime);
 
 /* By codec, of the last commit. */
 int bale_file_usage(struct bale_file *file, struct bale_container_usage *usage);

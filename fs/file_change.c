@@ -328,6 +328,9 @@ void bale_turn_run(struct bale_job *job, struct bale_scratch *scratch)
     struct bale_turn *turn = (struct bale_turn *)job;
     if (turn->kind == BALE_TURN_TRUNCATE) {
         truncate_turn(turn, scratch);
+    } else if (turn->kind == BALE_TURN_RECOMPRESS) {
+        bale_recompress_store(turn);
+        after_flush(turn, scratch);
     } else {
         bale_flush_run(turn, scratch, then[turn->kind]);
     }
@@ -335,18 +338,23 @@ void bale_turn_run(struct bale_job *job, struct bale_scratch *scratch)
 
 /* ---- The calls ---- */
 
-static void submit(struct bale_turn *turn, bale_file_done *done, void *arg)
+void bale_turn_offer(struct bale_turn *turn)
 {
-    if (!turn) {
-        done(arg, BALE_E_NOMEM);
-        return;
-    }
     struct bale_volume *volume = turn->file->volume;
     atomic_fetch_add(&volume->changing, 1);
     if (turn->kind == BALE_TURN_FLUSH || !bale_volume_hold_back(volume, turn)) {
         bale_turn_submit(turn);
     }
     atomic_fetch_sub(&volume->changing, 1);
+}
+
+static void submit(struct bale_turn *turn, bale_file_done *done, void *arg)
+{
+    if (turn) {
+        bale_turn_offer(turn);
+    } else {
+        done(arg, BALE_E_NOMEM);
+    }
 }
 
 void bale_file_truncate(struct bale_file *file, uint64_t size, bale_file_done *done, void *arg)

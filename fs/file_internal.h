@@ -1,5 +1,5 @@
 /* Inside of a file at work: shared by file.c, extent.c, file_read.c, file_write.c, file_change.c,
- * flush.c, readahead.c and volume.c. fs/README.md draws how they work together. */
+ * flush.c, readahead.c, recompress.c, renewal.c and volume.c. fs/README.md draws how they work together. */
 #ifndef BALE_FS_FILE_INTERNAL_H
 #define BALE_FS_FILE_INTERNAL_H
 
@@ -61,6 +61,7 @@ enum bale_turn_kind {
     BALE_TURN_ALLOCATE,
     BALE_TURN_TIMES,
     BALE_TURN_ATTR,
+    BALE_TURN_RECOMPRESS,
     BALE_TURN_CLOSE,
 };
 
@@ -75,6 +76,7 @@ struct bale_turn {
     struct timespec atime, mtime; /* tv_nsec UTIME_OMIT: leave */
     unsigned what;
     struct bale_container_attr attr;
+    struct bale_renewals *renewals; /* recompress */
     struct bale_waiter *waiters;
     int error;
     bool changed; /* the container, if not yet what is on disk */
@@ -176,6 +178,8 @@ struct bale_volume {
     int reserve_fd;
     uint64_t reserve; /* bytes it has when it is whole */
 
+    atomic_uint_fast64_t reads_seen; /* by what runs in the background */
+
     struct bale_job checkpoint;
     atomic_bool checkpointing;
     uint64_t checkpoint_ms, checkpoint_commits;
@@ -244,6 +248,8 @@ void bale_turn_submit(struct bale_turn *turn);
 struct bale_turn *bale_turn_create(struct bale_file *file, enum bale_turn_kind kind,
                                    bale_file_done *done, void *arg);
 void bale_turn_run(struct bale_job *turn, struct bale_scratch *scratch);
+/* bale_turn_submit, but for what must wait for thaw. */
+void bale_turn_offer(struct bale_turn *turn);
 /* Ends the running turn with turn->error: tells the waiters, starts the next. */
 void bale_turn_end(struct bale_turn *turn);
 /* Calls and frees them. */
@@ -269,12 +275,18 @@ void bale_flush_run(struct bale_turn *turn, struct bale_scratch *scratch,
  * again. */
 int bale_file_commit(struct bale_file *file);
 
+/* ---- recompress.c ---------------------------------------------------------------------------- */
+
+/* The running turn: commits what was encoded for it. Sets turn->error. */
+void bale_recompress_store(struct bale_turn *turn);
+
 /* ---- volume.c -------------------------------------------------------------------------------- */
 
 uint64_t bale_now_ms(void);
 void bale_volume_add_dirty(struct bale_file *file, int64_t bytes); /* under file->lock */
 bool bale_volume_pressed(struct bale_volume *volume); /* time to write out what there is */
-void bale_volume_kick(struct bale_volume *volume);    /* the flusher looks now */
+bool bale_volume_writes_wait(struct bale_volume *volume);
+void bale_volume_kick(struct bale_volume *volume); /* the flusher looks now */
 void bale_volume_park(struct bale_volume *volume, struct bale_write_op *op);
 /* Keeps a change until thaw if the volume is frozen. */
 bool bale_volume_hold_back(struct bale_volume *volume, struct bale_turn *turn);

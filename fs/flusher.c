@@ -66,7 +66,7 @@ bool bale_volume_pressed(struct bale_volume *volume)
            atomic_load(&volume->held) > volume->held_limit / 4 * 3;
 }
 
-static bool writes_wait(struct bale_volume *volume)
+bool bale_volume_writes_wait(struct bale_volume *volume)
 {
     pthread_mutex_lock(&volume->park_lock);
     bool waiting = volume->parked != NULL;
@@ -91,7 +91,7 @@ void *bale_flusher(void *arg)
         }
         volume->kicked = false;
         pthread_mutex_unlock(&volume->flusher_lock);
-        bool all = bale_volume_pressed(volume) || writes_wait(volume);
+        bool all = bale_volume_pressed(volume) || bale_volume_writes_wait(volume);
         flush_files(volume, all ? 0 : volume->age_ms);
         /* By the clock: kicks may come without a pause. */
         if (bale_now_ms() >= ticked + TICK_MS) {

@@ -34,6 +34,7 @@ static const struct bale_command *const commands[] = {
     &bale_command_compress,
     &bale_command_decompress,
     &bale_command_bench,
+    &bale_command_recompress,
     &bale_command_doctor,
     NULL,
 };

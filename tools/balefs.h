@@ -23,6 +23,7 @@ extern const struct bale_command bale_command_freeze;
 extern const struct bale_command bale_command_thaw;
 extern const struct bale_command bale_command_set;
 extern const struct bale_command bale_command_get;
+extern const struct bale_command bale_command_recompress;
 extern const struct bale_command bale_command_stat;
 extern const struct bale_command bale_command_inspect;
 extern const struct bale_command bale_command_fsck;

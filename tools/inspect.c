@@ -10,6 +10,7 @@
 #include "format/err.h"
 #include "format/root.h"
 #include "tools/balefs.h"
+#include "tools/draw.h"
 #include "tools/json.h"
 #include "tools/look.h"
 #include "tools/options.h"
@@ -18,6 +19,7 @@
 
 static const char help[] =
     "usage: balefs inspect [--json] FILE...\n"
+    "       balefs inspect --svg OUT FILE\n"
     "\n"
     "Prints what is inside a container: both root slots, the index, the table of extents\n"
     "and the free space. FILE is a container of a store, or a file in a mount: then its\n"
@@ -26,6 +28,9 @@ static const char help[] =
     "\n"
     "      --json  an object for one FILE, an array for several: path, container, roots,\n"
     "              index, extents, free, waiting; checksums and ids as hexadecimal text\n"
+    "      --svg OUT\n"
+    "              draws the file's extents as a map into OUT, an SVG picture (-: standard\n"
+    "              output): hues are codecs; the better compressed, the paler\n"
     "  -h, --help\n"
     "\n"
     "Examples:\n"
@@ -34,10 +39,11 @@ static const char help[] =
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
-enum { OPTION_JSON = 256 };
+enum { OPTION_JSON = 256, OPTION_SVG };
 
 static const struct option long_options[] = {
     {"json", no_argument, NULL, OPTION_JSON},
+    {"svg", required_argument, NULL, OPTION_SVG},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -330,20 +336,41 @@ out:
     return err;
 }
 
+static int draw(const char *path, const char *svg)
+{
+    struct bale_place place;
+    int err = bale_place_find(path, &place);
+
+    if (err == BALE_OK) {
+        err = bale_draw_extents(path, &place, svg);
+        bale_place_free(&place);
+    }
+    return err == BALE_OK ? BALE_EXIT_DONE : BALE_EXIT_FAILED;
+}
+
 static int run(const struct bale_command *command, int argc, char **argv)
 {
     int option, status = BALE_EXIT_DONE;
     struct bale_place place;
+    const char *svg = NULL;
     bool json = false;
 
     while ((option = bale_options_next(command, argc, argv, ":h", long_options)) !=
            BALE_OPTION_END) {
-        if (option != OPTION_JSON)
+        if (option == OPTION_SVG)
+            svg = optarg;
+        else if (option == OPTION_JSON)
+            json = true;
+        else
             return bale_options_status(command, option);
-        json = true;
     }
     if (optind == argc)
         return bale_misused(command, "FILE is missing");
+    if (svg && (json || argc - optind > 1))
+        return bale_misused(command, json ? "--svg and --json exclude each other"
+                                          : "--svg is for one FILE at a time");
+    if (svg)
+        return draw(argv[optind], svg);
     json_t *all = json ? json_array() : NULL;
     for (int i = optind; i < argc; i++) {
         if (!all && i > optind)

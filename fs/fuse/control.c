@@ -10,6 +10,7 @@
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/ops.h"
+#include "fs/fuse/recompress.h"
 #include "fs/fuse/serve.h"
 #include "fs/fuse/session.h"
 #include "fs/log.h"
@@ -111,8 +112,10 @@ void bale_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
     (void)arg;
     (void)fi;
     (void)flags;
-    (void)in;
-    (void)in_size;
+    if (cmd == BALE_IOC_RECOMPRESS) {
+        bale_recompress_begin(req, bale_node_of(mount, ino), in, in_size, out_size);
+        return;
+    }
     bool ours = ino == FUSE_ROOT_ID && (cmd == BALE_IOC_SYNC || cmd == BALE_IOC_FREEZE ||
                                         cmd == BALE_IOC_THAW || cmd == BALE_IOC_STATUS);
     if (!ours) {

@@ -12,7 +12,7 @@ run 0 --version
 grep -Eqx 'balefs [0-9]+\.[0-9]+\.[0-9]+' "$work/.out" || fail "version: $out"
 
 commands=$(awk '/^  [a-z]/ { print $1 }' expected/help.txt)
-is 19 "$(wc -w <<<"$commands")" "commands"
+is 20 "$(wc -w <<<"$commands")" "commands"
 for command in $commands; do
     run 0 "$command" --help
     long=$out
@@ -29,7 +29,7 @@ for command in $commands; do
     ! grep -E '.{91}' <<<"$out" || fail "$command --help has lines over 90 columns"
     # Listings can all be had as JSON.
     case $command in
-    get | stat | inspect | fsck | bench | doctor) prints '^ +--json  ' ;;
+    get | stat | inspect | fsck | recompress | bench | doctor) prints '^ +--json  ' ;;
     esac
 done
 

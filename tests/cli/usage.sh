@@ -7,7 +7,7 @@ store=$work/store
 run 0 init "$store"
 
 # command:usage code
-for pair in init:2 mount:1 umount:1 run:125 sync:2 freeze:2 thaw:2 set:2 get:2 stat:2 inspect:2 fsck:16 bench:2 doctor:2; do
+for pair in init:2 mount:1 umount:1 run:125 sync:2 freeze:2 thaw:2 set:2 get:2 recompress:2 stat:2 inspect:2 fsck:16 bench:2 doctor:2; do
     command=${pair%:*}
     code=${pair#*:}
     fails "$code" "unknown or ambiguous option --no-such: see balefs $command --help" "$command" --no-such "$store"

@@ -1,0 +1,143 @@
+#include "fs/fuse/recompress.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#include "format/err.h"
+#include "fs/control.h"
+#include "fs/fuse/opened.h"
+
+struct recompress_op {
+    struct bale_use use;
+    fuse_req_t req;
+    struct bale_control_recompress ask;
+    struct bale_recompress what;
+};
+
+/* Our writing takes security.capability away from the inode, and the kernel's callers know nothing
+ * of it. What was written before by somebody, and not yet stored, takes it away too: that must not
+ * be undone. */
+static void keep_capability(struct bale_opened *opened)
+{
+    struct bale_proc_path path = bale_proc_path(bale_file_fd(opened->file));
+    struct bale_file_attr attr;
+    if (opened->node->marks & BALE_MARK_CAPABILITY) {
+        return;
+    }
+    bale_opened_capability_save(opened, path.text);
+    bale_file_attr(opened->file, &attr);
+    if (attr.dirty > 0 || getxattr(path.text, "security.capability", NULL, 0) < 0) {
+        bale_opened_capability(opened->mount, opened->node, NULL, 0);
+    }
+}
+
+static void reply(struct recompress_op *op)
+{
+    const struct bale_recompress *what = &op->what;
+    struct bale_control_recompress *ask = &op->ask;
+    ask->offset = what->offset;
+    ask->flags &= BALE_CONTROL_CHOSEN | BALE_CONTROL_DRY | BALE_CONTROL_INSIST;
+    ask->flags |= what->busy ? BALE_CONTROL_BUSY : 0;
+    ask->flags |= what->over ? BALE_CONTROL_OVER : 0;
+    ask->extents = what->extents;
+    ask->renewed = what->renewed;
+    ask->logical = what->logical;
+    ask->before = what->before;
+    ask->after = what->after;
+    ask->damaged = what->damaged;
+    fuse_reply_ioctl(op->req, 0, ask, sizeof *ask);
+}
+
+static void done(void *arg, int64_t result)
+{
+    struct recompress_op *op = arg;
+    struct bale_mount *mount = op->use.mount;
+    struct bale_node *node = op->use.node;
+    struct bale_opened *opened = node->opened;
+    if (!op->what.dry) {
+        bale_opened_capability_restore(opened, bale_proc_path(bale_file_fd(opened->file)).text);
+    }
+    if (op->what.renewed > 0) {
+        /* The blocks it takes are others: the kernel believes its own copy until told. */
+        fuse_lowlevel_notify_inval_inode(mount->session, bale_ino_of(mount, node), -1, 0);
+    }
+    if (result < 0) {
+        fuse_reply_err(op->req, bale_err_to_errno((int)result));
+    } else {
+        reply(op);
+    }
+    bale_use_end(mount, node);
+    free(op);
+}
+
+static int may_recompress(const struct recompress_op *op, const struct stat *st)
+{
+    const struct bale_mount *mount = op->use.mount;
+    uid_t uid = fuse_req_ctx(op->req)->uid;
+    if (uid != 0 && uid != mount->owner && uid != st->st_uid) {
+        return EPERM;
+    }
+    return mount->read_only || !op->use.node->opened->writable ? EROFS : 0;
+}
+
+static void ready(struct bale_use *use, int err)
+{
+    struct recompress_op *op = (struct recompress_op *)use;
+    struct stat st;
+    if (err) {
+        fuse_reply_err(op->req, err);
+        free(op);
+        return;
+    }
+    struct bale_opened *opened = use->node->opened;
+    err = bale_attr_get(use->mount, use->node, bale_file_fd(opened->file), NULL, &st, NULL);
+    err = err ? err : may_recompress(op, &st);
+    if (err) {
+        fuse_reply_err(op->req, err);
+        bale_use_end(use->mount, use->node);
+        free(op);
+        return;
+    }
+    if (!op->what.dry) {
+        keep_capability(opened);
+        bale_file_keep_ctime(opened->file, &st.st_ctim);
+    }
+    bale_file_recompress(opened->file, &op->what, done, op);
+}
+
+void bale_recompress_begin(fuse_req_t req, struct bale_node *node, const void *in, size_t in_size,
+                           size_t out_size)
+{
+    struct recompress_op *op;
+    struct bale_setting setting;
+    if (!bale_node_is_regular(node) || in_size < sizeof op->ask || out_size < sizeof op->ask) {
+        fuse_reply_err(req, ENOTTY);
+        return;
+    }
+    op = calloc(1, sizeof *op);
+    if (!op) {
+        fuse_reply_err(req, ENOMEM);
+        return;
+    }
+    memcpy(&op->ask, in, sizeof op->ask);
+    setting = (struct bale_setting){(uint8_t)op->ask.codec, op->ask.parameter};
+    op->use = (struct bale_use){.mount = bale_mount_of(req), .node = node, .ready = ready};
+    op->req = req;
+    op->what = (struct bale_recompress){
+        .offset = op->ask.offset,
+        .end = op->ask.end,
+        .setting = setting,
+        .chosen = op->ask.flags & BALE_CONTROL_CHOSEN,
+        .dry = op->ask.flags & BALE_CONTROL_DRY,
+        .insist = op->ask.flags & BALE_CONTROL_INSIST,
+    };
+    if (op->what.chosen && (op->ask.codec > UINT8_MAX || !bale_setting_valid(setting))) {
+        fuse_reply_err(req, EINVAL);
+        free(op);
+        return;
+    }
+    bale_use_begin(&op->use);
+}

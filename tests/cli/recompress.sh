@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# recompress in a mount: what it stores anew and what it leaves, what does not change by it, and what it refuses.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+store=$work/store
+mnt=$work/mnt
+mkdir "$mnt"
+run 0 init --codec lz4 "$store"
+run 1 recompress "$store"
+says "^balefs: $store: lies in a store, not in a mount: mount the store, and name it there$"
+run 1 recompress "$work/none"
+says "^balefs: $work/none: no such file or directory"
+fails 2 "--set needs --codec: see balefs recompress --help" recompress --set "$mnt"
+fails 2 "--rate fast: give a size, as 20M/s: see balefs recompress --help" recompress --rate fast "$mnt"
+fails 2 "--rate 0: give a size, as 20M/s: see balefs recompress --help" recompress --rate 0 "$mnt"
+run 2 recompress --codec gzip "$mnt"
+says "^balefs: --codec gzip: .*: see balefs recompress --help$"
+
+needs_fuse
+run 0 mount "$store" "$mnt"
+# 1 MB of text: 8 extents; 3 that cannot be compressed; a hole between data.
+seq 1 200000 | head -c 1000000 >"$work/text" || true
+head -c 393216 /dev/urandom >"$work/random"
+mkdir "$mnt/dir"
+cp "$work/text" "$mnt/text"
+cp "$work/text" "$mnt/dir/more"
+ln "$mnt/dir/more" "$mnt/dir/same"
+cp "$work/random" "$mnt/random"
+truncate -s 8M "$mnt/hole"
+dd if="$work/text" of="$mnt/hole" bs=128k count=1 seek=40 conv=notrunc status=none
+run 0 sync "$mnt"
+
+# figures PATH: files, extents, renewed of the last --json run
+figures() { json 'd["files"], d["extents"], d["renewed"], d["damaged"]'; }
+
+# --- by default: the codec in force, which all have
+run 0 recompress "$mnt"
+is "$mnt: 4 files, 20 extents, 0 stored anew" "$out" "recompress of what is as it should be"
+
+# --- a dry run stores nothing, and tells what will be
+touch -d '2001-02-03 04:05:06.789' "$mnt/text"
+before=$(stat -c '%n %s %a %y %z' "$mnt"/* "$mnt/dir"/*)
+run 0 recompress --dry-run --codec zstd:9 --json "$mnt"
+is "4 20 17 0" "$(figures)" "a dry run"
+would=$(json 'd["before"], d["after"], d["logical"]')
+run 0 stat --json "$mnt"
+is "lz4 store" "$(json '" ".join(sorted(d["codecs"]))')" "codecs after a dry run"
+
+# --- another codec, once; again, and nothing is left to do
+run 0 recompress --codec zstd:9 --json "$mnt"
+is "4 20 17 0" "$(figures)" "recompress"
+is "$would" "$(json 'd["before"], d["after"], d["logical"]')" "what a dry run foretold"
+is True "$(json 'd["after"] < d["before"] and d["logical"] == 2 * 1000000 + 131072')" "sizes"
+is "$before" "$(stat -c '%n %s %a %y %z' "$mnt"/* "$mnt/dir"/*)" "names, sizes, modes and times"
+run 0 stat --json "$mnt"
+is "store zstd" "$(json '" ".join(sorted(d["codecs"]))')" "codecs"
+is True "$(json 'd["disk"] <= d["stored"] + 5 * 16384')" "what was stored before takes no space any more"
+run 0 recompress --codec zstd:9 "$mnt/text" "$mnt/dir"
+is "$mnt/text: 1 files, 8 extents, 0 stored anew
+$mnt/dir: 1 files, 8 extents, 0 stored anew" "$out" "recompress again"
+run 0 get "$mnt/text"
+is "$mnt/text: codec lz4 (default), extent 131072 (default)" "$out" "get without --set"
+cmp "$work/text" "$mnt/text"
+cmp "$work/text" "$mnt/dir/same"
+cmp "$work/random" "$mnt/random"
+is "$((40 * 128 * 1024)) $((41 * 128 * 1024))" \
+    "$(/usr/bin/python3 -c 'import os, sys
+fd = os.open(sys.argv[1], os.O_RDONLY)
+print(os.lseek(fd, 0, os.SEEK_DATA), os.lseek(fd, 41 * 131072 - 1, os.SEEK_HOLE))' "$mnt/hole")" "the holes"
+
+# --- not smaller, and nobody chose: kept. Chosen: stored anew. --set chooses for the file.
+run 0 recompress --json "$mnt/text"
+is "1 8 0 0" "$(figures)" "the default codec, which is worse"
+run 0 set "$mnt/text" lz4
+run 0 recompress --json "$mnt/text"
+is "1 8 8 0" "$(figures)" "a codec chosen by set"
+run 0 recompress --set --codec zstd:1 --json "$mnt/text"
+is "1 8 8 0" "$(figures)" "--set"
+run 0 get "$mnt/text"
+is "$mnt/text: codec zstd:1, extent 131072 (default)" "$out" "get after --set"
+
+# --- pieces that synchronous writes left are put together
+for i in {0..9}; do
+    printf 'a piece %s' "$i" | dd of="$mnt/text" bs=10000 seek="$i" conv=notrunc,fsync status=none
+done
+run 0 inspect --json "$mnt/text"
+pieces=$(json 'len(d["extents"])')
+[ "$pieces" -gt 8 ] || fail "no pieces: $pieces"
+cp "$mnt/text" "$work/text2"
+run 0 recompress --json "$mnt/text"
+is "1 8 1 0" "$(figures)" "pieces"
+run 0 inspect --json "$mnt/text"
+is 8 "$(json 'len(d["extents"])')" "frames after that"
+cmp "$work/text2" "$mnt/text"
+
+# --- in a frozen mount it waits
+run 0 freeze "$mnt"
+"$balefs" recompress --codec store "$mnt/text" >"$work/waits" 2>&1 &
+waiter=$!
+sleep 0.5
+kill -0 "$waiter" || fail "recompressed while frozen"
+is "balefs: $mnt/text: its mount is frozen: waiting for balefs thaw" "$(cat "$work/waits")" "in a frozen mount"
+run 0 thaw "$mnt"
+wait "$waiter" || fail "recompress after thaw"
+grep -q '8 stored anew' "$work/waits" || fail "after thaw: $(cat "$work/waits")"
+run 0 umount "$mnt"
+run 0 fsck --data "$store"
+
+# --- others may not, and a read-only mount cannot
+run 0 mount -o ro "$store" "$mnt"
+run 1 recompress "$mnt/random"
+says "^balefs: $mnt/random: cannot be written: mount the store without -o ro$"
+run 0 umount "$mnt"
+needs_root
+cp "$balefs" "$work/balefs"
+chmod 755 "$work/balefs"
+run 0 mount "$store" "$mnt"
+got=0
+as_user "$work/balefs" recompress "$mnt/random" >/dev/null 2>"$work/err" || got=$?
+is "1 balefs: $mnt/random: may not be recompressed: be its owner, the mount's or root" "$got $(cat "$work/err")" "another user"
+chown 65534 "$mnt/random"
+as_user "$work/balefs" recompress "$mnt/random" >/dev/null || fail "the file's owner"
+run 0 umount "$mnt"
