@@ -240,13 +240,15 @@ static void draw_label(struct panel *p, size_t i)
     double x = x_of(p, ratio_of(p->report, i)), y = y_of(p, speed_of(p, i, true));
     struct box box;
     double edge, middle;
+    const double near = 2 * RADIUS + 2;
 
     bale_setting_print(p->report->results[i].setting, text, sizeof text);
     box = find_place(p, x, y, (double)strlen(text) * LETTER);
     take(p, box);
     edge = fmin(fmax(x, box.x), box.x + box.width);
     middle = fmin(fmax(y, box.y), box.y + box.height);
-    if (hypot(edge - x, middle - y) > 2 * RADIUS + 2)
+    /* hypot would need a newer C library than all else. */
+    if ((edge - x) * (edge - x) + (middle - y) * (middle - y) > near * near)
         fprintf(p->out, "<path class=\"leader\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", x, y, edge,
                 middle);
     fprintf(p->out,
