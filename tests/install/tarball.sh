@@ -25,13 +25,13 @@ done
 for file in bin/balefs "$(cd "$top" && find . -name libbalefs.so)"; do
     needed=$(readelf -d "$top/$file" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p')
     is "" "$(grep -vE '^(libc|libm|ld-linux[a-z0-9-]*)\.so' <<<"$needed" || true)" "libraries that $file needs"
+    # Where the C library is no newer than Debian 12's, what is made with it runs with RHEL 9's too.
+    version=$(getconf GNU_LIBC_VERSION | cut -d ' ' -f 2)
+    if [ "$(printf '%s\n' "$version" 2.36 | sort -V | tail -n 1)" = 2.36 ]; then
+        used=$(objdump -T "$top/$file" | grep -oE 'GLIBC_[0-9.]+' | sort -Vu | tail -n 1)
+        is 2.34 "$(printf '%s\n' "${used#GLIBC_}" 2.34 | sort -V | tail -n 1)" "the C library that $file needs"
+    fi
 done
-# Where the C library is no newer than Debian 12's, what is made with it runs with RHEL 9's too.
-version=$(getconf GNU_LIBC_VERSION | cut -d ' ' -f 2)
-if [ "$(printf '%s\n' "$version" 2.36 | sort -V | tail -n 1)" = 2.36 ]; then
-    used=$(objdump -T "$top/bin/balefs" | grep -oE 'GLIBC_[0-9.]+' | sort -Vu | tail -n 1)
-    is 2.34 "$(printf '%s\n' "${used#GLIBC_}" 2.34 | sort -V | tail -n 1)" "the C library it needs"
-fi
 
 # As an ordinary user, without /dev/fuse.
 balefs=$top/bin/balefs
