@@ -21,6 +21,7 @@ enum {
     POWER_LINE = 160
 };
 #define POWER_SIZE ((size_t)192 << 10) /* of the largest file */
+#define POWER_PAGE ((size_t)4096)
 
 /* What something may be found to be; the first is durable, the last is now. */
 struct versions {

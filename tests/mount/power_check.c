@@ -46,6 +46,35 @@ static bool look_number(const struct versions *versions, const char *what, int64
               (intmax_t)versions->v[0], versions->count);
 }
 
+/* A write that was on its way: the kernel hands it over in pieces, which end with pages, and the
+ * first of them may have been stored: the newer version up to there, then the older. */
+static bool is_torn(const struct blob *older, const struct blob *newer, const uint8_t *data,
+                    size_t size)
+{
+    size_t same = 0;
+
+    while (same < newer->size && same < size && newer->data[same] == data[same])
+        same++;
+    for (size_t end = 0; end <= same; end += POWER_PAGE)
+        if (size == (end > older->size ? end : older->size) &&
+            (end >= size || memcmp(data + end, older->data + end, size - end) == 0))
+            return true;
+    return false;
+}
+
+static bool look_torn(struct actor *actor, const struct object *object, const uint8_t *data,
+                      size_t size, int64_t *found)
+{
+    for (size_t i = object->content.count; i-- > 1;)
+        if (is_torn(&actor->blobs[object->content.v[i - 1]], &actor->blobs[object->content.v[i]],
+                    data, size)) {
+            *found = power_blob(actor, size);
+            memcpy(actor->blobs[*found].data, data, size);
+            return true;
+        }
+    return false;
+}
+
 /* Whether the file is like one of the blobs; *found says which. */
 static bool look_content(struct actor *actor, const struct object *object, const char *path,
                          int64_t *found, struct why *why)
@@ -70,6 +99,8 @@ static bool look_content(struct actor *actor, const struct object *object, const
         if (blob->size == (size_t)got && memcmp(blob->data, data, blob->size) == 0)
             return true;
     }
+    if (look_torn(actor, object, data, (size_t)got, found))
+        return true;
     const struct blob *blob = &actor->blobs[object->content.v[0]];
     size_t same = 0;
     while (same < blob->size && same < (size_t)got && blob->data[same] == data[same])
