@@ -126,6 +126,11 @@ void bale_pool_run(struct bale_pool *pool, struct bale_job *job)
     atomic_fetch_sub(&pool->guests_running, 1);
 }
 
+bool bale_pool_in_job(void)
+{
+    return guest.running;
+}
+
 void bale_pool_destroy(struct bale_pool *pool)
 {
     if (!pool) {

@@ -27,6 +27,7 @@ void bale_pool_leave(struct bale_pool *pool);
  * (the others go on taking requests when the store stalls); else submits it. No lock may be held
  * that the job takes. */
 void bale_pool_run(struct bale_pool *pool, struct bale_job *job);
+bool bale_pool_in_job(void);                    /* the calling thread is a guest and runs a job */
 void bale_pool_destroy(struct bale_pool *pool); /* runs what is queued first; NULL is fine */
 
 #endif

@@ -358,7 +358,9 @@ void bale_use_hand_back(struct bale_mount *mount, struct bale_node *node, int fl
 bool bale_opened_wait_close(void *arg)
 {
     struct bale_mount *mount = arg;
-    bool handler = bale_request.unique != 0; /* the volume's threads handle no requests */
+    /* Jobs do not wait, and the volume's threads handle no requests: the close that is waited for
+     * may be their own. */
+    bool handler = bale_request.unique != 0 && !bale_pool_in_job();
     pthread_mutex_lock(&mount->opened_lock);
     bool waits = handler && mount->closing > 0;
     if (waits) {
