@@ -27,6 +27,8 @@ lines() {
     fail "no $2 lines in $1: $(cat "$1")"
 }
 
+: >"$work/lines"
+: >"$work/objects"
 "$balefs" stat --watch=0.1 "$mnt" >"$work/lines" 2>"$work/lines.err" &
 text=$!
 "$balefs" stat --watch=0.1 --json "$mnt" >"$work/objects" 2>"$work/objects.err" &
