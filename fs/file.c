@@ -92,7 +92,6 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
     bale_file_set_extent(file, attr.extent);
     atomic_init(&file->refs, 1);
     pthread_mutex_init(&file->lock, NULL);
-    pthread_cond_init(&file->filled, NULL);
     link_file(file);
     *out = file;
     return BALE_OK;
@@ -157,7 +156,6 @@ void bale_file_finish_close(struct bale_turn *turn, struct bale_scratch *scratch
     if (closed) {
         closed(arg);
     }
-    pthread_cond_destroy(&file->filled);
     pthread_mutex_destroy(&file->lock);
     free(file->table);
     free(file->label);

@@ -64,7 +64,7 @@ static void cut_cache(struct bale_file *file, uint64_t size)
             bale_extent_cut(edge, size % file->extent);
             break;
         }
-        pthread_cond_wait(&file->filled, &file->lock);
+        bale_extent_wait(file, edge);
     }
 }
 
@@ -155,7 +155,7 @@ again:
                 continue;
             }
             if (e->filling) {
-                pthread_cond_wait(&file->filled, &file->lock);
+                bale_extent_wait(file, e);
                 goto again;
             }
             memset(e->buffer->data + (from - start), 0, to - from);
@@ -272,7 +272,7 @@ static void after_flush_attr(struct bale_turn *turn, struct bale_scratch *scratc
     bool resize =
         err == BALE_OK && (turn->what & BALE_ATTR_EXTENT) && turn->attr.extent != file->extent;
     while (resize && !file->dirty && is_filling(file)) {
-        pthread_cond_wait(&file->filled, &file->lock);
+        bale_extent_wait(file, NULL);
     }
     /* What was written meanwhile lies in extents of the old size. */
     bool back = resize && file->dirty;

@@ -1,5 +1,5 @@
-/* Inside of a file at work: shared by file.c, extent.c, file_read.c, file_write.c, file_change.c,
- * flush.c, readahead.c, recompress.c, renewal.c and volume.c. fs/README.md draws how they work together. */
+/* Inside of a file at work: shared by file.c, extent.c, fill.c, file_read.c, file_write.c,
+ * file_change.c, flush.c, readahead.c, recompress.c, renewal.c and volume.c. fs/README.md draws how they work together. */
 #ifndef BALE_FS_FILE_INTERNAL_H
 #define BALE_FS_FILE_INTERNAL_H
 
@@ -86,6 +86,14 @@ struct bale_turn {
 /* Flushes of at most this many raw bytes that somebody waits for do not go through the queue. */
 #define BALE_INLINE_BYTES ((uint64_t)256 << 10)
 
+/* Who waits for filling to end. Each is woken for its own extent alone: a stream has many on their
+ * way, with a reader for each. */
+struct bale_fill_wait {
+    const struct bale_extent *extent; /* only compared; NULL: any */
+    pthread_cond_t wake;
+    struct bale_fill_wait *next;
+};
+
 struct bale_file {
     struct bale_volume *volume;
     struct bale_container *container;
@@ -93,7 +101,7 @@ struct bale_file {
     atomic_uint refs;
 
     pthread_mutex_t lock;
-    pthread_cond_t filled; /* some extent's filling bits went */
+    struct bale_fill_wait *fill_waits;
     char *label;
     uint64_t size;
     uint32_t extent; /* size of an extent */
@@ -231,14 +239,19 @@ void *bale_volume_take(struct bale_volume *volume, size_t size, struct bale_file
 /* Bytes [from, to) of the committed file into out; holes are zeros. No lock is held. */
 int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratch, uint64_t from,
                              uint64_t to, uint8_t *out);
-/* Makes blocks (neither valid nor filling) of an extent valid; called with file->lock held, which
- * it drops for I/O. BALE_E_AGAIN: the extent went meanwhile. */
+/* One log line for a bad extent. */
+void bale_file_report(struct bale_file *file, const struct bale_fault *fault);
+
+/* ---- fill.c: under file->lock ---------------------------------------------------------------- */
+
+/* Makes blocks (neither valid nor filling) of an extent valid; file->lock is dropped for I/O.
+ * BALE_E_AGAIN: the extent went meanwhile. */
 int bale_extent_fill(struct bale_extent *extent, uint64_t blocks, struct bale_scratch *scratch);
 /* The end of filling: blocks become valid if err is BALE_OK. Returns err, or BALE_E_AGAIN if the
  * extent is gone. */
 int bale_extent_filled(struct bale_extent *extent, uint64_t blocks, int err);
-/* One log line for a bad extent. */
-void bale_file_report(struct bale_file *file, const struct bale_fault *fault);
+/* Waits until some of its filling bits go; NULL: of any extent's. Look for the extent again then. */
+void bale_extent_wait(struct bale_file *file, const struct bale_extent *extent);
 
 /* ---- turn.c, file_change.c ------------------------------------------------------------------- */
 

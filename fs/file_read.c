@@ -79,48 +79,6 @@ int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratc
     return BALE_OK;
 }
 
-int bale_extent_fill(struct bale_extent *extent, uint64_t blocks, struct bale_scratch *scratch)
-{
-    struct bale_file *file = extent->file;
-    uint64_t start = extent->number * file->extent;
-    int err = scratch ? BALE_OK : BALE_E_NOMEM;
-    bale_extent_start_filling(extent, blocks);
-    pthread_mutex_unlock(&file->lock);
-    for (unsigned i = 0; i < BALE_BLOCKS && err == BALE_OK; i++) {
-        unsigned first = i;
-        while (i < BALE_BLOCKS && (blocks >> i & 1)) {
-            i++;
-        }
-        if (i > first) {
-            uint64_t from = (uint64_t)first * file->block;
-            uint64_t to = (uint64_t)i * file->block;
-            to = to < file->extent ? to : file->extent;
-            err = bale_file_read_committed(file, scratch, start + from, start + to,
-                                           extent->buffer->data + from);
-        }
-    }
-    pthread_mutex_lock(&file->lock);
-    return bale_extent_filled(extent, blocks, err);
-}
-
-int bale_extent_filled(struct bale_extent *extent, uint64_t blocks, int err)
-{
-    extent->filling &= ~blocks;
-    pthread_cond_broadcast(&extent->file->filled);
-    if (extent->detached) {
-        if (!extent->filling) {
-            bale_buffer_unref(extent->buffer);
-            free(extent);
-        }
-        return err == BALE_OK ? BALE_E_AGAIN : err;
-    }
-    if (err == BALE_OK) {
-        extent->valid |= blocks;
-    }
-    bale_extent_settle(extent);
-    return err;
-}
-
 static void add_piece(struct bale_read *read, struct bale_buffer *buffer, uint8_t *data,
                       size_t length)
 {
@@ -279,13 +237,13 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
     while (!take_cached(file, span, read)) {
         struct bale_extent *extent = bale_extent_find(file, span->number);
         if (extent && (extent->filling & span->blocks)) {
-            pthread_cond_wait(&file->filled, &file->lock);
+            bale_extent_wait(file, extent);
             goto next;
         }
         if (!extent || extent->buffer->capacity < span->to) {
             /* While other blocks are being filled the buffer cannot grow. */
             if (extent && extent->filling) {
-                pthread_cond_wait(&file->filled, &file->lock);
+                bale_extent_wait(file, extent);
                 goto next;
             }
             struct bale_extent *roomy = bale_extent_get(file, span->number, span->to);
@@ -314,6 +272,19 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
     return BALE_OK;
 }
 
+/* Extents on their way come in the order of the file: whoever waits for the last of them is woken
+ * once. Under file->lock. */
+static void wait_for_last(struct bale_file *file, uint64_t offset, uint64_t end)
+{
+    for (uint64_t number = (end - 1) / file->extent; number > offset / file->extent; number--) {
+        struct bale_extent *extent = bale_extent_find(file, number);
+        if (extent && extent->filling) {
+            bale_extent_wait(file, extent);
+            return;
+        }
+    }
+}
+
 static void finish_read(struct bale_file *file, struct read_op *op, int err)
 {
     int64_t result = err == BALE_OK ? (int64_t)op->read->length : err;
@@ -333,6 +304,9 @@ static void read_job(struct bale_job *job, struct bale_scratch *scratch)
     pthread_mutex_lock(&file->lock);
     uint64_t end = clip(file, op->offset, op->length);
     struct span span;
+    if (end > op->offset) {
+        wait_for_last(file, op->offset, end);
+    }
     for (uint64_t at = op->offset; err == BALE_OK && next_span(file, at, end, &span);) {
         err = read_span(file, &span, op->read, scratch);
         if (err == BALE_OK) {

@@ -95,7 +95,7 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
             if (!scratch) {
                 return NEED_THREAD;
             }
-            pthread_cond_wait(&file->filled, &file->lock);
+            bale_extent_wait(file, extent);
             continue;
         }
         extent = bale_extent_get(file, number, to);

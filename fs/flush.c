@@ -50,7 +50,7 @@ again:
         flush->turn->kind == BALE_TURN_FLUSH_STREAM ? stream_size(file, attr.size) : file->size;
     for (e = file->dirty_first; e; e = e->dirty_next) {
         if (e->filling && selected(flush, e)) {
-            pthread_cond_wait(&file->filled, &file->lock);
+            bale_extent_wait(file, e);
             goto again;
         }
         count += selected(flush, e);
