@@ -116,7 +116,8 @@ struct bale_file {
     struct bale_extent **table;
     size_t buckets, extents;
     struct bale_extent *dirty_first, *dirty_last;
-    uint64_t dirty; /* bytes dirty or flushing */
+    uint64_t dirty;       /* bytes dirty or flushing */
+    uint64_t passed_over; /* bytes that the last flush left dirty */
 
     struct bale_turn *turn;               /* running */
     struct bale_turn *turns, **turns_end; /* waiting */

@@ -171,7 +171,8 @@ static void flush_behind(struct bale_file *file)
 {
     struct bale_volume *volume = file->volume;
     pthread_mutex_lock(&file->lock);
-    bool stream = file->dirty >= volume->stream_bytes && !file->turn && !file->turns;
+    bool stream =
+        file->dirty >= file->passed_over + volume->stream_bytes && !file->turn && !file->turns;
     pthread_mutex_unlock(&file->lock);
     if (stream) {
         struct bale_turn *turn = bale_turn_create(file, BALE_TURN_FLUSH_STREAM, NULL, NULL);

@@ -60,9 +60,11 @@ again:
         return BALE_E_NOMEM;
     }
     struct bale_extent *next;
+    file->passed_over = file->dirty;
     for (e = file->dirty_first; e; e = next) {
         next = e->dirty_next;
         if (selected(flush, e)) {
+            file->passed_over -= (uint64_t)__builtin_popcountll(e->dirty) * file->block;
             flush->parts[flush->part_count++] =
                 (struct bale_part){e, e->buffer, e->number, e->valid, e->dirty};
             bale_buffer_ref(e->buffer);
