@@ -43,6 +43,24 @@ static uint64_t missing_edges(struct bale_extent *extent, uint64_t from, uint64_
     return edges & held;
 }
 
+/* Blocks beyond all that is committed are zeros: such ones become valid, and need no reading.
+ * Returns the others. */
+static uint64_t zero_uncommitted(struct bale_extent *extent, uint64_t missing)
+{
+    const struct bale_file *file = extent->file;
+    uint64_t start = extent->number * file->extent;
+    struct bale_container_attr attr;
+    bale_container_attr(file->container, &attr);
+    for (uint64_t left = missing; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(left);
+        if (start + (uint64_t)i * file->block >= attr.size) {
+            memset(extent->buffer->data + (size_t)i * file->block, 0, file->block);
+            extent->valid |= (uint64_t)1 << i;
+        }
+    }
+    return missing & ~extent->valid;
+}
+
 /* Zeros around the written bytes in blocks that did not exist before. */
 static void clear_edges(struct bale_extent *extent, uint64_t from, uint64_t to)
 {
@@ -108,6 +126,7 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
             return NEED_MEMORY;
         }
         uint64_t missing = missing_edges(extent, from, to);
+        missing = missing ? zero_uncommitted(extent, missing) : 0;
         if (missing) {
             if (!scratch) {
                 bale_extent_settle(extent);
