@@ -17,7 +17,7 @@ struct worker_plan {
     size_t record;      /* bytes in a call; 4096 where the operation is a random one */
     unsigned jobs;
     bool shared;        /* one file, of whose records each job has every jobs-th */
-    bool warm;          /* the file is read once before the clock starts */
+    bool warm;          /* the file is read once before the clock starts, and stays open */
     uint64_t count;     /* random operations of each job, no block twice */
     uint64_t rewritten; /* blocks of each file that a random write has replaced */
     uint64_t seed;

@@ -82,6 +82,7 @@ static int open_file(const struct worker_job *job)
     return open(path, flags | O_CLOEXEC | (plan->operation == WORKER_WRITE ? O_CREAT : 0), 0644);
 }
 
+/* Leaves the file open until the process ends, for what is cached only while it is. */
 static bool read_once(const struct worker_job *job)
 {
     size_t size = 1 << 20;
@@ -92,8 +93,6 @@ static bool read_once(const struct worker_job *job)
         n = read(fd, buffer, size);
     bool good = n == 0 || complain(job, "reading ahead of the measurement");
     free(buffer);
-    if (fd >= 0)
-        close(fd);
     return good;
 }
 
