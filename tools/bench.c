@@ -16,6 +16,7 @@
 #include "tools/bench_svg.h"
 #include "tools/options.h"
 #include "tools/pack.h"
+#include "tools/target.h"
 
 #define SETTINGS_MAX 64
 #define BAR 30
@@ -37,7 +38,8 @@ static const char help[] =
     "  -r, --runs N       times each is measured; the median counts [5]. What takes long is\n"
     "                     measured less often\n"
     "  -j, --threads N    what \"all cores\" means [as many as there are CPUs]\n"
-    "      --svg FILE     draws it as well\n"
+    "      --svg OUT      draws it as well, into OUT\n"
+    "  -f, --force        replaces OUT even if it is no such picture\n"
     "      --json         an object: bytes, extent, chunk, runs, threads, and codecs, an array\n"
     "                     of codec, stored, ratio, frames, one and all (MB/s)\n"
     "  -h, --help\n"
@@ -58,6 +60,7 @@ static const struct option long_options[] = {
     {"runs", required_argument, NULL, 'r'},
     {"threads", required_argument, NULL, 'j'},
     {"svg", required_argument, NULL, OPTION_SVG},
+    {"force", no_argument, NULL, 'f'},
     {"json", no_argument, NULL, OPTION_JSON},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -70,7 +73,8 @@ struct bench {
     size_t count;
     uint64_t limit;
     const char *svg;
-    bool json;
+    bool json, force;
+    struct bale_target picture; /* svg */
     char **names;
     int files;
     uint8_t *bytes;
@@ -159,6 +163,9 @@ static int take_option(const struct bale_command *command, int option, struct be
         return take_count(command, "threads", 4096, &bench->how.threads);
     case OPTION_SVG:
         bench->svg = optarg;
+        return 0;
+    case 'f':
+        bench->force = true;
         return 0;
     case OPTION_JSON:
         bench->json = true;
@@ -273,22 +280,43 @@ static void name_data(const struct bench *bench, char *text, size_t size)
         snprintf(text, size, "%d files", bench->files);
 }
 
-static bool draw(const struct bench *bench, const struct bale_bench_report *report)
+/* Before anything is measured: that takes minutes. */
+static bool open_picture(struct bench *bench)
 {
-    char title[60], subtitle[256];
-    FILE *out = fopen(bench->svg, "we");
+    struct stat *sources = calloc((size_t)bench->files, sizeof *sources);
+    const struct bale_target_rules rules = {.sources = sources,
+                                            .count = (size_t)bench->files,
+                                            .replace = bench->force,
+                                            .picture = true};
+    bool good = sources != NULL;
+
+    if (!good)
+        bale_complain("%s: out of memory", bench->svg);
+    for (int i = 0; good && i < bench->files; i++)
+        bale_target_source(bench->names[i], &sources[i]);
+    good = good && bale_target_open(bench->svg, &rules, &bench->picture);
+    free(sources);
+    return good;
+}
+
+static bool draw(struct bench *bench, const struct bale_bench_report *report)
+{
+    char title[60], subtitle[256], *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
     bool good = out != NULL;
 
     if (out) {
         name_data(bench, title, sizeof title);
         bale_bench_describe(report, subtitle, sizeof subtitle);
         bale_bench_svg(report, title, subtitle, out);
-        good = !ferror(out);
-        good = fclose(out) == 0 && good;
+        good = fclose(out) == 0;
     }
     if (!good)
-        bale_complain("%s: cannot be written: %s", bench->svg, strerror(errno));
-    return good;
+        bale_complain("%s: out of memory", bench->svg);
+    good = good && bale_target_write(&bench->picture, text, length);
+    free(text);
+    return good && bale_target_finish(&bench->picture, NULL);
 }
 
 static bool run_bench(struct bench *bench)
@@ -300,7 +328,7 @@ static bool run_bench(struct bench *bench)
                       bench->how.threads);
         return false;
     }
-    if (!read_files(bench) || !measure(bench))
+    if ((bench->svg && !open_picture(bench)) || !read_files(bench) || !measure(bench))
         return false;
     struct bale_bench_report report = {
         .how = &bench->how,
@@ -323,11 +351,12 @@ static int run(const struct bale_command *command, int argc, char **argv)
                                   .runs = 5,
                                   .tick = tick,
                                   .argument = &bench},
-                          .limit = (uint64_t)256 << 20};
+                          .limit = (uint64_t)256 << 20,
+                          .picture = {.fd = -1}};
     int option, status;
     bool good;
 
-    while ((option = bale_options_next(command, argc, argv, ":e:l:r:j:h", long_options)) !=
+    while ((option = bale_options_next(command, argc, argv, ":e:l:r:j:fh", long_options)) !=
            BALE_OPTION_END) {
         if (option == BALE_OPTION_BAD || option == BALE_OPTION_HELP)
             return bale_options_status(command, option);
@@ -342,6 +371,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
     bench.names = argv + optind;
     bench.files = argc - optind;
     good = run_bench(&bench);
+    bale_target_drop(&bench.picture);
     bale_bench_destroy(bench.data);
     free(bench.bytes);
     return good ? BALE_EXIT_DONE : BALE_EXIT_FAILED;

@@ -1,12 +1,14 @@
 #include "tools/draw.h"
 
-#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "format/err.h"
 #include "tools/extent_map.h"
 #include "tools/look.h"
 #include "tools/options.h"
+#include "tools/target.h"
 
 static int add(void *arg, const struct bale_segment *segment)
 {
@@ -31,28 +33,30 @@ static int survey(struct bale_container *container, struct bale_extent_map **map
 }
 
 static int save(const struct bale_extent_map *map, const char *path, const struct bale_tally *tally,
-                const char *svg)
+                struct bale_target *target)
 {
-    bool standard = strcmp(svg, "-") == 0;
-    FILE *out = standard ? stdout : fopen(svg, "we");
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    bool good = out != NULL;
 
-    if (!out) {
-        bale_complain("%s: cannot be made: %s", svg, strerror(errno));
-        return BALE_E_IO;
+    if (out) {
+        bale_extent_map_write(map, path, tally, out);
+        good = fclose(out) == 0;
     }
-    bale_extent_map_write(map, path, tally, out);
-    if (standard)
-        return BALE_OK;
-    bool failed = ferror(out);
-    if (fclose(out) != 0 || failed) {
-        bale_complain("%s: cannot be written: %s", svg, strerror(errno));
-        return BALE_E_IO;
-    }
-    return BALE_OK;
+    if (!good)
+        bale_complain("%s: out of memory", target->name);
+    good = good && bale_target_write(target, text, length);
+    free(text);
+    return good && bale_target_finish(target, NULL) ? BALE_OK : BALE_E_IO;
 }
 
-int bale_draw_extents(const char *path, const struct bale_place *place, const char *svg)
+int bale_draw_extents(const char *path, const struct bale_place *place, const char *svg, bool force)
 {
+    struct stat source = {0};
+    const struct bale_target_rules rules = {
+        .sources = &source, .count = 1, .replace = force, .picture = true};
+    struct bale_target target = {.fd = -1};
     static struct bale_tally tally;
     struct bale_container *container = NULL;
     struct bale_extent_map *map = NULL;
@@ -64,6 +68,7 @@ int bale_draw_extents(const char *path, const struct bale_place *place, const ch
         bale_complain("%s: its mount does not say where its store is: name the container", path);
         return BALE_E_INVALID;
     }
+    bale_target_source(path, &source);
     err = bale_look_open(place->store, BALE_STORE_LOOK, &look, why);
     if (err != BALE_OK) {
         bale_complain("%s", why);
@@ -78,10 +83,13 @@ int bale_draw_extents(const char *path, const struct bale_place *place, const ch
     if (err != BALE_OK)
         bale_complain("%s: its index cannot be read: %s: see balefs fsck", path,
                       bale_err_text(err));
+    else if (bale_target_open(strcmp(svg, "-") == 0 ? NULL : svg, &rules, &target))
+        err = save(map, path, &tally, &target);
     else
-        err = save(map, path, &tally, svg);
+        err = BALE_E_INVALID;
     bale_container_close(container);
 out:
+    bale_target_drop(&target);
     bale_extent_map_destroy(map);
     bale_look_close(&look);
     return err;

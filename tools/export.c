@@ -15,11 +15,13 @@
 #include "kernels/engine.h"
 #include "tools/balefs.h"
 #include "tools/options.h"
+#include "tools/outside.h"
+#include "tools/target.h"
 #include "tools/within.h"
 
 static const char help[] =
     "usage: balefs export [-j N] [--settings] STORE[/SUB] DIR\n"
-    "       balefs export --tar [-o FILE] [-j N] [--settings] STORE[/SUB]\n"
+    "       balefs export --tar [-o FILE] [-f] [-j N] [--settings] STORE[/SUB]\n"
     "\n"
     "Writes the plain files of a store, or of a part of it, to a directory (which is made\n"
     "if it does not exist) or as a tar archive. Needs no mount, no /dev/fuse and no more\n"
@@ -38,8 +40,12 @@ static const char help[] =
     "mode, so that an export that was interrupted can be run again. A file has its name\n"
     "only when it is whole.\n"
     "\n"
+    "Neither DIR nor FILE may lie in the store itself or in a mount of it, nor in the\n"
+    "directory of another store.\n"
+    "\n"
     "  -t, --tar          a tar archive (pax) on standard output\n"
-    "  -o, --output FILE  the archive goes to FILE\n"
+    "  -o, --output FILE  the archive goes to FILE, which appears when it is whole\n"
+    "  -f, --force        replaces FILE if it is there\n"
     "  -j, --jobs N       work with so many threads [as many as there are processors]\n"
     "      --settings     codec, extent size and match lines come along as the attributes\n"
     "                     user.balefs.*, for balefs import\n"
@@ -54,15 +60,20 @@ static const char help[] =
 enum { OPTION_SETTINGS = 256 };
 
 static const struct option long_options[] = {
-    {"tar", no_argument, NULL, 't'},        {"output", required_argument, NULL, 'o'},
-    {"jobs", required_argument, NULL, 'j'}, {"settings", no_argument, NULL, OPTION_SETTINGS},
-    {"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0},
+    {"tar", no_argument, NULL, 't'},
+    {"output", required_argument, NULL, 'o'},
+    {"force", no_argument, NULL, 'f'},
+    {"jobs", required_argument, NULL, 'j'},
+    {"settings", no_argument, NULL, OPTION_SETTINGS},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 /* Where it goes. */
 struct target {
     const char *directory; /* or NULL: */
     const char *archive;   /* NULL: standard output */
+    bool force;
 };
 
 /* Locked if that can be had: beside a writer the commits of the containers serve. */
@@ -92,6 +103,28 @@ static int open_source(const struct bale_export *export, const char *path)
     return fd;
 }
 
+/* What is exported must not come to lie in what is exported. */
+static bool may_go_to(const struct bale_export *export, const char *path)
+{
+    return bale_outside_store(bale_store_path(export->look.store), path,
+                              "export to another place") == BALE_OK &&
+           bale_outside_stores(path) == BALE_OK;
+}
+
+static int open_directory(const struct bale_export *export, const char *directory)
+{
+    if (!may_go_to(export, directory))
+        return -1;
+    if (mkdir(directory, 0700) != 0 && errno != EEXIST) {
+        bale_complain("%s: cannot be made: %s", directory, strerror(errno));
+        return -1;
+    }
+    int to = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (to < 0)
+        bale_complain("%s: cannot be opened: %s", directory, strerror(errno));
+    return to;
+}
+
 static int to_directory(struct bale_export *export, int from, const char *directory)
 {
     struct bale_transfer transfer = {
@@ -105,19 +138,9 @@ static int to_directory(struct bale_export *export, int from, const char *direct
     };
     char size[BALE_TEXT];
 
-    if (mkdir(directory, 0700) != 0 && errno != EEXIST) {
-        bale_complain("%s: cannot be made: %s", directory, strerror(errno));
+    int to = open_directory(export, directory);
+    if (to < 0) {
         close(from);
-        return BALE_EXIT_FAILED;
-    }
-    int to = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (to < 0)
-        bale_complain("%s: cannot be opened: %s", directory, strerror(errno));
-    if (to < 0 || bale_within_apart(bale_store_path(export->look.store), directory,
-                                    "export to another place") != BALE_OK) {
-        close(from);
-        if (to >= 0)
-            close(to);
         return BALE_EXIT_FAILED;
     }
     bale_transfer_signals();
@@ -138,22 +161,22 @@ static int to_directory(struct bale_export *export, int from, const char *direct
     return transfer.failed ? BALE_EXIT_FAILED : BALE_EXIT_DONE;
 }
 
-static int to_archive(const struct bale_export *export, int from, const char *archive)
+static int to_archive(const struct bale_export *export, int from, const struct target *to)
 {
-    int fd = STDOUT_FILENO;
+    const struct bale_target_rules rules = {.replace = to->force};
+    struct bale_target target = {.fd = -1};
+    bool whole;
 
-    if (archive)
-        fd = open(archive, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        bale_complain("%s: cannot be written: %s", archive, strerror(errno));
+    if (!may_go_to(export, to->archive ? to->archive : "/dev/stdout") ||
+        !bale_target_open(to->archive, &rules, &target)) {
         close(from);
         return BALE_EXIT_FAILED;
     }
-    int status = bale_export_tar(export, from, fd, archive ? archive : "standard output");
-    if (archive && close(fd) != 0) {
-        bale_complain("%s: cannot be written: %s", archive, strerror(errno));
+    int status = bale_export_tar(export, from, target.fd, target.name, &whole);
+    if (!whole)
+        bale_target_drop(&target);
+    else if (!bale_target_finish(&target, NULL))
         status = BALE_EXIT_FAILED;
-    }
     return status;
 }
 
@@ -168,7 +191,7 @@ static int export_store(struct bale_export *export, const struct target *target)
     if (open_store(export, within.top) == BALE_OK &&
         (from = open_source(export, export->store)) >= 0)
         status = target->directory ? to_directory(export, from, target->directory)
-                                   : to_archive(export, from, target->archive);
+                                   : to_archive(export, from, target);
     bale_look_close(&export->look);
     bale_within_free(&within);
     return status;
@@ -182,12 +205,14 @@ static int run(const struct bale_command *command, int argc, char **argv)
     bool tar = false;
     int option;
 
-    while ((option = bale_options_next(command, argc, argv, ":to:j:h", long_options)) !=
+    while ((option = bale_options_next(command, argc, argv, ":to:fj:h", long_options)) !=
            BALE_OPTION_END) {
         if (option == 't')
             tar = true;
         else if (option == 'o')
             target.archive = optarg;
+        else if (option == 'f')
+            target.force = true;
         else if (option == OPTION_SETTINGS)
             export.settings = true;
         else if (option != 'j')

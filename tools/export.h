@@ -24,7 +24,8 @@ int bale_export_open(const struct bale_export *export, int dir, const char *name
 void bale_export_file(struct bale_task *task, struct bale_scratch *scratch);
 
 /* Writes the tree from (open for reading; taken over) as a tar archive to fd, which messages call
- * name. An exit code. */
-int bale_export_tar(const struct bale_export *export, int from, int fd, const char *name);
+ * name. whole: it is an archive, of all that could be read. An exit code. */
+int bale_export_tar(const struct bale_export *export, int from, int fd, const char *name,
+                    bool *whole);
 
 #endif

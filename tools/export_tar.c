@@ -395,7 +395,8 @@ static bool open_archive(struct tar *tar, int fd)
     return false;
 }
 
-int bale_export_tar(const struct bale_export *export, int from, int fd, const char *name)
+int bale_export_tar(const struct bale_export *export, int from, int fd, const char *name,
+                    bool *whole)
 {
     struct tar tar = {
         .export = export,
@@ -410,6 +411,7 @@ int bale_export_tar(const struct bale_export *export, int from, int fd, const ch
     tar.walk.stop = &tar.stop;
     if (bale_pool_create(export->threads, &tar.pool) != BALE_OK || !open_archive(&tar, fd)) {
         tar.failed = true;
+        atomic_store(&tar.stop, true);
         close(from);
     } else {
         bale_progress_begin(&tar.progress, "exported");
@@ -418,7 +420,8 @@ int bale_export_tar(const struct bale_export *export, int from, int fd, const ch
             broken(&tar);
         bale_progress_end(&tar.progress);
     }
-    if (atomic_load(&tar.stop) && tar.archive)
+    *whole = !atomic_load(&tar.stop);
+    if (!*whole && tar.archive)
         archive_write_fail(tar.archive);
     archive_entry_free(tar.entry);
     archive_write_free(tar.archive);

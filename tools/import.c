@@ -15,6 +15,7 @@
 #include "fs/log.h"
 #include "tools/balefs.h"
 #include "tools/options.h"
+#include "tools/outside.h"
 #include "tools/within.h"
 
 static const char help[] =
@@ -212,7 +213,7 @@ static int import_directory(struct job *job)
         return status;
     job->transfer.from_top = job->directory;
     job->transfer.to_top = job->path;
-    if (bale_within_apart(within.top, job->directory, "import something else") != BALE_OK)
+    if (bale_outside_store(within.top, job->directory, "import something else") != BALE_OK)
         goto out;
     if (bale_store_open(within.top, BALE_STORE_WRITE, &job->import.store, why) != BALE_OK) {
         bale_complain("%s", why);

@@ -10,6 +10,7 @@
 #include "tools/control.h"
 #include "tools/mounts.h"
 #include "tools/options.h"
+#include "tools/outside.h"
 
 static const char help[] =
     "usage: balefs init [OPTIONS] STORE\n"
@@ -138,7 +139,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
         status = bale_misused(command, optind < argc ? "one STORE at a time" : "STORE is missing");
         goto out;
     }
-    if (is_mount(argv[optind])) {
+    if (is_mount(argv[optind]) || bale_outside_mounts(argv[optind]) != BALE_OK) {
         status = BALE_EXIT_FAILED;
     } else if (bale_store_init(argv[optind], &config, why) != BALE_OK) {
         bale_complain("%s", why);

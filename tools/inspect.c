@@ -19,7 +19,7 @@
 
 static const char help[] =
     "usage: balefs inspect [--json] FILE...\n"
-    "       balefs inspect --svg OUT FILE\n"
+    "       balefs inspect --svg OUT [-f] FILE\n"
     "\n"
     "Prints what is inside a container: both root slots, the index, the table of extents\n"
     "and the free space. FILE is a container of a store, or a file in a mount: then its\n"
@@ -31,6 +31,8 @@ static const char help[] =
     "      --svg OUT\n"
     "              draws the file's extents as a map into OUT, an SVG picture (-: standard\n"
     "              output): hues are codecs; the better compressed, the paler\n"
+    "  -f, --force\n"
+    "              replaces OUT even if it is no such picture\n"
     "  -h, --help\n"
     "\n"
     "Examples:\n"
@@ -44,6 +46,7 @@ enum { OPTION_JSON = 256, OPTION_SVG };
 static const struct option long_options[] = {
     {"json", no_argument, NULL, OPTION_JSON},
     {"svg", required_argument, NULL, OPTION_SVG},
+    {"force", no_argument, NULL, 'f'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -336,13 +339,13 @@ out:
     return err;
 }
 
-static int draw(const char *path, const char *svg)
+static int draw(const char *path, const char *svg, bool force)
 {
     struct bale_place place;
     int err = bale_place_find(path, &place);
 
     if (err == BALE_OK) {
-        err = bale_draw_extents(path, &place, svg);
+        err = bale_draw_extents(path, &place, svg, force);
         bale_place_free(&place);
     }
     return err == BALE_OK ? BALE_EXIT_DONE : BALE_EXIT_FAILED;
@@ -353,12 +356,14 @@ static int run(const struct bale_command *command, int argc, char **argv)
     int option, status = BALE_EXIT_DONE;
     struct bale_place place;
     const char *svg = NULL;
-    bool json = false;
+    bool json = false, force = false;
 
-    while ((option = bale_options_next(command, argc, argv, ":h", long_options)) !=
+    while ((option = bale_options_next(command, argc, argv, ":fh", long_options)) !=
            BALE_OPTION_END) {
         if (option == OPTION_SVG)
             svg = optarg;
+        else if (option == 'f')
+            force = true;
         else if (option == OPTION_JSON)
             json = true;
         else
@@ -370,7 +375,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
         return bale_misused(command, json ? "--svg and --json exclude each other"
                                           : "--svg is for one FILE at a time");
     if (svg)
-        return draw(argv[optind], svg);
+        return draw(argv[optind], svg, force);
     json_t *all = json ? json_array() : NULL;
     for (int i = optind; i < argc; i++) {
         if (!all && i > optind)

@@ -15,6 +15,7 @@
 #include "tools/mount_options.h"
 #include "tools/mounts.h"
 #include "tools/options.h"
+#include "tools/outside.h"
 #include "tools/unmount.h"
 
 static const char help[] =
@@ -149,7 +150,8 @@ int bale_mount_store(struct bale_mount_options *options, const char *log)
     int status = clean_up(options->mountpoint);
     if (status != BALE_EXIT_DONE)
         return status;
-    if (is_taken(options->store, options->mountpoint))
+    if (is_taken(options->store, options->mountpoint) ||
+        (options->create && bale_outside_mounts(options->store) != BALE_OK))
         return BALE_EXIT_UNMOUNT_FAILED;
     int err = bale_daemon_run(options, why);
     if (err != BALE_OK)

@@ -55,6 +55,7 @@ static bool parse(struct bale_mount_line *mount)
         if (!(words[i] = strtok_r(i ? NULL : mount->text, " ", &save)))
             return false;
     mount->id = strtoull(words[0], NULL, 10);
+    mount->device = words[2];
     mount->root = words[3];
     mount->point = words[4];
     mount->type = strtok_r(tail + 3, " \n", &save);
@@ -151,6 +152,77 @@ int bale_mounts_holding(const char *path, struct bale_mount_line *mount)
     free(here);
     free(text);
     return err;
+}
+
+const char *bale_mounts_rest(const char *top, const char *path)
+{
+    size_t length = strcmp(top, "/") ? strlen(top) : 0;
+
+    if (strncmp(top, path, length) != 0 || (path[length] && path[length] != '/'))
+        return NULL;
+    return path + length + strspn(path + length, "/");
+}
+
+/* What a mount must show to be a wider one. */
+struct wider {
+    const char *device;
+    const char *root; /* of the mount that is known */
+};
+
+static bool is_wider(const struct bale_mount_line *mount, const void *arg)
+{
+    const struct wider *than = arg;
+
+    return strcmp(mount->device, than->device) == 0 && strcmp(mount->root, than->root) != 0 &&
+           bale_mounts_rest(mount->root, than->root);
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    struct stat at, bt;
+
+    return stat(a, &at) == 0 && stat(b, &bt) == 0 && at.st_dev == bt.st_dev &&
+           at.st_ino == bt.st_ino;
+}
+
+/* What lies below a mount's root, there. False: no memory, or another mount hides it. */
+static bool reach(const struct bale_mount_line *mount, const char *inside, const char *real,
+                  char **path)
+{
+    const char *point = strcmp(mount->point, "/") ? mount->point : "";
+    const char *rest = bale_mounts_rest(mount->root, inside);
+
+    if (!rest || asprintf(path, "%s%s%s", point, *rest || !*point ? "/" : "", rest) < 0)
+        *path = NULL;
+    if (*path && is_same(*path, real))
+        return true;
+    free(*path);
+    *path = NULL;
+    return false;
+}
+
+char *bale_mounts_widest(const char *real)
+{
+    struct bale_mount_line mount, wide;
+    char *inside = NULL, *found = NULL, *path;
+    const char *rest;
+
+    if (bale_mounts_of(real, &mount) != BALE_OK || !mount.text)
+        return strdup(real);
+    rest = bale_mounts_rest(mount.point, real);
+    if (rest && asprintf(&inside, "%s/%s", strcmp(mount.root, "/") ? mount.root : "", rest) < 0)
+        inside = NULL;
+    while (inside && find(is_wider, &(struct wider){mount.device, mount.root}, &wide) == BALE_OK) {
+        bale_mount_line_free(&mount);
+        mount = wide;
+        if (reach(&mount, inside, real, &path)) {
+            free(found);
+            found = path;
+        }
+    }
+    bale_mount_line_free(&mount);
+    free(inside);
+    return found ? found : strdup(real);
 }
 
 bool bale_mounts_here(const char *path, struct bale_mount_line *mount)

@@ -8,10 +8,11 @@
 
 struct bale_mount_line {
     uint64_t id;
-    char *text;  /* holds what the others point to */
-    char *root;  /* what of the file system is shown at point: "/", but for bind mounts */
-    char *point; /* absolute */
-    char *type;  /* "fuse.balefs" */
+    char *text;   /* holds what the others point to */
+    char *device; /* "MAJOR:MINOR" of its file system */
+    char *root;   /* what of the file system is shown at point: "/", but for bind mounts */
+    char *point;  /* absolute */
+    char *type;   /* "fuse.balefs" */
     char *source;
     uid_t owner;      /* who mounted it, if it is a FUSE mount */
     bool allow_other; /* likewise: lets others in */
@@ -32,6 +33,14 @@ int bale_mounts_holding(const char *path, struct bale_mount_line *mount);
 /* True if path, followed, is where a balefs, dead or alive, is mounted topmost; mount is to be
  * freed then. */
 bool bale_mounts_here(const char *path, struct bale_mount_line *mount);
+
+/* real, absolute and without symbolic links, as it is called in the mount that shows the most of its
+ * file system: a bind mount shows a directory without what leads to it. The caller frees; a copy of
+ * real where no mount shows more; NULL: no memory. */
+char *bale_mounts_widest(const char *real);
+
+/* The rest of path below top, without a leading slash, both absolute; NULL: not below it. */
+const char *bale_mounts_rest(const char *top, const char *path);
 
 /* Zeroed is fine. */
 void bale_mount_line_free(struct bale_mount_line *mount);

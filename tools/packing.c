@@ -89,10 +89,12 @@ static bool convert(struct bale_packing *packing, const struct bale_source *sour
 {
     struct bale_target target = {.fd = -1};
     struct bale_target *to = packing->test ? NULL : &target;
+    const struct bale_target_rules rules = {
+        .sources = &source->st, .count = 1, .replace = packing->force, .holes = packing->unpacks};
     struct bale_packed packed;
     bool good;
 
-    if (to && !bale_target_open(path, packing->force, packing->unpacks, &source->st, to))
+    if (to && !bale_target_open(path, &rules, to))
         return false;
     bale_progress_begin(&packing->pack.progress, "");
     good = packing->unpacks ? bale_unpack(&packing->pack, source, to, &packed)

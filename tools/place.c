@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,16 +13,6 @@
 #include "tools/mounts.h"
 #include "tools/options.h"
 #include "tools/owner.h"
-
-/* The rest of path below top, without a leading slash; NULL: not below it. */
-static const char *rest_below(const char *top, const char *path)
-{
-    size_t length = strcmp(top, "/") ? strlen(top) : 0;
-
-    if (strncmp(top, path, length) != 0 || (path[length] && path[length] != '/'))
-        return NULL;
-    return path + length + strspn(path + length, "/");
-}
 
 /* Attributes may be cached long after the daemon's end, so it must be asked. */
 static int ask_daemon(const char *path)
@@ -35,7 +26,7 @@ static int ask_daemon(const char *path)
 
 static int in_mount(const char *real, const struct bale_mount_line *mount, struct bale_place *place)
 {
-    const char *rest = rest_below(mount->point, real);
+    const char *rest = bale_mounts_rest(mount->point, real);
     const char *root = mount->root + strspn(mount->root, "/");
 
     place->mounted = true;
@@ -59,24 +50,30 @@ static bool is_store(const char *path)
     return is;
 }
 
+/* Upwards; a bind mount may show a store's directory without the store. */
 static int in_store(const char *real, struct bale_place *place)
 {
-    char *top = strdup(real);
+    char *wide = bale_mounts_widest(real), *top = wide ? strdup(wide) : NULL;
+    int err = BALE_E_NOMEM;
 
-    if (!top)
-        return BALE_E_NOMEM;
-    while (!is_store(top)) {
+    while (top && !is_store(top)) {
         char *slash = strrchr(top, '/');
         if (!slash || !top[1]) {
-            free(top);
-            return BALE_E_NOENT;
+            err = BALE_E_NOENT;
+            goto out;
         }
         slash[slash == top] = '\0';
     }
-    place->top = top;
-    place->store = strdup(top);
-    place->below = strdup(rest_below(top, real));
-    return place->store && place->below ? BALE_OK : BALE_E_NOMEM;
+    if (top) {
+        place->top = strdup(top);
+        place->store = strdup(top);
+        place->below = strdup(bale_mounts_rest(top, wide));
+        err = place->top && place->store && place->below ? BALE_OK : BALE_E_NOMEM;
+    }
+out:
+    free(top);
+    free(wide);
+    return err;
 }
 
 static void say_why(const char *path, int err)
@@ -119,6 +116,30 @@ int bale_place_find(const char *path, struct bale_place *place)
         return err;
     say_why(path, err);
     bale_place_free(place);
+    return err;
+}
+
+char *bale_place_existing(const char *path, bool *missing)
+{
+    char *real = realpath(path, NULL), *copy;
+
+    *missing = !real && errno == ENOENT;
+    if (!*missing || !(copy = strdup(path)))
+        return real;
+    real = realpath(dirname(copy), NULL);
+    int e = errno;
+    free(copy);
+    errno = e;
+    return real;
+}
+
+int bale_place_around(const char *path, struct bale_place *place, bool *missing)
+{
+    *place = (struct bale_place){0};
+    place->real = bale_place_existing(path, missing);
+    int err = place->real ? find(place->real, place) : bale_err_from_errno(errno);
+    if (err != BALE_OK)
+        bale_place_free(place);
     return err;
 }
 

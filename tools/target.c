@@ -8,7 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "format/err.h"
 #include "tools/options.h"
+#include "tools/outside.h"
+#include "tools/place.h"
 
 #define BLOCK 4096
 
@@ -39,6 +42,50 @@ static void catch_signals(void)
 static bool is_same_file(const struct stat *a, const struct stat *b)
 {
     return S_ISREG(a->st_mode) && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+void bale_target_source(const char *path, struct stat *st)
+{
+    struct bale_place place;
+    struct stat store;
+    bool missing;
+
+    if (stat(path, st) != 0) {
+        *st = (struct stat){0};
+        return;
+    }
+    if (bale_place_around(path, &place, &missing) == BALE_OK && place.mounted && place.store &&
+        stat(place.store, &store) == 0)
+        st->st_dev = store.st_dev;
+    bale_place_free(&place);
+}
+
+/* Says so. */
+static bool is_source(const char *name, const struct stat *st,
+                      const struct bale_target_rules *rules)
+{
+    struct stat stored;
+
+    bale_target_source(name, &stored);
+    for (size_t i = 0; i < rules->count; i++)
+        if (is_same_file(st, &rules->sources[i]) || is_same_file(&stored, &rules->sources[i])) {
+            bale_complain("%s: input and output are the same file: give another output", name);
+            return true;
+        }
+    return false;
+}
+
+/* Empty, or begun as our pictures are. */
+static bool is_picture(const char *path)
+{
+    static const char begin[] = "<svg ";
+    char found[sizeof begin - 1];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    ssize_t got = fd < 0 ? -1 : read(fd, found, sizeof found);
+
+    if (fd >= 0)
+        close(fd);
+    return got == 0 || (got == (ssize_t)sizeof found && memcmp(found, begin, sizeof found) == 0);
 }
 
 static bool cannot(const struct bale_target *target, int error)
@@ -74,22 +121,24 @@ static bool open_temporary(struct bale_target *target)
 
 /* What is no regular file, /dev/null or a pipe, is written in place. A link leads to the file to
  * replace. */
-static bool open_path(struct bale_target *target, const struct stat *source)
+static bool open_path(struct bale_target *target, const struct bale_target_rules *rules)
 {
     struct stat st;
+    bool there = stat(target->name, &st) == 0;
 
-    if (stat(target->name, &st) != 0) {
-        target->path = strdup(target->name);
-        return target->path ? open_temporary(target) : cannot(target, ENOMEM);
-    }
-    if (is_same_file(&st, source)) {
-        bale_complain("%s: input and output are the same file: give another output", target->name);
+    if (there && is_source(target->name, &st, rules))
         return false;
-    }
-    if (!S_ISREG(st.st_mode)) {
+    if (there && !S_ISREG(st.st_mode)) {
         target->fd = open(target->name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
         return target->fd >= 0 || cannot(target, errno);
     }
+    if (bale_outside_stores(target->name) != BALE_OK)
+        return false;
+    if (!there) {
+        target->path = strdup(target->name);
+        return target->path ? open_temporary(target) : cannot(target, ENOMEM);
+    }
+    target->replace = rules->replace || (rules->picture && is_picture(target->name));
     if (!target->replace) {
         bale_complain("%s: is there already: -f replaces it", target->name);
         return false;
@@ -98,26 +147,23 @@ static bool open_path(struct bale_target *target, const struct stat *source)
     return target->path ? open_temporary(target) : cannot(target, errno);
 }
 
-bool bale_target_open(const char *path, bool replace, bool holes, const struct stat *source,
+bool bale_target_open(const char *path, const struct bale_target_rules *rules,
                       struct bale_target *target)
 {
     struct stat st;
 
-    *target = (struct bale_target){.fd = -1, .replace = replace};
+    *target = (struct bale_target){.fd = -1};
     target->name = path ? path : "standard output";
-    if (path && !open_path(target, source)) {
+    if (path && !open_path(target, rules)) {
         bale_target_drop(target);
         return false;
     }
     if (!path) {
         target->fd = STDOUT_FILENO;
-        if (fstat(STDOUT_FILENO, &st) == 0 && is_same_file(&st, source)) {
-            bale_complain("standard output: input and output are the same file: give another "
-                          "output");
+        if (fstat(STDOUT_FILENO, &st) == 0 && is_source(target->name, &st, rules))
             return false;
-        }
     }
-    target->holes = holes && target->temporary;
+    target->holes = rules->holes && target->temporary;
     return true;
 }
 

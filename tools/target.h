@@ -1,4 +1,4 @@
-/* Where compress and decompress write: standard output, a device, or a file that appears when it is
+/* Where commands write what they make: standard output, a device, or a file that appears when it is
  * whole. What goes wrong is said with bale_complain, but that a pipe's reader left. One thread, one
  * target at a time. */
 #ifndef BALE_TOOLS_TARGET_H
@@ -14,15 +14,25 @@ struct bale_target {
     const char *name; /* for messages */
     char *path;       /* of the file to be; NULL: written in place */
     char *temporary;
-    bool replace; /* a file that is there */
-    bool holes;   /* zeros are left out */
+    bool replace;
+    bool holes; /* zeros are left out */
     uint64_t size;
 };
 
-/* path: NULL for standard output; must stay valid. source: a target that is the same file is
- * refused. holes: where a file is written, its zeros become holes. A file is made under another
- * name beside path, which goes away when the program is interrupted. */
-bool bale_target_open(const char *path, bool replace, bool holes, const struct stat *source,
+struct bale_target_rules {
+    const struct stat *sources; /* a target that is one of these files is refused */
+    size_t count;
+    bool replace; /* a file that is there; otherwise it is refused, but: */
+    bool picture; /* an SVG picture is made, and may replace one, or an empty file */
+    bool holes;   /* where a file is written, its zeros become holes */
+};
+
+/* What path is as a source: a file in a mount and its container are one. Nothing if it is missing. */
+void bale_target_source(const char *path, struct stat *st);
+
+/* path: NULL for standard output; must stay valid. A file is made under another name beside path,
+ * which goes away when the program is interrupted; in the directory of a store it is refused. */
+bool bale_target_open(const char *path, const struct bale_target_rules *rules,
                       struct bale_target *target);
 bool bale_target_write(struct bale_target *target, const void *bytes, size_t length);
 bool bale_target_zeros(struct bale_target *target, uint64_t length);

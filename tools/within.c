@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/fuse/overlap.h"
 #include "fs/store.h"
 #include "tools/options.h"
 #include "tools/place.h"
@@ -39,14 +38,4 @@ void bale_within_free(struct bale_within *within)
     free(within->top);
     free(within->below);
     *within = (struct bale_within){0};
-}
-
-int bale_within_apart(const char *store, const char *other, const char *instead)
-{
-    const char *what = bale_overlap_find(store, other);
-
-    if (!what)
-        return BALE_OK;
-    bale_complain("%s: %s (%s): %s", other, what, store, instead);
-    return BALE_E_INVALID;
 }

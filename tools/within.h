@@ -12,8 +12,4 @@ struct bale_within {
 int bale_within_find(const char *path, const char *instead, struct bale_within *within);
 void bale_within_free(struct bale_within *within); /* zeroed is fine */
 
-/* Whether the directories are the same, or one lies in the other, by whatever name: then says so, as
- * "OTHER: WHAT (STORE): INSTEAD". */
-int bale_within_apart(const char *store, const char *other, const char *instead);
-
 #endif

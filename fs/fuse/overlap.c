@@ -1,7 +1,6 @@
 #include "fs/fuse/overlap.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,6 +33,12 @@ static bool lies_in(const char *path, const struct stat *other)
         close(fd);
     }
     return found;
+}
+
+bool bale_overlap_lies_in(const char *path, const char *directory)
+{
+    struct stat st;
+    return stat(directory, &st) == 0 && lies_in(path, &st);
 }
 
 const char *bale_overlap_find(const char *store, const char *directory)

@@ -2,6 +2,8 @@
 #ifndef BALE_FS_FUSE_OVERLAP_H
 #define BALE_FS_FUSE_OVERLAP_H
 
+#include <stdbool.h>
+
 /* BALE_E_INVALID and why (room for BALE_WHY): one of the two directories is the other, or lies
  * in it. */
 int bale_overlap_check(const char *store, const char *mountpoint, char *why);
@@ -9,4 +11,7 @@ int bale_overlap_check(const char *store, const char *mountpoint, char *why);
 /* How two directories lie, by whatever name: constant text as for "DIRECTORY: it is the store
  * itself"; NULL: apart, or one of them cannot be looked at. */
 const char *bale_overlap_find(const char *store, const char *directory);
+
+/* Whether one directory is the other or lies in it, by whatever name. */
+bool bale_overlap_lies_in(const char *path, const char *directory);
 #endif

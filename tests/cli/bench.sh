@@ -37,6 +37,14 @@ cp data '<&>'
 run 0 bench "${few[@]}" --codec lz4 --svg odd.svg '<&>'
 grep -q '>&lt;&amp;>' odd.svg || fail "a name of the picture's"
 
+cp data keep
+fails 1 "keep: is there already: -f replaces it" bench "${few[@]}" --codec lz4 --svg keep data
+cmp data keep
+run 0 bench "${few[@]}" --codec lz4 --force --svg keep data
+grep -q '^<svg ' keep || fail "--force does not replace a file"
+run 0 bench "${few[@]}" --codec lz4 --svg keep data
+fails 1 "data: input and output are the same file: give another output" bench -f --svg data zeros data
+
 fails 2 "FILE is missing: see balefs bench --help" bench --json
 fails 2 "--runs 0: give a whole number from 1 to 1000: see balefs bench --help" bench -r 0 data
 fails 2 "--threads x: give a whole number from 1 to 4096: see balefs bench --help" bench -j x data
@@ -50,6 +58,7 @@ fails 1 ".: cannot be read: Is a directory" bench .
 fails 1 "/dev/null: nothing to compress: give files with something in them" bench /dev/null
 run 1 bench "${few[@]}" --codec store --svg none/x.svg data
 says '^balefs: none/x.svg: cannot be written: No such file or directory$'
-prints '^store '
+is "" "$out" "what is measured for a picture that cannot be drawn"
 run 1 bench "${few[@]}" --codec store --svg /dev/full data
 says '^balefs: /dev/full: cannot be written: No space left on device$'
+prints '^store '

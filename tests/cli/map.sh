@@ -47,9 +47,23 @@ run 0 inspect --svg "$work/map.svg" longer
 is 1800 "$(hints "$work/map.svg" | wc -l)" "cells of 7200 extents"
 texts "$work/map.svg" | grep -Fx 'a cell: 4 extents, 512 KiB' >/dev/null || fail "a cell's size is not told"
 
+# A picture may be replaced, and so may an empty file; anything else only if that is asked for; the input never.
+cp "$work/bytes" "$work/keep"
+fails 1 "$work/keep: is there already: -f replaces it" inspect --svg "$work/keep" hole
+cmp "$work/bytes" "$work/keep"
+run 0 inspect -f --svg "$work/keep" none
+run 0 inspect --svg "$work/empty" none
+: >"$work/empty"
+run 0 inspect --svg "$work/empty" none
+cmp "$work/empty" "$work/keep"
+fails 1 "hole: input and output are the same file: give another output" inspect --svg hole hole
+ln hole "$work/hole"
+fails 1 "$work/hole: input and output are the same file: give another output" inspect --force --svg "$work/hole" hole
+rm "$work/hole"
+
 fails 2 "--svg and --json exclude each other: see balefs inspect --help" inspect --svg x --json none
 fails 2 "--svg is for one FILE at a time: see balefs inspect --help" inspect --svg x none hole
-fails 1 "$work/no/map.svg: cannot be made: No such file or directory" inspect --svg "$work/no/map.svg" hole
+fails 1 "$work/no/map.svg: cannot be written: No such file or directory" inspect --svg "$work/no/map.svg" hole
 run 1 inspect --svg /dev/full hole
 says "^balefs: /dev/full: cannot be written: No space left on device$"
 run 1 inspect --svg "$work/other.svg" absent

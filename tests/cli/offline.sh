@@ -139,6 +139,10 @@ is "$work/other/sub/text: codec store (default), extent 131072 (default)" "$out"
 # --- tar
 run 0 export --tar -o "$work/tar" "$store"
 [ -z "$out$err" ] || fail "export --tar said: $out $err"
+fails 1 "$work/tar: is there already: -f replaces it" export --tar -o "$work/tar" "$store/set"
+cp "$work/tar" "$work/tar2"
+run 0 export --tar -f -o "$work/tar2" "$store/set"
+[ "$(stat -c %s "$work/tar2")" -lt "$(stat -c %s "$work/tar")" ] || fail "--force does not replace an archive"
 mkdir "$work/untar"
 tar -C "$work/untar" --xattrs --xattrs-include='user.*' -xpf "$work/tar" 2>"$work/tar.err" || fail "tar: $(cat "$work/tar.err")"
 sed -i '/implausibly old/d; /hdrcharset/d' "$work/tar.err" # 1969, and the name that is not UTF-8
