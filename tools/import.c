@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -31,6 +32,8 @@ static const char help[] =
     "whole, so an import that was interrupted leaves a good store: run it again, and it\n"
     "passes over the files that are there with the same size, time and mode. Others of the\n"
     "same name are replaced; nothing else is removed.\n"
+    "\n"
+    "A SUB that is missing is made, if the directory that it is to be in is there.\n"
     "\n"
     "      --create       make the store if there is none (balefs init has more choices)\n"
     "  -c, --codec CODEC  for all files, instead of what the store says: auto, store, zero,\n"
@@ -122,15 +125,40 @@ static int open_volume(struct job *job)
     return bale_volume_create(&options, &import->volume);
 }
 
-static int open_below(const struct job *job, const char *below)
+static int make_below(int dir, const char *name)
+{
+    if (mkdirat(dir, name, 0700) != 0 && errno != EEXIST)
+        return -1;
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0)
+        (void)bale_props_inherit(dir, fd);
+    return fd;
+}
+
+/* What is missing is made, as cp and rsync make the directory that they are to copy to. */
+static int open_below(const struct job *job, const struct bale_within *within)
 {
     struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
-    int fd = (int)syscall(SYS_openat2, bale_store_root_fd(job->import.store), *below ? below : ".",
-                          &how, sizeof how);
+    const char *slash = strrchr(within->below, '/');
+    const char *name = slash ? slash + 1 : within->below;
+    char *above = strndup(within->below, (size_t)(name - within->below));
+    int root = bale_store_root_fd(job->import.store), dir = -1, fd = -1;
 
+    if (!above)
+        errno = ENOMEM;
+    else if (!within->missing)
+        fd =
+            (int)syscall(SYS_openat2, root, *within->below ? within->below : ".", &how, sizeof how);
+    else if ((dir = (int)syscall(SYS_openat2, root, *above ? above : ".", &how, sizeof how)) >= 0)
+        fd = make_below(dir, name);
+    int e = errno;
+    if (dir >= 0)
+        close(dir);
+    free(above);
     if (fd < 0)
-        bale_complain("%s: cannot be opened: %s", job->path, strerror(errno));
+        bale_complain("%s: cannot be %s: %s", job->path, within->missing ? "made" : "opened",
+                      strerror(e));
     return fd;
 }
 
@@ -163,18 +191,18 @@ static void report(const struct job *job)
     printf("%s\n", transfer->failed ? ", and not everything could be" : "");
 }
 
-static int copy(struct job *job, const char *below)
+/* from is taken over. */
+static int copy(struct job *job, int from, const struct bale_within *within)
 {
     int err = open_volume(job);
-    int from = err == BALE_OK ? open_source(job) : -1;
-    int to = from >= 0 ? open_below(job, below) : -1;
+    int to = err == BALE_OK ? open_below(job, within) : -1;
 
     if (err != BALE_OK)
         bale_complain("%s: cannot be written: %s", job->path, bale_err_text(err));
-    if (from >= 0 && to < 0)
+    if (to < 0) {
         close(from);
-    if (to < 0)
         return BALE_E_INVALID;
+    }
     bale_transfer_signals();
     err = bale_transfer_run(&job->transfer, from, to, "", "imported");
     if (err != BALE_OK)
@@ -202,15 +230,28 @@ static int close_store(struct job *job)
     return err;
 }
 
+/* Everything that can be refused is, before a store is made. */
+static int find_target(const struct job *job, struct bale_within *within)
+{
+    static const char instead[] = "use cp -a, or unmount it first";
+
+    if (!job->create || !bale_outside_all(job->path))
+        return bale_within_find_new(job->path, instead, within);
+    if (bale_outside_tree(job->directory, job->path, "import something else") != BALE_OK ||
+        create_store(job->path) != BALE_OK)
+        return BALE_E_INVALID;
+    return bale_within_find(job->path, instead, within);
+}
+
 static int import_directory(struct job *job)
 {
-    struct bale_within within;
+    struct bale_within within = {0};
     char why[BALE_WHY];
     int status = BALE_EXIT_FAILED;
+    int from = open_source(job);
 
-    if ((job->create && create_store(job->path) != BALE_OK) ||
-        bale_within_find(job->path, "use cp -a, or unmount it first", &within) != BALE_OK)
-        return status;
+    if (from < 0 || find_target(job, &within) != BALE_OK)
+        goto out;
     job->transfer.from_top = job->directory;
     job->transfer.to_top = job->path;
     if (bale_outside_store(within.top, job->directory, "import something else") != BALE_OK)
@@ -219,13 +260,16 @@ static int import_directory(struct job *job)
         bale_complain("%s", why);
         goto out;
     }
-    int err = copy(job, within.below);
+    int err = copy(job, from, &within);
+    from = -1;
     int closed = close_store(job);
     if (err == BALE_OK && closed == BALE_OK)
         report(job);
     status = err == BALE_OK && closed == BALE_OK && !job->transfer.failed ? BALE_EXIT_DONE
                                                                           : BALE_EXIT_FAILED;
 out:
+    if (from >= 0)
+        close(from);
     bale_within_free(&within);
     return status;
 }

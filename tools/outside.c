@@ -9,6 +9,16 @@
 #include "tools/options.h"
 #include "tools/place.h"
 
+bool bale_outside_all(const char *path)
+{
+    struct bale_place place;
+    bool missing;
+    int err = bale_place_around(path, &place, &missing);
+
+    bale_place_free(&place);
+    return err == BALE_E_NOENT;
+}
+
 int bale_outside_stores(const char *path)
 {
     struct bale_place place;
@@ -58,6 +68,19 @@ int bale_outside_store(const char *store, const char *path, const char *instead)
     if (!what)
         return BALE_OK;
     bale_complain("%s: %s (%s): %s", path, what, store, instead);
+    return BALE_E_INVALID;
+}
+
+int bale_outside_tree(const char *tree, const char *path, const char *instead)
+{
+    bool missing;
+    char *at = bale_place_existing(path, &missing);
+    bool inside = at && bale_overlap_lies_in(at, tree);
+
+    free(at);
+    if (!inside)
+        return BALE_OK;
+    bale_complain("%s: the store lies inside it (%s): %s", tree, path, instead);
     return BALE_E_INVALID;
 }
 
