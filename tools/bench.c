@@ -28,8 +28,8 @@ static const char help[] =
     "would, and decompresses them. Prints how small and how fast: MB (10^6 bytes) of raw\n"
     "data a second, on one core and on all. What comes back is compared.\n"
     "\n"
-    "      --codec CODEC  auto, store, lz4, zstd:LEVEL; may be given again [a selection of\n"
-    "                     all there are]\n"
+    "      --codec CODEC  auto, store, lz4, zstd:LEVEL (zstd is zstd:1); may be given again\n"
+    "                     [a selection of all there are]\n"
     "  -e, --extent SIZE  bytes that become one frame [128K]: 16K to 64M, in steps of 4K\n"
     "      --chunk SIZE   bytes of a frame compressed together [64K]: 4K to 64M, a power\n"
     "                     of two\n"
@@ -93,7 +93,7 @@ static bool add_setting(struct bench *bench, const char *text, char *why, size_t
         snprintf(why, size, "%d are enough.", SETTINGS_MAX);
         return false;
     }
-    if (bale_setting_parse(text, &bench->settings[bench->count], why, size) < 0)
+    if (bale_codec_parse(text, &bench->settings[bench->count], why, size) < 0)
         return false;
     bench->count++;
     return true;
@@ -119,7 +119,7 @@ static int take_size(const struct bale_command *command, int option, struct benc
 {
     switch (option) {
     case 'e':
-        return bale_extent_parse(optarg, &bench->how.extent)
+        return bale_extent_size_parse(optarg, &bench->how.extent)
                    ? 0
                    : bale_misused(command, "--extent %s: it is 16K to 64M, in steps of 4K", optarg);
     case OPTION_CHUNK:

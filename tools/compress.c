@@ -19,7 +19,8 @@ static const char compress_help[] =
     "  -c, --stdout         writes to standard output\n"
     "  -f, --force          replaces files that are there; writes to a terminal; takes files\n"
     "                       that end in .bale\n"
-    "      --codec CODEC    auto, store, zero, lz4, zstd:LEVEL [auto]\n"
+    "      --codec CODEC    auto, store, lz4, zstd:LEVEL [auto]; zstd is zstd:1. There is no\n"
+    "                       short -c for it: that is --stdout here, as with gzip\n"
     "  -e, --extent SIZE    bytes that become one frame [128K]: 16K to 64M, in steps of 4K\n"
     "      --chunk SIZE     bytes of a frame compressed together [64K]: 4K to 64M, a power\n"
     "                       of two; more gives smaller files\n"
@@ -80,7 +81,7 @@ static int take_number(const struct bale_command *command, int option, struct ba
 
     switch (option) {
     case 'e':
-        return bale_extent_parse(optarg, &pack->extent)
+        return bale_extent_size_parse(optarg, &pack->extent)
                    ? 0
                    : bale_misused(command, "--extent %s: it is 16K to 64M, in steps of 4K", optarg);
     case OPTION_CHUNK:
@@ -119,7 +120,7 @@ static int take_option(const struct bale_command *command, int option, struct ba
         packing->verbose = true;
         return 0;
     case OPTION_CODEC:
-        if (bale_setting_parse(optarg, &packing->pack.setting, why, sizeof why) != BALE_OK)
+        if (bale_codec_parse(optarg, &packing->pack.setting, why, sizeof why) != BALE_OK)
             return bale_misused(command, "--codec %s: %s", optarg, why);
         return 0;
     default:

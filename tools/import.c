@@ -36,8 +36,8 @@ static const char help[] =
     "A SUB that is missing is made, if the directory that it is to be in is there.\n"
     "\n"
     "      --create       make the store if there is none (balefs init has more choices)\n"
-    "  -c, --codec CODEC  for all files, instead of what the store says: auto, store, zero,\n"
-    "                     lz4, zstd:LEVEL\n"
+    "  -c, --codec CODEC  for all files, instead of what the store says: auto, store, lz4,\n"
+    "                     zstd:LEVEL; zstd is zstd:1\n"
     "  -j, --jobs N       read so many files at once [twice as many as processors]\n"
     "  -h, --help\n"
     "\n"
@@ -286,7 +286,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
         if (option == OPTION_CREATE) {
             job.create = true;
         } else if (option == 'c') {
-            if (bale_setting_parse(optarg, &job.import.setting, why, sizeof why) != BALE_OK)
+            if (bale_codec_parse(optarg, &job.import.setting, why, sizeof why) != BALE_OK)
                 return bale_misused(command, "--codec %s: %s", optarg, why);
             job.import.chosen = true;
         } else if (option != 'j') {

@@ -17,8 +17,8 @@ static const char help[] =
     "\n"
     "Makes a store of a directory that is new or empty.\n"
     "\n"
-    "  -c, --codec CODEC         codec for new files [auto]: auto, store, zero, lz4,\n"
-    "                            zstd:LEVEL\n"
+    "  -c, --codec CODEC         codec for new files [auto]: auto, store, lz4, zstd:LEVEL;\n"
+    "                            zstd is zstd:1\n"
     "  -e, --extent SIZE         bytes compressed together [128K]: 16K to 64M, in steps of\n"
     "                            4K; half of a mount's memory must hold it\n"
     "  -m, --match 'GLOB CODEC'  codec for new files whose name matches; may be given\n"
@@ -47,7 +47,7 @@ static int take_codec(const struct bale_command *command, const char *text,
 {
     char why[BALE_WHY];
 
-    if (bale_setting_parse(text, &config->setting, why, sizeof why) != BALE_OK)
+    if (bale_codec_parse(text, &config->setting, why, sizeof why) != BALE_OK)
         return bale_misused(command, "--codec %s: %s", text, why);
     return 0;
 }
@@ -63,6 +63,9 @@ static int take_match(const struct bale_command *command, char *line,
         return bale_misused(command, "--match: %s", bale_reason(why));
     while (config->match[count])
         count++;
+    struct bale_setting setting;
+    if (bale_codec_parse(strrchr(clean, ' ') + 1, &setting, why, sizeof why) != BALE_OK)
+        return bale_misused(command, "--match: \"%s\": %s", line, why);
     config->match[count] = line; /* there is room for one a word of the command line */
     return 0;
 }
@@ -91,7 +94,7 @@ static int take_option(const struct bale_command *command, int option,
     case 'c':
         return take_codec(command, optarg, config);
     case 'e':
-        if (!bale_extent_parse(optarg, &config->extent))
+        if (!bale_extent_size_parse(optarg, &config->extent))
             return bale_misused(command, "--extent %s: it is 16K to 64M, in steps of 4K", optarg);
         return 0;
     case 'm':

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "format/err.h"
 #include "format/limits.h"
 
 #define MESSAGE 4096
@@ -109,6 +110,17 @@ int bale_options_status(const struct bale_command *command, int option)
     return option == BALE_OPTION_HELP ? BALE_EXIT_DONE : command->usage;
 }
 
+int bale_codec_parse(const char *text, struct bale_setting *setting, char *why, size_t size)
+{
+    int err = bale_setting_parse(text, setting, why, size);
+
+    if (err == BALE_OK && setting->codec == BALE_CODEC_ZERO) {
+        snprintf(why, size, "Bytes that are all equal are stored so by themselves: choose store.");
+        err = BALE_E_INVALID;
+    }
+    return err;
+}
+
 bool bale_size_parse(const char *text, uint64_t *size)
 {
     static const char units[] = "KMGTPE";
@@ -131,6 +143,17 @@ bool bale_size_parse(const char *text, uint64_t *size)
     if (*end || value >= 0x1p63)
         return false;
     *size = (uint64_t)value;
+    return true;
+}
+
+bool bale_extent_size_parse(const char *text, uint32_t *extent)
+{
+    uint64_t size;
+
+    if (!bale_size_parse(text, &size) || size < BALE_EXTENT_MIN || size > BALE_EXTENT_MAX ||
+        size % BALE_EXTENT_STEP != 0)
+        return false;
+    *extent = (uint32_t)size;
     return true;
 }
 

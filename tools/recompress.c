@@ -23,7 +23,8 @@
 #include "tools/progress.h"
 
 static const char help[] =
-    "usage: balefs recompress [--codec CODEC] [--set] [--rate SIZE/s] [--dry-run] PATH...\n"
+    "usage: balefs recompress [--codec CODEC [--set]] [--rate SIZE/s] [--dry-run] [--json]\n"
+    "                         PATH...\n"
     "\n"
     "Stores the contents of files and trees in a mount anew, with the codec that balefs get\n"
     "shows for each file, or with CODEC; pieces that small writes left are put together.\n"
@@ -34,10 +35,11 @@ static const char help[] =
     "An extent that would not become smaller is kept, unless it has another codec than the\n"
     "one that was chosen: by CODEC, or for the file by balefs set.\n"
     "\n"
-    "  -c, --codec CODEC  auto, store, lz4 or zstd:LEVEL. What is written later has the\n"
-    "                     file's codec all the same, but for:\n"
+    "  -c, --codec CODEC  auto, store, lz4 or zstd:LEVEL (zstd is zstd:1). What is written\n"
+    "                     later has the file's codec all the same, but for:\n"
     "  -s, --set          CODEC becomes the files' own, as with balefs set\n"
-    "  -r, --rate SIZE/s  at most so many bytes of files a second, as 20M/s\n"
+    "  -r, --rate SIZE/s  at most so many bytes of files a second, as 20M/s; 64K or\n"
+    "                     more\n"
     "  -n, --dry-run      compresses, tells what would be gained, and stores nothing\n"
     "      --json         an object for one PATH, an array for several; sizes in bytes:\n"
     "                     {\"path\", \"files\", \"extents\", \"renewed\", \"logical\",\n"
@@ -68,6 +70,9 @@ static const struct option long_options[] = {
  * it never ends. */
 #define WAIT_MS 25
 #define WAITS 10
+
+/* Bytes a second: less is a unit that was forgotten. */
+#define RATE_MIN ((uint64_t)64 << 10)
 
 struct work {
     /* What to do */
@@ -326,7 +331,7 @@ static int take_codec(const struct bale_command *command, const char *text, char
 {
     char why[BALE_WHY];
 
-    if (bale_setting_parse(text, &work->setting, why, sizeof why) != BALE_OK)
+    if (bale_codec_parse(text, &work->setting, why, sizeof why) != BALE_OK)
         return bale_misused(command, "--codec %s: %s", text, why);
     bale_setting_print(work->setting, clean, BALE_SETTING_TEXT);
     work->codec = clean;
@@ -344,6 +349,9 @@ static int take_rate(const struct bale_command *command, const char *text, struc
     snprintf(size, sizeof size, "%.*s", (int)(length < sizeof size ? length : 0), text);
     if (!bale_size_parse(size, &rate) || rate == 0)
         return bale_misused(command, "--rate %s: give a size, as 20M/s", text);
+    if (rate < RATE_MIN)
+        return bale_misused(command, "--rate %s: that is %s/s: give at least 64K, such as 20M",
+                            text, bale_size_text(rate, size));
     work->rate = (double)rate;
     return 0;
 }

@@ -25,8 +25,9 @@ static const char help[] =
     "       balefs set --unset [--match GLOB | --extent default] PATH...\n"
     "\n"
     "Chooses how files in a mount are stored from now on. What is set on a directory holds\n"
-    "for files and directories made in it later. CODEC is auto, store, zero, lz4 or\n"
-    "zstd:LEVEL.\n"
+    "for files and directories made in it later. CODEC is auto, store, lz4 or zstd:LEVEL\n"
+    "(-7 to 19; zstd is zstd:1). What is in files already stays as it is stored: see balefs\n"
+    "recompress.\n"
     "\n"
     "  -m, --match GLOB   for new files in DIR whose name matches, before DIR's own codec;\n"
     "                     of several the first counts\n"
@@ -231,7 +232,7 @@ static int take_extent(const struct bale_command *command, const char *text,
 
     clean[0] = '\0';
     if (strcmp(text, "default") != 0) {
-        if (!bale_extent_parse(text, &extent))
+        if (!bale_extent_size_parse(text, &extent))
             return bale_misused(command,
                                 "--extent %s: it is 16K to 64M, in steps of 4K, or default", text);
         snprintf(clean, VALUE, "%u", extent);
@@ -251,7 +252,7 @@ static int take_codec(const struct bale_command *command, int *count, char **wor
     if (wish->unset)
         return 0;
     const char *last = *count > 0 ? words[*count - 1] : "";
-    int err = bale_setting_parse(last, &setting, why, sizeof why);
+    int err = bale_codec_parse(last, &setting, why, sizeof why);
     if (wish->extent && !wish->glob && (err != BALE_OK || *count < 2))
         return 0;
     if (*count < 2)

@@ -32,6 +32,28 @@ run 2 init --match 'nothing' "$work/new"
 says '^balefs: --match: "nothing": A match is a glob'
 run 2 init --match '*.log gzip' "$work/new"
 says "gzip"
+
+# The same codecs and the same sizes everywhere.
+equal="Bytes that are all equal are stored so by themselves: choose store"
+for words in "init $work/new" "import $work $work/new" "recompress $store" "compress $work/.out" "bench $work/.out"; do
+    # shellcheck disable=SC2086
+    fails 2 "--codec zero: $equal: see balefs ${words%% *} --help" ${words%% *} --codec zero ${words#* }
+done
+fails 2 "zero: $equal: see balefs set --help" set "$store" zero
+fails 2 "zero: $equal: see balefs set --help" set --match '*.log' "$store" zero
+fails 2 "--match: \"*.log zero\": $equal: see balefs init --help" init --match '*.log zero' "$work/new"
+for size in 1M 1m 1MB 1MiB 1024K 1024KB 1024KiB 1048576 1048576B 1.0M; do
+    run 0 set --extent "$size" "$store"
+    run 0 get --json "$store"
+    is 1048576 "$(json 'd["extent"]')" "--extent $size"
+    run 0 set --extent default "$store"
+done
+fails 2 "--extent 1MBs: it is 16K to 64M, in steps of 4K, or default: see balefs set --help" set --extent 1MBs "$store"
+run 0 set "$store" zstd
+run 0 get --json "$store"
+is "zstd:1" "$(json 'd["codec"]')" "zstd without a level"
+run 0 set --unset "$store"
+
 fails 2 "--modes both: it is inode or container: see balefs init --help" init --modes both "$work/new"
 fails 2 "one STORE at a time: see balefs init --help" init "$work/new" "$work/other"
 
