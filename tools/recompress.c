@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,8 +20,10 @@
 #include "tools/inode_set.h"
 #include "tools/json.h"
 #include "tools/options.h"
+#include "tools/pace.h"
 #include "tools/place.h"
 #include "tools/progress.h"
+#include "tools/recorded.h"
 
 static const char help[] =
     "usage: balefs recompress [--codec CODEC [--set]] [--rate SIZE/s] [--dry-run] [--json]\n"
@@ -31,6 +34,10 @@ static const char help[] =
     "Files may be in use and written meanwhile. Times, modes and capabilities stay. It\n"
     "gives way to whoever uses the mount, and can be ended at any time: begun again, it\n"
     "passes over what is stored as asked for.\n"
+    "\n"
+    "A file keeps the codec recorded for it when it was made or by balefs set, whatever is\n"
+    "set on its directory later: give --codec then, as balefs set DIR zstd:9 and balefs\n"
+    "recompress --set --codec zstd:9 DIR.\n"
     "\n"
     "An extent that would not become smaller is kept, unless it has another codec than the\n"
     "one that was chosen: by CODEC, or for the file by balefs set.\n"
@@ -49,7 +56,7 @@ static const char help[] =
     "  -h, --help\n"
     "\n"
     "Examples:\n"
-    "  balefs recompress --codec zstd:9 /mnt/work/run1\n"
+    "  balefs recompress --set --codec zstd:9 /mnt/work/run1\n"
     "  balefs recompress --rate 20M/s --dry-run /mnt/work\n"
     "\n"
     "Exit status: 0 done, 1 something could not be done, 2 wrong usage.\n";
@@ -68,27 +75,24 @@ static const struct option long_options[] = {
 
 /* While others use the mount: how long to wait before asking again, and for how long at most, lest
  * it never ends. */
-#define WAIT_MS 25
+#define WAIT_NS 25000000
 #define WAITS 10
-
-/* Bytes a second: less is a unit that was forgotten. */
-#define RATE_MIN ((uint64_t)64 << 10)
 
 struct work {
     /* What to do */
     const char *codec; /* in its normal form, or NULL */
     struct bale_setting setting;
     bool set, dry;
-    double rate; /* bytes a second; 0: as fast as may be */
+    struct bale_pace pace;
 
     /* Of this PATH */
     uint64_t files;
     struct bale_control_recompress sum;
     struct bale_inode_set seen;
+    struct bale_recorded recorded;
 
     struct bale_progress progress;
-    uint64_t passed;      /* bytes of files gone over, of all paths */
-    struct timespec next; /* with a rate: not before */
+    uint64_t passed; /* bytes of files gone over, of all paths */
     bool failed;
     json_t *json;
 };
@@ -107,7 +111,7 @@ static void say_refused(struct work *work, const char *path)
         say(work, path, "may not be recompressed: be its owner, the mount's or root");
         break;
     case EROFS:
-        say(work, path, "cannot be written: mount the store without -o ro");
+        say(work, path, "its container cannot be written: is that immutable?");
         break;
     case ENOTTY:
         say(work, path, "its mount's program knows no recompress: unmount, and mount it again");
@@ -122,34 +126,6 @@ static void say_refused(struct work *work, const char *path)
                       strerror(errno));
         work->failed = true;
     }
-}
-
-/* ---- Pace ---- */
-
-static void sleep_ms(long ms)
-{
-    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
-
-    nanosleep(&time, NULL);
-}
-
-/* What was done late is not made up for. */
-static void keep_rate(struct work *work, uint64_t bytes)
-{
-    struct timespec now;
-
-    if (work->rate <= 0)
-        return;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (now.tv_sec > work->next.tv_sec ||
-        (now.tv_sec == work->next.tv_sec && now.tv_nsec > work->next.tv_nsec))
-        work->next = now;
-    double seconds = (double)bytes / work->rate;
-    uint64_t ns = (uint64_t)work->next.tv_nsec + (uint64_t)(seconds * 1e9);
-    work->next.tv_sec += (time_t)(ns / 1000000000);
-    work->next.tv_nsec = (long)(ns % 1000000000);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &work->next, NULL) == EINTR)
-        continue;
 }
 
 /* ---- One file ---- */
@@ -190,7 +166,7 @@ static bool go_over(struct work *work, int fd, struct bale_control_recompress *f
         bale_progress_show(&work->progress, work->files, work->passed);
         if (ask.flags & BALE_CONTROL_BUSY) {
             waits++;
-            sleep_ms(WAIT_MS);
+            nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
             continue;
         }
         waits = 0;
@@ -198,7 +174,7 @@ static bool go_over(struct work *work, int fd, struct bale_control_recompress *f
         uint64_t went = ask.offset > offset ? ask.offset - offset : 0;
         offset = ask.offset;
         work->passed = passed + offset;
-        keep_rate(work, went);
+        bale_pace_keep(&work->pace, went);
         if (ask.flags & BALE_CONTROL_OVER)
             return true;
     }
@@ -222,10 +198,11 @@ static void visit_file(struct work *work, const FTSENT *entry)
         return;
     }
     work->files++;
-    if (work->set && !work->dry &&
-        fsetxattr(fd, BALE_XATTR_CODEC, work->codec, strlen(work->codec), 0) != 0)
-        say_refused(work, entry->fts_path);
-    else if (!go_over(work, fd, &file))
+    if (!work->codec)
+        bale_recorded_compare(&work->recorded, fd, entry->fts_path);
+    if ((work->set && !work->dry &&
+         fsetxattr(fd, BALE_XATTR_CODEC, work->codec, strlen(work->codec), 0) != 0) ||
+        !go_over(work, fd, &file))
         say_refused(work, entry->fts_path);
     /* Until then the old ones take their space. */
     if (file.renewed > 0 && !work->dry && fsync(fd) != 0)
@@ -272,6 +249,18 @@ static void walk(struct work *work, const char *path, char *real)
     fts_close(fts);
 }
 
+/* Who changed the codec of a directory expects its files to change. */
+static void advise(const struct work *work, const char *path)
+{
+    const struct bale_recorded *file = &work->recorded;
+
+    if (work->sum.renewed == 0 && file->path)
+        bale_complain(
+            "%s: files keep the codec recorded for them, as %s has %s, where new ones get "
+            "%s: give --codec %s, and --set to have it recorded",
+            path, file->path, file->has, file->gets, file->gets);
+}
+
 static void tell(struct work *work, const char *path)
 {
     const struct bale_control_recompress *sum = &work->sum;
@@ -300,6 +289,25 @@ static void tell(struct work *work, const char *path)
     json_array_append_new(work->json, object);
 }
 
+static void do_tree(struct work *work, const char *path, const struct bale_place *place)
+{
+    struct statvfs mount;
+
+    if (statvfs(place->real, &mount) == 0 && mount.f_flag & ST_RDONLY) {
+        say(work, path, "cannot be written: mount the store without -o ro");
+        return;
+    }
+    work->files = 0;
+    work->sum = (struct bale_control_recompress){0};
+    bale_recorded_begin(&work->recorded, place->store);
+    walk(work, path, place->real);
+    bale_progress_end(&work->progress);
+    tell(work, path);
+    advise(work, path);
+    bale_recorded_end(&work->recorded);
+    bale_inode_set_clear(&work->seen);
+}
+
 static void do_path(struct work *work, const char *path)
 {
     struct bale_control_status mount;
@@ -311,16 +319,10 @@ static void do_path(struct work *work, const char *path)
         work->failed = true;
         return;
     }
-    if (!place.mounted) {
+    if (!place.mounted)
         say(work, path, "lies in a store, not in a mount: mount the store, and name it there");
-    } else {
-        work->files = 0;
-        work->sum = (struct bale_control_recompress){0};
-        walk(work, path, place.real);
-        bale_progress_end(&work->progress);
-        tell(work, path);
-        bale_inode_set_clear(&work->seen);
-    }
+    else
+        do_tree(work, path, &place);
     bale_place_free(&place);
 }
 
@@ -340,19 +342,10 @@ static int take_codec(const struct bale_command *command, const char *text, char
 
 static int take_rate(const struct bale_command *command, const char *text, struct work *work)
 {
-    char size[BALE_TEXT];
-    size_t length = strlen(text);
-    uint64_t rate = 0;
+    char why[BALE_WHY];
 
-    if (length > 2 && strcmp(text + length - 2, "/s") == 0)
-        length -= 2;
-    snprintf(size, sizeof size, "%.*s", (int)(length < sizeof size ? length : 0), text);
-    if (!bale_size_parse(size, &rate) || rate == 0)
-        return bale_misused(command, "--rate %s: give a size, as 20M/s", text);
-    if (rate < RATE_MIN)
-        return bale_misused(command, "--rate %s: that is %s/s: give at least 64K, such as 20M",
-                            text, bale_size_text(rate, size));
-    work->rate = (double)rate;
+    if (bale_pace_parse(text, &work->pace, why) != BALE_OK)
+        return bale_misused(command, "--rate %s: %s", text, why);
     return 0;
 }
 

@@ -79,6 +79,10 @@ static bool say_failed(const char *path, const char *name, const char *value)
     case EPERM:
         bale_complain("%s: may not be changed: be its owner or root", path);
         break;
+    case EROFS:
+        bale_complain("%s: cannot be changed: it is mounted read-only: mount it without -o ro",
+                      path);
+        break;
     case ENOTSUP:
         bale_complain("%s: cannot hold settings: the store's file system has no user attributes",
                       path);

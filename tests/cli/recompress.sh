@@ -83,6 +83,28 @@ is "1 8 8 0" "$(figures)" "--set"
 run 0 get "$mnt/text"
 is "$mnt/text: codec zstd:1, extent 131072 (default)" "$out" "get after --set"
 
+# --- the directory's codec is that of new files: said where nothing changes because of it
+mkdir "$mnt/later"
+cp "$work/text" "$mnt/later/a.log"
+cp "$work/text" "$mnt/later/b"
+run 0 sync "$mnt"
+run 0 recompress "$mnt/later"
+is "" "$err" "recompress where files have the codec of new ones"
+run 0 set "$mnt/later" --match '*.log' zstd:9
+run 0 recompress "$mnt/later"
+is "$mnt/later: 2 files, 16 extents, 0 stored anew" "$out" "recompress after a change of match lines"
+is "balefs: $mnt/later: files keep the codec recorded for them, as $mnt/later/a.log has lz4, where new ones get zstd:9: give --codec zstd:9, and --set to have it recorded" \
+    "$err" "advice"
+run 0 set "$mnt/later" zstd:9
+run 0 recompress --dry-run --json "$mnt/later/b"
+says "^balefs: $mnt/later/b: files keep the codec recorded for them, as $mnt/later/b has lz4, where new ones get zstd:9: "
+run 0 recompress --set --codec zstd:9 "$mnt/later"
+is "$mnt/later: 2 files, 16 extents, 16 stored anew" "${out%:*became*}" "as it says"
+is "" "$err" "no advice where --codec is given"
+run 0 recompress "$mnt/later"
+is "" "$err" "no advice after that"
+rm -r "$mnt/later"
+
 # --- pieces that synchronous writes left are put together
 for i in {0..9}; do
     printf 'a piece %s' "$i" | dd of="$mnt/text" bs=10000 seek="$i" conv=notrunc,fsync status=none
@@ -114,6 +136,10 @@ run 0 fsck --data "$store"
 run 0 mount -o ro "$store" "$mnt"
 run 1 recompress "$mnt/random"
 says "^balefs: $mnt/random: cannot be written: mount the store without -o ro$"
+fails 1 "$mnt: cannot be written: mount the store without -o ro" recompress "$mnt"
+fails 1 "$mnt/random: cannot be changed: it is mounted read-only: mount it without -o ro" set "$mnt/random" lz4
+fails 1 "$mnt/dir: cannot be changed: it is mounted read-only: mount it without -o ro" set --match '*.log' "$mnt/dir" lz4
+fails 1 "$mnt/dir: cannot be changed: it is mounted read-only: mount it without -o ro" set --extent 1M "$mnt/dir" lz4
 run 0 umount "$mnt"
 needs_root
 cp "$balefs" "$work/balefs"
