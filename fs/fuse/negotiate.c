@@ -222,6 +222,16 @@ static unsigned max_read_of(const char *extra)
     return value;
 }
 
+/* Whether fusermount3 and we can open it: both are who calls. */
+static bool has_device(void)
+{
+    int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return fd >= 0;
+}
+
 struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation,
                                             struct bale_mount *mount,
                                             const struct bale_mount_options *options,
@@ -251,8 +261,8 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
     if (!mounted) {
         snprintf(why, BALE_WHY, "%s: cannot be mounted on: %s: %s", mountpoint,
                  said[0] ? said : negotiation->trouble,
-                 said[0] ? "see fusermount3(1)"
-                         : "is there a /dev/fuse that you may use, and fusermount3?");
+                 said[0] && has_device() ? "see fusermount3(1)"
+                                         : "balefs doctor tells what this machine lacks");
         fuse_session_destroy(session);
         return NULL;
     }

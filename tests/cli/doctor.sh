@@ -34,6 +34,25 @@ is "$((1 - status))" "$(json 'int(d["works"])')" "works"
 is True "$(json 'all(c["finding"] in ("fine", "note", "bad") and c["name"] and c["found"] for c in d["checks"])')" "findings"
 is True "$(json 'all(c["advice"] for c in d["checks"] if c["finding"] == "bad")')" "advice"
 
+# --- where a mount fails that may not open /dev/fuse, it is doctor that knows
+if [ "$(id -u)" = 0 ] && [ -c /dev/fuse ] && unshare -m true 2>/dev/null; then
+    cp "$balefs" "$work/balefs"
+    mkdir "$work/home"
+    : >"$work/nodevice"
+    chmod 755 "$work/balefs"
+    chmod 000 "$work/nodevice"
+    chown 65534 "$work/home"
+    as_user "$work/balefs" init "$work/home/store"
+    as_user mkdir "$work/home/mnt"
+    got=0
+    # shellcheck disable=SC2016
+    unshare -m sh -c 'mount --bind "$1/nodevice" /dev/fuse && exec setpriv --reuid=65534 --regid=65534 --clear-groups \
+        "$1/balefs" mount "$1/home/store" "$1/home/mnt"' - "$work" 2>"$work/err" || got=$?
+    is 32 "$got" "mount without /dev/fuse: $(cat "$work/err")"
+    grep -Eq "^balefs: $work/home/mnt: cannot be mounted on: .*: balefs doctor tells what this machine lacks$" "$work/err" ||
+        fail "mount without /dev/fuse said: $(cat "$work/err")"
+fi
+
 # --- what does not work
 run 1 doctor "$work/none"
 prints "^! store +$work/none: No such file or directory: name a directory$"
