@@ -177,11 +177,17 @@ static int take_option(const struct bale_command *command, int option, struct be
 
 static bool read_file(struct bench *bench, const char *name, size_t room)
 {
+    struct stat st;
     struct bale_source source = {.name = name, .fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY)};
     ssize_t got;
 
     if (source.fd < 0) {
         bale_complain("%s: cannot be opened: %s", name, strerror(errno));
+        return false;
+    }
+    if (fstat(source.fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+        bale_complain("%s: is a directory: name files in it", name);
+        close(source.fd);
         return false;
     }
     got = bale_source_read(&source, bench->bytes + bench->size, room);

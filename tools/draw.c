@@ -8,6 +8,7 @@
 #include "tools/extent_map.h"
 #include "tools/look.h"
 #include "tools/options.h"
+#include "tools/place.h"
 #include "tools/target.h"
 
 static int add(void *arg, const struct bale_segment *segment)
@@ -51,7 +52,7 @@ static int save(const struct bale_extent_map *map, const char *path, const struc
     return good && bale_target_finish(target, NULL) ? BALE_OK : BALE_E_IO;
 }
 
-int bale_draw_extents(const char *path, const struct bale_place *place, const char *svg, bool force)
+static int draw(const char *path, const struct bale_place *place, const char *svg, bool force)
 {
     struct stat source = {0};
     const struct bale_target_rules rules = {
@@ -92,5 +93,17 @@ out:
     bale_target_drop(&target);
     bale_extent_map_destroy(map);
     bale_look_close(&look);
+    return err;
+}
+
+int bale_draw_extents(const char *path, const char *svg, bool force)
+{
+    struct bale_place place;
+    int err = bale_place_find(path, &place);
+
+    if (err == BALE_OK) {
+        err = draw(path, &place, svg, force);
+        bale_place_free(&place);
+    }
     return err;
 }

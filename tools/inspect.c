@@ -331,24 +331,12 @@ static int inspect_place(const char *path, const struct bale_place *place, json_
     if (all && in.slots[0].state)
         json_array_append_new(all, as_json(&in));
     if (err != BALE_OK && !ferror(stdout))
-        bale_complain("%s: %s", in.container, where);
+        bale_complain("%s: %s", path, where);
 out:
     bale_look_close(&look);
     free(in.container);
     json_decref(in.extents);
     return err;
-}
-
-static int draw(const char *path, const char *svg, bool force)
-{
-    struct bale_place place;
-    int err = bale_place_find(path, &place);
-
-    if (err == BALE_OK) {
-        err = bale_draw_extents(path, &place, svg, force);
-        bale_place_free(&place);
-    }
-    return err == BALE_OK ? BALE_EXIT_DONE : BALE_EXIT_FAILED;
 }
 
 static int run(const struct bale_command *command, int argc, char **argv)
@@ -375,7 +363,8 @@ static int run(const struct bale_command *command, int argc, char **argv)
         return bale_misused(command, json ? "--svg and --json exclude each other"
                                           : "--svg is for one FILE at a time");
     if (svg)
-        return draw(argv[optind], svg, force);
+        return bale_draw_extents(argv[optind], svg, force) == BALE_OK ? BALE_EXIT_DONE
+                                                                      : BALE_EXIT_FAILED;
     json_t *all = json ? json_array() : NULL;
     for (int i = optind; i < argc; i++) {
         if (!all && i > optind)

@@ -53,7 +53,10 @@ int bale_look_in(int dir, const char *path_below, int *fd, char *why)
     if (path < 0)
         return failed(why);
     if (fstat((int)path, &st) != 0 || !S_ISREG(st.st_mode)) {
-        snprintf(why, BALE_WHY, "is no regular file");
+        snprintf(why, BALE_WHY, "is no regular file%s",
+                 S_ISDIR(st.st_mode) ? ", but a directory: name a file in it; balefs stat and "
+                                       "balefs export take directories"
+                                     : "");
         close((int)path);
         return BALE_E_INVALID;
     }

@@ -54,7 +54,7 @@ fails 2 "--limit 0: give a size, like 64M: see balefs bench --help" bench -l 0 d
 run 2 bench --codec zstd:0 data
 says '^balefs: --codec zstd:0: .*: see balefs bench --help$'
 fails 1 "none: cannot be opened: No such file or directory" bench none
-fails 1 ".: cannot be read: Is a directory" bench .
+fails 1 ".: is a directory: name files in it" bench .
 fails 1 "/dev/null: nothing to compress: give files with something in them" bench /dev/null
 run 1 bench "${few[@]}" --codec store --svg none/x.svg data
 says '^balefs: none/x.svg: cannot be written: No such file or directory$'

@@ -128,6 +128,10 @@ prints '^no extents: there is no data in it$'
 ! grep -q '^ *offset ' <<<"$out" || fail "a table without rows: $out"
 run 1 inspect "$store"
 says "is no regular file"
+cd "$work"
+fails 1 "store: is no regular file, but a directory: name a file in it; balefs stat and balefs export take directories" inspect store
+fails 1 "store: is no regular file, but a directory: name a file in it; balefs stat and balefs export take directories" cat store
+cd "$OLDPWD"
 printf 'not a container at all, but longer than both root slots are: %200s' x >"$store/text.junk"
 run 1 inspect --json "$store/text.junk"
 is "damaged damaged" "$(json 'd["roots"][0]["state"] + " " + d["roots"][1]["state"]')" "slots of no container"
