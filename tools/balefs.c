@@ -152,7 +152,8 @@ static int end_output(int status)
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
     if (!reader_left())
-        bale_complain("standard output: cannot write: %s", strerror(errno ? errno : EIO));
+        bale_complain("standard output: cannot write: %s",
+                      errno ? strerror(errno) : "not everything was printed");
     return status == BALE_EXIT_DONE ? BALE_EXIT_FAILED : status;
 }
 

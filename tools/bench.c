@@ -163,7 +163,9 @@ static int take_option(const struct bale_command *command, int option, struct be
         return take_count(command, "threads", 4096, &bench->how.threads);
     case OPTION_SVG:
         bench->svg = optarg;
-        return 0;
+        return strcmp(optarg, "-") != 0
+                   ? 0
+                   : bale_misused(command, "--svg -: the table is on standard output: name a file");
     case 'f':
         bench->force = true;
         return 0;

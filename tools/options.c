@@ -49,7 +49,8 @@ __attribute__((format(printf, 1, 0))) static void complain(const char *format, v
     if (*tail && length > 0 && text[length - 1] == '.')
         text[length - 1] = '\0';
     bale_clean_text(text, clean, sizeof clean);
-    fprintf(stderr, "balefs: %s%s\n", clean, tail);
+    /* An empty name would not be seen. */
+    fprintf(stderr, "balefs: %s%s%s\n", clean[0] == ':' ? "''" : "", clean, tail);
 }
 
 void bale_complain(const char *format, ...)

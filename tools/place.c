@@ -38,14 +38,17 @@ static int in_mount(const char *real, const struct bale_mount_line *mount, struc
     return place->top && place->below ? ask_daemon(real) : BALE_E_NOMEM;
 }
 
-static bool is_store(const char *path)
+/* closed: set where that cannot be seen. */
+static bool is_store(const char *path, bool *closed)
 {
     struct stat st;
     char *file = NULL;
 
     if (asprintf(&file, "%s/%s/volume.json", path, BALE_STORE_DIR) < 0)
         return false;
-    bool is = lstat(file, &st) == 0 && S_ISREG(st.st_mode);
+    int got = lstat(file, &st);
+    bool is = got == 0 && S_ISREG(st.st_mode);
+    *closed = *closed || (got != 0 && errno == EACCES);
     free(file);
     return is;
 }
@@ -55,11 +58,12 @@ static int in_store(const char *real, struct bale_place *place)
 {
     char *wide = bale_mounts_widest(real), *top = wide ? strdup(wide) : NULL;
     int err = BALE_E_NOMEM;
+    bool closed = false;
 
-    while (top && !is_store(top)) {
+    while (top && !is_store(top, &closed)) {
         char *slash = strrchr(top, '/');
         if (!slash || !top[1]) {
-            err = BALE_E_NOENT;
+            err = closed ? BALE_E_PERM : BALE_E_NOENT;
             goto out;
         }
         slash[slash == top] = '\0';

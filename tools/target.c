@@ -126,6 +126,8 @@ static bool open_path(struct bale_target *target, const struct bale_target_rules
     struct stat st;
     bool there = stat(target->name, &st) == 0;
 
+    if (!*target->name)
+        return cannot(target, ENOENT);
     if (there && is_source(target->name, &st, rules))
         return false;
     if (there && !S_ISREG(st.st_mode)) {

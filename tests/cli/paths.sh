@@ -31,6 +31,10 @@ says "^balefs: $work: "
 run 32 mount "$work/plain" "$work/plain"
 says "$work/plain"
 
+for command in get stat inspect cat; do
+    fails 1 "'': no such file or directory: check the path" "$command" ""
+done
+
 # A failure for one path does not keep the others from being listed.
 run 1 stat --json "$work/none" "$store"
 is 1 "$(json 'len(d)')" "stat of two paths, one missing"
@@ -69,6 +73,7 @@ END
 chmod 755 "$balefs"
 run 1 stat "$store"
 says "^balefs: "
+fails 1 "$store: cannot be looked at: permission denied" get "$store"
 run 8 fsck "$store"
 says "^balefs: $store"
 run 1 init "$work/mine"
