@@ -44,7 +44,8 @@ static const char help[] =
     "directory of another store.\n"
     "\n"
     "  -t, --tar          a tar archive (pax) on standard output\n"
-    "  -o, --output FILE  the archive goes to FILE, which appears when it is whole\n"
+    "  -o, --output FILE  the archive goes to FILE, which appears when it is whole (-:\n"
+    "                     standard output)\n"
     "  -f, --force        replaces FILE if it is there\n"
     "  -j, --jobs N       work with so many threads [as many as there are processors]\n"
     "      --settings     codec, extent size and match lines come along as the attributes\n"
@@ -232,6 +233,8 @@ static int run(const struct bale_command *command, int argc, char **argv)
     if (left > (tar ? 1 : 2))
         return bale_misused(command,
                             tar ? "one STORE at a time" : "one STORE and one DIR at a time");
+    if (target.archive && strcmp(target.archive, "-") == 0)
+        target.archive = NULL;
     if (tar && !target.archive && isatty(STDOUT_FILENO))
         return bale_misused(command, "an archive is not for a terminal: give -o FILE or a pipe");
     export.store = argv[optind];

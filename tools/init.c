@@ -15,7 +15,8 @@
 static const char help[] =
     "usage: balefs init [OPTIONS] STORE\n"
     "\n"
-    "Makes a store of a directory that is new or empty.\n"
+    "Makes a store of a directory that is new or empty, and lies neither in a store nor in\n"
+    "a mount.\n"
     "\n"
     "  -c, --codec CODEC         codec for new files [auto]: auto, store, lz4, zstd:LEVEL;\n"
     "                            zstd is zstd:1\n"
