@@ -93,7 +93,7 @@ static bool add_setting(struct bench *bench, const char *text, char *why, size_t
         snprintf(why, size, "%d are enough.", SETTINGS_MAX);
         return false;
     }
-    if (bale_codec_parse(text, &bench->settings[bench->count], why, size) < 0)
+    if (bale_setting_parse(text, &bench->settings[bench->count], why, size) < 0)
         return false;
     bench->count++;
     return true;

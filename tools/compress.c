@@ -120,7 +120,7 @@ static int take_option(const struct bale_command *command, int option, struct ba
         packing->verbose = true;
         return 0;
     case OPTION_CODEC:
-        if (bale_codec_parse(optarg, &packing->pack.setting, why, sizeof why) != BALE_OK)
+        if (bale_setting_parse(optarg, &packing->pack.setting, why, sizeof why) != BALE_OK)
             return bale_misused(command, "--codec %s: %s", optarg, why);
         return 0;
     default:

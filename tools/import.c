@@ -286,7 +286,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
         if (option == OPTION_CREATE) {
             job.create = true;
         } else if (option == 'c') {
-            if (bale_codec_parse(optarg, &job.import.setting, why, sizeof why) != BALE_OK)
+            if (bale_setting_parse(optarg, &job.import.setting, why, sizeof why) != BALE_OK)
                 return bale_misused(command, "--codec %s: %s", optarg, why);
             job.import.chosen = true;
         } else if (option != 'j') {

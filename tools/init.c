@@ -48,7 +48,7 @@ static int take_codec(const struct bale_command *command, const char *text,
 {
     char why[BALE_WHY];
 
-    if (bale_codec_parse(text, &config->setting, why, sizeof why) != BALE_OK)
+    if (bale_setting_parse(text, &config->setting, why, sizeof why) != BALE_OK)
         return bale_misused(command, "--codec %s: %s", text, why);
     return 0;
 }
@@ -65,7 +65,7 @@ static int take_match(const struct bale_command *command, char *line,
     while (config->match[count])
         count++;
     struct bale_setting setting;
-    if (bale_codec_parse(strrchr(clean, ' ') + 1, &setting, why, sizeof why) != BALE_OK)
+    if (bale_setting_parse(strrchr(clean, ' ') + 1, &setting, why, sizeof why) != BALE_OK)
         return bale_misused(command, "--match: \"%s\": %s", line, why);
     config->match[count] = line; /* there is room for one a word of the command line */
     return 0;

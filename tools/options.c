@@ -111,17 +111,6 @@ int bale_options_status(const struct bale_command *command, int option)
     return option == BALE_OPTION_HELP ? BALE_EXIT_DONE : command->usage;
 }
 
-int bale_codec_parse(const char *text, struct bale_setting *setting, char *why, size_t size)
-{
-    int err = bale_setting_parse(text, setting, why, size);
-
-    if (err == BALE_OK && setting->codec == BALE_CODEC_ZERO) {
-        snprintf(why, size, "Bytes that are all equal are stored so by themselves: choose store.");
-        err = BALE_E_INVALID;
-    }
-    return err;
-}
-
 bool bale_size_parse(const char *text, uint64_t *size)
 {
     static const char units[] = "KMGTPE";

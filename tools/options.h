@@ -28,10 +28,6 @@ int bale_options_next(const struct bale_command *command, int argc, char **argv,
 /* What a command returns after BALE_OPTION_BAD or BALE_OPTION_HELP. */
 int bale_options_status(const struct bale_command *command, int option);
 
-/* bale_setting_parse for a person's choice. What zero does, every codec does where it pays, so that
- * it is none. */
-int bale_codec_parse(const char *text, struct bale_setting *setting, char *why, size_t size);
-
 /* "123", "64K", "1.5G" (powers of 1024; "KiB" and "KB" likewise). */
 bool bale_size_parse(const char *text, uint64_t *size);
 

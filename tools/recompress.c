@@ -333,7 +333,7 @@ static int take_codec(const struct bale_command *command, const char *text, char
 {
     char why[BALE_WHY];
 
-    if (bale_codec_parse(text, &work->setting, why, sizeof why) != BALE_OK)
+    if (bale_setting_parse(text, &work->setting, why, sizeof why) != BALE_OK)
         return bale_misused(command, "--codec %s: %s", text, why);
     bale_setting_print(work->setting, clean, BALE_SETTING_TEXT);
     work->codec = clean;

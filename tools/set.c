@@ -256,7 +256,7 @@ static int take_codec(const struct bale_command *command, int *count, char **wor
     if (wish->unset)
         return 0;
     const char *last = *count > 0 ? words[*count - 1] : "";
-    int err = bale_codec_parse(last, &setting, why, sizeof why);
+    int err = bale_setting_parse(last, &setting, why, sizeof why);
     if (wish->extent && !wish->glob && (err != BALE_OK || *count < 2))
         return 0;
     if (*count < 2)

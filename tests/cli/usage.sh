@@ -34,14 +34,18 @@ run 2 init --match '*.log gzip' "$work/new"
 says "gzip"
 
 # The same codecs and the same sizes everywhere.
-equal="Bytes that are all equal are stored so by themselves: choose store"
-for words in "init $work/new" "import $work $work/new" "recompress $store" "compress $work/.out" "bench $work/.out"; do
-    # shellcheck disable=SC2086
-    fails 2 "--codec zero: $equal: see balefs ${words%% *} --help" ${words%% *} --codec zero ${words#* }
+mkdir "$work/tree"
+echo text >"$work/tree/text"
+for codec in auto store zero lz4 zstd zstd:-7 zstd:19; do
+    run 0 init --codec "$codec" --match "*.log $codec" "$work/with"
+    run 0 import --codec "$codec" "$work/tree" "$work/with"
+    run 1 recompress --codec "$codec" "$work/none"
+    run 0 set "$work/with" "$codec"
+    run 0 compress --codec "$codec" -o "$work/tree/text.bale" -f "$work/tree/text"
+    run 0 bench --codec "$codec" "$work/tree/text"
+    rm -r "$work/with"
 done
-fails 2 "zero: $equal: see balefs set --help" set "$store" zero
-fails 2 "zero: $equal: see balefs set --help" set --match '*.log' "$store" zero
-fails 2 "--match: \"*.log zero\": $equal: see balefs init --help" init --match '*.log zero' "$work/new"
+rm -r "$work/tree"
 for size in 1M 1m 1MB 1MiB 1024K 1024KB 1024KiB 1048576 1048576B 1.0M; do
     run 0 set --extent "$size" "$store"
     run 0 get --json "$store"
