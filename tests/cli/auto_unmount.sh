@@ -3,17 +3,7 @@
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs_fuse
-
-store=$work/store
-mnt=$work/mnt
-mkdir "$mnt"
-run 0 init "$store"
-
-# process: of the daemon
-process() {
-    run 0 stat --json "$mnt"
-    json 'd["mount"]["pid"]'
-}
+make_store_and_mnt
 
 # watchers: their processes, of all mounts below $work
 watchers() {
@@ -24,19 +14,7 @@ watchers() {
     done
 }
 
-# soon WHAT COMMAND...: waits until it succeeds
-soon() {
-    local what=$1
-    shift
-    for _ in {1..200}; do
-        ! "$@" || return 0
-        sleep 0.05
-    done
-    fail "$what"
-}
-unmounted() { ! is_mounted "$mnt"; }
 nobody_watches() { [ -z "$(watchers)" ]; }
-unlocked() { flock -n "$store/.balefs/lock" true; }
 
 # --- killed: unmounted, though somebody has a file open; the store can be mounted again
 run 0 mount -o auto_unmount "$store" "$mnt"
@@ -46,15 +24,15 @@ is "0 1 2 3" "$(find "/proc/$watcher/fd" -type l -printf '%f\n' | sort -n | tr '
 is / "$(readlink "/proc/$watcher/cwd")" "the watcher's working directory"
 is 0000000000000000 "$(awk '/^SigBlk/ { print $2 }' "/proc/$watcher/status")" "signals the watcher blocks"
 is 0000000000000000 "$(awk '/^SigIgn/ { print $2 }' "/proc/$watcher/status")" "signals the watcher ignores"
-[ "$(ps -o sid= -p "$watcher" | tr -d ' ')" != "$(ps -o sid= -p "$(process)" | tr -d ' ')" ] ||
+[ "$(ps -o sid= -p "$watcher" | tr -d ' ')" != "$(ps -o sid= -p "$(process "$mnt")" | tr -d ' ')" ] ||
     fail "the watcher is in the daemon's session"
 echo text >"$mnt/file"
 exec 8<"$mnt/file"
-kill -KILL "$(process)"
-soon "still mounted after a kill" unmounted
-soon "the watcher stays after a kill" nobody_watches
+kill -KILL "$(process "$mnt")"
+soon unmounted "$mnt" || fail "still mounted after a kill"
+soon nobody_watches || fail "the watcher stays after a kill"
 exec 8<&-
-soon "locked after a kill" unlocked
+soon unlocked "$store" || fail "locked after a kill"
 
 # --- an orderly end leaves no watcher, and takes away nothing of what is mounted next
 for end in umount signal detach; do
@@ -62,36 +40,36 @@ for end in umount signal detach; do
     is text "$(cat "$mnt/file")" "a file, before $end"
     case $end in
     umount) run 0 umount "$mnt" ;;
-    signal) kill -TERM "$(process)" ;;
+    signal) kill -TERM "$(process "$mnt")" ;;
     detach) umount -l "$mnt" 2>/dev/null || fusermount3 -uz "$mnt" ;;
     esac
-    soon "still mounted after $end" unmounted
-    soon "a watcher after $end" nobody_watches
-    soon "locked after $end" unlocked
+    soon unmounted "$mnt" || fail "still mounted after $end"
+    soon nobody_watches || fail "a watcher after $end"
+    soon unlocked "$store" || fail "locked after $end"
 done
 
 # --- a mount that was never made leaves no watcher
 run 32 mount -o auto_unmount "$work/none" "$mnt"
-soon "a watcher after a mount that failed" nobody_watches
+soon nobody_watches || fail "a watcher after a mount that failed"
 
 # --- the killed daemon's mount is covered, or has made room for another: the other one stays
 needs_root
 run 0 mount -o auto_unmount "$store" "$mnt"
-pid=$(process)
+pid=$(process "$mnt")
 mount -t tmpfs none "$mnt"
 kill -KILL "$pid"
-soon "the watcher stays over a covered mount" nobody_watches
+soon nobody_watches || fail "the watcher stays over a covered mount"
 is tmpfs "$(awk -v at="$mnt" '$2 == at { type = $3 } END { print type }' /proc/self/mounts)" "what covers the mount"
 umount "$mnt"
 umount "$mnt"
-soon "locked after a kill" unlocked
+soon unlocked "$store" || fail "locked after a kill"
 
 run 0 mount -o auto_unmount "$store" "$mnt"
-pid=$(process)
+pid=$(process "$mnt")
 kill -STOP "$pid" # so that it learns of nothing
 umount -l "$mnt"
 run 0 mount -o create "$work/other" "$mnt"
 kill -KILL "$pid"
-soon "the watcher stays" nobody_watches
+soon nobody_watches || fail "the watcher stays"
 is "$work/other" "$(awk -v at="$mnt" '$2 == at { print $1 }' /proc/self/mounts)" "the next mount at the same place"
 run 0 umount "$mnt"

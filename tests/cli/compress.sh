@@ -13,18 +13,6 @@ alone() {
 # cut_at FILE LENGTH: its first bytes, as ./piece
 cut_at() { head -c "$2" "$1" >piece; }
 
-# flip FILE POSITION: changes one byte
-flip() {
-    /usr/bin/python3 - "$1" "$2" <<'END'
-import sys
-with open(sys.argv[1], "r+b") as f:
-    f.seek(int(sys.argv[2]))
-    byte = f.read(1)[0]
-    f.seek(int(sys.argv[2]))
-    f.write(bytes([byte ^ 0x40]))
-END
-}
-
 seq 1 200000 >data # 1288895 bytes
 
 # Usage.
@@ -251,12 +239,7 @@ for signal in INT TERM HUP; do
     child=$!
     exec 9>pipe
     head -c 600000 data >&9
-    for _ in {1..100}; do
-        found=(.out.*)
-        [ ! -e "${found[0]}" ] || break
-        sleep 0.05
-    done
-    [ -e "${found[0]}" ] || fail "no temporary file"
+    soon compgen -G '.out.*' >/dev/null || fail "no temporary file"
     kill -s $signal $child
     got=0
     wait $child 2>/dev/null || got=$?

@@ -27,18 +27,6 @@ same_state() {
     diff "$work/before" "$work/after" >&2 || fail "$1 changed the store"
 }
 
-# flip FILE POSITION: changes one byte
-flip() {
-    /usr/bin/python3 - "$1" "$2" <<'END'
-import sys
-with open(sys.argv[1], "r+b") as f:
-    f.seek(int(sys.argv[2]))
-    byte = f.read(1)[0]
-    f.seek(int(sys.argv[2]))
-    f.write(bytes([byte ^ 1]))
-END
-}
-
 restore() {
     rm -rf "$store"
     cp -a "$work/whole" "$store"

@@ -4,32 +4,24 @@
 . "$(dirname "$0")/lib.sh"
 needs_root
 needs_fuse
-
-store=$work/store
-mnt=$work/mnt
-mkdir "$mnt"
-run 0 init "$store"
+make_store_and_mnt
 
 # --- in the background, and without the starter: until it is unmounted
 /usr/bin/python3 handed.py "$mnt" "$balefs" mount --log "$work/log" "$store" /dev/fd/@ || fail "exit status $?"
 is_mounted "$mnt" || fail "not mounted"
 echo kept >"$mnt/kept"
 is kept "$(cat "$mnt/kept")" "what was written"
-run 0 stat --json "$mnt"
-pid=$(json 'd["mount"]["pid"]')
+pid=$(process "$mnt")
 as_user sh -c "echo x >'$mnt/theirs'" 2>/dev/null && fail "the kernel does not check permissions"
 run 0 umount "$mnt"
 ! is_mounted "$mnt" || fail "still mounted"
 ! lives "$pid" || fail "the daemon lives on"
-flock -n "$store/.balefs/lock" true || fail "still locked"
+unlocked "$store" || fail "still locked"
 
 # --- in the foreground; a descriptor that does not block; ends with the mount, whoever unmounts
 /usr/bin/python3 handed.py --nonblock "$mnt" "$balefs" mount -f "$store" /dev/fd/@ 2>"$work/err" &
 daemon=$!
-for _ in {1..200}; do
-    ! is_mounted "$mnt" || break
-    sleep 0.05
-done
+soon is_mounted "$mnt" || fail "not mounted in the foreground: $(cat "$work/err")"
 is kept "$(cat "$mnt/kept")" "the same in the foreground"
 echo more >"$mnt/more"
 umount "$mnt"
@@ -39,10 +31,7 @@ grep -q 'unmounted: all is stored$' "$work/err" || fail "the log: $(cat "$work/e
 # --- a signal ends serving, with everything stored; whose mount it is takes it away
 /usr/bin/python3 handed.py "$mnt" "$balefs" mount -f "$store" /dev/fd/@ 2>"$work/err" &
 daemon=$!
-for _ in {1..200}; do
-    ! is_mounted "$mnt" || break
-    sleep 0.05
-done
+soon is_mounted "$mnt" || fail "not mounted in the foreground: $(cat "$work/err")"
 is more "$(cat "$mnt/more")" "what the second mount wrote"
 echo last >"$mnt/last"
 kill -TERM "$daemon"
@@ -66,5 +55,5 @@ fails 1 "-o auto_unmount: is for mounts that balefs makes: leave it out with /de
     mount -o auto_unmount "$store" /dev/fd/9
 run 32 mount "$store" /dev/fd/9x
 says '^balefs: /dev/fd/9x: cannot be mounted on: '
-flock -n "$store/.balefs/lock" true || fail "locked after a refusal"
+unlocked "$store" || fail "locked after a refusal"
 run 0 fsck --data "$store"

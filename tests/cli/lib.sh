@@ -99,7 +99,49 @@ needs_fuse() {
     if [ ! -r /dev/fuse ] || [ ! -w /dev/fuse ]; then skip "may not use /dev/fuse"; fi
 }
 
+# make_store_and_mnt: $store, an empty store, and $mnt, a directory to mount it on
+# shellcheck disable=SC2034 # for those who source this
+make_store_and_mnt() {
+    store=$work/store
+    mnt=$work/mnt
+    mkdir "$mnt"
+    run 0 init "$store"
+}
+
 is_mounted() { awk -v at="$1" '$2 == at { found = 1 } END { exit !found }' /proc/self/mounts; }
+unmounted() { ! is_mounted "$1"; }
+
+# unlocked STORE: nobody has it
+unlocked() { flock -n "$1/.balefs/lock" true; }
+
+# process MNT: of its daemon
+process() {
+    "$balefs" stat --json "$1" | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["mount"]["pid"])'
+}
 
 # lives PID: it runs; a zombie that nobody has reaped does not.
 lives() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null || echo Z)" != Z ]; }
+
+# has_become PID NAME: the program that it was to run
+has_become() { [ "$(cat "/proc/$1/comm")" = "$2" ]; }
+
+# soon COMMAND...: waits until COMMAND succeeds, but not for ever
+soon() {
+    for _ in {1..400}; do
+        ! "$@" || return 0
+        sleep 0.05
+    done
+    return 1
+}
+
+# flip FILE POSITION: changes a byte
+flip() {
+    /usr/bin/python3 - "$1" "$2" <<'END'
+import sys
+with open(sys.argv[1], "r+b") as f:
+    f.seek(int(sys.argv[2]))
+    byte = f.read(1)[0]
+    f.seek(int(sys.argv[2]))
+    f.write(bytes([byte ^ 1]))
+END
+}

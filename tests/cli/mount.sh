@@ -3,16 +3,7 @@
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs_fuse
-
-store=$work/store
-mnt=$work/mnt
-mkdir "$mnt"
-run 0 init "$store"
-
-# process MNT: of the daemon
-process() {
-    "$balefs" stat --json "$1" | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["mount"]["pid"])'
-}
+make_store_and_mnt
 
 # --- usable at once, silent, gone and unlocked after umount; many times
 for i in {1..10}; do
@@ -25,7 +16,7 @@ for i in {1..10}; do
     [ -z "$out$err" ] || fail "umount prints: $out $err"
     ! is_mounted "$mnt" || fail "still mounted after umount"
     ! lives "$pid" || fail "the daemon lives on after umount"
-    flock -n "$store/.balefs/lock" true || fail "still locked after umount"
+    unlocked "$store" || fail "still locked after umount"
     [ ! -e "$mnt/round" ] || fail "the file is below the mount point"
 done
 grep -Eq '^[0-9-]{10}T[0-9:.]{12}Z balefs\[[0-9]+\] info: ' "$work/log" || fail "the log: $(cat "$work/log")"
@@ -63,7 +54,7 @@ for options in "" "-f" "-o create"; do
     fails 32 "$mnt: the store $store is mounted here: balefs umount $mnt first, or name another directory" mount $options "$work/second" "$mnt"
 done
 is 1 "$(awk -v at="$mnt" '$2 == at' /proc/self/mounts | wc -l)" "mounts at the mount point"
-flock -n "$work/second/.balefs/lock" true || fail "locked after a mount that was refused"
+unlocked "$work/second" || fail "locked after a mount that was refused"
 if [ "$(id -u)" = 0 ]; then
     mount -t tmpfs -o mode=755 none "$work/other"
     run 0 mount "$work/second" "$work/other"
@@ -83,10 +74,7 @@ run 0 umount "$mnt"
 run 0 mount "$store" "$mnt"
 echo kept >"$mnt/kept"
 kill -KILL "$(process "$mnt")"
-for _ in {1..100}; do
-    ! flock -n "$store/.balefs/lock" true || break
-    sleep 0.05
-done
+soon unlocked "$store" || fail "locked after a kill"
 cat "$mnt/kept" 2>/dev/null && fail "a dead mount answers"
 run 1 stat "$mnt"
 says "^balefs: $mnt: its daemon has ended without unmounting"
@@ -94,7 +82,7 @@ run 0 mount "$store" "$mnt"
 is kept "$(cat "$mnt/kept")" "what was closed before the kill"
 is 1 "$(awk -v at="$mnt" '$2 == at' /proc/self/mounts | wc -l)" "mounts at the mount point"
 kill -KILL "$(process "$mnt")"
-sleep 0.2
+soon unlocked "$store" || fail "locked after a kill"
 run 0 umount "$mnt"
 says "^balefs: $mnt: its daemon had ended before; unmounted$"
 ! is_mounted "$mnt" || fail "a dead mount stays"
@@ -110,7 +98,7 @@ says "^balefs: $work/none: "
 : >"$work/file"
 run 1 mount "$store" "$work/file"
 says "^balefs: $work/file: "
-flock -n "$store/.balefs/lock" true || fail "locked after a mount that failed"
+unlocked "$store" || fail "locked after a mount that failed"
 ! is_mounted "$mnt" || fail "mounted after failures"
 
 # --- options reach the daemon
@@ -152,11 +140,7 @@ run 0 umount "$mnt"
 # --- in the foreground: ends by a signal, with everything stored
 "$balefs" mount -f "$store" "$mnt" 2>"$work/err" &
 daemon=$!
-for _ in {1..200}; do
-    ! is_mounted "$mnt" || break
-    sleep 0.05
-done
-is_mounted "$mnt" || fail "not mounted in the foreground: $(cat "$work/err")"
+soon is_mounted "$mnt" || fail "not mounted in the foreground: $(cat "$work/err")"
 echo foreground >"$mnt/foreground"
 kill -INT "$daemon"
 wait "$daemon" || fail "the foreground daemon ended with $?: $(cat "$work/err")"

@@ -3,18 +3,6 @@
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# flip FILE POSITION: changes one byte
-flip() {
-    /usr/bin/python3 - "$1" "$2" <<'END'
-import sys
-with open(sys.argv[1], "r+b") as f:
-    f.seek(int(sys.argv[2]))
-    byte = f.read(1)[0]
-    f.seek(int(sys.argv[2]))
-    f.write(bytes([byte ^ 1]))
-END
-}
-
 tree=$work/tree
 store=$work/store
 mkdir -p "$tree/dir"

@@ -3,26 +3,13 @@
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs_fuse
-
-store=$work/store
-mnt=$work/mnt
-mkdir "$mnt"
-run 0 init "$store"
+make_store_and_mnt
 yes 'a line of text that repeats' | head -c 3000000 >"$work/text" || true
 
 # free: nothing is mounted, nothing locked
 free() {
     ! is_mounted "$mnt" || fail "$1: still mounted"
-    flock -n "$store/.balefs/lock" true || fail "$1: still locked"
-}
-
-# until_there FILE
-until_there() {
-    for _ in {1..400}; do
-        [ ! -e "$1" ] || return 0
-        sleep 0.05
-    done
-    fail "no $1 appears"
+    unlocked "$store" || fail "$1: still locked"
 }
 
 summary="^balefs: $store: [0-9.]+ [KMG]?i?B stored as [0-9.]+ [KMG]?i?B, ratio [0-9.-]+$"
@@ -78,7 +65,7 @@ END
 for signal in TERM USR1; do
     "$balefs" run "$store" "$mnt" -- sh "$work/task" "$signal" 2>"$work/err" &
     task=$!
-    until_there "$work/ready.$signal"
+    soon test -e "$work/ready.$signal" || fail "no ready.$signal appears"
     kill "-$signal" "$task"
     got=0
     wait "$task" || got=$?
@@ -89,10 +76,7 @@ for signal in TERM USR1; do
 done
 "$balefs" run "$store" "$mnt" -- sleep 1000 2>"$work/err" &
 task=$!
-for _ in {1..400}; do
-    ! pgrep -P "$task" -x sleep >"$work/cmd" || break
-    sleep 0.05
-done
+soon pgrep -P "$task" -x sleep >/dev/null || fail "no CMD begins"
 kill -TERM "$task"
 got=0
 wait "$task" || got=$?
@@ -105,7 +89,7 @@ daemon() { /usr/bin/python3 -c 'import re, sys; print(re.search(r"(?i)(?:process
 # A batch system sends signals to all: the daemon stays.
 "$balefs" run --log "$work/log" "$store" "$mnt" -- sh "$work/task" all 2>"$work/err" &
 task=$!
-until_there "$work/ready.all"
+soon test -e "$work/ready.all" || fail "no ready.all appears"
 kill -TERM "$(daemon)"
 kill -INT "$(daemon)"
 sleep 0.3
@@ -120,13 +104,10 @@ grep -Eq ': 5 bytes written; 5 compressed to [0-9]+, ratio [0-9.]+; [0-9.]+ s of
 # --- balefs run killed: CMD is told, the mount goes
 "$balefs" run "$store" "$mnt" -- sh "$work/task" killed 2>"$work/err" &
 task=$!
-until_there "$work/ready.killed"
+soon test -e "$work/ready.killed" || fail "no ready.killed appears"
 kill -KILL "$task"
 wait "$task" 2>/dev/null || true
-for _ in {1..200}; do
-    ! flock -n "$store/.balefs/lock" true || break
-    sleep 0.05
-done
+soon unlocked "$store" || fail "a killed run: still locked"
 free "a killed run"
 run 0 fsck --data "$store"
 
@@ -142,7 +123,7 @@ says "^balefs: $mnt: its daemon did not end in order: what was written last may 
 free "a killed daemon"
 "$balefs" run --grace 1s "$store" "$mnt" -- sh -c "sh '$work/killer' STOP; : >'$work/stopped'" 2>"$work/err" &
 task=$!
-until_there "$work/stopped"
+soon test -e "$work/stopped" || fail "no stopped appears"
 sleep 0.3
 kill -TERM "$task"
 got=0
@@ -150,19 +131,13 @@ wait "$task" || got=$?
 kill -CONT "$(cat "$work/daemon")"
 is 125 "$got" "status after the grace"
 grep -q 'not all was stored within 1 s after a signal: its daemon goes on by itself' "$work/err" || fail "$(cat "$work/err")"
-for _ in {1..200}; do
-    ! flock -n "$store/.balefs/lock" true || break
-    sleep 0.05
-done
+soon unlocked "$store" || fail "after the grace: still locked"
 free "after the grace"
 
 run 125 run "$store" "$mnt" -- sh -c "(exec sleep 3) <'$mnt/text' >/dev/null 2>&1 & echo used >'$mnt/used'"
 says "^balefs: $mnt: is in use by sleep"
 ! is_mounted "$mnt" || fail "a mount in use stays"
-for _ in {1..200}; do
-    ! flock -n "$store/.balefs/lock" true || break
-    sleep 0.05
-done
+soon unlocked "$store" || fail "a mount in use: still locked"
 run 0 run "$store" "$mnt" -- cat "$mnt/used"
 is used "$out" "what was written beside a process that stays"
 
@@ -200,4 +175,4 @@ run 125 run "$small/store" "$mnt" -- /usr/bin/python3 "$work/filler"
 says "^balefs: $mnt: (unmounted: |unmounted, but its daemon did not end in order: |not everything written can be stored: )"
 is 0 "$(stat -c %b "$small/store/open")" "blocks of a file that found no room"
 ! is_mounted "$mnt" || fail "mounted after a full disk"
-flock -n "$small/store/.balefs/lock" true || fail "locked after a full disk"
+unlocked "$small/store" || fail "locked after a full disk"

@@ -4,28 +4,13 @@
 . "$(dirname "$0")/lib.sh"
 needs_fuse
 
-store=$work/store
-mnt=$work/mnt
 export XDG_RUNTIME_DIR=$work
-mkdir "$mnt"
-run 0 init "$store"
+make_store_and_mnt
 
 # wait_free: until nothing has the store
 wait_free() {
-    for _ in {1..400}; do
-        ! flock -n "$store/.balefs/lock" true || break
-        sleep 0.05
-    done
-    flock -n "$store/.balefs/lock" true || fail "$1: still locked"
+    soon unlocked "$store" || fail "$1: still locked"
     ! is_mounted "$mnt" || fail "$1: still mounted"
-}
-
-until_there() {
-    for _ in {1..400}; do
-        [ ! -e "$1" ] || return 0
-        sleep 0.05
-    done
-    fail "no $1 appears"
 }
 
 # --- many at once, of different lengths; several rounds
@@ -54,7 +39,7 @@ task() {
     "$balefs" run --join --log "$work/log" "$store" "$mnt" -- \
         sh -c "echo $1 >'$mnt/$1'; : >'$work/$1.ready'; while [ ! -e '$work/$1.go' ]; do sleep 0.05; done" 2>"$work/$1.err" &
     pid=$!
-    until_there "$work/$1.ready"
+    soon test -e "$work/$1.ready" || fail "no $1.ready appears: $(cat "$work/$1.err")"
 }
 
 # --- the first is killed: the others go on; a task's end is durable before the mount's
@@ -92,8 +77,8 @@ wait_free "after killed tasks"
 # --- the daemon is killed: the tasks in it fail, the next begins anew
 task six
 six=$pid
-kill -KILL "$("$balefs" stat --json "$mnt" | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["mount"]["pid"])')"
-sleep 0.2
+kill -KILL "$(process "$mnt")"
+soon unlocked "$store" || fail "locked after a kill"
 run 0 run --join "$store" "$mnt" -- cat "$mnt/six"
 is six "$out" "what was closed before the daemon was killed"
 : >"$work/six.go"

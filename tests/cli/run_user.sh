@@ -60,10 +60,7 @@ run 125 run "$store" "$mnt" -- sh -c "'$work/balefs' stat --json '$mnt' >'$work/
 says "its daemon did not end in order"
 run 125 run "$store" "$mnt" -- sh -c "(exec sleep 1) <'$mnt/file' >/dev/null 2>&1 & true"
 says "^balefs: $mnt: is in use by "
-for _ in {1..200}; do
-    ! flock -n "$store/.balefs/lock" true || break
-    sleep 0.05
-done
+soon unlocked "$store" || fail "still locked after a mount in use"
 
 # --- shared: every task enters the namespace of the first
 tasks=()
@@ -76,6 +73,6 @@ for i in {1..5}; do
     wait "${tasks[i - 1]}" || fail "task $i: $(cat "$work/err.$i")"
     is text "$(cat "$work/out.$i")" "what task $i reads"
 done
-flock -n "$store/.balefs/lock" true || fail "still locked after the last task"
+unlocked "$store" || fail "still locked after the last task"
 run 0 fsck --data "$store"
 is 6 "$(as_user "$work/balefs" stat --json "$store" | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["files"])')" "files"

@@ -3,21 +3,17 @@
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs_fuse
+make_store_and_mnt
 
-store=$work/store
-mnt=$work/mnt
-mkdir "$mnt"
-run 0 init "$store"
+# has_open PID FILE
+has_open() { readlink "/proc/$1"/fd/* 2>/dev/null | grep -xF "$2" >/dev/null; }
 
 # --- busy: by an open file, then by a working directory
 run 0 mount "$store" "$mnt"
 echo text >"$mnt/open"
 tail -f "$mnt/open" >/dev/null &
 user=$!
-for _ in {1..100}; do
-    ! readlink "/proc/$user"/fd/* 2>/dev/null | grep -qF "$mnt/open" || break
-    sleep 0.05
-done
+soon has_open "$user" "$mnt/open" || fail "tail does not open its file"
 run 32 umount "$mnt"
 says "^balefs: $mnt: is in use by tail \($user\): end that and try again, or use --lazy$"
 is_mounted "$mnt" || fail "a busy mount is gone"
@@ -26,7 +22,7 @@ kill "$user"
 wait "$user" 2>/dev/null || true
 (cd "$mnt" && exec sleep 1000) &
 user=$!
-while [ "$(cat "/proc/$user/comm")" != sleep ]; do sleep 0.05; done
+soon has_become "$user" sleep || fail "no sleep in the mount"
 run 32 umount "$mnt"
 says "sleep \($user\)"
 kill "$user"
@@ -85,13 +81,9 @@ exec 8<"$mnt/data"
 run 0 umount --lazy "$mnt"
 ! is_mounted "$mnt" || fail "still in the tree after --lazy"
 cmp "$work/data" - <&8 || fail "a file that was open at --lazy"
-! flock -n "$store/.balefs/lock" true || fail "unlocked while a file is open"
+! unlocked "$store" || fail "unlocked while a file is open"
 exec 8<&-
-for _ in {1..200}; do
-    ! flock -n "$store/.balefs/lock" true || break
-    sleep 0.05
-done
-flock -n "$store/.balefs/lock" true || fail "still locked after the last user"
+soon unlocked "$store" || fail "still locked after the last user"
 run 0 fsck "$store"
 
 # --- what cannot be stored is told of. The daemon may not write on: files beyond a few KiB fail.
@@ -101,8 +93,7 @@ allow_little() {
         trap '' XFSZ
         run 0 mount "$store" "$mnt"
     )
-    prlimit --fsize=3000: --pid "$("$balefs" stat --json "$mnt" |
-        /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["mount"]["pid"])')"
+    prlimit --fsize=3000: --pid "$(process "$mnt")"
 }
 
 # While somebody still has the file, it may yet be stored, and the mount stays but for --force.
@@ -118,10 +109,7 @@ run 32 umount --lazy --force "$mnt"
 says "^balefs: $mnt: not everything written can be stored: .*: unmounting all the same$"
 ! is_mounted "$mnt" || fail "still mounted after --force"
 exec 7>&-
-for _ in {1..200}; do
-    ! flock -n "$store/.balefs/lock" true || break
-    sleep 0.05
-done
+soon unlocked "$store" || fail "still locked after --force, and the last user"
 
 # Without one it is lost; whoever unmounts is told.
 allow_little

@@ -49,10 +49,7 @@ says "^balefs: $mnt/mine: its figures cannot be read: Permission denied$"
 if [ "$(id -u)" = 0 ]; then
     setpriv --reuid=65534 --regid=65534 --clear-groups sh -c "cd '$mnt' && exec sleep 1000" &
     user=$!
-    for _ in {1..100}; do
-        [ "$(cat "/proc/$user/comm")" != sleep ] || break
-        sleep 0.05
-    done
+    soon has_become "$user" sleep || fail "no sleep in the mount"
     run 32 umount "$mnt"
     says "^balefs: $mnt: is in use by sleep \($user\)"
     kill "$user"
@@ -80,18 +77,17 @@ if [ "$(id -u)" = 0 ]; then
 fi
 run 0 umount "$mnt"
 ! is_mounted "$mnt" || fail "still mounted"
-flock -n "$store/.balefs/lock" true || fail "still locked"
+unlocked "$store" || fail "still locked"
 
 run 0 mount "$store" "$mnt"
 is "---------- 5" "$(as_user stat -c '%A %s' "$mnt/mine")" "mode of a file after mounting again"
-pid=$(as_user "$work/balefs" stat --json "$mnt/open" "$mnt" | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)[1]["mount"]["pid"])') || true
-kill -KILL "$pid"
-sleep 0.2
+kill -KILL "$(process "$mnt" 2>/dev/null)"
+soon unlocked "$store" || fail "locked after a kill"
 run 0 mount "$store" "$mnt"
 is open "$(as_user cat "$mnt/open")" "a file after a kill"
 if [ "$(id -u)" = 0 ]; then # who may not look into it, but may unmount it
     "$root_balefs" umount "$mnt" || fail "root cannot unmount a user's mount"
-    flock -n "$store/.balefs/lock" true || fail "still locked after root's umount"
+    unlocked "$store" || fail "still locked after root's umount"
 else
     run 0 umount "$mnt"
 fi
@@ -99,10 +95,5 @@ run 0 fsck --data "$store"
 
 # Unmounted when it is killed, though libfuse's own way is not to be had everywhere.
 run 0 mount -o auto_unmount "$store" "$mnt"
-kill -KILL "$(as_user "$work/balefs" stat --json "$mnt/open" "$mnt" 2>/dev/null |
-    /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)[1]["mount"]["pid"])')"
-for _ in {1..200}; do
-    is_mounted "$mnt" || break
-    sleep 0.05
-done
-! is_mounted "$mnt" || fail "still mounted after a kill, with auto_unmount"
+kill -KILL "$(process "$mnt" 2>/dev/null)"
+soon unmounted "$mnt" || fail "still mounted after a kill, with auto_unmount"

@@ -3,11 +3,7 @@
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs_fuse
-
-store=$work/store
-mnt=$work/mnt
-mkdir "$mnt"
-run 0 init "$store"
+make_store_and_mnt
 run 0 mount "$store" "$mnt"
 
 fails 2 "--watch=often: give seconds, 0.1 to 3600: see balefs stat --help" stat --watch=often "$mnt"
@@ -19,13 +15,8 @@ mkdir "$mnt/below"
 fails 1 "$mnt/below: is no mount point: name that of a mounted store" stat --watch "$mnt/below"
 
 # lines FILE COUNT: waits until it has so many
-lines() {
-    for _ in {1..400}; do
-        [ "$(wc -l <"$1")" -lt "$2" ] || return 0
-        sleep 0.05
-    done
-    fail "no $2 lines in $1: $(cat "$1")"
-}
+lines() { soon has_lines "$@" || fail "no $2 lines in $1: $(cat "$1")"; }
+has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 
 : >"$work/lines"
 : >"$work/objects"
