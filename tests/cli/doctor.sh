@@ -83,8 +83,7 @@ grep -q '^balefs: standard output: cannot write: ' "$work/err" || fail "full: $(
 
 # --- an ordinary user
 needs_root
-cp "$balefs" "$work/balefs"
-chmod 755 "$work/balefs"
+copy_for_users
 mkdir -m 700 "$work/closed"
 got=0
 as_user "$work/balefs" doctor "$store" >"$work/.out" || got=$?

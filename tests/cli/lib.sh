@@ -90,6 +90,31 @@ as_user() {
     fi
 }
 
+# copy_for_users: $work/balefs, the program where ordinary users may run it; the build directory may be closed to them.
+copy_for_users() {
+    cp "$balefs" "$work/balefs"
+    chmod 755 "$work/balefs"
+}
+
+# be_user PATH: from here on $balefs runs as an ordinary user, with that PATH. $store is a store of that user's and $mnt
+# a directory to mount it on, both in $work/home.
+# shellcheck disable=SC2034 # for those who source this
+be_user() {
+    copy_for_users
+    balefs=$work/user
+    cat >"$balefs" <<END
+#!/bin/bash
+[ "\$(id -u)" != 0 ] || exec setpriv --reuid=65534 --regid=65534 --clear-groups "\$0" "\$@"
+PATH="$1" XDG_RUNTIME_DIR="$work/home" exec "$work/balefs" "\$@"
+END
+    chmod 755 "$balefs"
+    mkdir -m 777 "$work/home"
+    store=$work/home/store
+    mnt=$work/home/mnt
+    as_user mkdir "$mnt"
+    run 0 init "$store"
+}
+
 needs_root() {
     [ "$(id -u)" = 0 ] || skip "needs root"
 }

@@ -118,8 +118,7 @@ run 0 fsck --data "$work/copy"
 
 # --- other users: any may sync, none may freeze; they see what they may see
 needs_root
-cp "$balefs" "$work/balefs"
-chmod 755 "$work/balefs"
+copy_for_users
 mkdir -m 777 "$mnt/all"
 as_user sh -c "echo mine >'$mnt/all/mine'"
 as_user "$work/balefs" sync "$mnt" || fail "an ordinary user cannot sync"

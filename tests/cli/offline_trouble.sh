@@ -121,8 +121,7 @@ rm -rf "$work/out" "$tree"/more*
 
 # --- an ordinary user, with files closed to itself
 mkdir -m 777 "$work/home"
-cp "$balefs" "$work/balefs"
-chmod 755 "$work/balefs"
+copy_for_users
 # shellcheck disable=SC2016
 as_user sh -c 'cd "$1" && umask 022 && mkdir tree && echo r >tree/r && echo none >tree/none && : >tree/empty &&
     chmod 444 tree/r && chmod 4755 tree/empty && mkdir tree/ro && echo x >tree/ro/x && chmod 555 tree/ro' sh "$work/home"

@@ -62,8 +62,7 @@ says 'none\\x1bx: no such file'
 # Those who may not.
 needs_root
 chmod 700 "$store"
-cp "$balefs" "$work/balefs" # the build directory may be closed to others
-chmod 755 "$work/balefs"
+copy_for_users
 balefs_root=$balefs
 balefs=$work/as_user
 cat >"$balefs" <<END

@@ -142,8 +142,7 @@ fails 1 "$mnt/dir: cannot be changed: it is mounted read-only: mount it without 
 fails 1 "$mnt/dir: cannot be changed: it is mounted read-only: mount it without -o ro" set --extent 1M "$mnt/dir" lz4
 run 0 umount "$mnt"
 needs_root
-cp "$balefs" "$work/balefs"
-chmod 755 "$work/balefs"
+copy_for_users
 run 0 mount "$store" "$mnt"
 got=0
 as_user "$work/balefs" recompress "$mnt/random" >/dev/null 2>"$work/err" || got=$?

@@ -1,16 +1,10 @@
 #!/usr/bin/env bash
 # balefs run as an ordinary user without fusermount3: in a user namespace, alone and with --join.
-if [ "$(id -u)" = 0 ] && [ -z "${BALE_NAMESPACE:-}" ] && [ -c /dev/fuse ]; then
-    BALE_NAMESPACE=yes exec unshare --mount --propagation private -- "$0" "$@"
-fi
-# shellcheck source-path=SCRIPTDIR source=lib.sh
+# shellcheck source-path=SCRIPTDIR source=../support/namespace.sh
+. "$(dirname "$0")/../support/namespace.sh"
+# shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
-
-if [ -n "${BALE_NAMESPACE:-}" ]; then
-    mknod "$work/fuse" c 10 229 || skip "cannot make a device"
-    chmod 666 "$work/fuse"
-    mount --bind "$work/fuse" /dev/fuse || skip "cannot bind a device"
-fi
+fuse_for_all
 needs_fuse
 as_user unshare --user --mount true 2>/dev/null || skip "no user namespaces for ordinary users"
 
@@ -19,22 +13,7 @@ mkdir "$work/bin"
 for program in sh cat cp cmp sleep head id readlink kill grep ls true; do
     ln -s "$(type -P "$program")" "$work/bin/$program"
 done
-cp "$balefs" "$work/balefs"
-chmod 755 "$work/balefs"
-balefs=$work/user
-cat >"$balefs" <<END
-#!/bin/bash
-if [ "\$(id -u)" = 0 ]; then
-    exec setpriv --reuid=65534 --regid=65534 --clear-groups env PATH="$work/bin" XDG_RUNTIME_DIR="$work/home" "$work/balefs" "\$@"
-fi
-PATH="$work/bin" XDG_RUNTIME_DIR="$work/home" exec "$work/balefs" "\$@"
-END
-chmod 755 "$balefs"
-mkdir -m 777 "$work/home"
-store=$work/home/store
-mnt=$work/home/mnt
-as_user mkdir "$mnt"
-run 0 init "$store"
+be_user "$work/bin"
 
 # --- alone: own ids, no privileges, invisible to others
 me=$(as_user id -u)

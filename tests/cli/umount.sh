@@ -122,8 +122,7 @@ run 0 fsck --data "$store"
 
 # --- somebody else's
 needs_root
-cp "$balefs" "$work/balefs"
-chmod 755 "$work/balefs"
+copy_for_users
 run 0 mount "$store" "$mnt"
 got=0
 as_user "$work/balefs" umount "$mnt" 2>"$work/err" || got=$?

@@ -1,35 +1,16 @@
 #!/usr/bin/env bash
-# Mounts of an ordinary user, through fusermount3. Root makes itself a /dev/fuse for all in a mount namespace of its own.
-if [ "$(id -u)" = 0 ] && [ -z "${BALE_NAMESPACE:-}" ] && [ -c /dev/fuse ]; then
-    BALE_NAMESPACE=yes exec unshare --mount --propagation private -- "$0" "$@"
-fi
-# shellcheck source-path=SCRIPTDIR source=lib.sh
+# Mounts of an ordinary user, through fusermount3.
+# shellcheck source-path=SCRIPTDIR source=../support/namespace.sh
+. "$(dirname "$0")/../support/namespace.sh"
+# shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
-
-if [ -n "${BALE_NAMESPACE:-}" ]; then
-    mknod "$work/fuse" c 10 229 || skip "cannot make a device"
-    chmod 666 "$work/fuse"
-    mount --bind "$work/fuse" /dev/fuse || skip "cannot bind a device"
-fi
+fuse_for_all
 needs_fuse
 command -v fusermount3 >/dev/null || skip "there is no fusermount3"
 [ -u "$(command -v fusermount3)" ] || skip "fusermount3 is not for ordinary users"
 
-cp "$balefs" "$work/balefs"
-chmod 755 "$work/balefs"
 root_balefs=$balefs
-balefs=$work/user
-cat >"$balefs" <<END
-#!/bin/sh
-[ "\$(id -u)" = 0 ] || exec "$work/balefs" "\$@"
-exec setpriv --reuid=65534 --regid=65534 --clear-groups "$work/balefs" "\$@"
-END
-chmod 755 "$balefs"
-mkdir -m 777 "$work/home"
-store=$work/home/store
-mnt=$work/home/mnt
-as_user mkdir "$mnt"
-run 0 init "$store"
+be_user "$PATH"
 
 # What fusermount3 has against it is told.
 mkdir "$work/closed"

@@ -1,11 +1,9 @@
 #!/usr/bin/env bash
 # edges.sh: what mounts.sh cannot see from inside a mount: what a daemon does with few descriptors, when it is refused
 # a write, when it is killed, and what an ordinary user's daemon may do in the backing store.
-if [ "$(id -u)" = 0 ] && [ -z "${BALE_NAMESPACE:-}" ] && [ -c /dev/fuse ]; then
-    # An ordinary user gets a /dev/fuse in a mount namespace of its own.
-    BALE_NAMESPACE=yes exec unshare --mount --propagation private -- bash "$0" "$@"
-fi
-# shellcheck source-path=SCRIPTDIR/../mount source=../mount/lib.sh
+# shellcheck source-path=SCRIPTDIR source=../support/namespace.sh
+. "$(dirname "$0")/../support/namespace.sh"
+# shellcheck source=../mount/lib.sh
 . "$(dirname "$0")/../mount/lib.sh"
 mount_begin edges
 
@@ -126,9 +124,8 @@ chmod 777 "$work" "$mnt"
 chmod 666 "$work/log" "$work/err"
 many_links
 truncating_reader
-if command -v fusermount3 >/dev/null && [ -u "$(command -v fusermount3)" ] && mknod "$work/fuse" c 10 229; then
-    chmod 666 "$work/fuse"
-    mount --bind "$work/fuse" /dev/fuse || skip "cannot bind a device"
+if command -v fusermount3 >/dev/null && [ -u "$(command -v fusermount3)" ]; then
+    fuse_for_all
     refused_create
     user_modes
     umount /dev/fuse
