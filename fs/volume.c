@@ -8,6 +8,7 @@
 #include "fs/file_internal.h"
 #include "fs/log.h"
 #include "fs/queue.h"
+#include "fs/wait.h"
 
 #define AGE_MS 4000u
 
@@ -124,24 +125,6 @@ int bale_volume_create(const struct bale_volume_options *options, struct bale_vo
     return BALE_OK;
 }
 
-/* For a caller that may block. */
-struct wait {
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool over;
-    int err;
-};
-
-static void end_wait(void *arg, int err)
-{
-    struct wait *wait = arg;
-    pthread_mutex_lock(&wait->lock);
-    wait->err = err;
-    wait->over = true;
-    pthread_cond_signal(&wait->wake);
-    pthread_mutex_unlock(&wait->lock);
-}
-
 struct bale_memory *bale_volume_memory(struct bale_volume *volume)
 {
     return volume->memory;
@@ -194,16 +177,13 @@ static void wait_for_files(struct bale_volume *volume)
 
 int bale_volume_destroy(struct bale_volume *volume)
 {
-    struct wait wait = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, BALE_OK};
+    struct bale_wait wait = BALE_WAIT;
+    int err = BALE_OK;
     if (volume->flusher_started) {
         bale_volume_thaw(volume);
         wait_for_files(volume);
-        bale_volume_sync(volume, true, end_wait, &wait);
-        pthread_mutex_lock(&wait.lock);
-        while (!wait.over) {
-            pthread_cond_wait(&wait.wake, &wait.lock);
-        }
-        pthread_mutex_unlock(&wait.lock);
+        bale_volume_sync(volume, true, bale_wait_done_err, &wait);
+        err = (int)bale_wait_for(&wait);
         pthread_mutex_lock(&volume->flusher_lock);
         volume->ending = true;
         pthread_cond_signal(&volume->flusher_wake);
@@ -213,7 +193,7 @@ int bale_volume_destroy(struct bale_volume *volume)
             bale_volume_stats(volume, volume->options.last);
         }
     }
-    int err = wait.err != BALE_OK ? wait.err : atomic_load(&volume->lost);
+    err = err != BALE_OK ? err : atomic_load(&volume->lost);
     bale_pool_destroy(volume->fetchers);
     bale_pool_destroy(volume->pool);
     bale_engine_destroy(volume->engine);

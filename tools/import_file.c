@@ -8,49 +8,11 @@
 
 #include "format/err.h"
 #include "fs/file.h"
+#include "fs/wait.h"
 #include "tools/fresh.h"
 #include "tools/import.h"
 
 #define PIECE (1u << 20)
-
-/* For calls of the file layer, which end on other threads. */
-struct wait {
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool over;
-    int64_t result;
-};
-
-#define WAIT                                                                                       \
-    {                                                                                              \
-        PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0                              \
-    }
-
-static void done(void *arg, int64_t result)
-{
-    struct wait *wait = arg;
-
-    pthread_mutex_lock(&wait->lock);
-    wait->result = result;
-    wait->over = true;
-    pthread_cond_signal(&wait->wake);
-    pthread_mutex_unlock(&wait->lock);
-}
-
-static void closed(void *arg)
-{
-    done(arg, BALE_OK);
-}
-
-static int64_t wait_for(struct wait *wait)
-{
-    pthread_mutex_lock(&wait->lock);
-    while (!wait->over)
-        pthread_cond_wait(&wait->wake, &wait->lock);
-    wait->over = false;
-    pthread_mutex_unlock(&wait->lock);
-    return wait->result;
-}
 
 /* A file on its way in. */
 struct incoming {
@@ -61,7 +23,7 @@ struct incoming {
     struct bale_container_attr attr;
     struct bale_fresh fresh;
     struct bale_file *file;
-    struct wait wait;
+    struct bale_wait wait;
     uint64_t size; /* as read */
 };
 
@@ -171,8 +133,8 @@ static bool is_there(const struct incoming *in)
 static int write_piece(struct incoming *in, uint64_t at, const uint8_t *data, size_t length)
 {
     while (length > 0) {
-        bale_file_write(in->file, at, data, length, done, &in->wait);
-        int64_t put = wait_for(&in->wait);
+        bale_file_write(in->file, at, data, length, bale_wait_done, &in->wait);
+        int64_t put = bale_wait_for(&in->wait);
         if (put < 0)
             return (int)put;
         at += (uint64_t)put;
@@ -226,8 +188,8 @@ static int copy_contents(struct incoming *in, int *e)
     }
     free(buffer);
     if (err == BALE_OK && in->size < size) {
-        bale_file_truncate(in->file, size, done, &in->wait);
-        err = (int)wait_for(&in->wait);
+        bale_file_truncate(in->file, size, bale_wait_done, &in->wait);
+        err = (int)bale_wait_for(&in->wait);
     }
     return err;
 }
@@ -245,8 +207,8 @@ static int keep_attr(struct incoming *in)
         return BALE_OK;
     unsigned what = (settings ? BALE_ATTR_SETTING | BALE_ATTR_EXTENT : 0u) |
                     (in->import->modes_held ? BALE_ATTR_MODE : 0u);
-    bale_file_set_attr(in->file, what, &in->attr, done, &in->wait);
-    return (int)wait_for(&in->wait);
+    bale_file_set_attr(in->file, what, &in->attr, bale_wait_done, &in->wait);
+    return (int)bale_wait_for(&in->wait);
 }
 
 /* The container, complete and closed. */
@@ -262,18 +224,18 @@ static int fill(struct incoming *in, int *e)
     if (err == BALE_OK)
         err = keep_attr(in);
     if (err == BALE_OK) {
-        bale_file_set_times(in->file, &in->st.st_atim, &in->st.st_mtim, done, &in->wait);
-        err = (int)wait_for(&in->wait);
+        bale_file_set_times(in->file, &in->st.st_atim, &in->st.st_mtim, bale_wait_done, &in->wait);
+        err = (int)bale_wait_for(&in->wait);
     }
     if (err == BALE_OK) {
-        bale_file_flush(in->file, false, done, &in->wait);
-        err = (int)wait_for(&in->wait);
+        bale_file_flush(in->file, false, bale_wait_done, &in->wait);
+        err = (int)bale_wait_for(&in->wait);
     }
     if (err != BALE_OK)
         bale_file_discard(in->file);
-    bale_file_on_close(in->file, closed, &in->wait);
+    bale_file_on_close(in->file, bale_wait_closed, &in->wait);
     bale_file_unref(in->file);
-    wait_for(&in->wait);
+    bale_wait_for(&in->wait);
     return err;
 }
 
@@ -343,7 +305,7 @@ void bale_import_file(struct bale_task *task, struct bale_scratch *scratch)
         .import = task->transfer->arg,
         .fresh = {.fd = -1},
         .source = -1,
-        .wait = WAIT,
+        .wait = BALE_WAIT,
     };
     int e = open_source(&in);
     int err = bale_err_from_errno(e);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/wait.h"
 #include "tests/check.h"
 
 #define THREADS 4
@@ -19,50 +20,6 @@
 
 static struct bale_volume *volume;
 static char directory[64];
-
-/* ---- Blocking calls ---- */
-
-struct wait {
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool over;
-    int64_t result;
-};
-
-static void end(void *arg, int64_t result)
-{
-    struct wait *wait = arg;
-    pthread_mutex_lock(&wait->lock);
-    wait->over = true;
-    wait->result = result;
-    pthread_cond_signal(&wait->wake);
-    pthread_mutex_unlock(&wait->lock);
-}
-
-static void begin(struct wait *wait)
-{
-    *wait = (struct wait){PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0};
-}
-
-static int64_t result(struct wait *wait)
-{
-    pthread_mutex_lock(&wait->lock);
-    while (!wait->over) {
-        pthread_cond_wait(&wait->wake, &wait->lock);
-    }
-    pthread_mutex_unlock(&wait->lock);
-    return wait->result;
-}
-
-static void end_close(void *arg)
-{
-    end(arg, 0);
-}
-
-static void end_sync(void *arg, int err)
-{
-    end(arg, err);
-}
 
 /* ---- One file and what it should hold ---- */
 
@@ -100,21 +57,19 @@ static void open_file(struct model *m)
 
 static void close_file(struct model *m)
 {
-    struct wait wait;
-    begin(&wait);
-    bale_file_on_close(m->file, end_close, &wait);
+    struct bale_wait wait = BALE_WAIT;
+    bale_file_on_close(m->file, bale_wait_closed, &wait);
     bale_file_unref(m->file);
-    result(&wait);
+    bale_wait_for(&wait);
     m->file = NULL;
 }
 
 static void check_range(struct model *m, uint64_t offset, size_t length)
 {
-    struct wait wait;
+    struct bale_wait wait = BALE_WAIT;
     struct bale_read read;
-    begin(&wait);
-    bale_file_read(m->file, offset, length, &read, end, &wait);
-    int64_t got = result(&wait);
+    bale_file_read(m->file, offset, length, &read, bale_wait_done, &wait);
+    int64_t got = bale_wait_for(&wait);
     uint64_t expect = offset >= m->size ? 0 : length < m->size - offset ? length : m->size - offset;
     CHECK_EQ((uint64_t)got, expect);
     uint64_t at = offset;
@@ -139,11 +94,10 @@ static void write_range(struct model *m)
     for (size_t i = 0; i < length; i++) {
         data[i] = kind == 0 ? 0 : (uint8_t)(kind == 1 ? i / 64 : draw(m, 256));
     }
-    struct wait wait;
-    begin(&wait);
-    bale_file_write(m->file, offset, data, length, end, &wait);
+    struct bale_wait wait = BALE_WAIT;
+    bale_file_write(m->file, offset, data, length, bale_wait_done, &wait);
     memcpy(m->bytes + offset, data, length);
-    CHECK_EQ((uint64_t)result(&wait), length);
+    CHECK_EQ((uint64_t)bale_wait_for(&wait), length);
     m->size = offset + length > m->size ? offset + length : m->size;
     free(data);
 }
@@ -151,10 +105,9 @@ static void write_range(struct model *m)
 static void truncate_file(struct model *m)
 {
     uint64_t size = draw(m, 4) ? draw(m, SIZE_MOST) : 0;
-    struct wait wait;
-    begin(&wait);
-    bale_file_truncate(m->file, size, end, &wait);
-    CHECK_EQ(result(&wait), BALE_OK);
+    struct bale_wait wait = BALE_WAIT;
+    bale_file_truncate(m->file, size, bale_wait_done, &wait);
+    CHECK_EQ(bale_wait_for(&wait), BALE_OK);
     if (size < m->size) {
         memset(m->bytes + size, 0, m->size - size);
     }
@@ -168,10 +121,9 @@ static void allocate_range(struct model *m)
                                               BALE_ALLOCATE_ZERO_KEEP_SIZE};
     enum bale_allocate how = ways[draw(m, 5)];
     uint64_t offset = draw(m, SIZE_MOST - 300000), length = 1 + draw(m, 300000);
-    struct wait wait;
-    begin(&wait);
-    bale_file_allocate(m->file, how, offset, length, end, &wait);
-    CHECK_EQ(result(&wait), BALE_OK);
+    struct bale_wait wait = BALE_WAIT;
+    bale_file_allocate(m->file, how, offset, length, bale_wait_done, &wait);
+    CHECK_EQ(bale_wait_for(&wait), BALE_OK);
     uint64_t stop = offset + length;
     if ((how == BALE_ALLOCATE || how == BALE_ALLOCATE_ZERO) && stop > m->size) {
         m->size = stop;
@@ -209,8 +161,7 @@ static void *work(void *arg)
     struct model *m = arg;
     open_file(m);
     for (int round = 0; round < ROUNDS; round++) {
-        struct wait wait;
-        begin(&wait);
+        struct bale_wait wait = BALE_WAIT;
         switch (draw(m, 16)) {
         case 0:
             truncate_file(m);
@@ -219,8 +170,8 @@ static void *work(void *arg)
             allocate_range(m);
             break;
         case 2:
-            bale_file_flush(m->file, draw(m, 2), end, &wait);
-            CHECK_EQ(result(&wait), BALE_OK);
+            bale_file_flush(m->file, draw(m, 2), bale_wait_done, &wait);
+            CHECK_EQ(bale_wait_for(&wait), BALE_OK);
             break;
         case 3:
             if (draw(m, 4) == 0) {
@@ -272,24 +223,21 @@ static void check_passing(bool caller_caches)
     struct model m = {.bytes = calloc(1, SIZE_MOST), .extent = 131072};
     struct bale_volume_stats stats;
     struct bale_read read;
-    struct wait wait;
+    struct bale_wait wait = BALE_WAIT;
     snprintf(m.path, sizeof m.path, "%s/passing", directory);
     for (size_t i = 0; i < 4 * m.extent; i++) {
         m.bytes[i] = (uint8_t)(i >> 7);
     }
     open_file(&m);
-    begin(&wait);
-    bale_file_write(m.file, 0, m.bytes, 4 * m.extent, end, &wait);
-    CHECK_EQ(result(&wait), 4 * m.extent);
-    begin(&wait);
-    bale_file_flush(m.file, false, end, &wait);
-    CHECK_EQ(result(&wait), BALE_OK);
+    bale_file_write(m.file, 0, m.bytes, 4 * m.extent, bale_wait_done, &wait);
+    CHECK_EQ(bale_wait_for(&wait), 4 * m.extent);
+    bale_file_flush(m.file, false, bale_wait_done, &wait);
+    CHECK_EQ(bale_wait_for(&wait), BALE_OK);
     bale_volume_stats(volume, &stats);
     CHECK_EQ(stats.cached == 0, caller_caches);
     for (unsigned round = 0; round < 2; round++) {
-        begin(&wait);
-        bale_file_read(m.file, 2 * m.extent, 2 * m.extent, &read, end, &wait);
-        CHECK_EQ(result(&wait), 2 * m.extent);
+        bale_file_read(m.file, 2 * m.extent, 2 * m.extent, &read, bale_wait_done, &wait);
+        CHECK_EQ(bale_wait_for(&wait), 2 * m.extent);
         for (int i = 0, at = 2 * (int)m.extent; i < read.count; i++) {
             CHECK_EQ_MEM(read.pieces[i].iov_base, m.bytes + at, read.pieces[i].iov_len);
             at += (int)read.pieces[i].iov_len;
@@ -298,9 +246,8 @@ static void check_passing(bool caller_caches)
         bale_volume_stats(volume, &stats);
         CHECK_EQ(stats.cached == 0, caller_caches);
     }
-    begin(&wait);
-    bale_file_read(m.file, m.extent + 4096, 8192, &read, end, &wait);
-    CHECK_EQ(result(&wait), 8192);
+    bale_file_read(m.file, m.extent + 4096, 8192, &read, bale_wait_done, &wait);
+    CHECK_EQ(bale_wait_for(&wait), 8192);
     bale_read_release(&read);
     bale_volume_stats(volume, &stats);
     CHECK(stats.cached > 0);
@@ -337,10 +284,9 @@ static void check_volume(uint64_t seed, bool caller_caches)
         pthread_create(&threads[i], NULL, work, &models[i]);
     }
     for (int i = 0; i < 20; i++) {
-        struct wait wait;
-        begin(&wait);
-        bale_volume_sync(volume, i % 2, end_sync, &wait);
-        CHECK_EQ(result(&wait), BALE_OK);
+        struct bale_wait wait = BALE_WAIT;
+        bale_volume_sync(volume, i % 2, bale_wait_done_err, &wait);
+        CHECK_EQ(bale_wait_for(&wait), BALE_OK);
         usleep(50000);
     }
     for (int i = 0; i < THREADS; i++) {

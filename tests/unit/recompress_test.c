@@ -8,6 +8,7 @@
 
 #include "format/err.h"
 #include "fs/file.h"
+#include "fs/wait.h"
 #include "tests/check.h"
 
 #define EXTENT 65536u
@@ -17,50 +18,6 @@
 
 static struct bale_volume *volume;
 static char directory[64];
-
-/* ---- Blocking calls ---- */
-
-struct wait {
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool over;
-    int64_t result;
-};
-
-static void end(void *arg, int64_t result)
-{
-    struct wait *wait = arg;
-    pthread_mutex_lock(&wait->lock);
-    wait->over = true;
-    wait->result = result;
-    pthread_cond_signal(&wait->wake);
-    pthread_mutex_unlock(&wait->lock);
-}
-
-static void end_close(void *arg)
-{
-    end(arg, 0);
-}
-
-static void end_freeze(void *arg, int err)
-{
-    end(arg, err);
-}
-
-static struct wait fresh(void)
-{
-    return (struct wait){PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0};
-}
-
-static int64_t result(struct wait *wait)
-{
-    pthread_mutex_lock(&wait->lock);
-    while (!wait->over) {
-        pthread_cond_wait(&wait->wake, &wait->lock);
-    }
-    pthread_mutex_unlock(&wait->lock);
-    return wait->result;
-}
 
 struct model {
     struct bale_file *file;
@@ -86,37 +43,37 @@ static void open_file(struct model *m, const char *name, uint8_t codec)
 
 static void close_file(struct model *m)
 {
-    struct wait wait = fresh();
-    bale_file_on_close(m->file, end_close, &wait);
+    struct bale_wait wait = BALE_WAIT;
+    bale_file_on_close(m->file, bale_wait_closed, &wait);
     bale_file_unref(m->file);
-    result(&wait);
+    bale_wait_for(&wait);
     free(m->bytes);
 }
 
 static void write_at(struct model *m, uint64_t offset, size_t length)
 {
-    struct wait wait = fresh();
-    bale_file_write(m->file, offset, m->bytes + offset, length, end, &wait);
-    CHECK_EQ(result(&wait), (int64_t)length);
+    struct bale_wait wait = BALE_WAIT;
+    bale_file_write(m->file, offset, m->bytes + offset, length, bale_wait_done, &wait);
+    CHECK_EQ(bale_wait_for(&wait), (int64_t)length);
     m->size = offset + length > m->size ? offset + length : m->size;
 }
 
 static void flush(struct model *m, bool durable)
 {
-    struct wait wait = fresh();
-    bale_file_flush(m->file, durable, end, &wait);
-    CHECK_EQ(result(&wait), BALE_OK);
+    struct bale_wait wait = BALE_WAIT;
+    bale_file_flush(m->file, durable, bale_wait_done, &wait);
+    CHECK_EQ(bale_wait_for(&wait), BALE_OK);
 }
 
 static void check_all(struct model *m)
 {
     for (uint64_t at = 0; at < m->size; at += EXTENT) {
-        struct wait wait = fresh();
+        struct bale_wait wait = BALE_WAIT;
         struct bale_read read;
         bool same = true;
         uint64_t offset = at;
-        bale_file_read(m->file, at, EXTENT, &read, end, &wait);
-        int64_t got = result(&wait);
+        bale_file_read(m->file, at, EXTENT, &read, bale_wait_done, &wait);
+        int64_t got = bale_wait_for(&wait);
         CHECK_EQ(got, (int64_t)(m->size - at < EXTENT ? m->size - at : EXTENT));
         for (int i = 0; got > 0 && i < read.count; i++) {
             size_t length = read.pieces[i].iov_len;
@@ -140,9 +97,9 @@ static struct bale_recompress recompress(struct model *m, uint8_t codec, int16_t
                                        .chosen = codec != BALE_CODEC_ZERO,
                                        .dry = dry,
                                        .insist = true};
-        struct wait wait = fresh();
-        bale_file_recompress(m->file, &what, end, &wait);
-        if (!CHECK_EQ(result(&wait), BALE_OK)) {
+        struct bale_wait wait = BALE_WAIT;
+        bale_file_recompress(m->file, &what, bale_wait_done, &wait);
+        if (!CHECK_EQ(bale_wait_for(&wait), BALE_OK)) {
             break;
         }
         CHECK(what.over || what.offset > offset);
@@ -266,15 +223,15 @@ static void check_random(void)
 static void check_frozen(void)
 {
     struct model m = {0};
-    struct wait wait = fresh(), asked = fresh();
+    struct bale_wait wait = BALE_WAIT;
     struct bale_recompress what = {
         .end = UINT64_MAX, .setting = {BALE_CODEC_STORE, 0}, .chosen = true, .insist = true};
     open_file(&m, "frozen", BALE_CODEC_LZ4);
     write_at(&m, 0, EXTENT);
-    bale_volume_freeze(volume, end_freeze, &wait);
-    CHECK_EQ(result(&wait), BALE_OK);
-    bale_file_recompress(m.file, &what, end, &asked);
-    CHECK_EQ(result(&asked), BALE_OK);
+    bale_volume_freeze(volume, bale_wait_done_err, &wait);
+    CHECK_EQ(bale_wait_for(&wait), BALE_OK);
+    bale_file_recompress(m.file, &what, bale_wait_done, &wait);
+    CHECK_EQ(bale_wait_for(&wait), BALE_OK);
     CHECK(what.busy && !what.over && what.extents == 0);
     bale_volume_thaw(volume);
     close_file(&m);
@@ -290,9 +247,9 @@ static void check_busy(void)
     check_all(&m);
     for (unsigned i = 0; i < 2; i++) {
         struct bale_recompress what = {.end = UINT64_MAX};
-        struct wait wait = fresh();
-        bale_file_recompress(m.file, &what, end, &wait);
-        CHECK_EQ(result(&wait), BALE_OK);
+        struct bale_wait wait = BALE_WAIT;
+        bale_file_recompress(m.file, &what, bale_wait_done, &wait);
+        CHECK_EQ(bale_wait_for(&wait), BALE_OK);
         busy[i] = what.busy;
     }
     CHECK(busy[0] && !busy[1]);
@@ -311,7 +268,7 @@ static uint64_t draw(struct model *m, uint64_t below)
 
 static void change(struct model *m)
 {
-    struct wait wait = fresh();
+    struct bale_wait wait = BALE_WAIT;
     uint64_t offset = draw(m, SIZE_MOST - 200000), length = 1 + draw(m, draw(m, 4) ? 6000 : 200000);
     switch (draw(m, 8)) {
     case 0:
@@ -319,14 +276,14 @@ static void change(struct model *m)
         break;
     case 1:
         offset = draw(m, 5) ? m->size - draw(m, m->size / 4 + 1) : draw(m, SIZE_MOST);
-        bale_file_truncate(m->file, offset, end, &wait);
-        CHECK_EQ(result(&wait), BALE_OK);
+        bale_file_truncate(m->file, offset, bale_wait_done, &wait);
+        CHECK_EQ(bale_wait_for(&wait), BALE_OK);
         memset(m->bytes + offset, 0, SIZE_MOST - offset);
         m->size = offset;
         break;
     case 2:
-        bale_file_allocate(m->file, BALE_ALLOCATE_PUNCH, offset, length, end, &wait);
-        CHECK_EQ(result(&wait), BALE_OK);
+        bale_file_allocate(m->file, BALE_ALLOCATE_PUNCH, offset, length, bale_wait_done, &wait);
+        CHECK_EQ(bale_wait_for(&wait), BALE_OK);
         memset(m->bytes + offset, 0, length);
         break;
     default: {
