@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/resource.h>
@@ -22,8 +21,9 @@
 #include <unistd.h>
 
 #include "passthrough_inode.h"
+#include "serve.h"
 
-enum { THREADS_MAX = 32, FILES_FEW = 65536 };
+enum { FILES_FEW = 65536 };
 
 bool passthrough_as_root;
 
@@ -64,24 +64,7 @@ void passthrough_leave_caller(void)
 static void op_init(void *data, struct fuse_conn_info *conn)
 {
     (void)data;
-    conn->max_write = 1 << 20;
-    conn->max_background = 128;
-    conn->congestion_threshold = 96;
-    conn->no_interrupt = 1;
-    conn->time_gran = 1;
-    /* Otherwise each write costs a GETXATTR, and a write and a stat empty the page cache. */
-    fuse_set_feature_flag(conn, FUSE_CAP_HANDLE_KILLPRIV_V2);
-    fuse_unset_feature_flag(conn, FUSE_CAP_AUTO_INVAL_DATA);
-    fuse_unset_feature_flag(conn, FUSE_CAP_SPLICE_READ);
-    fuse_set_feature_flag(conn, FUSE_CAP_EXPLICIT_INVAL_DATA);
-    fuse_set_feature_flag(conn, FUSE_CAP_PARALLEL_DIROPS);
-    fuse_set_feature_flag(conn, FUSE_CAP_CACHE_SYMLINKS);
-}
-
-static int fail(const char *what, const char *hint)
-{
-    fprintf(stderr, "passthrough: %s: %s\n", what, hint);
-    return 1;
+    serve_negotiate(conn);
 }
 
 /* With this capability writing would leave the set-id bits that the kernel counts on us to
@@ -110,46 +93,6 @@ static void raise_file_limit(void)
                 (unsigned long long)limit.rlim_cur);
 }
 
-static int serve(struct fuse_session *se)
-{
-    struct fuse_loop_config *config = fuse_loop_cfg_create();
-    if (!config)
-        return fail("no memory", "free some");
-    fuse_loop_cfg_set_clone_fd(config, 1);
-    fuse_loop_cfg_set_max_threads(config, THREADS_MAX);
-    int rc = fuse_session_loop_mt(se, config);
-    fuse_loop_cfg_destroy(config);
-    return rc < 0 ? fail("the connection broke", strerror(-rc)) : 0;
-}
-
-static int mount_and_serve(struct fuse_args *args, const char *mountpoint, bool foreground)
-{
-    struct fuse_lowlevel_ops ops = {.init = op_init};
-    passthrough_names(&ops);
-    passthrough_inodes(&ops);
-    passthrough_data(&ops);
-    struct fuse_session *se = fuse_session_new(args, &ops, sizeof ops, NULL);
-    if (!se)
-        return fail("cannot start", "see above");
-    int rc = 1;
-    if (fuse_set_signal_handlers(se) != 0) {
-        fail("cannot set signal handlers", "see above");
-        goto out_session;
-    }
-    if (fuse_session_mount(se, mountpoint) != 0) {
-        fail(mountpoint, "cannot mount there: is it an empty directory, and is there /dev/fuse?");
-        goto out_handlers;
-    }
-    if (fuse_daemonize(foreground) == 0)
-        rc = serve(se);
-    fuse_session_unmount(se);
-out_handlers:
-    fuse_remove_signal_handlers(se);
-out_session:
-    fuse_session_destroy(se);
-    return rc;
-}
-
 int main(int argc, char **argv)
 {
     bool foreground = argc == 4 && strcmp(argv[3], "-f") == 0;
@@ -160,24 +103,17 @@ int main(int argc, char **argv)
     passthrough_as_root = geteuid() == 0;
     umask(0); /* the kernel has applied the caller's */
     if (passthrough_as_root && drop_fsetid() != 0)
-        return fail("cannot drop a capability", strerror(errno));
+        return serve_fail("cannot drop a capability", strerror(errno));
     int rc = inode_root_open(argv[1]);
     if (rc != 0)
-        return fail(argv[1], strerror(-rc));
+        return serve_fail(argv[1], strerror(-rc));
     if (!inode_have_handles())
         raise_file_limit();
-    char *mountpoint = realpath(argv[2], NULL); /* the daemon leaves this directory */
-    if (!mountpoint)
-        return fail(argv[2], strerror(errno));
-    struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
-    if (fuse_opt_add_arg(&args, argv[0]) != 0 ||
-        fuse_opt_add_arg(&args, "-osubtype=passthrough,default_permissions") != 0 ||
-        (passthrough_as_root && fuse_opt_add_arg(&args, "-oallow_other") != 0))
-        rc = fail("no memory", "free some");
-    else
-        rc = mount_and_serve(&args, mountpoint, foreground);
-    free(mountpoint);
-    fuse_opt_free_args(&args);
+    struct fuse_lowlevel_ops ops = {.init = op_init};
+    passthrough_names(&ops);
+    passthrough_inodes(&ops);
+    passthrough_data(&ops);
+    rc = serve_at(argv[2], "-osubtype=passthrough,default_permissions", &ops, foreground);
     inode_close_all();
     return rc;
 }
