@@ -193,11 +193,6 @@ const char *bale_store_path(const struct bale_store *store)
     return store->path;
 }
 
-int bale_store_reserve_fd(const struct bale_store *store)
-{
-    return store->reserve_fd;
-}
-
 const struct bale_store_abilities *bale_store_abilities(const struct bale_store *store)
 {
     return &store->abilities;

@@ -22,6 +22,7 @@ struct bale_store_config {
 };
 
 struct bale_store;
+struct bale_volume_options;
 
 /* Makes a store of an empty or new directory: path, and .balefs/volume.json in it, fsynced. Takes
  * setting, extent, match and modes_held from config; makes the uuid. An ordinary user's store
@@ -29,6 +30,9 @@ struct bale_store;
  * that has anything in it or lies inside a store. Every function here with why: on failure it gets
  * "PATH: what happened: what to do" (room for BALE_WHY). */
 int bale_store_init(const char *path, const struct bale_store_config *config, char *why);
+/* The same with the usual settings, but nothing where there is a .balefs: opening it says if it is
+ * good. */
+int bale_store_init_missing(const char *path, char *why);
 
 enum bale_store_how {
     BALE_STORE_WRITE,    /* takes the lock, starts a session */
@@ -58,11 +62,11 @@ int bale_store_taint(struct bale_store *store);
  * verified after a power loss is what was written since. Takes as long as a sync; from any thread,
  * while containers are written. BALE_E_IO: a sync failed, now or earlier. */
 int bale_store_checkpoint(struct bale_store *store);
+/* Fills in what a volume needs of its store: sessions and, of a writer's, checkpoints and the
+ * reserve's descriptor (made and kept empty; the volume sizes it). */
+void bale_store_volume_options(struct bale_store *store, struct bale_volume_options *options);
 /* Defaults for empty containers. */
 void bale_store_defaults(const struct bale_store *store, struct bale_container_attr *attr);
-
-/* The reserve's descriptor (made and kept empty; the volume sizes it), or -1: not a writer. */
-int bale_store_reserve_fd(const struct bale_store *store);
 
 /* What the backing file system can do, found at open (probing in .balefs). */
 struct bale_store_abilities {

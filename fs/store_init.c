@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/limits.h"
 #include "fs/store_internal.h"
 
 /* path, which need not exist, made absolute: the part before its last name must exist. */
@@ -178,4 +179,17 @@ int bale_store_init(const char *path, const struct bale_store_config *config, ch
     }
     free(real);
     return err;
+}
+
+int bale_store_init_missing(const char *path, char *why)
+{
+    const struct bale_store_config config = {
+        .setting = {.codec = BALE_CODEC_AUTO},
+        .extent = BALE_EXTENT_DEFAULT,
+    };
+    char inside[PATH_MAX];
+    struct stat st;
+
+    snprintf(inside, sizeof inside, "%s/" BALE_STORE_DIR, path);
+    return lstat(inside, &st) == 0 ? BALE_OK : bale_store_init(path, &config, why);
 }

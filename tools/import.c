@@ -12,8 +12,6 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "format/limits.h"
-#include "fs/log.h"
 #include "tools/balefs.h"
 #include "tools/options.h"
 #include "tools/outside.h"
@@ -66,58 +64,25 @@ struct job {
 
 static int create_store(const char *path)
 {
-    struct bale_store_config config = {
-        .modes_held = geteuid() != 0,
-        .setting = {.codec = BALE_CODEC_AUTO},
-        .extent = BALE_EXTENT_DEFAULT,
-    };
-    char inside[4096], why[BALE_WHY];
-    struct stat st;
+    char why[BALE_WHY];
+    int err = bale_store_init_missing(path, why);
 
-    snprintf(inside, sizeof inside, "%s/" BALE_STORE_DIR, path);
-    if (lstat(inside, &st) == 0)
-        return BALE_OK; /* opening it says if it is good */
-    int err = bale_store_init(path, &config, why);
     if (err != BALE_OK)
         bale_complain("%s", why);
     return err;
 }
 
-static int checkpoint(void *arg)
-{
-    struct job *job = arg;
-    int err = bale_store_checkpoint(job->import.store);
-
-    if (err != BALE_OK)
-        bale_log(BALE_LOG_WARNING, "%s: could not be synced: %s: check the disk",
-                 bale_store_path(job->import.store), bale_err_text(err));
-    return err;
-}
-
-static void tainted(void *arg)
-{
-    struct job *job = arg;
-
-    (void)bale_store_taint(job->import.store);
-}
-
 static int open_volume(struct job *job)
 {
     struct bale_import *import = &job->import;
-    struct bale_volume_options options = {
-        .reserve_fd = bale_store_reserve_fd(import->store),
-        .caller_caches = true, /* nothing is read again */
-        .checkpoint = checkpoint,
-        .tainted = tainted,
-        .arg = job,
-    };
+    struct bale_volume_options options = {.caller_caches = true}; /* nothing is read again */
 
     job->sync_fd =
         openat(bale_store_root_fd(import->store), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (job->sync_fd < 0)
         return bale_err_from_errno(errno);
     options.sync_fd = job->sync_fd;
-    bale_store_container_config(import->store, &options.container);
+    bale_store_volume_options(import->store, &options);
     bale_store_defaults(import->store, &import->defaults);
     import->modes_held = bale_store_config(import->store)->modes_held;
     job->transfer.rules.acls =
@@ -305,7 +270,6 @@ static int run(const struct bale_command *command, int argc, char **argv)
         .file = bale_import_file,
         .entered = bale_import_entered,
         .arg = &job.import,
-
         .threads = (unsigned)threads,
     };
     return import_directory(&job);

@@ -113,26 +113,12 @@ static int find_mountpoint(struct daemon *d)
     return BALE_OK;
 }
 
-static int create_store(const struct daemon *d)
-{
-    struct bale_store_config config = {
-        .modes_held = geteuid() != 0,
-        .setting = {.codec = BALE_CODEC_AUTO},
-        .extent = BALE_EXTENT_DEFAULT,
-    };
-    struct stat st;
-    char inside[4096];
-    snprintf(inside, sizeof inside, "%s/" BALE_STORE_DIR, d->options->store);
-    if (lstat(inside, &st) == 0) {
-        return BALE_OK; /* it is one; opening it says if it is good */
-    }
-    return bale_store_init(d->options->store, &config, d->why);
-}
-
 static int open_store(struct daemon *d)
 {
     struct bale_mount *mount = &d->mount;
-    int err = d->options->create && !d->options->read_only ? create_store(d) : BALE_OK;
+    int err = d->options->create && !d->options->read_only
+                  ? bale_store_init_missing(d->options->store, d->why)
+                  : BALE_OK;
     if (err != BALE_OK) {
         return err;
     }
@@ -151,23 +137,6 @@ static int open_store(struct daemon *d)
     return bale_overlap_check(bale_store_path(mount->store), d->mountpoint, d->why);
 }
 
-static int checkpoint(void *arg)
-{
-    struct daemon *d = arg;
-    int err = bale_store_checkpoint(d->mount.store);
-    if (err != BALE_OK) {
-        bale_log(BALE_LOG_WARNING, "%s: could not be synced: %s: check the disk",
-                 bale_store_path(d->mount.store), bale_err_text(err));
-    }
-    return err;
-}
-
-static void tainted(void *arg)
-{
-    struct daemon *d = arg;
-    (void)bale_store_taint(d->mount.store);
-}
-
 static int create_volume(struct daemon *d)
 {
     struct bale_mount *mount = &d->mount;
@@ -175,16 +144,12 @@ static int create_volume(struct daemon *d)
         .memory = d->options->memory,
         .threads = d->options->threads,
         .age_ms = d->options->age_ms,
-        .reserve_fd = bale_store_reserve_fd(mount->store),
         .sync_fd = d->sync_fd,
-        .checkpoint = mount->read_only ? NULL : checkpoint,
         .caller_caches = !d->options->direct,
-        .tainted = mount->read_only ? NULL : tainted,
-        .arg = d,
         .last = &d->last,
     };
     struct statfs fs;
-    bale_store_container_config(mount->store, &options.container);
+    bale_store_volume_options(mount->store, &options);
     /* Only here: a file server would not know of our capabilities. */
     mount->keep_out_of_reserve =
         mount->as_root && fstatfs(d->sync_fd, &fs) == 0 && fs.f_type == EXT4_SUPER_MAGIC;

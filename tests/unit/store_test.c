@@ -27,7 +27,7 @@ static void init_makes_a_store(void)
     CHECK(config->match && !config->match[0]);
     CHECK_EQ_STR(bale_store_path(store), at("s"));
     CHECK(fcntl(bale_store_root_fd(store), F_GETFL) & O_PATH);
-    CHECK(fstat(bale_store_reserve_fd(store), &st) == 0 && st.st_size == 0);
+    CHECK(fstat(store->reserve_fd, &st) == 0 && st.st_size == 0);
     CHECK(bale_store_abilities(store)->flock);
     CHECK(bale_store_abilities(store)->tmpfile || bale_store_abilities(store)->text[0]);
     CHECK_EQ(bale_store_close(store, true, "all \"well\""), 0);
