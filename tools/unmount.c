@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fs/fuse/fusermount.h"
 #include "tools/balefs.h"
 #include "tools/options.h"
 
@@ -97,7 +98,7 @@ static void say_busy(const char *point)
 /* Runs fusermount3 and takes in what it says. Returns its exit code, or -1 and errno. */
 static int run_helper(const char *point, bool lazy, char *said, size_t size)
 {
-    char *args[] = {"fusermount3", lazy ? "-uz" : "-u", "--", (char *)point, NULL};
+    const struct bale_fusermount helper = bale_fusermount(point, lazy, false);
     posix_spawn_file_actions_t actions;
     int pipes[2], state = -1;
     size_t used = 0;
@@ -108,7 +109,7 @@ static int run_helper(const char *point, bool lazy, char *said, size_t size)
         return -1;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, pipes[1], STDERR_FILENO);
-    int err = posix_spawnp(&pid, args[0], &actions, NULL, args, environ);
+    int err = posix_spawnp(&pid, helper.words[0], &actions, NULL, helper.words, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(pipes[1]);
     while (err == 0 && used + 1 < size && (got = read(pipes[0], said + used, size - used - 1)) > 0)

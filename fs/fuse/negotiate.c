@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fs/fuse/fusermount.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/overhear.h"
 #include "fs/log.h"
@@ -296,15 +297,9 @@ void bale_negotiation_unmount(const char *mountpoint, uint64_t device)
     if (umount2(mountpoint, MNT_DETACH) == 0) {
         return;
     }
-    char *const argv[] = {(char[]){"fusermount3"},
-                          (char[]){"-u"},
-                          (char[]){"-q"},
-                          (char[]){"-z"},
-                          (char[]){"--"},
-                          (char *)(uintptr_t)mountpoint,
-                          NULL};
+    const struct bale_fusermount helper = bale_fusermount(mountpoint, true, true);
     pid_t pid;
-    if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ) == 0) {
+    if (posix_spawnp(&pid, helper.words[0], NULL, NULL, helper.words, environ) == 0) {
         (void)waitpid(pid, NULL, 0);
     }
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/fuse/fusermount.h"
 
 /* Not in older headers. */
 #ifndef STATX_MNT_ID_UNIQUE
@@ -73,18 +74,6 @@ static void keep_only(int fd)
     }
 }
 
-static void run_helper(const char *mountpoint)
-{
-    char *const argv[] = {(char[]){"fusermount3"},
-                          (char[]){"-u"},
-                          (char[]){"-q"},
-                          (char[]){"-z"},
-                          (char[]){"--"},
-                          (char *)(uintptr_t)mountpoint,
-                          NULL};
-    (void)execvp(argv[0], argv);
-}
-
 /* The descriptor holds the mount that was compared, so that root cannot take away another one. */
 static void unmount(const char *mountpoint, const struct bale_mount_identity *mount)
 {
@@ -96,8 +85,9 @@ static void unmount(const char *mountpoint, const struct bale_mount_identity *mo
     struct bale_mount_identity found = bale_mount_identify(fd, "");
     snprintf(held, sizeof held, "/proc/self/fd/%d", fd);
     if (same(&found, mount) && umount2(held, MNT_DETACH) != 0) {
+        const struct bale_fusermount helper = bale_fusermount(mountpoint, true, true);
         close(fd);
-        run_helper(mountpoint);
+        (void)execvp(helper.words[0], helper.words);
     }
 }
 
