@@ -11,7 +11,7 @@
 #include "fs/fuse/mount.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/recompress.h"
-#include "fs/fuse/serve.h"
+#include "fs/fuse/resources.h"
 #include "fs/fuse/session.h"
 #include "fs/log.h"
 

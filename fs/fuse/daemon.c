@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -23,14 +22,9 @@
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/overlap.h"
+#include "fs/fuse/resources.h"
 #include "fs/fuse/session.h"
 #include "fs/fuse/watcher.h"
-
-#define DESCRIPTORS_MOST 1048576u
-#define CACHED_DESCRIPTORS_MOST 65536u
-#define THREADS_LEAST 4u
-#define THREADS_MOST 16u
-#define BUFFERS_SHARE 8u /* of the memory cap, at most, for the threads' buffers */
 
 struct daemon {
     const struct bale_mount_options *options;
@@ -47,21 +41,6 @@ struct daemon {
 };
 
 /* ---- Beginning ---- */
-
-static unsigned raise_descriptors(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-        return 256;
-    }
-    rlim_t most = limit.rlim_max < DESCRIPTORS_MOST ? limit.rlim_max : DESCRIPTORS_MOST;
-    if (limit.rlim_cur < most) {
-        struct rlimit raised = {.rlim_cur = most, .rlim_max = limit.rlim_max};
-        limit.rlim_cur = setrlimit(RLIMIT_NOFILE, &raised) == 0 ? most : limit.rlim_cur;
-    }
-    rlim_t half = limit.rlim_cur / 2;
-    return (unsigned)(half < CACHED_DESCRIPTORS_MOST ? half : CACHED_DESCRIPTORS_MOST);
-}
 
 static int take_signals(struct daemon *d)
 {
@@ -183,21 +162,11 @@ static int create_parts(struct daemon *d, unsigned descriptors)
     return err;
 }
 
-static unsigned threads_for(const struct bale_mount *mount)
-{
-    uint64_t share = bale_memory_cap(bale_volume_memory(mount->volume)) / BUFFERS_SHARE >> 20;
-    unsigned threads = 2 * bale_cpus();
-    threads = threads < THREADS_LEAST  ? THREADS_LEAST
-              : threads > THREADS_MOST ? THREADS_MOST
-                                       : threads;
-    return threads < share || share < 2 ? threads : (unsigned)share;
-}
-
 /* Everything up to a mount that answers. */
 static int begin(struct daemon *d)
 {
     struct bale_mount *mount = &d->mount;
-    unsigned descriptors = raise_descriptors();
+    unsigned descriptors = bale_descriptors_raise();
     int err = take_signals(d);
     if (err == BALE_OK) {
         err = find_mountpoint(d);
@@ -239,7 +208,8 @@ static int begin(struct daemon *d)
         bale_watcher_mounted(d->watcher, d->mountpoint, &d->identity);
     }
     if (err == BALE_OK) {
-        err = bale_session_start(d->session, threads_for(mount));
+        err = bale_session_start(
+            d->session, bale_threads_for(bale_memory_cap(bale_volume_memory(mount->volume))));
     }
     return err;
 }
@@ -371,16 +341,6 @@ static int end(struct daemon *d, bool served)
 const char *bale_daemon_libfuse(void)
 {
     return fuse_pkgversion();
-}
-
-uint64_t bale_cpu_us(void)
-{
-    struct rusage usage;
-    if (getrusage(RUSAGE_SELF, &usage) != 0) {
-        return 0;
-    }
-    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
-           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
 int bale_daemon_serve(const struct bale_mount_options *options, char *why, void (*ready)(void *arg),

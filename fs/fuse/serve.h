@@ -8,7 +8,4 @@
 int bale_daemon_serve(const struct bale_mount_options *options, char *why, void (*ready)(void *arg),
                       void *arg);
 
-/* Processor time of this process, microseconds. */
-uint64_t bale_cpu_us(void);
-
 #endif
