@@ -7,11 +7,11 @@
  * opens at one of the commits, whole, and not at one older than the last that a sync had made
  * durable. */
 #include "format/err.h"
-#include "format/hash.h"
 #include "tests/check.h"
+#include "tests/support/power_loss.h"
 #include "tests/support/rig.h"
 
-enum { SECTOR = 512, SEEDS = 70, SIZE_MAX_ = 60000 };
+enum { SEEDS = 70, SIZE_MAX_ = 60000 };
 
 /* What is known after an operation. */
 struct mark {
@@ -218,82 +218,8 @@ static void test_killed(const struct history *h, uint64_t seed)
     rig_clear(&rig);
 }
 
-/* Which pending changes reach a sector. */
-struct loss {
-    uint64_t salt;
-    size_t first; /* operations before are on disk */
-    size_t end;   /* the crash */
-    int kind; /* 0: up to a time of its own for each sector; 1: none or all; 2: any; 3: nearly all
-               */
-};
-
-static bool survives(const struct loss *loss, size_t op, uint64_t sector)
-{
-    const uint64_t key[3] = {loss->salt, sector, loss->kind == 2 ? op : 0};
-    uint64_t draw = bale_hash(key, sizeof key);
-
-    switch (loss->kind) {
-    case 0:
-        return op < loss->first + draw % (loss->end - loss->first + 1);
-    case 3:
-        return draw % 12 != 0;
-    default:
-        return draw % 2 == 0;
-    }
-}
-
-/* Applies the parts of one change that survive. */
-static void apply_part(struct memory_file *file, const struct loss *loss, size_t i,
-                       const struct memory_op *op, uint64_t size)
-{
-    uint64_t end = op->kind == MEMORY_TRUNCATE ? size : op->position + op->length;
-
-    for (uint64_t from = op->position; from < end;) {
-        uint64_t border = (from / SECTOR + 1) * SECTOR;
-        uint64_t to = border < end ? border : end;
-        struct memory_op part = {.kind = op->kind == MEMORY_WRITE ? MEMORY_WRITE : MEMORY_PUNCH,
-                                 .position = from,
-                                 .length = to - from,
-                                 .data = op->data ? op->data + (from - op->position) : NULL};
-
-        if (survives(loss, i, from / SECTOR))
-            memory_file_apply(file, &part);
-        from = to;
-    }
-}
-
-/* Makes file what is left of ops, done to a file that held what it holds. */
-static void lose_power(const struct memory_op *ops, const struct loss *loss,
-                       struct memory_file *file)
-{
-    uint64_t length, most;
-
-    for (size_t i = 0; i < loss->first; i++)
-        memory_file_apply(file, &ops[i]);
-    length = most = file->size;
-    for (size_t i = loss->first; i < loss->end; i++) {
-        bool sized =
-            survives(loss, i, UINT64_MAX); /* the length is metadata, with a time of its own */
-
-        apply_part(file, loss, i, &ops[i], most);
-        if (ops[i].kind == MEMORY_WRITE && sized && ops[i].position + ops[i].length > length)
-            length = ops[i].position + ops[i].length;
-        else if (ops[i].kind == MEMORY_TRUNCATE && sized)
-            length = ops[i].position;
-        most = file->size > most ? file->size : most;
-    }
-    memory_file_resize(file, (size_t)length);
-}
-
-static size_t last_sync(const struct memory_op *ops, size_t end)
-{
-    while (end > 0 && ops[end - 1].kind != MEMORY_SYNC)
-        end--;
-    return end;
-}
-
 /* Whether a commit that may be found has the content. */
-static bool is_allowed(const struct history *h, const struct loss *loss, uint64_t digest)
+static bool is_allowed(const struct history *h, const struct power_loss *loss, uint64_t digest)
 {
     size_t i = loss->end;
 
@@ -311,15 +237,15 @@ static bool is_allowed(const struct history *h, const struct loss *loss, uint64_
 
 /* The power goes a second time, while the first time's damage is being looked at: what was found
  * stays. */
-static void test_again(struct rig *rig, struct memory_file *state, const struct loss *before,
+static void test_again(struct rig *rig, struct memory_file *state, const struct power_loss *before,
                        uint64_t expected)
 {
-    struct loss loss = {.salt = before->salt + 1, .kind = before->kind};
+    struct power_loss loss = {.salt = before->salt + 1, .kind = before->kind};
     uint64_t found;
 
     loss.end = rig_random(rig, (uint32_t)rig->file.op_count + 1);
-    loss.first = last_sync(rig->file.ops, loss.end);
-    lose_power(rig->file.ops, &loss, state);
+    loss.first = power_loss_synced(rig->file.ops, loss.end);
+    power_loss_apply(rig->file.ops, &loss, state);
     rig_close(rig);
     set_file(&rig->file, state);
     rig->session++;
@@ -334,15 +260,15 @@ static void test_power(const struct history *h, uint64_t seed)
 
     rig_init(&rig, seed + 1000, BALE_EXTENT_MIN, SIZE_MAX_);
     for (int n = 0; n < (int)h->count * 3 / 2; n++) {
-        struct loss loss = {.salt = seed * 100000 + (uint64_t)n, .kind = n % 4};
+        struct power_loss loss = {.salt = seed * 100000 + (uint64_t)n, .kind = n % 4};
         const struct mark *mark;
         uint64_t found;
 
         loss.end = 1 + rig_random(&rig, (uint32_t)h->count);
-        loss.first = last_sync(h->rig.file.ops, loss.end);
+        loss.first = power_loss_synced(h->rig.file.ops, loss.end);
         mark = &h->marks[loss.end - 1];
         memory_file_resize(&state, 0);
-        lose_power(h->rig.file.ops, &loss, &state);
+        power_loss_apply(h->rig.file.ops, &loss, &state);
         set_file(&rig.file, &state);
         /* Another boot: what is listed is uncertain. */
         rig.certain_from = 0;
@@ -386,8 +312,9 @@ static void test_recovery(const struct history *h, uint64_t seed)
     memcpy(ops, h->rig.file.ops, h->count * sizeof *ops);
     for (int n = 0; n < (int)h->count / 2; n++) {
         size_t killed = 1 + rig_random(&rig, (uint32_t)h->count);
-        struct loss loss = {.salt = seed * 200000 + (uint64_t)n, .kind = n % 4, .end = killed};
-        struct loss before;
+        struct power_loss loss = {
+            .salt = seed * 200000 + (uint64_t)n, .kind = n % 4, .end = killed};
+        struct power_loss before;
         uint64_t found, again;
 
         memory_file_resize(&rig.file, 0);
@@ -401,12 +328,12 @@ static void test_recovery(const struct history *h, uint64_t seed)
         REQUIRE(rig.file.op_count <= 16);
         for (size_t i = 0; i < rig.file.op_count; i++)
             ops[killed + i] = rig.file.ops[i];
-        loss.first = last_sync(ops, killed);
+        loss.first = power_loss_synced(ops, killed);
         before = loss;
         loss.end += rig_random(&rig, (uint32_t)rig.file.op_count + 1);
-        loss.first = last_sync(ops, loss.end);
+        loss.first = power_loss_synced(ops, loss.end);
         memory_file_resize(&state, 0);
-        lose_power(ops, &loss, &state);
+        power_loss_apply(ops, &loss, &state);
         rig_close(&rig);
         set_file(&rig.file, &state);
         rig.session++;

@@ -103,7 +103,7 @@ fi
 
 mount_up "${mounter[@]}"
 top_mode=$("${runner[@]}" stat -c %a "$work/mnt")
-for program in data names attr ids locks stress; do
+for program in data holes names attr ids locks stress; do
     status=0
     "${runner[@]}" "$programs/fuse_${program}_plain_test" "$work/mnt" || status=$?
     case $status in

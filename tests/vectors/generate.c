@@ -9,6 +9,7 @@
 #include "format/err.h"
 #include "kernels/codec.h"
 #include "tests/vectors/craft.h"
+#include "tests/vectors/craft_stored.h"
 
 enum { RAW_MAX = 70000, FRAME_MAX = RAW_MAX + 1000, STORE_RAW = 4200 };
 
@@ -117,63 +118,23 @@ static void good_libraries(void)
               "the second chunk is stored raw");
 }
 
-/* Bytes of a Zstandard frame being put together. */
-struct bytes {
-    uint8_t data[4096];
-    uint32_t length;
-};
-
-static void add(struct bytes *b, const void *data, size_t length)
-{
-    memcpy(b->data + b->length, data, length);
-    b->length += (uint32_t)length;
-}
-
-static void add_number(struct bytes *b, uint32_t value, int length)
-{
-    for (; length > 0; length--, value >>= 8)
-        b->data[b->length++] = (uint8_t)value;
-}
-
-enum {
-    BLOCK_RLE = 1,
-    BLOCK_RESERVED = 3,
-    ZSTD_DICTIONARY = 1,
-    ZSTD_RESERVED = 8,
-    ZSTD_FCS_2 = 0x40
-};
-
-/* Magic, frame header descriptor, window descriptor for a power of two. */
-static void zstd_begin(struct bytes *b, uint8_t descriptor, unsigned window_log2)
-{
-    add_number(b, 0xfd2fb528u, 4);
-    add_number(b, descriptor, 1);
-    add_number(b, (window_log2 - 10) << 3, 1);
-}
-
-static void zstd_block(struct bytes *b, uint32_t type, uint8_t value, uint32_t size, bool last)
-{
-    add_number(b, (uint32_t)last | type << 1 | size << 3, 3);
-    add_number(b, value, 1);
-}
-
 /* 2000 bytes "a" and 3000 "b", which is what raw is filled with. */
-static void zstd_blocks(struct bytes *b)
+static void zstd_blocks(struct craft_bytes *b)
 {
-    zstd_block(b, BLOCK_RLE, 'a', 2000, false);
-    zstd_block(b, BLOCK_RLE, 'b', 3000, true);
+    craft_zstd_block(b, BLOCK_RLE, 'a', 2000, false);
+    craft_zstd_block(b, BLOCK_RLE, 'b', 3000, true);
 }
 
-static struct bytes zstd_plain(void)
+static struct craft_bytes zstd_plain(void)
 {
-    struct bytes b = {.length = 0};
+    struct craft_bytes b = {.length = 0};
 
-    zstd_begin(&b, 0, 13);
+    craft_zstd_begin(&b, 0, 13);
     zstd_blocks(&b);
     return b;
 }
 
-static size_t zstd_frame(const struct bytes *b, uint32_t raw_length)
+static size_t zstd_frame(const struct craft_bytes *b, uint32_t raw_length)
 {
     return craft_frame(BALE_CODEC_ZSTD, b->data, b->length, raw, raw_length, frame);
 }
@@ -186,13 +147,13 @@ static void fill_ab(void)
 
 static void good_zstd_by_hand(void)
 {
-    struct bytes b = zstd_plain();
+    struct craft_bytes b = zstd_plain();
 
     fill_ab();
     emit_good("good-zstd-no-content-size", zstd_frame(&b, 5000), 5000,
               "window descriptor, no content size, RLE blocks");
     b.length = 0;
-    zstd_begin(&b, 0, 16);
+    craft_zstd_begin(&b, 0, 16);
     zstd_blocks(&b);
     emit_good("good-zstd-window", zstd_frame(&b, 5000), 5000,
               "a window of the chunk size, 64 KiB, on a shorter chunk");
@@ -209,29 +170,29 @@ static void good_zstd_by_hand(void)
 
 static void bad_zstd_headers(void)
 {
-    struct bytes b = {.length = 0};
+    struct craft_bytes b = {.length = 0};
 
     fill_ab();
-    zstd_begin(&b, 0, 17);
+    craft_zstd_begin(&b, 0, 17);
     zstd_blocks(&b);
     emit_bad("bad-zstd-window", zstd_frame(&b, 5000), "a window of 128 KiB in chunks of 64 KiB");
     b.length = 0;
-    zstd_begin(&b, 0, 41);
+    craft_zstd_begin(&b, 0, 41);
     zstd_blocks(&b);
     emit_bad("bad-zstd-window-largest", zstd_frame(&b, 5000), "a window of 2 TiB");
     b.length = 0;
-    zstd_begin(&b, ZSTD_DICTIONARY, 13);
-    add_number(&b, 7, 1);
+    craft_zstd_begin(&b, ZSTD_DICTIONARY, 13);
+    craft_add_number(&b, 7, 1);
     zstd_blocks(&b);
     emit_bad("bad-zstd-dictionary", zstd_frame(&b, 5000), "a dictionary id");
     b.length = 0;
-    zstd_begin(&b, ZSTD_RESERVED, 13);
+    craft_zstd_begin(&b, ZSTD_RESERVED, 13);
     zstd_blocks(&b);
     emit_bad("bad-zstd-reserved", zstd_frame(&b, 5000),
              "the reserved bit of the frame header descriptor");
     b.length = 0;
-    zstd_begin(&b, ZSTD_FCS_2, 13);
-    add_number(&b, 5001 - 256, 2);
+    craft_zstd_begin(&b, ZSTD_FCS_2, 13);
+    craft_add_number(&b, 5001 - 256, 2);
     zstd_blocks(&b);
     emit_bad("bad-zstd-content-size", zstd_frame(&b, 5000),
              "the content size is not the raw length");
@@ -239,63 +200,63 @@ static void bad_zstd_headers(void)
 
 static void bad_zstd_bodies(void)
 {
-    struct bytes b = {.length = 0};
+    struct craft_bytes b = {.length = 0};
 
     fill_ab();
     b = zstd_plain();
     emit_bad("bad-zstd-short", zstd_frame(&b, 5001), "decodes to a byte less than the raw length");
     emit_bad("bad-zstd-long", zstd_frame(&b, 4999), "decodes to a byte more than the raw length");
-    add_number(&b, 0, 1);
+    craft_add_number(&b, 0, 1);
     emit_bad("bad-zstd-trailing", zstd_frame(&b, 5000), "a byte behind the Zstandard frame");
     b = zstd_plain();
-    add_number(&b, 0x184d2a50u, 4);
-    add_number(&b, 0, 4);
+    craft_add_number(&b, 0x184d2a50u, 4);
+    craft_add_number(&b, 0, 4);
     emit_bad("bad-zstd-skippable-after", zstd_frame(&b, 5000), "a skippable frame behind it");
     b.length = 0;
-    add_number(&b, 0x184d2a50u, 4);
-    add_number(&b, 0, 4);
-    add(&b, zstd_plain().data, zstd_plain().length);
+    craft_add_number(&b, 0x184d2a50u, 4);
+    craft_add_number(&b, 0, 4);
+    craft_add(&b, zstd_plain().data, zstd_plain().length);
     emit_bad("bad-zstd-skippable-before", zstd_frame(&b, 5000), "a skippable frame before it");
     b.length = 0;
-    zstd_begin(&b, 0, 13);
-    zstd_block(&b, BLOCK_RLE, 'a', 2000, true);
-    zstd_begin(&b, 0, 13);
-    zstd_block(&b, BLOCK_RLE, 'b', 3000, true);
+    craft_zstd_begin(&b, 0, 13);
+    craft_zstd_block(&b, BLOCK_RLE, 'a', 2000, true);
+    craft_zstd_begin(&b, 0, 13);
+    craft_zstd_block(&b, BLOCK_RLE, 'b', 3000, true);
     emit_bad("bad-zstd-two", zstd_frame(&b, 5000), "two Zstandard frames");
     b = zstd_plain();
     b.length--;
     emit_bad("bad-zstd-truncated", zstd_frame(&b, 5000),
              "the last byte of the last block is missing");
     b.length = 0;
-    zstd_begin(&b, 0, 13);
-    zstd_block(&b, BLOCK_RLE, 'a', 2000, false);
-    zstd_block(&b, BLOCK_RESERVED, 'b', 3000, true);
+    craft_zstd_begin(&b, 0, 13);
+    craft_zstd_block(&b, BLOCK_RLE, 'a', 2000, false);
+    craft_zstd_block(&b, BLOCK_RESERVED, 'b', 3000, true);
     emit_bad("bad-zstd-block", zstd_frame(&b, 5000), "a block of the reserved type");
 }
 
 /* One sequence, literals "abcd" and a match of 4 + 15 + 6 bytes, and five last literals: 34
  * bytes. */
-static struct bytes lz4_plain(uint8_t offset)
+static struct craft_bytes lz4_plain(uint8_t offset)
 {
-    struct bytes b = {.length = 0};
+    struct craft_bytes b = {.length = 0};
 
-    add_number(&b, 0x4f, 1);
-    add(&b, "abcd", 4);
-    add_number(&b, offset, 2);
-    add_number(&b, 6, 1);
-    add_number(&b, 0x50, 1);
-    add(&b, "vwxyz", 5);
+    craft_add_number(&b, 0x4f, 1);
+    craft_add(&b, "abcd", 4);
+    craft_add_number(&b, offset, 2);
+    craft_add_number(&b, 6, 1);
+    craft_add_number(&b, 0x50, 1);
+    craft_add(&b, "vwxyz", 5);
     return b;
 }
 
-static size_t lz4_frame(const struct bytes *b, uint32_t raw_length)
+static size_t lz4_frame(const struct craft_bytes *b, uint32_t raw_length)
 {
     return craft_frame(BALE_CODEC_LZ4, b->data, b->length, raw, raw_length, frame);
 }
 
 static void lz4_by_hand(void)
 {
-    struct bytes b = lz4_plain(4);
+    struct craft_bytes b = lz4_plain(4);
 
     for (size_t i = 0; i < 29; i++)
         raw[i] = (uint8_t)('a' + i % 4);
@@ -308,7 +269,7 @@ static void lz4_by_hand(void)
     b = lz4_plain(5);
     emit_bad("bad-lz4-offset", lz4_frame(&b, 34), "a match before the chunk's start");
     b = lz4_plain(4);
-    add_number(&b, 0, 1);
+    craft_add_number(&b, 0, 1);
     emit_bad("bad-lz4-trailing", lz4_frame(&b, 34), "a byte behind the block");
     b.length -= 2;
     emit_bad("bad-lz4-truncated", lz4_frame(&b, 34), "the last literal is missing");

@@ -1,0 +1,206 @@
+/* Index pages: every rule of FORMAT.md section 5. */
+#include "tests/unit/format_edit.h"
+#include "tests/unit/format_page_data.h"
+
+#define OK BALE_OK
+#define BAD BALE_E_CORRUPT
+#define NEW BALE_E_UNSUPPORTED
+
+/* The second segment gets a frame of its own: what is done to the first is no disagreement then. */
+#define APART                                                                                      \
+    {                                                                                              \
+        S1 + 8, 8, FRAME_POSITION - 0x5354                                                         \
+    }
+
+/* clang-format off */
+static const struct rule leaf_rules[] = {
+    {"magic", BAD, {{0, 1, 0}}},
+    {"version 0", BAD, {{4, 1, 0}}},
+    {"version 2", NEW, {{4, 1, 2}}},
+    {"height 0", BAD, {{5, 1, 0}}},
+    {"height 9", BAD, {{5, 1, 9}}},
+    {"height 255", BAD, {{5, 1, 255}}},
+    {"an inner page of a leaf's length", BAD, {{5, 1, 2}}},
+    {"count 0", BAD, {{6, 2, 0}}},
+    {"count too small for the length", BAD, {{6, 2, 2}}},
+    {"count too great for the length", BAD, {{6, 2, 4}}},
+    {"count of all ones", BAD, {{6, 2, UINT16_MAX}}},
+    {"generation 0", BAD, {{8, 8, 0}}},
+    {"generation beyond the root's", BAD, {{8, 8, GENERATION + 1}}},
+    {"generation just that of the newest below", OK, {{8, 8, FRAME_GENERATION}}},
+    {"container id", BAD, {{16, 8, ID + 1}}},
+    {"container id 0", BAD, {{16, 8, 0}}},
+
+    {"two segments overlap", BAD, {{S0 + 24, 4, 0xb000 - 0x4142 + 1}}},
+    {"two segments touch", OK, {{S0 + 24, 4, 0xb000 - 0x4142}}},
+    {"wrong order", BAD, {{S0, 8, FRAME_OFFSET + 0xb000}, {S0 + 28, 4, 0xb000}, {S0 + 24, 4, 0x1000},
+                          {S1, 8, FRAME_OFFSET + 0x4142}, {S1 + 28, 4, 0x4142}}},
+    {"the same segment twice", BAD, {{S1, 8, FRAME_OFFSET + 0x4142}, {S1 + 28, 4, 0x4142},
+                                     {S1 + 24, 4, 0x6162}}},
+    {"length 0", BAD, {{S0 + 24, 4, 0}}},
+    {"length 1", OK, {{S0 + 24, 4, 1}}},
+    {"length of all ones", BAD, {{S1 + 24, 4, UINT32_MAX}}},
+    {"past size", BAD, {{S2, 8, FRAME_OFFSET + 0xc001}}},
+    {"offset beyond size", BAD, {{S2, 8, TOP - 1}}},
+    {"offset wraps", BAD, {{S2, 8, UINT64_MAX}}},
+    {"skip beyond offset", BAD, {{S0, 8, 0x4141}, APART}},
+    {"the frame begins in the extent before", BAD, {{S0 + 28, 4, 0x4142 + 0x10204}, APART}},
+    {"the frame begins with the extent", OK, {{S0 + 28, 4, 0x4142 + 0x10203}, APART}},
+    {"skip of all ones", BAD, {{S0 + 28, 4, UINT32_MAX}, APART}},
+    {"up to the extent's end", OK, {{S1 + 24, 4, EXTENT - 0x10203 - 0xb000}, {S2, 8, FRAME_OFFSET +
+        EXTENT - 0x10203}, {S2 + 24, 4, 1}}},
+    {"past the extent's end", BAD, {{S1 + 24, 4, EXTENT - 0x10203 - 0xb000 + 1}, {S2, 8,
+        FRAME_OFFSET + EXTENT - 0x10202}, {S2 + 24, 4, 1}}},
+
+    {"position in the slots", BAD, {{S0 + 8, 8, 223}, {S1 + 8, 8, 223}}},
+    {"position 0", BAD, {{S0 + 8, 8, 0}, {S1 + 8, 8, 0}}},
+    {"right behind the page", OK, {{S0 + 8, 8, 224 + LEAF}, {S1 + 8, 8, 224 + LEAF}}},
+    {"over the page", BAD, {{S0 + 8, 8, 224 + LEAF - 1}, {S1 + 8, 8, 224 + LEAF - 1}}},
+    {"past end", BAD, {{S0 + 8, 8, FRAME_POSITION + 1}, {S1 + 8, 8, FRAME_POSITION + 1}}},
+    {"position wraps", BAD, {{S0 + 8, 8, UINT64_MAX - 4}, {S1 + 8, 8, UINT64_MAX - 4}}},
+    {"generation 0 of a frame", BAD, {{S0 + 16, 8, 0}, {S1 + 16, 8, 0}}},
+    {"generation of a frame beyond the page's", BAD, {{8, 8, FRAME_GENERATION - 1}}},
+    {"frame length 0", BAD, {{S0 + 32, 4, 0}, {S1 + 32, 4, 0}}},
+    {"frame no longer than its head", BAD, {{S0 + 32, 4, 52 + 12 * 12}, {S1 + 32, 4, 52 + 12 * 12}}},
+    {"frame of a byte for each chunk", OK, {{S0 + 32, 4, 64 + 12 * 12}, {S1 + 32, 4, 64 + 12 * 12}}},
+    {"frame longer than an extent and its head", BAD, {
+        {S0 + 8, 8, 5000}, {S0 + 32, 4, 52 + 12 * 256 + EXTENT + 1},
+        {S1 + 8, 8, 5000}, {S1 + 32, 4, 52 + 12 * 256 + EXTENT + 1}}},
+    {"frame as long as an extent and its head", OK, {
+        {S0 + 8, 8, 5000}, {S0 + 32, 4, 52 + 12 * 256 + EXTENT},
+        {S1 + 8, 8, 5000}, {S1 + 32, 4, 52 + 12 * 256 + EXTENT}}},
+    {"codec zero with stored bytes", BAD, {{S0 + 36, 1, 1}, {S1 + 36, 1, 1}}},
+    {"codec zero", OK, {{S0 + 36, 1, 1}, {S1 + 36, 1, 1}, {S0 + 32, 4, 52}, {S1 + 32, 4, 52}}},
+    {"a codec of tomorrow is the frame's affair", OK, {{S0 + 36, 1, 16}, {S1 + 36, 1, 16}}},
+    {"chunk log2 11", BAD, {{S0 + 37, 1, 11}, {S1 + 37, 1, 11}}},
+    {"chunk log2 27", BAD, {{S0 + 37, 1, 27}, {S1 + 37, 1, 27}}},
+    {"chunk log2 26", OK, {{S0 + 37, 1, 26}, {S1 + 37, 1, 26}}},
+    {"flag bit 1", NEW, {{S0 + 38, 1, 2}}},
+    {"flag bit 7", NEW, {{S2 + 38, 1, 0x81}}},
+    {"zero field", NEW, {{S1 + 39, 1, 1}}},
+
+    {"one frame, two lengths", BAD, {{S1 + 32, 4, 0x5353}}},
+    {"one frame, two generations", BAD, {{S1 + 16, 8, FRAME_GENERATION + 1}}},
+    {"one frame, two checksums", BAD, {{S1 + 40, 1, 0}}},
+    {"one frame, two codecs", BAD, {{S1 + 36, 1, 2}}},
+    {"one frame, two chunk sizes", BAD, {{S1 + 37, 1, 13}}},
+    {"one frame, two file offsets", BAD, {{S1 + 28, 4, 0xb001}}},
+    {"two frames overlap by a byte", BAD, {{S1 + 8, 8, FRAME_POSITION - 0x5353}}},
+    {"two frames touch", OK, {{S1 + 8, 8, FRAME_POSITION - 0x5354}}},
+
+    {"a promise with a position", BAD, {{S2 + 8, 8, 300}}},
+    {"a promise with a skip", BAD, {{S2 + 28, 4, 1}}},
+    {"a promise with a frame length", BAD, {{S2 + 32, 4, 1}}},
+    {"a promise with a codec", BAD, {{S2 + 36, 1, 1}}},
+    {"a promise with a chunk log2", BAD, {{S2 + 37, 1, 12}}},
+    {"a promise beyond 2^30", BAD, {{S2, 8, FRAME_OFFSET + 0xbfff}, {S2 + 24, 4, (1 << 30) + 1},
+                                    {S1 + 24, 4, 1}}},
+    {"a promise of 0 bytes", BAD, {{S2 + 24, 4, 0}}},
+    {"a promise with a generation", BAD, {{S2 + 16, 8, 1}}},
+    {"a promise with a checksum", BAD, {{S2 + 47, 1, 1}}},
+    {"a promise turned into data", BAD, {{S2 + 38, 1, 0}}},
+    {"data turned into a promise", BAD, {{S0 + 38, 1, 1}}},
+};
+
+static const struct rule inner_rules[] = {
+    {"version 2", NEW, {{4, 1, 2}}},
+    {"a leaf of an inner page's length", BAD, {{5, 1, 1}}},
+    {"height 0", BAD, {{5, 1, 0}}},
+    {"height 8", OK, {{5, 1, 8}}},
+    {"height 9", BAD, {{5, 1, 9}}},
+    {"count 0", BAD, {{6, 2, 0}}},
+    {"count too great", BAD, {{6, 2, 3}}},
+    {"generation beyond the root's", BAD, {{8, 8, GENERATION + 1}}},
+    {"generation less than a child's", BAD, {{8, 8, GENERATION - 1}}},
+    {"container id", BAD, {{16, 8, 0}}},
+
+    {"children not ascending", BAD, {{C0, 8, UINT64_C(0x0102030405060709)},
+                                     {C1, 8, UINT64_C(0x0102030405060708)}}},
+    {"two children of one offset", BAD, {{C0, 8, UINT64_C(0x0102030405060709)}}},
+    {"first offset 0", OK, {{C0, 8, 0}}},
+    {"first offset at size", BAD, {{C1, 8, UINT64_C(0x010203040506070a)}}},
+    {"first offset of all ones", BAD, {{C1, 8, UINT64_MAX}}},
+    {"child in the slots", BAD, {{C0 + 8, 8, 223}}},
+    {"child at 0", BAD, {{C0 + 8, 8, 0}}},
+    {"child past end", BAD, {{C1 + 8, 8, UINT64_C(0x6162636465666769)}}},
+    {"child's position wraps", BAD, {{C1 + 8, 8, UINT64_MAX - 4}}},
+    {"child is the page", BAD, {{C0 + 8, 8, 224}}},
+    {"child over the page's last byte", BAD, {{C0 + 8, 8, 224 + INNER - 1}}},
+    {"child right behind the page", OK, {{C0 + 8, 8, 224 + INNER}}},
+    {"one child twice", BAD, {{C0 + 8, 8, UINT64_C(0x6162636465666768)}, {C0 + 24, 4, 68}}},
+    {"children overlap by a byte", BAD, {{C0 + 8, 8, UINT64_C(0x6162636465666768) - 4063}}},
+    {"children touch", OK, {{C0 + 8, 8, UINT64_C(0x6162636465666768) - 4064}}},
+    {"child's generation 0", BAD, {{C0 + 16, 8, 0}}},
+    {"child's generation 1", OK, {{C0 + 16, 8, 1}}},
+    {"child's generation beyond the page's", BAD, {{C0 + 16, 8, GENERATION + 1}}},
+    {"child's length 0", BAD, {{C0 + 24, 4, 0}}},
+    {"child without records", BAD, {{C0 + 24, 4, 32}}},
+    {"child of too many records", BAD, {{C0 + 24, 4, 32 + 36 * 113}}},
+    {"child's length between two counts", BAD, {{C0 + 24, 4, 32 + 36 * 112 - 1}}},
+    {"child's length of all ones", BAD, {{C0 + 24, 4, UINT32_MAX}}},
+    {"child's length is a leaf's only", BAD, {{C0 + 24, 4, 80}}},
+    {"leaf of an inner page's length", BAD, {{5, 1, 2}}},
+    {"leaves", OK, {{5, 1, 2}, {C0 + 24, 4, 80}, {C1 + 24, 4, 32 + 48 * 84}, {C1 + 8, 8, 10000}}},
+    {"child's checksum is any", OK, {{C0 + 28, 8, 0}}},
+};
+/* clang-format on */
+
+static void test_rules(const struct rule *rules, size_t count, const uint8_t *good, size_t length,
+                       const struct bale_page_context *ctx)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint8_t bytes[BALE_PAGE_MAX];
+        uint8_t again[BALE_PAGE_MAX];
+        struct bale_page page;
+        uint64_t checksum;
+
+        memcpy(bytes, good, length);
+        edit_apply(&rules[i], bytes);
+        checksum = edit_seal(bytes, length);
+        edit_check(&rules[i], page_decode(bytes, length, checksum, ctx, &page));
+        if (rules[i].expected != BALE_OK)
+            continue;
+        CHECK_EQ_U(bale_page_encode(&page, again), length);
+        CHECK_EQ_MEM(again, bytes, length);
+    }
+}
+
+/* What comes from the root: a page that is good is refused once any of it is narrower. */
+static void test_context(void)
+{
+    static const struct {
+        const char *what;
+        struct bale_page_context less;
+    } cases[] = {
+        {"container id", {.container_id = 1}},
+        {"generation", {.generation = 1}},
+        {"end", {.end = 1}},
+        {"size", {.size = 1}},
+    };
+    struct bale_page page;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (int inner = 0; inner < 2; inner++) {
+            struct bale_page_context ctx = inner ? inner_ctx : leaf_ctx;
+            const struct bale_page_context *less = &cases[i].less;
+            int err;
+
+            ctx.container_id -= less->container_id;
+            ctx.generation -= less->generation;
+            ctx.end -= less->end;
+            ctx.size -= less->size;
+            err = inner ? page_decode(inner_bytes, INNER, inner_page.checksum, &ctx, &page)
+                        : page_decode(leaf_bytes, LEAF, leaf_page.checksum, &ctx, &page);
+            if (!CHECK_EQ(err, BALE_E_CORRUPT))
+                fprintf(stderr, "    %s, inner: %d\n", cases[i].what, inner);
+        }
+    }
+}
+
+int main(void)
+{
+    test_rules(leaf_rules, RULES(leaf_rules), leaf_bytes, LEAF, &leaf_ctx);
+    test_rules(inner_rules, RULES(inner_rules), inner_bytes, INNER, &inner_ctx);
+    test_context();
+    return check_result();
+}
