@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "format/bytes.h"
 #include "format/err.h"
 #include "tools/balefs.h"
 #include "tools/export.h"
 #include "tools/options.h"
+#include "tools/tar_attributes.h"
 
 /* What a piece's taker returns when the archive cannot be written. */
 #define CANNOT_WRITE 1
@@ -77,77 +77,6 @@ static void broken(struct tar *tar)
                       e > 0 ? strerror(e) : archive_error_string(tar->archive));
 }
 
-/* ---- Attributes ------------------------------------------------------------------------------ */
-
-/* Of system.posix_acl_*: a version, then entries of tag, permissions and id. */
-static void add_acl(struct archive_entry *entry, int type, const uint8_t *value, size_t length)
-{
-    static const struct {
-        uint16_t tag;
-        int kind;
-    } kinds[] = {
-        {0x01, ARCHIVE_ENTRY_ACL_USER_OBJ},  {0x02, ARCHIVE_ENTRY_ACL_USER},
-        {0x04, ARCHIVE_ENTRY_ACL_GROUP_OBJ}, {0x08, ARCHIVE_ENTRY_ACL_GROUP},
-        {0x10, ARCHIVE_ENTRY_ACL_MASK},      {0x20, ARCHIVE_ENTRY_ACL_OTHER},
-    };
-
-    for (size_t at = 4; at + 8 <= length; at += 8)
-        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-            if (kinds[i].tag == bale_get16(value + at))
-                archive_entry_acl_add_entry(entry, type, bale_get16(value + at + 2) & 7,
-                                            kinds[i].kind, (int)bale_get32(value + at + 4), NULL);
-}
-
-static void add_attribute(struct tar *tar, const char *path, bool follow, const char *name)
-{
-    char *value;
-    size_t length = 0;
-
-    if (bale_attribute_get(path, follow, name, &value, &length) != 0)
-        return;
-    if (strcmp(name, "system.posix_acl_access") == 0)
-        add_acl(tar->entry, ARCHIVE_ENTRY_ACL_TYPE_ACCESS, (uint8_t *)value, length);
-    else if (strcmp(name, "system.posix_acl_default") == 0)
-        add_acl(tar->entry, ARCHIVE_ENTRY_ACL_TYPE_DEFAULT, (uint8_t *)value, length);
-    else
-        archive_entry_xattr_add_entry(tar->entry, name, value, length);
-    free(value);
-}
-
-static void add_attributes(struct tar *tar, const char *shown, int fd, const char *name)
-{
-    const struct bale_attributes_rules rules = {.settings = tar->export->settings, .acls = true};
-    char path[BALE_REACH], *names;
-    size_t length;
-
-    bale_reach(fd, name, path);
-    int e = bale_attributes_list(path, !name, &names, &length);
-    if (e) {
-        char why[256];
-        snprintf(why, sizeof why, "its extended attributes cannot be read: %s", strerror(e));
-        fail(tar, shown, why);
-    }
-    for (size_t at = 0; at < length; at += strlen(names + at) + 1)
-        if (bale_attribute_wanted(&rules, names + at))
-            add_attribute(tar, path, !name, names + at);
-    free(names);
-}
-
-/* A file's settings lie in its container. */
-static void add_settings(struct tar *tar, const struct bale_container_attr *attr)
-{
-    char text[BALE_SETTING_TEXT];
-
-    if (tar->export->settings && attr->setting_explicit) {
-        bale_setting_print(attr->setting, text, sizeof text);
-        archive_entry_xattr_add_entry(tar->entry, BALE_XATTR_CODEC, text, strlen(text));
-    }
-    if (tar->export->settings && attr->extent_explicit) {
-        snprintf(text, sizeof text, "%u", attr->extent);
-        archive_entry_xattr_add_entry(tar->entry, BALE_XATTR_EXTENT, text, strlen(text));
-    }
-}
-
 /* ---- Entries --------------------------------------------------------------------------------- */
 
 /* The path below what is exported, as in "tar -C DIR .". */
@@ -169,6 +98,19 @@ static void describe(struct tar *tar, const char *path, const char *end, const s
     if (asprintf(&full, "%s%s", shown_in(tar, path), end) >= 0) {
         archive_entry_copy_pathname(tar->entry, full);
         free(full);
+    }
+}
+
+static void add_attributes(struct tar *tar, const char *shown, int fd, const char *name)
+{
+    const struct bale_attributes_rules rules = {.settings = tar->export->settings, .acls = true};
+    char path[BALE_REACH], why[256];
+
+    bale_reach(fd, name, path);
+    int e = bale_tar_attributes(tar->entry, &rules, path, !name);
+    if (e) {
+        snprintf(why, sizeof why, "its extended attributes cannot be read: %s", strerror(e));
+        fail(tar, shown, why);
     }
 }
 
@@ -257,7 +199,8 @@ static int write_contents(struct tar *tar, const char *path, const struct bale_c
         return err;
     describe(tar, path, *damaged ? BALE_DAMAGED : "", st);
     add_attributes(tar, path, bale_io_fd(bale_container_io(contents->container)), NULL);
-    add_settings(tar, &contents->attr);
+    if (tar->export->settings)
+        bale_tar_settings(tar->entry, &contents->attr);
     add_holes(tar, contents);
     if (!write_header(tar))
         return CANNOT_WRITE;
