@@ -2,6 +2,9 @@
 #ifndef BALE_FORMAT_LIMITS_H
 #define BALE_FORMAT_LIMITS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #define BALE_ROOT_SIZE 112u
 #define BALE_SLOTS 2u
 #define BALE_DATA_START (BALE_SLOTS * BALE_ROOT_SIZE)
@@ -23,5 +26,17 @@
 
 #define BALE_UNWRITTEN_MAX (1u << 30)
 #define BALE_SIZE_MAX INT64_MAX
+
+static inline bool bale_extent_is_valid(uint64_t extent)
+{
+    return extent >= BALE_EXTENT_MIN && extent <= BALE_EXTENT_MAX && extent % BALE_EXTENT_STEP == 0;
+}
+
+/* Of a chunk's size. */
+static inline bool bale_chunk_is_valid(uint64_t chunk)
+{
+    return chunk >= UINT64_C(1) << BALE_CHUNK_LOG2_MIN &&
+           chunk <= UINT64_C(1) << BALE_CHUNK_LOG2_MAX && (chunk & (chunk - 1)) == 0;
+}
 
 #endif

@@ -133,8 +133,7 @@ static int check_attributes(const struct bale_root *root)
         return BALE_E_CORRUPT;
     if (root->durable >= root->generation || root->container_id == 0) /* so generation is not 0 */
         return BALE_E_CORRUPT;
-    if (root->extent < BALE_EXTENT_MIN || root->extent > BALE_EXTENT_MAX ||
-        root->extent % BALE_EXTENT_STEP != 0)
+    if (!bale_extent_is_valid(root->extent))
         return BALE_E_CORRUPT;
     if (root->size > (uint64_t)BALE_SIZE_MAX)
         return BALE_E_CORRUPT;

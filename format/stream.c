@@ -70,8 +70,7 @@ int bale_stream_head_decode(const uint8_t in[static BALE_STREAM_HEAD], struct ba
     if (in[AT_VERSION] > VERSION || !is_zero(in + AT_HEAD_ZERO, AT_EXTENT - AT_HEAD_ZERO) ||
         !is_zero(in + AT_HEAD_ZERO_2, AT_HEAD_CHECKSUM - AT_HEAD_ZERO_2))
         return BALE_E_UNSUPPORTED;
-    if (in[AT_VERSION] != VERSION || extent < BALE_EXTENT_MIN || extent > BALE_EXTENT_MAX ||
-        extent % BALE_EXTENT_STEP != 0)
+    if (in[AT_VERSION] != VERSION || !bale_extent_is_valid(extent))
         return BALE_E_CORRUPT;
     *stream = (struct bale_stream){.extent = extent};
     return BALE_OK;

@@ -26,8 +26,7 @@ bool bale_extent_parse(const char *text, uint32_t *extent)
         value <<= 10, text++;
     else if (*text == 'M' || *text == 'm')
         value <<= 20, text++;
-    if (*text != '\0' || value < BALE_EXTENT_MIN || value > BALE_EXTENT_MAX ||
-        value % BALE_EXTENT_STEP != 0)
+    if (*text != '\0' || !bale_extent_is_valid(value))
         return false;
     *extent = (uint32_t)value;
     return true;

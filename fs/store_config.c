@@ -45,11 +45,6 @@ static bool uuid_ok(const char *text)
     return text[36] == '\0';
 }
 
-static bool extent_ok(json_int_t extent)
-{
-    return extent >= BALE_EXTENT_MIN && extent <= BALE_EXTENT_MAX && extent % BALE_EXTENT_STEP == 0;
-}
-
 static int check_features(const json_t *json, const char *path, char *why)
 {
     const json_t *format = json_object_get(json, "format");
@@ -129,7 +124,7 @@ static int read_config(const json_t *json, const char *path, struct bale_store_c
     if (bale_setting_parse(codec, &config->setting, reason, sizeof reason) < 0)
         return bale_store_fail(why, BALE_E_UNSUPPORTED,
                                "%s/" BALE_STORE_DIR "/" VOLUME ": \"codec\": %s", path, reason);
-    if (!json_is_integer(extent) || !extent_ok(json_integer_value(extent)))
+    if (!json_is_integer(extent) || !bale_extent_is_valid((uint64_t)json_integer_value(extent)))
         return bad_key(why, path, "extent", "a multiple of 4096 from 16384 to 67108864");
     config->extent = (uint32_t)json_integer_value(extent);
     return read_match(json, path, config, why);
@@ -220,7 +215,7 @@ static int put_config(json_t *json, const struct bale_store_config *config, cons
 
 static int check_config(const struct bale_store_config *config, const char *path, char *why)
 {
-    if (!extent_ok(config->extent))
+    if (!bale_extent_is_valid(config->extent))
         return bale_store_fail(
             why, BALE_E_INVALID,
             "%s: an extent of %u bytes: it is a multiple of 4096 from 16K to 64M", path,

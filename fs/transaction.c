@@ -281,8 +281,7 @@ static bool same_attr(const struct bale_container_attr *a, const struct bale_con
 
 static bool valid_attr(const struct bale_container_attr *attr)
 {
-    return attr->size <= BALE_SIZE_MAX && attr->extent >= BALE_EXTENT_MIN &&
-           attr->extent <= BALE_EXTENT_MAX && attr->extent % BALE_EXTENT_STEP == 0 &&
+    return attr->size <= BALE_SIZE_MAX && bale_extent_is_valid(attr->extent) &&
            bale_setting_valid(attr->setting) &&
            (attr->mode == 0 || (attr->mode & ~07777) == BALE_ROOT_MODE_HELD);
 }

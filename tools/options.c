@@ -151,8 +151,7 @@ bool bale_chunk_parse(const char *text, uint8_t *log2)
 {
     uint64_t size;
 
-    if (!bale_size_parse(text, &size) || size < UINT64_C(1) << BALE_CHUNK_LOG2_MIN ||
-        size > UINT64_C(1) << BALE_CHUNK_LOG2_MAX || (size & (size - 1)) != 0)
+    if (!bale_size_parse(text, &size) || !bale_chunk_is_valid(size))
         return false;
     *log2 = (uint8_t)__builtin_ctzll(size);
     return true;

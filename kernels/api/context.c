@@ -108,17 +108,6 @@ void bale_buffer_free(struct bale_buffer *buffer)
     *buffer = (struct bale_buffer){0};
 }
 
-static bool extent_is_good(uint32_t extent)
-{
-    return extent >= BALE_EXTENT_MIN && extent <= BALE_EXTENT_MAX && extent % BALE_EXTENT_STEP == 0;
-}
-
-static bool chunk_is_good(uint32_t chunk)
-{
-    return chunk >= UINT32_C(1) << BALE_CHUNK_LOG2_MIN &&
-           chunk <= UINT32_C(1) << BALE_CHUNK_LOG2_MAX && (chunk & (chunk - 1)) == 0;
-}
-
 int bale_api_setup(const struct bale_params *params, struct bale_api_setup *setup, char *why)
 {
     struct bale_params ours;
@@ -133,12 +122,12 @@ int bale_api_setup(const struct bale_params *params, struct bale_api_setup *setu
     setup->extent = ours.extent > 0 ? ours.extent : BALE_EXTENT_DEFAULT;
     if (ours.chunk == 0)
         ours.chunk = UINT32_C(1) << BALE_CHUNK_LOG2_DEFAULT;
-    if (!extent_is_good(setup->extent)) {
+    if (!bale_extent_is_valid(setup->extent)) {
         snprintf(why, BALE_MESSAGE, "An extent is a multiple of 4096, 16 KiB to 64 MiB, not %u.",
                  setup->extent);
         return BALE_E_INVALID;
     }
-    if (!chunk_is_good(ours.chunk)) {
+    if (!bale_chunk_is_valid(ours.chunk)) {
         snprintf(why, BALE_MESSAGE, "A chunk is a power of two, 4 KiB to 64 MiB, not %u.",
                  ours.chunk);
         return BALE_E_INVALID;
