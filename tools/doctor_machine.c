@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <lz4.h>
 #include <sched.h>
-#include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +23,12 @@
 #include "kernels/engine.h"
 #include "tools/namespace.h"
 #include "tools/options.h"
+#include "tools/spawn.h"
 
 #define KERNEL_LEAST_MAJOR 5
 #define KERNEL_LEAST_MINOR 10
 #define FILES_LEAST 1024u         /* below, files are opened again and again */
 #define MEMORY_LEAST (256u << 20) /* below, the cap is more than a quarter of it */
-
-extern char **environ;
 
 static bool read_line(const char *path, char *line, int size)
 {
@@ -87,31 +86,12 @@ static void fuse_device(struct bale_doctor *doctor)
 }
 
 /* "fusermount3 version: 3.14.0"; empty: it does not say. */
-static void helper_version(const struct bale_helper *helper, char *line, int size)
+static void helper_version(const struct bale_helper *helper, char *line, size_t size)
 {
-    char *args[] = {(char *)(uintptr_t)helper->path, (char[]){"--version"}, NULL};
-    posix_spawn_file_actions_t actions;
-    int pipes[2];
-    pid_t pid;
+    char *words[] = {(char *)(uintptr_t)helper->path, (char[]){"--version"}, NULL};
 
-    line[0] = '\0';
-    if (pipe2(pipes, O_CLOEXEC) != 0)
-        return;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
-    int err = posix_spawn(&pid, helper->path, &actions, NULL, args, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(pipes[1]);
-    FILE *file = fdopen(pipes[0], "r");
-    if (!file || !fgets(line, size, file))
-        line[0] = '\0';
+    (void)bale_spawn(words, STDOUT_FILENO, line, size);
     line[strcspn(line, "\n")] = '\0';
-    if (file)
-        fclose(file);
-    else
-        close(pipes[0]);
-    if (err == 0)
-        (void)waitpid(pid, NULL, 0);
 }
 
 /* In a child: 0 or errno. */

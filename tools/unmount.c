@@ -3,24 +3,20 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fs/fuse/fusermount.h"
 #include "tools/balefs.h"
 #include "tools/options.h"
+#include "tools/spawn.h"
 
 #define USERS_TOLD 5
-
-extern char **environ;
 
 /* The file system that path, followed, lies on. Asks no daemon. */
 static bool lies_on(const char *path, dev_t device)
@@ -95,38 +91,11 @@ static void say_busy(const char *point)
         bale_complain("%s: is in use: end what uses it and try again, or use --lazy", point);
 }
 
-/* Runs fusermount3 and takes in what it says. Returns its exit code, or -1 and errno. */
-static int run_helper(const char *point, bool lazy, char *said, size_t size)
-{
-    const struct bale_fusermount helper = bale_fusermount(point, lazy, false);
-    posix_spawn_file_actions_t actions;
-    int pipes[2], state = -1;
-    size_t used = 0;
-    ssize_t got;
-    pid_t pid;
-
-    if (pipe2(pipes, O_CLOEXEC) != 0)
-        return -1;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, pipes[1], STDERR_FILENO);
-    int err = posix_spawnp(&pid, helper.words[0], &actions, NULL, helper.words, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(pipes[1]);
-    while (err == 0 && used + 1 < size && (got = read(pipes[0], said + used, size - used - 1)) > 0)
-        used += (size_t)got;
-    said[used] = '\0';
-    close(pipes[0]);
-    while (err == 0 && waitpid(pid, &state, 0) < 0)
-        if (errno != EINTR)
-            err = errno;
-    errno = err;
-    return err == 0 && WIFEXITED(state) ? WEXITSTATUS(state) : -1;
-}
-
 static int by_helper(const char *point, bool lazy)
 {
+    const struct bale_fusermount helper = bale_fusermount(point, lazy, false);
     char said[512];
-    int code = run_helper(point, lazy, said, sizeof said);
+    int code = bale_spawn(helper.words, STDERR_FILENO, said, sizeof said);
 
     if (code == 0)
         return BALE_EXIT_DONE;
