@@ -25,20 +25,25 @@ bool bale_control_status(int fd, struct bale_control_status *status)
     return status->magic == BALE_CONTROL_MAGIC && status->version == BALE_CONTROL_VERSION;
 }
 
+bool bale_control_status_at(const char *mnt, struct bale_control_status *status)
+{
+    int fd = open(mnt, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool told = fd >= 0 && bale_control_status(fd, status);
+    int e = errno;
+
+    if (fd >= 0)
+        close(fd);
+    errno = e;
+    return told;
+}
+
 bool bale_control_ask(const char *path, struct bale_control_status *status)
 {
     struct bale_mount_line mount;
-    bool told = false;
 
     if (bale_mounts_holding(path, &mount) != BALE_OK)
         return false;
-    int fd = bale_mount_line_is_balefs(&mount)
-                 ? open(mount.point, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-                 : -1;
-    if (fd >= 0) {
-        told = bale_control_status(fd, status);
-        close(fd);
-    }
+    bool told = bale_mount_line_is_balefs(&mount) && bale_control_status_at(mount.point, status);
     bale_mount_line_free(&mount);
     return told;
 }

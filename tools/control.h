@@ -15,6 +15,9 @@ int bale_control_open(const char *path, int *fd);
  * or not ours to ask: only root and the mount's owner may. */
 bool bale_control_status(int fd, struct bale_control_status *status);
 
+/* The same of the mount at mnt, which is open no longer than that. */
+bool bale_control_status_at(const char *mnt, struct bale_control_status *status);
+
 /* The same of the mount that path lies in by its name, so that nothing is waited for. */
 bool bale_control_ask(const char *path, struct bale_control_status *status);
 

@@ -1,6 +1,5 @@
 /* balefs run: a command with a store mounted, for batch jobs. */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,12 +86,8 @@ struct batch {
 static int daemon_process(const char *mnt)
 {
     struct bale_control_status status;
-    int fd = open(mnt, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool told = fd >= 0 && bale_control_status(fd, &status);
 
-    if (fd >= 0)
-        close(fd);
-    return told ? status.pid : 0;
+    return bale_control_status_at(mnt, &status) ? status.pid : 0;
 }
 
 /* In a child, so that the daemon has none of our descriptors. */
@@ -253,10 +248,8 @@ static uint64_t count_of(const json_t *object, const char *key)
 /* From what the daemon left at its end. False: it did not come to that. */
 static bool sum_up(const struct batch *batch)
 {
-    char path[4200], texts[3][BALE_TEXT];
-
-    snprintf(path, sizeof path, "%s/" BALE_STORE_DIR "/last-unmount.json", batch->store);
-    json_t *last = json_load_file(path, 0, NULL);
+    char texts[3][BALE_TEXT];
+    json_t *last = bale_umount_result(batch->store);
     bool ended = batch->daemon != 0 && (int)count_of(last, "process") == batch->daemon;
     uint64_t logical = count_of(last, "compressed"), stored = count_of(last, "stored");
 

@@ -1,6 +1,7 @@
 /* balefs umount: ends a mount, and returns when all is stored and the daemon gone. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +11,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <jansson.h>
 
 #include "format/err.h"
 #include "fs/store.h"
@@ -126,16 +125,22 @@ static void wait_for_end(const struct leaving *leaving)
     }
 }
 
+json_t *bale_umount_result(const char *store)
+{
+    char path[PATH_MAX + 32];
+
+    snprintf(path, sizeof path, "%s/" BALE_STORE_DIR "/last-unmount.json", store);
+    return json_load_file(path, 0, NULL);
+}
+
 /* What the daemon said at its end. */
 static bool ended_well(const struct leaving *leaving)
 {
-    char path[sizeof leaving->store + 32];
     bool well = false;
 
     if (leaving->read_only)
         return true;
-    snprintf(path, sizeof path, "%s/" BALE_STORE_DIR "/last-unmount.json", leaving->store);
-    json_t *last = json_load_file(path, 0, NULL);
+    json_t *last = bale_umount_result(leaving->store);
     const json_t *process = json_object_get(last, "process");
     const char *result = json_string_value(json_object_get(last, "result"));
     if (!json_is_integer(process) || (leaving->pid && json_integer_value(process) != leaving->pid))

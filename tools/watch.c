@@ -1,7 +1,6 @@
 #include "tools/watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,19 +39,13 @@ bool bale_watch_interval(const char *text, double *seconds)
     return end != text && *end == '\0' && *seconds >= LEAST && *seconds <= MOST;
 }
 
-/* Opened anew each time: the mount must not be kept busy. */
 static bool look_at(const char *mnt, struct look *look)
 {
     struct timespec now;
-    int fd = open(mnt, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool told = fd >= 0 && bale_control_status(fd, &look->status);
-    int e = errno;
+    bool told = bale_control_status_at(mnt, &look->status);
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     look->at = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-    if (fd >= 0)
-        close(fd);
-    errno = e;
     return told;
 }
 
