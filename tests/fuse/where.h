@@ -16,8 +16,6 @@
 
 #include "tests/check.h"
 
-#define WHERE_NOBODY 65534u
-
 static char where_path[4096];
 
 static inline int where_remove_one(const char *path, const struct stat *st, int kind,

@@ -9,7 +9,7 @@
 #include "tests/check.h"
 #include "tests/support/memory_io.h"
 
-enum { BYTES = 60000, FRAME_LENGTH = 104, EXTENT = BALE_EXTENT_MIN, FRAMES_MAX = 1 << 20 };
+enum { BYTES = 60000, FRAME_LENGTH = 104, EXTENT = BALE_EXTENT_MIN };
 
 struct byte {
     uint64_t position; /* 0: hole; 1: unwritten */
