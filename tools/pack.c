@@ -46,6 +46,8 @@ void bale_pack_progress(struct bale_pack *pack, const struct bale_source *source
     char name[256], done[BALE_TEXT], all[BALE_TEXT], ratio[BALE_TEXT];
     uint64_t size = source->is_file ? (uint64_t)source->st.st_size : 0;
 
+    if (pack->progress.quiet)
+        return;
     bale_clean_text(source->name, name, sizeof name);
     bale_size_text(read, done);
     bale_ratio_text(packed->raw, packed->stored, ratio);
