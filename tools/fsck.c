@@ -14,6 +14,7 @@
 #include "fs/pool.h"
 #include "kernels/engine.h"
 #include "tools/balefs.h"
+#include "tools/fault.h"
 #include "tools/inode_set.h"
 #include "tools/json.h"
 #include "tools/look.h"
@@ -106,34 +107,6 @@ static void note(struct fsck *fsck, const char *below, const char *text)
     pthread_mutex_unlock(&fsck->lock);
 }
 
-static void fault_text(const struct bale_fault *fault, char *text, size_t size)
-{
-    bool hex = (fault->expected | fault->found) >> 48; /* checksums and ids; no count is so great */
-    int used = snprintf(text, size, "offset %" PRIu64 ": %s", fault->offset, fault->what);
-
-    if (fault->expected != fault->found)
-        used += snprintf(text + used, size - (size_t)used,
-                         hex ? ": expected 0x%016" PRIx64 " found 0x%016" PRIx64
-                             : ": expected %" PRIu64 " found %" PRIu64,
-                         fault->expected, fault->found);
-    if (fault->position)
-        snprintf(text + used, size - (size_t)used, " (position %" PRIu64 ")", fault->position);
-}
-
-static json_t *fault_json(const char *below, const struct bale_fault *fault)
-{
-    json_t *object = json_object();
-
-    bale_json_path(object, "path", below);
-    bale_json_text(object, "what", fault->what);
-    bale_json_count(object, "offset", fault->offset);
-    bale_json_count(object, "length", fault->length);
-    bale_json_count(object, "position", fault->position);
-    bale_json_hex(object, "expected", fault->expected);
-    bale_json_hex(object, "found", fault->found);
-    return object;
-}
-
 static void report(void *arg, const struct bale_fault *fault)
 {
     struct task *task = arg;
@@ -143,9 +116,9 @@ static void report(void *arg, const struct bale_fault *fault)
     task->damaged = true;
     pthread_mutex_lock(&fsck->lock);
     if (fsck->as_json) {
-        json_array_append_new(fsck->problems, fault_json(task->below, fault));
+        json_array_append_new(fsck->problems, bale_fault_json(task->below, fault));
     } else {
-        fault_text(fault, text, sizeof text);
+        bale_fault_text(fault, text, sizeof text);
         print_line(fsck, task->below, text);
     }
     pthread_mutex_unlock(&fsck->lock);
