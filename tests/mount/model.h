@@ -59,11 +59,17 @@ void model_fail(struct model_actor *actor, const char *format, ...)
 bool model_handle_open(struct model_actor *actor, struct model_handle *handle, const char *name,
                        int flags);
 void model_handle_close(struct model_actor *actor, struct model_handle *handle);
+/* The length of the plain file. */
+uint64_t model_size(const struct model_handle *handle);
 /* Any of the operations below, by chance. */
 void model_data(struct model_actor *actor, struct model_handle *handle);
 /* A write or a read inside [from, from + length), for files that several actors change. */
 void model_region(struct model_actor *actor, struct model_handle *handle, uint64_t from,
                   uint64_t length);
+
+/* ---- model_seek.c ---- */
+
+void model_seek(struct model_actor *actor, struct model_handle *handle);
 
 /* ---- model_names.c: operations on names ---- */
 

@@ -62,7 +62,7 @@ void model_handle_close(struct model_actor *actor, struct model_handle *handle)
     handle->fd[MOUNT] = handle->fd[PLAIN] = -1;
 }
 
-static uint64_t size_of(const struct model_handle *handle)
+uint64_t model_size(const struct model_handle *handle)
 {
     struct stat st;
     return fstat(handle->fd[PLAIN], &st) == 0 ? (uint64_t)st.st_size : 0;
@@ -86,7 +86,7 @@ static uint64_t some_length(struct model_actor *actor)
 
 static uint64_t some_offset(struct model_actor *actor, const struct model_handle *handle)
 {
-    uint64_t size = size_of(handle);
+    uint64_t size = model_size(handle);
     uint64_t most = size + 200000 < USUAL_MAX ? size + 200000 : USUAL_MAX;
 
     if (model_chance(actor, 2))
@@ -182,7 +182,7 @@ static void read_at(struct model_actor *actor, struct model_handle *handle, uint
 static void truncate_to(struct model_actor *actor, struct model_handle *handle)
 {
     struct outcome o[SIDES];
-    uint64_t size = size_of(handle), to = some_offset(actor, handle);
+    uint64_t size = model_size(handle), to = some_offset(actor, handle);
 
     if (model_chance(actor, 60))
         to = size ? model_random(actor, size) : 0;
@@ -216,7 +216,7 @@ static void allocate(struct model_actor *actor, struct model_handle *handle)
 
 static void map_and_write(struct model_actor *actor, struct model_handle *handle)
 {
-    uint64_t size = size_of(handle);
+    uint64_t size = model_size(handle);
     size_t length = (size_t)(1 + model_random(actor, 200000)), from, to;
     uint64_t offset = model_random(actor, size ? size : 1) & ~(uint64_t)4095;
     bool sync = model_chance(actor, 50);
@@ -242,42 +242,6 @@ static void map_and_write(struct model_actor *actor, struct model_handle *handle
         if (sync && msync(map, length, MS_SYNC) != 0)
             model_fail(actor, "msync: %s", strerror(errno));
         munmap(map, length);
-    }
-}
-
-/* What SEEK_DATA skips must be zeros, what SEEK_HOLE finds must be a hole or the end. */
-static void seek(struct model_actor *actor, struct model_handle *handle)
-{
-    uint64_t size = size_of(handle), from = model_random(actor, size + 1000);
-    off_t data = lseek(handle->fd[MOUNT], (off_t)from, SEEK_DATA);
-    int error = data < 0 ? errno : 0;
-    off_t hole = lseek(handle->fd[MOUNT], (off_t)from, SEEK_HOLE);
-
-    model_note(actor, "seek from %ju: data %jd, hole %jd", (uintmax_t)from, (intmax_t)data,
-               (intmax_t)hole);
-    if (data < 0 && error != ENXIO)
-        model_fail(actor, "SEEK_DATA: %s", strerror(error));
-    else if (from >= size ? data >= 0 || hole >= 0
-                          : hole < (off_t)from || hole > (off_t)size ||
-                                (data >= 0 && (data < (off_t)from || data >= (off_t)size)))
-        model_fail(actor, "seek from %ju, size %ju: data %jd, hole %jd", (uintmax_t)from,
-                   (uintmax_t)size, (intmax_t)data, (intmax_t)hole);
-    uint64_t end = data < 0 ? size : (uint64_t)data;
-    for (uint64_t at = from; at < end;) {
-        off_t next = lseek(handle->fd[PLAIN], (off_t)at, SEEK_DATA);
-        if (next < 0 || (uint64_t)next >= end)
-            break;
-        size_t step =
-            end - (uint64_t)next < MODEL_BUFFER ? (size_t)(end - (uint64_t)next) : MODEL_BUFFER;
-        ssize_t got = pread(handle->fd[PLAIN], actor->buffer[PLAIN], step, next);
-        for (ssize_t i = 0; i < got; i++) {
-            if (actor->buffer[PLAIN][i]) {
-                model_fail(actor, "SEEK_DATA from %ju skips data at %jd", (uintmax_t)from,
-                           (intmax_t)(next + i));
-                return;
-            }
-        }
-        at = (uint64_t)next + step;
     }
 }
 
@@ -379,7 +343,7 @@ void model_data(struct model_actor *actor, struct model_handle *handle)
     } else if (kind < 81) {
         map_and_write(actor, handle);
     } else if (kind < 86) {
-        seek(actor, handle);
+        model_seek(actor, handle);
     } else if (kind < 90) {
         model_note(actor, "fsync");
         BOTH(o, kind % 2 ? fsync(handle->fd[side]) : fdatasync(handle->fd[side]));
