@@ -159,6 +159,23 @@ soon() {
     return 1
 }
 
+# unread PROGRAM...: runs it with a standard output that nobody reads
+unread() {
+    mkfifo "$work/.unread"
+    (
+        # shellcheck disable=SC2094 # a writer finds its pipe open for reading, and then it is not
+        exec 8<>"$work/.unread" 9>"$work/.unread" 8<&-
+        rm "$work/.unread"
+        exec "$@" >&9 9>&-
+    )
+}
+
+# unread_ignoring PROGRAM...: the same, where SIGPIPE is ignored
+unread_ignoring() { (
+    trap '' PIPE
+    unread "$@"
+); }
+
 # flip FILE POSITION: changes a byte
 flip() {
     /usr/bin/python3 - "$1" "$2" <<'END'
