@@ -30,7 +30,7 @@ static const char help[] =
     "  -h, --help\n"
     "\n"
     "Examples:\n"
-    "  balefs get /mnt/work/run1\n"
+    "  balefs get /mnt/scratch/run1\n"
     "  balefs get --json /scratch/store | jq -r .codec\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";

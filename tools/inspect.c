@@ -37,7 +37,7 @@ static const char help[] =
     "\n"
     "Examples:\n"
     "  balefs inspect /scratch/store/run1/out.dat\n"
-    "  balefs inspect --json /mnt/work/run1/out.dat | jq .extents\n"
+    "  balefs inspect --json /mnt/scratch/run1/out.dat | jq .extents\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 

@@ -49,8 +49,8 @@ static const char help[] =
     "context=C. default_permissions is always so.\n"
     "\n"
     "Examples:\n"
-    "  balefs mount /scratch/store /mnt/work\n"
-    "  balefs mount -o create,memory=4G,noatime /scratch/store /mnt/work\n"
+    "  balefs mount /scratch/store /mnt/scratch\n"
+    "  balefs mount -o create,memory=4G,noatime /scratch/store /mnt/scratch\n"
     "\n"
     "Exit status, as mount(8): 0 mounted, 1 wrong usage or not allowed, 2 system error, 32\n"
     "failed.\n";

@@ -24,7 +24,7 @@ static const char help[] =
     "  -h, --help\n"
     "\n"
     "Example, a line of /etc/fstab:\n"
-    "  /scratch/store  /mnt/work  balefs  noatime,memory=2G,nofail  0 0\n"
+    "  /scratch/store  /mnt/scratch  balefs  noatime,memory=2G,nofail  0 0\n"
     "\n"
     "Exit status, as mount(8): 0 mounted, 1 wrong usage or not allowed, 2 system error, 32\n"
     "failed.\n";

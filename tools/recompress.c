@@ -56,8 +56,8 @@ static const char help[] =
     "  -h, --help\n"
     "\n"
     "Examples:\n"
-    "  balefs recompress --set --codec zstd:9 /mnt/work/run1\n"
-    "  balefs recompress --rate 20M/s --dry-run /mnt/work\n"
+    "  balefs recompress --set --codec zstd:9 /mnt/scratch/run1\n"
+    "  balefs recompress --rate 20M/s --dry-run /mnt/scratch\n"
     "\n"
     "Exit status: 0 done, 1 something could not be done, 2 wrong usage.\n";
 

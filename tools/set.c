@@ -41,8 +41,8 @@ static const char help[] =
     "./zstd. Directories of a store that is not mounted can be set too.\n"
     "\n"
     "Examples:\n"
-    "  balefs set /mnt/work/run1 zstd:3\n"
-    "  balefs set --match '*.log' /mnt/work/run1 zstd:9\n"
+    "  balefs set /mnt/scratch/run1 zstd:3\n"
+    "  balefs set --match '*.log' /mnt/scratch/run1 zstd:9\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 

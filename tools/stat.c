@@ -39,9 +39,9 @@ static const char help[] =
     "counts once it has been stored: see balefs sync.\n"
     "\n"
     "Examples:\n"
-    "  balefs stat --by-type /mnt/work\n"
+    "  balefs stat --by-type /mnt/scratch\n"
     "  balefs stat --json /scratch/store | jq .ratio\n"
-    "  balefs stat --watch=10 /mnt/work\n"
+    "  balefs stat --watch=10 /mnt/scratch\n"
     "\n"
     "Exit status: 0 done, 1 something could not be read, 2 wrong usage.\n";
 

@@ -19,7 +19,7 @@ static const char sync_help[] =
     "  -h, --help\n"
     "\n"
     "Example:\n"
-    "  balefs sync /mnt/work\n"
+    "  balefs sync /mnt/scratch\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
@@ -35,7 +35,7 @@ static const char freeze_help[] =
     "  -h, --help\n"
     "\n"
     "Example:\n"
-    "  balefs freeze /mnt/work && cp -a /scratch/store /backup/; balefs thaw /mnt/work\n"
+    "  balefs freeze /mnt/scratch && cp -a /scratch/store /backup/; balefs thaw /mnt/scratch\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
@@ -48,7 +48,7 @@ static const char thaw_help[] =
     "  -h, --help\n"
     "\n"
     "Example:\n"
-    "  balefs thaw /mnt/work\n"
+    "  balefs thaw /mnt/scratch\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 

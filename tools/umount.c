@@ -36,7 +36,7 @@ static const char help[] =
     "  -h, --help\n"
     "\n"
     "Example:\n"
-    "  balefs umount /mnt/work\n"
+    "  balefs umount /mnt/scratch\n"
     "\n"
     "Exit status, as umount(8): 0 done, 1 wrong usage or not allowed, 2 system error, 32\n"
     "failed.\n";

@@ -11,7 +11,7 @@ build=$BALE_BUILD
 has_all() {
     local file page pages
     for file in bin/balefs sbin/mount.balefs sbin/mount.fuse.balefs sbin/umount.fuse.balefs share/bash-completion/completions/balefs \
-        share/doc/balefs/examples/mnt-work.mount share/doc/balefs/examples/fstab; do
+        share/doc/balefs/examples/mnt-scratch.mount share/doc/balefs/examples/fstab; do
         [ -e "$1/$file" ] || fail "$file is not installed"
     done
     has_library "$1"
