@@ -2,7 +2,7 @@
  * of a dirty extent.
  *
  * Small flushes are encoded in place by the thread that runs them; large ones go through the queue
- * to the engine, and each frame is written by the pool as it comes back. */
+ * to the engine, and each frame is written as it comes back. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,6 +207,11 @@ static struct bale_piece *take_ready(struct bale_flush *flush)
     return piece;
 }
 
+static void finish_job(struct bale_job *job, struct bale_scratch *scratch)
+{
+    finish((struct bale_flush *)job, scratch);
+}
+
 static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scratch)
 {
     struct bale_piece *piece = item->owner;
@@ -228,7 +233,12 @@ static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scr
         }
         bale_queue_release(item);
         if (--flush->left == 0) {
-            finish(flush, scratch);
+            if (scratch) {
+                finish(flush, scratch);
+            } else {
+                flush->job.run = finish_job;
+                bale_pool_submit(flush->turn->file->volume->pool, &flush->job);
+            }
             return;
         }
         pthread_mutex_lock(&flush->ready_lock);

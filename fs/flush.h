@@ -23,6 +23,7 @@ struct bale_piece {
 };
 
 struct bale_flush {
+    struct bale_job job; /* the commit, if the last frame came on a thread of the engine's */
     struct bale_turn *turn;
     void (*then)(struct bale_turn *turn, struct bale_scratch *scratch);
     struct bale_part *parts;

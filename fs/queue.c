@@ -42,15 +42,20 @@ static void run_done(struct bale_job *job, struct bale_scratch *scratch)
     item->done(item, scratch);
 }
 
+static void to_pool(struct bale_queue_item *item)
+{
+    item->job.run = run_done;
+    bale_pool_submit(item->queue->volume->pool, &item->job);
+}
+
 static void engine_done(struct bale_item *engine_item)
 {
     struct bale_queue_item *item = engine_item->owner;
-    if (item->quick) {
+    if (item->quick || item->queue->volume->engine->ops->done_may_wait) {
         item->done(item, NULL);
-        return;
+    } else {
+        to_pool(item);
     }
-    item->job.run = run_done;
-    bale_pool_submit(item->queue->volume->pool, &item->job);
 }
 
 static void to_engine(struct bale_queue_item *item)
@@ -116,7 +121,7 @@ static void pump(struct bale_queue *queue)
             item->queue = queue;
             item->item.stored = NULL;
             item->item.status = BALE_E_NOMEM;
-            engine_done(&item->item);
+            to_pool(item);
         } else {
             return;
         }

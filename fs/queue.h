@@ -15,8 +15,9 @@ struct bale_queue;
 struct bale_queue_item {
     struct bale_item item; /* item.stored and item.capacity are the queue's */
     struct bale_job job;   /* the queue's */
-    /* Called when the engine is done with it: on a pool thread, or, if quick, with scratch NULL on
-     * the engine's own: then it must not block. Ends with bale_queue_release. */
+    /* Called when the engine is done with it. On a pool thread; or with scratch NULL on the engine's
+     * own, if quick, when it must not block, or if the engine lets it wait for a file. Ends with
+     * bale_queue_release. */
     void (*done)(struct bale_queue_item *item, struct bale_scratch *scratch);
     bool quick;
     bool heap; /* the queue's */

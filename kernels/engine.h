@@ -42,6 +42,8 @@ struct bale_item {
 struct bale_engine;
 struct bale_engine_ops {
     const char *name;
+    /* done may wait for a file: the engine's threads are many, and each does one item at a time. */
+    bool done_may_wait;
     /* Takes the list linked by next. Never fails and never blocks for long: errors arrive as
      * status. */
     void (*submit)(struct bale_engine *engine, struct bale_item *list);

@@ -155,6 +155,7 @@ static void destroy(struct bale_engine *engine)
 
 static const struct bale_engine_ops ops = {
     .name = "cpu",
+    .done_may_wait = true,
     .submit = submit,
     .here = here,
     .destroy = destroy,
