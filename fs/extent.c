@@ -90,15 +90,25 @@ static int grow_table(struct bale_file *file)
     return BALE_OK;
 }
 
-/* Gives the extent a buffer of its own of that capacity with the contents of the old. */
+/* Nothing else, as memory that was never touched would come into being. */
+static void copy_valid(const struct bale_extent *extent, struct bale_buffer *to)
+{
+    size_t block = extent->file->block;
+    for (uint64_t left = extent->valid; left; left &= left - 1) {
+        size_t at = (size_t)__builtin_ctzll(left) * block;
+        memcpy(to->data + at, extent->buffer->data + at, block);
+    }
+}
+
+/* Gives the extent a buffer of its own of that capacity, no less than the old, with what is valid in
+ * the old. */
 static int replace_buffer(struct bale_extent *extent, size_t capacity)
 {
     struct bale_buffer *buffer = create_buffer(extent->file, capacity);
     if (!buffer) {
         return BALE_E_NOMEM;
     }
-    memcpy(buffer->data, extent->buffer->data,
-           capacity < extent->buffer->capacity ? capacity : extent->buffer->capacity);
+    copy_valid(extent, buffer);
     hold(buffer, extent->dirty != 0);
     bale_buffer_unref(extent->buffer);
     extent->buffer = buffer;
