@@ -153,6 +153,7 @@ struct bale_volume {
     struct bale_pool *pool;
     struct bale_pool *fetchers; /* read ahead: jobs of pool wait for what they fetch */
     struct bale_queue *queue;
+    struct bale_seen *seen;
     struct bale_volume_options options;
     struct bale_container_config config;
     uint64_t age_ms;

@@ -6,6 +6,7 @@
 #include "fs/file_internal.h"
 #include "fs/log.h"
 #include "fs/readahead.h"
+#include "fs/seen.h"
 
 struct read_op {
     struct bale_job job;
@@ -228,6 +229,14 @@ static int read_bounce(struct bale_file *file, struct bale_extent *extent, const
     return BALE_OK;
 }
 
+/* A small read of a chunk that nobody asked for lately; not of a stream. */
+static bool asked_once(struct bale_file *file, const struct span *span)
+{
+    uint64_t start = span->number * file->extent + span->from;
+    return span->to - span->from < (1u << BALE_CHUNK_LOG2_DEFAULT) / 2 && !file->stream_window &&
+           !bale_seen_before(file->volume->seen, file, start);
+}
+
 /* Under file->lock; may drop it. BALE_E_AGAIN: extents have another size now. */
 static int read_span(struct bale_file *file, const struct span *span, struct bale_read *read,
                      struct bale_scratch *scratch)
@@ -239,6 +248,10 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
         if (extent && (extent->filling & span->blocks)) {
             bale_extent_wait(file, extent);
             goto next;
+        }
+        if (!extent && asked_once(file, span)) {
+            atomic_fetch_add_explicit(&file->volume->stats.read_misses, 1, memory_order_relaxed);
+            return read_bounce(file, NULL, span, read, scratch);
         }
         if (!extent || extent->buffer->capacity < span->to) {
             /* While other blocks are being filled the buffer cannot grow. */

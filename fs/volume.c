@@ -8,6 +8,7 @@
 #include "fs/file_internal.h"
 #include "fs/log.h"
 #include "fs/queue.h"
+#include "fs/seen.h"
 #include "fs/wait.h"
 
 #define AGE_MS 4000u
@@ -100,6 +101,9 @@ int bale_volume_create(const struct bale_volume_options *options, struct bale_vo
     pthread_cond_init(&volume->flusher_wake, NULL);
     int err = bale_memory_create(options->memory ? options->memory : bale_memory_default_cap(),
                                  &volume->memory);
+    if (err == BALE_OK) {
+        err = bale_seen_create(bale_memory_cap(volume->memory), &volume->seen);
+    }
     if (err == BALE_OK) {
         bale_volume_make_reserve(volume);
         err = bale_engine_cpu_create(cpus, &volume->engine);
@@ -198,6 +202,7 @@ int bale_volume_destroy(struct bale_volume *volume)
     bale_pool_destroy(volume->pool);
     bale_engine_destroy(volume->engine);
     bale_queue_destroy(volume->queue);
+    bale_seen_destroy(volume->seen);
     bale_memory_destroy(volume->memory);
     if (volume->reserve_fd >= 0) {
         (void)!ftruncate(volume->reserve_fd, 0);

@@ -1,0 +1,44 @@
+#include "fs/seen.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "format/err.h"
+#include "format/limits.h"
+
+struct bale_seen {
+    unsigned bits;
+    atomic_uint_least32_t marks[]; /* 2^bits; what falls on the same one is forgotten */
+};
+
+int bale_seen_create(uint64_t memory, struct bale_seen **out)
+{
+    unsigned bits = 8;
+    while ((uint64_t)1 << bits < memory >> BALE_CHUNK_LOG2_DEFAULT) {
+        bits++;
+    }
+    bits++;
+    struct bale_seen *seen = calloc(1, sizeof *seen + (sizeof seen->marks[0] << bits));
+    if (!seen) {
+        return BALE_E_NOMEM;
+    }
+    seen->bits = bits;
+    *out = seen;
+    return BALE_OK;
+}
+
+void bale_seen_destroy(struct bale_seen *seen)
+{
+    free(seen);
+}
+
+bool bale_seen_before(struct bale_seen *seen, const void *file, uint64_t offset)
+{
+    uint64_t key = ((uint64_t)(uintptr_t)file << 20) + (offset >> BALE_CHUNK_LOG2_DEFAULT);
+    key *= 0x9e3779b97f4a7c15u;
+    key ^= key >> 32;
+    key *= 0x9e3779b97f4a7c15u;
+    uint32_t mark = (uint32_t)key | 1; /* zero is none */
+    return atomic_exchange_explicit(&seen->marks[key >> (64 - seen->bits)], mark,
+                                    memory_order_relaxed) == mark;
+}
