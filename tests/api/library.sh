@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The library as a user has it: installed, found with pkg-config, shared and static, from C and C++; it shows the
-# names of its interface and no others; and it and the command understand each other.
+# names of its interface and no others; and it and the command understand each other. The static one takes the libzstd
+# it is linked with: the system's does where the build has one of its own.
 # usage: library.sh VERSION SANITIZERS
 set -euo pipefail
 version=$1
@@ -31,11 +32,29 @@ static=$(nm -g --defined-only "$lib/libbalefs.a" | awk 'NF == 3 { print $3 }' | 
 readelf -d "$lib/libbalefs.so" | grep -q "SONAME.*\[libbalefs.so.${version%%.*}\]" || fail "soname"
 
 read -ra use <<<"$(config --cflags --libs)"
-read -ra use_static <<<"$(config --static --cflags --libs)"
 cc -std=c99 "${flags[@]}" "$here/program.c" -o "$work/shared" "${use[@]}"
-cc -std=c99 "${flags[@]}" "$here/program.c" -o "$work/static" "${use_static[@]/#-lbalefs/-l:libbalefs.a}"
 readelf -d "$work/shared" | grep -q libbalefs.so || fail "the program does not use the shared library"
-! readelf -d "$work/static" | grep -q libbalefs.so || fail "the program uses the shared library"
+
+# link_static NAME: with the libzstd that pkg-config finds
+link_static() {
+    local use
+    read -ra use <<<"$(config --static --cflags --libs)"
+    cc -std=c99 "${flags[@]}" "$here/program.c" -o "$work/$1" "${use[@]/#-lbalefs/-l:libbalefs.a}"
+    ! readelf -d "$work/$1" | grep -q libbalefs.so || fail "the program uses the shared library"
+}
+choice=$(sed -n 's/^BALEFS_ZSTD:STRING=//p' "$BALE_BUILD/CMakeCache.txt")
+programs=(shared static)
+case $choice in
+system) link_static static ;;
+bundled)
+    PKG_CONFIG_PATH=$PKG_CONFIG_PATH:$BALE_SOURCE/build/deps/libzstd/lib/pkgconfig link_static static
+    ! readelf -d "$work/static" | grep -q libzstd.so || fail "the program uses the system's libzstd"
+    link_static system
+    readelf -d "$work/system" | grep -q libzstd.so || fail "the program does not use the system's libzstd"
+    programs+=(system)
+    ;;
+*) fail "BALEFS_ZSTD is $choice" ;;
+esac
 if command -v c++ >/dev/null; then
     printf '#include <balefs.h>\nint main() { return bale_version() == 0; }\n' >"$work/main.cc"
     c++ "${flags[@]}" "$work/main.cc" -o "$work/cxx" "${use[@]}"
@@ -49,13 +68,15 @@ cat "$BALE_SOURCE"/*/*.[ch] >"$work/sources"
 head -c 1000000 /dev/zero >"$work/zeros"
 for data in empty one random sources zeros; do
     for codec in auto lz4 zstd:3 store; do
-        for program in shared static; do
+        for program in "${programs[@]}"; do
             "$work/$program" "$codec" "$work/$data" "$work/$program.bale" "$version" || fail "$program: $data as $codec"
         done
         cmp "$work/shared.bale" "$work/static.bale"
         "$BALEFS" compress --codec "$codec" -c "$work/$data" | cmp - "$work/shared.bale" ||
             fail "the command's stream is another: $data as $codec"
-        "$BALEFS" decompress -c "$work/shared.bale" | cmp - "$work/$data"
+        for program in "${programs[@]}"; do
+            "$BALEFS" decompress -c "$work/$program.bale" | cmp - "$work/$data"
+        done
     done
 done
 ! "$work/shared" gzip "$work/one" "$work/out" "$version" 2>"$work/err" || fail "gzip"

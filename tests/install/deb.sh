@@ -11,7 +11,13 @@ done
 deb=$(ls "$work"/packages/*.deb)
 is "balefs_$(dpkg-deb -f "$deb" Version)_$(dpkg --print-architecture).deb" "${deb##*/}" "the package's name"
 depends=$(dpkg-deb -f "$deb" Depends)
-for need in fuse3 libc6 libzstd1 liblz4-1 libjansson4; do
+needs=(fuse3 libc6 liblz4-1 libjansson4)
+case $(zstd_choice) in
+system) needs+=(libzstd1) ;;
+bundled) ! grep -q libzstd <<<"$depends" || fail "has a libzstd and depends on another: $depends" ;;
+*) fail "BALEFS_ZSTD is $(zstd_choice)" ;;
+esac
+for need in "${needs[@]}"; do
     grep -Eq "(^|, )$need( |,|$)" <<<"$depends" || fail "does not depend on $need: $depends"
 done
 is "transparent compressed file system" "$(dpkg-deb -f "$deb" Description | head -n 1)" "the description's first line"

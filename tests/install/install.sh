@@ -7,6 +7,7 @@
 mv "$work/first" "$work/moved"
 has_all "$work/moved"
 knows_no_place "$work/moved/bin/balefs"
+has_zstd "$work/moved/bin/balefs"
 is "balefs" "$("$work/moved/bin/balefs" --version | cut -d ' ' -f 1)" "--version of what was moved"
 is "usage: mount.balefs STORE MNT [-sfnv] [-o OPTIONS]" "$("$work/moved/sbin/mount.balefs" --help | head -n 1)" \
     "mount.balefs --help"

@@ -40,6 +40,24 @@ knows_no_place() {
     ! grep -aq "$build" "$work/stripped" || fail "$1 has the build directory in it"
 }
 
+# zstd_choice: system or bundled, as the build has it
+zstd_choice() { sed -n 's/^BALEFS_ZSTD:STRING=//p' "$build/CMakeCache.txt"; }
+
+# has_zstd PROGRAM: the libzstd that the build chose; one of its own it has for itself, not shared with libarchive
+has_zstd() {
+    local version
+    case $(zstd_choice) in
+    system) version=$(pkg-config --modversion libzstd) ;;
+    bundled)
+        version=$(cat "${BALE_SOURCE:?}/build/deps/libzstd/version")
+        is "" "$(nm -D "$1" | grep -E ' (ZSTD|ZDICT|HUF|FSE)_')" "what $1 shows of its libzstd, or takes from another"
+        ;;
+    *) fail "BALEFS_ZSTD is $(zstd_choice)" ;;
+    esac
+    out=$("$1" doctor || true)
+    prints "^  balefs .*, zstd $version,"
+}
+
 # over_usr ROOT SCRIPT ARGUMENT...: runs SCRIPT where ROOT/usr lies over /usr
 over_usr() {
     # shellcheck disable=SC2016 # for the inner shell

@@ -14,6 +14,10 @@ tar -xzf "$build"/packages/balefs-*.tar.gz -C "$work/my programs"
 top=$(echo "$work/my programs"/balefs-*)
 has_all "$top"
 knows_no_place "$top/bin/balefs"
+has_zstd "$top/bin/balefs"
+if [ -e "$BALE_SOURCE/build/deps/libzstd/version" ]; then
+    is bundled "$(zstd_choice)" "the libzstd that is taken"
+fi
 [ -s "$top/share/doc/balefs/LICENSE" ] || fail "no licence"
 linked=$(sed -nE 's/^pkgcfg_lib_[A-Z0-9]+_([a-z0-9]+):FILEPATH=.*[.]a$/\1/p' "$build/CMakeCache.txt" | grep -vE '^(pthread|rt|dl)$')
 [ -n "$linked" ] || fail "nothing is linked statically"
