@@ -28,6 +28,7 @@ static const struct entry entries[] = {
     [-BALE_E_CANCELLED] = {"cancelled", EINTR},
     [-BALE_E_RDONLY] = {"read-only", EROFS},
     [-BALE_E_DQUOT] = {"quota exceeded", EDQUOT},
+    [-BALE_E_ENGINE] = {"engine failed", EREMOTEIO},
 };
 
 _Static_assert(sizeof(entries) / sizeof(entries[0]) == -BALE_E_LAST + 1, "a code lacks its entry");
@@ -99,6 +100,8 @@ int bale_err_from_errno(int e)
         return BALE_E_RDONLY;
     case EDQUOT:
         return BALE_E_DQUOT;
+    case EREMOTEIO:
+        return BALE_E_ENGINE;
     default:
         return BALE_E_IO;
     }
