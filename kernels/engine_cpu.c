@@ -1,15 +1,10 @@
-#include <pthread.h>
+#include "kernels/engine_cpu.h"
+
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "kernels/engine.h"
-
-/* Items of one priority, first in, first out. */
-struct queue {
-    struct bale_item *first;
-    struct bale_item *last;
-};
 
 struct worker {
     struct cpu_engine *engine;
@@ -19,45 +14,17 @@ struct worker {
 
 struct cpu_engine {
     struct bale_engine engine; /* first: the handle is a pointer to it */
-    pthread_mutex_t mutex;     /* guards the four below */
-    pthread_cond_t wake;       /* items came, or stop was set */
-    struct queue queues[BALE_PRIORITIES];
-    unsigned idle; /* workers waiting on wake */
-    bool stop;
+    struct bale_waiting waiting;
+    _Atomic(struct bale_costs *) costs; /* told of what is measured; or NULL */
+    struct bale_work_count count;
     unsigned started; /* workers with a thread */
-    unsigned count;
+    unsigned threads;
     struct worker workers[];
 };
 
 static struct cpu_engine *from_handle(struct bale_engine *engine)
 {
     return (struct cpu_engine *)engine;
-}
-
-static void push(struct cpu_engine *e, struct bale_item *item)
-{
-    struct queue *q = &e->queues[item->priority];
-
-    item->next = NULL;
-    if (q->first)
-        q->last->next = item;
-    else
-        q->first = item;
-    q->last = item;
-}
-
-static struct bale_item *pop(struct cpu_engine *e)
-{
-    for (int p = 0; p < BALE_PRIORITIES; p++) {
-        struct queue *q = &e->queues[p];
-        struct bale_item *item = q->first;
-        if (item) {
-            q->first = item->next;
-            item->next = NULL;
-            return item;
-        }
-    }
-    return NULL;
 }
 
 static int run_encode(struct bale_scratch *scratch, struct bale_item *item)
@@ -81,58 +48,52 @@ static int run_item(struct bale_scratch *scratch, struct bale_item *item)
                              item->frame.raw_length, &item->frame);
 }
 
+/* With its time taken where somebody wants to know: two readings of a clock. */
+static void run(struct cpu_engine *e, struct bale_scratch *scratch, struct bale_item *item)
+{
+    struct bale_costs *costs = atomic_load_explicit(&e->costs, memory_order_acquire);
+    unsigned work = bale_work_of(item);
+    uint64_t begin = costs ? bale_clock_ns() : 0;
+
+    item->status = run_item(scratch, item);
+    if (costs && item->status == BALE_OK)
+        bale_costs_cpu(costs, work, item->frame.raw_length, bale_clock_ns() - begin);
+    if (item->status == BALE_OK)
+        bale_work_add(&e->count, item);
+}
+
 /* Runs until stop is set and nothing is queued. An item's done may submit more: its own worker then
  * finds them. */
 static void *run_worker(void *argument)
 {
     struct worker *w = argument;
-    struct cpu_engine *e = w->engine;
+    struct bale_waiting *waiting = &w->engine->waiting;
+    struct bale_item *item;
+    bool ended;
 
-    pthread_mutex_lock(&e->mutex);
-    for (;;) {
-        struct bale_item *item = pop(e);
-        if (item) {
-            pthread_mutex_unlock(&e->mutex);
-            item->status = run_item(w->scratch, item);
-            item->done(item);
-            pthread_mutex_lock(&e->mutex);
-        } else if (e->stop) {
-            break;
-        } else {
-            e->idle++;
-            pthread_cond_wait(&e->wake, &e->mutex);
-            e->idle--;
-        }
+    pthread_mutex_lock(&waiting->mutex);
+    while ((item = bale_waiting_pop(waiting, &ended))) {
+        pthread_mutex_unlock(&waiting->mutex);
+        if (!ended)
+            run(w->engine, w->scratch, item);
+        item->done(item);
+        pthread_mutex_lock(&waiting->mutex);
     }
-    pthread_mutex_unlock(&e->mutex);
+    pthread_mutex_unlock(&waiting->mutex);
     return NULL;
 }
 
 static void submit(struct bale_engine *engine, struct bale_item *list)
 {
-    struct cpu_engine *e = from_handle(engine);
-    unsigned items = 0;
-
-    pthread_mutex_lock(&e->mutex);
-    while (list) {
-        struct bale_item *next = list->next;
-        push(e, list);
-        list = next;
-        items++;
-    }
-    /* Nobody is woken for nothing; a busy worker looks at the queue by itself. */
-    for (unsigned i = 0; i < items && i < e->idle; i++)
-        pthread_cond_signal(&e->wake);
-    pthread_mutex_unlock(&e->mutex);
+    bale_waiting_push(&from_handle(engine)->waiting, list);
 }
 
 /* Encoding stays with the workers, whose number is the user's choice. */
 static bool here(struct bale_engine *engine, struct bale_item *item, struct bale_scratch *scratch)
 {
-    (void)engine;
     if (item->kind != BALE_ITEM_DECODE || !scratch)
         return false;
-    item->status = run_item(scratch, item);
+    run(from_handle(engine), scratch, item);
     return true;
 }
 
@@ -140,16 +101,15 @@ static void destroy(struct bale_engine *engine)
 {
     struct cpu_engine *e = from_handle(engine);
 
-    pthread_mutex_lock(&e->mutex);
-    e->stop = true;
-    pthread_cond_broadcast(&e->wake);
-    pthread_mutex_unlock(&e->mutex);
+    pthread_mutex_lock(&e->waiting.mutex);
+    e->waiting.stop = true;
+    pthread_cond_broadcast(&e->waiting.wake);
+    pthread_mutex_unlock(&e->waiting.mutex);
     for (unsigned i = 0; i < e->started; i++)
         pthread_join(e->workers[i].thread, NULL);
-    for (unsigned i = 0; i < e->count; i++)
+    for (unsigned i = 0; i < e->threads; i++)
         bale_scratch_destroy(e->workers[i].scratch);
-    pthread_cond_destroy(&e->wake);
-    pthread_mutex_destroy(&e->mutex);
+    bale_waiting_end(&e->waiting);
     free(e);
 }
 
@@ -170,7 +130,7 @@ static int start_workers(struct cpu_engine *e)
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (; err == BALE_OK && e->started < e->count; e->started += err == BALE_OK) {
+    for (; err == BALE_OK && e->started < e->threads; e->started += err == BALE_OK) {
         struct worker *w = &e->workers[e->started];
         w->engine = e;
         err = bale_scratch_create(&w->scratch);
@@ -190,9 +150,8 @@ int bale_engine_cpu_create(unsigned threads, struct bale_engine **engine)
     if (!e)
         return BALE_E_NOMEM;
     e->engine.ops = &ops;
-    e->count = count;
-    pthread_mutex_init(&e->mutex, NULL);
-    pthread_cond_init(&e->wake, NULL);
+    e->threads = count;
+    bale_waiting_init(&e->waiting);
     err = start_workers(e);
     if (err < 0) {
         destroy(&e->engine);
@@ -200,4 +159,24 @@ int bale_engine_cpu_create(unsigned threads, struct bale_engine **engine)
     }
     *engine = &e->engine;
     return BALE_OK;
+}
+
+struct bale_waiting *bale_engine_cpu_waiting(struct bale_engine *engine)
+{
+    return &from_handle(engine)->waiting;
+}
+
+unsigned bale_engine_cpu_threads(const struct bale_engine *engine)
+{
+    return ((const struct cpu_engine *)engine)->threads;
+}
+
+const struct bale_work_count *bale_engine_cpu_count(const struct bale_engine *engine)
+{
+    return &((const struct cpu_engine *)engine)->count;
+}
+
+void bale_engine_cpu_measure(struct bale_engine *engine, struct bale_costs *costs)
+{
+    atomic_store_explicit(&from_handle(engine)->costs, costs, memory_order_release);
 }

@@ -1,0 +1,111 @@
+/* Items that wait: what workers take, what another engine may take from the end, and what is kept
+ * for it. */
+#include "kernels/waiting.h"
+
+#include "tests/check.h"
+
+enum { ITEMS = 10, LENGTH = 100, LZ4 = BALE_CODEC_LZ4, STORE = BALE_CODEC_STORE };
+
+static struct bale_item items[ITEMS];
+
+static void offer_all(struct bale_waiting *w, unsigned from, unsigned to, unsigned work)
+{
+    for (unsigned i = from; i < to; i++) {
+        items[i] = (struct bale_item){.frame.raw_length = LENGTH};
+        bale_waiting_offer(w, &items[i], work);
+    }
+}
+
+static struct bale_item *pop(struct bale_waiting *w)
+{
+    bool ended;
+    struct bale_item *item = bale_waiting_pop(w, &ended);
+
+    CHECK(!item || !ended);
+    return item;
+}
+
+static void test_reap(struct bale_waiting *w)
+{
+    unsigned count;
+    uint64_t bytes;
+
+    offer_all(w, 0, ITEMS, LZ4);
+    struct bale_item *list = bale_waiting_reap(w, LZ4, 3 * LENGTH + 50, &count, &bytes);
+    CHECK_EQ_U(count, 3);
+    CHECK_EQ_U(bytes, 3 * LENGTH);
+    for (int i = 7; i < ITEMS; i++, list = list->next)
+        CHECK(list == &items[i]);
+    CHECK(!list);
+    CHECK(pop(w) == &items[0]);
+    CHECK_EQ_U(w->offered[LZ4].count, 6);
+    CHECK_EQ_U(w->offered[LZ4].bytes, 6 * LENGTH);
+    list = bale_waiting_reap(w, LZ4, 1, &count, &bytes);
+    CHECK(list == &items[6] && !list->next && count == 1);
+    list = bale_waiting_reap(w, LZ4, 1000, &count, &bytes);
+    CHECK(list == &items[1] && count == 5 && bytes == 5 * LENGTH);
+    CHECK_EQ_U(w->works, 0);
+    CHECK(!pop(w));
+    offer_all(w, 0, 1, LZ4);
+    CHECK(pop(w) == &items[0] && !pop(w));
+}
+
+static void test_keep(struct bale_waiting *w)
+{
+    offer_all(w, 0, 4, LZ4);
+    offer_all(w, 4, 6, STORE);
+    w->offered[LZ4].keep = 2 * LENGTH;
+    CHECK(pop(w) == &items[4]);
+    CHECK(pop(w) == &items[0]); /* in turns */
+    CHECK(pop(w) == &items[5]);
+    CHECK(pop(w) == &items[1]);
+    CHECK(!pop(w));
+    w->offered[LZ4].keep = 0;
+    CHECK(pop(w) == &items[2] && pop(w) == &items[3] && !pop(w));
+}
+
+/* What is done first, then by priority; what is offered behind what is not. */
+static void test_order(struct bale_waiting *w)
+{
+    bool ended;
+
+    offer_all(w, 0, 1, LZ4);
+    for (int i = 1; i <= BALE_PRIORITIES; i++) {
+        items[i] = (struct bale_item){.priority = (enum bale_priority)(i - 1)};
+        bale_waiting_push(w, &items[i]);
+    }
+    bale_items_put(&w->ended, &items[5]);
+    CHECK(bale_waiting_pop(w, &ended) == &items[5] && ended);
+    CHECK(pop(w) == &items[1]);
+    CHECK(pop(w) == &items[2]);
+    CHECK(pop(w) == &items[0]);
+    CHECK(pop(w) == &items[3]);
+    CHECK(!pop(w));
+}
+
+static void test_work(void)
+{
+    struct bale_item item = {.kind = BALE_ITEM_ENCODE, .setting.codec = LZ4};
+
+    CHECK_EQ_U(bale_work_of(&item), LZ4);
+    item.setting.codec = BALE_CODEC_AUTO;
+    CHECK_EQ_U(bale_work_of(&item), BALE_WORKS);
+    item.kind = BALE_ITEM_DECODE;
+    item.frame.codec = LZ4;
+    CHECK_EQ_U(bale_work_of(&item), BALE_WORK_CODECS + LZ4);
+    item.frame.codec = BALE_WORK_CODECS;
+    CHECK_EQ_U(bale_work_of(&item), BALE_WORKS);
+}
+
+int main(void)
+{
+    struct bale_waiting waiting = {.stop = true}; /* pop never waits */
+
+    bale_waiting_init(&waiting);
+    test_reap(&waiting);
+    test_keep(&waiting);
+    test_order(&waiting);
+    test_work();
+    bale_waiting_end(&waiting);
+    return check_result();
+}
