@@ -1,0 +1,297 @@
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "format/err.h"
+#include "kernels/dispatch_internal.h"
+#include "kernels/gpu_load.h"
+
+enum { LOG_WARNING = 1, LOG_INFO = 2 }; /* as in fs/log.h */
+
+static struct bale_dispatch *from_handle(struct bale_engine *engine)
+{
+    return (struct bale_dispatch *)engine;
+}
+
+/* ---- Who uses the GPU engine ---- */
+
+static void leave(struct bale_dispatch *d)
+{
+    if (atomic_fetch_sub(&d->users, 1) > 1 || atomic_load(&d->asked))
+        return;
+    pthread_mutex_lock(&d->waiting->mutex);
+    pthread_cond_broadcast(&d->idle);
+    pthread_mutex_unlock(&d->waiting->mutex);
+}
+
+/* False: there is none to be used. True: it stays until leave. */
+static bool enter(struct bale_dispatch *d)
+{
+    if (!atomic_load_explicit(&d->asked, memory_order_relaxed))
+        return false;
+    atomic_fetch_add(&d->users, 1);
+    if (atomic_load(&d->asked))
+        return true;
+    leave(d);
+    return false;
+}
+
+/* ---- What may go to the GPU ---- */
+
+static struct bale_scratch *take_scratch(struct bale_dispatch *d)
+{
+    struct bale_scratch *scratch = NULL;
+
+    pthread_mutex_lock(&d->waiting->mutex);
+    if (d->scratch_count > 0)
+        scratch = d->scratches[--d->scratch_count];
+    pthread_mutex_unlock(&d->waiting->mutex);
+    if (!scratch && bale_scratch_create(&scratch) != BALE_OK)
+        return NULL;
+    return scratch;
+}
+
+static void give_scratch(struct bale_dispatch *d, struct bale_scratch *scratch)
+{
+    pthread_mutex_lock(&d->waiting->mutex);
+    if (d->scratch_count < BALE_SCRATCHES) {
+        d->scratches[d->scratch_count++] = scratch;
+        scratch = NULL;
+    }
+    pthread_mutex_unlock(&d->waiting->mutex);
+    bale_scratch_destroy(scratch);
+}
+
+/* Which codec is decided here, from the bytes alone. */
+static void choose_codec(struct bale_dispatch *d, struct bale_item *item)
+{
+    struct bale_scratch *scratch = take_scratch(d);
+
+    if (!scratch)
+        return;
+    item->setting = bale_auto_choose(scratch, item->setting, item->raw, item->frame.raw_length);
+    give_scratch(d, scratch);
+}
+
+static bool may_go(struct bale_dispatch *d, struct bale_item *item)
+{
+    if (item->priority == BALE_PRIORITY_HIGH || item->frame.raw_length == 0 ||
+        (item->kind == BALE_ITEM_DECODE && d->options.untrusted))
+        return false;
+    if (item->kind == BALE_ITEM_ENCODE && item->setting.codec == BALE_CODEC_AUTO)
+        choose_codec(d, item);
+    return bale_work_of(item) < BALE_WORKS && d->gpu->takes(d->device, item);
+}
+
+static void offer(struct bale_dispatch *d, struct bale_item *list)
+{
+    struct bale_waiting *waiting = d->waiting;
+    unsigned takable = 0;
+
+    pthread_mutex_lock(&waiting->mutex);
+    while (list) {
+        struct bale_item *next = list->next;
+        unsigned work = bale_work_of(list);
+        bale_waiting_offer(waiting, list, work);
+        takable += waiting->offered[work].bytes > waiting->offered[work].keep;
+        list = next;
+    }
+    struct bale_batch *batches = bale_dispatch_gather(d);
+    bale_waiting_wake(waiting, takable);
+    pthread_mutex_unlock(&waiting->mutex);
+    bale_dispatch_send(d, batches);
+}
+
+static void submit(struct bale_engine *engine, struct bale_item *list)
+{
+    struct bale_dispatch *d = from_handle(engine);
+    struct bale_items ours = {0};
+    struct bale_items offered = {0};
+
+    if (!enter(d)) {
+        bale_engine_submit(d->cpu, list);
+        return;
+    }
+    while (list) {
+        struct bale_item *next = list->next;
+        bale_items_put(may_go(d, list) ? &offered : &ours, list);
+        list = next;
+    }
+    if (ours.first)
+        bale_engine_submit(d->cpu, ours.first);
+    if (offered.first)
+        offer(d, offered.first);
+    leave(d);
+}
+
+/* Whether an item that could be decoded here had better wait with others. One that comes alone
+ * never does. */
+static bool had_better_wait(struct bale_dispatch *d, struct bale_item *item)
+{
+    bool alone = atomic_load_explicit(&d->here, memory_order_relaxed) < (d->threads + 1) / 2;
+    unsigned work = bale_work_of(item);
+
+    if (work >= BALE_WORKS || (alone && d->options.choice != BALE_ENGINE_GPU) ||
+        !bale_dispatch_promising(d, work) || !enter(d))
+        return false;
+    bool better = may_go(d, item);
+    leave(d);
+    return better;
+}
+
+static bool here(struct bale_engine *engine, struct bale_item *item, struct bale_scratch *scratch)
+{
+    struct bale_dispatch *d = from_handle(engine);
+
+    if (!atomic_load_explicit(&d->asked, memory_order_relaxed))
+        return bale_engine_here(d->cpu, item, scratch);
+    if (item->kind != BALE_ITEM_DECODE || had_better_wait(d, item))
+        return false;
+    atomic_fetch_add_explicit(&d->here, 1, memory_order_relaxed);
+    bool ours = bale_engine_here(d->cpu, item, scratch);
+    atomic_fetch_sub_explicit(&d->here, 1, memory_order_relaxed);
+    return ours;
+}
+
+/* ---- Life ---- */
+
+/* Nobody uses the GPU engine from now on. What was offered is the workers'. */
+static void stop_asking(struct bale_dispatch *d)
+{
+    pthread_mutex_lock(&d->waiting->mutex);
+    atomic_store(&d->asked, false);
+    for (unsigned work = 0; work < BALE_WORKS; work++) {
+        d->waiting->offered[work].keep = 0;
+        bale_waiting_wake(d->waiting, d->waiting->offered[work].count);
+    }
+    while (d->batches > 0 || atomic_load(&d->users) > 0)
+        pthread_cond_wait(&d->idle, &d->waiting->mutex);
+    pthread_mutex_unlock(&d->waiting->mutex);
+}
+
+static void destroy(struct bale_engine *engine)
+{
+    struct bale_dispatch *d = from_handle(engine);
+
+    if (d->opening)
+        pthread_join(d->opener, NULL);
+    stop_asking(d);
+    bale_engine_destroy(d->device);
+    bale_engine_destroy(d->cpu);
+    for (unsigned i = 0; i < d->scratch_count; i++)
+        bale_scratch_destroy(d->scratches[i]);
+    pthread_cond_destroy(&d->idle);
+    free(d);
+}
+
+static const struct bale_engine_ops ops = {
+    .name = "dispatch",
+    .done_may_wait = true,
+    .submit = submit,
+    .here = here,
+    .destroy = destroy,
+};
+
+int bale_dispatch_create(const struct bale_dispatch_options *options, struct bale_engine **engine)
+{
+    struct bale_dispatch *d = calloc(1, sizeof *d);
+    int err = d ? bale_engine_cpu_create(options->threads, &d->cpu) : BALE_E_NOMEM;
+
+    if (err < 0) {
+        free(d);
+        return err;
+    }
+    d->engine.ops = &ops;
+    d->options = *options;
+    d->options.gpu.insist = options->choice == BALE_ENGINE_GPU;
+    d->waiting = bale_engine_cpu_waiting(d->cpu);
+    d->threads = bale_engine_cpu_threads(d->cpu);
+    pthread_cond_init(&d->idle, NULL);
+    *engine = &d->engine;
+    return BALE_OK;
+}
+
+/* ---- Opening the GPU engine ---- */
+
+static void tell(struct bale_dispatch *d, int level, const char *what, const char *then)
+{
+    char text[2 * BALE_GPU_WHY];
+
+    snprintf(text, sizeof text, "GPU: %s%s", what, then);
+    d->options.gpu.log(level, text);
+}
+
+static void *open_gpu(void *argument)
+{
+    struct bale_dispatch *d = argument;
+    char why[BALE_GPU_WHY] = "";
+    int err = bale_gpu_load(d->options.plugin, &d->gpu, why);
+
+    if (err == BALE_OK)
+        err = d->gpu->open(&d->options.gpu, &d->device, why);
+    if (err < 0) {
+        d->device = NULL;
+        tell(d, d->options.gpu.insist ? LOG_WARNING : LOG_INFO, why[0] ? why : bale_err_text(err),
+             ": the CPU does everything");
+        return NULL;
+    }
+    struct bale_gpu_stats stats = {0};
+    d->gpu->stats(d->device, &stats);
+    tell(d, LOG_INFO, stats.device, ": open");
+    bale_engine_cpu_measure(d->cpu, &d->costs);
+    atomic_store(&d->opened, true);
+    atomic_store(&d->asked, true);
+    if (d->options.opened)
+        d->options.opened(d->options.arg);
+    return NULL;
+}
+
+void bale_dispatch_open(struct bale_engine *engine)
+{
+    struct bale_dispatch *d = from_handle(engine);
+    sigset_t all;
+    sigset_t before;
+
+    if (d->options.choice == BALE_ENGINE_CPU)
+        return;
+    /* Signals are for the program's own threads. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    d->opening = pthread_create(&d->opener, NULL, open_gpu, d) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!d->opening)
+        tell(d, LOG_WARNING, "no thread to open it", ": the CPU does everything");
+}
+
+int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size)
+{
+    struct bale_dispatch *d = from_handle(engine);
+
+    return d->gpu->pin(d->device, memory, size);
+}
+
+static struct bale_dispatch_work work_of(const struct bale_work_count *count)
+{
+    return (struct bale_dispatch_work){
+        .items = atomic_load(&count->items),
+        .encoded = atomic_load(&count->encoded),
+        .decoded = atomic_load(&count->decoded),
+    };
+}
+
+void bale_dispatch_stats(struct bale_engine *engine, struct bale_dispatch_stats *stats)
+{
+    struct bale_dispatch *d = from_handle(engine);
+
+    *stats = (struct bale_dispatch_stats){
+        .cpu = work_of(bale_engine_cpu_count(d->cpu)),
+        .gpu = work_of(&d->count),
+        .used = atomic_load(&d->asked),
+    };
+    pthread_mutex_lock(&d->waiting->mutex);
+    stats->batches = d->batches_begun;
+    stats->redone = d->redone;
+    pthread_mutex_unlock(&d->waiting->mutex);
+    if (atomic_load(&d->opened))
+        d->gpu->stats(d->device, &stats->device);
+}

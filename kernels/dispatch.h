@@ -1,0 +1,50 @@
+/* The engine of a volume: the CPU engine and, once it is open, a GPU engine (kernels/gpu.h) beside
+ * it. Where an item is done is decided by what it has cost on either side; what comes out is the
+ * same. Whatever the GPU engine does not do, the CPU does, and nobody is told but the log. */
+#ifndef BALE_KERNELS_DISPATCH_H
+#define BALE_KERNELS_DISPATCH_H
+
+#include "kernels/gpu.h"
+
+enum bale_engine_choice {
+    BALE_ENGINE_AUTO, /* whichever is done first */
+    BALE_ENGINE_GPU,  /* the GPU all that it takes, but for what somebody waits for */
+    BALE_ENGINE_CPU,
+};
+
+struct bale_dispatch_options {
+    unsigned threads; /* of the CPU engine, as there */
+    enum bale_engine_choice choice;
+    struct bale_gpu_options gpu; /* insist is set here */
+    bool untrusted;              /* frames are somebody else's: the CPU decodes */
+    const char *plugin;          /* absolute path, or NULL: as bale_gpu_load */
+    /* The GPU engine is open: called once, from a thread of its own, before destroy returns. May be
+     * NULL. */
+    void (*opened)(void *arg);
+    void *arg;
+};
+
+/* Until bale_dispatch_open all is the CPU engine's. gpu.log is never NULL. */
+int bale_dispatch_create(const struct bale_dispatch_options *options, struct bale_engine **engine);
+
+/* Begins to open the GPU engine, unless the choice is BALE_ENGINE_CPU; the log says how it went.
+ * Once; returns at once. destroy waits for it. */
+void bale_dispatch_open(struct bale_engine *engine);
+
+/* After opened: makes memory the GPU's, as pin of struct bale_gpu. */
+int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size);
+
+struct bale_dispatch_work {
+    uint64_t items, encoded, decoded; /* raw bytes */
+};
+
+struct bale_dispatch_stats {
+    struct bale_dispatch_work cpu, gpu;
+    uint64_t batches; /* given to the GPU */
+    uint64_t redone;  /* items that the GPU was given and the CPU did */
+    bool used;        /* the GPU engine is open, and is asked */
+    struct bale_gpu_stats device;
+};
+void bale_dispatch_stats(struct bale_engine *engine, struct bale_dispatch_stats *stats);
+
+#endif

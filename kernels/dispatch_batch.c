@@ -1,0 +1,170 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "format/err.h"
+#include "kernels/dispatch_internal.h"
+
+/* Larger ones gain little, and several are under way at once. */
+#define BATCH_BYTES ((uint64_t)128 << 20)
+#define BATCHES_MOST 4u
+#define FAILURES_MOST 3u /* batches in a row that the engine could not do */
+
+enum { LOG_ERROR = 0 }; /* as in fs/log.h */
+
+static void done(struct bale_item *item);
+
+/* While a batch is under way the CPU leaves the next one to grow; what is beyond that is its
+ * own. */
+static void set_keep(struct bale_dispatch *d, unsigned work)
+{
+    struct bale_offered *offered = &d->waiting->offered[work];
+    /* One that is only tried may turn out to be slow. */
+    bool faster = d->options.choice == BALE_ENGINE_GPU || atomic_load(&d->promising[work]);
+    bool keeps = atomic_load(&d->asked) && faster && d->batches_of[work] > 0;
+    uint64_t before = offered->keep;
+
+    offered->keep = keeps ? BATCH_BYTES : 0;
+    if (offered->bytes > offered->keep && before > offered->keep)
+        bale_waiting_wake(d->waiting, offered->count);
+}
+
+/* NULL: no memory, and the CPU does them. */
+static struct bale_batch *make_batch(struct bale_dispatch *d, unsigned work)
+{
+    unsigned room = d->waiting->offered[work].count;
+    struct bale_batch *batch = malloc(sizeof *batch + room * sizeof batch->slots[0]);
+
+    if (!batch)
+        return NULL;
+    *batch = (struct bale_batch){.dispatch = d, .work = work};
+    batch->list = bale_waiting_reap(d->waiting, work, BATCH_BYTES, &batch->count, &batch->bytes);
+    batch->left = batch->count;
+    d->batches++;
+    d->batches_begun++;
+    d->batches_of[work]++;
+    d->under_way += batch->bytes;
+    batch->under_way = d->under_way;
+    return batch;
+}
+
+struct bale_batch *bale_dispatch_gather(struct bale_dispatch *d)
+{
+    struct bale_batch *batches = NULL;
+
+    for (uint32_t works = d->waiting->works; works != 0; works &= works - 1) {
+        unsigned work = (unsigned)__builtin_ctz(works);
+        struct bale_offered *offered = &d->waiting->offered[work];
+        while (atomic_load(&d->asked) && d->batches < BATCHES_MOST && offered->count > 0) {
+            uint64_t bytes = offered->bytes < BATCH_BYTES ? offered->bytes : BATCH_BYTES;
+            struct bale_batch *batch =
+                bale_dispatch_worth(d, work, bytes) ? make_batch(d, work) : NULL;
+            if (!batch)
+                break;
+            batch->next = batches;
+            batches = batch;
+        }
+        set_keep(d, work);
+    }
+    return batches;
+}
+
+static void send(struct bale_dispatch *d, struct bale_batch *batch)
+{
+    struct bale_item *list = batch->list;
+    struct bale_slot *slot = batch->slots;
+
+    for (struct bale_item *item = list; item; item = item->next, slot++) {
+        *slot = (struct bale_slot){.batch = batch, .before = *item};
+        item->done = done;
+        item->owner = slot;
+    }
+    bale_dispatch_note(d, batch);
+    bale_engine_submit(d->device, list); /* may free batch */
+}
+
+void bale_dispatch_send(struct bale_dispatch *d, struct bale_batch *batches)
+{
+    while (batches) {
+        struct bale_batch *next = batches->next;
+        send(d, batches);
+        batches = next;
+    }
+}
+
+static void give_up(struct bale_dispatch *d, const char *what)
+{
+    char text[BALE_GPU_WHY];
+
+    snprintf(text, sizeof text,
+             "GPU: %s: the CPU does everything until the next mount: see the messages before",
+             what);
+    d->options.gpu.log(LOG_ERROR, text);
+}
+
+/* Whether the engine is not to be asked again; why, or NULL. */
+static const char *judge(struct bale_dispatch *d, const struct bale_batch *batch)
+{
+    struct bale_gpu_stats stats = {0};
+    const char *why = NULL;
+
+    if (batch->failed > 0)
+        d->gpu->stats(d->device, &stats);
+    pthread_mutex_lock(&d->waiting->mutex);
+    d->failures = batch->unable == batch->count ? d->failures + 1 : 0;
+    if ((stats.lost || d->failures >= FAILURES_MOST) && atomic_exchange(&d->asked, false))
+        why = stats.lost ? "was lost" : "failed three batches in a row";
+    pthread_mutex_unlock(&d->waiting->mutex);
+    return why;
+}
+
+/* All items of the batch are back. */
+static void finish(struct bale_dispatch *d, struct bale_batch *batch)
+{
+    const char *why = judge(d, batch);
+
+    if (why)
+        give_up(d, why);
+    pthread_mutex_lock(&d->waiting->mutex);
+    bale_dispatch_learn(d, batch);
+    d->batches_of[batch->work]--;
+    d->under_way -= batch->bytes;
+    d->batches--;
+    struct bale_batch *batches = bale_dispatch_gather(d);
+    set_keep(d, batch->work);
+    if (d->batches == 0)
+        pthread_cond_broadcast(&d->idle);
+    pthread_mutex_unlock(&d->waiting->mutex);
+    free(batch);
+    /* Without batches under way the dispatcher may be gone. */
+    if (batches)
+        bale_dispatch_send(d, batches);
+}
+
+/* On a thread of the GPU engine's, which must not wait: the workers tell the owner, who may
+ * write to a file, or do the item. */
+static void done(struct bale_item *item)
+{
+    struct bale_slot *slot = item->owner;
+    struct bale_batch *batch = slot->batch;
+    struct bale_dispatch *d = batch->dispatch;
+    int status = item->status;
+
+    if (status == BALE_OK) {
+        item->done = slot->before.done;
+        item->owner = slot->before.owner;
+        bale_work_add(&d->count, item);
+    } else {
+        *item = slot->before;
+    }
+    pthread_mutex_lock(&d->waiting->mutex);
+    batch->failed += status != BALE_OK;
+    d->redone += status != BALE_OK;
+    batch->unable += status == BALE_E_ENGINE;
+    bale_items_put(status == BALE_OK ? &d->waiting->ended : &d->waiting->queues[item->priority],
+                   item);
+    bale_waiting_wake(d->waiting, 1);
+    bool last = --batch->left == 0;
+    pthread_mutex_unlock(&d->waiting->mutex);
+    if (last)
+        finish(d, batch);
+}

@@ -1,0 +1,68 @@
+#include "kernels/dispatch_internal.h"
+
+/* From so many bytes on a kind of work is tried whose cost is not known. */
+#define TRY_BYTES ((uint64_t)8 << 20)
+/* What was learnt so long ago is not known: the device may have been somebody else's then. */
+#define TRY_AGAIN_NS ((uint64_t)10 * 1000000000u)
+#define LARGE_BYTES ((uint64_t)128 << 20)
+
+static bool is_stale(struct bale_dispatch *d, unsigned work)
+{
+    return bale_clock_ns() - atomic_load(&d->tried_ns[work]) > TRY_AGAIN_NS;
+}
+
+bool bale_dispatch_promising(struct bale_dispatch *d, unsigned work)
+{
+    return d->options.choice == BALE_ENGINE_GPU ||
+           atomic_load_explicit(&d->promising[work], memory_order_relaxed) || is_stale(d, work);
+}
+
+/* Until the workers are through all that is offered. */
+static double cpu_ns(struct bale_dispatch *d)
+{
+    double ns = 0;
+
+    for (uint32_t works = d->waiting->works; works != 0; works &= works - 1) {
+        unsigned work = (unsigned)__builtin_ctz(works);
+        ns += bale_costs_cpu_ns(&d->costs, work, d->waiting->offered[work].bytes);
+    }
+    return ns / d->threads;
+}
+
+bool bale_dispatch_worth(struct bale_dispatch *d, unsigned work, uint64_t bytes)
+{
+    if (d->options.choice == BALE_ENGINE_GPU)
+        return true;
+    bool known = d->costs.batch[work].batches > 0;
+    if (known && bale_costs_batch_ns(&d->costs, work, d->under_way + bytes) < cpu_ns(d))
+        return true;
+    return (!known || is_stale(d, work)) && bytes >= TRY_BYTES && d->batches_of[work] == 0;
+}
+
+void bale_dispatch_note(struct bale_dispatch *d, struct bale_batch *batch)
+{
+    struct bale_gpu_stats stats;
+
+    d->gpu->stats(d->device, &stats);
+    batch->warming = !stats.open;
+    batch->anew = is_stale(d, batch->work);
+    batch->begin_ns = bale_clock_ns();
+    atomic_store(&d->tried_ns[batch->work], batch->begin_ns);
+}
+
+void bale_dispatch_learn(struct bale_dispatch *d, const struct bale_batch *batch)
+{
+    unsigned work = batch->work;
+    uint64_t ns = bale_clock_ns() - batch->begin_ns;
+
+    if (batch->unable == batch->count || batch->warming)
+        return;
+    if (batch->anew)
+        bale_costs_forget(&d->costs, work);
+    /* What the CPU has to do again costs as well. */
+    ns += (uint64_t)bale_costs_cpu_ns(&d->costs, work, batch->bytes * batch->failed / batch->count);
+    bale_costs_batch(&d->costs, work, batch->under_way, ns);
+    atomic_store(&d->promising[work],
+                 bale_costs_batch_ns(&d->costs, work, LARGE_BYTES) <
+                     bale_costs_cpu_ns(&d->costs, work, LARGE_BYTES) / d->threads);
+}

@@ -1,0 +1,88 @@
+/* Inside of the dispatcher: dispatch.c has the engine, dispatch_batch.c what goes to the GPU and
+ * comes back, dispatch_choose.c decides. */
+#ifndef BALE_KERNELS_DISPATCH_INTERNAL_H
+#define BALE_KERNELS_DISPATCH_INTERNAL_H
+
+#include "kernels/dispatch.h"
+#include "kernels/engine_cpu.h"
+
+/* One item of a batch. */
+struct bale_slot {
+    struct bale_batch *batch;
+    struct bale_item before; /* as the caller gave it */
+};
+
+/* What the GPU engine is given at once: items of one kind of work. */
+struct bale_batch {
+    struct bale_dispatch *dispatch;
+    struct bale_batch *next;
+    struct bale_item *list; /* until it is submitted */
+    unsigned work;
+    unsigned count, left; /* items; left, failed and unable: under the lock */
+    unsigned failed;
+    unsigned unable; /* of these, BALE_E_ENGINE */
+    uint64_t bytes, under_way, begin_ns;
+    bool warming; /* the device had to be opened first: its time says nothing */
+    bool anew;    /* what is known is too old to be averaged with */
+    struct bale_slot slots[];
+};
+
+enum { BALE_SCRATCHES = 64 };
+
+struct bale_dispatch {
+    struct bale_engine engine; /* first: the handle is a pointer to it */
+    struct bale_engine *cpu;
+    struct bale_waiting *waiting; /* the CPU engine's */
+    struct bale_dispatch_options options;
+    struct bale_costs costs;
+    unsigned threads; /* of the CPU engine */
+
+    pthread_t opener;
+    bool opening;       /* opener has been started */
+    atomic_bool opened; /* gpu and device are there */
+    atomic_bool asked;  /* and get work */
+    const struct bale_gpu *gpu;
+    struct bale_engine *device;
+
+    atomic_uint users;                         /* threads that use the two, outside of a batch */
+    atomic_uint here;                          /* threads that decode where they are */
+    atomic_uint_fast64_t tried_ns[BALE_WORKS]; /* when a batch of the kind was last begun */
+    atomic_bool promising[BALE_WORKS];         /* a large batch would be worth it */
+
+    /* Under waiting->mutex. */
+    pthread_cond_t idle;                      /* users or batches came to 0 */
+    unsigned batches, batches_of[BALE_WORKS]; /* under way */
+    uint64_t under_way;                       /* bytes */
+    unsigned failures;                        /* batches in a row */
+    uint64_t batches_begun, redone;
+    unsigned scratch_count;
+    struct bale_scratch *scratches[BALE_SCRATCHES]; /* for bale_auto_choose */
+
+    struct bale_work_count count; /* done by the GPU */
+};
+
+/* ---- dispatch_choose.c ---- */
+
+/* Whether batches of the kind might be worth it, whatever waits. Any thread, no lock. */
+bool bale_dispatch_promising(struct bale_dispatch *dispatch, unsigned work);
+
+/* Whether the GPU engine would be done with a batch of so many bytes before the CPU engine with all
+ * that is offered, or whether that is to be found out. Under the lock. */
+bool bale_dispatch_worth(struct bale_dispatch *dispatch, unsigned work, uint64_t bytes);
+
+/* A batch is about to begin. */
+void bale_dispatch_note(struct bale_dispatch *dispatch, struct bale_batch *batch);
+
+/* The batch is back. Under the lock. */
+void bale_dispatch_learn(struct bale_dispatch *dispatch, const struct bale_batch *batch);
+
+/* ---- dispatch_batch.c ---- */
+
+/* Makes batches of what is offered, as long as that is worth it, and sets what the workers leave;
+ * bale_dispatch_send takes what it returns. Under the lock. */
+struct bale_batch *bale_dispatch_gather(struct bale_dispatch *dispatch);
+
+/* Submits the batches. Not under the lock. */
+void bale_dispatch_send(struct bale_dispatch *dispatch, struct bale_batch *batches);
+
+#endif

@@ -1,0 +1,87 @@
+/* What libbalefs_cuda.so, the GPU engine, gives to the program: a plug-in that is opened at run time
+ * (kernels/gpu_load.h). No type of CUDA's is in here. Its only symbol is
+ *
+ *     extern const struct bale_gpu bale_gpu_plugin;
+ *
+ * The program and its plug-in are built together: BALE_GPU_ABI changes with anything here, in
+ * kernels/engine.h, in kernels/codec.h or in format/frame.h that both see, and a plug-in with
+ * another number is not used.
+ *
+ * The engine that open gives keeps what kernels/engine.h asks of one, and besides:
+ *   - submit takes its list as one batch. It may be called from within a done, and from several
+ *     threads at once.
+ *   - done is called from a thread of the plug-in's, with no lock of its held; it is short.
+ *     here returns false, done_may_wait is false.
+ *   - An item is done only when no device can read or write its memory any more. A batch that was
+ *     given up stays undone until that is so: a late copy must not land in memory that has become
+ *     somebody else's.
+ *   - Any status but BALE_OK means that the item is to be done elsewhere: the input is as it was,
+ *     the output may be anything. BALE_E_ENGINE: the engine could not, whatever the item is.
+ *     BALE_E_CORRUPT is believed by nobody: the CPU looks again.
+ *   - What a frame holds is hostile until its checksums were compared. One of another raw length
+ *     than the item's is BALE_E_CORRUPT, and nothing of it is written to raw.
+ *   - Where destroy is called, nothing is under way and nobody else uses the engine. */
+#ifndef BALE_KERNELS_GPU_H
+#define BALE_KERNELS_GPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/engine.h"
+
+#define BALE_GPU_ABI 1u
+#define BALE_GPU_WHY 256 /* room for a reason: a text without a newline or a full stop */
+
+enum { BALE_GPU_DEVICES = 16, BALE_GPU_NAME = 64 };
+
+struct bale_gpu_options {
+    int devices[BALE_GPU_DEVICES]; /* ordinals */
+    unsigned device_count;         /* 0: the nearest visible one */
+    /* Bytes of each device's memory at most, the context counted in; 0: the smaller of 2 GiB and a
+     * quarter of what it has. */
+    uint64_t memory;
+    bool insist; /* also where the compute mode is exclusive, or the device busy */
+    bool verify; /* decode what was encoded, and compare, before done */
+    /* Without work for so long the context goes; it comes again with the next batch. */
+    unsigned release_ms;
+    unsigned watchdog_ms; /* a batch that takes longer is given up */
+    /* Levels of fs/log.h; from any thread. The text reads "what: what happened: what to do". */
+    void (*log)(int level, const char *text);
+};
+
+/* Since it was opened. */
+struct bale_gpu_stats {
+    uint64_t batches, items;
+    uint64_t raw_bytes_encoded, raw_bytes_decoded;
+    uint64_t failed;            /* items whose status was not BALE_OK */
+    uint64_t mismatches;        /* of those, the ones that verify found */
+    uint64_t device_memory;     /* bytes held now, the context counted in, of all devices */
+    uint64_t batch_ns;          /* in all batches, from submit to the last done */
+    uint64_t pinned;            /* bytes */
+    bool open;                  /* a context is there: the next batch need not wait for one */
+    bool lost;                  /* for good: nothing more is to be asked of it */
+    char device[BALE_GPU_NAME]; /* its name; of several, the first one's and how many */
+};
+
+struct bale_gpu {
+    uint32_t abi; /* BALE_GPU_ABI; first in every version */
+    /* Returns at once or after seconds: 0 and an engine that is as fast as it will be, or a negative
+     * bale_err and why. Once in a process, after it has forked. */
+    int (*open)(const struct bale_gpu_options *options, struct bale_engine **engine,
+                char why[BALE_GPU_WHY]);
+
+    /* The rest on what open gave, from any thread, until its destroy. */
+
+    /* Whether codec, direction and places are the engine's, and it has not given them up. Short.
+     * Memory that was not pinned is not. A decode may say its codec in frame.codec; what the frame
+     * itself says counts. */
+    bool (*takes)(struct bale_engine *engine, const struct bale_item *item);
+    /* Makes memory the devices'. May take long; once for each range, which stays so until destroy.
+     * An item may lie across ranges that touch. 0, or a negative bale_err: it is as it was. */
+    int (*pin)(struct bale_engine *engine, void *memory, size_t size);
+    /* Short: called before each batch. */
+    void (*stats)(struct bale_engine *engine, struct bale_gpu_stats *stats);
+};
+
+#endif

@@ -1,0 +1,106 @@
+#include "kernels/gpu_load.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/err.h"
+
+#define SYMBOL "bale_gpu_plugin"
+#define BESIDE "/lib/balefs/" BALE_GPU_LIBRARY
+
+/* The file that an installed program has near it; false: it cannot be said. */
+static bool beside_program(char *path, size_t room)
+{
+    char program[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    char *slash;
+
+    if (length <= 0 || program[0] != '/')
+        return false;
+    program[length] = '\0';
+    for (int up = 0; up < 2 && (slash = strrchr(program, '/')); up++)
+        *slash = '\0';
+    return (size_t)snprintf(path, room, "%s" BESIDE, program) < room;
+}
+
+/* The loader takes an empty or relative part of LD_LIBRARY_PATH to mean the working directory. */
+static bool system_path_is_absolute(void)
+{
+    const char *part = getenv("LD_LIBRARY_PATH");
+
+    if (!part || !*part)
+        return true;
+    for (;;) {
+        if (*part != '/')
+            return false;
+        part += strcspn(part, ":;");
+        if (!*part)
+            return true;
+        part++;
+    }
+}
+
+/* Never closed again: the libraries behind it leave threads and exit handlers. */
+static void *open_library(const char *file, char *why)
+{
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    const char *text = library ? NULL : dlerror();
+
+    if (!library)
+        snprintf(why, BALE_GPU_WHY, "%s", text ? text : file);
+    return library;
+}
+
+static int find_library(void **library, char *why)
+{
+    char path[PATH_MAX + sizeof BESIDE];
+
+    if (beside_program(path, sizeof path) && access(path, F_OK) == 0) {
+        *library = open_library(path, why);
+        return *library ? BALE_OK : BALE_E_ENGINE;
+    }
+    if (!system_path_is_absolute()) {
+        snprintf(why, BALE_GPU_WHY,
+                 BALE_GPU_LIBRARY
+                 ": not looked for: LD_LIBRARY_PATH has a part that is no absolute path");
+        return BALE_E_NOENT;
+    }
+    *library = open_library(BALE_GPU_LIBRARY, why);
+    return *library ? BALE_OK : BALE_E_NOENT;
+}
+
+static int find_plugin(void *library, const char *file, const struct bale_gpu **gpu, char *why)
+{
+    const struct bale_gpu *found = dlsym(library, SYMBOL);
+
+    if (!found) {
+        snprintf(why, BALE_GPU_WHY, "%s: has no " SYMBOL ": it is no plug-in of balefs", file);
+        return BALE_E_UNSUPPORTED;
+    }
+    if (found->abi != BALE_GPU_ABI) {
+        snprintf(why, BALE_GPU_WHY,
+                 "%s: is of another version of balefs: its interface is %u, not %u", file,
+                 (unsigned)found->abi, BALE_GPU_ABI);
+        return BALE_E_UNSUPPORTED;
+    }
+    *gpu = found;
+    return BALE_OK;
+}
+
+int bale_gpu_load(const char *file, const struct bale_gpu **gpu, char *why)
+{
+    void *library = NULL;
+    int err = BALE_OK;
+
+    if (file) {
+        library = open_library(file, why);
+        err = library ? BALE_OK : BALE_E_ENGINE;
+    } else {
+        err = find_library(&library, why);
+    }
+    return err < 0 ? err : find_plugin(library, file ? file : BALE_GPU_LIBRARY, gpu, why);
+}

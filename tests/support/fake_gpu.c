@@ -1,0 +1,293 @@
+/* A GPU engine's plug-in without a GPU: a thread that does batches with the CPU's codecs, and does
+ * as much wrong as it is told to. BALE_FAKE_GPU says what, in words separated by commas:
+ *
+ *   open      opening fails
+ *   batch     all batches fail       batch=N   each Nth does
+ *   item=N    each Nth item fails, with some of its output and its frame spoiled
+ *   corrupt   what is decoded is always said to be corrupt
+ *   hang=US   each batch ends after so long, the time of its watchdog, and fails
+ *   lost=N    after N batches the device is lost
+ *   pin=N     only N ranges can be pinned
+ *   delay=US  a batch takes so long
+ *   slow=US   and so long to open
+ *   any       memory need not be pinned
+ *   cold      each batch has to open the device first
+ *
+ * Items are taken where they lie, from memory that was pinned. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "format/err.h"
+#include "kernels/gpu.h"
+
+enum { RANGES = 64 };
+
+struct fake {
+    struct bale_engine engine; /* first */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct batch *first, **end;
+    bool stop;
+    struct bale_scratch *scratch;
+    struct bale_gpu_stats stats;
+    struct {
+        const uint8_t *start;
+        size_t size;
+    } ranges[RANGES];
+    unsigned range_count;
+    uint64_t items; /* the thread's */
+};
+
+struct batch {
+    struct batch *next;
+    struct bale_item *list;
+};
+
+/* The word's number, 1 without one, or 0: it was not said. */
+static unsigned told(const char *word)
+{
+    const char *at = getenv("BALE_FAKE_GPU");
+    size_t length = strlen(word);
+
+    for (; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (strncmp(at, word, length) == 0 && strchr("=,", at[length]))
+            return at[length] == '=' ? (unsigned)strtoul(at + length + 1, NULL, 10) : 1;
+    return 0;
+}
+
+static void pause_us(unsigned us)
+{
+    const struct timespec time = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000L};
+
+    nanosleep(&time, NULL);
+}
+
+static int run(struct fake *fake, struct bale_item *item)
+{
+    if (item->kind == BALE_ITEM_ENCODE)
+        return item->capacity < bale_frame_bound(item->frame.raw_length, item->frame.chunk_log2)
+                   ? BALE_E_INVALID
+                   : bale_frame_encode(fake->scratch, item->setting, item->raw, &item->frame,
+                                       item->stored, &item->stored_length);
+    return bale_frame_decode(fake->scratch, item->stored, item->stored_length, item->raw,
+                             item->frame.raw_length, &item->frame);
+}
+
+static int spoil(struct bale_item *item, int status)
+{
+    if (item->kind == BALE_ITEM_ENCODE)
+        memset(item->stored, 0xa5, item->capacity / 2);
+    else
+        memset(item->raw, 0xa5, item->frame.raw_length / 2);
+    memset(&item->frame, 0xa5, sizeof item->frame);
+    item->setting.codec = BALE_CODEC_AUTO;
+    item->stored_length = 1;
+    return status;
+}
+
+static void end_item(struct fake *fake, struct bale_item *item, int fails)
+{
+    unsigned nth = told("item");
+    uint64_t length = item->frame.raw_length;
+    bool encode = item->kind == BALE_ITEM_ENCODE;
+
+    fake->items++;
+    if (fails)
+        item->status = spoil(item, fails);
+    else if (!encode && told("corrupt"))
+        item->status = spoil(item, BALE_E_CORRUPT);
+    else if (nth && fake->items % nth == 0)
+        item->status = spoil(item, BALE_E_DEVICE);
+    else
+        item->status = run(fake, item);
+    pthread_mutex_lock(&fake->lock);
+    fake->stats.items++;
+    if (item->status != BALE_OK)
+        fake->stats.failed++;
+    else if (encode)
+        fake->stats.raw_bytes_encoded += length;
+    else
+        fake->stats.raw_bytes_decoded += length;
+    pthread_mutex_unlock(&fake->lock);
+    item->done(item);
+}
+
+static void run_batch(struct fake *fake, struct bale_item *list)
+{
+    int fails = BALE_OK;
+
+    pthread_mutex_lock(&fake->lock);
+    unsigned batch = told("batch");
+    fake->stats.batches++;
+    fake->stats.lost = told("lost") && fake->stats.batches > told("lost");
+    if (fake->stats.lost || (batch && fake->stats.batches % batch == 0))
+        fails = BALE_E_ENGINE;
+    pthread_mutex_unlock(&fake->lock);
+    if (told("hang")) {
+        pause_us(told("hang"));
+        fails = BALE_E_ENGINE;
+    }
+    pause_us(told("delay"));
+    while (list) {
+        struct bale_item *next = list->next;
+        end_item(fake, list, fails);
+        list = next;
+    }
+}
+
+static void *work(void *argument)
+{
+    struct fake *fake = argument;
+
+    pthread_mutex_lock(&fake->lock);
+    for (;;) {
+        struct batch *batch = fake->first;
+        if (batch) {
+            fake->first = batch->next;
+            if (!fake->first)
+                fake->end = &fake->first;
+            pthread_mutex_unlock(&fake->lock);
+            run_batch(fake, batch->list);
+            free(batch);
+            pthread_mutex_lock(&fake->lock);
+        } else if (fake->stop) {
+            break;
+        } else {
+            pthread_cond_wait(&fake->wake, &fake->lock);
+        }
+    }
+    pthread_mutex_unlock(&fake->lock);
+    return NULL;
+}
+
+static void submit(struct bale_engine *engine, struct bale_item *list)
+{
+    struct fake *fake = (struct fake *)engine;
+    struct batch *batch = malloc(sizeof *batch);
+
+    if (!batch)
+        abort();
+    *batch = (struct batch){.list = list};
+    pthread_mutex_lock(&fake->lock);
+    *fake->end = batch;
+    fake->end = &batch->next;
+    pthread_cond_signal(&fake->wake);
+    pthread_mutex_unlock(&fake->lock);
+}
+
+static bool here(struct bale_engine *engine, struct bale_item *item, struct bale_scratch *scratch)
+{
+    (void)engine;
+    (void)item;
+    (void)scratch;
+    return false;
+}
+
+static void destroy(struct bale_engine *engine)
+{
+    struct fake *fake = (struct fake *)engine;
+
+    pthread_mutex_lock(&fake->lock);
+    fake->stop = true;
+    pthread_cond_signal(&fake->wake);
+    pthread_mutex_unlock(&fake->lock);
+    pthread_join(fake->thread, NULL);
+    pthread_cond_destroy(&fake->wake);
+    pthread_mutex_destroy(&fake->lock);
+    bale_scratch_destroy(fake->scratch);
+    free(fake);
+}
+
+static const struct bale_engine_ops ops = {
+    .name = "fake", .submit = submit, .here = here, .destroy = destroy};
+
+static int open_fake(const struct bale_gpu_options *options, struct bale_engine **engine,
+                     char why[BALE_GPU_WHY])
+{
+    struct fake *fake = calloc(1, sizeof *fake);
+
+    (void)options;
+    pause_us(told("slow"));
+    if (told("open") || !fake || bale_scratch_create(&fake->scratch) != BALE_OK) {
+        free(fake);
+        snprintf(why, BALE_GPU_WHY, "no device: it was told that there is none");
+        return BALE_E_ENGINE;
+    }
+    fake->engine.ops = &ops;
+    fake->end = &fake->first;
+    snprintf(fake->stats.device, sizeof fake->stats.device, "Fake GPU");
+    pthread_mutex_init(&fake->lock, NULL);
+    pthread_cond_init(&fake->wake, NULL);
+    if (pthread_create(&fake->thread, NULL, work, fake) != 0)
+        abort();
+    *engine = &fake->engine;
+    return BALE_OK;
+}
+
+static bool is_pinned(struct fake *fake, const uint8_t *start, size_t size)
+{
+    for (unsigned i = 0; i < fake->range_count; i++) {
+        const uint8_t *from = fake->ranges[i].start;
+        size_t part = fake->ranges[i].size;
+        if (start >= from && start < from + part) {
+            size_t inside = (size_t)(from + part - start);
+            return size <= inside || is_pinned(fake, from + part, size - inside);
+        }
+    }
+    return false;
+}
+
+static bool takes(struct bale_engine *engine, const struct bale_item *item)
+{
+    struct fake *fake = (struct fake *)engine;
+    size_t stored = item->kind == BALE_ITEM_ENCODE ? item->capacity : item->stored_length;
+
+    if (told("any"))
+        return true;
+    pthread_mutex_lock(&fake->lock);
+    bool pinned =
+        is_pinned(fake, item->raw, item->frame.raw_length) && is_pinned(fake, item->stored, stored);
+    pthread_mutex_unlock(&fake->lock);
+    return pinned;
+}
+
+static int pin(struct bale_engine *engine, void *memory, size_t size)
+{
+    struct fake *fake = (struct fake *)engine;
+    unsigned most = told("pin") ? told("pin") : RANGES;
+    int err = BALE_E_NOMEM;
+
+    pthread_mutex_lock(&fake->lock);
+    if (fake->range_count < most) {
+        fake->ranges[fake->range_count].start = memory;
+        fake->ranges[fake->range_count++].size = size;
+        fake->stats.pinned += size;
+        err = BALE_OK;
+    }
+    pthread_mutex_unlock(&fake->lock);
+    return err;
+}
+
+static void get_stats(struct bale_engine *engine, struct bale_gpu_stats *stats)
+{
+    struct fake *fake = (struct fake *)engine;
+
+    pthread_mutex_lock(&fake->lock);
+    *stats = fake->stats;
+    stats->open = !told("cold");
+    pthread_mutex_unlock(&fake->lock);
+}
+
+extern const struct bale_gpu bale_gpu_plugin;
+const struct bale_gpu bale_gpu_plugin = {
+    .abi = FAKE_ABI,
+    .open = open_fake,
+    .takes = takes,
+    .pin = pin,
+    .stats = get_stats,
+};

@@ -1,0 +1,225 @@
+/* Which items the dispatcher gives to the GPU engine, and what it learns from that.
+ * usage: dispatch_choice_test PLUGIN */
+#include "kernels/costs.h"
+#include "tests/unit/dispatch_rig.h"
+
+enum { PIECES = 12 };
+
+/* What somebody waits for, and what is not pinned, is the CPU's. */
+static void test_what_goes(void)
+{
+    struct rig rig;
+    struct piece piece;
+    sem_t finished;
+
+    sem_init(&finished, 0, 0);
+    rig_open(&rig, "", (struct bale_dispatch_options){.threads = 1, .choice = BALE_ENGINE_GPU});
+    piece_make(&piece, BALE_PRIORITY_NORMAL, &finished);
+    piece_do(&rig, &piece, &finished);
+    CHECK_EQ_U(rig_stats(&rig).gpu.items, 0);
+    CHECK_EQ(bale_dispatch_pin(rig.engine, piece.raw, PIECE), BALE_OK);
+    CHECK_EQ(bale_dispatch_pin(rig.engine, piece.stored, piece.item.capacity), BALE_OK);
+    piece_do(&rig, &piece, &finished);
+    CHECK_EQ_U(rig_stats(&rig).gpu.items, 1);
+    CHECK_EQ_U(rig_stats(&rig).device.pinned, PIECE + piece.item.capacity);
+    piece.item.priority = BALE_PRIORITY_HIGH;
+    piece_do(&rig, &piece, &finished);
+    CHECK_EQ_U(rig_stats(&rig).gpu.items, 1);
+    CHECK_EQ_U(rig_stats(&rig).cpu.items, 2);
+    rig_stop(&rig);
+    piece_free(&piece);
+    sem_destroy(&finished);
+}
+
+static void decode(struct rig *rig, struct piece *piece, sem_t *finished)
+{
+    struct bale_item *item = &piece->item;
+
+    piece_do(rig, piece, finished);
+    item->kind = BALE_ITEM_DECODE;
+    piece_do(rig, piece, finished);
+}
+
+static void test_untrusted(void)
+{
+    for (int untrusted = 0; untrusted < 2; untrusted++) {
+        struct rig rig;
+        struct piece piece;
+        sem_t finished;
+
+        sem_init(&finished, 0, 0);
+        rig_open(&rig, "any",
+                 (struct bale_dispatch_options){
+                     .threads = 1, .choice = BALE_ENGINE_GPU, .untrusted = untrusted});
+        piece_make(&piece, BALE_PRIORITY_NORMAL, &finished);
+        decode(&rig, &piece, &finished);
+        CHECK_EQ_U(rig_stats(&rig).gpu.encoded, PIECE);
+        CHECK_EQ_U(rig_stats(&rig).gpu.decoded, untrusted ? 0 : PIECE);
+        rig_stop(&rig);
+        piece_free(&piece);
+        sem_destroy(&finished);
+    }
+}
+
+/* A frame that is corrupt is so in the end too. */
+static void test_corrupt(void)
+{
+    struct rig rig;
+    struct piece piece;
+    sem_t finished;
+
+    sem_init(&finished, 0, 0);
+    rig_open(&rig, "any", (struct bale_dispatch_options){.threads = 1, .choice = BALE_ENGINE_GPU});
+    piece_make(&piece, BALE_PRIORITY_NORMAL, &finished);
+    piece_do(&rig, &piece, &finished);
+    piece.stored[piece.item.stored_length - 1] ^= 1;
+    piece.item.kind = BALE_ITEM_DECODE;
+    bale_engine_submit(rig.engine, &piece.item);
+    sem_wait(&finished);
+    CHECK_EQ(piece.item.status, BALE_E_CORRUPT);
+    CHECK_EQ_U(rig_stats(&rig).redone, 1);
+    CHECK(rig_stats(&rig).used);
+    rig_stop(&rig);
+    piece_free(&piece);
+    sem_destroy(&finished);
+}
+
+/* ---- Where work is done ---- */
+
+struct holder {
+    struct piece piece;
+    sem_t entered, go;
+};
+
+static void hold_worker(struct bale_item *item)
+{
+    struct holder *holder = item->owner;
+
+    sem_post(&holder->entered);
+    sem_wait(&holder->go);
+}
+
+/* The only worker is held while so many pieces come; then all are waited for. Returns how many the
+ * GPU did. */
+static uint64_t gpu_takes(struct rig *rig, unsigned count)
+{
+    struct holder holder;
+    struct piece pieces[PIECES];
+    uint64_t before = rig_stats(rig).gpu.items;
+    sem_t finished;
+
+    sem_init(&finished, 0, 0);
+    sem_init(&holder.entered, 0, 0);
+    sem_init(&holder.go, 0, 0);
+    piece_make(&holder.piece, BALE_PRIORITY_HIGH, NULL);
+    holder.piece.item.done = hold_worker;
+    holder.piece.item.owner = &holder;
+    bale_engine_submit(rig->engine, &holder.piece.item);
+    sem_wait(&holder.entered);
+    for (unsigned i = 0; i < count; i++) {
+        piece_make(&pieces[i], BALE_PRIORITY_NORMAL, &finished);
+        bale_engine_submit(rig->engine, &pieces[i].item);
+    }
+    sem_post(&holder.go);
+    for (unsigned i = 0; i < count; i++)
+        sem_wait(&finished);
+    for (unsigned i = 0; i < count; i++) {
+        CHECK_EQ(pieces[i].item.status, BALE_OK);
+        piece_free(&pieces[i]);
+    }
+    piece_free(&holder.piece);
+    sem_destroy(&holder.go);
+    sem_destroy(&holder.entered);
+    sem_destroy(&finished);
+    return rig_stats(rig).gpu.items - before;
+}
+
+/* A kind of work is tried once 8 MiB of it wait, and then left to the side that was faster. */
+static void test_learning(void)
+{
+    struct rig rig;
+
+    rig_open(&rig, "any,delay=2000000", (struct bale_dispatch_options){.threads = 1});
+    CHECK_EQ_U(gpu_takes(&rig, 7), 0);
+    CHECK_EQ_U(gpu_takes(&rig, PIECES), 8);
+    CHECK_EQ_U(gpu_takes(&rig, PIECES), 0);
+    CHECK_EQ_U(rig_stats(&rig).batches, 1);
+    rig_stop(&rig);
+}
+
+/* A batch that had to open the device first teaches nothing. */
+static void test_cold(void)
+{
+    struct rig rig;
+
+    rig_open(&rig, "any,cold", (struct bale_dispatch_options){.threads = 1});
+    CHECK(gpu_takes(&rig, PIECES) >= 8);
+    CHECK_EQ_U(gpu_takes(&rig, 7), 0);
+    CHECK(gpu_takes(&rig, PIECES) >= 8);
+    rig_stop(&rig);
+}
+
+static void test_costs(void)
+{
+    static struct bale_costs costs;
+
+    CHECK(bale_costs_cpu_ns(&costs, 3, 1000) == 0);
+    bale_costs_cpu(&costs, 3, 1000, 4000);
+    CHECK((uint64_t)bale_costs_cpu_ns(&costs, 3, 1000000) / 1000 == 4001 ||
+          (uint64_t)bale_costs_cpu_ns(&costs, 3, 1000000) / 1000 == 4000);
+    CHECK(bale_costs_cpu_ns(&costs, 4, 1000) == 0);
+    bale_costs_cpu(&costs, BALE_WORKS, 1000, 4000);
+
+    bale_costs_batch(&costs, 3, 8 << 20, 13000000);
+    CHECK_EQ((int64_t)bale_costs_batch_ns(&costs, 3, 80 << 20), 13000000);
+    for (uint64_t i = 1; i < 40; i++)
+        bale_costs_batch(&costs, 3, i % 8 << 20, 13000000 + (i % 8 << 20) / 4);
+    int64_t far = (int64_t)bale_costs_batch_ns(&costs, 3, 64 << 20);
+    CHECK(far > 13000000 + (60 << 20) / 4 && far < 13000000 + (68 << 20) / 4);
+    bale_costs_forget(&costs, 3);
+    CHECK_EQ_U(costs.batch[3].batches, 0);
+}
+
+struct chain {
+    struct rig *rig;
+    struct piece piece;
+    int left;
+};
+
+static void submit_again(struct bale_item *item)
+{
+    struct chain *chain = item->owner;
+
+    if (--chain->left > 0)
+        bale_engine_submit(chain->rig->engine, item);
+}
+
+/* An item submitted by a done is among those that destroy waits for. */
+static void test_chain(void)
+{
+    struct rig rig;
+    struct chain chain = {.rig = &rig, .left = 100};
+
+    rig_open(&rig, "any", (struct bale_dispatch_options){.threads = 1, .choice = BALE_ENGINE_GPU});
+    piece_make(&chain.piece, BALE_PRIORITY_NORMAL, NULL);
+    chain.piece.item.done = submit_again;
+    chain.piece.item.owner = &chain;
+    bale_engine_submit(rig.engine, &chain.piece.item);
+    rig_stop(&rig);
+    CHECK_EQ(chain.left, 0);
+    piece_free(&chain.piece);
+}
+
+int main(int argc, char **argv)
+{
+    REQUIRE(argc == 2);
+    rig_plugin = argv[1];
+    test_costs();
+    test_what_goes();
+    test_untrusted();
+    test_corrupt();
+    test_learning();
+    test_cold();
+    test_chain();
+    return check_result();
+}
