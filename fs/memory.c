@@ -12,6 +12,7 @@
 
 #define PAGE ((size_t)4096)
 #define CAP_LEAST ((uint64_t)32 << 20)
+#define PIN_STEP ((uint64_t)32 << 20)
 
 struct bale_memory {
     pthread_mutex_t lock;
@@ -20,6 +21,15 @@ struct bale_memory {
     uint64_t taken;           /* bytes of the arena */
     int64_t counted;          /* bytes elsewhere */
     struct bale_freemap free; /* of the arena; lowest first, so that the top stays untouched */
+
+    /* Pinning. */
+    uint64_t high;   /* end of what was ever taken */
+    uint64_t pinned; /* from the arena's start; what is being pinned counts */
+    int (*pin)(void *arg, void *start, size_t size);
+    void *pin_arg;
+    pthread_t pinner;
+    pthread_cond_t pinner_wake;
+    bool pinner_started, pinner_ending;
 };
 
 static size_t whole_pages(size_t size)
@@ -44,6 +54,7 @@ int bale_memory_create(uint64_t cap, struct bale_memory **out)
         return BALE_E_NOMEM;
     }
     pthread_mutex_init(&memory->lock, NULL);
+    pthread_cond_init(&memory->pinner_wake, NULL);
     bale_freemap_init(&memory->free, 0, PAGE);
     *out = memory;
     return BALE_OK;
@@ -54,8 +65,10 @@ void bale_memory_destroy(struct bale_memory *memory)
     if (!memory) {
         return;
     }
+    bale_memory_pin_end(memory);
     bale_freemap_clear(&memory->free);
     munmap(memory->arena, memory->cap);
+    pthread_cond_destroy(&memory->pinner_wake);
     pthread_mutex_destroy(&memory->lock);
     free(memory);
 }
@@ -83,6 +96,12 @@ void *bale_memory_take(struct bale_memory *memory, size_t size)
         goto out;
     }
     memory->taken += length;
+    if (position + length > memory->high) {
+        memory->high = position + length;
+        if (memory->pinner_started && memory->high > memory->pinned) {
+            pthread_cond_signal(&memory->pinner_wake);
+        }
+    }
     block = memory->arena + position;
 out:
     pthread_mutex_unlock(&memory->lock);
@@ -102,10 +121,15 @@ void bale_memory_give(struct bale_memory *memory, void *block, size_t size)
     pthread_mutex_unlock(&memory->lock);
 }
 
+/* Not of what is pinned: the device would go on seeing the old pages. */
 static int return_pages(void *arg, uint64_t position, uint64_t length)
 {
     struct bale_memory *memory = arg;
-    madvise(memory->arena + position, length, MADV_DONTNEED);
+    uint64_t end = position + length;
+    uint64_t from = position > memory->pinned ? position : memory->pinned;
+    if (from < end) {
+        madvise(memory->arena + from, end - from, MADV_DONTNEED);
+    }
     return 0;
 }
 
@@ -115,9 +139,67 @@ void bale_memory_trim(struct bale_memory *memory)
     uint64_t end = memory->free.end;
     (void)bale_freemap_each(&memory->free, return_pages, memory);
     if (end < memory->cap) {
-        madvise(memory->arena + end, memory->cap - end, MADV_DONTNEED);
+        (void)return_pages(memory, end, memory->cap - end);
     }
     pthread_mutex_unlock(&memory->lock);
+}
+
+/* Whether to pin one more. Under the lock. What is pinned stays resident, used or not: what is
+ * counted elsewhere must have its place beside it. */
+static bool next_step(const struct bale_memory *memory)
+{
+    return memory->high > memory->pinned && memory->pinned + PIN_STEP <= allowance(memory);
+}
+
+static void *pin_steps(void *arg)
+{
+    struct bale_memory *memory = arg;
+    int err = BALE_OK;
+    pthread_mutex_lock(&memory->lock);
+    while (err == BALE_OK && !memory->pinner_ending) {
+        if (!next_step(memory)) {
+            pthread_cond_wait(&memory->pinner_wake, &memory->lock);
+            continue;
+        }
+        uint64_t position = memory->pinned;
+        memory->pinned += PIN_STEP;
+        pthread_mutex_unlock(&memory->lock);
+        err = memory->pin(memory->pin_arg, memory->arena + position, PIN_STEP);
+        pthread_mutex_lock(&memory->lock);
+        if (err != BALE_OK) {
+            memory->pinned = position;
+        }
+    }
+    pthread_mutex_unlock(&memory->lock);
+    return NULL;
+}
+
+void bale_memory_pin_begin(struct bale_memory *memory,
+                           int (*pin)(void *arg, void *start, size_t size), void *arg)
+{
+    pthread_mutex_lock(&memory->lock);
+    if (!memory->pinner_ending && !memory->pinner_started) {
+        memory->pin = pin;
+        memory->pin_arg = arg;
+        memory->pinner_started = pthread_create(&memory->pinner, NULL, pin_steps, memory) == 0;
+    }
+    pthread_mutex_unlock(&memory->lock);
+}
+
+void bale_memory_pin_end(struct bale_memory *memory)
+{
+    if (!memory) {
+        return;
+    }
+    pthread_mutex_lock(&memory->lock);
+    bool started = memory->pinner_started;
+    memory->pinner_ending = true;
+    memory->pinner_started = false;
+    pthread_cond_signal(&memory->pinner_wake);
+    pthread_mutex_unlock(&memory->lock);
+    if (started) {
+        pthread_join(memory->pinner, NULL);
+    }
 }
 
 void bale_memory_count(struct bale_memory *memory, int64_t bytes)

@@ -1,5 +1,5 @@
 /* The one memory cap (DESIGN 11). Extent buffers and staging come from one arena, a single mapping
- * (the memory a GPU engine will pin); everything else the daemon holds in bulk (inode table, index
+ * (the memory that a GPU engine pins); everything else the daemon holds in bulk (inode table, index
  * pages, transport buffers) is only counted here, and takes away from what the arena may hand out.
  * Any thread. */
 #ifndef BALE_FS_MEMORY_H
@@ -22,6 +22,14 @@ void bale_memory_give(struct bale_memory *memory, void *block, size_t size);
 
 /* Returns the pages of free blocks to the kernel; called now and then. */
 void bale_memory_trim(struct bale_memory *memory);
+
+/* From now on the part of the arena that was ever used is pinned, in steps of 32 MiB, by a
+ * thread that calls pin for one after the other and ends when pin fails. What is pinned stays
+ * resident until destroy; bale_memory_trim leaves it alone. Once. pin_end returns when pin is
+ * called no more; begin does nothing after it. NULL is fine. */
+void bale_memory_pin_begin(struct bale_memory *memory,
+                           int (*pin)(void *arg, void *start, size_t size), void *arg);
+void bale_memory_pin_end(struct bale_memory *memory);
 
 /* Counts bytes held elsewhere; negative when released. */
 void bale_memory_count(struct bale_memory *memory, int64_t bytes);

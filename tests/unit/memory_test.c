@@ -1,9 +1,12 @@
 /* The arena: random takes and gives never overlap, never exceed the cap, and all comes back. */
 #include "fs/memory.h"
 
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/err.h"
 #include "tests/check.h"
 
 #define CAP ((uint64_t)64 << 20)
@@ -19,8 +22,103 @@ static uint64_t draw(uint64_t below)
     return state % below;
 }
 
+#define STEP ((size_t)32 << 20)
+
+struct pins {
+    sem_t done;
+    void *starts[8];
+    size_t sizes[8];
+    atomic_int count;
+    int most;
+};
+
+static int pin(void *arg, void *start, size_t size)
+{
+    struct pins *pins = arg;
+    int i = atomic_load(&pins->count);
+    if (i == pins->most) {
+        sem_post(&pins->done);
+        return BALE_E_NOMEM;
+    }
+    pins->starts[i] = start;
+    pins->sizes[i] = size;
+    atomic_store(&pins->count, i + 1);
+    sem_post(&pins->done);
+    return BALE_OK;
+}
+
+/* Steps are pinned as they are first used, and trim leaves them alone. */
+static void test_pinning(void)
+{
+    struct bale_memory *memory;
+    struct pins pins = {.most = 8};
+    sem_init(&pins.done, 0, 0);
+    CHECK_EQ(bale_memory_create(4 * STEP, &memory), 0);
+    uint8_t *first = bale_memory_take(memory, STEP / 2);
+    bale_memory_pin_begin(memory, pin, &pins);
+    sem_wait(&pins.done);
+    uint8_t *second = bale_memory_take(memory, STEP);
+    sem_wait(&pins.done);
+    CHECK_EQ(atomic_load(&pins.count), 2);
+    CHECK(pins.starts[0] == first && pins.sizes[0] == STEP);
+    CHECK(pins.starts[1] == first + STEP && pins.sizes[1] == STEP);
+    first[0] = 1;
+    second[STEP - 1] = 2;
+    bale_memory_give(memory, first, STEP / 2);
+    bale_memory_give(memory, second, STEP);
+    bale_memory_trim(memory);
+    CHECK_EQ(first[0], 1);
+    CHECK_EQ(second[STEP - 1], 2);
+
+    /* What is counted elsewhere keeps its place. */
+    bale_memory_count(memory, (int64_t)STEP);
+    first = bale_memory_take(memory, 5 * STEP / 2);
+    sem_wait(&pins.done);
+    first[5 * STEP / 2 - 1] = 3;
+    bale_memory_give(memory, first, 5 * STEP / 2);
+    CHECK_EQ(atomic_load(&pins.count), 3);
+    bale_memory_pin_end(memory);
+    bale_memory_pin_begin(memory, pin, &pins);
+    bale_memory_trim(memory);
+    CHECK_EQ(first[5 * STEP / 2 - 1], 3);
+    bale_memory_count(memory, -(int64_t)STEP);
+    first = bale_memory_take(memory, 4 * STEP);
+    first[4 * STEP - 1] = 4;
+    bale_memory_give(memory, first, 4 * STEP);
+    bale_memory_trim(memory);
+    CHECK_EQ(first[4 * STEP - 1], 0);
+    CHECK_EQ(atomic_load(&pins.count), 3);
+    bale_memory_destroy(memory);
+    sem_destroy(&pins.done);
+}
+
+/* A step that cannot be pinned is as it was, and is the last that is tried. */
+static void test_no_pinning(void)
+{
+    struct bale_memory *memory;
+    struct pins pins = {.most = 1};
+    sem_init(&pins.done, 0, 0);
+    CHECK_EQ(bale_memory_create(4 * STEP, &memory), 0);
+    uint8_t *block = bale_memory_take(memory, 3 * STEP);
+    block[0] = 1;
+    block[STEP] = 2;
+    bale_memory_pin_begin(memory, pin, &pins);
+    sem_wait(&pins.done);
+    sem_wait(&pins.done);
+    bale_memory_pin_end(memory);
+    bale_memory_give(memory, block, 3 * STEP);
+    bale_memory_trim(memory);
+    CHECK_EQ(block[0], 1);
+    CHECK_EQ(block[STEP], 0);
+    CHECK_EQ(atomic_load(&pins.count), 1);
+    bale_memory_destroy(memory);
+    sem_destroy(&pins.done);
+}
+
 int main(void)
 {
+    test_pinning();
+    test_no_pinning();
     struct bale_memory *memory;
     CHECK(bale_memory_create((uint64_t)1 << 20, &memory) != 0);
     CHECK_EQ(bale_memory_create(CAP, &memory), 0);
