@@ -8,9 +8,27 @@
 
 #define BALE_CONTROL_MAGIC                                                                         \
     0x42414c45u /* tells our root directory from others that take the same number */
-#define BALE_CONTROL_VERSION 3u
+#define BALE_CONTROL_VERSION 4u
 
 /* Fixed sizes, no padding. Texts end with a zero byte. */
+
+/* What an engine has done since the mount began. */
+struct bale_control_work {
+    uint64_t items;
+    uint64_t encoded, decoded; /* raw bytes */
+};
+
+struct bale_control_gpu {
+    struct bale_control_work work;
+    uint64_t batches;
+    uint64_t redone; /* items that it was given and the CPU did */
+    uint64_t mismatches;
+    uint64_t device_memory, pinned; /* bytes */
+    uint32_t used;                  /* 1: it is open, and gets work */
+    uint32_t open;                  /* 1: it has the device now; without work it lets go of it */
+    char device[64];                /* name; empty: none was opened */
+};
+
 struct bale_control_status {
     uint32_t magic;
     uint32_t version; /* of this structure */
@@ -27,7 +45,9 @@ struct bale_control_status {
     uint64_t raw_bytes, stored_bytes;
     uint64_t throttled;
     uint64_t cpu_us; /* of the daemon */
-    char engine[32];
+    struct bale_control_work cpu;
+    struct bale_control_gpu gpu;
+    char engine[32];  /* "cpu"; "gpu" while that gets work beside it */
     char io[16];      /* "cached" or "direct" */
     char program[32]; /* version of balefs */
     char store[4096]; /* absolute path */

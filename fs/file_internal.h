@@ -10,6 +10,7 @@
 
 #include "fs/file.h"
 #include "fs/volume.h"
+#include "kernels/costs.h"
 
 /* An extent has up to 64 blocks, the units of validity and dirtiness: 4 KiB, or a 64th of the
  * extent size if that is more. */
@@ -203,6 +204,7 @@ struct bale_volume {
         atomic_uint_fast64_t read_hits, read_misses, commits, syncs, items, errors, raw_bytes,
             stored_bytes, throttled, cached, written;
     } stats;
+    struct bale_work_count in_place; /* encoded and decoded without the engine */
 };
 
 /* ---- extent.c: under file->lock -------------------------------------------------------------- */

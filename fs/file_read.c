@@ -75,6 +75,7 @@ int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratc
         if (err != BALE_OK) {
             return err;
         }
+        bale_work_add_bytes(&file->volume->in_place, BALE_ITEM_DECODE, length);
         at += length;
     }
     return BALE_OK;

@@ -281,6 +281,7 @@ static int encode_here(struct bale_piece *piece, struct bale_setting setting,
     int err =
         bale_frame_encode(scratch, setting, item->raw, &item->frame, stored, &item->stored_length);
     if (err == BALE_OK) {
+        bale_work_add(&volume->in_place, item);
         write_frame(piece, stored);
     }
     if (taken) {

@@ -86,6 +86,7 @@ static void fetch_job(struct bale_job *job, struct bale_scratch *scratch)
     item->item.stored_length = segment.frame_length;
     item->item.frame.raw_length = segment.length;
     item->item.frame.chunk_log2 = segment.chunk_log2;
+    item->item.frame.codec = segment.codec;
     item->done = fetch_decoded;
     item->quick = true;
     item->owner = fetch;

@@ -140,6 +140,9 @@ static int encode(struct bale_renewals *all, struct bale_renewal *renewal, uint6
     }
     int err = bale_frame_encode(scratch, all->setting, raw, &new->frame, new->stored, &new->length);
     renewal->after += new->length;
+    if (err == BALE_OK) {
+        bale_work_add_bytes(&all->file->volume->in_place, BALE_ITEM_ENCODE, length);
+    }
     return err;
 }
 

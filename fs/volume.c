@@ -76,6 +76,40 @@ void bale_volume_wake(struct bale_volume *volume)
     }
 }
 
+/* ---- Engine ---- */
+
+static void log_engine(int level, const char *text)
+{
+    bale_log((enum bale_level)level, "%s", text);
+}
+
+static int pin(void *arg, void *start, size_t size)
+{
+    struct bale_volume *volume = arg;
+    return bale_dispatch_pin(volume->engine, start, size);
+}
+
+static void gpu_opened(void *arg)
+{
+    struct bale_volume *volume = arg;
+    bale_memory_pin_begin(volume->memory, pin, volume);
+}
+
+static int create_engine(struct bale_volume *volume, unsigned threads)
+{
+    struct bale_dispatch_options options = volume->options.engine;
+    options.threads = threads;
+    options.gpu.log = log_engine;
+    options.opened = gpu_opened;
+    options.arg = volume;
+    return bale_dispatch_create(&options, &volume->engine);
+}
+
+void bale_volume_open_gpu(struct bale_volume *volume)
+{
+    bale_dispatch_open(volume->engine);
+}
+
 /* ---- Life ---- */
 
 int bale_volume_create(const struct bale_volume_options *options, struct bale_volume **out)
@@ -106,7 +140,7 @@ int bale_volume_create(const struct bale_volume_options *options, struct bale_vo
     }
     if (err == BALE_OK) {
         bale_volume_make_reserve(volume);
-        err = bale_engine_cpu_create(cpus, &volume->engine);
+        err = create_engine(volume, cpus);
     }
     if (err == BALE_OK) {
         err = bale_pool_create(cpus * 2 > 4 ? cpus * 2 : 4, &volume->pool);
@@ -167,6 +201,10 @@ void bale_volume_stats(struct bale_volume *volume, struct bale_volume_stats *sta
     pthread_mutex_lock(&volume->files_lock);
     stats->files = volume->file_count;
     pthread_mutex_unlock(&volume->files_lock);
+    bale_dispatch_stats(volume->engine, &stats->engine);
+    stats->engine.cpu.items += atomic_load(&volume->in_place.items);
+    stats->engine.cpu.encoded += atomic_load(&volume->in_place.encoded);
+    stats->engine.cpu.decoded += atomic_load(&volume->in_place.decoded);
 }
 
 /* Waits until every file that was closed is gone. */
@@ -198,6 +236,7 @@ int bale_volume_destroy(struct bale_volume *volume)
         }
     }
     err = err != BALE_OK ? err : atomic_load(&volume->lost);
+    bale_memory_pin_end(volume->memory);
     bale_pool_destroy(volume->fetchers);
     bale_pool_destroy(volume->pool);
     bale_engine_destroy(volume->engine);

@@ -9,14 +9,16 @@
 #include "fs/container.h"
 #include "fs/memory.h"
 #include "fs/pool.h"
-#include "kernels/engine.h"
+#include "kernels/dispatch.h"
 
 struct bale_volume;
 
 struct bale_volume_options {
     uint64_t memory;  /* cap, bytes; 0: bale_memory_default_cap() */
     unsigned threads; /* engine threads; 0: bale_cpus() */
-    unsigned age_ms;  /* dirty data older than this is committed; 0: 4000 */
+    /* Choice, gpu, untrusted and plugin; the rest is the volume's. */
+    struct bale_dispatch_options engine;
+    unsigned age_ms; /* dirty data older than this is committed; 0: 4000 */
     /* What passes whole extents at a time, read or stored, is not kept in the cache: whoever reads
      * and writes has one of its own. */
     bool caller_caches;
@@ -35,6 +37,11 @@ struct bale_volume_options {
 };
 
 int bale_volume_create(const struct bale_volume_options *options, struct bale_volume **volume);
+
+/* Opens the GPU engine in the background, as the options say; the arena becomes its memory.
+ * Once. */
+void bale_volume_open_gpu(struct bale_volume *volume);
+
 struct bale_memory *bale_volume_memory(struct bale_volume *volume);
 struct bale_pool *bale_volume_pool(struct bale_volume *volume);
 const struct bale_container_config *bale_volume_container_config(const struct bale_volume *volume);
@@ -58,6 +65,7 @@ struct bale_volume_stats {
     uint64_t raw_bytes, stored_bytes; /* through the encoder */
     uint64_t throttled;               /* writes that had to wait */
     uint64_t reserve;                 /* bytes of the backing store set aside for dirty data */
+    struct bale_dispatch_stats engine;
 };
 void bale_volume_stats(struct bale_volume *volume, struct bale_volume_stats *stats);
 

@@ -61,6 +61,28 @@ static void quiet(void *arg)
     }
 }
 
+static struct bale_control_work work_of(const struct bale_dispatch_work *work)
+{
+    return (struct bale_control_work){
+        .items = work->items, .encoded = work->encoded, .decoded = work->decoded};
+}
+
+static struct bale_control_gpu gpu_of(const struct bale_dispatch_stats *stats)
+{
+    struct bale_control_gpu gpu = {
+        .work = work_of(&stats->gpu),
+        .batches = stats->batches,
+        .redone = stats->redone,
+        .mismatches = stats->device.mismatches,
+        .device_memory = stats->device.device_memory,
+        .pinned = stats->device.pinned,
+        .used = stats->used,
+        .open = stats->device.open,
+    };
+    snprintf(gpu.device, sizeof gpu.device, "%s", stats->device.device);
+    return gpu;
+}
+
 static void reply_status(fuse_req_t req, size_t out_size)
 {
     struct bale_mount *mount = bale_mount_of(req);
@@ -95,8 +117,10 @@ static void reply_status(fuse_req_t req, size_t out_size)
         .stored_bytes = stats.stored_bytes,
         .throttled = stats.throttled,
         .cpu_us = bale_cpu_us(),
+        .cpu = work_of(&stats.engine.cpu),
+        .gpu = gpu_of(&stats.engine),
     };
-    snprintf(status->engine, sizeof status->engine, "cpu");
+    snprintf(status->engine, sizeof status->engine, "%s", stats.engine.used ? "gpu" : "cpu");
     snprintf(status->io, sizeof status->io, "%s", mount->direct ? "direct" : "cached");
     snprintf(status->program, sizeof status->program, "%s", BALEFS_VERSION);
     snprintf(status->store, sizeof status->store, "%s", bale_store_path(mount->store));

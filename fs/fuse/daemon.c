@@ -26,6 +26,9 @@
 #include "fs/fuse/session.h"
 #include "fs/fuse/watcher.h"
 
+#define GPU_RELEASE_MS 30000
+#define GPU_WATCHDOG_MS 10000
+
 struct daemon {
     const struct bale_mount_options *options;
     char *mountpoint; /* absolute; or /dev/fd/N */
@@ -116,18 +119,31 @@ static int open_store(struct daemon *d)
     return bale_overlap_check(bale_store_path(mount->store), d->mountpoint, d->why);
 }
 
+/* A closed decoder gets only what we made ourselves: what a store holds is believed of its
+ * owner. */
+static bool is_strange(struct daemon *d)
+{
+    struct stat st;
+    return d->options->untrusted || fstat(d->sync_fd, &st) != 0 || st.st_uid != d->mount.owner;
+}
+
 static int create_volume(struct daemon *d)
 {
     struct bale_mount *mount = &d->mount;
     struct bale_volume_options options = {
         .memory = d->options->memory,
         .threads = d->options->threads,
+        .engine = d->options->engine,
         .age_ms = d->options->age_ms,
         .sync_fd = d->sync_fd,
         .caller_caches = !d->options->direct,
         .last = &d->last,
     };
     struct statfs fs;
+    options.engine.untrusted = is_strange(d);
+    options.engine.gpu.verify = !d->options->unverified;
+    options.engine.gpu.release_ms = GPU_RELEASE_MS;
+    options.engine.gpu.watchdog_ms = GPU_WATCHDOG_MS;
     bale_store_volume_options(mount->store, &options);
     /* Only here: a file server would not know of our capabilities. */
     mount->keep_out_of_reserve =
@@ -363,6 +379,7 @@ int bale_daemon_serve(const struct bale_mount_options *options, char *why, void 
                  bale_store_abilities(d->mount.store)->text[0] ? "; lacking: " : "",
                  bale_store_abilities(d->mount.store)->text);
         ready(arg);
+        bale_volume_open_gpu(d->mount.volume); /* takes seconds: the mount is usable before */
         wait_for_end(d);
     } else if (why[0] == '\0') {
         snprintf(why, BALE_WHY, "%s: cannot be mounted: %s: see the log", options->store,

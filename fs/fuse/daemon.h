@@ -7,6 +7,7 @@
 
 #include "fs/log.h"
 #include "fs/store.h"
+#include "kernels/dispatch.h"
 
 struct bale_mount_options {
     const char *store; /* directory */
@@ -25,7 +26,10 @@ struct bale_mount_options {
     bool create;       /* makes a store of a new or empty directory first */
     uint64_t memory;   /* cap in bytes; 0: bale_memory_default_cap() */
     unsigned threads;  /* of the engine; 0: as many as may be used */
-    unsigned age_ms;   /* dirty data older than this is committed; 0: as bale_volume_options */
+    /* Choice, and of gpu the devices and their memory. */
+    struct bale_dispatch_options engine;
+    bool unverified; /* what the GPU encoded is not decoded again */
+    unsigned age_ms; /* dirty data older than this is committed; 0: as bale_volume_options */
     /* The reading end of a pipe or a fifo, or 0. The mount is for those who hold the other end:
      * signals do not end it (a batch system sends them to all processes of a job), and when nobody
      * holds it any more it goes as with umount --lazy: out of the tree at once, with the last open
