@@ -21,6 +21,7 @@ bool bale_control_status(int fd, struct bale_control_status *status)
     status->engine[sizeof status->engine - 1] = '\0';
     status->io[sizeof status->io - 1] = '\0';
     status->program[sizeof status->program - 1] = '\0';
+    status->gpu.device[sizeof status->gpu.device - 1] = '\0';
     errno = ENOTTY;
     return status->magic == BALE_CONTROL_MAGIC && status->version == BALE_CONTROL_VERSION;
 }

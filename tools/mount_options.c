@@ -9,6 +9,8 @@
 
 #define MEMORY_MIN (32u << 20)
 #define THREADS_MAX 4096
+#define GPU_MEMORY_MIN (256u << 20)
+#define GPU_MAX 1023
 #define AGE_MAX 5.0
 
 /* Handed to the kernel or to fusermount3. */
@@ -100,6 +102,62 @@ static int take_io(struct bale_mount_options *options, const char *word, const c
                : refuse(why, word, "it is cached or direct");
 }
 
+static int take_engine(struct bale_mount_options *options, const char *word, const char *value,
+                       char *why)
+{
+    static const char *const names[] = {
+        [BALE_ENGINE_AUTO] = "auto", [BALE_ENGINE_GPU] = "gpu", [BALE_ENGINE_CPU] = "cpu"};
+
+    for (int i = 0; i < 3; i++)
+        if (strcmp(value, names[i]) == 0) {
+            options->engine.choice = (enum bale_engine_choice)i;
+            return BALE_OK;
+        }
+    return refuse(why, word, "it is auto, gpu or cpu");
+}
+
+static int add_gpu(struct bale_mount_options *options, const char *word, const char *value,
+                   char *why)
+{
+    struct bale_gpu_options *gpu = &options->engine.gpu;
+    uint64_t number;
+
+    if (!bale_count_parse(value, 0, GPU_MAX, &number))
+        return refuse(why, word, "give the numbers of GPUs, from 0 on");
+    for (unsigned i = 0; i < gpu->device_count; i++)
+        if (gpu->devices[i] == (int)number)
+            return refuse(why, word, "names a GPU twice");
+    if (gpu->device_count == BALE_GPU_DEVICES)
+        return refuse(why, word, "too many GPUs");
+    gpu->devices[gpu->device_count++] = (int)number;
+    return BALE_OK;
+}
+
+static int take_gpu(struct bale_mount_options *options, const char *word, const char *value,
+                    char *why)
+{
+    options->engine.gpu.device_count = 0;
+    return add_gpu(options, word, value, why);
+}
+
+static int take_gpu_memory(struct bale_mount_options *options, const char *word, const char *value,
+                           char *why)
+{
+    uint64_t *memory = &options->engine.gpu.memory;
+
+    if (!bale_size_parse(value, memory) || *memory < GPU_MEMORY_MIN)
+        return refuse(why, word, "give a size of 256M or more");
+    return BALE_OK;
+}
+
+static int take_verify(struct bale_mount_options *options, const char *word, const char *value,
+                       char *why)
+{
+    options->unverified = strcmp(value, "off") == 0;
+    return options->unverified || strcmp(value, "on") == 0 ? BALE_OK
+                                                           : refuse(why, word, "it is on or off");
+}
+
 static int take_own(struct bale_mount_options *options, const char *word, const char *value,
                     char *why)
 {
@@ -141,16 +199,29 @@ static const struct {
     {"io=", take_io},
     {"memory=", take_memory},
     {"threads=", take_threads},
+    {"engine=", take_engine},
+    {"gpu=", take_gpu},
+    {"gpu-memory=", take_gpu_memory},
+    {"verify=", take_verify},
     {"age=", take_age},
     {"log_level=", take_log_level},
     {"fsname=", take_own},
     {"subtype=", take_own},
 };
 
+/* In gpu=0,1 the comma is part of the value. */
+static bool goes_on(const struct bale_mount_words *words, const char *word)
+{
+    return words->in_gpu && *word >= '0' && *word <= '9';
+}
+
 static int take_word(struct bale_mount_words *words, const char *word, char *why)
 {
     const char *value = NULL;
 
+    if (goes_on(words, word))
+        return add_gpu(&words->options, word, word, why);
+    words->in_gpu = is_word(word, "gpu=", &value);
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (is_word(word, ours[i].name, &value))
             return ours[i].take(&words->options, word, value, why);
@@ -165,6 +236,7 @@ int bale_mount_words(struct bale_mount_words *words, char *text, char *why)
     char *word;
     int err = BALE_OK;
 
+    words->in_gpu = false;
     while (err == BALE_OK && (word = strsep(&text, ",")))
         if (*word)
             err = take_word(words, word, why);

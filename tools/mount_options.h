@@ -11,6 +11,7 @@
 struct bale_mount_words {
     struct bale_mount_options options;
     char extra[BALE_EXTRA]; /* for the kernel: options.extra points here */
+    bool in_gpu;            /* while a list is taken: the last word was of gpu=N,N... */
 };
 
 /* Takes one -o list; lists add up, later words win. text is changed. 0 or a negative bale_err: why

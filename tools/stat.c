@@ -97,6 +97,36 @@ static const struct {
 #undef FIGURE
 };
 
+static json_t *work_json(const struct bale_control_work *work)
+{
+    json_t *object = json_object();
+
+    bale_json_count(object, "items", work->items);
+    bale_json_count(object, "encoded", work->encoded);
+    bale_json_count(object, "decoded", work->decoded);
+    return object;
+}
+
+static json_t *engines_json(const struct bale_control_status *status)
+{
+    const struct bale_control_gpu *gpu = &status->gpu;
+    json_t *object = json_object();
+    json_t *object_gpu = work_json(&gpu->work);
+
+    bale_json_count(object_gpu, "batches", gpu->batches);
+    bale_json_count(object_gpu, "redone", gpu->redone);
+    bale_json_count(object_gpu, "mismatches", gpu->mismatches);
+    json_object_set_new(object_gpu, "used", json_boolean(gpu->used));
+    json_object_set_new(object_gpu, "open", json_boolean(gpu->open));
+    json_object_set_new(object_gpu, "device",
+                        *gpu->device ? json_string(gpu->device) : json_null());
+    bale_json_count(object_gpu, "device_memory", gpu->device_memory);
+    bale_json_count(object_gpu, "pinned", gpu->pinned);
+    json_object_set_new(object, "cpu", work_json(&status->cpu));
+    json_object_set_new(object, "gpu", object_gpu);
+    return object;
+}
+
 static json_t *status_json(const struct bale_control_status *status, bool read_only)
 {
     json_t *object = json_object();
@@ -113,7 +143,38 @@ static json_t *status_json(const struct bale_control_status *status, bool read_o
         memcpy(&value, (const char *)status + figures[i].offset, sizeof value);
         bale_json_count(object, figures[i].name, value);
     }
+    json_object_set_new(object, "engines", engines_json(status));
     return object;
+}
+
+static void print_work(const char *name, const struct bale_control_work *work)
+{
+    char encoded[BALE_TEXT], decoded[BALE_TEXT];
+
+    printf("%-8s %s compressed and %s decompressed in %llu pieces", name,
+           bale_size_text(work->encoded, encoded), bale_size_text(work->decoded, decoded),
+           (unsigned long long)work->items);
+}
+
+static void print_engines(const struct bale_control_status *status)
+{
+    const struct bale_control_gpu *gpu = &status->gpu;
+    char texts[2][BALE_TEXT], clean[sizeof gpu->device * 4];
+
+    print_work("cpu", &status->cpu);
+    putchar('\n');
+    if (!*gpu->device)
+        return;
+    print_work("gpu", &gpu->work);
+    printf(" and %llu batches; %llu pieces left to the cpu, %llu of them compressed wrong\n",
+           (unsigned long long)gpu->batches, (unsigned long long)gpu->redone,
+           (unsigned long long)gpu->mismatches);
+    printf("         %s, %s, %s of its memory, %s pinned\n",
+           bale_clean_text(gpu->device, clean, sizeof clean),
+           !gpu->used  ? "no longer used"
+           : gpu->open ? "open"
+                       : "let go of while there is nothing to do",
+           bale_size_text(gpu->device_memory, texts[0]), bale_size_text(gpu->pinned, texts[1]));
 }
 
 static void print_status(const struct bale_control_status *status, bool read_only)
@@ -139,6 +200,7 @@ static void print_status(const struct bale_control_status *status, bool read_onl
            bale_size_text(status->stored_bytes, texts[2]), (unsigned long long)status->items,
            (unsigned long long)status->commits, (unsigned long long)status->syncs,
            (unsigned long long)status->throttled, (unsigned long long)status->errors);
+    print_engines(status);
 }
 
 static void list(struct listing *listing, const char *path, const struct bale_place *place,

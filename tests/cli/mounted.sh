@@ -60,6 +60,7 @@ is "$mounted" "$(json 'd["files"], d["logical"], d["data"], d["stored"], d["code
 run 0 stat --by-type "$mnt"
 prints '^ +2 .*  \.txt$'
 prints '^memory   '
+prints '^cpu      2.9 MiB compressed and 0 B decompressed in [0-9]+ pieces$'
 prints "^store    $store$"
 run 0 stat "$mnt/dir"
 ! grep -q '^memory' <<<"$out" || fail "the mount's state is told for a directory in it"
@@ -69,6 +70,8 @@ run 0 sync "$mnt"
 run 0 stat --json "$mnt"
 [ "$(json 'd["mount"]["syncs"]')" -gt "$syncs" ] || fail "a sync that is not counted"
 is False "$(json 'd["mount"]["read_only"]')" "read_only"
+is "True True" "$(json 'd["mount"]["engines"]["cpu"]["encoded"] >= 3000000, d["mount"]["engines"]["cpu"]["items"] > 0')" "what the CPU did"
+is "0 0 False None" "$(json '[d["mount"]["engines"]["gpu"][k] for k in ("items", "batches", "used", "device")]' | tr -d '[],')" "what no GPU did"
 cd "$mnt/dir"
 run 0 stat --json below/a.log .
 is "below/a.log 1 . 2" "$(json 'd[0]["path"], d[0]["files"], d[1]["path"], d[1]["files"]')" "relative paths"
