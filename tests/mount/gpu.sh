@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# A GPU engine that does all kinds of things wrong (tests/support/fake_gpu.c), while random operations run in a mount
+# and in a plain directory: they stay alike, the log has one line about it, and without the GPU all is there.
+# usage: gpu.sh MODEL PLUGIN OLD-PLUGIN, with BALEFS and BALE_SOURCE in the environment
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+model=${1:?usage: gpu.sh MODEL PLUGIN OLD-PLUGIN}
+plugin=${2:?} old=${3:?}
+seed=$((RANDOM * 32768 + RANDOM))
+mount_begin gpu
+store=$work/store mnt=$work/mnt plain=$work/plain beside=$work/usr/lib/balefs/libbalefs_cuda.so
+mkdir -p "$mnt" "$plain" "$work/usr/bin" "$work/usr/lib/balefs" "$work/elsewhere"
+# As installed: the program looks for its plug-in beside itself.
+cp "$BALEFS" "$work/usr/bin/balefs"
+BALEFS=$work/usr/bin/balefs
+"$BALEFS" init "$store" || fail "init"
+
+# lines PATTERN: how many the log has since the mount began
+lines() { tail -n "+$begin" "$work/log" | grep -cE "$1" || true; }
+
+# up FAULTS OPTIONS...: mounted, and the GPU engine open or given up
+up() {
+    local i
+    begin=$(($(wc -l <"$work/log") + 1))
+    export BALE_FAKE_GPU=$1
+    shift
+    mount_up "$store" "$mnt" "$@"
+    for ((i = 0; i < 1200; i++)); do
+        [ "$(lines ' GPU: ')" = 0 ] || return 0
+        sleep 0.05
+    done
+    fail "no word of the GPU"
+}
+
+# gpu FIGURE: of the mount
+gpu() {
+    "$BALEFS" stat --json "$mnt" | /usr/bin/python3 -c 'import json, sys
+print(json.load(sys.stdin)["mount"]["engines"]["gpu"][sys.argv[1]])' "$1"
+}
+
+# work_on WHAT: random operations and a large file, compared also without caches
+work_on() {
+    local large=t$((seed % 4))/large
+    seed=$((seed + 1))
+    say "$1: seed $seed"
+    cp "$work/data" "$mnt/$large" || fail "$1: cp to $large"
+    cp "$work/data" "$plain/$large"
+    "$model" round --seed "$seed" --operations 400 "$mnt" "$plain" || fail "$1: model round --seed $seed"
+    "$BALEFS" sync "$mnt"
+    drop_caches
+    "$model" compare "$mnt" "$plain" || fail "$1: seed $seed: without caches"
+}
+
+# without_it WHAT: what was stored is read by the CPU alone
+without_it() {
+    mount_down "$mnt"
+    fsck_clean "$store"
+    mount_up "$store" "$mnt" -o engine=cpu,ro
+    "$model" compare "$mnt" "$plain" || fail "$1: without the GPU"
+    mount_down "$mnt"
+}
+
+(cat "$model" "$plugin" "$BALEFS" && seq "$seed" "$((seed + 3000000))") >"$work/data"
+mount_up "$store" "$mnt" -o engine=cpu
+mkdir "$mnt"/t{0..3} "$plain"/t{0..3}
+setfattr -n user.balefs.codec -v lz4 "$mnt/t1"
+setfattr -n user.balefs.codec -v auto "$mnt/t2"
+setfattr -n user.balefs.extent -v 1M "$mnt/t2"
+mount_down "$mnt"
+
+# --- it opens: what it does, does wrong, or leaves, is no difference
+cp "$plugin" "$beside"
+for faults in "" slow=300000 delay=20000 item=3 item corrupt batch=2 pin=1; do
+    up "$faults" -o engine=gpu,memory=256M,age=0.1
+    [ "$(lines 'info: GPU: Fake GPU: open$')" = 1 ] || fail "'$faults': the log does not say that it is open"
+    work_on "$faults"
+    [ "$(gpu used)" = True ] || fail "'$faults': it is no longer used"
+    [ "$(gpu device)" = "Fake GPU" ] || fail "'$faults': its name: $(gpu device)"
+    [ "$(gpu batches)" -gt 0 ] || fail "'$faults': it had nothing to do"
+    "$BALEFS" stat "$mnt" | grep -qE '^gpu      .* in [0-9]+ pieces and [0-9]+ batches; ' || fail "'$faults': stat says nothing of it"
+    case $faults in
+    "" | slow=* | delay=* | pin=*)
+        [ "$(gpu encoded)" -gt 0 ] || fail "'$faults': it has encoded nothing"
+        [ "$(gpu decoded)" -gt 0 ] || fail "'$faults': it has decoded nothing"
+        [ "$(gpu pinned)" -ge 33554432 ] || fail "'$faults': $(gpu pinned) bytes are pinned"
+        ;;
+    corrupt) [ "$(gpu decoded)" = 0 ] || fail "'$faults': it has decoded" ;;
+    *) [ "$(gpu redone)" -gt 0 ] || fail "'$faults': nothing was done again" ;;
+    esac
+    [ "$(lines ' (warning|error): ')" = 0 ] || fail "'$faults': complaints in the log"
+    without_it "$faults"
+done
+
+# --- it fails for good: one line, and the CPU goes on
+for faults in batch hang=200000 lost=2; do
+    up "$faults" -o engine=gpu,memory=256M,age=0.1
+    work_on "$faults"
+    [ "$(gpu used)" = False ] || fail "$faults: it is still used"
+    [ "$(lines ' error: GPU: .*: the CPU does everything until the next mount: ')" = 1 ] || fail "$faults: the log does not say so once"
+    [ "$(lines ' (warning|error): ')" = 1 ] || fail "$faults: more complaints in the log"
+    without_it "$faults"
+done
+
+# --- the daemon is killed with batches under way
+up delay=300000 -o engine=gpu,memory=256M,age=0.1
+cp "$work/data" "$mnt/t0/under_way"
+kill -KILL "$daemon"
+wait "$daemon" 2>/dev/null || true
+daemon=
+umount "$mnt"
+mount_up "$store" "$mnt" -o engine=cpu
+rm -f "$mnt/t0/under_way"
+"$model" compare "$mnt" "$plain" || fail "after the kill"
+mount_down "$mnt"
+
+# --- it cannot be opened: the mount works, and the log says why
+# refused FAULTS OPTIONS REASON
+refused() {
+    up "$1" -o "$2"
+    cp "$work/data" "$mnt/t0/large" || fail "$3: cp"
+    cmp "$work/data" "$mnt/t0/large" || fail "$3: cmp"
+    [ "$(lines "$3: the CPU does everything$")" = 1 ] || fail "$3: not in the log"
+    [ "$(gpu used)" = False ] || fail "$3: it is used"
+    mount_down "$mnt"
+}
+refused open engine=gpu ' warning: GPU: no device: it was told that there is none'
+refused open engine=auto ' info: GPU: no device: it was told that there is none'
+cp "$old" "$beside"
+refused "" engine=gpu ' warning: GPU: libbalefs_cuda.so: is of another version of balefs: its interface is 0, not 1'
+echo "no library" >"$beside"
+refused "" engine=gpu " warning: GPU: $beside: .*"
+rm "$beside"
+
+# --- never from the working directory
+cp "$plugin" "$work/elsewhere/libbalefs_cuda.so"
+cd "$work/elsewhere"
+refused "" engine=gpu ' warning: GPU: libbalefs_cuda.so: .*'
+export LD_LIBRARY_PATH=
+refused "" engine=gpu ' warning: GPU: libbalefs_cuda.so: .*'
+export LD_LIBRARY_PATH=/usr/lib::.
+refused "" engine=gpu ' warning: GPU: libbalefs_cuda.so: not looked for: LD_LIBRARY_PATH has a part that is no absolute path'
+unset LD_LIBRARY_PATH
+cd "$work"
+cp "$work/data" "$plain/t0/large"
+fsck_clean "$store"
+reader_clean "$store" --compare "$plain"
+say "seed $seed"
