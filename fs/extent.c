@@ -163,6 +163,7 @@ static void lru_remove(struct bale_extent *extent)
 void bale_extent_start_filling(struct bale_extent *extent, uint64_t blocks)
 {
     lru_remove(extent);
+    extent->file->filling += !extent->filling;
     extent->filling |= blocks;
 }
 

@@ -243,17 +243,6 @@ static int change_attr(struct bale_turn *turn, struct bale_container_attr *attr)
     return BALE_OK;
 }
 
-static bool is_filling(const struct bale_file *file)
-{
-    bool filling = false;
-    for (size_t i = 0; i < file->buckets && !filling; i++) {
-        for (struct bale_extent *e = file->table[i]; e && !filling; e = e->hash_next) {
-            filling = e->filling;
-        }
-    }
-    return filling;
-}
-
 static void after_flush_attr(struct bale_turn *turn, struct bale_scratch *scratch)
 {
     (void)scratch;
@@ -271,7 +260,8 @@ static void after_flush_attr(struct bale_turn *turn, struct bale_scratch *scratc
     }
     bool resize =
         err == BALE_OK && (turn->what & BALE_ATTR_EXTENT) && turn->attr.extent != file->extent;
-    while (resize && !file->dirty && is_filling(file)) {
+    /* Who fills an extent counts in blocks of the old size, even if it was cut away meanwhile. */
+    while (resize && !file->dirty && file->filling) {
         bale_extent_wait(file, NULL);
     }
     /* What was written meanwhile lies in extents of the old size. */

@@ -116,6 +116,7 @@ struct bale_file {
 
     struct bale_extent **table;
     size_t buckets, extents;
+    size_t filling; /* extents being filled, also those that left the table meanwhile */
     struct bale_extent *dirty_first, *dirty_last;
     uint64_t dirty;       /* bytes dirty or flushing */
     uint64_t passed_over; /* bytes that the last flush left dirty */

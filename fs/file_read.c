@@ -201,6 +201,7 @@ static int read_bounce(struct bale_file *file, struct bale_extent *extent, const
                        struct bale_read *read, struct bale_scratch *scratch)
 {
     uint64_t start = span->number * file->extent;
+    uint32_t block = file->block; /* may change without the lock */
     uint8_t *data = malloc(span->to - span->from);
     struct bale_buffer *cached = extent ? extent->buffer : NULL;
     uint64_t valid = extent ? extent->valid : 0;
@@ -213,9 +214,9 @@ static int read_bounce(struct bale_file *file, struct bale_extent *extent, const
     pthread_mutex_unlock(&file->lock);
     int err = bale_file_read_committed(file, scratch, start + span->from, start + span->to, data);
     for (uint64_t at = span->from; at < span->to && valid;) {
-        uint64_t end = (at / file->block + 1) * file->block;
+        uint64_t end = (at / block + 1) * block;
         end = end < span->to ? end : span->to;
-        if (valid & bale_blocks(file, at, end)) {
+        if (valid >> at / block & 1) {
             memcpy(data + (at - span->from), cached->data + at, end - at);
         }
         at = end;

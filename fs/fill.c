@@ -53,6 +53,7 @@ static void wake_waiting(const struct bale_extent *extent)
 int bale_extent_filled(struct bale_extent *extent, uint64_t blocks, int err)
 {
     extent->filling &= ~blocks;
+    extent->file->filling -= !extent->filling;
     wake_waiting(extent);
     if (extent->detached) {
         if (!extent->filling) {

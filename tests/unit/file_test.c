@@ -261,6 +261,53 @@ static void check_passing(bool caller_caches)
     free(m.bytes);
 }
 
+/* Read-ahead of a file that is cut to nothing and given wider extents meanwhile: what lies beside its
+ * buffers, here what another file has not yet stored, stays. */
+static void check_widening(void)
+{
+    struct model m = {.bytes = calloc(1, SIZE_MOST), .extent = 16384};
+    struct model beside = {.bytes = calloc(1, SIZE_MOST), .extent = 16384};
+    struct bale_wait wait = BALE_WAIT;
+    snprintf(m.path, sizeof m.path, "%s/widened", directory);
+    snprintf(beside.path, sizeof beside.path, "%s/beside", directory);
+    for (size_t i = 0; i < 4 << 20; i++) {
+        m.bytes[i] = (uint8_t)(i * i >> 7 ^ i);
+    }
+    memset(beside.bytes, 2, SIZE_MOST);
+    for (unsigned round = 0; round < 20; round++) {
+        struct bale_container_attr wide = {.extent = 8 << 20};
+        struct bale_read read;
+        m.size = beside.size = 0;
+        open_file(&m);
+        bale_file_write(m.file, 0, m.bytes, 4 << 20, bale_wait_done, &wait);
+        CHECK_EQ(bale_wait_for(&wait), 4 << 20);
+        m.size = 4 << 20;
+        close_file(&m);
+        open_file(&m);
+        open_file(&beside);
+        bale_file_write(beside.file, 0, beside.bytes, 2 << 20, bale_wait_done, &wait);
+        CHECK_EQ(bale_wait_for(&wait), 2 << 20);
+        beside.size = 2 << 20;
+        for (unsigned i = 0; i < 8; i++) {
+            bale_file_read(m.file, (uint64_t)i << 17, 1 << 17, &read, bale_wait_done, &wait);
+            CHECK_EQ(bale_wait_for(&wait), 1 << 17);
+            bale_read_release(&read);
+        }
+        bale_file_truncate(m.file, 0, bale_wait_done, &wait);
+        CHECK_EQ(bale_wait_for(&wait), BALE_OK);
+        bale_file_set_attr(m.file, BALE_ATTR_EXTENT, &wide, bale_wait_done, &wait);
+        CHECK_EQ(bale_wait_for(&wait), BALE_OK);
+        m.size = 0;
+        close_file(&m);
+        check_range(&beside, 0, beside.size);
+        close_file(&beside);
+        unlink(m.path);
+        unlink(beside.path);
+    }
+    free(m.bytes);
+    free(beside.bytes);
+}
+
 static void check_volume(uint64_t seed, bool caller_caches)
 {
     struct bale_volume_options options = {.memory = (uint64_t)32 << 20,
@@ -277,6 +324,7 @@ static void check_volume(uint64_t seed, bool caller_caches)
     options.container.session_certain = certain;
     CHECK_EQ(bale_volume_create(&options, &volume), BALE_OK);
     check_passing(caller_caches);
+    check_widening();
     struct model models[THREADS] = {0};
     pthread_t threads[THREADS];
     static const uint32_t extents[THREADS] = {131072, 16384, 1 << 20, 300 * 1024};
