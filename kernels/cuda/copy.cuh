@@ -1,0 +1,177 @@
+/* Bytes between pinned host memory and cells. Host memory is read and written in whole, aligned
+ * 16-byte words, a warp side by side, whatever a chunk's place: over PCIe a word costs the same as
+ * its sector. Everything else is done in device memory. */
+#ifndef BALE_KERNELS_CUDA_COPY_CUH
+#define BALE_KERNELS_CUDA_COPY_CUH
+
+#include <stdint.h>
+
+#include "kernels/cuda/lists.h"
+#include "kernels/cuda/tables.h"
+
+namespace bale_copy
+{
+constexpr unsigned ALL = 0xffffffffu;
+constexpr unsigned THREADS = 256, WARPS = THREADS / 32;
+constexpr uint32_t WORD = 16;
+constexpr uint32_t DEEP = 4;          /* words of a thread under way at a time */
+constexpr uint32_t GROUP = 32 * DEEP; /* words of a warp */
+constexpr uint32_t ANYTHING = 0x200;  /* equality of no bytes */
+
+/* The 16 bytes from byte shift (1 to 15) of the 32 that lo and hi are. */
+__device__ inline uint4 shifted(uint4 lo, uint4 hi, uint32_t shift)
+{
+    uint32_t w[8] = {lo.x, lo.y, lo.z, lo.w, hi.x, hi.y, hi.z, hi.w};
+
+    if (shift & 4)
+        for (int i = 0; i < 7; i++)
+            w[i] = w[i + 1];
+    if (shift & 8)
+        for (int i = 0; i < 6; i++)
+            w[i] = w[i + 2];
+    for (int i = 0; i < 4; i++)
+        w[i] = __funnelshift_r(w[i], w[i + 1], 8 * (shift & 3));
+    return make_uint4(w[0], w[1], w[2], w[3]);
+}
+
+__device__ inline uint4 of_lane(uint4 v, unsigned lane)
+{
+    return make_uint4(__shfl_sync(ALL, v.x, lane), __shfl_sync(ALL, v.y, lane),
+                      __shfl_sync(ALL, v.z, lane), __shfl_sync(ALL, v.w, lane));
+}
+
+/* Whether the bytes a thread sees are all equal, and to what. */
+struct equality {
+    bool any;
+    uint32_t splat;
+    uint32_t differ;
+};
+
+__device__ inline void look(equality *e, uint4 v)
+{
+    if (!e->any) {
+        e->any = true;
+        e->splat = (v.x & 0xff) * 0x01010101u;
+    }
+    e->differ |= (v.x ^ e->splat) | (v.y ^ e->splat) | (v.z ^ e->splat) | (v.w ^ e->splat);
+}
+
+__device__ inline uint32_t verdict(equality e)
+{
+    if (!e.any)
+        return ANYTHING;
+    return e.differ ? CUDA_MIXED : e.splat & CUDA_VALUE;
+}
+
+/* The verdict of the whole block; thread 0 has seen bytes. */
+__device__ inline uint32_t verdict_of_block(equality e)
+{
+    __shared__ uint32_t first;
+    uint32_t own = verdict(e);
+
+    if (threadIdx.x == 0)
+        first = own;
+    __syncthreads();
+    uint32_t one = first;
+    return __syncthreads_and(one != CUDA_MIXED && (own == one || own == ANYTHING)) ? one
+                                                                                   : CUDA_MIXED;
+}
+
+/* Words [base, base + GROUP) of a chunk, by a warp. in: the aligned words that hold its bytes, the
+ * first of which begins shift bytes before it; held: how many they are. */
+__device__ inline void gather_group(const uint4 *in, uint32_t held, uint32_t shift, uint32_t base,
+                                    uint32_t words, uint4 *out, equality *e)
+{
+    const unsigned lane = threadIdx.x & 31;
+    const uint4 none = make_uint4(0, 0, 0, 0);
+    uint4 v[DEEP + 1];
+
+    for (uint32_t u = 0; u < DEEP; u++) {
+        uint32_t k = base + 32 * u + lane;
+        v[u] = k < held ? __ldcs(in + k) : none;
+    }
+    v[DEEP] = shift && base + GROUP < held ? __ldcs(in + base + GROUP) : none;
+    for (uint32_t u = 0; u < DEEP; u++) {
+        uint32_t k = base + 32 * u + lane;
+        uint4 word = v[u];
+        if (shift) {
+            uint4 next = of_lane(v[u], (lane + 1) & 31), after = of_lane(v[u + 1], 0);
+            word = shifted(word, lane < 31 ? next : after, shift);
+        }
+        if (k < words) {
+            out[k] = word;
+            look(e, word);
+        }
+    }
+}
+
+/* A block for a chunk: its bytes to its cell, and whether they are all equal to the result's flags. */
+__global__ void __launch_bounds__(THREADS)
+    gather(const cuda_chunk *chunks, uint32_t count, uint8_t *cells, size_t cell, size_t *lengths,
+           cuda_result *results)
+{
+    for (uint32_t c = blockIdx.x; c < count; c += gridDim.x) {
+        const uint32_t length = chunks[c].length, words = length / WORD;
+        const uint8_t *from = (const uint8_t *)chunks[c].place;
+        const uint32_t shift = chunks[c].place % WORD;
+        const uint32_t held = (shift + length + WORD - 1) / WORD;
+        uint8_t *to = cells + c * cell;
+        equality e = {};
+
+        for (uint32_t g = threadIdx.x / 32 * GROUP; g < words; g += WARPS * GROUP)
+            gather_group((const uint4 *)(from - shift), held, shift, g, words, (uint4 *)to, &e);
+        if (threadIdx.x < length % WORD) {
+            uint8_t byte = from[words * WORD + threadIdx.x];
+            uint32_t four = byte * 0x01010101u;
+            to[words * WORD + threadIdx.x] = byte;
+            look(&e, make_uint4(four, four, four, four));
+        }
+        uint32_t flags = verdict_of_block(e);
+        if (threadIdx.x == 0) {
+            lengths[c] = length;
+            results[c].flags = flags;
+        }
+    }
+}
+
+/* 16 bytes from any place in device memory. */
+__device__ inline uint4 read_word(const uint8_t *p)
+{
+    const uint32_t *w = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3);
+    const uint32_t bits = 8 * ((uintptr_t)p & 3);
+    uint32_t v[5] = {w[0], w[1], w[2], w[3], bits ? w[4] : 0};
+
+    return make_uint4(__funnelshift_r(v[0], v[1], bits), __funnelshift_r(v[1], v[2], bits),
+                      __funnelshift_r(v[2], v[3], bits), __funnelshift_r(v[3], v[4], bits));
+}
+
+/* A block for a move. What is written with whole words is aligned to sectors of the host's memory;
+ * the bytes before and behind go one by one. The last word is not read where read_word() would
+ * look behind the end. */
+__global__ void __launch_bounds__(THREADS) scatter(const cuda_move *moves, uint32_t count)
+{
+    constexpr uint32_t SECTOR = 32;
+
+    for (uint32_t m = blockIdx.x; m < count; m += gridDim.x) {
+        const uint8_t *from = (const uint8_t *)moves[m].from;
+        uint8_t *to = (uint8_t *)moves[m].to;
+        const uint32_t length = (uint32_t)moves[m].length;
+        const uint32_t before = min(length, (uint32_t)(-moves[m].to % SECTOR));
+        const uint32_t body = length - before;
+        const uint32_t words = body < WORD + 4 ? 0 : (body - 4) / WORD;
+        const uint32_t after = before + words * WORD;
+
+        if (threadIdx.x < before)
+            to[threadIdx.x] = from[threadIdx.x];
+        for (uint32_t k = threadIdx.x; k < words; k += THREADS) {
+            uint32_t at = before + k * WORD;
+            uint4 word = before % WORD ? read_word(from + at) : *(const uint4 *)(from + at);
+            __stcs((uint4 *)(to + at), word);
+        }
+        if (after + threadIdx.x < length)
+            to[after + threadIdx.x] = from[after + threadIdx.x];
+    }
+}
+} // namespace bale_copy
+
+#endif

@@ -1,0 +1,86 @@
+/* One device: its context, its memory, and its slots. A slot has a stream and memory for a batch of
+ * chunks of one codec and direction; all of it is allocated when the device is opened. A batch runs in
+ * two steps with one look at the results between them: the first reads the items and writes nothing
+ * but the slot's memory, the second writes the items.
+ *
+ * A slot is one thread's at a time. Errors: BALE_E_NOMEM, BALE_E_DEVICE; after the second, ask
+ * bale_cuda_device_alive(). */
+#ifndef BALE_KERNELS_CUDA_DEVICE_H
+#define BALE_KERNELS_CUDA_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/cuda/driver.h"
+#include "kernels/cuda/nvcomp.h"
+#include "kernels/cuda/tables.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { BALE_CUDA_SLOTS = 4 };        /* one copies in, one out, two compute */
+enum { BALE_CUDA_CELLS_MIN = 16 };   /* a slot of less is not worth its while */
+enum { BALE_CUDA_CELLS_MAX = 8192 }; /* 512 MiB */
+
+enum cuda_codec { CUDA_STORE, CUDA_LZ4, CUDA_ZSTD, CUDA_CODECS };
+
+struct bale_cuda_device;
+struct bale_cuda_slot;
+
+/* What the host reads and writes of a slot. */
+struct bale_cuda_host {
+    struct cuda_chunk *chunks;
+    const struct cuda_result *results;
+    struct cuda_move *moves;
+    uint32_t cells; /* entries in each */
+    uint64_t raw;   /* device memory: the cells */
+    uint64_t packed;
+    uint64_t raw_cell; /* bytes from one to the next */
+    uint64_t packed_cell;
+};
+
+struct bale_cuda_settings {
+    int ordinal;
+    uint64_t memory;             /* bytes at most, the context counted in */
+    const struct nvcomp *nvcomp; /* NULL: only store */
+    bool verify;
+};
+
+/* Makes a context and allocates. BALE_E_NOMEM and BALE_E_DEVICE come with why. */
+int bale_cuda_device_open(const struct bale_cuda_settings *settings,
+                          struct bale_cuda_device **device, char *why, size_t why_size);
+/* NULL is fine. Nobody waits for a slot of it. */
+void bale_cuda_device_close(struct bale_cuda_device *device);
+
+uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device);
+struct bale_cuda_slot *bale_cuda_device_slot(struct bale_cuda_device *device, unsigned i);
+
+/* Whether the context still answers: no error that sticks. */
+bool bale_cuda_device_alive(struct bale_cuda_device *device);
+
+/* Host memory that the devices read and write where it is, for all contexts there are. */
+int bale_cuda_pin(struct bale_cuda_device *device, void *memory, size_t size);
+void bale_cuda_unpin(struct bale_cuda_device *device, void *memory);
+
+const struct bale_cuda_host *bale_cuda_slot_host(const struct bale_cuda_slot *slot);
+
+/* Makes the calling thread the slot's. */
+int bale_cuda_slot_use(struct bale_cuda_slot *slot);
+
+/* The first step, for chunks[0, count): results[0, count) are there when bale_cuda_wait() is back. */
+int bale_cuda_encode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count);
+int bale_cuda_decode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count);
+
+/* The second step: moves[0, count). */
+int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count);
+
+/* Sleeps until the step is done. */
+int bale_cuda_wait(struct bale_cuda_slot *slot);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

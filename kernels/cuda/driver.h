@@ -1,0 +1,46 @@
+/* The driver's own interface and NVML, both opened at run time: what has to be asked before there is
+ * a context, and contexts themselves. A context of our own, not the primary one, can be given back
+ * with all that nvCOMP keeps in it. */
+#ifndef BALE_KERNELS_CUDA_DRIVER_H
+#define BALE_KERNELS_CUDA_DRIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bale_driver_device {
+    int ordinal;
+    char name[64];
+    char bus[32]; /* PCI domain, bus and device, as in /sys */
+    uint64_t memory;
+    bool exclusive;  /* one process, and it may be another */
+    bool prohibited; /* nobody */
+    bool usable;     /* reads pinned memory where the host has it, waits without spinning */
+};
+
+/* Opens libcuda once for the process. BALE_OK, or BALE_E_DEVICE with why. */
+int bale_driver_open(char *why, size_t why_size);
+
+int bale_driver_count(void);
+int bale_driver_ask(int ordinal, struct bale_driver_device *device);
+
+/* The device nearest to the calling thread's CPU; 0 if they are all the same. */
+int bale_driver_nearest(void);
+
+/* Free bytes of a device's memory, without a context; UINT64_MAX: NVML is not there to say. */
+uint64_t bale_driver_free(const struct bale_driver_device *device);
+
+/* A context is current to the thread that made it. */
+int bale_driver_context_create(int ordinal, void **context);
+void bale_driver_context_destroy(void *context);
+int bale_driver_context_use(void *context); /* NULL: none */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,135 @@
+/* The CUDA engine: items wait in queues of one codec and direction each, and the slots of the devices
+ * take from them, a thread for each. A thread more, the keeper, opens and closes the devices, looks
+ * after batches that take too long, and answers items that no device does. */
+#ifndef BALE_KERNELS_CUDA_ENGINE_H
+#define BALE_KERNELS_CUDA_ENGINE_H
+
+#include <pthread.h>
+
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/pinned.h"
+#include "kernels/gpu.h"
+
+/* A queue's items: codec + CUDA_CODECS for decoding. */
+enum { BALE_CUDA_HASH = 8 }; /* bytes of a checksum */
+enum { CUDA_QUEUES = 2 * CUDA_CODECS };
+enum { CUDA_MISMATCHES_MAX = 3 }; /* then the codec is no longer ours */
+
+enum cuda_state {
+    CUDA_CLOSED, /* no context; the next batch opens one */
+    CUDA_MOVING, /* being opened or closed */
+    CUDA_OPEN,
+    CUDA_LOST, /* for good */
+};
+
+enum cuda_step {
+    CUDA_IDLE,
+    CUDA_READING,  /* the first step: the items are only read */
+    CUDA_WRITING,  /* the second step, and what the host does */
+    CUDA_GIVEN_UP, /* the batch was taken away; the device may still be at it */
+};
+
+/* An item of a batch and its chunks. */
+struct cuda_job {
+    struct bale_item *item;
+    uint32_t first;
+    uint32_t count;
+};
+
+/* A slot's place at work. Its thread's alone but for what the engine's mutex guards. */
+struct cuda_worker {
+    struct cuda_engine *engine;
+    pthread_t thread;
+    unsigned device;
+    unsigned index;
+    bool started;
+
+    /* Guarded by the engine's mutex. */
+    enum cuda_step step;
+    uint64_t since_ns;
+    bool stuck; /* a batch was given up: not used until the context is gone */
+
+    /* The batch. */
+    struct bale_cuda_slot *slot;
+    struct cuda_job *jobs; /* room for cells */
+    uint32_t job_count;
+    uint32_t chunk_count;
+    uint32_t move_count;
+    unsigned queue;
+    struct bale_chunk *table; /* room for cells, to make frames with */
+    uint8_t *hashes;
+};
+
+struct cuda_queue {
+    struct bale_item *first;
+    struct bale_item **last;
+    uint64_t chunks;
+};
+
+struct cuda_engine {
+    struct bale_engine engine; /* first: the handle is a pointer to it */
+    struct bale_gpu_options options;
+    struct nvcomp nvcomp;
+    bool has_nvcomp;
+    struct cuda_pinned pinned;
+    unsigned device_count;
+    struct bale_driver_device about[BALE_GPU_DEVICES];
+    pthread_t keeper;
+    bool keeper_started;
+    pthread_mutex_t pinning; /* one pins, opens or closes at a time; taken before mutex */
+    struct bale_cuda_device
+        *devices[BALE_GPU_DEVICES]; /* guarded by pinning, and open with CUDA_OPEN */
+
+    pthread_mutex_t mutex; /* guards the rest */
+    pthread_cond_t work;   /* for slots: items came, or the state changed */
+    pthread_cond_t care;   /* for the keeper: something for it to do */
+    enum cuda_state state;
+    bool stop;
+    bool wanted;            /* items came and nothing is open */
+    uint64_t not_before_ns; /* opening failed: not again until then */
+    uint64_t idle_ns;       /* since when nothing is under way */
+    struct cuda_queue queues[CUDA_QUEUES];
+    struct bale_item *refused; /* with their status */
+    unsigned turn;             /* queue to look at first */
+    unsigned busy;             /* slots at work */
+    uint32_t cells;            /* of the smallest slot when it was last open */
+    unsigned mismatches[CUDA_CODECS];
+    bool off[CUDA_CODECS];
+    struct bale_gpu_stats stats;
+
+    unsigned worker_count;
+    struct cuda_worker workers[];
+};
+
+static inline struct cuda_engine *bale_cuda_engine(struct bale_engine *engine)
+{
+    return (struct cuda_engine *)engine;
+}
+
+uint64_t bale_cuda_now(void); /* nanoseconds */
+void bale_cuda_log(const struct cuda_engine *e, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* items.c: which queue an item is for, or -1 when it is not ours; for a decode, *head is the frame's. */
+int bale_cuda_queue_of(const struct bale_item *item, struct bale_frame *head);
+/* Chunks of an item whose raw length is known. */
+uint32_t bale_cuda_chunks(const struct bale_frame *frame);
+/* Fills the slot's tables for the jobs' items. */
+void bale_cuda_prepare(struct cuda_worker *worker);
+/* From the results: each item's status, what there is to move, and the heads of frames. */
+void bale_cuda_settle(struct cuda_worker *worker);
+
+/* worker.c: a slot's thread. */
+void *bale_cuda_worker_run(void *worker);
+/* Marks all of a list as done with status, and says so. Without the mutex. */
+void bale_cuda_answer(struct cuda_engine *e, struct bale_item *list, int status);
+/* All items that wait. With the mutex. */
+struct bale_item *bale_cuda_take_waiting(struct cuda_engine *e);
+
+/* keeper.c */
+void *bale_cuda_keeper_run(void *engine);
+/* Opens all devices: BALE_OK, or a negative bale_err with why. */
+int bale_cuda_open_devices(struct cuda_engine *e, char *why);
+void bale_cuda_close_devices(struct cuda_engine *e);
+
+#endif

@@ -1,0 +1,66 @@
+#include "kernels/cuda/fault.cuh"
+
+#ifdef BALE_CUDA_FAULTS
+#include <stdlib.h>
+#include <string.h>
+
+namespace
+{
+constexpr uint64_t HANG_NS = 2000000000;
+constexpr uint64_t ALLOCATION_MAX = 64u << 20;
+
+bool is_on(const char *name)
+{
+    const char *fault = getenv("BALE_CUDA_FAULT");
+
+    return fault && strcmp(fault, name) == 0;
+}
+
+__global__ void hang()
+{
+    uint64_t begin, now;
+
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+    do {
+        __nanosleep(1000000);
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    } while (now - begin < HANG_NS);
+}
+
+__global__ void stray(int *nowhere)
+{
+    *nowhere = 1;
+}
+
+/* The last byte: the stream's headers stay as they are. */
+__global__ void flip(cuda_lists lists)
+{
+    if (lists.packed_lengths[0] > 0)
+        lists.packed[lists.packed_lengths[0] - 1] ^= 0x40;
+}
+} // namespace
+
+cudaError_t bale_cuda_fault_batch(struct bale_cuda_slot *slot)
+{
+    if (is_on("nomem"))
+        return cudaErrorMemoryAllocation;
+    if (is_on("launch"))
+        return cudaErrorLaunchOutOfResources;
+    if (is_on("hang"))
+        hang<<<1, 1, 0, slot->stream>>>();
+    if (is_on("stray"))
+        stray<<<1, 1, 0, slot->stream>>>((int *)64);
+    return cudaPeekAtLastError();
+}
+
+void bale_cuda_fault_packed(struct bale_cuda_slot *slot)
+{
+    if (is_on("flip"))
+        flip<<<1, 1, 0, slot->stream>>>(slot->lists);
+}
+
+cudaError_t bale_cuda_fault_allocation(uint64_t size)
+{
+    return is_on("alloc") && size > ALLOCATION_MAX ? cudaErrorMemoryAllocation : cudaSuccess;
+}
+#endif

@@ -1,0 +1,31 @@
+/* Faults, for tests: the environment variable BALE_CUDA_FAULT names one, and is read only where
+ * BALE_CUDA_FAULTS is defined.
+ *
+ *   nomem   a batch finds no memory            launch   a batch cannot be launched
+ *   alloc   only 64 MiB can be allocated       stray    a kernel writes where it must not
+ *   hang    a kernel takes two seconds         flip     what was compressed changes afterwards */
+#ifndef BALE_KERNELS_CUDA_FAULT_CUH
+#define BALE_KERNELS_CUDA_FAULT_CUH
+
+#include "kernels/cuda/device.cuh"
+
+#ifdef BALE_CUDA_FAULTS
+/* At the begin of a batch, after compression, and before an allocation. */
+cudaError_t bale_cuda_fault_batch(struct bale_cuda_slot *slot);
+void bale_cuda_fault_packed(struct bale_cuda_slot *slot);
+cudaError_t bale_cuda_fault_allocation(uint64_t size);
+#else
+static inline cudaError_t bale_cuda_fault_batch(struct bale_cuda_slot *)
+{
+    return cudaSuccess;
+}
+static inline void bale_cuda_fault_packed(struct bale_cuda_slot *)
+{
+}
+static inline cudaError_t bale_cuda_fault_allocation(uint64_t)
+{
+    return cudaSuccess;
+}
+#endif
+
+#endif

@@ -1,0 +1,245 @@
+/* Items and their chunks: kernels/frame_codec.c's rules, with the work done elsewhere. */
+#include <string.h>
+
+#include "format/bytes.h"
+#include "format/err.h"
+#include "format/hash.h"
+#include "kernels/cuda/engine.h"
+
+enum { LEVEL_MAX = 3 };
+
+uint32_t bale_cuda_chunks(const struct bale_frame *frame)
+{
+    return (uint32_t)(((uint64_t)frame->raw_length + (1u << frame->chunk_log2) - 1) >>
+                      frame->chunk_log2);
+}
+
+/* As in kernels/frame_codec.c: a gain of less than 1/64 is not worth decoding for. */
+static uint32_t worthwhile(uint32_t raw_length)
+{
+    return raw_length - 1 - raw_length / 64;
+}
+
+static bool has_geometry(const struct bale_frame *frame)
+{
+    return frame->raw_length > 0 && frame->raw_length <= BALE_EXTENT_MAX &&
+           frame->chunk_log2 >= BALE_CHUNK_LOG2_MIN &&
+           frame->chunk_log2 <= BALE_CUDA_CHUNK_LOG2_MAX &&
+           frame->offset <= (uint64_t)BALE_SIZE_MAX - frame->raw_length;
+}
+
+/* What nvCOMP makes is zstd's lowest levels' like. */
+static int encode_queue(const struct bale_item *item)
+{
+    if (!has_geometry(&item->frame) ||
+        item->capacity < bale_frame_bound(item->frame.raw_length, item->frame.chunk_log2))
+        return -1;
+    switch (item->setting.codec) {
+    case BALE_CODEC_STORE:
+    case BALE_CODEC_ZERO:
+        return CUDA_STORE;
+    case BALE_CODEC_LZ4:
+        return CUDA_LZ4;
+    case BALE_CODEC_ZSTD:
+        return item->setting.parameter <= LEVEL_MAX ? CUDA_ZSTD : -1;
+    default:
+        return -1;
+    }
+}
+
+/* A frame of codec zero is the host's: there is nothing to take anywhere. */
+static int decode_queue(const struct bale_item *item, struct bale_frame *head)
+{
+    if (bale_frame_head_decode(item->stored, item->stored_length, head) != BALE_OK ||
+        !has_geometry(head) || head->raw_length != item->frame.raw_length ||
+        (uint64_t)head->head_length + head->stored_length != item->stored_length)
+        return -1;
+    switch (head->codec) {
+    case BALE_CODEC_STORE:
+        return CUDA_CODECS + CUDA_STORE;
+    case BALE_CODEC_LZ4:
+        return CUDA_CODECS + CUDA_LZ4;
+    case BALE_CODEC_ZSTD:
+        return CUDA_CODECS + CUDA_ZSTD;
+    default:
+        return -1;
+    }
+}
+
+int bale_cuda_queue_of(const struct bale_item *item, struct bale_frame *head)
+{
+    return item->kind == BALE_ITEM_ENCODE ? encode_queue(item) : decode_queue(item, head);
+}
+
+static void prepare_encode(const struct cuda_job *job, struct cuda_chunk *chunks)
+{
+    const struct bale_item *item = job->item;
+    const uint8_t *raw = item->raw;
+
+    for (uint32_t i = 0; i < job->count; i++) {
+        uint32_t length = bale_frame_chunk_raw(&item->frame, i);
+        chunks[i] = (struct cuda_chunk){
+            .place = (uintptr_t)raw,
+            .length = length,
+            .raw_length = length,
+            .limit = worthwhile(length),
+            .chunk_size = 1u << item->frame.chunk_log2,
+        };
+        raw += length;
+    }
+}
+
+static void prepare_decode(const struct cuda_job *job, struct cuda_chunk *chunks)
+{
+    const struct bale_frame *frame = &job->item->frame;
+    const uint8_t *head = job->item->stored;
+    const uint8_t *stored = head + frame->head_length;
+
+    for (uint32_t i = 0; i < job->count; i++) {
+        struct bale_chunk entry = bale_frame_chunk(head, frame, i);
+        chunks[i] = (struct cuda_chunk){
+            .place = (uintptr_t)stored,
+            .checksum = entry.checksum,
+            .length = entry.stored,
+            .raw_length = bale_frame_chunk_raw(frame, i),
+            .chunk_size = 1u << frame->chunk_log2,
+        };
+        stored += entry.stored;
+    }
+}
+
+void bale_cuda_prepare(struct cuda_worker *worker)
+{
+    struct cuda_chunk *chunks = bale_cuda_slot_host(worker->slot)->chunks;
+
+    worker->chunk_count = 0;
+    for (uint32_t i = 0; i < worker->job_count; i++) {
+        struct cuda_job *job = &worker->jobs[i];
+        job->first = worker->chunk_count;
+        job->count = bale_cuda_chunks(&job->item->frame);
+        worker->chunk_count += job->count;
+        if (job->item->kind == BALE_ITEM_ENCODE)
+            prepare_encode(job, chunks + job->first);
+        else
+            prepare_decode(job, chunks + job->first);
+    }
+}
+
+/* Of all chunks of the item. */
+static uint32_t flags_of(const struct cuda_result *results, uint32_t count)
+{
+    uint32_t flags = results[0].flags;
+
+    for (uint32_t i = 1; i < count; i++) {
+        if ((results[i].flags ^ results[0].flags) & CUDA_VALUE)
+            flags |= CUDA_MIXED;
+        flags |= results[i].flags & ~(uint32_t)CUDA_VALUE;
+    }
+    return flags;
+}
+
+static uint64_t raw_checksum(struct cuda_worker *worker, const struct cuda_result *results,
+                             uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        bale_put64(worker->hashes + (size_t)i * BALE_CUDA_HASH, results[i].raw_hash);
+    return bale_hash(worker->hashes, (size_t)count * BALE_CUDA_HASH);
+}
+
+static void add_move(struct cuda_worker *worker, uint64_t from, const uint8_t *to, uint32_t length)
+{
+    bale_cuda_slot_host(worker->slot)->moves[worker->move_count++] =
+        (struct cuda_move){.from = from, .to = (uintptr_t)to, .length = length};
+}
+
+/* Whether a chunk shrank. */
+static bool fill_table(struct cuda_worker *worker, const struct cuda_job *job,
+                       const struct cuda_result *results)
+{
+    bool shrunk = false;
+
+    for (uint32_t i = 0; i < job->count; i++) {
+        worker->table[i] =
+            (struct bale_chunk){.stored = results[i].stored, .checksum = results[i].stored_hash};
+        shrunk |= results[i].stored < bale_frame_chunk_raw(&job->item->frame, i);
+    }
+    return shrunk;
+}
+
+static void move_encoded(struct cuda_worker *worker, const struct cuda_job *job)
+{
+    const struct bale_cuda_host *host = bale_cuda_slot_host(worker->slot);
+    const struct bale_item *item = job->item;
+    const uint8_t *to = item->stored + item->frame.head_length;
+
+    for (uint32_t i = 0; i < job->count; i++) {
+        uint32_t stored = worker->table[i].stored;
+        bool raw = stored == bale_frame_chunk_raw(&item->frame, i);
+        uint64_t from = raw ? host->raw + (job->first + i) * host->raw_cell
+                            : host->packed + (job->first + i) * host->packed_cell;
+        add_move(worker, from, to, stored);
+        to += stored;
+    }
+}
+
+static int settle_encode(struct cuda_worker *worker, const struct cuda_job *job)
+{
+    const struct cuda_result *results = bale_cuda_slot_host(worker->slot)->results + job->first;
+    struct bale_item *item = job->item;
+    struct bale_frame *frame = &item->frame;
+    uint32_t flags = flags_of(results, job->count);
+
+    frame->raw_checksum = raw_checksum(worker, results, job->count);
+    if (!(flags & CUDA_MIXED)) {
+        frame->codec = BALE_CODEC_ZERO;
+        frame->parameter = (uint16_t)(flags & CUDA_VALUE);
+    } else if (flags & CUDA_MISMATCH) {
+        return BALE_E_CORRUPT;
+    } else {
+        bool shrunk = fill_table(worker, job, results);
+        frame->codec = shrunk ? item->setting.codec : BALE_CODEC_STORE;
+        frame->parameter = shrunk ? (uint16_t)item->setting.parameter : 0;
+    }
+    bale_frame_head_encode(frame, worker->table, item->stored);
+    item->stored_length = (size_t)frame->head_length + frame->stored_length;
+    if (frame->codec != BALE_CODEC_ZERO)
+        move_encoded(worker, job);
+    return BALE_OK;
+}
+
+static void move_decoded(struct cuda_worker *worker, const struct cuda_job *job)
+{
+    const struct bale_cuda_host *host = bale_cuda_slot_host(worker->slot);
+    const struct cuda_result *results = host->results + job->first;
+    uint8_t *to = job->item->raw;
+
+    for (uint32_t i = 0; i < job->count; i++) {
+        uint32_t length = bale_frame_chunk_raw(&job->item->frame, i);
+        uint64_t from = results[i].stored == length
+                            ? host->packed + (job->first + i) * host->packed_cell
+                            : host->raw + (job->first + i) * host->raw_cell;
+        add_move(worker, from, to, length);
+        to += length;
+    }
+}
+
+static int settle_decode(struct cuda_worker *worker, const struct cuda_job *job)
+{
+    const struct cuda_result *results = bale_cuda_slot_host(worker->slot)->results + job->first;
+
+    if (flags_of(results, job->count) & CUDA_BAD ||
+        raw_checksum(worker, results, job->count) != job->item->frame.raw_checksum)
+        return BALE_E_CORRUPT;
+    move_decoded(worker, job);
+    return BALE_OK;
+}
+
+void bale_cuda_settle(struct cuda_worker *worker)
+{
+    worker->move_count = 0;
+    for (uint32_t i = 0; i < worker->job_count; i++) {
+        struct bale_item *item = worker->jobs[i].item;
+        item->status = item->kind == BALE_ITEM_ENCODE ? settle_encode(worker, &worker->jobs[i])
+                                                      : settle_decode(worker, &worker->jobs[i]);
+    }
+}

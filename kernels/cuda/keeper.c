@@ -1,0 +1,317 @@
+/* The keeper: opens and closes the devices, gives up batches that take too long, and answers items
+ * that no device does. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "format/err.h"
+#include "kernels/cuda/engine.h"
+
+#define MILLISECOND UINT64_C(1000000)
+#define RETRY_NS (60 * 1000 * MILLISECOND) /* after an opening that failed */
+#define MIB ((uint64_t)1 << 20)
+#define MEMORY_DEFAULT (2048 * MIB)
+
+static void free_batch_room(struct cuda_worker *w)
+{
+    free(w->jobs);
+    free(w->table);
+    free(w->hashes);
+    w->jobs = NULL;
+    w->table = NULL;
+    w->hashes = NULL;
+}
+
+static int open_worker(struct cuda_worker *w, struct bale_cuda_device *device)
+{
+    size_t cells;
+
+    w->slot = bale_cuda_device_slot(device, w->index);
+    w->stuck = false;
+    cells = bale_cuda_slot_host(w->slot)->cells;
+    w->jobs = calloc(cells, sizeof *w->jobs);
+    w->table = calloc(cells, sizeof *w->table);
+    w->hashes = malloc(cells * BALE_CUDA_HASH);
+    return w->jobs && w->table && w->hashes ? BALE_OK : BALE_E_NOMEM;
+}
+
+static uint64_t memory_for(const struct cuda_engine *e, unsigned i)
+{
+    uint64_t quarter = e->about[i].memory / 4;
+
+    if (e->options.memory > 0)
+        return e->options.memory;
+    return quarter < MEMORY_DEFAULT ? quarter : MEMORY_DEFAULT;
+}
+
+/* Whoever else works on the device is asked by nobody: no more is taken than is free. */
+static int check_free(const struct cuda_engine *e, unsigned i, char *why)
+{
+    uint64_t free_now = bale_driver_free(&e->about[i]);
+    uint64_t memory = memory_for(e, i);
+
+    if (e->options.insist || free_now >= memory)
+        return BALE_OK;
+    snprintf(why, BALE_GPU_WHY, "%s: %llu MiB of its memory are free, and %llu would be taken",
+             e->about[i].name, (unsigned long long)(free_now / MIB),
+             (unsigned long long)(memory / MIB));
+    return BALE_E_NOMEM;
+}
+
+static int open_one(struct cuda_engine *e, unsigned i, char *why)
+{
+    struct bale_cuda_settings settings = {
+        .ordinal = e->about[i].ordinal,
+        .memory = memory_for(e, i),
+        .nvcomp = e->has_nvcomp ? &e->nvcomp : NULL,
+        .verify = e->options.verify,
+    };
+    int err = check_free(e, i, why);
+
+    if (err == BALE_OK)
+        err = bale_cuda_device_open(&settings, &e->devices[i], why, BALE_GPU_WHY);
+    for (unsigned w = 0; err == BALE_OK && w < e->worker_count; w++)
+        if (e->workers[w].device == i)
+            err = open_worker(&e->workers[w], e->devices[i]);
+    return err;
+}
+
+static int pin_all(struct cuda_engine *e, char *why)
+{
+    int err = BALE_OK;
+
+    for (size_t i = 0; err == BALE_OK && i < e->pinned.count; i++)
+        err = bale_cuda_pin(e->devices[0], e->pinned.ranges[i].memory, e->pinned.ranges[i].size);
+    if (err < 0)
+        snprintf(why, BALE_GPU_WHY, "the host's memory cannot be pinned: %s", bale_err_text(err));
+    return err;
+}
+
+/* Registered memory outlives a context that is destroyed nowhere in the manuals: it is given back first. */
+static void unpin_all(struct cuda_engine *e)
+{
+    for (size_t i = 0; i < e->pinned.count; i++)
+        bale_cuda_unpin(e->devices[0], e->pinned.ranges[i].memory);
+}
+
+void bale_cuda_close_devices(struct cuda_engine *e)
+{
+    pthread_mutex_lock(&e->pinning);
+    if (e->devices[0])
+        unpin_all(e);
+    for (unsigned w = 0; w < e->worker_count; w++)
+        free_batch_room(&e->workers[w]);
+    for (unsigned i = 0; i < e->device_count; i++) {
+        bale_cuda_device_close(e->devices[i]);
+        e->devices[i] = NULL;
+    }
+    pthread_mutex_unlock(&e->pinning);
+}
+
+int bale_cuda_open_devices(struct cuda_engine *e, char *why)
+{
+    uint64_t memory = 0;
+    uint32_t cells = UINT32_MAX;
+    int err = BALE_OK;
+
+    pthread_mutex_lock(&e->pinning);
+    for (unsigned i = 0; err == BALE_OK && i < e->device_count; i++)
+        err = open_one(e, i, why);
+    if (err == BALE_OK)
+        err = pin_all(e, why);
+    pthread_mutex_unlock(&e->pinning);
+    if (err < 0) {
+        bale_cuda_close_devices(e);
+        return err;
+    }
+    for (unsigned i = 0; i < e->device_count; i++)
+        memory += bale_cuda_device_memory(e->devices[i]);
+    for (unsigned w = 0; w < e->worker_count; w++) {
+        uint32_t own = bale_cuda_slot_host(e->workers[w].slot)->cells;
+        cells = own < cells ? own : cells;
+    }
+    bale_cuda_log(e, 2,
+                  "GPU: %s: opened: %u batches of %u chunks at a time, %llu MiB of its memory",
+                  e->about[0].name, e->worker_count, cells, (unsigned long long)(memory / MIB));
+    pthread_mutex_lock(&e->mutex);
+    e->cells = cells;
+    e->stats.device_memory = memory;
+    pthread_mutex_unlock(&e->mutex);
+    return BALE_OK;
+}
+
+/* With the mutex, which is not held meanwhile. */
+static void reopen(struct cuda_engine *e)
+{
+    char why[BALE_GPU_WHY] = "";
+    int err;
+
+    e->wanted = false;
+    e->state = CUDA_MOVING;
+    pthread_mutex_unlock(&e->mutex);
+    err = bale_cuda_open_devices(e, why);
+    pthread_mutex_lock(&e->mutex);
+    e->state = err == BALE_OK ? CUDA_OPEN : CUDA_CLOSED;
+    e->idle_ns = bale_cuda_now();
+    if (err < 0) {
+        e->not_before_ns = e->idle_ns + RETRY_NS;
+        bale_cuda_log(e, 1, "GPU: %s: the CPU does everything for a minute", why);
+    }
+    pthread_cond_broadcast(&e->work);
+}
+
+/* With the mutex, which is not held meanwhile. */
+static void release(struct cuda_engine *e)
+{
+    e->state = CUDA_MOVING;
+    pthread_mutex_unlock(&e->mutex);
+    bale_cuda_close_devices(e);
+    pthread_mutex_lock(&e->mutex);
+    e->stats.device_memory = 0;
+    e->state = CUDA_CLOSED;
+}
+
+/* Items that nobody will take, or NULL. */
+static struct bale_item *unwanted(struct cuda_engine *e, int *status)
+{
+    struct bale_item *list = e->refused;
+
+    e->refused = NULL;
+    *status = BALE_OK; /* each has its own */
+    if (list || e->state == CUDA_OPEN)
+        return list;
+    *status = e->state == CUDA_LOST ? BALE_E_ENGINE : BALE_E_AGAIN;
+    return bale_cuda_take_waiting(e);
+}
+
+static bool is_overdue(const struct cuda_worker *w, enum cuda_step step)
+{
+    return w->step == step &&
+           bale_cuda_now() - w->since_ns > w->engine->options.watchdog_ms * MILLISECOND;
+}
+
+static bool is_usable(const struct cuda_engine *e)
+{
+    for (unsigned w = 0; w < e->worker_count; w++)
+        if (!e->workers[w].stuck)
+            return true;
+    return false;
+}
+
+static void lose(struct cuda_engine *e, const struct cuda_worker *w)
+{
+    e->state = CUDA_LOST;
+    e->stats.lost = true;
+    bale_cuda_log(e, 0, "GPU: %s: does not answer: the CPU does everything",
+                  e->about[w->device].name);
+    pthread_cond_broadcast(&e->work);
+}
+
+/* The items of a batch that is overdue in its first step, which only reads them; NULL: there is none.
+ * One in its second step may write yet, so its items have to wait for the device. */
+static struct bale_item *overdue(struct cuda_engine *e)
+{
+    for (unsigned i = 0; i < e->worker_count; i++) {
+        struct cuda_worker *w = &e->workers[i];
+        if (is_overdue(w, CUDA_WRITING) && e->state == CUDA_OPEN)
+            lose(e, w);
+        if (!is_overdue(w, CUDA_READING))
+            continue;
+        w->step = CUDA_GIVEN_UP;
+        w->stuck = true;
+        bale_cuda_log(e, 1,
+                      "GPU: %s: a batch takes more than %u ms and is given up: the CPU does it",
+                      e->about[w->device].name, e->options.watchdog_ms);
+        if (!is_usable(e) && e->state == CUDA_OPEN)
+            lose(e, w);
+        struct bale_item *list = NULL;
+        for (uint32_t j = w->job_count; j-- > 0;) {
+            w->jobs[j].item->next = list;
+            list = w->jobs[j].item;
+        }
+        return list;
+    }
+    return NULL;
+}
+
+/* Whether a slot that hung has come back since, so that its context can go. */
+static bool has_stuck(const struct cuda_engine *e)
+{
+    for (unsigned w = 0; w < e->worker_count; w++)
+        if (e->workers[w].stuck)
+            return true;
+    return false;
+}
+
+static bool is_idle(const struct cuda_engine *e)
+{
+    uint64_t idle = bale_cuda_now() - e->idle_ns;
+
+    if (e->state != CUDA_OPEN || e->busy > 0)
+        return false;
+    for (unsigned q = 0; q < CUDA_QUEUES; q++)
+        if (e->queues[q].first)
+            return false;
+    return has_stuck(e) || idle >= e->options.release_ms * MILLISECOND;
+}
+
+/* Sleeps until there may be something to do: while a device is open, now and then. */
+static void sleep_on(struct cuda_engine *e)
+{
+    uint64_t least = e->options.release_ms < e->options.watchdog_ms ? e->options.release_ms
+                                                                    : e->options.watchdog_ms;
+    struct timespec until;
+
+    if (e->state != CUDA_OPEN && e->busy == 0) {
+        pthread_cond_wait(&e->care, &e->mutex);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    least = least / 4 + 1;
+    until.tv_sec += (time_t)(least / 1000);
+    until.tv_nsec += (long)(least % 1000 * MILLISECOND);
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_cond_timedwait(&e->care, &e->mutex, &until);
+}
+
+static bool is_over(const struct cuda_engine *e)
+{
+    if (!e->stop || e->busy > 0)
+        return false;
+    for (unsigned q = 0; q < CUDA_QUEUES; q++)
+        if (e->queues[q].first)
+            return false;
+    return true;
+}
+
+void *bale_cuda_keeper_run(void *engine)
+{
+    struct cuda_engine *e = engine;
+
+    pthread_mutex_lock(&e->mutex);
+    for (;;) {
+        int status = BALE_E_ENGINE;
+        struct bale_item *list = overdue(e);
+        if (!list)
+            list = unwanted(e, &status);
+        if (list) {
+            pthread_mutex_unlock(&e->mutex);
+            bale_cuda_answer(e, list, status);
+            pthread_mutex_lock(&e->mutex);
+        } else if (is_over(e)) {
+            break;
+        } else if (e->state == CUDA_CLOSED && e->wanted && !e->stop) {
+            reopen(e);
+        } else if (is_idle(e) && !e->stop) {
+            release(e);
+        } else {
+            sleep_on(e);
+        }
+    }
+    pthread_mutex_unlock(&e->mutex);
+    return NULL;
+}

@@ -1,0 +1,101 @@
+#include "kernels/cuda/pinned.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/err.h"
+
+void bale_cuda_pinned_init(struct cuda_pinned *pinned)
+{
+    *pinned = (struct cuda_pinned){0};
+    pthread_mutex_init(&pinned->mutex, NULL);
+}
+
+void bale_cuda_pinned_destroy(struct cuda_pinned *pinned)
+{
+    pthread_mutex_destroy(&pinned->mutex);
+    free(pinned->ranges);
+    free(pinned->merged);
+}
+
+static int reserve(struct cuda_pinned *pinned)
+{
+    size_t capacity = pinned->capacity > 0 ? 2 * pinned->capacity : 32;
+    struct cuda_range *more;
+
+    if (pinned->count < pinned->capacity)
+        return BALE_OK;
+    more = realloc(pinned->ranges, capacity * sizeof *more);
+    if (!more)
+        return BALE_E_NOMEM;
+    pinned->ranges = more;
+    more = realloc(pinned->merged, capacity * sizeof *more);
+    if (!more)
+        return BALE_E_NOMEM;
+    pinned->merged = more;
+    pinned->capacity = capacity;
+    return BALE_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct cuda_range *x = a;
+    const struct cuda_range *y = b;
+
+    return (x->memory > y->memory) - (x->memory < y->memory);
+}
+
+static void merge(struct cuda_pinned *pinned)
+{
+    struct cuda_range *m = pinned->merged;
+
+    memcpy(m, pinned->ranges, pinned->count * sizeof *m);
+    qsort(m, pinned->count, sizeof *m, compare);
+    pinned->merged_count = 1;
+    for (size_t i = 1; i < pinned->count; i++) {
+        struct cuda_range *last = &m[pinned->merged_count - 1];
+        if (last->memory + last->size == m[i].memory)
+            last->size += m[i].size;
+        else
+            m[pinned->merged_count++] = m[i];
+    }
+}
+
+int bale_cuda_pinned_add(struct cuda_pinned *pinned, void *memory, size_t size)
+{
+    int err;
+
+    pthread_mutex_lock(&pinned->mutex);
+    err = reserve(pinned);
+    if (err == BALE_OK) {
+        pinned->ranges[pinned->count++] = (struct cuda_range){memory, size};
+        merge(pinned);
+    }
+    pthread_mutex_unlock(&pinned->mutex);
+    return err;
+}
+
+bool bale_cuda_pinned_has(struct cuda_pinned *pinned, const void *memory, size_t size)
+{
+    const uint8_t *begin = memory;
+    bool has = false;
+
+    pthread_mutex_lock(&pinned->mutex);
+    for (size_t i = 0; !has && i < pinned->merged_count; i++) {
+        const struct cuda_range *r = &pinned->merged[i];
+        has = begin >= r->memory && size <= r->size && begin <= r->memory + (r->size - size);
+    }
+    pthread_mutex_unlock(&pinned->mutex);
+    return has;
+}
+
+uint64_t bale_cuda_pinned_bytes(struct cuda_pinned *pinned)
+{
+    uint64_t bytes = 0;
+
+    pthread_mutex_lock(&pinned->mutex);
+    for (size_t i = 0; i < pinned->merged_count; i++)
+        bytes += pinned->merged[i].size;
+    pthread_mutex_unlock(&pinned->mutex);
+    return bytes;
+}

@@ -1,0 +1,33 @@
+/* The host memory that was made the devices'. Any thread. */
+#ifndef BALE_KERNELS_CUDA_PINNED_H
+#define BALE_KERNELS_CUDA_PINNED_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cuda_range {
+    uint8_t *memory;
+    size_t size;
+};
+
+struct cuda_pinned {
+    pthread_mutex_t mutex; /* guards the rest */
+    struct cuda_range *ranges;
+    size_t count;
+    size_t capacity;
+    struct cuda_range *merged; /* the same, sorted, what touches put together */
+    size_t merged_count;
+};
+
+void bale_cuda_pinned_init(struct cuda_pinned *pinned);
+void bale_cuda_pinned_destroy(struct cuda_pinned *pinned);
+
+/* BALE_OK or BALE_E_NOMEM. */
+int bale_cuda_pinned_add(struct cuda_pinned *pinned, void *memory, size_t size);
+
+bool bale_cuda_pinned_has(struct cuda_pinned *pinned, const void *memory, size_t size);
+uint64_t bale_cuda_pinned_bytes(struct cuda_pinned *pinned);
+
+#endif

@@ -1,0 +1,324 @@
+/* The plug-in: what kernels/gpu.h and kernels/engine.h ask of it. */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "format/err.h"
+#include "kernels/cuda/engine.h"
+
+enum { RELEASE_MS = 30000, WATCHDOG_MS = 10000, LOG_SIZE = 512 };
+
+uint64_t bale_cuda_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void bale_cuda_log(const struct cuda_engine *e, int level, const char *format, ...)
+{
+    char text[LOG_SIZE];
+    va_list arguments;
+
+    if (!e->options.log)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    e->options.log(level, text);
+}
+
+/* With the mutex. Where nothing is open an item is answered at once, and opening begins. */
+static void put(struct cuda_engine *e, struct bale_item *item)
+{
+    struct bale_frame head;
+    int q = bale_cuda_queue_of(item, &head);
+
+    if (q >= 0 && item->kind == BALE_ITEM_DECODE)
+        item->frame = head;
+    if (q < 0 || bale_cuda_chunks(&item->frame) > e->cells) {
+        item->status = BALE_E_INVALID;
+        item->next = e->refused;
+        e->refused = item;
+        return;
+    }
+    struct cuda_queue *queue = &e->queues[q];
+    item->next = NULL;
+    *queue->last = item;
+    queue->last = &item->next;
+    queue->chunks += bale_cuda_chunks(&item->frame);
+}
+
+static void submit(struct bale_engine *engine, struct bale_item *list)
+{
+    struct cuda_engine *e = bale_cuda_engine(engine);
+
+    pthread_mutex_lock(&e->mutex);
+    while (list) {
+        struct bale_item *next = list->next;
+        put(e, list);
+        list = next;
+    }
+    if (e->state == CUDA_CLOSED)
+        e->wanted = true;
+    if (e->refused || e->state != CUDA_OPEN)
+        pthread_cond_signal(&e->care);
+    pthread_cond_broadcast(&e->work);
+    pthread_mutex_unlock(&e->mutex);
+}
+
+static bool here(struct bale_engine *engine, struct bale_item *item, struct bale_scratch *scratch)
+{
+    (void)engine;
+    (void)item;
+    (void)scratch;
+    return false;
+}
+
+static bool is_ready(const struct cuda_engine *e)
+{
+    if (e->state == CUDA_CLOSED)
+        return bale_cuda_now() >= e->not_before_ns;
+    return e->state == CUDA_OPEN;
+}
+
+static bool takes(struct bale_engine *engine, const struct bale_item *item)
+{
+    struct cuda_engine *e = bale_cuda_engine(engine);
+    bool encode = item->kind == BALE_ITEM_ENCODE;
+    size_t stored = encode ? item->capacity : item->stored_length;
+    struct bale_frame head;
+    unsigned codec;
+    bool takes;
+    int q;
+
+    if (item->place == BALE_PLACE_DEVICE ||
+        !bale_cuda_pinned_has(&e->pinned, item->raw, item->frame.raw_length) ||
+        !bale_cuda_pinned_has(&e->pinned, item->stored, stored))
+        return false;
+    q = bale_cuda_queue_of(item, &head);
+    if (q < 0)
+        return false;
+    codec = (unsigned)q % CUDA_CODECS;
+    pthread_mutex_lock(&e->mutex);
+    takes = is_ready(e) && (codec == CUDA_STORE || e->has_nvcomp) && !e->off[codec] &&
+            bale_cuda_chunks(encode ? &item->frame : &head) <= e->cells;
+    pthread_mutex_unlock(&e->mutex);
+    return takes;
+}
+
+static int pin(struct bale_engine *engine, void *memory, size_t size)
+{
+    struct cuda_engine *e = bale_cuda_engine(engine);
+    int err = BALE_OK;
+
+    pthread_mutex_lock(&e->pinning);
+    if (e->devices[0])
+        err = bale_cuda_pin(e->devices[0], memory, size);
+    if (err == BALE_OK)
+        err = bale_cuda_pinned_add(&e->pinned, memory, size);
+    pthread_mutex_unlock(&e->pinning);
+    return err;
+}
+
+static void stats(struct bale_engine *engine, struct bale_gpu_stats *stats)
+{
+    struct cuda_engine *e = bale_cuda_engine(engine);
+
+    pthread_mutex_lock(&e->mutex);
+    *stats = e->stats;
+    stats->open = e->state == CUDA_OPEN;
+    pthread_mutex_unlock(&e->mutex);
+    stats->pinned = bale_cuda_pinned_bytes(&e->pinned);
+    if (e->device_count > 1)
+        snprintf(stats->device, sizeof stats->device, "%.40s and %u more", e->about[0].name,
+                 e->device_count - 1);
+    else
+        snprintf(stats->device, sizeof stats->device, "%s", e->about[0].name);
+}
+
+static void stop(struct cuda_engine *e)
+{
+    pthread_mutex_lock(&e->mutex);
+    e->stop = true;
+    pthread_cond_broadcast(&e->work);
+    pthread_cond_broadcast(&e->care);
+    pthread_mutex_unlock(&e->mutex);
+}
+
+/* Whether the thread ended: one that waits for a device that hangs never does. */
+static bool join(const struct cuda_engine *e, pthread_t thread)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += e->options.watchdog_ms / 1000 + 1;
+    return pthread_timedjoin_np(thread, NULL, &until) == 0;
+}
+
+/* The keeper ends when no item waits or is under way. What a hanging device still has stays as it
+ * is: freeing it would hang as well. */
+static void destroy(struct bale_engine *engine)
+{
+    struct cuda_engine *e = bale_cuda_engine(engine);
+    bool ended = true;
+
+    stop(e);
+    if (e->keeper_started)
+        ended = join(e, e->keeper);
+    for (unsigned i = 0; i < e->worker_count; i++)
+        if (e->workers[i].started)
+            ended &= join(e, e->workers[i].thread);
+    if (!ended)
+        return;
+    bale_cuda_close_devices(e);
+    bale_cuda_pinned_destroy(&e->pinned);
+    pthread_cond_destroy(&e->work);
+    pthread_cond_destroy(&e->care);
+    pthread_mutex_destroy(&e->pinning);
+    pthread_mutex_destroy(&e->mutex);
+    free(e);
+}
+
+static const struct bale_engine_ops ops = {
+    .name = "cuda",
+    .done_may_wait = false,
+    .submit = submit,
+    .here = here,
+    .destroy = destroy,
+};
+
+static int check_device(const struct bale_gpu_options *options, struct bale_driver_device *device,
+                        int ordinal, char *why)
+{
+    const char *what = NULL;
+
+    if (bale_driver_ask(ordinal, device) < 0) {
+        snprintf(why, BALE_GPU_WHY, "there is no device %d", ordinal);
+        return BALE_E_DEVICE;
+    }
+    if (!device->usable)
+        what = "cannot use the host's memory where it is";
+    else if (device->prohibited)
+        what = "its compute mode is prohibited";
+    else if (device->exclusive && !options->insist)
+        what = "its compute mode is exclusive, and another program may want it";
+    if (!what)
+        return BALE_OK;
+    snprintf(why, BALE_GPU_WHY, "%s: %s", device->name, what);
+    return BALE_E_DEVICE;
+}
+
+/* Which devices, before anything is made on them. */
+static int find_devices(struct cuda_engine *e, char *why)
+{
+    int err = bale_driver_open(why, BALE_GPU_WHY);
+
+    if (err == BALE_OK && bale_driver_count() == 0) {
+        snprintf(why, BALE_GPU_WHY, "the driver shows no device");
+        err = BALE_E_DEVICE;
+    }
+    for (unsigned i = 0; err == BALE_OK && i < e->device_count; i++) {
+        int ordinal = e->options.device_count > 0 ? e->options.devices[i] : bale_driver_nearest();
+        err = check_device(&e->options, &e->about[i], ordinal, why);
+    }
+    return err;
+}
+
+static struct cuda_engine *make(const struct bale_gpu_options *options)
+{
+    unsigned devices = options->device_count > 0 ? options->device_count : 1;
+    unsigned workers = devices * BALE_CUDA_SLOTS;
+    struct cuda_engine *e = calloc(1, sizeof *e + workers * sizeof e->workers[0]);
+    pthread_condattr_t monotonic;
+
+    if (!e)
+        return NULL;
+    e->engine.ops = &ops;
+    e->options = *options;
+    e->options.release_ms = options->release_ms > 0 ? options->release_ms : RELEASE_MS;
+    e->options.watchdog_ms = options->watchdog_ms > 0 ? options->watchdog_ms : WATCHDOG_MS;
+    e->device_count = devices;
+    e->worker_count = workers;
+    for (unsigned i = 0; i < workers; i++)
+        e->workers[i] =
+            (struct cuda_worker){.engine = e, .device = i % devices, .index = i / devices};
+    for (unsigned q = 0; q < CUDA_QUEUES; q++)
+        e->queues[q].last = &e->queues[q].first;
+    bale_cuda_pinned_init(&e->pinned);
+    pthread_mutex_init(&e->mutex, NULL);
+    pthread_mutex_init(&e->pinning, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&e->care, &monotonic);
+    pthread_cond_init(&e->work, NULL);
+    pthread_condattr_destroy(&monotonic);
+    return e;
+}
+
+static int start(struct cuda_engine *e, char *why)
+{
+    char missing[BALE_GPU_WHY] = "";
+    int err = find_devices(e, why);
+
+    if (err < 0)
+        return err;
+    e->has_nvcomp = bale_nvcomp_open(&e->nvcomp, missing, sizeof missing) == BALE_OK;
+    err = bale_cuda_open_devices(e, why);
+    if (err < 0)
+        return err;
+    if (!e->has_nvcomp)
+        bale_cuda_log(e, 1, "GPU: %s: zstd and lz4 stay with the CPU", missing);
+    e->state = CUDA_OPEN;
+    e->idle_ns = bale_cuda_now();
+    e->keeper_started = pthread_create(&e->keeper, NULL, bale_cuda_keeper_run, e) == 0;
+    for (unsigned i = 0; e->keeper_started && i < e->worker_count; i++) {
+        struct cuda_worker *w = &e->workers[i];
+        w->started = pthread_create(&w->thread, NULL, bale_cuda_worker_run, w) == 0;
+        if (!w->started)
+            err = BALE_E_NOMEM;
+    }
+    if (!e->keeper_started || err < 0) {
+        snprintf(why, BALE_GPU_WHY, "no thread for it");
+        return BALE_E_NOMEM;
+    }
+    return BALE_OK;
+}
+
+/* The driver's threads block signals as ours do: those are for the program's own. */
+static int open_engine(const struct bale_gpu_options *options, struct bale_engine **engine,
+                       char why[BALE_GPU_WHY])
+{
+    struct cuda_engine *e;
+    sigset_t all;
+    sigset_t before;
+    int err;
+
+    if (options->device_count > BALE_GPU_DEVICES)
+        return BALE_E_INVALID;
+    e = make(options);
+    if (!e)
+        return BALE_E_NOMEM;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    err = start(e, why);
+    if (err < 0)
+        destroy(&e->engine);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (err == BALE_OK)
+        *engine = &e->engine;
+    return err;
+}
+
+extern const struct bale_gpu bale_gpu_plugin;
+__attribute__((visibility("default"))) const struct bale_gpu bale_gpu_plugin = {
+    .abi = BALE_GPU_ABI,
+    .open = open_engine,
+    .takes = takes,
+    .pin = pin,
+    .stats = stats,
+};

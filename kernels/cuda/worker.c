@@ -1,0 +1,271 @@
+/* A slot's thread: takes items, runs them as a batch, says that they are done. */
+#include "format/err.h"
+#include "kernels/cuda/engine.h"
+
+/* What a slot takes at least, when so much waits, before the others get a share. */
+enum { SHARE_MIN = 256 };
+
+static struct bale_item *pop(struct cuda_queue *queue)
+{
+    struct bale_item *item = queue->first;
+
+    queue->first = item->next;
+    if (!queue->first)
+        queue->last = &queue->first;
+    queue->chunks -= bale_cuda_chunks(&item->frame);
+    item->next = NULL;
+    return item;
+}
+
+struct bale_item *bale_cuda_take_waiting(struct cuda_engine *e)
+{
+    struct bale_item *all = NULL;
+
+    for (unsigned q = 0; q < CUDA_QUEUES; q++)
+        while (e->queues[q].first) {
+            struct bale_item *item = pop(&e->queues[q]);
+            item->next = all;
+            all = item;
+        }
+    return all;
+}
+
+void bale_cuda_answer(struct cuda_engine *e, struct bale_item *list, int status)
+{
+    uint64_t failed = 0;
+
+    for (struct bale_item *item = list; item; item = item->next)
+        failed++;
+    pthread_mutex_lock(&e->mutex);
+    e->stats.failed += failed;
+    pthread_mutex_unlock(&e->mutex);
+    while (list) {
+        struct bale_item *next = list->next;
+        if (status != BALE_OK)
+            list->status = status;
+        list->next = NULL;
+        list->done(list);
+        list = next;
+    }
+}
+
+/* The queue whose turn it is, or NULL. */
+static struct cuda_queue *choose_queue(struct cuda_engine *e)
+{
+    for (unsigned i = 0; i < CUDA_QUEUES; i++) {
+        unsigned q = (e->turn + i) % CUDA_QUEUES;
+        if (e->queues[q].first) {
+            e->turn = (q + 1) % CUDA_QUEUES;
+            return &e->queues[q];
+        }
+    }
+    return NULL;
+}
+
+static bool can_work(const struct cuda_worker *w)
+{
+    if (w->engine->state != CUDA_OPEN || w->stuck)
+        return false;
+    for (unsigned q = 0; q < CUDA_QUEUES; q++)
+        if (w->engine->queues[q].first)
+            return true;
+    return false;
+}
+
+/* Chunks for this slot: what waits is shared among the slots that are free. */
+static uint64_t share(const struct cuda_worker *w, const struct cuda_queue *queue)
+{
+    const struct cuda_engine *e = w->engine;
+    unsigned free_slots = e->worker_count - e->busy;
+    uint64_t part = queue->chunks / (free_slots > 0 ? free_slots : 1) + 1;
+
+    return part < SHARE_MIN ? SHARE_MIN : part;
+}
+
+/* Takes items for a batch, one at least. With the mutex. */
+static void take_jobs(struct cuda_worker *w)
+{
+    struct cuda_engine *e = w->engine;
+    struct cuda_queue *queue = choose_queue(e);
+    uint64_t most = share(w, queue), chunks = 0;
+    uint32_t cells = bale_cuda_slot_host(w->slot)->cells;
+
+    w->queue = (unsigned)(queue - e->queues);
+    w->job_count = 0;
+    while (queue->first && (chunks < most || w->job_count == 0)) {
+        chunks += bale_cuda_chunks(&queue->first->frame);
+        if (chunks > cells && w->job_count > 0)
+            break;
+        w->jobs[w->job_count++] = (struct cuda_job){.item = pop(queue)};
+    }
+    w->step = CUDA_READING;
+    w->since_ns = bale_cuda_now();
+    e->busy++;
+}
+
+/* The first step: BALE_OK when there are results. */
+static int read_items(struct cuda_worker *w)
+{
+    enum cuda_codec codec = (enum cuda_codec)(w->queue % CUDA_CODECS);
+    int err = bale_cuda_slot_use(w->slot);
+
+    bale_cuda_prepare(w);
+    if (err == BALE_OK)
+        err = w->queue < CUDA_CODECS ? bale_cuda_encode(w->slot, codec, w->chunk_count)
+                                     : bale_cuda_decode(w->slot, codec, w->chunk_count);
+    return err == BALE_OK ? bale_cuda_wait(w->slot) : err;
+}
+
+static int write_items(struct cuda_worker *w)
+{
+    int err;
+
+    bale_cuda_settle(w);
+    if (w->move_count == 0)
+        return BALE_OK;
+    err = bale_cuda_scatter(w->slot, w->move_count);
+    return err == BALE_OK ? bale_cuda_wait(w->slot) : err;
+}
+
+/* Whether the batch is still ours, and not the keeper's. */
+static bool begin_writing(struct cuda_worker *w)
+{
+    struct cuda_engine *e = w->engine;
+    bool ours;
+
+    pthread_mutex_lock(&e->mutex);
+    ours = w->step == CUDA_READING;
+    if (ours)
+        w->step = CUDA_WRITING;
+    pthread_mutex_unlock(&e->mutex);
+    return ours;
+}
+
+static struct bale_item *list_of(struct cuda_worker *w)
+{
+    for (uint32_t i = 0; i < w->job_count; i++)
+        w->jobs[i].item->next = i + 1 < w->job_count ? w->jobs[i + 1].item : NULL;
+    return w->jobs[0].item;
+}
+
+/* With the mutex. */
+static void count_mismatch(struct cuda_engine *e, unsigned codec)
+{
+    e->stats.mismatches++;
+    e->mismatches[codec]++;
+    if (e->mismatches[codec] == CUDA_MISMATCHES_MAX)
+        e->off[codec] = true;
+    bale_cuda_log(e, 0, "GPU: %s: what was compressed does not decode to what it was made from%s",
+                  codec == CUDA_ZSTD ? "zstd" : "lz4",
+                  e->off[codec] ? ": the CPU does this codec from now on"
+                                : ": the CPU does it again");
+}
+
+/* With the mutex. */
+static void count_batch(struct cuda_worker *w)
+{
+    struct bale_gpu_stats *s = &w->engine->stats;
+
+    s->batches++;
+    s->batch_ns += bale_cuda_now() - w->since_ns;
+    for (uint32_t i = 0; i < w->job_count; i++) {
+        const struct bale_item *item = w->jobs[i].item;
+        bool encode = item->kind == BALE_ITEM_ENCODE;
+        s->items++;
+        if (item->status != BALE_OK)
+            s->failed++;
+        else if (encode)
+            s->raw_bytes_encoded += item->frame.raw_length;
+        else
+            s->raw_bytes_decoded += item->frame.raw_length;
+        if (encode && item->status == BALE_E_CORRUPT)
+            count_mismatch(w->engine, w->queue % CUDA_CODECS);
+    }
+}
+
+/* Whether the error is the device's end. */
+static void judge(struct cuda_worker *w, int err)
+{
+    struct cuda_engine *e = w->engine;
+    bool alive = bale_cuda_device_alive(e->devices[w->device]);
+
+    pthread_mutex_lock(&e->mutex);
+    if (!alive && e->state == CUDA_OPEN) {
+        e->state = CUDA_LOST;
+        e->stats.lost = true;
+        bale_cuda_log(e, 0, "GPU: %s: failed for good: the CPU does everything",
+                      e->about[w->device].name);
+        pthread_cond_broadcast(&e->work);
+        pthread_cond_signal(&e->care);
+    } else if (alive) {
+        bale_cuda_log(e, 1, "GPU: %s: a batch failed (%s): the CPU does it",
+                      e->about[w->device].name, bale_err_text(err));
+    }
+    pthread_mutex_unlock(&e->mutex);
+}
+
+/* The batch is the keeper's, and so is the slot from now on. */
+static void leave(struct cuda_worker *w)
+{
+    struct cuda_engine *e = w->engine;
+
+    pthread_mutex_lock(&e->mutex);
+    w->step = CUDA_IDLE;
+    pthread_mutex_unlock(&e->mutex);
+}
+
+static void run_batch(struct cuda_worker *w)
+{
+    struct cuda_engine *e = w->engine;
+    int err = read_items(w);
+    struct bale_item *list;
+
+    if (!begin_writing(w)) {
+        leave(w);
+        return;
+    }
+    if (err == BALE_OK)
+        err = write_items(w);
+    list = list_of(w);
+    if (err < 0) {
+        judge(w, err);
+        for (struct bale_item *item = list; item; item = item->next)
+            item->status = err == BALE_E_NOMEM ? BALE_E_NOMEM : BALE_E_ENGINE;
+    }
+    pthread_mutex_lock(&e->mutex);
+    count_batch(w);
+    w->step = CUDA_IDLE;
+    pthread_mutex_unlock(&e->mutex);
+    while (list) {
+        struct bale_item *next = list->next;
+        list->next = NULL;
+        list->done(list);
+        list = next;
+    }
+}
+
+void *bale_cuda_worker_run(void *worker)
+{
+    struct cuda_worker *w = worker;
+    struct cuda_engine *e = w->engine;
+
+    pthread_mutex_lock(&e->mutex);
+    for (;;) {
+        if (can_work(w)) {
+            take_jobs(w);
+            pthread_mutex_unlock(&e->mutex);
+            run_batch(w);
+            pthread_mutex_lock(&e->mutex);
+            e->busy--;
+            e->idle_ns = bale_cuda_now();
+            if (e->busy == 0)
+                pthread_cond_signal(&e->care);
+        } else if (e->stop) {
+            break;
+        } else {
+            pthread_cond_wait(&e->work, &e->mutex);
+        }
+    }
+    pthread_mutex_unlock(&e->mutex);
+    return NULL;
+}

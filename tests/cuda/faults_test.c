@@ -1,0 +1,152 @@
+/* The CUDA engine when something fails: each item comes back with a status that says that another
+ * engine is to do it, and what can go on goes on. Skipped where there is no GPU.
+ *
+ * usage: faults_test PLUGIN: one built with BALE_CUDA_FAULTS */
+#include <unistd.h>
+
+#include "format/err.h"
+#include "tests/check.h"
+#include "tests/cuda/rig.h"
+#include "tests/unit/kernels_data.h"
+
+enum { ITEMS = 16, LENGTH = 128 << 10, ROOM = LENGTH + 4096 };
+
+static struct bale_item items[ITEMS];
+
+static void fault(const char *name)
+{
+    if (name)
+        setenv("BALE_CUDA_FAULT", name, 1);
+    else
+        unsetenv("BALE_CUDA_FAULT");
+}
+
+static void prepare(struct rig *rig, uint8_t codec)
+{
+    for (unsigned i = 0; i < ITEMS; i++) {
+        uint8_t *room = rig->memory + (size_t)2 * i * ROOM;
+        data_fill(DATA_TEXT, i, room, LENGTH);
+        items[i] = (struct bale_item){
+            .kind = BALE_ITEM_ENCODE,
+            .priority = BALE_PRIORITY_NORMAL,
+            .place = BALE_PLACE_PINNED,
+            .setting = {codec, codec == BALE_CODEC_ZSTD},
+            .frame = {.raw_length = LENGTH, .chunk_log2 = 16},
+            .raw = room,
+            .stored = room + ROOM,
+            .capacity = ROOM,
+        };
+    }
+}
+
+/* All items come back with the status. */
+static void expect(struct rig *rig, uint8_t codec, const char *name, int status)
+{
+    prepare(rig, codec);
+    fault(name);
+    rig_run(rig, items, ITEMS);
+    fault(NULL);
+    for (unsigned i = 0; i < ITEMS; i++)
+        CHECK_EQ(items[i].status, status);
+}
+
+static bool takes(struct rig *rig, uint8_t codec)
+{
+    prepare(rig, codec);
+    return rig->gpu->takes(rig->engine, &items[0]);
+}
+
+static void test_failed_batches(struct rig *rig)
+{
+    const struct bale_gpu_options options = {.verify = true};
+
+    rig_open(rig, &options);
+    expect(rig, BALE_CODEC_STORE, "nomem", BALE_E_NOMEM);
+    expect(rig, BALE_CODEC_ZSTD, "launch", BALE_E_ENGINE);
+    expect(rig, BALE_CODEC_ZSTD, NULL, BALE_OK);
+    CHECK(!rig_stats(rig).lost);
+    CHECK_EQ_U(rig_stats(rig).failed, 2 * ITEMS);
+    rig_close(rig);
+}
+
+/* Only the item whose chunk it is fails. The third time the codec is no longer taken. */
+static void test_mismatch(struct rig *rig, uint8_t codec)
+{
+    const struct bale_gpu_options options = {.verify = true};
+
+    rig_open(rig, &options);
+    if (!takes(rig, codec)) { /* nvCOMP is not there */
+        rig_close(rig);
+        return;
+    }
+    for (unsigned round = 1; round <= 3; round++) {
+        CHECK(takes(rig, codec));
+        fault("flip");
+        rig_run(rig, items, 1);
+        fault(NULL);
+        CHECK_EQ(items[0].status, BALE_E_CORRUPT);
+        CHECK_EQ_U(rig_stats(rig).mismatches, round);
+    }
+    CHECK(!takes(rig, codec));
+    CHECK(takes(rig, BALE_CODEC_STORE));
+    rig_close(rig);
+}
+
+static void test_little_memory(struct rig *rig)
+{
+    const struct bale_gpu_options options = {.verify = true};
+
+    fault("alloc");
+    rig_open(rig, &options);
+    expect(rig, BALE_CODEC_STORE, "alloc", BALE_OK);
+    rig_close(rig);
+}
+
+/* The batch is given up long before the kernel ends; its slot comes back with another context. */
+static void test_hang(struct rig *rig)
+{
+    const struct bale_gpu_options options = {.watchdog_ms = 200, .release_ms = 60000};
+
+    rig_open(rig, &options);
+    expect(rig, BALE_CODEC_STORE, "hang", BALE_E_ENGINE);
+    expect(rig, BALE_CODEC_STORE, NULL, BALE_OK);
+    while (rig_stats(rig).open)
+        usleep(1000);
+    expect(rig, BALE_CODEC_STORE, NULL, BALE_E_AGAIN);
+    while (!rig_stats(rig).open)
+        usleep(1000);
+    expect(rig, BALE_CODEC_STORE, NULL, BALE_OK);
+    CHECK(!rig_stats(rig).lost);
+    rig_close(rig);
+}
+
+/* An error that sticks ends it; the engine goes on answering. */
+static void test_lost(struct rig *rig)
+{
+    const struct bale_gpu_options options = {.verify = true};
+
+    rig_open(rig, &options);
+    expect(rig, BALE_CODEC_STORE, "stray", BALE_E_ENGINE);
+    CHECK(rig_stats(rig).lost);
+    CHECK(!takes(rig, BALE_CODEC_STORE));
+    expect(rig, BALE_CODEC_STORE, NULL, BALE_E_ENGINE);
+    rig_close(rig);
+}
+
+int main(int argc, char **argv)
+{
+    struct rig rig;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    REQUIRE(argc == 2);
+    fault(NULL);
+    rig_load(&rig, argv[1]);
+    rig_reserve(&rig, (size_t)2 * ITEMS * ROOM);
+    test_failed_batches(&rig);
+    test_mismatch(&rig, BALE_CODEC_ZSTD);
+    test_mismatch(&rig, BALE_CODEC_LZ4);
+    test_little_memory(&rig);
+    test_hang(&rig);
+    test_lost(&rig);
+    return check_result();
+}

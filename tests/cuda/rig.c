@@ -1,0 +1,111 @@
+#include "tests/cuda/rig.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+#include "format/err.h"
+#include "tests/check.h"
+
+#define STEP ((size_t)32 << 20) /* what is pinned at a time */
+
+static void print_log(int level, const char *text)
+{
+    fprintf(stderr, "log %d: %s\n", level, text);
+}
+
+/* Says why and ends the program where there is no device; any other failure is one. */
+static void skip_without_device(struct rig *rig)
+{
+    struct bale_gpu_options options = {.log = print_log};
+    char why[BALE_GPU_WHY] = "";
+    char text[BALE_GPU_WHY + 32];
+    int err = rig->gpu->open(&options, &rig->engine, why);
+
+    if (err == BALE_E_DEVICE) {
+        CHECK(why[0] != '\0');
+        snprintf(text, sizeof text, "no GPU: %s", why);
+        check_skip(text);
+    }
+    if (!CHECK_EQ(err, BALE_OK))
+        fprintf(stderr, "open: %s\n", why);
+    REQUIRE(err == BALE_OK);
+    bale_engine_destroy(rig->engine);
+}
+
+void rig_load(struct rig *rig, const char *file)
+{
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+
+    *rig = (struct rig){0};
+    pthread_mutex_init(&rig->mutex, NULL);
+    pthread_cond_init(&rig->all_done, NULL);
+    if (!library)
+        fprintf(stderr, "%s\n", dlerror());
+    REQUIRE(library);
+    rig->gpu = dlsym(library, "bale_gpu_plugin");
+    REQUIRE(rig->gpu && rig->gpu->abi == BALE_GPU_ABI);
+    skip_without_device(rig);
+}
+
+void rig_reserve(struct rig *rig, size_t size)
+{
+    if (rig->memory)
+        munmap(rig->memory, rig->size);
+    rig->size = (size + STEP - 1) / STEP * STEP;
+    rig->memory = mmap(NULL, rig->size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    REQUIRE(rig->memory != MAP_FAILED);
+}
+
+void rig_open(struct rig *rig, const struct bale_gpu_options *options)
+{
+    struct bale_gpu_options with_log = *options;
+    char why[BALE_GPU_WHY] = "";
+
+    with_log.log = print_log;
+    if (!CHECK_EQ(rig->gpu->open(&with_log, &rig->engine, why), BALE_OK)) {
+        fprintf(stderr, "open: %s\n", why);
+        exit(EXIT_FAILURE);
+    }
+    for (size_t at = 0; at < rig->size; at += STEP)
+        REQUIRE(rig->gpu->pin(rig->engine, rig->memory + at, STEP) == BALE_OK);
+}
+
+void rig_close(struct rig *rig)
+{
+    bale_engine_destroy(rig->engine);
+}
+
+static void note_done(struct bale_item *item)
+{
+    struct rig *rig = item->owner;
+
+    pthread_mutex_lock(&rig->mutex);
+    if (--rig->waiting == 0)
+        pthread_cond_signal(&rig->all_done);
+    pthread_mutex_unlock(&rig->mutex);
+}
+
+void rig_run(struct rig *rig, struct bale_item *items, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        items[i].done = note_done;
+        items[i].owner = rig;
+        items[i].status = 1;
+        items[i].next = i + 1 < count ? &items[i + 1] : NULL;
+    }
+    rig->waiting = count;
+    bale_engine_submit(rig->engine, items);
+    pthread_mutex_lock(&rig->mutex);
+    while (rig->waiting > 0)
+        pthread_cond_wait(&rig->all_done, &rig->mutex);
+    pthread_mutex_unlock(&rig->mutex);
+}
+
+struct bale_gpu_stats rig_stats(struct rig *rig)
+{
+    struct bale_gpu_stats stats;
+
+    rig->gpu->stats(rig->engine, &stats);
+    return stats;
+}

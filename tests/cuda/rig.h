@@ -1,0 +1,37 @@
+/* The CUDA engine as a test has it: the plug-in, pinned memory, and lists of items that are waited for. */
+#ifndef BALE_TESTS_CUDA_RIG_H
+#define BALE_TESTS_CUDA_RIG_H
+
+#include <pthread.h>
+
+#include "kernels/gpu.h"
+
+struct rig {
+    const struct bale_gpu *gpu;
+    struct bale_engine *engine;
+    uint8_t *memory; /* pinned */
+    size_t size;
+    pthread_mutex_t mutex;
+    pthread_cond_t all_done;
+    unsigned waiting; /* guarded by mutex */
+};
+
+/* Opens the plug-in in the file. Ends the program as skipped where there is no GPU. */
+void rig_load(struct rig *rig, const char *file);
+
+/* Opens an engine and pins the memory, which stays from one engine to the next. */
+void rig_open(struct rig *rig, const struct bale_gpu_options *options);
+void rig_close(struct rig *rig);
+
+/* size bytes of memory, which rig_open() then pins. */
+void rig_reserve(struct rig *rig, size_t size);
+
+/* Submits items[0, count) as one list and waits for all. Sets done and owner. */
+void rig_run(struct rig *rig, struct bale_item *items, unsigned count);
+
+struct bale_gpu_stats rig_stats(struct rig *rig);
+
+/* bench.c: prints what the engine does by bytes in flight. data: a file to encode, or NULL. */
+void bench(struct rig *rig, const char *data, uint64_t device_memory);
+
+#endif
