@@ -199,6 +199,10 @@ int open_device(bale_cuda_device *d, char *why, size_t why_size)
         cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, d->settings.ordinal));
     d->blocks = (unsigned)processors;
     if (err == BALE_OK)
+        err = bale_cuda_error(bale_cuda_open_stream(&d->in));
+    if (err == BALE_OK)
+        err = bale_cuda_error(bale_cuda_open_stream(&d->out));
+    if (err == BALE_OK)
         err = find_packed_cell(d);
     if (err < 0) {
         say(why, why_size, d->about.name, cudaPeekAtLastError());
@@ -208,6 +212,15 @@ int open_device(bale_cuda_device *d, char *why, size_t why_size)
     return err < 0 ? err : open_all_slots(d, why, why_size);
 }
 } // namespace
+
+/* Our work comes after all others' on the device. */
+cudaError_t bale_cuda_open_stream(cudaStream_t *stream)
+{
+    int least = 0, greatest = 0;
+    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+
+    return error ? error : cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, least);
+}
 
 int bale_cuda_error(cudaError_t error)
 {
@@ -266,6 +279,10 @@ void bale_cuda_device_close(struct bale_cuda_device *device)
         return;
     if (device->context && bale_driver_context_use(device->context) == BALE_OK) {
         close_slots(device);
+        if (device->in)
+            cudaStreamDestroy(device->in);
+        if (device->out)
+            cudaStreamDestroy(device->out);
         bale_driver_context_destroy(device->context);
     }
     free(device);

@@ -17,6 +17,7 @@ struct bale_cuda_slot {
     void *temp; /* nvCOMP's */
     size_t temp_bytes;
     cudaStream_t stream;
+    cudaEvent_t gathered;
     cudaEvent_t done;
 };
 
@@ -28,6 +29,10 @@ struct bale_cuda_device {
     uint64_t memory_size;
     uint64_t context_size;
     unsigned blocks; /* as many as copies are made with */
+    /* All slots' copies each way, one after the other: one at a time is as fast as the bus, and is done
+     * soonest, so that copies in, work and copies out of different slots go side by side. */
+    cudaStream_t in;
+    cudaStream_t out;
     size_t packed_cell;
     struct cuda_stub stubs[CUDA_CODECS];
     struct bale_cuda_slot slots[BALE_CUDA_SLOTS];
@@ -45,6 +50,7 @@ void bale_cuda_slot_close(struct bale_cuda_slot *slot);
 const struct nvcomp_codec *bale_cuda_codec(const struct bale_cuda_device *device,
                                            enum cuda_codec codec);
 
+cudaError_t bale_cuda_open_stream(cudaStream_t *stream);
 int bale_cuda_error(cudaError_t error);
 
 #endif

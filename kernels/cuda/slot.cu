@@ -100,18 +100,18 @@ cudaError_t open_host(bale_cuda_slot *slot, uint32_t cells)
     return error;
 }
 
-/* Our work comes after all others' on the device. */
-cudaError_t open_stream(bale_cuda_slot *slot)
+cudaError_t open_event(cudaEvent_t *event, unsigned flags)
 {
-    int least = 0, greatest = 0;
-    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    return cudaEventCreateWithFlags(event, flags | cudaEventDisableTiming);
+}
+
+cudaError_t open_streams(bale_cuda_slot *slot)
+{
+    cudaError_t error = bale_cuda_open_stream(&slot->stream);
 
     if (!error)
-        error = cudaStreamCreateWithPriority(&slot->stream, cudaStreamNonBlocking, least);
-    if (!error)
-        error =
-            cudaEventCreateWithFlags(&slot->done, cudaEventBlockingSync | cudaEventDisableTiming);
-    return error;
+        error = open_event(&slot->gathered, 0);
+    return error ? error : open_event(&slot->done, cudaEventBlockingSync);
 }
 
 unsigned warps_for(uint32_t count)
@@ -124,19 +124,23 @@ unsigned blocks_for(const bale_cuda_slot *slot, uint32_t count)
     return count < slot->device->blocks ? count : slot->device->blocks;
 }
 
-/* Takes the chunks' table and what it tells of to the device. */
+/* Takes the chunks' table and what it tells of to the device; the slot's stream waits for that. */
 cudaError_t gather(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t count)
 {
+    cudaStream_t in = slot->device->in;
     cudaError_t error = bale_cuda_fault_batch(slot);
 
     if (!error)
         error = cudaMemcpyAsync(slot->chunks, slot->host.chunks, count * sizeof(cuda_chunk),
-                                cudaMemcpyHostToDevice, slot->stream);
+                                cudaMemcpyHostToDevice, in);
     if (error)
         return error;
-    bale_copy::gather<<<blocks_for(slot, count), bale_copy::THREADS, 0, slot->stream>>>(
+    bale_copy::gather<<<blocks_for(slot, count), bale_copy::THREADS, 0, in>>>(
         slot->chunks, count, cells, cell, slot->lists.lengths, slot->results);
-    return cudaPeekAtLastError();
+    error = cudaPeekAtLastError();
+    if (!error)
+        error = cudaEventRecord(slot->gathered, in);
+    return error ? error : cudaStreamWaitEvent(slot->stream, slot->gathered, 0);
 }
 
 bool decompress(bale_cuda_slot *slot, const nvcomp_codec *codec, void **to, uint32_t count)
@@ -214,7 +218,7 @@ int bale_cuda_slot_open(struct bale_cuda_slot *slot, struct bale_cuda_device *de
     carve_slot(slot, device, memory, cells, temp_size(device, cells));
     error = open_host(slot, cells);
     if (!error)
-        error = open_stream(slot);
+        error = open_streams(slot);
     if (!error) {
         const unsigned threads = bale_chunk_rules::THREADS;
         bale_chunk_rules::set_places<<<(cells + threads - 1) / threads, threads, 0, slot->stream>>>(
@@ -226,6 +230,8 @@ int bale_cuda_slot_open(struct bale_cuda_slot *slot, struct bale_cuda_device *de
 
 void bale_cuda_slot_close(struct bale_cuda_slot *slot)
 {
+    if (slot->gathered)
+        cudaEventDestroy(slot->gathered);
     if (slot->done)
         cudaEventDestroy(slot->done);
     if (slot->stream)
@@ -278,15 +284,16 @@ int bale_cuda_decode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_
 
 int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)
 {
+    cudaStream_t out = slot->device->out;
     cudaError_t error = cudaMemcpyAsync(slot->moves, slot->host.moves, count * sizeof(cuda_move),
-                                        cudaMemcpyHostToDevice, slot->stream);
+                                        cudaMemcpyHostToDevice, out);
 
     if (!error) {
-        bale_copy::scatter<<<blocks_for(slot, count), bale_copy::THREADS, 0, slot->stream>>>(
-            slot->moves, count);
+        bale_copy::scatter<<<blocks_for(slot, count), bale_copy::THREADS, 0, out>>>(slot->moves,
+                                                                                    count);
         error = cudaPeekAtLastError();
     }
-    return bale_cuda_error(error ? error : cudaEventRecord(slot->done, slot->stream));
+    return bale_cuda_error(error ? error : cudaEventRecord(slot->done, out));
 }
 
 int bale_cuda_wait(struct bale_cuda_slot *slot)

@@ -2,8 +2,9 @@
 #include "format/err.h"
 #include "kernels/cuda/engine.h"
 
-/* What a slot takes at least, when so much waits, before the others get a share. */
-enum { SHARE_MIN = 256 };
+/* Chunks of a batch: at least, when so much waits, before the other slots get a share; and at most where
+ * only copies take time, so that those in and those out go side by side. */
+enum { SHARE_MIN = 256, STORE_MAX = 512 };
 
 static struct bale_item *pop(struct cuda_queue *queue)
 {
@@ -79,6 +80,8 @@ static uint64_t share(const struct cuda_worker *w, const struct cuda_queue *queu
     unsigned free_slots = e->worker_count - e->busy;
     uint64_t part = queue->chunks / (free_slots > 0 ? free_slots : 1) + 1;
 
+    if (w->queue % CUDA_CODECS == CUDA_STORE && part > STORE_MAX)
+        part = STORE_MAX;
     return part < SHARE_MIN ? SHARE_MIN : part;
 }
 
@@ -87,11 +90,13 @@ static void take_jobs(struct cuda_worker *w)
 {
     struct cuda_engine *e = w->engine;
     struct cuda_queue *queue = choose_queue(e);
-    uint64_t most = share(w, queue), chunks = 0;
     uint32_t cells = bale_cuda_slot_host(w->slot)->cells;
+    uint64_t chunks = 0;
+    uint64_t most;
 
     w->queue = (unsigned)(queue - e->queues);
     w->job_count = 0;
+    most = share(w, queue);
     while (queue->first && (chunks < most || w->job_count == 0)) {
         chunks += bale_cuda_chunks(&queue->first->frame);
         if (chunks > cells && w->job_count > 0)
