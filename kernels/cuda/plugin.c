@@ -1,6 +1,5 @@
 /* The plug-in: what kernels/gpu.h and kernels/engine.h ask of it. */
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,7 @@
 #include "format/err.h"
 #include "kernels/cuda/engine.h"
 
-enum { RELEASE_MS = 30000, WATCHDOG_MS = 10000, LOG_SIZE = 512 };
+enum { RELEASE_MS = 30000, WATCHDOG_MS = 10000 };
 
 uint64_t bale_cuda_now(void)
 {
@@ -17,19 +16,6 @@ uint64_t bale_cuda_now(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-void bale_cuda_log(const struct cuda_engine *e, int level, const char *format, ...)
-{
-    char text[LOG_SIZE];
-    va_list arguments;
-
-    if (!e->options.log)
-        return;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    e->options.log(level, text);
 }
 
 /* With the mutex. Where nothing is open an item is answered at once, and opening begins. */
