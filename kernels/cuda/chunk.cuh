@@ -78,6 +78,17 @@ __device__ inline bool zstd_is_fine(const uint8_t *in, uint32_t length, uint32_t
     return at + (head[4] & 4) == length; /* the content checksum has four bytes */
 }
 
+/* nvCOMP declares a window of 1 MiB whatever the chunk, and kernels/zstd/spec.md allows no more than the
+ * chunk size. What it wrote reaches no further back than the chunk begins, so a window of that size,
+ * a power of two, is as true, and the length of the header is the same. */
+__device__ inline void fit_window(uint8_t *in, uint32_t length, uint32_t chunk_size)
+{
+    const uint32_t least = (uint32_t)(31 - __clz((int)chunk_size) - 10) << 3;
+
+    if (length > 5 && !(in[4] & 0x20) && in[5] > least)
+        in[5] = (uint8_t)least;
+}
+
 /* Lane 0's answer for all. */
 __device__ inline bool stream_is_fine(bool zstd, const uint8_t *in, uint32_t length,
                                       uint32_t raw_length, uint32_t chunk_size)
@@ -124,11 +135,15 @@ __global__ void __launch_bounds__(THREADS)
     if (c >= count)
         return;
     const cuda_chunk chunk = chunks[c];
-    const uint8_t *packed = lists.packed + c * lists.packed_cell;
+    uint8_t *packed = lists.packed + c * lists.packed_cell;
     const size_t length = lists.packed_lengths[c];
+    const bool small = lists.statuses[c] == 0 && length > 0 && length <= chunk.limit;
+
+    if (zstd && small && is_first_lane())
+        fit_window(packed, (uint32_t)length, chunk.chunk_size);
+    __syncwarp();
     const bool shrunk =
-        lists.statuses[c] == 0 && length > 0 && length <= chunk.limit &&
-        stream_is_fine(zstd, packed, (uint32_t)length, chunk.raw_length, chunk.chunk_size);
+        small && stream_is_fine(zstd, packed, (uint32_t)length, chunk.raw_length, chunk.chunk_size);
     uint64_t hash = shrunk ? bale_xxh3::of(packed, (uint32_t)length) : 0;
 
     if (!is_first_lane())

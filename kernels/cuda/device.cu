@@ -1,8 +1,8 @@
-#include "kernels/cuda/fault.cuh"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "kernels/cuda/fault.cuh"
 
 extern "C" {
 #include "format/err.h"
@@ -11,18 +11,14 @@ extern "C" {
 namespace
 {
 constexpr uint64_t MIB = 1u << 20;
-constexpr uint64_t CONTEXT_GUESS = 600 * MIB; /* where NVML does not say what ours takes */
+constexpr uint64_t CONTEXT_GUESS = 640 * MIB; /* where NVML does not say what ours takes */
 constexpr size_t CELL_ALIGNMENT = 256;
-constexpr size_t STUB_SIZE = 256;
+constexpr uint32_t CELLS_WORTH = 128; /* a codec that leaves less to a slot is left out */
+constexpr uint64_t LANE_PART = 6;     /* of the memory, in working memory of lanes, at most */
 
 /* Streams that decode to one byte; kernels/lz4/spec.md and kernels/zstd/spec.md. */
 constexpr uint8_t lz4_stub[] = {0x10, 0};
 constexpr uint8_t zstd_stub[] = {0x28, 0xB5, 0x2F, 0xFD, 0x20, 1, 0x09, 0, 0, 0};
-
-void say(char *why, size_t why_size, const char *what, cudaError_t error)
-{
-    snprintf(why, why_size, "%s: %s", what, cudaGetErrorString(error));
-}
 
 /* The largest that nvCOMP may make of a cell, or a cell. */
 int find_packed_cell(bale_cuda_device *d)
@@ -40,35 +36,38 @@ int find_packed_cell(bale_cuda_device *d)
     return BALE_OK;
 }
 
-cudaError_t put_stub(bale_cuda_device *d, cuda_codec codec, const uint8_t *bytes, uint32_t length)
+cudaError_t put_stub(cuda_stub *stub, const uint8_t *bytes, uint32_t length)
 {
-    uint8_t *place = d->memory + codec * STUB_SIZE;
-
-    d->stubs[codec] = cuda_stub{place, length};
-    return cudaMemcpy(place, bytes, length, cudaMemcpyHostToDevice);
+    stub->length = length;
+    return cudaMemcpy((void *)stub->place, bytes, length, cudaMemcpyHostToDevice);
 }
 
-cudaError_t allocate(bale_cuda_device *d, uint64_t size)
+int allocate(bale_cuda_device *d, unsigned lanes, unsigned slots, uint32_t cells)
 {
-    cudaError_t error = bale_cuda_fault_allocation(size);
+    const size_t size = bale_cuda_lay_out(d, nullptr, lanes, slots, cells);
+    cudaError_t error = size == SIZE_MAX ? cudaErrorUnknown : bale_cuda_fault_allocation(size);
 
     if (!error)
         error = cudaMalloc((void **)&d->memory, size);
     if (error)
-        return error;
+        return bale_cuda_error(error);
     d->memory_size = size;
-    error = put_stub(d, CUDA_LZ4, lz4_stub, sizeof lz4_stub);
-    return error ? error : put_stub(d, CUDA_ZSTD, zstd_stub, sizeof zstd_stub);
+    bale_cuda_lay_out(d, d->memory, lanes, slots, cells);
+    error = put_stub(&d->stubs[CUDA_LZ4], lz4_stub, sizeof lz4_stub);
+    return bale_cuda_error(error ? error
+                                 : put_stub(&d->stubs[CUDA_ZSTD], zstd_stub, sizeof zstd_stub));
 }
 
-/* count slots of so many cells each. */
-int open_slots(bale_cuda_device *d, unsigned count, uint32_t cells)
+int open_slots(bale_cuda_device *d, unsigned lanes, unsigned slots, uint32_t cells)
 {
-    const size_t size = bale_cuda_slot_size(d, cells), stubs = CUDA_CODECS * STUB_SIZE;
-    int err = bale_cuda_error(allocate(d, stubs + count * size));
+    int err = allocate(d, lanes, slots, cells);
 
-    for (unsigned i = 0; err == BALE_OK && i < count; i++)
-        err = bale_cuda_slot_open(&d->slots[i], d, d->memory + stubs + i * size, cells);
+    for (unsigned i = 0; err == BALE_OK && i < lanes; i++) {
+        pthread_mutex_init(&d->lanes[i].mutex, nullptr);
+        err = bale_cuda_error(bale_cuda_open_stream(&d->lanes[i].stream));
+    }
+    for (unsigned i = 0; err == BALE_OK && i < slots; i++)
+        err = bale_cuda_slot_open(&d->slots[i], d, cells);
     return err;
 }
 
@@ -76,6 +75,13 @@ void close_slots(bale_cuda_device *d)
 {
     for (unsigned i = 0; i < BALE_CUDA_SLOTS; i++)
         bale_cuda_slot_close(&d->slots[i]);
+    for (unsigned i = 0; i < BALE_CUDA_SLOTS; i++) {
+        if (d->lanes[i].stream) {
+            cudaStreamDestroy(d->lanes[i].stream);
+            pthread_mutex_destroy(&d->lanes[i].mutex);
+        }
+        memset(&d->lanes[i], 0, sizeof d->lanes[i]);
+    }
     cudaFree(d->memory);
     d->memory = nullptr;
     d->memory_size = 0;
@@ -107,6 +113,7 @@ int try_codec(bale_cuda_device *d, cuda_codec codec, const uint8_t *data)
 
 int try_codecs(bale_cuda_device *d)
 {
+    bale_cuda_slot *slot = &d->slots[0];
     uint8_t *data = nullptr;
     int err = bale_cuda_error(cudaHostAlloc((void **)&data, BALE_CUDA_CELL, cudaHostAllocMapped));
 
@@ -115,29 +122,73 @@ int try_codecs(bale_cuda_device *d)
     for (unsigned i = 0; i < BALE_CUDA_CELL; i++)
         data[i] = (uint8_t)(i / 7 * (i % 5));
     for (int c = CUDA_STORE; err == BALE_OK && c < CUDA_CODECS; c++)
-        if (c == CUDA_STORE || bale_cuda_codec(d, (cuda_codec)c))
+        if (c == CUDA_STORE || d->has[c])
             err = try_codec(d, (cuda_codec)c, data);
     if (err == BALE_OK) {
-        d->slots[0].host.moves[0] =
-            cuda_move{d->slots[0].host.raw, (uintptr_t)data, BALE_CUDA_CELL};
-        err = bale_cuda_scatter(&d->slots[0], 1);
+        slot->host.moves[0] = cuda_move{slot->host.raw, (uintptr_t)data, BALE_CUDA_CELL};
+        err = bale_cuda_scatter(slot, 1);
     }
     if (err == BALE_OK)
-        err = bale_cuda_wait(&d->slots[0]);
+        err = bale_cuda_wait(slot);
     cudaFreeHost(data);
     return err;
+}
+
+/* The most cells a slot may have for all to fit; 0: none. */
+uint32_t cells_for(bale_cuda_device *d, uint64_t budget, unsigned lanes)
+{
+    uint32_t low = 0, high = BALE_CUDA_CELLS_MAX;
+
+    while (low < high) {
+        uint32_t middle = (low + high + 1) / 2;
+        if (bale_cuda_lay_out(d, nullptr, lanes, BALE_CUDA_SLOTS, middle) <= budget)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* What is left for lanes and slots. */
+uint64_t budget_beside(const bale_cuda_device *d, uint64_t context)
+{
+    return d->settings.memory > context ? d->settings.memory - context : 0;
+}
+
+/* zstd wants by far the most, so it is the first to be left out. */
+int choose_codecs(bale_cuda_device *d, uint64_t budget)
+{
+    int err = find_packed_cell(d);
+
+    for (int c = CUDA_CODECS - 1; err == BALE_OK && c > CUDA_STORE; c--)
+        if (d->has[c] && cells_for(d, budget, 1) < CELLS_WORTH) {
+            d->has[c] = false;
+            err = find_packed_cell(d);
+        }
+    return err;
+}
+
+unsigned choose_lanes(bale_cuda_device *d, uint64_t budget)
+{
+    const size_t one = bale_cuda_lay_out(d, nullptr, 1, 0, BALE_CUDA_CELLS_MIN);
+    unsigned lanes = 1;
+
+    while (lanes < BALE_CUDA_SLOTS && (lanes + 1) * one <= budget / LANE_PART)
+        lanes++;
+    return lanes;
 }
 
 /* Loads what there is to load and finds out what memory the context takes by that. */
 int measure_context(bale_cuda_device *d, uint64_t free_before, char *why, size_t why_size)
 {
-    int err = open_slots(d, 1, BALE_CUDA_CELLS_MIN);
+    int err = open_slots(d, 1, 1, BALE_CUDA_CELLS_MIN);
     uint64_t free_now;
 
     if (err == BALE_OK)
         err = try_codecs(d);
     if (err < 0) {
-        say(why, why_size, "the first batch failed", cudaPeekAtLastError());
+        snprintf(why, why_size, "%s: the first batch failed: %s", d->about.name,
+                 bale_err_text(err));
         return err;
     }
     close_slots(d);
@@ -148,67 +199,62 @@ int measure_context(bale_cuda_device *d, uint64_t free_before, char *why, size_t
     return BALE_OK;
 }
 
-/* The most cells a slot may have for all to fit; 0: none. */
-uint32_t cells_for(const bale_cuda_device *d, uint64_t budget)
-{
-    uint32_t low = 0, high = BALE_CUDA_CELLS_MAX;
-
-    budget /= BALE_CUDA_SLOTS;
-    while (low < high) {
-        uint32_t middle = (low + high + 1) / 2;
-        if (bale_cuda_slot_size(d, middle) <= budget)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
-}
-
 /* Takes less where the device has less. */
 int open_all_slots(bale_cuda_device *d, char *why, size_t why_size)
 {
-    const uint64_t limit = d->settings.memory;
-    uint64_t rest = CUDA_CODECS * STUB_SIZE + d->context_size;
-    uint64_t budget = limit > rest ? limit - rest : 0;
-    uint32_t cells = cells_for(d, budget);
+    const uint64_t budget = budget_beside(d, d->context_size);
+    const unsigned lanes = choose_lanes(d, budget);
+    uint32_t cells = cells_for(d, budget, lanes);
     int err = BALE_E_NOMEM;
 
     for (; cells >= BALE_CUDA_CELLS_MIN && err == BALE_E_NOMEM; cells /= 2) {
-        err = open_slots(d, BALE_CUDA_SLOTS, cells);
+        err = open_slots(d, lanes, BALE_CUDA_SLOTS, cells);
         if (err < 0)
             close_slots(d);
     }
     if (err < 0)
         snprintf(why, why_size,
-                 "no memory for batches: %llu MiB may be taken, of which the context has %llu",
-                 (unsigned long long)(limit / MIB), (unsigned long long)(d->context_size / MIB));
+                 "%s: no memory for batches: %llu MiB may be taken, of which the context has %llu",
+                 d->about.name, (unsigned long long)(d->settings.memory / MIB),
+                 (unsigned long long)(d->context_size / MIB));
     return err;
+}
+
+int open_context(bale_cuda_device *d, char *why, size_t why_size)
+{
+    const int ordinal = d->settings.ordinal;
+    int processors = 0;
+    cudaError_t error =
+        cudaInitDevice(ordinal, cudaDeviceScheduleBlockingSync, cudaInitDeviceFlagsAreValid);
+
+    if (!error)
+        error = cudaSetDevice(ordinal);
+    if (!error)
+        error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, ordinal);
+    if (!error)
+        error = bale_cuda_open_stream(&d->in);
+    if (!error)
+        error = bale_cuda_open_stream(&d->out);
+    d->blocks = (unsigned)processors;
+    if (error)
+        snprintf(why, why_size, "%s: %s", d->about.name, cudaGetErrorString(error));
+    return bale_cuda_error(error);
 }
 
 int open_device(bale_cuda_device *d, char *why, size_t why_size)
 {
     uint64_t free_before = bale_driver_free(&d->about);
-    int processors = 0;
-    int err = bale_driver_context_create(d->settings.ordinal, &d->context);
+    int err = open_context(d, why, why_size);
 
-    if (err < 0) {
-        snprintf(why, why_size, "%s does not give a context", d->about.name);
-        return err;
+    d->has[CUDA_LZ4] = d->has[CUDA_ZSTD] = d->settings.nvcomp;
+    d->context_size = d->settings.context;
+    if (err == BALE_OK && d->settings.context == 0) {
+        err = choose_codecs(d, budget_beside(d, CONTEXT_GUESS));
+        if (err == BALE_OK)
+            err = measure_context(d, free_before, why, why_size);
     }
-    err = bale_cuda_error(
-        cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, d->settings.ordinal));
-    d->blocks = (unsigned)processors;
     if (err == BALE_OK)
-        err = bale_cuda_error(bale_cuda_open_stream(&d->in));
-    if (err == BALE_OK)
-        err = bale_cuda_error(bale_cuda_open_stream(&d->out));
-    if (err == BALE_OK)
-        err = find_packed_cell(d);
-    if (err < 0) {
-        say(why, why_size, d->about.name, cudaPeekAtLastError());
-        return err;
-    }
-    err = measure_context(d, free_before, why, why_size);
+        err = choose_codecs(d, budget_beside(d, d->context_size));
     return err < 0 ? err : open_all_slots(d, why, why_size);
 }
 } // namespace
@@ -238,16 +284,9 @@ int bale_cuda_error(cudaError_t error)
 const struct nvcomp_codec *bale_cuda_codec(const struct bale_cuda_device *device,
                                            enum cuda_codec codec)
 {
-    const nvcomp *n = device->settings.nvcomp;
-
-    switch (codec) {
-    case CUDA_LZ4:
-        return n ? &n->codecs[NVCOMP_LZ4] : nullptr;
-    case CUDA_ZSTD:
-        return n ? &n->codecs[NVCOMP_ZSTD] : nullptr;
-    default:
+    if (!device->has[codec])
         return nullptr;
-    }
+    return &device->settings.nvcomp->codecs[codec == CUDA_LZ4 ? NVCOMP_LZ4 : NVCOMP_ZSTD];
 }
 
 int bale_cuda_device_open(const struct bale_cuda_settings *settings,
@@ -264,33 +303,47 @@ int bale_cuda_device_open(const struct bale_cuda_settings *settings,
     d->settings = *settings;
     err = open_device(d, why, why_size);
     if (err < 0) {
-        bale_cuda_device_close(d);
+        bale_cuda_device_close(d, settings->context == 0); /* nothing is left behind */
         return err;
     }
-    bale_driver_context_use(nullptr);
     *device = d;
     return BALE_OK;
 }
 
-/* With the context all goes that is in it. */
-void bale_cuda_device_close(struct bale_cuda_device *device)
+void bale_cuda_device_close(struct bale_cuda_device *device, bool reset)
 {
     if (!device)
         return;
-    if (device->context && bale_driver_context_use(device->context) == BALE_OK) {
+    if (cudaSetDevice(device->settings.ordinal) == cudaSuccess) {
         close_slots(device);
         if (device->in)
             cudaStreamDestroy(device->in);
         if (device->out)
             cudaStreamDestroy(device->out);
-        bale_driver_context_destroy(device->context);
+        if (reset)
+            cudaDeviceReset();
     }
     free(device);
+}
+
+bool bale_cuda_device_has(const struct bale_cuda_device *device, enum cuda_codec codec)
+{
+    return codec == CUDA_STORE || device->has[codec];
+}
+
+uint64_t bale_cuda_device_context(const struct bale_cuda_device *device)
+{
+    return device->context_size;
 }
 
 uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device)
 {
     return device->memory_size + device->context_size;
+}
+
+unsigned bale_cuda_device_lanes(const struct bale_cuda_device *device)
+{
+    return device->lane_count;
 }
 
 struct bale_cuda_slot *bale_cuda_device_slot(struct bale_cuda_device *device, unsigned i)
@@ -302,26 +355,23 @@ bool bale_cuda_device_alive(struct bale_cuda_device *device)
 {
     size_t free_bytes, total;
 
-    if (bale_driver_context_use(device->context) < 0)
+    if (cudaSetDevice(device->settings.ordinal) != cudaSuccess)
         return false;
     (void)cudaGetLastError();
     return cudaMemGetInfo(&free_bytes, &total) == cudaSuccess;
 }
 
-int bale_cuda_pin(struct bale_cuda_device *device, void *memory, size_t size)
+int bale_cuda_pin(int ordinal, void *memory, size_t size)
 {
-    int err = bale_driver_context_use(device->context);
+    cudaError_t error = cudaSetDevice(ordinal);
 
-    if (err == BALE_OK)
-        err = bale_cuda_error(
-            cudaHostRegister(memory, size, cudaHostRegisterPortable | cudaHostRegisterMapped));
-    bale_driver_context_use(nullptr);
-    return err;
+    if (!error)
+        error = cudaHostRegister(memory, size, cudaHostRegisterPortable | cudaHostRegisterMapped);
+    return bale_cuda_error(error);
 }
 
-void bale_cuda_unpin(struct bale_cuda_device *device, void *memory)
+void bale_cuda_unpin(int ordinal, void *memory)
 {
-    if (bale_driver_context_use(device->context) == BALE_OK)
+    if (cudaSetDevice(ordinal) == cudaSuccess)
         cudaHostUnregister(memory);
-    bale_driver_context_use(nullptr);
 }

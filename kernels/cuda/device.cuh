@@ -3,20 +3,28 @@
 #define BALE_KERNELS_CUDA_DEVICE_CUH
 
 #include <cuda_runtime.h>
+#include <pthread.h>
 
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/lists.h"
 
+/* Where batches are computed, one after the other. nvCOMP's working memory for zstd is more than 1 GiB
+ * however few the chunks are, so it is not each slot's. */
+struct cuda_lane {
+    pthread_mutex_t mutex; /* one puts a batch on the stream at a time */
+    cudaStream_t stream;
+    void *temp;
+    size_t temp_bytes;
+};
+
 struct bale_cuda_slot {
     struct bale_cuda_device *device;
+    struct cuda_lane *lane;
     struct bale_cuda_host host;
     struct cuda_lists lists;
     struct cuda_chunk *chunks; /* the host's tables in device memory */
     struct cuda_result *results;
     struct cuda_move *moves;
-    void *temp; /* nvCOMP's */
-    size_t temp_bytes;
-    cudaStream_t stream;
     cudaEvent_t gathered;
     cudaEvent_t done;
 };
@@ -24,29 +32,34 @@ struct bale_cuda_slot {
 struct bale_cuda_device {
     struct bale_cuda_settings settings;
     struct bale_driver_device about;
-    void *context;
-    uint8_t *memory;
-    uint64_t memory_size;
     uint64_t context_size;
     unsigned blocks; /* as many as copies are made with */
+    bool has[CUDA_CODECS];
+    size_t packed_cell;
     /* All slots' copies each way, one after the other: one at a time is as fast as the bus, and is done
      * soonest, so that copies in, work and copies out of different slots go side by side. */
     cudaStream_t in;
     cudaStream_t out;
-    size_t packed_cell;
+
+    uint8_t *memory; /* of all lanes and slots */
+    uint64_t memory_size;
     struct cuda_stub stubs[CUDA_CODECS];
+    unsigned lane_count;
+    struct cuda_lane lanes[BALE_CUDA_SLOTS];
     struct bale_cuda_slot slots[BALE_CUDA_SLOTS];
 };
 
-/* slot.cu: how much device memory a slot of so many cells takes; SIZE_MAX: nvCOMP does not say. */
-size_t bale_cuda_slot_size(const struct bale_cuda_device *device, uint32_t cells);
+/* layout.cu: slots of so many cells each, and lanes, in one piece of memory. Sets device->lane_count and
+ * what lies in memory, which may be NULL to ask for the size: SIZE_MAX: nvCOMP does not say. */
+size_t bale_cuda_lay_out(struct bale_cuda_device *device, uint8_t *memory, unsigned lanes,
+                         unsigned slots, uint32_t cells);
 
-/* Makes a slot of size bytes of device memory, aligned to 256. */
+/* slot.cu: what of a slot is not in the device's memory. */
 int bale_cuda_slot_open(struct bale_cuda_slot *slot, struct bale_cuda_device *device,
-                        uint8_t *memory, uint32_t cells);
+                        uint32_t cells);
 void bale_cuda_slot_close(struct bale_cuda_slot *slot);
 
-/* The functions of a codec that nvCOMP does. */
+/* The functions of a codec that nvCOMP does; NULL: the device does not have it. */
 const struct nvcomp_codec *bale_cuda_codec(const struct bale_cuda_device *device,
                                            enum cuda_codec codec);
 

@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-enum { BALE_CUDA_SLOTS = 4 };        /* one copies in, one out, two compute */
+enum { BALE_CUDA_SLOTS = 3 };        /* one copies in, one computes, one copies out */
 enum { BALE_CUDA_CELLS_MIN = 16 };   /* a slot of less is not worth its while */
 enum { BALE_CUDA_CELLS_MAX = 8192 }; /* 512 MiB */
 
@@ -43,26 +43,34 @@ struct bale_cuda_host {
 
 struct bale_cuda_settings {
     int ordinal;
-    uint64_t memory;             /* bytes at most, the context counted in */
+    uint64_t memory;  /* bytes at most, the context counted in */
+    uint64_t context; /* of these, what a context that was kept takes; 0: there is none */
     const struct nvcomp *nvcomp; /* NULL: only store */
     bool verify;
 };
 
-/* Makes a context and allocates. BALE_E_NOMEM and BALE_E_DEVICE come with why. */
+/* Makes a context, if there is none, and allocates. A codec whose working memory leaves too little for
+ * batches is left out. BALE_E_NOMEM and BALE_E_DEVICE come with why. */
 int bale_cuda_device_open(const struct bale_cuda_settings *settings,
                           struct bale_cuda_device **device, char *why, size_t why_size);
-/* NULL is fine. Nobody waits for a slot of it. */
-void bale_cuda_device_close(struct bale_cuda_device *device);
 
-uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device);
+/* Frees all but the context, and that as well if reset is set. NULL is fine. Nobody waits for a slot
+ * of it. */
+void bale_cuda_device_close(struct bale_cuda_device *device, bool reset);
+
+bool bale_cuda_device_has(const struct bale_cuda_device *device, enum cuda_codec codec);
+uint64_t bale_cuda_device_context(const struct bale_cuda_device *device); /* bytes */
+uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device);  /* bytes, of all */
+unsigned
+bale_cuda_device_lanes(const struct bale_cuda_device *device); /* batches computed at a time */
 struct bale_cuda_slot *bale_cuda_device_slot(struct bale_cuda_device *device, unsigned i);
 
 /* Whether the context still answers: no error that sticks. */
 bool bale_cuda_device_alive(struct bale_cuda_device *device);
 
 /* Host memory that the devices read and write where it is, for all contexts there are. */
-int bale_cuda_pin(struct bale_cuda_device *device, void *memory, size_t size);
-void bale_cuda_unpin(struct bale_cuda_device *device, void *memory);
+int bale_cuda_pin(int ordinal, void *memory, size_t size);
+void bale_cuda_unpin(int ordinal, void *memory);
 
 const struct bale_cuda_host *bale_cuda_slot_host(const struct bale_cuda_slot *slot);
 

@@ -22,9 +22,6 @@ struct driver {
     CUresult (*bus)(char *, int, CUdevice);
     CUresult (*memory)(size_t *, CUdevice);
     CUresult (*attribute)(int *, CUdevice_attribute, CUdevice);
-    CUresult (*create)(CUcontext *, unsigned, CUdevice);
-    CUresult (*destroy)(CUcontext);
-    CUresult (*use)(CUcontext);
     CUresult (*error)(CUresult, const char **);
 };
 
@@ -57,9 +54,6 @@ bool find_all(void *library)
            find(library, "cuDeviceGetPCIBusId", &cu.bus) &&
            find(library, "cuDeviceTotalMem_v2", &cu.memory) &&
            find(library, "cuDeviceGetAttribute", &cu.attribute) &&
-           find(library, "cuCtxCreate_v2", &cu.create) &&
-           find(library, "cuCtxDestroy_v2", &cu.destroy) &&
-           find(library, "cuCtxSetCurrent", &cu.use) &&
            find(library, "cuGetErrorString", &cu.error);
 }
 
@@ -179,27 +173,4 @@ uint64_t bale_driver_free(const struct bale_driver_device *device)
     if (!ml.ready || ml.by_bus(device->bus, &handle) != 0 || ml.memory(handle, &memory) != 0)
         return UINT64_MAX;
     return memory.free;
-}
-
-int bale_driver_context_create(int ordinal, void **context)
-{
-    CUdevice handle;
-    CUcontext made;
-
-    if (cu.get(&handle, ordinal) != CUDA_SUCCESS ||
-        cu.create(&made, CU_CTX_SCHED_BLOCKING_SYNC | CU_CTX_MAP_HOST, handle) != CUDA_SUCCESS)
-        return BALE_E_DEVICE;
-    *context = made;
-    return BALE_OK;
-}
-
-void bale_driver_context_destroy(void *context)
-{
-    if (context)
-        cu.destroy((CUcontext)context);
-}
-
-int bale_driver_context_use(void *context)
-{
-    return cu.use((CUcontext)context) == CUDA_SUCCESS ? BALE_OK : BALE_E_DEVICE;
 }

@@ -1,6 +1,5 @@
-/* The driver's own interface and NVML, both opened at run time: what has to be asked before there is
- * a context, and contexts themselves. A context of our own, not the primary one, can be given back
- * with all that nvCOMP keeps in it. */
+/* The driver's own interface and NVML, both opened at run time: what has to be asked before there is a
+ * context. */
 #ifndef BALE_KERNELS_CUDA_DRIVER_H
 #define BALE_KERNELS_CUDA_DRIVER_H
 
@@ -33,11 +32,6 @@ int bale_driver_nearest(void);
 
 /* Free bytes of a device's memory, without a context; UINT64_MAX: NVML is not there to say. */
 uint64_t bale_driver_free(const struct bale_driver_device *device);
-
-/* A context is current to the thread that made it. */
-int bale_driver_context_create(int ordinal, void **context);
-void bale_driver_context_destroy(void *context);
-int bale_driver_context_use(void *context); /* NULL: none */
 
 #ifdef __cplusplus
 }

@@ -16,9 +16,11 @@ enum { CUDA_QUEUES = 2 * CUDA_CODECS };
 enum { CUDA_MISMATCHES_MAX = 3 }; /* then the codec is no longer ours */
 
 enum cuda_state {
-    CUDA_CLOSED, /* no context; the next batch opens one */
-    CUDA_MOVING, /* being opened or closed */
+    CUDA_CLOSED, /* nothing is held but what cannot be given back; the next batch opens it */
+    CUDA_OPENING,
     CUDA_OPEN,
+    CUDA_HUNG, /* a batch was given up: nothing new, and closed when the device has come back */
+    CUDA_CLOSING,
     CUDA_LOST, /* for good */
 };
 
@@ -47,7 +49,6 @@ struct cuda_worker {
     /* Guarded by the engine's mutex. */
     enum cuda_step step;
     uint64_t since_ns;
-    bool stuck; /* a batch was given up: not used until the context is gone */
 
     /* The batch. */
     struct bale_cuda_slot *slot;
@@ -77,8 +78,10 @@ struct cuda_engine {
     pthread_t keeper;
     bool keeper_started;
     pthread_mutex_t pinning; /* one pins, opens or closes at a time; taken before mutex */
-    struct bale_cuda_device
-        *devices[BALE_GPU_DEVICES]; /* guarded by pinning, and open with CUDA_OPEN */
+    /* Guarded by pinning. */
+    struct bale_cuda_device *devices[BALE_GPU_DEVICES]; /* there with CUDA_OPEN */
+    uint64_t contexts[BALE_GPU_DEVICES]; /* bytes that contexts take which were kept; 0: none */
+    bool is_pinned;                      /* what is in pinned is registered with a context */
 
     pthread_mutex_t mutex; /* guards the rest */
     pthread_cond_t work;   /* for slots: items came, or the state changed */
@@ -93,6 +96,8 @@ struct cuda_engine {
     unsigned turn;             /* queue to look at first */
     unsigned busy;             /* slots at work */
     uint32_t cells;            /* of the smallest slot when it was last open */
+    unsigned lanes;            /* batches computed at a time, of all devices */
+    bool has[CUDA_CODECS];     /* every device does them */
     unsigned mismatches[CUDA_CODECS];
     bool off[CUDA_CODECS];
     struct bale_gpu_stats stats;
@@ -121,6 +126,8 @@ void bale_cuda_settle(struct cuda_worker *worker);
 
 /* worker.c: a slot's thread. */
 void *bale_cuda_worker_run(void *worker);
+/* The items of its batch. */
+struct bale_item *bale_cuda_list_of(struct cuda_worker *worker);
 /* Marks all of a list as done with status, and says so. Without the mutex. */
 void bale_cuda_answer(struct cuda_engine *e, struct bale_item *list, int status);
 /* All items that wait. With the mutex. */
@@ -130,6 +137,7 @@ struct bale_item *bale_cuda_take_waiting(struct cuda_engine *e);
 void *bale_cuda_keeper_run(void *engine);
 /* Opens all devices: BALE_OK, or a negative bale_err with why. */
 int bale_cuda_open_devices(struct cuda_engine *e, char *why);
+/* Frees what the devices hold. */
 void bale_cuda_close_devices(struct cuda_engine *e);
 
 #endif

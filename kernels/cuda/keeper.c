@@ -28,7 +28,6 @@ static int open_worker(struct cuda_worker *w, struct bale_cuda_device *device)
     size_t cells;
 
     w->slot = bale_cuda_device_slot(device, w->index);
-    w->stuck = false;
     cells = bale_cuda_slot_host(w->slot)->cells;
     w->jobs = calloc(cells, sizeof *w->jobs);
     w->table = calloc(cells, sizeof *w->table);
@@ -51,6 +50,7 @@ static int check_free(const struct cuda_engine *e, unsigned i, char *why)
     uint64_t free_now = bale_driver_free(&e->about[i]);
     uint64_t memory = memory_for(e, i);
 
+    memory -= memory < e->contexts[i] ? memory : e->contexts[i];
     if (e->options.insist || free_now >= memory)
         return BALE_OK;
     snprintf(why, BALE_GPU_WHY, "%s: %llu MiB of its memory are free, and %llu would be taken",
@@ -64,6 +64,7 @@ static int open_one(struct cuda_engine *e, unsigned i, char *why)
     struct bale_cuda_settings settings = {
         .ordinal = e->about[i].ordinal,
         .memory = memory_for(e, i),
+        .context = e->contexts[i],
         .nvcomp = e->has_nvcomp ? &e->nvcomp : NULL,
         .verify = e->options.verify,
     };
@@ -77,42 +78,84 @@ static int open_one(struct cuda_engine *e, unsigned i, char *why)
     return err;
 }
 
+static void unpin(struct cuda_engine *e, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        bale_cuda_unpin(e->about[0].ordinal, e->pinned.ranges[i].memory);
+    e->is_pinned = false;
+}
+
 static int pin_all(struct cuda_engine *e, char *why)
 {
-    int err = BALE_OK;
+    const struct cuda_range *ranges = e->pinned.ranges;
 
-    for (size_t i = 0; err == BALE_OK && i < e->pinned.count; i++)
-        err = bale_cuda_pin(e->devices[0], e->pinned.ranges[i].memory, e->pinned.ranges[i].size);
-    if (err < 0)
-        snprintf(why, BALE_GPU_WHY, "the host's memory cannot be pinned: %s", bale_err_text(err));
-    return err;
+    for (size_t i = 0; !e->is_pinned && i < e->pinned.count; i++) {
+        int err = bale_cuda_pin(e->about[0].ordinal, ranges[i].memory, ranges[i].size);
+        if (err < 0) {
+            unpin(e, i);
+            snprintf(why, BALE_GPU_WHY, "the host's memory cannot be pinned: %s",
+                     bale_err_text(err));
+            return err;
+        }
+    }
+    e->is_pinned = true;
+    return BALE_OK;
 }
 
-/* Registered memory outlives a context that is destroyed nowhere in the manuals: it is given back first. */
-static void unpin_all(struct cuda_engine *e)
-{
-    for (size_t i = 0; i < e->pinned.count; i++)
-        bale_cuda_unpin(e->devices[0], e->pinned.ranges[i].memory);
-}
-
+/* nvCOMP has a CUDA runtime of its own, which makes and keeps the primary context, and it cannot be
+ * unloaded. So only without it is the context destroyed. */
 void bale_cuda_close_devices(struct cuda_engine *e)
 {
+    bool reset = !e->has_nvcomp;
+
     pthread_mutex_lock(&e->pinning);
-    if (e->devices[0])
-        unpin_all(e);
+    if (e->is_pinned && (reset || e->stop))
+        unpin(e, e->pinned.count);
     for (unsigned w = 0; w < e->worker_count; w++)
         free_batch_room(&e->workers[w]);
     for (unsigned i = 0; i < e->device_count; i++) {
-        bale_cuda_device_close(e->devices[i]);
+        if (e->devices[i])
+            e->contexts[i] = reset ? 0 : bale_cuda_device_context(e->devices[i]);
+        bale_cuda_device_close(e->devices[i], reset);
         e->devices[i] = NULL;
     }
     pthread_mutex_unlock(&e->pinning);
 }
 
-int bale_cuda_open_devices(struct cuda_engine *e, char *why)
+/* What can be asked of all devices together. With both mutexes. */
+static void note_opened(struct cuda_engine *e)
 {
     uint64_t memory = 0;
-    uint32_t cells = UINT32_MAX;
+
+    e->cells = UINT32_MAX;
+    e->lanes = 0;
+    for (int c = 0; c < CUDA_CODECS; c++)
+        e->has[c] = true;
+    for (unsigned i = 0; i < e->device_count; i++) {
+        uint32_t cells = bale_cuda_slot_host(bale_cuda_device_slot(e->devices[i], 0))->cells;
+        e->cells = cells < e->cells ? cells : e->cells;
+        e->lanes += bale_cuda_device_lanes(e->devices[i]);
+        memory += bale_cuda_device_memory(e->devices[i]);
+        for (int c = 0; c < CUDA_CODECS; c++)
+            e->has[c] &= bale_cuda_device_has(e->devices[i], (enum cuda_codec)c);
+    }
+    e->stats.device_memory = memory;
+}
+
+static void tell_opened(const struct cuda_engine *e)
+{
+    bale_cuda_log(e, 2, "GPU: %s: %u batches of %u chunks, %u computed at a time, %llu MiB",
+                  e->about[0].name, e->worker_count, e->cells, e->lanes,
+                  (unsigned long long)(e->stats.device_memory / MIB));
+    if (e->has_nvcomp && !e->has[CUDA_ZSTD])
+        bale_cuda_log(e, 1,
+                      "GPU: %s: there is too little memory for zstd, which stays with the CPU: "
+                      "mount with a greater gpu-memory",
+                      e->about[0].name);
+}
+
+int bale_cuda_open_devices(struct cuda_engine *e, char *why)
+{
     int err = BALE_OK;
 
     pthread_mutex_lock(&e->pinning);
@@ -120,25 +163,16 @@ int bale_cuda_open_devices(struct cuda_engine *e, char *why)
         err = open_one(e, i, why);
     if (err == BALE_OK)
         err = pin_all(e, why);
+    if (err == BALE_OK) {
+        pthread_mutex_lock(&e->mutex);
+        note_opened(e);
+        tell_opened(e);
+        pthread_mutex_unlock(&e->mutex);
+    }
     pthread_mutex_unlock(&e->pinning);
-    if (err < 0) {
+    if (err < 0)
         bale_cuda_close_devices(e);
-        return err;
-    }
-    for (unsigned i = 0; i < e->device_count; i++)
-        memory += bale_cuda_device_memory(e->devices[i]);
-    for (unsigned w = 0; w < e->worker_count; w++) {
-        uint32_t own = bale_cuda_slot_host(e->workers[w].slot)->cells;
-        cells = own < cells ? own : cells;
-    }
-    bale_cuda_log(e, 2,
-                  "GPU: %s: opened: %u batches of %u chunks at a time, %llu MiB of its memory",
-                  e->about[0].name, e->worker_count, cells, (unsigned long long)(memory / MIB));
-    pthread_mutex_lock(&e->mutex);
-    e->cells = cells;
-    e->stats.device_memory = memory;
-    pthread_mutex_unlock(&e->mutex);
-    return BALE_OK;
+    return err;
 }
 
 /* With the mutex, which is not held meanwhile. */
@@ -148,7 +182,7 @@ static void reopen(struct cuda_engine *e)
     int err;
 
     e->wanted = false;
-    e->state = CUDA_MOVING;
+    e->state = CUDA_OPENING;
     pthread_mutex_unlock(&e->mutex);
     err = bale_cuda_open_devices(e, why);
     pthread_mutex_lock(&e->mutex);
@@ -164,11 +198,13 @@ static void reopen(struct cuda_engine *e)
 /* With the mutex, which is not held meanwhile. */
 static void release(struct cuda_engine *e)
 {
-    e->state = CUDA_MOVING;
+    e->state = CUDA_CLOSING;
     pthread_mutex_unlock(&e->mutex);
     bale_cuda_close_devices(e);
     pthread_mutex_lock(&e->mutex);
     e->stats.device_memory = 0;
+    for (unsigned i = 0; i < e->device_count; i++)
+        e->stats.device_memory += e->contexts[i];
     e->state = CUDA_CLOSED;
 }
 
@@ -191,14 +227,6 @@ static bool is_overdue(const struct cuda_worker *w, enum cuda_step step)
            bale_cuda_now() - w->since_ns > w->engine->options.watchdog_ms * MILLISECOND;
 }
 
-static bool is_usable(const struct cuda_engine *e)
-{
-    for (unsigned w = 0; w < e->worker_count; w++)
-        if (!e->workers[w].stuck)
-            return true;
-    return false;
-}
-
 static void lose(struct cuda_engine *e, const struct cuda_worker *w)
 {
     e->state = CUDA_LOST;
@@ -214,46 +242,34 @@ static struct bale_item *overdue(struct cuda_engine *e)
 {
     for (unsigned i = 0; i < e->worker_count; i++) {
         struct cuda_worker *w = &e->workers[i];
-        if (is_overdue(w, CUDA_WRITING) && e->state == CUDA_OPEN)
+        if (is_overdue(w, CUDA_WRITING) && e->state != CUDA_LOST)
             lose(e, w);
         if (!is_overdue(w, CUDA_READING))
             continue;
         w->step = CUDA_GIVEN_UP;
-        w->stuck = true;
+        if (e->state == CUDA_OPEN)
+            e->state = CUDA_HUNG;
         bale_cuda_log(e, 1,
                       "GPU: %s: a batch takes more than %u ms and is given up: the CPU does it",
                       e->about[w->device].name, e->options.watchdog_ms);
-        if (!is_usable(e) && e->state == CUDA_OPEN)
-            lose(e, w);
-        struct bale_item *list = NULL;
-        for (uint32_t j = w->job_count; j-- > 0;) {
-            w->jobs[j].item->next = list;
-            list = w->jobs[j].item;
-        }
-        return list;
+        return bale_cuda_list_of(w);
     }
     return NULL;
 }
 
-/* Whether a slot that hung has come back since, so that its context can go. */
-static bool has_stuck(const struct cuda_engine *e)
-{
-    for (unsigned w = 0; w < e->worker_count; w++)
-        if (e->workers[w].stuck)
-            return true;
-    return false;
-}
-
+/* Whether the devices are to be closed. */
 static bool is_idle(const struct cuda_engine *e)
 {
     uint64_t idle = bale_cuda_now() - e->idle_ns;
 
-    if (e->state != CUDA_OPEN || e->busy > 0)
+    if (e->busy > 0)
         return false;
+    if (e->state == CUDA_HUNG)
+        return true;
     for (unsigned q = 0; q < CUDA_QUEUES; q++)
         if (e->queues[q].first)
             return false;
-    return has_stuck(e) || idle >= e->options.release_ms * MILLISECOND;
+    return e->state == CUDA_OPEN && idle >= e->options.release_ms * MILLISECOND;
 }
 
 /* Sleeps until there may be something to do: while a device is open, now and then. */
@@ -263,7 +279,7 @@ static void sleep_on(struct cuda_engine *e)
                                                                     : e->options.watchdog_ms;
     struct timespec until;
 
-    if (e->state != CUDA_OPEN && e->busy == 0) {
+    if (e->state != CUDA_OPEN && e->state != CUDA_HUNG && e->busy == 0) {
         pthread_cond_wait(&e->care, &e->mutex);
         return;
     }

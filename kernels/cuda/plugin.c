@@ -49,7 +49,7 @@ static void submit(struct bale_engine *engine, struct bale_item *list)
         put(e, list);
         list = next;
     }
-    if (e->state == CUDA_CLOSED)
+    if (e->state == CUDA_CLOSED || e->state == CUDA_CLOSING || e->state == CUDA_HUNG)
         e->wanted = true;
     if (e->refused || e->state != CUDA_OPEN)
         pthread_cond_signal(&e->care);
@@ -91,7 +91,7 @@ static bool takes(struct bale_engine *engine, const struct bale_item *item)
         return false;
     codec = (unsigned)q % CUDA_CODECS;
     pthread_mutex_lock(&e->mutex);
-    takes = is_ready(e) && (codec == CUDA_STORE || e->has_nvcomp) && !e->off[codec] &&
+    takes = is_ready(e) && e->has[codec] && !e->off[codec] &&
             bale_cuda_chunks(encode ? &item->frame : &head) <= e->cells;
     pthread_mutex_unlock(&e->mutex);
     return takes;
@@ -103,8 +103,8 @@ static int pin(struct bale_engine *engine, void *memory, size_t size)
     int err = BALE_OK;
 
     pthread_mutex_lock(&e->pinning);
-    if (e->devices[0])
-        err = bale_cuda_pin(e->devices[0], memory, size);
+    if (e->is_pinned) /* or it is when there is a context again */
+        err = bale_cuda_pin(e->about[0].ordinal, memory, size);
     if (err == BALE_OK)
         err = bale_cuda_pinned_add(&e->pinned, memory, size);
     pthread_mutex_unlock(&e->pinning);
@@ -117,7 +117,7 @@ static void stats(struct bale_engine *engine, struct bale_gpu_stats *stats)
 
     pthread_mutex_lock(&e->mutex);
     *stats = e->stats;
-    stats->open = e->state == CUDA_OPEN;
+    stats->open = e->state == CUDA_OPEN || e->state == CUDA_HUNG || e->state == CUDA_CLOSING;
     pthread_mutex_unlock(&e->mutex);
     stats->pinned = bale_cuda_pinned_bytes(&e->pinned);
     if (e->device_count > 1)

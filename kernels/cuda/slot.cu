@@ -12,71 +12,7 @@ extern "C" {
 
 namespace
 {
-constexpr size_t ALIGNMENT = 256;
-constexpr unsigned WARPS = bale_chunk_rules::THREADS / 32;
-
-/* Hands out the parts of a slot's memory, or only counts when it has none. */
-struct carver {
-    uint8_t *memory;
-    size_t at;
-};
-
-template <typename T> void carve(carver *c, T **part, size_t bytes)
-{
-    *part = c->memory ? (T *)(c->memory + c->at) : nullptr;
-    c->at += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-/* nvCOMP's working memory for so many cells: the most that any codec and direction wants. */
-size_t temp_size(const bale_cuda_device *device, uint32_t cells)
-{
-    const size_t total = (size_t)cells * BALE_CUDA_CELL;
-    size_t most = 0;
-
-    for (int c = CUDA_LZ4; c < CUDA_CODECS; c++) {
-        const nvcomp_codec *codec = bale_cuda_codec(device, (cuda_codec)c);
-        size_t encode = 0, decode = 0;
-        if (!codec)
-            continue;
-        if (codec->compress_temp(cells, BALE_CUDA_CELL, nvcomp_options{}, &encode, total, 0) != 0 ||
-            codec->decompress_temp(cells, BALE_CUDA_CELL, bale_nvcomp_decompress_options(), &decode,
-                                   total, 0) != 0)
-            return SIZE_MAX;
-        most = encode > most ? encode : most;
-        most = decode > most ? decode : most;
-    }
-    return most;
-}
-
-/* Sets all that lies in device memory; returns its size. */
-size_t carve_slot(bale_cuda_slot *slot, const bale_cuda_device *device, uint8_t *memory,
-                  uint32_t cells, size_t temp)
-{
-    carver c = {memory, 0};
-    cuda_lists *lists = &slot->lists;
-
-    carve(&c, &lists->raw, (size_t)cells * BALE_CUDA_CELL);
-    carve(&c, &lists->packed, cells * device->packed_cell);
-    if (device->settings.verify && device->settings.nvcomp)
-        carve(&c, &lists->back, (size_t)cells * BALE_CUDA_CELL);
-    lists->packed_cell = device->packed_cell;
-    carve(&c, &lists->raw_places, cells * sizeof(void *));
-    carve(&c, &lists->packed_places, cells * sizeof(void *));
-    carve(&c, &lists->back_places, cells * sizeof(void *));
-    carve(&c, &lists->lengths, cells * sizeof(size_t));
-    carve(&c, &lists->packed_lengths, cells * sizeof(size_t));
-    carve(&c, &lists->decode_from, cells * sizeof(void *));
-    carve(&c, &lists->decode_from_lengths, cells * sizeof(size_t));
-    carve(&c, &lists->decode_room, cells * sizeof(size_t));
-    carve(&c, &lists->decoded_lengths, cells * sizeof(size_t));
-    carve(&c, &lists->statuses, cells * sizeof(int));
-    carve(&c, &slot->chunks, cells * sizeof *slot->chunks);
-    carve(&c, &slot->results, cells * sizeof *slot->results);
-    carve(&c, &slot->moves, cells * sizeof *slot->moves);
-    carve(&c, (uint8_t **)&slot->temp, temp);
-    slot->temp_bytes = temp;
-    return c.at;
-}
+constexpr unsigned THREADS = bale_chunk_rules::THREADS, WARPS = THREADS / 32;
 
 template <typename T> cudaError_t take_host(T **table, uint32_t cells)
 {
@@ -105,15 +41,6 @@ cudaError_t open_event(cudaEvent_t *event, unsigned flags)
     return cudaEventCreateWithFlags(event, flags | cudaEventDisableTiming);
 }
 
-cudaError_t open_streams(bale_cuda_slot *slot)
-{
-    cudaError_t error = bale_cuda_open_stream(&slot->stream);
-
-    if (!error)
-        error = open_event(&slot->gathered, 0);
-    return error ? error : open_event(&slot->done, cudaEventBlockingSync);
-}
-
 unsigned warps_for(uint32_t count)
 {
     return (count + WARPS - 1) / WARPS;
@@ -124,7 +51,7 @@ unsigned blocks_for(const bale_cuda_slot *slot, uint32_t count)
     return count < slot->device->blocks ? count : slot->device->blocks;
 }
 
-/* Takes the chunks' table and what it tells of to the device; the slot's stream waits for that. */
+/* Takes the chunks' table and what it tells of to the device; the lane waits for that. */
 cudaError_t gather(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t count)
 {
     cudaStream_t in = slot->device->in;
@@ -140,7 +67,7 @@ cudaError_t gather(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t c
     error = cudaPeekAtLastError();
     if (!error)
         error = cudaEventRecord(slot->gathered, in);
-    return error ? error : cudaStreamWaitEvent(slot->stream, slot->gathered, 0);
+    return error ? error : cudaStreamWaitEvent(slot->lane->stream, slot->gathered, 0);
 }
 
 bool decompress(bale_cuda_slot *slot, const nvcomp_codec *codec, void **to, uint32_t count)
@@ -148,17 +75,18 @@ bool decompress(bale_cuda_slot *slot, const nvcomp_codec *codec, void **to, uint
     const cuda_lists *l = &slot->lists;
 
     return codec->decompress(l->decode_from, l->decode_from_lengths, l->decode_room,
-                             l->decoded_lengths, count, slot->temp, slot->temp_bytes, to,
-                             bale_nvcomp_decompress_options(), l->statuses, slot->stream) == 0;
+                             l->decoded_lengths, count, slot->lane->temp, slot->lane->temp_bytes,
+                             to, bale_nvcomp_decompress_options(), l->statuses,
+                             slot->lane->stream) == 0;
 }
 
 bool compress(bale_cuda_slot *slot, const nvcomp_codec *codec, uint32_t count)
 {
     const cuda_lists *l = &slot->lists;
 
-    return codec->compress(l->raw_places, l->lengths, BALE_CUDA_CELL, count, slot->temp,
-                           slot->temp_bytes, l->packed_places, l->packed_lengths, nvcomp_options{},
-                           l->statuses, slot->stream) == 0;
+    return codec->compress(l->raw_places, l->lengths, BALE_CUDA_CELL, count, slot->lane->temp,
+                           slot->lane->temp_bytes, l->packed_places, l->packed_lengths,
+                           nvcomp_options{}, l->statuses, slot->lane->stream) == 0;
 }
 
 cudaError_t pack(bale_cuda_slot *slot, cuda_codec which, uint32_t count)
@@ -169,12 +97,12 @@ cudaError_t pack(bale_cuda_slot *slot, cuda_codec which, uint32_t count)
     if (!codec || !compress(slot, codec, count))
         return cudaErrorUnknown;
     bale_cuda_fault_packed(slot);
-    bale_chunk_rules::choose<<<warps_for(count), bale_chunk_rules::THREADS, 0, slot->stream>>>(
+    bale_chunk_rules::choose<<<warps_for(count), THREADS, 0, slot->lane->stream>>>(
         slot->chunks, count, which == CUDA_ZSTD, slot->lists, stub, slot->results);
     if (slot->lists.back) {
         if (!decompress(slot, codec, slot->lists.back_places, count))
             return cudaErrorUnknown;
-        bale_chunk_rules::compare<<<count, bale_chunk_rules::THREADS, 0, slot->stream>>>(
+        bale_chunk_rules::compare<<<count, THREADS, 0, slot->lane->stream>>>(
             slot->chunks, count, slot->lists, slot->results);
     }
     return cudaPeekAtLastError();
@@ -186,7 +114,7 @@ cudaError_t unpack(bale_cuda_slot *slot, cuda_codec which, uint32_t count)
 
     if (!codec || !decompress(slot, codec, slot->lists.raw_places, count))
         return cudaErrorUnknown;
-    bale_chunk_rules::settle<<<warps_for(count), bale_chunk_rules::THREADS, 0, slot->stream>>>(
+    bale_chunk_rules::settle<<<warps_for(count), THREADS, 0, slot->lane->stream>>>(
         slot->chunks, count, slot->lists, slot->results);
     return cudaPeekAtLastError();
 }
@@ -195,35 +123,57 @@ cudaError_t fetch_results(bale_cuda_slot *slot, uint32_t count)
 {
     cudaError_t error =
         cudaMemcpyAsync((void *)slot->host.results, slot->results, count * sizeof(cuda_result),
-                        cudaMemcpyDeviceToHost, slot->stream);
+                        cudaMemcpyDeviceToHost, slot->lane->stream);
 
-    return error ? error : cudaEventRecord(slot->done, slot->stream);
+    return error ? error : cudaEventRecord(slot->done, slot->lane->stream);
+}
+
+cudaError_t encode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
+{
+    cudaError_t error = gather(slot, slot->lists.raw, BALE_CUDA_CELL, count);
+
+    if (error)
+        return error;
+    bale_chunk_rules::keep_raw<<<warps_for(count), THREADS, 0, slot->lane->stream>>>(
+        slot->chunks, count, slot->lists, slot->results);
+    error = cudaPeekAtLastError();
+    if (!error && codec != CUDA_STORE)
+        error = pack(slot, codec, count);
+    return error ? error : fetch_results(slot, count);
+}
+
+cudaError_t decode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
+{
+    cudaError_t error = gather(slot, slot->lists.packed, slot->lists.packed_cell, count);
+
+    if (error)
+        return error;
+    bale_chunk_rules::check<<<warps_for(count), THREADS, 0, slot->lane->stream>>>(
+        slot->chunks, count, codec == CUDA_ZSTD, slot->lists, slot->device->stubs[codec],
+        slot->results);
+    error = cudaPeekAtLastError();
+    if (!error && codec != CUDA_STORE)
+        error = unpack(slot, codec, count);
+    return error ? error : fetch_results(slot, count);
 }
 } // namespace
 
-size_t bale_cuda_slot_size(const struct bale_cuda_device *device, uint32_t cells)
-{
-    bale_cuda_slot none = {};
-    size_t temp = temp_size(device, cells);
-
-    return temp == SIZE_MAX ? SIZE_MAX : carve_slot(&none, device, nullptr, cells, temp);
-}
-
 int bale_cuda_slot_open(struct bale_cuda_slot *slot, struct bale_cuda_device *device,
-                        uint8_t *memory, uint32_t cells)
+                        uint32_t cells)
 {
     cudaError_t error;
 
     slot->device = device;
-    carve_slot(slot, device, memory, cells, temp_size(device, cells));
     error = open_host(slot, cells);
     if (!error)
-        error = open_streams(slot);
+        error = open_event(&slot->gathered, 0);
+    if (!error)
+        error = open_event(&slot->done, cudaEventBlockingSync);
     if (!error) {
-        const unsigned threads = bale_chunk_rules::THREADS;
-        bale_chunk_rules::set_places<<<(cells + threads - 1) / threads, threads, 0, slot->stream>>>(
-            slot->lists, cells);
-        error = cudaStreamSynchronize(slot->stream);
+        bale_chunk_rules::
+            set_places<<<(cells + THREADS - 1) / THREADS, THREADS, 0, slot->lane->stream>>>(
+                slot->lists, cells);
+        error = cudaStreamSynchronize(slot->lane->stream);
     }
     return bale_cuda_error(error);
 }
@@ -234,8 +184,6 @@ void bale_cuda_slot_close(struct bale_cuda_slot *slot)
         cudaEventDestroy(slot->gathered);
     if (slot->done)
         cudaEventDestroy(slot->done);
-    if (slot->stream)
-        cudaStreamDestroy(slot->stream);
     cudaFreeHost(slot->host.chunks);
     cudaFreeHost((void *)slot->host.results);
     cudaFreeHost(slot->host.moves);
@@ -249,37 +197,27 @@ const struct bale_cuda_host *bale_cuda_slot_host(const struct bale_cuda_slot *sl
 
 int bale_cuda_slot_use(struct bale_cuda_slot *slot)
 {
-    return bale_driver_context_use(slot->device->context);
+    return bale_cuda_error(cudaSetDevice(slot->device->settings.ordinal));
 }
 
 int bale_cuda_encode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count)
 {
-    cudaError_t error = gather(slot, slot->lists.raw, BALE_CUDA_CELL, count);
+    cudaError_t error;
 
-    if (!error) {
-        bale_chunk_rules::
-            keep_raw<<<warps_for(count), bale_chunk_rules::THREADS, 0, slot->stream>>>(
-                slot->chunks, count, slot->lists, slot->results);
-        error = cudaPeekAtLastError();
-    }
-    if (!error && codec != CUDA_STORE)
-        error = pack(slot, codec, count);
-    return bale_cuda_error(error ? error : fetch_results(slot, count));
+    pthread_mutex_lock(&slot->lane->mutex);
+    error = encode(slot, codec, count);
+    pthread_mutex_unlock(&slot->lane->mutex);
+    return bale_cuda_error(error);
 }
 
 int bale_cuda_decode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count)
 {
-    cudaError_t error = gather(slot, slot->lists.packed, slot->lists.packed_cell, count);
+    cudaError_t error;
 
-    if (!error) {
-        bale_chunk_rules::check<<<warps_for(count), bale_chunk_rules::THREADS, 0, slot->stream>>>(
-            slot->chunks, count, codec == CUDA_ZSTD, slot->lists, slot->device->stubs[codec],
-            slot->results);
-        error = cudaPeekAtLastError();
-    }
-    if (!error && codec != CUDA_STORE)
-        error = unpack(slot, codec, count);
-    return bale_cuda_error(error ? error : fetch_results(slot, count));
+    pthread_mutex_lock(&slot->lane->mutex);
+    error = decode(slot, codec, count);
+    pthread_mutex_unlock(&slot->lane->mutex);
+    return bale_cuda_error(error);
 }
 
 int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)

@@ -2,9 +2,7 @@
 #include "format/err.h"
 #include "kernels/cuda/engine.h"
 
-/* Chunks of a batch: at least, when so much waits, before the other slots get a share; and at most where
- * only copies take time, so that those in and those out go side by side. */
-enum { SHARE_MIN = 256, STORE_MAX = 512 };
+enum { STORE_MAX = 512 }; /* chunks of a batch */
 
 static struct bale_item *pop(struct cuda_queue *queue)
 {
@@ -65,7 +63,7 @@ static struct cuda_queue *choose_queue(struct cuda_engine *e)
 
 static bool can_work(const struct cuda_worker *w)
 {
-    if (w->engine->state != CUDA_OPEN || w->stuck)
+    if (w->engine->state != CUDA_OPEN)
         return false;
     for (unsigned q = 0; q < CUDA_QUEUES; q++)
         if (w->engine->queues[q].first)
@@ -73,16 +71,17 @@ static bool can_work(const struct cuda_worker *w)
     return false;
 }
 
-/* Chunks for this slot: what waits is shared among the slots that are free. */
+/* Chunks for this slot: what waits is shared among as many as can do something with it at a time.
+ * Where only copies take time there are more of them, so that those in and those out go side by side. */
 static uint64_t share(const struct cuda_worker *w, const struct cuda_queue *queue)
 {
     const struct cuda_engine *e = w->engine;
     unsigned free_slots = e->worker_count - e->busy;
-    uint64_t part = queue->chunks / (free_slots > 0 ? free_slots : 1) + 1;
+    unsigned sharers = e->lanes < free_slots ? e->lanes : free_slots;
 
-    if (w->queue % CUDA_CODECS == CUDA_STORE && part > STORE_MAX)
-        part = STORE_MAX;
-    return part < SHARE_MIN ? SHARE_MIN : part;
+    if (w->queue % CUDA_CODECS == CUDA_STORE)
+        return STORE_MAX;
+    return queue->chunks / (sharers > 0 ? sharers : 1) + 1;
 }
 
 /* Takes items for a batch, one at least. With the mutex. */
@@ -146,7 +145,7 @@ static bool begin_writing(struct cuda_worker *w)
     return ours;
 }
 
-static struct bale_item *list_of(struct cuda_worker *w)
+struct bale_item *bale_cuda_list_of(struct cuda_worker *w)
 {
     for (uint32_t i = 0; i < w->job_count; i++)
         w->jobs[i].item->next = i + 1 < w->job_count ? w->jobs[i + 1].item : NULL;
@@ -195,7 +194,7 @@ static void judge(struct cuda_worker *w, int err)
     bool alive = bale_cuda_device_alive(e->devices[w->device]);
 
     pthread_mutex_lock(&e->mutex);
-    if (!alive && e->state == CUDA_OPEN) {
+    if (!alive && e->state != CUDA_LOST) {
         e->state = CUDA_LOST;
         e->stats.lost = true;
         bale_cuda_log(e, 0, "GPU: %s: failed for good: the CPU does everything",
@@ -209,14 +208,12 @@ static void judge(struct cuda_worker *w, int err)
     pthread_mutex_unlock(&e->mutex);
 }
 
-/* The batch is the keeper's, and so is the slot from now on. */
+/* The batch has become the keeper's. */
 static void leave(struct cuda_worker *w)
 {
-    struct cuda_engine *e = w->engine;
-
-    pthread_mutex_lock(&e->mutex);
+    pthread_mutex_lock(&w->engine->mutex);
     w->step = CUDA_IDLE;
-    pthread_mutex_unlock(&e->mutex);
+    pthread_mutex_unlock(&w->engine->mutex);
 }
 
 static void run_batch(struct cuda_worker *w)
@@ -231,7 +228,7 @@ static void run_batch(struct cuda_worker *w)
     }
     if (err == BALE_OK)
         err = write_items(w);
-    list = list_of(w);
+    list = bale_cuda_list_of(w);
     if (err < 0) {
         judge(w, err);
         for (struct bale_item *item = list; item; item = item->next)

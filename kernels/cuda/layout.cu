@@ -1,0 +1,87 @@
+/* What lies where in a device's memory. */
+#include "kernels/cuda/device.cuh"
+
+namespace
+{
+constexpr size_t ALIGNMENT = 256;
+
+/* Hands out the parts of the memory, or only counts where there is none. */
+struct carver {
+    uint8_t *memory;
+    size_t at;
+};
+
+template <typename T> void carve(carver *c, T **part, size_t bytes)
+{
+    *part = c->memory ? (T *)(c->memory + c->at) : nullptr;
+    c->at += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* nvCOMP's working memory for so many cells: the most that any codec and direction wants. */
+size_t temp_size(const bale_cuda_device *device, uint32_t cells)
+{
+    const size_t total = (size_t)cells * BALE_CUDA_CELL;
+    size_t most = 0;
+
+    for (int c = CUDA_LZ4; c < CUDA_CODECS; c++) {
+        const nvcomp_codec *codec = bale_cuda_codec(device, (cuda_codec)c);
+        size_t encode = 0, decode = 0;
+        if (!codec)
+            continue;
+        if (codec->compress_temp(cells, BALE_CUDA_CELL, nvcomp_options{}, &encode, total, 0) != 0 ||
+            codec->decompress_temp(cells, BALE_CUDA_CELL, bale_nvcomp_decompress_options(), &decode,
+                                   total, 0) != 0)
+            return SIZE_MAX;
+        most = encode > most ? encode : most;
+        most = decode > most ? decode : most;
+    }
+    return most;
+}
+
+void carve_slot(carver *c, bale_cuda_slot *slot, const bale_cuda_device *device, uint32_t cells)
+{
+    cuda_lists *lists = &slot->lists;
+
+    *lists = cuda_lists{};
+    lists->packed_cell = device->packed_cell;
+    carve(c, &lists->raw, (size_t)cells * BALE_CUDA_CELL);
+    carve(c, &lists->packed, cells * device->packed_cell);
+    if (device->settings.verify && device->settings.nvcomp)
+        carve(c, &lists->back, (size_t)cells * BALE_CUDA_CELL);
+    carve(c, &lists->raw_places, cells * sizeof(void *));
+    carve(c, &lists->packed_places, cells * sizeof(void *));
+    carve(c, &lists->back_places, cells * sizeof(void *));
+    carve(c, &lists->lengths, cells * sizeof(size_t));
+    carve(c, &lists->packed_lengths, cells * sizeof(size_t));
+    carve(c, &lists->decode_from, cells * sizeof(void *));
+    carve(c, &lists->decode_from_lengths, cells * sizeof(size_t));
+    carve(c, &lists->decode_room, cells * sizeof(size_t));
+    carve(c, &lists->decoded_lengths, cells * sizeof(size_t));
+    carve(c, &lists->statuses, cells * sizeof(int));
+    carve(c, &slot->chunks, cells * sizeof *slot->chunks);
+    carve(c, &slot->results, cells * sizeof *slot->results);
+    carve(c, &slot->moves, cells * sizeof *slot->moves);
+}
+} // namespace
+
+size_t bale_cuda_lay_out(struct bale_cuda_device *device, uint8_t *memory, unsigned lanes,
+                         unsigned slots, uint32_t cells)
+{
+    const size_t temp = temp_size(device, cells);
+    carver c = {memory, 0};
+
+    if (temp == SIZE_MAX)
+        return SIZE_MAX;
+    device->lane_count = lanes;
+    for (int codec = CUDA_LZ4; codec < CUDA_CODECS; codec++)
+        carve(&c, (uint8_t **)&device->stubs[codec].place, ALIGNMENT);
+    for (unsigned i = 0; i < lanes; i++) {
+        carve(&c, (uint8_t **)&device->lanes[i].temp, temp);
+        device->lanes[i].temp_bytes = temp;
+    }
+    for (unsigned i = 0; i < slots; i++) {
+        carve_slot(&c, &device->slots[i], device, cells);
+        device->slots[i].lane = &device->lanes[i % lanes];
+    }
+    return c.at;
+}
