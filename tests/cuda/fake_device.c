@@ -1,0 +1,280 @@
+/* kernels/cuda/device.h without a GPU: cells in the host's memory, chunks compressed by the CPU's codecs.
+ * With it the host's part of the CUDA engine makes a plug-in that the tests run everywhere. Faults are
+ * asked for as in kernels/cuda/fault.cuh. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "format/hash.h"
+#include "kernels/codec.h"
+#include "kernels/cuda/device.h"
+
+enum { CELLS = 300, PACKED_CELL = BALE_CUDA_CELL + 256, HANG_US = 600000 };
+
+struct bale_cuda_slot {
+    struct bale_cuda_host host;
+    struct bale_scratch *scratch;
+    uint8_t *raw;
+    uint8_t *packed;
+};
+
+struct bale_cuda_device {
+    struct bale_cuda_settings settings;
+    struct bale_cuda_slot slots[BALE_CUDA_SLOTS];
+};
+
+static atomic_bool dead; /* an error sticks */
+
+/* The environment does not change while a batch is under way. */
+static bool is_on(const char *name)
+{
+    const char *fault = getenv("BALE_CUDA_FAULT");
+
+    return fault && strcmp(fault, name) == 0;
+}
+
+int bale_driver_open(char *why, size_t why_size)
+{
+    snprintf(why, why_size, "none");
+    return BALE_OK;
+}
+
+int bale_driver_count(void)
+{
+    return 2;
+}
+
+int bale_driver_ask(int ordinal, struct bale_driver_device *device)
+{
+    *device = (struct bale_driver_device){
+        .ordinal = ordinal, .name = "fake", .memory = (uint64_t)64 << 30, .usable = true};
+    return ordinal < 2 ? BALE_OK : BALE_E_DEVICE;
+}
+
+int bale_driver_nearest(void)
+{
+    return 1;
+}
+
+uint64_t bale_driver_free(const struct bale_driver_device *device)
+{
+    return device->memory;
+}
+
+int bale_nvcomp_open(struct nvcomp *nvcomp, char *why, size_t why_size)
+{
+    (void)nvcomp;
+    snprintf(why, why_size, "none");
+    return BALE_OK;
+}
+
+static void open_slot(struct bale_cuda_slot *slot)
+{
+    slot->raw = malloc((size_t)CELLS * BALE_CUDA_CELL);
+    slot->packed = malloc((size_t)CELLS * PACKED_CELL);
+    slot->host = (struct bale_cuda_host){
+        .chunks = calloc(CELLS, sizeof(struct cuda_chunk)),
+        .results = calloc(CELLS, sizeof(struct cuda_result)),
+        .moves = calloc(CELLS, sizeof(struct cuda_move)),
+        .cells = CELLS,
+        .raw = (uintptr_t)slot->raw,
+        .packed = (uintptr_t)slot->packed,
+        .raw_cell = BALE_CUDA_CELL,
+        .packed_cell = PACKED_CELL,
+    };
+    bale_scratch_create(&slot->scratch);
+}
+
+int bale_cuda_device_open(const struct bale_cuda_settings *settings,
+                          struct bale_cuda_device **device, char *why, size_t why_size)
+{
+    *device = calloc(1, sizeof **device);
+    if (!*device) {
+        snprintf(why, why_size, "out of memory");
+        return BALE_E_NOMEM;
+    }
+    (*device)->settings = *settings;
+    for (unsigned i = 0; i < BALE_CUDA_SLOTS; i++)
+        open_slot(&(*device)->slots[i]);
+    atomic_store(&dead, false);
+    return BALE_OK;
+}
+
+void bale_cuda_device_close(struct bale_cuda_device *device, bool reset)
+{
+    (void)reset;
+    if (!device)
+        return;
+    for (unsigned i = 0; i < BALE_CUDA_SLOTS; i++) {
+        struct bale_cuda_slot *slot = &device->slots[i];
+        bale_scratch_destroy(slot->scratch);
+        free(slot->raw);
+        free(slot->packed);
+        free(slot->host.chunks);
+        free((void *)(uintptr_t)slot->host.results);
+        free(slot->host.moves);
+    }
+    free(device);
+}
+
+bool bale_cuda_device_has(const struct bale_cuda_device *device, enum cuda_codec codec)
+{
+    return codec == CUDA_STORE || device->settings.nvcomp;
+}
+
+uint64_t bale_cuda_device_context(const struct bale_cuda_device *device)
+{
+    (void)device;
+    return 1;
+}
+
+uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device)
+{
+    (void)device;
+    return 100;
+}
+
+unsigned bale_cuda_device_lanes(const struct bale_cuda_device *device)
+{
+    (void)device;
+    return 1;
+}
+
+struct bale_cuda_slot *bale_cuda_device_slot(struct bale_cuda_device *device, unsigned i)
+{
+    return &device->slots[i];
+}
+
+bool bale_cuda_device_alive(struct bale_cuda_device *device)
+{
+    (void)device;
+    return !atomic_load(&dead);
+}
+
+int bale_cuda_pin(int ordinal, void *memory, size_t size)
+{
+    (void)ordinal;
+    (void)memory;
+    (void)size;
+    return BALE_OK;
+}
+
+void bale_cuda_unpin(int ordinal, void *memory)
+{
+    (void)ordinal;
+    (void)memory;
+}
+
+const struct bale_cuda_host *bale_cuda_slot_host(const struct bale_cuda_slot *slot)
+{
+    return &slot->host;
+}
+
+int bale_cuda_slot_use(struct bale_cuda_slot *slot)
+{
+    (void)slot;
+    return BALE_OK;
+}
+
+static const struct bale_codec *codec_of(enum cuda_codec codec)
+{
+    return bale_codec_find(codec == CUDA_LZ4 ? BALE_CODEC_LZ4 : BALE_CODEC_ZSTD);
+}
+
+static uint32_t flags_of(const uint8_t *raw, uint32_t length)
+{
+    for (uint32_t i = 1; i < length; i++)
+        if (raw[i] != raw[0])
+            return CUDA_MIXED;
+    return raw[0];
+}
+
+static void encode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t c)
+{
+    const struct cuda_chunk *chunk = &slot->host.chunks[c];
+    struct cuda_result *result = (struct cuda_result *)(uintptr_t)&slot->host.results[c];
+    uint8_t *raw = slot->raw + (size_t)c * BALE_CUDA_CELL;
+    uint8_t *packed = slot->packed + (size_t)c * PACKED_CELL;
+    int64_t stored = 0;
+
+    memcpy(raw, (const uint8_t *)(uintptr_t)chunk->place, chunk->length);
+    *result =
+        (struct cuda_result){.stored = chunk->raw_length, .flags = flags_of(raw, chunk->length)};
+    result->raw_hash = result->stored_hash = bale_hash(raw, chunk->length);
+    if (codec != CUDA_STORE && chunk->limit > 0)
+        stored = codec_of(codec)->encode(slot->scratch, codec == CUDA_ZSTD, raw, chunk->raw_length,
+                                         packed, chunk->limit);
+    if (stored > 0) {
+        result->stored = (uint32_t)stored;
+        result->stored_hash = bale_hash(packed, (size_t)stored);
+        if (is_on("flip"))
+            result->flags |= CUDA_MISMATCH;
+    }
+}
+
+static void decode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t c)
+{
+    const struct cuda_chunk *chunk = &slot->host.chunks[c];
+    struct cuda_result *result = (struct cuda_result *)(uintptr_t)&slot->host.results[c];
+    uint8_t *raw = slot->raw + (size_t)c * BALE_CUDA_CELL;
+    uint8_t *packed = slot->packed + (size_t)c * PACKED_CELL;
+
+    memcpy(packed, (const uint8_t *)(uintptr_t)chunk->place, chunk->length);
+    *result = (struct cuda_result){.stored = chunk->length};
+    result->raw_hash = result->stored_hash = bale_hash(packed, chunk->length);
+    if (result->stored_hash != chunk->checksum)
+        result->flags = CUDA_BAD;
+    else if (chunk->length < chunk->raw_length) {
+        if (codec_of(codec)->decode(slot->scratch, packed, chunk->length, raw, chunk->raw_length,
+                                    chunk->chunk_size) != BALE_OK)
+            result->flags = CUDA_BAD;
+        result->raw_hash = bale_hash(raw, chunk->raw_length);
+    }
+}
+
+static int begin_batch(void)
+{
+    if (is_on("stray"))
+        atomic_store(&dead, true);
+    if (is_on("hang"))
+        usleep(HANG_US);
+    if (is_on("launch") || atomic_load(&dead))
+        return BALE_E_DEVICE;
+    return is_on("nomem") ? BALE_E_NOMEM : BALE_OK;
+}
+
+int bale_cuda_encode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count)
+{
+    int err = begin_batch();
+
+    for (uint32_t c = 0; err == BALE_OK && c < count; c++)
+        encode_chunk(slot, codec, c);
+    return err;
+}
+
+int bale_cuda_decode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count)
+{
+    int err = begin_batch();
+
+    for (uint32_t c = 0; err == BALE_OK && c < count; c++)
+        decode_chunk(slot, codec, c);
+    return err;
+}
+
+int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)
+{
+    for (uint32_t m = 0; m < count; m++) {
+        const struct cuda_move *move = &slot->host.moves[m];
+        memcpy((void *)(uintptr_t)move->to, (const void *)(uintptr_t)move->from, move->length);
+    }
+    return BALE_OK;
+}
+
+int bale_cuda_wait(struct bale_cuda_slot *slot)
+{
+    (void)slot;
+    return BALE_OK;
+}
