@@ -26,9 +26,10 @@ enum cuda_state {
 
 enum cuda_step {
     CUDA_IDLE,
-    CUDA_READING,  /* the first step: the items are only read */
-    CUDA_WRITING,  /* the second step, and what the host does */
-    CUDA_GIVEN_UP, /* the batch was taken away; the device may still be at it */
+    CUDA_PREPARING, /* the host reads the items: never given up */
+    CUDA_READING,   /* the first step: the items are only read */
+    CUDA_WRITING,   /* the second step, and what the host does */
+    CUDA_GIVEN_UP,  /* the batch was taken away; the device may still be at it */
 };
 
 /* An item of a batch and its chunks. */

@@ -102,9 +102,18 @@ static void take_jobs(struct cuda_worker *w)
             break;
         w->jobs[w->job_count++] = (struct cuda_job){.item = pop(queue)};
     }
+    w->step = CUDA_PREPARING;
+    e->busy++;
+}
+
+/* From here on the batch may be given up, and this thread no longer looks at its items unless it was
+ * not. */
+static void begin_reading(struct cuda_worker *w)
+{
+    pthread_mutex_lock(&w->engine->mutex);
     w->step = CUDA_READING;
     w->since_ns = bale_cuda_now();
-    e->busy++;
+    pthread_mutex_unlock(&w->engine->mutex);
 }
 
 /* The first step: BALE_OK when there are results. */
@@ -114,6 +123,7 @@ static int read_items(struct cuda_worker *w)
     int err = bale_cuda_slot_use(w->slot);
 
     bale_cuda_prepare(w);
+    begin_reading(w);
     if (err == BALE_OK)
         err = w->queue < CUDA_CODECS ? bale_cuda_encode(w->slot, codec, w->chunk_count)
                                      : bale_cuda_decode(w->slot, codec, w->chunk_count);

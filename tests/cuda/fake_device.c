@@ -239,29 +239,34 @@ static int begin_batch(void)
 {
     if (is_on("stray"))
         atomic_store(&dead, true);
-    if (is_on("hang"))
-        usleep(HANG_US);
     if (is_on("launch") || atomic_load(&dead))
         return BALE_E_DEVICE;
     return is_on("nomem") ? BALE_E_NOMEM : BALE_OK;
 }
 
-int bale_cuda_encode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count)
+/* One that hangs leaves the items alone: when it has come back they are somebody else's. */
+static int run_batch(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count,
+                     void (*run_chunk)(struct bale_cuda_slot *, enum cuda_codec, uint32_t))
 {
     int err = begin_batch();
 
+    if (is_on("hang")) {
+        usleep(HANG_US);
+        return BALE_OK;
+    }
     for (uint32_t c = 0; err == BALE_OK && c < count; c++)
-        encode_chunk(slot, codec, c);
+        run_chunk(slot, codec, c);
     return err;
+}
+
+int bale_cuda_encode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count)
+{
+    return run_batch(slot, codec, count, encode_chunk);
 }
 
 int bale_cuda_decode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count)
 {
-    int err = begin_batch();
-
-    for (uint32_t c = 0; err == BALE_OK && c < count; c++)
-        decode_chunk(slot, codec, c);
-    return err;
+    return run_batch(slot, codec, count, decode_chunk);
 }
 
 int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)
