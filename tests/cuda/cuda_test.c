@@ -100,18 +100,11 @@ static void guard(uint8_t *room)
     memset(room, GUARD_BYTE, ROOM);
 }
 
-static bool is_untouched(const uint8_t *begin, const uint8_t *end)
-{
-    size_t length = (size_t)(end - begin);
-
-    return length == 0 || (begin[0] == GUARD_BYTE && memcmp(begin, begin + 1, length - 1) == 0);
-}
-
 /* Nothing but [begin, begin + length) of the room was written. */
 static void check_guards(const uint8_t *room, const uint8_t *begin, size_t length)
 {
-    CHECK(is_untouched(room, begin));
-    CHECK(is_untouched(begin + length, room + ROOM));
+    CHECK(rig_all(room, begin, GUARD_BYTE));
+    CHECK(rig_all(begin + length, room + ROOM, GUARD_BYTE));
 }
 
 static uint8_t *pinned_room(struct world *w, unsigned i, unsigned which)

@@ -102,6 +102,13 @@ void rig_run(struct rig *rig, struct bale_item *items, unsigned count)
     pthread_mutex_unlock(&rig->mutex);
 }
 
+bool rig_all(const uint8_t *begin, const uint8_t *end, uint8_t value)
+{
+    size_t length = (size_t)(end - begin);
+
+    return length == 0 || (begin[0] == value && memcmp(begin, begin + 1, length - 1) == 0);
+}
+
 struct bale_gpu_stats rig_stats(struct rig *rig)
 {
     struct bale_gpu_stats stats;

@@ -29,6 +29,9 @@ void rig_reserve(struct rig *rig, size_t size);
 /* Submits items[0, count) as one list and waits for all. Sets done and owner. */
 void rig_run(struct rig *rig, struct bale_item *items, unsigned count);
 
+/* Whether all bytes of [begin, end) have the value. */
+bool rig_all(const uint8_t *begin, const uint8_t *end, uint8_t value);
+
 struct bale_gpu_stats rig_stats(struct rig *rig);
 
 /* bench.c: prints what the engine does by bytes in flight. data: a file to encode, or NULL. */
