@@ -1,5 +1,6 @@
-/* Inside of a file at work: shared by file.c, extent.c, fill.c, file_read.c, file_write.c,
- * file_change.c, flush.c, readahead.c, recompress.c, renewal.c and volume.c. fs/README.md draws how they work together. */
+/* Inside of a file at work: shared by file.c, extent.c, fill.c, file_ask.c, file_read.c,
+ * file_write.c, file_change.c, flush.c, readahead.c, recompress.c, renewal.c and volume.c.
+ * fs/README.md draws how they work together. */
 #ifndef BALE_FS_FILE_INTERNAL_H
 #define BALE_FS_FILE_INTERNAL_H
 
@@ -258,7 +259,7 @@ int bale_extent_filled(struct bale_extent *extent, uint64_t blocks, int err);
 /* Waits until some of its filling bits go; NULL: of any extent's. Look for the extent again then. */
 void bale_extent_wait(struct bale_file *file, const struct bale_extent *extent);
 
-/* ---- turn.c, file_change.c ------------------------------------------------------------------- */
+/* ---- turn.c, file_change.c, file_ask.c ------------------------------------------------------- */
 
 /* Queues a turn (allocated by the caller, freed by the end of it) or joins it to a waiting one like
  * it. */
