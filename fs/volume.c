@@ -78,6 +78,11 @@ void bale_volume_wake(struct bale_volume *volume)
 
 /* ---- Engine ---- */
 
+_Static_assert((int)BALE_GPU_ERROR == (int)BALE_LOG_ERROR &&
+                   (int)BALE_GPU_WARNING == (int)BALE_LOG_WARNING &&
+                   (int)BALE_GPU_INFO == (int)BALE_LOG_INFO,
+               "levels differ");
+
 static void log_engine(int level, const char *text)
 {
     bale_log((enum bale_level)level, "%s", text);

@@ -6,8 +6,6 @@
 #include "kernels/dispatch_internal.h"
 #include "kernels/gpu_load.h"
 
-enum { LOG_WARNING = 1, LOG_INFO = 2 }; /* as in fs/log.h */
-
 static struct bale_dispatch *from_handle(struct bale_engine *engine)
 {
     return (struct bale_dispatch *)engine;
@@ -231,13 +229,13 @@ static void *open_gpu(void *argument)
         err = d->gpu->open(&d->options.gpu, &d->device, why);
     if (err < 0) {
         d->device = NULL;
-        tell(d, d->options.gpu.insist ? LOG_WARNING : LOG_INFO, why[0] ? why : bale_err_text(err),
-             ": the CPU does everything");
+        tell(d, d->options.gpu.insist ? BALE_GPU_WARNING : BALE_GPU_INFO,
+             why[0] ? why : bale_err_text(err), ": the CPU does everything");
         return NULL;
     }
     struct bale_gpu_stats stats = {0};
     d->gpu->stats(d->device, &stats);
-    tell(d, LOG_INFO, stats.device, ": open");
+    tell(d, BALE_GPU_INFO, stats.device, ": open");
     bale_engine_cpu_measure(d->cpu, &d->costs);
     atomic_store(&d->opened, true);
     atomic_store(&d->asked, true);
@@ -260,7 +258,7 @@ void bale_dispatch_open(struct bale_engine *engine)
     d->opening = pthread_create(&d->opener, NULL, open_gpu, d) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!d->opening)
-        tell(d, LOG_WARNING, "no thread to open it", ": the CPU does everything");
+        tell(d, BALE_GPU_WARNING, "no thread to open it", ": the CPU does everything");
 }
 
 int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size)

@@ -9,8 +9,6 @@
 #define BATCHES_MOST 4u
 #define FAILURES_MOST 3u /* batches in a row that the engine could not do */
 
-enum { LOG_ERROR = 0 }; /* as in fs/log.h */
-
 static void done(struct bale_item *item);
 
 /* While a batch is under way the CPU leaves the next one to grow; what is beyond that is its
@@ -98,7 +96,7 @@ static void give_up(struct bale_dispatch *d, const char *what)
     snprintf(text, sizeof text,
              "GPU: %s: the CPU does everything until the next mount: see the messages before",
              what);
-    d->options.gpu.log(LOG_ERROR, text);
+    d->options.gpu.log(BALE_GPU_ERROR, text);
 }
 
 /* Whether the engine is not to be asked again; why, or NULL. */

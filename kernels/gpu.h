@@ -35,6 +35,9 @@
 
 enum { BALE_GPU_DEVICES = 16, BALE_GPU_NAME = 64 };
 
+/* Of messages; the numbers are those of fs/log.h. */
+enum bale_gpu_level { BALE_GPU_ERROR, BALE_GPU_WARNING, BALE_GPU_INFO };
+
 struct bale_gpu_options {
     int devices[BALE_GPU_DEVICES]; /* ordinals */
     unsigned device_count;         /* 0: the nearest visible one */
@@ -46,7 +49,7 @@ struct bale_gpu_options {
     /* Without work for so long the context goes; it comes again with the next batch. */
     unsigned release_ms;
     unsigned watchdog_ms; /* a batch that takes longer is given up */
-    /* Levels of fs/log.h; from any thread. The text reads "what: what happened: what to do". */
+    /* level: enum bale_gpu_level; from any thread. The text reads "what: what happened: what to do". */
     void (*log)(int level, const char *text);
 };
 

@@ -144,11 +144,12 @@ static void note_opened(struct cuda_engine *e)
 
 static void tell_opened(const struct cuda_engine *e)
 {
-    bale_cuda_log(e, 2, "GPU: %s: %u batches of %u chunks, %u computed at a time, %llu MiB",
+    bale_cuda_log(e, BALE_GPU_INFO,
+                  "GPU: %s: %u batches of %u chunks, %u computed at a time, %llu MiB",
                   e->about[0].name, e->worker_count, e->cells, e->lanes,
                   (unsigned long long)(e->stats.device_memory / MIB));
     if (e->has_nvcomp && !e->has[CUDA_ZSTD])
-        bale_cuda_log(e, 1,
+        bale_cuda_log(e, BALE_GPU_WARNING,
                       "GPU: %s: there is too little memory for zstd, which stays with the CPU: "
                       "mount with a greater gpu-memory",
                       e->about[0].name);
@@ -190,7 +191,7 @@ static void reopen(struct cuda_engine *e)
     e->idle_ns = bale_cuda_now();
     if (err < 0) {
         e->not_before_ns = e->idle_ns + RETRY_NS;
-        bale_cuda_log(e, 1, "GPU: %s: the CPU does everything for a minute", why);
+        bale_cuda_log(e, BALE_GPU_WARNING, "GPU: %s: the CPU does everything for a minute", why);
     }
     pthread_cond_broadcast(&e->work);
 }
@@ -231,7 +232,7 @@ static void lose(struct cuda_engine *e, const struct cuda_worker *w)
 {
     e->state = CUDA_LOST;
     e->stats.lost = true;
-    bale_cuda_log(e, 0, "GPU: %s: does not answer: the CPU does everything",
+    bale_cuda_log(e, BALE_GPU_ERROR, "GPU: %s: does not answer: the CPU does everything",
                   e->about[w->device].name);
     pthread_cond_broadcast(&e->work);
 }
@@ -249,7 +250,7 @@ static struct bale_item *overdue(struct cuda_engine *e)
         w->step = CUDA_GIVEN_UP;
         if (e->state == CUDA_OPEN)
             e->state = CUDA_HUNG;
-        bale_cuda_log(e, 1,
+        bale_cuda_log(e, BALE_GPU_WARNING,
                       "GPU: %s: a batch takes more than %u ms and is given up: the CPU does it",
                       e->about[w->device].name, e->options.watchdog_ms);
         return bale_cuda_list_of(w);

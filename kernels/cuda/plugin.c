@@ -258,7 +258,7 @@ static int start(struct cuda_engine *e, char *why)
     if (err < 0)
         return err;
     if (!e->has_nvcomp)
-        bale_cuda_log(e, 1, "GPU: %s: zstd and lz4 stay with the CPU", missing);
+        bale_cuda_log(e, BALE_GPU_WARNING, "GPU: %s: zstd and lz4 stay with the CPU", missing);
     e->state = CUDA_OPEN;
     e->idle_ns = bale_cuda_now();
     e->keeper_started = pthread_create(&e->keeper, NULL, bale_cuda_keeper_run, e) == 0;

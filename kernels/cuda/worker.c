@@ -169,7 +169,8 @@ static void count_mismatch(struct cuda_engine *e, unsigned codec)
     e->mismatches[codec]++;
     if (e->mismatches[codec] == CUDA_MISMATCHES_MAX)
         e->off[codec] = true;
-    bale_cuda_log(e, 0, "GPU: %s: what was compressed does not decode to what it was made from%s",
+    bale_cuda_log(e, BALE_GPU_ERROR,
+                  "GPU: %s: what was compressed does not decode to what it was made from%s",
                   codec == CUDA_ZSTD ? "zstd" : "lz4",
                   e->off[codec] ? ": the CPU does this codec from now on"
                                 : ": the CPU does it again");
@@ -207,12 +208,12 @@ static void judge(struct cuda_worker *w, int err)
     if (!alive && e->state != CUDA_LOST) {
         e->state = CUDA_LOST;
         e->stats.lost = true;
-        bale_cuda_log(e, 0, "GPU: %s: failed for good: the CPU does everything",
+        bale_cuda_log(e, BALE_GPU_ERROR, "GPU: %s: failed for good: the CPU does everything",
                       e->about[w->device].name);
         pthread_cond_broadcast(&e->work);
         pthread_cond_signal(&e->care);
     } else if (alive) {
-        bale_cuda_log(e, 1, "GPU: %s: a batch failed (%s): the CPU does it",
+        bale_cuda_log(e, BALE_GPU_WARNING, "GPU: %s: a batch failed (%s): the CPU does it",
                       e->about[w->device].name, bale_err_text(err));
     }
     pthread_mutex_unlock(&e->mutex);

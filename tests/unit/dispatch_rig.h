@@ -24,7 +24,7 @@ static atomic_int rig_complaints; /* errors and warnings */
 static inline void rig_hear(int level, const char *text)
 {
     snprintf(rig_said, sizeof rig_said, "%s", text);
-    if (level <= 1)
+    if (level <= BALE_GPU_WARNING)
         atomic_fetch_add(&rig_complaints, 1);
     sem_post(rig_said_sem);
 }
