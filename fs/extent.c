@@ -230,11 +230,6 @@ static void dirty_unlink(struct bale_extent *extent)
     extent->dirty_next = extent->dirty_before = NULL;
 }
 
-static int64_t bytes_of(const struct bale_file *file, uint64_t blocks)
-{
-    return (int64_t)__builtin_popcountll(blocks) * file->block;
-}
-
 void bale_extent_mark_dirty(struct bale_extent *extent, uint64_t blocks)
 {
     struct bale_file *file = extent->file;
@@ -249,7 +244,7 @@ void bale_extent_mark_dirty(struct bale_extent *extent, uint64_t blocks)
     extent->valid |= blocks;
     hold(extent->buffer, true);
     /* A block that is dirty again while it is being flushed counts twice: it takes memory twice. */
-    int64_t added = bytes_of(file, blocks & ~extent->dirty);
+    int64_t added = bale_blocks_bytes(file, blocks & ~extent->dirty);
     extent->dirty |= blocks;
     bale_volume_add_dirty(file, added);
 }
@@ -272,7 +267,7 @@ void bale_extent_end_flush(struct bale_extent *extent, bool stored)
         bale_extent_mark_dirty(extent, blocks);
         extent->dirtied_ms = when;
     }
-    bale_volume_add_dirty(extent->file, -bytes_of(extent->file, blocks));
+    bale_volume_add_dirty(extent->file, -bale_blocks_bytes(extent->file, blocks));
     hold(extent->buffer, extent->dirty != 0);
     bool whole = blocks == bale_blocks(extent->file, 0, extent->file->extent);
     if (extent->file->volume->options.caller_caches && stored && whole && !extent->dirty &&
@@ -302,7 +297,7 @@ void bale_extent_detach(struct bale_extent *extent)
     lru_remove(extent);
     if (extent->dirty) {
         dirty_unlink(extent);
-        bale_volume_add_dirty(extent->file, -bytes_of(extent->file, extent->dirty));
+        bale_volume_add_dirty(extent->file, -bale_blocks_bytes(extent->file, extent->dirty));
         extent->dirty = 0;
     }
     remove_from_table(extent);
@@ -334,7 +329,7 @@ void bale_extent_cut(struct bale_extent *extent, uint64_t from)
         memset(extent->buffer->data + from, 0, file->block - over);
     }
     if (extent->dirty & whole) {
-        bale_volume_add_dirty(file, -bytes_of(file, extent->dirty & whole));
+        bale_volume_add_dirty(file, -bale_blocks_bytes(file, extent->dirty & whole));
         extent->dirty &= ~whole;
         if (!extent->dirty) {
             dirty_unlink(extent);
@@ -394,4 +389,9 @@ uint64_t bale_blocks(const struct bale_file *file, uint64_t from, uint64_t to)
     unsigned last = (unsigned)((to - 1) / file->block);
     uint64_t upto = last == 63 ? UINT64_MAX : ((uint64_t)1 << (last + 1)) - 1;
     return upto & ~(((uint64_t)1 << first) - 1);
+}
+
+int64_t bale_blocks_bytes(const struct bale_file *file, uint64_t blocks)
+{
+    return (int64_t)__builtin_popcountll(blocks) * file->block;
 }

@@ -233,6 +233,8 @@ void bale_extents_detach(struct bale_file *file, uint64_t first, uint64_t last);
 void bale_extent_cut(struct bale_extent *extent, uint64_t from);
 /* Blocks that bytes [from, to) of an extent touch. */
 uint64_t bale_blocks(const struct bale_file *file, uint64_t from, uint64_t to);
+/* How much so many whole blocks are. */
+int64_t bale_blocks_bytes(const struct bale_file *file, uint64_t blocks);
 
 void bale_buffer_ref(struct bale_buffer *buffer);
 void bale_buffer_unref(struct bale_buffer *buffer);

@@ -64,7 +64,7 @@ again:
     for (e = file->dirty_first; e; e = next) {
         next = e->dirty_next;
         if (selected(flush, e)) {
-            file->passed_over -= (uint64_t)__builtin_popcountll(e->dirty) * file->block;
+            file->passed_over -= (uint64_t)bale_blocks_bytes(file, e->dirty);
             flush->parts[flush->part_count++] =
                 (struct bale_part){e, e->buffer, e->number, e->valid, e->dirty};
             bale_buffer_ref(e->buffer);
