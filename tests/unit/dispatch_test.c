@@ -1,161 +1,25 @@
 /* The dispatcher with a GPU engine that does as it is told (tests/support/fake_gpu.c): whatever goes
  * wrong there, every item is done once, with what the CPU makes of it.
  * usage: dispatch_test PLUGIN OLD-PLUGIN */
-#include <pthread.h>
-
 #include "tests/unit/dispatch_rig.h"
+#include "tests/unit/engine_rounds.h"
 
-enum { THREADS = 4, ROUNDS = 12, BATCH = 24, LENGTH_MAX = 40000, BUFFER = LENGTH_MAX + 1000 };
+enum { ROUNDS = 12 };
 
 static const char *old_plugin;
 
 /* ---- Many items, there and back ---- */
 
-struct job {
-    struct bale_item item;
-    struct bale_engine *engine;
-    sem_t *finished;
-    struct bale_setting setting;
-    enum bale_priority priority;
-    atomic_uint encodes, decodes; /* times done was called */
-    uint32_t raw_length;
-    uint8_t raw[LENGTH_MAX];
-    uint8_t stored[BUFFER];
-    uint8_t back[LENGTH_MAX];
-};
-
-static struct bale_setting pick_setting(uint64_t *state)
+/* Those of high priority are the CPU's. */
+static enum bale_priority some_high(uint64_t *state)
 {
-    static const struct bale_setting all[] = {
-        {BALE_CODEC_AUTO, 0},  {BALE_CODEC_STORE, 0}, {BALE_CODEC_LZ4, 0},
-        {BALE_CODEC_ZSTD, -3}, {BALE_CODEC_ZSTD, 1},  {BALE_CODEC_ZSTD, 3},
-    };
-
-    return all[data_next(state) % (sizeof all / sizeof all[0])];
-}
-
-static void decoded(struct bale_item *item)
-{
-    struct job *job = item->owner;
-
-    atomic_fetch_add(&job->decodes, 1);
-    sem_post(job->finished);
-}
-
-/* Submits from an engine's own thread. */
-static void encoded(struct bale_item *item)
-{
-    struct job *job = item->owner;
-
-    atomic_fetch_add(&job->encodes, 1);
-    if (!CHECK_EQ(item->status, BALE_OK)) {
-        sem_post(job->finished);
-        return;
-    }
-    *item = (struct bale_item){
-        .kind = BALE_ITEM_DECODE,
-        .priority = job->priority,
-        .stored = job->stored,
-        .stored_length = item->stored_length,
-        .raw = job->back,
-        .frame = {.raw_length = job->raw_length, .codec = item->frame.codec},
-        .done = decoded,
-        .owner = job,
-    };
-    bale_engine_submit(job->engine, item);
-}
-
-static void prepare(struct job *job, struct bale_engine *engine, sem_t *finished, uint64_t *state)
-{
-    job->engine = engine;
-    job->finished = finished;
-    job->raw_length = 1 + (uint32_t)(data_next(state) % LENGTH_MAX);
-    data_fill((enum data_kind)(data_next(state) % DATA_KINDS), *state, job->raw, job->raw_length);
-    job->setting = pick_setting(state);
-    job->priority = data_next(state) % 5 == 0 ? BALE_PRIORITY_HIGH : BALE_PRIORITY_NORMAL;
-    atomic_store(&job->encodes, 0);
-    atomic_store(&job->decodes, 0);
-    memset(job->back, 0, sizeof job->back);
-    job->item = (struct bale_item){
-        .kind = BALE_ITEM_ENCODE,
-        .priority = job->priority,
-        .setting = job->setting,
-        .frame = {.offset = 4096, .generation = 7, .raw_length = job->raw_length, .chunk_log2 = 12},
-        .raw = job->raw,
-        .stored = job->stored,
-        .capacity = sizeof job->stored,
-        .done = encoded,
-        .owner = job,
-    };
-}
-
-static void check_job(struct job *job, struct bale_scratch *scratch)
-{
-    struct bale_frame frame = {
-        .offset = 4096, .generation = 7, .raw_length = job->raw_length, .chunk_log2 = 12};
-    uint8_t expected[BUFFER];
-    size_t length;
-
-    CHECK_EQ_U(atomic_load(&job->encodes), 1);
-    CHECK_EQ_U(atomic_load(&job->decodes), 1);
-    CHECK_EQ(job->item.status, BALE_OK);
-    CHECK_EQ(bale_frame_encode(scratch, job->setting, job->raw, &frame, expected, &length),
-             BALE_OK);
-    if (CHECK_EQ_U(job->item.stored_length, length))
-        CHECK_EQ_MEM(job->stored, expected, length);
-    CHECK_EQ_MEM(job->back, job->raw, job->raw_length);
-    CHECK_EQ_U(job->item.frame.head_checksum, frame.head_checksum);
-}
-
-struct submitter {
-    pthread_t thread;
-    struct bale_engine *engine;
-    uint64_t seed;
-};
-
-static void *submit_many(void *argument)
-{
-    struct submitter *s = argument;
-    struct job *jobs = calloc(BATCH, sizeof *jobs);
-    struct bale_scratch *scratch;
-    uint64_t state = s->seed;
-    sem_t finished;
-
-    REQUIRE(jobs && bale_scratch_create(&scratch) == BALE_OK);
-    sem_init(&finished, 0, 0);
-    for (int round = 0; round < ROUNDS; round++) {
-        int lists = 1 + (int)(data_next(&state) % BATCH);
-        for (int i = 0; i < BATCH; i++) {
-            prepare(&jobs[i], s->engine, &finished, &state);
-            jobs[i].item.next = i % lists ? &jobs[i - 1].item : NULL;
-        }
-        for (int i = 0; i < BATCH; i++)
-            if (i == BATCH - 1 || (i + 1) % lists == 0)
-                bale_engine_submit(s->engine, &jobs[i].item);
-        for (int i = 0; i < BATCH; i++)
-            sem_wait(&finished);
-        for (int i = 0; i < BATCH; i++)
-            check_job(&jobs[i], scratch);
-    }
-    sem_destroy(&finished);
-    bale_scratch_destroy(scratch);
-    free(jobs);
-    return NULL;
+    return data_next(state) % 5 == 0 ? BALE_PRIORITY_HIGH : BALE_PRIORITY_NORMAL;
 }
 
 static void submit_from_threads(struct bale_engine *engine)
 {
-    struct submitter submitters[THREADS];
-
-    for (unsigned i = 0; i < THREADS; i++) {
-        submitters[i] = (struct submitter){.engine = engine, .seed = 100 + i};
-        REQUIRE(pthread_create(&submitters[i].thread, NULL, submit_many, &submitters[i]) == 0);
-    }
-    for (unsigned i = 0; i < THREADS; i++)
-        pthread_join(submitters[i].thread, NULL);
+    rounds_run(&(struct rounds){engine, ROUNDS, some_high});
 }
-
-enum { ALL = 2 * THREADS * ROUNDS * BATCH };
 
 /* gives_up: the GPU is no longer asked at the end. */
 static void test_many(const char *faults, enum bale_engine_choice choice, bool redoes,
@@ -166,7 +30,7 @@ static void test_many(const char *faults, enum bale_engine_choice choice, bool r
     rig_open(&rig, faults, (struct bale_dispatch_options){.threads = 2, .choice = choice});
     submit_from_threads(rig.engine);
     struct bale_dispatch_stats stats = rig_stats(&rig);
-    CHECK_EQ_U(stats.cpu.items + stats.gpu.items, ALL);
+    CHECK_EQ_U(stats.cpu.items + stats.gpu.items, rounds_items(ROUNDS));
     CHECK_EQ(stats.redone > 0, redoes);
     CHECK_EQ(stats.used, !gives_up);
     CHECK_EQ(atomic_load(&rig_complaints), gives_up);
@@ -194,7 +58,7 @@ static void test_closed(const char *faults, const char *file, const char *reason
         CHECK(strstr(rig_said, reason));
         CHECK_EQ(atomic_load(&rig_complaints), choices[i] == BALE_ENGINE_GPU);
         struct bale_dispatch_stats stats = rig_stats(&rig);
-        CHECK_EQ_U(stats.cpu.items, ALL);
+        CHECK_EQ_U(stats.cpu.items, rounds_items(ROUNDS));
         CHECK(!stats.used);
         CHECK_EQ_STR(stats.device.device, "");
         rig_stop(&rig);
@@ -217,7 +81,7 @@ static void test_cpu(void)
 
     rig_start(&rig, "any", (struct bale_dispatch_options){.threads = 2, .choice = BALE_ENGINE_CPU});
     submit_from_threads(rig.engine);
-    CHECK_EQ_U(rig_stats(&rig).cpu.items, ALL);
+    CHECK_EQ_U(rig_stats(&rig).cpu.items, rounds_items(ROUNDS));
     CHECK_EQ_STR(rig_stats(&rig).device.device, "");
     rig_stop(&rig);
 }

@@ -5,121 +5,22 @@
 #include "format/err.h"
 #include "kernels/engine.h"
 #include "tests/check.h"
-#include "tests/unit/kernels_data.h"
+#include "tests/unit/engine_rounds.h"
 
-enum { THREADS = 4, ROUNDS = 40, BATCH = 25, LENGTH_MAX = 20000, BUFFER = LENGTH_MAX + 1000 };
+enum { ROUNDS = 40 };
 
-/* One item on its way through encode and then decode. */
-struct job {
-    struct bale_item item;
-    struct bale_engine *engine;
-    sem_t *finished;
-    uint32_t raw_length;
-    uint8_t raw[LENGTH_MAX];
-    uint8_t stored[BUFFER];
-    uint8_t back[LENGTH_MAX];
-};
-
-static struct bale_setting pick_setting(uint64_t *state)
+static enum bale_priority any_priority(uint64_t *state)
 {
-    static const struct bale_setting all[] = {
-        {BALE_CODEC_AUTO, 0},  {BALE_CODEC_STORE, 0}, {BALE_CODEC_LZ4, 0},
-        {BALE_CODEC_ZSTD, -3}, {BALE_CODEC_ZSTD, 1},  {BALE_CODEC_ZSTD, 6},
-    };
-
-    return all[data_next(state) % (sizeof all / sizeof all[0])];
-}
-
-static void decoded(struct bale_item *item)
-{
-    struct job *job = item->owner;
-
-    CHECK_EQ(item->status, BALE_OK);
-    CHECK_EQ_MEM(job->back, job->raw, job->raw_length);
-    sem_post(job->finished);
-}
-
-/* Submits from an engine's own thread. */
-static void encoded(struct bale_item *item)
-{
-    struct job *job = item->owner;
-
-    CHECK_EQ(item->status, BALE_OK);
-    CHECK_EQ_U(item->stored_length, (size_t)item->frame.head_length + item->frame.stored_length);
-    *item = (struct bale_item){
-        .kind = BALE_ITEM_DECODE,
-        .priority = BALE_PRIORITY_HIGH,
-        .stored = job->stored,
-        .stored_length = item->stored_length,
-        .raw = job->back,
-        .frame.raw_length = job->raw_length,
-        .done = decoded,
-        .owner = job,
-    };
-    bale_engine_submit(job->engine, item);
-}
-
-static void prepare(struct job *job, struct bale_engine *engine, sem_t *finished, uint64_t *state)
-{
-    job->engine = engine;
-    job->finished = finished;
-    job->raw_length = 1 + (uint32_t)(data_next(state) % LENGTH_MAX);
-    data_fill((enum data_kind)(data_next(state) % DATA_KINDS), *state, job->raw, job->raw_length);
-    job->item = (struct bale_item){
-        .kind = BALE_ITEM_ENCODE,
-        .priority = (enum bale_priority)(data_next(state) % BALE_PRIORITIES),
-        .setting = pick_setting(state),
-        .frame = {.raw_length = job->raw_length, .chunk_log2 = 12},
-        .raw = job->raw,
-        .stored = job->stored,
-        .capacity = sizeof job->stored,
-        .done = encoded,
-        .owner = job,
-    };
-}
-
-struct submitter {
-    pthread_t thread;
-    struct bale_engine *engine;
-    uint64_t seed;
-};
-
-static void *submit_many(void *argument)
-{
-    struct submitter *s = argument;
-    struct job *jobs = calloc(BATCH, sizeof *jobs);
-    uint64_t state = s->seed;
-    sem_t finished;
-
-    REQUIRE(jobs);
-    sem_init(&finished, 0, 0);
-    for (int round = 0; round < ROUNDS; round++) {
-        for (int i = 0; i < BATCH; i++) {
-            prepare(&jobs[i], s->engine, &finished, &state);
-            jobs[i].item.next = i > 0 ? &jobs[i - 1].item : NULL;
-        }
-        bale_engine_submit(s->engine, &jobs[BATCH - 1].item);
-        for (int i = 0; i < BATCH; i++)
-            sem_wait(&finished);
-    }
-    sem_destroy(&finished);
-    free(jobs);
-    return NULL;
+    return (enum bale_priority)(data_next(state) % BALE_PRIORITIES);
 }
 
 static void test_many(unsigned threads)
 {
-    struct submitter submitters[THREADS];
     struct bale_engine *engine;
 
     REQUIRE(bale_engine_cpu_create(threads, &engine) == BALE_OK);
     CHECK_EQ_STR(engine->ops->name, "cpu");
-    for (unsigned i = 0; i < THREADS; i++) {
-        submitters[i] = (struct submitter){.engine = engine, .seed = 100 + i};
-        REQUIRE(pthread_create(&submitters[i].thread, NULL, submit_many, &submitters[i]) == 0);
-    }
-    for (unsigned i = 0; i < THREADS; i++)
-        pthread_join(submitters[i].thread, NULL);
+    rounds_run(&(struct rounds){engine, ROUNDS, any_priority});
     bale_engine_destroy(engine);
 }
 
