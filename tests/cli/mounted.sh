@@ -9,7 +9,7 @@ mkdir -m 700 "$work/closed"
 mnt=$work/mnt
 mkdir "$mnt"
 run 0 init --codec zstd:3 "$store"
-run 0 mount "$store" "$mnt"
+run 0 mount -o engine=cpu "$store" "$mnt" # whose figures are looked at below
 yes 'a line that repeats, and a number: 0123456789' | head -c 1000000 >"$work/text" || true
 
 # --- settings: files, directories, names

@@ -1,0 +1,110 @@
+/* The program with another default, for the tests: linked with -Wl,--wrap for the functions below. A mount that does not
+ * say which engine it wants has engine=gpu, and can be used only when the GPU engine is open or given up; at its end it
+ * adds a line to the file that BALE_GPU_REPORT names, for tests/support/gpu_report. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/fuse/serve.h"
+#include "kernels/dispatch.h"
+
+int __real_bale_daemon_serve(const struct bale_mount_options *options, char *why,
+                             void (*ready)(void *arg), void *arg);
+int __wrap_bale_daemon_serve(const struct bale_mount_options *options, char *why,
+                             void (*ready)(void *arg), void *arg);
+int __real_bale_dispatch_create(const struct bale_dispatch_options *options,
+                                struct bale_engine **engine);
+int __wrap_bale_dispatch_create(const struct bale_dispatch_options *options,
+                                struct bale_engine **engine);
+void __real_bale_dispatch_open(struct bale_engine *engine);
+void __wrap_bale_dispatch_open(struct bale_engine *engine);
+void __real_bale_engine_destroy(struct bale_engine *engine);
+void __wrap_bale_engine_destroy(struct bale_engine *engine);
+
+/* A process serves one mount. */
+static struct {
+    bool wanted;                        /* that mount is to have the GPU */
+    struct bale_engine *engine;         /* and this is its dispatcher */
+    struct bale_dispatch_options asked; /* what it was made with */
+    sem_t settled;                      /* the GPU engine is open or given up */
+} on_gpu;
+
+int __wrap_bale_daemon_serve(const struct bale_mount_options *options, char *why,
+                             void (*ready)(void *arg), void *arg)
+{
+    struct bale_mount_options changed = *options;
+
+    on_gpu.wanted = options->engine.choice != BALE_ENGINE_CPU;
+    if (on_gpu.wanted)
+        changed.engine.choice = BALE_ENGINE_GPU;
+    return __real_bale_daemon_serve(&changed, why, ready, arg);
+}
+
+static void hear(int level, const char *text)
+{
+    on_gpu.asked.gpu.log(level, text);
+    if (strstr(text, ": the CPU does everything"))
+        sem_post(&on_gpu.settled);
+}
+
+static void note_opened(void *arg)
+{
+    on_gpu.asked.opened(arg);
+    sem_post(&on_gpu.settled);
+}
+
+int __wrap_bale_dispatch_create(const struct bale_dispatch_options *options,
+                                struct bale_engine **engine)
+{
+    struct bale_dispatch_options changed = *options;
+
+    if (on_gpu.wanted) {
+        on_gpu.asked = *options;
+        changed.gpu.log = hear;
+        changed.opened = note_opened;
+        sem_init(&on_gpu.settled, 0, 0);
+    }
+    int err = __real_bale_dispatch_create(&changed, engine);
+    if (on_gpu.wanted && err == 0) {
+        on_gpu.engine = *engine;
+        __real_bale_dispatch_open(*engine);
+        while (sem_wait(&on_gpu.settled) != 0)
+            ;
+    }
+    return err;
+}
+
+void __wrap_bale_dispatch_open(struct bale_engine *engine)
+{
+    if (engine != on_gpu.engine)
+        __real_bale_dispatch_open(engine);
+}
+
+/* TEST PID ITEMS BATCHES ENCODED DECODED REDONE MISMATCHES USED DEVICE */
+static void report(void)
+{
+    const char *file = getenv("BALE_GPU_REPORT");
+    const char *test = getenv("BALE_TEST");
+    struct bale_dispatch_stats stats;
+    int fd = file ? open(file, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+
+    if (fd < 0)
+        return;
+    bale_dispatch_stats(on_gpu.engine, &stats);
+    dprintf(fd, "%s %ld %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %s\n",
+            test ? test : "-", (long)getpid(), stats.gpu.items, stats.batches, stats.gpu.encoded,
+            stats.gpu.decoded, stats.redone, stats.device.mismatches, stats.used,
+            stats.device.device);
+    close(fd);
+}
+
+void __wrap_bale_engine_destroy(struct bale_engine *engine)
+{
+    if (engine && engine == on_gpu.engine)
+        report();
+    __real_bale_engine_destroy(engine);
+}
