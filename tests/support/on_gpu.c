@@ -1,9 +1,12 @@
-/* The program with another default, for the tests: linked with -Wl,--wrap for the functions below. A mount that does not
- * say which engine it wants has engine=gpu, and can be used only when the GPU engine is open or given up; at its end it
- * adds a line to the file that BALE_GPU_REPORT names, for tests/support/gpu_report. */
+/* The program with another default, for the tests: linked with -Wl,--wrap for the functions below.
+ * A mount that does not say which engine it wants has engine=gpu, and can be used only when the GPU
+ * engine is open or given up. The GPU gets also what somebody waits for, or short tests would not
+ * reach it. What the GPU did goes to the file that BALE_GPU_REPORT names, for
+ * tests/support/gpu_report: lines on the way, for mounts that are killed, and one at the end. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +30,13 @@ void __wrap_bale_engine_destroy(struct bale_engine *engine);
 
 /* A process serves one mount. */
 static struct {
-    bool wanted;                        /* that mount is to have the GPU */
-    struct bale_engine *engine;         /* and this is its dispatcher */
+    bool wanted;                /* that mount is to have the GPU */
+    struct bale_engine *engine; /* and this is its dispatcher */
+    struct bale_engine_ops ops; /* with these */
+    const struct bale_engine_ops *dispatch;
     struct bale_dispatch_options asked; /* what it was made with */
     sem_t settled;                      /* the GPU engine is open or given up */
+    atomic_uint_fast64_t submits;
 } on_gpu;
 
 int __wrap_bale_daemon_serve(const struct bale_mount_options *options, char *why,
@@ -57,6 +63,57 @@ static void note_opened(void *arg)
     sem_post(&on_gpu.settled);
 }
 
+/* TEST PID ITEMS BATCHES ENCODED DECODED REDONE MISMATCHES USED DEVICE */
+static void report(void)
+{
+    const char *file = getenv("BALE_GPU_REPORT");
+    const char *test = getenv("BALE_TEST");
+    struct bale_dispatch_stats stats;
+    int fd = file ? open(file, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+
+    if (fd < 0)
+        return;
+    bale_dispatch_stats(on_gpu.engine, &stats);
+    dprintf(
+        fd,
+        "%s %ld %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %s\n",
+        test ? test : "-", (long)getpid(), stats.gpu.items, stats.batches, stats.gpu.encoded,
+        stats.gpu.decoded, stats.redone, stats.device.mismatches, stats.used, stats.device.device);
+    close(fd);
+}
+
+static void lower(struct bale_item *item)
+{
+    if (item->priority == BALE_PRIORITY_HIGH)
+        item->priority = BALE_PRIORITY_NORMAL;
+}
+
+static void submit(struct bale_engine *engine, struct bale_item *list)
+{
+    for (struct bale_item *item = list; item; item = item->next)
+        lower(item);
+    on_gpu.dispatch->submit(engine, list);
+    uint64_t count = atomic_fetch_add(&on_gpu.submits, 1) + 1;
+    if ((count & (count - 1)) == 0)
+        report();
+}
+
+static bool here(struct bale_engine *engine, struct bale_item *item, struct bale_scratch *scratch)
+{
+    lower(item);
+    return on_gpu.dispatch->here(engine, item, scratch);
+}
+
+static void take(struct bale_engine *engine)
+{
+    on_gpu.engine = engine;
+    on_gpu.dispatch = engine->ops;
+    on_gpu.ops = *engine->ops;
+    on_gpu.ops.submit = submit;
+    on_gpu.ops.here = here;
+    engine->ops = &on_gpu.ops;
+}
+
 int __wrap_bale_dispatch_create(const struct bale_dispatch_options *options,
                                 struct bale_engine **engine)
 {
@@ -70,7 +127,7 @@ int __wrap_bale_dispatch_create(const struct bale_dispatch_options *options,
     }
     int err = __real_bale_dispatch_create(&changed, engine);
     if (on_gpu.wanted && err == 0) {
-        on_gpu.engine = *engine;
+        take(*engine);
         __real_bale_dispatch_open(*engine);
         while (sem_wait(&on_gpu.settled) != 0)
             ;
@@ -82,24 +139,6 @@ void __wrap_bale_dispatch_open(struct bale_engine *engine)
 {
     if (engine != on_gpu.engine)
         __real_bale_dispatch_open(engine);
-}
-
-/* TEST PID ITEMS BATCHES ENCODED DECODED REDONE MISMATCHES USED DEVICE */
-static void report(void)
-{
-    const char *file = getenv("BALE_GPU_REPORT");
-    const char *test = getenv("BALE_TEST");
-    struct bale_dispatch_stats stats;
-    int fd = file ? open(file, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
-
-    if (fd < 0)
-        return;
-    bale_dispatch_stats(on_gpu.engine, &stats);
-    dprintf(fd, "%s %ld %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %s\n",
-            test ? test : "-", (long)getpid(), stats.gpu.items, stats.batches, stats.gpu.encoded,
-            stats.gpu.decoded, stats.redone, stats.device.mismatches, stats.used,
-            stats.device.device);
-    close(fd);
 }
 
 void __wrap_bale_engine_destroy(struct bale_engine *engine)
