@@ -1,8 +1,16 @@
 #include "kernels/cuda/fault.cuh"
 
 #ifdef BALE_CUDA_FAULTS
-#include <stdlib.h>
+#include <atomic>
 #include <string.h>
+
+static std::atomic<const char *> fault;
+
+extern "C" __attribute__((visibility("default"))) void bale_cuda_fault_set(const char *name);
+void bale_cuda_fault_set(const char *name)
+{
+    fault = name;
+}
 
 namespace
 {
@@ -11,9 +19,9 @@ constexpr uint64_t ALLOCATION_MAX = 2048u << 20;
 
 bool is_on(const char *name)
 {
-    const char *fault = getenv("BALE_CUDA_FAULT");
+    const char *set = fault;
 
-    return fault && strcmp(fault, name) == 0;
+    return set && strcmp(set, name) == 0;
 }
 
 __global__ void hang()

@@ -1,5 +1,9 @@
-/* Faults, for tests: the environment variable BALE_CUDA_FAULT names one, and is read only where
- * BALE_CUDA_FAULTS is defined.
+/* Faults, for tests: where BALE_CUDA_FAULTS is defined, the plug-in has besides
+ *
+ *     void bale_cuda_fault_set(const char *name);
+ *
+ * From any thread and at any time: from then on what the name, a literal, stands for goes wrong; NULL:
+ * nothing does.
  *
  *   nomem   a batch finds no memory            launch   a batch cannot be launched
  *   alloc   only 64 MiB can be allocated       stray    a kernel writes where it must not

@@ -28,12 +28,19 @@ struct bale_cuda_device {
 
 static atomic_bool dead; /* an error sticks */
 
-/* The environment does not change while a batch is under way. */
+static _Atomic(const char *) fault;
+
+void bale_cuda_fault_set(const char *name);
+void bale_cuda_fault_set(const char *name)
+{
+    atomic_store(&fault, name);
+}
+
 static bool is_on(const char *name)
 {
-    const char *fault = getenv("BALE_CUDA_FAULT");
+    const char *set = atomic_load(&fault);
 
-    return fault && strcmp(fault, name) == 0;
+    return set && strcmp(set, name) == 0;
 }
 
 int bale_driver_open(char *why, size_t why_size)

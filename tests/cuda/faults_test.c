@@ -13,14 +13,6 @@ enum { ITEMS = 16, LENGTH = 128 << 10, ROOM = LENGTH + 4096 };
 
 static struct bale_item items[ITEMS];
 
-static void fault(const char *name)
-{
-    if (name)
-        setenv("BALE_CUDA_FAULT", name, 1);
-    else
-        unsetenv("BALE_CUDA_FAULT");
-}
-
 static void prepare(struct rig *rig, uint8_t codec)
 {
     for (unsigned i = 0; i < ITEMS; i++) {
@@ -43,9 +35,9 @@ static void prepare(struct rig *rig, uint8_t codec)
 static void expect(struct rig *rig, uint8_t codec, const char *name, int status)
 {
     prepare(rig, codec);
-    fault(name);
+    rig->fault(name);
     rig_run(rig, items, ITEMS);
-    fault(NULL);
+    rig->fault(NULL);
     for (unsigned i = 0; i < ITEMS; i++)
         CHECK_EQ(items[i].status, status);
 }
@@ -81,9 +73,9 @@ static void test_mismatch(struct rig *rig, uint8_t codec)
     }
     for (unsigned round = 1; round <= 3; round++) {
         CHECK(takes(rig, codec));
-        fault("flip");
+        rig->fault("flip");
         rig_run(rig, items, 1);
-        fault(NULL);
+        rig->fault(NULL);
         CHECK_EQ(items[0].status, BALE_E_CORRUPT);
         CHECK_EQ_U(rig_stats(rig).mismatches, round);
     }
@@ -96,7 +88,7 @@ static void test_little_memory(struct rig *rig)
 {
     const struct bale_gpu_options options = {.verify = true, .memory = (uint64_t)8 << 30};
 
-    fault("alloc");
+    rig->fault("alloc");
     rig_open(rig, &options);
     expect(rig, BALE_CODEC_STORE, "alloc", BALE_OK);
     rig_close(rig);
@@ -140,8 +132,8 @@ int main(int argc, char **argv)
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     REQUIRE(argc == 2);
-    fault(NULL);
     rig_load(&rig, argv[1]);
+    REQUIRE(rig.fault);
     rig_reserve(&rig, (size_t)2 * ITEMS * ROOM);
     test_failed_batches(&rig);
     test_mismatch(&rig, BALE_CODEC_ZSTD);

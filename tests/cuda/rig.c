@@ -6,8 +6,6 @@
 #include "format/err.h"
 #include "tests/check.h"
 
-#define STEP ((size_t)32 << 20) /* what is pinned at a time */
-
 static void print_log(int level, const char *text)
 {
     fprintf(stderr, "log %d: %s\n", level, text);
@@ -36,7 +34,7 @@ void rig_load(struct rig *rig, const char *file)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
 
-    *rig = (struct rig){0};
+    *rig = (struct rig){.file = file};
     pthread_mutex_init(&rig->mutex, NULL);
     pthread_cond_init(&rig->all_done, NULL);
     if (!library)
@@ -44,6 +42,7 @@ void rig_load(struct rig *rig, const char *file)
     REQUIRE(library);
     rig->gpu = dlsym(library, "bale_gpu_plugin");
     REQUIRE(rig->gpu && rig->gpu->abi == BALE_GPU_ABI);
+    *(void **)&rig->fault = dlsym(library, "bale_cuda_fault_set");
     skip_without_device(rig);
 }
 
@@ -51,7 +50,7 @@ void rig_reserve(struct rig *rig, size_t size)
 {
     if (rig->memory)
         munmap(rig->memory, rig->size);
-    rig->size = (size + STEP - 1) / STEP * STEP;
+    rig->size = (size + RIG_STEP - 1) / RIG_STEP * RIG_STEP;
     rig->memory = mmap(NULL, rig->size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     REQUIRE(rig->memory != MAP_FAILED);
@@ -67,8 +66,8 @@ void rig_open(struct rig *rig, const struct bale_gpu_options *options)
         fprintf(stderr, "open: %s\n", why);
         exit(EXIT_FAILURE);
     }
-    for (size_t at = 0; at < rig->size; at += STEP)
-        REQUIRE(rig->gpu->pin(rig->engine, rig->memory + at, STEP) == BALE_OK);
+    for (size_t at = 0; at < rig->size; at += RIG_STEP)
+        REQUIRE(rig->gpu->pin(rig->engine, rig->memory + at, RIG_STEP) == BALE_OK);
 }
 
 void rig_close(struct rig *rig)

@@ -6,8 +6,12 @@
 
 #include "kernels/gpu.h"
 
+#define RIG_STEP ((size_t)32 << 20) /* what is pinned at a time */
+
 struct rig {
+    const char *file; /* of the plug-in */
     const struct bale_gpu *gpu;
+    void (*fault)(const char *name); /* kernels/cuda/fault.cuh; NULL: the plug-in has no faults */
     struct bale_engine *engine;
     uint8_t *memory; /* pinned */
     size_t size;
