@@ -21,23 +21,15 @@ lines() { tail -n "+$begin" "$work/log" | grep -cE "$1" || true; }
 
 # up FAULTS OPTIONS...: mounted, and the GPU engine open or given up
 up() {
-    local i
     begin=$(($(wc -l <"$work/log") + 1))
     export BALE_FAKE_GPU=$1
     shift
     mount_up "$store" "$mnt" "$@"
-    for ((i = 0; i < 1200; i++)); do
-        [ "$(lines ' GPU: ')" = 0 ] || return 0
-        sleep 0.05
-    done
-    fail "no word of the GPU"
+    gpu_settled $((begin - 1))
 }
 
 # gpu FIGURE: of the mount
-gpu() {
-    "$BALEFS" stat --json "$mnt" | /usr/bin/python3 -c 'import json, sys
-print(json.load(sys.stdin)["mount"]["engines"]["gpu"][sys.argv[1]])' "$1"
-}
+gpu() { gpu_figure "$mnt" "$1"; }
 
 # work_on WHAT: random operations and a large file, compared also without caches
 work_on() {

@@ -110,6 +110,24 @@ mount_down() {
     daemon=
 }
 
+# gpu_settled LINES: waits until the log says after so many lines whether the GPU engine is open
+gpu_settled() {
+    local i
+    for ((i = 0; i < 1200; i++)); do
+        if tail -n "+$(($1 + 1))" "$work/log" | grep -q ' GPU: .*: \(open\|the CPU does everything\)'; then
+            return 0
+        fi
+        sleep 0.05
+    done
+    fail "no word of the GPU"
+}
+
+# gpu_figure MNT FIGURE: what balefs stat says of the mount's GPU engine
+gpu_figure() {
+    "$BALEFS" stat --json "$1" | /usr/bin/python3 -c 'import json, sys
+print(json.load(sys.stdin)["mount"]["engines"]["gpu"][sys.argv[1]])' "$2"
+}
+
 drop_caches() {
     sync
     echo 3 >/proc/sys/vm/drop_caches
