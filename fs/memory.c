@@ -67,7 +67,7 @@ void bale_memory_destroy(struct bale_memory *memory)
     }
     bale_memory_pin_end(memory);
     bale_freemap_clear(&memory->free);
-    munmap(memory->arena, memory->cap);
+    munmap(memory->arena + memory->pinned, memory->cap - memory->pinned);
     pthread_cond_destroy(&memory->pinner_wake);
     pthread_mutex_destroy(&memory->lock);
     free(memory);

@@ -25,7 +25,8 @@ void bale_memory_trim(struct bale_memory *memory);
 
 /* From now on the part of the arena that was ever used is pinned, in steps of 32 MiB, by a
  * thread that calls pin for one after the other and ends when pin fails. What is pinned stays
- * resident until destroy; bale_memory_trim leaves it alone. Once. pin_end returns when pin is
+ * resident until the process ends, destroy or not: a device may read it yet; bale_memory_trim leaves
+ * it alone. Once. pin_end returns when pin is
  * called no more; begin does nothing after it. NULL is fine. */
 void bale_memory_pin_begin(struct bale_memory *memory,
                            int (*pin)(void *arg, void *start, size_t size), void *arg);

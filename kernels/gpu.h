@@ -12,15 +12,19 @@
  *     threads at once.
  *   - done is called from a thread of the plug-in's, with no lock of its held; it is short.
  *     here returns false, done_may_wait is false.
- *   - An item is done only when no device can read or write its memory any more. A batch that was
- *     given up stays undone until that is so: a late copy must not land in memory that has become
- *     somebody else's.
+ *   - An item is done only when no device will write its memory any more: a late copy must not land
+ *     in what has become somebody else's. So a batch that writes cannot be given up.
+ *   - A device may read an item's memory after it is done, if its batch was given up before it wrote
+ *     anything: what it reads is dropped, so the memory may be used again at once. But it has to be
+ *     there: what was pinned is unpinned only by the engine, when no device is at work, and its owner
+ *     keeps it mapped until the process ends, since destroy may leave a device at work.
  *   - Any status but BALE_OK means that the item is to be done elsewhere: the input is as it was,
  *     the output may be anything. BALE_E_ENGINE: the engine could not, whatever the item is.
  *     BALE_E_CORRUPT is believed by nobody: the CPU looks again.
  *   - What a frame holds is hostile until its checksums were compared. One of another raw length
  *     than the item's is BALE_E_CORRUPT, and nothing of it is written to raw.
- *   - Where destroy is called, nothing is under way and nobody else uses the engine. */
+ *   - Where destroy is called, no item is under way and nobody else uses the engine. A device that has
+ *     not come back from a batch that was given up is left alone, with all that it may touch. */
 #ifndef BALE_KERNELS_GPU_H
 #define BALE_KERNELS_GPU_H
 
@@ -80,8 +84,9 @@ struct bale_gpu {
      * Memory that was not pinned is not. A decode may say its codec in frame.codec; what the frame
      * itself says counts. */
     bool (*takes)(struct bale_engine *engine, const struct bale_item *item);
-    /* Makes memory the devices'. May take long; once for each range, which stays so until destroy.
-     * An item may lie across ranges that touch. 0, or a negative bale_err: it is as it was. */
+    /* Makes memory the devices'. May take long; once for each range, which stays so until destroy
+     * and is mapped, the same pages, until the process ends. An item may lie across ranges that touch.
+     * 0, or a negative bale_err: it is as it was. */
     int (*pin)(struct bale_engine *engine, void *memory, size_t size);
     /* Short: called before each batch. */
     void (*stats)(struct bale_engine *engine, struct bale_gpu_stats *stats);

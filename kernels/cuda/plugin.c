@@ -105,8 +105,11 @@ static int pin(struct bale_engine *engine, void *memory, size_t size)
     pthread_mutex_lock(&e->pinning);
     if (e->is_pinned) /* or it is when there is a context again */
         err = bale_cuda_pin(e->about[0].ordinal, memory, size);
-    if (err == BALE_OK)
+    if (err == BALE_OK) {
         err = bale_cuda_pinned_add(&e->pinned, memory, size);
+        if (err < 0 && e->is_pinned)
+            bale_cuda_unpin(e->about[0].ordinal, memory);
+    }
     pthread_mutex_unlock(&e->pinning);
     return err;
 }
@@ -147,7 +150,8 @@ static bool join(const struct cuda_engine *e, pthread_t thread)
 }
 
 /* The keeper ends when no item waits or is under way. What a hanging device still has stays as it
- * is: freeing it would hang as well. */
+ * is, and what is pinned stays so: freeing it would hang as well, or have the device read what is no
+ * longer there. */
 static void destroy(struct bale_engine *engine)
 {
     struct cuda_engine *e = bale_cuda_engine(engine);

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "format/err.h"
 #include "tests/check.h"
@@ -47,7 +48,13 @@ static int pin(void *arg, void *start, size_t size)
     return BALE_OK;
 }
 
-/* Steps are pinned as they are first used, and trim leaves them alone. */
+static bool is_mapped(void *start)
+{
+    unsigned char pages[STEP / 4096];
+    return mincore(start, STEP, pages) == 0;
+}
+
+/* Steps are pinned as they are first used; trim leaves them alone, and destroy as well. */
 static void test_pinning(void)
 {
     struct bale_memory *memory;
@@ -89,6 +96,9 @@ static void test_pinning(void)
     CHECK_EQ(first[4 * STEP - 1], 0);
     CHECK_EQ(atomic_load(&pins.count), 3);
     bale_memory_destroy(memory);
+    for (int i = 0; i < 3; i++) {
+        CHECK(is_mapped(pins.starts[i]));
+    }
     sem_destroy(&pins.done);
 }
 
