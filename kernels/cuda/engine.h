@@ -116,7 +116,7 @@ uint64_t bale_cuda_now(void); /* nanoseconds */
 void bale_cuda_log(const struct cuda_engine *e, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* items.c: which queue an item is for, or -1 when it is not ours; for a decode, *head is the frame's. */
+/* items.c: which queue an item is for, or why it is not ours; for a decode, *head is the frame's. */
 int bale_cuda_queue_of(const struct bale_item *item, struct bale_frame *head);
 /* Chunks of an item whose raw length is known. */
 uint32_t bale_cuda_chunks(const struct bale_frame *frame);

@@ -33,7 +33,7 @@ static int encode_queue(const struct bale_item *item)
 {
     if (!has_geometry(&item->frame) ||
         item->capacity < bale_frame_bound(item->frame.raw_length, item->frame.chunk_log2))
-        return -1;
+        return BALE_E_INVALID;
     switch (item->setting.codec) {
     case BALE_CODEC_STORE:
     case BALE_CODEC_ZERO:
@@ -41,19 +41,24 @@ static int encode_queue(const struct bale_item *item)
     case BALE_CODEC_LZ4:
         return CUDA_LZ4;
     case BALE_CODEC_ZSTD:
-        return item->setting.parameter <= LEVEL_MAX ? CUDA_ZSTD : -1;
+        return item->setting.parameter <= LEVEL_MAX ? CUDA_ZSTD : BALE_E_INVALID;
     default:
-        return -1;
+        return BALE_E_INVALID;
     }
 }
 
 /* A frame of codec zero is the host's: there is nothing to take anywhere. */
 static int decode_queue(const struct bale_item *item, struct bale_frame *head)
 {
-    if (bale_frame_head_decode(item->stored, item->stored_length, head) != BALE_OK ||
-        !has_geometry(head) || head->raw_length != item->frame.raw_length ||
+    int err = bale_frame_head_decode(item->stored, item->stored_length, head);
+
+    if (err < 0)
+        return err;
+    if (head->raw_length != item->frame.raw_length ||
         (uint64_t)head->head_length + head->stored_length != item->stored_length)
-        return -1;
+        return BALE_E_CORRUPT;
+    if (!has_geometry(head))
+        return BALE_E_INVALID;
     switch (head->codec) {
     case BALE_CODEC_STORE:
         return CUDA_CODECS + CUDA_STORE;
@@ -62,7 +67,7 @@ static int decode_queue(const struct bale_item *item, struct bale_frame *head)
     case BALE_CODEC_ZSTD:
         return CUDA_CODECS + CUDA_ZSTD;
     default:
-        return -1;
+        return BALE_E_INVALID;
     }
 }
 

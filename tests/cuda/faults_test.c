@@ -61,6 +61,26 @@ static void test_failed_batches(struct rig *rig)
     rig_close(rig);
 }
 
+/* A frame that holds more or less than its item has room for is as good as damaged. */
+static void test_other_lengths(struct rig *rig)
+{
+    const struct bale_gpu_options options = {.verify = true};
+    uint8_t *raw = rig->memory;
+
+    rig_open(rig, &options);
+    expect(rig, BALE_CODEC_STORE, NULL, BALE_OK);
+    memset(raw, 0x5a, ROOM);
+    for (int more = -1; more <= 1; more += 2) {
+        items[0].kind = BALE_ITEM_DECODE;
+        items[0].frame.raw_length = (uint32_t)(LENGTH + more);
+        CHECK(!rig->gpu->takes(rig->engine, &items[0]));
+        rig_run(rig, items, 1);
+        CHECK_EQ(items[0].status, BALE_E_CORRUPT);
+        CHECK(rig_all(raw, raw + ROOM, 0x5a));
+    }
+    rig_close(rig);
+}
+
 /* Only the item whose chunk it is fails. The third time the codec is no longer taken. */
 static void test_mismatch(struct rig *rig, uint8_t codec)
 {
@@ -136,6 +156,7 @@ int main(int argc, char **argv)
     REQUIRE(rig.fault);
     rig_reserve(&rig, (size_t)2 * ITEMS * ROOM);
     test_failed_batches(&rig);
+    test_other_lengths(&rig);
     test_mismatch(&rig, BALE_CODEC_ZSTD);
     test_mismatch(&rig, BALE_CODEC_LZ4);
     test_little_memory(&rig);
