@@ -103,12 +103,14 @@ static void give_up(struct bale_dispatch *d, const char *what)
 static const char *judge(struct bale_dispatch *d, const struct bale_batch *batch)
 {
     struct bale_gpu_stats stats = {0};
+    unsigned tried = batch->count - batch->again;
     const char *why = NULL;
 
     if (batch->failed > 0)
         d->gpu->stats(d->device, &stats);
     pthread_mutex_lock(&d->waiting->mutex);
-    d->failures = batch->unable == batch->count ? d->failures + 1 : 0;
+    if (tried > 0)
+        d->failures = batch->unable == tried ? d->failures + 1 : 0;
     if ((stats.lost || d->failures >= FAILURES_MOST) && atomic_exchange(&d->asked, false))
         why = stats.lost ? "was lost" : "failed three batches in a row";
     pthread_mutex_unlock(&d->waiting->mutex);
@@ -158,6 +160,7 @@ static void done(struct bale_item *item)
     batch->failed += status != BALE_OK;
     d->redone += status != BALE_OK;
     batch->unable += status == BALE_E_ENGINE;
+    batch->again += status == BALE_E_AGAIN;
     bale_items_put(status == BALE_OK ? &d->waiting->ended : &d->waiting->queues[item->priority],
                    item);
     bale_waiting_wake(d->waiting, 1);

@@ -55,7 +55,11 @@ void bale_dispatch_learn(struct bale_dispatch *d, const struct bale_batch *batch
     unsigned work = batch->work;
     uint64_t ns = bale_clock_ns() - batch->begin_ns;
 
-    if (batch->unable == batch->count || batch->warming)
+    if (batch->warming || batch->again > 0) { /* it has yet to be tried */
+        atomic_store(&d->tried_ns[work], 0);
+        return;
+    }
+    if (batch->unable == batch->count)
         return;
     if (batch->anew)
         bale_costs_forget(&d->costs, work);

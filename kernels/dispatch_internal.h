@@ -18,9 +18,10 @@ struct bale_batch {
     struct bale_batch *next;
     struct bale_item *list; /* until it is submitted */
     unsigned work;
-    unsigned count, left; /* items; left, failed and unable: under the lock */
+    unsigned count, left; /* items; left to again: under the lock */
     unsigned failed;
     unsigned unable; /* of these, BALE_E_ENGINE */
+    unsigned again;  /* of these, BALE_E_AGAIN: they say nothing of the engine */
     uint64_t bytes, under_way, begin_ns;
     bool warming; /* the device had to be opened first: its time says nothing */
     bool anew;    /* what is known is too old to be averaged with */

@@ -4,6 +4,7 @@
  *   open      opening fails
  *   batch     all batches fail       batch=N   each Nth does
  *   item=N    each Nth item fails, with some of its output and its frame spoiled
+ *   again=N   each Nth item is refused for now
  *   corrupt   what is decoded is always said to be corrupt
  *   hang=US   each batch ends after so long, the time of its watchdog, and fails
  *   lost=N    after N batches the device is lost
@@ -93,11 +94,14 @@ static int spoil(struct bale_item *item, int status)
 static void end_item(struct fake *fake, struct bale_item *item, int fails)
 {
     unsigned nth = told("item");
+    unsigned again = told("again");
     uint64_t length = item->frame.raw_length;
     bool encode = item->kind == BALE_ITEM_ENCODE;
 
     fake->items++;
-    if (fails)
+    if (again && fake->items % again == 0)
+        item->status = BALE_E_AGAIN;
+    else if (fails)
         item->status = spoil(item, fails);
     else if (!encode && told("corrupt"))
         item->status = spoil(item, BALE_E_CORRUPT);

@@ -1,6 +1,6 @@
 /* Which items the dispatcher gives to the GPU engine, and what it learns from that.
  * usage: dispatch_choice_test PLUGIN */
-#include "kernels/costs.h"
+#include "kernels/dispatch_internal.h"
 #include "tests/unit/dispatch_rig.h"
 
 enum { PIECES = 12 };
@@ -159,6 +159,56 @@ static void test_cold(void)
     rig_stop(&rig);
 }
 
+/* Nor does one in which the engine refused something for now; the kind is as new as before. */
+static void test_again(void)
+{
+    struct rig rig;
+
+    rig_open(&rig, "any", (struct bale_dispatch_options){.threads = 1});
+    struct bale_dispatch *d = (struct bale_dispatch *)rig.engine;
+    unsigned work = BALE_CODEC_LZ4;
+    struct bale_batch batch = {.dispatch = d, .work = work, .count = 4, .bytes = 4 * PIECE};
+    for (batch.again = 1; batch.again <= batch.count; batch.again++) {
+        batch.failed = batch.again;
+        bale_dispatch_note(d, &batch);
+        bale_dispatch_learn(d, &batch);
+        CHECK_EQ_U(d->costs.batch[work].batches, 0);
+        CHECK(bale_dispatch_promising(d, work));
+    }
+    batch.failed = batch.again = 0;
+    bale_dispatch_learn(d, &batch);
+    CHECK_EQ_U(d->costs.batch[work].batches, 1);
+    rig_stop(&rig);
+}
+
+/* What it refused for now neither makes it sick nor well: the rest of each batch is what counts. */
+static void test_again_and_failed(void)
+{
+    enum { LIST = 4 };
+    struct rig rig;
+    struct piece pieces[LIST];
+    sem_t finished;
+
+    sem_init(&finished, 0, 0);
+    rig_open(&rig, "any,again=2,batch",
+             (struct bale_dispatch_options){.threads = 1, .choice = BALE_ENGINE_GPU});
+    for (int i = 0; i < LIST; i++)
+        piece_make(&pieces[i], BALE_PRIORITY_NORMAL, &finished);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < LIST; i++)
+            pieces[i].item.next = i + 1 < LIST ? &pieces[i + 1].item : NULL;
+        bale_engine_submit(rig.engine, &pieces[0].item);
+        for (int i = 0; i < LIST; i++)
+            sem_wait(&finished);
+    }
+    CHECK_EQ_U(rig_stats(&rig).batches, 3);
+    rig_stop(&rig);
+    CHECK_EQ(atomic_load(&rig_complaints), 1);
+    for (int i = 0; i < LIST; i++)
+        piece_free(&pieces[i]);
+    sem_destroy(&finished);
+}
+
 static void test_costs(void)
 {
     static struct bale_costs costs;
@@ -220,6 +270,8 @@ int main(int argc, char **argv)
     test_corrupt();
     test_learning();
     test_cold();
+    test_again();
+    test_again_and_failed();
     test_chain();
     return check_result();
 }

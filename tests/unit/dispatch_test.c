@@ -147,6 +147,9 @@ int main(int argc, char **argv)
     test_many("any,delay=2000", BALE_ENGINE_GPU, false, false);
     test_many("any,item=7", BALE_ENGINE_GPU, true, false);
     test_many("any,item=1", BALE_ENGINE_GPU, true, false);
+    test_many("any,again=1", BALE_ENGINE_GPU, true, false);
+    test_many("any,again=1,batch", BALE_ENGINE_GPU, true, false);
+    test_many("any,again=2,batch", BALE_ENGINE_GPU, true, true);
     test_many("any,corrupt", BALE_ENGINE_GPU, true, false);
     test_many("any,batch=2", BALE_ENGINE_GPU, true, false);
     test_many("any,batch", BALE_ENGINE_GPU, true, true);
