@@ -9,6 +9,7 @@
 
 #include "format/err.h"
 #include "fs/freemap.h"
+#include "kernels/join.h"
 
 #define PAGE ((size_t)4096)
 #define CAP_LEAST ((uint64_t)32 << 20)
@@ -30,6 +31,7 @@ struct bale_memory {
     pthread_t pinner;
     pthread_cond_t pinner_wake;
     bool pinner_started, pinner_ending;
+    bool pinner_left; /* it hangs in pin */
 };
 
 static size_t whole_pages(size_t size)
@@ -66,6 +68,9 @@ void bale_memory_destroy(struct bale_memory *memory)
         return;
     }
     bale_memory_pin_end(memory);
+    if (memory->pinner_left) {
+        return;
+    }
     bale_freemap_clear(&memory->free);
     munmap(memory->arena + memory->pinned, memory->cap - memory->pinned);
     pthread_cond_destroy(&memory->pinner_wake);
@@ -197,8 +202,9 @@ void bale_memory_pin_end(struct bale_memory *memory)
     memory->pinner_started = false;
     pthread_cond_signal(&memory->pinner_wake);
     pthread_mutex_unlock(&memory->lock);
-    if (started) {
-        pthread_join(memory->pinner, NULL);
+    if (started && !bale_join_within(memory->pinner, BALE_PATIENCE_S)) {
+        pthread_detach(memory->pinner);
+        memory->pinner_left = true;
     }
 }
 

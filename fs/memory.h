@@ -27,7 +27,8 @@ void bale_memory_trim(struct bale_memory *memory);
  * thread that calls pin for one after the other and ends when pin fails. What is pinned stays
  * resident until the process ends, destroy or not: a device may read it yet; bale_memory_trim leaves
  * it alone. Once. pin_end returns when pin is
- * called no more; begin does nothing after it. NULL is fine. */
+ * called no more; begin does nothing after it. A pin that hangs is left behind, and with it all of the
+ * memory, destroy or not; what arg points to must stay as well. NULL is fine. */
 void bale_memory_pin_begin(struct bale_memory *memory,
                            int (*pin)(void *arg, void *start, size_t size), void *arg);
 void bale_memory_pin_end(struct bale_memory *memory);

@@ -90,14 +90,13 @@ static void log_engine(int level, const char *text)
 
 static int pin(void *arg, void *start, size_t size)
 {
-    struct bale_volume *volume = arg;
-    return bale_dispatch_pin(volume->engine, start, size);
+    return bale_dispatch_pin(arg, start, size);
 }
 
 static void gpu_opened(void *arg)
 {
     struct bale_volume *volume = arg;
-    bale_memory_pin_begin(volume->memory, pin, volume);
+    bale_memory_pin_begin(volume->memory, pin, volume->engine);
 }
 
 static int create_engine(struct bale_volume *volume, unsigned threads)

@@ -5,6 +5,7 @@
 #include "format/err.h"
 #include "kernels/dispatch_internal.h"
 #include "kernels/gpu_load.h"
+#include "kernels/join.h"
 
 static struct bale_dispatch *from_handle(struct bale_engine *engine)
 {
@@ -167,19 +168,85 @@ static void stop_asking(struct bale_dispatch *d)
     pthread_mutex_unlock(&d->waiting->mutex);
 }
 
+static void tell(struct bale_dispatch *d, int level, const char *what, const char *then)
+{
+    char text[2 * BALE_GPU_WHY];
+
+    snprintf(text, sizeof text, "GPU: %s%s", what, then);
+    d->options.gpu.log(level, text);
+}
+
+/* Signals are for the program's own threads. */
+static bool start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+    sigset_t all;
+    sigset_t before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool started = pthread_create(thread, NULL, run, arg) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+/* False: it is with the plug-in, and has been left there. */
+static bool end_opening(struct bale_dispatch *d)
+{
+    if (!d->opening || bale_join_within(d->opener, BALE_PATIENCE_S))
+        return true;
+    if (atomic_exchange(&d->where, BALE_OPENER_LEFT) == BALE_OPENER_BACK)
+        return pthread_join(d->opener, NULL) == 0;
+    pthread_detach(d->opener);
+    return false;
+}
+
+static void *close_gpu(void *device)
+{
+    bale_engine_destroy(device);
+    return NULL;
+}
+
+/* False: somebody is with the plug-in, and has been left there. */
+static bool close_device(struct bale_dispatch *d)
+{
+    pthread_t closer;
+
+    if (!d->device)
+        return true;
+    if (atomic_load(&d->pins) > 0 || !start_thread(&closer, close_gpu, d->device))
+        return false;
+    if (bale_join_within(closer, BALE_PATIENCE_S))
+        return true;
+    pthread_detach(closer);
+    return false;
+}
+
+static atomic_bool hangs;
+
+bool bale_dispatch_hangs(void)
+{
+    return atomic_load(&hangs);
+}
+
+/* Nothing that a thread with the plug-in may touch is freed, and that is d alone. */
 static void destroy(struct bale_engine *engine)
 {
     struct bale_dispatch *d = from_handle(engine);
+    bool back = end_opening(d);
 
-    if (d->opening)
-        pthread_join(d->opener, NULL);
     stop_asking(d);
-    bale_engine_destroy(d->device);
+    back = back && close_device(d);
     bale_engine_destroy(d->cpu);
     for (unsigned i = 0; i < d->scratch_count; i++)
         bale_scratch_destroy(d->scratches[i]);
     pthread_cond_destroy(&d->idle);
-    free(d);
+    if (back) {
+        free(d);
+        return;
+    }
+    atomic_store(&hangs, true);
+    tell(d, BALE_GPU_WARNING, "the driver does not answer",
+         ": it is left to itself as the mount ends: see the kernel's log");
 }
 
 static const struct bale_engine_ops ops = {
@@ -211,14 +278,6 @@ int bale_dispatch_create(const struct bale_dispatch_options *options, struct bal
 
 /* ---- Opening the GPU engine ---- */
 
-static void tell(struct bale_dispatch *d, int level, const char *what, const char *then)
-{
-    char text[2 * BALE_GPU_WHY];
-
-    snprintf(text, sizeof text, "GPU: %s%s", what, then);
-    d->options.gpu.log(level, text);
-}
-
 static void *open_gpu(void *argument)
 {
     struct bale_dispatch *d = argument;
@@ -227,6 +286,8 @@ static void *open_gpu(void *argument)
 
     if (err == BALE_OK)
         err = d->gpu->open(&d->options.gpu, &d->device, why);
+    if (atomic_exchange(&d->where, BALE_OPENER_BACK) == BALE_OPENER_LEFT)
+        return NULL;
     if (err < 0) {
         d->device = NULL;
         tell(d, d->options.gpu.insist ? BALE_GPU_WARNING : BALE_GPU_INFO,
@@ -247,16 +308,10 @@ static void *open_gpu(void *argument)
 void bale_dispatch_open(struct bale_engine *engine)
 {
     struct bale_dispatch *d = from_handle(engine);
-    sigset_t all;
-    sigset_t before;
 
     if (d->options.choice == BALE_ENGINE_CPU)
         return;
-    /* Signals are for the program's own threads. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    d->opening = pthread_create(&d->opener, NULL, open_gpu, d) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    d->opening = start_thread(&d->opener, open_gpu, d);
     if (!d->opening)
         tell(d, BALE_GPU_WARNING, "no thread to open it", ": the CPU does everything");
 }
@@ -265,7 +320,10 @@ int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size)
 {
     struct bale_dispatch *d = from_handle(engine);
 
-    return d->gpu->pin(d->device, memory, size);
+    atomic_fetch_add(&d->pins, 1);
+    int err = d->gpu->pin(d->device, memory, size);
+    atomic_fetch_sub(&d->pins, 1); /* d may be gone */
+    return err;
 }
 
 static struct bale_dispatch_work work_of(const struct bale_work_count *count)

@@ -28,11 +28,16 @@ struct bale_dispatch_options {
 int bale_dispatch_create(const struct bale_dispatch_options *options, struct bale_engine **engine);
 
 /* Begins to open the GPU engine, unless the choice is BALE_ENGINE_CPU; the log says how it went.
- * Once; returns at once. destroy waits for it. */
+ * Once; returns at once. */
 void bale_dispatch_open(struct bale_engine *engine);
 
-/* After opened: makes memory the GPU's, as pin of struct bale_gpu. */
+/* After opened: makes memory the GPU's, as pin of struct bale_gpu. destroy need not wait for one that
+ * hangs: there is enough left for it to come back to. */
 int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size);
+
+/* Whether destroy has left a thread behind, because the driver of a GPU hangs. Then the process must end
+ * without exit handlers, as _exit does: those of the driver may wait for that thread. */
+bool bale_dispatch_hangs(void);
 
 struct bale_dispatch_work {
     uint64_t items, encoded, decoded; /* raw bytes */

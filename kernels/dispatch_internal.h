@@ -30,6 +30,9 @@ struct bale_batch {
 
 enum { BALE_SCRATCHES = 64 };
 
+/* Where the opener is. */
+enum bale_opener { BALE_OPENER_AWAY, BALE_OPENER_BACK, BALE_OPENER_LEFT };
+
 struct bale_dispatch {
     struct bale_engine engine; /* first: the handle is a pointer to it */
     struct bale_engine *cpu;
@@ -39,7 +42,9 @@ struct bale_dispatch {
     unsigned threads; /* of the CPU engine */
 
     pthread_t opener;
-    bool opening;       /* opener has been started */
+    bool opening;     /* opener has been started */
+    atomic_int where; /* enum bale_opener: with the plug-in, back from it, or left behind with it */
+    atomic_uint pins; /* threads that are pinning */
     atomic_bool opened; /* gpu and device are there */
     atomic_bool asked;  /* and get work */
     const struct bale_gpu *gpu;

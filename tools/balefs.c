@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fs/log.h"
+#include "kernels/dispatch.h"
 #include "tools/mount_helper.h"
 #include "tools/options.h"
 
@@ -157,16 +158,24 @@ static int end_output(int status)
     return status == BALE_EXIT_DONE ? BALE_EXIT_FAILED : status;
 }
 
+static int end(int status)
+{
+    status = end_output(status);
+    if (bale_dispatch_hangs())
+        _exit(status);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     if (!open_standard_streams())
         return BALE_EXIT_FAILED;
     bale_log_to(log_line, BALE_LOG_WARNING);
     if (argc > 0 && bale_is_mount_helper(argv[0]))
-        return end_output(bale_mount_helper(argc, argv));
+        return end(bale_mount_helper(argc, argv));
     if (argc < 2) {
         print_help(stderr);
         return BALE_EXIT_USAGE;
     }
-    return end_output(run(argc - 1, argv + 1));
+    return end(run(argc - 1, argv + 1));
 }

@@ -7,6 +7,7 @@
 
 #include "format/err.h"
 #include "kernels/cuda/engine.h"
+#include "kernels/join.h"
 
 enum { RELEASE_MS = 30000, WATCHDOG_MS = 10000 };
 
@@ -142,11 +143,7 @@ static void stop(struct cuda_engine *e)
 /* Whether the thread ended: one that waits for a device that hangs never does. */
 static bool join(const struct cuda_engine *e, pthread_t thread)
 {
-    struct timespec until;
-
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += e->options.watchdog_ms / 1000 + 1;
-    return pthread_timedjoin_np(thread, NULL, &until) == 0;
+    return bale_join_within(thread, e->options.watchdog_ms / 1000 + 1);
 }
 
 /* The keeper ends when no item waits or is under way. What a hanging device still has stays as it

@@ -94,6 +94,21 @@ for faults in batch hang=200000 lost=2; do
     without_it "$faults"
 done
 
+# --- its driver hangs: the mount ends all the same, with one line, and everything is stored
+for faults in pin-hangs end-hangs open-hangs; do
+    if [ "$faults" = open-hangs ]; then
+        begin=$(($(wc -l <"$work/log") + 1))
+        BALE_FAKE_GPU=$faults mount_up "$store" "$mnt" -o engine=gpu,memory=256M,age=0.1
+    else
+        up "$faults" -o engine=gpu,memory=256M,age=0.1
+    fi
+    work_on "$faults"
+    without_it "$faults"
+    [ "$(lines ' warning: GPU: the driver does not answer: it is left to itself as the mount ends: ')" = 1 ] ||
+        fail "$faults: the log does not say so once"
+    [ "$(lines ' (warning|error): ')" = 1 ] || fail "$faults: more complaints in the log"
+done
+
 # --- the daemon is killed with batches under way
 up delay=300000 -o engine=gpu,memory=256M,age=0.1
 cp "$work/data" "$mnt/t0/under_way"

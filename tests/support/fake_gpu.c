@@ -11,6 +11,8 @@
  *   pin=N     only N ranges can be pinned
  *   delay=US  a batch takes so long
  *   slow=US   and so long to open
+ *   open-hangs, pin-hangs, end-hangs
+ *             opening, pinning or destroying never comes back
  *   any       memory need not be pinned
  *   cold      each batch has to open the device first
  *
@@ -21,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "format/err.h"
 #include "kernels/gpu.h"
@@ -66,6 +69,12 @@ static void pause_us(unsigned us)
     const struct timespec time = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000L};
 
     nanosleep(&time, NULL);
+}
+
+static void hang_if(const char *word)
+{
+    while (told(word))
+        pause();
 }
 
 static int run(struct fake *fake, struct bale_item *item)
@@ -196,6 +205,7 @@ static void destroy(struct bale_engine *engine)
 {
     struct fake *fake = (struct fake *)engine;
 
+    hang_if("end-hangs");
     pthread_mutex_lock(&fake->lock);
     fake->stop = true;
     pthread_cond_signal(&fake->wake);
@@ -217,6 +227,7 @@ static int open_fake(const struct bale_gpu_options *options, struct bale_engine 
 
     (void)options;
     pause_us(told("slow"));
+    hang_if("open-hangs");
     if (told("open") || !fake || bale_scratch_create(&fake->scratch) != BALE_OK) {
         free(fake);
         snprintf(why, BALE_GPU_WHY, "no device: it was told that there is none");
@@ -266,6 +277,7 @@ static int pin(struct bale_engine *engine, void *memory, size_t size)
     unsigned most = told("pin") ? told("pin") : RANGES;
     int err = BALE_E_NOMEM;
 
+    hang_if("pin-hangs");
     pthread_mutex_lock(&fake->lock);
     if (fake->range_count < most) {
         fake->ranges[fake->range_count].start = memory;

@@ -75,6 +75,23 @@ static void test_open_and_destroy(void)
     }
 }
 
+/* A driver that hangs does not keep what ends from ending. */
+static void test_hanging(const char *faults)
+{
+    struct rig rig;
+    int complaints;
+
+    if (strstr(faults, "open"))
+        rig_start(&rig, faults, (struct bale_dispatch_options){.threads = 2});
+    else
+        rig_open(&rig, faults, (struct bale_dispatch_options){.threads = 2});
+    submit_from_threads(rig.engine);
+    complaints = atomic_load(&rig_complaints);
+    rig_stop(&rig);
+    CHECK_EQ(atomic_load(&rig_complaints), complaints + 1);
+    CHECK(bale_dispatch_hangs());
+}
+
 static void test_cpu(void)
 {
     struct rig rig;
@@ -160,6 +177,8 @@ int main(int argc, char **argv)
     test_closed("", old_plugin, "of another version of balefs: its interface is 0, not 1");
     test_closed("", "/nowhere/libbalefs_cuda.so", "/nowhere/libbalefs_cuda.so: cannot open");
     test_open_and_destroy();
+    test_hanging("any,open-hangs");
+    test_hanging("any,end-hangs");
     test_destroy("any");
     test_destroy("any,delay=5000");
     test_destroy("any,batch,delay=1000");
