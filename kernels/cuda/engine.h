@@ -136,6 +136,10 @@ struct bale_item *bale_cuda_take_waiting(struct cuda_engine *e);
 
 /* keeper.c */
 void *bale_cuda_keeper_run(void *engine);
+/* Answers items that nobody will take; false: there are none. Slots do so as well as the keeper, which
+ * may be waiting for a driver that opens or closes, or hangs in that. With the mutex, which is not held
+ * meanwhile. */
+bool bale_cuda_answer_unwanted(struct cuda_engine *e);
 /* Opens all devices: BALE_OK, or a negative bale_err with why. */
 int bale_cuda_open_devices(struct cuda_engine *e, char *why);
 /* Frees what the devices hold. */

@@ -222,6 +222,19 @@ static struct bale_item *unwanted(struct cuda_engine *e, int *status)
     return bale_cuda_take_waiting(e);
 }
 
+bool bale_cuda_answer_unwanted(struct cuda_engine *e)
+{
+    int status;
+    struct bale_item *list = unwanted(e, &status);
+
+    if (!list)
+        return false;
+    pthread_mutex_unlock(&e->mutex);
+    bale_cuda_answer(e, list, status);
+    pthread_mutex_lock(&e->mutex);
+    return true;
+}
+
 static bool is_overdue(const struct cuda_worker *w, enum cuda_step step)
 {
     return w->step == step &&
@@ -311,14 +324,13 @@ void *bale_cuda_keeper_run(void *engine)
 
     pthread_mutex_lock(&e->mutex);
     for (;;) {
-        int status = BALE_E_ENGINE;
         struct bale_item *list = overdue(e);
-        if (!list)
-            list = unwanted(e, &status);
         if (list) {
             pthread_mutex_unlock(&e->mutex);
-            bale_cuda_answer(e, list, status);
+            bale_cuda_answer(e, list, BALE_E_ENGINE);
             pthread_mutex_lock(&e->mutex);
+        } else if (bale_cuda_answer_unwanted(e)) {
+            continue;
         } else if (is_over(e)) {
             break;
         } else if (e->state == CUDA_CLOSED && e->wanted && !e->stop) {

@@ -273,6 +273,8 @@ void *bale_cuda_worker_run(void *worker)
             e->idle_ns = bale_cuda_now();
             if (e->busy == 0)
                 pthread_cond_signal(&e->care);
+        } else if (bale_cuda_answer_unwanted(e)) {
+            continue;
         } else if (e->stop) {
             break;
         } else {

@@ -98,6 +98,8 @@ static void open_slot(struct bale_cuda_slot *slot)
 int bale_cuda_device_open(const struct bale_cuda_settings *settings,
                           struct bale_cuda_device **device, char *why, size_t why_size)
 {
+    if (is_on("opening"))
+        usleep(HANG_US);
     *device = calloc(1, sizeof **device);
     if (!*device) {
         snprintf(why, why_size, "out of memory");

@@ -133,6 +133,27 @@ static void test_hang(struct rig *rig)
     rig_close(rig);
 }
 
+/* While a device is opened again items are answered, and do not wait for that. */
+static void test_opening(struct rig *rig)
+{
+    const struct bale_gpu_options options = {.release_ms = 100};
+    unsigned refused = 0;
+
+    rig_open(rig, &options);
+    while (rig_stats(rig).open)
+        usleep(1000);
+    fault("opening");
+    prepare(rig, BALE_CODEC_STORE);
+    for (rig_run(rig, items, 1); items[0].status == BALE_E_AGAIN; rig_run(rig, items, 1)) {
+        refused++;
+        usleep(1000);
+    }
+    fault(NULL);
+    CHECK_EQ(items[0].status, BALE_OK);
+    CHECK(refused >= 10);
+    rig_close(rig);
+}
+
 /* An error that sticks ends it; the engine goes on answering. */
 static void test_lost(struct rig *rig)
 {
@@ -161,6 +182,7 @@ int main(int argc, char **argv)
     test_mismatch(&rig, BALE_CODEC_LZ4);
     test_little_memory(&rig);
     test_hang(&rig);
+    test_opening(&rig);
     test_lost(&rig);
     return check_result();
 }
