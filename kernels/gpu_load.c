@@ -12,6 +12,11 @@
 #define SYMBOL "bale_gpu_plugin"
 #define BESIDE "/lib/balefs/" BALE_GPU_LIBRARY
 
+void bale_gpu_environment(void)
+{
+    (void)setenv("CUDA_CACHE_DISABLE", "1", false);
+}
+
 /* The file that an installed program has near it; false: it cannot be said. */
 static bool beside_program(char *path, size_t room)
 {

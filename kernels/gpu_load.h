@@ -6,6 +6,13 @@
 
 #define BALE_GPU_LIBRARY "libbalefs_cuda.so"
 
+/* Tells the driver through the environment how to behave, where the user has not; to be called before
+ * there are threads, in a process that does not start the user's programs. CUDA keeps no cache of
+ * compiled code: it would make the directory with our umask, which is 0, in a home that may be somebody
+ * else's, and load from there what others could have put in. It has code for common devices, and for
+ * newer ones compiles a few small kernels when it is opened, in the background. */
+void bale_gpu_environment(void);
+
 /* file: an absolute path; or NULL: ../lib/balefs/libbalefs_cuda.so, seen from the directory of
  * the program, or else libbalefs_cuda.so where the system has its libraries, but never in the
  * working directory. It stays loaded until the process ends. May take a second. BALE_OK;

@@ -25,6 +25,7 @@
 #include "fs/fuse/resources.h"
 #include "fs/fuse/session.h"
 #include "fs/fuse/watcher.h"
+#include "kernels/gpu_load.h"
 
 #define GPU_RELEASE_MS 30000
 #define GPU_WATCHDOG_MS 10000
@@ -213,6 +214,7 @@ static int begin(struct daemon *d)
     if (mount->as_root) {
         bale_caller_drop_capabilities(); /* before there are threads: each has its own */
     }
+    bale_gpu_environment();
     err = create_volume(d);
     if (err == BALE_OK) {
         err = create_parts(d, descriptors);

@@ -2,6 +2,8 @@
  * as much wrong as it is told to. BALE_FAKE_GPU says what, in words separated by commas:
  *
  *   open      opening fails
+ *   environment
+ *             opening fails and says what CUDA would see in it
  *   batch     all batches fail       batch=N   each Nth does
  *   item=N    each Nth item fails, with some of its output and its frame spoiled
  *   again=N   each Nth item is refused for now
@@ -220,6 +222,14 @@ static void destroy(struct bale_engine *engine)
 static const struct bale_engine_ops ops = {
     .name = "fake", .submit = submit, .here = here, .destroy = destroy};
 
+static int say_environment(char *why)
+{
+    const char *cache = getenv("CUDA_CACHE_DISABLE");
+
+    snprintf(why, BALE_GPU_WHY, "cache disabled %s", cache ? cache : "no");
+    return BALE_E_ENGINE;
+}
+
 static int open_fake(const struct bale_gpu_options *options, struct bale_engine **engine,
                      char why[BALE_GPU_WHY])
 {
@@ -228,6 +238,10 @@ static int open_fake(const struct bale_gpu_options *options, struct bale_engine 
     (void)options;
     pause_us(told("slow"));
     hang_if("open-hangs");
+    if (told("environment")) {
+        free(fake);
+        return say_environment(why);
+    }
     if (told("open") || !fake || bale_scratch_create(&fake->scratch) != BALE_OK) {
         free(fake);
         snprintf(why, BALE_GPU_WHY, "no device: it was told that there is none");
