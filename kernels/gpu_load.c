@@ -15,6 +15,7 @@
 void bale_gpu_environment(void)
 {
     (void)setenv("CUDA_CACHE_DISABLE", "1", false);
+    (void)setenv("CUDA_MPS_CLIENT_PRIORITY", "1", false);
 }
 
 /* The file that an installed program has near it; false: it cannot be said. */

@@ -10,7 +10,8 @@
  * there are threads, in a process that does not start the user's programs. CUDA keeps no cache of
  * compiled code: it would make the directory with our umask, which is 0, in a home that may be somebody
  * else's, and load from there what others could have put in. It has code for common devices, and for
- * newer ones compiles a few small kernels when it is opened, in the background. */
+ * newer ones compiles a few small kernels when it is opened, in the background. Where MPS shares a
+ * device among processes, ours is one below the normal ones: the others are who the machine is for. */
 void bale_gpu_environment(void);
 
 /* file: an absolute path; or NULL: ../lib/balefs/libbalefs_cuda.so, seen from the directory of

@@ -225,8 +225,10 @@ static const struct bale_engine_ops ops = {
 static int say_environment(char *why)
 {
     const char *cache = getenv("CUDA_CACHE_DISABLE");
+    const char *priority = getenv("CUDA_MPS_CLIENT_PRIORITY");
 
-    snprintf(why, BALE_GPU_WHY, "cache disabled %s", cache ? cache : "no");
+    snprintf(why, BALE_GPU_WHY, "cache disabled %s, priority %s", cache ? cache : "no",
+             priority ? priority : "no");
     return BALE_E_ENGINE;
 }
 
