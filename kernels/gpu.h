@@ -35,7 +35,7 @@
 
 #include "kernels/engine.h"
 
-#define BALE_GPU_ABI 1u
+#define BALE_GPU_ABI 2u
 #define BALE_GPU_WHY 256 /* room for a reason: a text without a newline or a full stop */
 
 enum { BALE_GPU_DEVICES = 16, BALE_GPU_NAME = 64 };
@@ -72,12 +72,33 @@ struct bale_gpu_stats {
     char device[BALE_GPU_NAME]; /* its name; of several, the first one's and how many */
 };
 
+/* A device's compute mode: for all, for one process alone, for none. */
+enum bale_gpu_mode { BALE_GPU_SHARED, BALE_GPU_EXCLUSIVE, BALE_GPU_PROHIBITED };
+
+struct bale_gpu_device {
+    char name[BALE_GPU_NAME];
+    uint64_t memory;
+    uint64_t free; /* of that; UINT64_MAX: unknown */
+    enum bale_gpu_mode mode;
+};
+
+struct bale_gpu_found {
+    unsigned device_count;
+    struct bale_gpu_device devices[BALE_GPU_DEVICES]; /* by ordinal */
+    unsigned chosen;                                  /* what open takes if it is not told */
+    char missing[BALE_GPU_WHY]; /* why compressed codecs would stay with the CPU; "": they do not */
+};
+
 struct bale_gpu {
     uint32_t abi; /* BALE_GPU_ABI; first in every version */
     /* Returns at once or after seconds: 0 and an engine that is as fast as it will be, or a negative
      * bale_err and why. Once in a process, after it has forked. */
     int (*open)(const struct bale_gpu_options *options, struct bale_engine **engine,
                 char why[BALE_GPU_WHY]);
+
+    /* Looks for what open without options would find, and makes nothing on a device: 0, or a negative
+     * bale_err and why open would fail; found has what could be seen all the same. */
+    int (*find)(struct bale_gpu_found *found, char why[BALE_GPU_WHY]);
 
     /* The rest on what open gave, from any thread, until its destroy. */
 

@@ -25,6 +25,8 @@ void bale_doctor_say(struct bale_doctor *doctor, const char *name, enum bale_fin
 
 /* This machine, for this user. */
 void bale_doctor_machine(struct bale_doctor *doctor);
+/* Its GPU, and what a mount would do with it; part of the machine. */
+void bale_doctor_gpu(struct bale_doctor *doctor);
 /* path: a store, or a directory that is to become one. */
 void bale_doctor_store(struct bale_doctor *doctor, const char *path);
 

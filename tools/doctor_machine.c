@@ -189,26 +189,6 @@ static void limits(struct bale_doctor *doctor)
                     bale_size_text(memory, limit), bale_size_text(bale_memory_default_cap(), cap));
 }
 
-static void gpu(struct bale_doctor *doctor)
-{
-    char version[256], path[32];
-    unsigned devices = 0, usable = 0;
-
-    for (unsigned i = 0; i < 64; i++) {
-        snprintf(path, sizeof path, "/dev/nvidia%u", i);
-        devices += access(path, F_OK) == 0;
-        usable += access(path, R_OK | W_OK) == 0;
-    }
-    bool driver = read_line("/proc/driver/nvidia/version", version, sizeof version);
-    if (driver || devices)
-        bale_doctor_say(doctor, "GPU", BALE_FINDING_FINE, NULL, "%s; %u devices, %u for this user",
-                        driver ? version : "NVIDIA, no driver", devices, usable);
-    else
-        bale_doctor_say(doctor, "GPU", BALE_FINDING_NOTE, NULL,
-                        "no NVIDIA driver here%s: the processors compress",
-                        access("/dev/kfd", F_OK) == 0 ? ", but an AMD one" : "");
-}
-
 void bale_doctor_machine(struct bale_doctor *doctor)
 {
     int namespaces = try_namespace();
@@ -220,5 +200,5 @@ void bale_doctor_machine(struct bale_doctor *doctor)
     fuse_conf(doctor);
     user_namespaces(doctor, namespaces);
     limits(doctor);
-    gpu(doctor);
+    bale_doctor_gpu(doctor);
 }

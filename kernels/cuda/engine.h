@@ -140,6 +140,9 @@ void *bale_cuda_keeper_run(void *engine);
  * may be waiting for a driver that opens or closes, or hangs in that. With the mutex, which is not held
  * meanwhile. */
 bool bale_cuda_answer_unwanted(struct cuda_engine *e);
+/* Whether the device has the memory that is to be taken: BALE_OK, or BALE_E_NOMEM with why. Whoever else
+ * works on it is asked by nobody: no more is taken than is free. */
+int bale_cuda_check_free(const struct cuda_engine *e, unsigned device, char *why);
 /* Opens all devices: BALE_OK, or a negative bale_err with why. */
 int bale_cuda_open_devices(struct cuda_engine *e, char *why);
 /* Frees what the devices hold. */

@@ -44,8 +44,7 @@ static uint64_t memory_for(const struct cuda_engine *e, unsigned i)
     return quarter < MEMORY_DEFAULT ? quarter : MEMORY_DEFAULT;
 }
 
-/* Whoever else works on the device is asked by nobody: no more is taken than is free. */
-static int check_free(const struct cuda_engine *e, unsigned i, char *why)
+int bale_cuda_check_free(const struct cuda_engine *e, unsigned i, char *why)
 {
     uint64_t free_now = bale_driver_free(&e->about[i]);
     uint64_t memory = memory_for(e, i);
@@ -68,7 +67,7 @@ static int open_one(struct cuda_engine *e, unsigned i, char *why)
         .nvcomp = e->has_nvcomp ? &e->nvcomp : NULL,
         .verify = e->options.verify,
     };
-    int err = check_free(e, i, why);
+    int err = bale_cuda_check_free(e, i, why);
 
     if (err == BALE_OK)
         err = bale_cuda_device_open(&settings, &e->devices[i], why, BALE_GPU_WHY);

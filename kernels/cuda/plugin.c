@@ -301,10 +301,50 @@ static int open_engine(const struct bale_gpu_options *options, struct bale_engin
     return err;
 }
 
+static void describe(struct bale_gpu_found *found)
+{
+    int count = bale_driver_count();
+
+    for (int i = 0; i < count && i < BALE_GPU_DEVICES; i++) {
+        struct bale_gpu_device *device = &found->devices[found->device_count++];
+        struct bale_driver_device about;
+        if (bale_driver_ask(i, &about) < 0)
+            continue;
+        snprintf(device->name, sizeof device->name, "%s", about.name);
+        device->memory = about.memory;
+        device->free = bale_driver_free(&about);
+        device->mode = about.prohibited  ? BALE_GPU_PROHIBITED
+                       : about.exclusive ? BALE_GPU_EXCLUSIVE
+                                         : BALE_GPU_SHARED;
+    }
+}
+
+static int find(struct bale_gpu_found *found, char why[BALE_GPU_WHY])
+{
+    const struct bale_gpu_options none = {0};
+    struct cuda_engine *e = make(&none);
+    int err = e ? bale_driver_open(why, BALE_GPU_WHY) : BALE_E_NOMEM;
+
+    *found = (struct bale_gpu_found){0};
+    if (err == BALE_OK) {
+        describe(found);
+        err = find_devices(e, why);
+        found->chosen = (unsigned)e->about[0].ordinal;
+    }
+    if (err == BALE_OK)
+        err = bale_cuda_check_free(e, 0, why);
+    if (e) {
+        (void)bale_nvcomp_open(&e->nvcomp, found->missing, sizeof found->missing);
+        destroy(&e->engine);
+    }
+    return err;
+}
+
 extern const struct bale_gpu bale_gpu_plugin;
 __attribute__((visibility("default"))) const struct bale_gpu bale_gpu_plugin = {
     .abi = BALE_GPU_ABI,
     .open = open_engine,
+    .find = find,
     .takes = takes,
     .pin = pin,
     .stats = stats,

@@ -48,6 +48,18 @@ static bool takes(struct rig *rig, uint8_t codec)
     return rig->gpu->takes(rig->engine, &items[0]);
 }
 
+static void test_find(struct rig *rig)
+{
+    struct bale_gpu_found found;
+    char why[BALE_GPU_WHY] = "";
+    int err = rig->gpu->find(&found, why);
+
+    CHECK(err == BALE_OK || why[0] != '\0');
+    CHECK(found.chosen < found.device_count);
+    CHECK(found.devices[found.chosen].name[0]);
+    CHECK(found.devices[found.chosen].memory > 0);
+}
+
 static void test_failed_batches(struct rig *rig)
 {
     const struct bale_gpu_options options = {.verify = true};
@@ -176,6 +188,7 @@ int main(int argc, char **argv)
     rig_load(&rig, argv[1]);
     REQUIRE(rig.fault);
     rig_reserve(&rig, (size_t)2 * ITEMS * ROOM);
+    test_find(&rig);
     test_failed_batches(&rig);
     test_other_lengths(&rig);
     test_mismatch(&rig, BALE_CODEC_ZSTD);

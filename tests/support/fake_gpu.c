@@ -15,6 +15,10 @@
  *   slow=US   and so long to open
  *   open-hangs, pin-hangs, end-hangs
  *             opening, pinning or destroying never comes back
+ *   find, find-hangs, find-dies
+ *             looking for devices fails, never comes back, ends the process
+ *   exclusive what is found is somebody else's alone
+ *   lacks     and has no codecs
  *   any       memory need not be pinned
  *   cold      each batch has to open the device first
  *
@@ -260,6 +264,33 @@ static int open_fake(const struct bale_gpu_options *options, struct bale_engine 
     return BALE_OK;
 }
 
+static int find(struct bale_gpu_found *found, char why[BALE_GPU_WHY])
+{
+    *found = (struct bale_gpu_found){0};
+    hang_if("find-hangs");
+    if (told("find-dies"))
+        abort();
+    if (told("find")) {
+        snprintf(why, BALE_GPU_WHY, "no driver: it was told that there is none");
+        return BALE_E_DEVICE;
+    }
+    found->device_count = 2;
+    found->chosen = 1;
+    for (unsigned i = 0; i < found->device_count; i++) {
+        struct bale_gpu_device *device = &found->devices[i];
+        snprintf(device->name, sizeof device->name, "Fake GPU");
+        device->memory = (uint64_t)80 << 30;
+        device->free = i == 0 ? UINT64_MAX : (uint64_t)60 << 30;
+        device->mode = told("exclusive") ? BALE_GPU_EXCLUSIVE : BALE_GPU_SHARED;
+    }
+    found->devices[0].mode = BALE_GPU_PROHIBITED;
+    if (told("lacks"))
+        snprintf(found->missing, sizeof found->missing, "libfake.so.1 is not found");
+    if (told("exclusive"))
+        snprintf(why, BALE_GPU_WHY, "Fake GPU: its compute mode is exclusive");
+    return told("exclusive") ? BALE_E_DEVICE : BALE_OK;
+}
+
 static bool is_pinned(struct fake *fake, const uint8_t *start, size_t size)
 {
     for (unsigned i = 0; i < fake->range_count; i++) {
@@ -319,6 +350,7 @@ extern const struct bale_gpu bale_gpu_plugin;
 const struct bale_gpu bale_gpu_plugin = {
     .abi = FAKE_ABI,
     .open = open_fake,
+    .find = find,
     .takes = takes,
     .pin = pin,
     .stats = get_stats,

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# balefs doctor and a GPU engine that finds all kinds of things (tests/support/fake_gpu.c).
+# usage: doctor_gpu.sh PLUGIN OLD-PLUGIN
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+plugin=${1:?usage: doctor_gpu.sh PLUGIN OLD-PLUGIN} old=${2:?}
+beside=$work/usr/lib/balefs/libbalefs_cuda.so
+mkdir -p "$work/usr/bin" "$work/usr/lib/balefs"
+# As installed: the program looks for its plug-in beside itself.
+cp "$balefs" "$work/usr/bin/balefs"
+balefs=$work/usr/bin/balefs
+unset LD_LIBRARY_PATH
+
+# doctor FAULTS: whatever else this machine lacks
+doctor() {
+    BALE_FAKE_GPU=$1 "$balefs" doctor >"$work/.out" 2>"$work/.err" </dev/null || true
+    out=$(cat "$work/.out")
+    is "" "$(cat "$work/.err")" "doctor on stderr"
+}
+
+doctor ""
+prints "^  GPU engine +libbalefs_cuda\.so: "
+cp "$old" "$beside"
+doctor ""
+prints "^  GPU engine +libbalefs_cuda\.so: is of another version of balefs: its interface is 0, not 2: install the one "
+
+cp "$plugin" "$beside"
+doctor ""
+prints "^  GPU engine +$beside: engine=auto takes GPU 1, Fake GPU, for what it does faster$"
+prints "^  GPU 0 +Fake GPU, 80\.0 GiB of memory, unknown how much free, compute mode prohibited$"
+prints "^  GPU 1 +Fake GPU, 80\.0 GiB of memory, 60\.0 GiB free, compute mode default$"
+prints "^  nvCOMP +found: "
+doctor lacks
+prints "^  nvCOMP +libfake.so.1 is not found: zstd and lz4 stay with the processors: pip install nvidia-libnvcomp-cu13, "
+doctor exclusive
+prints "^  GPU engine +$beside: engine=auto leaves all to the processors: Fake GPU: its compute mode is exclusive: -o engine=gpu "
+doctor find
+prints "^  GPU engine +$beside: engine=auto leaves all to the processors: no driver: it was told that there is none$"
+doctor find-hangs
+prints "^  GPU engine +the driver does not answer within 20 s: "
+doctor find-dies
+prints "^! GPU engine +the process that asked for a GPU died of it: mount with -o engine=cpu, "
+
+out=$(BALE_FAKE_GPU=lacks "$balefs" doctor --json || true)
+is "GPU engine fine None" "$(json '[(c["name"], c["finding"], c["advice"]) for c in d["checks"] if c["name"] == "GPU engine"][0]')" "engine, --json"
+is note "$(json '[c["finding"] for c in d["checks"] if c["name"] == "nvCOMP"][0]')" "nvCOMP, --json"
