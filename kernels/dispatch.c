@@ -278,6 +278,16 @@ int bale_dispatch_create(const struct bale_dispatch_options *options, struct bal
 
 /* ---- Opening the GPU engine ---- */
 
+/* Only to who asked for a GPU is it worth a warning. */
+static void tell_refused(struct bale_dispatch *d, const char *why)
+{
+    if (d->options.gpu.insist)
+        tell(d, BALE_GPU_WARNING, why,
+             ": the CPU does everything: balefs doctor tells what this machine lacks");
+    else
+        tell(d, BALE_GPU_INFO, why, ": the CPU does everything");
+}
+
 static void *open_gpu(void *argument)
 {
     struct bale_dispatch *d = argument;
@@ -290,8 +300,7 @@ static void *open_gpu(void *argument)
         return NULL;
     if (err < 0) {
         d->device = NULL;
-        tell(d, d->options.gpu.insist ? BALE_GPU_WARNING : BALE_GPU_INFO,
-             why[0] ? why : bale_err_text(err), ": the CPU does everything");
+        tell_refused(d, why[0] ? why : bale_err_text(err));
         return NULL;
     }
     struct bale_gpu_stats stats = {0};
