@@ -5,12 +5,11 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "tools/gpu_options.h"
 #include "tools/options.h"
 
 #define MEMORY_MIN (32u << 20)
 #define THREADS_MAX 4096
-#define GPU_MEMORY_MIN (256u << 20)
-#define GPU_MAX 1023
 #define AGE_MAX 5.0
 
 /* Handed to the kernel or to fusermount3. */
@@ -119,18 +118,9 @@ static int take_engine(struct bale_mount_options *options, const char *word, con
 static int add_gpu(struct bale_mount_options *options, const char *word, const char *value,
                    char *why)
 {
-    struct bale_gpu_options *gpu = &options->engine.gpu;
-    uint64_t number;
+    const char *wrong = bale_gpu_number_add(&options->engine.gpu, value);
 
-    if (!bale_count_parse(value, 0, GPU_MAX, &number))
-        return refuse(why, word, "give the numbers of GPUs, from 0 on");
-    for (unsigned i = 0; i < gpu->device_count; i++)
-        if (gpu->devices[i] == (int)number)
-            return refuse(why, word, "names a GPU twice");
-    if (gpu->device_count == BALE_GPU_DEVICES)
-        return refuse(why, word, "too many GPUs");
-    gpu->devices[gpu->device_count++] = (int)number;
-    return BALE_OK;
+    return wrong ? refuse(why, word, wrong) : BALE_OK;
 }
 
 static int take_gpu(struct bale_mount_options *options, const char *word, const char *value,
@@ -143,19 +133,19 @@ static int take_gpu(struct bale_mount_options *options, const char *word, const 
 static int take_gpu_memory(struct bale_mount_options *options, const char *word, const char *value,
                            char *why)
 {
-    uint64_t *memory = &options->engine.gpu.memory;
+    const char *wrong = bale_gpu_memory_parse(&options->engine.gpu, value);
 
-    if (!bale_size_parse(value, memory) || *memory < GPU_MEMORY_MIN)
-        return refuse(why, word, "give a size of 256M or more");
-    return BALE_OK;
+    return wrong ? refuse(why, word, wrong) : BALE_OK;
 }
 
 static int take_verify(struct bale_mount_options *options, const char *word, const char *value,
                        char *why)
 {
-    options->unverified = strcmp(value, "off") == 0;
-    return options->unverified || strcmp(value, "on") == 0 ? BALE_OK
-                                                           : refuse(why, word, "it is on or off");
+    bool verify;
+    const char *wrong = bale_gpu_verify_parse(&verify, value);
+
+    options->unverified = !verify;
+    return wrong ? refuse(why, word, wrong) : BALE_OK;
 }
 
 static int take_own(struct bale_mount_options *options, const char *word, const char *value,
