@@ -1,25 +1,22 @@
 /* balefs bench: ratio against speed of codecs on the user's own data. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "format/err.h"
 #include "fs/store.h"
 #include "kernels/engine.h"
 #include "tools/balefs.h"
+#include "tools/bench_data.h"
 #include "tools/bench_measure.h"
 #include "tools/bench_report.h"
 #include "tools/bench_svg.h"
 #include "tools/options.h"
-#include "tools/pack.h"
+#include "tools/progress.h"
 #include "tools/target.h"
 
 #define SETTINGS_MAX 64
-#define BAR 30
 
 static const char help[] =
     "usage: balefs bench [OPTIONS] FILE...\n"
@@ -179,21 +176,8 @@ static int take_option(const struct bale_command *command, int option, struct be
 
 static bool read_file(struct bench *bench, const char *name, size_t room)
 {
-    struct stat st;
-    struct bale_source source = {.name = name, .fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY)};
-    ssize_t got;
+    ssize_t got = bale_bench_read(name, bench->bytes + bench->size, room);
 
-    if (source.fd < 0) {
-        bale_complain("%s: cannot be opened: %s", name, strerror(errno));
-        return false;
-    }
-    if (fstat(source.fd, &st) == 0 && S_ISDIR(st.st_mode)) {
-        bale_complain("%s: is a directory: name files in it", name);
-        close(source.fd);
-        return false;
-    }
-    got = bale_source_read(&source, bench->bytes + bench->size, room);
-    close(source.fd);
     if (got < 0)
         return false;
     if (bale_bench_add(bench->data, bench->bytes + bench->size, (size_t)got) < 0) {
@@ -243,15 +227,10 @@ static void tick(void *argument, const struct bale_setting *setting)
 {
     struct bench *bench = argument;
     unsigned all = bale_bench_ticks(&bench->how) * (unsigned)bench->count;
-    unsigned filled = bench->ticks * BAR / all;
-    char bar[BAR + 1], text[BALE_SETTING_TEXT];
+    char text[BALE_SETTING_TEXT];
 
-    memset(bar, '.', BAR);
-    memset(bar, '#', filled < BAR ? filled : BAR);
-    bar[BAR] = '\0';
     bale_setting_print(*setting, text, sizeof text);
-    bale_progress_text(&bench->progress, "[%s] %s", bar, text);
-    bench->ticks++;
+    bale_progress_bar(&bench->progress, bench->ticks++, all, text);
 }
 
 static bool measure(struct bench *bench)
@@ -277,13 +256,10 @@ static bool measure(struct bench *bench)
     return err == BALE_OK;
 }
 
-/* A single file's name, without what leads to it; else how many there are. */
 static void name_data(const struct bench *bench, char *text, size_t size)
 {
-    const char *slash = strrchr(bench->names[0], '/');
-
     if (bench->files == 1)
-        bale_clean_text(slash && slash[1] ? slash + 1 : bench->names[0], text, size);
+        bale_bench_name(bench->names[0], text, size);
     else
         snprintf(text, size, "%d files", bench->files);
 }

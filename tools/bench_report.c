@@ -5,8 +5,7 @@
 #include "tools/json.h"
 #include "tools/options.h"
 
-/* "128 KiB": sizes that were chosen are round. */
-static const char *round_text(uint64_t size, char text[static BALE_TEXT])
+const char *bale_bench_size(uint64_t size, char text[static BALE_TEXT])
 {
     if (size % (1 << 20) == 0)
         snprintf(text, BALE_TEXT, "%llu MiB", (unsigned long long)size >> 20);
@@ -20,8 +19,8 @@ void bale_bench_describe(const struct bale_bench_report *report, char *text, siz
     char raw[BALE_TEXT], extent[BALE_TEXT], chunk[BALE_TEXT];
 
     snprintf(text, size, "%s, extents of %s, chunks of %s, median of %u run%s",
-             bale_size_text(report->raw, raw), round_text(report->how->extent, extent),
-             round_text(UINT64_C(1) << report->how->chunk_log2, chunk), report->how->runs,
+             bale_size_text(report->raw, raw), bale_bench_size(report->how->extent, extent),
+             bale_bench_size(UINT64_C(1) << report->how->chunk_log2, chunk), report->how->runs,
              report->how->runs == 1 ? "" : "s");
 }
 

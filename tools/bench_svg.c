@@ -39,8 +39,7 @@ struct panel {
 static const char *const hues[] = {"#0072b2", "#c04a00", "#00795a",
                                    "#a3447c", "#8a6d00", "#3d8bbf"};
 
-/* store is the yardstick and grey, auto black; the others have the hue of their id. */
-static const char *hue(uint8_t codec)
+const char *bale_bench_hue(uint8_t codec)
 {
     if (codec == BALE_CODEC_STORE || codec == BALE_CODEC_ZERO)
         return "#777777";
@@ -72,7 +71,7 @@ static double y_of(const struct panel *p, double speed)
     return BOTTOM - (BOTTOM - TOP) * log(speed / p->slow) / log(p->fast / p->slow);
 }
 
-static void put_text(FILE *out, const char *text)
+void bale_bench_put(FILE *out, const char *text)
 {
     for (; *text; text++) {
         if (*text == '&')
@@ -175,7 +174,7 @@ static void draw_levels(const struct panel *p)
         if (a->setting.codec != a[1].setting.codec)
             continue;
         fprintf(p->out, "<path class=\"levels\" stroke=\"%s\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n",
-                hue(a->setting.codec), x_of(p, ratio_of(p->report, i - 1)),
+                bale_bench_hue(a->setting.codec), x_of(p, ratio_of(p->report, i - 1)),
                 y_of(p, speed_of(p, i - 1, true)), x_of(p, ratio_of(p->report, i)),
                 y_of(p, speed_of(p, i, true)));
     }
@@ -183,7 +182,7 @@ static void draw_levels(const struct panel *p)
 
 static void draw_point(struct panel *p, size_t i)
 {
-    const char *colour = hue(p->report->results[i].setting.codec);
+    const char *colour = bale_bench_hue(p->report->results[i].setting.codec);
     double x = x_of(p, ratio_of(p->report, i));
     double one = y_of(p, speed_of(p, i, false)), all = y_of(p, speed_of(p, i, true));
 
@@ -254,8 +253,8 @@ static void draw_label(struct panel *p, size_t i)
     fprintf(p->out,
             "<text class=\"label\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" "
             "style=\"fill:%s\">%s</text>\n",
-            box.x + box.width / 2, box.y + LINE - 3, hue(p->report->results[i].setting.codec),
-            text);
+            box.x + box.width / 2, box.y + LINE - 3,
+            bale_bench_hue(p->report->results[i].setting.codec), text);
 }
 
 static void draw_panel(const struct bale_bench_report *report, bool decompress, FILE *out)
@@ -297,18 +296,15 @@ void bale_bench_svg(const struct bale_bench_report *report, const char *title, c
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
             "height=\"%d\" font-family=\"sans-serif\">\n",
             WIDTH, HEIGHT, WIDTH, HEIGHT);
-    fputs("<style>text{fill:#222}.tick{font-size:13px;fill:#444}.axis{font-size:14px}"
-          ".name{font-size:16px;font-weight:bold}.label{font-size:13px;font-weight:bold;"
-          "paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}"
-          ".grid{stroke:#e4e4e4}.frame{fill:none;stroke:#999}.bar{stroke-width:2;opacity:.45}"
+    fputs("<style>" BALE_BENCH_STYLE ".bar{stroke-width:2;opacity:.45}"
           ".levels{fill:none;stroke-width:1.5;stroke-dasharray:2 3;opacity:.8}"
           ".leader{stroke:#999;stroke-width:.8}</style>\n"
           "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
           out);
     fprintf(out, "<text x=\"%d\" y=\"36\" font-size=\"20\" font-weight=\"bold\">", LEFT);
-    put_text(out, title);
+    bale_bench_put(out, title);
     fprintf(out, "</text>\n<text class=\"tick\" x=\"%d\" y=\"60\">", LEFT);
-    put_text(out, subtitle);
+    bale_bench_put(out, subtitle);
     fprintf(out,
             "</text>\n<text class=\"axis\" transform=\"translate(26 %d) rotate(-90)\" "
             "text-anchor=\"middle\">MB/s of raw data</text>\n",

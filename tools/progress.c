@@ -2,12 +2,14 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tools/options.h"
 
 #define FIRST_MS 1000
 #define EACH_MS 200
+#define BAR 30
 
 static long long milliseconds(const struct timespec *time)
 {
@@ -57,6 +59,18 @@ void bale_progress_text(struct bale_progress *progress, const char *format, ...)
     vfprintf(stderr, format, args);
     va_end(args);
     fflush(stderr);
+}
+
+void bale_progress_bar(struct bale_progress *progress, unsigned done, unsigned all,
+                       const char *text)
+{
+    unsigned filled = done < all ? done * BAR / all : BAR;
+    char bar[BAR + 1];
+
+    memset(bar, '.', BAR);
+    memset(bar, '#', filled);
+    bar[BAR] = '\0';
+    bale_progress_text(progress, "[%s] %s", bar, text);
 }
 
 void bale_progress_end(struct bale_progress *progress)

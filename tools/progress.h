@@ -20,6 +20,9 @@ void bale_progress_show(struct bale_progress *progress, uint64_t files, uint64_t
 /* The same with a text of one's own. */
 void bale_progress_text(struct bale_progress *progress, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The same with a bar: done of all, and then a text. */
+void bale_progress_bar(struct bale_progress *progress, unsigned done, unsigned all,
+                       const char *text);
 /* Takes the line away, also before another message. */
 void bale_progress_end(struct bale_progress *progress);
 
