@@ -110,3 +110,14 @@ int bale_gpu_load(const char *file, const struct bale_gpu **gpu, char *why)
     }
     return err < 0 ? err : find_plugin(library, file ? file : BALE_GPU_LIBRARY, gpu, why);
 }
+
+bool bale_gpu_beside(const struct bale_gpu *gpu, const char *name, char *path, size_t room)
+{
+    Dl_info info;
+    const char *slash;
+
+    if (!dladdr(gpu, &info) || !info.dli_fname || !(slash = strrchr(info.dli_fname, '/')))
+        return false;
+    return (size_t)snprintf(path, room, "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname,
+                            name) < room;
+}

@@ -21,4 +21,8 @@ void bale_gpu_environment(void);
  * cannot be loaded. why (room for BALE_GPU_WHY) says so as "FILE: what is wrong". */
 int bale_gpu_load(const char *file, const struct bale_gpu **gpu, char *why);
 
+/* The path of a file in the directory from which the plug-in was loaded. False: it cannot be said, or
+ * there is no room. */
+bool bale_gpu_beside(const struct bale_gpu *gpu, const char *name, char *path, size_t room);
+
 #endif

@@ -1,0 +1,154 @@
+/* bale_gpu_load: a program that fills a GPU with work of its own, and tells how much of it was done.
+ * balefs bench engine --beside runs it beside the engine.
+ *
+ * usage: bale_gpu_load compute|memory SECONDS [DEVICE]
+ *
+ * compute multiplies and adds in registers on all multiprocessors; memory copies from device memory
+ * to device memory. One line of JSON on standard output: load, rate, unit, and begin and end of what
+ * was counted, in nanoseconds of CLOCK_MONOTONIC. */
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+namespace
+{
+constexpr unsigned THREADS = 256;
+constexpr unsigned CHAINS = 8;     /* of each thread: more than the latency of an addition needs */
+constexpr unsigned ROUNDS = 16384; /* about 2 ms of an H100 */
+constexpr size_t COPIED = (size_t)256 << 20; /* more than any cache holds */
+constexpr unsigned DEEP = 4;                 /* launches under way: the device never waits for us */
+constexpr double WARM_SECONDS = 0.3;
+
+struct work {
+    bool compute;
+    unsigned blocks;
+    float *sums;
+    uint4 *from, *to;
+};
+
+__global__ void __launch_bounds__(THREADS) compute(float *sums, float by)
+{
+    unsigned thread = blockIdx.x * THREADS + threadIdx.x;
+    float a[CHAINS];
+
+    for (unsigned c = 0; c < CHAINS; c++)
+        a[c] = (float)(thread + c);
+    for (unsigned i = 0; i < ROUNDS; i++)
+#pragma unroll
+        for (unsigned c = 0; c < CHAINS; c++)
+            a[c] = fmaf(a[c], by, 1.0f);
+    for (unsigned c = 1; c < CHAINS; c++)
+        a[0] += a[c];
+    sums[thread] = a[0]; /* or nothing of it would be done */
+}
+
+__global__ void __launch_bounds__(THREADS) copy(const uint4 *from, uint4 *to)
+{
+    size_t step = (size_t)gridDim.x * THREADS;
+
+    for (size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x; i < COPIED / sizeof *from;
+         i += step)
+        to[i] = from[i];
+}
+
+void check(cudaError_t err, const char *what)
+{
+    if (err == cudaSuccess)
+        return;
+    fprintf(stderr, "bale_gpu_load: %s: %s\n", what, cudaGetErrorString(err));
+    exit(EXIT_FAILURE);
+}
+
+uint64_t now()
+{
+    timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* As many blocks as the device holds at a time. */
+work prepare(bool is_compute, int device)
+{
+    work w = {};
+    int processors, blocks;
+
+    w.compute = is_compute;
+    check(cudaSetDevice(device), "device");
+    /* A thread that spins takes a core from whoever works beside. */
+    check(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync), "device");
+    check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "device");
+    check(is_compute ? cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, compute, THREADS, 0)
+                     : cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, copy, THREADS, 0),
+          "occupancy");
+    w.blocks = (unsigned)(processors * blocks);
+    if (is_compute) {
+        check(cudaMalloc(&w.sums, (size_t)w.blocks * THREADS * sizeof *w.sums), "memory");
+        return w;
+    }
+    check(cudaMalloc(&w.from, COPIED), "memory");
+    check(cudaMalloc(&w.to, COPIED), "memory");
+    check(cudaMemset(w.from, 1, COPIED), "memory");
+    return w;
+}
+
+void launch(const work &w)
+{
+    if (w.compute)
+        compute<<<w.blocks, THREADS>>>(w.sums, 0.999f);
+    else
+        copy<<<w.blocks, THREADS>>>(w.from, w.to);
+    check(cudaGetLastError(), "launch");
+}
+
+/* Operations, or bytes read and written. */
+double amount(const work &w)
+{
+    return w.compute ? 2.0 * CHAINS * ROUNDS * THREADS * w.blocks : 2.0 * (double)COPIED;
+}
+
+/* From one end of a launch to another. */
+void run(const work &w, double seconds)
+{
+    cudaEvent_t ends[DEEP];
+    uint64_t begin = 0, end, start = now();
+    uint64_t counted = 0;
+
+    for (cudaEvent_t &event : ends) {
+        check(cudaEventCreateWithFlags(&event, cudaEventBlockingSync | cudaEventDisableTiming),
+              "event");
+        launch(w);
+        check(cudaEventRecord(event), "event");
+    }
+    for (uint64_t i = 0;; i++) {
+        check(cudaEventSynchronize(ends[i % DEEP]), "work");
+        end = now();
+        counted += begin > 0;
+        if (begin == 0 && (double)(end - start) * 1e-9 >= WARM_SECONDS)
+            begin = end;
+        if (begin > 0 && (double)(end - begin) * 1e-9 >= seconds)
+            break;
+        launch(w);
+        check(cudaEventRecord(ends[i % DEEP]), "event");
+    }
+    check(cudaDeviceSynchronize(), "work");
+    printf("{\"load\": \"%s\", \"rate\": %.3f, \"unit\": \"%s\", \"begin\": %llu, \"end\": %llu}\n",
+           w.compute ? "compute" : "memory", (double)counted * amount(w) / (double)(end - begin),
+           w.compute ? "GFLOP/s" : "GB/s", (unsigned long long)begin, (unsigned long long)end);
+}
+} // namespace
+
+int main(int argc, char **argv)
+{
+    bool is_compute = argc > 1 && strcmp(argv[1], "compute") == 0;
+    double seconds = argc > 2 ? atof(argv[2]) : 0;
+
+    if (argc < 3 || argc > 4 || (!is_compute && strcmp(argv[1], "memory") != 0) || !(seconds > 0)) {
+        fputs("usage: bale_gpu_load compute|memory SECONDS [DEVICE]\n", stderr);
+        return 2;
+    }
+    run(prepare(is_compute, argc > 3 ? atoi(argv[3]) : 0), seconds);
+    return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
