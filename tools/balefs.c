@@ -12,6 +12,7 @@
 
 #include "fs/log.h"
 #include "kernels/dispatch.h"
+#include "tools/bench_engine.h"
 #include "tools/mount_helper.h"
 #include "tools/options.h"
 
@@ -94,6 +95,8 @@ static int help(int argc, char **argv)
     const struct bale_command *command = find_command(argv[1]);
     if (!command)
         return unknown_command(argv[1]);
+    if (command == &bale_command_bench && argc > 2 && strcmp(argv[2], "engine") == 0)
+        command = &bale_command_bench_engine;
     fputs(command->help, stdout);
     return BALE_EXIT_DONE;
 }

@@ -9,6 +9,7 @@
 #include "kernels/engine.h"
 #include "tools/balefs.h"
 #include "tools/bench_data.h"
+#include "tools/bench_engine.h"
 #include "tools/bench_measure.h"
 #include "tools/bench_report.h"
 #include "tools/bench_svg.h"
@@ -20,10 +21,13 @@
 
 static const char help[] =
     "usage: balefs bench [OPTIONS] FILE...\n"
+    "       balefs bench engine [OPTIONS] [FILE]\n"
     "\n"
     "Compresses the bytes of files in memory with one codec after the other, as a mount\n"
     "would, and decompresses them. Prints how small and how fast: MB (10^6 bytes) of raw\n"
     "data a second, on one core and on all. What comes back is compared.\n"
+    "\n"
+    "balefs bench engine measures a GPU against the CPU: balefs bench engine --help.\n"
     "\n"
     "      --codec CODEC  auto, store, lz4, zstd:LEVEL (zstd is zstd:1); may be given again\n"
     "                     [a selection of all there are]\n"
@@ -340,6 +344,8 @@ static int run(const struct bale_command *command, int argc, char **argv)
     int option, status;
     bool good;
 
+    if (argc > 1 && strcmp(argv[1], "engine") == 0)
+        return bale_command_bench_engine.run(&bale_command_bench_engine, argc - 1, argv + 1);
     while ((option = bale_options_next(command, argc, argv, ":e:l:r:j:fh", long_options)) !=
            BALE_OPTION_END) {
         if (option == BALE_OPTION_BAD || option == BALE_OPTION_HELP)

@@ -42,8 +42,10 @@ is "mount" "$(offers "balefs mou")" "a command begun"
 is "thaw" "$(offers "balefs help th")" "help of a command begun"
 
 # Every option that is told of, of every command; what has been begun.
-for command in $("$balefs" --help | sed -nE 's/^  ([a-z]+)  .*/\1/p'); do
-    for option in $("$balefs" "$command" --help | grep -E '^ +-' | grep -oE -- '(^ +|, )--?[a-zA-Z][a-z-]*' | tr -d ' ,'); do
+mapfile -t commands < <("$balefs" --help | sed -nE 's/^  ([a-z]+)  .*/\1/p')
+for command in "${commands[@]}" "bench engine"; do
+    # shellcheck disable=SC2086 # one is two words
+    for option in $("$balefs" $command --help | grep -E '^ +-' | grep -oE -- '(^ +|, )--?[a-zA-Z][a-z-]*' | tr -d ' ,'); do
         has "balefs $command -" "$option"
     done
 done
@@ -81,4 +83,9 @@ is "" "$(offers "balefs run store other -- ls --j")" "an option of CMD"
 is "other store" "$(offers "balefs doctor ")" "directories for doctor"
 is "64K 64M" "$(offers "balefs bench --chunk 64")" "chunks"
 is "256M" "$(offers "balefs bench -l 2")" "a limit"
+is "engine" "$(offers "balefs bench en")" "what bench may measure"
+is "" "$(offers "balefs bench file en")" "the same behind a file"
+is "off on" "$(offers "balefs bench engine --verify ")" "verify of bench engine"
+is "file" "$(offers "balefs bench engine --json fi")" "a file of bench engine"
+is "--sizes" "$(offers "balefs bench engine --si")" "an option of bench engine"
 is "" "$(offers "balefs mount --nonsense")" "no such option"

@@ -13,13 +13,16 @@ grep -Eqx 'balefs [0-9]+\.[0-9]+\.[0-9]+' "$work/.out" || fail "version: $out"
 
 commands=$(awk '/^  [a-z]/ { print $1 }' expected/help.txt)
 is 20 "$(wc -w <<<"$commands")" "commands"
-for command in $commands; do
-    run 0 "$command" --help
+mapfile -t commands <<<"$commands"
+commands+=("bench engine")
+for command in "${commands[@]}"; do
+    read -ra words <<<"$command"
+    run 0 "${words[@]}" --help
     long=$out
     [ -z "$err" ] || fail "$command --help: $err"
-    run 0 "$command" -h
+    run 0 "${words[@]}" -h
     is "$long" "$out" "$command -h"
-    run 0 help "$command"
+    run 0 help "${words[@]}"
     is "$long" "$out" "help $command"
     is "usage: balefs $command" "$(grep -o "^usage: balefs $command" <<<"$out")" "$command --help"
     prints '^  -h, --help$'
@@ -29,16 +32,19 @@ for command in $commands; do
     ! grep -E '.{91}' <<<"$out" || fail "$command --help has lines over 90 columns"
     # Listings can all be had as JSON.
     case $command in
-    get | stat | inspect | fsck | recompress | bench | doctor) prints '^ +--json  ' ;;
+    get | stat | inspect | fsck | recompress | bench* | doctor) prints '^ +--json  ' ;;
     esac
 done
 
 # Every long option that is told of is there, and none is there without being told of.
-for command in $commands; do
-    run 0 "$command" --help
+for command in "${commands[@]}"; do
+    read -ra words <<<"$command"
+    run 0 "${words[@]}" --help
+    # That one has something to do without arguments too.
+    [ "$command" != "bench engine" ] || words+=(one two)
     grep -oE -- '^ +(-[a-z], |     )?--[a-z-]+' <<<"$out" | grep -oE -- '--[a-z-]+' >"$work/told"
     while read -r option; do
-        "$balefs" "$command" "$option" </dev/null >"$work/.out" 2>"$work/.err" || true
+        "$balefs" "${words[@]}" "$option" </dev/null >"$work/.out" 2>"$work/.err" || true
         ! grep -q 'unknown or ambiguous' "$work/.err" || fail "$command: $option is told of, but unknown"
     done <"$work/told"
 done

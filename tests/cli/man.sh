@@ -14,10 +14,13 @@ written() { sed -nE '/^\.It Fl /{s/^\.It Fl /-/; s/ Ns Op = Ns Ar (.*)/[=\1]/; s
 mount_told() { sed -nE '/^Options of balefs/,/^$/s/^  ([a-z_-]+(, [a-z]+|=[^ ]+)?)( .*)?$/\1/p' "$work/help"; }
 mount_written() { sed -nE '/^\.It Cm /{s/^\.It Cm //; s/ Ns / /g; s/ (Ar|Cm) / /g; s/ ([=|]) /\1/g; s/ ,/,/g; p}' "$1"; }
 
-for command in $commands; do
-    page=balefs-$command.1
+mapfile -t commands <<<"$commands"
+commands+=("bench engine")
+for command in "${commands[@]}"; do
+    page=balefs-${command/ /-}.1
     grep -qx "$page" <<<"$pages" || fail "$command: has no page in tools/man/CMakeLists.txt"
-    "$balefs" "$command" --help >"$work/help"
+    # shellcheck disable=SC2086 # one is two words
+    "$balefs" $command --help >"$work/help"
     diff -u --label "$command --help" --label "$page" <(told | sort) <(written "$page" | sort) || fail "$page: other options than --help"
     if [ "$command" = mount ]; then
         diff -u --label "$command --help" --label "$page" <(mount_told | sort) <(mount_written "$page" | sort) || fail "$page: other mount options than --help"
@@ -25,7 +28,7 @@ for command in $commands; do
     [ -n "$(told)" ] || fail "$command: no options found in its --help"
     summary=$("$balefs" --help | sed -nE "s/^  $command +//p")
     grep -qx "\.It Cm $command" balefs.1 || fail "balefs.1 lacks $command ($summary)"
-    grep -q "^\.Xr $page" <<<"$(sed -nE 's/^(\.Xr balefs-[a-z]+) 1.*/\1.1/p' balefs.1)" || fail "balefs.1 does not refer to $page"
+    grep -q "^\.Xr $page" <<<"$(sed -nE 's/^(\.Xr balefs-[a-z-]+) 1.*/\1.1/p' balefs.1)" || fail "balefs.1 does not refer to $page"
     for section in NAME SYNOPSIS DESCRIPTION 'EXIT STATUS' EXAMPLES 'SEE ALSO'; do
         grep -qx "\.Sh $section" "$page" || fail "$page has no section $section"
     done
@@ -33,7 +36,7 @@ done
 for page in $pages; do
     [ -f "$page" ] || fail "$page is missing"
     case $page in
-    balefs-*) grep -qx "$(sed 's/balefs-//; s/\..*//' <<<"$page")" <<<"$commands" || fail "$page: there is no such command" ;;
+    balefs-*) printf '%s\n' "${commands[@]}" | grep -qx "$(sed 's/balefs-//; s/-/ /; s/\..*//' <<<"$page")" || fail "$page: there is no such command" ;;
     esac
 done
 

@@ -20,6 +20,9 @@ for pair in init:2 mount:1 umount:1 run:125 sync:2 freeze:2 thaw:2 set:2 get:2 r
     }
 done
 
+fails 2 "unknown or ambiguous option --no-such: see balefs bench engine --help" bench engine --no-such
+fails 2 "--help=x: this option takes no value: see balefs bench engine --help" bench engine --help=x
+
 fails 2 "--codec lacks its value: see balefs init --help" init --codec
 fails 2 "-e lacks its value: see balefs init --help" init -e
 run 2 init --codec gzip "$work/new"

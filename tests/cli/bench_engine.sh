@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# balefs bench engine: without a GPU, and with one that is none (tests/support/fake_gpu.c). No times are judged.
+# usage: bench_engine.sh PLUGIN
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+plugin=${1:?usage: bench_engine.sh PLUGIN}
+cd "$work"
+# As installed: the program looks for its plug-in beside itself.
+mkdir -p usr/bin usr/lib/balefs
+cp "$balefs" usr/bin/balefs
+balefs=$work/usr/bin/balefs
+unset BALE_FAKE_GPU LD_LIBRARY_PATH
+few=(bench engine --sizes "128K,1M" --seconds 0.02 --threads 2)
+seq 1 30000 >data
+
+# lines: codec and direction of the table, with what stands in the engine's column
+lines() { awk '/^codec/ { on = 1; next } on { print /^ / ? "  " $1 : $1 " " $2 " " $3 }' "$work/.out"; }
+
+well_formed() {
+    /usr/bin/python3 - "$@" <<'END' || fail "the picture $1"
+import sys, xml.etree.ElementTree as tree
+space = "{http://www.w3.org/2000/svg}"
+picture = tree.parse(sys.argv[1])
+texts = [e.text for e in picture.iter(space + "text")]
+lines = [e for e in picture.iter(space + "path") if e.get("class", "").startswith("line")]
+points = list(picture.iter(space + "circle"))
+engines = sys.argv[2:]
+for codec in "store", "lz4", "zstd:1":
+    for engine in engines:
+        assert texts.count(codec + " " + engine) == 2, (codec, engine, texts)
+assert len(lines) == 6 * len(engines) and len(points) == 2 * len(lines), (len(lines), len(points))
+assert {"encode", "decode", "128 KiB", "1 MiB"} <= set(texts), texts
+END
+}
+
+# --- without a GPU: the CPU's columns, and why
+run 0 "${few[@]}" --svg cpu.svg
+is "" "$err" "what it says on the way"
+prints '^text, extents of 128 KiB; GB/s of raw data by bytes in flight, 0\.02 s each$'
+prints '^CPU: 2 threads$'
+prints '^GPU: none: libbalefs_cuda\.so: '
+prints '^codec +direction +engine +ratio +128 KiB +1 MiB$'
+prints '^store +encode +CPU +1\.00( +[0-9]+\.[0-9]{2}){2}$'
+prints '^zstd:1 +decode +CPU( +[0-9]+\.[0-9]{2}){2}$'
+is "store encode CPU;store decode CPU;lz4 encode CPU;lz4 decode CPU;zstd:1 encode CPU;zstd:1 decode CPU" \
+    "$(lines | paste -sd ';')" "lines"
+well_formed cpu.svg CPU
+run 0 "${few[@]}" --json data
+is "None data" "$(json 'd["gpu"], d["data"]')" "no GPU"
+is True "$(json '"libbalefs_cuda.so" in d["no_gpu"] and all(e["gpu"] is None for e in d["codecs"])')" "why"
+
+# --- with one
+cp "$plugin" usr/lib/balefs/libbalefs_cuda.so
+run 0 "${few[@]}" --svg both.svg
+is "" "$err" "what it says on the way"
+prints '^GPU: Fake GPU, .* of its memory, what it encodes is verified$'
+prints '^codec +direction +engine +ratio +128 KiB +1 MiB  GPU faster from$'
+is 6 "$(lines | grep -cx '  GPU')" "lines of the GPU"
+prints '^ +GPU +1\.00( +[0-9]+\.[0-9]{2}){2}  (never|128 KiB|1 MiB)$'
+prints '^ +GPU( +[0-9]+\.[0-9]{2}){2}  (never|128 KiB|1 MiB)$'
+well_formed both.svg CPU GPU
+run 0 "${few[@]}" --json --gpu 0,1 --gpu-memory 1G --verify off data
+is "131072 2 0.02 Fake GPU False data" \
+    "$(json 'd["extent"], d["threads"], d["seconds"], d["gpu"]["device"], d["gpu"]["verify"], d["data"]')" "how"
+is "store:encode store:decode lz4:encode lz4:decode zstd:1:encode zstd:1:decode" \
+    "$(json '" ".join(e["codec"] + ":" + e["direction"] for e in d["codecs"])')" "codecs and directions"
+is True "$(json 'all([s["in_flight"] for s in e[k]["speeds"]] == [131072, 1048576] and
+    all(0 < s["least"] <= s["rate"] <= s["most"] for s in e[k]["speeds"])
+    for e in d["codecs"] for k in ("cpu", "gpu"))')" "speeds"
+is True "$(json 'all(e["gpu_faster_from"] in (None, 131072, 1048576) for e in d["codecs"])')" "crossovers"
+is True "$(json 'd["codecs"][4]["cpu"]["ratio"] == d["codecs"][4]["gpu"]["ratio"] > 2')" "ratios"
+
+# --- beside a program that fills the GPU
+load=$work/usr/lib/balefs/bale_gpu_load
+# fill_with PYTHON: what that program does
+fill_with() {
+    printf '#!/usr/bin/python3\nimport sys, time\n%s\n' "$1" >"$load"
+    chmod +x "$load"
+}
+fill_with 'begin = time.monotonic_ns()
+time.sleep(float(sys.argv[2]))
+assert sys.argv[1] in ("compute", "memory") and sys.argv[3] == "3"
+print("{\"load\": \"%s\", \"rate\": 12.5, \"unit\": \"GB/s\", \"begin\": %d, \"end\": %d}" % (
+    sys.argv[1], begin, time.monotonic_ns()))'
+few=(bench engine --sizes 1M --seconds 0.02 --threads 2)
+run 0 "${few[@]}" --beside --gpu 3,1
+is "" "$err" "what --beside says on the way"
+prints '^text, zstd:1, 1\.0 MiB in flight, beside a program that fills the GPU; 0\.02 s each$'
+for program in compute memory; do
+    for direction in encode decode; do
+        prints "^$program +12 +12 +1\\.00 GB/s +$direction( +[0-9]+\\.[0-9]{2}){3} GB/s$"
+    done
+done
+run 0 "${few[@]}" --beside --gpu 3 --json data
+is "zstd:1 1048576 Fake GPU data" "$(json 'd["codec"], d["in_flight"], d["gpu"]["device"], d["data"]')" "what works beside"
+is "compute:encode compute:decode memory:encode memory:decode" \
+    "$(json '" ".join(e["program"] + ":" + e["direction"] for e in d["beside"])')" "pairs"
+is True "$(json 'all(e["program_rate"] == {"alone": 12.5, "together": 12.5, "left": 1.0, "unit": "GB/s"} and
+    e["engine_rate"]["alone"] > 0 and e["engine_rate"]["together"] > 0 for e in d["beside"])')" "rates"
+fill_with 'sys.exit(3)'
+fails 1 "$load: ended with status 3" "${few[@]}" --beside
+fill_with 'print("{}")'
+fails 1 "$load: does not tell its rate: it is of another version of balefs" "${few[@]}" --beside
+rm "$load"
+fails 1 "$load: cannot be run: No such file or directory" "${few[@]}" --beside
+export BALE_FAKE_GPU=open
+fails 1 "--beside: there is no GPU: no device: it was told that there is none" "${few[@]}" --beside
+fails 2 "--beside and --svg contradict each other: it has no picture: see balefs bench engine --help" "${few[@]}" --beside --svg x.svg
+
+# --- it fails
+export BALE_FAKE_GPU=open
+run 0 "${few[@]}"
+prints '^GPU: none: no device: it was told that there is none$'
+is 0 "$(lines | grep -c GPU || true)" "lines of a GPU that is none"
+BALE_FAKE_GPU="batch"
+fails 1 "store, encode on the GPU: engine failed" "${few[@]}"
+BALE_FAKE_GPU=item=3
+fails 1 "store, encode on the GPU: device failed" "${few[@]}"
+BALE_FAKE_GPU=corrupt
+fails 1 "store, decode on the GPU: other bytes came back than went in: check this machine's memory, and report it" "${few[@]}"
+BALE_FAKE_GPU=lost=20 # in the midst of being timed
+run 1 "${few[@]}"
+says '^balefs: [a-z0-9:]+, (en|de)code on the GPU: '
+BALE_FAKE_GPU=pin=1
+fails 1 "the memory cannot be pinned for the GPU: out of memory: give smaller --sizes" bench engine --sizes 32M
+unset BALE_FAKE_GPU
+echo "no library" >usr/lib/balefs/libbalefs_cuda.so
+run 0 "${few[@]}"
+prints "^GPU: none: $work/usr/bin/\.\./lib/balefs/libbalefs_cuda\.so: |^GPU: none: $work/usr/lib/balefs/libbalefs_cuda\.so: "
+rm usr/lib/balefs/libbalefs_cuda.so
+
+# --- files and usage
+fails 1 "none: cannot be opened: No such file or directory" "${few[@]}" none
+fails 1 "/dev/null: nothing to compress: give a file with something in it" "${few[@]}" /dev/null
+fails 1 "usr: is a directory: name files in it" "${few[@]}" usr
+cp data keep
+fails 1 "keep: is there already: -f replaces it" "${few[@]}" --svg keep data
+cmp data keep
+run 0 "${few[@]}" --force --svg keep data
+grep -q '^<svg ' keep || fail "--force does not replace a file"
+fails 1 "data: input and output are the same file: give another output" "${few[@]}" -f --svg data data
+fails 2 "--svg -: the table is on standard output: name a file: see balefs bench engine --help" bench engine --svg -
+fails 2 "one FILE at a time: see balefs bench engine --help" bench engine data data
+for sizes in 1 100K 1M,1M 2M,1M "1M," much 65G; do
+    run 2 bench engine --sizes "$sizes"
+    says "^balefs: --sizes .*: give sizes in whole 128K, each above the last: see balefs bench engine --help$"
+done
+fails 2 "--sizes 9M: 8 are enough: see balefs bench engine --help" bench engine --sizes 1M,2M,3M,4M,5M,6M,7M,8M,9M
+for seconds in 0 -1 x nan 601 ''; do
+    fails 2 "--seconds $seconds: give seconds, above 0 and up to 600: see balefs bench engine --help" \
+        bench engine --seconds "$seconds"
+done
+fails 2 "--threads 0: give a whole number from 1 to 4096: see balefs bench engine --help" bench engine -j 0
+fails 2 "--gpu x: give the numbers of GPUs, from 0 on: see balefs bench engine --help" bench engine --gpu 0,x
+fails 2 "--gpu 1: names a GPU twice: see balefs bench engine --help" bench engine -g 1,1
+fails 2 "--gpu-memory 1M: give a size of 256M or more: see balefs bench engine --help" bench engine --gpu-memory 1M
+fails 2 "--verify yes: it is on or off: see balefs bench engine --help" bench engine --verify yes
+run 0 bench --runs 1 --threads 1 --codec store ./data

@@ -1,0 +1,192 @@
+#include "tools/bench_engine_measure.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "format/err.h"
+#include "tools/options.h"
+
+/* As many batches as the dispatcher has under way. */
+#define BATCHES 4
+
+size_t bale_engine_settings(struct bale_setting *settings, size_t room)
+{
+    size_t count = 0;
+
+    /* zero is store for all but one thing. */
+    for (int id = 0; id < BALE_CODEC_AUTO && count < room; id++) {
+        const struct bale_codec *codec = bale_codec_find((uint8_t)id);
+        if (codec && id != BALE_CODEC_ZERO &&
+            bale_setting_parse(codec->name, &settings[count], NULL, 0) == BALE_OK)
+            count++;
+    }
+    return count;
+}
+
+const char *bale_engine_direction(enum bale_item_kind kind)
+{
+    return kind == BALE_ITEM_ENCODE ? "encode" : "decode";
+}
+
+const char *bale_engine_side(enum bale_side side)
+{
+    return side == BALE_SIDE_CPU ? "CPU" : "GPU";
+}
+
+bool bale_engine_takes(const struct bale_engine_bench *bench, enum bale_side side)
+{
+    return side == BALE_SIDE_CPU ||
+           (bench->engines[side] && bench->gpu->takes(bench->engines[side], &bench->items[0]));
+}
+
+void bale_engine_prepare(struct bale_engine_bench *bench, const struct bale_engine_row *row)
+{
+    bool encode = row->kind == BALE_ITEM_ENCODE;
+    uint8_t *at = encode ? bench->raw : bench->back;
+
+    for (size_t i = 0; i < bench->count; i++) {
+        struct bale_item *item = &bench->items[i];
+        item->kind = row->kind;
+        item->priority = BALE_PRIORITY_NORMAL;
+        item->setting = row->setting;
+        item->raw = at + i * BALE_EXTENT_DEFAULT;
+        if (encode)
+            item->frame = (struct bale_frame){.offset = i * BALE_EXTENT_DEFAULT,
+                                              .raw_length = BALE_EXTENT_DEFAULT,
+                                              .chunk_log2 = BALE_CHUNK_LOG2_DEFAULT};
+    }
+}
+
+struct bale_flight_how bale_engine_flight(const struct bale_engine_bench *bench,
+                                          enum bale_side side, uint64_t bytes)
+{
+    return (struct bale_flight_how){
+        .engine = bench->engines[side],
+        .items = bench->items,
+        .count = bench->count,
+        .bytes = bytes,
+        .parts = side == BALE_SIDE_GPU ? BATCHES : 0,
+    };
+}
+
+void bale_engine_complain(enum bale_side side, const struct bale_engine_row *row, int err)
+{
+    char text[BALE_SETTING_TEXT];
+
+    bale_setting_print(row->setting, text, sizeof text);
+    bale_complain("%s, %s on the %s: %s", text, bale_engine_direction(row->kind),
+                  bale_engine_side(side),
+                  err == BALE_E_CORRUPT
+                      ? "other bytes came back than went in: check this machine's memory, and "
+                        "report it"
+                      : bale_err_text(err));
+}
+
+/* ---- Before anything is timed ---- */
+
+static int decode(struct bale_engine_bench *bench, enum bale_side side,
+                  const struct bale_engine_row *row)
+{
+    size_t size = bench->count * BALE_EXTENT_DEFAULT;
+    int err;
+
+    bale_engine_prepare(bench, row);
+    memset(bench->back, 1, size);
+    err = bale_flight_once(bench->engines[side], bench->items, bench->count);
+    if (err == BALE_OK && memcmp(bench->back, bench->raw, size) != 0)
+        err = BALE_E_CORRUPT;
+    return err;
+}
+
+static double ratio_of(const struct bale_engine_bench *bench)
+{
+    uint64_t stored = 0;
+
+    for (size_t i = 0; i < bench->count; i++)
+        stored += bench->items[i].stored_length;
+    return (double)bench->count * BALE_EXTENT_DEFAULT / (double)stored;
+}
+
+bool bale_engine_check(struct bale_engine_bench *bench, enum bale_side side,
+                       struct bale_engine_row rows[2])
+{
+    enum bale_side encoder;
+    int err;
+
+    bale_engine_prepare(bench, &rows[0]);
+    rows[0].sides[side].taken = bale_engine_takes(bench, side);
+    encoder = rows[0].sides[side].taken ? side : BALE_SIDE_CPU;
+    err = bale_flight_once(bench->engines[encoder], bench->items, bench->count);
+    if (err < 0) {
+        bale_engine_complain(encoder, &rows[0], err);
+        return false;
+    }
+    rows[0].sides[side].ratio = ratio_of(bench);
+    bale_engine_prepare(bench, &rows[1]);
+    rows[1].sides[side].taken = bale_engine_takes(bench, side);
+    err = decode(bench, BALE_SIDE_CPU, &rows[1]);
+    if (err < 0) {
+        bale_engine_complain(encoder, &rows[0], err);
+        return false;
+    }
+    if (side == BALE_SIDE_GPU && rows[1].sides[side].taken)
+        err = decode(bench, side, &rows[1]);
+    if (err < 0)
+        bale_engine_complain(side, &rows[1], err);
+    return err == BALE_OK;
+}
+
+/* ---- Measuring ---- */
+
+static void tick(const struct bale_engine_bench *bench, enum bale_side side,
+                 const struct bale_engine_row *row, uint64_t bytes)
+{
+    char text[128], setting[BALE_SETTING_TEXT], size[BALE_TEXT];
+
+    bale_setting_print(row->setting, setting, sizeof setting);
+    snprintf(text, sizeof text, "%s, %s on the %s, %s in flight", setting,
+             bale_engine_direction(row->kind), bale_engine_side(side), bale_size_text(bytes, size));
+    bench->how->tick(bench->how->argument, text);
+}
+
+static bool measure_row(struct bale_engine_bench *bench, enum bale_side side,
+                        struct bale_engine_row *row)
+{
+    const struct bale_engine_how *how = bench->how;
+    int err = BALE_OK;
+
+    if (row->sides[side].taken)
+        bale_engine_prepare(bench, row);
+    for (unsigned s = 0; s < how->size_count && err == BALE_OK; s++) {
+        tick(bench, side, row, how->sizes[s]);
+        if (!row->sides[side].taken)
+            continue;
+        struct bale_flight_how flight = bale_engine_flight(bench, side, how->sizes[s]);
+        err = bale_flight_measure(&flight, how->seconds, &row->sides[side].rates[s]);
+    }
+    if (err < 0)
+        bale_engine_complain(side, row, err);
+    return err == BALE_OK;
+}
+
+/* A side decodes what it has encoded. */
+bool bale_engine_measure(struct bale_engine_bench *bench, struct bale_engine_row rows[2])
+{
+    for (enum bale_side side = 0; side < BALE_SIDES; side++)
+        if (bench->engines[side] &&
+            (!bale_engine_check(bench, side, rows) || !measure_row(bench, side, &rows[0]) ||
+             !measure_row(bench, side, &rows[1])))
+            return false;
+    return true;
+}
+
+uint64_t bale_engine_crossover(const struct bale_engine_how *how, const struct bale_engine_row *row)
+{
+    const struct bale_flight_rate *cpu = row->sides[BALE_SIDE_CPU].rates;
+    const struct bale_flight_rate *gpu = row->sides[BALE_SIDE_GPU].rates;
+    uint64_t least = 0;
+
+    for (unsigned s = how->size_count; s > 0 && gpu[s - 1].rate > cpu[s - 1].rate; s--)
+        least = how->sizes[s - 1];
+    return least;
+}
