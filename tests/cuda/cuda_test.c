@@ -1,7 +1,7 @@
 /* The CUDA engine against the CPU's: what one encodes the other decodes, and where the bytes have to be
  * the same they are.
  *
- * usage: cuda_test PLUGIN [--few | --bench [FILE [MIB]]]; skipped where there is no GPU.
+ * usage: cuda_test PLUGIN [--few]; skipped where there is no GPU.
  *   --few: as much as a checker of memory accesses can follow */
 #include <unistd.h>
 
@@ -379,10 +379,6 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     REQUIRE(argc >= 2);
     rig_load(&rig, argv[1]);
-    if (argc > 2 && strcmp(argv[2], "--bench") == 0) {
-        bench(&rig, argc > 3 ? argv[3] : NULL, argc > 4 ? strtoull(argv[4], NULL, 10) << 20 : 0);
-        return check_result();
-    }
     world.rig = &rig;
     world.state = 1;
     world.rounds = argc > 2 ? ROUNDS_FEW : ROUNDS;

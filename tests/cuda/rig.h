@@ -38,7 +38,4 @@ bool rig_all(const uint8_t *begin, const uint8_t *end, uint8_t value);
 
 struct bale_gpu_stats rig_stats(struct rig *rig);
 
-/* bench.c: prints what the engine does by bytes in flight. data: a file to encode, or NULL. */
-void bench(struct rig *rig, const char *data, uint64_t device_memory);
-
 #endif
