@@ -46,8 +46,8 @@ enum bale_gpu_level { BALE_GPU_ERROR, BALE_GPU_WARNING, BALE_GPU_INFO };
 struct bale_gpu_options {
     int devices[BALE_GPU_DEVICES]; /* ordinals */
     unsigned device_count;         /* 0: the nearest visible one */
-    /* Bytes of each device's memory at most, the context counted in; 0: the smaller of 2 GiB and a
-     * quarter of what it has. */
+    /* Bytes of each device's memory at most, the context counted in; 0: 1/16 of what it has, at least
+     * 2 GiB, but no more than a quarter. */
     uint64_t memory;
     bool insist; /* also where the compute mode is exclusive, or the device busy */
     bool verify; /* decode what was encoded, and compare, before done */

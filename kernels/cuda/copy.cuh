@@ -77,10 +77,12 @@ __device__ inline uint32_t verdict_of_block(equality e)
                                                                                    : CUDA_MIXED;
 }
 
-/* Words [base, base + GROUP) of a chunk, by a warp. in: the aligned words that hold its bytes, the
- * first of which begins shift bytes before it; held: how many they are. */
-__device__ inline void gather_group(const uint4 *in, uint32_t held, uint32_t shift, uint32_t base,
-                                    uint32_t words, uint4 *out, equality *e)
+/* Words [base, base + GROUP) of words, by a warp. in: the aligned words that hold them, the first of
+ * which begins shift bytes before them; held: how many they are. IN: what comes in stays near, and e
+ * sees it. */
+template <bool IN>
+__device__ inline void copy_group(const uint4 *in, uint32_t held, uint32_t shift, uint32_t base,
+                                  uint32_t words, uint4 *out, equality *e)
 {
     const unsigned lane = threadIdx.x & 31;
     const uint4 none = make_uint4(0, 0, 0, 0);
@@ -98,11 +100,25 @@ __device__ inline void gather_group(const uint4 *in, uint32_t held, uint32_t shi
             uint4 next = of_lane(v[u], (lane + 1) & 31), after = of_lane(v[u + 1], 0);
             word = shifted(word, lane < 31 ? next : after, shift);
         }
-        if (k < words) {
+        if (k < words && IN) {
             out[k] = word;
             look(e, word);
+        } else if (k < words) {
+            __stcs(out + k, word);
         }
     }
+}
+
+/* Words from any place to an aligned one, by a block. No aligned word is read that holds none of their
+ * bytes. */
+template <bool IN>
+__device__ inline void copy_words(const uint8_t *from, uint32_t words, uint8_t *to, equality *e)
+{
+    const uint32_t shift = (uintptr_t)from % WORD;
+    const uint32_t held = words + (shift > 0 && words > 0);
+
+    for (uint32_t g = threadIdx.x / 32 * GROUP; g < words; g += WARPS * GROUP)
+        copy_group<IN>((const uint4 *)(from - shift), held, shift, g, words, (uint4 *)to, e);
 }
 
 /* A block for a chunk: its bytes to its cell, and whether they are all equal to the result's flags. */
@@ -113,13 +129,10 @@ __global__ void __launch_bounds__(THREADS)
     for (uint32_t c = blockIdx.x; c < count; c += gridDim.x) {
         const uint32_t length = chunks[c].length, words = length / WORD;
         const uint8_t *from = (const uint8_t *)chunks[c].place;
-        const uint32_t shift = chunks[c].place % WORD;
-        const uint32_t held = (shift + length + WORD - 1) / WORD;
         uint8_t *to = cells + c * cell;
         equality e = {};
 
-        for (uint32_t g = threadIdx.x / 32 * GROUP; g < words; g += WARPS * GROUP)
-            gather_group((const uint4 *)(from - shift), held, shift, g, words, (uint4 *)to, &e);
+        copy_words<true>(from, words, to, &e);
         if (threadIdx.x < length % WORD) {
             uint8_t byte = from[words * WORD + threadIdx.x];
             uint32_t four = byte * 0x01010101u;
@@ -134,20 +147,8 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* 16 bytes from any place in device memory. */
-__device__ inline uint4 read_word(const uint8_t *p)
-{
-    const uint32_t *w = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3);
-    const uint32_t bits = 8 * ((uintptr_t)p & 3);
-    uint32_t v[5] = {w[0], w[1], w[2], w[3], bits ? w[4] : 0};
-
-    return make_uint4(__funnelshift_r(v[0], v[1], bits), __funnelshift_r(v[1], v[2], bits),
-                      __funnelshift_r(v[2], v[3], bits), __funnelshift_r(v[3], v[4], bits));
-}
-
-/* A block for a move. What is written with whole words is aligned to sectors of the host's memory;
- * the bytes before and behind go one by one. The last word is not read where read_word() would
- * look behind the end. */
+/* A block for a move. What is written with whole words is aligned to sectors of the host's memory; the
+ * bytes before and behind go one by one. */
 __global__ void __launch_bounds__(THREADS) scatter(const cuda_move *moves, uint32_t count)
 {
     constexpr uint32_t SECTOR = 32;
@@ -157,17 +158,12 @@ __global__ void __launch_bounds__(THREADS) scatter(const cuda_move *moves, uint3
         uint8_t *to = (uint8_t *)moves[m].to;
         const uint32_t length = (uint32_t)moves[m].length;
         const uint32_t before = min(length, (uint32_t)(-moves[m].to % SECTOR));
-        const uint32_t body = length - before;
-        const uint32_t words = body < WORD + 4 ? 0 : (body - 4) / WORD;
+        const uint32_t words = (length - before) / WORD;
         const uint32_t after = before + words * WORD;
 
         if (threadIdx.x < before)
             to[threadIdx.x] = from[threadIdx.x];
-        for (uint32_t k = threadIdx.x; k < words; k += THREADS) {
-            uint32_t at = before + k * WORD;
-            uint4 word = before % WORD ? read_word(from + at) : *(const uint4 *)(from + at);
-            __stcs((uint4 *)(to + at), word);
-        }
+        copy_words<false>(from + before, words, to + before, nullptr);
         if (after + threadIdx.x < length)
             to[after + threadIdx.x] = from[after + threadIdx.x];
     }

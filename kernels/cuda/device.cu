@@ -14,7 +14,6 @@ constexpr uint64_t MIB = 1u << 20;
 constexpr uint64_t CONTEXT_GUESS = 640 * MIB; /* where NVML does not say what ours takes */
 constexpr size_t CELL_ALIGNMENT = 256;
 constexpr uint32_t CELLS_WORTH = 128; /* a codec that leaves less to a slot is left out */
-constexpr uint64_t LANE_PART = 6;     /* of the memory, in working memory of lanes, at most */
 
 /* Streams that decode to one byte; kernels/lz4/spec.md and kernels/zstd/spec.md. */
 constexpr uint8_t lz4_stub[] = {0x10, 0};
@@ -52,6 +51,9 @@ int allocate(bale_cuda_device *d, unsigned lanes, unsigned slots, uint32_t cells
     if (error)
         return bale_cuda_error(error);
     d->memory_size = size;
+    error = cudaMemset(d->memory, 0, size); /* nothing depends on what was there */
+    if (error)
+        return bale_cuda_error(error);
     bale_cuda_lay_out(d, d->memory, lanes, slots, cells);
     error = put_stub(&d->stubs[CUDA_LZ4], lz4_stub, sizeof lz4_stub);
     return bale_cuda_error(error ? error
@@ -62,10 +64,8 @@ int open_slots(bale_cuda_device *d, unsigned lanes, unsigned slots, uint32_t cel
 {
     int err = allocate(d, lanes, slots, cells);
 
-    for (unsigned i = 0; err == BALE_OK && i < lanes; i++) {
-        pthread_mutex_init(&d->lanes[i].mutex, nullptr);
-        err = bale_cuda_error(bale_cuda_open_stream(&d->lanes[i].stream));
-    }
+    for (unsigned i = 0; err == BALE_OK && i < lanes; i++)
+        err = bale_cuda_error(cudaEventCreateWithFlags(&d->lanes[i].left, cudaEventDisableTiming));
     for (unsigned i = 0; err == BALE_OK && i < slots; i++)
         err = bale_cuda_slot_open(&d->slots[i], d, cells);
     return err;
@@ -76,10 +76,8 @@ void close_slots(bale_cuda_device *d)
     for (unsigned i = 0; i < BALE_CUDA_SLOTS; i++)
         bale_cuda_slot_close(&d->slots[i]);
     for (unsigned i = 0; i < BALE_CUDA_SLOTS; i++) {
-        if (d->lanes[i].stream) {
-            cudaStreamDestroy(d->lanes[i].stream);
-            pthread_mutex_destroy(&d->lanes[i].mutex);
-        }
+        if (d->lanes[i].left)
+            cudaEventDestroy(d->lanes[i].left);
         memset(&d->lanes[i], 0, sizeof d->lanes[i]);
     }
     cudaFree(d->memory);
@@ -168,12 +166,12 @@ int choose_codecs(bale_cuda_device *d, uint64_t budget)
     return err;
 }
 
+/* One more where that makes no slot smaller. */
 unsigned choose_lanes(bale_cuda_device *d, uint64_t budget)
 {
-    const size_t one = bale_cuda_lay_out(d, nullptr, 1, 0, BALE_CUDA_CELLS_MIN);
     unsigned lanes = 1;
 
-    while (lanes < BALE_CUDA_SLOTS && (lanes + 1) * one <= budget / LANE_PART)
+    while (lanes < BALE_CUDA_SLOTS && cells_for(d, budget, lanes + 1) == BALE_CUDA_CELLS_MAX)
         lanes++;
     return lanes;
 }
@@ -203,14 +201,18 @@ int measure_context(bale_cuda_device *d, uint64_t free_before, char *why, size_t
 int open_all_slots(bale_cuda_device *d, char *why, size_t why_size)
 {
     const uint64_t budget = budget_beside(d, d->context_size);
-    const unsigned lanes = choose_lanes(d, budget);
+    unsigned lanes = choose_lanes(d, budget);
     uint32_t cells = cells_for(d, budget, lanes);
     int err = BALE_E_NOMEM;
 
-    for (; cells >= BALE_CUDA_CELLS_MIN && err == BALE_E_NOMEM; cells /= 2) {
+    while (cells >= BALE_CUDA_CELLS_MIN && err == BALE_E_NOMEM) {
         err = open_slots(d, lanes, BALE_CUDA_SLOTS, cells);
         if (err < 0)
             close_slots(d);
+        if (lanes > 1)
+            lanes--;
+        else
+            cells /= 2;
     }
     if (err < 0)
         snprintf(why, why_size,
@@ -223,19 +225,15 @@ int open_all_slots(bale_cuda_device *d, char *why, size_t why_size)
 int open_context(bale_cuda_device *d, char *why, size_t why_size)
 {
     const int ordinal = d->settings.ordinal;
-    int processors = 0;
     cudaError_t error =
         cudaInitDevice(ordinal, cudaDeviceScheduleBlockingSync, cudaInitDeviceFlagsAreValid);
 
     if (!error)
         error = cudaSetDevice(ordinal);
     if (!error)
-        error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, ordinal);
-    if (!error)
         error = bale_cuda_open_stream(&d->in);
     if (!error)
         error = bale_cuda_open_stream(&d->out);
-    d->blocks = (unsigned)processors;
     if (error)
         snprintf(why, why_size, "%s: %s", d->about.name, cudaGetErrorString(error));
     return bale_cuda_error(error);
@@ -247,12 +245,10 @@ int open_device(bale_cuda_device *d, char *why, size_t why_size)
     int err = open_context(d, why, why_size);
 
     d->has[CUDA_LZ4] = d->has[CUDA_ZSTD] = d->settings.nvcomp;
-    d->context_size = d->settings.context;
-    if (err == BALE_OK && d->settings.context == 0) {
+    if (err == BALE_OK)
         err = choose_codecs(d, budget_beside(d, CONTEXT_GUESS));
-        if (err == BALE_OK)
-            err = measure_context(d, free_before, why, why_size);
-    }
+    if (err == BALE_OK)
+        err = measure_context(d, free_before, why, why_size);
     if (err == BALE_OK)
         err = choose_codecs(d, budget_beside(d, d->context_size));
     return err < 0 ? err : open_all_slots(d, why, why_size);
@@ -301,16 +297,19 @@ int bale_cuda_device_open(const struct bale_cuda_settings *settings,
         return err;
     }
     d->settings = *settings;
+    pthread_mutex_init(&d->mutex, nullptr);
     err = open_device(d, why, why_size);
     if (err < 0) {
-        bale_cuda_device_close(d, settings->context == 0); /* nothing is left behind */
+        bale_cuda_device_close(d);
         return err;
     }
     *device = d;
     return BALE_OK;
 }
 
-void bale_cuda_device_close(struct bale_cuda_device *device, bool reset)
+/* nvCOMP has a CUDA runtime of its own, which keeps the primary context as well: only a reset ends
+ * that. */
+void bale_cuda_device_close(struct bale_cuda_device *device)
 {
     if (!device)
         return;
@@ -320,20 +319,15 @@ void bale_cuda_device_close(struct bale_cuda_device *device, bool reset)
             cudaStreamDestroy(device->in);
         if (device->out)
             cudaStreamDestroy(device->out);
-        if (reset)
-            cudaDeviceReset();
+        cudaDeviceReset();
     }
+    pthread_mutex_destroy(&device->mutex);
     free(device);
 }
 
 bool bale_cuda_device_has(const struct bale_cuda_device *device, enum cuda_codec codec)
 {
     return codec == CUDA_STORE || device->has[codec];
-}
-
-uint64_t bale_cuda_device_context(const struct bale_cuda_device *device)
-{
-    return device->context_size;
 }
 
 uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device)

@@ -8,18 +8,19 @@
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/lists.h"
 
-/* Where batches are computed, one after the other. nvCOMP's working memory for zstd is more than 1 GiB
- * however few the chunks are, so it is not each slot's. */
+/* nvCOMP's working memory, for a batch at a time. For zstd it is more than 1 GiB however few the chunks
+ * are, so it is not each slot's. */
 struct cuda_lane {
-    pthread_mutex_t mutex; /* one puts a batch on the stream at a time */
-    cudaStream_t stream;
     void *temp;
     size_t temp_bytes;
+    cudaEvent_t left; /* the last batch is through with it */
+    unsigned batches; /* in it or on their way; guarded by the device's mutex */
 };
 
 struct bale_cuda_slot {
     struct bale_cuda_device *device;
-    struct cuda_lane *lane;
+    struct cuda_lane *lane; /* of the batch under way, once it is in one */
+    cudaStream_t stream;    /* what is computed */
     struct bale_cuda_host host;
     struct cuda_lists lists;
     struct cuda_chunk *chunks; /* the host's tables in device memory */
@@ -33,7 +34,6 @@ struct bale_cuda_device {
     struct bale_cuda_settings settings;
     struct bale_driver_device about;
     uint64_t context_size;
-    unsigned blocks; /* as many as copies are made with */
     bool has[CUDA_CODECS];
     size_t packed_cell;
     /* All slots' copies each way, one after the other: one at a time is as fast as the bus, and is done
@@ -41,7 +41,8 @@ struct bale_cuda_device {
     cudaStream_t in;
     cudaStream_t out;
 
-    uint8_t *memory; /* of all lanes and slots */
+    pthread_mutex_t mutex; /* one puts a batch in a lane at a time */
+    uint8_t *memory;       /* of all lanes and slots */
     uint64_t memory_size;
     struct cuda_stub stubs[CUDA_CODECS];
     unsigned lane_count;

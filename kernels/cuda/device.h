@@ -20,9 +20,9 @@
 extern "C" {
 #endif
 
-enum { BALE_CUDA_SLOTS = 3 };        /* one copies in, one computes, one copies out */
+enum { BALE_CUDA_SLOTS = 4 };        /* one copies in, two compute, one copies out */
 enum { BALE_CUDA_CELLS_MIN = 16 };   /* a slot of less is not worth its while */
-enum { BALE_CUDA_CELLS_MAX = 8192 }; /* 512 MiB */
+enum { BALE_CUDA_CELLS_MAX = 2048 }; /* 128 MiB: with more nvCOMP is no faster on an H100 */
 
 enum cuda_codec { CUDA_STORE, CUDA_LZ4, CUDA_ZSTD, CUDA_CODECS };
 
@@ -43,26 +43,23 @@ struct bale_cuda_host {
 
 struct bale_cuda_settings {
     int ordinal;
-    uint64_t memory;  /* bytes at most, the context counted in */
-    uint64_t context; /* of these, what a context that was kept takes; 0: there is none */
+    uint64_t memory;             /* bytes at most, the context counted in */
     const struct nvcomp *nvcomp; /* NULL: only store */
     bool verify;
 };
 
-/* Makes a context, if there is none, and allocates. A codec whose working memory leaves too little for
+/* Makes a context and allocates. A codec whose working memory leaves too little for
  * batches is left out. BALE_E_NOMEM and BALE_E_DEVICE come with why. */
 int bale_cuda_device_open(const struct bale_cuda_settings *settings,
                           struct bale_cuda_device **device, char *why, size_t why_size);
 
-/* Frees all but the context, and that as well if reset is set. NULL is fine. Nobody waits for a slot
- * of it. */
-void bale_cuda_device_close(struct bale_cuda_device *device, bool reset);
+/* Frees all, the context as well. NULL is fine. Nobody waits for a slot of it. */
+void bale_cuda_device_close(struct bale_cuda_device *device);
 
 bool bale_cuda_device_has(const struct bale_cuda_device *device, enum cuda_codec codec);
-uint64_t bale_cuda_device_context(const struct bale_cuda_device *device); /* bytes */
-uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device);  /* bytes, of all */
-unsigned
-bale_cuda_device_lanes(const struct bale_cuda_device *device); /* batches computed at a time */
+uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device); /* bytes, of all */
+/* Batches that nvCOMP works on at a time. */
+unsigned bale_cuda_device_lanes(const struct bale_cuda_device *device);
 struct bale_cuda_slot *bale_cuda_device_slot(struct bale_cuda_device *device, unsigned i);
 
 /* Whether the context still answers: no error that sticks. */

@@ -16,7 +16,7 @@ enum { CUDA_QUEUES = 2 * CUDA_CODECS };
 enum { CUDA_MISMATCHES_MAX = 3 }; /* then the codec is no longer ours */
 
 enum cuda_state {
-    CUDA_CLOSED, /* nothing is held but what cannot be given back; the next batch opens it */
+    CUDA_CLOSED, /* nothing is held; the next batch opens it */
     CUDA_OPENING,
     CUDA_OPEN,
     CUDA_HUNG, /* a batch was given up: nothing new, and closed when the device has come back */
@@ -81,8 +81,7 @@ struct cuda_engine {
     pthread_mutex_t pinning; /* one pins, opens or closes at a time; taken before mutex */
     /* Guarded by pinning. */
     struct bale_cuda_device *devices[BALE_GPU_DEVICES]; /* there with CUDA_OPEN */
-    uint64_t contexts[BALE_GPU_DEVICES]; /* bytes that contexts take which were kept; 0: none */
-    bool is_pinned;                      /* what is in pinned is registered with a context */
+    bool is_pinned; /* what is in pinned is registered with a context */
 
     pthread_mutex_t mutex; /* guards the rest */
     pthread_cond_t work;   /* for slots: items came, or the state changed */

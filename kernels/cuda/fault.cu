@@ -55,16 +55,16 @@ cudaError_t bale_cuda_fault_batch(struct bale_cuda_slot *slot)
     if (is_on("launch"))
         return cudaErrorLaunchOutOfResources;
     if (is_on("hang"))
-        hang<<<1, 1, 0, slot->lane->stream>>>();
+        hang<<<1, 1, 0, slot->stream>>>();
     if (is_on("stray"))
-        stray<<<1, 1, 0, slot->lane->stream>>>((int *)64);
+        stray<<<1, 1, 0, slot->stream>>>((int *)64);
     return cudaPeekAtLastError();
 }
 
 void bale_cuda_fault_packed(struct bale_cuda_slot *slot)
 {
     if (is_on("flip"))
-        flip<<<1, 1, 0, slot->lane->stream>>>(slot->lists);
+        flip<<<1, 1, 0, slot->stream>>>(slot->lists);
 }
 
 cudaError_t bale_cuda_fault_allocation(uint64_t size)

@@ -11,7 +11,7 @@
 #define MILLISECOND UINT64_C(1000000)
 #define RETRY_NS (60 * 1000 * MILLISECOND) /* after an opening that failed */
 #define MIB ((uint64_t)1 << 20)
-#define MEMORY_DEFAULT (2048 * MIB)
+#define MEMORY_SMALL (2048 * MIB)
 
 static void free_batch_room(struct cuda_worker *w)
 {
@@ -37,11 +37,12 @@ static int open_worker(struct cuda_worker *w, struct bale_cuda_device *device)
 
 static uint64_t memory_for(const struct cuda_engine *e, unsigned i)
 {
-    uint64_t quarter = e->about[i].memory / 4;
+    uint64_t all = e->about[i].memory;
+    uint64_t small = all / 4 < MEMORY_SMALL ? all / 4 : MEMORY_SMALL;
 
     if (e->options.memory > 0)
         return e->options.memory;
-    return quarter < MEMORY_DEFAULT ? quarter : MEMORY_DEFAULT;
+    return all / 16 > small ? all / 16 : small;
 }
 
 int bale_cuda_check_free(const struct cuda_engine *e, unsigned i, char *why)
@@ -49,7 +50,6 @@ int bale_cuda_check_free(const struct cuda_engine *e, unsigned i, char *why)
     uint64_t free_now = bale_driver_free(&e->about[i]);
     uint64_t memory = memory_for(e, i);
 
-    memory -= memory < e->contexts[i] ? memory : e->contexts[i];
     if (e->options.insist || free_now >= memory)
         return BALE_OK;
     snprintf(why, BALE_GPU_WHY, "%s: %llu MiB of its memory are free, and %llu would be taken",
@@ -63,7 +63,6 @@ static int open_one(struct cuda_engine *e, unsigned i, char *why)
     struct bale_cuda_settings settings = {
         .ordinal = e->about[i].ordinal,
         .memory = memory_for(e, i),
-        .context = e->contexts[i],
         .nvcomp = e->has_nvcomp ? &e->nvcomp : NULL,
         .verify = e->options.verify,
     };
@@ -101,21 +100,15 @@ static int pin_all(struct cuda_engine *e, char *why)
     return BALE_OK;
 }
 
-/* nvCOMP has a CUDA runtime of its own, which makes and keeps the primary context, and it cannot be
- * unloaded. So only without it is the context destroyed. */
 void bale_cuda_close_devices(struct cuda_engine *e)
 {
-    bool reset = !e->has_nvcomp;
-
     pthread_mutex_lock(&e->pinning);
-    if (e->is_pinned && (reset || e->stop))
+    if (e->is_pinned)
         unpin(e, e->pinned.count);
     for (unsigned w = 0; w < e->worker_count; w++)
         free_batch_room(&e->workers[w]);
     for (unsigned i = 0; i < e->device_count; i++) {
-        if (e->devices[i])
-            e->contexts[i] = reset ? 0 : bale_cuda_device_context(e->devices[i]);
-        bale_cuda_device_close(e->devices[i], reset);
+        bale_cuda_device_close(e->devices[i]);
         e->devices[i] = NULL;
     }
     pthread_mutex_unlock(&e->pinning);
@@ -203,8 +196,6 @@ static void release(struct cuda_engine *e)
     bale_cuda_close_devices(e);
     pthread_mutex_lock(&e->mutex);
     e->stats.device_memory = 0;
-    for (unsigned i = 0; i < e->device_count; i++)
-        e->stats.device_memory += e->contexts[i];
     e->state = CUDA_CLOSED;
 }
 

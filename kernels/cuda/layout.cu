@@ -79,9 +79,7 @@ size_t bale_cuda_lay_out(struct bale_cuda_device *device, uint8_t *memory, unsig
         carve(&c, (uint8_t **)&device->lanes[i].temp, temp);
         device->lanes[i].temp_bytes = temp;
     }
-    for (unsigned i = 0; i < slots; i++) {
+    for (unsigned i = 0; i < slots; i++)
         carve_slot(&c, &device->slots[i], device, cells);
-        device->slots[i].lane = &device->lanes[i % lanes];
-    }
     return c.at;
 }

@@ -13,6 +13,9 @@ extern "C" {
 namespace
 {
 constexpr unsigned THREADS = bale_chunk_rules::THREADS, WARPS = THREADS / 32;
+/* Blocks of the kernels that copy. Each way alone these fill the bus. With more of one kind the other
+ * starves when both are at it: on an H100 24 and 4 move 40 GB/s each way, 132 and 8 only 27. */
+constexpr uint32_t BLOCKS_IN = 24, BLOCKS_OUT = 4;
 
 template <typename T> cudaError_t take_host(T **table, uint32_t cells)
 {
@@ -46,12 +49,7 @@ unsigned warps_for(uint32_t count)
     return (count + WARPS - 1) / WARPS;
 }
 
-unsigned blocks_for(const bale_cuda_slot *slot, uint32_t count)
-{
-    return count < slot->device->blocks ? count : slot->device->blocks;
-}
-
-/* Takes the chunks' table and what it tells of to the device; the lane waits for that. */
+/* Takes the chunks' table and what it tells of to the device; the slot's stream waits for that. */
 cudaError_t gather(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t count)
 {
     cudaStream_t in = slot->device->in;
@@ -62,12 +60,12 @@ cudaError_t gather(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t c
                                 cudaMemcpyHostToDevice, in);
     if (error)
         return error;
-    bale_copy::gather<<<blocks_for(slot, count), bale_copy::THREADS, 0, in>>>(
+    bale_copy::gather<<<min(count, BLOCKS_IN), bale_copy::THREADS, 0, in>>>(
         slot->chunks, count, cells, cell, slot->lists.lengths, slot->results);
     error = cudaPeekAtLastError();
     if (!error)
         error = cudaEventRecord(slot->gathered, in);
-    return error ? error : cudaStreamWaitEvent(slot->lane->stream, slot->gathered, 0);
+    return error ? error : cudaStreamWaitEvent(slot->stream, slot->gathered, 0);
 }
 
 bool decompress(bale_cuda_slot *slot, const nvcomp_codec *codec, void **to, uint32_t count)
@@ -76,8 +74,7 @@ bool decompress(bale_cuda_slot *slot, const nvcomp_codec *codec, void **to, uint
 
     return codec->decompress(l->decode_from, l->decode_from_lengths, l->decode_room,
                              l->decoded_lengths, count, slot->lane->temp, slot->lane->temp_bytes,
-                             to, bale_nvcomp_decompress_options(), l->statuses,
-                             slot->lane->stream) == 0;
+                             to, bale_nvcomp_decompress_options(), l->statuses, slot->stream) == 0;
 }
 
 bool compress(bale_cuda_slot *slot, const nvcomp_codec *codec, uint32_t count)
@@ -86,7 +83,7 @@ bool compress(bale_cuda_slot *slot, const nvcomp_codec *codec, uint32_t count)
 
     return codec->compress(l->raw_places, l->lengths, BALE_CUDA_CELL, count, slot->lane->temp,
                            slot->lane->temp_bytes, l->packed_places, l->packed_lengths,
-                           nvcomp_options{}, l->statuses, slot->lane->stream) == 0;
+                           nvcomp_options{}, l->statuses, slot->stream) == 0;
 }
 
 cudaError_t pack(bale_cuda_slot *slot, cuda_codec which, uint32_t count)
@@ -94,16 +91,16 @@ cudaError_t pack(bale_cuda_slot *slot, cuda_codec which, uint32_t count)
     const nvcomp_codec *codec = bale_cuda_codec(slot->device, which);
     const cuda_stub stub = slot->device->stubs[which];
 
-    if (!codec || !compress(slot, codec, count))
+    if (!compress(slot, codec, count))
         return cudaErrorUnknown;
     bale_cuda_fault_packed(slot);
-    bale_chunk_rules::choose<<<warps_for(count), THREADS, 0, slot->lane->stream>>>(
+    bale_chunk_rules::choose<<<warps_for(count), THREADS, 0, slot->stream>>>(
         slot->chunks, count, which == CUDA_ZSTD, slot->lists, stub, slot->results);
     if (slot->lists.back) {
         if (!decompress(slot, codec, slot->lists.back_places, count))
             return cudaErrorUnknown;
-        bale_chunk_rules::compare<<<count, THREADS, 0, slot->lane->stream>>>(
-            slot->chunks, count, slot->lists, slot->results);
+        bale_chunk_rules::compare<<<count, THREADS, 0, slot->stream>>>(slot->chunks, count,
+                                                                       slot->lists, slot->results);
     }
     return cudaPeekAtLastError();
 }
@@ -112,20 +109,73 @@ cudaError_t unpack(bale_cuda_slot *slot, cuda_codec which, uint32_t count)
 {
     const nvcomp_codec *codec = bale_cuda_codec(slot->device, which);
 
-    if (!codec || !decompress(slot, codec, slot->lists.raw_places, count))
+    if (!decompress(slot, codec, slot->lists.raw_places, count))
         return cudaErrorUnknown;
-    bale_chunk_rules::settle<<<warps_for(count), THREADS, 0, slot->lane->stream>>>(
+    bale_chunk_rules::settle<<<warps_for(count), THREADS, 0, slot->stream>>>(
         slot->chunks, count, slot->lists, slot->results);
     return cudaPeekAtLastError();
+}
+
+cuda_lane *least_busy_lane(bale_cuda_device *device)
+{
+    cuda_lane *least = &device->lanes[0];
+
+    for (unsigned i = 1; i < device->lane_count; i++)
+        if (device->lanes[i].batches < least->batches)
+            least = &device->lanes[i];
+    return least;
+}
+
+/* Runs the part of a step that needs nvCOMP's working memory: the stream waits until that is free. */
+cudaError_t in_lane(bale_cuda_slot *slot, cuda_codec codec, uint32_t count,
+                    cudaError_t (*part)(bale_cuda_slot *, cuda_codec, uint32_t))
+{
+    bale_cuda_device *device = slot->device;
+    cudaError_t error;
+
+    if (!bale_cuda_codec(device, codec))
+        return cudaErrorUnknown;
+    pthread_mutex_lock(&device->mutex);
+    slot->lane = least_busy_lane(device);
+    slot->lane->batches++;
+    error = cudaStreamWaitEvent(slot->stream, slot->lane->left, 0);
+    if (!error) {
+        error = part(slot, codec, count);
+        cudaError_t left = cudaEventRecord(slot->lane->left, slot->stream);
+        error = error ? error : left;
+    }
+    pthread_mutex_unlock(&device->mutex);
+    return error;
+}
+
+void leave_lane(bale_cuda_slot *slot)
+{
+    if (!slot->lane)
+        return;
+    pthread_mutex_lock(&slot->device->mutex);
+    slot->lane->batches--;
+    pthread_mutex_unlock(&slot->device->mutex);
+    slot->lane = nullptr;
+}
+
+/* Of a step that did not begin as a whole nothing goes on. */
+int begun(bale_cuda_slot *slot, cudaError_t error)
+{
+    if (error) {
+        (void)cudaStreamSynchronize(slot->device->in);
+        (void)cudaStreamSynchronize(slot->stream);
+        leave_lane(slot);
+    }
+    return bale_cuda_error(error);
 }
 
 cudaError_t fetch_results(bale_cuda_slot *slot, uint32_t count)
 {
     cudaError_t error =
         cudaMemcpyAsync((void *)slot->host.results, slot->results, count * sizeof(cuda_result),
-                        cudaMemcpyDeviceToHost, slot->lane->stream);
+                        cudaMemcpyDeviceToHost, slot->stream);
 
-    return error ? error : cudaEventRecord(slot->done, slot->lane->stream);
+    return error ? error : cudaEventRecord(slot->done, slot->stream);
 }
 
 cudaError_t encode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
@@ -134,11 +184,11 @@ cudaError_t encode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 
     if (error)
         return error;
-    bale_chunk_rules::keep_raw<<<warps_for(count), THREADS, 0, slot->lane->stream>>>(
+    bale_chunk_rules::keep_raw<<<warps_for(count), THREADS, 0, slot->stream>>>(
         slot->chunks, count, slot->lists, slot->results);
     error = cudaPeekAtLastError();
     if (!error && codec != CUDA_STORE)
-        error = pack(slot, codec, count);
+        error = in_lane(slot, codec, count, pack);
     return error ? error : fetch_results(slot, count);
 }
 
@@ -148,12 +198,12 @@ cudaError_t decode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 
     if (error)
         return error;
-    bale_chunk_rules::check<<<warps_for(count), THREADS, 0, slot->lane->stream>>>(
+    bale_chunk_rules::check<<<warps_for(count), THREADS, 0, slot->stream>>>(
         slot->chunks, count, codec == CUDA_ZSTD, slot->lists, slot->device->stubs[codec],
         slot->results);
     error = cudaPeekAtLastError();
     if (!error && codec != CUDA_STORE)
-        error = unpack(slot, codec, count);
+        error = in_lane(slot, codec, count, unpack);
     return error ? error : fetch_results(slot, count);
 }
 } // namespace
@@ -166,20 +216,23 @@ int bale_cuda_slot_open(struct bale_cuda_slot *slot, struct bale_cuda_device *de
     slot->device = device;
     error = open_host(slot, cells);
     if (!error)
+        error = bale_cuda_open_stream(&slot->stream);
+    if (!error)
         error = open_event(&slot->gathered, 0);
     if (!error)
         error = open_event(&slot->done, cudaEventBlockingSync);
     if (!error) {
-        bale_chunk_rules::
-            set_places<<<(cells + THREADS - 1) / THREADS, THREADS, 0, slot->lane->stream>>>(
-                slot->lists, cells);
-        error = cudaStreamSynchronize(slot->lane->stream);
+        bale_chunk_rules::set_places<<<(cells + THREADS - 1) / THREADS, THREADS, 0, slot->stream>>>(
+            slot->lists, cells);
+        error = cudaStreamSynchronize(slot->stream);
     }
     return bale_cuda_error(error);
 }
 
 void bale_cuda_slot_close(struct bale_cuda_slot *slot)
 {
+    if (slot->stream)
+        cudaStreamDestroy(slot->stream);
     if (slot->gathered)
         cudaEventDestroy(slot->gathered);
     if (slot->done)
@@ -202,22 +255,12 @@ int bale_cuda_slot_use(struct bale_cuda_slot *slot)
 
 int bale_cuda_encode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count)
 {
-    cudaError_t error;
-
-    pthread_mutex_lock(&slot->lane->mutex);
-    error = encode(slot, codec, count);
-    pthread_mutex_unlock(&slot->lane->mutex);
-    return bale_cuda_error(error);
+    return begun(slot, encode(slot, codec, count));
 }
 
 int bale_cuda_decode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count)
 {
-    cudaError_t error;
-
-    pthread_mutex_lock(&slot->lane->mutex);
-    error = decode(slot, codec, count);
-    pthread_mutex_unlock(&slot->lane->mutex);
-    return bale_cuda_error(error);
+    return begun(slot, decode(slot, codec, count));
 }
 
 int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)
@@ -227,8 +270,8 @@ int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)
                                         cudaMemcpyHostToDevice, out);
 
     if (!error) {
-        bale_copy::scatter<<<blocks_for(slot, count), bale_copy::THREADS, 0, out>>>(slot->moves,
-                                                                                    count);
+        bale_copy::scatter<<<min(count, BLOCKS_OUT), bale_copy::THREADS, 0, out>>>(slot->moves,
+                                                                                   count);
         error = cudaPeekAtLastError();
     }
     return bale_cuda_error(error ? error : cudaEventRecord(slot->done, out));
@@ -236,5 +279,8 @@ int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)
 
 int bale_cuda_wait(struct bale_cuda_slot *slot)
 {
-    return bale_cuda_error(cudaEventSynchronize(slot->done));
+    cudaError_t error = cudaEventSynchronize(slot->done);
+
+    leave_lane(slot);
+    return bale_cuda_error(error);
 }

@@ -112,9 +112,8 @@ int bale_cuda_device_open(const struct bale_cuda_settings *settings,
     return BALE_OK;
 }
 
-void bale_cuda_device_close(struct bale_cuda_device *device, bool reset)
+void bale_cuda_device_close(struct bale_cuda_device *device)
 {
-    (void)reset;
     if (!device)
         return;
     for (unsigned i = 0; i < BALE_CUDA_SLOTS; i++) {
@@ -132,12 +131,6 @@ void bale_cuda_device_close(struct bale_cuda_device *device, bool reset)
 bool bale_cuda_device_has(const struct bale_cuda_device *device, enum cuda_codec codec)
 {
     return codec == CUDA_STORE || device->settings.nvcomp;
-}
-
-uint64_t bale_cuda_device_context(const struct bale_cuda_device *device)
-{
-    (void)device;
-    return 1;
 }
 
 uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device)
