@@ -1,5 +1,6 @@
 """The file systems that are compared, each in a directory of its own."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -126,17 +127,34 @@ def blocks_below(top):
 
 
 class Balefs(System):
+    """balefs[/CODEC][/direct][/OPTION=VALUE...]: the options are those of its mount."""
+
     def __init__(self, name, programs, work, backing):
         super().__init__(name, programs, work, backing)
-        words = name.split("/")[1:]
-        self.options = ["-o", "io=direct"] if "direct" in words else []
-        self.codec = next((word for word in words if word != "direct"), "auto")
+        words = ["io=direct" if word == "direct" else word for word in name.split("/")[1:]]
+        self.options = [word for word in words if "=" in word]
+        self.codec = next((word for word in words if "=" not in word), "auto")
 
     def make(self):
         run(self.programs["balefs"], "init", "--codec", self.codec, self.backing / "store")
 
     def mount(self):
-        self.start_daemon(self.programs["balefs"], "mount", "-f", *self.options, self.backing / "store", self.mnt)
+        options = ["-o", ",".join(self.options)] if self.options else []
+        self.start_daemon(self.programs["balefs"], "mount", "-f", *options, self.backing / "store", self.mnt)
+        if {"engine=gpu", "engine=auto"} & set(self.options):
+            self.await_gpu()
+
+    def engines(self):
+        return json.loads(run(self.programs["balefs"], "stat", "--json", self.mnt))["mount"]["engines"]
+
+    def await_gpu(self):
+        """Until its device is open: that is in the background of the mount."""
+        end = time.monotonic() + WAIT
+        while not self.engines()["gpu"]["open"]:
+            if time.monotonic() > end:
+                said = (self.work / "log").read_text(errors="replace")[-500:]
+                raise Failed(f"{self.name}: there is no GPU: {said}")
+            time.sleep(0.05)
 
     def unmount(self):
         run(self.programs["balefs"], "umount", self.mnt)
@@ -210,8 +228,8 @@ CLASSES = {"balefs": Balefs, "btrfs": Btrfs, "memfs": Memfs, "passthrough": Pass
 def create(name, programs, work, backing):
     kind = name.split("/")[0]
     if kind not in CLASSES:
-        raise Failed(f"--systems: no system {name}: there are balefs/CODEC[/direct], btrfs/CODEC, memfs[/direct] and "
-                     "passthrough")
+        raise Failed(f"--systems: no system {name}: there are balefs/CODEC[/direct][/OPTION=VALUE], btrfs/CODEC, "
+                     "memfs[/direct] and passthrough")
     return CLASSES[kind](name, programs, work, backing)
 
 
