@@ -9,6 +9,8 @@
 #include "format/err.h"
 #include "fs/flush.h"
 
+#define URGENT_BYTES ((uint64_t)4 << 20)
+
 static bool wholly_dirty(const struct bale_file *file, const struct bale_extent *extent)
 {
     return extent->dirty == bale_blocks(file, 0, file->extent);
@@ -247,22 +249,22 @@ static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scr
     pthread_mutex_unlock(&flush->ready_lock);
 }
 
-static void submit_all(struct bale_flush *flush, struct bale_setting setting)
+/* Who waits for little comes first. */
+static void submit_all(struct bale_flush *flush, struct bale_setting setting, uint64_t bytes)
 {
-    struct bale_file *file = flush->turn->file;
-    struct bale_queue *queue = file->volume->queue;
-    size_t count = flush->piece_count;
-    struct bale_piece *pieces = flush->pieces;
-    flush->left = count;
-    for (size_t i = 0; i < count; i++) {
-        struct bale_queue_item *item = &pieces[i].item;
+    bool urgent = flush->turn->waiters && bytes <= URGENT_BYTES;
+    flush->left = flush->piece_count;
+    for (size_t i = 0; i < flush->piece_count; i++) {
+        struct bale_queue_item *item = &flush->pieces[i].item;
         item->item.kind = BALE_ITEM_ENCODE;
-        item->item.priority = flush->turn->waiters ? BALE_PRIORITY_HIGH : BALE_PRIORITY_NORMAL;
+        item->item.priority = urgent ? BALE_PRIORITY_HIGH : BALE_PRIORITY_NORMAL;
         item->item.setting = setting;
         item->done = piece_encoded;
-        item->owner = &pieces[i];
-        bale_queue_submit(queue, item); /* the last one may free flush */
+        item->owner = &flush->pieces[i];
+        item->next = i + 1 < flush->piece_count ? &flush->pieces[i + 1].item : NULL;
     }
+    /* May free flush. */
+    bale_queue_encode(flush->turn->file->volume->queue, &flush->pieces[0].item);
 }
 
 /* ---- In place ---- */
@@ -336,7 +338,7 @@ void bale_flush_run(struct bale_turn *turn, struct bale_scratch *scratch,
         bytes += flush->pieces[i].item.item.frame.raw_length;
     }
     if (err == BALE_OK && flush->piece_count > 0 && (bytes > BALE_INLINE_BYTES || !turn->waiters)) {
-        submit_all(flush, attr.setting);
+        submit_all(flush, attr.setting, bytes);
         return;
     }
     for (size_t i = 0; i < flush->piece_count && err == BALE_OK; i++) {

@@ -6,6 +6,10 @@
 #include "format/err.h"
 #include "fs/file_internal.h"
 
+/* Items are given to the engine in lists, so that it sees a batch where there is one, and begins before
+ * all of a large one is staged. */
+#define TOGETHER 256u
+
 struct bale_queue {
     struct bale_volume *volume;
     pthread_mutex_t lock;
@@ -58,12 +62,12 @@ static void engine_done(struct bale_item *engine_item)
     }
 }
 
-static void to_engine(struct bale_queue_item *item)
+static struct bale_item *for_engine(struct bale_queue_item *item)
 {
     item->item.owner = item;
     item->item.done = engine_done;
     item->item.next = NULL;
-    bale_engine_submit(item->queue->volume->engine, &item->item);
+    return &item->item;
 }
 
 /* Under queue->lock. When nothing is staged one item may go over the limit, and to the heap if the
@@ -97,25 +101,46 @@ int bale_queue_stage(struct bale_queue *queue, struct bale_queue_item *item, siz
     return ok ? BALE_OK : BALE_E_NOMEM;
 }
 
+/* Under queue->lock. */
+static void stop_waiting(struct bale_queue *queue)
+{
+    queue->waiting = queue->waiting->next;
+    if (!queue->waiting) {
+        queue->waiting_end = &queue->waiting;
+    }
+}
+
+/* A list of those that can be started. Under queue->lock. */
+static struct bale_item *stage_some(struct bale_queue *queue)
+{
+    struct bale_item *list = NULL, **end = &list;
+    struct bale_queue_item *item;
+    for (unsigned i = 0; i < TOGETHER && (item = queue->waiting); i++) {
+        const struct bale_frame *frame = &item->item.frame;
+        if (!stage(queue, item, bale_frame_bound(frame->raw_length, frame->chunk_log2))) {
+            break;
+        }
+        stop_waiting(queue);
+        *end = for_engine(item);
+        end = &item->item.next;
+    }
+    return list;
+}
+
 /* Starts what can be; called whenever staging or memory comes free. */
 static void pump(struct bale_queue *queue)
 {
     for (;;) {
         pthread_mutex_lock(&queue->lock);
+        struct bale_item *list = stage_some(queue);
         struct bale_queue_item *item = queue->waiting;
-        bool ok = item &&
-                  stage(queue, item,
-                        bale_frame_bound(item->item.frame.raw_length, item->item.frame.chunk_log2));
-        bool stuck = item && !ok && queue->staged == 0;
-        if (ok || stuck) {
-            queue->waiting = item->next;
-            if (!queue->waiting) {
-                queue->waiting_end = &queue->waiting;
-            }
+        bool stuck = !list && item && queue->staged == 0;
+        if (stuck) {
+            stop_waiting(queue);
         }
         pthread_mutex_unlock(&queue->lock);
-        if (ok) {
-            to_engine(item);
+        if (list) {
+            bale_engine_submit(queue->volume->engine, list);
         } else if (stuck) {
             /* Nothing of ours is under way: nobody would pump again. */
             item->queue = queue;
@@ -128,18 +153,20 @@ static void pump(struct bale_queue *queue)
     }
 }
 
-void bale_queue_submit(struct bale_queue *queue, struct bale_queue_item *item)
+void bale_queue_decode(struct bale_queue *queue, struct bale_queue_item *item)
 {
-    item->item.owner = item;
-    if (item->item.kind == BALE_ITEM_DECODE) {
-        to_engine(item);
-        return;
+    bale_engine_submit(queue->volume->engine, for_engine(item));
+}
+
+void bale_queue_encode(struct bale_queue *queue, struct bale_queue_item *list)
+{
+    struct bale_queue_item **end = &list;
+    for (; *end; end = &(*end)->next) {
+        (*end)->item.stored = NULL;
     }
-    item->item.stored = NULL;
-    item->next = NULL;
     pthread_mutex_lock(&queue->lock);
-    *queue->waiting_end = item;
-    queue->waiting_end = &item->next;
+    *queue->waiting_end = list;
+    queue->waiting_end = end;
     pthread_mutex_unlock(&queue->lock);
     pump(queue);
 }

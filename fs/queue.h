@@ -23,7 +23,7 @@ struct bale_queue_item {
     bool heap; /* the queue's */
     void *owner;
     struct bale_queue *queue;
-    struct bale_queue_item *next; /* the queue's */
+    struct bale_queue_item *next; /* of a list that is handed over; then the queue's */
 };
 
 struct bale_volume;
@@ -33,8 +33,11 @@ void bale_queue_destroy(struct bale_queue *queue); /* nothing is in it */
 /* Staging at once, for a decode: BALE_E_NOMEM when there is none to spare. */
 int bale_queue_stage(struct bale_queue *queue, struct bale_queue_item *item, size_t length);
 
-/* Hands over a decode that has its staging, or an encode that gets it when there is room. */
-void bale_queue_submit(struct bale_queue *queue, struct bale_queue_item *item);
+/* Hands over a decode that has its staging. */
+void bale_queue_decode(struct bale_queue *queue, struct bale_queue_item *item);
+
+/* Hands over encodes, linked by next; they get their staging when there is room. */
+void bale_queue_encode(struct bale_queue *queue, struct bale_queue_item *list);
 
 /* Gives the staging back. */
 void bale_queue_release(struct bale_queue_item *item);

@@ -93,7 +93,7 @@ static void fetch_job(struct bale_job *job, struct bale_scratch *scratch)
     if (bale_engine_here(file->volume->engine, &item->item, scratch)) {
         fetch_decoded(item, scratch);
     } else {
-        bale_queue_submit(file->volume->queue, item);
+        bale_queue_decode(file->volume->queue, item);
     }
 }
 
