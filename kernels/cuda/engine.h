@@ -96,7 +96,7 @@ struct cuda_engine {
     unsigned turn;             /* queue to look at first */
     unsigned busy;             /* slots at work */
     uint32_t cells;            /* of the smallest slot when it was last open */
-    unsigned lanes;            /* batches computed at a time, of all devices */
+    unsigned lanes;            /* batches computed at a time, of the device with the fewest */
     bool has[CUDA_CODECS];     /* every device does them */
     unsigned mismatches[CUDA_CODECS];
     bool off[CUDA_CODECS];

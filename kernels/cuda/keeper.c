@@ -120,13 +120,14 @@ static void note_opened(struct cuda_engine *e)
     uint64_t memory = 0;
 
     e->cells = UINT32_MAX;
-    e->lanes = 0;
+    e->lanes = UINT32_MAX;
     for (int c = 0; c < CUDA_CODECS; c++)
         e->has[c] = true;
     for (unsigned i = 0; i < e->device_count; i++) {
         uint32_t cells = bale_cuda_slot_host(bale_cuda_device_slot(e->devices[i], 0))->cells;
         e->cells = cells < e->cells ? cells : e->cells;
-        e->lanes += bale_cuda_device_lanes(e->devices[i]);
+        unsigned lanes = bale_cuda_device_lanes(e->devices[i]);
+        e->lanes = lanes < e->lanes ? lanes : e->lanes;
         memory += bale_cuda_device_memory(e->devices[i]);
         for (int c = 0; c < CUDA_CODECS; c++)
             e->has[c] &= bale_cuda_device_has(e->devices[i], (enum cuda_codec)c);

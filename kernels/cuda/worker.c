@@ -48,54 +48,68 @@ void bale_cuda_answer(struct cuda_engine *e, struct bale_item *list, int status)
     }
 }
 
-/* The queue whose turn it is, or NULL. */
-static struct cuda_queue *choose_queue(struct cuda_engine *e)
+/* Slots of a device that nvCOMP works for or is to. With the mutex, as all down to take_jobs. */
+static unsigned computing(const struct cuda_engine *e, unsigned device)
 {
-    for (unsigned i = 0; i < CUDA_QUEUES; i++) {
-        unsigned q = (e->turn + i) % CUDA_QUEUES;
-        if (e->queues[q].first) {
-            e->turn = (q + 1) % CUDA_QUEUES;
-            return &e->queues[q];
-        }
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < e->worker_count; i++) {
+        const struct cuda_worker *w = &e->workers[i];
+        bool at_it = w->step == CUDA_PREPARING || w->step == CUDA_READING;
+        count += w->device == device && at_it && w->queue % CUDA_CODECS != CUDA_STORE;
     }
-    return NULL;
+    return count;
 }
 
-static bool can_work(const struct cuda_worker *w)
-{
-    if (w->engine->state != CUDA_OPEN)
-        return false;
-    for (unsigned q = 0; q < CUDA_QUEUES; q++)
-        if (w->engine->queues[q].first)
-            return true;
-    return false;
-}
-
-/* Chunks for this slot: what waits is shared among as many as can do something with it at a time.
- * Where only copies take time there are more of them, so that those in and those out go side by side. */
-static uint64_t share(const struct cuda_worker *w, const struct cuda_queue *queue)
+/* What would wait for a lane waits here, and grows, but for one batch that is copied in meanwhile. */
+static bool may_take(const struct cuda_worker *w, unsigned q)
 {
     const struct cuda_engine *e = w->engine;
-    unsigned free_slots = e->worker_count - e->busy;
-    unsigned sharers = e->lanes < free_slots ? e->lanes : free_slots;
 
-    if (w->queue % CUDA_CODECS == CUDA_STORE)
-        return STORE_MAX;
-    return queue->chunks / (sharers > 0 ? sharers : 1) + 1;
+    return e->queues[q].first &&
+           (q % CUDA_CODECS == CUDA_STORE || computing(e, w->device) <= e->lanes);
 }
 
-/* Takes items for a batch, one at least. With the mutex. */
-static void take_jobs(struct cuda_worker *w)
+/* The queue whose turn it is; CUDA_QUEUES: there is nothing for this slot. */
+static unsigned choose_queue(const struct cuda_worker *w)
+{
+    if (w->engine->state != CUDA_OPEN)
+        return CUDA_QUEUES;
+    for (unsigned i = 0; i < CUDA_QUEUES; i++) {
+        unsigned q = (w->engine->turn + i) % CUDA_QUEUES;
+        if (may_take(w, q))
+            return q;
+    }
+    return CUDA_QUEUES;
+}
+
+/* Chunks for this slot: what waits is shared among the lanes that are free. Where only copies take time
+ * there are more of them, so that those in and those out go side by side. */
+static uint64_t share(const struct cuda_engine *e, unsigned q)
+{
+    unsigned lanes = 0;
+
+    if (q % CUDA_CODECS == CUDA_STORE)
+        return STORE_MAX;
+    for (unsigned i = 0; i < e->device_count; i++) {
+        unsigned taken = computing(e, i);
+        lanes += taken < e->lanes ? e->lanes - taken : 0;
+    }
+    return e->queues[q].chunks / (lanes > 0 ? lanes : 1) + 1;
+}
+
+/* Takes items of a queue for a batch, one at least. */
+static void take_jobs(struct cuda_worker *w, unsigned q)
 {
     struct cuda_engine *e = w->engine;
-    struct cuda_queue *queue = choose_queue(e);
+    struct cuda_queue *queue = &e->queues[q];
     uint32_t cells = bale_cuda_slot_host(w->slot)->cells;
+    uint64_t most = share(e, q);
     uint64_t chunks = 0;
-    uint64_t most;
 
-    w->queue = (unsigned)(queue - e->queues);
+    w->queue = q;
     w->job_count = 0;
-    most = share(w, queue);
+    e->turn = (q + 1) % CUDA_QUEUES;
     while (queue->first && (chunks < most || w->job_count == 0)) {
         chunks += bale_cuda_chunks(&queue->first->frame);
         if (chunks > cells && w->job_count > 0)
@@ -151,6 +165,7 @@ static bool begin_writing(struct cuda_worker *w)
     ours = w->step == CUDA_READING;
     if (ours)
         w->step = CUDA_WRITING;
+    pthread_cond_broadcast(&e->work); /* a lane is free */
     pthread_mutex_unlock(&e->mutex);
     return ours;
 }
@@ -264,8 +279,9 @@ void *bale_cuda_worker_run(void *worker)
 
     pthread_mutex_lock(&e->mutex);
     for (;;) {
-        if (can_work(w)) {
-            take_jobs(w);
+        unsigned q = choose_queue(w);
+        if (q < CUDA_QUEUES) {
+            take_jobs(w, q);
             pthread_mutex_unlock(&e->mutex);
             run_batch(w);
             pthread_mutex_lock(&e->mutex);
