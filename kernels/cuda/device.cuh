@@ -26,6 +26,7 @@ struct bale_cuda_slot {
     struct cuda_chunk *chunks; /* the host's tables in device memory */
     struct cuda_result *results;
     struct cuda_move *moves;
+    cudaEvent_t listed; /* a table is there */
     cudaEvent_t gathered;
     cudaEvent_t done;
 };

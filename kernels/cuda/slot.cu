@@ -49,6 +49,18 @@ unsigned warps_for(uint32_t count)
     return (count + WARPS - 1) / WARPS;
 }
 
+/* Takes a table to the device. Not on the stream that waits for it, which goes on with other slots'. */
+template <typename T>
+cudaError_t list(bale_cuda_slot *slot, T *table, const T *host, uint32_t count, cudaStream_t stream)
+{
+    cudaError_t error =
+        cudaMemcpyAsync(table, host, count * sizeof *host, cudaMemcpyHostToDevice, slot->stream);
+
+    if (!error)
+        error = cudaEventRecord(slot->listed, slot->stream);
+    return error ? error : cudaStreamWaitEvent(stream, slot->listed, 0);
+}
+
 /* Takes the chunks' table and what it tells of to the device; the slot's stream waits for that. */
 cudaError_t gather(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t count)
 {
@@ -56,8 +68,7 @@ cudaError_t gather(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t c
     cudaError_t error = bale_cuda_fault_batch(slot);
 
     if (!error)
-        error = cudaMemcpyAsync(slot->chunks, slot->host.chunks, count * sizeof(cuda_chunk),
-                                cudaMemcpyHostToDevice, in);
+        error = list(slot, slot->chunks, slot->host.chunks, count, in);
     if (error)
         return error;
     bale_copy::gather<<<min(count, BLOCKS_IN), bale_copy::THREADS, 0, in>>>(
@@ -218,6 +229,8 @@ int bale_cuda_slot_open(struct bale_cuda_slot *slot, struct bale_cuda_device *de
     if (!error)
         error = bale_cuda_open_stream(&slot->stream);
     if (!error)
+        error = open_event(&slot->listed, 0);
+    if (!error)
         error = open_event(&slot->gathered, 0);
     if (!error)
         error = open_event(&slot->done, cudaEventBlockingSync);
@@ -233,6 +246,8 @@ void bale_cuda_slot_close(struct bale_cuda_slot *slot)
 {
     if (slot->stream)
         cudaStreamDestroy(slot->stream);
+    if (slot->listed)
+        cudaEventDestroy(slot->listed);
     if (slot->gathered)
         cudaEventDestroy(slot->gathered);
     if (slot->done)
@@ -266,8 +281,7 @@ int bale_cuda_decode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_
 int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)
 {
     cudaStream_t out = slot->device->out;
-    cudaError_t error = cudaMemcpyAsync(slot->moves, slot->host.moves, count * sizeof(cuda_move),
-                                        cudaMemcpyHostToDevice, out);
+    cudaError_t error = list(slot, slot->moves, slot->host.moves, count, out);
 
     if (!error) {
         bale_copy::scatter<<<min(count, BLOCKS_OUT), bale_copy::THREADS, 0, out>>>(slot->moves,
