@@ -6,22 +6,24 @@
 
 /* Larger ones gain little, and several are under way at once. */
 #define BATCH_BYTES ((uint64_t)128 << 20)
-#define BATCHES_MOST 4u
+#define BATCHES_MOST 4u /* of a direction, so that reads do not wait for writes */
 #define FAILURES_MOST 3u /* batches in a row that the engine could not do */
 
 static void done(struct bale_item *item);
 
-/* While a batch is under way the CPU leaves the next one to grow; what is beyond that is its
- * own. */
+/* While a batch is under way the CPU leaves the next one to grow; what is beyond that is its own,
+ * but where the GPU is to do all that it can. */
 static void set_keep(struct bale_dispatch *d, unsigned work)
 {
     struct bale_offered *offered = &d->waiting->offered[work];
-    /* One that is only tried may turn out to be slow. */
-    bool faster = d->options.choice == BALE_ENGINE_GPU || atomic_load(&d->promising[work]);
-    bool keeps = atomic_load(&d->asked) && faster && d->batches_of[work] > 0;
+    bool asked = atomic_load(&d->asked) && d->batches_of[work] > 0;
     uint64_t before = offered->keep;
 
-    offered->keep = keeps ? BATCH_BYTES : 0;
+    offered->keep = 0;
+    if (asked && d->options.choice == BALE_ENGINE_GPU)
+        offered->keep = UINT64_MAX;
+    else if (asked && atomic_load(&d->promising[work])) /* one only tried may turn out to be slow */
+        offered->keep = BATCH_BYTES;
     if (offered->bytes > offered->keep && before > offered->keep)
         bale_waiting_wake(d->waiting, offered->count);
 }
@@ -40,6 +42,7 @@ static struct bale_batch *make_batch(struct bale_dispatch *d, unsigned work)
     d->batches++;
     d->batches_begun++;
     d->batches_of[work]++;
+    d->batches_in[work / BALE_WORK_CODECS]++;
     d->under_way += batch->bytes;
     batch->under_way = d->under_way;
     return batch;
@@ -52,7 +55,8 @@ struct bale_batch *bale_dispatch_gather(struct bale_dispatch *d)
     for (uint32_t works = d->waiting->works; works != 0; works &= works - 1) {
         unsigned work = (unsigned)__builtin_ctz(works);
         struct bale_offered *offered = &d->waiting->offered[work];
-        while (atomic_load(&d->asked) && d->batches < BATCHES_MOST && offered->count > 0) {
+        unsigned *under_way = &d->batches_in[work / BALE_WORK_CODECS];
+        while (atomic_load(&d->asked) && *under_way < BATCHES_MOST && offered->count > 0) {
             uint64_t bytes = offered->bytes < BATCH_BYTES ? offered->bytes : BATCH_BYTES;
             struct bale_batch *batch =
                 bale_dispatch_worth(d, work, bytes) ? make_batch(d, work) : NULL;
@@ -127,6 +131,7 @@ static void finish(struct bale_dispatch *d, struct bale_batch *batch)
     pthread_mutex_lock(&d->waiting->mutex);
     bale_dispatch_learn(d, batch);
     d->batches_of[batch->work]--;
+    d->batches_in[batch->work / BALE_WORK_CODECS]--;
     d->under_way -= batch->bytes;
     d->batches--;
     struct bale_batch *batches = bale_dispatch_gather(d);

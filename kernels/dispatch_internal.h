@@ -58,6 +58,7 @@ struct bale_dispatch {
     /* Under waiting->mutex. */
     pthread_cond_t idle;                      /* users or batches came to 0 */
     unsigned batches, batches_of[BALE_WORKS]; /* under way */
+    unsigned batches_in[2];                   /* of these, that encode, and that decode */
     uint64_t under_way;                       /* bytes */
     unsigned failures;                        /* batches in a row */
     uint64_t batches_begun, redone;

@@ -258,6 +258,8 @@ static bool measure(struct engines *e)
     for (size_t i = 0; good && i < e->count; i += 2)
         good = bale_engine_measure(&e->bench, &e->rows[i]);
     bale_progress_end(&e->progress);
+    if (!good)
+        bale_complain("%s", e->bench.failure);
     return good;
 }
 
@@ -289,9 +291,11 @@ static bool show_beside(struct engines *e, const struct bale_engine_report *repo
     bale_progress_begin(&e->progress, "");
     good = bale_beside_measure(&e->bench, &beside);
     bale_progress_end(&e->progress);
-    if (good && e->json)
+    if (!good)
+        bale_complain("%s", e->bench.failure);
+    else if (e->json)
         good = bale_beside_print_json(report, &beside);
-    else if (good)
+    else
         bale_beside_print(report, &beside);
     return good;
 }

@@ -48,7 +48,7 @@ static bool parse(const char *said, struct run *run)
     return good && run->rate > 0 && begin < end;
 }
 
-static bool run_program(const struct bale_engine_bench *bench, const char *name, struct run *run)
+static bool run_program(struct bale_engine_bench *bench, const char *name, struct run *run)
 {
     char path[PATH_MAX], seconds[32], device[16], said[1024];
     char *words[] = {path, (char *)name, seconds, device, NULL};
@@ -56,20 +56,17 @@ static bool run_program(const struct bale_engine_bench *bench, const char *name,
 
     snprintf(seconds, sizeof seconds, "%g", bench->how->seconds);
     snprintf(device, sizeof device, "%d", bench->how->gpu.devices[0]);
-    if (!bale_gpu_beside(bench->gpu, PROGRAM, path, sizeof path)) {
-        bale_complain(PROGRAM ": the directory of the GPU's plug-in is unknown");
-        return false;
-    }
+    if (!bale_gpu_beside(bench->gpu, PROGRAM, path, sizeof path))
+        return bale_engine_fail(bench, PROGRAM ": the directory of the GPU's plug-in is unknown");
     status = bale_spawn(words, STDOUT_FILENO, said, sizeof said);
     if (status < 0)
-        bale_complain("%s: cannot be run: %s", path, errno ? strerror(errno) : "a signal ended it");
-    else if (status > 0)
-        bale_complain("%s: ended with status %d", path, status);
-    else if (parse(said, run))
-        return true;
-    else
-        bale_complain("%s: does not tell its rate: it is of another version of balefs", path);
-    return false;
+        return bale_engine_fail(bench, "%s: cannot be run: %s", path,
+                                errno ? strerror(errno) : "a signal ended it");
+    if (status > 0)
+        return bale_engine_fail(bench, "%s: ended with status %d", path, status);
+    return parse(said, run) ||
+           bale_engine_fail(bench, "%s: does not tell its rate: it is of another version of balefs",
+                            path);
 }
 
 /* ---- Measuring ---- */
@@ -87,8 +84,7 @@ static bool choose(struct bale_engine_bench *bench, struct bale_engine_row rows[
         if (rows[0].sides[BALE_SIDE_GPU].taken && rows[1].sides[BALE_SIDE_GPU].taken)
             return true;
     }
-    bale_complain("--beside: the GPU does no codec both ways: see the messages before");
-    return false;
+    return bale_engine_fail(bench, "--beside: the GPU does no codec both ways");
 }
 
 static struct bale_flight_how flight_of(const struct bale_engine_bench *bench)
@@ -109,9 +105,7 @@ static bool engine_alone(struct bale_engine_bench *bench, const struct bale_engi
     bale_engine_prepare(bench, row);
     err = bale_flight_measure(&flight, bench->how->seconds, &found);
     *rate = found.rate;
-    if (err < 0)
-        bale_engine_complain(BALE_SIDE_GPU, row, err);
-    return err == BALE_OK;
+    return bale_engine_good(bench, BALE_SIDE_GPU, row, err);
 }
 
 /* The engine goes on until the program has ended; what counts is what it did meanwhile. */
@@ -119,7 +113,7 @@ static bool together(struct bale_engine_bench *bench, const struct bale_engine_r
                      const char *name, struct run *run, double *rate)
 {
     struct bale_flight_how how = flight_of(bench);
-    struct bale_flight *flight;
+    struct bale_flight *flight = NULL;
     struct bale_flight_rate found = {0};
     bool good;
     int err;
@@ -134,17 +128,15 @@ static bool together(struct bale_engine_bench *bench, const struct bale_engine_r
     }
     if (err == BALE_OK)
         err = bale_flight_end(flight);
-    if (err < 0)
-        bale_engine_complain(BALE_SIDE_GPU, row, err);
     *rate = found.rate;
-    return good && err == BALE_OK;
+    return bale_engine_good(bench, BALE_SIDE_GPU, row, err) && good;
 }
 
 bool bale_beside_measure(struct bale_engine_bench *bench, struct bale_beside *beside)
 {
     struct bale_engine_row rows[DIRECTIONS];
     double engine[DIRECTIONS];
-    struct run alone, run;
+    struct run alone = {0}, run = {0};
 
     if (!choose(bench, rows) || !engine_alone(bench, &rows[0], &engine[0]) ||
         !engine_alone(bench, &rows[1], &engine[1]))

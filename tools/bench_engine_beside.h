@@ -28,7 +28,7 @@ enum { BALE_BESIDE_TICKS = 2 + 2 + BALE_BESIDE_ROWS };
 
 /* The last codec that the GPU engine does both ways, with the most bytes in flight, beside the
  * program bale_gpu_load from the plug-in's directory on the first of the devices, which is named. False
- * after a message. */
+ * after a failure. */
 bool bale_beside_measure(struct bale_engine_bench *bench, struct bale_beside *beside);
 
 /* On standard output. Of the report the rows are not needed. */

@@ -1,5 +1,6 @@
 #include "tools/bench_engine_measure.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,17 +70,30 @@ struct bale_flight_how bale_engine_flight(const struct bale_engine_bench *bench,
     };
 }
 
-void bale_engine_complain(enum bale_side side, const struct bale_engine_row *row, int err)
+bool bale_engine_fail(struct bale_engine_bench *bench, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(bench->failure, sizeof bench->failure, format, args);
+    va_end(args);
+    return false;
+}
+
+bool bale_engine_good(struct bale_engine_bench *bench, enum bale_side side,
+                      const struct bale_engine_row *row, int err)
 {
     char text[BALE_SETTING_TEXT];
 
+    if (err == BALE_OK)
+        return true;
     bale_setting_print(row->setting, text, sizeof text);
-    bale_complain("%s, %s on the %s: %s", text, bale_engine_direction(row->kind),
-                  bale_engine_side(side),
-                  err == BALE_E_CORRUPT
-                      ? "other bytes came back than went in: check this machine's memory, and "
-                        "report it"
-                      : bale_err_text(err));
+    return bale_engine_fail(
+        bench, "%s, %s on the %s: %s", text, bale_engine_direction(row->kind),
+        bale_engine_side(side),
+        err == BALE_E_CORRUPT
+            ? "other bytes came back than went in: check this machine's memory, and report it"
+            : bale_err_text(err));
 }
 
 /* ---- Before anything is timed ---- */
@@ -117,23 +131,17 @@ bool bale_engine_check(struct bale_engine_bench *bench, enum bale_side side,
     rows[0].sides[side].taken = bale_engine_takes(bench, side);
     encoder = rows[0].sides[side].taken ? side : BALE_SIDE_CPU;
     err = bale_flight_once(bench->engines[encoder], bench->items, bench->count);
-    if (err < 0) {
-        bale_engine_complain(encoder, &rows[0], err);
+    if (!bale_engine_good(bench, encoder, &rows[0], err))
         return false;
-    }
     rows[0].sides[side].ratio = ratio_of(bench);
     bale_engine_prepare(bench, &rows[1]);
     rows[1].sides[side].taken = bale_engine_takes(bench, side);
     err = decode(bench, BALE_SIDE_CPU, &rows[1]);
-    if (err < 0) {
-        bale_engine_complain(encoder, &rows[0], err);
+    if (!bale_engine_good(bench, encoder, &rows[0], err))
         return false;
-    }
     if (side == BALE_SIDE_GPU && rows[1].sides[side].taken)
         err = decode(bench, side, &rows[1]);
-    if (err < 0)
-        bale_engine_complain(side, &rows[1], err);
-    return err == BALE_OK;
+    return bale_engine_good(bench, side, &rows[1], err);
 }
 
 /* ---- Measuring ---- */
@@ -164,9 +172,7 @@ static bool measure_row(struct bale_engine_bench *bench, enum bale_side side,
         struct bale_flight_how flight = bale_engine_flight(bench, side, how->sizes[s]);
         err = bale_flight_measure(&flight, how->seconds, &row->sides[side].rates[s]);
     }
-    if (err < 0)
-        bale_engine_complain(side, row, err);
-    return err == BALE_OK;
+    return bale_engine_good(bench, side, row, err);
 }
 
 /* A side decodes what it has encoded. */

@@ -6,7 +6,7 @@
 #include "tools/bench_flight.h"
 
 enum bale_side { BALE_SIDE_CPU, BALE_SIDE_GPU, BALE_SIDES };
-enum { BALE_ENGINE_SIZES = 8 };
+enum { BALE_ENGINE_SIZES = 8, BALE_ENGINE_FAILURE = 4096 };
 
 struct bale_engine_how {
     uint64_t sizes[BALE_ENGINE_SIZES]; /* bytes in flight, ascending; whole extents */
@@ -32,6 +32,7 @@ struct bale_engine_bench {
     uint8_t *raw, *stored, *back; /* in memory: what is encoded, frames, what was decoded */
     struct bale_item *items;      /* one an extent */
     size_t count;
+    char failure[BALE_ENGINE_FAILURE]; /* what is to be said of it, once the bar is away */
 };
 
 /* A codec and direction. */
@@ -59,7 +60,7 @@ bool bale_engine_takes(const struct bale_engine_bench *bench, enum bale_side sid
 
 /* Encodes all on the side, or else on the CPU, and decodes it on the CPU and on the side: what comes
  * back is what went in. taken and ratio are set in rows, which are an encode and a decode. The items
- * are then frames of the side's. False after a message. */
+ * are then frames of the side's. False after a failure. */
 bool bale_engine_check(struct bale_engine_bench *bench, enum bale_side side,
                        struct bale_engine_row rows[2]);
 
@@ -70,14 +71,19 @@ void bale_engine_prepare(struct bale_engine_bench *bench, const struct bale_engi
 struct bale_flight_how bale_engine_flight(const struct bale_engine_bench *bench,
                                           enum bale_side side, uint64_t bytes);
 
-/* Says what went wrong with a side's row. */
-void bale_engine_complain(enum bale_side side, const struct bale_engine_row *row, int err);
+/* Notes a failure. Returns false. */
+bool bale_engine_fail(struct bale_engine_bench *bench, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* True for BALE_OK; otherwise notes what went wrong with a side's row. */
+bool bale_engine_good(struct bale_engine_bench *bench, enum bale_side side,
+                      const struct bale_engine_row *row, int err);
 
 /* "encode", "decode"; "CPU", "GPU". */
 const char *bale_engine_direction(enum bale_item_kind kind);
 const char *bale_engine_side(enum bale_side side);
 
-/* Measures both rows of a setting, on all engines. False after a message. */
+/* Measures both rows of a setting, on all engines. False after a failure. */
 bool bale_engine_measure(struct bale_engine_bench *bench, struct bale_engine_row rows[2]);
 
 /* The least bytes in flight from which on the GPU was faster in every measurement; 0: never. */

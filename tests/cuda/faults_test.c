@@ -154,13 +154,13 @@ static void test_opening(struct rig *rig)
     rig_open(rig, &options);
     while (rig_stats(rig).open)
         usleep(1000);
-    fault("opening");
+    rig->fault("opening");
     prepare(rig, BALE_CODEC_STORE);
     for (rig_run(rig, items, 1); items[0].status == BALE_E_AGAIN; rig_run(rig, items, 1)) {
         refused++;
         usleep(1000);
     }
-    fault(NULL);
+    rig->fault(NULL);
     CHECK_EQ(items[0].status, BALE_OK);
     CHECK(refused >= 10);
     rig_close(rig);
