@@ -57,6 +57,25 @@ static void fetch_decoded(struct bale_queue_item *item, struct bale_scratch *scr
     end_fetch(fetch, err);
 }
 
+/* Of a frame that a truncation has left longer than what it holds of the file the engine makes
+ * nothing. */
+static bool is_whole(const struct bale_segment *segment, const struct bale_item *item)
+{
+    struct bale_frame head;
+    return bale_frame_head_decode(item->stored, segment->frame_length, &head) == BALE_OK &&
+           head.raw_length == segment->length;
+}
+
+/* As whoever needs it would. */
+static void fetch_slowly(struct fetch *fetch, struct bale_scratch *scratch)
+{
+    uint64_t start = fetch->extent->number * fetch->file->extent;
+    end_fetch(fetch,
+              scratch ? bale_file_read_committed(fetch->file, scratch, start, start + fetch->length,
+                                                 fetch->extent->buffer->data)
+                      : BALE_E_NOMEM);
+}
+
 static void fetch_job(struct bale_job *job, struct bale_scratch *scratch)
 {
     struct fetch *fetch = (struct fetch *)job;
@@ -68,13 +87,15 @@ static void fetch_job(struct bale_job *job, struct bale_scratch *scratch)
     if (err != BALE_OK || segment.offset != start || segment.skip != 0 || segment.flags ||
         segment.length != fetch->length ||
         bale_queue_stage(file->volume->queue, item, segment.frame_length) != BALE_OK) {
-        err = scratch ? bale_file_read_committed(file, scratch, start, start + fetch->length,
-                                                 fetch->extent->buffer->data)
-                      : BALE_E_NOMEM;
-        end_fetch(fetch, err);
+        fetch_slowly(fetch, scratch);
         return;
     }
     err = bale_container_read_frame(file->container, &segment, item->item.stored);
+    if (err == BALE_OK && !is_whole(&segment, &item->item)) {
+        bale_queue_release(item);
+        fetch_slowly(fetch, scratch);
+        return;
+    }
     if (err != BALE_OK) {
         bale_queue_release(item);
         end_fetch(fetch, err);

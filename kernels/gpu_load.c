@@ -57,7 +57,7 @@ static void *open_library(const char *file, char *why)
     const char *text = library ? NULL : dlerror();
 
     if (!library)
-        snprintf(why, BALE_GPU_WHY, "%s", text ? text : file);
+        snprintf(why, BALE_GPU_WHY, "%.*s", BALE_GPU_WHY - 1, text ? text : file);
     return library;
 }
 

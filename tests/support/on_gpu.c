@@ -47,6 +47,9 @@ int __wrap_bale_daemon_serve(const struct bale_mount_options *options, char *why
     on_gpu.wanted = options->engine.choice != BALE_ENGINE_CPU;
     if (on_gpu.wanted)
         changed.engine.choice = BALE_ENGINE_GPU;
+    /* As little as all codecs need: many mounts are there at a time. */
+    if (on_gpu.wanted && changed.engine.gpu.memory == 0)
+        changed.engine.gpu.memory = (uint64_t)2304 << 20;
     return __real_bale_daemon_serve(&changed, why, ready, arg);
 }
 
