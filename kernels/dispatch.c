@@ -221,11 +221,12 @@ static bool close_device(struct bale_dispatch *d)
     return false;
 }
 
-static atomic_bool hangs;
+/* Those that were destroyed with a thread in the plug-in. */
+static _Atomic(struct bale_dispatch *) left;
 
 bool bale_dispatch_hangs(void)
 {
-    return atomic_load(&hangs);
+    return atomic_load(&left) != NULL;
 }
 
 /* Nothing that a thread with the plug-in may touch is freed, and that is d alone. */
@@ -244,7 +245,7 @@ static void destroy(struct bale_engine *engine)
         free(d);
         return;
     }
-    atomic_store(&hangs, true);
+    d->left = atomic_exchange(&left, d);
     tell(d, BALE_GPU_WARNING, "the driver does not answer",
          ": it is left to itself as the mount ends: see the kernel's log");
 }

@@ -45,8 +45,9 @@ struct bale_dispatch {
     bool opening;     /* opener has been started */
     atomic_int where; /* enum bale_opener: with the plug-in, back from it, or left behind with it */
     atomic_uint pins; /* threads that are pinning */
-    atomic_bool opened; /* gpu and device are there */
-    atomic_bool asked;  /* and get work */
+    struct bale_dispatch *left; /* another one that was left */
+    atomic_bool opened;         /* gpu and device are there */
+    atomic_bool asked;          /* and get work */
     const struct bale_gpu *gpu;
     struct bale_engine *device;
 
