@@ -123,15 +123,11 @@ static void submit(struct bale_engine *engine, struct bale_item *list)
     leave(d);
 }
 
-/* Whether an item that could be decoded here had better wait with others. One that comes alone
- * never does. */
 static bool had_better_wait(struct bale_dispatch *d, struct bale_item *item)
 {
-    bool alone = atomic_load_explicit(&d->here, memory_order_relaxed) < (d->threads + 1) / 2;
     unsigned work = bale_work_of(item);
 
-    if (work >= BALE_WORKS || (alone && d->options.choice != BALE_ENGINE_GPU) ||
-        !bale_dispatch_promising(d, work) || !enter(d))
+    if (work >= BALE_WORKS || !bale_dispatch_collects(d, work) || !enter(d))
         return false;
     bool better = may_go(d, item);
     leave(d);
@@ -142,14 +138,10 @@ static bool here(struct bale_engine *engine, struct bale_item *item, struct bale
 {
     struct bale_dispatch *d = from_handle(engine);
 
-    if (!atomic_load_explicit(&d->asked, memory_order_relaxed))
-        return bale_engine_here(d->cpu, item, scratch);
-    if (item->kind != BALE_ITEM_DECODE || had_better_wait(d, item))
+    if (atomic_load_explicit(&d->asked, memory_order_relaxed) &&
+        (item->kind != BALE_ITEM_DECODE || had_better_wait(d, item)))
         return false;
-    atomic_fetch_add_explicit(&d->here, 1, memory_order_relaxed);
-    bool ours = bale_engine_here(d->cpu, item, scratch);
-    atomic_fetch_sub_explicit(&d->here, 1, memory_order_relaxed);
-    return ours;
+    return bale_engine_here(d->cpu, item, scratch);
 }
 
 /* ---- Life ---- */

@@ -6,7 +6,7 @@
 
 /* Larger ones gain little, and several are under way at once. */
 #define BATCH_BYTES ((uint64_t)128 << 20)
-#define BATCHES_MOST 4u /* of a direction, so that reads do not wait for writes */
+#define BATCHES_MOST 4u  /* of a direction, so that reads do not wait for writes */
 #define FAILURES_MOST 3u /* batches in a row that the engine could not do */
 
 static void done(struct bale_item *item);
@@ -29,7 +29,7 @@ static void set_keep(struct bale_dispatch *d, unsigned work)
 }
 
 /* NULL: no memory, and the CPU does them. */
-static struct bale_batch *make_batch(struct bale_dispatch *d, unsigned work)
+static struct bale_batch *make_batch(struct bale_dispatch *d, unsigned work, uint64_t most)
 {
     unsigned room = d->waiting->offered[work].count;
     struct bale_batch *batch = malloc(sizeof *batch + room * sizeof batch->slots[0]);
@@ -37,7 +37,7 @@ static struct bale_batch *make_batch(struct bale_dispatch *d, unsigned work)
     if (!batch)
         return NULL;
     *batch = (struct bale_batch){.dispatch = d, .work = work};
-    batch->list = bale_waiting_reap(d->waiting, work, BATCH_BYTES, &batch->count, &batch->bytes);
+    batch->list = bale_waiting_reap(d->waiting, work, most, &batch->count, &batch->bytes);
     batch->left = batch->count;
     d->batches++;
     d->batches_begun++;
@@ -58,8 +58,8 @@ struct bale_batch *bale_dispatch_gather(struct bale_dispatch *d)
         unsigned *under_way = &d->batches_in[work / BALE_WORK_CODECS];
         while (atomic_load(&d->asked) && *under_way < BATCHES_MOST && offered->count > 0) {
             uint64_t bytes = offered->bytes < BATCH_BYTES ? offered->bytes : BATCH_BYTES;
-            struct bale_batch *batch =
-                bale_dispatch_worth(d, work, bytes) ? make_batch(d, work) : NULL;
+            uint64_t share = bale_dispatch_share(d, work, bytes);
+            struct bale_batch *batch = share > 0 ? make_batch(d, work, share) : NULL;
             if (!batch)
                 break;
             batch->next = batches;

@@ -2,19 +2,27 @@
 
 /* From so many bytes on a kind of work is tried whose cost is not known. */
 #define TRY_BYTES ((uint64_t)8 << 20)
-/* What was learnt so long ago is not known: the device may have been somebody else's then. */
-#define TRY_AGAIN_NS ((uint64_t)10 * 1000000000u)
+/* What was learnt so long ago is not known: the device may have been somebody else's then. Where it
+ * was slow again and again, it is asked less and less. */
+#define TRUST_NS ((uint64_t)10 * 1000000000u)
+#define TRUST_MOST_NS (32 * TRUST_NS)
 #define LARGE_BYTES ((uint64_t)128 << 20)
 
 static bool is_stale(struct bale_dispatch *d, unsigned work)
 {
-    return bale_clock_ns() - atomic_load(&d->tried_ns[work]) > TRY_AGAIN_NS;
+    return bale_clock_ns() - atomic_load(&d->tried_ns[work]) > atomic_load(&d->trust_ns[work]);
 }
 
-bool bale_dispatch_promising(struct bale_dispatch *d, unsigned work)
+static bool is_promising(struct bale_dispatch *d, unsigned work)
+{
+    return atomic_load_explicit(&d->promising[work], memory_order_relaxed);
+}
+
+/* While a CPU is free, decoding there takes nothing from anybody. */
+bool bale_dispatch_collects(struct bale_dispatch *d, unsigned work)
 {
     return d->options.choice == BALE_ENGINE_GPU ||
-           atomic_load_explicit(&d->promising[work], memory_order_relaxed) || is_stale(d, work);
+           (bale_cpus_busy(&d->busy) && (is_promising(d, work) || is_stale(d, work)));
 }
 
 /* Until the workers are through all that is offered. */
@@ -29,14 +37,18 @@ static double cpu_ns(struct bale_dispatch *d)
     return ns / d->threads;
 }
 
-bool bale_dispatch_worth(struct bale_dispatch *d, unsigned work, uint64_t bytes)
+uint64_t bale_dispatch_share(struct bale_dispatch *d, unsigned work, uint64_t bytes)
 {
     if (d->options.choice == BALE_ENGINE_GPU)
-        return true;
-    bool known = d->costs.batch[work].batches > 0;
-    if (known && bale_costs_batch_ns(&d->costs, work, d->under_way + bytes) < cpu_ns(d))
-        return true;
-    return (!known || is_stale(d, work)) && bytes >= TRY_BYTES && d->batches_of[work] == 0;
+        return bytes;
+    if (is_stale(d, work))
+        return bytes >= TRY_BYTES && d->batches_of[work] == 0 ? TRY_BYTES : 0;
+    if (d->costs.batch[work].batches == 0)
+        return 0;
+    if ((is_promising(d, work) && bale_cpus_busy(&d->busy)) ||
+        bale_costs_batch_ns(&d->costs, work, d->under_way + bytes) < cpu_ns(d))
+        return bytes;
+    return 0;
 }
 
 void bale_dispatch_note(struct bale_dispatch *d, struct bale_batch *batch)
@@ -48,6 +60,15 @@ void bale_dispatch_note(struct bale_dispatch *d, struct bale_batch *batch)
     batch->anew = is_stale(d, batch->work);
     batch->begin_ns = bale_clock_ns();
     atomic_store(&d->tried_ns[batch->work], batch->begin_ns);
+}
+
+static uint64_t trust_after(struct bale_dispatch *d, unsigned work, bool promising)
+{
+    uint64_t twice = 2 * atomic_load(&d->trust_ns[work]);
+
+    if (promising || twice == 0)
+        return TRUST_NS;
+    return twice < TRUST_MOST_NS ? twice : TRUST_MOST_NS;
 }
 
 void bale_dispatch_learn(struct bale_dispatch *d, const struct bale_batch *batch)
@@ -66,7 +87,9 @@ void bale_dispatch_learn(struct bale_dispatch *d, const struct bale_batch *batch
     /* What the CPU has to do again costs as well. */
     ns += (uint64_t)bale_costs_cpu_ns(&d->costs, work, batch->bytes * batch->failed / batch->count);
     bale_costs_batch(&d->costs, work, batch->under_way, ns);
-    atomic_store(&d->promising[work],
-                 bale_costs_batch_ns(&d->costs, work, LARGE_BYTES) <
-                     bale_costs_cpu_ns(&d->costs, work, LARGE_BYTES) / d->threads);
+    bool promising = bale_costs_batch_ns(&d->costs, work, LARGE_BYTES) <
+                     bale_costs_cpu_ns(&d->costs, work, LARGE_BYTES) / d->threads;
+    if (promising || batch->anew)
+        atomic_store(&d->trust_ns[work], trust_after(d, work, promising));
+    atomic_store(&d->promising[work], promising);
 }

@@ -3,6 +3,7 @@
 #ifndef BALE_KERNELS_DISPATCH_INTERNAL_H
 #define BALE_KERNELS_DISPATCH_INTERNAL_H
 
+#include "kernels/busy.h"
 #include "kernels/dispatch.h"
 #include "kernels/engine_cpu.h"
 
@@ -52,9 +53,10 @@ struct bale_dispatch {
     struct bale_engine *device;
 
     atomic_uint users;                         /* threads that use the two, outside of a batch */
-    atomic_uint here;                          /* threads that decode where they are */
     atomic_uint_fast64_t tried_ns[BALE_WORKS]; /* when a batch of the kind was last begun */
+    atomic_uint_fast64_t trust_ns[BALE_WORKS]; /* for so long what is known counts */
     atomic_bool promising[BALE_WORKS];         /* a large batch would be worth it */
+    struct bale_busy busy;
 
     /* Under waiting->mutex. */
     pthread_cond_t idle;                      /* users or batches came to 0 */
@@ -71,12 +73,14 @@ struct bale_dispatch {
 
 /* ---- dispatch_choose.c ---- */
 
-/* Whether batches of the kind might be worth it, whatever waits. Any thread, no lock. */
-bool bale_dispatch_promising(struct bale_dispatch *dispatch, unsigned work);
+/* Whether an item of the kind that could be decoded at once had better wait with others for a batch.
+ * Any thread, no lock. */
+bool bale_dispatch_collects(struct bale_dispatch *dispatch, unsigned work);
 
-/* Whether the GPU engine would be done with a batch of so many bytes before the CPU engine with all
- * that is offered, or whether that is to be found out. Under the lock. */
-bool bale_dispatch_worth(struct bale_dispatch *dispatch, unsigned work, uint64_t bytes);
+/* Of so many bytes that wait, how many are to be a batch: those with which the GPU engine would be
+ * done before the CPU engine with all that is offered; all if the CPUs are at work anyway, and a
+ * large batch is faster; or what it takes to find that out. Under the lock. */
+uint64_t bale_dispatch_share(struct bale_dispatch *dispatch, unsigned work, uint64_t bytes);
 
 /* A batch is about to begin. */
 void bale_dispatch_note(struct bale_dispatch *dispatch, struct bale_batch *batch);

@@ -192,7 +192,9 @@ int measure_context(bale_cuda_device *d, uint64_t free_before, char *why, size_t
     close_slots(d);
     free_now = bale_driver_free(&d->about);
     d->context_size = CONTEXT_GUESS;
-    if (free_before != UINT64_MAX && free_now != UINT64_MAX && free_now < free_before)
+    /* Much more is somebody else's, who came meanwhile. */
+    if (free_before != UINT64_MAX && free_now != UINT64_MAX && free_now < free_before &&
+        free_before - free_now < 2 * CONTEXT_GUESS)
         d->context_size = free_before - free_now;
     return BALE_OK;
 }

@@ -173,7 +173,7 @@ static void test_again(void)
         bale_dispatch_note(d, &batch);
         bale_dispatch_learn(d, &batch);
         CHECK_EQ_U(d->costs.batch[work].batches, 0);
-        CHECK(bale_dispatch_promising(d, work));
+        CHECK_EQ_U(bale_dispatch_share(d, work, 64 << 20), 8 << 20);
     }
     batch.failed = batch.again = 0;
     bale_dispatch_learn(d, &batch);
@@ -207,6 +207,38 @@ static void test_again_and_failed(void)
     for (int i = 0; i < LIST; i++)
         piece_free(&pieces[i]);
     sem_destroy(&finished);
+}
+
+/* A kind that a large batch does faster goes to the GPU while the CPUs are at work, however little
+ * waits; one that was slow is asked again, later each time. */
+static void test_busy(void)
+{
+    struct rig rig;
+    unsigned work = BALE_CODEC_LZ4;
+
+    rig_open(&rig, "any", (struct bale_dispatch_options){.threads = 1});
+    struct bale_dispatch *d = (struct bale_dispatch *)rig.engine;
+    struct bale_batch batch = {.dispatch = d, .work = work, .count = 1, .bytes = PIECE};
+    atomic_store(&d->busy.looked_ns, UINT64_MAX / 2); /* nobody looks */
+    bale_costs_cpu(&d->costs, work, PIECE, PIECE);
+    for (int slow = 0; slow < 2; slow++) {
+        bale_dispatch_note(d, &batch);
+        batch.begin_ns -= (uint64_t)slow * 1000000000000;
+        bale_dispatch_learn(d, &batch);
+        for (int busy = 0; busy < 2; busy++) {
+            atomic_store(&d->busy.busy, busy);
+            CHECK_EQ_U(bale_dispatch_share(d, work, PIECE), busy && !slow ? PIECE : 0);
+            CHECK_EQ(bale_dispatch_collects(d, work), busy && !slow);
+        }
+        atomic_store(&d->tried_ns[work], 0);
+        CHECK_EQ_U(bale_dispatch_share(d, work, 64 << 20), 8 << 20);
+    }
+    uint64_t trust = atomic_load(&d->trust_ns[work]);
+    bale_dispatch_note(d, &batch);
+    batch.begin_ns -= 1000000000000;
+    bale_dispatch_learn(d, &batch);
+    CHECK_EQ_U(atomic_load(&d->trust_ns[work]), 2 * trust);
+    rig_stop(&rig);
 }
 
 static void test_costs(void)
@@ -271,6 +303,7 @@ int main(int argc, char **argv)
     test_learning();
     test_cold();
     test_again();
+    test_busy();
     test_again_and_failed();
     test_chain();
     return check_result();

@@ -1,0 +1,59 @@
+#include "kernels/busy.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "kernels/costs.h"
+
+#define LOOK_NS ((uint64_t)100 * 1000000u)
+#define IDLE_PART 8 /* busy: less than this part of the time is idle */
+
+/* Ticks of all CPUs: user, nice, system, idle, iowait, irq, softirq, steal. */
+static bool read_ticks(uint64_t *all, uint64_t *idle)
+{
+    uint64_t ticks[8] = {0};
+    FILE *file = fopen("/proc/stat", "re");
+    int count;
+
+    if (!file)
+        return false;
+    count = fscanf(file,
+                   "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+                   " %" SCNu64 " %" SCNu64,
+                   &ticks[0], &ticks[1], &ticks[2], &ticks[3], &ticks[4], &ticks[5], &ticks[6],
+                   &ticks[7]);
+    fclose(file);
+    *all = 0;
+    for (int i = 0; i < 8; i++)
+        *all += ticks[i];
+    *idle = ticks[3] + ticks[4];
+    return count >= 5;
+}
+
+static void look(struct bale_busy *busy, bool first)
+{
+    uint64_t all;
+    uint64_t idle;
+
+    if (!read_ticks(&all, &idle))
+        return;
+    if (!first && all > busy->all)
+        atomic_store_explicit(&busy->busy, (idle - busy->idle) * IDLE_PART < all - busy->all,
+                              memory_order_relaxed);
+    busy->all = all;
+    busy->idle = idle;
+}
+
+bool bale_cpus_busy(struct bale_busy *busy)
+{
+    uint64_t now = bale_clock_ns();
+    uint64_t looked = atomic_load(&busy->looked_ns);
+
+    /* While one looks, the time is the future: nobody else does. */
+    if (now >= looked + LOOK_NS &&
+        atomic_compare_exchange_strong(&busy->looked_ns, &looked, UINT64_MAX / 2)) {
+        look(busy, looked == 0);
+        atomic_store(&busy->looked_ns, now);
+    }
+    return atomic_load_explicit(&busy->busy, memory_order_relaxed);
+}
