@@ -26,6 +26,7 @@ struct bale_memory {
     /* Pinning. */
     uint64_t high;   /* end of what was ever taken */
     uint64_t pinned; /* from the arena's start; what is being pinned counts */
+    bool pin_all;
     int (*pin)(void *arg, void *start, size_t size);
     void *pin_arg;
     pthread_t pinner;
@@ -93,7 +94,8 @@ static uint64_t allowance(const struct bale_memory *memory)
  * beside it. */
 static bool next_step(const struct bale_memory *memory)
 {
-    return 2 * memory->high > memory->pinned && memory->pinned + PIN_STEP <= allowance(memory);
+    return (memory->pin_all || 2 * memory->high > memory->pinned) &&
+           memory->pinned + PIN_STEP <= allowance(memory);
 }
 
 void *bale_memory_take(struct bale_memory *memory, size_t size)
@@ -182,11 +184,12 @@ static void *pin_steps(void *arg)
     return NULL;
 }
 
-void bale_memory_pin_begin(struct bale_memory *memory,
+void bale_memory_pin_begin(struct bale_memory *memory, bool all,
                            int (*pin)(void *arg, void *start, size_t size), void *arg)
 {
     pthread_mutex_lock(&memory->lock);
     if (!memory->pinner_ending && !memory->pinner_started) {
+        memory->pin_all = all;
         memory->pin = pin;
         memory->pin_arg = arg;
         memory->pinner_started = pthread_create(&memory->pinner, NULL, pin_steps, memory) == 0;

@@ -23,13 +23,13 @@ void bale_memory_give(struct bale_memory *memory, void *block, size_t size);
 /* Returns the pages of free blocks to the kernel; called now and then. */
 void bale_memory_trim(struct bale_memory *memory);
 
-/* From now on the part of the arena that was ever used and as much again is pinned, in steps of
- * 32 MiB, by a thread that calls pin for one after the other and ends when pin fails. What is pinned stays
+/* From now on the arena is pinned, all of it or the part that was ever used and as much again, in
+ * steps of 32 MiB, by a thread that calls pin for one after the other and ends when pin fails. What is pinned stays
  * resident until the process ends, destroy or not: a device may read it yet; bale_memory_trim leaves
  * it alone. Once. pin_end returns when pin is
  * called no more; begin does nothing after it. A pin that hangs is left behind, and with it all of the
  * memory, destroy or not; what arg points to must stay as well. NULL is fine. */
-void bale_memory_pin_begin(struct bale_memory *memory,
+void bale_memory_pin_begin(struct bale_memory *memory, bool all,
                            int (*pin)(void *arg, void *start, size_t size), void *arg);
 void bale_memory_pin_end(struct bale_memory *memory);
 

@@ -5,10 +5,12 @@
 
 #include "format/err.h"
 #include "fs/queue.h"
+#include "kernels/dispatch.h"
 
 #define WINDOW_FIRST ((uint64_t)256 << 10)
 #define STREAM_SLACK 4 /* requests */
 #define WINDOW_MOST ((uint64_t)8 << 20)
+#define WINDOW_MOST_GPU ((uint64_t)64 << 20)
 
 /* One extent on its way into the cache. Its filling bits keep it in place. */
 struct fetch {
@@ -143,6 +145,20 @@ static bool start_fetch(struct bale_file *file, uint64_t number)
     return true;
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Bytes to be ahead of a stream at most. A GPU is at its best with batches of many streams. */
+static uint64_t window_most(struct bale_volume *volume)
+{
+    uint64_t cap = bale_memory_cap(volume->memory);
+    uint64_t most = least(cap / 16, WINDOW_MOST);
+    uint64_t batch = least(cap / 64, WINDOW_MOST_GPU);
+    return batch > most && bale_dispatch_collects(volume->engine) ? batch : most;
+}
+
 void bale_readahead_note(struct bale_file *file, uint64_t offset, uint64_t end)
 {
     /* Requests of one reader are under way side by side, and come in any order. */
@@ -158,10 +174,8 @@ void bale_readahead_note(struct bale_file *file, uint64_t offset, uint64_t end)
         file->stream_ahead = end;
         return;
     }
-    uint64_t most = bale_memory_cap(file->volume->memory) / 16;
-    most = most < WINDOW_MOST ? most : WINDOW_MOST;
     uint64_t window = file->stream_window ? file->stream_window * 2 : WINDOW_FIRST;
-    file->stream_window = window < most ? window : most;
+    file->stream_window = least(window, window_most(file->volume));
 
     uint64_t from = file->stream_ahead > end ? file->stream_ahead : end;
     uint64_t to = end + file->stream_window < file->size ? end + file->stream_window : file->size;

@@ -96,7 +96,8 @@ static int pin(void *arg, void *start, size_t size)
 static void gpu_opened(void *arg)
 {
     struct bale_volume *volume = arg;
-    bale_memory_pin_begin(volume->memory, pin, volume->engine);
+    bool all = volume->options.engine.choice == BALE_ENGINE_GPU;
+    bale_memory_pin_begin(volume->memory, all, pin, volume->engine);
 }
 
 static int create_engine(struct bale_volume *volume, unsigned threads)

@@ -127,7 +127,7 @@ static bool had_better_wait(struct bale_dispatch *d, struct bale_item *item)
 {
     unsigned work = bale_work_of(item);
 
-    if (work >= BALE_WORKS || !bale_dispatch_collects(d, work) || !enter(d))
+    if (work >= BALE_WORKS || !bale_dispatch_collects_work(d, work) || !enter(d))
         return false;
     bool better = may_go(d, item);
     leave(d);
@@ -326,6 +326,13 @@ int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size)
     int err = d->gpu->pin(d->device, memory, size);
     atomic_fetch_sub(&d->pins, 1); /* d may be gone */
     return err;
+}
+
+bool bale_dispatch_collects(struct bale_engine *engine)
+{
+    struct bale_dispatch *d = from_handle(engine);
+
+    return atomic_load_explicit(&d->asked, memory_order_relaxed) && bale_dispatch_decodes(d);
 }
 
 static struct bale_dispatch_work work_of(const struct bale_work_count *count)

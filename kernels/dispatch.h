@@ -39,6 +39,9 @@ int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size);
  * without exit handlers, as _exit does: those of the driver may wait for that thread. */
 bool bale_dispatch_hangs(void);
 
+/* Whether decodes are now collected for the GPU: then the more of them are under way, the better. */
+bool bale_dispatch_collects(struct bale_engine *engine);
+
 struct bale_dispatch_work {
     uint64_t items, encoded, decoded; /* raw bytes */
 };

@@ -1,7 +1,7 @@
 #include "kernels/dispatch_internal.h"
 
 /* From so many bytes on a kind of work is tried whose cost is not known. */
-#define TRY_BYTES ((uint64_t)8 << 20)
+#define TRY_BYTES ((uint64_t)2 << 20)
 /* What was learnt so long ago is not known: the device may have been somebody else's then. Where it
  * was slow again and again, it is asked less and less. */
 #define TRUST_NS ((uint64_t)10 * 1000000000u)
@@ -19,10 +19,19 @@ static bool is_promising(struct bale_dispatch *d, unsigned work)
 }
 
 /* While a CPU is free, decoding there takes nothing from anybody. */
-bool bale_dispatch_collects(struct bale_dispatch *d, unsigned work)
+bool bale_dispatch_collects_work(struct bale_dispatch *d, unsigned work)
 {
     return d->options.choice == BALE_ENGINE_GPU ||
            (bale_cpus_busy(&d->busy) && (is_promising(d, work) || is_stale(d, work)));
+}
+
+bool bale_dispatch_decodes(struct bale_dispatch *d)
+{
+    bool promising = d->options.choice == BALE_ENGINE_GPU;
+
+    for (unsigned codec = 0; codec < BALE_WORK_CODECS && !promising; codec++)
+        promising = is_promising(d, BALE_WORK_CODECS + codec) && bale_cpus_busy(&d->busy);
+    return promising;
 }
 
 /* Until the workers are through all that is offered. */

@@ -75,7 +75,10 @@ struct bale_dispatch {
 
 /* Whether an item of the kind that could be decoded at once had better wait with others for a batch.
  * Any thread, no lock. */
-bool bale_dispatch_collects(struct bale_dispatch *dispatch, unsigned work);
+bool bale_dispatch_collects_work(struct bale_dispatch *dispatch, unsigned work);
+
+/* Whether there is a codec whose frames the GPU engine is now to decode. Any thread, no lock. */
+bool bale_dispatch_decodes(struct bale_dispatch *dispatch);
 
 /* Of so many bytes that wait, how many are to be a batch: those with which the GPU engine would be
  * done before the CPU engine with all that is offered; all if the CPUs are at work anyway, and a

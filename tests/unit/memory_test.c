@@ -62,7 +62,7 @@ static void test_pinning(void)
     sem_init(&pins.done, 0, 0);
     CHECK_EQ(bale_memory_create(4 * STEP, &memory), 0);
     uint8_t *first = bale_memory_take(memory, STEP / 2);
-    bale_memory_pin_begin(memory, pin, &pins);
+    bale_memory_pin_begin(memory, false, pin, &pins);
     sem_wait(&pins.done);
     uint8_t *second = bale_memory_take(memory, STEP);
     sem_wait(&pins.done);
@@ -86,7 +86,7 @@ static void test_pinning(void)
     bale_memory_give(memory, first, 5 * STEP / 2);
     CHECK_EQ(atomic_load(&pins.count), 3);
     bale_memory_pin_end(memory);
-    bale_memory_pin_begin(memory, pin, &pins);
+    bale_memory_pin_begin(memory, false, pin, &pins);
     bale_memory_trim(memory);
     CHECK_EQ(first[5 * STEP / 2 - 1], 3);
     bale_memory_count(memory, -(int64_t)STEP);
@@ -103,6 +103,24 @@ static void test_pinning(void)
     sem_destroy(&pins.done);
 }
 
+/* All that there is room for, with nothing used. */
+static void test_pinning_all(void)
+{
+    struct bale_memory *memory;
+    struct pins pins = {.most = 8};
+    sem_init(&pins.done, 0, 0);
+    CHECK_EQ(bale_memory_create(4 * STEP, &memory), 0);
+    bale_memory_count(memory, (int64_t)STEP);
+    bale_memory_pin_begin(memory, true, pin, &pins);
+    for (int i = 0; i < 3; i++) {
+        sem_wait(&pins.done);
+    }
+    bale_memory_pin_end(memory);
+    CHECK_EQ(atomic_load(&pins.count), 3);
+    bale_memory_destroy(memory);
+    sem_destroy(&pins.done);
+}
+
 /* A step that cannot be pinned is as it was, and is the last that is tried. */
 static void test_no_pinning(void)
 {
@@ -113,7 +131,7 @@ static void test_no_pinning(void)
     uint8_t *block = bale_memory_take(memory, 3 * STEP);
     block[0] = 1;
     block[STEP] = 2;
-    bale_memory_pin_begin(memory, pin, &pins);
+    bale_memory_pin_begin(memory, false, pin, &pins);
     sem_wait(&pins.done);
     sem_wait(&pins.done);
     bale_memory_pin_end(memory);
@@ -129,6 +147,7 @@ static void test_no_pinning(void)
 int main(void)
 {
     test_pinning();
+    test_pinning_all();
     test_no_pinning();
     struct bale_memory *memory;
     CHECK(bale_memory_create((uint64_t)1 << 20, &memory) != 0);
