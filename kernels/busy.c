@@ -5,7 +5,7 @@
 
 #include "kernels/costs.h"
 
-#define LOOK_NS ((uint64_t)100 * 1000000u)
+#define LOOK_NS ((uint64_t)200 * 1000000u)
 #define IDLE_PART 8 /* busy: less than this part of the time is idle */
 
 /* Ticks of all CPUs: user, nice, system, idle, iowait, irq, softirq, steal. */
@@ -30,7 +30,7 @@ static bool read_ticks(uint64_t *all, uint64_t *idle)
     return count >= 5;
 }
 
-static void look(struct bale_busy *busy, bool first)
+static void compare(struct bale_busy *busy, bool first)
 {
     uint64_t all;
     uint64_t idle;
@@ -44,7 +44,7 @@ static void look(struct bale_busy *busy, bool first)
     busy->idle = idle;
 }
 
-bool bale_cpus_busy(struct bale_busy *busy)
+void bale_busy_look(struct bale_busy *busy)
 {
     uint64_t now = bale_clock_ns();
     uint64_t looked = atomic_load(&busy->looked_ns);
@@ -52,8 +52,7 @@ bool bale_cpus_busy(struct bale_busy *busy)
     /* While one looks, the time is the future: nobody else does. */
     if (now >= looked + LOOK_NS &&
         atomic_compare_exchange_strong(&busy->looked_ns, &looked, UINT64_MAX / 2)) {
-        look(busy, looked == 0);
+        compare(busy, looked == 0);
         atomic_store(&busy->looked_ns, now);
     }
-    return atomic_load_explicit(&busy->busy, memory_order_relaxed);
 }

@@ -13,8 +13,14 @@ struct bale_busy {
     uint64_t all, idle; /* ticks at the last look: whoever looks has them alone */
 };
 
-/* Since the look before this one, ten times a second at most; false until there were two. Any
- * thread. */
-bool bale_cpus_busy(struct bale_busy *busy);
+/* Looks, some times a second at most, and compares with the look before. Any thread; not with a lock
+ * that others wait for: where there are many CPUs it takes a millisecond. */
+void bale_busy_look(struct bale_busy *busy);
+
+/* What was seen last. */
+static inline bool bale_is_busy(const struct bale_busy *busy)
+{
+    return atomic_load_explicit(&busy->busy, memory_order_relaxed);
+}
 
 #endif

@@ -118,6 +118,7 @@ static void submit(struct bale_engine *engine, struct bale_item *list)
     }
     if (ours.first)
         bale_engine_submit(d->cpu, ours.first);
+    bale_busy_look(&d->busy);
     if (offered.first)
         offer(d, offered.first);
     leave(d);
