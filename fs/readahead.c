@@ -150,13 +150,15 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Bytes to be ahead of a stream at most. A GPU is at its best with batches of many streams. */
+/* Bytes to be ahead of a stream at most. A GPU is at its best with large batches: for it the streams
+ * share a quarter of the memory. */
 static uint64_t window_most(struct bale_volume *volume)
 {
     uint64_t cap = bale_memory_cap(volume->memory);
     uint64_t most = least(cap / 16, WINDOW_MOST);
-    uint64_t batch = least(cap / 64, WINDOW_MOST_GPU);
-    return batch > most && bale_dispatch_collects(volume->engine) ? batch : most;
+    uint64_t streams = atomic_load_explicit(&volume->file_count, memory_order_relaxed);
+    uint64_t share = least(cap / 4 / (streams > 0 ? streams : 1), WINDOW_MOST_GPU);
+    return share > most && bale_dispatch_collects(volume->engine) ? share : most;
 }
 
 void bale_readahead_note(struct bale_file *file, uint64_t offset, uint64_t end)

@@ -204,7 +204,7 @@ void bale_volume_stats(struct bale_volume *volume, struct bale_volume_stats *sta
         .reserve = atomic_load(&volume->full) ? 0 : volume->reserve,
     };
     pthread_mutex_lock(&volume->files_lock);
-    stats->files = volume->file_count;
+    stats->files = atomic_load(&volume->file_count);
     pthread_mutex_unlock(&volume->files_lock);
     bale_dispatch_stats(volume->engine, &stats->engine);
     stats->engine.cpu.items += atomic_load(&volume->in_place.items);
