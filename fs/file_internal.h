@@ -167,7 +167,7 @@ struct bale_volume {
     pthread_cond_t files_gone;
     struct bale_file *files;
     struct bale_file *dirty_files;
-    atomic_uint_fast64_t file_count; /* changes under it */
+    atomic_uint_fast64_t file_count; /* changed under files_lock */
 
     pthread_mutex_t lru_lock;
     struct bale_extent *lru_first, *lru_last; /* first: used last */
