@@ -56,8 +56,6 @@ int bale_memory_create(uint64_t cap, struct bale_memory **out)
         free(memory);
         return BALE_E_NOMEM;
     }
-    /* Touched and pinned several times as fast; where the kernel does not, nothing is lost. */
-    (void)madvise(memory->arena, memory->cap, MADV_HUGEPAGE);
     pthread_mutex_init(&memory->lock, NULL);
     pthread_cond_init(&memory->pinner_wake, NULL);
     bale_freemap_init(&memory->free, 0, PAGE);
