@@ -10,7 +10,7 @@ import time
 from . import measure
 from .machine import Failed, run
 
-FREQUENCY = 999
+FREQUENCY = 999  # samples a second, of all jobs together
 
 # The first that is found from the innermost frame outwards counts. What zstd or a copy was called for is told by the
 # frames around it.
@@ -51,10 +51,10 @@ def _samples(text):
         yield frames
 
 
-def record(system, work, action):
-    """Runs action; samples by part, and how many were taken."""
+def record(system, work, frequency, action):
+    """Runs action; samples by part."""
     out = work / "perf.data"
-    perf = subprocess.Popen(["perf", "record", "-q", "-F", str(FREQUENCY), "--call-graph", "dwarf,16384", "-p",
+    perf = subprocess.Popen(["perf", "record", "-q", "-F", str(frequency), "--call-graph", "dwarf,16384", "-p",
                              str(system.daemon.pid), "-o", str(out)], stdout=subprocess.DEVNULL,
                             stderr=subprocess.DEVNULL)
     time.sleep(0.5)
@@ -80,28 +80,31 @@ def lacks():
     return None
 
 
-def measure_parts(system, programs, source, size, work: pathlib.Path):
-    """A list of (what, CPU seconds of the daemon for a GB, worker and kernel beside it, {part: s/GB})."""
+def measure_parts(system, programs, work: pathlib.Path, **keys):
+    """keys: source, size and jobs. For writing and for reading: GB/s, CPU seconds for a GB of the daemon and of all,
+    and by part of the daemon."""
     found = []
-    keys = {"source": source, "size": size, "jobs": 1}
+    frequency = max(49, FREQUENCY // keys["jobs"])
     system.start()
     for operation, what in (("write", "sequential write until synced"), ("read", "sequential read, cold")):
         if operation == "read":
             system.cold()
-        done, counts = record(system, work, lambda: measure.work_on(programs, system, operation, **keys))
+        done, counts = record(system, work, frequency,
+                              lambda: measure.work_on(programs, system, operation, **keys))
         gb = done[1] / measure.GB
-        parts = {part: count / FREQUENCY / gb for part, count in counts.items()}
-        found.append({"what": what, "daemon": sum(parts.values()), "all": done[2] / gb, "parts": parts})
+        parts = {part: count / frequency / gb for part, count in counts.items()}
+        found.append({"what": what, "jobs": keys["jobs"], "rate": gb / done[0], "daemon": sum(parts.values()),
+                      "all": done[2] / gb, "parts": parts})
     system.stop()
     return found
 
 
 def lines(name, kind, found):
-    out = [f"where the time goes, CPU s/GB: {name}, {kind}, 1 job (perf, {FREQUENCY} samples a second of the daemon's "
+    out = [f"where the time goes, CPU s/GB: {name}, {kind}, jobs: {found[0]['jobs']} (perf, samples of the daemon's "
            "threads, by their stacks; user space and kernel)"]
     for result in found:
         rest = max(result["all"] - result["daemon"], 0)
-        out.append(f"    {result['what']}: daemon {result['daemon']:.2f}; "
+        out.append(f"    {result['what']}, {result['rate']:.2f} GB/s: daemon {result['daemon']:.2f}; "
                    "the program that asks, with the kernel on its side of the transport, and kernel threads "
                    f"{rest:.2f}")
         for part, value in sorted(result["parts"].items(), key=lambda pair: -pair[1]):
