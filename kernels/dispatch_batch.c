@@ -7,7 +7,7 @@
 /* Larger ones gain little, and several are under way at once. */
 #define BATCH_BYTES ((uint64_t)128 << 20)
 #define BATCHES_MOST 4u  /* of a direction, so that reads do not wait for writes */
-#define FAILURES_MOST 3u /* batches in a row that the engine could not do */
+#define FAILURES_MOST 3u /* times in a row that the engine could not do a batch */
 
 static void done(struct bale_item *item);
 
@@ -40,7 +40,7 @@ static struct bale_batch *make_batch(struct bale_dispatch *d, unsigned work, uin
     batch->list = bale_waiting_reap(d->waiting, work, most, &batch->count, &batch->bytes);
     batch->left = batch->count;
     d->batches++;
-    d->batches_begun++;
+    batch->number = ++d->batches_begun;
     d->batches_of[work]++;
     d->batches_in[work / BALE_WORK_CODECS]++;
     d->under_way += batch->bytes;
@@ -103,20 +103,32 @@ static void give_up(struct bale_dispatch *d, const char *what)
     d->options.gpu.log(BALE_GPU_ERROR, text);
 }
 
+/* Batches that were under way when one failed may fail for the same reason, which counts once. Under the
+ * lock. */
+static void count_failures(struct bale_dispatch *d, const struct bale_batch *batch)
+{
+    unsigned tried = batch->count - batch->again;
+
+    if (batch->unable < tried) {
+        d->failures = 0;
+    } else if (tried > 0 && batch->number > d->failed_until) {
+        d->failures++;
+        d->failed_until = d->batches_begun;
+    }
+}
+
 /* Whether the engine is not to be asked again; why, or NULL. */
 static const char *judge(struct bale_dispatch *d, const struct bale_batch *batch)
 {
     struct bale_gpu_stats stats = {0};
-    unsigned tried = batch->count - batch->again;
     const char *why = NULL;
 
     if (batch->failed > 0)
         d->gpu->stats(d->device, &stats);
     pthread_mutex_lock(&d->waiting->mutex);
-    if (tried > 0)
-        d->failures = batch->unable == tried ? d->failures + 1 : 0;
+    count_failures(d, batch);
     if ((stats.lost || d->failures >= FAILURES_MOST) && atomic_exchange(&d->asked, false))
-        why = stats.lost ? "was lost" : "failed three batches in a row";
+        why = stats.lost ? "was lost" : "failed three times in a row";
     pthread_mutex_unlock(&d->waiting->mutex);
     return why;
 }

@@ -18,6 +18,7 @@ struct bale_batch {
     struct bale_dispatch *dispatch;
     struct bale_batch *next;
     struct bale_item *list; /* until it is submitted */
+    uint64_t number; /* of those begun */
     unsigned work;
     unsigned count, left; /* items; left to again: under the lock */
     unsigned failed;
@@ -63,7 +64,8 @@ struct bale_dispatch {
     unsigned batches, batches_of[BALE_WORKS]; /* under way */
     unsigned batches_in[2];                   /* of these, that encode, and that decode */
     uint64_t under_way;                       /* bytes */
-    unsigned failures;                        /* batches in a row */
+    unsigned failures;                        /* in a row */
+    uint64_t failed_until;                    /* the last batch begun at the last of them */
     uint64_t batches_begun, redone;
     unsigned scratch_count;
     struct bale_scratch *scratches[BALE_SCRATCHES]; /* for bale_auto_choose */

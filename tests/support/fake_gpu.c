@@ -5,6 +5,7 @@
  *   environment
  *             opening fails and says what CUDA would see in it
  *   batch     all batches fail       batch=N   each Nth does
+ *   first=N   the first N batches fail
  *   item=N    each Nth item fails, with some of its output and its frame spoiled
  *   again=N   each Nth item is refused for now
  *   corrupt   what is decoded is always said to be corrupt
@@ -144,7 +145,8 @@ static void run_batch(struct fake *fake, struct bale_item *list)
     unsigned batch = told("batch");
     fake->stats.batches++;
     fake->stats.lost = told("lost") && fake->stats.batches > told("lost");
-    if (fake->stats.lost || (batch && fake->stats.batches % batch == 0))
+    if (fake->stats.lost || fake->stats.batches <= told("first") ||
+        (batch && fake->stats.batches % batch == 0))
         fails = BALE_E_ENGINE;
     pthread_mutex_unlock(&fake->lock);
     if (told("hang")) {

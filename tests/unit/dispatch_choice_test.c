@@ -209,6 +209,36 @@ static void test_again_and_failed(void)
     sem_destroy(&finished);
 }
 
+/* One reason may fail all batches that are under way, which have failed once then. */
+static void test_failed_together(void)
+{
+    static const uint8_t codecs[] = {BALE_CODEC_STORE, BALE_CODEC_LZ4, BALE_CODEC_ZSTD};
+    enum { LIST = sizeof codecs };
+    struct rig rig;
+    struct piece pieces[LIST];
+    sem_t finished;
+
+    sem_init(&finished, 0, 0);
+    rig_open(&rig, "any,first=3",
+             (struct bale_dispatch_options){.threads = 1, .choice = BALE_ENGINE_GPU});
+    for (int i = 0; i < LIST; i++) {
+        piece_make(&pieces[i], BALE_PRIORITY_NORMAL, &finished);
+        pieces[i].item.setting.codec = codecs[i];
+        pieces[i].item.next = i > 0 ? &pieces[i - 1].item : NULL;
+    }
+    bale_engine_submit(rig.engine, &pieces[LIST - 1].item);
+    for (int i = 0; i < LIST; i++)
+        sem_wait(&finished);
+    piece_do(&rig, &pieces[0], &finished);
+    CHECK_EQ_U(rig_stats(&rig).batches, LIST + 1);
+    CHECK_EQ_U(rig_stats(&rig).redone, LIST);
+    rig_stop(&rig);
+    CHECK_EQ(atomic_load(&rig_complaints), 0);
+    for (int i = 0; i < LIST; i++)
+        piece_free(&pieces[i]);
+    sem_destroy(&finished);
+}
+
 /* A kind that a large batch does faster goes to the GPU while the CPUs are at work, however little
  * waits; one that was slow is asked again, later each time. */
 static void test_busy(void)
@@ -305,6 +335,7 @@ int main(int argc, char **argv)
     test_again();
     test_busy();
     test_again_and_failed();
+    test_failed_together();
     test_chain();
     return check_result();
 }
