@@ -180,6 +180,9 @@ static void reopen(struct cuda_engine *e)
     pthread_mutex_unlock(&e->mutex);
     err = bale_cuda_open_devices(e, why);
     pthread_mutex_lock(&e->mutex);
+    /* What came meanwhile may be too large for the slots that there are now. */
+    while (bale_cuda_answer_unwanted(e))
+        ;
     e->state = err == BALE_OK ? CUDA_OPEN : CUDA_CLOSED;
     e->idle_ns = bale_cuda_now();
     if (err < 0) {

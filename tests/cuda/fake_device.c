@@ -12,7 +12,13 @@
 #include "kernels/codec.h"
 #include "kernels/cuda/device.h"
 
-enum { CELLS = 300, PACKED_CELL = BALE_CUDA_CELL + 256, HANG_US = 600000 };
+enum {
+    CELLS = 300,
+    CELLS_FEW = 20,
+    PACKED_CELL = BALE_CUDA_CELL + 256,
+    HANG_US = 600000,
+    SHRINK_US = 2000
+};
 
 struct bale_cuda_slot {
     struct bale_cuda_host host;
@@ -78,15 +84,15 @@ int bale_nvcomp_open(struct nvcomp *nvcomp, char *why, size_t why_size)
     return BALE_OK;
 }
 
-static void open_slot(struct bale_cuda_slot *slot)
+static void open_slot(struct bale_cuda_slot *slot, uint32_t cells)
 {
-    slot->raw = malloc((size_t)CELLS * BALE_CUDA_CELL);
-    slot->packed = malloc((size_t)CELLS * PACKED_CELL);
+    slot->raw = malloc((size_t)cells * BALE_CUDA_CELL);
+    slot->packed = malloc((size_t)cells * PACKED_CELL);
     slot->host = (struct bale_cuda_host){
-        .chunks = calloc(CELLS, sizeof(struct cuda_chunk)),
-        .results = calloc(CELLS, sizeof(struct cuda_result)),
-        .moves = calloc(CELLS, sizeof(struct cuda_move)),
-        .cells = CELLS,
+        .chunks = calloc(cells, sizeof(struct cuda_chunk)),
+        .results = calloc(cells, sizeof(struct cuda_result)),
+        .moves = calloc(cells, sizeof(struct cuda_move)),
+        .cells = cells,
         .raw = (uintptr_t)slot->raw,
         .packed = (uintptr_t)slot->packed,
         .raw_cell = BALE_CUDA_CELL,
@@ -105,9 +111,11 @@ int bale_cuda_device_open(const struct bale_cuda_settings *settings,
         snprintf(why, why_size, "out of memory");
         return BALE_E_NOMEM;
     }
+    if (is_on("alloc"))
+        usleep(SHRINK_US);
     (*device)->settings = *settings;
     for (unsigned i = 0; i < BALE_CUDA_SLOTS; i++)
-        open_slot(&(*device)->slots[i]);
+        open_slot(&(*device)->slots[i], is_on("alloc") ? CELLS_FEW : CELLS);
     atomic_store(&dead, false);
     return BALE_OK;
 }

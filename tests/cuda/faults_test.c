@@ -166,6 +166,34 @@ static void test_opening(struct rig *rig)
     rig_close(rig);
 }
 
+/* Opened again with smaller slots a device does nothing that is too large for them, also if it came while
+ * there was none. A GPU's do not become that small. */
+static void test_smaller_slots(struct rig *rig)
+{
+    const struct bale_gpu_options options = {.release_ms = 1, .memory = (uint64_t)8 << 30};
+    bool smaller = true;
+
+    for (unsigned round = 0; smaller && round < 30; round++) {
+        unsigned done = 0;
+        rig_open(rig, &options);
+        while (rig_stats(rig).open)
+            usleep(1000);
+        rig->fault("alloc");
+        prepare(rig, BALE_CODEC_STORE);
+        for (unsigned i = 0; i < ITEMS; i++)
+            items[i].frame.chunk_log2 = BALE_CHUNK_LOG2_MIN;
+        for (unsigned answers = 0; answers < 2; answers += items[0].status != BALE_E_AGAIN) {
+            rig_run(rig, items, ITEMS);
+            for (unsigned i = 0; i < ITEMS; i++)
+                done += items[i].status == BALE_OK;
+        }
+        smaller = items[0].status == BALE_E_INVALID;
+        CHECK(!smaller || done == 0);
+        rig->fault(NULL);
+        rig_close(rig);
+    }
+}
+
 /* An error that sticks ends it; the engine goes on answering. */
 static void test_lost(struct rig *rig)
 {
@@ -196,6 +224,7 @@ int main(int argc, char **argv)
     test_little_memory(&rig);
     test_hang(&rig);
     test_opening(&rig);
+    test_smaller_slots(&rig);
     test_lost(&rig);
     return check_result();
 }
