@@ -53,7 +53,7 @@ struct bale_gpu_options {
     bool verify; /* decode what was encoded, and compare, before done */
     /* Without work for so long the context goes; it comes again with the next batch. */
     unsigned release_ms;
-    unsigned watchdog_ms; /* a batch that takes longer is given up */
+    unsigned watchdog_ms; /* a batch that takes longer to read or to write is given up */
     /* level: enum bale_gpu_level; from any thread. The text reads "what: what happened: what to do". */
     void (*log)(int level, const char *text);
 };

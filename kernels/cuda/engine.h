@@ -49,7 +49,7 @@ struct cuda_worker {
 
     /* Guarded by the engine's mutex. */
     enum cuda_step step;
-    uint64_t since_ns;
+    uint64_t since_ns; /* when reading or writing began: each has the watchdog's time */
 
     /* The batch. */
     struct bale_cuda_slot *slot;

@@ -159,12 +159,16 @@ static int write_items(struct cuda_worker *w)
 static bool begin_writing(struct cuda_worker *w)
 {
     struct cuda_engine *e = w->engine;
+    uint64_t now = bale_cuda_now();
     bool ours;
 
     pthread_mutex_lock(&e->mutex);
     ours = w->step == CUDA_READING;
-    if (ours)
+    if (ours) {
         w->step = CUDA_WRITING;
+        e->stats.batch_ns += now - w->since_ns;
+        w->since_ns = now;
+    }
     pthread_cond_broadcast(&e->work); /* a lane is free */
     pthread_mutex_unlock(&e->mutex);
     return ours;

@@ -17,7 +17,8 @@ enum {
     CELLS_FEW = 20,
     PACKED_CELL = BALE_CUDA_CELL + 256,
     HANG_US = 600000,
-    SHRINK_US = 2000
+    SHRINK_US = 2000,
+    SLOW_US = 1800000
 };
 
 struct bale_cuda_slot {
@@ -260,6 +261,8 @@ static int run_batch(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_
 {
     int err = begin_batch();
 
+    if (is_on("slow"))
+        usleep(SLOW_US);
     if (is_on("hang")) {
         usleep(HANG_US);
         return BALE_OK;
@@ -281,6 +284,8 @@ int bale_cuda_decode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_
 
 int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)
 {
+    if (is_on("slow"))
+        usleep(SLOW_US);
     for (uint32_t m = 0; m < count; m++) {
         const struct cuda_move *move = &slot->host.moves[m];
         memcpy((void *)(uintptr_t)move->to, (const void *)(uintptr_t)move->from, move->length);

@@ -145,6 +145,17 @@ static void test_hang(struct rig *rig)
     rig_close(rig);
 }
 
+/* A device that was slow to read is not lost because of what it takes to write. A GPU is as fast as ever. */
+static void test_slow(struct rig *rig)
+{
+    const struct bale_gpu_options options = {.watchdog_ms = 2400};
+
+    rig_open(rig, &options);
+    expect(rig, BALE_CODEC_STORE, "slow", BALE_OK);
+    CHECK(!rig_stats(rig).lost);
+    rig_close(rig);
+}
+
 /* While a device is opened again items are answered, and do not wait for that. */
 static void test_opening(struct rig *rig)
 {
@@ -223,6 +234,7 @@ int main(int argc, char **argv)
     test_mismatch(&rig, BALE_CODEC_LZ4);
     test_little_memory(&rig);
     test_hang(&rig);
+    test_slow(&rig);
     test_opening(&rig);
     test_smaller_slots(&rig);
     test_lost(&rig);
