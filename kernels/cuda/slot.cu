@@ -288,7 +288,11 @@ int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)
                                                                                    count);
         error = cudaPeekAtLastError();
     }
-    return bale_cuda_error(error ? error : cudaEventRecord(slot->done, out));
+    if (!error)
+        error = cudaEventRecord(slot->done, out);
+    if (error) /* the items are somebody else's then: nothing may write there any more */
+        (void)cudaStreamSynchronize(out);
+    return bale_cuda_error(error);
 }
 
 int bale_cuda_wait(struct bale_cuda_slot *slot)
