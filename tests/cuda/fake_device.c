@@ -18,7 +18,8 @@ enum {
     PACKED_CELL = BALE_CUDA_CELL + 256,
     HANG_US = 600000,
     SHRINK_US = 2000,
-    SLOW_US = 1800000
+    SLOW_US = 1800000,
+    STUCK_US = 1000
 };
 
 struct bale_cuda_slot {
@@ -286,6 +287,8 @@ int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)
 {
     if (is_on("slow"))
         usleep(SLOW_US);
+    while (is_on("stuck"))
+        usleep(STUCK_US);
     for (uint32_t m = 0; m < count; m++) {
         const struct cuda_move *move = &slot->host.moves[m];
         memcpy((void *)(uintptr_t)move->to, (const void *)(uintptr_t)move->from, move->length);

@@ -4,7 +4,10 @@
  * usage: faults_test PLUGIN: one built with BALE_CUDA_FAULTS */
 #include <unistd.h>
 
+#include <semaphore.h>
+
 #include "format/err.h"
+#include "kernels/dispatch.h"
 #include "tests/check.h"
 #include "tests/cuda/rig.h"
 #include "tests/unit/kernels_data.h"
@@ -218,6 +221,76 @@ static void test_lost(struct rig *rig)
     rig_close(rig);
 }
 
+static void say(int level, const char *text)
+{
+    printf("log %d: %s\n", level, text);
+}
+
+static void post(void *sem)
+{
+    sem_post(sem);
+}
+
+static void post_done(struct bale_item *item)
+{
+    sem_post(item->owner);
+}
+
+static void wait_for(sem_t *sem, unsigned times)
+{
+    for (unsigned i = 0; i < times; i++)
+        while (sem_wait(sem) != 0)
+            ;
+}
+
+/* What waits behind batches that never come back is done all the same, once somebody comes. A GPU's do
+ * come back. */
+static void test_stuck(struct rig *rig)
+{
+    enum { UNDER_WAY = 4, ALL = 6 };
+    sem_t opened;
+    sem_t done;
+    struct bale_dispatch_stats stats;
+    struct bale_engine *engine;
+    const struct bale_dispatch_options options = {
+        .threads = 1,
+        .choice = BALE_ENGINE_GPU,
+        .plugin = rig->file,
+        .gpu = {.verify = true, .watchdog_ms = 200, .release_ms = 60000, .log = say},
+        .opened = post,
+        .arg = &opened,
+    };
+
+    sem_init(&opened, 0, 0);
+    sem_init(&done, 0, 0);
+    REQUIRE(bale_dispatch_create(&options, &engine) == BALE_OK);
+    bale_dispatch_open(engine);
+    wait_for(&opened, 1);
+    REQUIRE(bale_dispatch_pin(engine, rig->memory, RIG_STEP) == BALE_OK);
+    prepare(rig, BALE_CODEC_STORE);
+    for (unsigned i = 0; i < ALL; i++) {
+        items[i].place = BALE_PLACE_HOST;
+        items[i].done = post_done;
+        items[i].owner = &done;
+    }
+    rig->fault("stuck");
+    for (unsigned i = 0; i + 1 < ALL; i++)
+        bale_engine_submit(engine, &items[i]);
+    do {
+        usleep(1000);
+        bale_dispatch_stats(engine, &stats);
+    } while (!stats.device.lost && stats.gpu.items + stats.redone < ALL - 1);
+    bale_engine_submit(engine, &items[ALL - 1]);
+    wait_for(&done, ALL - UNDER_WAY);
+    rig->fault(NULL);
+    wait_for(&done, UNDER_WAY);
+    bale_engine_destroy(engine);
+    for (unsigned i = 0; i < ALL; i++)
+        CHECK_EQ(items[i].status, BALE_OK);
+    sem_destroy(&opened);
+    sem_destroy(&done);
+}
+
 int main(int argc, char **argv)
 {
     struct rig rig;
@@ -237,6 +310,7 @@ int main(int argc, char **argv)
     test_slow(&rig);
     test_opening(&rig);
     test_smaller_slots(&rig);
+    test_stuck(&rig);
     test_lost(&rig);
     return check_result();
 }
