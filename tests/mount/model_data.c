@@ -10,6 +10,8 @@
 #include "tests/mount/content.h"
 #include "tests/mount/model.h"
 
+#define PAGE ((uint64_t)4096)
+
 #define USUAL_MAX ((uint64_t)3 << 20)
 
 struct outcome {
@@ -139,21 +141,35 @@ static int reopen_direct(int fd)
     return open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
 }
 
+/* What is read past the cache is whole pages, where others write beside it within what is ours alone.
+ * False: there is none. */
+static bool whole_pages(uint64_t *offset, size_t *length, bool common)
+{
+    uint64_t up = common ? PAGE - 1 : 0;
+    uint64_t begin = (*offset + up) / PAGE * PAGE;
+    uint64_t end =
+        common ? (*offset + *length) / PAGE * PAGE : begin + (*length + PAGE - 1) / PAGE * PAGE;
+
+    if (end <= begin)
+        return false;
+    *offset = begin;
+    *length = (size_t)(end - begin);
+    return true;
+}
+
 static void read_at(struct model_actor *actor, struct model_handle *handle, uint64_t offset,
                     size_t length, bool common)
 {
     struct outcome o[SIDES];
     int direct = -1;
 
-    if (model_chance(actor, 30)) {
+    if (model_chance(actor, 30) && whole_pages(&offset, &length, common)) {
         model_note(actor, "reopen");
         direct = reopen_direct(handle->fd[MOUNT]);
         if (direct < 0) {
             model_fail(actor, "open again, O_DIRECT: %s", strerror(errno));
             return;
         }
-        offset &= ~(uint64_t)4095;
-        length = (length + 4095) & ~(size_t)4095;
     }
     model_note(actor, "read %zu at %ju%s", length, (uintmax_t)offset, direct < 0 ? "" : " direct");
     BOTH(o, pread(side == MOUNT && direct >= 0 ? direct : handle->fd[side], actor->buffer[side],
