@@ -4,6 +4,7 @@
 
 #include "format/bytes.h"
 #include "format/err.h"
+#include "format/gpulz.h"
 #include "format/hash.h"
 
 enum {
@@ -116,6 +117,8 @@ static int check_codec(const struct bale_frame *frame)
         return frame->parameter <= UINT8_MAX ? BALE_OK : BALE_E_CORRUPT;
     case BALE_CODEC_ZSTD:
         return BALE_OK; /* the level is for information */
+    case BALE_CODEC_GPULZ:
+        return bale_gpulz_is_definite(frame->parameter) ? BALE_OK : BALE_E_CORRUPT;
     default:
         return BALE_E_UNSUPPORTED;
     }

@@ -6,6 +6,7 @@
 #include "format/bytes.h"
 #include "format/err.h"
 #include "format/frame.h"
+#include "format/gpulz.h"
 #include "format/hash.h"
 #include "format/page.h"
 
@@ -122,6 +123,8 @@ static int check_setting(const struct bale_root *root)
     case BALE_CODEC_ZSTD:
         return level >= ZSTD_LEVEL_MIN && level <= ZSTD_LEVEL_MAX && level != 0 ? BALE_OK
                                                                                 : BALE_E_CORRUPT;
+    case BALE_CODEC_GPULZ:
+        return bale_gpulz_is_valid(root->parameter) ? BALE_OK : BALE_E_CORRUPT;
     default:
         return BALE_E_UNSUPPORTED;
     }

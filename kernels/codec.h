@@ -12,7 +12,7 @@
  * included. */
 struct bale_setting {
     uint8_t codec;
-    int16_t parameter; /* zstd: level -7..19, 0 is not a level; else 0 */
+    int16_t parameter; /* zstd: level -7..19, 0 is not a level; gpulz: format/gpulz.h; else 0 */
 };
 
 /* Reads "NAME", "NAME:key=value,..." or "zstd:3". BALE_E_INVALID: why (a full sentence without a
@@ -35,16 +35,20 @@ struct bale_scratch;
 struct bale_codec {
     uint8_t id;
     const char *name;
-    /* Compresses one chunk of raw_length bytes to less than capacity bytes; capacity <= raw_length
+    /* Compresses one chunk of raw_length bytes to capacity bytes at most; capacity <= raw_length
      * - 1. Returns the stored length, 0 when it does not fit (the chunk is then stored raw), or a
      * negative bale_err. */
     int64_t (*encode)(struct bale_scratch *scratch, int16_t parameter, const uint8_t *raw,
                       uint32_t raw_length, uint8_t *out, uint32_t capacity);
     /* Decompresses one chunk of hostile bytes to exactly raw_length bytes: BALE_OK or
-     * BALE_E_CORRUPT. chunk_size is the frame's, raw_length or more: FORMAT.md section 7 bounds a
-     * window by it. */
-    int (*decode)(struct bale_scratch *scratch, const uint8_t *in, uint32_t length, uint8_t *raw,
-                  uint32_t raw_length, uint32_t chunk_size);
+     * BALE_E_CORRUPT. parameter and chunk_size are the frame's, checked; chunk_size is raw_length or
+     * more: FORMAT.md section 7 bounds a window by it. */
+    int (*decode)(struct bale_scratch *scratch, int16_t parameter, const uint8_t *in,
+                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t chunk_size);
+    /* Settles what a setting's parameter leaves open: a pure function of the extent's raw bytes.
+     * NULL: nothing can be left open. */
+    int16_t (*choose)(struct bale_scratch *scratch, int16_t parameter, const uint8_t *raw,
+                      uint32_t raw_length);
 };
 
 /* The codec of an id, or NULL. store and zero have NULL callbacks: the frame layer does them. */
@@ -55,8 +59,11 @@ const struct bale_codec *bale_codec_find(uint8_t id);
 int bale_scratch_create(struct bale_scratch **scratch);
 void bale_scratch_destroy(struct bale_scratch *scratch);
 
-/* Chooses for BALE_CODEC_AUTO: a pure function of the raw bytes. Never returns BALE_CODEC_AUTO. Any
- * other setting comes back unchanged. */
+/* Whether a setting leaves something to be chosen from the raw bytes. */
+bool bale_setting_is_open(struct bale_setting setting);
+
+/* Chooses what an open setting leaves open: a pure function of the raw bytes. What comes back is not
+ * open. A setting that is not open comes back unchanged. */
 struct bale_setting bale_auto_choose(struct bale_scratch *scratch, struct bale_setting setting,
                                      const uint8_t *raw, uint32_t raw_length);
 

@@ -61,15 +61,16 @@ static void give_scratch(struct bale_dispatch *d, struct bale_scratch *scratch)
     bale_scratch_destroy(scratch);
 }
 
-/* Which codec is decided here, from the bytes alone. */
-static void choose_codec(struct bale_dispatch *d, struct bale_item *item)
+/* Which codec is decided here, from the bytes alone. Whether it could be. */
+static bool choose_codec(struct bale_dispatch *d, struct bale_item *item)
 {
     struct bale_scratch *scratch = take_scratch(d);
 
     if (!scratch)
-        return;
+        return false;
     item->setting = bale_auto_choose(scratch, item->setting, item->raw, item->frame.raw_length);
     give_scratch(d, scratch);
+    return true;
 }
 
 static bool may_go(struct bale_dispatch *d, struct bale_item *item)
@@ -77,8 +78,9 @@ static bool may_go(struct bale_dispatch *d, struct bale_item *item)
     if (item->priority == BALE_PRIORITY_HIGH || item->frame.raw_length == 0 ||
         (item->kind == BALE_ITEM_DECODE && d->options.untrusted))
         return false;
-    if (item->kind == BALE_ITEM_ENCODE && item->setting.codec == BALE_CODEC_AUTO)
-        choose_codec(d, item);
+    if (item->kind == BALE_ITEM_ENCODE && bale_setting_is_open(item->setting) &&
+        !choose_codec(d, item))
+        return false;
     return bale_work_of(item) < BALE_WORKS && d->gpu->takes(d->device, item);
 }
 

@@ -26,7 +26,7 @@ struct bale_item {
 
     /* Encode: raw[0, frame.raw_length) -> stored[0, capacity >= bale_frame_bound()).
      * Decode: stored[0, stored_length), a whole frame -> raw[0, frame.raw_length). */
-    struct bale_setting setting; /* encode; BALE_CODEC_AUTO may come back as what was chosen */
+    struct bale_setting setting; /* encode; an open one may come back as what was chosen */
     /* In: offset, generation, raw_length, chunk_log2; for a decode also codec, as far as is known:
      * it only says where to do it. Out: all. */
     struct bale_frame frame;

@@ -149,7 +149,8 @@ static int decode_chunk(struct bale_scratch *scratch, const uint8_t *head,
     }
     if (!codec->decode)
         return BALE_E_CORRUPT;
-    return codec->decode(scratch, in, entry->stored, raw, raw_length, 1u << frame->chunk_log2);
+    return codec->decode(scratch, (int16_t)frame->parameter, in, entry->stored, raw, raw_length,
+                         1u << frame->chunk_log2);
 }
 
 static int decode_chunks(struct bale_scratch *scratch, const uint8_t *head,

@@ -4,8 +4,9 @@
 
 #include "format/err.h"
 #include "kernels/codec.h"
+#include "kernels/gpulz/gpulz.h"
 
-/* The one parameter a codec may have. Codecs not listed have none. */
+/* The one number a codec may have. Codecs not listed have none, but for gpulz, which has several. */
 struct parameter {
     uint8_t codec;
     const char *key;
@@ -21,8 +22,8 @@ static const struct parameter parameters[] = {
 /* The frame layer finds all-equal bytes whatever the setting; with zero, what is not all-equal is
  * stored raw. */
 static const uint8_t settable[] = {BALE_CODEC_AUTO, BALE_CODEC_STORE, BALE_CODEC_ZERO,
-                                   BALE_CODEC_LZ4, BALE_CODEC_ZSTD};
-#define KNOWN "Known are auto, store, zero, lz4 and zstd."
+                                   BALE_CODEC_LZ4,  BALE_CODEC_ZSTD,  BALE_CODEC_GPULZ};
+#define KNOWN "Known are auto, store, zero, lz4, zstd and gpulz."
 
 static const struct parameter *find_parameter(uint8_t codec)
 {
@@ -106,6 +107,13 @@ static int parse(const char *text, struct bale_setting *setting, char *why, size
     }
     p = find_parameter((uint8_t)codec);
     parsed.codec = (uint8_t)codec;
+    if (codec == BALE_CODEC_GPULZ) {
+        if (bale_gpulz_setting_parse(colon ? colon + 1 : NULL, &parsed.parameter, why, why_size) <
+            0)
+            return BALE_E_INVALID;
+        *setting = parsed;
+        return BALE_OK;
+    }
     parsed.parameter = p ? p->without : 0;
     if (colon && !p) {
         snprintf(why, why_size, "The codec %s has no options.", bale_codec_name((uint8_t)codec));
@@ -135,6 +143,8 @@ void bale_setting_print(struct bale_setting setting, char *text, size_t size)
 
     if (!name)
         snprintf(text, size, "unknown-%u", setting.codec);
+    else if (setting.codec == BALE_CODEC_GPULZ)
+        bale_gpulz_setting_print(setting.parameter, text, size);
     else if (find_parameter(setting.codec))
         snprintf(text, size, "%s:%d", name, setting.parameter);
     else
@@ -147,5 +157,13 @@ bool bale_setting_valid(struct bale_setting setting)
 
     if (!is_settable(setting.codec))
         return false;
+    if (setting.codec == BALE_CODEC_GPULZ)
+        return bale_gpulz_is_valid((uint16_t)setting.parameter);
     return p ? in_range(p, setting.parameter) : setting.parameter == 0;
+}
+
+bool bale_setting_is_open(struct bale_setting setting)
+{
+    return setting.codec == BALE_CODEC_AUTO ||
+           (setting.codec == BALE_CODEC_GPULZ && (setting.parameter & BALE_GPULZ_ADAPTIVE));
 }

@@ -135,12 +135,9 @@ static uint32_t entropy_coded(const struct bale_auto *a, uint32_t literals)
     return bytes < literals ? bytes : literals;
 }
 
-struct bale_setting bale_auto_choose(struct bale_scratch *scratch, struct bale_setting setting,
-                                     const uint8_t *raw, uint32_t raw_length)
+static struct bale_setting choose(struct bale_scratch *scratch, const uint8_t *raw,
+                                  uint32_t raw_length)
 {
-    if (setting.codec != BALE_CODEC_AUTO)
-        return setting;
-
     uint32_t length = gather(scratch->choice, raw, raw_length);
     struct parse parse = parse_sample(scratch->choice, length);
     uint32_t lz4 = parse.literals + 3 * parse.sequences + parse.length_bytes;
@@ -151,4 +148,16 @@ struct bale_setting bale_auto_choose(struct bale_scratch *scratch, struct bale_s
     if (lz4 <= zstd + zstd / 32)
         return (struct bale_setting){.codec = BALE_CODEC_LZ4};
     return (struct bale_setting){.codec = BALE_CODEC_ZSTD, .parameter = 1};
+}
+
+struct bale_setting bale_auto_choose(struct bale_scratch *scratch, struct bale_setting setting,
+                                     const uint8_t *raw, uint32_t raw_length)
+{
+    const struct bale_codec *codec = bale_codec_find(setting.codec);
+
+    if (setting.codec == BALE_CODEC_AUTO)
+        return choose(scratch, raw, raw_length);
+    if (codec && codec->choose)
+        setting.parameter = codec->choose(scratch, setting.parameter, raw, raw_length);
+    return setting;
 }

@@ -16,10 +16,11 @@ static int64_t encode(struct bale_scratch *scratch, int16_t parameter, const uin
 }
 
 /* LZ4_decompress_safe fails unless the block ends exactly where its bytes do. */
-static int decode(struct bale_scratch *scratch, const uint8_t *in, uint32_t length, uint8_t *raw,
-                  uint32_t raw_length, uint32_t chunk_size)
+static int decode(struct bale_scratch *scratch, int16_t parameter, const uint8_t *in,
+                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t chunk_size)
 {
     (void)scratch;
+    (void)parameter;
     (void)chunk_size;
     int got = LZ4_decompress_safe((const char *)in, (char *)raw, (int)length, (int)raw_length);
     return got >= 0 && (uint32_t)got == raw_length ? BALE_OK : BALE_E_CORRUPT;

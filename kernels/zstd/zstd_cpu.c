@@ -45,9 +45,10 @@ static bool is_one_frame(const uint8_t *in, uint32_t length, uint32_t raw_length
     return ZSTD_findFrameCompressedSize(in, length) == length;
 }
 
-static int decode(struct bale_scratch *scratch, const uint8_t *in, uint32_t length, uint8_t *raw,
-                  uint32_t raw_length, uint32_t chunk_size)
+static int decode(struct bale_scratch *scratch, int16_t parameter, const uint8_t *in,
+                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t chunk_size)
 {
+    (void)parameter;
     if (!is_one_frame(in, length, raw_length, chunk_size))
         return BALE_E_CORRUPT;
     return ZSTD_decompressDCtx(scratch->zstd_decoder, raw, raw_length, in, length) == raw_length

@@ -240,7 +240,7 @@ static void decode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uin
     if (result->stored_hash != chunk->checksum)
         result->flags = CUDA_BAD;
     else if (chunk->length < chunk->raw_length) {
-        if (codec_of(codec)->decode(slot->scratch, packed, chunk->length, raw, chunk->raw_length,
+        if (codec_of(codec)->decode(slot->scratch, 0, packed, chunk->length, raw, chunk->raw_length,
                                     chunk->chunk_size) != BALE_OK)
             result->flags = CUDA_BAD;
         result->raw_hash = bale_hash(raw, chunk->raw_length);

@@ -30,9 +30,10 @@ U64 = struct.Struct("<Q")
 FRAME_FIXED = HEAD.size + 8         # head without chunk table, with its checksum
 RAW_MAX = 64 * MIB
 FRAME_MAX = FRAME_FIXED + CHUNK.size * (RAW_MAX >> 12) + RAW_MAX
-CODEC_STORE, CODEC_ZERO, CODEC_LZ4, CODEC_ZSTD, CODEC_AUTO = 0, 1, 2, 3, 255
-CODECS = {0: "store", 1: "zero", 2: "lz4", 3: "zstd"}
-RESERVED = {16: "culzss", 17: "gpulz", 18: "fsst", 19: "cusz"}
+CODEC_STORE, CODEC_ZERO, CODEC_LZ4, CODEC_ZSTD, CODEC_GPULZ, CODEC_AUTO = 0, 1, 2, 3, 17, 255
+CODECS = {0: "store", 1: "zero", 2: "lz4", 3: "zstd", 17: "gpulz"}
+RESERVED = {16: "culzss", 18: "fsst", 19: "cusz"}
+ADAPTIVE = 0x2000                   # bit of gpulz's parameter, in settings (kernels/gpulz/spec.md)
 UNWRITTEN = 1                       # segment flag
 
 assert (ROOT.size, PAGE.size, HEAD.size, LEAF.size, INNER.size) == (SLOT, 24, 44, 48, 36)
@@ -107,7 +108,61 @@ class _Zstd:
 _zstd = _Zstd()
 
 
-def decode_chunk(codec: int, stored: memoryview, out: memoryview, what: str) -> None:
+class Gpulz(NamedTuple):
+    """The parameter of gpulz (kernels/gpulz/spec.md), in bytes, but for the window, in symbols."""
+    window: int
+    piece: int
+    symbol: int
+
+    @classmethod
+    def parse(cls, parameter: int, what: str) -> Gpulz:
+        window, n, log2 = parameter & 255, parameter >> 8 & 7, parameter >> 11
+        require(window >= 32 and n <= 5 and log2 <= 3, f"{what}: parameter",
+                "a window of 32 to 255, n of 0 to 5, log2 S of 0 to 3", f"{parameter:#x}")
+        return cls(window, 2048 << n, 1 << log2)
+
+    def decode(self, stored: memoryview, out: memoryview) -> bool:
+        """Decodes one chunk into out; False if it breaks a rule."""
+        body = len(out) // self.symbol * self.symbol
+        pieces = -(-body // self.piece)
+        tail = len(out) - body
+        if len(stored) < 2 * pieces + tail:
+            return False
+        counts = [c + 1 for c in struct.unpack_from(f"<{pieces}H", stored)]
+        flags = 2 * pieces
+        at = flags + sum((c + 7) // 8 for c in counts)
+        end = len(stored) - tail
+        for i, count in enumerate(counts):
+            size = (count + 7) // 8
+            bits = int.from_bytes(stored[flags:flags + size], "little")
+            begin, raw = i * self.piece, bytearray()
+            if flags + size > end or bits >> count:
+                return False
+            flags += size
+            for _ in range(count):
+                size = 2 if bits & 1 else self.symbol
+                token = stored[at:min(at + size, end)]
+                if len(token) < size or len(raw) >= self.piece:
+                    return False
+                if bits & 1:
+                    distance = (token[0] + 1) * self.symbol
+                    if token[0] >= self.window or distance > len(raw):
+                        return False
+                    for _ in range((token[1] + 2 // self.symbol + 1) * self.symbol):
+                        raw.append(raw[-distance])
+                else:
+                    raw += token
+                at += size
+                bits >>= 1
+            if len(raw) != min(self.piece, body - begin):
+                return False
+            out[begin:begin + len(raw)] = raw
+        out[body:] = stored[end:]
+        return at == end
+
+
+def decode_chunk(codec: int, parameter: int, stored: memoryview, out: memoryview,
+                 what: str) -> None:
     """Decodes one chunk that is not stored raw into out, which it must fill exactly."""
     length = -1
     if codec == CODEC_LZ4:
@@ -120,6 +175,8 @@ def decode_chunk(codec: int, stored: memoryview, out: memoryview, what: str) -> 
             out[:] = raw
     elif codec == CODEC_ZSTD:
         length = _zstd.decode(stored, out)
+    elif codec == CODEC_GPULZ:
+        length = len(out) if Gpulz.parse(parameter, what).decode(stored, out) else -1
     require(length == len(out), f"{what}: {CODECS[codec]} decode", f"{len(out)} bytes",
             length if length >= 0 else "an error")
 
@@ -188,6 +245,10 @@ def parse_slot(data: bytes, slot: int, modes: Optional[str]) -> Optional[Root]:
     if codec == CODEC_ZSTD:
         level = parameter - 0x10000 if parameter & 0x8000 else parameter
         require(-7 <= level <= 19, f"{what}: zstd level", "-7 to 19", level)
+    elif codec == CODEC_GPULZ:
+        how = Gpulz.parse(parameter & ~ADAPTIVE, what)
+        require(not parameter & ADAPTIVE or how.symbol == 1, f"{what}: parameter",
+                "no size of symbols that are adaptive", f"{parameter:#x}")
     else:
         same(f"{what}: parameter", 0, parameter)
     if height == 0:
@@ -243,8 +304,10 @@ class Frame:
         same(f"{what}: head checksum", f"{checksum(data[:body - 8]):016x}",
              f"{self.head_checksum:016x}")
         supported(flags == 0 and zero == 0, f"{what}: zero fields", 0, (flags, zero))
-        most = {CODEC_ZERO: 255, CODEC_ZSTD: 65535}.get(self.codec, 0)
+        most = {CODEC_ZERO: 255, CODEC_ZSTD: 65535, CODEC_GPULZ: 65535}.get(self.codec, 0)
         require(self.parameter <= most, f"{what}: parameter", f"at most {most}", self.parameter)
+        if self.codec == CODEC_GPULZ:
+            Gpulz.parse(self.parameter, what)
         self.table = list(CHUNK.iter_unpack(data[HEAD.size:body - 8]))
         total = 0
         for i, (stored, _) in enumerate(self.table):
@@ -289,7 +352,8 @@ class Frame:
                     raw[:] = chunk
                 sums.append(stored_sum)
             else:
-                decode_chunk(self.codec, chunk, raw, f"{self.what}: chunk {i}")
+                decode_chunk(self.codec, self.parameter, chunk, raw,
+                             f"{self.what}: chunk {i}")
                 sums.append(checksum(raw))
         found = checksum(struct.pack(f"<{len(sums)}Q", *sums))
         same(f"{self.what}: raw checksum", f"{self.raw_checksum:016x}", f"{found:016x}")

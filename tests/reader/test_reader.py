@@ -28,7 +28,7 @@ BOOT, OTHER_BOOT = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2
 ID = 0x1122334455667788
 EXTENT = 16384
 DIRECT = 255
-STORE, ZERO, LZ4, ZSTD = range(4)
+STORE, ZERO, LZ4, ZSTD, GPULZ = 0, 1, 2, 3, 17
 
 
 def xxh(data: bytes) -> bytes:
@@ -255,6 +255,34 @@ class Good(Case):
         data = text(4096) + noise(4096) + text(4096, 2) + noise(100)
         for codec in (LZ4, ZSTD):
             self.good(Builder().direct(data, codec), data)
+
+    def test_gpulz(self) -> None:
+        def direct(data: bytes, parameter: int, stored: bytes) -> bytes:
+            b = Builder()
+            at = b.frame(data, 0, GPULZ, parameter=parameter, pack=lambda c, d: stored)
+            return b.root(len(data), (at, b.frames[at])).data
+
+        letters, numbers = b"abcabcabcabcd", bytes.fromhex("0100000001000000010000000200000007")
+        made = bytes.fromhex("040008616263020664")
+        also = bytes.fromhex("0200020100000000010200000007")
+        self.assertEqual(self.read(direct(letters, 0x20, made)), letters)
+        self.assertEqual(self.read(direct(numbers, 0x11FF, also)), numbers)
+        for parameter in (0x1F, 0x620, 0x2020, 0x4020, 0x8020):
+            with self.subTest(parameter=parameter):
+                self.bad(direct(letters, parameter, made), "parameter")
+        for at, value in ((0, 3), (0, 5), (1, 255), (2, 0x28), (2, 0), (2, 0x18), (2, 1), (6, 3),
+                          (6, 32), (7, 5), (7, 7), (7, 255)):
+            with self.subTest(at=at, value=value):
+                self.bad(direct(letters, 0x20, made[:at] + bytes((value,)) + made[at + 1:]),
+                         "gpulz")
+        self.bad(direct(letters, 0x20, made + b"e"), "gpulz")
+        for length in range(1, len(made)):
+            with self.subTest(length=length):
+                self.bad(direct(letters, 0x20, made[:length]), "gpulz")
+        self.assertEqual(self.read(root(codec=GPULZ, parameter=0x2520) + bytes(112)), b"")
+        for parameter in (0, 0x201F, 0x2620, 0x2820, 0x4020):
+            with self.subTest(root=parameter):
+                self.bad(root(codec=GPULZ, parameter=parameter) + bytes(112), "parameter")
 
     def test_direct_size(self) -> None:
         data = noise(5000)
@@ -571,7 +599,7 @@ class Bad(Case):
                 (dict(flags=1), "unwritten")):
             with self.subTest(change):
                 self.bad(one(**change), what)
-        for change in (dict(flags=2), dict(zero=1), dict(codec=17)):
+        for change in (dict(flags=2), dict(zero=1), dict(codec=16)):
             with self.subTest(change):
                 self.bad(one(**change), "flags|codec", True)
         self.bad(leaf(1 << 31, lambda b: [segment(0, 0, 1, 2**30 + 1, 0, 0, 0, 0, 1)]).data, "2.30")

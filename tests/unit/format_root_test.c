@@ -191,6 +191,13 @@ static const struct rule rules[] = {
     {"zstd 20", BAD, {{62, 2, 20}}},
     {"codec 4", NEW, {{61, 1, 4}, {62, 2, 0}}},
     {"reserved codec 16", NEW, {{61, 1, 16}, {62, 2, 7}}},
+    {"gpulz", OK, {{61, 1, 17}, {62, 2, 0x1dff}}},
+    {"gpulz with adaptive symbols", OK, {{61, 1, 17}, {62, 2, 0x2520}}},
+    {"gpulz with adaptive symbols of 2", BAD, {{61, 1, 17}, {62, 2, 0x2820}}},
+    {"gpulz with a window of 31", BAD, {{61, 1, 17}, {62, 2, 0x201f}}},
+    {"gpulz with pieces of 128 KiB", BAD, {{61, 1, 17}, {62, 2, 0x0620}}},
+    {"gpulz with bit 14", BAD, {{61, 1, 17}, {62, 2, 0x4020}}},
+    {"gpulz with bit 15", BAD, {{61, 1, 17}, {62, 2, 0x8020}}},
     {"codec 254", NEW, {{61, 1, 254}, {62, 2, 0}}},
 
     {"container id 0", BAD, {{80, 8, 0}}},

@@ -9,7 +9,8 @@
 
 enum { RAW = 5000, CHUNKS = 2 };
 
-static const char *const settings[] = {"store", "lz4", "zstd:-5", "zstd:1", "zstd:19"};
+static const char *const settings[] = {"store",   "lz4",       "zstd:-5",         "zstd:1",
+                                       "zstd:19", "gpulz:s=1", "gpulz:s=4,c=2048"};
 static struct bale_scratch *scratch;
 
 struct sample {
@@ -182,16 +183,18 @@ static void test_codec_length(const struct sample *s)
     const uint8_t *in = s->stored + s->frame.head_length;
     uint32_t stored = bale_frame_chunk(s->stored, &s->frame, 0).stored;
     uint32_t size = bale_frame_chunk_raw(&s->frame, 0);
+    int16_t parameter = (int16_t)s->frame.parameter;
     uint8_t raw[RAW];
 
     if (!codec->decode)
         return;
-    CHECK_EQ(codec->decode(scratch, in, stored, raw, size, size), BALE_OK);
+    CHECK_EQ(codec->decode(scratch, parameter, in, stored, raw, size, size), BALE_OK);
     CHECK_EQ_MEM(raw, s->raw, size);
-    CHECK_EQ(codec->decode(scratch, in, stored, raw, size + 1, 2 * size), BALE_E_CORRUPT);
-    CHECK_EQ(codec->decode(scratch, in, stored, raw, size - 1, size), BALE_E_CORRUPT);
-    CHECK_EQ(codec->decode(scratch, in, stored - 1, raw, size, size), BALE_E_CORRUPT);
-    CHECK_EQ(codec->decode(scratch, in, stored + 1, raw, size, size), BALE_E_CORRUPT);
+    CHECK_EQ(codec->decode(scratch, parameter, in, stored, raw, size + 1, 2 * size),
+             BALE_E_CORRUPT);
+    CHECK_EQ(codec->decode(scratch, parameter, in, stored, raw, size - 1, size), BALE_E_CORRUPT);
+    CHECK_EQ(codec->decode(scratch, parameter, in, stored - 1, raw, size, size), BALE_E_CORRUPT);
+    CHECK_EQ(codec->decode(scratch, parameter, in, stored + 1, raw, size, size), BALE_E_CORRUPT);
 }
 
 /* The raw checksum is checked even if all stored bytes are right. */

@@ -21,6 +21,16 @@ static void test_good(void)
         {"zstd:level=3", "zstd:3", BALE_CODEC_ZSTD, 3},
         {"zstd:level=-1", "zstd:-1", BALE_CODEC_ZSTD, -1},
         {"zstd:007", "zstd:7", BALE_CODEC_ZSTD, 7},
+        {"gpulz", "gpulz", BALE_CODEC_GPULZ, 0x21ff},
+        {"gpulz:s=0,w=255,c=4096", "gpulz", BALE_CODEC_GPULZ, 0x21ff},
+        {"gpulz:level=4", "gpulz", BALE_CODEC_GPULZ, 0x21ff},
+        {"gpulz:level=1", "gpulz:w=32", BALE_CODEC_GPULZ, 0x2120},
+        {"gpulz:level=2,s=4", "gpulz:s=4,w=64", BALE_CODEC_GPULZ, 0x1140},
+        {"gpulz:c=2048,level=3", "gpulz:w=128,c=2048", BALE_CODEC_GPULZ, 0x2080},
+        {"gpulz:s=1", "gpulz:s=1", BALE_CODEC_GPULZ, 0x01ff},
+        {"gpulz:s=2,w=128", "gpulz:s=2,w=128", BALE_CODEC_GPULZ, 0x0980},
+        {"gpulz:c=65536,w=254,s=8", "gpulz:s=8,w=254,c=65536", BALE_CODEC_GPULZ, 0x1dfe},
+        {"gpulz:w=0033", "gpulz:w=33", BALE_CODEC_GPULZ, 0x2121},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -39,9 +49,10 @@ static void test_good(void)
 
 static void test_bad(void)
 {
-    static const char known[] = "Known are auto, store, zero, lz4 and zstd.";
+    static const char known[] = "Known are auto, store, zero, lz4, zstd and gpulz.";
     static const char option[] = "which has level=NUMBER.";
     static const char range[] = "-7 to 19 without 0";
+    static const char several[] = "not an option of gpulz, which has level=, s=, w= and c=NUMBER.";
     static const struct {
         const char *text;
         const char *why; /* a part of it */
@@ -79,6 +90,28 @@ static void test_bad(void)
         {"zstd:-8", range},
         {"zstd:20", range},
         {"zstd:level=22", "not 22."},
+        {"gpulz:", several},
+        {"gpulz:3", several},
+        {"gpulz:s", several},
+        {"gpulz:s=", several},
+        {"gpulz:s=1,", several},
+        {"gpulz:,s=1", several},
+        {"gpulz:s=-1", several},
+        {"gpulz:s= 1", several},
+        {"gpulz:w=32;s=1", several},
+        {"gpulz:w=000255", several},
+        {"gpulz:size=1", "\"size=1\""},
+        {"gpulz:s=3", "The s of gpulz is 1, 2, 4, 8, or 0 for the best of these, not 3."},
+        {"gpulz:s=16", "not 16."},
+        {"gpulz:w=31", "The w of gpulz is 32 to 255, not 31."},
+        {"gpulz:w=256", "not 256."},
+        {"gpulz:c=1024", "The c of gpulz is a power of two from 2048 to 65536, not 1024."},
+        {"gpulz:c=3000", "not 3000."},
+        {"gpulz:c=99999", "not 99999."},
+        {"gpulz:level=0", "The level of gpulz is 1 to 4, not 0."},
+        {"gpulz:level=5", "not 5."},
+        {"gpulz:s=1,s=1", "\"s=1\" is given twice, or level and w both."},
+        {"gpulz:level=1,c=2048,w=32", "\"w=32\" is given twice"},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -127,7 +160,7 @@ static void test_pairs(void)
             if (CHECK_EQ(bale_setting_parse(text, &parsed, NULL, 0), BALE_OK))
                 CHECK(parsed.codec == codec && parsed.parameter == parameter);
         }
-    CHECK_EQ_U(valid, 4 + 26);
+    CHECK_EQ_U(valid, 4 + 26 + 5 * 6 * 224);
 }
 
 static void test_registry(void)
@@ -147,7 +180,7 @@ static void test_registry(void)
             CHECK(!codec->encode == !codec->decode);
         }
     }
-    CHECK_EQ_U(known, 4);
+    CHECK_EQ_U(known, 5);
 }
 
 int main(void)

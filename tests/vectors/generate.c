@@ -10,14 +10,15 @@
 #include "kernels/codec.h"
 #include "tests/vectors/craft.h"
 #include "tests/vectors/craft_stored.h"
+#include "tests/vectors/generate.h"
 
-enum { RAW_MAX = 70000, FRAME_MAX = RAW_MAX + 1000, STORE_RAW = 4200 };
+enum { STORE_RAW = 4200 };
 
 static struct bale_scratch *scratch;
 static const char *directory;
 static FILE *listing;
-static uint8_t raw[RAW_MAX];
-static uint8_t frame[FRAME_MAX];
+uint8_t raw[RAW_MAX];
+uint8_t frame[FRAME_MAX];
 static uint32_t state;
 
 _Noreturn static void die(const char *what)
@@ -32,14 +33,14 @@ static uint32_t next(void)
     return state >> 8;
 }
 
-static void fill_random(size_t from, size_t to)
+void fill_random(size_t from, size_t to)
 {
     state = 1;
     while (from < to)
         raw[from++] = (uint8_t)(next() >> 8);
 }
 
-static void fill_text(size_t from, size_t to)
+void fill_text(size_t from, size_t to)
 {
     static const char *const words[] = {"field ", "extent ", "chunk ", "frame ", "commit\n",
                                         "index ", "0.",      "of ",    "the ",   "and ",
@@ -64,19 +65,19 @@ static void write_file(const char *name, const char *ending, const void *data, s
         die(path);
 }
 
-static void emit_bad(const char *name, size_t length, const char *what)
+void emit_bad(const char *name, size_t length, const char *what)
 {
     write_file(name, "frame", frame, length);
     fprintf(listing, "%s: %s\n", name, what);
 }
 
-static void emit_good(const char *name, size_t length, size_t raw_length, const char *what)
+void emit_good(const char *name, size_t length, size_t raw_length, const char *what)
 {
     emit_bad(name, length, what);
     write_file(name, "raw", raw, raw_length);
 }
 
-static size_t encode(const char *text, uint32_t raw_length, uint8_t chunk_log2)
+size_t encode(const char *text, uint32_t raw_length, uint8_t chunk_log2)
 {
     struct bale_frame head = {
         .raw_length = raw_length, .chunk_log2 = chunk_log2, .offset = 262144, .generation = 3};
@@ -359,6 +360,7 @@ int main(int argc, char **argv)
     bad_zstd_headers();
     bad_zstd_bodies();
     lz4_by_hand();
+    gpulz();
     heads();
     broken();
     bale_scratch_destroy(scratch);

@@ -1,0 +1,162 @@
+/* Decoding (spec.md). A run of literals and the pointer behind it are one step. */
+#include <string.h>
+
+#include "format/bytes.h"
+#include "format/err.h"
+#include "kernels/gpulz/gpulz.h"
+
+enum { STRIDE = 16 }; /* bytes copied at a time where there is room for that many too many */
+
+/* Where the payload is read, and what is written. */
+struct place {
+    const uint8_t *in, *in_end;
+    const uint8_t *in_limit; /* the stream's end: as far as may be read */
+    uint8_t *out, *out_end;  /* of the piece */
+    uint8_t *out_limit;      /* the chunk's end: as far as may be written */
+};
+
+BALE_GPULZ_INLINE bool copy_literals(struct place *p, size_t bytes)
+{
+    if (bytes > (size_t)(p->in_end - p->in) || bytes > (size_t)(p->out_end - p->out))
+        return false;
+    if ((size_t)(p->in_limit - p->in) >= bytes + STRIDE &&
+        (size_t)(p->out_limit - p->out) >= bytes + STRIDE)
+        for (size_t n = 0; n < bytes; n += STRIDE)
+            memcpy(p->out + n, p->in + n, STRIDE);
+    else
+        memcpy(p->out, p->in, bytes);
+    p->in += bytes;
+    p->out += bytes;
+    return true;
+}
+
+/* out[0, bytes) = out[-distance, ...), for distances below a stride: what is there repeats, so that
+ * after 8 bytes any multiple of the distance that is 8 or more will do. */
+static void repeat(uint8_t *out, size_t distance, size_t bytes)
+{
+    size_t far = distance * ((7 + distance) / distance);
+
+    for (size_t n = 0; n < 8; n++)
+        out[n] = (out - distance)[n];
+    for (size_t n = 8; n < bytes; n += 8)
+        memcpy(out + n, out + n - far, 8);
+}
+
+BALE_GPULZ_INLINE void copy_match(struct place *p, size_t distance, size_t bytes)
+{
+    uint8_t *out = p->out;
+
+    if ((size_t)(p->out_limit - out) < bytes + STRIDE)
+        for (size_t n = 0; n < bytes; n++)
+            out[n] = (out - distance)[n];
+    else if (distance < STRIDE)
+        repeat(out, distance, bytes);
+    else
+        for (size_t n = 0; n < bytes; n += STRIDE)
+            memcpy(out + n, out + n - distance, STRIDE);
+    p->out += bytes;
+}
+
+BALE_GPULZ_INLINE bool decode_pointer(struct place *p, const uint8_t *begin, uint32_t window,
+                                      unsigned symbol_log2)
+{
+    size_t distance, bytes;
+
+    if (p->in_end - p->in < 2 || p->in[0] >= window)
+        return false;
+    distance = (size_t)(p->in[0] + 1u) << symbol_log2;
+    bytes = (size_t)(p->in[1] + bale_gpulz_least(symbol_log2)) << symbol_log2;
+    if (distance > (size_t)(p->out - begin) || bytes > (size_t)(p->out_end - p->out))
+        return false;
+    p->in += 2;
+    copy_match(p, distance, bytes);
+    return true;
+}
+
+/* The next count flags, 64 at most; not 0 beyond them if spare bits are set. */
+static uint64_t load_flags(const uint8_t *flags, uint32_t count)
+{
+    uint64_t bits = 0;
+
+    if (count == 64)
+        return bale_get64(flags);
+    for (uint32_t i = 0; i < (count + 7) / 8; i++)
+        bits |= (uint64_t)flags[i] << 8 * i;
+    return bits;
+}
+
+BALE_GPULZ_INLINE bool decode_piece(struct place *p, const uint8_t *flags, uint32_t tokens,
+                                    uint32_t window, unsigned symbol_log2)
+{
+    const uint8_t *begin = p->out;
+
+    for (; tokens > 0; flags += sizeof(uint64_t)) {
+        uint32_t left = tokens < 64 ? tokens : 64;
+        uint64_t bits = load_flags(flags, left);
+        if (left < 64 && bits >> left != 0)
+            return false;
+        tokens -= left;
+        while (bits != 0) {
+            uint32_t run = (uint32_t)__builtin_ctzll(bits);
+            if (!copy_literals(p, (size_t)run << symbol_log2) ||
+                !decode_pointer(p, begin, window, symbol_log2))
+                return false;
+            left -= run + 1;
+            bits = bits >> run >> 1;
+        }
+        if (!copy_literals(p, (size_t)left << symbol_log2))
+            return false;
+    }
+    return p->out == p->out_end;
+}
+
+static bool decode_any(struct place *p, const uint8_t *flags, uint32_t tokens, uint32_t window,
+                       unsigned symbol_log2)
+{
+    switch (symbol_log2) {
+    case 0:
+        return decode_piece(p, flags, tokens, window, 0);
+    case 1:
+        return decode_piece(p, flags, tokens, window, 1);
+    case 2:
+        return decode_piece(p, flags, tokens, window, 2);
+    default:
+        return decode_piece(p, flags, tokens, window, 3);
+    }
+}
+
+int bale_gpulz_decode(uint16_t parameter, const uint8_t *in, uint32_t length, uint8_t *raw,
+                      uint32_t raw_length)
+{
+    unsigned symbol_log2 = bale_gpulz_symbol_log2(parameter);
+    uint32_t piece = 1u << bale_gpulz_piece_log2(parameter);
+    uint32_t body = raw_length >> symbol_log2 << symbol_log2;
+    uint32_t tail = raw_length - body;
+    uint32_t pieces = (body + piece - 1) / piece;
+    const uint8_t *flags = in + 2 * (size_t)pieces;
+    uint64_t flag_bytes = 0;
+
+    if (length < 2 * (uint64_t)pieces + tail)
+        return BALE_E_CORRUPT;
+    for (uint32_t i = 0; i < pieces; i++)
+        flag_bytes += bale_get16(in + 2 * (size_t)i) / 8u + 1;
+    if (flag_bytes > length - 2 * pieces - tail)
+        return BALE_E_CORRUPT;
+    struct place place = {.in = flags + flag_bytes,
+                          .in_end = in + length - tail,
+                          .in_limit = in + length,
+                          .out = raw,
+                          .out_limit = raw + raw_length};
+    for (uint32_t i = 0; i < pieces; i++) {
+        uint32_t tokens = bale_get16(in + 2 * (size_t)i) + 1u;
+        uint32_t left = body - i * piece;
+        place.out_end = place.out + (left < piece ? left : piece);
+        if (!decode_any(&place, flags, tokens, bale_gpulz_window(parameter), symbol_log2))
+            return BALE_E_CORRUPT;
+        flags += (tokens + 7) / 8;
+    }
+    if (place.in != place.in_end)
+        return BALE_E_CORRUPT;
+    memcpy(raw + body, place.in_end, tail);
+    return BALE_OK;
+}

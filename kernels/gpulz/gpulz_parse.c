@@ -1,0 +1,171 @@
+/* The greedy parse (spec.md): the longest match within the window, the nearest of these.
+ *
+ * Positions whose next symbols hash alike are chained, nearest first, for as far as the window
+ * goes. Chains of data with few different symbols are long, but then what ends the best match so
+ * far is likely to be rarer than what begins it, and a longer match has to have it too: after a few
+ * candidates in vain the search goes on along the chain of the match's end. */
+#include <string.h>
+
+#include "format/bytes.h"
+#include "kernels/gpulz/gpulz.h"
+
+enum {
+    BASE = BALE_GPULZ_WINDOW_MAX + 1, /* so that 0, in heads, is far from every position */
+    PATIENCE = 4,                     /* candidates in vain before another chain */
+    RUN = sizeof(uint64_t),           /* literals copied at once */
+};
+
+struct match {
+    uint32_t length, distance; /* symbols */
+};
+
+/* Of the symbols that a match has at least. */
+BALE_GPULZ_INLINE uint32_t hash(const uint8_t *s, unsigned symbol_log2)
+{
+    switch (symbol_log2) {
+    case 0:
+        return (((uint32_t)bale_get16(s) << 16 | (uint32_t)s[2] << 8) * 2654435761u) >>
+               (32 - BALE_GPULZ_HASH_LOG2);
+    case 3:
+        return (uint32_t)((bale_get64(s) * 0x9e3779b97f4a7c15u) >> (64 - BALE_GPULZ_HASH_LOG2));
+    default:
+        return (bale_get32(s) * 2654435761u) >> (32 - BALE_GPULZ_HASH_LOG2);
+    }
+}
+
+BALE_GPULZ_INLINE void chain(struct bale_gpulz *work, const uint8_t *raw, uint32_t count,
+                             uint32_t window, unsigned symbol_log2)
+{
+    uint32_t least = bale_gpulz_least(symbol_log2);
+    uint32_t i = 0;
+
+    memset(work->heads, 0, sizeof work->heads);
+    for (; i + least <= count; i++) {
+        uint32_t *head = &work->heads[hash(raw + ((size_t)i << symbol_log2), symbol_log2)];
+        uint32_t distance = i + BASE - *head;
+        *head = i + BASE;
+        work->back[i] = (uint8_t)(distance <= window ? distance : 0);
+    }
+    for (; i < count; i++)
+        work->back[i] = 0;
+    work->back[count] = 1;
+}
+
+/* Bytes in which a and b, which is behind a, agree. */
+BALE_GPULZ_INLINE uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t most)
+{
+    uint32_t n = 0;
+
+    for (; n + sizeof(uint64_t) <= most; n += (uint32_t)sizeof(uint64_t)) {
+        uint64_t differ = bale_get64(a + n) ^ bale_get64(b + n);
+        if (differ != 0)
+            return n + (uint32_t)__builtin_ctzll(differ) / 8;
+    }
+    while (n < most && a[n] == b[n])
+        n++;
+    return n;
+}
+
+/* The best match at i, whose back is not 0; its length is less than the least if there is none. */
+BALE_GPULZ_INLINE struct match find(const struct bale_gpulz *work, const uint8_t *raw, uint32_t i,
+                                    uint32_t count, uint32_t window, unsigned symbol_log2)
+{
+    uint32_t least = bale_gpulz_least(symbol_log2);
+    uint32_t most = count - i < least + 255 ? count - i : least + 255;
+    uint32_t reach = i < window ? i : window;
+    const uint8_t *here = raw + ((size_t)i << symbol_log2);
+    struct match best = {.length = least - 1};
+    uint32_t from = i;   /* whose chain it is */
+    uint32_t passed = 0; /* nearer candidates than this have been ruled out */
+    uint32_t vain = 0;
+    uint32_t distance = work->back[i];
+
+    while (distance <= reach) {
+        const uint8_t *there = here - ((size_t)distance << symbol_log2);
+        size_t next = (size_t)best.length << symbol_log2;
+        if (distance > passed && memcmp(there + next, here + next, 1u << symbol_log2) == 0) {
+            uint32_t length = agree(there, here, most << symbol_log2) >> symbol_log2;
+            if (length > best.length) {
+                best = (struct match){.length = length, .distance = distance};
+                if (length == most)
+                    break;
+                vain = 0;
+            }
+        }
+        if (++vain >= PATIENCE && from != i + best.length + 1 - least) {
+            from = i + best.length + 1 - least;
+            passed = distance > passed ? distance : passed;
+            vain = 0;
+            distance = 0;
+        }
+        uint32_t step = work->back[from - distance];
+        if (step == 0)
+            break;
+        distance += step;
+    }
+    return best;
+}
+
+/* Copies the literals at raw, of which at least one is there, up to the next that has a candidate,
+ * but no more than a word of work->back shows. Returns how many. */
+BALE_GPULZ_INLINE uint32_t copy_literals(const uint8_t *back, const uint8_t *raw, uint32_t left,
+                                         uint8_t *out, unsigned symbol_log2)
+{
+    uint64_t candidates = bale_get64(back);
+    uint32_t run = candidates != 0 ? (uint32_t)__builtin_ctzll(candidates) / 8 : RUN;
+
+    if (left >= RUN)
+        memcpy(out, raw, RUN << symbol_log2);
+    else
+        memcpy(out, raw, (size_t)run << symbol_log2);
+    return run;
+}
+
+BALE_GPULZ_INLINE struct bale_gpulz_tokens parse(struct bale_gpulz *work, const uint8_t *raw,
+                                                 uint32_t count, uint32_t window,
+                                                 unsigned symbol_log2)
+{
+    uint32_t least = bale_gpulz_least(symbol_log2);
+    uint8_t *out = work->payload;
+    uint32_t tokens = 0;
+
+    chain(work, raw, count, window, symbol_log2);
+    memset(work->flags, 0, (count + 7) / 8);
+    for (uint32_t i = 0; i < count;) {
+        const uint8_t *here = raw + ((size_t)i << symbol_log2);
+        uint32_t run = copy_literals(work->back + i, here, count - i, out, symbol_log2);
+        if (run == 0) {
+            struct match match = find(work, raw, i, count, window, symbol_log2);
+            if (match.length >= least) {
+                work->flags[tokens / 8] |= (uint8_t)(1u << tokens % 8);
+                tokens++;
+                out[0] = (uint8_t)(match.distance - 1);
+                out[1] = (uint8_t)(match.length - least);
+                out += 2;
+                i += match.length;
+                continue;
+            }
+            memcpy(out, here, 1u << symbol_log2);
+            run = 1;
+        }
+        i += run;
+        tokens += run;
+        out += (size_t)run << symbol_log2;
+    }
+    return (struct bale_gpulz_tokens){.count = tokens, .payload = (uint32_t)(out - work->payload)};
+}
+
+struct bale_gpulz_tokens bale_gpulz_parse(struct bale_gpulz *work, const uint8_t *raw,
+                                          uint32_t count, uint32_t window, unsigned symbol_log2)
+{
+    switch (symbol_log2) {
+    case 0:
+        return parse(work, raw, count, window, 0);
+    case 1:
+        return parse(work, raw, count, window, 1);
+    case 2:
+        return parse(work, raw, count, window, 2);
+    default:
+        return parse(work, raw, count, window, 3);
+    }
+}

@@ -1,0 +1,112 @@
+/* The codec gpulz as kernels/gpulz/spec.md has it, by brute force: slow, and without a thought of
+ * speed. Shares nothing with what it tests but the accessors of bytes. */
+#ifndef BALE_TESTS_GPULZ_REFERENCE_H
+#define BALE_TESTS_GPULZ_REFERENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "format/bytes.h"
+
+struct reference_how {
+    uint32_t symbol, piece, window; /* bytes, bytes, symbols */
+};
+
+static inline uint32_t reference_length(const uint8_t *s, uint32_t i, uint32_t distance,
+                                        uint32_t most, uint32_t symbol)
+{
+    uint32_t n = 0;
+
+    while (n < most && memcmp(s + (size_t)(i - distance + n) * symbol, s + (size_t)(i + n) * symbol,
+                              symbol) == 0)
+        n++;
+    return n;
+}
+
+/* One piece of count symbols. Returns the number of tokens; *payload is moved on. flags are
+ * zeros. */
+static inline uint32_t reference_piece(struct reference_how how, const uint8_t *s, uint32_t count,
+                                       uint8_t *flags, uint8_t **payload)
+{
+    uint32_t least = 2 / how.symbol + 1;
+    uint32_t tokens = 0;
+
+    for (uint32_t i = 0; i < count; tokens++) {
+        uint32_t most = count - i < 255 + least ? count - i : 255 + least;
+        uint32_t length = 0, distance = 0;
+        for (uint32_t d = 1; d <= how.window && d <= i; d++) {
+            uint32_t n = reference_length(s, i, d, most, how.symbol);
+            if (n > length) {
+                length = n;
+                distance = d;
+            }
+        }
+        if (length >= least) {
+            flags[tokens / 8] |= (uint8_t)(1u << tokens % 8);
+            *(*payload)++ = (uint8_t)(distance - 1);
+            *(*payload)++ = (uint8_t)(length - least);
+            i += length;
+        } else {
+            memcpy(*payload, s + (size_t)i * how.symbol, how.symbol);
+            *payload += how.symbol;
+            i++;
+        }
+    }
+    return tokens;
+}
+
+/* The stream of a chunk, whatever its length; out has room for 2 * length + 64. */
+static inline size_t reference_encode(struct reference_how how, const uint8_t *raw, uint32_t length,
+                                      uint8_t *out, uint8_t *room)
+{
+    uint32_t body = length / how.symbol * how.symbol;
+    uint32_t pieces = (body + how.piece - 1) / how.piece;
+    uint8_t *flags = out + 2 * (size_t)pieces;
+    uint8_t *payload = room;
+
+    memset(out, 0, 2 * (size_t)length + 64);
+    for (uint32_t i = 0; i < pieces; i++) {
+        uint32_t begin = i * how.piece;
+        uint32_t bytes = body - begin < how.piece ? body - begin : how.piece;
+        uint32_t tokens = reference_piece(how, raw + begin, bytes / how.symbol, flags, &payload);
+        bale_put16(out + 2 * (size_t)i, (uint16_t)(tokens - 1));
+        flags += (tokens + 7) / 8;
+    }
+    memcpy(flags, room, (size_t)(payload - room));
+    flags += payload - room;
+    memcpy(flags, raw + body, length - body);
+    return (size_t)(flags - out) + (length - body);
+}
+
+/* The size of symbols that an extent gets. */
+static inline uint32_t reference_choose(uint32_t window, const uint8_t *raw, uint32_t length,
+                                        uint8_t *out, uint8_t *room)
+{
+    uint32_t pieces = length / 65536 < 2 ? 2 : length / 65536 > 8 ? 8 : length / 65536;
+    bool all = length <= 2048 * pieces;
+    size_t least = SIZE_MAX;
+    uint32_t best = 0;
+
+    if (all)
+        pieces = (length + 2047) / 2048;
+    for (uint32_t symbol = 8; symbol >= 1; symbol /= 2) {
+        struct reference_how how = {symbol, 2048, window};
+        size_t sum = 0;
+        for (uint32_t k = 0; k < pieces; k++) {
+            uint32_t at =
+                all ? 2048 * k : (uint32_t)((uint64_t)(length - 2048) * k / (pieces - 1) & ~7u);
+            uint32_t bytes = length - at < 2048 ? length - at : 2048;
+            sum += reference_encode(how, raw + at, bytes, out, room);
+            sum -= bytes >= symbol ? 2 : 0;
+        }
+        if (sum < least) {
+            least = sum;
+            best = symbol;
+        }
+    }
+    return best;
+}
+
+#endif
