@@ -52,8 +52,8 @@ struct bale_batch *bale_dispatch_gather(struct bale_dispatch *d)
 {
     struct bale_batch *batches = NULL;
 
-    for (uint32_t works = d->waiting->works; works != 0; works &= works - 1) {
-        unsigned work = (unsigned)__builtin_ctz(works);
+    for (uint64_t works = d->waiting->works; works != 0; works &= works - 1) {
+        unsigned work = (unsigned)__builtin_ctzll(works);
         struct bale_offered *offered = &d->waiting->offered[work];
         unsigned *under_way = &d->batches_in[work / BALE_WORK_CODECS];
         while (atomic_load(&d->asked) && *under_way < BATCHES_MOST && offered->count > 0) {

@@ -41,8 +41,8 @@ static double cpu_ns(struct bale_dispatch *d)
 {
     double ns = 0;
 
-    for (uint32_t works = d->waiting->works; works != 0; works &= works - 1) {
-        unsigned work = (unsigned)__builtin_ctz(works);
+    for (uint64_t works = d->waiting->works; works != 0; works &= works - 1) {
+        unsigned work = (unsigned)__builtin_ctzll(works);
         ns += bale_costs_cpu_ns(&d->costs, work, d->waiting->offered[work].bytes);
     }
     return ns / d->threads;

@@ -72,7 +72,7 @@ void bale_waiting_offer(struct bale_waiting *waiting, struct bale_item *item, un
     bale_items_put(&offered->items, item);
     offered->count++;
     offered->bytes += item->frame.raw_length;
-    waiting->works |= (uint32_t)1 << work;
+    waiting->works |= (uint64_t)1 << work;
 }
 
 static void take_off(struct bale_waiting *waiting, unsigned work, unsigned count, uint64_t bytes)
@@ -82,18 +82,18 @@ static void take_off(struct bale_waiting *waiting, unsigned work, unsigned count
     offered->count -= count;
     offered->bytes -= bytes;
     if (offered->count == 0)
-        waiting->works &= ~((uint32_t)1 << work);
+        waiting->works &= ~((uint64_t)1 << work);
 }
 
 /* The kinds take turns. */
 static struct bale_item *pop_offered(struct bale_waiting *waiting)
 {
-    uint32_t later = waiting->works & ~(((uint32_t)2 << waiting->last) - 1);
-    uint32_t turns[] = {later, waiting->works & ~later};
+    uint64_t later = waiting->works & ~(((uint64_t)2 << waiting->last) - 1);
+    uint64_t turns[] = {later, waiting->works & ~later};
 
     for (unsigned i = 0; i < 2; i++)
-        for (uint32_t works = turns[i]; works != 0; works &= works - 1) {
-            unsigned work = (unsigned)__builtin_ctz(works);
+        for (uint64_t works = turns[i]; works != 0; works &= works - 1) {
+            unsigned work = (unsigned)__builtin_ctzll(works);
             struct bale_offered *offered = &waiting->offered[work];
             if (offered->bytes <= offered->keep)
                 continue;

@@ -16,7 +16,7 @@ void bale_items_put(struct bale_items *items, struct bale_item *item);
 struct bale_item *bale_items_take(struct bale_items *items);
 
 /* Kinds of work, whose speed differs: an item's direction and codec. */
-enum { BALE_WORK_CODECS = 16, BALE_WORKS = 2 * BALE_WORK_CODECS };
+enum { BALE_WORK_CODECS = 32, BALE_WORKS = 2 * BALE_WORK_CODECS };
 
 /* BALE_WORKS: none of them, as BALE_CODEC_AUTO. */
 unsigned bale_work_of(const struct bale_item *item);
@@ -35,13 +35,13 @@ struct bale_waiting {
     struct bale_items queues[BALE_PRIORITIES];
     struct bale_items ended; /* done elsewhere: only to be told */
     struct bale_offered offered[BALE_WORKS];
-    uint32_t works;    /* bit i: something of work i is offered */
+    uint64_t works;    /* bit i: something of work i is offered */
     unsigned last;     /* work from which a worker took last */
     unsigned sleeping; /* workers */
     bool stop;
 };
 
-_Static_assert(BALE_WORKS <= 32, "works has too few bits");
+_Static_assert(BALE_WORKS <= 64, "works has too few bits");
 
 void bale_waiting_init(struct bale_waiting *waiting);
 void bale_waiting_end(struct bale_waiting *waiting);

@@ -64,6 +64,21 @@ static void test_keep(struct bale_waiting *w)
     CHECK(pop(w) == &items[2] && pop(w) == &items[3] && !pop(w));
 }
 
+/* The last of all kinds takes its turn as well. */
+static void test_last(struct bale_waiting *w)
+{
+    offer_all(w, 0, 2, BALE_WORKS - 1);
+    offer_all(w, 2, 4, LZ4);
+    offer_all(w, 4, 5, BALE_WORK_CODECS);
+    w->last = BALE_WORK_CODECS;
+    CHECK(pop(w) == &items[0]);
+    CHECK(pop(w) == &items[2]);
+    CHECK(pop(w) == &items[4]);
+    CHECK(pop(w) == &items[1]);
+    CHECK(pop(w) == &items[3] && !pop(w));
+    CHECK_EQ_U(w->works, 0);
+}
+
 /* What is done first, then by priority; what is offered behind what is not. */
 static void test_order(struct bale_waiting *w)
 {
@@ -88,6 +103,8 @@ static void test_work(void)
     struct bale_item item = {.kind = BALE_ITEM_ENCODE, .setting.codec = LZ4};
 
     CHECK_EQ_U(bale_work_of(&item), LZ4);
+    item.setting.codec = BALE_CODEC_GPULZ;
+    CHECK_EQ_U(bale_work_of(&item), BALE_CODEC_GPULZ);
     item.setting.codec = BALE_CODEC_AUTO;
     CHECK_EQ_U(bale_work_of(&item), BALE_WORKS);
     item.kind = BALE_ITEM_DECODE;
@@ -104,6 +121,7 @@ int main(void)
     bale_waiting_init(&waiting);
     test_reap(&waiting);
     test_keep(&waiting);
+    test_last(&waiting);
     test_order(&waiting);
     test_work();
     bale_waiting_end(&waiting);
