@@ -1,6 +1,7 @@
 #include "tools/bench_report.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "tools/json.h"
 #include "tools/options.h"
@@ -38,23 +39,37 @@ static void print_speed(struct bale_bench_speed speed)
     printf("  %10.0f  %10.0f", speed.compress / 1e6, speed.decompress / 1e6);
 }
 
+/* Of the column of settings. */
+static int settings_width(const struct bale_bench_report *report)
+{
+    char text[BALE_SETTING_TEXT];
+    size_t width = 10;
+
+    for (size_t i = 0; i < report->count; i++) {
+        bale_setting_print(report->results[i].setting, text, sizeof text);
+        width = strlen(text) > width ? strlen(text) : width;
+    }
+    return (int)width;
+}
+
 void bale_bench_print(const struct bale_bench_report *report)
 {
     char text[256];
+    int width = settings_width(report);
     bool several = report->how->threads > 1;
 
     bale_bench_describe(report, text, sizeof text);
-    printf("%s; MB/s\n\n%17s  %-22s", text, "", "one core");
+    printf("%s; MB/s\n\n%*s  %-22s", text, width + 7, "", "one core");
     if (several)
         printf("  %u cores", report->how->threads);
-    printf("\n%-10s %6s  %10s  %10s", "codec", "ratio", "compress", "decompress");
+    printf("\n%-*s %6s  %10s  %10s", width, "codec", "ratio", "compress", "decompress");
     if (several)
         printf("  %10s  %10s", "compress", "decompress");
     printf("  frames\n");
     for (size_t i = 0; i < report->count; i++) {
         const struct bale_bench_result *result = &report->results[i];
         bale_setting_print(result->setting, text, sizeof text);
-        printf("%-10s %6.2f", text, (double)report->raw / (double)result->stored);
+        printf("%-*s %6.2f", width, text, (double)report->raw / (double)result->stored);
         print_speed(result->one);
         if (several)
             print_speed(result->all);
