@@ -11,7 +11,6 @@
 #include "tests/mount/model.h"
 
 #define PAGE ((uint64_t)4096)
-
 #define USUAL_MAX ((uint64_t)3 << 20)
 
 struct outcome {
