@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "kernels/costs.h"
+#include "kernels/clock.h"
 
 #define LOOK_NS ((uint64_t)200 * 1000000u)
 #define IDLE_PART 8 /* busy: less than this part of the time is idle */

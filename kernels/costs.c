@@ -1,17 +1,7 @@
 #include "kernels/costs.h"
 
-#include <time.h>
-
 #define CPU_WEIGHT 8    /* a new item counts as 1/8 */
 #define BATCH_WEIGHT 8u /* a new batch counts as 1/8, the first ones more */
-
-uint64_t bale_clock_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 void bale_costs_cpu(struct bale_costs *costs, unsigned work, uint64_t bytes, uint64_t ns)
 {

@@ -32,9 +32,6 @@ void bale_costs_forget(struct bale_costs *costs, unsigned work);
 double bale_costs_cpu_ns(struct bale_costs *costs, unsigned work, uint64_t bytes);
 double bale_costs_batch_ns(const struct bale_costs *costs, unsigned work, uint64_t bytes);
 
-/* Monotonic. */
-uint64_t bale_clock_ns(void);
-
 /* What an engine has done. */
 struct bale_work_count {
     atomic_uint_fast64_t items, encoded, decoded; /* raw bytes */

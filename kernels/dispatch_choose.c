@@ -1,3 +1,4 @@
+#include "kernels/clock.h"
 #include "kernels/dispatch_internal.h"
 
 /* From so many bytes on a kind of work is tried whose cost is not known. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "kernels/clock.h"
 
 struct worker {
     struct cpu_engine *engine;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "kernels/costs.h"
+#include "kernels/clock.h"
 #include "kernels/waiting.h"
 
 #define WARM_SECONDS 0.1

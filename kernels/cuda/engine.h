@@ -111,7 +111,6 @@ static inline struct cuda_engine *bale_cuda_engine(struct bale_engine *engine)
     return (struct cuda_engine *)engine;
 }
 
-uint64_t bale_cuda_now(void); /* nanoseconds */
 void bale_cuda_log(const struct cuda_engine *e, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

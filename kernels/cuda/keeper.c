@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "format/err.h"
+#include "kernels/clock.h"
 #include "kernels/cuda/engine.h"
 
 #define MILLISECOND UINT64_C(1000000)
@@ -184,7 +185,7 @@ static void reopen(struct cuda_engine *e)
     while (bale_cuda_answer_unwanted(e))
         ;
     e->state = err == BALE_OK ? CUDA_OPEN : CUDA_CLOSED;
-    e->idle_ns = bale_cuda_now();
+    e->idle_ns = bale_clock_ns();
     if (err < 0) {
         e->not_before_ns = e->idle_ns + RETRY_NS;
         bale_cuda_log(e, BALE_GPU_WARNING, "GPU: %s: the CPU does everything for a minute", why);
@@ -232,7 +233,7 @@ bool bale_cuda_answer_unwanted(struct cuda_engine *e)
 static bool is_overdue(const struct cuda_worker *w, enum cuda_step step)
 {
     return w->step == step &&
-           bale_cuda_now() - w->since_ns > w->engine->options.watchdog_ms * MILLISECOND;
+           bale_clock_ns() - w->since_ns > w->engine->options.watchdog_ms * MILLISECOND;
 }
 
 static void lose(struct cuda_engine *e, const struct cuda_worker *w)
@@ -268,7 +269,7 @@ static struct bale_item *overdue(struct cuda_engine *e)
 /* Whether the devices are to be closed. */
 static bool is_idle(const struct cuda_engine *e)
 {
-    uint64_t idle = bale_cuda_now() - e->idle_ns;
+    uint64_t idle = bale_clock_ns() - e->idle_ns;
 
     if (e->busy > 0)
         return false;

@@ -6,18 +6,11 @@
 #include <time.h>
 
 #include "format/err.h"
+#include "kernels/clock.h"
 #include "kernels/cuda/engine.h"
 #include "kernels/join.h"
 
 enum { RELEASE_MS = 30000, WATCHDOG_MS = 10000 };
-
-uint64_t bale_cuda_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* With the mutex. Where nothing is open an item is answered at once, and opening begins. */
 static void put(struct cuda_engine *e, struct bale_item *item)
@@ -69,7 +62,7 @@ static bool here(struct bale_engine *engine, struct bale_item *item, struct bale
 static bool is_ready(const struct cuda_engine *e)
 {
     if (e->state == CUDA_CLOSED)
-        return bale_cuda_now() >= e->not_before_ns;
+        return bale_clock_ns() >= e->not_before_ns;
     return e->state == CUDA_OPEN;
 }
 
@@ -261,7 +254,7 @@ static int start(struct cuda_engine *e, char *why)
     if (!e->has_nvcomp)
         bale_cuda_log(e, BALE_GPU_WARNING, "GPU: %s: zstd and lz4 stay with the CPU", missing);
     e->state = CUDA_OPEN;
-    e->idle_ns = bale_cuda_now();
+    e->idle_ns = bale_clock_ns();
     e->keeper_started = pthread_create(&e->keeper, NULL, bale_cuda_keeper_run, e) == 0;
     for (unsigned i = 0; e->keeper_started && i < e->worker_count; i++) {
         struct cuda_worker *w = &e->workers[i];

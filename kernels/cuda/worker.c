@@ -1,5 +1,6 @@
 /* A slot's thread: takes items, runs them as a batch, says that they are done. */
 #include "format/err.h"
+#include "kernels/clock.h"
 #include "kernels/cuda/engine.h"
 
 enum { STORE_MAX = 512 }; /* chunks of a batch */
@@ -126,7 +127,7 @@ static void begin_reading(struct cuda_worker *w)
 {
     pthread_mutex_lock(&w->engine->mutex);
     w->step = CUDA_READING;
-    w->since_ns = bale_cuda_now();
+    w->since_ns = bale_clock_ns();
     pthread_mutex_unlock(&w->engine->mutex);
 }
 
@@ -159,7 +160,7 @@ static int write_items(struct cuda_worker *w)
 static bool begin_writing(struct cuda_worker *w)
 {
     struct cuda_engine *e = w->engine;
-    uint64_t now = bale_cuda_now();
+    uint64_t now = bale_clock_ns();
     bool ours;
 
     pthread_mutex_lock(&e->mutex);
@@ -201,7 +202,7 @@ static void count_batch(struct cuda_worker *w)
     struct bale_gpu_stats *s = &w->engine->stats;
 
     s->batches++;
-    s->batch_ns += bale_cuda_now() - w->since_ns;
+    s->batch_ns += bale_clock_ns() - w->since_ns;
     for (uint32_t i = 0; i < w->job_count; i++) {
         const struct bale_item *item = w->jobs[i].item;
         bool encode = item->kind == BALE_ITEM_ENCODE;
@@ -290,7 +291,7 @@ void *bale_cuda_worker_run(void *worker)
             run_batch(w);
             pthread_mutex_lock(&e->mutex);
             e->busy--;
-            e->idle_ns = bale_cuda_now();
+            e->idle_ns = bale_clock_ns();
             if (e->busy == 0)
                 pthread_cond_signal(&e->care);
         } else if (bale_cuda_answer_unwanted(e)) {
