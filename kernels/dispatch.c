@@ -89,6 +89,8 @@ static void offer(struct bale_dispatch *d, struct bale_item *list)
     struct bale_waiting *waiting = d->waiting;
     unsigned takable = 0;
 
+    if (d->options.choice == BALE_ENGINE_AUTO)
+        bale_busy_look(&d->busy);
     pthread_mutex_lock(&waiting->mutex);
     while (list) {
         struct bale_item *next = list->next;
@@ -122,7 +124,6 @@ static void submit(struct bale_engine *engine, struct bale_item *list)
         bale_engine_submit(d->cpu, ours.first);
         bale_dispatch_look_after(d);
     }
-    bale_busy_look(&d->busy);
     if (offered.first)
         offer(d, offered.first);
     leave(d);
@@ -336,8 +337,13 @@ int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size)
 bool bale_dispatch_collects(struct bale_engine *engine)
 {
     struct bale_dispatch *d = from_handle(engine);
+    bool collects = false;
 
-    return atomic_load_explicit(&d->asked, memory_order_relaxed) && bale_dispatch_decodes(d);
+    if (!atomic_load_explicit(&d->asked, memory_order_relaxed))
+        return false;
+    for (unsigned codec = 0; codec < BALE_WORK_CODECS && !collects; codec++)
+        collects = bale_dispatch_wants(d, BALE_WORK_CODECS + codec);
+    return collects;
 }
 
 static struct bale_dispatch_work work_of(const struct bale_work_count *count)

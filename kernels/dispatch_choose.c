@@ -14,27 +14,19 @@ static bool is_stale(struct bale_dispatch *d, unsigned work)
     return bale_clock_ns() - atomic_load(&d->tried_ns[work]) > atomic_load(&d->trust_ns[work]);
 }
 
-static bool is_promising(struct bale_dispatch *d, unsigned work)
+bool bale_dispatch_wants(struct bale_dispatch *d, unsigned work)
 {
-    return atomic_load_explicit(&d->promising[work], memory_order_relaxed);
+    return d->options.choice == BALE_ENGINE_GPU ||
+           (atomic_load_explicit(&d->promising[work], memory_order_relaxed) &&
+            bale_is_busy(&d->busy));
 }
 
 /* While a CPU is free, decoding there takes nothing from anybody. */
 bool bale_dispatch_collects_work(struct bale_dispatch *d, unsigned work)
 {
-    if (d->options.choice == BALE_ENGINE_GPU)
-        return true;
-    bale_busy_look(&d->busy);
-    return bale_is_busy(&d->busy) && (is_promising(d, work) || is_stale(d, work));
-}
-
-bool bale_dispatch_decodes(struct bale_dispatch *d)
-{
-    bool promising = d->options.choice == BALE_ENGINE_GPU;
-
-    for (unsigned codec = 0; codec < BALE_WORK_CODECS && !promising; codec++)
-        promising = is_promising(d, BALE_WORK_CODECS + codec) && bale_is_busy(&d->busy);
-    return promising;
+    if (d->options.choice == BALE_ENGINE_AUTO)
+        bale_busy_look(&d->busy);
+    return bale_dispatch_wants(d, work) || (bale_is_busy(&d->busy) && is_stale(d, work));
 }
 
 /* Until the workers are through all that is offered. */
@@ -57,7 +49,7 @@ uint64_t bale_dispatch_share(struct bale_dispatch *d, unsigned work, uint64_t by
         return bytes >= TRY_BYTES && d->batches_of[work] == 0 ? TRY_BYTES : 0;
     if (d->costs.batch[work].batches == 0)
         return 0;
-    if ((is_promising(d, work) && bale_is_busy(&d->busy)) ||
+    if (bale_dispatch_wants(d, work) ||
         bale_costs_batch_ns(&d->costs, work, d->under_way + bytes) < cpu_ns(d))
         return bytes;
     return 0;

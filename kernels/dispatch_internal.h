@@ -18,7 +18,7 @@ struct bale_batch {
     struct bale_dispatch *dispatch;
     struct bale_batch *next;
     struct bale_item *list; /* until it is submitted */
-    uint64_t number; /* of those begun */
+    uint64_t number;        /* of those begun */
     unsigned work;
     unsigned count, left; /* items; left to again: under the lock */
     unsigned failed;
@@ -79,8 +79,9 @@ struct bale_dispatch {
  * Any thread, no lock. */
 bool bale_dispatch_collects_work(struct bale_dispatch *dispatch, unsigned work);
 
-/* Whether there is a codec whose frames the GPU engine is now to decode. Any thread, no lock. */
-bool bale_dispatch_decodes(struct bale_dispatch *dispatch);
+/* Whether the GPU engine is now to get all there is of the kind: it is to have what it can do, or the
+ * CPUs are at work anyway and a large batch is faster. Any thread, no lock. */
+bool bale_dispatch_wants(struct bale_dispatch *dispatch, unsigned work);
 
 /* Of so many bytes that wait, how many are to be a batch: those with which the GPU engine would be
  * done before the CPU engine with all that is offered; all if the CPUs are at work anyway, and a
