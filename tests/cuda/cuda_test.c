@@ -317,12 +317,6 @@ static void test_refused(struct world *w)
     CHECK(!bale_engine_here(engine, &item, NULL));
 }
 
-static void wait_until_open(struct world *w, bool open)
-{
-    while (rig_stats(w->rig).open != open)
-        usleep(1000);
-}
-
 /* Without work the device's memory is given back; the next batch is answered at once and takes it
  * again. */
 static void test_release(struct world *w)
@@ -335,12 +329,12 @@ static void test_release(struct world *w)
     memory = rig_stats(w->rig).device_memory;
     for (int round = 0; round < 3; round++) {
         prepare(w, 0, 300000, true);
-        wait_until_open(w, false);
+        rig_wait(w->rig, false);
         CHECK(rig_stats(w->rig).device_memory < memory);
         CHECK(w->rig->gpu->takes(w->rig->engine, &w->items[0]));
         rig_run(w->rig, w->items, 1);
         CHECK_EQ(w->items[0].status, BALE_E_AGAIN);
-        wait_until_open(w, true);
+        rig_wait(w->rig, true);
         run(w, 1);
     }
     rig_close(w->rig);

@@ -138,11 +138,9 @@ static void test_hang(struct rig *rig)
     rig_open(rig, &options);
     expect(rig, BALE_CODEC_STORE, "hang", BALE_E_ENGINE);
     CHECK(!takes(rig, BALE_CODEC_STORE));
-    while (rig_stats(rig).open)
-        usleep(1000);
+    rig_wait(rig, false);
     expect(rig, BALE_CODEC_STORE, NULL, BALE_E_AGAIN);
-    while (!rig_stats(rig).open)
-        usleep(1000);
+    rig_wait(rig, true);
     expect(rig, BALE_CODEC_STORE, NULL, BALE_OK);
     CHECK(!rig_stats(rig).lost);
     rig_close(rig);
@@ -166,8 +164,7 @@ static void test_opening(struct rig *rig)
     unsigned refused = 0;
 
     rig_open(rig, &options);
-    while (rig_stats(rig).open)
-        usleep(1000);
+    rig_wait(rig, false);
     rig->fault("opening");
     prepare(rig, BALE_CODEC_STORE);
     for (rig_run(rig, items, 1); items[0].status == BALE_E_AGAIN; rig_run(rig, items, 1)) {
@@ -190,8 +187,7 @@ static void test_smaller_slots(struct rig *rig)
     for (unsigned round = 0; smaller && round < 30; round++) {
         unsigned done = 0;
         rig_open(rig, &options);
-        while (rig_stats(rig).open)
-            usleep(1000);
+        rig_wait(rig, false);
         rig->fault("alloc");
         prepare(rig, BALE_CODEC_STORE);
         for (unsigned i = 0; i < ITEMS; i++)

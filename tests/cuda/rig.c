@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "format/err.h"
 #include "tests/check.h"
@@ -114,4 +115,10 @@ struct bale_gpu_stats rig_stats(struct rig *rig)
 
     rig->gpu->stats(rig->engine, &stats);
     return stats;
+}
+
+void rig_wait(struct rig *rig, bool open)
+{
+    while (rig_stats(rig).open != open)
+        usleep(1000);
 }

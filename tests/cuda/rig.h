@@ -38,4 +38,7 @@ bool rig_all(const uint8_t *begin, const uint8_t *end, uint8_t value);
 
 struct bale_gpu_stats rig_stats(struct rig *rig);
 
+/* Waits until the engine has its device, or has given it back. */
+void rig_wait(struct rig *rig, bool open);
+
 #endif
