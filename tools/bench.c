@@ -136,18 +136,6 @@ static int take_size(const struct bale_command *command, int option, struct benc
     }
 }
 
-static int take_count(const struct bale_command *command, const char *name, uint64_t most,
-                      unsigned *count)
-{
-    uint64_t value;
-
-    if (!bale_count_parse(optarg, 1, most, &value))
-        return bale_misused(command, "--%s %s: give a whole number from 1 to %llu", name, optarg,
-                            (unsigned long long)most);
-    *count = (unsigned)value;
-    return 0;
-}
-
 /* 0, or the exit code. */
 static int take_option(const struct bale_command *command, int option, struct bench *bench)
 {
@@ -159,9 +147,9 @@ static int take_option(const struct bale_command *command, int option, struct be
                    ? 0
                    : bale_misused(command, "--codec %s: %s", optarg, why);
     case 'r':
-        return take_count(command, "runs", 1000, &bench->how.runs);
+        return bale_count_take(command, "runs", 1000, &bench->how.runs);
     case 'j':
-        return take_count(command, "threads", 4096, &bench->how.threads);
+        return bale_count_take(command, "threads", 4096, &bench->how.threads);
     case OPTION_SVG:
         bench->svg = optarg;
         return strcmp(optarg, "-") != 0

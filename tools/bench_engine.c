@@ -140,16 +140,6 @@ static int take_seconds(const struct bale_command *command, struct engines *e)
                               SECONDS_MOST);
 }
 
-static int take_threads(const struct bale_command *command, struct engines *e)
-{
-    uint64_t threads;
-
-    if (!bale_count_parse(optarg, 1, 4096, &threads))
-        return bale_misused(command, "--threads %s: give a whole number from 1 to 4096", optarg);
-    e->how.threads = (unsigned)threads;
-    return 0;
-}
-
 static int take_gpu_option(const struct bale_command *command, int option, struct engines *e)
 {
     const char *wrong;
@@ -169,7 +159,7 @@ static int take_option(const struct bale_command *command, int option, struct en
 {
     switch (option) {
     case 'j':
-        return take_threads(command, e);
+        return bale_count_take(command, "threads", 4096, &e->how.threads);
     case OPTION_SIZES:
         return take_sizes(command, optarg, e);
     case OPTION_SECONDS:

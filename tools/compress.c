@@ -78,8 +78,6 @@ static const struct option decompress_longs[] = {
 
 static int take_number(const struct bale_command *command, int option, struct bale_pack *pack)
 {
-    uint64_t value;
-
     switch (option) {
     case 'e':
         return bale_extent_size_parse(optarg, &pack->extent)
@@ -91,11 +89,7 @@ static int take_number(const struct bale_command *command, int option, struct ba
                    : bale_misused(command, "--chunk %s: it is a power of two from 4K to 64M",
                                   optarg);
     default:
-        if (!bale_count_parse(optarg, 1, 4096, &value))
-            return bale_misused(command, "--threads %s: give a whole number from 1 to 4096",
-                                optarg);
-        pack->threads = (unsigned)value;
-        return 0;
+        return bale_count_take(command, "threads", 4096, &pack->threads);
     }
 }
 

@@ -171,6 +171,18 @@ bool bale_count_parse(const char *text, uint64_t low, uint64_t high, uint64_t *c
     return true;
 }
 
+int bale_count_take(const struct bale_command *command, const char *name, uint64_t most,
+                    unsigned *count)
+{
+    uint64_t value;
+
+    if (!bale_count_parse(optarg, 1, most, &value))
+        return bale_misused(command, "--%s %s: give a whole number from 1 to %llu", name, optarg,
+                            (unsigned long long)most);
+    *count = (unsigned)value;
+    return 0;
+}
+
 const char *bale_size_text(uint64_t size, char text[static BALE_TEXT])
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

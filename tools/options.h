@@ -40,6 +40,10 @@ bool bale_chunk_parse(const char *text, uint8_t *log2);
 /* A whole number from low to high. */
 bool bale_count_parse(const char *text, uint64_t low, uint64_t high, uint64_t *count);
 
+/* Takes the option --name's argument, a whole number from 1 on: 0, or the exit code. */
+int bale_count_take(const struct bale_command *command, const char *name, uint64_t most,
+                    unsigned *count);
+
 #define BALE_TEXT 24
 /* "17 B", "1.5 MiB". Returns text. */
 const char *bale_size_text(uint64_t size, char text[static BALE_TEXT]);
