@@ -201,11 +201,9 @@ void bale_volume_stats(struct bale_volume *volume, struct bale_volume_stats *sta
         .raw_bytes = atomic_load(&volume->stats.raw_bytes),
         .stored_bytes = atomic_load(&volume->stats.stored_bytes),
         .throttled = atomic_load(&volume->stats.throttled),
+        .files = atomic_load(&volume->file_count),
         .reserve = atomic_load(&volume->full) ? 0 : volume->reserve,
     };
-    pthread_mutex_lock(&volume->files_lock);
-    stats->files = atomic_load(&volume->file_count);
-    pthread_mutex_unlock(&volume->files_lock);
     bale_dispatch_stats(volume->engine, &stats->engine);
     stats->engine.cpu.items += atomic_load(&volume->in_place.items);
     stats->engine.cpu.encoded += atomic_load(&volume->in_place.encoded);
