@@ -168,8 +168,11 @@ int main(int argc, char **argv)
     bool good = direct(&plan, &pipes);
     close(pipes.go[1]); /* again, where it failed: those that wait must end */
     close(pipes.compare[1]);
-    while (wait(&status) > 0)
+    while (wait(&status) > 0) {
         good &= status == 0;
+        if (WIFSIGNALED(status))
+            fprintf(stderr, "mount_worker: a job was ended by signal %d\n", WTERMSIG(status));
+    }
     if (good)
         puts("same");
     return good ? 0 : 1;
