@@ -176,13 +176,17 @@ void bale_readahead_note(struct bale_file *file, uint64_t offset, uint64_t end)
         file->stream_ahead = end;
         return;
     }
-    uint64_t window = file->stream_window ? file->stream_window * 2 : WINDOW_FIRST;
-    file->stream_window = least(window, window_most(file->volume));
+    uint64_t most = window_most(file->volume);
+    /* A large window is there soon: what is read on the way to it comes in small batches. */
+    uint64_t growth = most > WINDOW_MOST ? 4 : 2;
+    uint64_t window = file->stream_window ? file->stream_window * growth : WINDOW_FIRST;
+    file->stream_window = least(window, most);
 
     uint64_t from = file->stream_ahead > end ? file->stream_ahead : end;
     uint64_t to = end + file->stream_window < file->size ? end + file->stream_window : file->size;
-    /* In runs of half a window at least, so that the engine gets batches. */
-    if (from >= to || (to < file->size && to - from < file->stream_window / 2)) {
+    /* In runs of a quarter of a window at least, so that the engine gets batches, and has more of them
+     * to work on while one is read. */
+    if (from >= to || (to < file->size && to - from < file->stream_window / 4)) {
         return;
     }
     uint64_t number = (from + file->extent - 1) / file->extent;
