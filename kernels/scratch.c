@@ -6,7 +6,7 @@
 
 #include "format/err.h"
 #include "kernels/auto/auto.h"
-#include "kernels/gpulz/gpulz.h"
+#include "kernels/lzss/lzss.h"
 
 int bale_scratch_create(struct bale_scratch **scratch)
 {
@@ -18,8 +18,8 @@ int bale_scratch_create(struct bale_scratch **scratch)
     s->zstd_decoder = ZSTD_createDCtx();
     s->lz4_encoder = malloc((size_t)LZ4_sizeofState());
     s->choice = malloc(sizeof *s->choice);
-    s->gpulz = malloc(sizeof *s->gpulz);
-    if (!s->zstd_encoder || !s->zstd_decoder || !s->lz4_encoder || !s->choice || !s->gpulz) {
+    s->lzss = malloc(sizeof *s->lzss);
+    if (!s->zstd_encoder || !s->zstd_decoder || !s->lz4_encoder || !s->choice || !s->lzss) {
         bale_scratch_destroy(s);
         return BALE_E_NOMEM;
     }
@@ -33,7 +33,7 @@ void bale_scratch_destroy(struct bale_scratch *scratch)
         return;
     free(scratch->hashes);
     free(scratch->chunks);
-    free(scratch->gpulz);
+    free(scratch->lzss);
     free(scratch->choice);
     free(scratch->lz4_encoder);
     ZSTD_freeDCtx(scratch->zstd_decoder);

@@ -1,4 +1,4 @@
-/* The codec gpulz (spec.md) on the CPU: what its files share. */
+/* The codec gpulz (spec.md): what its files share. */
 #ifndef BALE_KERNELS_GPULZ_GPULZ_H
 #define BALE_KERNELS_GPULZ_GPULZ_H
 
@@ -6,42 +6,18 @@
 #include <stdint.h>
 
 #include "format/gpulz.h"
+#include "kernels/lzss/lzss.h"
 
-/* A few times the largest window: what is older may be forgotten. */
-#define BALE_GPULZ_HASH_LOG2 12
-#define BALE_GPULZ_PIECE_MAX (1u << BALE_GPULZ_PIECE_LOG2_MAX)
-
-/* One code for all sizes of symbols, compiled for each: their log2 is a constant everywhere. */
-#define BALE_GPULZ_INLINE static inline __attribute__((always_inline))
-
-/* Working memory of the encoder; part of a scratch. */
-struct bale_gpulz {
-    uint32_t heads[1u << BALE_GPULZ_HASH_LOG2]; /* last position of each hash */
-    /* Symbols to the last position of the same hash, 0: none; then a 1, and room for a word. */
-    uint8_t back[BALE_GPULZ_PIECE_MAX + 8];
-    uint8_t flags[BALE_GPULZ_PIECE_MAX / 8];
-    uint8_t payload[BALE_GPULZ_PIECE_MAX + 64]; /* literals are copied eight at a time */
-};
-
-/* A piece after its parse. */
-struct bale_gpulz_tokens {
-    uint32_t count;
-    uint32_t payload; /* bytes */
-};
-
-/* The shortest match that becomes a pointer, in symbols. */
-BALE_GPULZ_INLINE uint32_t bale_gpulz_least(unsigned symbol_log2)
+/* Of a frame's parameter, or of a setting's; symbols that are adaptive count as bytes. */
+static inline struct bale_lzss_geometry bale_gpulz_geometry(uint16_t parameter)
 {
-    return (2u >> symbol_log2) + 1;
+    struct bale_lzss_geometry geometry;
+
+    geometry.symbol_log2 = (uint8_t)bale_gpulz_symbol_log2(parameter);
+    geometry.piece_log2 = (uint8_t)bale_gpulz_piece_log2(parameter);
+    geometry.window = (uint8_t)bale_gpulz_window(parameter);
+    return geometry;
 }
-
-/* Parses a piece of count whole symbols, 1 or more, into work->flags and work->payload. */
-struct bale_gpulz_tokens bale_gpulz_parse(struct bale_gpulz *work, const uint8_t *raw,
-                                          uint32_t count, uint32_t window, unsigned symbol_log2);
-
-/* Decodes a chunk of hostile bytes; parameter is a frame's. BALE_OK or BALE_E_CORRUPT. */
-int bale_gpulz_decode(uint16_t parameter, const uint8_t *in, uint32_t length, uint8_t *raw,
-                      uint32_t raw_length);
 
 /* Reads the options behind "gpulz:"; NULL: there are none. As bale_setting_parse; why is not
  * NULL unless why_size is 0. */

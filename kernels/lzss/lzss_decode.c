@@ -1,9 +1,10 @@
 /* Decoding (spec.md). A run of literals and the pointer behind it are one step. */
+#include <stdbool.h>
 #include <string.h>
 
 #include "format/bytes.h"
 #include "format/err.h"
-#include "kernels/gpulz/gpulz.h"
+#include "kernels/lzss/lzss.h"
 
 enum { STRIDE = 16 }; /* bytes copied at a time where there is room for that many too many */
 
@@ -15,7 +16,7 @@ struct place {
     uint8_t *out_limit;      /* the chunk's end: as far as may be written */
 };
 
-BALE_GPULZ_INLINE bool copy_literals(struct place *p, size_t bytes)
+BALE_LZSS_INLINE bool copy_literals(struct place *p, size_t bytes)
 {
     if (bytes > (size_t)(p->in_end - p->in) || bytes > (size_t)(p->out_end - p->out))
         return false;
@@ -42,7 +43,7 @@ static void repeat(uint8_t *out, size_t distance, size_t bytes)
         memcpy(out + n, out + n - far, 8);
 }
 
-BALE_GPULZ_INLINE void copy_match(struct place *p, size_t distance, size_t bytes)
+BALE_LZSS_INLINE void copy_match(struct place *p, size_t distance, size_t bytes)
 {
     uint8_t *out = p->out;
 
@@ -57,15 +58,15 @@ BALE_GPULZ_INLINE void copy_match(struct place *p, size_t distance, size_t bytes
     p->out += bytes;
 }
 
-BALE_GPULZ_INLINE bool decode_pointer(struct place *p, const uint8_t *begin, uint32_t window,
-                                      unsigned symbol_log2)
+BALE_LZSS_INLINE bool decode_pointer(struct place *p, const uint8_t *begin, uint32_t window,
+                                     unsigned symbol_log2)
 {
     size_t distance, bytes;
 
     if (p->in_end - p->in < 2 || p->in[0] >= window)
         return false;
     distance = (size_t)(p->in[0] + 1u) << symbol_log2;
-    bytes = (size_t)(p->in[1] + bale_gpulz_least(symbol_log2)) << symbol_log2;
+    bytes = (size_t)(p->in[1] + bale_lzss_least(symbol_log2)) << symbol_log2;
     if (distance > (size_t)(p->out - begin) || bytes > (size_t)(p->out_end - p->out))
         return false;
     p->in += 2;
@@ -85,8 +86,8 @@ static uint64_t load_flags(const uint8_t *flags, uint32_t count)
     return bits;
 }
 
-BALE_GPULZ_INLINE bool decode_piece(struct place *p, const uint8_t *flags, uint32_t tokens,
-                                    uint32_t window, unsigned symbol_log2)
+BALE_LZSS_INLINE bool decode_piece(struct place *p, const uint8_t *flags, uint32_t tokens,
+                                   uint32_t window, unsigned symbol_log2)
 {
     const uint8_t *begin = p->out;
 
@@ -125,11 +126,11 @@ static bool decode_any(struct place *p, const uint8_t *flags, uint32_t tokens, u
     }
 }
 
-int bale_gpulz_decode(uint16_t parameter, const uint8_t *in, uint32_t length, uint8_t *raw,
-                      uint32_t raw_length)
+int bale_lzss_decode(struct bale_lzss_geometry geometry, const uint8_t *in, uint32_t length,
+                     uint8_t *raw, uint32_t raw_length)
 {
-    unsigned symbol_log2 = bale_gpulz_symbol_log2(parameter);
-    uint32_t piece = 1u << bale_gpulz_piece_log2(parameter);
+    unsigned symbol_log2 = geometry.symbol_log2;
+    uint32_t piece = 1u << geometry.piece_log2;
     uint32_t body = raw_length >> symbol_log2 << symbol_log2;
     uint32_t tail = raw_length - body;
     uint32_t pieces = (body + piece - 1) / piece;
@@ -151,7 +152,7 @@ int bale_gpulz_decode(uint16_t parameter, const uint8_t *in, uint32_t length, ui
         uint32_t tokens = bale_get16(in + 2 * (size_t)i) + 1u;
         uint32_t left = body - i * piece;
         place.out_end = place.out + (left < piece ? left : piece);
-        if (!decode_any(&place, flags, tokens, bale_gpulz_window(parameter), symbol_log2))
+        if (!decode_any(&place, flags, tokens, geometry.window, symbol_log2))
             return BALE_E_CORRUPT;
         flags += (tokens + 7) / 8;
     }

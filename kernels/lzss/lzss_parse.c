@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "format/bytes.h"
-#include "kernels/gpulz/gpulz.h"
+#include "kernels/lzss/lzss.h"
 
 enum {
-    BASE = BALE_GPULZ_WINDOW_MAX + 1, /* so that 0, in heads, is far from every position */
-    PATIENCE = 4,                     /* candidates in vain before another chain */
-    RUN = sizeof(uint64_t),           /* literals copied at once */
+    BASE = BALE_LZSS_WINDOW_MAX + 1, /* so that 0, in heads, is far from every position */
+    PATIENCE = 4,                    /* candidates in vain before another chain */
+    RUN = sizeof(uint64_t),          /* literals copied at once */
 };
 
 struct match {
@@ -20,23 +20,23 @@ struct match {
 };
 
 /* Of the symbols that a match has at least. */
-BALE_GPULZ_INLINE uint32_t hash(const uint8_t *s, unsigned symbol_log2)
+BALE_LZSS_INLINE uint32_t hash(const uint8_t *s, unsigned symbol_log2)
 {
     switch (symbol_log2) {
     case 0:
         return (((uint32_t)bale_get16(s) << 16 | (uint32_t)s[2] << 8) * 2654435761u) >>
-               (32 - BALE_GPULZ_HASH_LOG2);
+               (32 - BALE_LZSS_HASH_LOG2);
     case 3:
-        return (uint32_t)((bale_get64(s) * 0x9e3779b97f4a7c15u) >> (64 - BALE_GPULZ_HASH_LOG2));
+        return (uint32_t)((bale_get64(s) * 0x9e3779b97f4a7c15u) >> (64 - BALE_LZSS_HASH_LOG2));
     default:
-        return (bale_get32(s) * 2654435761u) >> (32 - BALE_GPULZ_HASH_LOG2);
+        return (bale_get32(s) * 2654435761u) >> (32 - BALE_LZSS_HASH_LOG2);
     }
 }
 
-BALE_GPULZ_INLINE void chain(struct bale_gpulz *work, const uint8_t *raw, uint32_t count,
-                             uint32_t window, unsigned symbol_log2)
+BALE_LZSS_INLINE void chain(struct bale_lzss *work, const uint8_t *raw, uint32_t count,
+                            uint32_t window, unsigned symbol_log2)
 {
-    uint32_t least = bale_gpulz_least(symbol_log2);
+    uint32_t least = bale_lzss_least(symbol_log2);
     uint32_t i = 0;
 
     memset(work->heads, 0, sizeof work->heads);
@@ -52,7 +52,7 @@ BALE_GPULZ_INLINE void chain(struct bale_gpulz *work, const uint8_t *raw, uint32
 }
 
 /* Bytes in which a and b, which is behind a, agree. */
-BALE_GPULZ_INLINE uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t most)
+BALE_LZSS_INLINE uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t most)
 {
     uint32_t n = 0;
 
@@ -67,10 +67,10 @@ BALE_GPULZ_INLINE uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t mo
 }
 
 /* The best match at i, whose back is not 0; its length is less than the least if there is none. */
-BALE_GPULZ_INLINE struct match find(const struct bale_gpulz *work, const uint8_t *raw, uint32_t i,
-                                    uint32_t count, uint32_t window, unsigned symbol_log2)
+BALE_LZSS_INLINE struct match find(const struct bale_lzss *work, const uint8_t *raw, uint32_t i,
+                                   uint32_t count, uint32_t window, unsigned symbol_log2)
 {
-    uint32_t least = bale_gpulz_least(symbol_log2);
+    uint32_t least = bale_lzss_least(symbol_log2);
     uint32_t most = count - i < least + 255 ? count - i : least + 255;
     uint32_t reach = i < window ? i : window;
     const uint8_t *here = raw + ((size_t)i << symbol_log2);
@@ -108,8 +108,8 @@ BALE_GPULZ_INLINE struct match find(const struct bale_gpulz *work, const uint8_t
 
 /* Copies the literals at raw, of which at least one is there, up to the next that has a candidate,
  * but no more than a word of work->back shows. Returns how many. */
-BALE_GPULZ_INLINE uint32_t copy_literals(const uint8_t *back, const uint8_t *raw, uint32_t left,
-                                         uint8_t *out, unsigned symbol_log2)
+BALE_LZSS_INLINE uint32_t copy_literals(const uint8_t *back, const uint8_t *raw, uint32_t left,
+                                        uint8_t *out, unsigned symbol_log2)
 {
     uint64_t candidates = bale_get64(back);
     uint32_t run = candidates != 0 ? (uint32_t)__builtin_ctzll(candidates) / 8 : RUN;
@@ -121,11 +121,11 @@ BALE_GPULZ_INLINE uint32_t copy_literals(const uint8_t *back, const uint8_t *raw
     return run;
 }
 
-BALE_GPULZ_INLINE struct bale_gpulz_tokens parse(struct bale_gpulz *work, const uint8_t *raw,
-                                                 uint32_t count, uint32_t window,
-                                                 unsigned symbol_log2)
+BALE_LZSS_INLINE struct bale_lzss_tokens parse(struct bale_lzss *work, const uint8_t *raw,
+                                               uint32_t count, uint32_t window,
+                                               unsigned symbol_log2)
 {
-    uint32_t least = bale_gpulz_least(symbol_log2);
+    uint32_t least = bale_lzss_least(symbol_log2);
     uint8_t *out = work->payload;
     uint32_t tokens = 0;
 
@@ -152,20 +152,20 @@ BALE_GPULZ_INLINE struct bale_gpulz_tokens parse(struct bale_gpulz *work, const 
         tokens += run;
         out += (size_t)run << symbol_log2;
     }
-    return (struct bale_gpulz_tokens){.count = tokens, .payload = (uint32_t)(out - work->payload)};
+    return (struct bale_lzss_tokens){.count = tokens, .payload = (uint32_t)(out - work->payload)};
 }
 
-struct bale_gpulz_tokens bale_gpulz_parse(struct bale_gpulz *work, const uint8_t *raw,
-                                          uint32_t count, uint32_t window, unsigned symbol_log2)
+struct bale_lzss_tokens bale_lzss_parse(struct bale_lzss *work, struct bale_lzss_geometry geometry,
+                                        const uint8_t *raw, uint32_t count)
 {
-    switch (symbol_log2) {
+    switch (geometry.symbol_log2) {
     case 0:
-        return parse(work, raw, count, window, 0);
+        return parse(work, raw, count, geometry.window, 0);
     case 1:
-        return parse(work, raw, count, window, 1);
+        return parse(work, raw, count, geometry.window, 1);
     case 2:
-        return parse(work, raw, count, window, 2);
+        return parse(work, raw, count, geometry.window, 2);
     default:
-        return parse(work, raw, count, window, 3);
+        return parse(work, raw, count, geometry.window, 3);
     }
 }
