@@ -1,9 +1,8 @@
-/* The codec gpulz as kernels/gpulz/spec.md has it, by brute force: slow, and without a thought of
- * speed. Shares nothing with what it tests but the accessors of bytes. */
-#ifndef BALE_TESTS_GPULZ_REFERENCE_H
-#define BALE_TESTS_GPULZ_REFERENCE_H
+/* Streams as kernels/lzss/spec.md has them, by brute force: slow, and without a thought of speed.
+ * Shares nothing with what it tests but the accessors of bytes. */
+#ifndef BALE_TESTS_LZSS_REFERENCE_H
+#define BALE_TESTS_LZSS_REFERENCE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -78,35 +77,6 @@ static inline size_t reference_encode(struct reference_how how, const uint8_t *r
     flags += payload - room;
     memcpy(flags, raw + body, length - body);
     return (size_t)(flags - out) + (length - body);
-}
-
-/* The size of symbols that an extent gets. */
-static inline uint32_t reference_choose(uint32_t window, const uint8_t *raw, uint32_t length,
-                                        uint8_t *out, uint8_t *room)
-{
-    uint32_t pieces = length / 65536 < 2 ? 2 : length / 65536 > 8 ? 8 : length / 65536;
-    bool all = length <= 2048 * pieces;
-    size_t least = SIZE_MAX;
-    uint32_t best = 0;
-
-    if (all)
-        pieces = (length + 2047) / 2048;
-    for (uint32_t symbol = 8; symbol >= 1; symbol /= 2) {
-        struct reference_how how = {symbol, 2048, window};
-        size_t sum = 0;
-        for (uint32_t k = 0; k < pieces; k++) {
-            uint32_t at =
-                all ? 2048 * k : (uint32_t)((uint64_t)(length - 2048) * k / (pieces - 1) & ~7u);
-            uint32_t bytes = length - at < 2048 ? length - at : 2048;
-            sum += reference_encode(how, raw + at, bytes, out, room);
-            sum -= bytes >= symbol ? 2 : 0;
-        }
-        if (sum < least) {
-            least = sum;
-            best = symbol;
-        }
-    }
-    return best;
 }
 
 #endif
