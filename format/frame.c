@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "format/bytes.h"
+#include "format/culzss.h"
 #include "format/err.h"
 #include "format/gpulz.h"
 #include "format/hash.h"
@@ -117,6 +118,8 @@ static int check_codec(const struct bale_frame *frame)
         return frame->parameter <= UINT8_MAX ? BALE_OK : BALE_E_CORRUPT;
     case BALE_CODEC_ZSTD:
         return BALE_OK; /* the level is for information */
+    case BALE_CODEC_CULZSS:
+        return bale_culzss_is_valid(frame->parameter) ? BALE_OK : BALE_E_CORRUPT;
     case BALE_CODEC_GPULZ:
         return bale_gpulz_is_definite(frame->parameter) ? BALE_OK : BALE_E_CORRUPT;
     default:

@@ -13,6 +13,7 @@ enum {
     BALE_CODEC_ZERO = 1,
     BALE_CODEC_LZ4 = 2,
     BALE_CODEC_ZSTD = 3,
+    BALE_CODEC_CULZSS = 16,
     BALE_CODEC_GPULZ = 17,
     BALE_CODEC_AUTO = 255, /* a setting, never in a frame */
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "format/bytes.h"
+#include "format/culzss.h"
 #include "format/err.h"
 #include "format/frame.h"
 #include "format/gpulz.h"
@@ -123,6 +124,8 @@ static int check_setting(const struct bale_root *root)
     case BALE_CODEC_ZSTD:
         return level >= ZSTD_LEVEL_MIN && level <= ZSTD_LEVEL_MAX && level != 0 ? BALE_OK
                                                                                 : BALE_E_CORRUPT;
+    case BALE_CODEC_CULZSS:
+        return bale_culzss_is_valid(root->parameter) ? BALE_OK : BALE_E_CORRUPT;
     case BALE_CODEC_GPULZ:
         return bale_gpulz_is_valid(root->parameter) ? BALE_OK : BALE_E_CORRUPT;
     default:

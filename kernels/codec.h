@@ -12,7 +12,8 @@
  * included. */
 struct bale_setting {
     uint8_t codec;
-    int16_t parameter; /* zstd: level -7..19, 0 is not a level; gpulz: format/gpulz.h; else 0 */
+    /* zstd: level -7..19, 0 is not a level; gpulz: format/gpulz.h; culzss: 1, 2; else 0 */
+    int16_t parameter;
 };
 
 /* Reads "NAME", "NAME:key=value,..." or "zstd:3". BALE_E_INVALID: why (a full sentence without a

@@ -5,7 +5,8 @@ static const struct bale_codec codec_store = {.id = BALE_CODEC_STORE, .name = "s
 static const struct bale_codec codec_zero = {.id = BALE_CODEC_ZERO, .name = "zero"};
 
 static const struct bale_codec *const table[] = {
-    &codec_store, &codec_zero, &bale_codec_lz4, &bale_codec_zstd, &bale_codec_gpulz,
+    &codec_store,     &codec_zero,       &bale_codec_lz4,
+    &bale_codec_zstd, &bale_codec_gpulz, &bale_codec_culzss,
 };
 
 const struct bale_codec *bale_codec_find(uint8_t id)

@@ -4,8 +4,9 @@
 
 #include "kernels/codec.h"
 
-extern const struct bale_codec bale_codec_lz4;   /* lz4/lz4_cpu.c */
-extern const struct bale_codec bale_codec_zstd;  /* zstd/zstd_cpu.c */
-extern const struct bale_codec bale_codec_gpulz; /* gpulz/gpulz_cpu.c */
+extern const struct bale_codec bale_codec_lz4;    /* lz4/lz4_cpu.c */
+extern const struct bale_codec bale_codec_zstd;   /* zstd/zstd_cpu.c */
+extern const struct bale_codec bale_codec_gpulz;  /* gpulz/gpulz_cpu.c */
+extern const struct bale_codec bale_codec_culzss; /* culzss/culzss_cpu.c */
 
 #endif

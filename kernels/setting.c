@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "format/culzss.h"
 #include "format/err.h"
 #include "kernels/codec.h"
 #include "kernels/gpulz/gpulz.h"
@@ -17,13 +18,15 @@ struct parameter {
 
 static const struct parameter parameters[] = {
     {BALE_CODEC_ZSTD, "level", -7, 19, 1},
+    {BALE_CODEC_CULZSS, "v", BALE_CULZSS_V_MIN, BALE_CULZSS_V_MAX, 2},
 };
 
 /* The frame layer finds all-equal bytes whatever the setting; with zero, what is not all-equal is
  * stored raw. */
-static const uint8_t settable[] = {BALE_CODEC_AUTO, BALE_CODEC_STORE, BALE_CODEC_ZERO,
-                                   BALE_CODEC_LZ4,  BALE_CODEC_ZSTD,  BALE_CODEC_GPULZ};
-#define KNOWN "Known are auto, store, zero, lz4, zstd and gpulz."
+static const uint8_t settable[] = {BALE_CODEC_AUTO,  BALE_CODEC_STORE, BALE_CODEC_ZERO,
+                                   BALE_CODEC_LZ4,   BALE_CODEC_ZSTD,  BALE_CODEC_GPULZ,
+                                   BALE_CODEC_CULZSS};
+#define KNOWN "Known are auto, store, zero, lz4, zstd, gpulz and culzss."
 
 static const struct parameter *find_parameter(uint8_t codec)
 {
@@ -84,8 +87,8 @@ static int read_option(const struct parameter *p, const char *option, struct bal
         return BALE_E_INVALID;
     }
     if (!in_range(p, value)) {
-        snprintf(why, why_size, "The %s of %s is %d to %d without 0, not %d.", p->key, name, p->min,
-                 p->max, value);
+        snprintf(why, why_size, "The %s of %s is %d to %d%s, not %d.", p->key, name, p->min, p->max,
+                 p->min < 0 ? " without 0" : "", value);
         return BALE_E_INVALID;
     }
     setting->parameter = (int16_t)value;

@@ -71,6 +71,8 @@ size_t fuzz_frame_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX])
          {{.stored = 100}, {.stored = 4096}, {.stored = 1}}},
         {{.codec = BALE_CODEC_LZ4, .raw_length = 1, .chunk_log2 = 26, .generation = 7},
          {{.stored = 1}}},
+        {{.codec = BALE_CODEC_CULZSS, .raw_length = 5000, .parameter = 2, .chunk_log2 = 12},
+         {{.stored = 4096}, {.stored = 500}}},
         {{.codec = BALE_CODEC_GPULZ, .raw_length = 8192, .parameter = 0x1dff, .chunk_log2 = 13},
          {{.stored = 700}}},
     };

@@ -33,6 +33,8 @@ bool fuzz_stream(const uint8_t *data, size_t size);
 size_t fuzz_stream_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX]);
 bool fuzz_gpulz(const uint8_t *data, size_t size);
 size_t fuzz_gpulz_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX]);
+bool fuzz_culzss(const uint8_t *data, size_t size);
+size_t fuzz_culzss_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX]);
 
 /* A promise; the fuzzer keeps the input that breaks one. */
 #define FUZZ_HOLDS(cond)                                                                           \

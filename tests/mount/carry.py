@@ -7,7 +7,7 @@ import os
 import random
 import sys
 
-CODECS = ("store", "lz4", "zstd:1", "zstd:-3", "zstd:3", "zstd:9", "gpulz", "auto")
+CODECS = ("store", "lz4", "zstd:1", "zstd:-3", "zstd:3", "zstd:9", "gpulz", "culzss:1", "culzss:2", "auto")
 EXTENTS = ("16K", "128K", "1M")
 SIZES = (0, 1, 4095, 4096, 65535, 65537, 131072, 300001)
 
@@ -15,7 +15,7 @@ SIZES = (0, 1, 4095, 4096, 65535, 65537, 131072, 300001)
 def contents(dice, kind, size):
     """Size bytes of the kind."""
     if kind == "text":
-        data = b" ".join(b"%d-word" % dice.randrange(400) for _ in range(size // 6 + 1))
+        data = b" ".join(b"%d-th-word-of-text" % dice.randrange(400) for _ in range(size // 17 + 1))
     elif kind == "runs":
         data = b"".join(bytes((dice.randrange(5),)) * dice.randrange(1, 3000) for _ in range(size // 1000 + 2))
     elif kind == "zeros":

@@ -30,9 +30,10 @@ U64 = struct.Struct("<Q")
 FRAME_FIXED = HEAD.size + 8         # head without chunk table, with its checksum
 RAW_MAX = 64 * MIB
 FRAME_MAX = FRAME_FIXED + CHUNK.size * (RAW_MAX >> 12) + RAW_MAX
-CODEC_STORE, CODEC_ZERO, CODEC_LZ4, CODEC_ZSTD, CODEC_GPULZ, CODEC_AUTO = 0, 1, 2, 3, 17, 255
-CODECS = {0: "store", 1: "zero", 2: "lz4", 3: "zstd", 17: "gpulz"}
-RESERVED = {16: "culzss", 18: "fsst", 19: "cusz"}
+CODEC_STORE, CODEC_ZERO, CODEC_LZ4, CODEC_ZSTD, CODEC_AUTO = 0, 1, 2, 3, 255
+CODEC_CULZSS, CODEC_GPULZ = 16, 17
+CODECS = {0: "store", 1: "zero", 2: "lz4", 3: "zstd", 16: "culzss", 17: "gpulz"}
+RESERVED = {18: "fsst", 19: "cusz"}
 ADAPTIVE = 0x2000                   # bit of gpulz's parameter, in settings (kernels/gpulz/spec.md)
 UNWRITTEN = 1                       # segment flag
 
@@ -108,14 +109,18 @@ class _Zstd:
 _zstd = _Zstd()
 
 
-class Gpulz(NamedTuple):
-    """The parameter of gpulz (kernels/gpulz/spec.md), in bytes, but for the window, in symbols."""
+class Lzss(NamedTuple):
+    """The numbers of kernels/lzss/spec.md, in bytes, but for the window, in symbols."""
     window: int
     piece: int
     symbol: int
 
     @classmethod
-    def parse(cls, parameter: int, what: str) -> Gpulz:
+    def parse(cls, codec: int, parameter: int, what: str) -> Lzss:
+        """Of a frame's parameter (kernels/culzss/spec.md, kernels/gpulz/spec.md)."""
+        if codec == CODEC_CULZSS:
+            require(parameter in (1, 2), f"{what}: parameter", "1 or 2", parameter)
+            return cls(128, 512 if parameter == 1 else 4096, 1)
         window, n, log2 = parameter & 255, parameter >> 8 & 7, parameter >> 11
         require(window >= 32 and n <= 5 and log2 <= 3, f"{what}: parameter",
                 "a window of 32 to 255, n of 0 to 5, log2 S of 0 to 3", f"{parameter:#x}")
@@ -175,8 +180,8 @@ def decode_chunk(codec: int, parameter: int, stored: memoryview, out: memoryview
             out[:] = raw
     elif codec == CODEC_ZSTD:
         length = _zstd.decode(stored, out)
-    elif codec == CODEC_GPULZ:
-        length = len(out) if Gpulz.parse(parameter, what).decode(stored, out) else -1
+    elif codec in (CODEC_CULZSS, CODEC_GPULZ):
+        length = len(out) if Lzss.parse(codec, parameter, what).decode(stored, out) else -1
     require(length == len(out), f"{what}: {CODECS[codec]} decode", f"{len(out)} bytes",
             length if length >= 0 else "an error")
 
@@ -245,8 +250,10 @@ def parse_slot(data: bytes, slot: int, modes: Optional[str]) -> Optional[Root]:
     if codec == CODEC_ZSTD:
         level = parameter - 0x10000 if parameter & 0x8000 else parameter
         require(-7 <= level <= 19, f"{what}: zstd level", "-7 to 19", level)
+    elif codec == CODEC_CULZSS:
+        Lzss.parse(codec, parameter, what)
     elif codec == CODEC_GPULZ:
-        how = Gpulz.parse(parameter & ~ADAPTIVE, what)
+        how = Lzss.parse(codec, parameter & ~ADAPTIVE, what)
         require(not parameter & ADAPTIVE or how.symbol == 1, f"{what}: parameter",
                 "no size of symbols that are adaptive", f"{parameter:#x}")
     else:
@@ -304,10 +311,12 @@ class Frame:
         same(f"{what}: head checksum", f"{checksum(data[:body - 8]):016x}",
              f"{self.head_checksum:016x}")
         supported(flags == 0 and zero == 0, f"{what}: zero fields", 0, (flags, zero))
-        most = {CODEC_ZERO: 255, CODEC_ZSTD: 65535, CODEC_GPULZ: 65535}.get(self.codec, 0)
-        require(self.parameter <= most, f"{what}: parameter", f"at most {most}", self.parameter)
-        if self.codec == CODEC_GPULZ:
-            Gpulz.parse(self.parameter, what)
+        if self.codec in (CODEC_CULZSS, CODEC_GPULZ):
+            Lzss.parse(self.codec, self.parameter, what)
+        else:
+            most = {CODEC_ZERO: 255, CODEC_ZSTD: 65535}.get(self.codec, 0)
+            require(self.parameter <= most, f"{what}: parameter", f"at most {most}",
+                    self.parameter)
         self.table = list(CHUNK.iter_unpack(data[HEAD.size:body - 8]))
         total = 0
         for i, (stored, _) in enumerate(self.table):

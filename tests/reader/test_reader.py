@@ -28,7 +28,7 @@ BOOT, OTHER_BOOT = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2
 ID = 0x1122334455667788
 EXTENT = 16384
 DIRECT = 255
-STORE, ZERO, LZ4, ZSTD, GPULZ = 0, 1, 2, 3, 17
+STORE, ZERO, LZ4, ZSTD, CULZSS, GPULZ = 0, 1, 2, 3, 16, 17
 
 
 def xxh(data: bytes) -> bytes:
@@ -256,33 +256,42 @@ class Good(Case):
         for codec in (LZ4, ZSTD):
             self.good(Builder().direct(data, codec), data)
 
-    def test_gpulz(self) -> None:
-        def direct(data: bytes, parameter: int, stored: bytes) -> bytes:
+    def test_lzss(self) -> None:
+        def direct(data: bytes, codec: int, parameter: int, stored: bytes) -> bytes:
             b = Builder()
-            at = b.frame(data, 0, GPULZ, parameter=parameter, pack=lambda c, d: stored)
+            at = b.frame(data, 0, codec, parameter=parameter, pack=lambda c, d: stored)
             return b.root(len(data), (at, b.frames[at])).data
 
         letters, numbers = b"abcabcabcabcd", bytes.fromhex("0100000001000000010000000200000007")
         made = bytes.fromhex("040008616263020664")
         also = bytes.fromhex("0200020100000000010200000007")
-        self.assertEqual(self.read(direct(letters, 0x20, made)), letters)
-        self.assertEqual(self.read(direct(numbers, 0x11FF, also)), numbers)
-        for parameter in (0x1F, 0x620, 0x2020, 0x4020, 0x8020):
-            with self.subTest(parameter=parameter):
-                self.bad(direct(letters, parameter, made), "parameter")
-        for at, value in ((0, 3), (0, 5), (1, 255), (2, 0x28), (2, 0), (2, 0x18), (2, 1), (6, 3),
-                          (6, 32), (7, 5), (7, 7), (7, 255)):
-            with self.subTest(at=at, value=value):
-                self.bad(direct(letters, 0x20, made[:at] + bytes((value,)) + made[at + 1:]),
-                         "gpulz")
-        self.bad(direct(letters, 0x20, made + b"e"), "gpulz")
-        for length in range(1, len(made)):
-            with self.subTest(length=length):
-                self.bad(direct(letters, 0x20, made[:length]), "gpulz")
-        self.assertEqual(self.read(root(codec=GPULZ, parameter=0x2520) + bytes(112)), b"")
-        for parameter in (0, 0x201F, 0x2620, 0x2820, 0x4020):
-            with self.subTest(root=parameter):
-                self.bad(root(codec=GPULZ, parameter=parameter) + bytes(112), "parameter")
+        self.assertEqual(self.read(direct(numbers, GPULZ, 0x11FF, also)), numbers)
+        for codec, parameter, window, bad, name in (
+                (GPULZ, 0x20, 32, (0x1F, 0x620, 0x2020, 0x4020, 0x8020), "gpulz"),
+                (CULZSS, 1, 128, (0, 3, 257, 65535), "culzss"),
+                (CULZSS, 2, 128, (), "culzss")):
+            self.assertEqual(self.read(direct(letters, codec, parameter, made)), letters)
+            for other in bad:
+                with self.subTest(codec=codec, parameter=other):
+                    self.bad(direct(letters, codec, other, made), "parameter")
+            for at, value in ((0, 3), (0, 5), (1, 255), (2, 0x28), (2, 0), (2, 0x18), (2, 1),
+                              (6, 3), (6, window), (7, 5), (7, 7), (7, 255)):
+                with self.subTest(codec=codec, at=at, value=value):
+                    self.bad(direct(letters, codec, parameter,
+                                    made[:at] + bytes((value,)) + made[at + 1:]), name)
+            self.bad(direct(letters, codec, parameter, made + b"e"), name)
+            for length in range(1, len(made)):
+                with self.subTest(codec=codec, length=length):
+                    self.bad(direct(letters, codec, parameter, made[:length]), name)
+        for codec, good, bad in (
+                (GPULZ, (0x2520,), (0, 0x201F, 0x2620, 0x2820, 0x4020)),
+                (CULZSS, (1, 2), (0, 3, 0x101, 0xFFFF))):
+            for parameter in good:
+                self.assertEqual(self.read(root(codec=codec, parameter=parameter) + bytes(112)),
+                                 b"")
+            for parameter in bad:
+                with self.subTest(codec=codec, root=parameter):
+                    self.bad(root(codec=codec, parameter=parameter) + bytes(112), "parameter")
 
     def test_direct_size(self) -> None:
         data = noise(5000)
@@ -291,7 +300,7 @@ class Good(Case):
 
     def test_settings(self) -> None:
         for change in (dict(flags=3), dict(codec=255), dict(codec=ZSTD, parameter=0xFFF9),
-                       dict(codec=ZSTD, parameter=19), dict(codec=16), dict(extent=20480),
+                       dict(codec=ZSTD, parameter=19), dict(codec=18), dict(extent=20480),
                        dict(extent=64 << 20), dict(generation=9, durable=8)):
             self.good(Builder().direct(b"abc", **change), b"abc")
         self.volume(modes="container")
@@ -559,7 +568,7 @@ class Bad(Case):
                              (dict(raw=0), "raw length")):
             with self.subTest(change):
                 self.bad(direct(**change), what)
-        for change, what in ((dict(version=2), "version"), (dict(codec=16), "culzss"),
+        for change, what in ((dict(version=2), "version"), (dict(codec=18), "fsst"),
                              (dict(codec=4), "codec"), (dict(flags=1), "zero"),
                              (dict(zero=1), "zero")):
             with self.subTest(change):
@@ -599,7 +608,7 @@ class Bad(Case):
                 (dict(flags=1), "unwritten")):
             with self.subTest(change):
                 self.bad(one(**change), what)
-        for change in (dict(flags=2), dict(zero=1), dict(codec=16)):
+        for change in (dict(flags=2), dict(zero=1), dict(codec=18)):
             with self.subTest(change):
                 self.bad(one(**change), "flags|codec", True)
         self.bad(leaf(1 << 31, lambda b: [segment(0, 0, 1, 2**30 + 1, 0, 0, 0, 0, 1)]).data, "2.30")

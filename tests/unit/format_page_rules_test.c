@@ -71,7 +71,7 @@ static const struct rule leaf_rules[] = {
         {S1 + 8, 8, 5000}, {S1 + 32, 4, 52 + 12 * 256 + EXTENT}}},
     {"codec zero with stored bytes", BAD, {{S0 + 36, 1, 1}, {S1 + 36, 1, 1}}},
     {"codec zero", OK, {{S0 + 36, 1, 1}, {S1 + 36, 1, 1}, {S0 + 32, 4, 52}, {S1 + 32, 4, 52}}},
-    {"a codec of tomorrow is the frame's affair", OK, {{S0 + 36, 1, 16}, {S1 + 36, 1, 16}}},
+    {"a codec of tomorrow is the frame's affair", OK, {{S0 + 36, 1, 18}, {S1 + 36, 1, 18}}},
     {"chunk log2 11", BAD, {{S0 + 37, 1, 11}, {S1 + 37, 1, 11}}},
     {"chunk log2 27", BAD, {{S0 + 37, 1, 27}, {S1 + 37, 1, 27}}},
     {"chunk log2 26", OK, {{S0 + 37, 1, 26}, {S1 + 37, 1, 26}}},

@@ -9,8 +9,9 @@
 
 enum { RAW = 5000, CHUNKS = 2 };
 
-static const char *const settings[] = {"store",   "lz4",       "zstd:-5",         "zstd:1",
-                                       "zstd:19", "gpulz:s=1", "gpulz:s=4,c=2048"};
+static const char *const settings[] = {"store",     "lz4",       "zstd:-5",          "zstd:1",
+                                       "zstd:19",   "gpulz:s=1", "gpulz:s=4,c=2048", "culzss:v=1",
+                                       "culzss:v=2"};
 static struct bale_scratch *scratch;
 
 struct sample {

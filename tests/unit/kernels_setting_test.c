@@ -21,6 +21,10 @@ static void test_good(void)
         {"zstd:level=3", "zstd:3", BALE_CODEC_ZSTD, 3},
         {"zstd:level=-1", "zstd:-1", BALE_CODEC_ZSTD, -1},
         {"zstd:007", "zstd:7", BALE_CODEC_ZSTD, 7},
+        {"culzss", "culzss:2", BALE_CODEC_CULZSS, 2},
+        {"culzss:v=1", "culzss:1", BALE_CODEC_CULZSS, 1},
+        {"culzss:v=2", "culzss:2", BALE_CODEC_CULZSS, 2},
+        {"culzss:1", "culzss:1", BALE_CODEC_CULZSS, 1},
         {"gpulz", "gpulz", BALE_CODEC_GPULZ, 0x21ff},
         {"gpulz:s=0,w=255,c=4096", "gpulz", BALE_CODEC_GPULZ, 0x21ff},
         {"gpulz:level=4", "gpulz", BALE_CODEC_GPULZ, 0x21ff},
@@ -49,8 +53,9 @@ static void test_good(void)
 
 static void test_bad(void)
 {
-    static const char known[] = "Known are auto, store, zero, lz4, zstd and gpulz.";
+    static const char known[] = "Known are auto, store, zero, lz4, zstd, gpulz and culzss.";
     static const char option[] = "which has level=NUMBER.";
+    static const char version[] = "not an option of culzss, which has v=NUMBER.";
     static const char range[] = "-7 to 19 without 0";
     static const char several[] = "not an option of gpulz, which has level=, s=, w= and c=NUMBER.";
     static const struct {
@@ -90,6 +95,14 @@ static void test_bad(void)
         {"zstd:-8", range},
         {"zstd:20", range},
         {"zstd:level=22", "not 22."},
+        {"culzss:", version},
+        {"culzss:v", version},
+        {"culzss:v=", version},
+        {"culzss:w=1", version},
+        {"culzss:v=1,v=1", version},
+        {"culzss:v=0", "The v of culzss is 1 to 2, not 0."},
+        {"culzss:v=3", "The v of culzss is 1 to 2, not 3."},
+        {"culzss:-1", "The v of culzss is 1 to 2, not -1."},
         {"gpulz:", several},
         {"gpulz:3", several},
         {"gpulz:s", several},
@@ -160,7 +173,7 @@ static void test_pairs(void)
             if (CHECK_EQ(bale_setting_parse(text, &parsed, NULL, 0), BALE_OK))
                 CHECK(parsed.codec == codec && parsed.parameter == parameter);
         }
-    CHECK_EQ_U(valid, 4 + 26 + 5 * 6 * 224);
+    CHECK_EQ_U(valid, 4 + 26 + 2 + 5 * 6 * 224);
 }
 
 static void test_registry(void)
@@ -180,7 +193,7 @@ static void test_registry(void)
             CHECK(!codec->encode == !codec->decode);
         }
     }
-    CHECK_EQ_U(known, 5);
+    CHECK_EQ_U(known, 6);
 }
 
 int main(void)

@@ -152,12 +152,13 @@ static void checks(void)
 
     accepted(BALE_XATTR_CODEC, "zstd:level=3\n", "zstd:3");
     accepted(BALE_XATTR_CODEC, "auto", "auto");
+    accepted(BALE_XATTR_CODEC, "culzss:v=1\n", "culzss:1");
     accepted(BALE_XATTR_CODEC, "gpulz:level=2,s=4\n", "gpulz:s=4,w=64");
     accepted(BALE_XATTR_EXTENT, "128K", "131072");
     accepted(BALE_XATTR_MATCH, "\n *.log  zstd:level=9 \r\n\na b* lz4\n", "*.log zstd:9\na b* lz4");
     refuse_text(BALE_XATTR_CODEC, "gzip",
                 "user.balefs.codec: There is no codec \"gzip\". Known are auto, store, zero, lz4, "
-                "zstd and gpulz.");
+                "zstd, gpulz and culzss.");
     refuse_text(BALE_XATTR_CODEC, "zstd:20",
                 "user.balefs.codec: The level of zstd is -7 to 19 without 0, not 20.");
     refuse_text(BALE_XATTR_CODEC, "", "user.balefs.codec: is empty: remove the attribute instead");

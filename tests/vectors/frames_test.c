@@ -60,8 +60,8 @@ static void check_encode(const struct file *in, const struct file *raw, struct b
     size_t length;
 
     REQUIRE(out);
-    if (frame.codec == BALE_CODEC_GPULZ)
-        setting = (struct bale_setting){BALE_CODEC_GPULZ, (int16_t)frame.parameter};
+    if (frame.codec == BALE_CODEC_GPULZ || frame.codec == BALE_CODEC_CULZSS)
+        setting = (struct bale_setting){frame.codec, (int16_t)frame.parameter};
     CHECK_EQ(bale_frame_encode(scratch, setting, raw->data, &frame, out, &length), BALE_OK);
     if (CHECK_EQ_U(length, in->length))
         CHECK_EQ_MEM(out, in->data, length);

@@ -299,7 +299,7 @@ static void heads(void)
     emit_field("unsupported-version", CRAFT_VERSION, 1, 2, "version 2");
     emit_field("unsupported-flags", CRAFT_FLAGS, 1, 1, "a flag");
     emit_field("unsupported-zero", CRAFT_ZERO, 2, 256, "the zero field is not zero");
-    emit_field("unsupported-codec", CRAFT_CODEC, 1, 16, "a reserved codec");
+    emit_field("unsupported-codec", CRAFT_CODEC, 1, 254, "a codec nobody knows");
     emit_field("bad-magic", 0, 1, 'b', "the magic");
     emit_field("bad-version", CRAFT_VERSION, 1, 0, "version 0");
     emit_field("bad-store-parameter", CRAFT_PARAMETER, 2, 1, "store has no parameter");
@@ -361,6 +361,7 @@ int main(int argc, char **argv)
     bad_zstd_bodies();
     lz4_by_hand();
     gpulz();
+    culzss();
     heads();
     broken();
     bale_scratch_destroy(scratch);

@@ -1,4 +1,4 @@
-/* Inside of the generator: generate.c has these, and generate_gpulz.c gpulz(). */
+/* Inside of the generator: generate.c has these, and generate_lzss.c gpulz() and culzss(). */
 #ifndef BALE_TESTS_VECTORS_GENERATE_H
 #define BALE_TESTS_VECTORS_GENERATE_H
 
@@ -21,7 +21,8 @@ size_t encode(const char *text, uint32_t raw_length, uint8_t chunk_log2);
 void emit_bad(const char *name, size_t length, const char *what);
 void emit_good(const char *name, size_t length, size_t raw_length, const char *what);
 
-/* All of codec gpulz. */
+/* All of codec gpulz, and all of culzss. */
 void gpulz(void);
+void culzss(void);
 
 #endif
