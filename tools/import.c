@@ -35,7 +35,7 @@ static const char help[] =
     "\n"
     "      --create       make the store if there is none (balefs init has more choices)\n"
     "  -c, --codec CODEC  for all files, instead of what the store says: auto, store, lz4,\n"
-    "                     zstd:LEVEL, gpulz[:OPTIONS]; zstd is zstd:1\n"
+    "                     zstd:LEVEL, gpulz[:OPTIONS], culzss[:v=N]; zstd is zstd:1\n"
     "  -j, --jobs N       read so many files at once [twice as many as processors]\n"
     "  -h, --help\n"
     "\n"

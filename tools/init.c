@@ -19,7 +19,7 @@ static const char help[] =
     "a mount.\n"
     "\n"
     "  -c, --codec CODEC         codec for new files [auto]: auto, store, lz4, zstd:LEVEL,\n"
-    "                            gpulz[:OPTIONS]; zstd is zstd:1\n"
+    "                            gpulz[:OPTIONS], culzss[:v=N]; zstd is zstd:1\n"
     "  -e, --extent SIZE         bytes compressed together [128K]: 16K to 64M, in steps of\n"
     "                            4K; half of a mount's memory must hold it\n"
     "  -m, --match 'GLOB CODEC'  codec for new files whose name matches; may be given\n"
