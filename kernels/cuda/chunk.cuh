@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "kernels/cuda/codec.cuh"
 #include "kernels/cuda/hash.cuh"
 #include "kernels/cuda/lists.h"
 #include "kernels/cuda/tables.h"
@@ -90,12 +91,12 @@ __device__ inline void fit_window(uint8_t *in, uint32_t length, uint32_t chunk_s
 }
 
 /* Lane 0's answer for all. */
-__device__ inline bool stream_is_fine(bool zstd, const uint8_t *in, uint32_t length,
+__device__ inline bool stream_is_fine(cuda_stream stream, const uint8_t *in, uint32_t length,
                                       uint32_t raw_length, uint32_t chunk_size)
 {
     bool fine = true;
 
-    if (zstd && is_first_lane())
+    if (stream == CUDA_STREAM_ZSTD && is_first_lane())
         fine = zstd_is_fine(in, length, raw_length, chunk_size);
     return __shfl_sync(ALL, fine, 0);
 }
@@ -127,8 +128,8 @@ __global__ void __launch_bounds__(THREADS)
 
 /* Encode, after keep_raw() and compression: takes what was compressed if that is worth it. */
 __global__ void __launch_bounds__(THREADS)
-    choose(const cuda_chunk *chunks, uint32_t count, bool zstd, cuda_lists lists, cuda_stub stub,
-           cuda_result *results)
+    choose(const cuda_chunk *chunks, uint32_t count, cuda_stream stream, cuda_lists lists,
+           cuda_stub stub, cuda_result *results)
 {
     const uint32_t c = warp_of_grid();
 
@@ -139,11 +140,11 @@ __global__ void __launch_bounds__(THREADS)
     const size_t length = lists.packed_lengths[c];
     const bool small = lists.statuses[c] == 0 && length > 0 && length <= chunk.limit;
 
-    if (zstd && small && is_first_lane())
+    if (stream == CUDA_STREAM_ZSTD && small && is_first_lane())
         fit_window(packed, (uint32_t)length, chunk.chunk_size);
     __syncwarp();
-    const bool shrunk =
-        small && stream_is_fine(zstd, packed, (uint32_t)length, chunk.raw_length, chunk.chunk_size);
+    const bool shrunk = small && stream_is_fine(stream, packed, (uint32_t)length, chunk.raw_length,
+                                                chunk.chunk_size);
     uint64_t hash = shrunk ? bale_xxh3::of(packed, (uint32_t)length) : 0;
 
     if (!is_first_lane())
@@ -181,8 +182,8 @@ __global__ void __launch_bounds__(THREADS)
 
 /* Decode: checks the stored bytes. Only what matches its checksum is decoded. */
 __global__ void __launch_bounds__(THREADS)
-    check(const cuda_chunk *chunks, uint32_t count, bool zstd, cuda_lists lists, cuda_stub stub,
-          cuda_result *results)
+    check(const cuda_chunk *chunks, uint32_t count, cuda_stream stream, cuda_lists lists,
+          cuda_stub stub, cuda_result *results)
 {
     const uint32_t c = warp_of_grid();
 
@@ -193,8 +194,8 @@ __global__ void __launch_bounds__(THREADS)
     const uint64_t hash = bale_xxh3::of(packed, chunk.length);
     const bool shrunk = chunk.length < chunk.raw_length;
     const bool fine =
-        hash == chunk.checksum &&
-        (!shrunk || stream_is_fine(zstd, packed, chunk.length, chunk.raw_length, chunk.chunk_size));
+        hash == chunk.checksum && (!shrunk || stream_is_fine(stream, packed, chunk.length,
+                                                             chunk.raw_length, chunk.chunk_size));
 
     if (!is_first_lane())
         return;

@@ -15,19 +15,15 @@ constexpr uint64_t CONTEXT_GUESS = 640 * MIB; /* where NVML does not say what ou
 constexpr size_t CELL_ALIGNMENT = 256;
 constexpr uint32_t CELLS_WORTH = 128; /* a codec that leaves less to a slot is left out */
 
-/* Streams that decode to one byte; kernels/lz4/spec.md and kernels/zstd/spec.md. */
-constexpr uint8_t lz4_stub[] = {0x10, 0};
-constexpr uint8_t zstd_stub[] = {0x28, 0xB5, 0x2F, 0xFD, 0x20, 1, 0x09, 0, 0, 0};
-
-/* The largest that nvCOMP may make of a cell, or a cell. */
+/* The largest that a codec may make of a cell, or a cell. */
 int find_packed_cell(bale_cuda_device *d)
 {
     size_t most = BALE_CUDA_CELL;
 
-    for (int c = CUDA_LZ4; c < CUDA_CODECS; c++) {
-        const nvcomp_codec *codec = bale_cuda_codec(d, (cuda_codec)c);
+    for (int c = CUDA_STORE + 1; c < CUDA_CODECS; c++) {
+        const cuda_codec_ops *ops = bale_cuda_ops((cuda_codec)c);
         size_t bytes = 0;
-        if (codec && codec->bound(BALE_CUDA_CELL, nvcomp_options{}, &bytes) != 0)
+        if (d->has[c] && ops->bound && ops->bound(d->settings.nvcomp, &bytes) != 0)
             return BALE_E_DEVICE;
         most = bytes > most ? bytes : most;
     }
@@ -35,10 +31,21 @@ int find_packed_cell(bale_cuda_device *d)
     return BALE_OK;
 }
 
-cudaError_t put_stub(cuda_stub *stub, const uint8_t *bytes, uint32_t length)
+/* What codecs need in device memory, and in the context. */
+cudaError_t prepare_codecs(bale_cuda_device *d)
 {
-    stub->length = length;
-    return cudaMemcpy((void *)stub->place, bytes, length, cudaMemcpyHostToDevice);
+    cudaError_t error = cudaSuccess;
+
+    for (int c = CUDA_STORE + 1; c < CUDA_CODECS && !error; c++) {
+        const cuda_codec_ops *ops = bale_cuda_ops((cuda_codec)c);
+        d->stubs[c].length = ops->stub_length;
+        if (ops->stub)
+            error = cudaMemcpy((void *)d->stubs[c].place, ops->stub, ops->stub_length,
+                               cudaMemcpyHostToDevice);
+        if (!error && ops->open)
+            error = ops->open();
+    }
+    return error;
 }
 
 int allocate(bale_cuda_device *d, unsigned lanes, unsigned slots, uint32_t cells)
@@ -55,9 +62,7 @@ int allocate(bale_cuda_device *d, unsigned lanes, unsigned slots, uint32_t cells
     if (error)
         return bale_cuda_error(error);
     bale_cuda_lay_out(d, d->memory, lanes, slots, cells);
-    error = put_stub(&d->stubs[CUDA_LZ4], lz4_stub, sizeof lz4_stub);
-    return bale_cuda_error(error ? error
-                                 : put_stub(&d->stubs[CUDA_ZSTD], zstd_stub, sizeof zstd_stub));
+    return bale_cuda_error(prepare_codecs(d));
 }
 
 int open_slots(bale_cuda_device *d, unsigned lanes, unsigned slots, uint32_t cells)
@@ -96,6 +101,7 @@ int try_codec(bale_cuda_device *d, cuda_codec codec, const uint8_t *data)
     memset(chunk, 0, sizeof *chunk);
     chunk->place = (uintptr_t)data;
     chunk->length = chunk->raw_length = chunk->limit = chunk->chunk_size = BALE_CUDA_CELL;
+    chunk->parameter = codec == CUDA_STORE ? 0 : bale_cuda_ops(codec)->trial;
     err = bale_cuda_encode(slot, codec, 1);
     if (err == BALE_OK)
         err = bale_cuda_wait(slot);
@@ -120,7 +126,7 @@ int try_codecs(bale_cuda_device *d)
     for (unsigned i = 0; i < BALE_CUDA_CELL; i++)
         data[i] = (uint8_t)(i / 7 * (i % 5));
     for (int c = CUDA_STORE; err == BALE_OK && c < CUDA_CODECS; c++)
-        if (c == CUDA_STORE || d->has[c])
+        if (d->has[c])
             err = try_codec(d, (cuda_codec)c, data);
     if (err == BALE_OK) {
         slot->host.moves[0] = cuda_move{slot->host.raw, (uintptr_t)data, BALE_CUDA_CELL};
@@ -153,7 +159,7 @@ uint64_t budget_beside(const bale_cuda_device *d, uint64_t context)
     return d->settings.memory > context ? d->settings.memory - context : 0;
 }
 
-/* zstd wants by far the most, so it is the first to be left out. */
+/* The last wants the most, so it is the first to be left out. */
 int choose_codecs(bale_cuda_device *d, uint64_t budget)
 {
     int err = find_packed_cell(d);
@@ -246,7 +252,8 @@ int open_device(bale_cuda_device *d, char *why, size_t why_size)
     uint64_t free_before = bale_driver_free(&d->about);
     int err = open_context(d, why, why_size);
 
-    d->has[CUDA_LZ4] = d->has[CUDA_ZSTD] = d->settings.nvcomp;
+    for (int c = CUDA_STORE; c < CUDA_CODECS; c++)
+        d->has[c] = !bale_cuda_codecs[c].nvcomp || d->settings.nvcomp;
     if (err == BALE_OK)
         err = choose_codecs(d, budget_beside(d, CONTEXT_GUESS));
     if (err == BALE_OK)
@@ -277,14 +284,6 @@ int bale_cuda_error(cudaError_t error)
     default:
         return BALE_E_DEVICE;
     }
-}
-
-const struct nvcomp_codec *bale_cuda_codec(const struct bale_cuda_device *device,
-                                           enum cuda_codec codec)
-{
-    if (!device->has[codec])
-        return nullptr;
-    return &device->settings.nvcomp->codecs[codec == CUDA_LZ4 ? NVCOMP_LZ4 : NVCOMP_ZSTD];
 }
 
 int bale_cuda_device_open(const struct bale_cuda_settings *settings,
@@ -329,7 +328,7 @@ void bale_cuda_device_close(struct bale_cuda_device *device)
 
 bool bale_cuda_device_has(const struct bale_cuda_device *device, enum cuda_codec codec)
 {
-    return codec == CUDA_STORE || device->has[codec];
+    return device->has[codec];
 }
 
 uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device)

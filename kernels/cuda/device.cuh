@@ -5,11 +5,12 @@
 #include <cuda_runtime.h>
 #include <pthread.h>
 
+#include "kernels/cuda/codec.cuh"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/lists.h"
 
-/* nvCOMP's working memory, for a batch at a time. For zstd it is more than 1 GiB however few the chunks
- * are, so it is not each slot's. */
+/* A codec's working memory, for a batch at a time. For nvCOMP's zstd it is more than 1 GiB however few
+ * the chunks are, so it is not each slot's. */
 struct cuda_lane {
     void *temp;
     size_t temp_bytes;
@@ -52,7 +53,7 @@ struct bale_cuda_device {
 };
 
 /* layout.cu: slots of so many cells each, and lanes, in one piece of memory. Sets device->lane_count and
- * what lies in memory, which may be NULL to ask for the size: SIZE_MAX: nvCOMP does not say. */
+ * what lies in memory, which may be NULL to ask for the size: SIZE_MAX: a codec does not say. */
 size_t bale_cuda_lay_out(struct bale_cuda_device *device, uint8_t *memory, unsigned lanes,
                          unsigned slots, uint32_t cells);
 
@@ -60,10 +61,6 @@ size_t bale_cuda_lay_out(struct bale_cuda_device *device, uint8_t *memory, unsig
 int bale_cuda_slot_open(struct bale_cuda_slot *slot, struct bale_cuda_device *device,
                         uint32_t cells);
 void bale_cuda_slot_close(struct bale_cuda_slot *slot);
-
-/* The functions of a codec that nvCOMP does; NULL: the device does not have it. */
-const struct nvcomp_codec *bale_cuda_codec(const struct bale_cuda_device *device,
-                                           enum cuda_codec codec);
 
 cudaError_t bale_cuda_open_stream(cudaStream_t *stream);
 int bale_cuda_error(cudaError_t error);

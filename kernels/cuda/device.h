@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/cuda/codecs.h"
 #include "kernels/cuda/driver.h"
 #include "kernels/cuda/nvcomp.h"
 #include "kernels/cuda/tables.h"
@@ -23,8 +24,6 @@ extern "C" {
 enum { BALE_CUDA_SLOTS = 4 };        /* one copies in, two compute, one copies out */
 enum { BALE_CUDA_CELLS_MIN = 16 };   /* a slot of less is not worth its while */
 enum { BALE_CUDA_CELLS_MAX = 2048 }; /* 128 MiB: with more nvCOMP is no faster on an H100 */
-
-enum cuda_codec { CUDA_STORE, CUDA_LZ4, CUDA_ZSTD, CUDA_CODECS };
 
 struct bale_cuda_device;
 struct bale_cuda_slot;
@@ -44,7 +43,7 @@ struct bale_cuda_host {
 struct bale_cuda_settings {
     int ordinal;
     uint64_t memory;             /* bytes at most, the context counted in */
-    const struct nvcomp *nvcomp; /* NULL: only store */
+    const struct nvcomp *nvcomp; /* NULL: without the codecs that it does */
     bool verify;
 };
 
@@ -58,7 +57,7 @@ void bale_cuda_device_close(struct bale_cuda_device *device);
 
 bool bale_cuda_device_has(const struct bale_cuda_device *device, enum cuda_codec codec);
 uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device); /* bytes, of all */
-/* Batches that nvCOMP works on at a time. */
+/* Batches that are computed at a time. */
 unsigned bale_cuda_device_lanes(const struct bale_cuda_device *device);
 struct bale_cuda_slot *bale_cuda_device_slot(struct bale_cuda_device *device, unsigned i);
 

@@ -6,8 +6,6 @@
 #include "format/hash.h"
 #include "kernels/cuda/engine.h"
 
-enum { LEVEL_MAX = 3 };
-
 uint32_t bale_cuda_chunks(const struct bale_frame *frame)
 {
     return (uint32_t)(((uint64_t)frame->raw_length + (1u << frame->chunk_log2) - 1) >>
@@ -28,23 +26,17 @@ static bool has_geometry(const struct bale_frame *frame)
            frame->offset <= (uint64_t)BALE_SIZE_MAX - frame->raw_length;
 }
 
-/* What nvCOMP makes is zstd's lowest levels' like. */
+/* What is all zero is found out for all codecs. */
 static int encode_queue(const struct bale_item *item)
 {
+    uint8_t id = item->setting.codec == BALE_CODEC_ZERO ? BALE_CODEC_STORE : item->setting.codec;
+    int codec = bale_cuda_codec_of(id);
+
     if (!has_geometry(&item->frame) ||
         item->capacity < bale_frame_bound(item->frame.raw_length, item->frame.chunk_log2))
         return BALE_E_INVALID;
-    switch (item->setting.codec) {
-    case BALE_CODEC_STORE:
-    case BALE_CODEC_ZERO:
-        return CUDA_STORE;
-    case BALE_CODEC_LZ4:
-        return CUDA_LZ4;
-    case BALE_CODEC_ZSTD:
-        return item->setting.parameter <= LEVEL_MAX ? CUDA_ZSTD : BALE_E_INVALID;
-    default:
-        return BALE_E_INVALID;
-    }
+    return codec < 0 || bale_cuda_codecs[codec].encodes(item->setting.parameter) ? codec
+                                                                                 : BALE_E_INVALID;
 }
 
 /* A frame of codec zero is the host's: there is nothing to take anywhere. */
@@ -59,16 +51,8 @@ static int decode_queue(const struct bale_item *item, struct bale_frame *head)
         return BALE_E_CORRUPT;
     if (!has_geometry(head))
         return BALE_E_INVALID;
-    switch (head->codec) {
-    case BALE_CODEC_STORE:
-        return CUDA_CODECS + CUDA_STORE;
-    case BALE_CODEC_LZ4:
-        return CUDA_CODECS + CUDA_LZ4;
-    case BALE_CODEC_ZSTD:
-        return CUDA_CODECS + CUDA_ZSTD;
-    default:
-        return BALE_E_INVALID;
-    }
+    int codec = bale_cuda_codec_of(head->codec);
+    return codec < 0 ? codec : CUDA_CODECS + codec;
 }
 
 int bale_cuda_queue_of(const struct bale_item *item, struct bale_frame *head)
@@ -89,6 +73,7 @@ static void prepare_encode(const struct cuda_job *job, struct cuda_chunk *chunks
             .raw_length = length,
             .limit = worthwhile(length),
             .chunk_size = 1u << item->frame.chunk_log2,
+            .parameter = (uint16_t)item->setting.parameter,
         };
         raw += length;
     }
@@ -108,6 +93,7 @@ static void prepare_decode(const struct cuda_job *job, struct cuda_chunk *chunks
             .length = entry.stored,
             .raw_length = bale_frame_chunk_raw(frame, i),
             .chunk_size = 1u << frame->chunk_log2,
+            .parameter = frame->parameter,
         };
         stored += entry.stored;
     }

@@ -142,11 +142,12 @@ static void tell_opened(const struct cuda_engine *e)
                   "GPU: %s: %u batches of %u chunks, %u computed at a time, %llu MiB",
                   e->about[0].name, e->worker_count, e->cells, e->lanes,
                   (unsigned long long)(e->stats.device_memory / MIB));
-    if (e->has_nvcomp && !e->has[CUDA_ZSTD])
-        bale_cuda_log(e, BALE_GPU_WARNING,
-                      "GPU: %s: there is too little memory for zstd, which stays with the CPU: "
-                      "mount with a greater gpu-memory",
-                      e->about[0].name);
+    for (int c = 0; c < CUDA_CODECS; c++)
+        if (!e->has[c] && (e->has_nvcomp || !bale_cuda_codecs[c].nvcomp))
+            bale_cuda_log(e, BALE_GPU_WARNING,
+                          "GPU: %s: there is too little memory for %s, which stays with the CPU: "
+                          "mount with a greater gpu-memory",
+                          e->about[0].name, bale_cuda_codecs[c].name);
 }
 
 int bale_cuda_open_devices(struct cuda_engine *e, char *why)

@@ -17,23 +17,17 @@ template <typename T> void carve(carver *c, T **part, size_t bytes)
     c->at += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* nvCOMP's working memory for so many cells: the most that any codec and direction wants. */
+/* Working memory for so many cells: the most that any codec wants. */
 size_t temp_size(const bale_cuda_device *device, uint32_t cells)
 {
-    const size_t total = (size_t)cells * BALE_CUDA_CELL;
     size_t most = 0;
 
-    for (int c = CUDA_LZ4; c < CUDA_CODECS; c++) {
-        const nvcomp_codec *codec = bale_cuda_codec(device, (cuda_codec)c);
-        size_t encode = 0, decode = 0;
-        if (!codec)
-            continue;
-        if (codec->compress_temp(cells, BALE_CUDA_CELL, nvcomp_options{}, &encode, total, 0) != 0 ||
-            codec->decompress_temp(cells, BALE_CUDA_CELL, bale_nvcomp_decompress_options(), &decode,
-                                   total, 0) != 0)
+    for (int c = CUDA_STORE + 1; c < CUDA_CODECS; c++) {
+        const cuda_codec_ops *ops = bale_cuda_ops((cuda_codec)c);
+        size_t bytes = 0;
+        if (device->has[c] && ops->temp && ops->temp(device->settings.nvcomp, cells, &bytes) != 0)
             return SIZE_MAX;
-        most = encode > most ? encode : most;
-        most = decode > most ? decode : most;
+        most = bytes > most ? bytes : most;
     }
     return most;
 }
@@ -46,7 +40,7 @@ void carve_slot(carver *c, bale_cuda_slot *slot, const bale_cuda_device *device,
     lists->packed_cell = device->packed_cell;
     carve(c, &lists->raw, (size_t)cells * BALE_CUDA_CELL);
     carve(c, &lists->packed, cells * device->packed_cell);
-    if (device->settings.verify && device->settings.nvcomp)
+    if (device->settings.verify)
         carve(c, &lists->back, (size_t)cells * BALE_CUDA_CELL);
     carve(c, &lists->raw_places, cells * sizeof(void *));
     carve(c, &lists->packed_places, cells * sizeof(void *));
@@ -73,8 +67,9 @@ size_t bale_cuda_lay_out(struct bale_cuda_device *device, uint8_t *memory, unsig
     if (temp == SIZE_MAX)
         return SIZE_MAX;
     device->lane_count = lanes;
-    for (int codec = CUDA_LZ4; codec < CUDA_CODECS; codec++)
-        carve(&c, (uint8_t **)&device->stubs[codec].place, ALIGNMENT);
+    for (int codec = CUDA_STORE + 1; codec < CUDA_CODECS; codec++)
+        if (bale_cuda_ops((cuda_codec)codec)->stub)
+            carve(&c, (uint8_t **)&device->stubs[codec].place, ALIGNMENT);
     for (unsigned i = 0; i < lanes; i++) {
         carve(&c, (uint8_t **)&device->lanes[i].temp, temp);
         device->lanes[i].temp_bytes = temp;

@@ -20,7 +20,7 @@ struct cuda_lists {
     int *statuses;
 };
 
-/* A chunk's worth of nothing: a valid stream of a codec that decodes to one byte. */
+/* A chunk's worth of nothing: a valid stream of a codec that decodes to one byte, or length 0. */
 struct cuda_stub {
     const uint8_t *place;
     uint32_t length;

@@ -79,49 +79,42 @@ cudaError_t gather(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t c
     return error ? error : cudaStreamWaitEvent(slot->stream, slot->gathered, 0);
 }
 
-bool decompress(bale_cuda_slot *slot, const nvcomp_codec *codec, void **to, uint32_t count)
+/* to: where what is decoded goes. */
+cuda_batch batch_of(bale_cuda_slot *slot, uint32_t count, void **to)
 {
-    const cuda_lists *l = &slot->lists;
-
-    return codec->decompress(l->decode_from, l->decode_from_lengths, l->decode_room,
-                             l->decoded_lengths, count, slot->lane->temp, slot->lane->temp_bytes,
-                             to, bale_nvcomp_decompress_options(), l->statuses, slot->stream) == 0;
+    return cuda_batch{
+        slot->device->settings.nvcomp, slot->chunks, count, slot->lists, to, slot->lane->temp,
+        slot->lane->temp_bytes,        slot->stream};
 }
 
-bool compress(bale_cuda_slot *slot, const nvcomp_codec *codec, uint32_t count)
+cudaError_t pack(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 {
-    const cuda_lists *l = &slot->lists;
+    const cuda_codec_ops *ops = bale_cuda_ops(codec);
+    const cuda_batch batch = batch_of(slot, count, slot->lists.back_places);
+    cudaError_t error = ops->encode(&batch);
 
-    return codec->compress(l->raw_places, l->lengths, BALE_CUDA_CELL, count, slot->lane->temp,
-                           slot->lane->temp_bytes, l->packed_places, l->packed_lengths,
-                           nvcomp_options{}, l->statuses, slot->stream) == 0;
-}
-
-cudaError_t pack(bale_cuda_slot *slot, cuda_codec which, uint32_t count)
-{
-    const nvcomp_codec *codec = bale_cuda_codec(slot->device, which);
-    const cuda_stub stub = slot->device->stubs[which];
-
-    if (!compress(slot, codec, count))
-        return cudaErrorUnknown;
+    if (error)
+        return error;
     bale_cuda_fault_packed(slot);
     bale_chunk_rules::choose<<<warps_for(count), THREADS, 0, slot->stream>>>(
-        slot->chunks, count, which == CUDA_ZSTD, slot->lists, stub, slot->results);
+        slot->chunks, count, ops->stream, slot->lists, slot->device->stubs[codec], slot->results);
     if (slot->lists.back) {
-        if (!decompress(slot, codec, slot->lists.back_places, count))
-            return cudaErrorUnknown;
+        error = ops->decode(&batch);
+        if (error)
+            return error;
         bale_chunk_rules::compare<<<count, THREADS, 0, slot->stream>>>(slot->chunks, count,
                                                                        slot->lists, slot->results);
     }
     return cudaPeekAtLastError();
 }
 
-cudaError_t unpack(bale_cuda_slot *slot, cuda_codec which, uint32_t count)
+cudaError_t unpack(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 {
-    const nvcomp_codec *codec = bale_cuda_codec(slot->device, which);
+    const cuda_batch batch = batch_of(slot, count, slot->lists.raw_places);
+    const cudaError_t error = bale_cuda_ops(codec)->decode(&batch);
 
-    if (!decompress(slot, codec, slot->lists.raw_places, count))
-        return cudaErrorUnknown;
+    if (error)
+        return error;
     bale_chunk_rules::settle<<<warps_for(count), THREADS, 0, slot->stream>>>(
         slot->chunks, count, slot->lists, slot->results);
     return cudaPeekAtLastError();
@@ -137,14 +130,14 @@ cuda_lane *least_busy_lane(bale_cuda_device *device)
     return least;
 }
 
-/* Runs the part of a step that needs nvCOMP's working memory: the stream waits until that is free. */
+/* Runs the part of a step that needs a codec's working memory: the stream waits until that is free. */
 cudaError_t in_lane(bale_cuda_slot *slot, cuda_codec codec, uint32_t count,
                     cudaError_t (*part)(bale_cuda_slot *, cuda_codec, uint32_t))
 {
     bale_cuda_device *device = slot->device;
     cudaError_t error;
 
-    if (!bale_cuda_codec(device, codec))
+    if (!device->has[codec])
         return cudaErrorUnknown;
     pthread_mutex_lock(&device->mutex);
     slot->lane = least_busy_lane(device);
@@ -203,6 +196,11 @@ cudaError_t encode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
     return error ? error : fetch_results(slot, count);
 }
 
+cuda_stream stream_of(cuda_codec codec)
+{
+    return codec == CUDA_STORE ? CUDA_STREAM_ANY : bale_cuda_ops(codec)->stream;
+}
+
 cudaError_t decode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 {
     cudaError_t error = gather(slot, slot->lists.packed, slot->lists.packed_cell, count);
@@ -210,7 +208,7 @@ cudaError_t decode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
     if (error)
         return error;
     bale_chunk_rules::check<<<warps_for(count), THREADS, 0, slot->stream>>>(
-        slot->chunks, count, codec == CUDA_ZSTD, slot->lists, slot->device->stubs[codec],
+        slot->chunks, count, stream_of(codec), slot->lists, slot->device->stubs[codec],
         slot->results);
     error = cudaPeekAtLastError();
     if (!error && codec != CUDA_STORE)

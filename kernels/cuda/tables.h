@@ -16,6 +16,7 @@ struct cuda_chunk {
     uint32_t raw_length; /* 1 or more */
     uint32_t limit;      /* encode: compressed bytes at most, or it is stored raw */
     uint32_t chunk_size; /* of its frame */
+    uint32_t parameter;  /* of its frame, or the one that it is to have */
 };
 
 enum {

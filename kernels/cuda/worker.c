@@ -191,7 +191,7 @@ static void count_mismatch(struct cuda_engine *e, unsigned codec)
         e->off[codec] = true;
     bale_cuda_log(e, BALE_GPU_ERROR,
                   "GPU: %s: what was compressed does not decode to what it was made from%s",
-                  codec == CUDA_ZSTD ? "zstd" : "lz4",
+                  bale_cuda_codecs[codec].name,
                   e->off[codec] ? ": the CPU does this codec from now on"
                                 : ": the CPU does it again");
 }

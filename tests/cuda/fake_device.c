@@ -140,7 +140,7 @@ void bale_cuda_device_close(struct bale_cuda_device *device)
 
 bool bale_cuda_device_has(const struct bale_cuda_device *device, enum cuda_codec codec)
 {
-    return codec == CUDA_STORE || device->settings.nvcomp;
+    return !bale_cuda_codecs[codec].nvcomp || device->settings.nvcomp;
 }
 
 uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device)
@@ -193,7 +193,7 @@ int bale_cuda_slot_use(struct bale_cuda_slot *slot)
 
 static const struct bale_codec *codec_of(enum cuda_codec codec)
 {
-    return bale_codec_find(codec == CUDA_LZ4 ? BALE_CODEC_LZ4 : BALE_CODEC_ZSTD);
+    return bale_codec_find(bale_cuda_codecs[codec].id);
 }
 
 static uint32_t flags_of(const uint8_t *raw, uint32_t length)
@@ -217,8 +217,8 @@ static void encode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uin
         (struct cuda_result){.stored = chunk->raw_length, .flags = flags_of(raw, chunk->length)};
     result->raw_hash = result->stored_hash = bale_hash(raw, chunk->length);
     if (codec != CUDA_STORE && chunk->limit > 0)
-        stored = codec_of(codec)->encode(slot->scratch, codec == CUDA_ZSTD, raw, chunk->raw_length,
-                                         packed, chunk->limit);
+        stored = codec_of(codec)->encode(slot->scratch, (int16_t)chunk->parameter, raw,
+                                         chunk->raw_length, packed, chunk->limit);
     if (stored > 0) {
         result->stored = (uint32_t)stored;
         result->stored_hash = bale_hash(packed, (size_t)stored);
@@ -240,8 +240,8 @@ static void decode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uin
     if (result->stored_hash != chunk->checksum)
         result->flags = CUDA_BAD;
     else if (chunk->length < chunk->raw_length) {
-        if (codec_of(codec)->decode(slot->scratch, 0, packed, chunk->length, raw, chunk->raw_length,
-                                    chunk->chunk_size) != BALE_OK)
+        if (codec_of(codec)->decode(slot->scratch, (int16_t)chunk->parameter, packed, chunk->length,
+                                    raw, chunk->raw_length, chunk->chunk_size) != BALE_OK)
             result->flags = CUDA_BAD;
         result->raw_hash = bale_hash(raw, chunk->raw_length);
     }
