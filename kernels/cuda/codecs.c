@@ -2,6 +2,7 @@
 
 #include "format/err.h"
 #include "format/frame.h"
+#include "format/gpulz.h"
 
 static bool encodes_store(int16_t parameter)
 {

@@ -42,7 +42,7 @@ struct world {
     struct job jobs[ITEMS];
     struct bale_item items[ITEMS];
     uint8_t *plain; /* not pinned: ITEMS * 2 * ROOM */
-    unsigned taken, refused, frames_of[4];
+    unsigned taken, refused, frames_of[BALE_CODEC_GPULZ + 1];
 };
 
 static uint64_t next(struct world *w)
@@ -53,8 +53,10 @@ static uint64_t next(struct world *w)
 static struct bale_setting pick_setting(struct world *w, const uint8_t *raw, uint32_t length)
 {
     static const struct bale_setting all[] = {
-        {BALE_CODEC_STORE, 0}, {BALE_CODEC_ZERO, 0}, {BALE_CODEC_LZ4, 0},  {BALE_CODEC_LZ4, 0},
-        {BALE_CODEC_ZSTD, -2}, {BALE_CODEC_ZSTD, 1}, {BALE_CODEC_ZSTD, 3}, {BALE_CODEC_AUTO, 0},
+        {BALE_CODEC_STORE, 0},      {BALE_CODEC_ZERO, 0},  {BALE_CODEC_LZ4, 0},
+        {BALE_CODEC_LZ4, 0},        {BALE_CODEC_ZSTD, -2}, {BALE_CODEC_ZSTD, 1},
+        {BALE_CODEC_ZSTD, 3},       {BALE_CODEC_AUTO, 0},  {BALE_CODEC_GPULZ, 0x21ff},
+        {BALE_CODEC_GPULZ, 0x1020},
     };
     struct bale_setting setting = all[next(w) % (sizeof all / sizeof all[0])];
 
@@ -190,6 +192,12 @@ static void prepare(struct world *w, unsigned i, uint32_t length, bool encode)
         prepare_decode(w, i, setting, frame);
 }
 
+/* Not a library's. */
+static bool is_ours(uint8_t codec)
+{
+    return codec != BALE_CODEC_LZ4 && codec != BALE_CODEC_ZSTD;
+}
+
 /* The CPU decodes it; frames without a library's choices in them are the CPU's to the byte. */
 static void check_encoded(struct world *w, unsigned i)
 {
@@ -209,9 +217,8 @@ static void check_encoded(struct world *w, unsigned i)
     CHECK_EQ_U(frame.head_checksum, item->frame.head_checksum); /* and so all that is in the head */
     CHECK_EQ_U(frame.head_length, item->frame.head_length);
     CHECK_EQ_U(frame.chunks, item->frame.chunks);
-    if (frame.codec < 4)
-        w->frames_of[frame.codec]++;
-    if (frame.codec <= BALE_CODEC_ZERO && job->frame[5] <= BALE_CODEC_ZERO) {
+    w->frames_of[frame.codec]++;
+    if (is_ours(frame.codec) && is_ours(job->frame[5])) {
         CHECK_EQ_U(item->stored_length, job->frame_length);
         CHECK_EQ_MEM(job->stored, job->frame, job->frame_length);
     }
@@ -304,6 +311,8 @@ static void test_refused(struct world *w)
     CHECK(!gpu->takes(engine, &item));
     item.setting = (struct bale_setting){BALE_CODEC_AUTO, 0};
     CHECK(!gpu->takes(engine, &item));
+    item.setting = (struct bale_setting){BALE_CODEC_GPULZ, 0x21ff}; /* as open */
+    CHECK(!gpu->takes(engine, &item));
     item.setting = (struct bale_setting){BALE_CODEC_STORE, 0};
     item.capacity--;
     CHECK(!gpu->takes(engine, &item));
@@ -356,11 +365,11 @@ static void test_engine(struct world *w, bool verify, uint64_t memory)
     CHECK_EQ_U(stats.pinned, w->rig->size);
     if (memory > 0)
         CHECK(stats.device_memory <= memory);
-    printf("%s, verify %d: %u items taken, %u not; frames: store %u, zero %u, lz4 %u, zstd %u; "
-           "batches %llu, %.0f MiB of device memory\n",
+    printf("%s, verify %d: %u items taken, %u not; frames: store %u, zero %u, lz4 %u, zstd %u, "
+           "gpulz %u; batches %llu, %.0f MiB of device memory\n",
            stats.device, verify, w->taken, w->refused, w->frames_of[0], w->frames_of[1],
-           w->frames_of[2], w->frames_of[3], (unsigned long long)stats.batches,
-           (double)stats.device_memory / (1 << 20));
+           w->frames_of[2], w->frames_of[3], w->frames_of[BALE_CODEC_GPULZ],
+           (unsigned long long)stats.batches, (double)stats.device_memory / (1 << 20));
     rig_close(w->rig);
 }
 

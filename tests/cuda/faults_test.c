@@ -16,6 +16,16 @@ enum { ITEMS = 16, LENGTH = 128 << 10, ROOM = LENGTH + 4096 };
 
 static struct bale_item items[ITEMS];
 
+static struct bale_setting setting_of(uint8_t codec)
+{
+    static const struct bale_setting some[] = {{BALE_CODEC_ZSTD, 1}, {BALE_CODEC_GPULZ, 0x01ff}};
+
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
+        if (some[i].codec == codec)
+            return some[i];
+    return (struct bale_setting){codec, 0};
+}
+
 static void prepare(struct rig *rig, uint8_t codec)
 {
     for (unsigned i = 0; i < ITEMS; i++) {
@@ -25,7 +35,7 @@ static void prepare(struct rig *rig, uint8_t codec)
             .kind = BALE_ITEM_ENCODE,
             .priority = BALE_PRIORITY_NORMAL,
             .place = BALE_PLACE_PINNED,
-            .setting = {codec, codec == BALE_CODEC_ZSTD},
+            .setting = setting_of(codec),
             .frame = {.raw_length = LENGTH, .chunk_log2 = 16},
             .raw = room,
             .stored = room + ROOM,
@@ -301,6 +311,7 @@ int main(int argc, char **argv)
     test_other_lengths(&rig);
     test_mismatch(&rig, BALE_CODEC_ZSTD);
     test_mismatch(&rig, BALE_CODEC_LZ4);
+    test_mismatch(&rig, BALE_CODEC_GPULZ);
     test_little_memory(&rig);
     test_hang(&rig);
     test_slow(&rig);

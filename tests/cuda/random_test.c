@@ -82,8 +82,9 @@ static uint32_t random_length(struct worker *w)
 static struct bale_setting random_setting(struct worker *w)
 {
     static const struct bale_setting all[] = {
-        {BALE_CODEC_STORE, 0}, {BALE_CODEC_LZ4, 0},  {BALE_CODEC_ZSTD, 1},
-        {BALE_CODEC_ZSTD, -3}, {BALE_CODEC_ZSTD, 3}, {BALE_CODEC_AUTO, 0},
+        {BALE_CODEC_STORE, 0},      {BALE_CODEC_LZ4, 0},        {BALE_CODEC_ZSTD, 1},
+        {BALE_CODEC_ZSTD, -3},      {BALE_CODEC_ZSTD, 3},       {BALE_CODEC_AUTO, 0},
+        {BALE_CODEC_GPULZ, 0x21ff}, {BALE_CODEC_GPULZ, 0x1020}, {BALE_CODEC_GPULZ, 0x05ff},
     };
     return all[below(w, sizeof all / sizeof all[0])];
 }

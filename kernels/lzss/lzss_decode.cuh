@@ -1,0 +1,178 @@
+/* LZSS (lzss.cuh): from packed cells to raw ones. */
+#ifndef BALE_KERNELS_LZSS_LZSS_DECODE_CUH
+#define BALE_KERNELS_LZSS_LZSS_DECODE_CUH
+
+#include "kernels/lzss/lzss.cuh"
+
+namespace bale_lzss
+{
+/* Hostile bytes. The flags say how long each payload is, so all pieces begin at once; a warp decodes
+ * 32 tokens at a time, in shared memory, where the whole chunk has room. */
+constexpr unsigned DECODE_WARPS = 16;
+
+/* By a warp: bytes of a piece's payload, as its flags say. Spare bits count in *wrong. */
+template <unsigned LOG2>
+__device__ inline uint32_t payload_of(const uint8_t *flags, uint32_t tokens, bool *wrong)
+{
+    const uint32_t bytes = (tokens + 7) / 8;
+    uint32_t pointers = 0;
+
+    for (uint32_t b = lane(); b < bytes; b += 32)
+        pointers += (uint32_t)__popc(flags[b]);
+    pointers = __reduce_add_sync(ALL, pointers);
+    *wrong |= tokens % 8 != 0 && flags[bytes - 1] >> tokens % 8 != 0;
+    return POINTER * pointers + ((tokens - pointers) << LOG2);
+}
+
+/* The token of this lane. */
+struct token {
+    bool pointer;
+    uint32_t length;   /* symbols; 0: no token */
+    uint32_t distance; /* of a pointer */
+    uint32_t place;    /* first symbol that it stands for */
+};
+
+/* The sum over the lanes before this one and this. */
+__device__ inline uint32_t running_sum(uint32_t value)
+{
+    for (uint32_t by = 1; by < 32; by *= 2) {
+        const uint32_t other = __shfl_up_sync(ALL, value, by);
+        if (lane() >= by)
+            value += other;
+    }
+    return value;
+}
+
+/* The pointers' symbols, one pointer after the other, by all lanes. A pointer may reach into what it
+ * stands for: that repeats what is before it. */
+template <typename T> __device__ inline void copy_matches(T *out, token t, uint32_t pointers)
+{
+    for (; pointers != 0; pointers &= pointers - 1) {
+        const int from = __ffs((int)pointers) - 1;
+        const uint32_t place = __shfl_sync(ALL, t.place, from);
+        const uint32_t distance = __shfl_sync(ALL, t.distance, from);
+        const uint32_t length = __shfl_sync(ALL, t.length, from);
+        for (uint32_t n = lane(); n < length; n += 32)
+            out[place + n] = out[place - distance + (n < distance ? n : n % distance)];
+        __syncwarp();
+    }
+}
+
+/* By a warp: whether the piece's count symbols are at out. */
+template <unsigned LOG2>
+__device__ inline bool decode_piece(const uint8_t *flags, const uint8_t *payload, uint32_t tokens,
+                                    uint32_t window, typename symbol<LOG2>::type *out,
+                                    uint32_t count)
+{
+    using T = typename symbol<LOG2>::type;
+    uint32_t done = 0;
+
+    for (uint32_t first = 0; first < tokens; first += 32) {
+        const uint32_t k = first + lane();
+        token t = {};
+        t.length = k < tokens;
+        t.pointer = k < tokens && flags[k / 8] >> k % 8 & 1;
+        const uint32_t live = __ballot_sync(ALL, k < tokens);
+        const uint32_t pointers = __ballot_sync(ALL, t.pointer), literals = live & ~pointers;
+        const uint8_t *in = payload + POINTER * (uint32_t)__popc(pointers & lower_lanes()) +
+                            ((uint32_t)__popc(literals & lower_lanes()) << LOG2);
+        if (t.pointer) {
+            t.distance = in[0] + 1u;
+            t.length = in[1] + LEAST<LOG2>;
+        }
+        const uint32_t upto = done + running_sum(t.length);
+        t.place = upto - t.length;
+        done = __shfl_sync(ALL, upto, 31);
+        if (done > count ||
+            __any_sync(ALL, t.pointer && (t.distance > t.place || t.distance > window)))
+            return false;
+        if (k < tokens && !t.pointer) {
+            T value = 0;
+            for (uint32_t b = 0; b < 1u << LOG2; b++)
+                value |= (T)((T)in[b] << 8 * b);
+            out[t.place] = value;
+        }
+        __syncwarp();
+        copy_matches(out, t, pointers);
+        payload += POINTER * (uint32_t)__popc(pointers) + ((uint32_t)__popc(literals) << LOG2);
+    }
+    return done == count;
+}
+
+/* By a block: where everything is in the stream; false, for all threads: it has another length. */
+template <unsigned LOG2>
+__device__ inline bool find_pieces(const uint8_t *in, uint32_t length, cut parts, sizes *s)
+{
+    bool wrong = false;
+
+    if (length < 2 * parts.pieces + parts.tail)
+        return false;
+    for (uint32_t k = threadIdx.x; k < parts.pieces; k += blockDim.x)
+        s->tokens[k] = (in[2 * k] | (uint32_t)in[2 * k + 1] << 8) + 1;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        place_flags(s, parts.pieces);
+        wrong = s->flags[parts.pieces] + parts.tail > length;
+    }
+    if (__syncthreads_or(wrong))
+        return false;
+    for (uint32_t k = threadIdx.x / 32; k < parts.pieces; k += blockDim.x / 32) {
+        const uint32_t bytes = payload_of<LOG2>(in + s->flags[k], s->tokens[k], &wrong);
+        if (lane() == 0)
+            s->payload[k] = bytes;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        place_payloads(s, parts.pieces);
+        wrong |= s->payload[parts.pieces] + parts.tail != length;
+    }
+    return !__syncthreads_or(wrong);
+}
+
+/* By a block: words, then what is left; both sides begin at one. */
+__device__ inline void copy_chunk(uint8_t *to, const uint8_t *from, uint32_t length)
+{
+    const uint32_t words = length / 16;
+
+    for (uint32_t k = threadIdx.x; k < words; k += blockDim.x)
+        ((uint4 *)to)[k] = ((const uint4 *)from)[k];
+    copy_bytes(to + 16 * words, from + 16 * words, length % 16, threadIdx.x, blockDim.x);
+}
+
+/* to: a cell for each chunk. Those without a stream are left alone. */
+template <typename CODEC, unsigned LOG2>
+__global__ void __launch_bounds__(32 * DECODE_WARPS)
+    decode(const cuda_chunk *chunks, cuda_lists lists, void *const *to)
+{
+    extern __shared__ uint4 room[];
+    __shared__ sizes s;
+    const uint32_t c = blockIdx.x;
+    const geometry g = CODEC::of(chunks[c].parameter);
+    const uint8_t *in = (const uint8_t *)lists.decode_from[c];
+    const uint32_t length = (uint32_t)lists.decode_from_lengths[c];
+
+    if (length == 0 || g.symbol_log2 != LOG2)
+        return;
+    const uint32_t raw_length = chunks[c].raw_length;
+    const cut parts = cut_of<LOG2>(g, raw_length);
+    uint8_t *out = (uint8_t *)room;
+    bool wrong = !find_pieces<LOG2>(in, length, parts, &s);
+
+    for (uint32_t k = threadIdx.x / 32; !wrong && k < parts.pieces; k += DECODE_WARPS)
+        wrong = !decode_piece<LOG2>(in + s.flags[k], in + s.payload[k], s.tokens[k], g.window,
+                                    (typename symbol<LOG2>::type *)(out + parts.begin(k)),
+                                    parts.bytes(k) >> LOG2);
+    wrong = __syncthreads_or(wrong);
+    if (threadIdx.x == 0) {
+        lists.statuses[c] = wrong;
+        lists.decoded_lengths[c] = wrong ? 0 : raw_length;
+    }
+    if (wrong)
+        return;
+    uint8_t *cell = (uint8_t *)to[c];
+    copy_chunk(cell, out, parts.body);
+    copy_bytes(cell + parts.body, in + length - parts.tail, parts.tail, threadIdx.x, blockDim.x);
+}
+} // namespace bale_lzss
+
+#endif
