@@ -40,16 +40,28 @@ bool bale_engine_takes(const struct bale_engine_bench *bench, enum bale_side sid
            (bench->engines[side] && bench->gpu->takes(bench->engines[side], &bench->items[0]));
 }
 
+/* What a setting leaves open follows from an extent's bytes. As in a mount, it is settled before an engine
+ * is asked. */
+static void settle(struct bale_engine_bench *bench, struct bale_setting setting)
+{
+    if (setting.codec == bench->settled.codec && setting.parameter == bench->settled.parameter)
+        return;
+    for (size_t i = 0; i < bench->count; i++)
+        bench->items[i].setting = bale_auto_choose(
+            bench->scratch, setting, bench->raw + i * BALE_EXTENT_DEFAULT, BALE_EXTENT_DEFAULT);
+    bench->settled = setting;
+}
+
 void bale_engine_prepare(struct bale_engine_bench *bench, const struct bale_engine_row *row)
 {
     bool encode = row->kind == BALE_ITEM_ENCODE;
     uint8_t *at = encode ? bench->raw : bench->back;
 
+    settle(bench, row->setting);
     for (size_t i = 0; i < bench->count; i++) {
         struct bale_item *item = &bench->items[i];
         item->kind = row->kind;
         item->priority = BALE_PRIORITY_NORMAL;
-        item->setting = row->setting;
         item->raw = at + i * BALE_EXTENT_DEFAULT;
         if (encode)
             item->frame = (struct bale_frame){.offset = i * BALE_EXTENT_DEFAULT,

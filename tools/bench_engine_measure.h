@@ -31,6 +31,8 @@ struct bale_engine_bench {
     size_t memory_size;
     uint8_t *raw, *stored, *back; /* in memory: what is encoded, frames, what was decoded */
     struct bale_item *items;      /* one an extent */
+    struct bale_setting settled;  /* what the items' settings were made of */
+    struct bale_scratch *scratch;
     size_t count;
     char failure[BALE_ENGINE_FAILURE]; /* what is to be said of it, once the bar is away */
 };

@@ -36,7 +36,7 @@ static bool reserve(struct bale_engine_bench *bench)
     bench->items = calloc(bench->count, sizeof *bench->items);
     void *memory = mmap(NULL, bench->memory_size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (memory == MAP_FAILED || !bench->items) {
+    if (memory == MAP_FAILED || !bench->items || bale_scratch_create(&bench->scratch) < 0) {
         bale_complain("out of memory: give smaller --sizes");
         return false;
     }
@@ -135,5 +135,6 @@ void bale_engine_bench_close(struct bale_engine_bench *bench)
         bale_engine_destroy(bench->engines[side]);
     if (bench->memory)
         munmap(bench->memory, bench->memory_size);
+    bale_scratch_destroy(bench->scratch);
     free(bench->items);
 }
