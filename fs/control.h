@@ -8,7 +8,7 @@
 
 #define BALE_CONTROL_MAGIC                                                                         \
     0x42414c45u /* tells our root directory from others that take the same number */
-#define BALE_CONTROL_VERSION 4u
+#define BALE_CONTROL_VERSION 5u
 
 /* Fixed sizes, no padding. Texts end with a zero byte. */
 
@@ -24,6 +24,7 @@ struct bale_control_gpu {
     uint64_t redone; /* items that it was given and the CPU did */
     uint64_t mismatches;
     uint64_t device_memory, pinned; /* bytes */
+    uint64_t codecs;                /* bit i: it takes codec i */
     uint32_t used;                  /* 1: it is open, and gets work */
     uint32_t open;                  /* 1: it has the device now; without work it lets go of it */
     char device[64];                /* name; empty: none was opened */

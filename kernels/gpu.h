@@ -35,7 +35,7 @@
 
 #include "kernels/engine.h"
 
-#define BALE_GPU_ABI 2u
+#define BALE_GPU_ABI 3u
 #define BALE_GPU_WHY 256 /* room for a reason: a text without a newline or a full stop */
 
 enum { BALE_GPU_DEVICES = 16, BALE_GPU_NAME = 64 };
@@ -69,6 +69,7 @@ struct bale_gpu_stats {
     uint64_t pinned;            /* bytes */
     bool open;                  /* a context is there: the next batch need not wait for one */
     bool lost;                  /* for good: nothing more is to be asked of it */
+    uint32_t codecs;            /* bit i: it encodes with settings of codec i, and decodes it */
     char device[BALE_GPU_NAME]; /* its name; of several, the first one's and how many */
 };
 
@@ -86,7 +87,8 @@ struct bale_gpu_found {
     unsigned device_count;
     struct bale_gpu_device devices[BALE_GPU_DEVICES]; /* by ordinal */
     unsigned chosen;                                  /* what open takes if it is not told */
-    char missing[BALE_GPU_WHY]; /* why compressed codecs would stay with the CPU; "": they do not */
+    char missing[BALE_GPU_WHY]; /* why nvCOMP's codecs would stay with the CPU; "": they do not */
+    uint32_t codecs;            /* bit i: it has codec i, if there is memory for it */
 };
 
 struct bale_gpu {

@@ -154,6 +154,21 @@ static const char *advice_for(const struct answer *answer, const struct bale_gpu
     return chosen->mode == BALE_GPU_EXCLUSIVE ? "-o engine=gpu uses it all the same" : NULL;
 }
 
+/* "store, lz4, zstd to level 3, gpulz". What is zero is found among the others. */
+static void codecs(struct bale_doctor *doctor, const struct bale_gpu_found *found)
+{
+    char text[BALE_GPU_WHY] = "";
+    size_t length = 0;
+
+    for (uint8_t id = 0; id < 32 && length < sizeof text; id++)
+        if (found->codecs >> id & 1 && id != BALE_CODEC_ZERO && bale_codec_name(id))
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s%s",
+                                       length > 0 ? ", " : "", bale_codec_name(id),
+                                       id == BALE_CODEC_ZSTD ? " to level 3" : "");
+    if (length > 0 && found->device_count > 0)
+        bale_doctor_say(doctor, "codecs of GPUs", BALE_FINDING_FINE, NULL, "%s", text);
+}
+
 /* What engine=auto would do, and why. */
 static void engine(struct bale_doctor *doctor, const struct answer *answer)
 {
@@ -170,6 +185,7 @@ static void engine(struct bale_doctor *doctor, const struct answer *answer)
                         "%s: engine=auto leaves all to the processors: %s", answer->file,
                         answer->why[0] ? answer->why : bale_err_text(answer->err));
     devices(doctor, found);
+    codecs(doctor, found);
     if (found->missing[0] && found->device_count > 0)
         bale_doctor_say(doctor, "nvCOMP", BALE_FINDING_NOTE,
                         "pip install nvidia-libnvcomp-cu13, and put its libnvcomp.so.6 where the "
@@ -177,7 +193,7 @@ static void engine(struct bale_doctor *doctor, const struct answer *answer)
                         "%s: zstd and lz4 stay with the processors", found->missing);
     else if (found->device_count > 0)
         bale_doctor_say(doctor, "nvCOMP", BALE_FINDING_FINE, NULL,
-                        "found: the GPU does zstd, to level 3, and lz4");
+                        "found: the GPU does zstd and lz4");
 }
 
 void bale_doctor_gpu(struct bale_doctor *doctor)

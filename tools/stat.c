@@ -107,6 +107,17 @@ static json_t *work_json(const struct bale_control_work *work)
     return object;
 }
 
+/* Names of the codecs of the set. */
+static json_t *codecs_json(uint64_t codecs)
+{
+    json_t *names = json_array();
+
+    for (uint8_t id = 0; id < 64; id++)
+        if (codecs >> id & 1 && bale_codec_name(id))
+            json_array_append_new(names, json_string(bale_codec_name(id)));
+    return names;
+}
+
 static json_t *engines_json(const struct bale_control_status *status)
 {
     const struct bale_control_gpu *gpu = &status->gpu;
@@ -122,6 +133,7 @@ static json_t *engines_json(const struct bale_control_status *status)
                         *gpu->device ? json_string(gpu->device) : json_null());
     bale_json_count(object_gpu, "device_memory", gpu->device_memory);
     bale_json_count(object_gpu, "pinned", gpu->pinned);
+    json_object_set_new(object_gpu, "codecs", codecs_json(gpu->codecs));
     json_object_set_new(object, "cpu", work_json(&status->cpu));
     json_object_set_new(object, "gpu", object_gpu);
     return object;
@@ -156,6 +168,19 @@ static void print_work(const char *name, const struct bale_control_work *work)
            (unsigned long long)work->items);
 }
 
+static void print_codecs(uint64_t codecs)
+{
+    const char *before = "         for ";
+
+    for (uint8_t id = 0; id < 64; id++)
+        if (codecs >> id & 1 && bale_codec_name(id)) {
+            printf("%s%s", before, bale_codec_name(id));
+            before = ", ";
+        }
+    if (codecs != 0)
+        putchar('\n');
+}
+
 static void print_engines(const struct bale_control_status *status)
 {
     const struct bale_control_gpu *gpu = &status->gpu;
@@ -175,6 +200,7 @@ static void print_engines(const struct bale_control_status *status)
            : gpu->open ? "open"
                        : "let go of while there is nothing to do",
            bale_size_text(gpu->device_memory, texts[0]), bale_size_text(gpu->pinned, texts[1]));
+    print_codecs(gpu->codecs);
 }
 
 static void print_status(const struct bale_control_status *status, bool read_only)

@@ -76,6 +76,7 @@ static struct bale_control_gpu gpu_of(const struct bale_dispatch_stats *stats)
         .mismatches = stats->device.mismatches,
         .device_memory = stats->device.device_memory,
         .pinned = stats->device.pinned,
+        .codecs = stats->device.codecs,
         .used = stats->used,
         .open = stats->device.open,
     };

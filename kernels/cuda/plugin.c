@@ -108,6 +108,22 @@ static int pin(struct bale_engine *engine, void *memory, size_t size)
     return err;
 }
 
+static uint32_t bit_of(int codec)
+{
+    return 1u << bale_cuda_codecs[codec].id;
+}
+
+/* With the mutex. */
+static uint32_t codecs(const struct cuda_engine *e)
+{
+    uint32_t bits = 1u << BALE_CODEC_ZERO;
+
+    for (int c = 0; c < CUDA_CODECS; c++)
+        if (e->has[c] && !e->off[c])
+            bits |= bit_of(c);
+    return bits;
+}
+
 static void stats(struct bale_engine *engine, struct bale_gpu_stats *stats)
 {
     struct cuda_engine *e = bale_cuda_engine(engine);
@@ -115,6 +131,7 @@ static void stats(struct bale_engine *engine, struct bale_gpu_stats *stats)
     pthread_mutex_lock(&e->mutex);
     *stats = e->stats;
     stats->open = e->state == CUDA_OPEN || e->state == CUDA_HUNG || e->state == CUDA_CLOSING;
+    stats->codecs = codecs(e);
     pthread_mutex_unlock(&e->mutex);
     stats->pinned = bale_cuda_pinned_bytes(&e->pinned);
     if (e->device_count > 1)
@@ -327,7 +344,10 @@ static int find(struct bale_gpu_found *found, char why[BALE_GPU_WHY])
     if (err == BALE_OK)
         err = bale_cuda_check_free(e, 0, why);
     if (e) {
-        (void)bale_nvcomp_open(&e->nvcomp, found->missing, sizeof found->missing);
+        int nvcomp = bale_nvcomp_open(&e->nvcomp, found->missing, sizeof found->missing);
+        for (int c = 0; c < CUDA_CODECS; c++)
+            if (nvcomp == BALE_OK || !bale_cuda_codecs[c].nvcomp)
+                found->codecs |= bit_of(c);
         destroy(&e->engine);
     }
     return err;

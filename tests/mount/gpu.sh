@@ -71,6 +71,7 @@ for faults in "" slow=300000 delay=20000 item=3 item corrupt batch=2 pin=1; do
     [ "$(gpu device)" = "Fake GPU" ] || fail "'$faults': its name: $(gpu device)"
     [ "$(gpu batches)" -gt 0 ] || fail "'$faults': it had nothing to do"
     "$BALEFS" stat "$mnt" | grep -qE '^gpu      .* in [0-9]+ pieces and [0-9]+ batches; ' || fail "'$faults': stat says nothing of it"
+    "$BALEFS" stat "$mnt" | grep -qx '         for store, zero, lz4, zstd, gpulz' || fail "'$faults': stat does not say for what"
     case $faults in
     "" | slow=* | delay=* | pin=*)
         [ "$(gpu encoded)" -gt 0 ] || fail "'$faults': it has encoded nothing"
@@ -138,7 +139,7 @@ refused open engine=auto ' info: GPU: no device: it was told that there is none'
 refused environment engine=gpu ' warning: GPU: cache disabled 1, priority 1'
 CUDA_CACHE_DISABLE=0 CUDA_MPS_CLIENT_PRIORITY=0 refused environment engine=gpu ' warning: GPU: cache disabled 0, priority 0'
 cp "$old" "$beside"
-refused "" engine=gpu ' warning: GPU: libbalefs_cuda.so: is of another version of balefs: its interface is 0, not 2'
+refused "" engine=gpu ' warning: GPU: libbalefs_cuda.so: is of another version of balefs: its interface is 0, not 3'
 echo "no library" >"$beside"
 refused "" engine=gpu " warning: GPU: $beside: .*"
 rm "$beside"

@@ -228,6 +228,18 @@ static void destroy(struct bale_engine *engine)
 static const struct bale_engine_ops ops = {
     .name = "fake", .submit = submit, .here = here, .destroy = destroy};
 
+/* All that there are, or without nvCOMP's. */
+static uint32_t codecs(void)
+{
+    uint32_t lacking = 1u << BALE_CODEC_LZ4 | 1u << BALE_CODEC_ZSTD;
+    uint32_t all = 0;
+
+    for (uint8_t id = 0; id < 32; id++)
+        if (bale_codec_find(id))
+            all |= 1u << id;
+    return told("lacks") ? all & ~lacking : all;
+}
+
 static int say_environment(char *why)
 {
     const char *cache = getenv("CUDA_CACHE_DISABLE");
@@ -277,6 +289,7 @@ static int find(struct bale_gpu_found *found, char why[BALE_GPU_WHY])
         return BALE_E_DEVICE;
     }
     found->device_count = 2;
+    found->codecs = codecs();
     found->chosen = 1;
     for (unsigned i = 0; i < found->device_count; i++) {
         struct bale_gpu_device *device = &found->devices[i];
@@ -345,6 +358,7 @@ static void get_stats(struct bale_engine *engine, struct bale_gpu_stats *stats)
     pthread_mutex_lock(&fake->lock);
     *stats = fake->stats;
     stats->open = !told("cold");
+    stats->codecs = codecs();
     pthread_mutex_unlock(&fake->lock);
 }
 
