@@ -9,7 +9,7 @@
 #include "kernels/codec.h"
 
 struct bale_auto;
-struct bale_lzss;
+struct bale_lzss_work;
 
 #define BALE_SCRATCH_HASH 8u /* bytes of a checksum in hashes */
 
@@ -18,7 +18,7 @@ struct bale_scratch {
     struct ZSTD_DCtx_s *zstd_decoder;
     void *lz4_encoder; /* LZ4_sizeofState() bytes */
     struct bale_auto *choice;
-    struct bale_lzss *lzss;
+    struct bale_lzss_work *lzss;
     struct bale_chunk *chunks; /* chunk table of the frame being encoded */
     uint8_t *hashes;   /* raw checksums of the chunks of the frame at hand, little-endian u64 */
     uint32_t capacity; /* entries in chunks and hashes */

@@ -12,7 +12,8 @@
 /* Chunks to be encoded or decoded, whatever their settings and frames; each has its own parameter. */
 struct cuda_batch {
     const struct nvcomp *nvcomp; /* NULL: there is none */
-    const cuda_chunk *chunks;    /* device memory, as all that lists has */
+    const cuda_chunk *host;      /* the chunks' table in host memory, */
+    const cuda_chunk *chunks;    /* and in device memory, as all that lists has */
     uint32_t count;
     cuda_lists lists;
     void **to; /* decode: a cell for each chunk */

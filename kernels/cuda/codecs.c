@@ -1,5 +1,6 @@
 #include "kernels/cuda/codecs.h"
 
+#include "format/culzss.h"
 #include "format/err.h"
 #include "format/frame.h"
 #include "format/gpulz.h"

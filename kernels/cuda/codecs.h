@@ -17,6 +17,7 @@ extern "C" {
  * What it does on a device is kernels/NAME/NAME.cu's: a cuda_codec_ops (codec.cuh), bale_cuda_NAME. */
 #define BALE_CUDA_CODECS(X)                                                                        \
     X(lz4, LZ4, true, parameter == 0)                                                              \
+    X(culzss, CULZSS, false, bale_culzss_is_valid((uint16_t)parameter))                            \
     X(gpulz, GPULZ, false, bale_gpulz_is_definite((uint16_t)parameter))                            \
     X(zstd, ZSTD, true, parameter <= 3) /* nvCOMP's is its lowest levels' like */
 

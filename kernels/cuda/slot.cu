@@ -82,9 +82,15 @@ cudaError_t gather(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t c
 /* to: where what is decoded goes. */
 cuda_batch batch_of(bale_cuda_slot *slot, uint32_t count, void **to)
 {
-    return cuda_batch{
-        slot->device->settings.nvcomp, slot->chunks, count, slot->lists, to, slot->lane->temp,
-        slot->lane->temp_bytes,        slot->stream};
+    return cuda_batch{slot->device->settings.nvcomp,
+                      slot->host.chunks,
+                      slot->chunks,
+                      count,
+                      slot->lists,
+                      to,
+                      slot->lane->temp,
+                      slot->lane->temp_bytes,
+                      slot->stream};
 }
 
 cudaError_t pack(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)

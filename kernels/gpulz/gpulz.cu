@@ -5,10 +5,8 @@
 namespace
 {
 struct gpulz {
-    static constexpr unsigned SYMBOL_LOG2_MAX = BALE_GPULZ_SYMBOL_LOG2_MAX;
-
     /* As format/gpulz.h. */
-    static __device__ bale_lzss::geometry of(uint32_t parameter)
+    static __host__ __device__ bale_lzss::geometry of(uint32_t parameter)
     {
         return bale_lzss::geometry{
             parameter >> BALE_GPULZ_SYMBOL_AT & 3,
@@ -17,6 +15,35 @@ struct gpulz {
 };
 
 constexpr uint16_t TRIAL = 0x01ff; /* s=1,w=255,c=4096 */
+
+template <unsigned LOG2> cudaError_t encode_symbols(const cuda_batch *b)
+{
+    return bale_lzss::in_turn([=] { return bale_lzss::encode_some<gpulz, LOG2, 1>(b); },
+                              [=] { return bale_lzss::encode_some<gpulz, LOG2, 4>(b); },
+                              [=] { return bale_lzss::encode_some<gpulz, LOG2, 8>(b); });
+}
+
+cudaError_t encode(const cuda_batch *b)
+{
+    return bale_lzss::in_turn(
+        [=] { return encode_symbols<0>(b); }, [=] { return encode_symbols<1>(b); },
+        [=] { return encode_symbols<2>(b); }, [=] { return encode_symbols<3>(b); },
+        [=] { return bale_lzss::join<gpulz>(b); });
+}
+
+cudaError_t decode(const cuda_batch *b)
+{
+    return bale_lzss::in_turn([=] { return bale_lzss::decode_some<gpulz, 0>(b); },
+                              [=] { return bale_lzss::decode_some<gpulz, 1>(b); },
+                              [=] { return bale_lzss::decode_some<gpulz, 2>(b); },
+                              [=] { return bale_lzss::decode_some<gpulz, 3>(b); });
+}
+
+cudaError_t open()
+{
+    return bale_lzss::in_turn(bale_lzss::open_decode<gpulz, 0>, bale_lzss::open_decode<gpulz, 1>,
+                              bale_lzss::open_decode<gpulz, 2>, bale_lzss::open_decode<gpulz, 3>);
+}
 } // namespace
 
-const cuda_codec_ops bale_cuda_gpulz = bale_lzss::steps<gpulz>(TRIAL);
+const cuda_codec_ops bale_cuda_gpulz = bale_lzss::steps(TRIAL, open, encode, decode);

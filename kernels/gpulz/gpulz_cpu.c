@@ -31,7 +31,7 @@ static int decode(struct bale_scratch *scratch, int16_t parameter, const uint8_t
 }
 
 /* Bytes that the piece would become. */
-static uint32_t cost(struct bale_lzss *work, struct bale_lzss_geometry geometry, const uint8_t *raw,
+static uint32_t cost(struct bale_lzss_work *work, struct bale_lzss_geometry geometry, const uint8_t *raw,
                      uint32_t length)
 {
     uint32_t count = length >> geometry.symbol_log2;
@@ -44,7 +44,7 @@ static uint32_t cost(struct bale_lzss *work, struct bale_lzss_geometry geometry,
 }
 
 /* Bytes that the sample would become. */
-static uint32_t sample(struct bale_lzss *work, struct bale_lzss_geometry geometry,
+static uint32_t sample(struct bale_lzss_work *work, struct bale_lzss_geometry geometry,
                        const uint8_t *raw, uint32_t raw_length)
 {
     uint32_t pieces = raw_length >> SAMPLE_PER_LOG2;

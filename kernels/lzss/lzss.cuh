@@ -1,12 +1,10 @@
-/* LZSS over symbols of one to eight bytes on the device: the stream of kernels/gpulz/spec.md, for every
- * codec that has it. A block for a chunk, a warp for a piece.
+/* LZSS (spec.md) on the device, for every codec that has its streams.
  *
  * A codec is a type with
  *
- *     static constexpr unsigned SYMBOL_LOG2_MAX;           the largest symbol's
- *     static __device__ geometry of(uint32_t parameter);   what a frame's parameter says
+ *     static geometry of(uint32_t parameter);   host and device: what a frame's parameter says
  *
- * Each kernel is compiled for one size of symbols, and leaves chunks of other sizes alone. */
+ * Kernels are compiled for one size of symbols each, and leave chunks of other sizes alone. */
 #ifndef BALE_KERNELS_LZSS_LZSS_CUH
 #define BALE_KERNELS_LZSS_LZSS_CUH
 
@@ -63,9 +61,9 @@ struct cut {
     }
 };
 
-template <unsigned LOG2> __device__ inline cut cut_of(geometry g, uint32_t raw_length)
+__host__ __device__ inline cut cut_of(geometry g, uint32_t raw_length)
 {
-    const uint32_t body = raw_length >> LOG2 << LOG2;
+    const uint32_t body = raw_length >> g.symbol_log2 << g.symbol_log2;
 
     return cut{body, raw_length - body, g.piece_log2,
                (body + (1u << g.piece_log2) - 1) >> g.piece_log2};
@@ -84,9 +82,27 @@ __device__ inline uint32_t lower_lanes()
 /* Four bytes from any place; up to three behind them are read as well. */
 __device__ inline uint32_t load32(const uint8_t *p)
 {
-    const uint32_t *words = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3);
+    const uintptr_t first = (uintptr_t)p & ~(uintptr_t)3, last = (uintptr_t)(p + 3) & ~(uintptr_t)3;
 
-    return __funnelshift_r(words[0], words[1], 8 * ((uintptr_t)p & 3));
+    return __funnelshift_r(*(const uint32_t *)first, *(const uint32_t *)last,
+                           8 * ((uintptr_t)p & 3));
+}
+
+/* Symbols in which a and b agree, most at most. */
+template <unsigned LOG2>
+__device__ inline uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t most)
+{
+    const uint32_t bytes = most << LOG2;
+    uint32_t n = 0;
+
+    for (; n < bytes; n += 4) {
+        const uint32_t differ = load32(a + n) ^ load32(b + n);
+        if (differ != 0) {
+            n += (uint32_t)(__ffs((int)differ) - 1) / 8;
+            break;
+        }
+    }
+    return min(n, bytes) >> LOG2;
 }
 
 __device__ inline void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t length, uint32_t first,
@@ -96,35 +112,42 @@ __device__ inline void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t len
         to[n] = from[n];
 }
 
+/* The sum over the lanes before this one and this. */
+__device__ inline uint32_t running_sum(uint32_t value)
+{
+    for (uint32_t by = 1; by < 32; by *= 2) {
+        const uint32_t other = __shfl_up_sync(ALL, value, by);
+        if (lane() >= by)
+            value += other;
+    }
+    return value;
+}
+
 /* A chunk's pieces: how many tokens and bytes, and then where they go. */
 struct sizes {
     uint32_t tokens[PIECES_MAX];
-    uint32_t payload[PIECES_MAX + 1];
     uint32_t flags[PIECES_MAX + 1];
+    uint32_t payload[PIECES_MAX + 1];
 };
 
-/* By one thread: payload[k] are sizes, and become places behind the flags. */
-__device__ inline void place_flags(sizes *s, uint32_t pieces)
+__device__ inline uint32_t flag_bytes(uint32_t tokens)
 {
-    uint32_t at = 2 * pieces;
-
-    for (uint32_t k = 0; k < pieces; k++) {
-        s->flags[k] = at;
-        at += (s->tokens[k] + 7) / 8;
-    }
-    s->flags[pieces] = at;
+    return (tokens + 7) / 8;
 }
 
-__device__ inline void place_payloads(sizes *s, uint32_t pieces)
+/* By a warp: sizes become places, the first of which is at, and end with where they end. */
+__device__ inline uint32_t place(uint32_t *sizes, uint32_t pieces, uint32_t at)
 {
-    uint32_t at = s->flags[pieces];
-
-    for (uint32_t k = 0; k < pieces; k++) {
-        const uint32_t bytes = s->payload[k];
-        s->payload[k] = at;
-        at += bytes;
+    for (uint32_t first = 0; first < pieces; first += 32) {
+        const uint32_t k = first + lane(), size = k < pieces ? sizes[k] : 0;
+        const uint32_t end = at + running_sum(size);
+        if (k < pieces)
+            sizes[k] = end - size;
+        at = __shfl_sync(ALL, end, 31);
     }
-    s->payload[pieces] = at;
+    if (lane() == 0)
+        sizes[pieces] = at;
+    return at;
 }
 } // namespace bale_lzss
 

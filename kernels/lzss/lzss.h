@@ -23,7 +23,7 @@ struct bale_lzss_geometry {
 };
 
 /* Working memory of the encoder; part of a scratch. */
-struct bale_lzss {
+struct bale_lzss_work {
     uint32_t heads[1u << BALE_LZSS_HASH_LOG2]; /* last position of each hash */
     /* Symbols to the last position of the same hash, 0: none; then a 1, and room for a word. */
     uint8_t back[BALE_LZSS_PIECE_MAX + 8];
@@ -50,11 +50,11 @@ static inline uint32_t bale_lzss_flag_bytes(struct bale_lzss_tokens tokens)
 
 /* Parses a piece of count whole symbols, 1 or more, into work->flags and work->payload. The
  * geometry's size of pieces has no part in it. */
-struct bale_lzss_tokens bale_lzss_parse(struct bale_lzss *work, struct bale_lzss_geometry geometry,
+struct bale_lzss_tokens bale_lzss_parse(struct bale_lzss_work *work, struct bale_lzss_geometry geometry,
                                         const uint8_t *raw, uint32_t count);
 
 /* Encodes a chunk; as the callback of struct bale_codec. */
-int64_t bale_lzss_encode(struct bale_lzss *work, struct bale_lzss_geometry geometry,
+int64_t bale_lzss_encode(struct bale_lzss_work *work, struct bale_lzss_geometry geometry,
                          const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity);
 
 /* Decodes a chunk of hostile bytes. BALE_OK or BALE_E_CORRUPT. */

@@ -14,7 +14,7 @@ constexpr unsigned DECODE_WARPS = 16;
 template <unsigned LOG2>
 __device__ inline uint32_t payload_of(const uint8_t *flags, uint32_t tokens, bool *wrong)
 {
-    const uint32_t bytes = (tokens + 7) / 8;
+    const uint32_t bytes = flag_bytes(tokens);
     uint32_t pointers = 0;
 
     for (uint32_t b = lane(); b < bytes; b += 32)
@@ -31,17 +31,6 @@ struct token {
     uint32_t distance; /* of a pointer */
     uint32_t place;    /* first symbol that it stands for */
 };
-
-/* The sum over the lanes before this one and this. */
-__device__ inline uint32_t running_sum(uint32_t value)
-{
-    for (uint32_t by = 1; by < 32; by *= 2) {
-        const uint32_t other = __shfl_up_sync(ALL, value, by);
-        if (lane() >= by)
-            value += other;
-    }
-    return value;
-}
 
 /* The pointers' symbols, one pointer after the other, by all lanes. A pointer may reach into what it
  * stands for: that repeats what is before it. */
@@ -107,13 +96,13 @@ __device__ inline bool find_pieces(const uint8_t *in, uint32_t length, cut parts
 
     if (length < 2 * parts.pieces + parts.tail)
         return false;
-    for (uint32_t k = threadIdx.x; k < parts.pieces; k += blockDim.x)
+    for (uint32_t k = threadIdx.x; k < parts.pieces; k += blockDim.x) {
         s->tokens[k] = (in[2 * k] | (uint32_t)in[2 * k + 1] << 8) + 1;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        place_flags(s, parts.pieces);
-        wrong = s->flags[parts.pieces] + parts.tail > length;
+        s->flags[k] = flag_bytes(s->tokens[k]);
     }
+    __syncthreads();
+    if (threadIdx.x < 32)
+        wrong = place(s->flags, parts.pieces, 2 * parts.pieces) + parts.tail > length;
     if (__syncthreads_or(wrong))
         return false;
     for (uint32_t k = threadIdx.x / 32; k < parts.pieces; k += blockDim.x / 32) {
@@ -122,10 +111,8 @@ __device__ inline bool find_pieces(const uint8_t *in, uint32_t length, cut parts
             s->payload[k] = bytes;
     }
     __syncthreads();
-    if (threadIdx.x == 0) {
-        place_payloads(s, parts.pieces);
-        wrong |= s->payload[parts.pieces] + parts.tail != length;
-    }
+    if (threadIdx.x < 32)
+        wrong |= place(s->payload, parts.pieces, s->flags[parts.pieces]) + parts.tail != length;
     return !__syncthreads_or(wrong);
 }
 
@@ -154,7 +141,7 @@ __global__ void __launch_bounds__(32 * DECODE_WARPS)
     if (length == 0 || g.symbol_log2 != LOG2)
         return;
     const uint32_t raw_length = chunks[c].raw_length;
-    const cut parts = cut_of<LOG2>(g, raw_length);
+    const cut parts = cut_of(g, raw_length);
     uint8_t *out = (uint8_t *)room;
     bool wrong = !find_pieces<LOG2>(in, length, parts, &s);
 

@@ -2,17 +2,21 @@
 #ifndef BALE_KERNELS_LZSS_LZSS_ENCODE_CUH
 #define BALE_KERNELS_LZSS_LZSS_ENCODE_CUH
 
-#include "kernels/lzss/lzss.cuh"
+#include "kernels/lzss/lzss_sets.cuh"
 
 namespace bale_lzss
 {
-/* A warp goes through a piece 32 symbols at a time: it chains them to those before them that begin
- * alike, has each lane find its symbol's match if a token may begin there, and takes those matches
- * that the parse reaches. What a piece becomes waits in the lane's memory until the chunk's other
- * pieces are done, for where it goes follows from their sizes. */
-constexpr uint32_t HEADS_LOG2 = 10;
-constexpr uint32_t BACK = 256; /* symbols: the largest window, and more */
-constexpr uint32_t RING = 512; /* back, 32 more, and a power of two */
+/* A warp goes through a piece 32 symbols at a time, a lane for each.
+ *
+ * Matches are found without a search. one(i) is the set of distances at which the symbol i is; two(i) =
+ * one(i) & one(i + 1) those at which two symbols from i on are, four(i) = two(i) & two(i + 2), and
+ * eight(i) likewise. A match shorter than eight is made of these, the longer part first, and its
+ * distance is the least of what is left. Longer ones are rare where a parse goes on, and measured by all
+ * lanes when one is reached. This costs the same for whatever bytes.
+ *
+ * two(i) needs the symbol behind i, and eight(i) seven: so the parse is seven symbols behind. */
+constexpr uint32_t BEHIND = 7;
+constexpr unsigned ENCODE_WARPS = 4;
 
 /* A piece's flags, then its payload. */
 __host__ __device__ constexpr uint32_t flag_room(uint32_t piece_log2)
@@ -25,267 +29,333 @@ __host__ __device__ constexpr uint32_t piece_room(uint32_t piece_log2)
     return (1u << piece_log2) + flag_room(piece_log2);
 }
 
-constexpr size_t SCRATCH = piece_room(BALE_CUDA_CHUNK_LOG2_MAX); /* bytes for a chunk */
-
-/* A warp's shared memory. */
-template <unsigned LOG2> struct alignas(16) desk {
-    static constexpr uint32_t MOST = 255 + LEAST<LOG2>; /* symbols of a match */
-    static constexpr uint32_t TILE = LOG2 <= 1 ? 512 : 256;
-
-    uint16_t heads[1u << HEADS_LOG2]; /* last position of each hash, and 1; 0: none */
-    uint8_t links[RING];              /* symbols to the one before in the chain; 0: none */
-    /* Symbols from tile - BACK on; load32 may read behind them. */
-    alignas(16) uint8_t data[((BACK + TILE + MOST) << LOG2) + 32];
-};
-
-template <unsigned LOG2> constexpr unsigned ENCODE_WARPS = LOG2 <= 2 ? 8 : 4;
-
-/* What a piece has become so far. */
-struct parse {
-    uint32_t start; /* the next token's symbol */
+/* What a piece became. */
+struct piece_size {
     uint32_t tokens;
     uint32_t payload; /* bytes */
-    uint32_t word;    /* flags that are not written yet */
 };
 
-template <unsigned LOG2> class piece_encoder
+/* Of a chunk, until it is known where its pieces go: their rooms, and then their sizes. */
+constexpr size_t ROOMS = piece_room(BALE_CUDA_CHUNK_LOG2_MAX);
+constexpr size_t SCRATCH = ROOMS + PIECES_MAX * sizeof(piece_size);
+
+__device__ inline piece_size *sizes_of(uint8_t *scratch, uint32_t chunk)
 {
-    using desk_type = desk<LOG2>;
+    return (piece_size *)(scratch + chunk * SCRATCH + ROOMS);
+}
+
+/* A warp's shared memory. */
+template <unsigned LOG2, unsigned WORDS> struct alignas(16) desk {
+    set_ring<WORDS> one, two, four;
+    typename equal_symbols<LOG2, WORDS>::type symbols;
+};
+
+template <unsigned LOG2, unsigned WORDS> class piece_encoder
+{
+    using desk_type = desk<LOG2, WORDS>;
     using symbol_type = typename symbol<LOG2>::type;
+    using set_type = distances<WORDS>;
+    static constexpr uint32_t SYMBOL = 1u << LOG2;
+
+    /* What a token at this lane's symbol is. */
+    struct match {
+        uint32_t length; /* 0: a literal */
+        uint32_t distance;
+        set_type eight; /* if there are any, the match is not measured yet */
+    };
 
   public:
     __device__ piece_encoder(desk_type *desk, const uint8_t *raw, uint32_t count, uint32_t window,
                              uint8_t *flags, uint8_t *payload)
-        : desk_(desk), raw_(raw), count_(count), window_(window), flags_((uint32_t *)flags),
-          payload_(payload)
+        : desk_(desk), raw_(raw), count_(count), window_(within<WORDS>(window)),
+          flags_((uint32_t *)flags), payload_(payload)
     {
     }
 
-    __device__ parse run()
+    __device__ piece_size run()
     {
-        parse p = {};
+        symbol_type before = 0, x = load(lane());
 
-        for (uint32_t k = lane(); k < sizeof desk_->heads / 4; k += 32)
-            ((uint32_t *)desk_->heads)[k] = 0;
-        for (tile_ = 0; tile_ < count_; tile_ += desk_type::TILE) {
-            __syncwarp();
-            load();
-            __syncwarp();
-            const uint32_t end = min(tile_ + desk_type::TILE, count_);
-            for (uint32_t base = tile_; base < end; base += 32) {
-                link(base + lane());
-                if (p.start < base + 32)
-                    take(&p, base);
-            }
+        desk_->symbols.clear();
+        __syncwarp();
+        for (uint32_t base = 0; base < count_ + BEHIND; base += 32) {
+            const symbol_type next = load(base + 32 + lane());
+            const match m = find(base, x);
+            const symbol_type own = of_lane(lane() >= 32 - BEHIND ? before : x, lane() - BEHIND);
+            take(base - BEHIND, own, m);
+            before = x;
+            x = next;
         }
-        if (p.tokens % 32 != 0 && lane() == 0)
-            flags_[p.tokens / 32] = p.word;
-        return p;
+        if (size_.tokens % 32 != 0 && lane() == 0)
+            flags_[size_.tokens / 32] = word_;
+        return size_;
     }
 
   private:
-    /* The tile, what is before it in the window, and what is behind it that a match may reach. */
-    __device__ void load()
+    __device__ symbol_type load(uint32_t i) const
     {
-        const uint32_t begin = (tile_ < BACK ? 0 : tile_ - BACK) << LOG2;
-        const uint32_t end = min(tile_ + desk_type::TILE + desk_type::MOST, count_) << LOG2;
-
-        for (uint32_t at = begin + 16 * lane(); at < end; at += 16 * 32)
-            *(uint4 *)(desk_->data + (at + (BACK << LOG2) - (tile_ << LOG2))) =
-                *(const uint4 *)(raw_ + at);
+        return i < count_ ? ((const symbol_type *)raw_)[i] : 0;
     }
 
-    __device__ const uint8_t *at(uint32_t i) const
+    static __device__ symbol_type of_lane(symbol_type value, uint32_t from)
     {
-        return desk_->data + ((i + BACK - tile_) << LOG2);
+        if constexpr (LOG2 == 3)
+            return __shfl_sync(ALL, (unsigned long long)value, (int)(from % 32));
+        else
+            return (symbol_type)__shfl_sync(ALL, (uint32_t)value, (int)(from % 32));
     }
 
-    __device__ symbol_type symbol_at(const uint8_t *place, uint32_t i) const
+    /* The matches at base - BEHIND + lane(); x is the symbol at base + lane(). */
+    __device__ match find(uint32_t base, symbol_type x)
     {
-        return ((const symbol_type *)place)[i];
-    }
+        const uint32_t i = base + lane(), at = i - BEHIND;
+        const set_type one = desk_->symbols.next(base / 32, x, i < count_) & window_;
 
-    /* Of the symbols that a match has at least. */
-    __device__ uint32_t hash(uint32_t i) const
-    {
-        uint32_t key = load32(at(i));
-
-        if (LOG2 == 0)
-            key &= 0xffffff;
-        if (LOG2 == 3)
-            key = key * 2246822519u + load32(at(i) + 4);
-        return key * 2654435761u >> (32 - HEADS_LOG2);
-    }
-
-    /* Position i of this lane, of 32 that follow one another. */
-    __device__ void link(uint32_t i)
-    {
-        const bool can = i + LEAST<LOG2> <= count_;
-        const uint32_t h = can ? hash(i) : (1u << HEADS_LOG2) + lane();
-        const uint32_t peers = __match_any_sync(ALL, h);
-        const uint32_t before = peers & lower_lanes();
-        const uint32_t head = can ? desk_->heads[h] : 0;
-        uint32_t distance = head > 0 ? i + 1 - head : 0;
-
-        if (before != 0)
-            distance = lane() - (31 - __clz((int)before));
+        desk_->one.put(i, one);
         __syncwarp();
-        if (can && peers >> lane() == 1)
-            desk_->heads[h] = (uint16_t)(i + 1);
-        desk_->links[i % RING] = (uint8_t)(distance <= window_ ? distance : 0);
+        const set_type two = one & desk_->one.get(i - 1);
+        desk_->two.put(i - 1, two);
         __syncwarp();
+        const set_type four = two & desk_->two.get(i - 3);
+        desk_->four.put(i - 3, four);
+        __syncwarp();
+        set_type some = desk_->four.get(at);
+        const set_type eight = some & four;
+        uint32_t length = some.any() ? 4 : 0;
+#pragma unroll
+        for (unsigned k = 0; k < WORDS; k++)
+            some.word[k] |= length != 0 ? 0 : ALL;
+        length += narrow(&some, desk_->two.get(at + length)) ? 2 : 0;
+        length += narrow(&some, desk_->one.get(at + length)) ? 1 : 0;
+        __syncwarp();
+        return match{length < LEAST<LOG2> ? 0 : length, some.least(), eight};
     }
 
-    /* Symbols in which a and b agree, most at most. */
-    __device__ uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t most) const
+    static __device__ bool narrow(set_type *some, const set_type &more)
     {
-        const uint32_t bytes = most << LOG2;
-        uint32_t n = 0;
+        const set_type both = *some & more;
+        const bool any = both.any();
 
-        for (; n < bytes; n += 4) {
-            const uint32_t differ = load32(a + n) ^ load32(b + n);
-            if (differ != 0) {
-                n += (uint32_t)(__ffs((int)differ) - 1) / 8;
-                break;
-            }
-        }
-        return min(n, bytes) >> LOG2;
+        *some = choose(any, both, *some);
+        return any;
     }
 
-    /* The longest match at i, the nearest of these; *distance 0: there is none. */
-    __device__ uint32_t find(uint32_t i, uint32_t *distance) const
+    /* Takes the tokens that begin in the 32 symbols from first on; x and m are this lane's. */
+    __device__ void take(uint32_t first, symbol_type x, match m)
     {
-        const uint32_t most = min(count_ - i, desk_type::MOST);
-        const uint8_t *here = at(i);
-        uint32_t best = LEAST<LOG2> - 1;
-        uint32_t step = desk_->links[i % RING];
+        constexpr uint32_t OUT = 512; /* the way leaves the 32 symbols here */
+        const uint32_t end = min(32u, count_ - first);
+        const bool is_long = m.eight.any();
+        const uint32_t next = lane() + (m.length != 0 ? m.length : 1);
+        /* The tokens from here on, and where they end: at a long match, or outside. */
+        uint32_t way = 1u << lane(), stop = is_long ? lane() : next >= end ? next | OUT : next;
+        uint32_t reached = 0, at = start_ - first;
 
-        *distance = 0;
-        for (uint32_t d = step; step != 0 && d <= window_; d += step) {
-            const uint8_t *there = here - (d << LOG2);
-            if (symbol_at(there, best) == symbol_at(here, best)) {
-                const uint32_t length = agree(here, there, most);
-                if (length > best) {
-                    best = length;
-                    *distance = d;
-                }
-                if (best == most)
-                    break;
-            }
-            step = desk_->links[(i - d) % RING];
-        }
-        return best;
-    }
-
-    /* Takes the tokens that begin in the 32 symbols from base on. */
-    __device__ void take(parse *p, uint32_t base)
-    {
-        const uint32_t i = base + lane(), end = min(base + 32, count_);
-        uint32_t distance = 0, length = 1, reached = 0;
-
-        if (i >= p->start && i < count_)
-            length = find(i, &distance);
-        const uint32_t next = distance != 0 ? length : 1;
-        const uint32_t matches = __ballot_sync(ALL, distance != 0);
-        while (p->start < end) {
-            const uint32_t k = p->start - base;
-            reached |= 1u << k;
-            put_flag(p, matches >> k & 1);
-            p->start += __shfl_sync(ALL, next, (int)k);
-        }
-        const uint32_t pointers = reached & matches, literals = reached & ~matches;
-        if (reached >> lane() & 1)
-            put_token(p->payload + POINTER * (uint32_t)__popc(pointers & lower_lanes()) +
-                          ((uint32_t)__popc(literals & lower_lanes()) << LOG2),
-                      i, distance, length);
-        p->payload += POINTER * (uint32_t)__popc(pointers) + ((uint32_t)__popc(literals) << LOG2);
-    }
-
-    __device__ void put_flag(parse *p, uint32_t flag)
-    {
-        p->word |= flag << p->tokens % 32;
-        p->tokens++;
-        if (p->tokens % 32 != 0)
+        if (at >= end)
             return;
-        if (lane() == 0)
-            flags_[p->tokens / 32 - 1] = p->word;
-        p->word = 0;
+#pragma unroll
+        for (unsigned round = 0; round < 5; round++) {
+            const uint32_t more = __shfl_sync(ALL, way, (int)(stop % 32));
+            const uint32_t beyond = __shfl_sync(ALL, stop, (int)(stop % 32));
+            if (stop < 32) {
+                way |= more;
+                stop = beyond;
+            }
+        }
+        while (at < end) {
+            reached |= __shfl_sync(ALL, way, (int)at);
+            at = __shfl_sync(ALL, stop, (int)at);
+            if (at < 32) {
+                const uint32_t distance_and_length = measure(first, at, m.eight);
+                if (lane() == at) {
+                    m.length = distance_and_length >> 8;
+                    m.distance = distance_and_length & 255;
+                }
+                at += distance_and_length >> 8;
+            }
+            at %= OUT;
+        }
+        start_ = first + at;
+        put(reached, x, m);
     }
 
-    __device__ void put_token(uint32_t to, uint32_t i, uint32_t distance, uint32_t length)
+    /* The match at first + at of eight symbols or more, which lane at knows the distances of: a lane looks at
+     * one each. Its length * 256 + its distance. */
+    __device__ uint32_t measure(uint32_t first, uint32_t at, const set_type &eight) const
     {
-        if (distance != 0) {
-            payload_[to] = (uint8_t)(distance - 1);
-            payload_[to + 1] = (uint8_t)(length - LEAST<LOG2>);
-        } else {
-            for (uint32_t b = 0; b < 1u << LOG2; b++)
-                payload_[to + b] = at(i)[b];
+        const uint32_t i = first + at, most = min(count_ - i, 255 + LEAST<LOG2>);
+        const uint8_t *here = raw_ + ((size_t)(i + 8) << LOG2);
+        uint32_t best = 0; /* with 256 - distance: of equal lengths the nearest is the greatest */
+
+#pragma unroll
+        for (unsigned k = 0; k < WORDS; k++) {
+            const uint32_t word = __shfl_sync(ALL, eight.word[k], (int)at);
+            if (word == 0 || best >> 8 == most)
+                continue;
+            const uint32_t distance = 32 * k + 32 - lane();
+            const uint32_t own = word >> lane() & 1
+                                     ? (8 + agree<LOG2>(here, here - (distance << LOG2), most - 8))
+                                               << 8 |
+                                           (256 - distance)
+                                     : 0;
+            best = max(best, __reduce_max_sync(ALL, own));
         }
+        return (best & ~255u) | (256 - (best & 255));
+    }
+
+    __device__ void put(uint32_t reached, symbol_type x, const match &m)
+    {
+        const bool taken = reached >> lane() & 1, pointer = taken && m.length != 0;
+        const uint32_t pointers = __ballot_sync(ALL, pointer), literals = reached & ~pointers;
+        const uint32_t rank = (uint32_t)__popc(reached & lower_lanes());
+        uint8_t *to = payload_ + size_.payload +
+                      POINTER * (uint32_t)__popc(pointers & lower_lanes()) +
+                      ((uint32_t)__popc(literals & lower_lanes()) << LOG2);
+
+        if (pointer)
+            put_pointer(to, m.distance - 1, m.length - LEAST<LOG2>);
+        else if (taken)
+            put_literal(to, x);
+        put_flags(__reduce_or_sync(ALL, pointer ? 1u << rank : 0), (uint32_t)__popc(reached));
+        size_.payload +=
+            POINTER * (uint32_t)__popc(pointers) + ((uint32_t)__popc(literals) << LOG2);
+    }
+
+    /* With symbols of two bytes and more every token begins at an even byte. */
+    static __device__ void put_pointer(uint8_t *to, uint32_t distance, uint32_t length)
+    {
+        if constexpr (LOG2 == 0) {
+            to[0] = (uint8_t)distance;
+            to[1] = (uint8_t)length;
+        } else {
+            *(uint16_t *)to = (uint16_t)(distance | length << 8);
+        }
+    }
+
+    static __device__ void put_literal(uint8_t *to, symbol_type x)
+    {
+        if constexpr (LOG2 == 0) {
+            to[0] = x;
+        } else {
+#pragma unroll
+            for (unsigned b = 0; b < SYMBOL / 2; b++)
+                ((uint16_t *)to)[b] = (uint16_t)(x >> 16 * b);
+        }
+    }
+
+    /* The flags of count tokens. */
+    __device__ void put_flags(uint32_t flags, uint32_t count)
+    {
+        const uint32_t at = size_.tokens % 32;
+
+        word_ |= flags << at;
+        if (at + count >= 32) {
+            if (lane() == 0)
+                flags_[size_.tokens / 32] = word_;
+            word_ = at != 0 ? flags >> (32 - at) : 0;
+        }
+        size_.tokens += count;
     }
 
     desk_type *desk_;
     const uint8_t *raw_;
     uint32_t count_; /* symbols */
-    uint32_t window_;
+    set_type window_;
     uint32_t *flags_;
     uint8_t *payload_;
-    uint32_t tile_ = 0; /* first symbol */
+    uint32_t start_ = 0; /* the next token's symbol */
+    uint32_t word_ = 0;  /* flags that are not written yet */
+    piece_size size_ = {};
 };
 
-/* scratch: SCRATCH bytes for each chunk. */
-template <typename CODEC, unsigned LOG2>
-__global__ void __launch_bounds__(32 * ENCODE_WARPS<LOG2>)
-    encode(const cuda_chunk *chunks, cuda_lists lists, uint8_t *scratch)
+/* Words of a window's sets: what kernels there are. */
+__host__ __device__ inline unsigned words_of(uint32_t window)
 {
-    constexpr uint32_t WARPS = ENCODE_WARPS<LOG2>;
+    return window <= 32 ? 1 : window <= 128 ? 4 : 8;
+}
+
+/* Of the chunks whose geometry this is for: a warp for a piece, blocks blocks for a chunk. */
+template <typename CODEC, unsigned LOG2, unsigned WORDS>
+__global__ void __launch_bounds__(32 * ENCODE_WARPS)
+    encode_pieces(const cuda_chunk *chunks, uint32_t blocks, const uint8_t *cells, uint8_t *scratch)
+{
     extern __shared__ uint4 room[];
-    __shared__ sizes s;
-    const uint32_t c = blockIdx.x, warp = threadIdx.x / 32;
+    const uint32_t c = blockIdx.x / blocks, warp = threadIdx.x / 32;
+    const uint32_t k = blockIdx.x % blocks * ENCODE_WARPS + warp;
     const geometry g = CODEC::of(chunks[c].parameter);
-    const uint32_t limit = chunks[c].limit;
+    const cut parts = cut_of(g, chunks[c].raw_length);
 
-    if (g.symbol_log2 != LOG2)
+    if (g.symbol_log2 != LOG2 || words_of(g.window) != WORDS || k >= parts.pieces)
         return;
-    const cut parts = cut_of<LOG2>(g, chunks[c].raw_length);
-    const uint8_t *raw = lists.raw + (size_t)c * BALE_CUDA_CELL;
-    uint8_t *out = lists.packed + c * lists.packed_cell;
-    uint8_t *rooms = scratch + c * SCRATCH;
+    uint8_t *flags = scratch + c * SCRATCH + k * piece_room(g.piece_log2);
+    piece_encoder<LOG2, WORDS> piece(
+        (desk<LOG2, WORDS> *)room + warp, cells + (size_t)c * BALE_CUDA_CELL + parts.begin(k),
+        parts.bytes(k) >> LOG2, g.window, flags, flags + flag_room(g.piece_log2));
+    const piece_size size = piece.run();
+    if (lane() == 0)
+        sizes_of(scratch, c)[k] = size;
+}
 
-    for (uint32_t k = warp; k < parts.pieces; k += WARPS) {
-        uint8_t *flags = rooms + k * piece_room(g.piece_log2);
-        piece_encoder<LOG2> piece((desk<LOG2> *)room + warp, raw + parts.begin(k),
-                                  parts.bytes(k) >> LOG2, g.window, flags,
-                                  flags + flag_room(g.piece_log2));
-        const parse p = piece.run();
-        if (lane() == 0) {
-            s.tokens[k] = p.tokens;
-            s.payload[k] = p.payload;
-        }
-        __syncwarp();
+/* By a warp, from an aligned place, behind which three bytes may be read. */
+__device__ inline void copy_out(uint8_t *to, const uint8_t *from, uint32_t length)
+{
+    const uint32_t before = min(length, (uint32_t)(-(uintptr_t)to % 4));
+    const uint32_t words = (length - before) / 4, after = before + 4 * words;
+    const uint32_t *in = (const uint32_t *)from;
+
+    if (lane() < before)
+        to[lane()] = from[lane()];
+    for (uint32_t k = lane(); k < words; k += 32)
+        ((uint32_t *)(to + before))[k] =
+            before != 0 ? __funnelshift_r(in[k], in[k + 1], 8 * before) : in[k];
+    if (after + lane() < length)
+        to[after + lane()] = from[after + lane()];
+}
+
+constexpr unsigned JOIN_WARPS = 8;
+
+/* A block for a chunk: its pieces' streams, one behind the other, become its own. */
+template <typename CODEC>
+__global__ void __launch_bounds__(32 * JOIN_WARPS)
+    join_pieces(const cuda_chunk *chunks, cuda_lists lists, uint8_t *scratch)
+{
+    __shared__ sizes s;
+    const uint32_t c = blockIdx.x;
+    const geometry g = CODEC::of(chunks[c].parameter);
+    const cut parts = cut_of(g, chunks[c].raw_length);
+    const piece_size *made = sizes_of(scratch, c);
+    const uint8_t *rooms = scratch + c * SCRATCH;
+    uint8_t *out = lists.packed + c * lists.packed_cell;
+
+    for (uint32_t k = threadIdx.x; k < parts.pieces; k += blockDim.x) {
+        s.tokens[k] = made[k].tokens;
+        s.flags[k] = flag_bytes(made[k].tokens);
+        s.payload[k] = made[k].payload;
     }
     __syncthreads();
-    if (threadIdx.x == 0) {
-        place_flags(&s, parts.pieces);
-        place_payloads(&s, parts.pieces);
+    if (threadIdx.x < 32) {
+        const uint32_t flags_end = place(s.flags, parts.pieces, 2 * parts.pieces);
+        place(s.payload, parts.pieces, flags_end);
     }
     __syncthreads();
     const uint32_t total = s.payload[parts.pieces] + parts.tail;
+    const bool fits = total <= chunks[c].limit;
     if (threadIdx.x == 0) {
-        lists.packed_lengths[c] = total <= limit ? total : 0;
+        lists.packed_lengths[c] = fits ? total : 0;
         lists.statuses[c] = 0;
     }
-    if (total > limit)
+    if (!fits)
         return;
-    for (uint32_t k = warp; k < parts.pieces; k += WARPS) {
+    for (uint32_t k = threadIdx.x / 32; k < parts.pieces; k += JOIN_WARPS) {
         const uint8_t *flags = rooms + k * piece_room(g.piece_log2);
         if (lane() < 2)
             out[2 * k + lane()] = (uint8_t)((s.tokens[k] - 1) >> 8 * lane());
-        copy_bytes(out + s.flags[k], flags, s.flags[k + 1] - s.flags[k], lane(), 32);
-        copy_bytes(out + s.payload[k], flags + flag_room(g.piece_log2),
-                   s.payload[k + 1] - s.payload[k], lane(), 32);
+        copy_out(out + s.flags[k], flags, s.flags[k + 1] - s.flags[k]);
+        copy_out(out + s.payload[k], flags + flag_room(g.piece_log2),
+                 s.payload[k + 1] - s.payload[k]);
     }
-    copy_bytes(out + s.payload[parts.pieces], raw + parts.body, parts.tail, threadIdx.x,
-               blockDim.x);
+    copy_bytes(out + s.payload[parts.pieces], lists.raw + (size_t)c * BALE_CUDA_CELL + parts.body,
+               parts.tail, threadIdx.x, blockDim.x);
 }
 } // namespace bale_lzss
 

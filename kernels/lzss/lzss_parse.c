@@ -33,7 +33,7 @@ BALE_LZSS_INLINE uint32_t hash(const uint8_t *s, unsigned symbol_log2)
     }
 }
 
-BALE_LZSS_INLINE void chain(struct bale_lzss *work, const uint8_t *raw, uint32_t count,
+BALE_LZSS_INLINE void chain(struct bale_lzss_work *work, const uint8_t *raw, uint32_t count,
                             uint32_t window, unsigned symbol_log2)
 {
     uint32_t least = bale_lzss_least(symbol_log2);
@@ -67,7 +67,7 @@ BALE_LZSS_INLINE uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t mos
 }
 
 /* The best match at i, whose back is not 0; its length is less than the least if there is none. */
-BALE_LZSS_INLINE struct match find(const struct bale_lzss *work, const uint8_t *raw, uint32_t i,
+BALE_LZSS_INLINE struct match find(const struct bale_lzss_work *work, const uint8_t *raw, uint32_t i,
                                    uint32_t count, uint32_t window, unsigned symbol_log2)
 {
     uint32_t least = bale_lzss_least(symbol_log2);
@@ -121,7 +121,7 @@ BALE_LZSS_INLINE uint32_t copy_literals(const uint8_t *back, const uint8_t *raw,
     return run;
 }
 
-BALE_LZSS_INLINE struct bale_lzss_tokens parse(struct bale_lzss *work, const uint8_t *raw,
+BALE_LZSS_INLINE struct bale_lzss_tokens parse(struct bale_lzss_work *work, const uint8_t *raw,
                                                uint32_t count, uint32_t window,
                                                unsigned symbol_log2)
 {
@@ -155,7 +155,7 @@ BALE_LZSS_INLINE struct bale_lzss_tokens parse(struct bale_lzss *work, const uin
     return (struct bale_lzss_tokens){.count = tokens, .payload = (uint32_t)(out - work->payload)};
 }
 
-struct bale_lzss_tokens bale_lzss_parse(struct bale_lzss *work, struct bale_lzss_geometry geometry,
+struct bale_lzss_tokens bale_lzss_parse(struct bale_lzss_work *work, struct bale_lzss_geometry geometry,
                                         const uint8_t *raw, uint32_t count)
 {
     switch (geometry.symbol_log2) {

@@ -8,57 +8,84 @@
 
 namespace bale_lzss
 {
-template <unsigned LOG2> constexpr size_t DESKS = ENCODE_WARPS<LOG2> * sizeof(desk<LOG2>);
-
 inline int temp(const struct nvcomp *, uint32_t cells, size_t *bytes)
 {
     *bytes = cells * SCRATCH;
     return 0;
 }
 
-/* For symbols of every size: a launch for those that no chunk has costs a few microseconds. */
-template <typename CODEC, unsigned LOG2 = 0> cudaError_t encode_batch(const cuda_batch *b)
+/* The pieces of the chunk with the most of those that are encoded with sets of so many words, or, with 0,
+ * of all with symbols of that size. 0: there is none. */
+template <typename CODEC>
+uint32_t most_pieces(const cuda_batch *b, unsigned symbol_log2, unsigned words)
 {
-    encode<CODEC, LOG2><<<b->count, 32 * ENCODE_WARPS<LOG2>, DESKS<LOG2>, b->stream>>>(
-        b->chunks, b->lists, (uint8_t *)b->temp);
-    const cudaError_t error = cudaPeekAtLastError();
-    if constexpr (LOG2 < CODEC::SYMBOL_LOG2_MAX)
-        return error ? error : encode_batch<CODEC, LOG2 + 1>(b);
-    return error;
+    uint32_t most = 0;
+
+    for (uint32_t c = 0; c < b->count; c++) {
+        const geometry g = CODEC::of(b->host[c].parameter);
+        if (g.symbol_log2 == symbol_log2 && (words == 0 || words_of(g.window) == words))
+            most = max(most, cut_of(g, b->host[c].raw_length).pieces);
+    }
+    return most;
 }
 
-template <typename CODEC, unsigned LOG2 = 0> cudaError_t decode_batch(const cuda_batch *b)
+template <typename CODEC, unsigned LOG2, unsigned WORDS>
+cudaError_t encode_some(const cuda_batch *b)
 {
+    const uint32_t pieces = most_pieces<CODEC>(b, LOG2, WORDS);
+    const uint32_t blocks = (pieces + ENCODE_WARPS - 1) / ENCODE_WARPS;
+
+    if (pieces == 0)
+        return cudaSuccess;
+    encode_pieces<CODEC, LOG2, WORDS>
+        <<<b->count * blocks, 32 * ENCODE_WARPS, ENCODE_WARPS * sizeof(desk<LOG2, WORDS>),
+           b->stream>>>(b->chunks, blocks, b->lists.raw, (uint8_t *)b->temp);
+    return cudaPeekAtLastError();
+}
+
+template <typename CODEC> cudaError_t join(const cuda_batch *b)
+{
+    join_pieces<CODEC>
+        <<<b->count, 32 * JOIN_WARPS, 0, b->stream>>>(b->chunks, b->lists, (uint8_t *)b->temp);
+    return cudaPeekAtLastError();
+}
+
+template <typename CODEC, unsigned LOG2> cudaError_t decode_some(const cuda_batch *b)
+{
+    if (most_pieces<CODEC>(b, LOG2, 0) == 0)
+        return cudaSuccess;
     decode<CODEC, LOG2>
         <<<b->count, 32 * DECODE_WARPS, BALE_CUDA_CELL, b->stream>>>(b->chunks, b->lists, b->to);
-    const cudaError_t error = cudaPeekAtLastError();
-    if constexpr (LOG2 < CODEC::SYMBOL_LOG2_MAX)
-        return error ? error : decode_batch<CODEC, LOG2 + 1>(b);
-    return error;
+    return cudaPeekAtLastError();
 }
 
-/* A decoder's block has more shared memory than any is given unasked. */
-template <typename CODEC, unsigned LOG2 = 0> cudaError_t open()
+/* Its blocks have more shared memory than any is given unasked. */
+template <typename CODEC, unsigned LOG2> cudaError_t open_decode()
 {
-    const cudaError_t error =
-        cudaFuncSetAttribute((const void *)decode<CODEC, LOG2>,
-                             cudaFuncAttributeMaxDynamicSharedMemorySize, (int)BALE_CUDA_CELL);
+    return cudaFuncSetAttribute((const void *)decode<CODEC, LOG2>,
+                                cudaFuncAttributeMaxDynamicSharedMemorySize, (int)BALE_CUDA_CELL);
+}
 
-    static_assert(DESKS<LOG2> + sizeof(sizes) <= 48u << 10, "more than a block is given unasked");
-    if constexpr (LOG2 < CODEC::SYMBOL_LOG2_MAX)
-        return error ? error : open<CODEC, LOG2 + 1>();
+/* The first error of calls that each wait for none before it. */
+template <typename... CALLS> cudaError_t in_turn(CALLS... calls)
+{
+    cudaError_t error = cudaSuccess;
+
+    ((error = error ? error : calls()), ...);
     return error;
 }
 
-template <typename CODEC> constexpr cuda_codec_ops steps(uint16_t trial)
+constexpr cuda_codec_ops steps(uint16_t trial, cudaError_t (*open)(),
+                               cudaError_t (*encode)(const cuda_batch *),
+                               cudaError_t (*decode)(const cuda_batch *))
 {
     cuda_codec_ops ops = {};
 
     ops.trial = trial;
-    ops.open = open<CODEC>;
+    ops.open = open;
     ops.temp = temp;
-    ops.encode = encode_batch<CODEC>;
-    ops.decode = decode_batch<CODEC>;
+    ops.encode = encode;
+    ops.decode = decode;
     return ops;
 }
 } // namespace bale_lzss

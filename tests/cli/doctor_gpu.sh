@@ -30,10 +30,10 @@ doctor ""
 prints "^  GPU engine +$beside: engine=auto takes GPU 1, Fake GPU, for what it does faster$"
 prints "^  GPU 0 +Fake GPU, 80\.0 GiB of memory, unknown how much free, compute mode prohibited$"
 prints "^  GPU 1 +Fake GPU, 80\.0 GiB of memory, 60\.0 GiB free, compute mode default$"
-prints "^  codecs of GPUs +store, lz4, zstd to level 3, gpulz$"
+prints "^  codecs of GPUs +store, lz4, zstd to level 3, culzss, gpulz$"
 prints "^  nvCOMP +found: "
 doctor lacks
-prints "^  codecs of GPUs +store, gpulz$"
+prints "^  codecs of GPUs +store, culzss, gpulz$"
 prints "^  nvCOMP +libfake.so.1 is not found: zstd and lz4 stay with the processors: pip install nvidia-libnvcomp-cu13, "
 doctor exclusive
 prints "^  GPU engine +$beside: engine=auto leaves all to the processors: Fake GPU: its compute mode is exclusive: -o engine=gpu "

@@ -71,7 +71,7 @@ for faults in "" slow=300000 delay=20000 item=3 item corrupt batch=2 pin=1; do
     [ "$(gpu device)" = "Fake GPU" ] || fail "'$faults': its name: $(gpu device)"
     [ "$(gpu batches)" -gt 0 ] || fail "'$faults': it had nothing to do"
     "$BALEFS" stat "$mnt" | grep -qE '^gpu      .* in [0-9]+ pieces and [0-9]+ batches; ' || fail "'$faults': stat says nothing of it"
-    "$BALEFS" stat "$mnt" | grep -qx '         for store, zero, lz4, zstd, gpulz' || fail "'$faults': stat does not say for what"
+    "$BALEFS" stat "$mnt" | grep -qx '         for store, zero, lz4, zstd, culzss, gpulz' || fail "'$faults': stat does not say for what"
     case $faults in
     "" | slow=* | delay=* | pin=*)
         [ "$(gpu encoded)" -gt 0 ] || fail "'$faults': it has encoded nothing"

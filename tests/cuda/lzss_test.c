@@ -1,7 +1,7 @@
-/* The CUDA engine's gpulz against the CPU's: frames are the same to the byte; streams that were made to
+/* The CUDA engine's gpulz and culzss against the CPU's: frames are the same to the byte; streams that were made to
  * harm, with checksums that match, get the same answer.
  *
- * usage: gpulz_test PLUGIN [--few]; skipped where there is no GPU.
+ * usage: lzss_test PLUGIN [--few]; skipped where there is no GPU.
  *   --few: as much as a checker of memory accesses can follow */
 #include "format/bytes.h"
 #include "format/err.h"
@@ -9,7 +9,7 @@
 #include "format/hash.h"
 #include "tests/check.h"
 #include "tests/cuda/rig.h"
-#include "tests/unit/gpulz_shapes.h"
+#include "tests/unit/lzss_shapes.h"
 
 enum {
     ITEMS = 64, /* of a list */
@@ -23,7 +23,7 @@ enum {
 };
 
 struct job {
-    uint16_t parameter;
+    struct bale_setting setting;
     unsigned kind;
     uint32_t length;
     uint8_t chunk_log2;
@@ -67,21 +67,20 @@ static struct bale_frame frame_of(const struct job *job)
 static void encode_on_cpu(struct world *w, struct job *job)
 {
     struct bale_frame frame = frame_of(job);
-    const struct bale_setting setting = {BALE_CODEC_GPULZ, (int16_t)job->parameter};
 
-    REQUIRE(bale_frame_encode(w->scratch, setting, job->data, &frame, job->frame,
+    REQUIRE(bale_frame_encode(w->scratch, job->setting, job->data, &frame, job->frame,
                               &job->frame_length) == BALE_OK);
     job->expected = BALE_OK;
 }
 
-static struct job *add(struct world *w, uint16_t parameter, unsigned kind, uint32_t length,
-                       uint8_t chunk_log2)
+static void add(struct world *w, struct bale_setting setting, unsigned kind, uint32_t length,
+                uint8_t chunk_log2)
 {
     struct job *job = &w->jobs[w->count];
     uint32_t shift = below(w, 8);
 
     *job = (struct job){
-        .parameter = parameter,
+        .setting = setting,
         .kind = kind,
         .length = length,
         .chunk_log2 = chunk_log2,
@@ -92,14 +91,14 @@ static struct job *add(struct world *w, uint16_t parameter, unsigned kind, uint3
     shape_fill(kind, job->data, length + shift);
     memmove(job->data, job->data + shift, length);
     encode_on_cpu(w, job);
-    return job;
 }
 
 static void tell(const struct job *job, const char *what, unsigned long before)
 {
     if (atomic_load(&check_failures) != before)
-        fprintf(stderr, "%s: parameter %04x, data %u, %u bytes, chunks of 2^%u\n", what,
-                job->parameter, job->kind, job->length, job->chunk_log2);
+        fprintf(stderr, "%s: codec %u, parameter %04x, data %u, %u bytes, chunks of 2^%u\n", what,
+                job->setting.codec, (uint16_t)job->setting.parameter, job->kind, job->length,
+                job->chunk_log2);
 }
 
 /* ---- Lists of items ---- */
@@ -122,7 +121,7 @@ static void encode_all(struct world *w)
         w->items[i] = (struct bale_item){
             .kind = BALE_ITEM_ENCODE,
             .place = BALE_PLACE_PINNED,
-            .setting = {BALE_CODEC_GPULZ, (int16_t)job->parameter},
+            .setting = job->setting,
             .frame = frame_of(job),
             .raw = raw,
             .stored = stored + below(w, 64),
@@ -216,7 +215,7 @@ static uint32_t damage(struct world *w, uint8_t *stream, uint32_t length)
 static bool decode_chunks(struct world *w, struct job *job, const struct bale_frame *frame,
                           const struct bale_chunk *table, const uint8_t *in, uint8_t *hashes)
 {
-    const struct bale_codec *codec = bale_codec_find(BALE_CODEC_GPULZ);
+    const struct bale_codec *codec = bale_codec_find(frame->codec);
     uint8_t *raw = job->data;
 
     for (uint32_t i = 0; i < frame->chunks; i++) {
@@ -242,7 +241,7 @@ static void harm(struct world *w, struct job *job)
     size_t from, to = 0;
 
     REQUIRE(bale_frame_head_decode(job->frame, job->frame_length, &frame) == BALE_OK);
-    if (frame.codec != BALE_CODEC_GPULZ)
+    if (frame.codec != job->setting.codec)
         return;
     REQUIRE(frame.chunks <= CHUNKS_MAX);
     from = frame.head_length;
@@ -288,40 +287,56 @@ static void run_if_full(struct world *w)
 
 /* ---- Which ---- */
 
+static struct bale_setting gpulz(unsigned symbol_log2, unsigned piece_log2, unsigned window)
+{
+    uint16_t parameter = bale_gpulz_parameter(symbol_log2, piece_log2, window);
+
+    return (struct bale_setting){BALE_CODEC_GPULZ, (int16_t)parameter};
+}
+
+static struct bale_setting culzss(unsigned version)
+{
+    return (struct bale_setting){BALE_CODEC_CULZSS, (int16_t)version};
+}
+
+static struct bale_setting any_setting(struct world *w)
+{
+    if (below(w, 4) == 0)
+        return culzss(1 + below(w, 2));
+    return gpulz(below(w, 4), BALE_GPULZ_PIECE_LOG2_MIN + below(w, 6),
+                 BALE_GPULZ_WINDOW_MIN + below(w, 224));
+}
+
 /* Every size of symbols and pieces with the windows at the ends and between, and every kind of data. */
 static void test_settings(struct world *w)
 {
     static const uint8_t windows[] = {32, 33, 64, 128, 255};
-    enum { SETTINGS = 4 * 6 * sizeof windows };
+    enum { GPULZ = 4 * 6 * sizeof windows, SETTINGS = GPULZ + 2 };
 
     for (unsigned k = 0; k < SETTINGS * SHAPES; k += w->few ? ALL_STEP_FEW : 1) {
-        unsigned setting = k % SETTINGS;
-        uint16_t parameter = bale_gpulz_parameter(
-            setting % 4, BALE_GPULZ_PIECE_LOG2_MIN + setting / 4 % 6, windows[setting / 24]);
-        add(w, parameter, k / SETTINGS, 65536 + 4500 - k % 3, 16);
+        unsigned i = k % SETTINGS;
+        add(w,
+            i < GPULZ ? gpulz(i % 4, BALE_GPULZ_PIECE_LOG2_MIN + i / 4 % 6, windows[i / 24])
+                      : culzss(1 + i - GPULZ),
+            k / SETTINGS, 65536 + 4500 - k % 3, 16);
         run_if_full(w);
     }
     run_jobs(w);
-}
-
-static uint16_t any_parameter(struct world *w)
-{
-    return bale_gpulz_parameter(below(w, 4), BALE_GPULZ_PIECE_LOG2_MIN + below(w, 6),
-                                BALE_GPULZ_WINDOW_MIN + below(w, 224));
 }
 
 /* The shortest chunks, and those about a piece's end. */
 static void test_lengths(struct world *w)
 {
     for (uint32_t length = 1; length <= 96; length++) {
-        add(w, any_parameter(w), SHAPE_RUNS, length, 16);
+        add(w, any_setting(w), SHAPE_RUNS, length, 16);
         run_if_full(w);
     }
     for (uint32_t length = 2048 - 16; length <= 2048 + 48; length++) {
-        uint16_t parameter = bale_gpulz_parameter(length % 4, 11, 255);
-        add(w, parameter, length % SHAPES, length, 16);
+        struct bale_setting setting =
+            length % 6 < 4 ? gpulz(length % 4, 11, 255) : culzss(length % 6 - 3);
+        add(w, setting, length % SHAPES, length, 16);
         run_if_full(w);
-        add(w, parameter, length % SHAPES, 65536 - 2048 + length, 16);
+        add(w, setting, length % SHAPES, 65536 - 2048 + length, 16);
         run_if_full(w);
     }
     run_jobs(w);
@@ -333,7 +348,7 @@ static void test_random(struct world *w)
 
     for (int round = 0; round < (w->few ? ROUNDS_FEW : ROUNDS); round++) {
         while (w->count < ITEMS)
-            add(w, any_parameter(w), below(w, SHAPES), 1 + below(w, most[below(w, 4)]),
+            add(w, any_setting(w), below(w, SHAPES), 1 + below(w, most[below(w, 4)]),
                 (uint8_t)(12 + below(w, 5)));
         run_jobs(w);
     }
@@ -344,7 +359,7 @@ static void test_open(struct world *w)
 {
     struct bale_item item;
 
-    add(w, 0x01ff, DATA_TEXT, 100000, 16);
+    add(w, gpulz(0, 12, 255), DATA_TEXT, 100000, 16);
     encode_all(w);
     w->count = 0;
     item = w->items[0];
