@@ -58,7 +58,7 @@ cudaError_t bale_cuda_fault_batch(struct bale_cuda_slot *slot)
         hang<<<1, 1, 0, slot->stream>>>();
     if (is_on("stray"))
         stray<<<1, 1, 0, slot->stream>>>((int *)64);
-    return cudaPeekAtLastError();
+    return cudaGetLastError();
 }
 
 void bale_cuda_fault_packed(struct bale_cuda_slot *slot)

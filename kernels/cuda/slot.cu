@@ -73,7 +73,7 @@ cudaError_t gather(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t c
         return error;
     bale_copy::gather<<<min(count, BLOCKS_IN), bale_copy::THREADS, 0, in>>>(
         slot->chunks, count, cells, cell, slot->lists.lengths, slot->results);
-    error = cudaPeekAtLastError();
+    error = cudaGetLastError();
     if (!error)
         error = cudaEventRecord(slot->gathered, in);
     return error ? error : cudaStreamWaitEvent(slot->stream, slot->gathered, 0);
@@ -111,7 +111,7 @@ cudaError_t pack(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
         bale_chunk_rules::compare<<<count, THREADS, 0, slot->stream>>>(slot->chunks, count,
                                                                        slot->lists, slot->results);
     }
-    return cudaPeekAtLastError();
+    return cudaGetLastError();
 }
 
 cudaError_t unpack(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
@@ -123,7 +123,7 @@ cudaError_t unpack(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
         return error;
     bale_chunk_rules::settle<<<warps_for(count), THREADS, 0, slot->stream>>>(
         slot->chunks, count, slot->lists, slot->results);
-    return cudaPeekAtLastError();
+    return cudaGetLastError();
 }
 
 cuda_lane *least_busy_lane(bale_cuda_device *device)
@@ -196,7 +196,7 @@ cudaError_t encode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
         return error;
     bale_chunk_rules::keep_raw<<<warps_for(count), THREADS, 0, slot->stream>>>(
         slot->chunks, count, slot->lists, slot->results);
-    error = cudaPeekAtLastError();
+    error = cudaGetLastError();
     if (!error && codec != CUDA_STORE)
         error = in_lane(slot, codec, count, pack);
     return error ? error : fetch_results(slot, count);
@@ -216,7 +216,7 @@ cudaError_t decode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
     bale_chunk_rules::check<<<warps_for(count), THREADS, 0, slot->stream>>>(
         slot->chunks, count, stream_of(codec), slot->lists, slot->device->stubs[codec],
         slot->results);
-    error = cudaPeekAtLastError();
+    error = cudaGetLastError();
     if (!error && codec != CUDA_STORE)
         error = in_lane(slot, codec, count, unpack);
     return error ? error : fetch_results(slot, count);
@@ -290,7 +290,7 @@ int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)
     if (!error) {
         bale_copy::scatter<<<min(count, BLOCKS_OUT), bale_copy::THREADS, 0, out>>>(slot->moves,
                                                                                    count);
-        error = cudaPeekAtLastError();
+        error = cudaGetLastError();
     }
     if (!error)
         error = cudaEventRecord(slot->done, out);

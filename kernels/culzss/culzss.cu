@@ -24,7 +24,7 @@ cudaError_t encode_threads(const cuda_batch *b)
 {
     bale_lzss::encode_by_thread<culzss><<<b->count, bale_lzss::THREADS, 0, b->stream>>>(
         b->chunks, b->lists.raw, (uint8_t *)b->temp);
-    return cudaPeekAtLastError();
+    return cudaGetLastError();
 }
 
 cudaError_t encode(const cuda_batch *b)
@@ -38,7 +38,12 @@ cudaError_t decode(const cuda_batch *b)
 {
     return bale_lzss::decode_some<culzss, 0>(b);
 }
+
+cudaError_t open()
+{
+    return bale_lzss::in_turn(bale_lzss::open_encode<culzss, 0, 4>,
+                              bale_lzss::open_decode<culzss, 0>);
+}
 } // namespace
 
-const cuda_codec_ops bale_cuda_culzss =
-    bale_lzss::steps(TRIAL, bale_lzss::open_decode<culzss, 0>, encode, decode);
+const cuda_codec_ops bale_cuda_culzss = bale_lzss::steps(TRIAL, open, encode, decode);

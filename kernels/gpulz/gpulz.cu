@@ -39,10 +39,16 @@ cudaError_t decode(const cuda_batch *b)
                               [=] { return bale_lzss::decode_some<gpulz, 3>(b); });
 }
 
+template <unsigned LOG2> cudaError_t open_symbols()
+{
+    return bale_lzss::in_turn(
+        bale_lzss::open_encode<gpulz, LOG2, 1>, bale_lzss::open_encode<gpulz, LOG2, 4>,
+        bale_lzss::open_encode<gpulz, LOG2, 8>, bale_lzss::open_decode<gpulz, LOG2>);
+}
+
 cudaError_t open()
 {
-    return bale_lzss::in_turn(bale_lzss::open_decode<gpulz, 0>, bale_lzss::open_decode<gpulz, 1>,
-                              bale_lzss::open_decode<gpulz, 2>, bale_lzss::open_decode<gpulz, 3>);
+    return bale_lzss::in_turn(open_symbols<0>, open_symbols<1>, open_symbols<2>, open_symbols<3>);
 }
 } // namespace
 

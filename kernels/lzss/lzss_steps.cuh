@@ -29,6 +29,9 @@ uint32_t most_pieces(const cuda_batch *b, unsigned symbol_log2, unsigned words)
     return most;
 }
 
+template <unsigned LOG2, unsigned WORDS>
+constexpr size_t DESKS = ENCODE_WARPS * sizeof(desk<LOG2, WORDS>); /* of a block */
+
 template <typename CODEC, unsigned LOG2, unsigned WORDS>
 cudaError_t encode_some(const cuda_batch *b)
 {
@@ -38,16 +41,16 @@ cudaError_t encode_some(const cuda_batch *b)
     if (pieces == 0)
         return cudaSuccess;
     encode_pieces<CODEC, LOG2, WORDS>
-        <<<b->count * blocks, 32 * ENCODE_WARPS, ENCODE_WARPS * sizeof(desk<LOG2, WORDS>),
-           b->stream>>>(b->chunks, blocks, b->lists.raw, (uint8_t *)b->temp);
-    return cudaPeekAtLastError();
+        <<<b->count * blocks, 32 * ENCODE_WARPS, DESKS<LOG2, WORDS>, b->stream>>>(
+            b->chunks, blocks, b->lists.raw, (uint8_t *)b->temp);
+    return cudaGetLastError();
 }
 
 template <typename CODEC> cudaError_t join(const cuda_batch *b)
 {
     join_pieces<CODEC>
         <<<b->count, 32 * JOIN_WARPS, 0, b->stream>>>(b->chunks, b->lists, (uint8_t *)b->temp);
-    return cudaPeekAtLastError();
+    return cudaGetLastError();
 }
 
 template <typename CODEC, unsigned LOG2> cudaError_t decode_some(const cuda_batch *b)
@@ -56,14 +59,23 @@ template <typename CODEC, unsigned LOG2> cudaError_t decode_some(const cuda_batc
         return cudaSuccess;
     decode<CODEC, LOG2>
         <<<b->count, 32 * DECODE_WARPS, BALE_CUDA_CELL, b->stream>>>(b->chunks, b->lists, b->to);
-    return cudaPeekAtLastError();
+    return cudaGetLastError();
 }
 
-/* Its blocks have more shared memory than any is given unasked. */
+/* Blocks of kernels have more shared memory than any is given unasked. */
+inline cudaError_t allow(const void *kernel, size_t bytes)
+{
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+}
+
+template <typename CODEC, unsigned LOG2, unsigned WORDS> cudaError_t open_encode()
+{
+    return allow((const void *)encode_pieces<CODEC, LOG2, WORDS>, DESKS<LOG2, WORDS>);
+}
+
 template <typename CODEC, unsigned LOG2> cudaError_t open_decode()
 {
-    return cudaFuncSetAttribute((const void *)decode<CODEC, LOG2>,
-                                cudaFuncAttributeMaxDynamicSharedMemorySize, (int)BALE_CUDA_CELL);
+    return allow((const void *)decode<CODEC, LOG2>, BALE_CUDA_CELL);
 }
 
 /* The first error of calls that each wait for none before it. */

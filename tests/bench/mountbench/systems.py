@@ -132,8 +132,8 @@ class Balefs(System):
     def __init__(self, name, programs, work, backing):
         super().__init__(name, programs, work, backing)
         words = ["io=direct" if word == "direct" else word for word in name.split("/")[1:]]
-        self.options = [word for word in words if "=" in word]
-        self.codec = next((word for word in words if "=" not in word), "auto")
+        self.options = [word for word in words if "=" in word.split(":")[0]]
+        self.codec = next((word for word in words if word not in self.options), "auto")
 
     def make(self):
         run(self.programs["balefs"], "init", "--codec", self.codec, self.backing / "store")
