@@ -153,9 +153,14 @@ static void pump(struct bale_queue *queue)
     }
 }
 
-void bale_queue_decode(struct bale_queue *queue, struct bale_queue_item *item)
+void bale_queue_decode(struct bale_queue *queue, struct bale_queue_item *list)
 {
-    bale_engine_submit(queue->volume->engine, for_engine(item));
+    struct bale_item *items = NULL, **end = &items;
+    for (; list; list = list->next) {
+        *end = for_engine(list);
+        end = &list->item.next;
+    }
+    bale_engine_submit(queue->volume->engine, items);
 }
 
 void bale_queue_encode(struct bale_queue *queue, struct bale_queue_item *list)

@@ -33,8 +33,8 @@ void bale_queue_destroy(struct bale_queue *queue); /* nothing is in it */
 /* Staging at once, for a decode: BALE_E_NOMEM when there is none to spare. */
 int bale_queue_stage(struct bale_queue *queue, struct bale_queue_item *item, size_t length);
 
-/* Hands over a decode that has its staging. */
-void bale_queue_decode(struct bale_queue *queue, struct bale_queue_item *item);
+/* Hands over decodes that have their staging, linked by next. */
+void bale_queue_decode(struct bale_queue *queue, struct bale_queue_item *list);
 
 /* Hands over encodes, linked by next; they get their staging when there is room. */
 void bale_queue_encode(struct bale_queue *queue, struct bale_queue_item *list);

@@ -11,11 +11,13 @@
 #define STREAM_SLACK 4 /* requests */
 #define WINDOW_MOST ((uint64_t)8 << 20)
 #define WINDOW_MOST_GPU ((uint64_t)64 << 20)
+#define TOGETHER_GPU 16u /* extents */
 
 /* One extent on its way into the cache. Its filling bits keep it in place. */
 struct fetch {
     struct bale_job job;
     struct bale_queue_item item;
+    struct fetch *next;     /* of the same job */
     struct bale_file *file; /* counted */
     struct bale_extent *extent;
     uint64_t blocks;
@@ -78,9 +80,9 @@ static void fetch_slowly(struct fetch *fetch, struct bale_scratch *scratch)
                       : BALE_E_NOMEM);
 }
 
-static void fetch_job(struct bale_job *job, struct bale_scratch *scratch)
+/* Reads what is stored. True: the engine is to decode it; false: it is done with. */
+static bool fetch_stored(struct fetch *fetch, struct bale_scratch *scratch)
 {
-    struct fetch *fetch = (struct fetch *)job;
     struct bale_file *file = fetch->file;
     uint64_t start = fetch->extent->number * file->extent;
     struct bale_segment segment;
@@ -90,18 +92,18 @@ static void fetch_job(struct bale_job *job, struct bale_scratch *scratch)
         segment.length != fetch->length ||
         bale_queue_stage(file->volume->queue, item, segment.frame_length) != BALE_OK) {
         fetch_slowly(fetch, scratch);
-        return;
+        return false;
     }
     err = bale_container_read_frame(file->container, &segment, item->item.stored);
     if (err == BALE_OK && !is_whole(&segment, &item->item)) {
         bale_queue_release(item);
         fetch_slowly(fetch, scratch);
-        return;
+        return false;
     }
     if (err != BALE_OK) {
         bale_queue_release(item);
         end_fetch(fetch, err);
-        return;
+        return false;
     }
     item->item.kind = BALE_ITEM_DECODE;
     item->item.priority = BALE_PRIORITY_NORMAL;
@@ -113,15 +115,48 @@ static void fetch_job(struct bale_job *job, struct bale_scratch *scratch)
     item->done = fetch_decoded;
     item->quick = true;
     item->owner = fetch;
-    if (bale_engine_here(file->volume->engine, &item->item, scratch)) {
-        fetch_decoded(item, scratch);
-    } else {
-        bale_queue_decode(file->volume->queue, item);
+    if (!bale_engine_here(file->volume->engine, &item->item, scratch)) {
+        return true;
+    }
+    fetch_decoded(item, scratch);
+    return false;
+}
+
+static void fetch_job(struct bale_job *job, struct bale_scratch *scratch)
+{
+    struct fetch *fetch = (struct fetch *)job;
+    struct bale_queue *queue = fetch->file->volume->queue;
+    struct bale_queue_item *list = NULL, **end = &list;
+    while (fetch) {
+        struct fetch *next = fetch->next;
+        if (fetch_stored(fetch, scratch)) {
+            *end = &fetch->item;
+            end = &fetch->item.next;
+        }
+        fetch = next;
+    }
+    if (list) {
+        bale_queue_decode(queue, list);
     }
 }
 
+/* What one job is to fetch, so that the engine gets it together. */
+struct fetches {
+    struct fetch *first, **end;
+    unsigned count, most;
+};
+
+static void submit(struct bale_volume *volume, struct fetches *fetches)
+{
+    if (fetches->count > 0) {
+        bale_pool_submit(volume->fetchers, &fetches->first->job);
+    }
+    fetches->end = &fetches->first;
+    fetches->count = 0;
+}
+
 /* False: no memory; the stream is read without going ahead. */
-static bool start_fetch(struct bale_file *file, uint64_t number)
+static bool start_fetch(struct bale_file *file, uint64_t number, struct fetches *fetches)
 {
     if (bale_extent_find(file, number)) {
         return true;
@@ -141,7 +176,11 @@ static bool start_fetch(struct bale_file *file, uint64_t number)
     fetch->blocks = bale_blocks(file, 0, length);
     fetch->length = length;
     bale_extent_start_filling(extent, fetch->blocks);
-    bale_pool_submit(file->volume->fetchers, &fetch->job);
+    *fetches->end = fetch;
+    fetches->end = &fetch->next;
+    if (++fetches->count == fetches->most) {
+        submit(file->volume, fetches);
+    }
     return true;
 }
 
@@ -189,9 +228,13 @@ void bale_readahead_note(struct bale_file *file, uint64_t offset, uint64_t end)
     if (from >= to || (to < file->size && to - from < file->stream_window / 4)) {
         return;
     }
+    /* Where there is no GPU each extent is a job of its own, and they go side by side. */
+    struct fetches fetches = {.most = most > WINDOW_MOST ? TOGETHER_GPU : 1};
+    fetches.end = &fetches.first;
     uint64_t number = (from + file->extent - 1) / file->extent;
-    while (number * file->extent < to && start_fetch(file, number)) {
+    while (number * file->extent < to && start_fetch(file, number, &fetches)) {
         number++;
     }
+    submit(file->volume, &fetches);
     file->stream_ahead = number * file->extent;
 }

@@ -1,4 +1,4 @@
-/* Whether the machine's CPUs are all at work, whoever's. */
+/* Whether the most of the machine's CPUs are at work, whoever's. */
 #ifndef BALE_KERNELS_BUSY_H
 #define BALE_KERNELS_BUSY_H
 

@@ -6,7 +6,9 @@
 
 /* Larger ones gain little, and several are under way at once. */
 #define BATCH_BYTES ((uint64_t)128 << 20)
-#define BATCHES_MOST 4u  /* of a direction, so that reads do not wait for writes */
+#define BATCHES_MOST 4u /* of a direction, so that reads do not wait for writes */
+#define GROWTH_BYTES                                                                               \
+    ((uint64_t)16 << 20) /* a batch waits for more of them, the more are under way */
 #define FAILURES_MOST 3u /* times in a row that the engine could not do a batch */
 
 static void done(struct bale_item *item);
@@ -56,7 +58,8 @@ struct bale_batch *bale_dispatch_gather(struct bale_dispatch *d)
         unsigned work = (unsigned)__builtin_ctzll(works);
         struct bale_offered *offered = &d->waiting->offered[work];
         unsigned *under_way = &d->batches_in[work / BALE_WORK_CODECS];
-        while (atomic_load(&d->asked) && *under_way < BATCHES_MOST && offered->count > 0) {
+        while (atomic_load(&d->asked) && *under_way < BATCHES_MOST && offered->count > 0 &&
+               offered->bytes >= d->batches_of[work] * GROWTH_BYTES) {
             uint64_t bytes = offered->bytes < BATCH_BYTES ? offered->bytes : BATCH_BYTES;
             uint64_t share = bale_dispatch_share(d, work, bytes);
             struct bale_batch *batch = share > 0 ? make_batch(d, work, share) : NULL;
