@@ -1,6 +1,7 @@
 """The machine: what it is, what its processors do, and commands run on it."""
 
 import datetime
+import mmap
 import os
 import pathlib
 import subprocess
@@ -29,6 +30,23 @@ def drop_caches(below):
     """Forgets what the kernel has cached; what lies in the file system of `below` is written first."""
     run("sync", "-f", below)
     pathlib.Path("/proc/sys/vm/drop_caches").write_text("3")
+
+
+def touch_free(size):
+    """Touches so many bytes of free memory: what a virtual machine has given back to its host takes as long to come back
+    as to be filled."""
+    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    parts = processors()
+    each = min(size, available // 2) // parts
+    children = []
+    for _ in range(parts if each > 0 else 0):
+        child = os.fork()
+        if child == 0:
+            mmap.mmap(-1, each, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE)
+            os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
 
 
 def is_mounted(path):

@@ -5,7 +5,7 @@ import os
 import subprocess
 import time
 
-from .machine import Cpu, Failed, run
+from .machine import Cpu, Failed, run, touch_free
 
 MIB = 1 << 20
 GB = 1e9
@@ -35,6 +35,7 @@ def work_on(programs, system, operation, **keys):
                           text=True) as worker:
         try:
             ready = worker.stdout.readline()
+            touch_free(2 * keys["size"] * keys["jobs"])
             cpu = Cpu([worker.pid, *system.pids()])
             if ready:
                 worker.stdin.write("\n")

@@ -148,13 +148,15 @@ class Balefs(System):
         return json.loads(run(self.programs["balefs"], "stat", "--json", self.mnt))["mount"]["engines"]
 
     def await_gpu(self):
-        """Until its device is open: that is in the background of the mount."""
+        """Until its device is open and no more memory is being pinned: that is in the background of the mount."""
         end = time.monotonic() + WAIT
-        while not self.engines()["gpu"]["open"]:
+        before, gpu = None, self.engines()["gpu"]
+        while not gpu["open"] or gpu["pinned"] != before:
             if time.monotonic() > end:
                 said = (self.work / "log").read_text(errors="replace")[-500:]
                 raise Failed(f"{self.name}: there is no GPU: {said}")
-            time.sleep(0.05)
+            time.sleep(0.2)
+            before, gpu = gpu["pinned"], self.engines()["gpu"]
 
     def unmount(self):
         run(self.programs["balefs"], "umount", self.mnt)
