@@ -14,7 +14,7 @@ TEXT = ("/usr/include", "/usr/share/doc", "/usr/share/perl", "/usr/lib/python3")
 SUFFIXES = (".h", ".hpp", ".c", ".txt", ".md", ".html", ".pl", ".pm", ".py", "README", "copyright")
 
 
-def _text_files():
+def text_files():
     for top in TEXT:
         for path, dirs, names in os.walk(top):
             dirs.sort()
@@ -37,23 +37,37 @@ def _cipher(number):
     return bytes(table)
 
 
-def _write_text(out, size):
-    """Headers, documents and programs; when they are used up, again in another cipher each time."""
+def fill(out, size, pieces):
+    """Writes what pieces() yields; when that is used up, again in another cipher each time. How often it was begun; 0:
+    there was nothing."""
     left, number = size, 0
     while left > 0:
         table, before = _cipher(number), left
-        for path in _text_files():
-            try:
-                data = path.read_bytes()[:left]
-            except OSError:
-                continue
+        for data in pieces():
+            data = data[:left]
             out.write(data.translate(table) if table else data)
             left -= len(data)
             if left == 0:
-                return
+                break
         if left == before:
-            raise Failed("no text: there is nothing to read below /usr/include: use --only with another kind")
+            return 0
         number += 1
+    return number
+
+
+def read_all(paths):
+    """The bytes of each file that can be read."""
+    for path in paths:
+        try:
+            yield path.read_bytes()
+        except OSError:
+            continue
+
+
+def _write_text(out, size):
+    """Headers, documents and programs."""
+    if not fill(out, size, lambda: read_all(text_files())):
+        raise Failed("no text: there is nothing to read below /usr/include: use --only with another kind")
 
 
 def _write_solver(out, size, solver, work):

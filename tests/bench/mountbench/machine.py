@@ -72,7 +72,8 @@ def first_line(*command):
         return "none"
 
 
-def describe(arguments, balefs):
+def describe(arguments, balefs, others):
+    """others: versions of what else is measured, by name."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     source = pathlib.Path(__file__).resolve().parents[3]
     return {
@@ -83,8 +84,7 @@ def describe(arguments, balefs):
         "versions": {
             "balefs": first_line(balefs, "--version") + " "
             + first_line("git", "-C", source, "describe", "--always", "--dirty"),
-            "mkfs.btrfs": first_line("mkfs.btrfs", "--version"),
-            "tar": first_line("tar", "--version"),
+            **others,
         },
         "command": " ".join(arguments),
     }
