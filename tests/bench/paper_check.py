@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""What paper_test.sh has had measured: every figure is there, and every table shows it.
+
+usage: paper_check.py culzss|gpulz DIR
+"""
+
+import json
+import pathlib
+import shutil
+import sys
+import xml.dom.minidom
+
+CULZSS = ("C files", "DE map", "dictionary", "kernel tarball", "highly compressible")
+GPULZ = ("quant-3d", "quant-2d", "quant-1d", "int32", "string", "float-3d", "float-2d", "float-1d")
+GRID = [f"gpulz:s={s},w={w},c={c}" for c in (2048, 4096, 8192, 16384, 65536) for w in (32, 64, 128, 255)
+        for s in (1, 2, 4, 8)]
+LEVELS = [f"gpulz:level={level}" for level in (1, 2, 3, 4)]
+OTHERS = ["gpulz", "culzss:v=1", "culzss:v=2"]
+
+
+def expected(which, gpu):
+    """Systems by what is measured."""
+    codecs = OTHERS[1:] if which == "culzss" else [*GRID, *LEVELS, *OTHERS]
+    libraries = [] if which == "culzss" and not gpu else ["lz4"] if which == "culzss" else ["lz4", "zstd:1"]
+    speeds = {f"{codec}, {place}" for codec in [*codecs, *libraries] for place in ("1 core", "2 cores")}
+    sizes = {*codecs, *libraries}
+    if gpu:
+        hosts = ["culzss:v=2", "lz4", *(["gpulz"] if which == "gpulz" else [])]
+        speeds |= {f"{codec}, GPU" for codec in [*codecs, "lz4"]} | {f"{codec}, GPU from host" for codec in hosts}
+        sizes.add("lz4, GPU")
+    if which == "culzss":
+        programs = {name for name in ("bzip2", "pbzip2", "lbzip2") if shutil.which(name)}
+        speeds |= programs
+        sizes |= programs
+    return {"compress": speeds, "decompress": speeds, "compressed size": sizes}
+
+
+def check_results(which, found, gpu, kinds):
+    assert found["machine"]["complete"] is True
+    assert set(found["machine"]) >= {"machine", "kernel", "load", "date", "versions", "command", "gpu"}
+    assert tuple(found["data"]) == kinds
+    rows = {(row["what"], row["detail"]): row["systems"] for row in found["results"]}
+    for what, systems in expected(which, gpu).items():
+        for kind in kinds:
+            assert set(rows[what, kind]) == systems, (what, kind, set(rows[what, kind]) ^ systems)
+            assert all(len(values) == 1 and values[0] > 0 for values in rows[what, kind].values()), (what, kind)
+    return rows
+
+
+def check_culzss(rows, text, gpu):
+    for title in ("table I: ", "table II: ", "table III: "):
+        assert title in text, title
+    for name in ("serial LZSS: culzss:v=2, 1 core", "threaded LZSS: culzss:v=2, 2 cores", "culzss:v=1, 2 cores",
+                 "culzss:v=2, GPU from host", "lz4, GPU  "):
+        lines = [line for line in text.splitlines() if line.startswith(name)]
+        assert len(lines) == (3 if name == "lz4, GPU  " else 2), name
+        dashes = sum(line.split().count("-") for line in lines)
+        assert dashes == (0 if gpu or "GPU" not in name else 5 * len(lines)), (name, lines)
+    for kind in CULZSS:
+        size = {system: values[0] for system, values in rows["compressed size", kind].items()}
+        assert size["culzss:v=2"] < size["culzss:v=1"] < 90, kind
+    assert size["culzss:v=2"] < 5  # of what is highly compressible
+
+
+def check_gpulz(rows, text, gpu, kinds):
+    titles = ["table 1: ratio", "table 2: compress, GB/s, 2 cores", "table 2: decompress, GB/s, 2 cores"]
+    titles += ["table 2: compress, GB/s, GPU", "table 2: decompress, GB/s, GPU"] if gpu else []
+    parts = text.split("\n\n")
+    for title in titles:
+        table = next(part for part in parts if part.startswith(title)).splitlines()
+        assert len(table) == 3 + 4 * len(kinds), title
+        assert all(len(line[16:].split()) == 20 and "-" not in line[16:].split() for line in table[3:]), title
+    levels, others = (next(part for part in parts if part.startswith(title)).splitlines()
+                      for title in ("levels", "figures 8 and 9"))
+    assert len(levels) == 2 + 4 * len(kinds)
+    assert len(others) == 2 + 7 * len(kinds)
+    assert all(" - " not in line + " " for line in levels)
+    for kind in kinds:
+        size = {system: values[0] for system, values in rows["compressed size", kind].items()}
+        assert size["gpulz:s=1,w=255,c=65536"] <= size["gpulz:s=1,w=32,c=2048"], kind
+        assert size["gpulz:level=4"] == size["gpulz"], kind
+        assert abs(size["gpulz:s=1,w=128,c=4096"] - size["culzss:v=2"]) < 0.01, kind  # the same streams
+
+
+def main(which, work):
+    runs = {"cpu": False, "gpu": True, **({"file": False} if which == "gpulz" else {})}
+    for name, gpu in runs.items():
+        kinds = ("int32", "file") if name == "file" else CULZSS if which == "culzss" else GPULZ
+        found = json.loads((work / f"{name}.json").read_text(encoding="utf-8"))
+        text = (work / f"{name}.out").read_text(encoding="utf-8")
+        rows = check_results(which, found, gpu, kinds)
+        assert ("left out: GPU: there is none: " in text) != gpu
+        assert found["machine"]["gpu"] == ("A GPU" if gpu else "none")
+        for word in ("machine ", "kernel ", "versions ", "command ", kinds[0]):
+            assert word in text, word
+        if which == "culzss":
+            check_culzss(rows, text, gpu)
+        else:
+            check_gpulz(rows, text, gpu, kinds)
+        picture = xml.dom.minidom.parse(str(work / f"{name}.svg"))
+        words = [node.firstChild.data for node in picture.getElementsByTagName("text") if node.firstChild]
+        assert words.count("compress") == len(kinds) and "culzss:v=2, 2 cores" in words
+        assert ("culzss:v=2, GPU" in words) == gpu
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], pathlib.Path(sys.argv[2]))

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# tests/bench/paper-culzss or paper-gpulz, at its smallest, without a GPU and with a stand-in of one: every table is
+# complete, JSON and picture are well formed, wrong usage and other bytes are told, and nothing is left behind.
+# usage: paper_test.sh culzss|gpulz, with BALE_SOURCE and BALE_BUILD in the environment
+set -euo pipefail
+
+which=$1
+bench=${BALE_SOURCE:?}/tests/bench/paper-$which
+build=${BALE_BUILD:?}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TMPDIR=$work/tmp BALEFS=$build/tools/balefs
+mkdir "$TMPDIR"
+tiny=(--quick --size 128K --threads 2)
+
+fail() {
+    printf 'paper_test: %s\n' "$*" >&2
+    exit 1
+}
+
+nothing_left() {
+    [ -z "$(ls -A "$TMPDIR")" ] || fail "$1: left: $(ls "$TMPDIR")"
+}
+
+# measure NAME ARGUMENT...: into NAME.json, NAME.svg and NAME.out
+measure() {
+    local name=$work/$1
+    shift
+    "$bench" "${tiny[@]}" --json "$name.json" --svg "$name.svg" "$@" >"$name.out" 2>"$name.err" ||
+        fail "$*: failed: $(cat "$name.out" "$name.err")"
+    nothing_left "$*"
+}
+
+# refuses STATUS PATTERN ARGUMENT...
+refuses() {
+    local status=$1 pattern=$2 got=0
+    shift 2
+    "$bench" "${tiny[@]}" "$@" >"$work/out" 2>&1 || got=$?
+    [ "$got" = "$status" ] || fail "$*: exit status $got, not $status: $(cat "$work/out")"
+    grep -q -- "$pattern" "$work/out" || fail "$*: no '$pattern' in: $(cat "$work/out")"
+    nothing_left "$*"
+}
+
+# Without a GPU, wherever this runs, and with a stand-in.
+export CUDA_VISIBLE_DEVICES=
+mkdir -p "$work/gpu/tools/demo_solver"
+ln -s "$BALE_SOURCE/tests/bench/paper_gpu.py" "$work/gpu/tools/balefs"
+ln -s "$build/tools/demo_solver/bale-solver" "$work/gpu/tools/demo_solver/bale-solver"
+measure cpu --build "$build"
+measure gpu --build "$work/gpu"
+printf 'twenty letters and more, twenty letters and less\n' >"$work/file"
+[ "$which" = culzss ] || measure file --build "$build" --kinds int32 "$work/file"
+python3 "$BALE_SOURCE/tests/bench/paper_check.py" "$which" "$work" || fail "the results are wrong: $(cat "$work"/*.out)"
+
+refuses 2 'no sideways' --kinds sideways
+refuses 2 'give 64K or more' --size 5
+refuses 1 'is not there' --build "$work"
+if [ "$which" = gpulz ]; then
+    refuses 1 'No such file' --build "$build" "$work/none"
+else
+    refuses 1 "No such file" --build "$build" --kinds 'kernel tarball' --kernel "$work/none"
+    # What comes back wrongly is seen.
+    mkdir "$work/bin"
+    printf '#!/bin/sh\ncase "$*" in *d*) head -c 131072 /dev/zero ;; *) head -c 99 ;; esac\n' >"$work/bin/bzip2"
+    chmod +x "$work/bin/bzip2"
+    PATH=$work/bin:$PATH refuses 1 'other bytes came back' --build "$build" --kinds 'highly compressible'
+fi
