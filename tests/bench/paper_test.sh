@@ -56,9 +56,9 @@ refuses 2 'no sideways' --kinds sideways
 refuses 2 'give 64K or more' --size 5
 refuses 1 'is not there' --build "$work"
 if [ "$which" = gpulz ]; then
-    refuses 1 'No such file' --build "$build" "$work/none"
+    refuses 1 '^paper-gpulz: .*none: No such file' --build "$build" "$work/none"
 else
-    refuses 1 "No such file" --build "$build" --kinds 'kernel tarball' --kernel "$work/none"
+    refuses 1 '^paper-culzss: .*none: No such file' --build "$build" --kinds 'kernel tarball' --kernel "$work/none"
     # What comes back wrongly is seen.
     mkdir "$work/bin"
     printf '#!/bin/sh\ncase "$*" in *d*) head -c 131072 /dev/zero ;; *) head -c 99 ;; esac\n' >"$work/bin/bzip2"

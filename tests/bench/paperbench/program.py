@@ -164,6 +164,10 @@ class Program:
         except Failed as failed:
             print(f"{self.name}: {failed}", file=sys.stderr)
             return 1
+        except OSError as error:
+            print(f"{self.name}: {error.filename or work}: {error.strerror}: give another, or more room",
+                  file=sys.stderr)
+            return 1
         except KeyboardInterrupt:
             return 130
         finally:
