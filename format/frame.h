@@ -18,6 +18,12 @@ enum {
     BALE_CODEC_AUTO = 255, /* a setting, never in a frame */
 };
 
+/* What matters to a setting of BALE_CODEC_AUTO: its parameter. */
+enum {
+    BALE_AUTO_FOR_RATIO = 0,
+    BALE_AUTO_FOR_SPEED = 1,
+};
+
 struct bale_frame {
     uint64_t offset; /* of the first raw byte in the file */
     uint64_t generation;

@@ -119,8 +119,10 @@ static int check_setting(const struct bale_root *root)
     case BALE_CODEC_STORE:
     case BALE_CODEC_ZERO:
     case BALE_CODEC_LZ4:
-    case BALE_CODEC_AUTO:
         return level == 0 ? BALE_OK : BALE_E_CORRUPT;
+    case BALE_CODEC_AUTO:
+        return level == BALE_AUTO_FOR_RATIO || level == BALE_AUTO_FOR_SPEED ? BALE_OK
+                                                                            : BALE_E_CORRUPT;
     case BALE_CODEC_ZSTD:
         return level >= ZSTD_LEVEL_MIN && level <= ZSTD_LEVEL_MAX && level != 0 ? BALE_OK
                                                                                 : BALE_E_CORRUPT;

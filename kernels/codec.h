@@ -12,7 +12,8 @@
  * included. */
 struct bale_setting {
     uint8_t codec;
-    /* zstd: level -7..19, 0 is not a level; gpulz: format/gpulz.h; culzss: 1, 2; else 0 */
+    /* zstd: level -7..19, 0 is not a level; gpulz: format/gpulz.h; culzss: 1, 2; auto:
+     * BALE_AUTO_FOR_*; else 0 */
     int16_t parameter;
 };
 

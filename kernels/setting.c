@@ -4,10 +4,12 @@
 
 #include "format/culzss.h"
 #include "format/err.h"
+#include "kernels/auto/auto.h"
 #include "kernels/codec.h"
 #include "kernels/gpulz/gpulz.h"
 
-/* The one number a codec may have. Codecs not listed have none, but for gpulz, which has several. */
+/* The one number a codec may have. Codecs not listed have none, but for gpulz, which has several,
+ * and auto, whose option is a word. */
 struct parameter {
     uint8_t codec;
     const char *key;
@@ -95,34 +97,37 @@ static int read_option(const struct parameter *p, const char *option, struct bal
     return BALE_OK;
 }
 
+/* options: what is behind the colon, or NULL. */
+static int read_options(const char *options, struct bale_setting *setting, char *why,
+                        size_t why_size)
+{
+    const struct parameter *p = find_parameter(setting->codec);
+
+    if (setting->codec == BALE_CODEC_GPULZ)
+        return bale_gpulz_setting_parse(options, &setting->parameter, why, why_size);
+    if (setting->codec == BALE_CODEC_AUTO)
+        return bale_auto_setting_parse(options, &setting->parameter, why, why_size);
+    if (options && !p) {
+        snprintf(why, why_size, "The codec %s has no options.", bale_codec_name(setting->codec));
+        return BALE_E_INVALID;
+    }
+    setting->parameter = p ? p->without : 0;
+    return options ? read_option(p, options, setting, why, why_size) : BALE_OK;
+}
+
 static int parse(const char *text, struct bale_setting *setting, char *why, size_t why_size)
 {
     const char *colon = strchr(text, ':');
     size_t length = colon ? (size_t)(colon - text) : strlen(text);
     int codec = find_codec(text, length);
-    const struct parameter *p;
-    struct bale_setting parsed = {0};
+    struct bale_setting parsed = {.codec = (uint8_t)codec};
 
     if (codec < 0) {
         snprintf(why, why_size, "There is no codec \"%.*s\". " KNOWN,
                  (int)(length < 32 ? length : 32), text);
         return BALE_E_INVALID;
     }
-    p = find_parameter((uint8_t)codec);
-    parsed.codec = (uint8_t)codec;
-    if (codec == BALE_CODEC_GPULZ) {
-        if (bale_gpulz_setting_parse(colon ? colon + 1 : NULL, &parsed.parameter, why, why_size) <
-            0)
-            return BALE_E_INVALID;
-        *setting = parsed;
-        return BALE_OK;
-    }
-    parsed.parameter = p ? p->without : 0;
-    if (colon && !p) {
-        snprintf(why, why_size, "The codec %s has no options.", bale_codec_name((uint8_t)codec));
-        return BALE_E_INVALID;
-    }
-    if (colon && read_option(p, colon + 1, &parsed, why, why_size) < 0)
+    if (read_options(colon ? colon + 1 : NULL, &parsed, why, why_size) < 0)
         return BALE_E_INVALID;
     *setting = parsed;
     return BALE_OK;
@@ -148,6 +153,8 @@ void bale_setting_print(struct bale_setting setting, char *text, size_t size)
         snprintf(text, size, "unknown-%u", setting.codec);
     else if (setting.codec == BALE_CODEC_GPULZ)
         bale_gpulz_setting_print(setting.parameter, text, size);
+    else if (setting.codec == BALE_CODEC_AUTO)
+        bale_auto_setting_print(setting.parameter, text, size);
     else if (find_parameter(setting.codec))
         snprintf(text, size, "%s:%d", name, setting.parameter);
     else
@@ -162,6 +169,8 @@ bool bale_setting_valid(struct bale_setting setting)
         return false;
     if (setting.codec == BALE_CODEC_GPULZ)
         return bale_gpulz_is_valid((uint16_t)setting.parameter);
+    if (setting.codec == BALE_CODEC_AUTO)
+        return setting.parameter == BALE_AUTO_FOR_RATIO || setting.parameter == BALE_AUTO_FOR_SPEED;
     return p ? in_range(p, setting.parameter) : setting.parameter == 0;
 }
 

@@ -1,38 +1,45 @@
 #include "kernels/auto/auto.h"
 
+#include <stdbool.h>
 #include <string.h>
 
-#include "format/bytes.h"
+#include "format/gpulz.h"
 #include "kernels/scratch.h"
 
 enum {
-    MATCH_MIN = 4,
-    SKIP_LOG2 = 4, /* after 2^this misses in a row the probe takes longer steps */
+    SYMBOL_LOG2_MIN = 1, /* gpulz with symbols of one byte is not weighed */
+    SYMBOL_SIZES = BALE_GPULZ_SYMBOL_LOG2_MAX + 1,
+    SAMPLE_MIN = BALE_AUTO_PIECE * BALE_AUTO_PIECES_MIN,
 };
 
-/* What a greedy parse of the sample found. */
-struct parse {
-    uint32_t literals;
-    uint32_t sequences;
-    uint32_t length_bytes; /* LZ4's extra bytes for long literal runs and matches */
+/* Bytes of the sample, raw and as each codec would store it. */
+struct estimates {
+    uint32_t raw;
+    uint32_t lz4;
+    uint32_t zstd;
+    uint32_t gpulz[SYMBOL_SIZES]; /* by log2 of the size of symbols */
 };
 
-/* log2(n) in 1/65536, n > 0, to within 0.01: mantissa f, log2(1 + f) = f + 0.344 f (1 - f). */
-static uint32_t log2_q16(uint32_t n)
+static const struct bale_setting store = {.codec = BALE_CODEC_STORE};
+static const struct bale_setting lz4 = {.codec = BALE_CODEC_LZ4};
+static const struct bale_setting zstd = {.codec = BALE_CODEC_ZSTD, .parameter = 1};
+
+static struct bale_setting gpulz(unsigned symbol_log2)
 {
-    uint32_t exponent = 31u - (uint32_t)__builtin_clz(n);
-    uint32_t f = ((n << (31u - exponent)) >> 15) & 0xffffu;
-    uint32_t bow = (f * (65536u - f)) >> 16;
-
-    return (exponent << 16) + f + ((bow * 22544u) >> 16);
+    return (struct bale_setting){
+        .codec = BALE_CODEC_GPULZ,
+        .parameter = (int16_t)bale_gpulz_parameter(symbol_log2, BALE_AUTO_GPULZ_PIECE_LOG2,
+                                                   BALE_AUTO_GPULZ_WINDOW)};
 }
 
-/* Copies the pieces, spread evenly with both ends included, and returns the sample's length. */
+/* Copies the pieces, spread evenly with both ends included, and returns the sample's length. Symbols
+ * lie in them as they do in the extent; every other piece goes into the second half, so that the
+ * first is a sample too. */
 static uint32_t gather(struct bale_auto *a, const uint8_t *raw, uint32_t raw_length)
 {
     uint32_t pieces = raw_length / (16u << 10);
 
-    if (raw_length <= BALE_AUTO_PIECE * BALE_AUTO_PIECES_MIN) {
+    if (raw_length <= SAMPLE_MIN) {
         memcpy(a->sample, raw, raw_length);
         return raw_length;
     }
@@ -41,113 +48,101 @@ static uint32_t gather(struct bale_auto *a, const uint8_t *raw, uint32_t raw_len
     if (pieces > BALE_AUTO_PIECES_MAX)
         pieces = BALE_AUTO_PIECES_MAX;
     for (uint32_t i = 0; i < pieces; i++) {
-        uint64_t at = (uint64_t)(raw_length - BALE_AUTO_PIECE) * i / (pieces - 1);
-        memcpy(a->sample + i * BALE_AUTO_PIECE, raw + at, BALE_AUTO_PIECE);
+        uint64_t at = (uint64_t)(raw_length - BALE_AUTO_PIECE) * i / (pieces - 1) / 8 * 8;
+        uint32_t to = i / 2 + (i % 2) * ((pieces + 1) / 2);
+        memcpy(a->sample + to * BALE_AUTO_PIECE, raw + at, BALE_AUTO_PIECE);
     }
     return pieces * BALE_AUTO_PIECE;
 }
 
-static void add_literals(struct bale_auto *a, struct parse *parse, uint32_t from, uint32_t to)
+/* Symbols of two bytes take long: they are tried only where larger ones leave much, and where there
+ * is more than one piece, on half of the sample. */
+static void estimate_gpulz(struct bale_auto *a, struct estimates *e)
 {
-    const uint8_t *s = a->sample;
-    uint32_t i = from;
-
-    for (; to - i >= 8; i += 8) {
-        uint64_t word = bale_get64(s + i);
-        a->counts[0][word & 255]++;
-        a->counts[1][word >> 8 & 255]++;
-        a->counts[2][word >> 16 & 255]++;
-        a->counts[3][word >> 24 & 255]++;
-        a->counts[0][word >> 32 & 255]++;
-        a->counts[1][word >> 40 & 255]++;
-        a->counts[2][word >> 48 & 255]++;
-        a->counts[3][word >> 56]++;
-    }
-    for (; i < to; i++)
-        a->counts[0][s[i]]++;
-    parse->literals += to - from;
-    if (to - from >= 15)
-        parse->length_bytes += (to - from - 15) / 255 + 1;
+    e->gpulz[3] = bale_auto_gpulz(a, e->raw, 3);
+    e->gpulz[2] = bale_auto_gpulz(a, e->raw, 2);
+    if (e->gpulz[2] <= e->raw / 2)
+        e->gpulz[1] = e->raw;
+    else if (e->raw < SAMPLE_MIN)
+        e->gpulz[1] = bale_auto_gpulz(a, e->raw, 1);
+    else
+        e->gpulz[1] = 2 * bale_auto_gpulz(a, e->raw / 2, 1);
 }
 
-static uint32_t match_length(const uint8_t *s, uint32_t candidate, uint32_t at, uint32_t end)
+/* Where zstd finds what lz4 does not, gpulz does not find it either, and is not asked. */
+static bool gpulz_may_be_smallest(const struct estimates *e)
 {
-    uint32_t n = MATCH_MIN;
-
-    for (; at + n + sizeof(uint64_t) <= end; n += (uint32_t)sizeof(uint64_t)) {
-        uint64_t differ = bale_get64(s + candidate + n) ^ bale_get64(s + at + n);
-        if (differ != 0)
-            return n + (uint32_t)__builtin_ctzll(differ) / 8;
-    }
-    while (at + n < end && s[candidate + n] == s[at + n])
-        n++;
-    return n;
+    return e->lz4 < e->raw - e->raw / 20 && e->lz4 <= e->zstd + e->zstd / 16;
 }
 
-/* A greedy LZ parse that writes nothing. */
-static struct parse parse_sample(struct bale_auto *a, uint32_t length)
+/* The size of symbols of the least estimate, of equal ones the greatest. */
+static unsigned best_symbol(const struct estimates *e)
 {
-    const uint8_t *s = a->sample;
-    struct parse parse = {0};
-    uint32_t anchor = 0;
-    uint32_t at = 1;
-    uint32_t misses = 0;
+    unsigned best = SYMBOL_SIZES - 1;
 
-    memset(a->heads, 0, sizeof a->heads);
-    memset(a->counts, 0, sizeof a->counts);
-    while (at + MATCH_MIN <= length) {
-        uint32_t word = bale_get32(s + at);
-        uint32_t hash = (word * 2654435761u) >> (32 - BALE_AUTO_HASH_LOG2);
-        uint32_t candidate = a->heads[hash];
-        a->heads[hash] = (uint16_t)at;
-        if (bale_get32(s + candidate) != word) {
-            at += 1 + (misses++ >> SKIP_LOG2);
-            continue;
+    for (unsigned symbol_log2 = best; symbol_log2-- > SYMBOL_LOG2_MIN;)
+        if (e->gpulz[symbol_log2] < e->gpulz[best])
+            best = symbol_log2;
+    return best;
+}
+
+static struct bale_setting choose_for_ratio(struct bale_auto *a, struct estimates *e)
+{
+    uint32_t enough = e->raw - e->raw / 20;
+    uint32_t as_small = e->zstd + e->zstd / 32;
+
+    if (gpulz_may_be_smallest(e)) {
+        estimate_gpulz(a, e);
+        unsigned best = best_symbol(e);
+        if (e->gpulz[best] < e->lz4 - e->lz4 / 32 && e->gpulz[best] <= as_small)
+            return gpulz(best);
+    }
+    if (e->zstd >= enough && e->lz4 >= enough)
+        return store;
+    return e->lz4 <= as_small ? lz4 : zstd;
+}
+
+/* What a raw byte costs a codec beyond what it costs store, in 1/16 of what a stored byte costs
+ * (spec.md, "Speed"). */
+enum {
+    PRICE_LZ4 = 7,
+    PRICE_ZSTD = 9,
+};
+static const uint8_t gpulz_prices[SYMBOL_SIZES] = {[1] = 2, [2] = 1, [3] = 1};
+
+static uint32_t cost(const struct estimates *e, uint32_t stored, uint32_t price)
+{
+    return stored + e->raw * price / 16;
+}
+
+static struct bale_setting choose_for_speed(struct bale_auto *a, struct estimates *e)
+{
+    struct bale_setting best = store;
+    uint32_t least = e->raw;
+
+    estimate_gpulz(a, e);
+    for (unsigned symbol_log2 = SYMBOL_SIZES; symbol_log2-- > SYMBOL_LOG2_MIN;) {
+        uint32_t its = cost(e, e->gpulz[symbol_log2], gpulz_prices[symbol_log2]);
+        if (its < least) {
+            least = its;
+            best = gpulz(symbol_log2);
         }
-        uint32_t n = match_length(s, candidate, at, length);
-        add_literals(a, &parse, anchor, at);
-        parse.sequences++;
-        if (n >= 19)
-            parse.length_bytes += (n - 19) / 255 + 1;
-        at += n;
-        anchor = at;
-        misses = 0;
     }
-    add_literals(a, &parse, anchor, length);
-    return parse;
+    if (cost(e, e->lz4, PRICE_LZ4) < least) {
+        least = cost(e, e->lz4, PRICE_LZ4);
+        best = lz4;
+    }
+    return cost(e, e->zstd, PRICE_ZSTD) < least ? zstd : best;
 }
 
-/* Bytes of the literals after order-0 entropy coding; never more than the literals. */
-static uint32_t entropy_coded(const struct bale_auto *a, uint32_t literals)
-{
-    uint64_t bits_q16 = 0;
-    uint32_t bytes;
-
-    if (literals == 0)
-        return 0;
-    for (uint32_t i = 0; i < 256; i++) {
-        uint32_t n = a->counts[0][i] + a->counts[1][i] + a->counts[2][i] + a->counts[3][i];
-        if (n > 0)
-            bits_q16 += (uint64_t)n * log2_q16(n);
-    }
-    bits_q16 = (uint64_t)literals * log2_q16(literals) - bits_q16;
-    bytes = (uint32_t)(bits_q16 >> 19);
-    return bytes < literals ? bytes : literals;
-}
-
-static struct bale_setting choose(struct bale_scratch *scratch, const uint8_t *raw,
+static struct bale_setting choose(struct bale_auto *a, int16_t parameter, const uint8_t *raw,
                                   uint32_t raw_length)
 {
-    uint32_t length = gather(scratch->choice, raw, raw_length);
-    struct parse parse = parse_sample(scratch->choice, length);
-    uint32_t lz4 = parse.literals + 3 * parse.sequences + parse.length_bytes;
-    uint32_t zstd = entropy_coded(scratch->choice, parse.literals) + 5 * parse.sequences / 2;
+    uint32_t length = gather(a, raw, raw_length);
+    struct bale_auto_lz lz = bale_auto_lz(a, length);
+    struct estimates e = {.raw = length, .lz4 = lz.lz4, .zstd = lz.zstd};
 
-    if (zstd >= length - length / 20)
-        return (struct bale_setting){.codec = BALE_CODEC_STORE};
-    if (lz4 <= zstd + zstd / 32)
-        return (struct bale_setting){.codec = BALE_CODEC_LZ4};
-    return (struct bale_setting){.codec = BALE_CODEC_ZSTD, .parameter = 1};
+    return parameter == BALE_AUTO_FOR_SPEED ? choose_for_speed(a, &e) : choose_for_ratio(a, &e);
 }
 
 struct bale_setting bale_auto_choose(struct bale_scratch *scratch, struct bale_setting setting,
@@ -156,7 +151,7 @@ struct bale_setting bale_auto_choose(struct bale_scratch *scratch, struct bale_s
     const struct bale_codec *codec = bale_codec_find(setting.codec);
 
     if (setting.codec == BALE_CODEC_AUTO)
-        return choose(scratch, raw, raw_length);
+        return choose(scratch->choice, setting.parameter, raw, raw_length);
     if (codec && codec->choose)
         setting.parameter = codec->choose(scratch, setting.parameter, raw, raw_length);
     return setting;

@@ -1,20 +1,64 @@
-/* The choice behind the setting `auto` (spec.md): a probe of a sample, in integers. */
+/* The setting `auto` (spec.md): a choice by estimates from a sample, in integers. */
 #ifndef BALE_KERNELS_AUTO_AUTO_H
 #define BALE_KERNELS_AUTO_AUTO_H
 
+#include <stddef.h>
 #include <stdint.h>
+
+#include "format/bytes.h"
 
 #define BALE_AUTO_PIECE 1024u   /* bytes */
 #define BALE_AUTO_PIECES_MIN 8u /* an extent of this many pieces or fewer is its own sample */
 #define BALE_AUTO_PIECES_MAX 64u
 #define BALE_AUTO_SAMPLE_MAX (BALE_AUTO_PIECE * BALE_AUTO_PIECES_MAX)
 #define BALE_AUTO_HASH_LOG2 12
+#define BALE_AUTO_SKIP_LOG2 4 /* after 2^this misses in a row a parse takes longer steps */
 
-/* Working memory of the probe; part of a scratch. */
+/* The gpulz that is weighed. */
+#define BALE_AUTO_GPULZ_WINDOW 255u /* symbols */
+#define BALE_AUTO_GPULZ_PIECE_LOG2 12
+
+/* Working memory of the choice; part of a scratch. */
 struct bale_auto {
-    uint8_t sample[BALE_AUTO_SAMPLE_MAX];
-    uint16_t heads[1u << BALE_AUTO_HASH_LOG2]; /* last position of each hash */
+    uint8_t sample[BALE_AUTO_SAMPLE_MAX + sizeof(uint64_t)]; /* and room for a word */
+    uint16_t heads[1u << BALE_AUTO_HASH_LOG2];               /* last position of each hash */
     uint32_t counts[4][256]; /* literals, in four lanes so that equal bytes do not wait */
 };
+
+/* Bytes that the sample would become. */
+struct bale_auto_lz {
+    uint32_t lz4;
+    uint32_t zstd; /* zstd:1 */
+};
+
+/* Both from one parse of the sample, length bytes, 1 or more. */
+struct bale_auto_lz bale_auto_lz(struct bale_auto *a, uint32_t length);
+
+/* Bytes that the sample would become in gpulz with symbols of this size, of two bytes or more. */
+uint32_t bale_auto_gpulz(struct bale_auto *a, uint32_t length, unsigned symbol_log2);
+
+/* Bytes in which the sample agrees from candidate and from at, which is behind it, on; both before
+ * end. */
+static inline uint32_t bale_auto_agree(const uint8_t *sample, uint32_t candidate, uint32_t at,
+                                       uint32_t end)
+{
+    uint32_t n = 0;
+
+    for (; at + n + sizeof(uint64_t) <= end; n += (uint32_t)sizeof(uint64_t)) {
+        uint64_t differ = bale_get64(sample + candidate + n) ^ bale_get64(sample + at + n);
+        if (differ != 0)
+            return n + (uint32_t)__builtin_ctzll(differ) / 8;
+    }
+    while (at + n < end && sample[candidate + n] == sample[at + n])
+        n++;
+    return n;
+}
+
+/* Reads the options behind "auto:"; NULL: there are none. As bale_setting_parse; why is not NULL
+ * unless why_size is 0. */
+int bale_auto_setting_parse(const char *options, int16_t *parameter, char *why, size_t why_size);
+
+/* Writes the shortest text, with the name. */
+void bale_auto_setting_print(int16_t parameter, char *text, size_t size);
 
 #endif

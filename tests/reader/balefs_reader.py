@@ -247,7 +247,9 @@ def parse_slot(data: bytes, slot: int, modes: Optional[str]) -> Optional[Root]:
     require(container != 0, f"{what}: container id", "not 0", container)
     if codec not in (CODEC_AUTO, *RESERVED):
         known_codec(codec, what)
-    if codec == CODEC_ZSTD:
+    if codec == CODEC_AUTO:
+        require(parameter <= 1, f"{what}: parameter of auto", "0 or 1", parameter)
+    elif codec == CODEC_ZSTD:
         level = parameter - 0x10000 if parameter & 0x8000 else parameter
         require(-7 <= level <= 19, f"{what}: zstd level", "-7 to 19", level)
     elif codec == CODEC_CULZSS:

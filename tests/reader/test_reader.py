@@ -28,7 +28,7 @@ BOOT, OTHER_BOOT = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2
 ID = 0x1122334455667788
 EXTENT = 16384
 DIRECT = 255
-STORE, ZERO, LZ4, ZSTD, CULZSS, GPULZ = 0, 1, 2, 3, 16, 17
+STORE, ZERO, LZ4, ZSTD, CULZSS, GPULZ, AUTO = 0, 1, 2, 3, 16, 17, 255
 
 
 def xxh(data: bytes) -> bytes:
@@ -292,6 +292,13 @@ class Good(Case):
             for parameter in bad:
                 with self.subTest(codec=codec, root=parameter):
                     self.bad(root(codec=codec, parameter=parameter) + bytes(112), "parameter")
+
+    def test_auto(self) -> None:
+        for parameter in (0, 1):
+            self.assertEqual(self.read(root(codec=AUTO, parameter=parameter) + bytes(112)), b"")
+        for parameter in (2, 0x101, 0xFFFF):
+            with self.subTest(parameter=parameter):
+                self.bad(root(codec=AUTO, parameter=parameter) + bytes(112), "parameter of auto")
 
     def test_direct_size(self) -> None:
         data = noise(5000)

@@ -9,17 +9,31 @@ enum { SIZE = 1 << 20 };
 static struct bale_scratch *scratch;
 static uint8_t data[SIZE];
 
-static struct bale_setting choose(uint32_t length)
+static const char *const autos[] = {"auto", "auto:for=speed"};
+enum { RATIO, SPEED, AUTOS };
+
+static struct bale_setting parsed(const char *text)
 {
-    return bale_auto_choose(scratch, (struct bale_setting){.codec = BALE_CODEC_AUTO}, data, length);
+    struct bale_setting setting = {0};
+
+    REQUIRE(bale_setting_parse(text, &setting, NULL, 0) == BALE_OK);
+    return setting;
 }
 
-static void check_choice(uint32_t length, uint8_t codec, int16_t parameter)
+static void check_choice(int which, uint32_t length, const char *expected)
 {
-    struct bale_setting setting = choose(length);
+    char text[BALE_SETTING_TEXT];
 
-    CHECK_EQ(setting.codec, codec);
-    CHECK_EQ(setting.parameter, parameter);
+    bale_setting_print(bale_auto_choose(scratch, parsed(autos[which]), data, length), text,
+                       sizeof text);
+    if (!CHECK_EQ_STR(text, expected))
+        fprintf(stderr, "%s of %u bytes\n", autos[which], length);
+}
+
+static void check_choices(uint32_t length, const char *ratio, const char *speed)
+{
+    check_choice(RATIO, length, ratio);
+    check_choice(SPEED, length, speed);
 }
 
 static void test_kinds(void)
@@ -28,15 +42,61 @@ static void test_kinds(void)
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         data_fill(DATA_RANDOM, 1, data, SIZE);
-        check_choice(sizes[i], BALE_CODEC_STORE, 0);
+        check_choices(sizes[i], "store", "store");
         data_fill(DATA_TEXT, 1, data, SIZE);
-        check_choice(sizes[i], BALE_CODEC_ZSTD, 1);
+        check_choices(sizes[i], "zstd:1", "gpulz:s=2");
         data_fill(DATA_FIELD, 1, data, SIZE);
-        check_choice(sizes[i], BALE_CODEC_ZSTD, 1);
+        check_choices(sizes[i], "zstd:1", "store");
     }
 }
 
-/* Random bytes, each 400 of them twice: matches for both, and nothing for zstd's entropy coder to
+/* Values of so many random bytes, of which there are few, in random order; behind each, so many
+ * random bytes. */
+static void fill_keys(uint32_t bytes, uint32_t few, uint32_t behind)
+{
+    uint64_t state = 7;
+    uint8_t keys[8 * 128];
+    uint32_t at = 0;
+
+    data_random(&state, keys, sizeof keys);
+    data_random(&state, data, SIZE);
+    for (; at + bytes + behind <= SIZE; at += bytes + behind)
+        memcpy(data + at, keys + bytes * (data_next(&state) % few), bytes);
+}
+
+/* Where symbols of several bytes repeat: gpulz, with symbols of their size. zstd:1 does not see four
+ * bytes, but eight. */
+static void test_symbols(void)
+{
+    static const uint32_t sizes[] = {16384, 131072, SIZE};
+
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        fill_keys(4, 100, 0);
+        check_choices(sizes[i], "gpulz:s=4", "gpulz:s=4");
+        fill_keys(8, 30, 0);
+        check_choices(sizes[i], "zstd:1", "gpulz:s=8");
+        fill_keys(4, 20, 2);
+        check_choices(sizes[i], "gpulz:s=2", "gpulz:s=2");
+    }
+}
+
+/* Values of four bytes that compress well: small numbers, and mostly zeros. */
+static void test_numbers(void)
+{
+    uint64_t state = 5;
+
+    memset(data, 0, SIZE);
+    for (uint32_t at = 0; at < SIZE; at += 4)
+        data[at] = (uint8_t)(data_next(&state) % 100);
+    check_choices(131072, "zstd:1", "gpulz:s=4");
+    memset(data, 0, SIZE);
+    for (uint32_t at = 0; at < SIZE; at += 4)
+        if (data_next(&state) % 50 == 0)
+            data_random(&state, data + at, 4);
+    check_choices(131072, "zstd:1", "gpulz:s=4");
+}
+
+/* Random bytes, each 400 of them twice: matches for all, and nothing for zstd's entropy coder to
  * gain. */
 static void test_repeats(void)
 {
@@ -45,7 +105,28 @@ static void test_repeats(void)
     data_random(&state, data, SIZE);
     for (uint32_t at = 0; at + 800 <= SIZE; at += 800)
         memcpy(data + at + 400, data + at, 400);
-    check_choice(131072, BALE_CODEC_LZ4, 0);
+    check_choices(131072, "lz4", "gpulz:s=4");
+}
+
+/* Random bytes that repeat after an odd number of them: too far off for gpulz. */
+static void test_odd_repeats(void)
+{
+    uint64_t state = 3;
+
+    data_random(&state, data, 601);
+    for (uint32_t at = 601; at < SIZE; at++)
+        data[at] = data[at - 601];
+    check_choices(131072, "zstd:1", "lz4");
+}
+
+/* Six letters at random: nothing but entropy. */
+static void test_letters(void)
+{
+    uint64_t state = 9;
+
+    for (uint32_t at = 0; at < SIZE; at++)
+        data[at] = (uint8_t)('a' + data_next(&state) % 6);
+    check_choices(131072, "zstd:1", "zstd:1");
 }
 
 /* Any length is fine, and the choice reads nothing behind it. */
@@ -53,12 +134,14 @@ static void test_lengths(void)
 {
     for (uint32_t length = 1; length < 20000; length = length * 5 / 4 + 1) {
         uint8_t *exact = malloc(length);
-        struct bale_setting setting = {.codec = BALE_CODEC_AUTO};
 
         REQUIRE(exact);
         data_fill(DATA_TEXT, length, exact, length);
-        setting = bale_auto_choose(scratch, setting, exact, length);
-        CHECK(setting.codec != BALE_CODEC_AUTO && bale_setting_valid(setting));
+        for (int which = 0; which < AUTOS; which++) {
+            struct bale_setting setting =
+                bale_auto_choose(scratch, parsed(autos[which]), exact, length);
+            CHECK(!bale_setting_is_open(setting) && bale_setting_valid(setting));
+        }
         free(exact);
     }
 }
@@ -67,16 +150,34 @@ static void test_lengths(void)
 static void test_pure(void)
 {
     for (int kind = 0; kind < DATA_KINDS; kind++)
-        for (uint32_t length = 1000; length <= SIZE; length *= 3) {
-            struct bale_scratch *fresh;
-            struct bale_setting setting = {.codec = BALE_CODEC_AUTO};
+        for (uint32_t length = 1000; length <= SIZE; length *= 3)
+            for (int which = 0; which < AUTOS; which++) {
+                struct bale_scratch *fresh;
+                char text[BALE_SETTING_TEXT];
 
-            REQUIRE(bale_scratch_create(&fresh) == BALE_OK);
-            data_fill((enum data_kind)kind, length, data, SIZE);
-            setting = bale_auto_choose(fresh, setting, data, length);
-            check_choice(length, setting.codec, setting.parameter);
-            bale_scratch_destroy(fresh);
-        }
+                REQUIRE(bale_scratch_create(&fresh) == BALE_OK);
+                data_fill((enum data_kind)kind, length, data, SIZE);
+                bale_setting_print(bale_auto_choose(fresh, parsed(autos[which]), data, length),
+                                   text, sizeof text);
+                check_choice(which, length, text);
+                bale_scratch_destroy(fresh);
+            }
+}
+
+/* What is chosen is what a frame says. */
+static void test_frame(void)
+{
+    struct bale_frame frame = {.raw_length = 131072, .chunk_log2 = 16};
+    uint8_t *out = malloc(bale_frame_bound(131072, 16));
+    size_t length;
+
+    REQUIRE(out);
+    fill_keys(8, 30, 0);
+    REQUIRE(bale_frame_encode(scratch, parsed(autos[SPEED]), data, &frame, out, &length) ==
+            BALE_OK);
+    CHECK_EQ(frame.codec, BALE_CODEC_GPULZ);
+    CHECK_EQ(frame.parameter, (uint16_t)parsed("gpulz:s=8").parameter);
+    free(out);
 }
 
 static void test_others(void)
@@ -92,9 +193,14 @@ int main(void)
 {
     REQUIRE(bale_scratch_create(&scratch) == BALE_OK);
     test_kinds();
+    test_symbols();
+    test_numbers();
     test_repeats();
+    test_odd_repeats();
+    test_letters();
     test_lengths();
     test_pure();
+    test_frame();
     test_others();
     bale_scratch_destroy(scratch);
     return check_result();

@@ -12,6 +12,8 @@ static void test_good(void)
         int16_t parameter;
     } rows[] = {
         {"auto", "auto", BALE_CODEC_AUTO, 0},
+        {"auto:for=ratio", "auto", BALE_CODEC_AUTO, 0},
+        {"auto:for=speed", "auto:for=speed", BALE_CODEC_AUTO, 1},
         {"store", "store", BALE_CODEC_STORE, 0},
         {"lz4", "lz4", BALE_CODEC_LZ4, 0},
         {"zstd", "zstd:1", BALE_CODEC_ZSTD, 1},
@@ -57,6 +59,7 @@ static void test_bad(void)
     static const char option[] = "which has level=NUMBER.";
     static const char version[] = "not an option of culzss, which has v=NUMBER.";
     static const char range[] = "-7 to 19 without 0";
+    static const char word[] = "not an option of auto, which has for=ratio and for=speed.";
     static const char several[] = "not an option of gpulz, which has level=, s=, w= and c=NUMBER.";
     static const struct {
         const char *text;
@@ -72,7 +75,14 @@ static void test_bad(void)
         {"lz4\n", "\"lz4?\""},
         {"zstd:3\r\n", "\"3??\""},
         {"zero:1", "The codec zero has no options."},
-        {"auto:1", "The codec auto has no options."},
+        {"auto:1", word},
+        {"auto:", word},
+        {"auto:for", word},
+        {"auto:for=", word},
+        {"auto:speed", word},
+        {"auto:for=speed ", word},
+        {"auto:for=speed,for=speed", word},
+        {"auto:for=Speed", "\"for=Speed\""},
         {"lz4:", "The codec lz4 has no options."},
         {"store:level=1", "The codec store has no options."},
         {"zstd:", option},
@@ -173,7 +183,7 @@ static void test_pairs(void)
             if (CHECK_EQ(bale_setting_parse(text, &parsed, NULL, 0), BALE_OK))
                 CHECK(parsed.codec == codec && parsed.parameter == parameter);
         }
-    CHECK_EQ_U(valid, 4 + 26 + 2 + 5 * 6 * 224);
+    CHECK_EQ_U(valid, 3 + 2 + 26 + 2 + 5 * 6 * 224);
 }
 
 static void test_registry(void)

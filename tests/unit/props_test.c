@@ -152,10 +152,13 @@ static void checks(void)
 
     accepted(BALE_XATTR_CODEC, "zstd:level=3\n", "zstd:3");
     accepted(BALE_XATTR_CODEC, "auto", "auto");
+    accepted(BALE_XATTR_CODEC, "auto:for=ratio\n", "auto");
+    accepted(BALE_XATTR_CODEC, "auto:for=speed\n", "auto:for=speed");
     accepted(BALE_XATTR_CODEC, "culzss:v=1\n", "culzss:1");
     accepted(BALE_XATTR_CODEC, "gpulz:level=2,s=4\n", "gpulz:s=4,w=64");
     accepted(BALE_XATTR_EXTENT, "128K", "131072");
     accepted(BALE_XATTR_MATCH, "\n *.log  zstd:level=9 \r\n\na b* lz4\n", "*.log zstd:9\na b* lz4");
+    accepted(BALE_XATTR_MATCH, "*.h5 auto:for=speed", "*.h5 auto:for=speed");
     refuse_text(BALE_XATTR_CODEC, "gzip",
                 "user.balefs.codec: There is no codec \"gzip\". Known are auto, store, zero, lz4, "
                 "zstd, gpulz and culzss.");

@@ -1,0 +1,134 @@
+/* What lz4 and zstd:1 would make of the sample (spec.md, "Parse" and "Estimates"). */
+#include <string.h>
+
+#include "kernels/auto/auto.h"
+
+enum {
+    MATCH_MIN = 4,      /* lz4's */
+    ZSTD_MATCH_MIN = 6, /* zstd:1's, but for repeated distances */
+    ZSTD_BITS = 5,      /* of a match: its lengths and what kind of distance it has */
+};
+
+struct parse {
+    uint32_t literals; /* lz4's */
+    uint32_t sequences;
+    uint32_t length_bytes; /* lz4's extra bytes for long literal runs and matches */
+    uint32_t zstd_literals;
+    uint32_t zstd_bits; /* of its sequences */
+};
+
+/* log2(n) in 1/65536, n > 0, to within 0.01: mantissa f, log2(1 + f) = f + 0.344 f (1 - f). */
+static uint32_t log2_q16(uint32_t n)
+{
+    uint32_t exponent = 31u - (uint32_t)__builtin_clz(n);
+    uint32_t f = ((n << (31u - exponent)) >> 15) & 0xffffu;
+    uint32_t bow = (f * (65536u - f)) >> 16;
+
+    return (exponent << 16) + f + ((bow * 22544u) >> 16);
+}
+
+static void count_literals(struct bale_auto *a, uint32_t from, uint32_t to)
+{
+    const uint8_t *s = a->sample;
+    uint32_t i = from;
+
+    for (; to - i >= 8; i += 8) {
+        uint64_t word = bale_get64(s + i);
+        a->counts[0][word & 255]++;
+        a->counts[1][word >> 8 & 255]++;
+        a->counts[2][word >> 16 & 255]++;
+        a->counts[3][word >> 24 & 255]++;
+        a->counts[0][word >> 32 & 255]++;
+        a->counts[1][word >> 40 & 255]++;
+        a->counts[2][word >> 48 & 255]++;
+        a->counts[3][word >> 56]++;
+    }
+    for (; i < to; i++)
+        a->counts[0][s[i]]++;
+}
+
+static void add_lz4_literals(struct parse *parse, uint32_t run)
+{
+    parse->literals += run;
+    if (run >= 15)
+        parse->length_bytes += (run - 15) / 255 + 1;
+}
+
+static void add_zstd_literals(struct bale_auto *a, struct parse *parse, uint32_t from, uint32_t to)
+{
+    count_literals(a, from, to);
+    parse->zstd_literals += to - from;
+}
+
+/* A greedy LZ parse that writes nothing. */
+static struct parse parse_sample(struct bale_auto *a, uint32_t length)
+{
+    const uint8_t *s = a->sample;
+    struct parse parse = {0};
+    uint32_t anchor = 0;      /* behind the last match */
+    uint32_t zstd_anchor = 0; /* behind the last that zstd takes */
+    uint32_t last = 0;        /* its distance */
+    uint32_t at = 1;
+    uint32_t misses = 0;
+
+    memset(a->heads, 0, sizeof a->heads);
+    memset(a->counts, 0, sizeof a->counts);
+    while (at + MATCH_MIN <= length) {
+        uint32_t word = bale_get32(s + at);
+        uint32_t hash = (word * 2654435761u) >> (32 - BALE_AUTO_HASH_LOG2);
+        uint32_t candidate = a->heads[hash];
+        a->heads[hash] = (uint16_t)at;
+        if (bale_get32(s + candidate) != word) {
+            at += 1 + (misses++ >> BALE_AUTO_SKIP_LOG2);
+            continue;
+        }
+        uint32_t n = MATCH_MIN + bale_auto_agree(s, candidate + MATCH_MIN, at + MATCH_MIN, length);
+        uint32_t distance = at - candidate;
+        add_lz4_literals(&parse, at - anchor);
+        parse.sequences++;
+        if (n >= 19)
+            parse.length_bytes += (n - 19) / 255 + 1;
+        if (n >= ZSTD_MATCH_MIN || distance == last) {
+            add_zstd_literals(a, &parse, zstd_anchor, at);
+            parse.zstd_bits += ZSTD_BITS;
+            if (distance != last)
+                parse.zstd_bits += 31u - (uint32_t)__builtin_clz(distance);
+            last = distance;
+            zstd_anchor = at + n;
+        }
+        at += n;
+        anchor = at;
+        misses = 0;
+    }
+    add_lz4_literals(&parse, length - anchor);
+    add_zstd_literals(a, &parse, zstd_anchor, length);
+    return parse;
+}
+
+/* Bytes of the literals after order-0 entropy coding; never more than the literals. */
+static uint32_t entropy_coded(const struct bale_auto *a, uint32_t literals)
+{
+    uint64_t bits_q16 = 0;
+    uint32_t bytes;
+
+    if (literals == 0)
+        return 0;
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t n = a->counts[0][i] + a->counts[1][i] + a->counts[2][i] + a->counts[3][i];
+        if (n > 0)
+            bits_q16 += (uint64_t)n * log2_q16(n);
+    }
+    bits_q16 = (uint64_t)literals * log2_q16(literals) - bits_q16;
+    bytes = (uint32_t)(bits_q16 >> 19);
+    return bytes < literals ? bytes : literals;
+}
+
+struct bale_auto_lz bale_auto_lz(struct bale_auto *a, uint32_t length)
+{
+    struct parse parse = parse_sample(a, length);
+
+    return (struct bale_auto_lz){
+        .lz4 = parse.literals + 3 * parse.sequences + parse.length_bytes,
+        .zstd = entropy_coded(a, parse.zstd_literals) + parse.zstd_bits / 8,
+    };
+}

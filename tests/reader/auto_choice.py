@@ -1,0 +1,120 @@
+"""What `auto` chooses, written from kernels/auto/spec.md alone."""
+from __future__ import annotations
+
+KIB = 1024
+
+
+def log(n: int) -> int:
+    """log2 in 1/65536."""
+    e = n.bit_length() - 1
+    f = (n << 16 >> e) & 0xFFFF
+    return 65536 * e + f + (f * (65536 - f) // 65536) * 22544 // 65536
+
+
+def sample(raw: bytes) -> bytes:
+    if len(raw) <= 8 * KIB:
+        return raw
+    n = max(8, min(64, len(raw) // (16 * KIB)))
+    starts = [8 * ((len(raw) - KIB) * i // (n - 1) // 8) for i in range(n)]
+    return b"".join(raw[at:at + KIB] for at in starts[0::2] + starts[1::2])
+
+
+def matches(s: bytes) -> list[tuple[int, int, int]]:
+    """Of the parse: position, length, distance."""
+    found, table, p, misses = [], [0] * 4096, 1, 0
+    while p + 4 <= len(s):
+        h = int.from_bytes(s[p:p + 4], "little") * 2654435761 % 2**32 >> 20
+        c, table[h] = table[h], p
+        if s[c:c + 4] != s[p:p + 4]:
+            p += 1 + misses // 16
+            misses += 1
+            continue
+        n = 4
+        while p + n < len(s) and s[c + n] == s[p + n]:
+            n += 1
+        found.append((p, n, p - c))
+        p += n
+        misses = 0
+    return found
+
+
+def lz4(s: bytes) -> int:
+    size = behind = 0
+    for p, n, _ in [*matches(s), (len(s), 0, 0)]:
+        run = p - behind
+        size += run + ((run - 15) // 255 + 1 if run >= 15 else 0)
+        size += 3 if n else 0
+        size += (n - 19) // 255 + 1 if n >= 19 else 0
+        behind = p + n
+    return size
+
+
+def zstd(s: bytes) -> int:
+    bits, last, left = 0, 0, bytearray()
+    behind = 0
+    for p, n, distance in matches(s):
+        if n >= 6 or distance == last:
+            bits += 5 + (distance.bit_length() - 1 if distance != last else 0)
+            last = distance
+            left += s[behind:p]
+            behind = p + n
+    left += s[behind:]
+    counts = [left.count(value) for value in range(256)]
+    entropy = sum(n * (log(len(left)) - log(n)) for n in counts if n) >> 19
+    return min(entropy, len(left)) + bits // 8
+
+
+def gpulz(s: bytes, size: int) -> int:
+    """With symbols of size bytes."""
+    q, least, piece = len(s) // size, 2 // size + 1, 4096 // size
+    symbols = [s[i * size:(i + 1) * size] for i in range(q)]
+    table, p, misses, pointers, literals = [0] * 4096, 1, 0, 0, q
+    while p + least <= q:
+        word = int.from_bytes(s[p * size:(p + least) * size], "little")
+        h = word * 0x9E3779B97F4A7C15 % 2**64 >> 52
+        c, table[h] = table[h], p
+        end = min(q, (p // piece + 1) * piece, p + 255 + least)
+        n = 0
+        if c // piece == p // piece and p - c <= 255:
+            while p + n < end and symbols[c + n] == symbols[p + n]:
+                n += 1
+        if n < least:
+            p += 1 + misses // 16
+            misses += 1
+            continue
+        pointers += 1
+        literals -= n
+        p += n
+        misses = 0
+    return size * literals + 2 * pointers + (literals + pointers + 7) // 8 + len(s) % size
+
+
+def gpulz_all(s: bytes) -> dict[int, int]:
+    g = {8: gpulz(s, 8), 4: gpulz(s, 4)}
+    if g[4] <= len(s) // 2:
+        g[2] = len(s)
+    elif len(s) < 8 * KIB:
+        g[2] = gpulz(s, 2)
+    else:
+        g[2] = 2 * gpulz(s[:len(s) // 2], 2)
+    return g
+
+
+def for_ratio(raw: bytes) -> str:
+    s = sample(raw)
+    enough, l, z = len(s) - len(s) // 20, lz4(s), zstd(s)
+    if l < enough and l <= z + z // 16:
+        g, size = min((g, -size) for size, g in gpulz_all(s).items())
+        if g < l - l // 32 and g <= z + z // 32:
+            return f"gpulz:s={-size}"
+    if z >= enough and l >= enough:
+        return "store"
+    return "lz4" if l <= z + z // 32 else "zstd:1"
+
+
+def for_speed(raw: bytes) -> str:
+    s = sample(raw)
+    g = gpulz_all(s)
+    costs = {"store": (len(s), 0), "gpulz:s=8": (g[8], 1), "gpulz:s=4": (g[4], 1),
+             "gpulz:s=2": (g[2], 2), "lz4": (lz4(s), 7), "zstd:1": (zstd(s), 9)}
+    return min(costs, key=lambda name: costs[name][0] + len(s) * costs[name][1] // 16)
