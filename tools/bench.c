@@ -29,8 +29,9 @@ static const char help[] =
     "\n"
     "balefs bench engine measures a GPU against the CPU: balefs bench engine --help.\n"
     "\n"
-    "      --codec CODEC  auto, store, lz4, zstd:LEVEL (zstd is zstd:1), gpulz[:OPTIONS],\n"
-    "                     culzss[:v=N]; may be given again [a selection of all there are]\n"
+    "      --codec CODEC  auto[:for=speed], store, lz4, zstd:LEVEL (zstd is zstd:1),\n"
+    "                     gpulz[:OPTIONS], culzss[:v=N]; may be given again [a selection of\n"
+    "                     all there are]\n"
     "  -e, --extent SIZE  bytes that become one frame [128K]: 16K to 64M, in steps of 4K\n"
     "      --chunk SIZE   bytes of a frame compressed together [64K]: 4K to 64M, a power\n"
     "                     of two\n"
@@ -100,7 +101,7 @@ static bool add_setting(struct bench *bench, const char *text, char *why, size_t
     return true;
 }
 
-/* Every codec of the registry but zero, which is store for all but one thing; last, auto. */
+/* Every codec of the registry but zero, which is store for all but one thing; last, auto for both. */
 static void add_all(struct bench *bench)
 {
     for (int id = 0; id < BALE_CODEC_AUTO; id++) {
@@ -114,6 +115,7 @@ static void add_all(struct bench *bench)
                 add_setting(bench, levels[i], NULL, 0);
     }
     add_setting(bench, "auto", NULL, 0);
+    add_setting(bench, "auto:for=speed", NULL, 0);
 }
 
 static int take_size(const struct bale_command *command, int option, struct bench *bench)

@@ -67,7 +67,7 @@ head -c 100000 /dev/urandom >"$work/random"
 cat "$BALE_SOURCE"/*/*.[ch] >"$work/sources"
 head -c 1000000 /dev/zero >"$work/zeros"
 for data in empty one random sources zeros; do
-    for codec in auto lz4 zstd:3 gpulz:s=2 culzss:v=1 store; do
+    for codec in auto auto:for=speed lz4 zstd:3 gpulz:s=2 culzss:v=1 store; do
         for program in "${programs[@]}"; do
             "$work/$program" "$codec" "$work/$data" "$work/$program.bale" "$version" || fail "$program: $data as $codec"
         done

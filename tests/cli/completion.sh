@@ -53,7 +53,7 @@ is "--codec" "$(offers "balefs init --c")" "an option begun"
 is "--by-type" "$(offers "balefs stat --b")" "an option begun"
 
 # Values.
-has "balefs init --codec " auto store zero lz4 zstd zstd:3 gpulz gpulz:s=4 culzss culzss:v=1
+has "balefs init --codec " auto auto:for=speed store zero lz4 zstd zstd:3 gpulz gpulz:s=4 culzss culzss:v=1
 has "balefs init -c " auto zstd:19
 is "lz4" "$(offers "balefs init --codec l")" "a codec begun"
 is "lz4" "$(offers "balefs init --codec=l")" "a codec begun, behind ="

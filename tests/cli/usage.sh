@@ -39,7 +39,7 @@ says "gzip"
 # The same codecs and the same sizes everywhere.
 mkdir "$work/tree"
 echo text >"$work/tree/text"
-for codec in auto store zero lz4 zstd zstd:-7 zstd:19 gpulz gpulz:s=2,w=64 gpulz:level=3 culzss culzss:v=1; do
+for codec in auto auto:for=speed store zero lz4 zstd zstd:-7 zstd:19 gpulz gpulz:s=2,w=64 gpulz:level=3 culzss culzss:v=1; do
     run 0 init --codec "$codec" --match "*.log $codec" "$work/with"
     run 0 import --codec "$codec" "$work/tree" "$work/with"
     run 1 recompress --codec "$codec" "$work/none"
@@ -48,7 +48,26 @@ for codec in auto store zero lz4 zstd zstd:-7 zstd:19 gpulz gpulz:s=2,w=64 gpulz
     run 0 bench --codec "$codec" "$work/tree/text"
     rm -r "$work/with"
 done
-rm -r "$work/tree"
+
+# What matters to auto is the volume's, and that of what is made in it.
+run 0 init --codec auto:for=speed --match '*.a auto:for=ratio' "$work/fast"
+is auto:for=speed "$(/usr/bin/python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["codec"])' \
+    "$work/fast/.balefs/volume.json")" "volume.json"
+/usr/bin/python3 -c 'import random, sys; d = random.Random(1); k = [d.randbytes(8) for _ in range(30)]
+sys.stdout.buffer.write(b"".join(d.choices(k, k=2000)))' >"$work/tree/keys"
+cp "$work/tree/keys" "$work/tree/keys.a"
+run 0 import "$work/tree" "$work/fast"
+run 0 get "$work/fast" "$work/fast/keys" "$work/fast/keys.a"
+is "$work/fast: codec auto:for=speed (default), extent 131072 (default)
+$work/fast/keys: codec auto:for=speed (default), extent 131072 (default)
+$work/fast/keys.a: codec auto (default), extent 131072 (default)" "$out" "get"
+run 0 inspect --json "$work/fast/keys" "$work/fast/keys.a"
+is "gpulz zstd" "$(json 'd[0]["extents"][0]["codec"], d[1]["extents"][0]["codec"]')" "what was chosen"
+"$balefs" cat "$work/fast/keys" | cmp - "$work/tree/keys"
+run 0 set "$work/fast" auto:for=ratio
+run 0 get --json "$work/fast"
+is auto "$(json 'd["codec"]')" "for the ratio"
+rm -r "$work/tree" "$work/fast"
 for size in 1M 1m 1MB 1MiB 1024K 1024KB 1024KiB 1048576 1048576B 1.0M; do
     run 0 set --extent "$size" "$store"
     run 0 get --json "$store"

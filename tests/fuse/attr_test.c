@@ -327,6 +327,10 @@ static void test_hidden(void)
     CHECK_EQ(setxattr("d", "user.balefs.extent", "64K", 3, 0), 0);
     CHECK_EQ(setxattr("d", "user.balefs.match", "*.log lz4", 9, 0), 0);
     FAILS(setxattr("d", "user.balefs.codec", "bad:1", 5, 0), EINVAL);
+    CHECK_EQ(setxattr("d", "user.balefs.codec", "auto:for=speed", 14, 0), 0);
+    make_file("d/fast", "", 0);
+    CHECK_EQ(getxattr("d/fast", "user.balefs.codec", got, sizeof got), 14);
+    CHECK_EQ_MEM(got, "auto:for=speed", 14);
     make_file("d/a.log", "", 0);
     CHECK_EQ(mkdir("d/e", 0755), 0);
     make_file("d/e/b.log", "", 0);

@@ -59,6 +59,7 @@ mkdir "$mnt"/t{0..3} "$plain"/t{0..3}
 setfattr -n user.balefs.codec -v lz4 "$mnt/t1"
 setfattr -n user.balefs.codec -v auto "$mnt/t2"
 setfattr -n user.balefs.extent -v 1M "$mnt/t2"
+setfattr -n user.balefs.codec -v auto:for=speed "$mnt/t3"
 mount_down "$mnt"
 
 # --- it opens: what it does, does wrong, or leaves, is no difference

@@ -44,6 +44,7 @@ setfattr -n user.balefs.extent -v 16K "$mnt/t0"
 setfattr -n user.balefs.codec -v lz4 "$mnt/t1"
 setfattr -n user.balefs.codec -v auto "$mnt/t2"
 setfattr -n user.balefs.extent -v 1M "$mnt/t2"
+setfattr -n user.balefs.codec -v auto:for=speed "$mnt/t3"
 SECONDS=0
 while [ "$round" -lt 6 ] || [ "$SECONDS" -lt "$seconds" ]; do
     now=$((seed + round))

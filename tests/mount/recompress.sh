@@ -22,7 +22,7 @@ mount_begin recompress
 store=$work/store mnt=$work/mnt plain=$work/plain
 mkdir "$mnt" "$plain"
 "$BALEFS" init --codec lz4 "$store" || fail "init"
-codecs=(zstd:5 lz4 auto gpulz culzss store zstd:1)
+codecs=(zstd:5 lz4 auto auto:for=speed gpulz culzss store zstd:1)
 
 # again_and_again: over and over, each time with another codec, until $work/enough is there or it fails
 again_and_again() {

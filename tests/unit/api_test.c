@@ -64,9 +64,9 @@ static void round_trip(const struct bale_params *params, size_t length)
 
 static void test_round_trips(void)
 {
-    static const char *const codecs[] = {NULL,      "auto",    "store",          "zero",
-                                         "lz4",     "zstd:-7", "zstd:1",         "zstd:level=3",
-                                         "zstd:19", "gpulz",   "gpulz:s=2,w=32", "culzss"};
+    static const char *const codecs[] = {
+        NULL,           "auto",    "store", "zero",           "lz4",    "zstd:-7",       "zstd:1",
+        "zstd:level=3", "zstd:19", "gpulz", "gpulz:s=2,w=32", "culzss", "auto:for=speed"};
     static const size_t lengths[] = {0,          1,           4095,    16 * K - 1,  16 * K,
                                      16 * K + 1, 128 * K - 1, 128 * K, 128 * K + 1, 300001};
     static const enum data_kind kinds[] = {DATA_RANDOM, DATA_TEXT, DATA_MIXED, DATA_RUNS};

@@ -15,9 +15,10 @@ struct trip {
     size_t length;
 };
 
-static const char *const settings[] = {"store",  "lz4",        "auto",   "zstd:-7",
-                                       "zstd:1", "zstd:3",     "gpulz",  "gpulz:s=1,w=40,c=65536",
-                                       "culzss", "culzss:v=1", "zstd:19"};
+static const char *const settings[] = {
+    "store",  "lz4",        "auto",           "zstd:-7",
+    "zstd:1", "zstd:3",     "gpulz",          "gpulz:s=1,w=40,c=65536",
+    "culzss", "culzss:v=1", "auto:for=speed", "zstd:19"};
 enum { SETTINGS = sizeof settings / sizeof settings[0], FAST_SETTINGS = SETTINGS - 1 };
 
 static struct bale_setting parse(const char *text)
