@@ -14,7 +14,7 @@
 static void done(struct bale_item *item);
 
 /* While a batch is under way the CPU leaves the next one to grow; what is beyond that is its own,
- * but where the GPU is to do all that it can. */
+ * but where the GPU is to do all that it can: the CPUs have enough to do then. */
 static void set_keep(struct bale_dispatch *d, unsigned work)
 {
     struct bale_offered *offered = &d->waiting->offered[work];
@@ -22,7 +22,7 @@ static void set_keep(struct bale_dispatch *d, unsigned work)
     uint64_t before = offered->keep;
 
     offered->keep = 0;
-    if (asked && d->options.choice == BALE_ENGINE_GPU)
+    if (asked && bale_dispatch_wants(d, work))
         offered->keep = UINT64_MAX;
     else if (asked && atomic_load(&d->promising[work])) /* one only tried may turn out to be slow */
         offered->keep = BATCH_BYTES;
