@@ -1,51 +1,9 @@
-/* Cached extents: the table of a file, buffers, the dirty list and eviction. */
+/* Cached extents: the table of a file, the dirty list and eviction. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "format/err.h"
 #include "fs/file_internal.h"
-
-void bale_buffer_ref(struct bale_buffer *buffer)
-{
-    atomic_fetch_add(&buffer->refs, 1);
-}
-
-static void hold(struct bale_buffer *buffer, bool held)
-{
-    if (buffer->held != held) {
-        buffer->held = held;
-        atomic_fetch_add(&buffer->volume->held, held ? buffer->capacity : -buffer->capacity);
-    }
-}
-
-void bale_buffer_unref(struct bale_buffer *buffer)
-{
-    if (buffer && atomic_fetch_sub(&buffer->refs, 1) == 1) {
-        hold(buffer, false);
-        atomic_fetch_sub(&buffer->volume->stats.cached, buffer->capacity);
-        bale_memory_give(buffer->volume->memory, buffer->data, buffer->capacity);
-        free(buffer);
-    }
-}
-
-static struct bale_buffer *create_buffer(struct bale_file *file, size_t capacity)
-{
-    struct bale_buffer *buffer = malloc(sizeof *buffer);
-    if (!buffer) {
-        return NULL;
-    }
-    buffer->data = bale_volume_take(file->volume, capacity, file);
-    if (!buffer->data) {
-        free(buffer);
-        return NULL;
-    }
-    buffer->held = false;
-    buffer->volume = file->volume;
-    buffer->capacity = capacity;
-    atomic_init(&buffer->refs, 1);
-    atomic_fetch_add(&file->volume->stats.cached, capacity);
-    return buffer;
-}
 
 static size_t bucket_of(const struct bale_file *file, uint64_t number)
 {
@@ -104,12 +62,12 @@ static void copy_valid(const struct bale_extent *extent, struct bale_buffer *to)
  * the old. */
 static int replace_buffer(struct bale_extent *extent, size_t capacity)
 {
-    struct bale_buffer *buffer = create_buffer(extent->file, capacity);
+    struct bale_buffer *buffer = bale_buffer_create(extent->file, capacity);
     if (!buffer) {
         return BALE_E_NOMEM;
     }
     copy_valid(extent, buffer);
-    hold(buffer, extent->dirty != 0);
+    bale_buffer_hold(buffer, extent->dirty != 0);
     bale_buffer_unref(extent->buffer);
     extent->buffer = buffer;
     extent->shared = false;
@@ -206,7 +164,7 @@ struct bale_extent *bale_extent_get(struct bale_file *file, uint64_t number, siz
     }
     extent->file = file;
     extent->number = number;
-    extent->buffer = create_buffer(file, capacity);
+    extent->buffer = bale_buffer_create(file, capacity);
     if (!extent->buffer) {
         free(extent);
         return NULL;
@@ -242,7 +200,7 @@ void bale_extent_mark_dirty(struct bale_extent *extent, uint64_t blocks)
         file->dirty_last = extent;
     }
     extent->valid |= blocks;
-    hold(extent->buffer, true);
+    bale_buffer_hold(extent->buffer, true);
     /* A block that is dirty again while it is being flushed counts twice: it takes memory twice. */
     int64_t added = bale_blocks_bytes(file, blocks & ~extent->dirty);
     extent->dirty |= blocks;
@@ -268,7 +226,7 @@ void bale_extent_end_flush(struct bale_extent *extent, bool stored)
         extent->dirtied_ms = when;
     }
     bale_volume_add_dirty(extent->file, -bale_blocks_bytes(extent->file, blocks));
-    hold(extent->buffer, extent->dirty != 0);
+    bale_buffer_hold(extent->buffer, extent->dirty != 0);
     bool whole = blocks == bale_blocks(extent->file, 0, extent->file->extent);
     if (extent->file->volume->options.caller_caches && stored && whole && !extent->dirty &&
         !extent->filling) {
@@ -333,7 +291,7 @@ void bale_extent_cut(struct bale_extent *extent, uint64_t from)
         extent->dirty &= ~whole;
         if (!extent->dirty) {
             dirty_unlink(extent);
-            hold(extent->buffer, extent->flushing != 0);
+            bale_buffer_hold(extent->buffer, extent->flushing != 0);
         }
     }
     extent->valid &= ~whole;

@@ -1,4 +1,4 @@
-/* Inside of a file at work: shared by file.c, extent.c, fill.c, file_ask.c, file_read.c,
+/* Inside of a file at work: shared by file.c, buffer.c, extent.c, fill.c, file_ask.c, file_read.c,
  * file_write.c, file_change.c, flush.c, readahead.c, recompress.c, renewal.c and volume.c.
  * fs/README.md draws how they work together. */
 #ifndef BALE_FS_FILE_INTERNAL_H
@@ -236,8 +236,14 @@ uint64_t bale_blocks(const struct bale_file *file, uint64_t from, uint64_t to);
 /* How much so many whole blocks are. */
 int64_t bale_blocks_bytes(const struct bale_file *file, uint64_t blocks);
 
+/* ---- buffer.c -------------------------------------------------------------------------------- */
+
+/* One with one reference, for an extent of the file, whose lock is held. NULL: no memory. */
+struct bale_buffer *bale_buffer_create(struct bale_file *file, size_t capacity);
 void bale_buffer_ref(struct bale_buffer *buffer);
 void bale_buffer_unref(struct bale_buffer *buffer);
+/* Whether it is counted in volume->held. Under file->lock, or by the last who has it. */
+void bale_buffer_hold(struct bale_buffer *buffer, bool held);
 
 /* Memory, evicting clean extents if it must. No file lock is held but held's (or NULL). */
 void *bale_volume_take(struct bale_volume *volume, size_t size, struct bale_file *held);
