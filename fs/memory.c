@@ -19,9 +19,11 @@ struct bale_memory {
     pthread_mutex_t lock;
     uint8_t *arena;
     uint64_t cap;
-    uint64_t taken;           /* bytes of the arena */
-    int64_t counted;          /* bytes elsewhere */
-    struct bale_freemap free; /* of the arena; lowest first, so that the top stays untouched */
+    uint64_t taken;            /* bytes of the arena */
+    int64_t counted;           /* bytes elsewhere */
+    struct bale_freemap free;  /* of the arena; lowest first, so that the top stays untouched */
+    struct bale_freemap aside; /* taken, for a device may write to it */
+    bool late;                 /* it may */
 
     /* Pinning. */
     uint64_t high;   /* end of what was ever taken */
@@ -59,6 +61,7 @@ int bale_memory_create(uint64_t cap, struct bale_memory **out)
     pthread_mutex_init(&memory->lock, NULL);
     pthread_cond_init(&memory->pinner_wake, NULL);
     bale_freemap_init(&memory->free, 0, PAGE);
+    bale_freemap_init(&memory->aside, memory->cap + PAGE, PAGE); /* nothing touches its end */
     *out = memory;
     return BALE_OK;
 }
@@ -69,7 +72,10 @@ void bale_memory_destroy(struct bale_memory *memory)
         return;
     }
     bale_memory_pin_end(memory);
-    if (memory->pinner_left) {
+    pthread_mutex_lock(&memory->lock);
+    bool late = memory->late;
+    pthread_mutex_unlock(&memory->lock);
+    if (memory->pinner_left || late) {
         return;
     }
     bale_freemap_clear(&memory->free);
@@ -123,6 +129,15 @@ out:
     return block;
 }
 
+/* Under the lock. Without memory for the map it stays unused: no harm but its size. */
+static int make_free(void *arg, uint64_t position, uint64_t length)
+{
+    struct bale_memory *memory = arg;
+    (void)bale_freemap_release(&memory->free, position, length);
+    memory->taken -= length;
+    return 0;
+}
+
 void bale_memory_give(struct bale_memory *memory, void *block, size_t size)
 {
     if (!block) {
@@ -130,9 +145,32 @@ void bale_memory_give(struct bale_memory *memory, void *block, size_t size)
     }
     size_t length = whole_pages(size);
     pthread_mutex_lock(&memory->lock);
-    /* Without memory for the map the block stays unused: no harm but its size. */
-    (void)bale_freemap_release(&memory->free, (uint64_t)((uint8_t *)block - memory->arena), length);
-    memory->taken -= length;
+    (void)make_free(memory, (uint64_t)((uint8_t *)block - memory->arena), length);
+    pthread_mutex_unlock(&memory->lock);
+}
+
+void bale_memory_set_aside(struct bale_memory *memory, void *block, size_t size)
+{
+    uint64_t position = (uint64_t)((uint8_t *)block - memory->arena);
+    size_t length = whole_pages(size);
+    pthread_mutex_lock(&memory->lock);
+    if (memory->late) {
+        /* Without memory for the map it stays so. */
+        (void)bale_freemap_release(&memory->aside, position, length);
+    } else {
+        (void)make_free(memory, position, length);
+    }
+    pthread_mutex_unlock(&memory->lock);
+}
+
+void bale_memory_late(struct bale_memory *memory, bool may)
+{
+    pthread_mutex_lock(&memory->lock);
+    memory->late = may;
+    if (!may) {
+        (void)bale_freemap_each(&memory->aside, make_free, memory);
+        bale_freemap_clear(&memory->aside);
+    }
     pthread_mutex_unlock(&memory->lock);
 }
 

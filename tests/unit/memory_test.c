@@ -103,6 +103,52 @@ static void test_pinning(void)
     sem_destroy(&pins.done);
 }
 
+/* What a device may write to yet is nobody's until it may not. */
+static void test_aside(void)
+{
+    struct bale_memory *memory;
+    CHECK_EQ(bale_memory_create(2 * STEP, &memory), 0);
+    uint8_t *first = bale_memory_take(memory, STEP / 2);
+    uint8_t *second = bale_memory_take(memory, STEP / 2);
+    uint8_t *third = bale_memory_take(memory, STEP);
+    CHECK(first && second && third);
+    bale_memory_late(memory, true);
+    bale_memory_set_aside(memory, second, STEP / 2);
+    bale_memory_set_aside(memory, first, STEP / 2 - 1);
+    CHECK_EQ_U(bale_memory_used(memory), 2 * STEP);
+    CHECK(!bale_memory_take(memory, 1));
+    bale_memory_give(memory, third, STEP);
+    CHECK_EQ_U(bale_memory_used(memory), STEP);
+    CHECK(bale_memory_take(memory, STEP) == third);
+    bale_memory_trim(memory);
+    bale_memory_set_aside(memory, third, STEP);
+    bale_memory_late(memory, false);
+    CHECK_EQ_U(bale_memory_used(memory), 0);
+
+    /* From then on it is as if it were given back. */
+    first = bale_memory_take(memory, 2 * STEP);
+    CHECK(first);
+    bale_memory_set_aside(memory, first, 2 * STEP);
+    CHECK_EQ_U(bale_memory_used(memory), 0);
+    bale_memory_late(memory, false);
+    bale_memory_destroy(memory);
+}
+
+/* A device that may write yet finds its memory where it was. */
+static void test_aside_for_good(void)
+{
+    struct bale_memory *memory;
+    CHECK_EQ(bale_memory_create(2 * STEP, &memory), 0);
+    uint8_t *block = bale_memory_take(memory, STEP);
+    bale_memory_late(memory, true);
+    bale_memory_set_aside(memory, block, STEP);
+    bale_memory_destroy(memory);
+    CHECK(is_mapped(block));
+    bale_memory_late(memory, false);
+    CHECK_EQ_U(bale_memory_used(memory), 0);
+    bale_memory_destroy(memory);
+}
+
 /* All that there is room for, with nothing used. */
 static void test_pinning_all(void)
 {
@@ -148,6 +194,8 @@ int main(void)
 {
     test_pinning();
     test_pinning_all();
+    test_aside();
+    test_aside_for_good();
     test_no_pinning();
     struct bale_memory *memory;
     CHECK(bale_memory_create((uint64_t)1 << 20, &memory) != 0);
