@@ -29,6 +29,7 @@ static const struct entry entries[] = {
     [-BALE_E_RDONLY] = {"read-only", EROFS},
     [-BALE_E_DQUOT] = {"quota exceeded", EDQUOT},
     [-BALE_E_ENGINE] = {"engine failed", EREMOTEIO},
+    [-BALE_E_TAKEN] = {"memory in use by a device", EINPROGRESS},
 };
 
 _Static_assert(sizeof(entries) / sizeof(entries[0]) == -BALE_E_LAST + 1, "a code lacks its entry");
@@ -102,6 +103,8 @@ int bale_err_from_errno(int e)
         return BALE_E_DQUOT;
     case EREMOTEIO:
         return BALE_E_ENGINE;
+    case EINPROGRESS:
+        return BALE_E_TAKEN;
     default:
         return BALE_E_IO;
     }

@@ -23,10 +23,11 @@ enum bale_err {
     BALE_E_RDONLY = -14,     /* the backing store or the mount is read-only */
     BALE_E_DQUOT = -15,      /* over the owner's quota */
     BALE_E_ENGINE = -16,     /* an engine cannot do its work; another one can */
+    BALE_E_TAKEN = -17,      /* given up, but a device may write to its memory yet */
 };
 
 /* The lowest code there is; what lies below is not a bale_err. */
-#define BALE_E_LAST BALE_E_ENGINE
+#define BALE_E_LAST BALE_E_TAKEN
 
 /* A short English text without a full stop, for a log line or a message. Never NULL: "unknown
  * error" for a number that is not a bale_err. Static storage. */

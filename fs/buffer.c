@@ -21,7 +21,11 @@ void bale_buffer_unref(struct bale_buffer *buffer)
     if (buffer && atomic_fetch_sub(&buffer->refs, 1) == 1) {
         bale_buffer_hold(buffer, false);
         atomic_fetch_sub(&buffer->volume->stats.cached, buffer->capacity);
-        bale_memory_give(buffer->volume->memory, buffer->data, buffer->capacity);
+        if (buffer->late) {
+            bale_memory_set_aside(buffer->volume->memory, buffer->data, buffer->capacity);
+        } else {
+            bale_memory_give(buffer->volume->memory, buffer->data, buffer->capacity);
+        }
         free(buffer);
     }
 }
@@ -37,7 +41,7 @@ struct bale_buffer *bale_buffer_create(struct bale_file *file, size_t capacity)
         free(buffer);
         return NULL;
     }
-    buffer->held = false;
+    buffer->held = buffer->late = false;
     buffer->volume = file->volume;
     buffer->capacity = capacity;
     atomic_init(&buffer->refs, 1);

@@ -140,13 +140,16 @@ void bale_extent_settle(struct bale_extent *extent)
 
 struct bale_extent *bale_extent_get(struct bale_file *file, uint64_t number, size_t length)
 {
+    struct bale_extent *extent = bale_extent_find(file, number);
+    if (extent && bale_extent_has_room(extent, length)) {
+        return extent;
+    }
+    if (extent && extent->buffer->capacity > length) {
+        length = extent->buffer->capacity;
+    }
     size_t capacity = capacity_for(file, length);
     size_t least = (length + file->block - 1) / file->block * file->block;
-    struct bale_extent *extent = bale_extent_find(file, number);
     if (extent) {
-        if (extent->buffer->capacity >= length) {
-            return extent;
-        }
         lru_remove(extent); /* or making room could evict it */
         int err = replace_buffer(extent, capacity);
         if (err != BALE_OK && least < capacity) {

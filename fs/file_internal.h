@@ -27,6 +27,8 @@ struct bale_buffer {
     uint8_t *data;
     size_t capacity; /* whole blocks */
     bool held;       /* counted in volume->held: under file->lock */
+    /* A device may write yet to blocks that are not valid: nothing else is put there. Under file->lock. */
+    bool late;
     atomic_uint refs;
 };
 
@@ -213,8 +215,13 @@ struct bale_volume {
 
 struct bale_extent *bale_extent_find(struct bale_file *file, uint64_t number);
 /* Finds or makes one with room for its first length bytes; keeps its contents when it grows. Not
- * while it is filling, unless it has the room. NULL: no memory. */
+ * while it is filling, unless it has the room (bale_extent_has_room). NULL: no memory. */
 struct bale_extent *bale_extent_get(struct bale_file *file, uint64_t number, size_t length);
+/* Whether its buffer will do for bytes up to length that are not valid yet. */
+static inline bool bale_extent_has_room(const struct bale_extent *extent, size_t length)
+{
+    return extent->buffer->capacity >= length && !extent->buffer->late;
+}
 /* Makes the buffer writable in place: copies it if the running commit reads it. BALE_E_NOMEM. */
 int bale_extent_own(struct bale_extent *extent);
 void bale_extent_mark_dirty(struct bale_extent *extent, uint64_t blocks);

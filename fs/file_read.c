@@ -255,8 +255,8 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
             atomic_fetch_add_explicit(&file->volume->stats.read_misses, 1, memory_order_relaxed);
             return read_bounce(file, NULL, span, read, scratch);
         }
-        if (!extent || extent->buffer->capacity < span->to) {
-            /* While other blocks are being filled the buffer cannot grow. */
+        if (!extent || !bale_extent_has_room(extent, span->to)) {
+            /* While other blocks are being filled the buffer cannot be another. */
             if (extent && extent->filling) {
                 bale_extent_wait(file, extent);
                 goto next;

@@ -109,7 +109,7 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
         }
         struct bale_extent *extent = bale_extent_find(file, number);
         if (extent && extent->filling &&
-            ((extent->filling & blocks) || extent->shared || extent->buffer->capacity < to)) {
+            ((extent->filling & blocks) || extent->shared || !bale_extent_has_room(extent, to))) {
             if (!scratch) {
                 return NEED_THREAD;
             }

@@ -14,6 +14,7 @@ struct bale_queue {
     struct bale_volume *volume;
     pthread_mutex_t lock;
     size_t staged, limit; /* bytes */
+    size_t decoding;      /* raw bytes of decodes that have their staging */
     struct bale_queue_item *waiting, **waiting_end;
 };
 
@@ -52,10 +53,31 @@ static void to_pool(struct bale_queue_item *item)
     bale_pool_submit(item->queue->volume->pool, &item->job);
 }
 
+static void pump(struct bale_queue *queue);
+
+/* The staging, which is the arena's, may be written yet: another one, and before those that wait. */
+static void encode_again(struct bale_queue_item *item)
+{
+    struct bale_queue *queue = item->queue;
+    bale_memory_set_aside(queue->volume->memory, item->item.stored, item->item.capacity);
+    item->item.stored = NULL;
+    pthread_mutex_lock(&queue->lock);
+    queue->staged -= item->item.capacity;
+    item->next = queue->waiting;
+    queue->waiting = item;
+    if (!item->next) {
+        queue->waiting_end = &item->next;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    pump(queue);
+}
+
 static void engine_done(struct bale_item *engine_item)
 {
     struct bale_queue_item *item = engine_item->owner;
-    if (item->quick || item->queue->volume->engine->ops->done_may_wait) {
+    if (engine_item->kind == BALE_ITEM_ENCODE && engine_item->status == BALE_E_TAKEN) {
+        encode_again(item);
+    } else if (item->quick || item->queue->volume->engine->ops->done_may_wait) {
         item->done(item, NULL);
     } else {
         to_pool(item);
@@ -92,11 +114,16 @@ static bool stage(struct bale_queue *queue, struct bale_queue_item *item, size_t
     return true;
 }
 
-int bale_queue_stage(struct bale_queue *queue, struct bale_queue_item *item, size_t length)
+int bale_queue_stage(struct bale_queue *queue, struct bale_queue_item *item, size_t length,
+                     size_t raw)
 {
     pthread_mutex_lock(&queue->lock);
-    /* Those that wait come first. */
-    bool ok = !queue->waiting && stage(queue, item, length);
+    /* Those that wait come first. What a device never gives back is some of what is under way: that is
+     * not most of the memory. */
+    bool ok =
+        !queue->waiting && queue->decoding + raw <= 2 * queue->limit && stage(queue, item, length);
+    item->decoding = ok ? raw : 0;
+    queue->decoding += item->decoding;
     pthread_mutex_unlock(&queue->lock);
     return ok ? BALE_OK : BALE_E_NOMEM;
 }
@@ -188,6 +215,7 @@ void bale_queue_release(struct bale_queue_item *item)
         }
         pthread_mutex_lock(&queue->lock);
         queue->staged -= item->item.capacity;
+        queue->decoding -= item->decoding;
         pthread_mutex_unlock(&queue->lock);
     }
     pump(queue);

@@ -20,7 +20,8 @@ struct bale_queue_item {
      * bale_queue_release. */
     void (*done)(struct bale_queue_item *item, struct bale_scratch *scratch);
     bool quick;
-    bool heap; /* the queue's */
+    bool heap;       /* the queue's */
+    size_t decoding; /* the queue's */
     void *owner;
     struct bale_queue *queue;
     struct bale_queue_item *next; /* of a list that is handed over; then the queue's */
@@ -30,8 +31,10 @@ struct bale_volume;
 int bale_queue_create(struct bale_volume *volume, struct bale_queue **queue);
 void bale_queue_destroy(struct bale_queue *queue); /* nothing is in it */
 
-/* Staging at once, for a decode: BALE_E_NOMEM when there is none to spare. */
-int bale_queue_stage(struct bale_queue *queue, struct bale_queue_item *item, size_t length);
+/* Staging at once, for a decode to raw bytes: BALE_E_NOMEM when there is none to spare, or half of the
+ * memory is being decoded to. */
+int bale_queue_stage(struct bale_queue *queue, struct bale_queue_item *item, size_t length,
+                     size_t raw);
 
 /* Hands over decodes that have their staging, linked by next. */
 void bale_queue_decode(struct bale_queue *queue, struct bale_queue_item *list);

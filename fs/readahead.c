@@ -45,6 +45,7 @@ static void end_fetch(struct fetch *fetch, int err)
         memset(fetch->extent->buffer->data + fetch->length, 0, file->block - over);
     }
     pthread_mutex_lock(&file->lock);
+    fetch->extent->buffer->late |= err == BALE_E_TAKEN;
     /* What fails here is read again, and reported, by whoever needs it. */
     (void)bale_extent_filled(fetch->extent, fetch->blocks, err);
     pthread_mutex_unlock(&file->lock);
@@ -90,7 +91,8 @@ static bool fetch_stored(struct fetch *fetch, struct bale_scratch *scratch)
     struct bale_queue_item *item = &fetch->item;
     if (err != BALE_OK || segment.offset != start || segment.skip != 0 || segment.flags ||
         segment.length != fetch->length ||
-        bale_queue_stage(file->volume->queue, item, segment.frame_length) != BALE_OK) {
+        bale_queue_stage(file->volume->queue, item, segment.frame_length, segment.length) !=
+            BALE_OK) {
         fetch_slowly(fetch, scratch);
         return false;
     }

@@ -93,6 +93,11 @@ static int pin(void *arg, void *start, size_t size)
     return bale_dispatch_pin(arg, start, size);
 }
 
+static void note_late(void *arg, bool may)
+{
+    bale_memory_late(arg, may);
+}
+
 static void gpu_opened(void *arg)
 {
     struct bale_volume *volume = arg;
@@ -105,6 +110,8 @@ static int create_engine(struct bale_volume *volume, unsigned threads)
     struct bale_dispatch_options options = volume->options.engine;
     options.threads = threads;
     options.gpu.log = log_engine;
+    options.gpu.late = note_late;
+    options.gpu.arg = volume->memory;
     options.opened = gpu_opened;
     options.arg = volume;
     return bale_dispatch_create(&options, &volume->engine);

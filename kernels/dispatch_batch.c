@@ -177,13 +177,15 @@ static void finish(struct bale_dispatch *d, struct bale_batch *batch)
 }
 
 /* On a thread of the GPU engine's, which must not wait: the workers tell the owner, who may
- * write to a file, or do the item. */
+ * write to a file, or do the item. Of one whose output is the device's yet only its owner can say
+ * where else it may go. */
 static void done(struct bale_item *item)
 {
     struct bale_slot *slot = item->owner;
     struct bale_batch *batch = slot->batch;
     struct bale_dispatch *d = batch->dispatch;
     int status = item->status;
+    bool ended = status == BALE_OK || status == BALE_E_TAKEN;
 
     if (status == BALE_OK) {
         item->done = slot->before.done;
@@ -191,14 +193,14 @@ static void done(struct bale_item *item)
         bale_work_add(&d->count, item);
     } else {
         *item = slot->before;
+        item->status = status;
     }
     pthread_mutex_lock(&d->waiting->mutex);
     batch->failed += status != BALE_OK;
     d->redone += status != BALE_OK;
-    batch->unable += status == BALE_E_ENGINE;
+    batch->unable += status == BALE_E_ENGINE || status == BALE_E_TAKEN;
     batch->again += status == BALE_E_AGAIN;
-    bale_items_put(status == BALE_OK ? &d->waiting->ended : &d->waiting->queues[item->priority],
-                   item);
+    bale_items_put(ended ? &d->waiting->ended : &d->waiting->queues[item->priority], item);
     bale_waiting_wake(d->waiting, 1);
     bool last = --batch->left == 0;
     pthread_mutex_unlock(&d->waiting->mutex);

@@ -35,7 +35,10 @@ struct bale_item {
     size_t capacity;      /* encode: of stored */
     size_t stored_length; /* decode: in; encode: out */
 
-    int status; /* out: 0 or a negative bale_err */
+    /* Out: 0 or a negative bale_err. BALE_E_TAKEN, of an engine with a GPU: it was not done, and a
+     * device may write to the output until gpu.h's late says that none does. Whoever wants it done
+     * submits it again, with other memory; the rest is as it was. */
+    int status;
     void (*done)(struct bale_item *item);
     void *owner;            /* the caller's */
     struct bale_item *next; /* the engine's between submit and done; the caller's otherwise */

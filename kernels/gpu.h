@@ -13,7 +13,8 @@
  *   - done is called from a thread of the plug-in's, with no lock of its held; it is short.
  *     here returns false, done_may_wait is false.
  *   - An item is done only when no device will write its memory any more: a late copy must not land
- *     in what has become somebody else's. So a batch that writes cannot be given up.
+ *     in what has become somebody else's. Or, if its batch was given up as it was being written, with
+ *     BALE_E_TAKEN: its output stays out of use until late says that it may be used.
  *   - A device may read an item's memory after it is done, if its batch was given up before it wrote
  *     anything: what it reads is dropped, so the memory may be used again at once. But it has to be
  *     there: what was pinned is unpinned only by the engine, when no device is at work, and its owner
@@ -35,7 +36,7 @@
 
 #include "kernels/engine.h"
 
-#define BALE_GPU_ABI 3u
+#define BALE_GPU_ABI 4u
 #define BALE_GPU_WHY 256 /* room for a reason: a text without a newline or a full stop */
 
 enum { BALE_GPU_DEVICES = 16, BALE_GPU_NAME = 64 };
@@ -56,6 +57,11 @@ struct bale_gpu_options {
     unsigned watchdog_ms; /* a batch that takes longer to read or to write is given up */
     /* level: enum bale_gpu_level; from any thread. The text reads "what: what happened: what to do". */
     void (*log)(int level, const char *text);
+    /* Whether a device may write yet to the output of items that were done with BALE_E_TAKEN: true
+     * comes before the first of them, false when no context is left that could. Short, and calls
+     * nothing of the engine. May be NULL. */
+    void (*late)(void *arg, bool may);
+    void *arg;
 };
 
 /* Since it was opened. */

@@ -133,8 +133,6 @@ void bale_engine_bench_close(struct bale_engine_bench *bench)
 {
     for (int side = 0; side < BALE_SIDES; side++)
         bale_engine_destroy(bench->engines[side]);
-    if (bench->memory)
-        munmap(bench->memory, bench->memory_size);
     bale_scratch_destroy(bench->scratch);
-    free(bench->items);
+    free(bench->items); /* but not the memory: a GPU that hangs may write to it yet */
 }

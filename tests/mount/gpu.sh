@@ -64,7 +64,7 @@ mount_down "$mnt"
 
 # --- it opens: what it does, does wrong, or leaves, is no difference
 cp "$plugin" "$beside"
-for faults in "" slow=300000 delay=20000 item=3 item corrupt batch=2 pin=1; do
+for faults in "" slow=300000 delay=20000 item=3 item corrupt batch=2 late=4 pin=1; do
     up "$faults" -o engine=gpu,memory=256M,age=0.1
     [ "$(lines 'info: GPU: Fake GPU: open$')" = 1 ] || fail "'$faults': the log does not say that it is open"
     work_on "$faults"
@@ -78,6 +78,10 @@ for faults in "" slow=300000 delay=20000 item=3 item corrupt batch=2 pin=1; do
         [ "$(gpu encoded)" -gt 0 ] || fail "'$faults': it has encoded nothing"
         [ "$(gpu decoded)" -gt 0 ] || fail "'$faults': it has decoded nothing"
         [ "$(gpu pinned)" -ge 33554432 ] || fail "'$faults': $(gpu pinned) bytes are pinned"
+        ;;
+    late=*)
+        [ "$(lines ' info: GPU: Fake GPU: given up: a batch to encode$')" -gt 0 ] || fail "'$faults': nothing was given up as it was encoded"
+        [ "$(lines ' info: GPU: Fake GPU: given up: a batch to decode$')" -gt 0 ] || fail "'$faults': nothing was given up as it was decoded"
         ;;
     corrupt) [ "$(gpu decoded)" = 0 ] || fail "'$faults': it has decoded" ;;
     *) [ "$(gpu redone)" -gt 0 ] || fail "'$faults': nothing was done again" ;;
@@ -96,8 +100,9 @@ for faults in batch hang=200000 lost=2; do
     without_it "$faults"
 done
 
-# --- its driver hangs: the mount ends all the same, with one line, and everything is stored
-for faults in pin-hangs end-hangs open-hangs; do
+# --- its driver hangs, or it never comes back from writing: the mount ends all the same, with one line, and everything is
+# stored
+for faults in pin-hangs end-hangs open-hangs late=3,late-hangs,end-hangs; do
     if [ "$faults" = open-hangs ]; then
         begin=$(($(wc -l <"$work/log") + 1))
         BALE_FAKE_GPU=$faults mount_up "$store" "$mnt" -o engine=gpu,memory=256M,age=0.1
@@ -140,7 +145,7 @@ refused open engine=auto ' info: GPU: no device: it was told that there is none'
 refused environment engine=gpu ' warning: GPU: cache disabled 1, priority 1'
 CUDA_CACHE_DISABLE=0 CUDA_MPS_CLIENT_PRIORITY=0 refused environment engine=gpu ' warning: GPU: cache disabled 0, priority 0'
 cp "$old" "$beside"
-refused "" engine=gpu ' warning: GPU: libbalefs_cuda.so: is of another version of balefs: its interface is 0, not 3'
+refused "" engine=gpu ' warning: GPU: libbalefs_cuda.so: is of another version of balefs: its interface is 0, not 4'
 echo "no library" >"$beside"
 refused "" engine=gpu " warning: GPU: $beside: .*"
 rm "$beside"

@@ -10,6 +10,11 @@
  *   again=N   each Nth item is refused for now
  *   corrupt   what is decoded is always said to be corrupt
  *   hang=US   each batch ends after so long, the time of its watchdog, and fails
+ *   late=N    the first batch of a direction and each Nth after it are given up while their items are
+ *             written. The outputs become rubbish then, and again with each of the three batches
+ *             that come next, which are refused for now and do not count
+ *   late-hangs
+ *             and with all batches after it: the device is never back
  *   lost=N    after N batches the device is lost
  *   pin=N     only N ranges can be pinned
  *   delay=US  a batch takes so long
@@ -34,6 +39,7 @@
 
 #include "format/err.h"
 #include "kernels/gpu.h"
+#include "tests/support/fake_late.h"
 
 enum { RANGES = 64 };
 
@@ -46,12 +52,13 @@ struct fake {
     bool stop;
     struct bale_scratch *scratch;
     struct bale_gpu_stats stats;
-    struct {
-        const uint8_t *start;
-        size_t size;
-    } ranges[RANGES];
+    struct fake_range ranges[RANGES];
     unsigned range_count;
-    uint64_t items; /* the thread's */
+    struct bale_gpu_options options;
+    /* The thread's. */
+    uint64_t items;
+    unsigned batches_of[2]; /* that encode, and that decode */
+    struct fake_late late;
 };
 
 struct batch {
@@ -139,6 +146,7 @@ static void end_item(struct fake *fake, struct bale_item *item, int fails)
 
 static void run_batch(struct fake *fake, struct bale_item *list)
 {
+    unsigned late = told("late");
     int fails = BALE_OK;
 
     pthread_mutex_lock(&fake->lock);
@@ -153,12 +161,19 @@ static void run_batch(struct fake *fake, struct bale_item *list)
         pause_us(told("hang"));
         fails = BALE_E_ENGINE;
     }
+    if (fake_late_refuses(&fake->late, !told("late-hangs"))) {
+        fails = BALE_E_AGAIN;
+    } else if (late && fake->batches_of[list->kind == BALE_ITEM_DECODE]++ % late == 0) {
+        fake_late_begin(&fake->late, &fake->options, list);
+        fails = BALE_E_TAKEN;
+    }
     pause_us(told("delay"));
     while (list) {
         struct bale_item *next = list->next;
         end_item(fake, list, fails);
         list = next;
     }
+    fake_late_write(&fake->late);
 }
 
 static void *work(void *argument)
@@ -219,6 +234,8 @@ static void destroy(struct bale_engine *engine)
     pthread_cond_signal(&fake->wake);
     pthread_mutex_unlock(&fake->lock);
     pthread_join(fake->thread, NULL);
+    if (!told("late-hangs"))
+        fake_late_end(&fake->late);
     pthread_cond_destroy(&fake->wake);
     pthread_mutex_destroy(&fake->lock);
     bale_scratch_destroy(fake->scratch);
@@ -255,7 +272,6 @@ static int open_fake(const struct bale_gpu_options *options, struct bale_engine 
 {
     struct fake *fake = calloc(1, sizeof *fake);
 
-    (void)options;
     pause_us(told("slow"));
     hang_if("open-hangs");
     if (told("environment")) {
@@ -268,6 +284,7 @@ static int open_fake(const struct bale_gpu_options *options, struct bale_engine 
         return BALE_E_ENGINE;
     }
     fake->engine.ops = &ops;
+    fake->options = *options;
     fake->end = &fake->first;
     snprintf(fake->stats.device, sizeof fake->stats.device, "Fake GPU");
     pthread_mutex_init(&fake->lock, NULL);

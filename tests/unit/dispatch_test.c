@@ -103,6 +103,95 @@ static void test_cpu(void)
     rig_stop(&rig);
 }
 
+/* ---- Memory that a device may write to yet ---- */
+
+static void note_late(void *arg, bool may)
+{
+    atomic_store((atomic_bool *)arg, may);
+}
+
+static void make_decode(struct piece *piece, sem_t *finished)
+{
+    piece->item = (struct bale_item){
+        .kind = BALE_ITEM_DECODE,
+        .priority = BALE_PRIORITY_NORMAL,
+        .frame = {.raw_length = PIECE, .codec = BALE_CODEC_LZ4},
+        .raw = piece->raw,
+        .stored = piece->stored,
+        .stored_length = piece->item.stored_length,
+        .done = piece_post,
+        .owner = finished,
+    };
+}
+
+/* Whoever owns the item is told, and has it as it was; with its memory free again, or other memory, it is
+ * done. What comes meanwhile is the CPU's. */
+static void test_taken(enum bale_item_kind kind)
+{
+    enum { REFUSED = 3 };
+    struct rig rig;
+    struct piece other;
+    struct piece taken;
+    struct bale_item before;
+    atomic_bool may = false;
+    sem_t finished;
+
+    sem_init(&finished, 0, 0);
+    rig_open(&rig, "any,late=9",
+             (struct bale_dispatch_options){
+                 .threads = 2, .choice = BALE_ENGINE_GPU, .gpu = {.late = note_late, .arg = &may}});
+    piece_make(&other, BALE_PRIORITY_NORMAL, &finished);
+    piece_make(&taken, kind == BALE_ITEM_DECODE ? BALE_PRIORITY_HIGH : BALE_PRIORITY_NORMAL,
+               &finished);
+    if (kind == BALE_ITEM_DECODE) {
+        piece_do(&rig, &taken, &finished);
+        make_decode(&taken, &finished);
+    }
+    before = taken.item;
+    bale_engine_submit(rig.engine, &taken.item);
+    sem_wait(&finished);
+    CHECK_EQ(taken.item.status, BALE_E_TAKEN);
+    taken.item.status = before.status;
+    taken.item.next = before.next;
+    CHECK_EQ_MEM(&taken.item, &before, sizeof before);
+    for (unsigned i = 0; i < REFUSED; i++) {
+        CHECK(atomic_load(&may));
+        piece_do(&rig, &other, &finished);
+    }
+    CHECK(!atomic_load(&may));
+    CHECK_EQ_U(rig_stats(&rig).redone, 1 + REFUSED);
+    piece_do(&rig, &taken, &finished);
+    CHECK_EQ_U(taken.item.stored_length, other.item.stored_length);
+    CHECK_EQ_MEM(taken.stored, other.stored, other.item.stored_length);
+    CHECK_EQ_MEM(taken.raw, other.raw, PIECE);
+    CHECK_EQ(atomic_load(&rig_complaints), 0);
+    CHECK(rig_stats(&rig).used);
+    rig_stop(&rig);
+    piece_free(&other);
+    piece_free(&taken);
+    sem_destroy(&finished);
+}
+
+/* A device that is never back does not keep the end from coming. */
+static void test_taken_for_good(void)
+{
+    static struct piece piece; /* the device's from now on */
+    struct rig rig;
+    sem_t finished;
+
+    sem_init(&finished, 0, 0);
+    rig_open(&rig, "any,late=1,late-hangs,end-hangs",
+             (struct bale_dispatch_options){.threads = 2, .choice = BALE_ENGINE_GPU});
+    piece_make(&piece, BALE_PRIORITY_NORMAL, &finished);
+    bale_engine_submit(rig.engine, &piece.item);
+    sem_wait(&finished);
+    CHECK_EQ(piece.item.status, BALE_E_TAKEN);
+    rig_stop(&rig);
+    CHECK_EQ(atomic_load(&rig_complaints), 1);
+    CHECK(bale_dispatch_hangs());
+    sem_destroy(&finished);
+}
+
 /* ---- The end ---- */
 
 struct counted {
@@ -174,11 +263,14 @@ int main(int argc, char **argv)
     test_many("any,lost=3,delay=1000", BALE_ENGINE_GPU, true, true);
     test_cpu();
     test_closed("open", NULL, "GPU: no device: it was told that there is none: the CPU does");
-    test_closed("", old_plugin, "of another version of balefs: its interface is 0, not 3");
+    test_closed("", old_plugin, "of another version of balefs: its interface is 0, not 4");
     test_closed("", "/nowhere/libbalefs_cuda.so", "/nowhere/libbalefs_cuda.so: cannot open");
     test_open_and_destroy();
     test_hanging("any,open-hangs");
     test_hanging("any,end-hangs");
+    test_taken(BALE_ITEM_ENCODE);
+    test_taken(BALE_ITEM_DECODE);
+    test_taken_for_good();
     test_destroy("any");
     test_destroy("any,delay=5000");
     test_destroy("any,batch,delay=1000");
