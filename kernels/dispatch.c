@@ -120,10 +120,8 @@ static void submit(struct bale_engine *engine, struct bale_item *list)
         bale_items_put(may_go(d, list) ? &offered : &ours, list);
         list = next;
     }
-    if (ours.first) {
+    if (ours.first)
         bale_engine_submit(d->cpu, ours.first);
-        bale_dispatch_look_after(d);
-    }
     if (offered.first)
         offer(d, offered.first);
     leave(d);

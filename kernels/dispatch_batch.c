@@ -136,22 +136,6 @@ static const char *judge(struct bale_dispatch *d, const struct bale_batch *batch
     return why;
 }
 
-void bale_dispatch_look_after(struct bale_dispatch *d)
-{
-    struct bale_gpu_stats stats;
-
-    d->gpu->stats(d->device, &stats);
-    if (!stats.lost)
-        return;
-    pthread_mutex_lock(&d->waiting->mutex);
-    bool was_asked = atomic_exchange(&d->asked, false);
-    for (unsigned work = 0; work < BALE_WORKS; work++)
-        set_keep(d, work);
-    pthread_mutex_unlock(&d->waiting->mutex);
-    if (was_asked)
-        give_up(d, "was lost");
-}
-
 /* All items of the batch are back. */
 static void finish(struct bale_dispatch *d, struct bale_batch *batch)
 {

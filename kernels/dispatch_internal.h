@@ -103,8 +103,4 @@ struct bale_batch *bale_dispatch_gather(struct bale_dispatch *dispatch);
 /* Submits the batches. Not under the lock. */
 void bale_dispatch_send(struct bale_dispatch *dispatch, struct bale_batch *batches);
 
-/* Gives a GPU engine up that is lost: the batch that was under way may never come back and say so, and
- * what is left to the next one must not wait for that. Not under the lock, by who has entered. */
-void bale_dispatch_look_after(struct bale_dispatch *dispatch);
-
 #endif

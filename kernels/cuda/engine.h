@@ -28,7 +28,8 @@ enum cuda_step {
     CUDA_IDLE,
     CUDA_PREPARING, /* the host reads the items: never given up */
     CUDA_READING,   /* the first step: the items are only read */
-    CUDA_WRITING,   /* the second step, and what the host does */
+    CUDA_SETTLING,  /* the host makes what it can of the results: never given up */
+    CUDA_WRITING,   /* the second step */
     CUDA_GIVEN_UP,  /* the batch was taken away; the device may still be at it */
 };
 
@@ -49,7 +50,7 @@ struct cuda_worker {
 
     /* Guarded by the engine's mutex. */
     enum cuda_step step;
-    uint64_t since_ns; /* when reading or writing began: each has the watchdog's time */
+    uint64_t since_ns; /* when the step began: reading and writing have the watchdog's time each */
 
     /* The batch. */
     struct bale_cuda_slot *slot;
@@ -100,6 +101,7 @@ struct cuda_engine {
     bool has[CUDA_CODECS];     /* every device does them */
     unsigned mismatches[CUDA_CODECS];
     bool off[CUDA_CODECS];
+    bool late; /* a batch was given up in its second step, and its device is not closed yet */
     struct bale_gpu_stats stats;
 
     unsigned worker_count;

@@ -67,6 +67,12 @@ void bale_cuda_fault_packed(struct bale_cuda_slot *slot)
         flip<<<1, 1, 0, slot->stream>>>(slot->lists);
 }
 
+void bale_cuda_fault_scatter(cudaStream_t out)
+{
+    if (is_on("late"))
+        hang<<<1, 1, 0, out>>>();
+}
+
 cudaError_t bale_cuda_fault_allocation(uint64_t size)
 {
     return is_on("alloc") && size > ALLOCATION_MAX ? cudaErrorMemoryAllocation : cudaSuccess;

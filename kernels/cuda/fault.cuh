@@ -7,16 +7,18 @@
  *
  *   nomem   a batch finds no memory            launch   a batch cannot be launched
  *   alloc   only 64 MiB can be allocated       stray    a kernel writes where it must not
- *   hang    a kernel takes two seconds         flip     what was compressed changes afterwards */
+ *   hang    a kernel takes two seconds         flip     what was compressed changes afterwards
+ *   late    and so does one before items are written */
 #ifndef BALE_KERNELS_CUDA_FAULT_CUH
 #define BALE_KERNELS_CUDA_FAULT_CUH
 
 #include "kernels/cuda/device.cuh"
 
 #ifdef BALE_CUDA_FAULTS
-/* At the begin of a batch, after compression, and before an allocation. */
+/* At the begin of a batch, after compression, before items are written, and before an allocation. */
 cudaError_t bale_cuda_fault_batch(struct bale_cuda_slot *slot);
 void bale_cuda_fault_packed(struct bale_cuda_slot *slot);
+void bale_cuda_fault_scatter(cudaStream_t out);
 cudaError_t bale_cuda_fault_allocation(uint64_t size);
 #else
 static inline cudaError_t bale_cuda_fault_batch(struct bale_cuda_slot *)
@@ -24,6 +26,9 @@ static inline cudaError_t bale_cuda_fault_batch(struct bale_cuda_slot *)
     return cudaSuccess;
 }
 static inline void bale_cuda_fault_packed(struct bale_cuda_slot *)
+{
+}
+static inline void bale_cuda_fault_scatter(cudaStream_t)
 {
 }
 static inline cudaError_t bale_cuda_fault_allocation(uint64_t)

@@ -101,6 +101,14 @@ static int pin_all(struct cuda_engine *e, char *why)
     return BALE_OK;
 }
 
+/* Once for each change. With the mutex. */
+static void set_late(struct cuda_engine *e, bool late)
+{
+    if (e->late != late && e->options.late)
+        e->options.late(e->options.arg, late);
+    e->late = late;
+}
+
 void bale_cuda_close_devices(struct cuda_engine *e)
 {
     pthread_mutex_lock(&e->pinning);
@@ -113,6 +121,9 @@ void bale_cuda_close_devices(struct cuda_engine *e)
         e->devices[i] = NULL;
     }
     pthread_mutex_unlock(&e->pinning);
+    pthread_mutex_lock(&e->mutex);
+    set_late(e, false);
+    pthread_mutex_unlock(&e->mutex);
 }
 
 /* What can be asked of all devices together. With both mutexes. */
@@ -194,15 +205,17 @@ static void reopen(struct cuda_engine *e)
     pthread_cond_broadcast(&e->work);
 }
 
-/* With the mutex, which is not held meanwhile. */
+/* What is lost stays so. With the mutex, which is not held meanwhile. */
 static void release(struct cuda_engine *e)
 {
-    e->state = CUDA_CLOSING;
+    bool lost = e->state == CUDA_LOST;
+
+    e->state = lost ? CUDA_LOST : CUDA_CLOSING;
     pthread_mutex_unlock(&e->mutex);
     bale_cuda_close_devices(e);
     pthread_mutex_lock(&e->mutex);
     e->stats.device_memory = 0;
-    e->state = CUDA_CLOSED;
+    e->state = lost ? CUDA_LOST : CUDA_CLOSED;
 }
 
 /* Items that nobody will take, or NULL. */
@@ -237,31 +250,31 @@ static bool is_overdue(const struct cuda_worker *w, enum cuda_step step)
            bale_clock_ns() - w->since_ns > w->engine->options.watchdog_ms * MILLISECOND;
 }
 
-static void lose(struct cuda_engine *e, const struct cuda_worker *w)
+/* Nothing new goes to the devices. Other batches may hang with the first, which is told of. */
+static void note_hung(struct cuda_engine *e, const struct cuda_worker *w)
 {
-    e->state = CUDA_LOST;
-    e->stats.lost = true;
-    bale_cuda_log(e, BALE_GPU_ERROR, "GPU: %s: does not answer: the CPU does everything",
-                  e->about[w->device].name);
-    pthread_cond_broadcast(&e->work);
+    if (e->state != CUDA_OPEN)
+        return;
+    e->state = CUDA_HUNG;
+    bale_cuda_log(e, BALE_GPU_WARNING,
+                  "GPU: %s: a batch takes more than %u ms and is given up: the CPU does it",
+                  e->about[w->device].name, e->options.watchdog_ms);
 }
 
-/* The items of a batch that is overdue in its first step, which only reads them; NULL: there is none.
- * One in its second step may write yet, so its items have to wait for the device. */
-static struct bale_item *overdue(struct cuda_engine *e)
+/* The items of a batch that takes too long, with their status; NULL: there is none. In its second step
+ * the device may write to them yet. */
+static struct bale_item *overdue(struct cuda_engine *e, int *status)
 {
     for (unsigned i = 0; i < e->worker_count; i++) {
         struct cuda_worker *w = &e->workers[i];
-        if (is_overdue(w, CUDA_WRITING) && e->state != CUDA_LOST)
-            lose(e, w);
-        if (!is_overdue(w, CUDA_READING))
+        bool writing = is_overdue(w, CUDA_WRITING);
+        if (!writing && !is_overdue(w, CUDA_READING))
             continue;
         w->step = CUDA_GIVEN_UP;
-        if (e->state == CUDA_OPEN)
-            e->state = CUDA_HUNG;
-        bale_cuda_log(e, BALE_GPU_WARNING,
-                      "GPU: %s: a batch takes more than %u ms and is given up: the CPU does it",
-                      e->about[w->device].name, e->options.watchdog_ms);
+        note_hung(e, w);
+        if (writing)
+            set_late(e, true);
+        *status = writing ? BALE_E_TAKEN : BALE_E_ENGINE;
         return bale_cuda_list_of(w);
     }
     return NULL;
@@ -274,7 +287,7 @@ static bool is_idle(const struct cuda_engine *e)
 
     if (e->busy > 0)
         return false;
-    if (e->state == CUDA_HUNG)
+    if (e->state == CUDA_HUNG || (e->state == CUDA_LOST && e->late))
         return true;
     for (unsigned q = 0; q < CUDA_QUEUES; q++)
         if (e->queues[q].first)
@@ -317,13 +330,14 @@ static bool is_over(const struct cuda_engine *e)
 void *bale_cuda_keeper_run(void *engine)
 {
     struct cuda_engine *e = engine;
+    int status;
 
     pthread_mutex_lock(&e->mutex);
     for (;;) {
-        struct bale_item *list = overdue(e);
+        struct bale_item *list = overdue(e, &status);
         if (list) {
             pthread_mutex_unlock(&e->mutex);
-            bale_cuda_answer(e, list, BALE_E_ENGINE);
+            bale_cuda_answer(e, list, status);
             pthread_mutex_lock(&e->mutex);
         } else if (bale_cuda_answer_unwanted(e)) {
             continue;

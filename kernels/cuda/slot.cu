@@ -287,6 +287,7 @@ int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)
     cudaStream_t out = slot->device->out;
     cudaError_t error = list(slot, slot->moves, slot->host.moves, count, out);
 
+    bale_cuda_fault_scatter(out);
     if (!error) {
         bale_copy::scatter<<<min(count, BLOCKS_OUT), bale_copy::THREADS, 0, out>>>(slot->moves,
                                                                                    count);

@@ -145,34 +145,37 @@ static int read_items(struct cuda_worker *w)
     return err == BALE_OK ? bale_cuda_wait(w->slot) : err;
 }
 
-static int write_items(struct cuda_worker *w)
-{
-    int err;
-
-    bale_cuda_settle(w);
-    if (w->move_count == 0)
-        return BALE_OK;
-    err = bale_cuda_scatter(w->slot, w->move_count);
-    return err == BALE_OK ? bale_cuda_wait(w->slot) : err;
-}
-
-/* Whether the batch is still ours, and not the keeper's. */
-static bool begin_writing(struct cuda_worker *w)
+/* From one step to the next. False: the batch is no longer ours, but the keeper's. */
+static bool go_on(struct cuda_worker *w, enum cuda_step from, enum cuda_step to)
 {
     struct cuda_engine *e = w->engine;
     uint64_t now = bale_clock_ns();
     bool ours;
 
     pthread_mutex_lock(&e->mutex);
-    ours = w->step == CUDA_READING;
+    ours = w->step == from;
     if (ours) {
-        w->step = CUDA_WRITING;
+        w->step = to;
         e->stats.batch_ns += now - w->since_ns;
         w->since_ns = now;
     }
-    pthread_cond_broadcast(&e->work); /* a lane is free */
+    if (from == CUDA_READING) /* a lane is free */
+        pthread_cond_broadcast(&e->work);
     pthread_mutex_unlock(&e->mutex);
     return ours;
+}
+
+/* The second step, if there is anything to move. False: the batch was given up. */
+static bool write_items(struct cuda_worker *w, int *err)
+{
+    bale_cuda_settle(w);
+    if (w->move_count == 0)
+        return true;
+    go_on(w, CUDA_SETTLING, CUDA_WRITING);
+    *err = bale_cuda_scatter(w->slot, w->move_count);
+    if (*err == BALE_OK)
+        *err = bale_cuda_wait(w->slot);
+    return go_on(w, CUDA_WRITING, CUDA_SETTLING);
 }
 
 struct bale_item *bale_cuda_list_of(struct cuda_worker *w)
@@ -251,14 +254,15 @@ static void run_batch(struct cuda_worker *w)
 {
     struct cuda_engine *e = w->engine;
     int err = read_items(w);
+    bool ours = go_on(w, CUDA_READING, CUDA_SETTLING);
     struct bale_item *list;
 
-    if (!begin_writing(w)) {
+    if (ours && err == BALE_OK)
+        ours = write_items(w, &err);
+    if (!ours) {
         leave(w);
         return;
     }
-    if (err == BALE_OK)
-        err = write_items(w);
     list = bale_cuda_list_of(w);
     if (err < 0) {
         judge(w, err);

@@ -19,7 +19,8 @@ enum {
     HANG_US = 600000,
     SHRINK_US = 2000,
     SLOW_US = 1800000,
-    STUCK_US = 1000
+    LATE_US = 1000,
+    LATE_BYTE = 0x77
 };
 
 struct bale_cuda_slot {
@@ -283,17 +284,37 @@ int bale_cuda_decode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_
     return run_batch(slot, codec, count, decode_chunk);
 }
 
+/* Until the fault is over; one that finds another one hanging may die of it instead. */
+static void hang_late(void)
+{
+    static atomic_uint hanging;
+    bool dies = atomic_fetch_add(&hanging, 1) > 0 && is_on("dies");
+
+    if (dies)
+        atomic_store(&dead, true);
+    while (!dies && (is_on("late") || is_on("dies")))
+        usleep(LATE_US);
+    atomic_fetch_sub(&hanging, 1);
+}
+
+/* What is late is not what was to be written. */
 int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)
 {
+    bool late = is_on("late") || is_on("dies");
+
     if (is_on("slow"))
         usleep(SLOW_US);
-    while (is_on("stuck"))
-        usleep(STUCK_US);
+    if (late)
+        hang_late();
     for (uint32_t m = 0; m < count; m++) {
         const struct cuda_move *move = &slot->host.moves[m];
-        memcpy((void *)(uintptr_t)move->to, (const void *)(uintptr_t)move->from, move->length);
+        void *to = (void *)(uintptr_t)move->to;
+        if (late)
+            memset(to, LATE_BYTE, move->length);
+        else
+            memcpy(to, (const void *)(uintptr_t)move->from, move->length);
     }
-    return BALE_OK;
+    return late ? BALE_E_DEVICE : BALE_OK;
 }
 
 int bale_cuda_wait(struct bale_cuda_slot *slot)

@@ -4,8 +4,6 @@
  * usage: faults_test PLUGIN: one built with BALE_CUDA_FAULTS */
 #include <unistd.h>
 
-#include <semaphore.h>
-
 #include "format/err.h"
 #include "kernels/dispatch.h"
 #include "tests/check.h"
@@ -156,6 +154,74 @@ static void test_hang(struct rig *rig)
     rig_close(rig);
 }
 
+/* A batch that hangs as it is written is given up as well. Its items' outputs may be used again when that is
+ * said, and from then on nothing writes there. */
+static void test_late(struct rig *rig)
+{
+    struct rig_late late = RIG_LATE;
+    const struct bale_gpu_options options = {
+        .watchdog_ms = 200, .release_ms = 60000, .late = rig_note_late, .arg = &late};
+    unsigned complaints;
+
+    rig_open(rig, &options);
+    complaints = rig_complaints();
+    expect(rig, BALE_CODEC_STORE, NULL, BALE_OK);
+    CHECK_EQ_U(atomic_load(&late.calls), 0);
+    prepare(rig, BALE_CODEC_STORE);
+    rig->fault("late");
+    rig_run(rig, items, ITEMS);
+    for (unsigned i = 0; i < ITEMS; i++)
+        CHECK_EQ(items[i].status, BALE_E_TAKEN);
+    CHECK_EQ_U(rig_complaints(), complaints + 1);
+    CHECK(atomic_load(&late.may));
+    CHECK(!takes(rig, BALE_CODEC_STORE));
+    rig->fault(NULL);
+    rig_late_wait(&late);
+    for (unsigned i = 0; i < ITEMS; i++)
+        memset(items[i].stored, 0x33, ROOM);
+    rig_wait(rig, false);
+    expect(rig, BALE_CODEC_STORE, NULL, BALE_E_AGAIN);
+    rig_wait(rig, true);
+    for (unsigned i = 0; i < ITEMS; i++)
+        CHECK(rig_all(items[i].stored, items[i].stored + ROOM, 0x33));
+    expect(rig, BALE_CODEC_STORE, NULL, BALE_OK);
+    CHECK_EQ_U(atomic_load(&late.calls), 2);
+    CHECK(!rig_stats(rig).lost);
+    rig_close(rig);
+    CHECK_EQ_U(atomic_load(&late.calls), 2);
+    CHECK_EQ_U(rig_complaints(), complaints + 1);
+}
+
+/* A batch that hangs as it is written while another one ends the device: what is lost is closed all the same
+ * when the first is back. A GPU's errors end all it is at. */
+static void test_late_and_lost(struct rig *rig)
+{
+    struct rig_late late = RIG_LATE;
+    const struct bale_gpu_options options = {
+        .watchdog_ms = 1000, .release_ms = 60000, .late = rig_note_late, .arg = &late};
+
+    rig_open(rig, &options);
+    if (strcmp(rig_stats(rig).device, "fake") != 0) {
+        rig_close(rig);
+        return;
+    }
+    prepare(rig, BALE_CODEC_STORE);
+    items[1].setting = (struct bale_setting){BALE_CODEC_LZ4, 0}; /* never of one batch */
+    rig->fault("dies");
+    rig_run(rig, items, 2);
+    CHECK((items[0].status == BALE_E_TAKEN && items[1].status == BALE_E_ENGINE) ||
+          (items[0].status == BALE_E_ENGINE && items[1].status == BALE_E_TAKEN));
+    CHECK(rig_stats(rig).lost);
+    CHECK(atomic_load(&late.may));
+    rig->fault(NULL);
+    rig_late_wait(&late);
+    CHECK(rig_stats(rig).lost);
+    CHECK(!takes(rig, BALE_CODEC_STORE));
+    expect(rig, BALE_CODEC_STORE, NULL, BALE_E_ENGINE);
+    rig_close(rig);
+    CHECK_EQ_U(atomic_load(&late.calls), 2);
+}
+
 /* A device that was slow to read is not lost because of what it takes to write. A GPU is as fast as ever. */
 static void test_slow(struct rig *rig)
 {
@@ -242,27 +308,26 @@ static void post_done(struct bale_item *item)
     sem_post(item->owner);
 }
 
-static void wait_for(sem_t *sem, unsigned times)
-{
-    for (unsigned i = 0; i < times; i++)
-        while (sem_wait(sem) != 0)
-            ;
-}
-
-/* What waits behind batches that never come back is done all the same, once somebody comes. A GPU's do
- * come back. */
+/* What waits behind batches that do not come back is done all the same, and so is what they were given, once
+ * there is memory for it. */
 static void test_stuck(struct rig *rig)
 {
-    enum { UNDER_WAY = 4, ALL = 6 };
+    enum { ALL = 6 };
+    struct rig_late late = RIG_LATE;
+    unsigned taken = 0;
     sem_t opened;
     sem_t done;
-    struct bale_dispatch_stats stats;
     struct bale_engine *engine;
     const struct bale_dispatch_options options = {
         .threads = 1,
         .choice = BALE_ENGINE_GPU,
         .plugin = rig->file,
-        .gpu = {.verify = true, .watchdog_ms = 200, .release_ms = 60000, .log = say},
+        .gpu = {.verify = true,
+                .watchdog_ms = 200,
+                .release_ms = 60000,
+                .log = say,
+                .late = rig_note_late,
+                .arg = &late},
         .opened = post,
         .arg = &opened,
     };
@@ -271,7 +336,7 @@ static void test_stuck(struct rig *rig)
     sem_init(&done, 0, 0);
     REQUIRE(bale_dispatch_create(&options, &engine) == BALE_OK);
     bale_dispatch_open(engine);
-    wait_for(&opened, 1);
+    rig_wait_for(&opened, 1);
     REQUIRE(bale_dispatch_pin(engine, rig->memory, RIG_STEP) == BALE_OK);
     prepare(rig, BALE_CODEC_STORE);
     for (unsigned i = 0; i < ALL; i++) {
@@ -279,18 +344,21 @@ static void test_stuck(struct rig *rig)
         items[i].done = post_done;
         items[i].owner = &done;
     }
-    rig->fault("stuck");
-    for (unsigned i = 0; i + 1 < ALL; i++)
+    rig->fault("late");
+    for (unsigned i = 0; i < ALL; i++)
         bale_engine_submit(engine, &items[i]);
-    do {
-        usleep(1000);
-        bale_dispatch_stats(engine, &stats);
-    } while (!stats.device.lost && stats.gpu.items + stats.redone < ALL - 1);
-    bale_engine_submit(engine, &items[ALL - 1]);
-    wait_for(&done, ALL - UNDER_WAY);
+    rig_wait_for(&done, ALL);
+    CHECK(atomic_load(&late.may));
     rig->fault(NULL);
-    wait_for(&done, UNDER_WAY);
+    rig_late_wait(&late);
+    for (unsigned i = 0; i < ALL; i++)
+        if (items[i].status == BALE_E_TAKEN) {
+            taken++;
+            bale_engine_submit(engine, &items[i]);
+        }
+    rig_wait_for(&done, taken);
     bale_engine_destroy(engine);
+    CHECK(taken > 0);
     for (unsigned i = 0; i < ALL; i++)
         CHECK_EQ(items[i].status, BALE_OK);
     sem_destroy(&opened);
@@ -314,10 +382,12 @@ int main(int argc, char **argv)
     test_mismatch(&rig, BALE_CODEC_GPULZ);
     test_little_memory(&rig);
     test_hang(&rig);
+    test_late(&rig);
     test_slow(&rig);
     test_opening(&rig);
     test_smaller_slots(&rig);
     test_stuck(&rig);
     test_lost(&rig);
+    test_late_and_lost(&rig);
     return check_result();
 }

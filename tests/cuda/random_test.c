@@ -34,6 +34,7 @@ struct session {
 struct run {
     struct rig *rig;
     struct bale_engine *engine;
+    struct rig_late *late;
     const struct session *session;
     unsigned rounds;
     uint64_t seed;
@@ -228,7 +229,15 @@ static void choose_fault(struct worker *w)
                                                           : NULL);
 }
 
-/* All items, in lists of random lengths, and waits for them. */
+/* Once its memory may be used again. */
+static void submit_again(struct worker *w, struct job *job)
+{
+    rig_late_wait(w->run->late);
+    bale_engine_submit(w->run->engine, &job->item);
+    rig_wait_for(&w->finished, 1);
+}
+
+/* All items, in lists of random lengths, and waits for them; the session's one fault ends with that. */
 static void submit_all(struct worker *w)
 {
     for (unsigned i = 0; i < JOBS;) {
@@ -239,9 +248,12 @@ static void submit_all(struct worker *w)
         choose_fault(w);
         bale_engine_submit(w->run->engine, first);
     }
+    rig_wait_for(&w->finished, JOBS);
+    if (w->index == 0 && w->run->session->once)
+        w->run->rig->fault(NULL);
     for (unsigned i = 0; i < JOBS; i++)
-        while (sem_wait(&w->finished) != 0)
-            ;
+        while (w->jobs[i].item.status == BALE_E_TAKEN)
+            submit_again(w, &w->jobs[i]);
 }
 
 static void *work(void *argument)
@@ -255,8 +267,6 @@ static void *work(void *argument)
         for (unsigned i = 0; i < JOBS; i++)
             prepare_encode(w, &w->jobs[i]);
         submit_all(w);
-        if (w->index == 0 && session->once)
-            w->run->rig->fault(NULL);
         for (unsigned i = 0; i < JOBS; i++)
             check_encoded(w, &w->jobs[i]);
         for (unsigned i = 0; i < JOBS; i++)
@@ -309,7 +319,7 @@ static void note_opened(void *arg)
     sem_post(arg);
 }
 
-static struct bale_engine *open_dispatcher(struct rig *rig)
+static struct bale_engine *open_dispatcher(struct rig *rig, struct rig_late *late)
 {
     sem_t opened;
     struct bale_engine *engine;
@@ -317,7 +327,12 @@ static struct bale_engine *open_dispatcher(struct rig *rig)
         .threads = 2,
         .choice = BALE_ENGINE_GPU,
         .plugin = rig->file,
-        .gpu = {.verify = true, .watchdog_ms = 300, .release_ms = 60000, .log = say},
+        .gpu = {.verify = true,
+                .watchdog_ms = 300,
+                .release_ms = 60000,
+                .log = say,
+                .late = rig_note_late,
+                .arg = late},
         .opened = note_opened,
         .arg = &opened,
     };
@@ -338,11 +353,12 @@ static struct bale_dispatch_stats run_session(struct rig *rig, const struct sess
 {
     static struct worker workers[THREADS];
     struct bale_dispatch_stats stats;
+    struct rig_late late = RIG_LATE;
 
     printf("seed %" PRIu64 ": %s, %s, %s\n", seed, session->faults[0] ? session->faults[0] : "-",
            session->at_open ? session->at_open : "-", session->once ? session->once : "-");
     rig->fault(session->at_open);
-    const struct run run = {rig, open_dispatcher(rig), session, rounds, seed};
+    const struct run run = {rig, open_dispatcher(rig, &late), &late, session, rounds, seed};
     rig->fault(NULL);
     for (unsigned i = 0; i < THREADS; i++)
         start(&workers[i], &run, i);
@@ -366,6 +382,7 @@ int main(int argc, char **argv)
         {.faults = {"launch", "nomem", "flip"}, .one_in = 8},
         {.faults = {"flip"}, .one_in = 2, .at_open = "alloc"},
         {.once = "hang"},
+        {.once = "late"},
         {.once = "stray"},
     };
     struct rig rig;

@@ -7,8 +7,43 @@
 #include "format/err.h"
 #include "tests/check.h"
 
+static atomic_uint complaints;
+
+unsigned rig_complaints(void)
+{
+    return atomic_load(&complaints);
+}
+
+void rig_note_late(void *arg, bool may)
+{
+    struct rig_late *late = arg;
+
+    pthread_mutex_lock(&late->mutex);
+    atomic_fetch_add(&late->calls, 1);
+    atomic_store(&late->may, may);
+    pthread_cond_broadcast(&late->over);
+    pthread_mutex_unlock(&late->mutex);
+}
+
+void rig_late_wait(struct rig_late *late)
+{
+    pthread_mutex_lock(&late->mutex);
+    while (atomic_load(&late->may))
+        pthread_cond_wait(&late->over, &late->mutex);
+    pthread_mutex_unlock(&late->mutex);
+}
+
+void rig_wait_for(sem_t *sem, unsigned times)
+{
+    for (unsigned i = 0; i < times; i++)
+        while (sem_wait(sem) != 0)
+            ;
+}
+
 static void print_log(int level, const char *text)
 {
+    if (level <= BALE_GPU_WARNING)
+        atomic_fetch_add(&complaints, 1);
     fprintf(stderr, "log %d: %s\n", level, text);
 }
 

@@ -3,6 +3,8 @@
 #define BALE_TESTS_CUDA_RIG_H
 
 #include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 
 #include "kernels/gpu.h"
 
@@ -19,6 +21,26 @@ struct rig {
     pthread_cond_t all_done;
     unsigned waiting; /* guarded by mutex */
 };
+
+/* What a plug-in's late has said: for its options. */
+struct rig_late {
+    atomic_uint calls;
+    atomic_bool may; /* changed under mutex */
+    pthread_mutex_t mutex;
+    pthread_cond_t over;
+};
+#define RIG_LATE                                                                                   \
+    {                                                                                              \
+        .mutex = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER                       \
+    }
+void rig_note_late(void *late, bool may);
+/* Until no device may. */
+void rig_late_wait(struct rig_late *late);
+
+void rig_wait_for(sem_t *sem, unsigned times);
+
+/* Warnings and errors in the log of what rig_open() opened, so far. */
+unsigned rig_complaints(void);
 
 /* Opens the plug-in in the file. Ends the program as skipped where there is no GPU. */
 void rig_load(struct rig *rig, const char *file);
