@@ -36,10 +36,11 @@
 
 #include "kernels/engine.h"
 
-#define BALE_GPU_ABI 4u
+#define BALE_GPU_ABI 5u
 #define BALE_GPU_WHY 256 /* room for a reason: a text without a newline or a full stop */
 
 enum { BALE_GPU_DEVICES = 16, BALE_GPU_NAME = 64 };
+enum { BALE_GPU_TRIAL = 2048 }; /* chunks of a trial that are measured, at most */
 
 /* Of messages; the numbers are those of fs/log.h. */
 enum bale_gpu_level { BALE_GPU_ERROR, BALE_GPU_WARNING, BALE_GPU_INFO };
@@ -97,6 +98,27 @@ struct bale_gpu_found {
     uint32_t codecs;            /* bit i: it has codec i, if there is memory for it */
 };
 
+/* A codec's kernels, to be measured. */
+struct bale_gpu_trial_chunk {
+    const uint8_t *raw; /* any host memory */
+    uint32_t length;
+    uint16_t parameter; /* as in frames: nothing is open */
+};
+
+struct bale_gpu_trial {
+    uint8_t codec; /* id */
+    const struct bale_gpu_trial_chunk *chunks;
+    size_t count;
+    unsigned runs; /* 1 or more: the median counts */
+
+    /* Out. BALE_E_INVALID: the device does not take the codec, or a chunk's parameter or length.
+     * BALE_E_CORRUPT: other bytes came back than went in. The rest is there with BALE_OK. */
+    int status;
+    size_t measured; /* chunks, the first ones: as many as a batch has room for */
+    uint64_t stored; /* bytes of those: the raw length of one that is not worth compressing */
+    uint64_t encode_ns, decode_ns;
+};
+
 struct bale_gpu {
     uint32_t abi; /* BALE_GPU_ABI; first in every version */
     /* Returns at once or after seconds: 0 and an engine that is as fast as it will be, or a negative
@@ -107,6 +129,15 @@ struct bale_gpu {
     /* Looks for what open without options would find, and makes nothing on a device: 0, or a negative
      * bale_err and why open would fail; found has what could be seen all the same. */
     int (*find)(struct bale_gpu_found *found, char why[BALE_GPU_WHY]);
+
+    /* Opens the first of the options' devices, or the nearest, for itself alone, and measures what its
+     * kernels do with data in its memory: a batch of each trial's chunks is encoded and decoded,
+     * and nothing of the copies to and from the host counts. What is stored raw is copied instead of
+     * decoded. tick, which may be NULL, is called before each trial. May take long. 0, whatever
+     * became of each trial; or a negative bale_err and why, as from open. */
+    int (*measure)(const struct bale_gpu_options *options, struct bale_gpu_trial *trials,
+                   size_t count, void (*tick)(void *argument, size_t trial), void *argument,
+                   char why[BALE_GPU_WHY]);
 
     /* The rest on what open gave, from any thread, until its destroy. */
 

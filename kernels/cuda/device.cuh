@@ -62,6 +62,13 @@ int bale_cuda_slot_open(struct bale_cuda_slot *slot, struct bale_cuda_device *de
                         uint32_t cells);
 void bale_cuda_slot_close(struct bale_cuda_slot *slot);
 
+/* slot.cu: parts of an encode, each on the slot's stream; kernels/cuda/chunk.cuh says what they do.
+ * The batch is one in the slot's lane; to: where what is decoded goes. */
+cuda_batch bale_cuda_batch_of(struct bale_cuda_slot *slot, uint32_t count, void **to);
+cudaError_t bale_cuda_keep_raw(struct bale_cuda_slot *slot, uint32_t count);
+cudaError_t bale_cuda_choose(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count);
+cudaError_t bale_cuda_compare(struct bale_cuda_slot *slot, uint32_t count);
+
 cudaError_t bale_cuda_open_stream(cudaStream_t *stream);
 int bale_cuda_error(cudaError_t error);
 

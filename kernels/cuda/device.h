@@ -83,6 +83,12 @@ int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count);
 /* Sleeps until the step is done. */
 int bale_cuda_wait(struct bale_cuda_slot *slot);
 
+/* Runs the kernels of a codec, not store, on chunks[0, count), whose places may be any host memory, in
+ * a device that verifies and has no other batch: nanoseconds[0, runs) of each, without copies.
+ * results[0, count) are as after an encode; CUDA_MISMATCH says so of any run. */
+int bale_cuda_measure(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count,
+                      unsigned runs, double *encode_ns, double *decode_ns);
+
 #ifdef __cplusplus
 }
 #endif

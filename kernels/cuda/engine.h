@@ -120,10 +120,17 @@ void bale_cuda_log(const struct cuda_engine *e, int level, const char *format, .
 int bale_cuda_queue_of(const struct bale_item *item, struct bale_frame *head);
 /* Chunks of an item whose raw length is known. */
 uint32_t bale_cuda_chunks(const struct bale_frame *frame);
+/* The most bytes that are worth being compressed to. */
+uint32_t bale_cuda_worthwhile(uint32_t raw_length);
 /* Fills the slot's tables for the jobs' items. */
 void bale_cuda_prepare(struct cuda_worker *worker);
 /* From the results: each item's status, what there is to move, and the heads of frames. */
 void bale_cuda_settle(struct cuda_worker *worker);
+
+/* measure.c: kernels/gpu.h's measure. */
+int bale_cuda_measure_all(const struct bale_gpu_options *options, struct bale_gpu_trial *trials,
+                          size_t count, void (*tick)(void *argument, size_t trial), void *argument,
+                          char why[BALE_GPU_WHY]);
 
 /* worker.c: a slot's thread. */
 void *bale_cuda_worker_run(void *worker);

@@ -13,7 +13,7 @@ uint32_t bale_cuda_chunks(const struct bale_frame *frame)
 }
 
 /* As in kernels/frame_codec.c: a gain of less than 1/64 is not worth decoding for. */
-static uint32_t worthwhile(uint32_t raw_length)
+uint32_t bale_cuda_worthwhile(uint32_t raw_length)
 {
     return raw_length - 1 - raw_length / 64;
 }
@@ -71,7 +71,7 @@ static void prepare_encode(const struct cuda_job *job, struct cuda_chunk *chunks
             .place = (uintptr_t)raw,
             .length = length,
             .raw_length = length,
-            .limit = worthwhile(length),
+            .limit = bale_cuda_worthwhile(length),
             .chunk_size = 1u << item->frame.chunk_log2,
             .parameter = (uint16_t)item->setting.parameter,
         };

@@ -376,6 +376,7 @@ __attribute__((visibility("default"))) const struct bale_gpu bale_gpu_plugin = {
     .abi = BALE_GPU_ABI,
     .open = open_engine,
     .find = find,
+    .measure = bale_cuda_measure_all,
     .takes = takes,
     .pin = pin,
     .stats = stats,

@@ -79,44 +79,23 @@ cudaError_t gather(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t c
     return error ? error : cudaStreamWaitEvent(slot->stream, slot->gathered, 0);
 }
 
-/* to: where what is decoded goes. */
-cuda_batch batch_of(bale_cuda_slot *slot, uint32_t count, void **to)
-{
-    return cuda_batch{slot->device->settings.nvcomp,
-                      slot->host.chunks,
-                      slot->chunks,
-                      count,
-                      slot->lists,
-                      to,
-                      slot->lane->temp,
-                      slot->lane->temp_bytes,
-                      slot->stream};
-}
-
 cudaError_t pack(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 {
     const cuda_codec_ops *ops = bale_cuda_ops(codec);
-    const cuda_batch batch = batch_of(slot, count, slot->lists.back_places);
+    const cuda_batch batch = bale_cuda_batch_of(slot, count, slot->lists.back_places);
     cudaError_t error = ops->encode(&batch);
 
-    if (error)
+    if (!error)
+        error = bale_cuda_choose(slot, codec, count);
+    if (error || !slot->lists.back)
         return error;
-    bale_cuda_fault_packed(slot);
-    bale_chunk_rules::choose<<<warps_for(count), THREADS, 0, slot->stream>>>(
-        slot->chunks, count, ops->stream, slot->lists, slot->device->stubs[codec], slot->results);
-    if (slot->lists.back) {
-        error = ops->decode(&batch);
-        if (error)
-            return error;
-        bale_chunk_rules::compare<<<count, THREADS, 0, slot->stream>>>(slot->chunks, count,
-                                                                       slot->lists, slot->results);
-    }
-    return cudaGetLastError();
+    error = ops->decode(&batch);
+    return error ? error : bale_cuda_compare(slot, count);
 }
 
 cudaError_t unpack(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 {
-    const cuda_batch batch = batch_of(slot, count, slot->lists.raw_places);
+    const cuda_batch batch = bale_cuda_batch_of(slot, count, slot->lists.raw_places);
     const cudaError_t error = bale_cuda_ops(codec)->decode(&batch);
 
     if (error)
@@ -194,9 +173,7 @@ cudaError_t encode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 
     if (error)
         return error;
-    bale_chunk_rules::keep_raw<<<warps_for(count), THREADS, 0, slot->stream>>>(
-        slot->chunks, count, slot->lists, slot->results);
-    error = cudaGetLastError();
+    error = bale_cuda_keep_raw(slot, count);
     if (!error && codec != CUDA_STORE)
         error = in_lane(slot, codec, count, pack);
     return error ? error : fetch_results(slot, count);
@@ -222,6 +199,42 @@ cudaError_t decode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
     return error ? error : fetch_results(slot, count);
 }
 } // namespace
+
+cuda_batch bale_cuda_batch_of(struct bale_cuda_slot *slot, uint32_t count, void **to)
+{
+    return cuda_batch{slot->device->settings.nvcomp,
+                      slot->host.chunks,
+                      slot->chunks,
+                      count,
+                      slot->lists,
+                      to,
+                      slot->lane->temp,
+                      slot->lane->temp_bytes,
+                      slot->stream};
+}
+
+cudaError_t bale_cuda_keep_raw(struct bale_cuda_slot *slot, uint32_t count)
+{
+    bale_chunk_rules::keep_raw<<<warps_for(count), THREADS, 0, slot->stream>>>(
+        slot->chunks, count, slot->lists, slot->results);
+    return cudaGetLastError();
+}
+
+cudaError_t bale_cuda_choose(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count)
+{
+    bale_cuda_fault_packed(slot);
+    bale_chunk_rules::choose<<<warps_for(count), THREADS, 0, slot->stream>>>(
+        slot->chunks, count, bale_cuda_ops(codec)->stream, slot->lists, slot->device->stubs[codec],
+        slot->results);
+    return cudaGetLastError();
+}
+
+cudaError_t bale_cuda_compare(struct bale_cuda_slot *slot, uint32_t count)
+{
+    bale_chunk_rules::compare<<<count, THREADS, 0, slot->stream>>>(slot->chunks, count, slot->lists,
+                                                                   slot->results);
+    return cudaGetLastError();
+}
 
 int bale_cuda_slot_open(struct bale_cuda_slot *slot, struct bale_cuda_device *device,
                         uint32_t cells)

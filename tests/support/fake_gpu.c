@@ -25,6 +25,9 @@
  *             looking for devices fails, never comes back, ends the process
  *   exclusive what is found is somebody else's alone
  *   lacks     and has no codecs
+ *   measure   measuring fails
+ *   spoils    what was measured comes back with other bytes
+ *   cells=N   no more than N chunks are measured
  *   any       memory need not be pinned
  *   cold      each batch has to open the device first
  *
@@ -39,6 +42,7 @@
 
 #include "format/err.h"
 #include "kernels/gpu.h"
+#include "tests/support/fake_gpu.h"
 #include "tests/support/fake_late.h"
 
 enum { RANGES = 64 };
@@ -66,8 +70,7 @@ struct batch {
     struct bale_item *list;
 };
 
-/* The word's number, 1 without one, or 0: it was not said. */
-static unsigned told(const char *word)
+unsigned told(const char *word)
 {
     const char *at = getenv("BALE_FAKE_GPU");
     size_t length = strlen(word);
@@ -245,8 +248,7 @@ static void destroy(struct bale_engine *engine)
 static const struct bale_engine_ops ops = {
     .name = "fake", .submit = submit, .here = here, .destroy = destroy};
 
-/* All that there are, or without nvCOMP's. */
-static uint32_t codecs(void)
+uint32_t fake_codecs(void)
 {
     uint32_t lacking = 1u << BALE_CODEC_LZ4 | 1u << BALE_CODEC_ZSTD;
     uint32_t all = 0;
@@ -306,7 +308,7 @@ static int find(struct bale_gpu_found *found, char why[BALE_GPU_WHY])
         return BALE_E_DEVICE;
     }
     found->device_count = 2;
-    found->codecs = codecs();
+    found->codecs = fake_codecs();
     found->chosen = 1;
     for (unsigned i = 0; i < found->device_count; i++) {
         struct bale_gpu_device *device = &found->devices[i];
@@ -375,7 +377,7 @@ static void get_stats(struct bale_engine *engine, struct bale_gpu_stats *stats)
     pthread_mutex_lock(&fake->lock);
     *stats = fake->stats;
     stats->open = !told("cold");
-    stats->codecs = codecs();
+    stats->codecs = fake_codecs();
     pthread_mutex_unlock(&fake->lock);
 }
 
@@ -384,6 +386,7 @@ const struct bale_gpu bale_gpu_plugin = {
     .abi = FAKE_ABI,
     .open = open_fake,
     .find = find,
+    .measure = fake_measure,
     .takes = takes,
     .pin = pin,
     .stats = get_stats,

@@ -1,0 +1,118 @@
+/* What a codec's kernels do with data in the device's memory: kernels/gpu.h's measure. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "format/err.h"
+#include "kernels/cuda/engine.h"
+
+enum { RELEASE_NEVER_MS = 24 * 60 * 60 * 1000 };
+
+extern const struct bale_gpu bale_gpu_plugin;
+
+static_assert((int)BALE_GPU_TRIAL == (int)BALE_CUDA_CELLS_MAX,
+              "as many as the largest slot has cells");
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static uint64_t median(double *values, unsigned count)
+{
+    qsort(values, count, sizeof *values, by_value);
+    return (uint64_t)((values[(count - 1) / 2] + values[count / 2]) / 2);
+}
+
+/* Whether the device takes what the trial has. */
+static bool is_taken(const struct bale_cuda_device *device, const struct bale_gpu_trial *trial)
+{
+    int codec = bale_cuda_codec_of(trial->codec);
+
+    if (codec <= CUDA_STORE || trial->count == 0 || trial->runs == 0 ||
+        !bale_cuda_device_has(device, (enum cuda_codec)codec))
+        return false;
+    for (size_t i = 0; i < trial->count; i++) {
+        const struct bale_gpu_trial_chunk *chunk = &trial->chunks[i];
+        if (chunk->length == 0 || chunk->length > BALE_CUDA_CELL ||
+            !bale_cuda_codecs[codec].encodes((int16_t)chunk->parameter))
+            return false;
+    }
+    return true;
+}
+
+static void fill(const struct bale_gpu_trial *trial, struct cuda_chunk *chunks)
+{
+    for (size_t i = 0; i < trial->measured; i++) {
+        const struct bale_gpu_trial_chunk *chunk = &trial->chunks[i];
+        chunks[i] = (struct cuda_chunk){
+            .place = (uintptr_t)chunk->raw,
+            .length = chunk->length,
+            .raw_length = chunk->length,
+            .limit = bale_cuda_worthwhile(chunk->length),
+            .chunk_size = BALE_CUDA_CELL,
+            .parameter = chunk->parameter,
+        };
+    }
+}
+
+static int sum_up(const struct cuda_result *results, struct bale_gpu_trial *trial)
+{
+    trial->stored = 0;
+    for (size_t i = 0; i < trial->measured; i++) {
+        if (results[i].flags & CUDA_MISMATCH)
+            return BALE_E_CORRUPT;
+        trial->stored += results[i].stored;
+    }
+    return BALE_OK;
+}
+
+static int run(struct bale_cuda_slot *slot, struct bale_gpu_trial *trial)
+{
+    const struct bale_cuda_host *host = bale_cuda_slot_host(slot);
+    double *ns = calloc(2 * (size_t)trial->runs, sizeof *ns);
+    int err = ns ? bale_cuda_slot_use(slot) : BALE_E_NOMEM;
+
+    trial->measured = trial->count < host->cells ? trial->count : host->cells;
+    if (err == BALE_OK) {
+        fill(trial, host->chunks);
+        err = bale_cuda_measure(slot, (enum cuda_codec)bale_cuda_codec_of(trial->codec),
+                                (uint32_t)trial->measured, trial->runs, ns, ns + trial->runs);
+    }
+    if (err == BALE_OK)
+        err = sum_up(host->results, trial);
+    if (err == BALE_OK) {
+        trial->encode_ns = median(ns, trial->runs);
+        trial->decode_ns = median(ns + trial->runs, trial->runs);
+    }
+    free(ns);
+    return err;
+}
+
+/* With an engine that nobody gives an item, and so leaves its device alone. */
+int bale_cuda_measure_all(const struct bale_gpu_options *options, struct bale_gpu_trial *trials,
+                          size_t count, void (*tick)(void *argument, size_t trial), void *argument,
+                          char why[BALE_GPU_WHY])
+{
+    struct bale_gpu_options one = *options;
+    struct bale_engine *engine = NULL;
+    int err;
+
+    one.device_count = options->device_count > 0;
+    one.verify = true; /* there is room for what is decoded */
+    one.release_ms = RELEASE_NEVER_MS;
+    err = bale_gpu_plugin.open(&one, &engine, why);
+    if (err < 0)
+        return err;
+    struct bale_cuda_device *device = bale_cuda_engine(engine)->devices[0];
+    for (size_t i = 0; i < count; i++) {
+        if (tick)
+            tick(argument, i);
+        trials[i].status = is_taken(device, &trials[i])
+                               ? run(bale_cuda_device_slot(device, 0), &trials[i])
+                               : BALE_E_INVALID;
+    }
+    engine->ops->destroy(engine);
+    return BALE_OK;
+}

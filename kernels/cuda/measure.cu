@@ -1,0 +1,142 @@
+/* A codec's kernels on data that is in device memory, with events around each way. */
+#include "kernels/cuda/device.cuh"
+
+namespace
+{
+constexpr unsigned THREADS = 256;
+
+enum { ENCODE, ENCODED, DECODE, DECODED, MARKS };
+
+__global__ void set_lengths(const cuda_chunk *chunks, uint32_t count, size_t *lengths)
+{
+    const uint32_t c = blockIdx.x * THREADS + threadIdx.x;
+
+    if (c < count)
+        lengths[c] = chunks[c].length;
+}
+
+/* A block for a chunk. Whoever decodes in device memory wants what is stored raw there as well. */
+__global__ void __launch_bounds__(THREADS)
+    copy_raw(const cuda_chunk *chunks, cuda_lists lists, const cuda_result *results)
+{
+    const uint32_t c = blockIdx.x, length = chunks[c].raw_length;
+    const uint4 *from = (const uint4 *)(lists.raw + (size_t)c * BALE_CUDA_CELL);
+    uint4 *to = (uint4 *)(lists.back + (size_t)c * BALE_CUDA_CELL);
+
+    if (results[c].stored != length)
+        return;
+    for (uint32_t k = threadIdx.x; k < (length + sizeof *to - 1) / sizeof *to; k += THREADS)
+        to[k] = from[k];
+}
+
+/* What gather() of a batch does, from memory that need not be pinned. All on the slot's stream, which
+ * waits for no other. */
+cudaError_t load(bale_cuda_slot *slot, uint32_t count)
+{
+    const cuda_chunk *chunks = slot->host.chunks;
+    cudaError_t error = cudaMemcpyAsync(slot->chunks, chunks, count * sizeof *chunks,
+                                        cudaMemcpyHostToDevice, slot->stream);
+
+    for (uint32_t c = 0; c < count && !error; c++)
+        error = cudaMemcpyAsync(slot->lists.raw + (size_t)c * BALE_CUDA_CELL,
+                                (const void *)chunks[c].place, chunks[c].length,
+                                cudaMemcpyHostToDevice, slot->stream);
+    if (!error)
+        error = cudaMemsetAsync(slot->results, 0, count * sizeof(cuda_result), slot->stream);
+    if (error)
+        return error;
+    set_lengths<<<(count + THREADS - 1) / THREADS, THREADS, 0, slot->stream>>>(slot->chunks, count,
+                                                                               slot->lists.lengths);
+    error = cudaGetLastError();
+    return error ? error : cudaStreamSynchronize(slot->stream);
+}
+
+cudaError_t encode(const cuda_batch *batch, const cuda_codec_ops *ops, const cudaEvent_t *marks)
+{
+    cudaError_t error = cudaEventRecord(marks[ENCODE], batch->stream);
+
+    if (!error)
+        error = ops->encode(batch);
+    return error ? error : cudaEventRecord(marks[ENCODED], batch->stream);
+}
+
+cudaError_t decode(const cuda_batch *batch, const cuda_codec_ops *ops, const cuda_result *results,
+                   const cudaEvent_t *marks)
+{
+    cudaError_t error = cudaEventRecord(marks[DECODE], batch->stream);
+
+    if (!error)
+        error = ops->decode(batch);
+    if (error)
+        return error;
+    copy_raw<<<batch->count, THREADS, 0, batch->stream>>>(batch->chunks, batch->lists, results);
+    error = cudaGetLastError();
+    return error ? error : cudaEventRecord(marks[DECODED], batch->stream);
+}
+
+cudaError_t between(const cudaEvent_t *marks, int from, int to, double *ns)
+{
+    float milliseconds = 0;
+    cudaError_t error = cudaEventElapsedTime(&milliseconds, marks[from], marks[to]);
+
+    *ns = milliseconds * 1e6;
+    return error;
+}
+
+/* The kernels before each mark let the host get ahead, so that no launch is waited for. */
+cudaError_t run(bale_cuda_slot *slot, cuda_codec codec, uint32_t count, const cudaEvent_t *marks,
+                double *encode_ns, double *decode_ns)
+{
+    const cuda_codec_ops *ops = bale_cuda_ops(codec);
+    const cuda_batch batch = bale_cuda_batch_of(slot, count, slot->lists.back_places);
+    cudaError_t error = bale_cuda_keep_raw(slot, count);
+
+    if (!error)
+        error = encode(&batch, ops, marks);
+    if (!error)
+        error = bale_cuda_choose(slot, codec, count);
+    if (!error)
+        error = decode(&batch, ops, slot->results, marks);
+    if (!error)
+        error = bale_cuda_compare(slot, count);
+    if (!error)
+        error = cudaStreamSynchronize(slot->stream);
+    if (!error)
+        error = between(marks, ENCODE, ENCODED, encode_ns);
+    return error ? error : between(marks, DECODE, DECODED, decode_ns);
+}
+
+/* The first run warms up. */
+cudaError_t run_all(bale_cuda_slot *slot, cuda_codec codec, uint32_t count, unsigned runs,
+                    const cudaEvent_t *marks, double *encode_ns, double *decode_ns)
+{
+    cudaError_t error = load(slot, count);
+
+    if (!error)
+        error = run(slot, codec, count, marks, &encode_ns[0], &decode_ns[0]);
+    for (unsigned i = 0; i < runs && !error; i++)
+        error = run(slot, codec, count, marks, &encode_ns[i], &decode_ns[i]);
+    return error ? error
+                 : cudaMemcpy((void *)slot->host.results, slot->results,
+                              count * sizeof(cuda_result), cudaMemcpyDeviceToHost);
+}
+} // namespace
+
+int bale_cuda_measure(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count,
+                      unsigned runs, double *encode_ns, double *decode_ns)
+{
+    cudaEvent_t marks[MARKS] = {};
+    cudaError_t error = cudaSuccess;
+
+    slot->lane = &slot->device->lanes[0];
+    for (int i = 0; i < MARKS && !error; i++)
+        error = cudaEventCreateWithFlags(&marks[i], cudaEventBlockingSync);
+    if (!error)
+        error = run_all(slot, codec, count, runs, marks, encode_ns, decode_ns);
+    (void)cudaStreamSynchronize(slot->stream);
+    for (cudaEvent_t mark : marks)
+        if (mark)
+            cudaEventDestroy(mark);
+    slot->lane = nullptr;
+    return bale_cuda_error(error);
+}

@@ -1,0 +1,198 @@
+/* The plug-in's measure: every codec that it has, what it does not take, and bytes that come back wrong.
+ *
+ * usage: measure_test PLUGIN [--few]; skipped where there is no GPU.
+ *   --few: with a plug-in whose device is none, which measures what can be told */
+#include "format/err.h"
+#include "format/gpulz.h"
+#include "tests/check.h"
+#include "tests/cuda/rig.h"
+#include "tests/unit/kernels_data.h"
+
+enum {
+    CHUNK = 64 << 10,
+    CHUNKS = BALE_GPU_TRIAL + 1, /* one more than is measured */
+    CHUNKS_FEW = 40,
+    DISTINCT = 16, /* chunks */
+    RUNS = 3,
+    TRIALS = 32,
+};
+
+struct world {
+    struct rig rig;
+    bool few;
+    size_t count;
+    struct bale_scratch *scratch;
+    uint8_t data[DISTINCT][CHUNK + 1];
+    uint8_t packed[CHUNK];
+    struct bale_gpu_trial_chunk chunks[TRIALS][CHUNKS];
+    struct bale_gpu_trial trials[TRIALS];
+    size_t trial_count;
+    size_t ticks;
+};
+
+static void add(struct world *w, uint8_t codec, int parameter, uint32_t length)
+{
+    struct bale_gpu_trial_chunk *chunks = w->chunks[w->trial_count];
+
+    REQUIRE(w->trial_count < TRIALS);
+    for (size_t i = 0; i < w->count; i++)
+        chunks[i] = (struct bale_gpu_trial_chunk){
+            .raw = w->data[i % DISTINCT], .length = length, .parameter = (uint16_t)parameter};
+    w->trials[w->trial_count++] = (struct bale_gpu_trial){
+        .codec = codec, .chunks = chunks, .count = w->count, .runs = RUNS, .status = 1};
+}
+
+static void tick(void *argument, size_t trial)
+{
+    struct world *w = argument;
+
+    CHECK_EQ_U(trial, w->ticks);
+    w->ticks++;
+}
+
+static void measure(struct world *w)
+{
+    const struct bale_gpu_options options = {0};
+    char why[BALE_GPU_WHY] = "";
+
+    w->ticks = 0;
+    if (!CHECK_EQ(w->rig.gpu->measure(&options, w->trials, w->trial_count, tick, w, why), BALE_OK))
+        fprintf(stderr, "measure: %s\n", why);
+    CHECK_EQ_U(w->ticks, w->trial_count);
+}
+
+/* What the CPU makes of a chunk. */
+static uint32_t stored_on_cpu(struct world *w, const struct bale_gpu_trial *trial, size_t i)
+{
+    const struct bale_gpu_trial_chunk *chunk = &trial->chunks[i];
+    const uint32_t worthwhile = chunk->length - 1 - chunk->length / 64;
+    int64_t stored = bale_codec_find(trial->codec)
+                         ->encode(w->scratch, (int16_t)chunk->parameter, chunk->raw, chunk->length,
+                                  w->packed, worthwhile);
+
+    REQUIRE(stored >= 0);
+    return stored > 0 ? (uint32_t)stored : chunk->length;
+}
+
+/* Our own codecs make the CPU's bytes. */
+static void check_stored(struct world *w, const struct bale_gpu_trial *trial, uint64_t raw)
+{
+    uint32_t each[DISTINCT];
+    uint64_t stored = 0;
+
+    if (trial->codec == BALE_CODEC_LZ4 || trial->codec == BALE_CODEC_ZSTD) {
+        CHECK(trial->stored > 0 && trial->stored < raw);
+        return;
+    }
+    for (size_t i = 0; i < DISTINCT; i++)
+        each[i] = stored_on_cpu(w, trial, i);
+    for (size_t i = 0; i < trial->measured; i++)
+        stored += each[i % DISTINCT];
+    CHECK_EQ_U(trial->stored, stored);
+}
+
+static void check_figures(struct world *w, const struct bale_gpu_trial *trial)
+{
+    uint64_t raw = 0, room = w->few ? CHUNKS_FEW : BALE_GPU_TRIAL;
+
+    CHECK(trial->measured > 0 && trial->measured <= room);
+    for (size_t i = 0; i < trial->measured; i++)
+        raw += trial->chunks[i].length;
+    check_stored(w, trial, raw);
+    CHECK(trial->encode_ns > 0 && trial->decode_ns > 0);
+    if (w->few) { /* the median of three */
+        CHECK_EQ_U(trial->encode_ns, 2000);
+        CHECK_EQ_U(trial->decode_ns, 20);
+    }
+    printf("codec %u, parameter %#x: %zu chunks of %u bytes, ratio %.2f, %.2f and %.2f GB/s\n",
+           trial->codec, trial->chunks[0].parameter, trial->measured, trial->chunks[0].length,
+           (double)raw / (double)trial->stored, (double)raw / (double)trial->encode_ns,
+           (double)raw / (double)trial->decode_ns);
+}
+
+/* All that a device of nvCOMP's takes; without it nvCOMP's codecs are not there. */
+static void test_codecs(struct world *w, uint32_t codecs)
+{
+    w->trial_count = 0;
+    add(w, BALE_CODEC_LZ4, 0, CHUNK);
+    add(w, BALE_CODEC_ZSTD, 1, CHUNK);
+    add(w, BALE_CODEC_ZSTD, -5, CHUNK);
+    add(w, BALE_CODEC_ZSTD, 3, 5000);
+    add(w, BALE_CODEC_CULZSS, 1, CHUNK);
+    add(w, BALE_CODEC_CULZSS, 2, CHUNK);
+    for (unsigned symbol_log2 = 0; symbol_log2 < 4; symbol_log2++)
+        add(w, BALE_CODEC_GPULZ, bale_gpulz_parameter(symbol_log2, 12, 255), CHUNK - symbol_log2);
+    measure(w);
+    for (size_t i = 0; i < w->trial_count; i++) {
+        const struct bale_gpu_trial *trial = &w->trials[i];
+        bool has = codecs >> trial->codec & 1;
+        CHECK_EQ(trial->status, has ? BALE_OK : BALE_E_INVALID);
+        if (trial->status == BALE_OK)
+            check_figures(w, trial);
+    }
+}
+
+static void test_not_taken(struct world *w)
+{
+    w->trial_count = 0;
+    add(w, BALE_CODEC_STORE, 0, CHUNK);
+    add(w, BALE_CODEC_ZERO, 0, CHUNK);
+    add(w, BALE_CODEC_AUTO, 0, CHUNK);
+    add(w, BALE_CODEC_ZSTD, 4, CHUNK);
+    add(w, BALE_CODEC_GPULZ, BALE_GPULZ_ADAPTIVE | 255, CHUNK);
+    add(w, BALE_CODEC_CULZSS, 2, CHUNK + 1);
+    add(w, BALE_CODEC_CULZSS, 2, 0);
+    measure(w);
+    for (size_t i = 0; i < w->trial_count; i++)
+        CHECK_EQ(w->trials[i].status, BALE_E_INVALID);
+}
+
+/* What does not shrink counts as it is. */
+static void test_raw(struct world *w)
+{
+    for (size_t i = 0; i < DISTINCT; i++)
+        data_fill(DATA_RANDOM, i, w->data[i], CHUNK);
+    w->trial_count = 0;
+    add(w, BALE_CODEC_CULZSS, 2, CHUNK);
+    measure(w);
+    CHECK_EQ(w->trials[0].status, BALE_OK);
+    CHECK_EQ_U(w->trials[0].stored, w->trials[0].measured * CHUNK);
+    CHECK(w->trials[0].encode_ns > 0 && w->trials[0].decode_ns > 0);
+}
+
+static void test_flip(struct world *w)
+{
+    if (!w->rig.fault)
+        return;
+    w->trial_count = 0;
+    add(w, BALE_CODEC_CULZSS, 2, CHUNK);
+    w->rig.fault("flip");
+    measure(w);
+    w->rig.fault(NULL);
+    CHECK_EQ(w->trials[0].status, BALE_E_CORRUPT);
+    measure(w);
+    CHECK_EQ(w->trials[0].status, BALE_OK);
+}
+
+int main(int argc, char **argv)
+{
+    static struct world w;
+    struct bale_gpu_found found;
+    char why[BALE_GPU_WHY] = "";
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    REQUIRE(argc >= 2);
+    rig_load(&w.rig, argv[1]);
+    w.few = argc > 2;
+    w.count = w.few ? CHUNKS_FEW : CHUNKS;
+    REQUIRE(bale_scratch_create(&w.scratch) == BALE_OK);
+    for (size_t i = 0; i < DISTINCT; i++)
+        data_fill(i % 2 ? DATA_TEXT : DATA_RUNS, i, w.data[i], CHUNK);
+    (void)w.rig.gpu->find(&found, why);
+    test_codecs(&w, found.codecs);
+    test_not_taken(&w);
+    test_flip(&w);
+    test_raw(&w);
+    bale_scratch_destroy(w.scratch);
+    return check_result();
+}

@@ -1,0 +1,18 @@
+/* The parts of the GPU that is none. */
+#ifndef BALE_TESTS_FAKE_GPU_H
+#define BALE_TESTS_FAKE_GPU_H
+
+#include "kernels/gpu.h"
+
+/* Of a word in BALE_FAKE_GPU: its number, 1 without one, or 0: it was not said. */
+unsigned told(const char *word);
+
+/* All that there are, or without nvCOMP's: bits as in bale_gpu_found. */
+uint32_t fake_codecs(void);
+
+/* kernels/gpu.h's measure. */
+int fake_measure(const struct bale_gpu_options *options, struct bale_gpu_trial *trials,
+                 size_t count, void (*tick)(void *argument, size_t trial), void *argument,
+                 char why[BALE_GPU_WHY]);
+
+#endif

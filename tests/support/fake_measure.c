@@ -1,0 +1,44 @@
+#include <stdio.h>
+
+#include "format/err.h"
+#include "tests/support/fake_gpu.h"
+
+/* Figures that can be told: half the bytes, as many GB/s as the codec's id is, and back four times that. */
+static int measure_one(struct bale_gpu_trial *trial)
+{
+    uint32_t lacking = ~fake_codecs() | 1u << BALE_CODEC_STORE | 1u << BALE_CODEC_ZERO;
+    uint64_t raw = 0;
+
+    trial->measured = told("cells") && told("cells") < trial->count ? told("cells") : trial->count;
+    for (size_t i = 0; i < trial->count; i++) {
+        const struct bale_gpu_trial_chunk *chunk = &trial->chunks[i];
+        struct bale_setting setting = {trial->codec, (int16_t)chunk->parameter};
+        if (lacking >> trial->codec & 1 || chunk->length > 64 << 10 ||
+            bale_setting_is_open(setting) ||
+            (trial->codec == BALE_CODEC_ZSTD && setting.parameter > 3))
+            return BALE_E_INVALID;
+        if (i < trial->measured)
+            raw += chunk->length;
+    }
+    trial->stored = raw / 2;
+    trial->encode_ns = raw / trial->codec;
+    trial->decode_ns = trial->encode_ns / 4;
+    return told("spoils") ? BALE_E_CORRUPT : BALE_OK;
+}
+
+int fake_measure(const struct bale_gpu_options *options, struct bale_gpu_trial *trials,
+                 size_t count, void (*tick)(void *argument, size_t trial), void *argument,
+                 char why[BALE_GPU_WHY])
+{
+    (void)options;
+    if (told("measure")) {
+        snprintf(why, BALE_GPU_WHY, "no memory: it was told that there is none");
+        return BALE_E_NOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (tick)
+            tick(argument, i);
+        trials[i].status = measure_one(&trials[i]);
+    }
+    return BALE_OK;
+}
