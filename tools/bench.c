@@ -7,17 +7,18 @@
 #include "format/err.h"
 #include "fs/store.h"
 #include "kernels/engine.h"
+#include "kernels/gpu_load.h"
 #include "tools/balefs.h"
 #include "tools/bench_data.h"
 #include "tools/bench_engine.h"
+#include "tools/bench_gpu.h"
 #include "tools/bench_measure.h"
 #include "tools/bench_report.h"
+#include "tools/bench_settings.h"
 #include "tools/bench_svg.h"
 #include "tools/options.h"
 #include "tools/progress.h"
 #include "tools/target.h"
-
-#define SETTINGS_MAX 64
 
 static const char help[] =
     "usage: balefs bench [OPTIONS] FILE...\n"
@@ -25,9 +26,11 @@ static const char help[] =
     "\n"
     "Compresses the bytes of files in memory with one codec after the other, as a mount\n"
     "would, and decompresses them. Prints how small and how fast: MB (10^6 bytes) of raw\n"
-    "data a second, on one core and on all. What comes back is compared.\n"
+    "data a second, on one core and on all, and if there is a GPU, what its kernels do with\n"
+    "the first of it (128 MiB in chunks of 64K) in its memory; zstd and lz4 are nvCOMP's\n"
+    "there. What comes back is compared.\n"
     "\n"
-    "balefs bench engine measures a GPU against the CPU: balefs bench engine --help.\n"
+    "balefs bench engine measures a GPU as mounts use it: balefs bench engine --help.\n"
     "\n"
     "      --codec CODEC  auto[:for=speed], store, lz4, zstd:LEVEL (zstd is zstd:1),\n"
     "                     gpulz[:OPTIONS], culzss[:v=N]; may be given again [a selection of\n"
@@ -40,10 +43,14 @@ static const char help[] =
     "  -r, --runs N       times each is measured; the median counts [5]. What takes long is\n"
     "                     measured less often\n"
     "  -j, --threads N    what \"all cores\" means [as many as there are CPUs]\n"
+    "      --engine WORD  auto: with the GPU, if there is one; cpu: without it; gpu: fails if\n"
+    "                     there is none [auto]\n"
     "      --svg OUT      draws it as well, into OUT\n"
     "  -f, --force        replaces OUT even if it is no such picture\n"
-    "      --json         an object: bytes, extent, chunk, runs, threads, and codecs, an array\n"
-    "                     of codec, stored, ratio, frames, one and all (MB/s)\n"
+    "      --json         an object: bytes, extent, chunk, runs, threads, gpu (its name or\n"
+    "                     null), and codecs, an array of codec, stored, ratio, frames, one,\n"
+    "                     all and gpu (compress, decompress: MB/s; of the last also bytes and\n"
+    "                     ratio, and it is there only if the GPU has the codec)\n"
     "  -h, --help\n"
     "\n"
     "Examples:\n"
@@ -52,7 +59,7 @@ static const char help[] =
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
-enum { OPTION_CODEC = 256, OPTION_CHUNK, OPTION_SVG, OPTION_JSON };
+enum { OPTION_CODEC = 256, OPTION_CHUNK, OPTION_ENGINE, OPTION_SVG, OPTION_JSON };
 
 static const struct option long_options[] = {
     {"codec", required_argument, NULL, OPTION_CODEC},
@@ -61,6 +68,7 @@ static const struct option long_options[] = {
     {"limit", required_argument, NULL, 'l'},
     {"runs", required_argument, NULL, 'r'},
     {"threads", required_argument, NULL, 'j'},
+    {"engine", required_argument, NULL, OPTION_ENGINE},
     {"svg", required_argument, NULL, OPTION_SVG},
     {"force", no_argument, NULL, 'f'},
     {"json", no_argument, NULL, OPTION_JSON},
@@ -70,10 +78,11 @@ static const struct option long_options[] = {
 
 struct bench {
     struct bale_bench_how how;
-    struct bale_setting settings[SETTINGS_MAX];
-    struct bale_bench_result results[SETTINGS_MAX];
-    size_t count;
+    struct bale_bench_settings settings;
+    struct bale_bench_result results[BALE_BENCH_SETTINGS];
     uint64_t limit;
+    enum bale_bench_engine engine;
+    char gpu[BALE_GPU_NAME]; /* "": there is none */
     const char *svg;
     bool json, force;
     struct bale_target picture; /* svg */
@@ -83,40 +92,9 @@ struct bench {
     size_t size; /* of bytes */
     struct bale_bench_data *data;
     struct bale_progress progress;
-    unsigned ticks; /* so far */
+    unsigned ticks;     /* so far */
+    unsigned gpu_ticks; /* of these and those to come, at most */
 };
-
-/* Levels worth a point of their own, of codecs that have levels. */
-static const char *const levels[] = {"zstd:-5", "zstd:1", "zstd:3", "zstd:6", "zstd:9", "zstd:15"};
-
-static bool add_setting(struct bench *bench, const char *text, char *why, size_t size)
-{
-    if (bench->count == SETTINGS_MAX) {
-        snprintf(why, size, "%d are enough.", SETTINGS_MAX);
-        return false;
-    }
-    if (bale_setting_parse(text, &bench->settings[bench->count], why, size) < 0)
-        return false;
-    bench->count++;
-    return true;
-}
-
-/* Every codec of the registry but zero, which is store for all but one thing; last, auto for both. */
-static void add_all(struct bench *bench)
-{
-    for (int id = 0; id < BALE_CODEC_AUTO; id++) {
-        const struct bale_codec *codec = bale_codec_find((uint8_t)id);
-        if (!codec || id == BALE_CODEC_ZERO)
-            continue;
-        if (id != BALE_CODEC_ZSTD)
-            add_setting(bench, codec->name, NULL, 0);
-        else
-            for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
-                add_setting(bench, levels[i], NULL, 0);
-    }
-    add_setting(bench, "auto", NULL, 0);
-    add_setting(bench, "auto:for=speed", NULL, 0);
-}
 
 static int take_size(const struct bale_command *command, int option, struct bench *bench)
 {
@@ -145,13 +123,17 @@ static int take_option(const struct bale_command *command, int option, struct be
 
     switch (option) {
     case OPTION_CODEC:
-        return add_setting(bench, optarg, why, sizeof why)
+        return bale_bench_settings_add(&bench->settings, optarg, why, sizeof why)
                    ? 0
                    : bale_misused(command, "--codec %s: %s", optarg, why);
     case 'r':
         return bale_count_take(command, "runs", 1000, &bench->how.runs);
     case 'j':
         return bale_count_take(command, "threads", 4096, &bench->how.threads);
+    case OPTION_ENGINE:
+        return bale_bench_engine_parse(optarg, &bench->engine)
+                   ? 0
+                   : bale_misused(command, "--engine %s: it is auto, cpu or gpu", optarg);
     case OPTION_SVG:
         bench->svg = optarg;
         return strcmp(optarg, "-") != 0
@@ -220,11 +202,32 @@ static bool read_files(struct bench *bench)
 static void tick(void *argument, const struct bale_setting *setting)
 {
     struct bench *bench = argument;
-    unsigned all = bale_bench_ticks(&bench->how) * (unsigned)bench->count;
+    unsigned all =
+        bench->gpu_ticks + bale_bench_ticks(&bench->how) * (unsigned)bench->settings.count;
     char text[BALE_SETTING_TEXT];
 
     bale_setting_print(*setting, text, sizeof text);
     bale_progress_bar(&bench->progress, bench->ticks++, all, text);
+}
+
+/* First, since that is short: if it fails, little is lost. */
+static bool measure_gpu(struct bench *bench)
+{
+    char note[BALE_BENCH_NOTE];
+    bool good;
+
+    for (size_t i = 0; i < bench->settings.count; i++)
+        bench->results[i].setting = bench->settings.list[i];
+    bench->gpu_ticks = (unsigned)bench->settings.count;
+    bale_progress_begin(&bench->progress, "");
+    good = bale_bench_gpu(bench->data, bench->engine, bench->results, bench->settings.count,
+                          bench->gpu, note);
+    bale_progress_end(&bench->progress);
+    if (!bench->gpu[0])
+        bench->gpu_ticks = 0;
+    if (note[0])
+        bale_complain("%s", note);
+    return good;
 }
 
 static bool measure(struct bench *bench)
@@ -233,10 +236,10 @@ static bool measure(struct bench *bench)
     int err = BALE_OK;
 
     bale_progress_begin(&bench->progress, "");
-    for (size_t i = 0; i < bench->count && err == BALE_OK; i++) {
-        bench->ticks = bale_bench_ticks(&bench->how) * (unsigned)i;
-        err = bale_bench_measure(bench->data, bench->settings[i], &bench->results[i]);
-        bale_setting_print(bench->settings[i], text, sizeof text);
+    for (size_t i = 0; i < bench->settings.count && err == BALE_OK; i++) {
+        bench->ticks = bench->gpu_ticks + bale_bench_ticks(&bench->how) * (unsigned)i;
+        err = bale_bench_measure(bench->data, bench->settings.list[i], &bench->results[i]);
+        bale_setting_print(bench->settings.list[i], text, sizeof text);
     }
     bale_progress_end(&bench->progress);
     if (err == BALE_E_NOMEM)
@@ -306,13 +309,15 @@ static bool run_bench(struct bench *bench)
                       bench->how.threads);
         return false;
     }
-    if ((bench->svg && !open_picture(bench)) || !read_files(bench) || !measure(bench))
+    if ((bench->svg && !open_picture(bench)) || !read_files(bench) || !measure_gpu(bench) ||
+        !measure(bench))
         return false;
     struct bale_bench_report report = {
         .how = &bench->how,
         .results = bench->results,
-        .count = bench->count,
+        .count = bench->settings.count,
         .raw = bench->size,
+        .gpu = bench->gpu[0] ? bench->gpu : NULL,
     };
     if (bench->json)
         good = bale_bench_print_json(&report);
@@ -346,8 +351,9 @@ static int run(const struct bale_command *command, int argc, char **argv)
     }
     if (optind == argc)
         return bale_misused(command, "FILE is missing");
-    if (bench.count == 0)
-        add_all(&bench);
+    bale_gpu_environment();
+    if (bench.settings.count == 0)
+        bale_bench_settings_all(&bench.settings);
     bench.names = argv + optind;
     bench.files = argc - optind;
     good = run_bench(&bench);

@@ -8,6 +8,7 @@
 #include "kernels/gpu_load.h"
 #include "tools/bench_data.h"
 #include "tools/bench_engine_measure.h"
+#include "tools/gpu_options.h"
 #include "tools/options.h"
 
 #define STEP ((size_t)32 << 20) /* what a mount pins at a time */
@@ -75,12 +76,6 @@ static bool fill(struct bale_engine_bench *bench)
     return true;
 }
 
-static void log_gpu(int level, const char *text)
-{
-    if (level <= BALE_GPU_WARNING)
-        bale_complain("%s", text);
-}
-
 static bool pin(struct bale_engine_bench *bench)
 {
     for (size_t at = 0; at < bench->memory_size; at += STEP) {
@@ -101,7 +96,7 @@ static bool open_gpu(struct bale_engine_bench *bench)
     int err = bale_gpu_load(NULL, &bench->gpu, bench->why);
 
     options.insist = true;
-    options.log = log_gpu;
+    options.log = bale_gpu_complain;
     if (err == BALE_OK)
         err = bench->gpu->open(&options, &bench->engines[BALE_SIDE_GPU], bench->why);
     if (err < 0) {

@@ -107,6 +107,21 @@ int bale_bench_add(struct bale_bench_data *data, const void *bytes, size_t lengt
     return BALE_OK;
 }
 
+size_t bale_bench_extents(const struct bale_bench_data *data)
+{
+    return data->count;
+}
+
+const struct bale_item *bale_bench_extent(const struct bale_bench_data *data, size_t i)
+{
+    return &data->items[i];
+}
+
+const struct bale_bench_how *bale_bench_how(const struct bale_bench_data *data)
+{
+    return data->how;
+}
+
 /* Memory for what comes out, touched, so that no run pays for that. */
 static int make_room(struct bale_bench_data *data)
 {
@@ -238,7 +253,7 @@ int bale_bench_measure(struct bale_bench_data *data, struct bale_setting setting
 {
     int err = make_room(data);
 
-    *result = (struct bale_bench_result){.setting = setting};
+    *result = (struct bale_bench_result){.setting = setting, .gpu = result->gpu};
     if (err == BALE_OK)
         err = time_both(data, data->one, &setting, &result->one);
     result->all = result->one;

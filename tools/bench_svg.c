@@ -1,13 +1,17 @@
 /* Two panels, compress and decompress, with the same axes: ratio, and speed on a logarithmic scale.
- * A setting is a dumbbell: hollow where one core gets, filled where all get. */
+ * A setting is a dumbbell: hollow where one core gets, filled where all get; and, where a GPU was
+ * measured, a diamond, which has a ratio of its own. */
 #include "tools/bench_svg.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "tools/bench_report.h"
+
 enum {
     WIDTH = 1120,
     HEIGHT = 620,
+    FOOT = 612, /* of the line about the GPU */
     TOP = 104,
     BOTTOM = 548,
     LEFT = 84,
@@ -53,12 +57,24 @@ static double ratio_of(const struct bale_bench_report *report, size_t i)
     return (double)report->raw / (double)report->results[i].stored;
 }
 
+static double side_of(const struct panel *p, const struct bale_bench_speed *speed)
+{
+    return p->decompress ? speed->decompress : speed->compress;
+}
+
 static double speed_of(const struct panel *p, size_t i, bool all)
 {
-    const struct bale_bench_speed *speed =
-        all ? &p->report->results[i].all : &p->report->results[i].one;
+    return side_of(p, all ? &p->report->results[i].all : &p->report->results[i].one);
+}
 
-    return p->decompress ? speed->decompress : speed->compress;
+static bool has_gpu(const struct bale_bench_report *report, size_t i)
+{
+    return report->results[i].gpu.raw > 0;
+}
+
+static double gpu_ratio_of(const struct bale_bench_report *report, size_t i)
+{
+    return (double)report->results[i].gpu.raw / (double)report->results[i].gpu.stored;
 }
 
 static double x_of(const struct panel *p, double ratio)
@@ -91,6 +107,12 @@ static double nice_step(double span)
     return power * (rest > 5 ? 10 : rest > 2 ? 5 : rest > 1 ? 2 : 1);
 }
 
+static void widen(double *slow, double *fast, struct bale_bench_speed speed)
+{
+    *slow = fmin(*slow, fmin(speed.compress, speed.decompress));
+    *fast = fmax(*fast, fmax(speed.compress, speed.decompress));
+}
+
 /* Both panels have the same axes, so that they can be compared. */
 static void choose_axes(struct panel *p)
 {
@@ -101,10 +123,13 @@ static void choose_axes(struct panel *p)
         const struct bale_bench_result *r = &report->results[i];
         least = fmin(least, ratio_of(report, i));
         most = fmax(most, ratio_of(report, i));
-        slow = fmin(slow, fmin(r->one.compress, r->one.decompress));
-        slow = fmin(slow, fmin(r->all.compress, r->all.decompress));
-        fast = fmax(fast, fmax(r->one.compress, r->one.decompress));
-        fast = fmax(fast, fmax(r->all.compress, r->all.decompress));
+        widen(&slow, &fast, r->one);
+        widen(&slow, &fast, r->all);
+        if (has_gpu(report, i)) {
+            least = fmin(least, gpu_ratio_of(report, i));
+            most = fmax(most, gpu_ratio_of(report, i));
+            widen(&slow, &fast, r->gpu.speed);
+        }
     }
     least = fmin(least, 1);
     most = fmax(most, least + 0.1);
@@ -201,6 +226,25 @@ static void draw_point(struct panel *p, size_t i)
                          fabs(one - all) + 2 * RADIUS});
 }
 
+static void put_diamond(FILE *out, double x, double y, const char *colour)
+{
+    const double r = RADIUS + 1.5;
+
+    fprintf(out,
+            "<path class=\"gpu\" fill=\"%s\" d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1fL%.1f %.1fz\"/>\n",
+            colour, x - r, y, x, y - r, x + r, y, x, y + r);
+}
+
+static void draw_gpu_point(struct panel *p, size_t i)
+{
+    if (!has_gpu(p->report, i))
+        return;
+    double x = x_of(p, gpu_ratio_of(p->report, i)),
+           y = y_of(p, side_of(p, &p->report->results[i].gpu.speed));
+    put_diamond(p->out, x, y, bale_bench_hue(p->report->results[i].setting.codec));
+    take(p, (struct box){x - RADIUS - 1, y - RADIUS - 1, 2 * RADIUS + 2, 2 * RADIUS + 2});
+}
+
 static bool is_free(const struct panel *p, struct box box)
 {
     if (box.x < p->left || box.x + box.width > p->left + PANEL || box.y < TOP ||
@@ -233,19 +277,14 @@ static struct box find_place(const struct panel *p, double x, double y, double w
     return (struct box){x + RADIUS + 3, y - LINE / 2.0, width, LINE};
 }
 
-static void draw_label(struct panel *p, size_t i)
+static void draw_label(struct panel *p, double x, double y, uint8_t codec, const char *text)
 {
-    char text[BALE_SETTING_TEXT];
-    double x = x_of(p, ratio_of(p->report, i)), y = y_of(p, speed_of(p, i, true));
-    struct box box;
-    double edge, middle;
+    const struct box box = find_place(p, x, y, (double)strlen(text) * LETTER);
+    const double edge = fmin(fmax(x, box.x), box.x + box.width);
+    const double middle = fmin(fmax(y, box.y), box.y + box.height);
     const double near = 2 * RADIUS + 2;
 
-    bale_setting_print(p->report->results[i].setting, text, sizeof text);
-    box = find_place(p, x, y, (double)strlen(text) * LETTER);
     take(p, box);
-    edge = fmin(fmax(x, box.x), box.x + box.width);
-    middle = fmin(fmax(y, box.y), box.y + box.height);
     /* hypot would need a newer C library than all else. */
     if ((edge - x) * (edge - x) + (middle - y) * (middle - y) > near * near)
         fprintf(p->out, "<path class=\"leader\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", x, y, edge,
@@ -253,8 +292,34 @@ static void draw_label(struct panel *p, size_t i)
     fprintf(p->out,
             "<text class=\"label\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" "
             "style=\"fill:%s\">%s</text>\n",
-            box.x + box.width / 2, box.y + LINE - 3,
-            bale_bench_hue(p->report->results[i].setting.codec), text);
+            box.x + box.width / 2, box.y + LINE - 3, bale_bench_hue(codec), text);
+}
+
+static void label_point(struct panel *p, size_t i)
+{
+    const struct bale_setting setting = p->report->results[i].setting;
+    char text[BALE_SETTING_TEXT];
+
+    bale_setting_print(setting, text, sizeof text);
+    draw_label(p, x_of(p, ratio_of(p->report, i)), y_of(p, speed_of(p, i, true)), setting.codec,
+               text);
+}
+
+/* nvCOMP has no levels: theirs are one point, and one label is enough. */
+static void label_gpu_point(struct panel *p, size_t i)
+{
+    const struct bale_bench_result *result = &p->report->results[i];
+    const bool nvcomp = bale_bench_is_nvcomp(result->setting);
+    char text[BALE_SETTING_TEXT];
+
+    if (!has_gpu(p->report, i))
+        return;
+    for (size_t k = 0; nvcomp && k < i; k++)
+        if (has_gpu(p->report, k) && p->report->results[k].setting.codec == result->setting.codec)
+            return;
+    bale_setting_print(result->setting, text, sizeof text);
+    draw_label(p, x_of(p, gpu_ratio_of(p->report, i)), y_of(p, side_of(p, &result->gpu.speed)),
+               result->setting.codec, nvcomp ? bale_codec_name(result->setting.codec) : text);
 }
 
 static void draw_panel(const struct bale_bench_report *report, bool decompress, FILE *out)
@@ -270,15 +335,17 @@ static void draw_panel(const struct bale_bench_report *report, bool decompress, 
     for (size_t i = 0; i < report->count; i++)
         draw_point(&p, i);
     for (size_t i = 0; i < report->count; i++)
-        draw_label(&p, i);
+        draw_gpu_point(&p, i);
+    for (size_t i = 0; i < report->count; i++)
+        label_point(&p, i);
+    for (size_t i = 0; i < report->count; i++)
+        label_gpu_point(&p, i);
 }
 
 static void draw_key(const struct bale_bench_report *report, FILE *out)
 {
     int x = LEFT + 2 * PANEL + GAP;
 
-    if (report->how->threads == 1)
-        return;
     fprintf(out, "<circle cx=\"%d\" cy=\"34\" r=\"%d\" fill=\"#444\"/>\n", x - 78, RADIUS);
     fprintf(out, "<text class=\"tick\" x=\"%d\" y=\"38\">%u cores</text>\n", x - 66,
             report->how->threads);
@@ -287,6 +354,17 @@ static void draw_key(const struct bale_bench_report *report, FILE *out)
             "stroke-width=\"2\"/>\n",
             x - 78, RADIUS - 1);
     fprintf(out, "<text class=\"tick\" x=\"%d\" y=\"60\">one core</text>\n", x - 66);
+}
+
+static void draw_gpu_key(const struct bale_bench_report *report, FILE *out)
+{
+    char text[256];
+
+    bale_bench_describe_gpu(report, text, sizeof text);
+    put_diamond(out, LEFT + RADIUS, FOOT - 4, "#444");
+    fprintf(out, "<text class=\"tick\" x=\"%d\" y=\"%d\">", LEFT + 4 * RADIUS, FOOT);
+    bale_bench_put(out, text);
+    fputs("</text>\n", out);
 }
 
 void bale_bench_svg(const struct bale_bench_report *report, const char *title, const char *subtitle,
@@ -309,7 +387,10 @@ void bale_bench_svg(const struct bale_bench_report *report, const char *title, c
             "</text>\n<text class=\"axis\" transform=\"translate(26 %d) rotate(-90)\" "
             "text-anchor=\"middle\">MB/s of raw data</text>\n",
             (TOP + BOTTOM) / 2);
-    draw_key(report, out);
+    if (report->how->threads > 1)
+        draw_key(report, out);
+    if (bale_bench_has_gpu(report))
+        draw_gpu_key(report, out);
     draw_panel(report, false, out);
     draw_panel(report, true, out);
     fputs("</svg>\n", out);

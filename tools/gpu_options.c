@@ -34,3 +34,9 @@ const char *bale_gpu_verify_parse(bool *verify, const char *word)
     *verify = strcmp(word, "on") == 0;
     return *verify || strcmp(word, "off") == 0 ? NULL : "it is on or off";
 }
+
+void bale_gpu_complain(int level, const char *text)
+{
+    if (level <= BALE_GPU_WARNING)
+        bale_complain("%s", text);
+}

@@ -3,6 +3,11 @@
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 cd "$work"
+# As installed, without a plug-in for a GPU.
+mkdir -p usr/bin
+cp "$balefs" usr/bin/balefs
+balefs=$work/usr/bin/balefs
+unset LD_LIBRARY_PATH
 
 seq 1 100000 >data # 588895 bytes
 head -c 50000 /dev/zero >zeros
@@ -20,6 +25,8 @@ prints '^store +1\.08( +[0-9]+){4} +store:5 zero:1$'
 run 0 bench "${few[@]}" --json --codec zstd:3 --codec store --svg picture.svg -e 16K --chunk 4K -l 100000 data
 is "100000 16384 4096 1 2" "$(json 'd["bytes"], d["extent"], d["chunk"], d["runs"], d["threads"]')" "how"
 is "zstd:3 store" "$(json 'd["codecs"][0]["codec"], d["codecs"][1]["codec"]')" "codecs"
+is "None False" "$(json 'd["gpu"], any("gpu" in e for e in d["codecs"])')" "no GPU"
+! grep -q GPU picture.svg || fail "a GPU that is none in the picture"
 is "7" "$(json 'd["codecs"][0]["frames"]["zstd"]')" "frames"
 is "$((100000 + 7 * 52 + 25 * 12)) 0.993" "$(json 'd["codecs"][1]["stored"], d["codecs"][1]["ratio"]')" store
 is "True" "$(json 'all(e[w][k] > 0 for e in d["codecs"] for w in ("one", "all") for k in ("compress", "decompress"))')" \
@@ -50,6 +57,10 @@ fails 1 "data: input and output are the same file: give another output" bench -f
 fails 2 "FILE is missing: see balefs bench --help" bench --json
 fails 2 "--runs 0: give a whole number from 1 to 1000: see balefs bench --help" bench -r 0 data
 fails 2 "--threads x: give a whole number from 1 to 4096: see balefs bench --help" bench -j x data
+fails 2 "--engine both: it is auto, cpu or gpu: see balefs bench --help" bench --engine both data
+run 1 bench "${few[@]}" --engine gpu --codec store data
+says '^balefs: --engine gpu: there is no GPU: libbalefs_cuda\.so: '
+is "" "$out" "what is measured without the GPU that has to be there"
 fails 2 "--extent 1: it is 16K to 64M, in steps of 4K: see balefs bench --help" bench -e 1 data
 fails 2 "--chunk 1: it is a power of two from 4K to 64M: see balefs bench --help" bench --chunk 1 data
 fails 2 "--limit 0: give a size, like 64M: see balefs bench --help" bench -l 0 data

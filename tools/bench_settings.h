@@ -1,0 +1,24 @@
+/* What a bench measures. */
+#ifndef BALE_TOOLS_BENCH_SETTINGS_H
+#define BALE_TOOLS_BENCH_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernels/codec.h"
+
+enum { BALE_BENCH_SETTINGS = 64 };
+
+struct bale_bench_settings {
+    struct bale_setting list[BALE_BENCH_SETTINGS];
+    size_t count;
+};
+
+/* Adds what the user asks for. False: why (may be NULL) says what is wrong with it. */
+bool bale_bench_settings_add(struct bale_bench_settings *settings, const char *text, char *why,
+                             size_t size);
+
+/* Adds every codec of the registry but zero, which is store for all but one thing; last, auto for both. */
+void bale_bench_settings_all(struct bale_bench_settings *settings);
+
+#endif
