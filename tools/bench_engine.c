@@ -14,7 +14,6 @@
 #include "tools/progress.h"
 #include "tools/target.h"
 
-#define SETTINGS_MAX 32
 #define SIZE_MOST ((uint64_t)64 << 30)
 #define SECONDS_MOST 600.0
 #define RELEASE_NEVER_MS (24 * 60 * 60 * 1000)
@@ -30,6 +29,8 @@ static const char help[] =
     "\n"
     "Compresses the bytes of FILE, again and again, or text of its own.\n"
     "\n"
+    "      --codec CODEC  as of balefs bench, but not auto; may be given again [every codec\n"
+    "                     that mounts have a GPU do]\n"
     "  -g, --gpu N,N...   GPUs to use, by number [the nearest]\n"
     "      --gpu-memory SIZE\n"
     "                     the most memory to use of each GPU, 256M or more [as mount]\n"
@@ -60,7 +61,8 @@ static const char help[] =
     "Exit status: 0 done, without a GPU as well but for --beside, 1 failed, 2 wrong usage.\n";
 
 enum {
-    OPTION_GPU_MEMORY = 256,
+    OPTION_CODEC = 256,
+    OPTION_GPU_MEMORY,
     OPTION_VERIFY,
     OPTION_SIZES,
     OPTION_SECONDS,
@@ -70,6 +72,7 @@ enum {
 };
 
 static const struct option long_options[] = {
+    {"codec", required_argument, NULL, OPTION_CODEC},
     {"gpu", required_argument, NULL, 'g'},
     {"gpu-memory", required_argument, NULL, OPTION_GPU_MEMORY},
     {"verify", required_argument, NULL, OPTION_VERIFY},
@@ -87,7 +90,7 @@ static const struct option long_options[] = {
 struct engines {
     struct bale_engine_how how;
     struct bale_engine_bench bench;
-    struct bale_engine_row rows[2 * SETTINGS_MAX];
+    struct bale_engine_row rows[2 * BALE_BENCH_SETTINGS];
     size_t count; /* of rows */
     const char *svg;
     bool json, force, beside;
@@ -97,6 +100,19 @@ struct engines {
 };
 
 /* ---- Options ---- */
+
+/* 0, or the exit code. */
+static int take_codec(const struct bale_command *command, struct engines *e)
+{
+    struct bale_bench_settings *codecs = &e->how.codecs;
+    char why[256];
+
+    if (!bale_bench_settings_add(codecs, optarg, why, sizeof why))
+        return bale_misused(command, "--codec %s: %s", optarg, why);
+    if (codecs->list[codecs->count - 1].codec == BALE_CODEC_AUTO)
+        return bale_misused(command, "--codec %s: name what it chooses from", optarg);
+    return 0;
+}
 
 /* 0, or the exit code. */
 static int take_gpus(const struct bale_command *command, char *list, struct engines *e)
@@ -158,6 +174,8 @@ static int take_gpu_option(const struct bale_command *command, int option, struc
 static int take_option(const struct bale_command *command, int option, struct engines *e)
 {
     switch (option) {
+    case OPTION_CODEC:
+        return take_codec(command, e);
     case 'j':
         return bale_count_take(command, "threads", 4096, &e->how.threads);
     case OPTION_SIZES:
@@ -226,15 +244,14 @@ static void tick(void *argument, const char *text)
 
 static void list_rows(struct engines *e)
 {
-    struct bale_setting settings[SETTINGS_MAX];
-    size_t count = bale_engine_settings(settings, SETTINGS_MAX);
+    struct bale_bench_settings settings;
 
-    e->count = 2 * count;
-    for (size_t i = 0; i < count; i++) {
-        e->rows[2 * i] = (struct bale_engine_row){.setting = settings[i], .kind = BALE_ITEM_ENCODE};
-        e->rows[2 * i + 1] =
-            (struct bale_engine_row){.setting = settings[i], .kind = BALE_ITEM_DECODE};
-    }
+    bale_engine_settings(&e->how, &settings);
+    e->count = 2 * settings.count;
+    for (size_t i = 0; i < e->count; i++)
+        e->rows[i] =
+            (struct bale_engine_row){.setting = settings.list[i / 2],
+                                     .kind = i % 2 == 0 ? BALE_ITEM_ENCODE : BALE_ITEM_DECODE};
 }
 
 static bool measure(struct engines *e)

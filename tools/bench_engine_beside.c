@@ -12,7 +12,6 @@
 #include "tools/spawn.h"
 
 #define PROGRAM "bale_gpu_load"
-#define SETTINGS_MAX 32
 
 enum { PROGRAMS = 2, DIRECTIONS = 2 };
 
@@ -71,16 +70,19 @@ static bool run_program(struct bale_engine_bench *bench, const char *name, struc
 
 /* ---- Measuring ---- */
 
-/* Of what auto chooses, so of what most mounts do, the last. Checked as well. */
+/* The last of what is asked for; or of what auto chooses, so of what most mounts do. Checked as well. */
 static bool choose(struct bale_engine_bench *bench, struct bale_engine_row rows[DIRECTIONS])
 {
-    struct bale_setting settings[SETTINGS_MAX];
+    const bool any = bench->how->codecs.count > 0;
+    struct bale_bench_settings settings;
 
-    for (size_t i = bale_engine_settings(settings, SETTINGS_MAX); i > 0; i--) {
-        if (settings[i - 1].codec > BALE_CODEC_ZSTD)
+    bale_engine_settings(bench->how, &settings);
+    for (size_t i = settings.count; i > 0; i--) {
+        const struct bale_setting setting = settings.list[i - 1];
+        if (!any && setting.codec > BALE_CODEC_ZSTD)
             continue;
-        rows[0] = (struct bale_engine_row){.setting = settings[i - 1], .kind = BALE_ITEM_ENCODE};
-        rows[1] = (struct bale_engine_row){.setting = settings[i - 1], .kind = BALE_ITEM_DECODE};
+        rows[0] = (struct bale_engine_row){.setting = setting, .kind = BALE_ITEM_ENCODE};
+        rows[1] = (struct bale_engine_row){.setting = setting, .kind = BALE_ITEM_DECODE};
         if (!bale_engine_check(bench, BALE_SIDE_GPU, rows))
             return false;
         if (rows[0].sides[BALE_SIDE_GPU].taken && rows[1].sides[BALE_SIDE_GPU].taken)

@@ -10,18 +10,17 @@
 /* As many batches as the dispatcher has under way. */
 #define BATCHES 4
 
-size_t bale_engine_settings(struct bale_setting *settings, size_t room)
+void bale_engine_settings(const struct bale_engine_how *how, struct bale_bench_settings *settings)
 {
-    size_t count = 0;
-
+    *settings = how->codecs;
+    if (how->codecs.count > 0)
+        return;
     /* zero is store for all but one thing. */
-    for (int id = 0; id < BALE_CODEC_AUTO && count < room; id++) {
+    for (int id = 0; id < BALE_CODEC_AUTO; id++) {
         const struct bale_codec *codec = bale_codec_find((uint8_t)id);
-        if (codec && id != BALE_CODEC_ZERO &&
-            bale_setting_parse(codec->name, &settings[count], NULL, 0) == BALE_OK)
-            count++;
+        if (codec && id != BALE_CODEC_ZERO)
+            bale_bench_settings_add(settings, codec->name, NULL, 0);
     }
-    return count;
 }
 
 const char *bale_engine_direction(enum bale_item_kind kind)

@@ -4,6 +4,7 @@
 
 #include "kernels/gpu.h"
 #include "tools/bench_flight.h"
+#include "tools/bench_settings.h"
 
 enum bale_side { BALE_SIDE_CPU, BALE_SIDE_GPU, BALE_SIDES };
 enum { BALE_ENGINE_SIZES = 8, BALE_ENGINE_FAILURE = 4096 };
@@ -11,8 +12,9 @@ enum { BALE_ENGINE_SIZES = 8, BALE_ENGINE_FAILURE = 4096 };
 struct bale_engine_how {
     uint64_t sizes[BALE_ENGINE_SIZES]; /* bytes in flight, ascending; whole extents */
     unsigned size_count;
-    unsigned threads; /* of the CPU engine */
-    double seconds;   /* of a measurement */
+    unsigned threads;                  /* of the CPU engine */
+    double seconds;                    /* of a measurement */
+    struct bale_bench_settings codecs; /* that are asked for; none: all */
     struct bale_gpu_options gpu;
     const char *file; /* NULL: text of our own */
     /* Called before each measurement with what is measured. */
@@ -53,9 +55,9 @@ struct bale_engine_row {
 bool bale_engine_bench_open(const struct bale_engine_how *how, struct bale_engine_bench *bench);
 void bale_engine_bench_close(struct bale_engine_bench *bench);
 
-/* Every codec of the registry that has something to do, with its level if none is asked for: how
- * many, and the first room of them. */
-size_t bale_engine_settings(struct bale_setting *settings, size_t room);
+/* What is asked for; or every codec of the registry that has something to do, with its level if none is
+ * asked for. */
+void bale_engine_settings(const struct bale_engine_how *how, struct bale_bench_settings *settings);
 
 /* Whether the side has an engine that does the row. For a decode the items are frames. */
 bool bale_engine_takes(const struct bale_engine_bench *bench, enum bale_side side);

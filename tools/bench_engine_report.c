@@ -19,7 +19,7 @@ void bale_engine_gpu_text(const struct bale_engine_bench *bench, char *text, siz
         snprintf(text, size, "none: %s", bench->why);
 }
 
-static void print_head(const struct bale_engine_report *report)
+static void print_head(const struct bale_engine_report *report, int width)
 {
     const struct bale_engine_how *how = report->bench->how;
     char gpu[2 * BALE_GPU_WHY], size[BALE_TEXT];
@@ -28,7 +28,7 @@ static void print_head(const struct bale_engine_report *report)
     printf("%s, extents of %s; GB/s of raw data by bytes in flight, %g s each\n", report->data,
            bale_bench_size(BALE_EXTENT_DEFAULT, size), how->seconds);
     printf("CPU: %u thread%s\nGPU: %s\n\n", how->threads, how->threads == 1 ? "" : "s", gpu);
-    printf("%-10s %-9s  %-6s  %6s", "codec", "direction", "engine", "ratio");
+    printf("%-*s %-9s  %-6s  %6s", width, "codec", "direction", "engine", "ratio");
     for (unsigned s = 0; s < how->size_count; s++)
         printf(" %8s", bale_bench_size(how->sizes[s], size));
     printf(report->bench->engines[BALE_SIDE_GPU] ? "  GPU faster from\n" : "\n");
@@ -59,16 +59,19 @@ static void print_side(const struct bale_engine_report *report, const struct bal
 void bale_engine_print(const struct bale_engine_report *report)
 {
     char text[BALE_SETTING_TEXT];
+    int width = 10;
 
-    print_head(report);
+    for (size_t i = 0; i < report->count; i++)
+        width = bale_bench_width(width, report->rows[i].setting);
+    print_head(report, width);
     for (size_t i = 0; i < report->count; i++) {
         const struct bale_engine_row *row = &report->rows[i];
         bale_setting_print(row->setting, text, sizeof text);
-        printf("%-10s %-9s  ", text, bale_engine_direction(row->kind));
+        printf("%-*s %-9s  ", width, text, bale_engine_direction(row->kind));
         print_side(report, row, BALE_SIDE_CPU);
         if (!report->bench->engines[BALE_SIDE_GPU])
             continue;
-        printf("%-10s %-9s  ", "", "");
+        printf("%-*s %-9s  ", width, "", "");
         print_side(report, row, BALE_SIDE_GPU);
     }
 }

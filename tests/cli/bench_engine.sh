@@ -71,6 +71,18 @@ is True "$(json 'all([s["in_flight"] for s in e[k]["speeds"]] == [131072, 104857
 is True "$(json 'all(e["gpu_faster_from"] in (None, 131072, 1048576) for e in d["codecs"])')" "crossovers"
 is True "$(json 'd["codecs"][4]["cpu"]["ratio"] == d["codecs"][4]["gpu"]["ratio"] > 2')" "ratios"
 
+# --- codecs that are asked for
+run 0 "${few[@]}" --codec gpulz:s=4,w=32 --codec culzss:1 --svg some.svg
+prints '^gpulz:s=4,w=32 encode +CPU +[0-9.]+( +[0-9]+\.[0-9]{2}){2}$'
+is "gpulz:s=4,w=32 encode CPU;  GPU;gpulz:s=4,w=32 decode CPU;  GPU;culzss:1 encode CPU;  GPU;culzss:1 decode CPU;  GPU" \
+    "$(lines | paste -sd ';')" "lines of codecs that are asked for"
+is 2 "$(grep -c '>gpulz:s=4,w=32 GPU<' some.svg)" "labels of a codec that is asked for"
+run 0 "${few[@]}" --codec zstd --json data
+is "zstd:1 zstd:1" "$(json '" ".join(e["codec"] for e in d["codecs"])')" "a codec that is asked for"
+fails 2 "--codec auto: name what it chooses from: see balefs bench engine --help" "${few[@]}" --codec auto
+run 2 "${few[@]}" --codec zstd:0
+says '^balefs: --codec zstd:0: .*: see balefs bench engine --help$'
+
 # --- beside a program that fills the GPU
 load=$work/usr/lib/balefs/bale_gpu_load
 # fill_with PYTHON: what that program does
@@ -98,6 +110,8 @@ is "compute:encode compute:decode memory:encode memory:decode" \
     "$(json '" ".join(e["program"] + ":" + e["direction"] for e in d["beside"])')" "pairs"
 is True "$(json 'all(e["program_rate"] == {"alone": 12.5, "together": 12.5, "left": 1.0, "unit": "GB/s"} and
     e["engine_rate"]["alone"] > 0 and e["engine_rate"]["together"] > 0 for e in d["beside"])')" "rates"
+run 0 "${few[@]}" --beside --gpu 3 --codec lz4 --codec culzss --json
+is "culzss:2" "$(json 'd["codec"]')" "a codec that is asked for works beside"
 fill_with 'sys.exit(3)'
 fails 1 "$load: ended with status 3" "${few[@]}" --beside
 fill_with 'print("{}")'
