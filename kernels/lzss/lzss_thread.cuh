@@ -184,8 +184,8 @@ class thread_parser
         if (length_ == 0 || !goes_on(equal, i))
             begin(equal, x);
         before_ = equal;
-        last_[1] = last_[0];
-        last_[0] = x;
+        one_before_ = last_;
+        last_ = x;
     }
 
     __device__ piece_size finish(uint32_t count)
@@ -194,7 +194,7 @@ class thread_parser
             out_.pointer(match_.distance_from(count - 1), length_);
         else
             for (; length_ > 0; length_--)
-                out_.literal(last_[length_ - 1]);
+                out_.literal(first_of_match());
         return out_.finish();
     }
 
@@ -215,7 +215,7 @@ class thread_parser
             out_.pointer(match_.distance_from(i - 1), length_);
             return false;
         }
-        out_.literal(last_[length_ - 1]);
+        out_.literal(first_of_match());
         if (length_ == 1)
             return false;
         more = before_.followed_by(equal);
@@ -223,8 +223,14 @@ class thread_parser
             match_ = more;
             return true;
         }
-        out_.literal(last_[0]);
+        out_.literal(last_);
         return false;
+    }
+
+    /* Of one or two bytes. */
+    __device__ uint32_t first_of_match() const
+    {
+        return length_ == 1 ? last_ : one_before_;
     }
 
     __device__ void begin(const slots &equal, uint32_t x)
@@ -239,7 +245,7 @@ class thread_parser
     thread_writer out_;
     slots match_ = {}, before_ = {};
     uint32_t length_ = 0; /* of the match under way; match_: where its last byte's equals are */
-    uint32_t last_[2] = {};
+    uint32_t last_ = 0, one_before_ = 0;
 };
 
 /* A block for a chunk. */

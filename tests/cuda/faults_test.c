@@ -387,7 +387,7 @@ int main(int argc, char **argv)
     test_opening(&rig);
     test_smaller_slots(&rig);
     test_stuck(&rig);
-    test_lost(&rig);
     test_late_and_lost(&rig);
+    test_lost(&rig); /* the last: a device that was lost is not there for the process again */
     return check_result();
 }

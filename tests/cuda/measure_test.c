@@ -28,6 +28,7 @@ struct world {
     struct bale_gpu_trial trials[TRIALS];
     size_t trial_count;
     size_t ticks;
+    const char *fault; /* from the first trial on: the device is open then */
 };
 
 static void add(struct world *w, uint8_t codec, int parameter, uint32_t length)
@@ -47,6 +48,8 @@ static void tick(void *argument, size_t trial)
     struct world *w = argument;
 
     CHECK_EQ_U(trial, w->ticks);
+    if (w->fault)
+        w->rig.fault(w->fault);
     w->ticks++;
 }
 
@@ -166,8 +169,9 @@ static void test_flip(struct world *w)
         return;
     w->trial_count = 0;
     add(w, BALE_CODEC_CULZSS, 2, CHUNK);
-    w->rig.fault("flip");
+    w->fault = "flip";
     measure(w);
+    w->fault = NULL;
     w->rig.fault(NULL);
     CHECK_EQ(w->trials[0].status, BALE_E_CORRUPT);
     measure(w);
