@@ -15,7 +15,8 @@
 enum bale_item_kind { BALE_ITEM_ENCODE, BALE_ITEM_DECODE };
 enum bale_priority { BALE_PRIORITY_HIGH, BALE_PRIORITY_NORMAL, BALE_PRIORITY_LOW, BALE_PRIORITIES };
 
-/* Where an item's bytes lie. A CPU engine takes BALE_PLACE_HOST only. */
+/* Where an item's bytes lie. A CPU engine takes BALE_PLACE_HOST only. With BALE_PLACE_DEVICE the raw bytes
+ * lie in a device's memory; the stored ones are pinned, for the head of a frame is the host's work. */
 enum bale_place { BALE_PLACE_HOST, BALE_PLACE_PINNED, BALE_PLACE_DEVICE };
 
 struct bale_item {

@@ -36,7 +36,7 @@
 
 #include "kernels/engine.h"
 
-#define BALE_GPU_ABI 5u
+#define BALE_GPU_ABI 6u
 #define BALE_GPU_WHY 256 /* room for a reason: a text without a newline or a full stop */
 
 enum { BALE_GPU_DEVICES = 16, BALE_GPU_NAME = 64 };
@@ -53,6 +53,9 @@ struct bale_gpu_options {
     uint64_t memory;
     bool insist; /* also where the compute mode is exclusive, or the device busy */
     bool verify; /* decode what was encoded, and compare, before done */
+    /* The process has work of its own on the devices: their contexts stay when the engine's memory goes,
+     * and wait as the process has said. */
+    bool shared;
     /* Without work for so long the context goes; it comes again with the next batch. */
     unsigned release_ms;
     unsigned watchdog_ms; /* a batch that takes longer to read or to write is given up */
@@ -119,10 +122,17 @@ struct bale_gpu_trial {
     uint64_t encode_ns, decode_ns;
 };
 
+struct bale_gpu_copy {
+    void *to;
+    const void *from; /* NULL: zeros, to a device's memory */
+    size_t length;
+};
+
 struct bale_gpu {
     uint32_t abi; /* BALE_GPU_ABI; first in every version */
     /* Returns at once or after seconds: 0 and an engine that is as fast as it will be, or a negative
-     * bale_err and why. Once in a process, after it has forked. */
+     * bale_err and why. After the process has forked; with shared any number of times, without it one at a
+     * time. */
     int (*open)(const struct bale_gpu_options *options, struct bale_engine **engine,
                 char why[BALE_GPU_WHY]);
 
@@ -151,6 +161,17 @@ struct bale_gpu {
     int (*pin)(struct bale_engine *engine, void *memory, size_t size);
     /* Short: called before each batch. */
     void (*stats)(struct bale_engine *engine, struct bale_gpu_stats *stats);
+
+    /* What follows is for a process that has memory of its own on the devices, in CUDA's primary contexts,
+     * and waits until it is done. 0, or BALE_E_DEVICE. */
+
+    /* BALE_PLACE_HOST, also for what the host and a device share, or BALE_PLACE_DEVICE and its ordinal. */
+    int (*place)(struct bale_engine *engine, const void *memory, enum bale_place *place,
+                 int *device);
+    /* Waits for all that is now in the stream, a cudaStream_t. */
+    int (*wait)(struct bale_engine *engine, void *stream);
+    /* Between the host's memory and a device's, in any order. */
+    int (*copy)(struct bale_engine *engine, const struct bale_gpu_copy *copies, size_t count);
 };
 
 #endif

@@ -233,8 +233,11 @@ int open_all_slots(bale_cuda_device *d, char *why, size_t why_size)
 int open_context(bale_cuda_device *d, char *why, size_t why_size)
 {
     const int ordinal = d->settings.ordinal;
-    cudaError_t error =
-        cudaInitDevice(ordinal, cudaDeviceScheduleBlockingSync, cudaInitDeviceFlagsAreValid);
+    cudaError_t error = cudaSuccess;
+
+    if (!d->settings.shared)
+        error =
+            cudaInitDevice(ordinal, cudaDeviceScheduleBlockingSync, cudaInitDeviceFlagsAreValid);
 
     if (!error)
         error = cudaSetDevice(ordinal);
@@ -309,7 +312,7 @@ int bale_cuda_device_open(const struct bale_cuda_settings *settings,
 }
 
 /* nvCOMP has a CUDA runtime of its own, which keeps the primary context as well: only a reset ends
- * that. */
+ * that. What else the process has on the device would go with it. */
 void bale_cuda_device_close(struct bale_cuda_device *device)
 {
     if (!device)
@@ -320,7 +323,8 @@ void bale_cuda_device_close(struct bale_cuda_device *device)
             cudaStreamDestroy(device->in);
         if (device->out)
             cudaStreamDestroy(device->out);
-        cudaDeviceReset();
+        if (!device->settings.shared)
+            cudaDeviceReset();
     }
     pthread_mutex_destroy(&device->mutex);
     free(device);

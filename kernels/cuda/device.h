@@ -45,7 +45,10 @@ struct bale_cuda_settings {
     uint64_t memory;             /* bytes at most, the context counted in */
     const struct nvcomp *nvcomp; /* NULL: without the codecs that it does */
     bool verify;
+    bool shared; /* the context is the process's as well */
 };
+
+struct bale_gpu_copy;
 
 /* Makes a context and allocates. A codec whose working memory leaves too little for
  * batches is left out. BALE_E_NOMEM and BALE_E_DEVICE come with why. */
@@ -67,6 +70,11 @@ bool bale_cuda_device_alive(struct bale_cuda_device *device);
 /* Host memory that the devices read and write where it is, for all contexts there are. */
 int bale_cuda_pin(int ordinal, void *memory, size_t size);
 void bale_cuda_unpin(int ordinal, void *memory);
+
+/* memory.cu: memory and streams of the process's own, as in kernels/gpu.h. */
+int bale_cuda_place(int ordinal, const void *memory, bool *on_device, int *device);
+int bale_cuda_wait_stream(int ordinal, void *stream);
+int bale_cuda_copy(int ordinal, const struct bale_gpu_copy *copies, size_t count);
 
 const struct bale_cuda_host *bale_cuda_slot_host(const struct bale_cuda_slot *slot);
 

@@ -22,6 +22,8 @@ struct driver {
     CUresult (*bus)(char *, int, CUdevice);
     CUresult (*memory)(size_t *, CUdevice);
     CUresult (*attribute)(int *, CUdevice_attribute, CUdevice);
+    CUresult (*current)(CUcontext *);
+    CUresult (*set_current)(CUcontext);
     CUresult (*error)(CUresult, const char **);
 };
 
@@ -54,6 +56,8 @@ bool find_all(void *library)
            find(library, "cuDeviceGetPCIBusId", &cu.bus) &&
            find(library, "cuDeviceTotalMem_v2", &cu.memory) &&
            find(library, "cuDeviceGetAttribute", &cu.attribute) &&
+           find(library, "cuCtxGetCurrent", &cu.current) &&
+           find(library, "cuCtxSetCurrent", &cu.set_current) &&
            find(library, "cuGetErrorString", &cu.error);
 }
 
@@ -163,6 +167,18 @@ int bale_driver_nearest(void)
             return i;
     }
     return 0;
+}
+
+void *bale_driver_context(void)
+{
+    CUcontext context = nullptr;
+
+    return cu.current(&context) == CUDA_SUCCESS ? (void *)context : nullptr;
+}
+
+void bale_driver_set_context(void *context)
+{
+    (void)cu.set_current((CUcontext)context);
 }
 
 uint64_t bale_driver_free(const struct bale_driver_device *device)

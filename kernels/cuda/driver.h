@@ -30,6 +30,10 @@ int bale_driver_ask(int ordinal, struct bale_driver_device *device);
 /* The device nearest to the calling thread's CPU; 0 if they are all the same. */
 int bale_driver_nearest(void);
 
+/* The calling thread's context, NULL for none, and back to it: the thread is the process's own. */
+void *bale_driver_context(void);
+void bale_driver_set_context(void *context);
+
 /* Free bytes of a device's memory, without a context; UINT64_MAX: NVML is not there to say. */
 uint64_t bale_driver_free(const struct bale_driver_device *device);
 

@@ -132,6 +132,13 @@ int bale_cuda_measure_all(const struct bale_gpu_options *options, struct bale_gp
                           size_t count, void (*tick)(void *argument, size_t trial), void *argument,
                           char why[BALE_GPU_WHY]);
 
+/* process.c: of struct bale_gpu. */
+int bale_cuda_process_place(struct bale_engine *engine, const void *memory, enum bale_place *where,
+                            int *device);
+int bale_cuda_process_wait(struct bale_engine *engine, void *stream);
+int bale_cuda_process_copy(struct bale_engine *engine, const struct bale_gpu_copy *copies,
+                           size_t count);
+
 /* worker.c: a slot's thread. */
 void *bale_cuda_worker_run(void *worker);
 /* The items of its batch. */

@@ -66,6 +66,7 @@ static int open_one(struct cuda_engine *e, unsigned i, char *why)
         .memory = memory_for(e, i),
         .nvcomp = e->has_nvcomp ? &e->nvcomp : NULL,
         .verify = e->options.verify,
+        .shared = e->options.shared,
     };
     int err = bale_cuda_check_free(e, i, why);
 

@@ -67,19 +67,27 @@ static bool is_ready(const struct cuda_engine *e)
     return e->state == CUDA_OPEN;
 }
 
+/* Whether the devices have the item's memory. What lies on one of several is not moved to another. */
+static bool reaches(struct cuda_engine *e, const struct bale_item *item)
+{
+    size_t stored = item->kind == BALE_ITEM_ENCODE ? item->capacity : item->stored_length;
+    bool raw = item->place == BALE_PLACE_DEVICE
+                   ? e->device_count == 1 && item->device == e->about[0].ordinal
+                   : bale_cuda_pinned_has(&e->pinned, item->raw, item->frame.raw_length);
+
+    return raw && bale_cuda_pinned_has(&e->pinned, item->stored, stored);
+}
+
 static bool takes(struct bale_engine *engine, const struct bale_item *item)
 {
     struct cuda_engine *e = bale_cuda_engine(engine);
     bool encode = item->kind == BALE_ITEM_ENCODE;
-    size_t stored = encode ? item->capacity : item->stored_length;
     struct bale_frame head;
     unsigned codec;
     bool takes;
     int q;
 
-    if (item->place == BALE_PLACE_DEVICE ||
-        !bale_cuda_pinned_has(&e->pinned, item->raw, item->frame.raw_length) ||
-        !bale_cuda_pinned_has(&e->pinned, item->stored, stored))
+    if (!reaches(e, item))
         return false;
     q = bale_cuda_queue_of(item, &head);
     if (q < 0)
@@ -107,6 +115,7 @@ static void let_work(struct cuda_engine *e, uint64_t ns)
 static int pin(struct bale_engine *engine, void *memory, size_t size)
 {
     struct cuda_engine *e = bale_cuda_engine(engine);
+    void *before = bale_driver_context();
     uint64_t begun;
     int err = BALE_OK;
 
@@ -122,6 +131,7 @@ static int pin(struct bale_engine *engine, void *memory, size_t size)
             bale_cuda_unpin(e->about[0].ordinal, memory);
     }
     pthread_mutex_unlock(&e->pinning);
+    bale_driver_set_context(before);
     let_work(e, bale_clock_ns() - begun);
     return err;
 }
@@ -380,4 +390,7 @@ __attribute__((visibility("default"))) const struct bale_gpu bale_gpu_plugin = {
     .takes = takes,
     .pin = pin,
     .stats = stats,
+    .place = bale_cuda_process_place,
+    .wait = bale_cuda_process_wait,
+    .copy = bale_cuda_process_copy,
 };

@@ -11,6 +11,7 @@
 #include "format/hash.h"
 #include "kernels/codec.h"
 #include "kernels/cuda/device.h"
+#include "kernels/gpu.h"
 
 enum {
     CELLS = 300,
@@ -73,6 +74,16 @@ int bale_driver_ask(int ordinal, struct bale_driver_device *device)
 int bale_driver_nearest(void)
 {
     return 1;
+}
+
+void *bale_driver_context(void)
+{
+    return NULL;
+}
+
+void bale_driver_set_context(void *context)
+{
+    (void)context;
 }
 
 uint64_t bale_driver_free(const struct bale_driver_device *device)
@@ -172,6 +183,29 @@ int bale_cuda_pin(int ordinal, void *memory, size_t size)
     (void)ordinal;
     (void)memory;
     (void)size;
+    return BALE_OK;
+}
+
+int bale_cuda_place(int ordinal, const void *memory, bool *on_device, int *device)
+{
+    (void)memory;
+    *on_device = false;
+    *device = ordinal;
+    return BALE_OK;
+}
+
+int bale_cuda_wait_stream(int ordinal, void *stream)
+{
+    (void)ordinal;
+    (void)stream;
+    return BALE_OK;
+}
+
+int bale_cuda_copy(int ordinal, const struct bale_gpu_copy *copies, size_t count)
+{
+    (void)ordinal;
+    for (size_t i = 0; i < count; i++)
+        memcpy(copies[i].to, copies[i].from, copies[i].length);
     return BALE_OK;
 }
 

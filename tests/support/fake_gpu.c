@@ -30,8 +30,12 @@
  *   cells=N   no more than N chunks are measured
  *   any       memory need not be pinned
  *   cold      each batch has to open the device first
+ *   copy=N    the Nth copy fails
  *
- * Items are taken where they lie, from memory that was pinned. */
+ * Items are taken where they lie, from memory that was pinned, or that is the device's: BALE_FAKE_MEMORY
+ * says "START SIZE REAL", three numbers: what lies at START, where nobody may look, is REAL's. A stream
+ * is a function that waiting for it calls. */
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -45,7 +49,7 @@
 #include "tests/support/fake_gpu.h"
 #include "tests/support/fake_late.h"
 
-enum { RANGES = 64 };
+enum { RANGES = 64, DEVICE = 1 };
 
 struct fake {
     struct bale_engine engine; /* first */
@@ -63,6 +67,9 @@ struct fake {
     uint64_t items;
     unsigned batches_of[2]; /* that encode, and that decode */
     struct fake_late late;
+    uintptr_t memory, real; /* the device's */
+    size_t memory_size;
+    uint64_t copies;
 };
 
 struct batch {
@@ -94,23 +101,38 @@ static void hang_if(const char *word)
         pause();
 }
 
+static bool is_device(const struct fake *fake, const void *memory)
+{
+    return (uintptr_t)memory - fake->memory < fake->memory_size;
+}
+
+/* Where the bytes are indeed. */
+static uint8_t *real(const struct fake *fake, const void *memory)
+{
+    uintptr_t at = (uintptr_t)memory;
+
+    return (uint8_t *)(is_device(fake, memory) ? at - fake->memory + fake->real : at);
+}
+
 static int run(struct fake *fake, struct bale_item *item)
 {
+    uint8_t *raw = real(fake, item->raw);
+
     if (item->kind == BALE_ITEM_ENCODE)
         return item->capacity < bale_frame_bound(item->frame.raw_length, item->frame.chunk_log2)
                    ? BALE_E_INVALID
-                   : bale_frame_encode(fake->scratch, item->setting, item->raw, &item->frame,
+                   : bale_frame_encode(fake->scratch, item->setting, raw, &item->frame,
                                        item->stored, &item->stored_length);
-    return bale_frame_decode(fake->scratch, item->stored, item->stored_length, item->raw,
+    return bale_frame_decode(fake->scratch, item->stored, item->stored_length, raw,
                              item->frame.raw_length, &item->frame);
 }
 
-static int spoil(struct bale_item *item, int status)
+static int spoil(struct fake *fake, struct bale_item *item, int status)
 {
     if (item->kind == BALE_ITEM_ENCODE)
         memset(item->stored, 0xa5, item->capacity / 2);
     else
-        memset(item->raw, 0xa5, item->frame.raw_length / 2);
+        memset(real(fake, item->raw), 0xa5, item->frame.raw_length / 2);
     memset(&item->frame, 0xa5, sizeof item->frame);
     item->setting.codec = BALE_CODEC_AUTO;
     item->stored_length = 1;
@@ -128,11 +150,11 @@ static void end_item(struct fake *fake, struct bale_item *item, int fails)
     if (again && fake->items % again == 0)
         item->status = BALE_E_AGAIN;
     else if (fails)
-        item->status = spoil(item, fails);
+        item->status = spoil(fake, item, fails);
     else if (!encode && told("corrupt"))
-        item->status = spoil(item, BALE_E_CORRUPT);
+        item->status = spoil(fake, item, BALE_E_CORRUPT);
     else if (nth && fake->items % nth == 0)
-        item->status = spoil(item, BALE_E_DEVICE);
+        item->status = spoil(fake, item, BALE_E_DEVICE);
     else
         item->status = run(fake, item);
     pthread_mutex_lock(&fake->lock);
@@ -287,6 +309,9 @@ static int open_fake(const struct bale_gpu_options *options, struct bale_engine 
     }
     fake->engine.ops = &ops;
     fake->options = *options;
+    if (getenv("BALE_FAKE_MEMORY"))
+        (void)sscanf(getenv("BALE_FAKE_MEMORY"), "%" SCNuPTR " %zu %" SCNuPTR, &fake->memory,
+                     &fake->memory_size, &fake->real);
     fake->end = &fake->first;
     snprintf(fake->stats.device, sizeof fake->stats.device, "Fake GPU");
     pthread_mutex_init(&fake->lock, NULL);
@@ -346,8 +371,10 @@ static bool takes(struct bale_engine *engine, const struct bale_item *item)
     if (told("any"))
         return true;
     pthread_mutex_lock(&fake->lock);
-    bool pinned =
-        is_pinned(fake, item->raw, item->frame.raw_length) && is_pinned(fake, item->stored, stored);
+    bool raw = item->place == BALE_PLACE_DEVICE
+                   ? item->device == DEVICE && is_device(fake, item->raw)
+                   : is_pinned(fake, item->raw, item->frame.raw_length);
+    bool pinned = raw && is_pinned(fake, item->stored, stored);
     pthread_mutex_unlock(&fake->lock);
     return pinned;
 }
@@ -381,6 +408,38 @@ static void get_stats(struct bale_engine *engine, struct bale_gpu_stats *stats)
     pthread_mutex_unlock(&fake->lock);
 }
 
+static int place(struct bale_engine *engine, const void *memory, enum bale_place *place,
+                 int *device)
+{
+    struct fake *fake = (struct fake *)engine;
+
+    *place = is_device(fake, memory) ? BALE_PLACE_DEVICE : BALE_PLACE_HOST;
+    *device = DEVICE;
+    return BALE_OK;
+}
+
+static int wait_stream(struct bale_engine *engine, void *stream)
+{
+    (void)engine;
+    (*(void (**)(void))stream)();
+    return BALE_OK;
+}
+
+static int copy(struct bale_engine *engine, const struct bale_gpu_copy *copies, size_t count)
+{
+    struct fake *fake = (struct fake *)engine;
+
+    for (size_t i = 0; i < count; i++) {
+        if (++fake->copies == told("copy"))
+            return BALE_E_DEVICE;
+        if (copies[i].from)
+            memcpy(real(fake, copies[i].to), real(fake, copies[i].from), copies[i].length);
+        else
+            memset(real(fake, copies[i].to), 0, copies[i].length);
+    }
+    return BALE_OK;
+}
+
 extern const struct bale_gpu bale_gpu_plugin;
 const struct bale_gpu bale_gpu_plugin = {
     .abi = FAKE_ABI,
@@ -390,4 +449,7 @@ const struct bale_gpu bale_gpu_plugin = {
     .takes = takes,
     .pin = pin,
     .stats = get_stats,
+    .place = place,
+    .wait = wait_stream,
+    .copy = copy,
 };
