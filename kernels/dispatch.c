@@ -1,11 +1,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "format/err.h"
 #include "kernels/dispatch_internal.h"
 #include "kernels/gpu_load.h"
 #include "kernels/join.h"
+
+#define OPEN_S 60 /* for a GPU engine to open: much more than it takes */
 
 static struct bale_dispatch *from_handle(struct bale_engine *engine)
 {
@@ -73,13 +76,24 @@ static bool choose_codec(struct bale_dispatch *d, struct bale_item *item)
     return true;
 }
 
+/* What the frame itself says counts. */
+static bool is_trusted(const struct bale_dispatch *d, const struct bale_item *item)
+{
+    struct bale_frame head;
+
+    if (d->options.untrusted || !d->options.wary)
+        return !d->options.untrusted;
+    return bale_frame_head_decode(item->stored, item->stored_length, &head) == BALE_OK &&
+           !(BALE_CLOSED_CODECS >> head.codec & 1);
+}
+
 static bool may_go(struct bale_dispatch *d, struct bale_item *item)
 {
     if (item->priority == BALE_PRIORITY_HIGH || item->frame.raw_length == 0 ||
-        (item->kind == BALE_ITEM_DECODE && d->options.untrusted))
+        (item->kind == BALE_ITEM_DECODE && !is_trusted(d, item)))
         return false;
     if (item->kind == BALE_ITEM_ENCODE && bale_setting_is_open(item->setting) &&
-        !choose_codec(d, item))
+        (item->place == BALE_PLACE_DEVICE || !choose_codec(d, item)))
         return false;
     return bale_work_of(item) < BALE_WORKS && d->gpu->takes(d->device, item);
 }
@@ -285,6 +299,16 @@ static void tell_refused(struct bale_dispatch *d, const char *why)
         tell(d, BALE_GPU_INFO, why, ": the CPU does everything");
 }
 
+static void settle(struct bale_dispatch *d, int outcome, const char *why)
+{
+    pthread_mutex_lock(&d->waiting->mutex);
+    d->settled = true;
+    d->outcome = outcome;
+    snprintf(d->why, sizeof d->why, "%s", why);
+    pthread_cond_broadcast(&d->idle);
+    pthread_mutex_unlock(&d->waiting->mutex);
+}
+
 static void *open_gpu(void *argument)
 {
     struct bale_dispatch *d = argument;
@@ -298,6 +322,7 @@ static void *open_gpu(void *argument)
     if (err < 0) {
         d->device = NULL;
         tell_refused(d, why[0] ? why : bale_err_text(err));
+        settle(d, err, why[0] ? why : bale_err_text(err));
         return NULL;
     }
     struct bale_gpu_stats stats = {0};
@@ -308,6 +333,7 @@ static void *open_gpu(void *argument)
     atomic_store(&d->asked, true);
     if (d->options.opened)
         d->options.opened(d->options.arg);
+    settle(d, BALE_OK, "");
     return NULL;
 }
 
@@ -318,8 +344,48 @@ void bale_dispatch_open(struct bale_engine *engine)
     if (d->options.choice == BALE_ENGINE_CPU)
         return;
     d->opening = start_thread(&d->opener, open_gpu, d);
-    if (!d->opening)
-        tell(d, BALE_GPU_WARNING, "no thread to open it", ": the CPU does everything");
+    if (d->opening)
+        return;
+    tell(d, BALE_GPU_WARNING, "no thread to open it", ": the CPU does everything");
+    settle(d, BALE_E_NOMEM, "no thread to open it");
+}
+
+int bale_dispatch_wait(struct bale_engine *engine, char why[BALE_GPU_WHY])
+{
+    struct bale_dispatch *d = from_handle(engine);
+    struct timespec until;
+    int err = BALE_E_ENGINE;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += OPEN_S;
+    snprintf(why, BALE_GPU_WHY, "the driver does not answer");
+    pthread_mutex_lock(&d->waiting->mutex);
+    while (!d->settled && pthread_cond_timedwait(&d->idle, &d->waiting->mutex, &until) == 0)
+        ;
+    if (d->settled) {
+        err = d->outcome;
+        snprintf(why, BALE_GPU_WHY, "%s", d->why);
+    }
+    pthread_mutex_unlock(&d->waiting->mutex);
+    return err;
+}
+
+const struct bale_gpu *bale_dispatch_gpu(struct bale_engine *engine, struct bale_engine **device)
+{
+    struct bale_dispatch *d = from_handle(engine);
+
+    *device = d->device;
+    return d->gpu;
+}
+
+void bale_dispatch_choose(struct bale_engine *engine, enum bale_engine_choice choice)
+{
+    struct bale_dispatch *d = from_handle(engine);
+
+    /* The last batch may be back, and still be learnt from. */
+    pthread_mutex_lock(&d->waiting->mutex);
+    d->options.choice = choice;
+    pthread_mutex_unlock(&d->waiting->mutex);
 }
 
 int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size)
@@ -365,6 +431,7 @@ void bale_dispatch_stats(struct bale_engine *engine, struct bale_dispatch_stats 
     pthread_mutex_lock(&d->waiting->mutex);
     stats->batches = d->batches_begun;
     stats->redone = d->redone;
+    stats->unable = d->unable;
     pthread_mutex_unlock(&d->waiting->mutex);
     if (atomic_load(&d->opened))
         d->gpu->stats(d->device, &stats->device);

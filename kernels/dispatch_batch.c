@@ -183,6 +183,7 @@ static void done(struct bale_item *item)
     batch->failed += status != BALE_OK;
     d->redone += status != BALE_OK;
     batch->unable += status == BALE_E_ENGINE || status == BALE_E_TAKEN;
+    d->unable += status == BALE_E_ENGINE || status == BALE_E_TAKEN;
     batch->again += status == BALE_E_AGAIN;
     bale_items_put(ended ? &d->waiting->ended : &d->waiting->queues[item->priority], item);
     bale_waiting_wake(d->waiting, 1);

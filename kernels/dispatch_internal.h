@@ -44,7 +44,10 @@ struct bale_dispatch {
     unsigned threads; /* of the CPU engine */
 
     pthread_t opener;
-    bool opening;     /* opener has been started */
+    bool opening; /* opener has been started */
+    bool settled; /* under waiting->mutex: how opening ended is known, and it is this */
+    int outcome;
+    char why[BALE_GPU_WHY];
     atomic_int where; /* enum bale_opener: with the plug-in, back from it, or left behind with it */
     atomic_uint pins; /* threads that are pinning */
     struct bale_dispatch *left; /* another one that was left */
@@ -60,13 +63,13 @@ struct bale_dispatch {
     struct bale_busy busy;
 
     /* Under waiting->mutex. */
-    pthread_cond_t idle;                      /* users or batches came to 0 */
+    pthread_cond_t idle;                      /* users or batches came to 0, or settled */
     unsigned batches, batches_of[BALE_WORKS]; /* under way */
     unsigned batches_in[2];                   /* of these, that encode, and that decode */
     uint64_t under_way;                       /* bytes */
     unsigned failures;                        /* in a row */
     uint64_t failed_until;                    /* the last batch begun at the last of them */
-    uint64_t batches_begun, redone;
+    uint64_t batches_begun, redone, unable;
     unsigned scratch_count;
     struct bale_scratch *scratches[BALE_SCRATCHES]; /* for bale_auto_choose */
 

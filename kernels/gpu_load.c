@@ -61,11 +61,33 @@ static void *open_library(const char *file, char *why)
     return library;
 }
 
+/* The same for a library, libbalefs.so, that this code is in: as lib/balefs lies beside it or, where
+ * libraries have a directory more, beside that. */
+static bool beside_library(char *path, size_t room)
+{
+    static const char *const ups[] = {"/balefs/", "/../balefs/"};
+    Dl_info info;
+    const char *slash;
+
+    if (!dladdr(ups, &info) || !info.dli_fname || info.dli_fname[0] != '/' ||
+        !strstr(info.dli_fname, ".so"))
+        return false;
+    slash = strrchr(info.dli_fname, '/');
+    for (size_t i = 0; i < sizeof ups / sizeof ups[0]; i++) {
+        int length = snprintf(path, room, "%.*s%s" BALE_GPU_LIBRARY, (int)(slash - info.dli_fname),
+                              info.dli_fname, ups[i]);
+        if ((size_t)length < room && access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 static int find_library(void **library, char *why)
 {
     char path[PATH_MAX + sizeof BESIDE];
 
-    if (beside_program(path, sizeof path) && access(path, F_OK) == 0) {
+    if ((beside_program(path, sizeof path) && access(path, F_OK) == 0) ||
+        beside_library(path, sizeof path)) {
         *library = open_library(path, why);
         return *library ? BALE_OK : BALE_E_ENGINE;
     }

@@ -15,8 +15,8 @@
 void bale_gpu_environment(void);
 
 /* file: an absolute path; or NULL: ../lib/balefs/libbalefs_cuda.so, seen from the directory of
- * the program, or else libbalefs_cuda.so where the system has its libraries, but never in the
- * working directory. It stays loaded until the process ends. May take a second. BALE_OK;
+ * the program, or balefs/libbalefs_cuda.so beside the library libbalefs.so, or else
+ * libbalefs_cuda.so where the system has its libraries, but never in the working directory. It stays loaded until the process ends. May take a second. BALE_OK;
  * BALE_E_NOENT: there is none; BALE_E_UNSUPPORTED: it is of another version; BALE_E_ENGINE: it
  * cannot be loaded. why (room for BALE_GPU_WHY) says so as "FILE: what is wrong". */
 int bale_gpu_load(const char *file, const struct bale_gpu **gpu, char *why);
