@@ -22,6 +22,11 @@ struct bale_lanes;
  * outlives it. BALE_OK or BALE_E_NOMEM. */
 int bale_lanes_create(struct bale_engine *engine, unsigned count, size_t raw, size_t stored,
                       struct bale_lanes **lanes);
+/* The same in memory of the caller's, bale_lanes_room() bytes or more for count lanes, which begins with a
+ * page; lanes that are started wait for bale_lanes_submit(), so that an engine gets lists. */
+int bale_lanes_create_in(struct bale_engine *engine, unsigned count, size_t raw, size_t stored,
+                         void *memory, struct bale_lanes **lanes);
+size_t bale_lanes_room(unsigned count, size_t raw, size_t stored);
 /* Waits for what runs. NULL is fine. */
 void bale_lanes_destroy(struct bale_lanes *lanes);
 
@@ -35,7 +40,16 @@ struct bale_lane *bale_lanes_next(struct bale_lanes *lanes);
 /* Gives the lane of bale_lanes_next() to the engine. */
 void bale_lanes_start(struct bale_lanes *lanes);
 
-/* Waits for the lane that was started first; NULL if none is. */
+/* Gives the engine what was started and is not there yet. */
+void bale_lanes_submit(struct bale_lanes *lanes);
+
+/* The lane that was started so many after the first one, if it is done; or NULL. */
+struct bale_lane *bale_lanes_done(struct bale_lanes *lanes, unsigned after);
+
+/* Has a lane that is done done again, as its item now says, and waits for that. */
+void bale_lanes_again(struct bale_lanes *lanes, struct bale_lane *lane);
+
+/* Waits for the lane that was started first, and submits it if it has to be; NULL if none is. */
 struct bale_lane *bale_lanes_wait(struct bale_lanes *lanes);
 /* Gives the lane of bale_lanes_wait() free to be filled again. */
 void bale_lanes_release(struct bale_lanes *lanes);
