@@ -9,6 +9,8 @@
 struct job {
     struct bale_context *context;
     struct bale_api_setup setup;
+    struct bale_api_places places;
+    enum bale_api_way way;
     struct bale_stream stream;
     const uint8_t *in;
     size_t length;
@@ -38,14 +40,29 @@ size_t bale_compress_bound(const struct bale_params *params, size_t length)
     return bale_api_setup(params, &setup, why) == BALE_OK ? bound(&setup, length) : 0;
 }
 
+/* The bytes are there until bale_api_run_moves. */
 static int put(struct job *job, const uint8_t *bytes, size_t length)
 {
     if (length > job->capacity - job->used)
         return bale_api_fail(job->context, BALE_E_TOOBIG,
                              "The compressed bytes do not fit %zu bytes.", job->capacity);
-    memcpy(job->out + job->used, bytes, length);
+    bale_api_move(job->context, job->out + job->used, bytes, length, job->places.out);
     job->used += length;
     return BALE_OK;
+}
+
+static void set_place(struct job *job, struct bale_lane *lane)
+{
+    struct bale_item *item = &lane->item;
+
+    item->raw = (uint8_t *)job->in + job->at; /* an encoder only reads it */
+    if (job->way == BALE_API_ON_DEVICE) {
+        item->place = BALE_PLACE_DEVICE;
+        item->device = job->places.in_device;
+    } else if (job->way == BALE_API_STAGED) {
+        bale_api_move(job->context, lane->raw, item->raw, item->frame.raw_length, job->places.in);
+        item->raw = lane->raw;
+    }
 }
 
 static void fill(struct job *job, struct bale_lane *lane)
@@ -58,16 +75,32 @@ static void fill(struct job *job, struct bale_lane *lane)
     item->setting = job->setup.setting;
     item->frame = (struct bale_frame){
         .offset = job->at, .raw_length = length, .chunk_log2 = job->setup.chunk_log2};
-    item->raw = (uint8_t *)job->in + job->at; /* an encoder only reads it */
     item->stored = lane->stored;
     item->capacity = job->context->lane_stored;
+    set_place(job, lane);
     job->at += length;
 }
 
-static int take(struct job *job, const struct bale_item *item)
+/* What a device was not found good for is staged from then on. */
+static int redo(struct job *job, struct bale_lane *lane)
 {
+    job->way = BALE_API_STAGED;
+    return bale_api_redo(job->context, lane, true);
+}
+
+static int take(struct job *job, struct bale_lane *lane)
+{
+    struct bale_item *item = &lane->item;
     int err = item->status;
 
+    if (bale_api_is_lost(job->context, err))
+        return BALE_E_DEVICE;
+    if (err < 0 && item->place == BALE_PLACE_DEVICE) {
+        err = redo(job, lane);
+        if (err < 0)
+            return err;
+        err = item->status;
+    }
     if (err < 0)
         return bale_api_fail(job->context, err, "Compressing the bytes from %llu on failed: %s.",
                              (unsigned long long)item->frame.offset, bale_err_text(err));
@@ -75,24 +108,52 @@ static int take(struct job *job, const struct bale_item *item)
     return err < 0 ? err : put(job, item->stored, item->stored_length);
 }
 
-static int run(struct job *job)
+/* Fills some lanes that are free. */
+static int fill_some(struct job *job)
 {
     struct bale_lanes *lanes = job->context->lanes;
     struct bale_lane *lane;
+    int err;
+
+    for (unsigned i = 0; i < BALE_API_TOGETHER && job->at < job->length; i++) {
+        lane = bale_lanes_next(lanes);
+        if (!lane)
+            break;
+        fill(job, lane);
+        bale_lanes_start(lanes);
+    }
+    err = bale_api_run_moves(job->context);
+    bale_lanes_submit(lanes);
+    return err;
+}
+
+/* Takes the oldest that are done, of which there is one; err: only from the lanes. */
+static int take_some(struct job *job, int err)
+{
+    struct bale_lanes *lanes = job->context->lanes;
+    struct bale_lane *lane;
+    unsigned count;
+    int moved;
+
+    for (count = 0; count < BALE_API_TOGETHER && (lane = bale_lanes_done(lanes, count)); count++)
+        if (err == BALE_OK)
+            err = take(job, lane);
+    moved = bale_api_run_moves(job->context);
+    while (count-- > 0)
+        bale_lanes_release(lanes);
+    return err < 0 ? err : moved;
+}
+
+static int run(struct job *job)
+{
     int err = BALE_OK;
 
     do {
-        while (err == BALE_OK && job->at < job->length && (lane = bale_lanes_next(lanes))) {
-            fill(job, lane);
-            bale_lanes_start(lanes);
-        }
-        lane = bale_lanes_wait(lanes);
-        if (lane) {
-            if (err == BALE_OK)
-                err = take(job, &lane->item);
-            bale_lanes_release(lanes);
-        }
-    } while (lane);
+        if (err == BALE_OK)
+            err = fill_some(job);
+        if (bale_lanes_wait(job->context->lanes))
+            err = take_some(job, err);
+    } while (bale_lanes_wait(job->context->lanes) || (err == BALE_OK && job->at < job->length));
     return err;
 }
 
@@ -104,12 +165,14 @@ static int write_stream(struct job *job)
     bale_stream_begin(&job->stream, job->setup.extent, head);
     err = put(job, head, sizeof head);
     if (err == BALE_OK)
+        err = bale_api_run_moves(job->context);
+    if (err == BALE_OK)
         err = run(job);
-    if (err == BALE_OK) {
-        bale_stream_end_encode(&job->stream, job->length, end);
-        err = put(job, end, sizeof end);
-    }
-    return err;
+    if (err < 0)
+        return err;
+    bale_stream_end_encode(&job->stream, job->length, end);
+    err = put(job, end, sizeof end);
+    return err < 0 ? err : bale_api_run_moves(job->context);
 }
 
 /* The caller's memory, or the most that can be needed of our own. */
@@ -143,23 +206,37 @@ static void close_output(struct job *job, struct bale_buffer *out)
     out->length = job->used;
 }
 
+/* Which codec an open setting comes to is found out from the bytes, by the CPU. */
+static int open_lanes(struct job *job)
+{
+    struct bale_context *context = job->context;
+    uint32_t extent = job->setup.extent;
+    size_t frames = job->length / extent + 1;
+    uint32_t raw = frames > 1 ? extent : (uint32_t)job->length;
+    size_t each = bale_frame_bound(context->gpu && raw > 0 ? raw : extent, job->setup.chunk_log2);
+
+    job->way = BALE_API_DIRECT;
+    if (!context->gpu)
+        return bale_api_lanes(context, bale_lanes_count(context->threads, each), each);
+    job->way = job->places.in && !bale_setting_is_open(job->setup.setting) ? BALE_API_ON_DEVICE
+                                                                           : BALE_API_STAGED;
+    return bale_api_staged_lanes(context, frames, raw, each);
+}
+
 int bale_compress(struct bale_context *context, const struct bale_params *params, const void *in,
                   size_t length, struct bale_buffer *out)
 {
     struct job job = {.context = context, .in = in, .length = length};
-    unsigned count;
-    size_t each;
     int err;
 
     out->length = 0;
     if (!in && length > 0)
         return bale_api_fail(context, BALE_E_INVALID, "The input is missing.");
     err = bale_api_setup(params, &job.setup, context->message);
-    if (err < 0)
-        return err;
-    each = bale_frame_bound(job.setup.extent, job.setup.chunk_log2);
-    count = bale_lanes_count(context->threads, each);
-    err = bale_api_lanes(context, count, each);
+    if (err == BALE_OK)
+        err = bale_api_begin(context, &job.setup, length > 0 ? in : NULL, out->data, &job.places);
+    if (err == BALE_OK)
+        err = open_lanes(&job);
     if (err == BALE_OK)
         err = open_output(&job, out);
     if (err < 0)

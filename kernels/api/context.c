@@ -8,6 +8,8 @@
 #include "format/err.h"
 
 #define THREADS_MAX 4096
+#define ORDINAL_MAX 1024
+#define PAGE 4096
 #define STRUCT_MAX 4096 /* no structure of the interface grows beyond */
 #define TEXT(x) #x
 #define NUMBER_TEXT(x) TEXT(x)
@@ -16,7 +18,7 @@ _Static_assert((int)BALE_API_OK == BALE_OK && (int)BALE_API_NO_MEMORY == BALE_E_
                    (int)BALE_API_CORRUPT == BALE_E_CORRUPT &&
                    (int)BALE_API_UNSUPPORTED == BALE_E_UNSUPPORTED &&
                    (int)BALE_API_INVALID == BALE_E_INVALID &&
-                   (int)BALE_API_TOO_BIG == BALE_E_TOOBIG,
+                   (int)BALE_API_TOO_BIG == BALE_E_TOOBIG && (int)BALE_API_DEVICE == BALE_E_DEVICE,
                "codes are handed on as they are");
 
 unsigned bale_version(void)
@@ -65,41 +67,152 @@ static int take_struct(const void *theirs, void *ours, size_t known)
     return BALE_OK;
 }
 
+/* ---- Life ---- */
+
+/* What the last bale_context_create of the thread had to say. */
+static _Thread_local char no_context[BALE_MESSAGE];
+
+static int refuse(int err, const char *what, const char *why)
+{
+    snprintf(no_context, sizeof no_context, "%.60s%s%.180s.", what, why[0] ? ": " : "", why);
+    return err;
+}
+
+/* A library does not print. */
+static void log_nothing(int level, const char *text)
+{
+    (void)level;
+    (void)text;
+}
+
+static int take_params(const struct bale_context_params *params, struct bale_context_params *ours,
+                       enum bale_engine_choice *choice)
+{
+    int err = take_struct(params, ours, sizeof *ours);
+    const char *name = ours->engine ? ours->engine : "cpu";
+
+    if (err < 0)
+        return refuse(err,
+                      err == BALE_E_INVALID
+                          ? "The params' size is not sizeof(struct bale_context_params)"
+                          : "The params are of a newer version of the library",
+                      "");
+    if (ours->threads > THREADS_MAX)
+        return refuse(BALE_E_INVALID, "There are 4096 threads at most", "");
+    if (ours->gpu > ORDINAL_MAX)
+        return refuse(BALE_E_INVALID, "There is no such GPU: gpu is 1 for device 0", "");
+    if (strcmp(name, "cpu") == 0)
+        *choice = BALE_ENGINE_CPU;
+    else if (strcmp(name, "gpu") == 0)
+        *choice = BALE_ENGINE_GPU;
+    else if (strcmp(name, "auto") == 0)
+        *choice = BALE_ENGINE_AUTO;
+    else
+        return refuse(BALE_E_INVALID, "An engine is cpu, gpu or auto, not", name);
+    return BALE_OK;
+}
+
+static int create_dispatcher(struct bale_context *context, const struct bale_context_params *params)
+{
+    struct bale_dispatch_options options = {
+        .threads = context->threads,
+        .choice = context->choice,
+        .wary = !context->trusted,
+        .gpu =
+            {
+                .memory = params->gpu_memory,
+                .verify = true,
+                .shared = true,
+                .release_ms = UINT32_MAX,
+                .log = log_nothing,
+            },
+    };
+
+    if (params->gpu > 0) {
+        options.gpu.devices[0] = (int)params->gpu - 1;
+        options.gpu.device_count = 1;
+    }
+    return bale_dispatch_create(&options, &context->engine);
+}
+
+/* Opens the GPU, and makes what is needed beside it. Without a GPU the dispatcher is a CPU engine. */
+static int open_gpu(struct bale_context *context, size_t staging)
+{
+    char why[BALE_GPU_WHY];
+    int err;
+
+    bale_dispatch_open(context->engine);
+    err = bale_dispatch_wait(context->engine, why);
+    if (err < 0)
+        return context->choice == BALE_ENGINE_AUTO
+                   ? BALE_OK
+                   : refuse(BALE_E_DEVICE, "No GPU can be used", why);
+    err = bale_staging_create(context->engine, staging > 0 ? staging : BALE_STAGING_DEFAULT,
+                              &context->staging);
+    if (err == BALE_OK)
+        err = bale_copies_create(context->threads, &context->copies);
+    if (err < 0)
+        return refuse(err, "There is no memory for staging", "");
+    context->gpu = bale_dispatch_gpu(context->engine, &context->device);
+    return BALE_OK;
+}
+
 int bale_context_create(const struct bale_context_params *params, struct bale_context **out)
 {
     struct bale_context_params ours;
     struct bale_context *context;
-    int err = take_struct(params, &ours, sizeof ours);
+    enum bale_engine_choice choice = BALE_ENGINE_CPU;
+    int err = take_params(params, &ours, &choice);
 
     if (err < 0)
         return err;
-    if (!out || ours.threads > THREADS_MAX)
-        return BALE_E_INVALID;
+    if (!out)
+        return refuse(BALE_E_INVALID, "There is no place for the context", "");
     context = calloc(1, sizeof *context);
     if (!context)
-        return BALE_E_NOMEM;
+        return refuse(BALE_E_NOMEM, "There is no memory for a context", "");
+    context->choice = choice;
+    context->trusted = ours.trusted != 0;
     context->threads = ours.threads > 0 ? ours.threads : bale_cpus();
-    err = bale_engine_cpu_create(context->threads, &context->engine);
+    err = choice == BALE_ENGINE_CPU ? bale_engine_cpu_create(context->threads, &context->engine)
+                                    : create_dispatcher(context, &ours);
+    if (err < 0)
+        refuse(err, "The threads cannot be started", "");
+    else if (choice != BALE_ENGINE_CPU)
+        err = open_gpu(context, ours.staging);
     if (err < 0) {
-        free(context);
+        bale_context_destroy(context);
         return err;
     }
     *out = context;
     return BALE_OK;
 }
 
+static void drop_lanes(struct bale_context *context)
+{
+    bale_lanes_destroy(context->lanes);
+    context->lanes = NULL;
+    free(context->heap);
+    context->heap = NULL;
+}
+
 void bale_context_destroy(struct bale_context *context)
 {
+    bool touched;
+
     if (!context)
         return;
-    bale_lanes_destroy(context->lanes);
+    drop_lanes(context);
+    touched = context->touched || (context->staging && bale_staging_is_touched(context->staging));
     bale_engine_destroy(context->engine);
+    bale_staging_destroy(context->staging, touched);
+    bale_copies_destroy(context->copies);
     free(context);
 }
 
 const char *bale_context_message(const struct bale_context *context)
 {
-    return context->message;
+    return context ? context->message : no_context;
 }
 
 void bale_buffer_free(struct bale_buffer *buffer)
@@ -133,6 +246,7 @@ int bale_api_setup(const struct bale_params *params, struct bale_api_setup *setu
         return BALE_E_INVALID;
     }
     setup->chunk_log2 = (uint8_t)__builtin_ctz(ours.chunk);
+    setup->stream = ours.stream;
     return bale_setting_parse(ours.codec ? ours.codec : "auto", &setup->setting, why, BALE_MESSAGE);
 }
 
@@ -140,14 +254,41 @@ int bale_api_lanes(struct bale_context *context, unsigned count, size_t stored)
 {
     int err;
 
-    if (context->lanes && context->lane_count == count && context->lane_stored >= stored)
+    if (context->lanes && context->lane_count == count && context->lane_raw == 0 &&
+        context->lane_stored >= stored)
         return BALE_OK;
-    bale_lanes_destroy(context->lanes);
-    context->lanes = NULL;
+    drop_lanes(context);
     err = bale_lanes_create(context->engine, count, 0, stored, &context->lanes);
     if (err < 0)
         return bale_api_fail(context, err, "There is no memory for the frames in work.");
     context->lane_count = count;
+    context->lane_raw = 0;
+    context->lane_stored = stored;
+    return BALE_OK;
+}
+
+int bale_api_staged_lanes(struct bale_context *context, size_t frames, size_t raw, size_t stored)
+{
+    size_t most = bale_staging_size(context->staging) / bale_lanes_room(1, raw, stored);
+    unsigned count = (unsigned)(frames < most ? frames : most);
+    void *memory = NULL;
+    int err = BALE_E_NOMEM;
+
+    drop_lanes(context);
+    if (count > 0) {
+        bale_staging_pin(context->staging, bale_lanes_room(count, raw, stored));
+        memory = bale_staging_take(context->staging, bale_lanes_room(count, raw, stored));
+    } else {
+        count = 1;
+        if (posix_memalign(&context->heap, PAGE, bale_lanes_room(1, raw, stored)) == 0)
+            memory = context->heap;
+    }
+    if (memory)
+        err = bale_lanes_create_in(context->engine, count, raw, stored, memory, &context->lanes);
+    if (err < 0)
+        return bale_api_fail(context, err, "There is no memory for the frames in work.");
+    context->lane_count = count;
+    context->lane_raw = raw;
     context->lane_stored = stored;
     return BALE_OK;
 }

@@ -3,18 +3,39 @@
 #define BALE_KERNELS_API_CONTEXT_H
 
 #include "kernels/codec.h"
+#include "kernels/copies.h"
+#include "kernels/dispatch.h"
 #include "kernels/include/balefs.h"
 #include "kernels/lanes.h"
+#include "kernels/staging.h"
 
 #define BALE_MESSAGE 256
 
+enum { BALE_API_TOGETHER = 64 }; /* frames that are copied at a time */
+enum { BALE_API_MOVES = 4 * BALE_API_TOGETHER };
+
 struct bale_context {
-    struct bale_engine *engine;
+    struct bale_engine *engine; /* the CPU's, or a dispatcher */
     unsigned threads;
+    enum bale_engine_choice choice;
+    bool trusted;
+
+    /* Of a dispatcher whose GPU engine is open; else gpu is NULL. */
+    const struct bale_gpu *gpu;
+    struct bale_engine *device;
+    struct bale_staging *staging;
+    struct bale_copies *copies;
+    bool touched; /* a device may still write to the staging: no more of it */
+    struct bale_gpu_copy moves[BALE_API_MOVES]; /* that the devices are to make */
+    size_t move_count;
+    int move_err; /* of those made since bale_api_run_moves */
+
     /* The ring of the last call, for the next that needs no other. */
     struct bale_lanes *lanes;
     unsigned lane_count;
+    size_t lane_raw;
     size_t lane_stored;
+    void *heap; /* the lanes' memory, where the staging is too small for them */
     char message[BALE_MESSAGE];
 };
 
@@ -23,16 +44,59 @@ struct bale_api_setup {
     struct bale_setting setting;
     uint32_t extent;
     uint8_t chunk_log2;
+    void *stream;
 };
+
+/* Whose memory the raw bytes of an item are in. */
+enum bale_api_way {
+    BALE_API_DIRECT,    /* the caller's, on the host */
+    BALE_API_STAGED,    /* the lane's; copied from or to the caller's */
+    BALE_API_ON_DEVICE, /* the caller's, on a device */
+};
+
+/* The caller's memory of a call. */
+struct bale_api_places {
+    bool in, out; /* on a device */
+    int in_device, out_device;
+};
+
+/* ---- context.c ---- */
 
 /* Reads params (NULL: the defaults); why (BALE_MESSAGE bytes) says what is wrong. */
 int bale_api_setup(const struct bale_params *params, struct bale_api_setup *setup, char *why);
 
-/* A ring of count lanes with stored bytes or more each: context->lanes. */
+/* A ring of count lanes, whose items point to the caller's memory but for stored bytes each:
+ * context->lanes. */
 int bale_api_lanes(struct bale_context *context, unsigned count, size_t stored);
+
+/* A ring for so many frames of raw and stored bytes at most, in memory of which the GPU engine has as
+ * much as can be had. */
+int bale_api_staged_lanes(struct bale_context *context, size_t frames, size_t raw, size_t stored);
 
 /* Sets the message; returns err. */
 int bale_api_fail(struct bale_context *context, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* ---- memory.c ---- */
+
+/* Where the caller's memory is, after all that is now in the setup's stream. in and out may be NULL. */
+int bale_api_begin(struct bale_context *context, const struct bale_api_setup *setup, const void *in,
+                   const void *out, struct bale_api_places *places);
+
+/* Notes a copy, of zeros if from is NULL; on_device: one of the two is. It is made by the end of
+ * bale_api_run_moves at the latest. */
+void bale_api_move(struct bale_context *context, void *to, const void *from, size_t length,
+                   bool on_device);
+int bale_api_run_moves(struct bale_context *context);
+
+/* Has an item done over the lane's memory that was not done on a device. fetch: its raw bytes are
+ * copied from there before. */
+int bale_api_redo(struct bale_context *context, struct bale_lane *lane, bool fetch);
+
+/* Whether a status says nothing of the bytes, but that a GPU engine has left them: with a message. */
+bool bale_api_is_lost(struct bale_context *context, int status);
+
+/* The bytes of a device in memory of the host's, which malloc gave. */
+int bale_api_fetch(struct bale_context *context, const void *from, size_t length, uint8_t **to);
 
 #endif

@@ -1,4 +1,5 @@
-/* bale_decompress: frames are decoded by the engine straight to their place. */
+/* bale_decompress: frames are decoded by the engine straight to their place, or to a lane's memory that a
+ * GPU has. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +9,14 @@
 
 struct job {
     struct bale_context *context;
-    const uint8_t *in;
+    struct bale_api_places places;
+    uint32_t codecs;   /* bit i: the GPU decodes codec i to memory of its own */
+    const uint8_t *in; /* on the host */
+    uint8_t *fetched;  /* the same, where it had to be copied there */
     size_t length;
     size_t at;
     struct bale_stream_reader reader;
+    size_t frames, raw_most, stored_most; /* found by measure */
     uint8_t *out;
     size_t size; /* of out: the raw size */
     size_t done; /* of out: given to lanes or filled */
@@ -32,14 +37,25 @@ static int next(struct job *job, struct bale_stream_item *item, const char **why
     return err == BALE_OK ? 1 : err;
 }
 
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 /* All but the frames' contents. */
 static int measure(struct job *job, uint64_t *size, const char **why)
 {
     struct bale_stream_item item;
     int more;
 
-    while ((more = next(job, &item, why)) > 0)
+    while ((more = next(job, &item, why)) > 0) {
         job->at += item.length;
+        if (item.part != BALE_PART_FRAME)
+            continue;
+        job->frames++;
+        job->raw_most = larger(job->raw_most, item.frame.raw_length);
+        job->stored_most = larger(job->stored_most, item.length);
+    }
     *size = job->reader.base;
     return more;
 }
@@ -63,7 +79,36 @@ int bale_raw_size(const void *in, size_t length, uint64_t *raw_size)
 static bool fits(const struct job *job, const struct bale_stream_item *item)
 {
     return item->offset >= job->done && item->offset <= job->size &&
-           item->frame.raw_length <= job->size - item->offset;
+           item->frame.raw_length <= job->size - item->offset &&
+           item->frame.raw_length <= job->raw_most &&
+           (item->part != BALE_PART_FRAME || item->length <= job->stored_most);
+}
+
+static enum bale_api_way way_of(const struct job *job, const struct bale_frame *frame)
+{
+    if (!job->context->gpu)
+        return BALE_API_DIRECT;
+    return job->places.out && job->codecs >> frame->codec & 1 ? BALE_API_ON_DEVICE
+                                                              : BALE_API_STAGED;
+}
+
+static void set_place(struct job *job, struct bale_lane *lane)
+{
+    struct bale_item *item = &lane->item;
+    enum bale_api_way way = way_of(job, &item->frame);
+
+    item->raw = job->out + lane->to;
+    item->stored = (uint8_t *)job->in + lane->from; /* a decoder only reads it */
+    if (way != BALE_API_DIRECT) {
+        bale_api_move(job->context, lane->stored, item->stored, item->stored_length, false);
+        item->stored = lane->stored;
+    }
+    if (way == BALE_API_STAGED)
+        item->raw = lane->raw;
+    if (way == BALE_API_ON_DEVICE) {
+        item->place = BALE_PLACE_DEVICE;
+        item->device = job->places.out_device;
+    }
 }
 
 /* Fills the gap before the part, gives a frame to the engine, and goes on behind it. */
@@ -72,54 +117,102 @@ static void start(struct job *job, const struct bale_stream_item *item, struct b
     size_t offset = (size_t)item->offset;
 
     if (offset > job->done)
-        memset(job->out + job->done, 0, offset - job->done);
+        bale_api_move(job->context, job->out + job->done, NULL, offset - job->done,
+                      job->places.out);
     job->done = offset;
-    if (item->part != BALE_PART_FRAME) {
-        job->at += item->length;
-        return;
+    if (item->part == BALE_PART_FRAME) {
+        lane->from = job->at;
+        lane->to = offset;
+        lane->item.kind = BALE_ITEM_DECODE;
+        lane->item.frame = item->frame;
+        lane->item.stored_length = item->length;
+        set_place(job, lane);
+        bale_lanes_start(job->context->lanes);
+        job->done += item->frame.raw_length;
     }
-    lane->item.kind = BALE_ITEM_DECODE;
-    lane->item.frame = item->frame;
-    lane->item.raw = job->out + offset;
-    lane->item.stored = (uint8_t *)job->in + job->at; /* a decoder only reads it */
-    lane->item.stored_length = item->length;
-    bale_lanes_start(job->context->lanes);
-    job->done += item->frame.raw_length;
     job->at += item->length;
 }
 
-static int take(struct job *job, const struct bale_item *item)
+/* What a device was not found good for is staged from then on. */
+static int redo(struct job *job, struct bale_lane *lane)
 {
-    if (item->status == BALE_OK)
-        return BALE_OK;
-    return bale_api_fail(job->context, item->status, "The frame at byte %zu is damaged: %s.",
-                         (size_t)(item->stored - job->in), bale_err_text(item->status));
+    job->codecs = 0;
+    return bale_api_redo(job->context, lane, false);
 }
 
-static int decode(struct job *job)
+static int take(struct job *job, struct bale_lane *lane)
+{
+    struct bale_item *item = &lane->item;
+    int err = BALE_OK;
+
+    if (bale_api_is_lost(job->context, item->status))
+        return BALE_E_DEVICE;
+    if (item->status < 0 && item->place == BALE_PLACE_DEVICE)
+        err = redo(job, lane);
+    if (err < 0)
+        return err;
+    if (item->status < 0)
+        return bale_api_fail(job->context, item->status, "The frame at byte %llu is damaged: %s.",
+                             (unsigned long long)lane->from, bale_err_text(item->status));
+    if (item->raw == lane->raw)
+        bale_api_move(job->context, job->out + lane->to, lane->raw, item->frame.raw_length,
+                      job->places.out);
+    return BALE_OK;
+}
+
+/* Fills some lanes that are free; *more as from next. */
+static int fill_some(struct job *job, int *more)
 {
     struct bale_lanes *lanes = job->context->lanes;
     struct bale_stream_item item;
     struct bale_lane *lane;
     const char *why;
+    int err = BALE_OK;
+    int moved;
+
+    for (unsigned i = 0; i<BALE_API_TOGETHER && * more> 0 && err == BALE_OK; i++) {
+        lane = bale_lanes_next(lanes);
+        if (!lane)
+            break;
+        *more = next(job, &item, &why);
+        if (*more < 0 || (*more > 0 && !fits(job, &item)))
+            err = bale_api_fail(job->context, BALE_E_CORRUPT, "The input changed meanwhile.");
+        else if (*more > 0)
+            start(job, &item, lane);
+    }
+    moved = bale_api_run_moves(job->context);
+    bale_lanes_submit(lanes);
+    return err < 0 ? err : moved;
+}
+
+/* Takes the oldest that are done, of which there is one; err: only from the lanes. */
+static int take_some(struct job *job, int err)
+{
+    struct bale_lanes *lanes = job->context->lanes;
+    struct bale_lane *lane;
+    unsigned count;
+    int moved;
+
+    for (count = 0; count < BALE_API_TOGETHER && (lane = bale_lanes_done(lanes, count)); count++)
+        if (err == BALE_OK)
+            err = take(job, lane);
+    moved = bale_api_run_moves(job->context);
+    while (count-- > 0)
+        bale_lanes_release(lanes);
+    return err < 0 ? err : moved;
+}
+
+static int decode(struct job *job)
+{
     int more = 1;
     int err = BALE_OK;
 
     do {
-        while (more > 0 && err == BALE_OK && (lane = bale_lanes_next(lanes))) {
-            more = next(job, &item, &why);
-            if (more < 0 || (more > 0 && !fits(job, &item)))
-                err = bale_api_fail(job->context, BALE_E_CORRUPT, "The input changed meanwhile.");
-            else if (more > 0)
-                start(job, &item, lane);
-        }
-        lane = bale_lanes_wait(lanes);
-        if (lane) {
-            if (err == BALE_OK)
-                err = take(job, &lane->item);
-            bale_lanes_release(lanes);
-        }
-    } while (lane);
+        if (err == BALE_OK && more > 0)
+            err = fill_some(job, &more);
+        if (bale_lanes_wait(job->context->lanes))
+            err = take_some(job, err);
+    } while (bale_lanes_wait(job->context->lanes) || (err == BALE_OK && more > 0));
     return err;
 }
 
@@ -141,41 +234,70 @@ static int open_output(struct job *job, uint64_t size, const struct bale_buffer 
     return BALE_OK;
 }
 
+/* What is all equal is quickly made by the CPU. */
+static int open_lanes(struct job *job)
+{
+    struct bale_context *context = job->context;
+    struct bale_gpu_stats stats;
+
+    if (!context->gpu)
+        return bale_api_lanes(context, 2 * context->threads, 0);
+    context->gpu->stats(context->device, &stats);
+    job->codecs = stats.codecs & ~(1u << BALE_CODEC_ZERO);
+    if (!context->trusted)
+        job->codecs &= ~BALE_CLOSED_CODECS;
+    return bale_api_staged_lanes(context, job->frames + 1, larger(job->raw_most, 1),
+                                 larger(job->stored_most, 1));
+}
+
+static int run(struct job *job, struct bale_buffer *out)
+{
+    const char *why;
+    uint64_t size;
+    int err = measure(job, &size, &why);
+
+    if (err < 0)
+        return bale_api_fail(job->context, err, "At byte %zu: %s.", job->at, why);
+    err = open_lanes(job);
+    if (err == BALE_OK)
+        err = open_output(job, size, out);
+    if (err < 0)
+        return err;
+    job->at = 0;
+    job->reader = (struct bale_stream_reader){0};
+    err = decode(job);
+    if (err < 0) {
+        if (!out->data)
+            free(job->out);
+        return err;
+    }
+    if (!out->data) {
+        out->data = job->out;
+        out->capacity = job->size;
+    }
+    out->length = job->size;
+    return BALE_OK;
+}
+
 int bale_decompress(struct bale_context *context, const struct bale_params *params, const void *in,
                     size_t length, struct bale_buffer *out)
 {
     struct job job = {.context = context, .in = in, .length = length};
     struct bale_api_setup setup;
-    const char *why;
-    uint64_t size;
     int err;
 
     out->length = 0;
     if (!in && length > 0)
         return bale_api_fail(context, BALE_E_INVALID, "The input is missing.");
     err = bale_api_setup(params, &setup, context->message);
-    if (err < 0)
-        return err;
-    err = measure(&job, &size, &why);
-    if (err < 0)
-        return bale_api_fail(context, err, "At byte %zu: %s.", job.at, why);
-    err = bale_api_lanes(context, 2 * context->threads, 0);
     if (err == BALE_OK)
-        err = open_output(&job, size, out);
-    if (err < 0)
-        return err;
-    job.at = 0;
-    job.reader = (struct bale_stream_reader){0};
-    err = decode(&job);
-    if (err < 0) {
-        if (!out->data)
-            free(job.out);
-        return err;
+        err = bale_api_begin(context, &setup, length > 0 ? in : NULL, out->data, &job.places);
+    if (err == BALE_OK && job.places.in) {
+        err = bale_api_fetch(context, in, length, &job.fetched);
+        job.in = job.fetched;
     }
-    if (!out->data) {
-        out->data = job.out;
-        out->capacity = job.size;
-    }
-    out->length = job.size;
-    return BALE_OK;
+    if (err == BALE_OK)
+        err = run(&job, out);
+    free(job.fetched);
+    return err;
 }

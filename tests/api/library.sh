@@ -2,10 +2,12 @@
 # The library as a user has it: installed, found with pkg-config, shared and static, from C and C++; it shows the
 # names of its interface and no others; and it and the command understand each other. The static one takes the libzstd
 # it is linked with: the system's does where the build has one of its own.
-# usage: library.sh VERSION SANITIZERS
+# A GPU's plug-in is found beside the shared one.
+# usage: library.sh VERSION PLUGIN SANITIZERS
 set -euo pipefail
 version=$1
-flags=(-Wall -Wextra -Wpedantic -Werror ${2:+-fsanitize="$2"})
+plugin=$2
+flags=(-Wall -Wextra -Wpedantic -Werror ${3:+-fsanitize="$3"})
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -78,6 +80,15 @@ for data in empty one random sources zeros; do
             "$BALEFS" decompress -c "$work/$program.bale" | cmp - "$work/$data"
         done
     done
+done
+err=$("$work/shared" store "$work/one" "$work/out" "$version" gpu 2>&1) && fail "a GPU without a plug-in"
+grep -q '^program: .*: No GPU can be used: libbalefs_cuda.so: ' <<<"$err" || fail "$err"
+mkdir "$lib/balefs"
+cp "$plugin" "$lib/balefs/libbalefs_cuda.so"
+"$BALEFS" compress --codec culzss -c "$work/sources" >"$work/sources.bale"
+for engine in cpu gpu auto; do
+    "$work/shared" culzss "$work/sources" "$work/out" "$version" "$engine" || fail "engine $engine"
+    cmp "$work/out" "$work/sources.bale"
 done
 ! "$work/shared" gzip "$work/one" "$work/out" "$version" 2>"$work/err" || fail "gzip"
 grep -q '^program: invalid argument: There is no codec "gzip". ' "$work/err" || fail "$(cat "$work/err")"

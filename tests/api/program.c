@@ -1,7 +1,7 @@
 /* A program that knows the header and the library and nothing else: compresses FILE, writes the
  * stream to OUT, and decompresses it again.
  *
- *   program CODEC FILE OUT VERSION */
+ *   program CODEC FILE OUT VERSION [ENGINE] */
 #include <balefs.h>
 
 #include <stdio.h>
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
     void *in;
     int status;
 
-    if (argc != 5 || strcmp(bale_version_text(), argv[4]) != 0 ||
+    if (argc < 5 || argc > 6 || strcmp(bale_version_text(), argv[4]) != 0 ||
         bale_version() !=
             10000 * BALE_VERSION_MAJOR + 100 * BALE_VERSION_MINOR + BALE_VERSION_PATCH) {
         fprintf(stderr, "program: version %s\n", bale_version_text());
@@ -79,8 +79,12 @@ int main(int argc, char **argv)
     }
     in = read_file(argv[2], &length);
     params.threads = 2;
-    if (!in || bale_context_create(&params, &context) != BALE_API_OK)
+    params.engine = argc > 5 ? argv[5] : NULL;
+    if (!in)
         return EXIT_FAILURE;
+    status = bale_context_create(&params, &context);
+    if (status != BALE_API_OK)
+        return fail(NULL, status);
     status = round_trip(context, argv, in, length);
     bale_context_destroy(context);
     free(in);
