@@ -26,6 +26,8 @@ static const char compress_help[] =
     "      --chunk SIZE     bytes of a frame compressed together [64K]: 4K to 64M, a power\n"
     "                       of two; more gives smaller files\n"
     "  -j, --threads N      as many at once [as there are CPUs]\n"
+    "      --engine ENGINE  who compresses: cpu, gpu, or auto, whichever is faster [cpu]; what\n"
+    "                       a GPU cannot do the CPU does\n"
     "  -v, --verbose        prints what became of each file\n"
     "  -h, --help\n"
     "\n"
@@ -48,6 +50,10 @@ static const char decompress_help[] =
     "  -t, --test         writes nothing: are the files whole and undamaged?\n"
     "  -f, --force        replaces files that are there\n"
     "  -j, --threads N    as many at once [as there are CPUs]\n"
+    "      --engine ENGINE\n"
+    "                     who decompresses: cpu, gpu, or auto, whichever is faster [cpu]; what\n"
+    "                     a GPU cannot do the CPU does, and zstd and lz4 from pipes and\n"
+    "                     from files of others, which NVIDIA's decoders do not get\n"
     "  -v, --verbose      prints what became of each file\n"
     "  -h, --help\n"
     "\n"
@@ -57,23 +63,34 @@ static const char decompress_help[] =
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
-enum { OPTION_CODEC = 256, OPTION_CHUNK };
+enum { OPTION_CODEC = 256, OPTION_CHUNK, OPTION_ENGINE };
 
 static const char compress_shorts[] = ":o:cfe:j:vh";
 static const struct option compress_longs[] = {
-    {"output", required_argument, NULL, 'o'},  {"stdout", no_argument, NULL, 'c'},
-    {"force", no_argument, NULL, 'f'},         {"codec", required_argument, NULL, OPTION_CODEC},
-    {"extent", required_argument, NULL, 'e'},  {"chunk", required_argument, NULL, OPTION_CHUNK},
-    {"threads", required_argument, NULL, 'j'}, {"verbose", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+    {"output", required_argument, NULL, 'o'},
+    {"stdout", no_argument, NULL, 'c'},
+    {"force", no_argument, NULL, 'f'},
+    {"codec", required_argument, NULL, OPTION_CODEC},
+    {"extent", required_argument, NULL, 'e'},
+    {"chunk", required_argument, NULL, OPTION_CHUNK},
+    {"threads", required_argument, NULL, 'j'},
+    {"verbose", no_argument, NULL, 'v'},
+    {"engine", required_argument, NULL, OPTION_ENGINE},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 static const char decompress_shorts[] = ":o:ctfj:vh";
 static const struct option decompress_longs[] = {
-    {"output", required_argument, NULL, 'o'},  {"stdout", no_argument, NULL, 'c'},
-    {"test", no_argument, NULL, 't'},          {"force", no_argument, NULL, 'f'},
-    {"threads", required_argument, NULL, 'j'}, {"verbose", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+    {"output", required_argument, NULL, 'o'},
+    {"stdout", no_argument, NULL, 'c'},
+    {"test", no_argument, NULL, 't'},
+    {"force", no_argument, NULL, 'f'},
+    {"threads", required_argument, NULL, 'j'},
+    {"verbose", no_argument, NULL, 'v'},
+    {"engine", required_argument, NULL, OPTION_ENGINE},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 static int take_number(const struct bale_command *command, int option, struct bale_pack *pack)
@@ -91,6 +108,19 @@ static int take_number(const struct bale_command *command, int option, struct ba
     default:
         return bale_count_take(command, "threads", 4096, &pack->threads);
     }
+}
+
+static int take_engine(const struct bale_command *command, struct bale_packing *packing)
+{
+    static const char *const names[] = {
+        [BALE_ENGINE_AUTO] = "auto", [BALE_ENGINE_GPU] = "gpu", [BALE_ENGINE_CPU] = "cpu"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(optarg, names[i]) == 0) {
+            packing->engine = (enum bale_engine_choice)i;
+            return 0;
+        }
+    return bale_misused(command, "--engine %s: it is cpu, gpu or auto", optarg);
 }
 
 /* 0, or the exit code. */
@@ -114,6 +144,8 @@ static int take_option(const struct bale_command *command, int option, struct ba
     case 'v':
         packing->verbose = true;
         return 0;
+    case OPTION_ENGINE:
+        return take_engine(command, packing);
     case OPTION_CODEC:
         if (bale_setting_parse(optarg, &packing->pack.setting, why, sizeof why) != BALE_OK)
             return bale_misused(command, "--codec %s: %s", optarg, why);
@@ -145,6 +177,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
         .pack = {.setting = {.codec = BALE_CODEC_AUTO},
                  .extent = BALE_EXTENT_DEFAULT,
                  .chunk_log2 = BALE_CHUNK_LOG2_DEFAULT},
+        .engine = BALE_ENGINE_CPU,
         .unpacks = command == &bale_command_decompress,
     };
     const char *shorts = packing.unpacks ? decompress_shorts : compress_shorts;

@@ -6,7 +6,7 @@
 
 #include "format/err.h"
 #include "format/stream.h"
-#include "kernels/lanes.h"
+#include "kernels/dispatch.h"
 #include "tools/options.h"
 
 struct job {
@@ -19,6 +19,7 @@ struct job {
     uint64_t at;       /* of the source: read or skipped */
     uint64_t data_end; /* up to here there is no hole; UINT64_MAX: nowhere is one */
     size_t room;       /* of a lane's stored */
+    unsigned started;
     bool ended;
 };
 
@@ -38,6 +39,37 @@ ssize_t bale_source_read(const struct bale_source *source, void *bytes, size_t l
             have += (size_t)got;
     }
     return (ssize_t)have;
+}
+
+int bale_pack_lanes(struct bale_pack *pack, size_t raw, size_t stored, struct bale_lanes **lanes)
+{
+    size_t each = bale_lanes_room(1, raw, stored);
+    size_t count = pack->staging ? bale_staging_size(pack->staging) / each : 0;
+
+    if (count > 1)
+        return bale_lanes_create_in(pack->engine, (unsigned)count, raw, stored,
+                                    bale_staging_take(pack->staging, count * each), lanes);
+    return bale_lanes_create(pack->engine, bale_lanes_count(pack->threads, raw + stored), raw,
+                             stored, lanes);
+}
+
+bool bale_pack_is_lost(struct bale_pack *pack, const struct bale_source *source,
+                       const struct bale_item *item)
+{
+    if (item->status != BALE_E_TAKEN)
+        return false;
+    pack->staging = NULL; /* and is there until the program ends */
+    bale_complain("%s: the GPU does not answer: try --engine cpu", source->name);
+    return true;
+}
+
+void bale_pack_count(struct bale_pack *pack, uint64_t raw)
+{
+    if (pack->gpu_after == 0)
+        return;
+    pack->gpu_after = pack->gpu_after > raw ? pack->gpu_after - raw : 0;
+    if (pack->gpu_after == 0)
+        bale_dispatch_open(pack->engine);
 }
 
 void bale_pack_progress(struct bale_pack *pack, const struct bale_source *source, uint64_t read,
@@ -100,6 +132,8 @@ static bool fill(struct job *job, struct bale_lane *lane)
     item->capacity = job->room;
     job->at += (uint64_t)got;
     bale_lanes_start(job->lanes);
+    if (++job->started % BALE_PACK_TOGETHER == 0)
+        bale_lanes_submit(job->lanes);
     return true;
 }
 
@@ -111,11 +145,14 @@ static bool put(struct job *job, const uint8_t *bytes, size_t length)
 
 static bool take(struct job *job, const struct bale_item *item)
 {
+    if (bale_pack_is_lost(job->pack, job->source, item))
+        return false;
     if (item->status < 0 || bale_stream_add(&job->stream, &item->frame) < 0) {
         bale_complain("%s: cannot be compressed: %s", job->source->name,
                       bale_err_text(item->status));
         return false;
     }
+    bale_pack_count(job->pack, item->frame.raw_length);
     job->packed->raw = job->stream.size;
     bale_pack_progress(job->pack, job->source, job->stream.size, job->packed);
     return put(job, item->stored, item->stored_length);
@@ -165,11 +202,10 @@ bool bale_pack(struct bale_pack *pack, const struct bale_source *source, struct 
                       .packed = packed,
                       .room = bale_frame_bound(pack->extent, pack->chunk_log2),
                       .data_end = has_holes(source) ? 0 : UINT64_MAX};
-    unsigned count = bale_lanes_count(pack->threads, pack->extent + job.room);
     bool good;
 
     *packed = (struct bale_packed){0};
-    if (bale_lanes_create(pack->engine, count, pack->extent, job.room, &job.lanes) < 0) {
+    if (bale_pack_lanes(pack, pack->extent, job.room, &job.lanes) < 0) {
         bale_complain("%s: cannot be compressed: out of memory: give a smaller --extent",
                       source->name);
         return false;

@@ -6,14 +6,21 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "kernels/engine.h"
+#include "kernels/lanes.h"
+#include "kernels/staging.h"
 #include "tools/progress.h"
 #include "tools/target.h"
+
+enum { BALE_PACK_TOGETHER = 64 }; /* lanes that are submitted at a time */
 
 /* How and with what. */
 struct bale_pack {
     struct bale_engine *engine;
     unsigned threads; /* of the engine */
+    /* Memory for lanes, if there may be a GPU. */
+    struct bale_staging *staging;
+    uint64_t
+        gpu_after; /* raw bytes until one is looked for; 0: it has been, or there is none to be */
     struct bale_setting setting;
     uint32_t extent;
     uint8_t chunk_log2;
@@ -41,6 +48,16 @@ bool bale_pack(struct bale_pack *pack, const struct bale_source *source, struct 
  * has been written. */
 bool bale_unpack(struct bale_pack *pack, const struct bale_source *source,
                  struct bale_target *target, struct bale_packed *packed);
+
+/* Lanes for as many frames as memory, and threads or a GPU, are good for. */
+int bale_pack_lanes(struct bale_pack *pack, size_t raw, size_t stored, struct bale_lanes **lanes);
+
+/* Whether a GPU may still write to the item's memory, after a message. What is staged is not used again. */
+bool bale_pack_is_lost(struct bale_pack *pack, const struct bale_source *source,
+                       const struct bale_item *item);
+
+/* So many bytes more went through: looks for a GPU when it is time. */
+void bale_pack_count(struct bale_pack *pack, uint64_t raw);
 
 /* Reads until length bytes are there or the input ends; the count, or -1 after a message. */
 ssize_t bale_source_read(const struct bale_source *source, void *bytes, size_t length);

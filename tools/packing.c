@@ -8,7 +8,11 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "kernels/gpu_load.h"
 #include "tools/options.h"
+
+/* With engine auto: opening a GPU takes as long as the CPU has for about so much. */
+#define GPU_AFTER ((uint64_t)1 << 30)
 
 static bool is_stdin(const char *name)
 {
@@ -145,28 +149,110 @@ static bool run_one(struct bale_packing *packing, const char *name)
     return good;
 }
 
+static void log_gpu(int level, const char *text)
+{
+    if (level == BALE_GPU_ERROR)
+        bale_complain("%s", text);
+}
+
+static void gpu_opened(void *pack)
+{
+    struct bale_staging *staging = ((struct bale_pack *)pack)->staging;
+
+    bale_staging_pin(staging, bale_staging_size(staging));
+}
+
+/* Whether all that is to be decompressed is ours. Of a pipe that cannot be said. */
+static bool is_ours(int count, char **names)
+{
+    struct stat st;
+
+    for (int i = 0; i < count; i++) {
+        int err = is_stdin(names[i]) ? fstat(STDIN_FILENO, &st) : stat(names[i], &st);
+        if (err == 0 && (!S_ISREG(st.st_mode) || st.st_uid != geteuid()))
+            return false;
+    }
+    return true;
+}
+
+static int create_dispatcher(struct bale_packing *packing, bool wary)
+{
+    struct bale_pack *pack = &packing->pack;
+    struct bale_dispatch_options options = {.threads = pack->threads,
+                                            .choice = packing->engine,
+                                            .wary = wary,
+                                            .gpu = {.verify = true, .log = log_gpu},
+                                            .opened = gpu_opened,
+                                            .arg = pack};
+    int err;
+
+    bale_gpu_environment();
+    err = bale_dispatch_create(&options, &pack->engine);
+    if (err < 0)
+        return err;
+    pack->gpu_after = GPU_AFTER;
+    err = bale_staging_create(pack->engine, BALE_STAGING_DEFAULT, &pack->staging);
+    if (err < 0)
+        bale_engine_destroy(pack->engine);
+    return err;
+}
+
+/* Who asks for a GPU gets it, or is told why not. */
+static bool insist_on_gpu(struct bale_pack *pack)
+{
+    char why[BALE_GPU_WHY];
+
+    pack->gpu_after = 0;
+    bale_dispatch_open(pack->engine);
+    if (bale_dispatch_wait(pack->engine, why) == BALE_OK)
+        return true;
+    bale_complain("--engine gpu: %s: balefs doctor tells what this machine lacks", why);
+    return false;
+}
+
+static bool open_engine(struct bale_packing *packing, bool wary)
+{
+    struct bale_pack *pack = &packing->pack;
+    int err;
+
+    if (pack->threads == 0)
+        pack->threads = bale_cpus();
+    err = packing->engine == BALE_ENGINE_CPU ? bale_engine_cpu_create(pack->threads, &pack->engine)
+                                             : create_dispatcher(packing, wary);
+    if (err == BALE_OK)
+        return true;
+    bale_complain("%u threads cannot be started: %s: give fewer with --threads", pack->threads,
+                  bale_err_text(err));
+    return false;
+}
+
+static void close_engine(struct bale_pack *pack)
+{
+    bool touched = pack->staging && bale_staging_is_touched(pack->staging);
+
+    bale_engine_destroy(pack->engine);
+    bale_staging_destroy(pack->staging, touched);
+}
+
 int bale_packing_run(struct bale_packing *packing, int count, char **names)
 {
     static char dash[] = "-";
     char *none[] = {dash};
     int status = BALE_EXIT_DONE;
-    int err;
 
-    if (packing->pack.threads == 0)
-        packing->pack.threads = bale_cpus();
-    err = bale_engine_cpu_create(packing->pack.threads, &packing->pack.engine);
-    if (err < 0) {
-        bale_complain("%u threads cannot be started: %s: give fewer with --threads",
-                      packing->pack.threads, bale_err_text(err));
-        return BALE_EXIT_FAILED;
-    }
     if (count == 0) {
         count = 1;
         names = none;
     }
+    if (!open_engine(packing, packing->unpacks && !is_ours(count, names)))
+        return BALE_EXIT_FAILED;
+    if (packing->engine == BALE_ENGINE_GPU && !insist_on_gpu(&packing->pack)) {
+        count = 0;
+        status = BALE_EXIT_FAILED;
+    }
     for (int i = 0; i < count; i++)
         if (!run_one(packing, names[i]))
             status = BALE_EXIT_FAILED;
-    bale_engine_destroy(packing->pack.engine);
+    close_engine(&packing->pack);
     return status;
 }

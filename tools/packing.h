@@ -2,12 +2,14 @@
 #ifndef BALE_TOOLS_PACKING_H
 #define BALE_TOOLS_PACKING_H
 
+#include "kernels/dispatch.h"
 #include "tools/pack.h"
 
 #define BALE_SUFFIX ".bale"
 
 struct bale_packing {
     struct bale_pack pack;
+    enum bale_engine_choice engine;
     const char *output; /* -o, or NULL */
     bool unpacks;
     bool to_stdout;

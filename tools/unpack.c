@@ -2,7 +2,6 @@
 
 #include "format/err.h"
 #include "format/stream.h"
-#include "kernels/lanes.h"
 #include "tools/options.h"
 #include "tools/pack.h"
 
@@ -16,6 +15,7 @@ struct job {
     uint32_t extent;  /* the lanes' */
     uint64_t at;      /* of the source: parts taken in */
     uint64_t written; /* of the contents */
+    unsigned started;
     bool ended;
 };
 
@@ -46,11 +46,14 @@ static bool take(struct job *job, const struct bale_lane *lane)
         bale_complain("%s: cannot be decompressed: out of memory", job->source->name);
         return false;
     }
+    if (bale_pack_is_lost(job->pack, job->source, item))
+        return false;
     if (item->status < 0)
         return wrong(job, lane->from, "the frame is damaged");
     if (!write_zeros_to(job, lane->to))
         return false;
     job->written += length;
+    bale_pack_count(job->pack, length);
     job->packed->raw = job->written;
     bale_pack_progress(job->pack, job->source, lane->from, job->packed);
     if (!job->target)
@@ -82,14 +85,13 @@ static bool make_lanes(struct job *job)
 {
     uint32_t extent = job->reader.stream.extent;
     size_t room = bale_frame_bound(extent, BALE_CHUNK_LOG2_MIN);
-    unsigned count = bale_lanes_count(job->pack->threads, extent + room);
 
     if (job->lanes && extent <= job->extent)
         return true;
     bale_lanes_destroy(job->lanes);
     job->lanes = NULL;
     job->extent = extent;
-    if (bale_lanes_create(job->pack->engine, count, extent, room, &job->lanes) == BALE_OK)
+    if (bale_pack_lanes(job->pack, extent, room, &job->lanes) == BALE_OK)
         return true;
     bale_complain("%s: cannot be decompressed: out of memory", job->source->name);
     return false;
@@ -150,6 +152,8 @@ static void start(struct job *job, const struct bale_stream_item *item, struct b
     lane->item.stored = lane->stored;
     lane->item.stored_length = item->length;
     bale_lanes_start(job->lanes);
+    if (++job->started % BALE_PACK_TOGETHER == 0)
+        bale_lanes_submit(job->lanes);
 }
 
 static bool step(struct job *job)

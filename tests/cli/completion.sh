@@ -55,6 +55,8 @@ is "--by-type" "$(offers "balefs stat --b")" "an option begun"
 # Values.
 has "balefs init --codec " auto auto:for=speed store zero lz4 zstd zstd:3 gpulz gpulz:s=4 culzss culzss:v=1
 has "balefs init -c " auto zstd:19
+is "auto cpu gpu" "$(offers "balefs compress --engine ")" "engines"
+is "gpu" "$(offers "balefs decompress --engine=g")" "an engine begun"
 is "lz4" "$(offers "balefs init --codec l")" "a codec begun"
 is "lz4" "$(offers "balefs init --codec=l")" "a codec begun, behind ="
 is "1 12 15 19 3 6 9" "$(offers "balefs init -c zstd:")" "levels"
