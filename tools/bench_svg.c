@@ -153,7 +153,7 @@ static void draw_speeds(const struct panel *p)
                 PANEL);
         if (!p->decompress)
             fprintf(p->out,
-                    "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
+                    "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%.10g</text>\n",
                     p->left - 8, y_of(p, speed) + 4, speed / 1e6);
     }
 }
