@@ -76,6 +76,17 @@ struct bale_dispatch {
     struct bale_work_count count; /* done by the GPU */
 };
 
+static inline struct bale_dispatch *bale_dispatch_of(struct bale_engine *engine)
+{
+    return (struct bale_dispatch *)engine;
+}
+
+/* ---- dispatch.c: of struct bale_engine_ops ---- */
+
+void bale_dispatch_submit(struct bale_engine *engine, struct bale_item *list);
+bool bale_dispatch_here(struct bale_engine *engine, struct bale_item *item,
+                        struct bale_scratch *scratch);
+
 /* ---- dispatch_choose.c ---- */
 
 /* Whether an item of the kind that could be decoded at once had better wait with others for a batch.
