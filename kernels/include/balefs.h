@@ -91,14 +91,16 @@ struct bale_context_params {
      * latter in lib/balefs beside the program or this library, and where the system has libraries.
      * What is compressed there is decompressed again and compared before it is taken. */
     const char *engine;
-    uint64_t
-        gpu_memory; /* of the GPU at most, CUDA's own included. 0: 1/16 of what it has, at least
-                          * 2 GiB, but no more than a quarter */
-    size_t staging; /* pinned memory of the host at most, in steps of 32 MiB. 0: 256 MiB */
-    size_t gpu;     /* 1 for device 0, as CUDA counts, 2 for device 1, ...
-                          * 0: the one nearest to the calling thread */
-    size_t trusted; /* not 0: the streams to decompress are of who may do no harm. A GPU then also
-                          * decodes zstd and lz4, with NVIDIA's library, which is not open to check */
+    /* Bytes of the GPU's memory at most, CUDA's own included. 0: 1/16 of what it has, at least 2 GiB,
+     * but no more than a quarter. */
+    uint64_t gpu_memory;
+    /* Bytes of pinned memory of the host at most, in steps of 32 MiB. 0: 256 MiB. */
+    size_t staging;
+    /* 1 for device 0, as CUDA counts, 2 for device 1, ... 0: the one nearest to the calling thread. */
+    size_t gpu;
+    /* Not 0: the streams to decompress are of who may do no harm. A GPU then also decodes zstd and lz4,
+     * with NVIDIA's library, which is not open to check. */
+    size_t trusted;
 };
 #define BALE_CONTEXT_PARAMS_INIT                                                                   \
     {                                                                                              \
