@@ -44,7 +44,8 @@ ssize_t bale_source_read(const struct bale_source *source, void *bytes, size_t l
 int bale_pack_lanes(struct bale_pack *pack, size_t raw, size_t stored, struct bale_lanes **lanes)
 {
     size_t each = bale_lanes_room(1, raw, stored);
-    size_t count = pack->staging ? bale_staging_size(pack->staging) / each : 0;
+    bool staged = pack->staging && !pack->lost;
+    size_t count = staged ? bale_staging_size(pack->staging) / each : 0;
 
     if (count > 1)
         return bale_lanes_create_in(pack->engine, (unsigned)count, raw, stored,
@@ -58,7 +59,7 @@ bool bale_pack_is_lost(struct bale_pack *pack, const struct bale_source *source,
 {
     if (item->status != BALE_E_TAKEN)
         return false;
-    pack->staging = NULL; /* and is there until the program ends */
+    pack->lost = true; /* its memory is the device's until the program ends */
     bale_complain("%s: the GPU does not answer: try --engine cpu", source->name);
     return true;
 }

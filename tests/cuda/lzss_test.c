@@ -205,8 +205,8 @@ static uint32_t damage(struct world *w, uint8_t *stream, uint32_t length)
         uint32_t at = below(w, range < length ? range : length);
         if (below(w, 4) == 0)
             at = length - 1 - below(w, length < 40 ? length : 40);
-        stream[at] =
-            below(w, 2) ? stream[at] ^ (uint8_t)(1u << below(w, 8)) : (uint8_t)data_next(&w->state);
+        uint8_t bit = (uint8_t)(1u << below(w, 8));
+        stream[at] = (uint8_t)(below(w, 2) ? stream[at] ^ bit : data_next(&w->state));
     }
     return below(w, 6) == 0 ? 1 + below(w, length) : length;
 }
