@@ -19,7 +19,7 @@ struct bale_pack {
     unsigned threads; /* of the engine */
     /* Memory for lanes, if there may be a GPU. */
     struct bale_staging *staging;
-    bool lost; /* the GPU does not answer, and may write to the staging yet */
+    bool lost;          /* the GPU does not answer, and may write to the staging yet */
     uint64_t gpu_after; /* raw bytes until a GPU is looked for; 0: one was, or none is to be */
     struct bale_setting setting;
     uint32_t extent;
