@@ -88,8 +88,9 @@ static int redo(struct job *job, struct bale_lane *lane)
     return bale_api_redo(job->context, lane, true);
 }
 
-static int take(struct job *job, struct bale_lane *lane)
+static int take(void *argument, struct bale_lane *lane)
 {
+    struct job *job = argument;
     struct bale_item *item = &lane->item;
     int err = item->status;
 
@@ -127,23 +128,6 @@ static int fill_some(struct job *job)
     return err;
 }
 
-/* Takes the oldest that are done, of which there is one; err: only from the lanes. */
-static int take_some(struct job *job, int err)
-{
-    struct bale_lanes *lanes = job->context->lanes;
-    struct bale_lane *lane;
-    unsigned count;
-    int moved;
-
-    for (count = 0; count < BALE_API_TOGETHER && (lane = bale_lanes_done(lanes, count)); count++)
-        if (err == BALE_OK)
-            err = take(job, lane);
-    moved = bale_api_run_moves(job->context);
-    while (count-- > 0)
-        bale_lanes_release(lanes);
-    return err < 0 ? err : moved;
-}
-
 static int run(struct job *job)
 {
     int err = BALE_OK;
@@ -152,7 +136,7 @@ static int run(struct job *job)
         if (err == BALE_OK)
             err = fill_some(job);
         if (bale_lanes_wait(job->context->lanes))
-            err = take_some(job, err);
+            err = bale_api_take_some(job->context, take, job, err);
     } while (bale_lanes_wait(job->context->lanes) || (err == BALE_OK && job->at < job->length));
     return err;
 }

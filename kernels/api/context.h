@@ -89,6 +89,12 @@ void bale_api_move(struct bale_context *context, void *to, const void *from, siz
                    bool on_device);
 int bale_api_run_moves(struct bale_context *context);
 
+/* Frees the oldest lanes that are done, of which there is one. take is called for each until it fails,
+ * and for none if err is an error; the copies that it notes are made. Returns the first error. */
+int bale_api_take_some(struct bale_context *context,
+                       int (*take)(void *argument, struct bale_lane *lane), void *argument,
+                       int err);
+
 /* Has an item done over the lane's memory that was not done on a device. fetch: its raw bytes are
  * copied from there before. */
 int bale_api_redo(struct bale_context *context, struct bale_lane *lane, bool fetch);

@@ -140,8 +140,9 @@ static int redo(struct job *job, struct bale_lane *lane)
     return bale_api_redo(job->context, lane, false);
 }
 
-static int take(struct job *job, struct bale_lane *lane)
+static int take(void *argument, struct bale_lane *lane)
 {
+    struct job *job = argument;
     struct bale_item *item = &lane->item;
     int err = BALE_OK;
 
@@ -185,23 +186,6 @@ static int fill_some(struct job *job, int *more)
     return err < 0 ? err : moved;
 }
 
-/* Takes the oldest that are done, of which there is one; err: only from the lanes. */
-static int take_some(struct job *job, int err)
-{
-    struct bale_lanes *lanes = job->context->lanes;
-    struct bale_lane *lane;
-    unsigned count;
-    int moved;
-
-    for (count = 0; count < BALE_API_TOGETHER && (lane = bale_lanes_done(lanes, count)); count++)
-        if (err == BALE_OK)
-            err = take(job, lane);
-    moved = bale_api_run_moves(job->context);
-    while (count-- > 0)
-        bale_lanes_release(lanes);
-    return err < 0 ? err : moved;
-}
-
 static int decode(struct job *job)
 {
     int more = 1;
@@ -211,7 +195,7 @@ static int decode(struct job *job)
         if (err == BALE_OK && more > 0)
             err = fill_some(job, &more);
         if (bale_lanes_wait(job->context->lanes))
-            err = take_some(job, err);
+            err = bale_api_take_some(job->context, take, job, err);
     } while (bale_lanes_wait(job->context->lanes) || (err == BALE_OK && more > 0));
     return err;
 }

@@ -79,6 +79,23 @@ int bale_api_run_moves(struct bale_context *context)
     return err < 0 ? bale_api_fail(context, err, "The GPU failed to copy.") : BALE_OK;
 }
 
+int bale_api_take_some(struct bale_context *context,
+                       int (*take)(void *argument, struct bale_lane *lane), void *argument, int err)
+{
+    struct bale_lanes *lanes = context->lanes;
+    struct bale_lane *lane;
+    unsigned count;
+    int moved;
+
+    for (count = 0; count < BALE_API_TOGETHER && (lane = bale_lanes_done(lanes, count)); count++)
+        if (err == BALE_OK)
+            err = take(argument, lane);
+    moved = bale_api_run_moves(context);
+    while (count-- > 0)
+        bale_lanes_release(lanes);
+    return err < 0 ? err : moved;
+}
+
 int bale_api_redo(struct bale_context *context, struct bale_lane *lane, bool fetch)
 {
     struct bale_item *item = &lane->item;
