@@ -89,6 +89,23 @@ bool bale_cuda_pinned_has(struct cuda_pinned *pinned, const void *memory, size_t
     return has;
 }
 
+static size_t until(const uint8_t *from, const uint8_t *border, size_t size)
+{
+    return border > from && (size_t)(border - from) < size ? (size_t)(border - from) : size;
+}
+
+size_t bale_cuda_pinned_within(struct cuda_pinned *pinned, const void *memory, size_t size)
+{
+    pthread_mutex_lock(&pinned->mutex);
+    for (size_t i = 0; i < pinned->count; i++) {
+        const struct cuda_range *r = &pinned->ranges[i];
+        size = until(memory, r->memory, size);
+        size = until(memory, r->memory + r->size, size);
+    }
+    pthread_mutex_unlock(&pinned->mutex);
+    return size;
+}
+
 uint64_t bale_cuda_pinned_bytes(struct cuda_pinned *pinned)
 {
     uint64_t bytes = 0;

@@ -28,6 +28,8 @@ void bale_cuda_pinned_destroy(struct cuda_pinned *pinned);
 int bale_cuda_pinned_add(struct cuda_pinned *pinned, void *memory, size_t size);
 
 bool bale_cuda_pinned_has(struct cuda_pinned *pinned, const void *memory, size_t size);
+/* How many of the size bytes lie before the next place at which a range begins or ends. */
+size_t bale_cuda_pinned_within(struct cuda_pinned *pinned, const void *memory, size_t size);
 uint64_t bale_cuda_pinned_bytes(struct cuda_pinned *pinned);
 
 #endif

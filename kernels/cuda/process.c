@@ -1,6 +1,9 @@
 /* Memory and streams of the process that the engine is in. The threads that call are its own, and go on with
  * the device that they were at. */
+#include "format/err.h"
 #include "kernels/cuda/engine.h"
+
+enum { PARTS = 512 }; /* of copies that are begun together */
 
 int bale_cuda_process_place(struct bale_engine *engine, const void *memory, enum bale_place *where,
                             int *device)
@@ -24,12 +27,42 @@ int bale_cuda_process_wait(struct bale_engine *engine, void *stream)
     return err;
 }
 
+/* The driver copies nothing that lies in more than one registered range. Its part, and what is left. */
+static struct bale_gpu_copy take_part(struct cuda_pinned *pinned, struct bale_gpu_copy *left)
+{
+    struct bale_gpu_copy part = *left;
+
+    part.length = bale_cuda_pinned_within(pinned, part.to, part.length);
+    if (part.from)
+        part.length = bale_cuda_pinned_within(pinned, part.from, part.length);
+    left->to = (uint8_t *)left->to + part.length;
+    if (left->from)
+        left->from = (const uint8_t *)left->from + part.length;
+    left->length -= part.length;
+    return part;
+}
+
 int bale_cuda_process_copy(struct bale_engine *engine, const struct bale_gpu_copy *copies,
                            size_t count)
 {
+    struct cuda_engine *e = bale_cuda_engine(engine);
+    struct bale_gpu_copy parts[PARTS];
     void *before = bale_driver_context();
-    int err = bale_cuda_copy(bale_cuda_engine(engine)->about[0].ordinal, copies, count);
+    size_t filled = 0;
+    int err = BALE_OK;
 
+    for (size_t i = 0; i < count && err == BALE_OK; i++) {
+        struct bale_gpu_copy left = copies[i];
+        while (left.length > 0 && err == BALE_OK) {
+            parts[filled++] = take_part(&e->pinned, &left);
+            if (filled < PARTS)
+                continue;
+            err = bale_cuda_copy(e->about[0].ordinal, parts, filled);
+            filled = 0;
+        }
+    }
+    if (err == BALE_OK && filled > 0)
+        err = bale_cuda_copy(e->about[0].ordinal, parts, filled);
     bale_driver_set_context(before);
     return err;
 }

@@ -326,6 +326,27 @@ static void test_refused(struct world *w)
     CHECK(!bale_engine_here(engine, &item, NULL));
 }
 
+/* Copies may lie across what was pinned step by step, more of them than are begun at a time. */
+static void test_copies(struct world *w)
+{
+    enum { COPIES = 600, LENGTH = 100000 };
+    const struct bale_gpu *gpu = w->rig->gpu;
+    uint8_t *border = w->rig->memory + w->rig->size - RIG_STEP;
+    uint8_t *from = border - LENGTH / 2, *to = w->plain;
+    static struct bale_gpu_copy copies[COPIES];
+
+    data_fill(DATA_MIXED, next(w), from, LENGTH);
+    for (size_t i = 0; i < COPIES; i++)
+        copies[i] = (struct bale_gpu_copy){to + i * LENGTH, from, LENGTH - i};
+    CHECK_EQ(gpu->copy(w->rig->engine, copies, COPIES), BALE_OK);
+    for (size_t i = 0; i < COPIES; i++)
+        CHECK_EQ_MEM(to + i * LENGTH, from, LENGTH - i);
+    data_fill(DATA_MIXED, next(w), to, LENGTH);
+    copies[0] = (struct bale_gpu_copy){from, to, LENGTH};
+    CHECK_EQ(gpu->copy(w->rig->engine, copies, 1), BALE_OK);
+    CHECK_EQ_MEM(from, to, LENGTH);
+}
+
 /* Without work the device's memory is given back; the next batch is answered at once and takes it
  * again. */
 static void test_release(struct world *w)
@@ -357,6 +378,7 @@ static void test_engine(struct world *w, bool verify, uint64_t memory)
     rig_open(w->rig, &options);
     test_lengths(w);
     test_refused(w);
+    test_copies(w);
     test_many(w);
     stats = rig_stats(w->rig);
     CHECK(stats.open);

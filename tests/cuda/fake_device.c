@@ -178,11 +178,14 @@ bool bale_cuda_device_alive(struct bale_cuda_device *device)
     return !atomic_load(&dead);
 }
 
+/* The last one that was registered. */
+static _Atomic(uintptr_t) range_begin;
+
 int bale_cuda_pin(int ordinal, void *memory, size_t size)
 {
     (void)ordinal;
-    (void)memory;
     (void)size;
+    atomic_store(&range_begin, (uintptr_t)memory);
     return BALE_OK;
 }
 
@@ -201,11 +204,26 @@ int bale_cuda_wait_stream(int ordinal, void *stream)
     return BALE_OK;
 }
 
+static bool crosses(const void *memory, size_t length)
+{
+    uintptr_t border = atomic_load(&range_begin), begin = (uintptr_t)memory;
+
+    return begin < border && length > border - begin;
+}
+
+/* Like the driver it refuses what does not lie within one range. */
 int bale_cuda_copy(int ordinal, const struct bale_gpu_copy *copies, size_t count)
 {
     (void)ordinal;
-    for (size_t i = 0; i < count; i++)
-        memcpy(copies[i].to, copies[i].from, copies[i].length);
+    for (size_t i = 0; i < count; i++) {
+        const struct bale_gpu_copy *c = &copies[i];
+        if (crosses(c->to, c->length) || crosses(c->from, c->length))
+            return BALE_E_DEVICE;
+        if (c->from)
+            memcpy(c->to, c->from, c->length);
+        else
+            memset(c->to, 0, c->length);
+    }
     return BALE_OK;
 }
 
