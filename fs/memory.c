@@ -9,9 +9,11 @@
 
 #include "format/err.h"
 #include "fs/freemap.h"
+#include "fs/kept.h"
 #include "kernels/join.h"
+#include "kernels/lock.h"
 
-#define PAGE ((size_t)4096)
+#define PAGE ((size_t)BALE_KEPT_PAGE)
 #define CAP_LEAST ((uint64_t)32 << 20)
 #define PIN_STEP ((uint64_t)32 << 20)
 
@@ -22,6 +24,7 @@ struct bale_memory {
     uint64_t taken;            /* bytes of the arena */
     int64_t counted;           /* bytes elsewhere */
     struct bale_freemap free;  /* of the arena; lowest first, so that the top stays untouched */
+    struct bale_kept kept;     /* neither taken nor in free */
     struct bale_freemap aside; /* taken, for a device may write to it */
     bool late;                 /* it may */
 
@@ -58,7 +61,8 @@ int bale_memory_create(uint64_t cap, struct bale_memory **out)
         free(memory);
         return BALE_E_NOMEM;
     }
-    pthread_mutex_init(&memory->lock, NULL);
+    memory->kept.most = memory->cap / 8;
+    bale_short_lock_init(&memory->lock);
     pthread_cond_init(&memory->pinner_wake, NULL);
     bale_freemap_init(&memory->free, 0, PAGE);
     bale_freemap_init(&memory->aside, memory->cap + PAGE, PAGE); /* nothing touches its end */
@@ -102,6 +106,46 @@ static bool next_step(const struct bale_memory *memory)
            memory->pinned + PIN_STEP <= allowance(memory);
 }
 
+/* Without memory for the map it stays unused: no harm but its size. */
+static void add_free(void *arg, uint64_t position, uint64_t length)
+{
+    struct bale_memory *memory = arg;
+    (void)bale_freemap_release(&memory->free, position, length);
+}
+
+/* Under the lock, as all up to give. */
+static int make_free(void *arg, uint64_t position, uint64_t length)
+{
+    struct bale_memory *memory = arg;
+    add_free(memory, position, length);
+    memory->taken -= length;
+    return 0;
+}
+
+static bool find_free(struct bale_memory *memory, uint64_t length, uint64_t *position)
+{
+    if (bale_freemap_allocate(&memory->free, length, position) != BALE_OK) {
+        return false;
+    }
+    if (*position + length > memory->cap) {
+        add_free(memory, *position, length);
+        return false;
+    }
+    return true;
+}
+
+static bool find(struct bale_memory *memory, uint64_t length, uint64_t *position)
+{
+    if (bale_kept_take(&memory->kept, length, position) || find_free(memory, length, position)) {
+        return true;
+    }
+    if (memory->kept.bytes == 0) {
+        return false;
+    }
+    bale_kept_empty(&memory->kept, add_free, memory);
+    return find_free(memory, length, position);
+}
+
 void *bale_memory_take(struct bale_memory *memory, size_t size)
 {
     size_t length = whole_pages(size);
@@ -109,11 +153,7 @@ void *bale_memory_take(struct bale_memory *memory, size_t size)
     void *block = NULL;
     pthread_mutex_lock(&memory->lock);
     if (length == 0 || memory->taken + length > allowance(memory) ||
-        bale_freemap_allocate(&memory->free, length, &position) != BALE_OK) {
-        goto out;
-    }
-    if (position + length > memory->cap) {
-        (void)bale_freemap_release(&memory->free, position, length);
+        !find(memory, length, &position)) {
         goto out;
     }
     memory->taken += length;
@@ -129,23 +169,19 @@ out:
     return block;
 }
 
-/* Under the lock. Without memory for the map it stays unused: no harm but its size. */
-static int make_free(void *arg, uint64_t position, uint64_t length)
-{
-    struct bale_memory *memory = arg;
-    (void)bale_freemap_release(&memory->free, position, length);
-    memory->taken -= length;
-    return 0;
-}
-
 void bale_memory_give(struct bale_memory *memory, void *block, size_t size)
 {
     if (!block) {
         return;
     }
+    uint64_t position = (uint64_t)((uint8_t *)block - memory->arena);
     size_t length = whole_pages(size);
     pthread_mutex_lock(&memory->lock);
-    (void)make_free(memory, (uint64_t)((uint8_t *)block - memory->arena), length);
+    if (bale_kept_put(&memory->kept, position, length)) {
+        memory->taken -= length;
+    } else {
+        (void)make_free(memory, position, length);
+    }
     pthread_mutex_unlock(&memory->lock);
 }
 
@@ -189,6 +225,7 @@ static int return_pages(void *arg, uint64_t position, uint64_t length)
 void bale_memory_trim(struct bale_memory *memory)
 {
     pthread_mutex_lock(&memory->lock);
+    bale_kept_empty(&memory->kept, add_free, memory);
     uint64_t end = memory->free.end;
     (void)bale_freemap_each(&memory->free, return_pages, memory);
     if (end < memory->cap) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "kernels/lock.h"
 
 struct bale_pool {
     pthread_mutex_t lock;
@@ -62,7 +63,7 @@ int bale_pool_create(unsigned threads, struct bale_pool **out)
     if (!pool) {
         return BALE_E_NOMEM;
     }
-    pthread_mutex_init(&pool->lock, NULL);
+    bale_short_lock_init(&pool->lock);
     pthread_cond_init(&pool->work, NULL);
     pool->last = &pool->first;
     for (; pool->started < threads; pool->started++) {

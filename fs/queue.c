@@ -1,10 +1,12 @@
 #include "fs/queue.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "format/err.h"
 #include "fs/file_internal.h"
+#include "kernels/lock.h"
 
 /* Items are given to the engine in lists, so that it sees a batch where there is one, and begins before
  * all of a large one is staged. */
@@ -12,10 +14,18 @@
 
 struct bale_queue {
     struct bale_volume *volume;
-    pthread_mutex_t lock;
-    size_t staged, limit; /* bytes */
-    size_t decoding;      /* raw bytes of decodes that have their staging */
+    size_t limit;           /* bytes */
+    atomic_size_t staged;   /* bytes, also of what is about to be, and may not come to it */
+    atomic_size_t decoding; /* raw bytes of decodes that have their staging */
+    atomic_size_t waits;    /* items that wait, or are about to */
+    pthread_mutex_t lock;   /* guards the rest */
     struct bale_queue_item *waiting, **waiting_end;
+};
+
+enum staging {
+    STAGED,
+    LATER, /* others have something staged, and pump when it is given back */
+    NEVER  /* nobody has */
 };
 
 int bale_queue_create(struct bale_volume *volume, struct bale_queue **out)
@@ -27,7 +37,7 @@ int bale_queue_create(struct bale_volume *volume, struct bale_queue **out)
     queue->volume = volume;
     queue->limit = (size_t)(bale_memory_cap(volume->memory) / 4);
     queue->waiting_end = &queue->waiting;
-    pthread_mutex_init(&queue->lock, NULL);
+    bale_short_lock_init(&queue->lock);
     *out = queue;
     return BALE_OK;
 }
@@ -61,8 +71,9 @@ static void encode_again(struct bale_queue_item *item)
     struct bale_queue *queue = item->queue;
     bale_memory_set_aside(queue->volume->memory, item->item.stored, item->item.capacity);
     item->item.stored = NULL;
+    atomic_fetch_sub(&queue->staged, item->item.capacity);
+    atomic_fetch_add(&queue->waits, 1);
     pthread_mutex_lock(&queue->lock);
-    queue->staged -= item->item.capacity;
     item->next = queue->waiting;
     queue->waiting = item;
     if (!item->next) {
@@ -92,40 +103,46 @@ static struct bale_item *for_engine(struct bale_queue_item *item)
     return &item->item;
 }
 
-/* Under queue->lock. When nothing is staged one item may go over the limit, and to the heap if the
- * arena is held by others or in pieces: it could never run otherwise. */
-static bool stage(struct bale_queue *queue, struct bale_queue_item *item, size_t length)
+/* When nothing is staged one item may go over the limit, and to the heap if the arena is held by others or in
+ * pieces: it could never run otherwise. Whoever does not get STAGED has to pump: another one may have been
+ * told LATER meanwhile for what it did not get. */
+static enum staging stage(struct bale_queue *queue, struct bale_queue_item *item, size_t length)
 {
-    if (queue->staged > 0 && queue->staged + length > queue->limit) {
-        return false;
+    size_t before = atomic_fetch_add(&queue->staged, length);
+    item->item.stored = NULL;
+    item->heap = false;
+    if (before == 0 || before + length <= queue->limit) {
+        item->item.stored = bale_volume_take(queue->volume, length, NULL);
     }
-    item->item.stored = bale_volume_take(queue->volume, length, NULL);
-    item->heap = !item->item.stored && queue->staged == 0;
-    if (item->heap) {
+    if (!item->item.stored && before == 0) {
         item->item.stored = malloc(length);
-        bale_memory_count(queue->volume->memory, item->item.stored ? (int64_t)length : 0);
+        item->heap = item->item.stored != NULL;
+        bale_memory_count(queue->volume->memory, item->heap ? (int64_t)length : 0);
     }
     if (!item->item.stored) {
-        return false;
+        atomic_fetch_sub(&queue->staged, length);
+        return before == 0 ? NEVER : LATER;
     }
     item->queue = queue;
     item->item.capacity = length;
-    queue->staged += length;
-    return true;
+    return STAGED;
 }
 
+/* Those that wait come first. What a device never gives back is some of what is under way: that is not most of
+ * the memory. */
 int bale_queue_stage(struct bale_queue *queue, struct bale_queue_item *item, size_t length,
                      size_t raw)
 {
-    pthread_mutex_lock(&queue->lock);
-    /* Those that wait come first. What a device never gives back is some of what is under way: that is
-     * not most of the memory. */
-    bool ok =
-        !queue->waiting && queue->decoding + raw <= 2 * queue->limit && stage(queue, item, length);
-    item->decoding = ok ? raw : 0;
-    queue->decoding += item->decoding;
-    pthread_mutex_unlock(&queue->lock);
-    return ok ? BALE_OK : BALE_E_NOMEM;
+    bool little = atomic_fetch_add(&queue->decoding, raw) + raw <= 2 * queue->limit;
+    item->decoding = raw;
+    if (little && atomic_load(&queue->waits) == 0) {
+        if (stage(queue, item, length) == STAGED) {
+            return BALE_OK;
+        }
+        pump(queue);
+    }
+    atomic_fetch_sub(&queue->decoding, raw);
+    return BALE_E_NOMEM;
 }
 
 /* Under queue->lock. */
@@ -135,19 +152,27 @@ static void stop_waiting(struct bale_queue *queue)
     if (!queue->waiting) {
         queue->waiting_end = &queue->waiting;
     }
+    atomic_fetch_sub(&queue->waits, 1);
 }
 
-/* A list of those that can be started. Under queue->lock. */
-static struct bale_item *stage_some(struct bale_queue *queue)
+/* A list of those that can be started; or, if it is empty, one that never can. Under queue->lock. */
+static struct bale_item *stage_some(struct bale_queue *queue, struct bale_queue_item **stuck)
 {
     struct bale_item *list = NULL, **end = &list;
     struct bale_queue_item *item;
+    *stuck = NULL;
     for (unsigned i = 0; i < TOGETHER && (item = queue->waiting); i++) {
         const struct bale_frame *frame = &item->item.frame;
-        if (!stage(queue, item, bale_frame_bound(frame->raw_length, frame->chunk_log2))) {
+        enum staging how =
+            stage(queue, item, bale_frame_bound(frame->raw_length, frame->chunk_log2));
+        if (how == LATER) {
             break;
         }
         stop_waiting(queue);
+        if (how == NEVER) {
+            *stuck = item;
+            break;
+        }
         *end = for_engine(item);
         end = &item->item.next;
     }
@@ -157,23 +182,18 @@ static struct bale_item *stage_some(struct bale_queue *queue)
 /* Starts what can be; called whenever staging or memory comes free. */
 static void pump(struct bale_queue *queue)
 {
-    for (;;) {
+    while (atomic_load(&queue->waits) > 0) {
+        struct bale_queue_item *stuck;
         pthread_mutex_lock(&queue->lock);
-        struct bale_item *list = stage_some(queue);
-        struct bale_queue_item *item = queue->waiting;
-        bool stuck = !list && item && queue->staged == 0;
-        if (stuck) {
-            stop_waiting(queue);
-        }
+        struct bale_item *list = stage_some(queue, &stuck);
         pthread_mutex_unlock(&queue->lock);
         if (list) {
             bale_engine_submit(queue->volume->engine, list);
         } else if (stuck) {
             /* Nothing of ours is under way: nobody would pump again. */
-            item->queue = queue;
-            item->item.stored = NULL;
-            item->item.status = BALE_E_NOMEM;
-            to_pool(item);
+            stuck->queue = queue;
+            stuck->item.status = BALE_E_NOMEM;
+            to_pool(stuck);
         } else {
             return;
         }
@@ -193,9 +213,12 @@ void bale_queue_decode(struct bale_queue *queue, struct bale_queue_item *list)
 void bale_queue_encode(struct bale_queue *queue, struct bale_queue_item *list)
 {
     struct bale_queue_item **end = &list;
+    size_t count = 0;
     for (; *end; end = &(*end)->next) {
         (*end)->item.stored = NULL;
+        count++;
     }
+    atomic_fetch_add(&queue->waits, count);
     pthread_mutex_lock(&queue->lock);
     *queue->waiting_end = list;
     queue->waiting_end = end;
@@ -213,10 +236,8 @@ void bale_queue_release(struct bale_queue_item *item)
         } else {
             bale_memory_give(queue->volume->memory, item->item.stored, item->item.capacity);
         }
-        pthread_mutex_lock(&queue->lock);
-        queue->staged -= item->item.capacity;
-        queue->decoding -= item->decoding;
-        pthread_mutex_unlock(&queue->lock);
+        atomic_fetch_sub(&queue->staged, item->item.capacity);
+        atomic_fetch_sub(&queue->decoding, item->decoding);
     }
     pump(queue);
 }

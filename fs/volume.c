@@ -10,6 +10,7 @@
 #include "fs/queue.h"
 #include "fs/seen.h"
 #include "fs/wait.h"
+#include "kernels/lock.h"
 
 #define AGE_MS 4000u
 
@@ -140,7 +141,7 @@ int bale_volume_create(const struct bale_volume_options *options, struct bale_vo
     volume->frozen_turns_end = &volume->frozen_turns;
     pthread_mutex_init(&volume->files_lock, NULL);
     pthread_cond_init(&volume->files_gone, NULL);
-    pthread_mutex_init(&volume->lru_lock, NULL);
+    bale_short_lock_init(&volume->lru_lock);
     pthread_mutex_init(&volume->park_lock, NULL);
     pthread_mutex_init(&volume->reserve_lock, NULL);
     pthread_mutex_init(&volume->flusher_lock, NULL);

@@ -1,5 +1,7 @@
 #include "kernels/waiting.h"
 
+#include "kernels/lock.h"
+
 void bale_items_put(struct bale_items *items, struct bale_item *item)
 {
     item->next = NULL;
@@ -33,7 +35,7 @@ unsigned bale_work_of(const struct bale_item *item)
 
 void bale_waiting_init(struct bale_waiting *waiting)
 {
-    pthread_mutex_init(&waiting->mutex, NULL);
+    bale_short_lock_init(&waiting->mutex);
     pthread_cond_init(&waiting->wake, NULL);
 }
 

@@ -190,8 +190,31 @@ static void test_no_pinning(void)
     sem_destroy(&pins.done);
 }
 
+/* What was given back last is taken first, and trim returns its pages as well. */
+static void test_kept(void)
+{
+    struct bale_memory *memory;
+    CHECK_EQ(bale_memory_create(STEP, &memory), 0);
+    uint8_t *first = bale_memory_take(memory, 5000);
+    uint8_t *second = bale_memory_take(memory, 8000);
+    uint8_t *large = bale_memory_take(memory, (size_t)1 << 20);
+    second[0] = 1;
+    bale_memory_give(memory, first, 5000);
+    bale_memory_give(memory, second, 8000);
+    CHECK(bale_memory_take(memory, 8192) == second);
+    CHECK(bale_memory_take(memory, 4097) == first);
+    bale_memory_give(memory, second, 8000);
+    bale_memory_trim(memory);
+    CHECK_EQ(second[0], 0);
+    bale_memory_give(memory, first, 5000);
+    bale_memory_give(memory, large, (size_t)1 << 20);
+    CHECK_EQ_U(bale_memory_used(memory), 0);
+    bale_memory_destroy(memory);
+}
+
 int main(void)
 {
+    test_kept();
     test_pinning();
     test_pinning_all();
     test_aside();

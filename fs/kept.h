@@ -1,0 +1,30 @@
+/* Free blocks of the arena that were just given back, by their size, to be taken again without a look at
+ * the map of what is free, which takes ten times as long. Positions and lengths are whole pages. Not safe from
+ * several threads: the owner locks. */
+#ifndef BALE_FS_KEPT_H
+#define BALE_FS_KEPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BALE_KEPT_PAGE ((uint64_t)4096)
+#define BALE_KEPT_PAGES 64u /* of the largest block that is kept */
+#define BALE_KEPT_EACH 1024u
+
+/* All zero but most: nothing is kept. */
+struct bale_kept {
+    uint64_t most; /* bytes */
+    uint64_t bytes;
+    uint32_t count[BALE_KEPT_PAGES];
+    uint32_t pages[BALE_KEPT_PAGES][BALE_KEPT_EACH]; /* positions; the last in is the first out */
+};
+
+/* False: it is for the map. */
+bool bale_kept_put(struct bale_kept *kept, uint64_t position, uint64_t length);
+/* False: there is none of this length. */
+bool bale_kept_take(struct bale_kept *kept, uint64_t length, uint64_t *position);
+/* Hands on all that is kept. */
+void bale_kept_empty(struct bale_kept *kept,
+                     void (*each)(void *arg, uint64_t position, uint64_t length), void *arg);
+
+#endif
