@@ -5,7 +5,7 @@
 
 #include "kernels/clock.h"
 
-#define LOOK_NS ((uint64_t)200 * 1000000u)
+#define LOOK_NS ((uint64_t)100 * 1000000u)
 /* Busy: less than this part of the time is idle. What is read or written has to be copied as well, so that
  * with half of the CPUs at work decoding they are no longer ahead of it. */
 #define IDLE_PART 2

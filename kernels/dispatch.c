@@ -131,7 +131,12 @@ static bool had_better_wait(struct bale_dispatch *d, struct bale_item *item)
 {
     unsigned work = bale_work_of(item);
 
-    if (work >= BALE_WORKS || !bale_dispatch_collects_work(d, work) || !enter(d))
+    if (work >= BALE_WORKS)
+        return false;
+    atomic_store_explicit(&d->decoded, work, memory_order_relaxed);
+    if (d->options.choice == BALE_ENGINE_AUTO)
+        bale_busy_look(&d->busy);
+    if (!bale_dispatch_collects_work(d, work) || !enter(d))
         return false;
     bool better = may_go(d, item);
     leave(d);
@@ -152,13 +157,9 @@ bool bale_dispatch_here(struct bale_engine *engine, struct bale_item *item,
 bool bale_dispatch_collects(struct bale_engine *engine)
 {
     struct bale_dispatch *d = bale_dispatch_of(engine);
-    bool collects = false;
 
-    if (!atomic_load_explicit(&d->asked, memory_order_relaxed))
-        return false;
-    for (unsigned codec = 0; codec < BALE_WORK_CODECS && !collects; codec++)
-        collects = bale_dispatch_wants(d, BALE_WORK_CODECS + codec);
-    return collects;
+    return atomic_load_explicit(&d->asked, memory_order_relaxed) &&
+           bale_dispatch_collects_work(d, atomic_load(&d->decoded));
 }
 
 static struct bale_dispatch_work work_of(const struct bale_work_count *count)

@@ -53,7 +53,8 @@ int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size);
  * without exit handlers, as _exit does: those of the driver may wait for that thread. */
 bool bale_dispatch_hangs(void);
 
-/* Whether decodes are now collected for the GPU: then the more of them are under way, the better. */
+/* Whether decodes, of the kind that there were last, are now collected for the GPU, if only to find out
+ * what it makes of them: then the more of them are under way, the better. */
 bool bale_dispatch_collects(struct bale_engine *engine);
 
 struct bale_dispatch_work {

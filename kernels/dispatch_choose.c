@@ -24,8 +24,6 @@ bool bale_dispatch_wants(struct bale_dispatch *d, unsigned work)
 /* While a CPU is free, decoding there takes nothing from anybody. */
 bool bale_dispatch_collects_work(struct bale_dispatch *d, unsigned work)
 {
-    if (d->options.choice == BALE_ENGINE_AUTO)
-        bale_busy_look(&d->busy);
     return bale_dispatch_wants(d, work) || (bale_is_busy(&d->busy) && is_stale(d, work));
 }
 

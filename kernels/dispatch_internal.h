@@ -60,6 +60,7 @@ struct bale_dispatch {
     atomic_uint_fast64_t tried_ns[BALE_WORKS]; /* when a batch of the kind was last begun */
     atomic_uint_fast64_t trust_ns[BALE_WORKS]; /* for so long what is known counts */
     atomic_bool promising[BALE_WORKS];         /* a large batch would be worth it */
+    atomic_uint decoded;                       /* kind of the last item that was to be decoded */
     struct bale_busy busy;
 
     /* Under waiting->mutex. */

@@ -250,6 +250,7 @@ static void test_busy(void)
     struct bale_dispatch *d = (struct bale_dispatch *)rig.engine;
     struct bale_batch batch = {.dispatch = d, .work = work, .count = 1, .bytes = PIECE};
     atomic_store(&d->busy.looked_ns, UINT64_MAX / 2); /* nobody looks */
+    atomic_store(&d->decoded, work);
     bale_costs_cpu(&d->costs, work, PIECE, PIECE);
     for (int slow = 0; slow < 2; slow++) {
         bale_dispatch_note(d, &batch);
@@ -259,8 +260,10 @@ static void test_busy(void)
             atomic_store(&d->busy.busy, busy);
             CHECK_EQ_U(bale_dispatch_share(d, work, PIECE), busy && !slow ? PIECE : 0);
             CHECK_EQ(bale_dispatch_collects_work(d, work), busy && !slow);
+            CHECK_EQ(bale_dispatch_collects(rig.engine), busy && !slow);
         }
         atomic_store(&d->tried_ns[work], 0);
+        CHECK(bale_dispatch_collects(rig.engine)); /* to find out */
         CHECK_EQ_U(bale_dispatch_share(d, work, 64 << 20), 2 << 20);
     }
     uint64_t trust = atomic_load(&d->trust_ns[work]);
