@@ -10,6 +10,7 @@
 #include "format/err.h"
 #include "fs/file_internal.h"
 #include "fs/log.h"
+#include "kernels/lock.h"
 
 void bale_file_set_extent(struct bale_file *file, uint32_t extent)
 {
@@ -91,7 +92,7 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
     file->turns_end = &file->turns;
     bale_file_set_extent(file, attr.extent);
     atomic_init(&file->refs, 1);
-    pthread_mutex_init(&file->lock, NULL);
+    bale_short_lock_init(&file->lock);
     link_file(file);
     *out = file;
     return BALE_OK;

@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "kernels/lock.h"
 
 void bale_cuda_pinned_init(struct cuda_pinned *pinned)
 {
     *pinned = (struct cuda_pinned){0};
-    pthread_mutex_init(&pinned->mutex, NULL);
+    bale_short_lock_init(&pinned->mutex);
 }
 
 void bale_cuda_pinned_destroy(struct cuda_pinned *pinned)

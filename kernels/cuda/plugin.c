@@ -10,6 +10,7 @@
 #include "kernels/clock.h"
 #include "kernels/cuda/engine.h"
 #include "kernels/join.h"
+#include "kernels/lock.h"
 
 enum { RELEASE_MS = 30000, WATCHDOG_MS = 10000 };
 
@@ -275,7 +276,7 @@ static struct cuda_engine *make(const struct bale_gpu_options *options)
     for (unsigned q = 0; q < CUDA_QUEUES; q++)
         e->queues[q].last = &e->queues[q].first;
     bale_cuda_pinned_init(&e->pinned);
-    pthread_mutex_init(&e->mutex, NULL);
+    bale_short_lock_init(&e->mutex);
     pthread_mutex_init(&e->pinning, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
