@@ -121,15 +121,16 @@ __device__ inline void copy_words(const uint8_t *from, uint32_t words, uint8_t *
         copy_group<IN>((const uint4 *)(from - shift), held, shift, g, words, (uint4 *)to, e);
 }
 
-/* A block for a chunk: its bytes to its cell, and whether they are all equal to the result's flags. */
+/* A block for a chunk: its bytes to its cell, unless they are there already, and whether they are all equal to
+ * the result's flags. */
 __global__ void __launch_bounds__(THREADS)
-    gather(const cuda_chunk *chunks, uint32_t count, uint8_t *cells, size_t cell, size_t *lengths,
-           cuda_result *results)
+    gather(const cuda_chunk *chunks, uint32_t count, uint8_t *cells, size_t cell, bool there,
+           size_t *lengths, cuda_result *results)
 {
     for (uint32_t c = blockIdx.x; c < count; c += gridDim.x) {
         const uint32_t length = chunks[c].length, words = length / WORD;
-        const uint8_t *from = (const uint8_t *)chunks[c].place;
         uint8_t *to = cells + c * cell;
+        const uint8_t *from = there ? to : (const uint8_t *)chunks[c].place;
         equality e = {};
 
         copy_words<true>(from, words, to, &e);

@@ -22,6 +22,7 @@ struct bale_cuda_slot {
     struct bale_cuda_device *device;
     struct cuda_lane *lane; /* of the batch under way, once it is in one */
     cudaStream_t stream;    /* what is computed */
+    bool bulk;              /* the batch is copied by the copy engines (bulk.cuh) */
     struct bale_cuda_host host;
     struct cuda_lists lists;
     struct cuda_chunk *chunks; /* the host's tables in device memory */

@@ -63,6 +63,7 @@ static int open_one(struct cuda_engine *e, unsigned i, char *why)
 {
     struct bale_cuda_settings settings = {
         .ordinal = e->about[i].ordinal,
+        .pinned = &e->pinned,
         .memory = memory_for(e, i),
         .nvcomp = e->has_nvcomp ? &e->nvcomp : NULL,
         .verify = e->options.verify,

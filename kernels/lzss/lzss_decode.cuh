@@ -24,13 +24,67 @@ __device__ inline uint32_t payload_of(const uint8_t *flags, uint32_t tokens, boo
     return POINTER * pointers + ((tokens - pointers) << LOG2);
 }
 
+/* 32 tokens as they are stored: this lane's payload, byte for byte so that nothing waits for them before they
+ * are used, and which of the lanes have pointers. */
+template <unsigned LOG2> struct stored {
+    uint8_t payload[LOG2 == 0 ? POINTER : 1u << LOG2];
+    uint32_t pointers;
+
+    __device__ typename symbol<LOG2>::type literal() const
+    {
+        typename symbol<LOG2>::type value = 0;
+
+        for (uint32_t b = 0; b < 1u << LOG2; b++)
+            value |= (typename symbol<LOG2>::type)payload[b] << 8 * b;
+        return value;
+    }
+};
+
+/* The flags of the token's byte; 0: there is no such token. */
+__device__ inline uint32_t flags_at(const uint8_t *flags, uint32_t token, uint32_t tokens)
+{
+    return token < tokens ? flags[token / 8] : 0;
+}
+
+/* The tokens from first on, of which there may be none. Where payloads are moves on. */
+template <unsigned LOG2>
+__device__ inline stored<LOG2> load(uint32_t flags, uint32_t first, uint32_t tokens,
+                                    const uint8_t **payloads)
+{
+    const bool live = first + lane() < tokens, pointer = (flags >> lane() % 8 & 1) != 0;
+    const uint32_t pointers = __ballot_sync(ALL, live && pointer);
+    const uint32_t literals = __ballot_sync(ALL, live && !pointer);
+    const uint8_t *in = *payloads + POINTER * (uint32_t)__popc(pointers & lower_lanes()) +
+                        ((uint32_t)__popc(literals & lower_lanes()) << LOG2);
+    const uint32_t bytes = !live ? 0 : pointer ? POINTER : 1u << LOG2;
+    stored<LOG2> made = {};
+
+    made.pointers = pointers;
+#pragma unroll
+    for (uint32_t b = 0; b < sizeof made.payload; b++)
+        if (b < bytes)
+            made.payload[b] = in[b];
+    *payloads += POINTER * (uint32_t)__popc(pointers) + ((uint32_t)__popc(literals) << LOG2);
+    return made;
+}
+
 /* The token of this lane. */
 struct token {
-    bool pointer;
     uint32_t length;   /* symbols; 0: no token */
-    uint32_t distance; /* of a pointer */
+    uint32_t distance; /* of a pointer, else 0 */
     uint32_t place;    /* first symbol that it stands for */
 };
+
+/* The last lane whose token begins at symbol or before; 0, if none does. */
+__device__ inline uint32_t token_at(uint32_t place, uint32_t symbol)
+{
+    uint32_t at = 0;
+
+    for (uint32_t by = 16; by != 0; by /= 2)
+        if (__shfl_sync(ALL, place, (int)(at + by)) <= symbol)
+            at += by;
+    return at;
+}
 
 /* By a lane of its own a pointer of so many symbols at most. */
 constexpr uint32_t ALONE = 8;
@@ -46,64 +100,64 @@ template <typename T> __device__ inline void copy_match(T *out, token t, int fro
         out[place + n] = out[place - distance + (n < distance ? n : n % distance)];
 }
 
-/* The pointers' symbols, in rounds: of all pointers that need nothing behind the first one that is left, which
- * is always one of them. A pointer may reach into what it stands for: that repeats what is before it. */
+/* The pointers' symbols, in rounds: of all pointers that need nothing of one that is left. A pointer may reach into
+ * what it stands for: that repeats what is before it. */
 template <typename T> __device__ inline void copy_matches(T *out, token t, uint32_t pointers)
 {
-    const uint32_t from = t.place - t.distance, needs = from + min(t.length, t.distance);
+    const uint32_t from = t.place - t.distance, end = from + min(t.length, t.distance);
+    const uint32_t first = __shfl_sync(ALL, t.place, __ffs((int)pointers) - 1);
+    bool left = t.distance != 0;
+    uint32_t needs = 0; /* lanes */
 
+    if (__any_sync(ALL, left && end > first)) {
+        const uint32_t a = token_at(t.place, from), b = token_at(t.place, end - 1);
+        needs = end > first ? (2u << b) - (1u << a) : 0;
+    }
     while (pointers != 0) {
-        const uint32_t there = __shfl_sync(ALL, t.place, __ffs((int)pointers) - 1);
-        const bool ready = (pointers >> lane() & 1) != 0 && needs <= there;
-        const uint32_t all = __ballot_sync(ALL, ready);
+        const bool ready = left && (needs & pointers) == 0;
         if (ready && t.length <= ALONE)
             for (uint32_t n = 0; n < t.length; n++)
                 out[t.place + n] = out[from + n];
         for (uint32_t rest = __ballot_sync(ALL, ready && t.length > ALONE); rest != 0;
              rest &= rest - 1)
             copy_match(out, t, __ffs((int)rest) - 1);
-        pointers &= ~all;
+        left = left && !ready;
+        pointers = __ballot_sync(ALL, left);
         __syncwarp();
     }
 }
 
-/* By a warp: whether the piece's count symbols are at out. */
+/* By a warp: whether the piece's count symbols are at out. What is next is on its way while tokens are
+ * decoded. */
 template <unsigned LOG2>
-__device__ inline bool decode_piece(const uint8_t *flags, const uint8_t *payload, uint32_t tokens,
+__device__ inline bool decode_piece(const uint8_t *flags, const uint8_t *payloads, uint32_t tokens,
                                     uint32_t window, typename symbol<LOG2>::type *out,
                                     uint32_t count)
 {
-    using T = typename symbol<LOG2>::type;
+    stored<LOG2> next = load<LOG2>(flags_at(flags, lane(), tokens), 0, tokens, &payloads);
+    uint32_t flags_next = flags_at(flags, 32 + lane(), tokens);
     uint32_t done = 0;
 
     for (uint32_t first = 0; first < tokens; first += 32) {
-        const uint32_t k = first + lane();
+        const stored<LOG2> now = next;
+        next = load<LOG2>(flags_next, first + 32, tokens, &payloads);
+        flags_next = flags_at(flags, first + 64 + lane(), tokens);
         token t = {};
-        t.length = k < tokens;
-        t.pointer = k < tokens && flags[k / 8] >> k % 8 & 1;
-        const uint32_t live = __ballot_sync(ALL, k < tokens);
-        const uint32_t pointers = __ballot_sync(ALL, t.pointer), literals = live & ~pointers;
-        const uint8_t *in = payload + POINTER * (uint32_t)__popc(pointers & lower_lanes()) +
-                            ((uint32_t)__popc(literals & lower_lanes()) << LOG2);
-        if (t.pointer) {
-            t.distance = in[0] + 1u;
-            t.length = in[1] + LEAST<LOG2>;
+        t.length = first + lane() < tokens;
+        if (now.pointers >> lane() & 1) {
+            t.distance = now.payload[0] + 1u;
+            t.length = now.payload[1] + LEAST<LOG2>;
         }
         const uint32_t upto = done + running_sum(t.length);
         t.place = upto - t.length;
         done = __shfl_sync(ALL, upto, 31);
-        if (done > count ||
-            __any_sync(ALL, t.pointer && (t.distance > t.place || t.distance > window)))
+        if (done > count || __any_sync(ALL, t.distance > t.place || t.distance > window))
             return false;
-        if (k < tokens && !t.pointer) {
-            T value = 0;
-            for (uint32_t b = 0; b < 1u << LOG2; b++)
-                value |= (T)((T)in[b] << 8 * b);
-            out[t.place] = value;
-        }
+        if (t.length != 0 && t.distance == 0)
+            out[t.place] = now.literal();
         __syncwarp();
-        copy_matches(out, t, pointers);
-        payload += POINTER * (uint32_t)__popc(pointers) + ((uint32_t)__popc(literals) << LOG2);
+        if (now.pointers != 0)
+            copy_matches(out, t, now.pointers);
     }
     return done == count;
 }

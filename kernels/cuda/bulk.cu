@@ -1,0 +1,107 @@
+#include "kernels/cuda/bulk.cuh"
+
+extern "C" {
+#include "kernels/cuda/pinned.h"
+}
+
+namespace
+{
+constexpr size_t MOST = 256; /* copies of a call */
+
+/* Copies that are about to be begun. The last of them may grow. */
+struct bulk {
+    struct cuda_pinned *pinned;
+    cudaStream_t stream;
+    size_t count;
+    void *to[MOST];
+    const void *from[MOST];
+    size_t length[MOST];
+    cuda_move next; /* length 0: none */
+};
+
+cudaError_t begin(bulk *b)
+{
+    cudaError_t error = cudaSuccess;
+
+#if CUDART_VERSION >= 13000
+    cudaMemcpyAttributes as = {};
+    size_t first = 0;
+
+    as.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+    if (b->count > 0)
+        error = cudaMemcpyBatchAsync(b->to, b->from, b->length, b->count, &as, &first, 1, b->stream);
+#endif
+    b->count = 0;
+    return error;
+}
+
+/* What is next, in parts: no copy may lie in more than one range of pinned memory. */
+cudaError_t part(bulk *b)
+{
+    cuda_move *m = &b->next;
+    cudaError_t error = cudaSuccess;
+
+    while (m->length > 0 && !error) {
+        size_t length = m->length;
+        if (b->pinned) {
+            length = bale_cuda_pinned_within(b->pinned, (void *)m->to, length);
+            length = bale_cuda_pinned_within(b->pinned, (void *)m->from, length);
+        }
+        if (b->count == MOST)
+            error = begin(b);
+        b->to[b->count] = (void *)m->to;
+        b->from[b->count] = (const void *)m->from;
+        b->length[b->count++] = length;
+        *m = cuda_move{m->from + length, m->to + length, m->length - length};
+    }
+    return error;
+}
+
+cudaError_t add(bulk *b, cuda_move move)
+{
+    cuda_move *m = &b->next;
+    cudaError_t error = cudaSuccess;
+
+    if (m->from + m->length == move.from && m->to + m->length == move.to) {
+        m->length += move.length;
+    } else {
+        error = part(b);
+        *m = move;
+    }
+    return error;
+}
+
+cudaError_t end(bulk *b, cudaError_t error)
+{
+    if (!error)
+        error = part(b);
+    return error ? error : begin(b);
+}
+} // namespace
+
+cudaError_t bale_cuda_bulk_in(const struct bale_cuda_slot *slot, uint8_t *cells, size_t cell,
+                              uint32_t count, cudaStream_t stream)
+{
+    const cuda_chunk *chunks = slot->host.chunks;
+    bulk b = {};
+    cudaError_t error = cudaSuccess;
+
+    b.pinned = slot->device->settings.pinned;
+    b.stream = stream;
+    for (uint32_t c = 0; c < count && !error; c++)
+        error = add(&b, cuda_move{chunks[c].place, (uintptr_t)(cells + c * cell), chunks[c].length});
+    return end(&b, error);
+}
+
+cudaError_t bale_cuda_bulk_out(const struct bale_cuda_slot *slot, uint32_t count,
+                               cudaStream_t stream)
+{
+    bulk b = {};
+    cudaError_t error = cudaSuccess;
+
+    b.pinned = slot->device->settings.pinned;
+    b.stream = stream;
+    for (uint32_t m = 0; m < count && !error; m++)
+        error = add(&b, slot->host.moves[m]);
+    return end(&b, error);
+}
