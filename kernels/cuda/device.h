@@ -84,7 +84,8 @@ const struct bale_cuda_host *bale_cuda_slot_host(const struct bale_cuda_slot *sl
 /* Makes the calling thread the slot's. */
 int bale_cuda_slot_use(struct bale_cuda_slot *slot);
 
-/* The first step, for chunks[0, count): results[0, count) are there when bale_cuda_wait() is back. */
+/* The first step, for chunks[0, count): results[0, count) are there when bale_cuda_wait() is back. What is
+ * stored raw is then in its raw cell after an encode and after a decode of CUDA_STORE, else in its packed one. */
 int bale_cuda_encode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count);
 int bale_cuda_decode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count);
 

@@ -202,11 +202,12 @@ static void move_decoded(struct cuda_worker *worker, const struct cuda_job *job)
 {
     const struct bale_cuda_host *host = bale_cuda_slot_host(worker->slot);
     const struct cuda_result *results = host->results + job->first;
+    const bool packed = worker->queue % CUDA_CODECS != CUDA_STORE;
     uint8_t *to = job->item->raw;
 
     for (uint32_t i = 0; i < job->count; i++) {
         uint32_t length = bale_frame_chunk_raw(&job->item->frame, i);
-        uint64_t from = results[i].stored == length
+        uint64_t from = packed && results[i].stored == length
                             ? host->packed + (job->first + i) * host->packed_cell
                             : host->raw + (job->first + i) * host->raw_cell;
         add_move(worker, from, to, length);

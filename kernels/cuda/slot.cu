@@ -206,15 +206,19 @@ cuda_stream stream_of(cuda_codec codec)
 
 cudaError_t decode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 {
+    cuda_lists lists = slot->lists;
     cudaError_t error;
 
     slot->bulk = is_bulk(codec);
-    error = gather(slot, slot->lists.packed, slot->lists.packed_cell, count);
+    if (codec == CUDA_STORE) {
+        lists.packed = lists.raw;
+        lists.packed_cell = BALE_CUDA_CELL;
+    }
+    error = gather(slot, lists.packed, lists.packed_cell, count);
     if (error)
         return error;
     bale_chunk_rules::check<<<warps_for(count), THREADS, 0, slot->stream>>>(
-        slot->chunks, count, stream_of(codec), slot->lists, slot->device->stubs[codec],
-        slot->results);
+        slot->chunks, count, stream_of(codec), lists, slot->device->stubs[codec], slot->results);
     error = cudaGetLastError();
     if (!error && codec != CUDA_STORE)
         error = in_lane(slot, codec, count, unpack);

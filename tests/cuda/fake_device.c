@@ -285,7 +285,7 @@ static void decode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uin
     const struct cuda_chunk *chunk = &slot->host.chunks[c];
     struct cuda_result *result = (struct cuda_result *)(uintptr_t)&slot->host.results[c];
     uint8_t *raw = slot->raw + (size_t)c * BALE_CUDA_CELL;
-    uint8_t *packed = slot->packed + (size_t)c * PACKED_CELL;
+    uint8_t *packed = codec == CUDA_STORE ? raw : slot->packed + (size_t)c * PACKED_CELL;
 
     memcpy(packed, (const uint8_t *)(uintptr_t)chunk->place, chunk->length);
     *result = (struct cuda_result){.stored = chunk->length};
