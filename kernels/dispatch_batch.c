@@ -9,6 +9,7 @@
 #define BATCHES_MOST 4u /* of a direction, so that reads do not wait for writes */
 #define GROWTH_BYTES                                                                               \
     ((uint64_t)16 << 20) /* a batch waits for more of them, the more are under way */
+#define TOLD_TOGETHER 8u
 #define FAILURES_MOST 3u /* times in a row that the engine could not do a batch */
 
 static void done(struct bale_item *item);
@@ -160,6 +161,15 @@ static void finish(struct bale_dispatch *d, struct bale_batch *batch)
         bale_dispatch_send(d, batches);
 }
 
+/* Telling takes less time than being woken: a worker for some of those that end together. Under the lock. */
+static void wake(struct bale_dispatch *d, bool more)
+{
+    if (more && ++d->untold < TOLD_TOGETHER)
+        return;
+    d->untold = 0;
+    bale_waiting_wake(d->waiting, 1);
+}
+
 /* On a thread of the GPU engine's, which must not wait: the workers tell the owner, who may
  * write to a file, or do the item. Of one whose output is the device's yet only its owner can say
  * where else it may go. */
@@ -169,6 +179,7 @@ static void done(struct bale_item *item)
     struct bale_batch *batch = slot->batch;
     struct bale_dispatch *d = batch->dispatch;
     int status = item->status;
+    bool more = item->more;
     bool ended = status == BALE_OK || status == BALE_E_TAKEN;
 
     if (status == BALE_OK) {
@@ -186,7 +197,7 @@ static void done(struct bale_item *item)
     d->unable += status == BALE_E_ENGINE || status == BALE_E_TAKEN;
     batch->again += status == BALE_E_AGAIN;
     bale_items_put(ended ? &d->waiting->ended : &d->waiting->queues[item->priority], item);
-    bale_waiting_wake(d->waiting, 1);
+    wake(d, ended && more);
     bool last = --batch->left == 0;
     pthread_mutex_unlock(&d->waiting->mutex);
     if (last)

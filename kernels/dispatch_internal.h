@@ -68,8 +68,9 @@ struct bale_dispatch {
     unsigned batches, batches_of[BALE_WORKS]; /* under way */
     unsigned batches_in[2];                   /* of these, that encode, and that decode */
     uint64_t under_way;                       /* bytes */
-    unsigned failures;                        /* in a row */
-    uint64_t failed_until;                    /* the last batch begun at the last of them */
+    unsigned untold;       /* items that ended since a worker was woken for that */
+    unsigned failures;     /* in a row */
+    uint64_t failed_until; /* the last batch begun at the last of them */
     uint64_t batches_begun, redone, unable;
     unsigned scratch_count;
     struct bale_scratch *scratches[BALE_SCRATCHES]; /* for bale_auto_choose */

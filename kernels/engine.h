@@ -41,6 +41,7 @@ struct bale_item {
      * submits it again, with other memory; the rest is as it was. */
     int status;
     void (*done)(struct bale_item *item);
+    bool more;              /* out: the thread that says done says so of another item right after */
     void *owner;            /* the caller's */
     struct bale_item *next; /* the engine's between submit and done; the caller's otherwise */
 };

@@ -29,7 +29,8 @@ cudaError_t begin(bulk *b)
 
     as.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
     if (b->count > 0)
-        error = cudaMemcpyBatchAsync(b->to, b->from, b->length, b->count, &as, &first, 1, b->stream);
+        error =
+            cudaMemcpyBatchAsync(b->to, b->from, b->length, b->count, &as, &first, 1, b->stream);
 #endif
     b->count = 0;
     return error;
@@ -89,7 +90,8 @@ cudaError_t bale_cuda_bulk_in(const struct bale_cuda_slot *slot, uint8_t *cells,
     b.pinned = slot->device->settings.pinned;
     b.stream = stream;
     for (uint32_t c = 0; c < count && !error; c++)
-        error = add(&b, cuda_move{chunks[c].place, (uintptr_t)(cells + c * cell), chunks[c].length});
+        error =
+            add(&b, cuda_move{chunks[c].place, (uintptr_t)(cells + c * cell), chunks[c].length});
     return end(&b, error);
 }
 

@@ -30,23 +30,31 @@ struct bale_item *bale_cuda_take_waiting(struct cuda_engine *e)
     return all;
 }
 
+/* Their statuses are set. */
+static void tell(struct bale_item *list)
+{
+    while (list) {
+        struct bale_item *next = list->next;
+        list->next = NULL;
+        list->more = next != NULL;
+        list->done(list);
+        list = next;
+    }
+}
+
 void bale_cuda_answer(struct cuda_engine *e, struct bale_item *list, int status)
 {
     uint64_t failed = 0;
 
-    for (struct bale_item *item = list; item; item = item->next)
+    for (struct bale_item *item = list; item; item = item->next) {
         failed++;
+        if (status != BALE_OK)
+            item->status = status;
+    }
     pthread_mutex_lock(&e->mutex);
     e->stats.failed += failed;
     pthread_mutex_unlock(&e->mutex);
-    while (list) {
-        struct bale_item *next = list->next;
-        if (status != BALE_OK)
-            list->status = status;
-        list->next = NULL;
-        list->done(list);
-        list = next;
-    }
+    tell(list);
 }
 
 /* Slots of a device that nvCOMP works for or is to. With the mutex, as all down to take_jobs. */
@@ -273,12 +281,7 @@ static void run_batch(struct cuda_worker *w)
     count_batch(w);
     w->step = CUDA_IDLE;
     pthread_mutex_unlock(&e->mutex);
-    while (list) {
-        struct bale_item *next = list->next;
-        list->next = NULL;
-        list->done(list);
-        list = next;
-    }
+    tell(list);
 }
 
 void *bale_cuda_worker_run(void *worker)
