@@ -31,6 +31,8 @@ cudaError_t begin(bulk *b)
     if (b->count > 0)
         error =
             cudaMemcpyBatchAsync(b->to, b->from, b->length, b->count, &as, &first, 1, b->stream);
+#else
+    error = cudaErrorNotSupported;
 #endif
     b->count = 0;
     return error;
@@ -58,45 +60,30 @@ cudaError_t part(bulk *b)
     return error;
 }
 
+/* Whether the one goes on where the other ends, on both sides, in memory that we know to be one: memory of
+ * the device's may be somebody's who has allocated it in parts. */
+bool goes_on(const bulk *b, cuda_move m, cuda_move next)
+{
+    return m.from + m.length == next.from && m.to + m.length == next.to && b->pinned &&
+           (bale_cuda_pinned_has(b->pinned, (void *)next.from, next.length) ||
+            bale_cuda_pinned_has(b->pinned, (void *)next.to, next.length));
+}
+
 cudaError_t add(bulk *b, cuda_move move)
 {
-    cuda_move *m = &b->next;
     cudaError_t error = cudaSuccess;
 
-    if (m->from + m->length == move.from && m->to + m->length == move.to) {
-        m->length += move.length;
+    if (goes_on(b, b->next, move)) {
+        b->next.length += move.length;
     } else {
         error = part(b);
-        *m = move;
+        b->next = move;
     }
     return error;
 }
-
-cudaError_t end(bulk *b, cudaError_t error)
-{
-    if (!error)
-        error = part(b);
-    return error ? error : begin(b);
-}
 } // namespace
 
-cudaError_t bale_cuda_bulk_in(const struct bale_cuda_slot *slot, uint8_t *cells, size_t cell,
-                              uint32_t count, cudaStream_t stream)
-{
-    const cuda_chunk *chunks = slot->host.chunks;
-    bulk b = {};
-    cudaError_t error = cudaSuccess;
-
-    b.pinned = slot->device->settings.pinned;
-    b.stream = stream;
-    for (uint32_t c = 0; c < count && !error; c++)
-        error =
-            add(&b, cuda_move{chunks[c].place, (uintptr_t)(cells + c * cell), chunks[c].length});
-    return end(&b, error);
-}
-
-cudaError_t bale_cuda_bulk_out(const struct bale_cuda_slot *slot, uint32_t count,
-                               cudaStream_t stream)
+cudaError_t bale_cuda_bulk(const struct bale_cuda_slot *slot, uint32_t count, cudaStream_t stream)
 {
     bulk b = {};
     cudaError_t error = cudaSuccess;
@@ -105,5 +92,7 @@ cudaError_t bale_cuda_bulk_out(const struct bale_cuda_slot *slot, uint32_t count
     b.stream = stream;
     for (uint32_t m = 0; m < count && !error; m++)
         error = add(&b, slot->host.moves[m]);
-    return end(&b, error);
+    if (!error)
+        error = part(&b);
+    return error ? error : begin(&b);
 }

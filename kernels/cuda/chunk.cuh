@@ -101,13 +101,14 @@ __device__ inline bool stream_is_fine(cuda_stream stream, const uint8_t *in, uin
     return __shfl_sync(ALL, fine, 0);
 }
 
-/* What is to be decoded for chunk c: its packed cell, or nothing. */
+/* What is to be decoded for chunk c: its packed cell, or nothing. Nothing has come of it yet. */
 __device__ inline void set_decode(const cuda_lists &lists, uint32_t c, bool wanted, uint32_t length,
                                   uint32_t raw_length, cuda_stub stub)
 {
     lists.decode_from[c] = wanted ? lists.packed + c * lists.packed_cell : stub.place;
     lists.decode_from_lengths[c] = wanted ? length : stub.length;
     lists.decode_room[c] = raw_length;
+    lists.decoded_lengths[c] = 0;
 }
 
 /* Encode, codec store: the raw bytes' hash is all there is to know. */

@@ -159,6 +159,9 @@ bool bale_cuda_answer_unwanted(struct cuda_engine *e);
 int bale_cuda_check_free(const struct cuda_engine *e, unsigned device, char *why);
 /* Opens all devices: BALE_OK, or a negative bale_err with why. */
 int bale_cuda_open_devices(struct cuda_engine *e, char *why);
+/* Whether a device may write to items that were given back: said where it is to be known, and with a device
+ * that is lost the keeper closes it then. With the mutex. */
+void bale_cuda_set_late(struct cuda_engine *e, bool late);
 /* Frees what the devices hold. */
 void bale_cuda_close_devices(struct cuda_engine *e);
 

@@ -103,8 +103,8 @@ static int pin_all(struct cuda_engine *e, char *why)
     return BALE_OK;
 }
 
-/* Once for each change. With the mutex. */
-static void set_late(struct cuda_engine *e, bool late)
+/* Once for each change. */
+void bale_cuda_set_late(struct cuda_engine *e, bool late)
 {
     if (e->late != late && e->options.late)
         e->options.late(e->options.arg, late);
@@ -124,7 +124,7 @@ void bale_cuda_close_devices(struct cuda_engine *e)
     }
     pthread_mutex_unlock(&e->pinning);
     pthread_mutex_lock(&e->mutex);
-    set_late(e, false);
+    bale_cuda_set_late(e, false);
     pthread_mutex_unlock(&e->mutex);
 }
 
@@ -275,7 +275,7 @@ static struct bale_item *overdue(struct cuda_engine *e, int *status)
         w->step = CUDA_GIVEN_UP;
         note_hung(e, w);
         if (writing)
-            set_late(e, true);
+            bale_cuda_set_late(e, true);
         *status = writing ? BALE_E_TAKEN : BALE_E_ENGINE;
         return bale_cuda_list_of(w);
     }

@@ -62,8 +62,19 @@ cudaError_t list(bale_cuda_slot *slot, T *table, const T *host, uint32_t count, 
     return error ? error : cudaStreamWaitEvent(stream, slot->listed, 0);
 }
 
-cudaError_t look_at(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t count,
-                    uint32_t blocks, cudaStream_t stream)
+/* The chunks to their cells by the copy engines. */
+cudaError_t gather_bulk(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t count)
+{
+    const cuda_chunk *chunks = slot->host.chunks;
+
+    for (uint32_t c = 0; c < count; c++)
+        slot->host.moves[c] =
+            cuda_move{chunks[c].place, (uintptr_t)(cells + c * cell), chunks[c].length};
+    return bale_cuda_bulk(slot, count, slot->device->in);
+}
+
+cudaError_t gather_cells(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t count,
+                         uint32_t blocks, cudaStream_t stream)
 {
     bale_copy::gather<<<min(count, blocks), bale_copy::THREADS, 0, stream>>>(
         slot->chunks, count, cells, cell, slot->bulk, slot->lists.lengths, slot->results);
@@ -79,15 +90,11 @@ cudaError_t gather(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t c
     if (!error)
         error = list(slot, slot->chunks, slot->host.chunks, count, in);
     if (!error)
-        error = slot->bulk ? bale_cuda_bulk_in(slot, cells, cell, count, in)
-                           : look_at(slot, cells, cell, count, BLOCKS_IN, in);
+        error = slot->bulk ? gather_bulk(slot, cells, cell, count)
+                           : gather_cells(slot, cells, cell, count, BLOCKS_IN, in);
     if (!error)
         error = cudaEventRecord(slot->gathered, in);
-    if (!error)
-        error = cudaStreamWaitEvent(slot->stream, slot->gathered, 0);
-    if (!error && slot->bulk)
-        error = look_at(slot, cells, cell, count, count, slot->stream);
-    return error;
+    return error ? error : cudaStreamWaitEvent(slot->stream, slot->gathered, 0);
 }
 
 cudaError_t pack(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
@@ -191,12 +198,23 @@ cudaError_t encode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 
     slot->bulk = is_bulk(codec);
     error = gather(slot, slot->lists.raw, BALE_CUDA_CELL, count);
-    if (error)
-        return error;
-    error = bale_cuda_keep_raw(slot, count);
+    if (!error && slot->bulk) /* whether the bytes are all equal */
+        error = gather_cells(slot, slot->lists.raw, BALE_CUDA_CELL, count, count, slot->stream);
+    if (!error)
+        error = bale_cuda_keep_raw(slot, count);
     if (!error && codec != CUDA_STORE)
         error = in_lane(slot, codec, count, pack);
     return error ? error : fetch_results(slot, count);
+}
+
+cudaError_t scatter(bale_cuda_slot *slot, uint32_t count, cudaStream_t out)
+{
+    cudaError_t error = list(slot, slot->moves, slot->host.moves, count, out);
+
+    if (error)
+        return error;
+    bale_copy::scatter<<<min(count, BLOCKS_OUT), bale_copy::THREADS, 0, out>>>(slot->moves, count);
+    return cudaGetLastError();
 }
 
 cuda_stream stream_of(cuda_codec codec)
@@ -324,16 +342,10 @@ int bale_cuda_decode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_
 int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)
 {
     cudaStream_t out = slot->device->out;
-    cudaError_t error = list(slot, slot->moves, slot->host.moves, count, out);
+    cudaError_t error;
 
     bale_cuda_fault_scatter(out);
-    if (!error && slot->bulk) {
-        error = bale_cuda_bulk_out(slot, count, out);
-    } else if (!error) {
-        bale_copy::scatter<<<min(count, BLOCKS_OUT), bale_copy::THREADS, 0, out>>>(slot->moves,
-                                                                                   count);
-        error = cudaGetLastError();
-    }
+    error = slot->bulk ? bale_cuda_bulk(slot, count, out) : scatter(slot, count, out);
     if (!error)
         error = cudaEventRecord(slot->done, out);
     if (error) /* the items are somebody else's then: nothing may write there any more */

@@ -229,11 +229,13 @@ static void count_batch(struct cuda_worker *w)
     }
 }
 
-/* Whether the error is the device's end. */
-static void judge(struct cuda_worker *w, int err)
+/* Whether the error is the device's end; the items' status. What was to be written may be yet then: a copy
+ * engine need not stop where a kernel has failed. */
+static int judge(struct cuda_worker *w, int err, bool writing)
 {
     struct cuda_engine *e = w->engine;
     bool alive = bale_cuda_device_alive(e->devices[w->device]);
+    bool late = writing && !alive;
 
     pthread_mutex_lock(&e->mutex);
     if (!alive && e->state != CUDA_LOST) {
@@ -247,7 +249,12 @@ static void judge(struct cuda_worker *w, int err)
         bale_cuda_log(e, BALE_GPU_WARNING, "GPU: %s: a batch failed (%s): the CPU does it",
                       e->about[w->device].name, bale_err_text(err));
     }
+    if (late)
+        bale_cuda_set_late(e, true);
     pthread_mutex_unlock(&e->mutex);
+    if (late)
+        return BALE_E_TAKEN;
+    return err == BALE_E_NOMEM ? BALE_E_NOMEM : BALE_E_ENGINE;
 }
 
 /* The batch has become the keeper's. */
@@ -262,10 +269,11 @@ static void run_batch(struct cuda_worker *w)
 {
     struct cuda_engine *e = w->engine;
     int err = read_items(w);
+    bool writing = err == BALE_OK;
     bool ours = go_on(w, CUDA_READING, CUDA_SETTLING);
     struct bale_item *list;
 
-    if (ours && err == BALE_OK)
+    if (ours && writing)
         ours = write_items(w, &err);
     if (!ours) {
         leave(w);
@@ -273,9 +281,9 @@ static void run_batch(struct cuda_worker *w)
     }
     list = bale_cuda_list_of(w);
     if (err < 0) {
-        judge(w, err);
+        int status = judge(w, err, writing);
         for (struct bale_item *item = list; item; item = item->next)
-            item->status = err == BALE_E_NOMEM ? BALE_E_NOMEM : BALE_E_ENGINE;
+            item->status = status;
     }
     pthread_mutex_lock(&e->mutex);
     count_batch(w);

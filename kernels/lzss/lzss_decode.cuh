@@ -106,23 +106,21 @@ template <typename T> __device__ inline void copy_matches(T *out, token t, uint3
 {
     const uint32_t from = t.place - t.distance, end = from + min(t.length, t.distance);
     const uint32_t first = __shfl_sync(ALL, t.place, __ffs((int)pointers) - 1);
-    bool left = t.distance != 0;
     uint32_t needs = 0; /* lanes */
 
-    if (__any_sync(ALL, left && end > first)) {
+    if (__any_sync(ALL, t.distance != 0 && end > first)) {
         const uint32_t a = token_at(t.place, from), b = token_at(t.place, end - 1);
         needs = end > first ? (2u << b) - (1u << a) : 0;
     }
     while (pointers != 0) {
-        const bool ready = left && (needs & pointers) == 0;
+        const bool ready = (pointers >> lane() & 1) != 0 && (needs & pointers) == 0;
         if (ready && t.length <= ALONE)
             for (uint32_t n = 0; n < t.length; n++)
                 out[t.place + n] = out[from + n];
         for (uint32_t rest = __ballot_sync(ALL, ready && t.length > ALONE); rest != 0;
              rest &= rest - 1)
             copy_match(out, t, __ffs((int)rest) - 1);
-        left = left && !ready;
-        pointers = __ballot_sync(ALL, left);
+        pointers &= ~__ballot_sync(ALL, ready);
         __syncwarp();
     }
 }

@@ -192,8 +192,8 @@ static void test_late(struct rig *rig)
     CHECK_EQ_U(rig_complaints(), complaints + 1);
 }
 
-/* A batch that hangs as it is written while another one ends the device: what is lost is closed all the same
- * when the first is back. A GPU's errors end all it is at. */
+/* A batch that hangs as it is written while another one ends the device: both may be written yet, until what
+ * is lost was closed, when the first is back. On a GPU nothing hangs that long. */
 static void test_late_and_lost(struct rig *rig)
 {
     struct rig_late late = RIG_LATE;
@@ -209,8 +209,8 @@ static void test_late_and_lost(struct rig *rig)
     items[1].setting = (struct bale_setting){BALE_CODEC_LZ4, 0}; /* never of one batch */
     rig->fault("dies");
     rig_run(rig, items, 2);
-    CHECK((items[0].status == BALE_E_TAKEN && items[1].status == BALE_E_ENGINE) ||
-          (items[0].status == BALE_E_ENGINE && items[1].status == BALE_E_TAKEN));
+    CHECK_EQ(items[0].status, BALE_E_TAKEN);
+    CHECK_EQ(items[1].status, BALE_E_TAKEN);
     CHECK(rig_stats(rig).lost);
     CHECK(atomic_load(&late.may));
     rig->fault(NULL);
