@@ -134,13 +134,24 @@ static bool find_free(struct bale_memory *memory, uint64_t length, uint64_t *pos
     return true;
 }
 
+/* Whether a device is to have the arena, and has this not. */
+static bool is_out_of_reach(const struct bale_memory *memory, uint64_t position, uint64_t length)
+{
+    return memory->pin && position + length > memory->pinned;
+}
+
+/* What is kept may lie where a device reaches it, or be in the way of something larger. */
 static bool find(struct bale_memory *memory, uint64_t length, uint64_t *position)
 {
-    if (bale_kept_take(&memory->kept, length, position) || find_free(memory, length, position)) {
+    if (bale_kept_take(&memory->kept, length, position)) {
         return true;
     }
-    if (memory->kept.bytes == 0) {
-        return false;
+    bool found = find_free(memory, length, position);
+    if (memory->kept.bytes == 0 || (found && !is_out_of_reach(memory, *position, length))) {
+        return found;
+    }
+    if (found) {
+        add_free(memory, *position, length);
     }
     bale_kept_empty(&memory->kept, add_free, memory);
     return find_free(memory, length, position);
@@ -177,7 +188,8 @@ void bale_memory_give(struct bale_memory *memory, void *block, size_t size)
     uint64_t position = (uint64_t)((uint8_t *)block - memory->arena);
     size_t length = whole_pages(size);
     pthread_mutex_lock(&memory->lock);
-    if (bale_kept_put(&memory->kept, position, length)) {
+    if (!is_out_of_reach(memory, position, length) &&
+        bale_kept_put(&memory->kept, position, length)) {
         memory->taken -= length;
     } else {
         (void)make_free(memory, position, length);

@@ -120,8 +120,8 @@ static enum staging stage(struct bale_queue *queue, struct bale_queue_item *item
         bale_memory_count(queue->volume->memory, item->heap ? (int64_t)length : 0);
     }
     if (!item->item.stored) {
-        atomic_fetch_sub(&queue->staged, length);
-        return before == 0 ? NEVER : LATER;
+        size_t left = atomic_fetch_sub(&queue->staged, length) - length;
+        return before == 0 && left == 0 ? NEVER : LATER;
     }
     item->queue = queue;
     item->item.capacity = length;

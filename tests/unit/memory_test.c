@@ -212,9 +212,34 @@ static void test_kept(void)
     bale_memory_destroy(memory);
 }
 
+/* What a device reaches is used up first, whatever its size was before. */
+static void test_kept_in_reach(void)
+{
+    struct bale_memory *memory;
+    struct pins pins = {.most = 1};
+    sem_init(&pins.done, 0, 0);
+    CHECK_EQ(bale_memory_create(2 * STEP, &memory), 0);
+    bale_memory_pin_begin(memory, true, pin, &pins);
+    sem_wait(&pins.done);
+    sem_wait(&pins.done);
+    bale_memory_pin_end(memory);
+    uint8_t *first = bale_memory_take(memory, 8192);
+    uint8_t *rest = bale_memory_take(memory, STEP - 8192);
+    uint8_t *beyond = bale_memory_take(memory, 8192);
+    CHECK(rest == first + 8192 && beyond == first + STEP);
+    bale_memory_give(memory, first, 8192);
+    CHECK(bale_memory_take(memory, 4096) == first);
+    bale_memory_give(memory, beyond, 8192);
+    bale_memory_give(memory, rest, STEP - 8192);
+    CHECK(bale_memory_take(memory, 8192) == rest - 4096);
+    bale_memory_destroy(memory);
+    sem_destroy(&pins.done);
+}
+
 int main(void)
 {
     test_kept();
+    test_kept_in_reach();
     test_pinning();
     test_pinning_all();
     test_aside();
