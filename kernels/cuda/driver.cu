@@ -147,6 +147,7 @@ int bale_driver_ask(int ordinal, struct bale_driver_device *device)
         return BALE_E_DEVICE;
     for (char *p = device->bus; *p; p++)
         *p = (char)tolower((unsigned char)*p);
+    device->node = node_of(device->bus);
     device->memory = memory;
     device->exclusive = mode == CU_COMPUTEMODE_EXCLUSIVE_PROCESS;
     device->prohibited = mode == CU_COMPUTEMODE_PROHIBITED;
@@ -163,7 +164,7 @@ int bale_driver_nearest(void)
         return 0;
     for (int i = 0; i < count; i++) {
         struct bale_driver_device device;
-        if (bale_driver_ask(i, &device) == BALE_OK && node_of(device.bus) == (int)node)
+        if (bale_driver_ask(i, &device) == BALE_OK && device.node == (int)node)
             return i;
     }
     return 0;

@@ -15,6 +15,7 @@ struct bale_driver_device {
     int ordinal;
     char name[64];
     char bus[32]; /* PCI domain, bus and device, as in /sys */
+    int node;     /* of NUMA; -1: unknown */
     uint64_t memory;
     bool exclusive;  /* one process, and it may be another */
     bool prohibited; /* nobody */

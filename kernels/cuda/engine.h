@@ -5,9 +5,11 @@
 #define BALE_KERNELS_CUDA_ENGINE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/pinned.h"
+#include "kernels/cuda/queue.h"
 #include "kernels/gpu.h"
 
 /* A queue's items: codec + CUDA_CODECS for decoding. */
@@ -63,20 +65,16 @@ struct cuda_worker {
     uint8_t *hashes;
 };
 
-struct cuda_queue {
-    struct bale_item *first;
-    struct bale_item **last;
-    uint64_t chunks;
-};
-
 struct cuda_engine {
     struct bale_engine engine; /* first: the handle is a pointer to it */
     struct bale_gpu_options options;
     struct nvcomp nvcomp;
     bool has_nvcomp;
     struct cuda_pinned pinned;
+    atomic_uint pins; /* ranges that were to be */
     unsigned device_count;
     struct bale_driver_device about[BALE_GPU_DEVICES];
+    bool apart; /* the devices are on several NUMA nodes */
     pthread_t keeper;
     bool keeper_started;
     pthread_mutex_t pinning; /* one pins, opens or closes at a time; taken before mutex */

@@ -292,7 +292,7 @@ static bool is_idle(const struct cuda_engine *e)
     if (e->state == CUDA_HUNG || (e->state == CUDA_LOST && e->late))
         return true;
     for (unsigned q = 0; q < CUDA_QUEUES; q++)
-        if (e->queues[q].first)
+        if (e->queues[q].chunks > 0)
             return false;
     return e->state == CUDA_OPEN && idle >= e->options.release_ms * MILLISECOND;
 }
@@ -324,7 +324,7 @@ static bool is_over(const struct cuda_engine *e)
     if (!e->stop || e->busy > 0)
         return false;
     for (unsigned q = 0; q < CUDA_QUEUES; q++)
-        if (e->queues[q].first)
+        if (e->queues[q].chunks > 0)
             return false;
     return true;
 }

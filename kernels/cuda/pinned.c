@@ -1,7 +1,10 @@
 #include "kernels/cuda/pinned.h"
 
+#include <linux/mempolicy.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "format/err.h"
 #include "kernels/lock.h"
@@ -17,6 +20,17 @@ void bale_cuda_pinned_destroy(struct cuda_pinned *pinned)
     pthread_mutex_destroy(&pinned->mutex);
     free(pinned->ranges);
     free(pinned->merged);
+}
+
+void bale_cuda_pinned_place(void *memory, size_t size, int node)
+{
+    unsigned long nodes[16] = {0};
+    const size_t bits = 8 * sizeof nodes[0];
+
+    if (node < 0 || (size_t)node >= bits * (sizeof nodes / sizeof nodes[0]))
+        return;
+    nodes[(size_t)node / bits] = 1ul << (size_t)node % bits;
+    (void)syscall(SYS_mbind, memory, size, MPOL_PREFERRED, nodes, 8 * sizeof nodes, MPOL_MF_MOVE);
 }
 
 static int reserve(struct cuda_pinned *pinned)
@@ -62,14 +76,14 @@ static void merge(struct cuda_pinned *pinned)
     }
 }
 
-int bale_cuda_pinned_add(struct cuda_pinned *pinned, void *memory, size_t size)
+int bale_cuda_pinned_add(struct cuda_pinned *pinned, void *memory, size_t size, unsigned device)
 {
     int err;
 
     pthread_mutex_lock(&pinned->mutex);
     err = reserve(pinned);
     if (err == BALE_OK) {
-        pinned->ranges[pinned->count++] = (struct cuda_range){memory, size};
+        pinned->ranges[pinned->count++] = (struct cuda_range){memory, size, device};
         merge(pinned);
     }
     pthread_mutex_unlock(&pinned->mutex);
@@ -88,6 +102,21 @@ bool bale_cuda_pinned_has(struct cuda_pinned *pinned, const void *memory, size_t
     }
     pthread_mutex_unlock(&pinned->mutex);
     return has;
+}
+
+unsigned bale_cuda_pinned_device(struct cuda_pinned *pinned, const void *memory)
+{
+    const uint8_t *at = memory;
+    unsigned device = 0;
+
+    pthread_mutex_lock(&pinned->mutex);
+    for (size_t i = 0; i < pinned->count; i++) {
+        const struct cuda_range *r = &pinned->ranges[i];
+        if (at >= r->memory && (size_t)(at - r->memory) < r->size)
+            device = r->device;
+    }
+    pthread_mutex_unlock(&pinned->mutex);
+    return device;
 }
 
 static size_t until(const uint8_t *from, const uint8_t *border, size_t size)

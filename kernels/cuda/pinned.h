@@ -10,6 +10,7 @@
 struct cuda_range {
     uint8_t *memory;
     size_t size;
+    unsigned device; /* which it is near to, by its place among the engine's */
 };
 
 struct cuda_pinned {
@@ -24,8 +25,12 @@ struct cuda_pinned {
 void bale_cuda_pinned_init(struct cuda_pinned *pinned);
 void bale_cuda_pinned_destroy(struct cuda_pinned *pinned);
 
+/* Has the pages of memory on a NUMA node, if the system lets us: elsewhere they are only slower. */
+void bale_cuda_pinned_place(void *memory, size_t size, int node);
 /* BALE_OK or BALE_E_NOMEM. */
-int bale_cuda_pinned_add(struct cuda_pinned *pinned, void *memory, size_t size);
+int bale_cuda_pinned_add(struct cuda_pinned *pinned, void *memory, size_t size, unsigned device);
+/* Of the range that memory is in. */
+unsigned bale_cuda_pinned_device(struct cuda_pinned *pinned, const void *memory);
 
 bool bale_cuda_pinned_has(struct cuda_pinned *pinned, const void *memory, size_t size);
 /* How many of the size bytes lie before the next place at which a range begins or ends. */

@@ -28,11 +28,8 @@ static void put(struct cuda_engine *e, struct bale_item *item)
         e->refused = item;
         return;
     }
-    struct cuda_queue *queue = &e->queues[q];
-    item->next = NULL;
-    *queue->last = item;
-    queue->last = &item->next;
-    queue->chunks += bale_cuda_chunks(&item->frame);
+    bale_cuda_queue_put(&e->queues[q],
+                        e->apart ? bale_cuda_pinned_device(&e->pinned, item->raw) : 0, item);
 }
 
 static void submit(struct bale_engine *engine, struct bale_item *list)
@@ -116,9 +113,14 @@ static void let_work(struct cuda_engine *e, uint64_t ns)
 static int pin(struct bale_engine *engine, void *memory, size_t size)
 {
     struct cuda_engine *e = bale_cuda_engine(engine);
+    /* The devices' shares are alike. */
+    unsigned device = e->apart ? atomic_fetch_add(&e->pins, 1) % e->device_count : 0;
     void *before = bale_driver_context();
     uint64_t begun;
     int err = BALE_OK;
+
+    if (e->apart)
+        bale_cuda_pinned_place(memory, size, e->about[device].node);
 
     /* The pages come from here, not from the driver: kernels before 5.14 leave that to it. Large ones are
      * there and registered in a third of the time, and what is pinned stays whole anyway. */
@@ -129,7 +131,7 @@ static int pin(struct bale_engine *engine, void *memory, size_t size)
     if (e->is_pinned) /* or it is when there is a context again */
         err = bale_cuda_pin(e->about[0].ordinal, memory, size);
     if (err == BALE_OK) {
-        err = bale_cuda_pinned_add(&e->pinned, memory, size);
+        err = bale_cuda_pinned_add(&e->pinned, memory, size, device);
         if (err < 0 && e->is_pinned)
             bale_cuda_unpin(e->about[0].ordinal, memory);
     }
@@ -253,6 +255,7 @@ static int find_devices(struct cuda_engine *e, char *why)
     for (unsigned i = 0; err == BALE_OK && i < e->device_count; i++) {
         int ordinal = e->options.device_count > 0 ? e->options.devices[i] : bale_driver_nearest();
         err = check_device(&e->options, &e->about[i], ordinal, why);
+        e->apart |= e->about[i].node >= 0 && e->about[i].node != e->about[0].node;
     }
     return err;
 }
@@ -275,8 +278,6 @@ static struct cuda_engine *make(const struct bale_gpu_options *options)
     for (unsigned i = 0; i < workers; i++)
         e->workers[i] =
             (struct cuda_worker){.engine = e, .device = i % devices, .index = i / devices};
-    for (unsigned q = 0; q < CUDA_QUEUES; q++)
-        e->queues[q].last = &e->queues[q].first;
     bale_cuda_pinned_init(&e->pinned);
     bale_short_lock_init(&e->mutex);
     pthread_mutex_init(&e->pinning, NULL);

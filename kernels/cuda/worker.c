@@ -5,28 +5,24 @@
 
 enum { STORE_MAX = 512 }; /* chunks of a batch */
 
-static struct bale_item *pop(struct cuda_queue *queue)
+/* Where a slot of the device takes its next item of the queue from. */
+static struct cuda_line *line_for(struct cuda_engine *e, struct cuda_queue *queue, unsigned device)
 {
-    struct bale_item *item = queue->first;
-
-    queue->first = item->next;
-    if (!queue->first)
-        queue->last = &queue->first;
-    queue->chunks -= bale_cuda_chunks(&item->frame);
-    item->next = NULL;
-    return item;
+    return bale_cuda_queue_line(queue, e->about, e->device_count, device);
 }
 
 struct bale_item *bale_cuda_take_waiting(struct cuda_engine *e)
 {
     struct bale_item *all = NULL;
 
-    for (unsigned q = 0; q < CUDA_QUEUES; q++)
-        while (e->queues[q].first) {
-            struct bale_item *item = pop(&e->queues[q]);
+    for (unsigned q = 0; q < CUDA_QUEUES; q++) {
+        struct cuda_queue *queue = &e->queues[q];
+        while (queue->chunks > 0) {
+            struct bale_item *item = bale_cuda_queue_take(queue, line_for(e, queue, 0));
             item->next = all;
             all = item;
         }
+    }
     return all;
 }
 
@@ -75,7 +71,7 @@ static bool may_take(const struct cuda_worker *w, unsigned q)
 {
     const struct cuda_engine *e = w->engine;
 
-    return e->queues[q].first &&
+    return e->queues[q].chunks > 0 &&
            (q % CUDA_CODECS == CUDA_STORE || computing(e, w->device) <= e->lanes);
 }
 
@@ -119,11 +115,12 @@ static void take_jobs(struct cuda_worker *w, unsigned q)
     w->queue = q;
     w->job_count = 0;
     e->turn = (q + 1) % CUDA_QUEUES;
-    while (queue->first && (chunks < most || w->job_count == 0)) {
-        chunks += bale_cuda_chunks(&queue->first->frame);
+    while (queue->chunks > 0 && (chunks < most || w->job_count == 0)) {
+        struct cuda_line *line = line_for(e, queue, w->device);
+        chunks += bale_cuda_chunks(&line->first->frame);
         if (chunks > cells && w->job_count > 0)
             break;
-        w->jobs[w->job_count++] = (struct cuda_job){.item = pop(queue)};
+        w->jobs[w->job_count++] = (struct cuda_job){.item = bale_cuda_queue_take(queue, line)};
     }
     w->step = CUDA_PREPARING;
     e->busy++;

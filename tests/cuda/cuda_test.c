@@ -370,9 +370,18 @@ static void test_release(struct world *w)
     rig_close(w->rig);
 }
 
-static void test_engine(struct world *w, bool verify, uint64_t memory)
+static bool two_devices(struct rig *rig)
 {
-    const struct bale_gpu_options options = {.verify = verify, .memory = memory};
+    struct bale_gpu_found found;
+    char why[BALE_GPU_WHY];
+
+    return rig->gpu->find(&found, why) == BALE_OK && found.device_count > 1;
+}
+
+static void test_engine(struct world *w, bool verify, uint64_t memory, unsigned devices)
+{
+    const struct bale_gpu_options options = {
+        .verify = verify, .memory = memory, .devices = {0, 1}, .device_count = devices};
     struct bale_gpu_stats stats;
 
     rig_open(w->rig, &options);
@@ -386,7 +395,7 @@ static void test_engine(struct world *w, bool verify, uint64_t memory)
     CHECK_EQ_U(stats.mismatches, 0);
     CHECK_EQ_U(stats.pinned, w->rig->size);
     if (memory > 0)
-        CHECK(stats.device_memory <= memory);
+        CHECK(stats.device_memory <= memory * (devices > 0 ? devices : 1));
     printf("%s, verify %d: %u items taken, %u not; frames: store %u, zero %u, lz4 %u, zstd %u, "
            "gpulz %u; batches %llu, %.0f MiB of device memory\n",
            stats.device, verify, w->taken, w->refused, w->frames_of[0], w->frames_of[1],
@@ -410,9 +419,9 @@ int main(int argc, char **argv)
     world.plain = malloc((size_t)ITEMS * 2 * ROOM);
     REQUIRE(world.plain && bale_scratch_create(&world.scratch) == BALE_OK);
     rig_reserve(&rig, (size_t)ITEMS * 2 * ROOM);
-    test_engine(&world, true, (uint64_t)8 << 30);
-    test_engine(&world, false, 0);
-    test_engine(&world, false, (uint64_t)24 << 30);
+    test_engine(&world, true, (uint64_t)8 << 30, 0);
+    test_engine(&world, false, 0, 0);
+    test_engine(&world, false, (uint64_t)24 << 30, two_devices(&rig) ? 2 : 1);
     test_release(&world);
     return check_result();
 }

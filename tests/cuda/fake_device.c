@@ -66,8 +66,11 @@ int bale_driver_count(void)
 
 int bale_driver_ask(int ordinal, struct bale_driver_device *device)
 {
-    *device = (struct bale_driver_device){
-        .ordinal = ordinal, .name = "fake", .memory = (uint64_t)64 << 30, .usable = true};
+    *device = (struct bale_driver_device){.ordinal = ordinal,
+                                          .name = "fake",
+                                          .node = ordinal,
+                                          .memory = (uint64_t)64 << 30,
+                                          .usable = true};
     return ordinal < 2 ? BALE_OK : BALE_E_DEVICE;
 }
 

@@ -1,0 +1,70 @@
+/* Which items a device takes first: those whose memory is near. */
+#include "format/err.h"
+#include "kernels/cuda/engine.h"
+#include "tests/check.h"
+
+enum { DEVICES = 3, ITEMS = 9 };
+
+/* The last two are on one node. */
+static const struct bale_driver_device devices[DEVICES] = {
+    {.ordinal = 0, .node = 0}, {.ordinal = 1, .node = 1}, {.ordinal = 2, .node = 1}};
+
+static struct cuda_queue queue;
+static struct bale_item items[ITEMS];
+
+/* Item i in line i / 3. */
+static void fill(void)
+{
+    for (unsigned i = 0; i < ITEMS; i++) {
+        items[i] = (struct bale_item){.frame = {.raw_length = 100000, .chunk_log2 = 16}};
+        bale_cuda_queue_put(&queue, i / 3, &items[i]);
+    }
+}
+
+static void check_order(unsigned device, const unsigned *order)
+{
+    for (unsigned i = 0; i < ITEMS; i++) {
+        struct cuda_line *line = bale_cuda_queue_line(&queue, devices, DEVICES, device);
+        CHECK_EQ_U(queue.chunks, 2 * (ITEMS - i));
+        if (!CHECK(line))
+            return;
+        CHECK(bale_cuda_queue_take(&queue, line) == &items[order[i]]);
+    }
+    CHECK_EQ_U(queue.chunks, 0);
+    CHECK(!bale_cuda_queue_line(&queue, devices, DEVICES, device));
+}
+
+/* Of memory that was pinned step by step, whose pages may be anywhere. */
+static void test_ranges(void)
+{
+    enum { PAGE = 4096 };
+    static _Alignas(PAGE) uint8_t memory[4 * PAGE];
+    struct cuda_pinned pinned;
+
+    bale_cuda_pinned_init(&pinned);
+    for (unsigned i = 0; i < 4; i++) {
+        bale_cuda_pinned_place(memory + i * PAGE, PAGE, i < 2 ? (int)i : i == 2 ? -1 : 100000);
+        REQUIRE(bale_cuda_pinned_add(&pinned, memory + i * PAGE, PAGE, i % DEVICES) == BALE_OK);
+    }
+    CHECK_EQ_U(bale_cuda_pinned_device(&pinned, memory), 0);
+    CHECK_EQ_U(bale_cuda_pinned_device(&pinned, memory + PAGE - 1), 0);
+    CHECK_EQ_U(bale_cuda_pinned_device(&pinned, memory + PAGE), 1);
+    CHECK_EQ_U(bale_cuda_pinned_device(&pinned, memory + 3 * PAGE - 1), 2);
+    CHECK_EQ_U(bale_cuda_pinned_device(&pinned, memory + 4 * PAGE), 0);
+    CHECK(bale_cuda_pinned_has(&pinned, memory, sizeof memory));
+    CHECK_EQ_U(bale_cuda_pinned_within(&pinned, memory + 100, sizeof memory - 100), PAGE - 100);
+    CHECK_EQ_U(bale_cuda_pinned_within(&pinned, memory + PAGE, 7), 7);
+    bale_cuda_pinned_destroy(&pinned);
+}
+
+int main(void)
+{
+    fill();
+    check_order(0, (const unsigned[]){0, 1, 2, 3, 4, 5, 6, 7, 8});
+    fill();
+    check_order(1, (const unsigned[]){3, 4, 5, 6, 7, 8, 0, 1, 2});
+    fill();
+    check_order(2, (const unsigned[]){6, 7, 8, 3, 4, 5, 0, 1, 2});
+    test_ranges();
+    return check_result();
+}
