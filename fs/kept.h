@@ -1,6 +1,6 @@
-/* Free blocks of the arena that were just given back, by their size, to be taken again without a look at
- * the map of what is free, which takes ten times as long. Positions and lengths are whole pages. Not safe from
- * several threads: the owner locks. */
+/* Free blocks of the arena that were just given back, by their size: taking one of them again needs no walk
+ * through the map of what is free. Positions and lengths are whole pages. Not safe from several threads: the
+ * owner locks. */
 #ifndef BALE_FS_KEPT_H
 #define BALE_FS_KEPT_H
 
