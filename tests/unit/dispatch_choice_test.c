@@ -139,7 +139,7 @@ static void test_learning(void)
 {
     struct rig rig;
 
-    rig_open(&rig, "any,delay=2000000", (struct bale_dispatch_options){.threads = 1});
+    rig_open(&rig, "any,delay=6000000", (struct bale_dispatch_options){.threads = 1});
     CHECK_EQ_U(gpu_takes(&rig, 1), 0);
     CHECK_EQ_U(gpu_takes(&rig, PIECES), 2);
     CHECK_EQ_U(gpu_takes(&rig, PIECES), 0);
