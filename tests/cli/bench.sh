@@ -3,11 +3,7 @@
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 cd "$work"
-# As installed, without a plug-in for a GPU.
-mkdir -p usr/bin
-cp "$balefs" usr/bin/balefs
-balefs=$work/usr/bin/balefs
-unset LD_LIBRARY_PATH
+install_alone
 
 seq 1 100000 >data # 588895 bytes
 head -c 50000 /dev/zero >zeros

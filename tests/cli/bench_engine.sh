@@ -6,11 +6,7 @@
 
 plugin=${1:?usage: bench_engine.sh PLUGIN}
 cd "$work"
-# As installed: the program looks for its plug-in beside itself.
-mkdir -p usr/bin usr/lib/balefs
-cp "$balefs" usr/bin/balefs
-balefs=$work/usr/bin/balefs
-unset BALE_FAKE_GPU LD_LIBRARY_PATH
+install_alone
 few=(bench engine --sizes "128K,1M" --seconds 0.02 --threads 2)
 seq 1 30000 >data
 

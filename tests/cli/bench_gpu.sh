@@ -7,12 +7,8 @@
 
 plugin=${1:?usage: bench_gpu.sh PLUGIN}
 cd "$work"
-# As installed: the program looks for its plug-in beside itself.
-mkdir -p usr/bin usr/lib/balefs
-cp "$balefs" usr/bin/balefs
+install_alone
 cp "$plugin" usr/lib/balefs/libbalefs_cuda.so
-balefs=$work/usr/bin/balefs
-unset BALE_FAKE_GPU LD_LIBRARY_PATH
 few=(bench --runs 1 --threads 2)
 seq 1 100000 >data # 588895 bytes, 5 extents of 9 chunks
 cpu='( +[0-9]+){4}'

@@ -7,11 +7,7 @@
 
 plugin=${1:?usage: compress_gpu.sh PLUGIN}
 cd "$work"
-# As installed: the program looks for its plug-in beside itself.
-mkdir -p usr/bin usr/lib/balefs
-cp "$balefs" usr/bin/balefs
-balefs=$work/usr/bin/balefs
-unset BALE_FAKE_GPU LD_LIBRARY_PATH
+install_alone
 
 : >empty
 printf x >one

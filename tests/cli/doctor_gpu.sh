@@ -6,11 +6,7 @@
 
 plugin=${1:?usage: doctor_gpu.sh PLUGIN OLD-PLUGIN} old=${2:?}
 beside=$work/usr/lib/balefs/libbalefs_cuda.so
-mkdir -p "$work/usr/bin" "$work/usr/lib/balefs"
-# As installed: the program looks for its plug-in beside itself.
-cp "$balefs" "$work/usr/bin/balefs"
-balefs=$work/usr/bin/balefs
-unset LD_LIBRARY_PATH
+install_alone
 
 # doctor FAULTS: whatever else this machine lacks
 doctor() {

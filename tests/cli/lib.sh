@@ -37,6 +37,15 @@ skip() {
     exit 77
 }
 
+# install_alone: $balefs is a copy from here on, as installed: it looks for its plug-in in $work/usr/lib/balefs, and
+# there is none yet
+install_alone() {
+    mkdir -p "$work/usr/bin" "$work/usr/lib/balefs"
+    cp "$balefs" "$work/usr/bin/balefs"
+    balefs=$work/usr/bin/balefs
+    unset BALE_FAKE_GPU LD_LIBRARY_PATH
+}
+
 # run STATUS ARGUMENT...: runs balefs, which must end with STATUS; $out and $err are what it printed.
 run() {
     local wanted=$1 got=0
