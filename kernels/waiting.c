@@ -2,27 +2,6 @@
 
 #include "kernels/lock.h"
 
-void bale_items_put(struct bale_items *items, struct bale_item *item)
-{
-    item->next = NULL;
-    if (items->first)
-        items->last->next = item;
-    else
-        items->first = item;
-    items->last = item;
-}
-
-struct bale_item *bale_items_take(struct bale_items *items)
-{
-    struct bale_item *item = items->first;
-
-    if (item) {
-        items->first = item->next;
-        item->next = NULL;
-    }
-    return item;
-}
-
 unsigned bale_work_of(const struct bale_item *item)
 {
     bool encode = item->kind == BALE_ITEM_ENCODE;

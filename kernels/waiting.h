@@ -5,15 +5,7 @@
 
 #include <pthread.h>
 
-#include "kernels/engine.h"
-
-/* First in, first out, linked by next. */
-struct bale_items {
-    struct bale_item *first, *last;
-};
-
-void bale_items_put(struct bale_items *items, struct bale_item *item);
-struct bale_item *bale_items_take(struct bale_items *items);
+#include "kernels/items.h"
 
 /* Kinds of work, whose speed differs: an item's direction and codec. */
 enum { BALE_WORK_CODECS = 32, BALE_WORKS = 2 * BALE_WORK_CODECS };

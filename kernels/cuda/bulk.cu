@@ -38,7 +38,7 @@ cudaError_t begin(bulk *b)
     return error;
 }
 
-/* What is next, in parts: no copy may lie in more than one range of pinned memory. */
+/* What is next, in parts that the driver copies. */
 cudaError_t part(bulk *b)
 {
     cuda_move *m = &b->next;
@@ -46,10 +46,8 @@ cudaError_t part(bulk *b)
 
     while (m->length > 0 && !error) {
         size_t length = m->length;
-        if (b->pinned) {
-            length = bale_cuda_pinned_within(b->pinned, (void *)m->to, length);
-            length = bale_cuda_pinned_within(b->pinned, (void *)m->from, length);
-        }
+        if (b->pinned)
+            length = bale_cuda_pinned_part(b->pinned, (void *)m->to, (void *)m->from, length);
         if (b->count == MOST)
             error = begin(b);
         b->to[b->count] = (void *)m->to;

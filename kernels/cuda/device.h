@@ -44,9 +44,8 @@ struct cuda_pinned;
 
 struct bale_cuda_settings {
     int ordinal;
-    struct cuda_pinned
-        *pinned;     /* all that is pinned for batches; NULL: each is pinned as a whole */
-    uint64_t memory; /* bytes at most, the context counted in */
+    struct cuda_pinned *pinned;  /* the engine's; NULL: what is copied lies in one range each */
+    uint64_t memory;             /* bytes at most, the context counted in */
     const struct nvcomp *nvcomp; /* NULL: without the codecs that it does */
     bool verify;
     bool shared; /* the context is the process's as well */

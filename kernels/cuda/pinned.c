@@ -119,18 +119,22 @@ unsigned bale_cuda_pinned_device(struct cuda_pinned *pinned, const void *memory)
     return device;
 }
 
-static size_t until(const uint8_t *from, const uint8_t *border, size_t size)
+static size_t until(const void *from, const uint8_t *border, size_t size)
 {
-    return border > from && (size_t)(border - from) < size ? (size_t)(border - from) : size;
+    uintptr_t begin = (uintptr_t)from, end = (uintptr_t)border;
+
+    return end > begin && end - begin < size ? end - begin : size;
 }
 
-size_t bale_cuda_pinned_within(struct cuda_pinned *pinned, const void *memory, size_t size)
+size_t bale_cuda_pinned_part(struct cuda_pinned *pinned, const void *to, const void *from,
+                             size_t size)
 {
     pthread_mutex_lock(&pinned->mutex);
     for (size_t i = 0; i < pinned->count; i++) {
         const struct cuda_range *r = &pinned->ranges[i];
-        size = until(memory, r->memory, size);
-        size = until(memory, r->memory + r->size, size);
+        const uint8_t *end = r->memory + r->size;
+        size = until(to, r->memory, until(to, end, size));
+        size = until(from, r->memory, until(from, end, size));
     }
     pthread_mutex_unlock(&pinned->mutex);
     return size;

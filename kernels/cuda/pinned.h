@@ -33,8 +33,10 @@ int bale_cuda_pinned_add(struct cuda_pinned *pinned, void *memory, size_t size, 
 unsigned bale_cuda_pinned_device(struct cuda_pinned *pinned, const void *memory);
 
 bool bale_cuda_pinned_has(struct cuda_pinned *pinned, const void *memory, size_t size);
-/* How many of the size bytes lie before the next place at which a range begins or ends. */
-size_t bale_cuda_pinned_within(struct cuda_pinned *pinned, const void *memory, size_t size);
+/* How many of size bytes that are copied the driver copies at a time: those before the next place, on either
+ * side, at which a range begins or ends. It copies nothing that lies in more than one. */
+size_t bale_cuda_pinned_part(struct cuda_pinned *pinned, const void *to, const void *from,
+                             size_t size);
 uint64_t bale_cuda_pinned_bytes(struct cuda_pinned *pinned);
 
 #endif

@@ -27,14 +27,12 @@ int bale_cuda_process_wait(struct bale_engine *engine, void *stream)
     return err;
 }
 
-/* The driver copies nothing that lies in more than one registered range. Its part, and what is left. */
+/* What the driver copies at a time, and what is left. */
 static struct bale_gpu_copy take_part(struct cuda_pinned *pinned, struct bale_gpu_copy *left)
 {
     struct bale_gpu_copy part = *left;
 
-    part.length = bale_cuda_pinned_within(pinned, part.to, part.length);
-    if (part.from)
-        part.length = bale_cuda_pinned_within(pinned, part.from, part.length);
+    part.length = bale_cuda_pinned_part(pinned, part.to, part.from, part.length);
     left->to = (uint8_t *)left->to + part.length;
     if (left->from)
         left->from = (const uint8_t *)left->from + part.length;

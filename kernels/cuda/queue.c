@@ -4,22 +4,15 @@
 
 void bale_cuda_queue_put(struct cuda_queue *queue, unsigned line, struct bale_item *item)
 {
-    struct cuda_line *l = &queue->lines[line];
-
-    item->next = NULL;
-    if (l->first)
-        l->last->next = item;
-    else
-        l->first = item;
-    l->last = item;
+    bale_items_put(&queue->lines[line], item);
     queue->chunks += bale_cuda_chunks(&item->frame);
 }
 
-struct cuda_line *bale_cuda_queue_line(struct cuda_queue *queue,
-                                       const struct bale_driver_device *devices, unsigned count,
-                                       unsigned device)
+struct bale_items *bale_cuda_queue_line(struct cuda_queue *queue,
+                                        const struct bale_driver_device *devices, unsigned count,
+                                        unsigned device)
 {
-    struct cuda_line *any = NULL, *near = NULL;
+    struct bale_items *any = NULL, *near = NULL;
 
     if (queue->lines[device].first)
         return &queue->lines[device];
@@ -33,12 +26,10 @@ struct cuda_line *bale_cuda_queue_line(struct cuda_queue *queue,
     return near ? near : any;
 }
 
-struct bale_item *bale_cuda_queue_take(struct cuda_queue *queue, struct cuda_line *line)
+struct bale_item *bale_cuda_queue_take(struct cuda_queue *queue, struct bale_items *line)
 {
-    struct bale_item *item = line->first;
+    struct bale_item *item = bale_items_take(line);
 
-    line->first = item->next;
-    item->next = NULL;
     queue->chunks -= bale_cuda_chunks(&item->frame);
     return item;
 }

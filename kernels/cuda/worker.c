@@ -6,7 +6,7 @@
 enum { STORE_MAX = 512 }; /* chunks of a batch */
 
 /* Where a slot of the device takes its next item of the queue from. */
-static struct cuda_line *line_for(struct cuda_engine *e, struct cuda_queue *queue, unsigned device)
+static struct bale_items *line_for(struct cuda_engine *e, struct cuda_queue *queue, unsigned device)
 {
     return bale_cuda_queue_line(queue, e->about, e->device_count, device);
 }
@@ -116,7 +116,7 @@ static void take_jobs(struct cuda_worker *w, unsigned q)
     w->job_count = 0;
     e->turn = (q + 1) % CUDA_QUEUES;
     while (queue->chunks > 0 && (chunks < most || w->job_count == 0)) {
-        struct cuda_line *line = line_for(e, queue, w->device);
+        struct bale_items *line = line_for(e, queue, w->device);
         chunks += bale_cuda_chunks(&line->first->frame);
         if (chunks > cells && w->job_count > 0)
             break;

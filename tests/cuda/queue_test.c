@@ -24,7 +24,7 @@ static void fill(void)
 static void check_order(unsigned device, const unsigned *order)
 {
     for (unsigned i = 0; i < ITEMS; i++) {
-        struct cuda_line *line = bale_cuda_queue_line(&queue, devices, DEVICES, device);
+        struct bale_items *line = bale_cuda_queue_line(&queue, devices, DEVICES, device);
         CHECK_EQ_U(queue.chunks, 2 * (ITEMS - i));
         if (!CHECK(line))
             return;
@@ -52,8 +52,8 @@ static void test_ranges(void)
     CHECK_EQ_U(bale_cuda_pinned_device(&pinned, memory + 3 * PAGE - 1), 2);
     CHECK_EQ_U(bale_cuda_pinned_device(&pinned, memory + 4 * PAGE), 0);
     CHECK(bale_cuda_pinned_has(&pinned, memory, sizeof memory));
-    CHECK_EQ_U(bale_cuda_pinned_within(&pinned, memory + 100, sizeof memory - 100), PAGE - 100);
-    CHECK_EQ_U(bale_cuda_pinned_within(&pinned, memory + PAGE, 7), 7);
+    CHECK_EQ_U(bale_cuda_pinned_part(&pinned, memory + 100, NULL, sizeof memory - 100), PAGE - 100);
+    CHECK_EQ_U(bale_cuda_pinned_part(&pinned, NULL, memory + PAGE, 7), 7);
     bale_cuda_pinned_destroy(&pinned);
 }
 
