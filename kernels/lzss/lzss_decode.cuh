@@ -7,8 +7,9 @@
 namespace bale_lzss
 {
 /* Hostile bytes. The flags say how long each payload is, so all pieces begin at once; a warp decodes
- * 32 tokens at a time, in shared memory, where the whole chunk has room. */
+ * 64 tokens at a time, in shared memory, where the whole chunk has room. */
 constexpr unsigned DECODE_WARPS = 16;
+constexpr unsigned DECODE_BLOCKS = 3; /* of a multiprocessor: as many as have that room */
 
 /* By a warp: bytes of a piece's payload, as its flags say. Spare bits count in *wrong. */
 template <unsigned LOG2>
@@ -24,138 +25,223 @@ __device__ inline uint32_t payload_of(const uint8_t *flags, uint32_t tokens, boo
     return POINTER * pointers + ((tokens - pointers) << LOG2);
 }
 
-/* 32 tokens as they are stored: this lane's payload, byte for byte so that nothing waits for them before they
- * are used, and which of the lanes have pointers. */
-template <unsigned LOG2> struct stored {
-    uint8_t payload[LOG2 == 0 ? POINTER : 1u << LOG2];
-    uint32_t pointers;
-
-    __device__ typename symbol<LOG2>::type literal() const
+/* Bytes from any place of the stream, as they were loaded: nothing waits for them before they are used. */
+template <unsigned WORDS> class loaded
+{
+  public:
+    /* in: aligned. Only words with these bytes are read; of which there may be none. */
+    __device__ void load(const uint32_t *in, uint32_t at, uint32_t bytes)
     {
-        typename symbol<LOG2>::type value = 0;
+        const uint32_t last = bytes != 0 ? (at + bytes - 1) / 4 : 0;
 
-        for (uint32_t b = 0; b < 1u << LOG2; b++)
-            value |= (typename symbol<LOG2>::type)payload[b] << 8 * b;
-        return value;
+        shift_ = 8 * (at % 4);
+#pragma unroll
+        for (unsigned k = 0; k <= WORDS; k++)
+            word_[k] = __ldg(in + min(at / 4 + k, last));
+    }
+
+    __device__ uint32_t word(unsigned k) const
+    {
+        return __funnelshift_r(word_[k], word_[k + 1], shift_);
+    }
+
+  private:
+    uint32_t word_[WORDS + 1];
+    uint32_t shift_; /* bits before them */
+};
+
+/* Room for the payloads of two tokens, one behind the other. */
+template <unsigned LOG2> struct payload_pair {
+    using type = uint32_t;
+};
+template <> struct payload_pair<2> {
+    using type = uint64_t;
+};
+template <> struct payload_pair<3> {
+    using type = unsigned __int128;
+};
+
+/* A lane's two tokens, as they are stored. */
+template <unsigned LOG2> struct stored {
+    using pair = typename payload_pair<LOG2>::type;
+    static constexpr unsigned WORDS = sizeof(pair) / 4;
+
+    loaded<WORDS> bytes;
+    uint32_t pointers; /* bit by bit, which of them are */
+
+    __device__ pair payloads() const
+    {
+        pair both = 0;
+#pragma unroll
+        for (unsigned k = 0; k < WORDS; k++)
+            both |= (pair)bytes.word(k) << 32 * k;
+        return both;
     }
 };
 
-/* The flags of the token's byte; 0: there is no such token. */
-__device__ inline uint32_t flags_at(const uint8_t *flags, uint32_t token, uint32_t tokens)
-{
-    return token < tokens ? flags[token / 8] : 0;
-}
-
-/* The tokens from first on, of which there may be none. Where payloads are moves on. */
 template <unsigned LOG2>
-__device__ inline stored<LOG2> load(uint32_t flags, uint32_t first, uint32_t tokens,
-                                    const uint8_t **payloads)
+__device__ inline uint32_t payload_bytes(uint32_t tokens, uint32_t pointers)
 {
-    const bool live = first + lane() < tokens, pointer = (flags >> lane() % 8 & 1) != 0;
-    const uint32_t pointers = __ballot_sync(ALL, live && pointer);
-    const uint32_t literals = __ballot_sync(ALL, live && !pointer);
-    const uint8_t *in = *payloads + POINTER * (uint32_t)__popc(pointers & lower_lanes()) +
-                        ((uint32_t)__popc(literals & lower_lanes()) << LOG2);
-    const uint32_t bytes = !live ? 0 : pointer ? POINTER : 1u << LOG2;
-    stored<LOG2> made = {};
-
-    made.pointers = pointers;
-#pragma unroll
-    for (uint32_t b = 0; b < sizeof made.payload; b++)
-        if (b < bytes)
-            made.payload[b] = in[b];
-    *payloads += POINTER * (uint32_t)__popc(pointers) + ((uint32_t)__popc(literals) << LOG2);
-    return made;
+    return (tokens << LOG2) + pointers * (POINTER - (1u << LOG2));
 }
 
-/* The token of this lane. */
+/* By a warp: a piece's tokens, 64 at a time. */
+template <unsigned LOG2> class reader
+{
+    static constexpr uint32_t GROUP = 1024; /* tokens whose flags the lanes hold: a word each */
+
+  public:
+    /* flags, payload: where they begin in the stream. */
+    __device__ reader(const uint32_t *in, uint32_t flags, uint32_t payload, uint32_t tokens)
+        : in_(in), flags_(flags), payload_(payload), tokens_(tokens)
+    {
+    }
+
+    /* The next ones, of which there may be none. */
+    __device__ stored<LOG2> next()
+    {
+        if (first_ % GROUP == 0)
+            held_ = own_flags();
+        const uint32_t own = 2 * lane(), word = first_ / 32 % 32;
+        const uint64_t pointers = (uint64_t)__shfl_sync(ALL, held_, (int)word + 1) << 32 |
+                                  __shfl_sync(ALL, held_, (int)word);
+        const uint32_t before = (uint32_t)__popcll(pointers & ((1ull << own) - 1));
+        stored<LOG2> made;
+        made.pointers = (uint32_t)(pointers >> own) & 3;
+        made.bytes.load(
+            in_, payload_ + payload_bytes<LOG2>(own, before),
+            payload_bytes<LOG2>(there(first_ + own, 2), (uint32_t)__popc(made.pointers)));
+        payload_ += payload_bytes<LOG2>(64, (uint32_t)__popcll(pointers));
+        first_ += 64;
+        return made;
+    }
+
+  private:
+    /* How many of most tokens from first on there are. */
+    __device__ uint32_t there(uint32_t first, uint32_t most) const
+    {
+        return first < tokens_ ? min(tokens_ - first, most) : 0;
+    }
+
+    __device__ uint32_t own_flags() const
+    {
+        const uint32_t first = first_ + 32 * lane(), count = there(first, 32);
+        loaded<1> flags;
+
+        flags.load(in_, flags_ + first / 8, flag_bytes(count));
+        return flags.word(0) & (count < 32 ? (1u << count) - 1 : ALL);
+    }
+
+    const uint32_t *in_;
+    uint32_t flags_, payload_;
+    uint32_t tokens_, first_ = 0;
+    uint32_t held_ = 0;
+};
+
 struct token {
     uint32_t length;   /* symbols; 0: no token */
     uint32_t distance; /* of a pointer, else 0 */
     uint32_t place;    /* first symbol that it stands for */
 };
 
-/* The last lane whose token begins at symbol or before; 0, if none does. */
-__device__ inline uint32_t token_at(uint32_t place, uint32_t symbol)
+template <unsigned LOG2> __device__ inline token token_of(uint32_t payload, bool live, bool pointer)
 {
-    uint32_t at = 0;
-
-    for (uint32_t by = 16; by != 0; by /= 2)
-        if (__shfl_sync(ALL, place, (int)(at + by)) <= symbol)
-            at += by;
-    return at;
+    if (!pointer)
+        return token{live, 0, 0};
+    return token{(payload >> 8 & 255) + LEAST<LOG2>, (payload & 255) + 1, 0};
 }
 
-/* By a lane of its own a pointer of so many symbols at most. */
-constexpr uint32_t ALONE = 8;
-
-/* By all lanes: the symbols of one lane's pointer. */
-template <typename T> __device__ inline void copy_match(T *out, token t, int from)
+/* The bit at this place of 32; 0 beyond. */
+__device__ inline uint32_t bit(uint32_t at)
 {
-    const uint32_t place = __shfl_sync(ALL, t.place, from);
-    const uint32_t distance = __shfl_sync(ALL, t.distance, from);
-    const uint32_t length = __shfl_sync(ALL, t.length, from);
-
-    for (uint32_t n = lane(); n < length; n += 32)
-        out[place + n] = out[place - distance + (n < distance ? n : n % distance)];
+    return __funnelshift_lc(0, 1, at);
 }
 
-/* The pointers' symbols, in rounds: of all pointers that need nothing of one that is left. A pointer may reach into
- * what it stands for: that repeats what is before it. */
-template <typename T> __device__ inline void copy_matches(T *out, token t, uint32_t pointers)
+/* The symbols of pointers from begin to end, a lane for each. Those of 32 are found together: a symbol is as that at
+ * its source, which may be one of the 32 and of a pointer too, and then as that at the source's source; after five
+ * rounds of doubling the way ends at a literal, which is in place, or before the 32. Twice 32 are on
+ * their way side by side, because each step waits for the one before. */
+template <typename T>
+__device__ inline void copy_matches(T *out, token a, token b, uint32_t begin, uint32_t end)
 {
-    const uint32_t from = t.place - t.distance, end = from + min(t.length, t.distance);
-    const uint32_t first = __shfl_sync(ALL, t.place, __ffs((int)pointers) - 1);
-    uint32_t needs = 0; /* lanes */
+    constexpr unsigned SETS = 2;
+    const uint32_t distances = a.distance | b.distance << 16;
+    uint32_t before = 0; /* tokens that begin before base */
 
-    if (__any_sync(ALL, t.distance != 0 && end > first)) {
-        const uint32_t a = token_at(t.place, from), b = token_at(t.place, end - 1);
-        needs = end > first ? (2u << b) - (1u << a) : 0;
-    }
-    while (pointers != 0) {
-        const bool ready = (pointers >> lane() & 1) != 0 && (needs & pointers) == 0;
-        if (ready && t.length <= ALONE)
-            for (uint32_t n = 0; n < t.length; n++)
-                out[t.place + n] = out[from + n];
-        for (uint32_t rest = __ballot_sync(ALL, ready && t.length > ALONE); rest != 0;
-             rest &= rest - 1)
-            copy_match(out, t, __ffs((int)rest) - 1);
-        pointers &= ~__ballot_sync(ALL, ready);
-        __syncwarp();
+    for (uint32_t base = begin; base < end; base += 32 * SETS) {
+        uint32_t begins[SETS], distance[SETS], from[SETS], way[SETS];
+        bool inside = false;
+#pragma unroll
+        for (unsigned n = 0; n < SETS; n++) {
+            const uint32_t first = base + 32 * n;
+            begins[n] = __reduce_or_sync(ALL, bit(a.place - first) | bit(b.place - first));
+        }
+#pragma unroll
+        for (unsigned n = 0; n < SETS; n++) {
+            const uint32_t own = before + (uint32_t)__popc(begins[n] & ((2u << lane()) - 1)) - 1;
+            const uint32_t two = __shfl_sync(ALL, distances, (int)(own / 2));
+            distance[n] = own % 2 != 0 ? two >> 16 : two & 0xffff;
+            from[n] = lane() - distance[n];
+            inside |= from[n] < lane();
+            before += (uint32_t)__popc(begins[n]);
+        }
+        if (__any_sync(ALL, inside)) {
+#pragma unroll
+            for (unsigned n = 0; n < SETS; n++)
+                way[n] = from[n] < 32 ? from[n] : lane();
+#pragma unroll
+            for (unsigned round = 0; round < 5; round++)
+#pragma unroll
+                for (unsigned n = 0; n < SETS; n++)
+                    way[n] = __shfl_sync(ALL, way[n], (int)way[n]);
+#pragma unroll
+            for (unsigned n = 0; n < SETS; n++)
+                from[n] = __shfl_sync(ALL, from[n], (int)way[n]);
+        }
+#pragma unroll
+        for (unsigned n = 0; n < SETS; n++) {
+            const uint32_t first = base + 32 * n;
+            if (distance[n] != 0 && first + lane() < end)
+                out[first + lane()] = out[first + from[n]];
+            __syncwarp();
+        }
     }
 }
 
 /* By a warp: whether the piece's count symbols are at out. What is next is on its way while tokens are
  * decoded. */
 template <unsigned LOG2>
-__device__ inline bool decode_piece(const uint8_t *flags, const uint8_t *payloads, uint32_t tokens,
-                                    uint32_t window, typename symbol<LOG2>::type *out,
-                                    uint32_t count)
+__device__ inline bool decode_piece(reader<LOG2> in, uint32_t tokens, uint32_t window,
+                                    typename symbol<LOG2>::type *out, uint32_t count)
 {
-    stored<LOG2> next = load<LOG2>(flags_at(flags, lane(), tokens), 0, tokens, &payloads);
-    uint32_t flags_next = flags_at(flags, 32 + lane(), tokens);
+    using T = typename symbol<LOG2>::type;
+    stored<LOG2> next = in.next();
     uint32_t done = 0;
 
-    for (uint32_t first = 0; first < tokens; first += 32) {
+    for (uint32_t first = 0; first < tokens; first += 64) {
         const stored<LOG2> now = next;
-        next = load<LOG2>(flags_next, first + 32, tokens, &payloads);
-        flags_next = flags_at(flags, first + 64 + lane(), tokens);
-        token t = {};
-        t.length = first + lane() < tokens;
-        if (now.pointers >> lane() & 1) {
-            t.distance = now.payload[0] + 1u;
-            t.length = now.payload[1] + LEAST<LOG2>;
-        }
-        const uint32_t upto = done + running_sum(t.length);
-        t.place = upto - t.length;
+        next = in.next();
+        const auto both = now.payloads();
+        const uint32_t own = first + 2 * lane();
+        const bool a_live = own < tokens, a_points = (now.pointers & 1) != 0;
+        const bool b_live = own + 1 < tokens, b_points = (now.pointers & 2) != 0;
+        const auto second = a_points ? both >> 8 * POINTER : both >> (8 << LOG2);
+        token a = token_of<LOG2>((uint32_t)both, a_live, a_points);
+        token b = token_of<LOG2>((uint32_t)second, b_live, b_points);
+        const uint32_t begin = done, upto = done + running_sum(a.length + b.length);
+        b.place = upto - b.length;
+        a.place = b.place - a.length;
         done = __shfl_sync(ALL, upto, 31);
-        if (done > count || __any_sync(ALL, t.distance > t.place || t.distance > window))
+        if (done > count ||
+            __any_sync(ALL, a.distance > min(a.place, window) || b.distance > min(b.place, window)))
             return false;
-        if (t.length != 0 && t.distance == 0)
-            out[t.place] = now.literal();
+        if (a_live && !a_points)
+            out[a.place] = (T)both;
+        if (b_live && !b_points)
+            out[b.place] = (T)second;
         __syncwarp();
-        if (now.pointers != 0)
-            copy_matches(out, t, now.pointers);
+        if (__any_sync(ALL, now.pointers != 0))
+            copy_matches(out, a, b, begin, done);
     }
     return done == count;
 }
@@ -200,7 +286,7 @@ __device__ inline void copy_chunk(uint8_t *to, const uint8_t *from, uint32_t len
 
 /* to: a cell for each chunk. Those without a stream are left alone. */
 template <typename CODEC, unsigned LOG2>
-__global__ void __launch_bounds__(32 * DECODE_WARPS)
+__global__ void __launch_bounds__(32 * DECODE_WARPS, DECODE_BLOCKS)
     decode(const cuda_chunk *chunks, cuda_lists lists, void *const *to)
 {
     extern __shared__ uint4 room[];
@@ -218,9 +304,10 @@ __global__ void __launch_bounds__(32 * DECODE_WARPS)
     bool wrong = !find_pieces<LOG2>(in, length, parts, &s);
 
     for (uint32_t k = threadIdx.x / 32; !wrong && k < parts.pieces; k += DECODE_WARPS)
-        wrong = !decode_piece<LOG2>(in + s.flags[k], in + s.payload[k], s.tokens[k], g.window,
-                                    (typename symbol<LOG2>::type *)(out + parts.begin(k)),
-                                    parts.bytes(k) >> LOG2);
+        wrong = !decode_piece<LOG2>(
+            reader<LOG2>((const uint32_t *)in, s.flags[k], s.payload[k], s.tokens[k]), s.tokens[k],
+            g.window, (typename symbol<LOG2>::type *)(out + parts.begin(k)),
+            parts.bytes(k) >> LOG2);
     wrong = __syncthreads_or(wrong);
     if (threadIdx.x == 0) {
         lists.statuses[c] = wrong;
