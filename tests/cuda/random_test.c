@@ -5,6 +5,8 @@
  * usage: random_test PLUGIN ROUNDS: a plug-in with bale_cuda_fault_set */
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "format/err.h"
 #include "format/hash.h"
@@ -23,10 +25,12 @@ enum {
     GUARD_BYTE = 0xa5,
 };
 
-/* What may go wrong in a session; which of it is chosen anew for each list. */
+/* What may go wrong in a session; which of it is chosen anew for each list. After a "flip" nvCOMP's decoder of zstd may
+ * run for good, which ends the GPU's part: most sessions go without. */
 struct session {
     const char *faults[4]; /* up to the first NULL */
     unsigned one_in;       /* lists have a fault */
+    bool no_zstd;
     const char *at_open;
     const char *once; /* in the midst of it */
 };
@@ -87,7 +91,13 @@ static struct bale_setting random_setting(struct worker *w)
         {BALE_CODEC_ZSTD, -3},      {BALE_CODEC_ZSTD, 3},       {BALE_CODEC_AUTO, 0},
         {BALE_CODEC_GPULZ, 0x21ff}, {BALE_CODEC_GPULZ, 0x1020}, {BALE_CODEC_GPULZ, 0x05ff},
     };
-    return all[below(w, sizeof all / sizeof all[0])];
+    struct bale_setting setting;
+
+    do {
+        setting = all[below(w, sizeof all / sizeof all[0])];
+    } while (w->run->session->no_zstd &&
+             (setting.codec == BALE_CODEC_ZSTD || setting.codec == BALE_CODEC_AUTO));
+    return setting;
 }
 
 /* Half of all equal bytes are those that the codec zero is for. */
@@ -372,32 +382,52 @@ static struct bale_dispatch_stats run_session(struct rig *rig, const struct sess
     return stats;
 }
 
+/* A process for each: what one leaves hanging does not concern the next. Its exit status. */
+static int run_apart(const char *plugin, const struct session *session, unsigned rounds,
+                     uint64_t seed)
+{
+    struct rig rig;
+    int status;
+    pid_t child = fork();
+
+    REQUIRE(child >= 0);
+    if (child > 0) {
+        REQUIRE(waitpid(child, &status, 0) == child);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+    }
+    rig_load(&rig, plugin);
+    REQUIRE(rig.fault);
+    rig_reserve(&rig, (size_t)THREADS * JOBS * JOB_BYTES);
+    struct bale_dispatch_stats stats = run_session(&rig, session, rounds, seed);
+    CHECK(stats.gpu.encoded > 0);
+    CHECK(session->one_in > 0 || stats.gpu.decoded > 0);
+    CHECK(stats.redone > 0);
+    status = check_result();
+    fflush(stdout);
+    _exit(status);
+}
+
 int main(int argc, char **argv)
 {
-    /* After the last one the device is lost to the process. */
     static const struct session sessions[] = {
         {.faults = {0}},
         {.faults = {"nomem"}, .one_in = 2},
         {.faults = {"nomem", "flip"}, .one_in = 4},
-        {.faults = {"launch", "nomem", "flip"}, .one_in = 8},
-        {.faults = {"flip"}, .one_in = 2, .at_open = "alloc"},
+        {.faults = {"launch", "nomem", "flip"}, .one_in = 8, .no_zstd = true},
+        {.faults = {"flip"}, .one_in = 2, .no_zstd = true, .at_open = "alloc"},
         {.once = "hang"},
         {.once = "late"},
         {.once = "stray"},
     };
-    struct rig rig;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     REQUIRE(argc == 3);
-    rig_load(&rig, argv[1]);
-    REQUIRE(rig.fault);
-    rig_reserve(&rig, (size_t)THREADS * JOBS * JOB_BYTES);
     for (unsigned i = 0; i < sizeof sessions / sizeof sessions[0]; i++) {
-        struct bale_dispatch_stats stats =
-            run_session(&rig, &sessions[i], (unsigned)strtoul(argv[2], NULL, 10), 100 + i);
-        CHECK(stats.gpu.encoded > 0);
-        CHECK(i > 0 || stats.gpu.decoded > 0);
-        CHECK(stats.redone > 0);
+        int status =
+            run_apart(argv[1], &sessions[i], (unsigned)strtoul(argv[2], NULL, 10), 100 + i);
+        if (status == CHECK_SKIPPED)
+            return CHECK_SKIPPED;
+        CHECK_EQ(status, EXIT_SUCCESS);
     }
     return check_result();
 }
