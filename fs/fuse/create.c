@@ -250,9 +250,5 @@ void bale_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
             bale_node_release(mount->nodes, dir);
         }
     }
-    if (err) {
-        fuse_reply_err(req, err);
-    } else {
-        bale_entry_reply_new(req, dir, name);
-    }
+    bale_entry_reply_new(req, err, dir, name);
 }

@@ -74,12 +74,14 @@ void bale_entry_reply(fuse_req_t req, struct bale_node *node, int fd, const stru
     bale_use_begin(&op->use);
 }
 
-void bale_entry_reply_new(fuse_req_t req, struct bale_node *dir, const char *name)
+void bale_entry_reply_new(fuse_req_t req, int err, struct bale_node *dir, const char *name)
 {
     struct bale_node *node;
     struct stat st;
     int fd;
-    int err = bale_node_lookup(bale_mount_of(req)->nodes, dir, name, &node, &fd, &st);
+    if (!err) {
+        err = bale_node_lookup(bale_mount_of(req)->nodes, dir, name, &node, &fd, &st);
+    }
     if (err) {
         fuse_reply_err(req, err);
     } else {

@@ -148,8 +148,8 @@ int bale_name_remove(struct bale_mount *mount, struct bale_node *dir, const char
 
 /* Replies with the entry of a node. Takes over the caller's hold on it. */
 void bale_entry_reply(fuse_req_t req, struct bale_node *node, int fd, const struct stat *backing);
-/* Looks up what was just made, and replies. */
-void bale_entry_reply_new(fuse_req_t req, struct bale_node *dir, const char *name);
+/* The reply to who wanted something made: err, or the entry of what was. */
+void bale_entry_reply_new(fuse_req_t req, int err, struct bale_node *dir, const char *name);
 
 /* ---- open.c ---- */
 

@@ -66,11 +66,7 @@ void bale_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
         }
         bale_node_release(mount->nodes, dir);
     }
-    if (err) {
-        fuse_reply_err(req, err);
-    } else {
-        bale_entry_reply_new(req, dir, name);
-    }
+    bale_entry_reply_new(req, err, dir, name);
 }
 
 void bale_op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
@@ -85,11 +81,7 @@ void bale_op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, cons
         bale_caller_leave(req);
         bale_node_release(mount->nodes, dir);
     }
-    if (err) {
-        fuse_reply_err(req, err);
-    } else {
-        bale_entry_reply_new(req, dir, name);
-    }
+    bale_entry_reply_new(req, err, dir, name);
 }
 
 void bale_op_readlink(fuse_req_t req, fuse_ino_t ino)

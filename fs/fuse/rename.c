@@ -114,7 +114,7 @@ static void finish(struct move_op *op, int err)
     if (err || !op->links) {
         fuse_reply_err(req, err);
     } else {
-        bale_entry_reply_new(req, op->to, op->to_name);
+        bale_entry_reply_new(req, 0, op->to, op->to_name);
     }
     destroy(op);
     bale_freezer_done(mount->freezer);

@@ -69,6 +69,18 @@ void rig_close(struct rig *rig)
     rig->container = NULL;
 }
 
+void rig_start(struct rig *rig, uint64_t size_max)
+{
+    rig_init(rig, 1, BALE_EXTENT_MIN, size_max);
+    REQUIRE(rig_open(rig) == BALE_OK);
+}
+
+void rig_reopen(struct rig *rig)
+{
+    rig_close(rig);
+    REQUIRE(rig_open(rig) == BALE_OK);
+}
+
 void rig_die(struct rig *rig)
 {
     rig->file.fail_kinds = MEMORY_CHANGES;
@@ -199,6 +211,19 @@ int rig_cut(struct rig *rig, uint64_t offset, uint64_t length)
 int rig_truncate(struct rig *rig, uint64_t size)
 {
     return set_size(rig, size);
+}
+
+void rig_commit(struct rig *rig, bool durable)
+{
+    CHECK_EQ(bale_container_commit(rig->container, durable), BALE_OK);
+}
+
+struct bale_container_attr rig_attr(struct rig *rig)
+{
+    struct bale_container_attr attr;
+
+    bale_container_attr(rig->container, &attr);
+    return attr;
 }
 
 int rig_change(struct rig *rig)

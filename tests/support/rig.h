@@ -39,6 +39,9 @@ uint32_t rig_random(struct rig *rig, uint32_t below);
 /* Opens what is in the file. The model is not touched. */
 int rig_open(struct rig *rig);
 void rig_close(struct rig *rig);
+/* A first session of a new file. */
+void rig_start(struct rig *rig, uint64_t size_max);
+void rig_reopen(struct rig *rig);
 
 /* As if the writer were killed: nothing is written any more. */
 void rig_die(struct rig *rig);
@@ -58,6 +61,9 @@ int rig_truncate(struct rig *rig, uint64_t size);
 
 /* One of the above, at random. */
 int rig_change(struct rig *rig);
+
+void rig_commit(struct rig *rig, bool durable);
+struct bale_container_attr rig_attr(struct rig *rig);
 
 /* Reads the whole file into data, which has room for size_max; *size from the attributes. */
 int rig_read(struct rig *rig, uint8_t *data, uint64_t *size);

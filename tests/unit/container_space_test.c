@@ -5,47 +5,22 @@
 #include "tests/check.h"
 #include "tests/support/rig.h"
 
-static void start(struct rig *rig, uint64_t size_max)
-{
-    rig_init(rig, 1, BALE_EXTENT_MIN, size_max);
-    REQUIRE(rig_open(rig) == BALE_OK);
-}
-
-static void commit(struct rig *rig, bool durable)
-{
-    CHECK_EQ(bale_container_commit(rig->container, durable), BALE_OK);
-}
-
-static void reopen(struct rig *rig)
-{
-    rig_close(rig);
-    REQUIRE(rig_open(rig) == BALE_OK);
-}
-
-static struct bale_container_attr attr_of(struct rig *rig)
-{
-    struct bale_container_attr attr;
-
-    bale_container_attr(rig->container, &attr);
-    return attr;
-}
-
 /* A file that is rewritten again and again does not grow, whether its commits are synced or not. */
 static void test_bounded(bool durable)
 {
     struct rig rig;
     uint64_t least, most = 0;
 
-    start(&rig, 200000);
+    rig_start(&rig, 200000);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     rig.incompressible = true;
     CHECK_EQ(rig_write(&rig, 0, 200000), BALE_OK);
-    commit(&rig, durable);
+    rig_commit(&rig, durable);
     least = rig.file.size;
     for (int i = 0; i < 100; i++) {
         CHECK_EQ(rig_begin(&rig), BALE_OK);
         CHECK_EQ(rig_write(&rig, 0, 200000), BALE_OK);
-        commit(&rig, durable);
+        rig_commit(&rig, durable);
         most = rig.file.size > most ? rig.file.size : most;
     }
     CHECK(most <= 2 * least + 10000);
@@ -62,15 +37,15 @@ static void test_waiting(void)
 {
     struct rig rig;
 
-    start(&rig, 200000);
+    rig_start(&rig, 200000);
     rig.incompressible = true;
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_write(&rig, 0, 100000), BALE_OK);
-    commit(&rig, true);
+    rig_commit(&rig, true);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_write(&rig, 0, 100000), BALE_OK);
     CHECK_EQ_U(bale_container_waiting(rig.container), 0);
-    commit(&rig, false);
+    rig_commit(&rig, false);
     CHECK(bale_container_waiting(rig.container) >= 100000);
     CHECK_EQ(bale_container_sync(rig.container), BALE_OK);
     CHECK_EQ_U(bale_container_waiting(rig.container), 0);
@@ -79,7 +54,7 @@ static void test_waiting(void)
     rig_matches(&rig, true);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_truncate(&rig, 0), BALE_OK);
-    commit(&rig, true);
+    rig_commit(&rig, true);
     rig_close(&rig);
     CHECK_EQ_U(rig.file.size, BALE_DATA_START);
     rig_clear(&rig);
@@ -95,7 +70,7 @@ static void test_abandon(void)
     uint8_t raw[500];
     size_t length;
 
-    start(&rig, 1000);
+    rig_start(&rig, 1000);
     for (size_t i = 0; i < sizeof raw; i++)
         raw[i] = (uint8_t)(i * i >> 3);
     REQUIRE(bale_frame_encode(rig.scratch, (struct bale_setting){.codec = BALE_CODEC_STORE}, raw,
@@ -108,9 +83,9 @@ static void test_abandon(void)
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(bale_container_write_frame(rig.container, frame, length, &again), BALE_OK);
     CHECK_EQ_U(again, position);
-    commit(&rig, false);
-    CHECK_EQ_U(attr_of(&rig).size, 0);
-    CHECK_EQ_U(attr_of(&rig).stored, 0);
+    rig_commit(&rig, false);
+    CHECK_EQ_U(rig_attr(&rig).size, 0);
+    CHECK_EQ_U(rig_attr(&rig).stored, 0);
     rig_clear(&rig);
 }
 
@@ -128,21 +103,21 @@ static void test_promise(void)
     struct bale_container_attr attr;
     uint64_t bytes = 0;
 
-    start(&rig, 100000);
+    rig_start(&rig, 100000);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_write(&rig, 1000, 500), BALE_OK);
     CHECK_EQ(rig_truncate(&rig, 50000), BALE_OK);
     CHECK_EQ(bale_container_promise(rig.container, 0, 50000), BALE_OK);
     CHECK(rig.file.allocated >= 49500);
-    commit(&rig, false);
+    rig_commit(&rig, false);
     rig_matches(&rig, true);
-    reopen(&rig);
+    rig_reopen(&rig);
     CHECK_EQ(bale_container_walk(rig.container, count_unwritten, &bytes), BALE_OK);
     CHECK_EQ_U(bytes, 49500);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_write(&rig, 20000, 500), BALE_OK);
     rig.file.limit = rig.file.size + 1000;
-    attr = attr_of(&rig);
+    attr = rig_attr(&rig);
     attr.size = 5000000000u;
     CHECK_EQ(bale_container_set_attr(rig.container, &attr), BALE_OK);
     CHECK_EQ(bale_container_promise(rig.container, 50000, 4999950000u), BALE_E_NOSPACE);
@@ -151,7 +126,7 @@ static void test_promise(void)
     CHECK_EQ_U(bytes, 49000);
     rig.file.limit = 0;
     CHECK_EQ(bale_container_promise(rig.container, 50000, 4999950000u), BALE_OK);
-    commit(&rig, false);
+    rig_commit(&rig, false);
     bytes = 0;
     CHECK_EQ(bale_container_walk(rig.container, count_unwritten, &bytes), 5);
     rig_clear(&rig);
@@ -163,18 +138,18 @@ static void test_appends(void)
     struct rig rig;
     size_t memory;
 
-    start(&rig, 1000000);
+    rig_start(&rig, 1000000);
     for (uint32_t i = 0; i < 10000; i++) {
         if (!CHECK_EQ(rig_begin(&rig), BALE_OK) ||
             !CHECK_EQ(rig_write(&rig, i * 100, 100), BALE_OK))
             break;
-        commit(&rig, false);
+        rig_commit(&rig, false);
     }
     rig_matches(&rig, true);
     CHECK(rig.file.size < 3000000);
     memory = bale_container_memory(rig.container);
     CHECK(memory > 10000 * sizeof(struct bale_segment) && memory < 2000000);
-    reopen(&rig);
+    rig_reopen(&rig);
     rig_matches(&rig, true);
     rig_clear(&rig);
 }
@@ -196,7 +171,7 @@ static void test_random(uint64_t seed)
             CHECK_EQ(rig_change(&rig), BALE_OK);
         if (!rig_matches(&rig, false))
             break;
-        commit(&rig, durable);
+        rig_commit(&rig, durable);
         if (!rig_matches(&rig, true))
             break;
         if (rig_random(&rig, 8) == 0)

@@ -7,31 +7,6 @@
 #include "tests/check.h"
 #include "tests/support/rig.h"
 
-static void start(struct rig *rig, uint64_t size_max)
-{
-    rig_init(rig, 1, BALE_EXTENT_MIN, size_max);
-    REQUIRE(rig_open(rig) == BALE_OK);
-}
-
-static void commit(struct rig *rig, bool durable)
-{
-    CHECK_EQ(bale_container_commit(rig->container, durable), BALE_OK);
-}
-
-static void reopen(struct rig *rig)
-{
-    rig_close(rig);
-    REQUIRE(rig_open(rig) == BALE_OK);
-}
-
-static struct bale_container_attr attr_of(struct rig *rig)
-{
-    struct bale_container_attr attr;
-
-    bale_container_attr(rig->container, &attr);
-    return attr;
-}
-
 static int height_of(struct rig *rig)
 {
     struct bale_container_usage usage;
@@ -56,14 +31,14 @@ static void test_empty(void)
     struct rig rig;
     struct bale_segment segment;
 
-    start(&rig, 1000);
-    CHECK_EQ_U(attr_of(&rig).generation, 0);
-    CHECK_EQ_U(attr_of(&rig).extent, BALE_EXTENT_MIN);
+    rig_start(&rig, 1000);
+    CHECK_EQ_U(rig_attr(&rig).generation, 0);
+    CHECK_EQ_U(rig_attr(&rig).extent, BALE_EXTENT_MIN);
     CHECK_EQ_U(bale_container_id(rig.container), 0);
     CHECK_EQ(bale_container_map(rig.container, 0, &segment), BALE_E_NOENT);
     CHECK_EQ(bale_container_sync(rig.container), BALE_OK);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
-    commit(&rig, true);
+    rig_commit(&rig, true);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     bale_container_abandon(rig.container);
     rig_close(&rig);
@@ -77,11 +52,11 @@ static void test_small(void)
 {
     struct rig rig;
 
-    start(&rig, 1 << 20);
+    rig_start(&rig, 1 << 20);
     rig.file.record = true;
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_write(&rig, 0, 1000), BALE_OK);
-    commit(&rig, false);
+    rig_commit(&rig, false);
     /* An empty file's root, the frame behind the slots, then the root over the first. */
     CHECK_EQ_U(rig.file.op_count, 3);
     CHECK_EQ_U(rig.file.ops[0].length, BALE_ROOT_SIZE);
@@ -90,10 +65,10 @@ static void test_small(void)
     CHECK_EQ_U(rig.file.ops[2].position, rig.file.ops[0].position);
     CHECK_EQ(height_of(&rig), BALE_HEIGHT_DIRECT);
     rig_matches(&rig, true);
-    reopen(&rig);
+    rig_reopen(&rig);
     CHECK_EQ_U(rig.file.op_count, 3);
-    CHECK_EQ_U(attr_of(&rig).size, 1000);
-    CHECK_EQ_U(attr_of(&rig).generation, 2);
+    CHECK_EQ_U(rig_attr(&rig).size, 1000);
+    CHECK_EQ_U(rig_attr(&rig).generation, 2);
     CHECK(bale_container_id(rig.container) != 0);
     rig_matches(&rig, true);
     rig_clear(&rig);
@@ -104,41 +79,41 @@ static void test_direct(void)
 {
     struct rig rig;
 
-    start(&rig, 100000);
+    rig_start(&rig, 100000);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_truncate(&rig, 50000), BALE_OK);
-    commit(&rig, false);
+    rig_commit(&rig, false);
     CHECK_EQ(height_of(&rig), 0);
     CHECK_EQ_U(rig.file.size, BALE_DATA_START);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_write(&rig, 0, 5000), BALE_OK);
-    commit(&rig, false);
+    rig_commit(&rig, false);
     CHECK_EQ(height_of(&rig), BALE_HEIGHT_DIRECT); /* a hole follows it */
-    reopen(&rig);
+    rig_reopen(&rig);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_write(&rig, 20000, 5000), BALE_OK);
-    commit(&rig, false);
+    rig_commit(&rig, false);
     CHECK_EQ(height_of(&rig), 1);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_cut(&rig, 20000, 5000), BALE_OK);
-    commit(&rig, false);
+    rig_commit(&rig, false);
     CHECK_EQ(height_of(&rig), BALE_HEIGHT_DIRECT);
     rig_matches(&rig, true);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_truncate(&rig, 4000), BALE_OK);
-    commit(&rig, false);
+    rig_commit(&rig, false);
     CHECK_EQ(height_of(&rig), 1); /* the frame has more than that */
-    reopen(&rig);
+    rig_reopen(&rig);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_truncate(&rig, 50000), BALE_OK);
-    commit(&rig, false);
+    rig_commit(&rig, false);
     CHECK_EQ(height_of(&rig), 1);
     rig_matches(&rig, true);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_truncate(&rig, 0), BALE_OK);
-    commit(&rig, false);
+    rig_commit(&rig, false);
     CHECK_EQ(height_of(&rig), 0);
-    CHECK_EQ_U(attr_of(&rig).stored, 0);
+    CHECK_EQ_U(rig_attr(&rig).stored, 0);
     rig_clear(&rig);
 }
 
@@ -147,10 +122,10 @@ static void test_attributes(void)
     struct rig rig;
     struct bale_container_attr attr, bad;
 
-    start(&rig, 100000);
+    rig_start(&rig, 100000);
     rig.config.modes_held = true;
     CHECK_EQ(rig_begin(&rig), BALE_OK);
-    attr = attr_of(&rig);
+    attr = rig_attr(&rig);
     attr.extent = 1 << 20;
     attr.extent_explicit = true;
     attr.setting = (struct bale_setting){.codec = BALE_CODEC_ZSTD, .parameter = -5};
@@ -159,10 +134,10 @@ static void test_attributes(void)
     attr.mtime = -7;
     attr.size = 123;
     CHECK_EQ(bale_container_set_attr(rig.container, &attr), BALE_OK);
-    CHECK_EQ_U(attr_of(&rig).size, 0); /* not before the commit */
-    commit(&rig, false);
+    CHECK_EQ_U(rig_attr(&rig).size, 0); /* not before the commit */
+    rig_commit(&rig, false);
     for (int i = 0; i < 2; i++) {
-        attr = attr_of(&rig);
+        attr = rig_attr(&rig);
         CHECK_EQ_U(attr.extent, 1 << 20);
         CHECK(attr.extent_explicit && attr.setting_explicit);
         CHECK_EQ(attr.setting.codec, BALE_CODEC_ZSTD);
@@ -171,7 +146,7 @@ static void test_attributes(void)
         CHECK_EQ(attr.mtime, -7);
         CHECK_EQ_U(attr.size, 123);
         CHECK_EQ_U(attr.generation, 1);
-        reopen(&rig);
+        rig_reopen(&rig);
     }
     CHECK_EQ(peek(&rig, &attr, NULL), BALE_OK);
     CHECK_EQ(attr.mode, BALE_ROOT_MODE_HELD | 0640);
@@ -190,7 +165,7 @@ static void test_attributes(void)
     bad = attr;
     bad.extent = 2 << 20; /* there are segments */
     CHECK_EQ(bale_container_set_attr(rig.container, &bad), BALE_E_INVALID);
-    commit(&rig, false);
+    rig_commit(&rig, false);
     rig_clear(&rig);
 }
 
@@ -203,7 +178,7 @@ static void test_refusals(void)
     struct bale_container_attr attr;
     uint8_t raw[16];
 
-    start(&rig, 100000);
+    rig_start(&rig, 100000);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_write(&rig, 0, 1000), BALE_OK);
     CHECK_EQ(bale_container_put(rig.container, &segment), BALE_E_INVALID);
@@ -223,7 +198,7 @@ static void test_refusals(void)
     CHECK_EQ(bale_container_commit(rig.container, false), BALE_E_INVALID);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(bale_container_cut(rig.container, 5000, UINT64_MAX), BALE_OK);
-    commit(&rig, false);
+    rig_commit(&rig, false);
     rig_matches(&rig, true);
     rig_close(&rig);
 
@@ -247,7 +222,7 @@ static void test_refusals(void)
     CHECK_EQ(peek(&rig, &attr, NULL), BALE_OK);
     CHECK_EQ_U(attr.generation, 0);
     REQUIRE(rig_open(&rig) == BALE_OK);
-    CHECK_EQ_U(attr_of(&rig).size, 0);
+    CHECK_EQ_U(rig_attr(&rig).size, 0);
     rig_close(&rig);
     rig.config.writable = true;
     REQUIRE(rig_open(&rig) == BALE_OK);
@@ -255,7 +230,7 @@ static void test_refusals(void)
     memset(rig.model, 0, (size_t)rig.size_max);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_write(&rig, 100, 1000), BALE_OK);
-    commit(&rig, false);
+    rig_commit(&rig, false);
     rig_matches(&rig, true);
     rig_clear(&rig);
 }
@@ -269,10 +244,10 @@ static void test_feature(void)
     uint8_t slot[BALE_ROOT_SIZE];
     char feature[5];
 
-    start(&rig, 1000);
+    rig_start(&rig, 1000);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_write(&rig, 0, 100), BALE_OK);
-    commit(&rig, false);
+    rig_commit(&rig, false);
     rig_close(&rig);
     REQUIRE(bale_root_decode(rig.file.bytes + BALE_ROOT_SIZE, &root, feature) == BALE_OK);
     bale_root_encode(&root, slot);
@@ -305,14 +280,14 @@ static void test_durable_recorded(void)
 {
     struct rig rig;
 
-    start(&rig, 100000);
+    rig_start(&rig, 100000);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_write(&rig, 0, 100), BALE_OK);
-    commit(&rig, true);
+    rig_commit(&rig, true);
     CHECK_EQ_U(newest(&rig).durable, 0);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_write(&rig, 0, 100), BALE_OK);
-    commit(&rig, false);
+    rig_commit(&rig, false);
     CHECK_EQ_U(newest(&rig).generation, 3);
     CHECK_EQ_U(newest(&rig).durable, 2);
     CHECK_EQ(bale_container_sync(rig.container), BALE_OK);
@@ -325,7 +300,7 @@ static void test_durable_recorded(void)
     /* The confirming root shares all with the durable one: no sync is needed before writing. */
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_write(&rig, 0, 100), BALE_OK);
-    commit(&rig, false);
+    rig_commit(&rig, false);
     CHECK_EQ_U(rig.file.syncs, 2);
     CHECK_EQ_U(newest(&rig).durable, 3);
     rig_matches(&rig, true);
@@ -338,10 +313,10 @@ static void test_uncertain(void)
     struct rig rig;
     struct bale_container_attr attr;
 
-    start(&rig, 100000);
+    rig_start(&rig, 100000);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_write(&rig, 0, 40000), BALE_OK);
-    commit(&rig, false);
+    rig_commit(&rig, false);
     rig_close(&rig);
     rig.session = 2;
     rig.certain_from = 2;
