@@ -6,7 +6,8 @@
 #include "format/err.h"
 #include "kernels/lzss/lzss.h"
 
-enum { STRIDE = 16 }; /* bytes copied at a time where there is room for that many too many */
+/* Bytes that are copied at once, twice at first, where there is room for that many too many. */
+enum { STRIDE = 8, ROOM = 2 * STRIDE };
 
 /* Where the payload is read, and what is written. */
 struct place {
@@ -16,14 +17,23 @@ struct place {
     uint8_t *out_limit;      /* the chunk's end: as far as may be written */
 };
 
+/* Most copies are short: the first two strides wait for no comparison. What is copied may begin a stride or more
+ * before out. */
+BALE_LZSS_INLINE void copy_strides(uint8_t *out, const uint8_t *in, size_t bytes)
+{
+    memcpy(out, in, STRIDE);
+    memcpy(out + STRIDE, in + STRIDE, STRIDE);
+    for (size_t n = ROOM; n < bytes; n += STRIDE)
+        memcpy(out + n, in + n, STRIDE);
+}
+
 BALE_LZSS_INLINE bool copy_literals(struct place *p, size_t bytes)
 {
     if (bytes > (size_t)(p->in_end - p->in) || bytes > (size_t)(p->out_end - p->out))
         return false;
-    if ((size_t)(p->in_limit - p->in) >= bytes + STRIDE &&
-        (size_t)(p->out_limit - p->out) >= bytes + STRIDE)
-        for (size_t n = 0; n < bytes; n += STRIDE)
-            memcpy(p->out + n, p->in + n, STRIDE);
+    if ((size_t)(p->in_limit - p->in) >= bytes + ROOM &&
+        (size_t)(p->out_limit - p->out) >= bytes + ROOM)
+        copy_strides(p->out, p->in, bytes);
     else
         memcpy(p->out, p->in, bytes);
     p->in += bytes;
@@ -32,29 +42,28 @@ BALE_LZSS_INLINE bool copy_literals(struct place *p, size_t bytes)
 }
 
 /* out[0, bytes) = out[-distance, ...), for distances below a stride: what is there repeats, so that
- * after 8 bytes any multiple of the distance that is 8 or more will do. */
+ * after a stride any multiple of the distance that is no less will do. */
 static void repeat(uint8_t *out, size_t distance, size_t bytes)
 {
-    size_t far = distance * ((7 + distance) / distance);
+    size_t far = distance * ((STRIDE - 1 + distance) / distance);
 
-    for (size_t n = 0; n < 8; n++)
+    for (size_t n = 0; n < STRIDE; n++)
         out[n] = (out - distance)[n];
-    for (size_t n = 8; n < bytes; n += 8)
-        memcpy(out + n, out + n - far, 8);
+    for (size_t n = STRIDE; n < bytes; n += STRIDE)
+        memcpy(out + n, out + n - far, STRIDE);
 }
 
 BALE_LZSS_INLINE void copy_match(struct place *p, size_t distance, size_t bytes)
 {
     uint8_t *out = p->out;
 
-    if ((size_t)(p->out_limit - out) < bytes + STRIDE)
+    if ((size_t)(p->out_limit - out) < bytes + ROOM)
         for (size_t n = 0; n < bytes; n++)
             out[n] = (out - distance)[n];
     else if (distance < STRIDE)
         repeat(out, distance, bytes);
     else
-        for (size_t n = 0; n < bytes; n += STRIDE)
-            memcpy(out + n, out + n - distance, STRIDE);
+        copy_strides(out, out - distance, bytes);
     p->out += bytes;
 }
 

@@ -4,6 +4,7 @@
  * goes. Chains of data with few different symbols are long, but then what ends the best match so
  * far is likely to be rarer than what begins it, and a longer match has to have it too: after a few
  * candidates in vain the search goes on along the chain of the match's end. */
+#include <stdbool.h>
 #include <string.h>
 
 #include "format/bytes.h"
@@ -19,18 +20,29 @@ struct match {
     uint32_t length, distance; /* symbols */
 };
 
-/* Of the symbols that a match has at least. */
-BALE_LZSS_INLINE uint32_t hash(const uint8_t *s, unsigned symbol_log2)
+/* Of the symbols that a match has at least; last: there are no more. */
+BALE_LZSS_INLINE uint32_t hash(const uint8_t *s, bool last, unsigned symbol_log2)
 {
     switch (symbol_log2) {
-    case 0:
-        return (((uint32_t)bale_get16(s) << 16 | (uint32_t)s[2] << 8) * 2654435761u) >>
-               (32 - BALE_LZSS_HASH_LOG2);
+    case 0: {
+        uint32_t three = last ? (uint32_t)bale_get16(s) | (uint32_t)s[2] << 16 : bale_get32(s);
+        return ((three << 8) * 2654435761u) >> (32 - BALE_LZSS_HASH_LOG2);
+    }
     case 3:
         return (uint32_t)((bale_get64(s) * 0x9e3779b97f4a7c15u) >> (64 - BALE_LZSS_HASH_LOG2));
     default:
         return (bale_get32(s) * 2654435761u) >> (32 - BALE_LZSS_HASH_LOG2);
     }
+}
+
+/* Position i, whose symbols have this hash, begins its chain. */
+BALE_LZSS_INLINE void begin_chain(struct bale_lzss_work *work, uint32_t i, uint32_t hash,
+                                  uint32_t window)
+{
+    uint32_t distance = i + BASE - work->heads[hash];
+
+    work->heads[hash] = i + BASE;
+    work->back[i] = (uint8_t)(distance <= window ? distance : 0);
 }
 
 BALE_LZSS_INLINE void chain(struct bale_lzss_work *work, const uint8_t *raw, uint32_t count,
@@ -40,11 +52,11 @@ BALE_LZSS_INLINE void chain(struct bale_lzss_work *work, const uint8_t *raw, uin
     uint32_t i = 0;
 
     memset(work->heads, 0, sizeof work->heads);
-    for (; i + least <= count; i++) {
-        uint32_t *head = &work->heads[hash(raw + ((size_t)i << symbol_log2), symbol_log2)];
-        uint32_t distance = i + BASE - *head;
-        *head = i + BASE;
-        work->back[i] = (uint8_t)(distance <= window ? distance : 0);
+    for (; i + least < count; i++)
+        begin_chain(work, i, hash(raw + ((size_t)i << symbol_log2), false, symbol_log2), window);
+    if (i + least == count) {
+        begin_chain(work, i, hash(raw + ((size_t)i << symbol_log2), true, symbol_log2), window);
+        i++;
     }
     for (; i < count; i++)
         work->back[i] = 0;
@@ -67,8 +79,9 @@ BALE_LZSS_INLINE uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t mos
 }
 
 /* The best match at i, whose back is not 0; its length is less than the least if there is none. */
-BALE_LZSS_INLINE struct match find(const struct bale_lzss_work *work, const uint8_t *raw, uint32_t i,
-                                   uint32_t count, uint32_t window, unsigned symbol_log2)
+BALE_LZSS_INLINE struct match find(const struct bale_lzss_work *work, const uint8_t *raw,
+                                   uint32_t i, uint32_t count, uint32_t window,
+                                   unsigned symbol_log2)
 {
     uint32_t least = bale_lzss_least(symbol_log2);
     uint32_t most = count - i < least + 255 ? count - i : least + 255;
@@ -155,8 +168,9 @@ BALE_LZSS_INLINE struct bale_lzss_tokens parse(struct bale_lzss_work *work, cons
     return (struct bale_lzss_tokens){.count = tokens, .payload = (uint32_t)(out - work->payload)};
 }
 
-struct bale_lzss_tokens bale_lzss_parse(struct bale_lzss_work *work, struct bale_lzss_geometry geometry,
-                                        const uint8_t *raw, uint32_t count)
+struct bale_lzss_tokens bale_lzss_parse(struct bale_lzss_work *work,
+                                        struct bale_lzss_geometry geometry, const uint8_t *raw,
+                                        uint32_t count)
 {
     switch (geometry.symbol_log2) {
     case 0:
