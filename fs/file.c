@@ -139,9 +139,10 @@ void bale_file_finish_close(struct bale_turn *turn, struct bale_scratch *scratch
         return;
     }
     if (err != BALE_OK) {
-        bale_log(BALE_LOG_ERROR,
-                 "%s: %llu bytes could not be stored: %s: free space or check the disk",
-                 file->label, (unsigned long long)file->dirty, bale_err_text(err));
+        bale_log(BALE_LOG_ERROR, "%s: %llu bytes could not be stored: %s: %s", file->label,
+                 (unsigned long long)file->dirty, bale_err_text(err),
+                 err == BALE_E_CORRUPT ? "what was stored before is damaged: restore it from a copy"
+                                       : "free space or check the disk");
         atomic_fetch_add(&volume->stats.errors, 1);
         atomic_store(&volume->lost, err);
     }

@@ -116,6 +116,7 @@ struct bale_file {
     int error; /* of a flush nobody waited for */
     /* positions in the container of damage that the log has */
     atomic_uint_fast64_t told[BALE_TOLD];
+    atomic_bool index_told;
 
     struct bale_extent **table;
     size_t buckets, extents;

@@ -43,6 +43,21 @@ void bale_file_report(struct bale_file *file, const struct bale_fault *fault)
     atomic_fetch_add(&file->volume->stats.errors, 1);
 }
 
+/* Once for a file: what there is of it is not known either. */
+static void report_index(struct bale_file *file)
+{
+    if (atomic_exchange(&file->index_told, true)) {
+        return;
+    }
+    pthread_mutex_lock(&file->lock); /* for the label */
+    bale_log(BALE_LOG_ERROR,
+             "%s: the list of its extents is damaged: reading and writing what it tells of fail: "
+             "balefs export brings out the rest, or restore the file from a copy",
+             file->label);
+    pthread_mutex_unlock(&file->lock);
+    atomic_fetch_add(&file->volume->stats.errors, 1);
+}
+
 int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratch, uint64_t from,
                              uint64_t to, uint8_t *out)
 {
@@ -54,6 +69,9 @@ int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratc
         if (err == BALE_E_NOENT || (err == BALE_OK && segment.offset >= to)) {
             memset(out + (at - from), 0, to - at);
             return BALE_OK;
+        }
+        if (err == BALE_E_CORRUPT) {
+            report_index(file);
         }
         if (err != BALE_OK) {
             return err;

@@ -45,6 +45,10 @@ int bale_match_parse(const char *line, size_t *glob, struct bale_setting *settin
                  "A match is a glob, a space and a codec, as in \"*.log zstd:3\".");
         return BALE_E_INVALID;
     }
+    if (memchr(line, '/', length)) {
+        snprintf(reason, BALE_REASON, "A glob is for names, which have no \"/\".");
+        return BALE_E_INVALID;
+    }
     *glob = length;
     return bale_setting_parse(codec + 1, setting, reason, BALE_REASON);
 }

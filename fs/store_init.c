@@ -12,7 +12,7 @@
 #include "format/limits.h"
 #include "fs/store_internal.h"
 
-/* path, which need not exist, made absolute: the part before its last name must exist. */
+/* path, which need not exist, made absolute: the part before its last name must exist. An empty one is none. */
 static char *resolve(const char *path)
 {
     char *real = realpath(path, NULL);
@@ -20,7 +20,7 @@ static char *resolve(const char *path)
     char *slash;
     char *parent;
 
-    if (real || errno != ENOENT)
+    if (real || errno != ENOENT || path[0] == '\0')
         return real;
     copy = strdup(path);
     if (!copy)

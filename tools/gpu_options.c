@@ -15,7 +15,7 @@ const char *bale_gpu_number_add(struct bale_gpu_options *gpu, const char *number
         return "give the numbers of GPUs, from 0 on";
     for (unsigned i = 0; i < gpu->device_count; i++)
         if (gpu->devices[i] == (int)value)
-            return "names a GPU twice";
+            return "this GPU is named twice";
     if (gpu->device_count == BALE_GPU_DEVICES)
         return "too many GPUs";
     gpu->devices[gpu->device_count++] = (int)value;

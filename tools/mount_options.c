@@ -20,15 +20,18 @@ static const char *const for_kernel[] = {
     "fscontext=", "defcontext=", "rootcontext=",
 };
 
-/* True if word is name, or, where name ends with '=', begins with it and has a value. */
+#define MISSING "its value is missing"
+
+/* True if word is name, or, where name ends with '=', begins with it. */
 static bool is_word(const char *word, const char *name, const char **value)
 {
     size_t length = strlen(name);
 
+    *value = NULL;
     if (name[length - 1] != '=')
         return strcmp(word, name) == 0;
     *value = word + length;
-    return strncmp(word, name, length) == 0 && **value;
+    return strncmp(word, name, length) == 0;
 }
 
 static int refuse(char *why, const char *word, const char *must)
@@ -115,19 +118,21 @@ static int take_engine(struct bale_mount_options *options, const char *word, con
     return refuse(why, word, "it is auto, gpu or cpu");
 }
 
-static int add_gpu(struct bale_mount_options *options, const char *word, const char *value,
-                   char *why)
+static int add_gpu(struct bale_mount_options *options, const char *number, char *why)
 {
-    const char *wrong = bale_gpu_number_add(&options->engine.gpu, value);
+    const char *wrong = bale_gpu_number_add(&options->engine.gpu, number);
+    char word[64];
 
+    snprintf(word, sizeof word, "gpu=%s", number);
     return wrong ? refuse(why, word, wrong) : BALE_OK;
 }
 
 static int take_gpu(struct bale_mount_options *options, const char *word, const char *value,
                     char *why)
 {
+    (void)word;
     options->engine.gpu.device_count = 0;
-    return add_gpu(options, word, value, why);
+    return add_gpu(options, value, why);
 }
 
 static int take_gpu_memory(struct bale_mount_options *options, const char *word, const char *value,
@@ -207,17 +212,18 @@ static bool goes_on(const struct bale_mount_words *words, const char *word)
 
 static int take_word(struct bale_mount_words *words, const char *word, char *why)
 {
-    const char *value = NULL;
+    const char *value;
 
     if (goes_on(words, word))
-        return add_gpu(&words->options, word, word, why);
+        return add_gpu(&words->options, word, why);
     words->in_gpu = is_word(word, "gpu=", &value);
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (is_word(word, ours[i].name, &value))
-            return ours[i].take(&words->options, word, value, why);
+            return value && !*value ? refuse(why, word, MISSING)
+                                    : ours[i].take(&words->options, word, value, why);
     for (size_t i = 0; i < sizeof for_kernel / sizeof *for_kernel; i++)
         if (is_word(word, for_kernel[i], &value))
-            return pass_on(words, word, why);
+            return value && !*value ? refuse(why, word, MISSING) : pass_on(words, word, why);
     return refuse(why, word, "unknown option");
 }
 

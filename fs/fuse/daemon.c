@@ -156,6 +156,12 @@ static int create_volume(struct daemon *d)
     if (mount->keep_out_of_reserve) {
         bale_caller_nobody(false);
     }
+    if (err == BALE_E_NOMEM) {
+        snprintf(d->why, BALE_WHY,
+                 "%s: cannot be mounted: there is no room for so much memory: give less with "
+                 "-o memory=",
+                 d->options->store);
+    }
     return err;
 }
 

@@ -163,7 +163,7 @@ for seconds in 0 -1 x nan 601 ''; do
 done
 fails 2 "--threads 0: give a whole number from 1 to 4096: see balefs bench engine --help" bench engine -j 0
 fails 2 "--gpu x: give the numbers of GPUs, from 0 on: see balefs bench engine --help" bench engine --gpu 0,x
-fails 2 "--gpu 1: names a GPU twice: see balefs bench engine --help" bench engine -g 1,1
+fails 2 "--gpu 1: this GPU is named twice: see balefs bench engine --help" bench engine -g 1,1
 fails 2 "--gpu-memory 1M: give a size of 256M or more: see balefs bench engine --help" bench engine --gpu-memory 1M
 fails 2 "--verify yes: it is on or off: see balefs bench engine --help" bench engine --verify yes
 run 0 bench --runs 1 --threads 1 --codec store ./data
