@@ -171,6 +171,8 @@ static void checks(void)
     refuse_text(BALE_XATTR_MATCH, "*.a zstd:3\n*.b",
                 "user.balefs.match: \"*.b\": A match is a glob, a space and a codec, as in "
                 "\"*.log zstd:3\".");
+    refuse_text(BALE_XATTR_MATCH, "a/*.b lz4",
+                "user.balefs.match: \"a/*.b lz4\": A glob is for names, which have no \"/\".");
     refuse_text(BALE_XATTR_MATCH, " \n ",
                 "user.balefs.match: is empty: remove the attribute instead");
     refuse_text("user.balefs.speed", "9",
