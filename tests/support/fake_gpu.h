@@ -4,9 +4,6 @@
 
 #include "kernels/gpu.h"
 
-/* Of a word in BALE_FAKE_GPU: its number, 1 without one, or 0: it was not said. */
-unsigned told(const char *word);
-
 /* All that there are, or without nvCOMP's: bits as in bale_gpu_found. */
 uint32_t fake_codecs(void);
 

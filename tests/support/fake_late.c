@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCHES = 3, RUBBISH = 0xa5 };
+enum { BATCHES = 3 };
 
 static struct fake_range output_of(const struct bale_item *item)
 {
@@ -36,7 +36,7 @@ void fake_late_begin(struct fake_late *late, const struct bale_gpu_options *opti
 void fake_late_write(const struct fake_late *late)
 {
     for (unsigned i = 0; i < late->count; i++)
-        memset(late->outputs[i].start, RUBBISH, late->outputs[i].size);
+        memset(late->outputs[i].start, FAKE_RUBBISH, late->outputs[i].size);
 }
 
 bool fake_late_refuses(struct fake_late *late, bool comes_back)

@@ -4,11 +4,7 @@
 #define BALE_TESTS_FAKE_LATE_H
 
 #include "kernels/gpu.h"
-
-struct fake_range {
-    uint8_t *start;
-    size_t size;
-};
+#include "tests/support/fake_memory.h"
 
 struct fake_late {
     const struct bale_gpu_options *options; /* NULL: there is no such batch */

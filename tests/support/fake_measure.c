@@ -2,6 +2,7 @@
 
 #include "format/err.h"
 #include "tests/support/fake_gpu.h"
+#include "tests/support/fake_words.h"
 
 /* Figures that can be told: half the bytes, as many GB/s as the codec's id is, and back four times that. */
 static int measure_one(struct bale_gpu_trial *trial)

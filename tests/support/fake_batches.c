@@ -1,0 +1,200 @@
+#include "tests/support/fake_batches.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/err.h"
+#include "tests/support/fake_words.h"
+
+struct fake_batch {
+    struct fake_batch *next;
+    struct bale_item *list;
+};
+
+/* ---- Items ---- */
+
+static int run(struct fake_batches *batches, struct bale_item *item)
+{
+    uint8_t *raw = fake_memory_real(batches->memory, item->raw);
+
+    if (item->kind == BALE_ITEM_ENCODE)
+        return item->capacity < bale_frame_bound(item->frame.raw_length, item->frame.chunk_log2)
+                   ? BALE_E_INVALID
+                   : bale_frame_encode(batches->scratch, item->setting, raw, &item->frame,
+                                       item->stored, &item->stored_length);
+    return bale_frame_decode(batches->scratch, item->stored, item->stored_length, raw,
+                             item->frame.raw_length, &item->frame);
+}
+
+static int spoil(struct fake_batches *batches, struct bale_item *item, int status)
+{
+    if (item->kind == BALE_ITEM_ENCODE)
+        memset(item->stored, FAKE_RUBBISH, item->capacity / 2);
+    else
+        memset(fake_memory_real(batches->memory, item->raw), FAKE_RUBBISH,
+               item->frame.raw_length / 2);
+    memset(&item->frame, FAKE_RUBBISH, sizeof item->frame);
+    item->setting.codec = BALE_CODEC_AUTO;
+    item->stored_length = 1;
+    return status;
+}
+
+/* What becomes of it. fails: a status for all of its batch, or BALE_OK. */
+static int status_of(struct fake_batches *batches, struct bale_item *item, int fails)
+{
+    unsigned nth = told("item");
+    unsigned again = told("again");
+
+    if (again && batches->items % again == 0)
+        return BALE_E_AGAIN;
+    if (fails)
+        return spoil(batches, item, fails);
+    if (item->kind == BALE_ITEM_DECODE && told("corrupt"))
+        return spoil(batches, item, BALE_E_CORRUPT);
+    if (nth && batches->items % nth == 0)
+        return spoil(batches, item, BALE_E_DEVICE);
+    return run(batches, item);
+}
+
+static void end_item(struct fake_batches *batches, struct bale_item *item, int fails)
+{
+    uint64_t length = item->frame.raw_length;
+
+    batches->items++;
+    item->status = status_of(batches, item, fails);
+    pthread_mutex_lock(&batches->lock);
+    batches->stats.items++;
+    if (item->status != BALE_OK)
+        batches->stats.failed++;
+    else if (item->kind == BALE_ITEM_ENCODE)
+        batches->stats.raw_bytes_encoded += length;
+    else
+        batches->stats.raw_bytes_decoded += length;
+    pthread_mutex_unlock(&batches->lock);
+    item->done(item);
+}
+
+/* ---- Batches ---- */
+
+/* Counts the batch. What fails with all of it, or BALE_OK. */
+static int begin_batch(struct fake_batches *batches)
+{
+    struct bale_gpu_stats *stats = &batches->stats;
+    unsigned nth = told("batch");
+
+    pthread_mutex_lock(&batches->lock);
+    stats->batches++;
+    stats->lost = told("lost") && stats->batches > told("lost");
+    bool fails =
+        stats->lost || stats->batches <= told("first") || (nth && stats->batches % nth == 0);
+    pthread_mutex_unlock(&batches->lock);
+    return fails ? BALE_E_ENGINE : BALE_OK;
+}
+
+static void run_batch(struct fake_batches *batches, struct bale_item *list)
+{
+    unsigned late = told("late");
+    int fails = begin_batch(batches);
+
+    if (told("hang")) {
+        fake_pause_us(told("hang"));
+        fails = BALE_E_ENGINE;
+    }
+    if (fake_late_refuses(&batches->late, !told("late-hangs"))) {
+        fails = BALE_E_AGAIN;
+    } else if (late && batches->of_kind[list->kind == BALE_ITEM_DECODE]++ % late == 0) {
+        fake_late_begin(&batches->late, &batches->options, list);
+        fails = BALE_E_TAKEN;
+    }
+    fake_pause_us(told("delay"));
+    while (list) {
+        struct bale_item *next = list->next;
+        end_item(batches, list, fails);
+        list = next;
+    }
+    fake_late_write(&batches->late);
+}
+
+/* With the lock. NULL: there is none. */
+static struct fake_batch *take(struct fake_batches *batches)
+{
+    struct fake_batch *batch = batches->first;
+
+    if (batch) {
+        batches->first = batch->next;
+        if (!batches->first)
+            batches->end = &batches->first;
+    }
+    return batch;
+}
+
+static void *work(void *argument)
+{
+    struct fake_batches *batches = argument;
+    struct fake_batch *batch;
+
+    pthread_mutex_lock(&batches->lock);
+    while ((batch = take(batches)) || !batches->stop) {
+        if (!batch) {
+            pthread_cond_wait(&batches->wake, &batches->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&batches->lock);
+        run_batch(batches, batch->list);
+        free(batch);
+        pthread_mutex_lock(&batches->lock);
+    }
+    pthread_mutex_unlock(&batches->lock);
+    return NULL;
+}
+
+bool fake_batches_start(struct fake_batches *batches, const struct bale_gpu_options *options,
+                        const struct fake_memory *memory)
+{
+    if (bale_scratch_create(&batches->scratch) != BALE_OK)
+        return false;
+    batches->options = *options;
+    batches->memory = memory;
+    batches->end = &batches->first;
+    pthread_mutex_init(&batches->lock, NULL);
+    pthread_cond_init(&batches->wake, NULL);
+    if (pthread_create(&batches->thread, NULL, work, batches) != 0)
+        abort();
+    return true;
+}
+
+void fake_batches_stop(struct fake_batches *batches)
+{
+    pthread_mutex_lock(&batches->lock);
+    batches->stop = true;
+    pthread_cond_signal(&batches->wake);
+    pthread_mutex_unlock(&batches->lock);
+    pthread_join(batches->thread, NULL);
+    if (!told("late-hangs"))
+        fake_late_end(&batches->late);
+    pthread_cond_destroy(&batches->wake);
+    pthread_mutex_destroy(&batches->lock);
+    bale_scratch_destroy(batches->scratch);
+}
+
+void fake_batches_add(struct fake_batches *batches, struct bale_item *list)
+{
+    struct fake_batch *batch = malloc(sizeof *batch);
+
+    if (!batch)
+        abort();
+    *batch = (struct fake_batch){.list = list};
+    pthread_mutex_lock(&batches->lock);
+    *batches->end = batch;
+    batches->end = &batch->next;
+    pthread_cond_signal(&batches->wake);
+    pthread_mutex_unlock(&batches->lock);
+}
+
+struct bale_gpu_stats fake_batches_stats(struct fake_batches *batches)
+{
+    pthread_mutex_lock(&batches->lock);
+    struct bale_gpu_stats stats = batches->stats;
+    pthread_mutex_unlock(&batches->lock);
+    return stats;
+}

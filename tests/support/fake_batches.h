@@ -1,0 +1,42 @@
+/* A fake GPU's batches: a thread does them with the CPU's codecs, one after another, and as much of it wrong as
+ * it is told to (tests/support/fake_words.h). */
+#ifndef BALE_TESTS_FAKE_BATCHES_H
+#define BALE_TESTS_FAKE_BATCHES_H
+
+#include <pthread.h>
+
+#include "kernels/gpu.h"
+#include "tests/support/fake_late.h"
+#include "tests/support/fake_memory.h"
+
+struct fake_batch;
+
+struct fake_batches {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct fake_batch *first, **end; /* those to do; guarded by lock, as are stop and stats */
+    bool stop;
+    struct bale_gpu_stats stats;
+    struct bale_gpu_options options;
+    /* The thread's. */
+    const struct fake_memory *memory;
+    struct bale_scratch *scratch;
+    uint64_t items;
+    unsigned of_kind[2]; /* batches that encode, and that decode */
+    struct fake_late late;
+};
+
+/* All else of it is zero. The fake's memory is open while there are batches. False: there is no room for it. */
+bool fake_batches_start(struct fake_batches *batches, const struct bale_gpu_options *options,
+                        const struct fake_memory *memory);
+/* Once all are done. */
+void fake_batches_stop(struct fake_batches *batches);
+
+/* The list is a batch. */
+void fake_batches_add(struct fake_batches *batches, struct bale_item *list);
+
+/* What has been done so far. */
+struct bale_gpu_stats fake_batches_stats(struct fake_batches *batches);
+
+#endif
