@@ -74,14 +74,19 @@ static int replace_buffer(struct bale_extent *extent, size_t capacity)
     return BALE_OK;
 }
 
-/* Doubling, so that a file that grows by small writes is copied a bounded number of times. */
+/* Doubling, so that a file that grows by small writes is copied a bounded number of times. What is large for
+ * the memory does not grow: the old buffer beside the new one might never fit. */
 static size_t capacity_for(const struct bale_file *file, size_t length)
 {
+    uint64_t cap = bale_memory_cap(file->volume->memory);
+    size_t most = (file->extent + file->block - 1) / file->block * file->block;
     size_t capacity = file->block;
+    if (most > cap / 8 && most <= cap / 2) {
+        return most;
+    }
     while (capacity < length) {
         capacity *= 2;
     }
-    size_t most = (file->extent + file->block - 1) / file->block * file->block;
     return capacity < most ? capacity : most;
 }
 

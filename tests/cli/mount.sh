@@ -109,11 +109,16 @@ for option in noatime nosuid nodev noexec default_permissions; do
     awk -v at="$mnt" '$2 == at { print "," $4 "," }' /proc/self/mounts | grep -q ",$option," || fail "not mounted $option"
 done
 run 0 umount "$mnt"
-# --- extents too large for the memory: a warning, and a line in the log when writing fails
+# --- extents of half the memory, and of more: a warning, and a line in the log when writing fails
 run 0 mount --log "$work/narrow" -o memory=32M "$store" "$mnt"
 mkdir "$mnt/wide"
 run 0 set --extent 16M "$mnt/wide"
 is "" "$err" "set of extents that fit"
+{ yes 'half of the memory' 2>/dev/null || true; } | head -c 40000000 >"$work/half"
+for i in 1 2 3 4; do
+    timeout 100 dd if="$work/half" of="$mnt/wide/half$i" bs=1M status=none || fail "writing extents of half the memory"
+    cmp "$work/half" "$mnt/wide/half$i" || fail "extents of half the memory"
+done
 run 0 set --extent 32M "$mnt/wide"
 says "^balefs: $mnt/wide: warning: extents of 32.0 MiB need more memory than this mount's 32.0 MiB: mount with -o memory=64M or more, or writing fails$"
 for i in 1 2; do

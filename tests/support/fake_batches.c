@@ -45,7 +45,7 @@ static int status_of(struct fake_batches *batches, struct bale_item *item, int f
     unsigned nth = told("item");
     unsigned again = told("again");
 
-    if (again && batches->items % again == 0)
+    if (again && fails != BALE_E_TAKEN && batches->items % again == 0)
         return BALE_E_AGAIN;
     if (fails)
         return spoil(batches, item, fails);
