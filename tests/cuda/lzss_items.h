@@ -139,12 +139,18 @@ static inline void lzss_tell(const struct lzss_job *job, const char *what, unsig
                 job->chunk_log2);
 }
 
-static inline void lzss_run(struct lzss_items *list)
+/* prepare and check: of one item. */
+static inline void lzss_run(struct lzss_items *list, void (*prepare)(struct lzss_items *, unsigned),
+                            void (*check)(struct lzss_items *, unsigned))
 {
+    for (unsigned i = 0; i < list->count; i++)
+        prepare(list, i);
     for (unsigned i = 0; i < list->count; i++)
         CHECK(list->rig->gpu->takes(list->rig->engine, &list->items[i]));
     if (list->count > 0)
         rig_run(list->rig, list->items, list->count);
+    for (unsigned i = 0; i < list->count; i++)
+        check(list, i);
 }
 
 static inline void lzss_prepare_encode(struct lzss_items *list, unsigned i)
@@ -181,11 +187,7 @@ static inline void lzss_check_encoded(struct lzss_items *list, unsigned i)
 
 static inline void lzss_encode_all(struct lzss_items *list)
 {
-    for (unsigned i = 0; i < list->count; i++)
-        lzss_prepare_encode(list, i);
-    lzss_run(list);
-    for (unsigned i = 0; i < list->count; i++)
-        lzss_check_encoded(list, i);
+    lzss_run(list, lzss_prepare_encode, lzss_check_encoded);
     list->encoded += list->count;
 }
 
@@ -224,11 +226,7 @@ static inline void lzss_check_decoded(struct lzss_items *list, unsigned i)
 
 static inline void lzss_decode_all(struct lzss_items *list)
 {
-    for (unsigned i = 0; i < list->count; i++)
-        lzss_prepare_decode(list, i);
-    lzss_run(list);
-    for (unsigned i = 0; i < list->count; i++)
-        lzss_check_decoded(list, i);
+    lzss_run(list, lzss_prepare_decode, lzss_check_decoded);
     list->decoded += list->count;
 }
 
