@@ -4,8 +4,9 @@
 namespace
 {
 constexpr unsigned THREADS = 256;
+constexpr unsigned COPIERS = 1024; /* so that a chunk is all under way at once */
 
-enum { ENCODE, ENCODED, DECODE, DECODED, MARKS };
+enum { ENCODE, ENCODED, DECODE, COPIED, DECODED, MARKS };
 
 __global__ void set_lengths(const cuda_chunk *chunks, uint32_t count, size_t *lengths)
 {
@@ -16,7 +17,7 @@ __global__ void set_lengths(const cuda_chunk *chunks, uint32_t count, size_t *le
 }
 
 /* A block for a chunk. Whoever decodes in device memory wants what is stored raw there as well. */
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(COPIERS)
     copy_raw(const cuda_chunk *chunks, cuda_lists lists, const cuda_result *results)
 {
     const uint32_t c = blockIdx.x, length = chunks[c].raw_length;
@@ -25,7 +26,7 @@ __global__ void __launch_bounds__(THREADS)
 
     if (results[c].stored != length)
         return;
-    for (uint32_t k = threadIdx.x; k < (length + sizeof *to - 1) / sizeof *to; k += THREADS)
+    for (uint32_t k = threadIdx.x; k < (length + sizeof *to - 1) / sizeof *to; k += COPIERS)
         to[k] = from[k];
 }
 
@@ -60,17 +61,30 @@ cudaError_t encode(const cuda_batch *batch, const cuda_codec_ops *ops, const cud
     return error ? error : cudaEventRecord(marks[ENCODED], batch->stream);
 }
 
+/* On a stream beside that which decodes, after the mark from which both are timed. */
+cudaError_t copy_beside(const cuda_batch *batch, const cuda_result *results, cudaStream_t beside,
+                        const cudaEvent_t *marks)
+{
+    cudaError_t error = cudaStreamWaitEvent(beside, marks[DECODE], 0);
+
+    if (error)
+        return error;
+    copy_raw<<<batch->count, COPIERS, 0, beside>>>(batch->chunks, batch->lists, results);
+    error = cudaGetLastError();
+    return error ? error : cudaEventRecord(marks[COPIED], beside);
+}
+
 cudaError_t decode(const cuda_batch *batch, const cuda_codec_ops *ops, const cuda_result *results,
-                   const cudaEvent_t *marks)
+                   cudaStream_t beside, const cudaEvent_t *marks)
 {
     cudaError_t error = cudaEventRecord(marks[DECODE], batch->stream);
 
     if (!error)
+        error = copy_beside(batch, results, beside, marks);
+    if (!error)
         error = ops->decode(batch);
-    if (error)
-        return error;
-    copy_raw<<<batch->count, THREADS, 0, batch->stream>>>(batch->chunks, batch->lists, results);
-    error = cudaGetLastError();
+    if (!error)
+        error = cudaStreamWaitEvent(batch->stream, marks[COPIED], 0);
     return error ? error : cudaEventRecord(marks[DECODED], batch->stream);
 }
 
@@ -96,7 +110,7 @@ cudaError_t run(bale_cuda_slot *slot, cuda_codec codec, uint32_t count, const cu
     if (!error)
         error = bale_cuda_choose(slot, codec, count);
     if (!error)
-        error = decode(&batch, ops, slot->results, marks);
+        error = decode(&batch, ops, slot->results, slot->device->in, marks);
     if (!error)
         error = bale_cuda_compare(slot, count);
     if (!error)
@@ -130,9 +144,10 @@ int bale_cuda_measure(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32
 
     slot->lane = &slot->device->lanes[0];
     for (int i = 0; i < MARKS && !error; i++)
-        error = cudaEventCreateWithFlags(&marks[i], cudaEventBlockingSync);
+        error = cudaEventCreate(&marks[i]);
     if (!error)
         error = run_all(slot, codec, count, runs, marks, encode_ns, decode_ns);
+    (void)cudaStreamSynchronize(slot->device->in);
     (void)cudaStreamSynchronize(slot->stream);
     for (cudaEvent_t mark : marks)
         if (mark)

@@ -159,12 +159,13 @@ __device__ inline uint32_t bit(uint32_t at)
 
 /* The symbols of pointers from begin to end, a lane for each. Those of 32 are found together: a symbol is as that at
  * its source, which may be one of the 32 and of a pointer too, and then as that at the source's source; after five
- * rounds of doubling the way ends at a literal, which is in place, or before the 32. Twice 32 are on
- * their way side by side, because each step waits for the one before. */
+ * rounds of doubling the way ends at a literal, which is in place, or before the 32. Several times 32 are on
+ * their way side by side, because each step waits for the one before; more of them cost registers, and
+ * symbols beyond the end. */
 template <typename T>
 __device__ inline void copy_matches(T *out, token a, token b, uint32_t begin, uint32_t end)
 {
-    constexpr unsigned SETS = 2;
+    constexpr unsigned SETS = sizeof(T) == 1 ? 2 : 3;
     const uint32_t distances = a.distance | b.distance << 16;
     uint32_t before = 0; /* tokens that begin before base */
 

@@ -26,9 +26,10 @@ struct worker_plan {
 struct worker_job {
     const struct worker_plan *plan;
     unsigned number;
-    uint32_t *order;       /* blocks of the file, shuffled; NULL without random operations */
-    unsigned char *buffer; /* everything that is read, so that comparing is not timed */
-    uint64_t bytes;        /* read or written so far */
+    uint32_t *order; /* blocks of the file, shuffled; NULL without random operations */
+    unsigned char
+        *buffer; /* of a record; of random operations everything, so that comparing is not timed */
+    uint64_t bytes; /* read or written so far */
 };
 
 /* Before the clock starts, while it runs, and after. False: said on stderr. */

@@ -105,20 +105,21 @@ bool worker_job_prepare(struct worker_job *job, const struct worker_plan *plan, 
         return false;
     if (is_write(plan))
         return true;
-    size_t size = is_random(plan) ? plan->count * BLOCK : plan->file_size + plan->record;
+    size_t size = is_random(plan) ? plan->count * BLOCK : plan->record;
     job->buffer =
         mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     return job->buffer != MAP_FAILED || complain(job, "memory for what is read");
 }
 
+/* The buffer's use: all that random operations read, or, again and again, one record, as programs read. */
 static bool transfer(struct worker_job *job, int fd, uint64_t offset, size_t size)
 {
+    unsigned char *to = job->buffer + (is_random(job->plan) ? job->bytes : 0);
     for (size_t done = 0; done < size;) {
         bool replaced = job->plan->operation == WORKER_RANDOM_WRITE;
-        ssize_t n = is_write(job->plan)
-                        ? pwrite(fd, content(job, offset, replaced) + done, size - done,
-                                 (off_t)(offset + done))
-                        : pread(fd, job->buffer + job->bytes, size - done, (off_t)(offset + done));
+        ssize_t n = is_write(job->plan) ? pwrite(fd, content(job, offset, replaced) + done,
+                                                 size - done, (off_t)(offset + done))
+                                        : pread(fd, to + done, size - done, (off_t)(offset + done));
         if (n <= 0)
             return false;
         done += (size_t)n;
@@ -142,37 +143,53 @@ bool worker_job_run(struct worker_job *job)
     return (close(fd) == 0 || complain(job, "close")) && good;
 }
 
-static bool compare(const struct worker_job *job, uint64_t at, uint64_t offset, size_t size,
-                    bool replaced)
+/* A call's bytes with what belongs there. replaced: which of the file's blocks are. */
+static bool compare(const struct worker_job *job, const unsigned char *bytes, uint64_t offset,
+                    size_t size, const unsigned char *replaced)
 {
-    if (memcmp(job->buffer + at, content(job, offset, replaced), size) == 0)
-        return true;
-    fprintf(stderr, "mount_worker: job %u: what was read at %llu is not what was written\n",
-            job->number, (unsigned long long)offset);
-    return false;
+    for (size_t done = 0; done < size;) {
+        uint64_t at = offset + done;
+        size_t step = BLOCK - (size_t)(at % BLOCK);
+        step = step < size - done ? step : size - done;
+        if (memcmp(bytes + done, content(job, at, replaced[at / BLOCK]), step) != 0) {
+            fprintf(stderr, "mount_worker: job %u: what was read at %llu is not what was written\n",
+                    job->number, (unsigned long long)at);
+            return false;
+        }
+        done += step;
+    }
+    return true;
+}
+
+/* Of random operations everything is still in the buffer; a file is read once more. */
+static bool compare_all(struct worker_job *job, int fd, const unsigned char *replaced)
+{
+    bool again = !is_random(job->plan);
+    const unsigned char *bytes = job->buffer;
+    uint64_t offset;
+    size_t size;
+    for (uint64_t n = 0; (size = call(job, n, &offset)) > 0; n++) {
+        if (again && !transfer(job, fd, offset, size))
+            return complain(job, "read");
+        if (!compare(job, bytes, offset, size, replaced))
+            return false;
+        bytes += again ? 0 : size;
+    }
+    return true;
 }
 
 bool worker_job_compare(struct worker_job *job)
 {
     const struct worker_plan *plan = job->plan;
-    uint64_t offset, at = 0, blocks = plan->file_size / BLOCK;
-    bool good = true;
-    size_t size;
     if (is_write(plan))
         return true;
-    unsigned char *replaced = calloc(blocks + 1, 1);
-    if (!replaced)
-        return complain(job, "memory");
-    for (uint64_t i = 0; i < plan->rewritten; i++)
+    unsigned char *replaced = calloc(plan->file_size / BLOCK + 1, 1);
+    int fd = replaced ? open_file(job) : -1;
+    for (uint64_t i = 0; replaced && i < plan->rewritten; i++)
         replaced[job->order[i]] = 1;
-    for (uint64_t n = 0; good && (size = call(job, n, &offset)) > 0; n++)
-        for (size_t done = 0; good && done < size;) {
-            size_t step = BLOCK - (size_t)((offset + done) % BLOCK);
-            step = step < size - done ? step : size - done;
-            good = compare(job, at, offset + done, step, replaced[(offset + done) / BLOCK]);
-            done += step;
-            at += step;
-        }
+    bool good = fd >= 0 ? compare_all(job, fd, replaced) : complain(job, "comparing");
+    if (fd >= 0)
+        close(fd);
     free(replaced);
     return good;
 }
