@@ -59,7 +59,8 @@ void bale_engine_bench_close(struct bale_engine_bench *bench);
  * asked for. */
 void bale_engine_settings(const struct bale_engine_how *how, struct bale_bench_settings *settings);
 
-/* Whether the side has an engine that does the row. For a decode the items are frames. */
+/* Whether the side has an engine that does any item of the row. For a decode the items are frames, of
+ * which those of codec zero are no GPU's. */
 bool bale_engine_takes(const struct bale_engine_bench *bench, enum bale_side side);
 
 /* Encodes all on the side, or else on the CPU, and decodes it on the CPU and on the side: what comes

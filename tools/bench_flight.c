@@ -67,11 +67,26 @@ static struct bale_item *take(struct bale_flight *flight, uint64_t bytes)
     return list.first;
 }
 
+static void submit(const struct bale_flight_how *how, struct bale_item *list)
+{
+    struct bale_items ours = {0}, others = {0};
+
+    while (list) {
+        struct bale_item *next = list->next;
+        bale_items_put(!how->takes || how->takes(how->engine, list) ? &ours : &others, list);
+        list = next;
+    }
+    if (ours.first)
+        bale_engine_submit(how->engine, ours.first);
+    if (others.first)
+        bale_engine_submit(how->other, others.first);
+}
+
 static void done(struct bale_item *item)
 {
     struct bale_flight *flight = item->owner;
     struct bale_item *list = NULL;
-    struct bale_engine *engine = flight->how->engine;
+    const struct bale_flight_how *how = flight->how;
 
     pthread_mutex_lock(&flight->mutex);
     flight->under_way--;
@@ -91,7 +106,7 @@ static void done(struct bale_item *item)
         pthread_cond_signal(&flight->wake);
     pthread_mutex_unlock(&flight->mutex);
     if (list)
-        bale_engine_submit(engine, list);
+        submit(how, list);
 }
 
 /* In as many lists as will come back. */
@@ -105,7 +120,7 @@ static void launch(struct bale_flight *flight)
         struct bale_item *list = take(flight, left < each ? left : each);
         pthread_mutex_unlock(&flight->mutex);
         if (list)
-            bale_engine_submit(flight->how->engine, list);
+            submit(flight->how, list);
     }
 }
 
@@ -222,11 +237,14 @@ int bale_flight_measure(const struct bale_flight_how *how, double seconds,
     return bale_flight_end(flight);
 }
 
-int bale_flight_once(struct bale_engine *engine, struct bale_item *items, size_t count)
+int bale_flight_once(const struct bale_flight_how *how)
 {
-    const struct bale_flight_how how = {
-        .engine = engine, .items = items, .count = count, .bytes = UINT64_MAX};
-    struct bale_flight *flight = make(&how);
+    struct bale_flight_how all = *how;
+    struct bale_flight *flight;
+
+    all.bytes = UINT64_MAX;
+    all.parts = 0;
+    flight = make(&all);
 
     if (!flight)
         return BALE_E_NOMEM;

@@ -12,6 +12,9 @@
 
 struct bale_flight_how {
     struct bale_engine *engine;
+    /* What the engine does not take goes to another, as in a mount. NULL: it takes everything. */
+    bool (*takes)(struct bale_engine *engine, const struct bale_item *item);
+    struct bale_engine *other;
     /* All of one raw length; done and owner are the flight's. They take turns, so that memory is as
      * cold as it is large. */
     struct bale_item *items;
@@ -50,6 +53,6 @@ int bale_flight_measure(const struct bale_flight_how *how, double seconds,
                         struct bale_flight_rate *rate);
 
 /* All items once, as one list. The status of the first item that failed, or BALE_OK. */
-int bale_flight_once(struct bale_engine *engine, struct bale_item *items, size_t count);
+int bale_flight_once(const struct bale_flight_how *how);
 
 #endif

@@ -67,6 +67,13 @@ is True "$(json 'all([s["in_flight"] for s in e[k]["speeds"]] == [131072, 104857
 is True "$(json 'all(e["gpu_faster_from"] in (None, 131072, 1048576) for e in d["codecs"])')" "crossovers"
 is True "$(json 'd["codecs"][4]["cpu"]["ratio"] == d["codecs"][4]["gpu"]["ratio"] > 2')" "ratios"
 
+# --- what is all zero, which a GPU leaves to the CPU
+{ head -c 131072 /dev/zero; cat data; } >part-zero
+for file in part-zero /dev/zero; do
+    run 0 "${few[@]}" --codec store --codec gpulz --json $file
+    is "store gpulz" "$(json '" ".join(e["codec"] for e in d["codecs"] if e["direction"] == "decode" and e["cpu"]["speeds"])')" "decodes of $file"
+done
+
 # --- codecs that are asked for
 run 0 "${few[@]}" --codec gpulz:s=4,w=32 --codec culzss:1 --svg some.svg
 prints '^gpulz:s=4,w=32 encode +CPU +[0-9.]+( +[0-9]+\.[0-9]{2}){2}$'

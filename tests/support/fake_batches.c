@@ -13,6 +13,15 @@ struct fake_batch {
 
 /* ---- Items ---- */
 
+bool fake_batches_leave(const struct bale_item *item)
+{
+    struct bale_frame head;
+
+    return item->kind == BALE_ITEM_DECODE &&
+           bale_frame_head_decode(item->stored, item->stored_length, &head) == BALE_OK &&
+           head.codec == BALE_CODEC_ZERO;
+}
+
 static int run(struct fake_batches *batches, struct bale_item *item)
 {
     uint8_t *raw = fake_memory_real(batches->memory, item->raw);
@@ -22,6 +31,8 @@ static int run(struct fake_batches *batches, struct bale_item *item)
                    ? BALE_E_INVALID
                    : bale_frame_encode(batches->scratch, item->setting, raw, &item->frame,
                                        item->stored, &item->stored_length);
+    if (fake_batches_leave(item))
+        return BALE_E_INVALID;
     return bale_frame_decode(batches->scratch, item->stored, item->stored_length, raw,
                              item->frame.raw_length, &item->frame);
 }

@@ -127,7 +127,7 @@ static bool takes(struct bale_engine *engine, const struct bale_item *item)
 {
     struct fake *fake = (struct fake *)engine;
 
-    return told("any") || fake_memory_has(&fake->memory, item);
+    return (told("any") || fake_memory_has(&fake->memory, item)) && !fake_batches_leave(item);
 }
 
 static int pin(struct bale_engine *engine, void *memory, size_t size)
