@@ -125,6 +125,11 @@ int bale_container_read(struct bale_container *container, struct bale_scratch *s
                         const struct bale_segment *segment, uint64_t from, uint32_t length,
                         uint8_t *raw, struct bale_fault *fault);
 
+/* What the head of a segment's frame says: how it was encoded. Errors as _read, BALE_E_INVALID for one that is
+ * unwritten. */
+int bale_container_read_head(struct bale_container *container, const struct bale_segment *segment,
+                             struct bale_frame *frame);
+
 /* Reads the whole frame of a segment, undecoded, into frame[0, segment->frame_length), for an
  * engine. The head is checked to be the segment's, which vouches for the chunks; errors as
  * _read. */

@@ -213,6 +213,22 @@ int bale_container_read(struct bale_container *c, struct bale_scratch *scratch,
     return judge(c, segment, from, err);
 }
 
+int bale_container_read_head(struct bale_container *c, const struct bale_segment *segment,
+                             struct bale_frame *frame)
+{
+    struct bale_frame_head head;
+    int err;
+
+    if ((segment->flags & BALE_SEGMENT_UNWRITTEN) != 0)
+        return BALE_E_INVALID;
+    err = bale_frame_head_read(c->io, segment->position, segment->frame_length, 0, &head, NULL);
+    if (err == BALE_OK)
+        err = bale_frame_head_match(&head.frame, segment, NULL);
+    *frame = head.frame;
+    free(head.data);
+    return judge(c, segment, segment->offset, err);
+}
+
 int bale_container_read_frame(struct bale_container *c, const struct bale_segment *segment,
                               uint8_t *frame)
 {

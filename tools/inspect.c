@@ -22,9 +22,10 @@ static const char help[] =
     "       balefs inspect --svg OUT [-f] FILE\n"
     "\n"
     "Prints what is inside a container: both root slots, the index, the table of extents\n"
-    "and the free space. FILE is a container of a store, or a file in a mount: then its\n"
-    "container is looked at, as of the last commit (see balefs sync). Changes nothing.\n"
-    "FORMAT.md says what the fields mean.\n"
+    "and the free space. Of an extent's codec level or options are what its frame says; if\n"
+    "that is damaged there is the codec alone. FILE is a container of a store, or a file in\n"
+    "a mount: then its container is looked at, as of the last commit (see balefs sync).\n"
+    "Changes nothing. FORMAT.md says what the fields mean.\n"
     "\n"
     "      --json  an object for one FILE, an array for several: path, container, roots,\n"
     "              index, extents, free, waiting; checksums and ids as hexadecimal text\n"
@@ -64,8 +65,9 @@ struct inspection {
     struct bale_container_attr attr; /* of the chosen root */
     struct bale_container_usage usage;
     uint64_t rejected;
-    json_t *extents; /* NULL: printed at once */
-    bool begun;      /* the table of extents */
+    struct bale_container *open; /* NULL: it could not be */
+    json_t *extents;             /* NULL: printed at once */
+    bool begun;                  /* the table of extents */
 };
 
 /* ---- Root slots ------------------------------------------------------------------------------ */
@@ -188,21 +190,36 @@ static json_t *slot_json(const struct inspection *in, unsigned number)
 
 /* ---- Extents --------------------------------------------------------------------------------- */
 
+/* With what the extent was encoded, as its frame says. False: the frame's head is damaged. */
+static bool encoded_with(const struct inspection *in, const struct bale_segment *segment,
+                         char text[static BALE_SETTING_TEXT])
+{
+    struct bale_frame frame;
+
+    if (bale_container_read_head(in->open, segment, &frame) != BALE_OK)
+        return false;
+    bale_setting_print((struct bale_setting){frame.codec, (int16_t)frame.parameter}, text,
+                       BALE_SETTING_TEXT);
+    return true;
+}
+
 static int print_extent(void *arg, const struct bale_segment *segment)
 {
     struct inspection *in = arg;
-    char name[24], ratio[BALE_TEXT];
+    char setting[BALE_SETTING_TEXT], name[24], ratio[BALE_TEXT];
 
     if (!in->begun)
-        printf("%14s %10s  %-9s %14s %10s %8s %10s %8s %8s\n", "offset", "length", "codec",
+        printf("%14s %10s  %-15s %14s %10s %8s %10s %8s %8s\n", "offset", "length", "codec",
                "position", "stored", "ratio", "generation", "skip", "chunk");
     in->begun = true;
     if (segment->flags & BALE_SEGMENT_UNWRITTEN)
         printf("%14" PRIu64 " %10" PRIu32 "  unwritten\n", segment->offset, segment->length);
     else
-        printf("%14" PRIu64 " %10" PRIu32 "  %-9s %14" PRIu64 " %10" PRIu32 " %8s %10" PRIu64
+        printf("%14" PRIu64 " %10" PRIu32 "  %-15s %14" PRIu64 " %10" PRIu32 " %8s %10" PRIu64
                " %8" PRIu32 " %8u\n",
-               segment->offset, segment->length, bale_codec_title(segment->codec, name),
+               segment->offset, segment->length,
+               encoded_with(in, segment, setting) ? setting
+                                                  : bale_codec_title(segment->codec, name),
                segment->position, segment->frame_length,
                bale_ratio_text(segment->length, segment->frame_length, ratio), segment->generation,
                segment->skip, 1u << segment->chunk_log2);
@@ -213,7 +230,7 @@ static int keep_extent(void *arg, const struct bale_segment *segment)
 {
     const struct inspection *in = arg;
     json_t *object = json_object();
-    char name[24];
+    char setting[BALE_SETTING_TEXT], name[24];
     bool unwritten = segment->flags & BALE_SEGMENT_UNWRITTEN;
 
     bale_json_count(object, "offset", segment->offset);
@@ -221,6 +238,8 @@ static int keep_extent(void *arg, const struct bale_segment *segment)
     json_object_set_new(object, "unwritten", json_boolean(unwritten));
     if (!unwritten) {
         bale_json_text(object, "codec", bale_codec_title(segment->codec, name));
+        if (encoded_with(in, segment, setting))
+            bale_json_text(object, "setting", setting);
         bale_json_count(object, "position", segment->position);
         bale_json_count(object, "stored", segment->frame_length);
         bale_json_count(object, "generation", segment->generation);
@@ -273,7 +292,6 @@ static json_t *as_json(struct inspection *in)
 static int look_into(const struct bale_look *look, const char *below, struct inspection *in,
                      char *why)
 {
-    struct bale_container *container;
     int fd, err = bale_look_file(look, below, &fd, why);
 
     if (err != BALE_OK)
@@ -284,21 +302,21 @@ static int look_into(const struct bale_look *look, const char *below, struct ins
         close(fd);
         return err;
     }
-    err = bale_look_container(look, fd, &container, why);
+    err = bale_look_container(look, fd, &in->open, why);
     if (err == BALE_OK) {
-        bale_container_attr(container, &in->attr);
-        in->rejected = bale_container_rejected(container);
-        err = bale_container_usage(container, &in->usage);
+        bale_container_attr(in->open, &in->attr);
+        in->rejected = bale_container_rejected(in->open);
+        err = bale_container_usage(in->open, &in->usage);
         if (!in->extents)
             print_head(in);
         if (err == BALE_OK)
-            err = bale_container_walk(container, in->extents ? keep_extent : print_extent, in);
+            err = bale_container_walk(in->open, in->extents ? keep_extent : print_extent, in);
         if (err == BALE_OK && !in->extents && !in->begun)
             printf("no extents: there is no data in it\n");
         if (err != BALE_OK)
             snprintf(why, BALE_WHY, "its index cannot be read: %s: see balefs fsck",
                      bale_err_text(err));
-        bale_container_close(container);
+        bale_container_close(in->open);
     } else if (!in->extents) {
         print_head(in);
     }

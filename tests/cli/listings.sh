@@ -113,12 +113,13 @@ is "300000 65536 zstd:3 1700000000123456789 1" \
 is "True" "$(json 'sum(e["stored"] for e in d["extents"]) == [r["stored"] for r in d["roots"] if r.get("chosen")][0]')" "stored in the root"
 is "1 1" "$(json 'd["index"]["pages"], d["index"]["height"]')" "index"
 is True "$(json 'all(len(e["checksum"]) == 18 for e in d["extents"])')" "checksums"
+is "zstd zstd:3" "$(json 'tuple({e["codec"] + " " + e["setting"] for e in d["extents"]})')" "what extents were encoded with"
 run 0 inspect "$store/text.log"
 prints '^root 0: valid$'
 prints '^  generation [1-3] \(chosen\), durable [0-2], session [0-9]+$'
 prints '^  size 300000, stored [0-9]+, end [0-9]+, mtime 2023-11-14T22:13:20\.123456789Z$'
 prints '^index: 1 pages, [0-9]+ bytes, height 1$'
-prints '^ +262144 +37856  zstd '
+prints '^ +262144 +37856  zstd:3 '
 run 0 inspect "$store/dir/deep/hole" "$store/empty"
 prints '^ +524288 +65536  zero '
 run 0 inspect --json "$store/text.log" "$store/dir/random"
