@@ -54,15 +54,14 @@ static int find_codec(const char *text, size_t length)
     return -1;
 }
 
-/* Decimal with an optional minus, no blanks, no plus, at most four digits: enough for every
- * parameter there is. */
+/* Decimal with an optional minus, no blanks, no plus, at most nine digits: what fits. */
 static bool read_number(const char *text, int *value)
 {
     bool negative = *text == '-';
     int v = 0;
     size_t digits = 0;
 
-    for (text += negative; *text >= '0' && *text <= '9' && digits < 4; text++, digits++)
+    for (text += negative; *text >= '0' && *text <= '9' && digits < 9; text++, digits++)
         v = v * 10 + (*text - '0');
     *value = negative ? -v : v;
     return digits > 0 && *text == '\0';

@@ -8,7 +8,7 @@ enum {
     DEFAULT_PIECE_LOG2 = 12,
     DEFAULT_WINDOW = 255,
     LEVELS = 4,
-    DIGITS = 5, /* enough for every number there is */
+    DIGITS = 9, /* what fits */
 };
 
 /* What an option decides; level and w are two names for one thing. */
