@@ -35,18 +35,27 @@ static int check_page(void *arg, const struct bale_ref *ref, const struct bale_p
     return bale_claims_add(&check->claims, ref->position, ref->length, offset);
 }
 
+/* Of the index, or the head of the only frame, which then stands for it. */
+static const char *what_is_bad(const struct bale_root *root, int err)
+{
+    bool direct = root->height == BALE_HEIGHT_DIRECT;
+
+    if (err == BALE_E_IO)
+        return direct ? "frame head: cannot be read" : "index page: cannot be read";
+    if (err == BALE_E_UNSUPPORTED)
+        return direct ? "frame head: of a newer version" : "index page: of a newer version";
+    return direct ? "frame head" : "index page";
+}
+
 static int check_bad(void *arg, int err, const struct bale_ref *ref, uint64_t first, uint64_t upper)
 {
     struct check *check = arg;
-    uint64_t size = check->container->root.size;
+    const struct bale_root *root = &check->container->root;
     const struct bale_fault fault = {
         .offset = first,
-        .length = upper < size ? upper - first : size - first,
+        .length = upper < root->size ? upper - first : root->size - first,
         .position = ref->position,
-        .what = err == BALE_E_IO            ? "index page: cannot be read"
-                : err == BALE_E_UNSUPPORTED ? "index page: of a newer version"
-                                            : "index page",
-        .expected = ref->checksum,
+        .what = what_is_bad(root, err),
     };
 
     check->incomplete = true;
@@ -164,7 +173,7 @@ static void check_overlaps(struct check *check)
 static int check_slots(struct check *check)
 {
     struct bale_io *io = check->container->io;
-    struct bale_fault fault = {.what = "root slot"};
+    struct bale_fault fault = {.what = "root slot (the other one serves)"};
     uint8_t head[BALE_DATA_START];
     struct bale_roots roots;
     size_t length;

@@ -68,11 +68,21 @@ prints ": 41 files, .*: 2 damaged$"
 restore
 flip "$store/text" $((tree + 30))
 run 4 fsck "$store"
-prints "^$store/text: offset 0: index page: .*\(position $tree\)$"
+prints "^$store/text: offset 0: index page \(position $tree\)$"
+
+# The head of a small file's only frame.
+restore
+head -c 5000 "$work/text" >"$work/small"
+"$make_store" "$store" small "$work/small"
+flip "$store/small" 230
+run 4 fsck "$store"
+prints "^$store/small: offset 0: frame head \(position 224\)$"
 
 # A root slot: the other one may be older, or say the same.
 restore
 flip "$store/text" $((chosen * 112 + 20))
+run 4 fsck "$store"
+prints "^$store/text: offset 0: root slot \(the other one serves\)( \(position 112\))?$"
 flip "$store/text" $(((1 - chosen) * 112 + 20))
 run 4 fsck "$store"
 prints "^$store/text: offset 0: no root is whole$"
