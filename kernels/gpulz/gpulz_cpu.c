@@ -31,8 +31,8 @@ static int decode(struct bale_scratch *scratch, int16_t parameter, const uint8_t
 }
 
 /* Bytes that the piece would become. */
-static uint32_t cost(struct bale_lzss_work *work, struct bale_lzss_geometry geometry, const uint8_t *raw,
-                     uint32_t length)
+static uint32_t cost(struct bale_lzss_work *work, struct bale_lzss_geometry geometry,
+                     const uint8_t *raw, uint32_t length)
 {
     uint32_t count = length >> geometry.symbol_log2;
     uint32_t tail = length - (count << geometry.symbol_log2);

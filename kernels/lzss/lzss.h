@@ -50,8 +50,9 @@ static inline uint32_t bale_lzss_flag_bytes(struct bale_lzss_tokens tokens)
 
 /* Parses a piece of count whole symbols, 1 or more, into work->flags and work->payload. The
  * geometry's size of pieces has no part in it. */
-struct bale_lzss_tokens bale_lzss_parse(struct bale_lzss_work *work, struct bale_lzss_geometry geometry,
-                                        const uint8_t *raw, uint32_t count);
+struct bale_lzss_tokens bale_lzss_parse(struct bale_lzss_work *work,
+                                        struct bale_lzss_geometry geometry, const uint8_t *raw,
+                                        uint32_t count);
 
 /* Encodes a chunk; as the callback of struct bale_codec. */
 int64_t bale_lzss_encode(struct bale_lzss_work *work, struct bale_lzss_geometry geometry,
