@@ -42,7 +42,7 @@
 enum { BALE_GPU_DEVICES = 16, BALE_GPU_NAME = 64 };
 enum { BALE_GPU_TRIAL = 2048 }; /* chunks of a trial that are measured, at most */
 
-/* Of messages; the numbers are those of fs/log.h. */
+/* Of messages; the numbers are those of fs/base/log.h. */
 enum bale_gpu_level { BALE_GPU_ERROR, BALE_GPU_WARNING, BALE_GPU_INFO };
 
 struct bale_gpu_options {

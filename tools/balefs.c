@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fs/log.h"
+#include "fs/base/log.h"
 #include "kernels/dispatch.h"
 #include "tools/bench_engine.h"
 #include "tools/mount_helper.h"

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "format/err.h"
-#include "fs/store.h"
+#include "fs/store/store.h"
 #include "kernels/engine.h"
 #include "kernels/gpu_load.h"
 #include "tools/balefs.h"

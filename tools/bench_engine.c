@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/store.h"
+#include "fs/store/store.h"
 #include "tools/bench_data.h"
 #include "tools/bench_engine_beside.h"
 #include "tools/bench_engine_report.h"

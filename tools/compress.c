@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/store.h"
+#include "fs/store/store.h"
 #include "tools/balefs.h"
 #include "tools/options.h"
 #include "tools/packing.h"

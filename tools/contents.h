@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fs/container.h"
-#include "fs/pool.h"
+#include "fs/base/pool.h"
+#include "fs/container/container.h"
 #include "tools/look.h"
 
 #define BALE_PIECE (1u << 20) /* bytes read at once, at most */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/memory.h"
+#include "fs/base/memory.h"
 #include "tools/mounts.h"
 #include "tools/options.h"
 #include "tools/place.h"

@@ -1,11 +1,11 @@
-/* Talking to a mount's daemon (fs/control.h). */
+/* Talking to a mount's daemon (fs/daemon/control.h). */
 #ifndef BALE_TOOLS_CONTROL_H
 #define BALE_TOOLS_CONTROL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fs/control.h"
+#include "fs/daemon/control.h"
 
 /* Opens the root of the mount that holds path, for BALE_IOC_*. *fd: to be closed. Says what is
  * wrong with bale_complain. 0 or a negative bale_err. */

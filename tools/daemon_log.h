@@ -2,7 +2,7 @@
 #ifndef BALE_TOOLS_DAEMON_LOG_H
 #define BALE_TOOLS_DAEMON_LOG_H
 
-#include "fs/log.h"
+#include "fs/base/log.h"
 
 typedef void bale_log_sink(enum bale_level level, const char *line);
 

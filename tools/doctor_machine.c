@@ -18,8 +18,8 @@
 #include <xxhash.h>
 #include <zstd.h>
 
-#include "fs/fuse/daemon.h"
-#include "fs/memory.h"
+#include "fs/base/memory.h"
+#include "fs/daemon/daemon.h"
 #include "kernels/engine.h"
 #include "tools/namespace.h"
 #include "tools/options.h"

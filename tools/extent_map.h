@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "format/page.h"
-#include "fs/frame_set.h"
+#include "fs/container/frame_set.h"
 #include "tools/tally.h"
 
 /* What a cell shows. */

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#include "fs/container.h"
+#include "fs/container/container.h"
 
 /* "offset N: what is wrong: expected X found Y (position N)" */
 void bale_fault_text(const struct bale_fault *fault, char *text, size_t size);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/pool.h"
+#include "fs/base/pool.h"
 #include "kernels/engine.h"
 #include "tools/balefs.h"
 #include "tools/fault.h"

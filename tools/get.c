@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/store.h"
+#include "fs/store/store.h"
 #include "tools/balefs.h"
 #include "tools/json.h"
 #include "tools/look.h"

@@ -2,8 +2,8 @@
 #ifndef BALE_TOOLS_IMPORT_H
 #define BALE_TOOLS_IMPORT_H
 
-#include "fs/store.h"
-#include "fs/volume.h"
+#include "fs/cache/volume.h"
+#include "fs/store/store.h"
 #include "tools/transfer.h"
 
 struct bale_import {

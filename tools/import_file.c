@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/file.h"
-#include "fs/wait.h"
+#include "fs/base/wait.h"
+#include "fs/cache/file.h"
 #include "tools/fresh.h"
 #include "tools/import.h"
 

@@ -1,6 +1,6 @@
 /* One mount for several tasks of a node: the first makes it, the last ends it. Who takes part is
  * counted by what the kernel takes back from a killed task: a lock, and the writing end of the
- * mount's lifeline (fs/fuse/daemon.h), a fifo. They lie in a directory of the user's,
+ * mount's lifeline (fs/daemon/daemon.h), a fifo. They lie in a directory of the user's,
  * $XDG_RUNTIME_DIR or /tmp. */
 #ifndef BALE_TOOLS_JOIN_H
 #define BALE_TOOLS_JOIN_H

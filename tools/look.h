@@ -2,8 +2,8 @@
 #ifndef BALE_TOOLS_LOOK_H
 #define BALE_TOOLS_LOOK_H
 
-#include "fs/container.h"
-#include "fs/store.h"
+#include "fs/container/container.h"
+#include "fs/store/store.h"
 
 struct bale_look {
     struct bale_store *store;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/fuse/daemon.h"
+#include "fs/daemon/daemon.h"
 #include "tools/balefs.h"
 #include "tools/daemon_log.h"
 #include "tools/mount.h"

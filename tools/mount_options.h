@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "fs/fuse/daemon.h"
+#include "fs/daemon/daemon.h"
 
 #define BALE_EXTRA 1024
 

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "format/err.h"
-#include "fs/fuse/overlap.h"
+#include "fs/store/overlap.h"
 #include "tools/options.h"
 #include "tools/place.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/store.h"
+#include "fs/store/store.h"
 #include "tools/options.h"
 
 /* Less is a unit that was forgotten. */

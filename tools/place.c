@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "format/err.h"
-#include "fs/store.h"
+#include "fs/store/store.h"
 #include "tools/mounts.h"
 #include "tools/options.h"
 #include "tools/owner.h"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/store.h"
+#include "fs/store/store.h"
 #include "tools/balefs.h"
 #include "tools/control.h"
 #include "tools/inode_set.h"

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "format/err.h"
-#include "fs/store.h"
+#include "fs/store/store.h"
 #include "tools/balefs.h"
 #include "tools/control.h"
 #include "tools/join.h"

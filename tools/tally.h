@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "fs/container.h"
+#include "fs/container/container.h"
 
 #define BALE_CODECS 256
 

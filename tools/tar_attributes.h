@@ -4,7 +4,7 @@
 
 #include <archive_entry.h>
 
-#include "fs/container.h"
+#include "fs/container/container.h"
 #include "tools/attributes.h"
 
 /* Those of an inode. follow: path is not a symbolic link's own. 0 or an errno. */

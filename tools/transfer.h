@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fs/pool.h"
+#include "fs/base/pool.h"
 #include "tools/attributes.h"
 #include "tools/branch.h"
 #include "tools/progress.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/store.h"
+#include "fs/store/store.h"
 #include "tools/balefs.h"
 #include "tools/control.h"
 #include "tools/mounts.h"

@@ -11,7 +11,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "fs/fuse/fusermount.h"
+#include "fs/daemon/fusermount.h"
 #include "tools/balefs.h"
 #include "tools/options.h"
 #include "tools/spawn.h"

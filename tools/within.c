@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/store.h"
+#include "fs/store/store.h"
 #include "tools/options.h"
 #include "tools/place.h"
 

@@ -1,4 +1,4 @@
-#include "fs/kept.h"
+#include "fs/base/free_blocks.h"
 
 bool bale_kept_put(struct bale_kept *kept, uint64_t position, uint64_t length)
 {

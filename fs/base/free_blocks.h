@@ -1,8 +1,8 @@
 /* Free blocks of the arena that were just given back, by their size: taking one of them again needs no walk
  * through the map of what is free. Positions and lengths are whole pages. Not safe from several threads: the
  * owner locks. */
-#ifndef BALE_FS_KEPT_H
-#define BALE_FS_KEPT_H
+#ifndef BALE_FS_BASE_FREE_BLOCKS_H
+#define BALE_FS_BASE_FREE_BLOCKS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* A treap ordered by position; every node knows the longest range below it, so that the first fit
  * is found on one way down. */
-#include "fs/freemap.h"
+#include "fs/base/free_map.h"
 
 #include <assert.h>
 #include <stdlib.h>

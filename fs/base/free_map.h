@@ -2,8 +2,8 @@
  * touch or overlap. The end is the position from which on nothing is used; it moves up when no
  * range is large enough, and down when the space below it becomes free. Not safe from several
  * threads: the owner locks. */
-#ifndef BALE_FS_FREEMAP_H
-#define BALE_FS_FREEMAP_H
+#ifndef BALE_FS_BASE_FREE_MAP_H
+#define BALE_FS_BASE_FREE_MAP_H
 
 #include <stddef.h>
 #include <stdint.h>

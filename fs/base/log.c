@@ -1,4 +1,4 @@
-#include "fs/log.h"
+#include "fs/base/log.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The one place messages go. Libraries report through it and never print. */
-#ifndef BALE_FS_LOG_H
-#define BALE_FS_LOG_H
+#ifndef BALE_FS_BASE_LOG_H
+#define BALE_FS_BASE_LOG_H
 
 enum bale_level { BALE_LOG_ERROR, BALE_LOG_WARNING, BALE_LOG_INFO, BALE_LOG_DEBUG };
 

@@ -1,4 +1,4 @@
-#include "fs/memory.h"
+#include "fs/base/memory.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/freemap.h"
-#include "fs/kept.h"
+#include "fs/base/free_blocks.h"
+#include "fs/base/free_map.h"
 #include "kernels/join.h"
 #include "kernels/lock.h"
 

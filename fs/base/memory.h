@@ -2,8 +2,8 @@
  * (the memory that a GPU engine pins); everything else the daemon holds in bulk (inode table, index
  * pages, transport buffers) is only counted here, and takes away from what the arena may hand out.
  * Any thread. */
-#ifndef BALE_FS_MEMORY_H
-#define BALE_FS_MEMORY_H
+#ifndef BALE_FS_BASE_MEMORY_H
+#define BALE_FS_BASE_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>

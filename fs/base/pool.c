@@ -1,4 +1,4 @@
-#include "fs/pool.h"
+#include "fs/base/pool.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 /* A fixed number of threads for work that may block on the backing store. A job never waits for
  * another job that has not started: what must wait for something else is submitted again by whoever
  * completes that. */
-#ifndef BALE_FS_POOL_H
-#define BALE_FS_POOL_H
+#ifndef BALE_FS_BASE_POOL_H
+#define BALE_FS_BASE_POOL_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "fs/wait.h"
+#include "fs/base/wait.h"
 
 void bale_wait_done(void *arg, int64_t result)
 {

@@ -1,6 +1,6 @@
 /* A thread that waits for the end of what it has begun and others carry out. */
-#ifndef BALE_FS_WAIT_H
-#define BALE_FS_WAIT_H
+#ifndef BALE_FS_BASE_WAIT_H
+#define BALE_FS_BASE_WAIT_H
 
 #include <pthread.h>
 #include <stdbool.h>

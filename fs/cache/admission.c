@@ -1,4 +1,4 @@
-#include "fs/seen.h"
+#include "fs/cache/admission.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* What was asked for lately. A chunk that one small read asked for, once, does not go through the
  * cache: writing 64 KiB of new memory takes as long as decoding them. Asked for again, it does. */
-#ifndef BALE_FS_SEEN_H
-#define BALE_FS_SEEN_H
+#ifndef BALE_FS_CACHE_ADMISSION_H
+#define BALE_FS_CACHE_ADMISSION_H
 
 #include <stdbool.h>
 #include <stdint.h>

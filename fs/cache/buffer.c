@@ -1,7 +1,7 @@
 /* The memory of cached extents. */
 #include <stdlib.h>
 
-#include "fs/file_internal.h"
+#include "fs/cache/internal.h"
 
 void bale_buffer_ref(struct bale_buffer *buffer)
 {

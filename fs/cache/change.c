@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "fs/file_internal.h"
-#include "fs/log.h"
+#include "fs/base/log.h"
+#include "fs/cache/internal.h"
 
 struct bale_turn *bale_turn_create(struct bale_file *file, enum bale_turn_kind kind,
                                    bale_file_done *done, void *arg)

@@ -2,7 +2,7 @@
 #include <sys/stat.h>
 
 #include "format/err.h"
-#include "fs/file_internal.h"
+#include "fs/cache/internal.h"
 
 void bale_turn_offer(struct bale_turn *turn)
 {

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/file_internal.h"
+#include "fs/cache/internal.h"
 
 /* ---- What the kinds do. Each ends with bale_turn_end. ---- */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/file_internal.h"
+#include "fs/cache/internal.h"
 
 static size_t bucket_of(const struct bale_file *file, uint64_t number)
 {

@@ -1,4 +1,4 @@
-#include "fs/file.h"
+#include "fs/cache/file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/file_internal.h"
-#include "fs/log.h"
+#include "fs/base/log.h"
+#include "fs/cache/internal.h"
 #include "kernels/lock.h"
 
 void bale_file_set_extent(struct bale_file *file, uint32_t extent)

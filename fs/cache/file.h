@@ -7,8 +7,8 @@
  * Lock order: (names, above this layer) -> file -> container -> memory, pool and engine. A file's
  * lock is never held over I/O. Files are counted: the caller's reference keeps the file for the
  * time of the call; pending calls hold their own. */
-#ifndef BALE_FS_FILE_H
-#define BALE_FS_FILE_H
+#ifndef BALE_FS_CACHE_FILE_H
+#define BALE_FS_CACHE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "fs/volume.h"
+#include "fs/cache/volume.h"
 
 struct bale_file;
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "fs/file_internal.h"
+#include "fs/cache/internal.h"
 
 int bale_extent_fill(struct bale_extent *extent, uint64_t blocks, struct bale_scratch *scratch)
 {

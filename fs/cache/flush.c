@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/flush.h"
+#include "fs/cache/flush.h"
 
 #define URGENT_BYTES ((uint64_t)4 << 20)
 

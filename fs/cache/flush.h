@@ -1,9 +1,9 @@
 /* Inside of a flush: what it took and what it makes of it. Shared by flush.c and flush_plan.c. */
-#ifndef BALE_FS_FLUSH_H
-#define BALE_FS_FLUSH_H
+#ifndef BALE_FS_CACHE_FLUSH_H
+#define BALE_FS_CACHE_FLUSH_H
 
-#include "fs/file_internal.h"
-#include "fs/queue.h"
+#include "fs/cache/internal.h"
+#include "fs/cache/queue.h"
 
 /* A dirty extent as it was when the flush began. */
 struct bale_part {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/flush.h"
+#include "fs/cache/flush.h"
 
 static struct bale_piece *add_piece(struct bale_flush *flush, uint64_t offset, uint32_t length,
                                     uint8_t *raw)

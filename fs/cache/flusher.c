@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "fs/file_internal.h"
+#include "fs/cache/internal.h"
 
 #define TICK_MS 250u
 #define CHECKPOINT_MS 30000u

@@ -1,16 +1,16 @@
 /* Inside of a file at work: shared by file.c, buffer.c, extent.c, fill.c, file_ask.c, file_read.c,
  * file_write.c, file_change.c, flush.c, readahead.c, recompress.c, renewal.c and volume.c.
  * fs/README.md draws how they work together. */
-#ifndef BALE_FS_FILE_INTERNAL_H
-#define BALE_FS_FILE_INTERNAL_H
+#ifndef BALE_FS_CACHE_INTERNAL_H
+#define BALE_FS_CACHE_INTERNAL_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fs/file.h"
-#include "fs/volume.h"
+#include "fs/cache/file.h"
+#include "fs/cache/volume.h"
 #include "kernels/costs.h"
 
 /* An extent has up to 64 blocks, the units of validity and dirtiness: 4 KiB, or a 64th of the

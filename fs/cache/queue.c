@@ -1,11 +1,11 @@
-#include "fs/queue.h"
+#include "fs/cache/queue.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "fs/file_internal.h"
+#include "fs/cache/internal.h"
 #include "kernels/lock.h"
 
 /* Items are given to the engine in lists, so that it sees a batch where there is one, and begins before

@@ -1,13 +1,13 @@
 /* The one queue between files and the engine. Staging memory for compressed frames comes from the
  * arena and is bounded; items that find none wait, first in, first out, so that one batch holds
  * items of many files. */
-#ifndef BALE_FS_QUEUE_H
-#define BALE_FS_QUEUE_H
+#ifndef BALE_FS_CACHE_QUEUE_H
+#define BALE_FS_CACHE_QUEUE_H
 
 #include <stdbool.h>
 
-#include "fs/memory.h"
-#include "fs/pool.h"
+#include "fs/base/memory.h"
+#include "fs/base/pool.h"
 #include "kernels/engine.h"
 
 struct bale_queue;

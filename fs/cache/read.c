@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/file_internal.h"
-#include "fs/log.h"
-#include "fs/readahead.h"
-#include "fs/seen.h"
+#include "fs/base/log.h"
+#include "fs/cache/admission.h"
+#include "fs/cache/internal.h"
+#include "fs/cache/readahead.h"
 
 struct read_op {
     struct bale_job job;

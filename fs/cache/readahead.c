@@ -1,10 +1,10 @@
-#include "fs/readahead.h"
+#include "fs/cache/readahead.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/queue.h"
+#include "fs/cache/queue.h"
 #include "kernels/dispatch.h"
 
 #define WINDOW_FIRST ((uint64_t)256 << 10)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "fs/renewal.h"
+#include "fs/cache/rewrite.h"
 
 /* Raw bytes encoded for one commit, and looked at for it. */
 #define WORK_MOST ((uint64_t)1 << 20)

@@ -3,8 +3,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "fs/file_internal.h"
-#include "fs/log.h"
+#include "fs/base/log.h"
+#include "fs/cache/internal.h"
 
 #define RESERVE_SLACK ((uint64_t)1 << 20)
 #define DIRTY_LEAST ((uint64_t)1 << 20)

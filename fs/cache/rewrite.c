@@ -1,10 +1,10 @@
-#include "fs/renewal.h"
+#include "fs/cache/rewrite.h"
 
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "fs/frame_io.h"
-#include "fs/frame_set.h"
+#include "fs/container/frame_io.h"
+#include "fs/container/frame_set.h"
 
 /* ---- Memory ---- */
 

@@ -1,9 +1,9 @@
 /* Inside of bale_file_recompress: one extent, and what shall become of it. Shared by recompress.c and
  * renewal.c. */
-#ifndef BALE_FS_RENEWAL_H
-#define BALE_FS_RENEWAL_H
+#ifndef BALE_FS_CACHE_REWRITE_H
+#define BALE_FS_CACHE_REWRITE_H
 
-#include "fs/file_internal.h"
+#include "fs/cache/internal.h"
 
 /* A new frame. */
 struct bale_renewed {

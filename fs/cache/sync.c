@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/file_internal.h"
+#include "fs/cache/internal.h"
 
 struct bale_sync {
     struct bale_job job;

@@ -1,15 +1,15 @@
-#include "fs/volume.h"
+#include "fs/cache/volume.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/file_internal.h"
-#include "fs/log.h"
-#include "fs/queue.h"
-#include "fs/seen.h"
-#include "fs/wait.h"
+#include "fs/base/log.h"
+#include "fs/base/wait.h"
+#include "fs/cache/admission.h"
+#include "fs/cache/internal.h"
+#include "fs/cache/queue.h"
 #include "kernels/lock.h"
 
 #define AGE_MS 4000u

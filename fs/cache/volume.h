@@ -1,14 +1,14 @@
 /* A volume at work: memory, engine, threads, and all files that are open or dirty. Knows nothing of
  * FUSE or of names; files come to it as descriptors. */
-#ifndef BALE_FS_VOLUME_H
-#define BALE_FS_VOLUME_H
+#ifndef BALE_FS_CACHE_VOLUME_H
+#define BALE_FS_CACHE_VOLUME_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fs/container.h"
-#include "fs/memory.h"
-#include "fs/pool.h"
+#include "fs/base/memory.h"
+#include "fs/base/pool.h"
+#include "fs/container/container.h"
 #include "kernels/dispatch.h"
 
 struct bale_volume;

@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "format/err.h"
-#include "fs/file_internal.h"
-#include "fs/log.h"
+#include "fs/base/log.h"
+#include "fs/cache/internal.h"
 
 /* Copies this small are cheaper under the lock than without it. */
 #define COPY_LOCKED ((size_t)16 << 10)

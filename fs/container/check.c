@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/claims.h"
-#include "fs/container_internal.h"
-#include "fs/frame_io.h"
-#include "fs/frame_set.h"
+#include "fs/container/claims.h"
+#include "fs/container/frame_io.h"
+#include "fs/container/frame_set.h"
+#include "fs/container/internal.h"
 
 struct check {
     struct bale_container *container;

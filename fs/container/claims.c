@@ -1,4 +1,4 @@
-#include "fs/claims.h"
+#include "fs/container/claims.h"
 
 #include <stdlib.h>
 

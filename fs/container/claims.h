@@ -1,12 +1,12 @@
 /* Who owns which bytes of a container: all frames and pages of a root, to find overlaps and what is
  * free. */
-#ifndef BALE_FS_CLAIMS_H
-#define BALE_FS_CLAIMS_H
+#ifndef BALE_FS_CONTAINER_CLAIMS_H
+#define BALE_FS_CONTAINER_CLAIMS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fs/freemap.h"
+#include "fs/base/free_map.h"
 
 struct bale_claim {
     uint64_t position;

@@ -1,6 +1,6 @@
 /* Commits, syncs, and what they make of the space given up (FORMAT.md section 9). */
 #include "format/err.h"
-#include "fs/container_internal.h"
+#include "fs/container/internal.h"
 
 /* Never the slot of the last durable root. Before there is one, always the same: the roots between
  * were never promised. A first root in the second slot makes the container long enough to be one.

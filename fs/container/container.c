@@ -1,9 +1,9 @@
-#include "fs/container.h"
+#include "fs/container/container.h"
 
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "fs/container_internal.h"
+#include "fs/container/internal.h"
 
 static int make_locks(struct bale_container *c)
 {

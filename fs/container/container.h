@@ -5,8 +5,8 @@
  * transaction is open at a time: bale_container_begin waits for the one before. Inside: writer lock
  * (transaction), then index lock (short, never held over I/O of frames or a sync; page reads under
  * it are allowed). */
-#ifndef BALE_FS_CONTAINER_H
-#define BALE_FS_CONTAINER_H
+#ifndef BALE_FS_CONTAINER_CONTAINER_H
+#define BALE_FS_CONTAINER_CONTAINER_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,7 +16,7 @@
 
 #include "format/page.h"
 #include "format/root.h"
-#include "fs/io.h"
+#include "fs/container/io.h"
 #include "kernels/codec.h"
 
 struct bale_container;

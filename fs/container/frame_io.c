@@ -1,4 +1,4 @@
-#include "fs/frame_io.h"
+#include "fs/container/frame_io.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,14 +1,14 @@
 /* Reading frames from a container's backing file: what needs no index. Any thread. */
-#ifndef BALE_FS_FRAME_IO_H
-#define BALE_FS_FRAME_IO_H
+#ifndef BALE_FS_CONTAINER_FRAME_IO_H
+#define BALE_FS_CONTAINER_FRAME_IO_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "format/frame.h"
 #include "format/page.h"
-#include "fs/container.h"
-#include "fs/io.h"
+#include "fs/container/container.h"
+#include "fs/container/io.h"
 
 /* The first bytes of a frame. */
 struct bale_frame_head {

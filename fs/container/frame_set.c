@@ -1,4 +1,4 @@
-#include "fs/frame_set.h"
+#include "fs/container/frame_set.h"
 
 #include <stdlib.h>
 

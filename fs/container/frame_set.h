@@ -1,7 +1,7 @@
 /* Which frames of an extent have been met: segments come in order of offsets, and all segments of a
  * frame lie in one extent, so that no more than an extent's frames are ever kept. */
-#ifndef BALE_FS_FRAME_SET_H
-#define BALE_FS_FRAME_SET_H
+#ifndef BALE_FS_CONTAINER_FRAME_SET_H
+#define BALE_FS_CONTAINER_FRAME_SET_H
 
 #include <stdbool.h>
 #include <stddef.h>

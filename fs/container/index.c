@@ -1,11 +1,11 @@
-#include "fs/index.h"
+#include "fs/container/index.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "fs/frame_io.h"
-#include "fs/index_node.h"
+#include "fs/container/frame_io.h"
+#include "fs/container/index_node.h"
 
 static size_t node_size(uint8_t height)
 {

@@ -4,8 +4,8 @@
  * Not safe from several threads: the container locks. Readers may share it while load is false.
  * Before the first change everything must have been read (bale_index_load_all); from then on only
  * memory can be short. */
-#ifndef BALE_FS_INDEX_H
-#define BALE_FS_INDEX_H
+#ifndef BALE_FS_CONTAINER_INDEX_H
+#define BALE_FS_CONTAINER_INDEX_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #include "format/page.h"
 #include "format/root.h"
-#include "fs/io.h"
+#include "fs/container/io.h"
 
 struct bale_index_node;
 

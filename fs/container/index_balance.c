@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/index_node.h"
+#include "fs/container/index_node.h"
 
 typedef struct bale_index_node node;
 

@@ -1,7 +1,7 @@
 #include <assert.h>
 
 #include "format/err.h"
-#include "fs/index_node.h"
+#include "fs/container/index_node.h"
 
 /* First offset of what follows the record at each level of the way, the way's last level excluded.
  */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/index_node.h"
+#include "fs/container/index_node.h"
 
 static bool is_unwritten(const struct bale_segment *segment)
 {

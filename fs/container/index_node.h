@@ -1,8 +1,8 @@
 /* Pages in memory, and ways through them. Private to the files of the index. */
-#ifndef BALE_FS_INDEX_NODE_H
-#define BALE_FS_INDEX_NODE_H
+#ifndef BALE_FS_CONTAINER_INDEX_NODE_H
+#define BALE_FS_CONTAINER_INDEX_NODE_H
 
-#include "fs/index.h"
+#include "fs/container/index.h"
 
 struct bale_index_node {
     struct bale_index_node *next; /* in the list of spares */

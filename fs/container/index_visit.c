@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/index_node.h"
+#include "fs/container/index_node.h"
 
 struct visit {
     struct bale_index *index;

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/frame_io.h"
-#include "fs/index_node.h"
+#include "fs/container/frame_io.h"
+#include "fs/container/index_node.h"
 
 typedef struct bale_index_node node;
 

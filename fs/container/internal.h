@@ -8,9 +8,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "fs/container.h"
-#include "fs/freemap.h"
-#include "fs/index.h"
+#include "fs/base/free_map.h"
+#include "fs/container/container.h"
+#include "fs/container/index.h"
 
 /* Space given up that waits for a sync: a durable root refers to it. */
 struct bale_waiting {

@@ -1,4 +1,4 @@
-#include "fs/io.h"
+#include "fs/container/io.h"
 
 #include <errno.h>
 #include <fcntl.h>

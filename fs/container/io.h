@@ -1,8 +1,8 @@
 /* What a container does to its backing file, as a table of calls: the real one is a descriptor,
  * tests put a recorder or a fault injector in between. All calls return 0 or a negative bale_err,
  * transfer everything or fail, restart on EINTR and are safe from several threads. */
-#ifndef BALE_FS_IO_H
-#define BALE_FS_IO_H
+#ifndef BALE_FS_CONTAINER_IO_H
+#define BALE_FS_CONTAINER_IO_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/container_internal.h"
+#include "fs/container/internal.h"
 
 static bool is_certain(const struct bale_container_config *config, uint32_t session)
 {

@@ -4,8 +4,8 @@
 
 #include "format/err.h"
 #include "format/hash.h"
-#include "fs/container_internal.h"
-#include "fs/frame_io.h"
+#include "fs/container/frame_io.h"
+#include "fs/container/internal.h"
 
 /* A frame that small is read whole, even for one chunk of it. */
 #define SMALL_FRAME (32u << 10)

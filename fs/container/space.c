@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "fs/claims.h"
-#include "fs/container_internal.h"
-#include "fs/frame_set.h"
+#include "fs/container/claims.h"
+#include "fs/container/frame_set.h"
+#include "fs/container/internal.h"
 
 #define BLOCK 4096u /* punching less gives nothing back */
 

@@ -5,7 +5,7 @@
 
 #include "format/bytes.h"
 #include "format/err.h"
-#include "fs/container_internal.h"
+#include "fs/container/internal.h"
 
 static int make_id(uint64_t *id)
 {

@@ -1,8 +1,8 @@
 /* Is what a root refers to on disk? (FORMAT.md section 8, rule 4) */
 #include "format/err.h"
-#include "fs/container_internal.h"
-#include "fs/frame_io.h"
-#include "fs/frame_set.h"
+#include "fs/container/frame_io.h"
+#include "fs/container/frame_set.h"
+#include "fs/container/internal.h"
 
 struct verify {
     struct bale_io *io;

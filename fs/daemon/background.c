@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/fuse/serve.h"
+#include "fs/daemon/serve.h"
 
 struct report {
     int err;

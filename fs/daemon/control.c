@@ -1,4 +1,4 @@
-#include "fs/control.h"
+#include "fs/daemon/control.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/base/log.h"
+#include "fs/daemon/recompress.h"
+#include "fs/daemon/resources.h"
+#include "fs/daemon/session.h"
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/ops.h"
-#include "fs/fuse/recompress.h"
-#include "fs/fuse/resources.h"
-#include "fs/fuse/session.h"
-#include "fs/log.h"
 
 static bool may_control(fuse_req_t req)
 {

@@ -1,7 +1,7 @@
 /* How tools talk to a running daemon: ioctl on the mount's root directory, opened O_RDONLY |
  * O_DIRECTORY, unless said. */
-#ifndef BALE_FS_CONTROL_H
-#define BALE_FS_CONTROL_H
+#ifndef BALE_FS_DAEMON_CONTROL_H
+#define BALE_FS_DAEMON_CONTROL_H
 
 #include <stdint.h>
 #include <sys/ioctl.h>
@@ -64,7 +64,7 @@ struct bale_control_status {
 #define BALE_IOC_STATUS _IOR(0xba, 4, struct bale_control_status)
 
 /* On a regular file, for its owner, root and the mount's owner: stores some of what is committed
- * anew, as struct bale_recompress of fs/file.h says. Fixed sizes, no padding. */
+ * anew, as struct bale_recompress of fs/cache/file.h says. Fixed sizes, no padding. */
 #define BALE_CONTROL_CHOSEN 1u /* with the codec below, not the file's own */
 #define BALE_CONTROL_DRY 2u    /* changes nothing */
 #define BALE_CONTROL_INSIST 4u /* also while others use the mount */

@@ -1,4 +1,4 @@
-#include "fs/fuse/serve.h"
+#include "fs/daemon/serve.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,15 +16,15 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/daemon/passed_fd.h"
+#include "fs/daemon/resources.h"
+#include "fs/daemon/session.h"
+#include "fs/daemon/watcher.h"
 #include "fs/fuse/freeze.h"
-#include "fs/fuse/handed.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
-#include "fs/fuse/overlap.h"
-#include "fs/fuse/resources.h"
-#include "fs/fuse/session.h"
-#include "fs/fuse/watcher.h"
+#include "fs/store/overlap.h"
 #include "kernels/gpu_load.h"
 
 #define GPU_RELEASE_MS 30000

@@ -1,12 +1,12 @@
 /* The daemon that serves a mount: what the command's mount calls. */
-#ifndef BALE_FS_FUSE_DAEMON_H
-#define BALE_FS_FUSE_DAEMON_H
+#ifndef BALE_FS_DAEMON_DAEMON_H
+#define BALE_FS_DAEMON_DAEMON_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fs/log.h"
-#include "fs/store.h"
+#include "fs/base/log.h"
+#include "fs/store/store.h"
 #include "kernels/dispatch.h"
 
 struct bale_mount_options {

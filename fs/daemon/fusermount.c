@@ -1,4 +1,4 @@
-#include "fs/fuse/fusermount.h"
+#include "fs/daemon/fusermount.h"
 
 #include <stddef.h>
 #include <stdint.h>

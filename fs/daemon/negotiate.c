@@ -1,4 +1,4 @@
-#include "fs/fuse/negotiate.h"
+#include "fs/daemon/negotiate.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fs/fuse/fusermount.h"
+#include "fs/base/log.h"
+#include "fs/daemon/fusermount.h"
+#include "fs/daemon/stderr_capture.h"
 #include "fs/fuse/ops.h"
-#include "fs/fuse/overhear.h"
-#include "fs/log.h"
 
 #define MAX_BACKGROUND 128
 #define CONGESTION 96

@@ -1,8 +1,8 @@
 /* What is agreed on with the kernel, and the calls that mount and unmount. */
-#ifndef BALE_FS_FUSE_NEGOTIATE_H
-#define BALE_FS_FUSE_NEGOTIATE_H
+#ifndef BALE_FS_DAEMON_NEGOTIATE_H
+#define BALE_FS_DAEMON_NEGOTIATE_H
 
-#include "fs/fuse/daemon.h"
+#include "fs/daemon/daemon.h"
 #include "fs/fuse/mount.h"
 
 #define BALE_MAX_WRITE (1u << 20)

@@ -1,4 +1,4 @@
-#include "fs/fuse/handed.h"
+#include "fs/daemon/passed_fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/store.h"
+#include "fs/store/store.h"
 
 #define FUSE_DEVICE makedev(10, 229)
 

@@ -1,4 +1,4 @@
-#include "fs/fuse/recompress.h"
+#include "fs/daemon/recompress.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <sys/xattr.h>
 
 #include "format/err.h"
-#include "fs/control.h"
+#include "fs/daemon/control.h"
 #include "fs/fuse/opened.h"
 
 struct recompress_op {

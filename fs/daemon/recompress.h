@@ -1,6 +1,6 @@
 /* The request of balefs recompress. */
-#ifndef BALE_FS_FUSE_RECOMPRESS_H
-#define BALE_FS_FUSE_RECOMPRESS_H
+#ifndef BALE_FS_DAEMON_RECOMPRESS_H
+#define BALE_FS_DAEMON_RECOMPRESS_H
 
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-#include "fs/fuse/resources.h"
+#include "fs/daemon/resources.h"
 
 #include <sys/resource.h>
 

@@ -1,6 +1,6 @@
 /* What the daemon takes of the machine. */
-#ifndef BALE_FS_FUSE_RESOURCES_H
-#define BALE_FS_FUSE_RESOURCES_H
+#ifndef BALE_FS_DAEMON_RESOURCES_H
+#define BALE_FS_DAEMON_RESOURCES_H
 
 #include <stdint.h>
 

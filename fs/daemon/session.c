@@ -1,4 +1,4 @@
-#include "fs/fuse/session.h"
+#include "fs/daemon/session.h"
 
 #include <errno.h>
 #include <linux/fuse.h>
@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/base/log.h"
+#include "fs/daemon/negotiate.h"
 #include "fs/fuse/freeze.h"
-#include "fs/fuse/negotiate.h"
-#include "fs/log.h"
 
 #define WAKE_SIGNAL SIGUSR1
 #define WAKE_EVERY_NS 2000000

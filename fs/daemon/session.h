@@ -1,8 +1,8 @@
 /* The connection with the kernel: mounting, negotiation, and the threads that receive requests. */
-#ifndef BALE_FS_FUSE_SESSION_H
-#define BALE_FS_FUSE_SESSION_H
+#ifndef BALE_FS_DAEMON_SESSION_H
+#define BALE_FS_DAEMON_SESSION_H
 
-#include "fs/fuse/daemon.h"
+#include "fs/daemon/daemon.h"
 #include "fs/fuse/mount.h"
 
 struct bale_session;

@@ -1,4 +1,4 @@
-#include "fs/fuse/overhear.h"
+#include "fs/daemon/stderr_capture.h"
 
 #include <fcntl.h>
 #include <stdio.h>

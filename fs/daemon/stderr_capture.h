@@ -1,6 +1,6 @@
 /* What a helper program says on standard error. */
-#ifndef BALE_FS_FUSE_OVERHEAR_H
-#define BALE_FS_FUSE_OVERHEAR_H
+#ifndef BALE_FS_DAEMON_STDERR_CAPTURE_H
+#define BALE_FS_DAEMON_STDERR_CAPTURE_H
 
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-#include "fs/fuse/watcher.h"
+#include "fs/daemon/watcher.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/fuse/fusermount.h"
+#include "fs/daemon/fusermount.h"
 
 /* Not in older headers. */
 #ifndef STATX_MNT_ID_UNIQUE

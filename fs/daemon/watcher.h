@@ -1,6 +1,6 @@
 /* auto_unmount: a process that outlives the daemon, and unmounts what a killed one leaves. */
-#ifndef BALE_FS_FUSE_WATCHER_H
-#define BALE_FS_FUSE_WATCHER_H
+#ifndef BALE_FS_DAEMON_WATCHER_H
+#define BALE_FS_DAEMON_WATCHER_H
 
 #include <stdbool.h>
 #include <stdint.h>

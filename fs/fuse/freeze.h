@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fs/memory.h"
+#include "fs/base/memory.h"
 
 struct bale_freezer;
 

@@ -11,10 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fs/file.h"
-#include "fs/node.h"
-#include "fs/store.h"
-#include "fs/volume.h"
+#include "fs/cache/file.h"
+#include "fs/cache/volume.h"
+#include "fs/inode/node.h"
+#include "fs/store/store.h"
 
 /* The only writer is here and the kernel hears of every change, so that it may believe what it
  * knows for long. */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/log.h"
+#include "fs/base/log.h"
 
 #define LABEL_MAX 512
 

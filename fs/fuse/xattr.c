@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/base/log.h"
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/settings.h"
-#include "fs/log.h"
 
 #define CAPABILITY "security.capability"
 #define ACL_PREFIX "system.posix_acl_"

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fs/node.h"
-#include "fs/node_internal.h"
+#include "fs/inode/internal.h"
+#include "fs/inode/node.h"
 
 struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino)
 {

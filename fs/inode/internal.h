@@ -1,10 +1,10 @@
 /* What node.c, node_find.c, node_walk.c and node_name.c share. */
-#ifndef BALE_FS_NODE_INTERNAL_H
-#define BALE_FS_NODE_INTERNAL_H
+#ifndef BALE_FS_INODE_INTERNAL_H
+#define BALE_FS_INODE_INTERNAL_H
 
 #include <pthread.h>
 
-#include "fs/node.h"
+#include "fs/inode/node.h"
 
 #define BALE_MALLOC_OVERHEAD 16u
 #define BALE_NODE_NAME_MAX 1024 /* the kernel's FUSE_NAME_MAX */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/node.h"
-#include "fs/node_internal.h"
+#include "fs/inode/internal.h"
+#include "fs/inode/node.h"
 
 /* ---- More names than one ---- */
 

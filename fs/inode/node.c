@@ -1,4 +1,4 @@
-#include "fs/node.h"
+#include "fs/inode/node.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fs/node_internal.h"
+#include "fs/inode/internal.h"
 
 #define BUCKETS_LEAST 1024u
 #define EVICT_AT_ONCE 64

@@ -11,8 +11,8 @@
  * Functions that can fail return 0 or a positive errno: what the backing file system says goes
  * to the caller unchanged. Any thread; names in one directory are changed and looked up under
  * the kernel's lock of that directory, which the caller relies on. */
-#ifndef BALE_FS_NODE_H
-#define BALE_FS_NODE_H
+#ifndef BALE_FS_INODE_NODE_H
+#define BALE_FS_INODE_NODE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "fs/memory.h"
+#include "fs/base/memory.h"
 
 struct bale_nodes;
 struct bale_node_link;

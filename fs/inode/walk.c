@@ -7,8 +7,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "fs/node.h"
-#include "fs/node_internal.h"
+#include "fs/inode/internal.h"
+#include "fs/inode/node.h"
 
 int bale_stat_fd(int fd, struct stat *st, int64_t *btime)
 {

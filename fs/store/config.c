@@ -5,7 +5,7 @@
 
 #include "format/err.h"
 #include "format/limits.h"
-#include "fs/store_internal.h"
+#include "fs/store/internal.h"
 
 #define VOLUME "volume.json"
 #define FORMAT_VERSION 1

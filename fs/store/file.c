@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/store_internal.h"
+#include "fs/store/internal.h"
 
 /* Names and texts of a foreign store must not speak to the terminal. */
 void bale_text_printable(char *text)

@@ -1,4 +1,4 @@
-#include "fs/store_holder.h"
+#include "fs/store/holder.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/store_internal.h"
+#include "fs/store/internal.h"
 
 char *bale_holder_self(void)
 {

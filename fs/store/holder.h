@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "fs/store_internal.h"
+#include "fs/store/internal.h"
 
 #define BALE_LOCK "lock"     /* in .balefs */
 #define BALE_HOLDER_MAX 4096 /* bytes of its text */

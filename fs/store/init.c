@@ -10,7 +10,7 @@
 
 #include "format/err.h"
 #include "format/limits.h"
-#include "fs/store_internal.h"
+#include "fs/store/internal.h"
 
 /* path, which need not exist, made absolute: the part before its last name must exist. An empty one is none. */
 static char *resolve(const char *path)

@@ -1,4 +1,4 @@
-/* What the parts of the store share. Not for use outside fs/store*.c, fs/props.c and their tests.
+/* What the parts of the store share. Not for use outside fs/store*.c, fs/store/properties.c and their tests.
  * */
 #ifndef BALE_FS_STORE_INTERNAL_H
 #define BALE_FS_STORE_INTERNAL_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "fs/store.h"
+#include "fs/store/store.h"
 
 /* ---- The machine (store_world.c) ------------------------------------------------------------- */
 

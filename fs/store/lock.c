@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/log.h"
-#include "fs/store_holder.h"
-#include "fs/store_internal.h"
+#include "fs/base/log.h"
+#include "fs/store/holder.h"
+#include "fs/store/internal.h"
 
 static int refuse(const struct bale_store *store, const struct bale_holder *holder,
                   enum bale_verdict verdict, char *why)

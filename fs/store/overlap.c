@@ -1,4 +1,4 @@
-#include "fs/fuse/overlap.h"
+#include "fs/store/overlap.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/store.h"
+#include "fs/store/store.h"
 
 static bool same(const struct stat *a, const struct stat *b)
 {

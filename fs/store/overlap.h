@@ -1,6 +1,6 @@
 /* A store inside its own mount would be read through itself. */
-#ifndef BALE_FS_FUSE_OVERLAP_H
-#define BALE_FS_FUSE_OVERLAP_H
+#ifndef BALE_FS_STORE_OVERLAP_H
+#define BALE_FS_STORE_OVERLAP_H
 
 #include <stdbool.h>
 

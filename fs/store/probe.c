@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/store_internal.h"
+#include "fs/store/internal.h"
 
 #define PROBE "probe"
 #define ACL_ACCESS "system.posix_acl_access"

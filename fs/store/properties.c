@@ -8,8 +8,8 @@
 
 #include "format/err.h"
 #include "format/limits.h"
-#include "fs/log.h"
-#include "fs/store_internal.h"
+#include "fs/base/log.h"
+#include "fs/store/internal.h"
 
 #define VALUE_MAX 4096 /* bytes of an attribute, NUL included */
 

@@ -5,8 +5,8 @@
 #include <sys/random.h>
 
 #include "format/err.h"
-#include "fs/log.h"
-#include "fs/store_internal.h"
+#include "fs/base/log.h"
+#include "fs/store/internal.h"
 
 #define SESSIONS "sessions.json"
 #define FIRST_MIN (UINT32_C(1) << 16) /* of a store whose sessions are not known */

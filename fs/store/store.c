@@ -1,4 +1,4 @@
-#include "fs/store.h"
+#include "fs/store/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/log.h"
-#include "fs/store_internal.h"
+#include "fs/base/log.h"
+#include "fs/store/internal.h"
 
 #define RESERVE "reserve"
 #define LAST_UNMOUNT "last-unmount.json"

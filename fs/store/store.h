@@ -1,13 +1,13 @@
 /* A store: the directory, its volume.json, sessions, lock and reserve (FORMAT.md section 2). No
  * FUSE here. */
-#ifndef BALE_FS_STORE_H
-#define BALE_FS_STORE_H
+#ifndef BALE_FS_STORE_STORE_H
+#define BALE_FS_STORE_STORE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fs/container.h"
+#include "fs/container/container.h"
 #include "kernels/codec.h"
 
 #define BALE_STORE_DIR ".balefs"

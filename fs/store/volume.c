@@ -1,8 +1,8 @@
 /* What a store is to the volume that keeps its files. */
+#include "fs/cache/volume.h"
 #include "format/err.h"
-#include "fs/log.h"
-#include "fs/store_internal.h"
-#include "fs/volume.h"
+#include "fs/base/log.h"
+#include "fs/store/internal.h"
 
 static int checkpoint(void *arg)
 {

@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/container.h"
-#include "fs/store.h"
+#include "fs/container/container.h"
+#include "fs/store/store.h"
 #include "tests/mount/content.h"
 
 #define MIB ((uint64_t)1 << 20)

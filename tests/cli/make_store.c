@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/store.h"
+#include "fs/store/store.h"
 
 #define CHUNK_LOG2 16
 #define MTIME 1700000000123456789

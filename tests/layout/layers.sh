@@ -45,7 +45,7 @@ check_layer() {
                 esac
                 ;;
             '<fuse'*)
-                [[ $file == fs/fuse/* ]] || complain "$file:$line" "only fs/fuse may include $name"
+                [[ $file == fs/fuse/* || $file == fs/daemon/* ]] || complain "$file:$line" "only fs/fuse and fs/daemon may include $name"
                 ;;
             '<cuda'* | '<cub/'* | '<nvcomp'*)
                 [[ $file == kernels/*.cu || $file == kernels/*.cuh ]] ||

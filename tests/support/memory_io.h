@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fs/io.h"
+#include "fs/container/io.h"
 
 enum memory_kind {
     MEMORY_READ = 1 << 0,

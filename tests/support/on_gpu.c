@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fs/fuse/serve.h"
+#include "fs/daemon/serve.h"
 #include "kernels/dispatch.h"
 
 int __real_bale_daemon_serve(const struct bale_mount_options *options, char *why,

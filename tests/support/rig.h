@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fs/container.h"
+#include "fs/container/container.h"
 #include "tests/support/memory_io.h"
 
 struct rig {

@@ -1,5 +1,5 @@
 /* Containers against a model of plain bytes, and what becomes of their space. */
-#include "fs/container.h"
+#include "fs/container/container.h"
 
 #include "format/err.h"
 #include "tests/check.h"

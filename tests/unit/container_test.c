@@ -1,5 +1,5 @@
 /* Containers, rule by rule. */
-#include "fs/container.h"
+#include "fs/container/container.h"
 
 #include "format/bytes.h"
 #include "format/err.h"

@@ -1,7 +1,7 @@
 /* Files at work against arrays of bytes: random reads, writes, truncations, holes, flushes, syncs
  * and reopenings, from several threads on files of their own and on a shared one, with little
  * memory so that eviction and waiting happen. */
-#include "fs/file.h"
+#include "fs/cache/file.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/wait.h"
+#include "fs/base/wait.h"
 #include "tests/check.h"
 
 #define THREADS 4

@@ -1,5 +1,5 @@
 /* The free map against an array that says for every 8 bytes whether they are free. */
-#include "fs/freemap.h"
+#include "fs/base/free_map.h"
 
 #include "format/err.h"
 #include "tests/check.h"

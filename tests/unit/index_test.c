@@ -1,11 +1,11 @@
 /* The index against an array that says for every byte of the file which byte of which frame it is.
  */
-#include "fs/index.h"
+#include "fs/container/index.h"
 
 #include "format/err.h"
 #include "format/frame.h"
-#include "fs/freemap.h"
-#include "fs/index_node.h"
+#include "fs/base/free_map.h"
+#include "fs/container/index_node.h"
 #include "tests/check.h"
 #include "tests/support/memory_io.h"
 

@@ -1,5 +1,5 @@
 /* The descriptor io, and a container on it with readers beside its writer. */
-#include "fs/io.h"
+#include "fs/container/io.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/container.h"
+#include "fs/container/container.h"
 #include "tests/check.h"
 
 enum { EXTENT = BALE_EXTENT_MIN, EXTENTS = 8, ROUNDS = 300, READERS = 3 };

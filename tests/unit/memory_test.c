@@ -1,5 +1,5 @@
 /* The arena: random takes and gives never overlap, never exceed the cap, and all comes back. */
-#include "fs/memory.h"
+#include "fs/base/memory.h"
 
 #include <semaphore.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* The inode table with room for few descriptors: files are found again by name, and only as
  * themselves. */
-#include "fs/node.h"
+#include "fs/inode/node.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/store_internal.h"
+#include "fs/store/internal.h"
 #include "tests/check.h"
 
 static char scratch[4096]; /* without symbolic links */
