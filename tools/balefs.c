@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "fs/base/log.h"
-#include "kernels/dispatch.h"
+#include "kernels/engine/dispatch.h"
 #include "tools/bench_engine.h"
 #include "tools/mount_helper.h"
 #include "tools/options.h"

@@ -6,8 +6,8 @@
 
 #include "format/err.h"
 #include "fs/store/store.h"
-#include "kernels/engine.h"
-#include "kernels/gpu_load.h"
+#include "kernels/engine/engine.h"
+#include "kernels/engine/gpu_load.h"
 #include "tools/balefs.h"
 #include "tools/bench_data.h"
 #include "tools/bench_engine.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "kernels/gpu_load.h"
+#include "kernels/engine/gpu_load.h"
 #include "tools/json.h"
 #include "tools/options.h"
 #include "tools/spawn.h"

@@ -2,7 +2,7 @@
 #ifndef BALE_TOOLS_BENCH_ENGINE_MEASURE_H
 #define BALE_TOOLS_BENCH_ENGINE_MEASURE_H
 
-#include "kernels/gpu.h"
+#include "kernels/engine/gpu.h"
 #include "tools/bench_flight.h"
 #include "tools/bench_settings.h"
 

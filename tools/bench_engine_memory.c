@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include "format/err.h"
-#include "kernels/gpu_load.h"
+#include "kernels/engine/gpu_load.h"
 #include "tools/bench_data.h"
 #include "tools/bench_engine_measure.h"
 #include "tools/gpu_options.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "kernels/clock.h"
-#include "kernels/waiting.h"
+#include "kernels/base/clock.h"
+#include "kernels/engine/work_queue.h"
 
 #define WARM_SECONDS 0.1
 #define MILLISECOND UINT64_C(1000000)

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/engine.h"
+#include "kernels/engine/engine.h"
 
 struct bale_flight_how {
     struct bale_engine *engine;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "kernels/engine.h"
-#include "kernels/gpu_load.h"
+#include "kernels/engine/engine.h"
+#include "kernels/engine/gpu_load.h"
 #include "tools/gpu_options.h"
 
 /* Trials, of which some results have none. */

@@ -2,7 +2,7 @@
 #ifndef BALE_TOOLS_BENCH_GPU_H
 #define BALE_TOOLS_BENCH_GPU_H
 
-#include "kernels/gpu.h"
+#include "kernels/engine/gpu.h"
 #include "tools/bench_measure.h"
 
 enum { BALE_BENCH_NOTE = 512 };

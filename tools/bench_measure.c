@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "format/err.h"
-#include "kernels/engine.h"
+#include "kernels/engine/engine.h"
 
 #define PATIENCE 10.0 /* seconds after which no further run of a point begins */
 

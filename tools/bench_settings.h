@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kernels/codec.h"
+#include "kernels/codec/codec.h"
 
 enum { BALE_BENCH_SETTINGS = 64 };
 

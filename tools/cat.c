@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "kernels/engine.h"
+#include "kernels/engine/engine.h"
 #include "tools/balefs.h"
 #include "tools/contents.h"
 #include "tools/options.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "kernels/gpu_load.h"
+#include "kernels/engine/gpu_load.h"
 #include "tools/doctor.h"
 #include "tools/options.h"
 

@@ -20,7 +20,7 @@
 
 #include "fs/base/memory.h"
 #include "fs/daemon/daemon.h"
-#include "kernels/engine.h"
+#include "kernels/engine/engine.h"
 #include "tools/namespace.h"
 #include "tools/options.h"
 #include "tools/spawn.h"

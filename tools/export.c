@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "kernels/engine.h"
+#include "kernels/engine/engine.h"
 #include "tools/balefs.h"
 #include "tools/options.h"
 #include "tools/outside.h"

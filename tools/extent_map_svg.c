@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/codec.h"
+#include "kernels/codec/codec.h"
 #include "tools/extent_map.h"
 #include "tools/options.h"
 

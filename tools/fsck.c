@@ -12,7 +12,7 @@
 
 #include "format/err.h"
 #include "fs/base/pool.h"
-#include "kernels/engine.h"
+#include "kernels/engine/engine.h"
 #include "tools/balefs.h"
 #include "tools/fault.h"
 #include "tools/inode_set.h"

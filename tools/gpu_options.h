@@ -3,7 +3,7 @@
 #ifndef BALE_TOOLS_GPU_OPTIONS_H
 #define BALE_TOOLS_GPU_OPTIONS_H
 
-#include "kernels/gpu.h"
+#include "kernels/engine/gpu.h"
 
 /* Adds one more of the devices. */
 const char *bale_gpu_number_add(struct bale_gpu_options *gpu, const char *number);

@@ -6,7 +6,7 @@
 
 #include "format/err.h"
 #include "format/stream.h"
-#include "kernels/dispatch.h"
+#include "kernels/engine/dispatch.h"
 #include "tools/options.h"
 
 struct job {

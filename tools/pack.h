@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "kernels/lanes.h"
-#include "kernels/staging.h"
+#include "kernels/engine/ring.h"
+#include "kernels/engine/staging.h"
 #include "tools/progress.h"
 #include "tools/target.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "kernels/gpu_load.h"
+#include "kernels/engine/gpu_load.h"
 #include "tools/options.h"
 
 /* With engine auto: opening a GPU takes as long as the CPU has for about so much. */

@@ -2,7 +2,7 @@
 #ifndef BALE_TOOLS_PACKING_H
 #define BALE_TOOLS_PACKING_H
 
-#include "kernels/dispatch.h"
+#include "kernels/engine/dispatch.h"
 #include "tools/pack.h"
 
 #define BALE_SUFFIX ".bale"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "kernels/codec.h"
+#include "kernels/codec/codec.h"
 #include "tools/json.h"
 #include "tools/options.h"
 

@@ -10,8 +10,8 @@
 #include "format/err.h"
 #include "fs/base/free_blocks.h"
 #include "fs/base/free_map.h"
-#include "kernels/join.h"
-#include "kernels/lock.h"
+#include "kernels/base/join.h"
+#include "kernels/base/lock.h"
 
 #define PAGE ((size_t)BALE_KEPT_PAGE)
 #define CAP_LEAST ((uint64_t)32 << 20)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "kernels/lock.h"
+#include "kernels/base/lock.h"
 
 struct bale_pool {
     pthread_mutex_t lock;

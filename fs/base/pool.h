@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "kernels/codec.h"
+#include "kernels/codec/codec.h"
 
 struct bale_job {
     /* scratch is the thread's own. The job may be freed by run. */

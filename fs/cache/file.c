@@ -10,7 +10,7 @@
 #include "format/err.h"
 #include "fs/base/log.h"
 #include "fs/cache/internal.h"
-#include "kernels/lock.h"
+#include "kernels/base/lock.h"
 
 void bale_file_set_extent(struct bale_file *file, uint32_t extent)
 {

@@ -11,7 +11,7 @@
 
 #include "fs/cache/file.h"
 #include "fs/cache/volume.h"
-#include "kernels/costs.h"
+#include "kernels/engine/costs.h"
 
 /* An extent has up to 64 blocks, the units of validity and dirtiness: 4 KiB, or a 64th of the
  * extent size if that is more. */

@@ -6,7 +6,7 @@
 
 #include "format/err.h"
 #include "fs/cache/internal.h"
-#include "kernels/lock.h"
+#include "kernels/base/lock.h"
 
 /* Items are given to the engine in lists, so that it sees a batch where there is one, and begins before
  * all of a large one is staged. */

@@ -8,7 +8,7 @@
 
 #include "fs/base/memory.h"
 #include "fs/base/pool.h"
-#include "kernels/engine.h"
+#include "kernels/engine/engine.h"
 
 struct bale_queue;
 

@@ -5,7 +5,7 @@
 
 #include "format/err.h"
 #include "fs/cache/queue.h"
-#include "kernels/dispatch.h"
+#include "kernels/engine/dispatch.h"
 
 #define WINDOW_FIRST ((uint64_t)256 << 10)
 #define STREAM_SLACK 4 /* requests */

@@ -10,7 +10,7 @@
 #include "fs/cache/admission.h"
 #include "fs/cache/internal.h"
 #include "fs/cache/queue.h"
-#include "kernels/lock.h"
+#include "kernels/base/lock.h"
 
 #define AGE_MS 4000u
 

@@ -9,7 +9,7 @@
 #include "fs/base/memory.h"
 #include "fs/base/pool.h"
 #include "fs/container/container.h"
-#include "kernels/dispatch.h"
+#include "kernels/engine/dispatch.h"
 
 struct bale_volume;
 

@@ -17,7 +17,7 @@
 #include "format/page.h"
 #include "format/root.h"
 #include "fs/container/io.h"
-#include "kernels/codec.h"
+#include "kernels/codec/codec.h"
 
 struct bale_container;
 

@@ -25,7 +25,7 @@
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 #include "fs/store/overlap.h"
-#include "kernels/gpu_load.h"
+#include "kernels/engine/gpu_load.h"
 
 #define GPU_RELEASE_MS 30000
 #define GPU_WATCHDOG_MS 10000

@@ -7,7 +7,7 @@
 
 #include "fs/base/log.h"
 #include "fs/store/store.h"
-#include "kernels/dispatch.h"
+#include "kernels/engine/dispatch.h"
 
 struct bale_mount_options {
     const char *store; /* directory */

@@ -2,7 +2,7 @@
 
 #include <sys/resource.h>
 
-#include "kernels/engine.h"
+#include "kernels/engine/engine.h"
 
 #define DESCRIPTORS_MOST 1048576u
 #define CACHED_DESCRIPTORS_MOST 65536u

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "fs/container/container.h"
-#include "kernels/codec.h"
+#include "kernels/codec/codec.h"
 
 #define BALE_STORE_DIR ".balefs"
 #define BALE_WHY 512 /* room for a reason, one line */

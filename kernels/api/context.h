@@ -1,13 +1,13 @@
-/* What the files of the library libbalefs share. Its contract is kernels/include/balefs.h. */
+/* What the files of the library libbalefs share. Its contract is kernels/api/balefs.h. */
 #ifndef BALE_KERNELS_API_CONTEXT_H
 #define BALE_KERNELS_API_CONTEXT_H
 
-#include "kernels/codec.h"
-#include "kernels/copies.h"
-#include "kernels/dispatch.h"
-#include "kernels/include/balefs.h"
-#include "kernels/lanes.h"
-#include "kernels/staging.h"
+#include "kernels/api/balefs.h"
+#include "kernels/codec/codec.h"
+#include "kernels/engine/copies.h"
+#include "kernels/engine/dispatch.h"
+#include "kernels/engine/ring.h"
+#include "kernels/engine/staging.h"
 
 #define BALE_MESSAGE 256
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "format/gpulz.h"
-#include "kernels/scratch.h"
+#include "kernels/codec/scratch.h"
 
 enum {
     SYMBOL_LOG2_MIN = 1, /* gpulz with symbols of one byte is not weighed */

@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
-#include "kernels/cuda/codec.cuh"
+#include "kernels/codec/codec.cuh"
+#include "kernels/codec/lists.h"
+#include "kernels/codec/tables.h"
 #include "kernels/cuda/hash.cuh"
-#include "kernels/cuda/lists.h"
-#include "kernels/cuda/tables.h"
 
 namespace bale_chunk_rules
 {

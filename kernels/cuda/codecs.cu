@@ -1,4 +1,4 @@
-#include "kernels/cuda/codec.cuh"
+#include "kernels/codec/codec.cuh"
 
 #define OPS(name, id, nvcomp, encodes) &bale_cuda_##name,
 static const cuda_codec_ops *const table[CUDA_CODECS] = {nullptr, BALE_CUDA_CODECS(OPS)};

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-#include "kernels/cuda/lists.h"
-#include "kernels/cuda/tables.h"
+#include "kernels/codec/lists.h"
+#include "kernels/codec/tables.h"
 
 namespace bale_copy
 {

@@ -5,9 +5,9 @@
 #include <cuda_runtime.h>
 #include <pthread.h>
 
-#include "kernels/cuda/codec.cuh"
+#include "kernels/codec/codec.cuh"
+#include "kernels/codec/lists.h"
 #include "kernels/cuda/device.h"
-#include "kernels/cuda/lists.h"
 
 /* A codec's working memory, for a batch at a time. For nvCOMP's zstd it is more than 1 GiB however few
  * the chunks are, so it is not each slot's. */

@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/codec/nvcomp.h"
+#include "kernels/codec/tables.h"
 #include "kernels/cuda/codecs.h"
 #include "kernels/cuda/driver.h"
-#include "kernels/cuda/nvcomp.h"
-#include "kernels/cuda/tables.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -74,7 +74,7 @@ bool bale_cuda_device_alive(struct bale_cuda_device *device);
 int bale_cuda_pin(int ordinal, void *memory, size_t size);
 void bale_cuda_unpin(int ordinal, void *memory);
 
-/* memory.cu: memory and streams of the process's own, as in kernels/gpu.h. */
+/* memory.cu: memory and streams of the process's own, as in kernels/engine/gpu.h. */
 int bale_cuda_place(int ordinal, const void *memory, bool *on_device, int *device);
 int bale_cuda_wait_stream(int ordinal, void *stream);
 int bale_cuda_copy(int ordinal, const struct bale_gpu_copy *copies, size_t count);

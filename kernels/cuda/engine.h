@@ -10,7 +10,7 @@
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/pinned.h"
 #include "kernels/cuda/queue.h"
-#include "kernels/gpu.h"
+#include "kernels/engine/gpu.h"
 
 /* A queue's items: codec + CUDA_CODECS for decoding. */
 enum { BALE_CUDA_HASH = 8 }; /* bytes of a checksum */
@@ -125,7 +125,7 @@ void bale_cuda_prepare(struct cuda_worker *worker);
 /* From the results: each item's status, what there is to move, and the heads of frames. */
 void bale_cuda_settle(struct cuda_worker *worker);
 
-/* measure.c: kernels/gpu.h's measure. */
+/* measure.c: kernels/engine/gpu.h's measure. */
 int bale_cuda_measure_all(const struct bale_gpu_options *options, struct bale_gpu_trial *trials,
                           size_t count, void (*tick)(void *argument, size_t trial), void *argument,
                           char why[BALE_GPU_WHY]);

@@ -1,4 +1,4 @@
-/* Items and their chunks: kernels/frame_codec.c's rules, with the work done elsewhere. */
+/* Items and their chunks: kernels/frame/frame.c's rules, with the work done elsewhere. */
 #include <string.h>
 
 #include "format/bytes.h"
@@ -12,7 +12,7 @@ uint32_t bale_cuda_chunks(const struct bale_frame *frame)
                       frame->chunk_log2);
 }
 
-/* As in kernels/frame_codec.c: a gain of less than 1/64 is not worth decoding for. */
+/* As in kernels/frame/frame.c: a gain of less than 1/64 is not worth decoding for. */
 uint32_t bale_cuda_worthwhile(uint32_t raw_length)
 {
     return raw_length - 1 - raw_length / 64;

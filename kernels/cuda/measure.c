@@ -1,4 +1,4 @@
-/* What a codec's kernels do with data in the device's memory: kernels/gpu.h's measure. */
+/* What a codec's kernels do with data in the device's memory: kernels/engine/gpu.h's measure. */
 #include <assert.h>
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 
 extern "C" {
 #include "format/err.h"
-#include "kernels/gpu.h"
+#include "kernels/engine/gpu.h"
 }
 
 namespace

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "kernels/lock.h"
+#include "kernels/base/lock.h"
 
 void bale_cuda_pinned_init(struct cuda_pinned *pinned)
 {

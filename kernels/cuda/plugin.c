@@ -1,4 +1,4 @@
-/* The plug-in: what kernels/gpu.h and kernels/engine.h ask of it. */
+/* The plug-in: what kernels/engine/gpu.h and kernels/engine/engine.h ask of it. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,10 +7,10 @@
 #include <time.h>
 
 #include "format/err.h"
-#include "kernels/clock.h"
+#include "kernels/base/clock.h"
+#include "kernels/base/join.h"
+#include "kernels/base/lock.h"
 #include "kernels/cuda/engine.h"
-#include "kernels/join.h"
-#include "kernels/lock.h"
 
 enum { RELEASE_MS = 30000, WATCHDOG_MS = 10000 };
 

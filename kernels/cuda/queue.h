@@ -4,8 +4,8 @@
 #define BALE_KERNELS_CUDA_QUEUE_H
 
 #include "kernels/cuda/driver.h"
-#include "kernels/gpu.h"
-#include "kernels/items.h"
+#include "kernels/engine/gpu.h"
+#include "kernels/engine/item_list.h"
 
 /* All zeros: empty. */
 struct cuda_queue {

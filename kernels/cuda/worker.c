@@ -1,6 +1,6 @@
 /* A slot's thread: takes items, runs them as a batch, says that they are done. */
 #include "format/err.h"
-#include "kernels/clock.h"
+#include "kernels/base/clock.h"
 #include "kernels/cuda/engine.h"
 
 enum { STORE_MAX = 512 }; /* chunks of a batch */

@@ -9,9 +9,9 @@
 
 #include "format/err.h"
 #include "format/hash.h"
-#include "kernels/codec.h"
+#include "kernels/codec/codec.h"
 #include "kernels/cuda/device.h"
-#include "kernels/gpu.h"
+#include "kernels/engine/gpu.h"
 
 enum {
     CELLS = 300,

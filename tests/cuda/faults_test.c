@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "kernels/dispatch.h"
+#include "kernels/engine/dispatch.h"
 #include "tests/check.h"
 #include "tests/cuda/rig.h"
 #include "tests/unit/kernels_data.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "kernels/dispatch.h"
+#include "kernels/engine/dispatch.h"
 #include "tests/check.h"
 #include "tests/cuda/random_items.h"
 #include "tests/cuda/rig.h"

@@ -6,7 +6,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
-#include "kernels/gpu.h"
+#include "kernels/engine/gpu.h"
 
 #define RIG_STEP ((size_t)32 << 20) /* what is pinned at a time */
 

@@ -5,7 +5,7 @@
 #include "format/culzss.h"
 #include "format/err.h"
 #include "format/gpulz.h"
-#include "kernels/codec.h"
+#include "kernels/codec/codec.h"
 #include "tests/fuzz/target.h"
 
 enum { HEAD = 4, RAW_MAX = 2500 };

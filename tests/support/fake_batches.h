@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "kernels/gpu.h"
+#include "kernels/engine/gpu.h"
 #include "tests/support/fake_late.h"
 #include "tests/support/fake_memory.h"
 

@@ -3,7 +3,7 @@
 #ifndef BALE_TESTS_FAKE_LATE_H
 #define BALE_TESTS_FAKE_LATE_H
 
-#include "kernels/gpu.h"
+#include "kernels/engine/gpu.h"
 #include "tests/support/fake_memory.h"
 
 struct fake_late {

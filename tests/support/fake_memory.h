@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "kernels/gpu.h"
+#include "kernels/engine/gpu.h"
 
 enum {
     FAKE_RANGES = 64,
@@ -37,7 +37,7 @@ uint8_t *fake_memory_real(const struct fake_memory *memory, const void *bytes);
 /* Whether all of the item lies where a GPU can read and write it. */
 bool fake_memory_has(struct fake_memory *memory, const struct bale_item *item);
 
-/* kernels/gpu.h's pin and copy, and how much is pinned. */
+/* kernels/engine/gpu.h's pin and copy, and how much is pinned. */
 int fake_memory_pin(struct fake_memory *memory, void *start, size_t size);
 int fake_memory_copy(struct fake_memory *memory, const struct bale_gpu_copy *copies, size_t count);
 uint64_t fake_memory_pinned(struct fake_memory *memory);

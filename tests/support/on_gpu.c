@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "fs/daemon/serve.h"
-#include "kernels/dispatch.h"
+#include "kernels/engine/dispatch.h"
 
 int __real_bale_daemon_serve(const struct bale_mount_options *options, char *why,
                              void (*ready)(void *arg), void *arg);

@@ -2,7 +2,7 @@
  * kind is told of; structures of other versions are taken for what they are. */
 #include "format/bytes.h"
 #include "format/stream.h"
-#include "kernels/include/balefs.h"
+#include "kernels/api/balefs.h"
 #include "tests/check.h"
 #include "tests/unit/kernels_data.h"
 

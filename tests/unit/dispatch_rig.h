@@ -6,7 +6,7 @@
 #include <semaphore.h>
 
 #include "format/err.h"
-#include "kernels/dispatch.h"
+#include "kernels/engine/dispatch.h"
 #include "tests/check.h"
 #include "tests/unit/kernels_data.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "kernels/engine.h"
+#include "kernels/engine/engine.h"
 #include "tests/check.h"
 #include "tests/unit/kernels_data.h"
 

@@ -1,6 +1,6 @@
 /* What auto chooses. */
 #include "format/err.h"
-#include "kernels/codec.h"
+#include "kernels/codec/codec.h"
 #include "tests/check.h"
 #include "tests/unit/kernels_data.h"
 

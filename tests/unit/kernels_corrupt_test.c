@@ -2,7 +2,7 @@
  * bytes; never a crash. Bytes lie in blocks of exactly their size, so that a sanitizer sees a
  * decoder that goes beyond. */
 #include "format/err.h"
-#include "kernels/codec.h"
+#include "kernels/codec/codec.h"
 #include "tests/check.h"
 #include "tests/unit/kernels_data.h"
 #include "tests/vectors/craft.h"

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kernels/cpus.h"
-#include "kernels/engine.h"
+#include "kernels/engine/cpus.h"
+#include "kernels/engine/engine.h"
 #include "tests/check.h"
 
 static char root[] = "/tmp/bale-cpus-XXXXXX";

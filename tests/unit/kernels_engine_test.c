@@ -3,7 +3,7 @@
 #include <semaphore.h>
 
 #include "format/err.h"
-#include "kernels/engine.h"
+#include "kernels/engine/engine.h"
 #include "tests/check.h"
 #include "tests/unit/engine_rounds.h"
 

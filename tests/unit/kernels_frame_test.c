@@ -1,6 +1,6 @@
 /* Whole frames: round trips of every setting over sizes, chunk sizes and kinds of data. */
 #include "format/err.h"
-#include "kernels/codec.h"
+#include "kernels/codec/codec.h"
 #include "tests/check.h"
 #include "tests/unit/kernels_data.h"
 

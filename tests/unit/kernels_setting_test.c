@@ -1,6 +1,6 @@
 /* The notation of codec settings. */
 #include "format/err.h"
-#include "kernels/codec.h"
+#include "kernels/codec/codec.h"
 #include "tests/check.h"
 
 static void test_good(void)

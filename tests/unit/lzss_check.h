@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "kernels/codec.h"
+#include "kernels/codec/codec.h"
 #include "tests/check.h"
 #include "tests/unit/lzss_reference.h"
 #include "tests/unit/lzss_shapes.h"

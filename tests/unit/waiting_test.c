@@ -1,6 +1,6 @@
 /* Items that wait: what workers take, what another engine may take from the end, and what is kept
  * for it. */
-#include "kernels/waiting.h"
+#include "kernels/engine/work_queue.h"
 
 #include "tests/check.h"
 

@@ -2,7 +2,7 @@
 #include <dirent.h>
 
 #include "format/err.h"
-#include "kernels/codec.h"
+#include "kernels/codec/codec.h"
 #include "tests/check.h"
 #include "tests/vectors/craft.h"
 

@@ -7,7 +7,7 @@
 #include <zstd.h>
 
 #include "format/err.h"
-#include "kernels/codec.h"
+#include "kernels/codec/codec.h"
 #include "tests/vectors/craft.h"
 #include "tests/vectors/craft_stored.h"
 #include "tests/vectors/generate.h"

@@ -1,0 +1,29 @@
+/* The arrays of a slot in device memory, one entry for each chunk, as nvCOMP takes them. */
+#ifndef BALE_KERNELS_CODEC_LISTS_H
+#define BALE_KERNELS_CODEC_LISTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct cuda_lists {
+    uint8_t *raw;    /* cells of BALE_CUDA_CELL bytes */
+    uint8_t *packed; /* cells of packed_cell bytes */
+    uint8_t *back;   /* cells of BALE_CUDA_CELL bytes, for what verification decodes; or NULL */
+    size_t packed_cell;
+    void **raw_places, **packed_places, **back_places; /* the cells, one by one */
+    size_t *lengths;                                   /* encode: raw bytes; decode: stored bytes */
+    size_t *packed_lengths;
+    const void **decode_from; /* a packed cell, or the stub where there is nothing to decode */
+    size_t *decode_from_lengths;
+    size_t *decode_room;
+    size_t *decoded_lengths;
+    int *statuses;
+};
+
+/* A chunk's worth of nothing: a valid stream of a codec that decodes to one byte, or length 0. */
+struct cuda_stub {
+    const uint8_t *place;
+    uint32_t length;
+};
+
+#endif

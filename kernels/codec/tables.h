@@ -1,0 +1,44 @@
+/* What host and device tell each other about the chunks of a batch. Both sides are little-endian.
+ * A chunk's bytes lie in a cell of device memory each, one behind the other. */
+#ifndef BALE_KERNELS_CODEC_TABLES_H
+#define BALE_KERNELS_CODEC_TABLES_H
+
+#include <stdint.h>
+
+#define BALE_CUDA_CHUNK_LOG2_MAX 16
+#define BALE_CUDA_CELL (1u << BALE_CUDA_CHUNK_LOG2_MAX)
+
+/* From the host, for each chunk. */
+struct cuda_chunk {
+    uint64_t place;      /* where its bytes lie: pinned host memory, or the device's own */
+    uint64_t checksum;   /* decode: of the stored bytes */
+    uint32_t length;     /* bytes there: the raw length for encode, the stored length for decode */
+    uint32_t raw_length; /* 1 or more */
+    uint32_t limit;      /* encode: compressed bytes at most, or it is stored raw */
+    uint32_t chunk_size; /* of its frame */
+    uint32_t parameter;  /* of its frame, or the one that it is to have */
+};
+
+enum {
+    CUDA_VALUE = 0xff,     /* the byte that all are equal to, without CUDA_MIXED */
+    CUDA_MIXED = 0x100,    /* its bytes are not all equal */
+    CUDA_MISMATCH = 0x200, /* encode: what was compressed does not decode to the chunk */
+    CUDA_BAD = 0x400,      /* decode: wrong checksum, or it does not decode */
+};
+
+/* From the device, for each chunk. */
+struct cuda_result {
+    uint64_t raw_hash;
+    uint64_t stored_hash;
+    uint32_t stored; /* encode: bytes to store; the raw length for a chunk that is stored raw */
+    uint32_t flags;
+};
+
+/* From the host: length bytes of device memory to go to pinned host memory, or to the device's own. */
+struct cuda_move {
+    uint64_t from; /* 16-byte aligned */
+    uint64_t to;
+    uint64_t length;
+};
+
+#endif

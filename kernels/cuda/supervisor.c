@@ -1,0 +1,358 @@
+/* The keeper: opens and closes the devices, gives up batches that take too long, and answers items
+ * that no device does. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "format/err.h"
+#include "kernels/base/clock.h"
+#include "kernels/cuda/engine.h"
+
+#define MILLISECOND UINT64_C(1000000)
+#define RETRY_NS (60 * 1000 * MILLISECOND) /* after an opening that failed */
+#define MIB ((uint64_t)1 << 20)
+#define MEMORY_SMALL (2048 * MIB)
+
+static void free_batch_room(struct cuda_worker *w)
+{
+    free(w->jobs);
+    free(w->table);
+    free(w->hashes);
+    w->jobs = NULL;
+    w->table = NULL;
+    w->hashes = NULL;
+}
+
+static int open_worker(struct cuda_worker *w, struct bale_cuda_device *device)
+{
+    size_t cells;
+
+    w->slot = bale_cuda_device_slot(device, w->index);
+    cells = bale_cuda_slot_host(w->slot)->cells;
+    w->jobs = calloc(cells, sizeof *w->jobs);
+    w->table = calloc(cells, sizeof *w->table);
+    w->hashes = malloc(cells * BALE_CUDA_HASH);
+    return w->jobs && w->table && w->hashes ? BALE_OK : BALE_E_NOMEM;
+}
+
+static uint64_t memory_for(const struct cuda_engine *e, unsigned i)
+{
+    uint64_t all = e->about[i].memory;
+    uint64_t small = all / 4 < MEMORY_SMALL ? all / 4 : MEMORY_SMALL;
+
+    if (e->options.memory > 0)
+        return e->options.memory;
+    return all / 16 > small ? all / 16 : small;
+}
+
+int bale_cuda_check_free(const struct cuda_engine *e, unsigned i, char *why)
+{
+    uint64_t free_now = bale_driver_free(&e->about[i]);
+    uint64_t memory = memory_for(e, i);
+
+    if (e->options.insist || free_now >= memory)
+        return BALE_OK;
+    snprintf(why, BALE_GPU_WHY, "%s: %llu MiB of its memory are free, and %llu would be taken",
+             e->about[i].name, (unsigned long long)(free_now / MIB),
+             (unsigned long long)(memory / MIB));
+    return BALE_E_NOMEM;
+}
+
+static int open_one(struct cuda_engine *e, unsigned i, char *why)
+{
+    struct bale_cuda_settings settings = {
+        .ordinal = e->about[i].ordinal,
+        .pinned = &e->pinned,
+        .memory = memory_for(e, i),
+        .nvcomp = e->has_nvcomp ? &e->nvcomp : NULL,
+        .verify = e->options.verify,
+        .shared = e->options.shared,
+    };
+    int err = bale_cuda_check_free(e, i, why);
+
+    if (err == BALE_OK)
+        err = bale_cuda_device_open(&settings, &e->devices[i], why, BALE_GPU_WHY);
+    for (unsigned w = 0; err == BALE_OK && w < e->worker_count; w++)
+        if (e->workers[w].device == i)
+            err = open_worker(&e->workers[w], e->devices[i]);
+    return err;
+}
+
+static void unpin(struct cuda_engine *e, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        bale_cuda_unpin(e->about[0].ordinal, e->pinned.ranges[i].memory);
+    e->is_pinned = false;
+}
+
+static int pin_all(struct cuda_engine *e, char *why)
+{
+    const struct cuda_range *ranges = e->pinned.ranges;
+
+    for (size_t i = 0; !e->is_pinned && i < e->pinned.count; i++) {
+        int err = bale_cuda_pin(e->about[0].ordinal, ranges[i].memory, ranges[i].size);
+        if (err < 0) {
+            unpin(e, i);
+            snprintf(why, BALE_GPU_WHY, "the host's memory cannot be pinned: %s",
+                     bale_err_text(err));
+            return err;
+        }
+    }
+    e->is_pinned = true;
+    return BALE_OK;
+}
+
+/* Once for each change. */
+void bale_cuda_set_late(struct cuda_engine *e, bool late)
+{
+    if (e->late != late && e->options.late)
+        e->options.late(e->options.arg, late);
+    e->late = late;
+}
+
+void bale_cuda_close_devices(struct cuda_engine *e)
+{
+    pthread_mutex_lock(&e->pinning);
+    if (e->is_pinned)
+        unpin(e, e->pinned.count);
+    for (unsigned w = 0; w < e->worker_count; w++)
+        free_batch_room(&e->workers[w]);
+    for (unsigned i = 0; i < e->device_count; i++) {
+        bale_cuda_device_close(e->devices[i]);
+        e->devices[i] = NULL;
+    }
+    pthread_mutex_unlock(&e->pinning);
+    pthread_mutex_lock(&e->mutex);
+    bale_cuda_set_late(e, false);
+    pthread_mutex_unlock(&e->mutex);
+}
+
+/* What can be asked of all devices together. With both mutexes. */
+static void note_opened(struct cuda_engine *e)
+{
+    uint64_t memory = 0;
+
+    e->cells = UINT32_MAX;
+    e->lanes = UINT32_MAX;
+    for (int c = 0; c < CUDA_CODECS; c++)
+        e->has[c] = true;
+    for (unsigned i = 0; i < e->device_count; i++) {
+        uint32_t cells = bale_cuda_slot_host(bale_cuda_device_slot(e->devices[i], 0))->cells;
+        e->cells = cells < e->cells ? cells : e->cells;
+        unsigned lanes = bale_cuda_device_lanes(e->devices[i]);
+        e->lanes = lanes < e->lanes ? lanes : e->lanes;
+        memory += bale_cuda_device_memory(e->devices[i]);
+        for (int c = 0; c < CUDA_CODECS; c++)
+            e->has[c] &= bale_cuda_device_has(e->devices[i], (enum cuda_codec)c);
+    }
+    e->stats.device_memory = memory;
+}
+
+static void tell_opened(const struct cuda_engine *e)
+{
+    bale_cuda_log(e, BALE_GPU_INFO,
+                  "GPU: %s: %u batches of %u chunks, %u computed at a time, %llu MiB",
+                  e->about[0].name, e->worker_count, e->cells, e->lanes,
+                  (unsigned long long)(e->stats.device_memory / MIB));
+    for (int c = 0; c < CUDA_CODECS; c++)
+        if (!e->has[c] && (e->has_nvcomp || !bale_cuda_codecs[c].nvcomp))
+            bale_cuda_log(e, BALE_GPU_WARNING,
+                          "GPU: %s: there is too little memory for %s, which stays with the CPU: "
+                          "mount with a greater gpu-memory",
+                          e->about[0].name, bale_cuda_codecs[c].name);
+}
+
+int bale_cuda_open_devices(struct cuda_engine *e, char *why)
+{
+    int err = BALE_OK;
+
+    pthread_mutex_lock(&e->pinning);
+    for (unsigned i = 0; err == BALE_OK && i < e->device_count; i++)
+        err = open_one(e, i, why);
+    if (err == BALE_OK)
+        err = pin_all(e, why);
+    if (err == BALE_OK) {
+        pthread_mutex_lock(&e->mutex);
+        note_opened(e);
+        tell_opened(e);
+        pthread_mutex_unlock(&e->mutex);
+    }
+    pthread_mutex_unlock(&e->pinning);
+    if (err < 0)
+        bale_cuda_close_devices(e);
+    return err;
+}
+
+/* With the mutex, which is not held meanwhile. */
+static void reopen(struct cuda_engine *e)
+{
+    char why[BALE_GPU_WHY] = "";
+    int err;
+
+    e->wanted = false;
+    e->state = CUDA_OPENING;
+    pthread_mutex_unlock(&e->mutex);
+    err = bale_cuda_open_devices(e, why);
+    pthread_mutex_lock(&e->mutex);
+    /* What came meanwhile may be too large for the slots that there are now. */
+    while (bale_cuda_answer_unwanted(e))
+        ;
+    e->state = err == BALE_OK ? CUDA_OPEN : CUDA_CLOSED;
+    e->idle_ns = bale_clock_ns();
+    if (err < 0) {
+        e->not_before_ns = e->idle_ns + RETRY_NS;
+        bale_cuda_log(e, BALE_GPU_WARNING, "GPU: %s: the CPU does everything for a minute", why);
+    }
+    pthread_cond_broadcast(&e->work);
+}
+
+/* What is lost stays so. With the mutex, which is not held meanwhile. */
+static void release(struct cuda_engine *e)
+{
+    bool lost = e->state == CUDA_LOST;
+
+    e->state = lost ? CUDA_LOST : CUDA_CLOSING;
+    pthread_mutex_unlock(&e->mutex);
+    bale_cuda_close_devices(e);
+    pthread_mutex_lock(&e->mutex);
+    e->stats.device_memory = 0;
+    e->state = lost ? CUDA_LOST : CUDA_CLOSED;
+}
+
+/* Items that nobody will take, or NULL. */
+static struct bale_item *unwanted(struct cuda_engine *e, int *status)
+{
+    struct bale_item *list = e->refused;
+
+    e->refused = NULL;
+    *status = BALE_OK; /* each has its own */
+    if (list || e->state == CUDA_OPEN)
+        return list;
+    *status = e->state == CUDA_LOST ? BALE_E_ENGINE : BALE_E_AGAIN;
+    return bale_cuda_take_waiting(e);
+}
+
+bool bale_cuda_answer_unwanted(struct cuda_engine *e)
+{
+    int status;
+    struct bale_item *list = unwanted(e, &status);
+
+    if (!list)
+        return false;
+    pthread_mutex_unlock(&e->mutex);
+    bale_cuda_answer(e, list, status);
+    pthread_mutex_lock(&e->mutex);
+    return true;
+}
+
+static bool is_overdue(const struct cuda_worker *w, enum cuda_step step)
+{
+    return w->step == step &&
+           bale_clock_ns() - w->since_ns > w->engine->options.watchdog_ms * MILLISECOND;
+}
+
+/* Nothing new goes to the devices. Other batches may hang with the first, which is told of. */
+static void note_hung(struct cuda_engine *e, const struct cuda_worker *w)
+{
+    if (e->state != CUDA_OPEN)
+        return;
+    e->state = CUDA_HUNG;
+    bale_cuda_log(e, BALE_GPU_WARNING,
+                  "GPU: %s: a batch takes more than %u ms and is given up: the CPU does it",
+                  e->about[w->device].name, e->options.watchdog_ms);
+}
+
+/* The items of a batch that takes too long, with their status; NULL: there is none. In its second step
+ * the device may write to them yet. */
+static struct bale_item *overdue(struct cuda_engine *e, int *status)
+{
+    for (unsigned i = 0; i < e->worker_count; i++) {
+        struct cuda_worker *w = &e->workers[i];
+        bool writing = is_overdue(w, CUDA_WRITING);
+        if (!writing && !is_overdue(w, CUDA_READING))
+            continue;
+        w->step = CUDA_GIVEN_UP;
+        note_hung(e, w);
+        if (writing)
+            bale_cuda_set_late(e, true);
+        *status = writing ? BALE_E_TAKEN : BALE_E_ENGINE;
+        return bale_cuda_list_of(w);
+    }
+    return NULL;
+}
+
+/* Whether the devices are to be closed. */
+static bool is_idle(const struct cuda_engine *e)
+{
+    uint64_t idle = bale_clock_ns() - e->idle_ns;
+
+    if (e->busy > 0)
+        return false;
+    if (e->state == CUDA_HUNG || (e->state == CUDA_LOST && e->late))
+        return true;
+    for (unsigned q = 0; q < CUDA_QUEUES; q++)
+        if (e->queues[q].chunks > 0)
+            return false;
+    return e->state == CUDA_OPEN && idle >= e->options.release_ms * MILLISECOND;
+}
+
+/* Sleeps until there may be something to do: while a device is open, now and then. */
+static void sleep_on(struct cuda_engine *e)
+{
+    uint64_t least = e->options.release_ms < e->options.watchdog_ms ? e->options.release_ms
+                                                                    : e->options.watchdog_ms;
+    struct timespec until;
+
+    if (e->state != CUDA_OPEN && e->state != CUDA_HUNG && e->busy == 0) {
+        pthread_cond_wait(&e->care, &e->mutex);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    least = least / 4 + 1;
+    until.tv_sec += (time_t)(least / 1000);
+    until.tv_nsec += (long)(least % 1000 * MILLISECOND);
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_cond_timedwait(&e->care, &e->mutex, &until);
+}
+
+static bool is_over(const struct cuda_engine *e)
+{
+    if (!e->stop || e->busy > 0)
+        return false;
+    for (unsigned q = 0; q < CUDA_QUEUES; q++)
+        if (e->queues[q].chunks > 0)
+            return false;
+    return true;
+}
+
+void *bale_cuda_keeper_run(void *engine)
+{
+    struct cuda_engine *e = engine;
+    int status;
+
+    pthread_mutex_lock(&e->mutex);
+    for (;;) {
+        struct bale_item *list = overdue(e, &status);
+        if (list) {
+            pthread_mutex_unlock(&e->mutex);
+            bale_cuda_answer(e, list, status);
+            pthread_mutex_lock(&e->mutex);
+        } else if (bale_cuda_answer_unwanted(e)) {
+            continue;
+        } else if (is_over(e)) {
+            break;
+        } else if (e->state == CUDA_CLOSED && e->wanted && !e->stop) {
+            reopen(e);
+        } else if (is_idle(e) && !e->stop) {
+            release(e);
+        } else {
+            sleep_on(e);
+        }
+    }
+    pthread_mutex_unlock(&e->mutex);
+    return NULL;
+}

@@ -1,0 +1,60 @@
+#include "kernels/engine/busy.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "kernels/base/clock.h"
+
+#define LOOK_NS ((uint64_t)100 * 1000000u)
+/* Busy: less than this part of the time is idle. What is read or written has to be copied as well, so that
+ * with half of the CPUs at work decoding they are no longer ahead of it. */
+#define IDLE_PART 2
+
+/* Ticks of all CPUs: user, nice, system, idle, iowait, irq, softirq, steal. */
+static bool read_ticks(uint64_t *all, uint64_t *idle)
+{
+    uint64_t ticks[8] = {0};
+    FILE *file = fopen("/proc/stat", "re");
+    int count;
+
+    if (!file)
+        return false;
+    count = fscanf(file,
+                   "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+                   " %" SCNu64 " %" SCNu64,
+                   &ticks[0], &ticks[1], &ticks[2], &ticks[3], &ticks[4], &ticks[5], &ticks[6],
+                   &ticks[7]);
+    fclose(file);
+    *all = 0;
+    for (int i = 0; i < 8; i++)
+        *all += ticks[i];
+    *idle = ticks[3] + ticks[4];
+    return count >= 5;
+}
+
+static void compare(struct bale_busy *busy, bool first)
+{
+    uint64_t all;
+    uint64_t idle;
+
+    if (!read_ticks(&all, &idle))
+        return;
+    if (!first && all > busy->all)
+        atomic_store_explicit(&busy->busy, (idle - busy->idle) * IDLE_PART < all - busy->all,
+                              memory_order_relaxed);
+    busy->all = all;
+    busy->idle = idle;
+}
+
+void bale_busy_look(struct bale_busy *busy)
+{
+    uint64_t now = bale_clock_ns();
+    uint64_t looked = atomic_load(&busy->looked_ns);
+
+    /* While one looks, the time is the future: nobody else does. */
+    if (now >= looked + LOOK_NS &&
+        atomic_compare_exchange_strong(&busy->looked_ns, &looked, UINT64_MAX / 2)) {
+        compare(busy, looked == 0);
+        atomic_store(&busy->looked_ns, now);
+    }
+}

@@ -1,0 +1,147 @@
+#include "kernels/engine/copies.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/err.h"
+
+#define PIECE ((size_t)256 << 10)  /* of what one thread takes */
+#define WORTH ((size_t)1024 << 10) /* less is done sooner than another thread is awake */
+enum { THREADS_MOST = 8, PIECES = 512 };
+
+struct piece {
+    uint8_t *to;
+    const uint8_t *from;
+    size_t length;
+};
+
+struct bale_copies {
+    pthread_mutex_t mutex; /* guards what follows, up to next */
+    pthread_cond_t wake;   /* there is a round, or stop */
+    pthread_cond_t ended;
+    uint64_t round;
+    unsigned busy; /* threads that are to end it */
+    bool stop;
+    atomic_size_t next; /* piece to take */
+    /* The user's between rounds, and unchanged in one. */
+    struct piece pieces[PIECES];
+    size_t count;
+    size_t bytes;
+    unsigned started;
+    pthread_t threads[THREADS_MOST];
+};
+
+static void take_pieces(struct bale_copies *c)
+{
+    size_t i;
+
+    while ((i = atomic_fetch_add(&c->next, 1)) < c->count)
+        memcpy(c->pieces[i].to, c->pieces[i].from, c->pieces[i].length);
+}
+
+static void *work(void *argument)
+{
+    struct bale_copies *c = argument;
+    uint64_t seen = 0;
+
+    pthread_mutex_lock(&c->mutex);
+    for (;;) {
+        while (c->round == seen && !c->stop)
+            pthread_cond_wait(&c->wake, &c->mutex);
+        if (c->stop)
+            break;
+        seen = c->round;
+        pthread_mutex_unlock(&c->mutex);
+        take_pieces(c);
+        pthread_mutex_lock(&c->mutex);
+        if (--c->busy == 0)
+            pthread_cond_signal(&c->ended);
+    }
+    pthread_mutex_unlock(&c->mutex);
+    return NULL;
+}
+
+/* Signals are for the program's own threads. With fewer threads than asked for it only takes longer. */
+static void start_threads(struct bale_copies *c, unsigned count)
+{
+    sigset_t all;
+    sigset_t before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (c->started < count && pthread_create(&c->threads[c->started], NULL, work, c) == 0)
+        c->started++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+int bale_copies_create(unsigned threads, struct bale_copies **copies)
+{
+    struct bale_copies *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return BALE_E_NOMEM;
+    pthread_mutex_init(&c->mutex, NULL);
+    pthread_cond_init(&c->wake, NULL);
+    pthread_cond_init(&c->ended, NULL);
+    start_threads(c, (threads < THREADS_MOST ? threads : THREADS_MOST) - 1);
+    *copies = c;
+    return BALE_OK;
+}
+
+void bale_copies_destroy(struct bale_copies *c)
+{
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->mutex);
+    c->stop = true;
+    pthread_cond_broadcast(&c->wake);
+    pthread_mutex_unlock(&c->mutex);
+    for (unsigned i = 0; i < c->started; i++)
+        pthread_join(c->threads[i], NULL);
+    pthread_cond_destroy(&c->ended);
+    pthread_cond_destroy(&c->wake);
+    pthread_mutex_destroy(&c->mutex);
+    free(c);
+}
+
+void bale_copies_add(struct bale_copies *c, void *to, const void *from, size_t length)
+{
+    for (size_t at = 0; at < length; at += PIECE) {
+        if (c->count == PIECES)
+            bale_copies_run(c);
+        size_t part = length - at < PIECE ? length - at : PIECE;
+        c->pieces[c->count++] =
+            (struct piece){(uint8_t *)to + at, (const uint8_t *)from + at, part};
+        c->bytes += part;
+    }
+}
+
+static void run_with_others(struct bale_copies *c)
+{
+    pthread_mutex_lock(&c->mutex);
+    c->round++;
+    c->busy = c->started;
+    pthread_cond_broadcast(&c->wake);
+    pthread_mutex_unlock(&c->mutex);
+    take_pieces(c);
+    pthread_mutex_lock(&c->mutex);
+    while (c->busy > 0)
+        pthread_cond_wait(&c->ended, &c->mutex);
+    pthread_mutex_unlock(&c->mutex);
+}
+
+void bale_copies_run(struct bale_copies *c)
+{
+    atomic_store(&c->next, 0);
+    if (c->bytes >= WORTH && c->started > 0)
+        run_with_others(c);
+    else
+        take_pieces(c);
+    c->count = 0;
+    c->bytes = 0;
+}

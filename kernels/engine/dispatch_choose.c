@@ -1,0 +1,97 @@
+#include "kernels/base/clock.h"
+#include "kernels/engine/dispatch_internal.h"
+
+/* From so many bytes on a kind of work is tried whose cost is not known. */
+#define TRY_BYTES ((uint64_t)2 << 20)
+/* What was learnt so long ago is not known: the device may have been somebody else's then. Where it
+ * was slow again and again, it is asked less and less. */
+#define TRUST_NS ((uint64_t)10 * 1000000000u)
+#define TRUST_MOST_NS (32 * TRUST_NS)
+#define LARGE_BYTES ((uint64_t)128 << 20)
+
+static bool is_stale(struct bale_dispatch *d, unsigned work)
+{
+    return bale_clock_ns() - atomic_load(&d->tried_ns[work]) > atomic_load(&d->trust_ns[work]);
+}
+
+bool bale_dispatch_wants(struct bale_dispatch *d, unsigned work)
+{
+    return d->options.choice == BALE_ENGINE_GPU ||
+           (atomic_load_explicit(&d->promising[work], memory_order_relaxed) &&
+            bale_is_busy(&d->busy));
+}
+
+/* While a CPU is free, decoding there takes nothing from anybody. */
+bool bale_dispatch_collects_work(struct bale_dispatch *d, unsigned work)
+{
+    return bale_dispatch_wants(d, work) || (bale_is_busy(&d->busy) && is_stale(d, work));
+}
+
+/* Until the workers are through all that is offered. */
+static double cpu_ns(struct bale_dispatch *d)
+{
+    double ns = 0;
+
+    for (uint64_t works = d->waiting->works; works != 0; works &= works - 1) {
+        unsigned work = (unsigned)__builtin_ctzll(works);
+        ns += bale_costs_cpu_ns(&d->costs, work, d->waiting->offered[work].bytes);
+    }
+    return ns / d->threads;
+}
+
+uint64_t bale_dispatch_share(struct bale_dispatch *d, unsigned work, uint64_t bytes)
+{
+    if (d->options.choice == BALE_ENGINE_GPU)
+        return bytes;
+    if (is_stale(d, work))
+        return bytes >= TRY_BYTES && d->batches_of[work] == 0 ? TRY_BYTES : 0;
+    if (d->costs.batch[work].batches == 0)
+        return 0;
+    if (bale_dispatch_wants(d, work) ||
+        bale_costs_batch_ns(&d->costs, work, d->under_way + bytes) < cpu_ns(d))
+        return bytes;
+    return 0;
+}
+
+void bale_dispatch_note(struct bale_dispatch *d, struct bale_batch *batch)
+{
+    struct bale_gpu_stats stats;
+
+    d->gpu->stats(d->device, &stats);
+    batch->warming = !stats.open;
+    batch->anew = is_stale(d, batch->work);
+    batch->begin_ns = bale_clock_ns();
+    atomic_store(&d->tried_ns[batch->work], batch->begin_ns);
+}
+
+static uint64_t trust_after(struct bale_dispatch *d, unsigned work, bool promising)
+{
+    uint64_t twice = 2 * atomic_load(&d->trust_ns[work]);
+
+    if (promising || twice == 0)
+        return TRUST_NS;
+    return twice < TRUST_MOST_NS ? twice : TRUST_MOST_NS;
+}
+
+void bale_dispatch_learn(struct bale_dispatch *d, const struct bale_batch *batch)
+{
+    unsigned work = batch->work;
+    uint64_t ns = bale_clock_ns() - batch->begin_ns;
+
+    if (batch->warming || batch->again > 0) { /* it has yet to be tried */
+        atomic_store(&d->tried_ns[work], 0);
+        return;
+    }
+    if (batch->unable == batch->count)
+        return;
+    if (batch->anew)
+        bale_costs_forget(&d->costs, work);
+    /* What the CPU has to do again costs as well. */
+    ns += (uint64_t)bale_costs_cpu_ns(&d->costs, work, batch->bytes * batch->failed / batch->count);
+    bale_costs_batch(&d->costs, work, batch->under_way, ns);
+    bool promising = bale_costs_batch_ns(&d->costs, work, LARGE_BYTES) <
+                     bale_costs_cpu_ns(&d->costs, work, LARGE_BYTES) / d->threads;
+    if (promising || batch->anew)
+        atomic_store(&d->trust_ns[work], trust_after(d, work, promising));
+    atomic_store(&d->promising[work], promising);
+}

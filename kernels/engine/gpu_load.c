@@ -1,0 +1,145 @@
+#include "kernels/engine/gpu_load.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/err.h"
+
+#define SYMBOL "bale_gpu_plugin"
+#define BESIDE "/lib/balefs/" BALE_GPU_LIBRARY
+
+void bale_gpu_environment(void)
+{
+    (void)setenv("CUDA_CACHE_DISABLE", "1", false);
+    (void)setenv("CUDA_MPS_CLIENT_PRIORITY", "1", false);
+}
+
+/* The file that an installed program has near it; false: it cannot be said. */
+static bool beside_program(char *path, size_t room)
+{
+    char program[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    char *slash;
+
+    if (length <= 0 || program[0] != '/')
+        return false;
+    program[length] = '\0';
+    for (int up = 0; up < 2 && (slash = strrchr(program, '/')); up++)
+        *slash = '\0';
+    return (size_t)snprintf(path, room, "%s" BESIDE, program) < room;
+}
+
+/* The loader takes an empty or relative part of LD_LIBRARY_PATH to mean the working directory. */
+static bool system_path_is_absolute(void)
+{
+    const char *part = getenv("LD_LIBRARY_PATH");
+
+    if (!part || !*part)
+        return true;
+    for (;;) {
+        if (*part != '/')
+            return false;
+        part += strcspn(part, ":;");
+        if (!*part)
+            return true;
+        part++;
+    }
+}
+
+/* Never closed again: the libraries behind it leave threads and exit handlers. */
+static void *open_library(const char *file, char *why)
+{
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    const char *text = library ? NULL : dlerror();
+
+    if (!library)
+        snprintf(why, BALE_GPU_WHY, "%.*s", BALE_GPU_WHY - 1, text ? text : file);
+    return library;
+}
+
+/* The same for a library, libbalefs.so, that this code is in: as lib/balefs lies beside it or, where
+ * libraries have a directory more, beside that. */
+static bool beside_library(char *path, size_t room)
+{
+    static const char *const ups[] = {"/balefs/", "/../balefs/"};
+    Dl_info info;
+    const char *slash;
+
+    if (!dladdr(ups, &info) || !info.dli_fname || info.dli_fname[0] != '/' ||
+        !strstr(info.dli_fname, ".so"))
+        return false;
+    slash = strrchr(info.dli_fname, '/');
+    for (size_t i = 0; i < sizeof ups / sizeof ups[0]; i++) {
+        int length = snprintf(path, room, "%.*s%s" BALE_GPU_LIBRARY, (int)(slash - info.dli_fname),
+                              info.dli_fname, ups[i]);
+        if ((size_t)length < room && access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int find_library(void **library, char *why)
+{
+    char path[PATH_MAX + sizeof BESIDE];
+
+    if ((beside_program(path, sizeof path) && access(path, F_OK) == 0) ||
+        beside_library(path, sizeof path)) {
+        *library = open_library(path, why);
+        return *library ? BALE_OK : BALE_E_ENGINE;
+    }
+    if (!system_path_is_absolute()) {
+        snprintf(why, BALE_GPU_WHY,
+                 BALE_GPU_LIBRARY
+                 ": not looked for: LD_LIBRARY_PATH has a part that is no absolute path");
+        return BALE_E_NOENT;
+    }
+    *library = open_library(BALE_GPU_LIBRARY, why);
+    return *library ? BALE_OK : BALE_E_NOENT;
+}
+
+static int find_plugin(void *library, const char *file, const struct bale_gpu **gpu, char *why)
+{
+    const struct bale_gpu *found = dlsym(library, SYMBOL);
+
+    if (!found) {
+        snprintf(why, BALE_GPU_WHY, "%s: has no " SYMBOL ": it is no plug-in of balefs", file);
+        return BALE_E_UNSUPPORTED;
+    }
+    if (found->abi != BALE_GPU_ABI) {
+        snprintf(why, BALE_GPU_WHY,
+                 "%s: is of another version of balefs: its interface is %u, not %u", file,
+                 (unsigned)found->abi, BALE_GPU_ABI);
+        return BALE_E_UNSUPPORTED;
+    }
+    *gpu = found;
+    return BALE_OK;
+}
+
+int bale_gpu_load(const char *file, const struct bale_gpu **gpu, char *why)
+{
+    void *library = NULL;
+    int err = BALE_OK;
+
+    if (file) {
+        library = open_library(file, why);
+        err = library ? BALE_OK : BALE_E_ENGINE;
+    } else {
+        err = find_library(&library, why);
+    }
+    return err < 0 ? err : find_plugin(library, file ? file : BALE_GPU_LIBRARY, gpu, why);
+}
+
+bool bale_gpu_beside(const struct bale_gpu *gpu, const char *name, char *path, size_t room)
+{
+    Dl_info info;
+    const char *slash;
+
+    if (!dladdr(gpu, &info) || !info.dli_fname || !(slash = strrchr(info.dli_fname, '/')))
+        return false;
+    return (size_t)snprintf(path, room, "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname,
+                            name) < room;
+}

@@ -1,0 +1,34 @@
+/* Items in a line, first in, first out, linked by next. Not safe from several threads: the owner locks. */
+#ifndef BALE_KERNELS_ENGINE_ITEM_LIST_H
+#define BALE_KERNELS_ENGINE_ITEM_LIST_H
+
+#include "kernels/engine/engine.h"
+
+/* All zeros: empty. */
+struct bale_items {
+    struct bale_item *first, *last;
+};
+
+static inline void bale_items_put(struct bale_items *items, struct bale_item *item)
+{
+    item->next = NULL;
+    if (items->first)
+        items->last->next = item;
+    else
+        items->first = item;
+    items->last = item;
+}
+
+/* NULL: there is none. */
+static inline struct bale_item *bale_items_take(struct bale_items *items)
+{
+    struct bale_item *item = items->first;
+
+    if (item) {
+        items->first = item->next;
+        item->next = NULL;
+    }
+    return item;
+}
+
+#endif

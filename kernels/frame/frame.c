@@ -1,0 +1,209 @@
+#include <string.h>
+
+#include "format/bytes.h"
+#include "format/err.h"
+#include "format/hash.h"
+#include "kernels/codec/codec.h"
+#include "kernels/codec/scratch.h"
+
+static uint32_t chunk_count(const struct bale_frame *frame)
+{
+    return (uint32_t)(((uint64_t)frame->raw_length + (1u << frame->chunk_log2) - 1) >>
+                      frame->chunk_log2);
+}
+
+/* The frame's raw checksum from the chunks' in the scratch. */
+static uint64_t raw_checksum(const struct bale_scratch *scratch, uint32_t count)
+{
+    return bale_hash(scratch->hashes, (size_t)count * BALE_SCRATCH_HASH);
+}
+
+static bool is_all_equal(const uint8_t *raw, uint32_t length)
+{
+    return memcmp(raw, raw + 1, length - 1) == 0;
+}
+
+/* Raw checksum of a frame whose raw bytes are all equal: its full chunks are the same, so one of
+ * them is hashed. */
+static uint64_t zero_checksum(struct bale_scratch *scratch, const struct bale_frame *frame,
+                              const uint8_t *raw)
+{
+    uint32_t count = chunk_count(frame);
+    uint64_t full = bale_hash(raw, bale_frame_chunk_raw(frame, 0));
+
+    for (uint32_t i = 0; i + 1 < count; i++)
+        bale_put64(scratch->hashes + (size_t)i * BALE_SCRATCH_HASH, full);
+    bale_put64(scratch->hashes + (size_t)(count - 1) * BALE_SCRATCH_HASH,
+               count > 1 ? bale_hash(raw, bale_frame_chunk_raw(frame, count - 1)) : full);
+    return raw_checksum(scratch, count);
+}
+
+/* A gain of less than 1/64 is not worth decoding for: such a chunk is stored raw. */
+static uint32_t worthwhile(uint32_t raw_length)
+{
+    return raw_length - 1 - raw_length / 64;
+}
+
+/* Encodes one chunk to out, which has room for the raw bytes. Returns the stored length or a
+ * negative bale_err. */
+static int64_t encode_chunk(struct bale_scratch *scratch, struct bale_setting setting,
+                            const uint8_t *raw, uint32_t raw_length, uint64_t raw_hash,
+                            uint8_t *out, struct bale_chunk *chunk)
+{
+    const struct bale_codec *codec = bale_codec_find(setting.codec);
+    uint32_t capacity = worthwhile(raw_length);
+    int64_t stored = 0;
+
+    if (codec->encode && capacity > 0)
+        stored = codec->encode(scratch, setting.parameter, raw, raw_length, out, capacity);
+    if (stored < 0)
+        return stored;
+    if (stored == 0) {
+        memcpy(out, raw, raw_length);
+        *chunk = (struct bale_chunk){.stored = raw_length, .checksum = raw_hash};
+    } else {
+        *chunk = (struct bale_chunk){.stored = (uint32_t)stored,
+                                     .checksum = bale_hash(out, (size_t)stored)};
+    }
+    return chunk->stored;
+}
+
+/* Encodes all chunks behind the place of the head. *shrunk: whether one of them did. */
+static int encode_chunks(struct bale_scratch *scratch, struct bale_setting setting,
+                         const uint8_t *raw, struct bale_frame *frame, uint8_t *out, bool *shrunk)
+{
+    uint32_t count = chunk_count(frame);
+
+    out += bale_frame_head_length(setting.codec, frame->raw_length, frame->chunk_log2);
+    *shrunk = false;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t length = bale_frame_chunk_raw(frame, i);
+        uint64_t hash = bale_hash(raw, length);
+        int64_t stored =
+            encode_chunk(scratch, setting, raw, length, hash, out, &scratch->chunks[i]);
+        if (stored < 0)
+            return (int)stored;
+        bale_put64(scratch->hashes + (size_t)i * BALE_SCRATCH_HASH, hash);
+        *shrunk |= stored < length;
+        raw += length;
+        out += stored;
+    }
+    frame->raw_checksum = raw_checksum(scratch, count);
+    return BALE_OK;
+}
+
+static bool can_encode(const struct bale_frame *frame)
+{
+    return frame->raw_length > 0 && frame->raw_length <= BALE_EXTENT_MAX &&
+           frame->chunk_log2 >= BALE_CHUNK_LOG2_MIN && frame->chunk_log2 <= BALE_CHUNK_LOG2_MAX &&
+           frame->offset <= (uint64_t)BALE_SIZE_MAX - frame->raw_length;
+}
+
+int bale_frame_encode(struct bale_scratch *scratch, struct bale_setting setting, const uint8_t *raw,
+                      struct bale_frame *frame, uint8_t *out, size_t *length)
+{
+    bool shrunk;
+    int err;
+
+    if (!bale_setting_valid(setting) || !can_encode(frame))
+        return BALE_E_INVALID;
+    err = bale_scratch_reserve(scratch, chunk_count(frame));
+    if (err < 0)
+        return err;
+    if (is_all_equal(raw, frame->raw_length)) {
+        frame->codec = BALE_CODEC_ZERO;
+        frame->parameter = raw[0];
+        frame->raw_checksum = zero_checksum(scratch, frame, raw);
+    } else {
+        setting = bale_auto_choose(scratch, setting, raw, frame->raw_length);
+        if (setting.codec == BALE_CODEC_ZERO)
+            setting.codec = BALE_CODEC_STORE;
+        err = encode_chunks(scratch, setting, raw, frame, out, &shrunk);
+        if (err < 0)
+            return err;
+        frame->codec = shrunk ? setting.codec : BALE_CODEC_STORE;
+        frame->parameter = shrunk ? (uint16_t)setting.parameter : 0;
+    }
+    bale_frame_head_encode(frame, scratch->chunks, out);
+    *length = (size_t)frame->head_length + frame->stored_length;
+    return BALE_OK;
+}
+
+/* Checks the stored bytes of chunk i, at in, and decodes them. *entry gets the chunk's entry in the
+ * table. */
+static int decode_chunk(struct bale_scratch *scratch, const uint8_t *head,
+                        const struct bale_frame *frame, uint32_t i, const uint8_t *in, uint8_t *raw,
+                        struct bale_chunk *entry)
+{
+    const struct bale_codec *codec = bale_codec_find(frame->codec);
+    uint32_t raw_length = bale_frame_chunk_raw(frame, i);
+
+    if (!codec)
+        return BALE_E_UNSUPPORTED;
+    *entry = bale_frame_chunk(head, frame, i);
+    if (bale_hash(in, entry->stored) != entry->checksum)
+        return BALE_E_CORRUPT;
+    if (entry->stored == raw_length) {
+        memcpy(raw, in, raw_length);
+        return BALE_OK;
+    }
+    if (!codec->decode)
+        return BALE_E_CORRUPT;
+    return codec->decode(scratch, (int16_t)frame->parameter, in, entry->stored, raw, raw_length,
+                         1u << frame->chunk_log2);
+}
+
+static int decode_chunks(struct bale_scratch *scratch, const uint8_t *head,
+                         const struct bale_frame *frame, uint8_t *raw)
+{
+    const uint8_t *in = head + frame->head_length;
+
+    for (uint32_t i = 0; i < frame->chunks; i++) {
+        struct bale_chunk entry;
+        uint32_t length = bale_frame_chunk_raw(frame, i);
+        int err = decode_chunk(scratch, head, frame, i, in, raw, &entry);
+        if (err < 0)
+            return err;
+        /* A chunk stored raw has one checksum, and it was checked. */
+        bale_put64(scratch->hashes + (size_t)i * BALE_SCRATCH_HASH,
+                   entry.stored == length ? entry.checksum : bale_hash(raw, length));
+        in += entry.stored;
+        raw += length;
+    }
+    return raw_checksum(scratch, frame->chunks) == frame->raw_checksum ? BALE_OK : BALE_E_CORRUPT;
+}
+
+int bale_frame_decode(struct bale_scratch *scratch, const uint8_t *in, size_t length, uint8_t *raw,
+                      uint32_t raw_length, struct bale_frame *frame)
+{
+    struct bale_frame head;
+    int err = bale_frame_head_decode(in, length, &head);
+
+    if (err < 0)
+        return err == BALE_E_AGAIN ? BALE_E_CORRUPT : err;
+    if (frame)
+        *frame = head;
+    if (head.raw_length != raw_length || (uint64_t)head.head_length + head.stored_length != length)
+        return BALE_E_CORRUPT;
+    err = bale_scratch_reserve(scratch, chunk_count(&head));
+    if (err < 0)
+        return err;
+    if (head.codec == BALE_CODEC_ZERO) {
+        memset(raw, head.parameter, raw_length);
+        return zero_checksum(scratch, &head, raw) == head.raw_checksum ? BALE_OK : BALE_E_CORRUPT;
+    }
+    return decode_chunks(scratch, in, &head, raw);
+}
+
+int bale_frame_decode_chunk(struct bale_scratch *scratch, const uint8_t *head,
+                            const struct bale_frame *frame, uint32_t i, const uint8_t *in,
+                            uint8_t *raw)
+{
+    struct bale_chunk entry;
+
+    if (frame->codec == BALE_CODEC_ZERO) {
+        memset(raw, frame->parameter, bale_frame_chunk_raw(frame, i));
+        return BALE_OK;
+    }
+    return decode_chunk(scratch, head, frame, i, in, raw, &entry);
+}

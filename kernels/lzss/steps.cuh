@@ -1,0 +1,105 @@
+/* LZSS (lzss.cuh): the steps of a codec of the CUDA engine. */
+#ifndef BALE_KERNELS_LZSS_STEPS_CUH
+#define BALE_KERNELS_LZSS_STEPS_CUH
+
+#include "kernels/codec/codec.cuh"
+#include "kernels/lzss/decode.cuh"
+#include "kernels/lzss/encode.cuh"
+
+namespace bale_lzss
+{
+inline int temp(const struct nvcomp *, uint32_t cells, size_t *bytes)
+{
+    *bytes = cells * SCRATCH;
+    return 0;
+}
+
+/* The pieces of the chunk with the most of those that are encoded with sets of so many words, or, with 0,
+ * of all with symbols of that size. 0: there is none. */
+template <typename CODEC>
+uint32_t most_pieces(const cuda_batch *b, unsigned symbol_log2, unsigned words)
+{
+    uint32_t most = 0;
+
+    for (uint32_t c = 0; c < b->count; c++) {
+        const geometry g = CODEC::of(b->host[c].parameter);
+        if (g.symbol_log2 == symbol_log2 && (words == 0 || words_of(g.window) == words))
+            most = max(most, cut_of(g, b->host[c].raw_length).pieces);
+    }
+    return most;
+}
+
+template <unsigned LOG2, unsigned WORDS>
+constexpr size_t DESKS = ENCODE_WARPS * sizeof(desk<LOG2, WORDS>); /* of a block */
+
+template <typename CODEC, unsigned LOG2, unsigned WORDS>
+cudaError_t encode_some(const cuda_batch *b)
+{
+    const uint32_t pieces = most_pieces<CODEC>(b, LOG2, WORDS);
+    const uint32_t blocks = (pieces + ENCODE_WARPS - 1) / ENCODE_WARPS;
+
+    if (pieces == 0)
+        return cudaSuccess;
+    encode_pieces<CODEC, LOG2, WORDS>
+        <<<b->count * blocks, 32 * ENCODE_WARPS, DESKS<LOG2, WORDS>, b->stream>>>(
+            b->chunks, blocks, b->lists.raw, (uint8_t *)b->temp);
+    return cudaGetLastError();
+}
+
+template <typename CODEC> cudaError_t join(const cuda_batch *b)
+{
+    join_pieces<CODEC>
+        <<<b->count, 32 * JOIN_WARPS, 0, b->stream>>>(b->chunks, b->lists, (uint8_t *)b->temp);
+    return cudaGetLastError();
+}
+
+template <typename CODEC, unsigned LOG2> cudaError_t decode_some(const cuda_batch *b)
+{
+    if (most_pieces<CODEC>(b, LOG2, 0) == 0)
+        return cudaSuccess;
+    decode<CODEC, LOG2>
+        <<<b->count, 32 * DECODE_WARPS, BALE_CUDA_CELL, b->stream>>>(b->chunks, b->lists, b->to);
+    return cudaGetLastError();
+}
+
+/* Blocks of kernels have more shared memory than any is given unasked. */
+inline cudaError_t allow(const void *kernel, size_t bytes)
+{
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+}
+
+template <typename CODEC, unsigned LOG2, unsigned WORDS> cudaError_t open_encode()
+{
+    return allow((const void *)encode_pieces<CODEC, LOG2, WORDS>, DESKS<LOG2, WORDS>);
+}
+
+template <typename CODEC, unsigned LOG2> cudaError_t open_decode()
+{
+    return allow((const void *)decode<CODEC, LOG2>, BALE_CUDA_CELL);
+}
+
+/* The first error of calls that each wait for none before it. */
+template <typename... CALLS> cudaError_t in_turn(CALLS... calls)
+{
+    cudaError_t error = cudaSuccess;
+
+    ((error = error ? error : calls()), ...);
+    return error;
+}
+
+constexpr cuda_codec_ops steps(uint16_t trial, cudaError_t (*open)(),
+                               cudaError_t (*encode)(const cuda_batch *),
+                               cudaError_t (*decode)(const cuda_batch *))
+{
+    cuda_codec_ops ops = {};
+
+    ops.trial = trial;
+    ops.open = open;
+    ops.temp = temp;
+    ops.encode = encode;
+    ops.decode = decode;
+    return ops;
+}
+} // namespace bale_lzss
+
+#endif

@@ -1,0 +1,64 @@
+#define ZSTD_STATIC_LINKING_ONLY /* ZSTD_getFrameHeader */
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "format/err.h"
+#include "kernels/codec/scratch.h"
+#include "kernels/frame/registry.h"
+
+/* ZSTD_compress2 pledges raw_length, which bounds the window by the chunk and puts the content size
+ * in the header. There is no dictionary, and no checksum either: the chunk table has one. */
+static int64_t encode(struct bale_scratch *scratch, int16_t parameter, const uint8_t *raw,
+                      uint32_t raw_length, uint8_t *out, uint32_t capacity)
+{
+    size_t got = ZSTD_CCtx_setParameter(scratch->zstd_encoder, ZSTD_c_compressionLevel, parameter);
+
+    if (!ZSTD_isError(got))
+        got = ZSTD_compress2(scratch->zstd_encoder, out, capacity, raw, raw_length);
+    if (!ZSTD_isError(got))
+        return (int64_t)got;
+    switch (ZSTD_getErrorCode(got)) {
+    case ZSTD_error_dstSize_tooSmall:
+        return 0;
+    case ZSTD_error_memory_allocation:
+        return BALE_E_NOMEM;
+    default:
+        return BALE_E_INVALID;
+    }
+}
+
+/* One frame and nothing behind it: ZSTD_decompressDCtx alone would also take several, skippable
+ * ones among them. */
+static bool is_one_frame(const uint8_t *in, uint32_t length, uint32_t raw_length,
+                         uint32_t chunk_size)
+{
+    ZSTD_frameHeader header;
+
+    if (ZSTD_getFrameHeader(&header, in, length) != 0 || header.frameType != ZSTD_frame ||
+        header.dictID != 0)
+        return false;
+    if (header.frameContentSize != ZSTD_CONTENTSIZE_UNKNOWN &&
+        header.frameContentSize != raw_length)
+        return false;
+    if (header.windowSize > chunk_size)
+        return false;
+    return ZSTD_findFrameCompressedSize(in, length) == length;
+}
+
+static int decode(struct bale_scratch *scratch, int16_t parameter, const uint8_t *in,
+                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t chunk_size)
+{
+    (void)parameter;
+    if (!is_one_frame(in, length, raw_length, chunk_size))
+        return BALE_E_CORRUPT;
+    return ZSTD_decompressDCtx(scratch->zstd_decoder, raw, raw_length, in, length) == raw_length
+               ? BALE_OK
+               : BALE_E_CORRUPT;
+}
+
+const struct bale_codec bale_codec_zstd = {
+    .id = BALE_CODEC_ZSTD,
+    .name = "zstd",
+    .encode = encode,
+    .decode = decode,
+};
