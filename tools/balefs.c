@@ -12,9 +12,9 @@
 
 #include "fs/base/log.h"
 #include "kernels/engine/dispatch.h"
-#include "tools/bench_engine.h"
-#include "tools/mount_helper.h"
-#include "tools/options.h"
+#include "tools/bench/engine.h"
+#include "tools/common/options.h"
+#include "tools/mount/helper.h"
 
 /* clang-format off */
 static const struct bale_command *const commands[] = {

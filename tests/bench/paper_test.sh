@@ -43,9 +43,9 @@ refuses() {
 
 # Without a GPU, wherever this runs, and with a stand-in.
 export CUDA_VISIBLE_DEVICES=
-mkdir -p "$work/gpu/tools/demo_solver"
+mkdir -p "$work/gpu/tools/examples/solver"
 ln -s "$BALE_SOURCE/tests/bench/paper_gpu.py" "$work/gpu/tools/balefs"
-ln -s "$build/tools/demo_solver/bale-solver" "$work/gpu/tools/demo_solver/bale-solver"
+ln -s "$build/tools/examples/solver/bale-solver" "$work/gpu/tools/examples/solver/bale-solver"
 measure cpu --build "$build"
 measure gpu --build "$work/gpu"
 printf 'twenty letters and more, twenty letters and less\n' >"$work/file"

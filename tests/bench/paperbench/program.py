@@ -86,7 +86,7 @@ class Program:
             if getattr(plan, name) == self.parser.get_default(name):
                 setattr(plan, name, value)
         tools = plan.build.resolve() / "tools"
-        self.programs = {"balefs": tools / "balefs", "solver": tools / "demo_solver" / "bale-solver"}
+        self.programs = {"balefs": tools / "balefs", "solver": tools / "examples" / "solver" / "bale-solver"}
 
     # ---- A program's own ----
 

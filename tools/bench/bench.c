@@ -1,0 +1,372 @@
+/* balefs bench: ratio against speed of codecs on the user's own data. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "format/err.h"
+#include "fs/store/store.h"
+#include "kernels/engine/engine.h"
+#include "kernels/engine/gpu_load.h"
+#include "tools/balefs.h"
+#include "tools/bench/data.h"
+#include "tools/bench/engine.h"
+#include "tools/bench/gpu.h"
+#include "tools/bench/measure.h"
+#include "tools/bench/report.h"
+#include "tools/bench/settings.h"
+#include "tools/bench/svg.h"
+#include "tools/common/options.h"
+#include "tools/common/output.h"
+#include "tools/common/progress.h"
+
+static const char help[] =
+    "usage: balefs bench [OPTIONS] FILE...\n"
+    "       balefs bench engine [OPTIONS] [FILE]\n"
+    "\n"
+    "Compresses the bytes of files in memory with one codec after the other, as a mount\n"
+    "would, and decompresses them. Prints how small and how fast: MB (10^6 bytes) of raw\n"
+    "data a second, on one core and on all, and if there is a GPU, what its kernels do with\n"
+    "the first of it (128 MiB in chunks of 64K) in its memory; zstd and lz4 are nvCOMP's\n"
+    "there. What comes back is compared.\n"
+    "\n"
+    "balefs bench engine measures a GPU as mounts use it: balefs bench engine --help.\n"
+    "\n"
+    "      --codec CODEC  auto[:for=speed], store, lz4, zstd:LEVEL (zstd is zstd:1),\n"
+    "                     gpulz[:OPTIONS], culzss[:v=N]; may be given again [a selection of\n"
+    "                     all there are]\n"
+    "  -e, --extent SIZE  bytes that become one frame [128K]: 16K to 64M, in steps of 4K\n"
+    "      --chunk SIZE   bytes of a frame compressed together [64K]: 4K to 64M, a power\n"
+    "                     of two\n"
+    "  -l, --limit SIZE   takes no more of the files than their first SIZE bytes together\n"
+    "                     [256M]; three times that is needed in memory\n"
+    "  -r, --runs N       times each is measured; the median counts [5]. What takes long is\n"
+    "                     measured less often\n"
+    "  -j, --threads N    what \"all cores\" means [as many as there are CPUs]\n"
+    "      --engine WORD  auto: with the GPU, if there is one; cpu: without it; gpu: fails if\n"
+    "                     there is none [auto]\n"
+    "      --svg OUT      draws it as well, into OUT\n"
+    "  -f, --force        replaces OUT even if it is no such picture\n"
+    "      --json         an object: bytes, extent, chunk, runs, threads, gpu (its name or\n"
+    "                     null), and codecs, an array of codec, stored, ratio, frames, one,\n"
+    "                     all and gpu (compress, decompress: MB/s; of the last also bytes and\n"
+    "                     ratio, and it is there only if the GPU has the codec)\n"
+    "  -h, --help\n"
+    "\n"
+    "Examples:\n"
+    "  balefs bench --svg codecs.svg run1/*.dat\n"
+    "  balefs bench --codec lz4 --codec zstd:3 --extent 1M field.h5\n"
+    "\n"
+    "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
+
+enum { OPTION_CODEC = 256, OPTION_CHUNK, OPTION_ENGINE, OPTION_SVG, OPTION_JSON };
+
+static const struct option long_options[] = {
+    {"codec", required_argument, NULL, OPTION_CODEC},
+    {"extent", required_argument, NULL, 'e'},
+    {"chunk", required_argument, NULL, OPTION_CHUNK},
+    {"limit", required_argument, NULL, 'l'},
+    {"runs", required_argument, NULL, 'r'},
+    {"threads", required_argument, NULL, 'j'},
+    {"engine", required_argument, NULL, OPTION_ENGINE},
+    {"svg", required_argument, NULL, OPTION_SVG},
+    {"force", no_argument, NULL, 'f'},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct bench {
+    struct bale_bench_how how;
+    struct bale_bench_settings settings;
+    struct bale_bench_result results[BALE_BENCH_SETTINGS];
+    uint64_t limit;
+    enum bale_bench_engine engine;
+    char gpu[BALE_GPU_NAME]; /* "": there is none */
+    const char *svg;
+    bool json, force;
+    struct bale_target picture; /* svg */
+    char **names;
+    int files;
+    uint8_t *bytes;
+    size_t size; /* of bytes */
+    struct bale_bench_data *data;
+    struct bale_progress progress;
+    unsigned ticks;     /* so far */
+    unsigned gpu_ticks; /* of these and those to come, at most */
+};
+
+static int take_size(const struct bale_command *command, int option, struct bench *bench)
+{
+    switch (option) {
+    case 'e':
+        return bale_extent_size_parse(optarg, &bench->how.extent)
+                   ? 0
+                   : bale_misused(command, "--extent %s: it is 16K to 64M, in steps of 4K", optarg);
+    case OPTION_CHUNK:
+        return bale_chunk_parse(optarg, &bench->how.chunk_log2)
+                   ? 0
+                   : bale_misused(command, "--chunk %s: it is a power of two from 4K to 64M",
+                                  optarg);
+    default:
+        if (!bale_size_parse(optarg, &bench->limit) || bench->limit == 0 ||
+            bench->limit > SIZE_MAX / 8)
+            return bale_misused(command, "--limit %s: give a size, like 64M", optarg);
+        return 0;
+    }
+}
+
+/* 0, or the exit code. */
+static int take_option(const struct bale_command *command, int option, struct bench *bench)
+{
+    char why[256];
+
+    switch (option) {
+    case OPTION_CODEC:
+        return bale_bench_settings_add(&bench->settings, optarg, why, sizeof why)
+                   ? 0
+                   : bale_misused(command, "--codec %s: %s", optarg, why);
+    case 'r':
+        return bale_count_take(command, "runs", 1000, &bench->how.runs);
+    case 'j':
+        return bale_count_take(command, "threads", 4096, &bench->how.threads);
+    case OPTION_ENGINE:
+        return bale_bench_engine_parse(optarg, &bench->engine)
+                   ? 0
+                   : bale_misused(command, "--engine %s: it is auto, cpu or gpu", optarg);
+    case OPTION_SVG:
+        bench->svg = optarg;
+        return strcmp(optarg, "-") != 0
+                   ? 0
+                   : bale_misused(command, "--svg -: the table is on standard output: name a file");
+    case 'f':
+        bench->force = true;
+        return 0;
+    case OPTION_JSON:
+        bench->json = true;
+        return 0;
+    default:
+        return take_size(command, option, bench);
+    }
+}
+
+static bool read_file(struct bench *bench, const char *name, size_t room)
+{
+    ssize_t got = bale_bench_read(name, bench->bytes + bench->size, room);
+
+    if (got < 0)
+        return false;
+    if (bale_bench_add(bench->data, bench->bytes + bench->size, (size_t)got) < 0) {
+        bale_complain("%s: out of memory: give a smaller --limit", name);
+        return false;
+    }
+    bench->size += (size_t)got;
+    return true;
+}
+
+/* What the files promise, but no more than the limit. */
+static size_t size_of_files(const struct bench *bench)
+{
+    uint64_t total = 0;
+    struct stat st;
+
+    for (int i = 0; i < bench->files; i++) {
+        if (stat(bench->names[i], &st) == 0 && S_ISREG(st.st_mode))
+            total += (uint64_t)st.st_size;
+        else
+            total = bench->limit;
+        if (total >= bench->limit)
+            return (size_t)bench->limit;
+    }
+    return (size_t)total;
+}
+
+static bool read_files(struct bench *bench)
+{
+    size_t room = size_of_files(bench);
+
+    bench->bytes = malloc(room > 0 ? room : 1);
+    if (!bench->bytes) {
+        bale_complain("out of memory: give a smaller --limit");
+        return false;
+    }
+    for (int i = 0; i < bench->files; i++)
+        if (!read_file(bench, bench->names[i], room - bench->size))
+            return false;
+    if (bench->size == 0)
+        bale_complain("%s: nothing to compress: give files with something in them",
+                      bench->names[0]);
+    return bench->size > 0;
+}
+
+static void tick(void *argument, const struct bale_setting *setting)
+{
+    struct bench *bench = argument;
+    unsigned all =
+        bench->gpu_ticks + bale_bench_ticks(&bench->how) * (unsigned)bench->settings.count;
+    char text[BALE_SETTING_TEXT];
+
+    bale_setting_print(*setting, text, sizeof text);
+    bale_progress_bar(&bench->progress, bench->ticks++, all, text);
+}
+
+/* First, since that is short: if it fails, little is lost. */
+static bool measure_gpu(struct bench *bench)
+{
+    char note[BALE_BENCH_NOTE];
+    bool good;
+
+    for (size_t i = 0; i < bench->settings.count; i++)
+        bench->results[i].setting = bench->settings.list[i];
+    bench->gpu_ticks = (unsigned)bench->settings.count;
+    bale_progress_begin(&bench->progress, "");
+    good = bale_bench_gpu(bench->data, bench->engine, bench->results, bench->settings.count,
+                          bench->gpu, note);
+    bale_progress_end(&bench->progress);
+    if (!bench->gpu[0])
+        bench->gpu_ticks = 0;
+    if (note[0])
+        bale_complain("%s", note);
+    return good;
+}
+
+static bool measure(struct bench *bench)
+{
+    char text[BALE_SETTING_TEXT];
+    int err = BALE_OK;
+
+    bale_progress_begin(&bench->progress, "");
+    for (size_t i = 0; i < bench->settings.count && err == BALE_OK; i++) {
+        bench->ticks = bench->gpu_ticks + bale_bench_ticks(&bench->how) * (unsigned)i;
+        err = bale_bench_measure(bench->data, bench->settings.list[i], &bench->results[i]);
+        bale_setting_print(bench->settings.list[i], text, sizeof text);
+    }
+    bale_progress_end(&bench->progress);
+    if (err == BALE_E_NOMEM)
+        bale_complain("%s: out of memory: give a smaller --limit", text);
+    else if (err == BALE_E_CORRUPT)
+        bale_complain("%s: other bytes came back than went in: check this machine's memory, and "
+                      "report it",
+                      text);
+    else if (err < 0)
+        bale_complain("%s: %s", text, bale_err_text(err));
+    return err == BALE_OK;
+}
+
+static void name_data(const struct bench *bench, char *text, size_t size)
+{
+    if (bench->files == 1)
+        bale_bench_name(bench->names[0], text, size);
+    else
+        snprintf(text, size, "%d files", bench->files);
+}
+
+/* Before anything is measured: that takes minutes. */
+static bool open_picture(struct bench *bench)
+{
+    struct stat *sources = calloc((size_t)bench->files, sizeof *sources);
+    const struct bale_target_rules rules = {.sources = sources,
+                                            .count = (size_t)bench->files,
+                                            .replace = bench->force,
+                                            .picture = true};
+    bool good = sources != NULL;
+
+    if (!good)
+        bale_complain("%s: out of memory", bench->svg);
+    for (int i = 0; good && i < bench->files; i++)
+        bale_target_source(bench->names[i], &sources[i]);
+    good = good && bale_target_open(bench->svg, &rules, &bench->picture);
+    free(sources);
+    return good;
+}
+
+static bool draw(struct bench *bench, const struct bale_bench_report *report)
+{
+    char title[60], subtitle[256], *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    bool good = out != NULL;
+
+    if (out) {
+        name_data(bench, title, sizeof title);
+        bale_bench_describe(report, subtitle, sizeof subtitle);
+        bale_bench_svg(report, title, subtitle, out);
+        good = fclose(out) == 0;
+    }
+    if (!good)
+        bale_complain("%s: out of memory", bench->svg);
+    good = good && bale_target_write(&bench->picture, text, length);
+    free(text);
+    return good && bale_target_finish(&bench->picture, NULL);
+}
+
+static bool run_bench(struct bench *bench)
+{
+    bool good = true;
+
+    if (bale_bench_create(&bench->how, &bench->data) < 0) {
+        bale_complain("%u threads cannot be started: give fewer with --threads",
+                      bench->how.threads);
+        return false;
+    }
+    if ((bench->svg && !open_picture(bench)) || !read_files(bench) || !measure_gpu(bench) ||
+        !measure(bench))
+        return false;
+    struct bale_bench_report report = {
+        .how = &bench->how,
+        .results = bench->results,
+        .count = bench->settings.count,
+        .raw = bench->size,
+        .gpu = bench->gpu[0] ? bench->gpu : NULL,
+    };
+    if (bench->json)
+        good = bale_bench_print_json(&report);
+    else
+        bale_bench_print(&report);
+    return (!bench->svg || draw(bench, &report)) && good;
+}
+
+static int run(const struct bale_command *command, int argc, char **argv)
+{
+    struct bench bench = {.how = {.extent = BALE_EXTENT_DEFAULT,
+                                  .chunk_log2 = BALE_CHUNK_LOG2_DEFAULT,
+                                  .threads = bale_cpus(),
+                                  .runs = 5,
+                                  .tick = tick,
+                                  .argument = &bench},
+                          .limit = (uint64_t)256 << 20,
+                          .picture = {.fd = -1}};
+    int option, status;
+    bool good;
+
+    if (argc > 1 && strcmp(argv[1], "engine") == 0)
+        return bale_command_bench_engine.run(&bale_command_bench_engine, argc - 1, argv + 1);
+    while ((option = bale_options_next(command, argc, argv, ":e:l:r:j:fh", long_options)) !=
+           BALE_OPTION_END) {
+        if (option == BALE_OPTION_BAD || option == BALE_OPTION_HELP)
+            return bale_options_status(command, option);
+        status = take_option(command, option, &bench);
+        if (status != 0)
+            return status;
+    }
+    if (optind == argc)
+        return bale_misused(command, "FILE is missing");
+    bale_gpu_environment();
+    if (bench.settings.count == 0)
+        bale_bench_settings_all(&bench.settings);
+    bench.names = argv + optind;
+    bench.files = argc - optind;
+    good = run_bench(&bench);
+    bale_target_drop(&bench.picture);
+    bale_bench_destroy(bench.data);
+    free(bench.bytes);
+    return good ? BALE_EXIT_DONE : BALE_EXIT_FAILED;
+}
+
+const struct bale_command bale_command_bench = {
+    .name = "bench",
+    .summary = "measures codecs on files: ratio and speed",
+    .help = help,
+    .usage = BALE_EXIT_USAGE,
+    .run = run,
+};

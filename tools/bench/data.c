@@ -1,0 +1,62 @@
+#include "tools/bench/data.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/common/options.h"
+#include "tools/stream/pack.h"
+
+ssize_t bale_bench_read(const char *name, uint8_t *bytes, size_t room)
+{
+    struct stat st;
+    struct bale_source source = {.name = name, .fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY)};
+    ssize_t got;
+
+    if (source.fd < 0) {
+        bale_complain("%s: cannot be opened: %s", name, strerror(errno));
+        return -1;
+    }
+    if (fstat(source.fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+        bale_complain("%s: is a directory: name files in it", name);
+        close(source.fd);
+        return -1;
+    }
+    got = bale_source_read(&source, bytes, room);
+    close(source.fd);
+    return got;
+}
+
+void bale_bench_name(const char *name, char *text, size_t size)
+{
+    const char *slash = strrchr(name, '/');
+
+    bale_clean_text(slash && slash[1] ? slash + 1 : name, text, size);
+}
+
+/* splitmix64 */
+static uint64_t next(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+void bale_bench_text(uint8_t *bytes, size_t length)
+{
+    uint64_t state = 1;
+
+    for (size_t at = 0; at < length;) {
+        char word[32];
+        int made = snprintf(word, sizeof word, "%u-word%u ", (unsigned)(next(&state) % 50),
+                            (unsigned)(next(&state) % 400));
+        size_t take = (size_t)made < length - at ? (size_t)made : length - at;
+        memcpy(bytes + at, word, take);
+        at += take;
+    }
+}

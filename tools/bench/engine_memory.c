@@ -1,0 +1,133 @@
+/* Opening the engines for bench engine, and the memory that they work on. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "format/err.h"
+#include "kernels/engine/gpu_load.h"
+#include "tools/bench/data.h"
+#include "tools/bench/engine_measure.h"
+#include "tools/common/gpu_options.h"
+#include "tools/common/options.h"
+
+#define STEP ((size_t)32 << 20) /* what a mount pins at a time */
+#define SAMPLE ((size_t)32 << 20)
+#define PAGE ((size_t)4096)
+
+static size_t round_up(size_t size, size_t to)
+{
+    return (size + to - 1) / to * to;
+}
+
+static size_t frame_room(void)
+{
+    return round_up(bale_frame_bound(BALE_EXTENT_DEFAULT, BALE_CHUNK_LOG2_DEFAULT), PAGE);
+}
+
+/* Touched, so that no measurement pays for that. */
+static bool reserve(struct bale_engine_bench *bench)
+{
+    const struct bale_engine_how *how = bench->how;
+    size_t raw;
+
+    bench->count = (size_t)(how->sizes[how->size_count - 1] / BALE_EXTENT_DEFAULT);
+    raw = bench->count * BALE_EXTENT_DEFAULT;
+    bench->memory_size = round_up(2 * raw + bench->count * frame_room(), STEP);
+    bench->items = calloc(bench->count, sizeof *bench->items);
+    void *memory = mmap(NULL, bench->memory_size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (memory == MAP_FAILED || !bench->items || bale_scratch_create(&bench->scratch) < 0) {
+        bale_complain("out of memory: give smaller --sizes");
+        return false;
+    }
+    bench->memory = memory;
+    bench->raw = bench->memory;
+    bench->back = bench->raw + raw;
+    bench->stored = bench->back + raw;
+    return true;
+}
+
+/* A file, or the sample, again and again. */
+static bool fill(struct bale_engine_bench *bench)
+{
+    size_t size = bench->count * BALE_EXTENT_DEFAULT;
+    size_t have = size < SAMPLE ? size : SAMPLE;
+
+    if (bench->how->file) {
+        ssize_t got = bale_bench_read(bench->how->file, bench->raw, size);
+        if (got < 0)
+            return false;
+        have = (size_t)got;
+    } else {
+        bale_bench_text(bench->raw, have);
+    }
+    if (have == 0) {
+        bale_complain("%s: nothing to compress: give a file with something in it",
+                      bench->how->file);
+        return false;
+    }
+    for (size_t at = have; at < size; at += have)
+        memcpy(bench->raw + at, bench->raw, size - at < have ? size - at : have);
+    for (size_t i = 0; i < bench->count; i++) {
+        bench->items[i].stored = bench->stored + i * frame_room();
+        bench->items[i].capacity = bale_frame_bound(BALE_EXTENT_DEFAULT, BALE_CHUNK_LOG2_DEFAULT);
+    }
+    return true;
+}
+
+static bool pin(struct bale_engine_bench *bench)
+{
+    for (size_t at = 0; at < bench->memory_size; at += STEP) {
+        int err = bench->gpu->pin(bench->engines[BALE_SIDE_GPU], bench->memory + at, STEP);
+        if (err < 0) {
+            bale_complain("the memory cannot be pinned for the GPU: %s: give smaller --sizes",
+                          bale_err_text(err));
+            return false;
+        }
+    }
+    return true;
+}
+
+/* As a mount does with engine=gpu. */
+static bool open_gpu(struct bale_engine_bench *bench)
+{
+    struct bale_gpu_options options = bench->how->gpu;
+    int err = bale_gpu_load(NULL, &bench->gpu, bench->why);
+
+    options.insist = true;
+    options.log = bale_gpu_complain;
+    if (err == BALE_OK)
+        err = bench->gpu->open(&options, &bench->engines[BALE_SIDE_GPU], bench->why);
+    if (err < 0) {
+        bench->engines[BALE_SIDE_GPU] = NULL;
+        if (!bench->why[0])
+            snprintf(bench->why, sizeof bench->why, "%s", bale_err_text(err));
+        return true;
+    }
+    return pin(bench);
+}
+
+bool bale_engine_bench_open(const struct bale_engine_how *how, struct bale_engine_bench *bench)
+{
+    *bench = (struct bale_engine_bench){.how = how};
+    if (!reserve(bench) || !fill(bench))
+        return false;
+    if (bale_engine_cpu_create(how->threads, &bench->engines[BALE_SIDE_CPU]) < 0) {
+        bale_complain("%u threads cannot be started: give fewer with --threads", how->threads);
+        return false;
+    }
+    if (!open_gpu(bench))
+        return false;
+    if (bench->engines[BALE_SIDE_GPU])
+        bench->gpu->stats(bench->engines[BALE_SIDE_GPU], &bench->device);
+    return true;
+}
+
+void bale_engine_bench_close(struct bale_engine_bench *bench)
+{
+    for (int side = 0; side < BALE_SIDES; side++)
+        bale_engine_destroy(bench->engines[side]);
+    bale_scratch_destroy(bench->scratch);
+    free(bench->items); /* but not the memory: a GPU that hangs may write to it yet */
+}

@@ -1,0 +1,397 @@
+/* Two panels, compress and decompress, with the same axes: ratio, and speed on a logarithmic scale.
+ * A setting is a dumbbell: hollow where one core gets, filled where all get; and, where a GPU was
+ * measured, a diamond, which has a ratio of its own. */
+#include "tools/bench/svg.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tools/bench/report.h"
+
+enum {
+    WIDTH = 1120,
+    HEIGHT = 620,
+    FOOT = 612, /* of the line about the GPU */
+    TOP = 104,
+    BOTTOM = 548,
+    LEFT = 84,
+    PANEL = 474,
+    GAP = 48,
+    RADIUS = 5,
+    LETTER = 8, /* a label's, at most */
+    LINE = 14,
+    LABELS = 128,
+};
+
+struct box {
+    double x, y, width, height;
+};
+
+struct panel {
+    const struct bale_bench_report *report;
+    FILE *out;
+    double left;       /* of the plot */
+    double low, high;  /* ratios, at its edges */
+    double slow, fast; /* bytes a second */
+    double step;       /* of the ratio's ticks */
+    bool decompress;
+    struct box taken[3 * LABELS]; /* where no label goes */
+    size_t count;
+};
+
+/* Colours that stay apart for the colour-blind (Okabe and Ito), dark enough for text. */
+static const char *const hues[] = {"#0072b2", "#c04a00", "#00795a",
+                                   "#a3447c", "#8a6d00", "#3d8bbf"};
+
+const char *bale_bench_hue(uint8_t codec)
+{
+    if (codec == BALE_CODEC_STORE || codec == BALE_CODEC_ZERO)
+        return "#777777";
+    if (codec == BALE_CODEC_AUTO)
+        return "#000000";
+    return hues[(codec - BALE_CODEC_LZ4) % (sizeof hues / sizeof hues[0])];
+}
+
+static double ratio_of(const struct bale_bench_report *report, size_t i)
+{
+    return (double)report->raw / (double)report->results[i].stored;
+}
+
+static double side_of(const struct panel *p, const struct bale_bench_speed *speed)
+{
+    return p->decompress ? speed->decompress : speed->compress;
+}
+
+static double speed_of(const struct panel *p, size_t i, bool all)
+{
+    return side_of(p, all ? &p->report->results[i].all : &p->report->results[i].one);
+}
+
+static bool has_gpu(const struct bale_bench_report *report, size_t i)
+{
+    return report->results[i].gpu.raw > 0;
+}
+
+static double gpu_ratio_of(const struct bale_bench_report *report, size_t i)
+{
+    return (double)report->results[i].gpu.raw / (double)report->results[i].gpu.stored;
+}
+
+static double x_of(const struct panel *p, double ratio)
+{
+    return p->left + PANEL * (ratio - p->low) / (p->high - p->low);
+}
+
+static double y_of(const struct panel *p, double speed)
+{
+    return BOTTOM - (BOTTOM - TOP) * log(speed / p->slow) / log(p->fast / p->slow);
+}
+
+void bale_bench_put(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '&')
+            fputs("&amp;", out);
+        else if (*text == '<')
+            fputs("&lt;", out);
+        else
+            fputc(*text, out);
+    }
+}
+
+static double nice_step(double span)
+{
+    double power = pow(10, floor(log10(span / 5)));
+    double rest = span / 5 / power;
+
+    return power * (rest > 5 ? 10 : rest > 2 ? 5 : rest > 1 ? 2 : 1);
+}
+
+static void widen(double *slow, double *fast, struct bale_bench_speed speed)
+{
+    *slow = fmin(*slow, fmin(speed.compress, speed.decompress));
+    *fast = fmax(*fast, fmax(speed.compress, speed.decompress));
+}
+
+/* Both panels have the same axes, so that they can be compared. */
+static void choose_axes(struct panel *p)
+{
+    const struct bale_bench_report *report = p->report;
+    double least = INFINITY, most = 0, slow = INFINITY, fast = 0;
+
+    for (size_t i = 0; i < report->count; i++) {
+        const struct bale_bench_result *r = &report->results[i];
+        least = fmin(least, ratio_of(report, i));
+        most = fmax(most, ratio_of(report, i));
+        widen(&slow, &fast, r->one);
+        widen(&slow, &fast, r->all);
+        if (has_gpu(report, i)) {
+            least = fmin(least, gpu_ratio_of(report, i));
+            most = fmax(most, gpu_ratio_of(report, i));
+            widen(&slow, &fast, r->gpu.speed);
+        }
+    }
+    least = fmin(least, 1);
+    most = fmax(most, least + 0.1);
+    p->step = nice_step(most - least);
+    p->low = least - 0.12 * (most - least);
+    p->high = most + 0.2 * (most - least);
+    p->slow = slow / 1.5;
+    p->fast = fast * 1.5;
+}
+
+static void draw_speeds(const struct panel *p)
+{
+    static const double marks[] = {1, 2, 5};
+
+    for (int i = 0; i < 30; i++) { /* from 1 kB/s on: ten powers of ten */
+        int power = 3 + i / 3;
+        double speed = pow(10, power) * marks[i % 3];
+        if (speed < p->slow || speed > p->fast)
+            continue;
+        fprintf(p->out, "<path class=\"grid\" d=\"M%.1f %.1fh%d\"/>\n", p->left, y_of(p, speed),
+                PANEL);
+        if (!p->decompress)
+            fprintf(p->out,
+                    "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%.10g</text>\n",
+                    p->left - 8, y_of(p, speed) + 4, speed / 1e6);
+    }
+}
+
+static void draw_ratios(const struct panel *p)
+{
+    int first = (int)ceil(p->low / p->step), last = (int)floor(p->high / p->step);
+
+    for (int i = first; i <= last; i++) {
+        double x = x_of(p, i * p->step);
+        fprintf(p->out, "<path class=\"grid\" d=\"M%.1f %dV%d\"/>\n", x, TOP, BOTTOM);
+        fprintf(p->out,
+                "<text class=\"tick\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n", x,
+                BOTTOM + 18, round(i * p->step * 1000) / 1000);
+    }
+}
+
+static void draw_frame(const struct panel *p)
+{
+    double middle = p->left + PANEL / 2.0;
+
+    fprintf(p->out, "<rect class=\"frame\" x=\"%.1f\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n",
+            p->left, TOP, PANEL, BOTTOM - TOP);
+    fprintf(p->out, "<text class=\"name\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n",
+            middle, TOP - 10, p->decompress ? "decompress" : "compress");
+    fprintf(p->out,
+            "<text class=\"axis\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">ratio, raw size / "
+            "stored size</text>\n",
+            middle, BOTTOM + 40);
+}
+
+static void take(struct panel *p, struct box box)
+{
+    if (p->count < sizeof p->taken / sizeof p->taken[0])
+        p->taken[p->count++] = box;
+}
+
+/* A line joins the levels of a codec, in the order in which they were measured. */
+static void draw_levels(const struct panel *p)
+{
+    for (size_t i = 1; i < p->report->count; i++) {
+        const struct bale_bench_result *a = &p->report->results[i - 1];
+        if (a->setting.codec != a[1].setting.codec)
+            continue;
+        fprintf(p->out, "<path class=\"levels\" stroke=\"%s\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n",
+                bale_bench_hue(a->setting.codec), x_of(p, ratio_of(p->report, i - 1)),
+                y_of(p, speed_of(p, i - 1, true)), x_of(p, ratio_of(p->report, i)),
+                y_of(p, speed_of(p, i, true)));
+    }
+}
+
+static void draw_point(struct panel *p, size_t i)
+{
+    const char *colour = bale_bench_hue(p->report->results[i].setting.codec);
+    double x = x_of(p, ratio_of(p->report, i));
+    double one = y_of(p, speed_of(p, i, false)), all = y_of(p, speed_of(p, i, true));
+
+    if (p->report->how->threads > 1) {
+        fprintf(p->out, "<path class=\"bar\" stroke=\"%s\" d=\"M%.1f %.1fV%.1f\"/>\n", colour, x,
+                one, all);
+        fprintf(p->out,
+                "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" fill=\"#fff\" stroke=\"%s\" "
+                "stroke-width=\"2\"/>\n",
+                x, one, RADIUS - 1, colour);
+    }
+    fprintf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" fill=\"%s\"/>\n", x, all, RADIUS,
+            colour);
+    take(p, (struct box){x - RADIUS, all - RADIUS, 2 * RADIUS, 2 * RADIUS});
+    take(p, (struct box){x - RADIUS, fmin(one, all) - RADIUS, 2 * RADIUS,
+                         fabs(one - all) + 2 * RADIUS});
+}
+
+static void put_diamond(FILE *out, double x, double y, const char *colour)
+{
+    const double r = RADIUS + 1.5;
+
+    fprintf(out,
+            "<path class=\"gpu\" fill=\"%s\" d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1fL%.1f %.1fz\"/>\n",
+            colour, x - r, y, x, y - r, x + r, y, x, y + r);
+}
+
+static void draw_gpu_point(struct panel *p, size_t i)
+{
+    if (!has_gpu(p->report, i))
+        return;
+    double x = x_of(p, gpu_ratio_of(p->report, i)),
+           y = y_of(p, side_of(p, &p->report->results[i].gpu.speed));
+    put_diamond(p->out, x, y, bale_bench_hue(p->report->results[i].setting.codec));
+    take(p, (struct box){x - RADIUS - 1, y - RADIUS - 1, 2 * RADIUS + 2, 2 * RADIUS + 2});
+}
+
+static bool is_free(const struct panel *p, struct box box)
+{
+    if (box.x < p->left || box.x + box.width > p->left + PANEL || box.y < TOP ||
+        box.y + box.height > BOTTOM)
+        return false;
+    for (size_t i = 0; i < p->count; i++) {
+        const struct box *b = &p->taken[i];
+        if (box.x < b->x + b->width && b->x < box.x + box.width && box.y < b->y + b->height &&
+            b->y < box.y + box.height)
+            return false;
+    }
+    return true;
+}
+
+/* The nearest place around the point that is free: on rings, first right, left, above and below. */
+static struct box find_place(const struct panel *p, double x, double y, double width)
+{
+    static const double turns[] = {0, 4, 2, 6, 1, 3, 7, 5};
+    struct box box = {0, 0, width, LINE};
+
+    for (int ring = 0; ring < 12; ring++) {
+        for (size_t i = 0; i < sizeof turns / sizeof turns[0]; i++) {
+            double angle = turns[i] * acos(-1) / 4, away = RADIUS + 3 + 12 * ring;
+            box.x = x + cos(angle) * (away + width / 2) - width / 2;
+            box.y = y - sin(angle) * (away + LINE / 2.0) - LINE / 2.0;
+            if (is_free(p, box))
+                return box;
+        }
+    }
+    return (struct box){x + RADIUS + 3, y - LINE / 2.0, width, LINE};
+}
+
+static void draw_label(struct panel *p, double x, double y, uint8_t codec, const char *text)
+{
+    const struct box box = find_place(p, x, y, (double)strlen(text) * LETTER);
+    const double edge = fmin(fmax(x, box.x), box.x + box.width);
+    const double middle = fmin(fmax(y, box.y), box.y + box.height);
+    const double near = 2 * RADIUS + 2;
+
+    take(p, box);
+    /* hypot would need a newer C library than all else. */
+    if ((edge - x) * (edge - x) + (middle - y) * (middle - y) > near * near)
+        fprintf(p->out, "<path class=\"leader\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", x, y, edge,
+                middle);
+    fprintf(p->out,
+            "<text class=\"label\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" "
+            "style=\"fill:%s\">%s</text>\n",
+            box.x + box.width / 2, box.y + LINE - 3, bale_bench_hue(codec), text);
+}
+
+static void label_point(struct panel *p, size_t i)
+{
+    const struct bale_setting setting = p->report->results[i].setting;
+    char text[BALE_SETTING_TEXT];
+
+    bale_setting_print(setting, text, sizeof text);
+    draw_label(p, x_of(p, ratio_of(p->report, i)), y_of(p, speed_of(p, i, true)), setting.codec,
+               text);
+}
+
+/* nvCOMP has no levels: theirs are one point, and one label is enough. */
+static void label_gpu_point(struct panel *p, size_t i)
+{
+    const struct bale_bench_result *result = &p->report->results[i];
+    const bool nvcomp = bale_bench_is_nvcomp(result->setting);
+    char text[BALE_SETTING_TEXT];
+
+    if (!has_gpu(p->report, i))
+        return;
+    for (size_t k = 0; nvcomp && k < i; k++)
+        if (has_gpu(p->report, k) && p->report->results[k].setting.codec == result->setting.codec)
+            return;
+    bale_setting_print(result->setting, text, sizeof text);
+    draw_label(p, x_of(p, gpu_ratio_of(p->report, i)), y_of(p, side_of(p, &result->gpu.speed)),
+               result->setting.codec, nvcomp ? bale_codec_name(result->setting.codec) : text);
+}
+
+static void draw_panel(const struct bale_bench_report *report, bool decompress, FILE *out)
+{
+    struct panel p = {.report = report, .out = out, .decompress = decompress};
+
+    p.left = decompress ? LEFT + PANEL + GAP : LEFT;
+    choose_axes(&p);
+    draw_speeds(&p);
+    draw_ratios(&p);
+    draw_frame(&p);
+    draw_levels(&p);
+    for (size_t i = 0; i < report->count; i++)
+        draw_point(&p, i);
+    for (size_t i = 0; i < report->count; i++)
+        draw_gpu_point(&p, i);
+    for (size_t i = 0; i < report->count; i++)
+        label_point(&p, i);
+    for (size_t i = 0; i < report->count; i++)
+        label_gpu_point(&p, i);
+}
+
+static void draw_key(const struct bale_bench_report *report, FILE *out)
+{
+    int x = LEFT + 2 * PANEL + GAP;
+
+    fprintf(out, "<circle cx=\"%d\" cy=\"34\" r=\"%d\" fill=\"#444\"/>\n", x - 78, RADIUS);
+    fprintf(out, "<text class=\"tick\" x=\"%d\" y=\"38\">%u cores</text>\n", x - 66,
+            report->how->threads);
+    fprintf(out,
+            "<circle cx=\"%d\" cy=\"56\" r=\"%d\" fill=\"#fff\" stroke=\"#444\" "
+            "stroke-width=\"2\"/>\n",
+            x - 78, RADIUS - 1);
+    fprintf(out, "<text class=\"tick\" x=\"%d\" y=\"60\">one core</text>\n", x - 66);
+}
+
+static void draw_gpu_key(const struct bale_bench_report *report, FILE *out)
+{
+    char text[256];
+
+    bale_bench_describe_gpu(report, text, sizeof text);
+    put_diamond(out, LEFT + RADIUS, FOOT - 4, "#444");
+    fprintf(out, "<text class=\"tick\" x=\"%d\" y=\"%d\">", LEFT + 4 * RADIUS, FOOT);
+    bale_bench_put(out, text);
+    fputs("</text>\n", out);
+}
+
+void bale_bench_svg(const struct bale_bench_report *report, const char *title, const char *subtitle,
+                    FILE *out)
+{
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+            "height=\"%d\" font-family=\"sans-serif\">\n",
+            WIDTH, HEIGHT, WIDTH, HEIGHT);
+    fputs("<style>" BALE_BENCH_STYLE ".bar{stroke-width:2;opacity:.45}"
+          ".levels{fill:none;stroke-width:1.5;stroke-dasharray:2 3;opacity:.8}"
+          ".leader{stroke:#999;stroke-width:.8}</style>\n"
+          "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
+          out);
+    fprintf(out, "<text x=\"%d\" y=\"36\" font-size=\"20\" font-weight=\"bold\">", LEFT);
+    bale_bench_put(out, title);
+    fprintf(out, "</text>\n<text class=\"tick\" x=\"%d\" y=\"60\">", LEFT);
+    bale_bench_put(out, subtitle);
+    fprintf(out,
+            "</text>\n<text class=\"axis\" transform=\"translate(26 %d) rotate(-90)\" "
+            "text-anchor=\"middle\">MB/s of raw data</text>\n",
+            (TOP + BOTTOM) / 2);
+    if (report->how->threads > 1)
+        draw_key(report, out);
+    if (bale_bench_has_gpu(report))
+        draw_gpu_key(report, out);
+    draw_panel(report, false, out);
+    draw_panel(report, true, out);
+    fputs("</svg>\n", out);
+}

@@ -1,0 +1,105 @@
+#include "tools/common/container_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "format/err.h"
+
+int bale_look_open(const char *top, enum bale_store_how how, struct bale_look *look, char *why)
+{
+    *look = (struct bale_look){0};
+    int err = bale_store_open(top, how, &look->store, why);
+    if (err != BALE_OK) {
+        look->store = NULL;
+        return err;
+    }
+    bale_store_container_config(look->store, &look->config);
+    bale_store_defaults(look->store, &look->defaults);
+    look->config.writable = false;
+    return BALE_OK;
+}
+
+void bale_look_close(struct bale_look *look)
+{
+    if (look->store)
+        bale_store_close(look->store, false, NULL);
+    *look = (struct bale_look){0};
+}
+
+static int failed(char *why)
+{
+    int err = bale_err_from_errno(errno);
+
+    snprintf(why, BALE_WHY, "cannot be opened: %s%s", strerror(errno),
+             errno == EACCES || errno == EPERM ? ": be root or the file's owner" : "");
+    return err;
+}
+
+int bale_look_in(int dir, const char *path_below, int *fd, char *why)
+{
+    struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
+    char proc[40];
+    struct stat st;
+    long path = syscall(SYS_openat2, dir, path_below, &how, sizeof how);
+
+    *fd = -1;
+    if (path < 0)
+        return failed(why);
+    if (fstat((int)path, &st) != 0 || !S_ISREG(st.st_mode)) {
+        snprintf(why, BALE_WHY, "is no regular file%s",
+                 S_ISDIR(st.st_mode) ? ", but a directory: name a file in it; balefs stat and "
+                                       "balefs export take directories"
+                                     : "");
+        close((int)path);
+        return BALE_E_INVALID;
+    }
+    snprintf(proc, sizeof proc, "/proc/self/fd/%ld", path);
+    *fd = open(proc, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOATIME);
+    if (*fd < 0 && errno == EPERM)
+        *fd = open(proc, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int err = *fd < 0 ? failed(why) : BALE_OK;
+    close((int)path);
+    return err;
+}
+
+int bale_look_file(const struct bale_look *look, const char *below, int *fd, char *why)
+{
+    return bale_look_in(bale_store_root_fd(look->store), *below ? below : ".", fd, why);
+}
+
+int bale_look_container(const struct bale_look *look, int fd, struct bale_container **container,
+                        char *why)
+{
+    char feature[5] = "";
+    struct bale_io *io;
+    int err = bale_io_open_fd(fd, &io);
+
+    if (err == BALE_OK)
+        err = bale_container_open(io, &look->config, &look->defaults, container, feature);
+    if (err == BALE_E_UNSUPPORTED && feature[0])
+        snprintf(why, BALE_WHY,
+                 "needs the feature \"%s\", which this program lacks: use a newer one", feature);
+    else if (err == BALE_E_UNSUPPORTED)
+        snprintf(why, BALE_WHY, "was written by a newer program: use a newer one");
+    else if (err == BALE_E_CORRUPT)
+        snprintf(why, BALE_WHY, "is damaged: %s: balefs inspect and balefs fsck say more",
+                 bale_err_text(err));
+    else if (err != BALE_OK)
+        snprintf(why, BALE_WHY, "cannot be read: %s", bale_err_text(err));
+    return err;
+}
+
+int bale_look_at(const struct bale_look *look, const char *below, struct bale_container **container,
+                 char *why)
+{
+    int fd, err = bale_look_file(look, below, &fd, why);
+
+    return err == BALE_OK ? bale_look_container(look, fd, container, why) : err;
+}

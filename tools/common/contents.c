@@ -1,0 +1,159 @@
+#include "tools/common/contents.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "format/limits.h"
+
+int bale_contents_open(const struct bale_look *look, int fd, struct bale_contents *contents,
+                       char *why)
+{
+    *contents = (struct bale_contents){.look = look};
+    int err = bale_look_container(look, fd, &contents->container, why);
+    if (err == BALE_OK)
+        bale_container_attr(contents->container, &contents->attr);
+    else
+        contents->container = NULL;
+    return err;
+}
+
+void bale_contents_close(struct bale_contents *contents)
+{
+    if (contents->container)
+        bale_container_close(contents->container);
+    contents->container = NULL;
+}
+
+bool bale_contents_moved(const struct bale_contents *contents)
+{
+    struct bale_container_attr now;
+    struct bale_io *io;
+    char path[40];
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d",
+             bale_io_fd(bale_container_io(contents->container)));
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0 || bale_io_open_fd(fd, &io) != BALE_OK)
+        return false;
+    int err =
+        bale_container_peek(io, &contents->look->config, &contents->look->defaults, &now, NULL);
+    io->ops->close(io);
+    return err == BALE_E_AGAIN || (err == BALE_OK && now.generation != contents->attr.generation);
+}
+
+/* The end of what may be lost together with the byte at: where a part of the index is gone, the next
+ * extent may be in another part. */
+static uint64_t extent_end(const struct bale_contents *contents, uint64_t at)
+{
+    uint64_t end = (at / contents->attr.extent + 1) * contents->attr.extent;
+
+    return end < contents->attr.size ? end : contents->attr.size;
+}
+
+bool bale_contents_next(const struct bale_contents *contents, uint64_t at, uint64_t *from,
+                        uint64_t *to)
+{
+    struct bale_segment segment;
+
+    while (at < contents->attr.size) {
+        int err = bale_container_map(contents->container, at, &segment);
+        if (err == BALE_E_NOENT)
+            return false;
+        uint64_t end = extent_end(contents, at);
+        *from = at;
+        if (err == BALE_OK) {
+            *from = segment.offset > at ? segment.offset : at;
+            end = segment.offset + segment.length;
+        }
+        if (err == BALE_OK && segment.flags & BALE_SEGMENT_UNWRITTEN) {
+            at = end;
+            continue;
+        }
+        *to = end < contents->attr.size ? end : contents->attr.size;
+        *to = *to - *from > BALE_PIECE ? *from + BALE_PIECE : *to;
+        return *from < *to;
+    }
+    return false;
+}
+
+/* Bytes [from, to) cannot be had. */
+static void note(struct bale_damage *damage, const struct bale_fault *fault, uint64_t from,
+                 uint64_t to)
+{
+    pthread_mutex_lock(&damage->lock);
+    if (damage->count == damage->room) {
+        size_t room = damage->room ? damage->room * 2 : 16;
+        struct bale_fault *grown = realloc(damage->faults, room * sizeof *grown);
+        if (!grown) {
+            damage->overflow = true;
+            goto out;
+        }
+        damage->faults = grown;
+        damage->room = room;
+    }
+    damage->faults[damage->count] = *fault;
+    damage->faults[damage->count].offset = from;
+    damage->faults[damage->count].length = to - from;
+    damage->count++;
+out:
+    pthread_mutex_unlock(&damage->lock);
+}
+
+/* Bytes [from, to) of one segment: around what is damaged. */
+static int read_segment(const struct bale_contents *contents, struct bale_scratch *scratch,
+                        const struct bale_segment *segment, uint64_t from, uint64_t to,
+                        uint8_t *raw, struct bale_damage *damage)
+{
+    struct bale_fault fault = {0};
+    int err = bale_container_read(contents->container, scratch, segment, from,
+                                  (uint32_t)(to - from), raw, &fault);
+
+    if (err == BALE_OK || err == BALE_E_NOMEM)
+        return err;
+    if (!fault.what)
+        fault.what = bale_err_text(err);
+    uint64_t bad = fault.offset > from ? fault.offset : from;
+    uint64_t bad_end = fault.offset + fault.length < to ? fault.offset + fault.length : to;
+    if (bad >= bad_end) {
+        bad = from;
+        bad_end = to;
+    }
+    note(damage, &fault, bad, bad_end);
+    memset(raw + (bad - from), 0, (size_t)(bad_end - bad));
+    err = bad > from ? read_segment(contents, scratch, segment, from, bad, raw, damage) : BALE_OK;
+    if (err == BALE_OK && bad_end < to)
+        err = read_segment(contents, scratch, segment, bad_end, to, raw + (bad_end - from), damage);
+    return err;
+}
+
+int bale_contents_read(const struct bale_contents *contents, struct bale_scratch *scratch,
+                       uint64_t from, size_t length, uint8_t *raw, struct bale_damage *damage)
+{
+    uint64_t at = from, end = from + length;
+    struct bale_segment segment;
+    int err = BALE_OK;
+
+    memset(raw, 0, length);
+    while (at < end && err == BALE_OK) {
+        int mapped = bale_container_map(contents->container, at, &segment);
+        if (mapped == BALE_E_NOMEM)
+            return mapped;
+        if (mapped == BALE_E_NOENT || (mapped == BALE_OK && segment.offset >= end))
+            break;
+        uint64_t to =
+            mapped == BALE_OK ? segment.offset + segment.length : extent_end(contents, at);
+        to = to < end ? to : end;
+        if (mapped != BALE_OK) {
+            note(damage, &(struct bale_fault){.what = "index page"}, at, to);
+        } else {
+            at = segment.offset > at ? segment.offset : at;
+            err = read_segment(contents, scratch, &segment, at, to, raw + (at - from), damage);
+        }
+        at = to;
+    }
+    return err;
+}

@@ -1,0 +1,157 @@
+#include "tools/common/location.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "format/err.h"
+#include "fs/store/store.h"
+#include "tools/common/mount_owner.h"
+#include "tools/common/mounts.h"
+#include "tools/common/options.h"
+
+/* Attributes may be cached long after the daemon's end, so it must be asked. */
+static int ask_daemon(const char *path)
+{
+    struct statx st;
+    int flags = AT_STATX_FORCE_SYNC | AT_NO_AUTOMOUNT;
+
+    return statx(AT_FDCWD, path, flags, STATX_MODE, &st) == 0 ? BALE_OK
+                                                              : bale_err_from_errno(errno);
+}
+
+static int in_mount(const char *real, const struct bale_mount_line *mount, struct bale_place *place)
+{
+    const char *rest = bale_mounts_rest(mount->point, real);
+    const char *root = mount->root + strspn(mount->root, "/");
+
+    place->mounted = true;
+    place->top = strdup(mount->point);
+    if (mount->source[0] == '/')
+        place->store = strdup(mount->source);
+    if (!rest || asprintf(&place->below, "%s%s%s", root, *root && *rest ? "/" : "", rest) < 0)
+        place->below = NULL;
+    return place->top && place->below ? ask_daemon(real) : BALE_E_NOMEM;
+}
+
+/* closed: set where that cannot be seen. */
+static bool is_store(const char *path, bool *closed)
+{
+    struct stat st;
+    char *file = NULL;
+
+    if (asprintf(&file, "%s/%s/volume.json", path, BALE_STORE_DIR) < 0)
+        return false;
+    int got = lstat(file, &st);
+    bool is = got == 0 && S_ISREG(st.st_mode);
+    *closed = *closed || (got != 0 && errno == EACCES);
+    free(file);
+    return is;
+}
+
+/* Upwards; a bind mount may show a store's directory without the store. */
+static int in_store(const char *real, struct bale_place *place)
+{
+    char *wide = bale_mounts_widest(real), *top = wide ? strdup(wide) : NULL;
+    int err = BALE_E_NOMEM;
+    bool closed = false;
+
+    while (top && !is_store(top, &closed)) {
+        char *slash = strrchr(top, '/');
+        if (!slash || !top[1]) {
+            err = closed ? BALE_E_PERM : BALE_E_NOENT;
+            goto out;
+        }
+        slash[slash == top] = '\0';
+    }
+    if (top) {
+        place->top = strdup(top);
+        place->store = strdup(top);
+        place->below = strdup(bale_mounts_rest(top, wide));
+        err = place->top && place->store && place->below ? BALE_OK : BALE_E_NOMEM;
+    }
+out:
+    free(top);
+    free(wide);
+    return err;
+}
+
+static void say_why(const char *path, int err)
+{
+    struct stat st;
+
+    if (err == BALE_E_NOENT && stat(path, &st) == 0)
+        bale_complain("%s: neither in a balefs mount nor in a store: name a path in one", path);
+    else if (err == BALE_E_NOENT)
+        bale_complain("%s: no such file or directory: check the path", path);
+    else if (err == BALE_E_PERM && bale_owner_keeps_out(path))
+        return;
+    else if (errno == ENOTCONN)
+        bale_complain("%s: its daemon has ended without unmounting: balefs mount or balefs umount "
+                      "cleans it up",
+                      path);
+    else
+        bale_complain("%s: cannot be looked at: %s", path, bale_err_text(err));
+}
+
+static int find(const char *real, struct bale_place *place)
+{
+    struct bale_mount_line mount;
+    int err = bale_mounts_of(real, &mount);
+
+    if (err == BALE_OK && bale_mount_line_is_balefs(&mount))
+        err = in_mount(real, &mount, place);
+    else if (err == BALE_OK || err == BALE_E_UNSUPPORTED) /* no mount ids on this kernel */
+        err = in_store(real, place);
+    bale_mount_line_free(&mount);
+    return err;
+}
+
+int bale_place_find(const char *path, struct bale_place *place)
+{
+    *place = (struct bale_place){0};
+    place->real = realpath(path, NULL);
+    int err = place->real ? find(place->real, place) : bale_err_from_errno(errno);
+    if (err == BALE_OK)
+        return err;
+    say_why(path, err);
+    bale_place_free(place);
+    return err;
+}
+
+char *bale_place_existing(const char *path, bool *missing)
+{
+    char *real = realpath(path, NULL), *copy;
+
+    *missing = !real && errno == ENOENT;
+    if (!*missing || !(copy = strdup(path)))
+        return real;
+    real = realpath(dirname(copy), NULL);
+    int e = errno;
+    free(copy);
+    errno = e;
+    return real;
+}
+
+int bale_place_around(const char *path, struct bale_place *place, bool *missing)
+{
+    *place = (struct bale_place){0};
+    place->real = bale_place_existing(path, missing);
+    int err = place->real ? find(place->real, place) : bale_err_from_errno(errno);
+    if (err != BALE_OK)
+        bale_place_free(place);
+    return err;
+}
+
+void bale_place_free(struct bale_place *place)
+{
+    free(place->top);
+    free(place->store);
+    free(place->real);
+    free(place->below);
+    *place = (struct bale_place){0};
+}

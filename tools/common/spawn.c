@@ -1,0 +1,36 @@
+#include "tools/common/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+int bale_spawn(char *const words[], int fd, char *said, size_t size)
+{
+    posix_spawn_file_actions_t actions;
+    int pipes[2], state = -1;
+    size_t used = 0;
+    ssize_t got;
+    pid_t pid;
+
+    said[0] = '\0';
+    if (pipe2(pipes, O_CLOEXEC) != 0)
+        return -1;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, pipes[1], fd);
+    int err = posix_spawnp(&pid, words[0], &actions, NULL, words, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(pipes[1]);
+    while (err == 0 && used + 1 < size && (got = read(pipes[0], said + used, size - used - 1)) > 0)
+        used += (size_t)got;
+    said[used] = '\0';
+    close(pipes[0]);
+    while (err == 0 && waitpid(pid, &state, 0) < 0)
+        if (errno != EINTR)
+            err = errno;
+    errno = err;
+    return err == 0 && WIFEXITED(state) ? WEXITSTATUS(state) : -1;
+}

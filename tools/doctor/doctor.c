@@ -1,0 +1,97 @@
+/* balefs doctor: what this machine and a store's file system lack. */
+#include "tools/doctor/doctor.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/balefs.h"
+#include "tools/common/json.h"
+#include "tools/common/options.h"
+
+static const char help[] =
+    "usage: balefs doctor [--json] [STORE]\n"
+    "\n"
+    "Tells what balefs finds on this machine for this user: versions, kernel, /dev/fuse,\n"
+    "fusermount3, user namespaces, limits and GPU; and for STORE, a store or a directory\n"
+    "that is to become one, what its file system lacks. Put what it prints into bug\n"
+    "reports. Lines that begin with ! name what will not work and say what to do. Makes\n"
+    "and removes a directory in STORE, if it may.\n"
+    "\n"
+    "      --json  {\"works\", \"checks\": [{\"name\", \"finding\": \"fine\", \"note\" or\n"
+    "              \"bad\", \"found\", \"advice\"}]}\n"
+    "  -h, --help\n"
+    "\n"
+    "Examples:\n"
+    "  balefs doctor\n"
+    "  balefs doctor --json /scratch | jq .works\n"
+    "\n"
+    "Exit status: 0 all works, 1 something will not work, 2 wrong usage.\n";
+
+enum { OPTION_JSON = 256 };
+
+static const struct option long_options[] = {
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+void bale_doctor_say(struct bale_doctor *doctor, const char *name, enum bale_finding finding,
+                     const char *advice, const char *format, ...)
+{
+    static const char *const words[] = {"fine", "note", "bad"};
+    char found[2048], clean[2048];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(found, sizeof found, format, args);
+    va_end(args);
+    doctor->bad = doctor->bad || finding == BALE_FINDING_BAD;
+    if (!doctor->json) {
+        printf("%s %-15s %s%s%s\n", finding == BALE_FINDING_BAD ? "!" : " ", name,
+               bale_clean_text(found, clean, sizeof clean), advice ? ": " : "",
+               advice ? advice : "");
+        return;
+    }
+    json_t *object = json_object();
+    bale_json_text(object, "name", name);
+    bale_json_text(object, "finding", words[finding]);
+    bale_json_path(object, "found", found);
+    json_object_set_new(object, "advice", advice ? json_string(advice) : json_null());
+    json_array_append_new(doctor->json, object);
+}
+
+static int run(const struct bale_command *command, int argc, char **argv)
+{
+    struct bale_doctor doctor = {0};
+    bool printed = true;
+    int option;
+
+    while ((option = bale_options_next(command, argc, argv, ":h", long_options)) !=
+           BALE_OPTION_END) {
+        if (option != OPTION_JSON)
+            return bale_options_status(command, option);
+        if (!doctor.json)
+            doctor.json = json_array();
+    }
+    if (argc - optind > 1)
+        return bale_misused(command, "one STORE at a time");
+    bale_doctor_machine(&doctor);
+    if (optind < argc)
+        bale_doctor_store(&doctor, argv[optind]);
+    if (doctor.json) {
+        json_t *all = json_object();
+        json_object_set_new(all, "works", json_boolean(!doctor.bad));
+        json_object_set_new(all, "checks", doctor.json);
+        printed = bale_json_print(all);
+    }
+    return doctor.bad || !printed ? BALE_EXIT_FAILED : BALE_EXIT_DONE;
+}
+
+const struct bale_command bale_command_doctor = {
+    .name = "doctor",
+    .summary = "tells what this machine lacks for balefs",
+    .help = help,
+    .usage = BALE_EXIT_USAGE,
+    .run = run,
+};

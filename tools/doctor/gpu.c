@@ -1,0 +1,217 @@
+/* What the GPU is, and what a mount would make of it: the plug-in is asked, in a process of its own, for
+ * a driver may hang or end it. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "kernels/engine/gpu_load.h"
+#include "tools/common/options.h"
+#include "tools/doctor/doctor.h"
+
+#define PATIENCE_S 20 /* a driver that is not kept loaded takes seconds for each device */
+
+/* What the plug-in said. */
+struct answer {
+    int err; /* of loading it, or of what it found */
+    char why[BALE_GPU_WHY];
+    char file[PATH_MAX]; /* the plug-in; "": there is none, or none of use */
+    struct bale_gpu_found found;
+};
+
+enum outcome { ANSWERED, SILENT, DIED };
+
+static void __attribute__((noreturn)) be_child(int fd, struct answer *answer)
+{
+    const struct bale_gpu *gpu;
+    Dl_info info;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)dup2(open("/dev/null", O_RDWR | O_CLOEXEC), STDOUT_FILENO);
+    (void)dup2(STDOUT_FILENO, STDERR_FILENO);
+    bale_gpu_environment();
+    answer->err = bale_gpu_load(NULL, &gpu, answer->why);
+    if (answer->err == BALE_OK) {
+        bool known = dladdr(gpu, &info) && info.dli_fname;
+        snprintf(answer->file, sizeof answer->file, "%s",
+                 known ? info.dli_fname : BALE_GPU_LIBRARY);
+        answer->err = gpu->find(&answer->found, answer->why);
+    }
+    _exit(write(fd, answer, sizeof *answer) != (ssize_t)sizeof *answer);
+}
+
+static int milliseconds_left(const struct timespec *start)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t gone = (now.tv_sec - start->tv_sec) * 1000 + (now.tv_nsec - start->tv_nsec) / 1000000;
+    return gone < PATIENCE_S * 1000 ? (int)(PATIENCE_S * 1000 - gone) : 0;
+}
+
+static enum outcome hear(int fd, struct answer *answer)
+{
+    struct pollfd said = {.fd = fd, .events = POLLIN};
+    struct timespec start;
+    size_t used = 0;
+    ssize_t got = 1;
+
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    while (used < sizeof *answer && got > 0) {
+        int ready = poll(&said, 1, milliseconds_left(&start));
+        if (ready == 0)
+            return SILENT;
+        if (ready > 0 && (got = read(fd, (char *)answer + used, sizeof *answer - used)) > 0)
+            used += (size_t)got;
+    }
+    return used == sizeof *answer ? ANSWERED : DIED;
+}
+
+/* The child is not waited for: one that hangs in the kernel would not even be killed. */
+static enum outcome ask(struct answer *answer)
+{
+    int pipes[2];
+
+    if (pipe2(pipes, O_CLOEXEC) != 0)
+        return SILENT;
+    pid_t child = fork();
+    if (child == 0)
+        be_child(pipes[1], answer);
+    close(pipes[1]);
+    enum outcome outcome = child > 0 ? hear(pipes[0], answer) : SILENT;
+    close(pipes[0]);
+    if (child > 0)
+        kill(child, SIGKILL);
+    return outcome;
+}
+
+/* Whether there is a driver. */
+static bool driver(struct bale_doctor *doctor)
+{
+    char version[256] = "", path[32];
+    unsigned devices = 0, usable = 0;
+    FILE *file = fopen("/proc/driver/nvidia/version", "re");
+
+    if (file && fgets(version, sizeof version, file))
+        version[strcspn(version, "\n")] = '\0';
+    if (file)
+        fclose(file);
+    for (unsigned i = 0; i < 64; i++) {
+        snprintf(path, sizeof path, "/dev/nvidia%u", i);
+        devices += access(path, F_OK) == 0;
+        usable += access(path, R_OK | W_OK) == 0;
+    }
+    if (version[0] || devices)
+        bale_doctor_say(doctor, "GPU", BALE_FINDING_FINE, NULL, "%s; %u devices, %u for this user",
+                        version[0] ? version : "NVIDIA, no driver", devices, usable);
+    else
+        bale_doctor_say(doctor, "GPU", BALE_FINDING_NOTE, NULL,
+                        "no NVIDIA driver here%s: the processors compress",
+                        access("/dev/kfd", F_OK) == 0 ? ", but an AMD one" : "");
+    return version[0] || devices;
+}
+
+static void no_plugin(struct bale_doctor *doctor, const struct answer *answer, bool has_driver)
+{
+    const char *advice =
+        answer->err != BALE_E_NOENT ? "install the one that was built with this program, or none"
+        : has_driver ? "build balefs with -DBALEFS_CUDA=on; it is looked for in ../lib/balefs from "
+                       "the program, and where the system has its libraries"
+                     : NULL;
+
+    bale_doctor_say(doctor, "GPU engine", BALE_FINDING_NOTE, advice, "%s", answer->why);
+}
+
+static void devices(struct bale_doctor *doctor, const struct bale_gpu_found *found)
+{
+    static const char *const modes[] = {"default", "exclusive", "prohibited"};
+
+    for (unsigned i = 0; i < found->device_count; i++) {
+        const struct bale_gpu_device *device = &found->devices[i];
+        char name[32], memory[BALE_TEXT], left[BALE_TEXT] = "unknown how much";
+        if (device->free != UINT64_MAX)
+            bale_size_text(device->free, left);
+        snprintf(name, sizeof name, "GPU %u", i);
+        bale_doctor_say(doctor, name, device->mode ? BALE_FINDING_NOTE : BALE_FINDING_FINE, NULL,
+                        "%s, %s of memory, %s free, compute mode %s", device->name,
+                        bale_size_text(device->memory, memory), left, modes[device->mode]);
+    }
+}
+
+/* What may make engine=auto use the GPU, or NULL. */
+static const char *advice_for(const struct answer *answer, const struct bale_gpu_device *chosen)
+{
+    if (answer->err == BALE_E_NOMEM)
+        return "mount with a smaller -o gpu-memory, or with -o engine=gpu";
+    return chosen->mode == BALE_GPU_EXCLUSIVE ? "-o engine=gpu uses it all the same" : NULL;
+}
+
+/* "store, lz4, zstd to level 3, gpulz". What is zero is found among the others. */
+static void codecs(struct bale_doctor *doctor, const struct bale_gpu_found *found)
+{
+    char text[BALE_GPU_WHY] = "";
+    size_t length = 0;
+
+    for (uint8_t id = 0; id < 32 && length < sizeof text; id++)
+        if (found->codecs >> id & 1 && id != BALE_CODEC_ZERO && bale_codec_name(id))
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s%s",
+                                       length > 0 ? ", " : "", bale_codec_name(id),
+                                       id == BALE_CODEC_ZSTD ? " to level 3" : "");
+    if (length > 0 && found->device_count > 0)
+        bale_doctor_say(doctor, "codecs of GPUs", BALE_FINDING_FINE, NULL, "%s", text);
+}
+
+/* What engine=auto would do, and why. */
+static void engine(struct bale_doctor *doctor, const struct answer *answer)
+{
+    const struct bale_gpu_found *found = &answer->found;
+    unsigned ordinal = found->chosen < found->device_count ? found->chosen : 0;
+    const struct bale_gpu_device *chosen = &found->devices[ordinal];
+
+    if (answer->err == BALE_OK)
+        bale_doctor_say(doctor, "GPU engine", BALE_FINDING_FINE, NULL,
+                        "%s: engine=auto takes GPU %u, %s, for what it does faster", answer->file,
+                        ordinal, chosen->name);
+    else
+        bale_doctor_say(doctor, "GPU engine", BALE_FINDING_NOTE, advice_for(answer, chosen),
+                        "%s: engine=auto leaves all to the processors: %s", answer->file,
+                        answer->why[0] ? answer->why : bale_err_text(answer->err));
+    devices(doctor, found);
+    codecs(doctor, found);
+    if (found->missing[0] && found->device_count > 0)
+        bale_doctor_say(doctor, "nvCOMP", BALE_FINDING_NOTE,
+                        "pip install nvidia-libnvcomp-cu13, and put its libnvcomp.so.6 where the "
+                        "system has its libraries, or beside the engine",
+                        "%s: zstd and lz4 stay with the processors", found->missing);
+    else if (found->device_count > 0)
+        bale_doctor_say(doctor, "nvCOMP", BALE_FINDING_FINE, NULL,
+                        "found: the GPU does zstd and lz4");
+}
+
+void bale_doctor_gpu(struct bale_doctor *doctor)
+{
+    struct answer answer = {0};
+    bool has_driver = driver(doctor);
+    enum outcome outcome = ask(&answer);
+
+    if (outcome == SILENT)
+        bale_doctor_say(doctor, "GPU engine", BALE_FINDING_NOTE,
+                        "see the kernel's log; -o engine=cpu leaves the GPU alone",
+                        "the driver does not answer within %d s", PATIENCE_S);
+    else if (outcome == DIED)
+        bale_doctor_say(doctor, "GPU engine", BALE_FINDING_BAD,
+                        "mount with -o engine=cpu, or remove " BALE_GPU_LIBRARY,
+                        "the process that asked for a GPU died of it");
+    else if (!answer.file[0])
+        no_plugin(doctor, &answer, has_driver);
+    else
+        engine(doctor, &answer);
+}

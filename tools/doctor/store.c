@@ -1,0 +1,112 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/store/store.h"
+#include "tools/common/mounts.h"
+#include "tools/common/options.h"
+#include "tools/doctor/doctor.h"
+
+static void file_system(struct bale_doctor *doctor, const char *path)
+{
+    struct bale_mount_line mount;
+    struct statvfs fs;
+    char size[BALE_TEXT], left[BALE_TEXT];
+
+    if (statvfs(path, &fs) != 0 || bale_mounts_of(path, &mount) != BALE_OK)
+        return;
+    bool full = fs.f_bavail == 0 || (fs.f_files > 0 && fs.f_favail == 0);
+    bool fixed = fs.f_flag & ST_RDONLY;
+    bale_doctor_say(doctor, "file system",
+                    full    ? BALE_FINDING_BAD
+                    : fixed ? BALE_FINDING_NOTE
+                            : BALE_FINDING_FINE,
+                    full    ? "make room"
+                    : fixed ? "mount stores on it with -o ro"
+                            : NULL,
+                    "%s at %s%s, %s free of %s%s", mount.type, mount.point,
+                    fixed ? ", read-only" : "",
+                    bale_size_text((uint64_t)fs.f_bavail * fs.f_frsize, left),
+                    bale_size_text((uint64_t)fs.f_blocks * fs.f_frsize, size),
+                    fs.f_files > 0 && fs.f_favail == 0 ? ", no inodes" : "");
+    bale_mount_line_free(&mount);
+}
+
+/* In a directory of its own, so that nothing of the store is touched. */
+static void abilities(struct bale_doctor *doctor, const char *path)
+{
+    struct bale_store_abilities can;
+    char probe[4200];
+
+    snprintf(probe, sizeof probe, "%s/.balefs-doctor-XXXXXX", path);
+    bool made = mkdtemp(probe) != NULL;
+    int e = errno;
+    int err = bale_store_probe_directory(made ? probe : path, made, &can);
+    if (made)
+        (void)rmdir(probe);
+    else
+        bale_doctor_say(doctor, "writing", BALE_FINDING_NOTE,
+                        "mount it with -o ro, or as a user who may write", "%s", strerror(e));
+    if (err != BALE_OK)
+        bale_doctor_say(doctor, "abilities", BALE_FINDING_BAD, "check its permissions",
+                        "cannot be read: %s", bale_err_text(err));
+    else
+        bale_doctor_say(doctor, "abilities", can.text[0] ? BALE_FINDING_NOTE : BALE_FINDING_FINE,
+                        can.text[0] ? "balefs does without" : NULL, "%s",
+                        can.text[0] ? can.text : "nothing is lacking");
+}
+
+static void state(struct bale_doctor *doctor, const char *path)
+{
+    struct bale_store *store;
+    char why[BALE_WHY], who[256];
+    int err = bale_store_open(path, BALE_STORE_LOOK, &store, why);
+
+    if (err == BALE_E_NOENT) {
+        bale_doctor_say(doctor, "store", BALE_FINDING_NOTE,
+                        "balefs init makes one of an empty directory", "%s is none yet", path);
+        return;
+    }
+    if (err != BALE_OK) {
+        bale_doctor_say(doctor, "store", BALE_FINDING_BAD,
+                        err == BALE_E_UNSUPPORTED ? "use the newer balefs that made it"
+                                                  : "see balefs fsck",
+                        "%s", why);
+        return;
+    }
+    bool held = bale_store_locked_by(path, who, sizeof who);
+    bale_doctor_say(doctor, "store", BALE_FINDING_FINE, NULL, "%s, modes in %s, %s%s",
+                    bale_store_path(store),
+                    bale_store_config(store)->modes_held ? "containers" : "inodes",
+                    held ? "mounted by " : "not mounted", held ? who : "");
+    (void)bale_store_close(store, false, NULL);
+}
+
+void bale_doctor_store(struct bale_doctor *doctor, const char *path)
+{
+    struct bale_mount_line mount;
+    struct stat st;
+
+    int e = stat(path, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+
+    if (e != 0) {
+        bale_doctor_say(doctor, "store", BALE_FINDING_BAD, "name a directory", "%s: %s", path,
+                        strerror(e));
+        return;
+    }
+    if (bale_mounts_here(path, &mount)) {
+        bale_doctor_say(doctor, "store", BALE_FINDING_BAD, "name the store", "%s is a mount of %s",
+                        path, mount.source);
+        bale_mount_line_free(&mount);
+        return;
+    }
+    state(doctor, path);
+    file_system(doctor, path);
+    abilities(doctor, path);
+}

@@ -1,0 +1,181 @@
+/* balefs cat: prints files of a store without a mount. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "kernels/engine/engine.h"
+#include "tools/balefs.h"
+#include "tools/common/contents.h"
+#include "tools/common/options.h"
+#include "tools/common/store_path.h"
+
+static const char help[] =
+    "usage: balefs cat PATH...\n"
+    "\n"
+    "Prints files of a store, as cat does, without a mount: PATH lies in the store itself.\n"
+    "Needs no /dev/fuse and no more rights than to read the store.\n"
+    "\n"
+    "The store may be mounted meanwhile, here or elsewhere. What is printed is one commit,\n"
+    "whole: what was written in the last 5 s may be missing (balefs sync MOUNTPOINT commits\n"
+    "it). If the file is changed while it is printed, printing may have to stop; it says\n"
+    "so.\n"
+    "\n"
+    "At damage it stops, as reading in a mount does: nothing wrong is printed. balefs\n"
+    "export brings out what is left of a damaged file.\n"
+    "\n"
+    "  -h, --help\n"
+    "\n"
+    "Example:\n"
+    "  balefs cat /scratch/store/run1/out.log | tail\n"
+    "\n"
+    "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
+
+static const struct option long_options[] = {
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+/* What take returns when standard output cannot be written: errno says why. */
+#define CANNOT_PRINT 1
+#define DAMAGED 2
+
+struct printing {
+    struct bale_damage damage;
+    struct bale_pool *pool;
+    unsigned threads;
+};
+
+static int print(const uint8_t *data, uint64_t length)
+{
+    while (length > 0) {
+        ssize_t put = write(STDOUT_FILENO, data, (size_t)length);
+        if (put < 0 && errno != EINTR)
+            return CANNOT_PRINT;
+        if (put > 0) {
+            data += put;
+            length -= (uint64_t)put;
+        }
+    }
+    return 0;
+}
+
+/* Pieces after the one at hand are read already: damage stops us where it lies. */
+static uint64_t good_until(struct bale_damage *damage, uint64_t from, uint64_t length)
+{
+    uint64_t end = from + length;
+
+    pthread_mutex_lock(&damage->lock);
+    for (size_t i = 0; i < damage->count; i++)
+        if (damage->faults[i].offset < end)
+            end = damage->faults[i].offset;
+    if (damage->overflow)
+        end = from;
+    pthread_mutex_unlock(&damage->lock);
+    return end > from ? end - from : 0;
+}
+
+static int take(void *arg, uint64_t from, const uint8_t *data, uint64_t length)
+{
+    static const uint8_t zeros[1 << 16];
+    struct printing *printing = arg;
+    uint64_t good = good_until(&printing->damage, from, length);
+    int err = 0;
+
+    if (data)
+        err = print(data, good);
+    for (uint64_t left = good; !data && left > 0 && err == 0;) {
+        uint64_t some = left < sizeof zeros ? left : sizeof zeros;
+        err = print(zeros, some);
+        left -= some;
+    }
+    return err ? err : good < length ? DAMAGED : 0;
+}
+
+static int print_contents(struct printing *printing, const char *path,
+                          const struct bale_contents *contents)
+{
+    bale_damage_init(&printing->damage);
+    int err = bale_contents_stream(contents, printing->pool, printing->threads, &printing->damage,
+                                   take, printing);
+
+    if (err == DAMAGED && bale_contents_moved(contents))
+        bale_complain("%s: was changed while it was printed: what came after is missing: try again",
+                      path);
+    else if (err == DAMAGED)
+        bale_damage_tell(&printing->damage, path,
+                         ": printing stops there: balefs export brings "
+                         "out the rest");
+    else if (err == CANNOT_PRINT && errno != EPIPE)
+        bale_complain("standard output: cannot write: %s", strerror(errno));
+    else if (err < 0)
+        bale_complain("%s: cannot be read: %s", path, bale_err_text(err));
+    bale_damage_clear(&printing->damage);
+    return err;
+}
+
+static int print_file(struct printing *printing, const char *path)
+{
+    struct bale_within within;
+    struct bale_look look = {0};
+    struct bale_contents contents = {0};
+    char why[BALE_WHY];
+    int fd;
+    int err = bale_within_find(path, "use cat", &within);
+
+    if (err != BALE_OK)
+        return err;
+    err = bale_look_open(within.top, BALE_STORE_LOOK, &look, why);
+    if (err != BALE_OK) {
+        bale_complain("%s", why);
+        goto out;
+    }
+    err = bale_look_file(&look, within.below, &fd, why);
+    if (err == BALE_OK)
+        err = bale_contents_open(&look, fd, &contents, why);
+    if (err == BALE_OK)
+        err = print_contents(printing, path, &contents);
+    else
+        bale_complain("%s: %s", path, why);
+out:
+    bale_contents_close(&contents);
+    bale_look_close(&look);
+    bale_within_free(&within);
+    return err;
+}
+
+static int run(const struct bale_command *command, int argc, char **argv)
+{
+    struct printing printing = {.threads = bale_cpus()};
+    int option, status = BALE_EXIT_DONE;
+
+    while ((option = bale_options_next(command, argc, argv, ":h", long_options)) != BALE_OPTION_END)
+        return bale_options_status(command, option);
+    if (optind == argc)
+        return bale_misused(command, "PATH is missing");
+    int err = bale_pool_create(printing.threads, &printing.pool);
+    if (err != BALE_OK) {
+        bale_complain("cannot start threads: %s", bale_err_text(err));
+        return BALE_EXIT_FAILED;
+    }
+    for (int i = optind; i < argc; i++) {
+        err = print_file(&printing, argv[i]);
+        if (err != BALE_OK)
+            status = BALE_EXIT_FAILED;
+        if (err == CANNOT_PRINT)
+            break;
+    }
+    bale_pool_destroy(printing.pool);
+    return status;
+}
+
+const struct bale_command bale_command_cat = {
+    .name = "cat",
+    .summary = "prints files of a store without a mount",
+    .help = help,
+    .usage = BALE_EXIT_USAGE,
+    .run = run,
+};

@@ -1,0 +1,376 @@
+/* balefs fsck: checks a store, and changes nothing. */
+#include <errno.h>
+#include <fts.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/base/pool.h"
+#include "kernels/engine/engine.h"
+#include "tools/balefs.h"
+#include "tools/common/container_reader.h"
+#include "tools/common/inode_set.h"
+#include "tools/common/json.h"
+#include "tools/common/mounts.h"
+#include "tools/common/options.h"
+#include "tools/common/progress.h"
+#include "tools/inspect/fault.h"
+
+/* Exit codes of fsck(8). */
+enum { EXIT_ERRORS_LEFT = 4, EXIT_OPERATIONAL = 8, EXIT_USAGE = 16, EXIT_CANCELLED = 32 };
+
+static const char help[] =
+    "usage: balefs fsck [--data] [-j N] [--json] STORE\n"
+    "\n"
+    "Checks a store that is not mounted: its own files, and of every file in it the roots and\n"
+    "the index. Changes nothing. Prints a line for each problem:\n"
+    "PATH: offset N: what is wrong: expected X found Y.\n"
+    "\n"
+    "  -d, --data    also read all that is stored, check its checksums and decompress it\n"
+    "  -j, --jobs N  check so many files at once [as many as there are processors]\n"
+    "      --json    {\"store\", \"files\", \"bytes\", \"damaged\", \"problems\":\n"
+    "                [{\"path\", \"what\", \"offset\", \"length\", \"position\",\n"
+    "                \"expected\", \"found\"}, ...], \"notes\"}\n"
+    "  -h, --help\n"
+    "\n"
+    "Example:\n"
+    "  balefs fsck --data /scratch/store\n"
+    "\n"
+    "Exit status, as fsck(8): 0 clean, 1 corrected (never), 4 problems found, 8 could not\n"
+    "be checked, 16 wrong usage, 32 cancelled.\n";
+
+enum { OPTION_JSON = 256 };
+enum { QUEUED = 4 }; /* files for each thread */
+
+static const struct option long_options[] = {
+    {"data", no_argument, NULL, 'd'},
+    {"jobs", required_argument, NULL, 'j'},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct fsck {
+    struct bale_look look;
+    bool data, as_json;
+    uint64_t threads;
+    struct bale_pool *pool;
+    struct bale_inode_set seen;
+
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t less;  /* flying fell */
+    uint64_t flying;
+    uint64_t files, bytes, damaged;
+    bool unreadable; /* something could not be checked */
+    json_t *problems, *notes;
+    struct bale_progress progress;
+};
+
+/* One container. */
+struct task {
+    struct bale_job job;
+    struct fsck *fsck;
+    bool damaged;
+    char below[]; /* the store */
+};
+
+/* ---- Reports, from any thread ---------------------------------------------------------------- */
+
+/* A line on stdout: it is what was asked for. The name is the store's, so it may hold anything. */
+static void print_line(struct fsck *fsck, const char *below, const char *text)
+{
+    char clean[8192], path[8192];
+
+    snprintf(path, sizeof path, "%s%s%s: %s", bale_store_path(fsck->look.store), *below ? "/" : "",
+             below, text);
+    bale_progress_end(&fsck->progress);
+    printf("%s\n", bale_clean_text(path, clean, sizeof clean));
+}
+
+static void note(struct fsck *fsck, const char *below, const char *text)
+{
+    pthread_mutex_lock(&fsck->lock);
+    if (fsck->as_json) {
+        json_t *object = json_object();
+        bale_json_path(object, "path", below);
+        bale_json_path(object, "note", text);
+        json_array_append_new(fsck->notes, object);
+    } else {
+        print_line(fsck, below, text);
+    }
+    pthread_mutex_unlock(&fsck->lock);
+}
+
+static void report(void *arg, const struct bale_fault *fault)
+{
+    struct task *task = arg;
+    struct fsck *fsck = task->fsck;
+    char text[512];
+
+    task->damaged = true;
+    pthread_mutex_lock(&fsck->lock);
+    if (fsck->as_json) {
+        json_array_append_new(fsck->problems, bale_fault_json(task->below, fault));
+    } else {
+        bale_fault_text(fault, text, sizeof text);
+        print_line(fsck, task->below, text);
+    }
+    pthread_mutex_unlock(&fsck->lock);
+}
+
+static void cannot_check(struct fsck *fsck, const char *below, const char *why)
+{
+    pthread_mutex_lock(&fsck->lock);
+    fsck->unreadable = true;
+    bale_progress_end(&fsck->progress);
+    bale_complain("%s%s%s: %s", bale_store_path(fsck->look.store), *below ? "/" : "", below, why);
+    pthread_mutex_unlock(&fsck->lock);
+}
+
+/* ---- One container --------------------------------------------------------------------------- */
+
+static uint64_t check_container(struct task *task, struct bale_container *container,
+                                struct bale_scratch *scratch)
+{
+    struct fsck *fsck = task->fsck;
+    struct bale_container_attr attr;
+    char text[BALE_WHY];
+    uint64_t rejected = bale_container_rejected(container);
+
+    if (rejected) {
+        snprintf(text, sizeof text,
+                 "note: commit %" PRIu64 " was cut off by a crash: the file is as before it",
+                 rejected);
+        note(fsck, task->below, text);
+    }
+    bale_container_attr(container, &attr);
+    int err = bale_container_check(container, scratch, fsck->data, report, task);
+    if (err != BALE_OK && err != BALE_E_CORRUPT) {
+        snprintf(text, sizeof text, "cannot be checked: %s", bale_err_text(err));
+        cannot_check(fsck, task->below, text);
+    }
+    return attr.stored;
+}
+
+static void check(struct bale_job *job, struct bale_scratch *scratch)
+{
+    static const struct bale_fault no_root = {.what = "no root is whole"};
+    struct task *task = (struct task *)job;
+    struct fsck *fsck = task->fsck;
+    struct bale_container *container;
+    char why[BALE_WHY];
+    uint64_t stored = 0;
+    int err = bale_look_at(&fsck->look, task->below, &container, why);
+
+    if (err == BALE_OK) {
+        stored = check_container(task, container, scratch);
+        bale_container_close(container);
+    } else if (err == BALE_E_CORRUPT) {
+        report(task, &no_root);
+    } else {
+        cannot_check(fsck, task->below, why);
+    }
+    pthread_mutex_lock(&fsck->lock);
+    fsck->files++;
+    fsck->bytes += stored;
+    fsck->damaged += task->damaged;
+    fsck->flying--;
+    bale_progress_show(&fsck->progress, fsck->files, fsck->bytes);
+    pthread_cond_signal(&fsck->less);
+    pthread_mutex_unlock(&fsck->lock);
+    free(task);
+}
+
+/* Waits while too many are queued: a store has more files than memory has room for. */
+static void submit(struct fsck *fsck, const char *below)
+{
+    size_t length = strlen(below) + 1;
+    struct task *task = calloc(1, sizeof *task + length);
+
+    if (!task) {
+        cannot_check(fsck, below, "out of memory");
+        return;
+    }
+    task->job.run = check;
+    task->fsck = fsck;
+    memcpy(task->below, below, length);
+    pthread_mutex_lock(&fsck->lock);
+    while (fsck->flying >= QUEUED * fsck->threads)
+        pthread_cond_wait(&fsck->less, &fsck->lock);
+    fsck->flying++;
+    pthread_mutex_unlock(&fsck->lock);
+    bale_pool_submit(fsck->pool, &task->job);
+}
+
+/* ---- The store ------------------------------------------------------------------------------- */
+
+/* What this program cannot read counts as absent for it, and may be another version's. */
+static void check_settings(struct fsck *fsck, const char *path, const char *below)
+{
+    static const char *const names[] = {BALE_XATTR_CODEC, BALE_XATTR_EXTENT, BALE_XATTR_MATCH};
+    char value[4096], clean[4096], why[BALE_WHY], text[BALE_WHY + 16];
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        ssize_t got = lgetxattr(path, names[i], value, sizeof value);
+        if (got < 0 || bale_props_check(names[i], value, (size_t)got, clean, why) == BALE_OK)
+            continue;
+        snprintf(text, sizeof text, "note: %s", why);
+        note(fsck, below, text);
+    }
+}
+
+static void visit(struct fsck *fsck, FTS *fts, FTSENT *entry)
+{
+    const char *below = entry->fts_path + strlen(bale_store_path(fsck->look.store));
+    const struct stat *st = entry->fts_statp;
+
+    below += strspn(below, "/");
+    switch (entry->fts_info) {
+    case FTS_D:
+        if (entry->fts_level == 1 && strcmp(entry->fts_name, BALE_STORE_DIR) == 0)
+            fts_set(fts, entry, FTS_SKIP);
+        else
+            check_settings(fsck, entry->fts_path, below);
+        break;
+    case FTS_F:
+        if (st->st_nlink == 1 || bale_inode_set_add(&fsck->seen, st->st_dev, st->st_ino) != 0)
+            submit(fsck, below);
+        break;
+    case FTS_DNR:
+    case FTS_ERR:
+    case FTS_NS:
+        cannot_check(fsck, below, strerror(entry->fts_errno));
+        break;
+    default:
+        break;
+    }
+}
+
+static void check_tree(struct fsck *fsck)
+{
+    char *roots[] = {(char *)bale_store_path(fsck->look.store), NULL};
+    FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+    FTSENT *entry;
+
+    while (fts && (errno = 0, entry = fts_read(fts)))
+        visit(fsck, fts, entry);
+    if (errno != 0)
+        cannot_check(fsck, "", strerror(errno));
+    if (fts)
+        fts_close(fts);
+}
+
+static bool print_json(struct fsck *fsck)
+{
+    json_t *object = json_object();
+
+    bale_json_path(object, "store", bale_store_path(fsck->look.store));
+    bale_json_count(object, "files", fsck->files);
+    bale_json_count(object, "bytes", fsck->bytes);
+    bale_json_count(object, "damaged", fsck->damaged);
+    json_object_set(object, "problems", fsck->problems);
+    json_object_set(object, "notes", fsck->notes);
+    return bale_json_print(object);
+}
+
+static int conclude(struct fsck *fsck)
+{
+    char size[BALE_TEXT];
+    bool told = true;
+
+    bale_progress_end(&fsck->progress);
+    if (fsck->as_json)
+        told = print_json(fsck);
+    else
+        printf("%s: %" PRIu64 " files, %s stored: %" PRIu64 " damaged%s\n",
+               bale_store_path(fsck->look.store), fsck->files, bale_size_text(fsck->bytes, size),
+               fsck->damaged, fsck->unreadable ? ", and not everything could be checked" : "");
+    return (fsck->damaged ? EXIT_ERRORS_LEFT : 0) |
+           (fsck->unreadable || !told ? EXIT_OPERATIONAL : 0);
+}
+
+/* Nothing is changed, so there is nothing to undo. */
+static void cancel(int number)
+{
+    (void)number;
+    _exit(EXIT_CANCELLED);
+}
+
+static int check_store(struct fsck *fsck, const char *path)
+{
+    struct sigaction action = {.sa_handler = cancel};
+    struct bale_mount_line mount;
+    char why[BALE_WHY];
+    int status = EXIT_OPERATIONAL;
+
+    if (bale_mounts_here(path, &mount)) {
+        bale_complain("%s: is no store, but a mount of the store %s: unmount it with balefs umount "
+                      "%s, then check the store",
+                      path, mount.source, path);
+        bale_mount_line_free(&mount);
+        return EXIT_OPERATIONAL;
+    }
+    int err = bale_look_open(path, BALE_STORE_READONLY, &fsck->look, why);
+
+    if (err != BALE_OK) {
+        bale_complain("%s", why);
+        return err == BALE_E_CORRUPT ? EXIT_ERRORS_LEFT : EXIT_OPERATIONAL;
+    }
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what was found is out if we are cancelled */
+    err = bale_pool_create((unsigned)fsck->threads, &fsck->pool);
+    if (err == BALE_OK) {
+        bale_progress_begin(&fsck->progress, "checked");
+        check_tree(fsck);
+        bale_pool_destroy(fsck->pool);
+        status = conclude(fsck);
+    } else {
+        bale_complain("cannot start threads: %s", bale_err_text(err));
+    }
+    bale_inode_set_clear(&fsck->seen);
+    bale_look_close(&fsck->look);
+    return status;
+}
+
+static int run(const struct bale_command *command, int argc, char **argv)
+{
+    struct fsck fsck = {.threads = bale_cpus(),
+                        .lock = PTHREAD_MUTEX_INITIALIZER,
+                        .less = PTHREAD_COND_INITIALIZER};
+    int option;
+
+    while ((option = bale_options_next(command, argc, argv, ":dj:h", long_options)) !=
+           BALE_OPTION_END) {
+        if (option == 'd')
+            fsck.data = true;
+        else if (option == OPTION_JSON)
+            fsck.as_json = true;
+        else if (option != 'j')
+            return bale_options_status(command, option);
+        else if (!bale_count_parse(optarg, 1, 1024, &fsck.threads))
+            return bale_misused(command, "--jobs %s: give a whole number from 1 to 1024", optarg);
+    }
+    if (argc - optind != 1)
+        return bale_misused(command, optind < argc ? "one STORE at a time" : "STORE is missing");
+    fsck.problems = json_array();
+    fsck.notes = json_array();
+    int status = check_store(&fsck, argv[optind]);
+    json_decref(fsck.problems);
+    json_decref(fsck.notes);
+    return status;
+}
+
+const struct bale_command bale_command_fsck = {
+    .name = "fsck",
+    .summary = "checks a store, and changes nothing",
+    .help = help,
+    .usage = EXIT_USAGE,
+    .run = run,
+};

@@ -1,0 +1,178 @@
+#include "tools/inspect/survey.h"
+
+#include <errno.h>
+#include <fts.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+
+#include "format/err.h"
+#include "tools/common/options.h"
+
+#define TRIES 5 /* of a container that somebody is writing */
+#define STAT_MAX (64u << 10)
+
+/* What the walk of one path carries. */
+struct walk {
+    struct bale_survey *survey;
+    const struct bale_place *place;
+    struct bale_tally *sum;
+    struct bale_inode_set seen;
+};
+
+static void say(struct walk *walk, const char *path, const char *why)
+{
+    bale_progress_end(&walk->survey->progress);
+    bale_complain("%s: %s", path, why);
+    walk->survey->failed = true;
+}
+
+static int from_mount(const char *path, const struct stat *st, struct bale_tally *tally, char *why)
+{
+    static char text[STAT_MAX];
+    ssize_t got = getxattr(path, BALE_XATTR_STAT, text, sizeof text);
+    int err = got < 0 ? bale_err_from_errno(errno) : bale_tally_parse(tally, text, (size_t)got);
+
+    if (got < 0)
+        snprintf(why, BALE_WHY, "its figures cannot be read: %s", strerror(errno));
+    else if (err != BALE_OK)
+        snprintf(why, BALE_WHY,
+                 "its figures are not understood: does another version serve the mount?");
+    tally->logical = (uint64_t)st->st_size;
+    tally->disk = (uint64_t)st->st_blocks * 512;
+    return err;
+}
+
+static int from_container(const struct bale_look *look, const char *below, const struct stat *st,
+                          struct bale_tally *tally, char *why)
+{
+    struct bale_container_usage usage;
+    struct bale_container_attr attr;
+    struct bale_container *container;
+    int err = BALE_E_AGAIN;
+
+    for (int i = 0; i < TRIES && (err == BALE_E_AGAIN || err == BALE_E_CORRUPT); i++) {
+        err = bale_look_at(look, below, &container, why);
+        if (err != BALE_OK)
+            continue;
+        err = bale_container_usage(container, &usage);
+        bale_container_attr(container, &attr);
+        bale_container_close(container);
+        if (err != BALE_OK)
+            snprintf(why, BALE_WHY, "its index cannot be read: %s: see balefs fsck",
+                     bale_err_text(err));
+    }
+    if (err == BALE_OK)
+        bale_tally_file(tally, attr.size, (uint64_t)st->st_blocks * 512, &usage);
+    return err;
+}
+
+static void visit_file(struct walk *walk, const FTSENT *entry)
+{
+    const struct stat *st = entry->fts_statp;
+    struct bale_tally tally = {0};
+    char why[BALE_WHY];
+    int err;
+
+    if (st->st_nlink > 1 && (err = bale_inode_set_add(&walk->seen, st->st_dev, st->st_ino)) <= 0) {
+        if (err < 0)
+            say(walk, entry->fts_path, "out of memory");
+        return;
+    }
+    if (walk->place->mounted) {
+        err = from_mount(entry->fts_path, st, &tally, why);
+    } else {
+        const char *below = entry->fts_path + strlen(walk->place->top);
+        err = from_container(&walk->survey->look, below + strspn(below, "/"), st, &tally, why);
+    }
+    if (err == BALE_E_NOENT)
+        return; /* it was removed meanwhile */
+    if (err != BALE_OK) {
+        say(walk, entry->fts_path, why);
+        return;
+    }
+    bale_tally_add(walk->sum, &tally);
+    if (walk->survey->types &&
+        bale_types_add(walk->survey->types, entry->fts_name, &tally) != BALE_OK)
+        say(walk, entry->fts_path, "out of memory");
+}
+
+static bool is_private(const struct walk *walk, const FTSENT *entry)
+{
+    return !walk->place->mounted && walk->place->below[0] == '\0' && entry->fts_level == 1 &&
+           strcmp(entry->fts_name, BALE_STORE_DIR) == 0;
+}
+
+static void visit(struct walk *walk, FTS *fts, FTSENT *entry)
+{
+    switch (entry->fts_info) {
+    case FTS_D:
+        if (is_private(walk, entry))
+            fts_set(fts, entry, FTS_SKIP);
+        break;
+    case FTS_F:
+        visit_file(walk, entry);
+        bale_progress_show(&walk->survey->progress, walk->sum->files, walk->sum->logical);
+        break;
+    case FTS_DNR:
+    case FTS_ERR:
+    case FTS_NS:
+        if (entry->fts_errno != ENOENT || entry->fts_level == 0)
+            say(walk, entry->fts_path, strerror(entry->fts_errno));
+        break;
+    default:
+        break;
+    }
+}
+
+/* The store is opened once for many paths: a shell's * gives many. */
+static int use_store(struct bale_survey *survey, const char *top)
+{
+    char why[BALE_WHY];
+
+    if (survey->look_at && strcmp(survey->look_at, top) == 0)
+        return BALE_OK;
+    bale_survey_end(survey);
+    int err = bale_look_open(top, BALE_STORE_LOOK, &survey->look, why);
+    if (err != BALE_OK) {
+        bale_complain("%s", why);
+        return err;
+    }
+    survey->look_at = strdup(top);
+    return survey->look_at ? BALE_OK : BALE_E_NOMEM;
+}
+
+int bale_survey(struct bale_survey *survey, const char *path, const struct bale_place *place,
+                struct bale_tally *tally)
+{
+    struct walk walk = {.survey = survey, .place = place, .sum = tally};
+    char *roots[] = {place->real, NULL};
+    FTSENT *entry;
+    int err = place->mounted ? BALE_OK : use_store(survey, place->top);
+
+    *tally = (struct bale_tally){0};
+    if (err != BALE_OK)
+        return err;
+    FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+    if (!fts) {
+        bale_complain("%s: %s", path, strerror(errno));
+        return BALE_E_NOMEM;
+    }
+    bale_progress_begin(&survey->progress, "looked at");
+    while (errno = 0, entry = fts_read(fts))
+        visit(&walk, fts, entry);
+    if (errno != 0)
+        say(&walk, path, strerror(errno));
+    bale_progress_end(&survey->progress);
+    fts_close(fts);
+    bale_inode_set_clear(&walk.seen);
+    return BALE_OK;
+}
+
+void bale_survey_end(struct bale_survey *survey)
+{
+    bale_look_close(&survey->look);
+    free(survey->look_at);
+    survey->look_at = NULL;
+}

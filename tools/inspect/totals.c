@@ -1,0 +1,238 @@
+#include "tools/inspect/totals.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/err.h"
+#include "kernels/codec/codec.h"
+#include "tools/common/json.h"
+#include "tools/common/options.h"
+
+#define TYPE_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+-~"
+
+void bale_tally_add(struct bale_tally *to, const struct bale_tally *from)
+{
+    to->files += from->files;
+    to->logical += from->logical;
+    to->data += from->data;
+    to->stored += from->stored;
+    to->disk += from->disk;
+    for (int i = 0; i < BALE_CODECS; i++) {
+        to->codec[i].extents += from->codec[i].extents;
+        to->codec[i].logical += from->codec[i].logical;
+        to->codec[i].stored += from->codec[i].stored;
+    }
+}
+
+void bale_tally_file(struct bale_tally *tally, uint64_t logical, uint64_t disk,
+                     const struct bale_container_usage *usage)
+{
+    *tally = (struct bale_tally){.files = 1, .logical = logical, .disk = disk};
+    for (int i = 0; i < BALE_CODECS; i++) {
+        tally->codec[i] = (struct bale_codec_tally){
+            .extents = usage->extents[i], .logical = usage->logical[i], .stored = usage->stored[i]};
+        tally->data += usage->logical[i];
+        tally->stored += usage->stored[i];
+    }
+}
+
+const char *bale_codec_title(unsigned id, char text[static 24])
+{
+    const char *name = bale_codec_name((uint8_t)id);
+
+    if (!name)
+        snprintf(text, 24, "codec %u", id);
+    return name ? name : text;
+}
+
+/* The id of a name as bale_codec_title gives it, or -1. */
+static int codec_of(const char *title)
+{
+    char text[24];
+
+    for (unsigned id = 0; id < BALE_CODECS; id++)
+        if (strcmp(bale_codec_title(id, text), title) == 0)
+            return (int)id;
+    return -1;
+}
+
+static uint64_t count_of(const json_t *object, const char *key)
+{
+    json_int_t value = json_integer_value(json_object_get(object, key));
+
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+int bale_tally_parse(struct bale_tally *tally, const char *text, size_t length)
+{
+    json_t *object = json_loadb(text, length, 0, NULL);
+    const char *name;
+    json_t *part;
+
+    if (!json_is_object(object)) {
+        json_decref(object);
+        return BALE_E_CORRUPT;
+    }
+    *tally = (struct bale_tally){.files = 1, .logical = count_of(object, "logical")};
+    json_object_foreach(json_object_get(object, "codecs"), name, part)
+    {
+        int id = codec_of(name);
+        if (id < 0)
+            continue;
+        tally->codec[id] = (struct bale_codec_tally){.extents = count_of(part, "extents"),
+                                                     .logical = count_of(part, "logical"),
+                                                     .stored = count_of(part, "stored")};
+        tally->data += tally->codec[id].logical;
+        tally->stored += tally->codec[id].stored;
+    }
+    json_decref(object);
+    return BALE_OK;
+}
+
+/* ---- Types ----------------------------------------------------------------------------------- */
+
+/* What follows the last dot, if that looks like an ending and not like a version or a sentence. */
+static void type_of(const char *file_name, char type[static 20])
+{
+    const char *dot = strrchr(file_name, '.');
+    size_t length = dot ? strspn(dot + 1, TYPE_LETTERS) : 0;
+    bool is_type = dot != file_name && length > 0 && length < 12 && !dot[length + 1];
+
+    snprintf(type, 20, "%s", is_type ? dot : "");
+}
+
+static size_t type_place(const struct bale_types *types, const char *name)
+{
+    size_t low = 0, high = types->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(types->types[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int types_grow(struct bale_types *types)
+{
+    size_t capacity = types->capacity ? 2 * types->capacity : 64;
+    struct bale_type_tally *larger = reallocarray(types->types, capacity, sizeof *larger);
+
+    if (!larger)
+        return BALE_E_NOMEM;
+    types->types = larger;
+    types->capacity = capacity;
+    return BALE_OK;
+}
+
+int bale_types_add(struct bale_types *types, const char *file_name, const struct bale_tally *tally)
+{
+    char name[20];
+
+    type_of(file_name, name);
+    size_t at = type_place(types, name);
+    if (at == types->count || strcmp(types->types[at].name, name) != 0) {
+        if (types->count == types->capacity && types_grow(types) != BALE_OK)
+            return BALE_E_NOMEM;
+        memmove(types->types + at + 1, types->types + at,
+                (types->count - at) * sizeof *types->types);
+        types->types[at] = (struct bale_type_tally){0};
+        memcpy(types->types[at].name, name, sizeof name);
+        types->count++;
+    }
+    types->types[at].files += tally->files;
+    types->types[at].logical += tally->logical;
+    types->types[at].data += tally->data;
+    types->types[at].stored += tally->stored;
+    return BALE_OK;
+}
+
+void bale_types_clear(struct bale_types *types)
+{
+    free(types->types);
+    *types = (struct bale_types){0};
+}
+
+/* ---- Tables and JSON ------------------------------------------------------------------------- */
+
+void bale_tally_head(const char *count, const char *last)
+{
+    printf("%9s %12s %12s %8s  %s\n", count, "logical", "stored", "ratio", last);
+}
+
+void bale_tally_row(uint64_t count, uint64_t logical, uint64_t data, uint64_t stored,
+                    const char *name)
+{
+    char texts[3][BALE_TEXT], clean[4096];
+
+    printf("%9llu %12s %12s %8s  %s\n", (unsigned long long)count,
+           bale_size_text(logical, texts[0]), bale_size_text(stored, texts[1]),
+           bale_ratio_text(data, stored, texts[2]), bale_clean_text(name, clean, sizeof clean));
+}
+
+void bale_tally_codecs(const struct bale_tally *tally)
+{
+    char text[24];
+
+    bale_tally_head("extents", "codec");
+    for (unsigned i = 0; i < BALE_CODECS; i++) {
+        const struct bale_codec_tally *part = &tally->codec[i];
+        if (part->extents || part->logical)
+            bale_tally_row(part->extents, part->logical, part->logical, part->stored,
+                           bale_codec_title(i, text));
+    }
+}
+
+void bale_types_print(const struct bale_types *types)
+{
+    bale_tally_head("files", "type");
+    for (size_t i = 0; i < types->count; i++) {
+        const struct bale_type_tally *type = &types->types[i];
+        bale_tally_row(type->files, type->logical, type->data, type->stored,
+                       type->name[0] ? type->name : "(none)");
+    }
+}
+
+void bale_tally_json(json_t *object, const struct bale_tally *tally)
+{
+    json_t *codecs = json_object();
+    char text[24];
+
+    bale_json_count(object, "files", tally->files);
+    bale_json_count(object, "logical", tally->logical);
+    bale_json_count(object, "data", tally->data);
+    bale_json_count(object, "stored", tally->stored);
+    bale_json_count(object, "disk", tally->disk);
+    bale_json_ratio(object, "ratio", tally->data, tally->stored);
+    for (unsigned i = 0; i < BALE_CODECS; i++) {
+        const struct bale_codec_tally *part = &tally->codec[i];
+        if (!part->extents && !part->logical)
+            continue;
+        json_t *codec = json_object();
+        bale_json_count(codec, "extents", part->extents);
+        bale_json_count(codec, "logical", part->logical);
+        bale_json_count(codec, "stored", part->stored);
+        json_object_set_new(codecs, bale_codec_title(i, text), codec);
+    }
+    json_object_set_new(object, "codecs", codecs);
+}
+
+json_t *bale_types_json(const struct bale_types *types)
+{
+    json_t *object = json_object();
+
+    for (size_t i = 0; i < types->count; i++) {
+        const struct bale_type_tally *type = &types->types[i];
+        json_t *part = json_object();
+        bale_json_count(part, "files", type->files);
+        bale_json_count(part, "logical", type->logical);
+        bale_json_count(part, "data", type->data);
+        bale_json_count(part, "stored", type->stored);
+        bale_json_ratio(part, "ratio", type->data, type->stored);
+        json_object_set_new(object, type->name, part);
+    }
+    return object;
+}

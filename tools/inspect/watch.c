@@ -1,0 +1,162 @@
+#include "tools/inspect/watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "tools/balefs.h"
+#include "tools/common/control.h"
+#include "tools/common/json.h"
+#include "tools/common/location.h"
+#include "tools/common/options.h"
+
+#define LEAST 0.1
+#define MOST 3600.0
+#define LINE 256
+#define WIDTH 80 /* of a terminal that does not say */
+
+struct look {
+    struct bale_control_status status;
+    double at; /* seconds */
+};
+
+struct watch {
+    const char *mnt;
+    bool json, terminal;
+    struct look last, now;
+};
+
+bool bale_watch_interval(const char *text, double *seconds)
+{
+    char *end;
+
+    *seconds = strtod(text, &end);
+    return end != text && *end == '\0' && *seconds >= LEAST && *seconds <= MOST;
+}
+
+static bool look_at(const char *mnt, struct look *look)
+{
+    struct timespec now;
+    bool told = bale_control_status_at(mnt, &look->status);
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    look->at = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    return told;
+}
+
+/* Of two counts, per second. */
+static uint64_t rate(const struct watch *watch, uint64_t last, uint64_t now)
+{
+    double seconds = watch->now.at - watch->last.at;
+
+    return seconds > 0 && now > last ? (uint64_t)((double)(now - last) / seconds + 0.5) : 0;
+}
+
+static int64_t saved(const struct bale_control_status *status)
+{
+    return (int64_t)status->raw_bytes - (int64_t)status->stored_bytes;
+}
+
+#define RATE(watch, figure) rate(watch, (watch)->last.status.figure, (watch)->now.status.figure)
+
+static bool print_json(const struct watch *watch)
+{
+    const struct bale_control_status *now = &watch->now.status, *last = &watch->last.status;
+    json_t *object = json_object();
+
+    bale_json_count(object, "time", (uint64_t)time(NULL));
+    bale_json_count(object, "written_per_second", RATE(watch, written));
+    bale_json_count(object, "compressed_per_second", RATE(watch, raw_bytes));
+    bale_json_count(object, "stored_per_second", RATE(watch, stored_bytes));
+    bale_json_ratio(object, "ratio", now->raw_bytes - last->raw_bytes,
+                    now->stored_bytes - last->stored_bytes);
+    bale_json_count(object, "frames_per_second", RATE(watch, items));
+    bale_json_count(object, "commits_per_second", RATE(watch, commits));
+    bale_json_count(object, "cpu_percent", RATE(watch, cpu_us) / 10000);
+    bale_json_count(object, "written", now->written);
+    bale_json_count(object, "compressed", now->raw_bytes);
+    bale_json_count(object, "stored", now->stored_bytes);
+    json_object_set_new(object, "saved", json_integer(saved(now)));
+    bale_json_count(object, "cached", now->cached);
+    bale_json_count(object, "dirty", now->dirty);
+    bale_json_count(object, "throttled", now->throttled);
+    bale_json_count(object, "errors", now->errors);
+    bool printed = json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6)) == 0;
+    json_decref(object);
+    return printed && putchar('\n') != EOF;
+}
+
+static int width(void)
+{
+    struct winsize size;
+
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1
+                                                                           : WIDTH - 1;
+}
+
+static bool print_line(const struct watch *watch)
+{
+    const struct bale_control_status *now = &watch->now.status, *last = &watch->last.status;
+    char texts[7][BALE_TEXT], line[LINE];
+
+    snprintf(line, sizeof line,
+             "written %s/s  stored %s/s  ratio %s  saved %s  cache %s  dirty %s  frames %llu/s  "
+             "waits %llu  cpu %llu%%",
+             bale_size_text(RATE(watch, written), texts[0]),
+             bale_size_text(RATE(watch, stored_bytes), texts[1]),
+             bale_ratio_text(now->raw_bytes - last->raw_bytes,
+                             now->stored_bytes - last->stored_bytes, texts[2]),
+             bale_size_text(saved(now) > 0 ? (uint64_t)saved(now) : 0, texts[3]),
+             bale_size_text(now->cached, texts[4]), bale_size_text(now->dirty, texts[5]),
+             (unsigned long long)RATE(watch, items),
+             (unsigned long long)(now->throttled - last->throttled),
+             (unsigned long long)(RATE(watch, cpu_us) / 10000));
+    if (watch->terminal)
+        return printf("\r\033[K%.*s", width(), line) >= 0;
+    return puts(line) != EOF;
+}
+
+static int watch_mount(struct watch *watch, double seconds)
+{
+    const struct timespec pause = {.tv_sec = (time_t)seconds,
+                                   .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+
+    if (!look_at(watch->mnt, &watch->last)) {
+        bale_complain("%s: its daemon does not tell its state: %s", watch->mnt,
+                      errno == EPERM ? "only root and the mount's owner may ask" : strerror(errno));
+        return BALE_EXIT_FAILED;
+    }
+    for (bool printed = true; printed;) {
+        nanosleep(&pause, NULL);
+        if (!look_at(watch->mnt, &watch->now) || watch->now.status.pid != watch->last.status.pid)
+            break;
+        printed = (watch->json ? print_json(watch) : print_line(watch)) && fflush(stdout) == 0;
+        watch->last = watch->now;
+    }
+    if (watch->terminal)
+        putchar('\n');
+    return BALE_EXIT_DONE;
+}
+
+int bale_watch(const char *path, double seconds, bool json)
+{
+    struct bale_place place;
+    int status = BALE_EXIT_FAILED;
+
+    if (bale_place_find(path, &place) != BALE_OK)
+        return BALE_EXIT_FAILED;
+    if (place.mounted && strcmp(place.real, place.top) == 0) {
+        struct watch watch = {
+            .mnt = place.top, .json = json, .terminal = !json && isatty(STDOUT_FILENO)};
+        status = watch_mount(&watch, seconds);
+    } else {
+        bale_complain("%s: is no mount point: name that of a mounted store", path);
+    }
+    bale_place_free(&place);
+    return status;
+}

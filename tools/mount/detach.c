@@ -1,0 +1,126 @@
+#include "tools/mount/detach.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "fs/daemon/fusermount.h"
+#include "tools/balefs.h"
+#include "tools/common/options.h"
+#include "tools/common/spawn.h"
+
+#define USERS_TOLD 5
+
+/* The file system that path, followed, lies on. Asks no daemon. */
+static bool lies_on(const char *path, dev_t device)
+{
+    struct statx st;
+
+    return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &st) == 0 &&
+           makedev(st.stx_dev_major, st.stx_dev_minor) == device;
+}
+
+static bool uses(const char *process, dev_t device)
+{
+    static const char *const links[] = {"cwd", "root", "exe"};
+    char path[300];
+    bool found = false;
+
+    for (size_t i = 0; !found && i < sizeof links / sizeof *links; i++) {
+        snprintf(path, sizeof path, "/proc/%s/%s", process, links[i]);
+        found = lies_on(path, device);
+    }
+    snprintf(path, sizeof path, "/proc/%s/fd", process);
+    DIR *dir = found ? NULL : opendir(path);
+    struct dirent *entry;
+    while (dir && !found && (entry = readdir(dir))) {
+        snprintf(path, sizeof path, "/proc/%s/fd/%.16s", process, entry->d_name);
+        found = entry->d_name[0] != '.' && lies_on(path, device);
+    }
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+/* "bash (12), vim (34)": as far as we may see, and without ourselves. */
+static void name_users(dev_t device, char *users, size_t size)
+{
+    DIR *dir = opendir("/proc");
+    struct dirent *entry;
+    size_t used = 0;
+    int told = 0;
+
+    users[0] = '\0';
+    while (dir && told < USERS_TOLD && (entry = readdir(dir))) {
+        char path[300], name[17] = "?";
+        if (entry->d_name[0] < '0' || entry->d_name[0] > '9' ||
+            atoi(entry->d_name) == (int)getpid() || !uses(entry->d_name, device))
+            continue;
+        snprintf(path, sizeof path, "/proc/%s/comm", entry->d_name);
+        FILE *file = fopen(path, "re");
+        if (file && fgets(name, sizeof name, file))
+            name[strcspn(name, "\n")] = '\0';
+        if (file)
+            fclose(file);
+        used += (size_t)snprintf(users + used, size - used, "%s%s (%.16s)", told ? ", " : "", name,
+                                 entry->d_name);
+        told++;
+    }
+    if (dir)
+        closedir(dir);
+}
+
+static void say_busy(const char *point)
+{
+    char users[USERS_TOLD * 48];
+    struct statx st;
+
+    users[0] = '\0';
+    if (statx(AT_FDCWD, point, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &st) == 0)
+        name_users(makedev(st.stx_dev_major, st.stx_dev_minor), users, sizeof users);
+    if (users[0])
+        bale_complain("%s: is in use by %s: end that and try again, or use --lazy", point, users);
+    else
+        bale_complain("%s: is in use: end what uses it and try again, or use --lazy", point);
+}
+
+static int by_helper(const char *point, bool lazy)
+{
+    const struct bale_fusermount helper = bale_fusermount(point, lazy, false);
+    char said[512];
+    int code = bale_spawn(helper.words, STDERR_FILENO, said, sizeof said);
+
+    if (code == 0)
+        return BALE_EXIT_DONE;
+    if (code < 0 && errno != 0) {
+        bale_complain("fusermount3: cannot be run: %s: install the package fuse3", strerror(errno));
+        return BALE_EXIT_UNMOUNT_SYSTEM;
+    }
+    said[strcspn(said, "\n")] = '\0';
+    if (strstr(said, "busy"))
+        say_busy(point);
+    else
+        bale_complain("%s: cannot be unmounted: %s", point, said[0] ? said : "fusermount3 failed");
+    return BALE_EXIT_UNMOUNT_FAILED;
+}
+
+int bale_unmount(const char *point, bool lazy)
+{
+    if (umount2(point, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0)
+        return BALE_EXIT_DONE;
+    if (errno == EPERM && geteuid() != 0)
+        return by_helper(point, lazy);
+    if (errno == EBUSY) {
+        say_busy(point);
+        return BALE_EXIT_UNMOUNT_FAILED;
+    }
+    bale_complain("%s: cannot be unmounted: %s", point, strerror(errno));
+    return errno == EPERM ? BALE_EXIT_UNMOUNT_USAGE : BALE_EXIT_UNMOUNT_FAILED;
+}

@@ -1,0 +1,193 @@
+#include "tools/mount/helper.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/err.h"
+#include "tools/balefs.h"
+#include "tools/common/options.h"
+#include "tools/mount/detach.h"
+#include "tools/mount/options.h"
+
+static const char help[] =
+    "usage: mount.balefs STORE MNT [-sfnv] [-o OPTIONS]\n"
+    "\n"
+    "Is run by mount(8), for mount -t balefs STORE MNT and for lines of /etc/fstab; mounts as\n"
+    "balefs mount does. Options for mount(8) itself, like noauto, nofail, user, _netdev and\n"
+    "x-systemd.automount, are passed over.\n"
+    "\n"
+    "  -s          options that are not known are passed over too\n"
+    "  -f          do all but the mount\n"
+    "  -n, -v      taken, and of no effect; so are -N NAMESPACE and -t TYPE\n"
+    "  -o OPTIONS  as of balefs mount\n"
+    "  -h, --help\n"
+    "\n"
+    "Example, a line of /etc/fstab:\n"
+    "  /scratch/store  /mnt/scratch  balefs  noatime,memory=2G,nofail  0 0\n"
+    "\n"
+    "Exit status, as mount(8): 0 mounted, 1 wrong usage or not allowed, 2 system error, 32\n"
+    "failed.\n";
+
+static const char umount_help[] =
+    "usage: umount.fuse.balefs MNT [-flnrv]\n"
+    "\n"
+    "Is run by umount(8) for mounts of balefs, so that umount too returns when everything is\n"
+    "stored and the daemon gone; unmounts as balefs umount does.\n"
+    "\n"
+    "  -f, -l          as of balefs umount\n"
+    "  -n, -r, -v      taken, and of no effect; so are -N NAMESPACE and -t TYPE\n"
+    "  -h, --help\n"
+    "\n"
+    "Exit status, as umount(8): 0 done, 1 wrong usage or not allowed, 2 system error, 32\n"
+    "failed.\n";
+
+static const struct bale_command mount_helper = {
+    .name = "mount", .help = help, .usage = BALE_EXIT_UNMOUNT_USAGE};
+static const struct bale_command umount_helper = {
+    .name = "umount", .help = umount_help, .usage = BALE_EXIT_UNMOUNT_USAGE};
+
+static const struct option long_options[] = {
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+/* Of mount(8) and fstab(5); what ends with '=' or '-' stands for all that begins so. */
+static const char *const for_mount[] = {
+    "auto",    "noauto", "user",    "user=",    "users",  "nouser", "owner", "noowner", "group",
+    "nogroup", "nofail", "_netdev", "comment=", "silent", "loud",   "x-",    "X-",
+};
+
+static bool is_for_mount(const char *word)
+{
+    for (size_t i = 0; i < sizeof for_mount / sizeof *for_mount; i++) {
+        size_t length = strlen(for_mount[i]);
+        bool any = strchr("=-", for_mount[i][length - 1]);
+        if (any ? strncmp(word, for_mount[i], length) == 0 : strcmp(word, for_mount[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What both commands are given. */
+struct arguments {
+    bool sloppy, fake, force, lazy;
+    char *options; /* all of -o in one list; to be freed */
+};
+
+static bool append(char **list, const char *words)
+{
+    char *longer;
+
+    if (asprintf(&longer, "%s%s%s", *list ? *list : "", *list ? "," : "", words) < 0)
+        return false;
+    free(*list);
+    *list = longer;
+    return true;
+}
+
+/* 0 or a BALE_OPTION_*. */
+static int parse(const struct bale_command *command, const char *shorts, int argc, char **argv,
+                 struct arguments *a)
+{
+    int option;
+
+    while ((option = bale_options_next(command, argc, argv, shorts, long_options)) !=
+           BALE_OPTION_END) {
+        if (option < 0)
+            return option;
+        a->sloppy |= option == 's';
+        a->fake |= command == &mount_helper && option == 'f';
+        a->force |= command == &umount_helper && option == 'f';
+        a->lazy |= option == 'l';
+        if (option == 'o' && !append(&a->options, optarg))
+            return BALE_OPTION_BAD;
+    }
+    return 0;
+}
+
+/* The words of a list that are for balefs; to be freed. Empty words are none. NULL: no memory, or
+ * why says which word is wrong. */
+static char *choose(char *list, bool sloppy, char *why)
+{
+    char *chosen = strdup("defaults"), *word;
+
+    while (chosen && (word = strsep(&list, ","))) {
+        struct bale_mount_words words = {0};
+        if (is_for_mount(word))
+            continue;
+        char *copy = strdup(word);
+        bool known = copy && bale_mount_words(&words, copy, why) == BALE_OK;
+        free(copy);
+        if ((!known && !sloppy) || (known && !append(&chosen, word))) {
+            free(chosen);
+            chosen = NULL;
+        }
+    }
+    return chosen;
+}
+
+static int mount_as_told(struct arguments *a, char **words)
+{
+    char why[BALE_WHY] = "out of memory";
+    char *options = choose(a->options, a->sloppy, why);
+    char *argv[] = {"mount", "-o", options, "--", words[0], words[1], NULL};
+    int status = BALE_EXIT_DONE;
+
+    if (!options)
+        return bale_misused(&mount_helper, "%s", why);
+    optind = 0; /* getopt begins anew */
+    if (!a->fake)
+        status = bale_command_mount.run(&bale_command_mount, 6, argv);
+    free(options);
+    return status;
+}
+
+static int umount_as_told(const struct arguments *a, char *point)
+{
+    char *argv[6] = {"umount"};
+    int argc = 1;
+
+    if (a->force)
+        argv[argc++] = "-f";
+    if (a->lazy)
+        argv[argc++] = "-l";
+    argv[argc++] = "--";
+    argv[argc++] = point;
+    optind = 0;
+    return bale_command_umount.run(&bale_command_umount, argc, argv);
+}
+
+static const char *name_of(const char *program)
+{
+    const char *slash = strrchr(program, '/');
+
+    return slash ? slash + 1 : program;
+}
+
+bool bale_is_mount_helper(const char *program)
+{
+    const char *name = name_of(program);
+
+    return strcmp(name, "mount.balefs") == 0 || strcmp(name, "mount.fuse.balefs") == 0 ||
+           strcmp(name, "umount.fuse.balefs") == 0;
+}
+
+int bale_mount_helper(int argc, char **argv)
+{
+    bool mounts = name_of(argv[0])[0] == 'm';
+    const struct bale_command *command = mounts ? &mount_helper : &umount_helper;
+    struct arguments a = {0};
+
+    int status = parse(command, mounts ? ":sfnvN:t:o:h" : ":flnrvN:t:h", argc, argv, &a);
+    if (status < 0)
+        status = bale_options_status(command, status);
+    else if (mounts && argc - optind != 2)
+        status = bale_misused(command, "STORE and MNT are needed");
+    else if (!mounts && argc - optind != 1)
+        status = bale_misused(command, "one MNT is needed");
+    else
+        status = mounts ? mount_as_told(&a, argv + optind) : umount_as_told(&a, argv[optind]);
+    free(a.options);
+    return status;
+}

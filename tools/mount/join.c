@@ -1,0 +1,226 @@
+#include "tools/mount/join.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "format/err.h"
+#include "tools/common/options.h"
+
+#define PAUSE_MS 20
+#define PATIENCE_MS 3000 /* before a word about what is waited for */
+
+static int fail(const char *where, const char *what)
+{
+    int err = bale_err_from_errno(errno);
+
+    bale_complain("%s: cannot be %s: %s: set XDG_RUNTIME_DIR to a directory of yours on this node",
+                  where, what, strerror(errno));
+    return err;
+}
+
+/* In /tmp anybody may have made it before. */
+static int find_directory(struct bale_join *join)
+{
+    const char *base = getenv("XDG_RUNTIME_DIR");
+    struct stat st;
+
+    if (!base || base[0] != '/' || access(base, W_OK | X_OK) != 0)
+        base = "/tmp";
+    int length = snprintf(join->where, sizeof join->where, "%s/balefs-%u", base, geteuid());
+    if (length < 0 || (size_t)length + 32 > sizeof join->where) {
+        errno = ENAMETOOLONG;
+        return fail(base, "used");
+    }
+    if (mkdir(join->where, 0700) != 0 && errno != EEXIST)
+        return fail(join->where, "made");
+    if (lstat(join->where, &st) != 0)
+        return fail(join->where, "read");
+    if (S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022))
+        return BALE_OK;
+    errno = EPERM;
+    return fail(join->where, "trusted, for it is not yours alone");
+}
+
+static int open_file(const struct bale_join *join, const char *kind, int *fd)
+{
+    char path[sizeof join->where + 16];
+
+    snprintf(path, sizeof path, "%s.%s", join->where, kind);
+    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return *fd < 0 ? fail(path, "opened") : BALE_OK;
+}
+
+/* flags: O_RDONLY or O_WRONLY. -1 and ENXIO: nobody reads. */
+static int open_fifo(const struct bale_join *join, int flags)
+{
+    char path[sizeof join->where + 16];
+
+    snprintf(path, sizeof path, "%s.fifo", join->where);
+    if (mkfifo(path, 0600) != 0 && errno != EEXIST)
+        return -1;
+    return open(path, flags | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+}
+
+/* Nobody else is between bale_join_begin and bale_join_mounted, or ends. */
+static int close_gate(struct bale_join *join, struct bale_signals *signals)
+{
+    int waited = 0;
+
+    while (flock(join->gate, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return fail(join->where, "locked");
+        if (signals->end)
+            return BALE_E_CANCELLED;
+        bale_signals_pause(signals, PAUSE_MS);
+        waited += PAUSE_MS;
+        if (waited == PATIENCE_MS)
+            bale_complain("%s: another task mounts or unmounts: waiting for it", join->where);
+    }
+    return BALE_OK;
+}
+
+static bool is_alone(const struct bale_join *join)
+{
+    return flock(join->users, LOCK_EX | LOCK_NB) == 0;
+}
+
+/* The mount of tasks that were all killed ends by itself: it must not be joined at its end. Of tasks
+ * that live the lifeline is held for as long as their lock is, since the kernel closes files in the
+ * order of their numbers; so it is opened before their lock is looked at. */
+static int find_mount(struct bale_join *join, struct bale_signals *signals)
+{
+    int waited = 0;
+
+    for (;;) {
+        join->lifeline = open_fifo(join, O_WRONLY);
+        if (join->lifeline < 0 && errno != ENXIO)
+            return fail(join->where, "opened");
+        if (join->lifeline < 0 || !is_alone(join))
+            return BALE_OK;
+        close(join->lifeline);
+        join->lifeline = -1;
+        if (signals->end)
+            return BALE_E_CANCELLED;
+        bale_signals_pause(signals, PAUSE_MS);
+        waited += PAUSE_MS;
+        if (waited == PATIENCE_MS)
+            bale_complain("%s: tasks that were killed have left a mount that is still in use: "
+                          "waiting for its end",
+                          join->where);
+    }
+}
+
+static int open_lifeline(struct bale_join *join)
+{
+    join->reader = open_fifo(join, O_RDONLY);
+    if (join->reader >= 0)
+        join->lifeline = open_fifo(join, O_WRONLY);
+    return join->lifeline < 0 ? fail(join->where, "opened") : BALE_OK;
+}
+
+static int read_pid(const struct bale_join *join)
+{
+    char text[16] = "";
+
+    return pread(join->gate, text, sizeof text - 1, 0) > 0 ? atoi(text) : 0;
+}
+
+int bale_join_alone(struct bale_join *join)
+{
+    int ends[2];
+
+    *join = (struct bale_join){.gate = -1, .users = -1, .reader = -1, .lifeline = -1};
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        bale_complain("a pipe cannot be made: %s", strerror(errno));
+        return bale_err_from_errno(errno);
+    }
+    join->reader = ends[0];
+    join->lifeline = ends[1];
+    return BALE_OK;
+}
+
+int bale_join_begin(struct bale_join *join, const char *store, const char *mnt,
+                    struct bale_signals *signals, bool *first, int *pid)
+{
+    *join = (struct bale_join){.gate = -1, .users = -1, .reader = -1, .lifeline = -1};
+    int err = find_directory(join);
+    if (err == BALE_OK) {
+        size_t used = strlen(join->where);
+        XXH64_hash_t which = XXH64(mnt, strlen(mnt), XXH64(store, strlen(store), 0));
+        snprintf(join->where + used, sizeof join->where - used, "/%016llx",
+                 (unsigned long long)which);
+        err = open_file(join, "gate", &join->gate);
+    }
+    if (err == BALE_OK)
+        err = open_file(join, "users", &join->users);
+    if (err == BALE_OK)
+        err = close_gate(join, signals);
+    if (err == BALE_OK)
+        err = find_mount(join, signals);
+    if (err != BALE_OK)
+        return err;
+    *first = join->lifeline < 0;
+    *pid = read_pid(join);
+    if (flock(join->users, LOCK_SH) != 0)
+        return fail(join->where, "locked");
+    if (*first)
+        return open_lifeline(join);
+    flock(join->gate, LOCK_UN);
+    return BALE_OK;
+}
+
+void bale_join_mounted(struct bale_join *join, int pid)
+{
+    char text[16];
+    int length = snprintf(text, sizeof text, "%d\n", pid);
+
+    close(join->reader); /* the daemon has its own */
+    join->reader = -1;
+    if (join->gate < 0)
+        return;
+    (void)!ftruncate(join->gate, 0);
+    (void)!pwrite(join->gate, text, (size_t)length, 0);
+    flock(join->gate, LOCK_UN);
+}
+
+bool bale_join_leave(struct bale_join *join)
+{
+    if (join->gate < 0)
+        return true;
+    while (flock(join->gate, LOCK_EX) != 0 && errno == EINTR) {
+    }
+    return is_alone(join);
+}
+
+static void close_all(struct bale_join *join)
+{
+    for (int *fd = (int[]){join->users, join->lifeline, join->reader, join->gate, -2}; *fd != -2;
+         fd++)
+        if (*fd >= 0)
+            close(*fd);
+    join->gate = join->users = join->reader = join->lifeline = -1;
+}
+
+void bale_join_close(struct bale_join *join)
+{
+    if (join->gate >= 0)
+        flock(join->gate, LOCK_UN);
+    close_all(join);
+}
+
+void bale_join_forget(struct bale_join *join)
+{
+    int reader = join->reader;
+
+    join->reader = -1;
+    close_all(join);
+    join->reader = reader;
+}

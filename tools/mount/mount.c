@@ -1,0 +1,216 @@
+/* balefs mount: mounts a store. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/daemon/daemon.h"
+#include "tools/balefs.h"
+#include "tools/common/mounts.h"
+#include "tools/common/options.h"
+#include "tools/common/output_path.h"
+#include "tools/mount/daemon_log.h"
+#include "tools/mount/detach.h"
+#include "tools/mount/mount.h"
+#include "tools/mount/options.h"
+
+static const char help[] =
+    "usage: balefs mount [-f] [--log FILE] [-o OPTIONS] STORE MNT\n"
+    "\n"
+    "Mounts STORE at the directory MNT and returns when it can be used; a daemon serves it\n"
+    "until balefs umount MNT. MNT may be /dev/fd/N, a /dev/fuse with which somebody else has\n"
+    "mounted, with the options for the kernel.\n"
+    "\n"
+    "  -f, --foreground  do not become a daemon: log to standard error, end with Ctrl-C\n"
+    "      --log FILE    add the daemon's log to FILE instead of the system's log\n"
+    "  -o OPTIONS        separated by commas; -o may be given again\n"
+    "  -h, --help\n"
+    "\n"
+    "Options of balefs:\n"
+    "  ro, rw            read-only; several may mount a store read-only, if none writes\n"
+    "                    [rw]\n"
+    "  create            make STORE a store first, if it is new or empty\n"
+    "  memory=SIZE       the most memory to use [the smaller of 1G and 1/16 of what there\n"
+    "                    is]\n"
+    "  threads=N         compress in N threads [as many as there are processors]\n"
+    "  engine=auto|gpu|cpu\n"
+    "                    compress on a GPU what it does faster; all that it can, on a busy\n"
+    "                    GPU too; nothing. Without a GPU all is as with cpu [auto]\n"
+    "  gpu=N,N...        GPUs to use, by number [the nearest]\n"
+    "  gpu-memory=SIZE   the most memory to use of each GPU, 256M or more [1/16 of what it\n"
+    "                    has, at least 2G, but no more than a quarter]\n"
+    "  verify=on|off     decompress what the GPU has compressed and compare it before\n"
+    "                    that is stored [on]\n"
+    "  io=cached|direct  with the kernel's cache, or without: many processes may then write\n"
+    "                    to one file at once [cached]\n"
+    "  age=SECONDS       store what was written after so long, 0.1 to 5 [4]\n"
+    "  untrusted         the store comes from somebody else: nosuid, nodev\n"
+    "  log_level=LEVEL   error, warning, info or debug [info]\n"
+    "  allow_other       let other users in; always so as root\n"
+    "  auto_unmount      unmount when the daemon is killed\n"
+    "\n"
+    "Options for the kernel: nosuid, nodev, noexec, noatime and the like, max_read=N,\n"
+    "context=C. default_permissions is always so.\n"
+    "\n"
+    "Examples:\n"
+    "  balefs mount /scratch/store /mnt/scratch\n"
+    "  balefs mount -o create,memory=4G,noatime /scratch/store /mnt/scratch\n"
+    "\n"
+    "Exit status, as mount(8): 0 mounted, 1 wrong usage or not allowed, 2 system error, 32\n"
+    "failed.\n";
+
+enum { OPTION_LOG = 256 };
+
+static const struct option long_options[] = {
+    {"foreground", no_argument, NULL, 'f'},
+    {"log", required_argument, NULL, OPTION_LOG},
+    {"options", required_argument, NULL, 'o'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+/* A daemon that was killed leaves a mount that answers nothing. */
+static bool is_dead(const char *path)
+{
+    struct statx st;
+
+    /* Not from the kernel's cache, which outlives the daemon. */
+    return statx(AT_FDCWD, path, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &st) < 0 &&
+           errno == ENOTCONN;
+}
+
+static int clean_up(const char *path)
+{
+    int status = BALE_EXIT_DONE;
+    bool ours = true;
+
+    while (status == BALE_EXIT_DONE && ours && is_dead(path)) {
+        struct bale_mount_line mount;
+        char *point = bale_mounts_path(path);
+
+        ours = point && bale_mounts_at(point, &mount) == BALE_OK;
+        if (ours) {
+            ours = bale_mount_line_is_balefs(&mount);
+            if (ours)
+                status = bale_unmount(point, true);
+            bale_mount_line_free(&mount);
+        }
+        free(point);
+    }
+    return status;
+}
+
+/* Two mounts at one place hide one another, and a mount is no store. */
+static bool is_taken(const char *store, const char *mountpoint)
+{
+    struct bale_mount_line mount;
+
+    if (bale_mounts_here(store, &mount))
+        bale_complain("%s: is no store, but a mount of the store %s: to have it in a second place, "
+                      "use mount --bind; to move it, unmount it and name the store",
+                      store, mount.source);
+    else if (bale_mounts_here(mountpoint, &mount))
+        bale_complain("%s: the store %s is mounted here: balefs umount %s first, or name another "
+                      "directory",
+                      mountpoint, mount.source, mountpoint);
+    else
+        return false;
+    bale_mount_line_free(&mount);
+    return true;
+}
+
+static int exit_code(int err)
+{
+    switch (err) {
+    case BALE_OK:
+        return BALE_EXIT_DONE;
+    case BALE_E_INVALID:
+    case BALE_E_PERM:
+        return BALE_EXIT_UNMOUNT_USAGE;
+    case BALE_E_NOMEM:
+        return BALE_EXIT_UNMOUNT_SYSTEM;
+    default:
+        return BALE_EXIT_UNMOUNT_FAILED;
+    }
+}
+
+static bool choose_log(struct bale_mount_options *options, const char *file)
+{
+    if (file)
+        options->log = bale_daemon_log_file(file);
+    else if (options->foreground)
+        options->log = bale_daemon_log_terminal();
+    else
+        options->log = bale_daemon_log_system();
+    return options->log != NULL;
+}
+
+int bale_mount_store(struct bale_mount_options *options, const char *log)
+{
+    char why[BALE_WHY] = "";
+
+    if (!choose_log(options, log))
+        return BALE_EXIT_UNMOUNT_USAGE;
+    int status = clean_up(options->mountpoint);
+    if (status != BALE_EXIT_DONE)
+        return status;
+    if (is_taken(options->store, options->mountpoint) ||
+        (options->create && bale_outside_mounts(options->store) != BALE_OK))
+        return BALE_EXIT_UNMOUNT_FAILED;
+    int err = bale_daemon_run(options, why);
+    if (err != BALE_OK)
+        bale_complain("%s", why);
+    return exit_code(err);
+}
+
+/* 0 or the exit code, or a BALE_OPTION_*. */
+static int parse(const struct bale_command *command, int argc, char **argv,
+                 struct bale_mount_words *words, const char **log)
+{
+    char why[BALE_WHY];
+    int option;
+
+    while ((option = bale_options_next(command, argc, argv, ":fo:h", long_options)) !=
+           BALE_OPTION_END) {
+        if (option == 'f')
+            words->options.foreground = true;
+        else if (option == OPTION_LOG)
+            *log = optarg;
+        else if (option != 'o')
+            return option;
+        else if (bale_mount_words(words, optarg, why) != BALE_OK)
+            return bale_misused(command, "%s", why);
+    }
+    if (argc - optind != 2)
+        return bale_misused(command, argc - optind < 2 ? "STORE and MNT are needed"
+                                                       : "more than STORE and MNT");
+    return 0;
+}
+
+static int run(const struct bale_command *command, int argc, char **argv)
+{
+    struct bale_mount_words words = {
+        .options = {.allow_other = geteuid() == 0, .log_least = BALE_LOG_INFO}};
+    const char *log = NULL;
+
+    int status = parse(command, argc, argv, &words, &log);
+    if (status < 0)
+        return bale_options_status(command, status);
+    if (status != 0)
+        return status;
+    words.options.store = argv[optind];
+    words.options.mountpoint = argv[optind + 1];
+    return bale_mount_store(&words.options, log);
+}
+
+const struct bale_command bale_command_mount = {
+    .name = "mount",
+    .summary = "mounts a store",
+    .help = help,
+    .usage = BALE_EXIT_UNMOUNT_USAGE,
+    .run = run,
+};

@@ -1,0 +1,240 @@
+#include "tools/mount/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/err.h"
+#include "tools/common/gpu_options.h"
+#include "tools/common/options.h"
+
+#define MEMORY_MIN (32u << 20)
+#define THREADS_MAX 4096
+#define AGE_MAX 5.0
+
+/* Handed to the kernel or to fusermount3. */
+static const char *const for_kernel[] = {
+    "dev",        "nodev",       "suid",         "nosuid",      "exec",      "noexec",
+    "atime",      "noatime",     "diratime",     "nodiratime",  "sync",      "async",
+    "dirsync",    "relatime",    "norelatime",   "strictatime", "max_read=", "context=",
+    "fscontext=", "defcontext=", "rootcontext=",
+};
+
+#define MISSING "its value is missing"
+
+/* True if word is name, or, where name ends with '=', begins with it. */
+static bool is_word(const char *word, const char *name, const char **value)
+{
+    size_t length = strlen(name);
+
+    *value = NULL;
+    if (name[length - 1] != '=')
+        return strcmp(word, name) == 0;
+    *value = word + length;
+    return strncmp(word, name, length) == 0;
+}
+
+static int refuse(char *why, const char *word, const char *must)
+{
+    snprintf(why, BALE_WHY, "-o %s: %s", word, must);
+    return BALE_E_INVALID;
+}
+
+static int pass_on(struct bale_mount_words *words, const char *word, char *why)
+{
+    size_t used = strlen(words->extra);
+    int length =
+        snprintf(words->extra + used, sizeof words->extra - used, "%s%s", used ? "," : "", word);
+
+    words->options.extra = words->extra;
+    return (size_t)length < sizeof words->extra - used ? BALE_OK
+                                                       : refuse(why, word, "too many options");
+}
+
+static int take_memory(struct bale_mount_options *options, const char *word, const char *value,
+                       char *why)
+{
+    if (!bale_size_parse(value, &options->memory) || options->memory < MEMORY_MIN)
+        return refuse(why, word, "give a size of 32M or more");
+    return BALE_OK;
+}
+
+static int take_threads(struct bale_mount_options *options, const char *word, const char *value,
+                        char *why)
+{
+    uint64_t count;
+
+    if (!bale_count_parse(value, 1, THREADS_MAX, &count))
+        return refuse(why, word, "give a whole number from 1 to 4096");
+    options->threads = (unsigned)count;
+    return BALE_OK;
+}
+
+static int take_age(struct bale_mount_options *options, const char *word, const char *value,
+                    char *why)
+{
+    char *end;
+    double seconds = strtod(value, &end);
+
+    if (*end || !(seconds >= 0.1 && seconds <= AGE_MAX))
+        return refuse(why, word, "give seconds from 0.1 to 5");
+    options->age_ms = (unsigned)(seconds * 1000);
+    return BALE_OK;
+}
+
+static int take_log_level(struct bale_mount_options *options, const char *word, const char *value,
+                          char *why)
+{
+    static const char *const names[] = {"error", "warning", "info", "debug"};
+
+    for (int i = 0; i < 4; i++)
+        if (strcmp(value, names[i]) == 0) {
+            options->log_least = (enum bale_level)i;
+            return BALE_OK;
+        }
+    return refuse(why, word, "it is error, warning, info or debug");
+}
+
+static int take_io(struct bale_mount_options *options, const char *word, const char *value,
+                   char *why)
+{
+    options->direct = strcmp(value, "direct") == 0;
+    return options->direct || strcmp(value, "cached") == 0
+               ? BALE_OK
+               : refuse(why, word, "it is cached or direct");
+}
+
+static int take_engine(struct bale_mount_options *options, const char *word, const char *value,
+                       char *why)
+{
+    static const char *const names[] = {
+        [BALE_ENGINE_AUTO] = "auto", [BALE_ENGINE_GPU] = "gpu", [BALE_ENGINE_CPU] = "cpu"};
+
+    for (int i = 0; i < 3; i++)
+        if (strcmp(value, names[i]) == 0) {
+            options->engine.choice = (enum bale_engine_choice)i;
+            return BALE_OK;
+        }
+    return refuse(why, word, "it is auto, gpu or cpu");
+}
+
+static int add_gpu(struct bale_mount_options *options, const char *number, char *why)
+{
+    const char *wrong = bale_gpu_number_add(&options->engine.gpu, number);
+    char word[64];
+
+    snprintf(word, sizeof word, "gpu=%s", number);
+    return wrong ? refuse(why, word, wrong) : BALE_OK;
+}
+
+static int take_gpu(struct bale_mount_options *options, const char *word, const char *value,
+                    char *why)
+{
+    (void)word;
+    options->engine.gpu.device_count = 0;
+    return add_gpu(options, value, why);
+}
+
+static int take_gpu_memory(struct bale_mount_options *options, const char *word, const char *value,
+                           char *why)
+{
+    const char *wrong = bale_gpu_memory_parse(&options->engine.gpu, value);
+
+    return wrong ? refuse(why, word, wrong) : BALE_OK;
+}
+
+static int take_verify(struct bale_mount_options *options, const char *word, const char *value,
+                       char *why)
+{
+    bool verify;
+    const char *wrong = bale_gpu_verify_parse(&verify, value);
+
+    options->unverified = !verify;
+    return wrong ? refuse(why, word, wrong) : BALE_OK;
+}
+
+static int take_own(struct bale_mount_options *options, const char *word, const char *value,
+                    char *why)
+{
+    (void)options;
+    (void)value;
+    return refuse(why, word, "balefs sets this itself, to the store and to balefs: leave it out");
+}
+
+static int take_flag(struct bale_mount_options *options, const char *word, const char *value,
+                     char *why)
+{
+    (void)value;
+    (void)why;
+    if (strcmp(word, "ro") == 0 || strcmp(word, "rw") == 0)
+        options->read_only = word[1] == 'o';
+    else if (strcmp(word, "allow_other") == 0)
+        options->allow_other = true;
+    else if (strcmp(word, "create") == 0)
+        options->create = true;
+    else if (strcmp(word, "auto_unmount") == 0)
+        options->auto_unmount = true;
+    else if (strcmp(word, "untrusted") == 0)
+        options->untrusted = true;
+    return BALE_OK; /* defaults, default_permissions: always so */
+}
+
+static const struct {
+    const char *name;
+    int (*take)(struct bale_mount_options *options, const char *word, const char *value, char *why);
+} ours[] = {
+    {"ro", take_flag},
+    {"rw", take_flag},
+    {"allow_other", take_flag},
+    {"default_permissions", take_flag},
+    {"defaults", take_flag},
+    {"create", take_flag},
+    {"untrusted", take_flag},
+    {"auto_unmount", take_flag},
+    {"io=", take_io},
+    {"memory=", take_memory},
+    {"threads=", take_threads},
+    {"engine=", take_engine},
+    {"gpu=", take_gpu},
+    {"gpu-memory=", take_gpu_memory},
+    {"verify=", take_verify},
+    {"age=", take_age},
+    {"log_level=", take_log_level},
+    {"fsname=", take_own},
+    {"subtype=", take_own},
+};
+
+/* In gpu=0,1 the comma is part of the value. */
+static bool goes_on(const struct bale_mount_words *words, const char *word)
+{
+    return words->in_gpu && *word >= '0' && *word <= '9';
+}
+
+static int take_word(struct bale_mount_words *words, const char *word, char *why)
+{
+    const char *value;
+
+    if (goes_on(words, word))
+        return add_gpu(&words->options, word, why);
+    words->in_gpu = is_word(word, "gpu=", &value);
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (is_word(word, ours[i].name, &value))
+            return value && !*value ? refuse(why, word, MISSING)
+                                    : ours[i].take(&words->options, word, value, why);
+    for (size_t i = 0; i < sizeof for_kernel / sizeof *for_kernel; i++)
+        if (is_word(word, for_kernel[i], &value))
+            return value && !*value ? refuse(why, word, MISSING) : pass_on(words, word, why);
+    return refuse(why, word, "unknown option");
+}
+
+int bale_mount_words(struct bale_mount_words *words, char *text, char *why)
+{
+    char *word;
+    int err = BALE_OK;
+
+    words->in_gpu = false;
+    while (err == BALE_OK && (word = strsep(&text, ",")))
+        if (*word)
+            err = take_word(words, word, why);
+    return err;
+}

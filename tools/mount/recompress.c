@@ -1,0 +1,394 @@
+/* balefs recompress: has a mount's daemon store anew what is stored already. */
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/store/store.h"
+#include "tools/balefs.h"
+#include "tools/common/control.h"
+#include "tools/common/inode_set.h"
+#include "tools/common/json.h"
+#include "tools/common/location.h"
+#include "tools/common/options.h"
+#include "tools/common/progress.h"
+#include "tools/mount/pace.h"
+#include "tools/mount/recorded.h"
+
+static const char help[] =
+    "usage: balefs recompress [--codec CODEC [--set]] [--rate SIZE/s] [--dry-run] [--json]\n"
+    "                         PATH...\n"
+    "\n"
+    "Stores the contents of files and trees in a mount anew, with the codec that balefs get\n"
+    "shows for each file, or with CODEC; pieces that small writes left are put together.\n"
+    "Files may be in use and written meanwhile. Times, modes and capabilities stay. It\n"
+    "gives way to whoever uses the mount, and can be ended at any time: begun again, it\n"
+    "passes over what is stored as asked for.\n"
+    "\n"
+    "A file keeps the codec recorded for it when it was made or by balefs set, whatever is\n"
+    "set on its directory later: give --codec then, as balefs set DIR zstd:9 and balefs\n"
+    "recompress --set --codec zstd:9 DIR.\n"
+    "\n"
+    "An extent that would not become smaller is kept, unless it has another codec than the\n"
+    "one that was chosen: by CODEC, or for the file by balefs set.\n"
+    "\n"
+    "  -c, --codec CODEC  auto[:for=speed], store, lz4, zstd:LEVEL (zstd is zstd:1),\n"
+    "                     gpulz[:OPTIONS] or culzss[:v=N]. What is written later has the\n"
+    "                     file's codec all the same, but for:\n"
+    "  -s, --set          CODEC becomes the files' own, as with balefs set\n"
+    "  -r, --rate SIZE/s  at most so many bytes of files a second, as 20M/s; 64K or\n"
+    "                     more\n"
+    "  -n, --dry-run      compresses, tells what would be gained, and stores nothing\n"
+    "      --json         an object for one PATH, an array for several; sizes in bytes:\n"
+    "                     {\"path\", \"files\", \"extents\", \"renewed\", \"logical\",\n"
+    "                     \"before\", \"after\", \"damaged\"} extents: looked at; renewed:\n"
+    "                     of these, stored anew; logical, before, after: bytes of files in\n"
+    "                     these, and what was and is stored of them\n"
+    "  -h, --help\n"
+    "\n"
+    "Examples:\n"
+    "  balefs recompress --set --codec zstd:9 /mnt/scratch/run1\n"
+    "  balefs recompress --rate 20M/s --dry-run /mnt/scratch\n"
+    "\n"
+    "Exit status: 0 done, 1 something could not be done, 2 wrong usage.\n";
+
+enum { OPTION_JSON = 256 };
+
+static const struct option long_options[] = {
+    {"codec", required_argument, NULL, 'c'},
+    {"set", no_argument, NULL, 's'},
+    {"rate", required_argument, NULL, 'r'},
+    {"dry-run", no_argument, NULL, 'n'},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+/* While others use the mount: how long to wait before asking again, and for how long at most, lest
+ * it never ends. */
+#define WAIT_NS 25000000
+#define WAITS 10
+
+struct work {
+    /* What to do */
+    const char *codec; /* in its normal form, or NULL */
+    struct bale_setting setting;
+    bool set, dry;
+    struct bale_pace pace;
+
+    /* Of this PATH */
+    uint64_t files;
+    struct bale_control_recompress sum;
+    struct bale_inode_set seen;
+    struct bale_recorded recorded;
+
+    struct bale_progress progress;
+    uint64_t passed; /* bytes of files gone over, of all paths */
+    bool failed;
+    json_t *json;
+};
+
+static void say(struct work *work, const char *path, const char *why)
+{
+    bale_progress_end(&work->progress);
+    bale_complain("%s: %s", path, why);
+    work->failed = true;
+}
+
+static void say_refused(struct work *work, const char *path)
+{
+    switch (errno) {
+    case EPERM:
+        say(work, path, "may not be recompressed: be its owner, the mount's or root");
+        break;
+    case EROFS:
+        say(work, path, "its container cannot be written: is that immutable?");
+        break;
+    case ENOTTY:
+        say(work, path, "its mount's program knows no recompress: unmount, and mount it again");
+        break;
+    case ENOSPC:
+    case EDQUOT:
+        say(work, path, "there is no room to store it anew: free some space");
+        break;
+    default:
+        bale_progress_end(&work->progress);
+        bale_complain("%s: cannot be recompressed: %s: the daemon's log says more", path,
+                      strerror(errno));
+        work->failed = true;
+    }
+}
+
+/* ---- One file ---- */
+
+static void add(struct bale_control_recompress *sum, const struct bale_control_recompress *some)
+{
+    sum->extents += some->extents;
+    sum->renewed += some->renewed;
+    sum->logical += some->logical;
+    sum->before += some->before;
+    sum->after += some->after;
+    sum->damaged += some->damaged;
+}
+
+static struct bale_control_recompress request(const struct work *work, uint64_t offset)
+{
+    return (struct bale_control_recompress){
+        .offset = offset,
+        .end = UINT64_MAX,
+        .flags = (work->codec ? BALE_CONTROL_CHOSEN : 0) | (work->dry ? BALE_CONTROL_DRY : 0),
+        .codec = work->setting.codec,
+        .parameter = work->setting.parameter,
+    };
+}
+
+/* Piece by piece, of which each is safe once it is done. */
+static bool go_over(struct work *work, int fd, struct bale_control_recompress *file)
+{
+    uint64_t offset = 0, passed = work->passed;
+    unsigned waits = 0;
+
+    for (;;) {
+        struct bale_control_recompress ask = request(work, offset);
+        if (waits >= WAITS)
+            ask.flags |= BALE_CONTROL_INSIST;
+        if (ioctl(fd, BALE_IOC_RECOMPRESS, &ask) != 0 && errno != EINTR)
+            return false;
+        bale_progress_show(&work->progress, work->files, work->passed);
+        if (ask.flags & BALE_CONTROL_BUSY) {
+            waits++;
+            nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
+            continue;
+        }
+        waits = 0;
+        add(file, &ask);
+        uint64_t went = ask.offset > offset ? ask.offset - offset : 0;
+        offset = ask.offset;
+        work->passed = passed + offset;
+        bale_pace_keep(&work->pace, went);
+        if (ask.flags & BALE_CONTROL_OVER)
+            return true;
+    }
+}
+
+static void visit_file(struct work *work, const FTSENT *entry)
+{
+    struct bale_control_recompress file = {0};
+    const struct stat *st = entry->fts_statp;
+    int fd, err;
+
+    if (st->st_nlink > 1 && (err = bale_inode_set_add(&work->seen, st->st_dev, st->st_ino)) <= 0) {
+        if (err < 0)
+            say(work, entry->fts_path, "out of memory");
+        return;
+    }
+    fd = open(entry->fts_accpath, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) {
+        if (errno != ENOENT)
+            say(work, entry->fts_path, strerror(errno));
+        return;
+    }
+    work->files++;
+    if (!work->codec)
+        bale_recorded_compare(&work->recorded, fd, entry->fts_path);
+    if ((work->set && !work->dry &&
+         fsetxattr(fd, BALE_XATTR_CODEC, work->codec, strlen(work->codec), 0) != 0) ||
+        !go_over(work, fd, &file))
+        say_refused(work, entry->fts_path);
+    /* Until then the old ones take their space. */
+    if (file.renewed > 0 && !work->dry && fsync(fd) != 0)
+        say_refused(work, entry->fts_path);
+    if (file.damaged > 0)
+        say(work, entry->fts_path, "is damaged, and was left as it is there: see balefs fsck");
+    add(&work->sum, &file);
+    close(fd);
+}
+
+/* ---- Trees ---- */
+
+static void visit(struct work *work, const FTSENT *entry)
+{
+    switch (entry->fts_info) {
+    case FTS_F:
+        visit_file(work, entry);
+        break;
+    case FTS_DNR:
+    case FTS_ERR:
+    case FTS_NS:
+        if (entry->fts_errno != ENOENT || entry->fts_level == 0)
+            say(work, entry->fts_path, strerror(entry->fts_errno));
+        break;
+    default:
+        break;
+    }
+}
+
+static void walk(struct work *work, const char *path, char *real)
+{
+    char *roots[] = {real, NULL};
+    FTSENT *entry;
+    FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+
+    if (!fts) {
+        say(work, path, strerror(errno));
+        return;
+    }
+    while (errno = 0, entry = fts_read(fts))
+        visit(work, entry);
+    if (errno != 0)
+        say(work, path, strerror(errno));
+    fts_close(fts);
+}
+
+/* Who changed the codec of a directory expects its files to change. */
+static void advise(const struct work *work, const char *path)
+{
+    const struct bale_recorded *file = &work->recorded;
+
+    if (work->sum.renewed == 0 && file->path)
+        bale_complain(
+            "%s: files keep the codec recorded for them, as %s has %s, where new ones get "
+            "%s: give --codec %s, and --set to have it recorded",
+            path, file->path, file->has, file->gets, file->gets);
+}
+
+static void tell(struct work *work, const char *path)
+{
+    const struct bale_control_recompress *sum = &work->sum;
+    char before[BALE_TEXT], after[BALE_TEXT], clean[4096];
+
+    if (!work->json) {
+        printf("%s: %" PRIu64 " files, %" PRIu64 " extents, %" PRIu64 " %s",
+               bale_clean_text(path, clean, sizeof clean), work->files, sum->extents, sum->renewed,
+               work->dry ? "to be stored anew" : "stored anew");
+        if (sum->renewed > 0)
+            printf(": %s %s %s", bale_size_text(sum->before, before),
+                   work->dry ? "would become" : "became", bale_size_text(sum->after, after));
+        putchar('\n');
+        fflush(stdout);
+        return;
+    }
+    json_t *object = json_object();
+    bale_json_path(object, "path", path);
+    bale_json_count(object, "files", work->files);
+    bale_json_count(object, "extents", sum->extents);
+    bale_json_count(object, "renewed", sum->renewed);
+    bale_json_count(object, "logical", sum->logical);
+    bale_json_count(object, "before", sum->before);
+    bale_json_count(object, "after", sum->after);
+    bale_json_count(object, "damaged", sum->damaged);
+    json_array_append_new(work->json, object);
+}
+
+static void do_tree(struct work *work, const char *path, const struct bale_place *place)
+{
+    struct statvfs mount;
+
+    if (statvfs(place->real, &mount) == 0 && mount.f_flag & ST_RDONLY) {
+        say(work, path, "cannot be written: mount the store without -o ro");
+        return;
+    }
+    work->files = 0;
+    work->sum = (struct bale_control_recompress){0};
+    bale_recorded_begin(&work->recorded, place->store);
+    walk(work, path, place->real);
+    bale_progress_end(&work->progress);
+    tell(work, path);
+    advise(work, path);
+    bale_recorded_end(&work->recorded);
+    bale_inode_set_clear(&work->seen);
+}
+
+static void do_path(struct work *work, const char *path)
+{
+    struct bale_control_status mount;
+    struct bale_place place;
+
+    if (bale_control_ask(path, &mount) && mount.frozen)
+        bale_complain("%s: its mount is frozen: waiting for balefs thaw", path);
+    if (bale_place_find(path, &place) != BALE_OK) {
+        work->failed = true;
+        return;
+    }
+    if (!place.mounted)
+        say(work, path, "lies in a store, not in a mount: mount the store, and name it there");
+    else
+        do_tree(work, path, &place);
+    bale_place_free(&place);
+}
+
+/* ---- Options ---- */
+
+static int take_codec(const struct bale_command *command, const char *text, char *clean,
+                      struct work *work)
+{
+    char why[BALE_WHY];
+
+    if (bale_setting_parse(text, &work->setting, why, sizeof why) != BALE_OK)
+        return bale_misused(command, "--codec %s: %s", text, why);
+    bale_setting_print(work->setting, clean, BALE_SETTING_TEXT);
+    work->codec = clean;
+    return 0;
+}
+
+static int take_rate(const struct bale_command *command, const char *text, struct work *work)
+{
+    char why[BALE_WHY];
+
+    if (bale_pace_parse(text, &work->pace, why) != BALE_OK)
+        return bale_misused(command, "--rate %s: %s", text, why);
+    return 0;
+}
+
+static int run(const struct bale_command *command, int argc, char **argv)
+{
+    char codec[BALE_SETTING_TEXT];
+    struct work work = {0};
+    int option, status = 0;
+
+    while (status == 0 && (option = bale_options_next(command, argc, argv, ":c:sr:nh",
+                                                      long_options)) != BALE_OPTION_END) {
+        if (option == 'c')
+            status = take_codec(command, optarg, codec, &work);
+        else if (option == 's')
+            work.set = true;
+        else if (option == 'r')
+            status = take_rate(command, optarg, &work);
+        else if (option == 'n')
+            work.dry = true;
+        else if (option == OPTION_JSON)
+            work.json = work.json ? work.json : json_array();
+        else
+            return bale_options_status(command, option);
+    }
+    if (status == 0 && work.set && !work.codec)
+        status = bale_misused(command, "--set needs --codec");
+    if (status == 0 && optind == argc)
+        status = bale_misused(command, "PATH is missing");
+    if (status != 0)
+        return status;
+    bale_progress_begin(&work.progress, "recompressed");
+    for (int i = optind; i < argc; i++)
+        do_path(&work, argv[i]);
+    if (work.json && !bale_json_print_list(work.json, argc - optind == 1))
+        work.failed = true;
+    return work.failed ? BALE_EXIT_FAILED : BALE_EXIT_DONE;
+}
+
+const struct bale_command bale_command_recompress = {
+    .name = "recompress",
+    .summary = "stores what is in files anew, with the codec now chosen for them",
+    .help = help,
+    .usage = BALE_EXIT_USAGE,
+    .run = run,
+};

@@ -1,0 +1,384 @@
+/* balefs run: a command with a store mounted, for batch jobs. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "format/err.h"
+#include "fs/store/store.h"
+#include "tools/balefs.h"
+#include "tools/common/control.h"
+#include "tools/common/mounts.h"
+#include "tools/common/options.h"
+#include "tools/mount/join.h"
+#include "tools/mount/mount.h"
+#include "tools/mount/namespace.h"
+#include "tools/mount/options.h"
+#include "tools/mount/signals.h"
+#include "tools/mount/umount.h"
+
+static const char help[] =
+    "usage: balefs run [--join] [--grace TIME] [--log FILE] [-o OPTIONS] STORE MNT [--]\n"
+    "           CMD [ARGUMENTS]\n"
+    "\n"
+    "Mounts STORE at the directory MNT, runs CMD, stores everything durably and unmounts.\n"
+    "Says at the end in one line what was stored. For batch jobs, and for ordinary users\n"
+    "where nothing is installed: without a fusermount3 that is set-user-ID, CMD and the\n"
+    "mount get a user and a mount namespace of their own, which other processes do not see.\n"
+    "\n"
+    "      --join        share one mount of STORE at MNT with all tasks of this node that\n"
+    "                    say --join: the first mounts it, the last unmounts it, each\n"
+    "                    returns when all that was written so far is durable\n"
+    "      --grace TIME  after SIGTERM or SIGINT, the most time to store what is left when\n"
+    "                    CMD has ended: 90, 30s, 5m [30s]\n"
+    "      --log FILE    add the daemon's log to FILE instead of the system's log\n"
+    "  -o OPTIONS        as of balefs mount\n"
+    "  -h, --help\n"
+    "\n"
+    "SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 go to CMD; the mount stays until\n"
+    "CMD has ended. If balefs run itself is killed, CMD gets SIGTERM, and the mount goes\n"
+    "when nobody uses it any more.\n"
+    "\n"
+    "Examples:\n"
+    "  balefs run -o create $TMPDIR/store $TMPDIR/work -- ./solver --output $TMPDIR/work\n"
+    "  srun balefs run --join --grace=2m $TMPDIR/store $TMPDIR/work -- ./solver\n"
+    "\n"
+    "Exit status: CMD's (128+N: killed by signal N); 125 wrong usage, or mounting or storing\n"
+    "failed, 126 CMD cannot be run, 127 there is no CMD.\n";
+
+enum { EXIT_OURS = 125, EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 };
+enum { OPTION_LOG = 256, OPTION_JOIN, OPTION_GRACE };
+
+#define GRACE_MS 30000
+#define GRACE_MOST_S (7 * 24 * 3600)
+
+static const struct option long_options[] = {
+    {"join", no_argument, NULL, OPTION_JOIN},
+    {"grace", required_argument, NULL, OPTION_GRACE},
+    {"log", required_argument, NULL, OPTION_LOG},
+    {"options", required_argument, NULL, 'o'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct batch {
+    struct bale_mount_words words;
+    const char *log;
+    char *store, *mnt; /* absolute */
+    char **command;
+    int grace; /* milliseconds */
+    bool shared;
+    int daemon;    /* its process */
+    int daemon_fd; /* a pidfd */
+    struct bale_join join;
+    struct bale_signals signals;
+};
+
+/* ---- Before ---- */
+
+static int daemon_process(const char *mnt)
+{
+    struct bale_control_status status;
+
+    return bale_control_status_at(mnt, &status) ? status.pid : 0;
+}
+
+/* In a child, so that the daemon has none of our descriptors. */
+static bool mount_store(struct batch *batch)
+{
+    int state;
+
+    if (bale_namespace_needed() && bale_namespace_enter() != BALE_OK)
+        return false;
+    pid_t child = bale_signals_fork(&batch->signals);
+    if (child == 0) {
+        bale_join_forget(&batch->join);
+        batch->words.options.lifeline = batch->join.reader;
+        _exit(bale_mount_store(&batch->words.options, batch->log));
+    }
+    if (child < 0) {
+        bale_complain("cannot fork: %s", strerror(errno));
+        return false;
+    }
+    (void)bale_signals_wait(&batch->signals, child, false, -1, &state);
+    if (bale_signals_status(state) != BALE_EXIT_DONE)
+        return false;
+    batch->daemon = daemon_process(batch->mnt);
+    bale_join_mounted(&batch->join, batch->daemon);
+    return true;
+}
+
+/* Somebody else has mounted it. */
+static bool enter_mount(struct batch *batch)
+{
+    if (bale_namespace_join(batch->daemon) != BALE_OK)
+        return false;
+    if (daemon_process(batch->mnt) == batch->daemon)
+        return true;
+    bale_complain("%s: the mount of the other tasks does not answer: see its daemon's log",
+                  batch->mnt);
+    return false;
+}
+
+static bool begin(struct batch *batch)
+{
+    bool first = true;
+    int err = batch->shared ? bale_join_begin(&batch->join, batch->store, batch->mnt,
+                                              &batch->signals, &first, &batch->daemon)
+                            : bale_join_alone(&batch->join);
+
+    if (err != BALE_OK || !(first ? mount_store(batch) : enter_mount(batch)))
+        return false;
+    batch->daemon_fd = (int)syscall(SYS_pidfd_open, batch->daemon, 0);
+    return true;
+}
+
+/* ---- The command ---- */
+
+static void __attribute__((noreturn)) be_command(char **command, pid_t parent)
+{
+    /* Not to go on where its files are about to vanish. */
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        _exit(EXIT_OURS);
+    execvp(command[0], command);
+    int e = errno;
+    bale_complain("%s: cannot be run: %s", command[0], strerror(e));
+    _exit(e == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN);
+}
+
+static int run_command(struct batch *batch)
+{
+    pid_t parent = getpid(), child;
+    int state;
+
+    if (batch->signals.end)
+        return 128 + batch->signals.end;
+    child = bale_signals_fork(&batch->signals);
+    if (child == 0)
+        be_command(batch->command, parent);
+    if (child < 0) {
+        bale_complain("%s: cannot be run: %s", batch->command[0], strerror(errno));
+        return EXIT_OURS;
+    }
+    (void)bale_signals_wait(&batch->signals, child, true, -1, &state);
+    return bale_signals_status(state);
+}
+
+/* ---- After ---- */
+
+static int sync_mount(struct batch *batch)
+{
+    char *words[] = {(char[]){"sync"}, (char[]){"--"}, batch->mnt, NULL};
+
+    optind = 0;
+    return bale_command_sync.run(&bale_command_sync, 3, words);
+}
+
+static bool still_mounted(const char *mnt)
+{
+    struct bale_mount_line mount;
+
+    if (!bale_mounts_here(mnt, &mount))
+        return false;
+    bale_mount_line_free(&mount);
+    return true;
+}
+
+/* What cannot be stored is given up, and a mount that is in use goes lazily: the job ends here. */
+static int unmount(struct batch *batch)
+{
+    int status = bale_umount_all(1, &batch->mnt, false, false);
+
+    if (status != BALE_EXIT_DONE && still_mounted(batch->mnt))
+        (void)bale_umount_all(1, &batch->mnt, true, true);
+    return status;
+}
+
+static int give_up(struct batch *batch)
+{
+    int status = bale_umount_all(1, &batch->mnt, true, false);
+
+    if (still_mounted(batch->mnt))
+        (void)bale_umount_all(1, &batch->mnt, true, true);
+    return status == BALE_EXIT_DONE ? BALE_EXIT_FAILED : status;
+}
+
+/* Does a part in a child that no signal ends, but lateness. */
+static bool in_time(struct batch *batch, int (*part)(struct batch *batch))
+{
+    int state;
+
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(part(batch));
+    if (child < 0)
+        return false;
+    if (bale_signals_wait(&batch->signals, child, false, batch->grace, &state))
+        return bale_signals_status(state) == BALE_EXIT_DONE;
+    kill(child, SIGKILL);
+    bale_complain(
+        "%s: not all was stored within %d s after a signal: its daemon goes on by itself; "
+        "--grace gives it longer",
+        batch->mnt, batch->grace / 1000);
+    return false;
+}
+
+/* A daemon whose mount is in use or late goes on by itself. */
+static bool goes_on(const struct batch *batch)
+{
+    struct pollfd end = {.fd = batch->daemon_fd, .events = POLLIN};
+
+    return batch->daemon_fd >= 0 && poll(&end, 1, 0) == 0;
+}
+
+static uint64_t count_of(const json_t *object, const char *key)
+{
+    return (uint64_t)json_integer_value(json_object_get(object, key));
+}
+
+/* From what the daemon left at its end. False: it did not come to that. */
+static bool sum_up(const struct batch *batch)
+{
+    char texts[3][BALE_TEXT];
+    json_t *last = bale_umount_result(batch->store);
+    bool ended = batch->daemon != 0 && (int)count_of(last, "process") == batch->daemon;
+    uint64_t logical = count_of(last, "compressed"), stored = count_of(last, "stored");
+
+    if (ended)
+        bale_complain("%s: %s stored as %s, ratio %s", batch->store,
+                      bale_size_text(logical, texts[0]), bale_size_text(stored, texts[1]),
+                      bale_ratio_text(logical, stored, texts[2]));
+    else
+        bale_complain("%s: its daemon did not end in order: what was written last may be lost: "
+                      "check with balefs fsck %s",
+                      batch->mnt, batch->store);
+    json_decref(last);
+    return ended;
+}
+
+/* True: all is stored and durable. */
+static bool end(struct batch *batch)
+{
+    (void)!chdir("/"); /* it may lie in the mount */
+    bool synced = in_time(batch, sync_mount);
+    if (!bale_join_leave(&batch->join))
+        return synced;
+    bool unmounted = in_time(batch, synced ? unmount : give_up);
+    bool ended = batch->words.options.read_only || goes_on(batch) || sum_up(batch);
+    return synced && unmounted && ended;
+}
+
+/* ---- The whole ---- */
+
+static bool parse_grace(const char *text, int *grace)
+{
+    char number[16];
+    size_t length = strspn(text, "0123456789");
+    uint64_t seconds, unit = text[length] == 'm' ? 60 : text[length] == 'h' ? 3600 : 1;
+    bool known = text[length] == '\0' || (strchr("smh", text[length]) && text[length + 1] == '\0');
+
+    snprintf(number, sizeof number, "%.*s", (int)length, text);
+    if (!known || !bale_count_parse(number, 0, GRACE_MOST_S / unit, &seconds))
+        return false;
+    *grace = (int)(seconds * unit * 1000);
+    return true;
+}
+
+/* 0 or the exit code, or a BALE_OPTION_*. */
+static int parse(const struct bale_command *command, int argc, char **argv, struct batch *batch)
+{
+    char why[BALE_WHY];
+    int option;
+
+    while ((option = bale_options_next(command, argc, argv, "+:o:h", long_options)) !=
+           BALE_OPTION_END) {
+        if (option == OPTION_JOIN)
+            batch->shared = true;
+        else if (option == OPTION_LOG)
+            batch->log = optarg;
+        else if (option == OPTION_GRACE && !parse_grace(optarg, &batch->grace))
+            return bale_misused(command, "--grace %s: give a time, as 90, 30s or 5m", optarg);
+        else if (option == 'o' && bale_mount_words(&batch->words, optarg, why) != BALE_OK)
+            return bale_misused(command, "%s", why);
+        else if (option != OPTION_GRACE && option != 'o')
+            return option;
+    }
+    if (argc - optind > 2 && strcmp(argv[optind + 2], "--") == 0)
+        batch->command = argv + optind + 3;
+    else if (argc - optind > 2)
+        batch->command = argv + optind + 2;
+    if (!batch->command || !batch->command[0])
+        return bale_misused(command, "STORE, MNT and CMD are needed");
+    return 0;
+}
+
+static char *absolute(const char *path)
+{
+    char *found = bale_mounts_path(path);
+
+    if (!found)
+        bale_complain("%s: %s: check the path", path, strerror(errno));
+    return found;
+}
+
+static int run_batch(struct batch *batch)
+{
+    int status = EXIT_OURS;
+
+    bale_signals_hold(&batch->signals);
+    if (begin(batch)) {
+        status = run_command(batch);
+        if (!end(batch))
+            status = EXIT_OURS;
+    } else if (batch->signals.end) {
+        status = 128 + batch->signals.end;
+    }
+    bale_join_close(&batch->join);
+    if (batch->daemon_fd >= 0)
+        close(batch->daemon_fd);
+    return status;
+}
+
+static int run(const struct bale_command *command, int argc, char **argv)
+{
+    static struct batch batch;
+    int status = EXIT_OURS;
+
+    batch = (struct batch){
+        .words.options = {.allow_other = geteuid() == 0, .log_least = BALE_LOG_INFO},
+        .grace = GRACE_MS,
+        .daemon_fd = -1,
+    };
+    int parsed = parse(command, argc, argv, &batch);
+    if (parsed != 0)
+        return parsed < 0 ? bale_options_status(command, parsed) : parsed;
+    if (batch.words.options.create)
+        (void)mkdir(argv[optind], 0777); /* to have one name for it among all tasks */
+    batch.store = absolute(argv[optind]);
+    batch.mnt = absolute(argv[optind + 1]);
+    if (batch.store && batch.mnt) {
+        batch.words.options.store = batch.store;
+        batch.words.options.mountpoint = batch.mnt;
+        status = run_batch(&batch);
+    }
+    free(batch.store);
+    free(batch.mnt);
+    return status;
+}
+
+const struct bale_command bale_command_run = {
+    .name = "run",
+    .summary = "runs a command with a store mounted",
+    .help = help,
+    .usage = EXIT_OURS,
+    .run = run,
+};

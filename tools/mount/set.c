@@ -1,0 +1,323 @@
+/* balefs set: codec and extent size of files and directories. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/store/store.h"
+#include "tools/balefs.h"
+#include "tools/common/control.h"
+#include "tools/common/location.h"
+#include "tools/common/options.h"
+
+#define VALUE 4096
+
+static const char help[] =
+    "usage: balefs set [--extent SIZE] PATH... CODEC\n"
+    "       balefs set --extent SIZE PATH...\n"
+    "       balefs set --match GLOB DIR... CODEC\n"
+    "       balefs set --unset [--match GLOB | --extent default] PATH...\n"
+    "\n"
+    "Chooses how files in a mount are stored from now on. What is set on a directory holds\n"
+    "for files and directories made in it later. CODEC is auto[:for=speed], store, lz4,\n"
+    "zstd:LEVEL (-7 to 19; zstd is zstd:1), gpulz[:OPTIONS] or culzss[:v=N] (man balefs).\n"
+    "What is in files already stays as it is stored: see balefs recompress.\n"
+    "\n"
+    "  -m, --match GLOB   for new files in DIR whose name matches, before DIR's own codec;\n"
+    "                     of several the first counts\n"
+    "  -e, --extent SIZE  bytes compressed together: 16K to 64M, in steps of 4K; on a file\n"
+    "                     only while it is empty. Half of the mount's memory must hold\n"
+    "                     it. default: no longer chosen here\n"
+    "  -u, --unset        no codec of its own any longer, or none for GLOB\n"
+    "  -h, --help\n"
+    "\n"
+    "With --extent, a last word that is both a codec and could be a path is a codec: write\n"
+    "./zstd. Directories of a store that is not mounted can be set too.\n"
+    "\n"
+    "Examples:\n"
+    "  balefs set /mnt/scratch/run1 zstd:3\n"
+    "  balefs set --match '*.log' /mnt/scratch/run1 zstd:9\n"
+    "\n"
+    "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
+
+static const struct option long_options[] = {
+    {"match", required_argument, NULL, 'm'},
+    {"extent", required_argument, NULL, 'e'},
+    {"unset", no_argument, NULL, 'u'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+/* What to do to each path. */
+struct wish {
+    const char *glob;
+    const char *codec;  /* checked */
+    const char *extent; /* checked; "" takes it away */
+    bool unset;
+};
+
+/* What the user calls an attribute. */
+static const char *title(const char *name)
+{
+    return strcmp(name, BALE_XATTR_EXTENT) == 0  ? "--extent"
+           : strcmp(name, BALE_XATTR_MATCH) == 0 ? "--match"
+                                                 : "the codec";
+}
+
+static bool say_failed(const char *path, const char *name, const char *value)
+{
+    bool is_extent = strcmp(name, BALE_XATTR_EXTENT) == 0;
+
+    switch (errno) {
+    case EACCES:
+    case EPERM:
+        bale_complain("%s: may not be changed: be its owner or root", path);
+        break;
+    case EROFS:
+        bale_complain("%s: cannot be changed: it is mounted read-only: mount it without -o ro",
+                      path);
+        break;
+    case ENOTSUP:
+        bale_complain("%s: cannot hold settings: the store's file system has no user attributes",
+                      path);
+        break;
+    case EINVAL:
+    case EBUSY:
+        if (is_extent)
+            bale_complain("%s: has data already: set an extent size on the directory, then write a "
+                          "new file",
+                          path);
+        else
+            bale_complain("%s: %s is refused: is its codec known to the mount's program?", path,
+                          value);
+        break;
+    default:
+        bale_complain("%s: %s cannot be set: %s: the daemon's log may say more", path, title(name),
+                      strerror(errno));
+    }
+    return false;
+}
+
+static bool put(const char *path, const char *name, const char *value)
+{
+    if (value && *value)
+        return setxattr(path, name, value, strlen(value), 0) == 0 || say_failed(path, name, value);
+    return removexattr(path, name) == 0 || errno == ENODATA || say_failed(path, name, "");
+}
+
+static bool same_glob(const char *line, const char *glob)
+{
+    size_t length = strlen(glob);
+
+    return strncmp(line, glob, length) == 0 && line[length] == ' ' &&
+           !strchr(line + length + 1, ' ');
+}
+
+/* Copies lines but those of glob, which becomes "GLOB CODEC" at its old place or, if there is none,
+ * at the end. False: too long. *found: glob was there. */
+static bool edit_lines(char *lines, const struct wish *wish, char out[static VALUE], bool *found)
+{
+    char *rest = lines, *line;
+    const char *codec = wish->codec;
+    size_t used = 0;
+
+    *found = false;
+    out[0] = '\0';
+    while (used < VALUE && (line = strsep(&rest, "\n"))) {
+        bool same = same_glob(line, wish->glob);
+        *found = *found || same;
+        if (!*line || (same && !codec))
+            continue;
+        used += (size_t)snprintf(out + used, VALUE - used, "%s%s%s%s", used ? "\n" : "",
+                                 same ? wish->glob : line, same ? " " : "", same ? codec : "");
+        if (same)
+            codec = NULL;
+    }
+    if (codec && used < VALUE)
+        used += (size_t)snprintf(out + used, VALUE - used, "%s%s %s", used ? "\n" : "", wish->glob,
+                                 codec);
+    return used < VALUE;
+}
+
+/* Read, change, write: the lock keeps out others who do the same. */
+static bool put_match(const char *path, const struct wish *wish)
+{
+    char lines[VALUE], edited[VALUE], clean[VALUE], why[BALE_WHY];
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool done = false, found;
+
+    if (fd < 0 && errno == ENOTDIR) {
+        bale_complain("%s: is no directory: --match is for directories", path);
+        return false;
+    }
+    if (fd < 0) {
+        bale_complain("%s: cannot be opened: %s", path, strerror(errno));
+        return false;
+    }
+    if (flock(fd, LOCK_EX) != 0 && errno != ENOLCK && errno != ENOTSUP) {
+        bale_complain("%s: cannot be locked: %s", path, strerror(errno));
+        goto out;
+    }
+    ssize_t got = getxattr(path, BALE_XATTR_MATCH, lines, sizeof lines - 1);
+    if (got < 0 && errno != ENODATA) {
+        say_failed(path, BALE_XATTR_MATCH, "");
+        goto out;
+    }
+    lines[got < 0 ? 0 : got] = '\0';
+    if (!edit_lines(lines, wish, edited, &found))
+        bale_complain("%s: its match lines would have more than 4095 bytes: use fewer globs", path);
+    else if (!wish->codec && !found)
+        bale_complain("%s: has no match line for %s: balefs get %s prints those it has", path,
+                      wish->glob, path);
+    else if (edited[0] &&
+             bale_props_check(BALE_XATTR_MATCH, edited, strlen(edited), clean, why) != 0)
+        bale_complain("%s: --match: %s", path, bale_reason(why));
+    else
+        done = put(path, BALE_XATTR_MATCH, edited[0] ? clean : "");
+out:
+    close(fd);
+    return done;
+}
+
+/* Without a mount only directories can be changed, and only while nobody has the store mounted. */
+static bool may_change(const char *path)
+{
+    struct bale_place place;
+    struct stat st;
+    char who[256];
+    bool may = false;
+
+    if (bale_place_find(path, &place) != BALE_OK)
+        return false;
+    if (place.mounted) {
+        may = true;
+    } else if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) {
+        bale_complain("%s: is a file of a store: mount the store and set it there", path);
+    } else {
+        may = !bale_store_locked_by(place.top, who, sizeof who);
+        if (!may)
+            bale_complain("%s: the store is in use by %s: set it in the mount", path, who);
+    }
+    bale_place_free(&place);
+    return may;
+}
+
+static bool apply(const char *path, const struct wish *wish)
+{
+    struct bale_control_status mount;
+    bool known = bale_control_ask(path, &mount);
+
+    if (known && mount.frozen)
+        bale_complain("%s: its mount is frozen: waiting for balefs thaw", path);
+    if (!may_change(path))
+        return false;
+    if (wish->extent && !put(path, BALE_XATTR_EXTENT, wish->extent))
+        return false;
+    if (wish->extent && *wish->extent)
+        bale_control_warn_extent(path, (uint32_t)strtoul(wish->extent, NULL, 10),
+                                 known ? mount.memory_cap : 0);
+    if (wish->glob)
+        return put_match(path, wish);
+    if (wish->codec || (wish->unset && !wish->extent))
+        return put(path, BALE_XATTR_CODEC, wish->codec);
+    return true;
+}
+
+static int take_extent(const struct bale_command *command, const char *text,
+                       char clean[static VALUE], struct wish *wish)
+{
+    uint32_t extent;
+
+    clean[0] = '\0';
+    if (strcmp(text, "default") != 0) {
+        if (!bale_extent_size_parse(text, &extent))
+            return bale_misused(command,
+                                "--extent %s: it is 16K to 64M, in steps of 4K, or default", text);
+        snprintf(clean, VALUE, "%u", extent);
+    }
+    wish->extent = clean;
+    return 0;
+}
+
+/* The last word is the codec, but where the options already say all there is to do. Shortens
+ * *count. */
+static int take_codec(const struct bale_command *command, int *count, char **words,
+                      char clean[static VALUE], struct wish *wish)
+{
+    char why[BALE_WHY];
+    struct bale_setting setting;
+
+    if (wish->unset)
+        return 0;
+    const char *last = *count > 0 ? words[*count - 1] : "";
+    int err = bale_setting_parse(last, &setting, why, sizeof why);
+    if (wish->extent && !wish->glob && (err != BALE_OK || *count < 2))
+        return 0;
+    if (*count < 2)
+        return bale_misused(command, *count ? "CODEC is missing" : "PATH and CODEC are missing");
+    if (err != BALE_OK)
+        return bale_misused(command, "%s: %s", last, why);
+    bale_setting_print(setting, clean, VALUE);
+    wish->codec = clean;
+    --*count;
+    return 0;
+}
+
+static int parse(const struct bale_command *command, int argc, char **argv, struct wish *wish,
+                 char extent[static VALUE])
+{
+    int option, status = 0;
+
+    while (status == 0 && (option = bale_options_next(command, argc, argv, ":m:e:uh",
+                                                      long_options)) != BALE_OPTION_END) {
+        if (option == 'm')
+            wish->glob = optarg;
+        else if (option == 'e')
+            status = take_extent(command, optarg, extent, wish);
+        else if (option == 'u')
+            wish->unset = true;
+        else
+            return option;
+    }
+    if (status == 0 && wish->glob && (!*wish->glob || strchr(wish->glob, '\n')))
+        status = bale_misused(command, "--match '%s': it is a pattern for names, as '*.log'",
+                              wish->glob);
+    if (status == 0 && wish->unset && wish->extent && *wish->extent)
+        status = bale_misused(command, "--unset and --extent with a size contradict each other");
+    return status;
+}
+
+static int run(const struct bale_command *command, int argc, char **argv)
+{
+    char extent[VALUE], codec[VALUE];
+    struct wish wish = {0};
+    int status = parse(command, argc, argv, &wish, extent);
+
+    if (status < 0)
+        return bale_options_status(command, status);
+    int count = argc - optind;
+    if (status == 0)
+        status = take_codec(command, &count, argv + optind, codec, &wish);
+    if (status == 0 && count == 0)
+        status = bale_misused(command, "PATH is missing");
+    if (status != 0)
+        return status;
+    for (int i = 0; i < count; i++)
+        if (!apply(argv[optind + i], &wish))
+            status = BALE_EXIT_FAILED;
+    return status;
+}
+
+const struct bale_command bale_command_set = {
+    .name = "set",
+    .summary = "chooses codec and extent size for files and directories",
+    .help = help,
+    .usage = BALE_EXIT_USAGE,
+    .run = run,
+};

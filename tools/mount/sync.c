@@ -1,0 +1,132 @@
+/* balefs sync, freeze and thaw: one request each to the daemon of a mount. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "tools/balefs.h"
+#include "tools/common/control.h"
+#include "tools/common/options.h"
+
+static const char sync_help[] =
+    "usage: balefs sync MNT...\n"
+    "\n"
+    "Returns when everything written in the mount so far is stored and would survive a loss\n"
+    "of power. (On many kernels sync(1) does not reach file systems of this kind.)\n"
+    "\n"
+    "  -h, --help\n"
+    "\n"
+    "Example:\n"
+    "  balefs sync /mnt/scratch\n"
+    "\n"
+    "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
+
+static const char freeze_help[] =
+    "usage: balefs freeze MNT...\n"
+    "\n"
+    "Stores everything, then holds back all changes in the mount until balefs thaw:\n"
+    "meanwhile the store can be copied or a snapshot made. What changes files, directories\n"
+    "or attributes waits. Reading goes on, but for directories in which a change waits: to\n"
+    "list them, or to look up a name for the first time, waits too. For the mount's owner,\n"
+    "and for root where it is let in (-o allow_other).\n"
+    "\n"
+    "  -h, --help\n"
+    "\n"
+    "Example:\n"
+    "  balefs freeze /mnt/scratch && cp -a /scratch/store /backup/; balefs thaw /mnt/scratch\n"
+    "\n"
+    "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
+
+static const char thaw_help[] =
+    "usage: balefs thaw MNT...\n"
+    "\n"
+    "Lets changes go on after balefs freeze. For the mount's owner, and for root where it\n"
+    "is let in (-o allow_other).\n"
+    "\n"
+    "  -h, --help\n"
+    "\n"
+    "Example:\n"
+    "  balefs thaw /mnt/scratch\n"
+    "\n"
+    "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
+
+static const struct option long_options[] = {
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static bool ask(const char *path, unsigned long request, const char *what)
+{
+    int fd;
+
+    if (bale_control_open(path, &fd) != BALE_OK)
+        return false;
+    /* The kernel holds what was written through mappings and by its own cache; then it is the
+     * daemon's turn. */
+    bool done = (request == BALE_IOC_THAW || syncfs(fd) == 0) && ioctl(fd, request) == 0;
+    if (!done && (errno == EPERM || errno == EACCES))
+        bale_complain("%s: only root and the mount's owner may %s it", path, what);
+    else if (!done && errno == EBUSY && request == BALE_IOC_FREEZE)
+        bale_complain("%s: is frozen already: balefs thaw ends it", path);
+    else if (!done && errno == ENOTTY)
+        bale_complain("%s: shows only a part of a balefs mount: name the whole one", path);
+    else if (!done)
+        bale_complain("%s: cannot %s: %s: the daemon's log says more", path, what, strerror(errno));
+    close(fd);
+    return done;
+}
+
+static int control(const struct bale_command *command, int argc, char **argv, unsigned long request)
+{
+    int option, status = BALE_EXIT_DONE;
+
+    while ((option = bale_options_next(command, argc, argv, ":h", long_options)) != BALE_OPTION_END)
+        return bale_options_status(command, option);
+    if (optind == argc)
+        return bale_misused(command, "MNT is missing");
+    for (int i = optind; i < argc; i++)
+        if (!ask(argv[i], request, command->name))
+            status = BALE_EXIT_FAILED;
+    return status;
+}
+
+static int run_sync(const struct bale_command *command, int argc, char **argv)
+{
+    return control(command, argc, argv, BALE_IOC_SYNC);
+}
+
+static int run_freeze(const struct bale_command *command, int argc, char **argv)
+{
+    return control(command, argc, argv, BALE_IOC_FREEZE);
+}
+
+static int run_thaw(const struct bale_command *command, int argc, char **argv)
+{
+    return control(command, argc, argv, BALE_IOC_THAW);
+}
+
+const struct bale_command bale_command_sync = {
+    .name = "sync",
+    .summary = "stores everything written in a mount",
+    .help = sync_help,
+    .usage = BALE_EXIT_USAGE,
+    .run = run_sync,
+};
+
+const struct bale_command bale_command_freeze = {
+    .name = "freeze",
+    .summary = "stores everything and holds back changes",
+    .help = freeze_help,
+    .usage = BALE_EXIT_USAGE,
+    .run = run_freeze,
+};
+
+const struct bale_command bale_command_thaw = {
+    .name = "thaw",
+    .summary = "lets changes go on",
+    .help = thaw_help,
+    .usage = BALE_EXIT_USAGE,
+    .run = run_thaw,
+};

@@ -1,0 +1,329 @@
+/* balefs umount: ends a mount, and returns when all is stored and the daemon gone. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/store/store.h"
+#include "tools/balefs.h"
+#include "tools/common/control.h"
+#include "tools/common/mount_owner.h"
+#include "tools/common/mounts.h"
+#include "tools/common/options.h"
+#include "tools/mount/detach.h"
+#include "tools/mount/umount.h"
+
+static const char help[] =
+    "usage: balefs umount [-f] [-l] MNT...\n"
+    "\n"
+    "Stores everything written in the mount, unmounts it, and returns when its daemon has\n"
+    "ended and the store is free. A mount that is in use or frozen, or whose data cannot be\n"
+    "stored, stays.\n"
+    "\n"
+    "  -f, --force  unmount even if not everything can be stored, and thaw it first if it\n"
+    "               is frozen\n"
+    "  -l, --lazy   take it out of the tree now, and let it end when it is no longer in\n"
+    "               use; does not wait\n"
+    "  -h, --help\n"
+    "\n"
+    "Example:\n"
+    "  balefs umount /mnt/scratch\n"
+    "\n"
+    "Exit status, as umount(8): 0 done, 1 wrong usage or not allowed, 2 system error, 32\n"
+    "failed.\n";
+
+static const struct option long_options[] = {
+    {"force", no_argument, NULL, 'f'},
+    {"lazy", no_argument, NULL, 'l'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+#define PATIENCE_MS 3000 /* before a word about what is waited for */
+
+struct leaving {
+    const char *point;
+    bool force, lazy;
+    bool read_only;
+    int pidfd; /* the daemon, or -1 */
+    int pid;   /* 0: unknown */
+    char store[sizeof((struct bale_control_status *)0)->store];
+};
+
+/* Everything stored? Says why not. */
+static bool drain(int fd, const struct leaving *leaving)
+{
+    if (leaving->read_only || (syncfs(fd) == 0 && ioctl(fd, BALE_IOC_SYNC) == 0))
+        return true;
+    bale_complain("%s: not everything written can be stored: %s: %s", leaving->point,
+                  strerror(errno),
+                  leaving->force ? "unmounting all the same"
+                  : errno == ENOSPC || errno == EDQUOT
+                      ? "make room in the store, or give up what is missing with --force"
+                      : "see the daemon's log; --force gives up what is missing");
+    return false;
+}
+
+/* A descriptor that tells when the daemon ends: only if the number is a balefs in our eyes too, and
+ * not some other process of ours while the daemon lives in another container. */
+static int watch(int pid)
+{
+    char path[48], name[16] = "";
+    int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+
+    if (pidfd < 0)
+        return -1;
+    snprintf(path, sizeof path, "/proc/%d/comm", pid);
+    FILE *file = fopen(path, "re");
+    if (!file || !fgets(name, sizeof name, file) || strncmp(name, "balefs", 6) != 0) {
+        close(pidfd);
+        pidfd = -1;
+    }
+    if (file)
+        fclose(file);
+    return pidfd;
+}
+
+static int milliseconds_since(const struct timespec *start)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int)((now.tv_sec - start->tv_sec) * 1000 + (now.tv_nsec - start->tv_nsec) / 1000000);
+}
+
+/* Until the daemon is gone: its process, where it can be seen, else its lock. */
+static void wait_for_end(const struct leaving *leaving)
+{
+    struct pollfd end = {.fd = leaving->pidfd, .events = POLLIN};
+    struct timespec start;
+    char who[256];
+    bool told = false;
+
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    for (;;) {
+        if (poll(&end, leaving->pidfd >= 0, 50) > 0)
+            return;
+        if (leaving->pidfd < 0 && !bale_store_locked_by(leaving->store, who, sizeof who))
+            return;
+        if (!told && milliseconds_since(&start) > PATIENCE_MS) {
+            bale_complain(
+                "%s: unmounted; waiting for its daemon to store what is left: is it mounted "
+                "in another container too?",
+                leaving->point);
+            told = true;
+        }
+    }
+}
+
+json_t *bale_umount_result(const char *store)
+{
+    char path[PATH_MAX + 32];
+
+    snprintf(path, sizeof path, "%s/" BALE_STORE_DIR "/last-unmount.json", store);
+    return json_load_file(path, 0, NULL);
+}
+
+/* What the daemon said at its end. */
+static bool ended_well(const struct leaving *leaving)
+{
+    bool well = false;
+
+    if (leaving->read_only)
+        return true;
+    json_t *last = bale_umount_result(leaving->store);
+    const json_t *process = json_object_get(last, "process");
+    const char *result = json_string_value(json_object_get(last, "result"));
+    if (!json_is_integer(process) || (leaving->pid && json_integer_value(process) != leaving->pid))
+        bale_complain(
+            "%s: unmounted, but its daemon did not end in order: see its log, and check the "
+            "store with balefs fsck",
+            leaving->point);
+    else if (!json_is_true(json_object_get(last, "clean")))
+        bale_complain("%s: unmounted: %s", leaving->point,
+                      result ? result : "not everything was stored: see the daemon's log");
+    else
+        well = true;
+    json_decref(last);
+    return well;
+}
+
+/* Everything is stored, or given up. */
+static int leave(struct leaving *leaving)
+{
+    leaving->pidfd = watch(leaving->pid);
+    int status = bale_unmount(leaving->point, leaving->lazy);
+    if (status == BALE_EXIT_DONE && !leaving->lazy) {
+        wait_for_end(leaving);
+        if (!ended_well(leaving))
+            status = BALE_EXIT_UNMOUNT_FAILED;
+    }
+    if (leaving->pidfd >= 0)
+        close(leaving->pidfd);
+    return status;
+}
+
+static int not_allowed(const struct bale_mount_line *mount)
+{
+    const char *name = bale_owner_name(mount);
+
+    bale_complain("%s: is a mount of user %s: only %s%s may unmount it", mount->point, name, name,
+                  mount->owner ? " and root" : "");
+    return BALE_EXIT_UNMOUNT_USAGE;
+}
+
+/* Whoever froze it may be copying the store, and what waits for the thaw keeps the mount busy. */
+static bool may_leave(int fd, const struct leaving *leaving, bool frozen)
+{
+    if (!frozen)
+        return true;
+    if (!leaving->force)
+        bale_complain("%s: is frozen: end that with balefs thaw %s first, or use --force",
+                      leaving->point, leaving->point);
+    else if (ioctl(fd, BALE_IOC_THAW) == 0)
+        return true;
+    else
+        bale_complain("%s: cannot be thawed: %s: the daemon's log says more", leaving->point,
+                      strerror(errno));
+    return false;
+}
+
+static int drain_and_leave(int fd, const struct bale_mount_line *mount, struct leaving *leaving)
+{
+    struct bale_control_status told;
+    struct statvfs fs;
+
+    bool answers = bale_control_status(fd, &told);
+    if (!answers && (errno == EPERM || errno == EACCES)) {
+        close(fd);
+        return not_allowed(mount);
+    }
+    if (!answers) {
+        bale_complain("%s: its daemon does not answer: %s: unmount it with umount(8)",
+                      leaving->point, strerror(errno));
+        close(fd);
+        return BALE_EXIT_UNMOUNT_FAILED;
+    }
+    leaving->pid = told.pid;
+    memcpy(leaving->store, told.store, sizeof leaving->store);
+    leaving->read_only = fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
+    if (!may_leave(fd, leaving, told.frozen)) {
+        close(fd);
+        return BALE_EXIT_UNMOUNT_FAILED;
+    }
+    bool drained = drain(fd, leaving);
+    close(fd); /* else we would be who keeps it busy */
+    if (!drained && !leaving->force)
+        return BALE_EXIT_UNMOUNT_FAILED;
+    int status = leave(leaving);
+    return drained || status != BALE_EXIT_DONE ? status : BALE_EXIT_UNMOUNT_FAILED;
+}
+
+/* mount is ours. Even root cannot look into another user's; it can unmount it, and then the daemon
+ * stores what is left. */
+static int leave_mount(const struct bale_mount_line *mount, bool force, bool lazy)
+{
+    struct leaving leaving = {.point = mount->point, .force = force, .lazy = lazy, .pidfd = -1};
+    int fd = open(mount->point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd >= 0)
+        return drain_and_leave(fd, mount, &leaving);
+    if (errno == ENOTCONN) {
+        int status = bale_unmount(mount->point, true);
+        if (status == BALE_EXIT_DONE)
+            bale_complain("%s: its daemon had ended before; unmounted", mount->point);
+        return status;
+    }
+    if (errno == EACCES && geteuid() == 0) {
+        snprintf(leaving.store, sizeof leaving.store, "%s", mount->source);
+        return leave(&leaving);
+    }
+    if (errno == EACCES)
+        return not_allowed(mount);
+    bale_complain("%s: cannot be opened: %s: its daemon's log may say more", mount->point,
+                  strerror(errno));
+    return BALE_EXIT_UNMOUNT_FAILED;
+}
+
+/* point: what path resolves to. */
+static int umount_one(const char *path, const char *point, bool force, bool lazy)
+{
+    struct bale_mount_line mount = {0};
+    int status = BALE_EXIT_UNMOUNT_FAILED;
+    int err = bale_mounts_at(point, &mount);
+    if (err == BALE_E_NOENT) {
+        bale_complain("%s: is not mounted: name a mount point", path);
+    } else if (err != BALE_OK) {
+        bale_complain("/proc/self/mountinfo: cannot be read: %s", bale_err_text(err));
+        status = BALE_EXIT_UNMOUNT_SYSTEM;
+    } else if (!bale_mount_line_is_balefs(&mount)) {
+        bale_complain("%s: is a mount of type %s: use umount(8)", path, mount.type);
+        status = BALE_EXIT_UNMOUNT_USAGE;
+    } else {
+        status = leave_mount(&mount, force, lazy);
+    }
+    bale_mount_line_free(&mount);
+    return status;
+}
+
+/* Paths first: our own working directory may be what keeps a mount busy. */
+int bale_umount_all(int count, char **paths, bool force, bool lazy)
+{
+    char **points = calloc((size_t)count, sizeof *points);
+    int worst = points ? BALE_EXIT_DONE : BALE_EXIT_UNMOUNT_SYSTEM;
+
+    if (!points)
+        bale_complain("out of memory");
+    for (int i = 0; points && i < count; i++) {
+        points[i] = bale_mounts_path(paths[i]);
+        if (points[i])
+            continue;
+        bale_complain("%s: %s: check the path", paths[i], strerror(errno));
+        worst = BALE_EXIT_UNMOUNT_USAGE;
+    }
+    (void)!chdir("/");
+    for (int i = 0; points && i < count; i++) {
+        int status = points[i] ? umount_one(paths[i], points[i], force, lazy) : BALE_EXIT_DONE;
+        if (status > worst)
+            worst = status;
+        free(points[i]);
+    }
+    free(points);
+    return worst;
+}
+
+static int run(const struct bale_command *command, int argc, char **argv)
+{
+    bool force = false, lazy = false;
+    int option;
+
+    while ((option = bale_options_next(command, argc, argv, ":flh", long_options)) !=
+           BALE_OPTION_END) {
+        if (option == 'f')
+            force = true;
+        else if (option == 'l')
+            lazy = true;
+        else
+            return bale_options_status(command, option);
+    }
+    if (optind == argc)
+        return bale_misused(command, "MNT is missing");
+    return bale_umount_all(argc - optind, argv + optind, force, lazy);
+}
+
+const struct bale_command bale_command_umount = {
+    .name = "umount",
+    .summary = "stores everything and ends a mount",
+    .help = help,
+    .usage = BALE_EXIT_UNMOUNT_USAGE,
+    .run = run,
+};

@@ -1,0 +1,217 @@
+#include "tools/stream/pack.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "format/stream.h"
+#include "kernels/engine/dispatch.h"
+#include "tools/common/options.h"
+
+struct job {
+    struct bale_pack *pack;
+    const struct bale_source *source;
+    struct bale_target *target;
+    struct bale_packed *packed;
+    struct bale_lanes *lanes;
+    struct bale_stream stream;
+    uint64_t at;       /* of the source: read or skipped */
+    uint64_t data_end; /* up to here there is no hole; UINT64_MAX: nowhere is one */
+    size_t room;       /* of a lane's stored */
+    unsigned started;
+    bool ended;
+};
+
+ssize_t bale_source_read(const struct bale_source *source, void *bytes, size_t length)
+{
+    size_t have = 0;
+
+    while (have < length) {
+        ssize_t got = read(source->fd, (char *)bytes + have, length - have);
+        if (got < 0 && errno != EINTR) {
+            bale_complain("%s: cannot be read: %s", source->name, strerror(errno));
+            return -1;
+        }
+        if (got == 0)
+            break;
+        if (got > 0)
+            have += (size_t)got;
+    }
+    return (ssize_t)have;
+}
+
+int bale_pack_lanes(struct bale_pack *pack, size_t raw, size_t stored, struct bale_lanes **lanes)
+{
+    size_t each = bale_lanes_room(1, raw, stored);
+    bool staged = pack->staging && !pack->lost;
+    size_t count = staged ? bale_staging_size(pack->staging) / each : 0;
+
+    if (count > 1)
+        return bale_lanes_create_in(pack->engine, (unsigned)count, raw, stored,
+                                    bale_staging_take(pack->staging, count * each), lanes);
+    return bale_lanes_create(pack->engine, bale_lanes_count(pack->threads, raw + stored), raw,
+                             stored, lanes);
+}
+
+bool bale_pack_is_lost(struct bale_pack *pack, const struct bale_source *source,
+                       const struct bale_item *item)
+{
+    if (item->status != BALE_E_TAKEN)
+        return false;
+    pack->lost = true; /* its memory is the device's until the program ends */
+    bale_complain("%s: the GPU does not answer: try --engine cpu", source->name);
+    return true;
+}
+
+void bale_pack_count(struct bale_pack *pack, uint64_t raw)
+{
+    if (pack->gpu_after == 0)
+        return;
+    pack->gpu_after = pack->gpu_after > raw ? pack->gpu_after - raw : 0;
+    if (pack->gpu_after == 0)
+        bale_dispatch_open(pack->engine);
+}
+
+void bale_pack_progress(struct bale_pack *pack, const struct bale_source *source, uint64_t read,
+                        const struct bale_packed *packed)
+{
+    char name[256], done[BALE_TEXT], all[BALE_TEXT], ratio[BALE_TEXT];
+    uint64_t size = source->is_file ? (uint64_t)source->st.st_size : 0;
+
+    if (pack->progress.quiet)
+        return;
+    bale_clean_text(source->name, name, sizeof name);
+    bale_size_text(read, done);
+    bale_ratio_text(packed->raw, packed->stored, ratio);
+    if (size > 0 && read <= size)
+        bale_progress_text(&pack->progress, "%s: %s of %s, %.0f %%, ratio %s", name, done,
+                           bale_size_text(size, all), 100.0 * (double)read / (double)size, ratio);
+    else
+        bale_progress_text(&pack->progress, "%s: %s, ratio %s", name, done, ratio);
+}
+
+/* Moves over whole extents that are a hole. Where the source cannot tell, nothing is one. */
+static void skip_hole(struct job *job)
+{
+    int fd = job->source->fd;
+    uint64_t size = (uint64_t)job->source->st.st_size;
+    uint32_t extent = job->pack->extent;
+    off_t data, end;
+
+    if (job->at < job->data_end)
+        return;
+    data = lseek(fd, (off_t)job->at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO)
+        data = (off_t)size;
+    end = data >= 0 && (uint64_t)data < size ? lseek(fd, data, SEEK_HOLE) : data;
+    job->data_end = data < 0 || end < 0 ? UINT64_MAX : (uint64_t)end;
+    if (data >= 0 && (uint64_t)data > job->at)
+        job->at =
+            (uint64_t)data >= size ? size : job->at + ((uint64_t)data - job->at) / extent * extent;
+    if (lseek(fd, (off_t)job->at, SEEK_SET) < 0)
+        job->data_end = UINT64_MAX;
+}
+
+/* Reads the next extent into the lane and starts it. */
+static bool fill(struct job *job, struct bale_lane *lane)
+{
+    struct bale_item *item = &lane->item;
+    ssize_t got;
+
+    skip_hole(job);
+    got = bale_source_read(job->source, lane->raw, job->pack->extent);
+    job->ended = got < (ssize_t)job->pack->extent;
+    if (got <= 0)
+        return got == 0;
+    item->kind = BALE_ITEM_ENCODE;
+    item->setting = job->pack->setting;
+    item->frame = (struct bale_frame){
+        .offset = job->at, .raw_length = (uint32_t)got, .chunk_log2 = job->pack->chunk_log2};
+    item->raw = lane->raw;
+    item->stored = lane->stored;
+    item->capacity = job->room;
+    job->at += (uint64_t)got;
+    bale_lanes_start(job->lanes);
+    if (++job->started % BALE_PACK_TOGETHER == 0)
+        bale_lanes_submit(job->lanes);
+    return true;
+}
+
+static bool put(struct job *job, const uint8_t *bytes, size_t length)
+{
+    job->packed->stored += length;
+    return bale_target_write(job->target, bytes, length);
+}
+
+static bool take(struct job *job, const struct bale_item *item)
+{
+    if (bale_pack_is_lost(job->pack, job->source, item))
+        return false;
+    if (item->status < 0 || bale_stream_add(&job->stream, &item->frame) < 0) {
+        bale_complain("%s: cannot be compressed: %s", job->source->name,
+                      bale_err_text(item->status));
+        return false;
+    }
+    bale_pack_count(job->pack, item->frame.raw_length);
+    job->packed->raw = job->stream.size;
+    bale_pack_progress(job->pack, job->source, job->stream.size, job->packed);
+    return put(job, item->stored, item->stored_length);
+}
+
+static bool run(struct job *job)
+{
+    struct bale_lane *lane;
+    bool good = true;
+
+    do {
+        while (good && !job->ended && (lane = bale_lanes_next(job->lanes)))
+            good = fill(job, lane);
+        lane = bale_lanes_wait(job->lanes);
+        if (lane) {
+            good = good && take(job, &lane->item);
+            bale_lanes_release(job->lanes);
+        }
+    } while (lane);
+    return good;
+}
+
+static bool has_holes(const struct bale_source *source)
+{
+    return source->is_file && S_ISREG(source->st.st_mode) && source->st.st_size > 0 &&
+           (uint64_t)source->st.st_blocks * 512 < (uint64_t)source->st.st_size;
+}
+
+static bool write_stream(struct job *job)
+{
+    uint8_t head[BALE_STREAM_HEAD], end[BALE_STREAM_END];
+
+    bale_stream_begin(&job->stream, job->pack->extent, head);
+    if (!put(job, head, sizeof head) || !run(job))
+        return false;
+    bale_stream_end_encode(&job->stream, job->at, end);
+    job->packed->raw = job->at;
+    return put(job, end, sizeof end);
+}
+
+bool bale_pack(struct bale_pack *pack, const struct bale_source *source, struct bale_target *target,
+               struct bale_packed *packed)
+{
+    struct job job = {.pack = pack,
+                      .source = source,
+                      .target = target,
+                      .packed = packed,
+                      .room = bale_frame_bound(pack->extent, pack->chunk_log2),
+                      .data_end = has_holes(source) ? 0 : UINT64_MAX};
+    bool good;
+
+    *packed = (struct bale_packed){0};
+    if (bale_pack_lanes(pack, pack->extent, job.room, &job.lanes) < 0) {
+        bale_complain("%s: cannot be compressed: out of memory: give a smaller --extent",
+                      source->name);
+        return false;
+    }
+    good = write_stream(&job);
+    bale_lanes_destroy(job.lanes);
+    return good;
+}

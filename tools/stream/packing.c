@@ -1,0 +1,258 @@
+#include "tools/stream/packing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "kernels/engine/gpu_load.h"
+#include "tools/common/options.h"
+
+/* With engine auto: opening a GPU takes as long as the CPU has for about so much. */
+#define GPU_AFTER ((uint64_t)1 << 30)
+
+static bool is_stdin(const char *name)
+{
+    return strcmp(name, "-") == 0;
+}
+
+static bool open_source(const char *name, struct bale_source *source)
+{
+    *source = (struct bale_source){.fd = STDIN_FILENO, .name = "standard input"};
+    if (!is_stdin(name)) {
+        source->name = name;
+        source->is_file = true;
+        source->fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    }
+    if (source->fd < 0 || fstat(source->fd, &source->st) != 0) {
+        bale_complain("%s: cannot be opened: %s", source->name, strerror(errno));
+        return false;
+    }
+    if (S_ISDIR(source->st.st_mode)) {
+        bale_complain("%s: a directory: give files, or pipe tar into balefs compress", name);
+        close(source->fd);
+        return false;
+    }
+    return true;
+}
+
+static void close_source(struct bale_source *source)
+{
+    if (source->is_file)
+        close(source->fd);
+}
+
+static bool has_suffix(const char *name)
+{
+    size_t length = strlen(name), suffix = strlen(BALE_SUFFIX);
+    const char *slash = strrchr(name, '/');
+    size_t base = slash ? (size_t)(slash + 1 - name) : 0;
+
+    return length > base + suffix && strcmp(name + length - suffix, BALE_SUFFIX) == 0;
+}
+
+/* The output's name beside the input's; the caller's to free. NULL after a message. */
+static char *name_beside(const struct bale_packing *packing, const struct bale_source *source)
+{
+    char *name = NULL;
+
+    if (!S_ISREG(source->st.st_mode)) {
+        bale_complain("%s: not a regular file: say with -o or -c where to write", source->name);
+    } else if (packing->unpacks && !has_suffix(source->name)) {
+        bale_complain("%s: does not end in " BALE_SUFFIX ": say with -o or -c where to write",
+                      source->name);
+    } else if (!packing->unpacks && !packing->force && has_suffix(source->name)) {
+        bale_complain("%s: ends in " BALE_SUFFIX " already: -f compresses it all the same",
+                      source->name);
+    } else if (packing->unpacks) {
+        name = strndup(source->name, strlen(source->name) - strlen(BALE_SUFFIX));
+    } else if (asprintf(&name, "%s" BALE_SUFFIX, source->name) < 0) {
+        name = NULL;
+    }
+    return name;
+}
+
+static void report(const struct bale_packing *packing, const struct bale_source *source,
+                   const struct bale_packed *packed)
+{
+    char name[4096], raw[BALE_TEXT], stored[BALE_TEXT], ratio[BALE_TEXT];
+
+    if (packing->verbose)
+        fprintf(stderr, "%s: %s, compressed %s, ratio %s%s\n",
+                bale_clean_text(source->name, name, sizeof name), bale_size_text(packed->raw, raw),
+                bale_size_text(packed->stored, stored),
+                bale_ratio_text(packed->raw, packed->stored, ratio), packing->test ? ", good" : "");
+}
+
+/* path: of the output, NULL for standard output. */
+static bool convert(struct bale_packing *packing, const struct bale_source *source,
+                    const char *path)
+{
+    struct bale_target target = {.fd = -1};
+    struct bale_target *to = packing->test ? NULL : &target;
+    const struct bale_target_rules rules = {
+        .sources = &source->st, .count = 1, .replace = packing->force, .holes = packing->unpacks};
+    struct bale_packed packed;
+    bool good;
+
+    if (to && !bale_target_open(path, &rules, to))
+        return false;
+    bale_progress_begin(&packing->pack.progress, "");
+    good = packing->unpacks ? bale_unpack(&packing->pack, source, to, &packed)
+                            : bale_pack(&packing->pack, source, to, &packed);
+    bale_progress_end(&packing->pack.progress);
+    if (to && good)
+        good = bale_target_finish(to, source->is_file ? &source->st : NULL);
+    else if (to)
+        bale_target_drop(to);
+    if (good)
+        report(packing, source, &packed);
+    return good;
+}
+
+/* Nobody wants to see compressed bytes, nor types them. */
+static bool shuns_terminal(const struct bale_packing *packing, const struct bale_source *source,
+                           const char *path)
+{
+    if (!packing->unpacks && !path && !packing->force && isatty(STDOUT_FILENO)) {
+        bale_complain("standard output is a terminal: say with -o where to write");
+        return false;
+    }
+    if (packing->unpacks && !source->is_file && isatty(STDIN_FILENO)) {
+        bale_complain("standard input is a terminal: give a file");
+        return false;
+    }
+    return true;
+}
+
+static bool run_one(struct bale_packing *packing, const char *name)
+{
+    struct bale_source source;
+    const char *path = packing->output;
+    char *made = NULL;
+    bool good = false;
+
+    if (!open_source(name, &source))
+        return false;
+    if (packing->to_stdout || packing->test || (!path && !source.is_file))
+        path = NULL;
+    else if (!path)
+        path = made = name_beside(packing, &source);
+    if ((path || packing->to_stdout || packing->test || !source.is_file) &&
+        shuns_terminal(packing, &source, path))
+        good = convert(packing, &source, path);
+    free(made);
+    close_source(&source);
+    return good;
+}
+
+static void log_gpu(int level, const char *text)
+{
+    if (level == BALE_GPU_ERROR)
+        bale_complain("%s", text);
+}
+
+static void gpu_opened(void *pack)
+{
+    struct bale_staging *staging = ((struct bale_pack *)pack)->staging;
+
+    bale_staging_pin(staging, bale_staging_size(staging));
+}
+
+/* Whether all that is to be decompressed is ours. Of a pipe that cannot be said. */
+static bool is_ours(int count, char **names)
+{
+    struct stat st;
+
+    for (int i = 0; i < count; i++) {
+        int err = is_stdin(names[i]) ? fstat(STDIN_FILENO, &st) : stat(names[i], &st);
+        if (err == 0 && (!S_ISREG(st.st_mode) || st.st_uid != geteuid()))
+            return false;
+    }
+    return true;
+}
+
+static int create_dispatcher(struct bale_packing *packing, bool wary)
+{
+    struct bale_pack *pack = &packing->pack;
+    struct bale_dispatch_options options = {.threads = pack->threads,
+                                            .choice = packing->engine,
+                                            .wary = wary,
+                                            .gpu = {.verify = true, .log = log_gpu},
+                                            .opened = gpu_opened,
+                                            .arg = pack};
+    int err;
+
+    bale_gpu_environment();
+    err = bale_dispatch_create(&options, &pack->engine);
+    if (err < 0)
+        return err;
+    pack->gpu_after = GPU_AFTER;
+    err = bale_staging_create(pack->engine, BALE_STAGING_DEFAULT, &pack->staging);
+    if (err < 0)
+        bale_engine_destroy(pack->engine);
+    return err;
+}
+
+/* Who asks for a GPU gets it, or is told why not. */
+static bool insist_on_gpu(struct bale_pack *pack)
+{
+    char why[BALE_GPU_WHY];
+
+    pack->gpu_after = 0;
+    bale_dispatch_open(pack->engine);
+    if (bale_dispatch_wait(pack->engine, why) == BALE_OK)
+        return true;
+    bale_complain("--engine gpu: %s: balefs doctor tells what this machine lacks", why);
+    return false;
+}
+
+static bool open_engine(struct bale_packing *packing, bool wary)
+{
+    struct bale_pack *pack = &packing->pack;
+    int err;
+
+    if (pack->threads == 0)
+        pack->threads = bale_cpus();
+    err = packing->engine == BALE_ENGINE_CPU ? bale_engine_cpu_create(pack->threads, &pack->engine)
+                                             : create_dispatcher(packing, wary);
+    if (err == BALE_OK)
+        return true;
+    bale_complain("%u threads cannot be started: %s: give fewer with --threads", pack->threads,
+                  bale_err_text(err));
+    return false;
+}
+
+static void close_engine(struct bale_pack *pack)
+{
+    bool touched = pack->staging && bale_staging_is_touched(pack->staging);
+
+    bale_engine_destroy(pack->engine);
+    bale_staging_destroy(pack->staging, touched);
+}
+
+int bale_packing_run(struct bale_packing *packing, int count, char **names)
+{
+    static char dash[] = "-";
+    char *none[] = {dash};
+    int status = BALE_EXIT_DONE;
+
+    if (count == 0) {
+        count = 1;
+        names = none;
+    }
+    if (!open_engine(packing, packing->unpacks && !is_ours(count, names)))
+        return BALE_EXIT_FAILED;
+    if (packing->engine == BALE_ENGINE_GPU && !insist_on_gpu(&packing->pack)) {
+        count = 0;
+        status = BALE_EXIT_FAILED;
+    }
+    for (int i = 0; i < count; i++)
+        if (!run_one(packing, names[i]))
+            status = BALE_EXIT_FAILED;
+    close_engine(&packing->pack);
+    return status;
+}

@@ -1,0 +1,25 @@
+/* What `balefs compress` and `balefs decompress` do with one file after the other. */
+#ifndef BALE_TOOLS_STREAM_PACKING_H
+#define BALE_TOOLS_STREAM_PACKING_H
+
+#include "kernels/engine/dispatch.h"
+#include "tools/stream/pack.h"
+
+#define BALE_SUFFIX ".bale"
+
+struct bale_packing {
+    struct bale_pack pack;
+    enum bale_engine_choice engine;
+    const char *output; /* -o, or NULL */
+    bool unpacks;
+    bool to_stdout;
+    bool force;
+    bool test; /* decompresses to nowhere */
+    bool verbose;
+};
+
+/* names: count files, "-" for standard input; none stands for that. Makes the engine. Returns the
+ * exit code. */
+int bale_packing_run(struct bale_packing *packing, int count, char **names);
+
+#endif

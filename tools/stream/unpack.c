@@ -1,0 +1,197 @@
+#include <assert.h>
+
+#include "format/err.h"
+#include "format/stream.h"
+#include "tools/common/options.h"
+#include "tools/stream/pack.h"
+
+struct job {
+    struct bale_pack *pack;
+    const struct bale_source *source;
+    struct bale_target *target; /* may be NULL */
+    struct bale_packed *packed;
+    struct bale_lanes *lanes; /* NULL before the first stream */
+    struct bale_stream_reader reader;
+    uint32_t extent;  /* the lanes' */
+    uint64_t at;      /* of the source: parts taken in */
+    uint64_t written; /* of the contents */
+    unsigned started;
+    bool ended;
+};
+
+static bool wrong(const struct job *job, uint64_t at, const char *why)
+{
+    bale_complain("%s: byte %llu: %s: %s", job->source->name, (unsigned long long)at, why,
+                  at == 0 ? "give what balefs compress made"
+                          : "what comes before can be had with balefs decompress -c");
+    return false;
+}
+
+static bool write_zeros_to(struct job *job, uint64_t offset)
+{
+    uint64_t length = offset - job->written;
+
+    job->written = offset;
+    job->packed->raw = offset;
+    return !job->target || bale_target_zeros(job->target, length);
+}
+
+/* Writes what the oldest lane holds. */
+static bool take(struct job *job, const struct bale_lane *lane)
+{
+    const struct bale_item *item = &lane->item;
+    uint32_t length = item->frame.raw_length;
+
+    if (item->status == BALE_E_NOMEM) {
+        bale_complain("%s: cannot be decompressed: out of memory", job->source->name);
+        return false;
+    }
+    if (bale_pack_is_lost(job->pack, job->source, item))
+        return false;
+    if (item->status < 0)
+        return wrong(job, lane->from, "the frame is damaged");
+    if (!write_zeros_to(job, lane->to))
+        return false;
+    job->written += length;
+    bale_pack_count(job->pack, length);
+    job->packed->raw = job->written;
+    bale_pack_progress(job->pack, job->source, lane->from, job->packed);
+    if (!job->target)
+        return true;
+    if (item->frame.codec == BALE_CODEC_ZERO && item->frame.parameter == 0)
+        return bale_target_zeros(job->target, length);
+    return bale_target_write(job->target, item->raw, length);
+}
+
+static bool take_oldest(struct job *job)
+{
+    struct bale_lane *lane = bale_lanes_wait(job->lanes);
+    bool good = take(job, lane);
+
+    bale_lanes_release(job->lanes);
+    return good;
+}
+
+static bool take_all(struct job *job)
+{
+    while (job->lanes && bale_lanes_wait(job->lanes))
+        if (!take_oldest(job))
+            return false;
+    return true;
+}
+
+/* Lanes that hold the frames of the stream that begins. */
+static bool make_lanes(struct job *job)
+{
+    uint32_t extent = job->reader.stream.extent;
+    size_t room = bale_frame_bound(extent, BALE_CHUNK_LOG2_MIN);
+
+    if (job->lanes && extent <= job->extent)
+        return true;
+    bale_lanes_destroy(job->lanes);
+    job->lanes = NULL;
+    job->extent = extent;
+    if (bale_pack_lanes(job->pack, extent, room, &job->lanes) == BALE_OK)
+        return true;
+    bale_complain("%s: cannot be decompressed: out of memory", job->source->name);
+    return false;
+}
+
+/* What is wrong where the next part begins or, after have bytes of it, ends. Said when what came
+ * before has been written. */
+static void wrong_part(struct job *job, size_t have, const char *why)
+{
+    bool follows = !job->reader.inside && job->reader.streams > 0;
+
+    if (!take_all(job))
+        return;
+    if (follows)
+        bale_complain("%s: byte %llu: %s: truncate -s %llu takes it away", job->source->name,
+                      (unsigned long long)job->at, why, (unsigned long long)job->at);
+    else
+        wrong(job, job->reader.inside ? job->at + have : job->at, why);
+}
+
+/* Reads the next part wholly: a frame into the lane, all else into its memory too, or into small
+ * before there are lanes. 1; 0 at the end; negative after a message. */
+static int read_part(struct job *job, uint8_t *into, struct bale_stream_item *item)
+{
+    size_t have = 0, need = BALE_STREAM_MAGIC;
+    int err = BALE_E_AGAIN;
+
+    while (err == BALE_E_AGAIN || have < need) {
+        ssize_t got = bale_source_read(job->source, into + have, need - have);
+        if (got < 0)
+            return BALE_E_IO;
+        have += (size_t)got;
+        if (have < need) {
+            const char *why = bale_stream_ended(&job->reader, have);
+            if (why)
+                wrong_part(job, have, why);
+            return why ? BALE_E_CORRUPT : 0;
+        }
+        if (err == BALE_OK)
+            break;
+        err = bale_stream_read(&job->reader, into, have, item);
+        need = item->length;
+        if (err < 0 && err != BALE_E_AGAIN) {
+            wrong_part(job, 0, item->why);
+            return err;
+        }
+    }
+    return 1;
+}
+
+static void start(struct job *job, const struct bale_stream_item *item, struct bale_lane *lane)
+{
+    lane->from = job->at;
+    lane->to = item->offset;
+    lane->item.kind = BALE_ITEM_DECODE;
+    lane->item.frame = item->frame;
+    lane->item.raw = lane->raw;
+    lane->item.stored = lane->stored;
+    lane->item.stored_length = item->length;
+    bale_lanes_start(job->lanes);
+    if (++job->started % BALE_PACK_TOGETHER == 0)
+        bale_lanes_submit(job->lanes);
+}
+
+static bool step(struct job *job)
+{
+    struct bale_lane *lane = job->lanes ? bale_lanes_next(job->lanes) : NULL;
+    uint8_t small[BALE_STREAM_HEAD];
+    struct bale_stream_item item;
+    bool good = true;
+    int more;
+
+    if (job->lanes && !lane)
+        return take_oldest(job);
+    more = read_part(job, lane ? lane->stored : small, &item);
+    if (more <= 0) {
+        job->ended = true;
+        return more == 0 && take_all(job);
+    }
+    assert(lane || item.part != BALE_PART_FRAME); /* a stream's head came before */
+    if (item.part == BALE_PART_FRAME)
+        start(job, &item, lane);
+    else if (item.part == BALE_PART_END)
+        good = take_all(job) && write_zeros_to(job, item.offset);
+    else
+        good = make_lanes(job);
+    job->at += item.length;
+    job->packed->stored = job->at;
+    return good;
+}
+
+bool bale_unpack(struct bale_pack *pack, const struct bale_source *source,
+                 struct bale_target *target, struct bale_packed *packed)
+{
+    struct job job = {.pack = pack, .source = source, .target = target, .packed = packed};
+    bool good = true;
+
+    *packed = (struct bale_packed){0};
+    while (good && !job.ended)
+        good = step(&job);
+    bale_lanes_destroy(job.lanes);
+    return good;
+}

@@ -1,0 +1,251 @@
+/* balefs export: the plain files of a store, without a mount. */
+#include "tools/transfer/export.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "kernels/engine/engine.h"
+#include "tools/balefs.h"
+#include "tools/common/options.h"
+#include "tools/common/output.h"
+#include "tools/common/output_path.h"
+#include "tools/common/store_path.h"
+
+static const char help[] =
+    "usage: balefs export [-j N] [--settings] STORE[/SUB] DIR\n"
+    "       balefs export --tar [-o FILE] [-f] [-j N] [--settings] STORE[/SUB]\n"
+    "\n"
+    "Writes the plain files of a store, or of a part of it, to a directory (which is made\n"
+    "if it does not exist) or as a tar archive. Needs no mount, no /dev/fuse and no more\n"
+    "rights than to read the store. Keeps holes, modes, times, hard and symbolic links,\n"
+    "fifos, extended attributes and ACLs; as root owners and devices too.\n"
+    "\n"
+    "The store is locked against being mounted for writing meanwhile. If it is mounted,\n"
+    "each file comes out as of its last commit, whole: what was written in the last 5 s\n"
+    "may be missing (balefs sync MOUNTPOINT commits it), and files are not all of one\n"
+    "instant.\n"
+    "\n"
+    "What is left of a damaged file comes out as NAME.damaged, with every byte in its\n"
+    "place and zeros for what is lost; the ranges are told, and the exit status is 1.\n"
+    "\n"
+    "To a directory: what is there is replaced, but for files of the same size, time and\n"
+    "mode, so that an export that was interrupted can be run again. A file has its name\n"
+    "only when it is whole.\n"
+    "\n"
+    "Neither DIR nor FILE may lie in the store itself or in a mount of it, nor in the\n"
+    "directory of another store.\n"
+    "\n"
+    "  -t, --tar          a tar archive (pax) on standard output\n"
+    "  -o, --output FILE  the archive goes to FILE, which appears when it is whole (-:\n"
+    "                     standard output)\n"
+    "  -f, --force        replaces FILE if it is there\n"
+    "  -j, --jobs N       work with so many threads [as many as there are processors]\n"
+    "      --settings     codec, extent size and match lines come along as the attributes\n"
+    "                     user.balefs.*, for balefs import\n"
+    "  -h, --help\n"
+    "\n"
+    "Examples:\n"
+    "  balefs export /scratch/store/run1 /home/ann/run1\n"
+    "  balefs export --tar /scratch/store | ssh archive tar -x -C /data\n"
+    "\n"
+    "Exit status: 0 done, 1 failed, or not everything could be kept, 2 wrong usage.\n";
+
+enum { OPTION_SETTINGS = 256 };
+
+static const struct option long_options[] = {
+    {"tar", no_argument, NULL, 't'},
+    {"output", required_argument, NULL, 'o'},
+    {"force", no_argument, NULL, 'f'},
+    {"jobs", required_argument, NULL, 'j'},
+    {"settings", no_argument, NULL, OPTION_SETTINGS},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+/* Where it goes. */
+struct target {
+    const char *directory; /* or NULL: */
+    const char *archive;   /* NULL: standard output */
+    bool force;
+};
+
+/* Locked if that can be had: beside a writer the commits of the containers serve. */
+static int open_store(struct bale_export *export, const char *top)
+{
+    char why[BALE_WHY];
+    int err = bale_look_open(top, BALE_STORE_READONLY, &export->look, why);
+
+    export->live = err == BALE_E_BUSY || err == BALE_E_PERM || err == BALE_E_RDONLY;
+    if (export->live)
+        err = bale_look_open(top, BALE_STORE_LOOK, &export->look, why);
+    if (err != BALE_OK)
+        bale_complain("%s", why);
+    return err;
+}
+
+static int open_source(const struct bale_export *export, const char *path)
+{
+    struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
+    int fd = (int)syscall(SYS_openat2, bale_store_root_fd(export->look.store),
+                          *export->below ? export->below : ".", &how, sizeof how);
+
+    if (fd < 0)
+        bale_complain("%s: cannot be opened: %s%s", path, strerror(errno),
+                      errno == ENOTDIR ? ": for a single file use balefs cat" : "");
+    return fd;
+}
+
+/* What is exported must not come to lie in what is exported. */
+static bool may_go_to(const struct bale_export *export, const char *path)
+{
+    return bale_outside_store(bale_store_path(export->look.store), path,
+                              "export to another place") == BALE_OK &&
+           bale_outside_stores(path) == BALE_OK;
+}
+
+static int open_directory(const struct bale_export *export, const char *directory)
+{
+    if (!may_go_to(export, directory))
+        return -1;
+    if (mkdir(directory, 0700) != 0 && errno != EEXIST) {
+        bale_complain("%s: cannot be made: %s", directory, strerror(errno));
+        return -1;
+    }
+    int to = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (to < 0)
+        bale_complain("%s: cannot be opened: %s", directory, strerror(errno));
+    return to;
+}
+
+static int to_directory(struct bale_export *export, int from, const char *directory)
+{
+    struct bale_transfer transfer = {
+        .file = bale_export_file,
+        .arg = export,
+        .from_top = bale_store_path(export->look.store),
+        .to_top = directory,
+        .rules = {.settings = export->settings, .acls = true},
+        .threads = export->threads,
+        .walk = {.one_device = true, .hidden = *export->below ? NULL : BALE_STORE_DIR},
+    };
+    char size[BALE_TEXT];
+
+    int to = open_directory(export, directory);
+    if (to < 0) {
+        close(from);
+        return BALE_EXIT_FAILED;
+    }
+    bale_transfer_signals();
+    int err = bale_transfer_run(&transfer, from, to, export->below, "exported");
+    if (err != BALE_OK) {
+        bale_complain("cannot start threads: %s", bale_err_text(err));
+        return BALE_EXIT_FAILED;
+    }
+    if (atomic_load(&bale_transfer_stop)) {
+        bale_complain("%s: interrupted: run it again to complete it", directory);
+        return BALE_EXIT_FAILED;
+    }
+    printf("%s: %" PRIu64 " files, %s exported", directory, transfer.files,
+           bale_size_text(transfer.bytes, size));
+    if (transfer.kept)
+        printf(", %" PRIu64 " were there", transfer.kept);
+    printf("%s\n", transfer.failed ? ", and not everything could be" : "");
+    return transfer.failed ? BALE_EXIT_FAILED : BALE_EXIT_DONE;
+}
+
+static int to_archive(const struct bale_export *export, int from, const struct target *to)
+{
+    const struct bale_target_rules rules = {.replace = to->force};
+    struct bale_target target = {.fd = -1};
+    bool whole;
+
+    if (!may_go_to(export, to->archive ? to->archive : "/dev/stdout") ||
+        !bale_target_open(to->archive, &rules, &target)) {
+        close(from);
+        return BALE_EXIT_FAILED;
+    }
+    int status = bale_export_tar(export, from, target.fd, target.name, &whole);
+    if (!whole)
+        bale_target_drop(&target);
+    else if (!bale_target_finish(&target, NULL))
+        status = BALE_EXIT_FAILED;
+    return status;
+}
+
+static int export_store(struct bale_export *export, const struct target *target)
+{
+    struct bale_within within;
+    int from, status = BALE_EXIT_FAILED;
+
+    if (bale_within_find(export->store, "use cp or tar", &within) != BALE_OK)
+        return status;
+    export->below = within.below;
+    if (open_store(export, within.top) == BALE_OK &&
+        (from = open_source(export, export->store)) >= 0)
+        status = target->directory ? to_directory(export, from, target->directory)
+                                   : to_archive(export, from, target);
+    bale_look_close(&export->look);
+    bale_within_free(&within);
+    return status;
+}
+
+static int run(const struct bale_command *command, int argc, char **argv)
+{
+    struct bale_export export = {.threads = bale_cpus()};
+    struct target target = {0};
+    uint64_t threads;
+    bool tar = false;
+    int option;
+
+    while ((option = bale_options_next(command, argc, argv, ":to:fj:h", long_options)) !=
+           BALE_OPTION_END) {
+        if (option == 't')
+            tar = true;
+        else if (option == 'o')
+            target.archive = optarg;
+        else if (option == 'f')
+            target.force = true;
+        else if (option == OPTION_SETTINGS)
+            export.settings = true;
+        else if (option != 'j')
+            return bale_options_status(command, option);
+        else if (!bale_count_parse(optarg, 1, 1024, &threads))
+            return bale_misused(command, "--jobs %s: give a whole number from 1 to 1024", optarg);
+        else
+            export.threads = (unsigned)threads;
+    }
+    int left = argc - optind;
+    if (target.archive && !tar)
+        return bale_misused(command, "--output is for --tar");
+    if (left < 1)
+        return bale_misused(command, "STORE is missing");
+    if (!tar && left < 2)
+        return bale_misused(command, "DIR is missing: or give --tar");
+    if (left > (tar ? 1 : 2))
+        return bale_misused(command,
+                            tar ? "one STORE at a time" : "one STORE and one DIR at a time");
+    if (target.archive && strcmp(target.archive, "-") == 0)
+        target.archive = NULL;
+    if (tar && !target.archive && isatty(STDOUT_FILENO))
+        return bale_misused(command, "an archive is not for a terminal: give -o FILE or a pipe");
+    export.store = argv[optind];
+    target.directory = tar ? NULL : argv[optind + 1];
+    return export_store(&export, &target);
+}
+
+const struct bale_command bale_command_export = {
+    .name = "export",
+    .summary = "writes the plain files of a store to a directory or a tar archive",
+    .help = help,
+    .usage = BALE_EXIT_USAGE,
+    .run = run,
+};

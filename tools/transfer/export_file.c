@@ -1,0 +1,322 @@
+/* One regular file out of a store. Large ones are read and written by several threads. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "tools/common/options.h"
+#include "tools/transfer/atomic_file.h"
+#include "tools/transfer/export.h"
+
+#define TRIES 5                     /* of a file that somebody is writing */
+#define SHARE (8u << 20)            /* what a thread takes at a time of a large file */
+#define ALONE ((uint64_t)2 * SHARE) /* smaller files are one thread's */
+
+/* A file on its way out. */
+struct outgoing {
+    struct bale_task *task;
+    struct bale_contents contents;
+    struct bale_damage damage;
+    struct bale_fresh fresh;
+    struct stat st; /* as the target shall be */
+    unsigned tries;
+    atomic_uint refs;
+    atomic_ullong next; /* where the next share begins */
+    atomic_int error;   /* an errno: the target cannot be written */
+};
+
+struct helper {
+    struct bale_job job;
+    struct outgoing *out;
+};
+
+int bale_export_open(const struct bale_export *export, int dir, const char *name,
+                     struct bale_contents *contents, struct stat *st, char *why)
+{
+    struct bale_container_attr *attr = &contents->attr;
+    int fd, err = bale_look_in(dir, name, &fd, why);
+
+    if (err != BALE_OK)
+        return err;
+    if (fstat(fd, st) != 0) {
+        close(fd);
+        return BALE_E_IO;
+    }
+    err = bale_contents_open(&export->look, fd, contents, why);
+    if (err != BALE_OK)
+        return err;
+    st->st_size = (off_t)attr->size;
+    if (attr->generation > 0)
+        st->st_mtim = (struct timespec){attr->mtime / 1000000000, attr->mtime % 1000000000};
+    if (st->st_mtim.tv_nsec < 0) {
+        st->st_mtim.tv_sec--;
+        st->st_mtim.tv_nsec += 1000000000;
+    }
+    if (export->look.config.modes_held && attr->mode & BALE_ROOT_MODE_HELD)
+        st->st_mode = (st->st_mode & S_IFMT) | (attr->mode & 07777);
+    return BALE_OK;
+}
+
+static const struct bale_export *export_of(const struct outgoing *out)
+{
+    return out->task->transfer->arg;
+}
+
+/* It is there from an earlier run. */
+static bool is_there(const struct outgoing *out)
+{
+    const struct stat *want = &out->st;
+    struct stat st;
+
+    return fstatat(out->task->branch->to, out->task->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(st.st_mode) && st.st_size == want->st_size &&
+           st.st_mtim.tv_sec == want->st_mtim.tv_sec &&
+           st.st_mtim.tv_nsec == want->st_mtim.tv_nsec &&
+           ((st.st_mode ^ want->st_mode) & 07777) == 0;
+}
+
+static int write_all(int fd, const uint8_t *data, size_t length, uint64_t at)
+{
+    while (length > 0) {
+        ssize_t put = pwrite(fd, data, length, (off_t)at);
+        if (put < 0 && errno != EINTR)
+            return errno;
+        if (put > 0) {
+            data += put;
+            at += (uint64_t)put;
+            length -= (size_t)put;
+        }
+    }
+    return 0;
+}
+
+/* Copies the data in [at, end). */
+static void copy_share(struct outgoing *out, struct bale_scratch *scratch, uint8_t *buffer,
+                       uint64_t at, uint64_t end)
+{
+    uint64_t from, to;
+
+    while (at < end && !atomic_load(&out->error) && !atomic_load(&bale_transfer_stop) &&
+           bale_contents_next(&out->contents, at, &from, &to) && from < end) {
+        to = to < end ? to : end;
+        int err = bale_contents_read(&out->contents, scratch, from, (size_t)(to - from), buffer,
+                                     &out->damage);
+        int e = err == BALE_OK ? write_all(out->fresh.fd, buffer, (size_t)(to - from), from)
+                               : bale_err_to_errno(err);
+        if (e)
+            atomic_store(&out->error, e);
+        bale_transfer_note(out->task->transfer, to - from);
+        at = to;
+    }
+}
+
+static void copy_shares(struct outgoing *out, struct bale_scratch *scratch)
+{
+    uint64_t size = out->contents.attr.size;
+    uint8_t *buffer = malloc(size < BALE_PIECE ? (size_t)size + 1 : BALE_PIECE);
+
+    if (!buffer || !scratch)
+        atomic_store(&out->error, ENOMEM);
+    for (uint64_t at; buffer && scratch && (at = atomic_fetch_add(&out->next, SHARE)) < size;)
+        copy_share(out, scratch, buffer, at, at + SHARE < size ? at + SHARE : size);
+    free(buffer);
+}
+
+static void set_text(struct outgoing *out, const char *name, const char *value)
+{
+    if (fsetxattr(out->fresh.fd, name, value, strlen(value), 0) != 0)
+        bale_transfer_fail(out->task->transfer, out->task->branch, out->task->name,
+                           "lost its setting %s: %s", name, strerror(errno));
+}
+
+/* A file's settings lie in its container. */
+static void keep_settings(struct outgoing *out)
+{
+    const struct bale_container_attr *attr = &out->contents.attr;
+    char text[BALE_SETTING_TEXT];
+
+    if (attr->setting_explicit) {
+        bale_setting_print(attr->setting, text, sizeof text);
+        set_text(out, BALE_XATTR_CODEC, text);
+    }
+    if (attr->extent_explicit) {
+        snprintf(text, sizeof text, "%u", attr->extent);
+        set_text(out, BALE_XATTR_EXTENT, text);
+    }
+}
+
+/* Everything but the contents, and then the name. */
+static int complete(struct outgoing *out)
+{
+    struct bale_task *task = out->task;
+    const struct timespec times[2] = {out->st.st_atim, out->st.st_mtim};
+    char name[NAME_MAX + sizeof BALE_DAMAGED];
+
+    if (ftruncate(out->fresh.fd, out->st.st_size) != 0)
+        return errno;
+    int e = bale_owner_set(out->fresh.fd, &out->st, out->st.st_mode);
+    if (e)
+        return e;
+    bale_transfer_attributes(task, bale_io_fd(bale_container_io(out->contents.container)),
+                             out->fresh.fd);
+    if (export_of(out)->settings)
+        keep_settings(out);
+    if (futimens(out->fresh.fd, times) != 0)
+        return errno;
+    snprintf(name, sizeof name, "%s%s", task->name, task->damaged ? BALE_DAMAGED : "");
+    return bale_fresh_publish(&out->fresh, name);
+}
+
+static void tell_damage(struct outgoing *out)
+{
+    struct bale_transfer *transfer = out->task->transfer;
+    char *path = bale_branch_path(out->task->branch, out->task->name), *full = NULL;
+    char end[NAME_MAX + 64];
+
+    if (path && asprintf(&full, "%s/%s", transfer->from_top, path) < 0)
+        full = NULL;
+    snprintf(end, sizeof end, ": they are zeros in %s%s", out->task->name, BALE_DAMAGED);
+    pthread_mutex_lock(&transfer->lock);
+    transfer->failed = true;
+    bale_progress_end(&transfer->progress);
+    bale_damage_tell(&out->damage, full ? full : out->task->name, end);
+    pthread_mutex_unlock(&transfer->lock);
+    free(path);
+    free(full);
+}
+
+static void close_all(struct outgoing *out)
+{
+    bale_fresh_close(&out->fresh);
+    bale_contents_close(&out->contents);
+    bale_damage_clear(&out->damage);
+}
+
+static void end(struct outgoing *out, int err, bool kept)
+{
+    struct bale_task *task = out->task;
+
+    close_all(out);
+    free(out);
+    bale_transfer_end(task, err, 0, kept);
+}
+
+static void begin(struct outgoing *out, struct bale_scratch *scratch);
+
+/* Nobody copies any more. */
+static void finish(struct outgoing *out, struct bale_scratch *scratch)
+{
+    struct bale_task *task = out->task;
+    int e = atomic_load(&out->error);
+
+    if (atomic_load(&bale_transfer_stop)) {
+        end(out, BALE_E_CANCELLED, false);
+        return;
+    }
+    task->damaged = bale_damage_any(&out->damage);
+    if (task->damaged && export_of(out)->live && bale_contents_moved(&out->contents)) {
+        task->damaged = false;
+        if (out->tries < TRIES) {
+            close_all(out);
+            begin(out, scratch);
+            return;
+        }
+        bale_transfer_fail(task->transfer, task->branch, task->name,
+                           "is changed all the time: try again, or unmount first");
+        end(out, BALE_E_AGAIN, false);
+        return;
+    }
+    if (e == 0)
+        e = complete(out);
+    if (e)
+        bale_transfer_fail(task->transfer, task->branch, task->name,
+                           "cannot be written below %s: %s", task->transfer->to_top, strerror(e));
+    else if (task->damaged)
+        tell_damage(out);
+    end(out, e ? bale_err_from_errno(e) : BALE_OK, false);
+}
+
+static void release(struct outgoing *out, struct bale_scratch *scratch)
+{
+    if (atomic_fetch_sub(&out->refs, 1) == 1)
+        finish(out, scratch);
+}
+
+static void help_copy(struct bale_job *job, struct bale_scratch *scratch)
+{
+    struct helper *helper = (struct helper *)job;
+    struct outgoing *out = helper->out;
+
+    free(helper);
+    copy_shares(out, scratch);
+    release(out, scratch);
+}
+
+static void ask_for_help(struct outgoing *out)
+{
+    struct bale_transfer *transfer = out->task->transfer;
+    uint64_t shares = out->contents.attr.size / SHARE;
+
+    for (unsigned i = 1; i < transfer->threads && i < shares; i++) {
+        struct helper *helper = malloc(sizeof *helper);
+        if (!helper)
+            return;
+        *helper = (struct helper){.job = {.run = help_copy}, .out = out};
+        atomic_fetch_add(&out->refs, 1);
+        bale_pool_submit(transfer->pool, &helper->job);
+    }
+}
+
+static void begin(struct outgoing *out, struct bale_scratch *scratch)
+{
+    struct bale_task *task = out->task;
+    char why[BALE_WHY] = "cannot be read";
+    int err = bale_export_open(export_of(out), task->branch->from, task->name, &out->contents,
+                               &out->st, why);
+
+    out->tries++;
+    bale_damage_init(&out->damage);
+    out->fresh = (struct bale_fresh){.fd = -1};
+    atomic_store(&out->refs, 1);
+    atomic_store(&out->next, 0);
+    atomic_store(&out->error, 0);
+    if (err == BALE_OK && is_there(out)) {
+        end(out, BALE_OK, true);
+        return;
+    }
+    if (err != BALE_OK) {
+        if (err != BALE_E_NOENT || !export_of(out)->live)
+            bale_transfer_fail(task->transfer, task->branch, task->name, "%s", why);
+        end(out, err, false);
+        return;
+    }
+    int e = bale_fresh_open(&out->fresh, task->branch->to);
+    if (e) {
+        bale_transfer_fail(task->transfer, task->branch, task->name, "cannot be made below %s: %s",
+                           task->transfer->to_top, strerror(e));
+        end(out, bale_err_from_errno(e), false);
+        return;
+    }
+    if (out->contents.attr.size >= ALONE)
+        ask_for_help(out);
+    copy_shares(out, scratch);
+    release(out, scratch);
+}
+
+void bale_export_file(struct bale_task *task, struct bale_scratch *scratch)
+{
+    struct outgoing *out = calloc(1, sizeof *out);
+
+    if (!out) {
+        bale_transfer_fail(task->transfer, task->branch, task->name, "out of memory");
+        bale_transfer_end(task, BALE_E_NOMEM, 0, false);
+        return;
+    }
+    out->task = task;
+    begin(out, scratch);
+}

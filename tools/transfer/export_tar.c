@@ -1,0 +1,374 @@
+/* A store as a tar archive, by libarchive. */
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <locale.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "tools/balefs.h"
+#include "tools/common/options.h"
+#include "tools/transfer/export.h"
+#include "tools/transfer/tar_attributes.h"
+
+/* What a piece's taker returns when the archive cannot be written. */
+#define CANNOT_WRITE 1
+
+struct tar {
+    const struct bale_export *export;
+    const char *name; /* of the archive, for messages */
+    struct archive *archive;
+    struct archive_entry *entry;
+    struct bale_pool *pool;
+    struct bale_walk walk;
+    struct bale_progress progress;
+    atomic_bool stop;
+    uint64_t files, bytes;
+    bool failed;
+    void *links; /* tsearch */
+};
+
+/* A file with several names: the path it has in the archive. */
+struct known {
+    dev_t dev;
+    ino_t ino;
+    bool damaged;
+    char path[];
+};
+
+static struct tar *tar_of(struct bale_walk *walk)
+{
+    return (struct tar *)((char *)walk - offsetof(struct tar, walk));
+}
+
+static void fail(struct tar *tar, const char *path, const char *why)
+{
+    tar->failed = true;
+    bale_progress_end(&tar->progress);
+    bale_complain("%s%s%s: %s", bale_store_path(tar->export->look.store), *path ? "/" : "", path,
+                  why);
+}
+
+static void walk_fail(struct bale_walk *walk, const char *path, int e)
+{
+    char why[256];
+
+    snprintf(why, sizeof why, "cannot be read: %s", strerror(e));
+    fail(tar_of(walk), path, why);
+}
+
+/* Nothing after it can be right: the walk ends. */
+static void broken(struct tar *tar)
+{
+    if (atomic_load(&tar->stop))
+        return;
+    bale_progress_end(&tar->progress);
+    tar->failed = true;
+    atomic_store(&tar->stop, true);
+    int e = archive_errno(tar->archive);
+    if (e != EPIPE)
+        bale_complain("%s: cannot be written: %s", tar->name,
+                      e > 0 ? strerror(e) : archive_error_string(tar->archive));
+}
+
+/* ---- Entries --------------------------------------------------------------------------------- */
+
+/* The path below what is exported, as in "tar -C DIR .". */
+static const char *shown_in(const struct tar *tar, const char *path)
+{
+    const char *shown = path + strlen(tar->export->below);
+
+    shown += strspn(shown, "/");
+    return *shown ? shown : ".";
+}
+
+static void describe(struct tar *tar, const char *path, const char *end, const struct stat *st)
+{
+    char *full;
+
+    archive_entry_clear(tar->entry);
+    archive_entry_copy_stat(tar->entry, st);
+    archive_entry_unset_ctime(tar->entry);
+    if (asprintf(&full, "%s%s", shown_in(tar, path), end) >= 0) {
+        archive_entry_copy_pathname(tar->entry, full);
+        free(full);
+    }
+}
+
+static void add_attributes(struct tar *tar, const char *shown, int fd, const char *name)
+{
+    const struct bale_attributes_rules rules = {.settings = tar->export->settings, .acls = true};
+    char path[BALE_REACH], why[256];
+
+    bale_reach(fd, name, path);
+    int e = bale_tar_attributes(tar->entry, &rules, path, !name);
+    if (e) {
+        snprintf(why, sizeof why, "its extended attributes cannot be read: %s", strerror(e));
+        fail(tar, shown, why);
+    }
+}
+
+static bool write_header(struct tar *tar)
+{
+    if (archive_write_header(tar->archive, tar->entry) < ARCHIVE_WARN) {
+        broken(tar);
+        return false;
+    }
+    tar->files++;
+    bale_progress_show(&tar->progress, tar->files, tar->bytes);
+    return true;
+}
+
+static bool enter(struct bale_walk *walk, struct bale_branch *branch, const char *name)
+{
+    struct tar *tar = tar_of(walk);
+
+    (void)name;
+    describe(tar, branch->path, "", &branch->st);
+    add_attributes(tar, branch->path, branch->from, NULL);
+    return write_header(tar);
+}
+
+static int take(void *arg, uint64_t from, const uint8_t *data, uint64_t length)
+{
+    static const uint8_t zeros[1 << 16];
+    struct tar *tar = arg;
+
+    (void)from;
+    while (length > 0) {
+        size_t some = data || length < sizeof zeros ? (size_t)length : sizeof zeros;
+        la_ssize_t put = archive_write_data(tar->archive, data ? data : zeros, some);
+        if (put <= 0)
+            return CANNOT_WRITE;
+        data = data ? data + put : NULL;
+        length -= (uint64_t)put;
+        tar->bytes += (uint64_t)put;
+    }
+    bale_progress_show(&tar->progress, tar->files, tar->bytes);
+    return 0;
+}
+
+/* The data of the file, where there are holes between. */
+static void add_holes(struct tar *tar, const struct bale_contents *contents)
+{
+    uint64_t size = contents->attr.size, at = 0, from = 0, to = 0, begun = 0;
+
+    while (bale_contents_next(contents, at, &from, &to)) {
+        if (from > at && at > begun)
+            archive_entry_sparse_add_entry(tar->entry, (int64_t)begun, (int64_t)(at - begun));
+        begun = from > at ? from : begun;
+        at = to;
+    }
+    if (begun == 0 && at == size)
+        return; /* no holes */
+    archive_entry_sparse_add_entry(tar->entry, (int64_t)begun, (int64_t)(at - begun));
+    if (at < size)
+        archive_entry_sparse_add_entry(tar->entry, (int64_t)size, 0);
+}
+
+/* The header says the name: whether the file is whole must be known before. */
+static int write_contents(struct tar *tar, const char *path, const struct bale_contents *contents,
+                          const struct stat *st, bool *damaged)
+{
+    struct bale_damage damage;
+    char why[BALE_WHY];
+
+    bale_damage_init(&damage);
+    int err = bale_contents_stream(contents, tar->pool, tar->export->threads, &damage, NULL, NULL);
+    *damaged = bale_damage_any(&damage);
+    if (err == BALE_OK && *damaged && tar->export->live && bale_contents_moved(contents)) {
+        bale_damage_clear(&damage);
+        return BALE_E_AGAIN;
+    }
+    if (err == BALE_OK && *damaged) {
+        char *full = NULL;
+        tar->failed = true;
+        bale_progress_end(&tar->progress);
+        if (asprintf(&full, "%s/%s", bale_store_path(tar->export->look.store), path) >= 0)
+            bale_damage_tell(&damage, full, ": they are zeros in the archive's NAME" BALE_DAMAGED);
+        free(full);
+    }
+    bale_damage_clear(&damage);
+    if (err != BALE_OK)
+        return err;
+    describe(tar, path, *damaged ? BALE_DAMAGED : "", st);
+    add_attributes(tar, path, bale_io_fd(bale_container_io(contents->container)), NULL);
+    if (tar->export->settings)
+        bale_tar_settings(tar->entry, &contents->attr);
+    add_holes(tar, contents);
+    if (!write_header(tar))
+        return CANNOT_WRITE;
+    err = bale_contents_stream(contents, tar->pool, tar->export->threads, &damage, take, tar);
+    if (err == BALE_OK && !*damaged && bale_damage_any(&damage)) {
+        snprintf(why, sizeof why,
+                 "was changed while it was written: its copy in the archive has "
+                 "zeros: try again");
+        fail(tar, path, why);
+    }
+    bale_damage_clear(&damage);
+    return err;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct known *one = a, *other = b;
+
+    return one->dev != other->dev ? (one->dev > other->dev) - (one->dev < other->dev)
+                                  : (one->ino > other->ino) - (one->ino < other->ino);
+}
+
+static bool write_link(struct tar *tar, const char *path, const struct stat *st)
+{
+    struct known key = {.dev = st->st_dev, .ino = st->st_ino};
+    struct known **found = tfind(&key, &tar->links, compare);
+
+    if (!found)
+        return false;
+    describe(tar, path, (*found)->damaged ? BALE_DAMAGED : "", st);
+    archive_entry_set_hardlink(tar->entry, (*found)->path);
+    archive_entry_unset_size(tar->entry);
+    (void)write_header(tar);
+    return true;
+}
+
+static void note_link(struct tar *tar, const char *path, const struct stat *st, bool damaged)
+{
+    const char *shown = shown_in(tar, path), *end = damaged ? BALE_DAMAGED : "";
+    size_t size = strlen(shown) + strlen(end) + 1;
+    struct known *known = malloc(sizeof *known + size);
+
+    if (!known)
+        return; /* its other names come as files of their own */
+    *known = (struct known){.dev = st->st_dev, .ino = st->st_ino, .damaged = damaged};
+    snprintf(known->path, size, "%s%s", shown, end);
+    if (!tsearch(known, &tar->links, compare))
+        free(known);
+}
+
+static void write_file(struct tar *tar, struct bale_branch *branch, const char *name,
+                       const char *path, const struct stat *found)
+{
+    struct bale_contents contents;
+    struct stat st;
+    char why[BALE_WHY];
+    bool damaged = false;
+    int err = BALE_E_AGAIN;
+
+    if (found->st_nlink > 1 && write_link(tar, path, found))
+        return;
+    for (int i = 0; i < 5 && err == BALE_E_AGAIN; i++) {
+        snprintf(why, sizeof why, "is changed all the time: try again, or unmount first");
+        err = bale_export_open(tar->export, branch->from, name, &contents, &st, why);
+        if (err == BALE_E_NOENT && tar->export->live)
+            return;
+        if (err != BALE_OK)
+            break;
+        err = write_contents(tar, path, &contents, &st, &damaged);
+        bale_contents_close(&contents);
+        if (err != BALE_OK && err != BALE_E_AGAIN)
+            snprintf(why, sizeof why, "cannot be read: %s", bale_err_text(err));
+    }
+    if (err == CANNOT_WRITE)
+        broken(tar);
+    else if (err != BALE_OK)
+        fail(tar, path, why);
+    else if (found->st_nlink > 1)
+        note_link(tar, path, found, damaged);
+}
+
+static void write_special(struct tar *tar, struct bale_branch *branch, const char *name,
+                          const char *path, const struct stat *st)
+{
+    char target[PATH_MAX + 1];
+
+    if (S_ISSOCK(st->st_mode))
+        return; /* there are none in archives */
+    describe(tar, path, "", st);
+    if (S_ISLNK(st->st_mode)) {
+        ssize_t length = readlinkat(branch->from, name, target, PATH_MAX);
+        if (length < 0) {
+            walk_fail(&tar->walk, path, errno);
+            return;
+        }
+        target[length] = '\0';
+        archive_entry_copy_symlink(tar->entry, target);
+        archive_entry_unset_size(tar->entry);
+    }
+    add_attributes(tar, path, branch->from, name);
+    (void)write_header(tar);
+}
+
+static void entry(struct bale_walk *walk, struct bale_branch *branch, const char *name,
+                  const struct stat *st)
+{
+    struct tar *tar = tar_of(walk);
+    char *path = bale_branch_path(branch, name);
+
+    if (!path)
+        fail(tar, name, "out of memory");
+    else if (S_ISREG(st->st_mode))
+        write_file(tar, branch, name, path, st);
+    else
+        write_special(tar, branch, name, path, st);
+    free(path);
+}
+
+/* ---- The archive ----------------------------------------------------------------------------- */
+
+static bool open_archive(struct tar *tar, int fd)
+{
+    /* Headers are UTF-8; libarchive marks the names that are not. */
+    setlocale(LC_CTYPE, "C.UTF-8");
+    tar->archive = archive_write_new();
+    tar->entry = archive_entry_new();
+    if (tar->archive && tar->entry && archive_write_set_format_pax(tar->archive) == ARCHIVE_OK &&
+        archive_write_set_options(tar->archive, "xattrheader=SCHILY") == ARCHIVE_OK &&
+        archive_write_set_bytes_per_block(tar->archive, 1 << 16) == ARCHIVE_OK &&
+        archive_write_set_bytes_in_last_block(tar->archive, 10240) == ARCHIVE_OK &&
+        archive_write_open_fd(tar->archive, fd) == ARCHIVE_OK)
+        return true;
+    bale_complain("%s: cannot be begun: %s", tar->name,
+                  tar->archive ? archive_error_string(tar->archive) : "out of memory");
+    return false;
+}
+
+int bale_export_tar(const struct bale_export *export, int from, int fd, const char *name,
+                    bool *whole)
+{
+    struct tar tar = {
+        .export = export,
+        .name = name,
+        .walk = {.enter = enter,
+                 .entry = entry,
+                 .fail = walk_fail,
+                 .one_device = true,
+                 .hidden = *export->below ? NULL : BALE_STORE_DIR},
+    };
+
+    tar.walk.stop = &tar.stop;
+    if (bale_pool_create(export->threads, &tar.pool) != BALE_OK || !open_archive(&tar, fd)) {
+        tar.failed = true;
+        atomic_store(&tar.stop, true);
+        close(from);
+    } else {
+        bale_progress_begin(&tar.progress, "exported");
+        bale_walk_tree(&tar.walk, from, -1, export->below);
+        if (!atomic_load(&tar.stop) && archive_write_close(tar.archive) != ARCHIVE_OK)
+            broken(&tar);
+        bale_progress_end(&tar.progress);
+    }
+    *whole = !atomic_load(&tar.stop);
+    if (!*whole && tar.archive)
+        archive_write_fail(tar.archive);
+    archive_entry_free(tar.entry);
+    archive_write_free(tar.archive);
+    bale_pool_destroy(tar.pool);
+    tdestroy(tar.links, free);
+    return tar.failed ? BALE_EXIT_FAILED : BALE_EXIT_DONE;
+}

@@ -1,0 +1,285 @@
+/* balefs import: plain files into a store, without a mount. */
+#include "tools/transfer/import.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "tools/balefs.h"
+#include "tools/common/options.h"
+#include "tools/common/output_path.h"
+#include "tools/common/store_path.h"
+
+static const char help[] =
+    "usage: balefs import [--create] [--codec CODEC] [-j N] DIR STORE[/SUB]\n"
+    "\n"
+    "Brings what is in DIR into a store that is not mounted, without a mount and without\n"
+    "/dev/fuse, as cp -a DIR/. MOUNTPOINT would. Keeps holes, modes, times, hard and\n"
+    "symbolic links, fifos, extended attributes and ACLs (in stores made by root); as root\n"
+    "owners and devices too. Files are stored as volume, directories and match lines say;\n"
+    "attributes user.balefs.* of DIR's files and directories count as settings.\n"
+    "\n"
+    "When it ends with 0 everything is on the disk. A file has its name only when it is\n"
+    "whole, so an import that was interrupted leaves a good store: run it again, and it\n"
+    "passes over the files that are there with the same size, time and mode. Others of the\n"
+    "same name are replaced; nothing else is removed.\n"
+    "\n"
+    "A SUB that is missing is made, if the directory that it is to be in is there.\n"
+    "\n"
+    "      --create       make the store if there is none (balefs init has more choices)\n"
+    "  -c, --codec CODEC  for all files, instead of what the store says: auto[:for=speed],\n"
+    "                     store, lz4, zstd:LEVEL, gpulz[:OPTIONS], culzss[:v=N]; zstd is\n"
+    "                     zstd:1\n"
+    "  -j, --jobs N       read so many files at once [twice as many as processors]\n"
+    "  -h, --help\n"
+    "\n"
+    "Example:\n"
+    "  balefs import --create --codec zstd:3 /home/ann/run1 /scratch/store\n"
+    "\n"
+    "Exit status: 0 done, 1 failed, or not everything could be kept, 2 wrong usage.\n";
+
+enum { OPTION_CREATE = 256 };
+
+static const struct option long_options[] = {
+    {"create", no_argument, NULL, OPTION_CREATE},
+    {"codec", required_argument, NULL, 'c'},
+    {"jobs", required_argument, NULL, 'j'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct job {
+    struct bale_import import;
+    struct bale_transfer transfer;
+    const char *directory, *path; /* as the user named them */
+    bool create;
+    int sync_fd;
+};
+
+static int create_store(const char *path)
+{
+    char why[BALE_WHY];
+    int err = bale_store_init_missing(path, why);
+
+    if (err != BALE_OK)
+        bale_complain("%s", why);
+    return err;
+}
+
+static int open_volume(struct job *job)
+{
+    struct bale_import *import = &job->import;
+    struct bale_volume_options options = {.caller_caches = true}; /* nothing is read again */
+
+    job->sync_fd =
+        openat(bale_store_root_fd(import->store), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (job->sync_fd < 0)
+        return bale_err_from_errno(errno);
+    options.sync_fd = job->sync_fd;
+    bale_store_volume_options(import->store, &options);
+    bale_store_defaults(import->store, &import->defaults);
+    import->modes_held = bale_store_config(import->store)->modes_held;
+    job->transfer.rules.acls =
+        !import->modes_held && bale_store_abilities(import->store)->posix_acl;
+    return bale_volume_create(&options, &import->volume);
+}
+
+static int make_below(int dir, const char *name)
+{
+    if (mkdirat(dir, name, 0700) != 0 && errno != EEXIST)
+        return -1;
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0)
+        (void)bale_props_inherit(dir, fd);
+    return fd;
+}
+
+/* What is missing is made, as cp and rsync make the directory that they are to copy to. */
+static int open_below(const struct job *job, const struct bale_within *within)
+{
+    struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
+    const char *slash = strrchr(within->below, '/');
+    const char *name = slash ? slash + 1 : within->below;
+    char *above = strndup(within->below, (size_t)(name - within->below));
+    int root = bale_store_root_fd(job->import.store), dir = -1, fd = -1;
+
+    if (!above)
+        errno = ENOMEM;
+    else if (!within->missing)
+        fd =
+            (int)syscall(SYS_openat2, root, *within->below ? within->below : ".", &how, sizeof how);
+    else if ((dir = (int)syscall(SYS_openat2, root, *above ? above : ".", &how, sizeof how)) >= 0)
+        fd = make_below(dir, name);
+    int e = errno;
+    if (dir >= 0)
+        close(dir);
+    free(above);
+    if (fd < 0)
+        bale_complain("%s: cannot be %s: %s", job->path, within->missing ? "made" : "opened",
+                      strerror(e));
+    return fd;
+}
+
+static int open_source(const struct job *job)
+{
+    struct stat st;
+    int fd = open(job->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0) {
+        bale_complain("%s: cannot be opened: %s", job->directory, strerror(errno));
+    } else if (fstatat(fd, BALE_STORE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        bale_complain("%s: has " BALE_STORE_DIR " in it, as a store has: export it first, or leave "
+                      "that out",
+                      job->directory);
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static void report(const struct job *job)
+{
+    const struct bale_transfer *transfer = &job->transfer;
+    char size[BALE_TEXT];
+
+    printf("%s: %" PRIu64 " files, %s imported", job->path, transfer->files,
+           bale_size_text(transfer->bytes, size));
+    if (transfer->kept)
+        printf(", %" PRIu64 " were there", transfer->kept);
+    printf("%s\n", transfer->failed ? ", and not everything could be" : "");
+}
+
+/* from is taken over. */
+static int copy(struct job *job, int from, const struct bale_within *within)
+{
+    int err = open_volume(job);
+    int to = err == BALE_OK ? open_below(job, within) : -1;
+
+    if (err != BALE_OK)
+        bale_complain("%s: cannot be written: %s", job->path, bale_err_text(err));
+    if (to < 0) {
+        close(from);
+        return BALE_E_INVALID;
+    }
+    bale_transfer_signals();
+    err = bale_transfer_run(&job->transfer, from, to, "", "imported");
+    if (err != BALE_OK)
+        bale_complain("cannot start threads: %s", bale_err_text(err));
+    else if (atomic_load(&bale_transfer_signal))
+        bale_complain("%s: interrupted: the store is good; run it again to complete it", job->path);
+    if (atomic_load(&bale_transfer_stop))
+        err = BALE_E_CANCELLED;
+    return err;
+}
+
+/* Everything becomes durable here. */
+static int close_store(struct job *job)
+{
+    struct bale_import *import = &job->import;
+    int err = import->volume ? bale_volume_destroy(import->volume) : BALE_OK;
+    int closed = bale_store_close(import->store, err == BALE_OK, NULL);
+
+    err = err != BALE_OK ? err : closed;
+    if (job->sync_fd >= 0)
+        close(job->sync_fd);
+    if (err != BALE_OK)
+        bale_complain("%s: what was imported may not be on the disk: %s: check it and import again",
+                      job->path, bale_err_text(err));
+    return err;
+}
+
+/* Everything that can be refused is, before a store is made. */
+static int find_target(const struct job *job, struct bale_within *within)
+{
+    static const char instead[] = "use cp -a, or unmount it first";
+
+    if (!job->create || !bale_outside_all(job->path))
+        return bale_within_find_new(job->path, instead, within);
+    if (bale_outside_tree(job->directory, job->path, "import something else") != BALE_OK ||
+        create_store(job->path) != BALE_OK)
+        return BALE_E_INVALID;
+    return bale_within_find(job->path, instead, within);
+}
+
+static int import_directory(struct job *job)
+{
+    struct bale_within within = {0};
+    char why[BALE_WHY];
+    int status = BALE_EXIT_FAILED;
+    int from = open_source(job);
+
+    if (from < 0 || find_target(job, &within) != BALE_OK)
+        goto out;
+    job->transfer.from_top = job->directory;
+    job->transfer.to_top = job->path;
+    if (bale_outside_store(within.top, job->directory, "import something else") != BALE_OK)
+        goto out;
+    if (bale_store_open(within.top, BALE_STORE_WRITE, &job->import.store, why) != BALE_OK) {
+        bale_complain("%s", why);
+        goto out;
+    }
+    int err = copy(job, from, &within);
+    from = -1;
+    int closed = close_store(job);
+    if (err == BALE_OK && closed == BALE_OK)
+        report(job);
+    status = err == BALE_OK && closed == BALE_OK && !job->transfer.failed ? BALE_EXIT_DONE
+                                                                          : BALE_EXIT_FAILED;
+out:
+    if (from >= 0)
+        close(from);
+    bale_within_free(&within);
+    return status;
+}
+
+static int run(const struct bale_command *command, int argc, char **argv)
+{
+    struct job job = {.sync_fd = -1};
+    uint64_t threads = 2 * (uint64_t)bale_cpus();
+    char why[BALE_WHY];
+    int option;
+
+    while ((option = bale_options_next(command, argc, argv, ":c:j:h", long_options)) !=
+           BALE_OPTION_END) {
+        if (option == OPTION_CREATE) {
+            job.create = true;
+        } else if (option == 'c') {
+            if (bale_setting_parse(optarg, &job.import.setting, why, sizeof why) != BALE_OK)
+                return bale_misused(command, "--codec %s: %s", optarg, why);
+            job.import.chosen = true;
+        } else if (option != 'j') {
+            return bale_options_status(command, option);
+        } else if (!bale_count_parse(optarg, 1, 1024, &threads)) {
+            return bale_misused(command, "--jobs %s: give a whole number from 1 to 1024", optarg);
+        }
+    }
+    if (argc - optind < 2)
+        return bale_misused(command, optind < argc ? "STORE is missing" : "DIR is missing");
+    if (argc - optind > 2)
+        return bale_misused(command, "one DIR and one STORE at a time");
+    job.directory = argv[optind];
+    job.path = argv[optind + 1];
+    job.transfer = (struct bale_transfer){
+        .file = bale_import_file,
+        .entered = bale_import_entered,
+        .arg = &job.import,
+        .threads = (unsigned)threads,
+    };
+    return import_directory(&job);
+}
+
+const struct bale_command bale_command_import = {
+    .name = "import",
+    .summary = "brings plain files into a store without a mount",
+    .help = help,
+    .usage = BALE_EXIT_USAGE,
+    .run = run,
+};

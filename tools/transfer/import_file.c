@@ -1,0 +1,326 @@
+/* One regular file into a store: through the volume, which compresses it with the others. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/base/wait.h"
+#include "fs/cache/file.h"
+#include "tools/transfer/atomic_file.h"
+#include "tools/transfer/import.h"
+
+#define PIECE (1u << 20)
+
+/* A file on its way in. */
+struct incoming {
+    struct bale_task *task;
+    const struct bale_import *import;
+    int source;
+    struct stat st;
+    struct bale_container_attr attr;
+    struct bale_fresh fresh;
+    struct bale_file *file;
+    struct bale_wait wait;
+    uint64_t size; /* as read */
+};
+
+static int open_source(struct incoming *in)
+{
+    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    int dir = in->task->branch->from;
+
+    in->source = openat(dir, in->task->name, flags | O_NOATIME);
+    if (in->source < 0 && errno == EPERM)
+        in->source = openat(dir, in->task->name, flags);
+    if (in->source < 0 || fstat(in->source, &in->st) != 0)
+        return errno;
+    return S_ISREG(in->st.st_mode) ? 0 : ESTALE; /* it was replaced meanwhile */
+}
+
+/* ---- Settings -------------------------------------------------------------------------------- */
+
+/* Attributes of the source say what a file wants, as they would when it is copied into a mount. */
+static void take_wishes(struct incoming *in)
+{
+    char value[64];
+    ssize_t got = fgetxattr(in->source, BALE_XATTR_CODEC, value, sizeof value - 1);
+
+    if (got > 0) {
+        value[got] = '\0';
+        if (bale_setting_parse(value, &in->attr.setting, NULL, 0) == BALE_OK)
+            in->attr.setting_explicit = true;
+    }
+    got = fgetxattr(in->source, BALE_XATTR_EXTENT, value, sizeof value - 1);
+    if (got > 0) {
+        value[got] = '\0';
+        if (bale_extent_parse(value, &in->attr.extent))
+            in->attr.extent_explicit = true;
+    }
+}
+
+static int choose_settings(struct incoming *in)
+{
+    const struct bale_import *import = in->import;
+    int err = bale_props_for_new(import->store, in->task->branch->to, in->task->name, &in->attr);
+
+    take_wishes(in);
+    if (import->chosen) {
+        in->attr.setting = import->setting;
+        in->attr.setting_explicit = true;
+    }
+    if (import->modes_held)
+        in->attr.mode = (uint16_t)(BALE_ROOT_MODE_HELD | (in->st.st_mode & 07777));
+    return err;
+}
+
+void bale_import_entered(struct bale_transfer *transfer, struct bale_branch *branch, bool made)
+{
+    static const char *const names[] = {BALE_XATTR_CODEC, BALE_XATTR_EXTENT, BALE_XATTR_MATCH};
+    char value[4096], clean[4096], why[BALE_WHY];
+
+    if (made)
+        (void)bale_props_inherit(branch->parent->to, branch->to);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        ssize_t got = fgetxattr(branch->from, names[i], value, sizeof value);
+        if (got < 0)
+            continue;
+        if (bale_props_check(names[i], value, (size_t)got, clean, why) != BALE_OK)
+            bale_transfer_fail(transfer, branch, "", "%s", why);
+        else if (fsetxattr(branch->to, names[i], clean, strlen(clean), 0) != 0)
+            bale_transfer_fail(transfer, branch, "", "its setting %s is lost: %s", names[i],
+                               strerror(errno));
+    }
+}
+
+/* ---- What is there from an earlier run ------------------------------------------------------- */
+
+static bool is_same(const struct incoming *in, const struct stat *st,
+                    const struct bale_container_attr *attr)
+{
+    int64_t mtime = (int64_t)in->st.st_mtim.tv_sec * 1000000000 + in->st.st_mtim.tv_nsec;
+    int64_t held = attr->generation > 0
+                       ? attr->mtime
+                       : (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+    mode_t mode = attr->mode & BALE_ROOT_MODE_HELD ? attr->mode & 07777 : st->st_mode & 07777;
+
+    return attr->size == (uint64_t)in->st.st_size && held == mtime &&
+           mode == (in->st.st_mode & 07777);
+}
+
+static bool is_there(const struct incoming *in)
+{
+    struct bale_container_attr attr;
+    struct bale_io *io;
+    struct stat st;
+    int dir = in->task->branch->to;
+
+    if (fstatat(dir, in->task->name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    int fd = openat(dir, in->task->name, O_RDONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 || bale_io_open_fd(fd, &io) != BALE_OK)
+        return false;
+    int err = bale_container_peek(io, bale_volume_container_config(in->import->volume),
+                                  &in->import->defaults, &attr, NULL);
+    io->ops->close(io);
+    return err == BALE_OK && is_same(in, &st, &attr);
+}
+
+/* ---- Contents -------------------------------------------------------------------------------- */
+
+static int write_piece(struct incoming *in, uint64_t at, const uint8_t *data, size_t length)
+{
+    while (length > 0) {
+        bale_file_write(in->file, at, data, length, bale_wait_done, &in->wait);
+        int64_t put = bale_wait_for(&in->wait);
+        if (put < 0)
+            return (int)put;
+        at += (uint64_t)put;
+        data += put;
+        length -= (size_t)put;
+    }
+    bale_transfer_note(in->task->transfer, 0);
+    return BALE_OK;
+}
+
+/* [at, end) of the source, or up to where it ends now. *e: the source cannot be read. */
+static int copy_data(struct incoming *in, uint8_t *buffer, uint64_t at, uint64_t end, int *e)
+{
+    while (at < end) {
+        size_t some = end - at < PIECE ? (size_t)(end - at) : PIECE;
+        ssize_t got = pread(in->source, buffer, some, (off_t)at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            *e = errno;
+        if (got <= 0)
+            return got < 0 ? BALE_E_IO : BALE_OK;
+        if (atomic_load(&bale_transfer_stop))
+            return BALE_E_CANCELLED;
+        int err = write_piece(in, at, buffer, (size_t)got);
+        if (err != BALE_OK)
+            return err;
+        at += (uint64_t)got;
+        in->size = at > in->size ? at : in->size;
+    }
+    return BALE_OK;
+}
+
+static int copy_contents(struct incoming *in, int *e)
+{
+    uint64_t size = (uint64_t)in->st.st_size;
+    uint8_t *buffer = malloc(size < PIECE ? (size_t)size + 1 : PIECE);
+    int err = buffer ? BALE_OK : BALE_E_NOMEM;
+
+    (void)posix_fadvise(in->source, 0, 0, POSIX_FADV_SEQUENTIAL);
+    for (off_t at = 0, end; err == BALE_OK && (uint64_t)at < size; at = end) {
+        at = lseek(in->source, at, SEEK_DATA);
+        if (at < 0)
+            break; /* a hole up to the end */
+        end = lseek(in->source, at, SEEK_HOLE);
+        if (end < 0 || (uint64_t)end > size)
+            end = (off_t)size;
+        if (end <= at)
+            break;
+        err = copy_data(in, buffer, (uint64_t)at, (uint64_t)end, e);
+    }
+    free(buffer);
+    if (err == BALE_OK && in->size < size) {
+        bale_file_truncate(in->file, size, bale_wait_done, &in->wait);
+        err = (int)bale_wait_for(&in->wait);
+    }
+    return err;
+}
+
+/* A container that has nothing to hold is empty, and remembers nothing. */
+static int keep_attr(struct incoming *in)
+{
+    const struct bale_container_attr *defaults = &in->import->defaults;
+    bool settings = in->attr.setting_explicit || in->attr.extent_explicit ||
+                    in->attr.extent != defaults->extent ||
+                    in->attr.setting.codec != defaults->setting.codec ||
+                    in->attr.setting.parameter != defaults->setting.parameter;
+
+    if (in->st.st_size > 0 || (!settings && !in->import->modes_held))
+        return BALE_OK;
+    unsigned what = (settings ? BALE_ATTR_SETTING | BALE_ATTR_EXTENT : 0u) |
+                    (in->import->modes_held ? BALE_ATTR_MODE : 0u);
+    bale_file_set_attr(in->file, what, &in->attr, bale_wait_done, &in->wait);
+    return (int)bale_wait_for(&in->wait);
+}
+
+/* The container, complete and closed. */
+static int fill(struct incoming *in, int *e)
+{
+    int fd = fcntl(in->fresh.fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return bale_err_from_errno(errno);
+    int err = bale_file_open(in->import->volume, fd, &in->attr, in->task->name, &in->file, NULL);
+    if (err != BALE_OK)
+        return err;
+    err = copy_contents(in, e);
+    if (err == BALE_OK)
+        err = keep_attr(in);
+    if (err == BALE_OK) {
+        bale_file_set_times(in->file, &in->st.st_atim, &in->st.st_mtim, bale_wait_done, &in->wait);
+        err = (int)bale_wait_for(&in->wait);
+    }
+    if (err == BALE_OK) {
+        bale_file_flush(in->file, false, bale_wait_done, &in->wait);
+        err = (int)bale_wait_for(&in->wait);
+    }
+    if (err != BALE_OK)
+        bale_file_discard(in->file);
+    bale_file_on_close(in->file, bale_wait_closed, &in->wait);
+    bale_file_unref(in->file);
+    bale_wait_for(&in->wait);
+    return err;
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+/* Owner and mode last but for attributes: writing takes set-id bits and capabilities away. */
+static int dress(struct incoming *in)
+{
+    mode_t mode = in->st.st_mode & 07777;
+
+    if (in->import->modes_held)
+        mode = (mode & 0777) | S_IRUSR | S_IWUSR;
+    int e = bale_owner_set(in->fresh.fd, &in->st, mode);
+    if (e)
+        return e;
+    bale_transfer_attributes(in->task, in->source, in->fresh.fd);
+    return bale_fresh_publish(&in->fresh, in->task->name);
+}
+
+static bool has_changed(const struct incoming *in)
+{
+    struct stat now;
+
+    return fstat(in->source, &now) == 0 &&
+           (now.st_size != in->st.st_size || now.st_mtim.tv_sec != in->st.st_mtim.tv_sec ||
+            now.st_mtim.tv_nsec != in->st.st_mtim.tv_nsec);
+}
+
+/* The store is full, or its disk is bad: the next file would meet the same. */
+static bool is_fatal(int err)
+{
+    return err == BALE_E_NOSPACE || err == BALE_E_DQUOT || err == BALE_E_IO || err == BALE_E_RDONLY;
+}
+
+static int store(struct incoming *in)
+{
+    struct bale_task *task = in->task;
+    int e = 0;
+    int err = choose_settings(in);
+
+    if (err == BALE_OK) {
+        int made = bale_fresh_open(&in->fresh, task->branch->to);
+        err = made ? bale_err_from_errno(made) : fill(in, &e);
+    }
+    if (err == BALE_OK) {
+        int dressed = dress(in);
+        err = dressed ? bale_err_from_errno(dressed) : BALE_OK;
+    }
+    if (e)
+        bale_transfer_fail(task->transfer, task->branch, task->name, "cannot be read: %s",
+                           strerror(e));
+    else if (err != BALE_OK && err != BALE_E_CANCELLED)
+        bale_transfer_fail(task->transfer, task->branch, task->name, "cannot be stored in %s: %s",
+                           task->transfer->to_top, bale_err_text(err));
+    else if (err == BALE_OK && has_changed(in))
+        bale_transfer_fail(task->transfer, task->branch, task->name,
+                           "was changed while it was read: import it again");
+    if (!e && is_fatal(err))
+        atomic_store(&bale_transfer_stop, true);
+    return err;
+}
+
+void bale_import_file(struct bale_task *task, struct bale_scratch *scratch)
+{
+    struct incoming in = {
+        .task = task,
+        .import = task->transfer->arg,
+        .fresh = {.fd = -1},
+        .source = -1,
+        .wait = BALE_WAIT,
+    };
+    int e = open_source(&in);
+    int err = bale_err_from_errno(e);
+    bool kept = false;
+
+    (void)scratch;
+    if (e) {
+        bale_transfer_fail(task->transfer, task->branch, task->name, "cannot be read: %s",
+                           strerror(e));
+    } else {
+        kept = is_there(&in);
+        err = kept ? BALE_OK : store(&in);
+    }
+    bale_fresh_close(&in.fresh);
+    if (in.source >= 0)
+        close(in.source);
+    bale_transfer_end(task, err, err == BALE_OK && !kept ? in.size : 0, kept);
+}

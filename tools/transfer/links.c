@@ -1,0 +1,171 @@
+#include "tools/transfer/links.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Another name, met before the file was made. */
+struct waiting {
+    struct waiting *next;
+    struct bale_branch *branch;
+    char name[];
+};
+
+/* Guarded by transfer->lock, but for what never changes. */
+struct bale_link {
+    dev_t dev;
+    ino_t ino;
+    enum { MAKING, MADE, FAILED } state;
+    bool damaged;
+    struct waiting *waiting;
+    char *directory; /* below the top */
+    char name[];
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct bale_link *one = a, *other = b;
+
+    return one->dev != other->dev ? (one->dev > other->dev) - (one->dev < other->dev)
+                                  : (one->ino > other->ino) - (one->ino < other->ino);
+}
+
+/* The directory of the first name may be closed by now. */
+static int link_to(const struct bale_transfer *transfer, const struct bale_link *link,
+                   const struct bale_branch *branch, const char *name)
+{
+    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+    char first[NAME_MAX + 1], other[NAME_MAX + 1];
+    const char *end = link->damaged ? BALE_DAMAGED : "";
+    const char *directory = *link->directory ? link->directory : ".";
+    int dir = (int)syscall(SYS_openat2, transfer->to, directory, &how, sizeof how);
+
+    if (dir < 0)
+        return errno;
+    snprintf(first, sizeof first, "%s%s", link->name, end);
+    snprintf(other, sizeof other, "%s%s", name, end);
+    int e = linkat(dir, first, branch->to, other, 0) != 0 ? errno : 0;
+    if (e == EEXIST && unlinkat(branch->to, other, 0) == 0)
+        e = linkat(dir, first, branch->to, other, 0) != 0 ? errno : 0;
+    close(dir);
+    return e;
+}
+
+static void make_name(struct bale_transfer *transfer, const struct bale_link *link,
+                      const struct bale_branch *branch, const char *name)
+{
+    if (link->state == FAILED) {
+        if (!atomic_load(&bale_transfer_stop))
+            bale_transfer_fail(transfer, branch, name, "is missing: it is another name of %s%s%s",
+                               link->directory, *link->directory ? "/" : "", link->name);
+        return;
+    }
+    int e = link_to(transfer, link, branch, name);
+    if (e)
+        bale_transfer_fail(transfer, branch, name, "cannot be linked below %s: %s",
+                           transfer->to_top, strerror(e));
+}
+
+static struct bale_link *create(struct bale_transfer *transfer, const struct bale_branch *branch,
+                                const char *name, const struct stat *st)
+{
+    struct bale_link *link = calloc(1, sizeof *link + strlen(name) + 1);
+    const char *below = branch->path + transfer->skip;
+
+    if (link)
+        link->directory = strdup(below + strspn(below, "/"));
+    if (!link || !link->directory) {
+        free(link);
+        return NULL;
+    }
+    link->dev = st->st_dev;
+    link->ino = st->st_ino;
+    strcpy(link->name, name);
+    return link;
+}
+
+/* The link of the inode; *fresh: it was not met before. NULL: no memory. */
+static struct bale_link *find(struct bale_transfer *transfer, const struct bale_branch *branch,
+                              const char *name, const struct stat *st, bool *fresh)
+{
+    struct bale_link key = {.dev = st->st_dev, .ino = st->st_ino};
+    struct bale_link **found = tfind(&key, &transfer->links, compare);
+
+    *fresh = !found;
+    if (found)
+        return *found;
+    struct bale_link *link = create(transfer, branch, name, st);
+    if (link && !tsearch(link, &transfer->links, compare)) {
+        free(link->directory);
+        free(link);
+        return NULL;
+    }
+    return link;
+}
+
+bool bale_link_first(struct bale_transfer *transfer, struct bale_branch *branch, const char *name,
+                     const struct stat *st, struct bale_link **out)
+{
+    struct waiting *waiting = malloc(sizeof *waiting + strlen(name) + 1);
+    bool fresh = false, wait = false;
+    struct bale_link *link = NULL;
+
+    pthread_mutex_lock(&transfer->lock);
+    if (waiting)
+        link = find(transfer, branch, name, st, &fresh);
+    if (link && !fresh && link->state == MAKING) {
+        wait = true;
+        waiting->next = link->waiting;
+        waiting->branch = bale_branch_ref(branch);
+        strcpy(waiting->name, name);
+        link->waiting = waiting;
+    }
+    pthread_mutex_unlock(&transfer->lock);
+    if (!wait)
+        free(waiting);
+    if (!link)
+        bale_transfer_fail(transfer, branch, name, "out of memory");
+    else if (!fresh && !wait)
+        make_name(transfer, link, branch, name);
+    *out = link;
+    return fresh;
+}
+
+void bale_link_made(struct bale_transfer *transfer, struct bale_link *link, bool made, bool damaged)
+{
+    pthread_mutex_lock(&transfer->lock);
+    struct waiting *waiting = link->waiting;
+    link->waiting = NULL;
+    link->state = made ? MADE : FAILED;
+    link->damaged = damaged;
+    pthread_mutex_unlock(&transfer->lock);
+    while (waiting) {
+        struct waiting *next = waiting->next;
+        make_name(transfer, link, waiting->branch, waiting->name);
+        bale_branch_unref(waiting->branch);
+        free(waiting);
+        waiting = next;
+    }
+}
+
+static void free_link(void *arg)
+{
+    struct bale_link *link = arg;
+
+    free(link->directory);
+    free(link);
+}
+
+void bale_links_clear(struct bale_transfer *transfer)
+{
+    tdestroy(transfer->links, free_link);
+    transfer->links = NULL;
+}

@@ -1,0 +1,321 @@
+#include "tools/transfer/transfer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "tools/common/options.h"
+#include "tools/transfer/links.h"
+
+enum { QUEUED = 4 }; /* files for each thread */
+
+atomic_bool bale_transfer_stop;
+atomic_int bale_transfer_signal;
+
+static void stop(int number)
+{
+    atomic_store(&bale_transfer_signal, number);
+    atomic_store(&bale_transfer_stop, true);
+}
+
+void bale_transfer_signals(void)
+{
+    struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART};
+    const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction before;
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
+}
+
+static struct bale_transfer *transfer_of(struct bale_walk *walk)
+{
+    return (struct bale_transfer *)((char *)walk - offsetof(struct bale_transfer, walk));
+}
+
+static void fail_text(struct bale_transfer *transfer, const char *path, const char *text)
+{
+    pthread_mutex_lock(&transfer->lock);
+    transfer->failed = true;
+    bale_progress_end(&transfer->progress);
+    bale_complain("%s%s%s: %s", transfer->from_top, *path ? "/" : "", path, text);
+    pthread_mutex_unlock(&transfer->lock);
+}
+
+void bale_transfer_fail(struct bale_transfer *transfer, const struct bale_branch *branch,
+                        const char *name, const char *format, ...)
+{
+    char text[1024];
+    char *path = bale_branch_path(branch, name);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (path && !*name)
+        path[strlen(branch->path)] = '\0';
+    fail_text(transfer, path ? path : name, text);
+    free(path);
+}
+
+static void walk_fail(struct bale_walk *walk, const char *path, int e)
+{
+    char text[256];
+
+    snprintf(text, sizeof text, "cannot be read: %s", strerror(e));
+    fail_text(transfer_of(walk), path, text);
+}
+
+static void copy_attributes(struct bale_transfer *transfer,
+                            const struct bale_attributes_rules *rules,
+                            const struct bale_branch *branch, const char *name, const char *from,
+                            const char *to, bool follow)
+{
+    char lost[256];
+    int e = 0;
+    unsigned failed = bale_attributes_copy(rules, from, to, follow, lost, &e);
+
+    if (failed > 0)
+        bale_transfer_fail(transfer, branch, name, "lost %u extended attribute%s (%s: %s)", failed,
+                           failed > 1 ? "s" : "", lost, strerror(e));
+}
+
+void bale_transfer_attributes(struct bale_task *task, int from, int to)
+{
+    /* A file's settings are in its container. */
+    const struct bale_attributes_rules rules = {.acls = task->transfer->rules.acls};
+    char source[BALE_REACH], target[BALE_REACH];
+
+    bale_reach(from, NULL, source);
+    bale_reach(to, NULL, target);
+    copy_attributes(task->transfer, &rules, task->branch, task->name, source, target, true);
+}
+
+/* ---- Directories ----------------------------------------------------------------------------- */
+
+/* Opens the directory name in dir, where it may be made or, if it is ours, was there with fewer
+ * permissions than we need. */
+static int open_target(int dir, const char *name, mode_t mode, bool *made)
+{
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    struct stat st;
+
+    *made = mkdirat(dir, name, 0700) == 0;
+    if (!*made && errno != EEXIST)
+        return -1;
+    int fd = openat(dir, name, flags);
+    if (fd < 0 && errno == EACCES && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISDIR(st.st_mode) && fchmodat(dir, name, mode | S_IRWXU, 0) == 0)
+        fd = openat(dir, name, flags);
+    if (fd >= 0 && !*made && geteuid() != 0 && fstat(fd, &st) == 0 && (~st.st_mode & S_IRWXU))
+        (void)fchmod(fd, (st.st_mode & 07777) | S_IRWXU);
+    return fd;
+}
+
+static bool enter(struct bale_walk *walk, struct bale_branch *branch, const char *name)
+{
+    struct bale_transfer *transfer = transfer_of(walk);
+    bool made = false;
+
+    if (branch->parent)
+        branch->to = open_target(branch->parent->to, name, branch->st.st_mode & 0777, &made);
+    if (branch->to < 0) {
+        bale_transfer_fail(
+            transfer, branch->parent, name, "cannot be made below %s: %s", transfer->to_top,
+            errno == ENOTDIR || errno == ELOOP ? "something else has its name" : strerror(errno));
+        return false;
+    }
+    if (transfer->entered)
+        transfer->entered(transfer, branch, made);
+    return true;
+}
+
+static void leave(struct bale_walk *walk, struct bale_branch *branch)
+{
+    struct bale_transfer *transfer = transfer_of(walk);
+    struct timespec times[2] = {branch->st.st_atim, branch->st.st_mtim};
+    char source[BALE_REACH], target[BALE_REACH];
+
+    if (atomic_load(&bale_transfer_stop))
+        return; /* it shall stay open to another run */
+    int e = bale_owner_set(branch->to, &branch->st, branch->st.st_mode);
+    bale_reach(branch->from, NULL, source);
+    bale_reach(branch->to, NULL, target);
+    copy_attributes(transfer, &transfer->rules, branch, "", source, target, true);
+    if (e == 0 && futimens(branch->to, times) != 0)
+        e = errno;
+    if (e)
+        bale_transfer_fail(transfer, branch, "", "owner, mode and times cannot be kept: %s",
+                           strerror(e));
+}
+
+/* ---- What is neither a directory nor a regular file ------------------------------------------ */
+
+static int make_link(const struct bale_branch *branch, const char *name)
+{
+    char target[PATH_MAX + 1];
+    ssize_t length = readlinkat(branch->from, name, target, PATH_MAX);
+
+    if (length < 0)
+        return errno;
+    target[length] = '\0';
+    return symlinkat(target, branch->to, name) != 0 ? errno : 0;
+}
+
+static int make_special(const struct bale_branch *branch, const char *name, const struct stat *st)
+{
+    if (S_ISLNK(st->st_mode))
+        return make_link(branch, name);
+    return mknodat(branch->to, name, st->st_mode, st->st_rdev) != 0 ? errno : 0;
+}
+
+static void copy_special(struct bale_transfer *transfer, struct bale_branch *branch,
+                         const char *name, const struct stat *st)
+{
+    const struct timespec times[2] = {st->st_atim, st->st_mtim};
+    char source[BALE_REACH], target[BALE_REACH];
+    int e = make_special(branch, name, st);
+
+    if (e == EEXIST && unlinkat(branch->to, name, 0) == 0)
+        e = make_special(branch, name, st);
+    if (e == 0)
+        e = bale_owner_set_at(branch->to, name, st);
+    if (e) {
+        bale_transfer_fail(
+            transfer, branch, name, "cannot be made below %s: %s%s", transfer->to_top, strerror(e),
+            e == EPERM && (S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode)) ? ": devices need root"
+                                                                         : "");
+        return;
+    }
+    bale_reach(branch->from, name, source);
+    bale_reach(branch->to, name, target);
+    copy_attributes(transfer, &transfer->rules, branch, name, source, target, false);
+    if (utimensat(branch->to, name, times, AT_SYMLINK_NOFOLLOW) != 0)
+        bale_transfer_fail(transfer, branch, name, "its times cannot be kept: %s", strerror(errno));
+}
+
+/* ---- Regular files --------------------------------------------------------------------------- */
+
+static void run_task(struct bale_job *job, struct bale_scratch *scratch)
+{
+    struct bale_task *task = (struct bale_task *)((char *)job - offsetof(struct bale_task, job));
+
+    if (atomic_load(&bale_transfer_stop)) {
+        bale_transfer_end(task, BALE_E_CANCELLED, 0, false);
+    } else if (!scratch) {
+        bale_transfer_fail(task->transfer, task->branch, task->name, "out of memory");
+        bale_transfer_end(task, BALE_E_NOMEM, 0, false);
+    } else {
+        task->transfer->file(task, scratch);
+    }
+}
+
+/* Waits while too many are queued: a tree has more files than memory has room for. */
+static void submit(struct bale_transfer *transfer, struct bale_branch *branch, const char *name,
+                   const struct stat *st, struct bale_link *link)
+{
+    struct bale_task *task = calloc(1, sizeof *task + strlen(name) + 1);
+
+    if (!task) {
+        bale_transfer_fail(transfer, branch, name, "out of memory");
+        return;
+    }
+    strcpy(task->text, name);
+    task->name = task->text;
+    task->job.run = run_task;
+    task->transfer = transfer;
+    task->branch = bale_branch_ref(branch);
+    task->st = *st;
+    task->link = link;
+    pthread_mutex_lock(&transfer->lock);
+    while (transfer->flying >= QUEUED * transfer->threads)
+        pthread_cond_wait(&transfer->less, &transfer->lock);
+    transfer->flying++;
+    pthread_mutex_unlock(&transfer->lock);
+    bale_pool_submit(transfer->pool, &task->job);
+}
+
+void bale_transfer_end(struct bale_task *task, int err, uint64_t bytes, bool kept)
+{
+    struct bale_transfer *transfer = task->transfer;
+
+    if (task->link)
+        bale_link_made(transfer, task->link, err == BALE_OK, task->damaged);
+    bale_branch_unref(task->branch);
+    pthread_mutex_lock(&transfer->lock);
+    transfer->files += err == BALE_OK;
+    transfer->kept += kept;
+    transfer->bytes += bytes;
+    transfer->flying--;
+    bale_progress_show(&transfer->progress, transfer->files, transfer->bytes);
+    pthread_cond_signal(&transfer->less);
+    pthread_mutex_unlock(&transfer->lock);
+    free(task);
+}
+
+void bale_transfer_note(struct bale_transfer *transfer, uint64_t bytes)
+{
+    pthread_mutex_lock(&transfer->lock);
+    transfer->bytes += bytes;
+    bale_progress_show(&transfer->progress, transfer->files, transfer->bytes);
+    pthread_mutex_unlock(&transfer->lock);
+}
+
+static void entry(struct bale_walk *walk, struct bale_branch *branch, const char *name,
+                  const struct stat *st)
+{
+    struct bale_transfer *transfer = transfer_of(walk);
+    struct bale_link *link = NULL;
+
+    if (!S_ISREG(st->st_mode))
+        copy_special(transfer, branch, name, st);
+    else if (st->st_nlink == 1 || bale_link_first(transfer, branch, name, st, &link))
+        submit(transfer, branch, name, st, link);
+}
+
+int bale_transfer_run(struct bale_transfer *transfer, int from, int to, const char *path,
+                      const char *what)
+{
+    struct rlimit limit;
+
+    /* Directories stay open as long as something in them is under way. */
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    umask(0);
+    transfer->skip = strlen(path);
+    transfer->to = fcntl(to, F_DUPFD_CLOEXEC, 0);
+    pthread_mutex_init(&transfer->lock, NULL);
+    pthread_cond_init(&transfer->less, NULL);
+    transfer->walk.enter = enter;
+    transfer->walk.entry = entry;
+    transfer->walk.leave = leave;
+    transfer->walk.fail = walk_fail;
+    transfer->walk.stop = &bale_transfer_stop;
+    int err = transfer->to < 0 ? bale_err_from_errno(errno)
+                               : bale_pool_create(transfer->threads, &transfer->pool);
+    if (err != BALE_OK) {
+        close(from);
+        close(to);
+        return err;
+    }
+    bale_progress_begin(&transfer->progress, what);
+    bale_walk_tree(&transfer->walk, from, to, path);
+    bale_pool_destroy(transfer->pool);
+    bale_progress_end(&transfer->progress);
+    bale_links_clear(transfer);
+    close(transfer->to);
+    return BALE_OK;
+}
