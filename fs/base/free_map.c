@@ -146,14 +146,13 @@ static void neighbours(const struct bale_freemap *map, uint64_t position, node *
 /* The lowest range of length bytes or more; the tree's longest is known to suffice. */
 static node *first_fit(node *tree, uint64_t length)
 {
-    for (;;) {
+    for (;;)
         if (longest(tree->left) >= length)
             tree = tree->left;
         else if (tree->length >= length)
             return tree;
         else
             tree = tree->right;
-    }
 }
 
 int bale_freemap_allocate(struct bale_freemap *map, uint64_t length, uint64_t *position)

@@ -14,9 +14,8 @@ void bale_log_to(void (*sink)(enum bale_level level, const char *line), enum bal
 
 void bale_log(enum bale_level level, const char *format, ...)
 {
-    if (!log_sink || level > log_least) {
+    if (!log_sink || level > log_least)
         return;
-    }
     char line[1024];
     va_list args;
     va_start(args, format);

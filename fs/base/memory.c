@@ -47,13 +47,11 @@ static size_t whole_pages(size_t size)
 
 int bale_memory_create(uint64_t cap, struct bale_memory **out)
 {
-    if (cap < CAP_LEAST) {
+    if (cap < CAP_LEAST)
         return BALE_E_INVALID;
-    }
     struct bale_memory *memory = calloc(1, sizeof *memory);
-    if (!memory) {
+    if (!memory)
         return BALE_E_NOMEM;
-    }
     memory->cap = cap / PAGE * PAGE;
     memory->arena = mmap(NULL, memory->cap, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -72,16 +70,14 @@ int bale_memory_create(uint64_t cap, struct bale_memory **out)
 
 void bale_memory_destroy(struct bale_memory *memory)
 {
-    if (!memory) {
+    if (!memory)
         return;
-    }
     bale_memory_pin_end(memory);
     pthread_mutex_lock(&memory->lock);
     bool late = memory->late;
     pthread_mutex_unlock(&memory->lock);
-    if (memory->pinner_left || late) {
+    if (memory->pinner_left || late)
         return;
-    }
     bale_freemap_clear(&memory->free);
     munmap(memory->arena + memory->pinned, memory->cap - memory->pinned);
     pthread_cond_destroy(&memory->pinner_wake);
@@ -94,6 +90,7 @@ static uint64_t allowance(const struct bale_memory *memory)
 {
     uint64_t counted = memory->counted > 0 ? (uint64_t)memory->counted : 0;
     uint64_t least = memory->cap / 4;
+
     return counted > memory->cap - least ? least : memory->cap - counted;
 }
 
@@ -110,6 +107,7 @@ static bool next_step(const struct bale_memory *memory)
 static void add_free(void *arg, uint64_t position, uint64_t length)
 {
     struct bale_memory *memory = arg;
+
     (void)bale_freemap_release(&memory->free, position, length);
 }
 
@@ -117,6 +115,7 @@ static void add_free(void *arg, uint64_t position, uint64_t length)
 static int make_free(void *arg, uint64_t position, uint64_t length)
 {
     struct bale_memory *memory = arg;
+
     add_free(memory, position, length);
     memory->taken -= length;
     return 0;
@@ -124,9 +123,8 @@ static int make_free(void *arg, uint64_t position, uint64_t length)
 
 static bool find_free(struct bale_memory *memory, uint64_t length, uint64_t *position)
 {
-    if (bale_freemap_allocate(&memory->free, length, position) != BALE_OK) {
+    if (bale_freemap_allocate(&memory->free, length, position) != BALE_OK)
         return false;
-    }
     if (*position + length > memory->cap) {
         add_free(memory, *position, length);
         return false;
@@ -143,16 +141,13 @@ static bool is_out_of_reach(const struct bale_memory *memory, uint64_t position,
 /* What is kept may lie where a device reaches it, or be in the way of something larger. */
 static bool find(struct bale_memory *memory, uint64_t length, uint64_t *position)
 {
-    if (bale_kept_take(&memory->kept, length, position)) {
+    if (bale_kept_take(&memory->kept, length, position))
         return true;
-    }
     bool found = find_free(memory, length, position);
-    if (memory->kept.bytes == 0 || (found && !is_out_of_reach(memory, *position, length))) {
+    if (memory->kept.bytes == 0 || (found && !is_out_of_reach(memory, *position, length)))
         return found;
-    }
-    if (found) {
+    if (found)
         add_free(memory, *position, length);
-    }
     bale_kept_empty(&memory->kept, add_free, memory);
     return find_free(memory, length, position);
 }
@@ -162,17 +157,16 @@ void *bale_memory_take(struct bale_memory *memory, size_t size)
     size_t length = whole_pages(size);
     uint64_t position;
     void *block = NULL;
+
     pthread_mutex_lock(&memory->lock);
     if (length == 0 || memory->taken + length > allowance(memory) ||
-        !find(memory, length, &position)) {
+        !find(memory, length, &position))
         goto out;
-    }
     memory->taken += length;
     if (position + length > memory->high) {
         memory->high = position + length;
-        if (memory->pinner_started && next_step(memory)) {
+        if (memory->pinner_started && next_step(memory))
             pthread_cond_signal(&memory->pinner_wake);
-        }
     }
     block = memory->arena + position;
 out:
@@ -182,18 +176,16 @@ out:
 
 void bale_memory_give(struct bale_memory *memory, void *block, size_t size)
 {
-    if (!block) {
+    if (!block)
         return;
-    }
     uint64_t position = (uint64_t)((uint8_t *)block - memory->arena);
     size_t length = whole_pages(size);
     pthread_mutex_lock(&memory->lock);
     if (!is_out_of_reach(memory, position, length) &&
-        bale_kept_put(&memory->kept, position, length)) {
+        bale_kept_put(&memory->kept, position, length))
         memory->taken -= length;
-    } else {
+    else
         (void)make_free(memory, position, length);
-    }
     pthread_mutex_unlock(&memory->lock);
 }
 
@@ -201,6 +193,7 @@ void bale_memory_set_aside(struct bale_memory *memory, void *block, size_t size)
 {
     uint64_t position = (uint64_t)((uint8_t *)block - memory->arena);
     size_t length = whole_pages(size);
+
     pthread_mutex_lock(&memory->lock);
     if (memory->late) {
         /* Without memory for the map it stays so. */
@@ -228,9 +221,9 @@ static int return_pages(void *arg, uint64_t position, uint64_t length)
     struct bale_memory *memory = arg;
     uint64_t end = position + length;
     uint64_t from = position > memory->pinned ? position : memory->pinned;
-    if (from < end) {
+
+    if (from < end)
         madvise(memory->arena + from, end - from, MADV_DONTNEED);
-    }
     return 0;
 }
 
@@ -240,9 +233,8 @@ void bale_memory_trim(struct bale_memory *memory)
     bale_kept_empty(&memory->kept, add_free, memory);
     uint64_t end = memory->free.end;
     (void)bale_freemap_each(&memory->free, return_pages, memory);
-    if (end < memory->cap) {
+    if (end < memory->cap)
         (void)return_pages(memory, end, memory->cap - end);
-    }
     pthread_mutex_unlock(&memory->lock);
 }
 
@@ -250,6 +242,7 @@ static void *pin_steps(void *arg)
 {
     struct bale_memory *memory = arg;
     int err = BALE_OK;
+
     pthread_mutex_lock(&memory->lock);
     while (err == BALE_OK && !memory->pinner_ending) {
         if (!next_step(memory)) {
@@ -261,9 +254,8 @@ static void *pin_steps(void *arg)
         pthread_mutex_unlock(&memory->lock);
         err = memory->pin(memory->pin_arg, memory->arena + position, PIN_STEP);
         pthread_mutex_lock(&memory->lock);
-        if (err != BALE_OK) {
+        if (err != BALE_OK)
             memory->pinned = position;
-        }
     }
     pthread_mutex_unlock(&memory->lock);
     return NULL;
@@ -284,9 +276,8 @@ void bale_memory_pin_begin(struct bale_memory *memory, bool all,
 
 void bale_memory_pin_end(struct bale_memory *memory)
 {
-    if (!memory) {
+    if (!memory)
         return;
-    }
     pthread_mutex_lock(&memory->lock);
     bool started = memory->pinner_started;
     memory->pinner_ending = true;
@@ -325,13 +316,13 @@ static uint64_t cgroup_limit(void)
     uint64_t least = UINT64_MAX;
     char line[4096];
     FILE *self = fopen("/proc/self/cgroup", "re");
+
     while (self && fgets(line, sizeof line, self)) {
         line[strcspn(line, "\n")] = '\0';
         bool v2 = strncmp(line, "0::", 3) == 0;
         char *group = v2 ? line + 3 : strstr(line, ":memory:");
-        if (!group) {
+        if (!group)
             continue;
-        }
         group += v2 ? 0 : strlen(":memory:");
         for (;;) {
             char path[4400];
@@ -341,22 +332,18 @@ static uint64_t cgroup_limit(void)
                      group);
             FILE *file = fopen(path, "re");
             unsigned long long value;
-            if (file && fscanf(file, "%llu", &value) == 1 && value < least) {
+            if (file && fscanf(file, "%llu", &value) == 1 && value < least)
                 least = value;
-            }
-            if (file) {
+            if (file)
                 fclose(file);
-            }
             char *slash = strrchr(group, '/');
-            if (!slash || group[0] == '\0') {
+            if (!slash || group[0] == '\0')
                 break;
-            }
             *slash = '\0';
         }
     }
-    if (self) {
+    if (self)
         fclose(self);
-    }
     return least;
 }
 
@@ -364,12 +351,14 @@ uint64_t bale_memory_limit(void)
 {
     uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t limit = cgroup_limit();
+
     return limit < machine ? limit : machine;
 }
 
 uint64_t bale_memory_default_cap(void)
 {
     uint64_t cap = bale_memory_limit() / 16;
+
     cap = cap > (uint64_t)1 << 30 ? (uint64_t)1 << 30 : cap;
     return cap < (uint64_t)64 << 20 ? (uint64_t)64 << 20 : cap;
 }

@@ -31,24 +31,21 @@ static void *serve(void *arg)
 {
     struct bale_pool *pool = arg;
     struct bale_scratch *scratch = NULL;
+
     pthread_mutex_lock(&pool->lock);
     for (;;) {
-        while (!pool->first && !pool->ending) {
+        while (!pool->first && !pool->ending)
             pthread_cond_wait(&pool->work, &pool->lock);
-        }
         struct bale_job *job = pool->first;
-        if (!job) {
+        if (!job)
             break;
-        }
         pool->first = job->next;
-        if (!pool->first) {
+        if (!pool->first)
             pool->last = &pool->first;
-        }
         pthread_mutex_unlock(&pool->lock);
         /* A thread without scratch tries again at its next job; jobs treat NULL as no memory. */
-        if (!scratch) {
+        if (!scratch)
             (void)bale_scratch_create(&scratch);
-        }
         job->run(job, scratch);
         pthread_mutex_lock(&pool->lock);
     }
@@ -60,9 +57,9 @@ static void *serve(void *arg)
 int bale_pool_create(unsigned threads, struct bale_pool **out)
 {
     struct bale_pool *pool = calloc(1, sizeof *pool + threads * sizeof pool->threads[0]);
-    if (!pool) {
+
+    if (!pool)
         return BALE_E_NOMEM;
-    }
     bale_short_lock_init(&pool->lock);
     pthread_cond_init(&pool->work, NULL);
     pool->last = &pool->first;
@@ -107,6 +104,7 @@ void bale_pool_leave(struct bale_pool *pool)
 void bale_pool_run(struct bale_pool *pool, struct bale_job *job)
 {
     bool here = guest.pool == pool && !guest.running;
+
     if (here && atomic_fetch_add(&pool->guests_running, 1) >= atomic_load(&pool->guests) / 2) {
         atomic_fetch_sub(&pool->guests_running, 1);
         here = false;
@@ -116,13 +114,11 @@ void bale_pool_run(struct bale_pool *pool, struct bale_job *job)
         return;
     }
     guest.running = true;
-    if (guest.around) {
+    if (guest.around)
         guest.around(true);
-    }
     job->run(job, guest.scratch);
-    if (guest.around) {
+    if (guest.around)
         guest.around(false);
-    }
     guest.running = false;
     atomic_fetch_sub(&pool->guests_running, 1);
 }
@@ -134,16 +130,14 @@ bool bale_pool_in_job(void)
 
 void bale_pool_destroy(struct bale_pool *pool)
 {
-    if (!pool) {
+    if (!pool)
         return;
-    }
     pthread_mutex_lock(&pool->lock);
     pool->ending = true;
     pthread_cond_broadcast(&pool->work);
     pthread_mutex_unlock(&pool->lock);
-    for (unsigned i = 0; i < pool->started; i++) {
+    for (unsigned i = 0; i < pool->started; i++)
         pthread_join(pool->threads[i], NULL);
-    }
     pthread_cond_destroy(&pool->work);
     pthread_mutex_destroy(&pool->lock);
     free(pool);

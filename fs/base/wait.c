@@ -3,6 +3,7 @@
 void bale_wait_done(void *arg, int64_t result)
 {
     struct bale_wait *wait = arg;
+
     pthread_mutex_lock(&wait->lock);
     wait->result = result;
     wait->over = true;
@@ -23,9 +24,8 @@ void bale_wait_closed(void *arg)
 int64_t bale_wait_for(struct bale_wait *wait)
 {
     pthread_mutex_lock(&wait->lock);
-    while (!wait->over) {
+    while (!wait->over)
         pthread_cond_wait(&wait->wake, &wait->lock);
-    }
     wait->over = false;
     pthread_mutex_unlock(&wait->lock);
     return wait->result;

@@ -14,14 +14,13 @@ struct bale_seen {
 int bale_seen_create(uint64_t memory, struct bale_seen **out)
 {
     unsigned bits = 8;
-    while ((uint64_t)1 << bits < memory >> BALE_CHUNK_LOG2_DEFAULT) {
+
+    while ((uint64_t)1 << bits < memory >> BALE_CHUNK_LOG2_DEFAULT)
         bits++;
-    }
     bits++;
     struct bale_seen *seen = calloc(1, sizeof *seen + (sizeof seen->marks[0] << bits));
-    if (!seen) {
+    if (!seen)
         return BALE_E_NOMEM;
-    }
     seen->bits = bits;
     *out = seen;
     return BALE_OK;
@@ -35,6 +34,7 @@ void bale_seen_destroy(struct bale_seen *seen)
 bool bale_seen_before(struct bale_seen *seen, const void *file, uint64_t offset)
 {
     uint64_t key = ((uint64_t)(uintptr_t)file << 20) + (offset >> BALE_CHUNK_LOG2_DEFAULT);
+
     key *= 0x9e3779b97f4a7c15u;
     key ^= key >> 32;
     key *= 0x9e3779b97f4a7c15u;

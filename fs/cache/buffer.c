@@ -21,11 +21,10 @@ void bale_buffer_unref(struct bale_buffer *buffer)
     if (buffer && atomic_fetch_sub(&buffer->refs, 1) == 1) {
         bale_buffer_hold(buffer, false);
         atomic_fetch_sub(&buffer->volume->stats.cached, buffer->capacity);
-        if (buffer->late) {
+        if (buffer->late)
             bale_memory_set_aside(buffer->volume->memory, buffer->data, buffer->capacity);
-        } else {
+        else
             bale_memory_give(buffer->volume->memory, buffer->data, buffer->capacity);
-        }
         free(buffer);
     }
 }
@@ -33,9 +32,9 @@ void bale_buffer_unref(struct bale_buffer *buffer)
 struct bale_buffer *bale_buffer_create(struct bale_file *file, size_t capacity)
 {
     struct bale_buffer *buffer = malloc(sizeof *buffer);
-    if (!buffer) {
+
+    if (!buffer)
         return NULL;
-    }
     buffer->data = bale_volume_take(file->volume, capacity, file);
     if (!buffer->data) {
         free(buffer);

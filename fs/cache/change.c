@@ -10,14 +10,14 @@ struct bale_turn *bale_turn_create(struct bale_file *file, enum bale_turn_kind k
 {
     struct bale_turn *turn = calloc(1, sizeof *turn);
     struct bale_waiter *waiter = done ? malloc(sizeof *waiter) : NULL;
+
     if (!turn || (done && !waiter)) {
         free(turn);
         free(waiter);
         return NULL;
     }
-    if (waiter) {
+    if (waiter)
         *waiter = (struct bale_waiter){done, arg, NULL};
-    }
     turn->file = bale_file_ref(file);
     turn->kind = kind;
     turn->waiters = waiter;
@@ -38,18 +38,16 @@ void bale_waiters_tell(struct bale_waiter *waiter, int err)
 static bool join(struct bale_file *file, struct bale_turn *turn)
 {
     struct bale_turn *last = file->turns;
-    while (last && last->next) {
+
+    while (last && last->next)
         last = last->next;
-    }
     bool flush = turn->kind == BALE_TURN_FLUSH || turn->kind == BALE_TURN_FLUSH_STREAM;
-    if (!flush || !last || last->kind != BALE_TURN_FLUSH) {
+    if (!flush || !last || last->kind != BALE_TURN_FLUSH)
         return false;
-    }
     last->durable = last->durable || turn->durable;
     struct bale_waiter **end = &last->waiters;
-    while (*end) {
+    while (*end)
         end = &(*end)->next;
-    }
     *end = turn->waiters;
     return true;
 }
@@ -59,6 +57,7 @@ void bale_turn_submit(struct bale_turn *turn)
     struct bale_file *file = turn->file;
     struct bale_pool *pool = file->volume->pool;
     bool joined = false, begins = false;
+
     turn->job.run = bale_turn_run;
     pthread_mutex_lock(&file->lock);
     bool small = file->dirty <= BALE_INLINE_BYTES;
@@ -84,6 +83,7 @@ void bale_turn_end(struct bale_turn *turn)
 {
     struct bale_file *file = turn->file;
     int err = turn->error;
+
     pthread_mutex_lock(&file->lock);
     if (turn->kind == BALE_TURN_FLUSH && turn->waiters && err == BALE_OK) {
         err = file->error;
@@ -95,9 +95,8 @@ void bale_turn_end(struct bale_turn *turn)
     file->turn = next;
     if (next) {
         file->turns = next->next;
-        if (!file->turns) {
+        if (!file->turns)
             file->turns_end = &file->turns;
-        }
         next->next = NULL;
     }
     if (turn->error != BALE_OK && turn->error != BALE_E_INVALID) {
@@ -106,9 +105,8 @@ void bale_turn_end(struct bale_turn *turn)
                  bale_err_text(turn->error));
     }
     pthread_mutex_unlock(&file->lock);
-    if (next) {
+    if (next)
         bale_pool_submit(file->volume->pool, &next->job);
-    }
     bale_volume_wake(file->volume);
     bale_waiters_tell(turn->waiters, err);
     free(turn);

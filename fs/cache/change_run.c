@@ -23,14 +23,13 @@ static int transact(struct bale_turn *turn,
     struct bale_container_attr attr;
     uint64_t generation;
     int err = bale_container_begin(file->container, &generation);
-    if (err != BALE_OK) {
+
+    if (err != BALE_OK)
         return err;
-    }
     bale_container_attr(file->container, &attr);
     err = change(turn, &attr);
-    if (err == BALE_OK) {
+    if (err == BALE_OK)
         err = bale_container_set_attr(file->container, &attr);
-    }
     if (err != BALE_OK) {
         bale_container_abandon(file->container);
         return err;
@@ -70,10 +69,10 @@ static void cut_cache(struct bale_file *file, uint64_t size)
 static void note_changed(struct bale_turn *turn)
 {
     struct bale_file *file = turn->file;
+
     if (!file->attr_dirty || file->mtime.tv_sec < turn->mtime.tv_sec ||
-        (file->mtime.tv_sec == turn->mtime.tv_sec && file->mtime.tv_nsec < turn->mtime.tv_nsec)) {
+        (file->mtime.tv_sec == turn->mtime.tv_sec && file->mtime.tv_nsec < turn->mtime.tv_nsec))
         file->mtime = turn->mtime;
-    }
     file->ctime = bale_file_now_locked(file);
 }
 
@@ -103,11 +102,10 @@ static void after_flush_truncate(struct bale_turn *turn, struct bale_scratch *sc
 /* Nothing of the old contents survives: no need to write it out first. */
 static void truncate_turn(struct bale_turn *turn, struct bale_scratch *scratch)
 {
-    if (turn->offset == 0) {
+    if (turn->offset == 0)
         after_flush_truncate(turn, scratch);
-    } else {
+    else
         bale_flush_run(turn, scratch, after_flush_truncate);
-    }
 }
 
 static int change_allocation(struct bale_turn *turn, struct bale_container_attr *attr)
@@ -116,9 +114,9 @@ static int change_allocation(struct bale_turn *turn, struct bale_container_attr 
     uint64_t end = turn->offset + turn->length;
     bool keep = turn->how != BALE_ALLOCATE && turn->how != BALE_ALLOCATE_ZERO;
     int err = BALE_OK;
-    if (!keep && end > attr->size) {
+
+    if (!keep && end > attr->size)
         attr->size = end;
-    }
     end = end < attr->size ? end : attr->size;
     if (turn->how == BALE_ALLOCATE_PUNCH || turn->how == BALE_ALLOCATE_ZERO ||
         turn->how == BALE_ALLOCATE_ZERO_KEEP_SIZE) {
@@ -130,13 +128,11 @@ static int change_allocation(struct bale_turn *turn, struct bale_container_attr 
     if (err == BALE_OK && turn->how != BALE_ALLOCATE_PUNCH && turn->offset < end) {
         /* The new size first: no segment reaches beyond it. */
         err = bale_container_set_attr(file->container, attr);
-        if (err == BALE_OK) {
+        if (err == BALE_OK)
             err = bale_container_promise(file->container, turn->offset, end - turn->offset);
-        }
     }
-    if (turn->how != BALE_ALLOCATE_KEEP_SIZE) {
+    if (turn->how != BALE_ALLOCATE_KEEP_SIZE)
         attr->mtime = nanoseconds(turn->mtime);
-    }
     return err;
 }
 
@@ -149,9 +145,8 @@ again:
         for (struct bale_extent *e = file->table[i]; e; e = e->hash_next) {
             uint64_t start = e->number * file->extent, stop = start + e->buffer->capacity;
             uint64_t from = offset > start ? offset : start, to = end < stop ? end : stop;
-            if (from >= to) {
+            if (from >= to)
                 continue;
-            }
             if (e->filling) {
                 bale_extent_wait(file, e);
                 goto again;
@@ -175,15 +170,13 @@ static void after_flush_allocate(struct bale_turn *turn, struct bale_scratch *sc
     int err = transact(turn, change_allocation);
     pthread_mutex_lock(&file->lock);
     if (turn->changed) {
-        if (turn->how != BALE_ALLOCATE && turn->how != BALE_ALLOCATE_KEEP_SIZE) {
+        if (turn->how != BALE_ALLOCATE && turn->how != BALE_ALLOCATE_KEEP_SIZE)
             clear_cache(file, turn->offset, end);
-        }
         file->size = grows && err == BALE_OK && end > file->size ? end : file->size;
-        if (turn->how == BALE_ALLOCATE_KEEP_SIZE) {
+        if (turn->how == BALE_ALLOCATE_KEEP_SIZE)
             file->ctime = bale_file_now_locked(file);
-        } else {
+        else
             note_changed(turn);
-        }
         file->attr_dirty = file->attr_dirty || err != BALE_OK;
         bale_volume_add_dirty(file, 0);
     }
@@ -205,16 +198,13 @@ static void after_flush_times(struct bale_turn *turn, struct bale_scratch *scrat
     int err = turn->error;
     bale_container_attr(file->container, &attr);
     bool modified = turn->mtime.tv_nsec != UTIME_OMIT;
-    if (err == BALE_OK && modified && attr.generation > 0) {
+    if (err == BALE_OK && modified && attr.generation > 0)
         err = transact(turn, change_mtime);
-    }
     struct timespec times[2] = {turn->atime, turn->mtime};
-    if (attr.generation > 0) {
+    if (attr.generation > 0)
         times[1].tv_nsec = UTIME_OMIT;
-    }
-    if (err == BALE_OK && futimens(file->fd, times) != 0) {
+    if (err == BALE_OK && futimens(file->fd, times) != 0)
         err = bale_err_from_errno(errno);
-    }
     if (err == BALE_OK && modified) {
         pthread_mutex_lock(&file->lock);
         file->mtime = turn->mtime;
@@ -234,9 +224,8 @@ static int change_attr(struct bale_turn *turn, struct bale_container_attr *attr)
         attr->extent = turn->attr.extent;
         attr->extent_explicit = turn->attr.extent_explicit;
     }
-    if (turn->what & BALE_ATTR_MODE) {
+    if (turn->what & BALE_ATTR_MODE)
         attr->mode = turn->attr.mode;
-    }
     attr->mtime = nanoseconds(turn->mtime);
     return BALE_OK;
 }
@@ -249,19 +238,16 @@ static void after_flush_attr(struct bale_turn *turn, struct bale_scratch *scratc
     pthread_mutex_lock(&file->lock);
     turn->mtime = file->mtime;
     pthread_mutex_unlock(&file->lock);
-    if (err == BALE_OK) {
+    if (err == BALE_OK)
         err = transact(turn, change_attr);
-    }
     pthread_mutex_lock(&file->lock);
-    if (err == BALE_OK) {
+    if (err == BALE_OK)
         file->ctime = bale_file_now_locked(file);
-    }
     bool resize =
         err == BALE_OK && (turn->what & BALE_ATTR_EXTENT) && turn->attr.extent != file->extent;
     /* Who fills an extent counts in blocks of the old size, even if it was cut away meanwhile. */
-    while (resize && !file->dirty && file->filling) {
+    while (resize && !file->dirty && file->filling)
         bale_extent_wait(file, NULL);
-    }
     /* What was written meanwhile lies in extents of the old size. */
     bool back = resize && file->dirty;
     if (back) {
@@ -291,14 +277,12 @@ static void after_flush(struct bale_turn *turn, struct bale_scratch *scratch)
         atomic_fetch_add(&file->volume->stats.syncs, 1);
         turn->error = bale_container_sync(file->container);
         /* Nothing to sync in the container: its mode, its owner or that it is there may be new. */
-        if (turn->error == BALE_OK && names && fsync(file->fd) != 0) {
+        if (turn->error == BALE_OK && names && fsync(file->fd) != 0)
             turn->error = bale_err_from_errno(errno);
-        }
-        if (turn->error == BALE_OK) {
+        if (turn->error == BALE_OK)
             (void)bale_container_trim(file->container);
-        } else {
+        else
             bale_volume_taint(file->volume);
-        }
     }
     bale_turn_end(turn);
 }
@@ -314,6 +298,7 @@ void bale_turn_run(struct bale_job *job, struct bale_scratch *scratch)
         [BALE_TURN_CLOSE] = bale_file_finish_close,
     };
     struct bale_turn *turn = (struct bale_turn *)job;
+
     if (turn->kind == BALE_TURN_TRUNCATE) {
         truncate_turn(turn, scratch);
     } else if (turn->kind == BALE_TURN_RECOMPRESS) {

@@ -12,28 +12,24 @@ static size_t bucket_of(const struct bale_file *file, uint64_t number)
 
 struct bale_extent *bale_extent_find(struct bale_file *file, uint64_t number)
 {
-    if (file->buckets == 0) {
+    if (file->buckets == 0)
         return NULL;
-    }
     struct bale_extent *extent = file->table[bucket_of(file, number)];
-    while (extent && extent->number != number) {
+    while (extent && extent->number != number)
         extent = extent->hash_next;
-    }
     return extent;
 }
 
 static int grow_table(struct bale_file *file)
 {
-    if (file->extents < file->buckets) {
+    if (file->extents < file->buckets)
         return BALE_OK;
-    }
     size_t old_buckets = file->buckets;
     struct bale_extent **old = file->table;
     size_t buckets = old_buckets ? old_buckets * 2 : 4;
     struct bale_extent **table = calloc(buckets, sizeof *table);
-    if (!table) {
+    if (!table)
         return BALE_E_NOMEM;
-    }
     file->table = table;
     file->buckets = buckets;
     for (size_t i = 0; i < old_buckets; i++) {
@@ -52,6 +48,7 @@ static int grow_table(struct bale_file *file)
 static void copy_valid(const struct bale_extent *extent, struct bale_buffer *to)
 {
     size_t block = extent->file->block;
+
     for (uint64_t left = extent->valid; left; left &= left - 1) {
         size_t at = (size_t)__builtin_ctzll(left) * block;
         memcpy(to->data + at, extent->buffer->data + at, block);
@@ -63,9 +60,9 @@ static void copy_valid(const struct bale_extent *extent, struct bale_buffer *to)
 static int replace_buffer(struct bale_extent *extent, size_t capacity)
 {
     struct bale_buffer *buffer = bale_buffer_create(extent->file, capacity);
-    if (!buffer) {
+
+    if (!buffer)
         return BALE_E_NOMEM;
-    }
     copy_valid(extent, buffer);
     bale_buffer_hold(buffer, extent->dirty != 0);
     bale_buffer_unref(extent->buffer);
@@ -81,12 +78,11 @@ static size_t capacity_for(const struct bale_file *file, size_t length)
     uint64_t cap = bale_memory_cap(file->volume->memory);
     size_t most = (file->extent + file->block - 1) / file->block * file->block;
     size_t capacity = file->block;
-    if (most > cap / 8 && most <= cap / 2) {
+
+    if (most > cap / 8 && most <= cap / 2)
         return most;
-    }
-    while (capacity < length) {
+    while (capacity < length)
         capacity *= 2;
-    }
     return capacity < most ? capacity : most;
 }
 
@@ -116,10 +112,10 @@ static void lru_push(struct bale_volume *volume, struct bale_extent *extent)
 static void lru_remove(struct bale_extent *extent)
 {
     struct bale_volume *volume = extent->file->volume;
+
     pthread_mutex_lock(&volume->lru_lock);
-    if (extent->on_lru) {
+    if (extent->on_lru)
         lru_unlink(volume, extent);
-    }
     pthread_mutex_unlock(&volume->lru_lock);
 }
 
@@ -133,43 +129,38 @@ void bale_extent_start_filling(struct bale_extent *extent, uint64_t blocks)
 void bale_extent_settle(struct bale_extent *extent)
 {
     struct bale_volume *volume = extent->file->volume;
-    if (extent->detached || extent->dirty || extent->flushing || extent->filling) {
+
+    if (extent->detached || extent->dirty || extent->flushing || extent->filling)
         return;
-    }
     pthread_mutex_lock(&volume->lru_lock);
-    if (!extent->on_lru) {
+    if (!extent->on_lru)
         lru_push(volume, extent);
-    }
     pthread_mutex_unlock(&volume->lru_lock);
 }
 
 struct bale_extent *bale_extent_get(struct bale_file *file, uint64_t number, size_t length)
 {
     struct bale_extent *extent = bale_extent_find(file, number);
-    if (extent && bale_extent_has_room(extent, length)) {
+
+    if (extent && bale_extent_has_room(extent, length))
         return extent;
-    }
-    if (extent && extent->buffer->capacity > length) {
+    if (extent && extent->buffer->capacity > length)
         length = extent->buffer->capacity;
-    }
     size_t capacity = capacity_for(file, length);
     size_t least = (length + file->block - 1) / file->block * file->block;
     if (extent) {
         lru_remove(extent); /* or making room could evict it */
         int err = replace_buffer(extent, capacity);
-        if (err != BALE_OK && least < capacity) {
+        if (err != BALE_OK && least < capacity)
             err = replace_buffer(extent, least);
-        }
         bale_extent_settle(extent);
         return err == BALE_OK ? extent : NULL;
     }
-    if (grow_table(file) != BALE_OK) {
+    if (grow_table(file) != BALE_OK)
         return NULL;
-    }
     extent = calloc(1, sizeof *extent);
-    if (!extent) {
+    if (!extent)
         return NULL;
-    }
     extent->file = file;
     extent->number = number;
     extent->buffer = bale_buffer_create(file, capacity);
@@ -189,6 +180,7 @@ struct bale_extent *bale_extent_get(struct bale_file *file, uint64_t number, siz
 static void dirty_unlink(struct bale_extent *extent)
 {
     struct bale_file *file = extent->file;
+
     *(extent->dirty_before ? &extent->dirty_before->dirty_next : &file->dirty_first) =
         extent->dirty_next;
     *(extent->dirty_next ? &extent->dirty_next->dirty_before : &file->dirty_last) =
@@ -199,6 +191,7 @@ static void dirty_unlink(struct bale_extent *extent)
 void bale_extent_mark_dirty(struct bale_extent *extent, uint64_t blocks)
 {
     struct bale_file *file = extent->file;
+
     if (!extent->dirty) {
         lru_remove(extent);
         extent->dirtied_ms = bale_now_ms();
@@ -226,6 +219,7 @@ void bale_extent_start_flush(struct bale_extent *extent)
 void bale_extent_end_flush(struct bale_extent *extent, bool stored)
 {
     uint64_t blocks = extent->flushing;
+
     extent->flushing = 0;
     extent->shared = false;
     if (!stored) {
@@ -237,11 +231,10 @@ void bale_extent_end_flush(struct bale_extent *extent, bool stored)
     bale_buffer_hold(extent->buffer, extent->dirty != 0);
     bool whole = blocks == bale_blocks(extent->file, 0, extent->file->extent);
     if (extent->file->volume->options.caller_caches && stored && whole && !extent->dirty &&
-        !extent->filling) {
+        !extent->filling)
         bale_extent_detach(extent);
-    } else {
+    else
         bale_extent_settle(extent);
-    }
 }
 
 /* ---- Going ---- */
@@ -250,9 +243,9 @@ static void remove_from_table(struct bale_extent *extent)
 {
     struct bale_file *file = extent->file;
     struct bale_extent **slot = &file->table[bucket_of(file, extent->number)];
-    while (*slot != extent) {
+
+    while (*slot != extent)
         slot = &(*slot)->hash_next;
-    }
     *slot = extent->hash_next;
     file->extents--;
     extent->detached = true;
@@ -278,9 +271,8 @@ void bale_extents_detach(struct bale_file *file, uint64_t first, uint64_t last)
     for (size_t i = 0; i < file->buckets; i++) {
         for (struct bale_extent *e = file->table[i], *next; e; e = next) {
             next = e->hash_next;
-            if (e->number >= first && e->number <= last) {
+            if (e->number >= first && e->number <= last)
                 bale_extent_detach(e);
-            }
         }
     }
 }
@@ -291,9 +283,9 @@ void bale_extent_cut(struct bale_extent *extent, uint64_t from)
     uint64_t whole = bale_blocks(file, (from + file->block - 1) / file->block * file->block,
                                  (uint64_t)BALE_BLOCKS * file->block);
     size_t over = from % file->block;
-    if (over && from < extent->buffer->capacity) {
+
+    if (over && from < extent->buffer->capacity)
         memset(extent->buffer->data + from, 0, file->block - over);
-    }
     if (extent->dirty & whole) {
         bale_volume_add_dirty(file, -bale_blocks_bytes(file, extent->dirty & whole));
         extent->dirty &= ~whole;
@@ -321,9 +313,8 @@ static bool evict_one(struct bale_volume *volume, struct bale_file *held)
             remove_from_table(extent);
             bale_buffer_unref(extent->buffer);
             free(extent);
-            if (file != held) {
+            if (file != held)
                 pthread_mutex_unlock(&file->lock);
-            }
             return true;
         }
         /* Once round the list; a second time only past what was hot. */
@@ -338,19 +329,17 @@ static bool evict_one(struct bale_volume *volume, struct bale_file *held)
 void *bale_volume_take(struct bale_volume *volume, size_t size, struct bale_file *held)
 {
     void *block;
-    while (!(block = bale_memory_take(volume->memory, size))) {
-        if (!evict_one(volume, held)) {
+
+    while (!(block = bale_memory_take(volume->memory, size)))
+        if (!evict_one(volume, held))
             return NULL;
-        }
-    }
     return block;
 }
 
 uint64_t bale_blocks(const struct bale_file *file, uint64_t from, uint64_t to)
 {
-    if (to <= from) {
+    if (to <= from)
         return 0;
-    }
     unsigned first = (unsigned)(from / file->block);
     unsigned last = (unsigned)((to - 1) / file->block);
     uint64_t upto = last == 63 ? UINT64_MAX : ((uint64_t)1 << (last + 1)) - 1;

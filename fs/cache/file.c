@@ -15,6 +15,7 @@
 void bale_file_set_extent(struct bale_file *file, uint32_t extent)
 {
     uint32_t block = (extent / BALE_BLOCKS + BALE_BLOCK_LEAST - 1) / BALE_BLOCK_LEAST;
+
     file->extent = extent;
     file->block = (block ? block : 1) * BALE_BLOCK_LEAST;
 }
@@ -22,6 +23,7 @@ void bale_file_set_extent(struct bale_file *file, uint32_t extent)
 static struct timespec timespec_of(int64_t nanoseconds)
 {
     int64_t rest = nanoseconds % 1000000000;
+
     rest += rest < 0 ? 1000000000 : 0;
     return (struct timespec){(nanoseconds - rest) / 1000000000, rest};
 }
@@ -29,11 +31,11 @@ static struct timespec timespec_of(int64_t nanoseconds)
 static void link_file(struct bale_file *file)
 {
     struct bale_volume *volume = file->volume;
+
     pthread_mutex_lock(&volume->files_lock);
     file->next = volume->files;
-    if (file->next) {
+    if (file->next)
         file->next->before = file;
-    }
     volume->files = file;
     volume->file_count++;
     pthread_mutex_unlock(&volume->files_lock);
@@ -43,11 +45,11 @@ static void link_file(struct bale_file *file)
 static struct bale_waiter *unlink_file(struct bale_file *file)
 {
     struct bale_volume *volume = file->volume;
+
     pthread_mutex_lock(&volume->files_lock);
     *(file->before ? &file->before->next : &volume->files) = file->next;
-    if (file->next) {
+    if (file->next)
         file->next->before = file->before;
-    }
     volume->file_count--;
     struct bale_waiter *gone = file->gone;
     pthread_cond_broadcast(&volume->files_gone);
@@ -62,6 +64,7 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
     struct bale_file *file = NULL;
     struct stat st;
     int err = fstat(fd, &st) == 0 ? bale_io_open_fd(fd, &io) : bale_err_from_errno(errno);
+
     if (err != BALE_OK) {
         close(fd);
         return err;
@@ -70,9 +73,8 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
     struct bale_container_attr empty = *defaults;
     empty.mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
     err = bale_container_open(io, &volume->config, &empty, &container, feature);
-    if (err != BALE_OK) {
+    if (err != BALE_OK)
         return err;
-    }
     file = calloc(1, sizeof *file);
     char *copy = strdup(label);
     if (!file || !copy) {
@@ -101,6 +103,7 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
 void bale_file_relabel(struct bale_file *file, const char *label)
 {
     char *copy = strdup(label);
+
     if (copy) {
         pthread_mutex_lock(&file->lock);
         char *old = file->label;
@@ -119,6 +122,7 @@ struct bale_file *bale_file_ref(struct bale_file *file)
 bool bale_file_ref_live(struct bale_file *file)
 {
     unsigned refs = atomic_load(&file->refs);
+
     while (refs > 0 && !atomic_compare_exchange_weak(&file->refs, &refs, refs + 1)) {
     }
     return refs > 0;
@@ -155,9 +159,8 @@ void bale_file_finish_close(struct bale_turn *turn, struct bale_scratch *scratch
     void (*closed)(void *) = file->closed;
     void *arg = file->closed_arg;
     free(turn);
-    if (closed) {
+    if (closed)
         closed(arg);
-    }
     pthread_mutex_destroy(&file->lock);
     free(file->table);
     free(file->label);
@@ -167,9 +170,8 @@ void bale_file_finish_close(struct bale_turn *turn, struct bale_scratch *scratch
 
 void bale_file_unref(struct bale_file *file)
 {
-    if (atomic_fetch_sub(&file->refs, 1) > 1) {
+    if (atomic_fetch_sub(&file->refs, 1) > 1)
         return;
-    }
     struct bale_turn *turn = calloc(1, sizeof *turn);
     while (!turn) {
         /* A close must not fail; memory comes back when others finish. */
@@ -211,10 +213,10 @@ struct timespec bale_file_now_locked(struct bale_file *file)
 {
     struct timespec now, last = file->ctime;
     struct stat st;
+
     clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    if (last.tv_sec == 0 && fstat(file->fd, &st) == 0) {
+    if (last.tv_sec == 0 && fstat(file->fd, &st) == 0)
         last = st.st_ctim;
-    }
     int64_t ahead = (last.tv_sec - now.tv_sec) * 1000000000 + last.tv_nsec - now.tv_nsec;
     return ahead > 0 && ahead < 1000000000 ? last : now;
 }
@@ -237,9 +239,8 @@ void bale_file_touch_ctime(struct bale_file *file)
 void bale_file_keep_ctime(struct bale_file *file, const struct timespec *ctime)
 {
     pthread_mutex_lock(&file->lock);
-    if (file->ctime.tv_sec == 0) {
+    if (file->ctime.tv_sec == 0)
         file->ctime = *ctime;
-    }
     pthread_mutex_unlock(&file->lock);
 }
 
@@ -261,13 +262,12 @@ static uint64_t dirty_within(const struct bale_extent *extent, uint64_t offset)
     const struct bale_file *file = extent->file;
     uint64_t blocks = extent->dirty | extent->flushing;
     uint64_t start = extent->number * file->extent;
-    if (!blocks || start + file->extent <= offset) {
+
+    if (!blocks || start + file->extent <= offset)
         return UINT64_MAX;
-    }
     blocks &= offset > start ? bale_blocks(file, offset - start, file->extent) : UINT64_MAX;
-    if (!blocks) {
+    if (!blocks)
         return UINT64_MAX;
-    }
     uint64_t at = start + (uint64_t)__builtin_ctzll(blocks) * file->block;
     return at > offset ? at : offset;
 }
@@ -279,12 +279,12 @@ static uint64_t dirty_data(struct bale_file *file, uint64_t offset)
 {
     uint64_t best = UINT64_MAX;
     uint64_t number = offset / file->extent;
+
     for (size_t i = 0; i < file->extents; i++) {
         const struct bale_extent *e = bale_extent_find(file, number + i);
         uint64_t at = e ? dirty_within(e, offset) : UINT64_MAX;
-        if (at != UINT64_MAX) {
+        if (at != UINT64_MAX)
             return at;
-        }
     }
     for (size_t i = 0; i < file->buckets; i++) {
         for (const struct bale_extent *e = file->table[i]; e; e = e->hash_next) {
@@ -305,12 +305,12 @@ static int committed_data(struct bale_file *file, uint64_t offset, uint64_t *fou
 {
     struct bale_segment segment;
     int err;
+
     *found = UINT64_MAX;
     for (uint64_t at = offset;; at = segment.offset + segment.length) {
         err = bale_container_map(file->container, at, &segment);
-        if (err != BALE_OK) {
+        if (err != BALE_OK)
             return err == BALE_E_NOENT ? BALE_OK : err;
-        }
         if (is_data(&segment)) {
             *found = segment.offset > offset ? segment.offset : offset;
             return BALE_OK;
@@ -322,16 +322,15 @@ static int committed_data(struct bale_file *file, uint64_t offset, uint64_t *fou
 static int committed_end(struct bale_file *file, uint64_t offset, uint64_t *end)
 {
     struct bale_segment segment;
+
     *end = offset;
     for (;;) {
         int err = bale_container_map(file->container, *end, &segment);
         if (err == BALE_E_NOENT ||
-            (err == BALE_OK && (segment.offset > *end || !is_data(&segment)))) {
+            (err == BALE_OK && (segment.offset > *end || !is_data(&segment))))
             return BALE_OK;
-        }
-        if (err != BALE_OK) {
+        if (err != BALE_OK)
             return err;
-        }
         *end = segment.offset + segment.length;
     }
 }
@@ -344,33 +343,27 @@ int64_t bale_file_seek(struct bale_file *file, uint64_t offset, bool data)
         uint64_t size = file->size;
         uint64_t dirty = dirty_data(file, offset);
         pthread_mutex_unlock(&file->lock);
-        if (offset >= size) {
+        if (offset >= size)
             return BALE_E_NOENT;
-        }
         int err = committed_data(file, offset, &committed);
-        if (err != BALE_OK) {
+        if (err != BALE_OK)
             return err;
-        }
         uint64_t first = dirty < committed ? dirty : committed;
-        if (data) {
+        if (data)
             return first < size ? (int64_t)first : BALE_E_NOENT;
-        }
-        if (first > offset) {
+        if (first > offset)
             return (int64_t)offset;
-        }
         err = committed_end(file, offset, &end);
-        if (err != BALE_OK) {
+        if (err != BALE_OK)
             return err;
-        }
         if (dirty == offset) {
             uint64_t block = (offset % file->extent / file->block + 1) * file->block;
             uint64_t after =
                 offset - offset % file->extent + (block < file->extent ? block : file->extent);
             end = end > after ? end : after;
         }
-        if (end >= size) {
+        if (end >= size)
             return (int64_t)size;
-        }
         offset = end;
     }
 }

@@ -9,13 +9,13 @@ int bale_extent_fill(struct bale_extent *extent, uint64_t blocks, struct bale_sc
     struct bale_file *file = extent->file;
     uint64_t start = extent->number * file->extent;
     int err = scratch ? BALE_OK : BALE_E_NOMEM;
+
     bale_extent_start_filling(extent, blocks);
     pthread_mutex_unlock(&file->lock);
     for (unsigned i = 0; i < BALE_BLOCKS && err == BALE_OK; i++) {
         unsigned first = i;
-        while (i < BALE_BLOCKS && (blocks >> i & 1)) {
+        while (i < BALE_BLOCKS && (blocks >> i & 1))
             i++;
-        }
         if (i > first) {
             uint64_t from = (uint64_t)first * file->block;
             uint64_t to = (uint64_t)i * file->block;
@@ -31,23 +31,21 @@ int bale_extent_fill(struct bale_extent *extent, uint64_t blocks, struct bale_sc
 void bale_extent_wait(struct bale_file *file, const struct bale_extent *extent)
 {
     struct bale_fill_wait wait = {extent, PTHREAD_COND_INITIALIZER, file->fill_waits};
+
     file->fill_waits = &wait;
     pthread_cond_wait(&wait.wake, &file->lock);
     struct bale_fill_wait **slot = &file->fill_waits;
-    while (*slot != &wait) {
+    while (*slot != &wait)
         slot = &(*slot)->next;
-    }
     *slot = wait.next;
     pthread_cond_destroy(&wait.wake);
 }
 
 static void wake_waiting(const struct bale_extent *extent)
 {
-    for (struct bale_fill_wait *w = extent->file->fill_waits; w; w = w->next) {
-        if (!w->extent || w->extent == extent) {
+    for (struct bale_fill_wait *w = extent->file->fill_waits; w; w = w->next)
+        if (!w->extent || w->extent == extent)
             pthread_cond_signal(&w->wake);
-        }
-    }
 }
 
 int bale_extent_filled(struct bale_extent *extent, uint64_t blocks, int err)
@@ -62,9 +60,8 @@ int bale_extent_filled(struct bale_extent *extent, uint64_t blocks, int err)
         }
         return err == BALE_OK ? BALE_E_AGAIN : err;
     }
-    if (err == BALE_OK) {
+    if (err == BALE_OK)
         extent->valid |= blocks;
-    }
     bale_extent_settle(extent);
     return err;
 }

@@ -21,12 +21,12 @@ static bool wholly_dirty(const struct bale_file *file, const struct bale_extent 
 static uint64_t stream_size(struct bale_file *file, uint64_t committed)
 {
     uint64_t size = file->size;
+
     for (struct bale_extent *e = file->dirty_first; e; e = e->dirty_next) {
         uint64_t start = e->number * file->extent;
         uint64_t end = start + file->extent;
-        if (!wholly_dirty(file, e) && end > committed && start < size) {
+        if (!wholly_dirty(file, e) && end > committed && start < size)
             size = start > committed ? start : committed;
-        }
     }
     return size;
 }
@@ -34,6 +34,7 @@ static uint64_t stream_size(struct bale_file *file, uint64_t committed)
 static bool selected(struct bale_flush *flush, const struct bale_extent *extent)
 {
     struct bale_file *file = flush->turn->file;
+
     return flush->turn->kind != BALE_TURN_FLUSH_STREAM ||
            (wholly_dirty(file, extent) && (extent->number + 1) * file->extent <= flush->size);
 }
@@ -43,6 +44,7 @@ static int snapshot(struct bale_flush *flush)
 {
     struct bale_file *file = flush->turn->file;
     struct bale_container_attr attr;
+
     bale_container_attr(file->container, &attr);
     size_t count;
     struct bale_extent *e;
@@ -58,9 +60,8 @@ again:
         count += selected(flush, e);
     }
     flush->parts = calloc(count ? count : 1, sizeof *flush->parts);
-    if (!flush->parts) {
+    if (!flush->parts)
         return BALE_E_NOMEM;
-    }
     struct bale_extent *next;
     file->passed_over = file->dirty;
     for (e = file->dirty_first; e; e = next) {
@@ -82,16 +83,15 @@ again:
 int bale_file_commit(struct bale_file *file)
 {
     int err = bale_container_commit(file->container, false);
+
     if ((err == BALE_E_NOSPACE || err == BALE_E_DQUOT) && bale_volume_take_reserve(file->volume)) {
         uint64_t generation;
         err = bale_container_begin(file->container, &generation);
-        if (err == BALE_OK) {
+        if (err == BALE_OK)
             err = bale_container_commit(file->container, false);
-        }
     }
-    if (err == BALE_OK) {
+    if (err == BALE_OK)
         atomic_fetch_add(&file->volume->stats.commits, 1);
-    }
     return err;
 }
 
@@ -99,6 +99,7 @@ static int put_all(struct bale_flush *flush)
 {
     struct bale_file *file = flush->turn->file;
     struct bale_container_attr attr;
+
     bale_container_attr(file->container, &attr);
     attr.size = flush->size;
     attr.mtime = (int64_t)flush->mtime.tv_sec * 1000000000 + flush->mtime.tv_nsec;
@@ -135,14 +136,13 @@ static void finish(struct bale_flush *flush, struct bale_scratch *scratch)
     struct bale_turn *turn = flush->turn;
     struct bale_file *file = turn->file;
     int err = atomic_load(&flush->error);
-    if (err == BALE_OK) {
+
+    if (err == BALE_OK)
         err = put_all(flush);
-    }
-    if (err == BALE_OK) {
+    if (err == BALE_OK)
         err = bale_file_commit(file);
-    } else {
+    else
         bale_container_abandon(file->container);
-    }
     for (size_t i = 0; i < flush->piece_count; i++) {
         bale_memory_give(file->volume->memory, flush->pieces[i].assembled,
                          flush->pieces[i].item.item.frame.raw_length);
@@ -153,9 +153,8 @@ static void finish(struct bale_flush *flush, struct bale_scratch *scratch)
         bale_buffer_unref(flush->parts[i].buffer);
     }
     if (err == BALE_OK && file->size == flush->size && file->mtime.tv_sec == flush->mtime.tv_sec &&
-        file->mtime.tv_nsec == flush->mtime.tv_nsec) {
+        file->mtime.tv_nsec == flush->mtime.tv_nsec)
         file->attr_dirty = false;
-    }
     bale_volume_add_dirty(file, 0);
     pthread_mutex_unlock(&file->lock);
     turn->error = err;
@@ -168,6 +167,7 @@ static void finish(struct bale_flush *flush, struct bale_scratch *scratch)
 static void fail(struct bale_flush *flush, int err)
 {
     int none = BALE_OK;
+
     atomic_compare_exchange_strong(&flush->error, &none, err);
 }
 
@@ -178,13 +178,13 @@ static void write_frame(struct bale_piece *piece, const uint8_t *stored)
     struct bale_item *item = &piece->item.item;
     int err =
         bale_container_write_frame(file->container, stored, item->stored_length, &piece->position);
+
     if ((err == BALE_E_NOSPACE || err == BALE_E_DQUOT) && bale_volume_take_reserve(file->volume)) {
         err = bale_container_write_frame(file->container, stored, item->stored_length,
                                          &piece->position);
     }
-    if (err != BALE_OK) {
+    if (err != BALE_OK)
         fail(flush, err);
-    }
     atomic_fetch_add(&file->volume->stats.items, 1);
     atomic_fetch_add(&file->volume->stats.raw_bytes, item->frame.raw_length);
     atomic_fetch_add(&file->volume->stats.stored_bytes, item->stored_length);
@@ -202,6 +202,7 @@ static void put_ready(struct bale_flush *flush, struct bale_piece *piece)
 static struct bale_piece *take_ready(struct bale_flush *flush)
 {
     struct bale_piece *piece = flush->ready;
+
     if (piece) {
         flush->ready = piece->next;
         flush->ready_end = flush->ready ? flush->ready_end : &flush->ready;
@@ -218,6 +219,7 @@ static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scr
 {
     struct bale_piece *piece = item->owner;
     struct bale_flush *flush = piece->flush;
+
     pthread_mutex_lock(&flush->ready_lock);
     put_ready(flush, piece);
     if (flush->writing) {
@@ -228,11 +230,10 @@ static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scr
     while ((piece = take_ready(flush))) {
         pthread_mutex_unlock(&flush->ready_lock);
         item = &piece->item;
-        if (item->item.status != BALE_OK) {
+        if (item->item.status != BALE_OK)
             fail(flush, item->item.status);
-        } else if (atomic_load(&flush->error) == BALE_OK) {
+        else if (atomic_load(&flush->error) == BALE_OK)
             write_frame(piece, item->item.stored);
-        }
         bale_queue_release(item);
         if (--flush->left == 0) {
             if (scratch) {
@@ -253,6 +254,7 @@ static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scr
 static void submit_all(struct bale_flush *flush, struct bale_setting setting, uint64_t bytes)
 {
     bool urgent = flush->turn->waiters && bytes <= URGENT_BYTES;
+
     flush->left = flush->piece_count;
     for (size_t i = 0; i < flush->piece_count; i++) {
         struct bale_queue_item *item = &flush->pieces[i].item;
@@ -277,20 +279,19 @@ static int encode_here(struct bale_piece *piece, struct bale_setting setting,
     size_t bound = bale_frame_bound(item->frame.raw_length, item->frame.chunk_log2);
     uint8_t *taken = bale_volume_take(volume, bound, NULL);
     uint8_t *stored = taken ? taken : malloc(bound);
-    if (!stored) {
+
+    if (!stored)
         return BALE_E_NOMEM;
-    }
     int err =
         bale_frame_encode(scratch, setting, item->raw, &item->frame, stored, &item->stored_length);
     if (err == BALE_OK) {
         bale_work_add(&volume->in_place, item);
         write_frame(piece, stored);
     }
-    if (taken) {
+    if (taken)
         bale_memory_give(volume->memory, taken, bound);
-    } else {
+    else
         free(stored);
-    }
     return err;
 }
 
@@ -299,6 +300,7 @@ void bale_flush_run(struct bale_turn *turn, struct bale_scratch *scratch,
 {
     struct bale_file *file = turn->file;
     struct bale_flush *flush = scratch ? calloc(1, sizeof *flush) : NULL;
+
     if (!flush) {
         turn->error = BALE_E_NOMEM;
         then(turn, scratch);
@@ -313,9 +315,8 @@ void bale_flush_run(struct bale_turn *turn, struct bale_scratch *scratch,
     int err = nothing ? BALE_OK : snapshot(flush);
     nothing = nothing || (turn->kind == BALE_TURN_FLUSH_STREAM && flush->part_count == 0);
     pthread_mutex_unlock(&file->lock);
-    if (err == BALE_OK && !nothing) {
+    if (err == BALE_OK && !nothing)
         err = bale_container_begin(file->container, &flush->generation);
-    }
     if (err != BALE_OK || nothing) {
         pthread_mutex_lock(&file->lock);
         for (size_t i = 0; i < flush->part_count; i++) {
@@ -331,21 +332,17 @@ void bale_flush_run(struct bale_turn *turn, struct bale_scratch *scratch,
     struct bale_container_attr attr;
     bale_container_attr(file->container, &attr);
     uint64_t bytes = 0;
-    for (size_t i = 0; i < flush->part_count && err == BALE_OK; i++) {
+    for (size_t i = 0; i < flush->part_count && err == BALE_OK; i++)
         err = bale_flush_plan(flush, &flush->parts[i], scratch);
-    }
-    for (size_t i = 0; i < flush->piece_count; i++) {
+    for (size_t i = 0; i < flush->piece_count; i++)
         bytes += flush->pieces[i].item.item.frame.raw_length;
-    }
     if (err == BALE_OK && flush->piece_count > 0 && (bytes > BALE_INLINE_BYTES || !turn->waiters)) {
         submit_all(flush, attr.setting, bytes);
         return;
     }
-    for (size_t i = 0; i < flush->piece_count && err == BALE_OK; i++) {
+    for (size_t i = 0; i < flush->piece_count && err == BALE_OK; i++)
         err = encode_here(&flush->pieces[i], attr.setting, scratch);
-    }
-    if (err != BALE_OK) {
+    if (err != BALE_OK)
         fail(flush, err);
-    }
     finish(flush, scratch);
 }

@@ -11,9 +11,8 @@ static struct bale_piece *add_piece(struct bale_flush *flush, uint64_t offset, u
     if (flush->piece_count == flush->piece_room) {
         size_t room = flush->piece_room ? flush->piece_room * 2 : flush->part_count;
         struct bale_piece *pieces = realloc(flush->pieces, room * sizeof *pieces);
-        if (!pieces) {
+        if (!pieces)
             return NULL;
-        }
         flush->pieces = pieces;
         flush->piece_room = room;
     }
@@ -39,21 +38,18 @@ static unsigned base_blocks(struct bale_flush *flush, const struct bale_part *pa
     } frames[BALE_BLOCKS];
     unsigned count = 0, best = 0;
     struct bale_segment s;
+
     for (uint64_t at = start; at < end; at = s.offset + s.length) {
-        if (bale_container_map(file->container, at, &s) != BALE_OK || s.offset >= end) {
+        if (bale_container_map(file->container, at, &s) != BALE_OK || s.offset >= end)
             break;
-        }
-        if (s.flags & BALE_SEGMENT_UNWRITTEN) {
+        if (s.flags & BALE_SEGMENT_UNWRITTEN)
             continue;
-        }
         uint64_t from = s.offset > start ? s.offset - start : 0;
         unsigned i = 0;
-        while (i < count && frames[i].position != s.position) {
+        while (i < count && frames[i].position != s.position)
             i++;
-        }
-        if (i == BALE_BLOCKS) {
+        if (i == BALE_BLOCKS)
             return 0;
-        }
         if (i == count) {
             frames[count].position = s.position;
             frames[count++].blocks = 0;
@@ -73,12 +69,11 @@ static bool rewrite(struct bale_flush *flush, const struct bale_part *part, uint
     const struct bale_turn *turn = flush->turn;
     unsigned blocks = (unsigned)__builtin_popcountll(all);
     unsigned dirty = (unsigned)__builtin_popcountll(part->dirty & all);
-    if (dirty == blocks) {
+
+    if (dirty == blocks)
         return true;
-    }
-    if (turn->durable) {
+    if (turn->durable)
         return dirty * 2 >= blocks && (part->valid & all) == all;
-    }
     unsigned eighths = turn->waiters ? 4 : 7;
     return base_blocks(flush, part) * 8 < eighths * blocks;
 }
@@ -91,15 +86,14 @@ static uint8_t *assemble(struct bale_flush *flush, const struct bale_part *part,
     struct bale_file *file = flush->turn->file;
     uint64_t start = part->number * file->extent;
     uint8_t *raw = bale_volume_take(file->volume, length, NULL);
-    if (!raw) {
+
+    if (!raw)
         return NULL;
-    }
     for (uint32_t at = 0; at < length;) {
         uint32_t end = at;
         bool valid = part->valid & bale_blocks(file, at, at + 1);
-        while (end < length && valid == !!(part->valid & bale_blocks(file, end, end + 1))) {
+        while (end < length && valid == !!(part->valid & bale_blocks(file, end, end + 1)))
             end += file->block;
-        }
         end = end < length ? end : length;
         if (valid) {
             memcpy(raw + at, part->buffer->data + at, end - at);
@@ -117,17 +111,16 @@ static int plan_runs(struct bale_flush *flush, const struct bale_part *part, uin
 {
     const struct bale_file *file = flush->turn->file;
     uint64_t start = part->number * file->extent;
+
     for (unsigned i = 0; i < BALE_BLOCKS; i++) {
         unsigned first = i;
-        while (i < BALE_BLOCKS && (part->dirty >> i & 1)) {
+        while (i < BALE_BLOCKS && (part->dirty >> i & 1))
             i++;
-        }
         uint64_t from = (uint64_t)first * file->block, to = (uint64_t)i * file->block;
         to = to < length ? to : length;
         if (from < to &&
-            !add_piece(flush, start + from, (uint32_t)(to - from), part->buffer->data + from)) {
+            !add_piece(flush, start + from, (uint32_t)(to - from), part->buffer->data + from))
             return BALE_E_NOMEM;
-        }
     }
     return BALE_OK;
 }
@@ -137,22 +130,19 @@ int bale_flush_plan(struct bale_flush *flush, const struct bale_part *part,
 {
     const struct bale_file *file = flush->turn->file;
     uint64_t start = part->number * file->extent;
-    if (start >= flush->size) {
+
+    if (start >= flush->size)
         return BALE_OK;
-    }
     uint64_t left = flush->size - start;
     uint32_t length = left < file->extent ? (uint32_t)left : file->extent;
     uint64_t all = bale_blocks(file, 0, length);
-    if (!rewrite(flush, part, all)) {
+    if (!rewrite(flush, part, all))
         return plan_runs(flush, part, length);
-    }
-    if ((part->valid & all) == all) {
+    if ((part->valid & all) == all)
         return add_piece(flush, start, length, part->buffer->data) ? BALE_OK : BALE_E_NOMEM;
-    }
     uint8_t *raw = assemble(flush, part, length, scratch);
-    if (!raw) {
+    if (!raw)
         return plan_runs(flush, part, length);
-    }
     struct bale_piece *piece = add_piece(flush, start, length, raw);
     if (!piece) {
         bale_memory_give(file->volume->memory, raw, length);

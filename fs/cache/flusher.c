@@ -13,6 +13,7 @@ static void flush_files(struct bale_volume *volume, uint64_t age_ms)
 {
     struct bale_file **files;
     size_t count;
+
     (void)bale_volume_list(volume, false, NULL, &files, &count);
     uint64_t now = bale_now_ms();
     for (size_t i = 0; i < count; i++) {
@@ -22,9 +23,8 @@ static void flush_files(struct bale_volume *volume, uint64_t age_ms)
         due = due && !(f->turns && f->turns->kind == BALE_TURN_FLUSH);
         pthread_mutex_unlock(&f->lock);
         struct bale_turn *turn = due ? bale_turn_create(f, BALE_TURN_FLUSH, NULL, NULL) : NULL;
-        if (turn) {
+        if (turn)
             bale_turn_submit(turn);
-        }
         bale_file_unref(f);
     }
     free(files);
@@ -43,10 +43,10 @@ static void run_checkpoint(struct bale_job *job, struct bale_scratch *scratch)
 static void checkpoint_if_due(struct bale_volume *volume)
 {
     uint64_t now = bale_now_ms(), commits = atomic_load(&volume->stats.commits);
+
     if (!volume->options.checkpoint || now < volume->checkpoint_ms + CHECKPOINT_MS ||
-        commits == volume->checkpoint_commits || atomic_exchange(&volume->checkpointing, true)) {
+        commits == volume->checkpoint_commits || atomic_exchange(&volume->checkpointing, true))
         return;
-    }
     volume->checkpoint_ms = now;
     volume->checkpoint_commits = commits;
     volume->checkpoint.run = run_checkpoint;
@@ -55,9 +55,8 @@ static void checkpoint_if_due(struct bale_volume *volume)
 
 void bale_volume_taint(struct bale_volume *volume)
 {
-    if (volume->options.tainted) {
+    if (volume->options.tainted)
         volume->options.tainted(volume->options.arg);
-    }
 }
 
 bool bale_volume_pressed(struct bale_volume *volume)
@@ -79,6 +78,7 @@ void *bale_flusher(void *arg)
     struct bale_volume *volume = arg;
     unsigned ticks = 0;
     uint64_t ticked = bale_now_ms();
+
     pthread_mutex_lock(&volume->flusher_lock);
     while (!volume->ending) {
         struct timespec until;
@@ -86,9 +86,8 @@ void *bale_flusher(void *arg)
         until.tv_nsec += (long)TICK_MS * 1000000;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
-        if (!volume->kicked) {
+        if (!volume->kicked)
             pthread_cond_timedwait(&volume->flusher_wake, &volume->flusher_lock, &until);
-        }
         volume->kicked = false;
         pthread_mutex_unlock(&volume->flusher_lock);
         bool all = bale_volume_pressed(volume) || bale_volume_writes_wait(volume);
@@ -98,12 +97,10 @@ void *bale_flusher(void *arg)
             ticked = bale_now_ms();
             bale_volume_wake(volume);
             checkpoint_if_due(volume);
-            if (++ticks % 4 == 0 && atomic_load(&volume->full)) {
+            if (++ticks % 4 == 0 && atomic_load(&volume->full))
                 bale_volume_restore_reserve(volume);
-            }
-            if (ticks % 16 == 0) {
+            if (ticks % 16 == 0)
                 bale_memory_trim(volume->memory);
-            }
         }
         pthread_mutex_lock(&volume->flusher_lock);
     }

@@ -31,9 +31,9 @@ enum staging {
 int bale_queue_create(struct bale_volume *volume, struct bale_queue **out)
 {
     struct bale_queue *queue = calloc(1, sizeof *queue);
-    if (!queue) {
+
+    if (!queue)
         return BALE_E_NOMEM;
-    }
     queue->volume = volume;
     queue->limit = (size_t)(bale_memory_cap(volume->memory) / 4);
     queue->waiting_end = &queue->waiting;
@@ -54,6 +54,7 @@ static void run_done(struct bale_job *job, struct bale_scratch *scratch)
 {
     struct bale_queue_item *item =
         (struct bale_queue_item *)(void *)((char *)job - offsetof(struct bale_queue_item, job));
+
     item->done(item, scratch);
 }
 
@@ -69,6 +70,7 @@ static void pump(struct bale_queue *queue);
 static void encode_again(struct bale_queue_item *item)
 {
     struct bale_queue *queue = item->queue;
+
     bale_memory_set_aside(queue->volume->memory, item->item.stored, item->item.capacity);
     item->item.stored = NULL;
     atomic_fetch_sub(&queue->staged, item->item.capacity);
@@ -76,9 +78,8 @@ static void encode_again(struct bale_queue_item *item)
     pthread_mutex_lock(&queue->lock);
     item->next = queue->waiting;
     queue->waiting = item;
-    if (!item->next) {
+    if (!item->next)
         queue->waiting_end = &item->next;
-    }
     pthread_mutex_unlock(&queue->lock);
     pump(queue);
 }
@@ -86,13 +87,13 @@ static void encode_again(struct bale_queue_item *item)
 static void engine_done(struct bale_item *engine_item)
 {
     struct bale_queue_item *item = engine_item->owner;
-    if (engine_item->kind == BALE_ITEM_ENCODE && engine_item->status == BALE_E_TAKEN) {
+
+    if (engine_item->kind == BALE_ITEM_ENCODE && engine_item->status == BALE_E_TAKEN)
         encode_again(item);
-    } else if (item->quick || item->queue->volume->engine->ops->done_may_wait) {
+    else if (item->quick || item->queue->volume->engine->ops->done_may_wait)
         item->done(item, NULL);
-    } else {
+    else
         to_pool(item);
-    }
 }
 
 static struct bale_item *for_engine(struct bale_queue_item *item)
@@ -109,11 +110,11 @@ static struct bale_item *for_engine(struct bale_queue_item *item)
 static enum staging stage(struct bale_queue *queue, struct bale_queue_item *item, size_t length)
 {
     size_t before = atomic_fetch_add(&queue->staged, length);
+
     item->item.stored = NULL;
     item->heap = false;
-    if (before == 0 || before + length <= queue->limit) {
+    if (before == 0 || before + length <= queue->limit)
         item->item.stored = bale_volume_take(queue->volume, length, NULL);
-    }
     if (!item->item.stored && before == 0) {
         item->item.stored = malloc(length);
         item->heap = item->item.stored != NULL;
@@ -134,11 +135,11 @@ int bale_queue_stage(struct bale_queue *queue, struct bale_queue_item *item, siz
                      size_t raw)
 {
     bool little = atomic_fetch_add(&queue->decoding, raw) + raw <= 2 * queue->limit;
+
     item->decoding = raw;
     if (little && atomic_load(&queue->waits) == 0) {
-        if (stage(queue, item, length) == STAGED) {
+        if (stage(queue, item, length) == STAGED)
             return BALE_OK;
-        }
         pump(queue);
     }
     atomic_fetch_sub(&queue->decoding, raw);
@@ -149,9 +150,8 @@ int bale_queue_stage(struct bale_queue *queue, struct bale_queue_item *item, siz
 static void stop_waiting(struct bale_queue *queue)
 {
     queue->waiting = queue->waiting->next;
-    if (!queue->waiting) {
+    if (!queue->waiting)
         queue->waiting_end = &queue->waiting;
-    }
     atomic_fetch_sub(&queue->waits, 1);
 }
 
@@ -160,14 +160,14 @@ static struct bale_item *stage_some(struct bale_queue *queue, struct bale_queue_
 {
     struct bale_item *list = NULL, **end = &list;
     struct bale_queue_item *item;
+
     *stuck = NULL;
     for (unsigned i = 0; i < TOGETHER && (item = queue->waiting); i++) {
         const struct bale_frame *frame = &item->item.frame;
         enum staging how =
             stage(queue, item, bale_frame_bound(frame->raw_length, frame->chunk_log2));
-        if (how == LATER) {
+        if (how == LATER)
             break;
-        }
         stop_waiting(queue);
         if (how == NEVER) {
             *stuck = item;
@@ -203,6 +203,7 @@ static void pump(struct bale_queue *queue)
 void bale_queue_decode(struct bale_queue *queue, struct bale_queue_item *list)
 {
     struct bale_item *items = NULL, **end = &items;
+
     for (; list; list = list->next) {
         *end = for_engine(list);
         end = &list->item.next;
@@ -214,6 +215,7 @@ void bale_queue_encode(struct bale_queue *queue, struct bale_queue_item *list)
 {
     struct bale_queue_item **end = &list;
     size_t count = 0;
+
     for (; *end; end = &(*end)->next) {
         (*end)->item.stored = NULL;
         count++;
@@ -229,6 +231,7 @@ void bale_queue_encode(struct bale_queue *queue, struct bale_queue_item *list)
 void bale_queue_release(struct bale_queue_item *item)
 {
     struct bale_queue *queue = item->queue;
+
     if (item->item.stored) {
         if (item->heap) {
             free(item->item.stored);

@@ -28,9 +28,9 @@ void bale_file_report(struct bale_file *file, const struct bale_fault *fault)
 {
     /* One line is enough: whoever reads tries again in smaller pieces. */
     atomic_uint_fast64_t *told = &file->told[fault->position % BALE_TOLD];
-    if (atomic_exchange(told, fault->position) == fault->position) {
+
+    if (atomic_exchange(told, fault->position) == fault->position)
         return;
-    }
     pthread_mutex_lock(&file->lock); /* for the label */
     bale_log(BALE_LOG_ERROR,
              "%s: bytes %llu to %llu are damaged (%s at %llu of the container: expected %016llx, "
@@ -46,9 +46,8 @@ void bale_file_report(struct bale_file *file, const struct bale_fault *fault)
 /* Once for a file: what there is of it is not known either. */
 static void report_index(struct bale_file *file)
 {
-    if (atomic_exchange(&file->index_told, true)) {
+    if (atomic_exchange(&file->index_told, true))
         return;
-    }
     pthread_mutex_lock(&file->lock); /* for the label */
     bale_log(BALE_LOG_ERROR,
              "%s: the list of its extents is damaged: reading and writing what it tells of fail: "
@@ -63,6 +62,7 @@ int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratc
 {
     struct bale_fault fault;
     uint64_t at = from;
+
     while (at < to) {
         struct bale_segment segment;
         int err = bale_container_map(file->container, at, &segment);
@@ -70,12 +70,10 @@ int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratc
             memset(out + (at - from), 0, to - at);
             return BALE_OK;
         }
-        if (err == BALE_E_CORRUPT) {
+        if (err == BALE_E_CORRUPT)
             report_index(file);
-        }
-        if (err != BALE_OK) {
+        if (err != BALE_OK)
             return err;
-        }
         if (segment.offset > at) {
             memset(out + (at - from), 0, segment.offset - at);
             at = segment.offset;
@@ -84,15 +82,12 @@ int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratc
         uint32_t length = (uint32_t)((end < to ? end : to) - at);
         err = bale_container_read(file->container, scratch, &segment, at, length, out + (at - from),
                                   &fault);
-        if (err == BALE_E_AGAIN) {
+        if (err == BALE_E_AGAIN)
             continue;
-        }
-        if (err == BALE_E_CORRUPT) {
+        if (err == BALE_E_CORRUPT)
             bale_file_report(file, &fault);
-        }
-        if (err != BALE_OK) {
+        if (err != BALE_OK)
             return err;
-        }
         bale_work_add_bytes(&file->volume->in_place, BALE_ITEM_DECODE, length);
         at += length;
     }
@@ -103,6 +98,7 @@ static void add_piece(struct bale_read *read, struct bale_buffer *buffer, uint8_
                       size_t length)
 {
     struct pieces *pieces = (struct pieces *)((char *)read->pieces - offsetof(struct pieces, iov));
+
     pieces->buffers[read->count] = buffer;
     read->pieces[read->count++] = (struct iovec){data, length};
     read->length += length;
@@ -113,9 +109,8 @@ static int begin_read(struct bale_read *read, size_t extents)
     *read = (struct bale_read){0};
     struct pieces *pieces =
         malloc(sizeof *pieces + extents * (sizeof(struct iovec) + sizeof(struct bale_buffer *)));
-    if (!pieces) {
+    if (!pieces)
         return BALE_E_NOMEM;
-    }
     pieces->buffers = (struct bale_buffer **)(void *)&pieces->iov[extents];
     read->pieces = pieces->iov;
     return BALE_OK;
@@ -123,17 +118,14 @@ static int begin_read(struct bale_read *read, size_t extents)
 
 void bale_read_release(struct bale_read *read)
 {
-    if (!read->pieces) {
+    if (!read->pieces)
         return;
-    }
     struct pieces *pieces = (struct pieces *)((char *)read->pieces - offsetof(struct pieces, iov));
-    for (int i = 0; i < read->count; i++) {
-        if (pieces->buffers[i]) {
+    for (int i = 0; i < read->count; i++)
+        if (pieces->buffers[i])
             bale_buffer_unref(pieces->buffers[i]);
-        } else {
+        else
             free(pieces->iov[i].iov_base);
-        }
-    }
     free(pieces);
     read->pieces = NULL;
 }
@@ -166,9 +158,9 @@ static uint64_t clip(const struct bale_file *file, uint64_t offset, size_t lengt
 static bool take_cached(struct bale_file *file, const struct span *span, struct bale_read *read)
 {
     struct bale_extent *extent = bale_extent_find(file, span->number);
-    if (!extent || (span->blocks & ~extent->valid) || (span->blocks & extent->filling)) {
+
+    if (!extent || (span->blocks & ~extent->valid) || (span->blocks & extent->filling))
         return false;
-    }
     atomic_store_explicit(&extent->hot, true, memory_order_relaxed);
     bale_buffer_ref(extent->buffer);
     add_piece(read, extent->buffer, extent->buffer->data + span->from, span->to - span->from);
@@ -180,14 +172,13 @@ static void leave_to_caller(struct bale_file *file, const struct span *span)
 {
     uint64_t rest = file->size - span->number * file->extent;
     struct bale_extent *extent;
+
     if (!file->volume->options.caller_caches || span->from > 0 ||
-        (span->to < file->extent && span->to < rest)) {
+        (span->to < file->extent && span->to < rest))
         return;
-    }
     extent = bale_extent_find(file, span->number);
-    if (extent && !extent->dirty && !extent->flushing && !extent->filling) {
+    if (extent && !extent->dirty && !extent->flushing && !extent->filling)
         bale_extent_detach(extent);
-    }
 }
 
 /* The whole read from the cache, or nothing of it. Under file->lock. */
@@ -195,6 +186,7 @@ static bool read_cached(struct bale_file *file, uint64_t offset, uint64_t end,
                         struct bale_read *read)
 {
     struct span span;
+
     for (uint64_t at = offset; next_span(file, at, end, &span); at += span.to - span.from) {
         if (!take_cached(file, &span, read)) {
             for (int i = 0; i < read->count; i++) {
@@ -207,9 +199,8 @@ static bool read_cached(struct bale_file *file, uint64_t offset, uint64_t end,
             return false;
         }
     }
-    for (uint64_t at = offset; next_span(file, at, end, &span); at += span.to - span.from) {
+    for (uint64_t at = offset; next_span(file, at, end, &span); at += span.to - span.from)
         leave_to_caller(file, &span);
-    }
     return true;
 }
 
@@ -223,20 +214,18 @@ static int read_bounce(struct bale_file *file, struct bale_extent *extent, const
     uint8_t *data = malloc(span->to - span->from);
     struct bale_buffer *cached = extent ? extent->buffer : NULL;
     uint64_t valid = extent ? extent->valid : 0;
-    if (!data) {
+
+    if (!data)
         return BALE_E_NOMEM;
-    }
-    if (cached) {
+    if (cached)
         bale_buffer_ref(cached);
-    }
     pthread_mutex_unlock(&file->lock);
     int err = bale_file_read_committed(file, scratch, start + span->from, start + span->to, data);
     for (uint64_t at = span->from; at < span->to && valid;) {
         uint64_t end = (at / block + 1) * block;
         end = end < span->to ? end : span->to;
-        if (valid >> at / block & 1) {
+        if (valid >> at / block & 1)
             memcpy(data + (at - span->from), cached->data + at, end - at);
-        }
         at = end;
     }
     pthread_mutex_lock(&file->lock);
@@ -253,6 +242,7 @@ static int read_bounce(struct bale_file *file, struct bale_extent *extent, const
 static bool asked_once(struct bale_file *file, const struct span *span)
 {
     uint64_t start = span->number * file->extent + span->from;
+
     return span->to - span->from < (1u << BALE_CHUNK_LOG2_DEFAULT) / 2 && !file->stream_window &&
            !bale_seen_before(file->volume->seen, file, start);
 }
@@ -263,6 +253,7 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
 {
     uint32_t unit = file->extent;
     bool narrow = false;
+
     while (!take_cached(file, span, read)) {
         struct bale_extent *extent = bale_extent_find(file, span->number);
         if (extent && (extent->filling & span->blocks)) {
@@ -280,9 +271,8 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
                 goto next;
             }
             struct bale_extent *roomy = bale_extent_get(file, span->number, span->to);
-            if (!roomy) {
+            if (!roomy)
                 return read_bounce(file, extent, span, read, scratch);
-            }
             extent = roomy;
         }
         atomic_fetch_add_explicit(&file->volume->stats.read_misses, 1, memory_order_relaxed);
@@ -292,15 +282,13 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
         narrow = narrow || wide == asked;
         int err = bale_extent_fill(extent, narrow ? asked : wide, scratch);
         if (err != BALE_OK && err != BALE_E_AGAIN) {
-            if (narrow) {
+            if (narrow)
                 return err;
-            }
             narrow = true;
         }
     next:
-        if (file->extent != unit) {
+        if (file->extent != unit)
             return BALE_E_AGAIN;
-        }
     }
     return BALE_OK;
 }
@@ -321,9 +309,9 @@ static void wait_for_last(struct bale_file *file, uint64_t offset, uint64_t end)
 static void finish_read(struct bale_file *file, struct read_op *op, int err)
 {
     int64_t result = err == BALE_OK ? (int64_t)op->read->length : err;
-    if (err != BALE_OK) {
+
+    if (err != BALE_OK)
         bale_read_release(op->read);
-    }
     op->done(op->arg, result);
     bale_file_unref(file);
     free(op);
@@ -334,12 +322,12 @@ static void read_job(struct bale_job *job, struct bale_scratch *scratch)
     struct read_op *op = (struct read_op *)job;
     struct bale_file *file = op->file;
     int err = scratch ? BALE_OK : BALE_E_NOMEM;
+
     pthread_mutex_lock(&file->lock);
     uint64_t end = clip(file, op->offset, op->length);
     struct span span;
-    if (end > op->offset) {
+    if (end > op->offset)
         wait_for_last(file, op->offset, end);
-    }
     for (uint64_t at = op->offset; err == BALE_OK && next_span(file, at, end, &span);) {
         err = read_span(file, &span, op->read, scratch);
         if (err == BALE_OK) {
@@ -358,6 +346,7 @@ void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, stru
                     bale_file_done *done, void *arg)
 {
     int err = begin_read(read, length / BALE_EXTENT_MIN + 2); /* the extent size may change */
+
     if (err != BALE_OK) {
         done(arg, err);
         return;

@@ -29,6 +29,7 @@ uint64_t bale_readahead_widen(const struct bale_extent *extent, uint64_t blocks)
     const struct bale_file *file = extent->file;
     unsigned each = (1u << BALE_CHUNK_LOG2_DEFAULT) / file->block;
     uint64_t wide = blocks;
+
     for (unsigned i = 0; each > 1 && i < BALE_BLOCKS; i += each) {
         uint64_t chunk = (each >= 64 ? UINT64_MAX : ((uint64_t)1 << each) - 1) << i;
         wide |= blocks & chunk ? chunk : 0;
@@ -41,9 +42,9 @@ static void end_fetch(struct fetch *fetch, int err)
 {
     struct bale_file *file = fetch->file;
     size_t over = fetch->length % file->block;
-    if (over) {
+
+    if (over)
         memset(fetch->extent->buffer->data + fetch->length, 0, file->block - over);
-    }
     pthread_mutex_lock(&file->lock);
     fetch->extent->buffer->late |= err == BALE_E_TAKEN;
     /* What fails here is read again, and reported, by whoever needs it. */
@@ -67,6 +68,7 @@ static void fetch_decoded(struct bale_queue_item *item, struct bale_scratch *scr
 static bool is_whole(const struct bale_segment *segment, const struct bale_item *item)
 {
     struct bale_frame head;
+
     return bale_frame_head_decode(item->stored, segment->frame_length, &head) == BALE_OK &&
            head.raw_length == segment->length;
 }
@@ -75,6 +77,7 @@ static bool is_whole(const struct bale_segment *segment, const struct bale_item 
 static void fetch_slowly(struct fetch *fetch, struct bale_scratch *scratch)
 {
     uint64_t start = fetch->extent->number * fetch->file->extent;
+
     end_fetch(fetch,
               scratch ? bale_file_read_committed(fetch->file, scratch, start, start + fetch->length,
                                                  fetch->extent->buffer->data)
@@ -89,6 +92,7 @@ static bool fetch_stored(struct fetch *fetch, struct bale_scratch *scratch)
     struct bale_segment segment;
     int err = bale_container_map(file->container, start, &segment);
     struct bale_queue_item *item = &fetch->item;
+
     if (err != BALE_OK || segment.offset != start || segment.skip != 0 || segment.flags ||
         segment.length != fetch->length ||
         bale_queue_stage(file->volume->queue, item, segment.frame_length, segment.length) !=
@@ -117,9 +121,8 @@ static bool fetch_stored(struct fetch *fetch, struct bale_scratch *scratch)
     item->done = fetch_decoded;
     item->quick = true;
     item->owner = fetch;
-    if (!bale_engine_here(file->volume->engine, &item->item, scratch)) {
+    if (!bale_engine_here(file->volume->engine, &item->item, scratch))
         return true;
-    }
     fetch_decoded(item, scratch);
     return false;
 }
@@ -129,6 +132,7 @@ static void fetch_job(struct bale_job *job, struct bale_scratch *scratch)
     struct fetch *fetch = (struct fetch *)job;
     struct bale_queue *queue = fetch->file->volume->queue;
     struct bale_queue_item *list = NULL, **end = &list;
+
     while (fetch) {
         struct fetch *next = fetch->next;
         if (fetch_stored(fetch, scratch)) {
@@ -137,9 +141,8 @@ static void fetch_job(struct bale_job *job, struct bale_scratch *scratch)
         }
         fetch = next;
     }
-    if (list) {
+    if (list)
         bale_queue_decode(queue, list);
-    }
 }
 
 /* What one job is to fetch, so that the engine gets it together. */
@@ -150,9 +153,8 @@ struct fetches {
 
 static void submit(struct bale_volume *volume, struct fetches *fetches)
 {
-    if (fetches->count > 0) {
+    if (fetches->count > 0)
         bale_pool_submit(volume->fetchers, &fetches->first->job);
-    }
     fetches->end = &fetches->first;
     fetches->count = 0;
 }
@@ -160,9 +162,8 @@ static void submit(struct bale_volume *volume, struct fetches *fetches)
 /* False: no memory; the stream is read without going ahead. */
 static bool start_fetch(struct bale_file *file, uint64_t number, struct fetches *fetches)
 {
-    if (bale_extent_find(file, number)) {
+    if (bale_extent_find(file, number))
         return true;
-    }
     uint64_t start = number * file->extent;
     uint64_t left = file->size - start;
     size_t length = left < file->extent ? (size_t)left : file->extent;
@@ -180,9 +181,8 @@ static bool start_fetch(struct bale_file *file, uint64_t number, struct fetches 
     bale_extent_start_filling(extent, fetch->blocks);
     *fetches->end = fetch;
     fetches->end = &fetch->next;
-    if (++fetches->count == fetches->most) {
+    if (++fetches->count == fetches->most)
         submit(file->volume, fetches);
-    }
     return true;
 }
 
@@ -199,6 +199,7 @@ static uint64_t window_most(struct bale_volume *volume)
     uint64_t most = least(cap / 16, WINDOW_MOST);
     uint64_t streams = atomic_load_explicit(&volume->file_count, memory_order_relaxed);
     uint64_t share = least(cap / 4 / (streams > 0 ? streams : 1), WINDOW_MOST_GPU);
+
     return share > most && bale_dispatch_collects(volume->engine) ? share : most;
 }
 
@@ -207,9 +208,9 @@ void bale_readahead_note(struct bale_file *file, uint64_t offset, uint64_t end)
     /* Requests of one reader are under way side by side, and come in any order. */
     uint64_t slack = STREAM_SLACK * (end - offset);
     bool near = offset <= file->stream_next + slack && file->stream_next <= offset + slack;
-    if (near && end <= file->stream_next) {
+
+    if (near && end <= file->stream_next)
         return;
-    }
     bool stream = near && end > offset;
     file->stream_next = end;
     if (!stream) {
@@ -227,16 +228,14 @@ void bale_readahead_note(struct bale_file *file, uint64_t offset, uint64_t end)
     uint64_t to = end + file->stream_window < file->size ? end + file->stream_window : file->size;
     /* In runs of a quarter of a window at least, so that the engine gets batches, and has more of them
      * to work on while one is read. */
-    if (from >= to || (to < file->size && to - from < file->stream_window / 4)) {
+    if (from >= to || (to < file->size && to - from < file->stream_window / 4))
         return;
-    }
     /* Where there is no GPU each extent is a job of its own, and they go side by side. */
     struct fetches fetches = {.most = most > WINDOW_MOST ? TOGETHER_GPU : 1};
     fetches.end = &fetches.first;
     uint64_t number = (from + file->extent - 1) / file->extent;
-    while (number * file->extent < to && start_fetch(file, number, &fetches)) {
+    while (number * file->extent < to && start_fetch(file, number, &fetches))
         number++;
-    }
     submit(file->volume, &fetches);
     file->stream_ahead = number * file->extent;
 }

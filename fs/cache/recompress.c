@@ -15,11 +15,11 @@
 static int store(struct bale_file *file, struct bale_renewed *new, uint64_t generation)
 {
     uint64_t position;
+
     bale_frame_stamp(new->stored, &new->frame, generation);
     int err = bale_container_write_frame(file->container, new->stored, new->length, &position);
-    if (err != BALE_OK) {
+    if (err != BALE_OK)
         return err;
-    }
     struct bale_segment segment = {
         .offset = new->frame.offset,
         .position = position,
@@ -47,6 +47,7 @@ void bale_recompress_store(struct bale_turn *turn)
     struct bale_file *file = turn->file;
     uint64_t generation;
     bool some = false;
+
     pthread_mutex_lock(&file->lock);
     bool discarded = file->discarded;
     pthread_mutex_unlock(&file->lock);
@@ -56,16 +57,14 @@ void bale_recompress_store(struct bale_turn *turn)
         return;
     }
     for (struct bale_renewal *r = all->first; r && err == BALE_OK; r = r->next) {
-        if (!bale_renewal_is_unchanged(file, all->attr.extent, r)) {
+        if (!bale_renewal_is_unchanged(file, all->attr.extent, r))
             continue;
-        }
         for (size_t i = 0; i < r->frame_count && err == BALE_OK; i++) {
             err = store(file, &r->frames[i], generation);
             some = some || err == BALE_OK;
         }
-        if (err == BALE_OK) {
+        if (err == BALE_OK)
             count(all->what, r);
-        }
     }
     /* Of an extent that was not finished, the pieces that are there hold what the old ones did. */
     if (some) {
@@ -83,6 +82,7 @@ static void finish(void *arg, int64_t result)
 {
     struct bale_renewals *all = arg;
     struct bale_file *file = all->file;
+
     for (struct bale_renewal *r = all->first, *next; r; r = next) {
         next = r->next;
         bale_renewal_free(all, r);
@@ -97,9 +97,9 @@ static int next_data(const struct bale_renewals *all, uint64_t *offset)
 {
     struct bale_segment segment;
     int err = bale_container_map(all->file->container, *offset, &segment);
-    while (err == BALE_OK && segment.flags & BALE_SEGMENT_UNWRITTEN) {
+
+    while (err == BALE_OK && segment.flags & BALE_SEGMENT_UNWRITTEN)
         err = bale_container_map(all->file->container, segment.offset + segment.length, &segment);
-    }
     if (err == BALE_OK && segment.offset > *offset) {
         *offset = segment.offset - segment.offset % all->attr.extent;
     } else if (err == BALE_E_NOENT) {
@@ -115,12 +115,12 @@ static int renew_some(struct bale_renewals *all, uint64_t *offset, uint64_t end,
 {
     uint64_t looked = 0;
     int err = next_data(all, offset);
+
     while (err == BALE_OK && *offset < end && all->encoded < WORK_MOST && looked < LOOK_MOST) {
         struct bale_renewal *renewal = calloc(1, sizeof *renewal);
         bool keep = false;
-        if (!renewal) {
+        if (!renewal)
             return BALE_E_NOMEM;
-        }
         renewal->start = *offset;
         err = bale_renewal_make(all, renewal, &keep, scratch);
         if (err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED) {
@@ -146,6 +146,7 @@ static void run(struct bale_job *job, struct bale_scratch *scratch)
 {
     struct bale_renewals *all = (struct bale_renewals *)job;
     struct bale_recompress *what = all->what;
+
     bale_container_attr(all->file->container, &all->attr);
     all->setting = what->chosen ? what->setting : all->attr.setting;
     all->explicit = what->chosen || all->attr.setting_explicit;
@@ -160,9 +161,8 @@ static void run(struct bale_job *job, struct bale_scratch *scratch)
         err = BALE_OK;
     }
     if (err != BALE_OK || !all->first || what->dry) {
-        for (const struct bale_renewal *r = all->first; r && what->dry; r = r->next) {
+        for (const struct bale_renewal *r = all->first; r && what->dry; r = r->next)
             count(what, r);
-        }
         finish(all, err);
         return;
     }
@@ -181,6 +181,7 @@ static bool is_busy(struct bale_volume *volume)
     uint64_t reads =
         atomic_load(&volume->stats.read_hits) + atomic_load(&volume->stats.read_misses);
     bool read = atomic_exchange(&volume->reads_seen, reads) != reads;
+
     return read || atomic_load(&volume->dirty) > atomic_load(&volume->dirty_limit) / 64 ||
            bale_volume_writes_wait(volume);
 }
@@ -189,6 +190,7 @@ void bale_file_recompress(struct bale_file *file, struct bale_recompress *what,
                           bale_file_done *done, void *arg)
 {
     struct bale_volume *volume = file->volume;
+
     what->busy = is_busy(volume) && !what->insist;
     what->busy = what->busy || atomic_load(&volume->frozen);
     if (what->busy) {

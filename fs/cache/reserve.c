@@ -42,6 +42,7 @@ void bale_volume_make_reserve(struct bale_volume *volume)
 {
     uint64_t dirty = bale_memory_cap(volume->memory) / 2;
     struct statvfs vfs;
+
     if (volume->reserve_fd >= 0 && fstatvfs(volume->reserve_fd, &vfs) == 0) {
         uint64_t share = (uint64_t)vfs.f_bavail * vfs.f_frsize / 16;
         uint64_t want = dirty + dirty / 8 + RESERVE_SLACK;
@@ -57,7 +58,6 @@ void bale_volume_make_reserve(struct bale_volume *volume)
     volume->held_limit = bale_memory_cap(volume->memory) / 8 * 5;
     atomic_store(&volume->dirty_limit, dirty > DIRTY_LEAST ? dirty : DIRTY_LEAST);
     volume->stream_bytes = atomic_load(&volume->dirty_limit) / 8;
-    if (volume->stream_bytes > (uint64_t)16 << 20) {
+    if (volume->stream_bytes > (uint64_t)16 << 20)
         volume->stream_bytes = (uint64_t)16 << 20;
-    }
 }

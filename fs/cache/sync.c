@@ -21,9 +21,9 @@ static bool checkpoint(struct bale_volume *volume)
 {
     const struct bale_volume_options *options = &volume->options;
     int err = options->checkpoint ? options->checkpoint(options->arg) : BALE_E_INVALID;
-    if ((err == BALE_E_NOSPACE || err == BALE_E_DQUOT) && bale_volume_take_reserve(volume)) {
+
+    if ((err == BALE_E_NOSPACE || err == BALE_E_DQUOT) && bale_volume_take_reserve(volume))
         err = options->checkpoint(options->arg);
-    }
     return err == BALE_OK;
 }
 
@@ -41,9 +41,8 @@ static void sync_backing(struct bale_job *job, struct bale_scratch *scratch)
         err = bale_err_from_errno(errno);
         bale_volume_taint(sync->volume);
     }
-    if (sync->durable && err == BALE_OK) {
+    if (sync->durable && err == BALE_OK)
         atomic_fetch_add(&sync->volume->stats.syncs, 1);
-    }
     sync->done(sync->arg, err);
     free(sync);
 }
@@ -52,9 +51,9 @@ static void one_synced(void *arg, int64_t result)
 {
     struct bale_sync *sync = arg;
     int none = BALE_OK;
-    if (result < 0) {
+
+    if (result < 0)
         atomic_compare_exchange_strong(&sync->error, &none, (int)result);
-    }
     if (atomic_fetch_sub(&sync->left, 1) == 1) {
         sync->job.run = sync_backing;
         bale_pool_submit(sync->volume->pool, &sync->job);
@@ -66,16 +65,15 @@ int bale_volume_list(struct bale_volume *volume, bool all, struct bale_sync *syn
 {
     size_t room = 0;
     int err = BALE_OK;
+
     *count = 0;
     pthread_mutex_lock(&volume->files_lock);
     struct bale_file *first = all ? volume->files : volume->dirty_files;
-    for (struct bale_file *f = first; f; f = all ? f->next : f->dirty_next) {
+    for (struct bale_file *f = first; f; f = all ? f->next : f->dirty_next)
         room++;
-    }
     *files = room ? malloc(room * sizeof(struct bale_file *)) : NULL;
-    if (room && !*files) {
+    if (room && !*files)
         err = BALE_E_NOMEM;
-    }
     for (struct bale_file *f = *files ? first : NULL; f; f = all ? f->next : f->dirty_next) {
         struct bale_waiter *waiter;
         if (bale_file_ref_live(f)) {
@@ -114,9 +112,9 @@ static void run_sync(struct bale_job *job, struct bale_scratch *scratch)
 static void run_freeze(struct bale_job *job, struct bale_scratch *scratch)
 {
     struct bale_sync *sync = (struct bale_sync *)job;
-    while (atomic_load(&sync->volume->changing) > 0) {
+
+    while (atomic_load(&sync->volume->changing) > 0)
         usleep(1000);
-    }
     run_sync(job, scratch);
 }
 
@@ -124,6 +122,7 @@ static struct bale_sync *create_sync(struct bale_volume *volume, bool durable,
                                      void (*done)(void *arg, int err), void *arg)
 {
     struct bale_sync *sync = calloc(1, sizeof *sync);
+
     if (!sync) {
         done(arg, BALE_E_NOMEM);
         return NULL;
@@ -136,6 +135,7 @@ void bale_volume_sync(struct bale_volume *volume, bool durable, void (*done)(voi
                       void *arg)
 {
     struct bale_sync *sync = create_sync(volume, durable, done, arg);
+
     if (sync) {
         sync->job.run = run_sync;
         bale_pool_submit(volume->pool, &sync->job);
@@ -145,9 +145,9 @@ void bale_volume_sync(struct bale_volume *volume, bool durable, void (*done)(voi
 void bale_volume_freeze(struct bale_volume *volume, void (*done)(void *arg, int err), void *arg)
 {
     struct bale_sync *sync = create_sync(volume, true, done, arg);
-    if (!sync) {
+
+    if (!sync)
         return;
-    }
     pthread_mutex_lock(&volume->park_lock);
     atomic_store(&volume->frozen, true);
     pthread_mutex_unlock(&volume->park_lock);

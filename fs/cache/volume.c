@@ -17,6 +17,7 @@
 uint64_t bale_now_ms(void)
 {
     struct timespec now;
+
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
@@ -24,26 +25,24 @@ uint64_t bale_now_ms(void)
 void bale_volume_add_dirty(struct bale_file *file, int64_t bytes)
 {
     struct bale_volume *volume = file->volume;
+
     file->dirty += (uint64_t)bytes;
     atomic_fetch_add(&volume->dirty, (uint64_t)bytes);
     bool listed = file->dirty > 0 || file->attr_dirty;
-    if (listed == file->on_dirty_list) {
+    if (listed == file->on_dirty_list)
         return;
-    }
     pthread_mutex_lock(&volume->files_lock);
     if (listed) {
         file->dirty_before = NULL;
         file->dirty_next = volume->dirty_files;
-        if (file->dirty_next) {
+        if (file->dirty_next)
             file->dirty_next->dirty_before = file;
-        }
         volume->dirty_files = file;
     } else {
         *(file->dirty_before ? &file->dirty_before->dirty_next : &volume->dirty_files) =
             file->dirty_next;
-        if (file->dirty_next) {
+        if (file->dirty_next)
             file->dirty_next->dirty_before = file->dirty_before;
-        }
     }
     file->on_dirty_list = listed;
     pthread_mutex_unlock(&volume->files_lock);
@@ -103,12 +102,14 @@ static void gpu_opened(void *arg)
 {
     struct bale_volume *volume = arg;
     bool all = volume->options.engine.choice == BALE_ENGINE_GPU;
+
     bale_memory_pin_begin(volume->memory, all, pin, volume->engine);
 }
 
 static int create_engine(struct bale_volume *volume, unsigned threads)
 {
     struct bale_dispatch_options options = volume->options.engine;
+
     options.threads = threads;
     options.gpu.log = log_engine;
     options.gpu.late = note_late;
@@ -128,9 +129,9 @@ void bale_volume_open_gpu(struct bale_volume *volume)
 int bale_volume_create(const struct bale_volume_options *options, struct bale_volume **out)
 {
     struct bale_volume *volume = calloc(1, sizeof *volume);
-    if (!volume) {
+
+    if (!volume)
         return BALE_E_NOMEM;
-    }
     unsigned cpus = options->threads ? options->threads : bale_cpus();
     volume->config = options->container;
     volume->age_ms = options->age_ms ? options->age_ms : AGE_MS;
@@ -148,25 +149,20 @@ int bale_volume_create(const struct bale_volume_options *options, struct bale_vo
     pthread_cond_init(&volume->flusher_wake, NULL);
     int err = bale_memory_create(options->memory ? options->memory : bale_memory_default_cap(),
                                  &volume->memory);
-    if (err == BALE_OK) {
+    if (err == BALE_OK)
         err = bale_seen_create(bale_memory_cap(volume->memory), &volume->seen);
-    }
     if (err == BALE_OK) {
         bale_volume_make_reserve(volume);
         err = create_engine(volume, cpus);
     }
-    if (err == BALE_OK) {
+    if (err == BALE_OK)
         err = bale_pool_create(cpus * 2 > 4 ? cpus * 2 : 4, &volume->pool);
-    }
-    if (err == BALE_OK) {
+    if (err == BALE_OK)
         err = bale_pool_create(cpus > 2 ? cpus : 2, &volume->fetchers);
-    }
-    if (err == BALE_OK) {
+    if (err == BALE_OK)
         err = bale_queue_create(volume, &volume->queue);
-    }
-    if (err == BALE_OK && pthread_create(&volume->flusher, NULL, bale_flusher, volume) != 0) {
+    if (err == BALE_OK && pthread_create(&volume->flusher, NULL, bale_flusher, volume) != 0)
         err = BALE_E_NOMEM;
-    }
     volume->flusher_started = err == BALE_OK;
     if (err != BALE_OK) {
         (void)bale_volume_destroy(volume);
@@ -222,9 +218,8 @@ void bale_volume_stats(struct bale_volume *volume, struct bale_volume_stats *sta
 static void wait_for_files(struct bale_volume *volume)
 {
     pthread_mutex_lock(&volume->files_lock);
-    while (volume->files) {
+    while (volume->files)
         pthread_cond_wait(&volume->files_gone, &volume->files_lock);
-    }
     pthread_mutex_unlock(&volume->files_lock);
 }
 
@@ -232,6 +227,7 @@ int bale_volume_destroy(struct bale_volume *volume)
 {
     struct bale_wait wait = BALE_WAIT;
     int err = BALE_OK;
+
     if (volume->flusher_started) {
         bale_volume_thaw(volume);
         wait_for_files(volume);
@@ -242,9 +238,8 @@ int bale_volume_destroy(struct bale_volume *volume)
         pthread_cond_signal(&volume->flusher_wake);
         pthread_mutex_unlock(&volume->flusher_lock);
         pthread_join(volume->flusher, NULL);
-        if (volume->options.last) {
+        if (volume->options.last)
             bale_volume_stats(volume, volume->options.last);
-        }
     }
     err = err != BALE_OK ? err : atomic_load(&volume->lost);
     bale_memory_pin_end(volume->memory);
@@ -254,9 +249,8 @@ int bale_volume_destroy(struct bale_volume *volume)
     bale_queue_destroy(volume->queue);
     bale_seen_destroy(volume->seen);
     bale_memory_destroy(volume->memory);
-    if (volume->reserve_fd >= 0) {
+    if (volume->reserve_fd >= 0)
         (void)!ftruncate(volume->reserve_fd, 0);
-    }
     free(volume);
     return err;
 }

@@ -17,6 +17,7 @@ static bool must_wait(struct bale_file *file, size_t length)
 {
     struct bale_volume *volume = file->volume;
     uint64_t dirty = atomic_load(&volume->dirty);
+
     return dirty > 0 && (dirty + length > atomic_load(&volume->dirty_limit) ||
                          atomic_load(&volume->held) + length > volume->held_limit);
 }
@@ -28,12 +29,11 @@ static uint64_t missing_edges(struct bale_extent *extent, uint64_t from, uint64_
     struct bale_file *file = extent->file;
     uint64_t start = extent->number * file->extent;
     uint64_t edges = 0;
-    if (from % file->block) {
+
+    if (from % file->block)
         edges |= bale_blocks(file, from, from + 1);
-    }
-    if (to % file->block && start + to < file->size) {
+    if (to % file->block && start + to < file->size)
         edges |= bale_blocks(file, to - 1, to);
-    }
     edges &= ~extent->valid;
     uint64_t held =
         file->size > start
@@ -50,6 +50,7 @@ static uint64_t zero_uncommitted(struct bale_extent *extent, uint64_t missing)
     const struct bale_file *file = extent->file;
     uint64_t start = extent->number * file->extent;
     struct bale_container_attr attr;
+
     bale_container_attr(file->container, &attr);
     for (uint64_t left = missing; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctzll(left);
@@ -67,19 +68,17 @@ static void clear_edges(struct bale_extent *extent, uint64_t from, uint64_t to)
     size_t block = extent->file->block;
     uint64_t first = from - from % block, last = (to + block - 1) / block * block;
     uint8_t *data = extent->buffer->data;
-    if (from > first && !(extent->valid & bale_blocks(extent->file, first, first + 1))) {
+
+    if (from > first && !(extent->valid & bale_blocks(extent->file, first, first + 1)))
         memset(data + first, 0, from - first);
-    }
-    if (last > to && !(extent->valid & bale_blocks(extent->file, last - 1, last))) {
+    if (last > to && !(extent->valid & bale_blocks(extent->file, last - 1, last)))
         memset(data + to, 0, last - to);
-    }
 }
 
 static void note_change(struct bale_file *file, uint64_t end)
 {
-    if (end > file->size) {
+    if (end > file->size)
         file->size = end;
-    }
     file->mtime = file->ctime = bale_file_now_locked(file);
     file->attr_dirty = true;
 }
@@ -88,6 +87,7 @@ static void note_change(struct bale_file *file, uint64_t end)
 static void tell_wide(const struct bale_file *file)
 {
     uint64_t cap = bale_memory_cap(file->volume->memory);
+
     if (!atomic_exchange(&file->volume->wide, true)) {
         bale_log(BALE_LOG_ERROR,
                  "%s: its extents of %u KiB do not fit into half of the memory of %llu MiB: "
@@ -103,16 +103,15 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
 {
     uint64_t blocks = bale_blocks(file, from, to);
     uint32_t unit = file->extent;
+
     for (;;) {
-        if (file->extent != unit) {
+        if (file->extent != unit)
             return RESIZED;
-        }
         struct bale_extent *extent = bale_extent_find(file, number);
         if (extent && extent->filling &&
             ((extent->filling & blocks) || extent->shared || !bale_extent_has_room(extent, to))) {
-            if (!scratch) {
+            if (!scratch)
                 return NEED_THREAD;
-            }
             bale_extent_wait(file, extent);
             continue;
         }
@@ -122,9 +121,8 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
             *err = BALE_E_NOMEM; /* never: growing needs the old buffer and the new */
             return DONE;
         }
-        if (!extent || bale_extent_own(extent) != BALE_OK) {
+        if (!extent || bale_extent_own(extent) != BALE_OK)
             return NEED_MEMORY;
-        }
         uint64_t missing = missing_edges(extent, from, to);
         missing = missing ? zero_uncommitted(extent, missing) : 0;
         if (missing) {
@@ -133,9 +131,8 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
                 return NEED_THREAD;
             }
             *err = bale_extent_fill(extent, missing, scratch);
-            if (*err != BALE_OK && *err != BALE_E_AGAIN) {
+            if (*err != BALE_OK && *err != BALE_E_AGAIN)
                 return DONE;
-            }
             *err = BALE_OK;
             continue;
         }
@@ -147,9 +144,8 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
             pthread_mutex_unlock(&file->lock);
             memcpy(extent->buffer->data + from, data, to - from);
             pthread_mutex_lock(&file->lock);
-            if (bale_extent_filled(extent, blocks, BALE_OK) == BALE_E_AGAIN) {
+            if (bale_extent_filled(extent, blocks, BALE_OK) == BALE_E_AGAIN)
                 continue; /* it was cut away meanwhile: write again */
-            }
         }
         bale_extent_mark_dirty(extent, blocks);
         note_change(file, number * file->extent + to);
@@ -162,6 +158,7 @@ static enum progress write_more(struct bale_write_op *op, struct bale_scratch *s
 {
     struct bale_file *file = op->file;
     enum progress progress = DONE;
+
     atomic_fetch_add(&file->volume->changing, 1);
     pthread_mutex_lock(&file->lock);
     while (op->done_length < op->length && *err == BALE_OK && progress == DONE) {
@@ -189,19 +186,18 @@ static enum progress write_more(struct bale_write_op *op, struct bale_scratch *s
 static void flush_behind(struct bale_file *file)
 {
     struct bale_volume *volume = file->volume;
+
     pthread_mutex_lock(&file->lock);
     bool stream =
         file->dirty >= file->passed_over + volume->stream_bytes && !file->turn && !file->turns;
     pthread_mutex_unlock(&file->lock);
     if (stream) {
         struct bale_turn *turn = bale_turn_create(file, BALE_TURN_FLUSH_STREAM, NULL, NULL);
-        if (turn) {
+        if (turn)
             bale_turn_submit(turn);
-        }
     }
-    if (bale_volume_pressed(volume)) {
+    if (bale_volume_pressed(volume))
         bale_volume_kick(volume);
-    }
 }
 
 static void finish(struct bale_write_op *op, int err)
@@ -223,6 +219,7 @@ static void write_job(struct bale_job *job, struct bale_scratch *scratch)
 {
     struct bale_write_op *op = (struct bale_write_op *)job;
     int err = op->cancelled ? BALE_E_CANCELLED : scratch ? BALE_OK : BALE_E_NOMEM;
+
     if (err == BALE_OK && write_more(op, scratch, &err) == NEED_MEMORY) {
         bale_volume_park(op->file->volume, op);
         return;
@@ -236,6 +233,7 @@ static struct bale_write_op *detach_op(const struct bale_write_op *op)
 {
     struct bale_write_op *copy = malloc(sizeof *copy);
     uint8_t *data = malloc(op->length);
+
     if (!copy || !data) {
         free(copy);
         free(data);
@@ -279,14 +277,14 @@ void bale_file_cancel(struct bale_file *file, void *arg)
 {
     struct bale_volume *volume = file->volume;
     struct bale_write_op *found = NULL;
+
     pthread_mutex_lock(&volume->park_lock);
     for (struct bale_write_op **slot = &volume->parked; *slot && !found; slot = &(*slot)->next) {
         if ((*slot)->arg == arg) {
             found = *slot;
             *slot = found->next;
-            if (!*slot) {
+            if (!*slot)
                 volume->parked_end = slot;
-            }
             break;
         }
     }

@@ -63,15 +63,14 @@ static int transfer(struct io_fd *io, void *data, size_t length, uint64_t positi
         ssize_t n = transfer_some(io->fd, (char *)data + *done, length - *done,
                                   (off_t)(position + *done), write, flags);
 
-        if (n > 0) {
+        if (n > 0)
             *done += (size_t)n;
-        } else if (n == 0) {
+        else if (n == 0)
             return write ? BALE_E_IO : BALE_OK;
-        } else if (flags != 0 && refused(errno)) {
+        else if (flags != 0 && refused(errno))
             atomic_store_explicit(&io->no_dontcache, true, memory_order_relaxed);
-        } else if (errno != EINTR) {
+        else if (errno != EINTR)
             return bale_err_from_errno(errno);
-        }
     }
     return BALE_OK;
 }

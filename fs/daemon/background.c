@@ -15,6 +15,7 @@ struct report {
 static void send_report(int fd, int err, const char *why)
 {
     struct report report = {.err = err};
+
     snprintf(report.why, sizeof report.why, "%s", why);
     (void)!write(fd, &report, sizeof report);
 }
@@ -23,12 +24,12 @@ static void tell_parent(void *arg)
 {
     int *fd = arg;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
     send_report(*fd, BALE_OK, "");
     close(*fd);
     *fd = -1;
-    for (int i = 0; i < 3 && null >= 0; i++) {
+    for (int i = 0; i < 3 && null >= 0; i++)
         (void)dup2(null, i);
-    }
     close(null);
 }
 
@@ -40,11 +41,11 @@ static void tell_nobody(void *arg)
 static void __attribute__((noreturn)) be_child(const struct bale_mount_options *options, int fd)
 {
     char why[BALE_WHY] = "";
+
     setsid();
     int err = bale_daemon_serve(options, why, tell_parent, &fd);
-    if (fd >= 0) {
+    if (fd >= 0)
         send_report(fd, err, why);
-    }
     _exit(err == BALE_OK ? 0 : 1);
 }
 
@@ -52,6 +53,7 @@ static int wait_for_child(pid_t child, int fd, char *why)
 {
     struct report report;
     ssize_t got;
+
     do {
         got = read(fd, &report, sizeof report);
     } while (got < 0 && errno == EINTR);
@@ -69,16 +71,14 @@ static int wait_for_child(pid_t child, int fd, char *why)
 int bale_daemon_run(const struct bale_mount_options *options, char *why)
 {
     int pipe_fds[2];
+
     why[0] = '\0';
-    if (options->log) {
+    if (options->log)
         bale_log_to(options->log, options->log_least);
-    }
-    if (options->foreground) {
+    if (options->foreground)
         return bale_daemon_serve(options, why, tell_nobody, NULL);
-    }
-    if (pipe2(pipe_fds, O_CLOEXEC) != 0) {
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0)
         return bale_err_from_errno(errno);
-    }
     pid_t child = fork();
     if (child == 0) {
         close(pipe_fds[0]);

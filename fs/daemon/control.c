@@ -24,11 +24,10 @@ static bool may_control(fuse_req_t req)
 static void synced(void *arg, int err)
 {
     fuse_req_t req = arg;
-    if (err != BALE_OK) {
+    if (err != BALE_OK)
         fuse_reply_err(req, bale_err_to_errno(err));
-    } else {
+    else
         fuse_reply_ioctl(req, 0, NULL, 0);
-    }
 }
 
 static void thaw(struct bale_mount *mount)
@@ -55,10 +54,10 @@ static void quiet(void *arg)
 {
     fuse_req_t req = arg;
     struct bale_mount *mount = bale_mount_of(req);
+
     bale_volume_freeze(mount->volume, frozen, req);
-    if (!bale_freezer_frozen(mount->freezer)) {
+    if (!bale_freezer_frozen(mount->freezer))
         bale_volume_thaw(mount->volume);
-    }
 }
 
 static struct bale_control_work work_of(const struct bale_dispatch_work *work)
@@ -80,6 +79,7 @@ static struct bale_control_gpu gpu_of(const struct bale_dispatch_stats *stats)
         .used = stats->used,
         .open = stats->device.open,
     };
+
     snprintf(gpu.device, sizeof gpu.device, "%s", stats->device.device);
     return gpu;
 }
@@ -89,6 +89,7 @@ static void reply_status(fuse_req_t req, size_t out_size)
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_volume_stats stats;
     struct bale_control_status *status = calloc(1, sizeof *status);
+
     if (!status || out_size < sizeof *status) {
         free(status);
         fuse_reply_err(req, status ? EINVAL : ENOMEM);
@@ -134,6 +135,7 @@ void bale_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
                    size_t out_size)
 {
     struct bale_mount *mount = bale_mount_of(req);
+
     (void)arg;
     (void)fi;
     (void)flags;
@@ -150,9 +152,8 @@ void bale_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
     } else if (cmd == BALE_IOC_SYNC) {
         bale_volume_sync(mount->volume, true, synced, req);
     } else if (cmd == BALE_IOC_FREEZE) {
-        if (!bale_freezer_freeze(mount->freezer, quiet, req)) {
+        if (!bale_freezer_freeze(mount->freezer, quiet, req))
             fuse_reply_err(req, EBUSY);
-        }
     } else if (cmd == BALE_IOC_THAW) {
         fuse_reply_ioctl(req, 0, NULL, 0);
         thaw(mount);

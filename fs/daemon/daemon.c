@@ -49,6 +49,7 @@ struct daemon {
 static int take_signals(struct daemon *d)
 {
     sigset_t set;
+
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
@@ -63,9 +64,8 @@ static int take_signals(struct daemon *d)
 static int take_handed(struct daemon *d)
 {
     d->mountpoint = strdup(d->options->mountpoint);
-    if (!d->mountpoint) {
+    if (!d->mountpoint)
         return BALE_E_NOMEM;
-    }
     if (d->options->auto_unmount) {
         snprintf(d->why, BALE_WHY,
                  "-o auto_unmount: is for mounts that balefs makes: leave it out with %s",
@@ -79,9 +79,9 @@ static int find_mountpoint(struct daemon *d)
 {
     const char *given = d->options->mountpoint;
     struct stat st;
-    if (bale_handed(given)) {
+
+    if (bale_handed(given))
         return take_handed(d);
-    }
     d->mountpoint = realpath(given, NULL);
     if (!d->mountpoint) {
         snprintf(d->why, BALE_WHY, "%s: cannot be mounted on: %s: make the directory first", given,
@@ -102,15 +102,14 @@ static int open_store(struct daemon *d)
     int err = d->options->create && !d->options->read_only
                   ? bale_store_init_missing(d->options->store, d->why)
                   : BALE_OK;
-    if (err != BALE_OK) {
+
+    if (err != BALE_OK)
         return err;
-    }
     err = bale_store_open(d->options->store,
                           d->options->read_only ? BALE_STORE_READONLY : BALE_STORE_WRITE,
                           &mount->store, d->why);
-    if (err != BALE_OK) {
+    if (err != BALE_OK)
         return err;
-    }
     d->sync_fd = openat(bale_store_root_fd(mount->store), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->sync_fd < 0) {
         snprintf(d->why, BALE_WHY, "%s: cannot be read: %s: check its permissions",
@@ -125,6 +124,7 @@ static int open_store(struct daemon *d)
 static bool is_strange(struct daemon *d)
 {
     struct stat st;
+
     return d->options->untrusted || fstat(d->sync_fd, &st) != 0 || st.st_uid != d->mount.owner;
 }
 
@@ -141,6 +141,7 @@ static int create_volume(struct daemon *d)
         .last = &d->last,
     };
     struct statfs fs;
+
     options.engine.untrusted = is_strange(d);
     options.engine.gpu.verify = !d->options->unverified;
     options.engine.gpu.release_ms = GPU_RELEASE_MS;
@@ -149,13 +150,11 @@ static int create_volume(struct daemon *d)
     /* Only here: a file server would not know of our capabilities. */
     mount->keep_out_of_reserve =
         mount->as_root && fstatfs(d->sync_fd, &fs) == 0 && fs.f_type == EXT4_SUPER_MAGIC;
-    if (mount->keep_out_of_reserve) {
+    if (mount->keep_out_of_reserve)
         bale_caller_nobody(true);
-    }
     int err = bale_volume_create(&options, &mount->volume);
-    if (mount->keep_out_of_reserve) {
+    if (mount->keep_out_of_reserve)
         bale_caller_nobody(false);
-    }
     if (err == BALE_E_NOMEM) {
         snprintf(d->why, BALE_WHY,
                  "%s: cannot be mounted: there is no room for so much memory: give less with "
@@ -171,17 +170,15 @@ static int create_parts(struct daemon *d, unsigned descriptors)
     struct bale_memory *memory = bale_volume_memory(mount->volume);
     int err =
         bale_nodes_create(bale_store_root_fd(mount->store), memory, descriptors, &mount->nodes);
-    if (err) {
+
+    if (err)
         return bale_err_from_errno(err);
-    }
     bale_nodes_on_full(mount->nodes, bale_opened_wait_close, mount);
     err = bale_ctimes_create(memory, &mount->ctimes);
-    if (err == BALE_OK) {
+    if (err == BALE_OK)
         err = bale_interrupts_create(&mount->interrupts);
-    }
-    if (err == BALE_OK) {
+    if (err == BALE_OK)
         err = bale_freezer_create(memory, &mount->freezer);
-    }
     return err;
 }
 
@@ -191,22 +188,19 @@ static int begin(struct daemon *d)
     struct bale_mount *mount = &d->mount;
     unsigned descriptors = bale_descriptors_raise();
     int err = take_signals(d);
-    if (err == BALE_OK) {
+
+    if (err == BALE_OK)
         err = find_mountpoint(d);
-    }
     if (err == BALE_OK && d->options->auto_unmount) {
         err =
             bale_watcher_start(d->mountpoint, &d->watcher); /* before there are locks and threads */
     }
-    if (err == BALE_OK) {
+    if (err == BALE_OK)
         err = open_store(d);
-    }
-    if (err != BALE_OK) {
+    if (err != BALE_OK)
         return err;
-    }
-    if (!d->options->foreground) {
+    if (!d->options->foreground)
         (void)!chdir("/"); /* before there are threads: some have a directory of their own */
-    }
     mount->owner = geteuid();
     mount->as_root = mount->owner == 0;
     mount->read_only = d->options->read_only;
@@ -217,20 +211,16 @@ static int begin(struct daemon *d)
     mount->backing_acls = bale_store_abilities(mount->store)->posix_acl && mount->as_root &&
                           !mount->modes_held && bale_caller_thread();
     umask(0);
-    if (mount->as_root) {
+    if (mount->as_root)
         bale_caller_drop_capabilities(); /* before there are threads: each has its own */
-    }
     bale_gpu_environment();
     err = create_volume(d);
-    if (err == BALE_OK) {
+    if (err == BALE_OK)
         err = create_parts(d, descriptors);
-    }
-    if (err == BALE_OK) {
+    if (err == BALE_OK)
         err = bale_session_create(mount, d->options, d->mountpoint, d->ended, &d->session, d->why);
-    }
-    if (err == BALE_OK && d->watcher >= 0) {
+    if (err == BALE_OK && d->watcher >= 0)
         bale_watcher_mounted(d->watcher, d->mountpoint, &d->identity);
-    }
     if (err == BALE_OK) {
         err = bale_session_start(
             d->session, bale_threads_for(bale_memory_cap(bale_volume_memory(mount->volume))));
@@ -254,11 +244,11 @@ static bool wait_for_lifeline(struct daemon *d)
     struct pollfd fds[] = {{.fd = d->ended, .events = POLLIN},
                            {.fd = d->options->lifeline},
                            {.fd = d->signals, .events = POLLIN}};
+
     while (!(fds[0].revents & POLLIN) && !(fds[1].revents & POLLHUP)) {
         struct signalfd_siginfo dropped;
-        if (poll(fds, 3, -1) > 0 && fds[2].revents & POLLIN) {
+        if (poll(fds, 3, -1) > 0 && fds[2].revents & POLLIN)
             (void)!read(d->signals, &dropped, sizeof dropped);
-        }
     }
     return !(fds[0].revents & POLLIN);
 }
@@ -266,18 +256,16 @@ static bool wait_for_lifeline(struct daemon *d)
 static void wait_for_end(struct daemon *d)
 {
     if (d->options->lifeline) {
-        if (!wait_for_lifeline(d)) {
+        if (!wait_for_lifeline(d))
             return;
-        }
         unmount(d, "who had it mounted is gone");
     }
     struct pollfd fds[] = {{.fd = d->signals, .events = POLLIN},
                            {.fd = d->ended, .events = POLLIN}};
     while (poll(fds, 2, -1) < 0 && errno == EINTR) {
     }
-    if (fds[0].revents & POLLIN) {
+    if (fds[0].revents & POLLIN)
         unmount(d, "told to end");
-    }
 }
 
 static void sum_up(struct daemon *d)
@@ -293,6 +281,7 @@ static void sum_up(struct daemon *d)
         .errors = last->errors,
         .cpu_us = bale_cpu_us(),
     };
+
     bale_store_set_totals(d->mount.store, &totals);
     bale_log(BALE_LOG_INFO,
              "%s: %llu bytes written; %llu compressed to %llu, ratio %.2f; %.2f s of processor "
@@ -310,12 +299,11 @@ static int end(struct daemon *d, bool served)
     struct bale_mount *mount = &d->mount;
     char result[BALE_WHY] = "";
     int err = BALE_OK;
-    if (d->watcher >= 0) {
+
+    if (d->watcher >= 0)
         bale_watcher_ended(d->watcher, d->mountpoint, &d->identity);
-    }
-    if (d->session) {
+    if (d->session)
         bale_session_stop(d->session);
-    }
     if (mount->freezer) {
         bale_volume_thaw(mount->volume);
         bale_session_thaw(mount);
@@ -335,9 +323,8 @@ static int end(struct daemon *d, bool served)
         snprintf(result, sizeof result, "%s: not everything could be stored: %s: see the log",
                  bale_store_path(mount->store), bale_err_text(err));
     }
-    if (served && !mount->read_only) {
+    if (served && !mount->read_only)
         sum_up(d);
-    }
     if (mount->store) {
         int closed =
             bale_store_close(mount->store, err == BALE_OK, result[0] ? result : "all is stored");
@@ -351,11 +338,9 @@ static int end(struct daemon *d, bool served)
                                 : bale_err_text(err));
         snprintf(d->why, BALE_WHY, "%s", result);
     }
-    for (int *fd = (int[]){d->sync_fd, d->ended, d->signals, d->watcher, -2}; *fd != -2; fd++) {
-        if (*fd >= 0) {
+    for (int *fd = (int[]){d->sync_fd, d->ended, d->signals, d->watcher, -2}; *fd != -2; fd++)
+        if (*fd >= 0)
             close(*fd);
-        }
-    }
     pthread_cond_destroy(&mount->closed);
     pthread_mutex_destroy(&mount->opened_lock);
     free(d->mountpoint);
@@ -371,9 +356,9 @@ int bale_daemon_serve(const struct bale_mount_options *options, char *why, void 
                       void *arg)
 {
     struct daemon *d = calloc(1, sizeof *d);
-    if (!d) {
+
+    if (!d)
         return BALE_E_NOMEM;
-    }
     d->options = options;
     d->why = why;
     d->sync_fd = d->ended = d->signals = d->watcher = -1;

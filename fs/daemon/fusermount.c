@@ -7,12 +7,11 @@ struct bale_fusermount bale_fusermount(const char *mountpoint, bool lazy, bool q
 {
     struct bale_fusermount command = {.words = {"fusermount3", "-u"}};
     size_t count = 2;
-    if (quiet) {
+
+    if (quiet)
         command.words[count++] = "-q";
-    }
-    if (lazy) {
+    if (lazy)
         command.words[count++] = "-z";
-    }
     command.words[count++] = "--";
     command.words[count] = (char *)(uintptr_t)mountpoint;
     return command;

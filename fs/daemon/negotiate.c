@@ -52,6 +52,7 @@ static struct bale_negotiation *current;
 static void note_trouble(enum fuse_log_level level, const char *format, va_list args)
 {
     char line[sizeof current->trouble];
+
     vsnprintf(line, sizeof line, format, args);
     line[strcspn(line, "\n")] = '\0';
     if (level <= FUSE_LOG_WARNING && current) {
@@ -73,9 +74,8 @@ static void want(struct bale_mount *mount, struct fuse_conn_info *conn)
     (void)fuse_set_feature_flag(conn, FUSE_CAP_PARALLEL_DIROPS);
     (void)fuse_set_feature_flag(conn, FUSE_CAP_CACHE_SYMLINKS);
     (void)fuse_set_feature_flag(conn, FUSE_CAP_SETXATTR_EXT);
-    if (mount->direct) {
+    if (mount->direct)
         (void)fuse_set_feature_flag(conn, FUSE_CAP_DIRECT_IO_ALLOW_MMAP);
-    }
     /* ACLs need both: a default ACL takes the place of the umask. */
     const uint64_t acls = FUSE_CAP_POSIX_ACL | FUSE_CAP_DONT_MASK;
     if (mount->backing_acls && (conn->capable_ext & acls) == acls) {
@@ -88,6 +88,7 @@ static void want(struct bale_mount *mount, struct fuse_conn_info *conn)
 static void init(void *userdata, struct fuse_conn_info *conn)
 {
     struct bale_mount *mount = userdata;
+
     conn->max_write = BALE_MAX_WRITE;
     conn->max_read = current->max_read;
     conn->max_background = MAX_BACKGROUND;
@@ -157,30 +158,26 @@ struct options {
 
 static void add_char(struct options *o, char c)
 {
-    if (o->length + 1 < sizeof o->text) {
+    if (o->length + 1 < sizeof o->text)
         o->text[o->length++] = c;
-    } else {
+    else
         o->full = true;
-    }
 }
 
 static void add_text(struct options *o, const char *text)
 {
-    if (o->length > 0) {
+    if (o->length > 0)
         add_char(o, ',');
-    }
-    for (; *text; text++) {
+    for (; *text; text++)
         add_char(o, *text);
-    }
 }
 
 static void add_value(struct options *o, const char *name, const char *value)
 {
     add_text(o, name);
     for (; *value; value++) {
-        if (*value == ',' || *value == '\\') {
+        if (*value == ',' || *value == '\\')
             add_char(o, '\\');
-        }
         add_char(o, *value);
     }
 }
@@ -191,21 +188,16 @@ static bool compose(const struct bale_mount *mount, const struct bale_mount_opti
     memset(o, 0, sizeof *o);
     add_value(o, "fsname=", bale_store_path(mount->store));
     add_text(o, "subtype=balefs,default_permissions");
-    if (options->allow_other || mount->as_root) {
+    if (options->allow_other || mount->as_root)
         add_text(o, "allow_other");
-    }
-    if (mount->as_root && !options->untrusted) {
+    if (mount->as_root && !options->untrusted)
         add_text(o, "suid,dev");
-    }
-    if (options->extra && options->extra[0]) {
+    if (options->extra && options->extra[0])
         add_text(o, options->extra);
-    }
-    if (options->untrusted) {
+    if (options->untrusted)
         add_text(o, "nosuid,nodev");
-    }
-    if (options->read_only) {
+    if (options->read_only)
         add_text(o, "ro");
-    }
     return !o->full;
 }
 
@@ -214,11 +206,11 @@ static unsigned max_read_of(const char *extra)
 {
     static const char name[] = "max_read=";
     unsigned value = 0;
+
     for (const char *at = extra; at; at = strchr(at, ',')) {
         at += *at == ',';
-        if (strncmp(at, name, strlen(name)) == 0) {
+        if (strncmp(at, name, strlen(name)) == 0)
             value = (unsigned)strtoul(at + strlen(name), NULL, 10);
-        }
     }
     return value;
 }
@@ -227,9 +219,9 @@ static unsigned max_read_of(const char *extra)
 static bool has_device(void)
 {
     int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-    if (fd >= 0) {
+
+    if (fd >= 0)
         close(fd);
-    }
     return fd >= 0;
 }
 
@@ -243,6 +235,7 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
     struct fuse_args args = {.argc = 3, .argv = argv};
     struct bale_overhearing overhearing;
     char said[256];
+
     current = negotiation;
     negotiation->max_read = max_read_of(options->extra);
     negotiation->text[0] = '\0';
@@ -275,38 +268,36 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
 uint64_t bale_mounted_device(const char *mountpoint)
 {
     struct statx x;
+
     /* Without a request: nobody may be there to answer one. */
     if (statx(AT_FDCWD, mountpoint, AT_STATX_DONT_SYNC, STATX_TYPE, &x) != 0 ||
-        !S_ISDIR(x.stx_mode)) {
+        !S_ISDIR(x.stx_mode))
         return 0;
-    }
     return makedev(x.stx_dev_major, x.stx_dev_minor);
 }
 
 void bale_negotiation_unmount(const char *mountpoint, uint64_t device)
 {
-    if (device == 0 || bale_mounted_device(mountpoint) != device) {
+    if (device == 0 || bale_mounted_device(mountpoint) != device)
         return;
-    }
     /* What programs wrote through shared mappings is with the kernel still. */
     int fd = open(mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
         (void)syncfs(fd);
         close(fd);
     }
-    if (umount2(mountpoint, MNT_DETACH) == 0) {
+    if (umount2(mountpoint, MNT_DETACH) == 0)
         return;
-    }
     const struct bale_fusermount helper = bale_fusermount(mountpoint, true, true);
     pid_t pid;
-    if (posix_spawnp(&pid, helper.words[0], NULL, NULL, helper.words, environ) == 0) {
+    if (posix_spawnp(&pid, helper.words[0], NULL, NULL, helper.words, environ) == 0)
         (void)waitpid(pid, NULL, 0);
-    }
 }
 
 static int read_ahead_file(uint64_t device, int flags)
 {
     char path[64];
+
     snprintf(path, sizeof path, "/sys/class/bdi/%u:%u/read_ahead_kb", major(device), minor(device));
     return open(path, flags | O_CLOEXEC);
 }
@@ -315,6 +306,7 @@ void bale_negotiation_read_ahead(struct bale_negotiation *negotiation, uint64_t 
 {
     char text[16] = "";
     int fd = read_ahead_file(device, O_WRONLY);
+
     if (fd >= 0) {
         int length = snprintf(text, sizeof text, "%d", READ_AHEAD_KIB);
         (void)!write(fd, text, (size_t)length);

@@ -21,10 +21,10 @@ static const char prefix[] = "/dev/fd/";
 static int descriptor_of(const char *mountpoint)
 {
     const char *digits = mountpoint + strlen(prefix);
+
     if (strncmp(mountpoint, prefix, strlen(prefix)) != 0 || *digits == '\0' || strlen(digits) > 9 ||
-        strspn(digits, "0123456789") != strlen(digits)) {
+        strspn(digits, "0123456789") != strlen(digits))
         return -1;
-    }
     return atoi(digits);
 }
 
@@ -44,22 +44,19 @@ int bale_handed_take(const char *mountpoint, char *why)
     int fd = descriptor_of(mountpoint);
     struct pollfd state = {.fd = fd};
     struct stat st;
-    if (fd <= STDERR_FILENO) {
+
+    if (fd <= STDERR_FILENO)
         return refuse(mountpoint, "it is a standard stream: use a descriptor above 2", why);
-    }
     int flags = fcntl(fd, F_GETFL);
-    if (flags < 0 || fstat(fd, &st) != 0) {
+    if (flags < 0 || fstat(fd, &st) != 0)
         return refuse(mountpoint, "the descriptor is not open: leave it open for balefs", why);
-    }
     if (!S_ISCHR(st.st_mode) || st.st_rdev != FUSE_DEVICE || (flags & O_ACCMODE) != O_RDWR) {
         return refuse(mountpoint, "it is no /dev/fuse open for reading and writing: open that",
                       why);
     }
-    if (poll(&state, 1, 0) == 1 && state.revents & POLLERR) {
+    if (poll(&state, 1, 0) == 1 && state.revents & POLLERR)
         return refuse(mountpoint, "nothing is mounted with it: call mount(2) with fd= first", why);
-    }
-    if (fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
+    if (fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
         return refuse(mountpoint, strerror(errno), why);
-    }
     return BALE_OK;
 }

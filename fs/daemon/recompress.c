@@ -24,20 +24,20 @@ static void keep_capability(struct bale_opened *opened)
 {
     struct bale_proc_path path = bale_proc_path(bale_file_fd(opened->file));
     struct bale_file_attr attr;
-    if (opened->node->marks & BALE_MARK_CAPABILITY) {
+
+    if (opened->node->marks & BALE_MARK_CAPABILITY)
         return;
-    }
     bale_opened_capability_save(opened, path.text);
     bale_file_attr(opened->file, &attr);
-    if (attr.dirty > 0 || getxattr(path.text, "security.capability", NULL, 0) < 0) {
+    if (attr.dirty > 0 || getxattr(path.text, "security.capability", NULL, 0) < 0)
         bale_opened_capability(opened->mount, opened->node, NULL, 0);
-    }
 }
 
 static void reply(struct recompress_op *op)
 {
     const struct bale_recompress *what = &op->what;
     struct bale_control_recompress *ask = &op->ask;
+
     ask->offset = what->offset;
     ask->flags &= BALE_CONTROL_CHOSEN | BALE_CONTROL_DRY | BALE_CONTROL_INSIST;
     ask->flags |= what->busy ? BALE_CONTROL_BUSY : 0;
@@ -57,18 +57,17 @@ static void done(void *arg, int64_t result)
     struct bale_mount *mount = op->use.mount;
     struct bale_node *node = op->use.node;
     struct bale_opened *opened = node->opened;
-    if (!op->what.dry) {
+
+    if (!op->what.dry)
         bale_opened_capability_restore(opened, bale_proc_path(bale_file_fd(opened->file)).text);
-    }
     if (op->what.renewed > 0) {
         /* The blocks it takes are others: the kernel believes its own copy until told. */
         fuse_lowlevel_notify_inval_inode(mount->session, bale_ino_of(mount, node), -1, 0);
     }
-    if (result < 0) {
+    if (result < 0)
         fuse_reply_err(op->req, bale_err_to_errno((int)result));
-    } else {
+    else
         reply(op);
-    }
     bale_use_end(mount, node);
     free(op);
 }
@@ -77,9 +76,9 @@ static int may_recompress(const struct recompress_op *op, const struct stat *st)
 {
     const struct bale_mount *mount = op->use.mount;
     uid_t uid = fuse_req_ctx(op->req)->uid;
-    if (uid != 0 && uid != mount->owner && uid != st->st_uid) {
+
+    if (uid != 0 && uid != mount->owner && uid != st->st_uid)
         return EPERM;
-    }
     return mount->read_only || !op->use.node->opened->writable ? EROFS : 0;
 }
 
@@ -87,6 +86,7 @@ static void ready(struct bale_use *use, int err)
 {
     struct recompress_op *op = (struct recompress_op *)use;
     struct stat st;
+
     if (err) {
         fuse_reply_err(op->req, err);
         free(op);
@@ -113,6 +113,7 @@ void bale_recompress_begin(fuse_req_t req, struct bale_node *node, const void *i
 {
     struct recompress_op *op;
     struct bale_setting setting;
+
     if (!bale_node_is_regular(node) || in_size < sizeof op->ask || out_size < sizeof op->ask) {
         fuse_reply_err(req, ENOTTY);
         return;

@@ -13,9 +13,9 @@
 unsigned bale_descriptors_raise(void)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return 256;
-    }
     rlim_t most = limit.rlim_max < DESCRIPTORS_MOST ? limit.rlim_max : DESCRIPTORS_MOST;
     if (limit.rlim_cur < most) {
         struct rlimit raised = {.rlim_cur = most, .rlim_max = limit.rlim_max};
@@ -29,6 +29,7 @@ unsigned bale_threads_for(uint64_t memory)
 {
     uint64_t share = memory / BUFFERS_SHARE >> 20;
     unsigned threads = 2 * bale_cpus();
+
     threads = threads < THREADS_LEAST  ? THREADS_LEAST
               : threads > THREADS_MOST ? THREADS_MOST
                                        : threads;
@@ -38,9 +39,9 @@ unsigned bale_threads_for(uint64_t memory)
 uint64_t bale_cpu_us(void)
 {
     struct rusage usage;
-    if (getrusage(RUSAGE_SELF, &usage) != 0) {
+
+    if (getrusage(RUSAGE_SELF, &usage) != 0)
         return 0;
-    }
     return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
            (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }

@@ -46,6 +46,7 @@ struct bale_session {
 static void note_request(const struct fuse_in_header *in, size_t size)
 {
     const void *arg = in + 1;
+
     size -= sizeof *in;
     bale_request = (struct bale_request){.unique = in->unique};
     if (in->opcode == FUSE_WRITE && size >= sizeof(struct fuse_write_in)) {
@@ -68,6 +69,7 @@ static void note_request(const struct fuse_in_header *in, size_t size)
 static void handle(struct bale_session *session, void *request, size_t size)
 {
     struct fuse_buf buf = {.mem = request, .size = size};
+
     note_request(request, size);
     fuse_session_process_buf(session->fuse, &buf);
 }
@@ -76,6 +78,7 @@ static void handle(struct bale_session *session, void *request, size_t size)
 static void reply_raw(const struct bale_session *session, uint64_t unique, int error)
 {
     struct fuse_out_header out = {.len = sizeof out, .error = -error, .unique = unique};
+
     (void)!write(session->fd, &out, sizeof out);
 }
 
@@ -88,6 +91,7 @@ struct syncfs_op {
 static void syncfs_done(void *arg, int err)
 {
     struct syncfs_op *op = arg;
+
     reply_raw(op->session, op->unique, bale_err_to_errno(err));
     free(op);
 }
@@ -95,6 +99,7 @@ static void syncfs_done(void *arg, int err)
 static void syncfs_request(struct bale_session *session, uint64_t unique)
 {
     struct syncfs_op *op = malloc(sizeof *op);
+
     if (!op) {
         reply_raw(session, unique, ENOMEM);
         return;
@@ -105,20 +110,19 @@ static void syncfs_request(struct bale_session *session, uint64_t unique)
 
 static void interrupt_request(struct bale_session *session, uint64_t unique)
 {
-    if (bale_freezer_interrupt(session->mount->freezer, unique)) {
+    if (bale_freezer_interrupt(session->mount->freezer, unique))
         reply_raw(session, unique, EINTR);
-    } else {
+    else
         bale_interrupts_deliver(session->mount->interrupts, unique);
-    }
 }
 
 static void dispatch(struct bale_session *session, void *request, size_t size)
 {
     const struct fuse_in_header *in = request;
     struct bale_mount *mount = session->mount;
-    if (size < sizeof *in) {
+
+    if (size < sizeof *in)
         return;
-    }
     if (in->opcode == FUSE_INTERRUPT && size >= sizeof *in + sizeof(struct fuse_interrupt_in)) {
         interrupt_request(session, ((const struct fuse_interrupt_in *)(in + 1))->unique);
     } else if (in->opcode == OPCODE_SYNCFS) {
@@ -145,9 +149,9 @@ static void *new_buffer(const struct bale_session *session)
 {
     void *buffer = mmap(NULL, session->buffer_size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (buffer == MAP_FAILED) {
+
+    if (buffer == MAP_FAILED)
         return NULL;
-    }
     bale_memory_count(bale_volume_memory(session->mount->volume), (int64_t)session->buffer_size);
     return buffer;
 }
@@ -162,6 +166,7 @@ static void free_buffer(const struct bale_session *session, void *buffer)
 static bool receive(struct bale_session *session, void *buffer)
 {
     ssize_t got = read(session->fd, buffer, session->buffer_size);
+
     if (got >= 0) {
         dispatch(session, buffer, (size_t)got);
     } else if (errno == ENODEV) {
@@ -179,38 +184,33 @@ static void *serve(void *arg)
 {
     struct bale_session *session = arg;
     void *buffer = new_buffer(session);
-    if (session->mount->dont_mask) {
+
+    if (session->mount->dont_mask)
         (void)bale_caller_thread();
-    }
     struct bale_pool *pool = bale_volume_pool(session->mount->volume);
     bale_pool_enter(pool, session->mount->keep_out_of_reserve ? bale_caller_nobody : NULL);
     while (buffer && receive(session, buffer)) {
     }
     bale_pool_leave(pool);
-    if (buffer) {
+    if (buffer)
         free_buffer(session, buffer);
-    }
     pthread_mutex_lock(&session->lock);
     bool last = --session->alive == 0;
     pthread_mutex_unlock(&session->lock);
-    if (last) {
+    if (last)
         (void)!write(session->ended, &(uint64_t){1}, sizeof(uint64_t));
-    }
     return NULL;
 }
 
 int bale_session_start(struct bale_session *session, unsigned threads)
 {
     session->ids = calloc(threads, sizeof *session->ids);
-    if (!session->ids) {
+    if (!session->ids)
         return BALE_E_NOMEM;
-    }
     session->alive = threads;
-    for (; session->threads < threads; session->threads++) {
-        if (pthread_create(&session->ids[session->threads], NULL, serve, session) != 0) {
+    for (; session->threads < threads; session->threads++)
+        if (pthread_create(&session->ids[session->threads], NULL, serve, session) != 0)
             break;
-        }
-    }
     pthread_mutex_lock(&session->lock);
     session->alive -= threads - session->threads;
     pthread_mutex_unlock(&session->lock);
@@ -224,6 +224,7 @@ int bale_session_start(struct bale_session *session, unsigned threads)
 void bale_session_stop(struct bale_session *session)
 {
     const struct timespec pause = {.tv_nsec = WAKE_EVERY_NS};
+
     atomic_store(&session->stopping, true);
     for (unsigned i = 0; i < session->threads; i++) {
         /* A thread between its look at stopping and its read misses a signal: until one comes
@@ -247,20 +248,19 @@ static int connect_kernel(struct bale_session *session, const struct bale_mount_
                           char *why)
 {
     struct sigaction action = {.sa_handler = wake};
+
     sigaction(WAKE_SIGNAL, &action, NULL); /* without SA_RESTART: it interrupts read */
     session->fuse = bale_negotiation_mount(&session->negotiation, session->mount, options,
                                            session->mountpoint, why);
-    if (!session->fuse) {
+    if (!session->fuse)
         return BALE_E_IO;
-    }
     session->mount->session = session->fuse;
     session->fd = fuse_session_fd(session->fuse);
     session->buffer_size = BALE_MAX_WRITE + HEADER_ROOM;
     void *buffer = new_buffer(session);
     bool agreed = buffer && receive(session, buffer) && session->negotiation.agreed;
-    if (buffer) {
+    if (buffer)
         free_buffer(session, buffer);
-    }
     if (!agreed) {
         snprintf(why, BALE_WHY, "%s: the kernel and libfuse did not come to terms: %s",
                  session->mountpoint, session->negotiation.trouble);
@@ -275,9 +275,9 @@ int bale_session_create(struct bale_mount *mount, const struct bale_mount_option
                         const char *mountpoint, int ended, struct bale_session **out, char *why)
 {
     struct bale_session *session = calloc(1, sizeof *session);
-    if (!session) {
+
+    if (!session)
         return BALE_E_NOMEM;
-    }
     session->mount = mount;
     session->fd = -1;
     session->ended = ended;
@@ -306,21 +306,20 @@ void bale_session_unmount(struct bale_session *session)
 static bool is_gone(int fd)
 {
     struct pollfd pfd = {.fd = fd};
+
     return poll(&pfd, 1, 0) == 1 && pfd.revents & POLLERR;
 }
 
 void bale_session_destroy(struct bale_session *session)
 {
-    if (!session) {
+    if (!session)
         return;
-    }
     if (session->fuse) {
         fuse_session_exit(session->fuse);
         /* libfuse unmounts what is there by name. Once we have done so ourselves that may be
          * another mount, unless the connection is gone, when it only frees. */
-        if (session->device == 0 || is_gone(session->fd)) {
+        if (session->device == 0 || is_gone(session->fd))
             fuse_session_unmount(session->fuse);
-        }
         fuse_session_destroy(session->fuse);
     }
     pthread_mutex_destroy(&session->lock);

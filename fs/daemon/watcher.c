@@ -25,12 +25,11 @@ struct bale_mount_identity bale_mount_identify(int fd, const char *path)
     const int flags = AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT | (fd == AT_FDCWD ? 0 : AT_EMPTY_PATH);
     struct bale_mount_identity mount = {0};
     struct statx st;
-    if (statx(fd, path, flags, STATX_MNT_ID_UNIQUE, &st) == 0 &&
-        st.stx_mask & STATX_MNT_ID_UNIQUE) {
+
+    if (statx(fd, path, flags, STATX_MNT_ID_UNIQUE, &st) == 0 && st.stx_mask & STATX_MNT_ID_UNIQUE)
         mount.unique = true;
-    } else if (statx(fd, path, flags, STATX_MNT_ID, &st) != 0 || !(st.stx_mask & STATX_MNT_ID)) {
+    else if (statx(fd, path, flags, STATX_MNT_ID, &st) != 0 || !(st.stx_mask & STATX_MNT_ID))
         return mount;
-    }
     mount.id = st.stx_mnt_id;
     mount.device = makedev(st.stx_dev_major, st.stx_dev_minor);
     return mount;
@@ -47,31 +46,25 @@ static bool same(const struct bale_mount_identity *a, const struct bale_mount_id
 static void keep_only(int fd)
 {
     sigset_t none;
-    for (int number = 1; number < SIGRTMAX; number++) {
+
+    for (int number = 1; number < SIGRTMAX; number++)
         (void)signal(number, SIG_DFL);
-    }
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     (void)!chdir("/");
-    if (fd > 3) {
+    if (fd > 3)
         (void)dup2(fd, 3);
-    }
-    if (close_range(4, ~0u, 0) != 0) {
-        for (int other = 4; other < (int)sysconf(_SC_OPEN_MAX); other++) {
+    if (close_range(4, ~0u, 0) != 0)
+        for (int other = 4; other < (int)sysconf(_SC_OPEN_MAX); other++)
             close(other);
-        }
-    }
     int null = open("/dev/null", O_RDWR);
-    for (int stream = 0; stream < 3; stream++) {
-        if (null < 0) {
+    for (int stream = 0; stream < 3; stream++)
+        if (null < 0)
             close(stream);
-        } else {
+        else
             (void)dup2(null, stream);
-        }
-    }
-    if (null > 3) {
+    if (null > 3)
         close(null);
-    }
 }
 
 /* The descriptor holds the mount that was compared, so that root cannot take away another one. */
@@ -79,9 +72,9 @@ static void unmount(const char *mountpoint, const struct bale_mount_identity *mo
 {
     char held[32];
     int fd = open(mountpoint, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) {
+
+    if (fd < 0)
         return;
-    }
     struct bale_mount_identity found = bale_mount_identify(fd, "");
     snprintf(held, sizeof held, "/proc/self/fd/%d", fd);
     if (same(&found, mount) && umount2(held, MNT_DETACH) != 0) {
@@ -95,21 +88,19 @@ static void __attribute__((noreturn)) watch(const char *mountpoint, int fd)
 {
     struct bale_mount_identity mount = {0}, told;
     ssize_t got;
+
     setsid();
     prctl(PR_SET_NAME, "balefs-watch");
     keep_only(fd);
-    while ((got = read(3, &told, sizeof told)) != 0) {
-        if (got == (ssize_t)sizeof told && told.device == 0) {
+    while ((got = read(3, &told, sizeof told)) != 0)
+        if (got == (ssize_t)sizeof told && told.device == 0)
             _exit(0);
-        } else if (got == (ssize_t)sizeof told) {
+        else if (got == (ssize_t)sizeof told)
             mount = told;
-        } else if (got > 0 || errno != EINTR) {
+        else if (got > 0 || errno != EINTR)
             _exit(1);
-        }
-    }
-    if (mount.device != 0) {
+    if (mount.device != 0)
         unmount(mountpoint, &mount);
-    }
     _exit(0);
 }
 
@@ -118,16 +109,15 @@ static void __attribute__((noreturn)) watch(const char *mountpoint, int fd)
 int bale_watcher_start(const char *mountpoint, int *fd)
 {
     int pipe_fds[2];
-    if (pipe2(pipe_fds, O_CLOEXEC) != 0) {
+
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0)
         return bale_err_from_errno(errno);
-    }
     /* Nobody's child: nobody has to wait for it. */
     pid_t child = fork();
     if (child == 0) {
         pid_t watcher = fork();
-        if (watcher == 0) {
+        if (watcher == 0)
             watch(mountpoint, pipe_fds[0]);
-        }
         _exit(watcher < 0);
     }
     int state = 1, err = child < 0 ? bale_err_from_errno(errno) : BALE_OK;
@@ -152,7 +142,7 @@ void bale_watcher_ended(int fd, const char *mountpoint, const struct bale_mount_
 {
     const struct bale_mount_identity found = bale_mount_identify(AT_FDCWD, mountpoint),
                                      nothing = {0};
-    if (!same(&found, mount)) {
+
+    if (!same(&found, mount))
         (void)!write(fd, &nothing, sizeof nothing);
-    }
 }

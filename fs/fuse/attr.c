@@ -16,6 +16,7 @@
 struct bale_proc_path bale_proc_path(int fd)
 {
     struct bale_proc_path path;
+
     snprintf(path.text, sizeof path.text, "/proc/self/fd/%d", fd);
     return path;
 }
@@ -30,6 +31,7 @@ mode_t bale_mode_without_suid(mode_t mode)
 static struct timespec timespec_of(int64_t ns)
 {
     int64_t rest = ns % 1000000000;
+
     rest += rest < 0 ? 1000000000 : 0;
     return (struct timespec){(ns - rest) / 1000000000, rest};
 }
@@ -38,15 +40,14 @@ static int peek_fd(struct bale_mount *mount, int fd, struct bale_container_attr 
 {
     struct bale_proc_path path = bale_proc_path(fd);
     int real;
+
     do {
         real = open(path.text, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOATIME);
-        if (real < 0 && errno == EPERM) {
+        if (real < 0 && errno == EPERM)
             real = open(path.text, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        }
     } while (real < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(mount->nodes));
-    if (real < 0) {
+    if (real < 0)
         return bale_err_from_errno(errno);
-    }
     struct bale_io *io;
     int err = bale_io_open_fd(real, &io);
     if (err == BALE_OK) {
@@ -67,9 +68,8 @@ static int peek(struct bale_mount *mount, struct bale_node *node, int fd, off_t 
         attr->size = attr->generation = 0;
         return 0;
     }
-    if (node->marks & BALE_MARK_BROKEN) {
+    if (node->marks & BALE_MARK_BROKEN)
         return bale_err_to_errno(BALE_E_CORRUPT);
-    }
     int err = peek_fd(mount, fd, attr);
     if (err == BALE_E_AGAIN) {
         atomic_fetch_or(&node->marks, BALE_MARK_UNCERTAIN);
@@ -83,6 +83,7 @@ static int look(struct bale_mount *mount, struct bale_node *node, int fd, off_t 
                 struct bale_file_attr *open, struct bale_container_attr *attr, bool *is_open)
 {
     int err;
+
     do {
         *is_open = bale_opened_attr(mount, node, open);
         if (*is_open) {
@@ -101,6 +102,7 @@ int bale_attr_container(struct bale_mount *mount, struct bale_node *node, int fd
     struct bale_file_attr open;
     struct stat st;
     bool is_open;
+
     if (bale_opened_attr(mount, node, &open)) {
         *attr = open.container;
         return 0;
@@ -111,9 +113,8 @@ int bale_attr_container(struct bale_mount *mount, struct bale_node *node, int fd
 static void show_container(struct bale_mount *mount, const struct bale_container_attr *attr,
                            struct stat *st)
 {
-    if (mount->modes_held && attr->mode & BALE_ROOT_MODE_HELD) {
+    if (mount->modes_held && attr->mode & BALE_ROOT_MODE_HELD)
         st->st_mode = (st->st_mode & S_IFMT) | (attr->mode & 07777);
-    }
     st->st_blksize = attr->extent < BLKSIZE_MOST ? (blksize_t)attr->extent : BLKSIZE_MOST;
 }
 
@@ -121,9 +122,8 @@ static void show_open(const struct bale_file_attr *open, struct stat *st)
 {
     st->st_size = (off_t)open->size;
     st->st_mtim = open->mtime;
-    if (open->ctime.tv_sec != 0) {
+    if (open->ctime.tv_sec != 0)
         st->st_ctim = open->ctime;
-    }
     st->st_blocks += (blkcnt_t)(open->dirty + 511) / 512;
 }
 
@@ -140,13 +140,13 @@ int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
     struct bale_container_attr attr = {.size = 0};
     uint32_t before = backing ? backing->st_mode : node->mode;
     double ignored;
+
     timeout = timeout ? timeout : &ignored;
     *timeout = BALE_CACHE_SECONDS;
-    if (backing) {
+    if (backing)
         *st = *backing;
-    } else if (fstat(fd, st) != 0) {
+    else if (fstat(fd, st) != 0)
         return errno;
-    }
     if (!S_ISREG(st->st_mode)) {
         note_mode(node, before, st->st_mode);
         return 0;
@@ -154,9 +154,8 @@ int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
     bale_ctimes_get(mount->ctimes, st->st_ino, &st->st_ctim);
     bool is_open;
     int err = look(mount, node, fd, st->st_size, &open, &attr, &is_open);
-    if (err == EAGAIN) {
+    if (err == EAGAIN)
         return err;
-    }
     if (err) {
         *timeout = 0;
         note_mode(node, before, st->st_mode);
@@ -164,19 +163,16 @@ int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
     }
     if (is_open) {
         show_open(&open, st);
-        if (open.ctime.tv_sec != 0) {
+        if (open.ctime.tv_sec != 0)
             *timeout = 0; /* the blocks it takes are not settled */
-        }
     } else {
         st->st_size = (off_t)attr.size;
-        if (attr.generation > 0) {
+        if (attr.generation > 0)
             st->st_mtim = timespec_of(attr.mtime);
-        }
     }
     show_container(mount, &attr, st);
-    if (st->st_blocks == 0 && attr.stored > 0) {
+    if (st->st_blocks == 0 && attr.stored > 0)
         st->st_blocks = 1;
-    }
     note_mode(node, before, st->st_mode);
     return 0;
 }
@@ -185,6 +181,7 @@ int bale_attr_mode(struct bale_mount *mount, struct bale_node *node, int fd, mod
 {
     struct stat st;
     int err = bale_attr_get(mount, node, fd, NULL, &st, NULL);
+
     *mode = err ? 0 : st.st_mode;
     return err;
 }
@@ -203,20 +200,19 @@ static int reply_attr(fuse_req_t req, struct bale_mount *mount, struct bale_node
     double timeout;
     int fd;
     int err;
+
     if (file) {
         err = bale_attr_get(mount, node, bale_file_fd(file), NULL, &st, &timeout);
         bale_file_unref(file);
     } else {
         err = bale_node_hold(mount->nodes, node, &fd);
-        if (err) {
+        if (err)
             return err;
-        }
         err = bale_attr_get(mount, node, fd, NULL, &st, &timeout);
         bale_node_release(mount->nodes, node);
     }
-    if (!err) {
+    if (!err)
         fuse_reply_attr(req, &st, timeout);
-    }
     return err;
 }
 
@@ -224,15 +220,13 @@ static void getattr_ready(struct bale_use *use, int err)
 {
     struct getattr_op *op = (struct getattr_op *)use;
     bool used = !err;
-    if (used || use->node->marks & BALE_MARK_BROKEN) {
+
+    if (used || use->node->marks & BALE_MARK_BROKEN)
         err = reply_attr(op->req, use->mount, use->node);
-    }
-    if (err) {
+    if (err)
         fuse_reply_err(op->req, err);
-    }
-    if (used) {
+    if (used)
         bale_use_end(use->mount, use->node);
-    }
     free(op);
 }
 
@@ -240,6 +234,7 @@ void bale_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *node = bale_node_of(mount, ino);
+
     (void)fi;
     int err = reply_attr(req, mount, node);
     if (err == EAGAIN) {
@@ -252,18 +247,17 @@ void bale_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
         }
         err = ENOMEM;
     }
-    if (err) {
+    if (err)
         fuse_reply_err(req, err);
-    }
 }
 
 void bale_op_statfs(fuse_req_t req, fuse_ino_t ino)
 {
     struct statvfs vfs;
+
     (void)ino;
-    if (fstatvfs(bale_store_root_fd(bale_mount_of(req)->store), &vfs) != 0) {
+    if (fstatvfs(bale_store_root_fd(bale_mount_of(req)->store), &vfs) != 0)
         fuse_reply_err(req, errno);
-    } else {
+    else
         fuse_reply_statfs(req, &vfs);
-    }
 }

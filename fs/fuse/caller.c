@@ -17,12 +17,14 @@
 static int get_capabilities(struct __user_cap_data_struct data[2])
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+
     return (int)syscall(SYS_capget, &head, data);
 }
 
 static int set_capabilities(const struct __user_cap_data_struct data[2])
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+
     return (int)syscall(SYS_capset, &head, data);
 }
 
@@ -31,9 +33,8 @@ static _Thread_local mode_t mask;
 
 bool bale_caller_thread(void)
 {
-    if (unshare(CLONE_FS) != 0) {
+    if (unshare(CLONE_FS) != 0)
         return false;
-    }
     mask = 0;
     umask(mask);
     return true;
@@ -42,6 +43,7 @@ bool bale_caller_thread(void)
 static void become(uid_t uid, gid_t gid)
 {
     struct __user_cap_data_struct data[2];
+
     setfsgid(gid);
     setfsuid(uid);
     if (get_capabilities(data) == 0) {
@@ -58,13 +60,13 @@ void bale_caller_enter(fuse_req_t req)
 {
     struct bale_mount *mount = bale_mount_of(req);
     const struct fuse_ctx *ctx = fuse_req_ctx(req);
+
     if (mount->dont_mask && mask != ctx->umask) {
         mask = ctx->umask;
         umask(mask);
     }
-    if (!mount->as_root || (ctx->uid == 0 && ctx->gid == 0)) {
+    if (!mount->as_root || (ctx->uid == 0 && ctx->gid == 0))
         return;
-    }
     become(ctx->uid, ctx->gid);
 }
 
@@ -83,6 +85,7 @@ void bale_caller_leave(fuse_req_t req)
     struct bale_mount *mount = bale_mount_of(req);
     const struct fuse_ctx *ctx = fuse_req_ctx(req);
     int saved = errno;
+
     if (mount->as_root && (ctx->uid != 0 || ctx->gid != 0)) {
         setfsuid(0);
         setfsgid(0);
@@ -93,15 +96,13 @@ void bale_caller_leave(fuse_req_t req)
 static bool in_group(fuse_req_t req, gid_t gid)
 {
     gid_t list[GROUPS_USUAL];
-    if (fuse_req_ctx(req)->gid == gid) {
+
+    if (fuse_req_ctx(req)->gid == gid)
         return true;
-    }
     int count = fuse_req_getgroups(req, GROUPS_USUAL, list);
-    for (int i = 0; i < count && i < GROUPS_USUAL; i++) {
-        if (list[i] == gid) {
+    for (int i = 0; i < count && i < GROUPS_USUAL; i++)
+        if (list[i] == gid)
             return true;
-        }
-    }
     return false;
 }
 
@@ -112,6 +113,7 @@ mode_t bale_caller_mode(fuse_req_t req, int dir_fd, mode_t mode)
     struct stat dir;
     bool strip = (mode & both) == both && fuse_req_ctx(req)->uid != 0 && fstat(dir_fd, &dir) == 0 &&
                  dir.st_mode & S_ISGID && !in_group(req, dir.st_gid);
+
     return strip ? mode & ~(mode_t)S_ISGID : mode;
 }
 
@@ -123,12 +125,11 @@ void bale_caller_drop_capabilities(void)
                                CAP_SETUID,    CAP_MKNOD,        CAP_SETFCAP,
                                CAP_SYS_ADMIN, CAP_MAC_ADMIN,    CAP_MAC_OVERRIDE};
     struct __user_cap_data_struct data[2], keep[2] = {{0}};
-    if (get_capabilities(data) != 0) {
+
+    if (get_capabilities(data) != 0)
         return;
-    }
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
         keep[kept[i] / 32].permitted |= 1u << kept[i] % 32;
-    }
     for (int i = 0; i < 2; i++) {
         data[i].permitted &= keep[i].permitted;
         data[i].effective = data[i].permitted;

@@ -10,9 +10,8 @@
 void bale_opened_capability_restore(struct bale_opened *opened, const char *path)
 {
     pthread_mutex_lock(&opened->mount->opened_lock);
-    if (opened->capability && getxattr(path, CAPABILITY, NULL, 0) < 0 && errno == ENODATA) {
+    if (opened->capability && getxattr(path, CAPABILITY, NULL, 0) < 0 && errno == ENODATA)
         (void)!setxattr(path, CAPABILITY, opened->capability, opened->capability_size, 0);
-    }
     pthread_mutex_unlock(&opened->mount->opened_lock);
 }
 
@@ -20,15 +19,16 @@ void bale_opened_capability_save(struct bale_opened *opened, const char *path)
 {
     char value[BALE_CAPABILITY_MAX];
     ssize_t size = getxattr(path, CAPABILITY, value, sizeof value);
-    if (size > 0) {
+
+    if (size > 0)
         bale_opened_capability(opened->mount, opened->node, value, (size_t)size);
-    }
 }
 
 void bale_opened_capability(struct bale_mount *mount, struct bale_node *node, const void *value,
                             size_t size)
 {
     void *copy = value && size ? malloc(size) : NULL;
+
     if (copy) {
         memcpy(copy, value, size);
         atomic_fetch_or(&node->marks, BALE_MARK_CAPABILITY);
@@ -51,9 +51,9 @@ size_t bale_opened_capability_get(struct bale_mount *mount, struct bale_node *no
                                   char value[BALE_CAPABILITY_MAX])
 {
     size_t size = 0;
-    if (!(node->marks & BALE_MARK_CAPABILITY)) {
+
+    if (!(node->marks & BALE_MARK_CAPABILITY))
         return 0;
-    }
     pthread_mutex_lock(&mount->opened_lock);
     struct bale_opened *opened = node->opened;
     if (opened && opened->capability && opened->capability_size <= BALE_CAPABILITY_MAX) {

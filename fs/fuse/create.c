@@ -28,14 +28,14 @@ struct create_op {
  * until the reply. */
 static void unmake(struct bale_mount *mount, struct bale_node *dir, const char *name)
 {
-    if (name) {
+    if (name)
         (void)bale_name_remove(mount, dir, name, 0);
-    }
 }
 
 static void destroy(struct create_op *op)
 {
     struct bale_mount *mount = op->use.mount;
+
     bale_node_unref(mount->nodes, op->use.node);
     free(op->name);
     free(op);
@@ -47,6 +47,7 @@ static void reply(struct create_op *op)
     struct bale_mount *mount = op->use.mount;
     struct bale_node *node = op->use.node;
     int failed;
+
     bale_node_remember(mount->nodes, node);
     if (op->opens) {
         bale_open_flags(mount, &op->fi);
@@ -55,20 +56,19 @@ static void reply(struct create_op *op)
     } else {
         failed = fuse_reply_entry(op->req, &op->entry);
     }
-    if (failed) {
+    if (failed)
         bale_node_forget(mount->nodes, node, 1);
-    }
-    if (op->opens && failed) {
+    if (op->opens && failed)
         bale_use_hand_back(mount, node, op->fi.flags);
-    } else if (!op->opens) {
+    else if (!op->opens)
         bale_use_end(mount, node);
-    }
 }
 
 static void finish(struct create_op *op, int err)
 {
     struct bale_mount *mount = op->use.mount;
     struct bale_node *node = op->use.node;
+
     if (!err) {
         err = bale_attr_get(mount, node, bale_file_fd(node->opened->file), NULL, &op->entry.attr,
                             &op->entry.attr_timeout);
@@ -93,6 +93,7 @@ static void attributes_set(void *arg, int64_t result)
 static void ready(struct bale_use *use, int err)
 {
     struct create_op *op = (struct create_op *)use;
+
     if (err) {
         unmake(use->mount, op->dir, op->name);
         fuse_reply_err(op->req, err);
@@ -119,6 +120,7 @@ static void begin(fuse_req_t req, struct bale_node *dir, const char *name, int f
     char *copy = name ? strdup(name) : NULL;
     int err = op && (copy || !name) ? 0 : ENOMEM;
     int path_fd = fd;
+
     if (!err && !name) {
         do {
             path_fd = open(bale_proc_path(fd).text, O_PATH | O_CLOEXEC);
@@ -126,9 +128,8 @@ static void begin(fuse_req_t req, struct bale_node *dir, const char *name, int f
                  bale_nodes_evict(mount->nodes));
         err = path_fd < 0 ? errno : 0;
     }
-    if (!err) {
+    if (!err)
         err = bale_node_take(mount->nodes, dir, name, path_fd, !name, &op->use.node, &st);
-    }
     if (err) {
         close(fd);
         free(op);
@@ -144,9 +145,8 @@ static void begin(fuse_req_t req, struct bale_node *dir, const char *name, int f
     op->opens = fi;
     op->dir = dir;
     op->name = copy;
-    if (fi) {
+    if (fi)
         op->fi = *fi;
-    }
     op->attr = *attr;
     op->attr.mode = mount->modes_held ? (uint16_t)(BALE_ROOT_MODE_HELD | (mode & 07777)) : 0;
     bool settings_new = attr->setting_explicit || attr->extent_explicit ||
@@ -161,6 +161,7 @@ static int prepare(fuse_req_t req, struct bale_node *dir, int dir_fd, const char
                    mode_t *mode, mode_t *backing, struct bale_container_attr *attr)
 {
     struct bale_mount *mount = bale_mount_of(req);
+
     *mode = bale_caller_mode(req, dir_fd, *mode);
     *backing = mount->modes_held ? (*mode & 0777) | S_IRUSR | S_IWUSR : *mode & 07777;
     int settings = bale_settings_in(dir, dir_fd) ? dir_fd : -1;
@@ -170,6 +171,7 @@ static int prepare(fuse_req_t req, struct bale_node *dir, int dir_fd, const char
 static int make(fuse_req_t req, int dir_fd, const char *name, int flags, mode_t mode, int *fd)
 {
     struct bale_mount *mount = bale_mount_of(req);
+
     do {
         bale_caller_enter(req);
         *fd = openat(dir_fd, name, flags | O_RDWR | O_NOFOLLOW | O_NOATIME | O_CLOEXEC, mode);
@@ -187,13 +189,12 @@ static int make_in(fuse_req_t req, struct bale_node *dir, const char *name, int 
     int err = name && bale_name_hidden(mount, dir, name)
                   ? EPERM
                   : bale_node_hold(mount->nodes, dir, &dir_fd);
-    if (err) {
+
+    if (err)
         return err;
-    }
     err = prepare(req, dir, dir_fd, name ? name : "", mode, &backing, attr);
-    if (!err) {
+    if (!err)
         err = make(req, dir_fd, name ? name : ".", flags, backing, fd);
-    }
     bale_node_release(mount->nodes, dir);
     return err;
 }
@@ -205,6 +206,7 @@ void bale_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t 
     struct bale_container_attr attr;
     int fd;
     int err = make_in(req, dir, name, O_CREAT | O_EXCL, &mode, &attr, &fd);
+
     if (err) {
         /* The kernel did not know of it: it shall look again. */
         fuse_reply_err(req, err == EEXIST && !(fi->flags & O_EXCL) ? ESTALE : err);
@@ -219,11 +221,11 @@ void bale_op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, struct fuse
     struct bale_container_attr attr;
     int fd;
     int err = make_in(req, dir, NULL, O_TMPFILE | (fi->flags & O_EXCL), &mode, &attr, &fd);
-    if (err) {
+
+    if (err)
         fuse_reply_err(req, err == EISDIR ? EOPNOTSUPP : err);
-    } else {
+    else
         begin(req, NULL, NULL, fd, mode, &attr, fi);
-    }
 }
 
 void bale_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
@@ -233,6 +235,7 @@ void bale_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
     struct bale_container_attr attr;
     int fd, dir_fd;
     int err;
+
     if (S_ISREG(mode)) {
         err = make_in(req, dir, name, O_CREAT | O_EXCL, &mode, &attr, &fd);
         if (!err) {

@@ -30,9 +30,9 @@ static struct place *place_of(struct bale_ctimes *ctimes, uint64_t ino)
 int bale_ctimes_create(struct bale_memory *memory, struct bale_ctimes **out)
 {
     struct bale_ctimes *ctimes = calloc(1, sizeof *ctimes);
-    if (!ctimes) {
+
+    if (!ctimes)
         return BALE_E_NOMEM;
-    }
     pthread_mutex_init(&ctimes->lock, NULL);
     bale_memory_count(memory, (int64_t)sizeof *ctimes);
     *out = ctimes;

@@ -47,6 +47,7 @@ static void reply_pieces(fuse_req_t req, const struct bale_read *read)
 static void read_done(void *arg, int64_t result)
 {
     struct read_op *op = arg;
+
     if (result < 0) {
         /* Damaged data is EIO, as on btrfs; EUCLEAN is for damaged structure. */
         fuse_reply_err(op->req, result == BALE_E_CORRUPT ? EIO : bale_err_to_errno((int)result));
@@ -63,6 +64,7 @@ void bale_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct
 {
     struct bale_opened *opened = bale_node_of(bale_mount_of(req), ino)->opened;
     struct read_op *op = calloc(1, sizeof *op);
+
     (void)fi;
     if (!op) {
         fuse_reply_err(req, ENOMEM);
@@ -114,6 +116,7 @@ void bale_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, o
 {
     struct bale_mount *mount = bale_mount_of(req);
     enum bale_allocate how;
+
     (void)fi;
     int err = allocate_how(mode, &how);
     if (err) {

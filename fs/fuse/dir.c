@@ -37,6 +37,7 @@ void bale_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct bale_mount *mount = bale_mount_of(req);
     struct handle *handle = malloc(sizeof *handle);
+
     (void)ino;
     if (!handle) {
         fuse_reply_err(req, ENOMEM);
@@ -49,9 +50,8 @@ void bale_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     pthread_mutex_lock(&handles_lock);
     handle->before = NULL;
     handle->next = handles;
-    if (handles) {
+    if (handles)
         handles->before = handle;
-    }
     handles = handle;
     pthread_mutex_unlock(&handles_lock);
     bale_memory_count(bale_volume_memory(mount->volume), (int64_t)sizeof *handle);
@@ -68,27 +68,25 @@ static void end_handle(struct handle *handle)
 {
     pthread_mutex_lock(&handles_lock);
     *(handle->before ? &handle->before->next : &handles) = handle->next;
-    if (handle->next) {
+    if (handle->next)
         handle->next->before = handle->before;
-    }
     pthread_mutex_unlock(&handles_lock);
-    if (handle->fd >= 0) {
+    if (handle->fd >= 0)
         close(handle->fd);
-    }
     pthread_mutex_destroy(&handle->lock);
     free(handle);
 }
 
 void bale_directories_end(void)
 {
-    while (handles) {
+    while (handles)
         end_handle(handles);
-    }
 }
 
 void bale_op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct handle *handle = handle_of(fi);
+
     (void)ino;
     end_handle(handle);
     if (req) {
@@ -101,9 +99,9 @@ static int open_directory(struct bale_mount *mount, struct bale_node *dir, int *
 {
     int held;
     int err = bale_node_hold(mount->nodes, dir, &held);
-    if (err) {
+
+    if (err)
         return err;
-    }
     do {
         *fd = openat(held, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     } while (*fd < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(mount->nodes));
@@ -118,18 +116,15 @@ static int current(struct handle *handle, bool plus, struct bale_dirent **entry)
     *entry = NULL;
     if (handle->used == handle->filled) {
         long got = syscall(SYS_getdents64, handle->fd, handle->batch, BATCH);
-        if (got < 0) {
+        if (got < 0)
             return errno;
-        }
         handle->used = 0;
         handle->filled = (size_t)got;
-        if (plus) {
+        if (plus)
             bale_prefetch_heads(handle->fd, handle->batch, handle->filled);
-        }
     }
-    if (handle->used < handle->filled) {
+    if (handle->used < handle->filled)
         *entry = (struct bale_dirent *)(void *)(handle->batch + handle->used);
-    }
     return 0;
 }
 
@@ -142,6 +137,7 @@ static void advance(struct handle *handle, const struct bale_dirent *entry)
 static int seek(struct bale_mount *mount, struct handle *handle, struct bale_node *dir, off_t off)
 {
     int err = handle->fd < 0 ? open_directory(mount, dir, &handle->fd) : 0;
+
     /* From the start the directory is read anew, as rewinddir() asks. */
     if (!err && (off != handle->at || off == 0)) {
         handle->used = handle->filled = 0;
@@ -164,13 +160,13 @@ static void look_up(struct bale_mount *mount, struct bale_node *dir,
     struct bale_node *node;
     struct stat st;
     int fd;
+
     memset(e, 0, sizeof *e);
     e->attr.st_ino = entry->ino;
     e->attr.st_mode = DTTOIF((mode_t)entry->type);
     if (is_dots(entry->name) ||
-        bale_node_lookup(mount->nodes, dir, entry->name, &node, &fd, &st) != 0) {
+        bale_node_lookup(mount->nodes, dir, entry->name, &node, &fd, &st) != 0)
         return;
-    }
     if (bale_attr_get(mount, node, fd, &st, &e->attr, &e->attr_timeout) == 0) {
         e->ino = bale_ino_of(mount, node);
         e->entry_timeout = BALE_CACHE_SECONDS;
@@ -186,6 +182,7 @@ static size_t add(fuse_req_t req, struct bale_node *dir, bool plus, const struct
                   char *out, size_t room)
 {
     struct fuse_entry_param e;
+
     if (!plus) {
         struct stat st = {.st_ino = entry->ino, .st_mode = DTTOIF((mode_t)entry->type)};
         return fuse_add_direntry(req, out, room, entry->name, &st, entry->next);
@@ -203,9 +200,8 @@ static void forget_reply(struct bale_mount *mount, const char *reply, size_t len
 {
     for (size_t at = 0; at < length;) {
         const struct fuse_direntplus *d = (const void *)(reply + at);
-        if (d->entry_out.nodeid != 0) {
+        if (d->entry_out.nodeid != 0)
             bale_node_forget(mount->nodes, bale_node_of(mount, d->entry_out.nodeid), 1);
-        }
         at += FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET_DIRENTPLUS + d->dirent.namelen);
     }
 }
@@ -218,6 +214,7 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
     struct bale_dirent *entry;
     size_t length = 0;
     char *reply = malloc(size);
+
     if (!reply) {
         fuse_reply_err(req, ENOMEM);
         return;
@@ -226,24 +223,21 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
     int err = seek(mount, handle, dir, off);
     while (!err) {
         err = current(handle, plus, &entry);
-        if (err || !entry) {
+        if (err || !entry)
             break;
-        }
         if (!bale_name_hidden(mount, dir, entry->name)) {
             size_t need = add(req, dir, plus, entry, reply + length, size - length);
-            if (need > size - length) {
+            if (need > size - length)
                 break;
-            }
             length += need;
         }
         advance(handle, entry);
     }
     pthread_mutex_unlock(&handle->lock);
-    if (err && length == 0) {
+    if (err && length == 0)
         fuse_reply_err(req, err);
-    } else if (fuse_reply_buf(req, reply, length) != 0 && plus) {
+    else if (fuse_reply_buf(req, reply, length) != 0 && plus)
         forget_reply(mount, reply, length);
-    }
     free(reply);
 }
 
@@ -263,11 +257,11 @@ void bale_op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_
 {
     struct bale_mount *mount = bale_mount_of(req);
     struct handle *handle = handle_of(fi);
+
     pthread_mutex_lock(&handle->lock);
     int err = handle->fd < 0 ? open_directory(mount, bale_node_of(mount, ino), &handle->fd) : 0;
-    if (!err && (datasync ? fdatasync(handle->fd) : fsync(handle->fd)) != 0) {
+    if (!err && (datasync ? fdatasync(handle->fd) : fsync(handle->fd)) != 0)
         err = errno;
-    }
     pthread_mutex_unlock(&handle->lock);
     fuse_reply_err(req, err);
 }

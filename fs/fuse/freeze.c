@@ -30,9 +30,9 @@ static _Thread_local bool counted;
 int bale_freezer_create(struct bale_memory *memory, struct bale_freezer **out)
 {
     struct bale_freezer *freezer = calloc(1, sizeof *freezer);
-    if (!freezer) {
+
+    if (!freezer)
         return BALE_E_NOMEM;
-    }
     pthread_mutex_init(&freezer->lock, NULL);
     freezer->memory = memory;
     freezer->last = &freezer->first;
@@ -42,9 +42,8 @@ int bale_freezer_create(struct bale_memory *memory, struct bale_freezer **out)
 
 void bale_freezer_destroy(struct bale_freezer *freezer)
 {
-    if (!freezer) {
+    if (!freezer)
         return;
-    }
     while (freezer->first) {
         struct stash *next = freezer->first->next;
         free(freezer->first);
@@ -92,9 +91,9 @@ static void free_stash(struct bale_freezer *freezer, struct stash *stash)
 static bool put_away(struct bale_freezer *freezer, const void *request, size_t size)
 {
     struct stash *stash = malloc(sizeof *stash + size);
-    if (!stash) {
+
+    if (!stash)
         return false;
-    }
     bale_memory_count(freezer->memory, (int64_t)(sizeof *stash + size));
     memcpy(stash->request, request, size);
     stash->size = size;
@@ -107,9 +106,8 @@ static bool put_away(struct bale_freezer *freezer, const void *request, size_t s
 bool bale_freezer_enter(struct bale_freezer *freezer, const void *request, size_t size)
 {
     counted = false;
-    if (!changes(request, size)) {
+    if (!changes(request, size))
         return true;
-    }
     pthread_mutex_lock(&freezer->lock);
     /* Without memory it goes on: a change in a frozen store is better than a program that hangs
      * for ever. */
@@ -125,6 +123,7 @@ bool bale_freezer_enter(struct bale_freezer *freezer, const void *request, size_
 void bale_freezer_done(struct bale_freezer *freezer)
 {
     void (*idle)(void *) = NULL;
+
     pthread_mutex_lock(&freezer->lock);
     if (--freezer->changing == 0) {
         idle = freezer->idle;
@@ -132,9 +131,8 @@ void bale_freezer_done(struct bale_freezer *freezer)
     }
     void *arg = freezer->idle_arg;
     pthread_mutex_unlock(&freezer->lock);
-    if (idle) {
+    if (idle)
         idle(arg);
-    }
 }
 
 void bale_freezer_leave(struct bale_freezer *freezer)
@@ -163,9 +161,8 @@ bool bale_freezer_freeze(struct bale_freezer *freezer, void (*idle)(void *arg), 
         freezer->idle_arg = arg;
     }
     pthread_mutex_unlock(&freezer->lock);
-    if (now) {
+    if (now)
         idle(arg);
-    }
     return can;
 }
 
@@ -173,20 +170,17 @@ bool bale_freezer_interrupt(struct bale_freezer *freezer, uint64_t unique)
 {
     pthread_mutex_lock(&freezer->lock);
     struct stash **at = &freezer->first;
-    while (*at && ((const struct fuse_in_header *)(*at)->request)->unique != unique) {
+    while (*at && ((const struct fuse_in_header *)(*at)->request)->unique != unique)
         at = &(*at)->next;
-    }
     struct stash *stash = *at;
     if (stash) {
         *at = stash->next;
-        if (!*at) {
+        if (!*at)
             freezer->last = at;
-        }
     }
     pthread_mutex_unlock(&freezer->lock);
-    if (stash) {
+    if (stash)
         free_stash(freezer, stash);
-    }
     return stash;
 }
 
@@ -207,9 +201,8 @@ void bale_freezer_thaw(struct bale_freezer *freezer,
     while (freezer->first && !freezer->frozen) {
         struct stash *stash = freezer->first;
         freezer->first = stash->next;
-        if (!freezer->first) {
+        if (!freezer->first)
             freezer->last = &freezer->first;
-        }
         pthread_mutex_unlock(&freezer->lock);
         handle(arg, stash->request, stash->size);
         free_stash(freezer, stash);

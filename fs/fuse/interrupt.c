@@ -24,9 +24,9 @@ static struct bale_interruptible **bucket_of(struct bale_interrupts *interrupts,
 int bale_interrupts_create(struct bale_interrupts **out)
 {
     struct bale_interrupts *interrupts = calloc(1, sizeof *interrupts);
-    if (!interrupts) {
+
+    if (!interrupts)
         return BALE_E_NOMEM;
-    }
     pthread_mutex_init(&interrupts->lock, NULL);
     *out = interrupts;
     return BALE_OK;
@@ -44,10 +44,10 @@ bool bale_interrupts_add(struct bale_interrupts *interrupts, struct bale_interru
 {
     bool early = false;
     struct bale_interruptible **bucket = bucket_of(interrupts, what->unique);
+
     pthread_mutex_lock(&interrupts->lock);
-    for (unsigned i = 0; i < EARLY && !early; i++) {
+    for (unsigned i = 0; i < EARLY && !early; i++)
         early = interrupts->early[i] == what->unique;
-    }
     what->next = *bucket;
     *bucket = what;
     pthread_mutex_unlock(&interrupts->lock);
@@ -58,9 +58,8 @@ void bale_interrupts_remove(struct bale_interrupts *interrupts, struct bale_inte
 {
     pthread_mutex_lock(&interrupts->lock);
     struct bale_interruptible **at = bucket_of(interrupts, what->unique);
-    while (*at != what) {
+    while (*at != what)
         at = &(*at)->next;
-    }
     *at = what->next;
     pthread_mutex_unlock(&interrupts->lock);
 }
@@ -69,16 +68,13 @@ void bale_interrupts_deliver(struct bale_interrupts *interrupts, uint64_t unique
 {
     pthread_mutex_lock(&interrupts->lock);
     struct bale_interruptible *what = *bucket_of(interrupts, unique);
-    while (what && what->unique != unique) {
+    while (what && what->unique != unique)
         what = what->next;
-    }
-    if (what) {
+    if (what)
         what->ref(what);
-    } else {
+    else
         interrupts->early[interrupts->early_next++ % EARLY] = unique;
-    }
     pthread_mutex_unlock(&interrupts->lock);
-    if (what) {
+    if (what)
         what->interrupt(what);
-    }
 }

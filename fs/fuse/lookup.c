@@ -23,17 +23,16 @@ static int reply_entry(fuse_req_t req, struct bale_node *node, int fd, const str
     struct bale_mount *mount = bale_mount_of(req);
     struct fuse_entry_param e = {.entry_timeout = BALE_CACHE_SECONDS};
     int err = bale_attr_get(mount, node, fd, backing, &e.attr, &e.attr_timeout);
-    if (err == EAGAIN) {
+
+    if (err == EAGAIN)
         return err;
-    }
     if (err) {
         fuse_reply_err(req, err);
     } else {
         e.ino = bale_ino_of(mount, node);
         bale_node_remember(mount->nodes, node);
-        if (fuse_reply_entry(req, &e) != 0) {
+        if (fuse_reply_entry(req, &e) != 0)
             bale_node_forget(mount->nodes, node, 1);
-        }
     }
     bale_node_release(mount->nodes, node);
     return 0;
@@ -43,6 +42,7 @@ static void entry_ready(struct bale_use *use, int err)
 {
     struct entry_op *op = (struct entry_op *)use;
     bool used = !err;
+
     if (err && !(use->node->marks & BALE_MARK_BROKEN)) {
         fuse_reply_err(op->req, err);
         bale_node_release(use->mount->nodes, use->node);
@@ -51,18 +51,17 @@ static void entry_ready(struct bale_use *use, int err)
         fuse_reply_err(op->req, EIO);
         bale_node_release(use->mount->nodes, use->node);
     }
-    if (used) {
+    if (used)
         bale_use_end(use->mount, use->node);
-    }
     free(op);
 }
 
 void bale_entry_reply(fuse_req_t req, struct bale_node *node, int fd, const struct stat *backing)
 {
     struct bale_mount *mount = bale_mount_of(req);
-    if (reply_entry(req, node, fd, backing) != EAGAIN) {
+
+    if (reply_entry(req, node, fd, backing) != EAGAIN)
         return;
-    }
     struct entry_op *op = malloc(sizeof *op);
     if (!op) {
         fuse_reply_err(req, ENOMEM);
@@ -79,14 +78,13 @@ void bale_entry_reply_new(fuse_req_t req, int err, struct bale_node *dir, const 
     struct bale_node *node;
     struct stat st;
     int fd;
-    if (!err) {
+
+    if (!err)
         err = bale_node_lookup(bale_mount_of(req)->nodes, dir, name, &node, &fd, &st);
-    }
-    if (err) {
+    if (err)
         fuse_reply_err(req, err);
-    } else {
+    else
         bale_entry_reply(req, node, fd, &st);
-    }
 }
 
 void bale_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
@@ -99,13 +97,13 @@ void bale_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     int err = bale_name_hidden(mount, dir, name)
                   ? ENOENT
                   : bale_node_lookup(mount->nodes, dir, name, &node, &fd, &st);
-    if (err == ENOENT) {
+
+    if (err == ENOENT)
         fuse_reply_entry(req, &(struct fuse_entry_param){.entry_timeout = BALE_ABSENT_SECONDS});
-    } else if (err) {
+    else if (err)
         fuse_reply_err(req, err);
-    } else {
+    else
         bale_entry_reply(req, node, fd, &st);
-    }
 }
 
 void bale_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups)
@@ -118,8 +116,8 @@ void bale_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups)
 void bale_op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
 {
     struct bale_mount *mount = bale_mount_of(req);
-    for (size_t i = 0; i < count; i++) {
+
+    for (size_t i = 0; i < count; i++)
         bale_node_forget(mount->nodes, bale_node_of(mount, forgets[i].ino), forgets[i].nlookup);
-    }
     fuse_reply_none(req);
 }

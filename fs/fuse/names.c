@@ -15,6 +15,7 @@ static int hold_directory(fuse_req_t req, fuse_ino_t parent, const char *name,
                           struct bale_node **dir, int *fd)
 {
     struct bale_mount *mount = bale_mount_of(req);
+
     *dir = bale_node_of(mount, parent);
     return bale_name_hidden(mount, *dir, name) ? EPERM : bale_node_hold(mount->nodes, *dir, fd);
 }
@@ -25,10 +26,10 @@ static int hold_directory(fuse_req_t req, fuse_ino_t parent, const char *name,
 static bool open_for_settings(int fd, mode_t *mode)
 {
     struct stat st;
+
     if (geteuid() == 0 || fstat(fd, &st) != 0 || st.st_mode & S_IWUSR ||
-        (st.st_mode & S_ISGID && !group_member(st.st_gid))) {
+        (st.st_mode & S_ISGID && !group_member(st.st_gid)))
         return false;
-    }
     *mode = st.st_mode & 07777;
     return chmod(bale_proc_path(fd).text, *mode | S_IWUSR) == 0;
 }
@@ -38,15 +39,15 @@ static void inherit(struct bale_mount *mount, int dir_fd, const char *name)
 {
     mode_t mode;
     int fd;
+
     do {
         fd = openat(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     } while (fd < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(mount->nodes));
     if (fd >= 0) {
         bool opened = open_for_settings(fd, &mode);
         (void)bale_props_inherit(dir_fd, fd);
-        if (opened) {
+        if (opened)
             (void)chmod(bale_proc_path(fd).text, mode);
-        }
         close(fd);
     }
 }
@@ -57,13 +58,13 @@ void bale_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
     struct bale_node *dir;
     int fd;
     int err = hold_directory(req, parent, name, &dir, &fd);
+
     if (!err) {
         bale_caller_enter(req);
         err = mkdirat(fd, name, mode) != 0 ? errno : 0;
         bale_caller_leave(req);
-        if (!err && bale_settings_in(dir, fd)) {
+        if (!err && bale_settings_in(dir, fd))
             inherit(mount, fd, name);
-        }
         bale_node_release(mount->nodes, dir);
     }
     bale_entry_reply_new(req, err, dir, name);
@@ -75,6 +76,7 @@ void bale_op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, cons
     struct bale_node *dir;
     int fd;
     int err = hold_directory(req, parent, name, &dir, &fd);
+
     if (!err) {
         bale_caller_enter(req);
         err = symlinkat(target, fd, name) != 0 ? errno : 0;
@@ -91,27 +93,27 @@ void bale_op_readlink(fuse_req_t req, fuse_ino_t ino)
     char target[PATH_MAX + 1];
     int fd;
     int err = bale_node_hold(mount->nodes, node, &fd);
+
     if (!err) {
         ssize_t length = readlinkat(fd, "", target, PATH_MAX);
         err = length < 0 ? errno : 0;
         target[length < 0 ? 0 : length] = '\0';
         bale_node_release(mount->nodes, node);
     }
-    if (err) {
+    if (err)
         fuse_reply_err(req, err);
-    } else {
+    else
         fuse_reply_readlink(req, target);
-    }
 }
 
 int bale_victim_hold(struct bale_mount *mount, int dir_fd, const char *name,
                      struct bale_victim *victim)
 {
     struct stat st;
+
     *victim = (struct bale_victim){.fd = -1};
-    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno;
-    }
     victim->ino = st.st_ino;
     victim->node = bale_node_find(mount->nodes, st.st_ino);
     int err = victim->node ? bale_node_hold(mount->nodes, victim->node, &victim->fd) : 0;
@@ -127,9 +129,9 @@ void bale_victim_gone(struct bale_mount *mount, struct bale_victim *victim, stru
                       const char *name)
 {
     struct stat st;
-    if (!victim->node) {
+
+    if (!victim->node)
         return;
-    }
     bale_node_unnamed(mount->nodes, victim->node, dir, name);
     int err = fstat(victim->fd, &st) != 0 ? errno : 0;
     /* Network file systems know nothing of a removed file. */
@@ -154,15 +156,14 @@ int bale_name_remove(struct bale_mount *mount, struct bale_node *dir, const char
     struct bale_victim victim;
     int fd;
     int err = bale_node_hold(mount->nodes, dir, &fd);
-    if (err) {
+
+    if (err)
         return err;
-    }
     err = bale_victim_hold(mount, fd, name, &victim);
     if (!err) {
         err = unlinkat(fd, name, flags) != 0 ? errno : 0;
-        if (!err) {
+        if (!err)
             bale_victim_gone(mount, &victim, dir, name);
-        }
         bale_victim_release(mount, &victim);
     }
     bale_node_release(mount->nodes, dir);

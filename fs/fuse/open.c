@@ -28,9 +28,8 @@ struct open_op {
 /* A truncation may come after the handler's return. */
 static void destroy(struct open_op *op)
 {
-    if (op->fi.flags & O_TRUNC) {
+    if (op->fi.flags & O_TRUNC)
         bale_freezer_done(op->use.mount->freezer);
-    }
     free(op);
 }
 
@@ -38,9 +37,9 @@ static void finish(struct open_op *op, int err)
 {
     struct bale_mount *mount = op->use.mount;
     struct bale_node *node = op->use.node;
-    if (op->fd >= 0) {
+
+    if (op->fd >= 0)
         bale_node_release(mount->nodes, node);
-    }
     if (err) {
         fuse_reply_err(op->req, err);
         bale_use_end(mount, node);
@@ -63,6 +62,7 @@ static void truncated(void *arg, int64_t result)
 static void truncate_file(void *arg, int64_t result)
 {
     struct open_op *op = arg;
+
     if (result < 0) {
         finish(op, bale_err_to_errno((int)result));
     } else {
@@ -77,6 +77,7 @@ static void ready(struct bale_use *use, int err)
     struct bale_node *node = use->node;
     bool truncates = op->fi.flags & O_TRUNC;
     bool writes = truncates || (op->fi.flags & O_ACCMODE) != O_RDONLY;
+
     if (err) {
         fuse_reply_err(op->req, err);
         destroy(op);
@@ -109,6 +110,7 @@ void bale_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct bale_mount *mount = bale_mount_of(req);
     struct open_op *op = malloc(sizeof *op);
+
     if (!op) {
         fuse_reply_err(req, ENOMEM);
         return;
@@ -120,9 +122,8 @@ void bale_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
         .kill_suidgid = bale_request.kill_suidgid,
         .fd = -1,
     };
-    if (fi->flags & O_TRUNC) {
+    if (fi->flags & O_TRUNC)
         bale_freezer_keep(op->use.mount->freezer);
-    }
     bale_use_begin(&op->use);
 }
 

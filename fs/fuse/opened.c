@@ -18,6 +18,7 @@
 static int open_quietly(const char *path, int flags)
 {
     int fd = open(path, flags | O_NOATIME | O_CLOEXEC | O_NOCTTY);
+
     return fd < 0 && errno == EPERM ? open(path, flags | O_CLOEXEC | O_NOCTTY) : fd;
 }
 
@@ -25,9 +26,9 @@ static int open_backing(struct bale_mount *mount, struct bale_node *node, bool *
 {
     int path_fd;
     int err = bale_node_hold(mount->nodes, node, &path_fd);
-    if (err) {
+
+    if (err)
         return err;
-    }
     struct bale_proc_path path = bale_proc_path(path_fd);
     *writable = !mount->read_only;
     do {
@@ -46,12 +47,11 @@ static int open_backing(struct bale_mount *mount, struct bale_node *node, bool *
 static void tell_broken(struct bale_opened *opened, int err, const char *feature, const char *label)
 {
     struct bale_node *node = opened->node;
-    if (err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED) {
+
+    if (err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED)
         atomic_fetch_or(&node->marks, BALE_MARK_BROKEN);
-    }
-    if (atomic_fetch_or(&node->marks, BALE_MARK_TOLD) & BALE_MARK_TOLD) {
+    if (atomic_fetch_or(&node->marks, BALE_MARK_TOLD) & BALE_MARK_TOLD)
         return;
-    }
     if (err == BALE_E_UNSUPPORTED && feature[0]) {
         bale_log(BALE_LOG_ERROR, "%s: needs the feature %s: use a newer balefs", label, feature);
     } else {
@@ -68,24 +68,22 @@ static int open_container(struct bale_opened *opened, struct bale_file **file)
     char feature[5] = "";
     int fd = opened->fd;
     int err = fd >= 0 ? 0 : open_backing(mount, node, &opened->writable, &fd);
-    if (err) {
+
+    if (err)
         return err;
-    }
     opened->fd = -1;
     uint32_t marks = node->marks;
     struct bale_proc_path path = bale_proc_path(fd);
-    if (marks & (BALE_MARK_UNCERTAIN | BALE_MARK_CAPABILITY)) {
+    if (marks & (BALE_MARK_UNCERTAIN | BALE_MARK_CAPABILITY))
         bale_opened_capability_save(opened, path.text);
-    }
     bale_node_path(mount->nodes, node, label, sizeof label);
     err = bale_file_open(mount->volume, fd, &opened->defaults, label, file, feature);
     if (err != BALE_OK) {
         tell_broken(opened, err, feature, label);
         return bale_err_to_errno(err);
     }
-    if (marks & BALE_MARK_UNCERTAIN) {
+    if (marks & BALE_MARK_UNCERTAIN)
         bale_opened_capability_restore(opened, path.text);
-    }
     atomic_fetch_and(&node->marks,
                      ~(uint32_t)(BALE_MARK_UNCERTAIN | BALE_MARK_BROKEN | BALE_MARK_TOLD));
     return 0;
@@ -96,18 +94,17 @@ static int open_container(struct bale_opened *opened, struct bale_file **file)
 static struct bale_opened *add(struct bale_mount *mount, struct bale_node *node)
 {
     struct bale_opened *opened = calloc(1, sizeof *opened);
-    if (!opened) {
+
+    if (!opened)
         return NULL;
-    }
     opened->mount = mount;
     opened->node = node;
     opened->fd = -1;
     opened->defaults = mount->defaults;
     opened->writable = true;
     opened->next = mount->opened;
-    if (opened->next) {
+    if (opened->next)
         opened->next->before = opened;
-    }
     mount->opened = opened;
     node->opened = opened;
     bale_node_ref(mount->nodes, node);
@@ -117,9 +114,8 @@ static struct bale_opened *add(struct bale_mount *mount, struct bale_node *node)
 static void forget(struct bale_opened *opened)
 {
     *(opened->before ? &opened->before->next : &opened->mount->opened) = opened->next;
-    if (opened->next) {
+    if (opened->next)
         opened->next->before = opened->before;
-    }
     opened->node->opened = NULL;
 }
 
@@ -128,6 +124,7 @@ static void discard(struct bale_opened *opened)
 {
     struct bale_mount *mount = opened->mount;
     struct bale_node *node = opened->node;
+
     free(opened->capability);
     free(opened);
     bale_node_unref(mount->nodes, node);
@@ -145,9 +142,9 @@ static void tell(struct bale_use *waiting, int err)
 static unsigned count(const struct bale_use *use)
 {
     unsigned n = 0;
-    for (; use; use = use->next) {
+
+    for (; use; use = use->next)
         n++;
-    }
     return n;
 }
 
@@ -156,6 +153,7 @@ static void run_open(struct bale_opened *opened)
     struct bale_mount *mount = opened->mount;
     struct bale_file *file = NULL;
     int err = open_container(opened, &file);
+
     pthread_mutex_lock(&mount->opened_lock);
     struct bale_use *waiting = opened->waiting;
     opened->waiting = NULL;
@@ -167,9 +165,8 @@ static void run_open(struct bale_opened *opened)
         opened->state = BALE_OPENED_OPEN;
     }
     pthread_mutex_unlock(&mount->opened_lock);
-    if (err) {
+    if (err)
         discard(opened);
-    }
     tell(waiting, err);
 }
 
@@ -191,6 +188,7 @@ static void begin(struct bale_use *use, int fd, const struct bale_container_attr
     struct bale_mount *mount = use->mount;
     struct bale_node *node = use->node;
     enum { READY, WAIT, OPEN, FAIL } then = WAIT;
+
     use->next = NULL;
     pthread_mutex_lock(&mount->opened_lock);
     struct bale_opened *opened = node->opened;
@@ -204,27 +202,24 @@ static void begin(struct bale_use *use, int fd, const struct bale_container_attr
         opened->waiting = use;
         opened->fd = fd;
         opened->settings_new = settings_new;
-        if (defaults) {
+        if (defaults)
             opened->defaults = *defaults;
-        }
         fd = -1;
         then = OPEN;
     } else {
         then = FAIL;
     }
     pthread_mutex_unlock(&mount->opened_lock);
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
-    if (then == READY) {
+    if (then == READY)
         use->ready(use, 0);
-    } else if (then == FAIL) {
+    else if (then == FAIL)
         use->ready(use, use->only_open ? ENOENT : ENOMEM);
-    } else if (then == OPEN && node->marks & BALE_MARK_UNCERTAIN) {
+    else if (then == OPEN && node->marks & BALE_MARK_UNCERTAIN)
         submit_open(opened);
-    } else if (then == OPEN) {
+    else if (then == OPEN)
         run_open(opened);
-    }
 }
 
 void bale_use_begin(struct bale_use *use)
@@ -248,14 +243,13 @@ static void after_close(struct bale_opened *opened)
     int64_t btime;
     int fd;
     bool changed = opened->last.ctime.tv_sec != 0;
+
     if (opened->unlinked || (!changed && !opened->capability) ||
-        bale_node_hold(mount->nodes, opened->node, &fd) != 0) {
+        bale_node_hold(mount->nodes, opened->node, &fd) != 0)
         return;
-    }
     bale_opened_capability_restore(opened, bale_proc_path(fd).text);
-    if (changed && bale_stat_fd(fd, &st, &btime) == 0) {
+    if (changed && bale_stat_fd(fd, &st, &btime) == 0)
         bale_ctimes_put(mount->ctimes, st.st_ino, &opened->last.ctime, &st.st_ctim);
-    }
     bale_node_release(mount->nodes, opened->node);
 }
 
@@ -263,6 +257,7 @@ static void closed(void *arg)
 {
     struct bale_opened *opened = arg;
     struct bale_mount *mount = opened->mount;
+
     after_close(opened);
     pthread_mutex_lock(&mount->opened_lock);
     struct bale_use *waiting = opened->waiting, *absent = NULL;
@@ -288,11 +283,10 @@ static void closed(void *arg)
         forget(opened);
     }
     pthread_mutex_unlock(&mount->opened_lock);
-    if (again) {
+    if (again)
         submit_open(opened);
-    } else {
+    else
         discard(opened);
-    }
     tell(absent, ENOENT);
 }
 
@@ -305,6 +299,7 @@ static void ignore(void *arg, int64_t result)
 static void close_file(struct bale_opened *opened, struct bale_file *file)
 {
     const struct bale_file_attr *last = &opened->last;
+
     if (opened->unlinked) {
         bale_file_discard(file);
     } else if (opened->settings_new && last->size == 0 && last->container.generation == 0) {
@@ -318,6 +313,7 @@ static void close_file(struct bale_opened *opened, struct bale_file *file)
 void bale_use_end(struct bale_mount *mount, struct bale_node *node)
 {
     struct bale_file *file = NULL;
+
     pthread_mutex_lock(&mount->opened_lock);
     struct bale_opened *opened = node->opened;
     if (--opened->uses == 0) {
@@ -328,9 +324,8 @@ void bale_use_end(struct bale_mount *mount, struct bale_node *node)
         mount->closing++;
     }
     pthread_mutex_unlock(&mount->opened_lock);
-    if (file) {
+    if (file)
         close_file(opened, file);
-    }
 }
 
 static unsigned mappers_of(int flags)
@@ -361,11 +356,11 @@ bool bale_opened_wait_close(void *arg)
     /* Jobs do not wait, and the volume's threads handle no requests: the close that is waited for
      * may be their own. */
     bool handler = bale_request.unique != 0 && !bale_pool_in_job();
+
     pthread_mutex_lock(&mount->opened_lock);
     bool waits = handler && mount->closing > 0;
-    if (waits) {
+    if (waits)
         pthread_cond_wait(&mount->closed, &mount->opened_lock);
-    }
     pthread_mutex_unlock(&mount->opened_lock);
     return waits;
 }
@@ -375,16 +370,13 @@ void bale_opened_end(struct bale_mount *mount)
     for (;;) {
         pthread_mutex_lock(&mount->opened_lock);
         struct bale_opened *opened = mount->opened;
-        while (opened && opened->handles == 0) {
+        while (opened && opened->handles == 0)
             opened = opened->next;
-        }
-        if (opened) {
+        if (opened)
             opened->handles--;
-        }
         pthread_mutex_unlock(&mount->opened_lock);
-        if (!opened) {
+        if (!opened)
             return;
-        }
         bale_use_end(mount, opened->node);
     }
 }

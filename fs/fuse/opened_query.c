@@ -23,10 +23,10 @@ void bale_opened_accessed(struct bale_opened *opened)
 struct bale_file *bale_opened_file(struct bale_mount *mount, struct bale_node *node)
 {
     struct bale_file *file = NULL;
+
     pthread_mutex_lock(&mount->opened_lock);
-    if (node->opened && node->opened->file) {
+    if (node->opened && node->opened->file)
         file = bale_file_ref(node->opened->file);
-    }
     pthread_mutex_unlock(&mount->opened_lock);
     return file;
 }
@@ -36,11 +36,10 @@ bool bale_opened_attr(struct bale_mount *mount, struct bale_node *node, struct b
     pthread_mutex_lock(&mount->opened_lock);
     struct bale_opened *opened = node->opened;
     bool known = opened && opened->state != BALE_OPENED_OPENING;
-    if (known && opened->file) {
+    if (known && opened->file)
         bale_file_attr(opened->file, attr);
-    } else if (known) {
+    else if (known)
         *attr = opened->last;
-    }
     pthread_mutex_unlock(&mount->opened_lock);
     return known;
 }
@@ -48,6 +47,7 @@ bool bale_opened_attr(struct bale_mount *mount, struct bale_node *node, struct b
 void bale_opened_touch(struct bale_mount *mount, struct bale_node *node)
 {
     struct bale_file *file = bale_opened_file(mount, node);
+
     if (file) {
         bale_file_touch_ctime(file);
         bale_file_unref(file);
@@ -57,8 +57,7 @@ void bale_opened_touch(struct bale_mount *mount, struct bale_node *node)
 void bale_opened_unlinked(struct bale_mount *mount, struct bale_node *node, bool unlinked)
 {
     pthread_mutex_lock(&mount->opened_lock);
-    if (node->opened) {
+    if (node->opened)
         node->opened->unlinked = unlinked;
-    }
     pthread_mutex_unlock(&mount->opened_lock);
 }

@@ -14,29 +14,27 @@ static bool is_cold(int fd)
 {
     char byte;
     struct iovec piece = {&byte, 1};
+
     return preadv2(fd, &piece, 1, 0, RWF_NOWAIT) < 0 && errno == EAGAIN;
 }
 
 void bale_prefetch_heads(int fd, const char *entries, size_t length)
 {
     bool cold = false;
+
     for (size_t at = 0; at < length;) {
         const struct bale_dirent *entry = (const void *)(entries + at);
         at += entry->length;
-        if (entry->type != DT_REG) {
+        if (entry->type != DT_REG)
             continue;
-        }
         int file =
             openat(fd, entry->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOATIME | O_CLOEXEC);
         cold = cold || (file >= 0 && is_cold(file));
-        if (cold && file >= 0) {
+        if (cold && file >= 0)
             (void)posix_fadvise(file, 0, BALE_DATA_START, POSIX_FADV_WILLNEED);
-        }
-        if (file >= 0) {
+        if (file >= 0)
             close(file);
-        }
-        if (!cold) {
+        if (!cold)
             return;
-        }
     }
 }

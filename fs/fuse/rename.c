@@ -30,14 +30,13 @@ struct move_op {
 static void destroy(struct move_op *op)
 {
     struct bale_mount *mount = op->use.mount;
+
     bale_victim_release(mount, &op->target);
     bale_victim_release(mount, &op->source);
-    if (op->from) {
+    if (op->from)
         bale_node_release(mount->nodes, op->from);
-    }
-    if (op->to) {
+    if (op->to)
         bale_node_release(mount->nodes, op->to);
-    }
     free(op->from_name);
     free(op->to_name);
     free(op);
@@ -46,6 +45,7 @@ static void destroy(struct move_op *op)
 static void relabel(struct bale_mount *mount, struct bale_node *node)
 {
     struct bale_file *file = bale_opened_file(mount, node);
+
     if (file) {
         char label[LABEL_MAX];
         bale_node_path(mount->nodes, node, label, sizeof label);
@@ -60,9 +60,9 @@ static void tell_renamed(struct move_op *op)
     struct bale_mount *mount = op->use.mount;
     struct bale_node *source = op->source.node;
     struct bale_node *target = op->target.node;
-    if (op->source.ino == op->target.ino) {
+
+    if (op->source.ino == op->target.ino)
         return; /* two links of one file: both stay */
-    }
     if (op->flags & RENAME_EXCHANGE) {
         if (target) {
             bale_node_renamed(mount->nodes, target, op->to, op->to_name, op->from, op->from_name);
@@ -80,12 +80,12 @@ static void tell_renamed(struct move_op *op)
 static int rename_now(struct move_op *op)
 {
     struct bale_mount *mount = op->use.mount;
+
     bale_nodes_rename_begin(mount->nodes);
     int err =
         renameat2(op->from_fd, op->from_name, op->to_fd, op->to_name, op->flags) != 0 ? errno : 0;
-    if (!err) {
+    if (!err)
         tell_renamed(op);
-    }
     bale_nodes_rename_end(mount->nodes);
     return err;
 }
@@ -94,10 +94,10 @@ static int link_now(struct move_op *op)
 {
     struct bale_mount *mount = op->use.mount;
     struct bale_node *node = op->source.node;
+
     if (linkat(AT_FDCWD, bale_proc_path(op->source.fd).text, op->to_fd, op->to_name,
-               AT_SYMLINK_FOLLOW) != 0) {
+               AT_SYMLINK_FOLLOW) != 0)
         return errno;
-    }
     bale_node_named(mount->nodes, node, op->to, op->to_name);
     bale_opened_unlinked(mount, node, false);
     relabel(mount, node);
@@ -107,15 +107,14 @@ static int link_now(struct move_op *op)
 static void finish(struct move_op *op, int err)
 {
     struct bale_mount *mount = op->use.mount;
+
     fuse_req_t req = op->req;
-    if (!err) {
+    if (!err)
         err = op->links ? link_now(op) : rename_now(op);
-    }
-    if (err || !op->links) {
+    if (err || !op->links)
         fuse_reply_err(req, err);
-    } else {
+    else
         bale_entry_reply_new(req, 0, op->to, op->to_name);
-    }
     destroy(op);
     bale_freezer_done(mount->freezer);
 }
@@ -125,6 +124,7 @@ static void flushed(void *arg, int64_t result)
     struct move_op *op = arg;
     struct bale_mount *mount = op->use.mount;
     struct bale_node *node = op->use.node;
+
     finish(op, bale_err_to_errno(result < 0 ? (int)result : 0));
     bale_use_end(mount, node);
 }
@@ -132,17 +132,18 @@ static void flushed(void *arg, int64_t result)
 static void ready(struct bale_use *use, int err)
 {
     struct move_op *op = (struct move_op *)use;
-    if (!err) {
+
+    if (!err)
         bale_file_flush(use->node->opened->file, false, flushed, op);
-    } else {
+    else
         finish(op, err == ENOENT ? 0 : err); /* not open: nothing is dirty */
-    }
 }
 
 /* err: of the preparations. */
 static void begin(struct move_op *op, int err)
 {
     struct bale_mount *mount = op->use.mount;
+
     if (err) {
         fuse_reply_err(op->req, err);
         destroy(op);
@@ -162,6 +163,7 @@ static void begin(struct move_op *op, int err)
 static struct move_op *create(fuse_req_t req, const char *from_name, const char *to_name)
 {
     struct move_op *op = calloc(1, sizeof *op);
+
     if (!op) {
         fuse_reply_err(req, ENOMEM);
         return NULL;
@@ -176,9 +178,9 @@ static struct move_op *create(fuse_req_t req, const char *from_name, const char 
 static int hold(struct move_op *op, struct bale_node *dir, struct bale_node **held, int *fd)
 {
     int err = op->from_name && op->to_name ? bale_node_hold(op->use.mount->nodes, dir, fd) : ENOMEM;
-    if (!err) {
+
+    if (!err)
         *held = dir;
-    }
     return err;
 }
 
@@ -189,23 +191,19 @@ void bale_op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_in
     struct bale_node *from = bale_node_of(mount, parent);
     struct bale_node *to = bale_node_of(mount, new_parent);
     struct move_op *op = create(req, name, new_name);
-    if (!op) {
+
+    if (!op)
         return;
-    }
     op->flags = flags;
     int err = flags & ~(unsigned)(RENAME_NOREPLACE | RENAME_EXCHANGE) ? EINVAL : 0;
-    if (!err && (bale_name_hidden(mount, from, name) || bale_name_hidden(mount, to, new_name))) {
+    if (!err && (bale_name_hidden(mount, from, name) || bale_name_hidden(mount, to, new_name)))
         err = EPERM;
-    }
-    if (!err) {
+    if (!err)
         err = hold(op, from, &op->from, &op->from_fd);
-    }
-    if (!err) {
+    if (!err)
         err = hold(op, to, &op->to, &op->to_fd);
-    }
-    if (!err) {
+    if (!err)
         err = bale_victim_hold(mount, op->from_fd, name, &op->source);
-    }
     if (!err) {
         err = bale_victim_hold(mount, op->to_fd, new_name, &op->target);
         err = err == ENOENT ? 0 : err;
@@ -219,14 +217,13 @@ void bale_op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent, const c
     struct bale_node *node = bale_node_of(mount, ino);
     struct bale_node *to = bale_node_of(mount, new_parent);
     struct move_op *op = create(req, "", new_name);
-    if (!op) {
+
+    if (!op)
         return;
-    }
     op->links = true;
     int err = bale_name_hidden(mount, to, new_name) ? EPERM : hold(op, to, &op->to, &op->to_fd);
-    if (!err) {
+    if (!err)
         err = bale_node_hold(mount->nodes, node, &op->source.fd);
-    }
     if (!err) {
         bale_node_ref(mount->nodes, node);
         op->source.node = node;

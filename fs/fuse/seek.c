@@ -29,13 +29,11 @@ struct hole {
 /* What the answer says is a hole; empty if none. */
 static struct hole hole_told(const struct bale_seek *seek, uint64_t size, int64_t found)
 {
-    if (found < 0 && found != BALE_E_NOENT) {
+    if (found < 0 && found != BALE_E_NOENT)
         return (struct hole){0, 0};
-    }
     uint64_t at = found < 0 ? size : (uint64_t)found;
-    if (seek->data) {
+    if (seek->data)
         return (struct hole){seek->offset, at};
-    }
     int64_t next = at < size ? bale_file_seek(seek->node->opened->file, at, true) : BALE_E_NOENT;
     return (struct hole){at, next < 0 ? size : (uint64_t)next};
 }
@@ -47,16 +45,15 @@ static bool ask(const struct bale_seek *seek, const struct hole *fetched, int64_
 {
     struct bale_file *file = seek->node->opened->file;
     struct bale_file_attr attr;
+
     *found = bale_file_seek(file, seek->offset, seek->data);
-    if (!bale_opened_mappable(seek->mount, seek->node)) {
+    if (!bale_opened_mappable(seek->mount, seek->node))
         return false;
-    }
     bale_file_attr(file, &attr);
     *hole = hole_told(seek, attr.size, *found);
     if (hole->from >= hole->to ||
-        (fetched && hole->from >= fetched->from && hole->to <= fetched->to)) {
+        (fetched && hole->from >= fetched->from && hole->to <= fetched->to))
         return false;
-    }
     if (bale_freezer_frozen(seek->mount->freezer)) {
         /* Nothing is written back now: unsure, so it counts as data. */
         *found = seek->data ? (int64_t)seek->offset : (int64_t)attr.size;
@@ -67,17 +64,17 @@ static bool ask(const struct bale_seek *seek, const struct hole *fetched, int64_
 
 static void reply(const struct bale_seek *seek, int64_t found)
 {
-    if (found < 0) {
+    if (found < 0)
         fuse_reply_err(seek->req, found == BALE_E_NOENT ? ENXIO : bale_err_to_errno((int)found));
-    } else {
+    else
         fuse_reply_lseek(seek->req, found);
-    }
 }
 
 static void fetch_and_reply(const struct bale_seek *seek)
 {
     int64_t found;
     struct hole hole, fetched = {0, 0};
+
     while (ask(seek, &fetched, &found, &hole)) {
         /* Writes the pages back, and drops them. */
         (void)fuse_lowlevel_notify_inval_inode(seek->mount->session,
@@ -92,12 +89,12 @@ static void fetch_and_reply(const struct bale_seek *seek)
 static void take_turn(struct bale_seek *seek)
 {
     struct bale_mount *mount = seek->mount;
+
     pthread_mutex_lock(&mount->opened_lock);
     struct bale_seek **end = &mount->seeks;
     bool first = !*end;
-    while (*end) {
+    while (*end)
         end = &(*end)->next;
-    }
     *end = seek;
     while (first && seek) {
         pthread_mutex_unlock(&mount->opened_lock);
@@ -121,6 +118,7 @@ void bale_op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct
     struct bale_seek *waiting;
     struct hole hole;
     int64_t found;
+
     (void)fi;
     if (whence != SEEK_DATA && whence != SEEK_HOLE) {
         fuse_reply_err(req, EINVAL);

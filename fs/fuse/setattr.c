@@ -26,6 +26,7 @@ void bale_node_chmod(struct bale_mount *mount, struct bale_node *node, int fd,
 {
     bool held = mount->modes_held && bale_node_is_regular(node);
     mode_t backing = held ? (mode & 0777) | HELD_BACKING_MODE : mode & 07777;
+
     if (fchmodat(AT_FDCWD, bale_proc_path(fd).text, backing, 0) != 0) {
         done(arg, bale_err_from_errno(errno));
         return;
@@ -60,9 +61,9 @@ static void finish(struct setattr_op *op, int err);
 static void opened_to_show(struct bale_use *use, int err)
 {
     struct setattr_op *op = (struct setattr_op *)use;
-    if (!err) {
+
+    if (!err)
         op->file = use->node->opened->file;
-    }
     finish(op, use->node->marks & BALE_MARK_BROKEN ? 0 : err);
 }
 
@@ -72,10 +73,10 @@ static void finish(struct setattr_op *op, int err)
     struct bale_node *node = op->use.node;
     struct stat st;
     double timeout;
+
     bale_opened_touch(mount, node);
-    if (!err) {
+    if (!err)
         err = bale_attr_get(mount, node, op->fd, NULL, &st, &timeout);
-    }
     if (err == EAGAIN && !op->file) {
         op->use.only_open = false;
         op->use.ready = opened_to_show;
@@ -83,14 +84,12 @@ static void finish(struct setattr_op *op, int err)
         return;
     }
     bale_node_release(mount->nodes, node);
-    if (err) {
+    if (err)
         fuse_reply_err(op->req, err);
-    } else {
+    else
         fuse_reply_attr(op->req, &st, timeout);
-    }
-    if (op->file) {
+    if (op->file)
         bale_use_end(mount, node);
-    }
     free(op);
     bale_freezer_done(mount->freezer);
 }
@@ -98,11 +97,11 @@ static void finish(struct setattr_op *op, int err)
 static void changed(void *arg, int64_t result)
 {
     struct setattr_op *op = arg;
-    if (result < 0) {
+
+    if (result < 0)
         finish(op, bale_err_to_errno((int)result));
-    } else {
+    else
         next_change(op);
-    }
 }
 
 static void change_owner(struct setattr_op *op)
@@ -110,6 +109,7 @@ static void change_owner(struct setattr_op *op)
     struct bale_node *node = op->use.node;
     uid_t uid = op->todo & FUSE_SET_ATTR_UID ? op->attr.st_uid : (uid_t)-1;
     gid_t gid = op->todo & FUSE_SET_ATTR_GID ? op->attr.st_gid : (gid_t)-1;
+
     op->todo &= ~OWNER;
     bale_opened_capability(op->use.mount, node, NULL, 0);
     if (fchownat(op->fd, "", uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0) {
@@ -149,6 +149,7 @@ static void change_size(struct setattr_op *op)
     struct bale_node *node = op->use.node;
     mode_t mode;
     int err = op->kill_suidgid ? bale_attr_mode(op->use.mount, node, op->fd, &mode) : 0;
+
     if (err) {
         finish(op, err);
         return;
@@ -170,11 +171,11 @@ static struct timespec time_to_set(const struct setattr_op *op, int given, int n
                                    const struct timespec *value)
 {
     struct timespec t = {.tv_nsec = UTIME_OMIT};
-    if (op->todo & now) {
+
+    if (op->todo & now)
         clock_gettime(CLOCK_REALTIME_COARSE, &t);
-    } else if (op->todo & given) {
+    else if (op->todo & given)
         t = *value;
-    }
     return t;
 }
 
@@ -184,6 +185,7 @@ static void change_times(struct setattr_op *op)
         time_to_set(op, FUSE_SET_ATTR_ATIME, FUSE_SET_ATTR_ATIME_NOW, &op->attr.st_atim),
         time_to_set(op, FUSE_SET_ATTR_MTIME, FUSE_SET_ATTR_MTIME_NOW, &op->attr.st_mtim),
     };
+
     op->todo &= ~TIMES;
     if (op->file) {
         bale_file_set_times(op->file, times[0].tv_nsec == UTIME_OMIT ? NULL : &times[0],
@@ -197,36 +199,32 @@ static void change_times(struct setattr_op *op)
 
 static void next_change(struct setattr_op *op)
 {
-    if (op->todo & OWNER) {
+    if (op->todo & OWNER)
         change_owner(op);
-    } else if (op->todo & FUSE_SET_ATTR_MODE) {
+    else if (op->todo & FUSE_SET_ATTR_MODE)
         change_mode(op);
-    } else if (op->todo & FUSE_SET_ATTR_SIZE) {
+    else if (op->todo & FUSE_SET_ATTR_SIZE)
         change_size(op);
-    } else if (op->todo & TIMES) {
+    else if (op->todo & TIMES)
         change_times(op);
-    } else {
+    else
         finish(op, 0);
-    }
 }
 
 static void ready(struct bale_use *use, int err)
 {
     struct setattr_op *op = (struct setattr_op *)use;
-    if (use->only_open && err == ENOENT) {
+
+    if (use->only_open && err == ENOENT)
         err = 0; /* nothing of it waits to be written */
-    } else if (!err) {
+    else if (!err)
         op->file = use->node->opened->file;
-    }
-    if (!err && op->todo & (FUSE_SET_ATTR_SIZE | MTIME) && op->file &&
-        !use->node->opened->writable) {
+    if (!err && op->todo & (FUSE_SET_ATTR_SIZE | MTIME) && op->file && !use->node->opened->writable)
         err = EACCES;
-    }
-    if (err) {
+    if (err)
         finish(op, err);
-    } else {
+    else
         next_change(op);
-    }
 }
 
 void bale_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
@@ -235,6 +233,7 @@ void bale_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_s
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *node = bale_node_of(mount, ino);
     struct setattr_op *op = calloc(1, sizeof *op);
+
     (void)fi;
     int err = op ? bale_node_hold(mount->nodes, node, &op->fd) : ENOMEM;
     if (err) {

@@ -24,19 +24,17 @@ bool bale_settings_in(struct bale_node *dir, int fd)
     static const char *const names[] = {BALE_XATTR_CODEC, BALE_XATTR_EXTENT, BALE_XATTR_MATCH};
     struct bale_proc_path path = bale_proc_path(fd);
     bool found = false;
-    if (dir->marks & BALE_MARK_PLAIN) {
+
+    if (dir->marks & BALE_MARK_PLAIN)
         return false;
-    }
     for (int i = 0; i < 3 && !found; i++) {
         found = getxattr(path.text, names[i], NULL, 0) >= 0;
-        if (!found && errno == EACCES) {
+        if (!found && errno == EACCES)
             return false; /* its owner may not read it, for now: settings are no reason to fail */
-        }
         found = found || (errno != ENODATA && errno != EOPNOTSUPP);
     }
-    if (!found) {
+    if (!found)
         atomic_fetch_or(&dir->marks, BALE_MARK_PLAIN);
-    }
     return found;
 }
 
@@ -56,6 +54,7 @@ static struct setting_op *begin(fuse_req_t req, struct bale_node *node, const ch
                                 void (*ready)(struct bale_use *use, int err))
 {
     struct setting_op *op = calloc(1, sizeof *op);
+
     if (!op) {
         fuse_reply_err(req, ENOMEM);
         return NULL;
@@ -71,6 +70,7 @@ static struct setting_op *begin(fuse_req_t req, struct bale_node *node, const ch
 static json_t *codecs_json(const struct bale_container_usage *usage)
 {
     json_t *codecs = json_object();
+
     for (int i = 0; i < 256; i++) {
         const char *name = bale_codec_name((uint8_t)i);
         if (usage->extents[i] > 0) {
@@ -88,10 +88,10 @@ static char *usage_text(const struct bale_file_attr *attr, const struct bale_con
 {
     char codec[BALE_SETTING_TEXT];
     uint64_t stored = 0;
+
     bale_setting_print(attr->container.setting, codec, sizeof codec);
-    for (int i = 0; i < 256; i++) {
+    for (int i = 0; i < 256; i++)
         stored += usage->stored[i];
-    }
     json_t *ratio = stored > 0 ? json_real((double)attr->size / (double)stored) : json_null();
     json_t *all =
         json_pack("{s:I,s:I,s:o,s:I,s:I,s:s,s:o}", "logical", (json_int_t)attr->size, "stored",
@@ -110,15 +110,15 @@ static void stat_job(struct bale_job *job, struct bale_scratch *scratch)
     struct bale_file *file = op->use.node->opened->file;
     struct bale_file_attr attr;
     struct bale_container_usage usage;
+
     (void)scratch;
     bale_file_attr(file, &attr);
     int err = bale_file_usage(file, &usage);
     char *text = err == BALE_OK ? usage_text(&attr, &usage) : NULL;
-    if (text) {
+    if (text)
         bale_xattr_reply(op->req, text, strlen(text), op->size);
-    } else {
+    else
         fuse_reply_err(op->req, bale_err_to_errno(err == BALE_OK ? BALE_E_NOMEM : err));
-    }
     free(text);
     bale_use_end(op->use.mount, op->use.node);
     free(op);
@@ -127,6 +127,7 @@ static void stat_job(struct bale_job *job, struct bale_scratch *scratch)
 static void stat_ready(struct bale_use *use, int err)
 {
     struct setting_op *op = (struct setting_op *)use;
+
     if (err) {
         fuse_reply_err(op->req, err);
         free(op);
@@ -158,20 +159,17 @@ static void get_ready(struct bale_use *use, int err)
     struct bale_container_attr attr;
     char text[BALE_SETTING_TEXT];
     bool used = !err;
-    if (used) {
+
+    if (used)
         err = bale_attr_container(use->mount, use->node, -1, &attr);
-    }
-    if (!err) {
+    if (!err)
         err = setting_text(&attr, op->name, text, sizeof text);
-    }
-    if (err) {
+    if (err)
         fuse_reply_err(op->req, err);
-    } else {
+    else
         bale_xattr_reply(op->req, text, strlen(text), op->size);
-    }
-    if (used) {
+    if (used)
         bale_use_end(use->mount, use->node);
-    }
     free(op);
 }
 
@@ -183,6 +181,7 @@ void bale_setting_get(fuse_req_t req, struct bale_node *node, const char *name, 
     int fd;
     bool stat = strcmp(name, BALE_XATTR_STAT) == 0;
     int err = stat ? EAGAIN : bale_node_hold(mount->nodes, node, &fd);
+
     if (!stat && !err) {
         err = bale_attr_container(mount, node, fd, &attr);
         bale_node_release(mount->nodes, node);
@@ -195,19 +194,18 @@ void bale_setting_get(fuse_req_t req, struct bale_node *node, const char *name, 
         }
         return;
     }
-    if (!err) {
+    if (!err)
         err = setting_text(&attr, name, text, sizeof text);
-    }
-    if (err) {
+    if (err)
         fuse_reply_err(req, err);
-    } else {
+    else
         bale_xattr_reply(req, text, strlen(text), size);
-    }
 }
 
 static void set_done(void *arg, int64_t result)
 {
     struct setting_op *op = arg;
+
     bale_opened_touch(op->use.mount, op->use.node);
     fuse_reply_err(op->req, bale_err_to_errno(result < 0 ? (int)result : 0));
     bale_use_end(op->use.mount, op->use.node);
@@ -217,6 +215,7 @@ static void set_done(void *arg, int64_t result)
 static void set_ready(struct bale_use *use, int err)
 {
     struct setting_op *op = (struct setting_op *)use;
+
     if (err) {
         fuse_reply_err(op->req, err);
         free(op);
@@ -225,14 +224,13 @@ static void set_ready(struct bale_use *use, int err)
     struct bale_file *file = use->node->opened->file;
     struct bale_file_attr attr;
     bale_file_attr(file, &attr);
-    if (!use->node->opened->writable) {
+    if (!use->node->opened->writable)
         set_done(op, BALE_E_PERM);
-    } else if (op->what == BALE_ATTR_EXTENT && op->attr.extent == attr.container.extent &&
-               attr.size > 0) {
+    else if (op->what == BALE_ATTR_EXTENT && op->attr.extent == attr.container.extent &&
+             attr.size > 0)
         set_done(op, BALE_OK); /* a copying program sets what is so already */
-    } else {
+    else
         bale_file_set_attr(file, op->what, &op->attr, set_done, op);
-    }
 }
 
 /* value NULL: back to the volume's. */
@@ -240,6 +238,7 @@ static int parse(const struct bale_mount *mount, const char *name, const char *v
                  struct setting_op *op)
 {
     char clean[VALUE_MAX], why[BALE_WHY];
+
     op->attr = mount->defaults;
     if (strcmp(name, BALE_XATTR_CODEC) == 0) {
         op->what = BALE_ATTR_SETTING;
@@ -250,15 +249,13 @@ static int parse(const struct bale_mount *mount, const char *name, const char *v
     } else {
         return value ? EINVAL : ENODATA;
     }
-    if (!value) {
+    if (!value)
         return 0;
-    }
     int err = bale_props_check(name, value, size, clean, why);
-    if (err == BALE_OK && op->what == BALE_ATTR_SETTING) {
+    if (err == BALE_OK && op->what == BALE_ATTR_SETTING)
         err = bale_setting_parse(clean, &op->attr.setting, NULL, 0);
-    } else if (err == BALE_OK && !bale_extent_parse(clean, &op->attr.extent)) {
+    else if (err == BALE_OK && !bale_extent_parse(clean, &op->attr.extent))
         err = BALE_E_INVALID;
-    }
     return bale_err_to_errno(err);
 }
 
@@ -266,9 +263,9 @@ void bale_setting_set(fuse_req_t req, struct bale_node *node, const char *name, 
                       size_t size)
 {
     struct setting_op *op = begin(req, node, name, set_ready);
-    if (!op) {
+
+    if (!op)
         return;
-    }
     int err = parse(op->use.mount, name, value, size, op);
     if (err) {
         fuse_reply_err(req, err);
@@ -282,9 +279,9 @@ size_t bale_setting_list(struct bale_mount *mount, struct bale_node *node, int f
 {
     struct bale_container_attr attr;
     size_t length = 0;
-    if (bale_attr_container(mount, node, fd, &attr) != 0) {
+
+    if (bale_attr_container(mount, node, fd, &attr) != 0)
         return 0;
-    }
     if (attr.setting_explicit) {
         memcpy(list + length, BALE_XATTR_CODEC, sizeof BALE_XATTR_CODEC);
         length += sizeof BALE_XATTR_CODEC;

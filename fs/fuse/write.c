@@ -36,6 +36,7 @@ static void ref(struct bale_interruptible *what)
 static void interrupt(struct bale_interruptible *what)
 {
     struct write_op *op = (struct write_op *)what;
+
     atomic_store(&op->interrupted, true);
     bale_file_cancel(op->file, op);
     drop(op);
@@ -44,28 +45,28 @@ static void interrupt(struct bale_interruptible *what)
 static void synced(void *arg, int64_t result)
 {
     struct write_op *op = arg;
-    if (result < 0) {
+
+    if (result < 0)
         fuse_reply_err(op->req, bale_err_to_errno((int)result));
-    } else {
+    else
         fuse_reply_write(op->req, op->written);
-    }
     drop(op);
 }
 
 static void written(void *arg, int64_t result)
 {
     struct write_op *op = arg;
+
     bale_interrupts_remove(op->mount->interrupts, &op->interruptible);
     if (result > 0 && op->sync) {
         op->written = (size_t)result;
         bale_file_flush(op->file, true, synced, op);
         return;
     }
-    if (result < 0) {
+    if (result < 0)
         fuse_reply_err(op->req, bale_err_to_errno((int)result));
-    } else {
+    else
         fuse_reply_write(op->req, (size_t)result);
-    }
     drop(op);
 }
 
@@ -80,13 +81,12 @@ void bale_kill_suidgid(struct bale_mount *mount, struct bale_node *node)
     struct bale_file *file = node->opened->file;
     int fd = bale_file_fd(file);
     struct stat st;
-    if (node->marks & BALE_MARK_CAPABILITY) {
+
+    if (node->marks & BALE_MARK_CAPABILITY)
         bale_opened_capability(mount, node, NULL, 0);
-    }
     if (!bale_request.kill_suidgid || bale_mode_without_suid(node->mode) == node->mode ||
-        bale_attr_get(mount, node, fd, NULL, &st, NULL) != 0) {
+        bale_attr_get(mount, node, fd, NULL, &st, NULL) != 0)
         return;
-    }
     /* A mode in the container changes before the data does: changes are made in the order they
      * were asked for. */
     bale_node_chmod(mount, node, fd, file, bale_mode_without_suid(st.st_mode), ignore, NULL);
@@ -100,6 +100,7 @@ void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *node = bale_node_of(mount, ino);
     struct write_op *op = malloc(sizeof *op);
+
     if (!op) {
         fuse_reply_err(req, ENOMEM);
         return;
@@ -114,14 +115,12 @@ void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size
         .sync = mount->direct && fi->flags & O_DSYNC,
     };
     bale_kill_suidgid(mount, node);
-    if (!bale_interrupts_add(mount->interrupts, &op->interruptible)) {
+    if (!bale_interrupts_add(mount->interrupts, &op->interruptible))
         atomic_store(&op->interrupted, true);
-    }
     /* The kernel has turned O_APPEND into an offset, and nobody else writes. */
     bale_file_write(op->file, (uint64_t)off, data, size, written, op);
     /* It came before the write began to wait. */
-    if (atomic_load(&op->interrupted)) {
+    if (atomic_load(&op->interrupted))
         bale_file_cancel(op->file, op);
-    }
     drop(op);
 }

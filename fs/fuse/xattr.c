@@ -33,11 +33,11 @@ static int target_of(struct bale_mount *mount, struct bale_node *node, struct ta
 {
     char *name = NULL;
     int fd;
+
     *target = (struct target){.follow = !S_ISLNK(node->mode)};
     int err = target->follow ? 0 : bale_node_place(mount->nodes, node, &target->dir, &name);
-    if (err) {
+    if (err)
         return err;
-    }
     struct bale_node *reach = target->follow ? node : target->dir;
     err = bale_node_hold(mount->nodes, reach, &fd);
     if (!err) {
@@ -54,9 +54,8 @@ static int target_of(struct bale_mount *mount, struct bale_node *node, struct ta
 
 static void target_release(struct bale_mount *mount, struct target *target)
 {
-    if (target->held) {
+    if (target->held)
         bale_node_release(mount->nodes, target->held);
-    }
     bale_node_unref(mount->nodes, target->dir);
     free(target->path);
 }
@@ -66,13 +65,11 @@ static void target_release(struct bale_mount *mount, struct target *target)
 static int check_name(const struct bale_mount *mount, const struct bale_node *node,
                       const char *name)
 {
-    if (!mount->backing_acls && strncmp(name, ACL_PREFIX, strlen(ACL_PREFIX)) == 0) {
+    if (!mount->backing_acls && strncmp(name, ACL_PREFIX, strlen(ACL_PREFIX)) == 0)
         return EOPNOTSUPP;
-    }
     if (bale_setting_name(name) && S_ISDIR(node->mode) && strcmp(name, BALE_XATTR_CODEC) != 0 &&
-        strcmp(name, BALE_XATTR_EXTENT) != 0 && strcmp(name, BALE_XATTR_MATCH) != 0) {
+        strcmp(name, BALE_XATTR_EXTENT) != 0 && strcmp(name, BALE_XATTR_MATCH) != 0)
         return ENODATA;
-    }
     return 0;
 }
 
@@ -89,6 +86,7 @@ void bale_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t s
     struct bale_node *node = bale_node_of(mount, ino);
     struct target target;
     char capability[BALE_CAPABILITY_MAX];
+
     if (is_setting(node, name)) {
         bale_setting_get(req, node, name, size);
         return;
@@ -107,15 +105,13 @@ void bale_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t s
             ssize_t got = target.follow ? getxattr(target.path, name, value, size)
                                         : lgetxattr(target.path, name, value, size);
             err = got < 0 ? errno : 0;
-            if (!err) {
+            if (!err)
                 bale_xattr_reply(req, value, (size_t)got, size);
-            }
         }
         target_release(mount, &target);
     }
-    if (err) {
+    if (err)
         fuse_reply_err(req, err);
-    }
     free(value);
 }
 
@@ -124,6 +120,7 @@ static size_t filter(const struct bale_mount *mount, const struct bale_node *nod
                      size_t length)
 {
     size_t kept = 0;
+
     for (size_t at = 0; at < length;) {
         size_t size = strlen(list + at) + 1;
         if (!is_setting(node, list + at) && check_name(mount, node, list + at) == 0) {
@@ -142,6 +139,7 @@ void bale_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
     struct target target;
     ssize_t got = 0;
     char *list = malloc(VALUE_MAX + BALE_SETTING_LIST);
+
     if (!list) {
         fuse_reply_err(req, ENOMEM);
         return;
@@ -175,9 +173,9 @@ static int clean_setting(const struct bale_node *node, const char *name, const c
                          size_t *size, char *clean)
 {
     char why[BALE_WHY];
-    if (!bale_setting_name(name) || !S_ISDIR(node->mode)) {
+
+    if (!bale_setting_name(name) || !S_ISDIR(node->mode))
         return 0;
-    }
     int err = bale_props_check(name, *value, *size, clean, why);
     if (err != BALE_OK) {
         bale_log(BALE_LOG_INFO, "%s", why);
@@ -192,14 +190,13 @@ static int clean_setting(const struct bale_node *node, const char *name, const c
 static int clear_sgid(struct bale_node *node, const char *path)
 {
     struct stat st;
-    if (stat(path, &st) != 0) {
+
+    if (stat(path, &st) != 0)
         return errno;
-    }
     if (st.st_mode & S_ISGID) {
         st.st_mode &= ~(mode_t)S_ISGID;
-        if (chmod(path, st.st_mode & 07777) != 0) {
+        if (chmod(path, st.st_mode & 07777) != 0)
             return errno;
-        }
     }
     node->mode = st.st_mode;
     return 0;
@@ -210,22 +207,20 @@ static int set_now(struct bale_mount *mount, struct bale_node *node, const char 
 {
     struct target target;
     int err = target_of(mount, node, &target);
+
     if (!err) {
         int rc = target.follow ? setxattr(target.path, name, value, size, flags)
                                : lsetxattr(target.path, name, value, size, flags);
         err = rc != 0 ? errno : 0;
     }
     atomic_fetch_and(&node->marks, ~(uint32_t)BALE_MARK_PLAIN);
-    if (!err && kill_sgid) {
+    if (!err && kill_sgid)
         err = clear_sgid(node, target.path);
-    }
     target_release(mount, &target);
-    if (!err && strcmp(name, CAPABILITY) == 0 && bale_node_is_regular(node)) {
+    if (!err && strcmp(name, CAPABILITY) == 0 && bale_node_is_regular(node))
         bale_opened_capability(mount, node, value, size);
-    }
-    if (!err) {
+    if (!err)
         bale_opened_touch(mount, node);
-    }
     return err;
 }
 
@@ -253,6 +248,7 @@ static void flushed(void *arg, int64_t result)
     struct capability_op *op = arg;
     struct bale_mount *mount = op->use.mount;
     struct bale_node *node = op->use.node;
+
     set_capability(op, bale_err_to_errno(result < 0 ? (int)result : 0));
     bale_use_end(mount, node);
     free(op);
@@ -261,6 +257,7 @@ static void flushed(void *arg, int64_t result)
 static void ready(struct bale_use *use, int err)
 {
     struct capability_op *op = (struct capability_op *)use;
+
     if (!err) {
         bale_file_flush(use->node->opened->file, false, flushed, op);
         return;
@@ -273,6 +270,7 @@ static void flush_and_set_capability(fuse_req_t req, struct bale_node *node, con
                                      size_t size, int flags)
 {
     struct capability_op *op = malloc(sizeof *op + size);
+
     if (!op) {
         fuse_reply_err(req, ENOMEM);
         return;
@@ -294,6 +292,7 @@ void bale_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const ch
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *node = bale_node_of(mount, ino);
     char clean[4096];
+
     if (is_setting(node, name)) {
         bale_setting_set(req, node, name, value, size);
         return;
@@ -304,9 +303,8 @@ void bale_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const ch
     }
     int err = check_name(mount, node, name);
     err = err == ENODATA ? EINVAL : err;
-    if (!err) {
+    if (!err)
         err = clean_setting(node, name, &value, &size, clean);
-    }
     if (!err) {
         err = set_now(mount, node, name, value, size, flags,
                       bale_request.acl_kill_sgid && strcmp(name, ACL_ACCESS) == 0);
@@ -319,14 +317,14 @@ void bale_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *node = bale_node_of(mount, ino);
     struct target target;
+
     if (is_setting(node, name)) {
         bale_setting_set(req, node, name, NULL, 0);
         return;
     }
     int err = check_name(mount, node, name);
-    if (!err && strcmp(name, CAPABILITY) == 0) {
+    if (!err && strcmp(name, CAPABILITY) == 0)
         bale_opened_capability(mount, node, NULL, 0); /* first, lest it be put back */
-    }
     if (!err) {
         err = target_of(mount, node, &target);
         if (!err) {
@@ -336,8 +334,7 @@ void bale_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
         }
         target_release(mount, &target);
     }
-    if (!err) {
+    if (!err)
         bale_opened_touch(mount, node);
-    }
     fuse_reply_err(req, err);
 }

@@ -9,13 +9,12 @@
 /* size: what the caller has room for; 0: it asks for the length. */
 static inline void bale_xattr_reply(fuse_req_t req, const char *value, size_t length, size_t size)
 {
-    if (size == 0) {
+    if (size == 0)
         fuse_reply_xattr(req, length);
-    } else if (length > size) {
+    else if (length > size)
         fuse_reply_err(req, ERANGE);
-    } else {
+    else
         fuse_reply_buf(req, value, length);
-    }
 }
 
 #endif

@@ -10,9 +10,8 @@ struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino)
 {
     pthread_mutex_lock(&nodes->lock);
     struct bale_node *node = bale_node_at(nodes, ino);
-    if (node) {
+    if (node)
         node->refs++;
-    }
     pthread_mutex_unlock(&nodes->lock);
     return node;
 }
@@ -24,6 +23,7 @@ static int intern(struct bale_nodes *nodes, const struct stat *st, int64_t btime
 {
     char *copy = name ? strdup(name) : NULL;
     struct bale_node *fresh = calloc(1, sizeof *fresh);
+
     if ((name && !copy) || !fresh) {
         free(copy);
         free(fresh);
@@ -64,21 +64,18 @@ int bale_node_lookup(struct bale_nodes *nodes, struct bale_node *dir, const char
 {
     int dir_fd;
     int err = bale_node_hold(nodes, dir, &dir_fd);
-    if (err) {
+
+    if (err)
         return err;
-    }
     int found = -1;
     int64_t btime;
     err = bale_node_open_at(nodes, dir_fd, name, &found);
-    if (!err) {
+    if (!err)
         err = bale_stat_fd(found, st, &btime);
-    }
-    if (!err && st->st_dev != nodes->device) {
+    if (!err && st->st_dev != nodes->device)
         err = EXDEV;
-    }
-    if (!err) {
+    if (!err)
         err = intern(nodes, st, btime, dir, name, node);
-    }
     if (!err) {
         if ((*node)->fd < 0) {
             bale_node_adopt(nodes, *node, found);
@@ -88,9 +85,8 @@ int bale_node_lookup(struct bale_nodes *nodes, struct bale_node *dir, const char
         *fd = (*node)->fd;
         bale_nodes_unlock(nodes, NULL);
     }
-    if (found >= 0) {
+    if (found >= 0)
         close(found);
-    }
     bale_node_release(nodes, dir);
     return err;
 }
@@ -100,9 +96,9 @@ int bale_node_take(struct bale_nodes *nodes, struct bale_node *dir, const char *
 {
     int64_t btime;
     int err = bale_stat_fd(fd, st, &btime);
-    if (!err) {
+
+    if (!err)
         err = intern(nodes, st, btime, dir, name, node);
-    }
     if (!err) {
         (*node)->refs++;
         if (keep && (*node)->fd < 0) {
@@ -111,8 +107,7 @@ int bale_node_take(struct bale_nodes *nodes, struct bale_node *dir, const char *
         }
         bale_nodes_unlock(nodes, NULL);
     }
-    if (keep) {
+    if (keep)
         close(fd);
-    }
     return err;
 }

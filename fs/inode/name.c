@@ -18,10 +18,10 @@ void bale_node_add_link(struct bale_nodes *nodes, struct bale_node *node, struct
 {
     struct bale_node_link **end = &node->links;
     size_t count = 0;
+
     while (*end) {
-        if ((*end)->dir == dir && strcmp((*end)->name, name) == 0) {
+        if ((*end)->dir == dir && strcmp((*end)->name, name) == 0)
             return;
-        }
         count++;
         end = &(*end)->next;
     }
@@ -57,9 +57,9 @@ static bool remove_link(struct bale_nodes *nodes, struct bale_node *node, struct
                         const char *name)
 {
     struct bale_node_link **at = &node->links;
-    while (*at && !((*at)->dir == dir && strcmp((*at)->name, name) == 0)) {
+
+    while (*at && !((*at)->dir == dir && strcmp((*at)->name, name) == 0))
         at = &(*at)->next;
-    }
     struct bale_node_link *link = *at;
     if (link) {
         *at = link->next;
@@ -75,6 +75,7 @@ static struct bale_node *fall_back(struct bale_nodes *nodes, struct bale_node *n
 {
     struct bale_node_link *link = node->links;
     char *copy = link ? strdup(link->name) : NULL;
+
     if (!copy) {
         node->state &= ~(uint32_t)BALE_NODE_UNSURE;
         return bale_node_set_name(nodes, node, NULL, NULL);
@@ -94,6 +95,7 @@ static bool is_there(struct bale_nodes *nodes, struct bale_node *dir, const char
     struct stat st;
     int fd;
     bool there = false;
+
     if (bale_node_hold(nodes, dir, &fd) == 0) {
         there = fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == ino &&
                 st.st_dev == nodes->device;
@@ -113,11 +115,10 @@ void bale_node_settle(struct bale_nodes *nodes, struct bale_node *node)
         bool there = name && is_there(nodes, dir, name, node->ino);
         pthread_mutex_lock(&nodes->lock);
         if (node->state & BALE_NODE_UNSURE && (!name || bale_node_is_named(node, dir, name))) {
-            if (there) {
+            if (there)
                 node->state &= ~(uint32_t)BALE_NODE_UNSURE;
-            } else {
+            else
                 fall_back(nodes, node);
-            }
         }
         dir->refs--;
         bale_nodes_unlock(nodes, dir);
@@ -144,6 +145,7 @@ void bale_node_renamed(struct bale_nodes *nodes, struct bale_node *node, struct 
 {
     struct bale_node *old = NULL;
     char *copy = strdup(to_name);
+
     pthread_mutex_lock(&nodes->lock);
     /* Without memory for the new name none is known, and the descriptor stays. */
     if (bale_node_is_named(node, from, from_name)) {
@@ -161,12 +163,12 @@ void bale_node_unnamed(struct bale_nodes *nodes, struct bale_node *node, struct 
                        const char *name)
 {
     struct bale_node *old = NULL;
+
     pthread_mutex_lock(&nodes->lock);
-    if (bale_node_is_named(node, dir, name)) {
+    if (bale_node_is_named(node, dir, name))
         old = fall_back(nodes, node);
-    } else if (remove_link(nodes, node, dir, name)) {
+    else if (remove_link(nodes, node, dir, name))
         old = dir;
-    }
     bale_nodes_unlock(nodes, old);
 }
 
@@ -175,12 +177,12 @@ void bale_node_named(struct bale_nodes *nodes, struct bale_node *node, struct ba
 {
     struct bale_node *old = NULL;
     char *copy = strdup(name);
+
     pthread_mutex_lock(&nodes->lock);
     /* The newest name is the one that stays: who links often removes the old one. */
     if (copy) {
-        if (node->name && !bale_node_is_named(node, dir, name)) {
+        if (node->name && !bale_node_is_named(node, dir, name))
             bale_node_add_link(nodes, node, node->parent, node->name);
-        }
         old = bale_node_set_name(nodes, node, dir, copy);
     }
     bale_nodes_unlock(nodes, old);
@@ -197,6 +199,7 @@ int bale_node_place(struct bale_nodes *nodes, struct bale_node *node, struct bal
                     char **name)
 {
     int err = ESTALE;
+
     pthread_mutex_lock(&nodes->lock);
     if (node->name) {
         *name = strdup(node->name);
@@ -213,6 +216,7 @@ int bale_node_place(struct bale_nodes *nodes, struct bale_node *node, struct bal
 void bale_node_path(struct bale_nodes *nodes, struct bale_node *node, char *path, size_t size)
 {
     size_t at = size - 1;
+
     path[at] = '\0';
     pthread_mutex_lock(&nodes->lock);
     if (node != nodes->root && !node->name) {
@@ -222,18 +226,15 @@ void bale_node_path(struct bale_nodes *nodes, struct bale_node *node, char *path
     }
     for (struct bale_node *n = node; n->name; n = n->parent) {
         size_t length = strlen(n->name);
-        if (length + 1 > at) {
+        if (length + 1 > at)
             break; /* its end says more than its beginning */
-        }
         at -= length;
         memcpy(path + at, n->name, length);
-        if (n->parent != nodes->root) {
+        if (n->parent != nodes->root)
             path[--at] = '/';
-        }
     }
     pthread_mutex_unlock(&nodes->lock);
-    if (path[at] == '\0') {
+    if (path[at] == '\0')
         path[--at] = '.';
-    }
     memmove(path, path + at, size - at);
 }

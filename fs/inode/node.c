@@ -18,17 +18,16 @@ static size_t bucket_of(const struct bale_nodes *nodes, uint64_t ino)
 
 void bale_node_count_memory(struct bale_nodes *nodes, int64_t bytes)
 {
-    if (nodes->memory) {
+    if (nodes->memory)
         bale_memory_count(nodes->memory, bytes);
-    }
 }
 
 static void resize(struct bale_nodes *nodes, size_t buckets)
 {
     struct bale_node **table = calloc(buckets, sizeof(struct bale_node *));
-    if (!table) {
+
+    if (!table)
         return; /* longer chains, no harm */
-    }
     struct bale_node **old = nodes->table;
     size_t old_buckets = nodes->buckets;
     nodes->table = table;
@@ -50,9 +49,9 @@ static void resize(struct bale_nodes *nodes, size_t buckets)
 struct bale_node *bale_node_at(struct bale_nodes *nodes, uint64_t ino)
 {
     struct bale_node *node = nodes->table[bucket_of(nodes, ino)];
-    while (node && (node->ino != ino || node->state & BALE_NODE_DEAD)) {
+
+    while (node && (node->ino != ino || node->state & BALE_NODE_DEAD))
         node = node->hash_next;
-    }
     return node;
 }
 
@@ -60,9 +59,8 @@ void bale_node_insert(struct bale_nodes *nodes, struct bale_node *node)
 {
     nodes->count++;
     bale_node_count_memory(nodes, (int64_t)(sizeof *node + BALE_MALLOC_OVERHEAD));
-    if (nodes->count > nodes->buckets) {
+    if (nodes->count > nodes->buckets)
         resize(nodes, nodes->buckets * 2);
-    }
     size_t at = bucket_of(nodes, node->ino);
     node->hash_next = nodes->table[at];
     nodes->table[at] = node;
@@ -71,9 +69,9 @@ void bale_node_insert(struct bale_nodes *nodes, struct bale_node *node)
 static void unhash(struct bale_nodes *nodes, struct bale_node *node)
 {
     struct bale_node **at = &nodes->table[bucket_of(nodes, node->ino)];
-    while (*at != node) {
+
+    while (*at != node)
         at = &(*at)->hash_next;
-    }
     *at = node->hash_next;
 }
 
@@ -81,9 +79,8 @@ static void unhash(struct bale_nodes *nodes, struct bale_node *node)
 
 static void lru_remove(struct bale_nodes *nodes, struct bale_node *node)
 {
-    if (!(node->state & BALE_NODE_ON_LRU)) {
+    if (!(node->state & BALE_NODE_ON_LRU))
         return;
-    }
     *(node->lru_before ? &node->lru_before->lru_next : &nodes->lru_first) = node->lru_next;
     *(node->lru_next ? &node->lru_next->lru_before : &nodes->lru_last) = node->lru_before;
     node->state &= ~(uint32_t)BALE_NODE_ON_LRU;
@@ -93,9 +90,8 @@ static void lru_remove(struct bale_nodes *nodes, struct bale_node *node)
 static void lru_place(struct bale_nodes *nodes, struct bale_node *node)
 {
     lru_remove(nodes, node);
-    if (node->fd < 0 || node->users > 0 || !node->name || node->state & BALE_NODE_UNSURE) {
+    if (node->fd < 0 || node->users > 0 || !node->name || node->state & BALE_NODE_UNSURE)
         return;
-    }
     node->lru_before = NULL;
     node->lru_next = nodes->lru_first;
     *(node->lru_next ? &node->lru_next->lru_before : &nodes->lru_last) = node;
@@ -120,6 +116,7 @@ void bale_node_adopt(struct bale_nodes *nodes, struct bale_node *node, int fd)
 static int evict(struct bale_nodes *nodes, unsigned keep, int *fds, int room)
 {
     int count = 0;
+
     while (count < room && nodes->descriptors > keep && nodes->lru_last) {
         struct bale_node *node = nodes->lru_last;
         lru_remove(nodes, node);
@@ -133,12 +130,12 @@ static int evict(struct bale_nodes *nodes, unsigned keep, int *fds, int room)
 bool bale_nodes_evict(struct bale_nodes *nodes)
 {
     int fds[EVICT_AT_ONCE];
+
     pthread_mutex_lock(&nodes->lock);
     int count = evict(nodes, 0, fds, EVICT_AT_ONCE);
     pthread_mutex_unlock(&nodes->lock);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         close(fds[i]);
-    }
     return count > 0 || (nodes->full && nodes->full(nodes->full_arg));
 }
 
@@ -159,16 +156,15 @@ struct bale_node *bale_node_set_name(struct bale_nodes *nodes, struct bale_node 
                                      struct bale_node *dir, char *name)
 {
     struct bale_node *old = node->parent;
+
     bale_node_count_memory(nodes, name_bytes(name) - name_bytes(node->name));
     free(node->name);
     node->name = name;
     node->parent = dir;
-    if (dir) {
+    if (dir)
         dir->refs++;
-    }
-    if (old) {
+    if (old)
         old->refs--;
-    }
     lru_place(nodes, node);
     return old;
 }
@@ -196,9 +192,8 @@ static struct bale_node *reap(struct bale_nodes *nodes, struct bale_node *node,
             dead = reap(nodes, link->dir, dead); /* directories have no links */
         }
         /* Not before: each is looked at once, after its last reference went. */
-        if (parent) {
+        if (parent)
             parent->refs--;
-        }
         node = parent;
     }
     return dead;
@@ -206,9 +201,8 @@ static struct bale_node *reap(struct bale_nodes *nodes, struct bale_node *node,
 
 static void free_node(struct bale_nodes *nodes, struct bale_node *node)
 {
-    if (node->fd >= 0) {
+    if (node->fd >= 0)
         close(node->fd);
-    }
     bale_node_count_memory(nodes, -(int64_t)(sizeof *node + BALE_MALLOC_OVERHEAD) -
                                       name_bytes(node->name));
     bale_node_free_links(nodes, node);
@@ -221,10 +215,10 @@ void bale_nodes_unlock(struct bale_nodes *nodes, struct bale_node *node)
     int fds[EVICT_AT_ONCE];
     struct bale_node *dead = reap(nodes, node, NULL);
     int count = evict(nodes, nodes->budget, fds, EVICT_AT_ONCE);
+
     pthread_mutex_unlock(&nodes->lock);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         close(fds[i]);
-    }
     while (dead) {
         struct bale_node *next = dead->hash_next;
         free_node(nodes, dead);
@@ -278,18 +272,17 @@ int bale_nodes_create(int root_fd, struct bale_memory *memory, unsigned descript
     int err = ENOMEM;
     struct stat st;
     struct bale_nodes *nodes = calloc(1, sizeof *nodes);
-    if (!nodes) {
+
+    if (!nodes)
         return err;
-    }
     pthread_mutex_init(&nodes->lock, NULL);
     pthread_rwlock_init(&nodes->moving, NULL);
     nodes->memory = memory;
     nodes->budget = descriptors;
     nodes->buckets = BUCKETS_LEAST;
     nodes->table = calloc(BUCKETS_LEAST, sizeof(struct bale_node *));
-    if (!nodes->table) {
+    if (!nodes->table)
         goto out;
-    }
     int fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
     if (fd < 0) {
         err = errno;
@@ -308,9 +301,8 @@ out:
 
 void bale_nodes_destroy(struct bale_nodes *nodes)
 {
-    if (!nodes) {
+    if (!nodes)
         return;
-    }
     nodes->memory = NULL;
     for (size_t i = 0; nodes->table && i < nodes->buckets; i++) {
         for (struct bale_node *node = nodes->table[i], *next; node; node = next) {

@@ -13,10 +13,10 @@
 int bale_stat_fd(int fd, struct stat *st, int64_t *btime)
 {
     struct statx x;
+
     if (statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &x) !=
-        0) {
+        0)
         return errno;
-    }
     *st = (struct stat){
         .st_dev = makedev(x.stx_dev_major, x.stx_dev_minor),
         .st_ino = x.stx_ino,
@@ -43,6 +43,7 @@ static int open_at(int dir_fd, const char *name)
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
     };
     long fd = syscall(SYS_openat2, dir_fd, name, &how, sizeof how);
+
     if (fd < 0 && errno == ELOOP) {
         /* RESOLVE_NO_SYMLINKS refuses the last component too; a link itself is what we want
          * then. */
@@ -59,9 +60,8 @@ static int open_at(int dir_fd, const char *name)
 
 int bale_node_open_at(struct bale_nodes *nodes, int dir_fd, const char *name, int *fd)
 {
-    if (strchr(name, '/') || strcmp(name, "..") == 0) {
+    if (strchr(name, '/') || strcmp(name, "..") == 0)
         return EINVAL;
-    }
     do {
         *fd = open_at(dir_fd, name);
     } while (*fd < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(nodes));
@@ -72,6 +72,7 @@ static bool same_inode(const struct bale_nodes *nodes, const struct bale_node *n
 {
     struct stat st = {.st_ino = 0};
     int64_t btime = 0;
+
     return bale_stat_fd(fd, &st, &btime) == 0 && st.st_dev == nodes->device &&
            st.st_ino == node->ino && ((st.st_mode ^ node->mode) & S_IFMT) == 0 &&
            (!btime || !node->btime || btime == node->btime);
@@ -94,16 +95,15 @@ static bool use_open(struct bale_nodes *nodes, struct bale_node *node, int *fd)
 static int step(struct bale_nodes *nodes, struct bale_node *node, int parent_fd, int *fd)
 {
     char name[BALE_NODE_NAME_MAX + 1] = "";
+
     pthread_mutex_lock(&nodes->lock);
-    if (node->name) {
+    if (node->name)
         strncpy(name, node->name, BALE_NODE_NAME_MAX);
-    }
     pthread_mutex_unlock(&nodes->lock);
     int found = -1;
     int err = name[0] ? bale_node_open_at(nodes, parent_fd, name, &found) : ESTALE;
-    if (!err && !same_inode(nodes, node, found)) {
+    if (!err && !same_inode(nodes, node, found))
         err = ESTALE;
-    }
     pthread_mutex_lock(&nodes->lock);
     if (node->fd < 0 && !err) {
         bale_node_adopt(nodes, node, found);
@@ -116,9 +116,8 @@ static int step(struct bale_nodes *nodes, struct bale_node *node, int parent_fd,
         err = 0;
     }
     bale_nodes_unlock(nodes, NULL);
-    if (found >= 0) {
+    if (found >= 0)
         close(found);
-    }
     return err == ENOENT ? ESTALE : err;
 }
 
@@ -129,10 +128,10 @@ static int chain_of(struct bale_nodes *nodes, struct bale_node *node, struct bal
 {
     size_t n = 0;
     int err = 0;
+
     pthread_mutex_lock(&nodes->lock);
-    for (struct bale_node *at = node; at && at->fd < 0; at = at->parent) {
+    for (struct bale_node *at = node; at && at->fd < 0; at = at->parent)
         n++;
-    }
     *chain = malloc((n + 1) * sizeof(struct bale_node *));
     *count = n;
     struct bale_node *at = node;
@@ -159,6 +158,7 @@ static int walk(struct bale_nodes *nodes, struct bale_node *node, int *fd)
     size_t count;
     int err = chain_of(nodes, node, &chain, &count, &top);
     int at = err ? -1 : top->fd;
+
     for (size_t i = 0; !err && i < count; i++) {
         int next = -1;
         err = step(nodes, chain[i], at, &next);
@@ -166,9 +166,8 @@ static int walk(struct bale_nodes *nodes, struct bale_node *node, int *fd)
         top = err ? NULL : chain[i];
         at = err ? -1 : next;
     }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         bale_node_unref(nodes, chain[i]);
-    }
     free(chain);
     *fd = at;
     return err;
@@ -176,9 +175,8 @@ static int walk(struct bale_nodes *nodes, struct bale_node *node, int *fd)
 
 int bale_node_hold(struct bale_nodes *nodes, struct bale_node *node, int *fd)
 {
-    if (use_open(nodes, node, fd)) {
+    if (use_open(nodes, node, fd))
         return 0;
-    }
     pthread_rwlock_rdlock(&nodes->moving);
     int err = walk(nodes, node, fd);
     pthread_rwlock_unlock(&nodes->moving);

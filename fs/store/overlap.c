@@ -20,33 +20,33 @@ static bool lies_in(const char *path, const struct stat *other)
     struct stat st, above;
     bool found = false;
     int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
     while (fd >= 0 && fstat(fd, &st) == 0) {
         found = same(&st, other);
         int up = found ? -1 : openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
         close(fd);
         fd = up;
-        if (fd >= 0 && fstat(fd, &above) == 0 && same(&st, &above)) {
+        if (fd >= 0 && fstat(fd, &above) == 0 && same(&st, &above))
             break; /* "/" */
-        }
     }
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
     return found;
 }
 
 bool bale_overlap_lies_in(const char *path, const char *directory)
 {
     struct stat st;
+
     return stat(directory, &st) == 0 && lies_in(path, &st);
 }
 
 const char *bale_overlap_find(const char *store, const char *directory)
 {
     struct stat s, d;
-    if (stat(store, &s) != 0 || stat(directory, &d) != 0) {
+
+    if (stat(store, &s) != 0 || stat(directory, &d) != 0)
         return NULL;
-    }
     return same(&s, &d)             ? "it is the store itself"
            : lies_in(directory, &s) ? "it lies inside the store"
            : lies_in(store, &d)     ? "the store lies inside it"
@@ -56,9 +56,9 @@ const char *bale_overlap_find(const char *store, const char *directory)
 int bale_overlap_check(const char *store, const char *mountpoint, char *why)
 {
     const char *what = bale_overlap_find(store, mountpoint);
-    if (!what) {
+
+    if (!what)
         return BALE_OK; /* or whatever it is, the mount will say it */
-    }
     snprintf(why, BALE_WHY, "%s: cannot be mounted on: %s (%s): mount somewhere else", mountpoint,
              what, store);
     return BALE_E_INVALID;

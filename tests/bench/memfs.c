@@ -26,7 +26,8 @@ int main(int argc, char **argv)
 {
     bool foreground = false, good = argc >= 2;
     uint64_t ready = 0;
-    for (int i = 2; i < argc; i++) {
+
+    for (int i = 2; i < argc; i++)
         if (strcmp(argv[i], "-f") == 0)
             foreground = true;
         else if (strcmp(argv[i], "-d") == 0)
@@ -35,7 +36,6 @@ int main(int argc, char **argv)
             ready = strtoull(argv[++i], NULL, 10) << 20;
         else
             good = false;
-    }
     if (!good) {
         fputs("usage: memfs MNT [-f] [-d] [-m MIB]\n", stderr);
         return 2;

@@ -23,6 +23,7 @@ static unsigned char *zeros;
 static unsigned char *block_take(void)
 {
     unsigned char *block = NULL;
+
     pthread_mutex_lock(&free_lock);
     if (free_blocks) {
         block = free_blocks;
@@ -57,6 +58,7 @@ static void block_give(unsigned char *block)
 bool memfs_data_begin(uint64_t ready)
 {
     unsigned char *blocks = NULL, *block;
+
     zeros = calloc(1, BLOCK);
     for (uint64_t made = 0; made < ready; made += BLOCK) {
         if (!(block = block_take()))
@@ -116,6 +118,7 @@ static bool has_room(const struct memfs_node *node, uint64_t end, uint64_t offse
 static bool make_room(struct memfs_node *node, uint64_t end, uint64_t offset)
 {
     size_t count = (size_t)((end + BLOCK - 1) / BLOCK);
+
     if (count > node->block_count) {
         size_t room = count < 4 ? count : count * 3 / 2;
         struct memfs_block *blocks = realloc(node->blocks, room * sizeof *blocks);
@@ -161,6 +164,7 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t si
 {
     struct memfs_node *node = memfs_node_get(ino);
     uint64_t at = (uint64_t)offset, end = at + size;
+
     (void)fi;
     pthread_rwlock_rdlock(&node->lock);
     while (!has_room(node, end, at)) {
@@ -190,6 +194,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
     struct memfs_node *node = memfs_node_get(ino);
     struct iovec pieces[2 * PIECES];
     int count = 0;
+
     (void)fi;
     pthread_rwlock_rdlock(&node->lock);
     uint64_t at = (uint64_t)offset, end = (uint64_t)node->attr.st_size;
@@ -220,6 +225,7 @@ static void set_flags(struct fuse_file_info *fi)
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct memfs_node *node = memfs_node_get(ino);
+
     if (fi->flags & O_TRUNC) {
         pthread_rwlock_wrlock(&node->lock);
         memfs_data_resize(node, 0);
@@ -234,6 +240,7 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
 {
     struct fuse_entry_param e;
     int error = memfs_make(req, parent, name, S_IFREG | mode, 0, NULL, &e);
+
     set_flags(fi);
     if (error != 0)
         fuse_reply_err(req, error);

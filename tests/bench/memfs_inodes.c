@@ -29,6 +29,7 @@ fuse_ino_t memfs_node_ino(const struct memfs_node *node)
 struct memfs_node *memfs_node_create(mode_t mode)
 {
     struct memfs_node *node = calloc(1, sizeof *node);
+
     if (!node)
         return NULL;
     pthread_rwlock_init(&node->lock, NULL);
@@ -63,6 +64,7 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int se
 {
     struct memfs_node *node = memfs_node_get(ino);
     struct stat *st = &node->attr;
+
     (void)fi;
     pthread_rwlock_wrlock(&node->lock);
     if (set & FUSE_SET_ATTR_MODE)
@@ -84,6 +86,7 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int se
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct memfs_node *node = memfs_node_get(ino);
+
     (void)fi;
     pthread_rwlock_rdlock(&node->lock);
     struct stat now = node->attr;

@@ -28,6 +28,7 @@ static uint64_t cookies = 2;
 static struct memfs_entry **bucket(const struct memfs_node *parent, const char *name)
 {
     uint64_t hash = (uint64_t)(uintptr_t)parent;
+
     for (; *name; name++)
         hash = (hash ^ (unsigned char)*name) * 0x9e3779b97f4a7c15ULL;
     return &table[(hash ^ hash >> 32) % BUCKETS];
@@ -36,6 +37,7 @@ static struct memfs_entry **bucket(const struct memfs_node *parent, const char *
 static struct memfs_entry **find(const struct memfs_node *parent, const char *name)
 {
     struct memfs_entry **at = bucket(parent, name);
+
     while (*at && ((*at)->parent != parent || strcmp((*at)->name, name) != 0))
         at = &(*at)->chain;
     return at;
@@ -45,6 +47,7 @@ static int add(struct memfs_node *parent, const char *name, struct memfs_node *n
 {
     size_t length = strlen(name) + 1;
     struct memfs_entry *entry = malloc(sizeof *entry + length), **head = bucket(parent, name);
+
     if (!entry)
         return ENOMEM;
     *entry = (struct memfs_entry){.parent = parent,
@@ -70,6 +73,7 @@ static void take_out(struct memfs_entry **at)
 {
     struct memfs_entry *entry = *at;
     struct memfs_node *parent = entry->parent;
+
     *at = entry->chain;
     *(entry->before ? &entry->before->behind : &parent->first) = entry->behind;
     *(entry->behind ? &entry->behind->before : &parent->last) = entry->before;
@@ -108,6 +112,7 @@ int memfs_make(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
                const char *target, struct fuse_entry_param *e)
 {
     struct memfs_node *dir = memfs_node_get(parent), *node = memfs_node_create(mode);
+
     if (!node || (target && !(node->target = strdup(target)))) {
         memfs_node_destroy(node);
         return ENOMEM;
@@ -140,6 +145,7 @@ static void reply_made(fuse_req_t req, int error, const struct fuse_entry_param 
 static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     struct fuse_entry_param e = {.entry_timeout = memfs_cache_seconds};
+
     pthread_rwlock_rdlock(&memfs_tree);
     struct memfs_entry *entry = *find(memfs_node_get(parent), name);
     if (entry)
@@ -187,6 +193,7 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const cha
 {
     struct fuse_entry_param e;
     struct memfs_node *node = memfs_node_get(ino), *dir = memfs_node_get(parent);
+
     pthread_rwlock_wrlock(&memfs_tree);
     int error = *find(dir, name) ? EEXIST : add(dir, name, node);
     if (error == 0) {
@@ -235,6 +242,7 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_
                       const char *new_name, unsigned flags)
 {
     struct memfs_node *dir = memfs_node_get(parent);
+
     if (flags != 0) {
         fuse_reply_err(req, EINVAL);
         return;
@@ -251,6 +259,7 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_
 static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct directory *d = calloc(1, sizeof *d);
+
     if (!d) {
         fuse_reply_err(req, ENOMEM);
         return;
@@ -276,6 +285,7 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
     struct memfs_node *dir = memfs_node_get(ino);
     char *buffer = malloc(size);
     size_t used = 0;
+
     if (!buffer) {
         fuse_reply_err(req, ENOMEM);
         return;

@@ -37,6 +37,7 @@ static bool map_source(struct worker_plan *plan, const char *path)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
+
     if (fd < 0 || fstat(fd, &st) != 0 || st.st_size < BLOCK || st.st_size % BLOCK != 0)
         return false;
     size_t size = plan->source_size = (size_t)st.st_size;
@@ -55,6 +56,7 @@ static bool parse(struct worker_plan *plan, int argc, char **argv)
     static const char *const operations[] = {"write", "read", "randread", "randwrite"};
     const char *source = NULL;
     bool known = false;
+
     *plan = (struct worker_plan){.record = 1 << 20, .jobs = 1, .seed = 1};
     for (int i = 0; argc > 1 && i < 4; i++)
         if (strcmp(argv[1], operations[i]) == 0) {
@@ -102,6 +104,7 @@ static int run_job(const struct worker_plan *plan, unsigned number, const struct
 {
     struct worker_job job;
     char byte = !worker_job_prepare(&job, plan, number);
+
     close(pipes->go[1]);
     close(pipes->compare[1]);
     if (write(pipes->prepared[1], &byte, 1) != 1 || byte || read(pipes->go[0], &byte, 1) != 0)
@@ -116,6 +119,7 @@ static int run_job(const struct worker_plan *plan, unsigned number, const struct
 static double seconds(void)
 {
     struct timespec now;
+
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
@@ -124,6 +128,7 @@ static bool direct(const struct worker_plan *plan, struct pipes *pipes)
 {
     char line[16];
     uint64_t bytes = 0, more;
+
     for (unsigned i = 0; i < plan->jobs; i++)
         if (read(pipes->prepared[0], line, 1) != 1 || line[0])
             return false;
@@ -149,6 +154,7 @@ int main(int argc, char **argv)
     struct worker_plan plan;
     struct pipes pipes;
     int status;
+
     if (!parse(&plan, argc, argv)) {
         fputs("usage: mount_worker OPERATION KEY=VALUE...\n", stderr);
         return 2;

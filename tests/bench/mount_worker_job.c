@@ -31,6 +31,7 @@ static const unsigned char *content(const struct worker_job *job, uint64_t offse
 {
     const struct worker_plan *plan = job->plan;
     uint64_t start = plan->shared ? 0 : (uint64_t)job->number * APART;
+
     return plan->source + (offset + start + (replaced ? REPLACED_APART : 0)) % plan->source_size;
 }
 
@@ -43,6 +44,7 @@ static uint64_t record_count(const struct worker_plan *plan)
 static size_t call(const struct worker_job *job, uint64_t n, uint64_t *offset)
 {
     const struct worker_plan *plan = job->plan;
+
     if (is_random(plan)) {
         *offset = n < plan->count ? (uint64_t)job->order[n] * BLOCK : 0;
         return n < plan->count ? BLOCK : 0;
@@ -58,6 +60,7 @@ static size_t call(const struct worker_job *job, uint64_t n, uint64_t *offset)
 static bool shuffle(struct worker_job *job)
 {
     uint64_t blocks = job->plan->file_size / BLOCK, state = job->plan->seed + job->number + 1;
+
     if (!(job->order = malloc(blocks * sizeof *job->order)))
         return complain(job, "memory");
     for (uint64_t i = 0; i < blocks; i++)
@@ -77,6 +80,7 @@ static int open_file(const struct worker_job *job)
     const struct worker_plan *plan = job->plan;
     int flags = is_write(plan) ? O_WRONLY : O_RDONLY;
     char path[4096];
+
     snprintf(path, sizeof path, "%s/%s%u", plan->dir, plan->shared ? "shared" : "file",
              plan->shared ? 0 : job->number);
     return open(path, flags | O_CLOEXEC | (plan->operation == WORKER_WRITE ? O_CREAT : 0), 0644);
@@ -89,6 +93,7 @@ static bool read_once(const struct worker_job *job)
     int fd = open_file(job);
     char *buffer = malloc(size);
     ssize_t n = fd >= 0 && buffer ? 1 : -1;
+
     while (n > 0)
         n = read(fd, buffer, size);
     bool good = n == 0 || complain(job, "reading ahead of the measurement");
@@ -115,6 +120,7 @@ bool worker_job_prepare(struct worker_job *job, const struct worker_plan *plan, 
 static bool transfer(struct worker_job *job, int fd, uint64_t offset, size_t size)
 {
     unsigned char *to = job->buffer + (is_random(job->plan) ? job->bytes : 0);
+
     for (size_t done = 0; done < size;) {
         bool replaced = job->plan->operation == WORKER_RANDOM_WRITE;
         ssize_t n = is_write(job->plan) ? pwrite(fd, content(job, offset, replaced) + done,
@@ -133,6 +139,7 @@ bool worker_job_run(struct worker_job *job)
     uint64_t offset;
     size_t size;
     int fd = open_file(job);
+
     if (fd < 0)
         return complain(job, "open");
     bool good = true;
@@ -168,6 +175,7 @@ static bool compare_all(struct worker_job *job, int fd, const unsigned char *rep
     const unsigned char *bytes = job->buffer;
     uint64_t offset;
     size_t size;
+
     for (uint64_t n = 0; (size = call(job, n, &offset)) > 0; n++) {
         if (again && !transfer(job, fd, offset, size))
             return complain(job, "read");
@@ -181,6 +189,7 @@ static bool compare_all(struct worker_job *job, int fd, const unsigned char *rep
 bool worker_job_compare(struct worker_job *job)
 {
     const struct worker_plan *plan = job->plan;
+
     if (is_write(plan))
         return true;
     unsigned char *replaced = calloc(plan->file_size / BLOCK + 1, 1);

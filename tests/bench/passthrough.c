@@ -38,6 +38,7 @@ int passthrough_entry(fuse_ino_t parent, const char *name, struct fuse_entry_par
     *e = (struct fuse_entry_param){.attr_timeout = passthrough_cache_seconds,
                                    .entry_timeout = passthrough_cache_seconds};
     int rc = inode_lookup(inode_get(parent), name, &inode, &e->attr);
+
     e->ino = (uintptr_t)inode;
     return rc;
 }
@@ -73,6 +74,7 @@ static int drop_fsetid(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct sets[2];
+
     if (syscall(SYS_capget, &header, sets) != 0)
         return -1;
     sets[0].effective &= ~(1U << CAP_FSETID);
@@ -85,6 +87,7 @@ static int drop_fsetid(void)
 static void raise_file_limit(void)
 {
     struct rlimit limit = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
+
     if (setrlimit(RLIMIT_NOFILE, &limit) == 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return;
     limit.rlim_cur = limit.rlim_max;
@@ -96,6 +99,7 @@ static void raise_file_limit(void)
 int main(int argc, char **argv)
 {
     bool foreground = argc == 4 && strcmp(argv[3], "-f") == 0;
+
     if (argc != 3 && !foreground) {
         fputs("usage: passthrough SOURCE MNT [-f]\n", stderr);
         return 2;

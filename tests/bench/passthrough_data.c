@@ -17,6 +17,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct inode_hold hold;
     int rc = inode_hold(inode_get(ino), &hold), fd = -1;
+
     if (rc == 0) {
         fd = open(hold.path, open_flags(fi));
         rc = fd < 0 ? -errno : 0;
@@ -39,6 +40,7 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
     struct fuse_entry_param e;
     passthrough_enter_caller(req);
     int fd = openat(inode_get(parent)->fd, name, open_flags(fi) | O_CREAT | O_NOFOLLOW, mode);
+
     passthrough_leave_caller();
     if (fd < 0) {
         fuse_reply_err(req, errno);
@@ -63,6 +65,7 @@ static char *read_buffer(size_t size)
 {
     static _Thread_local char *buffer;
     static _Thread_local size_t room;
+
     if (size > room) {
         free(buffer);
         buffer = malloc(size);

@@ -24,12 +24,14 @@ union handle {
 static struct inode **bucket(dev_t dev, ino_t ino)
 {
     uint64_t hash = (ino ^ (dev << 32)) * 0x9e3779b97f4a7c15ULL;
+
     return &table[hash >> 48];
 }
 
 static bool get_handle(int dir, const char *name, int flags, union handle *handle)
 {
     int mount;
+
     handle->head.handle_bytes = INODE_HANDLE_MAX;
     return name_to_handle_at(dir, name, &handle->head, &mount, flags) == 0;
 }
@@ -39,6 +41,7 @@ static void try_handles(const char *path)
 {
     union handle handle;
     int fd = -1;
+
     files_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (files_fd >= 0 && get_handle(files_fd, "", AT_EMPTY_PATH, &handle))
         fd = open_by_handle_at(files_fd, &handle.head, O_PATH | O_CLOEXEC);
@@ -53,6 +56,7 @@ static void try_handles(const char *path)
 int inode_root_open(const char *path)
 {
     struct stat st;
+
     root.fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root.fd < 0 || fstat(root.fd, &st) != 0)
         return -errno;
@@ -83,6 +87,7 @@ static bool is_same(const struct inode *a, const struct inode *b)
 static struct inode *find_or_add(const struct inode *found)
 {
     struct inode **head = bucket(found->dev, found->ino), *inode;
+
     pthread_mutex_lock(&lock);
     for (inode = *head; inode; inode = inode->next)
         if (is_same(inode, found))
@@ -104,6 +109,7 @@ static struct inode *find_or_add(const struct inode *found)
 static bool find_by_handle(int dir, const char *name, struct inode *found, struct stat *st)
 {
     union handle handle;
+
     if (files_fd < 0 || fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(st->st_mode) ||
         st->st_dev != root.dev || !get_handle(dir, name, 0, &handle))
         return false;
@@ -116,6 +122,7 @@ static bool find_by_handle(int dir, const char *name, struct inode *found, struc
 int inode_lookup(struct inode *parent, const char *name, struct inode **out, struct stat *st)
 {
     struct inode found = {.fd = -1};
+
     if (!find_by_handle(parent->fd, name, &found, st)) {
         found.fd = openat(parent->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (found.fd < 0)
@@ -174,6 +181,7 @@ void inode_close_all(void)
 int inode_hold(const struct inode *inode, struct inode_hold *hold)
 {
     union handle handle;
+
     hold->fd = inode->fd;
     hold->opened = inode->fd < 0;
     if (hold->opened) {
@@ -191,6 +199,7 @@ int inode_hold(const struct inode *inode, struct inode_hold *hold)
 void inode_release(struct inode_hold *hold)
 {
     int saved = errno;
+
     if (hold->opened)
         close(hold->fd);
     errno = saved;

@@ -16,6 +16,7 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
     struct stat st;
     struct inode_hold hold = {.fd = fi ? (int)fi->fh : -1};
     int rc = fi ? 0 : inode_hold(inode_get(ino), &hold);
+
     if (rc == 0) {
         rc = fstat(hold.fd, &st) != 0 ? -errno : 0;
         inode_release(&hold);
@@ -38,6 +39,7 @@ static struct timespec new_time(int set, int given, int now, struct timespec t)
 static int change_mode(const char *path, int fd, mode_t mode)
 {
     struct stat st;
+
     if (!passthrough_as_root || !(mode & S_ISGID))
         return chmod(path, mode);
     if (fstat(fd, &st) != 0)
@@ -76,6 +78,7 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int se
 {
     struct inode_hold hold;
     int rc = inode_hold(inode_get(ino), &hold);
+
     if (rc == 0) {
         rc = set_attributes(hold.path, hold.fd, attr, set, fi) != 0 ? -errno : 0;
         inode_release(&hold);
@@ -91,6 +94,7 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
     char target[PATH_MAX + 1];
     struct inode_hold hold;
     ssize_t n = inode_hold(inode_get(ino), &hold);
+
     if (n == 0) {
         n = readlinkat(hold.fd, "", target, sizeof target - 1);
         n = n < 0 ? -errno : n;
@@ -119,6 +123,7 @@ static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const 
 {
     struct inode_hold hold;
     int rc = inode_hold(inode_get(ino), &hold);
+
     if (rc == 0) {
         rc = setxattr(hold.path, name, value, size, flags) != 0 ? -errno : 0;
         inode_release(&hold);
@@ -130,6 +135,7 @@ static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
     struct inode_hold hold;
     int rc = inode_hold(inode_get(ino), &hold);
+
     if (rc == 0) {
         rc = removexattr(hold.path, name) != 0 ? -errno : 0;
         inode_release(&hold);
@@ -143,6 +149,7 @@ static void reply_xattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
     struct inode_hold hold;
     char *value = size > 0 ? malloc(size) : NULL;
     ssize_t n = size > 0 && !value ? -ENOMEM : inode_hold(inode_get(ino), &hold);
+
     if (n == 0) {
         n = name ? getxattr(hold.path, name, value, size) : listxattr(hold.path, value, size);
         n = n < 0 ? -errno : n;

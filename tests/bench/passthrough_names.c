@@ -31,6 +31,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     struct fuse_entry_param e;
     int rc = passthrough_entry(parent, name, &e);
+
     if (rc == -ENOENT) { /* let the kernel remember that there is none */
         e.ino = 0;
         fuse_reply_entry(req, &e);
@@ -86,6 +87,7 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const cha
 {
     struct inode_hold hold;
     int rc = inode_hold(inode_get(ino), &hold);
+
     if (rc == 0) {
         rc = linkat(AT_FDCWD, hold.path, inode_get(parent)->fd, name, AT_SYMLINK_FOLLOW) != 0
                  ? -errno
@@ -124,6 +126,7 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 {
     struct directory *d = calloc(1, sizeof *d);
     int fd = openat(inode_get(ino)->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
     if (!d || fd < 0 || !(d->stream = fdopendir(fd))) {
         int error = d ? errno : ENOMEM;
         if (fd >= 0)
@@ -150,6 +153,7 @@ static ssize_t add_entry(fuse_req_t req, fuse_ino_t ino, const struct dirent *en
     if (!plus)
         return (ssize_t)fuse_add_direntry(req, at, room, entry->d_name, &st, entry->d_off);
     struct fuse_entry_param e = {.attr = st};
+
     if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
         int rc = passthrough_entry(ino, entry->d_name, &e);
         if (rc == -ENOENT)
@@ -169,6 +173,7 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
     char *buffer = malloc(size);
     size_t used = 0;
     int error = buffer ? 0 : ENOMEM;
+
     if (buffer && offset != d->at) {
         seekdir(d->stream, offset);
         d->entry = NULL;
@@ -214,6 +219,7 @@ static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 {
     (void)ino;
     struct directory *d = directory_get(fi);
+
     closedir(d->stream);
     free(d);
     fuse_reply_err(req, 0);

@@ -33,6 +33,7 @@ void serve_negotiate(struct fuse_conn_info *conn)
 static int serve(struct fuse_session *se)
 {
     struct fuse_loop_config *config = fuse_loop_cfg_create();
+
     if (!config)
         return serve_fail("no memory", "free some");
     fuse_loop_cfg_set_clone_fd(config, 1);
@@ -46,6 +47,7 @@ static int mount_and_serve(struct fuse_args *args, const char *mountpoint,
                            const struct fuse_lowlevel_ops *ops, bool foreground)
 {
     struct fuse_session *se = fuse_session_new(args, ops, sizeof *ops, NULL);
+
     if (!se)
         return serve_fail("cannot start", "see above");
     int rc = 1;
@@ -72,6 +74,7 @@ int serve_at(const char *path, const char *options, const struct fuse_lowlevel_o
              bool foreground)
 {
     char *mountpoint = realpath(path, NULL); /* the daemon leaves this directory */
+
     if (!mountpoint)
         return serve_fail(path, strerror(errno));
     struct fuse_args args = FUSE_ARGS_INIT(0, NULL);

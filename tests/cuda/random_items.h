@@ -87,6 +87,7 @@ static inline void random_post(struct bale_item *item)
 static inline uint32_t random_length(struct random_items *items)
 {
     static const uint32_t most[] = {1, 300, 4096, 65536, 65537, 131072, RANDOM_LENGTH_MAX};
+
     return 1 + random_below(items, most[random_below(items, sizeof most / sizeof most[0])]);
 }
 

@@ -8,6 +8,7 @@
 static mode_t mode_of(const char *name)
 {
     struct stat st;
+
     return stat(name, &st) == 0 ? st.st_mode & 07777 : 0xffff;
 }
 
@@ -15,6 +16,7 @@ static mode_t mode_of(const char *name)
 static void test_modes(void)
 {
     char name[32];
+
     umask(0);
     for (unsigned mode = 0; mode <= 0777; mode++) {
         snprintf(name, sizeof name, "m%03o", mode);
@@ -67,6 +69,7 @@ static void test_times(void)
 {
     const char *const names[] = {"file", "dir", "fifo"};
     struct stat st, then;
+
     make_file("file", "data", 4);
     CHECK_EQ(mkdir("dir", 0755), 0);
     CHECK_EQ(mkfifo("fifo", 0644), 0);
@@ -114,6 +117,7 @@ static void test_times(void)
 static void test_ctime_forward(void)
 {
     struct stat last, st;
+
     make_file("file", "data", 4);
     CHECK_EQ(stat("file", &last), 0);
     for (int i = 0; i < 600; i++) {
@@ -144,6 +148,7 @@ static void test_directory_times(void)
 {
     const struct timespec old[2] = {{100, 1}, {200, 2}};
     struct stat st;
+
     CHECK_EQ(mkdir("d", 0755), 0);
     CHECK_EQ(utimensat(AT_FDCWD, "d", old, 0), 0);
     make_file("d/f", "", 0);
@@ -162,6 +167,7 @@ static void test_directory_times(void)
 static void test_statfs(void)
 {
     struct statvfs vfs;
+
     CHECK_EQ(statvfs(".", &vfs), 0);
     CHECK(vfs.f_blocks > 0 && vfs.f_bavail > 0 && vfs.f_bavail <= vfs.f_blocks);
     CHECK_EQ(vfs.f_namemax, 255);
@@ -170,6 +176,7 @@ static void test_statfs(void)
 static void test_xattrs(void)
 {
     char value[8192], got[8192], big[4000];
+
     make_file("f", "data", 4);
     CHECK_EQ(mkdir("d", 0755), 0);
     if (setxattr("f", "user.test", "value", 5, 0) != 0 && errno == EOPNOTSUPP) {
@@ -223,6 +230,7 @@ static void test_capability(void)
                                .data = {{.permitted = 1 << CAP_NET_RAW}, {0}}};
     char got[64];
     uint8_t data[70000];
+
     if (geteuid() != 0)
         return;
     fill(data, sizeof data, 1);
@@ -265,6 +273,7 @@ static void test_acls(void)
                        {MASK, 5, NONE},
                        {OTHER, 0, NONE}}};
     struct acl got;
+
     make_file("f", "data", 4);
     CHECK_EQ(mkdir("d", 0755), 0);
     if (setxattr("d", "system.posix_acl_default", &acl, sizeof acl, 0) != 0 &&
@@ -305,6 +314,7 @@ static void test_hidden(void)
 {
     char got[8192];
     struct stat st;
+
     if (!where_is_fuse())
         return;
     make_file("f", "data data data data", 19);
@@ -351,6 +361,7 @@ int main(int argc, char **argv)
         test_modes,  test_times,      test_ctime_forward, test_directory_times, test_statfs,
         test_xattrs, test_capability, test_acls,          test_hidden,
     };
+
     where_begin(argc, argv);
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
         where_clear();

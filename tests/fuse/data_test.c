@@ -11,6 +11,7 @@ static void test_append(void)
 {
     int a = open("append", O_CREAT | O_WRONLY | O_APPEND, 0644);
     int b = open("append", O_WRONLY | O_APPEND);
+
     CHECK_EQ(write(a, "one", 3), 3);
     CHECK_EQ(write(b, "two", 3), 3);
     CHECK_EQ(pwrite(a, "three", 5, 0), 5); /* Linux appends here too */
@@ -27,6 +28,7 @@ static void test_append(void)
 static void append_records(void *arg)
 {
     char record[100];
+
     memset(record, *(char *)arg, sizeof record);
     for (int i = 0; i < 200; i++) {
         int fd = open("records", O_WRONLY | O_APPEND);
@@ -70,6 +72,7 @@ static void test_random(void)
     int fd = open("random", O_CREAT | O_RDWR, 0644);
     unsigned seed = 1;
     size_t end = 0;
+
     for (int i = 0; i < 300; i++) {
         seed = seed * 1103515245 + 12345;
         size_t length = (seed >> 8) % (i % 10 == 0 ? 700000 : 5000) + 1;
@@ -94,6 +97,7 @@ static void test_random(void)
 static void test_truncate(void)
 {
     uint8_t data[300000], zeros[300000] = {0}, got[600000];
+
     fill(data, sizeof data, 3);
     make_file("t", data, sizeof data);
     CHECK_EQ(truncate("t", 100001), 0);
@@ -118,6 +122,7 @@ static void test_truncate(void)
 static void test_direct(void)
 {
     uint8_t *data, *got;
+
     REQUIRE(posix_memalign((void **)&data, 4096, MIB) == 0);
     REQUIRE(posix_memalign((void **)&got, 4096, MIB) == 0);
     fill(data, MIB, 9);
@@ -151,6 +156,7 @@ static void test_mmap(void)
     static const char map_text[8] = {"by write"};
     char *want = malloc(MIB);
     int fd = open("map", O_CREAT | O_RDWR, 0644);
+
     CHECK_EQ(ftruncate(fd, MIB), 0);
     char *map = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     REQUIRE(map != MAP_FAILED);
@@ -176,6 +182,7 @@ static void test_unlinked(void)
 {
     uint8_t data[200000], got[200000];
     struct stat st;
+
     fill(data, sizeof data, 5);
     make_file("gone", data, sizeof data);
     int fd = open("gone", O_RDWR);
@@ -207,6 +214,7 @@ static void test_tmpfile(void)
     char proc[64];
     struct stat st;
     int fd = open(".", O_TMPFILE | O_RDWR, 0640);
+
     if (fd < 0 && errno == EOPNOTSUPP) {
         printf("no O_TMPFILE here\n");
         return;
@@ -234,23 +242,22 @@ static void test_tmpfile(void)
 static void test_copy(void)
 {
     uint8_t data[500000];
+
     fill(data, sizeof data, 4);
     make_file("from", data, sizeof data);
     int from = open("from", O_RDONLY);
     int to = open("to", O_CREAT | O_WRONLY, 0644);
     loff_t in = 0, out = 0;
-    while (in < (loff_t)sizeof data) {
+    while (in < (loff_t)sizeof data)
         if (!CHECK(copy_file_range(from, &in, to, &out, sizeof data - (size_t)in, 0) > 0))
             break;
-    }
     close(to);
     CHECK(file_is("to", data, sizeof data));
     to = open("to2", O_CREAT | O_WRONLY, 0644);
     off_t at = 0;
-    while (at < (off_t)sizeof data) {
+    while (at < (off_t)sizeof data)
         if (!CHECK(sendfile(to, from, &at, sizeof data - (size_t)at) > 0))
             break;
-    }
     struct iovec pieces[] = {{data, 1000}, {data + 5000, 3}, {data + 9000, 70000}};
     CHECK_EQ(pwritev(to, pieces, 3, 400000), 71003);
     memmove(data + 400000, data, 1000);
@@ -272,6 +279,7 @@ static void test_execute(void)
 {
     int from = open("/bin/true", O_RDONLY);
     int to = open("program", O_CREAT | O_WRONLY, 0755);
+
     while (sendfile(to, from, NULL, MIB) > 0) {
     }
     close(from);
@@ -288,6 +296,7 @@ static void test_times_stay(void)
     const struct timespec times[2] = {{1000000000, 123456789}, {1100000000, 987654321}};
     struct stat before, after;
     uint8_t data[100000];
+
     fill(data, sizeof data, 6);
     int fd = open("times", O_CREAT | O_RDWR, 0644);
     CHECK_EQ(write(fd, data, sizeof data), (ssize_t)sizeof data);

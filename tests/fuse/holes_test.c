@@ -8,6 +8,7 @@
 static void test_holes(void)
 {
     uint8_t data[128 * 1024];
+
     fill(data, sizeof data, 2);
     int fd = open("holes", O_CREAT | O_RDWR, 0644);
     CHECK_EQ(pwrite(fd, data, sizeof data, MIB), (ssize_t)sizeof data);
@@ -31,6 +32,7 @@ static void test_holes_mapped(void)
 {
     int fd = open("mapped_holes", O_CREAT | O_RDWR, 0644);
     int other = open("mapped_holes", O_RDONLY);
+
     CHECK_EQ(ftruncate(fd, 4 * MIB), 0);
     CHECK_EQ(fsync(fd), 0);
     char *map = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -52,6 +54,7 @@ static void test_fallocate(void)
 {
     uint8_t data[300000], got[300000], zeros[300000] = {0};
     struct stat st;
+
     fill(data, sizeof data, 7);
     int fd = open("alloc", O_CREAT | O_RDWR, 0644);
     CHECK_EQ(fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, MIB), 0);

@@ -11,6 +11,7 @@
 static struct stat stat_of(const char *name)
 {
     struct stat st;
+
     memset(&st, 0, sizeof st);
     CHECK_EQ(lstat(name, &st), 0);
     return st;
@@ -19,6 +20,7 @@ static struct stat stat_of(const char *name)
 static void become(uid_t uid, gid_t gid)
 {
     const gid_t groups[] = {OTHER_GROUP};
+
     REQUIRE(setgroups(uid == USER, groups) == 0);
     REQUIRE(setgid(gid) == 0);
     REQUIRE(setuid(uid) == 0);
@@ -62,6 +64,7 @@ static void make_as_user(void *arg)
 static void test_owners(void)
 {
     const char *const names[] = {"dir", "link", "fifo", "node", "readonly"};
+
     umask(0);
     CHECK_EQ(mkdir("groupdir", 0770), 0);
     CHECK_EQ(chown("groupdir", 0, OTHER_GROUP), 0);
@@ -131,6 +134,7 @@ static void test_suid(void)
 {
     void (*const changes[])(void *) = {write_as_stranger, truncate_as_stranger,
                                        open_trunc_as_stranger, allocate_as_stranger};
+
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         make_file("suid", "program", 7);
         CHECK_EQ(chown("suid", USER, GROUP), 0);
@@ -152,6 +156,7 @@ static void test_suid(void)
 static void set_times_as_stranger(void *arg)
 {
     const struct timespec times[2] = {{1, 0}, {1, 0}};
+
     (void)arg;
     become(STRANGER, STRANGER);
     FAILS(utimensat(AT_FDCWD, "theirs", times, 0), EPERM);

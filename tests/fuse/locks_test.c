@@ -11,6 +11,7 @@ static struct flock range(short type, off_t start, off_t length)
 static int try_lock(int fd, int command, short type, off_t start, off_t length)
 {
     struct flock lock = range(type, start, length);
+
     return fcntl(fd, command, &lock);
 }
 
@@ -30,6 +31,7 @@ static void other_posix(void *arg)
 static void other_flock(void *arg)
 {
     int fd = open("f", O_RDWR);
+
     FAILS(flock(fd, LOCK_EX | LOCK_NB), EWOULDBLOCK);
     if (arg)
         CHECK_EQ(flock(fd, LOCK_SH | LOCK_NB), 0);
@@ -50,6 +52,7 @@ static void waiter(void *arg)
 {
     int *ready = arg;
     int fd = open("f", O_RDWR);
+
     CHECK_EQ(write(ready[1], "r", 1), 1);
     CHECK_EQ(try_lock(fd, F_SETLKW, F_WRLCK, 0, 10), 0);
     close(fd);

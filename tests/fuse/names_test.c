@@ -11,12 +11,14 @@
 static nlink_t links_of(const char *name)
 {
     struct stat st;
+
     return lstat(name, &st) == 0 ? st.st_nlink : 0;
 }
 
 static void test_directories(void)
 {
     struct stat st;
+
     CHECK_EQ(mkdir("d", 0750), 0);
     FAILS(mkdir("d", 0755), EEXIST);
     CHECK_EQ(stat("d", &st), 0);
@@ -43,6 +45,7 @@ static void test_directories(void)
 static void test_long_names(void)
 {
     char name[300];
+
     memset(name, 'n', sizeof name);
     name[255] = '\0';
     make_file(name, "long", 4);
@@ -59,6 +62,7 @@ static void test_long_names(void)
 static void test_deep(void)
 {
     int top = open(".", O_RDONLY | O_DIRECTORY);
+
     for (int i = 0; i < 300; i++) {
         CHECK_EQ(mkdir("deeper-and-deeper", 0755), 0);
         REQUIRE(chdir("deeper-and-deeper") == 0);
@@ -77,6 +81,7 @@ static void test_deep(void)
 static void test_rename(void)
 {
     struct stat st;
+
     make_file("a", "from", 4);
     make_file("b", "to", 2);
     CHECK_EQ(rename("a", "c"), 0);
@@ -138,6 +143,7 @@ static void test_rename_flags(void)
 static void test_links(void)
 {
     struct stat a, b;
+
     make_file("a", "linked", 6);
     CHECK_EQ(link("a", "b"), 0);
     CHECK_EQ(mkdir("d", 0755), 0);
@@ -173,6 +179,7 @@ static void test_symlinks(void)
 {
     char target[4100], got[4200];
     struct stat st;
+
     make_file("file", "target", 6);
     CHECK_EQ(symlink("file", "s"), 0);
     CHECK(file_is("s", "target", 6));
@@ -215,6 +222,7 @@ static void test_special(void)
     struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "socket"};
     struct stat st;
     char got[16];
+
     CHECK_EQ(mkfifo("fifo", 0640), 0);
     CHECK_EQ(stat("fifo", &st), 0);
     CHECK(S_ISFIFO(st.st_mode));
@@ -264,6 +272,7 @@ static void test_readdir(void)
 {
     static uint8_t seen[MANY];
     char name[64];
+
     CHECK_EQ(mkdir("many", 0755), 0);
     REQUIRE(chdir("many") == 0);
     for (int i = 0; i < MANY; i++) {
@@ -314,10 +323,9 @@ static void test_readdir(void)
     }
     CHECK_EQ(count, MANY - MANY / 20 + 2);
     rewinddir(dir);
-    while ((entry = readdir(dir))) {
+    while ((entry = readdir(dir)))
         if (entry->d_name[0] != '.')
             CHECK_EQ(unlink(entry->d_name), 0);
-    }
     closedir(dir);
     REQUIRE(chdir("..") == 0);
     CHECK_EQ(rmdir("many"), 0);
@@ -326,6 +334,7 @@ static void test_readdir(void)
 static void test_fsync_directory(void)
 {
     int fd = open(".", O_RDONLY | O_DIRECTORY);
+
     make_file("f", "", 0);
     CHECK_EQ(fsync(fd), 0);
     CHECK_EQ(fdatasync(fd), 0);
@@ -339,6 +348,7 @@ int main(int argc, char **argv)
         test_directories, test_long_names, test_deep,    test_rename,  test_rename_flags,
         test_links,       test_symlinks,   test_special, test_readdir, test_fsync_directory,
     };
+
     where_begin(argc, argv);
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
         where_clear();

@@ -25,6 +25,7 @@ static unsigned chance(unsigned n)
 static void random_path(char *path, size_t size, char kind)
 {
     size_t length = 0;
+
     for (unsigned i = chance(DEPTH); i > 0; i--)
         length += (size_t)snprintf(path + length, size - length, "d%u/", chance(DIRECTORIES));
     snprintf(path + length, size - length, "%c%u", kind, chance(kind == 'd' ? DIRECTORIES : FILES));
@@ -34,10 +35,10 @@ static bool expected(int error)
 {
     static const int errors[] = {ENOENT, EEXIST, ENOTEMPTY, ENOTDIR, EISDIR,
                                  EINVAL, ELOOP,  EXDEV,     EPERM};
-    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
         if (error == errors[i])
             return true;
-    }
     return false;
 }
 
@@ -51,6 +52,7 @@ static void see(const char *what, int rc)
 static void write_records(int fd)
 {
     char record[512];
+
     memset(record, (int)('A' + chance(26)), sizeof record);
     for (unsigned i = chance(20); i > 0; i--)
         CHECK_EQ(pwrite(fd, record, sizeof record, (off_t)(chance(400) * sizeof record)),
@@ -64,6 +66,7 @@ static void write_records(int fd)
 static void read_records(int fd)
 {
     char record[512];
+
     while (read(fd, record, sizeof record) == (ssize_t)sizeof record) {
         bool hole = record[0] == '\0';
         CHECK(hole || (record[0] >= 'A' && record[0] <= 'Z'));
@@ -74,6 +77,7 @@ static void read_records(int fd)
 static void use_file(const char *path, int flags)
 {
     int fd = open(path, flags, 0644);
+
     see("open", fd);
     if (fd < 0)
         return;
@@ -87,6 +91,7 @@ static void use_file(const char *path, int flags)
 static void list(const char *path)
 {
     DIR *dir = opendir(path);
+
     see("opendir", dir ? 0 : -1);
     while (dir) {
         struct stat st;
@@ -103,6 +108,7 @@ static void step(void)
 {
     char a[128], b[128];
     struct stat st;
+
     switch (chance(16)) {
     case 0:
     case 1:
@@ -177,6 +183,7 @@ static int count_entry(const char *path, const struct stat *st, int kind, struct
 int main(int argc, char **argv)
 {
     pid_t pids[PROCESSES];
+
     where_begin(argc, argv);
     for (unsigned i = 0; i < PROCESSES; i++) {
         fflush(NULL);

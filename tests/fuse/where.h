@@ -29,9 +29,8 @@ static inline int where_remove_one(const char *path, const struct stat *st, int 
 
 static inline void where_end(void)
 {
-    if (chdir("/") == 0) {
+    if (chdir("/") == 0)
         CHECK_EQ(nftw(where_path, where_remove_one, 32, FTW_DEPTH | FTW_PHYS), 0);
-    }
 }
 
 /* Goes to a new directory, which every user may use. */
@@ -48,6 +47,7 @@ static inline void where_begin(int argc, char **argv)
 static inline bool where_is_fuse(void)
 {
     struct statfs fs;
+
     return statfs(".", &fs) == 0 && fs.f_type == 0x65735546;
 }
 
@@ -64,6 +64,7 @@ static inline void where_clear(void)
 static inline void make_file(const char *name, const void *data, size_t length)
 {
     int fd = open(name, O_CREAT | O_TRUNC | O_WRONLY, 0644);
+
     REQUIRE(fd >= 0);
     REQUIRE(write(fd, data, length) == (ssize_t)length);
     REQUIRE(close(fd) == 0);
@@ -75,6 +76,7 @@ static inline bool file_is(const char *name, const void *data, size_t length)
     int fd = open(name, O_RDONLY);
     bool same = got && fd >= 0 && read(fd, got, length + 1) == (ssize_t)length &&
                 memcmp(got, data, length) == 0;
+
     if (fd >= 0)
         close(fd);
     free(got);

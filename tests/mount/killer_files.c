@@ -118,6 +118,7 @@ static bool small_check_one(struct job *job, uint64_t number, const bool *seen)
 static int by_number(const void *a, const void *b)
 {
     const struct record *x = a, *y = b;
+
     return x->number < y->number ? -1 : x->number > y->number;
 }
 

@@ -19,6 +19,7 @@ static bool is_old(const struct job *job, const struct record *record)
 static void pause_us(uint64_t us)
 {
     struct timespec time = {.tv_nsec = (long)us * 1000};
+
     nanosleep(&time, NULL);
 }
 
@@ -151,6 +152,7 @@ enum { BLOCKS = 300, BLOCK = 4096, SYNCED = 0 }; /* instance 1 relies on the age
 static void overwrite_fill(struct job *job, uint64_t number, uint64_t block)
 {
     uint64_t head[2] = {number, block};
+
     memcpy(job->buffer, head, sizeof head);
     content_fill(number % 3 ? CONTENT_TEXT : CONTENT_RANDOM, number, 0, job->buffer + sizeof head,
                  BLOCK - sizeof head);

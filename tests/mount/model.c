@@ -94,13 +94,12 @@ static void *act(void *arg)
     for (unsigned i = 0; i < operations && !atomic_load(&model_failed); i++) {
         struct model_handle *handle = &actor->handles[model_random(actor, MODEL_HANDLES)];
         unsigned kind = (unsigned)model_random(actor, 100);
-        if (kind < 20) {
+        if (kind < 20)
             share(actor);
-        } else if (kind < 40 || handle->fd[MOUNT] < 0) {
+        else if (kind < 40 || handle->fd[MOUNT] < 0)
             model_names(actor);
-        } else {
+        else
             model_data(actor, handle);
-        }
     }
     for (unsigned i = 0; i < MODEL_HANDLES; i++)
         model_handle_close(actor, &actor->handles[i]);

@@ -66,6 +66,7 @@ void model_handle_close(struct model_actor *actor, struct model_handle *handle)
 uint64_t model_size(const struct model_handle *handle)
 {
     struct stat st;
+
     return fstat(handle->fd[PLAIN], &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
@@ -136,6 +137,7 @@ static void write_at(struct model_actor *actor, struct model_handle *handle, uin
 static int reopen_direct(int fd)
 {
     char path[64];
+
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     return open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
 }

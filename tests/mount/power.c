@@ -74,6 +74,7 @@ static void pause_for(uint64_t microseconds)
 {
     const struct timespec pause = {(time_t)(microseconds / 1000000),
                                    (long)(microseconds % 1000000) * 1000};
+
     nanosleep(&pause, NULL);
 }
 

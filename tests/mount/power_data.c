@@ -105,6 +105,7 @@ static bool write_file(struct actor *actor, const struct place *place)
     static const int how[] = {0, 0, 0, O_SYNC, O_DSYNC};
     unsigned kind = (unsigned)power_random(actor, 5);
     struct power_path path = power_path_of(actor, place);
+
     power_note(actor, "open %s%s", place->path,
                how[kind] == O_SYNC ? " O_SYNC" : (how[kind] ? " O_DSYNC" : ""));
     int fd = open(path.text, O_RDWR | O_CLOEXEC | how[kind]);
@@ -124,6 +125,7 @@ static bool write_file(struct actor *actor, const struct place *place)
 static bool append_file(struct actor *actor, const struct place *place)
 {
     struct power_path path = power_path_of(actor, place);
+
     power_note(actor, "append %s", place->path);
     int fd = open(path.text, O_WRONLY | O_APPEND | O_CLOEXEC);
     bool good = fd >= 0;

@@ -48,6 +48,7 @@ static void open_file(struct model *m)
     struct bale_container_attr defaults = {
         .extent = m->extent, .setting = {codec, (int16_t)(codec == BALE_CODEC_ZSTD ? 1 : 0)}};
     int fd = open(m->path, O_RDWR | O_CREAT, 0600);
+
     CHECK(fd >= 0);
     CHECK_EQ(bale_file_open(volume, fd, &defaults, m->path, &m->file, NULL), BALE_OK);
     struct bale_file_attr attr;
@@ -58,6 +59,7 @@ static void open_file(struct model *m)
 static void close_file(struct model *m)
 {
     struct bale_wait wait = BALE_WAIT;
+
     bale_file_on_close(m->file, bale_wait_closed, &wait);
     bale_file_unref(m->file);
     bale_wait_for(&wait);
@@ -68,6 +70,7 @@ static void check_range(struct model *m, uint64_t offset, size_t length)
 {
     struct bale_wait wait = BALE_WAIT;
     struct bale_read read;
+
     bale_file_read(m->file, offset, length, &read, bale_wait_done, &wait);
     int64_t got = bale_wait_for(&wait);
     uint64_t expect = offset >= m->size ? 0 : length < m->size - offset ? length : m->size - offset;
@@ -85,15 +88,14 @@ static void write_range(struct model *m)
 {
     size_t length = 1 + draw(m, draw(m, 4) ? 9000 : 400000);
     uint64_t offset = draw(m, 3) ? draw(m, SIZE_MOST - length) : m->size;
+
     offset = draw(m, 4) ? offset : offset / 4096 * 4096;
-    if (offset + length > SIZE_MOST) {
+    if (offset + length > SIZE_MOST)
         return;
-    }
     uint8_t *data = malloc(length);
     uint8_t kind = (uint8_t)draw(m, 3);
-    for (size_t i = 0; i < length; i++) {
+    for (size_t i = 0; i < length; i++)
         data[i] = kind == 0 ? 0 : (uint8_t)(kind == 1 ? i / 64 : draw(m, 256));
-    }
     struct bale_wait wait = BALE_WAIT;
     bale_file_write(m->file, offset, data, length, bale_wait_done, &wait);
     memcpy(m->bytes + offset, data, length);
@@ -106,11 +108,11 @@ static void truncate_file(struct model *m)
 {
     uint64_t size = draw(m, 4) ? draw(m, SIZE_MOST) : 0;
     struct bale_wait wait = BALE_WAIT;
+
     bale_file_truncate(m->file, size, bale_wait_done, &wait);
     CHECK_EQ(bale_wait_for(&wait), BALE_OK);
-    if (size < m->size) {
+    if (size < m->size)
         memset(m->bytes + size, 0, m->size - size);
-    }
     m->size = size;
 }
 
@@ -122,17 +124,16 @@ static void allocate_range(struct model *m)
     enum bale_allocate how = ways[draw(m, 5)];
     uint64_t offset = draw(m, SIZE_MOST - 300000), length = 1 + draw(m, 300000);
     struct bale_wait wait = BALE_WAIT;
+
     bale_file_allocate(m->file, how, offset, length, bale_wait_done, &wait);
     CHECK_EQ(bale_wait_for(&wait), BALE_OK);
     uint64_t stop = offset + length;
-    if ((how == BALE_ALLOCATE || how == BALE_ALLOCATE_ZERO) && stop > m->size) {
+    if ((how == BALE_ALLOCATE || how == BALE_ALLOCATE_ZERO) && stop > m->size)
         m->size = stop;
-    }
     if (how != BALE_ALLOCATE && how != BALE_ALLOCATE_KEEP_SIZE) {
         stop = stop < m->size ? stop : m->size;
-        if (offset < stop) {
+        if (offset < stop)
             memset(m->bytes + offset, 0, stop - offset);
-        }
     }
 }
 
@@ -141,6 +142,7 @@ static void check_holes(struct model *m)
 {
     uint64_t at = draw(m, m->size + 1);
     int64_t hole = bale_file_seek(m->file, at, false);
+
     if (at >= m->size) {
         CHECK_EQ(hole, BALE_E_NOENT);
         return;
@@ -150,15 +152,15 @@ static void check_holes(struct model *m)
         hole < (int64_t)m->size ? bale_file_seek(m->file, (uint64_t)hole, true) : BALE_E_NOENT;
     uint64_t stop = data == BALE_E_NOENT ? m->size : (uint64_t)data;
     bool zeros = true;
-    for (uint64_t i = (uint64_t)hole; i < stop; i++) {
+    for (uint64_t i = (uint64_t)hole; i < stop; i++)
         zeros = zeros && m->bytes[i] == 0;
-    }
     CHECK(zeros);
 }
 
 static void *work(void *arg)
 {
     struct model *m = arg;
+
     open_file(m);
     for (int round = 0; round < ROUNDS; round++) {
         struct bale_wait wait = BALE_WAIT;
@@ -183,9 +185,8 @@ static void *work(void *arg)
             check_holes(m);
             break;
         case 5: /* a stream */
-            for (uint64_t at = 0; at < m->size; at += 131072) {
+            for (uint64_t at = 0; at < m->size; at += 131072)
                 check_range(m, at, 131072);
-            }
             break;
         case 6:
         case 7:
@@ -225,10 +226,10 @@ static void check_passing(bool caller_caches)
     struct bale_volume_stats stats;
     struct bale_read read;
     struct bale_wait wait = BALE_WAIT;
+
     snprintf(m.path, sizeof m.path, "%s/passing", directory);
-    for (size_t i = 0; i < 4 * m.extent; i++) {
+    for (size_t i = 0; i < 4 * m.extent; i++)
         m.bytes[i] = (uint8_t)(i >> 7);
-    }
     open_file(&m);
     bale_file_write(m.file, 0, m.bytes, 4 * m.extent, bale_wait_done, &wait);
     CHECK_EQ(bale_wait_for(&wait), 4 * m.extent);
@@ -268,11 +269,11 @@ static void check_widening(void)
     struct model m = {.bytes = calloc(1, SIZE_MOST), .extent = 16384};
     struct model beside = {.bytes = calloc(1, SIZE_MOST), .extent = 16384};
     struct bale_wait wait = BALE_WAIT;
+
     snprintf(m.path, sizeof m.path, "%s/widened", directory);
     snprintf(beside.path, sizeof beside.path, "%s/beside", directory);
-    for (size_t i = 0; i < 4 << 20; i++) {
+    for (size_t i = 0; i < 4 << 20; i++)
         m.bytes[i] = (uint8_t)(i * i >> 7 ^ i);
-    }
     memset(beside.bytes, 2, SIZE_MOST);
     for (unsigned round = 0; round < 20; round++) {
         struct bale_container_attr wide = {.extent = 8 << 20};
@@ -318,6 +319,7 @@ static void check_volume(uint64_t seed, bool caller_caches)
                                           .sync_fd = -1};
     static _Atomic uint32_t session = 1;
     static pthread_rwlock_t roll = PTHREAD_RWLOCK_INITIALIZER;
+
     options.container.session = &session;
     options.container.session_roll = &roll;
     options.container.writable = true;
@@ -357,6 +359,7 @@ static void check_volume(uint64_t seed, bool caller_caches)
 int main(int argc, char **argv)
 {
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+
     snprintf(directory, sizeof directory, "/tmp/bale-file-test-XXXXXX");
     CHECK(mkdtemp(directory) != NULL);
     check_volume(seed, false);

@@ -34,12 +34,11 @@ static void check_same(const struct bale_page *a, const struct bale_page *b)
     CHECK_EQ_U(a->height, b->height);
     if (!CHECK_EQ_U(a->count, b->count))
         return;
-    for (size_t i = 0; i < a->count; i++) {
+    for (size_t i = 0; i < a->count; i++)
         if (a->height == 1)
             check_same_segment(&a->segments[i], &b->segments[i]);
         else
             check_same_child(&a->children[i], &b->children[i]);
-    }
 }
 
 static void test_layout(const struct bale_page *page, const uint8_t *bytes, size_t length,

@@ -37,6 +37,7 @@ static int pin(void *arg, void *start, size_t size)
 {
     struct pins *pins = arg;
     int i = atomic_load(&pins->count);
+
     if (i == pins->most) {
         sem_post(&pins->done);
         return BALE_E_NOMEM;
@@ -51,6 +52,7 @@ static int pin(void *arg, void *start, size_t size)
 static bool is_mapped(void *start)
 {
     unsigned char pages[STEP / 4096];
+
     return mincore(start, STEP, pages) == 0;
 }
 
@@ -59,6 +61,7 @@ static void test_pinning(void)
 {
     struct bale_memory *memory;
     struct pins pins = {.most = 8};
+
     sem_init(&pins.done, 0, 0);
     CHECK_EQ(bale_memory_create(4 * STEP, &memory), 0);
     uint8_t *first = bale_memory_take(memory, STEP / 2);
@@ -68,9 +71,8 @@ static void test_pinning(void)
     sem_wait(&pins.done);
     sem_wait(&pins.done);
     CHECK_EQ(atomic_load(&pins.count), 3);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         CHECK(pins.starts[i] == first + (size_t)i * STEP && pins.sizes[i] == STEP);
-    }
     first[0] = 1;
     second[STEP - 1] = 2;
     bale_memory_give(memory, first, STEP / 2);
@@ -97,9 +99,8 @@ static void test_pinning(void)
     CHECK_EQ(first[4 * STEP - 1], 0);
     CHECK_EQ(atomic_load(&pins.count), 3);
     bale_memory_destroy(memory);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         CHECK(is_mapped(pins.starts[i]));
-    }
     sem_destroy(&pins.done);
 }
 
@@ -107,6 +108,7 @@ static void test_pinning(void)
 static void test_aside(void)
 {
     struct bale_memory *memory;
+
     CHECK_EQ(bale_memory_create(2 * STEP, &memory), 0);
     uint8_t *first = bale_memory_take(memory, STEP / 2);
     uint8_t *second = bale_memory_take(memory, STEP / 2);
@@ -138,6 +140,7 @@ static void test_aside(void)
 static void test_aside_for_good(void)
 {
     struct bale_memory *memory;
+
     CHECK_EQ(bale_memory_create(2 * STEP, &memory), 0);
     uint8_t *block = bale_memory_take(memory, STEP);
     bale_memory_late(memory, true);
@@ -154,13 +157,13 @@ static void test_pinning_all(void)
 {
     struct bale_memory *memory;
     struct pins pins = {.most = 8};
+
     sem_init(&pins.done, 0, 0);
     CHECK_EQ(bale_memory_create(4 * STEP, &memory), 0);
     bale_memory_count(memory, (int64_t)STEP);
     bale_memory_pin_begin(memory, true, pin, &pins);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         sem_wait(&pins.done);
-    }
     bale_memory_pin_end(memory);
     CHECK_EQ(atomic_load(&pins.count), 3);
     bale_memory_destroy(memory);
@@ -172,6 +175,7 @@ static void test_no_pinning(void)
 {
     struct bale_memory *memory;
     struct pins pins = {.most = 1};
+
     sem_init(&pins.done, 0, 0);
     CHECK_EQ(bale_memory_create(4 * STEP, &memory), 0);
     uint8_t *block = bale_memory_take(memory, 3 * STEP);
@@ -194,6 +198,7 @@ static void test_no_pinning(void)
 static void test_kept(void)
 {
     struct bale_memory *memory;
+
     CHECK_EQ(bale_memory_create(STEP, &memory), 0);
     uint8_t *first = bale_memory_take(memory, 5000);
     uint8_t *second = bale_memory_take(memory, 8000);
@@ -217,6 +222,7 @@ static void test_kept_in_reach(void)
 {
     struct bale_memory *memory;
     struct pins pins = {.most = 1};
+
     sem_init(&pins.done, 0, 0);
     CHECK_EQ(bale_memory_create(2 * STEP, &memory), 0);
     bale_memory_pin_begin(memory, true, pin, &pins);
@@ -275,13 +281,11 @@ int main(void)
         }
         CHECK_EQ(bale_memory_used(memory), taken);
         CHECK(taken <= CAP);
-        if (round % 1000 == 0) {
+        if (round % 1000 == 0)
             bale_memory_trim(memory);
-        }
     }
-    for (size_t i = 0; i < BLOCKS; i++) {
+    for (size_t i = 0; i < BLOCKS; i++)
         bale_memory_give(memory, blocks[i].data, blocks[i].size);
-    }
     void *whole = bale_memory_take(memory, CAP);
     CHECK(whole != NULL);
     CHECK(bale_memory_take(memory, 1) == NULL);

@@ -19,6 +19,7 @@ static struct bale_nodes *nodes;
 static int make(const char *name)
 {
     int fd = open(name, O_CREAT | O_EXCL | O_WRONLY, 0644);
+
     return fd < 0 ? -1 : close(fd);
 }
 
@@ -28,6 +29,7 @@ static struct bale_node *find(struct bale_node *dir, const char *name)
     struct bale_node *node;
     struct stat st;
     int fd;
+
     if (bale_node_lookup(nodes, dir, name, &node, &fd, &st) != 0)
         return NULL;
     bale_node_remember(nodes, node);
@@ -41,6 +43,7 @@ static int reach(struct bale_node *node, ino_t ino)
     struct stat st;
     int fd;
     int err = bale_node_hold(nodes, node, &fd);
+
     if (err)
         return err;
     CHECK_EQ(fstat(fd, &st), 0);
@@ -52,6 +55,7 @@ static int reach(struct bale_node *node, ino_t ino)
 static unsigned open_descriptors(void)
 {
     unsigned count = 0;
+
     for (int fd = 0; fd < 1024; fd++)
         count += fcntl(fd, F_GETFD) >= 0;
     return count;
@@ -60,6 +64,7 @@ static unsigned open_descriptors(void)
 static ino_t ino_of(const char *path)
 {
     struct stat st;
+
     return lstat(path, &st) == 0 ? st.st_ino : 0;
 }
 
@@ -69,6 +74,7 @@ static void test_budget(void)
     struct bale_node *root = bale_nodes_root(nodes);
     char name[32];
     unsigned before = open_descriptors();
+
     for (int i = 0; i < FILES; i++) {
         snprintf(name, sizeof name, "f%d", i);
         REQUIRE(make(name) == 0);
@@ -101,6 +107,7 @@ static void evict_all(void)
 static void test_moves(void)
 {
     struct bale_node *root = bale_nodes_root(nodes);
+
     CHECK_EQ(mkdir("a", 0755), 0);
     CHECK_EQ(mkdir("a/b", 0755), 0);
     CHECK_EQ(make("a/b/f"), 0);
@@ -133,6 +140,7 @@ static void test_links(void)
     struct bale_node *root = bale_nodes_root(nodes);
     struct stat st;
     int fd;
+
     CHECK_EQ(make("one"), 0);
     CHECK_EQ(link("one", "two"), 0);
     ino_t ino = ino_of("one");
@@ -169,6 +177,7 @@ static void test_fallback(void)
     struct bale_node *found[FILES];
     char name[32], other[32], third[32], path[32];
     int fd;
+
     CHECK_EQ(mkdir("A", 0755), 0);
     CHECK_EQ(mkdir("B", 0755), 0);
     struct bale_node *a = find(root, "A"), *b = find(root, "B");
@@ -229,6 +238,7 @@ static void test_fallback(void)
 static void test_forgotten(void)
 {
     struct bale_node *root = bale_nodes_root(nodes);
+
     CHECK_EQ(mkdir("E", 0755), 0);
     CHECK_EQ(mkdir("E/F", 0755), 0);
     CHECK_EQ(make("E/1"), 0);
@@ -255,6 +265,7 @@ static void test_forgotten(void)
 static void test_replaced(void)
 {
     struct bale_node *root = bale_nodes_root(nodes);
+
     CHECK_EQ(make("x"), 0);
     ino_t ino = ino_of("x");
     struct bale_node *node = find(root, "x");

@@ -32,6 +32,7 @@ static void open_file(struct model *m, const char *name, uint8_t codec)
 {
     struct bale_container_attr defaults = {.extent = EXTENT, .setting = {codec, 0}};
     char path[128];
+
     snprintf(path, sizeof path, "%s/%s", directory, name);
     int fd = open(path, O_RDWR | O_CREAT, 0600);
     REQUIRE(fd >= 0);
@@ -44,6 +45,7 @@ static void open_file(struct model *m, const char *name, uint8_t codec)
 static void close_file(struct model *m)
 {
     struct bale_wait wait = BALE_WAIT;
+
     bale_file_on_close(m->file, bale_wait_closed, &wait);
     bale_file_unref(m->file);
     bale_wait_for(&wait);
@@ -53,6 +55,7 @@ static void close_file(struct model *m)
 static void write_at(struct model *m, uint64_t offset, size_t length)
 {
     struct bale_wait wait = BALE_WAIT;
+
     bale_file_write(m->file, offset, m->bytes + offset, length, bale_wait_done, &wait);
     CHECK_EQ(bale_wait_for(&wait), (int64_t)length);
     m->size = offset + length > m->size ? offset + length : m->size;
@@ -61,6 +64,7 @@ static void write_at(struct model *m, uint64_t offset, size_t length)
 static void flush(struct model *m, bool durable)
 {
     struct bale_wait wait = BALE_WAIT;
+
     bale_file_flush(m->file, durable, bale_wait_done, &wait);
     CHECK_EQ(bale_wait_for(&wait), BALE_OK);
 }
@@ -90,6 +94,7 @@ static struct bale_recompress recompress(struct model *m, uint8_t codec, int16_t
                                          bool dry)
 {
     struct bale_recompress sum = {0};
+
     for (uint64_t offset = 0; !sum.over;) {
         struct bale_recompress what = {.offset = offset,
                                        .end = UINT64_MAX,
@@ -99,9 +104,8 @@ static struct bale_recompress recompress(struct model *m, uint8_t codec, int16_t
                                        .insist = true};
         struct bale_wait wait = BALE_WAIT;
         bale_file_recompress(m->file, &what, bale_wait_done, &wait);
-        if (!CHECK_EQ(bale_wait_for(&wait), BALE_OK)) {
+        if (!CHECK_EQ(bale_wait_for(&wait), BALE_OK))
             break;
-        }
         CHECK(what.over || what.offset > offset);
         offset = what.offset;
         sum.over = what.over;
@@ -121,10 +125,10 @@ static void check_codecs(void)
     struct model m = {0};
     struct bale_file_attr before, after;
     struct bale_container_usage usage;
+
     open_file(&m, "codecs", BALE_CODEC_LZ4);
-    for (uint64_t i = 0; i < 40 * EXTENT; i++) {
+    for (uint64_t i = 0; i < 40 * EXTENT; i++)
         m.bytes[i] = (uint8_t)("0123456789abcdef"[(i * i >> 7) % 16]);
-    }
     write_at(&m, 0, 40 * EXTENT - 100);
     flush(&m, false);
     bale_file_attr(m.file, &before);
@@ -166,10 +170,10 @@ static void check_pieces(void)
 {
     struct model m = {.state = 7};
     struct bale_container_usage usage;
+
     open_file(&m, "pieces", BALE_CODEC_LZ4);
-    for (uint64_t i = 0; i < 8 * EXTENT; i++) {
+    for (uint64_t i = 0; i < 8 * EXTENT; i++)
         m.bytes[i] = (uint8_t)(i / 300);
-    }
     write_at(&m, 0, 2 * EXTENT);
     flush(&m, true);
     for (unsigned i = 0; i < 20; i++) {
@@ -206,6 +210,7 @@ static void check_pieces(void)
 static void check_random(void)
 {
     struct model m = {.state = 1234567};
+
     open_file(&m, "random", BALE_CODEC_STORE);
     for (uint64_t i = 0; i < 2 * EXTENT; i++) {
         m.state = m.state * 6364136223846793005u + 1442695040888963407u;
@@ -226,6 +231,7 @@ static void check_frozen(void)
     struct bale_wait wait = BALE_WAIT;
     struct bale_recompress what = {
         .end = UINT64_MAX, .setting = {BALE_CODEC_STORE, 0}, .chosen = true, .insist = true};
+
     open_file(&m, "frozen", BALE_CODEC_LZ4);
     write_at(&m, 0, EXTENT);
     bale_volume_freeze(volume, bale_wait_done_err, &wait);
@@ -242,6 +248,7 @@ static void check_busy(void)
 {
     struct model m = {0};
     bool busy[2];
+
     open_file(&m, "busy", BALE_CODEC_LZ4);
     write_at(&m, 0, EXTENT);
     check_all(&m);
@@ -270,6 +277,7 @@ static void change(struct model *m)
 {
     struct bale_wait wait = BALE_WAIT;
     uint64_t offset = draw(m, SIZE_MOST - 200000), length = 1 + draw(m, draw(m, 4) ? 6000 : 200000);
+
     switch (draw(m, 8)) {
     case 0:
         flush(m, draw(m, 2));
@@ -302,6 +310,7 @@ static void *recompress_on(void *arg)
     static const struct bale_setting settings[] = {
         {BALE_CODEC_ZSTD, 3}, {BALE_CODEC_LZ4, 0}, {BALE_CODEC_STORE, 0}, {BALE_CODEC_AUTO, 0}};
     struct model *m = arg;
+
     for (unsigned i = 0; !atomic_load(&m->over); i++) {
         m->renewed +=
             recompress(m, settings[i % 4].codec, settings[i % 4].parameter, false).renewed;
@@ -313,12 +322,12 @@ static void *work(void *arg)
 {
     struct model *m = arg;
     pthread_t thread;
+
     pthread_create(&thread, NULL, recompress_on, m);
     for (int round = 0; round < ROUNDS; round++) {
         change(m);
-        if (round % 50 == 49) {
+        if (round % 50 == 49)
             check_all(m);
-        }
     }
     atomic_store(&m->over, true);
     pthread_join(thread, NULL);
@@ -333,6 +342,7 @@ static void check_together(uint64_t seed)
 {
     static struct model models[FILES];
     pthread_t threads[FILES];
+
     for (unsigned i = 0; i < FILES; i++) {
         char name[16];
         models[i].state = 0x9e3779b97f4a7c15u * (seed * FILES + i);
@@ -364,6 +374,7 @@ int main(int argc, char **argv)
                                           .reserve_fd = -1,
                                           .sync_fd = -1};
     struct bale_volume_stats stats;
+
     options.container.session = &session;
     options.container.writable = true;
     options.container.session_certain = certain;

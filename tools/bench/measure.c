@@ -219,6 +219,7 @@ static int time_decompress(struct bale_bench_data *data, struct bale_engine *eng
 
     /* Each item's raw is exchanged for its place in data->raw, in turn. */
     const uint8_t **originals = calloc(data->count, sizeof *originals);
+
     if (!originals)
         return BALE_E_NOMEM;
     for (size_t i = 0; i < data->count; i++) {

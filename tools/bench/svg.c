@@ -89,14 +89,13 @@ static double y_of(const struct panel *p, double speed)
 
 void bale_bench_put(FILE *out, const char *text)
 {
-    for (; *text; text++) {
+    for (; *text; text++)
         if (*text == '&')
             fputs("&amp;", out);
         else if (*text == '<')
             fputs("&lt;", out);
         else
             fputc(*text, out);
-    }
 }
 
 static double nice_step(double span)

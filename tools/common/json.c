@@ -11,6 +11,7 @@ void bale_json_ratio(json_t *object, const char *key, uint64_t logical, uint64_t
 {
     json_t *value =
         stored ? json_real(round((double)logical / (double)stored * 1000) / 1000) : json_null();
+
     json_object_set_new(object, key, value);
 }
 

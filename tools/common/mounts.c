@@ -33,12 +33,11 @@ static void parse_options(struct bale_mount_line *mount, char *options)
 {
     char *word;
 
-    while ((word = strsep(&options, ",\n"))) {
+    while ((word = strsep(&options, ",\n")))
         if (strncmp(word, "user_id=", 8) == 0)
             mount->owner = (uid_t)strtoul(word + 8, NULL, 10);
         else if (strcmp(word, "allow_other") == 0)
             mount->allow_other = true;
-    }
 }
 
 /* ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [OPTIONAL]... - TYPE SOURCE SUPER. Takes mount->text

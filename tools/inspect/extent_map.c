@@ -73,6 +73,7 @@ static void add_unwritten(struct bale_extent_map *map, uint64_t at, uint64_t end
 int bale_extent_map_add(struct bale_extent_map *map, const struct bale_segment *segment)
 {
     uint64_t end = segment->offset + segment->length;
+
     end = end < map->size ? end : map->size;
 
     if (segment->offset >= end)

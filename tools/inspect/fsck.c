@@ -347,7 +347,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
     int option;
 
     while ((option = bale_options_next(command, argc, argv, ":dj:h", long_options)) !=
-           BALE_OPTION_END) {
+           BALE_OPTION_END)
         if (option == 'd')
             fsck.data = true;
         else if (option == OPTION_JSON)
@@ -356,7 +356,6 @@ static int run(const struct bale_command *command, int argc, char **argv)
             return bale_options_status(command, option);
         else if (!bale_count_parse(optarg, 1, 1024, &fsck.threads))
             return bale_misused(command, "--jobs %s: give a whole number from 1 to 1024", optarg);
-    }
     if (argc - optind != 1)
         return bale_misused(command, optind < argc ? "one STORE at a time" : "STORE is missing");
     fsck.problems = json_array();

@@ -365,7 +365,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
     bool json = false, force = false;
 
     while ((option = bale_options_next(command, argc, argv, ":fh", long_options)) !=
-           BALE_OPTION_END) {
+           BALE_OPTION_END)
         if (option == OPTION_SVG)
             svg = optarg;
         else if (option == 'f')
@@ -374,7 +374,6 @@ static int run(const struct bale_command *command, int argc, char **argv)
             json = true;
         else
             return bale_options_status(command, option);
-    }
     if (optind == argc)
         return bale_misused(command, "FILE is missing");
     if (svg && (json || argc - optind > 1))

@@ -330,8 +330,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
     double seconds = 1;
     int option;
 
-    while ((option = bale_options_next(command, argc, argv, ":h", long_options)) !=
-           BALE_OPTION_END) {
+    while ((option = bale_options_next(command, argc, argv, ":h", long_options)) != BALE_OPTION_END)
         if (option == OPTION_JSON)
             json = true;
         else if (option == OPTION_TYPE)
@@ -340,7 +339,6 @@ static int run(const struct bale_command *command, int argc, char **argv)
             return bale_options_status(command, option);
         else if (watch = true, optarg && !bale_watch_interval(optarg, &seconds))
             return bale_misused(command, "--watch=%s: give seconds, 0.1 to 3600", optarg);
-    }
     if (watch && (argc - optind != 1 || listing.by_type))
         return bale_misused(command, "--watch needs one MNT, and nothing but --json");
     if (watch)

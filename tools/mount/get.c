@@ -225,14 +225,13 @@ static int run(const struct bale_command *command, int argc, char **argv)
         json_decref(all);
         return bale_misused(command, "PATH is missing");
     }
-    for (int i = optind; i < argc; i++) {
+    for (int i = optind; i < argc; i++)
         if (find(argv[i], &settings) != BALE_OK)
             status = BALE_EXIT_FAILED;
         else if (all)
             json_array_append_new(all, as_json(argv[i], &settings));
         else
             print(argv[i], &settings);
-    }
     if (all && !bale_json_print_list(all, argc - optind == 1))
         status = BALE_EXIT_FAILED;
     return status;

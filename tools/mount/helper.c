@@ -180,6 +180,7 @@ int bale_mount_helper(int argc, char **argv)
     struct arguments a = {0};
 
     int status = parse(command, mounts ? ":sfnvN:t:o:h" : ":flnrvN:t:h", argc, argv, &a);
+
     if (status < 0)
         status = bale_options_status(command, status);
     else if (mounts && argc - optind != 2)

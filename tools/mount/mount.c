@@ -175,7 +175,7 @@ static int parse(const struct bale_command *command, int argc, char **argv,
     int option;
 
     while ((option = bale_options_next(command, argc, argv, ":fo:h", long_options)) !=
-           BALE_OPTION_END) {
+           BALE_OPTION_END)
         if (option == 'f')
             words->options.foreground = true;
         else if (option == OPTION_LOG)
@@ -184,7 +184,6 @@ static int parse(const struct bale_command *command, int argc, char **argv,
             return option;
         else if (bale_mount_words(words, optarg, why) != BALE_OK)
             return bale_misused(command, "%s", why);
-    }
     if (argc - optind != 2)
         return bale_misused(command, argc - optind < 2 ? "STORE and MNT are needed"
                                                        : "more than STORE and MNT");
@@ -198,6 +197,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
     const char *log = NULL;
 
     int status = parse(command, argc, argv, &words, &log);
+
     if (status < 0)
         return bale_options_status(command, status);
     if (status != 0)

@@ -357,7 +357,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
     int option, status = 0;
 
     while (status == 0 && (option = bale_options_next(command, argc, argv, ":c:sr:nh",
-                                                      long_options)) != BALE_OPTION_END) {
+                                                      long_options)) != BALE_OPTION_END)
         if (option == 'c')
             status = take_codec(command, optarg, codec, &work);
         else if (option == 's')
@@ -370,7 +370,6 @@ static int run(const struct bale_command *command, int argc, char **argv)
             work.json = work.json ? work.json : json_array();
         else
             return bale_options_status(command, option);
-    }
     if (status == 0 && work.set && !work.codec)
         status = bale_misused(command, "--set needs --codec");
     if (status == 0 && optind == argc)

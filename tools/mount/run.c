@@ -300,7 +300,7 @@ static int parse(const struct bale_command *command, int argc, char **argv, stru
     int option;
 
     while ((option = bale_options_next(command, argc, argv, "+:o:h", long_options)) !=
-           BALE_OPTION_END) {
+           BALE_OPTION_END)
         if (option == OPTION_JOIN)
             batch->shared = true;
         else if (option == OPTION_LOG)
@@ -311,7 +311,6 @@ static int parse(const struct bale_command *command, int argc, char **argv, stru
             return bale_misused(command, "%s", why);
         else if (option != OPTION_GRACE && option != 'o')
             return option;
-    }
     if (argc - optind > 2 && strcmp(argv[optind + 2], "--") == 0)
         batch->command = argv + optind + 3;
     else if (argc - optind > 2)

@@ -275,7 +275,7 @@ static int parse(const struct bale_command *command, int argc, char **argv, stru
     int option, status = 0;
 
     while (status == 0 && (option = bale_options_next(command, argc, argv, ":m:e:uh",
-                                                      long_options)) != BALE_OPTION_END) {
+                                                      long_options)) != BALE_OPTION_END)
         if (option == 'm')
             wish->glob = optarg;
         else if (option == 'e')
@@ -284,7 +284,6 @@ static int parse(const struct bale_command *command, int argc, char **argv, stru
             wish->unset = true;
         else
             return option;
-    }
     if (status == 0 && wish->glob && (!*wish->glob || strchr(wish->glob, '\n')))
         status = bale_misused(command, "--match '%s': it is a pattern for names, as '*.log'",
                               wish->glob);

@@ -203,6 +203,7 @@ static int drain_and_leave(int fd, const struct bale_mount_line *mount, struct l
     struct statvfs fs;
 
     bool answers = bale_control_status(fd, &told);
+
     if (!answers && (errno == EPERM || errno == EACCES)) {
         close(fd);
         return not_allowed(mount);
@@ -260,6 +261,7 @@ static int umount_one(const char *path, const char *point, bool force, bool lazy
     struct bale_mount_line mount = {0};
     int status = BALE_EXIT_UNMOUNT_FAILED;
     int err = bale_mounts_at(point, &mount);
+
     if (err == BALE_E_NOENT) {
         bale_complain("%s: is not mounted: name a mount point", path);
     } else if (err != BALE_OK) {
@@ -307,14 +309,13 @@ static int run(const struct bale_command *command, int argc, char **argv)
     int option;
 
     while ((option = bale_options_next(command, argc, argv, ":flh", long_options)) !=
-           BALE_OPTION_END) {
+           BALE_OPTION_END)
         if (option == 'f')
             force = true;
         else if (option == 'l')
             lazy = true;
         else
             return bale_options_status(command, option);
-    }
     if (optind == argc)
         return bale_misused(command, "MNT is missing");
     return bale_umount_all(argc - optind, argv + optind, force, lazy);

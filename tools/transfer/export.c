@@ -140,6 +140,7 @@ static int to_directory(struct bale_export *export, int from, const char *direct
     char size[BALE_TEXT];
 
     int to = open_directory(export, directory);
+
     if (to < 0) {
         close(from);
         return BALE_EXIT_FAILED;
@@ -207,7 +208,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
     int option;
 
     while ((option = bale_options_next(command, argc, argv, ":to:fj:h", long_options)) !=
-           BALE_OPTION_END) {
+           BALE_OPTION_END)
         if (option == 't')
             tar = true;
         else if (option == 'o')
@@ -222,7 +223,6 @@ static int run(const struct bale_command *command, int argc, char **argv)
             return bale_misused(command, "--jobs %s: give a whole number from 1 to 1024", optarg);
         else
             export.threads = (unsigned)threads;
-    }
     int left = argc - optind;
     if (target.archive && !tar)
         return bale_misused(command, "--output is for --tar");

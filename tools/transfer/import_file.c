@@ -215,6 +215,7 @@ static int keep_attr(struct incoming *in)
 static int fill(struct incoming *in, int *e)
 {
     int fd = fcntl(in->fresh.fd, F_DUPFD_CLOEXEC, 0);
+
     if (fd < 0)
         return bale_err_from_errno(errno);
     int err = bale_file_open(in->import->volume, fd, &in->attr, in->task->name, &in->file, NULL);

@@ -51,6 +51,7 @@ int bale_tar_attributes(struct archive_entry *entry, const struct bale_attribute
     size_t length;
 
     int e = bale_attributes_list(path, follow, &names, &length);
+
     for (size_t at = 0; at < length; at += strlen(names + at) + 1)
         if (bale_attribute_wanted(rules, names + at))
             add_attribute(entry, path, follow, names + at);

@@ -35,6 +35,7 @@ static int write_all(struct wave_file *f, const struct wave_state *s, uint64_t s
     const double *arrays[ARRAYS] = {s->now, s->before, s->heat};
     uint64_t sum = sum_start;
     off_t at = HEADER;
+
     for (int a = 0; a < ARRAYS; a++) {
         for (int z = 0; z < n; z++) {
             for (int y = 0; y < n; y++)
@@ -59,6 +60,7 @@ int wave_checkpoint_write(struct wave_output *out, const struct wave_state *s, u
 {
     struct wave_file f;
     size_t n = (size_t)s->grid.n;
+
     snprintf(name, 64, "checkpoint_%04ld.f64", s->step);
     double *plane = malloc(n * n * sizeof *plane);
     if (!plane)
@@ -80,6 +82,7 @@ static int not_a_checkpoint(const char *path, const char *why)
 static FILE *open_to_read(const char *path, int *rc)
 {
     FILE *f = fopen(path, "rbe");
+
     *rc = f ? 0 : wave_report(-errno, path);
     return f;
 }
@@ -91,6 +94,7 @@ static int parse_header(const char *path, const char *header, struct wave_checkp
         sscanf(header,
                "bale-solver checkpoint 1\nsize %d\nseed %" SCNu64 "\nstep %ld\nsum %" SCNx64 "\n%n",
                &c->size, &c->seed, &c->step, &c->sum, &end);
+
     if (got != 4 || end == 0)
         return not_a_checkpoint(path, "not a checkpoint");
     if (c->size < WAVE_SIZE_MIN || c->size > WAVE_SIZE_MAX || c->step < 0 || c->step == LONG_MAX)
@@ -102,6 +106,7 @@ int wave_checkpoint_peek(const char *path, struct wave_checkpoint *c)
 {
     int rc;
     FILE *f = open_to_read(path, &rc);
+
     if (!f)
         return rc;
     char header[HEADER + 1] = {0};
@@ -123,6 +128,7 @@ static int read_arrays(FILE *f, const char *path, const struct wave_checkpoint *
     int n = s->grid.n;
     double *arrays[ARRAYS] = {s->now, s->before, s->heat};
     uint64_t sum = sum_start;
+
     if (fseeko(f, HEADER, SEEK_SET) != 0)
         return wave_report(-errno, path);
     for (int a = 0; a < ARRAYS; a++) {
@@ -143,6 +149,7 @@ int wave_checkpoint_read(const char *path, const struct wave_checkpoint *c, stru
 {
     int rc;
     FILE *f = open_to_read(path, &rc);
+
     if (!f)
         return rc;
     rc = read_arrays(f, path, c, s);

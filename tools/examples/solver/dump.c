@@ -19,6 +19,7 @@ static int dump_begin(struct dump *d, struct wave_output *out, const struct wave
                       const char *name)
 {
     size_t n = (size_t)grid->n;
+
     *d = (struct dump){.grid = grid, .file.fd = -1};
     d->plane = malloc(n * n * sizeof *d->plane);
     if (!d->plane)
@@ -29,6 +30,7 @@ static int dump_begin(struct dump *d, struct wave_output *out, const struct wave
 static int dump_plane(struct dump *d, int z)
 {
     size_t length = (size_t)d->grid->n * (size_t)d->grid->n * sizeof *d->plane;
+
     return wave_file_write(&d->file, d->plane, length, (off_t)length * z);
 }
 
@@ -41,6 +43,7 @@ static int dump_end(struct dump *d, int rc)
 int wave_dump_snapshot(struct wave_output *out, const struct wave_state *s, char name[64])
 {
     struct dump d;
+
     snprintf(name, 64, "field_u_%04ld.f32", s->step);
     int n = s->grid.n, rc = dump_begin(&d, out, &s->grid, name);
     for (int z = 0; rc == 0 && z < n; z++) {
@@ -58,6 +61,7 @@ int wave_dump_velocity(struct wave_output *out, const struct wave_model *m)
 {
     struct dump d;
     int n = m->grid.n, rc = dump_begin(&d, out, &m->grid, "model_c.f32");
+
     for (int z = 0; rc == 0 && z < n; z++) {
         for (int y = 0; y < n; y++)
             for (int x = 0; x < n; x++)
@@ -70,6 +74,7 @@ int wave_dump_velocity(struct wave_output *out, const struct wave_model *m)
 static int print_meta(FILE *f, const struct wave_model *m, uint64_t seed)
 {
     int n = m->grid.n;
+
     fprintf(f,
             "{\n"
             "  \"program\": \"bale-solver\",\n"
@@ -106,6 +111,7 @@ int wave_dump_meta(struct wave_output *out, const struct wave_model *m, uint64_t
     size_t length = 0;
     FILE *f = open_memstream(&text, &length);
     int rc = f ? print_meta(f, m, seed) : -ENOMEM;
+
     if (f && fclose(f) != 0)
         rc = -ENOMEM;
     if (rc != 0) {

@@ -27,6 +27,7 @@ static void sum_planes(void *arg, int first, int last)
 {
     const struct energy_job *job = arg;
     const struct wave_grid *g = &job->state->grid;
+
     for (int z = first; z < last; z++) {
         struct wave_energy e = {.heat_max = 0};
         for (int y = 0; y < g->n; y++) {
@@ -57,6 +58,7 @@ int wave_state_energy(const struct wave_state *s, const struct wave_model *m,
     int n = s->grid.n;
     struct energy_job job = {
         .state = s, .model = m, .planes = calloc((size_t)n, sizeof *job.planes)};
+
     *out = (struct wave_energy){0};
     if (!job.planes)
         return -ENOMEM;

@@ -17,6 +17,7 @@ struct wave_grid {
 static inline struct wave_grid wave_grid_make(int n)
 {
     size_t p = (size_t)n + 2 * WAVE_HALO;
+
     return (struct wave_grid){.n = n, .row = p, .plane = p * p, .cells = p * p * p};
 }
 

@@ -34,6 +34,7 @@ static void show_progress(struct run *r, long first)
 {
     double now = wave_series_clock(), spent = now - r->series.started;
     long step = r->state.step, last = r->options.steps;
+
     if (!isatty(STDERR_FILENO) || (now - r->shown < 0.2 && step < last))
         return;
     r->shown = now;
@@ -46,6 +47,7 @@ static void show_progress(struct run *r, long first)
 static int take_restart(struct wave_options *o, struct wave_checkpoint *c)
 {
     int rc = wave_checkpoint_peek(o->restart, c);
+
     if (rc != 0)
         return rc;
     if ((o->size_given && o->size != c->size) || (o->seed_given && o->seed != c->seed)) {
@@ -67,6 +69,7 @@ static int prepare(struct run *r)
     struct wave_options *o = &r->options;
     struct wave_checkpoint c = {0};
     int rc = o->restart ? take_restart(o, &c) : 0;
+
     if (rc != 0)
         return rc;
     rc = wave_model_create(&r->model, o->size, o->seed, r->team);
@@ -95,6 +98,7 @@ static int write_fields(struct run *r)
 {
     char name[64];
     int rc = 0;
+
     if (due(r->state.step, r->options.snapshot_every)) {
         rc = wave_dump_snapshot(&r->out, &r->state, name);
         if (rc == 0)
@@ -111,6 +115,7 @@ static int write_fields(struct run *r)
 static int one_step(struct run *r)
 {
     double begin = wave_series_clock();
+
     wave_state_step(&r->state, &r->model, r->team);
     double took = wave_series_clock() - begin;
     int rc = wave_series_receivers(&r->series, &r->model, &r->state);
@@ -135,6 +140,7 @@ static int simulate(struct run *r)
 {
     int rc = prepare(r);
     long first = r->state.step;
+
     while (rc == 0 && r->state.step < r->options.steps) {
         rc = one_step(r);
         if (rc == 0)
@@ -153,6 +159,7 @@ static int simulate(struct run *r)
 int main(int argc, char **argv)
 {
     struct run r = {.out.dir = -1};
+
     if (wave_options_parse(&r.options, argc, argv) != 0)
         return 2;
     if (r.options.help) {

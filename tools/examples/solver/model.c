@@ -34,6 +34,7 @@ struct build {
 static uint64_t random_next(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15ULL;
+
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
     return z ^ (z >> 31);
@@ -61,6 +62,7 @@ static int modes_create(struct build *b, uint64_t *rng)
 {
     const double pi = acos(-1.0);
     int n = b->m->grid.n;
+
     for (int i = 0; i < MODES; i++) {
         for (int axis = 0; axis < 3; axis++) {
             double *re = b->modes[i].re[axis] = malloc((size_t)n * sizeof *re);
@@ -92,6 +94,7 @@ static void modes_destroy(struct build *b)
 static int layer_at(const struct build *b, double x, double y, double z)
 {
     int layer = 0;
+
     for (int i = 0; i < LAYERS - 1; i++) {
         double depth = layer_depth[i] + layer_dip[i] * (x - 0.5) + 0.5 * layer_dip[i] * (y - 0.5) +
                        layer_wave[i] * sin(9 * x + b->phase[i]) * cos(7 * y + b->phase[i]);
@@ -105,6 +108,7 @@ static int layer_at(const struct build *b, double x, double y, double z)
 static double perturbation_at(const struct build *b, int x, int y, int z)
 {
     double sum = 0;
+
     for (int i = 0; i < MODES; i++) {
         const struct mode *k = &b->modes[i];
         double re = k->re[1][y] * k->re[2][z] - k->im[1][y] * k->im[2][z];
@@ -120,6 +124,7 @@ static void fill_planes(void *arg, int first, int last)
     struct wave_model *m = b->m;
     int n = m->grid.n;
     double to_courant = m->dt / m->h;
+
     for (int z = first; z < last; z++) {
         for (int y = 0; y < n; y++) {
             for (int x = 0; x < n; x++) {
@@ -141,6 +146,7 @@ static void fill_sponge(struct wave_model *m)
 {
     int n = m->grid.n;
     int width = n / 6 < 20 ? n / 6 : 20;
+
     for (int i = 0; i < n; i++) {
         int near = i < n - 1 - i ? i : n - 1 - i, below = n - 1 - i;
         double rim = near < width ? (double)(width - near) / width : 0;
@@ -156,6 +162,7 @@ static void place_events(struct wave_model *m, uint64_t *rng)
 {
     int n = m->grid.n;
     double t = 1.2 / m->frequency;
+
     m->events[0] =
         (struct wave_event){.x = n / 2, .y = n / 2, .z = n / 16, .time = t, .amplitude = 1.0};
     for (int i = 1; i < WAVE_EVENTS; i++) {
@@ -176,6 +183,7 @@ static void place_events(struct wave_model *m, uint64_t *rng)
 int wave_model_create(struct wave_model *m, int n, uint64_t seed, struct wave_team *team)
 {
     const double pi = acos(-1.0);
+
     *m = (struct wave_model){
         .grid = wave_grid_make(n), .h = 10, .frequency = 12, .heat_gain = 1, .diffusion = 0.02};
     m->dt = courant_max * m->h / velocity_max;
@@ -226,5 +234,6 @@ double wave_event_value(const struct wave_event *e, double frequency, double t)
 {
     double a = acos(-1.0) * frequency * (t - e->time);
     double a2 = a * a;
+
     return a2 < 40 ? e->amplitude * (1 - 2 * a2) * exp(-a2) : 0;
 }

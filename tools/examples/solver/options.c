@@ -77,6 +77,7 @@ static int number(const char *option, const char *text, long long low, long long
                   long long *out)
 {
     char *end;
+
     errno = 0;
     long long value = strtoll(text, &end, 10);
     if (end == text || *end || errno || value < low || value > high) {
@@ -91,6 +92,7 @@ static int processors(void)
 {
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+
     return n < WAVE_THREADS_MAX ? n : WAVE_THREADS_MAX;
 }
 
@@ -102,6 +104,7 @@ static uint64_t count(long steps, long every)
 static uint64_t points(const struct wave_options *o)
 {
     uint64_t n = (uint64_t)o->size;
+
     return n * n * n;
 }
 
@@ -109,6 +112,7 @@ uint64_t wave_options_bytes(const struct wave_options *o)
 {
     uint64_t fields = 1 + count(o->steps, o->snapshot_every),
              checkpoints = count(o->steps, o->checkpoint_every);
+
     return points(o) * (4 * fields + 3 * 8 * checkpoints);
 }
 
@@ -162,6 +166,7 @@ static int apply(struct wave_options *o, int option, const char *name, const cha
         {OPT_SEED, 0, INT64_MAX},
         {OPT_TOTAL, 0, MIB_MAX},
     };
+
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (limits[i].option == option)
             return number(name, text, limits[i].low, limits[i].high, value);

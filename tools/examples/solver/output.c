@@ -13,6 +13,7 @@ static int fail(const char *what, const char *name)
 {
     int rc = -errno;
     char text[256];
+
     snprintf(text, sizeof text, "cannot %s %s", what, name);
     return wave_report(rc, text);
 }
@@ -48,6 +49,7 @@ int wave_file_create(struct wave_file *f, struct wave_output *out, const char *n
 int wave_file_write(struct wave_file *f, const void *data, size_t length, off_t offset)
 {
     const char *p = data;
+
     while (length > 0) {
         ssize_t n = pwrite(f->fd, p, length, offset);
         if (n < 0 && errno == EINTR)

@@ -37,6 +37,7 @@ void wave_complain(const char *format, ...)
 {
     char text[1024];
     va_list ap;
+
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);

@@ -17,6 +17,7 @@ static const char log_name[] = "run.log", energy_name[] = "energy.csv",
 double wave_series_clock(void)
 {
     struct timespec t;
+
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
@@ -25,6 +26,7 @@ static int fail(const char *what, const char *name)
 {
     int rc = errno ? -errno : -EIO;
     char text[96];
+
     snprintf(text, sizeof text, "cannot %s %s", what, name);
     return wave_report(rc, text);
 }
@@ -33,6 +35,7 @@ static int open_append(FILE **f, const struct wave_output *out, const char *name
 {
     int fd = openat(out->dir, name,
                     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (empty ? O_TRUNC : 0), 0666);
+
     *f = fd >= 0 ? fdopen(fd, "a") : NULL;
     if (*f)
         return 0;
@@ -51,6 +54,7 @@ static int copy_rows(FILE *old, struct wave_output *out, const char *name, long 
     ssize_t length;
     off_t at = 0;
     int rc = wave_file_create(&f, out, name, WAVE_FILE_REPLACE);
+
     while (rc == 0 && (length = getline(&line, &room, old)) > 0) {
         bool whole = line[length - 1] == '\n';
         bool row = line[0] >= '0' && line[0] <= '9';
@@ -68,6 +72,7 @@ static int copy_rows(FILE *old, struct wave_output *out, const char *name, long 
 static int keep_rows(struct wave_output *out, const char *name, long step)
 {
     int fd = openat(out->dir, name, O_RDONLY | O_CLOEXEC);
+
     if (fd < 0)
         return errno == ENOENT ? 0 : fail("open", name);
     FILE *old = fdopen(fd, "r");
@@ -87,6 +92,7 @@ static int put(FILE *f, const char *name, const char *format, ...)
 static int put(FILE *f, const char *name, const char *format, ...)
 {
     va_list ap;
+
     va_start(ap, format);
     errno = 0;
     int written = vfprintf(f, format, ap);
@@ -104,6 +110,7 @@ static int open_table(FILE **f, struct wave_output *out, const char *name, long 
                       const char *heading)
 {
     int rc = step > 0 ? keep_rows(out, name, step) : 0;
+
     if (rc == 0)
         rc = open_append(f, out, name, step == 0);
     if (rc == 0 && fseeko(*f, 0, SEEK_END) == 0 && ftello(*f) == 0)
@@ -140,6 +147,7 @@ static int close_one(FILE **f, const char *name, int rc)
 int wave_series_close(struct wave_series *s)
 {
     int rc = close_one(&s->log, log_name, 0);
+
     rc = close_one(&s->energy, energy_name, rc);
     return close_one(&s->receivers, receivers_name, rc);
 }
@@ -148,6 +156,7 @@ int wave_series_log(struct wave_series *s, const char *format, ...)
 {
     char text[256];
     va_list ap;
+
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
@@ -160,6 +169,7 @@ int wave_series_energy(struct wave_series *s, const struct wave_model *m, long s
 {
     int rc = put(s->energy, energy_name, "%ld,%.9g,%.12g,%.12g,%.9g,%.12g,%.9g\n", step,
                  (double)step * m->dt, e->kinetic, e->potential, e->peak, e->heat_sum, e->heat_max);
+
     return rc == 0 ? flush(s->energy, energy_name) : rc;
 }
 
@@ -168,6 +178,7 @@ int wave_series_receivers(struct wave_series *s, const struct wave_model *m,
 {
     int rc =
         put(s->receivers, receivers_name, "%ld,%.9g", state->step, (double)state->step * m->dt);
+
     for (int i = 0; rc == 0 && i < WAVE_RECEIVERS; i++) {
         const int *at = m->receivers[i];
         rc = put(s->receivers, receivers_name, ",%.7g",

@@ -47,6 +47,7 @@ static void mirror_planes(void *arg, int first, int last)
     const struct wave_state *s = arg;
     const struct wave_grid *g = &s->grid;
     int n = g->n;
+
     for (int z = first; z < last; z++) {
         for (int y = 0; y < n; y++) {
             double *row = s->now + wave_grid_index(g, 0, y, z);
@@ -74,6 +75,7 @@ static void mirror_ends(void *arg, int first, int last)
     const struct wave_grid *g = &s->grid;
     ptrdiff_t plane = (ptrdiff_t)g->plane;
     int n = g->n;
+
     for (int y = first; y < last; y++) {
         double *u = s->now + wave_grid_index(g, 0, y, 0);
         for (int x = 0; x < n; x++) {
@@ -100,6 +102,7 @@ update_row(int n, ptrdiff_t row, ptrdiff_t plane, const double *restrict u, doub
            double diffusion)
 {
     const double c0 = -205.0 / 72, c1 = 8.0 / 5, c2 = -1.0 / 5, c3 = 8.0 / 315, c4 = -1.0 / 560;
+
     for (ptrdiff_t i = 0; i < n; i++) {
         double lap = 3 * c0 * u[i];
         lap += c1 *
@@ -128,6 +131,7 @@ VECTOR_CLONES static void step_planes(void *arg, int first, int last)
     const struct wave_grid *g = &s->grid;
     /* heat_gain q dt = heat_gain 2 loss (change / 2 dt)^2 / c^2, with c^2 = courant2 h^2 / dt^2. */
     double heating = m->heat_gain * m->loss / (2 * m->h * m->h);
+
     for (int z = first; z < last; z++) {
         for (int y = 0; y < g->n; y++) {
             size_t at = wave_grid_index(g, 0, y, z);
@@ -141,6 +145,7 @@ VECTOR_CLONES static void step_planes(void *arg, int first, int last)
 static void inject_events(struct wave_state *s, const struct wave_model *m)
 {
     double t = (double)s->step * m->dt;
+
     for (int i = 0; i < WAVE_EVENTS; i++) {
         const struct wave_event *e = &m->events[i];
         double value = wave_event_value(e, m->frequency, t);
@@ -154,6 +159,7 @@ static void inject_events(struct wave_state *s, const struct wave_model *m)
 static void swap(double **a, double **b)
 {
     double *t = *a;
+
     *a = *b;
     *b = t;
 }
@@ -161,6 +167,7 @@ static void swap(double **a, double **b)
 void wave_state_step(struct wave_state *s, const struct wave_model *m, struct wave_team *team)
 {
     struct step_job job = {.state = s, .model = m};
+
     wave_team_run(team, step_planes, &job, s->grid.n);
     inject_events(s, m);
     swap(&s->now, &s->before);

@@ -39,6 +39,7 @@ static void run_slab(wave_team_work *work, void *arg, int items, int rank, int t
 {
     int first = (int)((long long)items * rank / threads);
     int last = (int)((long long)items * (rank + 1) / threads);
+
     if (first < last)
         work(arg, first, last);
 }
@@ -48,6 +49,7 @@ static void *member_main(void *arg)
     const struct member *m = arg;
     struct wave_team *team = m->team;
     unsigned long seen = 0;
+
     flush_denormals();
     pthread_mutex_lock(&team->lock);
     for (;;) {

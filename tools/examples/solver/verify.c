@@ -35,12 +35,14 @@ static void box_close(struct box *b)
 static double shape_at(const struct box *b, int x, int y, int z)
 {
     double k = acos(-1.0) * b->model.h;
+
     return sin(mode[0] * k * (x + 1)) * sin(mode[1] * k * (y + 1)) * sin(mode[2] * k * (z + 1));
 }
 
 static void fill(struct box *b, double *field, double factor)
 {
     int n = b->model.grid.n;
+
     for (int z = 0; z < n; z++)
         for (int y = 0; y < n; y++)
             for (int x = 0; x < n; x++)
@@ -52,6 +54,7 @@ static double distance(const struct box *b, const double *field, double factor)
 {
     int n = b->model.grid.n;
     double worst = 0;
+
     for (int z = 0; z < n; z++)
         for (int y = 0; y < n; y++)
             for (int x = 0; x < n; x++)
@@ -77,6 +80,7 @@ static int damped_error(int n, struct wave_team *team, double *error)
 {
     struct box b;
     int rc = box_open(&b, n, 0.25, team);
+
     if (rc == 0) {
         const double g = 0.5, w = sqrt(omega() * omega() - g * g), dt = b.model.dt;
         b.model.loss = g * dt;
@@ -96,6 +100,7 @@ static int space_error(int n, struct wave_team *team, double *error)
 {
     struct box b;
     int rc = box_open(&b, n, 0.4, team);
+
     if (rc == 0) {
         const double dt = b.model.dt, w = 2 / dt * asin(omega() * dt / 2);
         fill(&b, b.state.now, 1);
@@ -113,6 +118,7 @@ static int heat_error(int n, struct wave_team *team, double *error)
 {
     struct box b;
     int rc = box_open(&b, n, 0.25, team);
+
     if (rc == 0) {
         b.model.diffusion = 0.1;
         double step_time = b.model.diffusion * b.model.h * b.model.h; /* kappa dt */
@@ -131,6 +137,7 @@ static int balance_error(int n, struct wave_team *team, double *error)
     struct box b;
     int rc = box_open(&b, n, 0.25, team);
     struct wave_energy first, last;
+
     if (rc == 0) {
         b.model.loss = 0.5 * b.model.dt;
         b.model.heat_gain = 1;
@@ -166,6 +173,7 @@ int wave_verify(struct wave_team *team)
         {"energy lost by waves, gained by heat", balance_error, 31, 63, 1e-3, 1.9},
     };
     int result = 0;
+
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         double coarse = 0, fine = 0;
         int rc = checks[i].error(checks[i].coarse, team, &coarse);
