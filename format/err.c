@@ -29,7 +29,7 @@ static const struct entry entries[] = {
     [-BALE_E_RDONLY] = {"read-only", EROFS},
     [-BALE_E_DQUOT] = {"quota exceeded", EDQUOT},
     [-BALE_E_ENGINE] = {"engine failed", EREMOTEIO},
-    [-BALE_E_TAKEN] = {"memory in use by a device", EINPROGRESS},
+    [-BALE_E_QUARANTINED] = {"memory is quarantined: a device may still write to it", EINPROGRESS},
 };
 
 _Static_assert(sizeof(entries) / sizeof(entries[0]) == -BALE_E_LAST + 1, "a code lacks its entry");
@@ -104,7 +104,7 @@ int bale_err_from_errno(int e)
     case EREMOTEIO:
         return BALE_E_ENGINE;
     case EINPROGRESS:
-        return BALE_E_TAKEN;
+        return BALE_E_QUARANTINED;
     default:
         return BALE_E_IO;
     }

@@ -7,27 +7,27 @@
 /* The numbers appear in logs and do not change; new codes are added at the end. */
 enum bale_err {
     BALE_OK = 0,
-    BALE_E_NOMEM = -1,       /* out of memory, or over the memory limit */
-    BALE_E_IO = -2,          /* the backing store failed to read or write */
-    BALE_E_CORRUPT = -3,     /* stored bytes break the format or do not match their checksum */
-    BALE_E_UNSUPPORTED = -4, /* well formed, but of a newer version or with an unknown feature */
-    BALE_E_INVALID = -5,     /* the caller's argument is bad; nothing was done */
-    BALE_E_NOSPACE = -6,     /* the backing store is full */
-    BALE_E_TOOBIG = -7,      /* over a limit of the format or of the caller's buffer */
-    BALE_E_BUSY = -8,        /* locked or mounted elsewhere */
-    BALE_E_NOENT = -9,       /* no such file, extent or attribute */
-    BALE_E_PERM = -10,       /* not allowed to this user */
-    BALE_E_DEVICE = -11,     /* an accelerator or its driver failed; the data is unharmed */
-    BALE_E_AGAIN = -12,      /* cannot be had now without waiting; ask again */
-    BALE_E_CANCELLED = -13,  /* interrupted, or given up at shutdown */
-    BALE_E_RDONLY = -14,     /* the backing store or the mount is read-only */
-    BALE_E_DQUOT = -15,      /* over the owner's quota */
-    BALE_E_ENGINE = -16,     /* an engine cannot do its work; another one can */
-    BALE_E_TAKEN = -17,      /* given up, but a device may write to its memory yet */
+    BALE_E_NOMEM = -1,        /* out of memory, or over the memory limit */
+    BALE_E_IO = -2,           /* the backing store failed to read or write */
+    BALE_E_CORRUPT = -3,      /* stored bytes break the format or do not match their checksum */
+    BALE_E_UNSUPPORTED = -4,  /* well formed, but of a newer version or with an unknown feature */
+    BALE_E_INVALID = -5,      /* the caller's argument is bad; nothing was done */
+    BALE_E_NOSPACE = -6,      /* the backing store is full */
+    BALE_E_TOOBIG = -7,       /* over a limit of the format or of the caller's buffer */
+    BALE_E_BUSY = -8,         /* locked or mounted elsewhere */
+    BALE_E_NOENT = -9,        /* no such file, extent or attribute */
+    BALE_E_PERM = -10,        /* not allowed to this user */
+    BALE_E_DEVICE = -11,      /* an accelerator or its driver failed; the data is unharmed */
+    BALE_E_AGAIN = -12,       /* cannot be had now without waiting; ask again */
+    BALE_E_CANCELLED = -13,   /* interrupted, or given up at shutdown */
+    BALE_E_RDONLY = -14,      /* the backing store or the mount is read-only */
+    BALE_E_DQUOT = -15,       /* over the owner's quota */
+    BALE_E_ENGINE = -16,      /* an engine cannot do its work; another one can */
+    BALE_E_QUARANTINED = -17, /* given up, but a device may write to its memory yet */
 };
 
 /* The lowest code there is; what lies below is not a bale_err. */
-#define BALE_E_LAST BALE_E_TAKEN
+#define BALE_E_LAST BALE_E_QUARANTINED
 
 /* A short English text without a full stop, for a log line or a message. Never NULL: "unknown
  * error" for a number that is not a bale_err. Static storage. */

@@ -137,7 +137,7 @@ static int check_setting(const struct bale_root *root)
 
 static int check_attributes(const struct bale_root *root)
 {
-    if (root->mode != 0 && (root->mode & ~MODE_BITS) != BALE_ROOT_MODE_HELD)
+    if (root->mode != 0 && (root->mode & ~MODE_BITS) != BALE_ROOT_MODE_IN_CONTAINER)
         return BALE_E_CORRUPT;
     if (root->durable >= root->generation || root->container_id == 0) /* so generation is not 0 */
         return BALE_E_CORRUPT;

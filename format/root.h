@@ -14,7 +14,7 @@ enum {
     BALE_ROOT_EXTENT_EXPLICIT = 1 << 1,
 };
 
-#define BALE_ROOT_MODE_HELD 0x8000u
+#define BALE_ROOT_MODE_IN_CONTAINER 0x8000u
 
 /* Where a page or a direct frame lies, and what its checksum must be. All zero: nothing. */
 struct bale_ref {
@@ -34,7 +34,7 @@ struct bale_root {
     struct bale_ref tree;
     uint32_t session;
     uint32_t extent;
-    uint16_t mode; /* 0, or BALE_ROOT_MODE_HELD | permission bits */
+    uint16_t mode; /* 0, or BALE_ROOT_MODE_IN_CONTAINER | permission bits */
     uint8_t flags; /* BALE_ROOT_* */
     uint8_t height;
     uint8_t codec;      /* setting for new data: a codec id or BALE_CODEC_AUTO */

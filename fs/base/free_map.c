@@ -8,20 +8,20 @@
 #include "format/err.h"
 #include "format/limits.h"
 
-struct bale_freemap_node {
-    struct bale_freemap_node *left;
-    struct bale_freemap_node *right;
+struct bale_free_map_node {
+    struct bale_free_map_node *left;
+    struct bale_free_map_node *right;
     uint64_t position;
     uint64_t length;
     uint64_t longest; /* of this node and all below */
     uint32_t priority;
 };
 
-typedef struct bale_freemap_node node;
+typedef struct bale_free_map_node node;
 
-void bale_freemap_init(struct bale_freemap *map, uint64_t end, uint32_t align)
+void bale_free_map_init(struct bale_free_map *map, uint64_t end, uint32_t align)
 {
-    *map = (struct bale_freemap){.end = end, .align = align, .priority = 0x9e3779b9};
+    *map = (struct bale_free_map){.end = end, .align = align, .priority = 0x9e3779b9};
 }
 
 static void destroy(node *tree)
@@ -33,18 +33,18 @@ static void destroy(node *tree)
     free(tree);
 }
 
-void bale_freemap_clear(struct bale_freemap *map)
+void bale_free_map_clear(struct bale_free_map *map)
 {
     destroy(map->top);
-    bale_freemap_init(map, map->end, map->align);
+    bale_free_map_init(map, map->end, map->align);
 }
 
-static uint64_t round_up(const struct bale_freemap *map, uint64_t length)
+static uint64_t round_up(const struct bale_free_map *map, uint64_t length)
 {
     return (length + map->align - 1) & ~(uint64_t)(map->align - 1);
 }
 
-static uint32_t next_priority(struct bale_freemap *map)
+static uint32_t next_priority(struct bale_free_map *map)
 {
     map->priority ^= map->priority << 13;
     map->priority ^= map->priority >> 17;
@@ -99,7 +99,7 @@ static void part(node *tree, uint64_t position, node **below, node **rest)
     }
 }
 
-static void insert(struct bale_freemap *map, node *range)
+static void insert(struct bale_free_map *map, node *range)
 {
     node *below, *rest;
 
@@ -113,7 +113,7 @@ static void insert(struct bale_freemap *map, node *range)
 }
 
 /* Takes the node at position, which exists, out of the tree. */
-static node *erase(struct bale_freemap *map, uint64_t position)
+static node *erase(struct bale_free_map *map, uint64_t position)
 {
     node *below, *range, *rest;
 
@@ -128,7 +128,7 @@ static node *erase(struct bale_freemap *map, uint64_t position)
 
 /* The ranges nearest to position: the last that starts at or below it, and the first that starts
  * above. */
-static void neighbours(const struct bale_freemap *map, uint64_t position, node **before,
+static void neighbours(const struct bale_free_map *map, uint64_t position, node **before,
                        node **after)
 {
     *before = *after = NULL;
@@ -155,7 +155,7 @@ static node *first_fit(node *tree, uint64_t length)
             tree = tree->right;
 }
 
-int bale_freemap_allocate(struct bale_freemap *map, uint64_t length, uint64_t *position)
+int bale_free_map_allocate(struct bale_free_map *map, uint64_t length, uint64_t *position)
 {
     node *range;
 
@@ -178,7 +178,7 @@ int bale_freemap_allocate(struct bale_freemap *map, uint64_t length, uint64_t *p
     return BALE_OK;
 }
 
-int bale_freemap_release(struct bale_freemap *map, uint64_t position, uint64_t length)
+int bale_free_map_release(struct bale_free_map *map, uint64_t position, uint64_t length)
 {
     uint64_t end = position + round_up(map, length);
     node *before, *after, *range = NULL;
@@ -211,7 +211,7 @@ int bale_freemap_release(struct bale_freemap *map, uint64_t position, uint64_t l
     return BALE_OK;
 }
 
-int bale_freemap_take(struct bale_freemap *map, uint64_t position, uint64_t length)
+int bale_free_map_allocate_at(struct bale_free_map *map, uint64_t position, uint64_t length)
 {
     uint64_t end = position + round_up(map, length);
     node *before, *after, *tail = NULL;
@@ -257,13 +257,13 @@ static int each_below(const node *tree, int (*each)(void *, uint64_t, uint64_t),
     return result != 0 ? result : each_below(tree->right, each, arg);
 }
 
-int bale_freemap_each(const struct bale_freemap *map,
-                      int (*each)(void *arg, uint64_t position, uint64_t length), void *arg)
+int bale_free_map_each(const struct bale_free_map *map,
+                       int (*each)(void *arg, uint64_t position, uint64_t length), void *arg)
 {
     return each_below(map->top, each, arg);
 }
 
-size_t bale_freemap_memory(const struct bale_freemap *map)
+size_t bale_free_map_memory(const struct bale_free_map *map)
 {
     return map->count * sizeof(node);
 }

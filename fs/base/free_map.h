@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct bale_freemap_node;
+struct bale_free_map_node;
 
-struct bale_freemap {
-    struct bale_freemap_node *top;
+struct bale_free_map {
+    struct bale_free_map_node *top;
     uint64_t end;
     uint64_t bytes;    /* in all ranges */
     size_t count;      /* of ranges */
@@ -20,29 +20,29 @@ struct bale_freemap {
 };
 
 /* Nothing is free below end. All positions ever given to the map are multiples of align. */
-void bale_freemap_init(struct bale_freemap *map, uint64_t end, uint32_t align);
+void bale_free_map_init(struct bale_free_map *map, uint64_t end, uint32_t align);
 
 /* Frees all memory; the map is as after init with its last end and align. */
-void bale_freemap_clear(struct bale_freemap *map);
+void bale_free_map_clear(struct bale_free_map *map);
 
 /* The lowest range that holds length bytes (1 or more), else the end. BALE_E_TOOBIG: past the
  * greatest position. */
-int bale_freemap_allocate(struct bale_freemap *map, uint64_t length, uint64_t *position);
+int bale_free_map_allocate(struct bale_free_map *map, uint64_t length, uint64_t *position);
 
 /* Makes a range free. BALE_E_INVALID: part of it is free already, or above the end. BALE_E_NOMEM:
  * it stays used. */
-int bale_freemap_release(struct bale_freemap *map, uint64_t position, uint64_t length);
+int bale_free_map_release(struct bale_free_map *map, uint64_t position, uint64_t length);
 
 /* Makes part of a free range used. BALE_E_NOENT: it is not wholly free. BALE_E_NOMEM: it stays
  * free. */
-int bale_freemap_take(struct bale_freemap *map, uint64_t position, uint64_t length);
+int bale_free_map_allocate_at(struct bale_free_map *map, uint64_t position, uint64_t length);
 
 /* Calls each for all ranges from the lowest on until it returns non-zero, which is then returned.
  */
-int bale_freemap_each(const struct bale_freemap *map,
-                      int (*each)(void *arg, uint64_t position, uint64_t length), void *arg);
+int bale_free_map_each(const struct bale_free_map *map,
+                       int (*each)(void *arg, uint64_t position, uint64_t length), void *arg);
 
 /* Bytes of memory held. */
-size_t bale_freemap_memory(const struct bale_freemap *map);
+size_t bale_free_map_memory(const struct bale_free_map *map);
 
 #endif

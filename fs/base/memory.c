@@ -13,7 +13,7 @@
 #include "kernels/base/join.h"
 #include "kernels/base/lock.h"
 
-#define PAGE ((size_t)BALE_KEPT_PAGE)
+#define PAGE ((size_t)BALE_FREE_BLOCKS_PAGE)
 #define CAP_LEAST ((uint64_t)32 << 20)
 #define PIN_STEP ((uint64_t)32 << 20)
 
@@ -21,12 +21,12 @@ struct bale_memory {
     pthread_mutex_t lock;
     uint8_t *arena;
     uint64_t cap;
-    uint64_t taken;            /* bytes of the arena */
-    int64_t counted;           /* bytes elsewhere */
-    struct bale_freemap free;  /* of the arena; lowest first, so that the top stays untouched */
-    struct bale_kept kept;     /* neither taken nor in free */
-    struct bale_freemap aside; /* taken, for a device may write to it */
-    bool late;                 /* it may */
+    uint64_t taken;               /* bytes of the arena */
+    int64_t counted;              /* bytes elsewhere */
+    struct bale_free_map free;    /* of the arena; lowest first, so that the top stays untouched */
+    struct bale_free_blocks kept; /* neither taken nor in free */
+    struct bale_free_map aside;   /* taken, for a device may write to it */
+    bool late;                    /* it may */
 
     /* Pinning. */
     uint64_t high;   /* end of what was ever taken */
@@ -62,8 +62,8 @@ int bale_memory_create(uint64_t cap, struct bale_memory **out)
     memory->kept.most = memory->cap / 8;
     bale_short_lock_init(&memory->lock);
     pthread_cond_init(&memory->pinner_wake, NULL);
-    bale_freemap_init(&memory->free, 0, PAGE);
-    bale_freemap_init(&memory->aside, memory->cap + PAGE, PAGE); /* nothing touches its end */
+    bale_free_map_init(&memory->free, 0, PAGE);
+    bale_free_map_init(&memory->aside, memory->cap + PAGE, PAGE); /* nothing touches its end */
     *out = memory;
     return BALE_OK;
 }
@@ -78,7 +78,7 @@ void bale_memory_destroy(struct bale_memory *memory)
     pthread_mutex_unlock(&memory->lock);
     if (memory->pinner_left || late)
         return;
-    bale_freemap_clear(&memory->free);
+    bale_free_map_clear(&memory->free);
     munmap(memory->arena + memory->pinned, memory->cap - memory->pinned);
     pthread_cond_destroy(&memory->pinner_wake);
     pthread_mutex_destroy(&memory->lock);
@@ -108,7 +108,7 @@ static void add_free(void *arg, uint64_t position, uint64_t length)
 {
     struct bale_memory *memory = arg;
 
-    (void)bale_freemap_release(&memory->free, position, length);
+    (void)bale_free_map_release(&memory->free, position, length);
 }
 
 /* Under the lock, as all up to give. */
@@ -123,7 +123,7 @@ static int make_free(void *arg, uint64_t position, uint64_t length)
 
 static bool find_free(struct bale_memory *memory, uint64_t length, uint64_t *position)
 {
-    if (bale_freemap_allocate(&memory->free, length, position) != BALE_OK)
+    if (bale_free_map_allocate(&memory->free, length, position) != BALE_OK)
         return false;
     if (*position + length > memory->cap) {
         add_free(memory, *position, length);
@@ -141,18 +141,18 @@ static bool is_out_of_reach(const struct bale_memory *memory, uint64_t position,
 /* What is kept may lie where a device reaches it, or be in the way of something larger. */
 static bool find(struct bale_memory *memory, uint64_t length, uint64_t *position)
 {
-    if (bale_kept_take(&memory->kept, length, position))
+    if (bale_free_blocks_take(&memory->kept, length, position))
         return true;
     bool found = find_free(memory, length, position);
     if (memory->kept.bytes == 0 || (found && !is_out_of_reach(memory, *position, length)))
         return found;
     if (found)
         add_free(memory, *position, length);
-    bale_kept_empty(&memory->kept, add_free, memory);
+    bale_free_blocks_drain(&memory->kept, add_free, memory);
     return find_free(memory, length, position);
 }
 
-void *bale_memory_take(struct bale_memory *memory, size_t size)
+void *bale_memory_allocate(struct bale_memory *memory, size_t size)
 {
     size_t length = whole_pages(size);
     uint64_t position;
@@ -174,7 +174,7 @@ out:
     return block;
 }
 
-void bale_memory_give(struct bale_memory *memory, void *block, size_t size)
+void bale_memory_free(struct bale_memory *memory, void *block, size_t size)
 {
     if (!block)
         return;
@@ -182,14 +182,14 @@ void bale_memory_give(struct bale_memory *memory, void *block, size_t size)
     size_t length = whole_pages(size);
     pthread_mutex_lock(&memory->lock);
     if (!is_out_of_reach(memory, position, length) &&
-        bale_kept_put(&memory->kept, position, length))
+        bale_free_blocks_put(&memory->kept, position, length))
         memory->taken -= length;
     else
         (void)make_free(memory, position, length);
     pthread_mutex_unlock(&memory->lock);
 }
 
-void bale_memory_set_aside(struct bale_memory *memory, void *block, size_t size)
+void bale_memory_quarantine(struct bale_memory *memory, void *block, size_t size)
 {
     uint64_t position = (uint64_t)((uint8_t *)block - memory->arena);
     size_t length = whole_pages(size);
@@ -197,20 +197,20 @@ void bale_memory_set_aside(struct bale_memory *memory, void *block, size_t size)
     pthread_mutex_lock(&memory->lock);
     if (memory->late) {
         /* Without memory for the map it stays so. */
-        (void)bale_freemap_release(&memory->aside, position, length);
+        (void)bale_free_map_release(&memory->aside, position, length);
     } else {
         (void)make_free(memory, position, length);
     }
     pthread_mutex_unlock(&memory->lock);
 }
 
-void bale_memory_late(struct bale_memory *memory, bool may)
+void bale_memory_set_quarantine(struct bale_memory *memory, bool may)
 {
     pthread_mutex_lock(&memory->lock);
     memory->late = may;
     if (!may) {
-        (void)bale_freemap_each(&memory->aside, make_free, memory);
-        bale_freemap_clear(&memory->aside);
+        (void)bale_free_map_each(&memory->aside, make_free, memory);
+        bale_free_map_clear(&memory->aside);
     }
     pthread_mutex_unlock(&memory->lock);
 }
@@ -230,9 +230,9 @@ static int return_pages(void *arg, uint64_t position, uint64_t length)
 void bale_memory_trim(struct bale_memory *memory)
 {
     pthread_mutex_lock(&memory->lock);
-    bale_kept_empty(&memory->kept, add_free, memory);
+    bale_free_blocks_drain(&memory->kept, add_free, memory);
     uint64_t end = memory->free.end;
-    (void)bale_freemap_each(&memory->free, return_pages, memory);
+    (void)bale_free_map_each(&memory->free, return_pages, memory);
     if (end < memory->cap)
         (void)return_pages(memory, end, memory->cap - end);
     pthread_mutex_unlock(&memory->lock);

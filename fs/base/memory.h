@@ -17,15 +17,15 @@ void bale_memory_destroy(struct bale_memory *memory);
 
 /* A page-aligned block of size bytes, rounded up to pages. NULL: the cap is reached. give takes
  * back a block, or the page-aligned tail of one, with the size it was taken with. */
-void *bale_memory_take(struct bale_memory *memory, size_t size);
-void bale_memory_give(struct bale_memory *memory, void *block, size_t size);
+void *bale_memory_allocate(struct bale_memory *memory, size_t size);
+void bale_memory_free(struct bale_memory *memory, void *block, size_t size);
 
-/* As give, but of what a device may write to yet: while one may (bale_memory_late) it stays taken. */
-void bale_memory_set_aside(struct bale_memory *memory, void *block, size_t size);
+/* As give, but of what a device may write to yet: while one may (bale_memory_set_quarantine) it stays taken. */
+void bale_memory_quarantine(struct bale_memory *memory, void *block, size_t size);
 
 /* Whether a device may write to what is set aside; if none may, all of it is free again. With one that
  * may, destroy leaves the memory as it is. */
-void bale_memory_late(struct bale_memory *memory, bool may);
+void bale_memory_set_quarantine(struct bale_memory *memory, bool may);
 
 /* Returns the pages of free blocks to the kernel; called now and then. */
 void bale_memory_trim(struct bale_memory *memory);

@@ -22,9 +22,9 @@ void bale_buffer_unref(struct bale_buffer *buffer)
         bale_buffer_hold(buffer, false);
         atomic_fetch_sub(&buffer->volume->stats.cached, buffer->capacity);
         if (buffer->late)
-            bale_memory_set_aside(buffer->volume->memory, buffer->data, buffer->capacity);
+            bale_memory_quarantine(buffer->volume->memory, buffer->data, buffer->capacity);
         else
-            bale_memory_give(buffer->volume->memory, buffer->data, buffer->capacity);
+            bale_memory_free(buffer->volume->memory, buffer->data, buffer->capacity);
         free(buffer);
     }
 }

@@ -129,7 +129,7 @@ static int change_allocation(struct bale_turn *turn, struct bale_container_attr 
         /* The new size first: no segment reaches beyond it. */
         err = bale_container_set_attr(file->container, attr);
         if (err == BALE_OK)
-            err = bale_container_promise(file->container, turn->offset, end - turn->offset);
+            err = bale_container_preallocate(file->container, turn->offset, end - turn->offset);
     }
     if (turn->how != BALE_ALLOCATE_KEEP_SIZE)
         attr->mtime = nanoseconds(turn->mtime);
@@ -271,7 +271,8 @@ static void after_flush(struct bale_turn *turn, struct bale_scratch *scratch)
     struct bale_container_attr attr;
     bale_container_attr(file->container, &attr);
     /* Space that waits for a sync must not add up. */
-    bool due = bale_container_waiting(file->container) > attr.stored / 8 + ((uint64_t)16 << 20);
+    bool due =
+        bale_container_deferred_bytes(file->container) > attr.stored / 8 + ((uint64_t)16 << 20);
     if (turn->error == BALE_OK && (turn->durable || due)) {
         bool names = turn->durable && bale_container_is_durable(file->container);
         atomic_fetch_add(&file->volume->stats.syncs, 1);

@@ -330,7 +330,7 @@ void *bale_volume_take(struct bale_volume *volume, size_t size, struct bale_file
 {
     void *block;
 
-    while (!(block = bale_memory_take(volume->memory, size)))
+    while (!(block = bale_memory_allocate(volume->memory, size)))
         if (!evict_one(volume, held))
             return NULL;
     return block;

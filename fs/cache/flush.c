@@ -144,7 +144,7 @@ static void finish(struct bale_flush *flush, struct bale_scratch *scratch)
     else
         bale_container_abandon(file->container);
     for (size_t i = 0; i < flush->piece_count; i++) {
-        bale_memory_give(file->volume->memory, flush->pieces[i].assembled,
+        bale_memory_free(file->volume->memory, flush->pieces[i].assembled,
                          flush->pieces[i].item.item.frame.raw_length);
     }
     pthread_mutex_lock(&file->lock);
@@ -289,7 +289,7 @@ static int encode_here(struct bale_piece *piece, struct bale_setting setting,
         write_frame(piece, stored);
     }
     if (taken)
-        bale_memory_give(volume->memory, taken, bound);
+        bale_memory_free(volume->memory, taken, bound);
     else
         free(stored);
     return err;

@@ -99,7 +99,7 @@ static uint8_t *assemble(struct bale_flush *flush, const struct bale_part *part,
             memcpy(raw + at, part->buffer->data + at, end - at);
         } else if (bale_file_read_committed(file, scratch, start + at, start + end, raw + at) !=
                    BALE_OK) {
-            bale_memory_give(file->volume->memory, raw, length);
+            bale_memory_free(file->volume->memory, raw, length);
             return NULL;
         }
         at = end;
@@ -145,7 +145,7 @@ int bale_flush_plan(struct bale_flush *flush, const struct bale_part *part,
         return plan_runs(flush, part, length);
     struct bale_piece *piece = add_piece(flush, start, length, raw);
     if (!piece) {
-        bale_memory_give(file->volume->memory, raw, length);
+        bale_memory_free(file->volume->memory, raw, length);
         return BALE_E_NOMEM;
     }
     piece->assembled = raw;

@@ -71,7 +71,7 @@ static void encode_again(struct bale_queue_item *item)
 {
     struct bale_queue *queue = item->queue;
 
-    bale_memory_set_aside(queue->volume->memory, item->item.stored, item->item.capacity);
+    bale_memory_quarantine(queue->volume->memory, item->item.stored, item->item.capacity);
     item->item.stored = NULL;
     atomic_fetch_sub(&queue->staged, item->item.capacity);
     atomic_fetch_add(&queue->waits, 1);
@@ -88,7 +88,7 @@ static void engine_done(struct bale_item *engine_item)
 {
     struct bale_queue_item *item = engine_item->owner;
 
-    if (engine_item->kind == BALE_ITEM_ENCODE && engine_item->status == BALE_E_TAKEN)
+    if (engine_item->kind == BALE_ITEM_ENCODE && engine_item->status == BALE_E_QUARANTINED)
         encode_again(item);
     else if (item->quick || item->queue->volume->engine->ops->done_may_wait)
         item->done(item, NULL);
@@ -237,7 +237,7 @@ void bale_queue_release(struct bale_queue_item *item)
             free(item->item.stored);
             bale_memory_count(queue->volume->memory, -(int64_t)item->item.capacity);
         } else {
-            bale_memory_give(queue->volume->memory, item->item.stored, item->item.capacity);
+            bale_memory_free(queue->volume->memory, item->item.stored, item->item.capacity);
         }
         atomic_fetch_sub(&queue->staged, item->item.capacity);
         atomic_fetch_sub(&queue->decoding, item->decoding);

@@ -46,7 +46,7 @@ static void end_fetch(struct fetch *fetch, int err)
     if (over)
         memset(fetch->extent->buffer->data + fetch->length, 0, file->block - over);
     pthread_mutex_lock(&file->lock);
-    fetch->extent->buffer->late |= err == BALE_E_TAKEN;
+    fetch->extent->buffer->late |= err == BALE_E_QUARANTINED;
     /* What fails here is read again, and reported, by whoever needs it. */
     (void)bale_extent_filled(fetch->extent, fetch->blocks, err);
     pthread_mutex_unlock(&file->lock);

@@ -29,7 +29,7 @@ static void give(struct bale_renewals *all, void *block, size_t size, bool heap)
         free(block);
         bale_memory_count(memory, -(int64_t)size);
     } else {
-        bale_memory_give(memory, block, size);
+        bale_memory_free(memory, block, size);
     }
 }
 

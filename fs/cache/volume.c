@@ -95,7 +95,7 @@ static int pin(void *arg, void *start, size_t size)
 
 static void note_late(void *arg, bool may)
 {
-    bale_memory_late(arg, may);
+    bale_memory_set_quarantine(arg, may);
 }
 
 static void gpu_opened(void *arg)

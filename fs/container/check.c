@@ -223,12 +223,12 @@ int bale_container_check(struct bale_container *c, struct bale_scratch *scratch,
         .container = c, .scratch = data ? scratch : NULL, .report = report, .arg = arg};
     int err = BALE_OK;
 
-    bale_container_hold(c);
+    bale_container_lock_writer(c);
     if (c->root.generation > 0)
         err = check_slots(&check);
     if (c->root.generation > 0 && err == BALE_OK)
         err = check_root(&check);
-    bale_container_let_go(c);
+    bale_container_unlock_writer(c);
     return err == BALE_OK ? check.result : err;
 }
 
@@ -292,15 +292,15 @@ int bale_container_usage(struct bale_container *c, struct bale_container_usage *
     int err = BALE_OK;
 
     memset(usage, 0, sizeof *usage);
-    bale_container_hold(c);
+    bale_container_lock_writer(c);
     if (c->root.generation > 0) {
         err = count_root(c, &count);
         usage->height = c->root.height;
-        usage->waiting = bale_container_waiting(c);
-        used = count.stored + usage->page_bytes + usage->waiting;
+        usage->deferred = bale_container_deferred_bytes(c);
+        used = count.stored + usage->page_bytes + usage->deferred;
         if (used < c->root.end - BALE_DATA_START)
             usage->free = c->root.end - BALE_DATA_START - used;
     }
-    bale_container_let_go(c);
+    bale_container_unlock_writer(c);
     return err;
 }

@@ -54,7 +54,7 @@ const struct bale_claim *bale_claims_overlap(const struct bale_claims *claims, s
     return NULL;
 }
 
-int bale_claims_invert(const struct bale_claims *claims, uint64_t start, struct bale_freemap *map)
+int bale_claims_invert(const struct bale_claims *claims, uint64_t start, struct bale_free_map *map)
 {
     uint64_t used = start; /* everything below is looked at */
     uint32_t align = ALIGN;
@@ -66,16 +66,16 @@ int bale_claims_invert(const struct bale_claims *claims, uint64_t start, struct 
         end = claims->claims[i].position + claims->claims[i].length;
     }
     end = (end + align - 1) & ~(uint64_t)(align - 1);
-    bale_freemap_init(map, end, align);
+    bale_free_map_init(map, end, align);
     for (size_t i = 0; i < claims->count; i++) {
         const struct bale_claim *claim = &claims->claims[i];
         int err = BALE_OK;
 
         used = (used + align - 1) & ~(uint64_t)(align - 1);
         if (claim->position > used)
-            err = bale_freemap_release(map, used, claim->position - used);
+            err = bale_free_map_release(map, used, claim->position - used);
         if (err != BALE_OK) {
-            bale_freemap_clear(map);
+            bale_free_map_clear(map);
             return err;
         }
         used = claim->position + claim->length;

@@ -34,6 +34,6 @@ const struct bale_claim *bale_claims_overlap(const struct bale_claims *claims, s
 
 /* Makes map the space from start on that no claim covers; they are sorted and do not overlap.
  * BALE_E_NOMEM. */
-int bale_claims_invert(const struct bale_claims *claims, uint64_t start, struct bale_freemap *map);
+int bale_claims_invert(const struct bale_claims *claims, uint64_t start, struct bale_free_map *map);
 
 #endif

@@ -16,9 +16,9 @@ static void newest_is_durable(struct bale_container *c)
 {
     c->durable = c->root.generation;
     c->durable_slot = c->slot;
-    c->unrecorded = true;
-    c->unsettled = false;
-    bale_space_wake(c);
+    c->durable_unrecorded = true;
+    c->sync_before_write = false;
+    bale_space_free_deferred(c);
 }
 
 static void hold_session(struct bale_container *c)
@@ -80,7 +80,7 @@ int bale_container_write_root(struct bale_container *c, struct bale_root *root)
     pthread_rwlock_unlock(&c->index_lock);
     atomic_store(&c->id, root->container_id);
     c->slot = slot;
-    c->unrecorded = false;
+    c->durable_unrecorded = false;
     return BALE_OK;
 }
 
@@ -129,7 +129,7 @@ void bale_container_fill_root(const struct bale_container *c,
         .codec = next->setting.codec,
         .parameter = (uint16_t)next->setting.parameter,
     };
-    if (!c->config->modes_held)
+    if (!c->config->modes_in_container)
         root->mode = 0;
     if (next->setting_explicit)
         root->flags |= BALE_ROOT_CODEC_EXPLICIT;
@@ -167,7 +167,7 @@ static int write_commit(struct bale_container *c)
     pthread_rwlock_unlock(&c->index_lock);
     if (err == BALE_OK) {
         c->attr_changed = false;
-        bale_space_settle(c, true, 0);
+        bale_space_reclaim(c, true, 0);
     }
     return err;
 }
@@ -182,16 +182,16 @@ int bale_container_commit(struct bale_container *c, bool durable)
         err = write_commit(c);
     if (err == BALE_OK && durable && c->durable < c->root.generation)
         err = bale_container_make_durable(c);
-    bale_space_forget_written(c);
-    bale_container_let_go(c);
+    bale_space_free_unreferenced(c);
+    bale_container_unlock_writer(c);
     return err;
 }
 
 bool bale_container_is_durable(struct bale_container *c)
 {
-    bale_container_hold(c);
+    bale_container_lock_writer(c);
     bool durable = c->durable >= c->root.generation;
-    bale_container_let_go(c);
+    bale_container_unlock_writer(c);
     return durable;
 }
 
@@ -201,12 +201,12 @@ int bale_container_sync(struct bale_container *c)
 
     if (!c->config->writable)
         return BALE_OK;
-    bale_container_hold(c);
+    bale_container_lock_writer(c);
     if (atomic_load(&c->broken))
         err = BALE_E_IO;
     else if (c->durable < c->root.generation)
         err = bale_container_make_durable(c);
-    bale_container_let_go(c);
+    bale_container_unlock_writer(c);
     return err;
 }
 
@@ -214,11 +214,11 @@ int bale_container_trim(struct bale_container *c)
 {
     int err = BALE_OK;
 
-    bale_container_hold(c);
+    bale_container_lock_writer(c);
     if (atomic_load(&c->broken))
         err = BALE_E_IO;
     else if (c->ready)
         err = bale_space_trim(c);
-    bale_container_let_go(c);
+    bale_container_unlock_writer(c);
     return err;
 }

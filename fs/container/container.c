@@ -38,8 +38,8 @@ struct bale_container *bale_container_create(struct bale_io *io,
     c->punchable = true;
     atomic_init(&c->broken, false);
     atomic_init(&c->id, 0);
-    bale_freemap_init(&c->free, BALE_DATA_START, 8);
-    bale_freemap_init(&c->written, UINT64_MAX, 8);
+    bale_free_map_init(&c->free, BALE_DATA_START, 8);
+    bale_free_map_init(&c->written, UINT64_MAX, 8);
     return c;
 }
 
@@ -61,7 +61,7 @@ void bale_container_close(struct bale_container *c)
     if (!c)
         return;
     if (c->config->writable && !atomic_load(&c->broken)) {
-        if (c->unrecorded)
+        if (c->durable_unrecorded)
             (void)bale_container_repeat_root(c);
         if (c->root.generation == 0) /* nothing in it was ever committed */
             bale_index_clear(&c->index);
@@ -71,7 +71,7 @@ void bale_container_close(struct bale_container *c)
     bale_container_destroy(c);
 }
 
-void bale_container_hold(struct bale_container *c)
+void bale_container_lock_writer(struct bale_container *c)
 {
     pthread_mutex_lock(&c->state_lock);
     while (c->busy)
@@ -80,7 +80,7 @@ void bale_container_hold(struct bale_container *c)
     pthread_mutex_unlock(&c->state_lock);
 }
 
-void bale_container_let_go(struct bale_container *c)
+void bale_container_unlock_writer(struct bale_container *c)
 {
     pthread_mutex_lock(&c->state_lock);
     c->busy = false;
@@ -132,18 +132,18 @@ size_t bale_container_memory(struct bale_container *c)
     bytes += c->index.memory + c->index.released_capacity * sizeof *c->index.released;
     pthread_rwlock_unlock(&c->index_lock);
     pthread_mutex_lock(&c->space_lock);
-    bytes += bale_freemap_memory(&c->free) + bale_freemap_memory(&c->written) +
-             c->waiting_capacity * sizeof *c->waiting;
+    bytes += bale_free_map_memory(&c->free) + bale_free_map_memory(&c->written) +
+             c->deferred_capacity * sizeof *c->deferred;
     pthread_mutex_unlock(&c->space_lock);
     return bytes;
 }
 
-uint64_t bale_container_waiting(struct bale_container *c)
+uint64_t bale_container_deferred_bytes(struct bale_container *c)
 {
     uint64_t bytes;
 
     pthread_mutex_lock(&c->space_lock);
-    bytes = c->waiting_bytes;
+    bytes = c->deferred_bytes;
     pthread_mutex_unlock(&c->space_lock);
     return bytes;
 }

@@ -32,7 +32,7 @@ struct bale_container_config {
      * the list. NULL: never rolls. */
     pthread_rwlock_t *session_roll;
     bool writable;
-    bool modes_held; /* volume's modes = container */
+    bool modes_in_container; /* volume's modes = container */
     /* FORMAT.md 8 rule 3. NULL: every session is uncertain. For a writer a session other than
      * *session that is certain is also durable; *session itself becomes uncertain when a sync has
      * failed. Session 0 asks for rule 5: false if any listed session is uncertain. From any
@@ -48,7 +48,7 @@ struct bale_container_attr {
     uint64_t stored;
     int64_t mtime; /* nanoseconds since the epoch; 0 with generation 0: the backing inode's holds */
     uint32_t extent;
-    uint16_t mode; /* BALE_ROOT_MODE_HELD | bits, or 0 */
+    uint16_t mode; /* BALE_ROOT_MODE_IN_CONTAINER | bits, or 0 */
     struct bale_setting setting;
     bool setting_explicit;
     bool extent_explicit;
@@ -100,7 +100,7 @@ struct bale_container_usage {
     uint64_t stored[256];  /* frame bytes, by codec id */
     uint64_t unwritten;    /* bytes */
     uint64_t free;         /* bytes between frames that belong to nobody */
-    uint64_t waiting;      /* bytes given up, not yet durably */
+    uint64_t deferred;     /* bytes given up, not yet durably */
     uint64_t pages;
     uint64_t page_bytes;
     int height; /* as in the root */
@@ -153,7 +153,7 @@ int bale_container_put(struct bale_container *container, const struct bale_segme
 int bale_container_cut(struct bale_container *container, uint64_t offset, uint64_t length);
 
 /* Marks holes in the range as unwritten segments and allocates backing blocks for their bytes. */
-int bale_container_promise(struct bale_container *container, uint64_t offset, uint64_t length);
+int bale_container_preallocate(struct bale_container *container, uint64_t offset, uint64_t length);
 
 /* Attributes for the commit; size cuts what lies beyond it. extent only while there are no
  * segments: BALE_E_INVALID. */
@@ -180,7 +180,7 @@ int bale_container_sync(struct bale_container *container);
 bool bale_container_is_durable(struct bale_container *container);
 
 /* Bytes that wait for a sync before they can be used again. */
-uint64_t bale_container_waiting(struct bale_container *container);
+uint64_t bale_container_deferred_bytes(struct bale_container *container);
 
 /* Punches or truncates free space if that gives back more than a sixteenth of what is live. Blocks
  * promised to unwritten segments stay. */

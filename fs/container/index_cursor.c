@@ -165,7 +165,8 @@ int bale_cursor_next(struct bale_index *index, bool load, struct bale_cursor *cu
     return next_leaf(index, load, cursor);
 }
 
-void bale_cursor_place(const struct bale_index *index, uint64_t offset, struct bale_cursor *cursor)
+void bale_cursor_seek_insert(const struct bale_index *index, uint64_t offset,
+                             struct bale_cursor *cursor)
 {
     struct bale_index_node *node = index->top;
 

@@ -164,7 +164,7 @@ int bale_index_put(struct bale_index *index, const struct bale_segment *segment,
     if (leaf) {
         plant(index, leaf, segment);
     } else {
-        bale_cursor_place(index, segment->offset, &cursor);
+        bale_cursor_seek_insert(index, segment->offset, &cursor);
         bale_cursor_insert(index, &cursor, segment);
     }
     if (is_unwritten(segment))

@@ -72,7 +72,8 @@ int bale_cursor_seek(struct bale_index *index, uint64_t offset, bool load,
 int bale_cursor_next(struct bale_index *index, bool load, struct bale_cursor *cursor);
 
 /* Moves to where a segment at offset (not covered, everything loaded, not empty) belongs. */
-void bale_cursor_place(const struct bale_index *index, uint64_t offset, struct bale_cursor *cursor);
+void bale_cursor_seek_insert(const struct bale_index *index, uint64_t offset,
+                             struct bale_cursor *cursor);
 
 static inline struct bale_segment *bale_cursor_segment(const struct bale_cursor *cursor)
 {

@@ -13,7 +13,7 @@
 #include "fs/container/index.h"
 
 /* Space given up that waits for a sync: a durable root refers to it. */
-struct bale_waiting {
+struct bale_deferred_free {
     uint64_t position;
     uint32_t length;
 };
@@ -35,37 +35,38 @@ struct bale_container {
     /* The transaction holder's. */
     struct bale_container_attr next; /* attributes for the next root */
     bool attr_changed;
-    uint64_t generation; /* the last used */
-    uint64_t durable;    /* the newest root known to be durable; 0: none */
-    int slot;            /* of root, or of a rejected one; -1: none */
-    int durable_slot;    /* of the root of generation durable, -1: none */
-    bool unrecorded;     /* durable was learnt by a sync, and no root says so */
-    bool unsettled;      /* a durable root may use space that root does not: sync before writing */
-    uint64_t rejected;   /* generation of a root that open rejected; 0: none */
-    bool ready;          /* everything is loaded and the free map made */
-    bool punchable;      /* the backing file can be punched */
-    atomic_bool broken;  /* only reading is left */
-    _Atomic uint64_t id; /* root's container id, for any thread */
+    uint64_t generation;     /* the last used */
+    uint64_t durable;        /* the newest root known to be durable; 0: none */
+    int slot;                /* of root, or of a rejected one; -1: none */
+    int durable_slot;        /* of the root of generation durable, -1: none */
+    bool durable_unrecorded; /* durable was learnt by a sync, and no root says so */
+    bool
+        sync_before_write; /* a durable root may use space that root does not: sync before writing */
+    uint64_t rejected;     /* generation of a root that open rejected; 0: none */
+    bool ready;            /* everything is loaded and the free map made */
+    bool punchable;        /* the backing file can be punched */
+    atomic_bool broken;    /* only reading is left */
+    _Atomic uint64_t id;   /* root's container id, for any thread */
 
     pthread_mutex_t
         first_lock; /* held over the write of the first root, by whoever writes the first frame */
 
     pthread_mutex_t space_lock;
-    struct bale_freemap free;
-    struct bale_freemap written; /* the transaction's frames that no put has referred to yet */
+    struct bale_free_map free;
+    struct bale_free_map written; /* the transaction's frames that no put has referred to yet */
     uint64_t high;    /* the backing file does not reach further than this, or than free.end */
     uint64_t punched; /* free bytes that trim need not look at again, at most */
-    struct bale_waiting *waiting;
-    size_t waiting_count;
-    size_t waiting_capacity;
-    uint64_t waiting_bytes;
+    struct bale_deferred_free *deferred;
+    size_t deferred_count;
+    size_t deferred_capacity;
+    uint64_t deferred_bytes;
     uint64_t head_checksum; /* of the last frame written for offset 0 */
     uint32_t head_raw_length;
 };
 
 /* Takes the transaction; waits for its holder. */
-void bale_container_hold(struct bale_container *container);
-void bale_container_let_go(struct bale_container *container);
+void bale_container_lock_writer(struct bale_container *container);
+void bale_container_unlock_writer(struct bale_container *container);
 
 /* For BALE_E_IO and whatever else leaves the disk in an unknown state: marks the container broken.
  * Errors after which all is as before (no space, no memory) come back unchanged, the others as
@@ -115,7 +116,7 @@ int bale_container_make_durable(struct bale_container *container);
 /* ---- space.c --------------------------------------------------------------------------------- */
 
 /* Loads the index and makes the free map. */
-int bale_space_derive(struct bale_container *container);
+int bale_space_build(struct bale_container *container);
 void bale_space_clear(struct bale_container *container);
 
 int bale_space_allocate(struct bale_container *container, uint64_t length, uint64_t *position);
@@ -123,18 +124,18 @@ void bale_space_release(struct bale_container *container, uint64_t position, uin
 
 /* Deals with what the index released: all of it once a root without it is written (committed),
  * before that only what no root on disk ever referred to; from is the first entry to look at. */
-void bale_space_settle(struct bale_container *container, bool committed, size_t from);
+void bale_space_reclaim(struct bale_container *container, bool committed, size_t from);
 
 /* All that waited is free: the newest root is durable. */
-void bale_space_wake(struct bale_container *container);
+void bale_space_free_deferred(struct bale_container *container);
 
 /* Gives back the transaction's frames that nothing refers to. */
-void bale_space_forget_written(struct bale_container *container);
+void bale_space_free_unreferenced(struct bale_container *container);
 
 /* Punches and truncates if it is worth it; the transaction is held. */
 int bale_space_trim(struct bale_container *container);
 
 /* Allocates blocks behind the end for all unwritten bytes and extra more. */
-int bale_space_promise(struct bale_container *container, uint64_t extra);
+int bale_space_preallocate(struct bale_container *container, uint64_t extra);
 
 #endif

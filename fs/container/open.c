@@ -95,7 +95,7 @@ static void judge_durable(struct bale_container *c, const struct bale_roots *roo
     uint32_t session = atomic_load(c->config->session);
 
     if (!is_certain(c->config, root->session)) { /* there was nothing to verify */
-        c->unsettled = true;
+        c->sync_before_write = true;
         return;
     }
     if (root->session != session && root->session + 1 != session) {
@@ -105,7 +105,7 @@ static void judge_durable(struct bale_container *c, const struct bale_roots *roo
     }
     /* The session before this one may be about to end: then its last roots are not durable yet, and
      * what they say of others may be too little. */
-    c->unsettled = root->session != session;
+    c->sync_before_write = root->session != session;
     if (root->durable == 0)
         return;
     if (roots->fallback >= 0 && roots->root[roots->fallback].generation == root->durable) {
@@ -114,7 +114,7 @@ static void judge_durable(struct bale_container *c, const struct bale_roots *roo
         if (same_tree(root, &roots->root[roots->fallback]))
             return;
     }
-    c->unsettled = true;
+    c->sync_before_write = true;
 }
 
 /* Goes on from the root in slot. */

@@ -44,12 +44,12 @@ static int derive_segment(void *arg, const struct bale_segment *segment)
     return bale_claims_add(&d->claims, segment->position, segment->frame_length, segment->offset);
 }
 
-int bale_space_derive(struct bale_container *c)
+int bale_space_build(struct bale_container *c)
 {
     struct derive d = {0};
     const struct bale_index_visitor visitor = {
         .arg = &d, .page = derive_page, .segment = derive_segment};
-    struct bale_freemap map;
+    struct bale_free_map map;
     size_t first = 0;
     int err;
 
@@ -73,7 +73,7 @@ int bale_space_derive(struct bale_container *c)
     if (err != BALE_OK)
         goto out;
     pthread_mutex_lock(&c->space_lock);
-    bale_freemap_clear(&c->free);
+    bale_free_map_clear(&c->free);
     c->free = map;
     c->written.align = map.align;
     pthread_mutex_unlock(&c->space_lock);
@@ -85,9 +85,9 @@ out:
 
 void bale_space_clear(struct bale_container *c)
 {
-    bale_freemap_clear(&c->free);
-    bale_freemap_clear(&c->written);
-    free(c->waiting);
+    bale_free_map_clear(&c->free);
+    bale_free_map_clear(&c->written);
+    free(c->deferred);
 }
 
 int bale_space_allocate(struct bale_container *c, uint64_t length, uint64_t *position)
@@ -95,7 +95,7 @@ int bale_space_allocate(struct bale_container *c, uint64_t length, uint64_t *pos
     int err;
 
     pthread_mutex_lock(&c->space_lock);
-    err = bale_freemap_allocate(&c->free, length, position);
+    err = bale_free_map_allocate(&c->free, length, position);
     if (c->punched > c->free.bytes)
         c->punched = c->free.bytes;
     if (c->high < c->free.end)
@@ -107,7 +107,7 @@ int bale_space_allocate(struct bale_container *c, uint64_t length, uint64_t *pos
 /* Without memory for it the space is lost until the container is opened again. */
 static void make_free(struct bale_container *c, uint64_t position, uint64_t length)
 {
-    int err = bale_freemap_release(&c->free, position, length);
+    int err = bale_free_map_release(&c->free, position, length);
 
     assert(err != BALE_E_INVALID);
     (void)err;
@@ -122,21 +122,21 @@ void bale_space_release(struct bale_container *c, uint64_t position, uint64_t le
 
 static void wait_for_sync(struct bale_container *c, const struct bale_index_release *released)
 {
-    if (c->waiting_count == c->waiting_capacity) {
-        size_t capacity = c->waiting_capacity ? c->waiting_capacity * 2 : 16;
-        struct bale_waiting *grown = realloc(c->waiting, capacity * sizeof *grown);
+    if (c->deferred_count == c->deferred_capacity) {
+        size_t capacity = c->deferred_capacity ? c->deferred_capacity * 2 : 16;
+        struct bale_deferred_free *grown = realloc(c->deferred, capacity * sizeof *grown);
 
         if (!grown)
             return;
-        c->waiting = grown;
-        c->waiting_capacity = capacity;
+        c->deferred = grown;
+        c->deferred_capacity = capacity;
     }
-    c->waiting[c->waiting_count++] =
-        (struct bale_waiting){.position = released->position, .length = released->length};
-    c->waiting_bytes += released->length;
+    c->deferred[c->deferred_count++] =
+        (struct bale_deferred_free){.position = released->position, .length = released->length};
+    c->deferred_bytes += released->length;
 }
 
-void bale_space_settle(struct bale_container *c, bool committed, size_t from)
+void bale_space_reclaim(struct bale_container *c, bool committed, size_t from)
 {
     struct bale_index *index = &c->index;
     size_t kept = from;
@@ -156,13 +156,13 @@ void bale_space_settle(struct bale_container *c, bool committed, size_t from)
     pthread_mutex_unlock(&c->space_lock);
 }
 
-void bale_space_wake(struct bale_container *c)
+void bale_space_free_deferred(struct bale_container *c)
 {
     pthread_mutex_lock(&c->space_lock);
-    for (size_t i = 0; i < c->waiting_count; i++)
-        make_free(c, c->waiting[i].position, c->waiting[i].length);
-    c->waiting_count = 0;
-    c->waiting_bytes = 0;
+    for (size_t i = 0; i < c->deferred_count; i++)
+        make_free(c, c->deferred[i].position, c->deferred[i].length);
+    c->deferred_count = 0;
+    c->deferred_bytes = 0;
     pthread_mutex_unlock(&c->space_lock);
 }
 
@@ -174,15 +174,15 @@ static int forget(void *arg, uint64_t position, uint64_t length)
     return 0;
 }
 
-void bale_space_forget_written(struct bale_container *c)
+void bale_space_free_unreferenced(struct bale_container *c)
 {
     pthread_mutex_lock(&c->space_lock);
-    (void)bale_freemap_each(&c->written, forget, c);
-    bale_freemap_clear(&c->written);
+    (void)bale_free_map_each(&c->written, forget, c);
+    bale_free_map_clear(&c->written);
     pthread_mutex_unlock(&c->space_lock);
 }
 
-int bale_space_promise(struct bale_container *c, uint64_t extra)
+int bale_space_preallocate(struct bale_container *c, uint64_t extra)
 {
     uint64_t bytes = c->index.unwritten + extra;
     uint64_t end;
@@ -231,11 +231,11 @@ int bale_space_trim(struct bale_container *c)
     if (tail > 0 && err == BALE_OK)
         c->high = end;
     if (holes > 0 && err == BALE_OK) {
-        err = bale_freemap_each(&c->free, punch, c);
+        err = bale_free_map_each(&c->free, punch, c);
         if (err == BALE_E_UNSUPPORTED)
             err = BALE_OK;
         c->punched = c->free.bytes;
     }
     pthread_mutex_unlock(&c->space_lock);
-    return err == BALE_OK && tail > 0 ? bale_space_promise(c, 0) : err;
+    return err == BALE_OK && tail > 0 ? bale_space_preallocate(c, 0) : err;
 }

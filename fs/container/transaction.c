@@ -20,10 +20,10 @@ static int prepare(struct bale_container *c)
 {
     int err = BALE_OK;
 
-    if (c->unsettled)
+    if (c->sync_before_write)
         err = bale_container_make_durable(c);
     if (err == BALE_OK)
-        err = bale_space_derive(c);
+        err = bale_space_build(c);
     if (err == BALE_OK && c->root.generation == 0) {
         err = make_id(&c->root.container_id);
         /* What a writer that was killed before its first root left. */
@@ -44,13 +44,13 @@ int bale_container_begin(struct bale_container *c, uint64_t *generation)
 
     if (!c->config->writable)
         return BALE_E_RDONLY;
-    bale_container_hold(c);
+    bale_container_lock_writer(c);
     if (atomic_load(&c->broken))
         err = BALE_E_IO;
     else if (!c->ready)
         err = prepare(c);
     if (err != BALE_OK) {
-        bale_container_let_go(c);
+        bale_container_unlock_writer(c);
         return err;
     }
     *generation = ++c->generation;
@@ -59,8 +59,8 @@ int bale_container_begin(struct bale_container *c, uint64_t *generation)
 
 void bale_container_abandon(struct bale_container *c)
 {
-    bale_space_forget_written(c);
-    bale_container_let_go(c);
+    bale_space_free_unreferenced(c);
+    bale_container_unlock_writer(c);
 }
 
 /* The direct form asks for the raw length of a file's first frame. */
@@ -115,7 +115,7 @@ int bale_container_write_frame(struct bale_container *c, const uint8_t *frame, s
     }
     note_head(c, frame, length);
     pthread_mutex_lock(&c->space_lock);
-    err = bale_freemap_release(&c->written, *position, length);
+    err = bale_free_map_release(&c->written, *position, length);
     pthread_mutex_unlock(&c->space_lock);
     if (err != BALE_OK)
         bale_space_release(c, *position, length);
@@ -130,7 +130,7 @@ static int claim_frame(struct bale_container *c, const struct bale_segment *segm
 
     pthread_mutex_lock(&c->space_lock);
     if (segment->frame_length > 0)
-        err = bale_freemap_take(&c->written, segment->position, segment->frame_length);
+        err = bale_free_map_allocate_at(&c->written, segment->position, segment->frame_length);
     if (err == BALE_OK && segment->offset == 0) {
         c->index.head_checksum = c->head_checksum;
         c->index.head_raw_length = c->head_raw_length;
@@ -152,10 +152,10 @@ static int put(struct bale_container *c, const struct bale_segment *segment)
     err = bale_index_put(&c->index, segment, fresh);
     pthread_rwlock_unlock(&c->index_lock);
     if (err == BALE_OK) {
-        bale_space_settle(c, false, released);
+        bale_space_reclaim(c, false, released);
     } else if (fresh) {
         pthread_mutex_lock(&c->space_lock);
-        (void)bale_freemap_release(&c->written, segment->position, segment->frame_length);
+        (void)bale_free_map_release(&c->written, segment->position, segment->frame_length);
         pthread_mutex_unlock(&c->space_lock);
     }
     return err;
@@ -189,7 +189,7 @@ static int cut(struct bale_container *c, uint64_t offset, uint64_t end)
     err = bale_index_cut(&c->index, offset, end);
     pthread_rwlock_unlock(&c->index_lock);
     if (err == BALE_OK)
-        bale_space_settle(c, false, released);
+        bale_space_reclaim(c, false, released);
     return err;
 }
 
@@ -253,7 +253,7 @@ static int fill_hole(struct bale_container *c, uint64_t from, uint64_t to, void 
     return err;
 }
 
-int bale_container_promise(struct bale_container *c, uint64_t offset, uint64_t length)
+int bale_container_preallocate(struct bale_container *c, uint64_t offset, uint64_t length)
 {
     uint64_t bytes = 0;
     int err;
@@ -265,7 +265,7 @@ int bale_container_promise(struct bale_container *c, uint64_t offset, uint64_t l
     err = each_hole(c, offset, offset + length, count_hole, &bytes);
     if (err != BALE_OK || bytes == 0)
         return err;
-    err = bale_space_promise(c, bytes);
+    err = bale_space_preallocate(c, bytes);
     if (err != BALE_OK)
         return err == BALE_E_IO ? bale_container_failed(c, err) : err;
     return each_hole(c, offset, offset + length, fill_hole, NULL);
@@ -283,7 +283,7 @@ static bool valid_attr(const struct bale_container_attr *attr)
 {
     return attr->size <= BALE_SIZE_MAX && bale_extent_is_valid(attr->extent) &&
            bale_setting_valid(attr->setting) &&
-           (attr->mode == 0 || (attr->mode & ~07777) == BALE_ROOT_MODE_HELD);
+           (attr->mode == 0 || (attr->mode & ~07777) == BALE_ROOT_MODE_IN_CONTAINER);
 }
 
 int bale_container_set_attr(struct bale_container *c, const struct bale_container_attr *attr)

@@ -205,11 +205,11 @@ static int begin(struct daemon *d)
     mount->as_root = mount->owner == 0;
     mount->read_only = d->options->read_only;
     mount->direct = d->options->direct;
-    mount->modes_held = bale_store_config(mount->store)->modes_held;
+    mount->modes_in_container = bale_store_config(mount->store)->modes_in_container;
     bale_store_defaults(mount->store, &mount->defaults);
     /* The umask must be the thread's own for a default ACL to take its place. */
     mount->backing_acls = bale_store_abilities(mount->store)->posix_acl && mount->as_root &&
-                          !mount->modes_held && bale_caller_thread();
+                          !mount->modes_in_container && bale_caller_thread();
     umask(0);
     if (mount->as_root)
         bale_caller_drop_capabilities(); /* before there are threads: each has its own */

@@ -113,7 +113,7 @@ int bale_attr_container(struct bale_mount *mount, struct bale_node *node, int fd
 static void show_container(struct bale_mount *mount, const struct bale_container_attr *attr,
                            struct stat *st)
 {
-    if (mount->modes_held && attr->mode & BALE_ROOT_MODE_HELD)
+    if (mount->modes_in_container && attr->mode & BALE_ROOT_MODE_IN_CONTAINER)
         st->st_mode = (st->st_mode & S_IFMT) | (attr->mode & 07777);
     st->st_blksize = attr->extent < BLKSIZE_MOST ? (blksize_t)attr->extent : BLKSIZE_MOST;
 }
@@ -205,11 +205,11 @@ static int reply_attr(fuse_req_t req, struct bale_mount *mount, struct bale_node
         err = bale_attr_get(mount, node, bale_file_fd(file), NULL, &st, &timeout);
         bale_file_unref(file);
     } else {
-        err = bale_node_hold(mount->nodes, node, &fd);
+        err = bale_node_pin(mount->nodes, node, &fd);
         if (err)
             return err;
         err = bale_attr_get(mount, node, fd, NULL, &st, &timeout);
-        bale_node_release(mount->nodes, node);
+        bale_node_unpin(mount->nodes, node);
     }
     if (!err)
         fuse_reply_attr(req, &st, timeout);

@@ -101,7 +101,7 @@ static void ready(struct bale_use *use, int err)
         return;
     }
     bale_opened_unlinked(use->mount, use->node, !op->name);
-    if (op->attr.mode & BALE_ROOT_MODE_HELD) {
+    if (op->attr.mode & BALE_ROOT_MODE_IN_CONTAINER) {
         /* Nobody sees the name before the mode is in its place. */
         bale_file_set_attr(use->node->opened->file, BALE_ATTR_MODE, &op->attr, attributes_set, op);
     } else {
@@ -129,7 +129,7 @@ static void begin(fuse_req_t req, struct bale_node *dir, const char *name, int f
         err = path_fd < 0 ? errno : 0;
     }
     if (!err)
-        err = bale_node_take(mount->nodes, dir, name, path_fd, !name, &op->use.node, &st);
+        err = bale_node_add(mount->nodes, dir, name, path_fd, !name, &op->use.node, &st);
     if (err) {
         close(fd);
         free(op);
@@ -148,7 +148,8 @@ static void begin(fuse_req_t req, struct bale_node *dir, const char *name, int f
     if (fi)
         op->fi = *fi;
     op->attr = *attr;
-    op->attr.mode = mount->modes_held ? (uint16_t)(BALE_ROOT_MODE_HELD | (mode & 07777)) : 0;
+    op->attr.mode =
+        mount->modes_in_container ? (uint16_t)(BALE_ROOT_MODE_IN_CONTAINER | (mode & 07777)) : 0;
     bool settings_new = attr->setting_explicit || attr->extent_explicit ||
                         attr->extent != mount->defaults.extent ||
                         attr->setting.codec != mount->defaults.setting.codec ||
@@ -163,9 +164,9 @@ static int prepare(fuse_req_t req, struct bale_node *dir, int dir_fd, const char
     struct bale_mount *mount = bale_mount_of(req);
 
     *mode = bale_caller_mode(req, dir_fd, *mode);
-    *backing = mount->modes_held ? (*mode & 0777) | S_IRUSR | S_IWUSR : *mode & 07777;
+    *backing = mount->modes_in_container ? (*mode & 0777) | S_IRUSR | S_IWUSR : *mode & 07777;
     int settings = bale_settings_in(dir, dir_fd) ? dir_fd : -1;
-    return bale_err_to_errno(bale_props_for_new(mount->store, settings, name, attr));
+    return bale_err_to_errno(bale_properties_for_new(mount->store, settings, name, attr));
 }
 
 static int make(fuse_req_t req, int dir_fd, const char *name, int flags, mode_t mode, int *fd)
@@ -188,14 +189,14 @@ static int make_in(fuse_req_t req, struct bale_node *dir, const char *name, int 
     int dir_fd;
     int err = name && bale_name_hidden(mount, dir, name)
                   ? EPERM
-                  : bale_node_hold(mount->nodes, dir, &dir_fd);
+                  : bale_node_pin(mount->nodes, dir, &dir_fd);
 
     if (err)
         return err;
     err = prepare(req, dir, dir_fd, name ? name : "", mode, &backing, attr);
     if (!err)
         err = make(req, dir_fd, name ? name : ".", flags, backing, fd);
-    bale_node_release(mount->nodes, dir);
+    bale_node_unpin(mount->nodes, dir);
     return err;
 }
 
@@ -245,12 +246,12 @@ void bale_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
     } else if (bale_name_hidden(mount, dir, name)) {
         err = EPERM;
     } else {
-        err = bale_node_hold(mount->nodes, dir, &dir_fd);
+        err = bale_node_pin(mount->nodes, dir, &dir_fd);
         if (!err) {
             bale_caller_enter(req);
             err = mknodat(dir_fd, name, mode, rdev) != 0 ? errno : 0;
             bale_caller_leave(req);
-            bale_node_release(mount->nodes, dir);
+            bale_node_unpin(mount->nodes, dir);
         }
     }
     bale_entry_reply_new(req, err, dir, name);

@@ -98,7 +98,7 @@ void bale_op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *f
 static int open_directory(struct bale_mount *mount, struct bale_node *dir, int *fd)
 {
     int held;
-    int err = bale_node_hold(mount->nodes, dir, &held);
+    int err = bale_node_pin(mount->nodes, dir, &held);
 
     if (err)
         return err;
@@ -106,7 +106,7 @@ static int open_directory(struct bale_mount *mount, struct bale_node *dir, int *
         *fd = openat(held, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     } while (*fd < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(mount->nodes));
     err = *fd < 0 ? errno : 0;
-    bale_node_release(mount->nodes, dir);
+    bale_node_unpin(mount->nodes, dir);
     return err;
 }
 
@@ -174,7 +174,7 @@ static void look_up(struct bale_mount *mount, struct bale_node *dir,
     } else {
         e->attr = (struct stat){.st_ino = entry->ino, .st_mode = DTTOIF((mode_t)entry->type)};
     }
-    bale_node_release(mount->nodes, node);
+    bale_node_unpin(mount->nodes, node);
 }
 
 /* Bytes the entry takes in the reply; written if there is room. */

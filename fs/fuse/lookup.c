@@ -34,7 +34,7 @@ static int reply_entry(fuse_req_t req, struct bale_node *node, int fd, const str
         if (fuse_reply_entry(req, &e) != 0)
             bale_node_forget(mount->nodes, node, 1);
     }
-    bale_node_release(mount->nodes, node);
+    bale_node_unpin(mount->nodes, node);
     return 0;
 }
 
@@ -45,11 +45,11 @@ static void entry_ready(struct bale_use *use, int err)
 
     if (err && !(use->node->marks & BALE_MARK_BROKEN)) {
         fuse_reply_err(op->req, err);
-        bale_node_release(use->mount->nodes, use->node);
+        bale_node_unpin(use->mount->nodes, use->node);
     } else if (reply_entry(op->req, use->node, op->fd, NULL) == EAGAIN) {
         /* Closed already and uncertain again: on a read-only mount, beside a writer that ended. */
         fuse_reply_err(op->req, EIO);
-        bale_node_release(use->mount->nodes, use->node);
+        bale_node_unpin(use->mount->nodes, use->node);
     }
     if (used)
         bale_use_end(use->mount, use->node);
@@ -65,7 +65,7 @@ void bale_entry_reply(fuse_req_t req, struct bale_node *node, int fd, const stru
     struct entry_op *op = malloc(sizeof *op);
     if (!op) {
         fuse_reply_err(req, ENOMEM);
-        bale_node_release(mount->nodes, node);
+        bale_node_unpin(mount->nodes, node);
         return;
     }
     *op = (struct entry_op){

@@ -36,7 +36,7 @@ struct bale_mount {
     uid_t owner;              /* who runs this */
     bool as_root;             /* acts for everybody */
     bool keep_out_of_reserve; /* containers are written as nobody */
-    bool modes_held;          /* permissions of regular files are in their containers */
+    bool modes_in_container;  /* permissions of regular files are in their containers */
     bool backing_acls;        /* the store keeps POSIX ACLs */
     bool dont_mask;           /* new objects get the caller's umask from us, not from the kernel */
     bool read_only;

@@ -17,7 +17,7 @@ static int hold_directory(fuse_req_t req, fuse_ino_t parent, const char *name,
     struct bale_mount *mount = bale_mount_of(req);
 
     *dir = bale_node_of(mount, parent);
-    return bale_name_hidden(mount, *dir, name) ? EPERM : bale_node_hold(mount->nodes, *dir, fd);
+    return bale_name_hidden(mount, *dir, name) ? EPERM : bale_node_pin(mount->nodes, *dir, fd);
 }
 
 /* Attributes are written only by who may write the directory, its owner too, who gets the permission
@@ -45,7 +45,7 @@ static void inherit(struct bale_mount *mount, int dir_fd, const char *name)
     } while (fd < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(mount->nodes));
     if (fd >= 0) {
         bool opened = open_for_settings(fd, &mode);
-        (void)bale_props_inherit(dir_fd, fd);
+        (void)bale_properties_inherit(dir_fd, fd);
         if (opened)
             (void)chmod(bale_proc_path(fd).text, mode);
         close(fd);
@@ -65,7 +65,7 @@ void bale_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
         bale_caller_leave(req);
         if (!err && bale_settings_in(dir, fd))
             inherit(mount, fd, name);
-        bale_node_release(mount->nodes, dir);
+        bale_node_unpin(mount->nodes, dir);
     }
     bale_entry_reply_new(req, err, dir, name);
 }
@@ -81,7 +81,7 @@ void bale_op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, cons
         bale_caller_enter(req);
         err = symlinkat(target, fd, name) != 0 ? errno : 0;
         bale_caller_leave(req);
-        bale_node_release(mount->nodes, dir);
+        bale_node_unpin(mount->nodes, dir);
     }
     bale_entry_reply_new(req, err, dir, name);
 }
@@ -92,13 +92,13 @@ void bale_op_readlink(fuse_req_t req, fuse_ino_t ino)
     struct bale_node *node = bale_node_of(mount, ino);
     char target[PATH_MAX + 1];
     int fd;
-    int err = bale_node_hold(mount->nodes, node, &fd);
+    int err = bale_node_pin(mount->nodes, node, &fd);
 
     if (!err) {
         ssize_t length = readlinkat(fd, "", target, PATH_MAX);
         err = length < 0 ? errno : 0;
         target[length < 0 ? 0 : length] = '\0';
-        bale_node_release(mount->nodes, node);
+        bale_node_unpin(mount->nodes, node);
     }
     if (err)
         fuse_reply_err(req, err);
@@ -116,7 +116,7 @@ int bale_victim_hold(struct bale_mount *mount, int dir_fd, const char *name,
         return errno;
     victim->ino = st.st_ino;
     victim->node = bale_node_find(mount->nodes, st.st_ino);
-    int err = victim->node ? bale_node_hold(mount->nodes, victim->node, &victim->fd) : 0;
+    int err = victim->node ? bale_node_pin(mount->nodes, victim->node, &victim->fd) : 0;
     if (err) {
         bale_node_unref(mount->nodes, victim->node);
         victim->node = NULL;
@@ -132,11 +132,11 @@ void bale_victim_gone(struct bale_mount *mount, struct bale_victim *victim, stru
 
     if (!victim->node)
         return;
-    bale_node_unnamed(mount->nodes, victim->node, dir, name);
+    bale_node_unlinked(mount->nodes, victim->node, dir, name);
     int err = fstat(victim->fd, &st) != 0 ? errno : 0;
     /* Network file systems know nothing of a removed file. */
     if (err == ESTALE || err == ENOENT || (!err && (st.st_nlink == 0 || S_ISDIR(st.st_mode)))) {
-        bale_node_dead(mount->nodes, victim->node);
+        bale_node_mark_dead(mount->nodes, victim->node);
         bale_opened_unlinked(mount, victim->node, true);
     }
     bale_opened_touch(mount, victim->node);
@@ -145,8 +145,8 @@ void bale_victim_gone(struct bale_mount *mount, struct bale_victim *victim, stru
 void bale_victim_release(struct bale_mount *mount, struct bale_victim *victim)
 {
     if (victim->node) {
-        bale_node_settle(mount->nodes, victim->node);
-        bale_node_release(mount->nodes, victim->node);
+        bale_node_verify_name(mount->nodes, victim->node);
+        bale_node_unpin(mount->nodes, victim->node);
         bale_node_unref(mount->nodes, victim->node);
     }
 }
@@ -155,7 +155,7 @@ int bale_name_remove(struct bale_mount *mount, struct bale_node *dir, const char
 {
     struct bale_victim victim;
     int fd;
-    int err = bale_node_hold(mount->nodes, dir, &fd);
+    int err = bale_node_pin(mount->nodes, dir, &fd);
 
     if (err)
         return err;
@@ -166,7 +166,7 @@ int bale_name_remove(struct bale_mount *mount, struct bale_node *dir, const char
             bale_victim_gone(mount, &victim, dir, name);
         bale_victim_release(mount, &victim);
     }
-    bale_node_release(mount->nodes, dir);
+    bale_node_unpin(mount->nodes, dir);
     return err;
 }
 

@@ -39,7 +39,7 @@ static void finish(struct open_op *op, int err)
     struct bale_node *node = op->use.node;
 
     if (op->fd >= 0)
-        bale_node_release(mount->nodes, node);
+        bale_node_unpin(mount->nodes, node);
     if (err) {
         fuse_reply_err(op->req, err);
         bale_use_end(mount, node);
@@ -93,7 +93,7 @@ static void ready(struct bale_use *use, int err)
     }
     mode_t mode = 0;
     if (op->kill_suidgid) {
-        err = bale_node_hold(use->mount->nodes, node, &op->fd);
+        err = bale_node_pin(use->mount->nodes, node, &op->fd);
         err = err ? err : bale_attr_mode(use->mount, node, op->fd, &mode);
     }
     if (err) {

@@ -25,7 +25,7 @@ static int open_quietly(const char *path, int flags)
 static int open_backing(struct bale_mount *mount, struct bale_node *node, bool *writable, int *fd)
 {
     int path_fd;
-    int err = bale_node_hold(mount->nodes, node, &path_fd);
+    int err = bale_node_pin(mount->nodes, node, &path_fd);
 
     if (err)
         return err;
@@ -40,7 +40,7 @@ static int open_backing(struct bale_mount *mount, struct bale_node *node, bool *
         }
     } while (*fd < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(mount->nodes));
     err = *fd < 0 ? errno : 0;
-    bale_node_release(mount->nodes, node);
+    bale_node_unpin(mount->nodes, node);
     return err;
 }
 
@@ -245,12 +245,12 @@ static void after_close(struct bale_opened *opened)
     bool changed = opened->last.ctime.tv_sec != 0;
 
     if (opened->unlinked || (!changed && !opened->capability) ||
-        bale_node_hold(mount->nodes, opened->node, &fd) != 0)
+        bale_node_pin(mount->nodes, opened->node, &fd) != 0)
         return;
     bale_opened_capability_restore(opened, bale_proc_path(fd).text);
     if (changed && bale_stat_fd(fd, &st, &btime) == 0)
         bale_ctimes_put(mount->ctimes, st.st_ino, &opened->last.ctime, &st.st_ctim);
-    bale_node_release(mount->nodes, opened->node);
+    bale_node_unpin(mount->nodes, opened->node);
 }
 
 static void closed(void *arg)

@@ -34,9 +34,9 @@ static void destroy(struct move_op *op)
     bale_victim_release(mount, &op->target);
     bale_victim_release(mount, &op->source);
     if (op->from)
-        bale_node_release(mount->nodes, op->from);
+        bale_node_unpin(mount->nodes, op->from);
     if (op->to)
-        bale_node_release(mount->nodes, op->to);
+        bale_node_unpin(mount->nodes, op->to);
     free(op->from_name);
     free(op->to_name);
     free(op);
@@ -98,7 +98,7 @@ static int link_now(struct move_op *op)
     if (linkat(AT_FDCWD, bale_proc_path(op->source.fd).text, op->to_fd, op->to_name,
                AT_SYMLINK_FOLLOW) != 0)
         return errno;
-    bale_node_named(mount->nodes, node, op->to, op->to_name);
+    bale_node_linked(mount->nodes, node, op->to, op->to_name);
     bale_opened_unlinked(mount, node, false);
     relabel(mount, node);
     return 0;
@@ -177,7 +177,7 @@ static struct move_op *create(fuse_req_t req, const char *from_name, const char 
 
 static int hold(struct move_op *op, struct bale_node *dir, struct bale_node **held, int *fd)
 {
-    int err = op->from_name && op->to_name ? bale_node_hold(op->use.mount->nodes, dir, fd) : ENOMEM;
+    int err = op->from_name && op->to_name ? bale_node_pin(op->use.mount->nodes, dir, fd) : ENOMEM;
 
     if (!err)
         *held = dir;
@@ -223,7 +223,7 @@ void bale_op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent, const c
     op->links = true;
     int err = bale_name_hidden(mount, to, new_name) ? EPERM : hold(op, to, &op->to, &op->to_fd);
     if (!err)
-        err = bale_node_hold(mount->nodes, node, &op->source.fd);
+        err = bale_node_pin(mount->nodes, node, &op->source.fd);
     if (!err) {
         bale_node_ref(mount->nodes, node);
         op->source.node = node;

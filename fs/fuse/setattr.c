@@ -24,7 +24,7 @@
 void bale_node_chmod(struct bale_mount *mount, struct bale_node *node, int fd,
                      struct bale_file *file, mode_t mode, bale_file_done *done, void *arg)
 {
-    bool held = mount->modes_held && bale_node_is_regular(node);
+    bool held = mount->modes_in_container && bale_node_is_regular(node);
     mode_t backing = held ? (mode & 0777) | HELD_BACKING_MODE : mode & 07777;
 
     if (fchmodat(AT_FDCWD, bale_proc_path(fd).text, backing, 0) != 0) {
@@ -33,8 +33,8 @@ void bale_node_chmod(struct bale_mount *mount, struct bale_node *node, int fd,
     }
     node->mode = (node->mode & S_IFMT) | (mode & 07777);
     if (held) {
-        struct bale_container_attr attr = {.mode =
-                                               (uint16_t)(BALE_ROOT_MODE_HELD | (mode & 07777))};
+        struct bale_container_attr attr = {
+            .mode = (uint16_t)(BALE_ROOT_MODE_IN_CONTAINER | (mode & 07777))};
         bale_file_set_attr(file, BALE_ATTR_MODE, &attr, done, arg);
     } else {
         done(arg, BALE_OK);
@@ -83,7 +83,7 @@ static void finish(struct setattr_op *op, int err)
         bale_use_begin(&op->use);
         return;
     }
-    bale_node_release(mount->nodes, node);
+    bale_node_unpin(mount->nodes, node);
     if (err)
         fuse_reply_err(op->req, err);
     else
@@ -116,7 +116,7 @@ static void change_owner(struct setattr_op *op)
         finish(op, errno);
         return;
     }
-    if (!op->use.mount->modes_held || !op->file) {
+    if (!op->use.mount->modes_in_container || !op->file) {
         next_change(op);
         return;
     }
@@ -235,7 +235,7 @@ void bale_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_s
     struct setattr_op *op = calloc(1, sizeof *op);
 
     (void)fi;
-    int err = op ? bale_node_hold(mount->nodes, node, &op->fd) : ENOMEM;
+    int err = op ? bale_node_pin(mount->nodes, node, &op->fd) : ENOMEM;
     if (err) {
         fuse_reply_err(req, err);
         free(op);
@@ -255,6 +255,6 @@ void bale_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_s
     /* Only these are kept in the container; for others it matters whether something is still to
      * be written. */
     op->use.only_open = !(op->todo & (MTIME | FUSE_SET_ATTR_SIZE)) &&
-                        !(mount->modes_held && op->todo & (FUSE_SET_ATTR_MODE | OWNER));
+                        !(mount->modes_in_container && op->todo & (FUSE_SET_ATTR_MODE | OWNER));
     bale_use_begin(&op->use);
 }

@@ -180,11 +180,11 @@ void bale_setting_get(fuse_req_t req, struct bale_node *node, const char *name, 
     char text[BALE_SETTING_TEXT];
     int fd;
     bool stat = strcmp(name, BALE_XATTR_STAT) == 0;
-    int err = stat ? EAGAIN : bale_node_hold(mount->nodes, node, &fd);
+    int err = stat ? EAGAIN : bale_node_pin(mount->nodes, node, &fd);
 
     if (!stat && !err) {
         err = bale_attr_container(mount, node, fd, &attr);
-        bale_node_release(mount->nodes, node);
+        bale_node_unpin(mount->nodes, node);
     }
     if (err == EAGAIN) {
         struct setting_op *op = begin(req, node, name, stat ? stat_ready : get_ready);
@@ -251,7 +251,7 @@ static int parse(const struct bale_mount *mount, const char *name, const char *v
     }
     if (!value)
         return 0;
-    int err = bale_props_check(name, value, size, clean, why);
+    int err = bale_properties_check(name, value, size, clean, why);
     if (err == BALE_OK && op->what == BALE_ATTR_SETTING)
         err = bale_setting_parse(clean, &op->attr.setting, NULL, 0);
     else if (err == BALE_OK && !bale_extent_parse(clean, &op->attr.extent))

@@ -35,11 +35,11 @@ static int target_of(struct bale_mount *mount, struct bale_node *node, struct ta
     int fd;
 
     *target = (struct target){.follow = !S_ISLNK(node->mode)};
-    int err = target->follow ? 0 : bale_node_place(mount->nodes, node, &target->dir, &name);
+    int err = target->follow ? 0 : bale_node_locate(mount->nodes, node, &target->dir, &name);
     if (err)
         return err;
     struct bale_node *reach = target->follow ? node : target->dir;
-    err = bale_node_hold(mount->nodes, reach, &fd);
+    err = bale_node_pin(mount->nodes, reach, &fd);
     if (!err) {
         struct bale_proc_path proc = bale_proc_path(fd);
         target->held = reach;
@@ -55,7 +55,7 @@ static int target_of(struct bale_mount *mount, struct bale_node *node, struct ta
 static void target_release(struct bale_mount *mount, struct target *target)
 {
     if (target->held)
-        bale_node_release(mount->nodes, target->held);
+        bale_node_unpin(mount->nodes, target->held);
     bale_node_unref(mount->nodes, target->dir);
     free(target->path);
 }
@@ -154,9 +154,9 @@ void bale_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
     if (!err) {
         size_t length = filter(mount, node, list, (size_t)got);
         int fd;
-        if (bale_node_is_regular(node) && bale_node_hold(mount->nodes, node, &fd) == 0) {
+        if (bale_node_is_regular(node) && bale_node_pin(mount->nodes, node, &fd) == 0) {
             length += bale_setting_list(mount, node, fd, list + length);
-            bale_node_release(mount->nodes, node);
+            bale_node_unpin(mount->nodes, node);
         }
         bale_xattr_reply(req, list, length, size);
     } else {
@@ -176,7 +176,7 @@ static int clean_setting(const struct bale_node *node, const char *name, const c
 
     if (!bale_setting_name(name) || !S_ISDIR(node->mode))
         return 0;
-    int err = bale_props_check(name, *value, *size, clean, why);
+    int err = bale_properties_check(name, *value, *size, clean, why);
     if (err != BALE_OK) {
         bale_log(BALE_LOG_INFO, "%s", why);
         return bale_err_to_errno(err);

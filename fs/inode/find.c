@@ -63,7 +63,7 @@ int bale_node_lookup(struct bale_nodes *nodes, struct bale_node *dir, const char
                      struct bale_node **node, int *fd, struct stat *st)
 {
     int dir_fd;
-    int err = bale_node_hold(nodes, dir, &dir_fd);
+    int err = bale_node_pin(nodes, dir, &dir_fd);
 
     if (err)
         return err;
@@ -81,18 +81,18 @@ int bale_node_lookup(struct bale_nodes *nodes, struct bale_node *dir, const char
             bale_node_adopt(nodes, *node, found);
             found = -1;
         }
-        bale_node_use(nodes, *node);
+        bale_node_add_pin(nodes, *node);
         *fd = (*node)->fd;
         bale_nodes_unlock(nodes, NULL);
     }
     if (found >= 0)
         close(found);
-    bale_node_release(nodes, dir);
+    bale_node_unpin(nodes, dir);
     return err;
 }
 
-int bale_node_take(struct bale_nodes *nodes, struct bale_node *dir, const char *name, int fd,
-                   bool keep, struct bale_node **node, struct stat *st)
+int bale_node_add(struct bale_nodes *nodes, struct bale_node *dir, const char *name, int fd,
+                  bool keep, struct bale_node **node, struct stat *st)
 {
     int64_t btime;
     int err = bale_stat_fd(fd, st, &btime);

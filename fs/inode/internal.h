@@ -12,8 +12,9 @@
 /* struct bale_node.state */
 enum {
     BALE_NODE_ON_LRU = 1,
-    BALE_NODE_DEAD = 2,   /* its inode number is no longer its own */
-    BALE_NODE_UNSURE = 4, /* its name is one it had once: fd stays open until that is looked at */
+    BALE_NODE_DEAD = 2, /* its inode number is no longer its own */
+    BALE_NODE_UNVERIFIED =
+        4, /* its name is one it had once: fd stays open until that is looked at */
 };
 
 /* More names than these are not kept: whoever removes them one by one looks each up before. */
@@ -59,8 +60,8 @@ void bale_node_free_links(struct bale_nodes *nodes, struct bale_node *node);
 void bale_node_count_memory(struct bale_nodes *nodes, int64_t bytes);
 bool bale_node_is_named(const struct bale_node *node, const struct bale_node *dir,
                         const char *name);
-void bale_node_use(struct bale_nodes *nodes,
-                   struct bale_node *node); /* fd is open: one user more */
+void bale_node_add_pin(struct bale_nodes *nodes,
+                       struct bale_node *node); /* fd is open: one user more */
 void bale_node_adopt(struct bale_nodes *nodes, struct bale_node *node,
                      int fd); /* its descriptor from now on */
 

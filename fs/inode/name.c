@@ -77,10 +77,10 @@ static struct bale_node *fall_back(struct bale_nodes *nodes, struct bale_node *n
     char *copy = link ? strdup(link->name) : NULL;
 
     if (!copy) {
-        node->state &= ~(uint32_t)BALE_NODE_UNSURE;
+        node->state &= ~(uint32_t)BALE_NODE_UNVERIFIED;
         return bale_node_set_name(nodes, node, NULL, NULL);
     }
-    node->state |= BALE_NODE_UNSURE;
+    node->state |= BALE_NODE_UNVERIFIED;
     struct bale_node *old = bale_node_set_name(nodes, node, link->dir, copy);
     link->dir->refs--; /* the first name holds it */
     node->links = link->next;
@@ -96,27 +96,27 @@ static bool is_there(struct bale_nodes *nodes, struct bale_node *dir, const char
     int fd;
     bool there = false;
 
-    if (bale_node_hold(nodes, dir, &fd) == 0) {
+    if (bale_node_pin(nodes, dir, &fd) == 0) {
         there = fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == ino &&
                 st.st_dev == nodes->device;
-        bale_node_release(nodes, dir);
+        bale_node_unpin(nodes, dir);
     }
     return there;
 }
 
-void bale_node_settle(struct bale_nodes *nodes, struct bale_node *node)
+void bale_node_verify_name(struct bale_nodes *nodes, struct bale_node *node)
 {
     pthread_mutex_lock(&nodes->lock);
-    while (node->state & BALE_NODE_UNSURE) {
+    while (node->state & BALE_NODE_UNVERIFIED) {
         struct bale_node *dir = node->parent;
         char *name = strdup(node->name);
         dir->refs++;
         pthread_mutex_unlock(&nodes->lock);
         bool there = name && is_there(nodes, dir, name, node->ino);
         pthread_mutex_lock(&nodes->lock);
-        if (node->state & BALE_NODE_UNSURE && (!name || bale_node_is_named(node, dir, name))) {
+        if (node->state & BALE_NODE_UNVERIFIED && (!name || bale_node_is_named(node, dir, name))) {
             if (there)
-                node->state &= ~(uint32_t)BALE_NODE_UNSURE;
+                node->state &= ~(uint32_t)BALE_NODE_UNVERIFIED;
             else
                 fall_back(nodes, node);
         }
@@ -159,8 +159,8 @@ void bale_node_renamed(struct bale_nodes *nodes, struct bale_node *node, struct 
     free(copy);
 }
 
-void bale_node_unnamed(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
-                       const char *name)
+void bale_node_unlinked(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
+                        const char *name)
 {
     struct bale_node *old = NULL;
 
@@ -172,8 +172,8 @@ void bale_node_unnamed(struct bale_nodes *nodes, struct bale_node *node, struct 
     bale_nodes_unlock(nodes, old);
 }
 
-void bale_node_named(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
-                     const char *name)
+void bale_node_linked(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
+                      const char *name)
 {
     struct bale_node *old = NULL;
     char *copy = strdup(name);
@@ -188,15 +188,15 @@ void bale_node_named(struct bale_nodes *nodes, struct bale_node *node, struct ba
     bale_nodes_unlock(nodes, old);
 }
 
-void bale_node_dead(struct bale_nodes *nodes, struct bale_node *node)
+void bale_node_mark_dead(struct bale_nodes *nodes, struct bale_node *node)
 {
     pthread_mutex_lock(&nodes->lock);
     node->state |= BALE_NODE_DEAD;
     pthread_mutex_unlock(&nodes->lock);
 }
 
-int bale_node_place(struct bale_nodes *nodes, struct bale_node *node, struct bale_node **dir,
-                    char **name)
+int bale_node_locate(struct bale_nodes *nodes, struct bale_node *node, struct bale_node **dir,
+                     char **name)
 {
     int err = ESTALE;
 

@@ -90,7 +90,7 @@ static void lru_remove(struct bale_nodes *nodes, struct bale_node *node)
 static void lru_place(struct bale_nodes *nodes, struct bale_node *node)
 {
     lru_remove(nodes, node);
-    if (node->fd < 0 || node->users > 0 || !node->name || node->state & BALE_NODE_UNSURE)
+    if (node->fd < 0 || node->users > 0 || !node->name || node->state & BALE_NODE_UNVERIFIED)
         return;
     node->lru_before = NULL;
     node->lru_next = nodes->lru_first;
@@ -99,7 +99,7 @@ static void lru_place(struct bale_nodes *nodes, struct bale_node *node)
     node->state |= BALE_NODE_ON_LRU;
 }
 
-void bale_node_use(struct bale_nodes *nodes, struct bale_node *node)
+void bale_node_add_pin(struct bale_nodes *nodes, struct bale_node *node)
 {
     node->users++;
     lru_remove(nodes, node);
@@ -256,7 +256,7 @@ void bale_node_forget(struct bale_nodes *nodes, struct bale_node *node, uint64_t
     bale_nodes_unlock(nodes, node);
 }
 
-void bale_node_release(struct bale_nodes *nodes, struct bale_node *node)
+void bale_node_unpin(struct bale_nodes *nodes, struct bale_node *node)
 {
     pthread_mutex_lock(&nodes->lock);
     node->users--;
@@ -288,7 +288,7 @@ int bale_nodes_create(int root_fd, struct bale_memory *memory, unsigned descript
         err = errno;
         goto out;
     }
-    err = bale_node_take(nodes, NULL, NULL, fd, true, &nodes->root, &st);
+    err = bale_node_add(nodes, NULL, NULL, fd, true, &nodes->root, &st);
     nodes->device = err ? 0 : st.st_dev;
 out:
     if (err) {

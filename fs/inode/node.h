@@ -70,8 +70,8 @@ void bale_node_remember(struct bale_nodes *nodes, struct bale_node *node);
 void bale_node_forget(struct bale_nodes *nodes, struct bale_node *node, uint64_t lookups);
 
 /* The node's descriptor, O_PATH, valid until release. */
-int bale_node_hold(struct bale_nodes *nodes, struct bale_node *node, int *fd);
-void bale_node_release(struct bale_nodes *nodes, struct bale_node *node);
+int bale_node_pin(struct bale_nodes *nodes, struct bale_node *node, int *fd);
+void bale_node_unpin(struct bale_nodes *nodes, struct bale_node *node);
 
 /* ---- Finding ---- */
 
@@ -83,8 +83,8 @@ int bale_node_lookup(struct bale_nodes *nodes, struct bale_node *dir, const char
 /* The node of an inode just made, which fd is open for. keep: fd is O_PATH and becomes the
  * node's own (also on failure). dir and name are NULL for one without a name, which needs keep.
  * *node is referenced. */
-int bale_node_take(struct bale_nodes *nodes, struct bale_node *dir, const char *name, int fd,
-                   bool keep, struct bale_node **node, struct stat *st);
+int bale_node_add(struct bale_nodes *nodes, struct bale_node *dir, const char *name, int fd,
+                  bool keep, struct bale_node **node, struct stat *st);
 
 /* The node of an inode number, referenced, or NULL. */
 struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino);
@@ -96,22 +96,22 @@ void bale_nodes_rename_begin(struct bale_nodes *nodes);
 void bale_nodes_rename_end(struct bale_nodes *nodes);
 /* Each tells of a change that was made on the backing file system; nothing happens if the node
  * is not known by that name. The node is held by the caller for unnamed, so that its descriptor
- * stays; until bale_node_settle has looked whether the name it falls back on is its own, it stays
+ * stays; until bale_node_verify_name has looked whether the name it falls back on is its own, it stays
  * after that too. */
 void bale_node_renamed(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *from,
                        const char *from_name, struct bale_node *to, const char *to_name);
-void bale_node_unnamed(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
-                       const char *name);
-void bale_node_named(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
-                     const char *name);
+void bale_node_unlinked(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
+                        const char *name);
+void bale_node_linked(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
+                      const char *name);
 /* After unnamed, outside of a rename. */
-void bale_node_settle(struct bale_nodes *nodes, struct bale_node *node);
+void bale_node_verify_name(struct bale_nodes *nodes, struct bale_node *node);
 /* The last link is gone: the inode number may soon be another file's. */
-void bale_node_dead(struct bale_nodes *nodes, struct bale_node *node);
+void bale_node_mark_dead(struct bale_nodes *nodes, struct bale_node *node);
 
 /* The directory, referenced, and the name (to be freed) the node is known by. ESTALE: none. */
-int bale_node_place(struct bale_nodes *nodes, struct bale_node *node, struct bale_node **dir,
-                    char **name);
+int bale_node_locate(struct bale_nodes *nodes, struct bale_node *node, struct bale_node **dir,
+                     char **name);
 /* The path from the root, for messages; shortened to fit, never empty. */
 void bale_node_path(struct bale_nodes *nodes, struct bale_node *node, char *path, size_t size);
 

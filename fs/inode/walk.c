@@ -84,7 +84,7 @@ static bool use_open(struct bale_nodes *nodes, struct bale_node *node, int *fd)
     pthread_mutex_lock(&nodes->lock);
     bool open = node->fd >= 0;
     if (open) {
-        bale_node_use(nodes, node);
+        bale_node_add_pin(nodes, node);
         *fd = node->fd;
     }
     pthread_mutex_unlock(&nodes->lock);
@@ -111,7 +111,7 @@ static int step(struct bale_nodes *nodes, struct bale_node *node, int parent_fd,
     }
     /* Whoever took the name away meanwhile has opened the node before. */
     if (node->fd >= 0) {
-        bale_node_use(nodes, node);
+        bale_node_add_pin(nodes, node);
         *fd = node->fd;
         err = 0;
     }
@@ -143,7 +143,7 @@ static int chain_of(struct bale_nodes *nodes, struct bale_node *node, struct bal
         err = ENOMEM;
         *count = 0;
     } else if (at) {
-        bale_node_use(nodes, at);
+        bale_node_add_pin(nodes, at);
     } else {
         err = ESTALE;
     }
@@ -162,7 +162,7 @@ static int walk(struct bale_nodes *nodes, struct bale_node *node, int *fd)
     for (size_t i = 0; !err && i < count; i++) {
         int next = -1;
         err = step(nodes, chain[i], at, &next);
-        bale_node_release(nodes, top);
+        bale_node_unpin(nodes, top);
         top = err ? NULL : chain[i];
         at = err ? -1 : next;
     }
@@ -173,7 +173,7 @@ static int walk(struct bale_nodes *nodes, struct bale_node *node, int *fd)
     return err;
 }
 
-int bale_node_hold(struct bale_nodes *nodes, struct bale_node *node, int *fd)
+int bale_node_pin(struct bale_nodes *nodes, struct bale_node *node, int *fd)
 {
     if (use_open(nodes, node, fd))
         return 0;

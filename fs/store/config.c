@@ -118,7 +118,7 @@ static int read_config(const json_t *json, const char *path, struct bale_store_c
     memcpy(config->uuid, uuid, sizeof config->uuid);
     if (!modes || (strcmp(modes, "inode") != 0 && strcmp(modes, "container") != 0))
         return bad_key(why, path, "modes", "\"inode\" or \"container\"");
-    config->modes_held = strcmp(modes, "container") == 0;
+    config->modes_in_container = strcmp(modes, "container") == 0;
     if (!codec)
         return bad_key(why, path, "codec", "a codec setting");
     if (bale_setting_parse(codec, &config->setting, reason, sizeof reason) < 0)
@@ -156,7 +156,7 @@ static int adopt(struct bale_store *store, json_t *json, char *why)
 int bale_volume_read(struct bale_store *store, char *why)
 {
     json_t *json;
-    int err = bale_inside_json(store->dir_fd, store->path, VOLUME, &json, why);
+    int err = bale_store_file_read_json(store->dir_fd, store->path, VOLUME, &json, why);
 
     if (err == BALE_E_NOENT)
         return bale_store_fail(why, err,
@@ -250,7 +250,7 @@ int bale_volume_new(const struct bale_store_config *config, const char *path, js
         return err;
     *json = make_uuid(uuid)
                 ? json_pack("{s:i, s:s, s:[], s:s}", "format", FORMAT_VERSION, "uuid", uuid,
-                            "features", "modes", config->modes_held ? "container" : "inode")
+                            "features", "modes", config->modes_in_container ? "container" : "inode")
                 : NULL;
     if (!*json)
         return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", path);
@@ -281,7 +281,7 @@ int bale_store_set_config(struct bale_store *store, const struct bale_store_conf
                : bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", store->path);
     if (err)
         json_decref(json);
-    else if (bale_inside_replace_json(store->dir_fd, VOLUME, json) < 0) {
+    else if (bale_store_file_replace_json(store->dir_fd, VOLUME, json) < 0) {
         err = bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" VOLUME, "written");
         json_decref(json);
     } else {

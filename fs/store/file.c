@@ -61,7 +61,7 @@ static int open_beneath(int dir, const char *name, int flags, mode_t mode)
 }
 
 /* Looks before it opens: a fifo or a device must not even be opened. */
-int bale_inside_open(int dir, const char *name, int flags, int *fd)
+int bale_store_file_open(int dir, const char *name, int flags, int *fd)
 {
     char path[32];
     struct stat st;
@@ -85,7 +85,7 @@ int bale_inside_open(int dir, const char *name, int flags, int *fd)
     return e ? bale_err_from_errno(e) : 0;
 }
 
-int bale_inside_create(int dir, const char *name, int *fd)
+int bale_store_file_create(int dir, const char *name, int *fd)
 {
     struct stat st;
 
@@ -108,7 +108,7 @@ fail:;
     return bale_err_from_errno(e);
 }
 
-int bale_inside_directory(int root, int *fd)
+int bale_store_directory_open(int root, int *fd)
 {
     *fd = open_beneath(root, BALE_STORE_DIR, O_RDONLY | O_DIRECTORY, 0);
     if (*fd < 0 && errno == ENOTDIR) {
@@ -120,7 +120,7 @@ int bale_inside_directory(int root, int *fd)
     return *fd < 0 ? bale_err_from_errno(errno) : 0;
 }
 
-int bale_inside_read(int dir, const char *name, size_t max, char **text, size_t *length)
+int bale_store_file_read(int dir, const char *name, size_t max, char **text, size_t *length)
 {
     struct stat st;
     char *buffer = NULL;
@@ -129,7 +129,7 @@ int bale_inside_read(int dir, const char *name, size_t max, char **text, size_t 
     int e;
 
     *text = NULL;
-    if (bale_inside_open(dir, name, O_RDONLY, &fd) < 0)
+    if (bale_store_file_open(dir, name, O_RDONLY, &fd) < 0)
         return bale_err_from_errno(errno);
     if (fstat(fd, &st) < 0)
         goto fail;
@@ -184,7 +184,7 @@ int bale_sync_directory(int fd)
     return bale_err_from_errno(errno);
 }
 
-int bale_inside_replace(int dir, const char *name, const char *text, size_t length)
+int bale_store_file_replace(int dir, const char *name, const char *text, size_t length)
 {
     char fresh[64];
     int fd;
@@ -193,7 +193,7 @@ int bale_inside_replace(int dir, const char *name, const char *text, size_t leng
     snprintf(fresh, sizeof fresh, "%s.new", name);
     if (unlinkat(dir, fresh, 0) < 0 && errno != ENOENT)
         return bale_err_from_errno(errno);
-    if (bale_inside_create(dir, fresh, &fd) < 0)
+    if (bale_store_file_create(dir, fresh, &fd) < 0)
         return bale_err_from_errno(errno);
     if (bale_write_all(fd, text, length) < 0 || fsync(fd) < 0)
         goto fail;
@@ -209,7 +209,7 @@ fail:
     return bale_err_from_errno(e);
 }
 
-int bale_inside_replace_json(int dir, const char *name, const json_t *json)
+int bale_store_file_replace_json(int dir, const char *name, const json_t *json)
 {
     char *text = json_dumps(json, JSON_INDENT(2));
     int err;
@@ -218,12 +218,12 @@ int bale_inside_replace_json(int dir, const char *name, const json_t *json)
         errno = ENOMEM;
         return BALE_E_NOMEM;
     }
-    err = bale_inside_replace(dir, name, text, strlen(text));
+    err = bale_store_file_replace(dir, name, text, strlen(text));
     free(text);
     return err;
 }
 
-int bale_inside_json(int dir, const char *path, const char *name, json_t **json, char *why)
+int bale_store_file_read_json(int dir, const char *path, const char *name, json_t **json, char *why)
 {
     json_error_t error;
     char inside[64];
@@ -231,7 +231,7 @@ int bale_inside_json(int dir, const char *path, const char *name, json_t **json,
     size_t length = 0;
 
     snprintf(inside, sizeof inside, BALE_STORE_DIR "/%s", name);
-    if (bale_inside_read(dir, name, BALE_JSON_MAX, &text, &length) < 0) {
+    if (bale_store_file_read(dir, name, BALE_JSON_MAX, &text, &length) < 0) {
         if (errno == EFBIG)
             return bale_store_fail(why, BALE_E_CORRUPT,
                                    "%s/%s: is damaged: longer than %u bytes: restore it", path,

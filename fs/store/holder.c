@@ -21,14 +21,14 @@ char *bale_holder_self(void)
     json_t *json;
     char *text;
 
-    bale_world_host(host);
-    bale_world_boot(boot);
+    bale_platform_host(host);
+    bale_platform_boot(boot);
     gmtime_r(&now, &tm);
     strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &tm);
     json = json_pack("{s:s, s:s, s:I, s:s, s:I, s:I}", "host", host, "boot", boot, "process",
                      (json_int_t)getpid(), "since", since, "start",
-                     (json_int_t)bale_world_process_start(getpid()), "namespace",
-                     (json_int_t)bale_world_pid_namespace());
+                     (json_int_t)bale_platform_process_start(getpid()), "namespace",
+                     (json_int_t)bale_platform_pid_namespace());
     text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
     return text;
@@ -63,7 +63,7 @@ int bale_holder_read(int dir, struct bale_holder *holder)
     size_t length;
 
     memset(holder, 0, sizeof *holder);
-    if (bale_inside_read(dir, BALE_LOCK, BALE_HOLDER_MAX, &text, &length) < 0)
+    if (bale_store_file_read(dir, BALE_LOCK, BALE_HOLDER_MAX, &text, &length) < 0)
         return bale_err_from_errno(errno);
     bale_holder_parse(text, length, holder);
     free(text);
@@ -76,7 +76,7 @@ static bool runs(const struct bale_holder *holder)
 
     if (kill(holder->pid, 0) < 0 && errno == ESRCH)
         return false;
-    start = bale_world_process_start(holder->pid);
+    start = bale_platform_process_start(holder->pid);
     return start == 0 || holder->start == 0 || start == holder->start;
 }
 
@@ -87,12 +87,12 @@ enum bale_verdict bale_holder_judge(const struct bale_holder *holder, bool flock
 
     if (!holder->present || (flocked && !network))
         return BALE_HOLDER_GONE;
-    bale_world_host(host);
-    bale_world_boot(boot);
+    bale_platform_host(host);
+    bale_platform_boot(boot);
     if (boot[0] && strcmp(boot, holder->boot) == 0) {
         if (flocked)
             return BALE_HOLDER_GONE;
-        if (holder->pid <= 0 || holder->namespace != bale_world_pid_namespace())
+        if (holder->pid <= 0 || holder->namespace != bale_platform_pid_namespace())
             return BALE_HOLDER_UNKNOWN;
         return runs(holder) ? BALE_HOLDER_RUNS : BALE_HOLDER_GONE;
     }

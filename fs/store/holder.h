@@ -18,8 +18,8 @@ struct bale_holder {
     char host[BALE_HOST];
     char boot[BALE_IDENTITY];
     pid_t pid;
-    uint64_t start;     /* bale_world_process_start */
-    uint64_t namespace; /* bale_world_pid_namespace */
+    uint64_t start;     /* bale_platform_process_start */
+    uint64_t namespace; /* bale_platform_pid_namespace */
     bool present;       /* there is a text */
 };
 

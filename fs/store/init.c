@@ -107,9 +107,10 @@ static int fill(const char *path, int root, const json_t *volume, char *why)
     if (mkdirat(root, BALE_STORE_DIR, 0755) < 0)
         return bale_store_fail_errno(why, path, BALE_STORE_DIR, "made");
     /* The lock is there from the start, so that a read-only mount can hold it. */
-    if (bale_inside_directory(root, &dir) < 0 || fchmod(dir, 0755) < 0 ||
-        bale_inside_create(dir, "lock", &lock) < 0 ||
-        bale_inside_replace_json(dir, "volume.json", volume) < 0 || bale_sync_directory(root) < 0)
+    if (bale_store_directory_open(root, &dir) < 0 || fchmod(dir, 0755) < 0 ||
+        bale_store_file_create(dir, "lock", &lock) < 0 ||
+        bale_store_file_replace_json(dir, "volume.json", volume) < 0 ||
+        bale_sync_directory(root) < 0)
         err = bale_store_fail_errno(why, path, BALE_STORE_DIR, "filled");
     if (err && dir >= 0) {
         unlinkat(dir, "volume.json", 0);
@@ -169,7 +170,7 @@ int bale_store_init(const char *path, const struct bale_store_config *config, ch
 
     if (!real)
         return bale_store_fail_errno(why, path, "", "made");
-    own.modes_held |= geteuid() != 0;
+    own.modes_in_container |= geteuid() != 0;
     err = check_outside(real, why);
     if (!err)
         err = bale_volume_new(&own, real, &volume, why);

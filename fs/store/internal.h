@@ -19,24 +19,24 @@
 #define BALE_HOST 72
 
 /* What a store believes about the machine it runs on. Tests set it before any thread starts. */
-struct bale_store_world {
+struct bale_store_platform {
     const char *boot; /* NULL: the kernel's boot id */
     const char *host; /* NULL: the node name */
     bool network;     /* take every file system for a network's */
     int (*syncfs)(int fd);
     int (*flock)(int fd, int operation);
 };
-extern struct bale_store_world bale_store_world;
+extern struct bale_store_platform bale_store_platform;
 
-void bale_world_boot(char boot[static BALE_IDENTITY]); /* empty: unknown */
-void bale_world_host(char host[static BALE_HOST]);
+void bale_platform_boot(char boot[static BALE_IDENTITY]); /* empty: unknown */
+void bale_platform_host(char host[static BALE_HOST]);
 /* BOOT:MOUNT of the page cache that fd's file system writes to (FORMAT.md 2); empty: unknown. */
-void bale_world_identity(int fd, char identity[static BALE_IDENTITY]);
+void bale_platform_identity(int fd, char identity[static BALE_IDENTITY]);
 /* In clock ticks since the boot; 0: there is no such process. */
-uint64_t bale_world_process_start(pid_t pid);
-uint64_t bale_world_pid_namespace(void);
+uint64_t bale_platform_process_start(pid_t pid);
+uint64_t bale_platform_pid_namespace(void);
 /* True if other machines may have fd's file system mounted too. */
-bool bale_world_is_network(int fd);
+bool bale_platform_is_network(int fd);
 
 /* ---- Files inside .balefs (store_file.c) ----------------------------------------------------- */
 
@@ -55,25 +55,26 @@ int bale_store_fail_errno(char *why, const char *path, const char *name, const c
 /* Opens an existing regular file of the directory dir; anything else there is refused unopened. On
  * failure errno tells: ELOOP a symbolic link, EISDIR a directory, EINVAL another thing that is not
  * a file. */
-int bale_inside_open(int dir, const char *name, int flags, int *fd);
+int bale_store_file_open(int dir, const char *name, int flags, int *fd);
 /* Makes a file, 0644, owned by the directory's owner if we may; EEXIST. Open for reading and
  * writing. */
-int bale_inside_create(int dir, const char *name, int *fd);
+int bale_store_file_create(int dir, const char *name, int *fd);
 /* Opens .balefs of the directory root: a real directory on the same mount. */
-int bale_inside_directory(int root, int *fd);
+int bale_store_directory_open(int root, int *fd);
 /* Reads a file of at most max bytes; *text is NUL-terminated, the caller frees it. EFBIG: it is
  * longer. */
-int bale_inside_read(int dir, const char *name, size_t max, char **text, size_t *length);
+int bale_store_file_read(int dir, const char *name, size_t max, char **text, size_t *length);
 /* Replaces a file atomically and durably. One caller at a time for each name. errno is set on
  * failure. */
-int bale_inside_replace(int dir, const char *name, const char *text, size_t length);
-int bale_inside_replace_json(int dir, const char *name, const json_t *json);
+int bale_store_file_replace(int dir, const char *name, const char *text, size_t length);
+int bale_store_file_replace_json(int dir, const char *name, const json_t *json);
 int bale_write_all(int fd, const char *text,
                    size_t length); /* at position 0; errno is set on failure */
 /* fsync of a directory; file systems that cannot do that are trusted to need none. */
 int bale_sync_directory(int fd);
 /* Reads a JSON object. path is the store's, for why. */
-int bale_inside_json(int dir, const char *path, const char *name, json_t **json, char *why);
+int bale_store_file_read_json(int dir, const char *path, const char *name, json_t **json,
+                              char *why);
 
 /* ---- The store ------------------------------------------------------------------------------- */
 
@@ -114,7 +115,7 @@ struct bale_store_lock {
 
 struct bale_store {
     char *path;
-    enum bale_store_how how;
+    enum bale_store_access how;
     int root_fd; /* O_PATH */
     int dir_fd;  /* .balefs, open for reading: for fsync and syncfs */
     int reserve_fd;
@@ -125,7 +126,7 @@ struct bale_store {
     struct bale_sessions sessions;
     struct bale_store_abilities abilities;
     struct bale_store_totals totals;
-    atomic_flag bad_setting_told; /* one line about bad attributes is enough */
+    atomic_flag bad_setting_reported; /* one line about bad attributes is enough */
 };
 
 /* store_config.c */

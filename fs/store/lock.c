@@ -42,7 +42,7 @@ static int flock_patiently(int fd, int operation)
     const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
 
     for (int tries = 20;; tries--) {
-        if (bale_store_world.flock(fd, operation | LOCK_NB) == 0)
+        if (bale_store_platform.flock(fd, operation | LOCK_NB) == 0)
             return 0;
         if (errno != EINTR && (errno != EWOULDBLOCK || tries <= 0))
             return -1;
@@ -52,13 +52,13 @@ static int flock_patiently(int fd, int operation)
 
 static int open_lock(const struct bale_store *store, int flags, int *fd)
 {
-    int err = bale_inside_open(store->dir_fd, BALE_LOCK, flags, fd);
+    int err = bale_store_file_open(store->dir_fd, BALE_LOCK, flags, fd);
 
     if (err != BALE_E_NOENT || flags == O_RDONLY)
         return err;
-    err = bale_inside_create(store->dir_fd, BALE_LOCK, fd);
+    err = bale_store_file_create(store->dir_fd, BALE_LOCK, fd);
     if (err && errno == EEXIST)
-        err = bale_inside_open(store->dir_fd, BALE_LOCK, flags, fd);
+        err = bale_store_file_open(store->dir_fd, BALE_LOCK, flags, fd);
     return err;
 }
 
@@ -102,7 +102,7 @@ static int claim(struct bale_store *store, int fd, char *why)
         return bale_store_fail(why, BALE_E_BUSY,
                                "%s/" BALE_STORE_DIR "/" BALE_LOCK ": has %lu names: remove it",
                                store->path, (unsigned long)st.st_nlink);
-    verdict = bale_holder_judge(&holder, true, bale_world_is_network(store->dir_fd));
+    verdict = bale_holder_judge(&holder, true, bale_platform_is_network(store->dir_fd));
     if (verdict != BALE_HOLDER_GONE)
         return refuse(store, &holder, verdict, why);
     if (store->how != BALE_STORE_WRITE)
@@ -139,7 +139,7 @@ static int move_stale(const struct bale_store *store)
         return BALE_E_IO;
     if (renameat(store->dir_fd, BALE_LOCK, store->dir_fd, name) < 0)
         return errno == ENOENT ? 0 : bale_err_from_errno(errno);
-    if (bale_inside_read(store->dir_fd, name, BALE_HOLDER_MAX, &text, &length) == 0) {
+    if (bale_store_file_read(store->dir_fd, name, BALE_HOLDER_MAX, &text, &length) == 0) {
         bale_holder_parse(text, length, &moved);
         free(text);
         if (bale_holder_judge(&moved, false, true) != BALE_HOLDER_GONE) {
@@ -161,7 +161,7 @@ static int link_text(struct bale_store *store)
 
     if (!unique_name(name))
         return BALE_E_IO;
-    err = bale_inside_create(store->dir_fd, name, &fd);
+    err = bale_store_file_create(store->dir_fd, name, &fd);
     if (err)
         return err;
     err = write_text(fd);
@@ -254,12 +254,13 @@ static bool asked(int dir, int fd, struct bale_holder *holder)
 {
     bool text = bale_holder_read(dir, holder) == 0 && holder->present;
 
-    if (bale_store_world.flock(fd, LOCK_SH | LOCK_NB) == 0) {
-        if (text && bale_holder_judge(holder, true, bale_world_is_network(dir)) != BALE_HOLDER_GONE)
+    if (bale_store_platform.flock(fd, LOCK_SH | LOCK_NB) == 0) {
+        if (text &&
+            bale_holder_judge(holder, true, bale_platform_is_network(dir)) != BALE_HOLDER_GONE)
             return true;
         /* Only readers could be left. */
         snprintf(holder->who, sizeof holder->who, "a read-only mount");
-        return bale_store_world.flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+        return bale_store_platform.flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
     }
     if (errno == EWOULDBLOCK) {
         if (!text)
@@ -277,8 +278,8 @@ bool bale_store_locked_by(const char *path, char *who, size_t size)
     int fd = -1;
     bool held = false;
 
-    if (root >= 0 && bale_inside_directory(root, &dir) == 0 &&
-        bale_inside_open(dir, BALE_LOCK, O_RDONLY, &fd) == 0)
+    if (root >= 0 && bale_store_directory_open(root, &dir) == 0 &&
+        bale_store_file_open(dir, BALE_LOCK, O_RDONLY, &fd) == 0)
         held = asked(dir, fd, &holder);
     if (held)
         snprintf(who, size, "%s", holder.who);

@@ -14,7 +14,7 @@
 #define STATX_MNT_ID_UNIQUE 0x00004000U
 #endif
 
-struct bale_store_world bale_store_world = {.syncfs = syncfs, .flock = flock};
+struct bale_store_platform bale_store_platform = {.syncfs = syncfs, .flock = flock};
 
 /* The first line of a file of /proc; empty if there is none. */
 static void read_line(const char *path, char *text, size_t size)
@@ -28,18 +28,18 @@ static void read_line(const char *path, char *text, size_t size)
     text[strcspn(text, "\n")] = '\0';
 }
 
-void bale_world_boot(char boot[static BALE_IDENTITY])
+void bale_platform_boot(char boot[static BALE_IDENTITY])
 {
-    if (bale_store_world.boot)
-        snprintf(boot, BALE_IDENTITY, "%s", bale_store_world.boot);
+    if (bale_store_platform.boot)
+        snprintf(boot, BALE_IDENTITY, "%s", bale_store_platform.boot);
     else
         read_line("/proc/sys/kernel/random/boot_id", boot, 64);
 }
 
-void bale_world_host(char host[static BALE_HOST])
+void bale_platform_host(char host[static BALE_HOST])
 {
-    if (bale_store_world.host)
-        snprintf(host, BALE_HOST, "%s", bale_store_world.host);
+    if (bale_store_platform.host)
+        snprintf(host, BALE_HOST, "%s", bale_store_platform.host);
     else if (gethostname(host, BALE_HOST - 1) < 0)
         host[0] = '\0';
     host[BALE_HOST - 1] = '\0';
@@ -62,19 +62,19 @@ static bool mount_id(int fd, uint64_t *id)
     return false;
 }
 
-void bale_world_identity(int fd, char identity[static BALE_IDENTITY])
+void bale_platform_identity(int fd, char identity[static BALE_IDENTITY])
 {
     char boot[BALE_IDENTITY];
     uint64_t id;
 
-    bale_world_boot(boot);
+    bale_platform_boot(boot);
     if (boot[0] == '\0' || !mount_id(fd, &id))
         identity[0] = '\0';
     else
         snprintf(identity, BALE_IDENTITY, "%.64s:%" PRIu64, boot, id);
 }
 
-uint64_t bale_world_process_start(pid_t pid)
+uint64_t bale_platform_process_start(pid_t pid)
 {
     char path[32];
     char text[1024];
@@ -88,7 +88,7 @@ uint64_t bale_world_process_start(pid_t pid)
     return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
-uint64_t bale_world_pid_namespace(void)
+uint64_t bale_platform_pid_namespace(void)
 {
     struct stat st;
 
@@ -97,7 +97,7 @@ uint64_t bale_world_pid_namespace(void)
 
 /* Those of linux/magic.h and of the file systems themselves where several machines write. A FUSE
  * file system may be one: it does not say. */
-bool bale_world_is_network(int fd)
+bool bale_platform_is_network(int fd)
 {
     static const uint32_t magics[] = {
         0x6969,     /* NFS */
@@ -120,7 +120,7 @@ bool bale_world_is_network(int fd)
     };
     struct statfs st;
 
-    if (bale_store_world.network || fstatfs(fd, &st) < 0)
+    if (bale_store_platform.network || fstatfs(fd, &st) < 0)
         return true;
     for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++)
         if ((uint32_t)st.f_type == magics[i])

@@ -87,7 +87,7 @@ static void probe_writing(int dir, struct bale_store_abilities *can)
     can->tmpfile = makes_tmpfile(dir);
     if (unlinkat(dir, PROBE, 0) < 0 && errno != ENOENT)
         return;
-    if (bale_inside_create(dir, PROBE, &fd) < 0)
+    if (bale_store_file_create(dir, PROBE, &fd) < 0)
         return;
     can->user_xattr = writes_attribute(fd);
     can->punch = punches(fd);

@@ -159,8 +159,8 @@ static int directory_extent(int fd, struct bale_container_attr *attr, bool *bad)
     return err == BALE_E_TOOBIG || err == BALE_E_NOENT ? 0 : err;
 }
 
-int bale_props_for_new(const struct bale_store *store, int dir_fd, const char *name,
-                       struct bale_container_attr *attr)
+int bale_properties_for_new(const struct bale_store *store, int dir_fd, const char *name,
+                            struct bale_container_attr *attr)
 {
     bool bad = false;
     int err = 0;
@@ -175,7 +175,7 @@ int bale_props_for_new(const struct bale_store *store, int dir_fd, const char *n
         for (char **line = bale_store_config(store)->match; *line; line++)
             if (line_matches(*line, name, &attr->setting, &bad))
                 break;
-    if (bad && !atomic_flag_test_and_set(&((struct bale_store *)store)->bad_setting_told))
+    if (bad && !atomic_flag_test_and_set(&((struct bale_store *)store)->bad_setting_reported))
         bale_log(BALE_LOG_WARNING,
                  "%s: the directory of the new file \"%s\" has settings that this program does not "
                  "know: they are passed over: see balefs get",
@@ -183,7 +183,7 @@ int bale_props_for_new(const struct bale_store *store, int dir_fd, const char *n
     return err;
 }
 
-int bale_props_inherit(int parent_fd, int child_fd)
+int bale_properties_inherit(int parent_fd, int child_fd)
 {
     static const char *const names[] = {BALE_XATTR_CODEC, BALE_XATTR_EXTENT, BALE_XATTR_MATCH};
     struct fd_path child = path_of(child_fd);
@@ -265,7 +265,8 @@ static int check_match(char *value, char *clean, char *why)
     return 0;
 }
 
-int bale_props_check(const char *name, const char *value, size_t length, char *clean, char *why)
+int bale_properties_check(const char *name, const char *value, size_t length, char *clean,
+                          char *why)
 {
     char own[VALUE_MAX];
 

@@ -101,7 +101,7 @@ static int read_list(struct bale_store *store, char *why)
 {
     struct bale_sessions *sessions = &store->sessions;
     json_t *json;
-    int err = bale_inside_json(store->dir_fd, store->path, SESSIONS, &json, why);
+    int err = bale_store_file_read_json(store->dir_fd, store->path, SESSIONS, &json, why);
 
     if (err == BALE_E_NOENT)
         return 0;
@@ -130,7 +130,7 @@ static int write_list(struct bale_store *store, const struct bale_session_list *
             goto out;
     json = json_pack("{s:I, s:O}", "last", (json_int_t)list->last, "uncertain", uncertain);
     if (json)
-        err = bale_inside_replace_json(store->dir_fd, SESSIONS, json);
+        err = bale_store_file_replace_json(store->dir_fd, SESSIONS, json);
 out:
     if (err == BALE_E_NOMEM)
         errno = ENOMEM;
@@ -183,7 +183,7 @@ static void settle(struct bale_store *store, struct bale_session_list *list)
         any |= is_here(sessions, &list->entries[i]);
     if (!any)
         return;
-    if (bale_store_world.syncfs(store->dir_fd) == 0) {
+    if (bale_store_platform.syncfs(store->dir_fd) == 0) {
         list_drop_here(list, sessions, 0);
         return;
     }
@@ -223,9 +223,9 @@ int bale_sessions_open(struct bale_store *store, char *why)
 {
     int err;
 
-    bale_world_identity(store->dir_fd, store->sessions.identity);
+    bale_platform_identity(store->dir_fd, store->sessions.identity);
     err = read_list(store, why);
-    if (err == BALE_E_CORRUPT && store->how == BALE_STORE_LOOK) {
+    if (err == BALE_E_CORRUPT && store->how == BALE_STORE_UNLOCKED) {
         /* As if it were absent: nothing is certain. */
         bale_sessions_free(store);
         return 0;
@@ -299,7 +299,7 @@ static int retire(struct bale_store *store, uint32_t keep)
     struct bale_session_list list;
     int err = 0;
 
-    if (bale_store_world.syncfs(store->dir_fd) < 0) {
+    if (bale_store_platform.syncfs(store->dir_fd) < 0) {
         err = bale_err_from_errno(errno);
         bale_store_taint(store);
         return err;

@@ -15,7 +15,7 @@
 #define RESERVE "reserve"
 #define LAST_UNMOUNT "last-unmount.json"
 
-static struct bale_store *store_new(enum bale_store_how how)
+static struct bale_store *store_new(enum bale_store_access how)
 {
     struct bale_store *store = calloc(1, sizeof *store);
     pthread_rwlockattr_t attr;
@@ -24,7 +24,7 @@ static struct bale_store *store_new(enum bale_store_how how)
         return NULL;
     store->how = how;
     store->root_fd = store->dir_fd = store->reserve_fd = store->lock.fd = -1;
-    atomic_flag_clear(&store->bad_setting_told);
+    atomic_flag_clear(&store->bad_setting_reported);
     pthread_mutex_init(&store->change, NULL);
     pthread_mutex_init(&store->sessions.checkpoint, NULL);
     pthread_mutex_init(&store->sessions.lock, NULL);
@@ -63,7 +63,7 @@ static int open_directories(struct bale_store *store, const char *path, char *wh
     store->root_fd = open(store->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (store->root_fd < 0)
         return bale_store_fail_errno(why, store->path, "", "opened");
-    if (bale_inside_directory(store->root_fd, &store->dir_fd) == 0)
+    if (bale_store_directory_open(store->root_fd, &store->dir_fd) == 0)
         return bale_store_check_case(store->path, store->root_fd, why);
     if (errno == ENOENT)
         return bale_store_fail(why, BALE_E_NOENT,
@@ -81,10 +81,10 @@ static int open_directories(struct bale_store *store, const char *path, char *wh
 static int open_reserve(struct bale_store *store, char *why)
 {
     struct stat st;
-    int err = bale_inside_open(store->dir_fd, RESERVE, O_RDWR, &store->reserve_fd);
+    int err = bale_store_file_open(store->dir_fd, RESERVE, O_RDWR, &store->reserve_fd);
 
     if (err == BALE_E_NOENT)
-        err = bale_inside_create(store->dir_fd, RESERVE, &store->reserve_fd);
+        err = bale_store_file_create(store->dir_fd, RESERVE, &store->reserve_fd);
     if (err)
         return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" RESERVE, "opened");
     if (fstat(store->reserve_fd, &st) == 0 && st.st_nlink != 1)
@@ -96,7 +96,7 @@ static int open_reserve(struct bale_store *store, char *why)
     return 0;
 }
 
-int bale_store_open(const char *path, enum bale_store_how how, struct bale_store **result,
+int bale_store_open(const char *path, enum bale_store_access how, struct bale_store **result,
                     char *why)
 {
     struct bale_store *store = store_new(how);
@@ -108,10 +108,10 @@ int bale_store_open(const char *path, enum bale_store_how how, struct bale_store
     err = open_directories(store, path, why);
     if (!err)
         err = bale_volume_read(store, why); /* says more than a lock that cannot be taken */
-    if (!err && how != BALE_STORE_LOOK)
+    if (!err && how != BALE_STORE_UNLOCKED)
         err = bale_lock_take(store, why);
     /* Again: who had the lock before may have changed it. */
-    if (!err && how != BALE_STORE_LOOK)
+    if (!err && how != BALE_STORE_UNLOCKED)
         err = bale_volume_read(store, why);
     if (!err && how == BALE_STORE_WRITE)
         err = open_reserve(store, why);
@@ -159,7 +159,7 @@ static int write_result(struct bale_store *store, bool clean, const char *result
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
     json = result_json(store, clean, when, result);
     if (json)
-        err = bale_inside_replace_json(store->dir_fd, LAST_UNMOUNT, json);
+        err = bale_store_file_replace_json(store->dir_fd, LAST_UNMOUNT, json);
     json_decref(json);
     return err;
 }
@@ -204,7 +204,7 @@ void bale_store_container_config(struct bale_store *store, struct bale_container
         .session = &store->sessions.current,
         .session_roll = &store->sessions.roll,
         .writable = store->how == BALE_STORE_WRITE,
-        .modes_held = bale_store_config(store)->modes_held,
+        .modes_in_container = bale_store_config(store)->modes_in_container,
         .session_certain = bale_session_certain,
         .session_arg = store,
     };
@@ -218,6 +218,6 @@ void bale_store_defaults(const struct bale_store *store, struct bale_container_a
         .extent = config->extent,
         .setting = config->setting,
         /* What the mode of an empty container was nobody knows: it is the owner's. */
-        .mode = config->modes_held ? BALE_ROOT_MODE_HELD | 0600 : 0,
+        .mode = config->modes_in_container ? BALE_ROOT_MODE_IN_CONTAINER | 0600 : 0,
     };
 }

@@ -15,7 +15,7 @@
 
 struct bale_store_config {
     char uuid[37];
-    bool modes_held; /* "modes": "container" */
+    bool modes_in_container; /* "modes": "container" */
     struct bale_setting setting;
     uint32_t extent;
     char **match; /* "GLOB CODEC", NULL-terminated */
@@ -25,7 +25,7 @@ struct bale_store;
 struct bale_volume_options;
 
 /* Makes a store of an empty or new directory: path, and .balefs/volume.json in it, fsynced. Takes
- * setting, extent, match and modes_held from config; makes the uuid. An ordinary user's store
+ * setting, extent, match and modes_in_container from config; makes the uuid. An ordinary user's store
  * always holds its modes: it could not reopen its own 0444 files otherwise. Refuses a directory
  * that has anything in it or lies inside a store. Every function here with why: on failure it gets
  * "PATH: what happened: what to do" (room for BALE_WHY). */
@@ -34,14 +34,14 @@ int bale_store_init(const char *path, const struct bale_store_config *config, ch
  * good. */
 int bale_store_init_missing(const char *path, char *why);
 
-enum bale_store_how {
+enum bale_store_access {
     BALE_STORE_WRITE,    /* takes the lock, starts a session */
     BALE_STORE_READONLY, /* takes the lock shared: refused beside a writer */
-    BALE_STORE_LOOK,     /* no lock: for inspect and stat of an unmounted or foreign store */
+    BALE_STORE_UNLOCKED, /* no lock: for inspect and stat of an unmounted or foreign store */
 };
 /* A writer or reader is opened in the process that stays: the lock names it.
  * BALE_E_BUSY: locked; BALE_E_NOENT: not a store; BALE_E_UNSUPPORTED: newer; BALE_E_CORRUPT. */
-int bale_store_open(const char *path, enum bale_store_how how, struct bale_store **store,
+int bale_store_open(const char *path, enum bale_store_access how, struct bale_store **store,
                     char *why);
 
 int bale_store_root_fd(const struct bale_store *store);      /* O_PATH | O_DIRECTORY */
@@ -110,14 +110,15 @@ bool bale_store_locked_by(const char *path, char *who, size_t size);
  * attr: setting, extent and the explicit flags (set when they come from the directory); the rest as
  * bale_store_defaults. dir_fd may be O_PATH. A directory's value that this program cannot read
  * counts as absent; the first one is logged. dir_fd -1: a directory without settings. */
-int bale_props_for_new(const struct bale_store *store, int dir_fd, const char *name,
-                       struct bale_container_attr *attr);
+int bale_properties_for_new(const struct bale_store *store, int dir_fd, const char *name,
+                            struct bale_container_attr *attr);
 /* Copies the three attributes from a directory to a new one inside it. */
-int bale_props_inherit(int parent_fd, int child_fd);
+int bale_properties_inherit(int parent_fd, int child_fd);
 /* Checks a value to be set: BALE_E_INVALID or BALE_E_TOOBIG, and why. name is one of the three.
  * clean: normalised text, with a NUL (room for 4096): "zstd:3", "131072", or lines "GLOB CODEC"
  * with a newline between. */
-int bale_props_check(const char *name, const char *value, size_t length, char *clean, char *why);
+int bale_properties_check(const char *name, const char *value, size_t length, char *clean,
+                          char *why);
 bool bale_extent_parse(const char *text, uint32_t *extent); /* "128K", "1M", bytes */
 
 #endif

@@ -276,7 +276,7 @@ static struct bale_item *overdue(struct cuda_engine *e, int *status)
         note_hung(e, w);
         if (writing)
             bale_cuda_set_late(e, true);
-        *status = writing ? BALE_E_TAKEN : BALE_E_ENGINE;
+        *status = writing ? BALE_E_QUARANTINED : BALE_E_ENGINE;
         return bale_cuda_list_of(w);
     }
     return NULL;

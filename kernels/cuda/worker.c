@@ -250,7 +250,7 @@ static int judge(struct cuda_worker *w, int err, bool writing)
         bale_cuda_set_late(e, true);
     pthread_mutex_unlock(&e->mutex);
     if (late)
-        return BALE_E_TAKEN;
+        return BALE_E_QUARANTINED;
     return err == BALE_E_NOMEM ? BALE_E_NOMEM : BALE_E_ENGINE;
 }
 

@@ -65,8 +65,9 @@ struct bale_dispatch_stats {
     struct bale_dispatch_work cpu, gpu;
     uint64_t batches; /* given to the GPU */
     uint64_t redone;  /* items that the GPU was given and the CPU did */
-    uint64_t unable;  /* of these, BALE_E_ENGINE or BALE_E_TAKEN: a device may still be at them */
-    bool used;        /* the GPU engine is open, and is asked */
+    uint64_t
+        unable; /* of these, BALE_E_ENGINE or BALE_E_QUARANTINED: a device may still be at them */
+    bool used;  /* the GPU engine is open, and is asked */
     struct bale_gpu_stats device;
 };
 void bale_dispatch_stats(struct bale_engine *engine, struct bale_dispatch_stats *stats);

@@ -180,7 +180,7 @@ static void done(struct bale_item *item)
     struct bale_dispatch *d = batch->dispatch;
     int status = item->status;
     bool more = item->more;
-    bool ended = status == BALE_OK || status == BALE_E_TAKEN;
+    bool ended = status == BALE_OK || status == BALE_E_QUARANTINED;
 
     if (status == BALE_OK) {
         item->done = slot->before.done;
@@ -193,8 +193,8 @@ static void done(struct bale_item *item)
     pthread_mutex_lock(&d->waiting->mutex);
     batch->failed += status != BALE_OK;
     d->redone += status != BALE_OK;
-    batch->unable += status == BALE_E_ENGINE || status == BALE_E_TAKEN;
-    d->unable += status == BALE_E_ENGINE || status == BALE_E_TAKEN;
+    batch->unable += status == BALE_E_ENGINE || status == BALE_E_QUARANTINED;
+    d->unable += status == BALE_E_ENGINE || status == BALE_E_QUARANTINED;
     batch->again += status == BALE_E_AGAIN;
     bale_items_put(ended ? &d->waiting->ended : &d->waiting->queues[item->priority], item);
     wake(d, ended && more);

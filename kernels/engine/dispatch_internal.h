@@ -22,7 +22,7 @@ struct bale_batch {
     unsigned work;
     unsigned count, left; /* items; left to again: under the lock */
     unsigned failed;
-    unsigned unable; /* of these, BALE_E_ENGINE and BALE_E_TAKEN */
+    unsigned unable; /* of these, BALE_E_ENGINE and BALE_E_QUARANTINED */
     unsigned again;  /* of these, BALE_E_AGAIN: they say nothing of the engine */
     uint64_t bytes, under_way, begin_ns;
     bool warming; /* the device had to be opened first: its time says nothing */

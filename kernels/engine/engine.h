@@ -36,7 +36,7 @@ struct bale_item {
     size_t capacity;      /* encode: of stored */
     size_t stored_length; /* decode: in; encode: out */
 
-    /* Out: 0 or a negative bale_err. BALE_E_TAKEN, of an engine with a GPU: it was not done, and a
+    /* Out: 0 or a negative bale_err. BALE_E_QUARANTINED, of an engine with a GPU: it was not done, and a
      * device may write to the output until gpu.h's late says that none does. Whoever wants it done
      * submits it again, with other memory; the rest is as it was. */
     int status;

@@ -14,7 +14,7 @@
  *     here returns false, done_may_wait is false.
  *   - An item is done only when no device will write its memory any more: a late copy must not land
  *     in what has become somebody else's. Or, if its batch was given up as it was being written, with
- *     BALE_E_TAKEN: its output stays out of use until late says that it may be used.
+ *     BALE_E_QUARANTINED: its output stays out of use until late says that it may be used.
  *   - A device may read an item's memory after it is done, if its batch was given up before it wrote
  *     anything: what it reads is dropped, so the memory may be used again at once. But it has to be
  *     there: what was pinned is unpinned only by the engine, when no device is at work, and its owner
@@ -61,7 +61,7 @@ struct bale_gpu_options {
     unsigned watchdog_ms; /* a batch that takes longer to read or to write is given up */
     /* level: enum bale_gpu_level; from any thread. The text reads "what: what happened: what to do". */
     void (*log)(int level, const char *text);
-    /* Whether a device may write yet to the output of items that were done with BALE_E_TAKEN: true
+    /* Whether a device may write yet to the output of items that were done with BALE_E_QUARANTINED: true
      * comes before the first of them, false when no context is left that could. Short, and calls
      * nothing of the engine. May be NULL. */
     void (*late)(void *arg, bool may);

@@ -15,13 +15,13 @@ static int open_flags(const struct fuse_file_info *fi)
 
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-    struct inode_hold hold;
-    int rc = inode_hold(inode_get(ino), &hold), fd = -1;
+    struct inode_pin hold;
+    int rc = inode_pin(inode_get(ino), &hold), fd = -1;
 
     if (rc == 0) {
         fd = open(hold.path, open_flags(fi));
         rc = fd < 0 ? -errno : 0;
-        inode_release(&hold);
+        inode_unpin(&hold);
     }
     if (rc != 0) {
         fuse_reply_err(req, -rc);

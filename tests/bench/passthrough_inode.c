@@ -178,7 +178,7 @@ void inode_close_all(void)
     root.fd = files_fd = -1;
 }
 
-int inode_hold(const struct inode *inode, struct inode_hold *hold)
+int inode_pin(const struct inode *inode, struct inode_pin *hold)
 {
     union handle handle;
 
@@ -196,7 +196,7 @@ int inode_hold(const struct inode *inode, struct inode_hold *hold)
     return 0;
 }
 
-void inode_release(struct inode_hold *hold)
+void inode_unpin(struct inode_pin *hold)
 {
     int saved = errno;
 

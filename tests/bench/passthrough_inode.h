@@ -44,14 +44,14 @@ void inode_forget(struct inode *inode, uint64_t count);
 void inode_close_all(void);
 
 /* The inode's descriptor, or one for as long as it is held. */
-struct inode_hold {
+struct inode_pin {
     int fd;
     bool opened;
     char path[INODE_PROC_MAX]; /* for calls without AT_EMPTY_PATH; a symbolic link itself */
 };
 
 /* 0 or a negative errno. */
-int inode_hold(const struct inode *inode, struct inode_hold *hold);
-void inode_release(struct inode_hold *hold); /* keeps errno */
+int inode_pin(const struct inode *inode, struct inode_pin *hold);
+void inode_unpin(struct inode_pin *hold); /* keeps errno */
 
 #endif

@@ -14,12 +14,12 @@
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct stat st;
-    struct inode_hold hold = {.fd = fi ? (int)fi->fh : -1};
-    int rc = fi ? 0 : inode_hold(inode_get(ino), &hold);
+    struct inode_pin hold = {.fd = fi ? (int)fi->fh : -1};
+    int rc = fi ? 0 : inode_pin(inode_get(ino), &hold);
 
     if (rc == 0) {
         rc = fstat(hold.fd, &st) != 0 ? -errno : 0;
-        inode_release(&hold);
+        inode_unpin(&hold);
     }
     if (rc != 0)
         fuse_reply_err(req, -rc);
@@ -76,12 +76,12 @@ static int set_attributes(const char *path, int fd, const struct stat *attr, int
 static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int set,
                        struct fuse_file_info *fi)
 {
-    struct inode_hold hold;
-    int rc = inode_hold(inode_get(ino), &hold);
+    struct inode_pin hold;
+    int rc = inode_pin(inode_get(ino), &hold);
 
     if (rc == 0) {
         rc = set_attributes(hold.path, hold.fd, attr, set, fi) != 0 ? -errno : 0;
-        inode_release(&hold);
+        inode_unpin(&hold);
     }
     if (rc != 0)
         fuse_reply_err(req, -rc);
@@ -92,13 +92,13 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int se
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 {
     char target[PATH_MAX + 1];
-    struct inode_hold hold;
-    ssize_t n = inode_hold(inode_get(ino), &hold);
+    struct inode_pin hold;
+    ssize_t n = inode_pin(inode_get(ino), &hold);
 
     if (n == 0) {
         n = readlinkat(hold.fd, "", target, sizeof target - 1);
         n = n < 0 ? -errno : n;
-        inode_release(&hold);
+        inode_unpin(&hold);
     }
     if (n < 0) {
         fuse_reply_err(req, (int)-n);
@@ -121,24 +121,24 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
                         size_t size, int flags)
 {
-    struct inode_hold hold;
-    int rc = inode_hold(inode_get(ino), &hold);
+    struct inode_pin hold;
+    int rc = inode_pin(inode_get(ino), &hold);
 
     if (rc == 0) {
         rc = setxattr(hold.path, name, value, size, flags) != 0 ? -errno : 0;
-        inode_release(&hold);
+        inode_unpin(&hold);
     }
     fuse_reply_err(req, -rc);
 }
 
 static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
-    struct inode_hold hold;
-    int rc = inode_hold(inode_get(ino), &hold);
+    struct inode_pin hold;
+    int rc = inode_pin(inode_get(ino), &hold);
 
     if (rc == 0) {
         rc = removexattr(hold.path, name) != 0 ? -errno : 0;
-        inode_release(&hold);
+        inode_unpin(&hold);
     }
     fuse_reply_err(req, -rc);
 }
@@ -146,14 +146,14 @@ static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 /* Lists the names when name is NULL; tells only the size when size is 0. */
 static void reply_xattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
-    struct inode_hold hold;
+    struct inode_pin hold;
     char *value = size > 0 ? malloc(size) : NULL;
-    ssize_t n = size > 0 && !value ? -ENOMEM : inode_hold(inode_get(ino), &hold);
+    ssize_t n = size > 0 && !value ? -ENOMEM : inode_pin(inode_get(ino), &hold);
 
     if (n == 0) {
         n = name ? getxattr(hold.path, name, value, size) : listxattr(hold.path, value, size);
         n = n < 0 ? -errno : n;
-        inode_release(&hold);
+        inode_unpin(&hold);
     }
     if (n < 0)
         fuse_reply_err(req, (int)-n);

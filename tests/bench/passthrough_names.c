@@ -85,14 +85,14 @@ static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, co
 
 static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
 {
-    struct inode_hold hold;
-    int rc = inode_hold(inode_get(ino), &hold);
+    struct inode_pin hold;
+    int rc = inode_pin(inode_get(ino), &hold);
 
     if (rc == 0) {
         rc = linkat(AT_FDCWD, hold.path, inode_get(parent)->fd, name, AT_SYMLINK_FOLLOW) != 0
                  ? -errno
                  : 0;
-        inode_release(&hold);
+        inode_unpin(&hold);
     }
     if (rc != 0)
         fuse_reply_err(req, -rc);

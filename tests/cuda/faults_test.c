@@ -171,7 +171,7 @@ static void test_late(struct rig *rig)
     rig->fault("late");
     rig_run(rig, items, ITEMS);
     for (unsigned i = 0; i < ITEMS; i++)
-        CHECK_EQ(items[i].status, BALE_E_TAKEN);
+        CHECK_EQ(items[i].status, BALE_E_QUARANTINED);
     CHECK_EQ_U(rig_complaints(), complaints + 1);
     CHECK(atomic_load(&late.may));
     CHECK(!takes(rig, BALE_CODEC_STORE));
@@ -209,8 +209,8 @@ static void test_late_and_lost(struct rig *rig)
     items[1].setting = (struct bale_setting){BALE_CODEC_LZ4, 0}; /* never of one batch */
     rig->fault("dies");
     rig_run(rig, items, 2);
-    CHECK_EQ(items[0].status, BALE_E_TAKEN);
-    CHECK_EQ(items[1].status, BALE_E_TAKEN);
+    CHECK_EQ(items[0].status, BALE_E_QUARANTINED);
+    CHECK_EQ(items[1].status, BALE_E_QUARANTINED);
     CHECK(rig_stats(rig).lost);
     CHECK(atomic_load(&late.may));
     rig->fault(NULL);
@@ -352,7 +352,7 @@ static void test_stuck(struct rig *rig)
     rig->fault(NULL);
     rig_late_wait(&late);
     for (unsigned i = 0; i < ALL; i++)
-        if (items[i].status == BALE_E_TAKEN) {
+        if (items[i].status == BALE_E_QUARANTINED) {
             taken++;
             bale_engine_submit(engine, &items[i]);
         }

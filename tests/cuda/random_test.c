@@ -82,7 +82,7 @@ static void submit_all(struct worker *w)
     if (w->index == 0 && w->run->session->once)
         w->run->rig->fault(NULL);
     for (unsigned i = 0; i < RANDOM_JOBS; i++)
-        while (jobs[i].item.status == BALE_E_TAKEN)
+        while (jobs[i].item.status == BALE_E_QUARANTINED)
             submit_again(w, &jobs[i]);
 }
 

@@ -59,7 +59,7 @@ size_t fuzz_root_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX])
         {.height = 1,
          .size = 1 << 20,
          .stored = 4096,
-         .mode = BALE_ROOT_MODE_HELD | 0644,
+         .mode = BALE_ROOT_MODE_IN_CONTAINER | 0644,
          .tree = {.position = 8192, .length = 80, .checksum = 5}},
         {.height = 8,
          .size = BALE_SIZE_MAX,

@@ -56,7 +56,7 @@ static int status_of(struct fake_batches *batches, struct bale_item *item, int f
     unsigned nth = told("item");
     unsigned again = told("again");
 
-    if (again && fails != BALE_E_TAKEN && batches->items % again == 0)
+    if (again && fails != BALE_E_QUARANTINED && batches->items % again == 0)
         return BALE_E_AGAIN;
     if (fails)
         return spoil(batches, item, fails);
@@ -115,7 +115,7 @@ static void run_batch(struct fake_batches *batches, struct bale_item *list)
         fails = BALE_E_AGAIN;
     } else if (late && batches->of_kind[list->kind == BALE_ITEM_DECODE]++ % late == 0) {
         fake_late_begin(&batches->late, &batches->options, list);
-        fails = BALE_E_TAKEN;
+        fails = BALE_E_QUARANTINED;
     }
     fake_pause_us(told("delay"));
     while (list) {

@@ -247,7 +247,7 @@ int rig_change(struct rig *rig)
     case 5:
         if (offset + length > rig->size)
             return BALE_OK;
-        return bale_container_promise(rig->container, offset, length);
+        return bale_container_preallocate(rig->container, offset, length);
     case 6:
     case 7:
         if (rig->size + length > rig->size_max)

@@ -24,7 +24,7 @@ static void test_bounded(bool durable)
         most = rig.file.size > most ? rig.file.size : most;
     }
     CHECK(most <= 2 * least + 10000);
-    CHECK_EQ_U(bale_container_waiting(rig.container), 0);
+    CHECK_EQ_U(bale_container_deferred_bytes(rig.container), 0);
     rig_matches(&rig, true);
     CHECK_EQ(bale_container_trim(rig.container), BALE_OK);
     rig_close(&rig);
@@ -44,11 +44,11 @@ static void test_waiting(void)
     rig_commit(&rig, true);
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_write(&rig, 0, 100000), BALE_OK);
-    CHECK_EQ_U(bale_container_waiting(rig.container), 0);
+    CHECK_EQ_U(bale_container_deferred_bytes(rig.container), 0);
     rig_commit(&rig, false);
-    CHECK(bale_container_waiting(rig.container) >= 100000);
+    CHECK(bale_container_deferred_bytes(rig.container) >= 100000);
     CHECK_EQ(bale_container_sync(rig.container), BALE_OK);
-    CHECK_EQ_U(bale_container_waiting(rig.container), 0);
+    CHECK_EQ_U(bale_container_deferred_bytes(rig.container), 0);
     /* Half of the file is free now, at its start: that is punched; later the tail is cut. */
     CHECK_EQ(bale_container_trim(rig.container), BALE_OK);
     rig_matches(&rig, true);
@@ -107,7 +107,7 @@ static void test_promise(void)
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_write(&rig, 1000, 500), BALE_OK);
     CHECK_EQ(rig_truncate(&rig, 50000), BALE_OK);
-    CHECK_EQ(bale_container_promise(rig.container, 0, 50000), BALE_OK);
+    CHECK_EQ(bale_container_preallocate(rig.container, 0, 50000), BALE_OK);
     CHECK(rig.file.allocated >= 49500);
     rig_commit(&rig, false);
     rig_matches(&rig, true);
@@ -120,12 +120,12 @@ static void test_promise(void)
     attr = rig_attr(&rig);
     attr.size = 5000000000u;
     CHECK_EQ(bale_container_set_attr(rig.container, &attr), BALE_OK);
-    CHECK_EQ(bale_container_promise(rig.container, 50000, 4999950000u), BALE_E_NOSPACE);
+    CHECK_EQ(bale_container_preallocate(rig.container, 50000, 4999950000u), BALE_E_NOSPACE);
     bytes = 0;
     CHECK_EQ(bale_container_walk(rig.container, count_unwritten, &bytes), BALE_OK);
     CHECK_EQ_U(bytes, 49000);
     rig.file.limit = 0;
-    CHECK_EQ(bale_container_promise(rig.container, 50000, 4999950000u), BALE_OK);
+    CHECK_EQ(bale_container_preallocate(rig.container, 50000, 4999950000u), BALE_OK);
     rig_commit(&rig, false);
     bytes = 0;
     CHECK_EQ(bale_container_walk(rig.container, count_unwritten, &bytes), 5);

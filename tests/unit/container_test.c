@@ -123,14 +123,14 @@ static void test_attributes(void)
     struct bale_container_attr attr, bad;
 
     rig_start(&rig, 100000);
-    rig.config.modes_held = true;
+    rig.config.modes_in_container = true;
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     attr = rig_attr(&rig);
     attr.extent = 1 << 20;
     attr.extent_explicit = true;
     attr.setting = (struct bale_setting){.codec = BALE_CODEC_ZSTD, .parameter = -5};
     attr.setting_explicit = true;
-    attr.mode = BALE_ROOT_MODE_HELD | 0640;
+    attr.mode = BALE_ROOT_MODE_IN_CONTAINER | 0640;
     attr.mtime = -7;
     attr.size = 123;
     CHECK_EQ(bale_container_set_attr(rig.container, &attr), BALE_OK);
@@ -142,14 +142,14 @@ static void test_attributes(void)
         CHECK(attr.extent_explicit && attr.setting_explicit);
         CHECK_EQ(attr.setting.codec, BALE_CODEC_ZSTD);
         CHECK_EQ(attr.setting.parameter, -5);
-        CHECK_EQ(attr.mode, BALE_ROOT_MODE_HELD | 0640);
+        CHECK_EQ(attr.mode, BALE_ROOT_MODE_IN_CONTAINER | 0640);
         CHECK_EQ(attr.mtime, -7);
         CHECK_EQ_U(attr.size, 123);
         CHECK_EQ_U(attr.generation, 1);
         rig_reopen(&rig);
     }
     CHECK_EQ(peek(&rig, &attr, NULL), BALE_OK);
-    CHECK_EQ(attr.mode, BALE_ROOT_MODE_HELD | 0640);
+    CHECK_EQ(attr.mode, BALE_ROOT_MODE_IN_CONTAINER | 0640);
 
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     bad = attr;

@@ -150,7 +150,7 @@ static void test_taken(enum bale_item_kind kind)
     before = taken.item;
     bale_engine_submit(rig.engine, &taken.item);
     sem_wait(&finished);
-    CHECK_EQ(taken.item.status, BALE_E_TAKEN);
+    CHECK_EQ(taken.item.status, BALE_E_QUARANTINED);
     taken.item.status = before.status;
     taken.item.next = before.next;
     CHECK_EQ_MEM(&taken.item, &before, sizeof before);
@@ -185,7 +185,7 @@ static void test_taken_for_good(void)
     piece_make(&piece, BALE_PRIORITY_NORMAL, &finished);
     bale_engine_submit(rig.engine, &piece.item);
     sem_wait(&finished);
-    CHECK_EQ(piece.item.status, BALE_E_TAKEN);
+    CHECK_EQ(piece.item.status, BALE_E_QUARANTINED);
     rig_stop(&rig);
     CHECK_EQ(atomic_load(&rig_complaints), 1);
     CHECK(bale_dispatch_hangs());

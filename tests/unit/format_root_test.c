@@ -23,7 +23,7 @@ static const uint8_t slot_bytes[BALE_ROOT_SIZE] = {
 
 static const struct bale_root slot_root = {
     .flags = BALE_ROOT_CODEC_EXPLICIT | BALE_ROOT_EXTENT_EXPLICIT,
-    .mode = BALE_ROOT_MODE_HELD | 0644,
+    .mode = BALE_ROOT_MODE_IN_CONTAINER | 0644,
     .generation = UINT64_C(0x0102030405060708),
     .durable = UINT64_C(0x0011121314151617),
     .session = UINT32_C(0x21222324),

@@ -64,21 +64,21 @@ static int see(void *arg, uint64_t position, uint64_t length)
     return 0;
 }
 
-static void compare(const struct bale_freemap *map)
+static void compare(const struct bale_free_map *map)
 {
     struct seen seen = {0};
     uint64_t bytes = 0;
 
     for (unsigned i = 0; i < end_unit; i++)
         bytes += is_free[i] ? UNIT : 0;
-    CHECK_EQ(bale_freemap_each(map, see, &seen), 0);
+    CHECK_EQ(bale_free_map_each(map, see, &seen), 0);
     CHECK_EQ_U(seen.bytes, bytes);
     CHECK_EQ_U(map->bytes, bytes);
     CHECK_EQ_U(map->count, seen.count);
     CHECK_EQ_U(map->end, position_of(end_unit));
 }
 
-static void allocate(struct bale_freemap *map)
+static void allocate(struct bale_free_map *map)
 {
     unsigned count = 1 + draw(draw(8) == 0 ? 60 : 6);
     unsigned expected = first_fit(count);
@@ -87,17 +87,17 @@ static void allocate(struct bale_freemap *map)
     if (expected + count > UNITS)
         return;
     /* Any length that needs that many units. */
-    CHECK_EQ(bale_freemap_allocate(map, (uint64_t)count * UNIT - draw(UNIT), &position), BALE_OK);
+    CHECK_EQ(bale_free_map_allocate(map, (uint64_t)count * UNIT - draw(UNIT), &position), BALE_OK);
     CHECK_EQ_U(position, position_of(expected));
     if (expected + count > end_unit)
         end_unit = expected + count;
     set(expected, count, false);
 }
 
-static void release(struct bale_freemap *map)
+static void release(struct bale_free_map *map)
 {
     unsigned first = draw(end_unit + 1), count = 1 + draw(12);
-    int err = bale_freemap_release(map, position_of(first), (uint64_t)count * UNIT);
+    int err = bale_free_map_release(map, position_of(first), (uint64_t)count * UNIT);
 
     if (!all(first, count, false)) {
         CHECK_EQ(err, BALE_E_INVALID);
@@ -109,10 +109,10 @@ static void release(struct bale_freemap *map)
         is_free[--end_unit] = false;
 }
 
-static void take(struct bale_freemap *map)
+static void take(struct bale_free_map *map)
 {
     unsigned first = draw(end_unit + 1), count = 1 + draw(5);
-    int err = bale_freemap_take(map, position_of(first), (uint64_t)count * UNIT);
+    int err = bale_free_map_allocate_at(map, position_of(first), (uint64_t)count * UNIT);
 
     if (!all(first, count, true)) {
         CHECK_EQ(err, BALE_E_NOENT);
@@ -124,9 +124,9 @@ static void take(struct bale_freemap *map)
 
 static void test_random(void)
 {
-    struct bale_freemap map;
+    struct bale_free_map map;
 
-    bale_freemap_init(&map, BASE, UNIT);
+    bale_free_map_init(&map, BASE, UNIT);
     for (int i = 0; i < 60000; i++) {
         switch (draw(4)) {
         case 0:
@@ -145,33 +145,33 @@ static void test_random(void)
             compare(&map);
     }
     compare(&map);
-    bale_freemap_clear(&map);
-    CHECK_EQ_U(bale_freemap_memory(&map), 0);
+    bale_free_map_clear(&map);
+    CHECK_EQ_U(bale_free_map_memory(&map), 0);
 }
 
 static void test_limits(void)
 {
-    struct bale_freemap map;
+    struct bale_free_map map;
     uint64_t position;
 
-    bale_freemap_init(&map, BASE, 8);
-    CHECK_EQ(bale_freemap_allocate(&map, INT64_MAX, &position), BALE_E_TOOBIG);
-    CHECK_EQ(bale_freemap_allocate(&map, INT64_MAX - BASE - 7, &position), BALE_OK);
-    CHECK_EQ(bale_freemap_allocate(&map, 16, &position), BALE_E_TOOBIG);
-    CHECK_EQ(bale_freemap_release(&map, BASE, 8), BALE_OK);
-    CHECK_EQ(bale_freemap_allocate(&map, 5, &position), BALE_OK);
+    bale_free_map_init(&map, BASE, 8);
+    CHECK_EQ(bale_free_map_allocate(&map, INT64_MAX, &position), BALE_E_TOOBIG);
+    CHECK_EQ(bale_free_map_allocate(&map, INT64_MAX - BASE - 7, &position), BALE_OK);
+    CHECK_EQ(bale_free_map_allocate(&map, 16, &position), BALE_E_TOOBIG);
+    CHECK_EQ(bale_free_map_release(&map, BASE, 8), BALE_OK);
+    CHECK_EQ(bale_free_map_allocate(&map, 5, &position), BALE_OK);
     CHECK_EQ_U(position, BASE);
-    bale_freemap_clear(&map);
+    bale_free_map_clear(&map);
 
     /* A map of single bytes keeps odd lengths. */
-    bale_freemap_init(&map, 1000, 1);
-    CHECK_EQ(bale_freemap_release(&map, 501, 3), BALE_OK);
-    CHECK_EQ(bale_freemap_allocate(&map, 4, &position), BALE_OK);
+    bale_free_map_init(&map, 1000, 1);
+    CHECK_EQ(bale_free_map_release(&map, 501, 3), BALE_OK);
+    CHECK_EQ(bale_free_map_allocate(&map, 4, &position), BALE_OK);
     CHECK_EQ_U(position, 1000);
-    CHECK_EQ(bale_freemap_allocate(&map, 3, &position), BALE_OK);
+    CHECK_EQ(bale_free_map_allocate(&map, 3, &position), BALE_OK);
     CHECK_EQ_U(position, 501);
     CHECK_EQ_U(map.bytes, 0);
-    bale_freemap_clear(&map);
+    bale_free_map_clear(&map);
 }
 
 int main(void)

@@ -63,7 +63,7 @@ static size_t build(struct rig *rig)
         REQUIRE(rig_write(rig, i * 300, i % 3 == 0 ? 300 : 250) == BALE_OK);
     REQUIRE(rig_write(rig, 20000, 9000) == BALE_OK);
     REQUIRE(rig_write(rig, 24000, 100) == BALE_OK);
-    REQUIRE(bale_container_promise(rig->container, 0, 30000) == BALE_OK);
+    REQUIRE(bale_container_preallocate(rig->container, 0, 30000) == BALE_OK);
     REQUIRE(bale_container_commit(rig->container, false) == BALE_OK);
     rig_close(rig);
     REQUIRE(rig->file.bytes[BALE_ROOT_SIZE + 60] == 2);

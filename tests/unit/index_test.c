@@ -17,7 +17,7 @@ struct byte {
 };
 
 static struct byte model[BYTES];
-static struct bale_freemap space;
+static struct bale_free_map space;
 static struct memory_file file;
 static struct bale_io *io;
 static struct bale_index index_;
@@ -38,7 +38,7 @@ static void drain(void)
 {
     for (size_t i = 0; i < index_.released_count; i++)
         CHECK_EQ(
-            bale_freemap_release(&space, index_.released[i].position, index_.released[i].length),
+            bale_free_map_release(&space, index_.released[i].position, index_.released[i].length),
             BALE_OK);
     index_.released_count = 0;
 }
@@ -111,7 +111,7 @@ static void put(unsigned offset, unsigned length, bool unwritten)
         segment.flags = BALE_SEGMENT_UNWRITTEN;
         segment.generation = 0;
     } else {
-        REQUIRE(bale_freemap_allocate(&space, FRAME_LENGTH, &position) == BALE_OK);
+        REQUIRE(bale_free_map_allocate(&space, FRAME_LENGTH, &position) == BALE_OK);
         segment.position = position;
         segment.frame_length = FRAME_LENGTH;
         segment.codec = BALE_CODEC_LZ4;
@@ -135,13 +135,13 @@ static void cut(unsigned offset, unsigned length)
 static int allocate(void *arg, uint32_t length, uint64_t *position)
 {
     (void)arg;
-    return bale_freemap_allocate(&space, length, position);
+    return bale_free_map_allocate(&space, length, position);
 }
 
 static void release(void *arg, uint64_t position, uint32_t length)
 {
     (void)arg;
-    CHECK_EQ(bale_freemap_release(&space, position, length), BALE_OK);
+    CHECK_EQ(bale_free_map_release(&space, position, length), BALE_OK);
 }
 
 /* Writes the index, once in vain now and then. */
@@ -225,7 +225,7 @@ static void start(uint64_t seed)
     memset(model, 0, sizeof model);
     root = (struct bale_root){0};
     file.fail_after = -1;
-    bale_freemap_init(&space, BALE_DATA_START, 8);
+    bale_free_map_init(&space, BALE_DATA_START, 8);
     io = memory_io_open(&file);
     bale_index_init(&index_, io, NULL, EXTENT);
 }
@@ -235,7 +235,7 @@ static void finish(void)
     bale_index_clear(&index_);
     CHECK_EQ_U(index_.memory, 0);
     io->ops->close(io);
-    bale_freemap_clear(&space);
+    bale_free_map_clear(&space);
     memory_file_clear(&file);
 }
 

@@ -64,10 +64,10 @@ static void test_pinning(void)
 
     sem_init(&pins.done, 0, 0);
     CHECK_EQ(bale_memory_create(4 * STEP, &memory), 0);
-    uint8_t *first = bale_memory_take(memory, STEP / 2);
+    uint8_t *first = bale_memory_allocate(memory, STEP / 2);
     bale_memory_pin_begin(memory, false, pin, &pins);
     sem_wait(&pins.done);
-    uint8_t *second = bale_memory_take(memory, STEP);
+    uint8_t *second = bale_memory_allocate(memory, STEP);
     sem_wait(&pins.done);
     sem_wait(&pins.done);
     CHECK_EQ(atomic_load(&pins.count), 3);
@@ -75,26 +75,26 @@ static void test_pinning(void)
         CHECK(pins.starts[i] == first + (size_t)i * STEP && pins.sizes[i] == STEP);
     first[0] = 1;
     second[STEP - 1] = 2;
-    bale_memory_give(memory, first, STEP / 2);
-    bale_memory_give(memory, second, STEP);
+    bale_memory_free(memory, first, STEP / 2);
+    bale_memory_free(memory, second, STEP);
     bale_memory_trim(memory);
     CHECK_EQ(first[0], 1);
     CHECK_EQ(second[STEP - 1], 2);
 
     /* What is counted elsewhere keeps its place. */
     bale_memory_count(memory, (int64_t)STEP);
-    first = bale_memory_take(memory, 5 * STEP / 2);
+    first = bale_memory_allocate(memory, 5 * STEP / 2);
     first[5 * STEP / 2 - 1] = 3;
-    bale_memory_give(memory, first, 5 * STEP / 2);
+    bale_memory_free(memory, first, 5 * STEP / 2);
     CHECK_EQ(atomic_load(&pins.count), 3);
     bale_memory_pin_end(memory);
     bale_memory_pin_begin(memory, false, pin, &pins);
     bale_memory_trim(memory);
     CHECK_EQ(first[5 * STEP / 2 - 1], 3);
     bale_memory_count(memory, -(int64_t)STEP);
-    first = bale_memory_take(memory, 4 * STEP);
+    first = bale_memory_allocate(memory, 4 * STEP);
     first[4 * STEP - 1] = 4;
-    bale_memory_give(memory, first, 4 * STEP);
+    bale_memory_free(memory, first, 4 * STEP);
     bale_memory_trim(memory);
     CHECK_EQ(first[4 * STEP - 1], 0);
     CHECK_EQ(atomic_load(&pins.count), 3);
@@ -110,29 +110,29 @@ static void test_aside(void)
     struct bale_memory *memory;
 
     CHECK_EQ(bale_memory_create(2 * STEP, &memory), 0);
-    uint8_t *first = bale_memory_take(memory, STEP / 2);
-    uint8_t *second = bale_memory_take(memory, STEP / 2);
-    uint8_t *third = bale_memory_take(memory, STEP);
+    uint8_t *first = bale_memory_allocate(memory, STEP / 2);
+    uint8_t *second = bale_memory_allocate(memory, STEP / 2);
+    uint8_t *third = bale_memory_allocate(memory, STEP);
     CHECK(first && second && third);
-    bale_memory_late(memory, true);
-    bale_memory_set_aside(memory, second, STEP / 2);
-    bale_memory_set_aside(memory, first, STEP / 2 - 1);
+    bale_memory_set_quarantine(memory, true);
+    bale_memory_quarantine(memory, second, STEP / 2);
+    bale_memory_quarantine(memory, first, STEP / 2 - 1);
     CHECK_EQ_U(bale_memory_used(memory), 2 * STEP);
-    CHECK(!bale_memory_take(memory, 1));
-    bale_memory_give(memory, third, STEP);
+    CHECK(!bale_memory_allocate(memory, 1));
+    bale_memory_free(memory, third, STEP);
     CHECK_EQ_U(bale_memory_used(memory), STEP);
-    CHECK(bale_memory_take(memory, STEP) == third);
+    CHECK(bale_memory_allocate(memory, STEP) == third);
     bale_memory_trim(memory);
-    bale_memory_set_aside(memory, third, STEP);
-    bale_memory_late(memory, false);
+    bale_memory_quarantine(memory, third, STEP);
+    bale_memory_set_quarantine(memory, false);
     CHECK_EQ_U(bale_memory_used(memory), 0);
 
     /* From then on it is as if it were given back. */
-    first = bale_memory_take(memory, 2 * STEP);
+    first = bale_memory_allocate(memory, 2 * STEP);
     CHECK(first);
-    bale_memory_set_aside(memory, first, 2 * STEP);
+    bale_memory_quarantine(memory, first, 2 * STEP);
     CHECK_EQ_U(bale_memory_used(memory), 0);
-    bale_memory_late(memory, false);
+    bale_memory_set_quarantine(memory, false);
     bale_memory_destroy(memory);
 }
 
@@ -142,12 +142,12 @@ static void test_aside_for_good(void)
     struct bale_memory *memory;
 
     CHECK_EQ(bale_memory_create(2 * STEP, &memory), 0);
-    uint8_t *block = bale_memory_take(memory, STEP);
-    bale_memory_late(memory, true);
-    bale_memory_set_aside(memory, block, STEP);
+    uint8_t *block = bale_memory_allocate(memory, STEP);
+    bale_memory_set_quarantine(memory, true);
+    bale_memory_quarantine(memory, block, STEP);
     bale_memory_destroy(memory);
     CHECK(is_mapped(block));
-    bale_memory_late(memory, false);
+    bale_memory_set_quarantine(memory, false);
     CHECK_EQ_U(bale_memory_used(memory), 0);
     bale_memory_destroy(memory);
 }
@@ -178,14 +178,14 @@ static void test_no_pinning(void)
 
     sem_init(&pins.done, 0, 0);
     CHECK_EQ(bale_memory_create(4 * STEP, &memory), 0);
-    uint8_t *block = bale_memory_take(memory, 3 * STEP);
+    uint8_t *block = bale_memory_allocate(memory, 3 * STEP);
     block[0] = 1;
     block[STEP] = 2;
     bale_memory_pin_begin(memory, false, pin, &pins);
     sem_wait(&pins.done);
     sem_wait(&pins.done);
     bale_memory_pin_end(memory);
-    bale_memory_give(memory, block, 3 * STEP);
+    bale_memory_free(memory, block, 3 * STEP);
     bale_memory_trim(memory);
     CHECK_EQ(block[0], 1);
     CHECK_EQ(block[STEP], 0);
@@ -200,19 +200,19 @@ static void test_kept(void)
     struct bale_memory *memory;
 
     CHECK_EQ(bale_memory_create(STEP, &memory), 0);
-    uint8_t *first = bale_memory_take(memory, 5000);
-    uint8_t *second = bale_memory_take(memory, 8000);
-    uint8_t *large = bale_memory_take(memory, (size_t)1 << 20);
+    uint8_t *first = bale_memory_allocate(memory, 5000);
+    uint8_t *second = bale_memory_allocate(memory, 8000);
+    uint8_t *large = bale_memory_allocate(memory, (size_t)1 << 20);
     second[0] = 1;
-    bale_memory_give(memory, first, 5000);
-    bale_memory_give(memory, second, 8000);
-    CHECK(bale_memory_take(memory, 8192) == second);
-    CHECK(bale_memory_take(memory, 4097) == first);
-    bale_memory_give(memory, second, 8000);
+    bale_memory_free(memory, first, 5000);
+    bale_memory_free(memory, second, 8000);
+    CHECK(bale_memory_allocate(memory, 8192) == second);
+    CHECK(bale_memory_allocate(memory, 4097) == first);
+    bale_memory_free(memory, second, 8000);
     bale_memory_trim(memory);
     CHECK_EQ(second[0], 0);
-    bale_memory_give(memory, first, 5000);
-    bale_memory_give(memory, large, (size_t)1 << 20);
+    bale_memory_free(memory, first, 5000);
+    bale_memory_free(memory, large, (size_t)1 << 20);
     CHECK_EQ_U(bale_memory_used(memory), 0);
     bale_memory_destroy(memory);
 }
@@ -229,15 +229,15 @@ static void test_kept_in_reach(void)
     sem_wait(&pins.done);
     sem_wait(&pins.done);
     bale_memory_pin_end(memory);
-    uint8_t *first = bale_memory_take(memory, 8192);
-    uint8_t *rest = bale_memory_take(memory, STEP - 8192);
-    uint8_t *beyond = bale_memory_take(memory, 8192);
+    uint8_t *first = bale_memory_allocate(memory, 8192);
+    uint8_t *rest = bale_memory_allocate(memory, STEP - 8192);
+    uint8_t *beyond = bale_memory_allocate(memory, 8192);
     CHECK(rest == first + 8192 && beyond == first + STEP);
-    bale_memory_give(memory, first, 8192);
-    CHECK(bale_memory_take(memory, 4096) == first);
-    bale_memory_give(memory, beyond, 8192);
-    bale_memory_give(memory, rest, STEP - 8192);
-    CHECK(bale_memory_take(memory, 8192) == rest - 4096);
+    bale_memory_free(memory, first, 8192);
+    CHECK(bale_memory_allocate(memory, 4096) == first);
+    bale_memory_free(memory, beyond, 8192);
+    bale_memory_free(memory, rest, STEP - 8192);
+    CHECK(bale_memory_allocate(memory, 8192) == rest - 4096);
     bale_memory_destroy(memory);
     sem_destroy(&pins.done);
 }
@@ -265,12 +265,12 @@ int main(void)
         if (blocks[i].data) {
             CHECK(blocks[i].data[0] == blocks[i].mark);
             CHECK(blocks[i].data[blocks[i].size - 1] == blocks[i].mark);
-            bale_memory_give(memory, blocks[i].data, blocks[i].size);
+            bale_memory_free(memory, blocks[i].data, blocks[i].size);
             taken -= (blocks[i].size + 4095) / 4096 * 4096;
             blocks[i].data = NULL;
         } else {
             size_t size = 1 + draw((uint64_t)1 << (1 + draw(21)));
-            uint8_t *data = bale_memory_take(memory, size);
+            uint8_t *data = bale_memory_allocate(memory, size);
             if (data) {
                 blocks[i].data = data;
                 blocks[i].size = size;
@@ -285,14 +285,14 @@ int main(void)
             bale_memory_trim(memory);
     }
     for (size_t i = 0; i < BLOCKS; i++)
-        bale_memory_give(memory, blocks[i].data, blocks[i].size);
-    void *whole = bale_memory_take(memory, CAP);
+        bale_memory_free(memory, blocks[i].data, blocks[i].size);
+    void *whole = bale_memory_allocate(memory, CAP);
     CHECK(whole != NULL);
-    CHECK(bale_memory_take(memory, 1) == NULL);
-    bale_memory_give(memory, whole, CAP);
+    CHECK(bale_memory_allocate(memory, 1) == NULL);
+    bale_memory_free(memory, whole, CAP);
     bale_memory_count(memory, (int64_t)CAP / 2);
-    CHECK(bale_memory_take(memory, CAP / 2 + 4096) == NULL);
-    whole = bale_memory_take(memory, CAP / 2);
+    CHECK(bale_memory_allocate(memory, CAP / 2 + 4096) == NULL);
+    whole = bale_memory_allocate(memory, CAP / 2);
     CHECK(whole != NULL);
     bale_memory_destroy(memory);
     CHECK(bale_memory_default_cap() >= (uint64_t)64 << 20);

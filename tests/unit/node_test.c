@@ -33,7 +33,7 @@ static struct bale_node *find(struct bale_node *dir, const char *name)
     if (bale_node_lookup(nodes, dir, name, &node, &fd, &st) != 0)
         return NULL;
     bale_node_remember(nodes, node);
-    bale_node_release(nodes, node);
+    bale_node_unpin(nodes, node);
     return node;
 }
 
@@ -42,13 +42,13 @@ static int reach(struct bale_node *node, ino_t ino)
 {
     struct stat st;
     int fd;
-    int err = bale_node_hold(nodes, node, &fd);
+    int err = bale_node_pin(nodes, node, &fd);
 
     if (err)
         return err;
     CHECK_EQ(fstat(fd, &st), 0);
     CHECK_EQ_U(st.st_ino, ino);
-    bale_node_release(nodes, node);
+    bale_node_unpin(nodes, node);
     return 0;
 }
 
@@ -147,10 +147,10 @@ static void test_links(void)
     struct bale_node *node = find(root, "one");
     CHECK(find(root, "two") == node);
     /* Its known name goes: it keeps its descriptor until another is learnt. */
-    CHECK_EQ(bale_node_hold(nodes, node, &fd), 0);
+    CHECK_EQ(bale_node_pin(nodes, node, &fd), 0);
     CHECK_EQ(unlink("one"), 0);
-    bale_node_unnamed(nodes, node, root, "one");
-    bale_node_release(nodes, node);
+    bale_node_unlinked(nodes, node, root, "one");
+    bale_node_unpin(nodes, node);
     evict_all();
     CHECK_EQ(fcntl(fd, F_GETFD) >= 0, true);
     CHECK_EQ(reach(node, ino), 0);
@@ -158,14 +158,14 @@ static void test_links(void)
     evict_all();
     CHECK_EQ(reach(node, ino), 0);
     /* The last one goes: another file may get the number. */
-    CHECK_EQ(bale_node_hold(nodes, node, &fd), 0);
+    CHECK_EQ(bale_node_pin(nodes, node, &fd), 0);
     CHECK_EQ(unlink("two"), 0);
-    bale_node_unnamed(nodes, node, root, "two");
-    bale_node_dead(nodes, node);
+    bale_node_unlinked(nodes, node, root, "two");
+    bale_node_mark_dead(nodes, node);
     CHECK(bale_node_find(nodes, ino) == NULL);
     CHECK_EQ(fstat(fd, &st), 0);
     CHECK_EQ(st.st_nlink, 0);
-    bale_node_release(nodes, node);
+    bale_node_unpin(nodes, node);
     bale_node_forget(nodes, node, 3);
     CHECK_EQ_U(bale_nodes_count(nodes), 1);
 }
@@ -192,10 +192,10 @@ static void test_fallback(void)
         found[i] = find(b, other + 2);
         REQUIRE(found[i] != NULL);
         CHECK_EQ(link(name, "A/new"), 0);
-        bale_node_named(nodes, found[i], a, "new");
+        bale_node_linked(nodes, found[i], a, "new");
         CHECK_EQ(unlink("A/new"), 0);
-        bale_node_unnamed(nodes, found[i], a, "new");
-        bale_node_settle(nodes, found[i]);
+        bale_node_unlinked(nodes, found[i], a, "new");
+        bale_node_verify_name(nodes, found[i]);
         bale_node_path(nodes, found[i], path, sizeof path);
         CHECK_EQ_STR(path, other);
         CHECK(find(a, third + 2) == found[i]);
@@ -211,14 +211,14 @@ static void test_fallback(void)
         snprintf(third, sizeof third, "C/%d.x", i);
         snprintf(other, sizeof other, "B/%d", i);
         CHECK_EQ(unlink(third), 0);
-        CHECK_EQ(bale_node_hold(nodes, found[i], &fd), 0);
+        CHECK_EQ(bale_node_pin(nodes, found[i], &fd), 0);
         CHECK_EQ(unlink(other), 0);
-        bale_node_unnamed(nodes, found[i], b, other + 2);
-        bale_node_settle(nodes, found[i]);
-        bale_node_release(nodes, found[i]);
+        bale_node_unlinked(nodes, found[i], b, other + 2);
+        bale_node_verify_name(nodes, found[i]);
+        bale_node_unpin(nodes, found[i]);
     }
     CHECK_EQ(rmdir("B"), 0);
-    bale_node_unnamed(nodes, b, root, "B");
+    bale_node_unlinked(nodes, b, root, "B");
     bale_node_forget(nodes, b, 1);
     CHECK(open_descriptors() <= before + BUDGET);
     evict_all();

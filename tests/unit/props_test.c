@@ -24,7 +24,7 @@ static const char *given(struct bale_store *store, const char *dir, const char *
     struct bale_container_attr attr;
     int fd = open_path(dir);
 
-    CHECK_EQ(bale_props_for_new(store, fd, name, &attr), 0);
+    CHECK_EQ(bale_properties_for_new(store, fd, name, &attr), 0);
     close(fd);
     bale_setting_print(attr.setting, setting, sizeof setting);
     snprintf(text, sizeof text, "%s%s %u%s", setting, attr.setting_explicit ? "*" : "", attr.extent,
@@ -67,7 +67,7 @@ static void inherited(void)
 
     REQUIRE(mkdir(at("s/d/e"), 0755) == 0 && mkdir(at("s/plain"), 0755) == 0);
     child = open_path("s/d/e");
-    CHECK_EQ(bale_props_inherit(parent, child), 0);
+    CHECK_EQ(bale_properties_inherit(parent, child), 0);
     CHECK_EQ_STR(given(store, "s/d/e", "x.h5"), "zstd:-7* 1048576*");
     CHECK_EQ_STR(given(store, "s/d/e", "other"), "zstd:9* 1048576*");
     CHECK_EQ(getxattr(at("s/d/e"), BALE_XATTR_EXTENT, value, sizeof value), 2);
@@ -75,7 +75,7 @@ static void inherited(void)
     close(child);
     parent = open_path("s/plain");
     child = open_path("s/d");
-    CHECK_EQ(bale_props_inherit(parent, child), 0); /* nothing there, nothing changes */
+    CHECK_EQ(bale_properties_inherit(parent, child), 0); /* nothing there, nothing changes */
     CHECK_EQ_STR(given(store, "s/d", "other"), "zstd:9* 1048576*");
     close(parent);
     close(child);
@@ -124,9 +124,9 @@ static void accepted(const char *name, const char *value, const char *expected)
 {
     char clean[4096];
 
-    if (CHECK_EQ(bale_props_check(name, value, strlen(value), clean, why), 0))
+    if (CHECK_EQ(bale_properties_check(name, value, strlen(value), clean, why), 0))
         CHECK_EQ_STR(clean, expected);
-    CHECK_EQ(bale_props_check(name, expected, strlen(expected) + 1, clean, NULL), 0);
+    CHECK_EQ(bale_properties_check(name, expected, strlen(expected) + 1, clean, NULL), 0);
     CHECK_EQ_STR(clean, expected);
 }
 
@@ -136,9 +136,9 @@ static void rejected(const char *name, const char *value, size_t length, int err
     char clean[4096];
 
     why[0] = '\0';
-    CHECK_EQ(bale_props_check(name, value, length, clean, why), err);
+    CHECK_EQ(bale_properties_check(name, value, length, clean, why), err);
     CHECK_EQ_STR(why, message);
-    CHECK_EQ(bale_props_check(name, value, length, clean, NULL), err);
+    CHECK_EQ(bale_properties_check(name, value, length, clean, NULL), err);
 }
 
 static void refuse_text(const char *name, const char *value, const char *message)

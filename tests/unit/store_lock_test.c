@@ -17,7 +17,7 @@ static int no_flock(int fd, int operation)
 static pid_t holder;
 static int holder_pipe[2];
 
-static void hold(const char *name, enum bale_store_how how)
+static void hold(const char *name, enum bale_store_access how)
 {
     int ready[2];
     char byte;
@@ -51,7 +51,7 @@ static void let_go(bool with_kill)
 }
 
 /* "PATH/s: is mounted by process 123 on host H since T: unmount it there first" */
-static void refused_beside_writer(enum bale_store_how how)
+static void refused_beside_writer(enum bale_store_access how)
 {
     char expected[BALE_WHY];
     char who[200] = "";
@@ -74,7 +74,7 @@ static void one_writer(void)
     hold("s", BALE_STORE_WRITE);
     refused_beside_writer(BALE_STORE_WRITE);
     refused_beside_writer(BALE_STORE_READONLY);
-    bale_store_close(store_open("s", BALE_STORE_LOOK), true, NULL);
+    bale_store_close(store_open("s", BALE_STORE_UNLOCKED), true, NULL);
     let_go(false);
     CHECK(!bale_store_locked_by(at("s"), who, sizeof who));
     CHECK_EQ_STR(get_file("s/.balefs/lock"), "");
@@ -121,7 +121,7 @@ static void foreign_host(void)
     put_file("s/.balefs/lock", TEXT("far\\u0007away", "other"));
     bale_store_close(store_open("s", BALE_STORE_WRITE), true, NULL);
     /* A network's: it may not. */
-    bale_store_world.network = true;
+    bale_store_platform.network = true;
     put_file("s/.balefs/lock", TEXT("far\\u0007away", "other"));
     refused("s", BALE_STORE_WRITE, BALE_E_BUSY, LEFT);
     refused("s", BALE_STORE_READONLY, BALE_E_BUSY, LEFT);
@@ -130,20 +130,20 @@ static void foreign_host(void)
     put_file("s/.balefs/lock", TEXT("node7", "other"));
     bale_store_close(store_open("s", BALE_STORE_WRITE), true, NULL);
     /* No name at all. */
-    bale_store_world.host = "localhost";
+    bale_store_platform.host = "localhost";
     put_file("s/.balefs/lock", TEXT("localhost", "other"));
     refused("s", BALE_STORE_WRITE, BALE_E_BUSY,
             "%s/s: was left locked by process 77 on host localhost since 2026-01-02T03:04:05Z, "
             "and its file system does not tell whether that still runs: unmount it there, or if it "
             "is gone for good remove %s/s/.balefs/lock");
-    bale_store_world.host = "node7";
+    bale_store_platform.host = "node7";
     put_file("s/.balefs/lock", "garbage");
     refused("s", BALE_STORE_WRITE, BALE_E_BUSY,
             "%s/s: was left locked by another process, and its file system does not tell whether "
             "that still runs: unmount it there, or if it is gone for good remove "
             "%s/s/.balefs/lock");
     put_file("s/.balefs/lock", "");
-    bale_store_world.network = false;
+    bale_store_platform.network = false;
 }
 
 static void without_flock(void)
@@ -151,7 +151,7 @@ static void without_flock(void)
     char who[200];
     struct bale_store *store;
 
-    bale_store_world.flock = no_flock;
+    bale_store_platform.flock = no_flock;
     hold("s", BALE_STORE_WRITE);
     refused_beside_writer(BALE_STORE_WRITE);
     refused_beside_writer(BALE_STORE_READONLY);
@@ -169,12 +169,12 @@ static void without_flock(void)
     put_file("s/.balefs/lock", TEXT("far\\u0007away", "other"));
     refused("s", BALE_STORE_WRITE, BALE_E_BUSY, LEFT);
     REQUIRE(unlink(at("s/.balefs/lock")) == 0);
-    bale_store_world.flock = flock;
+    bale_store_platform.flock = flock;
 }
 
 int main(void)
 {
-    bale_store_world.host = "node7";
+    bale_store_platform.host = "node7";
     scratch_make();
     store_make("s");
     one_writer();

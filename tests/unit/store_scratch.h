@@ -102,7 +102,7 @@ static inline void store_make(const char *name)
         fprintf(stderr, "%s\n", why);
 }
 
-static inline struct bale_store *store_open(const char *name, enum bale_store_how how)
+static inline struct bale_store *store_open(const char *name, enum bale_store_access how)
 {
     struct bale_store *store;
 
@@ -115,7 +115,8 @@ static inline struct bale_store *store_open(const char *name, enum bale_store_ho
 }
 
 /* Expects open to fail with err and the message. */
-static inline void refused(const char *name, enum bale_store_how how, int err, const char *message)
+static inline void refused(const char *name, enum bale_store_access how, int err,
+                           const char *message)
 {
     struct bale_store *store;
 

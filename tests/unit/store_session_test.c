@@ -65,7 +65,7 @@ static struct bale_store *begin(void)
     put_file("s/.balefs/sessions.json", "{\"last\": 9, \"uncertain\": []}");
     syncs = 0;
     sync_error = 0;
-    bale_store_world.boot = "boot-a";
+    bale_store_platform.boot = "boot-a";
     return store_open("s", BALE_STORE_WRITE);
 }
 
@@ -159,14 +159,14 @@ static void another_boot(void)
     struct bale_store *store = begin();
 
     die(store);
-    bale_store_world.boot = "boot-b";
+    bale_store_platform.boot = "boot-b";
     store = store_open("s", BALE_STORE_WRITE);
     CHECK_EQ(syncs, 0);
     CHECK_EQ_STR(sessions_now(), "11 10=boot-a 11=boot-b");
     CHECK(!certain(store, 10) && certain(store, 11) && !certain(store, 0));
     CHECK_EQ(bale_store_close(store, true, NULL), 0);
     CHECK_EQ_STR(sessions_now(), "11 10=boot-a");
-    store = store_open("s", BALE_STORE_LOOK);
+    store = store_open("s", BALE_STORE_UNLOCKED);
     CHECK(!certain(store, 10) && certain(store, 11));
     bale_store_close(store, true, NULL);
     scratch_remove();
@@ -180,7 +180,7 @@ static void another_mount_is_another_cache(void)
     store_make("s");
     put_file("s/.balefs/sessions.json",
              "{\"last\": 9, \"uncertain\": [{\"session\": 9, \"boot\": \"boot-a:0\"}]}");
-    bale_store_world.boot = "boot-a";
+    bale_store_platform.boot = "boot-a";
     store = store_open("s", BALE_STORE_WRITE);
     CHECK_EQ_STR(sessions_now(), "10 9=boot-a 10=boot-a");
     CHECK(!certain(store, 9));
@@ -193,7 +193,7 @@ static void unknown_boot_is_never_ours(void)
     struct bale_store *store = begin();
 
     die(store);
-    bale_store_world.boot = "";
+    bale_store_platform.boot = "";
     store = store_open("s", BALE_STORE_WRITE);
     CHECK_EQ_STR(sessions_now(), "11 10=boot-a 11=");
     CHECK(certain(store, 11));
@@ -246,9 +246,9 @@ static void checkpoints(void)
     struct bale_store *store = begin();
 
     rolling = store;
-    bale_store_world.syncfs = syncfs_in_roll;
+    bale_store_platform.syncfs = syncfs_in_roll;
     CHECK_EQ(bale_store_checkpoint(store), 0);
-    bale_store_world.syncfs = fake_syncfs;
+    bale_store_platform.syncfs = fake_syncfs;
     CHECK_EQ(syncs, 1);
     CHECK_EQ_STR(sessions_in(during), "11 10=boot-a 11=boot-a");
     CHECK_EQ_STR(sessions_now(), "11 11=boot-a");
@@ -346,7 +346,7 @@ static void hostile_lists(void)
     hostile("{\"last\": 7, \"uncertain\": [{\"session\": 7, \"boot\": \""
             "0123456789012345678901234567890123456789012345678901234567890123456789"
             "0123456789012345678901234567890123456789\"}]}");
-    store = store_open("s", BALE_STORE_LOOK); /* can be looked at; nothing is certain */
+    store = store_open("s", BALE_STORE_UNLOCKED); /* can be looked at; nothing is certain */
     CHECK(!certain(store, 7) && !certain(store, 1));
     bale_store_close(store, true, NULL);
     put_file("s/.balefs/sessions.json", "{\"last\": 4294967295, \"uncertain\": []}");
@@ -357,7 +357,7 @@ static void hostile_lists(void)
 
 int main(void)
 {
-    bale_store_world.syncfs = fake_syncfs;
+    bale_store_platform.syncfs = fake_syncfs;
     clean_end();
     first_of_all();
     killed_in_this_boot();

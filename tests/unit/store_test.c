@@ -20,7 +20,7 @@ static void init_makes_a_store(void)
     config = bale_store_config(store);
     CHECK_EQ(strlen(config->uuid), 36);
     CHECK_EQ(config->uuid[14], '4');
-    CHECK_EQ(config->modes_held, geteuid() != 0);
+    CHECK_EQ(config->modes_in_container, geteuid() != 0);
     CHECK_EQ(config->setting.codec, BALE_CODEC_ZSTD);
     CHECK_EQ(config->setting.parameter, 3);
     CHECK_EQ_U(config->extent, 131072);
@@ -45,7 +45,7 @@ static void relative_and_linked_paths(void)
     REQUIRE(chdir(scratch) == 0);
     CHECK_EQ(bale_store_init("rel//", &config, why), 0);
     REQUIRE(symlink("rel", "link") == 0);
-    CHECK_EQ(bale_store_open("link", BALE_STORE_LOOK, &store, why), 0);
+    CHECK_EQ(bale_store_open("link", BALE_STORE_UNLOCKED, &store, why), 0);
     CHECK_EQ_STR(bale_store_path(store), at("rel"));
     bale_store_close(store, false, NULL);
     REQUIRE(chdir("/") == 0);
@@ -94,7 +94,7 @@ static void init_refusals(void)
 static void volume_refused(const char *text, int err, const char *message)
 {
     put_file("v/.balefs/volume.json", text);
-    refused("v", BALE_STORE_LOOK, err, message);
+    refused("v", BALE_STORE_UNLOCKED, err, message);
     refused("v", BALE_STORE_WRITE, err, message);
 }
 
@@ -142,7 +142,7 @@ static void volume_refusals(void)
                    DAMAGED "line 1: maximum parsing depth reached near '[': restore it");
     free(deep);
     REQUIRE(truncate(at("v/.balefs/volume.json"), BALE_JSON_MAX + 1) == 0);
-    refused("v", BALE_STORE_LOOK, BALE_E_CORRUPT,
+    refused("v", BALE_STORE_UNLOCKED, BALE_E_CORRUPT,
             "%s/v/.balefs/volume.json: is damaged: longer than 1048576 bytes: restore it");
     put_file("v/.balefs/volume.json", VOLUME(GOOD));
     bale_store_close(store_open("v", BALE_STORE_WRITE), true, NULL);
@@ -150,7 +150,7 @@ static void volume_refusals(void)
 
 static void other_things_refused(void)
 {
-    refused("nothing", BALE_STORE_LOOK, BALE_E_NOENT,
+    refused("nothing", BALE_STORE_UNLOCKED, BALE_E_NOENT,
             "%s/nothing: cannot be opened: No such file or directory");
     REQUIRE(mkdir(at("plain"), 0755) == 0);
     refused("plain", BALE_STORE_WRITE, BALE_E_NOENT,
@@ -169,11 +169,11 @@ static void other_things_refused(void)
     store_make("links");
     REQUIRE(rename(at("links/.balefs/volume.json"), at("elsewhere")) == 0);
     REQUIRE(symlink("../../elsewhere", at("links/.balefs/volume.json")) == 0);
-    refused("links", BALE_STORE_LOOK, BALE_E_INVALID,
+    refused("links", BALE_STORE_UNLOCKED, BALE_E_INVALID,
             "%s/links/.balefs/volume.json: is a symbolic link: a store has none there");
     REQUIRE(unlink(at("links/.balefs/volume.json")) == 0);
     REQUIRE(mkfifo(at("links/.balefs/volume.json"), 0644) == 0);
-    refused("links", BALE_STORE_LOOK, BALE_E_INVALID,
+    refused("links", BALE_STORE_UNLOCKED, BALE_E_INVALID,
             "%s/links/.balefs/volume.json: is not a regular file: restore it");
 
     /* A victim under a second name must not be emptied. */
@@ -234,12 +234,12 @@ static void as_ordinary_user(void)
 
     CHECK_EQ(bale_store_init(at("user/own"), &config, why), 0);
     store = store_open("user/own", BALE_STORE_WRITE);
-    CHECK(bale_store_config(store)->modes_held);
+    CHECK(bale_store_config(store)->modes_in_container);
     bale_store_defaults(store, &attr);
-    CHECK_EQ_U(attr.mode, BALE_ROOT_MODE_HELD | 0600);
+    CHECK_EQ_U(attr.mode, BALE_ROOT_MODE_IN_CONTAINER | 0600);
     CHECK_EQ(bale_store_close(store, true, NULL), 0);
 
-    bale_store_close(store_open("root", BALE_STORE_LOOK), true, NULL);
+    bale_store_close(store_open("root", BALE_STORE_UNLOCKED), true, NULL);
     bale_store_close(store_open("root", BALE_STORE_READONLY), true, NULL);
     refused("root", BALE_STORE_WRITE, BALE_E_PERM,
             "%s/root/.balefs/lock: cannot be opened: Permission denied for user 65534");

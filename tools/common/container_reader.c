@@ -11,7 +11,7 @@
 
 #include "format/err.h"
 
-int bale_look_open(const char *top, enum bale_store_how how, struct bale_look *look, char *why)
+int bale_look_open(const char *top, enum bale_store_access how, struct bale_look *look, char *why)
 {
     *look = (struct bale_look){0};
     int err = bale_store_open(top, how, &look->store, why);

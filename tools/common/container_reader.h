@@ -12,7 +12,7 @@ struct bale_look {
 };
 
 /* top: the store. why as bale_store_open. */
-int bale_look_open(const char *top, enum bale_store_how how, struct bale_look *look, char *why);
+int bale_look_open(const char *top, enum bale_store_access how, struct bale_look *look, char *why);
 void bale_look_close(struct bale_look *look); /* zeroed is fine */
 
 /* Opens the regular file below, relative to the store, for reading; never follows a link, crosses

@@ -66,7 +66,7 @@ static void state(struct bale_doctor *doctor, const char *path)
 {
     struct bale_store *store;
     char why[BALE_WHY], who[256];
-    int err = bale_store_open(path, BALE_STORE_LOOK, &store, why);
+    int err = bale_store_open(path, BALE_STORE_UNLOCKED, &store, why);
 
     if (err == BALE_E_NOENT) {
         bale_doctor_say(doctor, "store", BALE_FINDING_NOTE,
@@ -83,7 +83,7 @@ static void state(struct bale_doctor *doctor, const char *path)
     bool held = bale_store_locked_by(path, who, sizeof who);
     bale_doctor_say(doctor, "store", BALE_FINDING_FINE, NULL, "%s, modes in %s, %s%s",
                     bale_store_path(store),
-                    bale_store_config(store)->modes_held ? "containers" : "inodes",
+                    bale_store_config(store)->modes_in_container ? "containers" : "inodes",
                     held ? "mounted by " : "not mounted", held ? who : "");
     (void)bale_store_close(store, false, NULL);
 }

@@ -128,7 +128,7 @@ static int print_file(struct printing *printing, const char *path)
 
     if (err != BALE_OK)
         return err;
-    err = bale_look_open(within.top, BALE_STORE_LOOK, &look, why);
+    err = bale_look_open(within.top, BALE_STORE_UNLOCKED, &look, why);
     if (err != BALE_OK) {
         bale_complain("%s", why);
         goto out;

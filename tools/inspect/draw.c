@@ -70,7 +70,7 @@ static int draw(const char *path, const struct bale_place *place, const char *sv
         return BALE_E_INVALID;
     }
     bale_target_source(path, &source);
-    err = bale_look_open(place->store, BALE_STORE_LOOK, &look, why);
+    err = bale_look_open(place->store, BALE_STORE_UNLOCKED, &look, why);
     if (err != BALE_OK) {
         bale_complain("%s", why);
         goto out;

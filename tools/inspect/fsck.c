@@ -218,7 +218,7 @@ static void check_settings(struct fsck *fsck, const char *path, const char *belo
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         ssize_t got = lgetxattr(path, names[i], value, sizeof value);
-        if (got < 0 || bale_props_check(names[i], value, (size_t)got, clean, why) == BALE_OK)
+        if (got < 0 || bale_properties_check(names[i], value, (size_t)got, clean, why) == BALE_OK)
             continue;
         snprintf(text, sizeof text, "note: %s", why);
         note(fsck, below, text);

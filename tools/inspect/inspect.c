@@ -143,7 +143,7 @@ static void print_slot(const struct inspection *in, unsigned number)
     printf("  codec %s%s, extent %" PRIu32 "%s, mode ", setting_text(root, setting),
            root->flags & BALE_ROOT_CODEC_EXPLICIT ? " (chosen)" : "", root->extent,
            root->flags & BALE_ROOT_EXTENT_EXPLICIT ? " (chosen)" : "");
-    printf(root->mode & BALE_ROOT_MODE_HELD ? "%04o" : "of the inode",
+    printf(root->mode & BALE_ROOT_MODE_IN_CONTAINER ? "%04o" : "of the inode",
            (unsigned)root->mode & 07777u);
     printf(", container 0x%016" PRIx64 "\n", root->container_id);
     if (root->height == 0)
@@ -265,7 +265,7 @@ static void print_head(const struct inspection *in)
            usage->page_bytes, usage->height);
     printf("free: %" PRIu64 " bytes, and %" PRIu64 " once a newer commit is durable; %" PRIu64
            " promised\n",
-           usage->free, usage->waiting, usage->unwritten);
+           usage->free, usage->deferred, usage->unwritten);
 }
 
 static json_t *as_json(struct inspection *in)
@@ -283,7 +283,7 @@ static json_t *as_json(struct inspection *in)
     json_object_set_new(object, "index", index);
     json_object_set(object, "extents", in->extents);
     bale_json_count(object, "free", in->usage.free);
-    bale_json_count(object, "waiting", in->usage.waiting);
+    bale_json_count(object, "waiting", in->usage.deferred);
     bale_json_count(object, "unwritten", in->usage.unwritten);
     return object;
 }
@@ -340,7 +340,7 @@ static int inspect_place(const char *path, const struct bale_place *place, json_
         err = BALE_E_NOMEM;
         goto out;
     }
-    err = bale_look_open(place->store, BALE_STORE_LOOK, &look, why);
+    err = bale_look_open(place->store, BALE_STORE_UNLOCKED, &look, why);
     if (err != BALE_OK) {
         bale_complain("%s", why);
         goto out;

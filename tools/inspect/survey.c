@@ -134,7 +134,7 @@ static int use_store(struct bale_survey *survey, const char *top)
     if (survey->look_at && strcmp(survey->look_at, top) == 0)
         return BALE_OK;
     bale_survey_end(survey);
-    int err = bale_look_open(top, BALE_STORE_LOOK, &survey->look, why);
+    int err = bale_look_open(top, BALE_STORE_UNLOCKED, &survey->look, why);
     if (err != BALE_OK) {
         bale_complain("%s", why);
         return err;

@@ -108,7 +108,7 @@ static int from_store(const char *path, const struct bale_place *place, const st
 {
     char why[BALE_WHY], where[BALE_WHY];
     struct bale_look look;
-    int err = bale_look_open(place->store, BALE_STORE_LOOK, &look, why);
+    int err = bale_look_open(place->store, BALE_STORE_UNLOCKED, &look, why);
 
     if (err != BALE_OK) {
         bale_complain("%s", why);
@@ -143,7 +143,7 @@ static int from_mount(const char *path, const struct bale_place *place, const st
         settings->codec_chosen = listed(path, BALE_XATTR_CODEC);
         settings->extent_chosen = listed(path, BALE_XATTR_EXTENT);
     } else if (place->store &&
-               bale_look_open(place->store, BALE_STORE_LOOK, &look, why) == BALE_OK) {
+               bale_look_open(place->store, BALE_STORE_UNLOCKED, &look, why) == BALE_OK) {
         use_defaults(&look.defaults, settings);
         bale_look_close(&look);
     }

@@ -60,7 +60,7 @@ static int take_match(const struct bale_command *command, char *line,
     char why[BALE_WHY];
     size_t count = 0;
 
-    if (bale_props_check(BALE_XATTR_MATCH, line, strlen(line), clean, why) != BALE_OK)
+    if (bale_properties_check(BALE_XATTR_MATCH, line, strlen(line), clean, why) != BALE_OK)
         return bale_misused(command, "--match: %s", bale_reason(why));
     while (config->match[count])
         count++;
@@ -75,12 +75,12 @@ static int take_modes(const struct bale_command *command, const char *text,
                       struct bale_store_config *config)
 {
     if (strcmp(text, "container") == 0)
-        config->modes_held = true;
+        config->modes_in_container = true;
     else if (strcmp(text, "inode") == 0)
-        config->modes_held = false;
+        config->modes_in_container = false;
     else
         return bale_misused(command, "--modes %s: it is inode or container", text);
-    if (!config->modes_held && geteuid() != 0)
+    if (!config->modes_in_container && geteuid() != 0)
         return bale_misused(command,
                             "--modes inode: only for stores made by root: an ordinary user "
                             "could not open its own read-only files");
@@ -120,7 +120,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
 {
     struct bale_store_config config = {.setting = {.codec = BALE_CODEC_AUTO},
                                        .extent = BALE_EXTENT_DEFAULT,
-                                       .modes_held = geteuid() != 0};
+                                       .modes_in_container = geteuid() != 0};
     char why[BALE_WHY];
     int option, status = BALE_EXIT_DONE;
 

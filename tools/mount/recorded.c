@@ -15,7 +15,7 @@ void bale_recorded_begin(struct bale_recorded *recorded, const char *store)
 
     *recorded = (struct bale_recorded){0};
     recorded->open =
-        store && bale_look_open(store, BALE_STORE_LOOK, &recorded->look, why) == BALE_OK;
+        store && bale_look_open(store, BALE_STORE_UNLOCKED, &recorded->look, why) == BALE_OK;
 }
 
 /* What a new file would get where path is. */
@@ -26,8 +26,8 @@ static bool of_new(const struct bale_recorded *recorded, const char *path,
     char *above = strdup(path);
     const char *slash = strrchr(path, '/');
     int dir = above ? open(dirname(above), O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    bool known = dir >= 0 && bale_props_for_new(recorded->look.store, dir, slash ? slash + 1 : path,
-                                                &attr) == BALE_OK;
+    bool known = dir >= 0 && bale_properties_for_new(recorded->look.store, dir,
+                                                     slash ? slash + 1 : path, &attr) == BALE_OK;
 
     if (known)
         *setting = attr.setting;

@@ -176,7 +176,7 @@ static bool put_match(const char *path, const struct wish *wish)
         bale_complain("%s: has no match line for %s: balefs get %s prints those it has", path,
                       wish->glob, path);
     else if (edited[0] &&
-             bale_props_check(BALE_XATTR_MATCH, edited, strlen(edited), clean, why) != 0)
+             bale_properties_check(BALE_XATTR_MATCH, edited, strlen(edited), clean, why) != 0)
         bale_complain("%s: --match: %s", path, bale_reason(why));
     else
         done = put(path, BALE_XATTR_MATCH, edited[0] ? clean : "");

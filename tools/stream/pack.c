@@ -57,7 +57,7 @@ int bale_pack_lanes(struct bale_pack *pack, size_t raw, size_t stored, struct ba
 bool bale_pack_is_lost(struct bale_pack *pack, const struct bale_source *source,
                        const struct bale_item *item)
 {
-    if (item->status != BALE_E_TAKEN)
+    if (item->status != BALE_E_QUARANTINED)
         return false;
     pack->lost = true; /* its memory is the device's until the program ends */
     bale_complain("%s: the GPU does not answer: try --engine cpu", source->name);

@@ -85,7 +85,7 @@ static int open_store(struct bale_export *export, const char *top)
 
     export->live = err == BALE_E_BUSY || err == BALE_E_PERM || err == BALE_E_RDONLY;
     if (export->live)
-        err = bale_look_open(top, BALE_STORE_LOOK, &export->look, why);
+        err = bale_look_open(top, BALE_STORE_UNLOCKED, &export->look, why);
     if (err != BALE_OK)
         bale_complain("%s", why);
     return err;

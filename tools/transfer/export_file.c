@@ -57,7 +57,7 @@ int bale_export_open(const struct bale_export *export, int dir, const char *name
         st->st_mtim.tv_sec--;
         st->st_mtim.tv_nsec += 1000000000;
     }
-    if (export->look.config.modes_held && attr->mode & BALE_ROOT_MODE_HELD)
+    if (export->look.config.modes_in_container && attr->mode & BALE_ROOT_MODE_IN_CONTAINER)
         st->st_mode = (st->st_mode & S_IFMT) | (attr->mode & 07777);
     return BALE_OK;
 }

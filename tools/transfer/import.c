@@ -85,9 +85,9 @@ static int open_volume(struct job *job)
     options.sync_fd = job->sync_fd;
     bale_store_volume_options(import->store, &options);
     bale_store_defaults(import->store, &import->defaults);
-    import->modes_held = bale_store_config(import->store)->modes_held;
+    import->modes_in_container = bale_store_config(import->store)->modes_in_container;
     job->transfer.rules.acls =
-        !import->modes_held && bale_store_abilities(import->store)->posix_acl;
+        !import->modes_in_container && bale_store_abilities(import->store)->posix_acl;
     return bale_volume_create(&options, &import->volume);
 }
 
@@ -97,7 +97,7 @@ static int make_below(int dir, const char *name)
         return -1;
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0)
-        (void)bale_props_inherit(dir, fd);
+        (void)bale_properties_inherit(dir, fd);
     return fd;
 }
 

@@ -10,7 +10,7 @@ struct bale_import {
     struct bale_store *store;
     struct bale_volume *volume;
     struct bale_container_attr defaults;
-    bool modes_held;
+    bool modes_in_container;
     bool chosen; /* setting is for all files, whatever volume and directories say */
     struct bale_setting setting;
 };

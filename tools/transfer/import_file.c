@@ -64,15 +64,16 @@ static void take_wishes(struct incoming *in)
 static int choose_settings(struct incoming *in)
 {
     const struct bale_import *import = in->import;
-    int err = bale_props_for_new(import->store, in->task->branch->to, in->task->name, &in->attr);
+    int err =
+        bale_properties_for_new(import->store, in->task->branch->to, in->task->name, &in->attr);
 
     take_wishes(in);
     if (import->chosen) {
         in->attr.setting = import->setting;
         in->attr.setting_explicit = true;
     }
-    if (import->modes_held)
-        in->attr.mode = (uint16_t)(BALE_ROOT_MODE_HELD | (in->st.st_mode & 07777));
+    if (import->modes_in_container)
+        in->attr.mode = (uint16_t)(BALE_ROOT_MODE_IN_CONTAINER | (in->st.st_mode & 07777));
     return err;
 }
 
@@ -82,12 +83,12 @@ void bale_import_entered(struct bale_transfer *transfer, struct bale_branch *bra
     char value[4096], clean[4096], why[BALE_WHY];
 
     if (made)
-        (void)bale_props_inherit(branch->parent->to, branch->to);
+        (void)bale_properties_inherit(branch->parent->to, branch->to);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         ssize_t got = fgetxattr(branch->from, names[i], value, sizeof value);
         if (got < 0)
             continue;
-        if (bale_props_check(names[i], value, (size_t)got, clean, why) != BALE_OK)
+        if (bale_properties_check(names[i], value, (size_t)got, clean, why) != BALE_OK)
             bale_transfer_fail(transfer, branch, "", "%s", why);
         else if (fsetxattr(branch->to, names[i], clean, strlen(clean), 0) != 0)
             bale_transfer_fail(transfer, branch, "", "its setting %s is lost: %s", names[i],
@@ -104,7 +105,8 @@ static bool is_same(const struct incoming *in, const struct stat *st,
     int64_t held = attr->generation > 0
                        ? attr->mtime
                        : (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-    mode_t mode = attr->mode & BALE_ROOT_MODE_HELD ? attr->mode & 07777 : st->st_mode & 07777;
+    mode_t mode =
+        attr->mode & BALE_ROOT_MODE_IN_CONTAINER ? attr->mode & 07777 : st->st_mode & 07777;
 
     return attr->size == (uint64_t)in->st.st_size && held == mtime &&
            mode == (in->st.st_mode & 07777);
@@ -203,10 +205,10 @@ static int keep_attr(struct incoming *in)
                     in->attr.setting.codec != defaults->setting.codec ||
                     in->attr.setting.parameter != defaults->setting.parameter;
 
-    if (in->st.st_size > 0 || (!settings && !in->import->modes_held))
+    if (in->st.st_size > 0 || (!settings && !in->import->modes_in_container))
         return BALE_OK;
     unsigned what = (settings ? BALE_ATTR_SETTING | BALE_ATTR_EXTENT : 0u) |
-                    (in->import->modes_held ? BALE_ATTR_MODE : 0u);
+                    (in->import->modes_in_container ? BALE_ATTR_MODE : 0u);
     bale_file_set_attr(in->file, what, &in->attr, bale_wait_done, &in->wait);
     return (int)bale_wait_for(&in->wait);
 }
@@ -247,7 +249,7 @@ static int dress(struct incoming *in)
 {
     mode_t mode = in->st.st_mode & 07777;
 
-    if (in->import->modes_held)
+    if (in->import->modes_in_container)
         mode = (mode & 0777) | S_IRUSR | S_IWUSR;
     int e = bale_owner_set(in->fresh.fd, &in->st, mode);
     if (e)

@@ -18,7 +18,7 @@ PARTS = (
     ("codec", re.compile(r"^(ZSTD_|HUF_|FSE_|HIST_|LZ4_|bale_frame_(en|de)code|bale_auto)", re.I)),
     ("checksum", re.compile(r"^(XXH|bale_hash|bale_crc)", re.I)),
     ("FUSE transport", re.compile(r"^(fuse_dev_|fuse_copy|fuse_request|fuse_reply|fuse_session|fuse_ll|fuse_send)")),
-    ("container I/O", re.compile(r"^(bale_container|bale_index|bale_freemap|bale_io_|bale_frame_(io|set)|shmem_|ext4_|"
+    ("container I/O", re.compile(r"^(bale_container|bale_index|bale_free_map|bale_io_|bale_frame_(io|set)|shmem_|ext4_|"
                                  r"xfs_|btrfs_|__x64_sys_(p?write|p?read|fsync|fdatasync|fallocate|pwritev|preadv)|"
                                  r"do_fallocate|vfs_fsync)")),
     ("memory", re.compile(r"^((asm_)?exc_page_fault|clear_page|__x64_sys_(mmap|munmap|madvise)|bale_memory)")),
