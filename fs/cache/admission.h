@@ -6,14 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct bale_seen;
+struct bale_admission;
 
 /* Remembers about as many chunks as memory bytes hold, twice; may forget earlier. */
-int bale_seen_create(uint64_t memory, struct bale_seen **seen);
-void bale_seen_destroy(struct bale_seen *seen); /* NULL is fine */
+int bale_admission_create(uint64_t memory, struct bale_admission **filter);
+void bale_admission_destroy(struct bale_admission *filter); /* NULL is fine */
 
 /* Whether the chunk with that byte of the file was asked for before; from now on it was. From any
  * thread. */
-bool bale_seen_before(struct bale_seen *seen, const void *file, uint64_t offset);
+bool bale_admission_admits(struct bale_admission *filter, const void *file, uint64_t offset);
 
 #endif

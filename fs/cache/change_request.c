@@ -1,23 +1,23 @@
-/* Asking for a change of a file: each becomes a turn. */
+/* Asking for a change of a file: each becomes a change. */
 #include <sys/stat.h>
 
 #include "format/err.h"
 #include "fs/cache/internal.h"
 
-void bale_turn_offer(struct bale_turn *turn)
+void bale_change_offer(struct bale_change *change)
 {
-    struct bale_volume *volume = turn->file->volume;
+    struct bale_volume *volume = change->file->volume;
 
     atomic_fetch_add(&volume->changing, 1);
-    if (turn->kind == BALE_TURN_FLUSH || !bale_volume_hold_back(volume, turn))
-        bale_turn_submit(turn);
+    if (change->kind == BALE_CHANGE_FLUSH || !bale_volume_defer_if_frozen(volume, change))
+        bale_change_submit(change);
     atomic_fetch_sub(&volume->changing, 1);
 }
 
-static void submit(struct bale_turn *turn, bale_file_done *done, void *arg)
+static void submit(struct bale_change *change, bale_file_done *done, void *arg)
 {
-    if (turn)
-        bale_turn_offer(turn);
+    if (change)
+        bale_change_offer(change);
     else
         done(arg, BALE_E_NOMEM);
 }
@@ -28,10 +28,10 @@ void bale_file_truncate(struct bale_file *file, uint64_t size, bale_file_done *d
         done(arg, BALE_E_TOOBIG);
         return;
     }
-    struct bale_turn *turn = bale_turn_create(file, BALE_TURN_TRUNCATE, done, arg);
-    if (turn)
-        turn->offset = size;
-    submit(turn, done, arg);
+    struct bale_change *change = bale_change_create(file, BALE_CHANGE_TRUNCATE, done, arg);
+    if (change)
+        change->offset = size;
+    submit(change, done, arg);
 }
 
 void bale_file_allocate(struct bale_file *file, enum bale_allocate how, uint64_t offset,
@@ -41,44 +41,44 @@ void bale_file_allocate(struct bale_file *file, enum bale_allocate how, uint64_t
         done(arg, length == 0 ? BALE_E_INVALID : BALE_E_TOOBIG);
         return;
     }
-    struct bale_turn *turn = bale_turn_create(file, BALE_TURN_ALLOCATE, done, arg);
-    if (turn) {
-        turn->how = how;
-        turn->offset = offset;
-        turn->length = length;
+    struct bale_change *change = bale_change_create(file, BALE_CHANGE_ALLOCATE, done, arg);
+    if (change) {
+        change->how = how;
+        change->offset = offset;
+        change->length = length;
     }
-    submit(turn, done, arg);
+    submit(change, done, arg);
 }
 
 void bale_file_set_times(struct bale_file *file, const struct timespec *atime,
                          const struct timespec *mtime, bale_file_done *done, void *arg)
 {
     static const struct timespec omit = {0, UTIME_OMIT};
-    struct bale_turn *turn = bale_turn_create(file, BALE_TURN_TIMES, done, arg);
+    struct bale_change *change = bale_change_create(file, BALE_CHANGE_TIMES, done, arg);
 
-    if (turn) {
-        turn->atime = atime ? *atime : omit;
-        turn->mtime = mtime ? *mtime : omit;
+    if (change) {
+        change->atime = atime ? *atime : omit;
+        change->mtime = mtime ? *mtime : omit;
     }
-    submit(turn, done, arg);
+    submit(change, done, arg);
 }
 
 void bale_file_set_attr(struct bale_file *file, unsigned what,
                         const struct bale_container_attr *attr, bale_file_done *done, void *arg)
 {
-    struct bale_turn *turn = bale_turn_create(file, BALE_TURN_ATTR, done, arg);
+    struct bale_change *change = bale_change_create(file, BALE_CHANGE_ATTR, done, arg);
 
-    if (turn) {
-        turn->what = what;
-        turn->attr = *attr;
+    if (change) {
+        change->what = what;
+        change->attr = *attr;
     }
-    submit(turn, done, arg);
+    submit(change, done, arg);
 }
 
 void bale_file_flush(struct bale_file *file, bool durable, bale_file_done *done, void *arg)
 {
     pthread_mutex_lock(&file->lock);
-    bool idle = !durable && !file->dirty && !file->attr_dirty && !file->turn;
+    bool idle = !durable && !file->dirty && !file->attr_dirty && !file->change;
     int err = idle ? file->error : BALE_OK;
     if (idle)
         file->error = BALE_OK;
@@ -87,8 +87,8 @@ void bale_file_flush(struct bale_file *file, bool durable, bale_file_done *done,
         done(arg, err);
         return;
     }
-    struct bale_turn *turn = bale_turn_create(file, BALE_TURN_FLUSH, done, arg);
-    if (turn)
-        turn->durable = durable;
-    submit(turn, done, arg);
+    struct bale_change *change = bale_change_create(file, BALE_CHANGE_FLUSH, done, arg);
+    if (change)
+        change->durable = durable;
+    submit(change, done, arg);
 }

@@ -45,7 +45,7 @@ static int grow_table(struct bale_file *file)
 }
 
 /* Nothing else, as memory that was never touched would come into being. */
-static void copy_valid(const struct bale_extent *extent, struct bale_buffer *to)
+static void copy_valid(const struct bale_extent *extent, struct bale_extent_buffer *to)
 {
     size_t block = extent->file->block;
 
@@ -59,13 +59,13 @@ static void copy_valid(const struct bale_extent *extent, struct bale_buffer *to)
  * the old. */
 static int replace_buffer(struct bale_extent *extent, size_t capacity)
 {
-    struct bale_buffer *buffer = bale_buffer_create(extent->file, capacity);
+    struct bale_extent_buffer *buffer = bale_extent_buffer_create(extent->file, capacity);
 
     if (!buffer)
         return BALE_E_NOMEM;
     copy_valid(extent, buffer);
-    bale_buffer_hold(buffer, extent->dirty != 0);
-    bale_buffer_unref(extent->buffer);
+    bale_extent_buffer_set_unevictable(buffer, extent->dirty != 0);
+    bale_extent_buffer_unref(extent->buffer);
     extent->buffer = buffer;
     extent->shared = false;
     return BALE_OK;
@@ -119,14 +119,14 @@ static void lru_remove(struct bale_extent *extent)
     pthread_mutex_unlock(&volume->lru_lock);
 }
 
-void bale_extent_start_filling(struct bale_extent *extent, uint64_t blocks)
+void bale_fill_begin(struct bale_extent *extent, uint64_t blocks)
 {
     lru_remove(extent);
     extent->file->filling += !extent->filling;
     extent->filling |= blocks;
 }
 
-void bale_extent_settle(struct bale_extent *extent)
+void bale_lru_add_idle(struct bale_extent *extent)
 {
     struct bale_volume *volume = extent->file->volume;
 
@@ -153,7 +153,7 @@ struct bale_extent *bale_extent_get(struct bale_file *file, uint64_t number, siz
         int err = replace_buffer(extent, capacity);
         if (err != BALE_OK && least < capacity)
             err = replace_buffer(extent, least);
-        bale_extent_settle(extent);
+        bale_lru_add_idle(extent);
         return err == BALE_OK ? extent : NULL;
     }
     if (grow_table(file) != BALE_OK)
@@ -163,7 +163,7 @@ struct bale_extent *bale_extent_get(struct bale_file *file, uint64_t number, siz
         return NULL;
     extent->file = file;
     extent->number = number;
-    extent->buffer = bale_buffer_create(file, capacity);
+    extent->buffer = bale_extent_buffer_create(file, capacity);
     if (!extent->buffer) {
         free(extent);
         return NULL;
@@ -201,7 +201,7 @@ void bale_extent_mark_dirty(struct bale_extent *extent, uint64_t blocks)
         file->dirty_last = extent;
     }
     extent->valid |= blocks;
-    bale_buffer_hold(extent->buffer, true);
+    bale_extent_buffer_set_unevictable(extent->buffer, true);
     /* A block that is dirty again while it is being flushed counts twice: it takes memory twice. */
     int64_t added = bale_blocks_bytes(file, blocks & ~extent->dirty);
     extent->dirty |= blocks;
@@ -228,13 +228,13 @@ void bale_extent_end_flush(struct bale_extent *extent, bool stored)
         extent->dirtied_ms = when;
     }
     bale_volume_add_dirty(extent->file, -bale_blocks_bytes(extent->file, blocks));
-    bale_buffer_hold(extent->buffer, extent->dirty != 0);
+    bale_extent_buffer_set_unevictable(extent->buffer, extent->dirty != 0);
     bool whole = blocks == bale_blocks(extent->file, 0, extent->file->extent);
     if (extent->file->volume->options.caller_caches && stored && whole && !extent->dirty &&
         !extent->filling)
         bale_extent_detach(extent);
     else
-        bale_extent_settle(extent);
+        bale_lru_add_idle(extent);
 }
 
 /* ---- Going ---- */
@@ -261,7 +261,7 @@ void bale_extent_detach(struct bale_extent *extent)
     }
     remove_from_table(extent);
     if (!extent->filling) {
-        bale_buffer_unref(extent->buffer);
+        bale_extent_buffer_unref(extent->buffer);
         free(extent);
     }
 }
@@ -291,11 +291,11 @@ void bale_extent_cut(struct bale_extent *extent, uint64_t from)
         extent->dirty &= ~whole;
         if (!extent->dirty) {
             dirty_unlink(extent);
-            bale_buffer_hold(extent->buffer, extent->flushing != 0);
+            bale_extent_buffer_set_unevictable(extent->buffer, extent->flushing != 0);
         }
     }
     extent->valid &= ~whole;
-    bale_extent_settle(extent);
+    bale_lru_add_idle(extent);
 }
 
 /* Takes one extent from the cold end. The extent's file comes after the list in the lock order,
@@ -311,7 +311,7 @@ static bool evict_one(struct bale_volume *volume, struct bale_file *held)
             lru_unlink(volume, extent);
             pthread_mutex_unlock(&volume->lru_lock);
             remove_from_table(extent);
-            bale_buffer_unref(extent->buffer);
+            bale_extent_buffer_unref(extent->buffer);
             free(extent);
             if (file != held)
                 pthread_mutex_unlock(&file->lock);
@@ -326,7 +326,7 @@ static bool evict_one(struct bale_volume *volume, struct bale_file *held)
     return false;
 }
 
-void *bale_volume_take(struct bale_volume *volume, size_t size, struct bale_file *held)
+void *bale_volume_take_memory(struct bale_volume *volume, size_t size, struct bale_file *held)
 {
     void *block;
 

@@ -91,7 +91,7 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
     file->label = copy;
     file->size = attr.size;
     file->mtime = attr.generation > 0 ? timespec_of(attr.mtime) : st.st_mtim;
-    file->turns_end = &file->turns;
+    file->changes_end = &file->changes;
     bale_file_set_extent(file, attr.extent);
     atomic_init(&file->refs, 1);
     bale_short_lock_init(&file->lock);
@@ -129,17 +129,17 @@ bool bale_file_ref_live(struct bale_file *file)
 }
 
 /* The last reference is gone: nobody else can reach the file. */
-void bale_file_finish_close(struct bale_turn *turn, struct bale_scratch *scratch)
+void bale_file_finish_close(struct bale_change *change, struct bale_scratch *scratch)
 {
     (void)scratch;
-    struct bale_file *file = turn->file;
+    struct bale_file *file = change->file;
     struct bale_volume *volume = file->volume;
-    int err = turn->error;
+    int err = change->error;
     if (err == BALE_E_NOMEM) {
         /* Data is not dropped for that: others end, and memory comes back. */
         usleep(10000);
-        turn->error = BALE_OK;
-        bale_pool_submit(volume->pool, &turn->job);
+        change->error = BALE_OK;
+        bale_pool_submit(volume->pool, &change->job);
         return;
     }
     if (err != BALE_OK) {
@@ -158,13 +158,13 @@ void bale_file_finish_close(struct bale_turn *turn, struct bale_scratch *scratch
     bale_container_close(file->container);
     void (*closed)(void *) = file->closed;
     void *arg = file->closed_arg;
-    free(turn);
+    free(change);
     if (closed)
         closed(arg);
     pthread_mutex_destroy(&file->lock);
     free(file->table);
     free(file->label);
-    bale_waiters_tell(unlink_file(file), err);
+    bale_waiters_complete(unlink_file(file), err);
     free(file);
 }
 
@@ -172,15 +172,15 @@ void bale_file_unref(struct bale_file *file)
 {
     if (atomic_fetch_sub(&file->refs, 1) > 1)
         return;
-    struct bale_turn *turn = calloc(1, sizeof *turn);
-    while (!turn) {
+    struct bale_change *change = calloc(1, sizeof *change);
+    while (!change) {
         /* A close must not fail; memory comes back when others finish. */
         usleep(1000);
-        turn = calloc(1, sizeof *turn);
+        change = calloc(1, sizeof *change);
     }
-    turn->file = file;
-    turn->kind = BALE_TURN_CLOSE;
-    bale_turn_submit(turn);
+    change->file = file;
+    change->kind = BALE_CHANGE_CLOSE;
+    bale_change_submit(change);
 }
 
 void bale_file_on_close(struct bale_file *file, void (*closed)(void *arg), void *arg)

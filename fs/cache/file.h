@@ -105,10 +105,10 @@ struct bale_recompress {
     /* Results. busy: others do, or the volume is frozen, and nothing was done. over: there is
      * nothing more up to end. */
     bool busy, over;
-    uint64_t extents; /* looked at */
-    uint64_t renewed; /* of those, stored anew */
-    uint64_t logical; /* bytes of the file in these */
-    uint64_t before;  /* bytes of frames, of what was stored anew */
+    uint64_t extents;   /* looked at */
+    uint64_t rewritten; /* of those, stored anew */
+    uint64_t logical;   /* bytes of the file in these */
+    uint64_t before;    /* bytes of frames, of what was stored anew */
     uint64_t after;
     uint64_t damaged; /* bytes in extents that cannot be read */
 };

@@ -10,7 +10,7 @@ int bale_extent_fill(struct bale_extent *extent, uint64_t blocks, struct bale_sc
     uint64_t start = extent->number * file->extent;
     int err = scratch ? BALE_OK : BALE_E_NOMEM;
 
-    bale_extent_start_filling(extent, blocks);
+    bale_fill_begin(extent, blocks);
     pthread_mutex_unlock(&file->lock);
     for (unsigned i = 0; i < BALE_BLOCKS && err == BALE_OK; i++) {
         unsigned first = i;
@@ -25,10 +25,10 @@ int bale_extent_fill(struct bale_extent *extent, uint64_t blocks, struct bale_sc
         }
     }
     pthread_mutex_lock(&file->lock);
-    return bale_extent_filled(extent, blocks, err);
+    return bale_fill_end(extent, blocks, err);
 }
 
-void bale_extent_wait(struct bale_file *file, const struct bale_extent *extent)
+void bale_fill_wait_for(struct bale_file *file, const struct bale_extent *extent)
 {
     struct bale_fill_wait wait = {extent, PTHREAD_COND_INITIALIZER, file->fill_waits};
 
@@ -48,20 +48,20 @@ static void wake_waiting(const struct bale_extent *extent)
             pthread_cond_signal(&w->wake);
 }
 
-int bale_extent_filled(struct bale_extent *extent, uint64_t blocks, int err)
+int bale_fill_end(struct bale_extent *extent, uint64_t blocks, int err)
 {
     extent->filling &= ~blocks;
     extent->file->filling -= !extent->filling;
     wake_waiting(extent);
     if (extent->detached) {
         if (!extent->filling) {
-            bale_buffer_unref(extent->buffer);
+            bale_extent_buffer_unref(extent->buffer);
             free(extent);
         }
         return err == BALE_OK ? BALE_E_AGAIN : err;
     }
     if (err == BALE_OK)
         extent->valid |= blocks;
-    bale_extent_settle(extent);
+    bale_lru_add_idle(extent);
     return err;
 }

@@ -33,16 +33,16 @@ static uint64_t stream_size(struct bale_file *file, uint64_t committed)
 
 static bool selected(struct bale_flush *flush, const struct bale_extent *extent)
 {
-    struct bale_file *file = flush->turn->file;
+    struct bale_file *file = flush->change->file;
 
-    return flush->turn->kind != BALE_TURN_FLUSH_STREAM ||
+    return flush->change->kind != BALE_CHANGE_FLUSH_STREAM ||
            (wholly_dirty(file, extent) && (extent->number + 1) * file->extent <= flush->size);
 }
 
 /* Takes the dirty extents. Under file->lock, which waiting for copies in progress drops. */
 static int snapshot(struct bale_flush *flush)
 {
-    struct bale_file *file = flush->turn->file;
+    struct bale_file *file = flush->change->file;
     struct bale_container_attr attr;
 
     bale_container_attr(file->container, &attr);
@@ -51,10 +51,10 @@ static int snapshot(struct bale_flush *flush)
 again:
     count = 0;
     flush->size =
-        flush->turn->kind == BALE_TURN_FLUSH_STREAM ? stream_size(file, attr.size) : file->size;
+        flush->change->kind == BALE_CHANGE_FLUSH_STREAM ? stream_size(file, attr.size) : file->size;
     for (e = file->dirty_first; e; e = e->dirty_next) {
         if (e->filling && selected(flush, e)) {
-            bale_extent_wait(file, e);
+            bale_fill_wait_for(file, e);
             goto again;
         }
         count += selected(flush, e);
@@ -70,7 +70,7 @@ again:
             file->passed_over -= (uint64_t)bale_blocks_bytes(file, e->dirty);
             flush->parts[flush->part_count++] =
                 (struct bale_part){e, e->buffer, e->number, e->valid, e->dirty};
-            bale_buffer_ref(e->buffer);
+            bale_extent_buffer_ref(e->buffer);
             bale_extent_start_flush(e);
         }
     }
@@ -97,7 +97,7 @@ int bale_file_commit(struct bale_file *file)
 
 static int put_all(struct bale_flush *flush)
 {
-    struct bale_file *file = flush->turn->file;
+    struct bale_file *file = flush->change->file;
     struct bale_container_attr attr;
 
     bale_container_attr(file->container, &attr);
@@ -133,8 +133,8 @@ static void free_flush(struct bale_flush *flush)
 /* After the last frame. Ends the transaction and the flush. */
 static void finish(struct bale_flush *flush, struct bale_scratch *scratch)
 {
-    struct bale_turn *turn = flush->turn;
-    struct bale_file *file = turn->file;
+    struct bale_change *change = flush->change;
+    struct bale_file *file = change->file;
     int err = atomic_load(&flush->error);
 
     if (err == BALE_OK)
@@ -150,18 +150,18 @@ static void finish(struct bale_flush *flush, struct bale_scratch *scratch)
     pthread_mutex_lock(&file->lock);
     for (size_t i = 0; i < flush->part_count; i++) {
         bale_extent_end_flush(flush->parts[i].extent, err == BALE_OK);
-        bale_buffer_unref(flush->parts[i].buffer);
+        bale_extent_buffer_unref(flush->parts[i].buffer);
     }
     if (err == BALE_OK && file->size == flush->size && file->mtime.tv_sec == flush->mtime.tv_sec &&
         file->mtime.tv_nsec == flush->mtime.tv_nsec)
         file->attr_dirty = false;
     bale_volume_add_dirty(file, 0);
     pthread_mutex_unlock(&file->lock);
-    turn->error = err;
-    void (*then)(struct bale_turn *, struct bale_scratch *) = flush->then;
+    change->error = err;
+    void (*then)(struct bale_change *, struct bale_scratch *) = flush->then;
     free_flush(flush);
     bale_volume_wake(file->volume);
-    then(turn, scratch);
+    then(change, scratch);
 }
 
 static void fail(struct bale_flush *flush, int err)
@@ -174,7 +174,7 @@ static void fail(struct bale_flush *flush, int err)
 static void write_frame(struct bale_piece *piece, const uint8_t *stored)
 {
     struct bale_flush *flush = piece->flush;
-    struct bale_file *file = flush->turn->file;
+    struct bale_file *file = flush->change->file;
     struct bale_item *item = &piece->item.item;
     int err =
         bale_container_write_frame(file->container, stored, item->stored_length, &piece->position);
@@ -240,7 +240,7 @@ static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scr
                 finish(flush, scratch);
             } else {
                 flush->job.run = finish_job;
-                bale_pool_submit(flush->turn->file->volume->pool, &flush->job);
+                bale_pool_submit(flush->change->file->volume->pool, &flush->job);
             }
             return;
         }
@@ -253,7 +253,7 @@ static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scr
 /* Who waits for little comes first. */
 static void submit_all(struct bale_flush *flush, struct bale_setting setting, uint64_t bytes)
 {
-    bool urgent = flush->turn->waiters && bytes <= URGENT_BYTES;
+    bool urgent = flush->change->waiters && bytes <= URGENT_BYTES;
 
     flush->left = flush->piece_count;
     for (size_t i = 0; i < flush->piece_count; i++) {
@@ -266,7 +266,7 @@ static void submit_all(struct bale_flush *flush, struct bale_setting setting, ui
         item->next = i + 1 < flush->piece_count ? &flush->pieces[i + 1].item : NULL;
     }
     /* May free flush. */
-    bale_queue_encode(flush->turn->file->volume->queue, &flush->pieces[0].item);
+    bale_queue_encode(flush->change->file->volume->queue, &flush->pieces[0].item);
 }
 
 /* ---- In place ---- */
@@ -274,10 +274,10 @@ static void submit_all(struct bale_flush *flush, struct bale_setting setting, ui
 static int encode_here(struct bale_piece *piece, struct bale_setting setting,
                        struct bale_scratch *scratch)
 {
-    struct bale_volume *volume = piece->flush->turn->file->volume;
+    struct bale_volume *volume = piece->flush->change->file->volume;
     struct bale_item *item = &piece->item.item;
     size_t bound = bale_frame_bound(item->frame.raw_length, item->frame.chunk_log2);
-    uint8_t *taken = bale_volume_take(volume, bound, NULL);
+    uint8_t *taken = bale_volume_take_memory(volume, bound, NULL);
     uint8_t *stored = taken ? taken : malloc(bound);
 
     if (!stored)
@@ -295,25 +295,25 @@ static int encode_here(struct bale_piece *piece, struct bale_setting setting,
     return err;
 }
 
-void bale_flush_run(struct bale_turn *turn, struct bale_scratch *scratch,
-                    void (*then)(struct bale_turn *turn, struct bale_scratch *scratch))
+void bale_flush_run(struct bale_change *change, struct bale_scratch *scratch,
+                    void (*then)(struct bale_change *change, struct bale_scratch *scratch))
 {
-    struct bale_file *file = turn->file;
+    struct bale_file *file = change->file;
     struct bale_flush *flush = scratch ? calloc(1, sizeof *flush) : NULL;
 
     if (!flush) {
-        turn->error = BALE_E_NOMEM;
-        then(turn, scratch);
+        change->error = BALE_E_NOMEM;
+        then(change, scratch);
         return;
     }
-    flush->turn = turn;
+    flush->change = change;
     flush->then = then;
     flush->ready_end = &flush->ready;
     pthread_mutex_init(&flush->ready_lock, NULL);
     pthread_mutex_lock(&file->lock);
     bool nothing = file->discarded || (!file->dirty_first && !file->attr_dirty);
     int err = nothing ? BALE_OK : snapshot(flush);
-    nothing = nothing || (turn->kind == BALE_TURN_FLUSH_STREAM && flush->part_count == 0);
+    nothing = nothing || (change->kind == BALE_CHANGE_FLUSH_STREAM && flush->part_count == 0);
     pthread_mutex_unlock(&file->lock);
     if (err == BALE_OK && !nothing)
         err = bale_container_begin(file->container, &flush->generation);
@@ -321,12 +321,12 @@ void bale_flush_run(struct bale_turn *turn, struct bale_scratch *scratch,
         pthread_mutex_lock(&file->lock);
         for (size_t i = 0; i < flush->part_count; i++) {
             bale_extent_end_flush(flush->parts[i].extent, false);
-            bale_buffer_unref(flush->parts[i].buffer);
+            bale_extent_buffer_unref(flush->parts[i].buffer);
         }
         pthread_mutex_unlock(&file->lock);
         free_flush(flush);
-        turn->error = err;
-        then(turn, scratch);
+        change->error = err;
+        then(change, scratch);
         return;
     }
     struct bale_container_attr attr;
@@ -336,7 +336,8 @@ void bale_flush_run(struct bale_turn *turn, struct bale_scratch *scratch,
         err = bale_flush_plan(flush, &flush->parts[i], scratch);
     for (size_t i = 0; i < flush->piece_count; i++)
         bytes += flush->pieces[i].item.item.frame.raw_length;
-    if (err == BALE_OK && flush->piece_count > 0 && (bytes > BALE_INLINE_BYTES || !turn->waiters)) {
+    if (err == BALE_OK && flush->piece_count > 0 &&
+        (bytes > BALE_INLINE_BYTES || !change->waiters)) {
         submit_all(flush, attr.setting, bytes);
         return;
     }

@@ -7,8 +7,8 @@
 
 /* A dirty extent as it was when the flush began. */
 struct bale_part {
-    struct bale_extent *extent; /* stays in the table: it is flushing */
-    struct bale_buffer *buffer; /* counted; unchanged while shared */
+    struct bale_extent *extent;        /* stays in the table: it is flushing */
+    struct bale_extent_buffer *buffer; /* counted; unchanged while shared */
     uint64_t number;
     uint64_t valid, dirty;
 };
@@ -24,8 +24,8 @@ struct bale_piece {
 
 struct bale_flush {
     struct bale_job job; /* the commit, if the last frame came on a thread of the engine's */
-    struct bale_turn *turn;
-    void (*then)(struct bale_turn *turn, struct bale_scratch *scratch);
+    struct bale_change *change;
+    void (*then)(struct bale_change *change, struct bale_scratch *scratch);
     struct bale_part *parts;
     size_t part_count;
     struct bale_piece *pieces;

@@ -30,7 +30,7 @@ static struct bale_piece *add_piece(struct bale_flush *flush, uint64_t offset, u
  * stored beside it. */
 static unsigned base_blocks(struct bale_flush *flush, const struct bale_part *part)
 {
-    struct bale_file *file = flush->turn->file;
+    struct bale_file *file = flush->change->file;
     uint64_t start = part->number * file->extent, end = start + file->extent;
     struct {
         uint64_t position;
@@ -64,17 +64,17 @@ static unsigned base_blocks(struct bale_flush *flush, const struct bale_part *pa
 /* Whether to store the extent anew or only what is dirty beside what is there. An fsync wants
  * little written; a close likewise, but appending again and again must not leave crumbs; in the
  * background space counts. */
-static bool rewrite(struct bale_flush *flush, const struct bale_part *part, uint64_t all)
+static bool rewrites_whole(struct bale_flush *flush, const struct bale_part *part, uint64_t all)
 {
-    const struct bale_turn *turn = flush->turn;
+    const struct bale_change *change = flush->change;
     unsigned blocks = (unsigned)__builtin_popcountll(all);
     unsigned dirty = (unsigned)__builtin_popcountll(part->dirty & all);
 
     if (dirty == blocks)
         return true;
-    if (turn->durable)
+    if (change->durable)
         return dirty * 2 >= blocks && (part->valid & all) == all;
-    unsigned eighths = turn->waiters ? 4 : 7;
+    unsigned eighths = change->waiters ? 4 : 7;
     return base_blocks(flush, part) * 8 < eighths * blocks;
 }
 
@@ -83,9 +83,9 @@ static bool rewrite(struct bale_flush *flush, const struct bale_part *part, uint
 static uint8_t *assemble(struct bale_flush *flush, const struct bale_part *part, uint32_t length,
                          struct bale_scratch *scratch)
 {
-    struct bale_file *file = flush->turn->file;
+    struct bale_file *file = flush->change->file;
     uint64_t start = part->number * file->extent;
-    uint8_t *raw = bale_volume_take(file->volume, length, NULL);
+    uint8_t *raw = bale_volume_take_memory(file->volume, length, NULL);
 
     if (!raw)
         return NULL;
@@ -109,7 +109,7 @@ static uint8_t *assemble(struct bale_flush *flush, const struct bale_part *part,
 
 static int plan_runs(struct bale_flush *flush, const struct bale_part *part, uint32_t length)
 {
-    const struct bale_file *file = flush->turn->file;
+    const struct bale_file *file = flush->change->file;
     uint64_t start = part->number * file->extent;
 
     for (unsigned i = 0; i < BALE_BLOCKS; i++) {
@@ -128,7 +128,7 @@ static int plan_runs(struct bale_flush *flush, const struct bale_part *part, uin
 int bale_flush_plan(struct bale_flush *flush, const struct bale_part *part,
                     struct bale_scratch *scratch)
 {
-    const struct bale_file *file = flush->turn->file;
+    const struct bale_file *file = flush->change->file;
     uint64_t start = part->number * file->extent;
 
     if (start >= flush->size)
@@ -136,7 +136,7 @@ int bale_flush_plan(struct bale_flush *flush, const struct bale_part *part,
     uint64_t left = flush->size - start;
     uint32_t length = left < file->extent ? (uint32_t)left : file->extent;
     uint64_t all = bale_blocks(file, 0, length);
-    if (!rewrite(flush, part, all))
+    if (!rewrites_whole(flush, part, all))
         return plan_runs(flush, part, length);
     if ((part->valid & all) == all)
         return add_piece(flush, start, length, part->buffer->data) ? BALE_OK : BALE_E_NOMEM;

@@ -20,11 +20,12 @@ static void flush_files(struct bale_volume *volume, uint64_t age_ms)
         struct bale_file *f = files[i];
         pthread_mutex_lock(&f->lock);
         bool due = age_ms == 0 || !f->dirty_first || f->dirty_first->dirtied_ms + age_ms <= now;
-        due = due && !(f->turns && f->turns->kind == BALE_TURN_FLUSH);
+        due = due && !(f->changes && f->changes->kind == BALE_CHANGE_FLUSH);
         pthread_mutex_unlock(&f->lock);
-        struct bale_turn *turn = due ? bale_turn_create(f, BALE_TURN_FLUSH, NULL, NULL) : NULL;
-        if (turn)
-            bale_turn_submit(turn);
+        struct bale_change *change =
+            due ? bale_change_create(f, BALE_CHANGE_FLUSH, NULL, NULL) : NULL;
+        if (change)
+            bale_change_submit(change);
         bale_file_unref(f);
     }
     free(files);
@@ -62,7 +63,7 @@ void bale_volume_taint(struct bale_volume *volume)
 bool bale_volume_pressed(struct bale_volume *volume)
 {
     return atomic_load(&volume->dirty) > atomic_load(&volume->dirty_limit) / 4 * 3 ||
-           atomic_load(&volume->held) > volume->held_limit / 4 * 3;
+           atomic_load(&volume->unevictable) > volume->unevictable_limit / 4 * 3;
 }
 
 bool bale_volume_writes_wait(struct bale_volume *volume)

@@ -1,5 +1,5 @@
 /* Inside of a file at work: shared by file.c, buffer.c, extent.c, fill.c, file_ask.c, file_read.c,
- * file_write.c, file_change.c, flush.c, readahead.c, recompress.c, renewal.c and volume.c.
+ * file_write.c, file_change.c, flush.c, readahead.c, recompress.c, rewrite.c and volume.c.
  * fs/README.md draws how they work together. */
 #ifndef BALE_FS_CACHE_INTERNAL_H
 #define BALE_FS_CACHE_INTERNAL_H
@@ -18,17 +18,17 @@
 #define BALE_BLOCKS 64u
 #define BALE_BLOCK_LEAST 4096u
 
-#define BALE_TOLD 16u
+#define BALE_REPORTED_FAULTS 16u
 
 /* Memory of an extent. Readers and commits hold it by reference, so that an extent can be evicted,
  * grown or given a copy under them. */
-struct bale_buffer {
+struct bale_extent_buffer {
     struct bale_volume *volume;
     uint8_t *data;
-    size_t capacity; /* whole blocks */
-    bool held;       /* counted in volume->held: under file->lock */
+    size_t capacity;  /* whole blocks */
+    bool unevictable; /* counted in volume->unevictable: under file->lock */
     /* A device may write yet to blocks that are not valid: nothing else is put there. Under file->lock. */
-    bool late;
+    bool quarantined;
     atomic_uint refs;
 };
 
@@ -36,7 +36,7 @@ struct bale_buffer {
 struct bale_extent {
     struct bale_file *file;
     uint64_t number; /* covers [number * file->extent, ...) */
-    struct bale_buffer *buffer;
+    struct bale_extent_buffer *buffer;
     uint64_t valid; /* bit i: block i holds the file's bytes (zeros beyond size) */
     uint64_t dirty; /* and they are not in the container: subset of valid */
     /* being copied or read into the buffer: hands off, nor may the buffer be replaced or flushed */
@@ -58,33 +58,33 @@ struct bale_waiter {
     struct bale_waiter *next;
 };
 
-enum bale_turn_kind {
-    BALE_TURN_FLUSH,        /* everything dirty */
-    BALE_TURN_FLUSH_STREAM, /* whole extents that a stream left behind */
-    BALE_TURN_TRUNCATE,
-    BALE_TURN_ALLOCATE,
-    BALE_TURN_TIMES,
-    BALE_TURN_ATTR,
-    BALE_TURN_RECOMPRESS,
-    BALE_TURN_CLOSE,
+enum bale_change_kind {
+    BALE_CHANGE_FLUSH,        /* everything dirty */
+    BALE_CHANGE_FLUSH_STREAM, /* whole extents that a stream left behind */
+    BALE_CHANGE_TRUNCATE,
+    BALE_CHANGE_ALLOCATE,
+    BALE_CHANGE_TIMES,
+    BALE_CHANGE_ATTR,
+    BALE_CHANGE_RECOMPRESS,
+    BALE_CHANGE_CLOSE,
 };
 
 /* A change to the container. A file runs one at a time, in the order they came. */
-struct bale_turn {
+struct bale_change {
     struct bale_job job;
     struct bale_file *file; /* counted */
-    enum bale_turn_kind kind;
+    enum bale_change_kind kind;
     bool durable;            /* flush */
     uint64_t offset, length; /* truncate: offset; allocate */
     enum bale_allocate how;
     struct timespec atime, mtime; /* tv_nsec UTIME_OMIT: leave */
     unsigned what;
     struct bale_container_attr attr;
-    struct bale_renewals *renewals; /* recompress */
+    struct bale_rewrite_pass *pass; /* recompress */
     struct bale_waiter *waiters;
     int error;
     bool changed; /* the container, if not yet what is on disk */
-    struct bale_turn *next;
+    struct bale_change *next;
 };
 
 /* Flushes of at most this many raw bytes that somebody waits for do not go through the queue. */
@@ -115,8 +115,8 @@ struct bale_file {
     bool discarded;
     int error; /* of a flush nobody waited for */
     /* positions in the container of damage that the log has */
-    atomic_uint_fast64_t told[BALE_TOLD];
-    atomic_bool index_told;
+    atomic_uint_fast64_t reported_faults[BALE_REPORTED_FAULTS];
+    atomic_bool index_reported;
 
     struct bale_extent **table;
     size_t buckets, extents;
@@ -125,8 +125,8 @@ struct bale_file {
     uint64_t dirty;       /* bytes dirty or flushing */
     uint64_t passed_over; /* bytes that the last flush left dirty */
 
-    struct bale_turn *turn;               /* running */
-    struct bale_turn *turns, **turns_end; /* waiting */
+    struct bale_change *change;                 /* running */
+    struct bale_change *changes, **changes_end; /* waiting */
 
     /* Read-ahead: where the stream stands, how far ahead it has been read, and how far it reads. */
     uint64_t stream_next, stream_ahead, stream_window;
@@ -159,7 +159,7 @@ struct bale_volume {
     struct bale_pool *pool;
     struct bale_pool *fetchers; /* read ahead: jobs of pool wait for what they fetch */
     struct bale_queue *queue;
-    struct bale_seen *seen;
+    struct bale_admission *admission;
     struct bale_volume_options options;
     struct bale_container_config config;
     uint64_t age_ms;
@@ -177,24 +177,24 @@ struct bale_volume {
 
     pthread_mutex_t park_lock;
     struct bale_write_op *parked, **parked_end;
-    struct bale_turn *frozen_turns, **frozen_turns_end; /* wait for thaw */
-    atomic_bool frozen;                                 /* set under park_lock */
-    /* writes and turns that looked at frozen and are not done with it */
+    struct bale_change *deferred_changes, **deferred_changes_end; /* wait for thaw */
+    atomic_bool frozen;                                           /* set under park_lock */
+    /* writes and changes that looked at frozen and are not done with it */
     atomic_uint changing;
 
     atomic_uint_fast64_t dirty; /* bytes in all files */
     atomic_uint_fast64_t dirty_limit;
     /* bytes of buffers with dirty or flushing blocks: not to be evicted */
-    atomic_uint_fast64_t held;
-    uint64_t held_limit;
-    atomic_bool full; /* the reserve is in use */
-    atomic_bool wide; /* an extent too wide for the memory was told of */
-    atomic_int lost;  /* error of a close whose data could not be stored */
+    atomic_uint_fast64_t unevictable;
+    uint64_t unevictable_limit;
+    atomic_bool full;            /* the reserve is in use */
+    atomic_bool warned_too_wide; /* an extent too wide for the memory was told of */
+    atomic_int lost;             /* error of a close whose data could not be stored */
     pthread_mutex_t reserve_lock;
     int reserve_fd;
     uint64_t reserve; /* bytes it has when it is whole */
 
-    atomic_uint_fast64_t reads_seen; /* by what runs in the background */
+    atomic_uint_fast64_t reads_noted; /* by what runs in the background */
 
     struct bale_job checkpoint;
     atomic_bool checkpointing;
@@ -221,7 +221,7 @@ struct bale_extent *bale_extent_get(struct bale_file *file, uint64_t number, siz
 /* Whether its buffer will do for bytes up to length that are not valid yet. */
 static inline bool bale_extent_has_room(const struct bale_extent *extent, size_t length)
 {
-    return extent->buffer->capacity >= length && !extent->buffer->late;
+    return extent->buffer->capacity >= length && !extent->buffer->quarantined;
 }
 /* Makes the buffer writable in place: copies it if the running commit reads it. BALE_E_NOMEM. */
 int bale_extent_own(struct bale_extent *extent);
@@ -230,10 +230,10 @@ void bale_extent_mark_dirty(struct bale_extent *extent, uint64_t blocks);
 void bale_extent_start_flush(struct bale_extent *extent);
 /* stored: they are in the container now; else they are dirty again. */
 void bale_extent_end_flush(struct bale_extent *extent, bool stored);
-/* Hands off these blocks until bale_extent_filled; it stays in the cache. */
-void bale_extent_start_filling(struct bale_extent *extent, uint64_t blocks);
+/* Hands off these blocks until bale_fill_end; it stays in the cache. */
+void bale_fill_begin(struct bale_extent *extent, uint64_t blocks);
 /* Clean and idle: may be evicted from now on. */
-void bale_extent_settle(struct bale_extent *extent);
+void bale_lru_add_idle(struct bale_extent *extent);
 /* Out of the table, its dirty data dropped; freed now or at the end of its filling. */
 void bale_extent_detach(struct bale_extent *extent);
 void bale_extents_detach(struct bale_file *file, uint64_t first, uint64_t last);
@@ -247,14 +247,14 @@ int64_t bale_blocks_bytes(const struct bale_file *file, uint64_t blocks);
 /* ---- buffer.c -------------------------------------------------------------------------------- */
 
 /* One with one reference, for an extent of the file, whose lock is held. NULL: no memory. */
-struct bale_buffer *bale_buffer_create(struct bale_file *file, size_t capacity);
-void bale_buffer_ref(struct bale_buffer *buffer);
-void bale_buffer_unref(struct bale_buffer *buffer);
-/* Whether it is counted in volume->held. Under file->lock, or by the last who has it. */
-void bale_buffer_hold(struct bale_buffer *buffer, bool held);
+struct bale_extent_buffer *bale_extent_buffer_create(struct bale_file *file, size_t capacity);
+void bale_extent_buffer_ref(struct bale_extent_buffer *buffer);
+void bale_extent_buffer_unref(struct bale_extent_buffer *buffer);
+/* Whether it is counted in volume->unevictable. Under file->lock, or by the last who has it. */
+void bale_extent_buffer_set_unevictable(struct bale_extent_buffer *buffer, bool held);
 
 /* Memory, evicting clean extents if it must. No file lock is held but held's (or NULL). */
-void *bale_volume_take(struct bale_volume *volume, size_t size, struct bale_file *held);
+void *bale_volume_take_memory(struct bale_volume *volume, size_t size, struct bale_file *held);
 
 /* ---- file_read.c ----------------------------------------------------------------------------- */
 
@@ -262,7 +262,7 @@ void *bale_volume_take(struct bale_volume *volume, size_t size, struct bale_file
 int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratch, uint64_t from,
                              uint64_t to, uint8_t *out);
 /* One log line for a bad extent. */
-void bale_file_report(struct bale_file *file, const struct bale_fault *fault);
+void bale_file_report_fault(struct bale_file *file, const struct bale_fault *fault);
 
 /* ---- fill.c: under file->lock ---------------------------------------------------------------- */
 
@@ -271,24 +271,24 @@ void bale_file_report(struct bale_file *file, const struct bale_fault *fault);
 int bale_extent_fill(struct bale_extent *extent, uint64_t blocks, struct bale_scratch *scratch);
 /* The end of filling: blocks become valid if err is BALE_OK. Returns err, or BALE_E_AGAIN if the
  * extent is gone. */
-int bale_extent_filled(struct bale_extent *extent, uint64_t blocks, int err);
+int bale_fill_end(struct bale_extent *extent, uint64_t blocks, int err);
 /* Waits until some of its filling bits go; NULL: of any extent's. Look for the extent again then. */
-void bale_extent_wait(struct bale_file *file, const struct bale_extent *extent);
+void bale_fill_wait_for(struct bale_file *file, const struct bale_extent *extent);
 
-/* ---- turn.c, file_change.c, file_ask.c ------------------------------------------------------- */
+/* ---- change.c, file_change.c, file_ask.c ------------------------------------------------------- */
 
-/* Queues a turn (allocated by the caller, freed by the end of it) or joins it to a waiting one like
+/* Queues a change (allocated by the caller, freed by the end of it) or joins it to a waiting one like
  * it. */
-void bale_turn_submit(struct bale_turn *turn);
-struct bale_turn *bale_turn_create(struct bale_file *file, enum bale_turn_kind kind,
-                                   bale_file_done *done, void *arg);
-void bale_turn_run(struct bale_job *turn, struct bale_scratch *scratch);
-/* bale_turn_submit, but for what must wait for thaw. */
-void bale_turn_offer(struct bale_turn *turn);
-/* Ends the running turn with turn->error: tells the waiters, starts the next. */
-void bale_turn_end(struct bale_turn *turn);
+void bale_change_submit(struct bale_change *change);
+struct bale_change *bale_change_create(struct bale_file *file, enum bale_change_kind kind,
+                                       bale_file_done *done, void *arg);
+void bale_change_run(struct bale_job *change, struct bale_scratch *scratch);
+/* bale_change_submit, but for what must wait for thaw. */
+void bale_change_offer(struct bale_change *change);
+/* Ends the running change with change->error: tells the waiters, starts the next. */
+void bale_change_end(struct bale_change *change);
 /* Calls and frees them. */
-void bale_waiters_tell(struct bale_waiter *waiter, int err);
+void bale_waiters_complete(struct bale_waiter *waiter, int err);
 
 /* ---- file.c ---------------------------------------------------------------------------------- */
 
@@ -298,22 +298,22 @@ struct timespec bale_file_now(struct bale_file *file);
 struct timespec bale_file_now_locked(struct bale_file *file); /* under file->lock */
 /* A reference, unless the last one is gone. Under volume->files_lock. */
 bool bale_file_ref_live(struct bale_file *file);
-void bale_file_finish_close(struct bale_turn *turn, struct bale_scratch *scratch);
+void bale_file_finish_close(struct bale_change *change, struct bale_scratch *scratch);
 
 /* ---- flush.c --------------------------------------------------------------------------------- */
 
-/* Writes out what is dirty as the running turn, then calls then(turn, scratch) (with turn->error
+/* Writes out what is dirty as the running change, then calls then(change, scratch) (with change->error
  * set) on a pool thread. */
-void bale_flush_run(struct bale_turn *turn, struct bale_scratch *scratch,
-                    void (*then)(struct bale_turn *turn, struct bale_scratch *scratch));
+void bale_flush_run(struct bale_change *change, struct bale_scratch *scratch,
+                    void (*then)(struct bale_change *change, struct bale_scratch *scratch));
 /* Commits container changes of the open transaction; on lack of space takes the reserve and tries
  * again. */
 int bale_file_commit(struct bale_file *file);
 
 /* ---- recompress.c ---------------------------------------------------------------------------- */
 
-/* The running turn: commits what was encoded for it. Sets turn->error. */
-void bale_recompress_store(struct bale_turn *turn);
+/* The running change: commits what was encoded for it. Sets change->error. */
+void bale_recompress_store(struct bale_change *change);
 
 /* ---- volume.c -------------------------------------------------------------------------------- */
 
@@ -324,7 +324,7 @@ bool bale_volume_writes_wait(struct bale_volume *volume);
 void bale_volume_kick(struct bale_volume *volume); /* the flusher looks now */
 void bale_volume_park(struct bale_volume *volume, struct bale_write_op *op);
 /* Keeps a change until thaw if the volume is frozen. */
-bool bale_volume_hold_back(struct bale_volume *volume, struct bale_turn *turn);
+bool bale_volume_defer_if_frozen(struct bale_volume *volume, struct bale_change *change);
 void bale_volume_wake(struct bale_volume *volume);  /* parked writes try again */
 void bale_volume_taint(struct bale_volume *volume); /* a sync failed */
 

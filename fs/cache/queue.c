@@ -114,7 +114,7 @@ static enum staging stage(struct bale_queue *queue, struct bale_queue_item *item
     item->item.stored = NULL;
     item->heap = false;
     if (before == 0 || before + length <= queue->limit)
-        item->item.stored = bale_volume_take(queue->volume, length, NULL);
+        item->item.stored = bale_volume_take_memory(queue->volume, length, NULL);
     if (!item->item.stored && before == 0) {
         item->item.stored = malloc(length);
         item->heap = item->item.stored != NULL;

@@ -20,16 +20,16 @@ struct read_op {
 
 /* Behind struct bale_read's pieces: what they point into. */
 struct pieces {
-    struct bale_buffer **buffers; /* NULL entries: a bounce buffer, freed by free() */
+    struct bale_extent_buffer **buffers; /* NULL entries: a bounce buffer, freed by free() */
     struct iovec iov[];
 };
 
-void bale_file_report(struct bale_file *file, const struct bale_fault *fault)
+void bale_file_report_fault(struct bale_file *file, const struct bale_fault *fault)
 {
     /* One line is enough: whoever reads tries again in smaller pieces. */
-    atomic_uint_fast64_t *told = &file->told[fault->position % BALE_TOLD];
+    atomic_uint_fast64_t *reported = &file->reported_faults[fault->position % BALE_REPORTED_FAULTS];
 
-    if (atomic_exchange(told, fault->position) == fault->position)
+    if (atomic_exchange(reported, fault->position) == fault->position)
         return;
     pthread_mutex_lock(&file->lock); /* for the label */
     bale_log(BALE_LOG_ERROR,
@@ -46,7 +46,7 @@ void bale_file_report(struct bale_file *file, const struct bale_fault *fault)
 /* Once for a file: what there is of it is not known either. */
 static void report_index(struct bale_file *file)
 {
-    if (atomic_exchange(&file->index_told, true))
+    if (atomic_exchange(&file->index_reported, true))
         return;
     pthread_mutex_lock(&file->lock); /* for the label */
     bale_log(BALE_LOG_ERROR,
@@ -85,7 +85,7 @@ int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratc
         if (err == BALE_E_AGAIN)
             continue;
         if (err == BALE_E_CORRUPT)
-            bale_file_report(file, &fault);
+            bale_file_report_fault(file, &fault);
         if (err != BALE_OK)
             return err;
         bale_work_add_bytes(&file->volume->in_place, BALE_ITEM_DECODE, length);
@@ -94,7 +94,7 @@ int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratc
     return BALE_OK;
 }
 
-static void add_piece(struct bale_read *read, struct bale_buffer *buffer, uint8_t *data,
+static void add_piece(struct bale_read *read, struct bale_extent_buffer *buffer, uint8_t *data,
                       size_t length)
 {
     struct pieces *pieces = (struct pieces *)((char *)read->pieces - offsetof(struct pieces, iov));
@@ -107,11 +107,11 @@ static void add_piece(struct bale_read *read, struct bale_buffer *buffer, uint8_
 static int begin_read(struct bale_read *read, size_t extents)
 {
     *read = (struct bale_read){0};
-    struct pieces *pieces =
-        malloc(sizeof *pieces + extents * (sizeof(struct iovec) + sizeof(struct bale_buffer *)));
+    struct pieces *pieces = malloc(
+        sizeof *pieces + extents * (sizeof(struct iovec) + sizeof(struct bale_extent_buffer *)));
     if (!pieces)
         return BALE_E_NOMEM;
-    pieces->buffers = (struct bale_buffer **)(void *)&pieces->iov[extents];
+    pieces->buffers = (struct bale_extent_buffer **)(void *)&pieces->iov[extents];
     read->pieces = pieces->iov;
     return BALE_OK;
 }
@@ -123,7 +123,7 @@ void bale_read_release(struct bale_read *read)
     struct pieces *pieces = (struct pieces *)((char *)read->pieces - offsetof(struct pieces, iov));
     for (int i = 0; i < read->count; i++)
         if (pieces->buffers[i])
-            bale_buffer_unref(pieces->buffers[i]);
+            bale_extent_buffer_unref(pieces->buffers[i]);
         else
             free(pieces->iov[i].iov_base);
     free(pieces);
@@ -162,7 +162,7 @@ static bool take_cached(struct bale_file *file, const struct span *span, struct 
     if (!extent || (span->blocks & ~extent->valid) || (span->blocks & extent->filling))
         return false;
     atomic_store_explicit(&extent->hot, true, memory_order_relaxed);
-    bale_buffer_ref(extent->buffer);
+    bale_extent_buffer_ref(extent->buffer);
     add_piece(read, extent->buffer, extent->buffer->data + span->from, span->to - span->from);
     return true;
 }
@@ -190,7 +190,7 @@ static bool read_cached(struct bale_file *file, uint64_t offset, uint64_t end,
     for (uint64_t at = offset; next_span(file, at, end, &span); at += span.to - span.from) {
         if (!take_cached(file, &span, read)) {
             for (int i = 0; i < read->count; i++) {
-                bale_buffer_unref(
+                bale_extent_buffer_unref(
                     ((struct pieces *)((char *)read->pieces - offsetof(struct pieces, iov)))
                         ->buffers[i]);
             }
@@ -212,13 +212,13 @@ static int read_bounce(struct bale_file *file, struct bale_extent *extent, const
     uint64_t start = span->number * file->extent;
     uint32_t block = file->block; /* may change without the lock */
     uint8_t *data = malloc(span->to - span->from);
-    struct bale_buffer *cached = extent ? extent->buffer : NULL;
+    struct bale_extent_buffer *cached = extent ? extent->buffer : NULL;
     uint64_t valid = extent ? extent->valid : 0;
 
     if (!data)
         return BALE_E_NOMEM;
     if (cached)
-        bale_buffer_ref(cached);
+        bale_extent_buffer_ref(cached);
     pthread_mutex_unlock(&file->lock);
     int err = bale_file_read_committed(file, scratch, start + span->from, start + span->to, data);
     for (uint64_t at = span->from; at < span->to && valid;) {
@@ -229,7 +229,7 @@ static int read_bounce(struct bale_file *file, struct bale_extent *extent, const
         at = end;
     }
     pthread_mutex_lock(&file->lock);
-    bale_buffer_unref(cached);
+    bale_extent_buffer_unref(cached);
     if (err != BALE_OK) {
         free(data);
         return err;
@@ -239,12 +239,12 @@ static int read_bounce(struct bale_file *file, struct bale_extent *extent, const
 }
 
 /* A small read of a chunk that nobody asked for lately; not of a stream. */
-static bool asked_once(struct bale_file *file, const struct span *span)
+static bool requested_once(struct bale_file *file, const struct span *span)
 {
     uint64_t start = span->number * file->extent + span->from;
 
     return span->to - span->from < (1u << BALE_CHUNK_LOG2_DEFAULT) / 2 && !file->stream_window &&
-           !bale_seen_before(file->volume->seen, file, start);
+           !bale_admission_admits(file->volume->admission, file, start);
 }
 
 /* Under file->lock; may drop it. BALE_E_AGAIN: extents have another size now. */
@@ -257,17 +257,17 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
     while (!take_cached(file, span, read)) {
         struct bale_extent *extent = bale_extent_find(file, span->number);
         if (extent && (extent->filling & span->blocks)) {
-            bale_extent_wait(file, extent);
+            bale_fill_wait_for(file, extent);
             goto next;
         }
-        if (!extent && asked_once(file, span)) {
+        if (!extent && requested_once(file, span)) {
             atomic_fetch_add_explicit(&file->volume->stats.read_misses, 1, memory_order_relaxed);
             return read_bounce(file, NULL, span, read, scratch);
         }
         if (!extent || !bale_extent_has_room(extent, span->to)) {
             /* While other blocks are being filled the buffer cannot be another. */
             if (extent && extent->filling) {
-                bale_extent_wait(file, extent);
+                bale_fill_wait_for(file, extent);
                 goto next;
             }
             struct bale_extent *roomy = bale_extent_get(file, span->number, span->to);
@@ -300,7 +300,7 @@ static void wait_for_last(struct bale_file *file, uint64_t offset, uint64_t end)
     for (uint64_t number = (end - 1) / file->extent; number > offset / file->extent; number--) {
         struct bale_extent *extent = bale_extent_find(file, number);
         if (extent && extent->filling) {
-            bale_extent_wait(file, extent);
+            bale_fill_wait_for(file, extent);
             return;
         }
     }

@@ -46,9 +46,9 @@ static void end_fetch(struct fetch *fetch, int err)
     if (over)
         memset(fetch->extent->buffer->data + fetch->length, 0, file->block - over);
     pthread_mutex_lock(&file->lock);
-    fetch->extent->buffer->late |= err == BALE_E_QUARANTINED;
+    fetch->extent->buffer->quarantined |= err == BALE_E_QUARANTINED;
     /* What fails here is read again, and reported, by whoever needs it. */
-    (void)bale_extent_filled(fetch->extent, fetch->blocks, err);
+    (void)bale_fill_end(fetch->extent, fetch->blocks, err);
     pthread_mutex_unlock(&file->lock);
     free(fetch);
     bale_file_unref(file);
@@ -178,7 +178,7 @@ static bool start_fetch(struct bale_file *file, uint64_t number, struct fetches 
     fetch->extent = extent;
     fetch->blocks = bale_blocks(file, 0, length);
     fetch->length = length;
-    bale_extent_start_filling(extent, fetch->blocks);
+    bale_fill_begin(extent, fetch->blocks);
     *fetches->end = fetch;
     fetches->end = &fetch->next;
     if (++fetches->count == fetches->most)

@@ -1,5 +1,5 @@
-/* Storing committed extents anew. Encoding takes long and needs no turn: what is committed is read
- * and encoded beside whatever else happens to the file, and a turn then replaces the frames of
+/* Storing committed extents anew. Encoding takes long and needs no change: what is committed is read
+ * and encoded beside whatever else happens to the file, and a change then replaces the frames of
  * those extents that are still as they were read. */
 #include <stdlib.h>
 
@@ -12,39 +12,39 @@
 
 /* ---- Storing ---- */
 
-static int store(struct bale_file *file, struct bale_renewed *new, uint64_t generation)
+static int store(struct bale_file *file, struct bale_rewrite_frame *made, uint64_t generation)
 {
     uint64_t position;
 
-    bale_frame_stamp(new->stored, &new->frame, generation);
-    int err = bale_container_write_frame(file->container, new->stored, new->length, &position);
+    bale_frame_stamp(made->stored, &made->frame, generation);
+    int err = bale_container_write_frame(file->container, made->stored, made->length, &position);
     if (err != BALE_OK)
         return err;
     struct bale_segment segment = {
-        .offset = new->frame.offset,
+        .offset = made->frame.offset,
         .position = position,
         .generation = generation,
-        .length = new->frame.raw_length,
-        .frame_length = (uint32_t) new->length,
-        .codec = new->frame.codec,
-        .chunk_log2 = new->frame.chunk_log2,
-        .checksum = new->frame.head_checksum,
+        .length = made->frame.raw_length,
+        .frame_length = (uint32_t)made->length,
+        .codec = made->frame.codec,
+        .chunk_log2 = made->frame.chunk_log2,
+        .checksum = made->frame.head_checksum,
     };
     return bale_container_put(file->container, &segment);
 }
 
-static void count(struct bale_recompress *what, const struct bale_renewal *renewal)
+static void count_rewrite(struct bale_recompress *request, const struct bale_rewrite *rewrite)
 {
-    what->renewed++;
-    what->logical += renewal->logical;
-    what->before += renewal->before;
-    what->after += renewal->after;
+    request->rewritten++;
+    request->logical += rewrite->logical;
+    request->before += rewrite->before;
+    request->after += rewrite->after;
 }
 
-void bale_recompress_store(struct bale_turn *turn)
+void bale_recompress_store(struct bale_change *change)
 {
-    struct bale_renewals *all = turn->renewals;
-    struct bale_file *file = turn->file;
+    struct bale_rewrite_pass *pass = change->pass;
+    struct bale_file *file = change->file;
     uint64_t generation;
     bool some = false;
 
@@ -53,18 +53,18 @@ void bale_recompress_store(struct bale_turn *turn)
     pthread_mutex_unlock(&file->lock);
     int err = discarded ? BALE_OK : bale_container_begin(file->container, &generation);
     if (discarded || err != BALE_OK) {
-        turn->error = err;
+        change->error = err;
         return;
     }
-    for (struct bale_renewal *r = all->first; r && err == BALE_OK; r = r->next) {
-        if (!bale_renewal_is_unchanged(file, all->attr.extent, r))
+    for (struct bale_rewrite *r = pass->first; r && err == BALE_OK; r = r->next) {
+        if (!bale_rewrite_is_unchanged(file, pass->attr.extent, r))
             continue;
         for (size_t i = 0; i < r->frame_count && err == BALE_OK; i++) {
             err = store(file, &r->frames[i], generation);
             some = some || err == BALE_OK;
         }
         if (err == BALE_OK)
-            count(all->what, r);
+            count_rewrite(pass->request, r);
     }
     /* Of an extent that was not finished, the pieces that are there hold what the old ones did. */
     if (some) {
@@ -73,35 +73,35 @@ void bale_recompress_store(struct bale_turn *turn)
     } else {
         bale_container_abandon(file->container);
     }
-    turn->error = err;
+    change->error = err;
 }
 
 /* ---- The call ---- */
 
 static void finish(void *arg, int64_t result)
 {
-    struct bale_renewals *all = arg;
-    struct bale_file *file = all->file;
+    struct bale_rewrite_pass *pass = arg;
+    struct bale_file *file = pass->file;
 
-    for (struct bale_renewal *r = all->first, *next; r; r = next) {
+    for (struct bale_rewrite *r = pass->first, *next; r; r = next) {
         next = r->next;
-        bale_renewal_free(all, r);
+        bale_rewrite_free(pass, r);
     }
-    all->done(all->arg, result);
-    free(all);
+    pass->done(pass->arg, result);
+    free(pass);
     bale_file_unref(file);
 }
 
 /* The extent that the first data at or after offset lies in; UINT64_MAX: there is none. */
-static int next_data(const struct bale_renewals *all, uint64_t *offset)
+static int next_data(const struct bale_rewrite_pass *pass, uint64_t *offset)
 {
     struct bale_segment segment;
-    int err = bale_container_map(all->file->container, *offset, &segment);
+    int err = bale_container_map(pass->file->container, *offset, &segment);
 
     while (err == BALE_OK && segment.flags & BALE_SEGMENT_UNWRITTEN)
-        err = bale_container_map(all->file->container, segment.offset + segment.length, &segment);
+        err = bale_container_map(pass->file->container, segment.offset + segment.length, &segment);
     if (err == BALE_OK && segment.offset > *offset) {
-        *offset = segment.offset - segment.offset % all->attr.extent;
+        *offset = segment.offset - segment.offset % pass->attr.extent;
     } else if (err == BALE_E_NOENT) {
         *offset = UINT64_MAX;
         err = BALE_OK;
@@ -110,33 +110,33 @@ static int next_data(const struct bale_renewals *all, uint64_t *offset)
 }
 
 /* Extents from *offset on, until there was enough to do. */
-static int renew_some(struct bale_renewals *all, uint64_t *offset, uint64_t end,
-                      struct bale_scratch *scratch)
+static int rewrite_some(struct bale_rewrite_pass *pass, uint64_t *offset, uint64_t end,
+                        struct bale_scratch *scratch)
 {
     uint64_t looked = 0;
-    int err = next_data(all, offset);
+    int err = next_data(pass, offset);
 
-    while (err == BALE_OK && *offset < end && all->encoded < WORK_MOST && looked < LOOK_MOST) {
-        struct bale_renewal *renewal = calloc(1, sizeof *renewal);
+    while (err == BALE_OK && *offset < end && pass->encoded < WORK_MOST && looked < LOOK_MOST) {
+        struct bale_rewrite *rewrite = calloc(1, sizeof *rewrite);
         bool keep = false;
-        if (!renewal)
+        if (!rewrite)
             return BALE_E_NOMEM;
-        renewal->start = *offset;
-        err = bale_renewal_make(all, renewal, &keep, scratch);
+        rewrite->start = *offset;
+        err = bale_rewrite_encode(pass, rewrite, &keep, scratch);
         if (err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED) {
-            all->what->damaged += renewal->logical;
+            pass->request->damaged += rewrite->logical;
             err = BALE_OK;
         }
         if (keep) {
-            *all->last = renewal;
-            all->last = &renewal->next;
+            *pass->last = rewrite;
+            pass->last = &rewrite->next;
         } else {
-            bale_renewal_free(all, renewal);
+            bale_rewrite_free(pass, rewrite);
         }
         if (err == BALE_OK) {
-            *offset += all->attr.extent;
-            looked += all->attr.extent;
-            err = next_data(all, offset);
+            *offset += pass->attr.extent;
+            looked += pass->attr.extent;
+            err = next_data(pass, offset);
         }
     }
     return err;
@@ -144,34 +144,35 @@ static int renew_some(struct bale_renewals *all, uint64_t *offset, uint64_t end,
 
 static void run(struct bale_job *job, struct bale_scratch *scratch)
 {
-    struct bale_renewals *all = (struct bale_renewals *)job;
-    struct bale_recompress *what = all->what;
+    struct bale_rewrite_pass *pass = (struct bale_rewrite_pass *)job;
+    struct bale_recompress *request = pass->request;
 
-    bale_container_attr(all->file->container, &all->attr);
-    all->setting = what->chosen ? what->setting : all->attr.setting;
-    all->explicit = what->chosen || all->attr.setting_explicit;
-    uint64_t end = what->end < all->attr.size ? what->end : all->attr.size;
-    uint64_t offset = what->offset - what->offset % all->attr.extent;
-    int err = scratch ? renew_some(all, &offset, end, scratch) : BALE_E_NOMEM;
-    what->over = offset >= end;
-    what->offset = what->over ? end : offset;
-    if (err == BALE_E_NOMEM && !what->insist) {
+    bale_container_attr(pass->file->container, &pass->attr);
+    pass->setting = request->chosen ? request->setting : pass->attr.setting;
+    pass->explicit = request->chosen || pass->attr.setting_explicit;
+    uint64_t end = request->end < pass->attr.size ? request->end : pass->attr.size;
+    uint64_t offset = request->offset - request->offset % pass->attr.extent;
+    int err = scratch ? rewrite_some(pass, &offset, end, scratch) : BALE_E_NOMEM;
+    request->over = offset >= end;
+    request->offset = request->over ? end : offset;
+    if (err == BALE_E_NOMEM && !request->insist) {
         /* What was done before stands. */
-        what->busy = !all->first;
+        request->busy = !pass->first;
         err = BALE_OK;
     }
-    if (err != BALE_OK || !all->first || what->dry) {
-        for (const struct bale_renewal *r = all->first; r && what->dry; r = r->next)
-            count(what, r);
-        finish(all, err);
+    if (err != BALE_OK || !pass->first || request->dry) {
+        for (const struct bale_rewrite *r = pass->first; r && request->dry; r = r->next)
+            count_rewrite(request, r);
+        finish(pass, err);
         return;
     }
-    struct bale_turn *turn = bale_turn_create(all->file, BALE_TURN_RECOMPRESS, finish, all);
-    if (turn) {
-        turn->renewals = all;
-        bale_turn_offer(turn);
+    struct bale_change *change =
+        bale_change_create(pass->file, BALE_CHANGE_RECOMPRESS, finish, pass);
+    if (change) {
+        change->pass = pass;
+        bale_change_offer(change);
     } else {
-        finish(all, BALE_E_NOMEM);
+        finish(pass, BALE_E_NOMEM);
     }
 }
 
@@ -180,30 +181,33 @@ static bool is_busy(struct bale_volume *volume)
 {
     uint64_t reads =
         atomic_load(&volume->stats.read_hits) + atomic_load(&volume->stats.read_misses);
-    bool read = atomic_exchange(&volume->reads_seen, reads) != reads;
+    bool read = atomic_exchange(&volume->reads_noted, reads) != reads;
 
     return read || atomic_load(&volume->dirty) > atomic_load(&volume->dirty_limit) / 64 ||
            bale_volume_writes_wait(volume);
 }
 
-void bale_file_recompress(struct bale_file *file, struct bale_recompress *what,
+void bale_file_recompress(struct bale_file *file, struct bale_recompress *request,
                           bale_file_done *done, void *arg)
 {
     struct bale_volume *volume = file->volume;
 
-    what->busy = is_busy(volume) && !what->insist;
-    what->busy = what->busy || atomic_load(&volume->frozen);
-    if (what->busy) {
+    request->busy = is_busy(volume) && !request->insist;
+    request->busy = request->busy || atomic_load(&volume->frozen);
+    if (request->busy) {
         done(arg, BALE_OK);
         return;
     }
-    struct bale_renewals *all = calloc(1, sizeof *all);
-    if (!all) {
+    struct bale_rewrite_pass *pass = calloc(1, sizeof *pass);
+    if (!pass) {
         done(arg, BALE_E_NOMEM);
         return;
     }
-    *all = (struct bale_renewals){
-        .job = {run, NULL}, .file = bale_file_ref(file), .what = what, .done = done, .arg = arg};
-    all->last = &all->first;
-    bale_pool_submit(volume->pool, &all->job);
+    *pass = (struct bale_rewrite_pass){.job = {run, NULL},
+                                       .file = bale_file_ref(file),
+                                       .request = request,
+                                       .done = done,
+                                       .arg = arg};
+    pass->last = &pass->first;
+    bale_pool_submit(volume->pool, &pass->job);
 }

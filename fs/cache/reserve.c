@@ -55,7 +55,7 @@ void bale_volume_make_reserve(struct bale_volume *volume)
             volume->reserve > RESERVE_SLACK ? (volume->reserve - RESERVE_SLACK) / 9 * 8 : 0;
         dirty = backed < dirty ? backed : dirty;
     }
-    volume->held_limit = bale_memory_cap(volume->memory) / 8 * 5;
+    volume->unevictable_limit = bale_memory_cap(volume->memory) / 8 * 5;
     atomic_store(&volume->dirty_limit, dirty > DIRTY_LEAST ? dirty : DIRTY_LEAST);
     volume->stream_bytes = atomic_load(&volume->dirty_limit) / 8;
     if (volume->stream_bytes > (uint64_t)16 << 20)

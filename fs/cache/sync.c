@@ -156,13 +156,13 @@ void bale_volume_freeze(struct bale_volume *volume, void (*done)(void *arg, int 
     bale_pool_submit(volume->pool, &sync->job);
 }
 
-bool bale_volume_hold_back(struct bale_volume *volume, struct bale_turn *turn)
+bool bale_volume_defer_if_frozen(struct bale_volume *volume, struct bale_change *change)
 {
     pthread_mutex_lock(&volume->park_lock);
     bool frozen = atomic_load(&volume->frozen);
     if (frozen) {
-        *volume->frozen_turns_end = turn;
-        volume->frozen_turns_end = &turn->next;
+        *volume->deferred_changes_end = change;
+        volume->deferred_changes_end = &change->next;
     }
     pthread_mutex_unlock(&volume->park_lock);
     return frozen;
@@ -172,15 +172,15 @@ void bale_volume_thaw(struct bale_volume *volume)
 {
     pthread_mutex_lock(&volume->park_lock);
     atomic_store(&volume->frozen, false);
-    struct bale_turn *turn = volume->frozen_turns;
-    volume->frozen_turns = NULL;
-    volume->frozen_turns_end = &volume->frozen_turns;
+    struct bale_change *change = volume->deferred_changes;
+    volume->deferred_changes = NULL;
+    volume->deferred_changes_end = &volume->deferred_changes;
     pthread_mutex_unlock(&volume->park_lock);
-    while (turn) {
-        struct bale_turn *next = turn->next;
-        turn->next = NULL;
-        bale_turn_submit(turn);
-        turn = next;
+    while (change) {
+        struct bale_change *next = change->next;
+        change->next = NULL;
+        bale_change_submit(change);
+        change = next;
     }
     bale_volume_wake(volume);
 }

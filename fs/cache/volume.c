@@ -139,7 +139,7 @@ int bale_volume_create(const struct bale_volume_options *options, struct bale_vo
     volume->options = *options;
     volume->checkpoint_ms = bale_now_ms();
     volume->parked_end = &volume->parked;
-    volume->frozen_turns_end = &volume->frozen_turns;
+    volume->deferred_changes_end = &volume->deferred_changes;
     pthread_mutex_init(&volume->files_lock, NULL);
     pthread_cond_init(&volume->files_gone, NULL);
     bale_short_lock_init(&volume->lru_lock);
@@ -150,7 +150,7 @@ int bale_volume_create(const struct bale_volume_options *options, struct bale_vo
     int err = bale_memory_create(options->memory ? options->memory : bale_memory_default_cap(),
                                  &volume->memory);
     if (err == BALE_OK)
-        err = bale_seen_create(bale_memory_cap(volume->memory), &volume->seen);
+        err = bale_admission_create(bale_memory_cap(volume->memory), &volume->admission);
     if (err == BALE_OK) {
         bale_volume_make_reserve(volume);
         err = create_engine(volume, cpus);
@@ -247,7 +247,7 @@ int bale_volume_destroy(struct bale_volume *volume)
     bale_pool_destroy(volume->pool);
     bale_engine_destroy(volume->engine);
     bale_queue_destroy(volume->queue);
-    bale_seen_destroy(volume->seen);
+    bale_admission_destroy(volume->admission);
     bale_memory_destroy(volume->memory);
     if (volume->reserve_fd >= 0)
         (void)!ftruncate(volume->reserve_fd, 0);

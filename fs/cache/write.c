@@ -19,7 +19,7 @@ static bool must_wait(struct bale_file *file, size_t length)
     uint64_t dirty = atomic_load(&volume->dirty);
 
     return dirty > 0 && (dirty + length > atomic_load(&volume->dirty_limit) ||
-                         atomic_load(&volume->held) + length > volume->held_limit);
+                         atomic_load(&volume->unevictable) + length > volume->unevictable_limit);
 }
 
 /* The blocks at the ends of [from, to) that the write covers only partly and whose other bytes are
@@ -84,11 +84,11 @@ static void note_change(struct bale_file *file, uint64_t end)
 }
 
 /* Once: whoever writes tries again. Under file->lock, for the label. */
-static void tell_wide(const struct bale_file *file)
+static void warn_too_wide(const struct bale_file *file)
 {
     uint64_t cap = bale_memory_cap(file->volume->memory);
 
-    if (!atomic_exchange(&file->volume->wide, true)) {
+    if (!atomic_exchange(&file->volume->warned_too_wide, true)) {
         bale_log(BALE_LOG_ERROR,
                  "%s: its extents of %u KiB do not fit into half of the memory of %llu MiB: "
                  "writing fails: mount with -o memory=%lluM",
@@ -112,12 +112,12 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
             ((extent->filling & blocks) || extent->shared || !bale_extent_has_room(extent, to))) {
             if (!scratch)
                 return NEED_THREAD;
-            bale_extent_wait(file, extent);
+            bale_fill_wait_for(file, extent);
             continue;
         }
         extent = bale_extent_get(file, number, to);
         if (!extent && to > bale_memory_cap(file->volume->memory) / 2) {
-            tell_wide(file);
+            warn_too_wide(file);
             *err = BALE_E_NOMEM; /* never: growing needs the old buffer and the new */
             return DONE;
         }
@@ -127,7 +127,7 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
         missing = missing ? zero_uncommitted(extent, missing) : 0;
         if (missing) {
             if (!scratch) {
-                bale_extent_settle(extent);
+                bale_lru_add_idle(extent);
                 return NEED_THREAD;
             }
             *err = bale_extent_fill(extent, missing, scratch);
@@ -140,11 +140,11 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
         if (to - from <= COPY_LOCKED) {
             memcpy(extent->buffer->data + from, data, to - from);
         } else {
-            bale_extent_start_filling(extent, blocks);
+            bale_fill_begin(extent, blocks);
             pthread_mutex_unlock(&file->lock);
             memcpy(extent->buffer->data + from, data, to - from);
             pthread_mutex_lock(&file->lock);
-            if (bale_extent_filled(extent, blocks, BALE_OK) == BALE_E_AGAIN)
+            if (bale_fill_end(extent, blocks, BALE_OK) == BALE_E_AGAIN)
                 continue; /* it was cut away meanwhile: write again */
         }
         bale_extent_mark_dirty(extent, blocks);
@@ -189,12 +189,12 @@ static void flush_behind(struct bale_file *file)
 
     pthread_mutex_lock(&file->lock);
     bool stream =
-        file->dirty >= file->passed_over + volume->stream_bytes && !file->turn && !file->turns;
+        file->dirty >= file->passed_over + volume->stream_bytes && !file->change && !file->changes;
     pthread_mutex_unlock(&file->lock);
     if (stream) {
-        struct bale_turn *turn = bale_turn_create(file, BALE_TURN_FLUSH_STREAM, NULL, NULL);
-        if (turn)
-            bale_turn_submit(turn);
+        struct bale_change *change = bale_change_create(file, BALE_CHANGE_FLUSH_STREAM, NULL, NULL);
+        if (change)
+            bale_change_submit(change);
     }
     if (bale_volume_pressed(volume))
         bale_volume_kick(volume);

@@ -43,7 +43,7 @@ static void reply(struct recompress_op *op)
     ask->flags |= what->busy ? BALE_CONTROL_BUSY : 0;
     ask->flags |= what->over ? BALE_CONTROL_OVER : 0;
     ask->extents = what->extents;
-    ask->renewed = what->renewed;
+    ask->renewed = what->rewritten;
     ask->logical = what->logical;
     ask->before = what->before;
     ask->after = what->after;
@@ -60,7 +60,7 @@ static void done(void *arg, int64_t result)
 
     if (!op->what.dry)
         bale_opened_capability_restore(opened, bale_proc_path(bale_file_fd(opened->file)).text);
-    if (op->what.renewed > 0) {
+    if (op->what.rewritten > 0) {
         /* The blocks it takes are others: the kernel believes its own copy until told. */
         fuse_lowlevel_notify_inval_inode(mount->session, bale_ino_of(mount, node), -1, 0);
     }

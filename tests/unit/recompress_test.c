@@ -25,7 +25,7 @@ struct model {
     uint64_t size;
     uint64_t state;
     atomic_bool over;
-    uint64_t renewed;
+    uint64_t rewritten;
 };
 
 static void open_file(struct model *m, const char *name, uint8_t codec)
@@ -110,7 +110,7 @@ static struct bale_recompress recompress(struct model *m, uint8_t codec, int16_t
         offset = what.offset;
         sum.over = what.over;
         sum.extents += what.extents;
-        sum.renewed += what.renewed;
+        sum.rewritten += what.rewritten;
         sum.before += what.before;
         sum.after += what.after;
         sum.damaged += what.damaged;
@@ -135,12 +135,12 @@ static void check_codecs(void)
 
     struct bale_recompress did = recompress(&m, BALE_CODEC_ZSTD, 9, true);
     CHECK_EQ_U(did.extents, 40);
-    CHECK_EQ_U(did.renewed, 40);
+    CHECK_EQ_U(did.rewritten, 40);
     bale_file_attr(m.file, &after);
     CHECK_EQ_U(after.container.generation, before.container.generation);
 
     struct bale_recompress again = recompress(&m, BALE_CODEC_ZSTD, 9, false);
-    CHECK_EQ_U(again.renewed, 40);
+    CHECK_EQ_U(again.rewritten, 40);
     CHECK_EQ_U(again.after, did.after);
     CHECK_EQ_U(again.before, before.container.stored);
     bale_file_attr(m.file, &after);
@@ -152,15 +152,15 @@ static void check_codecs(void)
     CHECK_EQ_U(usage.extents[BALE_CODEC_ZSTD], 40);
     check_all(&m);
 
-    CHECK_EQ_U(recompress(&m, BALE_CODEC_ZSTD, 9, false).renewed, 0);
+    CHECK_EQ_U(recompress(&m, BALE_CODEC_ZSTD, 9, false).rewritten, 0);
     /* Not smaller, and nobody chose the file's codec; then somebody does. */
-    CHECK_EQ_U(recompress(&m, BALE_CODEC_ZERO, 0, false).renewed, 0);
-    CHECK_EQ_U(recompress(&m, BALE_CODEC_LZ4, 0, false).renewed, 40);
-    CHECK_EQ_U(recompress(&m, BALE_CODEC_ZSTD, 1, false).renewed, 40);
-    CHECK_EQ_U(recompress(&m, BALE_CODEC_ZSTD, 9, false).renewed, 40);
-    CHECK_EQ_U(recompress(&m, BALE_CODEC_STORE, 0, false).renewed, 40);
-    CHECK_EQ_U(recompress(&m, BALE_CODEC_AUTO, 0, false).renewed, 40);
-    CHECK_EQ_U(recompress(&m, BALE_CODEC_AUTO, 0, false).renewed, 0);
+    CHECK_EQ_U(recompress(&m, BALE_CODEC_ZERO, 0, false).rewritten, 0);
+    CHECK_EQ_U(recompress(&m, BALE_CODEC_LZ4, 0, false).rewritten, 40);
+    CHECK_EQ_U(recompress(&m, BALE_CODEC_ZSTD, 1, false).rewritten, 40);
+    CHECK_EQ_U(recompress(&m, BALE_CODEC_ZSTD, 9, false).rewritten, 40);
+    CHECK_EQ_U(recompress(&m, BALE_CODEC_STORE, 0, false).rewritten, 40);
+    CHECK_EQ_U(recompress(&m, BALE_CODEC_AUTO, 0, false).rewritten, 40);
+    CHECK_EQ_U(recompress(&m, BALE_CODEC_AUTO, 0, false).rewritten, 0);
     check_all(&m);
     close_file(&m);
 }
@@ -188,7 +188,7 @@ static void check_pieces(void)
     CHECK(usage.extents[BALE_CODEC_LZ4] + usage.extents[BALE_CODEC_ZERO] > 6);
     struct bale_recompress did = recompress(&m, BALE_CODEC_LZ4, 0, false);
     CHECK_EQ_U(did.extents, 4);
-    CHECK_EQ_U(did.renewed, 2);
+    CHECK_EQ_U(did.rewritten, 2);
     CHECK(did.after < did.before);
     CHECK_EQ(bale_file_usage(m.file, &usage), BALE_OK);
     CHECK_EQ_U(usage.extents[BALE_CODEC_LZ4], 4);
@@ -220,7 +220,7 @@ static void check_random(void)
     flush(&m, false);
     struct bale_recompress did = recompress(&m, BALE_CODEC_ZSTD, 3, false);
     CHECK_EQ_U(did.extents, 2);
-    CHECK_EQ_U(did.renewed, 0);
+    CHECK_EQ_U(did.rewritten, 0);
     close_file(&m);
 }
 
@@ -312,8 +312,8 @@ static void *recompress_on(void *arg)
     struct model *m = arg;
 
     for (unsigned i = 0; !atomic_load(&m->over); i++) {
-        m->renewed +=
-            recompress(m, settings[i % 4].codec, settings[i % 4].parameter, false).renewed;
+        m->rewritten +=
+            recompress(m, settings[i % 4].codec, settings[i % 4].parameter, false).rewritten;
     }
     return NULL;
 }
@@ -334,7 +334,7 @@ static void *work(void *arg)
     check_all(m);
     flush(m, true);
     check_all(m);
-    CHECK(m->renewed > 0);
+    CHECK(m->rewritten > 0);
     return NULL;
 }
 
