@@ -44,7 +44,7 @@ static void frozen(void *arg, int err)
         bale_log(BALE_LOG_ERROR, "%s: cannot be frozen: %s: see the messages before",
                  bale_store_path(bale_mount_of(req)->store), bale_err_text(err));
         thaw(bale_mount_of(req));
-    } else if (!bale_freezer_frozen(bale_mount_of(req)->freezer)) {
+    } else if (!bale_freezer_is_frozen(bale_mount_of(req)->freezer)) {
         err = BALE_E_CANCELLED; /* it was thawed before it was frozen */
     }
     synced(req, err);
@@ -56,7 +56,7 @@ static void quiet(void *arg)
     struct bale_mount *mount = bale_mount_of(req);
 
     bale_volume_freeze(mount->volume, frozen, req);
-    if (!bale_freezer_frozen(mount->freezer))
+    if (!bale_freezer_is_frozen(mount->freezer))
         bale_volume_thaw(mount->volume);
 }
 
@@ -100,7 +100,7 @@ static void reply_status(fuse_req_t req, size_t out_size)
         .magic = BALE_CONTROL_MAGIC,
         .version = BALE_CONTROL_VERSION,
         .pid = (int32_t)getpid(),
-        .frozen = bale_freezer_frozen(mount->freezer),
+        .frozen = bale_freezer_is_frozen(mount->freezer),
         .nodes = bale_nodes_count(mount->nodes),
         .memory_cap = stats.memory_cap,
         .memory_used = stats.memory_used,
@@ -118,7 +118,7 @@ static void reply_status(fuse_req_t req, size_t out_size)
         .raw_bytes = stats.raw_bytes,
         .stored_bytes = stats.stored_bytes,
         .throttled = stats.throttled,
-        .cpu_us = bale_cpu_us(),
+        .cpu_us = bale_process_cpu_us(),
         .cpu = work_of(&stats.engine.cpu),
         .gpu = gpu_of(&stats.engine),
     };
@@ -140,7 +140,7 @@ void bale_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
     (void)fi;
     (void)flags;
     if (cmd == BALE_IOC_RECOMPRESS) {
-        bale_recompress_begin(req, bale_node_of(mount, ino), in, in_size, out_size);
+        bale_recompress_request(req, bale_node_of(mount, ino), in, in_size, out_size);
         return;
     }
     bool ours = ino == FUSE_ROOT_ID && (cmd == BALE_IOC_SYNC || cmd == BALE_IOC_FREEZE ||

@@ -65,11 +65,11 @@ struct bale_control_status {
 
 /* On a regular file, for its owner, root and the mount's owner: stores some of what is committed
  * anew, as struct bale_recompress of fs/cache/file.h says. Fixed sizes, no padding. */
-#define BALE_CONTROL_CHOSEN 1u /* with the codec below, not the file's own */
-#define BALE_CONTROL_DRY 2u    /* changes nothing */
-#define BALE_CONTROL_INSIST 4u /* also while others use the mount */
-#define BALE_CONTROL_BUSY 8u   /* out: nothing was done, ask again a little later */
-#define BALE_CONTROL_OVER 16u  /* out: the end was reached */
+#define BALE_CONTROL_SET_CODEC 1u /* with the codec below, not the file's own */
+#define BALE_CONTROL_DRY 2u       /* changes nothing */
+#define BALE_CONTROL_FORCE 4u     /* also while others use the mount */
+#define BALE_CONTROL_BUSY 8u      /* out: nothing was done, ask again a little later */
+#define BALE_CONTROL_AT_END 16u   /* out: the end was reached */
 struct bale_control_recompress {
     uint64_t offset; /* in: from here; out: go on here */
     uint64_t end;
@@ -77,7 +77,7 @@ struct bale_control_recompress {
     uint16_t codec;    /* as in struct bale_setting */
     int16_t parameter; /* likewise */
     /* Out, as there. */
-    uint64_t extents, renewed, logical, before, after, damaged;
+    uint64_t extents, rewritten, logical, before, after, damaged;
 };
 #define BALE_IOC_RECOMPRESS _IOWR(0xba, 5, struct bale_control_recompress)
 

@@ -72,7 +72,7 @@ static int take_handed(struct daemon *d)
                  d->mountpoint);
         return BALE_E_INVALID;
     }
-    return bale_handed_take(d->mountpoint, d->why);
+    return bale_passed_fd_prepare(d->mountpoint, d->why);
 }
 
 static int find_mountpoint(struct daemon *d)
@@ -80,7 +80,7 @@ static int find_mountpoint(struct daemon *d)
     const char *given = d->options->mountpoint;
     struct stat st;
 
-    if (bale_handed(given))
+    if (bale_passed_fd_is_path(given))
         return take_handed(d);
     d->mountpoint = realpath(given, NULL);
     if (!d->mountpoint) {
@@ -151,10 +151,10 @@ static int create_volume(struct daemon *d)
     mount->keep_out_of_reserve =
         mount->as_root && fstatfs(d->sync_fd, &fs) == 0 && fs.f_type == EXT4_SUPER_MAGIC;
     if (mount->keep_out_of_reserve)
-        bale_caller_nobody(true);
+        bale_caller_as_nobody(true);
     int err = bale_volume_create(&options, &mount->volume);
     if (mount->keep_out_of_reserve)
-        bale_caller_nobody(false);
+        bale_caller_as_nobody(false);
     if (err == BALE_E_NOMEM) {
         snprintf(d->why, BALE_WHY,
                  "%s: cannot be mounted: there is no room for so much memory: give less with "
@@ -209,7 +209,7 @@ static int begin(struct daemon *d)
     bale_store_defaults(mount->store, &mount->defaults);
     /* The umask must be the thread's own for a default ACL to take its place. */
     mount->backing_acls = bale_store_abilities(mount->store)->posix_acl && mount->as_root &&
-                          !mount->modes_in_container && bale_caller_thread();
+                          !mount->modes_in_container && bale_caller_own_umask();
     umask(0);
     if (mount->as_root)
         bale_caller_drop_capabilities(); /* before there are threads: each has its own */
@@ -220,10 +220,10 @@ static int begin(struct daemon *d)
     if (err == BALE_OK)
         err = bale_session_create(mount, d->options, d->mountpoint, d->ended, &d->session, d->why);
     if (err == BALE_OK && d->watcher >= 0)
-        bale_watcher_mounted(d->watcher, d->mountpoint, &d->identity);
+        bale_watcher_report_mount(d->watcher, d->mountpoint, &d->identity);
     if (err == BALE_OK) {
         err = bale_session_start(
-            d->session, bale_threads_for(bale_memory_cap(bale_volume_memory(mount->volume))));
+            d->session, bale_request_threads(bale_memory_cap(bale_volume_memory(mount->volume))));
     }
     return err;
 }
@@ -279,7 +279,7 @@ static void sum_up(struct daemon *d)
         .syncs = last->syncs,
         .throttled = last->throttled,
         .errors = last->errors,
-        .cpu_us = bale_cpu_us(),
+        .cpu_us = bale_process_cpu_us(),
     };
 
     bale_store_set_totals(d->mount.store, &totals);
@@ -301,15 +301,15 @@ static int end(struct daemon *d, bool served)
     int err = BALE_OK;
 
     if (d->watcher >= 0)
-        bale_watcher_ended(d->watcher, d->mountpoint, &d->identity);
+        bale_watcher_report_end(d->watcher, d->mountpoint, &d->identity);
     if (d->session)
         bale_session_stop(d->session);
     if (mount->freezer) {
         bale_volume_thaw(mount->volume);
         bale_session_thaw(mount);
     }
-    bale_opened_end(mount);
-    bale_directories_end();
+    bale_opened_close_all(mount);
+    bale_directories_close_all();
     if (mount->volume) {
         err =
             bale_volume_destroy(mount->volume); /* what ends there still replies, and tells nodes */

@@ -233,7 +233,7 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
     struct options o;
     char *argv[] = {(char[]){"balefs"}, (char[]){"-o"}, o.text, NULL};
     struct fuse_args args = {.argc = 3, .argv = argv};
-    struct bale_overhearing overhearing;
+    struct bale_stderr_capture capture;
     char said[256];
 
     current = negotiation;
@@ -249,9 +249,9 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
                  mountpoint, o.full ? "too long" : negotiation->trouble);
         return NULL;
     }
-    bale_overhear_begin(&overhearing);
+    bale_stderr_capture_begin(&capture);
     bool mounted = fuse_session_mount(session, mountpoint) == 0;
-    bale_overhear_end(&overhearing, mounted ? NULL : "fusermount3", said, sizeof said);
+    bale_stderr_capture_end(&capture, mounted ? NULL : "fusermount3", said, sizeof said);
     if (!mounted) {
         snprintf(why, BALE_WHY, "%s: cannot be mounted on: %s: %s", mountpoint,
                  said[0] ? said : negotiation->trouble,
@@ -265,7 +265,7 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
 
 /* ---- Unmounting ---- */
 
-uint64_t bale_mounted_device(const char *mountpoint)
+uint64_t bale_mount_device(const char *mountpoint)
 {
     struct statx x;
 
@@ -276,9 +276,9 @@ uint64_t bale_mounted_device(const char *mountpoint)
     return makedev(x.stx_dev_major, x.stx_dev_minor);
 }
 
-void bale_negotiation_unmount(const char *mountpoint, uint64_t device)
+void bale_mount_detach(const char *mountpoint, uint64_t device)
 {
-    if (device == 0 || bale_mounted_device(mountpoint) != device)
+    if (device == 0 || bale_mount_device(mountpoint) != device)
         return;
     /* What programs wrote through shared mappings is with the kernel still. */
     int fd = open(mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -22,11 +22,11 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
 
 /* st_dev of what is mounted there; asks the file system itself for nothing. 0: it cannot be
  * said, as of /dev/fd/N. */
-uint64_t bale_mounted_device(const char *mountpoint);
+uint64_t bale_mount_device(const char *mountpoint);
 
 /* Writes back what the kernel holds and detaches the mount, if the one of that device is still
  * there. */
-void bale_negotiation_unmount(const char *mountpoint, uint64_t device);
+void bale_mount_detach(const char *mountpoint, uint64_t device);
 
 /* Lets the kernel read ahead far, if we may, and adds to text how far it does. */
 void bale_negotiation_read_ahead(struct bale_negotiation *negotiation, uint64_t device);

@@ -28,7 +28,7 @@ static int descriptor_of(const char *mountpoint)
     return atoi(digits);
 }
 
-bool bale_handed(const char *mountpoint)
+bool bale_passed_fd_is_path(const char *mountpoint)
 {
     return descriptor_of(mountpoint) >= 0;
 }
@@ -39,7 +39,7 @@ static int refuse(const char *mountpoint, const char *what, char *why)
     return BALE_E_INVALID;
 }
 
-int bale_handed_take(const char *mountpoint, char *why)
+int bale_passed_fd_prepare(const char *mountpoint, char *why)
 {
     int fd = descriptor_of(mountpoint);
     struct pollfd state = {.fd = fd};

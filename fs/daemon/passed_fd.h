@@ -6,10 +6,10 @@
 #include <stdbool.h>
 
 /* mountpoint is /dev/fd/N. */
-bool bale_handed(const char *mountpoint);
+bool bale_passed_fd_is_path(const char *mountpoint);
 
 /* Makes such a descriptor fit for the session: it blocks, and no program we start has it. 0 or a
  * negative bale_err, and why (room for BALE_WHY): nothing is mounted with it. */
-int bale_handed_take(const char *mountpoint, char *why);
+int bale_passed_fd_prepare(const char *mountpoint, char *why);
 
 #endif

@@ -27,10 +27,10 @@ static void keep_capability(struct bale_opened *opened)
 
     if (opened->node->marks & BALE_MARK_CAPABILITY)
         return;
-    bale_opened_capability_save(opened, path.text);
+    bale_capability_save(opened, path.text);
     bale_file_attr(opened->file, &attr);
     if (attr.dirty > 0 || getxattr(path.text, "security.capability", NULL, 0) < 0)
-        bale_opened_capability(opened->mount, opened->node, NULL, 0);
+        bale_capability_set(opened->mount, opened->node, NULL, 0);
 }
 
 static void reply(struct recompress_op *op)
@@ -39,11 +39,11 @@ static void reply(struct recompress_op *op)
     struct bale_control_recompress *ask = &op->ask;
 
     ask->offset = what->offset;
-    ask->flags &= BALE_CONTROL_CHOSEN | BALE_CONTROL_DRY | BALE_CONTROL_INSIST;
+    ask->flags &= BALE_CONTROL_SET_CODEC | BALE_CONTROL_DRY | BALE_CONTROL_FORCE;
     ask->flags |= what->busy ? BALE_CONTROL_BUSY : 0;
-    ask->flags |= what->over ? BALE_CONTROL_OVER : 0;
+    ask->flags |= what->over ? BALE_CONTROL_AT_END : 0;
     ask->extents = what->extents;
-    ask->renewed = what->rewritten;
+    ask->rewritten = what->rewritten;
     ask->logical = what->logical;
     ask->before = what->before;
     ask->after = what->after;
@@ -59,7 +59,7 @@ static void done(void *arg, int64_t result)
     struct bale_opened *opened = node->opened;
 
     if (!op->what.dry)
-        bale_opened_capability_restore(opened, bale_proc_path(bale_file_fd(opened->file)).text);
+        bale_capability_restore(opened, bale_proc_path(bale_file_fd(opened->file)).text);
     if (op->what.rewritten > 0) {
         /* The blocks it takes are others: the kernel believes its own copy until told. */
         fuse_lowlevel_notify_inval_inode(mount->session, bale_ino_of(mount, node), -1, 0);
@@ -108,8 +108,8 @@ static void ready(struct bale_use *use, int err)
     bale_file_recompress(opened->file, &op->what, done, op);
 }
 
-void bale_recompress_begin(fuse_req_t req, struct bale_node *node, const void *in, size_t in_size,
-                           size_t out_size)
+void bale_recompress_request(fuse_req_t req, struct bale_node *node, const void *in, size_t in_size,
+                             size_t out_size)
 {
     struct recompress_op *op;
     struct bale_setting setting;
@@ -131,9 +131,9 @@ void bale_recompress_begin(fuse_req_t req, struct bale_node *node, const void *i
         .offset = op->ask.offset,
         .end = op->ask.end,
         .setting = setting,
-        .chosen = op->ask.flags & BALE_CONTROL_CHOSEN,
+        .chosen = op->ask.flags & BALE_CONTROL_SET_CODEC,
         .dry = op->ask.flags & BALE_CONTROL_DRY,
-        .insist = op->ask.flags & BALE_CONTROL_INSIST,
+        .insist = op->ask.flags & BALE_CONTROL_FORCE,
     };
     if (op->what.chosen && (op->ask.codec > UINT8_MAX || !bale_setting_valid(setting))) {
         fuse_reply_err(req, EINVAL);

@@ -25,7 +25,7 @@ unsigned bale_descriptors_raise(void)
     return (unsigned)(half < CACHED_DESCRIPTORS_MOST ? half : CACHED_DESCRIPTORS_MOST);
 }
 
-unsigned bale_threads_for(uint64_t memory)
+unsigned bale_request_threads(uint64_t memory)
 {
     uint64_t share = memory / BUFFERS_SHARE >> 20;
     unsigned threads = 2 * bale_cpus();
@@ -36,7 +36,7 @@ unsigned bale_threads_for(uint64_t memory)
     return threads < share || share < 2 ? threads : (unsigned)share;
 }
 
-uint64_t bale_cpu_us(void)
+uint64_t bale_process_cpu_us(void)
 {
     struct rusage usage;
 

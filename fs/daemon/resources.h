@@ -9,9 +9,9 @@
 unsigned bale_descriptors_raise(void);
 
 /* Threads for requests, whose buffers count into memory, in bytes. */
-unsigned bale_threads_for(uint64_t memory);
+unsigned bale_request_threads(uint64_t memory);
 
 /* Processor time of this process, microseconds. */
-uint64_t bale_cpu_us(void);
+uint64_t bale_process_cpu_us(void);
 
 #endif

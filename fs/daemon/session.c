@@ -22,7 +22,7 @@
 /* fuse.h of older systems does not have it. */
 #define OPCODE_SYNCFS 50
 
-_Thread_local struct bale_request bale_request;
+_Thread_local struct bale_request_info bale_current_request;
 
 struct bale_session {
     struct bale_mount *mount;
@@ -48,20 +48,20 @@ static void note_request(const struct fuse_in_header *in, size_t size)
     const void *arg = in + 1;
 
     size -= sizeof *in;
-    bale_request = (struct bale_request){.unique = in->unique};
+    bale_current_request = (struct bale_request_info){.unique = in->unique};
     if (in->opcode == FUSE_WRITE && size >= sizeof(struct fuse_write_in)) {
-        bale_request.kill_suidgid =
+        bale_current_request.kill_suidgid =
             ((const struct fuse_write_in *)arg)->write_flags & FUSE_WRITE_KILL_SUIDGID;
     } else if (in->opcode == FUSE_OPEN && size >= sizeof(struct fuse_open_in)) {
-        bale_request.kill_suidgid =
+        bale_current_request.kill_suidgid =
             ((const struct fuse_open_in *)arg)->open_flags & FUSE_OPEN_KILL_SUIDGID;
     } else if (in->opcode == FUSE_SETATTR && size >= sizeof(struct fuse_setattr_in)) {
-        bale_request.kill_suidgid =
+        bale_current_request.kill_suidgid =
             ((const struct fuse_setattr_in *)arg)->valid & FATTR_KILL_SUIDGID;
     } else if (in->opcode == FUSE_FALLOCATE) {
-        bale_request.kill_suidgid = in->uid != 0; /* there is no flag */
+        bale_current_request.kill_suidgid = in->uid != 0; /* there is no flag */
     } else if (in->opcode == FUSE_SETXATTR && size >= sizeof(struct fuse_setxattr_in)) {
-        bale_request.acl_kill_sgid =
+        bale_current_request.acl_kill_sgid =
             ((const struct fuse_setxattr_in *)arg)->setxattr_flags & FUSE_SETXATTR_ACL_KILL_SGID;
     }
 }
@@ -110,7 +110,7 @@ static void syncfs_request(struct bale_session *session, uint64_t unique)
 
 static void interrupt_request(struct bale_session *session, uint64_t unique)
 {
-    if (bale_freezer_interrupt(session->mount->freezer, unique))
+    if (bale_freezer_drop_request(session->mount->freezer, unique))
         reply_raw(session, unique, EINTR);
     else
         bale_interrupts_deliver(session->mount->interrupts, unique);
@@ -127,9 +127,9 @@ static void dispatch(struct bale_session *session, void *request, size_t size)
         interrupt_request(session, ((const struct fuse_interrupt_in *)(in + 1))->unique);
     } else if (in->opcode == OPCODE_SYNCFS) {
         syncfs_request(session, in->unique);
-    } else if (bale_freezer_enter(mount->freezer, request, size)) {
+    } else if (bale_freezer_request_begin(mount->freezer, request, size)) {
         handle(session, request, size);
-        bale_freezer_leave(mount->freezer);
+        bale_freezer_request_end(mount->freezer);
     }
 }
 
@@ -186,9 +186,9 @@ static void *serve(void *arg)
     void *buffer = new_buffer(session);
 
     if (session->mount->dont_mask)
-        (void)bale_caller_thread();
+        (void)bale_caller_own_umask();
     struct bale_pool *pool = bale_volume_pool(session->mount->volume);
-    bale_pool_enter(pool, session->mount->keep_out_of_reserve ? bale_caller_nobody : NULL);
+    bale_pool_enter(pool, session->mount->keep_out_of_reserve ? bale_caller_as_nobody : NULL);
     while (buffer && receive(session, buffer)) {
     }
     bale_pool_leave(pool);
@@ -266,7 +266,7 @@ static int connect_kernel(struct bale_session *session, const struct bale_mount_
                  session->mountpoint, session->negotiation.trouble);
         return BALE_E_UNSUPPORTED;
     }
-    session->device = bale_mounted_device(session->mountpoint);
+    session->device = bale_mount_device(session->mountpoint);
     bale_negotiation_read_ahead(&session->negotiation, session->device);
     return BALE_OK;
 }
@@ -300,7 +300,7 @@ const char *bale_session_text(const struct bale_session *session)
 
 void bale_session_unmount(struct bale_session *session)
 {
-    bale_negotiation_unmount(session->mountpoint, session->device);
+    bale_mount_detach(session->mountpoint, session->device);
 }
 
 static bool is_gone(int fd)

@@ -8,27 +8,27 @@
 
 #define SAID_MAX 4096
 
-void bale_overhear_begin(struct bale_overhearing *overhearing)
+void bale_stderr_capture_begin(struct bale_stderr_capture *capture)
 {
-    *overhearing = (struct bale_overhearing){
+    *capture = (struct bale_stderr_capture){
         .said = memfd_create("said", MFD_CLOEXEC),
         .saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1),
     };
-    if (overhearing->said >= 0 && overhearing->saved >= 0)
-        (void)dup2(overhearing->said, STDERR_FILENO);
+    if (capture->said >= 0 && capture->saved >= 0)
+        (void)dup2(capture->said, STDERR_FILENO);
 }
 
-void bale_overhear_end(struct bale_overhearing *overhearing, const char *name, char *text,
-                       size_t size)
+void bale_stderr_capture_end(struct bale_stderr_capture *capture, const char *name, char *text,
+                             size_t size)
 {
     char said[SAID_MAX], *rest = said, *line;
     size_t length = name ? strlen(name) : 0;
 
-    if (overhearing->saved >= 0) {
-        (void)dup2(overhearing->saved, STDERR_FILENO);
-        close(overhearing->saved);
+    if (capture->saved >= 0) {
+        (void)dup2(capture->saved, STDERR_FILENO);
+        close(capture->saved);
     }
-    ssize_t got = overhearing->said >= 0 ? pread(overhearing->said, said, sizeof said - 1, 0) : 0;
+    ssize_t got = capture->said >= 0 ? pread(capture->said, said, sizeof said - 1, 0) : 0;
     said[got > 0 ? got : 0] = '\0';
     text[0] = '\0';
     while ((line = strsep(&rest, "\n")))
@@ -37,6 +37,6 @@ void bale_overhear_end(struct bale_overhearing *overhearing, const char *name, c
             snprintf(text, size, "%s", line + length + 2);
         else if (*line)
             dprintf(STDERR_FILENO, "%s\n", line);
-    if (overhearing->said >= 0)
-        close(overhearing->said);
+    if (capture->said >= 0)
+        close(capture->said);
 }

@@ -4,17 +4,17 @@
 
 #include <stddef.h>
 
-struct bale_overhearing {
+struct bale_stderr_capture {
     int said;  /* takes the place of standard error; -1: nothing does */
     int saved; /* standard error */
 };
 
 /* From here on standard error is kept back, of this process and of those it starts. */
-void bale_overhear_begin(struct bale_overhearing *overhearing);
+void bale_stderr_capture_begin(struct bale_stderr_capture *capture);
 
 /* Standard error is itself again, and gets what was kept back; but not the first line that begins
  * with "NAME: ", of which text has the rest, or "". name NULL: all. */
-void bale_overhear_end(struct bale_overhearing *overhearing, const char *name, char *text,
-                       size_t size);
+void bale_stderr_capture_end(struct bale_stderr_capture *capture, const char *name, char *text,
+                             size_t size);
 
 #endif

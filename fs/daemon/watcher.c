@@ -132,13 +132,14 @@ int bale_watcher_start(const char *mountpoint, int *fd)
     return BALE_OK;
 }
 
-void bale_watcher_mounted(int fd, const char *mountpoint, struct bale_mount_identity *mount)
+void bale_watcher_report_mount(int fd, const char *mountpoint, struct bale_mount_identity *mount)
 {
     *mount = bale_mount_identify(AT_FDCWD, mountpoint);
     (void)!write(fd, mount, sizeof *mount);
 }
 
-void bale_watcher_ended(int fd, const char *mountpoint, const struct bale_mount_identity *mount)
+void bale_watcher_report_end(int fd, const char *mountpoint,
+                             const struct bale_mount_identity *mount)
 {
     const struct bale_mount_identity found = bale_mount_identify(AT_FDCWD, mountpoint),
                                      nothing = {0};

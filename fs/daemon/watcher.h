@@ -21,9 +21,10 @@ struct bale_mount_identity bale_mount_identify(int fd, const char *path);
 int bale_watcher_start(const char *mountpoint, int *fd);
 
 /* There is something to watch: the topmost mount at the mount point, by this process. */
-void bale_watcher_mounted(int fd, const char *mountpoint, struct bale_mount_identity *mount);
+void bale_watcher_report_mount(int fd, const char *mountpoint, struct bale_mount_identity *mount);
 
 /* The connection has ended: if the mount is gone from its place too, so is the watcher. */
-void bale_watcher_ended(int fd, const char *mountpoint, const struct bale_mount_identity *mount);
+void bale_watcher_report_end(int fd, const char *mountpoint,
+                             const struct bale_mount_identity *mount);
 
 #endif

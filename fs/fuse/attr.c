@@ -177,7 +177,7 @@ int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
     return 0;
 }
 
-int bale_attr_mode(struct bale_mount *mount, struct bale_node *node, int fd, mode_t *mode)
+int bale_mode_get(struct bale_mount *mount, struct bale_node *node, int fd, mode_t *mode)
 {
     struct stat st;
     int err = bale_attr_get(mount, node, fd, NULL, &st, NULL);

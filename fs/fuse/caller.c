@@ -31,7 +31,7 @@ static int set_capabilities(const struct __user_cap_data_struct data[2])
 /* This thread's. It stays until somebody with another one comes. */
 static _Thread_local mode_t mask;
 
-bool bale_caller_thread(void)
+bool bale_caller_own_umask(void)
 {
     if (unshare(CLONE_FS) != 0)
         return false;
@@ -70,7 +70,7 @@ void bale_caller_enter(fuse_req_t req)
     become(ctx->uid, ctx->gid);
 }
 
-void bale_caller_nobody(bool begins)
+void bale_caller_as_nobody(bool begins)
 {
     if (begins) {
         become(NOBODY, NOBODY);

@@ -7,7 +7,7 @@
 
 #define CAPABILITY "security.capability"
 
-void bale_opened_capability_restore(struct bale_opened *opened, const char *path)
+void bale_capability_restore(struct bale_opened *opened, const char *path)
 {
     pthread_mutex_lock(&opened->mount->opened_lock);
     if (opened->capability && getxattr(path, CAPABILITY, NULL, 0) < 0 && errno == ENODATA)
@@ -15,17 +15,17 @@ void bale_opened_capability_restore(struct bale_opened *opened, const char *path
     pthread_mutex_unlock(&opened->mount->opened_lock);
 }
 
-void bale_opened_capability_save(struct bale_opened *opened, const char *path)
+void bale_capability_save(struct bale_opened *opened, const char *path)
 {
     char value[BALE_CAPABILITY_MAX];
     ssize_t size = getxattr(path, CAPABILITY, value, sizeof value);
 
     if (size > 0)
-        bale_opened_capability(opened->mount, opened->node, value, (size_t)size);
+        bale_capability_set(opened->mount, opened->node, value, (size_t)size);
 }
 
-void bale_opened_capability(struct bale_mount *mount, struct bale_node *node, const void *value,
-                            size_t size)
+void bale_capability_set(struct bale_mount *mount, struct bale_node *node, const void *value,
+                         size_t size)
 {
     void *copy = value && size ? malloc(size) : NULL;
 
@@ -47,8 +47,8 @@ void bale_opened_capability(struct bale_mount *mount, struct bale_node *node, co
     free(copy);
 }
 
-size_t bale_opened_capability_get(struct bale_mount *mount, struct bale_node *node,
-                                  char value[BALE_CAPABILITY_MAX])
+size_t bale_capability_get(struct bale_mount *mount, struct bale_node *node,
+                           char value[BALE_CAPABILITY_MAX])
 {
     size_t size = 0;
 

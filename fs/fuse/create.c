@@ -39,7 +39,7 @@ static void destroy(struct create_op *op)
     bale_node_unref(mount->nodes, op->use.node);
     free(op->name);
     free(op);
-    bale_freezer_done(mount->freezer);
+    bale_freezer_change_end(mount->freezer);
 }
 
 static void reply(struct create_op *op)
@@ -51,7 +51,7 @@ static void reply(struct create_op *op)
     bale_node_remember(mount->nodes, node);
     if (op->opens) {
         bale_open_flags(mount, &op->fi);
-        bale_use_hand_over(&op->use, op->fi.flags);
+        bale_use_add_handle(&op->use, op->fi.flags);
         failed = fuse_reply_create(op->req, &op->entry, &op->fi);
     } else {
         failed = fuse_reply_entry(op->req, &op->entry);
@@ -59,7 +59,7 @@ static void reply(struct create_op *op)
     if (failed)
         bale_node_forget(mount->nodes, node, 1);
     if (op->opens && failed)
-        bale_use_hand_back(mount, node, op->fi.flags);
+        bale_use_drop_handle(mount, node, op->fi.flags);
     else if (!op->opens)
         bale_use_end(mount, node);
 }
@@ -100,7 +100,7 @@ static void ready(struct bale_use *use, int err)
         destroy(op);
         return;
     }
-    bale_opened_unlinked(use->mount, use->node, !op->name);
+    bale_opened_set_unlinked(use->mount, use->node, !op->name);
     if (op->attr.mode & BALE_ROOT_MODE_IN_CONTAINER) {
         /* Nobody sees the name before the mode is in its place. */
         bale_file_set_attr(use->node->opened->file, BALE_ATTR_MODE, &op->attr, attributes_set, op);
@@ -138,7 +138,7 @@ static void begin(fuse_req_t req, struct bale_node *dir, const char *name, int f
         fuse_reply_err(req, err);
         return;
     }
-    bale_freezer_keep(mount->freezer);
+    bale_freezer_change_begin(mount->freezer);
     op->use.mount = mount;
     op->use.ready = ready;
     op->req = req;
@@ -154,7 +154,7 @@ static void begin(fuse_req_t req, struct bale_node *dir, const char *name, int f
                         attr->extent != mount->defaults.extent ||
                         attr->setting.codec != mount->defaults.setting.codec ||
                         attr->setting.parameter != mount->defaults.setting.parameter;
-    bale_use_begin_new(&op->use, fd, attr, settings_new);
+    bale_use_begin_created(&op->use, fd, attr, settings_new);
 }
 
 /* The mode to make the container with, and the settings of the file. dir_fd is held. */
@@ -165,7 +165,7 @@ static int prepare(fuse_req_t req, struct bale_node *dir, int dir_fd, const char
 
     *mode = bale_caller_mode(req, dir_fd, *mode);
     *backing = mount->modes_in_container ? (*mode & 0777) | S_IRUSR | S_IWUSR : *mode & 07777;
-    int settings = bale_settings_in(dir, dir_fd) ? dir_fd : -1;
+    int settings = bale_directory_has_settings(dir, dir_fd) ? dir_fd : -1;
     return bale_err_to_errno(bale_properties_for_new(mount->store, settings, name, attr));
 }
 
@@ -187,7 +187,7 @@ static int make_in(fuse_req_t req, struct bale_node *dir, const char *name, int 
     struct bale_mount *mount = bale_mount_of(req);
     mode_t backing = 0;
     int dir_fd;
-    int err = name && bale_name_hidden(mount, dir, name)
+    int err = name && bale_name_is_hidden(mount, dir, name)
                   ? EPERM
                   : bale_node_pin(mount->nodes, dir, &dir_fd);
 
@@ -243,7 +243,7 @@ void bale_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
             begin(req, dir, name, fd, mode, &attr, NULL);
             return;
         }
-    } else if (bale_name_hidden(mount, dir, name)) {
+    } else if (bale_name_is_hidden(mount, dir, name)) {
         err = EPERM;
     } else {
         err = bale_node_pin(mount->nodes, dir, &dir_fd);

@@ -71,7 +71,7 @@ void bale_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct
         return;
     }
     op->req = req;
-    bale_opened_accessed(opened);
+    bale_opened_note_access(opened);
     bale_file_read(opened->file, (uint64_t)off, size, &op->read, read_done, op);
 }
 
@@ -123,7 +123,7 @@ void bale_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, o
         fuse_reply_err(req, err);
         return;
     }
-    bale_kill_suidgid(mount, bale_node_of(mount, ino));
+    bale_mode_kill_suidgid(mount, bale_node_of(mount, ino));
     bale_file_allocate(file_of(req, ino), how, (uint64_t)offset, (uint64_t)length, reply_result,
                        req);
 }

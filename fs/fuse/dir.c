@@ -77,7 +77,7 @@ static void end_handle(struct handle *handle)
     free(handle);
 }
 
-void bale_directories_end(void)
+void bale_directories_close_all(void)
 {
     while (handles)
         end_handle(handles);
@@ -225,7 +225,7 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
         err = current(handle, plus, &entry);
         if (err || !entry)
             break;
-        if (!bale_name_hidden(mount, dir, entry->name)) {
+        if (!bale_name_is_hidden(mount, dir, entry->name)) {
             size_t need = add(req, dir, plus, entry, reply + length, size - length);
             if (need > size - length)
                 break;

@@ -103,7 +103,7 @@ static bool put_away(struct bale_freezer *freezer, const void *request, size_t s
     return true;
 }
 
-bool bale_freezer_enter(struct bale_freezer *freezer, const void *request, size_t size)
+bool bale_freezer_request_begin(struct bale_freezer *freezer, const void *request, size_t size)
 {
     counted = false;
     if (!changes(request, size))
@@ -120,7 +120,7 @@ bool bale_freezer_enter(struct bale_freezer *freezer, const void *request, size_
     return !away;
 }
 
-void bale_freezer_done(struct bale_freezer *freezer)
+void bale_freezer_change_end(struct bale_freezer *freezer)
 {
     void (*idle)(void *) = NULL;
 
@@ -135,15 +135,15 @@ void bale_freezer_done(struct bale_freezer *freezer)
         idle(arg);
 }
 
-void bale_freezer_leave(struct bale_freezer *freezer)
+void bale_freezer_request_end(struct bale_freezer *freezer)
 {
     if (counted) {
         counted = false;
-        bale_freezer_done(freezer);
+        bale_freezer_change_end(freezer);
     }
 }
 
-void bale_freezer_keep(struct bale_freezer *freezer)
+void bale_freezer_change_begin(struct bale_freezer *freezer)
 {
     pthread_mutex_lock(&freezer->lock);
     freezer->changing++;
@@ -166,7 +166,7 @@ bool bale_freezer_freeze(struct bale_freezer *freezer, void (*idle)(void *arg), 
     return can;
 }
 
-bool bale_freezer_interrupt(struct bale_freezer *freezer, uint64_t unique)
+bool bale_freezer_drop_request(struct bale_freezer *freezer, uint64_t unique)
 {
     pthread_mutex_lock(&freezer->lock);
     struct stash **at = &freezer->first;
@@ -184,7 +184,7 @@ bool bale_freezer_interrupt(struct bale_freezer *freezer, uint64_t unique)
     return stash;
 }
 
-bool bale_freezer_frozen(struct bale_freezer *freezer)
+bool bale_freezer_is_frozen(struct bale_freezer *freezer)
 {
     pthread_mutex_lock(&freezer->lock);
     bool frozen = freezer->frozen;
@@ -209,5 +209,5 @@ void bale_freezer_thaw(struct bale_freezer *freezer,
         pthread_mutex_lock(&freezer->lock);
     }
     pthread_mutex_unlock(&freezer->lock);
-    bale_freezer_done(freezer);
+    bale_freezer_change_end(freezer);
 }

@@ -6,7 +6,7 @@
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 
-bool bale_name_hidden(struct bale_mount *mount, struct bale_node *dir, const char *name)
+bool bale_name_is_hidden(struct bale_mount *mount, struct bale_node *dir, const char *name)
 {
     return dir == bale_nodes_root(mount->nodes) && strcmp(name, BALE_STORE_DIR) == 0;
 }
@@ -94,7 +94,7 @@ void bale_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     struct bale_node *node;
     struct stat st;
     int fd;
-    int err = bale_name_hidden(mount, dir, name)
+    int err = bale_name_is_hidden(mount, dir, name)
                   ? ENOENT
                   : bale_node_lookup(mount->nodes, dir, name, &node, &fd, &st);
 

@@ -25,7 +25,7 @@ struct bale_ctimes;
 struct bale_interrupts;
 struct bale_freezer;
 struct bale_session;
-struct bale_seek;
+struct bale_seek_op;
 
 struct bale_mount {
     struct bale_store *store;
@@ -48,18 +48,18 @@ struct bale_mount {
 
     pthread_mutex_t opened_lock; /* opened.h; may be held while taking the nodes' lock */
     struct bale_opened *opened;
-    unsigned closing;        /* of them */
-    struct bale_seek *seeks; /* seek.c: the first is under way */
+    unsigned closing;           /* of them */
+    struct bale_seek_op *seeks; /* seek.c: the first is under way */
     pthread_cond_t closed;
 };
 
 /* What libfuse does not pass on of the request that this thread handles. */
-struct bale_request {
+struct bale_request_info {
     uint64_t unique;
     bool kill_suidgid;  /* write, open and truncate: the caller may not keep suid and sgid */
     bool acl_kill_sgid; /* setxattr of an ACL: likewise sgid */
 };
-extern _Thread_local struct bale_request bale_request;
+extern _Thread_local struct bale_request_info bale_current_request;
 
 static inline struct bale_mount *bale_mount_of(fuse_req_t req)
 {
@@ -85,13 +85,13 @@ static inline bool bale_node_is_regular(const struct bale_node *node)
 enum {
     BALE_MARK_UNCERTAIN = 1, /* opening it means verifying it: not in a handler */
     BALE_MARK_BROKEN = 2,    /* the container cannot be opened; shown as the backing store has it */
-    BALE_MARK_TOLD = 4,      /* there was a log line about that */
-    BALE_MARK_CAPABILITY = 8, /* security.capability was set here */
-    BALE_MARK_PLAIN = 16,     /* a directory that is known to have no settings */
+    BALE_MARK_REPORTED = 4,  /* there was a log line about that */
+    BALE_MARK_CAPABILITY = 8,   /* security.capability was set here */
+    BALE_MARK_NO_SETTINGS = 16, /* a directory that is known to have no settings */
 };
 
 /* ".balefs" at the top is not there for anybody. */
-bool bale_name_hidden(struct bale_mount *mount, struct bale_node *dir, const char *name);
+bool bale_name_is_hidden(struct bale_mount *mount, struct bale_node *dir, const char *name);
 
 /* "/proc/self/fd/N", through which calls reach the inode of an O_PATH descriptor. */
 struct bale_proc_path {
@@ -110,7 +110,7 @@ int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
 int bale_attr_container(struct bale_mount *mount, struct bale_node *node, int fd,
                         struct bale_container_attr *attr);
 /* The permissions as they are now, whoever changed them. As bale_attr_get. */
-int bale_attr_mode(struct bale_mount *mount, struct bale_node *node, int fd, mode_t *mode);
+int bale_mode_get(struct bale_mount *mount, struct bale_node *node, int fd, mode_t *mode);
 /* suid and sgid as they are after a write by somebody who may not keep them. */
 mode_t bale_mode_without_suid(mode_t mode);
 
@@ -118,29 +118,29 @@ mode_t bale_mode_without_suid(mode_t mode);
 
 /* Gives a node new permissions, as chmod does; fd is held until done. file: the open file of a
  * regular node, needed if modes are held, else may be NULL. done may come before the return. */
-void bale_node_chmod(struct bale_mount *mount, struct bale_node *node, int fd,
-                     struct bale_file *file, mode_t mode, bale_file_done *done, void *arg);
+void bale_mode_change(struct bale_mount *mount, struct bale_node *node, int fd,
+                      struct bale_file *file, mode_t mode, bale_file_done *done, void *arg);
 
 /* ---- write.c ---- */
 
 /* Before a change of data that this thread's request makes: takes away what the caller may not
  * keep. The file is open. */
-void bale_kill_suidgid(struct bale_mount *mount, struct bale_node *node);
+void bale_mode_kill_suidgid(struct bale_mount *mount, struct bale_node *node);
 
 /* ---- names.c ---- */
 
 /* What a name refers to, before the name is taken away. */
-struct bale_victim {
+struct bale_named_node {
     uint64_t ino;
     struct bale_node *node; /* referenced and held; NULL: it is not known */
     int fd;
 };
-int bale_victim_hold(struct bale_mount *mount, int dir_fd, const char *name,
-                     struct bale_victim *victim);
+int bale_named_node_pin(struct bale_mount *mount, int dir_fd, const char *name,
+                        struct bale_named_node *victim);
 /* The name is gone. */
-void bale_victim_gone(struct bale_mount *mount, struct bale_victim *victim, struct bale_node *dir,
-                      const char *name);
-void bale_victim_release(struct bale_mount *mount, struct bale_victim *victim);
+void bale_named_node_removed(struct bale_mount *mount, struct bale_named_node *victim,
+                             struct bale_node *dir, const char *name);
+void bale_named_node_unpin(struct bale_mount *mount, struct bale_named_node *victim);
 /* All of these, and unlinkat. */
 int bale_name_remove(struct bale_mount *mount, struct bale_node *dir, const char *name, int flags);
 
@@ -165,10 +165,10 @@ void bale_caller_leave(fuse_req_t req);
 /* The mode to make something with: sgid goes where the caller's groups forbid it. */
 mode_t bale_caller_mode(fuse_req_t req, int dir_fd, mode_t mode);
 /* A thread of the session begins: its umask becomes its own. False: it cannot. */
-bool bale_caller_thread(void);
+bool bale_caller_own_umask(void);
 /* Between, this thread and those it begins are nobody's for the backing store, with all
  * capabilities: what ext4 keeps in reserve for root is then not for what we write. */
-void bale_caller_nobody(bool begins);
+void bale_caller_as_nobody(bool begins);
 /* Gives up the capabilities that are not needed, CAP_SYS_RESOURCE first: quotas and reserves
  * hold for us. */
 void bale_caller_drop_capabilities(void);

@@ -17,7 +17,7 @@ static int hold_directory(fuse_req_t req, fuse_ino_t parent, const char *name,
     struct bale_mount *mount = bale_mount_of(req);
 
     *dir = bale_node_of(mount, parent);
-    return bale_name_hidden(mount, *dir, name) ? EPERM : bale_node_pin(mount->nodes, *dir, fd);
+    return bale_name_is_hidden(mount, *dir, name) ? EPERM : bale_node_pin(mount->nodes, *dir, fd);
 }
 
 /* Attributes are written only by who may write the directory, its owner too, who gets the permission
@@ -63,7 +63,7 @@ void bale_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
         bale_caller_enter(req);
         err = mkdirat(fd, name, mode) != 0 ? errno : 0;
         bale_caller_leave(req);
-        if (!err && bale_settings_in(dir, fd))
+        if (!err && bale_directory_has_settings(dir, fd))
             inherit(mount, fd, name);
         bale_node_unpin(mount->nodes, dir);
     }
@@ -106,12 +106,12 @@ void bale_op_readlink(fuse_req_t req, fuse_ino_t ino)
         fuse_reply_readlink(req, target);
 }
 
-int bale_victim_hold(struct bale_mount *mount, int dir_fd, const char *name,
-                     struct bale_victim *victim)
+int bale_named_node_pin(struct bale_mount *mount, int dir_fd, const char *name,
+                        struct bale_named_node *victim)
 {
     struct stat st;
 
-    *victim = (struct bale_victim){.fd = -1};
+    *victim = (struct bale_named_node){.fd = -1};
     if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno;
     victim->ino = st.st_ino;
@@ -125,8 +125,8 @@ int bale_victim_hold(struct bale_mount *mount, int dir_fd, const char *name,
                          : err; /* somebody else changed the store: no reason not to remove it */
 }
 
-void bale_victim_gone(struct bale_mount *mount, struct bale_victim *victim, struct bale_node *dir,
-                      const char *name)
+void bale_named_node_removed(struct bale_mount *mount, struct bale_named_node *victim,
+                             struct bale_node *dir, const char *name)
 {
     struct stat st;
 
@@ -137,12 +137,12 @@ void bale_victim_gone(struct bale_mount *mount, struct bale_victim *victim, stru
     /* Network file systems know nothing of a removed file. */
     if (err == ESTALE || err == ENOENT || (!err && (st.st_nlink == 0 || S_ISDIR(st.st_mode)))) {
         bale_node_mark_dead(mount->nodes, victim->node);
-        bale_opened_unlinked(mount, victim->node, true);
+        bale_opened_set_unlinked(mount, victim->node, true);
     }
-    bale_opened_touch(mount, victim->node);
+    bale_opened_touch_ctime(mount, victim->node);
 }
 
-void bale_victim_release(struct bale_mount *mount, struct bale_victim *victim)
+void bale_named_node_unpin(struct bale_mount *mount, struct bale_named_node *victim)
 {
     if (victim->node) {
         bale_node_verify_name(mount->nodes, victim->node);
@@ -153,18 +153,18 @@ void bale_victim_release(struct bale_mount *mount, struct bale_victim *victim)
 
 int bale_name_remove(struct bale_mount *mount, struct bale_node *dir, const char *name, int flags)
 {
-    struct bale_victim victim;
+    struct bale_named_node victim;
     int fd;
     int err = bale_node_pin(mount->nodes, dir, &fd);
 
     if (err)
         return err;
-    err = bale_victim_hold(mount, fd, name, &victim);
+    err = bale_named_node_pin(mount, fd, name, &victim);
     if (!err) {
         err = unlinkat(fd, name, flags) != 0 ? errno : 0;
         if (!err)
-            bale_victim_gone(mount, &victim, dir, name);
-        bale_victim_release(mount, &victim);
+            bale_named_node_removed(mount, &victim, dir, name);
+        bale_named_node_unpin(mount, &victim);
     }
     bale_node_unpin(mount->nodes, dir);
     return err;
@@ -175,7 +175,7 @@ static void remove_name(fuse_req_t req, fuse_ino_t parent, const char *name, int
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *dir = bale_node_of(mount, parent);
     int err =
-        bale_name_hidden(mount, dir, name) ? EPERM : bale_name_remove(mount, dir, name, flags);
+        bale_name_is_hidden(mount, dir, name) ? EPERM : bale_name_remove(mount, dir, name, flags);
     fuse_reply_err(req, err);
 }
 

@@ -29,7 +29,7 @@ struct open_op {
 static void destroy(struct open_op *op)
 {
     if (op->fi.flags & O_TRUNC)
-        bale_freezer_done(op->use.mount->freezer);
+        bale_freezer_change_end(op->use.mount->freezer);
     free(op);
 }
 
@@ -45,10 +45,10 @@ static void finish(struct open_op *op, int err)
         bale_use_end(mount, node);
     } else {
         bale_open_flags(mount, &op->fi);
-        bale_use_hand_over(&op->use, op->fi.flags);
+        bale_use_add_handle(&op->use, op->fi.flags);
         if (fuse_reply_open(op->req, &op->fi) != 0) {
             /* Interrupted: there will be no release. */
-            bale_use_hand_back(mount, node, op->fi.flags);
+            bale_use_drop_handle(mount, node, op->fi.flags);
         }
     }
     destroy(op);
@@ -66,7 +66,7 @@ static void truncate_file(void *arg, int64_t result)
     if (result < 0) {
         finish(op, bale_err_to_errno((int)result));
     } else {
-        bale_opened_capability(op->use.mount, op->use.node, NULL, 0);
+        bale_capability_set(op->use.mount, op->use.node, NULL, 0);
         bale_file_truncate(op->use.node->opened->file, 0, truncated, op);
     }
 }
@@ -94,13 +94,13 @@ static void ready(struct bale_use *use, int err)
     mode_t mode = 0;
     if (op->kill_suidgid) {
         err = bale_node_pin(use->mount->nodes, node, &op->fd);
-        err = err ? err : bale_attr_mode(use->mount, node, op->fd, &mode);
+        err = err ? err : bale_mode_get(use->mount, node, op->fd, &mode);
     }
     if (err) {
         finish(op, err);
     } else if (bale_mode_without_suid(mode) != mode) {
-        bale_node_chmod(use->mount, node, op->fd, node->opened->file, bale_mode_without_suid(mode),
-                        truncate_file, op);
+        bale_mode_change(use->mount, node, op->fd, node->opened->file, bale_mode_without_suid(mode),
+                         truncate_file, op);
     } else {
         truncate_file(op, 0);
     }
@@ -119,17 +119,17 @@ void bale_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
         .use = {.mount = mount, .node = bale_node_of(mount, ino), .ready = ready},
         .req = req,
         .fi = *fi,
-        .kill_suidgid = bale_request.kill_suidgid,
+        .kill_suidgid = bale_current_request.kill_suidgid,
         .fd = -1,
     };
     if (fi->flags & O_TRUNC)
-        bale_freezer_keep(op->use.mount->freezer);
+        bale_freezer_change_begin(op->use.mount->freezer);
     bale_use_begin(&op->use);
 }
 
 void bale_op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct bale_mount *mount = bale_mount_of(req);
-    bale_use_hand_back(mount, bale_node_of(mount, ino), fi->flags);
+    bale_use_drop_handle(mount, bale_node_of(mount, ino), fi->flags);
     fuse_reply_err(req, 0);
 }

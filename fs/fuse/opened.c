@@ -50,7 +50,7 @@ static void tell_broken(struct bale_opened *opened, int err, const char *feature
 
     if (err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED)
         atomic_fetch_or(&node->marks, BALE_MARK_BROKEN);
-    if (atomic_fetch_or(&node->marks, BALE_MARK_TOLD) & BALE_MARK_TOLD)
+    if (atomic_fetch_or(&node->marks, BALE_MARK_REPORTED) & BALE_MARK_REPORTED)
         return;
     if (err == BALE_E_UNSUPPORTED && feature[0]) {
         bale_log(BALE_LOG_ERROR, "%s: needs the feature %s: use a newer balefs", label, feature);
@@ -75,7 +75,7 @@ static int open_container(struct bale_opened *opened, struct bale_file **file)
     uint32_t marks = node->marks;
     struct bale_proc_path path = bale_proc_path(fd);
     if (marks & (BALE_MARK_UNCERTAIN | BALE_MARK_CAPABILITY))
-        bale_opened_capability_save(opened, path.text);
+        bale_capability_save(opened, path.text);
     bale_node_path(mount->nodes, node, label, sizeof label);
     err = bale_file_open(mount->volume, fd, &opened->defaults, label, file, feature);
     if (err != BALE_OK) {
@@ -83,9 +83,9 @@ static int open_container(struct bale_opened *opened, struct bale_file **file)
         return bale_err_to_errno(err);
     }
     if (marks & BALE_MARK_UNCERTAIN)
-        bale_opened_capability_restore(opened, path.text);
+        bale_capability_restore(opened, path.text);
     atomic_fetch_and(&node->marks,
-                     ~(uint32_t)(BALE_MARK_UNCERTAIN | BALE_MARK_BROKEN | BALE_MARK_TOLD));
+                     ~(uint32_t)(BALE_MARK_UNCERTAIN | BALE_MARK_BROKEN | BALE_MARK_REPORTED));
     return 0;
 }
 
@@ -227,8 +227,8 @@ void bale_use_begin(struct bale_use *use)
     begin(use, -1, NULL, false);
 }
 
-void bale_use_begin_new(struct bale_use *use, int fd, const struct bale_container_attr *defaults,
-                        bool settings_new)
+void bale_use_begin_created(struct bale_use *use, int fd,
+                            const struct bale_container_attr *defaults, bool settings_new)
 {
     begin(use, fd, defaults, settings_new);
 }
@@ -247,7 +247,7 @@ static void after_close(struct bale_opened *opened)
     if (opened->unlinked || (!changed && !opened->capability) ||
         bale_node_pin(mount->nodes, opened->node, &fd) != 0)
         return;
-    bale_opened_capability_restore(opened, bale_proc_path(fd).text);
+    bale_capability_restore(opened, bale_proc_path(fd).text);
     if (changed && bale_stat_fd(fd, &st, &btime) == 0)
         bale_ctimes_put(mount->ctimes, st.st_ino, &opened->last.ctime, &st.st_ctim);
     bale_node_unpin(mount->nodes, opened->node);
@@ -333,7 +333,7 @@ static unsigned mappers_of(int flags)
     return (flags & O_ACCMODE) == O_RDWR;
 }
 
-void bale_use_hand_over(struct bale_use *use, int flags)
+void bale_use_add_handle(struct bale_use *use, int flags)
 {
     pthread_mutex_lock(&use->mount->opened_lock);
     use->node->opened->handles++;
@@ -341,7 +341,7 @@ void bale_use_hand_over(struct bale_use *use, int flags)
     pthread_mutex_unlock(&use->mount->opened_lock);
 }
 
-void bale_use_hand_back(struct bale_mount *mount, struct bale_node *node, int flags)
+void bale_use_drop_handle(struct bale_mount *mount, struct bale_node *node, int flags)
 {
     pthread_mutex_lock(&mount->opened_lock);
     node->opened->handles--;
@@ -355,7 +355,7 @@ bool bale_opened_wait_close(void *arg)
     struct bale_mount *mount = arg;
     /* Jobs do not wait, and the volume's threads handle no requests: the close that is waited for
      * may be their own. */
-    bool handler = bale_request.unique != 0 && !bale_pool_in_job();
+    bool handler = bale_current_request.unique != 0 && !bale_pool_in_job();
 
     pthread_mutex_lock(&mount->opened_lock);
     bool waits = handler && mount->closing > 0;
@@ -365,7 +365,7 @@ bool bale_opened_wait_close(void *arg)
     return waits;
 }
 
-void bale_opened_end(struct bale_mount *mount)
+void bale_opened_close_all(struct bale_mount *mount)
 {
     for (;;) {
         pthread_mutex_lock(&mount->opened_lock);

@@ -47,49 +47,49 @@ struct bale_use {
 };
 void bale_use_begin(struct bale_use *use);
 /* For a file just made: fd is open for reading and writing, and owned from here on. */
-void bale_use_begin_new(struct bale_use *use, int fd, const struct bale_container_attr *defaults,
-                        bool settings_new);
+void bale_use_begin_created(struct bale_use *use, int fd,
+                            const struct bale_container_attr *defaults, bool settings_new);
 void bale_use_end(struct bale_mount *mount, struct bale_node *node);
 
 /* The kernel has the use now, by a file opened with these flags; and has it no more. */
-void bale_use_hand_over(struct bale_use *use, int flags);
-void bale_use_hand_back(struct bale_mount *mount, struct bale_node *node, int flags);
+void bale_use_add_handle(struct bale_use *use, int flags);
+void bale_use_drop_handle(struct bale_mount *mount, struct bale_node *node, int flags);
 /* Waits for a file that is being closed. False: there is none, or this thread is one that closes
  * them. For bale_nodes_on_full. */
 bool bale_opened_wait_close(void *mount);
 /* Ends all that the kernel has. Only when no handler runs. */
-void bale_opened_end(struct bale_mount *mount);
+void bale_opened_close_all(struct bale_mount *mount);
 
 /* Somebody reads the file: from now on that shows in the backing inode's atime, as its mount has
  * it. */
-void bale_opened_accessed(struct bale_opened *opened);
+void bale_opened_note_access(struct bale_opened *opened);
 /* The file if it is open, referenced; else NULL. */
 struct bale_file *bale_opened_file(struct bale_mount *mount, struct bale_node *node);
 /* What the file shows, if it is open or being closed. */
 bool bale_opened_attr(struct bale_mount *mount, struct bale_node *node,
                       struct bale_file_attr *attr);
 /* Whether the kernel may hold what was written through a mapping. */
-bool bale_opened_mappable(struct bale_mount *mount, struct bale_node *node);
+bool bale_opened_is_mappable(struct bale_mount *mount, struct bale_node *node);
 /* The inode changed now: moves the ctime of an open file. */
-void bale_opened_touch(struct bale_mount *mount, struct bale_node *node);
+void bale_opened_touch_ctime(struct bale_mount *mount, struct bale_node *node);
 /* Whether it has a link left; without one nothing need be kept at the end. */
-void bale_opened_unlinked(struct bale_mount *mount, struct bale_node *node, bool unlinked);
+void bale_opened_set_unlinked(struct bale_mount *mount, struct bale_node *node, bool unlinked);
 /* ---- capability.c: writing a container takes security.capability away from the inode ---- */
 
 /* security.capability was set (value) or is gone (NULL). Writing a container takes it away, and
  * unless the caller wrote it is put back at the close. */
-void bale_opened_capability(struct bale_mount *mount, struct bale_node *node, const void *value,
-                            size_t size);
+void bale_capability_set(struct bale_mount *mount, struct bale_node *node, const void *value,
+                         size_t size);
 /* While the backing inode may lack it: its length, and as much of it as fits; 0: ask the backing
  * inode. */
 #define BALE_CAPABILITY_MAX 64
-size_t bale_opened_capability_get(struct bale_mount *mount, struct bale_node *node,
-                                  char value[BALE_CAPABILITY_MAX]);
+size_t bale_capability_get(struct bale_mount *mount, struct bale_node *node,
+                           char value[BALE_CAPABILITY_MAX]);
 
 /* Reads what the inode has before a write of ours that the caller knows nothing of; puts it back
  * after that. The second is done under the lock, so that who takes it away for good (first here,
  * then from the inode) does not find it put back. path: of the inode. */
-void bale_opened_capability_save(struct bale_opened *opened, const char *path);
-void bale_opened_capability_restore(struct bale_opened *opened, const char *path);
+void bale_capability_save(struct bale_opened *opened, const char *path);
+void bale_capability_restore(struct bale_opened *opened, const char *path);
 
 #endif

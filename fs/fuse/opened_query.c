@@ -2,7 +2,7 @@
 
 #include "fs/fuse/opened.h"
 
-bool bale_opened_mappable(struct bale_mount *mount, struct bale_node *node)
+bool bale_opened_is_mappable(struct bale_mount *mount, struct bale_node *node)
 {
     pthread_mutex_lock(&mount->opened_lock);
     bool mappable = node->opened && node->opened->mappers > 0;
@@ -10,7 +10,7 @@ bool bale_opened_mappable(struct bale_mount *mount, struct bale_node *node)
     return mappable;
 }
 
-void bale_opened_accessed(struct bale_opened *opened)
+void bale_opened_note_access(struct bale_opened *opened)
 {
     if (!atomic_load_explicit(&opened->accessed, memory_order_relaxed) &&
         !atomic_exchange(&opened->accessed, true)) {
@@ -44,7 +44,7 @@ bool bale_opened_attr(struct bale_mount *mount, struct bale_node *node, struct b
     return known;
 }
 
-void bale_opened_touch(struct bale_mount *mount, struct bale_node *node)
+void bale_opened_touch_ctime(struct bale_mount *mount, struct bale_node *node)
 {
     struct bale_file *file = bale_opened_file(mount, node);
 
@@ -54,7 +54,7 @@ void bale_opened_touch(struct bale_mount *mount, struct bale_node *node)
     }
 }
 
-void bale_opened_unlinked(struct bale_mount *mount, struct bale_node *node, bool unlinked)
+void bale_opened_set_unlinked(struct bale_mount *mount, struct bale_node *node, bool unlinked)
 {
     pthread_mutex_lock(&mount->opened_lock);
     if (node->opened)

@@ -60,6 +60,6 @@ void bale_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
                    size_t out_size);
 
 /* After the last request: directories that the kernel left open. */
-void bale_directories_end(void);
+void bale_directories_close_all(void);
 
 #endif

@@ -23,7 +23,7 @@ struct move_op {
     unsigned flags;
     struct bale_node *from, *to; /* held; from only for rename */
     int from_fd, to_fd;
-    struct bale_victim source, target; /* target.node NULL: there is none, or nobody knows it */
+    struct bale_named_node source, target; /* target.node NULL: there is none, or nobody knows it */
     char *from_name, *to_name;
 };
 
@@ -31,8 +31,8 @@ static void destroy(struct move_op *op)
 {
     struct bale_mount *mount = op->use.mount;
 
-    bale_victim_release(mount, &op->target);
-    bale_victim_release(mount, &op->source);
+    bale_named_node_unpin(mount, &op->target);
+    bale_named_node_unpin(mount, &op->source);
     if (op->from)
         bale_node_unpin(mount->nodes, op->from);
     if (op->to)
@@ -69,7 +69,7 @@ static void tell_renamed(struct move_op *op)
             relabel(mount, target);
         }
     } else {
-        bale_victim_gone(mount, &op->target, op->to, op->to_name);
+        bale_named_node_removed(mount, &op->target, op->to, op->to_name);
     }
     if (source) {
         bale_node_renamed(mount->nodes, source, op->from, op->from_name, op->to, op->to_name);
@@ -99,7 +99,7 @@ static int link_now(struct move_op *op)
                AT_SYMLINK_FOLLOW) != 0)
         return errno;
     bale_node_linked(mount->nodes, node, op->to, op->to_name);
-    bale_opened_unlinked(mount, node, false);
+    bale_opened_set_unlinked(mount, node, false);
     relabel(mount, node);
     return 0;
 }
@@ -116,7 +116,7 @@ static void finish(struct move_op *op, int err)
     else
         bale_entry_reply_new(req, 0, op->to, op->to_name);
     destroy(op);
-    bale_freezer_done(mount->freezer);
+    bale_freezer_change_end(mount->freezer);
 }
 
 static void flushed(void *arg, int64_t result)
@@ -149,7 +149,7 @@ static void begin(struct move_op *op, int err)
         destroy(op);
         return;
     }
-    bale_freezer_keep(mount->freezer);
+    bale_freezer_change_begin(mount->freezer);
     if (op->source.node && bale_node_is_regular(op->source.node)) {
         op->use.node = op->source.node;
         op->use.only_open = true;
@@ -196,16 +196,17 @@ void bale_op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_in
         return;
     op->flags = flags;
     int err = flags & ~(unsigned)(RENAME_NOREPLACE | RENAME_EXCHANGE) ? EINVAL : 0;
-    if (!err && (bale_name_hidden(mount, from, name) || bale_name_hidden(mount, to, new_name)))
+    if (!err &&
+        (bale_name_is_hidden(mount, from, name) || bale_name_is_hidden(mount, to, new_name)))
         err = EPERM;
     if (!err)
         err = hold(op, from, &op->from, &op->from_fd);
     if (!err)
         err = hold(op, to, &op->to, &op->to_fd);
     if (!err)
-        err = bale_victim_hold(mount, op->from_fd, name, &op->source);
+        err = bale_named_node_pin(mount, op->from_fd, name, &op->source);
     if (!err) {
-        err = bale_victim_hold(mount, op->to_fd, new_name, &op->target);
+        err = bale_named_node_pin(mount, op->to_fd, new_name, &op->target);
         err = err == ENOENT ? 0 : err;
     }
     begin(op, err);
@@ -221,7 +222,7 @@ void bale_op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent, const c
     if (!op)
         return;
     op->links = true;
-    int err = bale_name_hidden(mount, to, new_name) ? EPERM : hold(op, to, &op->to, &op->to_fd);
+    int err = bale_name_is_hidden(mount, to, new_name) ? EPERM : hold(op, to, &op->to, &op->to_fd);
     if (!err)
         err = bale_node_pin(mount->nodes, node, &op->source.fd);
     if (!err) {

@@ -13,13 +13,13 @@
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 
-struct bale_seek {
+struct bale_seek_op {
     fuse_req_t req;
     struct bale_mount *mount;
     struct bale_node *node; /* open */
     uint64_t offset;
     bool data;
-    struct bale_seek *next;
+    struct bale_seek_op *next;
 };
 
 struct hole {
@@ -27,7 +27,7 @@ struct hole {
 };
 
 /* What the answer says is a hole; empty if none. */
-static struct hole hole_told(const struct bale_seek *seek, uint64_t size, int64_t found)
+static struct hole hole_told(const struct bale_seek_op *seek, uint64_t size, int64_t found)
 {
     if (found < 0 && found != BALE_E_NOENT)
         return (struct hole){0, 0};
@@ -40,21 +40,21 @@ static struct hole hole_told(const struct bale_seek *seek, uint64_t size, int64_
 
 /* The answer as far as it is known here. True: hole, a part of the file's, must be fetched first.
  * fetched is what was, or NULL. */
-static bool ask(const struct bale_seek *seek, const struct hole *fetched, int64_t *found,
+static bool ask(const struct bale_seek_op *seek, const struct hole *fetched, int64_t *found,
                 struct hole *hole)
 {
     struct bale_file *file = seek->node->opened->file;
     struct bale_file_attr attr;
 
     *found = bale_file_seek(file, seek->offset, seek->data);
-    if (!bale_opened_mappable(seek->mount, seek->node))
+    if (!bale_opened_is_mappable(seek->mount, seek->node))
         return false;
     bale_file_attr(file, &attr);
     *hole = hole_told(seek, attr.size, *found);
     if (hole->from >= hole->to ||
         (fetched && hole->from >= fetched->from && hole->to <= fetched->to))
         return false;
-    if (bale_freezer_frozen(seek->mount->freezer)) {
+    if (bale_freezer_is_frozen(seek->mount->freezer)) {
         /* Nothing is written back now: unsure, so it counts as data. */
         *found = seek->data ? (int64_t)seek->offset : (int64_t)attr.size;
         return false;
@@ -62,7 +62,7 @@ static bool ask(const struct bale_seek *seek, const struct hole *fetched, int64_
     return true;
 }
 
-static void reply(const struct bale_seek *seek, int64_t found)
+static void reply(const struct bale_seek_op *seek, int64_t found)
 {
     if (found < 0)
         fuse_reply_err(seek->req, found == BALE_E_NOENT ? ENXIO : bale_err_to_errno((int)found));
@@ -70,7 +70,7 @@ static void reply(const struct bale_seek *seek, int64_t found)
         fuse_reply_lseek(seek->req, found);
 }
 
-static void fetch_and_reply(const struct bale_seek *seek)
+static void fetch_and_reply(const struct bale_seek_op *seek)
 {
     int64_t found;
     struct hole hole, fetched = {0, 0};
@@ -86,12 +86,12 @@ static void fetch_and_reply(const struct bale_seek *seek)
 }
 
 /* This thread does it, and what comes meanwhile; or the thread that is at it already does. */
-static void take_turn(struct bale_seek *seek)
+static void take_turn(struct bale_seek_op *seek)
 {
     struct bale_mount *mount = seek->mount;
 
     pthread_mutex_lock(&mount->opened_lock);
-    struct bale_seek **end = &mount->seeks;
+    struct bale_seek_op **end = &mount->seeks;
     bool first = !*end;
     while (*end)
         end = &(*end)->next;
@@ -110,12 +110,12 @@ static void take_turn(struct bale_seek *seek)
 void bale_op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file_info *fi)
 {
     struct bale_mount *mount = bale_mount_of(req);
-    struct bale_seek seek = {.req = req,
-                             .mount = mount,
-                             .node = bale_node_of(mount, ino),
-                             .offset = (uint64_t)off,
-                             .data = whence == SEEK_DATA};
-    struct bale_seek *waiting;
+    struct bale_seek_op seek = {.req = req,
+                                .mount = mount,
+                                .node = bale_node_of(mount, ino),
+                                .offset = (uint64_t)off,
+                                .data = whence == SEEK_DATA};
+    struct bale_seek_op *waiting;
     struct hole hole;
     int64_t found;
 

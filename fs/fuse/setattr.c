@@ -21,8 +21,8 @@
  * mode. */
 #define HELD_BACKING_MODE (S_IRUSR | S_IWUSR)
 
-void bale_node_chmod(struct bale_mount *mount, struct bale_node *node, int fd,
-                     struct bale_file *file, mode_t mode, bale_file_done *done, void *arg)
+void bale_mode_change(struct bale_mount *mount, struct bale_node *node, int fd,
+                      struct bale_file *file, mode_t mode, bale_file_done *done, void *arg)
 {
     bool held = mount->modes_in_container && bale_node_is_regular(node);
     mode_t backing = held ? (mode & 0777) | HELD_BACKING_MODE : mode & 07777;
@@ -74,7 +74,7 @@ static void finish(struct setattr_op *op, int err)
     struct stat st;
     double timeout;
 
-    bale_opened_touch(mount, node);
+    bale_opened_touch_ctime(mount, node);
     if (!err)
         err = bale_attr_get(mount, node, op->fd, NULL, &st, &timeout);
     if (err == EAGAIN && !op->file) {
@@ -91,7 +91,7 @@ static void finish(struct setattr_op *op, int err)
     if (op->file)
         bale_use_end(mount, node);
     free(op);
-    bale_freezer_done(mount->freezer);
+    bale_freezer_change_end(mount->freezer);
 }
 
 static void changed(void *arg, int64_t result)
@@ -111,7 +111,7 @@ static void change_owner(struct setattr_op *op)
     gid_t gid = op->todo & FUSE_SET_ATTR_GID ? op->attr.st_gid : (gid_t)-1;
 
     op->todo &= ~OWNER;
-    bale_opened_capability(op->use.mount, node, NULL, 0);
+    bale_capability_set(op->use.mount, node, NULL, 0);
     if (fchownat(op->fd, "", uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0) {
         finish(op, errno);
         return;
@@ -121,12 +121,12 @@ static void change_owner(struct setattr_op *op)
         return;
     }
     mode_t mode;
-    int err = bale_attr_mode(op->use.mount, node, op->fd, &mode);
+    int err = bale_mode_get(op->use.mount, node, op->fd, &mode);
     if (err) {
         finish(op, err);
     } else if (bale_mode_without_suid(mode) != mode) {
-        bale_node_chmod(op->use.mount, node, op->fd, op->file, bale_mode_without_suid(mode),
-                        changed, op);
+        bale_mode_change(op->use.mount, node, op->fd, op->file, bale_mode_without_suid(mode),
+                         changed, op);
     } else {
         next_change(op);
     }
@@ -141,14 +141,14 @@ static void change_mode(struct setattr_op *op)
         return;
     }
     op->todo &= ~FUSE_SET_ATTR_MODE;
-    bale_node_chmod(op->use.mount, op->use.node, op->fd, op->file, op->attr.st_mode, changed, op);
+    bale_mode_change(op->use.mount, op->use.node, op->fd, op->file, op->attr.st_mode, changed, op);
 }
 
 static void change_size(struct setattr_op *op)
 {
     struct bale_node *node = op->use.node;
     mode_t mode;
-    int err = op->kill_suidgid ? bale_attr_mode(op->use.mount, node, op->fd, &mode) : 0;
+    int err = op->kill_suidgid ? bale_mode_get(op->use.mount, node, op->fd, &mode) : 0;
 
     if (err) {
         finish(op, err);
@@ -156,12 +156,12 @@ static void change_size(struct setattr_op *op)
     }
     if (op->kill_suidgid && bale_mode_without_suid(mode) != mode) {
         op->kill_suidgid = false;
-        bale_node_chmod(op->use.mount, node, op->fd, op->file, bale_mode_without_suid(mode),
-                        changed, op);
+        bale_mode_change(op->use.mount, node, op->fd, op->file, bale_mode_without_suid(mode),
+                         changed, op);
         return;
     }
     op->todo &= ~FUSE_SET_ATTR_SIZE;
-    bale_opened_capability(op->use.mount, node, NULL, 0);
+    bale_capability_set(op->use.mount, node, NULL, 0);
     bale_file_truncate(op->file, (uint64_t)op->attr.st_size, changed, op);
 }
 
@@ -242,12 +242,12 @@ void bale_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_s
         return;
     }
     /* Changes may come after the return. */
-    bale_freezer_keep(mount->freezer);
+    bale_freezer_change_begin(mount->freezer);
     op->use = (struct bale_use){.mount = mount, .node = node, .ready = ready};
     op->req = req;
     op->attr = *attr;
     op->todo = to_set & (OWNER | TIMES | FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_SIZE);
-    op->kill_suidgid = bale_request.kill_suidgid;
+    op->kill_suidgid = bale_current_request.kill_suidgid;
     if (!bale_node_is_regular(node)) {
         next_change(op);
         return;

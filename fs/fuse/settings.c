@@ -14,18 +14,18 @@
 
 #define VALUE_MAX 4096
 
-bool bale_setting_name(const char *name)
+bool bale_is_setting_xattr(const char *name)
 {
     return strncmp(name, BALE_XATTR_PREFIX, strlen(BALE_XATTR_PREFIX)) == 0;
 }
 
-bool bale_settings_in(struct bale_node *dir, int fd)
+bool bale_directory_has_settings(struct bale_node *dir, int fd)
 {
     static const char *const names[] = {BALE_XATTR_CODEC, BALE_XATTR_EXTENT, BALE_XATTR_MATCH};
     struct bale_proc_path path = bale_proc_path(fd);
     bool found = false;
 
-    if (dir->marks & BALE_MARK_PLAIN)
+    if (dir->marks & BALE_MARK_NO_SETTINGS)
         return false;
     for (int i = 0; i < 3 && !found; i++) {
         found = getxattr(path.text, names[i], NULL, 0) >= 0;
@@ -34,7 +34,7 @@ bool bale_settings_in(struct bale_node *dir, int fd)
         found = found || (errno != ENODATA && errno != EOPNOTSUPP);
     }
     if (!found)
-        atomic_fetch_or(&dir->marks, BALE_MARK_PLAIN);
+        atomic_fetch_or(&dir->marks, BALE_MARK_NO_SETTINGS);
     return found;
 }
 
@@ -173,7 +173,7 @@ static void get_ready(struct bale_use *use, int err)
     free(op);
 }
 
-void bale_setting_get(fuse_req_t req, struct bale_node *node, const char *name, size_t size)
+void bale_setting_xattr_get(fuse_req_t req, struct bale_node *node, const char *name, size_t size)
 {
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_container_attr attr;
@@ -206,7 +206,7 @@ static void set_done(void *arg, int64_t result)
 {
     struct setting_op *op = arg;
 
-    bale_opened_touch(op->use.mount, op->use.node);
+    bale_opened_touch_ctime(op->use.mount, op->use.node);
     fuse_reply_err(op->req, bale_err_to_errno(result < 0 ? (int)result : 0));
     bale_use_end(op->use.mount, op->use.node);
     free(op);
@@ -259,8 +259,8 @@ static int parse(const struct bale_mount *mount, const char *name, const char *v
     return bale_err_to_errno(err);
 }
 
-void bale_setting_set(fuse_req_t req, struct bale_node *node, const char *name, const char *value,
-                      size_t size)
+void bale_setting_xattr_set(fuse_req_t req, struct bale_node *node, const char *name,
+                            const char *value, size_t size)
 {
     struct setting_op *op = begin(req, node, name, set_ready);
 
@@ -275,7 +275,7 @@ void bale_setting_set(fuse_req_t req, struct bale_node *node, const char *name, 
     }
 }
 
-size_t bale_setting_list(struct bale_mount *mount, struct bale_node *node, int fd, char *list)
+size_t bale_setting_xattr_list(struct bale_mount *mount, struct bale_node *node, int fd, char *list)
 {
     struct bale_container_attr attr;
     size_t length = 0;

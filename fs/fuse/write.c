@@ -76,20 +76,20 @@ static void ignore(void *arg, int64_t result)
     (void)result;
 }
 
-void bale_kill_suidgid(struct bale_mount *mount, struct bale_node *node)
+void bale_mode_kill_suidgid(struct bale_mount *mount, struct bale_node *node)
 {
     struct bale_file *file = node->opened->file;
     int fd = bale_file_fd(file);
     struct stat st;
 
     if (node->marks & BALE_MARK_CAPABILITY)
-        bale_opened_capability(mount, node, NULL, 0);
-    if (!bale_request.kill_suidgid || bale_mode_without_suid(node->mode) == node->mode ||
+        bale_capability_set(mount, node, NULL, 0);
+    if (!bale_current_request.kill_suidgid || bale_mode_without_suid(node->mode) == node->mode ||
         bale_attr_get(mount, node, fd, NULL, &st, NULL) != 0)
         return;
     /* A mode in the container changes before the data does: changes are made in the order they
      * were asked for. */
-    bale_node_chmod(mount, node, fd, file, bale_mode_without_suid(st.st_mode), ignore, NULL);
+    bale_mode_change(mount, node, fd, file, bale_mode_without_suid(st.st_mode), ignore, NULL);
     /* The kernel believes its own copy until told. */
     fuse_lowlevel_notify_inval_inode(mount->session, bale_ino_of(mount, node), -1, 0);
 }
@@ -106,7 +106,9 @@ void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size
         return;
     }
     *op = (struct write_op){
-        .interruptible = {.unique = bale_request.unique, .ref = ref, .interrupt = interrupt},
+        .interruptible = {.unique = bale_current_request.unique,
+                          .ref = ref,
+                          .interrupt = interrupt},
         .refs = 2,
         .mount = mount,
         .file = bale_file_ref(node->opened->file),
@@ -114,7 +116,7 @@ void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size
         /* O_SYNC and O_DSYNC: the kernel asks for an fsync itself unless the file is io=direct. */
         .sync = mount->direct && fi->flags & O_DSYNC,
     };
-    bale_kill_suidgid(mount, node);
+    bale_mode_kill_suidgid(mount, node);
     if (!bale_interrupts_add(mount->interrupts, &op->interruptible))
         atomic_store(&op->interrupted, true);
     /* The kernel has turned O_APPEND into an offset, and nobody else writes. */

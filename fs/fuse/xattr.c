@@ -67,7 +67,7 @@ static int check_name(const struct bale_mount *mount, const struct bale_node *no
 {
     if (!mount->backing_acls && strncmp(name, ACL_PREFIX, strlen(ACL_PREFIX)) == 0)
         return EOPNOTSUPP;
-    if (bale_setting_name(name) && S_ISDIR(node->mode) && strcmp(name, BALE_XATTR_CODEC) != 0 &&
+    if (bale_is_setting_xattr(name) && S_ISDIR(node->mode) && strcmp(name, BALE_XATTR_CODEC) != 0 &&
         strcmp(name, BALE_XATTR_EXTENT) != 0 && strcmp(name, BALE_XATTR_MATCH) != 0)
         return ENODATA;
     return 0;
@@ -75,7 +75,7 @@ static int check_name(const struct bale_mount *mount, const struct bale_node *no
 
 static bool is_setting(const struct bale_node *node, const char *name)
 {
-    return bale_node_is_regular(node) && bale_setting_name(name);
+    return bale_node_is_regular(node) && bale_is_setting_xattr(name);
 }
 
 /* ---- Reading ---- */
@@ -88,11 +88,10 @@ void bale_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t s
     char capability[BALE_CAPABILITY_MAX];
 
     if (is_setting(node, name)) {
-        bale_setting_get(req, node, name, size);
+        bale_setting_xattr_get(req, node, name, size);
         return;
     }
-    size_t known =
-        strcmp(name, CAPABILITY) == 0 ? bale_opened_capability_get(mount, node, capability) : 0;
+    size_t known = strcmp(name, CAPABILITY) == 0 ? bale_capability_get(mount, node, capability) : 0;
     if (known > 0) {
         bale_xattr_reply(req, capability, known, size);
         return;
@@ -138,7 +137,7 @@ void bale_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
     struct bale_node *node = bale_node_of(mount, ino);
     struct target target;
     ssize_t got = 0;
-    char *list = malloc(VALUE_MAX + BALE_SETTING_LIST);
+    char *list = malloc(VALUE_MAX + BALE_SETTING_XATTR_LIST);
 
     if (!list) {
         fuse_reply_err(req, ENOMEM);
@@ -155,7 +154,7 @@ void bale_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
         size_t length = filter(mount, node, list, (size_t)got);
         int fd;
         if (bale_node_is_regular(node) && bale_node_pin(mount->nodes, node, &fd) == 0) {
-            length += bale_setting_list(mount, node, fd, list + length);
+            length += bale_setting_xattr_list(mount, node, fd, list + length);
             bale_node_unpin(mount->nodes, node);
         }
         bale_xattr_reply(req, list, length, size);
@@ -174,7 +173,7 @@ static int clean_setting(const struct bale_node *node, const char *name, const c
 {
     char why[BALE_WHY];
 
-    if (!bale_setting_name(name) || !S_ISDIR(node->mode))
+    if (!bale_is_setting_xattr(name) || !S_ISDIR(node->mode))
         return 0;
     int err = bale_properties_check(name, *value, *size, clean, why);
     if (err != BALE_OK) {
@@ -213,14 +212,14 @@ static int set_now(struct bale_mount *mount, struct bale_node *node, const char 
                                : lsetxattr(target.path, name, value, size, flags);
         err = rc != 0 ? errno : 0;
     }
-    atomic_fetch_and(&node->marks, ~(uint32_t)BALE_MARK_PLAIN);
+    atomic_fetch_and(&node->marks, ~(uint32_t)BALE_MARK_NO_SETTINGS);
     if (!err && kill_sgid)
         err = clear_sgid(node, target.path);
     target_release(mount, &target);
     if (!err && strcmp(name, CAPABILITY) == 0 && bale_node_is_regular(node))
-        bale_opened_capability(mount, node, value, size);
+        bale_capability_set(mount, node, value, size);
     if (!err)
-        bale_opened_touch(mount, node);
+        bale_opened_touch_ctime(mount, node);
     return err;
 }
 
@@ -240,7 +239,7 @@ static void set_capability(struct capability_op *op, int err)
             set_now(op->use.mount, op->use.node, CAPABILITY, op->value, op->size, op->flags, false);
     }
     fuse_reply_err(op->req, err);
-    bale_freezer_done(op->use.mount->freezer);
+    bale_freezer_change_end(op->use.mount->freezer);
 }
 
 static void flushed(void *arg, int64_t result)
@@ -282,7 +281,7 @@ static void flush_and_set_capability(fuse_req_t req, struct bale_node *node, con
         .size = size,
     };
     memcpy(op->value, value, size);
-    bale_freezer_keep(op->use.mount->freezer);
+    bale_freezer_change_begin(op->use.mount->freezer);
     bale_use_begin(&op->use);
 }
 
@@ -294,7 +293,7 @@ void bale_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const ch
     char clean[4096];
 
     if (is_setting(node, name)) {
-        bale_setting_set(req, node, name, value, size);
+        bale_setting_xattr_set(req, node, name, value, size);
         return;
     }
     if (bale_node_is_regular(node) && strcmp(name, CAPABILITY) == 0) {
@@ -307,7 +306,7 @@ void bale_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const ch
         err = clean_setting(node, name, &value, &size, clean);
     if (!err) {
         err = set_now(mount, node, name, value, size, flags,
-                      bale_request.acl_kill_sgid && strcmp(name, ACL_ACCESS) == 0);
+                      bale_current_request.acl_kill_sgid && strcmp(name, ACL_ACCESS) == 0);
     }
     fuse_reply_err(req, err);
 }
@@ -319,12 +318,12 @@ void bale_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
     struct target target;
 
     if (is_setting(node, name)) {
-        bale_setting_set(req, node, name, NULL, 0);
+        bale_setting_xattr_set(req, node, name, NULL, 0);
         return;
     }
     int err = check_name(mount, node, name);
     if (!err && strcmp(name, CAPABILITY) == 0)
-        bale_opened_capability(mount, node, NULL, 0); /* first, lest it be put back */
+        bale_capability_set(mount, node, NULL, 0); /* first, lest it be put back */
     if (!err) {
         err = target_of(mount, node, &target);
         if (!err) {
@@ -335,6 +334,6 @@ void bale_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
         target_release(mount, &target);
     }
     if (!err)
-        bale_opened_touch(mount, node);
+        bale_opened_touch_ctime(mount, node);
     fuse_reply_err(req, err);
 }

@@ -134,7 +134,7 @@ static void say_refused(struct work *work, const char *path)
 static void add(struct bale_control_recompress *sum, const struct bale_control_recompress *some)
 {
     sum->extents += some->extents;
-    sum->renewed += some->renewed;
+    sum->rewritten += some->rewritten;
     sum->logical += some->logical;
     sum->before += some->before;
     sum->after += some->after;
@@ -146,7 +146,7 @@ static struct bale_control_recompress request(const struct work *work, uint64_t 
     return (struct bale_control_recompress){
         .offset = offset,
         .end = UINT64_MAX,
-        .flags = (work->codec ? BALE_CONTROL_CHOSEN : 0) | (work->dry ? BALE_CONTROL_DRY : 0),
+        .flags = (work->codec ? BALE_CONTROL_SET_CODEC : 0) | (work->dry ? BALE_CONTROL_DRY : 0),
         .codec = work->setting.codec,
         .parameter = work->setting.parameter,
     };
@@ -161,7 +161,7 @@ static bool go_over(struct work *work, int fd, struct bale_control_recompress *f
     for (;;) {
         struct bale_control_recompress ask = request(work, offset);
         if (waits >= WAITS)
-            ask.flags |= BALE_CONTROL_INSIST;
+            ask.flags |= BALE_CONTROL_FORCE;
         if (ioctl(fd, BALE_IOC_RECOMPRESS, &ask) != 0 && errno != EINTR)
             return false;
         bale_progress_show(&work->progress, work->files, work->passed);
@@ -176,7 +176,7 @@ static bool go_over(struct work *work, int fd, struct bale_control_recompress *f
         offset = ask.offset;
         work->passed = passed + offset;
         bale_pace_keep(&work->pace, went);
-        if (ask.flags & BALE_CONTROL_OVER)
+        if (ask.flags & BALE_CONTROL_AT_END)
             return true;
     }
 }
@@ -206,7 +206,7 @@ static void visit_file(struct work *work, const FTSENT *entry)
         !go_over(work, fd, &file))
         say_refused(work, entry->fts_path);
     /* Until then the old ones take their space. */
-    if (file.renewed > 0 && !work->dry && fsync(fd) != 0)
+    if (file.rewritten > 0 && !work->dry && fsync(fd) != 0)
         say_refused(work, entry->fts_path);
     if (file.damaged > 0)
         say(work, entry->fts_path, "is damaged, and was left as it is there: see balefs fsck");
@@ -255,7 +255,7 @@ static void advise(const struct work *work, const char *path)
 {
     const struct bale_recorded *file = &work->recorded;
 
-    if (work->sum.renewed == 0 && file->path)
+    if (work->sum.rewritten == 0 && file->path)
         bale_complain(
             "%s: files keep the codec recorded for them, as %s has %s, where new ones get "
             "%s: give --codec %s, and --set to have it recorded",
@@ -269,9 +269,9 @@ static void tell(struct work *work, const char *path)
 
     if (!work->json) {
         printf("%s: %" PRIu64 " files, %" PRIu64 " extents, %" PRIu64 " %s",
-               bale_clean_text(path, clean, sizeof clean), work->files, sum->extents, sum->renewed,
-               work->dry ? "to be stored anew" : "stored anew");
-        if (sum->renewed > 0)
+               bale_clean_text(path, clean, sizeof clean), work->files, sum->extents,
+               sum->rewritten, work->dry ? "to be stored anew" : "stored anew");
+        if (sum->rewritten > 0)
             printf(": %s %s %s", bale_size_text(sum->before, before),
                    work->dry ? "would become" : "became", bale_size_text(sum->after, after));
         putchar('\n');
@@ -282,7 +282,7 @@ static void tell(struct work *work, const char *path)
     bale_json_path(object, "path", path);
     bale_json_count(object, "files", work->files);
     bale_json_count(object, "extents", sum->extents);
-    bale_json_count(object, "renewed", sum->renewed);
+    bale_json_count(object, "renewed", sum->rewritten);
     bale_json_count(object, "logical", sum->logical);
     bale_json_count(object, "before", sum->before);
     bale_json_count(object, "after", sum->after);
