@@ -30,6 +30,12 @@ static const struct entry entries[] = {
     [-BALE_E_DQUOT] = {"quota exceeded", EDQUOT},
     [-BALE_E_ENGINE] = {"engine failed", EREMOTEIO},
     [-BALE_E_QUARANTINED] = {"memory is quarantined: a device may still write to it", EINPROGRESS},
+    [-BALE_E_SHORT] = {"cut short", EAGAIN},
+    [-BALE_E_BLANK] = {"only zeros", EAGAIN},
+    [-BALE_E_UNVERIFIED] = {"not verified yet", EAGAIN},
+    [-BALE_E_STALE] = {"changed meanwhile", EAGAIN},
+    [-BALE_E_NOT_LOADED] = {"not in memory", EAGAIN},
+    [-BALE_E_NO_DEVICE] = {"no device is open", EAGAIN},
 };
 
 _Static_assert(sizeof(entries) / sizeof(entries[0]) == -BALE_E_LAST + 1, "a code lacks its entry");

@@ -151,7 +151,7 @@ int bale_frame_head_decode(const uint8_t *in, size_t length, struct bale_frame *
 
     *frame = (struct bale_frame){.head_length = HEAD_MIN};
     if (length < HEAD_MIN)
-        return BALE_E_AGAIN;
+        return BALE_E_SHORT;
     read_fields(in, frame);
     err = check_geometry(in, frame);
     if (err != BALE_OK)
@@ -159,7 +159,7 @@ int bale_frame_head_decode(const uint8_t *in, size_t length, struct bale_frame *
     frame->chunks = chunk_count(frame->codec, frame->raw_length, frame->chunk_log2);
     frame->head_length = HEAD_MIN + ENTRY_SIZE * frame->chunks;
     if (length < frame->head_length)
-        return BALE_E_AGAIN;
+        return BALE_E_SHORT;
 
     /* The checksum comes before any "unsupported": a flipped bit is no newer version. */
     covered = frame->head_length - CHECKSUM_SIZE;

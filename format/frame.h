@@ -55,7 +55,7 @@ uint32_t bale_frame_head_encode(struct bale_frame *frame, const struct bale_chun
                                 uint8_t *out);
 
 /* Reads and validates a head from the first length bytes of a frame. BALE_OK, BALE_E_CORRUPT,
- * BALE_E_UNSUPPORTED, or BALE_E_AGAIN: more bytes are needed: head_length is set (sane, but not yet
+ * BALE_E_UNSUPPORTED, or BALE_E_SHORT: more bytes are needed: head_length is set (sane, but not yet
  * vouched for). An unknown codec id is BALE_E_UNSUPPORTED; frame is filled as far as it was
  * read. */
 int bale_frame_head_decode(const uint8_t *in, size_t length, struct bale_frame *frame);

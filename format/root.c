@@ -241,6 +241,6 @@ int bale_roots_read(const uint8_t *head, size_t length, struct bale_roots *roots
             roots->damaged = true;
     }
     if (!valid[0] && !valid[1])
-        return roots->damaged ? BALE_E_CORRUPT : BALE_E_AGAIN;
+        return roots->damaged ? BALE_E_CORRUPT : BALE_E_BLANK;
     return choose(valid, roots);
 }

@@ -61,7 +61,7 @@ struct bale_roots {
 
 /* head: the first length bytes of the container, length = min(container's size, BALE_DATA_START);
  * what is missing counts as zeros. BALE_OK with newest = -1: the container is empty (length 0).
- * BALE_E_AGAIN: all bytes of both slots are zero: FORMAT.md 8 rule 6 decides by the sessions.
+ * BALE_E_BLANK: all bytes of both slots are zero: FORMAT.md 8 rule 6 decides by the sessions.
  * BALE_E_CORRUPT, BALE_E_UNSUPPORTED. Unless BALE_OK, newest and fallback are -1. */
 int bale_roots_read(const uint8_t *head, size_t length, struct bale_roots *roots);
 

@@ -66,7 +66,7 @@ struct bale_stream_item {
     const char *why; /* after an error: what is wrong, a half-sentence; static */
 };
 
-/* Reads the part that begins with in[0, length). BALE_E_AGAIN: item->length bytes are needed at
+/* Reads the part that begins with in[0, length). BALE_E_SHORT: item->length bytes are needed at
  * least, and nothing was read yet. Of a frame only the head is looked at. Other errors:
  * BALE_E_CORRUPT, BALE_E_UNSUPPORTED, BALE_E_TOOBIG (contents of 2^64 bytes or more). */
 int bale_stream_read(struct bale_stream_reader *reader, const uint8_t *in, size_t length,

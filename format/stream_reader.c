@@ -10,7 +10,7 @@ static int fail(struct bale_stream_item *item, int err, const char *why)
 static int need(struct bale_stream_item *item, size_t length)
 {
     item->length = length;
-    return BALE_E_AGAIN;
+    return BALE_E_SHORT;
 }
 
 static int read_head(struct bale_stream_reader *reader, const uint8_t *in, size_t length,
@@ -36,9 +36,9 @@ static int read_frame(struct bale_stream_reader *reader, const uint8_t *in, size
 {
     int err = bale_frame_head_decode(in, length, &item->frame);
 
-    if (err == BALE_E_AGAIN && item->frame.raw_length > reader->stream.extent)
+    if (err == BALE_E_SHORT && item->frame.raw_length > reader->stream.extent)
         return fail(item, BALE_E_CORRUPT, "the head of the frame is damaged");
-    if (err == BALE_E_AGAIN)
+    if (err == BALE_E_SHORT)
         return need(item, item->frame.head_length);
     if (err == BALE_E_UNSUPPORTED)
         return fail(item, err, "the frame needs a newer version of balefs");

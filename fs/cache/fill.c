@@ -58,7 +58,7 @@ int bale_fill_end(struct bale_extent *extent, uint64_t blocks, int err)
             bale_extent_buffer_unref(extent->buffer);
             free(extent);
         }
-        return err == BALE_OK ? BALE_E_AGAIN : err;
+        return err == BALE_OK ? BALE_E_STALE : err;
     }
     if (err == BALE_OK)
         extent->valid |= blocks;

@@ -267,9 +267,9 @@ void bale_file_report_fault(struct bale_file *file, const struct bale_fault *fau
 /* ---- fill.c: under file->lock ---------------------------------------------------------------- */
 
 /* Makes blocks (neither valid nor filling) of an extent valid; file->lock is dropped for I/O.
- * BALE_E_AGAIN: the extent went meanwhile. */
+ * BALE_E_STALE: the extent went meanwhile. */
 int bale_extent_fill(struct bale_extent *extent, uint64_t blocks, struct bale_scratch *scratch);
-/* The end of filling: blocks become valid if err is BALE_OK. Returns err, or BALE_E_AGAIN if the
+/* The end of filling: blocks become valid if err is BALE_OK. Returns err, or BALE_E_STALE if the
  * extent is gone. */
 int bale_fill_end(struct bale_extent *extent, uint64_t blocks, int err);
 /* Waits until some of its filling bits go; NULL: of any extent's. Look for the extent again then. */

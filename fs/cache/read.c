@@ -82,7 +82,7 @@ int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratc
         uint32_t length = (uint32_t)((end < to ? end : to) - at);
         err = bale_container_read(file->container, scratch, &segment, at, length, out + (at - from),
                                   &fault);
-        if (err == BALE_E_AGAIN)
+        if (err == BALE_E_STALE)
             continue;
         if (err == BALE_E_CORRUPT)
             bale_file_report_fault(file, &fault);
@@ -247,7 +247,7 @@ static bool requested_once(struct bale_file *file, const struct span *span)
            !bale_admission_admits(file->volume->admission, file, start);
 }
 
-/* Under file->lock; may drop it. BALE_E_AGAIN: extents have another size now. */
+/* Under file->lock; may drop it. BALE_E_STALE: extents have another size now. */
 static int read_span(struct bale_file *file, const struct span *span, struct bale_read *read,
                      struct bale_scratch *scratch)
 {
@@ -281,14 +281,14 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
         uint64_t asked = wide & span->blocks;
         narrow = narrow || wide == asked;
         int err = bale_extent_fill(extent, narrow ? asked : wide, scratch);
-        if (err != BALE_OK && err != BALE_E_AGAIN) {
+        if (err != BALE_OK && err != BALE_E_STALE) {
             if (narrow)
                 return err;
             narrow = true;
         }
     next:
         if (file->extent != unit)
-            return BALE_E_AGAIN;
+            return BALE_E_STALE;
     }
     return BALE_OK;
 }
@@ -334,7 +334,7 @@ static void read_job(struct bale_job *job, struct bale_scratch *scratch)
             leave_to_caller(file, &span);
             at += span.to - span.from;
         }
-        err = err == BALE_E_AGAIN ? BALE_OK : err;
+        err = err == BALE_E_STALE ? BALE_OK : err;
     }
     /* Nothing of a read that meets damage: the kernel takes a short one for the end of the file,
      * and shows zeros there. It asks again for smaller pieces. */

@@ -131,7 +131,7 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
                 return NEED_THREAD;
             }
             *err = bale_extent_fill(extent, missing, scratch);
-            if (*err != BALE_OK && *err != BALE_E_AGAIN)
+            if (*err != BALE_OK && *err != BALE_E_STALE)
                 return DONE;
             *err = BALE_OK;
             continue;
@@ -144,7 +144,7 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
             pthread_mutex_unlock(&file->lock);
             memcpy(extent->buffer->data + from, data, to - from);
             pthread_mutex_lock(&file->lock);
-            if (bale_fill_end(extent, blocks, BALE_OK) == BALE_E_AGAIN)
+            if (bale_fill_end(extent, blocks, BALE_OK) == BALE_E_STALE)
                 continue; /* it was cut away meanwhile: write again */
         }
         bale_extent_mark_dirty(extent, blocks);

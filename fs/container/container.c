@@ -155,7 +155,7 @@ int bale_container_map(struct bale_container *c, uint64_t offset, struct bale_se
     pthread_rwlock_rdlock(&c->index_lock);
     err = bale_index_find(&c->index, offset, false, segment);
     pthread_rwlock_unlock(&c->index_lock);
-    if (err != BALE_E_AGAIN)
+    if (err != BALE_E_NOT_LOADED)
         return err;
     pthread_rwlock_wrlock(&c->index_lock);
     err = bale_index_find(&c->index, offset, true, segment);

@@ -55,8 +55,8 @@ struct bale_container_attr {
 };
 
 /* One small read, no index: for stat. defaults gives setting and extent (and mode) of an empty
- * container. BALE_E_AGAIN: the newest root is of an uncertain session and refers to what was never
- * known durable; open it. feature (may be NULL, else room for 5) as bale_root_decode. */
+ * container. BALE_E_UNVERIFIED: the newest root is of an uncertain session and refers to what was
+ * never known durable; open it. feature (may be NULL, else room for 5) as bale_root_decode. */
 int bale_container_peek(struct bale_io *io, const struct bale_container_config *config,
                         const struct bale_container_attr *defaults,
                         struct bale_container_attr *attr, char *feature);
@@ -119,7 +119,7 @@ struct bale_fault {
 
 /* Reads and decodes what segment covers: file bytes [from, from + length) inside the segment, into
  * raw. Only the chunks needed are read, checked and decoded. If a commit moved the data meanwhile
- * (the bytes fail their check and the index has changed), returns BALE_E_AGAIN: map again.
+ * (the bytes fail their check and the index has changed), returns BALE_E_STALE: map again.
  * BALE_E_CORRUPT: fault (may be NULL) is filled. Unwritten segments give zeros. */
 int bale_container_read(struct bale_container *container, struct bale_scratch *scratch,
                         const struct bale_segment *segment, uint64_t from, uint32_t length,

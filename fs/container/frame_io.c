@@ -74,7 +74,7 @@ int bale_frame_head_read(struct bale_io *io, uint64_t position, uint32_t length,
             return err;
         head->length = need;
         err = bale_frame_head_decode(data, need, &head->frame);
-    } while (err == BALE_E_AGAIN);
+    } while (err == BALE_E_SHORT);
 
     if (err != BALE_OK) {
         say_head(head, fault);

@@ -166,7 +166,7 @@ int bale_index_top(struct bale_index *index, bool load)
     if (index->top || index->loaded)
         return BALE_OK;
     if (!load)
-        return BALE_E_AGAIN;
+        return BALE_E_NOT_LOADED;
     if (index->height == BALE_HEIGHT_DIRECT)
         return read_direct(index, &index->top);
     return bale_index_node_read(index, &index->ref, &expect, &index->top);

@@ -57,7 +57,7 @@ void bale_index_init(struct bale_index *index, struct bale_io *io, const struct 
                      uint32_t extent);
 void bale_index_clear(struct bale_index *index);
 
-/* The first segment that ends after offset. BALE_E_NOENT: none. BALE_E_AGAIN: load is false and a
+/* The first segment that ends after offset. BALE_E_NOENT: none. BALE_E_NOT_LOADED: load is false and a
  * page must be read. */
 int bale_index_find(struct bale_index *index, uint64_t offset, bool load,
                     struct bale_segment *segment);

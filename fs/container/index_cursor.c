@@ -28,7 +28,7 @@ static int enter(struct bale_index *index, bool load, struct bale_cursor *cursor
         int err;
 
         if (!load)
-            return BALE_E_AGAIN;
+            return BALE_E_NOT_LOADED;
         expect = bale_index_expect_child(&node->page, slot, upper_of(cursor));
         err = bale_index_node_read(index, &node->page.children[slot].ref, &expect,
                                    &node->child[slot]);

@@ -58,12 +58,12 @@ int bale_index_node_read(struct bale_index *index, const struct bale_ref *ref,
 struct bale_index_expect bale_index_expect_child(const struct bale_page *page, unsigned i,
                                                  uint64_t upper);
 
-/* Reads the top if that is due. index->top stays NULL for an empty index. BALE_E_AGAIN: load is
+/* Reads the top if that is due. index->top stays NULL for an empty index. BALE_E_NOT_LOADED: load is
  * false. */
 int bale_index_top(struct bale_index *index, bool load);
 
 /* Moves to the record that holds the first segment which ends after offset. BALE_E_NOENT,
- * BALE_E_AGAIN as _find. */
+ * BALE_E_NOT_LOADED as _find. */
 int bale_cursor_seek(struct bale_index *index, uint64_t offset, bool load,
                      struct bale_cursor *cursor);
 

@@ -44,7 +44,7 @@ int bale_container_choose(struct bale_io *io, const struct bale_container_config
     err = io->ops->read(io, head, sizeof head, 0, &length);
     if (err == BALE_OK)
         err = bale_roots_read(head, length, &choice->roots);
-    if (err == BALE_E_AGAIN) /* a header of zeros */
+    if (err == BALE_E_BLANK) /* a header of zeros */
         err = is_certain(config, 0) ? BALE_E_CORRUPT : BALE_OK;
     if (err != BALE_OK)
         return err;
@@ -74,7 +74,7 @@ int bale_container_peek(struct bale_io *io, const struct bale_container_config *
     if (err != BALE_OK)
         return err;
     if (choice.check_newest)
-        return BALE_E_AGAIN;
+        return BALE_E_UNVERIFIED;
     if (choice.empty)
         empty_attr(defaults, attr);
     else

@@ -30,7 +30,7 @@ static int judge(struct bale_container *c, const struct bale_segment *segment, u
                  int err)
 {
     if ((err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED) && has_moved(c, segment, from))
-        return BALE_E_AGAIN;
+        return BALE_E_STALE;
     return err;
 }
 
@@ -245,7 +245,7 @@ int bale_container_read_frame(struct bale_container *c, const struct bale_segmen
         err = BALE_E_CORRUPT;
     if (err == BALE_OK)
         err = bale_frame_head_match(&head, segment, &fault);
-    if (err == BALE_E_AGAIN) /* its table is longer than the frame */
+    if (err == BALE_E_SHORT) /* its table is longer than the frame */
         err = BALE_E_CORRUPT;
     return judge(c, segment, segment->offset, err);
 }

@@ -71,7 +71,7 @@ static int peek(struct bale_mount *mount, struct bale_node *node, int fd, off_t 
     if (node->marks & BALE_MARK_BROKEN)
         return bale_err_to_errno(BALE_E_CORRUPT);
     int err = peek_fd(mount, fd, attr);
-    if (err == BALE_E_AGAIN) {
+    if (err == BALE_E_UNVERIFIED) {
         atomic_fetch_or(&node->marks, BALE_MARK_UNCERTAIN);
         return EAGAIN;
     }

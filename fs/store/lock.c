@@ -166,7 +166,7 @@ static int link_text(struct bale_store *store)
         return err;
     err = write_text(fd);
     if (!err && linkat(store->dir_fd, name, store->dir_fd, BALE_LOCK, 0) < 0)
-        err = errno == EEXIST ? BALE_E_AGAIN : bale_err_from_errno(errno);
+        err = errno == EEXIST ? BALE_E_BUSY : bale_err_from_errno(errno);
     unlinkat(store->dir_fd, name, 0);
     close(fd);
     return err;
@@ -191,7 +191,7 @@ static int claim_by_name(struct bale_store *store, char *why)
         err = 0;
     if (!err)
         err = link_text(store);
-    if (err == BALE_E_AGAIN || err == BALE_E_BUSY)
+    if (err == BALE_E_BUSY)
         return bale_store_fail(why, BALE_E_BUSY,
                                "%s: another process is just taking it: unmount it there first",
                                store->path);

@@ -29,7 +29,7 @@ static int next(struct job *job, struct bale_stream_item *item, const char **why
     size_t left = job->length - job->at;
     int err = left > 0 ? bale_stream_read(&job->reader, job->in + job->at, left, item) : BALE_OK;
 
-    if (left == 0 || err == BALE_E_AGAIN || (err == BALE_OK && item->length > left)) {
+    if (left == 0 || err == BALE_E_SHORT || (err == BALE_OK && item->length > left)) {
         *why = bale_stream_ended(&job->reader, left);
         return *why ? BALE_E_CORRUPT : 0;
     }

@@ -229,7 +229,7 @@ static struct bale_item *unwanted(struct cuda_engine *e, int *status)
     *status = BALE_OK; /* each has its own */
     if (list || e->state == CUDA_OPEN)
         return list;
-    *status = e->state == CUDA_LOST ? BALE_E_ENGINE : BALE_E_AGAIN;
+    *status = e->state == CUDA_LOST ? BALE_E_ENGINE : BALE_E_NO_DEVICE;
     return bale_cuda_take_waiting(e);
 }
 

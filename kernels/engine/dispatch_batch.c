@@ -195,7 +195,7 @@ static void done(struct bale_item *item)
     d->redone += status != BALE_OK;
     batch->unable += status == BALE_E_ENGINE || status == BALE_E_QUARANTINED;
     d->unable += status == BALE_E_ENGINE || status == BALE_E_QUARANTINED;
-    batch->again += status == BALE_E_AGAIN;
+    batch->again += status == BALE_E_NO_DEVICE;
     bale_items_put(ended ? &d->waiting->ended : &d->waiting->queues[item->priority], item);
     wake(d, ended && more);
     bool last = --batch->left == 0;

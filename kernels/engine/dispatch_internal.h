@@ -23,7 +23,7 @@ struct bale_batch {
     unsigned count, left; /* items; left to again: under the lock */
     unsigned failed;
     unsigned unable; /* of these, BALE_E_ENGINE and BALE_E_QUARANTINED */
-    unsigned again;  /* of these, BALE_E_AGAIN: they say nothing of the engine */
+    unsigned again;  /* of these, BALE_E_NO_DEVICE: they say nothing of the engine */
     uint64_t bytes, under_way, begin_ns;
     bool warming; /* the device had to be opened first: its time says nothing */
     bool anew;    /* what is known is too old to be averaged with */

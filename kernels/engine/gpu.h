@@ -21,7 +21,7 @@
  *     keeps it mapped until the process ends, since destroy may leave a device at work.
  *   - Any status but BALE_OK means that the item is to be done elsewhere: the input is as it was,
  *     the output may be anything. BALE_E_ENGINE: the engine could not, whatever the item is.
- *     BALE_E_AGAIN: it has nothing open just now, and did not look at the item; it is no failure.
+ *     BALE_E_NO_DEVICE: no device is open just now, and the item was not touched; it is no failure.
  *     BALE_E_CORRUPT is believed by nobody: the CPU looks again.
  *   - What a frame holds is hostile until its checksums were compared. One of another raw length
  *     than the item's is BALE_E_CORRUPT, and nothing of it is written to raw.

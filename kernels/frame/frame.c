@@ -180,7 +180,7 @@ int bale_frame_decode(struct bale_scratch *scratch, const uint8_t *in, size_t le
     int err = bale_frame_head_decode(in, length, &head);
 
     if (err < 0)
-        return err == BALE_E_AGAIN ? BALE_E_CORRUPT : err;
+        return err == BALE_E_SHORT ? BALE_E_CORRUPT : err;
     if (frame)
         *frame = head;
     if (head.raw_length != raw_length || (uint64_t)head.head_length + head.stored_length != length)

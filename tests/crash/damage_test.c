@@ -193,7 +193,7 @@ static void test_root_lost(void)
     rig.file.bytes[5] ^= 1; /* the second commit's root is in slot 0 */
     rig.config.writable = false;
     io = memory_io_open(&rig.file);
-    CHECK_EQ(bale_container_peek(io, &rig.config, &rig.defaults, &attr, NULL), BALE_E_AGAIN);
+    CHECK_EQ(bale_container_peek(io, &rig.config, &rig.defaults, &attr, NULL), BALE_E_UNVERIFIED);
     io->ops->close(io);
     REQUIRE(rig_open(&rig) == BALE_OK);
     bale_container_attr(rig.container, &attr);

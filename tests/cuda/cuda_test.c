@@ -105,7 +105,7 @@ static void test_release(struct codec_items *list)
         CHECK(rig_stats(list->rig).device_memory < memory);
         CHECK(list->rig->gpu->takes(list->rig->engine, &list->items[0]));
         rig_run(list->rig, list->items, 1);
-        CHECK_EQ(list->items[0].status, BALE_E_AGAIN);
+        CHECK_EQ(list->items[0].status, BALE_E_NO_DEVICE);
         rig_wait(list->rig, true);
         codec_run(list, 1);
     }

@@ -147,7 +147,7 @@ static void test_hang(struct rig *rig)
     expect(rig, BALE_CODEC_STORE, "hang", BALE_E_ENGINE);
     CHECK(!takes(rig, BALE_CODEC_STORE));
     rig_wait(rig, false);
-    expect(rig, BALE_CODEC_STORE, NULL, BALE_E_AGAIN);
+    expect(rig, BALE_CODEC_STORE, NULL, BALE_E_NO_DEVICE);
     rig_wait(rig, true);
     expect(rig, BALE_CODEC_STORE, NULL, BALE_OK);
     CHECK(!rig_stats(rig).lost);
@@ -180,7 +180,7 @@ static void test_late(struct rig *rig)
     for (unsigned i = 0; i < ITEMS; i++)
         memset(items[i].stored, 0x33, ROOM);
     rig_wait(rig, false);
-    expect(rig, BALE_CODEC_STORE, NULL, BALE_E_AGAIN);
+    expect(rig, BALE_CODEC_STORE, NULL, BALE_E_NO_DEVICE);
     rig_wait(rig, true);
     for (unsigned i = 0; i < ITEMS; i++)
         CHECK(rig_all(items[i].stored, items[i].stored + ROOM, 0x33));
@@ -243,7 +243,7 @@ static void test_opening(struct rig *rig)
     rig_wait(rig, false);
     rig->fault("opening");
     prepare(rig, BALE_CODEC_STORE);
-    for (rig_run(rig, items, 1); items[0].status == BALE_E_AGAIN; rig_run(rig, items, 1)) {
+    for (rig_run(rig, items, 1); items[0].status == BALE_E_NO_DEVICE; rig_run(rig, items, 1)) {
         refused++;
         usleep(1000);
     }
@@ -268,7 +268,7 @@ static void test_smaller_slots(struct rig *rig)
         prepare(rig, BALE_CODEC_STORE);
         for (unsigned i = 0; i < ITEMS; i++)
             items[i].frame.chunk_log2 = BALE_CHUNK_LOG2_MIN;
-        for (unsigned answers = 0; answers < 2; answers += items[0].status != BALE_E_AGAIN) {
+        for (unsigned answers = 0; answers < 2; answers += items[0].status != BALE_E_NO_DEVICE) {
             rig_run(rig, items, ITEMS);
             for (unsigned i = 0; i < ITEMS; i++)
                 done += items[i].status == BALE_OK;

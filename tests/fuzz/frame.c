@@ -44,7 +44,7 @@ bool fuzz_frame(const uint8_t *data, size_t size)
         memcpy(head, data, size);
     err = bale_frame_head_decode(head, size, &frame);
     FUZZ_HOLDS(frame.head_length <= HEAD_MOST);
-    FUZZ_HOLDS(err != BALE_E_AGAIN || frame.head_length > size);
+    FUZZ_HOLDS(err != BALE_E_SHORT || frame.head_length > size);
     if (err == BALE_E_CORRUPT && frame.head_length <= size) {
         size_t covered = frame.head_length - CHECKSUM;
 

@@ -32,7 +32,7 @@ static void check_slowly(struct bale_stream_reader reader, const uint8_t *data, 
     size_t have = 0;
     int got;
 
-    while ((got = bale_stream_read(&reader, data, have, &again)) == BALE_E_AGAIN) {
+    while ((got = bale_stream_read(&reader, data, have, &again)) == BALE_E_SHORT) {
         FUZZ_HOLDS(again.length > have && again.length <= room);
         if (again.length > size)
             break;
@@ -58,7 +58,7 @@ bool fuzz_stream(const uint8_t *data, size_t size)
         before = reader;
         err = next(&reader, copy + at, size - at, &item);
         check_slowly(before, copy + at, err, &item, size - at);
-        FUZZ_HOLDS(err == BALE_OK || err == BALE_E_AGAIN || item.why != NULL);
+        FUZZ_HOLDS(err == BALE_OK || err == BALE_E_SHORT || item.why != NULL);
         if (err != BALE_OK || item.length > size - at)
             break;
         FUZZ_HOLDS(item.offset >= offset);

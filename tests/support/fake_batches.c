@@ -57,7 +57,7 @@ static int status_of(struct fake_batches *batches, struct bale_item *item, int f
     unsigned again = told("again");
 
     if (again && fails != BALE_E_QUARANTINED && batches->items % again == 0)
-        return BALE_E_AGAIN;
+        return BALE_E_NO_DEVICE;
     if (fails)
         return spoil(batches, item, fails);
     if (item->kind == BALE_ITEM_DECODE && told("corrupt"))
@@ -112,7 +112,7 @@ static void run_batch(struct fake_batches *batches, struct bale_item *list)
         fails = BALE_E_ENGINE;
     }
     if (fake_late_refuses(&batches->late, !told("late-hangs"))) {
-        fails = BALE_E_AGAIN;
+        fails = BALE_E_NO_DEVICE;
     } else if (late && batches->of_kind[list->kind == BALE_ITEM_DECODE]++ % late == 0) {
         fake_late_begin(&batches->late, &batches->options, list);
         fails = BALE_E_QUARANTINED;

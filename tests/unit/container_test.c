@@ -320,14 +320,14 @@ static void test_uncertain(void)
     rig_close(&rig);
     rig.session = 2;
     rig.certain_from = 2;
-    CHECK_EQ(peek(&rig, &attr, NULL), BALE_E_AGAIN);
+    CHECK_EQ(peek(&rig, &attr, NULL), BALE_E_UNVERIFIED);
     rig.config.writable = false;
     REQUIRE(rig_open(&rig) == BALE_OK);
     CHECK_EQ_U(bale_container_rejected(rig.container), 0);
     rig_matches(&rig, true);
     rig_close(&rig);
     CHECK_EQ_U(rig.file.syncs, 0);
-    CHECK_EQ(peek(&rig, &attr, NULL), BALE_E_AGAIN);
+    CHECK_EQ(peek(&rig, &attr, NULL), BALE_E_UNVERIFIED);
     rig.config.writable = true;
     REQUIRE(rig_open(&rig) == BALE_OK);
     CHECK_EQ_U(rig.file.syncs, 2);

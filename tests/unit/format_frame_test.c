@@ -144,7 +144,7 @@ static void test_stamp(void)
     check_same(&frame, &again);
 }
 
-/* A whole head's room: what changes the lengths must not hide behind BALE_E_AGAIN. */
+/* A whole head's room: what changes the lengths must not hide behind BALE_E_SHORT. */
 static void test_every_flipped_byte(const uint8_t *good, size_t length)
 {
     uint8_t *bytes = calloc(1, HEAD_MOST);
@@ -171,13 +171,13 @@ static void test_too_few_bytes(void)
 
         REQUIRE(exact != NULL);
         memcpy(exact, head_bytes, length);
-        CHECK_EQ(bale_frame_head_decode(exact, length, &frame), BALE_E_AGAIN);
+        CHECK_EQ(bale_frame_head_decode(exact, length, &frame), BALE_E_SHORT);
         CHECK_EQ_U(frame.head_length, length < ZERO_HEAD ? ZERO_HEAD : HEAD);
         free(exact);
     }
 }
 
-/* The most that BALE_E_AGAIN can ask for. */
+/* The most that BALE_E_SHORT can ask for. */
 static void test_most_bytes(void)
 {
     uint8_t bytes[HEAD];
@@ -185,7 +185,7 @@ static void test_most_bytes(void)
 
     memcpy(bytes, head_bytes, HEAD);
     bale_put32(bytes + 12, 64 << 20);
-    CHECK_EQ(bale_frame_head_decode(bytes, HEAD, &frame), BALE_E_AGAIN);
+    CHECK_EQ(bale_frame_head_decode(bytes, HEAD, &frame), BALE_E_SHORT);
     CHECK_EQ_U(frame.head_length, HEAD_MOST);
     bale_put32(bytes + 12, (64 << 20) + 1);
     CHECK_EQ(bale_frame_head_decode(bytes, HEAD, &frame), BALE_E_CORRUPT);

@@ -98,7 +98,7 @@ static void test_short(void)
     make_head(head, 0, 0);
     check_read(head, 0, BALE_OK, -1, -1, false);
     for (size_t length = 1; length <= sizeof(head); length++) {
-        check_read(head, length, BALE_E_AGAIN, -1, -1, false);
+        check_read(head, length, BALE_E_BLANK, -1, -1, false);
         head[length - 1] = 1;
         check_read(head, length, BALE_E_CORRUPT, -1, -1, false);
         head[length - 1] = 0;
@@ -121,7 +121,7 @@ static void test_short(void)
         make_head(head, 0, 9);
         check_read(head, length,
                    both                       ? BALE_OK
-                   : length <= BALE_ROOT_SIZE ? BALE_E_AGAIN
+                   : length <= BALE_ROOT_SIZE ? BALE_E_BLANK
                                               : BALE_E_CORRUPT,
                    both ? 1 : -1, -1, false);
     }

@@ -169,9 +169,9 @@ static void test_too_long(void)
     bale_stream_begin(&stream, BALE_EXTENT_MIN, bytes);
     bale_stream_end_encode(&stream, TOP - 1, bytes + BALE_STREAM_HEAD);
     for (int i = 0; i < 3; i++) {
-        CHECK_EQ(bale_stream_read(&reader, bytes, 3, &item), BALE_E_AGAIN);
+        CHECK_EQ(bale_stream_read(&reader, bytes, 3, &item), BALE_E_SHORT);
         CHECK_EQ_U(item.length, BALE_STREAM_MAGIC);
-        CHECK_EQ(bale_stream_read(&reader, bytes, 4, &item), BALE_E_AGAIN);
+        CHECK_EQ(bale_stream_read(&reader, bytes, 4, &item), BALE_E_SHORT);
         CHECK_EQ_U(item.length, BALE_STREAM_HEAD);
         CHECK_EQ(bale_stream_read(&reader, bytes, BALE_STREAM_HEAD, &item), BALE_OK);
         CHECK_EQ_STR(bale_stream_ended(&reader, 0), "the stream is cut short");

@@ -111,7 +111,7 @@ static void *read_extents(void *arg)
         else
             err =
                 bale_container_read(container, scratch, &segment, segment.offset, 100, raw, &fault);
-        if (err == BALE_E_AGAIN)
+        if (err == BALE_E_STALE)
             continue;
         if (!CHECK_EQ(err, BALE_OK))
             break;

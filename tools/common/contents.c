@@ -42,7 +42,8 @@ bool bale_contents_moved(const struct bale_contents *contents)
     int err =
         bale_container_peek(io, &contents->look->config, &contents->look->defaults, &now, NULL);
     io->ops->close(io);
-    return err == BALE_E_AGAIN || (err == BALE_OK && now.generation != contents->attr.generation);
+    return err == BALE_E_UNVERIFIED ||
+           (err == BALE_OK && now.generation != contents->attr.generation);
 }
 
 /* The end of what may be lost together with the byte at: where a part of the index is gone, the next

@@ -50,9 +50,9 @@ static int from_container(const struct bale_look *look, const char *below, const
     struct bale_container_usage usage;
     struct bale_container_attr attr;
     struct bale_container *container;
-    int err = BALE_E_AGAIN;
+    int err = BALE_E_STALE;
 
-    for (int i = 0; i < TRIES && (err == BALE_E_AGAIN || err == BALE_E_CORRUPT); i++) {
+    for (int i = 0; i < TRIES && (err == BALE_E_STALE || err == BALE_E_CORRUPT); i++) {
         err = bale_look_at(look, below, &container, why);
         if (err != BALE_OK)
             continue;

@@ -117,9 +117,9 @@ static void wrong_part(struct job *job, size_t have, const char *why)
 static int read_part(struct job *job, uint8_t *into, struct bale_stream_item *item)
 {
     size_t have = 0, need = BALE_STREAM_MAGIC;
-    int err = BALE_E_AGAIN;
+    int err = BALE_E_SHORT;
 
-    while (err == BALE_E_AGAIN || have < need) {
+    while (err == BALE_E_SHORT || have < need) {
         ssize_t got = bale_source_read(job->source, into + have, need - have);
         if (got < 0)
             return BALE_E_IO;
@@ -134,7 +134,7 @@ static int read_part(struct job *job, uint8_t *into, struct bale_stream_item *it
             break;
         err = bale_stream_read(&job->reader, into, have, item);
         need = item->length;
-        if (err < 0 && err != BALE_E_AGAIN) {
+        if (err < 0 && err != BALE_E_SHORT) {
             wrong_part(job, 0, item->why);
             return err;
         }

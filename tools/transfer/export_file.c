@@ -228,7 +228,7 @@ static void finish(struct outgoing *out, struct bale_scratch *scratch)
         }
         bale_transfer_fail(task->transfer, task->branch, task->name,
                            "is changed all the time: try again, or unmount first");
-        end(out, BALE_E_AGAIN, false);
+        end(out, BALE_E_STALE, false);
         return;
     }
     if (e == 0)

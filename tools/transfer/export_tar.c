@@ -184,7 +184,7 @@ static int write_contents(struct tar *tar, const char *path, const struct bale_c
     *damaged = bale_damage_any(&damage);
     if (err == BALE_OK && *damaged && tar->export->live && bale_contents_moved(contents)) {
         bale_damage_clear(&damage);
-        return BALE_E_AGAIN;
+        return BALE_E_STALE;
     }
     if (err == BALE_OK && *damaged) {
         char *full = NULL;
@@ -258,11 +258,11 @@ static void write_file(struct tar *tar, struct bale_branch *branch, const char *
     struct stat st;
     char why[BALE_WHY];
     bool damaged = false;
-    int err = BALE_E_AGAIN;
+    int err = BALE_E_STALE;
 
     if (found->st_nlink > 1 && write_link(tar, path, found))
         return;
-    for (int i = 0; i < 5 && err == BALE_E_AGAIN; i++) {
+    for (int i = 0; i < 5 && err == BALE_E_STALE; i++) {
         snprintf(why, sizeof why, "is changed all the time: try again, or unmount first");
         err = bale_export_open(tar->export, branch->from, name, &contents, &st, why);
         if (err == BALE_E_NOENT && tar->export->live)
@@ -271,7 +271,7 @@ static void write_file(struct tar *tar, struct bale_branch *branch, const char *
             break;
         err = write_contents(tar, path, &contents, &st, &damaged);
         bale_contents_close(&contents);
-        if (err != BALE_OK && err != BALE_E_AGAIN)
+        if (err != BALE_OK && err != BALE_E_STALE)
             snprintf(why, sizeof why, "cannot be read: %s", bale_err_text(err));
     }
     if (err == CANNOT_WRITE)
