@@ -3,13 +3,13 @@
  *   -d  open files with direct_io, direct writes in parallel
  *   -m  have so much memory touched before: what the system takes for fresh pages is no part of
  *       the transport */
-#include "memfs.h"
+#include "tests/bench/memfs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve.h"
+#include "tests/bench/serve.h"
 
 bool memfs_direct;
 

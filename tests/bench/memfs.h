@@ -4,8 +4,8 @@
  *
  * Locking: `memfs_tree` guards names, link counts and lookups; a node's lock its contents and
  * attributes. The tree's is taken first. */
-#ifndef MEMFS_H
-#define MEMFS_H
+#ifndef BALE_TESTS_BENCH_MEMFS_H
+#define BALE_TESTS_BENCH_MEMFS_H
 
 #include <fuse_lowlevel.h>
 #include <pthread.h>

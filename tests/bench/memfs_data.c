@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
-#include "memfs.h"
+#include "tests/bench/memfs.h"
 
 enum {
     BLOCK = 128 << 10,

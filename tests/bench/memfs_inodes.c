@@ -3,7 +3,7 @@
 #include <sys/statvfs.h>
 #include <time.h>
 
-#include "memfs.h"
+#include "tests/bench/memfs.h"
 
 static struct memfs_node root = {
     .lock = PTHREAD_RWLOCK_INITIALIZER,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memfs.h"
+#include "tests/bench/memfs.h"
 
 enum { BUCKETS = 1 << 18 };
 

@@ -7,7 +7,7 @@
  *
  * Prints "ready", waits for a line, works, prints {"seconds": S, "bytes": N}, compares what was
  * read with what was written, and prints "same". Exit status: 0, 1, 2 for wrong usage. */
-#include "mount_worker.h"
+#include "tests/bench/mount_worker.h"
 
 #include <fcntl.h>
 #include <stdio.h>

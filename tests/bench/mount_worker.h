@@ -1,6 +1,6 @@
 /* What one job of the mount benchmark's worker does. */
-#ifndef MOUNT_WORKER_H
-#define MOUNT_WORKER_H
+#ifndef BALE_TESTS_BENCH_MOUNT_WORKER_H
+#define BALE_TESTS_BENCH_MOUNT_WORKER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "mount_worker.h"
+#include "tests/bench/mount_worker.h"
 
 enum { BLOCK = 4096, APART = 37 * 257 * BLOCK, REPLACED_APART = 1001 * BLOCK };
 

@@ -8,7 +8,7 @@
  * checks permissions and caches data and attributes: nothing else may write to SOURCE meanwhile.
  * Read-ahead is what the kernel gives (/sys/class/bdi/MAJOR:MINOR/read_ahead_kb): a benchmark sets
  * it alike for both. */
-#include "passthrough.h"
+#include "tests/bench/passthrough.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -20,8 +20,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "passthrough_inode.h"
-#include "serve.h"
+#include "tests/bench/passthrough_inode.h"
+#include "tests/bench/serve.h"
 
 enum { FILES_FEW = 65536 };
 

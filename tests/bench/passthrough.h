@@ -1,6 +1,6 @@
 /* The parts of the yardstick. Each fills in its operations. */
-#ifndef PASSTHROUGH_H
-#define PASSTHROUGH_H
+#ifndef BALE_TESTS_BENCH_PASSTHROUGH_H
+#define BALE_TESTS_BENCH_PASSTHROUGH_H
 
 #include <fuse_lowlevel.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "passthrough.h"
-#include "passthrough_inode.h"
+#include "tests/bench/passthrough.h"
+#include "tests/bench/passthrough_inode.h"
 
 /* The kernel appends by offset and opens no symbolic link. */
 static int open_flags(const struct fuse_file_info *fi)

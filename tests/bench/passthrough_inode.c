@@ -1,4 +1,4 @@
-#include "passthrough_inode.h"
+#include "tests/bench/passthrough_inode.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
  * known files need no million descriptors. Where there are no handles (as an ordinary user, and on
  * some file systems) they have a descriptor too. A fuse_ino_t is the inode's address, except for
  * the root. All functions may be called from any thread. */
-#ifndef PASSTHROUGH_INODE_H
-#define PASSTHROUGH_INODE_H
+#ifndef BALE_TESTS_BENCH_PASSTHROUGH_INODE_H
+#define BALE_TESTS_BENCH_PASSTHROUGH_INODE_H
 
 #include <stdbool.h>
 #include <stdint.h>

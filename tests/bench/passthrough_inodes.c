@@ -8,8 +8,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "passthrough.h"
-#include "passthrough_inode.h"
+#include "tests/bench/passthrough.h"
+#include "tests/bench/passthrough_inode.h"
 
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "passthrough.h"
-#include "passthrough_inode.h"
+#include "tests/bench/passthrough.h"
+#include "tests/bench/passthrough_inode.h"
 
 struct directory {
     DIR *stream;

@@ -1,4 +1,4 @@
-#include "serve.h"
+#include "tests/bench/serve.h"
 
 #include <errno.h>
 #include <stdio.h>

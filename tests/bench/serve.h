@@ -1,6 +1,6 @@
 /* What the yardsticks share: all that a FUSE daemon has around its operations. */
-#ifndef SERVE_H
-#define SERVE_H
+#ifndef BALE_TESTS_BENCH_SERVE_H
+#define BALE_TESTS_BENCH_SERVE_H
 
 #include <fuse_lowlevel.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* Tests of a file system through system calls: each program is given a directory, works in a new
  * one below it, and removes that at the end. They hold for any Linux file system with the
  * features of ext4; where one may lack something, they say so. */
-#ifndef BALE_TESTS_WHERE_H
-#define BALE_TESTS_WHERE_H
+#ifndef BALE_TESTS_FUSE_WHERE_H
+#define BALE_TESTS_FUSE_WHERE_H
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Bytes that are a function of a number and their offset, so that any piece of a file can be
  * checked alone. */
-#ifndef BALE_TESTS_CONTENT_H
-#define BALE_TESTS_CONTENT_H
+#ifndef BALE_TESTS_MOUNT_CONTENT_H
+#define BALE_TESTS_MOUNT_CONTENT_H
 
 #include <stddef.h>
 #include <stdint.h>

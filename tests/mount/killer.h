@@ -1,7 +1,7 @@
 /* Writers for kill.sh, and the check of what they were promised. Each job has a thread, names of
  * its own in the mount, and a log outside it, appended to before and after what it says. */
-#ifndef BALE_TESTS_KILLER_H
-#define BALE_TESTS_KILLER_H
+#ifndef BALE_TESTS_MOUNT_KILLER_H
+#define BALE_TESTS_MOUNT_KILLER_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* A random model test: the same operations in a mount and in a plain directory, which must stay
  * alike. */
-#ifndef BALE_TESTS_MODEL_H
-#define BALE_TESTS_MODEL_H
+#ifndef BALE_TESTS_MOUNT_MODEL_H
+#define BALE_TESTS_MOUNT_MODEL_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -2,8 +2,8 @@
  *
  * An actor has a directory of its own and knows for each name and each file what it may be found
  * to be after a power loss: what it was when it was last made durable, or anything since. */
-#ifndef BALE_TESTS_POWER_H
-#define BALE_TESTS_POWER_H
+#ifndef BALE_TESTS_MOUNT_POWER_H
+#define BALE_TESTS_MOUNT_POWER_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* A fake GPU's batches: a thread does them with the CPU's codecs, one after another, and as much of it wrong as
  * it is told to (tests/support/fake_words.h). */
-#ifndef BALE_TESTS_FAKE_BATCHES_H
-#define BALE_TESTS_FAKE_BATCHES_H
+#ifndef BALE_TESTS_SUPPORT_FAKE_BATCHES_H
+#define BALE_TESTS_SUPPORT_FAKE_BATCHES_H
 
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /* The parts of the GPU that is none. */
-#ifndef BALE_TESTS_FAKE_GPU_H
-#define BALE_TESTS_FAKE_GPU_H
+#ifndef BALE_TESTS_SUPPORT_FAKE_GPU_H
+#define BALE_TESTS_SUPPORT_FAKE_GPU_H
 
 #include "kernels/engine/gpu.h"
 

@@ -1,7 +1,7 @@
 /* A fake GPU's memory of batches that were given up while their items were written: it goes on writing
  * rubbish to the outputs until the device is back. */
-#ifndef BALE_TESTS_FAKE_LATE_H
-#define BALE_TESTS_FAKE_LATE_H
+#ifndef BALE_TESTS_SUPPORT_FAKE_LATE_H
+#define BALE_TESTS_SUPPORT_FAKE_LATE_H
 
 #include "kernels/engine/gpu.h"
 #include "tests/support/fake_memory.h"

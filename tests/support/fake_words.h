@@ -30,8 +30,8 @@
  *   any       memory need not be pinned
  *   cold      each batch has to open the device first
  *   copy=N    the Nth copy fails */
-#ifndef BALE_TESTS_FAKE_WORDS_H
-#define BALE_TESTS_FAKE_WORDS_H
+#ifndef BALE_TESTS_SUPPORT_FAKE_WORDS_H
+#define BALE_TESTS_SUPPORT_FAKE_WORDS_H
 
 /* Of a word in BALE_FAKE_GPU: its number, 1 without one, or 0: it was not said. */
 unsigned told(const char *word);

@@ -1,7 +1,7 @@
 /* A backing file in memory that remembers what was done to it and can be made to fail. One thread
  * at a time, except that reads may run beside each other. */
-#ifndef BALE_TESTS_MEMORY_IO_H
-#define BALE_TESTS_MEMORY_IO_H
+#ifndef BALE_TESTS_SUPPORT_MEMORY_IO_H
+#define BALE_TESTS_SUPPORT_MEMORY_IO_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* What a disk may keep of changes that no sync has followed when its power goes. */
-#ifndef BALE_TESTS_POWER_LOSS_H
-#define BALE_TESTS_POWER_LOSS_H
+#ifndef BALE_TESTS_SUPPORT_POWER_LOSS_H
+#define BALE_TESTS_SUPPORT_POWER_LOSS_H
 
 #include "tests/support/memory_io.h"
 

@@ -1,7 +1,7 @@
 /* A container on a file in memory, with a model of what it must hold: plain bytes. Every change is
  * made to both. */
-#ifndef BALE_TESTS_RIG_H
-#define BALE_TESTS_RIG_H
+#ifndef BALE_TESTS_SUPPORT_RIG_H
+#define BALE_TESTS_SUPPORT_RIG_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* What tests of the dispatcher share: one with a GPU engine that does as it is told
  * (tests/support/fake_gpu.c), and single items. */
-#ifndef BALE_TESTS_DISPATCH_RIG_H
-#define BALE_TESTS_DISPATCH_RIG_H
+#ifndef BALE_TESTS_UNIT_DISPATCH_RIG_H
+#define BALE_TESTS_UNIT_DISPATCH_RIG_H
 
 #include <semaphore.h>
 

@@ -1,6 +1,6 @@
 /* Many items through an engine, there and back, from several threads. */
-#ifndef BALE_TESTS_ENGINE_ROUNDS_H
-#define BALE_TESTS_ENGINE_ROUNDS_H
+#ifndef BALE_TESTS_UNIT_ENGINE_ROUNDS_H
+#define BALE_TESTS_UNIT_ENGINE_ROUNDS_H
 
 #include <pthread.h>
 #include <semaphore.h>

@@ -1,7 +1,7 @@
 /* Tables of rules: good bytes, a few fields changed, the checksum put right again, and what the
  * reader must say. */
-#ifndef BALE_TESTS_FORMAT_EDIT_H
-#define BALE_TESTS_FORMAT_EDIT_H
+#ifndef BALE_TESTS_UNIT_FORMAT_EDIT_H
+#define BALE_TESTS_UNIT_FORMAT_EDIT_H
 
 #include "format/bytes.h"
 #include "format/err.h"

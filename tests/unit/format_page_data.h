@@ -1,6 +1,6 @@
 /* A leaf and an inner page, as bytes and as what they say. */
-#ifndef BALE_TESTS_FORMAT_PAGE_DATA_H
-#define BALE_TESTS_FORMAT_PAGE_DATA_H
+#ifndef BALE_TESTS_UNIT_FORMAT_PAGE_DATA_H
+#define BALE_TESTS_UNIT_FORMAT_PAGE_DATA_H
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Checks of a codec with streams as kernels/lzss/spec.md has them, against the reference. */
-#ifndef BALE_TESTS_LZSS_CHECK_H
-#define BALE_TESTS_LZSS_CHECK_H
+#ifndef BALE_TESTS_UNIT_LZSS_CHECK_H
+#define BALE_TESTS_UNIT_LZSS_CHECK_H
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Test data that data_fill has not: much the same again and again, and what makes a search by hashes
  * slow. */
-#ifndef BALE_TESTS_LZSS_SHAPES_H
-#define BALE_TESTS_LZSS_SHAPES_H
+#ifndef BALE_TESTS_UNIT_LZSS_SHAPES_H
+#define BALE_TESTS_UNIT_LZSS_SHAPES_H
 
 #include "tests/unit/kernels_data.h"
 
