@@ -17,5 +17,6 @@ function(bale_install)
   install(FILES "${PROJECT_SOURCE_DIR}/tools/completion/balefs"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
   install(FILES LICENSE README.md format/FORMAT.md tools/LIBRARIES DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-  install(DIRECTORY tools/examples/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples")
+  install(FILES tools/examples/fstab tools/examples/mnt-scratch.mount
+    DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples")
 endfunction()
