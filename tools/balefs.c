@@ -80,9 +80,9 @@ static int unknown_command(const char *name)
         }
     }
     if (best)
-        bale_complain("%s: no such command: did you mean balefs %s?", name, best->name);
+        bale_message("%s: no such command: did you mean balefs %s?", name, best->name);
     else
-        bale_complain("%s: no such command: see balefs --help", name);
+        bale_message("%s: no such command: see balefs --help", name);
     return BALE_EXIT_USAGE;
 }
 
@@ -115,7 +115,7 @@ static int run(int argc, char **argv)
     if (strcmp(argv[0], "help") == 0)
         return help(argc, argv);
     if (argv[0][0] == '-') {
-        bale_complain("unknown option %s: see balefs --help", argv[0]);
+        bale_message("unknown option %s: see balefs --help", argv[0]);
         return BALE_EXIT_USAGE;
     }
     const struct bale_command *command = find_command(argv[0]);
@@ -138,7 +138,7 @@ static bool open_standard_streams(void)
 static void log_line(enum bale_level level, const char *line)
 {
     (void)level;
-    bale_complain("%s", line);
+    bale_message("%s", line);
 }
 
 /* Whoever reads our output may stop reading; that is no failure worth a message. errno may be long
@@ -156,8 +156,8 @@ static int end_output(int status)
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
     if (!reader_left())
-        bale_complain("standard output: cannot write: %s",
-                      errno ? strerror(errno) : "not everything was printed");
+        bale_message("standard output: cannot write: %s",
+                     errno ? strerror(errno) : "not everything was printed");
     return status == BALE_EXIT_DONE ? BALE_EXIT_FAILED : status;
 }
 

@@ -85,7 +85,7 @@ struct bench {
     char gpu[BALE_GPU_NAME]; /* "": there is none */
     const char *svg;
     bool json, force;
-    struct bale_target picture; /* svg */
+    struct bale_output picture; /* svg */
     char **names;
     int files;
     uint8_t *bytes;
@@ -102,16 +102,17 @@ static int take_size(const struct bale_command *command, int option, struct benc
     case 'e':
         return bale_extent_size_parse(optarg, &bench->how.extent)
                    ? 0
-                   : bale_misused(command, "--extent %s: it is 16K to 64M, in steps of 4K", optarg);
+                   : bale_usage_error(command, "--extent %s: it is 16K to 64M, in steps of 4K",
+                                      optarg);
     case OPTION_CHUNK:
         return bale_chunk_parse(optarg, &bench->how.chunk_log2)
                    ? 0
-                   : bale_misused(command, "--chunk %s: it is a power of two from 4K to 64M",
-                                  optarg);
+                   : bale_usage_error(command, "--chunk %s: it is a power of two from 4K to 64M",
+                                      optarg);
     default:
         if (!bale_size_parse(optarg, &bench->limit) || bench->limit == 0 ||
             bench->limit > SIZE_MAX / 8)
-            return bale_misused(command, "--limit %s: give a size, like 64M", optarg);
+            return bale_usage_error(command, "--limit %s: give a size, like 64M", optarg);
         return 0;
     }
 }
@@ -125,7 +126,7 @@ static int take_option(const struct bale_command *command, int option, struct be
     case OPTION_CODEC:
         return bale_bench_settings_add(&bench->settings, optarg, why, sizeof why)
                    ? 0
-                   : bale_misused(command, "--codec %s: %s", optarg, why);
+                   : bale_usage_error(command, "--codec %s: %s", optarg, why);
     case 'r':
         return bale_count_take(command, "runs", 1000, &bench->how.runs);
     case 'j':
@@ -133,12 +134,13 @@ static int take_option(const struct bale_command *command, int option, struct be
     case OPTION_ENGINE:
         return bale_bench_engine_parse(optarg, &bench->engine)
                    ? 0
-                   : bale_misused(command, "--engine %s: it is auto, cpu or gpu", optarg);
+                   : bale_usage_error(command, "--engine %s: it is auto, cpu or gpu", optarg);
     case OPTION_SVG:
         bench->svg = optarg;
         return strcmp(optarg, "-") != 0
                    ? 0
-                   : bale_misused(command, "--svg -: the table is on standard output: name a file");
+                   : bale_usage_error(command,
+                                      "--svg -: the table is on standard output: name a file");
     case 'f':
         bench->force = true;
         return 0;
@@ -157,7 +159,7 @@ static bool read_file(struct bench *bench, const char *name, size_t room)
     if (got < 0)
         return false;
     if (bale_bench_add(bench->data, bench->bytes + bench->size, (size_t)got) < 0) {
-        bale_complain("%s: out of memory: give a smaller --limit", name);
+        bale_message("%s: out of memory: give a smaller --limit", name);
         return false;
     }
     bench->size += (size_t)got;
@@ -187,15 +189,14 @@ static bool read_files(struct bench *bench)
 
     bench->bytes = malloc(room > 0 ? room : 1);
     if (!bench->bytes) {
-        bale_complain("out of memory: give a smaller --limit");
+        bale_message("out of memory: give a smaller --limit");
         return false;
     }
     for (int i = 0; i < bench->files; i++)
         if (!read_file(bench, bench->names[i], room - bench->size))
             return false;
     if (bench->size == 0)
-        bale_complain("%s: nothing to compress: give files with something in them",
-                      bench->names[0]);
+        bale_message("%s: nothing to compress: give files with something in them", bench->names[0]);
     return bench->size > 0;
 }
 
@@ -226,7 +227,7 @@ static bool measure_gpu(struct bench *bench)
     if (!bench->gpu[0])
         bench->gpu_ticks = 0;
     if (note[0])
-        bale_complain("%s", note);
+        bale_message("%s", note);
     return good;
 }
 
@@ -243,13 +244,13 @@ static bool measure(struct bench *bench)
     }
     bale_progress_end(&bench->progress);
     if (err == BALE_E_NOMEM)
-        bale_complain("%s: out of memory: give a smaller --limit", text);
+        bale_message("%s: out of memory: give a smaller --limit", text);
     else if (err == BALE_E_CORRUPT)
-        bale_complain("%s: other bytes came back than went in: check this machine's memory, and "
-                      "report it",
-                      text);
+        bale_message("%s: other bytes came back than went in: check this machine's memory, and "
+                     "report it",
+                     text);
     else if (err < 0)
-        bale_complain("%s: %s", text, bale_err_text(err));
+        bale_message("%s: %s", text, bale_err_text(err));
     return err == BALE_OK;
 }
 
@@ -265,17 +266,17 @@ static void name_data(const struct bench *bench, char *text, size_t size)
 static bool open_picture(struct bench *bench)
 {
     struct stat *sources = calloc((size_t)bench->files, sizeof *sources);
-    const struct bale_target_rules rules = {.sources = sources,
+    const struct bale_output_rules rules = {.sources = sources,
                                             .count = (size_t)bench->files,
                                             .replace = bench->force,
                                             .picture = true};
     bool good = sources != NULL;
 
     if (!good)
-        bale_complain("%s: out of memory", bench->svg);
+        bale_message("%s: out of memory", bench->svg);
     for (int i = 0; good && i < bench->files; i++)
-        bale_target_source(bench->names[i], &sources[i]);
-    good = good && bale_target_open(bench->svg, &rules, &bench->picture);
+        bale_output_source(bench->names[i], &sources[i]);
+    good = good && bale_output_open(bench->svg, &rules, &bench->picture);
     free(sources);
     return good;
 }
@@ -294,10 +295,10 @@ static bool draw(struct bench *bench, const struct bale_bench_report *report)
         good = fclose(out) == 0;
     }
     if (!good)
-        bale_complain("%s: out of memory", bench->svg);
-    good = good && bale_target_write(&bench->picture, text, length);
+        bale_message("%s: out of memory", bench->svg);
+    good = good && bale_output_write(&bench->picture, text, length);
     free(text);
-    return good && bale_target_finish(&bench->picture, NULL);
+    return good && bale_output_finish(&bench->picture, NULL);
 }
 
 static bool run_bench(struct bench *bench)
@@ -305,8 +306,7 @@ static bool run_bench(struct bench *bench)
     bool good = true;
 
     if (bale_bench_create(&bench->how, &bench->data) < 0) {
-        bale_complain("%u threads cannot be started: give fewer with --threads",
-                      bench->how.threads);
+        bale_message("%u threads cannot be started: give fewer with --threads", bench->how.threads);
         return false;
     }
     if ((bench->svg && !open_picture(bench)) || !read_files(bench) || !measure_gpu(bench) ||
@@ -326,7 +326,7 @@ static bool run_bench(struct bench *bench)
     return (!bench->svg || draw(bench, &report)) && good;
 }
 
-static int run(const struct bale_command *command, int argc, char **argv)
+static int bench_run(const struct bale_command *command, int argc, char **argv)
 {
     struct bench bench = {.how = {.extent = BALE_EXTENT_DEFAULT,
                                   .chunk_log2 = BALE_CHUNK_LOG2_DEFAULT,
@@ -350,14 +350,14 @@ static int run(const struct bale_command *command, int argc, char **argv)
             return status;
     }
     if (optind == argc)
-        return bale_misused(command, "FILE is missing");
+        return bale_usage_error(command, "FILE is missing");
     bale_gpu_environment();
     if (bench.settings.count == 0)
         bale_bench_settings_all(&bench.settings);
     bench.names = argv + optind;
     bench.files = argc - optind;
     good = run_bench(&bench);
-    bale_target_drop(&bench.picture);
+    bale_output_drop(&bench.picture);
     bale_bench_destroy(bench.data);
     free(bench.bytes);
     return good ? BALE_EXIT_DONE : BALE_EXIT_FAILED;
@@ -368,5 +368,5 @@ const struct bale_command bale_command_bench = {
     .summary = "measures codecs on files: ratio and speed",
     .help = help,
     .usage = BALE_EXIT_USAGE,
-    .run = run,
+    .run = bench_run,
 };

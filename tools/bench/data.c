@@ -17,11 +17,11 @@ ssize_t bale_bench_read(const char *name, uint8_t *bytes, size_t room)
     ssize_t got;
 
     if (source.fd < 0) {
-        bale_complain("%s: cannot be opened: %s", name, strerror(errno));
+        bale_message("%s: cannot be opened: %s", name, strerror(errno));
         return -1;
     }
     if (fstat(source.fd, &st) == 0 && S_ISDIR(st.st_mode)) {
-        bale_complain("%s: is a directory: name files in it", name);
+        bale_message("%s: is a directory: name files in it", name);
         close(source.fd);
         return -1;
     }

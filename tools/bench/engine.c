@@ -94,7 +94,7 @@ struct engines {
     size_t count; /* of rows */
     const char *svg;
     bool json, force, beside;
-    struct bale_target picture; /* svg */
+    struct bale_output picture; /* svg */
     struct bale_progress progress;
     unsigned ticks, all_ticks; /* so far; how many there will be */
 };
@@ -108,9 +108,9 @@ static int take_codec(const struct bale_command *command, struct engines *e)
     char why[256];
 
     if (!bale_bench_settings_add(codecs, optarg, why, sizeof why))
-        return bale_misused(command, "--codec %s: %s", optarg, why);
+        return bale_usage_error(command, "--codec %s: %s", optarg, why);
     if (codecs->list[codecs->count - 1].codec == BALE_CODEC_AUTO)
-        return bale_misused(command, "--codec %s: name what it chooses from", optarg);
+        return bale_usage_error(command, "--codec %s: name what it chooses from", optarg);
     return 0;
 }
 
@@ -123,7 +123,7 @@ static int take_gpus(const struct bale_command *command, char *list, struct engi
     e->how.gpu.device_count = 0;
     while (!wrong && (word = strsep(&list, ",")))
         if ((wrong = bale_gpu_number_add(&e->how.gpu, word)))
-            return bale_misused(command, "--gpu %s: %s", word, wrong);
+            return bale_usage_error(command, "--gpu %s: %s", word, wrong);
     return 0;
 }
 
@@ -136,10 +136,10 @@ static int take_sizes(const struct bale_command *command, char *list, struct eng
     while ((word = strsep(&list, ","))) {
         if (!bale_size_parse(word, &size) || size <= before || size > SIZE_MOST ||
             size % BALE_EXTENT_DEFAULT != 0)
-            return bale_misused(command,
-                                "--sizes %s: give sizes in whole 128K, each above the last", word);
+            return bale_usage_error(
+                command, "--sizes %s: give sizes in whole 128K, each above the last", word);
         if (e->how.size_count == BALE_ENGINE_SIZES)
-            return bale_misused(command, "--sizes %s: %d are enough", word, BALE_ENGINE_SIZES);
+            return bale_usage_error(command, "--sizes %s: %d are enough", word, BALE_ENGINE_SIZES);
         e->how.sizes[e->how.size_count++] = before = size;
     }
     return 0;
@@ -152,8 +152,8 @@ static int take_seconds(const struct bale_command *command, struct engines *e)
     e->how.seconds = strtod(optarg, &end);
     return end != optarg && !*end && e->how.seconds > 0 && e->how.seconds <= SECONDS_MOST
                ? 0
-               : bale_misused(command, "--seconds %s: give seconds, above 0 and up to %g", optarg,
-                              SECONDS_MOST);
+               : bale_usage_error(command, "--seconds %s: give seconds, above 0 and up to %g",
+                                  optarg, SECONDS_MOST);
 }
 
 static int take_gpu_option(const struct bale_command *command, int option, struct engines *e)
@@ -164,10 +164,10 @@ static int take_gpu_option(const struct bale_command *command, int option, struc
         return take_gpus(command, optarg, e);
     if (option == OPTION_GPU_MEMORY) {
         wrong = bale_gpu_memory_parse(&e->how.gpu, optarg);
-        return wrong ? bale_misused(command, "--gpu-memory %s: %s", optarg, wrong) : 0;
+        return wrong ? bale_usage_error(command, "--gpu-memory %s: %s", optarg, wrong) : 0;
     }
     wrong = bale_gpu_verify_parse(&e->how.gpu.verify, optarg);
-    return wrong ? bale_misused(command, "--verify %s: %s", optarg, wrong) : 0;
+    return wrong ? bale_usage_error(command, "--verify %s: %s", optarg, wrong) : 0;
 }
 
 /* 0, or the exit code. */
@@ -186,7 +186,8 @@ static int take_option(const struct bale_command *command, int option, struct en
         e->svg = optarg;
         return strcmp(optarg, "-") != 0
                    ? 0
-                   : bale_misused(command, "--svg -: the table is on standard output: name a file");
+                   : bale_usage_error(command,
+                                      "--svg -: the table is on standard output: name a file");
     case 'f':
         e->force = true;
         return 0;
@@ -207,12 +208,12 @@ static int take_option(const struct bale_command *command, int option, struct en
 static bool open_picture(struct engines *e)
 {
     struct stat source = {0};
-    const struct bale_target_rules rules = {
+    const struct bale_output_rules rules = {
         .sources = &source, .count = 1, .replace = e->force, .picture = true};
 
     if (e->how.file)
-        bale_target_source(e->how.file, &source);
-    return bale_target_open(e->svg, &rules, &e->picture);
+        bale_output_source(e->how.file, &source);
+    return bale_output_open(e->svg, &rules, &e->picture);
 }
 
 static bool draw(struct engines *e, const struct bale_engine_report *report)
@@ -227,10 +228,10 @@ static bool draw(struct engines *e, const struct bale_engine_report *report)
         good = fclose(out) == 0;
     }
     if (!good)
-        bale_complain("%s: out of memory", e->svg);
-    good = good && bale_target_write(&e->picture, text, length);
+        bale_message("%s: out of memory", e->svg);
+    good = good && bale_output_write(&e->picture, text, length);
     free(text);
-    return good && bale_target_finish(&e->picture, NULL);
+    return good && bale_output_finish(&e->picture, NULL);
 }
 
 /* ---- The work ---- */
@@ -266,7 +267,7 @@ static bool measure(struct engines *e)
         good = bale_engine_measure(&e->bench, &e->rows[i]);
     bale_progress_end(&e->progress);
     if (!good)
-        bale_complain("%s", e->bench.failure);
+        bale_message("%s", e->bench.failure);
     return good;
 }
 
@@ -291,7 +292,7 @@ static bool show_beside(struct engines *e, const struct bale_engine_report *repo
     bool good;
 
     if (!e->bench.engines[BALE_SIDE_GPU]) {
-        bale_complain("--beside: there is no GPU: %s", e->bench.why);
+        bale_message("--beside: there is no GPU: %s", e->bench.why);
         return false;
     }
     e->all_ticks = BALE_BESIDE_TICKS;
@@ -299,7 +300,7 @@ static bool show_beside(struct engines *e, const struct bale_engine_report *repo
     good = bale_beside_measure(&e->bench, &beside);
     bale_progress_end(&e->progress);
     if (!good)
-        bale_complain("%s", e->bench.failure);
+        bale_message("%s", e->bench.failure);
     else if (e->json)
         good = bale_beside_print_json(report, &beside);
     else
@@ -329,7 +330,7 @@ static void complete(struct engines *e)
         e->how.gpu.device_count = 1;
 }
 
-static int run(const struct bale_command *command, int argc, char **argv)
+static int bench_engine_run(const struct bale_command *command, int argc, char **argv)
 {
     struct engines e = {
         .how = {.sizes = {1 << 20, 8 << 20, 32 << 20, 128 << 20, 512 << 20},
@@ -352,13 +353,14 @@ static int run(const struct bale_command *command, int argc, char **argv)
             return status;
     }
     if (argc - optind > 1)
-        return bale_misused(command, "one FILE at a time");
+        return bale_usage_error(command, "one FILE at a time");
     if (e.beside && e.svg)
-        return bale_misused(command, "--beside and --svg contradict each other: it has no picture");
+        return bale_usage_error(command,
+                                "--beside and --svg contradict each other: it has no picture");
     e.how.file = argv[optind];
     complete(&e);
     good = run_engines(&e);
-    bale_target_drop(&e.picture);
+    bale_output_drop(&e.picture);
     bale_engine_bench_close(&e.bench);
     return good ? BALE_EXIT_DONE : BALE_EXIT_FAILED;
 }
@@ -368,5 +370,5 @@ const struct bale_command bale_command_bench_engine = {
     .summary = "measures the engines of the CPU and of a GPU",
     .help = help,
     .usage = BALE_EXIT_USAGE,
-    .run = run,
+    .run = bench_engine_run,
 };

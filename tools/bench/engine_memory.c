@@ -38,7 +38,7 @@ static bool reserve(struct bale_engine_bench *bench)
     void *memory = mmap(NULL, bench->memory_size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED || !bench->items || bale_scratch_create(&bench->scratch) < 0) {
-        bale_complain("out of memory: give smaller --sizes");
+        bale_message("out of memory: give smaller --sizes");
         return false;
     }
     bench->memory = memory;
@@ -63,8 +63,7 @@ static bool fill(struct bale_engine_bench *bench)
         bale_bench_text(bench->raw, have);
     }
     if (have == 0) {
-        bale_complain("%s: nothing to compress: give a file with something in it",
-                      bench->how->file);
+        bale_message("%s: nothing to compress: give a file with something in it", bench->how->file);
         return false;
     }
     for (size_t at = have; at < size; at += have)
@@ -81,8 +80,8 @@ static bool pin(struct bale_engine_bench *bench)
     for (size_t at = 0; at < bench->memory_size; at += STEP) {
         int err = bench->gpu->pin(bench->engines[BALE_SIDE_GPU], bench->memory + at, STEP);
         if (err < 0) {
-            bale_complain("the memory cannot be pinned for the GPU: %s: give smaller --sizes",
-                          bale_err_text(err));
+            bale_message("the memory cannot be pinned for the GPU: %s: give smaller --sizes",
+                         bale_err_text(err));
             return false;
         }
     }
@@ -114,7 +113,7 @@ bool bale_engine_bench_open(const struct bale_engine_how *how, struct bale_engin
     if (!reserve(bench) || !fill(bench))
         return false;
     if (bale_engine_cpu_create(how->threads, &bench->engines[BALE_SIDE_CPU]) < 0) {
-        bale_complain("%u threads cannot be started: give fewer with --threads", how->threads);
+        bale_message("%u threads cannot be started: give fewer with --threads", how->threads);
         return false;
     }
     if (!open_gpu(bench))

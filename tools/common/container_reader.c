@@ -11,25 +11,26 @@
 
 #include "format/err.h"
 
-int bale_look_open(const char *top, enum bale_store_access how, struct bale_look *look, char *why)
+int bale_reader_open(const char *top, enum bale_store_access how, struct bale_reader *reader,
+                     char *why)
 {
-    *look = (struct bale_look){0};
-    int err = bale_store_open(top, how, &look->store, why);
+    *reader = (struct bale_reader){0};
+    int err = bale_store_open(top, how, &reader->store, why);
     if (err != BALE_OK) {
-        look->store = NULL;
+        reader->store = NULL;
         return err;
     }
-    bale_store_container_config(look->store, &look->config);
-    bale_store_defaults(look->store, &look->defaults);
-    look->config.writable = false;
+    bale_store_container_config(reader->store, &reader->config);
+    bale_store_defaults(reader->store, &reader->defaults);
+    reader->config.writable = false;
     return BALE_OK;
 }
 
-void bale_look_close(struct bale_look *look)
+void bale_reader_close(struct bale_reader *reader)
 {
-    if (look->store)
-        bale_store_close(look->store, false, NULL);
-    *look = (struct bale_look){0};
+    if (reader->store)
+        bale_store_close(reader->store, false, NULL);
+    *reader = (struct bale_reader){0};
 }
 
 static int failed(char *why)
@@ -41,7 +42,7 @@ static int failed(char *why)
     return err;
 }
 
-int bale_look_in(int dir, const char *path_below, int *fd, char *why)
+int bale_reader_open_below(int dir, const char *path_below, int *fd, char *why)
 {
     struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
@@ -69,20 +70,20 @@ int bale_look_in(int dir, const char *path_below, int *fd, char *why)
     return err;
 }
 
-int bale_look_file(const struct bale_look *look, const char *below, int *fd, char *why)
+int bale_reader_open_file(const struct bale_reader *reader, const char *below, int *fd, char *why)
 {
-    return bale_look_in(bale_store_root_fd(look->store), *below ? below : ".", fd, why);
+    return bale_reader_open_below(bale_store_root_fd(reader->store), *below ? below : ".", fd, why);
 }
 
-int bale_look_container(const struct bale_look *look, int fd, struct bale_container **container,
-                        char *why)
+int bale_reader_open_container(const struct bale_reader *reader, int fd,
+                               struct bale_container **container, char *why)
 {
     char feature[5] = "";
     struct bale_io *io;
     int err = bale_io_open_fd(fd, &io);
 
     if (err == BALE_OK)
-        err = bale_container_open(io, &look->config, &look->defaults, container, feature);
+        err = bale_container_open(io, &reader->config, &reader->defaults, container, feature);
     if (err == BALE_E_UNSUPPORTED && feature[0])
         snprintf(why, BALE_WHY,
                  "needs the feature \"%s\", which this program lacks: use a newer one", feature);
@@ -96,10 +97,10 @@ int bale_look_container(const struct bale_look *look, int fd, struct bale_contai
     return err;
 }
 
-int bale_look_at(const struct bale_look *look, const char *below, struct bale_container **container,
-                 char *why)
+int bale_reader_open_container_at(const struct bale_reader *reader, const char *below,
+                                  struct bale_container **container, char *why)
 {
-    int fd, err = bale_look_file(look, below, &fd, why);
+    int fd, err = bale_reader_open_file(reader, below, &fd, why);
 
-    return err == BALE_OK ? bale_look_container(look, fd, container, why) : err;
+    return err == BALE_OK ? bale_reader_open_container(reader, fd, container, why) : err;
 }

@@ -9,11 +9,11 @@
 #include "format/err.h"
 #include "format/limits.h"
 
-int bale_contents_open(const struct bale_look *look, int fd, struct bale_contents *contents,
+int bale_contents_open(const struct bale_reader *reader, int fd, struct bale_contents *contents,
                        char *why)
 {
-    *contents = (struct bale_contents){.look = look};
-    int err = bale_look_container(look, fd, &contents->container, why);
+    *contents = (struct bale_contents){.reader = reader};
+    int err = bale_reader_open_container(reader, fd, &contents->container, why);
     if (err == BALE_OK)
         bale_container_attr(contents->container, &contents->attr);
     else
@@ -40,7 +40,7 @@ bool bale_contents_moved(const struct bale_contents *contents)
     if (fd < 0 || bale_io_open_fd(fd, &io) != BALE_OK)
         return false;
     int err =
-        bale_container_peek(io, &contents->look->config, &contents->look->defaults, &now, NULL);
+        bale_container_peek(io, &contents->reader->config, &contents->reader->defaults, &now, NULL);
     io->ops->close(io);
     return err == BALE_E_UNVERIFIED ||
            (err == BALE_OK && now.generation != contents->attr.generation);

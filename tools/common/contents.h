@@ -32,13 +32,13 @@ void bale_damage_tell(struct bale_damage *damage, const char *path, const char *
  * commit it was opened at; where that was written over, reading finds damage, and
  * bale_contents_moved tells it from true damage. */
 struct bale_contents {
-    const struct bale_look *look;
+    const struct bale_reader *reader;
     struct bale_container *container;
     struct bale_container_attr attr;
 };
 
-/* fd is owned from here on, also on failure. why as bale_look_container. */
-int bale_contents_open(const struct bale_look *look, int fd, struct bale_contents *contents,
+/* fd is owned from here on, also on failure. why as bale_reader_open_container. */
+int bale_contents_open(const struct bale_reader *reader, int fd, struct bale_contents *contents,
                        char *why);
 void bale_contents_close(struct bale_contents *contents); /* zeroed is fine */
 

@@ -57,32 +57,32 @@ void bale_control_warn_extent(const char *path, uint32_t extent, uint64_t memory
 
     if (extent <= cap / 2)
         return;
-    bale_complain(
-        "%s: warning: extents of %s need more memory than %s %s: mount with -o memory=%uM "
-        "or more, or writing fails",
-        path, bale_size_text(extent, size), memory ? "this mount's" : "this machine's default of",
-        bale_size_text(cap, has), (unsigned)((2 * (uint64_t)extent + (1 << 20) - 1) >> 20));
+    bale_message("%s: warning: extents of %s need more memory than %s %s: mount with -o memory=%uM "
+                 "or more, or writing fails",
+                 path, bale_size_text(extent, size),
+                 memory ? "this mount's" : "this machine's default of", bale_size_text(cap, has),
+                 (unsigned)((2 * (uint64_t)extent + (1 << 20) - 1) >> 20));
 }
 
 int bale_control_open(const char *path, int *fd)
 {
-    struct bale_place place;
-    int err = bale_place_find(path, &place);
+    struct bale_location location;
+    int err = bale_location_find(path, &location);
 
     *fd = -1;
     if (err != BALE_OK)
         return err;
-    if (!place.mounted) {
-        bale_complain("%s: lies in a store, not in a mount: name the mount point", path);
+    if (!location.mounted) {
+        bale_message("%s: lies in a store, not in a mount: name the mount point", path);
         err = BALE_E_INVALID;
         goto out;
     }
-    *fd = open(place.top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *fd = open(location.top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*fd < 0) {
         err = bale_err_from_errno(errno);
-        bale_complain("%s: cannot be opened: %s", place.top, strerror(errno));
+        bale_message("%s: cannot be opened: %s", location.top, strerror(errno));
     }
 out:
-    bale_place_free(&place);
+    bale_location_free(&location);
     return err;
 }

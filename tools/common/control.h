@@ -8,7 +8,7 @@
 #include "fs/daemon/control.h"
 
 /* Opens the root of the mount that holds path, for BALE_IOC_*. *fd: to be closed. Says what is
- * wrong with bale_complain. 0 or a negative bale_err. */
+ * wrong with bale_message. 0 or a negative bale_err. */
 int bale_control_open(const char *path, int *fd);
 
 /* Asks fd, the root of a mount, for its status; says nothing. False and errno: it is none of ours,

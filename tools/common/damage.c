@@ -46,10 +46,10 @@ void bale_damage_tell(struct bale_damage *damage, const char *path, const char *
         for (; i < damage->count && faults[i].offset <= to; i++)
             if (faults[i].offset + faults[i].length > to)
                 to = faults[i].offset + faults[i].length;
-        bale_complain("%s: bytes %" PRIu64 " to %" PRIu64 " are damaged (%s)%s", path, from, to,
-                      what, end);
+        bale_message("%s: bytes %" PRIu64 " to %" PRIu64 " are damaged (%s)%s", path, from, to,
+                     what, end);
     }
     if (damage->overflow)
-        bale_complain("%s: has more damage than there is memory to list: see balefs fsck --data",
-                      path);
+        bale_message("%s: has more damage than there is memory to list: see balefs fsck --data",
+                     path);
 }

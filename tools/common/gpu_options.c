@@ -38,5 +38,5 @@ const char *bale_gpu_verify_parse(bool *verify, const char *word)
 void bale_gpu_complain(int level, const char *text)
 {
     if (level <= BALE_GPU_WARNING)
-        bale_complain("%s", text);
+        bale_message("%s", text);
 }

@@ -80,7 +80,7 @@ bool bale_json_print(json_t *value)
     if (done)
         putchar('\n');
     else if (!ferror(stdout)) /* what is wrong with stdout is said at the end */
-        bale_complain("out of memory");
+        bale_message("out of memory");
     return done;
 }
 

@@ -24,18 +24,19 @@ static int ask_daemon(const char *path)
                                                               : bale_err_from_errno(errno);
 }
 
-static int in_mount(const char *real, const struct bale_mount_line *mount, struct bale_place *place)
+static int in_mount(const char *real, const struct bale_mount_line *mount,
+                    struct bale_location *location)
 {
     const char *rest = bale_mounts_rest(mount->point, real);
     const char *root = mount->root + strspn(mount->root, "/");
 
-    place->mounted = true;
-    place->top = strdup(mount->point);
+    location->mounted = true;
+    location->top = strdup(mount->point);
     if (mount->source[0] == '/')
-        place->store = strdup(mount->source);
-    if (!rest || asprintf(&place->below, "%s%s%s", root, *root && *rest ? "/" : "", rest) < 0)
-        place->below = NULL;
-    return place->top && place->below ? ask_daemon(real) : BALE_E_NOMEM;
+        location->store = strdup(mount->source);
+    if (!rest || asprintf(&location->below, "%s%s%s", root, *root && *rest ? "/" : "", rest) < 0)
+        location->below = NULL;
+    return location->top && location->below ? ask_daemon(real) : BALE_E_NOMEM;
 }
 
 /* closed: set where that cannot be seen. */
@@ -54,7 +55,7 @@ static bool is_store(const char *path, bool *closed)
 }
 
 /* Upwards; a bind mount may show a store's directory without the store. */
-static int in_store(const char *real, struct bale_place *place)
+static int in_store(const char *real, struct bale_location *location)
 {
     char *wide = bale_mounts_widest(real), *top = wide ? strdup(wide) : NULL;
     int err = BALE_E_NOMEM;
@@ -69,10 +70,10 @@ static int in_store(const char *real, struct bale_place *place)
         slash[slash == top] = '\0';
     }
     if (top) {
-        place->top = strdup(top);
-        place->store = strdup(top);
-        place->below = strdup(bale_mounts_rest(top, wide));
-        err = place->top && place->store && place->below ? BALE_OK : BALE_E_NOMEM;
+        location->top = strdup(top);
+        location->store = strdup(top);
+        location->below = strdup(bale_mounts_rest(top, wide));
+        err = location->top && location->store && location->below ? BALE_OK : BALE_E_NOMEM;
     }
 out:
     free(top);
@@ -85,45 +86,45 @@ static void say_why(const char *path, int err)
     struct stat st;
 
     if (err == BALE_E_NOENT && stat(path, &st) == 0)
-        bale_complain("%s: neither in a balefs mount nor in a store: name a path in one", path);
+        bale_message("%s: neither in a balefs mount nor in a store: name a path in one", path);
     else if (err == BALE_E_NOENT)
-        bale_complain("%s: no such file or directory: check the path", path);
+        bale_message("%s: no such file or directory: check the path", path);
     else if (err == BALE_E_PERM && bale_owner_keeps_out(path))
         return;
     else if (errno == ENOTCONN)
-        bale_complain("%s: its daemon has ended without unmounting: balefs mount or balefs umount "
-                      "cleans it up",
-                      path);
+        bale_message("%s: its daemon has ended without unmounting: balefs mount or balefs umount "
+                     "cleans it up",
+                     path);
     else
-        bale_complain("%s: cannot be looked at: %s", path, bale_err_text(err));
+        bale_message("%s: cannot be looked at: %s", path, bale_err_text(err));
 }
 
-static int find(const char *real, struct bale_place *place)
+static int find(const char *real, struct bale_location *location)
 {
     struct bale_mount_line mount;
     int err = bale_mounts_of(real, &mount);
 
     if (err == BALE_OK && bale_mount_line_is_balefs(&mount))
-        err = in_mount(real, &mount, place);
+        err = in_mount(real, &mount, location);
     else if (err == BALE_OK || err == BALE_E_UNSUPPORTED) /* no mount ids on this kernel */
-        err = in_store(real, place);
+        err = in_store(real, location);
     bale_mount_line_free(&mount);
     return err;
 }
 
-int bale_place_find(const char *path, struct bale_place *place)
+int bale_location_find(const char *path, struct bale_location *location)
 {
-    *place = (struct bale_place){0};
-    place->real = realpath(path, NULL);
-    int err = place->real ? find(place->real, place) : bale_err_from_errno(errno);
+    *location = (struct bale_location){0};
+    location->real = realpath(path, NULL);
+    int err = location->real ? find(location->real, location) : bale_err_from_errno(errno);
     if (err == BALE_OK)
         return err;
     say_why(path, err);
-    bale_place_free(place);
+    bale_location_free(location);
     return err;
 }
 
-char *bale_place_existing(const char *path, bool *missing)
+char *bale_location_existing(const char *path, bool *missing)
 {
     char *real = realpath(path, NULL), *copy;
 
@@ -137,21 +138,21 @@ char *bale_place_existing(const char *path, bool *missing)
     return real;
 }
 
-int bale_place_around(const char *path, struct bale_place *place, bool *missing)
+int bale_location_around(const char *path, struct bale_location *location, bool *missing)
 {
-    *place = (struct bale_place){0};
-    place->real = bale_place_existing(path, missing);
-    int err = place->real ? find(place->real, place) : bale_err_from_errno(errno);
+    *location = (struct bale_location){0};
+    location->real = bale_location_existing(path, missing);
+    int err = location->real ? find(location->real, location) : bale_err_from_errno(errno);
     if (err != BALE_OK)
-        bale_place_free(place);
+        bale_location_free(location);
     return err;
 }
 
-void bale_place_free(struct bale_place *place)
+void bale_location_free(struct bale_location *location)
 {
-    free(place->top);
-    free(place->store);
-    free(place->real);
-    free(place->below);
-    *place = (struct bale_place){0};
+    free(location->top);
+    free(location->store);
+    free(location->real);
+    free(location->below);
+    *location = (struct bale_location){0};
 }

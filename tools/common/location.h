@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-struct bale_place {
+struct bale_location {
     bool mounted; /* path lies in a mount */
     char *top;    /* mount point or store, absolute */
     char *
@@ -16,17 +16,17 @@ struct bale_place {
 };
 
 /* Says what is wrong (path does not exist, is neither in a mount nor in a store) with
- * bale_complain. Follows symbolic links. 0 or a negative bale_err. */
-int bale_place_find(const char *path, struct bale_place *place);
+ * bale_message. Follows symbolic links. 0 or a negative bale_err. */
+int bale_location_find(const char *path, struct bale_location *location);
 
 /* Absolute, without symbolic links: path or, where that is missing, the directory that it would be
  * in. The caller frees; NULL and errno on failure. */
-char *bale_place_existing(const char *path, bool *missing);
+char *bale_location_existing(const char *path, bool *missing);
 
-/* As bale_place_find, but says nothing, and where path is missing it is the place of the directory that it
+/* As bale_location_find, but says nothing, and where path is missing it is the location of the directory that it
  * would be in. BALE_E_NOENT: neither in a mount nor in a store. */
-int bale_place_around(const char *path, struct bale_place *place, bool *missing);
+int bale_location_around(const char *path, struct bale_location *location, bool *missing);
 
-void bale_place_free(struct bale_place *place); /* zeroed is fine */
+void bale_location_free(struct bale_location *location); /* zeroed is fine */
 
 #endif

@@ -21,18 +21,18 @@ const char *bale_owner_name(const struct bale_mount_line *mount)
 static void say(const char *path, const char *name, bool known)
 {
     if (geteuid() != 0)
-        bale_complain("%s: is a mount of user %s, who lets nobody else in: let %s do it, or mount "
-                      "with -o allow_other",
-                      path, name, name);
+        bale_message("%s: is a mount of user %s, who lets nobody else in: let %s do it, or mount "
+                     "with -o allow_other",
+                     path, name, name);
     else if (known)
-        bale_complain("%s: is a mount of user %s, who lets nobody else in, not even root: do it as "
-                      "%s (runuser -u %s -- balefs ...), or mount with -o allow_other",
-                      path, name, name, name);
+        bale_message("%s: is a mount of user %s, who lets nobody else in, not even root: do it as "
+                     "%s (runuser -u %s -- balefs ...), or mount with -o allow_other",
+                     path, name, name, name);
     else
-        bale_complain("%s: is a mount of user %s, who lets nobody else in, not even root: do it as "
-                      "that user (setpriv --reuid=%s --clear-groups balefs ...), or mount with -o "
-                      "allow_other",
-                      path, name, name);
+        bale_message("%s: is a mount of user %s, who lets nobody else in, not even root: do it as "
+                     "that user (setpriv --reuid=%s --clear-groups balefs ...), or mount with -o "
+                     "allow_other",
+                     path, name, name);
 }
 
 bool bale_owner_keeps_out(const char *path)

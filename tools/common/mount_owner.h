@@ -10,7 +10,7 @@
 const char *bale_owner_name(const struct bale_mount_line *mount);
 
 /* The kernel keeps everybody but the owner out of a mount without allow_other, root too. If path
- * lies in such a mount, says so with bale_complain. */
+ * lies in such a mount, says so with bale_message. */
 bool bale_owner_keeps_out(const char *path);
 
 #endif

@@ -53,7 +53,7 @@ __attribute__((format(printf, 1, 0))) static void complain(const char *format, v
     fprintf(stderr, "balefs: %s%s%s\n", clean[0] == ':' ? "''" : "", clean, tail);
 }
 
-void bale_complain(const char *format, ...)
+void bale_message(const char *format, ...)
 {
     va_list args;
 
@@ -62,7 +62,7 @@ void bale_complain(const char *format, ...)
     va_end(args);
 }
 
-int bale_misused(const struct bale_command *command, const char *format, ...)
+int bale_usage_error(const struct bale_command *command, const char *format, ...)
 {
     va_list args;
     char tail[64];
@@ -84,11 +84,11 @@ static void bad_option(const struct bale_command *command, int argc, char **argv
     const char *name = is_long ? word : letter;
 
     if (option == ':')
-        bale_misused(command, "%s lacks its value", name);
+        bale_usage_error(command, "%s lacks its value", name);
     else if (is_long && optopt != 0)
-        bale_misused(command, "%s: this option takes no value", name);
+        bale_usage_error(command, "%s: this option takes no value", name);
     else
-        bale_misused(command, "unknown or ambiguous option %s", name);
+        bale_usage_error(command, "unknown or ambiguous option %s", name);
 }
 
 int bale_options_next(const struct bale_command *command, int argc, char **argv, const char *shorts,
@@ -177,8 +177,8 @@ int bale_count_take(const struct bale_command *command, const char *name, uint64
     uint64_t value;
 
     if (!bale_count_parse(optarg, 1, most, &value))
-        return bale_misused(command, "--%s %s: give a whole number from 1 to %llu", name, optarg,
-                            (unsigned long long)most);
+        return bale_usage_error(command, "--%s %s: give a whole number from 1 to %llu", name,
+                                optarg, (unsigned long long)most);
     *count = (unsigned)value;
     return 0;
 }

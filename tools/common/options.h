@@ -12,11 +12,11 @@
 
 /* "balefs: " and the text, on stderr, in one write. Control characters come out as \xNN: names in a
  * store may be anybody's. From any thread. */
-void bale_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void bale_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* As bale_complain, for wrong usage: ends with ": see balefs COMMAND --help". Returns
+/* As bale_message, for wrong usage: ends with ": see balefs COMMAND --help". Returns
  * command->usage. */
-int bale_misused(const struct bale_command *command, const char *format, ...)
+int bale_usage_error(const struct bale_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* getopt_long, with our messages. shorts begins with ':'. --help and -h are known without being

@@ -44,9 +44,9 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
     return S_ISREG(a->st_mode) && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-void bale_target_source(const char *path, struct stat *st)
+void bale_output_source(const char *path, struct stat *st)
 {
-    struct bale_place place;
+    struct bale_location location;
     struct stat store;
     bool missing;
 
@@ -54,22 +54,22 @@ void bale_target_source(const char *path, struct stat *st)
         *st = (struct stat){0};
         return;
     }
-    if (bale_place_around(path, &place, &missing) == BALE_OK && place.mounted && place.store &&
-        stat(place.store, &store) == 0)
+    if (bale_location_around(path, &location, &missing) == BALE_OK && location.mounted &&
+        location.store && stat(location.store, &store) == 0)
         st->st_dev = store.st_dev;
-    bale_place_free(&place);
+    bale_location_free(&location);
 }
 
 /* Says so. */
 static bool is_source(const char *name, const struct stat *st,
-                      const struct bale_target_rules *rules)
+                      const struct bale_output_rules *rules)
 {
     struct stat stored;
 
-    bale_target_source(name, &stored);
+    bale_output_source(name, &stored);
     for (size_t i = 0; i < rules->count; i++)
         if (is_same_file(st, &rules->sources[i]) || is_same_file(&stored, &rules->sources[i])) {
-            bale_complain("%s: input and output are the same file: give another output", name);
+            bale_message("%s: input and output are the same file: give another output", name);
             return true;
         }
     return false;
@@ -88,93 +88,93 @@ static bool is_picture(const char *path)
     return got == 0 || (got == (ssize_t)sizeof found && memcmp(found, begin, sizeof found) == 0);
 }
 
-static bool cannot(const struct bale_target *target, int error)
+static bool cannot(const struct bale_output *output, int error)
 {
     if (error != EPIPE)
-        bale_complain("%s: cannot be written: %s", target->name, strerror(error));
+        bale_message("%s: cannot be written: %s", output->name, strerror(error));
     return false;
 }
 
 /* In the directory of path, hidden, and with a name that tells what it was to become. */
-static bool open_temporary(struct bale_target *target)
+static bool open_temporary(struct bale_output *output)
 {
-    const char *slash = strrchr(target->path, '/');
-    const char *base = slash ? slash + 1 : target->path;
+    const char *slash = strrchr(output->path, '/');
+    const char *base = slash ? slash + 1 : output->path;
     sigset_t all, before;
     int error;
 
-    if (asprintf(&target->temporary, "%.*s.%.200s.XXXXXX", (int)(base - target->path), target->path,
+    if (asprintf(&output->temporary, "%.*s.%.200s.XXXXXX", (int)(base - output->path), output->path,
                  base) < 0) {
-        target->temporary = NULL;
-        return cannot(target, ENOMEM);
+        output->temporary = NULL;
+        return cannot(output, ENOMEM);
     }
     /* No signal between the file and the note of it. */
     catch_signals();
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
-    target->fd = mkostemp(target->temporary, O_CLOEXEC);
+    output->fd = mkostemp(output->temporary, O_CLOEXEC);
     error = errno;
-    unfinished = target->fd >= 0 ? target->temporary : NULL;
+    unfinished = output->fd >= 0 ? output->temporary : NULL;
     sigprocmask(SIG_SETMASK, &before, NULL);
-    return target->fd >= 0 || cannot(target, error);
+    return output->fd >= 0 || cannot(output, error);
 }
 
 /* What is no regular file, /dev/null or a pipe, is written in place. A link leads to the file to
  * replace. */
-static bool open_path(struct bale_target *target, const struct bale_target_rules *rules)
+static bool open_path(struct bale_output *output, const struct bale_output_rules *rules)
 {
     struct stat st;
-    bool there = stat(target->name, &st) == 0;
+    bool there = stat(output->name, &st) == 0;
 
-    if (!*target->name)
-        return cannot(target, ENOENT);
-    if (there && is_source(target->name, &st, rules))
+    if (!*output->name)
+        return cannot(output, ENOENT);
+    if (there && is_source(output->name, &st, rules))
         return false;
     if (there && !S_ISREG(st.st_mode)) {
-        target->fd = open(target->name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-        return target->fd >= 0 || cannot(target, errno);
+        output->fd = open(output->name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        return output->fd >= 0 || cannot(output, errno);
     }
-    if (bale_outside_stores(target->name) != BALE_OK)
+    if (bale_output_path_check_stores(output->name) != BALE_OK)
         return false;
     if (!there) {
-        target->path = strdup(target->name);
-        return target->path ? open_temporary(target) : cannot(target, ENOMEM);
+        output->path = strdup(output->name);
+        return output->path ? open_temporary(output) : cannot(output, ENOMEM);
     }
-    target->replace = rules->replace || (rules->picture && is_picture(target->name));
-    if (!target->replace) {
-        bale_complain("%s: is there already: -f replaces it", target->name);
+    output->replace = rules->replace || (rules->picture && is_picture(output->name));
+    if (!output->replace) {
+        bale_message("%s: is there already: -f replaces it", output->name);
         return false;
     }
-    target->path = realpath(target->name, NULL);
-    return target->path ? open_temporary(target) : cannot(target, errno);
+    output->path = realpath(output->name, NULL);
+    return output->path ? open_temporary(output) : cannot(output, errno);
 }
 
-bool bale_target_open(const char *path, const struct bale_target_rules *rules,
-                      struct bale_target *target)
+bool bale_output_open(const char *path, const struct bale_output_rules *rules,
+                      struct bale_output *output)
 {
     struct stat st;
 
-    *target = (struct bale_target){.fd = -1};
-    target->name = path ? path : "standard output";
-    if (path && !open_path(target, rules)) {
-        bale_target_drop(target);
+    *output = (struct bale_output){.fd = -1};
+    output->name = path ? path : "standard output";
+    if (path && !open_path(output, rules)) {
+        bale_output_drop(output);
         return false;
     }
     if (!path) {
-        target->fd = STDOUT_FILENO;
-        if (fstat(STDOUT_FILENO, &st) == 0 && is_source(target->name, &st, rules))
+        output->fd = STDOUT_FILENO;
+        if (fstat(STDOUT_FILENO, &st) == 0 && is_source(output->name, &st, rules))
             return false;
     }
-    target->holes = rules->holes && target->temporary;
+    output->holes = rules->holes && output->temporary;
     return true;
 }
 
-static bool write_all(struct bale_target *target, const uint8_t *bytes, size_t length)
+static bool write_all(struct bale_output *output, const uint8_t *bytes, size_t length)
 {
     while (length > 0) {
-        ssize_t wrote = write(target->fd, bytes, length);
+        ssize_t wrote = write(output->fd, bytes, length);
         if (wrote < 0 && errno != EINTR)
-            return cannot(target, errno);
+            return cannot(output, errno);
         if (wrote > 0) {
             bytes += wrote;
             length -= (size_t)wrote;
@@ -202,41 +202,41 @@ static size_t run(const uint8_t *bytes, size_t length, bool zeros)
     return at;
 }
 
-static bool leave_out(struct bale_target *target, uint64_t length)
+static bool leave_out(struct bale_output *output, uint64_t length)
 {
-    if (lseek(target->fd, (off_t)length, SEEK_CUR) < 0)
-        return cannot(target, errno);
-    target->size += length;
+    if (lseek(output->fd, (off_t)length, SEEK_CUR) < 0)
+        return cannot(output, errno);
+    output->size += length;
     return true;
 }
 
-bool bale_target_write(struct bale_target *target, const void *bytes, size_t length)
+bool bale_output_write(struct bale_output *output, const void *bytes, size_t length)
 {
     const uint8_t *at = bytes;
 
     while (length > 0) {
-        size_t zeros = target->holes ? run(at, length, true) : 0;
-        size_t data = target->holes ? run(at + zeros, length - zeros, false) : length;
-        if ((zeros > 0 && !leave_out(target, zeros)) || !write_all(target, at + zeros, data))
+        size_t zeros = output->holes ? run(at, length, true) : 0;
+        size_t data = output->holes ? run(at + zeros, length - zeros, false) : length;
+        if ((zeros > 0 && !leave_out(output, zeros)) || !write_all(output, at + zeros, data))
             return false;
-        target->size += data;
+        output->size += data;
         at += zeros + data;
         length -= zeros + data;
     }
     return true;
 }
 
-bool bale_target_zeros(struct bale_target *target, uint64_t length)
+bool bale_output_zeros(struct bale_output *output, uint64_t length)
 {
     static const uint8_t zeros[64 * 1024];
 
-    if (target->holes)
-        return length == 0 || leave_out(target, length);
+    if (output->holes)
+        return length == 0 || leave_out(output, length);
     while (length > 0) {
         size_t step = length < sizeof zeros ? (size_t)length : sizeof zeros;
-        if (!write_all(target, zeros, step))
+        if (!write_all(output, zeros, step))
             return false;
-        target->size += step;
+        output->size += step;
         length -= step;
     }
     return true;
@@ -265,53 +265,53 @@ static void take_default_mode(int fd)
 }
 
 /* The name, if nobody else took it meanwhile. */
-static bool give_name(struct bale_target *target)
+static bool give_name(struct bale_output *output)
 {
-    unsigned flags = target->replace ? 0 : RENAME_NOREPLACE;
-    int got = renameat2(AT_FDCWD, target->temporary, AT_FDCWD, target->path, flags);
+    unsigned flags = output->replace ? 0 : RENAME_NOREPLACE;
+    int got = renameat2(AT_FDCWD, output->temporary, AT_FDCWD, output->path, flags);
 
     if (got != 0 && errno == EINVAL && flags) /* not on every file system */
-        got = rename(target->temporary, target->path);
+        got = rename(output->temporary, output->path);
     if (got != 0)
-        return cannot(target, errno);
+        return cannot(output, errno);
     unfinished = NULL;
-    free(target->temporary);
-    target->temporary = NULL;
+    free(output->temporary);
+    output->temporary = NULL;
     return true;
 }
 
-bool bale_target_finish(struct bale_target *target, const struct stat *like)
+bool bale_output_finish(struct bale_output *output, const struct stat *like)
 {
     bool good = true;
-    int fd = target->fd;
+    int fd = output->fd;
 
-    if (target->temporary) {
-        if (target->holes && ftruncate(fd, (off_t)target->size) != 0)
-            good = cannot(target, errno);
+    if (output->temporary) {
+        if (output->holes && ftruncate(fd, (off_t)output->size) != 0)
+            good = cannot(output, errno);
         if (like)
             take_after(fd, like);
         else
             take_default_mode(fd);
     }
-    if (target->fd != STDOUT_FILENO) {
-        target->fd = -1;
+    if (output->fd != STDOUT_FILENO) {
+        output->fd = -1;
         if (close(fd) != 0)
-            good = cannot(target, errno);
+            good = cannot(output, errno);
     }
-    if (good && target->temporary)
-        good = give_name(target);
-    bale_target_drop(target);
+    if (good && output->temporary)
+        good = give_name(output);
+    bale_output_drop(output);
     return good;
 }
 
-void bale_target_drop(struct bale_target *target)
+void bale_output_drop(struct bale_output *output)
 {
-    if (target->fd >= 0 && target->fd != STDOUT_FILENO)
-        close(target->fd);
-    if (target->temporary && unfinished)
-        unlink(target->temporary);
+    if (output->fd >= 0 && output->fd != STDOUT_FILENO)
+        close(output->fd);
+    if (output->temporary && unfinished)
+        unlink(output->temporary);
     unfinished = NULL;
-    free(target->temporary);
-    free(target->path);
-    *target = (struct bale_target){.fd = -1};
+    free(output->temporary);
+    free(output->path);
+    *output = (struct bale_output){.fd = -1};
 }

@@ -9,93 +9,95 @@
 #include "tools/common/location.h"
 #include "tools/common/options.h"
 
-bool bale_outside_all(const char *path)
+bool bale_output_path_check_all(const char *path)
 {
-    struct bale_place place;
+    struct bale_location location;
     bool missing;
-    int err = bale_place_around(path, &place, &missing);
+    int err = bale_location_around(path, &location, &missing);
 
-    bale_place_free(&place);
+    bale_location_free(&location);
     return err == BALE_E_NOENT;
 }
 
-int bale_outside_stores(const char *path)
+int bale_output_path_check_stores(const char *path)
 {
-    struct bale_place place;
+    struct bale_location location;
     bool missing;
     int err = BALE_OK;
 
-    if (bale_place_around(path, &place, &missing) == BALE_OK && !place.mounted) {
-        bale_complain("%s: is inside the store %s: mount it, or write elsewhere", path, place.top);
+    if (bale_location_around(path, &location, &missing) == BALE_OK && !location.mounted) {
+        bale_message("%s: is inside the store %s: mount it, or write elsewhere", path,
+                     location.top);
         err = BALE_E_INVALID;
     }
-    bale_place_free(&place);
+    bale_location_free(&location);
     return err;
 }
 
 /* A store that was moved while it was mounted is told by the inodes in it, which its mount shows. */
-static bool is_mount_of(const struct bale_place *place, const char *store)
+static bool is_mount_of(const struct bale_location *location, const char *store)
 {
     struct stat ours, theirs;
     char *below = NULL;
 
-    if (!place->mounted || stat(store, &ours) != 0)
+    if (!location->mounted || stat(store, &ours) != 0)
         return false;
-    if (place->store && stat(place->store, &theirs) == 0)
+    if (location->store && stat(location->store, &theirs) == 0)
         return theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
-    if (asprintf(&below, "%s/%s", store, place->below) < 0)
+    if (asprintf(&below, "%s/%s", store, location->below) < 0)
         return false;
-    bool same =
-        stat(below, &ours) == 0 && stat(place->real, &theirs) == 0 && theirs.st_ino == ours.st_ino;
+    bool same = stat(below, &ours) == 0 && stat(location->real, &theirs) == 0 &&
+                theirs.st_ino == ours.st_ino;
     free(below);
     return same;
 }
 
-int bale_outside_store(const char *store, const char *path, const char *instead)
+int bale_output_path_check_store(const char *store, const char *path, const char *instead)
 {
-    struct bale_place place;
+    struct bale_location location;
     const char *what = NULL;
     bool missing;
-    bool in_one = bale_place_around(path, &place, &missing) == BALE_OK;
+    bool in_one = bale_location_around(path, &location, &missing) == BALE_OK;
 
-    if (in_one && is_mount_of(&place, store))
+    if (in_one && is_mount_of(&location, store))
         what = "it lies in a mount of the store";
     else if (!missing)
         what = bale_overlap_find(store, path);
-    if (!what && in_one && !place.mounted && bale_overlap_lies_in(place.top, store))
+    if (!what && in_one && !location.mounted && bale_overlap_lies_in(location.top, store))
         what = "it lies inside the store";
-    bale_place_free(&place);
+    bale_location_free(&location);
     if (!what)
         return BALE_OK;
-    bale_complain("%s: %s (%s): %s", path, what, store, instead);
+    bale_message("%s: %s (%s): %s", path, what, store, instead);
     return BALE_E_INVALID;
 }
 
-int bale_outside_tree(const char *tree, const char *path, const char *instead)
+int bale_output_path_check_tree(const char *tree, const char *path, const char *instead)
 {
     bool missing;
-    char *at = bale_place_existing(path, &missing);
+    char *at = bale_location_existing(path, &missing);
     bool inside = at && bale_overlap_lies_in(at, tree);
 
     free(at);
     if (!inside)
         return BALE_OK;
-    bale_complain("%s: the store lies inside it (%s): %s", tree, path, instead);
+    bale_message("%s: the store lies inside it (%s): %s", tree, path, instead);
     return BALE_E_INVALID;
 }
 
-int bale_outside_mounts(const char *path)
+int bale_output_path_check_mounts(const char *path)
 {
-    struct bale_place place;
+    struct bale_location location;
     bool missing;
     int err = BALE_OK;
 
-    if (bale_place_around(path, &place, &missing) == BALE_OK && place.mounted) {
-        bale_complain("%s: lies in a mount%s%s: what is stored would be compressed twice: name a "
-                      "directory outside",
-                      path, place.store ? " of the store " : "", place.store ? place.store : "");
+    if (bale_location_around(path, &location, &missing) == BALE_OK && location.mounted) {
+        bale_message("%s: lies in a mount%s%s: what is stored would be compressed twice: name a "
+                     "directory outside",
+                     path, location.store ? " of the store " : "",
+                     location.store ? location.store : "");
         err = BALE_E_INVALID;
     }
-    bale_place_free(&place);
+    bale_location_free(&location);
     return err;
 }

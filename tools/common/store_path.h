@@ -4,17 +4,18 @@
 
 #include <stdbool.h>
 
-struct bale_within {
+struct bale_stored_path {
     char *top;    /* the store, absolute */
     char *below;  /* the path relative to it, without symbolic links; "" for the store itself */
     bool missing; /* what below names; the directory that it would be in is there */
 };
 
-/* Says with bale_complain what is wrong: the path is in no store, or in a mount, and instead tells
+/* Says with bale_message what is wrong: the path is in no store, or in a mount, and instead tells
  * what to do then. 0 or a negative bale_err. */
-int bale_within_find(const char *path, const char *instead, struct bale_within *within);
+int bale_stored_path_find(const char *path, const char *instead, struct bale_stored_path *within);
 /* The same for a path that may be missing but for the directory that it would be in. */
-int bale_within_find_new(const char *path, const char *instead, struct bale_within *within);
-void bale_within_free(struct bale_within *within); /* zeroed is fine */
+int bale_stored_path_find_new(const char *path, const char *instead,
+                              struct bale_stored_path *within);
+void bale_stored_path_free(struct bale_stored_path *within); /* zeroed is fine */
 
 #endif

@@ -61,7 +61,7 @@ void bale_doctor_say(struct bale_doctor *doctor, const char *name, enum bale_fin
     json_array_append_new(doctor->json, object);
 }
 
-static int run(const struct bale_command *command, int argc, char **argv)
+static int doctor_run(const struct bale_command *command, int argc, char **argv)
 {
     struct bale_doctor doctor = {0};
     bool printed = true;
@@ -75,7 +75,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
             doctor.json = json_array();
     }
     if (argc - optind > 1)
-        return bale_misused(command, "one STORE at a time");
+        return bale_usage_error(command, "one STORE at a time");
     bale_doctor_machine(&doctor);
     if (optind < argc)
         bale_doctor_store(&doctor, argv[optind]);
@@ -93,5 +93,5 @@ const struct bale_command bale_command_doctor = {
     .summary = "tells what this machine lacks for balefs",
     .help = help,
     .usage = BALE_EXIT_USAGE,
-    .run = run,
+    .run = doctor_run,
 };

@@ -103,51 +103,51 @@ static int print_contents(struct printing *printing, const char *path,
                                    take, printing);
 
     if (err == DAMAGED && bale_contents_moved(contents))
-        bale_complain("%s: was changed while it was printed: what came after is missing: try again",
-                      path);
+        bale_message("%s: was changed while it was printed: what came after is missing: try again",
+                     path);
     else if (err == DAMAGED)
         bale_damage_tell(&printing->damage, path,
                          ": printing stops there: balefs export brings "
                          "out the rest");
     else if (err == CANNOT_PRINT && errno != EPIPE)
-        bale_complain("standard output: cannot write: %s", strerror(errno));
+        bale_message("standard output: cannot write: %s", strerror(errno));
     else if (err < 0)
-        bale_complain("%s: cannot be read: %s", path, bale_err_text(err));
+        bale_message("%s: cannot be read: %s", path, bale_err_text(err));
     bale_damage_clear(&printing->damage);
     return err;
 }
 
 static int print_file(struct printing *printing, const char *path)
 {
-    struct bale_within within;
-    struct bale_look look = {0};
+    struct bale_stored_path within;
+    struct bale_reader reader = {0};
     struct bale_contents contents = {0};
     char why[BALE_WHY];
     int fd;
-    int err = bale_within_find(path, "use cat", &within);
+    int err = bale_stored_path_find(path, "use cat", &within);
 
     if (err != BALE_OK)
         return err;
-    err = bale_look_open(within.top, BALE_STORE_UNLOCKED, &look, why);
+    err = bale_reader_open(within.top, BALE_STORE_UNLOCKED, &reader, why);
     if (err != BALE_OK) {
-        bale_complain("%s", why);
+        bale_message("%s", why);
         goto out;
     }
-    err = bale_look_file(&look, within.below, &fd, why);
+    err = bale_reader_open_file(&reader, within.below, &fd, why);
     if (err == BALE_OK)
-        err = bale_contents_open(&look, fd, &contents, why);
+        err = bale_contents_open(&reader, fd, &contents, why);
     if (err == BALE_OK)
         err = print_contents(printing, path, &contents);
     else
-        bale_complain("%s: %s", path, why);
+        bale_message("%s: %s", path, why);
 out:
     bale_contents_close(&contents);
-    bale_look_close(&look);
-    bale_within_free(&within);
+    bale_reader_close(&reader);
+    bale_stored_path_free(&within);
     return err;
 }
 
-static int run(const struct bale_command *command, int argc, char **argv)
+static int cat_run(const struct bale_command *command, int argc, char **argv)
 {
     struct printing printing = {.threads = bale_cpus()};
     int option, status = BALE_EXIT_DONE;
@@ -155,10 +155,10 @@ static int run(const struct bale_command *command, int argc, char **argv)
     while ((option = bale_options_next(command, argc, argv, ":h", long_options)) != BALE_OPTION_END)
         return bale_options_status(command, option);
     if (optind == argc)
-        return bale_misused(command, "PATH is missing");
+        return bale_usage_error(command, "PATH is missing");
     int err = bale_pool_create(printing.threads, &printing.pool);
     if (err != BALE_OK) {
-        bale_complain("cannot start threads: %s", bale_err_text(err));
+        bale_message("cannot start threads: %s", bale_err_text(err));
         return BALE_EXIT_FAILED;
     }
     for (int i = optind; i < argc; i++) {
@@ -177,5 +177,5 @@ const struct bale_command bale_command_cat = {
     .summary = "prints files of a store without a mount",
     .help = help,
     .usage = BALE_EXIT_USAGE,
-    .run = run,
+    .run = cat_run,
 };

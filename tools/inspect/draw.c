@@ -17,7 +17,7 @@ static int add(void *arg, const struct bale_segment *segment)
 }
 
 static int survey(struct bale_container *container, struct bale_extent_map **map,
-                  struct bale_tally *tally)
+                  struct bale_totals *totals)
 {
     static struct bale_container_usage usage;
     struct bale_container_attr attr;
@@ -29,12 +29,12 @@ static int survey(struct bale_container *container, struct bale_extent_map **map
     if (err == BALE_OK)
         err = bale_container_walk(container, add, *map);
     if (err == BALE_OK)
-        bale_tally_file(tally, attr.size, 0, &usage);
+        bale_totals_file(totals, attr.size, 0, &usage);
     return err;
 }
 
-static int save(const struct bale_extent_map *map, const char *path, const struct bale_tally *tally,
-                struct bale_target *target)
+static int save(const struct bale_extent_map *map, const char *path,
+                const struct bale_totals *totals, struct bale_output *output)
 {
     char *text = NULL;
     size_t length = 0;
@@ -42,68 +42,67 @@ static int save(const struct bale_extent_map *map, const char *path, const struc
     bool good = out != NULL;
 
     if (out) {
-        bale_extent_map_write(map, path, tally, out);
+        bale_extent_map_write(map, path, totals, out);
         good = fclose(out) == 0;
     }
     if (!good)
-        bale_complain("%s: out of memory", target->name);
-    good = good && bale_target_write(target, text, length);
+        bale_message("%s: out of memory", output->name);
+    good = good && bale_output_write(output, text, length);
     free(text);
-    return good && bale_target_finish(target, NULL) ? BALE_OK : BALE_E_IO;
+    return good && bale_output_finish(output, NULL) ? BALE_OK : BALE_E_IO;
 }
 
-static int draw(const char *path, const struct bale_place *place, const char *svg, bool force)
+static int draw(const char *path, const struct bale_location *location, const char *svg, bool force)
 {
     struct stat source = {0};
-    const struct bale_target_rules rules = {
+    const struct bale_output_rules rules = {
         .sources = &source, .count = 1, .replace = force, .picture = true};
-    struct bale_target target = {.fd = -1};
-    static struct bale_tally tally;
+    struct bale_output output = {.fd = -1};
+    static struct bale_totals totals;
     struct bale_container *container = NULL;
     struct bale_extent_map *map = NULL;
-    struct bale_look look = {0};
+    struct bale_reader reader = {0};
     char why[BALE_WHY];
     int err;
 
-    if (!place->store) {
-        bale_complain("%s: its mount does not say where its store is: name the container", path);
+    if (!location->store) {
+        bale_message("%s: its mount does not say where its store is: name the container", path);
         return BALE_E_INVALID;
     }
-    bale_target_source(path, &source);
-    err = bale_look_open(place->store, BALE_STORE_UNLOCKED, &look, why);
+    bale_output_source(path, &source);
+    err = bale_reader_open(location->store, BALE_STORE_UNLOCKED, &reader, why);
     if (err != BALE_OK) {
-        bale_complain("%s", why);
+        bale_message("%s", why);
         goto out;
     }
-    err = bale_look_at(&look, place->below, &container, why);
+    err = bale_reader_open_container_at(&reader, location->below, &container, why);
     if (err != BALE_OK) {
-        bale_complain("%s: %s", path, why);
+        bale_message("%s: %s", path, why);
         goto out;
     }
-    err = survey(container, &map, &tally);
+    err = survey(container, &map, &totals);
     if (err != BALE_OK)
-        bale_complain("%s: its index cannot be read: %s: see balefs fsck", path,
-                      bale_err_text(err));
-    else if (bale_target_open(strcmp(svg, "-") == 0 ? NULL : svg, &rules, &target))
-        err = save(map, path, &tally, &target);
+        bale_message("%s: its index cannot be read: %s: see balefs fsck", path, bale_err_text(err));
+    else if (bale_output_open(strcmp(svg, "-") == 0 ? NULL : svg, &rules, &output))
+        err = save(map, path, &totals, &output);
     else
         err = BALE_E_INVALID;
     bale_container_close(container);
 out:
-    bale_target_drop(&target);
+    bale_output_drop(&output);
     bale_extent_map_destroy(map);
-    bale_look_close(&look);
+    bale_reader_close(&reader);
     return err;
 }
 
 int bale_draw_extents(const char *path, const char *svg, bool force)
 {
-    struct bale_place place;
-    int err = bale_place_find(path, &place);
+    struct bale_location location;
+    int err = bale_location_find(path, &location);
 
     if (err == BALE_OK) {
-        err = draw(path, &place, svg, force);
-        bale_place_free(&place);
+        err = draw(path, &location, svg, force);
+        bale_location_free(&location);
     }
     return err;
 }

@@ -41,8 +41,8 @@ void bale_extent_map_destroy(struct bale_extent_map *map); /* NULL is fine */
 /* The file's segments, in order. BALE_E_NOMEM, BALE_E_CORRUPT. */
 int bale_extent_map_add(struct bale_extent_map *map, const struct bale_segment *segment);
 
-/* Writes the picture; tally is of the file. Errors are left to ferror(out). */
+/* Writes the picture; totals is of the file. Errors are left to ferror(out). */
 void bale_extent_map_write(const struct bale_extent_map *map, const char *path,
-                           const struct bale_tally *tally, FILE *out);
+                           const struct bale_totals *totals, FILE *out);
 
 #endif

@@ -217,7 +217,7 @@ static void put_figures(FILE *out, int y, uint64_t extents, uint64_t logical, ui
     put_text(out, 880, y, "right", bale_ratio_text(logical, stored, text));
 }
 
-static void put_codec(FILE *out, int y, unsigned codec, const struct bale_codec_tally *tally)
+static void put_codec(FILE *out, int y, unsigned codec, const struct bale_codec_totals *totals)
 {
     char name[24], fill[8];
 
@@ -227,7 +227,7 @@ static void put_codec(FILE *out, int y, unsigned codec, const struct bale_codec_
                   colour(codec, (double)(1 << i), fill));
         fputc('\n', out);
     }
-    put_figures(out, y, tally->extents, tally->logical, tally->stored);
+    put_figures(out, y, totals->extents, totals->logical, totals->stored);
 }
 
 static void put_pattern(FILE *out, int y, const char *name, uint64_t bytes, const char *fill)
@@ -254,18 +254,18 @@ static void put_legend_head(FILE *out, int y)
     put_text(out, 880, y, "head right", "ratio");
 }
 
-static void put_legend(const struct bale_extent_map *map, const struct bale_tally *tally, int y,
+static void put_legend(const struct bale_extent_map *map, const struct bale_totals *totals, int y,
                        FILE *out)
 {
-    uint64_t extents = 0, holes = map->size - tally->data - map->unwritten;
+    uint64_t extents = 0, holes = map->size - totals->data - map->unwritten;
     unsigned codecs = 0;
 
     put_legend_head(out, y);
     for (unsigned i = 0; i < BALE_CODECS; i++) {
-        if (tally->codec[i].extents == 0)
+        if (totals->codec[i].extents == 0)
             continue;
-        put_codec(out, y += LINE, i, &tally->codec[i]);
-        extents += tally->codec[i].extents;
+        put_codec(out, y += LINE, i, &totals->codec[i]);
+        extents += totals->codec[i].extents;
         codecs++;
     }
     if (map->unwritten > 0)
@@ -274,7 +274,7 @@ static void put_legend(const struct bale_extent_map *map, const struct bale_tall
         put_pattern(out, y += LINE, "holes", holes, "url(#hole)");
     if (codecs > 1) {
         put_text(out, LEFT, y += LINE, "name", "in all");
-        put_figures(out, y, extents, tally->data, tally->stored);
+        put_figures(out, y, extents, totals->data, totals->stored);
     }
 }
 
@@ -293,7 +293,7 @@ static const char defs[] =
     "<circle cx=\"2\" cy=\"2\" r=\"0.9\" fill=\"#8a919d\"/></pattern></defs>\n";
 
 static void put_head(const struct bale_extent_map *map, const char *path,
-                     const struct bale_tally *tally, FILE *out)
+                     const struct bale_totals *totals, FILE *out)
 {
     char size[BALE_TEXT], extent[BALE_TEXT], stored[BALE_TEXT], cell[BALE_TEXT], line[256];
 
@@ -302,7 +302,7 @@ static void put_head(const struct bale_extent_map *map, const char *path,
     fputs("</text>\n", out);
     snprintf(line, sizeof line, "%s in %" PRIu64 " extent%s of %s, stored in %s",
              round_size(map->size, size), map->extents, map->extents == 1 ? "" : "s",
-             round_size(map->extent, extent), round_size(tally->stored, stored));
+             round_size(map->extent, extent), round_size(totals->stored, stored));
     put_text(out, 24, 60, "", line);
     if (map->together > 1) {
         snprintf(line, sizeof line, "a cell: %" PRIu64 " extents, %s", map->together,
@@ -311,20 +311,20 @@ static void put_head(const struct bale_extent_map *map, const char *path,
     }
 }
 
-static int legend_lines(const struct bale_extent_map *map, const struct bale_tally *tally)
+static int legend_lines(const struct bale_extent_map *map, const struct bale_totals *totals)
 {
-    int lines = 2 + (map->unwritten > 0) + (map->size > tally->data + map->unwritten);
+    int lines = 2 + (map->unwritten > 0) + (map->size > totals->data + map->unwritten);
 
     for (unsigned i = 0; i < BALE_CODECS; i++)
-        lines += tally->codec[i].extents > 0;
+        lines += totals->codec[i].extents > 0;
     return lines;
 }
 
 void bale_extent_map_write(const struct bale_extent_map *map, const char *path,
-                           const struct bale_tally *tally, FILE *out)
+                           const struct bale_totals *totals, FILE *out)
 {
     int legend = TOP + (int)(map->rows * map->side) + 34;
-    int height = legend + legend_lines(map, tally) * LINE;
+    int height = legend + legend_lines(map, totals) * LINE;
 
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d "
@@ -332,10 +332,10 @@ void bale_extent_map_write(const struct bale_extent_map *map, const char *path,
             WIDTH, height, WIDTH, height);
     fputs(defs, out);
     fprintf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", WIDTH, height);
-    put_head(map, path, tally, out);
+    put_head(map, path, totals, out);
     put_cells(map, out);
     if (map->extents > 0)
-        put_legend(map, tally, legend, out);
+        put_legend(map, totals, legend, out);
     else
         put_text(out, 24, TOP, "", "There is no data in it.");
     fputs("</svg>\n", out);

@@ -57,7 +57,7 @@ static const struct option long_options[] = {
 };
 
 struct fsck {
-    struct bale_look look;
+    struct bale_reader reader;
     bool data, as_json;
     uint64_t threads;
     struct bale_pool *pool;
@@ -87,8 +87,8 @@ static void print_line(struct fsck *fsck, const char *below, const char *text)
 {
     char clean[8192], path[8192];
 
-    snprintf(path, sizeof path, "%s%s%s: %s", bale_store_path(fsck->look.store), *below ? "/" : "",
-             below, text);
+    snprintf(path, sizeof path, "%s%s%s: %s", bale_store_path(fsck->reader.store),
+             *below ? "/" : "", below, text);
     bale_progress_end(&fsck->progress);
     printf("%s\n", bale_clean_text(path, clean, sizeof clean));
 }
@@ -129,7 +129,7 @@ static void cannot_check(struct fsck *fsck, const char *below, const char *why)
     pthread_mutex_lock(&fsck->lock);
     fsck->unreadable = true;
     bale_progress_end(&fsck->progress);
-    bale_complain("%s%s%s: %s", bale_store_path(fsck->look.store), *below ? "/" : "", below, why);
+    bale_message("%s%s%s: %s", bale_store_path(fsck->reader.store), *below ? "/" : "", below, why);
     pthread_mutex_unlock(&fsck->lock);
 }
 
@@ -166,7 +166,7 @@ static void check(struct bale_job *job, struct bale_scratch *scratch)
     struct bale_container *container;
     char why[BALE_WHY];
     uint64_t stored = 0;
-    int err = bale_look_at(&fsck->look, task->below, &container, why);
+    int err = bale_reader_open_container_at(&fsck->reader, task->below, &container, why);
 
     if (err == BALE_OK) {
         stored = check_container(task, container, scratch);
@@ -227,7 +227,7 @@ static void check_settings(struct fsck *fsck, const char *path, const char *belo
 
 static void visit(struct fsck *fsck, FTS *fts, FTSENT *entry)
 {
-    const char *below = entry->fts_path + strlen(bale_store_path(fsck->look.store));
+    const char *below = entry->fts_path + strlen(bale_store_path(fsck->reader.store));
     const struct stat *st = entry->fts_statp;
 
     below += strspn(below, "/");
@@ -254,7 +254,7 @@ static void visit(struct fsck *fsck, FTS *fts, FTSENT *entry)
 
 static void check_tree(struct fsck *fsck)
 {
-    char *roots[] = {(char *)bale_store_path(fsck->look.store), NULL};
+    char *roots[] = {(char *)bale_store_path(fsck->reader.store), NULL};
     FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
     FTSENT *entry;
 
@@ -270,7 +270,7 @@ static bool print_json(struct fsck *fsck)
 {
     json_t *object = json_object();
 
-    bale_json_path(object, "store", bale_store_path(fsck->look.store));
+    bale_json_path(object, "store", bale_store_path(fsck->reader.store));
     bale_json_count(object, "files", fsck->files);
     bale_json_count(object, "bytes", fsck->bytes);
     bale_json_count(object, "damaged", fsck->damaged);
@@ -289,7 +289,7 @@ static int conclude(struct fsck *fsck)
         told = print_json(fsck);
     else
         printf("%s: %" PRIu64 " files, %s stored: %" PRIu64 " damaged%s\n",
-               bale_store_path(fsck->look.store), fsck->files, bale_size_text(fsck->bytes, size),
+               bale_store_path(fsck->reader.store), fsck->files, bale_size_text(fsck->bytes, size),
                fsck->damaged, fsck->unreadable ? ", and not everything could be checked" : "");
     return (fsck->damaged ? EXIT_ERRORS_LEFT : 0) |
            (fsck->unreadable || !told ? EXIT_OPERATIONAL : 0);
@@ -310,16 +310,16 @@ static int check_store(struct fsck *fsck, const char *path)
     int status = EXIT_OPERATIONAL;
 
     if (bale_mounts_here(path, &mount)) {
-        bale_complain("%s: is no store, but a mount of the store %s: unmount it with balefs umount "
-                      "%s, then check the store",
-                      path, mount.source, path);
+        bale_message("%s: is no store, but a mount of the store %s: unmount it with balefs umount "
+                     "%s, then check the store",
+                     path, mount.source, path);
         bale_mount_line_free(&mount);
         return EXIT_OPERATIONAL;
     }
-    int err = bale_look_open(path, BALE_STORE_READONLY, &fsck->look, why);
+    int err = bale_reader_open(path, BALE_STORE_READONLY, &fsck->reader, why);
 
     if (err != BALE_OK) {
-        bale_complain("%s", why);
+        bale_message("%s", why);
         return err == BALE_E_CORRUPT ? EXIT_ERRORS_LEFT : EXIT_OPERATIONAL;
     }
     sigaction(SIGINT, &action, NULL);
@@ -332,14 +332,14 @@ static int check_store(struct fsck *fsck, const char *path)
         bale_pool_destroy(fsck->pool);
         status = conclude(fsck);
     } else {
-        bale_complain("cannot start threads: %s", bale_err_text(err));
+        bale_message("cannot start threads: %s", bale_err_text(err));
     }
     bale_inode_set_clear(&fsck->seen);
-    bale_look_close(&fsck->look);
+    bale_reader_close(&fsck->reader);
     return status;
 }
 
-static int run(const struct bale_command *command, int argc, char **argv)
+static int fsck_run(const struct bale_command *command, int argc, char **argv)
 {
     struct fsck fsck = {.threads = bale_cpus(),
                         .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -355,9 +355,11 @@ static int run(const struct bale_command *command, int argc, char **argv)
         else if (option != 'j')
             return bale_options_status(command, option);
         else if (!bale_count_parse(optarg, 1, 1024, &fsck.threads))
-            return bale_misused(command, "--jobs %s: give a whole number from 1 to 1024", optarg);
+            return bale_usage_error(command, "--jobs %s: give a whole number from 1 to 1024",
+                                    optarg);
     if (argc - optind != 1)
-        return bale_misused(command, optind < argc ? "one STORE at a time" : "STORE is missing");
+        return bale_usage_error(command,
+                                optind < argc ? "one STORE at a time" : "STORE is missing");
     fsck.problems = json_array();
     fsck.notes = json_array();
     int status = check_store(&fsck, argv[optind]);
@@ -371,5 +373,5 @@ const struct bale_command bale_command_fsck = {
     .summary = "checks a store, and changes nothing",
     .help = help,
     .usage = EXIT_USAGE,
-    .run = run,
+    .run = fsck_run,
 };

@@ -289,10 +289,10 @@ static json_t *as_json(struct inspection *in)
 }
 
 /* Slots first: they can be shown even if the container cannot be opened. */
-static int look_into(const struct bale_look *look, const char *below, struct inspection *in,
+static int look_into(const struct bale_reader *reader, const char *below, struct inspection *in,
                      char *why)
 {
-    int fd, err = bale_look_file(look, below, &fd, why);
+    int fd, err = bale_reader_open_file(reader, below, &fd, why);
 
     if (err != BALE_OK)
         return err;
@@ -302,7 +302,7 @@ static int look_into(const struct bale_look *look, const char *below, struct ins
         close(fd);
         return err;
     }
-    err = bale_look_container(look, fd, &in->open, why);
+    err = bale_reader_open_container(reader, fd, &in->open, why);
     if (err == BALE_OK) {
         bale_container_attr(in->open, &in->attr);
         in->rejected = bale_container_rejected(in->open);
@@ -324,43 +324,43 @@ static int look_into(const struct bale_look *look, const char *below, struct ins
 }
 
 /* A file of a mount is looked at in the store, and there by its own name. */
-static int inspect_place(const char *path, const struct bale_place *place, json_t *all)
+static int inspect_place(const char *path, const struct bale_location *location, json_t *all)
 {
     struct inspection in = {.path = path, .extents = all ? json_array() : NULL};
-    struct bale_look look = {0};
+    struct bale_reader reader = {0};
     char why[BALE_WHY], where[BALE_WHY] = "";
     int err = BALE_E_INVALID;
 
-    if (!place->store) {
-        bale_complain("%s: its mount does not say where its store is: name the container", path);
+    if (!location->store) {
+        bale_message("%s: its mount does not say where its store is: name the container", path);
         goto out;
     }
-    if (asprintf(&in.container, "%s/%s", place->store, place->below) < 0) {
+    if (asprintf(&in.container, "%s/%s", location->store, location->below) < 0) {
         in.container = NULL;
         err = BALE_E_NOMEM;
         goto out;
     }
-    err = bale_look_open(place->store, BALE_STORE_UNLOCKED, &look, why);
+    err = bale_reader_open(location->store, BALE_STORE_UNLOCKED, &reader, why);
     if (err != BALE_OK) {
-        bale_complain("%s", why);
+        bale_message("%s", why);
         goto out;
     }
-    err = look_into(&look, place->below, &in, where);
+    err = look_into(&reader, location->below, &in, where);
     if (all && in.slots[0].state)
         json_array_append_new(all, as_json(&in));
     if (err != BALE_OK && !ferror(stdout))
-        bale_complain("%s: %s", path, where);
+        bale_message("%s: %s", path, where);
 out:
-    bale_look_close(&look);
+    bale_reader_close(&reader);
     free(in.container);
     json_decref(in.extents);
     return err;
 }
 
-static int run(const struct bale_command *command, int argc, char **argv)
+static int inspect_run(const struct bale_command *command, int argc, char **argv)
 {
     int option, status = BALE_EXIT_DONE;
-    struct bale_place place;
+    struct bale_location location;
     const char *svg = NULL;
     bool json = false, force = false;
 
@@ -375,10 +375,10 @@ static int run(const struct bale_command *command, int argc, char **argv)
         else
             return bale_options_status(command, option);
     if (optind == argc)
-        return bale_misused(command, "FILE is missing");
+        return bale_usage_error(command, "FILE is missing");
     if (svg && (json || argc - optind > 1))
-        return bale_misused(command, json ? "--svg and --json exclude each other"
-                                          : "--svg is for one FILE at a time");
+        return bale_usage_error(command, json ? "--svg and --json exclude each other"
+                                              : "--svg is for one FILE at a time");
     if (svg)
         return bale_draw_extents(argv[optind], svg, force) == BALE_OK ? BALE_EXIT_DONE
                                                                       : BALE_EXIT_FAILED;
@@ -386,10 +386,10 @@ static int run(const struct bale_command *command, int argc, char **argv)
     for (int i = optind; i < argc; i++) {
         if (!all && i > optind)
             putchar('\n');
-        int err = bale_place_find(argv[i], &place);
+        int err = bale_location_find(argv[i], &location);
         if (err == BALE_OK) {
-            err = inspect_place(argv[i], &place, all);
-            bale_place_free(&place);
+            err = inspect_place(argv[i], &location, all);
+            bale_location_free(&location);
         }
         if (err != BALE_OK)
             status = BALE_EXIT_FAILED;
@@ -404,5 +404,5 @@ const struct bale_command bale_command_inspect = {
     .summary = "prints what is inside a container",
     .help = help,
     .usage = BALE_EXIT_USAGE,
-    .run = run,
+    .run = inspect_run,
 };

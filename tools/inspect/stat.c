@@ -60,19 +60,19 @@ struct listing {
     bool by_type, several, begun, failed, is_mount, read_only;
     struct bale_control_status status; /* of the last path, if is_mount */
     struct bale_types types;
-    struct bale_tally total;
+    struct bale_totals total;
     struct bale_survey survey;
 };
 
 /* Of a mount point; false: path is none, or its daemon does not talk to us. */
-static bool mount_status(const struct bale_place *place, struct bale_control_status *status,
+static bool mount_status(const struct bale_location *location, struct bale_control_status *status,
                          bool *read_only)
 {
     struct statvfs fs;
 
-    if (!place->mounted || strcmp(place->real, place->top) != 0)
+    if (!location->mounted || strcmp(location->real, location->top) != 0)
         return false;
-    int fd = open(place->top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(location->top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool told = fd >= 0 && bale_control_status(fd, status);
 
     *read_only = told && fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
@@ -229,25 +229,25 @@ static void print_status(const struct bale_control_status *status, bool read_onl
     print_engines(status);
 }
 
-static void list(struct listing *listing, const char *path, const struct bale_place *place,
-                 const struct bale_tally *tally)
+static void list(struct listing *listing, const char *path, const struct bale_location *location,
+                 const struct bale_totals *totals)
 {
-    bool is_mount = mount_status(place, &listing->status, &listing->read_only);
+    bool is_mount = mount_status(location, &listing->status, &listing->read_only);
 
     listing->is_mount = is_mount;
-    bale_tally_add(&listing->total, tally);
+    bale_totals_add(&listing->total, totals);
     if (!listing->json) {
         if (!listing->begun)
-            bale_tally_head("files", "path");
+            bale_totals_head("files", "path");
         listing->begun = true;
-        bale_tally_row(tally->files, tally->logical, tally->data, tally->stored, path);
+        bale_totals_row(totals->files, totals->logical, totals->data, totals->stored, path);
         return;
     }
     json_t *object = json_object();
     bale_json_path(object, "path", path);
-    bale_tally_json(object, tally);
+    bale_totals_json(object, totals);
     json_object_set_new(object, "saved",
-                        json_integer((json_int_t)tally->data - (json_int_t)tally->stored));
+                        json_integer((json_int_t)totals->data - (json_int_t)totals->stored));
     if (listing->by_type)
         json_object_set_new(object, "types", bale_types_json(&listing->types));
     if (is_mount)
@@ -256,7 +256,7 @@ static void list(struct listing *listing, const char *path, const struct bale_pl
     bale_types_clear(&listing->types); /* for the next one */
 }
 
-static void print_saved(const struct bale_tally *total)
+static void print_saved(const struct bale_totals *total)
 {
     char saved[BALE_TEXT], data[BALE_TEXT];
 
@@ -269,13 +269,13 @@ static void print_saved(const struct bale_tally *total)
 /* What follows the rows of the paths. */
 static void print_rest(struct listing *listing)
 {
-    const struct bale_tally *total = &listing->total;
+    const struct bale_totals *total = &listing->total;
 
     if (listing->several && listing->begun)
-        bale_tally_row(total->files, total->logical, total->data, total->stored, "in all");
+        bale_totals_row(total->files, total->logical, total->data, total->stored, "in all");
     if (total->files > 0) {
         putchar('\n');
-        bale_tally_codecs(total);
+        bale_totals_codecs(total);
         print_saved(total);
     }
     if (listing->by_type && total->files > 0) {
@@ -288,18 +288,18 @@ static void print_rest(struct listing *listing)
 
 static void stat_path(struct listing *listing, const char *path)
 {
-    struct bale_place place;
-    struct bale_tally tally;
+    struct bale_location location;
+    struct bale_totals totals;
 
-    if (bale_place_find(path, &place) != BALE_OK) {
+    if (bale_location_find(path, &location) != BALE_OK) {
         listing->failed = true;
         return;
     }
-    if (bale_survey(&listing->survey, path, &place, &tally) == BALE_OK)
-        list(listing, path, &place, &tally);
+    if (bale_survey(&listing->survey, path, &location, &totals) == BALE_OK)
+        list(listing, path, &location, &totals);
     else
         listing->failed = true;
-    bale_place_free(&place);
+    bale_location_free(&location);
 }
 
 static void stat_paths(struct listing *listing, int count, char **paths)
@@ -323,7 +323,7 @@ static void stat_paths(struct listing *listing, int count, char **paths)
     bale_types_clear(&listing->types);
 }
 
-static int run(const struct bale_command *command, int argc, char **argv)
+static int stat_run(const struct bale_command *command, int argc, char **argv)
 {
     static struct listing listing;
     bool json = false, watch = false;
@@ -338,9 +338,9 @@ static int run(const struct bale_command *command, int argc, char **argv)
         else if (option != OPTION_WATCH)
             return bale_options_status(command, option);
         else if (watch = true, optarg && !bale_watch_interval(optarg, &seconds))
-            return bale_misused(command, "--watch=%s: give seconds, 0.1 to 3600", optarg);
+            return bale_usage_error(command, "--watch=%s: give seconds, 0.1 to 3600", optarg);
     if (watch && (argc - optind != 1 || listing.by_type))
-        return bale_misused(command, "--watch needs one MNT, and nothing but --json");
+        return bale_usage_error(command, "--watch needs one MNT, and nothing but --json");
     if (watch)
         return bale_watch(argv[optind], seconds, json);
     if (json)
@@ -354,5 +354,5 @@ const struct bale_command bale_command_stat = {
     .summary = "tells what files and trees take, and what a mount is at",
     .help = help,
     .usage = BALE_EXIT_USAGE,
-    .run = run,
+    .run = stat_run,
 };

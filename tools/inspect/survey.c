@@ -16,36 +16,37 @@
 /* What the walk of one path carries. */
 struct walk {
     struct bale_survey *survey;
-    const struct bale_place *place;
-    struct bale_tally *sum;
+    const struct bale_location *location;
+    struct bale_totals *sum;
     struct bale_inode_set seen;
 };
 
 static void say(struct walk *walk, const char *path, const char *why)
 {
     bale_progress_end(&walk->survey->progress);
-    bale_complain("%s: %s", path, why);
+    bale_message("%s: %s", path, why);
     walk->survey->failed = true;
 }
 
-static int from_mount(const char *path, const struct stat *st, struct bale_tally *tally, char *why)
+static int from_mount(const char *path, const struct stat *st, struct bale_totals *totals,
+                      char *why)
 {
     static char text[STAT_MAX];
     ssize_t got = getxattr(path, BALE_XATTR_STAT, text, sizeof text);
-    int err = got < 0 ? bale_err_from_errno(errno) : bale_tally_parse(tally, text, (size_t)got);
+    int err = got < 0 ? bale_err_from_errno(errno) : bale_totals_parse(totals, text, (size_t)got);
 
     if (got < 0)
         snprintf(why, BALE_WHY, "its figures cannot be read: %s", strerror(errno));
     else if (err != BALE_OK)
         snprintf(why, BALE_WHY,
                  "its figures are not understood: does another version serve the mount?");
-    tally->logical = (uint64_t)st->st_size;
-    tally->disk = (uint64_t)st->st_blocks * 512;
+    totals->logical = (uint64_t)st->st_size;
+    totals->disk = (uint64_t)st->st_blocks * 512;
     return err;
 }
 
-static int from_container(const struct bale_look *look, const char *below, const struct stat *st,
-                          struct bale_tally *tally, char *why)
+static int from_container(const struct bale_reader *reader, const char *below,
+                          const struct stat *st, struct bale_totals *totals, char *why)
 {
     struct bale_container_usage usage;
     struct bale_container_attr attr;
@@ -53,7 +54,7 @@ static int from_container(const struct bale_look *look, const char *below, const
     int err = BALE_E_STALE;
 
     for (int i = 0; i < TRIES && (err == BALE_E_STALE || err == BALE_E_CORRUPT); i++) {
-        err = bale_look_at(look, below, &container, why);
+        err = bale_reader_open_container_at(reader, below, &container, why);
         if (err != BALE_OK)
             continue;
         err = bale_container_usage(container, &usage);
@@ -64,14 +65,14 @@ static int from_container(const struct bale_look *look, const char *below, const
                      bale_err_text(err));
     }
     if (err == BALE_OK)
-        bale_tally_file(tally, attr.size, (uint64_t)st->st_blocks * 512, &usage);
+        bale_totals_file(totals, attr.size, (uint64_t)st->st_blocks * 512, &usage);
     return err;
 }
 
 static void visit_file(struct walk *walk, const FTSENT *entry)
 {
     const struct stat *st = entry->fts_statp;
-    struct bale_tally tally = {0};
+    struct bale_totals totals = {0};
     char why[BALE_WHY];
     int err;
 
@@ -80,11 +81,11 @@ static void visit_file(struct walk *walk, const FTSENT *entry)
             say(walk, entry->fts_path, "out of memory");
         return;
     }
-    if (walk->place->mounted) {
-        err = from_mount(entry->fts_path, st, &tally, why);
+    if (walk->location->mounted) {
+        err = from_mount(entry->fts_path, st, &totals, why);
     } else {
-        const char *below = entry->fts_path + strlen(walk->place->top);
-        err = from_container(&walk->survey->look, below + strspn(below, "/"), st, &tally, why);
+        const char *below = entry->fts_path + strlen(walk->location->top);
+        err = from_container(&walk->survey->reader, below + strspn(below, "/"), st, &totals, why);
     }
     if (err == BALE_E_NOENT)
         return; /* it was removed meanwhile */
@@ -92,15 +93,15 @@ static void visit_file(struct walk *walk, const FTSENT *entry)
         say(walk, entry->fts_path, why);
         return;
     }
-    bale_tally_add(walk->sum, &tally);
+    bale_totals_add(walk->sum, &totals);
     if (walk->survey->types &&
-        bale_types_add(walk->survey->types, entry->fts_name, &tally) != BALE_OK)
+        bale_types_add(walk->survey->types, entry->fts_name, &totals) != BALE_OK)
         say(walk, entry->fts_path, "out of memory");
 }
 
 static bool is_private(const struct walk *walk, const FTSENT *entry)
 {
-    return !walk->place->mounted && walk->place->below[0] == '\0' && entry->fts_level == 1 &&
+    return !walk->location->mounted && walk->location->below[0] == '\0' && entry->fts_level == 1 &&
            strcmp(entry->fts_name, BALE_STORE_DIR) == 0;
 }
 
@@ -134,29 +135,29 @@ static int use_store(struct bale_survey *survey, const char *top)
     if (survey->look_at && strcmp(survey->look_at, top) == 0)
         return BALE_OK;
     bale_survey_end(survey);
-    int err = bale_look_open(top, BALE_STORE_UNLOCKED, &survey->look, why);
+    int err = bale_reader_open(top, BALE_STORE_UNLOCKED, &survey->reader, why);
     if (err != BALE_OK) {
-        bale_complain("%s", why);
+        bale_message("%s", why);
         return err;
     }
     survey->look_at = strdup(top);
     return survey->look_at ? BALE_OK : BALE_E_NOMEM;
 }
 
-int bale_survey(struct bale_survey *survey, const char *path, const struct bale_place *place,
-                struct bale_tally *tally)
+int bale_survey(struct bale_survey *survey, const char *path, const struct bale_location *location,
+                struct bale_totals *totals)
 {
-    struct walk walk = {.survey = survey, .place = place, .sum = tally};
-    char *roots[] = {place->real, NULL};
+    struct walk walk = {.survey = survey, .location = location, .sum = totals};
+    char *roots[] = {location->real, NULL};
     FTSENT *entry;
-    int err = place->mounted ? BALE_OK : use_store(survey, place->top);
+    int err = location->mounted ? BALE_OK : use_store(survey, location->top);
 
-    *tally = (struct bale_tally){0};
+    *totals = (struct bale_totals){0};
     if (err != BALE_OK)
         return err;
     FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
     if (!fts) {
-        bale_complain("%s: %s", path, strerror(errno));
+        bale_message("%s: %s", path, strerror(errno));
         return BALE_E_NOMEM;
     }
     bale_progress_begin(&survey->progress, "looked at");
@@ -172,7 +173,7 @@ int bale_survey(struct bale_survey *survey, const char *path, const struct bale_
 
 void bale_survey_end(struct bale_survey *survey)
 {
-    bale_look_close(&survey->look);
+    bale_reader_close(&survey->reader);
     free(survey->look_at);
     survey->look_at = NULL;
 }

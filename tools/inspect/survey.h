@@ -16,14 +16,14 @@ struct bale_survey {
     bool failed; /* something could not be read, and that was said */
 
     /* The store at hand, kept from path to path. */
-    struct bale_look look;
+    struct bale_reader reader;
     char *look_at;
 };
 
 /* path: a file or a directory. Symbolic links below it are passed over, other file systems too; a
  * file with several names counts once. A negative bale_err if nothing is known of path at all. */
-int bale_survey(struct bale_survey *survey, const char *path, const struct bale_place *place,
-                struct bale_tally *tally);
+int bale_survey(struct bale_survey *survey, const char *path, const struct bale_location *location,
+                struct bale_totals *totals);
 
 void bale_survey_end(struct bale_survey *survey);
 

@@ -11,7 +11,7 @@
 
 #define TYPE_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+-~"
 
-void bale_tally_add(struct bale_tally *to, const struct bale_tally *from)
+void bale_totals_add(struct bale_totals *to, const struct bale_totals *from)
 {
     to->files += from->files;
     to->logical += from->logical;
@@ -25,15 +25,15 @@ void bale_tally_add(struct bale_tally *to, const struct bale_tally *from)
     }
 }
 
-void bale_tally_file(struct bale_tally *tally, uint64_t logical, uint64_t disk,
-                     const struct bale_container_usage *usage)
+void bale_totals_file(struct bale_totals *totals, uint64_t logical, uint64_t disk,
+                      const struct bale_container_usage *usage)
 {
-    *tally = (struct bale_tally){.files = 1, .logical = logical, .disk = disk};
+    *totals = (struct bale_totals){.files = 1, .logical = logical, .disk = disk};
     for (int i = 0; i < BALE_CODECS; i++) {
-        tally->codec[i] = (struct bale_codec_tally){
+        totals->codec[i] = (struct bale_codec_totals){
             .extents = usage->extents[i], .logical = usage->logical[i], .stored = usage->stored[i]};
-        tally->data += usage->logical[i];
-        tally->stored += usage->stored[i];
+        totals->data += usage->logical[i];
+        totals->stored += usage->stored[i];
     }
 }
 
@@ -64,7 +64,7 @@ static uint64_t count_of(const json_t *object, const char *key)
     return value > 0 ? (uint64_t)value : 0;
 }
 
-int bale_tally_parse(struct bale_tally *tally, const char *text, size_t length)
+int bale_totals_parse(struct bale_totals *totals, const char *text, size_t length)
 {
     json_t *object = json_loadb(text, length, 0, NULL);
     const char *name;
@@ -74,17 +74,17 @@ int bale_tally_parse(struct bale_tally *tally, const char *text, size_t length)
         json_decref(object);
         return BALE_E_CORRUPT;
     }
-    *tally = (struct bale_tally){.files = 1, .logical = count_of(object, "logical")};
+    *totals = (struct bale_totals){.files = 1, .logical = count_of(object, "logical")};
     json_object_foreach(json_object_get(object, "codecs"), name, part)
     {
         int id = codec_of(name);
         if (id < 0)
             continue;
-        tally->codec[id] = (struct bale_codec_tally){.extents = count_of(part, "extents"),
-                                                     .logical = count_of(part, "logical"),
-                                                     .stored = count_of(part, "stored")};
-        tally->data += tally->codec[id].logical;
-        tally->stored += tally->codec[id].stored;
+        totals->codec[id] = (struct bale_codec_totals){.extents = count_of(part, "extents"),
+                                                       .logical = count_of(part, "logical"),
+                                                       .stored = count_of(part, "stored")};
+        totals->data += totals->codec[id].logical;
+        totals->stored += totals->codec[id].stored;
     }
     json_decref(object);
     return BALE_OK;
@@ -119,7 +119,7 @@ static size_t type_place(const struct bale_types *types, const char *name)
 static int types_grow(struct bale_types *types)
 {
     size_t capacity = types->capacity ? 2 * types->capacity : 64;
-    struct bale_type_tally *larger = reallocarray(types->types, capacity, sizeof *larger);
+    struct bale_type_totals *larger = reallocarray(types->types, capacity, sizeof *larger);
 
     if (!larger)
         return BALE_E_NOMEM;
@@ -128,7 +128,8 @@ static int types_grow(struct bale_types *types)
     return BALE_OK;
 }
 
-int bale_types_add(struct bale_types *types, const char *file_name, const struct bale_tally *tally)
+int bale_types_add(struct bale_types *types, const char *file_name,
+                   const struct bale_totals *totals)
 {
     char name[20];
 
@@ -139,14 +140,14 @@ int bale_types_add(struct bale_types *types, const char *file_name, const struct
             return BALE_E_NOMEM;
         memmove(types->types + at + 1, types->types + at,
                 (types->count - at) * sizeof *types->types);
-        types->types[at] = (struct bale_type_tally){0};
+        types->types[at] = (struct bale_type_totals){0};
         memcpy(types->types[at].name, name, sizeof name);
         types->count++;
     }
-    types->types[at].files += tally->files;
-    types->types[at].logical += tally->logical;
-    types->types[at].data += tally->data;
-    types->types[at].stored += tally->stored;
+    types->types[at].files += totals->files;
+    types->types[at].logical += totals->logical;
+    types->types[at].data += totals->data;
+    types->types[at].stored += totals->stored;
     return BALE_OK;
 }
 
@@ -158,13 +159,13 @@ void bale_types_clear(struct bale_types *types)
 
 /* ---- Tables and JSON ------------------------------------------------------------------------- */
 
-void bale_tally_head(const char *count, const char *last)
+void bale_totals_head(const char *count, const char *last)
 {
     printf("%9s %12s %12s %8s  %s\n", count, "logical", "stored", "ratio", last);
 }
 
-void bale_tally_row(uint64_t count, uint64_t logical, uint64_t data, uint64_t stored,
-                    const char *name)
+void bale_totals_row(uint64_t count, uint64_t logical, uint64_t data, uint64_t stored,
+                     const char *name)
 {
     char texts[3][BALE_TEXT], clean[4096];
 
@@ -173,42 +174,42 @@ void bale_tally_row(uint64_t count, uint64_t logical, uint64_t data, uint64_t st
            bale_ratio_text(data, stored, texts[2]), bale_clean_text(name, clean, sizeof clean));
 }
 
-void bale_tally_codecs(const struct bale_tally *tally)
+void bale_totals_codecs(const struct bale_totals *totals)
 {
     char text[24];
 
-    bale_tally_head("extents", "codec");
+    bale_totals_head("extents", "codec");
     for (unsigned i = 0; i < BALE_CODECS; i++) {
-        const struct bale_codec_tally *part = &tally->codec[i];
+        const struct bale_codec_totals *part = &totals->codec[i];
         if (part->extents || part->logical)
-            bale_tally_row(part->extents, part->logical, part->logical, part->stored,
-                           bale_codec_title(i, text));
+            bale_totals_row(part->extents, part->logical, part->logical, part->stored,
+                            bale_codec_title(i, text));
     }
 }
 
 void bale_types_print(const struct bale_types *types)
 {
-    bale_tally_head("files", "type");
+    bale_totals_head("files", "type");
     for (size_t i = 0; i < types->count; i++) {
-        const struct bale_type_tally *type = &types->types[i];
-        bale_tally_row(type->files, type->logical, type->data, type->stored,
-                       type->name[0] ? type->name : "(none)");
+        const struct bale_type_totals *type = &types->types[i];
+        bale_totals_row(type->files, type->logical, type->data, type->stored,
+                        type->name[0] ? type->name : "(none)");
     }
 }
 
-void bale_tally_json(json_t *object, const struct bale_tally *tally)
+void bale_totals_json(json_t *object, const struct bale_totals *totals)
 {
     json_t *codecs = json_object();
     char text[24];
 
-    bale_json_count(object, "files", tally->files);
-    bale_json_count(object, "logical", tally->logical);
-    bale_json_count(object, "data", tally->data);
-    bale_json_count(object, "stored", tally->stored);
-    bale_json_count(object, "disk", tally->disk);
-    bale_json_ratio(object, "ratio", tally->data, tally->stored);
+    bale_json_count(object, "files", totals->files);
+    bale_json_count(object, "logical", totals->logical);
+    bale_json_count(object, "data", totals->data);
+    bale_json_count(object, "stored", totals->stored);
+    bale_json_count(object, "disk", totals->disk);
+    bale_json_ratio(object, "ratio", totals->data, totals->stored);
     for (unsigned i = 0; i < BALE_CODECS; i++) {
-        const struct bale_codec_tally *part = &tally->codec[i];
+        const struct bale_codec_totals *part = &totals->codec[i];
         if (!part->extents && !part->logical)
             continue;
         json_t *codec = json_object();
@@ -225,7 +226,7 @@ json_t *bale_types_json(const struct bale_types *types)
     json_t *object = json_object();
 
     for (size_t i = 0; i < types->count; i++) {
-        const struct bale_type_tally *type = &types->types[i];
+        const struct bale_type_totals *type = &types->types[i];
         json_t *part = json_object();
         bale_json_count(part, "files", type->files);
         bale_json_count(part, "logical", type->logical);

@@ -12,57 +12,58 @@
 
 #define BALE_CODECS 256
 
-struct bale_codec_tally {
+struct bale_codec_totals {
     uint64_t extents;
     uint64_t logical; /* bytes of files */
     uint64_t stored;  /* bytes of frames */
 };
 
 /* Zeroed is empty. */
-struct bale_tally {
+struct bale_totals {
     uint64_t files;
     uint64_t logical; /* sum of the files' lengths, holes included */
     uint64_t data;    /* of that, what is stored: no holes, nothing yet to be written */
     uint64_t stored;  /* bytes of frames */
     uint64_t disk;    /* bytes allocated for the containers */
-    struct bale_codec_tally codec[BALE_CODECS];
+    struct bale_codec_totals codec[BALE_CODECS];
 };
 
-void bale_tally_add(struct bale_tally *to, const struct bale_tally *from);
+void bale_totals_add(struct bale_totals *to, const struct bale_totals *from);
 
 /* One file of that length, from its container. */
-void bale_tally_file(struct bale_tally *tally, uint64_t logical, uint64_t disk,
-                     const struct bale_container_usage *usage);
+void bale_totals_file(struct bale_totals *totals, uint64_t logical, uint64_t disk,
+                      const struct bale_container_usage *usage);
 
 /* One file, from the attribute user.balefs.stat, as a mount answers it: BALE_E_CORRUPT if it is not
  * such. */
-int bale_tally_parse(struct bale_tally *tally, const char *text, size_t length);
+int bale_totals_parse(struct bale_totals *totals, const char *text, size_t length);
 
 /* Name of a codec id, or "codec 77". Uses text if need be. */
 const char *bale_codec_title(unsigned id, char text[static 24]);
 
 /* By file name extension; zeroed is empty. */
-struct bale_type_tally {
+struct bale_type_totals {
     char name[20]; /* ".csv", "" for none */
     uint64_t files, logical, data, stored;
 };
 struct bale_types {
-    struct bale_type_tally *types; /* sorted by name */
+    struct bale_type_totals *types; /* sorted by name */
     size_t count, capacity;
 };
-int bale_types_add(struct bale_types *types, const char *file_name, const struct bale_tally *tally);
+int bale_types_add(struct bale_types *types, const char *file_name,
+                   const struct bale_totals *totals);
 void bale_types_clear(struct bale_types *types);
 
 /* ---- Tables and JSON ---- */
 
-void bale_tally_head(const char *count, const char *last); /* column titles */
-void bale_tally_row(uint64_t count, uint64_t logical, uint64_t data, uint64_t stored,
-                    const char *name);
-void bale_tally_codecs(const struct bale_tally *tally);
+void bale_totals_head(const char *count, const char *last); /* column titles */
+void bale_totals_row(uint64_t count, uint64_t logical, uint64_t data, uint64_t stored,
+                     const char *name);
+void bale_totals_codecs(const struct bale_totals *totals);
 void bale_types_print(const struct bale_types *types);
 
 /* Sets files, logical, data, stored, disk, ratio and codecs. */
-void bale_tally_json(json_t *object, const struct bale_tally *tally);
+void bale_totals_json(json_t *object, const struct bale_totals *totals);
 json_t *bale_types_json(const struct bale_types *types);
 
 #endif

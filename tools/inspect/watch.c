@@ -20,7 +20,7 @@
 #define LINE 256
 #define WIDTH 80 /* of a terminal that does not say */
 
-struct look {
+struct sample {
     struct bale_control_status status;
     double at; /* seconds */
 };
@@ -28,7 +28,7 @@ struct look {
 struct watch {
     const char *mnt;
     bool json, terminal;
-    struct look last, now;
+    struct sample last, now;
 };
 
 bool bale_watch_interval(const char *text, double *seconds)
@@ -39,13 +39,13 @@ bool bale_watch_interval(const char *text, double *seconds)
     return end != text && *end == '\0' && *seconds >= LEAST && *seconds <= MOST;
 }
 
-static bool look_at(const char *mnt, struct look *look)
+static bool take_sample(const char *mnt, struct sample *sample)
 {
     struct timespec now;
-    bool told = bale_control_status_at(mnt, &look->status);
+    bool told = bale_control_status_at(mnt, &sample->status);
 
     clock_gettime(CLOCK_MONOTONIC, &now);
-    look->at = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    sample->at = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     return told;
 }
 
@@ -126,14 +126,15 @@ static int watch_mount(struct watch *watch, double seconds)
     const struct timespec pause = {.tv_sec = (time_t)seconds,
                                    .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
 
-    if (!look_at(watch->mnt, &watch->last)) {
-        bale_complain("%s: its daemon does not tell its state: %s", watch->mnt,
-                      errno == EPERM ? "only root and the mount's owner may ask" : strerror(errno));
+    if (!take_sample(watch->mnt, &watch->last)) {
+        bale_message("%s: its daemon does not tell its state: %s", watch->mnt,
+                     errno == EPERM ? "only root and the mount's owner may ask" : strerror(errno));
         return BALE_EXIT_FAILED;
     }
     for (bool printed = true; printed;) {
         nanosleep(&pause, NULL);
-        if (!look_at(watch->mnt, &watch->now) || watch->now.status.pid != watch->last.status.pid)
+        if (!take_sample(watch->mnt, &watch->now) ||
+            watch->now.status.pid != watch->last.status.pid)
             break;
         printed = (watch->json ? print_json(watch) : print_line(watch)) && fflush(stdout) == 0;
         watch->last = watch->now;
@@ -145,18 +146,18 @@ static int watch_mount(struct watch *watch, double seconds)
 
 int bale_watch(const char *path, double seconds, bool json)
 {
-    struct bale_place place;
+    struct bale_location location;
     int status = BALE_EXIT_FAILED;
 
-    if (bale_place_find(path, &place) != BALE_OK)
+    if (bale_location_find(path, &location) != BALE_OK)
         return BALE_EXIT_FAILED;
-    if (place.mounted && strcmp(place.real, place.top) == 0) {
+    if (location.mounted && strcmp(location.real, location.top) == 0) {
         struct watch watch = {
-            .mnt = place.top, .json = json, .terminal = !json && isatty(STDOUT_FILENO)};
+            .mnt = location.top, .json = json, .terminal = !json && isatty(STDOUT_FILENO)};
         status = watch_mount(&watch, seconds);
     } else {
-        bale_complain("%s: is no mount point: name that of a mounted store", path);
+        bale_message("%s: is no mount point: name that of a mounted store", path);
     }
-    bale_place_free(&place);
+    bale_location_free(&location);
     return status;
 }

@@ -37,7 +37,7 @@ bale_log_sink *bale_daemon_log_file(const char *path)
     log_fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
     if (log_fd >= 0)
         return to_file;
-    bale_complain("%s: the log cannot be opened: %s", path, strerror(errno));
+    bale_message("%s: the log cannot be opened: %s", path, strerror(errno));
     return NULL;
 }
 
@@ -57,7 +57,7 @@ bale_log_sink *bale_daemon_log_system(void)
 static void to_terminal(enum bale_level level, const char *line)
 {
     (void)level;
-    bale_complain("%s", line);
+    bale_message("%s", line);
 }
 
 bale_log_sink *bale_daemon_log_terminal(void)

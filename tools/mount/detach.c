@@ -86,9 +86,9 @@ static void say_busy(const char *point)
     if (statx(AT_FDCWD, point, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &st) == 0)
         name_users(makedev(st.stx_dev_major, st.stx_dev_minor), users, sizeof users);
     if (users[0])
-        bale_complain("%s: is in use by %s: end that and try again, or use --lazy", point, users);
+        bale_message("%s: is in use by %s: end that and try again, or use --lazy", point, users);
     else
-        bale_complain("%s: is in use: end what uses it and try again, or use --lazy", point);
+        bale_message("%s: is in use: end what uses it and try again, or use --lazy", point);
 }
 
 static int by_helper(const char *point, bool lazy)
@@ -100,14 +100,14 @@ static int by_helper(const char *point, bool lazy)
     if (code == 0)
         return BALE_EXIT_DONE;
     if (code < 0 && errno != 0) {
-        bale_complain("fusermount3: cannot be run: %s: install the package fuse3", strerror(errno));
+        bale_message("fusermount3: cannot be run: %s: install the package fuse3", strerror(errno));
         return BALE_EXIT_UNMOUNT_SYSTEM;
     }
     said[strcspn(said, "\n")] = '\0';
     if (strstr(said, "busy"))
         say_busy(point);
     else
-        bale_complain("%s: cannot be unmounted: %s", point, said[0] ? said : "fusermount3 failed");
+        bale_message("%s: cannot be unmounted: %s", point, said[0] ? said : "fusermount3 failed");
     return BALE_EXIT_UNMOUNT_FAILED;
 }
 
@@ -121,6 +121,6 @@ int bale_unmount(const char *point, bool lazy)
         say_busy(point);
         return BALE_EXIT_UNMOUNT_FAILED;
     }
-    bale_complain("%s: cannot be unmounted: %s", point, strerror(errno));
+    bale_message("%s: cannot be unmounted: %s", point, strerror(errno));
     return errno == EPERM ? BALE_EXIT_UNMOUNT_USAGE : BALE_EXIT_UNMOUNT_FAILED;
 }

@@ -79,12 +79,12 @@ static void use_defaults(const struct bale_container_attr *attr, struct settings
 }
 
 /* A file keeps its settings inside. */
-static int of_file(const struct bale_look *look, const char *below, struct settings *settings,
+static int of_file(const struct bale_reader *reader, const char *below, struct settings *settings,
                    char *why)
 {
     struct bale_container *container;
     struct bale_container_attr attr;
-    int err = bale_look_at(look, below, &container, why);
+    int err = bale_reader_open_container_at(reader, below, &container, why);
 
     if (err != BALE_OK)
         return err;
@@ -103,73 +103,73 @@ static void from_attributes(const char *path, struct settings *settings)
     attribute(path, BALE_XATTR_MATCH, settings->match);
 }
 
-static int from_store(const char *path, const struct bale_place *place, const struct stat *st,
+static int from_store(const char *path, const struct bale_location *location, const struct stat *st,
                       struct settings *settings)
 {
     char why[BALE_WHY], where[BALE_WHY];
-    struct bale_look look;
-    int err = bale_look_open(place->store, BALE_STORE_UNLOCKED, &look, why);
+    struct bale_reader reader;
+    int err = bale_reader_open(location->store, BALE_STORE_UNLOCKED, &reader, why);
 
     if (err != BALE_OK) {
-        bale_complain("%s", why);
+        bale_message("%s", why);
         return err;
     }
     if (S_ISDIR(st->st_mode)) {
         from_attributes(path, settings);
-        use_defaults(&look.defaults, settings);
+        use_defaults(&reader.defaults, settings);
     } else {
-        err = of_file(&look, place->below, settings, where);
+        err = of_file(&reader, location->below, settings, where);
         if (err != BALE_OK)
-            bale_complain("%s: %s", path, where);
+            bale_message("%s: %s", path, where);
     }
-    bale_look_close(&look);
+    bale_reader_close(&reader);
     return err;
 }
 
 /* Files of a mount answer for themselves. What directories leave to the volume is in the store,
  * which not every user of the mount may read: then it stays unknown. */
-static int from_mount(const char *path, const struct bale_place *place, const struct stat *st,
+static int from_mount(const char *path, const struct bale_location *location, const struct stat *st,
                       struct settings *settings)
 {
-    struct bale_look look;
+    struct bale_reader reader;
     char why[BALE_WHY];
 
     from_attributes(path, settings);
     if (S_ISREG(st->st_mode)) {
         if (!settings->codec_chosen) {
-            bale_complain("%s: its settings cannot be read: %s", path, strerror(errno));
+            bale_message("%s: its settings cannot be read: %s", path, strerror(errno));
             return BALE_E_IO;
         }
         settings->codec_chosen = listed(path, BALE_XATTR_CODEC);
         settings->extent_chosen = listed(path, BALE_XATTR_EXTENT);
-    } else if (place->store &&
-               bale_look_open(place->store, BALE_STORE_UNLOCKED, &look, why) == BALE_OK) {
-        use_defaults(&look.defaults, settings);
-        bale_look_close(&look);
+    } else if (location->store &&
+               bale_reader_open(location->store, BALE_STORE_UNLOCKED, &reader, why) == BALE_OK) {
+        use_defaults(&reader.defaults, settings);
+        bale_reader_close(&reader);
     }
     return BALE_OK;
 }
 
 static int find(const char *path, struct settings *settings)
 {
-    struct bale_place place;
+    struct bale_location location;
     struct stat st;
-    int err = bale_place_find(path, &place);
+    int err = bale_location_find(path, &location);
 
     *settings = (struct settings){0};
     if (err != BALE_OK)
         return err;
     if (stat(path, &st) != 0) {
         err = bale_err_from_errno(errno);
-        bale_complain("%s: cannot be looked at: %s", path, strerror(errno));
+        bale_message("%s: cannot be looked at: %s", path, strerror(errno));
     } else if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
         err = BALE_E_INVALID;
-        bale_complain("%s: neither a file nor a directory: it holds nothing to store", path);
+        bale_message("%s: neither a file nor a directory: it holds nothing to store", path);
     } else {
-        err = place.mounted ? from_mount(path, &place, &st, settings)
-                            : from_store(path, &place, &st, settings);
+        err = location.mounted ? from_mount(path, &location, &st, settings)
+                               : from_store(path, &location, &st, settings);
     }
-    bale_place_free(&place);
+    bale_location_free(&location);
     return err;
 }
 
@@ -206,7 +206,7 @@ static json_t *as_json(const char *path, struct settings *settings)
     return object;
 }
 
-static int run(const struct bale_command *command, int argc, char **argv)
+static int get_run(const struct bale_command *command, int argc, char **argv)
 {
     int option, status = BALE_EXIT_DONE;
     struct settings settings;
@@ -223,7 +223,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
     }
     if (optind == argc) {
         json_decref(all);
-        return bale_misused(command, "PATH is missing");
+        return bale_usage_error(command, "PATH is missing");
     }
     for (int i = optind; i < argc; i++)
         if (find(argv[i], &settings) != BALE_OK)
@@ -242,5 +242,5 @@ const struct bale_command bale_command_get = {
     .summary = "prints codec and extent size of files and directories",
     .help = help,
     .usage = BALE_EXIT_USAGE,
-    .run = run,
+    .run = get_run,
 };

@@ -135,7 +135,7 @@ static int mount_as_told(struct arguments *a, char **words)
     int status = BALE_EXIT_DONE;
 
     if (!options)
-        return bale_misused(&mount_helper, "%s", why);
+        return bale_usage_error(&mount_helper, "%s", why);
     optind = 0; /* getopt begins anew */
     if (!a->fake)
         status = bale_command_mount.run(&bale_command_mount, 6, argv);
@@ -184,9 +184,9 @@ int bale_mount_helper(int argc, char **argv)
     if (status < 0)
         status = bale_options_status(command, status);
     else if (mounts && argc - optind != 2)
-        status = bale_misused(command, "STORE and MNT are needed");
+        status = bale_usage_error(command, "STORE and MNT are needed");
     else if (!mounts && argc - optind != 1)
-        status = bale_misused(command, "one MNT is needed");
+        status = bale_usage_error(command, "one MNT is needed");
     else
         status = mounts ? mount_as_told(&a, argv + optind) : umount_as_told(&a, argv[optind]);
     free(a.options);

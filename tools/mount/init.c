@@ -49,7 +49,7 @@ static int take_codec(const struct bale_command *command, const char *text,
     char why[BALE_WHY];
 
     if (bale_setting_parse(text, &config->setting, why, sizeof why) != BALE_OK)
-        return bale_misused(command, "--codec %s: %s", text, why);
+        return bale_usage_error(command, "--codec %s: %s", text, why);
     return 0;
 }
 
@@ -61,12 +61,12 @@ static int take_match(const struct bale_command *command, char *line,
     size_t count = 0;
 
     if (bale_properties_check(BALE_XATTR_MATCH, line, strlen(line), clean, why) != BALE_OK)
-        return bale_misused(command, "--match: %s", bale_reason(why));
+        return bale_usage_error(command, "--match: %s", bale_reason(why));
     while (config->match[count])
         count++;
     struct bale_setting setting;
     if (bale_setting_parse(strrchr(clean, ' ') + 1, &setting, why, sizeof why) != BALE_OK)
-        return bale_misused(command, "--match: \"%s\": %s", line, why);
+        return bale_usage_error(command, "--match: \"%s\": %s", line, why);
     config->match[count] = line; /* there is room for one a word of the command line */
     return 0;
 }
@@ -79,11 +79,11 @@ static int take_modes(const struct bale_command *command, const char *text,
     else if (strcmp(text, "inode") == 0)
         config->modes_in_container = false;
     else
-        return bale_misused(command, "--modes %s: it is inode or container", text);
+        return bale_usage_error(command, "--modes %s: it is inode or container", text);
     if (!config->modes_in_container && geteuid() != 0)
-        return bale_misused(command,
-                            "--modes inode: only for stores made by root: an ordinary user "
-                            "could not open its own read-only files");
+        return bale_usage_error(command,
+                                "--modes inode: only for stores made by root: an ordinary user "
+                                "could not open its own read-only files");
     return 0;
 }
 
@@ -96,7 +96,8 @@ static int take_option(const struct bale_command *command, int option,
         return take_codec(command, optarg, config);
     case 'e':
         if (!bale_extent_size_parse(optarg, &config->extent))
-            return bale_misused(command, "--extent %s: it is 16K to 64M, in steps of 4K", optarg);
+            return bale_usage_error(command, "--extent %s: it is 16K to 64M, in steps of 4K",
+                                    optarg);
         return 0;
     case 'm':
         return take_match(command, optarg, config);
@@ -111,12 +112,12 @@ static bool is_mount(const char *path)
 
     if (!bale_mounts_here(path, &mount))
         return false;
-    bale_complain("%s: is a mount of the store %s: name a directory outside", path, mount.source);
+    bale_message("%s: is a mount of the store %s: name a directory outside", path, mount.source);
     bale_mount_line_free(&mount);
     return true;
 }
 
-static int run(const struct bale_command *command, int argc, char **argv)
+static int init_run(const struct bale_command *command, int argc, char **argv)
 {
     struct bale_store_config config = {.setting = {.codec = BALE_CODEC_AUTO},
                                        .extent = BALE_EXTENT_DEFAULT,
@@ -126,7 +127,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
 
     config.match = calloc((size_t)argc + 1, sizeof *config.match);
     if (!config.match) {
-        bale_complain("out of memory");
+        bale_message("out of memory");
         return BALE_EXIT_FAILED;
     }
     while (status == 0 && (option = bale_options_next(command, argc, argv, ":c:e:m:h",
@@ -140,13 +141,14 @@ static int run(const struct bale_command *command, int argc, char **argv)
     if (status != 0)
         goto out;
     if (optind + 1 != argc) {
-        status = bale_misused(command, optind < argc ? "one STORE at a time" : "STORE is missing");
+        status =
+            bale_usage_error(command, optind < argc ? "one STORE at a time" : "STORE is missing");
         goto out;
     }
-    if (is_mount(argv[optind]) || bale_outside_mounts(argv[optind]) != BALE_OK) {
+    if (is_mount(argv[optind]) || bale_output_path_check_mounts(argv[optind]) != BALE_OK) {
         status = BALE_EXIT_FAILED;
     } else if (bale_store_init(argv[optind], &config, why) != BALE_OK) {
-        bale_complain("%s", why);
+        bale_message("%s", why);
         status = BALE_EXIT_FAILED;
     } else {
         bale_control_warn_extent(argv[optind], config.extent, 0);
@@ -161,5 +163,5 @@ const struct bale_command bale_command_init = {
     .summary = "makes a store of an empty directory",
     .help = help,
     .usage = BALE_EXIT_USAGE,
-    .run = run,
+    .run = init_run,
 };

@@ -21,8 +21,8 @@ static int fail(const char *where, const char *what)
 {
     int err = bale_err_from_errno(errno);
 
-    bale_complain("%s: cannot be %s: %s: set XDG_RUNTIME_DIR to a directory of yours on this node",
-                  where, what, strerror(errno));
+    bale_message("%s: cannot be %s: %s: set XDG_RUNTIME_DIR to a directory of yours on this node",
+                 where, what, strerror(errno));
     return err;
 }
 
@@ -82,7 +82,7 @@ static int close_gate(struct bale_join *join, struct bale_signals *signals)
         bale_signals_pause(signals, PAUSE_MS);
         waited += PAUSE_MS;
         if (waited == PATIENCE_MS)
-            bale_complain("%s: another task mounts or unmounts: waiting for it", join->where);
+            bale_message("%s: another task mounts or unmounts: waiting for it", join->where);
     }
     return BALE_OK;
 }
@@ -112,9 +112,9 @@ static int find_mount(struct bale_join *join, struct bale_signals *signals)
         bale_signals_pause(signals, PAUSE_MS);
         waited += PAUSE_MS;
         if (waited == PATIENCE_MS)
-            bale_complain("%s: tasks that were killed have left a mount that is still in use: "
-                          "waiting for its end",
-                          join->where);
+            bale_message("%s: tasks that were killed have left a mount that is still in use: "
+                         "waiting for its end",
+                         join->where);
     }
 }
 
@@ -139,7 +139,7 @@ int bale_join_alone(struct bale_join *join)
 
     *join = (struct bale_join){.gate = -1, .users = -1, .reader = -1, .lifeline = -1};
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        bale_complain("a pipe cannot be made: %s", strerror(errno));
+        bale_message("a pipe cannot be made: %s", strerror(errno));
         return bale_err_from_errno(errno);
     }
     join->reader = ends[0];

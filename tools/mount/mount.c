@@ -110,13 +110,13 @@ static bool is_taken(const char *store, const char *mountpoint)
     struct bale_mount_line mount;
 
     if (bale_mounts_here(store, &mount))
-        bale_complain("%s: is no store, but a mount of the store %s: to have it in a second place, "
-                      "use mount --bind; to move it, unmount it and name the store",
-                      store, mount.source);
+        bale_message("%s: is no store, but a mount of the store %s: to have it in a second place, "
+                     "use mount --bind; to move it, unmount it and name the store",
+                     store, mount.source);
     else if (bale_mounts_here(mountpoint, &mount))
-        bale_complain("%s: the store %s is mounted here: balefs umount %s first, or name another "
-                      "directory",
-                      mountpoint, mount.source, mountpoint);
+        bale_message("%s: the store %s is mounted here: balefs umount %s first, or name another "
+                     "directory",
+                     mountpoint, mount.source, mountpoint);
     else
         return false;
     bale_mount_line_free(&mount);
@@ -159,11 +159,11 @@ int bale_mount_store(struct bale_mount_options *options, const char *log)
     if (status != BALE_EXIT_DONE)
         return status;
     if (is_taken(options->store, options->mountpoint) ||
-        (options->create && bale_outside_mounts(options->store) != BALE_OK))
+        (options->create && bale_output_path_check_mounts(options->store) != BALE_OK))
         return BALE_EXIT_UNMOUNT_FAILED;
     int err = bale_daemon_run(options, why);
     if (err != BALE_OK)
-        bale_complain("%s", why);
+        bale_message("%s", why);
     return exit_code(err);
 }
 
@@ -183,14 +183,14 @@ static int parse(const struct bale_command *command, int argc, char **argv,
         else if (option != 'o')
             return option;
         else if (bale_mount_words(words, optarg, why) != BALE_OK)
-            return bale_misused(command, "%s", why);
+            return bale_usage_error(command, "%s", why);
     if (argc - optind != 2)
-        return bale_misused(command, argc - optind < 2 ? "STORE and MNT are needed"
-                                                       : "more than STORE and MNT");
+        return bale_usage_error(command, argc - optind < 2 ? "STORE and MNT are needed"
+                                                           : "more than STORE and MNT");
     return 0;
 }
 
-static int run(const struct bale_command *command, int argc, char **argv)
+static int mount_run(const struct bale_command *command, int argc, char **argv)
 {
     struct bale_mount_words words = {
         .options = {.allow_other = geteuid() == 0, .log_least = BALE_LOG_INFO}};
@@ -212,5 +212,5 @@ const struct bale_command bale_command_mount = {
     .summary = "mounts a store",
     .help = help,
     .usage = BALE_EXIT_UNMOUNT_USAGE,
-    .run = run,
+    .run = mount_run,
 };

@@ -65,9 +65,9 @@ int bale_namespace_enter(void)
         write_file("/proc/self/setgroups", "deny") && write_file("/proc/self/gid_map", groups))
         return BALE_OK;
     int err = bale_err_from_errno(errno);
-    bale_complain("user namespaces: none can be made: %s: install fusermount3 (the package fuse3), "
-                  "or see balefs doctor",
-                  strerror(errno));
+    bale_message("user namespaces: none can be made: %s: install fusermount3 (the package fuse3), "
+                 "or see balefs doctor",
+                 strerror(errno));
     return err;
 }
 
@@ -94,9 +94,9 @@ int bale_namespace_join(int pid)
     if (fd >= 0)
         close(fd);
     if (got != 0) {
-        bale_complain("process %d: its namespace cannot be entered: %s: let all tasks be of one "
-                      "user and container",
-                      pid, strerror(e));
+        bale_message("process %d: its namespace cannot be entered: %s: let all tasks be of one "
+                     "user and container",
+                     pid, strerror(e));
         return bale_err_from_errno(e);
     }
     if (known)

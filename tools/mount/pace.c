@@ -11,7 +11,7 @@
 /* Less is a unit that was forgotten. */
 #define RATE_MIN ((uint64_t)64 << 10)
 
-int bale_pace_parse(const char *text, struct bale_pace *pace, char *why)
+int bale_rate_limit_parse(const char *text, struct bale_rate_limit *limit, char *why)
 {
     char size[BALE_TEXT];
     size_t length = strlen(text);
@@ -26,24 +26,24 @@ int bale_pace_parse(const char *text, struct bale_pace *pace, char *why)
         snprintf(why, BALE_WHY, "that is %s/s: give at least 64K, such as 20M",
                  bale_size_text(rate, size));
     else
-        pace->rate = rate;
+        limit->rate = rate;
     return rate < RATE_MIN ? BALE_E_INVALID : BALE_OK;
 }
 
-void bale_pace_keep(struct bale_pace *pace, uint64_t bytes)
+void bale_rate_limit_keep(struct bale_rate_limit *limit, uint64_t bytes)
 {
     struct timespec now;
 
-    if (pace->rate == 0)
+    if (limit->rate == 0)
         return;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (now.tv_sec > pace->next.tv_sec ||
-        (now.tv_sec == pace->next.tv_sec && now.tv_nsec > pace->next.tv_nsec))
-        pace->next = now;
-    double seconds = (double)bytes / (double)pace->rate;
-    uint64_t ns = (uint64_t)pace->next.tv_nsec + (uint64_t)(seconds * 1e9);
-    pace->next.tv_sec += (time_t)(ns / 1000000000);
-    pace->next.tv_nsec = (long)(ns % 1000000000);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &pace->next, NULL) == EINTR)
+    if (now.tv_sec > limit->next.tv_sec ||
+        (now.tv_sec == limit->next.tv_sec && now.tv_nsec > limit->next.tv_nsec))
+        limit->next = now;
+    double seconds = (double)bytes / (double)limit->rate;
+    uint64_t ns = (uint64_t)limit->next.tv_nsec + (uint64_t)(seconds * 1e9);
+    limit->next.tv_sec += (time_t)(ns / 1000000000);
+    limit->next.tv_nsec = (long)(ns % 1000000000);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &limit->next, NULL) == EINTR)
         continue;
 }

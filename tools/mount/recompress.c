@@ -84,13 +84,13 @@ struct work {
     const char *codec; /* in its normal form, or NULL */
     struct bale_setting setting;
     bool set, dry;
-    struct bale_pace pace;
+    struct bale_rate_limit limit;
 
     /* Of this PATH */
     uint64_t files;
     struct bale_control_recompress sum;
     struct bale_inode_set seen;
-    struct bale_recorded recorded;
+    struct bale_codec_difference difference;
 
     struct bale_progress progress;
     uint64_t passed; /* bytes of files gone over, of all paths */
@@ -101,7 +101,7 @@ struct work {
 static void say(struct work *work, const char *path, const char *why)
 {
     bale_progress_end(&work->progress);
-    bale_complain("%s: %s", path, why);
+    bale_message("%s: %s", path, why);
     work->failed = true;
 }
 
@@ -123,8 +123,8 @@ static void say_refused(struct work *work, const char *path)
         break;
     default:
         bale_progress_end(&work->progress);
-        bale_complain("%s: cannot be recompressed: %s: the daemon's log says more", path,
-                      strerror(errno));
+        bale_message("%s: cannot be recompressed: %s: the daemon's log says more", path,
+                     strerror(errno));
         work->failed = true;
     }
 }
@@ -175,7 +175,7 @@ static bool go_over(struct work *work, int fd, struct bale_control_recompress *f
         uint64_t went = ask.offset > offset ? ask.offset - offset : 0;
         offset = ask.offset;
         work->passed = passed + offset;
-        bale_pace_keep(&work->pace, went);
+        bale_rate_limit_keep(&work->limit, went);
         if (ask.flags & BALE_CONTROL_AT_END)
             return true;
     }
@@ -200,7 +200,7 @@ static void visit_file(struct work *work, const FTSENT *entry)
     }
     work->files++;
     if (!work->codec)
-        bale_recorded_compare(&work->recorded, fd, entry->fts_path);
+        bale_codec_difference_compare(&work->difference, fd, entry->fts_path);
     if ((work->set && !work->dry &&
          fsetxattr(fd, BALE_XATTR_CODEC, work->codec, strlen(work->codec), 0) != 0) ||
         !go_over(work, fd, &file))
@@ -253,16 +253,15 @@ static void walk(struct work *work, const char *path, char *real)
 /* Who changed the codec of a directory expects its files to change. */
 static void advise(const struct work *work, const char *path)
 {
-    const struct bale_recorded *file = &work->recorded;
+    const struct bale_codec_difference *file = &work->difference;
 
     if (work->sum.rewritten == 0 && file->path)
-        bale_complain(
-            "%s: files keep the codec recorded for them, as %s has %s, where new ones get "
-            "%s: give --codec %s, and --set to have it recorded",
-            path, file->path, file->has, file->gets, file->gets);
+        bale_message("%s: files keep the codec recorded for them, as %s has %s, where new ones get "
+                     "%s: give --codec %s, and --set to have it recorded",
+                     path, file->path, file->has, file->gets, file->gets);
 }
 
-static void tell(struct work *work, const char *path)
+static void report_tree(struct work *work, const char *path)
 {
     const struct bale_control_recompress *sum = &work->sum;
     char before[BALE_TEXT], after[BALE_TEXT], clean[4096];
@@ -290,41 +289,41 @@ static void tell(struct work *work, const char *path)
     json_array_append_new(work->json, object);
 }
 
-static void do_tree(struct work *work, const char *path, const struct bale_place *place)
+static void do_tree(struct work *work, const char *path, const struct bale_location *location)
 {
     struct statvfs mount;
 
-    if (statvfs(place->real, &mount) == 0 && mount.f_flag & ST_RDONLY) {
+    if (statvfs(location->real, &mount) == 0 && mount.f_flag & ST_RDONLY) {
         say(work, path, "cannot be written: mount the store without -o ro");
         return;
     }
     work->files = 0;
     work->sum = (struct bale_control_recompress){0};
-    bale_recorded_begin(&work->recorded, place->store);
-    walk(work, path, place->real);
+    bale_codec_difference_begin(&work->difference, location->store);
+    walk(work, path, location->real);
     bale_progress_end(&work->progress);
-    tell(work, path);
+    report_tree(work, path);
     advise(work, path);
-    bale_recorded_end(&work->recorded);
+    bale_codec_difference_end(&work->difference);
     bale_inode_set_clear(&work->seen);
 }
 
 static void do_path(struct work *work, const char *path)
 {
     struct bale_control_status mount;
-    struct bale_place place;
+    struct bale_location location;
 
     if (bale_control_ask(path, &mount) && mount.frozen)
-        bale_complain("%s: its mount is frozen: waiting for balefs thaw", path);
-    if (bale_place_find(path, &place) != BALE_OK) {
+        bale_message("%s: its mount is frozen: waiting for balefs thaw", path);
+    if (bale_location_find(path, &location) != BALE_OK) {
         work->failed = true;
         return;
     }
-    if (!place.mounted)
+    if (!location.mounted)
         say(work, path, "lies in a store, not in a mount: mount the store, and name it there");
     else
-        do_tree(work, path, &place);
-    bale_place_free(&place);
+        do_tree(work, path, &location);
+    bale_location_free(&location);
 }
 
 /* ---- Options ---- */
@@ -335,7 +334,7 @@ static int take_codec(const struct bale_command *command, const char *text, char
     char why[BALE_WHY];
 
     if (bale_setting_parse(text, &work->setting, why, sizeof why) != BALE_OK)
-        return bale_misused(command, "--codec %s: %s", text, why);
+        return bale_usage_error(command, "--codec %s: %s", text, why);
     bale_setting_print(work->setting, clean, BALE_SETTING_TEXT);
     work->codec = clean;
     return 0;
@@ -345,12 +344,12 @@ static int take_rate(const struct bale_command *command, const char *text, struc
 {
     char why[BALE_WHY];
 
-    if (bale_pace_parse(text, &work->pace, why) != BALE_OK)
-        return bale_misused(command, "--rate %s: %s", text, why);
+    if (bale_rate_limit_parse(text, &work->limit, why) != BALE_OK)
+        return bale_usage_error(command, "--rate %s: %s", text, why);
     return 0;
 }
 
-static int run(const struct bale_command *command, int argc, char **argv)
+static int recompress_run(const struct bale_command *command, int argc, char **argv)
 {
     char codec[BALE_SETTING_TEXT];
     struct work work = {0};
@@ -371,9 +370,9 @@ static int run(const struct bale_command *command, int argc, char **argv)
         else
             return bale_options_status(command, option);
     if (status == 0 && work.set && !work.codec)
-        status = bale_misused(command, "--set needs --codec");
+        status = bale_usage_error(command, "--set needs --codec");
     if (status == 0 && optind == argc)
-        status = bale_misused(command, "PATH is missing");
+        status = bale_usage_error(command, "PATH is missing");
     if (status != 0)
         return status;
     bale_progress_begin(&work.progress, "recompressed");
@@ -389,5 +388,5 @@ const struct bale_command bale_command_recompress = {
     .summary = "stores what is in files anew, with the codec now chosen for them",
     .help = help,
     .usage = BALE_EXIT_USAGE,
-    .run = run,
+    .run = recompress_run,
 };

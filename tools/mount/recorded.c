@@ -9,24 +9,24 @@
 
 #include "format/err.h"
 
-void bale_recorded_begin(struct bale_recorded *recorded, const char *store)
+void bale_codec_difference_begin(struct bale_codec_difference *difference, const char *store)
 {
     char why[BALE_WHY];
 
-    *recorded = (struct bale_recorded){0};
-    recorded->open =
-        store && bale_look_open(store, BALE_STORE_UNLOCKED, &recorded->look, why) == BALE_OK;
+    *difference = (struct bale_codec_difference){0};
+    difference->open =
+        store && bale_reader_open(store, BALE_STORE_UNLOCKED, &difference->reader, why) == BALE_OK;
 }
 
 /* What a new file would get where path is. */
-static bool of_new(const struct bale_recorded *recorded, const char *path,
+static bool of_new(const struct bale_codec_difference *difference, const char *path,
                    struct bale_setting *setting)
 {
     struct bale_container_attr attr;
     char *above = strdup(path);
     const char *slash = strrchr(path, '/');
     int dir = above ? open(dirname(above), O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    bool known = dir >= 0 && bale_properties_for_new(recorded->look.store, dir,
+    bool known = dir >= 0 && bale_properties_for_new(difference->reader.store, dir,
                                                      slash ? slash + 1 : path, &attr) == BALE_OK;
 
     if (known)
@@ -37,25 +37,26 @@ static bool of_new(const struct bale_recorded *recorded, const char *path,
     return known;
 }
 
-void bale_recorded_compare(struct bale_recorded *recorded, int fd, const char *path)
+void bale_codec_difference_compare(struct bale_codec_difference *difference, int fd,
+                                   const char *path)
 {
     struct bale_setting setting;
 
-    if (!recorded->open || recorded->path)
+    if (!difference->open || difference->path)
         return;
-    ssize_t got = fgetxattr(fd, BALE_XATTR_CODEC, recorded->has, sizeof recorded->has - 1);
-    if (got <= 0 || !of_new(recorded, path, &setting))
+    ssize_t got = fgetxattr(fd, BALE_XATTR_CODEC, difference->has, sizeof difference->has - 1);
+    if (got <= 0 || !of_new(difference, path, &setting))
         return;
-    recorded->has[got] = '\0';
-    bale_setting_print(setting, recorded->gets, sizeof recorded->gets);
-    if (strcmp(recorded->has, recorded->gets) != 0)
-        recorded->path = strdup(path);
+    difference->has[got] = '\0';
+    bale_setting_print(setting, difference->gets, sizeof difference->gets);
+    if (strcmp(difference->has, difference->gets) != 0)
+        difference->path = strdup(path);
 }
 
-void bale_recorded_end(struct bale_recorded *recorded)
+void bale_codec_difference_end(struct bale_codec_difference *difference)
 {
-    if (recorded->open)
-        bale_look_close(&recorded->look);
-    free(recorded->path);
-    *recorded = (struct bale_recorded){0};
+    if (difference->open)
+        bale_reader_close(&difference->reader);
+    free(difference->path);
+    *difference = (struct bale_codec_difference){0};
 }

@@ -7,18 +7,19 @@
 
 #include "tools/common/container_reader.h"
 
-struct bale_recorded {
-    struct bale_look look;
-    bool open; /* look */
+struct bale_codec_difference {
+    struct bale_reader reader;
+    bool open; /* reader */
     /* The first file of which they differ: */
     char *path; /* NULL: none */
     char has[BALE_SETTING_TEXT], gets[BALE_SETTING_TEXT];
 };
 
 /* store may be NULL or out of reach: then nothing is found. */
-void bale_recorded_begin(struct bale_recorded *recorded, const char *store);
+void bale_codec_difference_begin(struct bale_codec_difference *difference, const char *store);
 /* fd: of the file path, in a mount of the store. */
-void bale_recorded_compare(struct bale_recorded *recorded, int fd, const char *path);
-void bale_recorded_end(struct bale_recorded *recorded);
+void bale_codec_difference_compare(struct bale_codec_difference *difference, int fd,
+                                   const char *path);
+void bale_codec_difference_end(struct bale_codec_difference *difference);
 
 #endif

@@ -104,7 +104,7 @@ static bool mount_store(struct batch *batch)
         _exit(bale_mount_store(&batch->words.options, batch->log));
     }
     if (child < 0) {
-        bale_complain("cannot fork: %s", strerror(errno));
+        bale_message("cannot fork: %s", strerror(errno));
         return false;
     }
     (void)bale_signals_wait(&batch->signals, child, false, -1, &state);
@@ -122,8 +122,8 @@ static bool enter_mount(struct batch *batch)
         return false;
     if (daemon_process(batch->mnt) == batch->daemon)
         return true;
-    bale_complain("%s: the mount of the other tasks does not answer: see its daemon's log",
-                  batch->mnt);
+    bale_message("%s: the mount of the other tasks does not answer: see its daemon's log",
+                 batch->mnt);
     return false;
 }
 
@@ -150,7 +150,7 @@ static void __attribute__((noreturn)) be_command(char **command, pid_t parent)
         _exit(EXIT_OURS);
     execvp(command[0], command);
     int e = errno;
-    bale_complain("%s: cannot be run: %s", command[0], strerror(e));
+    bale_message("%s: cannot be run: %s", command[0], strerror(e));
     _exit(e == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN);
 }
 
@@ -165,7 +165,7 @@ static int run_command(struct batch *batch)
     if (child == 0)
         be_command(batch->command, parent);
     if (child < 0) {
-        bale_complain("%s: cannot be run: %s", batch->command[0], strerror(errno));
+        bale_message("%s: cannot be run: %s", batch->command[0], strerror(errno));
         return EXIT_OURS;
     }
     (void)bale_signals_wait(&batch->signals, child, true, -1, &state);
@@ -225,10 +225,9 @@ static bool in_time(struct batch *batch, int (*part)(struct batch *batch))
     if (bale_signals_wait(&batch->signals, child, false, batch->grace, &state))
         return bale_signals_status(state) == BALE_EXIT_DONE;
     kill(child, SIGKILL);
-    bale_complain(
-        "%s: not all was stored within %d s after a signal: its daemon goes on by itself; "
-        "--grace gives it longer",
-        batch->mnt, batch->grace / 1000);
+    bale_message("%s: not all was stored within %d s after a signal: its daemon goes on by itself; "
+                 "--grace gives it longer",
+                 batch->mnt, batch->grace / 1000);
     return false;
 }
 
@@ -254,13 +253,13 @@ static bool sum_up(const struct batch *batch)
     uint64_t logical = count_of(last, "compressed"), stored = count_of(last, "stored");
 
     if (ended)
-        bale_complain("%s: %s stored as %s, ratio %s", batch->store,
-                      bale_size_text(logical, texts[0]), bale_size_text(stored, texts[1]),
-                      bale_ratio_text(logical, stored, texts[2]));
+        bale_message("%s: %s stored as %s, ratio %s", batch->store,
+                     bale_size_text(logical, texts[0]), bale_size_text(stored, texts[1]),
+                     bale_ratio_text(logical, stored, texts[2]));
     else
-        bale_complain("%s: its daemon did not end in order: what was written last may be lost: "
-                      "check with balefs fsck %s",
-                      batch->mnt, batch->store);
+        bale_message("%s: its daemon did not end in order: what was written last may be lost: "
+                     "check with balefs fsck %s",
+                     batch->mnt, batch->store);
     json_decref(last);
     return ended;
 }
@@ -306,9 +305,9 @@ static int parse(const struct bale_command *command, int argc, char **argv, stru
         else if (option == OPTION_LOG)
             batch->log = optarg;
         else if (option == OPTION_GRACE && !parse_grace(optarg, &batch->grace))
-            return bale_misused(command, "--grace %s: give a time, as 90, 30s or 5m", optarg);
+            return bale_usage_error(command, "--grace %s: give a time, as 90, 30s or 5m", optarg);
         else if (option == 'o' && bale_mount_words(&batch->words, optarg, why) != BALE_OK)
-            return bale_misused(command, "%s", why);
+            return bale_usage_error(command, "%s", why);
         else if (option != OPTION_GRACE && option != 'o')
             return option;
     if (argc - optind > 2 && strcmp(argv[optind + 2], "--") == 0)
@@ -316,7 +315,7 @@ static int parse(const struct bale_command *command, int argc, char **argv, stru
     else if (argc - optind > 2)
         batch->command = argv + optind + 2;
     if (!batch->command || !batch->command[0])
-        return bale_misused(command, "STORE, MNT and CMD are needed");
+        return bale_usage_error(command, "STORE, MNT and CMD are needed");
     return 0;
 }
 
@@ -325,7 +324,7 @@ static char *absolute(const char *path)
     char *found = bale_mounts_path(path);
 
     if (!found)
-        bale_complain("%s: %s: check the path", path, strerror(errno));
+        bale_message("%s: %s: check the path", path, strerror(errno));
     return found;
 }
 
@@ -347,7 +346,7 @@ static int run_batch(struct batch *batch)
     return status;
 }
 
-static int run(const struct bale_command *command, int argc, char **argv)
+static int run_run(const struct bale_command *command, int argc, char **argv)
 {
     static struct batch batch;
     int status = EXIT_OURS;
@@ -379,5 +378,5 @@ const struct bale_command bale_command_run = {
     .summary = "runs a command with a store mounted",
     .help = help,
     .usage = EXIT_OURS,
-    .run = run,
+    .run = run_run,
 };

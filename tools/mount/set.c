@@ -77,29 +77,29 @@ static bool say_failed(const char *path, const char *name, const char *value)
     switch (errno) {
     case EACCES:
     case EPERM:
-        bale_complain("%s: may not be changed: be its owner or root", path);
+        bale_message("%s: may not be changed: be its owner or root", path);
         break;
     case EROFS:
-        bale_complain("%s: cannot be changed: it is mounted read-only: mount it without -o ro",
-                      path);
+        bale_message("%s: cannot be changed: it is mounted read-only: mount it without -o ro",
+                     path);
         break;
     case ENOTSUP:
-        bale_complain("%s: cannot hold settings: the store's file system has no user attributes",
-                      path);
+        bale_message("%s: cannot hold settings: the store's file system has no user attributes",
+                     path);
         break;
     case EINVAL:
     case EBUSY:
         if (is_extent)
-            bale_complain("%s: has data already: set an extent size on the directory, then write a "
-                          "new file",
-                          path);
+            bale_message("%s: has data already: set an extent size on the directory, then write a "
+                         "new file",
+                         path);
         else
-            bale_complain("%s: %s is refused: is its codec known to the mount's program?", path,
-                          value);
+            bale_message("%s: %s is refused: is its codec known to the mount's program?", path,
+                         value);
         break;
     default:
-        bale_complain("%s: %s cannot be set: %s: the daemon's log may say more", path, title(name),
-                      strerror(errno));
+        bale_message("%s: %s cannot be set: %s: the daemon's log may say more", path, title(name),
+                     strerror(errno));
     }
     return false;
 }
@@ -153,15 +153,15 @@ static bool put_match(const char *path, const struct wish *wish)
     bool done = false, found;
 
     if (fd < 0 && errno == ENOTDIR) {
-        bale_complain("%s: is no directory: --match is for directories", path);
+        bale_message("%s: is no directory: --match is for directories", path);
         return false;
     }
     if (fd < 0) {
-        bale_complain("%s: cannot be opened: %s", path, strerror(errno));
+        bale_message("%s: cannot be opened: %s", path, strerror(errno));
         return false;
     }
     if (flock(fd, LOCK_EX) != 0 && errno != ENOLCK && errno != ENOTSUP) {
-        bale_complain("%s: cannot be locked: %s", path, strerror(errno));
+        bale_message("%s: cannot be locked: %s", path, strerror(errno));
         goto out;
     }
     ssize_t got = getxattr(path, BALE_XATTR_MATCH, lines, sizeof lines - 1);
@@ -171,13 +171,13 @@ static bool put_match(const char *path, const struct wish *wish)
     }
     lines[got < 0 ? 0 : got] = '\0';
     if (!edit_lines(lines, wish, edited, &found))
-        bale_complain("%s: its match lines would have more than 4095 bytes: use fewer globs", path);
+        bale_message("%s: its match lines would have more than 4095 bytes: use fewer globs", path);
     else if (!wish->codec && !found)
-        bale_complain("%s: has no match line for %s: balefs get %s prints those it has", path,
-                      wish->glob, path);
+        bale_message("%s: has no match line for %s: balefs get %s prints those it has", path,
+                     wish->glob, path);
     else if (edited[0] &&
              bale_properties_check(BALE_XATTR_MATCH, edited, strlen(edited), clean, why) != 0)
-        bale_complain("%s: --match: %s", path, bale_reason(why));
+        bale_message("%s: --match: %s", path, bale_reason(why));
     else
         done = put(path, BALE_XATTR_MATCH, edited[0] ? clean : "");
 out:
@@ -188,23 +188,23 @@ out:
 /* Without a mount only directories can be changed, and only while nobody has the store mounted. */
 static bool may_change(const char *path)
 {
-    struct bale_place place;
+    struct bale_location location;
     struct stat st;
     char who[256];
     bool may = false;
 
-    if (bale_place_find(path, &place) != BALE_OK)
+    if (bale_location_find(path, &location) != BALE_OK)
         return false;
-    if (place.mounted) {
+    if (location.mounted) {
         may = true;
     } else if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) {
-        bale_complain("%s: is a file of a store: mount the store and set it there", path);
+        bale_message("%s: is a file of a store: mount the store and set it there", path);
     } else {
-        may = !bale_store_locked_by(place.top, who, sizeof who);
+        may = !bale_store_locked_by(location.top, who, sizeof who);
         if (!may)
-            bale_complain("%s: the store is in use by %s: set it in the mount", path, who);
+            bale_message("%s: the store is in use by %s: set it in the mount", path, who);
     }
-    bale_place_free(&place);
+    bale_location_free(&location);
     return may;
 }
 
@@ -214,7 +214,7 @@ static bool apply(const char *path, const struct wish *wish)
     bool known = bale_control_ask(path, &mount);
 
     if (known && mount.frozen)
-        bale_complain("%s: its mount is frozen: waiting for balefs thaw", path);
+        bale_message("%s: its mount is frozen: waiting for balefs thaw", path);
     if (!may_change(path))
         return false;
     if (wish->extent && !put(path, BALE_XATTR_EXTENT, wish->extent))
@@ -237,8 +237,8 @@ static int take_extent(const struct bale_command *command, const char *text,
     clean[0] = '\0';
     if (strcmp(text, "default") != 0) {
         if (!bale_extent_size_parse(text, &extent))
-            return bale_misused(command,
-                                "--extent %s: it is 16K to 64M, in steps of 4K, or default", text);
+            return bale_usage_error(
+                command, "--extent %s: it is 16K to 64M, in steps of 4K, or default", text);
         snprintf(clean, VALUE, "%u", extent);
     }
     wish->extent = clean;
@@ -260,9 +260,10 @@ static int take_codec(const struct bale_command *command, int *count, char **wor
     if (wish->extent && !wish->glob && (err != BALE_OK || *count < 2))
         return 0;
     if (*count < 2)
-        return bale_misused(command, *count ? "CODEC is missing" : "PATH and CODEC are missing");
+        return bale_usage_error(command,
+                                *count ? "CODEC is missing" : "PATH and CODEC are missing");
     if (err != BALE_OK)
-        return bale_misused(command, "%s: %s", last, why);
+        return bale_usage_error(command, "%s: %s", last, why);
     bale_setting_print(setting, clean, VALUE);
     wish->codec = clean;
     --*count;
@@ -285,14 +286,15 @@ static int parse(const struct bale_command *command, int argc, char **argv, stru
         else
             return option;
     if (status == 0 && wish->glob && (!*wish->glob || strchr(wish->glob, '\n')))
-        status = bale_misused(command, "--match '%s': it is a pattern for names, as '*.log'",
-                              wish->glob);
+        status = bale_usage_error(command, "--match '%s': it is a pattern for names, as '*.log'",
+                                  wish->glob);
     if (status == 0 && wish->unset && wish->extent && *wish->extent)
-        status = bale_misused(command, "--unset and --extent with a size contradict each other");
+        status =
+            bale_usage_error(command, "--unset and --extent with a size contradict each other");
     return status;
 }
 
-static int run(const struct bale_command *command, int argc, char **argv)
+static int set_run(const struct bale_command *command, int argc, char **argv)
 {
     char extent[VALUE], codec[VALUE];
     struct wish wish = {0};
@@ -304,7 +306,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
     if (status == 0)
         status = take_codec(command, &count, argv + optind, codec, &wish);
     if (status == 0 && count == 0)
-        status = bale_misused(command, "PATH is missing");
+        status = bale_usage_error(command, "PATH is missing");
     if (status != 0)
         return status;
     for (int i = 0; i < count; i++)
@@ -318,5 +320,5 @@ const struct bale_command bale_command_set = {
     .summary = "chooses codec and extent size for files and directories",
     .help = help,
     .usage = BALE_EXIT_USAGE,
-    .run = run,
+    .run = set_run,
 };

@@ -67,13 +67,13 @@ static bool ask(const char *path, unsigned long request, const char *what)
      * daemon's turn. */
     bool done = (request == BALE_IOC_THAW || syncfs(fd) == 0) && ioctl(fd, request) == 0;
     if (!done && (errno == EPERM || errno == EACCES))
-        bale_complain("%s: only root and the mount's owner may %s it", path, what);
+        bale_message("%s: only root and the mount's owner may %s it", path, what);
     else if (!done && errno == EBUSY && request == BALE_IOC_FREEZE)
-        bale_complain("%s: is frozen already: balefs thaw ends it", path);
+        bale_message("%s: is frozen already: balefs thaw ends it", path);
     else if (!done && errno == ENOTTY)
-        bale_complain("%s: shows only a part of a balefs mount: name the whole one", path);
+        bale_message("%s: shows only a part of a balefs mount: name the whole one", path);
     else if (!done)
-        bale_complain("%s: cannot %s: %s: the daemon's log says more", path, what, strerror(errno));
+        bale_message("%s: cannot %s: %s: the daemon's log says more", path, what, strerror(errno));
     close(fd);
     return done;
 }
@@ -85,7 +85,7 @@ static int control(const struct bale_command *command, int argc, char **argv, un
     while ((option = bale_options_next(command, argc, argv, ":h", long_options)) != BALE_OPTION_END)
         return bale_options_status(command, option);
     if (optind == argc)
-        return bale_misused(command, "MNT is missing");
+        return bale_usage_error(command, "MNT is missing");
     for (int i = optind; i < argc; i++)
         if (!ask(argv[i], request, command->name))
             status = BALE_EXIT_FAILED;

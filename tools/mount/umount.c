@@ -64,12 +64,12 @@ static bool drain(int fd, const struct leaving *leaving)
 {
     if (leaving->read_only || (syncfs(fd) == 0 && ioctl(fd, BALE_IOC_SYNC) == 0))
         return true;
-    bale_complain("%s: not everything written can be stored: %s: %s", leaving->point,
-                  strerror(errno),
-                  leaving->force ? "unmounting all the same"
-                  : errno == ENOSPC || errno == EDQUOT
-                      ? "make room in the store, or give up what is missing with --force"
-                      : "see the daemon's log; --force gives up what is missing");
+    bale_message("%s: not everything written can be stored: %s: %s", leaving->point,
+                 strerror(errno),
+                 leaving->force ? "unmounting all the same"
+                 : errno == ENOSPC || errno == EDQUOT
+                     ? "make room in the store, or give up what is missing with --force"
+                     : "see the daemon's log; --force gives up what is missing");
     return false;
 }
 
@@ -116,7 +116,7 @@ static void wait_for_end(const struct leaving *leaving)
         if (leaving->pidfd < 0 && !bale_store_locked_by(leaving->store, who, sizeof who))
             return;
         if (!told && milliseconds_since(&start) > PATIENCE_MS) {
-            bale_complain(
+            bale_message(
                 "%s: unmounted; waiting for its daemon to store what is left: is it mounted "
                 "in another container too?",
                 leaving->point);
@@ -144,13 +144,13 @@ static bool ended_well(const struct leaving *leaving)
     const json_t *process = json_object_get(last, "process");
     const char *result = json_string_value(json_object_get(last, "result"));
     if (!json_is_integer(process) || (leaving->pid && json_integer_value(process) != leaving->pid))
-        bale_complain(
+        bale_message(
             "%s: unmounted, but its daemon did not end in order: see its log, and check the "
             "store with balefs fsck",
             leaving->point);
     else if (!json_is_true(json_object_get(last, "clean")))
-        bale_complain("%s: unmounted: %s", leaving->point,
-                      result ? result : "not everything was stored: see the daemon's log");
+        bale_message("%s: unmounted: %s", leaving->point,
+                     result ? result : "not everything was stored: see the daemon's log");
     else
         well = true;
     json_decref(last);
@@ -176,8 +176,8 @@ static int not_allowed(const struct bale_mount_line *mount)
 {
     const char *name = bale_owner_name(mount);
 
-    bale_complain("%s: is a mount of user %s: only %s%s may unmount it", mount->point, name, name,
-                  mount->owner ? " and root" : "");
+    bale_message("%s: is a mount of user %s: only %s%s may unmount it", mount->point, name, name,
+                 mount->owner ? " and root" : "");
     return BALE_EXIT_UNMOUNT_USAGE;
 }
 
@@ -187,13 +187,13 @@ static bool may_leave(int fd, const struct leaving *leaving, bool frozen)
     if (!frozen)
         return true;
     if (!leaving->force)
-        bale_complain("%s: is frozen: end that with balefs thaw %s first, or use --force",
-                      leaving->point, leaving->point);
+        bale_message("%s: is frozen: end that with balefs thaw %s first, or use --force",
+                     leaving->point, leaving->point);
     else if (ioctl(fd, BALE_IOC_THAW) == 0)
         return true;
     else
-        bale_complain("%s: cannot be thawed: %s: the daemon's log says more", leaving->point,
-                      strerror(errno));
+        bale_message("%s: cannot be thawed: %s: the daemon's log says more", leaving->point,
+                     strerror(errno));
     return false;
 }
 
@@ -209,8 +209,8 @@ static int drain_and_leave(int fd, const struct bale_mount_line *mount, struct l
         return not_allowed(mount);
     }
     if (!answers) {
-        bale_complain("%s: its daemon does not answer: %s: unmount it with umount(8)",
-                      leaving->point, strerror(errno));
+        bale_message("%s: its daemon does not answer: %s: unmount it with umount(8)",
+                     leaving->point, strerror(errno));
         close(fd);
         return BALE_EXIT_UNMOUNT_FAILED;
     }
@@ -241,7 +241,7 @@ static int leave_mount(const struct bale_mount_line *mount, bool force, bool laz
     if (errno == ENOTCONN) {
         int status = bale_unmount(mount->point, true);
         if (status == BALE_EXIT_DONE)
-            bale_complain("%s: its daemon had ended before; unmounted", mount->point);
+            bale_message("%s: its daemon had ended before; unmounted", mount->point);
         return status;
     }
     if (errno == EACCES && geteuid() == 0) {
@@ -250,8 +250,8 @@ static int leave_mount(const struct bale_mount_line *mount, bool force, bool laz
     }
     if (errno == EACCES)
         return not_allowed(mount);
-    bale_complain("%s: cannot be opened: %s: its daemon's log may say more", mount->point,
-                  strerror(errno));
+    bale_message("%s: cannot be opened: %s: its daemon's log may say more", mount->point,
+                 strerror(errno));
     return BALE_EXIT_UNMOUNT_FAILED;
 }
 
@@ -263,12 +263,12 @@ static int umount_one(const char *path, const char *point, bool force, bool lazy
     int err = bale_mounts_at(point, &mount);
 
     if (err == BALE_E_NOENT) {
-        bale_complain("%s: is not mounted: name a mount point", path);
+        bale_message("%s: is not mounted: name a mount point", path);
     } else if (err != BALE_OK) {
-        bale_complain("/proc/self/mountinfo: cannot be read: %s", bale_err_text(err));
+        bale_message("/proc/self/mountinfo: cannot be read: %s", bale_err_text(err));
         status = BALE_EXIT_UNMOUNT_SYSTEM;
     } else if (!bale_mount_line_is_balefs(&mount)) {
-        bale_complain("%s: is a mount of type %s: use umount(8)", path, mount.type);
+        bale_message("%s: is a mount of type %s: use umount(8)", path, mount.type);
         status = BALE_EXIT_UNMOUNT_USAGE;
     } else {
         status = leave_mount(&mount, force, lazy);
@@ -284,12 +284,12 @@ int bale_umount_all(int count, char **paths, bool force, bool lazy)
     int worst = points ? BALE_EXIT_DONE : BALE_EXIT_UNMOUNT_SYSTEM;
 
     if (!points)
-        bale_complain("out of memory");
+        bale_message("out of memory");
     for (int i = 0; points && i < count; i++) {
         points[i] = bale_mounts_path(paths[i]);
         if (points[i])
             continue;
-        bale_complain("%s: %s: check the path", paths[i], strerror(errno));
+        bale_message("%s: %s: check the path", paths[i], strerror(errno));
         worst = BALE_EXIT_UNMOUNT_USAGE;
     }
     (void)!chdir("/");
@@ -303,7 +303,7 @@ int bale_umount_all(int count, char **paths, bool force, bool lazy)
     return worst;
 }
 
-static int run(const struct bale_command *command, int argc, char **argv)
+static int umount_run(const struct bale_command *command, int argc, char **argv)
 {
     bool force = false, lazy = false;
     int option;
@@ -317,7 +317,7 @@ static int run(const struct bale_command *command, int argc, char **argv)
         else
             return bale_options_status(command, option);
     if (optind == argc)
-        return bale_misused(command, "MNT is missing");
+        return bale_usage_error(command, "MNT is missing");
     return bale_umount_all(argc - optind, argv + optind, force, lazy);
 }
 
@@ -326,5 +326,5 @@ const struct bale_command bale_command_umount = {
     .summary = "stores everything and ends a mount",
     .help = help,
     .usage = BALE_EXIT_UNMOUNT_USAGE,
-    .run = run,
+    .run = umount_run,
 };

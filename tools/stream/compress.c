@@ -99,12 +99,13 @@ static int take_number(const struct bale_command *command, int option, struct ba
     case 'e':
         return bale_extent_size_parse(optarg, &pack->extent)
                    ? 0
-                   : bale_misused(command, "--extent %s: it is 16K to 64M, in steps of 4K", optarg);
+                   : bale_usage_error(command, "--extent %s: it is 16K to 64M, in steps of 4K",
+                                      optarg);
     case OPTION_CHUNK:
         return bale_chunk_parse(optarg, &pack->chunk_log2)
                    ? 0
-                   : bale_misused(command, "--chunk %s: it is a power of two from 4K to 64M",
-                                  optarg);
+                   : bale_usage_error(command, "--chunk %s: it is a power of two from 4K to 64M",
+                                      optarg);
     default:
         return bale_count_take(command, "threads", 4096, &pack->threads);
     }
@@ -120,7 +121,7 @@ static int take_engine(const struct bale_command *command, struct bale_packing *
             packing->engine = (enum bale_engine_choice)i;
             return 0;
         }
-    return bale_misused(command, "--engine %s: it is cpu, gpu or auto", optarg);
+    return bale_usage_error(command, "--engine %s: it is cpu, gpu or auto", optarg);
 }
 
 /* 0, or the exit code. */
@@ -148,7 +149,7 @@ static int take_option(const struct bale_command *command, int option, struct ba
         return take_engine(command, packing);
     case OPTION_CODEC:
         if (bale_setting_parse(optarg, &packing->pack.setting, why, sizeof why) != BALE_OK)
-            return bale_misused(command, "--codec %s: %s", optarg, why);
+            return bale_usage_error(command, "--codec %s: %s", optarg, why);
         return 0;
     default:
         return take_number(command, option, &packing->pack);
@@ -162,16 +163,17 @@ static int check_usage(const struct bale_command *command, struct bale_packing *
         packing->to_stdout = true;
     }
     if (packing->output && packing->to_stdout)
-        return bale_misused(command, "--output and --stdout contradict each other");
+        return bale_usage_error(command, "--output and --stdout contradict each other");
     if (packing->test && (packing->output || packing->to_stdout))
-        return bale_misused(command, "--test writes nothing, also not with --output or --stdout");
+        return bale_usage_error(command,
+                                "--test writes nothing, also not with --output or --stdout");
     if (packing->output && files > 1)
-        return bale_misused(command, "--output is for one FILE: several go to one place with "
-                                     "--stdout");
+        return bale_usage_error(command, "--output is for one FILE: several go to one place with "
+                                         "--stdout");
     return 0;
 }
 
-static int run(const struct bale_command *command, int argc, char **argv)
+static int compress_run(const struct bale_command *command, int argc, char **argv)
 {
     struct bale_packing packing = {
         .pack = {.setting = {.codec = BALE_CODEC_AUTO},
@@ -200,7 +202,7 @@ const struct bale_command bale_command_compress = {
     .summary = "compresses files and pipes",
     .help = compress_help,
     .usage = BALE_EXIT_USAGE,
-    .run = run,
+    .run = compress_run,
 };
 
 const struct bale_command bale_command_decompress = {
@@ -208,5 +210,5 @@ const struct bale_command bale_command_decompress = {
     .summary = "gets back what compress was given",
     .help = decompress_help,
     .usage = BALE_EXIT_USAGE,
-    .run = run,
+    .run = compress_run,
 };

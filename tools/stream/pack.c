@@ -12,7 +12,7 @@
 struct job {
     struct bale_pack *pack;
     const struct bale_source *source;
-    struct bale_target *target;
+    struct bale_output *output;
     struct bale_packed *packed;
     struct bale_lanes *lanes;
     struct bale_stream stream;
@@ -30,7 +30,7 @@ ssize_t bale_source_read(const struct bale_source *source, void *bytes, size_t l
     while (have < length) {
         ssize_t got = read(source->fd, (char *)bytes + have, length - have);
         if (got < 0 && errno != EINTR) {
-            bale_complain("%s: cannot be read: %s", source->name, strerror(errno));
+            bale_message("%s: cannot be read: %s", source->name, strerror(errno));
             return -1;
         }
         if (got == 0)
@@ -60,7 +60,7 @@ bool bale_pack_is_lost(struct bale_pack *pack, const struct bale_source *source,
     if (item->status != BALE_E_QUARANTINED)
         return false;
     pack->lost = true; /* its memory is the device's until the program ends */
-    bale_complain("%s: the GPU does not answer: try --engine cpu", source->name);
+    bale_message("%s: the GPU does not answer: try --engine cpu", source->name);
     return true;
 }
 
@@ -141,7 +141,7 @@ static bool fill(struct job *job, struct bale_lane *lane)
 static bool put(struct job *job, const uint8_t *bytes, size_t length)
 {
     job->packed->stored += length;
-    return bale_target_write(job->target, bytes, length);
+    return bale_output_write(job->output, bytes, length);
 }
 
 static bool take(struct job *job, const struct bale_item *item)
@@ -149,8 +149,8 @@ static bool take(struct job *job, const struct bale_item *item)
     if (bale_pack_is_lost(job->pack, job->source, item))
         return false;
     if (item->status < 0 || bale_stream_add(&job->stream, &item->frame) < 0) {
-        bale_complain("%s: cannot be compressed: %s", job->source->name,
-                      bale_err_text(item->status));
+        bale_message("%s: cannot be compressed: %s", job->source->name,
+                     bale_err_text(item->status));
         return false;
     }
     bale_pack_count(job->pack, item->frame.raw_length);
@@ -194,12 +194,12 @@ static bool write_stream(struct job *job)
     return put(job, end, sizeof end);
 }
 
-bool bale_pack(struct bale_pack *pack, const struct bale_source *source, struct bale_target *target,
+bool bale_pack(struct bale_pack *pack, const struct bale_source *source, struct bale_output *output,
                struct bale_packed *packed)
 {
     struct job job = {.pack = pack,
                       .source = source,
-                      .target = target,
+                      .output = output,
                       .packed = packed,
                       .room = bale_frame_bound(pack->extent, pack->chunk_log2),
                       .data_end = has_holes(source) ? 0 : UINT64_MAX};
@@ -207,8 +207,8 @@ bool bale_pack(struct bale_pack *pack, const struct bale_source *source, struct 
 
     *packed = (struct bale_packed){0};
     if (bale_pack_lanes(pack, pack->extent, job.room, &job.lanes) < 0) {
-        bale_complain("%s: cannot be compressed: out of memory: give a smaller --extent",
-                      source->name);
+        bale_message("%s: cannot be compressed: out of memory: give a smaller --extent",
+                     source->name);
         return false;
     }
     good = write_stream(&job);

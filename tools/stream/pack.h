@@ -41,13 +41,13 @@ struct bale_packed {
 };
 
 /* Compresses source to one stream. False, after a message, if that failed. */
-bool bale_pack(struct bale_pack *pack, const struct bale_source *source, struct bale_target *target,
+bool bale_pack(struct bale_pack *pack, const struct bale_source *source, struct bale_output *output,
                struct bale_packed *packed);
 
-/* Decompresses source, to nowhere if target is NULL. After a failure what came before the damage
+/* Decompresses source, to nowhere if output is NULL. After a failure what came before the damage
  * has been written. */
 bool bale_unpack(struct bale_pack *pack, const struct bale_source *source,
-                 struct bale_target *target, struct bale_packed *packed);
+                 struct bale_output *output, struct bale_packed *packed);
 
 /* Lanes for as many frames as memory, and threads or a GPU, are good for. */
 int bale_pack_lanes(struct bale_pack *pack, size_t raw, size_t stored, struct bale_lanes **lanes);

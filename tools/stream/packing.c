@@ -28,11 +28,11 @@ static bool open_source(const char *name, struct bale_source *source)
         source->fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     }
     if (source->fd < 0 || fstat(source->fd, &source->st) != 0) {
-        bale_complain("%s: cannot be opened: %s", source->name, strerror(errno));
+        bale_message("%s: cannot be opened: %s", source->name, strerror(errno));
         return false;
     }
     if (S_ISDIR(source->st.st_mode)) {
-        bale_complain("%s: a directory: give files, or pipe tar into balefs compress", name);
+        bale_message("%s: a directory: give files, or pipe tar into balefs compress", name);
         close(source->fd);
         return false;
     }
@@ -60,13 +60,13 @@ static char *name_beside(const struct bale_packing *packing, const struct bale_s
     char *name = NULL;
 
     if (!S_ISREG(source->st.st_mode)) {
-        bale_complain("%s: not a regular file: say with -o or -c where to write", source->name);
+        bale_message("%s: not a regular file: say with -o or -c where to write", source->name);
     } else if (packing->unpacks && !has_suffix(source->name)) {
-        bale_complain("%s: does not end in " BALE_SUFFIX ": say with -o or -c where to write",
-                      source->name);
+        bale_message("%s: does not end in " BALE_SUFFIX ": say with -o or -c where to write",
+                     source->name);
     } else if (!packing->unpacks && !packing->force && has_suffix(source->name)) {
-        bale_complain("%s: ends in " BALE_SUFFIX " already: -f compresses it all the same",
-                      source->name);
+        bale_message("%s: ends in " BALE_SUFFIX " already: -f compresses it all the same",
+                     source->name);
     } else if (packing->unpacks) {
         name = strndup(source->name, strlen(source->name) - strlen(BALE_SUFFIX));
     } else if (asprintf(&name, "%s" BALE_SUFFIX, source->name) < 0) {
@@ -91,23 +91,23 @@ static void report(const struct bale_packing *packing, const struct bale_source 
 static bool convert(struct bale_packing *packing, const struct bale_source *source,
                     const char *path)
 {
-    struct bale_target target = {.fd = -1};
-    struct bale_target *to = packing->test ? NULL : &target;
-    const struct bale_target_rules rules = {
+    struct bale_output output = {.fd = -1};
+    struct bale_output *to = packing->test ? NULL : &output;
+    const struct bale_output_rules rules = {
         .sources = &source->st, .count = 1, .replace = packing->force, .holes = packing->unpacks};
     struct bale_packed packed;
     bool good;
 
-    if (to && !bale_target_open(path, &rules, to))
+    if (to && !bale_output_open(path, &rules, to))
         return false;
     bale_progress_begin(&packing->pack.progress, "");
     good = packing->unpacks ? bale_unpack(&packing->pack, source, to, &packed)
                             : bale_pack(&packing->pack, source, to, &packed);
     bale_progress_end(&packing->pack.progress);
     if (to && good)
-        good = bale_target_finish(to, source->is_file ? &source->st : NULL);
+        good = bale_output_finish(to, source->is_file ? &source->st : NULL);
     else if (to)
-        bale_target_drop(to);
+        bale_output_drop(to);
     if (good)
         report(packing, source, &packed);
     return good;
@@ -118,11 +118,11 @@ static bool shuns_terminal(const struct bale_packing *packing, const struct bale
                            const char *path)
 {
     if (!packing->unpacks && !path && !packing->force && isatty(STDOUT_FILENO)) {
-        bale_complain("standard output is a terminal: say with -o where to write");
+        bale_message("standard output is a terminal: say with -o where to write");
         return false;
     }
     if (packing->unpacks && !source->is_file && isatty(STDIN_FILENO)) {
-        bale_complain("standard input is a terminal: give a file");
+        bale_message("standard input is a terminal: give a file");
         return false;
     }
     return true;
@@ -152,7 +152,7 @@ static bool run_one(struct bale_packing *packing, const char *name)
 static void log_gpu(int level, const char *text)
 {
     if (level == BALE_GPU_ERROR)
-        bale_complain("%s", text);
+        bale_message("%s", text);
 }
 
 static void gpu_opened(void *pack)
@@ -206,7 +206,7 @@ static bool insist_on_gpu(struct bale_pack *pack)
     bale_dispatch_open(pack->engine);
     if (bale_dispatch_wait(pack->engine, why) == BALE_OK)
         return true;
-    bale_complain("--engine gpu: %s: balefs doctor tells what this machine lacks", why);
+    bale_message("--engine gpu: %s: balefs doctor tells what this machine lacks", why);
     return false;
 }
 
@@ -221,8 +221,8 @@ static bool open_engine(struct bale_packing *packing, bool wary)
                                              : create_dispatcher(packing, wary);
     if (err == BALE_OK)
         return true;
-    bale_complain("%u threads cannot be started: %s: give fewer with --threads", pack->threads,
-                  bale_err_text(err));
+    bale_message("%u threads cannot be started: %s: give fewer with --threads", pack->threads,
+                 bale_err_text(err));
     return false;
 }
 

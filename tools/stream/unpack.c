@@ -8,7 +8,7 @@
 struct job {
     struct bale_pack *pack;
     const struct bale_source *source;
-    struct bale_target *target; /* may be NULL */
+    struct bale_output *output; /* may be NULL */
     struct bale_packed *packed;
     struct bale_lanes *lanes; /* NULL before the first stream */
     struct bale_stream_reader reader;
@@ -21,9 +21,9 @@ struct job {
 
 static bool wrong(const struct job *job, uint64_t at, const char *why)
 {
-    bale_complain("%s: byte %llu: %s: %s", job->source->name, (unsigned long long)at, why,
-                  at == 0 ? "give what balefs compress made"
-                          : "what comes before can be had with balefs decompress -c");
+    bale_message("%s: byte %llu: %s: %s", job->source->name, (unsigned long long)at, why,
+                 at == 0 ? "give what balefs compress made"
+                         : "what comes before can be had with balefs decompress -c");
     return false;
 }
 
@@ -33,7 +33,7 @@ static bool write_zeros_to(struct job *job, uint64_t offset)
 
     job->written = offset;
     job->packed->raw = offset;
-    return !job->target || bale_target_zeros(job->target, length);
+    return !job->output || bale_output_zeros(job->output, length);
 }
 
 /* Writes what the oldest lane holds. */
@@ -43,7 +43,7 @@ static bool take(struct job *job, const struct bale_lane *lane)
     uint32_t length = item->frame.raw_length;
 
     if (item->status == BALE_E_NOMEM) {
-        bale_complain("%s: cannot be decompressed: out of memory", job->source->name);
+        bale_message("%s: cannot be decompressed: out of memory", job->source->name);
         return false;
     }
     if (bale_pack_is_lost(job->pack, job->source, item))
@@ -56,11 +56,11 @@ static bool take(struct job *job, const struct bale_lane *lane)
     bale_pack_count(job->pack, length);
     job->packed->raw = job->written;
     bale_pack_progress(job->pack, job->source, lane->from, job->packed);
-    if (!job->target)
+    if (!job->output)
         return true;
     if (item->frame.codec == BALE_CODEC_ZERO && item->frame.parameter == 0)
-        return bale_target_zeros(job->target, length);
-    return bale_target_write(job->target, item->raw, length);
+        return bale_output_zeros(job->output, length);
+    return bale_output_write(job->output, item->raw, length);
 }
 
 static bool take_oldest(struct job *job)
@@ -93,7 +93,7 @@ static bool make_lanes(struct job *job)
     job->extent = extent;
     if (bale_pack_lanes(job->pack, extent, room, &job->lanes) == BALE_OK)
         return true;
-    bale_complain("%s: cannot be decompressed: out of memory", job->source->name);
+    bale_message("%s: cannot be decompressed: out of memory", job->source->name);
     return false;
 }
 
@@ -106,8 +106,8 @@ static void wrong_part(struct job *job, size_t have, const char *why)
     if (!take_all(job))
         return;
     if (follows)
-        bale_complain("%s: byte %llu: %s: truncate -s %llu takes it away", job->source->name,
-                      (unsigned long long)job->at, why, (unsigned long long)job->at);
+        bale_message("%s: byte %llu: %s: truncate -s %llu takes it away", job->source->name,
+                     (unsigned long long)job->at, why, (unsigned long long)job->at);
     else
         wrong(job, job->reader.inside ? job->at + have : job->at, why);
 }
@@ -184,9 +184,9 @@ static bool step(struct job *job)
 }
 
 bool bale_unpack(struct bale_pack *pack, const struct bale_source *source,
-                 struct bale_target *target, struct bale_packed *packed)
+                 struct bale_output *output, struct bale_packed *packed)
 {
-    struct job job = {.pack = pack, .source = source, .target = target, .packed = packed};
+    struct job job = {.pack = pack, .source = source, .output = output, .packed = packed};
     bool good = true;
 
     *packed = (struct bale_packed){0};

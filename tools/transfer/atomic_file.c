@@ -7,55 +7,55 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void name_it(struct bale_fresh *fresh)
+static void name_it(struct bale_atomic_file *file)
 {
     static atomic_uint last;
 
-    snprintf(fresh->temporary, sizeof fresh->temporary, ".balefs-new.%ld.%u", (long)getpid(),
+    snprintf(file->temporary, sizeof file->temporary, ".balefs-new.%ld.%u", (long)getpid(),
              atomic_fetch_add(&last, 1));
 }
 
-int bale_fresh_open(struct bale_fresh *fresh, int dir)
+int bale_atomic_file_open(struct bale_atomic_file *file, int dir)
 {
-    *fresh = (struct bale_fresh){.dir = dir};
-    fresh->fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fresh->fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-        return fresh->fd < 0 ? errno : 0;
+    *file = (struct bale_atomic_file){.dir = dir};
+    file->fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file->fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+        return file->fd < 0 ? errno : 0;
     do {
-        name_it(fresh);
-        fresh->fd = openat(dir, fresh->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-    } while (fresh->fd < 0 && errno == EEXIST);
-    if (fresh->fd < 0)
-        fresh->temporary[0] = '\0';
-    return fresh->fd < 0 ? errno : 0;
+        name_it(file);
+        file->fd = openat(dir, file->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+    } while (file->fd < 0 && errno == EEXIST);
+    if (file->fd < 0)
+        file->temporary[0] = '\0';
+    return file->fd < 0 ? errno : 0;
 }
 
-int bale_fresh_publish(struct bale_fresh *fresh, const char *name)
+int bale_atomic_file_publish(struct bale_atomic_file *file, const char *name)
 {
     char path[40];
 
-    if (!fresh->temporary[0]) {
-        snprintf(path, sizeof path, "/proc/self/fd/%d", fresh->fd);
-        if (linkat(AT_FDCWD, path, fresh->dir, name, AT_SYMLINK_FOLLOW) == 0)
+    if (!file->temporary[0]) {
+        snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
+        if (linkat(AT_FDCWD, path, file->dir, name, AT_SYMLINK_FOLLOW) == 0)
             return 0;
         if (errno != EEXIST)
             return errno;
         do {
-            name_it(fresh);
-        } while (linkat(AT_FDCWD, path, fresh->dir, fresh->temporary, AT_SYMLINK_FOLLOW) != 0 &&
+            name_it(file);
+        } while (linkat(AT_FDCWD, path, file->dir, file->temporary, AT_SYMLINK_FOLLOW) != 0 &&
                  errno == EEXIST);
     }
-    if (renameat(fresh->dir, fresh->temporary, fresh->dir, name) != 0)
+    if (renameat(file->dir, file->temporary, file->dir, name) != 0)
         return errno;
-    fresh->temporary[0] = '\0';
+    file->temporary[0] = '\0';
     return 0;
 }
 
-void bale_fresh_close(struct bale_fresh *fresh)
+void bale_atomic_file_close(struct bale_atomic_file *file)
 {
-    if (fresh->temporary[0])
-        unlinkat(fresh->dir, fresh->temporary, 0);
-    if (fresh->fd >= 0)
-        close(fresh->fd);
-    fresh->fd = -1;
+    if (file->temporary[0])
+        unlinkat(file->dir, file->temporary, 0);
+    if (file->fd >= 0)
+        close(file->fd);
+    file->fd = -1;
 }

@@ -81,13 +81,13 @@ struct target {
 static int open_store(struct bale_export *export, const char *top)
 {
     char why[BALE_WHY];
-    int err = bale_look_open(top, BALE_STORE_READONLY, &export->look, why);
+    int err = bale_reader_open(top, BALE_STORE_READONLY, &export->reader, why);
 
     export->live = err == BALE_E_BUSY || err == BALE_E_PERM || err == BALE_E_RDONLY;
     if (export->live)
-        err = bale_look_open(top, BALE_STORE_UNLOCKED, &export->look, why);
+        err = bale_reader_open(top, BALE_STORE_UNLOCKED, &export->reader, why);
     if (err != BALE_OK)
-        bale_complain("%s", why);
+        bale_message("%s", why);
     return err;
 }
 
@@ -95,21 +95,21 @@ static int open_source(const struct bale_export *export, const char *path)
 {
     struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
-    int fd = (int)syscall(SYS_openat2, bale_store_root_fd(export->look.store),
+    int fd = (int)syscall(SYS_openat2, bale_store_root_fd(export->reader.store),
                           *export->below ? export->below : ".", &how, sizeof how);
 
     if (fd < 0)
-        bale_complain("%s: cannot be opened: %s%s", path, strerror(errno),
-                      errno == ENOTDIR ? ": for a single file use balefs cat" : "");
+        bale_message("%s: cannot be opened: %s%s", path, strerror(errno),
+                     errno == ENOTDIR ? ": for a single file use balefs cat" : "");
     return fd;
 }
 
 /* What is exported must not come to lie in what is exported. */
 static bool may_go_to(const struct bale_export *export, const char *path)
 {
-    return bale_outside_store(bale_store_path(export->look.store), path,
-                              "export to another place") == BALE_OK &&
-           bale_outside_stores(path) == BALE_OK;
+    return bale_output_path_check_store(bale_store_path(export->reader.store), path,
+                                        "export to another place") == BALE_OK &&
+           bale_output_path_check_stores(path) == BALE_OK;
 }
 
 static int open_directory(const struct bale_export *export, const char *directory)
@@ -117,12 +117,12 @@ static int open_directory(const struct bale_export *export, const char *director
     if (!may_go_to(export, directory))
         return -1;
     if (mkdir(directory, 0700) != 0 && errno != EEXIST) {
-        bale_complain("%s: cannot be made: %s", directory, strerror(errno));
+        bale_message("%s: cannot be made: %s", directory, strerror(errno));
         return -1;
     }
     int to = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (to < 0)
-        bale_complain("%s: cannot be opened: %s", directory, strerror(errno));
+        bale_message("%s: cannot be opened: %s", directory, strerror(errno));
     return to;
 }
 
@@ -131,7 +131,7 @@ static int to_directory(struct bale_export *export, int from, const char *direct
     struct bale_transfer transfer = {
         .file = bale_export_file,
         .arg = export,
-        .from_top = bale_store_path(export->look.store),
+        .from_top = bale_store_path(export->reader.store),
         .to_top = directory,
         .rules = {.settings = export->settings, .acls = true},
         .threads = export->threads,
@@ -148,11 +148,11 @@ static int to_directory(struct bale_export *export, int from, const char *direct
     bale_transfer_signals();
     int err = bale_transfer_run(&transfer, from, to, export->below, "exported");
     if (err != BALE_OK) {
-        bale_complain("cannot start threads: %s", bale_err_text(err));
+        bale_message("cannot start threads: %s", bale_err_text(err));
         return BALE_EXIT_FAILED;
     }
     if (atomic_load(&bale_transfer_stop)) {
-        bale_complain("%s: interrupted: run it again to complete it", directory);
+        bale_message("%s: interrupted: run it again to complete it", directory);
         return BALE_EXIT_FAILED;
     }
     printf("%s: %" PRIu64 " files, %s exported", directory, transfer.files,
@@ -165,41 +165,41 @@ static int to_directory(struct bale_export *export, int from, const char *direct
 
 static int to_archive(const struct bale_export *export, int from, const struct target *to)
 {
-    const struct bale_target_rules rules = {.replace = to->force};
-    struct bale_target target = {.fd = -1};
+    const struct bale_output_rules rules = {.replace = to->force};
+    struct bale_output target = {.fd = -1};
     bool whole;
 
     if (!may_go_to(export, to->archive ? to->archive : "/dev/stdout") ||
-        !bale_target_open(to->archive, &rules, &target)) {
+        !bale_output_open(to->archive, &rules, &target)) {
         close(from);
         return BALE_EXIT_FAILED;
     }
     int status = bale_export_tar(export, from, target.fd, target.name, &whole);
     if (!whole)
-        bale_target_drop(&target);
-    else if (!bale_target_finish(&target, NULL))
+        bale_output_drop(&target);
+    else if (!bale_output_finish(&target, NULL))
         status = BALE_EXIT_FAILED;
     return status;
 }
 
 static int export_store(struct bale_export *export, const struct target *target)
 {
-    struct bale_within within;
+    struct bale_stored_path within;
     int from, status = BALE_EXIT_FAILED;
 
-    if (bale_within_find(export->store, "use cp or tar", &within) != BALE_OK)
+    if (bale_stored_path_find(export->store, "use cp or tar", &within) != BALE_OK)
         return status;
     export->below = within.below;
     if (open_store(export, within.top) == BALE_OK &&
         (from = open_source(export, export->store)) >= 0)
         status = target->directory ? to_directory(export, from, target->directory)
                                    : to_archive(export, from, target);
-    bale_look_close(&export->look);
-    bale_within_free(&within);
+    bale_reader_close(&export->reader);
+    bale_stored_path_free(&within);
     return status;
 }
 
-static int run(const struct bale_command *command, int argc, char **argv)
+static int export_run(const struct bale_command *command, int argc, char **argv)
 {
     struct bale_export export = {.threads = bale_cpus()};
     struct target target = {0};
@@ -220,23 +220,25 @@ static int run(const struct bale_command *command, int argc, char **argv)
         else if (option != 'j')
             return bale_options_status(command, option);
         else if (!bale_count_parse(optarg, 1, 1024, &threads))
-            return bale_misused(command, "--jobs %s: give a whole number from 1 to 1024", optarg);
+            return bale_usage_error(command, "--jobs %s: give a whole number from 1 to 1024",
+                                    optarg);
         else
             export.threads = (unsigned)threads;
     int left = argc - optind;
     if (target.archive && !tar)
-        return bale_misused(command, "--output is for --tar");
+        return bale_usage_error(command, "--output is for --tar");
     if (left < 1)
-        return bale_misused(command, "STORE is missing");
+        return bale_usage_error(command, "STORE is missing");
     if (!tar && left < 2)
-        return bale_misused(command, "DIR is missing: or give --tar");
+        return bale_usage_error(command, "DIR is missing: or give --tar");
     if (left > (tar ? 1 : 2))
-        return bale_misused(command,
-                            tar ? "one STORE at a time" : "one STORE and one DIR at a time");
+        return bale_usage_error(command,
+                                tar ? "one STORE at a time" : "one STORE and one DIR at a time");
     if (target.archive && strcmp(target.archive, "-") == 0)
         target.archive = NULL;
     if (tar && !target.archive && isatty(STDOUT_FILENO))
-        return bale_misused(command, "an archive is not for a terminal: give -o FILE or a pipe");
+        return bale_usage_error(command,
+                                "an archive is not for a terminal: give -o FILE or a pipe");
     export.store = argv[optind];
     target.directory = tar ? NULL : argv[optind + 1];
     return export_store(&export, &target);
@@ -247,5 +249,5 @@ const struct bale_command bale_command_export = {
     .summary = "writes the plain files of a store to a directory or a tar archive",
     .help = help,
     .usage = BALE_EXIT_USAGE,
-    .run = run,
+    .run = export_run,
 };

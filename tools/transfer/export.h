@@ -7,7 +7,7 @@
 #include "tools/transfer/transfer.h"
 
 struct bale_export {
-    struct bale_look look;
+    struct bale_reader reader;
     const char *store; /* as the user named it */
     char *below;       /* what is exported */
     bool live;         /* somebody may be writing to the store */

@@ -22,7 +22,7 @@ struct outgoing {
     struct bale_task *task;
     struct bale_contents contents;
     struct bale_damage damage;
-    struct bale_fresh fresh;
+    struct bale_atomic_file file;
     struct stat st; /* as the target shall be */
     unsigned tries;
     atomic_uint refs;
@@ -39,7 +39,7 @@ int bale_export_open(const struct bale_export *export, int dir, const char *name
                      struct bale_contents *contents, struct stat *st, char *why)
 {
     struct bale_container_attr *attr = &contents->attr;
-    int fd, err = bale_look_in(dir, name, &fd, why);
+    int fd, err = bale_reader_open_below(dir, name, &fd, why);
 
     if (err != BALE_OK)
         return err;
@@ -47,7 +47,7 @@ int bale_export_open(const struct bale_export *export, int dir, const char *name
         close(fd);
         return BALE_E_IO;
     }
-    err = bale_contents_open(&export->look, fd, contents, why);
+    err = bale_contents_open(&export->reader, fd, contents, why);
     if (err != BALE_OK)
         return err;
     st->st_size = (off_t)attr->size;
@@ -57,7 +57,7 @@ int bale_export_open(const struct bale_export *export, int dir, const char *name
         st->st_mtim.tv_sec--;
         st->st_mtim.tv_nsec += 1000000000;
     }
-    if (export->look.config.modes_in_container && attr->mode & BALE_ROOT_MODE_IN_CONTAINER)
+    if (export->reader.config.modes_in_container && attr->mode & BALE_ROOT_MODE_IN_CONTAINER)
         st->st_mode = (st->st_mode & S_IFMT) | (attr->mode & 07777);
     return BALE_OK;
 }
@@ -73,7 +73,7 @@ static bool is_there(const struct outgoing *out)
     const struct stat *want = &out->st;
     struct stat st;
 
-    return fstatat(out->task->branch->to, out->task->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+    return fstatat(out->task->dir->to, out->task->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
            S_ISREG(st.st_mode) && st.st_size == want->st_size &&
            st.st_mtim.tv_sec == want->st_mtim.tv_sec &&
            st.st_mtim.tv_nsec == want->st_mtim.tv_nsec &&
@@ -106,7 +106,7 @@ static void copy_share(struct outgoing *out, struct bale_scratch *scratch, uint8
         to = to < end ? to : end;
         int err = bale_contents_read(&out->contents, scratch, from, (size_t)(to - from), buffer,
                                      &out->damage);
-        int e = err == BALE_OK ? write_all(out->fresh.fd, buffer, (size_t)(to - from), from)
+        int e = err == BALE_OK ? write_all(out->file.fd, buffer, (size_t)(to - from), from)
                                : bale_err_to_errno(err);
         if (e)
             atomic_store(&out->error, e);
@@ -129,8 +129,8 @@ static void copy_shares(struct outgoing *out, struct bale_scratch *scratch)
 
 static void set_text(struct outgoing *out, const char *name, const char *value)
 {
-    if (fsetxattr(out->fresh.fd, name, value, strlen(value), 0) != 0)
-        bale_transfer_fail(out->task->transfer, out->task->branch, out->task->name,
+    if (fsetxattr(out->file.fd, name, value, strlen(value), 0) != 0)
+        bale_transfer_fail(out->task->transfer, out->task->dir, out->task->name,
                            "lost its setting %s: %s", name, strerror(errno));
 }
 
@@ -157,25 +157,25 @@ static int complete(struct outgoing *out)
     const struct timespec times[2] = {out->st.st_atim, out->st.st_mtim};
     char name[NAME_MAX + sizeof BALE_DAMAGED];
 
-    if (ftruncate(out->fresh.fd, out->st.st_size) != 0)
+    if (ftruncate(out->file.fd, out->st.st_size) != 0)
         return errno;
-    int e = bale_owner_set(out->fresh.fd, &out->st, out->st.st_mode);
+    int e = bale_owner_set(out->file.fd, &out->st, out->st.st_mode);
     if (e)
         return e;
     bale_transfer_attributes(task, bale_io_fd(bale_container_io(out->contents.container)),
-                             out->fresh.fd);
+                             out->file.fd);
     if (export_of(out)->settings)
         keep_settings(out);
-    if (futimens(out->fresh.fd, times) != 0)
+    if (futimens(out->file.fd, times) != 0)
         return errno;
     snprintf(name, sizeof name, "%s%s", task->name, task->damaged ? BALE_DAMAGED : "");
-    return bale_fresh_publish(&out->fresh, name);
+    return bale_atomic_file_publish(&out->file, name);
 }
 
 static void tell_damage(struct outgoing *out)
 {
     struct bale_transfer *transfer = out->task->transfer;
-    char *path = bale_branch_path(out->task->branch, out->task->name), *full = NULL;
+    char *path = bale_tree_dir_path(out->task->dir, out->task->name), *full = NULL;
     char end[NAME_MAX + 64];
 
     if (path && asprintf(&full, "%s/%s", transfer->from_top, path) < 0)
@@ -192,7 +192,7 @@ static void tell_damage(struct outgoing *out)
 
 static void close_all(struct outgoing *out)
 {
-    bale_fresh_close(&out->fresh);
+    bale_atomic_file_close(&out->file);
     bale_contents_close(&out->contents);
     bale_damage_clear(&out->damage);
 }
@@ -226,7 +226,7 @@ static void finish(struct outgoing *out, struct bale_scratch *scratch)
             begin(out, scratch);
             return;
         }
-        bale_transfer_fail(task->transfer, task->branch, task->name,
+        bale_transfer_fail(task->transfer, task->dir, task->name,
                            "is changed all the time: try again, or unmount first");
         end(out, BALE_E_STALE, false);
         return;
@@ -234,8 +234,8 @@ static void finish(struct outgoing *out, struct bale_scratch *scratch)
     if (e == 0)
         e = complete(out);
     if (e)
-        bale_transfer_fail(task->transfer, task->branch, task->name,
-                           "cannot be written below %s: %s", task->transfer->to_top, strerror(e));
+        bale_transfer_fail(task->transfer, task->dir, task->name, "cannot be written below %s: %s",
+                           task->transfer->to_top, strerror(e));
     else if (task->damaged)
         tell_damage(out);
     end(out, e ? bale_err_from_errno(e) : BALE_OK, false);
@@ -276,12 +276,12 @@ static void begin(struct outgoing *out, struct bale_scratch *scratch)
 {
     struct bale_task *task = out->task;
     char why[BALE_WHY] = "cannot be read";
-    int err = bale_export_open(export_of(out), task->branch->from, task->name, &out->contents,
+    int err = bale_export_open(export_of(out), task->dir->from, task->name, &out->contents,
                                &out->st, why);
 
     out->tries++;
     bale_damage_init(&out->damage);
-    out->fresh = (struct bale_fresh){.fd = -1};
+    out->file = (struct bale_atomic_file){.fd = -1};
     atomic_store(&out->refs, 1);
     atomic_store(&out->next, 0);
     atomic_store(&out->error, 0);
@@ -291,13 +291,13 @@ static void begin(struct outgoing *out, struct bale_scratch *scratch)
     }
     if (err != BALE_OK) {
         if (err != BALE_E_NOENT || !export_of(out)->live)
-            bale_transfer_fail(task->transfer, task->branch, task->name, "%s", why);
+            bale_transfer_fail(task->transfer, task->dir, task->name, "%s", why);
         end(out, err, false);
         return;
     }
-    int e = bale_fresh_open(&out->fresh, task->branch->to);
+    int e = bale_atomic_file_open(&out->file, task->dir->to);
     if (e) {
-        bale_transfer_fail(task->transfer, task->branch, task->name, "cannot be made below %s: %s",
+        bale_transfer_fail(task->transfer, task->dir, task->name, "cannot be made below %s: %s",
                            task->transfer->to_top, strerror(e));
         end(out, bale_err_from_errno(e), false);
         return;
@@ -313,7 +313,7 @@ void bale_export_file(struct bale_task *task, struct bale_scratch *scratch)
     struct outgoing *out = calloc(1, sizeof *out);
 
     if (!out) {
-        bale_transfer_fail(task->transfer, task->branch, task->name, "out of memory");
+        bale_transfer_fail(task->transfer, task->dir, task->name, "out of memory");
         bale_transfer_end(task, BALE_E_NOMEM, 0, false);
         return;
     }

@@ -26,7 +26,7 @@ struct tar {
     struct archive *archive;
     struct archive_entry *entry;
     struct bale_pool *pool;
-    struct bale_walk walk;
+    struct bale_tree_walk walk;
     struct bale_progress progress;
     atomic_bool stop;
     uint64_t files, bytes;
@@ -42,7 +42,7 @@ struct known {
     char path[];
 };
 
-static struct tar *tar_of(struct bale_walk *walk)
+static struct tar *tar_of(struct bale_tree_walk *walk)
 {
     return (struct tar *)((char *)walk - offsetof(struct tar, walk));
 }
@@ -51,11 +51,11 @@ static void fail(struct tar *tar, const char *path, const char *why)
 {
     tar->failed = true;
     bale_progress_end(&tar->progress);
-    bale_complain("%s%s%s: %s", bale_store_path(tar->export->look.store), *path ? "/" : "", path,
-                  why);
+    bale_message("%s%s%s: %s", bale_store_path(tar->export->reader.store), *path ? "/" : "", path,
+                 why);
 }
 
-static void walk_fail(struct bale_walk *walk, const char *path, int e)
+static void walk_fail(struct bale_tree_walk *walk, const char *path, int e)
 {
     char why[256];
 
@@ -73,8 +73,8 @@ static void broken(struct tar *tar)
     atomic_store(&tar->stop, true);
     int e = archive_errno(tar->archive);
     if (e != EPIPE)
-        bale_complain("%s: cannot be written: %s", tar->name,
-                      e > 0 ? strerror(e) : archive_error_string(tar->archive));
+        bale_message("%s: cannot be written: %s", tar->name,
+                     e > 0 ? strerror(e) : archive_error_string(tar->archive));
 }
 
 /* ---- Entries --------------------------------------------------------------------------------- */
@@ -125,13 +125,13 @@ static bool write_header(struct tar *tar)
     return true;
 }
 
-static bool enter(struct bale_walk *walk, struct bale_branch *branch, const char *name)
+static bool enter(struct bale_tree_walk *walk, struct bale_tree_dir *dir, const char *name)
 {
     struct tar *tar = tar_of(walk);
 
     (void)name;
-    describe(tar, branch->path, "", &branch->st);
-    add_attributes(tar, branch->path, branch->from, NULL);
+    describe(tar, dir->path, "", &dir->st);
+    add_attributes(tar, dir->path, dir->from, NULL);
     return write_header(tar);
 }
 
@@ -190,7 +190,7 @@ static int write_contents(struct tar *tar, const char *path, const struct bale_c
         char *full = NULL;
         tar->failed = true;
         bale_progress_end(&tar->progress);
-        if (asprintf(&full, "%s/%s", bale_store_path(tar->export->look.store), path) >= 0)
+        if (asprintf(&full, "%s/%s", bale_store_path(tar->export->reader.store), path) >= 0)
             bale_damage_tell(&damage, full, ": they are zeros in the archive's NAME" BALE_DAMAGED);
         free(full);
     }
@@ -251,7 +251,7 @@ static void note_link(struct tar *tar, const char *path, const struct stat *st, 
         free(known);
 }
 
-static void write_file(struct tar *tar, struct bale_branch *branch, const char *name,
+static void write_file(struct tar *tar, struct bale_tree_dir *dir, const char *name,
                        const char *path, const struct stat *found)
 {
     struct bale_contents contents;
@@ -264,7 +264,7 @@ static void write_file(struct tar *tar, struct bale_branch *branch, const char *
         return;
     for (int i = 0; i < 5 && err == BALE_E_STALE; i++) {
         snprintf(why, sizeof why, "is changed all the time: try again, or unmount first");
-        err = bale_export_open(tar->export, branch->from, name, &contents, &st, why);
+        err = bale_export_open(tar->export, dir->from, name, &contents, &st, why);
         if (err == BALE_E_NOENT && tar->export->live)
             return;
         if (err != BALE_OK)
@@ -282,7 +282,7 @@ static void write_file(struct tar *tar, struct bale_branch *branch, const char *
         note_link(tar, path, found, damaged);
 }
 
-static void write_special(struct tar *tar, struct bale_branch *branch, const char *name,
+static void write_special(struct tar *tar, struct bale_tree_dir *dir, const char *name,
                           const char *path, const struct stat *st)
 {
     char target[PATH_MAX + 1];
@@ -291,7 +291,7 @@ static void write_special(struct tar *tar, struct bale_branch *branch, const cha
         return; /* there are none in archives */
     describe(tar, path, "", st);
     if (S_ISLNK(st->st_mode)) {
-        ssize_t length = readlinkat(branch->from, name, target, PATH_MAX);
+        ssize_t length = readlinkat(dir->from, name, target, PATH_MAX);
         if (length < 0) {
             walk_fail(&tar->walk, path, errno);
             return;
@@ -300,22 +300,22 @@ static void write_special(struct tar *tar, struct bale_branch *branch, const cha
         archive_entry_copy_symlink(tar->entry, target);
         archive_entry_unset_size(tar->entry);
     }
-    add_attributes(tar, path, branch->from, name);
+    add_attributes(tar, path, dir->from, name);
     (void)write_header(tar);
 }
 
-static void entry(struct bale_walk *walk, struct bale_branch *branch, const char *name,
+static void entry(struct bale_tree_walk *walk, struct bale_tree_dir *dir, const char *name,
                   const struct stat *st)
 {
     struct tar *tar = tar_of(walk);
-    char *path = bale_branch_path(branch, name);
+    char *path = bale_tree_dir_path(dir, name);
 
     if (!path)
         fail(tar, name, "out of memory");
     else if (S_ISREG(st->st_mode))
-        write_file(tar, branch, name, path, st);
+        write_file(tar, dir, name, path, st);
     else
-        write_special(tar, branch, name, path, st);
+        write_special(tar, dir, name, path, st);
     free(path);
 }
 
@@ -333,8 +333,8 @@ static bool open_archive(struct tar *tar, int fd)
         archive_write_set_bytes_in_last_block(tar->archive, 10240) == ARCHIVE_OK &&
         archive_write_open_fd(tar->archive, fd) == ARCHIVE_OK)
         return true;
-    bale_complain("%s: cannot be begun: %s", tar->name,
-                  tar->archive ? archive_error_string(tar->archive) : "out of memory");
+    bale_message("%s: cannot be begun: %s", tar->name,
+                 tar->archive ? archive_error_string(tar->archive) : "out of memory");
     return false;
 }
 
@@ -358,7 +358,7 @@ int bale_export_tar(const struct bale_export *export, int from, int fd, const ch
         close(from);
     } else {
         bale_progress_begin(&tar.progress, "exported");
-        bale_walk_tree(&tar.walk, from, -1, export->below);
+        bale_tree_walk_tree(&tar.walk, from, -1, export->below);
         if (!atomic_load(&tar.stop) && archive_write_close(tar.archive) != ARCHIVE_OK)
             broken(&tar);
         bale_progress_end(&tar.progress);

@@ -69,7 +69,7 @@ static int create_store(const char *path)
     int err = bale_store_init_missing(path, why);
 
     if (err != BALE_OK)
-        bale_complain("%s", why);
+        bale_message("%s", why);
     return err;
 }
 
@@ -102,7 +102,7 @@ static int make_below(int dir, const char *name)
 }
 
 /* What is missing is made, as cp and rsync make the directory that they are to copy to. */
-static int open_below(const struct job *job, const struct bale_within *within)
+static int open_below(const struct job *job, const struct bale_stored_path *within)
 {
     struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
@@ -123,8 +123,8 @@ static int open_below(const struct job *job, const struct bale_within *within)
         close(dir);
     free(above);
     if (fd < 0)
-        bale_complain("%s: cannot be %s: %s", job->path, within->missing ? "made" : "opened",
-                      strerror(e));
+        bale_message("%s: cannot be %s: %s", job->path, within->missing ? "made" : "opened",
+                     strerror(e));
     return fd;
 }
 
@@ -134,11 +134,11 @@ static int open_source(const struct job *job)
     int fd = open(job->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd < 0) {
-        bale_complain("%s: cannot be opened: %s", job->directory, strerror(errno));
+        bale_message("%s: cannot be opened: %s", job->directory, strerror(errno));
     } else if (fstatat(fd, BALE_STORE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-        bale_complain("%s: has " BALE_STORE_DIR " in it, as a store has: export it first, or leave "
-                      "that out",
-                      job->directory);
+        bale_message("%s: has " BALE_STORE_DIR " in it, as a store has: export it first, or leave "
+                     "that out",
+                     job->directory);
         close(fd);
         fd = -1;
     }
@@ -158,13 +158,13 @@ static void report(const struct job *job)
 }
 
 /* from is taken over. */
-static int copy(struct job *job, int from, const struct bale_within *within)
+static int copy(struct job *job, int from, const struct bale_stored_path *within)
 {
     int err = open_volume(job);
     int to = err == BALE_OK ? open_below(job, within) : -1;
 
     if (err != BALE_OK)
-        bale_complain("%s: cannot be written: %s", job->path, bale_err_text(err));
+        bale_message("%s: cannot be written: %s", job->path, bale_err_text(err));
     if (to < 0) {
         close(from);
         return BALE_E_INVALID;
@@ -172,9 +172,9 @@ static int copy(struct job *job, int from, const struct bale_within *within)
     bale_transfer_signals();
     err = bale_transfer_run(&job->transfer, from, to, "", "imported");
     if (err != BALE_OK)
-        bale_complain("cannot start threads: %s", bale_err_text(err));
+        bale_message("cannot start threads: %s", bale_err_text(err));
     else if (atomic_load(&bale_transfer_signal))
-        bale_complain("%s: interrupted: the store is good; run it again to complete it", job->path);
+        bale_message("%s: interrupted: the store is good; run it again to complete it", job->path);
     if (atomic_load(&bale_transfer_stop))
         err = BALE_E_CANCELLED;
     return err;
@@ -191,27 +191,28 @@ static int close_store(struct job *job)
     if (job->sync_fd >= 0)
         close(job->sync_fd);
     if (err != BALE_OK)
-        bale_complain("%s: what was imported may not be on the disk: %s: check it and import again",
-                      job->path, bale_err_text(err));
+        bale_message("%s: what was imported may not be on the disk: %s: check it and import again",
+                     job->path, bale_err_text(err));
     return err;
 }
 
 /* Everything that can be refused is, before a store is made. */
-static int find_target(const struct job *job, struct bale_within *within)
+static int find_target(const struct job *job, struct bale_stored_path *within)
 {
     static const char instead[] = "use cp -a, or unmount it first";
 
-    if (!job->create || !bale_outside_all(job->path))
-        return bale_within_find_new(job->path, instead, within);
-    if (bale_outside_tree(job->directory, job->path, "import something else") != BALE_OK ||
+    if (!job->create || !bale_output_path_check_all(job->path))
+        return bale_stored_path_find_new(job->path, instead, within);
+    if (bale_output_path_check_tree(job->directory, job->path, "import something else") !=
+            BALE_OK ||
         create_store(job->path) != BALE_OK)
         return BALE_E_INVALID;
-    return bale_within_find(job->path, instead, within);
+    return bale_stored_path_find(job->path, instead, within);
 }
 
 static int import_directory(struct job *job)
 {
-    struct bale_within within = {0};
+    struct bale_stored_path within = {0};
     char why[BALE_WHY];
     int status = BALE_EXIT_FAILED;
     int from = open_source(job);
@@ -220,10 +221,11 @@ static int import_directory(struct job *job)
         goto out;
     job->transfer.from_top = job->directory;
     job->transfer.to_top = job->path;
-    if (bale_outside_store(within.top, job->directory, "import something else") != BALE_OK)
+    if (bale_output_path_check_store(within.top, job->directory, "import something else") !=
+        BALE_OK)
         goto out;
     if (bale_store_open(within.top, BALE_STORE_WRITE, &job->import.store, why) != BALE_OK) {
-        bale_complain("%s", why);
+        bale_message("%s", why);
         goto out;
     }
     int err = copy(job, from, &within);
@@ -236,11 +238,11 @@ static int import_directory(struct job *job)
 out:
     if (from >= 0)
         close(from);
-    bale_within_free(&within);
+    bale_stored_path_free(&within);
     return status;
 }
 
-static int run(const struct bale_command *command, int argc, char **argv)
+static int import_run(const struct bale_command *command, int argc, char **argv)
 {
     struct job job = {.sync_fd = -1};
     uint64_t threads = 2 * (uint64_t)bale_cpus();
@@ -253,18 +255,19 @@ static int run(const struct bale_command *command, int argc, char **argv)
             job.create = true;
         } else if (option == 'c') {
             if (bale_setting_parse(optarg, &job.import.setting, why, sizeof why) != BALE_OK)
-                return bale_misused(command, "--codec %s: %s", optarg, why);
+                return bale_usage_error(command, "--codec %s: %s", optarg, why);
             job.import.chosen = true;
         } else if (option != 'j') {
             return bale_options_status(command, option);
         } else if (!bale_count_parse(optarg, 1, 1024, &threads)) {
-            return bale_misused(command, "--jobs %s: give a whole number from 1 to 1024", optarg);
+            return bale_usage_error(command, "--jobs %s: give a whole number from 1 to 1024",
+                                    optarg);
         }
     }
     if (argc - optind < 2)
-        return bale_misused(command, optind < argc ? "STORE is missing" : "DIR is missing");
+        return bale_usage_error(command, optind < argc ? "STORE is missing" : "DIR is missing");
     if (argc - optind > 2)
-        return bale_misused(command, "one DIR and one STORE at a time");
+        return bale_usage_error(command, "one DIR and one STORE at a time");
     job.directory = argv[optind];
     job.path = argv[optind + 1];
     job.transfer = (struct bale_transfer){
@@ -281,5 +284,5 @@ const struct bale_command bale_command_import = {
     .summary = "brings plain files into a store without a mount",
     .help = help,
     .usage = BALE_EXIT_USAGE,
-    .run = run,
+    .run = import_run,
 };

@@ -17,6 +17,6 @@ struct bale_import {
 
 /* bale_transfer.file and .entered; their arg is a struct bale_import. */
 void bale_import_file(struct bale_task *task, struct bale_scratch *scratch);
-void bale_import_entered(struct bale_transfer *transfer, struct bale_branch *branch, bool made);
+void bale_import_entered(struct bale_transfer *transfer, struct bale_tree_dir *dir, bool made);
 
 #endif

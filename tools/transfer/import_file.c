@@ -21,7 +21,7 @@ struct incoming {
     int source;
     struct stat st;
     struct bale_container_attr attr;
-    struct bale_fresh fresh;
+    struct bale_atomic_file container;
     struct bale_file *file;
     struct bale_wait wait;
     uint64_t size; /* as read */
@@ -30,7 +30,7 @@ struct incoming {
 static int open_source(struct incoming *in)
 {
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    int dir = in->task->branch->from;
+    int dir = in->task->dir->from;
 
     in->source = openat(dir, in->task->name, flags | O_NOATIME);
     if (in->source < 0 && errno == EPERM)
@@ -64,8 +64,7 @@ static void take_wishes(struct incoming *in)
 static int choose_settings(struct incoming *in)
 {
     const struct bale_import *import = in->import;
-    int err =
-        bale_properties_for_new(import->store, in->task->branch->to, in->task->name, &in->attr);
+    int err = bale_properties_for_new(import->store, in->task->dir->to, in->task->name, &in->attr);
 
     take_wishes(in);
     if (import->chosen) {
@@ -77,21 +76,21 @@ static int choose_settings(struct incoming *in)
     return err;
 }
 
-void bale_import_entered(struct bale_transfer *transfer, struct bale_branch *branch, bool made)
+void bale_import_entered(struct bale_transfer *transfer, struct bale_tree_dir *dir, bool made)
 {
     static const char *const names[] = {BALE_XATTR_CODEC, BALE_XATTR_EXTENT, BALE_XATTR_MATCH};
     char value[4096], clean[4096], why[BALE_WHY];
 
     if (made)
-        (void)bale_properties_inherit(branch->parent->to, branch->to);
+        (void)bale_properties_inherit(dir->parent->to, dir->to);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        ssize_t got = fgetxattr(branch->from, names[i], value, sizeof value);
+        ssize_t got = fgetxattr(dir->from, names[i], value, sizeof value);
         if (got < 0)
             continue;
         if (bale_properties_check(names[i], value, (size_t)got, clean, why) != BALE_OK)
-            bale_transfer_fail(transfer, branch, "", "%s", why);
-        else if (fsetxattr(branch->to, names[i], clean, strlen(clean), 0) != 0)
-            bale_transfer_fail(transfer, branch, "", "its setting %s is lost: %s", names[i],
+            bale_transfer_fail(transfer, dir, "", "%s", why);
+        else if (fsetxattr(dir->to, names[i], clean, strlen(clean), 0) != 0)
+            bale_transfer_fail(transfer, dir, "", "its setting %s is lost: %s", names[i],
                                strerror(errno));
     }
 }
@@ -117,7 +116,7 @@ static bool is_there(const struct incoming *in)
     struct bale_container_attr attr;
     struct bale_io *io;
     struct stat st;
-    int dir = in->task->branch->to;
+    int dir = in->task->dir->to;
 
     if (fstatat(dir, in->task->name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
         return false;
@@ -216,7 +215,7 @@ static int keep_attr(struct incoming *in)
 /* The container, complete and closed. */
 static int fill(struct incoming *in, int *e)
 {
-    int fd = fcntl(in->fresh.fd, F_DUPFD_CLOEXEC, 0);
+    int fd = fcntl(in->container.fd, F_DUPFD_CLOEXEC, 0);
 
     if (fd < 0)
         return bale_err_from_errno(errno);
@@ -251,11 +250,11 @@ static int dress(struct incoming *in)
 
     if (in->import->modes_in_container)
         mode = (mode & 0777) | S_IRUSR | S_IWUSR;
-    int e = bale_owner_set(in->fresh.fd, &in->st, mode);
+    int e = bale_owner_set(in->container.fd, &in->st, mode);
     if (e)
         return e;
-    bale_transfer_attributes(in->task, in->source, in->fresh.fd);
-    return bale_fresh_publish(&in->fresh, in->task->name);
+    bale_transfer_attributes(in->task, in->source, in->container.fd);
+    return bale_atomic_file_publish(&in->container, in->task->name);
 }
 
 static bool has_changed(const struct incoming *in)
@@ -280,7 +279,7 @@ static int store(struct incoming *in)
     int err = choose_settings(in);
 
     if (err == BALE_OK) {
-        int made = bale_fresh_open(&in->fresh, task->branch->to);
+        int made = bale_atomic_file_open(&in->container, task->dir->to);
         err = made ? bale_err_from_errno(made) : fill(in, &e);
     }
     if (err == BALE_OK) {
@@ -288,13 +287,13 @@ static int store(struct incoming *in)
         err = dressed ? bale_err_from_errno(dressed) : BALE_OK;
     }
     if (e)
-        bale_transfer_fail(task->transfer, task->branch, task->name, "cannot be read: %s",
+        bale_transfer_fail(task->transfer, task->dir, task->name, "cannot be read: %s",
                            strerror(e));
     else if (err != BALE_OK && err != BALE_E_CANCELLED)
-        bale_transfer_fail(task->transfer, task->branch, task->name, "cannot be stored in %s: %s",
+        bale_transfer_fail(task->transfer, task->dir, task->name, "cannot be stored in %s: %s",
                            task->transfer->to_top, bale_err_text(err));
     else if (err == BALE_OK && has_changed(in))
-        bale_transfer_fail(task->transfer, task->branch, task->name,
+        bale_transfer_fail(task->transfer, task->dir, task->name,
                            "was changed while it was read: import it again");
     if (!e && is_fatal(err))
         atomic_store(&bale_transfer_stop, true);
@@ -306,7 +305,7 @@ void bale_import_file(struct bale_task *task, struct bale_scratch *scratch)
     struct incoming in = {
         .task = task,
         .import = task->transfer->arg,
-        .fresh = {.fd = -1},
+        .container = {.fd = -1},
         .source = -1,
         .wait = BALE_WAIT,
     };
@@ -316,13 +315,13 @@ void bale_import_file(struct bale_task *task, struct bale_scratch *scratch)
 
     (void)scratch;
     if (e) {
-        bale_transfer_fail(task->transfer, task->branch, task->name, "cannot be read: %s",
+        bale_transfer_fail(task->transfer, task->dir, task->name, "cannot be read: %s",
                            strerror(e));
     } else {
         kept = is_there(&in);
         err = kept ? BALE_OK : store(&in);
     }
-    bale_fresh_close(&in.fresh);
+    bale_atomic_file_close(&in.container);
     if (in.source >= 0)
         close(in.source);
     bale_transfer_end(task, err, err == BALE_OK && !kept ? in.size : 0, kept);

@@ -14,7 +14,7 @@
 /* Another name, met before the file was made. */
 struct waiting {
     struct waiting *next;
-    struct bale_branch *branch;
+    struct bale_tree_dir *dir;
     char name[];
 };
 
@@ -39,46 +39,46 @@ static int compare(const void *a, const void *b)
 
 /* The directory of the first name may be closed by now. */
 static int link_to(const struct bale_transfer *transfer, const struct bale_link *link,
-                   const struct bale_branch *branch, const char *name)
+                   const struct bale_tree_dir *dir, const char *name)
 {
     struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
     char first[NAME_MAX + 1], other[NAME_MAX + 1];
     const char *end = link->damaged ? BALE_DAMAGED : "";
     const char *directory = *link->directory ? link->directory : ".";
-    int dir = (int)syscall(SYS_openat2, transfer->to, directory, &how, sizeof how);
+    int fd = (int)syscall(SYS_openat2, transfer->to, directory, &how, sizeof how);
 
-    if (dir < 0)
+    if (fd < 0)
         return errno;
     snprintf(first, sizeof first, "%s%s", link->name, end);
     snprintf(other, sizeof other, "%s%s", name, end);
-    int e = linkat(dir, first, branch->to, other, 0) != 0 ? errno : 0;
-    if (e == EEXIST && unlinkat(branch->to, other, 0) == 0)
-        e = linkat(dir, first, branch->to, other, 0) != 0 ? errno : 0;
-    close(dir);
+    int e = linkat(fd, first, dir->to, other, 0) != 0 ? errno : 0;
+    if (e == EEXIST && unlinkat(dir->to, other, 0) == 0)
+        e = linkat(fd, first, dir->to, other, 0) != 0 ? errno : 0;
+    close(fd);
     return e;
 }
 
 static void make_name(struct bale_transfer *transfer, const struct bale_link *link,
-                      const struct bale_branch *branch, const char *name)
+                      const struct bale_tree_dir *dir, const char *name)
 {
     if (link->state == FAILED) {
         if (!atomic_load(&bale_transfer_stop))
-            bale_transfer_fail(transfer, branch, name, "is missing: it is another name of %s%s%s",
+            bale_transfer_fail(transfer, dir, name, "is missing: it is another name of %s%s%s",
                                link->directory, *link->directory ? "/" : "", link->name);
         return;
     }
-    int e = link_to(transfer, link, branch, name);
+    int e = link_to(transfer, link, dir, name);
     if (e)
-        bale_transfer_fail(transfer, branch, name, "cannot be linked below %s: %s",
-                           transfer->to_top, strerror(e));
+        bale_transfer_fail(transfer, dir, name, "cannot be linked below %s: %s", transfer->to_top,
+                           strerror(e));
 }
 
-static struct bale_link *create(struct bale_transfer *transfer, const struct bale_branch *branch,
+static struct bale_link *create(struct bale_transfer *transfer, const struct bale_tree_dir *dir,
                                 const char *name, const struct stat *st)
 {
     struct bale_link *link = calloc(1, sizeof *link + strlen(name) + 1);
-    const char *below = branch->path + transfer->skip;
+    const char *below = dir->path + transfer->skip;
 
     if (link)
         link->directory = strdup(below + strspn(below, "/"));
@@ -92,17 +92,17 @@ static struct bale_link *create(struct bale_transfer *transfer, const struct bal
     return link;
 }
 
-/* The link of the inode; *fresh: it was not met before. NULL: no memory. */
-static struct bale_link *find(struct bale_transfer *transfer, const struct bale_branch *branch,
-                              const char *name, const struct stat *st, bool *fresh)
+/* The link of the inode; *is_new: it was not met before. NULL: no memory. */
+static struct bale_link *find(struct bale_transfer *transfer, const struct bale_tree_dir *dir,
+                              const char *name, const struct stat *st, bool *is_new)
 {
     struct bale_link key = {.dev = st->st_dev, .ino = st->st_ino};
     struct bale_link **found = tfind(&key, &transfer->links, compare);
 
-    *fresh = !found;
+    *is_new = !found;
     if (found)
         return *found;
-    struct bale_link *link = create(transfer, branch, name, st);
+    struct bale_link *link = create(transfer, dir, name, st);
     if (link && !tsearch(link, &transfer->links, compare)) {
         free(link->directory);
         free(link);
@@ -111,20 +111,20 @@ static struct bale_link *find(struct bale_transfer *transfer, const struct bale_
     return link;
 }
 
-bool bale_link_first(struct bale_transfer *transfer, struct bale_branch *branch, const char *name,
+bool bale_link_first(struct bale_transfer *transfer, struct bale_tree_dir *dir, const char *name,
                      const struct stat *st, struct bale_link **out)
 {
     struct waiting *waiting = malloc(sizeof *waiting + strlen(name) + 1);
-    bool fresh = false, wait = false;
+    bool is_new = false, wait = false;
     struct bale_link *link = NULL;
 
     pthread_mutex_lock(&transfer->lock);
     if (waiting)
-        link = find(transfer, branch, name, st, &fresh);
-    if (link && !fresh && link->state == MAKING) {
+        link = find(transfer, dir, name, st, &is_new);
+    if (link && !is_new && link->state == MAKING) {
         wait = true;
         waiting->next = link->waiting;
-        waiting->branch = bale_branch_ref(branch);
+        waiting->dir = bale_tree_dir_ref(dir);
         strcpy(waiting->name, name);
         link->waiting = waiting;
     }
@@ -132,11 +132,11 @@ bool bale_link_first(struct bale_transfer *transfer, struct bale_branch *branch,
     if (!wait)
         free(waiting);
     if (!link)
-        bale_transfer_fail(transfer, branch, name, "out of memory");
-    else if (!fresh && !wait)
-        make_name(transfer, link, branch, name);
+        bale_transfer_fail(transfer, dir, name, "out of memory");
+    else if (!is_new && !wait)
+        make_name(transfer, link, dir, name);
     *out = link;
-    return fresh;
+    return is_new;
 }
 
 void bale_link_made(struct bale_transfer *transfer, struct bale_link *link, bool made, bool damaged)
@@ -149,8 +149,8 @@ void bale_link_made(struct bale_transfer *transfer, struct bale_link *link, bool
     pthread_mutex_unlock(&transfer->lock);
     while (waiting) {
         struct waiting *next = waiting->next;
-        make_name(transfer, link, waiting->branch, waiting->name);
-        bale_branch_unref(waiting->branch);
+        make_name(transfer, link, waiting->dir, waiting->name);
+        bale_tree_dir_unref(waiting->dir);
         free(waiting);
         waiting = next;
     }

@@ -6,7 +6,7 @@
 #include "tools/transfer/transfer.h"
 
 /* Called by the walk. True: it is the first name; *link is its. False: the name is taken care of. */
-bool bale_link_first(struct bale_transfer *transfer, struct bale_branch *branch, const char *name,
+bool bale_link_first(struct bale_transfer *transfer, struct bale_tree_dir *dir, const char *name,
                      const struct stat *st, struct bale_link **link);
 
 /* The file of the first name is made, or is not. damaged: all its names get BALE_DAMAGED. */

@@ -39,7 +39,7 @@ void bale_transfer_signals(void)
             sigaction(numbers[i], &action, NULL);
 }
 
-static struct bale_transfer *transfer_of(struct bale_walk *walk)
+static struct bale_transfer *transfer_of(struct bale_tree_walk *walk)
 {
     return (struct bale_transfer *)((char *)walk - offsetof(struct bale_transfer, walk));
 }
@@ -49,27 +49,27 @@ static void fail_text(struct bale_transfer *transfer, const char *path, const ch
     pthread_mutex_lock(&transfer->lock);
     transfer->failed = true;
     bale_progress_end(&transfer->progress);
-    bale_complain("%s%s%s: %s", transfer->from_top, *path ? "/" : "", path, text);
+    bale_message("%s%s%s: %s", transfer->from_top, *path ? "/" : "", path, text);
     pthread_mutex_unlock(&transfer->lock);
 }
 
-void bale_transfer_fail(struct bale_transfer *transfer, const struct bale_branch *branch,
+void bale_transfer_fail(struct bale_transfer *transfer, const struct bale_tree_dir *dir,
                         const char *name, const char *format, ...)
 {
     char text[1024];
-    char *path = bale_branch_path(branch, name);
+    char *path = bale_tree_dir_path(dir, name);
     va_list args;
 
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (path && !*name)
-        path[strlen(branch->path)] = '\0';
+        path[strlen(dir->path)] = '\0';
     fail_text(transfer, path ? path : name, text);
     free(path);
 }
 
-static void walk_fail(struct bale_walk *walk, const char *path, int e)
+static void walk_fail(struct bale_tree_walk *walk, const char *path, int e)
 {
     char text[256];
 
@@ -79,7 +79,7 @@ static void walk_fail(struct bale_walk *walk, const char *path, int e)
 
 static void copy_attributes(struct bale_transfer *transfer,
                             const struct bale_attributes_rules *rules,
-                            const struct bale_branch *branch, const char *name, const char *from,
+                            const struct bale_tree_dir *dir, const char *name, const char *from,
                             const char *to, bool follow)
 {
     char lost[256];
@@ -87,7 +87,7 @@ static void copy_attributes(struct bale_transfer *transfer,
     unsigned failed = bale_attributes_copy(rules, from, to, follow, lost, &e);
 
     if (failed > 0)
-        bale_transfer_fail(transfer, branch, name, "lost %u extended attribute%s (%s: %s)", failed,
+        bale_transfer_fail(transfer, dir, name, "lost %u extended attribute%s (%s: %s)", failed,
                            failed > 1 ? "s" : "", lost, strerror(e));
 }
 
@@ -99,7 +99,7 @@ void bale_transfer_attributes(struct bale_task *task, int from, int to)
 
     bale_reach(from, NULL, source);
     bale_reach(to, NULL, target);
-    copy_attributes(task->transfer, &rules, task->branch, task->name, source, target, true);
+    copy_attributes(task->transfer, &rules, task->dir, task->name, source, target, true);
 }
 
 /* ---- Directories ----------------------------------------------------------------------------- */
@@ -123,86 +123,86 @@ static int open_target(int dir, const char *name, mode_t mode, bool *made)
     return fd;
 }
 
-static bool enter(struct bale_walk *walk, struct bale_branch *branch, const char *name)
+static bool enter(struct bale_tree_walk *walk, struct bale_tree_dir *dir, const char *name)
 {
     struct bale_transfer *transfer = transfer_of(walk);
     bool made = false;
 
-    if (branch->parent)
-        branch->to = open_target(branch->parent->to, name, branch->st.st_mode & 0777, &made);
-    if (branch->to < 0) {
+    if (dir->parent)
+        dir->to = open_target(dir->parent->to, name, dir->st.st_mode & 0777, &made);
+    if (dir->to < 0) {
         bale_transfer_fail(
-            transfer, branch->parent, name, "cannot be made below %s: %s", transfer->to_top,
+            transfer, dir->parent, name, "cannot be made below %s: %s", transfer->to_top,
             errno == ENOTDIR || errno == ELOOP ? "something else has its name" : strerror(errno));
         return false;
     }
     if (transfer->entered)
-        transfer->entered(transfer, branch, made);
+        transfer->entered(transfer, dir, made);
     return true;
 }
 
-static void leave(struct bale_walk *walk, struct bale_branch *branch)
+static void leave(struct bale_tree_walk *walk, struct bale_tree_dir *dir)
 {
     struct bale_transfer *transfer = transfer_of(walk);
-    struct timespec times[2] = {branch->st.st_atim, branch->st.st_mtim};
+    struct timespec times[2] = {dir->st.st_atim, dir->st.st_mtim};
     char source[BALE_REACH], target[BALE_REACH];
 
     if (atomic_load(&bale_transfer_stop))
         return; /* it shall stay open to another run */
-    int e = bale_owner_set(branch->to, &branch->st, branch->st.st_mode);
-    bale_reach(branch->from, NULL, source);
-    bale_reach(branch->to, NULL, target);
-    copy_attributes(transfer, &transfer->rules, branch, "", source, target, true);
-    if (e == 0 && futimens(branch->to, times) != 0)
+    int e = bale_owner_set(dir->to, &dir->st, dir->st.st_mode);
+    bale_reach(dir->from, NULL, source);
+    bale_reach(dir->to, NULL, target);
+    copy_attributes(transfer, &transfer->rules, dir, "", source, target, true);
+    if (e == 0 && futimens(dir->to, times) != 0)
         e = errno;
     if (e)
-        bale_transfer_fail(transfer, branch, "", "owner, mode and times cannot be kept: %s",
+        bale_transfer_fail(transfer, dir, "", "owner, mode and times cannot be kept: %s",
                            strerror(e));
 }
 
 /* ---- What is neither a directory nor a regular file ------------------------------------------ */
 
-static int make_link(const struct bale_branch *branch, const char *name)
+static int make_link(const struct bale_tree_dir *dir, const char *name)
 {
     char target[PATH_MAX + 1];
-    ssize_t length = readlinkat(branch->from, name, target, PATH_MAX);
+    ssize_t length = readlinkat(dir->from, name, target, PATH_MAX);
 
     if (length < 0)
         return errno;
     target[length] = '\0';
-    return symlinkat(target, branch->to, name) != 0 ? errno : 0;
+    return symlinkat(target, dir->to, name) != 0 ? errno : 0;
 }
 
-static int make_special(const struct bale_branch *branch, const char *name, const struct stat *st)
+static int make_special(const struct bale_tree_dir *dir, const char *name, const struct stat *st)
 {
     if (S_ISLNK(st->st_mode))
-        return make_link(branch, name);
-    return mknodat(branch->to, name, st->st_mode, st->st_rdev) != 0 ? errno : 0;
+        return make_link(dir, name);
+    return mknodat(dir->to, name, st->st_mode, st->st_rdev) != 0 ? errno : 0;
 }
 
-static void copy_special(struct bale_transfer *transfer, struct bale_branch *branch,
+static void copy_special(struct bale_transfer *transfer, struct bale_tree_dir *dir,
                          const char *name, const struct stat *st)
 {
     const struct timespec times[2] = {st->st_atim, st->st_mtim};
     char source[BALE_REACH], target[BALE_REACH];
-    int e = make_special(branch, name, st);
+    int e = make_special(dir, name, st);
 
-    if (e == EEXIST && unlinkat(branch->to, name, 0) == 0)
-        e = make_special(branch, name, st);
+    if (e == EEXIST && unlinkat(dir->to, name, 0) == 0)
+        e = make_special(dir, name, st);
     if (e == 0)
-        e = bale_owner_set_at(branch->to, name, st);
+        e = bale_owner_set_at(dir->to, name, st);
     if (e) {
         bale_transfer_fail(
-            transfer, branch, name, "cannot be made below %s: %s%s", transfer->to_top, strerror(e),
+            transfer, dir, name, "cannot be made below %s: %s%s", transfer->to_top, strerror(e),
             e == EPERM && (S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode)) ? ": devices need root"
                                                                          : "");
         return;
     }
-    bale_reach(branch->from, name, source);
-    bale_reach(branch->to, name, target);
-    copy_attributes(transfer, &transfer->rules, branch, name, source, target, false);
-    if (utimensat(branch->to, name, times, AT_SYMLINK_NOFOLLOW) != 0)
-        bale_transfer_fail(transfer, branch, name, "its times cannot be kept: %s", strerror(errno));
+    bale_reach(dir->from, name, source);
+    bale_reach(dir->to, name, target);
+    copy_attributes(transfer, &transfer->rules, dir, name, source, target, false);
+    if (utimensat(dir->to, name, times, AT_SYMLINK_NOFOLLOW) != 0)
+        bale_transfer_fail(transfer, dir, name, "its times cannot be kept: %s", strerror(errno));
 }
 
 /* ---- Regular files --------------------------------------------------------------------------- */
@@ -214,7 +214,7 @@ static void run_task(struct bale_job *job, struct bale_scratch *scratch)
     if (atomic_load(&bale_transfer_stop)) {
         bale_transfer_end(task, BALE_E_CANCELLED, 0, false);
     } else if (!scratch) {
-        bale_transfer_fail(task->transfer, task->branch, task->name, "out of memory");
+        bale_transfer_fail(task->transfer, task->dir, task->name, "out of memory");
         bale_transfer_end(task, BALE_E_NOMEM, 0, false);
     } else {
         task->transfer->file(task, scratch);
@@ -222,20 +222,20 @@ static void run_task(struct bale_job *job, struct bale_scratch *scratch)
 }
 
 /* Waits while too many are queued: a tree has more files than memory has room for. */
-static void submit(struct bale_transfer *transfer, struct bale_branch *branch, const char *name,
+static void submit(struct bale_transfer *transfer, struct bale_tree_dir *dir, const char *name,
                    const struct stat *st, struct bale_link *link)
 {
     struct bale_task *task = calloc(1, sizeof *task + strlen(name) + 1);
 
     if (!task) {
-        bale_transfer_fail(transfer, branch, name, "out of memory");
+        bale_transfer_fail(transfer, dir, name, "out of memory");
         return;
     }
     strcpy(task->text, name);
     task->name = task->text;
     task->job.run = run_task;
     task->transfer = transfer;
-    task->branch = bale_branch_ref(branch);
+    task->dir = bale_tree_dir_ref(dir);
     task->st = *st;
     task->link = link;
     pthread_mutex_lock(&transfer->lock);
@@ -252,7 +252,7 @@ void bale_transfer_end(struct bale_task *task, int err, uint64_t bytes, bool kep
 
     if (task->link)
         bale_link_made(transfer, task->link, err == BALE_OK, task->damaged);
-    bale_branch_unref(task->branch);
+    bale_tree_dir_unref(task->dir);
     pthread_mutex_lock(&transfer->lock);
     transfer->files += err == BALE_OK;
     transfer->kept += kept;
@@ -272,16 +272,16 @@ void bale_transfer_note(struct bale_transfer *transfer, uint64_t bytes)
     pthread_mutex_unlock(&transfer->lock);
 }
 
-static void entry(struct bale_walk *walk, struct bale_branch *branch, const char *name,
+static void entry(struct bale_tree_walk *walk, struct bale_tree_dir *dir, const char *name,
                   const struct stat *st)
 {
     struct bale_transfer *transfer = transfer_of(walk);
     struct bale_link *link = NULL;
 
     if (!S_ISREG(st->st_mode))
-        copy_special(transfer, branch, name, st);
-    else if (st->st_nlink == 1 || bale_link_first(transfer, branch, name, st, &link))
-        submit(transfer, branch, name, st, link);
+        copy_special(transfer, dir, name, st);
+    else if (st->st_nlink == 1 || bale_link_first(transfer, dir, name, st, &link))
+        submit(transfer, dir, name, st, link);
 }
 
 int bale_transfer_run(struct bale_transfer *transfer, int from, int to, const char *path,
@@ -312,7 +312,7 @@ int bale_transfer_run(struct bale_transfer *transfer, int from, int to, const ch
         return err;
     }
     bale_progress_begin(&transfer->progress, what);
-    bale_walk_tree(&transfer->walk, from, to, path);
+    bale_tree_walk_tree(&transfer->walk, from, to, path);
     bale_pool_destroy(transfer->pool);
     bale_progress_end(&transfer->progress);
     bale_links_clear(transfer);

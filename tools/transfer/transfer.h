@@ -21,7 +21,7 @@ struct bale_link;
 /* One regular file. Everything but the first group is the transfer's. */
 struct bale_task {
     struct bale_transfer *transfer;
-    struct bale_branch *branch;
+    struct bale_tree_dir *dir;
     struct stat st;
     const char *name;
     bool damaged; /* it got its name and BALE_DAMAGED */
@@ -32,17 +32,17 @@ struct bale_task {
 };
 
 struct bale_transfer {
-    /* The caller's. file makes the file in task->branch->to, on a thread of the pool, and ends with
+    /* The caller's. file makes the file in task->dir->to, on a thread of the pool, and ends with
      * bale_transfer_end, there or later from another. entered (may be NULL): a directory is open,
      * perhaps made just now, and nothing was done in it yet. */
     void (*file)(struct bale_task *task, struct bale_scratch *scratch);
-    void (*entered)(struct bale_transfer *transfer, struct bale_branch *branch, bool made);
+    void (*entered)(struct bale_transfer *transfer, struct bale_tree_dir *dir, bool made);
     void *arg;
     const char *from_top, *to_top; /* for messages */
     struct bale_attributes_rules rules;
     unsigned threads;
 
-    struct bale_walk walk;
+    struct bale_tree_walk walk;
     int to;      /* the target's top */
     size_t skip; /* of paths: where the source's top lies below from_top */
     struct bale_pool *pool;
@@ -69,7 +69,7 @@ int bale_transfer_run(struct bale_transfer *transfer, int from, int to, const ch
 void bale_transfer_end(struct bale_task *task, int err, uint64_t bytes, bool kept);
 
 /* "FROM_TOP/PATH/NAME: text", once for each failure. From any thread. */
-void bale_transfer_fail(struct bale_transfer *transfer, const struct bale_branch *branch,
+void bale_transfer_fail(struct bale_transfer *transfer, const struct bale_tree_dir *dir,
                         const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -8,38 +8,38 @@
 #include <string.h>
 #include <unistd.h>
 
-struct bale_branch *bale_branch_ref(struct bale_branch *branch)
+struct bale_tree_dir *bale_tree_dir_ref(struct bale_tree_dir *dir)
 {
-    atomic_fetch_add(&branch->refs, 1);
-    return branch;
+    atomic_fetch_add(&dir->refs, 1);
+    return dir;
 }
 
-void bale_branch_unref(struct bale_branch *branch)
+void bale_tree_dir_unref(struct bale_tree_dir *dir)
 {
-    while (branch && atomic_fetch_sub(&branch->refs, 1) == 1) {
-        struct bale_branch *parent = branch->parent;
+    while (dir && atomic_fetch_sub(&dir->refs, 1) == 1) {
+        struct bale_tree_dir *parent = dir->parent;
 
-        if (branch->walk->leave)
-            branch->walk->leave(branch->walk, branch);
-        close(branch->from);
-        if (branch->to >= 0)
-            close(branch->to);
-        free(branch);
-        branch = parent;
+        if (dir->walk->leave)
+            dir->walk->leave(dir->walk, dir);
+        close(dir->from);
+        if (dir->to >= 0)
+            close(dir->to);
+        free(dir);
+        dir = parent;
     }
 }
 
-char *bale_branch_path(const struct bale_branch *branch, const char *name)
+char *bale_tree_dir_path(const struct bale_tree_dir *dir, const char *name)
 {
     char *path;
 
-    return asprintf(&path, "%s%s%s", branch->path, *branch->path ? "/" : "", name) < 0 ? NULL
-                                                                                       : path;
+    return asprintf(&path, "%s%s%s", dir->path, *dir->path ? "/" : "", name) < 0 ? NULL : path;
 }
 
-static void fail(struct bale_walk *walk, const struct bale_branch *branch, const char *name, int e)
+static void fail(struct bale_tree_walk *walk, const struct bale_tree_dir *dir, const char *name,
+                 int e)
 {
-    char *path = bale_branch_path(branch, name);
+    char *path = bale_tree_dir_path(dir, name);
 
     walk->fail(walk, path ? path : name, path ? e : ENOMEM);
     free(path);
@@ -53,82 +53,82 @@ static int open_directory(int dir, const char *name)
     return fd < 0 && errno == EPERM ? openat(dir, name, flags) : fd;
 }
 
-static void walk_branch(struct bale_branch *branch);
+static void walk_dir(struct bale_tree_dir *dir);
 
-static void descend(struct bale_branch *parent, const char *name)
+static void descend(struct bale_tree_dir *parent, const char *name)
 {
-    struct bale_walk *walk = parent->walk;
-    char *path = bale_branch_path(parent, name);
-    struct bale_branch *branch = path ? calloc(1, sizeof *branch + strlen(path) + 1) : NULL;
-    int fd = branch ? open_directory(parent->from, name) : -1;
+    struct bale_tree_walk *walk = parent->walk;
+    char *path = bale_tree_dir_path(parent, name);
+    struct bale_tree_dir *dir = path ? calloc(1, sizeof *dir + strlen(path) + 1) : NULL;
+    int fd = dir ? open_directory(parent->from, name) : -1;
 
-    if (fd < 0 || fstat(fd, &branch->st) != 0) {
-        fail(walk, parent, name, branch ? errno : ENOMEM);
+    if (fd < 0 || fstat(fd, &dir->st) != 0) {
+        fail(walk, parent, name, dir ? errno : ENOMEM);
         if (fd >= 0)
             close(fd);
-        free(branch);
+        free(dir);
         free(path);
         return;
     }
-    strcpy(branch->path, path);
+    strcpy(dir->path, path);
     free(path);
-    branch->walk = walk;
-    branch->parent = parent;
-    branch->from = fd;
-    branch->to = -1;
-    atomic_init(&branch->refs, 1);
-    if ((walk->one_device && branch->st.st_dev != parent->st.st_dev) ||
-        !walk->enter(walk, branch, name)) {
+    dir->walk = walk;
+    dir->parent = parent;
+    dir->from = fd;
+    dir->to = -1;
+    atomic_init(&dir->refs, 1);
+    if ((walk->one_device && dir->st.st_dev != parent->st.st_dev) ||
+        !walk->enter(walk, dir, name)) {
         close(fd);
-        if (branch->to >= 0)
-            close(branch->to);
-        free(branch);
+        if (dir->to >= 0)
+            close(dir->to);
+        free(dir);
         return;
     }
-    bale_branch_ref(parent);
-    walk_branch(branch);
-    bale_branch_unref(branch);
+    bale_tree_dir_ref(parent);
+    walk_dir(dir);
+    bale_tree_dir_unref(dir);
 }
 
-static void visit(struct bale_branch *branch, const struct dirent *entry)
+static void visit(struct bale_tree_dir *dir, const struct dirent *entry)
 {
-    struct bale_walk *walk = branch->walk;
+    struct bale_tree_walk *walk = dir->walk;
     const char *name = entry->d_name;
     struct stat st;
 
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-        (walk->hidden && !*branch->path && strcmp(name, walk->hidden) == 0))
+        (walk->hidden && !*dir->path && strcmp(name, walk->hidden) == 0))
         return;
-    if (fstatat(branch->from, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (fstatat(dir->from, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
         if (errno != ENOENT) /* gone meanwhile */
-            fail(walk, branch, name, errno);
+            fail(walk, dir, name, errno);
     } else if (S_ISDIR(st.st_mode)) {
-        descend(branch, name);
+        descend(dir, name);
     } else {
-        walk->entry(walk, branch, name, &st);
+        walk->entry(walk, dir, name, &st);
     }
 }
 
-static void walk_branch(struct bale_branch *branch)
+static void walk_dir(struct bale_tree_dir *dir)
 {
     struct dirent **entries;
-    int count = scandirat(branch->from, ".", &entries, NULL, alphasort);
+    int count = scandirat(dir->from, ".", &entries, NULL, alphasort);
 
     if (count < 0) {
-        branch->walk->fail(branch->walk, branch->path, errno);
+        dir->walk->fail(dir->walk, dir->path, errno);
         return;
     }
     for (int i = 0; i < count; i++) {
-        if (!atomic_load(branch->walk->stop))
-            visit(branch, entries[i]);
+        if (!atomic_load(dir->walk->stop))
+            visit(dir, entries[i]);
         free(entries[i]);
     }
     free(entries);
 }
 
-void bale_walk_tree(struct bale_walk *walk, int from, int to, const char *path)
+void bale_tree_walk_tree(struct bale_tree_walk *walk, int from, int to, const char *path)
 {
-    struct bale_branch *top = calloc(1, sizeof *top + strlen(path) + 1);
+    struct bale_tree_dir *top = calloc(1, sizeof *top + strlen(path) + 1);
 
     if (!top || fstat(from, &top->st) != 0) {
         walk->fail(walk, path, top ? errno : ENOMEM);
@@ -144,6 +144,6 @@ void bale_walk_tree(struct bale_walk *walk, int from, int to, const char *path)
     top->to = to;
     atomic_init(&top->refs, 1);
     if (walk->enter(walk, top, ""))
-        walk_branch(top);
-    bale_branch_unref(top);
+        walk_dir(top);
+    bale_tree_dir_unref(top);
 }
