@@ -10,7 +10,7 @@
 
 #include "fs/base/pool.h"
 #include "fs/container/container.h"
-#include "tools/common/container_reader.h"
+#include "tools/common/reader.h"
 
 #define BALE_PIECE (1u << 20) /* bytes read at once, at most */
 

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "tools/common/container_reader.h"
 #include "tools/common/location.h"
 #include "tools/common/options.h"
 #include "tools/common/output.h"
+#include "tools/common/reader.h"
 #include "tools/inspect/extent_map.h"
 
 static int add(void *arg, const struct bale_segment *segment)

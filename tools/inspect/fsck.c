@@ -14,12 +14,12 @@
 #include "fs/base/pool.h"
 #include "kernels/engine/engine.h"
 #include "tools/balefs.h"
-#include "tools/common/container_reader.h"
 #include "tools/common/inode_set.h"
 #include "tools/common/json.h"
 #include "tools/common/mounts.h"
 #include "tools/common/options.h"
 #include "tools/common/progress.h"
+#include "tools/common/reader.h"
 #include "tools/inspect/fault.h"
 
 /* Exit codes of fsck(8). */

@@ -10,10 +10,10 @@
 #include "format/err.h"
 #include "format/root.h"
 #include "tools/balefs.h"
-#include "tools/common/container_reader.h"
 #include "tools/common/json.h"
 #include "tools/common/location.h"
 #include "tools/common/options.h"
+#include "tools/common/reader.h"
 #include "tools/inspect/draw.h"
 #include "tools/inspect/totals.h"
 

@@ -4,10 +4,10 @@
 
 #include <stdbool.h>
 
-#include "tools/common/container_reader.h"
 #include "tools/common/inode_set.h"
 #include "tools/common/location.h"
 #include "tools/common/progress.h"
+#include "tools/common/reader.h"
 #include "tools/inspect/totals.h"
 
 struct bale_survey {

@@ -10,10 +10,10 @@
 #include "format/err.h"
 #include "fs/store/store.h"
 #include "tools/balefs.h"
-#include "tools/common/container_reader.h"
 #include "tools/common/json.h"
 #include "tools/common/location.h"
 #include "tools/common/options.h"
+#include "tools/common/reader.h"
 
 #define VALUE 4096
 

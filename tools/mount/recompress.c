@@ -22,8 +22,8 @@
 #include "tools/common/location.h"
 #include "tools/common/options.h"
 #include "tools/common/progress.h"
-#include "tools/mount/pace.h"
-#include "tools/mount/recorded.h"
+#include "tools/mount/codec_difference.h"
+#include "tools/mount/rate_limit.h"
 
 static const char help[] =
     "usage: balefs recompress [--codec CODEC [--set]] [--rate SIZE/s] [--dry-run] [--json]\n"

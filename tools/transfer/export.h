@@ -2,8 +2,8 @@
 #ifndef BALE_TOOLS_TRANSFER_EXPORT_H
 #define BALE_TOOLS_TRANSFER_EXPORT_H
 
-#include "tools/common/container_reader.h"
 #include "tools/common/contents.h"
+#include "tools/common/reader.h"
 #include "tools/transfer/transfer.h"
 
 struct bale_export {

@@ -1,4 +1,4 @@
-#include "tools/common/container_reader.h"
+#include "tools/common/reader.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Reading a store's containers without a mount: for stat, get, inspect and fsck. */
-#ifndef BALE_TOOLS_COMMON_CONTAINER_READER_H
-#define BALE_TOOLS_COMMON_CONTAINER_READER_H
+#ifndef BALE_TOOLS_COMMON_READER_H
+#define BALE_TOOLS_COMMON_READER_H
 
 #include "fs/container/container.h"
 #include "fs/store/store.h"

@@ -1,11 +1,11 @@
 /* The codec that is recorded for a file, against the one that a new file in its place would get: they
  * differ when a directory's, a match line's or the volume's was changed after the file was made. */
-#ifndef BALE_TOOLS_MOUNT_RECORDED_H
-#define BALE_TOOLS_MOUNT_RECORDED_H
+#ifndef BALE_TOOLS_MOUNT_CODEC_DIFFERENCE_H
+#define BALE_TOOLS_MOUNT_CODEC_DIFFERENCE_H
 
 #include <stdbool.h>
 
-#include "tools/common/container_reader.h"
+#include "tools/common/reader.h"
 
 struct bale_codec_difference {
     struct bale_reader reader;

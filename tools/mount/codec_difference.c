@@ -1,4 +1,4 @@
-#include "tools/mount/recorded.h"
+#include "tools/mount/codec_difference.h"
 
 #include <fcntl.h>
 #include <libgen.h>

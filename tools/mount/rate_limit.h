@@ -1,6 +1,6 @@
 /* No faster than so many bytes a second. */
-#ifndef BALE_TOOLS_MOUNT_PACE_H
-#define BALE_TOOLS_MOUNT_PACE_H
+#ifndef BALE_TOOLS_MOUNT_RATE_LIMIT_H
+#define BALE_TOOLS_MOUNT_RATE_LIMIT_H
 
 #include <stdint.h>
 #include <time.h>
