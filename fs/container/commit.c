@@ -115,6 +115,21 @@ static void space_release(void *arg, uint64_t position, uint32_t length)
     bale_space_release(arg, position, length);
 }
 
+void bale_container_root_attr(const struct bale_root *root, struct bale_container_attr *attr)
+{
+    *attr = (struct bale_container_attr){
+        .size = root->size,
+        .generation = root->generation,
+        .stored = root->stored,
+        .mtime = root->mtime,
+        .extent = root->extent,
+        .mode = root->mode,
+        .setting = {.codec = root->codec, .parameter = (int16_t)root->parameter},
+        .setting_explicit = (root->flags & BALE_ROOT_CODEC_EXPLICIT) != 0,
+        .extent_explicit = (root->flags & BALE_ROOT_EXTENT_EXPLICIT) != 0,
+    };
+}
+
 void bale_container_fill_root(const struct bale_container *c,
                               const struct bale_container_attr *next, struct bale_root *root)
 {

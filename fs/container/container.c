@@ -56,21 +56,6 @@ void bale_container_destroy(struct bale_container *c)
     free(c);
 }
 
-void bale_container_close(struct bale_container *c)
-{
-    if (!c)
-        return;
-    if (c->config->writable && !atomic_load(&c->broken)) {
-        if (c->durable_unrecorded)
-            (void)bale_container_repeat_root(c);
-        if (c->root.generation == 0) /* nothing in it was ever committed */
-            bale_index_clear(&c->index);
-        if (c->ready)
-            (void)bale_space_trim(c);
-    }
-    bale_container_destroy(c);
-}
-
 void bale_container_lock_writer(struct bale_container *c)
 {
     pthread_mutex_lock(&c->state_lock);

@@ -1,6 +1,4 @@
-/* Choosing a root (FORMAT.md section 8), and opening. */
-#include <assert.h>
-#include <stdlib.h>
+/* Choosing a root (FORMAT.md section 8), opening and closing. */
 #include <string.h>
 
 #include "format/err.h"
@@ -9,21 +7,6 @@
 static bool is_certain(const struct bale_container_config *config, uint32_t session)
 {
     return config->session_certain && config->session_certain(config->session_arg, session);
-}
-
-void bale_container_root_attr(const struct bale_root *root, struct bale_container_attr *attr)
-{
-    *attr = (struct bale_container_attr){
-        .size = root->size,
-        .generation = root->generation,
-        .stored = root->stored,
-        .mtime = root->mtime,
-        .extent = root->extent,
-        .mode = root->mode,
-        .setting = {.codec = root->codec, .parameter = (int16_t)root->parameter},
-        .setting_explicit = (root->flags & BALE_ROOT_CODEC_EXPLICIT) != 0,
-        .extent_explicit = (root->flags & BALE_ROOT_EXTENT_EXPLICIT) != 0,
-    };
 }
 
 static void empty_attr(const struct bale_container_attr *defaults, struct bale_container_attr *attr)
@@ -208,4 +191,19 @@ int bale_container_open(struct bale_io *io, const struct bale_container_config *
     bale_index_init(&c->index, io, c->root.generation > 0 ? &c->root : NULL, c->attr.extent);
     *container = c;
     return BALE_OK;
+}
+
+void bale_container_close(struct bale_container *c)
+{
+    if (!c)
+        return;
+    if (c->config->writable && !atomic_load(&c->broken)) {
+        if (c->durable_unrecorded)
+            (void)bale_container_repeat_root(c);
+        if (c->root.generation == 0) /* nothing in it was ever committed */
+            bale_index_clear(&c->index);
+        if (c->ready)
+            (void)bale_space_trim(c);
+    }
+    bale_container_destroy(c);
 }

@@ -1,4 +1,5 @@
-/* What node.c, node_find.c, node_walk.c and node_name.c share. */
+/* What the sources of the inode table share. Calls go one way: table.c, find.c and name.c, walk.c,
+ * node.c, links.c. */
 #ifndef BALE_FS_INODE_INTERNAL_H
 #define BALE_FS_INODE_INTERNAL_H
 
@@ -55,15 +56,29 @@ struct bale_node *bale_node_set_name(struct bale_nodes *nodes, struct bale_node 
 /* A name beside the first, unless there are too many. */
 void bale_node_add_link(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
                         const char *name);
+/* False: there was no such name. */
+bool bale_node_remove_link(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
+                           const char *name);
+/* Frees one that is in no list. */
+void bale_node_free_link(struct bale_nodes *nodes, struct bale_node_link *link);
 /* Frees all of them. The directories are unreferenced already. */
 void bale_node_free_links(struct bale_nodes *nodes, struct bale_node *node);
-void bale_node_count_memory(struct bale_nodes *nodes, int64_t bytes);
+
+static inline void bale_node_count_memory(struct bale_nodes *nodes, int64_t bytes)
+{
+    if (nodes->memory)
+        bale_memory_count(nodes->memory, bytes);
+}
+
 bool bale_node_is_named(const struct bale_node *node, const struct bale_node *dir,
                         const char *name);
 void bale_node_add_pin(struct bale_nodes *nodes,
                        struct bale_node *node); /* fd is open: one user more */
 void bale_node_adopt(struct bale_nodes *nodes, struct bale_node *node,
                      int fd); /* its descriptor from now on */
+
+/* Frees a node that is in no table, with its names; closes its descriptor. Not under the lock. */
+void bale_node_free(struct bale_nodes *nodes, struct bale_node *node);
 
 /* Ends a locked section: unlocks, then closes descriptors over the budget and frees the node,
  * and the directories above it, if nobody needs them any more. node may be NULL. */

@@ -6,69 +6,6 @@
 #include "fs/inode/internal.h"
 #include "fs/inode/node.h"
 
-/* ---- More names than one ---- */
-
-static int64_t link_bytes(const struct bale_node_link *link)
-{
-    return (int64_t)(sizeof *link + strlen(link->name) + 1 + BALE_MALLOC_OVERHEAD);
-}
-
-void bale_node_add_link(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
-                        const char *name)
-{
-    struct bale_node_link **end = &node->links;
-    size_t count = 0;
-
-    while (*end) {
-        if ((*end)->dir == dir && strcmp((*end)->name, name) == 0)
-            return;
-        count++;
-        end = &(*end)->next;
-    }
-    size_t size = strlen(name) + 1;
-    struct bale_node_link *link = count < BALE_NODE_LINKS ? malloc(sizeof *link + size) : NULL;
-    if (link) { /* without memory it is not known */
-        link->dir = dir;
-        link->next = NULL;
-        memcpy(link->name, name, size);
-        *end = link;
-        dir->refs++;
-        bale_node_count_memory(nodes, link_bytes(link));
-    }
-}
-
-static void free_link(struct bale_nodes *nodes, struct bale_node_link *link)
-{
-    bale_node_count_memory(nodes, -link_bytes(link));
-    free(link);
-}
-
-void bale_node_free_links(struct bale_nodes *nodes, struct bale_node *node)
-{
-    while (node->links) {
-        struct bale_node_link *next = node->links->next;
-        free_link(nodes, node->links);
-        node->links = next;
-    }
-}
-
-/* False: there was no such name. */
-static bool remove_link(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
-                        const char *name)
-{
-    struct bale_node_link **at = &node->links;
-
-    while (*at && !((*at)->dir == dir && strcmp((*at)->name, name) == 0))
-        at = &(*at)->next;
-    struct bale_node_link *link = *at;
-    if (link) {
-        *at = link->next;
-        dir->refs--;
-        free_link(nodes, link);
-    }
-    return link;
-}
-
 /* Takes the name away; another one takes its place, if there is one. Returns as
  * bale_node_set_name. */
 static struct bale_node *fall_back(struct bale_nodes *nodes, struct bale_node *node)
@@ -84,7 +21,7 @@ static struct bale_node *fall_back(struct bale_nodes *nodes, struct bale_node *n
     struct bale_node *old = bale_node_set_name(nodes, node, link->dir, copy);
     link->dir->refs--; /* the first name holds it */
     node->links = link->next;
-    free_link(nodes, link);
+    bale_node_free_link(nodes, link);
     return old;
 }
 
@@ -151,7 +88,7 @@ void bale_node_renamed(struct bale_nodes *nodes, struct bale_node *node, struct 
     if (bale_node_is_named(node, from, from_name)) {
         old = bale_node_set_name(nodes, node, copy ? to : NULL, copy);
         copy = NULL;
-    } else if (remove_link(nodes, node, from, from_name)) {
+    } else if (bale_node_remove_link(nodes, node, from, from_name)) {
         bale_node_add_link(nodes, node, to, to_name);
         old = from;
     }
@@ -167,7 +104,7 @@ void bale_node_unlinked(struct bale_nodes *nodes, struct bale_node *node, struct
     pthread_mutex_lock(&nodes->lock);
     if (bale_node_is_named(node, dir, name))
         old = fall_back(nodes, node);
-    else if (remove_link(nodes, node, dir, name))
+    else if (bale_node_remove_link(nodes, node, dir, name))
         old = dir;
     bale_nodes_unlock(nodes, old);
 }

@@ -1,25 +1,16 @@
 #include "fs/inode/node.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "fs/inode/internal.h"
 
-#define BUCKETS_LEAST 1024u
 #define EVICT_AT_ONCE 64
 
 static size_t bucket_of(const struct bale_nodes *nodes, uint64_t ino)
 {
     return (size_t)(ino * 0x9e3779b97f4a7c15u >> 20) & (nodes->buckets - 1);
-}
-
-void bale_node_count_memory(struct bale_nodes *nodes, int64_t bytes)
-{
-    if (nodes->memory)
-        bale_memory_count(nodes->memory, bytes);
 }
 
 static void resize(struct bale_nodes *nodes, size_t buckets)
@@ -199,7 +190,7 @@ static struct bale_node *reap(struct bale_nodes *nodes, struct bale_node *node,
     return dead;
 }
 
-static void free_node(struct bale_nodes *nodes, struct bale_node *node)
+void bale_node_free(struct bale_nodes *nodes, struct bale_node *node)
 {
     if (node->fd >= 0)
         close(node->fd);
@@ -221,7 +212,7 @@ void bale_nodes_unlock(struct bale_nodes *nodes, struct bale_node *node)
         close(fds[i]);
     while (dead) {
         struct bale_node *next = dead->hash_next;
-        free_node(nodes, dead);
+        bale_node_free(nodes, dead);
         dead = next;
     }
 }
@@ -262,58 +253,6 @@ void bale_node_unpin(struct bale_nodes *nodes, struct bale_node *node)
     node->users--;
     lru_place(nodes, node);
     bale_nodes_unlock(nodes, node);
-}
-
-/* ---- The table ---- */
-
-int bale_nodes_create(int root_fd, struct bale_memory *memory, unsigned descriptors,
-                      struct bale_nodes **out)
-{
-    int err = ENOMEM;
-    struct stat st;
-    struct bale_nodes *nodes = calloc(1, sizeof *nodes);
-
-    if (!nodes)
-        return err;
-    pthread_mutex_init(&nodes->lock, NULL);
-    pthread_rwlock_init(&nodes->moving, NULL);
-    nodes->memory = memory;
-    nodes->budget = descriptors;
-    nodes->buckets = BUCKETS_LEAST;
-    nodes->table = calloc(BUCKETS_LEAST, sizeof(struct bale_node *));
-    if (!nodes->table)
-        goto out;
-    int fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
-    if (fd < 0) {
-        err = errno;
-        goto out;
-    }
-    err = bale_node_add(nodes, NULL, NULL, fd, true, &nodes->root, &st);
-    nodes->device = err ? 0 : st.st_dev;
-out:
-    if (err) {
-        bale_nodes_destroy(nodes);
-        nodes = NULL;
-    }
-    *out = nodes;
-    return err;
-}
-
-void bale_nodes_destroy(struct bale_nodes *nodes)
-{
-    if (!nodes)
-        return;
-    nodes->memory = NULL;
-    for (size_t i = 0; nodes->table && i < nodes->buckets; i++) {
-        for (struct bale_node *node = nodes->table[i], *next; node; node = next) {
-            next = node->hash_next;
-            free_node(nodes, node);
-        }
-    }
-    pthread_rwlock_destroy(&nodes->moving);
-    pthread_mutex_destroy(&nodes->lock);
-    free(nodes->table);
-    free(nodes);
 }
 
 struct bale_node *bale_nodes_root(struct bale_nodes *nodes)

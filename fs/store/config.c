@@ -153,7 +153,7 @@ static int adopt(struct bale_store *store, json_t *json, char *why)
     return 0;
 }
 
-int bale_volume_read(struct bale_store *store, char *why)
+int bale_config_read(struct bale_store *store, char *why)
 {
     json_t *json;
     int err = bale_store_file_read_json(store->dir_fd, store->path, VOLUME, &json, why);
@@ -166,7 +166,7 @@ int bale_volume_read(struct bale_store *store, char *why)
     return err ? err : adopt(store, json, why);
 }
 
-void bale_volume_free(struct bale_store *store)
+void bale_config_free(struct bale_store *store)
 {
     struct bale_config_version *version = atomic_load(&store->config);
 
@@ -240,7 +240,7 @@ static bool make_uuid(char uuid[static 37])
     return true;
 }
 
-int bale_volume_new(const struct bale_store_config *config, const char *path, json_t **json,
+int bale_config_new(const struct bale_store_config *config, const char *path, json_t **json,
                     char *why)
 {
     char uuid[37];

@@ -173,7 +173,7 @@ int bale_store_init(const char *path, const struct bale_store_config *config, ch
     own.modes_in_container |= geteuid() != 0;
     err = check_outside(real, why);
     if (!err)
-        err = bale_volume_new(&own, real, &volume, why);
+        err = bale_config_new(&own, real, &volume, why);
     if (!err) {
         err = make(real, volume, why);
         json_decref(volume);

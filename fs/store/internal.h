@@ -130,10 +130,10 @@ struct bale_store {
 };
 
 /* store_config.c */
-int bale_volume_read(struct bale_store *store, char *why);
-void bale_volume_free(struct bale_store *store);
+int bale_config_read(struct bale_store *store, char *why);
+void bale_config_free(struct bale_store *store);
 /* A new volume.json's text as JSON; uuid is made. */
-int bale_volume_new(const struct bale_store_config *config, const char *path, json_t **json,
+int bale_config_new(const struct bale_store_config *config, const char *path, json_t **json,
                     char *why);
 
 /* store_session.c */

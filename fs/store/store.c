@@ -39,7 +39,7 @@ static struct bale_store *store_new(enum bale_store_access how)
 static void store_free(struct bale_store *store)
 {
     bale_sessions_free(store);
-    bale_volume_free(store);
+    bale_config_free(store);
     bale_lock_release(store);
     if (store->reserve_fd >= 0)
         close(store->reserve_fd);
@@ -107,12 +107,12 @@ int bale_store_open(const char *path, enum bale_store_access how, struct bale_st
         return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", path);
     err = open_directories(store, path, why);
     if (!err)
-        err = bale_volume_read(store, why); /* says more than a lock that cannot be taken */
+        err = bale_config_read(store, why); /* says more than a lock that cannot be taken */
     if (!err && how != BALE_STORE_UNLOCKED)
         err = bale_lock_take(store, why);
     /* Again: who had the lock before may have changed it. */
     if (!err && how != BALE_STORE_UNLOCKED)
-        err = bale_volume_read(store, why);
+        err = bale_config_read(store, why);
     if (!err && how == BALE_STORE_WRITE)
         err = open_reserve(store, why);
     if (!err)

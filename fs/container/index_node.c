@@ -1,0 +1,145 @@
+/* Pages in memory: making them, reading them, freeing them. */
+#include "fs/container/index_node.h"
+
+#include <stdlib.h>
+
+#include "format/err.h"
+#include "fs/container/frame_io.h"
+
+static size_t node_size(uint8_t height)
+{
+    size_t children = height > 1 ? BALE_PAGE_INNER_RECORDS : 0;
+
+    return sizeof(struct bale_index_node) + children * sizeof(struct bale_index_node *);
+}
+
+struct bale_index_node *bale_index_node_create(struct bale_index *index, uint8_t height)
+{
+    struct bale_index_node *node = malloc(node_size(height));
+
+    if (!node)
+        return NULL;
+    node->next = NULL;
+    node->ref = node->pending = (struct bale_ref){0};
+    node->dirty = false;
+    node->size = node_size(height);
+    node->page.height = height;
+    node->page.count = 0;
+    node->page.generation = 0;
+    for (unsigned i = 0; height > 1 && i < BALE_PAGE_INNER_RECORDS; i++)
+        node->child[i] = NULL;
+    index->memory += node->size;
+    return node;
+}
+
+void bale_index_node_destroy(struct bale_index *index, struct bale_index_node *node)
+{
+    if (!node)
+        return;
+    for (unsigned i = 0; node->page.height > 1 && i < node->page.count; i++)
+        bale_index_node_destroy(index, node->child[i]);
+    index->memory -= node->size;
+    free(node);
+}
+
+struct bale_index_expect bale_index_expect_child(const struct bale_page *page, unsigned i,
+                                                 uint64_t upper)
+{
+    return (struct bale_index_expect){
+        .generation = page->children[i].generation,
+        .most = page->generation,
+        .first = page->children[i].first,
+        .upper = i + 1u < page->count ? page->children[i + 1].first : upper,
+        .height = (uint8_t)(page->height - 1),
+    };
+}
+
+int bale_index_node_read(struct bale_index *index, const struct bale_ref *ref,
+                         const struct bale_index_expect *expect, struct bale_index_node **node)
+{
+    struct bale_page_context ctx = index->ctx;
+    uint8_t bytes[BALE_PAGE_MAX];
+    struct bale_index_node *n;
+    int err;
+
+    *node = NULL;
+    if (ref->length > sizeof bytes)
+        return BALE_E_CORRUPT;
+    err = bale_frame_bytes_read(index->io, bytes, ref->length, ref->position, NULL);
+    if (err != BALE_OK)
+        return err;
+    n = bale_index_node_create(index, expect->height);
+    if (!n)
+        return BALE_E_NOMEM;
+    ctx.generation = expect->most;
+    err = bale_page_decode(bytes, ref, &ctx, &n->page);
+    if (err == BALE_OK && (n->page.height != expect->height ||
+                           (expect->generation != 0 && n->page.generation != expect->generation) ||
+                           bale_index_key(n, 0) < expect->first ||
+                           bale_index_key(n, n->page.count - 1u) >= expect->upper))
+        err = BALE_E_CORRUPT;
+    if (err != BALE_OK) {
+        n->page.height = 1; /* whatever was read, it has no children */
+        bale_index_node_destroy(index, n);
+        return err;
+    }
+    n->ref = *ref;
+    *node = n;
+    return BALE_OK;
+}
+
+/* Makes the one leaf that a direct root implies. */
+static int read_direct(struct bale_index *index, struct bale_index_node **top)
+{
+    struct bale_frame_head head;
+    struct bale_index_node *leaf = NULL;
+    struct bale_segment segment;
+    int err;
+
+    err = bale_frame_head_read(index->io, index->ref.position, index->ref.length, 0, &head, NULL);
+    if (err != BALE_OK)
+        goto out;
+    segment = (struct bale_segment){
+        .position = index->ref.position,
+        .generation = head.frame.generation,
+        .checksum = head.frame.head_checksum,
+        .length = head.frame.raw_length,
+        .frame_length = index->ref.length,
+        .codec = head.frame.codec,
+        .chunk_log2 = head.frame.chunk_log2,
+    };
+    if (head.frame.offset != 0 || segment.checksum != index->ref.checksum)
+        err = BALE_E_CORRUPT;
+    else
+        err = bale_segment_check(&segment, &index->ctx);
+    if (err != BALE_OK)
+        goto out;
+    leaf = bale_index_node_create(index, 1);
+    if (!leaf) {
+        err = BALE_E_NOMEM;
+        goto out;
+    }
+    leaf->page.segments[0] = segment;
+    leaf->page.count = 1;
+    leaf->dirty = true; /* as a page it is not on disk */
+    index->head_checksum = segment.checksum;
+    index->head_raw_length = segment.length;
+out:
+    free(head.data);
+    *top = leaf;
+    return err;
+}
+
+int bale_index_top(struct bale_index *index, bool load)
+{
+    const struct bale_index_expect expect = {
+        .most = index->ctx.generation, .upper = UINT64_MAX, .height = index->height};
+
+    if (index->top || index->loaded)
+        return BALE_OK;
+    if (!load)
+        return BALE_E_NOT_LOADED;
+    if (index->height == BALE_HEIGHT_DIRECT)
+        return read_direct(index, &index->top);
+    return bale_index_node_read(index, &index->ref, &expect, &index->top);
+}

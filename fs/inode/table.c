@@ -1,0 +1,59 @@
+/* Creating and destroying the table. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "fs/inode/internal.h"
+#include "fs/inode/node.h"
+
+#define BUCKETS_LEAST 1024u
+
+int bale_nodes_create(int root_fd, struct bale_memory *memory, unsigned descriptors,
+                      struct bale_nodes **out)
+{
+    int err = ENOMEM;
+    struct stat st;
+    struct bale_nodes *nodes = calloc(1, sizeof *nodes);
+
+    if (!nodes)
+        return err;
+    pthread_mutex_init(&nodes->lock, NULL);
+    pthread_rwlock_init(&nodes->moving, NULL);
+    nodes->memory = memory;
+    nodes->budget = descriptors;
+    nodes->buckets = BUCKETS_LEAST;
+    nodes->table = calloc(BUCKETS_LEAST, sizeof(struct bale_node *));
+    if (!nodes->table)
+        goto out;
+    int fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) {
+        err = errno;
+        goto out;
+    }
+    err = bale_node_add(nodes, NULL, NULL, fd, true, &nodes->root, &st);
+    nodes->device = err ? 0 : st.st_dev;
+out:
+    if (err) {
+        bale_nodes_destroy(nodes);
+        nodes = NULL;
+    }
+    *out = nodes;
+    return err;
+}
+
+void bale_nodes_destroy(struct bale_nodes *nodes)
+{
+    if (!nodes)
+        return;
+    nodes->memory = NULL;
+    for (size_t i = 0; nodes->table && i < nodes->buckets; i++) {
+        for (struct bale_node *node = nodes->table[i], *next; node; node = next) {
+            next = node->hash_next;
+            bale_node_free(nodes, node);
+        }
+    }
+    pthread_rwlock_destroy(&nodes->moving);
+    pthread_mutex_destroy(&nodes->lock);
+    free(nodes->table);
+    free(nodes);
+}

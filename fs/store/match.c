@@ -1,0 +1,27 @@
+/* Match lines: "GLOB CODEC". */
+#include <stdio.h>
+#include <string.h>
+
+#include "format/err.h"
+#include "fs/store/internal.h"
+
+int bale_match_parse(const char *line, size_t *glob, struct bale_setting *setting,
+                     char reason[static BALE_REASON])
+{
+    const char *codec = strrchr(line, ' ');
+    size_t length = codec ? (size_t)(codec - line) : 0;
+
+    while (length > 0 && line[length - 1] == ' ')
+        length--;
+    if (length == 0 || strchr(line, '\n')) {
+        snprintf(reason, BALE_REASON,
+                 "A match is a glob, a space and a codec, as in \"*.log zstd:3\".");
+        return BALE_E_INVALID;
+    }
+    if (memchr(line, '/', length)) {
+        snprintf(reason, BALE_REASON, "A glob is for names, which have no \"/\".");
+        return BALE_E_INVALID;
+    }
+    *glob = length;
+    return bale_setting_parse(codec + 1, setting, reason, BALE_REASON);
+}
