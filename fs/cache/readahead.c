@@ -121,7 +121,7 @@ static bool fetch_stored(struct fetch *fetch, struct bale_scratch *scratch)
     item->done = fetch_decoded;
     item->quick = true;
     item->owner = fetch;
-    if (!bale_engine_here(file->volume->engine, &item->item, scratch))
+    if (!bale_engine_run_inline(file->volume->engine, &item->item, scratch))
         return true;
     fetch_decoded(item, scratch);
     return false;

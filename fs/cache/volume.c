@@ -112,7 +112,7 @@ static int create_engine(struct bale_volume *volume, unsigned threads)
 
     options.threads = threads;
     options.gpu.log = log_engine;
-    options.gpu.late = note_late;
+    options.gpu.quarantine = note_late;
     options.gpu.arg = volume->memory;
     options.opened = gpu_opened;
     options.arg = volume;

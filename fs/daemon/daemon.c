@@ -25,7 +25,7 @@
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 #include "fs/store/overlap.h"
-#include "kernels/engine/gpu_load.h"
+#include "kernels/engine/plugin_loader.h"
 
 #define GPU_RELEASE_MS 30000
 #define GPU_WATCHDOG_MS 10000
@@ -213,7 +213,7 @@ static int begin(struct daemon *d)
     umask(0);
     if (mount->as_root)
         bale_caller_drop_capabilities(); /* before there are threads: each has its own */
-    bale_gpu_environment();
+    bale_plugin_set_environment();
     err = create_volume(d);
     if (err == BALE_OK)
         err = create_parts(d, descriptors);

@@ -1,4 +1,4 @@
-/* bale_compress: extents become frames in lanes and are put together in order. */
+/* bale_compress: extents become frames in entries and are put together in order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ struct job {
     struct bale_stream stream;
     const uint8_t *in;
     size_t length;
-    size_t at;    /* of in that was given to lanes */
+    size_t at;    /* of in that was given to entries */
     uint8_t *out; /* capacity bytes, used of them written */
     size_t capacity;
     size_t used;
@@ -51,53 +51,53 @@ static int put(struct job *job, const uint8_t *bytes, size_t length)
     return BALE_OK;
 }
 
-static void set_place(struct job *job, struct bale_lane *lane)
+static void set_place(struct job *job, struct bale_ring_entry *entry)
 {
-    struct bale_item *item = &lane->item;
+    struct bale_item *item = &entry->item;
 
     item->raw = (uint8_t *)job->in + job->at; /* an encoder only reads it */
     if (job->way == BALE_API_ON_DEVICE) {
-        item->place = BALE_PLACE_DEVICE;
+        item->memory_kind = BALE_MEMORY_DEVICE;
         item->device = job->places.in_device;
     } else if (job->way == BALE_API_STAGED) {
-        bale_api_move(job->context, lane->raw, item->raw, item->frame.raw_length, job->places.in);
-        item->raw = lane->raw;
+        bale_api_move(job->context, entry->raw, item->raw, item->frame.raw_length, job->places.in);
+        item->raw = entry->raw;
     }
 }
 
-static void fill(struct job *job, struct bale_lane *lane)
+static void fill(struct job *job, struct bale_ring_entry *entry)
 {
     size_t left = job->length - job->at;
     uint32_t length = left < job->setup.extent ? (uint32_t)left : job->setup.extent;
-    struct bale_item *item = &lane->item;
+    struct bale_item *item = &entry->item;
 
     item->kind = BALE_ITEM_ENCODE;
     item->setting = job->setup.setting;
     item->frame = (struct bale_frame){
         .offset = job->at, .raw_length = length, .chunk_log2 = job->setup.chunk_log2};
-    item->stored = lane->stored;
-    item->capacity = job->context->lane_stored;
-    set_place(job, lane);
+    item->stored = entry->stored;
+    item->capacity = job->context->entry_stored;
+    set_place(job, entry);
     job->at += length;
 }
 
 /* What a device was not found good for is staged from then on. */
-static int redo(struct job *job, struct bale_lane *lane)
+static int redo(struct job *job, struct bale_ring_entry *entry)
 {
     job->way = BALE_API_STAGED;
-    return bale_api_redo(job->context, lane, true);
+    return bale_api_redo(job->context, entry, true);
 }
 
-static int take(void *argument, struct bale_lane *lane)
+static int take(void *argument, struct bale_ring_entry *entry)
 {
     struct job *job = argument;
-    struct bale_item *item = &lane->item;
+    struct bale_item *item = &entry->item;
     int err = item->status;
 
     if (bale_api_is_lost(job->context, err))
         return BALE_E_DEVICE;
-    if (err < 0 && item->place == BALE_PLACE_DEVICE) {
-        err = redo(job, lane);
+    if (err < 0 && item->memory_kind == BALE_MEMORY_DEVICE) {
+        err = redo(job, entry);
         if (err < 0)
             return err;
         err = item->status;
@@ -109,22 +109,22 @@ static int take(void *argument, struct bale_lane *lane)
     return err < 0 ? err : put(job, item->stored, item->stored_length);
 }
 
-/* Fills some lanes that are free. */
+/* Fills some entries that are free. */
 static int fill_some(struct job *job)
 {
-    struct bale_lanes *lanes = job->context->lanes;
-    struct bale_lane *lane;
+    struct bale_ring *ring = job->context->ring;
+    struct bale_ring_entry *entry;
     int err;
 
     for (unsigned i = 0; i < BALE_API_TOGETHER && job->at < job->length; i++) {
-        lane = bale_lanes_next(lanes);
-        if (!lane)
+        entry = bale_ring_next(ring);
+        if (!entry)
             break;
-        fill(job, lane);
-        bale_lanes_start(lanes);
+        fill(job, entry);
+        bale_ring_start(ring);
     }
     err = bale_api_run_moves(job->context);
-    bale_lanes_submit(lanes);
+    bale_ring_submit(ring);
     return err;
 }
 
@@ -135,9 +135,9 @@ static int run(struct job *job)
     do {
         if (err == BALE_OK)
             err = fill_some(job);
-        if (bale_lanes_wait(job->context->lanes))
+        if (bale_ring_wait(job->context->ring))
             err = bale_api_take_some(job->context, take, job, err);
-    } while (bale_lanes_wait(job->context->lanes) || (err == BALE_OK && job->at < job->length));
+    } while (bale_ring_wait(job->context->ring) || (err == BALE_OK && job->at < job->length));
     return err;
 }
 
@@ -201,7 +201,7 @@ static int open_lanes(struct job *job)
 
     job->way = BALE_API_DIRECT;
     if (!context->gpu)
-        return bale_api_lanes(context, bale_lanes_count(context->threads, each), each);
+        return bale_api_lanes(context, bale_ring_entry_count(context->threads, each), each);
     job->way = job->places.in && !bale_setting_is_open(job->setup.setting) ? BALE_API_ON_DEVICE
                                                                            : BALE_API_STAGED;
     return bale_api_staged_lanes(context, frames, raw, each);

@@ -190,8 +190,8 @@ int bale_context_create(const struct bale_context_params *params, struct bale_co
 
 static void drop_lanes(struct bale_context *context)
 {
-    bale_lanes_destroy(context->lanes);
-    context->lanes = NULL;
+    bale_ring_destroy(context->ring);
+    context->ring = NULL;
     free(context->heap);
     context->heap = NULL;
 }
@@ -254,41 +254,41 @@ int bale_api_lanes(struct bale_context *context, unsigned count, size_t stored)
 {
     int err;
 
-    if (context->lanes && context->lane_count == count && context->lane_raw == 0 &&
-        context->lane_stored >= stored)
+    if (context->ring && context->entry_count == count && context->entry_raw == 0 &&
+        context->entry_stored >= stored)
         return BALE_OK;
     drop_lanes(context);
-    err = bale_lanes_create(context->engine, count, 0, stored, &context->lanes);
+    err = bale_ring_create(context->engine, count, 0, stored, &context->ring);
     if (err < 0)
         return bale_api_fail(context, err, "There is no memory for the frames in work.");
-    context->lane_count = count;
-    context->lane_raw = 0;
-    context->lane_stored = stored;
+    context->entry_count = count;
+    context->entry_raw = 0;
+    context->entry_stored = stored;
     return BALE_OK;
 }
 
 int bale_api_staged_lanes(struct bale_context *context, size_t frames, size_t raw, size_t stored)
 {
-    size_t most = bale_staging_size(context->staging) / bale_lanes_room(1, raw, stored);
+    size_t most = bale_staging_size(context->staging) / bale_ring_room(1, raw, stored);
     unsigned count = (unsigned)(frames < most ? frames : most);
     void *memory = NULL;
     int err = BALE_E_NOMEM;
 
     drop_lanes(context);
     if (count > 0) {
-        bale_staging_pin(context->staging, bale_lanes_room(count, raw, stored));
-        memory = bale_staging_take(context->staging, bale_lanes_room(count, raw, stored));
+        bale_staging_pin(context->staging, bale_ring_room(count, raw, stored));
+        memory = bale_staging_take(context->staging, bale_ring_room(count, raw, stored));
     } else {
         count = 1;
-        if (posix_memalign(&context->heap, PAGE, bale_lanes_room(1, raw, stored)) == 0)
+        if (posix_memalign(&context->heap, PAGE, bale_ring_room(1, raw, stored)) == 0)
             memory = context->heap;
     }
     if (memory)
-        err = bale_lanes_create_in(context->engine, count, raw, stored, memory, &context->lanes);
+        err = bale_ring_create_in(context->engine, count, raw, stored, memory, &context->ring);
     if (err < 0)
         return bale_api_fail(context, err, "There is no memory for the frames in work.");
-    context->lane_count = count;
-    context->lane_raw = raw;
-    context->lane_stored = stored;
+    context->entry_count = count;
+    context->entry_raw = raw;
+    context->entry_stored = stored;
     return BALE_OK;
 }

@@ -31,11 +31,11 @@ struct bale_context {
     int move_err; /* of those made since bale_api_run_moves */
 
     /* The ring of the last call, for the next that needs no other. */
-    struct bale_lanes *lanes;
-    unsigned lane_count;
-    size_t lane_raw;
-    size_t lane_stored;
-    void *heap; /* the lanes' memory, where the staging is too small for them */
+    struct bale_ring *ring;
+    unsigned entry_count;
+    size_t entry_raw;
+    size_t entry_stored;
+    void *heap; /* the entries' memory, where the staging is too small for them */
     char message[BALE_MESSAGE];
 };
 
@@ -50,7 +50,7 @@ struct bale_api_setup {
 /* Whose memory the raw bytes of an item are in. */
 enum bale_api_way {
     BALE_API_DIRECT,    /* the caller's, on the host */
-    BALE_API_STAGED,    /* the lane's; copied from or to the caller's */
+    BALE_API_STAGED,    /* the entry's; copied from or to the caller's */
     BALE_API_ON_DEVICE, /* the caller's, on a device */
 };
 
@@ -65,8 +65,8 @@ struct bale_api_places {
 /* Reads params (NULL: the defaults); why (BALE_MESSAGE bytes) says what is wrong. */
 int bale_api_setup(const struct bale_params *params, struct bale_api_setup *setup, char *why);
 
-/* A ring of count lanes, whose items point to the caller's memory but for stored bytes each:
- * context->lanes. */
+/* A ring of count entries, whose items point to the caller's memory but for stored bytes each:
+ * context->entries. */
 int bale_api_lanes(struct bale_context *context, unsigned count, size_t stored);
 
 /* A ring for so many frames of raw and stored bytes at most, in memory of which the GPU engine has as
@@ -89,15 +89,15 @@ void bale_api_move(struct bale_context *context, void *to, const void *from, siz
                    bool on_device);
 int bale_api_run_moves(struct bale_context *context);
 
-/* Frees the oldest lanes that are done, of which there is one. take is called for each until it fails,
+/* Frees the oldest entries that are done, of which there is one. take is called for each until it fails,
  * and for none if err is an error; the copies that it notes are made. Returns the first error. */
 int bale_api_take_some(struct bale_context *context,
-                       int (*take)(void *argument, struct bale_lane *lane), void *argument,
+                       int (*take)(void *argument, struct bale_ring_entry *entry), void *argument,
                        int err);
 
-/* Has an item done over the lane's memory that was not done on a device. fetch: its raw bytes are
+/* Has an item done over the entry's memory that was not done on a device. fetch: its raw bytes are
  * copied from there before. */
-int bale_api_redo(struct bale_context *context, struct bale_lane *lane, bool fetch);
+int bale_api_redo(struct bale_context *context, struct bale_ring_entry *entry, bool fetch);
 
 /* Whether a status says nothing of the bytes, but that a GPU engine has left them: with a message. */
 bool bale_api_is_lost(struct bale_context *context, int status);

@@ -1,4 +1,4 @@
-/* bale_decompress: frames are decoded by the engine straight to their place, or to a lane's memory that a
+/* bale_decompress: frames are decoded by the engine straight to their place, or to an entry's memory that a
  * GPU has. */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct job {
     size_t frames, raw_most, stored_most; /* found by measure */
     uint8_t *out;
     size_t size; /* of out: the raw size */
-    size_t done; /* of out: given to lanes or filled */
+    size_t done; /* of out: given to entries or filled */
 };
 
 /* Reads the next part, whole: 1; 0 at the input's end; negative: *why says what is wrong at
@@ -92,27 +92,28 @@ static enum bale_api_way way_of(const struct job *job, const struct bale_frame *
                                                               : BALE_API_STAGED;
 }
 
-static void set_place(struct job *job, struct bale_lane *lane)
+static void set_place(struct job *job, struct bale_ring_entry *entry)
 {
-    struct bale_item *item = &lane->item;
+    struct bale_item *item = &entry->item;
     enum bale_api_way way = way_of(job, &item->frame);
 
-    item->raw = job->out + lane->to;
-    item->stored = (uint8_t *)job->in + lane->from; /* a decoder only reads it */
+    item->raw = job->out + entry->to;
+    item->stored = (uint8_t *)job->in + entry->from; /* a decoder only reads it */
     if (way != BALE_API_DIRECT) {
-        bale_api_move(job->context, lane->stored, item->stored, item->stored_length, false);
-        item->stored = lane->stored;
+        bale_api_move(job->context, entry->stored, item->stored, item->stored_length, false);
+        item->stored = entry->stored;
     }
     if (way == BALE_API_STAGED)
-        item->raw = lane->raw;
+        item->raw = entry->raw;
     if (way == BALE_API_ON_DEVICE) {
-        item->place = BALE_PLACE_DEVICE;
+        item->memory_kind = BALE_MEMORY_DEVICE;
         item->device = job->places.out_device;
     }
 }
 
 /* Fills the gap before the part, gives a frame to the engine, and goes on behind it. */
-static void start(struct job *job, const struct bale_stream_item *item, struct bale_lane *lane)
+static void start(struct job *job, const struct bale_stream_item *item,
+                  struct bale_ring_entry *entry)
 {
     size_t offset = (size_t)item->offset;
 
@@ -121,68 +122,68 @@ static void start(struct job *job, const struct bale_stream_item *item, struct b
                       job->places.out);
     job->done = offset;
     if (item->part == BALE_PART_FRAME) {
-        lane->from = job->at;
-        lane->to = offset;
-        lane->item.kind = BALE_ITEM_DECODE;
-        lane->item.frame = item->frame;
-        lane->item.stored_length = item->length;
-        set_place(job, lane);
-        bale_lanes_start(job->context->lanes);
+        entry->from = job->at;
+        entry->to = offset;
+        entry->item.kind = BALE_ITEM_DECODE;
+        entry->item.frame = item->frame;
+        entry->item.stored_length = item->length;
+        set_place(job, entry);
+        bale_ring_start(job->context->ring);
         job->done += item->frame.raw_length;
     }
     job->at += item->length;
 }
 
 /* What a device was not found good for is staged from then on. */
-static int redo(struct job *job, struct bale_lane *lane)
+static int redo(struct job *job, struct bale_ring_entry *entry)
 {
     job->codecs = 0;
-    return bale_api_redo(job->context, lane, false);
+    return bale_api_redo(job->context, entry, false);
 }
 
-static int take(void *argument, struct bale_lane *lane)
+static int take(void *argument, struct bale_ring_entry *entry)
 {
     struct job *job = argument;
-    struct bale_item *item = &lane->item;
+    struct bale_item *item = &entry->item;
     int err = BALE_OK;
 
     if (bale_api_is_lost(job->context, item->status))
         return BALE_E_DEVICE;
-    if (item->status < 0 && item->place == BALE_PLACE_DEVICE)
-        err = redo(job, lane);
+    if (item->status < 0 && item->memory_kind == BALE_MEMORY_DEVICE)
+        err = redo(job, entry);
     if (err < 0)
         return err;
     if (item->status < 0)
         return bale_api_fail(job->context, item->status, "The frame at byte %llu is damaged: %s.",
-                             (unsigned long long)lane->from, bale_err_text(item->status));
-    if (item->raw == lane->raw)
-        bale_api_move(job->context, job->out + lane->to, lane->raw, item->frame.raw_length,
+                             (unsigned long long)entry->from, bale_err_text(item->status));
+    if (item->raw == entry->raw)
+        bale_api_move(job->context, job->out + entry->to, entry->raw, item->frame.raw_length,
                       job->places.out);
     return BALE_OK;
 }
 
-/* Fills some lanes that are free; *more as from next. */
+/* Fills some entries that are free; *more as from next. */
 static int fill_some(struct job *job, int *more)
 {
-    struct bale_lanes *lanes = job->context->lanes;
+    struct bale_ring *ring = job->context->ring;
     struct bale_stream_item item;
-    struct bale_lane *lane;
+    struct bale_ring_entry *entry;
     const char *why;
     int err = BALE_OK;
     int moved;
 
     for (unsigned i = 0; i<BALE_API_TOGETHER && * more> 0 && err == BALE_OK; i++) {
-        lane = bale_lanes_next(lanes);
-        if (!lane)
+        entry = bale_ring_next(ring);
+        if (!entry)
             break;
         *more = next(job, &item, &why);
         if (*more < 0 || (*more > 0 && !fits(job, &item)))
             err = bale_api_fail(job->context, BALE_E_CORRUPT, "The input changed meanwhile.");
         else if (*more > 0)
-            start(job, &item, lane);
+            start(job, &item, entry);
     }
     moved = bale_api_run_moves(job->context);
-    bale_lanes_submit(lanes);
+    bale_ring_submit(ring);
     return err < 0 ? err : moved;
 }
 
@@ -194,9 +195,9 @@ static int decode(struct job *job)
     do {
         if (err == BALE_OK && more > 0)
             err = fill_some(job, &more);
-        if (bale_lanes_wait(job->context->lanes))
+        if (bale_ring_wait(job->context->ring))
             err = bale_api_take_some(job->context, take, job, err);
-    } while (bale_lanes_wait(job->context->lanes) || (err == BALE_OK && more > 0));
+    } while (bale_ring_wait(job->context->ring) || (err == BALE_OK && more > 0));
     return err;
 }
 

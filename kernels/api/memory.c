@@ -1,20 +1,21 @@
-/* The caller's memory, on the host and on devices, and copies between it and the lanes'. */
+/* The caller's memory, on the host and on devices, and copies between it and the entries'. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "format/err.h"
 #include "kernels/api/context.h"
 
-static int ask(struct bale_context *context, const void *memory, bool *on_device, int *device)
+static int query_memory(struct bale_context *context, const void *memory, bool *on_device,
+                        int *device)
 {
-    enum bale_place place;
+    enum bale_memory_kind kind;
 
     *on_device = false;
     if (!memory || !context->gpu)
         return BALE_OK;
-    if (context->gpu->place(context->device, memory, &place, device) < 0)
+    if (context->gpu->memory_kind(context->device, memory, &kind, device) < 0)
         return bale_api_fail(context, BALE_E_DEVICE, "The GPU does not say whose memory it is.");
-    *on_device = place == BALE_PLACE_DEVICE;
+    *on_device = kind == BALE_MEMORY_DEVICE;
     return BALE_OK;
 }
 
@@ -31,9 +32,9 @@ int bale_api_begin(struct bale_context *context, const struct bale_api_setup *se
                              "A stream needs a context with a GPU: this one has none.");
     if (setup->stream && context->gpu->wait(context->device, setup->stream) < 0)
         return bale_api_fail(context, BALE_E_DEVICE, "The stream cannot be waited for.");
-    err = ask(context, in, &places->in, &places->in_device);
+    err = query_memory(context, in, &places->in, &places->in_device);
     if (err == BALE_OK)
-        err = ask(context, out, &places->out, &places->out_device);
+        err = query_memory(context, out, &places->out, &places->out_device);
     /* A copy to the host and back only to have the CPU do it is no gain. */
     if (context->gpu && context->choice == BALE_ENGINE_AUTO)
         bale_dispatch_choose(context->engine,
@@ -80,35 +81,36 @@ int bale_api_run_moves(struct bale_context *context)
 }
 
 int bale_api_take_some(struct bale_context *context,
-                       int (*take)(void *argument, struct bale_lane *lane), void *argument, int err)
+                       int (*take)(void *argument, struct bale_ring_entry *entry), void *argument,
+                       int err)
 {
-    struct bale_lanes *lanes = context->lanes;
-    struct bale_lane *lane;
+    struct bale_ring *ring = context->ring;
+    struct bale_ring_entry *entry;
     unsigned count;
     int moved;
 
-    for (count = 0; count < BALE_API_TOGETHER && (lane = bale_lanes_done(lanes, count)); count++)
+    for (count = 0; count < BALE_API_TOGETHER && (entry = bale_ring_done(ring, count)); count++)
         if (err == BALE_OK)
-            err = take(argument, lane);
+            err = take(argument, entry);
     moved = bale_api_run_moves(context);
     while (count-- > 0)
-        bale_lanes_release(lanes);
+        bale_ring_release(ring);
     return err < 0 ? err : moved;
 }
 
-int bale_api_redo(struct bale_context *context, struct bale_lane *lane, bool fetch)
+int bale_api_redo(struct bale_context *context, struct bale_ring_entry *entry, bool fetch)
 {
-    struct bale_item *item = &lane->item;
+    struct bale_item *item = &entry->item;
     int err = BALE_OK;
 
     if (fetch) {
-        bale_api_move(context, lane->raw, item->raw, item->frame.raw_length, true);
+        bale_api_move(context, entry->raw, item->raw, item->frame.raw_length, true);
         err = bale_api_run_moves(context);
     }
-    item->place = BALE_PLACE_HOST;
-    item->raw = lane->raw;
+    item->memory_kind = BALE_MEMORY_HOST;
+    item->raw = entry->raw;
     if (err == BALE_OK)
-        bale_lanes_again(context->lanes, lane);
+        bale_ring_redo(context->ring, entry);
     return err;
 }
 

@@ -48,9 +48,9 @@ cudaError_t prepare_codecs(bale_cuda_device *d)
     return error;
 }
 
-int allocate(bale_cuda_device *d, unsigned lanes, unsigned slots, uint32_t cells)
+int allocate(bale_cuda_device *d, unsigned workspaces, unsigned slots, uint32_t cells)
 {
-    const size_t size = bale_cuda_lay_out(d, nullptr, lanes, slots, cells);
+    const size_t size = bale_cuda_lay_out(d, nullptr, workspaces, slots, cells);
     cudaError_t error = size == SIZE_MAX ? cudaErrorUnknown : bale_cuda_fault_allocation(size);
 
     if (!error)
@@ -61,16 +61,17 @@ int allocate(bale_cuda_device *d, unsigned lanes, unsigned slots, uint32_t cells
     error = cudaMemset(d->memory, 0, size); /* nothing depends on what was there */
     if (error)
         return bale_cuda_error(error);
-    bale_cuda_lay_out(d, d->memory, lanes, slots, cells);
+    bale_cuda_lay_out(d, d->memory, workspaces, slots, cells);
     return bale_cuda_error(prepare_codecs(d));
 }
 
-int open_slots(bale_cuda_device *d, unsigned lanes, unsigned slots, uint32_t cells)
+int open_slots(bale_cuda_device *d, unsigned workspaces, unsigned slots, uint32_t cells)
 {
-    int err = allocate(d, lanes, slots, cells);
+    int err = allocate(d, workspaces, slots, cells);
 
-    for (unsigned i = 0; err == BALE_OK && i < lanes; i++)
-        err = bale_cuda_error(cudaEventCreateWithFlags(&d->lanes[i].left, cudaEventDisableTiming));
+    for (unsigned i = 0; err == BALE_OK && i < workspaces; i++)
+        err = bale_cuda_error(
+            cudaEventCreateWithFlags(&d->workspaces[i].left, cudaEventDisableTiming));
     for (unsigned i = 0; err == BALE_OK && i < slots; i++)
         err = bale_cuda_slot_open(&d->slots[i], d, cells);
     return err;
@@ -81,9 +82,9 @@ void close_slots(bale_cuda_device *d)
     for (unsigned i = 0; i < BALE_CUDA_SLOTS; i++)
         bale_cuda_slot_close(&d->slots[i]);
     for (unsigned i = 0; i < BALE_CUDA_SLOTS; i++) {
-        if (d->lanes[i].left)
-            cudaEventDestroy(d->lanes[i].left);
-        memset(&d->lanes[i], 0, sizeof d->lanes[i]);
+        if (d->workspaces[i].left)
+            cudaEventDestroy(d->workspaces[i].left);
+        memset(&d->workspaces[i], 0, sizeof d->workspaces[i]);
     }
     cudaFree(d->memory);
     d->memory = nullptr;
@@ -139,13 +140,13 @@ int try_codecs(bale_cuda_device *d)
 }
 
 /* The most cells a slot may have for all to fit; 0: none. */
-uint32_t cells_for(bale_cuda_device *d, uint64_t budget, unsigned lanes)
+uint32_t cells_for(bale_cuda_device *d, uint64_t budget, unsigned workspaces)
 {
     uint32_t low = 0, high = BALE_CUDA_CELLS_MAX;
 
     while (low < high) {
         uint32_t middle = (low + high + 1) / 2;
-        if (bale_cuda_lay_out(d, nullptr, lanes, BALE_CUDA_SLOTS, middle) <= budget)
+        if (bale_cuda_lay_out(d, nullptr, workspaces, BALE_CUDA_SLOTS, middle) <= budget)
             low = middle;
         else
             high = middle - 1;
@@ -153,7 +154,7 @@ uint32_t cells_for(bale_cuda_device *d, uint64_t budget, unsigned lanes)
     return low;
 }
 
-/* What is left for lanes and slots. */
+/* What is left for workspaces and slots. */
 uint64_t budget_beside(const bale_cuda_device *d, uint64_t context)
 {
     return d->settings.memory > context ? d->settings.memory - context : 0;
@@ -173,13 +174,14 @@ int choose_codecs(bale_cuda_device *d, uint64_t budget)
 }
 
 /* One more where that makes no slot smaller. */
-unsigned choose_lanes(bale_cuda_device *d, uint64_t budget)
+unsigned choose_workspaces(bale_cuda_device *d, uint64_t budget)
 {
-    unsigned lanes = 1;
+    unsigned workspaces = 1;
 
-    while (lanes < BALE_CUDA_SLOTS && cells_for(d, budget, lanes + 1) == BALE_CUDA_CELLS_MAX)
-        lanes++;
-    return lanes;
+    while (workspaces < BALE_CUDA_SLOTS &&
+           cells_for(d, budget, workspaces + 1) == BALE_CUDA_CELLS_MAX)
+        workspaces++;
+    return workspaces;
 }
 
 /* Loads what there is to load and finds out what memory the context takes by that. */
@@ -209,16 +211,16 @@ int measure_context(bale_cuda_device *d, uint64_t free_before, char *why, size_t
 int open_all_slots(bale_cuda_device *d, char *why, size_t why_size)
 {
     const uint64_t budget = budget_beside(d, d->context_size);
-    unsigned lanes = choose_lanes(d, budget);
-    uint32_t cells = cells_for(d, budget, lanes);
+    unsigned workspaces = choose_workspaces(d, budget);
+    uint32_t cells = cells_for(d, budget, workspaces);
     int err = BALE_E_NOMEM;
 
     while (cells >= BALE_CUDA_CELLS_MIN && err == BALE_E_NOMEM) {
-        err = open_slots(d, lanes, BALE_CUDA_SLOTS, cells);
+        err = open_slots(d, workspaces, BALE_CUDA_SLOTS, cells);
         if (err < 0)
             close_slots(d);
-        if (lanes > 1)
-            lanes--;
+        if (workspaces > 1)
+            workspaces--;
         else
             cells /= 2;
     }
@@ -293,7 +295,7 @@ int bale_cuda_device_open(const struct bale_cuda_settings *settings,
                           struct bale_cuda_device **device, char *why, size_t why_size)
 {
     bale_cuda_device *d = (bale_cuda_device *)calloc(1, sizeof *d);
-    int err = d ? bale_driver_ask(settings->ordinal, &d->about) : BALE_E_NOMEM;
+    int err = d ? bale_driver_query(settings->ordinal, &d->about) : BALE_E_NOMEM;
 
     if (err < 0) {
         snprintf(why, why_size, "device %d does not answer", settings->ordinal);
@@ -340,9 +342,9 @@ uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device)
     return device->memory_size + device->context_size;
 }
 
-unsigned bale_cuda_device_lanes(const struct bale_cuda_device *device)
+unsigned bale_cuda_device_workspaces(const struct bale_cuda_device *device)
 {
-    return device->lane_count;
+    return device->workspace_count;
 }
 
 struct bale_cuda_slot *bale_cuda_device_slot(struct bale_cuda_device *device, unsigned i)

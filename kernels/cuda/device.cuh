@@ -11,7 +11,7 @@
 
 /* A codec's working memory, for a batch at a time. For nvCOMP's zstd it is more than 1 GiB however few
  * the chunks are, so it is not each slot's. */
-struct cuda_lane {
+struct cuda_workspace {
     void *temp;
     size_t temp_bytes;
     cudaEvent_t left; /* the last batch is through with it */
@@ -20,9 +20,9 @@ struct cuda_lane {
 
 struct bale_cuda_slot {
     struct bale_cuda_device *device;
-    struct cuda_lane *lane; /* of the batch under way, once it is in one */
-    cudaStream_t stream;    /* what is computed */
-    bool bulk;              /* the batch is copied by the copy engines (bulk.cuh) */
+    struct cuda_workspace *workspace; /* of the batch under way, once it is in one */
+    cudaStream_t stream;              /* what is computed */
+    bool bulk;                        /* the batch is copied by the copy engines (bulk.cuh) */
     struct bale_cuda_host host;
     struct cuda_lists lists;
     struct cuda_chunk *chunks; /* the host's tables in device memory */
@@ -44,18 +44,18 @@ struct bale_cuda_device {
     cudaStream_t in;
     cudaStream_t out;
 
-    pthread_mutex_t mutex; /* one puts a batch in a lane at a time */
-    uint8_t *memory;       /* of all lanes and slots */
+    pthread_mutex_t mutex; /* one puts a batch in a workspace at a time */
+    uint8_t *memory;       /* of all workspaces and slots */
     uint64_t memory_size;
     struct cuda_stub stubs[CUDA_CODECS];
-    unsigned lane_count;
-    struct cuda_lane lanes[BALE_CUDA_SLOTS];
+    unsigned workspace_count;
+    struct cuda_workspace workspaces[BALE_CUDA_SLOTS];
     struct bale_cuda_slot slots[BALE_CUDA_SLOTS];
 };
 
-/* layout.cu: slots of so many cells each, and lanes, in one piece of memory. Sets device->lane_count and
+/* layout.cu: slots of so many cells each, and workspaces, in one piece of memory. Sets device->workspace_count and
  * what lies in memory, which may be NULL to ask for the size: SIZE_MAX: a codec does not say. */
-size_t bale_cuda_lay_out(struct bale_cuda_device *device, uint8_t *memory, unsigned lanes,
+size_t bale_cuda_lay_out(struct bale_cuda_device *device, uint8_t *memory, unsigned workspaces,
                          unsigned slots, uint32_t cells);
 
 /* slot.cu: what of a slot is not in the device's memory. */
@@ -64,7 +64,7 @@ int bale_cuda_slot_open(struct bale_cuda_slot *slot, struct bale_cuda_device *de
 void bale_cuda_slot_close(struct bale_cuda_slot *slot);
 
 /* slot.cu: parts of an encode, each on the slot's stream; kernels/cuda/chunk.cuh says what they do.
- * The batch is one in the slot's lane; to: where what is decoded goes. */
+ * The batch is one in the slot's workspace; to: where what is decoded goes. */
 cuda_batch bale_cuda_batch_of(struct bale_cuda_slot *slot, uint32_t count, void **to);
 cudaError_t bale_cuda_keep_raw(struct bale_cuda_slot *slot, uint32_t count);
 cudaError_t bale_cuda_choose(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count);

@@ -64,7 +64,7 @@ void bale_cuda_device_close(struct bale_cuda_device *device);
 bool bale_cuda_device_has(const struct bale_cuda_device *device, enum cuda_codec codec);
 uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device); /* bytes, of all */
 /* Batches that are computed at a time. */
-unsigned bale_cuda_device_lanes(const struct bale_cuda_device *device);
+unsigned bale_cuda_device_workspaces(const struct bale_cuda_device *device);
 struct bale_cuda_slot *bale_cuda_device_slot(struct bale_cuda_device *device, unsigned i);
 
 /* Whether the context still answers: no error that sticks. */
@@ -75,7 +75,7 @@ int bale_cuda_pin(int ordinal, void *memory, size_t size);
 void bale_cuda_unpin(int ordinal, void *memory);
 
 /* memory.cu: memory and streams of the process's own, as in kernels/engine/gpu.h. */
-int bale_cuda_place(int ordinal, const void *memory, bool *on_device, int *device);
+int bale_cuda_memory_kind(int ordinal, const void *memory, bool *on_device, int *device);
 int bale_cuda_wait_stream(int ordinal, void *stream);
 int bale_cuda_copy(int ordinal, const struct bale_gpu_copy *copies, size_t count);
 

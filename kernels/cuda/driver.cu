@@ -129,7 +129,7 @@ int bale_driver_count(void)
     return cu.count(&count) == CUDA_SUCCESS ? count : 0;
 }
 
-int bale_driver_ask(int ordinal, struct bale_driver_device *device)
+int bale_driver_query(int ordinal, struct bale_driver_device *device)
 {
     CUdevice handle;
     size_t memory = 0;
@@ -164,7 +164,7 @@ int bale_driver_nearest(void)
         return 0;
     for (int i = 0; i < count; i++) {
         struct bale_driver_device device;
-        if (bale_driver_ask(i, &device) == BALE_OK && device.node == (int)node)
+        if (bale_driver_query(i, &device) == BALE_OK && device.node == (int)node)
             return i;
     }
     return 0;

@@ -26,7 +26,7 @@ struct bale_driver_device {
 int bale_driver_open(char *why, size_t why_size);
 
 int bale_driver_count(void);
-int bale_driver_ask(int ordinal, struct bale_driver_device *device);
+int bale_driver_query(int ordinal, struct bale_driver_device *device);
 
 /* The device nearest to the calling thread's CPU; 0 if they are all the same. */
 int bale_driver_nearest(void);

@@ -1,5 +1,5 @@
 /* The CUDA engine: items wait in queues of one codec and direction each, and the slots of the devices
- * take from them, a thread for each. A thread more, the keeper, opens and closes the devices, looks
+ * take from them, a thread for each. A thread more, the supervisor, opens and closes the devices, looks
  * after batches that take too long, and answers items that no device does. */
 #ifndef BALE_KERNELS_CUDA_ENGINE_H
 #define BALE_KERNELS_CUDA_ENGINE_H
@@ -30,7 +30,7 @@ enum cuda_step {
     CUDA_IDLE,
     CUDA_PREPARING, /* the host reads the items: never given up */
     CUDA_READING,   /* the first step: the items are only read */
-    CUDA_SETTLING,  /* the host makes what it can of the results: never given up */
+    CUDA_RESOLVING, /* the host makes what it can of the results: never given up */
     CUDA_WRITING,   /* the second step */
     CUDA_GIVEN_UP,  /* the batch was taken away; the device may still be at it */
 };
@@ -75,8 +75,8 @@ struct cuda_engine {
     unsigned device_count;
     struct bale_driver_device about[BALE_GPU_DEVICES];
     bool apart; /* the devices are on several NUMA nodes */
-    pthread_t keeper;
-    bool keeper_started;
+    pthread_t supervisor;
+    bool supervisor_started;
     pthread_mutex_t pinning; /* one pins, opens or closes at a time; taken before mutex */
     /* Guarded by pinning. */
     struct bale_cuda_device *devices[BALE_GPU_DEVICES]; /* there with CUDA_OPEN */
@@ -84,7 +84,7 @@ struct cuda_engine {
 
     pthread_mutex_t mutex; /* guards the rest */
     pthread_cond_t work;   /* for slots: items came, or the state changed */
-    pthread_cond_t care;   /* for the keeper: something for it to do */
+    pthread_cond_t care;   /* for the supervisor: something for it to do */
     enum cuda_state state;
     bool stop;
     bool wanted;            /* items came and nothing is open */
@@ -95,11 +95,11 @@ struct cuda_engine {
     unsigned turn;             /* queue to look at first */
     unsigned busy;             /* slots at work */
     uint32_t cells;            /* of the smallest slot when it was last open */
-    unsigned lanes;            /* batches computed at a time, of the device with the fewest */
+    unsigned workspaces;       /* batches computed at a time, of the device with the fewest */
     bool has[CUDA_CODECS];     /* every device does them */
     unsigned mismatches[CUDA_CODECS];
     bool off[CUDA_CODECS];
-    bool late; /* a batch was given up in its second step, and its device is not closed yet */
+    bool quarantine; /* a batch was given up in its second step, and its device is not closed yet */
     struct bale_gpu_stats stats;
 
     unsigned worker_count;
@@ -123,7 +123,7 @@ uint32_t bale_cuda_worthwhile(uint32_t raw_length);
 /* Fills the slot's tables for the jobs' items. */
 void bale_cuda_prepare(struct cuda_worker *worker);
 /* From the results: each item's status, what there is to move, and the heads of frames. */
-void bale_cuda_settle(struct cuda_worker *worker);
+void bale_cuda_resolve(struct cuda_worker *worker);
 
 /* measure.c: kernels/engine/gpu.h's measure. */
 int bale_cuda_measure_all(const struct bale_gpu_options *options, struct bale_gpu_trial *trials,
@@ -131,14 +131,14 @@ int bale_cuda_measure_all(const struct bale_gpu_options *options, struct bale_gp
                           char why[BALE_GPU_WHY]);
 
 /* process.c: of struct bale_gpu. */
-int bale_cuda_process_place(struct bale_engine *engine, const void *memory, enum bale_place *where,
-                            int *device);
+int bale_cuda_process_memory_kind(struct bale_engine *engine, const void *memory,
+                                  enum bale_memory_kind *where, int *device);
 int bale_cuda_process_wait(struct bale_engine *engine, void *stream);
 int bale_cuda_process_copy(struct bale_engine *engine, const struct bale_gpu_copy *copies,
                            size_t count);
 
 /* worker.c: a slot's thread. */
-void *bale_cuda_worker_run(void *worker);
+void *bale_cuda_worker_thread(void *worker);
 /* The items of its batch. */
 struct bale_item *bale_cuda_list_of(struct cuda_worker *worker);
 /* Marks all of a list as done with status, and says so. Without the mutex. */
@@ -146,9 +146,9 @@ void bale_cuda_answer(struct cuda_engine *e, struct bale_item *list, int status)
 /* All items that wait. With the mutex. */
 struct bale_item *bale_cuda_take_waiting(struct cuda_engine *e);
 
-/* keeper.c */
-void *bale_cuda_keeper_run(void *engine);
-/* Answers items that nobody will take; false: there are none. Slots do so as well as the keeper, which
+/* supervisor.c */
+void *bale_cuda_supervisor_thread(void *engine);
+/* Answers items that nobody will take; false: there are none. Slots do so as well as the supervisor, which
  * may be waiting for a driver that opens or closes, or hangs in that. With the mutex, which is not held
  * meanwhile. */
 bool bale_cuda_answer_unwanted(struct cuda_engine *e);
@@ -158,8 +158,8 @@ int bale_cuda_check_free(const struct cuda_engine *e, unsigned device, char *why
 /* Opens all devices: BALE_OK, or a negative bale_err with why. */
 int bale_cuda_open_devices(struct cuda_engine *e, char *why);
 /* Whether a device may write to items that were given back: said where it is to be known, and with a device
- * that is lost the keeper closes it then. With the mutex. */
-void bale_cuda_set_late(struct cuda_engine *e, bool late);
+ * that is lost the supervisor closes it then. With the mutex. */
+void bale_cuda_set_quarantine(struct cuda_engine *e, bool quarantine);
 /* Frees what the devices hold. */
 void bale_cuda_close_devices(struct cuda_engine *e);
 

@@ -1,7 +1,7 @@
-/* bale_gpu_load: a program that fills a GPU with work of its own, and tells how much of it was done.
+/* bale_gpu_filler: a program that fills a GPU with work of its own, and tells how much of it was done.
  * balefs bench engine --beside runs it beside the engine.
  *
- * usage: bale_gpu_load compute|memory SECONDS [DEVICE]
+ * usage: bale_gpu_filler compute|memory SECONDS [DEVICE]
  *
  * compute multiplies and adds in registers on all multiprocessors; memory copies from device memory
  * to device memory. One line of JSON on standard output: load, rate, unit, and begin and end of what
@@ -57,7 +57,7 @@ void check(cudaError_t err, const char *what)
 {
     if (err == cudaSuccess)
         return;
-    fprintf(stderr, "bale_gpu_load: %s: %s\n", what, cudaGetErrorString(err));
+    fprintf(stderr, "bale_gpu_filler: %s: %s\n", what, cudaGetErrorString(err));
     exit(EXIT_FAILURE);
 }
 
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
     double seconds = argc > 2 ? atof(argv[2]) : 0;
 
     if (argc < 3 || argc > 4 || (!is_compute && strcmp(argv[1], "memory") != 0) || !(seconds > 0)) {
-        fputs("usage: bale_gpu_load compute|memory SECONDS [DEVICE]\n", stderr);
+        fputs("usage: bale_gpu_filler compute|memory SECONDS [DEVICE]\n", stderr);
         return 2;
     }
     run(prepare(is_compute, argc > 3 ? atoi(argv[3]) : 0), seconds);

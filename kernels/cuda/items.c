@@ -173,7 +173,7 @@ static void move_encoded(struct cuda_worker *worker, const struct cuda_job *job)
     }
 }
 
-static int settle_encode(struct cuda_worker *worker, const struct cuda_job *job)
+static int resolve_encode(struct cuda_worker *worker, const struct cuda_job *job)
 {
     const struct cuda_result *results = bale_cuda_slot_host(worker->slot)->results + job->first;
     struct bale_item *item = job->item;
@@ -215,7 +215,7 @@ static void move_decoded(struct cuda_worker *worker, const struct cuda_job *job)
     }
 }
 
-static int settle_decode(struct cuda_worker *worker, const struct cuda_job *job)
+static int resolve_decode(struct cuda_worker *worker, const struct cuda_job *job)
 {
     const struct cuda_result *results = bale_cuda_slot_host(worker->slot)->results + job->first;
 
@@ -226,12 +226,12 @@ static int settle_decode(struct cuda_worker *worker, const struct cuda_job *job)
     return BALE_OK;
 }
 
-void bale_cuda_settle(struct cuda_worker *worker)
+void bale_cuda_resolve(struct cuda_worker *worker)
 {
     worker->move_count = 0;
     for (uint32_t i = 0; i < worker->job_count; i++) {
         struct bale_item *item = worker->jobs[i].item;
-        item->status = item->kind == BALE_ITEM_ENCODE ? settle_encode(worker, &worker->jobs[i])
-                                                      : settle_decode(worker, &worker->jobs[i]);
+        item->status = item->kind == BALE_ITEM_ENCODE ? resolve_encode(worker, &worker->jobs[i])
+                                                      : resolve_decode(worker, &worker->jobs[i]);
     }
 }

@@ -58,7 +58,7 @@ void carve_slot(carver *c, bale_cuda_slot *slot, const bale_cuda_device *device,
 }
 } // namespace
 
-size_t bale_cuda_lay_out(struct bale_cuda_device *device, uint8_t *memory, unsigned lanes,
+size_t bale_cuda_lay_out(struct bale_cuda_device *device, uint8_t *memory, unsigned workspaces,
                          unsigned slots, uint32_t cells)
 {
     const size_t temp = temp_size(device, cells);
@@ -66,13 +66,13 @@ size_t bale_cuda_lay_out(struct bale_cuda_device *device, uint8_t *memory, unsig
 
     if (temp == SIZE_MAX)
         return SIZE_MAX;
-    device->lane_count = lanes;
+    device->workspace_count = workspaces;
     for (int codec = CUDA_STORE + 1; codec < CUDA_CODECS; codec++)
         if (bale_cuda_ops((cuda_codec)codec)->stub)
             carve(&c, (uint8_t **)&device->stubs[codec].place, ALIGNMENT);
-    for (unsigned i = 0; i < lanes; i++) {
-        carve(&c, (uint8_t **)&device->lanes[i].temp, temp);
-        device->lanes[i].temp_bytes = temp;
+    for (unsigned i = 0; i < workspaces; i++) {
+        carve(&c, (uint8_t **)&device->workspaces[i].temp, temp);
+        device->workspaces[i].temp_bytes = temp;
     }
     for (unsigned i = 0; i < slots; i++)
         carve_slot(&c, &device->slots[i], device, cells);

@@ -142,7 +142,7 @@ int bale_cuda_measure(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32
     cudaEvent_t marks[MARKS] = {};
     cudaError_t error = cudaSuccess;
 
-    slot->lane = &slot->device->lanes[0];
+    slot->workspace = &slot->device->workspaces[0];
     for (int i = 0; i < MARKS && !error; i++)
         error = cudaEventCreate(&marks[i]);
     if (!error)
@@ -152,6 +152,6 @@ int bale_cuda_measure(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32
     for (cudaEvent_t mark : marks)
         if (mark)
             cudaEventDestroy(mark);
-    slot->lane = nullptr;
+    slot->workspace = nullptr;
     return bale_cuda_error(error);
 }

@@ -34,7 +34,7 @@ cudaError_t begin(const bale_gpu_copy &copy, cudaStream_t stream)
 }
 } // namespace
 
-int bale_cuda_place(int ordinal, const void *memory, bool *on_device, int *device)
+int bale_cuda_memory_kind(int ordinal, const void *memory, bool *on_device, int *device)
 {
     cudaPointerAttributes about = {};
     cudaError_t error = cudaSetDevice(ordinal);

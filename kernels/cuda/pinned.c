@@ -22,7 +22,7 @@ void bale_cuda_pinned_destroy(struct cuda_pinned *pinned)
     free(pinned->merged);
 }
 
-void bale_cuda_pinned_place(void *memory, size_t size, int node)
+void bale_cuda_pinned_bind(void *memory, size_t size, int node)
 {
     unsigned long nodes[16] = {0};
     const size_t bits = 8 * sizeof nodes[0];

@@ -26,7 +26,7 @@ void bale_cuda_pinned_init(struct cuda_pinned *pinned);
 void bale_cuda_pinned_destroy(struct cuda_pinned *pinned);
 
 /* Has the pages of memory on a NUMA node, if the system lets us: elsewhere they are only slower. */
-void bale_cuda_pinned_place(void *memory, size_t size, int node);
+void bale_cuda_pinned_bind(void *memory, size_t size, int node);
 /* BALE_OK or BALE_E_NOMEM. */
 int bale_cuda_pinned_add(struct cuda_pinned *pinned, void *memory, size_t size, unsigned device);
 /* Of the range that memory is in. */

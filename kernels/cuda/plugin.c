@@ -50,7 +50,8 @@ static void submit(struct bale_engine *engine, struct bale_item *list)
     pthread_mutex_unlock(&e->mutex);
 }
 
-static bool here(struct bale_engine *engine, struct bale_item *item, struct bale_scratch *scratch)
+static bool run_inline(struct bale_engine *engine, struct bale_item *item,
+                       struct bale_scratch *scratch)
 {
     (void)engine;
     (void)item;
@@ -69,7 +70,7 @@ static bool is_ready(const struct cuda_engine *e)
 static bool reaches(struct cuda_engine *e, const struct bale_item *item)
 {
     size_t stored = item->kind == BALE_ITEM_ENCODE ? item->capacity : item->stored_length;
-    bool raw = item->place == BALE_PLACE_DEVICE
+    bool raw = item->memory_kind == BALE_MEMORY_DEVICE
                    ? e->device_count == 1 && item->device == e->about[0].ordinal
                    : bale_cuda_pinned_has(&e->pinned, item->raw, item->frame.raw_length);
 
@@ -120,7 +121,7 @@ static int pin(struct bale_engine *engine, void *memory, size_t size)
     int err = BALE_OK;
 
     if (e->apart)
-        bale_cuda_pinned_place(memory, size, e->about[device].node);
+        bale_cuda_pinned_bind(memory, size, e->about[device].node);
 
     /* The pages come from here, not from the driver: kernels before 5.14 leave that to it. Large ones are
      * there and registered in a third of the time, and what is pinned stays whole anyway. */
@@ -189,7 +190,7 @@ static bool join(const struct cuda_engine *e, pthread_t thread)
     return bale_join_within(thread, e->options.watchdog_ms / 1000 + 1);
 }
 
-/* The keeper ends when no item waits or is under way. What a hanging device still has stays as it
+/* The supervisor ends when no item waits or is under way. What a hanging device still has stays as it
  * is, and what is pinned stays so: freeing it would hang as well, or have the device read what is no
  * longer there. */
 static void destroy(struct bale_engine *engine)
@@ -198,8 +199,8 @@ static void destroy(struct bale_engine *engine)
     bool ended = true;
 
     stop(e);
-    if (e->keeper_started)
-        ended = join(e, e->keeper);
+    if (e->supervisor_started)
+        ended = join(e, e->supervisor);
     for (unsigned i = 0; i < e->worker_count; i++)
         if (e->workers[i].started)
             ended &= join(e, e->workers[i].thread);
@@ -218,7 +219,7 @@ static const struct bale_engine_ops ops = {
     .name = "cuda",
     .done_may_wait = false,
     .submit = submit,
-    .here = here,
+    .run_inline = run_inline,
     .destroy = destroy,
 };
 
@@ -227,7 +228,7 @@ static int check_device(const struct bale_gpu_options *options, struct bale_driv
 {
     const char *what = NULL;
 
-    if (bale_driver_ask(ordinal, device) < 0) {
+    if (bale_driver_query(ordinal, device) < 0) {
         snprintf(why, BALE_GPU_WHY, "there is no device %d", ordinal);
         return BALE_E_DEVICE;
     }
@@ -304,14 +305,15 @@ static int start(struct cuda_engine *e, char *why)
         bale_cuda_log(e, BALE_GPU_WARNING, "GPU: %s: zstd and lz4 stay with the CPU", missing);
     e->state = CUDA_OPEN;
     e->idle_ns = bale_clock_ns();
-    e->keeper_started = pthread_create(&e->keeper, NULL, bale_cuda_keeper_run, e) == 0;
-    for (unsigned i = 0; e->keeper_started && i < e->worker_count; i++) {
+    e->supervisor_started =
+        pthread_create(&e->supervisor, NULL, bale_cuda_supervisor_thread, e) == 0;
+    for (unsigned i = 0; e->supervisor_started && i < e->worker_count; i++) {
         struct cuda_worker *w = &e->workers[i];
-        w->started = pthread_create(&w->thread, NULL, bale_cuda_worker_run, w) == 0;
+        w->started = pthread_create(&w->thread, NULL, bale_cuda_worker_thread, w) == 0;
         if (!w->started)
             err = BALE_E_NOMEM;
     }
-    if (!e->keeper_started || err < 0) {
+    if (!e->supervisor_started || err < 0) {
         snprintf(why, BALE_GPU_WHY, "no thread for it");
         return BALE_E_NOMEM;
     }
@@ -350,7 +352,7 @@ static void describe(struct bale_gpu_found *found)
     for (int i = 0; i < count && i < BALE_GPU_DEVICES; i++) {
         struct bale_gpu_device *device = &found->devices[found->device_count++];
         struct bale_driver_device about;
-        if (bale_driver_ask(i, &about) < 0)
+        if (bale_driver_query(i, &about) < 0)
             continue;
         snprintf(device->name, sizeof device->name, "%s", about.name);
         device->memory = about.memory;
@@ -394,7 +396,7 @@ __attribute__((visibility("default"))) const struct bale_gpu bale_gpu_plugin = {
     .takes = takes,
     .pin = pin,
     .stats = stats,
-    .place = bale_cuda_process_place,
+    .memory_kind = bale_cuda_process_memory_kind,
     .wait = bale_cuda_process_wait,
     .copy = bale_cuda_process_copy,
 };

@@ -5,16 +5,16 @@
 
 enum { PARTS = 512 }; /* of copies that are begun together */
 
-int bale_cuda_process_place(struct bale_engine *engine, const void *memory, enum bale_place *where,
-                            int *device)
+int bale_cuda_process_memory_kind(struct bale_engine *engine, const void *memory,
+                                  enum bale_memory_kind *where, int *device)
 {
     int ordinal = bale_cuda_engine(engine)->about[0].ordinal;
     void *before = bale_driver_context();
     bool on_device = false;
-    int err = bale_cuda_place(ordinal, memory, &on_device, device);
+    int err = bale_cuda_memory_kind(ordinal, memory, &on_device, device);
 
     bale_driver_set_context(before);
-    *where = on_device ? BALE_PLACE_DEVICE : BALE_PLACE_HOST;
+    *where = on_device ? BALE_MEMORY_DEVICE : BALE_MEMORY_HOST;
     return err;
 }
 

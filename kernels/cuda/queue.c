@@ -4,15 +4,15 @@
 
 void bale_cuda_queue_put(struct cuda_queue *queue, unsigned line, struct bale_item *item)
 {
-    bale_items_put(&queue->lines[line], item);
+    bale_item_list_append(&queue->lines[line], item);
     queue->chunks += bale_cuda_chunks(&item->frame);
 }
 
-struct bale_items *bale_cuda_queue_line(struct cuda_queue *queue,
-                                        const struct bale_driver_device *devices, unsigned count,
-                                        unsigned device)
+struct bale_item_list *bale_cuda_queue_line(struct cuda_queue *queue,
+                                            const struct bale_driver_device *devices,
+                                            unsigned count, unsigned device)
 {
-    struct bale_items *any = NULL, *near = NULL;
+    struct bale_item_list *any = NULL, *near = NULL;
 
     if (queue->lines[device].first)
         return &queue->lines[device];
@@ -26,9 +26,9 @@ struct bale_items *bale_cuda_queue_line(struct cuda_queue *queue,
     return near ? near : any;
 }
 
-struct bale_item *bale_cuda_queue_take(struct cuda_queue *queue, struct bale_items *line)
+struct bale_item *bale_cuda_queue_take(struct cuda_queue *queue, struct bale_item_list *line)
 {
-    struct bale_item *item = bale_items_take(line);
+    struct bale_item *item = bale_item_list_pop(line);
 
     queue->chunks -= bale_cuda_chunks(&item->frame);
     return item;

@@ -9,7 +9,7 @@
 
 /* All zeros: empty. */
 struct cuda_queue {
-    struct bale_items lines[BALE_GPU_DEVICES];
+    struct bale_item_list lines[BALE_GPU_DEVICES];
     uint64_t chunks; /* of all; 0: there is no item */
 };
 
@@ -17,10 +17,10 @@ void bale_cuda_queue_put(struct cuda_queue *queue, unsigned line, struct bale_it
 
 /* Where a device takes its next item from: its own line, else one of a device on its node, else any.
  * NULL: there is no item. */
-struct bale_items *bale_cuda_queue_line(struct cuda_queue *queue,
-                                        const struct bale_driver_device *devices, unsigned count,
-                                        unsigned device);
+struct bale_item_list *bale_cuda_queue_line(struct cuda_queue *queue,
+                                            const struct bale_driver_device *devices,
+                                            unsigned count, unsigned device);
 /* The line's first, which is there. */
-struct bale_item *bale_cuda_queue_take(struct cuda_queue *queue, struct bale_items *line);
+struct bale_item *bale_cuda_queue_take(struct cuda_queue *queue, struct bale_item_list *line);
 
 #endif

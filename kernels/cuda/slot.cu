@@ -123,19 +123,19 @@ cudaError_t unpack(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
     return cudaGetLastError();
 }
 
-cuda_lane *least_busy_lane(bale_cuda_device *device)
+cuda_workspace *least_busy_workspace(bale_cuda_device *device)
 {
-    cuda_lane *least = &device->lanes[0];
+    cuda_workspace *least = &device->workspaces[0];
 
-    for (unsigned i = 1; i < device->lane_count; i++)
-        if (device->lanes[i].batches < least->batches)
-            least = &device->lanes[i];
+    for (unsigned i = 1; i < device->workspace_count; i++)
+        if (device->workspaces[i].batches < least->batches)
+            least = &device->workspaces[i];
     return least;
 }
 
 /* Runs the part of a step that needs a codec's working memory: the stream waits until that is free. */
-cudaError_t in_lane(bale_cuda_slot *slot, cuda_codec codec, uint32_t count,
-                    cudaError_t (*part)(bale_cuda_slot *, cuda_codec, uint32_t))
+cudaError_t in_workspace(bale_cuda_slot *slot, cuda_codec codec, uint32_t count,
+                         cudaError_t (*part)(bale_cuda_slot *, cuda_codec, uint32_t))
 {
     bale_cuda_device *device = slot->device;
     cudaError_t error;
@@ -143,26 +143,26 @@ cudaError_t in_lane(bale_cuda_slot *slot, cuda_codec codec, uint32_t count,
     if (!device->has[codec])
         return cudaErrorUnknown;
     pthread_mutex_lock(&device->mutex);
-    slot->lane = least_busy_lane(device);
-    slot->lane->batches++;
-    error = cudaStreamWaitEvent(slot->stream, slot->lane->left, 0);
+    slot->workspace = least_busy_workspace(device);
+    slot->workspace->batches++;
+    error = cudaStreamWaitEvent(slot->stream, slot->workspace->left, 0);
     if (!error) {
         error = part(slot, codec, count);
-        cudaError_t left = cudaEventRecord(slot->lane->left, slot->stream);
+        cudaError_t left = cudaEventRecord(slot->workspace->left, slot->stream);
         error = error ? error : left;
     }
     pthread_mutex_unlock(&device->mutex);
     return error;
 }
 
-void leave_lane(bale_cuda_slot *slot)
+void release_workspace(bale_cuda_slot *slot)
 {
-    if (!slot->lane)
+    if (!slot->workspace)
         return;
     pthread_mutex_lock(&slot->device->mutex);
-    slot->lane->batches--;
+    slot->workspace->batches--;
     pthread_mutex_unlock(&slot->device->mutex);
-    slot->lane = nullptr;
+    slot->workspace = nullptr;
 }
 
 /* Of a step that did not begin as a whole nothing goes on. */
@@ -171,7 +171,7 @@ int begun(bale_cuda_slot *slot, cudaError_t error)
     if (error) {
         (void)cudaStreamSynchronize(slot->device->in);
         (void)cudaStreamSynchronize(slot->stream);
-        leave_lane(slot);
+        release_workspace(slot);
     }
     return bale_cuda_error(error);
 }
@@ -203,7 +203,7 @@ cudaError_t encode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
     if (!error)
         error = bale_cuda_keep_raw(slot, count);
     if (!error && codec != CUDA_STORE)
-        error = in_lane(slot, codec, count, pack);
+        error = in_workspace(slot, codec, count, pack);
     return error ? error : fetch_results(slot, count);
 }
 
@@ -239,7 +239,7 @@ cudaError_t decode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
         slot->chunks, count, stream_of(codec), lists, slot->device->stubs[codec], slot->results);
     error = cudaGetLastError();
     if (!error && codec != CUDA_STORE)
-        error = in_lane(slot, codec, count, unpack);
+        error = in_workspace(slot, codec, count, unpack);
     return error ? error : fetch_results(slot, count);
 }
 } // namespace
@@ -252,8 +252,8 @@ cuda_batch bale_cuda_batch_of(struct bale_cuda_slot *slot, uint32_t count, void 
                       count,
                       slot->lists,
                       to,
-                      slot->lane->temp,
-                      slot->lane->temp_bytes,
+                      slot->workspace->temp,
+                      slot->workspace->temp_bytes,
                       slot->stream};
 }
 
@@ -357,6 +357,6 @@ int bale_cuda_wait(struct bale_cuda_slot *slot)
 {
     cudaError_t error = cudaEventSynchronize(slot->done);
 
-    leave_lane(slot);
+    release_workspace(slot);
     return bale_cuda_error(error);
 }

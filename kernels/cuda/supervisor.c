@@ -1,4 +1,4 @@
-/* The keeper: opens and closes the devices, gives up batches that take too long, and answers items
+/* The supervisor: opens and closes the devices, gives up batches that take too long, and answers items
  * that no device does. */
 #include <errno.h>
 #include <stdio.h>
@@ -104,11 +104,11 @@ static int pin_all(struct cuda_engine *e, char *why)
 }
 
 /* Once for each change. */
-void bale_cuda_set_late(struct cuda_engine *e, bool late)
+void bale_cuda_set_quarantine(struct cuda_engine *e, bool quarantine)
 {
-    if (e->late != late && e->options.late)
-        e->options.late(e->options.arg, late);
-    e->late = late;
+    if (e->quarantine != quarantine && e->options.quarantine)
+        e->options.quarantine(e->options.arg, quarantine);
+    e->quarantine = quarantine;
 }
 
 void bale_cuda_close_devices(struct cuda_engine *e)
@@ -124,7 +124,7 @@ void bale_cuda_close_devices(struct cuda_engine *e)
     }
     pthread_mutex_unlock(&e->pinning);
     pthread_mutex_lock(&e->mutex);
-    bale_cuda_set_late(e, false);
+    bale_cuda_set_quarantine(e, false);
     pthread_mutex_unlock(&e->mutex);
 }
 
@@ -134,14 +134,14 @@ static void note_opened(struct cuda_engine *e)
     uint64_t memory = 0;
 
     e->cells = UINT32_MAX;
-    e->lanes = UINT32_MAX;
+    e->workspaces = UINT32_MAX;
     for (int c = 0; c < CUDA_CODECS; c++)
         e->has[c] = true;
     for (unsigned i = 0; i < e->device_count; i++) {
         uint32_t cells = bale_cuda_slot_host(bale_cuda_device_slot(e->devices[i], 0))->cells;
         e->cells = cells < e->cells ? cells : e->cells;
-        unsigned lanes = bale_cuda_device_lanes(e->devices[i]);
-        e->lanes = lanes < e->lanes ? lanes : e->lanes;
+        unsigned workspaces = bale_cuda_device_workspaces(e->devices[i]);
+        e->workspaces = workspaces < e->workspaces ? workspaces : e->workspaces;
         memory += bale_cuda_device_memory(e->devices[i]);
         for (int c = 0; c < CUDA_CODECS; c++)
             e->has[c] &= bale_cuda_device_has(e->devices[i], (enum cuda_codec)c);
@@ -153,7 +153,7 @@ static void tell_opened(const struct cuda_engine *e)
 {
     bale_cuda_log(e, BALE_GPU_INFO,
                   "GPU: %s: %u batches of %u chunks, %u computed at a time, %llu MiB",
-                  e->about[0].name, e->worker_count, e->cells, e->lanes,
+                  e->about[0].name, e->worker_count, e->cells, e->workspaces,
                   (unsigned long long)(e->stats.device_memory / MIB));
     for (int c = 0; c < CUDA_CODECS; c++)
         if (!e->has[c] && (e->has_nvcomp || !bale_cuda_codecs[c].nvcomp))
@@ -275,7 +275,7 @@ static struct bale_item *overdue(struct cuda_engine *e, int *status)
         w->step = CUDA_GIVEN_UP;
         note_hung(e, w);
         if (writing)
-            bale_cuda_set_late(e, true);
+            bale_cuda_set_quarantine(e, true);
         *status = writing ? BALE_E_QUARANTINED : BALE_E_ENGINE;
         return bale_cuda_list_of(w);
     }
@@ -289,7 +289,7 @@ static bool is_idle(const struct cuda_engine *e)
 
     if (e->busy > 0)
         return false;
-    if (e->state == CUDA_HUNG || (e->state == CUDA_LOST && e->late))
+    if (e->state == CUDA_HUNG || (e->state == CUDA_LOST && e->quarantine))
         return true;
     for (unsigned q = 0; q < CUDA_QUEUES; q++)
         if (e->queues[q].chunks > 0)
@@ -329,7 +329,7 @@ static bool is_over(const struct cuda_engine *e)
     return true;
 }
 
-void *bale_cuda_keeper_run(void *engine)
+void *bale_cuda_supervisor_thread(void *engine)
 {
     struct cuda_engine *e = engine;
     int status;

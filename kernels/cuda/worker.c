@@ -6,7 +6,8 @@
 enum { STORE_MAX = 512 }; /* chunks of a batch */
 
 /* Where a slot of the device takes its next item of the queue from. */
-static struct bale_items *line_for(struct cuda_engine *e, struct cuda_queue *queue, unsigned device)
+static struct bale_item_list *line_for(struct cuda_engine *e, struct cuda_queue *queue,
+                                       unsigned device)
 {
     return bale_cuda_queue_line(queue, e->about, e->device_count, device);
 }
@@ -66,13 +67,13 @@ static unsigned computing(const struct cuda_engine *e, unsigned device)
     return count;
 }
 
-/* What would wait for a lane waits here, and grows, but for one batch that is copied in meanwhile. */
+/* What would wait for a workspace waits here, and grows, but for one batch that is copied in meanwhile. */
 static bool may_take(const struct cuda_worker *w, unsigned q)
 {
     const struct cuda_engine *e = w->engine;
 
     return e->queues[q].chunks > 0 &&
-           (q % CUDA_CODECS == CUDA_STORE || computing(e, w->device) <= e->lanes);
+           (q % CUDA_CODECS == CUDA_STORE || computing(e, w->device) <= e->workspaces);
 }
 
 /* The queue whose turn it is; CUDA_QUEUES: there is nothing for this slot. */
@@ -88,19 +89,19 @@ static unsigned choose_queue(const struct cuda_worker *w)
     return CUDA_QUEUES;
 }
 
-/* Chunks for this slot: what waits is shared among the lanes that are free. Where only copies take time
+/* Chunks for this slot: what waits is shared among the workspaces that are free. Where only copies take time
  * there are more of them, so that those in and those out go side by side. */
 static uint64_t share(const struct cuda_engine *e, unsigned q)
 {
-    unsigned lanes = 0;
+    unsigned workspaces = 0;
 
     if (q % CUDA_CODECS == CUDA_STORE)
         return STORE_MAX;
     for (unsigned i = 0; i < e->device_count; i++) {
         unsigned taken = computing(e, i);
-        lanes += taken < e->lanes ? e->lanes - taken : 0;
+        workspaces += taken < e->workspaces ? e->workspaces - taken : 0;
     }
-    return e->queues[q].chunks / (lanes > 0 ? lanes : 1) + 1;
+    return e->queues[q].chunks / (workspaces > 0 ? workspaces : 1) + 1;
 }
 
 /* Takes items of a queue for a batch, one at least. */
@@ -116,7 +117,7 @@ static void take_jobs(struct cuda_worker *w, unsigned q)
     w->job_count = 0;
     e->turn = (q + 1) % CUDA_QUEUES;
     while (queue->chunks > 0 && (chunks < most || w->job_count == 0)) {
-        struct bale_items *line = line_for(e, queue, w->device);
+        struct bale_item_list *line = line_for(e, queue, w->device);
         chunks += bale_cuda_chunks(&line->first->frame);
         if (chunks > cells && w->job_count > 0)
             break;
@@ -150,7 +151,7 @@ static int read_items(struct cuda_worker *w)
     return err == BALE_OK ? bale_cuda_wait(w->slot) : err;
 }
 
-/* From one step to the next. False: the batch is no longer ours, but the keeper's. */
+/* From one step to the next. False: the batch is no longer ours, but the supervisor's. */
 static bool go_on(struct cuda_worker *w, enum cuda_step from, enum cuda_step to)
 {
     struct cuda_engine *e = w->engine;
@@ -164,7 +165,7 @@ static bool go_on(struct cuda_worker *w, enum cuda_step from, enum cuda_step to)
         e->stats.batch_ns += now - w->since_ns;
         w->since_ns = now;
     }
-    if (from == CUDA_READING) /* a lane is free */
+    if (from == CUDA_READING) /* a workspace is free */
         pthread_cond_broadcast(&e->work);
     pthread_mutex_unlock(&e->mutex);
     return ours;
@@ -173,14 +174,14 @@ static bool go_on(struct cuda_worker *w, enum cuda_step from, enum cuda_step to)
 /* The second step, if there is anything to move. False: the batch was given up. */
 static bool write_items(struct cuda_worker *w, int *err)
 {
-    bale_cuda_settle(w);
+    bale_cuda_resolve(w);
     if (w->move_count == 0)
         return true;
-    go_on(w, CUDA_SETTLING, CUDA_WRITING);
+    go_on(w, CUDA_RESOLVING, CUDA_WRITING);
     *err = bale_cuda_scatter(w->slot, w->move_count);
     if (*err == BALE_OK)
         *err = bale_cuda_wait(w->slot);
-    return go_on(w, CUDA_WRITING, CUDA_SETTLING);
+    return go_on(w, CUDA_WRITING, CUDA_RESOLVING);
 }
 
 struct bale_item *bale_cuda_list_of(struct cuda_worker *w)
@@ -232,7 +233,7 @@ static int judge(struct cuda_worker *w, int err, bool writing)
 {
     struct cuda_engine *e = w->engine;
     bool alive = bale_cuda_device_alive(e->devices[w->device]);
-    bool late = writing && !alive;
+    bool quarantine = writing && !alive;
 
     pthread_mutex_lock(&e->mutex);
     if (!alive && e->state != CUDA_LOST) {
@@ -246,15 +247,15 @@ static int judge(struct cuda_worker *w, int err, bool writing)
         bale_cuda_log(e, BALE_GPU_WARNING, "GPU: %s: a batch failed (%s): the CPU does it",
                       e->about[w->device].name, bale_err_text(err));
     }
-    if (late)
-        bale_cuda_set_late(e, true);
+    if (quarantine)
+        bale_cuda_set_quarantine(e, true);
     pthread_mutex_unlock(&e->mutex);
-    if (late)
+    if (quarantine)
         return BALE_E_QUARANTINED;
     return err == BALE_E_NOMEM ? BALE_E_NOMEM : BALE_E_ENGINE;
 }
 
-/* The batch has become the keeper's. */
+/* The batch has become the supervisor's. */
 static void leave(struct cuda_worker *w)
 {
     pthread_mutex_lock(&w->engine->mutex);
@@ -267,7 +268,7 @@ static void run_batch(struct cuda_worker *w)
     struct cuda_engine *e = w->engine;
     int err = read_items(w);
     bool writing = err == BALE_OK;
-    bool ours = go_on(w, CUDA_READING, CUDA_SETTLING);
+    bool ours = go_on(w, CUDA_READING, CUDA_RESOLVING);
     struct bale_item *list;
 
     if (ours && writing)
@@ -289,7 +290,7 @@ static void run_batch(struct cuda_worker *w)
     tell(list);
 }
 
-void *bale_cuda_worker_run(void *worker)
+void *bale_cuda_worker_thread(void *worker)
 {
     struct cuda_worker *w = worker;
     struct cuda_engine *e = w->engine;

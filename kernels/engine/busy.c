@@ -46,15 +46,15 @@ static void compare(struct bale_busy *busy, bool first)
     busy->idle = idle;
 }
 
-void bale_busy_look(struct bale_busy *busy)
+void bale_busy_update(struct bale_busy *busy)
 {
     uint64_t now = bale_clock_ns();
-    uint64_t looked = atomic_load(&busy->looked_ns);
+    uint64_t looked = atomic_load(&busy->updated_ns);
 
     /* While one looks, the time is the future: nobody else does. */
     if (now >= looked + LOOK_NS &&
-        atomic_compare_exchange_strong(&busy->looked_ns, &looked, UINT64_MAX / 2)) {
+        atomic_compare_exchange_strong(&busy->updated_ns, &looked, UINT64_MAX / 2)) {
         compare(busy, looked == 0);
-        atomic_store(&busy->looked_ns, now);
+        atomic_store(&busy->updated_ns, now);
     }
 }

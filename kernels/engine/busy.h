@@ -8,14 +8,14 @@
 
 /* All zeros to begin with. */
 struct bale_busy {
-    atomic_uint_fast64_t looked_ns; /* 0: never */
+    atomic_uint_fast64_t updated_ns; /* 0: never */
     atomic_bool busy;
     uint64_t all, idle; /* ticks at the last look: whoever looks has them alone */
 };
 
 /* Looks, some times a second at most, and compares with the look before. Any thread; not with a lock
  * that others wait for: where there are many CPUs it takes a millisecond. */
-void bale_busy_look(struct bale_busy *busy);
+void bale_busy_update(struct bale_busy *busy);
 
 /* What was seen last. */
 static inline bool bale_is_busy(const struct bale_busy *busy)

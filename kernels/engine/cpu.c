@@ -15,7 +15,7 @@ struct worker {
 
 struct cpu_engine {
     struct bale_engine engine; /* first: the handle is a pointer to it */
-    struct bale_waiting waiting;
+    struct bale_work_queue queue;
     _Atomic(struct bale_costs *) costs; /* told of what is measured; or NULL */
     struct bale_work_count count;
     unsigned started; /* workers with a thread */
@@ -41,7 +41,7 @@ static int run_encode(struct bale_scratch *scratch, struct bale_item *item)
 
 static int run_item(struct bale_scratch *scratch, struct bale_item *item)
 {
-    if (item->place != BALE_PLACE_HOST)
+    if (item->memory_kind != BALE_MEMORY_HOST)
         return BALE_E_INVALID;
     if (item->kind == BALE_ITEM_ENCODE)
         return run_encode(scratch, item);
@@ -68,29 +68,30 @@ static void run(struct cpu_engine *e, struct bale_scratch *scratch, struct bale_
 static void *run_worker(void *argument)
 {
     struct worker *w = argument;
-    struct bale_waiting *waiting = &w->engine->waiting;
+    struct bale_work_queue *queue = &w->engine->queue;
     struct bale_item *item;
     bool ended;
 
-    pthread_mutex_lock(&waiting->mutex);
-    while ((item = bale_waiting_pop(waiting, &ended))) {
-        pthread_mutex_unlock(&waiting->mutex);
+    pthread_mutex_lock(&queue->mutex);
+    while ((item = bale_work_queue_pop(queue, &ended))) {
+        pthread_mutex_unlock(&queue->mutex);
         if (!ended)
             run(w->engine, w->scratch, item);
         item->done(item);
-        pthread_mutex_lock(&waiting->mutex);
+        pthread_mutex_lock(&queue->mutex);
     }
-    pthread_mutex_unlock(&waiting->mutex);
+    pthread_mutex_unlock(&queue->mutex);
     return NULL;
 }
 
 static void submit(struct bale_engine *engine, struct bale_item *list)
 {
-    bale_waiting_push(&from_handle(engine)->waiting, list);
+    bale_work_queue_push(&from_handle(engine)->queue, list);
 }
 
 /* Encoding stays with the workers, whose number is the user's choice. */
-static bool here(struct bale_engine *engine, struct bale_item *item, struct bale_scratch *scratch)
+static bool run_inline(struct bale_engine *engine, struct bale_item *item,
+                       struct bale_scratch *scratch)
 {
     if (item->kind != BALE_ITEM_DECODE || !scratch)
         return false;
@@ -102,15 +103,15 @@ static void destroy(struct bale_engine *engine)
 {
     struct cpu_engine *e = from_handle(engine);
 
-    pthread_mutex_lock(&e->waiting.mutex);
-    e->waiting.stop = true;
-    pthread_cond_broadcast(&e->waiting.wake);
-    pthread_mutex_unlock(&e->waiting.mutex);
+    pthread_mutex_lock(&e->queue.mutex);
+    e->queue.stop = true;
+    pthread_cond_broadcast(&e->queue.wake);
+    pthread_mutex_unlock(&e->queue.mutex);
     for (unsigned i = 0; i < e->started; i++)
         pthread_join(e->workers[i].thread, NULL);
     for (unsigned i = 0; i < e->threads; i++)
         bale_scratch_destroy(e->workers[i].scratch);
-    bale_waiting_end(&e->waiting);
+    bale_work_queue_destroy(&e->queue);
     free(e);
 }
 
@@ -118,7 +119,7 @@ static const struct bale_engine_ops ops = {
     .name = "cpu",
     .done_may_wait = true,
     .submit = submit,
-    .here = here,
+    .run_inline = run_inline,
     .destroy = destroy,
 };
 
@@ -152,7 +153,7 @@ int bale_engine_cpu_create(unsigned threads, struct bale_engine **engine)
         return BALE_E_NOMEM;
     e->engine.ops = &ops;
     e->threads = count;
-    bale_waiting_init(&e->waiting);
+    bale_work_queue_init(&e->queue);
     err = start_workers(e);
     if (err < 0) {
         destroy(&e->engine);
@@ -162,9 +163,9 @@ int bale_engine_cpu_create(unsigned threads, struct bale_engine **engine)
     return BALE_OK;
 }
 
-struct bale_waiting *bale_engine_cpu_waiting(struct bale_engine *engine)
+struct bale_work_queue *bale_engine_cpu_queue(struct bale_engine *engine)
 {
-    return &from_handle(engine)->waiting;
+    return &from_handle(engine)->queue;
 }
 
 unsigned bale_engine_cpu_threads(const struct bale_engine *engine)

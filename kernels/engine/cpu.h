@@ -7,7 +7,7 @@
 
 /* Of an engine that bale_engine_cpu_create made. */
 
-struct bale_waiting *bale_engine_cpu_waiting(struct bale_engine *engine);
+struct bale_work_queue *bale_engine_cpu_queue(struct bale_engine *engine);
 
 unsigned bale_engine_cpu_threads(const struct bale_engine *engine);
 

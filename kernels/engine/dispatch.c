@@ -7,9 +7,9 @@ static void leave(struct bale_dispatch *d)
 {
     if (atomic_fetch_sub(&d->users, 1) > 1 || atomic_load(&d->asked))
         return;
-    pthread_mutex_lock(&d->waiting->mutex);
+    pthread_mutex_lock(&d->queue->mutex);
     pthread_cond_broadcast(&d->idle);
-    pthread_mutex_unlock(&d->waiting->mutex);
+    pthread_mutex_unlock(&d->queue->mutex);
 }
 
 /* False: there is none to be used. True: it stays until leave. */
@@ -30,10 +30,10 @@ static struct bale_scratch *take_scratch(struct bale_dispatch *d)
 {
     struct bale_scratch *scratch = NULL;
 
-    pthread_mutex_lock(&d->waiting->mutex);
+    pthread_mutex_lock(&d->queue->mutex);
     if (d->scratch_count > 0)
         scratch = d->scratches[--d->scratch_count];
-    pthread_mutex_unlock(&d->waiting->mutex);
+    pthread_mutex_unlock(&d->queue->mutex);
     if (!scratch && bale_scratch_create(&scratch) != BALE_OK)
         return NULL;
     return scratch;
@@ -41,12 +41,12 @@ static struct bale_scratch *take_scratch(struct bale_dispatch *d)
 
 static void give_scratch(struct bale_dispatch *d, struct bale_scratch *scratch)
 {
-    pthread_mutex_lock(&d->waiting->mutex);
+    pthread_mutex_lock(&d->queue->mutex);
     if (d->scratch_count < BALE_SCRATCHES) {
         d->scratches[d->scratch_count++] = scratch;
         scratch = NULL;
     }
-    pthread_mutex_unlock(&d->waiting->mutex);
+    pthread_mutex_unlock(&d->queue->mutex);
     bale_scratch_destroy(scratch);
 }
 
@@ -79,37 +79,37 @@ static bool may_go(struct bale_dispatch *d, struct bale_item *item)
         (item->kind == BALE_ITEM_DECODE && !is_trusted(d, item)))
         return false;
     if (item->kind == BALE_ITEM_ENCODE && bale_setting_is_open(item->setting) &&
-        (item->place == BALE_PLACE_DEVICE || !choose_codec(d, item)))
+        (item->memory_kind == BALE_MEMORY_DEVICE || !choose_codec(d, item)))
         return false;
     return bale_work_of(item) < BALE_WORKS && d->gpu->takes(d->device, item);
 }
 
 static void offer(struct bale_dispatch *d, struct bale_item *list)
 {
-    struct bale_waiting *waiting = d->waiting;
+    struct bale_work_queue *queue = d->queue;
     unsigned takable = 0;
 
     if (d->options.choice == BALE_ENGINE_AUTO)
-        bale_busy_look(&d->busy);
-    pthread_mutex_lock(&waiting->mutex);
+        bale_busy_update(&d->busy);
+    pthread_mutex_lock(&queue->mutex);
     while (list) {
         struct bale_item *next = list->next;
         unsigned work = bale_work_of(list);
-        bale_waiting_offer(waiting, list, work);
-        takable += waiting->offered[work].bytes > waiting->offered[work].keep;
+        bale_work_queue_offer(queue, list, work);
+        takable += queue->offered[work].bytes > queue->offered[work].keep;
         list = next;
     }
     struct bale_batch *batches = bale_dispatch_gather(d);
-    bale_waiting_wake(waiting, takable);
-    pthread_mutex_unlock(&waiting->mutex);
+    bale_work_queue_wake(queue, takable);
+    pthread_mutex_unlock(&queue->mutex);
     bale_dispatch_send(d, batches);
 }
 
 void bale_dispatch_submit(struct bale_engine *engine, struct bale_item *list)
 {
     struct bale_dispatch *d = bale_dispatch_of(engine);
-    struct bale_items ours = {0};
-    struct bale_items offered = {0};
+    struct bale_item_list ours = {0};
+    struct bale_item_list offered = {0};
 
     if (!enter(d)) {
         bale_engine_submit(d->cpu, list);
@@ -117,7 +117,7 @@ void bale_dispatch_submit(struct bale_engine *engine, struct bale_item *list)
     }
     while (list) {
         struct bale_item *next = list->next;
-        bale_items_put(may_go(d, list) ? &offered : &ours, list);
+        bale_item_list_append(may_go(d, list) ? &offered : &ours, list);
         list = next;
     }
     if (ours.first)
@@ -135,7 +135,7 @@ static bool had_better_wait(struct bale_dispatch *d, struct bale_item *item)
         return false;
     atomic_store_explicit(&d->decoded, work, memory_order_relaxed);
     if (d->options.choice == BALE_ENGINE_AUTO)
-        bale_busy_look(&d->busy);
+        bale_busy_update(&d->busy);
     if (!bale_dispatch_collects_work(d, work) || !enter(d))
         return false;
     bool better = may_go(d, item);
@@ -143,15 +143,15 @@ static bool had_better_wait(struct bale_dispatch *d, struct bale_item *item)
     return better;
 }
 
-bool bale_dispatch_here(struct bale_engine *engine, struct bale_item *item,
-                        struct bale_scratch *scratch)
+bool bale_dispatch_run_inline(struct bale_engine *engine, struct bale_item *item,
+                              struct bale_scratch *scratch)
 {
     struct bale_dispatch *d = bale_dispatch_of(engine);
 
     if (atomic_load_explicit(&d->asked, memory_order_relaxed) &&
         (item->kind != BALE_ITEM_DECODE || had_better_wait(d, item)))
         return false;
-    return bale_engine_here(d->cpu, item, scratch);
+    return bale_engine_run_inline(d->cpu, item, scratch);
 }
 
 bool bale_dispatch_collects(struct bale_engine *engine)
@@ -180,11 +180,11 @@ void bale_dispatch_stats(struct bale_engine *engine, struct bale_dispatch_stats 
         .gpu = work_of(&d->count),
         .used = atomic_load(&d->asked),
     };
-    pthread_mutex_lock(&d->waiting->mutex);
+    pthread_mutex_lock(&d->queue->mutex);
     stats->batches = d->batches_begun;
     stats->redone = d->redone;
     stats->unable = d->unable;
-    pthread_mutex_unlock(&d->waiting->mutex);
+    pthread_mutex_unlock(&d->queue->mutex);
     if (atomic_load(&d->opened))
         d->gpu->stats(d->device, &stats->device);
 }

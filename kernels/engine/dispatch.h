@@ -18,7 +18,7 @@ struct bale_dispatch_options {
     struct bale_gpu_options gpu; /* insist is set here */
     bool untrusted;              /* frames are somebody else's: the CPU decodes */
     bool wary;                   /* the same for codecs whose decoder is not ours */
-    const char *plugin;          /* absolute path, or NULL: as bale_gpu_load */
+    const char *plugin;          /* absolute path, or NULL: as bale_plugin_load */
     /* The GPU engine is open: called once, from a thread of its own, before destroy returns. May be
      * NULL. */
     void (*opened)(void *arg);

@@ -18,7 +18,7 @@ static void done(struct bale_item *item);
  * but where the GPU is to do all that it can: the CPUs have enough to do then. */
 static void set_keep(struct bale_dispatch *d, unsigned work)
 {
-    struct bale_offered *offered = &d->waiting->offered[work];
+    struct bale_offered *offered = &d->queue->offered[work];
     bool asked = atomic_load(&d->asked) && d->batches_of[work] > 0;
     uint64_t before = offered->keep;
 
@@ -28,19 +28,19 @@ static void set_keep(struct bale_dispatch *d, unsigned work)
     else if (asked && atomic_load(&d->promising[work])) /* one only tried may turn out to be slow */
         offered->keep = BATCH_BYTES;
     if (offered->bytes > offered->keep && before > offered->keep)
-        bale_waiting_wake(d->waiting, offered->count);
+        bale_work_queue_wake(d->queue, offered->count);
 }
 
 /* NULL: no memory, and the CPU does them. */
 static struct bale_batch *make_batch(struct bale_dispatch *d, unsigned work, uint64_t most)
 {
-    unsigned room = d->waiting->offered[work].count;
+    unsigned room = d->queue->offered[work].count;
     struct bale_batch *batch = malloc(sizeof *batch + room * sizeof batch->slots[0]);
 
     if (!batch)
         return NULL;
     *batch = (struct bale_batch){.dispatch = d, .work = work};
-    batch->list = bale_waiting_reap(d->waiting, work, most, &batch->count, &batch->bytes);
+    batch->list = bale_work_queue_steal(d->queue, work, most, &batch->count, &batch->bytes);
     batch->left = batch->count;
     d->batches++;
     batch->number = ++d->batches_begun;
@@ -55,9 +55,9 @@ struct bale_batch *bale_dispatch_gather(struct bale_dispatch *d)
 {
     struct bale_batch *batches = NULL;
 
-    for (uint64_t works = d->waiting->works; works != 0; works &= works - 1) {
+    for (uint64_t works = d->queue->works; works != 0; works &= works - 1) {
         unsigned work = (unsigned)__builtin_ctzll(works);
-        struct bale_offered *offered = &d->waiting->offered[work];
+        struct bale_offered *offered = &d->queue->offered[work];
         unsigned *under_way = &d->batches_in[work / BALE_WORK_CODECS];
         while (atomic_load(&d->asked) && *under_way < BATCHES_MOST && offered->count > 0 &&
                offered->bytes >= d->batches_of[work] * GROWTH_BYTES) {
@@ -129,11 +129,11 @@ static const char *judge(struct bale_dispatch *d, const struct bale_batch *batch
 
     if (batch->failed > 0)
         d->gpu->stats(d->device, &stats);
-    pthread_mutex_lock(&d->waiting->mutex);
+    pthread_mutex_lock(&d->queue->mutex);
     count_failures(d, batch);
     if ((stats.lost || d->failures >= FAILURES_MOST) && atomic_exchange(&d->asked, false))
         why = stats.lost ? "was lost" : "failed three times in a row";
-    pthread_mutex_unlock(&d->waiting->mutex);
+    pthread_mutex_unlock(&d->queue->mutex);
     return why;
 }
 
@@ -144,7 +144,7 @@ static void finish(struct bale_dispatch *d, struct bale_batch *batch)
 
     if (why)
         give_up(d, why);
-    pthread_mutex_lock(&d->waiting->mutex);
+    pthread_mutex_lock(&d->queue->mutex);
     bale_dispatch_learn(d, batch);
     d->batches_of[batch->work]--;
     d->batches_in[batch->work / BALE_WORK_CODECS]--;
@@ -154,7 +154,7 @@ static void finish(struct bale_dispatch *d, struct bale_batch *batch)
     set_keep(d, batch->work);
     if (d->batches == 0)
         pthread_cond_broadcast(&d->idle);
-    pthread_mutex_unlock(&d->waiting->mutex);
+    pthread_mutex_unlock(&d->queue->mutex);
     free(batch);
     /* Without batches under way the dispatcher may be gone. */
     if (batches)
@@ -167,7 +167,7 @@ static void wake(struct bale_dispatch *d, bool more)
     if (more && ++d->untold < TOLD_TOGETHER)
         return;
     d->untold = 0;
-    bale_waiting_wake(d->waiting, 1);
+    bale_work_queue_wake(d->queue, 1);
 }
 
 /* On a thread of the GPU engine's, which must not wait: the workers tell the owner, who may
@@ -190,16 +190,16 @@ static void done(struct bale_item *item)
         *item = slot->before;
         item->status = status;
     }
-    pthread_mutex_lock(&d->waiting->mutex);
+    pthread_mutex_lock(&d->queue->mutex);
     batch->failed += status != BALE_OK;
     d->redone += status != BALE_OK;
     batch->unable += status == BALE_E_ENGINE || status == BALE_E_QUARANTINED;
     d->unable += status == BALE_E_ENGINE || status == BALE_E_QUARANTINED;
     batch->again += status == BALE_E_NO_DEVICE;
-    bale_items_put(ended ? &d->waiting->ended : &d->waiting->queues[item->priority], item);
+    bale_item_list_append(ended ? &d->queue->ended : &d->queue->by_priority[item->priority], item);
     wake(d, ended && more);
     bool last = --batch->left == 0;
-    pthread_mutex_unlock(&d->waiting->mutex);
+    pthread_mutex_unlock(&d->queue->mutex);
     if (last)
         finish(d, batch);
 }

@@ -32,9 +32,9 @@ static double cpu_ns(struct bale_dispatch *d)
 {
     double ns = 0;
 
-    for (uint64_t works = d->waiting->works; works != 0; works &= works - 1) {
+    for (uint64_t works = d->queue->works; works != 0; works &= works - 1) {
         unsigned work = (unsigned)__builtin_ctzll(works);
-        ns += bale_costs_cpu_ns(&d->costs, work, d->waiting->offered[work].bytes);
+        ns += bale_costs_cpu_ns(&d->costs, work, d->queue->offered[work].bytes);
     }
     return ns / d->threads;
 }

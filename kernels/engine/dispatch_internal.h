@@ -38,14 +38,14 @@ enum bale_opener { BALE_OPENER_AWAY, BALE_OPENER_BACK, BALE_OPENER_LEFT };
 struct bale_dispatch {
     struct bale_engine engine; /* first: the handle is a pointer to it */
     struct bale_engine *cpu;
-    struct bale_waiting *waiting; /* the CPU engine's */
+    struct bale_work_queue *queue; /* the CPU engine's */
     struct bale_dispatch_options options;
     struct bale_costs costs;
     unsigned threads; /* of the CPU engine */
 
     pthread_t opener;
     bool opening; /* opener has been started */
-    bool settled; /* under waiting->mutex: how opening ended is known, and it is this */
+    bool settled; /* under queue->mutex: how opening ended is known, and it is this */
     int outcome;
     char why[BALE_GPU_WHY];
     atomic_int where; /* enum bale_opener: with the plug-in, back from it, or left behind with it */
@@ -63,7 +63,7 @@ struct bale_dispatch {
     atomic_uint decoded;                       /* kind of the last item that was to be decoded */
     struct bale_busy busy;
 
-    /* Under waiting->mutex. */
+    /* Under queue->mutex. */
     pthread_cond_t idle;                      /* users or batches came to 0, or settled */
     unsigned batches, batches_of[BALE_WORKS]; /* under way */
     unsigned batches_in[2];                   /* of these, that encode, and that decode */
@@ -86,8 +86,8 @@ static inline struct bale_dispatch *bale_dispatch_of(struct bale_engine *engine)
 /* ---- dispatch.c: of struct bale_engine_ops ---- */
 
 void bale_dispatch_submit(struct bale_engine *engine, struct bale_item *list);
-bool bale_dispatch_here(struct bale_engine *engine, struct bale_item *item,
-                        struct bale_scratch *scratch);
+bool bale_dispatch_run_inline(struct bale_engine *engine, struct bale_item *item,
+                              struct bale_scratch *scratch);
 
 /* ---- dispatch_choose.c ---- */
 

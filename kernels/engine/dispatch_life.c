@@ -7,22 +7,22 @@
 #include "format/err.h"
 #include "kernels/base/join.h"
 #include "kernels/engine/dispatch_internal.h"
-#include "kernels/engine/gpu_load.h"
+#include "kernels/engine/plugin_loader.h"
 
 #define OPEN_S 60 /* for a GPU engine to open: much more than it takes */
 
 /* Nobody uses the GPU engine from now on. What was offered is the workers'. */
 static void stop_asking(struct bale_dispatch *d)
 {
-    pthread_mutex_lock(&d->waiting->mutex);
+    pthread_mutex_lock(&d->queue->mutex);
     atomic_store(&d->asked, false);
     for (unsigned work = 0; work < BALE_WORKS; work++) {
-        d->waiting->offered[work].keep = 0;
-        bale_waiting_wake(d->waiting, d->waiting->offered[work].count);
+        d->queue->offered[work].keep = 0;
+        bale_work_queue_wake(d->queue, d->queue->offered[work].count);
     }
     while (d->batches > 0 || atomic_load(&d->users) > 0)
-        pthread_cond_wait(&d->idle, &d->waiting->mutex);
-    pthread_mutex_unlock(&d->waiting->mutex);
+        pthread_cond_wait(&d->idle, &d->queue->mutex);
+    pthread_mutex_unlock(&d->queue->mutex);
 }
 
 static void tell(struct bale_dispatch *d, int level, const char *what, const char *then)
@@ -111,7 +111,7 @@ static const struct bale_engine_ops ops = {
     .name = "dispatch",
     .done_may_wait = true,
     .submit = bale_dispatch_submit,
-    .here = bale_dispatch_here,
+    .run_inline = bale_dispatch_run_inline,
     .destroy = destroy,
 };
 
@@ -127,7 +127,7 @@ int bale_dispatch_create(const struct bale_dispatch_options *options, struct bal
     d->engine.ops = &ops;
     d->options = *options;
     d->options.gpu.insist = options->choice == BALE_ENGINE_GPU;
-    d->waiting = bale_engine_cpu_waiting(d->cpu);
+    d->queue = bale_engine_cpu_queue(d->cpu);
     d->threads = bale_engine_cpu_threads(d->cpu);
     pthread_cond_init(&d->idle, NULL);
     *engine = &d->engine;
@@ -148,19 +148,19 @@ static void tell_refused(struct bale_dispatch *d, const char *why)
 
 static void settle(struct bale_dispatch *d, int outcome, const char *why)
 {
-    pthread_mutex_lock(&d->waiting->mutex);
+    pthread_mutex_lock(&d->queue->mutex);
     d->settled = true;
     d->outcome = outcome;
     snprintf(d->why, sizeof d->why, "%s", why);
     pthread_cond_broadcast(&d->idle);
-    pthread_mutex_unlock(&d->waiting->mutex);
+    pthread_mutex_unlock(&d->queue->mutex);
 }
 
 static void *open_gpu(void *argument)
 {
     struct bale_dispatch *d = argument;
     char why[BALE_GPU_WHY] = "";
-    int err = bale_gpu_load(d->options.plugin, &d->gpu, why);
+    int err = bale_plugin_load(d->options.plugin, &d->gpu, why);
 
     if (err == BALE_OK)
         err = d->gpu->open(&d->options.gpu, &d->device, why);
@@ -206,14 +206,14 @@ int bale_dispatch_wait(struct bale_engine *engine, char why[BALE_GPU_WHY])
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += OPEN_S;
     snprintf(why, BALE_GPU_WHY, "the driver does not answer");
-    pthread_mutex_lock(&d->waiting->mutex);
-    while (!d->settled && pthread_cond_timedwait(&d->idle, &d->waiting->mutex, &until) == 0)
+    pthread_mutex_lock(&d->queue->mutex);
+    while (!d->settled && pthread_cond_timedwait(&d->idle, &d->queue->mutex, &until) == 0)
         ;
     if (d->settled) {
         err = d->outcome;
         snprintf(why, BALE_GPU_WHY, "%s", d->why);
     }
-    pthread_mutex_unlock(&d->waiting->mutex);
+    pthread_mutex_unlock(&d->queue->mutex);
     return err;
 }
 
@@ -230,9 +230,9 @@ void bale_dispatch_choose(struct bale_engine *engine, enum bale_engine_choice ch
     struct bale_dispatch *d = bale_dispatch_of(engine);
 
     /* The last batch may be back, and still be learnt from. */
-    pthread_mutex_lock(&d->waiting->mutex);
+    pthread_mutex_lock(&d->queue->mutex);
     d->options.choice = choice;
-    pthread_mutex_unlock(&d->waiting->mutex);
+    pthread_mutex_unlock(&d->queue->mutex);
 }
 
 int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size)

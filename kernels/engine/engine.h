@@ -15,15 +15,15 @@
 enum bale_item_kind { BALE_ITEM_ENCODE, BALE_ITEM_DECODE };
 enum bale_priority { BALE_PRIORITY_HIGH, BALE_PRIORITY_NORMAL, BALE_PRIORITY_LOW, BALE_PRIORITIES };
 
-/* Where an item's bytes lie. A CPU engine takes BALE_PLACE_HOST only. With BALE_PLACE_DEVICE the raw bytes
+/* Where an item's bytes lie. A CPU engine takes BALE_MEMORY_HOST only. With BALE_MEMORY_DEVICE the raw bytes
  * lie in a device's memory; the stored ones are pinned, for the head of a frame is the host's work. */
-enum bale_place { BALE_PLACE_HOST, BALE_PLACE_PINNED, BALE_PLACE_DEVICE };
+enum bale_memory_kind { BALE_MEMORY_HOST, BALE_MEMORY_PINNED, BALE_MEMORY_DEVICE };
 
 struct bale_item {
     enum bale_item_kind kind;
     enum bale_priority priority;
-    enum bale_place place;
-    int device; /* ordinal, with BALE_PLACE_DEVICE */
+    enum bale_memory_kind memory_kind;
+    int device; /* ordinal, with BALE_MEMORY_DEVICE */
 
     /* Encode: raw[0, frame.raw_length) -> stored[0, capacity >= bale_frame_bound()).
      * Decode: stored[0, stored_length), a whole frame -> raw[0, frame.raw_length). */
@@ -57,7 +57,8 @@ struct bale_engine_ops {
     /* Does the item on the calling thread, with its scratch, if no other place is better: a switch of
      * threads costs as much as a small item. True: status says how it went, done is not called.
      * False: nothing was done; submit it. */
-    bool (*here)(struct bale_engine *engine, struct bale_item *item, struct bale_scratch *scratch);
+    bool (*run_inline)(struct bale_engine *engine, struct bale_item *item,
+                       struct bale_scratch *scratch);
     /* Waits for all items, then frees. */
     void (*destroy)(struct bale_engine *engine);
 };
@@ -70,10 +71,10 @@ static inline void bale_engine_submit(struct bale_engine *engine, struct bale_it
     engine->ops->submit(engine, list);
 }
 
-static inline bool bale_engine_here(struct bale_engine *engine, struct bale_item *item,
-                                    struct bale_scratch *scratch)
+static inline bool bale_engine_run_inline(struct bale_engine *engine, struct bale_item *item,
+                                          struct bale_scratch *scratch)
 {
-    return engine->ops->here(engine, item, scratch);
+    return engine->ops->run_inline(engine, item, scratch);
 }
 
 /* NULL is fine. */

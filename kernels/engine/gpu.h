@@ -1,5 +1,5 @@
 /* What libbalefs_cuda.so, the GPU engine, gives to the program: a plug-in that is opened at run time
- * (kernels/engine/gpu_load.h). No type of CUDA's is in here. Its only symbol is
+ * (kernels/engine/plugin_loader.h). No type of CUDA's is in here. Its only symbol is
  *
  *     extern const struct bale_gpu bale_gpu_plugin;
  *
@@ -64,7 +64,7 @@ struct bale_gpu_options {
     /* Whether a device may write yet to the output of items that were done with BALE_E_QUARANTINED: true
      * comes before the first of them, false when no context is left that could. Short, and calls
      * nothing of the engine. May be NULL. */
-    void (*late)(void *arg, bool may);
+    void (*quarantine)(void *arg, bool may);
     void *arg;
 };
 
@@ -165,9 +165,9 @@ struct bale_gpu {
     /* What follows is for a process that has memory of its own on the devices, in CUDA's primary contexts,
      * and waits until it is done. 0, or BALE_E_DEVICE. */
 
-    /* BALE_PLACE_HOST, also for what the host and a device share, or BALE_PLACE_DEVICE and its ordinal. */
-    int (*place)(struct bale_engine *engine, const void *memory, enum bale_place *place,
-                 int *device);
+    /* BALE_MEMORY_HOST, also for what the host and a device share, or BALE_MEMORY_DEVICE and its ordinal. */
+    int (*memory_kind)(struct bale_engine *engine, const void *memory, enum bale_memory_kind *place,
+                       int *device);
     /* Waits for all that is now in the stream, a cudaStream_t. */
     int (*wait)(struct bale_engine *engine, void *stream);
     /* Between the host's memory and a device's, in any order. */

@@ -5,11 +5,11 @@
 #include "kernels/engine/engine.h"
 
 /* All zeros: empty. */
-struct bale_items {
+struct bale_item_list {
     struct bale_item *first, *last;
 };
 
-static inline void bale_items_put(struct bale_items *items, struct bale_item *item)
+static inline void bale_item_list_append(struct bale_item_list *items, struct bale_item *item)
 {
     item->next = NULL;
     if (items->first)
@@ -20,7 +20,7 @@ static inline void bale_items_put(struct bale_items *items, struct bale_item *it
 }
 
 /* NULL: there is none. */
-static inline struct bale_item *bale_items_take(struct bale_items *items)
+static inline struct bale_item *bale_item_list_pop(struct bale_item_list *items)
 {
     struct bale_item *item = items->first;
 

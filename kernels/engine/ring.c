@@ -8,42 +8,42 @@
 #define MEMORY ((size_t)512 << 20)
 #define PAGE ((size_t)4096)
 
-struct bale_lanes {
+struct bale_ring {
     struct bale_engine *engine;
-    pthread_mutex_t mutex; /* guards the lanes' done */
+    pthread_mutex_t mutex; /* guards the entries' done */
     pthread_cond_t wake;
     unsigned first; /* the oldest that is taken */
-    unsigned taken;
+    unsigned used;
     unsigned count;
     bool lists; /* items are given to the engine in lists, from memory that is not the ring's */
     struct bale_item *list, **end; /* started, but not submitted */
-    struct bale_lane lanes[];
+    struct bale_ring_entry entries[];
 };
 
 static void finish(struct bale_item *item)
 {
-    struct bale_lanes *lanes = item->owner;
-    struct bale_lane *lane = (struct bale_lane *)item; /* its first member */
+    struct bale_ring *ring = item->owner;
+    struct bale_ring_entry *entry = (struct bale_ring_entry *)item; /* its first member */
 
     /* Signalled before the mutex is left: after that the ring may be gone. */
-    pthread_mutex_lock(&lanes->mutex);
-    lane->done = true;
-    pthread_cond_signal(&lanes->wake);
-    pthread_mutex_unlock(&lanes->mutex);
+    pthread_mutex_lock(&ring->mutex);
+    entry->done = true;
+    pthread_cond_signal(&ring->wake);
+    pthread_mutex_unlock(&ring->mutex);
 }
 
-static struct bale_lanes *make(struct bale_engine *engine, unsigned count)
+static struct bale_ring *make(struct bale_engine *engine, unsigned count)
 {
-    struct bale_lanes *lanes = calloc(1, sizeof *lanes + count * sizeof lanes->lanes[0]);
+    struct bale_ring *ring = calloc(1, sizeof *ring + count * sizeof ring->entries[0]);
 
-    if (!lanes)
+    if (!ring)
         return NULL;
-    lanes->engine = engine;
-    lanes->count = count;
-    lanes->end = &lanes->list;
-    pthread_mutex_init(&lanes->mutex, NULL);
-    pthread_cond_init(&lanes->wake, NULL);
-    return lanes;
+    ring->engine = engine;
+    ring->count = count;
+    ring->end = &ring->list;
+    pthread_mutex_init(&ring->mutex, NULL);
+    pthread_cond_init(&ring->wake, NULL);
+    return ring;
 }
 
 static bool allocate(uint8_t **memory, size_t size)
@@ -52,20 +52,20 @@ static bool allocate(uint8_t **memory, size_t size)
     return size == 0 || *memory;
 }
 
-int bale_lanes_create(struct bale_engine *engine, unsigned count, size_t raw, size_t stored,
-                      struct bale_lanes **out)
+int bale_ring_create(struct bale_engine *engine, unsigned count, size_t raw, size_t stored,
+                     struct bale_ring **out)
 {
-    struct bale_lanes *lanes = make(engine, count);
+    struct bale_ring *ring = make(engine, count);
 
-    if (!lanes)
+    if (!ring)
         return BALE_E_NOMEM;
     for (unsigned i = 0; i < count; i++) {
-        if (!allocate(&lanes->lanes[i].raw, raw) || !allocate(&lanes->lanes[i].stored, stored)) {
-            bale_lanes_destroy(lanes);
+        if (!allocate(&ring->entries[i].raw, raw) || !allocate(&ring->entries[i].stored, stored)) {
+            bale_ring_destroy(ring);
             return BALE_E_NOMEM;
         }
     }
-    *out = lanes;
+    *out = ring;
     return BALE_OK;
 }
 
@@ -74,45 +74,45 @@ static size_t whole_pages(size_t size)
     return (size + PAGE - 1) / PAGE * PAGE;
 }
 
-size_t bale_lanes_room(unsigned count, size_t raw, size_t stored)
+size_t bale_ring_room(unsigned count, size_t raw, size_t stored)
 {
     return count * (whole_pages(raw) + whole_pages(stored));
 }
 
-int bale_lanes_create_in(struct bale_engine *engine, unsigned count, size_t raw, size_t stored,
-                         void *memory, struct bale_lanes **out)
+int bale_ring_create_in(struct bale_engine *engine, unsigned count, size_t raw, size_t stored,
+                        void *memory, struct bale_ring **out)
 {
-    struct bale_lanes *lanes = make(engine, count);
+    struct bale_ring *ring = make(engine, count);
     uint8_t *at = memory;
 
-    if (!lanes)
+    if (!ring)
         return BALE_E_NOMEM;
-    lanes->lists = true;
+    ring->lists = true;
     for (unsigned i = 0; i < count; i++) {
-        lanes->lanes[i].raw = at;
-        lanes->lanes[i].stored = at + whole_pages(raw);
-        at += bale_lanes_room(1, raw, stored);
+        ring->entries[i].raw = at;
+        ring->entries[i].stored = at + whole_pages(raw);
+        at += bale_ring_room(1, raw, stored);
     }
-    *out = lanes;
+    *out = ring;
     return BALE_OK;
 }
 
-void bale_lanes_destroy(struct bale_lanes *lanes)
+void bale_ring_destroy(struct bale_ring *ring)
 {
-    if (!lanes)
+    if (!ring)
         return;
-    while (bale_lanes_wait(lanes))
-        bale_lanes_release(lanes);
-    for (unsigned i = 0; i < lanes->count && !lanes->lists; i++) {
-        free(lanes->lanes[i].raw);
-        free(lanes->lanes[i].stored);
+    while (bale_ring_wait(ring))
+        bale_ring_release(ring);
+    for (unsigned i = 0; i < ring->count && !ring->lists; i++) {
+        free(ring->entries[i].raw);
+        free(ring->entries[i].stored);
     }
-    pthread_cond_destroy(&lanes->wake);
-    pthread_mutex_destroy(&lanes->mutex);
-    free(lanes);
+    pthread_cond_destroy(&ring->wake);
+    pthread_mutex_destroy(&ring->mutex);
+    free(ring);
 }
 
-unsigned bale_lanes_count(unsigned threads, size_t bytes)
+unsigned bale_ring_entry_count(unsigned threads, size_t bytes)
 {
     size_t most = MEMORY / bytes;
     size_t count = 2 * (size_t)threads;
@@ -121,88 +121,88 @@ unsigned bale_lanes_count(unsigned threads, size_t bytes)
     return count > 2 ? (unsigned)count : 2;
 }
 
-static struct bale_lane *last(struct bale_lanes *lanes)
+static struct bale_ring_entry *last(struct bale_ring *ring)
 {
-    return &lanes->lanes[(lanes->first + lanes->taken) % lanes->count];
+    return &ring->entries[(ring->first + ring->used) % ring->count];
 }
 
-struct bale_lane *bale_lanes_next(struct bale_lanes *lanes)
+struct bale_ring_entry *bale_ring_next(struct bale_ring *ring)
 {
-    struct bale_lane *lane = last(lanes);
+    struct bale_ring_entry *entry = last(ring);
 
-    if (lanes->taken == lanes->count)
+    if (ring->used == ring->count)
         return NULL;
-    lane->item =
-        (struct bale_item){.priority = BALE_PRIORITY_NORMAL, .done = finish, .owner = lanes};
-    lane->done = false;
-    return lane;
+    entry->item =
+        (struct bale_item){.priority = BALE_PRIORITY_NORMAL, .done = finish, .owner = ring};
+    entry->done = false;
+    return entry;
 }
 
-void bale_lanes_start(struct bale_lanes *lanes)
+void bale_ring_start(struct bale_ring *ring)
 {
-    struct bale_lane *lane = last(lanes);
+    struct bale_ring_entry *entry = last(ring);
 
-    lanes->taken++;
-    if (!lanes->lists) {
-        bale_engine_submit(lanes->engine, &lane->item);
+    ring->used++;
+    if (!ring->lists) {
+        bale_engine_submit(ring->engine, &entry->item);
         return;
     }
-    *lanes->end = &lane->item;
-    lanes->end = &lane->item.next;
+    *ring->end = &entry->item;
+    ring->end = &entry->item.next;
 }
 
-void bale_lanes_submit(struct bale_lanes *lanes)
+void bale_ring_submit(struct bale_ring *ring)
 {
-    struct bale_item *list = lanes->list;
+    struct bale_item *list = ring->list;
 
-    lanes->list = NULL;
-    lanes->end = &lanes->list;
+    ring->list = NULL;
+    ring->end = &ring->list;
     if (list)
-        bale_engine_submit(lanes->engine, list);
+        bale_engine_submit(ring->engine, list);
 }
 
-struct bale_lane *bale_lanes_done(struct bale_lanes *lanes, unsigned after)
+struct bale_ring_entry *bale_ring_done(struct bale_ring *ring, unsigned after)
 {
-    struct bale_lane *lane = &lanes->lanes[(lanes->first + after) % lanes->count];
+    struct bale_ring_entry *entry = &ring->entries[(ring->first + after) % ring->count];
 
-    if (after >= lanes->taken)
+    if (after >= ring->used)
         return NULL;
-    pthread_mutex_lock(&lanes->mutex);
-    bool done = lane->done;
-    pthread_mutex_unlock(&lanes->mutex);
-    return done ? lane : NULL;
+    pthread_mutex_lock(&ring->mutex);
+    bool done = entry->done;
+    pthread_mutex_unlock(&ring->mutex);
+    return done ? entry : NULL;
 }
 
-static void wait_for(struct bale_lanes *lanes, const struct bale_lane *lane)
+static void wait_for(struct bale_ring *ring, const struct bale_ring_entry *entry)
 {
-    pthread_mutex_lock(&lanes->mutex);
-    while (!lane->done)
-        pthread_cond_wait(&lanes->wake, &lanes->mutex);
-    pthread_mutex_unlock(&lanes->mutex);
+    pthread_mutex_lock(&ring->mutex);
+    while (!entry->done)
+        pthread_cond_wait(&ring->wake, &ring->mutex);
+    pthread_mutex_unlock(&ring->mutex);
 }
 
-void bale_lanes_again(struct bale_lanes *lanes, struct bale_lane *lane)
+void bale_ring_redo(struct bale_ring *ring, struct bale_ring_entry *entry)
 {
-    lane->done = false;
-    lane->item.next = NULL;
-    bale_engine_submit(lanes->engine, &lane->item);
-    wait_for(lanes, lane);
+    entry->done = false;
+    entry->item.next = NULL;
+    bale_engine_submit(ring->engine, &entry->item);
+    wait_for(ring, entry);
 }
 
-struct bale_lane *bale_lanes_wait(struct bale_lanes *lanes)
+struct bale_ring_entry *bale_ring_wait(struct bale_ring *ring)
 {
-    struct bale_lane *lane = &lanes->lanes[lanes->first];
+    struct bale_ring_entry *entry = &ring->entries[ring->first];
 
-    if (lanes->taken == 0)
+    if (ring->used == 0)
         return NULL;
-    if (lanes->list && !bale_lanes_done(lanes, 0))
-        bale_lanes_submit(lanes);
-    wait_for(lanes, lane);
-    return lane;
+    if (ring->list && !bale_ring_done(ring, 0))
+        bale_ring_submit(ring);
+    wait_for(ring, entry);
+    return entry;
 }
 
-void bale_lanes_release(struct bale_lanes *lanes)
+void bale_ring_release(struct bale_ring *ring)
 {
-    lanes->first = (lanes->first + 1) % lanes->count;
-    lanes->taken--;
+    ring->first = (ring->first + 1) % ring->count;
+    ring->used--;
 }

@@ -12,114 +12,114 @@ unsigned bale_work_of(const struct bale_item *item)
     return encode ? codec : BALE_WORK_CODECS + codec;
 }
 
-void bale_waiting_init(struct bale_waiting *waiting)
+void bale_work_queue_init(struct bale_work_queue *queue)
 {
-    bale_short_lock_init(&waiting->mutex);
-    pthread_cond_init(&waiting->wake, NULL);
+    bale_short_lock_init(&queue->mutex);
+    pthread_cond_init(&queue->wake, NULL);
 }
 
-void bale_waiting_end(struct bale_waiting *waiting)
+void bale_work_queue_destroy(struct bale_work_queue *queue)
 {
-    pthread_cond_destroy(&waiting->wake);
-    pthread_mutex_destroy(&waiting->mutex);
+    pthread_cond_destroy(&queue->wake);
+    pthread_mutex_destroy(&queue->mutex);
 }
 
-void bale_waiting_wake(struct bale_waiting *waiting, unsigned items)
+void bale_work_queue_wake(struct bale_work_queue *queue, unsigned items)
 {
     /* Nobody is woken for nothing; a busy worker looks at the queue by itself. */
-    for (unsigned i = 0; i < items && i < waiting->sleeping; i++)
-        pthread_cond_signal(&waiting->wake);
+    for (unsigned i = 0; i < items && i < queue->sleeping; i++)
+        pthread_cond_signal(&queue->wake);
 }
 
-void bale_waiting_push(struct bale_waiting *waiting, struct bale_item *list)
+void bale_work_queue_push(struct bale_work_queue *queue, struct bale_item *list)
 {
     unsigned items = 0;
 
-    pthread_mutex_lock(&waiting->mutex);
+    pthread_mutex_lock(&queue->mutex);
     while (list) {
         struct bale_item *next = list->next;
-        bale_items_put(&waiting->queues[list->priority], list);
+        bale_item_list_append(&queue->by_priority[list->priority], list);
         list = next;
         items++;
     }
-    bale_waiting_wake(waiting, items);
-    pthread_mutex_unlock(&waiting->mutex);
+    bale_work_queue_wake(queue, items);
+    pthread_mutex_unlock(&queue->mutex);
 }
 
-void bale_waiting_offer(struct bale_waiting *waiting, struct bale_item *item, unsigned work)
+void bale_work_queue_offer(struct bale_work_queue *queue, struct bale_item *item, unsigned work)
 {
-    struct bale_offered *offered = &waiting->offered[work];
+    struct bale_offered *offered = &queue->offered[work];
 
-    bale_items_put(&offered->items, item);
+    bale_item_list_append(&offered->items, item);
     offered->count++;
     offered->bytes += item->frame.raw_length;
-    waiting->works |= (uint64_t)1 << work;
+    queue->works |= (uint64_t)1 << work;
 }
 
-static void take_off(struct bale_waiting *waiting, unsigned work, unsigned count, uint64_t bytes)
+static void take_off(struct bale_work_queue *queue, unsigned work, unsigned count, uint64_t bytes)
 {
-    struct bale_offered *offered = &waiting->offered[work];
+    struct bale_offered *offered = &queue->offered[work];
 
     offered->count -= count;
     offered->bytes -= bytes;
     if (offered->count == 0)
-        waiting->works &= ~((uint64_t)1 << work);
+        queue->works &= ~((uint64_t)1 << work);
 }
 
 /* The kinds take turns. */
-static struct bale_item *pop_offered(struct bale_waiting *waiting)
+static struct bale_item *pop_offered(struct bale_work_queue *queue)
 {
-    uint64_t later = waiting->works & ~(((uint64_t)2 << waiting->last) - 1);
-    uint64_t turns[] = {later, waiting->works & ~later};
+    uint64_t later = queue->works & ~(((uint64_t)2 << queue->last) - 1);
+    uint64_t turns[] = {later, queue->works & ~later};
 
     for (unsigned i = 0; i < 2; i++)
         for (uint64_t works = turns[i]; works != 0; works &= works - 1) {
             unsigned work = (unsigned)__builtin_ctzll(works);
-            struct bale_offered *offered = &waiting->offered[work];
+            struct bale_offered *offered = &queue->offered[work];
             if (offered->bytes <= offered->keep)
                 continue;
-            struct bale_item *item = bale_items_take(&offered->items);
-            take_off(waiting, work, 1, item->frame.raw_length);
-            waiting->last = work;
+            struct bale_item *item = bale_item_list_pop(&offered->items);
+            take_off(queue, work, 1, item->frame.raw_length);
+            queue->last = work;
             return item;
         }
     return NULL;
 }
 
-static struct bale_item *pop(struct bale_waiting *waiting, bool *ended)
+static struct bale_item *pop(struct bale_work_queue *queue, bool *ended)
 {
-    struct bale_item *item = bale_items_take(&waiting->ended);
+    struct bale_item *item = bale_item_list_pop(&queue->ended);
 
     *ended = item != NULL;
     for (int p = 0; p < BALE_PRIORITIES && !item; p++) {
-        item = bale_items_take(&waiting->queues[p]);
-        if (!item && p == BALE_PRIORITY_NORMAL && waiting->works != 0)
-            item = pop_offered(waiting);
+        item = bale_item_list_pop(&queue->by_priority[p]);
+        if (!item && p == BALE_PRIORITY_NORMAL && queue->works != 0)
+            item = pop_offered(queue);
     }
     return item;
 }
 
-struct bale_item *bale_waiting_pop(struct bale_waiting *waiting, bool *ended)
+struct bale_item *bale_work_queue_pop(struct bale_work_queue *queue, bool *ended)
 {
     struct bale_item *item;
 
-    while (!(item = pop(waiting, ended)) && !waiting->stop) {
-        waiting->sleeping++;
-        pthread_cond_wait(&waiting->wake, &waiting->mutex);
-        waiting->sleeping--;
+    while (!(item = pop(queue, ended)) && !queue->stop) {
+        queue->sleeping++;
+        pthread_cond_wait(&queue->wake, &queue->mutex);
+        queue->sleeping--;
     }
     return item;
 }
 
-struct bale_item *bale_waiting_reap(struct bale_waiting *waiting, unsigned work, uint64_t most,
-                                    unsigned *count, uint64_t *bytes)
+struct bale_item *bale_work_queue_steal(struct bale_work_queue *queue, unsigned work, uint64_t most,
+                                        unsigned *count, uint64_t *bytes)
 {
-    struct bale_items *items = &waiting->offered[work].items;
-    uint64_t left = waiting->offered[work].bytes;
+    struct bale_item_list *items = &queue->offered[work].items;
+    uint64_t left = queue->offered[work].bytes;
     struct bale_item *before = NULL;
     struct bale_item *first = items->first;
 
-    *count = waiting->offered[work].count;
+    *count = queue->offered[work].count;
     while (left > most && first->next) {
         left -= first->frame.raw_length;
         before = first;
@@ -133,6 +133,6 @@ struct bale_item *bale_waiting_reap(struct bale_waiting *waiting, unsigned work,
     } else {
         items->first = NULL;
     }
-    take_off(waiting, work, *count, left);
+    take_off(queue, work, *count, left);
     return first;
 }

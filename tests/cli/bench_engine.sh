@@ -87,7 +87,7 @@ run 2 "${few[@]}" --codec zstd:0
 says '^balefs: --codec zstd:0: .*: see balefs bench engine --help$'
 
 # --- beside a program that fills the GPU
-load=$work/usr/lib/balefs/bale_gpu_load
+load=$work/usr/lib/balefs/bale_gpu_filler
 # fill_with PYTHON: what that program does
 fill_with() {
     printf '#!/usr/bin/python3\nimport sys, time\n%s\n' "$1" >"$load"

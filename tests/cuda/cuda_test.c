@@ -66,7 +66,7 @@ static void test_refused(struct codec_items *list)
     CHECK(!gpu->takes(engine, &item));
     rig_run(list->rig, &item, 1);
     CHECK_EQ(item.status, BALE_E_INVALID);
-    CHECK(!bale_engine_here(engine, &item, NULL));
+    CHECK(!bale_engine_run_inline(engine, &item, NULL));
 }
 
 /* Copies may lie across what was pinned step by step, more of them than are begun at a time. */

@@ -64,7 +64,7 @@ int bale_driver_count(void)
     return 2;
 }
 
-int bale_driver_ask(int ordinal, struct bale_driver_device *device)
+int bale_driver_query(int ordinal, struct bale_driver_device *device)
 {
     *device = (struct bale_driver_device){.ordinal = ordinal,
                                           .name = "fake",
@@ -164,7 +164,7 @@ uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device)
     return 100;
 }
 
-unsigned bale_cuda_device_lanes(const struct bale_cuda_device *device)
+unsigned bale_cuda_device_workspaces(const struct bale_cuda_device *device)
 {
     (void)device;
     return 1;
@@ -192,7 +192,7 @@ int bale_cuda_pin(int ordinal, void *memory, size_t size)
     return BALE_OK;
 }
 
-int bale_cuda_place(int ordinal, const void *memory, bool *on_device, int *device)
+int bale_cuda_memory_kind(int ordinal, const void *memory, bool *on_device, int *device)
 {
     (void)memory;
     *on_device = false;

@@ -32,7 +32,7 @@ static void prepare(struct rig *rig, uint8_t codec)
         items[i] = (struct bale_item){
             .kind = BALE_ITEM_ENCODE,
             .priority = BALE_PRIORITY_NORMAL,
-            .place = BALE_PLACE_PINNED,
+            .memory_kind = BALE_MEMORY_PINNED,
             .setting = setting_of(codec),
             .frame = {.raw_length = LENGTH, .chunk_log2 = 16},
             .raw = room,
@@ -158,9 +158,9 @@ static void test_hang(struct rig *rig)
  * said, and from then on nothing writes there. */
 static void test_late(struct rig *rig)
 {
-    struct rig_late late = RIG_LATE;
+    struct rig_quarantine late = RIG_QUARANTINE;
     const struct bale_gpu_options options = {
-        .watchdog_ms = 200, .release_ms = 60000, .late = rig_note_late, .arg = &late};
+        .watchdog_ms = 200, .release_ms = 60000, .quarantine = rig_note_quarantine, .arg = &late};
     unsigned complaints;
 
     rig_open(rig, &options);
@@ -176,7 +176,7 @@ static void test_late(struct rig *rig)
     CHECK(atomic_load(&late.may));
     CHECK(!takes(rig, BALE_CODEC_STORE));
     rig->fault(NULL);
-    rig_late_wait(&late);
+    rig_quarantine_wait(&late);
     for (unsigned i = 0; i < ITEMS; i++)
         memset(items[i].stored, 0x33, ROOM);
     rig_wait(rig, false);
@@ -196,9 +196,9 @@ static void test_late(struct rig *rig)
  * is lost was closed, when the first is back. On a GPU nothing hangs that long. */
 static void test_late_and_lost(struct rig *rig)
 {
-    struct rig_late late = RIG_LATE;
+    struct rig_quarantine late = RIG_QUARANTINE;
     const struct bale_gpu_options options = {
-        .watchdog_ms = 1000, .release_ms = 60000, .late = rig_note_late, .arg = &late};
+        .watchdog_ms = 1000, .release_ms = 60000, .quarantine = rig_note_quarantine, .arg = &late};
 
     rig_open(rig, &options);
     if (strcmp(rig_stats(rig).device, "fake") != 0) {
@@ -214,7 +214,7 @@ static void test_late_and_lost(struct rig *rig)
     CHECK(rig_stats(rig).lost);
     CHECK(atomic_load(&late.may));
     rig->fault(NULL);
-    rig_late_wait(&late);
+    rig_quarantine_wait(&late);
     CHECK(rig_stats(rig).lost);
     CHECK(!takes(rig, BALE_CODEC_STORE));
     expect(rig, BALE_CODEC_STORE, NULL, BALE_E_ENGINE);
@@ -313,7 +313,7 @@ static void post_done(struct bale_item *item)
 static void test_stuck(struct rig *rig)
 {
     enum { ALL = 6 };
-    struct rig_late late = RIG_LATE;
+    struct rig_quarantine late = RIG_QUARANTINE;
     unsigned taken = 0;
     sem_t opened;
     sem_t done;
@@ -326,7 +326,7 @@ static void test_stuck(struct rig *rig)
                 .watchdog_ms = 200,
                 .release_ms = 60000,
                 .log = say,
-                .late = rig_note_late,
+                .quarantine = rig_note_quarantine,
                 .arg = &late},
         .opened = post,
         .arg = &opened,
@@ -340,7 +340,7 @@ static void test_stuck(struct rig *rig)
     REQUIRE(bale_dispatch_pin(engine, rig->memory, RIG_STEP) == BALE_OK);
     prepare(rig, BALE_CODEC_STORE);
     for (unsigned i = 0; i < ALL; i++) {
-        items[i].place = BALE_PLACE_HOST;
+        items[i].memory_kind = BALE_MEMORY_HOST;
         items[i].done = post_done;
         items[i].owner = &done;
     }
@@ -350,7 +350,7 @@ static void test_stuck(struct rig *rig)
     rig_wait_for(&done, ALL);
     CHECK(atomic_load(&late.may));
     rig->fault(NULL);
-    rig_late_wait(&late);
+    rig_quarantine_wait(&late);
     for (unsigned i = 0; i < ALL; i++)
         if (items[i].status == BALE_E_QUARANTINED) {
             taken++;

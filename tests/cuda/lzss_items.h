@@ -163,7 +163,7 @@ static inline void lzss_prepare_encode(struct lzss_items *list, unsigned i)
     memset(stored, LZSS_GUARD_BYTE, LZSS_ROOM);
     list->items[i] = (struct bale_item){
         .kind = BALE_ITEM_ENCODE,
-        .place = BALE_PLACE_PINNED,
+        .memory_kind = BALE_MEMORY_PINNED,
         .setting = job->setting,
         .frame = lzss_frame_of(job),
         .raw = raw,
@@ -201,7 +201,7 @@ static inline void lzss_prepare_decode(struct lzss_items *list, unsigned i)
     memcpy(stored, job->frame, job->frame_length);
     list->items[i] = (struct bale_item){
         .kind = BALE_ITEM_DECODE,
-        .place = BALE_PLACE_PINNED,
+        .memory_kind = BALE_MEMORY_PINNED,
         .frame = {.raw_length = job->length},
         .raw = raw + lzss_below(list, 64),
         .stored = stored,

@@ -24,7 +24,7 @@ static void fill(void)
 static void check_order(unsigned device, const unsigned *order)
 {
     for (unsigned i = 0; i < ITEMS; i++) {
-        struct bale_items *line = bale_cuda_queue_line(&queue, devices, DEVICES, device);
+        struct bale_item_list *line = bale_cuda_queue_line(&queue, devices, DEVICES, device);
         CHECK_EQ_U(queue.chunks, 2 * (ITEMS - i));
         if (!CHECK(line))
             return;
@@ -43,7 +43,7 @@ static void test_ranges(void)
 
     bale_cuda_pinned_init(&pinned);
     for (unsigned i = 0; i < 4; i++) {
-        bale_cuda_pinned_place(memory + i * PAGE, PAGE, i < 2 ? (int)i : i == 2 ? -1 : 100000);
+        bale_cuda_pinned_bind(memory + i * PAGE, PAGE, i < 2 ? (int)i : i == 2 ? -1 : 100000);
         REQUIRE(bale_cuda_pinned_add(&pinned, memory + i * PAGE, PAGE, i % DEVICES) == BALE_OK);
     }
     CHECK_EQ_U(bale_cuda_pinned_device(&pinned, memory), 0);

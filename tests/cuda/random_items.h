@@ -124,7 +124,7 @@ static inline void random_prepare(struct random_items *items, struct random_job 
     job->item = (struct bale_item){
         .kind = kind,
         .priority = random_below(items, 5) == 0 ? BALE_PRIORITY_HIGH : BALE_PRIORITY_NORMAL,
-        .place = BALE_PLACE_HOST,
+        .memory_kind = BALE_MEMORY_HOST,
         .status = 1,
         .stored = job->stored,
         .done = random_post,

@@ -28,7 +28,7 @@ struct session {
 struct run {
     struct rig *rig;
     struct bale_engine *engine;
-    struct rig_late *late;
+    struct rig_quarantine *late;
     const struct session *session;
     unsigned rounds;
     uint64_t seed;
@@ -60,7 +60,7 @@ static void choose_fault(struct worker *w)
 /* Once its memory may be used again. */
 static void submit_again(struct worker *w, struct random_job *job)
 {
-    rig_late_wait(w->run->late);
+    rig_quarantine_wait(w->run->late);
     bale_engine_submit(w->run->engine, &job->item);
     rig_wait_for(&w->items.finished, 1);
 }
@@ -137,7 +137,7 @@ static void note_opened(void *arg)
     sem_post(arg);
 }
 
-static struct bale_engine *open_dispatcher(struct rig *rig, struct rig_late *late)
+static struct bale_engine *open_dispatcher(struct rig *rig, struct rig_quarantine *late)
 {
     sem_t opened;
     struct bale_engine *engine;
@@ -149,7 +149,7 @@ static struct bale_engine *open_dispatcher(struct rig *rig, struct rig_late *lat
                 .watchdog_ms = 300,
                 .release_ms = 60000,
                 .log = say,
-                .late = rig_note_late,
+                .quarantine = rig_note_quarantine,
                 .arg = late},
         .opened = note_opened,
         .arg = &opened,
@@ -171,7 +171,7 @@ static struct bale_dispatch_stats run_session(struct rig *rig, const struct sess
 {
     static struct worker workers[THREADS];
     struct bale_dispatch_stats stats;
-    struct rig_late late = RIG_LATE;
+    struct rig_quarantine late = RIG_QUARANTINE;
 
     printf("seed %" PRIu64 ": %s, %s, %s\n", seed, session->faults[0] ? session->faults[0] : "-",
            session->at_open ? session->at_open : "-", session->once ? session->once : "-");

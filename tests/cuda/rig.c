@@ -14,9 +14,9 @@ unsigned rig_complaints(void)
     return atomic_load(&complaints);
 }
 
-void rig_note_late(void *arg, bool may)
+void rig_note_quarantine(void *arg, bool may)
 {
-    struct rig_late *late = arg;
+    struct rig_quarantine *late = arg;
 
     pthread_mutex_lock(&late->mutex);
     atomic_fetch_add(&late->calls, 1);
@@ -25,7 +25,7 @@ void rig_note_late(void *arg, bool may)
     pthread_mutex_unlock(&late->mutex);
 }
 
-void rig_late_wait(struct rig_late *late)
+void rig_quarantine_wait(struct rig_quarantine *late)
 {
     pthread_mutex_lock(&late->mutex);
     while (atomic_load(&late->may))

@@ -23,19 +23,19 @@ struct rig {
 };
 
 /* What a plug-in's late has said: for its options. */
-struct rig_late {
+struct rig_quarantine {
     atomic_uint calls;
     atomic_bool may; /* changed under mutex */
     pthread_mutex_t mutex;
     pthread_cond_t over;
 };
-#define RIG_LATE                                                                                   \
+#define RIG_QUARANTINE                                                                             \
     {                                                                                              \
         .mutex = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER                       \
     }
-void rig_note_late(void *late, bool may);
+void rig_note_quarantine(void *late, bool may);
 /* Until no device may. */
-void rig_late_wait(struct rig_late *late);
+void rig_quarantine_wait(struct rig_quarantine *late);
 
 void rig_wait_for(sem_t *sem, unsigned times);
 

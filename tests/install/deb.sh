@@ -34,7 +34,7 @@ is "libbalefs 0 balefs (= $(dpkg-deb -f "$deb" Version))" "$(cat "$work/control/
 is usr "$(ls -A "$root")" "what is beside /usr"
 is "" "$(dpkg-deb -c "$deb" | grep -v ' root/root ')" "files that are not root's"
 is "" "$(find "$root" ! -type l \( -perm /7022 -o ! -perm -444 \))" "odd permissions"
-is "" "$(find "$root" -type f -perm /111 ! -path '*/bin/*' ! -path '*/lib/balefs/bale_gpu_load')" "programs that are none"
+is "" "$(find "$root" -type f -perm /111 ! -path '*/bin/*' ! -path '*/lib/balefs/bale_gpu_filler')" "programs that are none"
 for file in copyright changelog.gz; do
     [ -s "$root/usr/share/doc/balefs/$file" ] || fail "no $file"
 done

@@ -111,10 +111,10 @@ static void run_batch(struct fake_batches *batches, struct bale_item *list)
         fake_pause_us(told("hang"));
         fails = BALE_E_ENGINE;
     }
-    if (fake_late_refuses(&batches->late, !told("late-hangs"))) {
+    if (fake_quarantine_refuses(&batches->late, !told("late-hangs"))) {
         fails = BALE_E_NO_DEVICE;
     } else if (late && batches->of_kind[list->kind == BALE_ITEM_DECODE]++ % late == 0) {
-        fake_late_begin(&batches->late, &batches->options, list);
+        fake_quarantine_begin(&batches->late, &batches->options, list);
         fails = BALE_E_QUARANTINED;
     }
     fake_pause_us(told("delay"));
@@ -123,7 +123,7 @@ static void run_batch(struct fake_batches *batches, struct bale_item *list)
         end_item(batches, list, fails);
         list = next;
     }
-    fake_late_write(&batches->late);
+    fake_quarantine_write(&batches->late);
 }
 
 /* With the lock. NULL: there is none. */
@@ -182,7 +182,7 @@ void fake_batches_stop(struct fake_batches *batches)
     pthread_mutex_unlock(&batches->lock);
     pthread_join(batches->thread, NULL);
     if (!told("late-hangs"))
-        fake_late_end(&batches->late);
+        fake_quarantine_end(&batches->late);
     pthread_cond_destroy(&batches->wake);
     pthread_mutex_destroy(&batches->lock);
     bale_scratch_destroy(batches->scratch);

@@ -6,8 +6,8 @@
 #include <pthread.h>
 
 #include "kernels/engine/gpu.h"
-#include "tests/support/fake_late.h"
 #include "tests/support/fake_memory.h"
+#include "tests/support/fake_quarantine.h"
 
 struct fake_batch;
 
@@ -24,7 +24,7 @@ struct fake_batches {
     struct bale_scratch *scratch;
     uint64_t items;
     unsigned of_kind[2]; /* batches that encode, and that decode */
-    struct fake_late late;
+    struct fake_quarantine late;
 };
 
 /* All else of it is zero. The fake's memory is open while there are batches. False: there is no room for it. */

@@ -41,7 +41,8 @@ static void submit(struct bale_engine *engine, struct bale_item *list)
     fake_batches_add(&fake->batches, list);
 }
 
-static bool here(struct bale_engine *engine, struct bale_item *item, struct bale_scratch *scratch)
+static bool run_inline(struct bale_engine *engine, struct bale_item *item,
+                       struct bale_scratch *scratch)
 {
     (void)engine;
     (void)item;
@@ -60,7 +61,7 @@ static void destroy(struct bale_engine *engine)
 }
 
 static const struct bale_engine_ops ops = {
-    .name = "fake", .submit = submit, .here = here, .destroy = destroy};
+    .name = "fake", .submit = submit, .run_inline = run_inline, .destroy = destroy};
 
 /* ---- Of a GPU's ---- */
 
@@ -148,12 +149,12 @@ static void get_stats(struct bale_engine *engine, struct bale_gpu_stats *stats)
     stats->codecs = fake_codecs();
 }
 
-static int place(struct bale_engine *engine, const void *memory, enum bale_place *place,
-                 int *device)
+static int memory_kind(struct bale_engine *engine, const void *memory, enum bale_memory_kind *place,
+                       int *device)
 {
     struct fake *fake = (struct fake *)engine;
 
-    *place = fake_memory_is_device(&fake->memory, memory) ? BALE_PLACE_DEVICE : BALE_PLACE_HOST;
+    *place = fake_memory_is_device(&fake->memory, memory) ? BALE_MEMORY_DEVICE : BALE_MEMORY_HOST;
     *device = FAKE_DEVICE;
     return BALE_OK;
 }
@@ -181,7 +182,7 @@ const struct bale_gpu bale_gpu_plugin = {
     .takes = takes,
     .pin = pin,
     .stats = get_stats,
-    .place = place,
+    .memory_kind = memory_kind,
     .wait = wait_stream,
     .copy = copy,
 };

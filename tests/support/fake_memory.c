@@ -55,7 +55,7 @@ bool fake_memory_has(struct fake_memory *memory, const struct bale_item *item)
     size_t stored = item->kind == BALE_ITEM_ENCODE ? item->capacity : item->stored_length;
 
     pthread_mutex_lock(&memory->lock);
-    bool raw = item->place == BALE_PLACE_DEVICE
+    bool raw = item->memory_kind == BALE_MEMORY_DEVICE
                    ? item->device == FAKE_DEVICE && fake_memory_is_device(memory, item->raw)
                    : is_pinned(memory, item->raw, item->frame.raw_length);
     bool both = raw && is_pinned(memory, item->stored, stored);

@@ -101,10 +101,11 @@ static void submit(struct bale_engine *engine, struct bale_item *list)
         report();
 }
 
-static bool here(struct bale_engine *engine, struct bale_item *item, struct bale_scratch *scratch)
+static bool run_inline(struct bale_engine *engine, struct bale_item *item,
+                       struct bale_scratch *scratch)
 {
     lower(item);
-    return on_gpu.dispatch->here(engine, item, scratch);
+    return on_gpu.dispatch->run_inline(engine, item, scratch);
 }
 
 static void take(struct bale_engine *engine)
@@ -113,7 +114,7 @@ static void take(struct bale_engine *engine)
     on_gpu.dispatch = engine->ops;
     on_gpu.ops = *engine->ops;
     on_gpu.ops.submit = submit;
-    on_gpu.ops.here = here;
+    on_gpu.ops.run_inline = run_inline;
     engine->ops = &on_gpu.ops;
 }
 

@@ -249,7 +249,7 @@ static void test_busy(void)
     rig_open(&rig, "any", (struct bale_dispatch_options){.threads = 1});
     struct bale_dispatch *d = (struct bale_dispatch *)rig.engine;
     struct bale_batch batch = {.dispatch = d, .work = work, .count = 1, .bytes = PIECE};
-    atomic_store(&d->busy.looked_ns, UINT64_MAX / 2); /* nobody looks */
+    atomic_store(&d->busy.updated_ns, UINT64_MAX / 2); /* nobody looks */
     atomic_store(&d->decoded, work);
     bale_costs_cpu(&d->costs, work, PIECE, PIECE);
     for (int slow = 0; slow < 2; slow++) {

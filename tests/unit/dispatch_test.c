@@ -138,8 +138,9 @@ static void test_taken(enum bale_item_kind kind)
 
     sem_init(&finished, 0, 0);
     rig_open(&rig, "any,late=9",
-             (struct bale_dispatch_options){
-                 .threads = 2, .choice = BALE_ENGINE_GPU, .gpu = {.late = note_late, .arg = &may}});
+             (struct bale_dispatch_options){.threads = 2,
+                                            .choice = BALE_ENGINE_GPU,
+                                            .gpu = {.quarantine = note_late, .arg = &may}});
     piece_make(&other, BALE_PRIORITY_NORMAL, &finished);
     piece_make(&taken, kind == BALE_ITEM_DECODE ? BALE_PRIORITY_HIGH : BALE_PRIORITY_NORMAL,
                &finished);

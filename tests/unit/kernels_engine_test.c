@@ -180,7 +180,7 @@ static void test_errors(void)
 
     REQUIRE(bale_engine_cpu_create(0, &engine) == BALE_OK);
     prepare_small(&s, BALE_PRIORITY_NORMAL, NULL, NULL);
-    s.item.place = BALE_PLACE_DEVICE;
+    s.item.memory_kind = BALE_MEMORY_DEVICE;
     check_status(engine, &s, BALE_E_INVALID);
     prepare_small(&s, BALE_PRIORITY_NORMAL, NULL, NULL);
     s.item.capacity = bale_frame_bound(sizeof s.raw, 16) - 1;

@@ -8,30 +8,30 @@ enum { ITEMS = 10, LENGTH = 100, LZ4 = BALE_CODEC_LZ4, STORE = BALE_CODEC_STORE 
 
 static struct bale_item items[ITEMS];
 
-static void offer_all(struct bale_waiting *w, unsigned from, unsigned to, unsigned work)
+static void offer_all(struct bale_work_queue *w, unsigned from, unsigned to, unsigned work)
 {
     for (unsigned i = from; i < to; i++) {
         items[i] = (struct bale_item){.frame.raw_length = LENGTH};
-        bale_waiting_offer(w, &items[i], work);
+        bale_work_queue_offer(w, &items[i], work);
     }
 }
 
-static struct bale_item *pop(struct bale_waiting *w)
+static struct bale_item *pop(struct bale_work_queue *w)
 {
     bool ended;
-    struct bale_item *item = bale_waiting_pop(w, &ended);
+    struct bale_item *item = bale_work_queue_pop(w, &ended);
 
     CHECK(!item || !ended);
     return item;
 }
 
-static void test_reap(struct bale_waiting *w)
+static void test_reap(struct bale_work_queue *w)
 {
     unsigned count;
     uint64_t bytes;
 
     offer_all(w, 0, ITEMS, LZ4);
-    struct bale_item *list = bale_waiting_reap(w, LZ4, 3 * LENGTH + 50, &count, &bytes);
+    struct bale_item *list = bale_work_queue_steal(w, LZ4, 3 * LENGTH + 50, &count, &bytes);
     CHECK_EQ_U(count, 3);
     CHECK_EQ_U(bytes, 3 * LENGTH);
     for (int i = 7; i < ITEMS; i++, list = list->next)
@@ -40,9 +40,9 @@ static void test_reap(struct bale_waiting *w)
     CHECK(pop(w) == &items[0]);
     CHECK_EQ_U(w->offered[LZ4].count, 6);
     CHECK_EQ_U(w->offered[LZ4].bytes, 6 * LENGTH);
-    list = bale_waiting_reap(w, LZ4, 1, &count, &bytes);
+    list = bale_work_queue_steal(w, LZ4, 1, &count, &bytes);
     CHECK(list == &items[6] && !list->next && count == 1);
-    list = bale_waiting_reap(w, LZ4, 1000, &count, &bytes);
+    list = bale_work_queue_steal(w, LZ4, 1000, &count, &bytes);
     CHECK(list == &items[1] && count == 5 && bytes == 5 * LENGTH);
     CHECK_EQ_U(w->works, 0);
     CHECK(!pop(w));
@@ -50,7 +50,7 @@ static void test_reap(struct bale_waiting *w)
     CHECK(pop(w) == &items[0] && !pop(w));
 }
 
-static void test_keep(struct bale_waiting *w)
+static void test_keep(struct bale_work_queue *w)
 {
     offer_all(w, 0, 4, LZ4);
     offer_all(w, 4, 6, STORE);
@@ -65,7 +65,7 @@ static void test_keep(struct bale_waiting *w)
 }
 
 /* The last of all kinds takes its turn as well. */
-static void test_last(struct bale_waiting *w)
+static void test_last(struct bale_work_queue *w)
 {
     offer_all(w, 0, 2, BALE_WORKS - 1);
     offer_all(w, 2, 4, LZ4);
@@ -80,17 +80,17 @@ static void test_last(struct bale_waiting *w)
 }
 
 /* What is done first, then by priority; what is offered behind what is not. */
-static void test_order(struct bale_waiting *w)
+static void test_order(struct bale_work_queue *w)
 {
     bool ended;
 
     offer_all(w, 0, 1, LZ4);
     for (int i = 1; i <= BALE_PRIORITIES; i++) {
         items[i] = (struct bale_item){.priority = (enum bale_priority)(i - 1)};
-        bale_waiting_push(w, &items[i]);
+        bale_work_queue_push(w, &items[i]);
     }
-    bale_items_put(&w->ended, &items[5]);
-    CHECK(bale_waiting_pop(w, &ended) == &items[5] && ended);
+    bale_item_list_append(&w->ended, &items[5]);
+    CHECK(bale_work_queue_pop(w, &ended) == &items[5] && ended);
     CHECK(pop(w) == &items[1]);
     CHECK(pop(w) == &items[2]);
     CHECK(pop(w) == &items[0]);
@@ -116,14 +116,14 @@ static void test_work(void)
 
 int main(void)
 {
-    struct bale_waiting waiting = {.stop = true}; /* pop never waits */
+    struct bale_work_queue queue = {.stop = true}; /* pop never waits */
 
-    bale_waiting_init(&waiting);
-    test_reap(&waiting);
-    test_keep(&waiting);
-    test_last(&waiting);
-    test_order(&waiting);
+    bale_work_queue_init(&queue);
+    test_reap(&queue);
+    test_keep(&queue);
+    test_last(&queue);
+    test_order(&queue);
     test_work();
-    bale_waiting_end(&waiting);
+    bale_work_queue_destroy(&queue);
     return check_result();
 }

@@ -7,7 +7,7 @@
 #include "format/err.h"
 #include "fs/store/store.h"
 #include "kernels/engine/engine.h"
-#include "kernels/engine/gpu_load.h"
+#include "kernels/engine/plugin_loader.h"
 #include "tools/balefs.h"
 #include "tools/bench/data.h"
 #include "tools/bench/engine.h"
@@ -351,7 +351,7 @@ static int bench_run(const struct bale_command *command, int argc, char **argv)
     }
     if (optind == argc)
         return bale_usage_error(command, "FILE is missing");
-    bale_gpu_environment();
+    bale_plugin_set_environment();
     if (bench.settings.count == 0)
         bale_bench_settings_all(&bench.settings);
     bench.names = argv + optind;

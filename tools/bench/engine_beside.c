@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "kernels/engine/gpu_load.h"
+#include "kernels/engine/plugin_loader.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
 #include "tools/common/spawn.h"
 
-#define PROGRAM "bale_gpu_load"
+#define PROGRAM "bale_gpu_filler"
 
 enum { PROGRAMS = 2, DIRECTIONS = 2 };
 
@@ -55,7 +55,7 @@ static bool run_program(struct bale_engine_bench *bench, const char *name, struc
 
     snprintf(seconds, sizeof seconds, "%g", bench->how->seconds);
     snprintf(device, sizeof device, "%d", bench->how->gpu.devices[0]);
-    if (!bale_gpu_beside(bench->gpu, PROGRAM, path, sizeof path))
+    if (!bale_plugin_sibling(bench->gpu, PROGRAM, path, sizeof path))
         return bale_engine_fail(bench, PROGRAM ": the directory of the GPU's plug-in is unknown");
     status = bale_spawn(words, STDOUT_FILENO, said, sizeof said);
     if (status < 0)

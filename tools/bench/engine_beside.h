@@ -27,7 +27,7 @@ struct bale_beside {
 enum { BALE_BESIDE_TICKS = 2 + 2 + BALE_BESIDE_ROWS };
 
 /* The last codec that the GPU engine does both ways, with the most bytes in flight, beside the
- * program bale_gpu_load from the plug-in's directory on the first of the devices, which is named. False
+ * program bale_gpu_filler from the plug-in's directory on the first of the devices, which is named. False
  * after a failure. */
 bool bale_beside_measure(struct bale_engine_bench *bench, struct bale_beside *beside);
 

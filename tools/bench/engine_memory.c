@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include "format/err.h"
-#include "kernels/engine/gpu_load.h"
+#include "kernels/engine/plugin_loader.h"
 #include "tools/bench/data.h"
 #include "tools/bench/engine_measure.h"
 #include "tools/common/gpu_options.h"
@@ -92,7 +92,7 @@ static bool pin(struct bale_engine_bench *bench)
 static bool open_gpu(struct bale_engine_bench *bench)
 {
     struct bale_gpu_options options = bench->how->gpu;
-    int err = bale_gpu_load(NULL, &bench->gpu, bench->why);
+    int err = bale_plugin_load(NULL, &bench->gpu, bench->why);
 
     options.insist = true;
     options.log = bale_gpu_complain;

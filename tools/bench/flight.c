@@ -22,7 +22,7 @@ struct bale_flight {
     const struct bale_flight_how *how;
     pthread_mutex_t mutex; /* guards the rest */
     pthread_cond_t wake;   /* a point was noted, an item failed, or all items are back */
-    struct bale_items ready;
+    struct bale_item_list ready;
     uint64_t gathered; /* bytes, done and not handed over again */
     uint64_t gather;   /* as many make a list */
     uint64_t done;     /* bytes, in all */
@@ -55,25 +55,25 @@ static void note(struct bale_flight *flight)
 /* With the mutex: so many bytes of what is ready, or all, are under way from now on. */
 static struct bale_item *take(struct bale_flight *flight, uint64_t bytes)
 {
-    struct bale_items list = {0};
+    struct bale_item_list list = {0};
     uint64_t taken = 0;
     struct bale_item *item;
 
-    while (taken < bytes && (item = bale_items_take(&flight->ready))) {
+    while (taken < bytes && (item = bale_item_list_pop(&flight->ready))) {
         taken += item->frame.raw_length;
         flight->under_way++;
-        bale_items_put(&list, item);
+        bale_item_list_append(&list, item);
     }
     return list.first;
 }
 
 static void submit(const struct bale_flight_how *how, struct bale_item *list)
 {
-    struct bale_items ours = {0}, others = {0};
+    struct bale_item_list ours = {0}, others = {0};
 
     while (list) {
         struct bale_item *next = list->next;
-        bale_items_put(!how->takes || how->takes(how->engine, list) ? &ours : &others, list);
+        bale_item_list_append(!how->takes || how->takes(how->engine, list) ? &ours : &others, list);
         list = next;
     }
     if (ours.first)
@@ -92,7 +92,7 @@ static void done(struct bale_item *item)
     flight->under_way--;
     flight->done += item->frame.raw_length;
     flight->gathered += item->frame.raw_length;
-    bale_items_put(&flight->ready, item);
+    bale_item_list_append(&flight->ready, item);
     if (item->status != BALE_OK && flight->error == BALE_OK) {
         flight->error = item->status;
         pthread_cond_signal(&flight->wake);
@@ -138,7 +138,7 @@ static struct bale_flight *make(const struct bale_flight_how *how)
     for (size_t i = 0; i < how->count; i++) {
         how->items[i].done = done;
         how->items[i].owner = flight;
-        bale_items_put(&flight->ready, &how->items[i]);
+        bale_item_list_append(&flight->ready, &how->items[i]);
     }
     return flight;
 }

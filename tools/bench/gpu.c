@@ -6,7 +6,7 @@
 
 #include "format/err.h"
 #include "kernels/engine/engine.h"
-#include "kernels/engine/gpu_load.h"
+#include "kernels/engine/plugin_loader.h"
 #include "tools/common/gpu_options.h"
 
 /* Trials, of which some results have none. */
@@ -146,7 +146,7 @@ static int find(enum bale_bench_engine engine, const struct bale_gpu **gpu,
                 struct bale_gpu_options *options, char *device, char *why)
 {
     struct bale_gpu_found found;
-    int err = bale_gpu_load(NULL, gpu, why);
+    int err = bale_plugin_load(NULL, gpu, why);
 
     if (err < 0)
         return err;

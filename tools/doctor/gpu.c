@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "kernels/engine/gpu_load.h"
+#include "kernels/engine/plugin_loader.h"
 #include "tools/common/options.h"
 #include "tools/doctor/doctor.h"
 
@@ -37,8 +37,8 @@ static void __attribute__((noreturn)) be_child(int fd, struct answer *answer)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)dup2(open("/dev/null", O_RDWR | O_CLOEXEC), STDOUT_FILENO);
     (void)dup2(STDOUT_FILENO, STDERR_FILENO);
-    bale_gpu_environment();
-    answer->err = bale_gpu_load(NULL, &gpu, answer->why);
+    bale_plugin_set_environment();
+    answer->err = bale_plugin_load(NULL, &gpu, answer->why);
     if (answer->err == BALE_OK) {
         bool known = dladdr(gpu, &info) && info.dli_fname;
         snprintf(answer->file, sizeof answer->file, "%s",

@@ -14,11 +14,11 @@ struct job {
     const struct bale_source *source;
     struct bale_output *output;
     struct bale_packed *packed;
-    struct bale_lanes *lanes;
+    struct bale_ring *ring;
     struct bale_stream stream;
     uint64_t at;       /* of the source: read or skipped */
     uint64_t data_end; /* up to here there is no hole; UINT64_MAX: nowhere is one */
-    size_t room;       /* of a lane's stored */
+    size_t room;       /* of an entry's stored */
     unsigned started;
     bool ended;
 };
@@ -41,17 +41,17 @@ ssize_t bale_source_read(const struct bale_source *source, void *bytes, size_t l
     return (ssize_t)have;
 }
 
-int bale_pack_lanes(struct bale_pack *pack, size_t raw, size_t stored, struct bale_lanes **lanes)
+int bale_pack_lanes(struct bale_pack *pack, size_t raw, size_t stored, struct bale_ring **ring)
 {
-    size_t each = bale_lanes_room(1, raw, stored);
+    size_t each = bale_ring_room(1, raw, stored);
     bool staged = pack->staging && !pack->lost;
     size_t count = staged ? bale_staging_size(pack->staging) / each : 0;
 
     if (count > 1)
-        return bale_lanes_create_in(pack->engine, (unsigned)count, raw, stored,
-                                    bale_staging_take(pack->staging, count * each), lanes);
-    return bale_lanes_create(pack->engine, bale_lanes_count(pack->threads, raw + stored), raw,
-                             stored, lanes);
+        return bale_ring_create_in(pack->engine, (unsigned)count, raw, stored,
+                                   bale_staging_take(pack->staging, count * each), ring);
+    return bale_ring_create(pack->engine, bale_ring_entry_count(pack->threads, raw + stored), raw,
+                            stored, ring);
 }
 
 bool bale_pack_is_lost(struct bale_pack *pack, const struct bale_source *source,
@@ -113,14 +113,14 @@ static void skip_hole(struct job *job)
         job->data_end = UINT64_MAX;
 }
 
-/* Reads the next extent into the lane and starts it. */
-static bool fill(struct job *job, struct bale_lane *lane)
+/* Reads the next extent into the entry and starts it. */
+static bool fill(struct job *job, struct bale_ring_entry *entry)
 {
-    struct bale_item *item = &lane->item;
+    struct bale_item *item = &entry->item;
     ssize_t got;
 
     skip_hole(job);
-    got = bale_source_read(job->source, lane->raw, job->pack->extent);
+    got = bale_source_read(job->source, entry->raw, job->pack->extent);
     job->ended = got < (ssize_t)job->pack->extent;
     if (got <= 0)
         return got == 0;
@@ -128,13 +128,13 @@ static bool fill(struct job *job, struct bale_lane *lane)
     item->setting = job->pack->setting;
     item->frame = (struct bale_frame){
         .offset = job->at, .raw_length = (uint32_t)got, .chunk_log2 = job->pack->chunk_log2};
-    item->raw = lane->raw;
-    item->stored = lane->stored;
+    item->raw = entry->raw;
+    item->stored = entry->stored;
     item->capacity = job->room;
     job->at += (uint64_t)got;
-    bale_lanes_start(job->lanes);
+    bale_ring_start(job->ring);
     if (++job->started % BALE_PACK_TOGETHER == 0)
-        bale_lanes_submit(job->lanes);
+        bale_ring_submit(job->ring);
     return true;
 }
 
@@ -161,18 +161,18 @@ static bool take(struct job *job, const struct bale_item *item)
 
 static bool run(struct job *job)
 {
-    struct bale_lane *lane;
+    struct bale_ring_entry *entry;
     bool good = true;
 
     do {
-        while (good && !job->ended && (lane = bale_lanes_next(job->lanes)))
-            good = fill(job, lane);
-        lane = bale_lanes_wait(job->lanes);
-        if (lane) {
-            good = good && take(job, &lane->item);
-            bale_lanes_release(job->lanes);
+        while (good && !job->ended && (entry = bale_ring_next(job->ring)))
+            good = fill(job, entry);
+        entry = bale_ring_wait(job->ring);
+        if (entry) {
+            good = good && take(job, &entry->item);
+            bale_ring_release(job->ring);
         }
-    } while (lane);
+    } while (entry);
     return good;
 }
 
@@ -206,12 +206,12 @@ bool bale_pack(struct bale_pack *pack, const struct bale_source *source, struct 
     bool good;
 
     *packed = (struct bale_packed){0};
-    if (bale_pack_lanes(pack, pack->extent, job.room, &job.lanes) < 0) {
+    if (bale_pack_lanes(pack, pack->extent, job.room, &job.ring) < 0) {
         bale_message("%s: cannot be compressed: out of memory: give a smaller --extent",
                      source->name);
         return false;
     }
     good = write_stream(&job);
-    bale_lanes_destroy(job.lanes);
+    bale_ring_destroy(job.ring);
     return good;
 }

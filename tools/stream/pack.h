@@ -11,13 +11,13 @@
 #include "tools/common/output.h"
 #include "tools/common/progress.h"
 
-enum { BALE_PACK_TOGETHER = 64 }; /* lanes that are submitted at a time */
+enum { BALE_PACK_TOGETHER = 64 }; /* entries that are submitted at a time */
 
 /* How and with what. */
 struct bale_pack {
     struct bale_engine *engine;
     unsigned threads; /* of the engine */
-    /* Memory for lanes, if there may be a GPU. */
+    /* Memory for entries, if there may be a GPU. */
     struct bale_staging *staging;
     bool lost;          /* the GPU does not answer, and may write to the staging yet */
     uint64_t gpu_after; /* raw bytes until a GPU is looked for; 0: one was, or none is to be */
@@ -49,8 +49,8 @@ bool bale_pack(struct bale_pack *pack, const struct bale_source *source, struct 
 bool bale_unpack(struct bale_pack *pack, const struct bale_source *source,
                  struct bale_output *output, struct bale_packed *packed);
 
-/* Lanes for as many frames as memory, and threads or a GPU, are good for. */
-int bale_pack_lanes(struct bale_pack *pack, size_t raw, size_t stored, struct bale_lanes **lanes);
+/* Entries for as many frames as memory, and threads or a GPU, are good for. */
+int bale_pack_lanes(struct bale_pack *pack, size_t raw, size_t stored, struct bale_ring **ring);
 
 /* Whether a GPU may still write to the item's memory, after a message. What is staged is not used again. */
 bool bale_pack_is_lost(struct bale_pack *pack, const struct bale_source *source,

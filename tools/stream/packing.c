@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "kernels/engine/gpu_load.h"
+#include "kernels/engine/plugin_loader.h"
 #include "tools/common/options.h"
 
 /* With engine auto: opening a GPU takes as long as the CPU has for about so much. */
@@ -186,7 +186,7 @@ static int create_dispatcher(struct bale_packing *packing, bool wary)
                                             .arg = pack};
     int err;
 
-    bale_gpu_environment();
+    bale_plugin_set_environment();
     err = bale_dispatch_create(&options, &pack->engine);
     if (err < 0)
         return err;

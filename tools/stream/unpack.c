@@ -10,9 +10,9 @@ struct job {
     const struct bale_source *source;
     struct bale_output *output; /* may be NULL */
     struct bale_packed *packed;
-    struct bale_lanes *lanes; /* NULL before the first stream */
+    struct bale_ring *ring; /* NULL before the first stream */
     struct bale_stream_reader reader;
-    uint32_t extent;  /* the lanes' */
+    uint32_t extent;  /* the entries' */
     uint64_t at;      /* of the source: parts taken in */
     uint64_t written; /* of the contents */
     unsigned started;
@@ -36,10 +36,10 @@ static bool write_zeros_to(struct job *job, uint64_t offset)
     return !job->output || bale_output_zeros(job->output, length);
 }
 
-/* Writes what the oldest lane holds. */
-static bool take(struct job *job, const struct bale_lane *lane)
+/* Writes what the oldest entry holds. */
+static bool take(struct job *job, const struct bale_ring_entry *entry)
 {
-    const struct bale_item *item = &lane->item;
+    const struct bale_item *item = &entry->item;
     uint32_t length = item->frame.raw_length;
 
     if (item->status == BALE_E_NOMEM) {
@@ -49,13 +49,13 @@ static bool take(struct job *job, const struct bale_lane *lane)
     if (bale_pack_is_lost(job->pack, job->source, item))
         return false;
     if (item->status < 0)
-        return wrong(job, lane->from, "the frame is damaged");
-    if (!write_zeros_to(job, lane->to))
+        return wrong(job, entry->from, "the frame is damaged");
+    if (!write_zeros_to(job, entry->to))
         return false;
     job->written += length;
     bale_pack_count(job->pack, length);
     job->packed->raw = job->written;
-    bale_pack_progress(job->pack, job->source, lane->from, job->packed);
+    bale_pack_progress(job->pack, job->source, entry->from, job->packed);
     if (!job->output)
         return true;
     if (item->frame.codec == BALE_CODEC_ZERO && item->frame.parameter == 0)
@@ -65,33 +65,33 @@ static bool take(struct job *job, const struct bale_lane *lane)
 
 static bool take_oldest(struct job *job)
 {
-    struct bale_lane *lane = bale_lanes_wait(job->lanes);
-    bool good = take(job, lane);
+    struct bale_ring_entry *entry = bale_ring_wait(job->ring);
+    bool good = take(job, entry);
 
-    bale_lanes_release(job->lanes);
+    bale_ring_release(job->ring);
     return good;
 }
 
 static bool take_all(struct job *job)
 {
-    while (job->lanes && bale_lanes_wait(job->lanes))
+    while (job->ring && bale_ring_wait(job->ring))
         if (!take_oldest(job))
             return false;
     return true;
 }
 
-/* Lanes that hold the frames of the stream that begins. */
+/* Entries that hold the frames of the stream that begins. */
 static bool make_lanes(struct job *job)
 {
     uint32_t extent = job->reader.stream.extent;
     size_t room = bale_frame_bound(extent, BALE_CHUNK_LOG2_MIN);
 
-    if (job->lanes && extent <= job->extent)
+    if (job->ring && extent <= job->extent)
         return true;
-    bale_lanes_destroy(job->lanes);
-    job->lanes = NULL;
+    bale_ring_destroy(job->ring);
+    job->ring = NULL;
     job->extent = extent;
-    if (bale_pack_lanes(job->pack, extent, room, &job->lanes) == BALE_OK)
+    if (bale_pack_lanes(job->pack, extent, room, &job->ring) == BALE_OK)
         return true;
     bale_message("%s: cannot be decompressed: out of memory", job->source->name);
     return false;
@@ -112,8 +112,8 @@ static void wrong_part(struct job *job, size_t have, const char *why)
         wrong(job, job->reader.inside ? job->at + have : job->at, why);
 }
 
-/* Reads the next part wholly: a frame into the lane, all else into its memory too, or into small
- * before there are lanes. 1; 0 at the end; negative after a message. */
+/* Reads the next part wholly: a frame into the entry, all else into its memory too, or into small
+ * before there are entries. 1; 0 at the end; negative after a message. */
 static int read_part(struct job *job, uint8_t *into, struct bale_stream_item *item)
 {
     size_t have = 0, need = BALE_STREAM_MAGIC;
@@ -142,38 +142,39 @@ static int read_part(struct job *job, uint8_t *into, struct bale_stream_item *it
     return 1;
 }
 
-static void start(struct job *job, const struct bale_stream_item *item, struct bale_lane *lane)
+static void start(struct job *job, const struct bale_stream_item *item,
+                  struct bale_ring_entry *entry)
 {
-    lane->from = job->at;
-    lane->to = item->offset;
-    lane->item.kind = BALE_ITEM_DECODE;
-    lane->item.frame = item->frame;
-    lane->item.raw = lane->raw;
-    lane->item.stored = lane->stored;
-    lane->item.stored_length = item->length;
-    bale_lanes_start(job->lanes);
+    entry->from = job->at;
+    entry->to = item->offset;
+    entry->item.kind = BALE_ITEM_DECODE;
+    entry->item.frame = item->frame;
+    entry->item.raw = entry->raw;
+    entry->item.stored = entry->stored;
+    entry->item.stored_length = item->length;
+    bale_ring_start(job->ring);
     if (++job->started % BALE_PACK_TOGETHER == 0)
-        bale_lanes_submit(job->lanes);
+        bale_ring_submit(job->ring);
 }
 
 static bool step(struct job *job)
 {
-    struct bale_lane *lane = job->lanes ? bale_lanes_next(job->lanes) : NULL;
+    struct bale_ring_entry *entry = job->ring ? bale_ring_next(job->ring) : NULL;
     uint8_t small[BALE_STREAM_HEAD];
     struct bale_stream_item item;
     bool good = true;
     int more;
 
-    if (job->lanes && !lane)
+    if (job->ring && !entry)
         return take_oldest(job);
-    more = read_part(job, lane ? lane->stored : small, &item);
+    more = read_part(job, entry ? entry->stored : small, &item);
     if (more <= 0) {
         job->ended = true;
         return more == 0 && take_all(job);
     }
-    assert(lane || item.part != BALE_PART_FRAME); /* a stream's head came before */
+    assert(entry || item.part != BALE_PART_FRAME); /* a stream's head came before */
     if (item.part == BALE_PART_FRAME)
-        start(job, &item, lane);
+        start(job, &item, entry);
     else if (item.part == BALE_PART_END)
         good = take_all(job) && write_zeros_to(job, item.offset);
     else
@@ -192,6 +193,6 @@ bool bale_unpack(struct bale_pack *pack, const struct bale_source *source,
     *packed = (struct bale_packed){0};
     while (good && !job.ended)
         good = step(&job);
-    bale_lanes_destroy(job.lanes);
+    bale_ring_destroy(job.ring);
     return good;
 }

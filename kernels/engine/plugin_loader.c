@@ -1,4 +1,4 @@
-#include "kernels/engine/gpu_load.h"
+#include "kernels/engine/plugin_loader.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -12,7 +12,7 @@
 #define SYMBOL "bale_gpu_plugin"
 #define BESIDE "/lib/balefs/" BALE_GPU_LIBRARY
 
-void bale_gpu_environment(void)
+void bale_plugin_set_environment(void)
 {
     (void)setenv("CUDA_CACHE_DISABLE", "1", false);
     (void)setenv("CUDA_MPS_CLIENT_PRIORITY", "1", false);
@@ -119,7 +119,7 @@ static int find_plugin(void *library, const char *file, const struct bale_gpu **
     return BALE_OK;
 }
 
-int bale_gpu_load(const char *file, const struct bale_gpu **gpu, char *why)
+int bale_plugin_load(const char *file, const struct bale_gpu **gpu, char *why)
 {
     void *library = NULL;
     int err = BALE_OK;
@@ -133,7 +133,7 @@ int bale_gpu_load(const char *file, const struct bale_gpu **gpu, char *why)
     return err < 0 ? err : find_plugin(library, file ? file : BALE_GPU_LIBRARY, gpu, why);
 }
 
-bool bale_gpu_beside(const struct bale_gpu *gpu, const char *name, char *path, size_t room)
+bool bale_plugin_sibling(const struct bale_gpu *gpu, const char *name, char *path, size_t room)
 {
     Dl_info info;
     const char *slash;

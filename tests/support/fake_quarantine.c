@@ -1,4 +1,4 @@
-#include "tests/support/fake_late.h"
+#include "tests/support/fake_quarantine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@ static struct fake_range output_of(const struct bale_item *item)
     return (struct fake_range){item->raw, item->frame.raw_length};
 }
 
-void fake_late_begin(struct fake_late *late, const struct bale_gpu_options *options,
-                     const struct bale_item *list)
+void fake_quarantine_begin(struct fake_quarantine *late, const struct bale_gpu_options *options,
+                           const struct bale_item *list)
 {
     const char *what = list->kind == BALE_ITEM_ENCODE ? "encode" : "decode";
     char text[BALE_GPU_WHY];
@@ -29,31 +29,31 @@ void fake_late_begin(struct fake_late *late, const struct bale_gpu_options *opti
     late->batches = BATCHES;
     snprintf(text, sizeof text, "GPU: Fake GPU: given up: a batch to %s", what);
     options->log(BALE_GPU_INFO, text);
-    if (options->late)
-        options->late(options->arg, true);
+    if (options->quarantine)
+        options->quarantine(options->arg, true);
 }
 
-void fake_late_write(const struct fake_late *late)
+void fake_quarantine_write(const struct fake_quarantine *late)
 {
     for (unsigned i = 0; i < late->count; i++)
         memset(late->outputs[i].start, FAKE_RUBBISH, late->outputs[i].size);
 }
 
-bool fake_late_refuses(struct fake_late *late, bool comes_back)
+bool fake_quarantine_refuses(struct fake_quarantine *late, bool comes_back)
 {
     if (!late->options)
         return false;
-    fake_late_write(late);
+    fake_quarantine_write(late);
     late->batches -= comes_back;
     if (late->batches == 0)
-        fake_late_end(late);
+        fake_quarantine_end(late);
     return true;
 }
 
-void fake_late_end(struct fake_late *late)
+void fake_quarantine_end(struct fake_quarantine *late)
 {
-    if (late->options && late->options->late)
-        late->options->late(late->options->arg, false);
+    if (late->options && late->options->quarantine)
+        late->options->quarantine(late->options->arg, false);
     free(late->outputs);
-    *late = (struct fake_late){0};
+    *late = (struct fake_quarantine){0};
 }
