@@ -3,6 +3,28 @@
 include(GNUInstallDirs)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 
+# The documents keep their places below the documentation's directory, so that the links between them hold there too.
+# tests/install checks that each link leads to something installed.
+set(BALE_DOCUMENTS
+  README.md
+  doc/at-a-glance.svg
+  doc/codecs-h200.svg
+  doc/engines-h200.svg
+  doc/install.md
+  doc/mount-16-cores.svg
+  doc/mount-2-cores.svg
+  doc/performance.md
+  doc/usage.md
+  format/FORMAT.md
+  kernels/auto/spec.md
+  kernels/culzss/spec.md
+  kernels/gpulz/spec.md
+  kernels/lz4/spec.md
+  kernels/lzss/spec.md
+  kernels/store/spec.md
+  kernels/zero/spec.md
+  kernels/zstd/spec.md)
+
 # bale_install(): the rules for the program; the manual pages have theirs in tools/man.
 function(bale_install)
   install(TARGETS balefs RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
@@ -16,7 +38,11 @@ function(bale_install)
 
   install(FILES "${PROJECT_SOURCE_DIR}/tools/completion/balefs"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
-  install(FILES LICENSE README.md format/FORMAT.md tools/LIBRARIES DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+  install(FILES LICENSE tools/LIBRARIES DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+  foreach(document IN LISTS BALE_DOCUMENTS)
+    get_filename_component(directory "${document}" DIRECTORY)
+    install(FILES "${document}" DESTINATION "${CMAKE_INSTALL_DOCDIR}/${directory}")
+  endforeach()
   install(FILES tools/examples/fstab tools/examples/mnt-scratch.mount
     DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples")
 endfunction()

@@ -6,6 +6,7 @@
 "$cmake" --install "$build" --prefix "$work/first" >"$work/log" || fail "cmake --install: $(cat "$work/log")"
 mv "$work/first" "$work/moved"
 has_all "$work/moved"
+"${BALE_SOURCE:?}/tests/layout/links.sh" --links "$work/moved/share/doc/balefs" >"$work/log" || fail "$(cat "$work/log")"
 knows_no_place "$work/moved/bin/balefs"
 has_zstd "$work/moved/bin/balefs"
 is "balefs" "$("$work/moved/bin/balefs" --version | cut -d ' ' -f 1)" "--version of what was moved"

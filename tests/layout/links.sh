@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Documents lead somewhere: every relative link in *.md resolves, its #section is a heading there, and every path in
+# `backticks` that begins with a directory of the repository exists. Prints each that does not.
+# usage: links.sh [--links] [ROOT]
+#   --links   links alone: for a tree of documents without the sources, as one that was installed
+set -euo pipefail
+paths=yes
+if [ "${1:-}" = --links ]; then
+    paths=no
+    shift
+fi
+cd "${1:-${BALE_SOURCE:?}}"
+
+bad=0
+
+complain() {
+    printf '%s: %s\n' "$1" "$2"
+    bad=1
+}
+
+# prose FILE: the text without code blocks, which may show anything
+prose() { sed -E '/^```/,/^```/d; /^    /d' "$1"; }
+
+# anchors FILE: what #SECTION may be in a link to it
+anchors() {
+    sed -nE 's/^#+ +//p' "$1" | tr '[:upper:]' '[:lower:]' | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+
+check_link() {
+    local file=$1 link=$2 target
+    case $link in
+    *://* | mailto:*) return ;;
+    '#'*) target=$file ;;
+    *) target=$(dirname "$file")/${link%%#*} ;;
+    esac
+    if [ ! -e "$target" ]; then
+        complain "$file" "there is no $target for the link $link"
+    elif [[ $link == *'#'* ]] && ! anchors "$target" | grep -qxF -- "${link#*#}"; then
+        complain "$file" "$target has no heading for the link $link"
+    fi
+}
+
+# A path may end with a wildcard, with NAME or CODEC in place of a codec, and with the line or function meant.
+check_path() {
+    local file=$1 path=$2
+    path=${path//NAME/*}
+    path=${path%%:*}
+    compgen -G "$path" >/dev/null || complain "$file" "there is no \`$2\`"
+}
+
+while read -r file; do
+    while read -r link; do
+        check_link "$file" "$link"
+    done < <(prose "$file" | grep -oE '\]\([^) ]+\)' | sed -E 's/^\]\((.*)\)$/\1/')
+    [ "$paths" = yes ] || continue
+    while read -r path; do
+        check_path "$file" "$path"
+    done < <(prose "$file" | grep -oE '`(format|kernels|fs|tools|tests|cmake|doc)/[A-Za-z0-9_./*:-]*`' | tr -d '`')
+done < <(find . \( -path ./build -o -name '.?*' \) -prune -o -name '*.md' -print | sed 's,^\./,,')
+
+exit "$bad"
