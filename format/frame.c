@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "format/bytes.h"
-#include "format/culzss.h"
 #include "format/err.h"
-#include "format/gpulz.h"
 #include "format/hash.h"
 
 enum {
@@ -110,21 +108,11 @@ static int check_geometry(const uint8_t *in, const struct bale_frame *frame)
 
 static int check_codec(const struct bale_frame *frame)
 {
-    switch (frame->codec) {
-    case BALE_CODEC_STORE:
-    case BALE_CODEC_LZ4:
-        return frame->parameter == 0 ? BALE_OK : BALE_E_CORRUPT;
-    case BALE_CODEC_ZERO:
-        return frame->parameter <= UINT8_MAX ? BALE_OK : BALE_E_CORRUPT;
-    case BALE_CODEC_ZSTD:
-        return BALE_OK; /* the level is for information */
-    case BALE_CODEC_CULZSS:
-        return bale_culzss_is_valid(frame->parameter) ? BALE_OK : BALE_E_CORRUPT;
-    case BALE_CODEC_GPULZ:
-        return bale_gpulz_is_definite(frame->parameter) ? BALE_OK : BALE_E_CORRUPT;
-    default:
+    const struct bale_codec_about *codec = bale_codec_about(frame->codec);
+
+    if (!codec || frame->codec == BALE_CODEC_AUTO)
         return BALE_E_UNSUPPORTED;
-    }
+    return codec->in_frame(frame->parameter) ? BALE_OK : BALE_E_CORRUPT;
 }
 
 static int check_table(const uint8_t *in, const struct bale_frame *frame)

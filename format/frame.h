@@ -5,24 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/codecs.h"
 #include "format/limits.h"
-
-/* Codec ids (FORMAT.md section 7). */
-enum {
-    BALE_CODEC_STORE = 0,
-    BALE_CODEC_ZERO = 1,
-    BALE_CODEC_LZ4 = 2,
-    BALE_CODEC_ZSTD = 3,
-    BALE_CODEC_CULZSS = 16,
-    BALE_CODEC_GPULZ = 17,
-    BALE_CODEC_AUTO = 255, /* a setting, never in a frame */
-};
-
-/* What matters to a setting of BALE_CODEC_AUTO: its parameter. */
-enum {
-    BALE_AUTO_FOR_RATIO = 0,
-    BALE_AUTO_FOR_SPEED = 1,
-};
 
 struct bale_frame {
     uint64_t offset; /* of the first raw byte in the file */

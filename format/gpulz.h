@@ -11,10 +11,13 @@
 #define BALE_GPULZ_PIECE_LOG2_MAX 16u
 #define BALE_GPULZ_SYMBOL_LOG2_MAX 3u /* bytes */
 
-/* Of a setting: the size of symbols follows from the extent's bytes. */
-#define BALE_GPULZ_ADAPTIVE 0x2000u
-#define BALE_GPULZ_SYMBOL_AT 11
+/* Bits of the parameter at which its fields begin. */
+#define BALE_GPULZ_WINDOW_AT 0
 #define BALE_GPULZ_PIECE_AT 8
+#define BALE_GPULZ_SYMBOL_AT 11
+
+/* A setting with this bit leaves the size of symbols open: the extent's bytes decide. */
+#define BALE_GPULZ_ADAPTIVE 0x2000u
 
 static inline uint32_t bale_gpulz_window(uint16_t parameter)
 {
@@ -38,21 +41,12 @@ static inline uint16_t bale_gpulz_parameter(unsigned symbol_log2, unsigned piece
                       (piece_log2 - BALE_GPULZ_PIECE_LOG2_MIN) << BALE_GPULZ_PIECE_AT | window);
 }
 
-/* Of a frame. */
+/* Whether a frame may have the parameter. */
 static inline bool bale_gpulz_is_definite(uint16_t parameter)
 {
     return parameter >> (BALE_GPULZ_SYMBOL_AT + 2) == 0 &&
            bale_gpulz_piece_log2(parameter) <= BALE_GPULZ_PIECE_LOG2_MAX &&
            bale_gpulz_window(parameter) >= BALE_GPULZ_WINDOW_MIN;
-}
-
-/* Of a setting. */
-static inline bool bale_gpulz_is_valid(uint16_t parameter)
-{
-    if (!(parameter & BALE_GPULZ_ADAPTIVE))
-        return bale_gpulz_is_definite(parameter);
-    return bale_gpulz_symbol_log2(parameter) == 0 &&
-           bale_gpulz_is_definite((uint16_t)(parameter & ~BALE_GPULZ_ADAPTIVE));
 }
 
 #endif

@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "format/bytes.h"
-#include "format/culzss.h"
 #include "format/err.h"
 #include "format/frame.h"
-#include "format/gpulz.h"
 #include "format/hash.h"
 #include "format/page.h"
 
@@ -36,8 +34,6 @@ enum {
     TAG_SIZE = 4,
     VERSION = 1,
     MODE_BITS = 07777,
-    ZSTD_LEVEL_MIN = -7,
-    ZSTD_LEVEL_MAX = 19,
 };
 
 static const uint8_t magic[4] = {'B', 'A', 'L', 'E'};
@@ -113,26 +109,11 @@ static int check_features(const uint8_t *slot, char feature[static 5])
 
 static int check_setting(const struct bale_root *root)
 {
-    int level = (int16_t)root->parameter;
+    struct bale_setting setting = {root->codec, (int16_t)root->parameter};
 
-    switch (root->codec) {
-    case BALE_CODEC_STORE:
-    case BALE_CODEC_ZERO:
-    case BALE_CODEC_LZ4:
-        return level == 0 ? BALE_OK : BALE_E_CORRUPT;
-    case BALE_CODEC_AUTO:
-        return level == BALE_AUTO_FOR_RATIO || level == BALE_AUTO_FOR_SPEED ? BALE_OK
-                                                                            : BALE_E_CORRUPT;
-    case BALE_CODEC_ZSTD:
-        return level >= ZSTD_LEVEL_MIN && level <= ZSTD_LEVEL_MAX && level != 0 ? BALE_OK
-                                                                                : BALE_E_CORRUPT;
-    case BALE_CODEC_CULZSS:
-        return bale_culzss_is_valid(root->parameter) ? BALE_OK : BALE_E_CORRUPT;
-    case BALE_CODEC_GPULZ:
-        return bale_gpulz_is_valid(root->parameter) ? BALE_OK : BALE_E_CORRUPT;
-    default:
+    if (!bale_codec_about(root->codec))
         return BALE_E_UNSUPPORTED;
-    }
+    return bale_setting_valid(setting) ? BALE_OK : BALE_E_CORRUPT;
 }
 
 static int check_attributes(const struct bale_root *root)

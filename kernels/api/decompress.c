@@ -219,6 +219,18 @@ static int open_output(struct job *job, uint64_t size, const struct bale_buffer 
     return BALE_OK;
 }
 
+/* Bit i: the GPU's decoder of codec i is not ours. */
+static uint32_t closed_codecs(void)
+{
+    const struct bale_codec_about *codec;
+    uint32_t closed = 0;
+
+    for (size_t i = 0; (codec = bale_codec_at(i)); i++)
+        if (codec->closed)
+            closed |= UINT32_C(1) << codec->id;
+    return closed;
+}
+
 /* What is all equal is quickly made by the CPU. */
 static int open_lanes(struct job *job)
 {
@@ -230,7 +242,7 @@ static int open_lanes(struct job *job)
     context->gpu->stats(context->device, &stats);
     job->codecs = stats.codecs & ~(1u << BALE_CODEC_ZERO);
     if (!context->trusted)
-        job->codecs &= ~BALE_CLOSED_CODECS;
+        job->codecs &= ~closed_codecs();
     return bale_api_staged_lanes(context, job->frames + 1, larger(job->raw_most, 1),
                                  larger(job->stored_most, 1));
 }

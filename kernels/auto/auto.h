@@ -54,11 +54,4 @@ static inline uint32_t bale_auto_agree(const uint8_t *sample, uint32_t candidate
     return n;
 }
 
-/* Reads the options behind "auto:"; NULL: there are none. As bale_setting_parse; why is not NULL
- * unless why_size is 0. */
-int bale_auto_setting_parse(const char *options, int16_t *parameter, char *why, size_t why_size);
-
-/* Writes the shortest text, with the name. */
-void bale_auto_setting_print(int16_t parameter, char *text, size_t size);
-
 #endif

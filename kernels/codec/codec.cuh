@@ -1,4 +1,4 @@
-/* What a codec does on a device. An entry of codecs.h has one of these in kernels/NAME/NAME.cu. */
+/* What a codec does on a device: kernels/NAME/cuda.cu defines bale_cuda_NAME, a cuda_codec_ops. */
 #ifndef BALE_KERNELS_CODEC_CODEC_CUH
 #define BALE_KERNELS_CODEC_CODEC_CUH
 
@@ -7,7 +7,6 @@
 #include "kernels/codec/lists.h"
 #include "kernels/codec/nvcomp.h"
 #include "kernels/codec/tables.h"
-#include "kernels/cuda/codecs.h"
 
 /* Chunks to be encoded or decoded, whatever their settings and frames; each has its own parameter. */
 struct cuda_batch {
@@ -45,12 +44,5 @@ struct cuda_codec_ops {
      * are hostile. */
     cudaError_t (*decode)(const cuda_batch *batch);
 };
-
-#define BALE_CUDA_CODEC_OPS(name, id, nvcomp, encodes) extern const cuda_codec_ops bale_cuda_##name;
-BALE_CUDA_CODECS(BALE_CUDA_CODEC_OPS)
-#undef BALE_CUDA_CODEC_OPS
-
-/* codecs.cu; not for store. */
-const cuda_codec_ops *bale_cuda_ops(enum cuda_codec codec);
 
 #endif

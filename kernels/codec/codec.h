@@ -8,15 +8,6 @@
 
 #include "format/frame.h"
 
-/* What a file, directory or volume asks for. codec is an id of format/frame.h, BALE_CODEC_AUTO
- * included. */
-struct bale_setting {
-    uint8_t codec;
-    /* zstd: level -7..19, 0 is not a level; gpulz: format/gpulz.h; culzss: 1, 2; auto:
-     * BALE_AUTO_FOR_*; else 0 */
-    int16_t parameter;
-};
-
 /* Reads "NAME", "NAME:key=value,..." or "zstd:3". BALE_E_INVALID: why (a full sentence without a
  * newline, may be NULL) says what is wrong and what would be right. */
 int bale_setting_parse(const char *text, struct bale_setting *setting, char *why, size_t why_size);
@@ -25,12 +16,6 @@ int bale_setting_parse(const char *text, struct bale_setting *setting, char *why
  * BALE_SETTING_TEXT. */
 #define BALE_SETTING_TEXT 32
 void bale_setting_print(struct bale_setting setting, char *text, size_t size);
-
-/* True if the pair, as read from a root, is a setting this program knows. */
-bool bale_setting_valid(struct bale_setting setting);
-
-/* Name of a codec id, "auto" included; NULL if unknown. */
-const char *bale_codec_name(uint8_t codec);
 
 /* One codec. Callbacks never allocate; work comes from the scratch. */
 struct bale_scratch;
@@ -60,9 +45,6 @@ const struct bale_codec *bale_codec_find(uint8_t id);
  * zstd. */
 int bale_scratch_create(struct bale_scratch **scratch);
 void bale_scratch_destroy(struct bale_scratch *scratch);
-
-/* Whether a setting leaves something to be chosen from the raw bytes. */
-bool bale_setting_is_open(struct bale_setting setting);
 
 /* Chooses what an open setting leaves open: a pure function of the raw bytes. What comes back is not
  * open. A setting that is not open comes back unchanged. */

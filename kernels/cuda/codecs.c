@@ -1,27 +1,10 @@
 #include "kernels/cuda/codecs.h"
 
-#include "format/culzss.h"
 #include "format/err.h"
-#include "format/frame.h"
-#include "format/gpulz.h"
 
-static bool encodes_store(int16_t parameter)
-{
-    (void)parameter;
-    return true;
-}
-
-#define ENCODES(name, id, nvcomp, encodes)                                                         \
-    static bool encodes_##name(int16_t parameter)                                                  \
-    {                                                                                              \
-        return encodes;                                                                            \
-    }
-BALE_CUDA_CODECS(ENCODES)
-
-#define ABOUT(name, id, nvcomp, encodes)                                                           \
-    [CUDA_##id] = {#name, BALE_CODEC_##id, nvcomp, encodes_##name},
+#define ABOUT(name, NAME, id, frame, rank, closed, most) [rank] = {#name, id, closed},
 const struct cuda_codec_about bale_cuda_codecs[CUDA_CODECS] = {
-    [CUDA_STORE] = {"store", BALE_CODEC_STORE, false, encodes_store}, BALE_CUDA_CODECS(ABOUT)};
+    [CUDA_STORE] = {"store", BALE_CODEC_STORE, false}, BALE_CODEC_LIST(BALE_CODEC_SKIP, ABOUT)};
 
 int bale_cuda_codec_of(uint8_t id)
 {
@@ -29,4 +12,12 @@ int bale_cuda_codec_of(uint8_t id)
         if (bale_cuda_codecs[c].id == id)
             return c;
     return BALE_E_INVALID;
+}
+
+bool bale_cuda_encodes(enum cuda_codec codec, int16_t parameter)
+{
+    const struct bale_codec_about *about = bale_codec_about(bale_cuda_codecs[codec].id);
+
+    return codec == CUDA_STORE ||
+           (about->in_frame((uint16_t)parameter) && parameter <= about->most);
 }

@@ -1,9 +1,19 @@
-#include "kernels/codec/codec.cuh"
+/* The one file that names codecs on the device. */
+#include "kernels/cuda/device.cuh"
 
-#define OPS(name, id, nvcomp, encodes) &bale_cuda_##name,
-static const cuda_codec_ops *const table[CUDA_CODECS] = {nullptr, BALE_CUDA_CODECS(OPS)};
+#define DECLARE(name, NAME, id, frame, rank, closed, most)                                         \
+    extern const cuda_codec_ops bale_cuda_##name; /* kernels/name/cuda.cu */
+BALE_CODEC_LIST(BALE_CODEC_SKIP, DECLARE)
 
 const cuda_codec_ops *bale_cuda_ops(enum cuda_codec codec)
 {
-    return table[codec];
+#define CASE(name, NAME, id, frame, rank, closed, most)                                            \
+    case CUDA_##NAME:                                                                              \
+        return &bale_cuda_##name;
+
+    switch (codec) {
+        BALE_CODEC_LIST(BALE_CODEC_SKIP, CASE)
+    default:
+        return nullptr;
+    }
 }

@@ -5,37 +5,37 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "format/codecs.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* A line for each besides store, those first that want the least memory: where it is short the last is
- * the first to be left out.
- *
- *     X(name, ID, whether nvCOMP does it, which parameters of settings it encodes with)
- *
- * What it does on a device is kernels/NAME/NAME.cu's: a cuda_codec_ops (codec.cuh), bale_cuda_NAME. */
-#define BALE_CUDA_CODECS(X)                                                                        \
-    X(lz4, LZ4, true, parameter == 0)                                                              \
-    X(culzss, CULZSS, false, bale_culzss_is_valid((uint16_t)parameter))                            \
-    X(gpulz, GPULZ, false, bale_gpulz_is_definite((uint16_t)parameter))                            \
-    X(zstd, ZSTD, true, parameter <= 3) /* nvCOMP's is its lowest levels' like */
-
-#define BALE_CUDA_CODEC_NAME(name, id, nvcomp, encodes) CUDA_##id,
-enum cuda_codec { CUDA_STORE, BALE_CUDA_CODECS(BALE_CUDA_CODEC_NAME) CUDA_CODECS };
-#undef BALE_CUDA_CODEC_NAME
+/* Those of format/codecs.h that are compressed, by their rank there: where memory is short the last
+ * is the first to be left out. */
+#define BALE_CUDA_CODEC_ID(name, NAME, id, frame, rank, closed, most) CUDA_##NAME = (rank),
+#define BALE_CUDA_CODEC_COUNT(name, NAME, id, frame, rank, closed, most) +1
+enum cuda_codec {
+    CUDA_STORE = 0,
+    BALE_CODEC_LIST(BALE_CODEC_SKIP, BALE_CUDA_CODEC_ID) CUDA_CODECS =
+        1 BALE_CODEC_LIST(BALE_CODEC_SKIP, BALE_CUDA_CODEC_COUNT)
+};
+#undef BALE_CUDA_CODEC_ID
+#undef BALE_CUDA_CODEC_COUNT
 
 struct cuda_codec_about {
     const char *name;
-    uint8_t id;                         /* in frames and settings */
-    bool nvcomp;                        /* there with nvCOMP alone */
-    bool (*encodes)(int16_t parameter); /* of a setting that is not open */
+    uint8_t id;  /* in frames and settings */
+    bool nvcomp; /* there with nvCOMP alone */
 };
 
 extern const struct cuda_codec_about bale_cuda_codecs[CUDA_CODECS];
 
 /* An enum cuda_codec, or BALE_E_INVALID. */
 int bale_cuda_codec_of(uint8_t id);
+
+/* Whether the device encodes with this parameter of a setting that is not open. */
+bool bale_cuda_encodes(enum cuda_codec codec, int16_t parameter);
 
 #ifdef __cplusplus
 }

@@ -53,6 +53,9 @@ struct bale_cuda_device {
     struct bale_cuda_slot slots[BALE_CUDA_SLOTS];
 };
 
+/* codecs.cu: what the codec does; nullptr for CUDA_STORE. */
+const cuda_codec_ops *bale_cuda_ops(enum cuda_codec codec);
+
 /* layout.cu: slots of so many cells each, and workspaces, in one piece of memory. Sets device->workspace_count and
  * what lies in memory, which may be NULL to ask for the size: SIZE_MAX: a codec does not say. */
 size_t bale_cuda_lay_out(struct bale_cuda_device *device, uint8_t *memory, unsigned workspaces,

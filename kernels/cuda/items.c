@@ -35,8 +35,9 @@ static int encode_queue(const struct bale_item *item)
     if (!has_geometry(&item->frame) ||
         item->capacity < bale_frame_bound(item->frame.raw_length, item->frame.chunk_log2))
         return BALE_E_INVALID;
-    return codec < 0 || bale_cuda_codecs[codec].encodes(item->setting.parameter) ? codec
-                                                                                 : BALE_E_INVALID;
+    return codec < 0 || bale_cuda_encodes((enum cuda_codec)codec, item->setting.parameter)
+               ? codec
+               : BALE_E_INVALID;
 }
 
 /* A frame of codec zero is the host's: there is nothing to take anywhere. */

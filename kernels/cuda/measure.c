@@ -36,7 +36,7 @@ static bool is_taken(const struct bale_cuda_device *device, const struct bale_gp
     for (size_t i = 0; i < trial->count; i++) {
         const struct bale_gpu_trial_chunk *chunk = &trial->chunks[i];
         if (chunk->length == 0 || chunk->length > BALE_CUDA_CELL ||
-            !bale_cuda_codecs[codec].encodes((int16_t)chunk->parameter))
+            !bale_cuda_encodes((enum cuda_codec)codec, (int16_t)chunk->parameter))
             return false;
     }
     return true;

@@ -2,7 +2,6 @@
 #ifndef BALE_KERNELS_CULZSS_CULZSS_H
 #define BALE_KERNELS_CULZSS_CULZSS_H
 
-#include "format/culzss.h"
 #include "kernels/lzss/lzss.h"
 
 /* Of a frame's parameter, or of a setting's. */

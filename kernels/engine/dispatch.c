@@ -70,7 +70,7 @@ static bool is_trusted(const struct bale_dispatch *d, const struct bale_item *it
     if (d->options.untrusted || !d->options.wary)
         return !d->options.untrusted;
     return bale_frame_head_decode(item->stored, item->stored_length, &head) == BALE_OK &&
-           !(BALE_CLOSED_CODECS >> head.codec & 1);
+           !bale_codec_about(head.codec)->closed;
 }
 
 static bool may_go(struct bale_dispatch *d, struct bale_item *item)

@@ -25,9 +25,6 @@ struct bale_dispatch_options {
     void *arg;
 };
 
-/* Bit i: codec i has a decoder on GPUs that is closed. */
-#define BALE_CLOSED_CODECS (1u << BALE_CODEC_LZ4 | 1u << BALE_CODEC_ZSTD)
-
 /* Until bale_dispatch_open all is the CPU engine's. gpu.log is never NULL. */
 int bale_dispatch_create(const struct bale_dispatch_options *options, struct bale_engine **engine);
 

@@ -1,13 +1,13 @@
 #include "kernels/frame/registry.h"
 
 /* store and zero hold no compressed bytes: the frame layer does them, so they have no callbacks. */
-static const struct bale_codec codec_store = {.id = BALE_CODEC_STORE, .name = "store"};
-static const struct bale_codec codec_zero = {.id = BALE_CODEC_ZERO, .name = "zero"};
+#define BUILT_IN(name, NAME, id, frame)                                                            \
+    static const struct bale_codec bale_codec_##name = {id, #name, NULL, NULL, NULL};
+BALE_CODEC_LIST(BUILT_IN, BALE_CODEC_SKIP)
 
-static const struct bale_codec *const table[] = {
-    &codec_store,     &codec_zero,       &bale_codec_lz4,
-    &bale_codec_zstd, &bale_codec_gpulz, &bale_codec_culzss,
-};
+#define ENTRY_BUILT_IN(name, NAME, id, frame) &bale_codec_##name,
+#define ENTRY(name, NAME, id, frame, rank, closed, most) &bale_codec_##name,
+static const struct bale_codec *const table[] = {BALE_CODEC_LIST(ENTRY_BUILT_IN, ENTRY)};
 
 const struct bale_codec *bale_codec_find(uint8_t id)
 {
@@ -15,13 +15,4 @@ const struct bale_codec *bale_codec_find(uint8_t id)
         if (table[i]->id == id)
             return table[i];
     return NULL;
-}
-
-const char *bale_codec_name(uint8_t codec)
-{
-    const struct bale_codec *found = bale_codec_find(codec);
-
-    if (codec == BALE_CODEC_AUTO)
-        return "auto";
-    return found ? found->name : NULL;
 }

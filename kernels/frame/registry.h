@@ -4,9 +4,9 @@
 
 #include "kernels/codec/codec.h"
 
-extern const struct bale_codec bale_codec_lz4;    /* lz4/lz4_cpu.c */
-extern const struct bale_codec bale_codec_zstd;   /* zstd/zstd_cpu.c */
-extern const struct bale_codec bale_codec_gpulz;  /* gpulz/gpulz_cpu.c */
-extern const struct bale_codec bale_codec_culzss; /* culzss/culzss_cpu.c */
+#define BALE_CODEC_OPS(name, NAME, id, frame, rank, closed, most)                                  \
+    extern const struct bale_codec bale_codec_##name; /* kernels/name/cpu.c */
+BALE_CODEC_LIST(BALE_CODEC_SKIP, BALE_CODEC_OPS)
+#undef BALE_CODEC_OPS
 
 #endif

@@ -1,141 +1,272 @@
+/* Codec settings as text. Everything about a codec's options comes from format/codecs.c. */
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "format/culzss.h"
 #include "format/err.h"
-#include "kernels/auto/auto.h"
 #include "kernels/codec/codec.h"
-#include "kernels/gpulz/gpulz.h"
 
-/* The one number a codec may have. Codecs not listed have none, but for gpulz, which has several,
- * and auto, whose option is a word. */
-struct parameter {
-    uint8_t codec;
-    const char *key;
-    int16_t min;
-    int16_t max;
-    int16_t without; /* when the setting does not give it */
+enum { DIGITS = 9 }; /* the most that always fit an int */
+
+/* A codec and its options. */
+struct grammar {
+    const struct bale_codec_about *codec;
+    const struct bale_option *options;
+    size_t count;
 };
 
-static const struct parameter parameters[] = {
-    {BALE_CODEC_ZSTD, "level", -7, 19, 1},
-    {BALE_CODEC_CULZSS, "v", BALE_CULZSS_V_MIN, BALE_CULZSS_V_MAX, 2},
+/* A buffer of the caller's that texts are appended to. */
+struct text {
+    char *at;
+    size_t size;
+    size_t length;
 };
 
-/* The frame layer finds all-equal bytes whatever the setting; with zero, what is not all-equal is
- * stored raw. */
-static const uint8_t settable[] = {BALE_CODEC_AUTO,  BALE_CODEC_STORE, BALE_CODEC_ZERO,
-                                   BALE_CODEC_LZ4,   BALE_CODEC_ZSTD,  BALE_CODEC_GPULZ,
-                                   BALE_CODEC_CULZSS};
-#define KNOWN "Known are auto, store, zero, lz4, zstd, gpulz and culzss."
+static void add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static const struct parameter *find_parameter(uint8_t codec)
+static void add(struct text *text, const char *format, ...)
 {
-    for (size_t i = 0; i < sizeof parameters / sizeof parameters[0]; i++)
-        if (parameters[i].codec == codec)
-            return &parameters[i];
+    bool room = text->length < text->size;
+    va_list args;
+    int written;
+
+    va_start(args, format);
+    written = vsnprintf(room ? text->at + text->length : NULL, room ? text->size - text->length : 0,
+                        format, args);
+    va_end(args);
+    text->length += written > 0 ? (size_t)written : 0;
+}
+
+static const char *separator(size_t i, size_t count)
+{
+    return i == 0 ? "" : i + 1 == count ? " and " : ", ";
+}
+
+static struct grammar grammar_of(const struct bale_codec_about *codec)
+{
+    struct grammar grammar = {.codec = codec};
+
+    grammar.options = bale_codec_options(codec->id, &grammar.count);
+    return grammar;
+}
+
+static bool is_word(const struct bale_option *option)
+{
+    return option->values && option->values->word;
+}
+
+/* With one option, whose value is a number, its key may be left out. */
+static bool may_omit_key(const struct grammar *grammar)
+{
+    return grammar->count == 1 && !is_word(grammar->options);
+}
+
+/* "level=, s=, w= and c=NUMBER", "for=ratio and for=speed" */
+static void add_keys(struct text *why, const struct grammar *grammar)
+{
+    for (size_t i = 0; i < grammar->count; i++) {
+        const struct bale_option *option = &grammar->options[i];
+        if (!is_word(option)) {
+            add(why, "%s%s=%s", separator(i, grammar->count), option->key,
+                i + 1 == grammar->count ? "NUMBER" : "");
+            continue;
+        }
+        for (size_t k = 0; k < option->value_count; k++)
+            add(why, "%s%s=%s", separator(k, option->value_count), option->key,
+                option->values[k].word);
+    }
+}
+
+static int refuse_option(struct text *why, const struct grammar *grammar, const char *option)
+{
+    add(why, "\"%.32s\" is not an option of %s, which has ", option, grammar->codec->name);
+    add_keys(why, grammar);
+    add(why, ".");
+    return BALE_E_INVALID;
+}
+
+static int refuse_number(struct text *why, const struct grammar *grammar,
+                         const struct bale_option *option, int number)
+{
+    add(why, "The %s of %s is ", option->key, grammar->codec->name);
+    if (option->range)
+        add(why, "%s", option->range);
+    else
+        add(why, "%d to %d%s", option->min, option->max, option->min < 0 ? " without 0" : "");
+    add(why, ", not %d.", number);
+    return BALE_E_INVALID;
+}
+
+/* Names the options that set one field, too, if there are such. */
+static int refuse_twice(struct text *why, const struct grammar *grammar, const char *option)
+{
+    add(why, "\"%.32s\" is given twice", option);
+    for (size_t i = 0; i < grammar->count; i++)
+        for (size_t k = i + 1; k < grammar->count; k++)
+            if (grammar->options[i].at == grammar->options[k].at)
+                add(why, ", or %s and %s both", grammar->options[i].key, grammar->options[k].key);
+    add(why, ".");
+    return BALE_E_INVALID;
+}
+
+/* Decimal, with a minus where the option is a codec's only one; no blanks, no plus. Returns its end,
+ * or NULL. */
+static const char *read_number(const char *text, bool may_be_negative, int *number)
+{
+    bool negative = may_be_negative && *text == '-';
+    size_t digits = 0;
+    int n = 0;
+
+    for (text += negative; *text >= '0' && *text <= '9' && digits < DIGITS; text++, digits++)
+        n = 10 * n + (*text - '0');
+    *number = negative ? -n : n;
+    return digits > 0 ? text : NULL;
+}
+
+/* An option's end: a comma leads to another one, which a codec's only option has not. */
+static bool ends(const struct grammar *grammar, const char *text)
+{
+    return *text == '\0' || (*text == ',' && grammar->count > 1);
+}
+
+/* Whether the option has the number; *field is what it means. */
+static bool find_number(const struct bale_option *option, int number, int *field)
+{
+    *field = number;
+    if (!option->values)
+        return bale_option_has(option, number);
+    for (size_t i = 0; i < option->value_count; i++)
+        if (option->values[i].number == number) {
+            *field = option->values[i].field;
+            return true;
+        }
+    return false;
+}
+
+/* The end of a word of the option's that the text begins with, or NULL. */
+static const char *read_word(const struct bale_option *option, const char *text, int *field)
+{
+    for (size_t i = 0; i < option->value_count; i++) {
+        size_t length = strlen(option->values[i].word);
+        if (strncmp(text, option->values[i].word, length) == 0 &&
+            (text[length] == '\0' || text[length] == ',')) {
+            *field = option->values[i].field;
+            return text + length;
+        }
+    }
     return NULL;
 }
 
-static bool is_settable(uint8_t codec)
+/* The option whose key and '=' the text begins with; *value is what follows. */
+static const struct bale_option *find_option(const struct grammar *grammar, const char *text,
+                                             const char **value)
 {
-    return memchr(settable, codec, sizeof settable) != NULL;
-}
-
-/* The codec whose name is text[0, length), or -1. */
-static int find_codec(const char *text, size_t length)
-{
-    for (size_t i = 0; i < sizeof settable; i++) {
-        const char *name = bale_codec_name(settable[i]);
-        if (strlen(name) == length && memcmp(name, text, length) == 0)
-            return settable[i];
+    for (size_t i = 0; i < grammar->count; i++) {
+        size_t length = strlen(grammar->options[i].key);
+        if (strncmp(text, grammar->options[i].key, length) == 0 && text[length] == '=') {
+            *value = text + length + 1;
+            return &grammar->options[i];
+        }
     }
-    return -1;
+    *value = text;
+    return may_omit_key(grammar) ? grammar->options : NULL;
 }
 
-/* Decimal with an optional minus, no blanks, no plus, at most nine digits: what fits. */
-static bool read_number(const char *text, int *value)
+/* Reads the option at *text, and moves that to its end. *given has a bit for each field that an
+ * option before has set: the bit at which the field begins. */
+static int read_option(const struct grammar *grammar, const char **text, uint16_t *parameter,
+                       uint16_t *given, struct text *why)
 {
-    bool negative = *text == '-';
-    int v = 0;
-    size_t digits = 0;
+    const char *value, *end;
+    const struct bale_option *option = find_option(grammar, *text, &value);
+    int number = 0, field = 0;
 
-    for (text += negative; *text >= '0' && *text <= '9' && digits < 9; text++, digits++)
-        v = v * 10 + (*text - '0');
-    *value = negative ? -v : v;
-    return digits > 0 && *text == '\0';
-}
-
-/* A level of 0 means "the default" to libzstd and would make two names for one setting. */
-static bool in_range(const struct parameter *p, int value)
-{
-    return value >= p->min && value <= p->max && value != 0;
-}
-
-static int read_option(const struct parameter *p, const char *option, struct bale_setting *setting,
-                       char *why, size_t why_size)
-{
-    const char *name = bale_codec_name(p->codec);
-    size_t key = strlen(p->key);
-    int value;
-
-    if (strncmp(option, p->key, key) == 0 && option[key] == '=')
-        option += key + 1;
-    if (!read_number(option, &value)) {
-        snprintf(why, why_size, "\"%.32s\" is not an option of %s, which has %s=NUMBER.", option,
-                 name, p->key);
-        return BALE_E_INVALID;
-    }
-    if (!in_range(p, value)) {
-        snprintf(why, why_size, "The %s of %s is %d to %d%s, not %d.", p->key, name, p->min, p->max,
-                 p->min < 0 ? " without 0" : "", value);
-        return BALE_E_INVALID;
-    }
-    setting->parameter = (int16_t)value;
+    if (!option)
+        return refuse_option(why, grammar, *text);
+    end = is_word(option) ? read_word(option, value, &field)
+                          : read_number(value, grammar->count == 1, &number);
+    if (!end || !ends(grammar, end))
+        return refuse_option(why, grammar, may_omit_key(grammar) ? value : *text);
+    if (*given >> option->at & 1)
+        return refuse_twice(why, grammar, *text);
+    if (!is_word(option) && !find_number(option, number, &field))
+        return refuse_number(why, grammar, option, number);
+    *given |= (uint16_t)(1u << option->at);
+    *parameter = bale_option_set(option, *parameter, field);
+    *text = end;
     return BALE_OK;
 }
 
 /* options: what is behind the colon, or NULL. */
-static int read_options(const char *options, struct bale_setting *setting, char *why,
-                        size_t why_size)
+static int read_options(const struct grammar *grammar, const char *options, int16_t *parameter,
+                        struct text *why)
 {
-    const struct parameter *p = find_parameter(setting->codec);
+    uint16_t given = 0, p = 0;
 
-    if (setting->codec == BALE_CODEC_GPULZ)
-        return bale_gpulz_setting_parse(options, &setting->parameter, why, why_size);
-    if (setting->codec == BALE_CODEC_AUTO)
-        return bale_auto_setting_parse(options, &setting->parameter, why, why_size);
-    if (options && !p) {
-        snprintf(why, why_size, "The codec %s has no options.", bale_codec_name(setting->codec));
+    for (size_t i = 0; i < grammar->count; i++)
+        if (!grammar->options[i].alias)
+            p = bale_option_set(&grammar->options[i], p, grammar->options[i].without);
+    if (options && grammar->count == 0) {
+        add(why, "The codec %s has no options.", grammar->codec->name);
         return BALE_E_INVALID;
     }
-    setting->parameter = p ? p->without : 0;
-    return options ? read_option(p, options, setting, why, why_size) : BALE_OK;
+    while (options) {
+        if (read_option(grammar, &options, &p, &given, why) < 0)
+            return BALE_E_INVALID;
+        options = *options == ',' ? options + 1 : NULL;
+    }
+    *parameter = (int16_t)p;
+    return BALE_OK;
 }
 
-static int parse(const char *text, struct bale_setting *setting, char *why, size_t why_size)
+/* The codec whose name is text[0, length), or NULL. */
+static const struct bale_codec_about *find_codec(const char *text, size_t length)
+{
+    const struct bale_codec_about *codec;
+
+    for (size_t i = 0; (codec = bale_codec_at(i)); i++)
+        if (strlen(codec->name) == length && memcmp(codec->name, text, length) == 0)
+            return codec;
+    return NULL;
+}
+
+static int refuse_codec(struct text *why, const char *text, size_t length)
+{
+    size_t count = 0;
+
+    while (bale_codec_at(count))
+        count++;
+    add(why, "There is no codec \"%.*s\". Known are ", (int)(length < 32 ? length : 32), text);
+    for (size_t i = 0; i < count; i++)
+        add(why, "%s%s", separator(i, count), bale_codec_at(i)->name);
+    add(why, ".");
+    return BALE_E_INVALID;
+}
+
+static int parse(const char *text, struct bale_setting *setting, struct text *why)
 {
     const char *colon = strchr(text, ':');
     size_t length = colon ? (size_t)(colon - text) : strlen(text);
-    int codec = find_codec(text, length);
-    struct bale_setting parsed = {.codec = (uint8_t)codec};
+    const struct bale_codec_about *codec = find_codec(text, length);
+    struct bale_setting parsed;
+    struct grammar grammar;
 
-    if (codec < 0) {
-        snprintf(why, why_size, "There is no codec \"%.*s\". " KNOWN,
-                 (int)(length < 32 ? length : 32), text);
-        return BALE_E_INVALID;
-    }
-    if (read_options(colon ? colon + 1 : NULL, &parsed, why, why_size) < 0)
+    if (!codec)
+        return refuse_codec(why, text, length);
+    grammar = grammar_of(codec);
+    parsed.codec = codec->id;
+    if (read_options(&grammar, colon ? colon + 1 : NULL, &parsed.parameter, why) < 0)
         return BALE_E_INVALID;
     *setting = parsed;
     return BALE_OK;
 }
 
-/* why quotes the text, but has to stay one line whatever that holds. */
+/* The reason quotes the text, but has to stay one line whatever that holds. */
 int bale_setting_parse(const char *text, struct bale_setting *setting, char *why, size_t why_size)
 {
-    int err = parse(text, setting, why, why ? why_size : 0);
+    struct text reason = {.at = why, .size = why ? why_size : 0};
+    int err = parse(text, setting, &reason);
 
     if (err < 0 && why && why_size > 0)
         for (; *why; why++)
@@ -144,37 +275,45 @@ int bale_setting_parse(const char *text, struct bale_setting *setting, char *why
     return err;
 }
 
+static void add_value(struct text *text, const struct bale_option *option, int field)
+{
+    if (!option->values) {
+        add(text, "%d", field);
+        return;
+    }
+    for (size_t i = 0; i < option->value_count; i++)
+        if (option->values[i].field == field) {
+            if (option->values[i].word)
+                add(text, "%s", option->values[i].word);
+            else
+                add(text, "%d", option->values[i].number);
+            return;
+        }
+}
+
+/* A codec's only number is always printed; other options where they are not the default. */
 void bale_setting_print(struct bale_setting setting, char *text, size_t size)
 {
-    const char *name = bale_codec_name(setting.codec);
+    const struct bale_codec_about *codec = bale_codec_about(setting.codec);
+    struct text out = {.at = text, .size = size};
+    struct grammar grammar;
+    const char *before = ":";
 
-    if (!name)
-        snprintf(text, size, "unknown-%u", setting.codec);
-    else if (setting.codec == BALE_CODEC_GPULZ)
-        bale_gpulz_setting_print(setting.parameter, text, size);
-    else if (setting.codec == BALE_CODEC_AUTO)
-        bale_auto_setting_print(setting.parameter, text, size);
-    else if (find_parameter(setting.codec))
-        snprintf(text, size, "%s:%d", name, setting.parameter);
-    else
-        snprintf(text, size, "%s", name);
-}
-
-bool bale_setting_valid(struct bale_setting setting)
-{
-    const struct parameter *p = find_parameter(setting.codec);
-
-    if (!is_settable(setting.codec))
-        return false;
-    if (setting.codec == BALE_CODEC_GPULZ)
-        return bale_gpulz_is_valid((uint16_t)setting.parameter);
-    if (setting.codec == BALE_CODEC_AUTO)
-        return setting.parameter == BALE_AUTO_FOR_RATIO || setting.parameter == BALE_AUTO_FOR_SPEED;
-    return p ? in_range(p, setting.parameter) : setting.parameter == 0;
-}
-
-bool bale_setting_is_open(struct bale_setting setting)
-{
-    return setting.codec == BALE_CODEC_AUTO ||
-           (setting.codec == BALE_CODEC_GPULZ && (setting.parameter & BALE_GPULZ_ADAPTIVE));
+    if (!codec) {
+        add(&out, "unknown-%u", setting.codec);
+        return;
+    }
+    grammar = grammar_of(codec);
+    add(&out, "%s", codec->name);
+    for (size_t i = 0; i < grammar.count; i++) {
+        const struct bale_option *option = &grammar.options[i];
+        int field = bale_option_field(option, (uint16_t)setting.parameter);
+        if (option->alias || (!may_omit_key(&grammar) && field == option->without))
+            continue;
+        add(&out, "%s", before);
+        if (!may_omit_key(&grammar))
+            add(&out, "%s=", option->key);
+        add_value(&out, option, field);
+        before = ",";
+    }
 }

@@ -52,4 +52,4 @@ cudaError_t open()
 }
 } // namespace
 
-const cuda_codec_ops bale_cuda_gpulz = bale_lzss::steps(TRIAL, open, encode, decode);
+extern const cuda_codec_ops bale_cuda_gpulz = bale_lzss::steps(TRIAL, open, encode, decode);

@@ -19,11 +19,4 @@ static inline struct bale_lzss_geometry bale_gpulz_geometry(uint16_t parameter)
     return geometry;
 }
 
-/* Reads the options behind "gpulz:"; NULL: there are none. As bale_setting_parse; why is not
- * NULL unless why_size is 0. */
-int bale_gpulz_setting_parse(const char *options, int16_t *parameter, char *why, size_t why_size);
-
-/* Writes the shortest text, with the codec's name. */
-void bale_gpulz_setting_print(int16_t parameter, char *text, size_t size);
-
 #endif

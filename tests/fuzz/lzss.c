@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "format/bytes.h"
-#include "format/culzss.h"
 #include "format/err.h"
 #include "format/gpulz.h"
 #include "kernels/codec/codec.h"
@@ -74,7 +73,7 @@ static size_t seed(uint8_t id, uint16_t parameter, uint32_t length, uint8_t *out
 
 bool fuzz_gpulz(const uint8_t *data, size_t size)
 {
-    return size >= HEAD && bale_gpulz_is_definite(bale_get16(data)) &&
+    return size >= HEAD && bale_codec_about(BALE_CODEC_GPULZ)->in_frame(bale_get16(data)) &&
            run(BALE_CODEC_GPULZ, data, size);
 }
 
@@ -90,7 +89,7 @@ size_t fuzz_gpulz_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX])
 
 bool fuzz_culzss(const uint8_t *data, size_t size)
 {
-    return size >= HEAD && bale_culzss_is_valid(bale_get16(data)) &&
+    return size >= HEAD && bale_codec_about(BALE_CODEC_CULZSS)->in_frame(bale_get16(data)) &&
            run(BALE_CODEC_CULZSS, data, size);
 }
 
@@ -100,5 +99,5 @@ size_t fuzz_culzss_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX])
 
     if (n >= sizeof lengths / sizeof lengths[0])
         return 0;
-    return seed(BALE_CODEC_CULZSS, (uint16_t)(n % BALE_CULZSS_V_MAX + 1), lengths[n], out);
+    return seed(BALE_CODEC_CULZSS, (uint16_t)(n % 2 + 1), lengths[n], out);
 }

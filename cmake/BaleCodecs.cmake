@@ -1,0 +1,6 @@
+# BALE_CODECS: the codecs that have a directory in kernels, from the list in format/codecs.h.
+set(bale_codec_list "${PROJECT_SOURCE_DIR}/format/codecs.h")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${bale_codec_list}")
+file(READ "${bale_codec_list}" bale_codec_text)
+string(REGEX MATCHALL " CODEC\\([a-z0-9]+, [A-Z0-9]+, [0-9]+" BALE_CODECS "${bale_codec_text}")
+list(TRANSFORM BALE_CODECS REPLACE "^ CODEC.([a-z0-9]+).*" "\\1")

@@ -1,0 +1,120 @@
+/* The codecs and their parameters (FORMAT.md section 7). The list below is the only one: the frame
+ * and root checks, the registry, the settings, the CUDA engine, the build and the tests read it. */
+#ifndef BALE_FORMAT_CODECS_H
+#define BALE_FORMAT_CODECS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A line for each codec, in the order in which messages name them.
+ *
+ *     BUILT_IN(name, NAME, id, frame)                  the frame layer does it
+ *     CODEC(name, NAME, id, frame, rank, closed, most) kernels/name/ has its code
+ *
+ * frame   the parameters p (a uint16_t) that a frame may have. A setting may have those that its
+ *         options in codecs.c can spell; one that no frame may have is open: what it leaves open is
+ *         chosen from an extent's bytes.
+ * rank    the order by device memory needed, from 1 without gaps: where memory is short, the CUDA
+ *         engine leaves out the codec of the greatest rank first.
+ * closed  whether the code on the device is not ours but nvCOMP's: it is there only with nvCOMP, and
+ *         it does not decode frames of strangers.
+ * most    the greatest parameter, as an int16_t, that is encoded on the device. */
+#define BALE_CODEC_LIST(BUILT_IN, CODEC)                                                           \
+    BUILT_IN(store, STORE, 0, p == 0)                                                              \
+    BUILT_IN(zero, ZERO, 1, p <= UINT8_MAX)                                                        \
+    CODEC(lz4, LZ4, 2, p == 0, 1, true, INT16_MAX)                                                 \
+    CODEC(zstd, ZSTD, 3, true, 4, true, 3) /* nvCOMP's matches libzstd's lowest levels */          \
+    CODEC(gpulz, GPULZ, 17, bale_gpulz_is_definite(p), 3, false, INT16_MAX)                        \
+    CODEC(culzss, CULZSS, 16, p == 1 || p == 2, 2, false, INT16_MAX)
+
+#define BALE_CODEC_ID_BUILT_IN(name, NAME, id, frame) BALE_CODEC_##NAME = (id),
+#define BALE_CODEC_ID(name, NAME, id, frame, rank, closed, most) BALE_CODEC_##NAME = (id),
+enum {
+    BALE_CODEC_LIST(BALE_CODEC_ID_BUILT_IN, BALE_CODEC_ID) BALE_CODEC_AUTO =
+        255, /* only a setting */
+};
+#undef BALE_CODEC_ID_BUILT_IN
+#undef BALE_CODEC_ID
+
+/* For uses of the list that need one kind of line only. */
+#define BALE_CODEC_SKIP(...)
+
+/* What matters to a setting of BALE_CODEC_AUTO: its parameter. */
+enum {
+    BALE_AUTO_FOR_RATIO = 0,
+    BALE_AUTO_FOR_SPEED = 1,
+};
+
+/* A line of the list, or auto. */
+struct bale_codec_about {
+    const char *name;
+    uint8_t id;
+    bool built_in;
+    bool closed;
+    int16_t most;
+    bool (*in_frame)(uint16_t parameter);
+};
+
+/* NULL for an id that is not in the list, nor auto. */
+const struct bale_codec_about *bale_codec_about(uint8_t id);
+
+/* auto and then the list, in its order: i from 0 until NULL. */
+const struct bale_codec_about *bale_codec_at(size_t i);
+
+/* The codec's name, "auto" included; NULL for an unknown id. */
+const char *bale_codec_name(uint8_t id);
+
+/* One value of an option that has a list of values: what is written, and the field that it means. */
+struct bale_option_value {
+    const char *word; /* NULL: the number is written */
+    int number;
+    int16_t field;
+};
+
+/* One key of a codec's settings. Its value becomes a field of the parameter: `bits` bits from bit
+ * `at` on, a signed number if they are all sixteen. */
+struct bale_option {
+    uint8_t codec;
+    uint8_t at;
+    uint8_t bits;
+    bool alias; /* another option sets the same field; settings are printed with that one */
+    const char *key;
+    int16_t without; /* the field when the setting does not give it */
+    int16_t min;     /* numbers from min to max, which are the field; a range from below 0 is */
+    int16_t max;     /* without 0 */
+    const struct bale_option_value *values; /* instead of a range, so many values */
+    uint8_t value_count;
+    const char *range; /* the values in words, for messages; NULL for a range */
+};
+
+/* The options of a codec or auto, in the order in which settings are printed; *count may be 0. */
+const struct bale_option *bale_codec_options(uint8_t id, size_t *count);
+
+/* Whether the option's field may have this value. */
+bool bale_option_has(const struct bale_option *option, int field);
+
+int bale_option_field(const struct bale_option *option, uint16_t parameter);
+uint16_t bale_option_set(const struct bale_option *option, uint16_t parameter, int field);
+
+/* What a file, directory or volume asks for; a root has it. codec may be BALE_CODEC_AUTO. */
+struct bale_setting {
+    uint8_t codec;
+    int16_t parameter;
+};
+
+/* Whether the codec is known and its options can spell the parameter. */
+bool bale_setting_valid(struct bale_setting setting);
+
+/* Whether a valid setting leaves something to be chosen from the raw bytes. */
+bool bale_setting_is_open(struct bale_setting setting);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
