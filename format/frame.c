@@ -27,16 +27,15 @@ enum {
 
 static const uint8_t magic[4] = {'B', 'F', 'R', 'M'};
 
-static uint32_t chunk_count(uint8_t codec, uint32_t raw_length, uint8_t chunk_log2)
+/* Entries of the chunk table. */
+static uint32_t table_count(uint8_t codec, uint32_t raw_length, uint8_t chunk_log2)
 {
-    if (codec == BALE_CODEC_ZERO)
-        return 0;
-    return (uint32_t)(((uint64_t)raw_length + (UINT64_C(1) << chunk_log2) - 1) >> chunk_log2);
+    return codec == BALE_CODEC_ZERO ? 0 : bale_frame_chunks(raw_length, chunk_log2);
 }
 
 uint32_t bale_frame_head_length(uint8_t codec, uint32_t raw_length, uint8_t chunk_log2)
 {
-    return HEAD_MIN + ENTRY_SIZE * chunk_count(codec, raw_length, chunk_log2);
+    return HEAD_MIN + ENTRY_SIZE * table_count(codec, raw_length, chunk_log2);
 }
 
 size_t bale_frame_bound(uint32_t raw_length, uint8_t chunk_log2)
@@ -55,7 +54,7 @@ static void put_checksum(uint8_t *head, struct bale_frame *frame)
 uint32_t bale_frame_head_encode(struct bale_frame *frame, const struct bale_chunk *chunks,
                                 uint8_t *out)
 {
-    frame->chunks = chunk_count(frame->codec, frame->raw_length, frame->chunk_log2);
+    frame->chunks = table_count(frame->codec, frame->raw_length, frame->chunk_log2);
     frame->head_length = HEAD_MIN + ENTRY_SIZE * frame->chunks;
     frame->stored_length = 0;
     for (uint32_t i = 0; i < frame->chunks; i++) {
@@ -144,7 +143,7 @@ int bale_frame_head_decode(const uint8_t *in, size_t length, struct bale_frame *
     err = check_geometry(in, frame);
     if (err != BALE_OK)
         return err;
-    frame->chunks = chunk_count(frame->codec, frame->raw_length, frame->chunk_log2);
+    frame->chunks = table_count(frame->codec, frame->raw_length, frame->chunk_log2);
     frame->head_length = HEAD_MIN + ENTRY_SIZE * frame->chunks;
     if (length < frame->head_length)
         return BALE_E_SHORT;

@@ -27,6 +27,12 @@ struct bale_chunk {
     uint32_t stored;   /* bytes */
 };
 
+/* Number of chunks that raw_length raw bytes are cut into. */
+static inline uint32_t bale_frame_chunks(uint32_t raw_length, uint8_t chunk_log2)
+{
+    return (uint32_t)(((uint64_t)raw_length + (UINT64_C(1) << chunk_log2) - 1) >> chunk_log2);
+}
+
 /* Head length of a frame; needs only what an index segment knows besides the raw length. */
 uint32_t bale_frame_head_length(uint8_t codec, uint32_t raw_length, uint8_t chunk_log2);
 

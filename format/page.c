@@ -235,12 +235,32 @@ static void add_claim(struct claim *claims, size_t *count, struct claim claim)
     claims[i] = claim;
 }
 
-static bool same_frame(const struct bale_segment *a, const struct bale_segment *b)
+bool bale_segment_same_frame(const struct bale_segment *a, const struct bale_segment *b)
 {
-    return a != NULL && b != NULL && a->position == b->position &&
-           a->frame_length == b->frame_length && a->generation == b->generation &&
-           a->checksum == b->checksum && a->codec == b->codec && a->chunk_log2 == b->chunk_log2 &&
-           a->offset - a->skip == b->offset - b->skip;
+    return a->position == b->position && a->frame_length == b->frame_length &&
+           a->generation == b->generation && a->checksum == b->checksum && a->codec == b->codec &&
+           a->chunk_log2 == b->chunk_log2 && a->offset - a->skip == b->offset - b->skip;
+}
+
+struct bale_segment bale_segment_of_frame(const struct bale_frame *frame, uint64_t position,
+                                          uint32_t frame_length)
+{
+    return (struct bale_segment){
+        .offset = frame->offset,
+        .position = position,
+        .generation = frame->generation,
+        .checksum = frame->head_checksum,
+        .length = frame->raw_length,
+        .frame_length = frame_length,
+        .codec = frame->codec,
+        .chunk_log2 = frame->chunk_log2,
+    };
+}
+
+/* Whether two claims are the same frame's: pages (segment is NULL) share nothing. */
+static bool same_frame(const struct claim *a, const struct claim *b)
+{
+    return a->segment && b->segment && bale_segment_same_frame(a->segment, b->segment);
 }
 
 static struct claim claim_of(const struct bale_page *page, size_t i)
@@ -271,7 +291,7 @@ static int check_apart(const struct bale_ref *ref, const struct bale_page *page)
     }
     for (size_t i = 1; i < count; i++)
         if (claims[i].position - claims[i - 1].position < claims[i - 1].length &&
-            !same_frame(claims[i].segment, claims[i - 1].segment))
+            !same_frame(&claims[i], &claims[i - 1]))
             return BALE_E_CORRUPT;
     return BALE_OK;
 }

@@ -2,9 +2,11 @@
 #ifndef BALE_FORMAT_PAGE_H
 #define BALE_FORMAT_PAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/frame.h"
 #include "format/limits.h"
 #include "format/root.h"
 
@@ -72,5 +74,13 @@ int bale_page_decode(const uint8_t *in, const struct bale_ref *ref,
 /* One segment against ctx (also used for the segment a direct root implies). BALE_OK or
  * BALE_E_CORRUPT. */
 int bale_segment_check(const struct bale_segment *segment, const struct bale_page_context *ctx);
+
+/* The segment that refers to a whole frame of frame_length bytes at position. Takes generation and
+ * head checksum from frame, so its head must have been encoded, decoded or stamped. */
+struct bale_segment bale_segment_of_frame(const struct bale_frame *frame, uint64_t position,
+                                          uint32_t frame_length);
+
+/* Whether two segments refer to the same frame and agree about it. */
+bool bale_segment_same_frame(const struct bale_segment *a, const struct bale_segment *b);
 
 #endif

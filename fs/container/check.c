@@ -113,7 +113,7 @@ static int check_frame(struct check *check, const struct bale_segment *segment)
  * file. */
 static int check_data(struct check *check, const struct bale_segment *segment)
 {
-    bool *bad = &check->frames.frames[check->frames.met].marked;
+    bool *bad = &check->frames.frames[check->frames.last].marked;
     int err;
 
     if (!check->scratch || (!check->fresh && !*bad))

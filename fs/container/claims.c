@@ -3,21 +3,19 @@
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "fs/base/array.h"
 
 /* Space is given out in steps of 8 bytes, unless another writer put something elsewhere. */
 #define ALIGN 8u
 
 int bale_claims_add(struct bale_claims *claims, uint64_t position, uint64_t length, uint64_t offset)
 {
-    if (claims->count == claims->capacity) {
-        size_t capacity = claims->capacity ? claims->capacity * 2 : 64;
-        struct bale_claim *grown = realloc(claims->claims, capacity * sizeof *grown);
+    struct bale_claim *grown =
+        bale_array_grow(claims->claims, claims->count, &claims->capacity, sizeof *grown);
 
-        if (!grown)
-            return BALE_E_NOMEM;
-        claims->claims = grown;
-        claims->capacity = capacity;
-    }
+    if (!grown)
+        return BALE_E_NOMEM;
+    claims->claims = grown;
     claims->claims[claims->count++] =
         (struct bale_claim){.position = position, .length = length, .offset = offset};
     return BALE_OK;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "fs/base/array.h"
 
 void bale_frame_set_init(struct bale_frame_set *set, uint32_t extent)
 {
@@ -13,13 +14,6 @@ void bale_frame_set_clear(struct bale_frame_set *set)
 {
     free(set->frames);
     bale_frame_set_init(set, set->extent);
-}
-
-static bool agree(const struct bale_segment *a, const struct bale_segment *b)
-{
-    return a->frame_length == b->frame_length && a->generation == b->generation &&
-           a->checksum == b->checksum && a->codec == b->codec && a->chunk_log2 == b->chunk_log2 &&
-           a->offset - a->skip == b->offset - b->skip;
 }
 
 int bale_frame_set_add(struct bale_frame_set *set, const struct bale_segment *segment)
@@ -33,20 +27,16 @@ int bale_frame_set_add(struct bale_frame_set *set, const struct bale_segment *se
     /* The frame of the segment before is the likeliest. */
     for (size_t i = set->count; i-- > 0;) {
         if (set->frames[i].segment.position == segment->position) {
-            set->met = i;
-            return agree(&set->frames[i].segment, segment) ? 0 : BALE_E_CORRUPT;
+            set->last = i;
+            return bale_segment_same_frame(&set->frames[i].segment, segment) ? 0 : BALE_E_CORRUPT;
         }
     }
-    if (set->count == set->capacity) {
-        size_t capacity = set->capacity ? set->capacity * 2 : 16;
-        struct bale_frame_entry *frames = realloc(set->frames, capacity * sizeof *frames);
-
-        if (!frames)
-            return BALE_E_NOMEM;
-        set->frames = frames;
-        set->capacity = capacity;
-    }
-    set->met = set->count++;
-    set->frames[set->met] = (struct bale_frame_entry){.segment = *segment};
+    struct bale_frame_entry *grown =
+        bale_array_grow(set->frames, set->count, &set->capacity, sizeof *grown);
+    if (!grown)
+        return BALE_E_NOMEM;
+    set->frames = grown;
+    set->last = set->count++;
+    set->frames[set->last] = (struct bale_frame_entry){.segment = *segment};
     return 1;
 }

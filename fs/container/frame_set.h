@@ -16,7 +16,7 @@ struct bale_frame_entry {
 
 struct bale_frame_set {
     struct bale_frame_entry *frames;
-    size_t met; /* index of the frame that _add had last */
+    size_t last; /* index of the frame of the segment that was added last */
     size_t count;
     size_t capacity;
     uint64_t number; /* of the extent */

@@ -1,9 +1,9 @@
 /* Changes to single records, and what they do to the shape of the tree. Everything is loaded. */
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "format/err.h"
+#include "fs/base/array.h"
 #include "fs/container/index_node.h"
 
 typedef struct bale_index_node node;
@@ -29,16 +29,12 @@ static void move_records(node *to, unsigned to_at, node *from, unsigned from_at,
 void bale_index_note_release(struct bale_index *index, uint64_t position, uint32_t length,
                              uint64_t generation)
 {
-    if (index->released_count == index->released_capacity) {
-        size_t capacity_new = index->released_capacity ? index->released_capacity * 2 : 16;
-        struct bale_index_release *grown =
-            realloc(index->released, capacity_new * sizeof *index->released);
+    struct bale_index_release *grown = bale_array_grow(index->released, index->released_count,
+                                                       &index->released_capacity, sizeof *grown);
 
-        if (!grown)
-            return;
-        index->released = grown;
-        index->released_capacity = capacity_new;
-    }
+    if (!grown)
+        return;
+    index->released = grown;
     index->released[index->released_count++] = (struct bale_index_release){
         .position = position, .generation = generation, .length = length};
 }

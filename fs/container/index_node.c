@@ -99,16 +99,8 @@ static int read_direct(struct bale_index *index, struct bale_index_node **top)
     err = bale_frame_head_read(index->io, index->ref.position, index->ref.length, 0, &head, NULL);
     if (err != BALE_OK)
         goto out;
-    segment = (struct bale_segment){
-        .position = index->ref.position,
-        .generation = head.frame.generation,
-        .checksum = head.frame.head_checksum,
-        .length = head.frame.raw_length,
-        .frame_length = index->ref.length,
-        .codec = head.frame.codec,
-        .chunk_log2 = head.frame.chunk_log2,
-    };
-    if (head.frame.offset != 0 || segment.checksum != index->ref.checksum)
+    segment = bale_segment_of_frame(&head.frame, index->ref.position, index->ref.length);
+    if (segment.offset != 0 || segment.checksum != index->ref.checksum)
         err = BALE_E_CORRUPT;
     else
         err = bale_segment_check(&segment, &index->ctx);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "kernels/base/container_of.h"
 
 #ifndef RWF_DONTCACHE
 #define RWF_DONTCACHE 0x00000080 /* Linux 6.14 */
@@ -28,7 +29,7 @@ struct io_fd {
 
 static struct io_fd *fd_of(struct bale_io *io)
 {
-    return (struct io_fd *)io;
+    return BALE_CONTAINER_OF(io, struct io_fd, io);
 }
 
 static bool refused(int e)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "fs/base/array.h"
 #include "fs/container/claims.h"
 #include "fs/container/frame_set.h"
 #include "fs/container/internal.h"
@@ -122,15 +123,12 @@ void bale_space_release(struct bale_container *c, uint64_t position, uint64_t le
 
 static void wait_for_sync(struct bale_container *c, const struct bale_index_release *released)
 {
-    if (c->deferred_count == c->deferred_capacity) {
-        size_t capacity = c->deferred_capacity ? c->deferred_capacity * 2 : 16;
-        struct bale_deferred_free *grown = realloc(c->deferred, capacity * sizeof *grown);
+    struct bale_deferred_free *grown =
+        bale_array_grow(c->deferred, c->deferred_count, &c->deferred_capacity, sizeof *grown);
 
-        if (!grown)
-            return;
-        c->deferred = grown;
-        c->deferred_capacity = capacity;
-    }
+    if (!grown)
+        return;
+    c->deferred = grown;
     c->deferred[c->deferred_count++] =
         (struct bale_deferred_free){.position = released->position, .length = released->length};
     c->deferred_bytes += released->length;
