@@ -8,10 +8,12 @@
 
 #include "kernels/codec/lists.h"
 #include "kernels/codec/tables.h"
+#include "kernels/codec/warp.cuh"
 
 namespace bale_copy
 {
-constexpr unsigned ALL = 0xffffffffu;
+using bale_warp::ALL;
+
 constexpr unsigned THREADS = 256, WARPS = THREADS / 32;
 constexpr uint32_t WORD = 16;
 constexpr uint32_t DEEP = 4;          /* words of a thread under way at a time */
@@ -84,7 +86,7 @@ template <bool IN>
 __device__ inline void copy_group(const uint4 *in, uint32_t held, uint32_t shift, uint32_t base,
                                   uint32_t words, uint4 *out, equality *e)
 {
-    const unsigned lane = threadIdx.x & 31;
+    const unsigned lane = bale_warp::lane();
     const uint4 none = make_uint4(0, 0, 0, 0);
     uint4 v[DEEP + 1];
 

@@ -6,13 +6,15 @@
 
 #include <stdint.h>
 
+#include "kernels/codec/warp.cuh"
+
 namespace bale_xxh3
 {
 constexpr uint64_t P32_1 = 0x9E3779B1u, P32_2 = 0x85EBCA77u, P32_3 = 0xC2B2AE3Du;
 constexpr uint64_t P64_1 = 0x9E3779B185EBCA87u, P64_2 = 0xC2B2AE3D27D4EB4Fu;
 constexpr uint64_t P64_3 = 0x165667B19E3779F9u, P64_4 = 0x85EBCA77C2B2AE63u;
 constexpr uint64_t P64_5 = 0x27D4EB2F165667C5u;
-constexpr unsigned ALL = 0xffffffffu;
+using bale_warp::ALL;
 constexpr uint32_t STRIPE = 64, BLOCK = 1024, MIDSIZE = 240;
 
 __device__ const uint8_t secret[192] = {
@@ -179,7 +181,7 @@ __device__ inline uint64_t gathered(uint64_t acc, sums s)
 /* in: 8-byte aligned. All 32 lanes call it with the same arguments, and all get the hash. */
 __device__ inline uint64_t of(const uint8_t *in, uint32_t length)
 {
-    const unsigned lane = threadIdx.x & 31, i = lane & 7, group = lane >> 3;
+    const unsigned lane = bale_warp::lane(), i = lane & 7, group = lane >> 3;
 
     if (length <= MIDSIZE) {
         uint64_t h = lane == 0 ? shortly(in, length) : 0;

@@ -1,4 +1,5 @@
 /* culzss (spec.md) in the CUDA engine: v=1 by a thread for a piece, v=2 by a lane for a position. */
+#include "kernels/codec/launch.cuh"
 #include "kernels/culzss/culzss.h"
 #include "kernels/lzss/steps.cuh"
 #include "kernels/lzss/thread.cuh"
@@ -29,9 +30,9 @@ cudaError_t encode_threads(const cuda_batch *b)
 
 cudaError_t encode(const cuda_batch *b)
 {
-    return bale_lzss::in_turn([=] { return encode_threads(b); },
-                              [=] { return bale_lzss::encode_some<culzss, 0, 4>(b); },
-                              [=] { return bale_lzss::join<culzss>(b); });
+    return bale_launch::in_order([=] { return encode_threads(b); },
+                                 [=] { return bale_lzss::encode_some<culzss, 0, 4>(b); },
+                                 [=] { return bale_lzss::join<culzss>(b); });
 }
 
 cudaError_t decode(const cuda_batch *b)
@@ -41,8 +42,8 @@ cudaError_t decode(const cuda_batch *b)
 
 cudaError_t open()
 {
-    return bale_lzss::in_turn(bale_lzss::open_encode<culzss, 0, 4>,
-                              bale_lzss::open_decode<culzss, 0>);
+    return bale_launch::in_order(bale_lzss::open_encode<culzss, 0, 4>,
+                                 bale_lzss::open_decode<culzss, 0>);
 }
 } // namespace
 

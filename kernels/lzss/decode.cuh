@@ -25,31 +25,6 @@ __device__ inline uint32_t payload_of(const uint8_t *flags, uint32_t tokens, boo
     return POINTER * pointers + ((tokens - pointers) << LOG2);
 }
 
-/* Bytes from any place of the stream, as they were loaded: nothing waits for them before they are used. */
-template <unsigned WORDS> class loaded
-{
-  public:
-    /* in: aligned. Only words with these bytes are read; of which there may be none. */
-    __device__ void load(const uint32_t *in, uint32_t at, uint32_t bytes)
-    {
-        const uint32_t last = bytes != 0 ? (at + bytes - 1) / 4 : 0;
-
-        shift_ = 8 * (at % 4);
-#pragma unroll
-        for (unsigned k = 0; k <= WORDS; k++)
-            word_[k] = __ldg(in + min(at / 4 + k, last));
-    }
-
-    __device__ uint32_t word(unsigned k) const
-    {
-        return __funnelshift_r(word_[k], word_[k + 1], shift_);
-    }
-
-  private:
-    uint32_t word_[WORDS + 1];
-    uint32_t shift_; /* bits before them */
-};
-
 /* Room for the payloads of two tokens, one behind the other. */
 template <unsigned LOG2> struct payload_pair {
     using type = uint32_t;
@@ -66,7 +41,7 @@ template <unsigned LOG2> struct stored {
     using pair = typename payload_pair<LOG2>::type;
     static constexpr unsigned WORDS = sizeof(pair) / 4;
 
-    loaded<WORDS> bytes;
+    bale_bytes::unaligned_words<WORDS> bytes;
     uint32_t pointers; /* bit by bit, which of them are */
 
     __device__ pair payloads() const
@@ -126,7 +101,7 @@ template <unsigned LOG2> class reader
     __device__ uint32_t own_flags() const
     {
         const uint32_t first = first_ + 32 * lane(), count = there(first, 32);
-        loaded<1> flags;
+        bale_bytes::unaligned_words<1> flags;
 
         flags.load(in_, flags_ + first / 8, flag_bytes(count));
         return flags.word(0) & (count < 32 ? (1u << count) - 1 : ALL);
@@ -229,7 +204,7 @@ __device__ inline bool decode_piece(reader<LOG2> in, uint32_t tokens, uint32_t w
         const auto second = a_points ? both >> 8 * POINTER : both >> (8 << LOG2);
         token a = token_of<LOG2>((uint32_t)both, a_live, a_points);
         token b = token_of<LOG2>((uint32_t)second, b_live, b_points);
-        const uint32_t begin = done, upto = done + running_sum(a.length + b.length);
+        const uint32_t begin = done, upto = done + bale_warp::inclusive_sum(a.length + b.length);
         b.place = upto - b.length;
         a.place = b.place - a.length;
         done = __shfl_sync(ALL, upto, 31);
@@ -261,7 +236,9 @@ __device__ inline bool find_pieces(const uint8_t *in, uint32_t length, cut parts
     }
     __syncthreads();
     if (threadIdx.x < 32)
-        wrong = place(s->flags, parts.pieces, 2 * parts.pieces) + parts.tail > length;
+        wrong =
+            bale_warp::offsets_from_sizes(s->flags, parts.pieces, 2 * parts.pieces) + parts.tail >
+            length;
     if (__syncthreads_or(wrong))
         return false;
     for (uint32_t k = threadIdx.x / 32; k < parts.pieces; k += blockDim.x / 32) {
@@ -271,18 +248,10 @@ __device__ inline bool find_pieces(const uint8_t *in, uint32_t length, cut parts
     }
     __syncthreads();
     if (threadIdx.x < 32)
-        wrong |= place(s->payload, parts.pieces, s->flags[parts.pieces]) + parts.tail != length;
+        wrong |= bale_warp::offsets_from_sizes(s->payload, parts.pieces, s->flags[parts.pieces]) +
+                     parts.tail !=
+                 length;
     return !__syncthreads_or(wrong);
-}
-
-/* By a block: words, then what is left; both sides begin at one. */
-__device__ inline void copy_chunk(uint8_t *to, const uint8_t *from, uint32_t length)
-{
-    const uint32_t words = length / 16;
-
-    for (uint32_t k = threadIdx.x; k < words; k += blockDim.x)
-        ((uint4 *)to)[k] = ((const uint4 *)from)[k];
-    copy_bytes(to + 16 * words, from + 16 * words, length % 16, threadIdx.x, blockDim.x);
 }
 
 /* to: a cell for each chunk. Those without a stream are left alone. */
@@ -317,8 +286,9 @@ __global__ void __launch_bounds__(32 * DECODE_WARPS, DECODE_BLOCKS)
     if (wrong)
         return;
     uint8_t *cell = (uint8_t *)to[c];
-    copy_chunk(cell, out, parts.body);
-    copy_bytes(cell + parts.body, in + length - parts.tail, parts.tail, threadIdx.x, blockDim.x);
+    bale_bytes::copy_aligned(cell, out, parts.body);
+    bale_bytes::copy_strided(cell + parts.body, in + length - parts.tail, parts.tail, threadIdx.x,
+                             blockDim.x);
 }
 } // namespace bale_lzss
 

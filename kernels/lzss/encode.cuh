@@ -296,22 +296,6 @@ __global__ void __launch_bounds__(32 * ENCODE_WARPS)
         sizes_of(scratch, c)[k] = size;
 }
 
-/* By a warp, from an aligned place, behind which three bytes may be read. */
-__device__ inline void copy_out(uint8_t *to, const uint8_t *from, uint32_t length)
-{
-    const uint32_t before = min(length, (uint32_t)(-(uintptr_t)to % 4));
-    const uint32_t words = (length - before) / 4, after = before + 4 * words;
-    const uint32_t *in = (const uint32_t *)from;
-
-    if (lane() < before)
-        to[lane()] = from[lane()];
-    for (uint32_t k = lane(); k < words; k += 32)
-        ((uint32_t *)(to + before))[k] =
-            before != 0 ? __funnelshift_r(in[k], in[k + 1], 8 * before) : in[k];
-    if (after + lane() < length)
-        to[after + lane()] = from[after + lane()];
-}
-
 constexpr unsigned JOIN_WARPS = 8;
 
 /* A block for a chunk: its pieces' streams, one behind the other, become its own. */
@@ -334,8 +318,9 @@ __global__ void __launch_bounds__(32 * JOIN_WARPS)
     }
     __syncthreads();
     if (threadIdx.x < 32) {
-        const uint32_t flags_end = place(s.flags, parts.pieces, 2 * parts.pieces);
-        place(s.payload, parts.pieces, flags_end);
+        const uint32_t flags_end =
+            bale_warp::offsets_from_sizes(s.flags, parts.pieces, 2 * parts.pieces);
+        bale_warp::offsets_from_sizes(s.payload, parts.pieces, flags_end);
     }
     __syncthreads();
     const uint32_t total = s.payload[parts.pieces] + parts.tail;
@@ -350,12 +335,13 @@ __global__ void __launch_bounds__(32 * JOIN_WARPS)
         const uint8_t *flags = rooms + k * piece_room(g.piece_log2);
         if (lane() < 2)
             out[2 * k + lane()] = (uint8_t)((s.tokens[k] - 1) >> 8 * lane());
-        copy_out(out + s.flags[k], flags, s.flags[k + 1] - s.flags[k]);
-        copy_out(out + s.payload[k], flags + flag_room(g.piece_log2),
-                 s.payload[k + 1] - s.payload[k]);
+        bale_bytes::copy_to_unaligned(out + s.flags[k], flags, s.flags[k + 1] - s.flags[k]);
+        bale_bytes::copy_to_unaligned(out + s.payload[k], flags + flag_room(g.piece_log2),
+                                      s.payload[k + 1] - s.payload[k]);
     }
-    copy_bytes(out + s.payload[parts.pieces], lists.raw + (size_t)c * BALE_CUDA_CELL + parts.body,
-               parts.tail, threadIdx.x, blockDim.x);
+    bale_bytes::copy_strided(out + s.payload[parts.pieces],
+                             lists.raw + (size_t)c * BALE_CUDA_CELL + parts.body, parts.tail,
+                             threadIdx.x, blockDim.x);
 }
 } // namespace bale_lzss
 

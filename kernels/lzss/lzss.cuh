@@ -10,12 +10,17 @@
 
 #include <stdint.h>
 
+#include "kernels/codec/bytes.cuh"
 #include "kernels/codec/lists.h"
 #include "kernels/codec/tables.h"
+#include "kernels/codec/warp.cuh"
 
 namespace bale_lzss
 {
-constexpr unsigned ALL = 0xffffffffu;
+using bale_warp::ALL;
+using bale_warp::lane;
+using bale_warp::lower_lanes;
+
 constexpr uint32_t PIECE_LOG2_MIN = 9;
 constexpr uint32_t PIECES_MAX = BALE_CUDA_CELL >> PIECE_LOG2_MIN;
 constexpr uint32_t POINTER = 2; /* bytes */
@@ -69,25 +74,6 @@ __host__ __device__ inline cut cut_of(geometry g, uint32_t raw_length)
                (body + (1u << g.piece_log2) - 1) >> g.piece_log2};
 }
 
-__device__ inline uint32_t lane()
-{
-    return threadIdx.x % 32;
-}
-
-__device__ inline uint32_t lower_lanes()
-{
-    return (1u << lane()) - 1;
-}
-
-/* Four bytes from any place; up to three behind them are read as well. */
-__device__ inline uint32_t load32(const uint8_t *p)
-{
-    const uintptr_t first = (uintptr_t)p & ~(uintptr_t)3, last = (uintptr_t)(p + 3) & ~(uintptr_t)3;
-
-    return __funnelshift_r(*(const uint32_t *)first, *(const uint32_t *)last,
-                           8 * ((uintptr_t)p & 3));
-}
-
 /* Symbols in which a and b agree, most at most. */
 template <unsigned LOG2>
 __device__ inline uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t most)
@@ -96,31 +82,13 @@ __device__ inline uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t mo
     uint32_t n = 0;
 
     for (; n < bytes; n += 4) {
-        const uint32_t differ = load32(a + n) ^ load32(b + n);
+        const uint32_t differ = bale_bytes::load32(a + n) ^ bale_bytes::load32(b + n);
         if (differ != 0) {
             n += (uint32_t)(__ffs((int)differ) - 1) / 8;
             break;
         }
     }
     return min(n, bytes) >> LOG2;
-}
-
-__device__ inline void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t length, uint32_t first,
-                                  uint32_t step)
-{
-    for (uint32_t n = first; n < length; n += step)
-        to[n] = from[n];
-}
-
-/* The sum over the lanes before this one and this. */
-__device__ inline uint32_t running_sum(uint32_t value)
-{
-    for (uint32_t by = 1; by < 32; by *= 2) {
-        const uint32_t other = __shfl_up_sync(ALL, value, by);
-        if (lane() >= by)
-            value += other;
-    }
-    return value;
 }
 
 /* A chunk's pieces: how many tokens and bytes, and then where they go. */
@@ -133,21 +101,6 @@ struct sizes {
 __device__ inline uint32_t flag_bytes(uint32_t tokens)
 {
     return (tokens + 7) / 8;
-}
-
-/* By a warp: sizes become places, the first of which is at, and end with where they end. */
-__device__ inline uint32_t place(uint32_t *sizes, uint32_t pieces, uint32_t at)
-{
-    for (uint32_t first = 0; first < pieces; first += 32) {
-        const uint32_t k = first + lane(), size = k < pieces ? sizes[k] : 0;
-        const uint32_t end = at + running_sum(size);
-        if (k < pieces)
-            sizes[k] = end - size;
-        at = __shfl_sync(ALL, end, 31);
-    }
-    if (lane() == 0)
-        sizes[pieces] = at;
-    return at;
 }
 } // namespace bale_lzss
 

@@ -3,6 +3,7 @@
 #define BALE_KERNELS_LZSS_STEPS_CUH
 
 #include "kernels/codec/codec.cuh"
+#include "kernels/codec/launch.cuh"
 #include "kernels/lzss/decode.cuh"
 #include "kernels/lzss/encode.cuh"
 
@@ -62,29 +63,15 @@ template <typename CODEC, unsigned LOG2> cudaError_t decode_some(const cuda_batc
     return cudaGetLastError();
 }
 
-/* Blocks of kernels have more shared memory than any is given unasked. */
-inline cudaError_t allow(const void *kernel, size_t bytes)
-{
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-}
-
 template <typename CODEC, unsigned LOG2, unsigned WORDS> cudaError_t open_encode()
 {
-    return allow((const void *)encode_pieces<CODEC, LOG2, WORDS>, DESKS<LOG2, WORDS>);
+    return bale_launch::allow_shared_memory((const void *)encode_pieces<CODEC, LOG2, WORDS>,
+                                            DESKS<LOG2, WORDS>);
 }
 
 template <typename CODEC, unsigned LOG2> cudaError_t open_decode()
 {
-    return allow((const void *)decode<CODEC, LOG2>, BALE_CUDA_CELL);
-}
-
-/* The first error of calls that each wait for none before it. */
-template <typename... CALLS> cudaError_t in_turn(CALLS... calls)
-{
-    cudaError_t error = cudaSuccess;
-
-    ((error = error ? error : calls()), ...);
-    return error;
+    return bale_launch::allow_shared_memory((const void *)decode<CODEC, LOG2>, BALE_CUDA_CELL);
 }
 
 constexpr cuda_codec_ops steps(uint16_t trial, cudaError_t (*open)(),

@@ -1,0 +1,28 @@
+/* Launching a codec's kernels. */
+#ifndef BALE_KERNELS_CODEC_LAUNCH_CUH
+#define BALE_KERNELS_CODEC_LAUNCH_CUH
+
+#include <cuda_runtime.h>
+#include <stddef.h>
+
+namespace bale_launch
+{
+/* Makes the calls one after the other up to the first that fails, and returns its error. A call launches
+ * a kernel and returns cudaGetLastError(), or does nothing and returns cudaSuccess. */
+template <typename... CALLS> cudaError_t in_order(CALLS... calls)
+{
+    cudaError_t error = cudaSuccess;
+
+    ((error = error ? error : calls()), ...);
+    return error;
+}
+
+/* Lets blocks of the kernel have so many bytes of dynamic shared memory. Without this a launch with more
+ * than 48 KiB fails. Once for each context. */
+inline cudaError_t allow_shared_memory(const void *kernel, size_t bytes)
+{
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+}
+} // namespace bale_launch
+
+#endif
