@@ -107,16 +107,8 @@ static int put_all(struct bale_flush *flush)
     for (size_t i = 0; i < flush->piece_count && err == BALE_OK; i++) {
         const struct bale_piece *piece = &flush->pieces[i];
         const struct bale_frame *frame = &piece->item.item.frame;
-        struct bale_segment segment = {
-            .offset = frame->offset,
-            .position = piece->position,
-            .generation = frame->generation,
-            .length = frame->raw_length,
-            .frame_length = (uint32_t)piece->item.item.stored_length,
-            .codec = frame->codec,
-            .chunk_log2 = frame->chunk_log2,
-            .checksum = frame->head_checksum,
-        };
+        struct bale_segment segment =
+            bale_segment_of_frame(frame, piece->position, (uint32_t)piece->item.item.stored_length);
         err = bale_container_put(file->container, &segment);
     }
     return err;

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "fs/cache/internal.h"
+#include "kernels/base/container_of.h"
 
 #define TICK_MS 250u
 #define CHECKPOINT_MS 30000u
@@ -34,8 +35,7 @@ static void flush_files(struct bale_volume *volume, uint64_t age_ms)
 static void run_checkpoint(struct bale_job *job, struct bale_scratch *scratch)
 {
     (void)scratch;
-    struct bale_volume *volume =
-        (struct bale_volume *)(void *)((char *)job - offsetof(struct bale_volume, checkpoint));
+    struct bale_volume *volume = BALE_CONTAINER_OF(job, struct bale_volume, checkpoint);
     (void)volume->options.checkpoint(volume->options.arg);
     atomic_store(&volume->checkpointing, false);
 }

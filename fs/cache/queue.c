@@ -6,6 +6,7 @@
 
 #include "format/err.h"
 #include "fs/cache/internal.h"
+#include "kernels/base/container_of.h"
 #include "kernels/base/lock.h"
 
 /* Items are given to the engine in lists, so that it sees a batch where there is one, and begins before
@@ -52,8 +53,7 @@ void bale_queue_destroy(struct bale_queue *queue)
 
 static void run_done(struct bale_job *job, struct bale_scratch *scratch)
 {
-    struct bale_queue_item *item =
-        (struct bale_queue_item *)(void *)((char *)job - offsetof(struct bale_queue_item, job));
+    struct bale_queue_item *item = BALE_CONTAINER_OF(job, struct bale_queue_item, job);
 
     item->done(item, scratch);
 }

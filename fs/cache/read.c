@@ -7,6 +7,7 @@
 #include "fs/cache/admission.h"
 #include "fs/cache/internal.h"
 #include "fs/cache/readahead.h"
+#include "kernels/base/container_of.h"
 
 struct read_op {
     struct bale_job job;
@@ -97,7 +98,7 @@ int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratc
 static void add_piece(struct bale_read *read, struct bale_extent_buffer *buffer, uint8_t *data,
                       size_t length)
 {
-    struct pieces *pieces = (struct pieces *)((char *)read->pieces - offsetof(struct pieces, iov));
+    struct pieces *pieces = BALE_CONTAINER_OF(read->pieces, struct pieces, iov);
 
     pieces->buffers[read->count] = buffer;
     read->pieces[read->count++] = (struct iovec){data, length};
@@ -120,7 +121,7 @@ void bale_read_release(struct bale_read *read)
 {
     if (!read->pieces)
         return;
-    struct pieces *pieces = (struct pieces *)((char *)read->pieces - offsetof(struct pieces, iov));
+    struct pieces *pieces = BALE_CONTAINER_OF(read->pieces, struct pieces, iov);
     for (int i = 0; i < read->count; i++)
         if (pieces->buffers[i])
             bale_extent_buffer_unref(pieces->buffers[i]);
@@ -191,8 +192,7 @@ static bool read_cached(struct bale_file *file, uint64_t offset, uint64_t end,
         if (!take_cached(file, &span, read)) {
             for (int i = 0; i < read->count; i++) {
                 bale_extent_buffer_unref(
-                    ((struct pieces *)((char *)read->pieces - offsetof(struct pieces, iov)))
-                        ->buffers[i]);
+                    BALE_CONTAINER_OF(read->pieces, struct pieces, iov)->buffers[i]);
             }
             read->count = 0;
             read->length = 0;

@@ -20,16 +20,8 @@ static int store(struct bale_file *file, struct bale_rewrite_frame *made, uint64
     int err = bale_container_write_frame(file->container, made->stored, made->length, &position);
     if (err != BALE_OK)
         return err;
-    struct bale_segment segment = {
-        .offset = made->frame.offset,
-        .position = position,
-        .generation = generation,
-        .length = made->frame.raw_length,
-        .frame_length = (uint32_t)made->length,
-        .codec = made->frame.codec,
-        .chunk_log2 = made->frame.chunk_log2,
-        .checksum = made->frame.head_checksum,
-    };
+    struct bale_segment segment =
+        bale_segment_of_frame(&made->frame, position, (uint32_t)made->length);
     return bale_container_put(file->container, &segment);
 }
 

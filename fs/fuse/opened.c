@@ -9,6 +9,7 @@
 
 #include "format/err.h"
 #include "fs/base/log.h"
+#include "kernels/base/container_of.h"
 
 #define LABEL_MAX 512
 
@@ -173,7 +174,7 @@ static void run_open(struct bale_opened *opened)
 static void run_open_job(struct bale_job *job, struct bale_scratch *scratch)
 {
     (void)scratch;
-    run_open((struct bale_opened *)((char *)job - offsetof(struct bale_opened, job)));
+    run_open(BALE_CONTAINER_OF(job, struct bale_opened, job));
 }
 
 static void submit_open(struct bale_opened *opened)

@@ -11,6 +11,7 @@
 #include "format/err.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/xattr.h"
+#include "kernels/base/container_of.h"
 
 #define VALUE_MAX 4096
 
@@ -105,8 +106,7 @@ static char *usage_text(const struct bale_file_attr *attr, const struct bale_con
 /* Reads the whole index: not in a handler. */
 static void stat_job(struct bale_job *job, struct bale_scratch *scratch)
 {
-    struct setting_op *op =
-        (struct setting_op *)(void *)((char *)job - offsetof(struct setting_op, job));
+    struct setting_op *op = BALE_CONTAINER_OF(job, struct setting_op, job);
     struct bale_file *file = op->use.node->opened->file;
     struct bale_file_attr attr;
     struct bale_container_usage usage;

@@ -41,14 +41,7 @@ static int write_extent(struct writer *w, struct bale_container *container, uint
     err = bale_container_set_attr(container, &attr);
     if (err != BALE_OK)
         return err;
-    const struct bale_segment segment = {.offset = offset,
-                                         .position = position,
-                                         .generation = generation,
-                                         .checksum = frame.head_checksum,
-                                         .length = length,
-                                         .frame_length = (uint32_t)stored,
-                                         .codec = frame.codec,
-                                         .chunk_log2 = CHUNK_LOG2};
+    const struct bale_segment segment = bale_segment_of_frame(&frame, position, (uint32_t)stored);
     return bale_container_put(container, &segment);
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "kernels/base/container_of.h"
 #include "tools/balefs.h"
 #include "tools/common/options.h"
 #include "tools/transfer/export.h"
@@ -44,7 +45,7 @@ struct known {
 
 static struct tar *tar_of(struct bale_tree_walk *walk)
 {
-    return (struct tar *)((char *)walk - offsetof(struct tar, walk));
+    return BALE_CONTAINER_OF(walk, struct tar, walk);
 }
 
 static void fail(struct tar *tar, const char *path, const char *why)

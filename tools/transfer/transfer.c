@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "kernels/base/container_of.h"
 #include "tools/common/options.h"
 #include "tools/transfer/links.h"
 
@@ -41,7 +42,7 @@ void bale_transfer_signals(void)
 
 static struct bale_transfer *transfer_of(struct bale_tree_walk *walk)
 {
-    return (struct bale_transfer *)((char *)walk - offsetof(struct bale_transfer, walk));
+    return BALE_CONTAINER_OF(walk, struct bale_transfer, walk);
 }
 
 static void fail_text(struct bale_transfer *transfer, const char *path, const char *text)
@@ -209,7 +210,7 @@ static void copy_special(struct bale_transfer *transfer, struct bale_tree_dir *d
 
 static void run_task(struct bale_job *job, struct bale_scratch *scratch)
 {
-    struct bale_task *task = (struct bale_task *)((char *)job - offsetof(struct bale_task, job));
+    struct bale_task *task = BALE_CONTAINER_OF(job, struct bale_task, job);
 
     if (atomic_load(&bale_transfer_stop)) {
         bale_transfer_end(task, BALE_E_CANCELLED, 0, false);
