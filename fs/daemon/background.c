@@ -5,11 +5,12 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/daemon/serve.h"
 
 struct report {
     int err;
-    char why[BALE_WHY];
+    char why[BALE_REASON_SIZE];
 };
 
 static void send_report(int fd, int err, const char *why)
@@ -40,16 +41,16 @@ static void tell_nobody(void *arg)
 
 static void __attribute__((noreturn)) be_child(const struct bale_mount_options *options, int fd)
 {
-    char why[BALE_WHY] = "";
+    struct bale_reason why = {0};
 
     setsid();
-    int err = bale_daemon_serve(options, why, tell_parent, &fd);
+    int err = bale_daemon_serve(options, &why, tell_parent, &fd);
     if (fd >= 0)
-        send_report(fd, err, why);
+        send_report(fd, err, why.text);
     _exit(err == BALE_OK ? 0 : 1);
 }
 
-static int wait_for_child(pid_t child, int fd, char *why)
+static int wait_for_child(pid_t child, int fd, struct bale_reason *why)
 {
     struct report report;
     ssize_t got;
@@ -60,19 +61,19 @@ static int wait_for_child(pid_t child, int fd, char *why)
     if (got != (ssize_t)sizeof report) {
         int status;
         (void)waitpid(child, &status, 0);
-        snprintf(why, BALE_WHY,
-                 "balefs: the daemon ended without a word: this is a bug: run it with -f");
+        bale_reason_set(why,
+                        "balefs: the daemon ended without a word: this is a bug: run it with -f");
         return BALE_E_IO;
     }
-    snprintf(why, BALE_WHY, "%s", report.why);
+    bale_reason_set(why, "%s", report.why);
     return report.err;
 }
 
-int bale_daemon_run(const struct bale_mount_options *options, char *why)
+int bale_daemon_run(const struct bale_mount_options *options, struct bale_reason *why)
 {
     int pipe_fds[2];
 
-    why[0] = '\0';
+    why->text[0] = '\0';
     if (options->log)
         bale_log_to(options->log, options->log_least);
     if (options->foreground)

@@ -1,3 +1,4 @@
+#include "format/reason.h"
 #include "fs/daemon/serve.h"
 
 #include <errno.h>
@@ -41,7 +42,7 @@ struct daemon {
     int watcher;                         /* or -1 */
     struct bale_mount_identity identity; /* told to the watcher */
     struct bale_volume_stats last;       /* when all is stored */
-    char *why;
+    struct bale_reason *why;
 };
 
 /* ---- Beginning ---- */
@@ -67,9 +68,9 @@ static int take_handed(struct daemon *d)
     if (!d->mountpoint)
         return BALE_E_NOMEM;
     if (d->options->auto_unmount) {
-        snprintf(d->why, BALE_WHY,
-                 "-o auto_unmount: is for mounts that balefs makes: leave it out with %s",
-                 d->mountpoint);
+        bale_reason_set(d->why,
+                        "-o auto_unmount: is for mounts that balefs makes: leave it out with %s",
+                        d->mountpoint);
         return BALE_E_INVALID;
     }
     return bale_passed_fd_prepare(d->mountpoint, d->why);
@@ -84,13 +85,12 @@ static int find_mountpoint(struct daemon *d)
         return take_handed(d);
     d->mountpoint = realpath(given, NULL);
     if (!d->mountpoint) {
-        snprintf(d->why, BALE_WHY, "%s: cannot be mounted on: %s: make the directory first", given,
-                 strerror(errno));
+        bale_reason_set(d->why, "%s: cannot be mounted on: %s: make the directory first", given,
+                        strerror(errno));
         return bale_err_from_errno(errno);
     }
     if (stat(d->mountpoint, &st) != 0 || !S_ISDIR(st.st_mode)) {
-        snprintf(d->why, BALE_WHY, "%s: cannot be mounted on: it is not a directory: make one",
-                 given);
+        bale_reason_set(d->why, "%s: cannot be mounted on: it is not a directory: make one", given);
         return BALE_E_INVALID;
     }
     return BALE_OK;
@@ -112,8 +112,8 @@ static int open_store(struct daemon *d)
         return err;
     d->sync_fd = openat(bale_store_root_fd(mount->store), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->sync_fd < 0) {
-        snprintf(d->why, BALE_WHY, "%s: cannot be read: %s: check its permissions",
-                 d->options->store, strerror(errno));
+        bale_reason_set(d->why, "%s: cannot be read: %s: check its permissions", d->options->store,
+                        strerror(errno));
         return bale_err_from_errno(errno);
     }
     return bale_overlap_check(bale_store_path(mount->store), d->mountpoint, d->why);
@@ -156,10 +156,11 @@ static int create_volume(struct daemon *d)
     if (mount->keep_out_of_reserve)
         bale_caller_as_nobody(false);
     if (err == BALE_E_NOMEM) {
-        snprintf(d->why, BALE_WHY,
-                 "%s: cannot be mounted: there is no room for so much memory: give less with "
-                 "-o memory=",
-                 d->options->store);
+        bale_reason_set(
+            d->why,
+            "%s: cannot be mounted: there is no room for so much memory: give less with "
+            "-o memory=",
+            d->options->store);
     }
     return err;
 }
@@ -297,7 +298,7 @@ static void sum_up(struct daemon *d)
 static int end(struct daemon *d, bool served)
 {
     struct bale_mount *mount = &d->mount;
-    char result[BALE_WHY] = "";
+    char result[BALE_REASON_SIZE] = "";
     int err = BALE_OK;
 
     if (d->watcher >= 0)
@@ -336,7 +337,7 @@ static int end(struct daemon *d, bool served)
                  err == BALE_OK ? "all is stored"
                  : result[0]    ? result
                                 : bale_err_text(err));
-        snprintf(d->why, BALE_WHY, "%s", result);
+        bale_reason_set(d->why, "%s", result);
     }
     for (int *fd = (int[]){d->sync_fd, d->ended, d->signals, d->watcher, -2}; *fd != -2; fd++)
         if (*fd >= 0)
@@ -352,8 +353,8 @@ const char *bale_daemon_libfuse(void)
     return fuse_pkgversion();
 }
 
-int bale_daemon_serve(const struct bale_mount_options *options, char *why, void (*ready)(void *arg),
-                      void *arg)
+int bale_daemon_serve(const struct bale_mount_options *options, struct bale_reason *why,
+                      void (*ready)(void *arg), void *arg)
 {
     struct daemon *d = calloc(1, sizeof *d);
 
@@ -374,9 +375,9 @@ int bale_daemon_serve(const struct bale_mount_options *options, char *why, void 
         ready(arg);
         bale_volume_open_gpu(d->mount.volume); /* takes seconds: the mount is usable before */
         wait_for_end(d);
-    } else if (why[0] == '\0') {
-        snprintf(why, BALE_WHY, "%s: cannot be mounted: %s: see the log", options->store,
-                 bale_err_text(err));
+    } else if (why->text[0] == '\0') {
+        bale_reason_set(why, "%s: cannot be mounted: %s: see the log", options->store,
+                        bale_err_text(err));
     }
     int ended = end(d, served);
     free(d);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "format/reason.h"
 #include "fs/base/log.h"
 #include "fs/store/store.h"
 #include "kernels/engine/dispatch.h"
@@ -44,9 +45,9 @@ struct bale_mount_options {
 /* Mounts and serves until the file system is unmounted, or SIGTERM, SIGINT or SIGHUP comes (but see
  * lifeline). In the foreground it returns after the end: 0 when everything written is down. Otherwise it
  * forks: the caller gets its return when the mount is usable, or when it failed; the child never
- * returns. The process must have no threads yet. On failure a negative bale_err, and why (room
- * for BALE_WHY) says "PATH: what happened: what to do". */
-int bale_daemon_run(const struct bale_mount_options *options, char *why);
+ * returns. The process must have no threads yet. On failure a negative bale_err, and why
+ * says "PATH: what happened: what to do". */
+int bale_daemon_run(const struct bale_mount_options *options, struct bale_reason *why);
 
 /* The version of libfuse that is linked, "3.17.2". */
 const char *bale_daemon_libfuse(void);

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "format/reason.h"
 #include "fs/base/log.h"
 #include "fs/daemon/fusermount.h"
 #include "fs/daemon/stderr_capture.h"
@@ -228,7 +229,7 @@ static bool has_device(void)
 struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation,
                                             struct bale_mount *mount,
                                             const struct bale_mount_options *options,
-                                            const char *mountpoint, char *why)
+                                            const char *mountpoint, struct bale_reason *why)
 {
     struct options o;
     char *argv[] = {(char[]){"balefs"}, (char[]){"-o"}, o.text, NULL};
@@ -245,18 +246,18 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
         compose(mount, options, &o) ? fuse_session_new(&args, &ops, sizeof ops, mount) : NULL;
     fuse_opt_free_args(&args);
     if (!session) {
-        snprintf(why, BALE_WHY, "%s: the mount options are not accepted: %s: see balefs-mount(1)",
-                 mountpoint, o.full ? "too long" : negotiation->trouble);
+        bale_reason_set(why, "%s: the mount options are not accepted: %s: see balefs-mount(1)",
+                        mountpoint, o.full ? "too long" : negotiation->trouble);
         return NULL;
     }
     bale_stderr_capture_begin(&capture);
     bool mounted = fuse_session_mount(session, mountpoint) == 0;
     bale_stderr_capture_end(&capture, mounted ? NULL : "fusermount3", said, sizeof said);
     if (!mounted) {
-        snprintf(why, BALE_WHY, "%s: cannot be mounted on: %s: %s", mountpoint,
-                 said[0] ? said : negotiation->trouble,
-                 said[0] && has_device() ? "see fusermount3(1)"
-                                         : "balefs doctor tells what this machine lacks");
+        bale_reason_set(why, "%s: cannot be mounted on: %s: %s", mountpoint,
+                        said[0] ? said : negotiation->trouble,
+                        said[0] && has_device() ? "see fusermount3(1)"
+                                                : "balefs doctor tells what this machine lacks");
         fuse_session_destroy(session);
         return NULL;
     }

@@ -2,6 +2,7 @@
 #ifndef BALE_FS_DAEMON_NEGOTIATE_H
 #define BALE_FS_DAEMON_NEGOTIATE_H
 
+#include "format/reason.h"
 #include "fs/daemon/daemon.h"
 #include "fs/fuse/mount.h"
 
@@ -18,7 +19,7 @@ struct bale_negotiation {
 struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation,
                                             struct bale_mount *mount,
                                             const struct bale_mount_options *options,
-                                            const char *mountpoint, char *why);
+                                            const char *mountpoint, struct bale_reason *why);
 
 /* st_dev of what is mounted there; asks the file system itself for nothing. 0: it cannot be
  * said, as of /dev/fd/N. */

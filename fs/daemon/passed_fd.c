@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/store/store.h"
 
 #define FUSE_DEVICE makedev(10, 229)
@@ -33,13 +34,13 @@ bool bale_passed_fd_is_path(const char *mountpoint)
     return descriptor_of(mountpoint) >= 0;
 }
 
-static int refuse(const char *mountpoint, const char *what, char *why)
+static int refuse(const char *mountpoint, const char *what, struct bale_reason *why)
 {
-    snprintf(why, BALE_WHY, "%s: cannot be served: %s", mountpoint, what);
+    bale_reason_set(why, "%s: cannot be served: %s", mountpoint, what);
     return BALE_E_INVALID;
 }
 
-int bale_passed_fd_prepare(const char *mountpoint, char *why)
+int bale_passed_fd_prepare(const char *mountpoint, struct bale_reason *why)
 {
     int fd = descriptor_of(mountpoint);
     struct pollfd state = {.fd = fd};

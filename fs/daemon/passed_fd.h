@@ -5,11 +5,13 @@
 
 #include <stdbool.h>
 
+#include "format/reason.h"
+
 /* mountpoint is /dev/fd/N. */
 bool bale_passed_fd_is_path(const char *mountpoint);
 
 /* Makes such a descriptor fit for the session: it blocks, and no program we start has it. 0 or a
- * negative bale_err, and why (room for BALE_WHY): nothing is mounted with it. */
-int bale_passed_fd_prepare(const char *mountpoint, char *why);
+ * negative bale_err, and why: nothing is mounted with it. */
+int bale_passed_fd_prepare(const char *mountpoint, struct bale_reason *why);
 
 #endif

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/base/log.h"
 #include "fs/daemon/negotiate.h"
 #include "fs/fuse/freeze.h"
@@ -245,7 +246,7 @@ static void wake(int signal)
 }
 
 static int connect_kernel(struct bale_session *session, const struct bale_mount_options *options,
-                          char *why)
+                          struct bale_reason *why)
 {
     struct sigaction action = {.sa_handler = wake};
 
@@ -262,8 +263,8 @@ static int connect_kernel(struct bale_session *session, const struct bale_mount_
     if (buffer)
         free_buffer(session, buffer);
     if (!agreed) {
-        snprintf(why, BALE_WHY, "%s: the kernel and libfuse did not come to terms: %s",
-                 session->mountpoint, session->negotiation.trouble);
+        bale_reason_set(why, "%s: the kernel and libfuse did not come to terms: %s",
+                        session->mountpoint, session->negotiation.trouble);
         return BALE_E_UNSUPPORTED;
     }
     session->device = bale_mount_device(session->mountpoint);
@@ -272,7 +273,8 @@ static int connect_kernel(struct bale_session *session, const struct bale_mount_
 }
 
 int bale_session_create(struct bale_mount *mount, const struct bale_mount_options *options,
-                        const char *mountpoint, int ended, struct bale_session **out, char *why)
+                        const char *mountpoint, int ended, struct bale_session **out,
+                        struct bale_reason *why)
 {
     struct bale_session *session = calloc(1, sizeof *session);
 

@@ -2,6 +2,7 @@
 #ifndef BALE_FS_DAEMON_SESSION_H
 #define BALE_FS_DAEMON_SESSION_H
 
+#include "format/reason.h"
 #include "fs/daemon/daemon.h"
 #include "fs/fuse/mount.h"
 
@@ -11,7 +12,7 @@ struct bale_session;
  * is written to when the file system is gone. On failure why says so. */
 int bale_session_create(struct bale_mount *mount, const struct bale_mount_options *options,
                         const char *mountpoint, int ended, struct bale_session **session,
-                        char *why);
+                        struct bale_reason *why);
 /* One line: what was agreed on with the kernel. */
 const char *bale_session_text(const struct bale_session *session);
 int bale_session_start(struct bale_session *session, unsigned threads);

@@ -9,6 +9,7 @@
 #include <sys/xattr.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/xattr.h"
 #include "kernels/base/container_of.h"
@@ -237,7 +238,8 @@ static void set_ready(struct bale_use *use, int err)
 static int parse(const struct bale_mount *mount, const char *name, const char *value, size_t size,
                  struct setting_op *op)
 {
-    char clean[VALUE_MAX], why[BALE_WHY];
+    char clean[VALUE_MAX];
+    struct bale_reason why;
 
     op->attr = mount->defaults;
     if (strcmp(name, BALE_XATTR_CODEC) == 0) {
@@ -251,9 +253,9 @@ static int parse(const struct bale_mount *mount, const char *name, const char *v
     }
     if (!value)
         return 0;
-    int err = bale_properties_check(name, value, size, clean, why);
+    int err = bale_properties_check(name, value, size, clean, &why);
     if (err == BALE_OK && op->what == BALE_ATTR_SETTING)
-        err = bale_setting_parse(clean, &op->attr.setting, NULL, 0);
+        err = bale_setting_parse(clean, &op->attr.setting, NULL);
     else if (err == BALE_OK && !bale_extent_parse(clean, &op->attr.extent))
         err = BALE_E_INVALID;
     return bale_err_to_errno(err);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/base/log.h"
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/mount.h"
@@ -171,13 +172,13 @@ void bale_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 static int clean_setting(const struct bale_node *node, const char *name, const char **value,
                          size_t *size, char *clean)
 {
-    char why[BALE_WHY];
+    struct bale_reason why;
 
     if (!bale_is_setting_xattr(name) || !S_ISDIR(node->mode))
         return 0;
-    int err = bale_properties_check(name, *value, *size, clean, why);
+    int err = bale_properties_check(name, *value, *size, clean, &why);
     if (err != BALE_OK) {
-        bale_log(BALE_LOG_INFO, "%s", why);
+        bale_log(BALE_LOG_INFO, "%s", why.text);
         return bale_err_to_errno(err);
     }
     *value = clean;

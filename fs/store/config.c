@@ -5,6 +5,7 @@
 
 #include "format/err.h"
 #include "format/limits.h"
+#include "format/reason.h"
 #include "fs/store/internal.h"
 
 #define VOLUME "volume.json"
@@ -26,7 +27,7 @@ static void version_free(struct bale_config_version *version)
     free(version);
 }
 
-static int bad_key(char *why, const char *path, const char *key, const char *must)
+static int bad_key(struct bale_reason *why, const char *path, const char *key, const char *must)
 {
     return bale_store_fail(why, BALE_E_CORRUPT,
                            "%s/" BALE_STORE_DIR "/" VOLUME
@@ -45,7 +46,7 @@ static bool uuid_ok(const char *text)
     return text[36] == '\0';
 }
 
-static int check_features(const json_t *json, const char *path, char *why)
+static int check_features(const json_t *json, const char *path, struct bale_reason *why)
 {
     const json_t *format = json_object_get(json, "format");
     const json_t *features = json_object_get(json, "features");
@@ -71,7 +72,7 @@ static int check_features(const json_t *json, const char *path, char *why)
 }
 
 static int read_match(const json_t *json, const char *path, struct bale_store_config *config,
-                      char *why)
+                      struct bale_reason *why)
 {
     const json_t *match = json_object_get(json, "match");
     size_t count = json_array_size(match);
@@ -83,16 +84,16 @@ static int read_match(const json_t *json, const char *path, struct bale_store_co
         return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", path);
     for (size_t i = 0; i < count; i++) {
         const char *line = json_string_value(json_array_get(match, i));
-        char reason[BALE_REASON];
+        struct bale_reason reason;
         struct bale_setting setting;
         size_t glob;
 
         if (!line)
             return bad_key(why, path, "match", "an array of at most 1024 strings");
-        if (bale_match_parse(line, &glob, &setting, reason) < 0)
+        if (bale_match_parse(line, &glob, &setting, &reason) < 0)
             return bale_store_fail(why, BALE_E_UNSUPPORTED,
                                    "%s/" BALE_STORE_DIR "/" VOLUME ": \"match\": \"%.64s\": %s",
-                                   path, line, reason);
+                                   path, line, reason.text);
         config->match[i] = strdup(line);
         if (!config->match[i])
             return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", path);
@@ -102,13 +103,13 @@ static int read_match(const json_t *json, const char *path, struct bale_store_co
 
 /* config is zeroed; what it owns is the caller's also on failure. */
 static int read_config(const json_t *json, const char *path, struct bale_store_config *config,
-                       char *why)
+                       struct bale_reason *why)
 {
     const char *uuid = json_string_value(json_object_get(json, "uuid"));
     const char *modes = json_string_value(json_object_get(json, "modes"));
     const char *codec = json_string_value(json_object_get(json, "codec"));
     const json_t *extent = json_object_get(json, "extent");
-    char reason[BALE_REASON];
+    struct bale_reason reason;
     int err = check_features(json, path, why);
 
     if (err)
@@ -121,9 +122,10 @@ static int read_config(const json_t *json, const char *path, struct bale_store_c
     config->modes_in_container = strcmp(modes, "container") == 0;
     if (!codec)
         return bad_key(why, path, "codec", "a codec setting");
-    if (bale_setting_parse(codec, &config->setting, reason, sizeof reason) < 0)
+    if (bale_setting_parse(codec, &config->setting, &reason) < 0)
         return bale_store_fail(why, BALE_E_UNSUPPORTED,
-                               "%s/" BALE_STORE_DIR "/" VOLUME ": \"codec\": %s", path, reason);
+                               "%s/" BALE_STORE_DIR "/" VOLUME ": \"codec\": %s", path,
+                               reason.text);
     if (!json_is_integer(extent) || !bale_extent_is_valid((uint64_t)json_integer_value(extent)))
         return bad_key(why, path, "extent", "a multiple of 4096 from 16384 to 67108864");
     config->extent = (uint32_t)json_integer_value(extent);
@@ -131,7 +133,7 @@ static int read_config(const json_t *json, const char *path, struct bale_store_c
 }
 
 /* Makes json, already validated or not, the store's; takes it over, also on failure. */
-static int adopt(struct bale_store *store, json_t *json, char *why)
+static int adopt(struct bale_store *store, json_t *json, struct bale_reason *why)
 {
     struct bale_config_version *version = calloc(1, sizeof *version);
     int err;
@@ -153,7 +155,7 @@ static int adopt(struct bale_store *store, json_t *json, char *why)
     return 0;
 }
 
-int bale_config_read(struct bale_store *store, char *why)
+int bale_config_read(struct bale_store *store, struct bale_reason *why)
 {
     json_t *json;
     int err = bale_store_file_read_json(store->dir_fd, store->path, VOLUME, &json, why);
@@ -181,7 +183,7 @@ void bale_config_free(struct bale_store *store)
 
 /* Sets what a user may change: codec, extent and match. */
 static int put_config(json_t *json, const struct bale_store_config *config, const char *path,
-                      char *why)
+                      struct bale_reason *why)
 {
     char text[BALE_SETTING_TEXT];
     json_t *match = json_array();
@@ -189,14 +191,14 @@ static int put_config(json_t *json, const struct bale_store_config *config, cons
 
     bale_setting_print(config->setting, text, sizeof text);
     for (char **line = config->match; line && *line; line++) {
-        char reason[BALE_REASON];
+        struct bale_reason reason;
         struct bale_setting setting;
         size_t glob;
 
-        if (bale_match_parse(*line, &glob, &setting, reason) < 0) {
+        if (bale_match_parse(*line, &glob, &setting, &reason) < 0) {
             json_decref(match);
             return bale_store_fail(why, BALE_E_INVALID, "%s: match \"%.64s\": %s", path, *line,
-                                   reason);
+                                   reason.text);
         }
         bad |= json_array_append_new(match, json_string(*line));
     }
@@ -213,7 +215,8 @@ static int put_config(json_t *json, const struct bale_store_config *config, cons
                : 0;
 }
 
-static int check_config(const struct bale_store_config *config, const char *path, char *why)
+static int check_config(const struct bale_store_config *config, const char *path,
+                        struct bale_reason *why)
 {
     if (!bale_extent_is_valid(config->extent))
         return bale_store_fail(
@@ -241,7 +244,7 @@ static bool make_uuid(char uuid[static 37])
 }
 
 int bale_config_new(const struct bale_store_config *config, const char *path, json_t **json,
-                    char *why)
+                    struct bale_reason *why)
 {
     char uuid[37];
     int err = check_config(config, path, why);
@@ -266,7 +269,7 @@ const struct bale_store_config *bale_store_config(const struct bale_store *store
 }
 
 int bale_store_set_config(struct bale_store *store, const struct bale_store_config *config,
-                          char *why)
+                          struct bale_reason *why)
 {
     json_t *json;
     int err = check_config(config, store->path, why);

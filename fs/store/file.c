@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/store/internal.h"
 
 /* Names and texts of a foreign store must not speak to the terminal. */
@@ -20,20 +21,21 @@ void bale_text_printable(char *text)
             *p = '?';
 }
 
-int bale_store_fail(char *why, int err, const char *format, ...)
+int bale_store_fail(struct bale_reason *why, int err, const char *format, ...)
 {
     va_list args;
 
     if (!why)
         return err;
     va_start(args, format);
-    vsnprintf(why, BALE_WHY, format, args);
+    vsnprintf(why->text, sizeof why->text, format, args);
     va_end(args);
-    bale_text_printable(why);
+    bale_text_printable(why->text);
     return err;
 }
 
-int bale_store_fail_errno(char *why, const char *path, const char *name, const char *what)
+int bale_store_fail_errno(struct bale_reason *why, const char *path, const char *name,
+                          const char *what)
 {
     int e = errno;
     const char *slash = name[0] ? "/" : "";
@@ -223,7 +225,8 @@ int bale_store_file_replace_json(int dir, const char *name, const json_t *json)
     return err;
 }
 
-int bale_store_file_read_json(int dir, const char *path, const char *name, json_t **json, char *why)
+int bale_store_file_read_json(int dir, const char *path, const char *name, json_t **json,
+                              struct bale_reason *why)
 {
     json_error_t error;
     char inside[64];

@@ -10,6 +10,7 @@
 
 #include "format/err.h"
 #include "format/limits.h"
+#include "format/reason.h"
 #include "fs/store/internal.h"
 
 /* path, which need not exist, made absolute: the part before its last name must exist. An empty one is none. */
@@ -51,7 +52,7 @@ static bool is_store(const char *path)
 
 /* A store's files are containers, another store's too: neither inside one nor inside its .balefs.
  * */
-static int check_outside(const char *path, char *why)
+static int check_outside(const char *path, struct bale_reason *why)
 {
     char above[PATH_MAX];
     char *slash;
@@ -71,7 +72,7 @@ static int check_outside(const char *path, char *why)
     return 0;
 }
 
-static int check_empty(const char *path, int fd, char *why)
+static int check_empty(const char *path, int fd, struct bale_reason *why)
 {
     int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = again < 0 ? NULL : fdopendir(again);
@@ -98,7 +99,7 @@ static int check_empty(const char *path, int fd, char *why)
 }
 
 /* Makes .balefs and what is in it; removes it again on failure. */
-static int fill(const char *path, int root, const json_t *volume, char *why)
+static int fill(const char *path, int root, const json_t *volume, struct bale_reason *why)
 {
     int dir = -1;
     int lock = -1;
@@ -138,7 +139,7 @@ static int sync_parent(int root)
     return err;
 }
 
-static int make(const char *path, const json_t *volume, char *why)
+static int make(const char *path, const json_t *volume, struct bale_reason *why)
 {
     bool made = mkdir(path, 0755) == 0;
     int root = -1;
@@ -161,7 +162,8 @@ static int make(const char *path, const json_t *volume, char *why)
     return err;
 }
 
-int bale_store_init(const char *path, const struct bale_store_config *config, char *why)
+int bale_store_init(const char *path, const struct bale_store_config *config,
+                    struct bale_reason *why)
 {
     struct bale_store_config own = *config;
     json_t *volume;
@@ -182,7 +184,7 @@ int bale_store_init(const char *path, const struct bale_store_config *config, ch
     return err;
 }
 
-int bale_store_init_missing(const char *path, char *why)
+int bale_store_init_missing(const char *path, struct bale_reason *why)
 {
     const struct bale_store_config config = {
         .setting = {.codec = BALE_CODEC_AUTO},

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "format/reason.h"
 #include "fs/store/store.h"
 
 /* ---- The machine (store_world.c) ------------------------------------------------------------- */
@@ -41,16 +42,16 @@ bool bale_platform_is_network(int fd);
 /* ---- Files inside .balefs (store_file.c) ----------------------------------------------------- */
 
 #define BALE_JSON_MAX (1u << 20) /* bytes of a JSON file that is read */
-#define BALE_REASON 256
 
 void bale_text_printable(char *text); /* control characters become '?' */
 
 /* Fills why (may be NULL) with one printable line and returns err. */
-int bale_store_fail(char *why, int err, const char *format, ...)
+int bale_store_fail(struct bale_reason *why, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The same for a failed call: "WHERE/NAME: cannot be WHAT: ERRNO'S TEXT", with advice where there
  * is some. */
-int bale_store_fail_errno(char *why, const char *path, const char *name, const char *what);
+int bale_store_fail_errno(struct bale_reason *why, const char *path, const char *name,
+                          const char *what);
 
 /* Opens an existing regular file of the directory dir; anything else there is refused unopened. On
  * failure errno tells: ELOOP a symbolic link, EISDIR a directory, EINVAL another thing that is not
@@ -74,7 +75,7 @@ int bale_write_all(int fd, const char *text,
 int bale_sync_directory(int fd);
 /* Reads a JSON object. path is the store's, for why. */
 int bale_store_file_read_json(int dir, const char *path, const char *name, json_t **json,
-                              char *why);
+                              struct bale_reason *why);
 
 /* ---- The store ------------------------------------------------------------------------------- */
 
@@ -130,32 +131,32 @@ struct bale_store {
 };
 
 /* store_config.c */
-int bale_config_read(struct bale_store *store, char *why);
+int bale_config_read(struct bale_store *store, struct bale_reason *why);
 void bale_config_free(struct bale_store *store);
 /* A new volume.json's text as JSON; uuid is made. */
 int bale_config_new(const struct bale_store_config *config, const char *path, json_t **json,
-                    char *why);
+                    struct bale_reason *why);
 
 /* store_session.c */
 int bale_sessions_open(struct bale_store *store,
-                       char *why); /* reads; starts a session for a writer */
+                       struct bale_reason *why); /* reads; starts a session for a writer */
 int bale_sessions_close(struct bale_store *store, bool clean); /* does not free */
 void bale_sessions_free(struct bale_store *store);
 bool bale_session_certain(const void *store, uint32_t session);
 
 /* store_lock.c: store->path and dir_fd are set. */
-int bale_lock_take(struct bale_store *store, char *why);
+int bale_lock_take(struct bale_store *store, struct bale_reason *why);
 void bale_lock_release(struct bale_store *store);
 
 /* store_probe.c */
 /* Refuses a directory where names that differ in case are the same: the store's own directory would have others,
  * and the kernel, which keeps what it looked up, does not know of it. */
-int bale_store_check_case(const char *path, int dir, char *why);
+int bale_store_check_case(const char *path, int dir, struct bale_reason *why);
 void bale_store_probe(struct bale_store *store);
 
 /* props.c. Splits "GLOB CODEC": the glob is line[0, *glob). Reason as bale_setting_parse gives it.
  * */
 int bale_match_parse(const char *line, size_t *glob, struct bale_setting *setting,
-                     char reason[static BALE_REASON]);
+                     struct bale_reason *reason);
 
 #endif

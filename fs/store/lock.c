@@ -11,12 +11,13 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/base/log.h"
 #include "fs/store/holder.h"
 #include "fs/store/internal.h"
 
 static int refuse(const struct bale_store *store, const struct bale_holder *holder,
-                  enum bale_verdict verdict, char *why)
+                  enum bale_verdict verdict, struct bale_reason *why)
 {
     if (verdict == BALE_HOLDER_RUNS)
         return bale_store_fail(why, BALE_E_BUSY, "%s: is mounted by %s: unmount it there first",
@@ -77,7 +78,7 @@ static int write_text(int fd)
     return err;
 }
 
-static int blocked(struct bale_store *store, char *why)
+static int blocked(struct bale_store *store, struct bale_reason *why)
 {
     struct bale_holder holder;
 
@@ -89,7 +90,7 @@ static int blocked(struct bale_store *store, char *why)
 }
 
 /* fd is locked. */
-static int claim(struct bale_store *store, int fd, char *why)
+static int claim(struct bale_store *store, int fd, struct bale_reason *why)
 {
     struct bale_holder holder;
     struct stat st;
@@ -172,7 +173,7 @@ static int link_text(struct bale_store *store)
     return err;
 }
 
-static int claim_by_name(struct bale_store *store, char *why)
+static int claim_by_name(struct bale_store *store, struct bale_reason *why)
 {
     struct bale_holder holder;
     enum bale_verdict verdict;
@@ -205,7 +206,7 @@ static int claim_by_name(struct bale_store *store, char *why)
 
 /* ---- Taking and releasing -------------------------------------------------------------------- */
 
-int bale_lock_take(struct bale_store *store, char *why)
+int bale_lock_take(struct bale_store *store, struct bale_reason *why)
 {
     bool write = store->how == BALE_STORE_WRITE;
     int err = open_lock(store, write ? O_RDWR : O_RDONLY, &store->lock.fd);

@@ -3,10 +3,11 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/store/internal.h"
 
 int bale_match_parse(const char *line, size_t *glob, struct bale_setting *setting,
-                     char reason[static BALE_REASON])
+                     struct bale_reason *reason)
 {
     const char *codec = strrchr(line, ' ');
     size_t length = codec ? (size_t)(codec - line) : 0;
@@ -14,14 +15,13 @@ int bale_match_parse(const char *line, size_t *glob, struct bale_setting *settin
     while (length > 0 && line[length - 1] == ' ')
         length--;
     if (length == 0 || strchr(line, '\n')) {
-        snprintf(reason, BALE_REASON,
-                 "A match is a glob, a space and a codec, as in \"*.log zstd:3\".");
+        bale_reason_set(reason, "A match is a glob, a space and a codec, as in \"*.log zstd:3\".");
         return BALE_E_INVALID;
     }
     if (memchr(line, '/', length)) {
-        snprintf(reason, BALE_REASON, "A glob is for names, which have no \"/\".");
+        bale_reason_set(reason, "A glob is for names, which have no \"/\".");
         return BALE_E_INVALID;
     }
     *glob = length;
-    return bale_setting_parse(codec + 1, setting, reason, BALE_REASON);
+    return bale_setting_parse(codec + 1, setting, reason);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/store/store.h"
 
 static bool same(const struct stat *a, const struct stat *b)
@@ -53,13 +54,13 @@ const char *bale_overlap_find(const char *store, const char *directory)
                                     : NULL;
 }
 
-int bale_overlap_check(const char *store, const char *mountpoint, char *why)
+int bale_overlap_check(const char *store, const char *mountpoint, struct bale_reason *why)
 {
     const char *what = bale_overlap_find(store, mountpoint);
 
     if (!what)
         return BALE_OK; /* or whatever it is, the mount will say it */
-    snprintf(why, BALE_WHY, "%s: cannot be mounted on: %s (%s): mount somewhere else", mountpoint,
-             what, store);
+    bale_reason_set(why, "%s: cannot be mounted on: %s (%s): mount somewhere else", mountpoint,
+                    what, store);
     return BALE_E_INVALID;
 }

@@ -4,9 +4,11 @@
 
 #include <stdbool.h>
 
-/* BALE_E_INVALID and why (room for BALE_WHY): one of the two directories is the other, or lies
+#include "format/reason.h"
+
+/* BALE_E_INVALID and why: one of the two directories is the other, or lies
  * in it. */
-int bale_overlap_check(const char *store, const char *mountpoint, char *why);
+int bale_overlap_check(const char *store, const char *mountpoint, struct bale_reason *why);
 
 /* How two directories lie, by whatever name: constant text as for "DIRECTORY: it is the store
  * itself"; NULL: apart, or one of them cannot be looked at. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/store/internal.h"
 
 #define PROBE "probe"
@@ -41,7 +42,7 @@ static bool punches(int fd)
     return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PROBE_SIZE) == 0;
 }
 
-int bale_store_check_case(const char *path, int dir, char *why)
+int bale_store_check_case(const char *path, int dir, struct bale_reason *why)
 {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int flags = 0;

@@ -7,6 +7,7 @@
 
 #include "format/err.h"
 #include "format/limits.h"
+#include "format/reason.h"
 #include "fs/base/log.h"
 #include "fs/store/internal.h"
 
@@ -76,11 +77,11 @@ static bool line_matches(const char *line, const char *name, struct bale_setting
                          bool *bad)
 {
     char glob[VALUE_MAX];
-    char reason[BALE_REASON];
+    struct bale_reason reason;
     struct bale_setting parsed;
     size_t length;
 
-    if (bale_match_parse(line, &length, &parsed, reason) < 0 || length >= sizeof glob) {
+    if (bale_match_parse(line, &length, &parsed, &reason) < 0 || length >= sizeof glob) {
         *bad = true;
         return false;
     }
@@ -118,7 +119,7 @@ static int directory_codec(int fd, const char *name, struct bale_container_attr 
     if (attr->setting_explicit)
         return 0;
     err = get_value(fd, BALE_XATTR_CODEC, value);
-    if (!err && bale_setting_parse(value, &attr->setting, NULL, 0) == 0)
+    if (!err && bale_setting_parse(value, &attr->setting, NULL) == 0)
         attr->setting_explicit = true;
     else if (!err || err == BALE_E_TOOBIG)
         *bad = true;
@@ -182,18 +183,18 @@ int bale_properties_inherit(int parent_fd, int child_fd)
 
 /* ---- Values to be set ------------------------------------------------------------------------ */
 
-static int check_codec(const char *value, char *clean, char *why)
+static int check_codec(const char *value, char *clean, struct bale_reason *why)
 {
     struct bale_setting setting;
-    char reason[BALE_REASON];
+    struct bale_reason reason;
 
-    if (bale_setting_parse(value, &setting, reason, sizeof reason) < 0)
-        return bale_store_fail(why, BALE_E_INVALID, BALE_XATTR_CODEC ": %s", reason);
+    if (bale_setting_parse(value, &setting, &reason) < 0)
+        return bale_store_fail(why, BALE_E_INVALID, BALE_XATTR_CODEC ": %s", reason.text);
     bale_setting_print(setting, clean, BALE_SETTING_TEXT);
     return 0;
 }
 
-static int check_extent(const char *value, char *clean, char *why)
+static int check_extent(const char *value, char *clean, struct bale_reason *why)
 {
     uint32_t extent;
 
@@ -207,7 +208,7 @@ static int check_extent(const char *value, char *clean, char *why)
 }
 
 /* Spaces around a line and empty lines go. */
-static int check_match(char *value, char *clean, char *why)
+static int check_match(char *value, char *clean, struct bale_reason *why)
 {
     char *rest = value;
     char *line;
@@ -217,7 +218,7 @@ static int check_match(char *value, char *clean, char *why)
     while ((line = strsep(&rest, "\n"))) {
         struct bale_setting setting;
         char text[BALE_SETTING_TEXT];
-        char reason[BALE_REASON];
+        struct bale_reason reason;
         size_t end = strlen(line);
         size_t glob;
 
@@ -227,9 +228,9 @@ static int check_match(char *value, char *clean, char *why)
             line++;
         if (*line == '\0')
             continue;
-        if (bale_match_parse(line, &glob, &setting, reason) < 0)
+        if (bale_match_parse(line, &glob, &setting, &reason) < 0)
             return bale_store_fail(why, BALE_E_INVALID, BALE_XATTR_MATCH ": \"%.64s\": %s", line,
-                                   reason);
+                                   reason.text);
         bale_setting_print(setting, text, sizeof text);
         used += (size_t)snprintf(clean + used, VALUE_MAX - used, "%s%.*s %s", used ? "\n" : "",
                                  (int)glob, line, text);
@@ -244,7 +245,7 @@ static int check_match(char *value, char *clean, char *why)
 }
 
 int bale_properties_check(const char *name, const char *value, size_t length, char *clean,
-                          char *why)
+                          struct bale_reason *why)
 {
     char own[VALUE_MAX];
 

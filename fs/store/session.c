@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/base/log.h"
 #include "fs/store/internal.h"
 
@@ -97,7 +98,7 @@ static bool parse(struct bale_session_list *list, const json_t *json)
     return true;
 }
 
-static int read_list(struct bale_store *store, char *why)
+static int read_list(struct bale_store *store, struct bale_reason *why)
 {
     struct bale_sessions *sessions = &store->sessions;
     json_t *json;
@@ -194,7 +195,7 @@ static void settle(struct bale_store *store, struct bale_session_list *list)
     list_taint_here(list, sessions);
 }
 
-static int start(struct bale_store *store, char *why)
+static int start(struct bale_store *store, struct bale_reason *why)
 {
     struct bale_sessions *sessions = &store->sessions;
     struct bale_session_list list;
@@ -219,7 +220,7 @@ static int start(struct bale_store *store, char *why)
     return 0;
 }
 
-int bale_sessions_open(struct bale_store *store, char *why)
+int bale_sessions_open(struct bale_store *store, struct bale_reason *why)
 {
     int err;
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/base/log.h"
 #include "fs/store/internal.h"
 
@@ -55,7 +56,7 @@ static void store_free(struct bale_store *store)
     free(store);
 }
 
-static int open_directories(struct bale_store *store, const char *path, char *why)
+static int open_directories(struct bale_store *store, const char *path, struct bale_reason *why)
 {
     store->path = realpath(path, NULL);
     if (!store->path)
@@ -78,7 +79,7 @@ static int open_directories(struct bale_store *store, const char *path, char *wh
 }
 
 /* Left by a kill it holds blocks that nothing needs any more. */
-static int open_reserve(struct bale_store *store, char *why)
+static int open_reserve(struct bale_store *store, struct bale_reason *why)
 {
     struct stat st;
     int err = bale_store_file_open(store->dir_fd, RESERVE, O_RDWR, &store->reserve_fd);
@@ -97,7 +98,7 @@ static int open_reserve(struct bale_store *store, char *why)
 }
 
 int bale_store_open(const char *path, enum bale_store_access how, struct bale_store **result,
-                    char *why)
+                    struct bale_reason *why)
 {
     struct bale_store *store = store_new(how);
     int err;

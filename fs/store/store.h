@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/reason.h"
 #include "fs/container/container.h"
 #include "kernels/codec/codec.h"
 
 #define BALE_STORE_DIR ".balefs"
-#define BALE_WHY 512 /* room for a reason, one line */
 
 struct bale_store_config {
     char uuid[37];
@@ -28,11 +28,12 @@ struct bale_volume_options;
  * setting, extent, match and modes_in_container from config; makes the uuid. An ordinary user's store
  * always holds its modes: it could not reopen its own 0444 files otherwise. Refuses a directory
  * that has anything in it or lies inside a store. Every function here with why: on failure it gets
- * "PATH: what happened: what to do" (room for BALE_WHY). */
-int bale_store_init(const char *path, const struct bale_store_config *config, char *why);
+ * "PATH: what happened: what to do". */
+int bale_store_init(const char *path, const struct bale_store_config *config,
+                    struct bale_reason *why);
 /* The same with the usual settings, but nothing where there is a .balefs: opening it says if it is
  * good. */
-int bale_store_init_missing(const char *path, char *why);
+int bale_store_init_missing(const char *path, struct bale_reason *why);
 
 enum bale_store_access {
     BALE_STORE_WRITE,    /* takes the lock, starts a session */
@@ -42,7 +43,7 @@ enum bale_store_access {
 /* A writer or reader is opened in the process that stays: the lock names it.
  * BALE_E_BUSY: locked; BALE_E_NOENT: not a store; BALE_E_UNSUPPORTED: newer; BALE_E_CORRUPT. */
 int bale_store_open(const char *path, enum bale_store_access how, struct bale_store **store,
-                    char *why);
+                    struct bale_reason *why);
 
 int bale_store_root_fd(const struct bale_store *store);      /* O_PATH | O_DIRECTORY */
 const char *bale_store_path(const struct bale_store *store); /* absolute */
@@ -51,7 +52,7 @@ const struct bale_store_config *bale_store_config(const struct bale_store *store
 /* Changes setting, extent and match, durably; uuid and modes stay. Only for a writer. From any
  * thread. */
 int bale_store_set_config(struct bale_store *store, const struct bale_store_config *config,
-                          char *why);
+                          struct bale_reason *why);
 
 /* Session number and certainty for containers; valid as long as the store is open. */
 void bale_store_container_config(struct bale_store *store, struct bale_container_config *config);
@@ -118,7 +119,7 @@ int bale_properties_inherit(int parent_fd, int child_fd);
  * clean: normalised text, with a NUL (room for 4096): "zstd:3", "131072", or lines "GLOB CODEC"
  * with a newline between. */
 int bale_properties_check(const char *name, const char *value, size_t length, char *clean,
-                          char *why);
+                          struct bale_reason *why);
 bool bale_extent_parse(const char *text, uint32_t *extent); /* "128K", "1M", bytes */
 
 #endif

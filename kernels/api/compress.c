@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "format/stream.h"
 #include "kernels/api/context.h"
 
@@ -35,9 +36,9 @@ static size_t bound(const struct bale_api_setup *setup, size_t length)
 size_t bale_compress_bound(const struct bale_params *params, size_t length)
 {
     struct bale_api_setup setup;
-    char why[BALE_MESSAGE];
+    struct bale_reason why;
 
-    return bale_api_setup(params, &setup, why) == BALE_OK ? bound(&setup, length) : 0;
+    return bale_api_setup(params, &setup, &why) == BALE_OK ? bound(&setup, length) : 0;
 }
 
 /* The bytes are there until bale_api_run_moves. */
@@ -216,7 +217,7 @@ int bale_compress(struct bale_context *context, const struct bale_params *params
     out->length = 0;
     if (!in && length > 0)
         return bale_api_fail(context, BALE_E_INVALID, "The input is missing.");
-    err = bale_api_setup(params, &job.setup, context->message);
+    err = bale_api_setup(params, &job.setup, &context->message);
     if (err == BALE_OK)
         err = bale_api_begin(context, &job.setup, length > 0 ? in : NULL, out->data, &job.places);
     if (err == BALE_OK)

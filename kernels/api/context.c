@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 
 #define THREADS_MAX 4096
 #define ORDINAL_MAX 1024
@@ -42,7 +43,7 @@ int bale_api_fail(struct bale_context *context, int err, const char *format, ...
     va_list args;
 
     va_start(args, format);
-    vsnprintf(context->message, sizeof context->message, format, args);
+    vsnprintf(context->message.text, sizeof context->message.text, format, args);
     va_end(args);
     return err;
 }
@@ -70,11 +71,11 @@ static int take_struct(const void *theirs, void *ours, size_t known)
 /* ---- Life ---- */
 
 /* What the last bale_context_create of the thread had to say. */
-static _Thread_local char no_context[BALE_MESSAGE];
+static _Thread_local struct bale_reason no_context;
 
 static int refuse(int err, const char *what, const char *why)
 {
-    snprintf(no_context, sizeof no_context, "%.60s%s%.180s.", what, why[0] ? ": " : "", why);
+    bale_reason_set(&no_context, "%.60s%s%.180s.", what, why[0] ? ": " : "", why);
     return err;
 }
 
@@ -138,15 +139,15 @@ static int create_dispatcher(struct bale_context *context, const struct bale_con
 /* Opens the GPU, and makes what is needed beside it. Without a GPU the dispatcher is a CPU engine. */
 static int open_gpu(struct bale_context *context, size_t staging)
 {
-    char why[BALE_GPU_WHY];
+    struct bale_reason why;
     int err;
 
     bale_dispatch_open(context->engine);
-    err = bale_dispatch_wait(context->engine, why);
+    err = bale_dispatch_wait(context->engine, &why);
     if (err < 0)
         return context->choice == BALE_ENGINE_AUTO
                    ? BALE_OK
-                   : refuse(BALE_E_DEVICE, "No GPU can be used", why);
+                   : refuse(BALE_E_DEVICE, "No GPU can be used", why.text);
     err = bale_staging_create(context->engine, staging > 0 ? staging : BALE_STAGING_DEFAULT,
                               &context->staging);
     if (err == BALE_OK)
@@ -212,7 +213,7 @@ void bale_context_destroy(struct bale_context *context)
 
 const char *bale_context_message(const struct bale_context *context)
 {
-    return context ? context->message : no_context;
+    return context ? context->message.text : no_context.text;
 }
 
 void bale_buffer_free(struct bale_buffer *buffer)
@@ -221,33 +222,34 @@ void bale_buffer_free(struct bale_buffer *buffer)
     *buffer = (struct bale_buffer){0};
 }
 
-int bale_api_setup(const struct bale_params *params, struct bale_api_setup *setup, char *why)
+int bale_api_setup(const struct bale_params *params, struct bale_api_setup *setup,
+                   struct bale_reason *why)
 {
     struct bale_params ours;
     int err = take_struct(params, &ours, sizeof ours);
 
     if (err < 0) {
-        snprintf(why, BALE_MESSAGE, "%s",
-                 err == BALE_E_INVALID ? "The params' size is not sizeof(struct bale_params)."
-                                       : "The params are of a newer version of the library.");
+        bale_reason_set(why, "%s",
+                        err == BALE_E_INVALID
+                            ? "The params' size is not sizeof(struct bale_params)."
+                            : "The params are of a newer version of the library.");
         return err;
     }
     setup->extent = ours.extent > 0 ? ours.extent : BALE_EXTENT_DEFAULT;
     if (ours.chunk == 0)
         ours.chunk = UINT32_C(1) << BALE_CHUNK_LOG2_DEFAULT;
     if (!bale_extent_is_valid(setup->extent)) {
-        snprintf(why, BALE_MESSAGE, "An extent is a multiple of 4096, 16 KiB to 64 MiB, not %u.",
-                 setup->extent);
+        bale_reason_set(why, "An extent is a multiple of 4096, 16 KiB to 64 MiB, not %u.",
+                        setup->extent);
         return BALE_E_INVALID;
     }
     if (!bale_chunk_is_valid(ours.chunk)) {
-        snprintf(why, BALE_MESSAGE, "A chunk is a power of two, 4 KiB to 64 MiB, not %u.",
-                 ours.chunk);
+        bale_reason_set(why, "A chunk is a power of two, 4 KiB to 64 MiB, not %u.", ours.chunk);
         return BALE_E_INVALID;
     }
     setup->chunk_log2 = (uint8_t)__builtin_ctz(ours.chunk);
     setup->stream = ours.stream;
-    return bale_setting_parse(ours.codec ? ours.codec : "auto", &setup->setting, why, BALE_MESSAGE);
+    return bale_setting_parse(ours.codec ? ours.codec : "auto", &setup->setting, why);
 }
 
 int bale_api_lanes(struct bale_context *context, unsigned count, size_t stored)

@@ -2,14 +2,13 @@
 #ifndef BALE_KERNELS_API_CONTEXT_H
 #define BALE_KERNELS_API_CONTEXT_H
 
+#include "format/reason.h"
 #include "kernels/api/balefs.h"
 #include "kernels/codec/codec.h"
 #include "kernels/engine/copies.h"
 #include "kernels/engine/dispatch.h"
 #include "kernels/engine/ring.h"
 #include "kernels/engine/staging.h"
-
-#define BALE_MESSAGE 256
 
 enum { BALE_API_TOGETHER = 64 }; /* frames that are copied at a time */
 enum { BALE_API_MOVES = 4 * BALE_API_TOGETHER };
@@ -36,7 +35,7 @@ struct bale_context {
     size_t entry_raw;
     size_t entry_stored;
     void *heap; /* the entries' memory, where the staging is too small for them */
-    char message[BALE_MESSAGE];
+    struct bale_reason message;
 };
 
 /* bale_params as understood. */
@@ -62,8 +61,9 @@ struct bale_api_places {
 
 /* ---- context.c ---- */
 
-/* Reads params (NULL: the defaults); why (BALE_MESSAGE bytes) says what is wrong. */
-int bale_api_setup(const struct bale_params *params, struct bale_api_setup *setup, char *why);
+/* Reads params (NULL: the defaults); why says what is wrong. */
+int bale_api_setup(const struct bale_params *params, struct bale_api_setup *setup,
+                   struct bale_reason *why);
 
 /* A ring of count entries, whose items point to the caller's memory but for stored bytes each:
  * context->entries. */

@@ -286,7 +286,7 @@ int bale_decompress(struct bale_context *context, const struct bale_params *para
     out->length = 0;
     if (!in && length > 0)
         return bale_api_fail(context, BALE_E_INVALID, "The input is missing.");
-    err = bale_api_setup(params, &setup, context->message);
+    err = bale_api_setup(params, &setup, &context->message);
     if (err == BALE_OK)
         err = bale_api_begin(context, &setup, length > 0 ? in : NULL, out->data, &job.places);
     if (err == BALE_OK && job.places.in) {

@@ -7,10 +7,11 @@
 #include <stdint.h>
 
 #include "format/frame.h"
+#include "format/reason.h"
 
 /* Reads "NAME", "NAME:key=value,..." or "zstd:3". BALE_E_INVALID: why (a full sentence without a
  * newline, may be NULL) says what is wrong and what would be right. */
-int bale_setting_parse(const char *text, struct bale_setting *setting, char *why, size_t why_size);
+int bale_setting_parse(const char *text, struct bale_setting *setting, struct bale_reason *why);
 
 /* Writes the shortest text that parses to the same setting ("zstd:1", "auto"); size at least
  * BALE_SETTING_TEXT. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 
 #define LIBRARY "libnvcomp.so.6"
 #define MAJOR 6u
@@ -30,14 +31,14 @@ static void *open_beside(void)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-static int check_version(void *library, char *why, size_t why_size)
+static int check_version(void *library, struct bale_reason *why)
 {
     int (*get)(struct properties *) =
         (int (*)(struct properties *))dlsym(library, "nvcompGetProperties");
     struct properties properties = {0};
 
     if (!get || get(&properties) != 0 || properties.version / 1000 != MAJOR) {
-        snprintf(why, why_size, LIBRARY " is version %u, not %u", properties.version / 1000, MAJOR);
+        bale_reason_set(why, LIBRARY " is version %u, not %u", properties.version / 1000, MAJOR);
         return BALE_E_UNSUPPORTED;
     }
     return BALE_OK;
@@ -64,7 +65,7 @@ static int find_codec(void *library, const char *family, struct nvcomp_codec *co
                : BALE_E_UNSUPPORTED;
 }
 
-int bale_nvcomp_open(struct nvcomp *nvcomp, char *why, size_t why_size)
+int bale_nvcomp_open(struct nvcomp *nvcomp, struct bale_reason *why)
 {
     int err;
 
@@ -72,13 +73,13 @@ int bale_nvcomp_open(struct nvcomp *nvcomp, char *why, size_t why_size)
     if (!nvcomp->library)
         nvcomp->library = open_beside();
     if (!nvcomp->library) {
-        snprintf(why, why_size, LIBRARY " is not found");
+        bale_reason_set(why, LIBRARY " is not found");
         return BALE_E_NOENT;
     }
-    err = check_version(nvcomp->library, why, why_size);
+    err = check_version(nvcomp->library, why);
     if (err == BALE_OK && (find_codec(nvcomp->library, "LZ4", &nvcomp->codecs[NVCOMP_LZ4]) < 0 ||
                            find_codec(nvcomp->library, "Zstd", &nvcomp->codecs[NVCOMP_ZSTD]) < 0)) {
-        snprintf(why, why_size, LIBRARY " lacks a function");
+        bale_reason_set(why, LIBRARY " lacks a function");
         err = BALE_E_UNSUPPORTED;
     }
     if (err < 0) {

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/reason.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -47,7 +49,7 @@ struct nvcomp {
 
 /* Opens libnvcomp.so.6, from where libraries are looked for or beside this one. 0, or a negative
  * bale_err with why. It stays open: its kernels belong to contexts. */
-int bale_nvcomp_open(struct nvcomp *nvcomp, char *why, size_t why_size);
+int bale_nvcomp_open(struct nvcomp *nvcomp, struct bale_reason *why);
 
 /* The options for decompression. */
 struct nvcomp_options bale_nvcomp_decompress_options(void);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/reason.h"
 #include "kernels/cuda/fault.cuh"
 
 extern "C" {
@@ -185,7 +186,7 @@ unsigned choose_workspaces(bale_cuda_device *d, uint64_t budget)
 }
 
 /* Loads what there is to load and finds out what memory the context takes by that. */
-int measure_context(bale_cuda_device *d, uint64_t free_before, char *why, size_t why_size)
+int measure_context(bale_cuda_device *d, uint64_t free_before, struct bale_reason *why)
 {
     int err = open_slots(d, 1, 1, BALE_CUDA_CELLS_MIN);
     uint64_t free_now;
@@ -193,8 +194,7 @@ int measure_context(bale_cuda_device *d, uint64_t free_before, char *why, size_t
     if (err == BALE_OK)
         err = try_codecs(d);
     if (err < 0) {
-        snprintf(why, why_size, "%s: the first batch failed: %s", d->about.name,
-                 bale_err_text(err));
+        bale_reason_set(why, "%s: the first batch failed: %s", d->about.name, bale_err_text(err));
         return err;
     }
     close_slots(d);
@@ -208,7 +208,7 @@ int measure_context(bale_cuda_device *d, uint64_t free_before, char *why, size_t
 }
 
 /* Takes less where the device has less. */
-int open_all_slots(bale_cuda_device *d, char *why, size_t why_size)
+int open_all_slots(bale_cuda_device *d, struct bale_reason *why)
 {
     const uint64_t budget = budget_beside(d, d->context_size);
     unsigned workspaces = choose_workspaces(d, budget);
@@ -225,14 +225,14 @@ int open_all_slots(bale_cuda_device *d, char *why, size_t why_size)
             cells /= 2;
     }
     if (err < 0)
-        snprintf(why, why_size,
-                 "%s: no memory for batches: %llu MiB may be taken, of which the context has %llu",
-                 d->about.name, (unsigned long long)(d->settings.memory / MIB),
-                 (unsigned long long)(d->context_size / MIB));
+        bale_reason_set(
+            why, "%s: no memory for batches: %llu MiB may be taken, of which the context has %llu",
+            d->about.name, (unsigned long long)(d->settings.memory / MIB),
+            (unsigned long long)(d->context_size / MIB));
     return err;
 }
 
-int open_context(bale_cuda_device *d, char *why, size_t why_size)
+int open_context(bale_cuda_device *d, struct bale_reason *why)
 {
     const int ordinal = d->settings.ordinal;
     cudaError_t error = cudaSuccess;
@@ -248,24 +248,24 @@ int open_context(bale_cuda_device *d, char *why, size_t why_size)
     if (!error)
         error = bale_cuda_open_stream(&d->out);
     if (error)
-        snprintf(why, why_size, "%s: %s", d->about.name, cudaGetErrorString(error));
+        bale_reason_set(why, "%s: %s", d->about.name, cudaGetErrorString(error));
     return bale_cuda_error(error);
 }
 
-int open_device(bale_cuda_device *d, char *why, size_t why_size)
+int open_device(bale_cuda_device *d, struct bale_reason *why)
 {
     uint64_t free_before = bale_driver_free(&d->about);
-    int err = open_context(d, why, why_size);
+    int err = open_context(d, why);
 
     for (int c = CUDA_STORE; c < CUDA_CODECS; c++)
         d->has[c] = !bale_cuda_codecs[c].nvcomp || d->settings.nvcomp;
     if (err == BALE_OK)
         err = choose_codecs(d, budget_beside(d, CONTEXT_GUESS));
     if (err == BALE_OK)
-        err = measure_context(d, free_before, why, why_size);
+        err = measure_context(d, free_before, why);
     if (err == BALE_OK)
         err = choose_codecs(d, budget_beside(d, d->context_size));
-    return err < 0 ? err : open_all_slots(d, why, why_size);
+    return err < 0 ? err : open_all_slots(d, why);
 }
 } // namespace
 
@@ -292,19 +292,19 @@ int bale_cuda_error(cudaError_t error)
 }
 
 int bale_cuda_device_open(const struct bale_cuda_settings *settings,
-                          struct bale_cuda_device **device, char *why, size_t why_size)
+                          struct bale_cuda_device **device, struct bale_reason *why)
 {
     bale_cuda_device *d = (bale_cuda_device *)calloc(1, sizeof *d);
     int err = d ? bale_driver_query(settings->ordinal, &d->about) : BALE_E_NOMEM;
 
     if (err < 0) {
-        snprintf(why, why_size, "device %d does not answer", settings->ordinal);
+        bale_reason_set(why, "device %d does not answer", settings->ordinal);
         free(d);
         return err;
     }
     d->settings = *settings;
     pthread_mutex_init(&d->mutex, nullptr);
-    err = open_device(d, why, why_size);
+    err = open_device(d, why);
     if (err < 0) {
         bale_cuda_device_close(d);
         return err;

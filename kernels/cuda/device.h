@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/reason.h"
 #include "kernels/codec/nvcomp.h"
 #include "kernels/codec/tables.h"
 #include "kernels/cuda/codecs.h"
@@ -56,7 +57,7 @@ struct bale_gpu_copy;
 /* Makes a context and allocates. A codec whose working memory leaves too little for
  * batches is left out. BALE_E_NOMEM and BALE_E_DEVICE come with why. */
 int bale_cuda_device_open(const struct bale_cuda_settings *settings,
-                          struct bale_cuda_device **device, char *why, size_t why_size);
+                          struct bale_cuda_device **device, struct bale_reason *why);
 
 /* Frees all, the context as well. NULL is fine. Nobody waits for a slot of it. */
 void bale_cuda_device_close(struct bale_cuda_device *device);

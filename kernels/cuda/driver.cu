@@ -1,3 +1,4 @@
+#include "format/reason.h"
 #include "kernels/cuda/driver.h"
 
 #include <ctype.h>
@@ -70,23 +71,23 @@ void open_nvml()
                find(library, "nvmlDeviceGetMemoryInfo", &ml.memory) && ml.init() == 0;
 }
 
-int open_driver(char *why, size_t why_size)
+int open_driver(struct bale_reason *why)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     const char *text = "unknown error";
 
     if (!library) {
-        snprintf(why, why_size, "there is no CUDA driver (libcuda.so.1)");
+        bale_reason_set(why, "there is no CUDA driver (libcuda.so.1)");
         return BALE_E_DEVICE;
     }
     if (!find_all(library)) {
-        snprintf(why, why_size, "the CUDA driver is too old");
+        bale_reason_set(why, "the CUDA driver is too old");
         return BALE_E_DEVICE;
     }
     CUresult result = cu.init(0);
     if (result != CUDA_SUCCESS) {
         cu.error(result, &text);
-        snprintf(why, why_size, "the CUDA driver does not start: %s", text);
+        bale_reason_set(why, "the CUDA driver does not start: %s", text);
         return BALE_E_DEVICE;
     }
     open_nvml();
@@ -110,13 +111,13 @@ int node_of(const char *bus)
 }
 } // namespace
 
-int bale_driver_open(char *why, size_t why_size)
+int bale_driver_open(struct bale_reason *why)
 {
     int err = BALE_OK;
 
     pthread_mutex_lock(&mutex);
     if (!ready)
-        err = open_driver(why, why_size);
+        err = open_driver(why);
     ready = err == BALE_OK;
     pthread_mutex_unlock(&mutex);
     return err;

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/reason.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,7 +25,7 @@ struct bale_driver_device {
 };
 
 /* Opens libcuda once for the process. BALE_OK, or BALE_E_DEVICE with why. */
-int bale_driver_open(char *why, size_t why_size);
+int bale_driver_open(struct bale_reason *why);
 
 int bale_driver_count(void);
 int bale_driver_query(int ordinal, struct bale_driver_device *device);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "format/reason.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/pinned.h"
 #include "kernels/cuda/queue.h"
@@ -128,7 +129,7 @@ void bale_cuda_resolve(struct cuda_worker *worker);
 /* measure.c: kernels/engine/gpu.h's measure. */
 int bale_cuda_measure_all(const struct bale_gpu_options *options, struct bale_gpu_trial *trials,
                           size_t count, void (*tick)(void *argument, size_t trial), void *argument,
-                          char why[BALE_GPU_WHY]);
+                          struct bale_reason *why);
 
 /* process.c: of struct bale_gpu. */
 int bale_cuda_process_memory_kind(struct bale_engine *engine, const void *memory,
@@ -154,9 +155,9 @@ void *bale_cuda_supervisor_thread(void *engine);
 bool bale_cuda_answer_unwanted(struct cuda_engine *e);
 /* Whether the device has the memory that is to be taken: BALE_OK, or BALE_E_NOMEM with why. Whoever else
  * works on it is asked by nobody: no more is taken than is free. */
-int bale_cuda_check_free(const struct cuda_engine *e, unsigned device, char *why);
+int bale_cuda_check_free(const struct cuda_engine *e, unsigned device, struct bale_reason *why);
 /* Opens all devices: BALE_OK, or a negative bale_err with why. */
-int bale_cuda_open_devices(struct cuda_engine *e, char *why);
+int bale_cuda_open_devices(struct cuda_engine *e, struct bale_reason *why);
 /* Whether a device may write to items that were given back: said where it is to be known, and with a device
  * that is lost the supervisor closes it then. With the mutex. */
 void bale_cuda_set_quarantine(struct cuda_engine *e, bool quarantine);

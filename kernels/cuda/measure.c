@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "kernels/cuda/engine.h"
 
 enum { RELEASE_NEVER_MS = 24 * 60 * 60 * 1000 };
@@ -93,7 +94,7 @@ static int run(struct bale_cuda_slot *slot, struct bale_gpu_trial *trial)
 /* With an engine that nobody gives an item, and so leaves its device alone. */
 int bale_cuda_measure_all(const struct bale_gpu_options *options, struct bale_gpu_trial *trials,
                           size_t count, void (*tick)(void *argument, size_t trial), void *argument,
-                          char why[BALE_GPU_WHY])
+                          struct bale_reason *why)
 {
     struct bale_gpu_options one = *options;
     struct bale_engine *engine = NULL;

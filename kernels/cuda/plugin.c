@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "kernels/base/clock.h"
 #include "kernels/base/join.h"
 #include "kernels/base/lock.h"
@@ -224,12 +225,12 @@ static const struct bale_engine_ops ops = {
 };
 
 static int check_device(const struct bale_gpu_options *options, struct bale_driver_device *device,
-                        int ordinal, char *why)
+                        int ordinal, struct bale_reason *why)
 {
     const char *what = NULL;
 
     if (bale_driver_query(ordinal, device) < 0) {
-        snprintf(why, BALE_GPU_WHY, "there is no device %d", ordinal);
+        bale_reason_set(why, "there is no device %d", ordinal);
         return BALE_E_DEVICE;
     }
     if (!device->usable)
@@ -240,17 +241,17 @@ static int check_device(const struct bale_gpu_options *options, struct bale_driv
         what = "its compute mode is exclusive, and another program may want it";
     if (!what)
         return BALE_OK;
-    snprintf(why, BALE_GPU_WHY, "%s: %s", device->name, what);
+    bale_reason_set(why, "%s: %s", device->name, what);
     return BALE_E_DEVICE;
 }
 
 /* Which devices, before anything is made on them. */
-static int find_devices(struct cuda_engine *e, char *why)
+static int find_devices(struct cuda_engine *e, struct bale_reason *why)
 {
-    int err = bale_driver_open(why, BALE_GPU_WHY);
+    int err = bale_driver_open(why);
 
     if (err == BALE_OK && bale_driver_count() == 0) {
-        snprintf(why, BALE_GPU_WHY, "the driver shows no device");
+        bale_reason_set(why, "the driver shows no device");
         err = BALE_E_DEVICE;
     }
     for (unsigned i = 0; err == BALE_OK && i < e->device_count; i++) {
@@ -290,19 +291,19 @@ static struct cuda_engine *make(const struct bale_gpu_options *options)
     return e;
 }
 
-static int start(struct cuda_engine *e, char *why)
+static int start(struct cuda_engine *e, struct bale_reason *why)
 {
-    char missing[BALE_GPU_WHY] = "";
+    struct bale_reason missing = {0};
     int err = find_devices(e, why);
 
     if (err < 0)
         return err;
-    e->has_nvcomp = bale_nvcomp_open(&e->nvcomp, missing, sizeof missing) == BALE_OK;
+    e->has_nvcomp = bale_nvcomp_open(&e->nvcomp, &missing) == BALE_OK;
     err = bale_cuda_open_devices(e, why);
     if (err < 0)
         return err;
     if (!e->has_nvcomp)
-        bale_cuda_log(e, BALE_GPU_WARNING, "GPU: %s: zstd and lz4 stay with the CPU", missing);
+        bale_cuda_log(e, BALE_GPU_WARNING, "GPU: %s: zstd and lz4 stay with the CPU", missing.text);
     e->state = CUDA_OPEN;
     e->idle_ns = bale_clock_ns();
     e->supervisor_started =
@@ -314,7 +315,7 @@ static int start(struct cuda_engine *e, char *why)
             err = BALE_E_NOMEM;
     }
     if (!e->supervisor_started || err < 0) {
-        snprintf(why, BALE_GPU_WHY, "no thread for it");
+        bale_reason_set(why, "no thread for it");
         return BALE_E_NOMEM;
     }
     return BALE_OK;
@@ -322,7 +323,7 @@ static int start(struct cuda_engine *e, char *why)
 
 /* The driver's threads block signals as ours do: those are for the program's own. */
 static int open_engine(const struct bale_gpu_options *options, struct bale_engine **engine,
-                       char why[BALE_GPU_WHY])
+                       struct bale_reason *why)
 {
     struct cuda_engine *e;
     sigset_t all;
@@ -363,11 +364,11 @@ static void describe(struct bale_gpu_found *found)
     }
 }
 
-static int find(struct bale_gpu_found *found, char why[BALE_GPU_WHY])
+static int find(struct bale_gpu_found *found, struct bale_reason *why)
 {
     const struct bale_gpu_options none = {0};
     struct cuda_engine *e = make(&none);
-    int err = e ? bale_driver_open(why, BALE_GPU_WHY) : BALE_E_NOMEM;
+    int err = e ? bale_driver_open(why) : BALE_E_NOMEM;
 
     *found = (struct bale_gpu_found){0};
     if (err == BALE_OK) {
@@ -378,7 +379,7 @@ static int find(struct bale_gpu_found *found, char why[BALE_GPU_WHY])
     if (err == BALE_OK)
         err = bale_cuda_check_free(e, 0, why);
     if (e) {
-        int nvcomp = bale_nvcomp_open(&e->nvcomp, found->missing, sizeof found->missing);
+        int nvcomp = bale_nvcomp_open(&e->nvcomp, &found->missing);
         for (int c = 0; c < CUDA_CODECS; c++)
             if (nvcomp == BALE_OK || !bale_cuda_codecs[c].nvcomp)
                 found->codecs |= bit_of(c);

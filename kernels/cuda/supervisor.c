@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "kernels/base/clock.h"
 #include "kernels/cuda/engine.h"
 
@@ -46,20 +47,20 @@ static uint64_t memory_for(const struct cuda_engine *e, unsigned i)
     return all / 16 > small ? all / 16 : small;
 }
 
-int bale_cuda_check_free(const struct cuda_engine *e, unsigned i, char *why)
+int bale_cuda_check_free(const struct cuda_engine *e, unsigned i, struct bale_reason *why)
 {
     uint64_t free_now = bale_driver_free(&e->about[i]);
     uint64_t memory = memory_for(e, i);
 
     if (e->options.insist || free_now >= memory)
         return BALE_OK;
-    snprintf(why, BALE_GPU_WHY, "%s: %llu MiB of its memory are free, and %llu would be taken",
-             e->about[i].name, (unsigned long long)(free_now / MIB),
-             (unsigned long long)(memory / MIB));
+    bale_reason_set(why, "%s: %llu MiB of its memory are free, and %llu would be taken",
+                    e->about[i].name, (unsigned long long)(free_now / MIB),
+                    (unsigned long long)(memory / MIB));
     return BALE_E_NOMEM;
 }
 
-static int open_one(struct cuda_engine *e, unsigned i, char *why)
+static int open_one(struct cuda_engine *e, unsigned i, struct bale_reason *why)
 {
     struct bale_cuda_settings settings = {
         .ordinal = e->about[i].ordinal,
@@ -72,7 +73,7 @@ static int open_one(struct cuda_engine *e, unsigned i, char *why)
     int err = bale_cuda_check_free(e, i, why);
 
     if (err == BALE_OK)
-        err = bale_cuda_device_open(&settings, &e->devices[i], why, BALE_GPU_WHY);
+        err = bale_cuda_device_open(&settings, &e->devices[i], why);
     for (unsigned w = 0; err == BALE_OK && w < e->worker_count; w++)
         if (e->workers[w].device == i)
             err = open_worker(&e->workers[w], e->devices[i]);
@@ -86,7 +87,7 @@ static void unpin(struct cuda_engine *e, size_t count)
     e->is_pinned = false;
 }
 
-static int pin_all(struct cuda_engine *e, char *why)
+static int pin_all(struct cuda_engine *e, struct bale_reason *why)
 {
     const struct cuda_range *ranges = e->pinned.ranges;
 
@@ -94,8 +95,7 @@ static int pin_all(struct cuda_engine *e, char *why)
         int err = bale_cuda_pin(e->about[0].ordinal, ranges[i].memory, ranges[i].size);
         if (err < 0) {
             unpin(e, i);
-            snprintf(why, BALE_GPU_WHY, "the host's memory cannot be pinned: %s",
-                     bale_err_text(err));
+            bale_reason_set(why, "the host's memory cannot be pinned: %s", bale_err_text(err));
             return err;
         }
     }
@@ -163,7 +163,7 @@ static void tell_opened(const struct cuda_engine *e)
                           e->about[0].name, bale_cuda_codecs[c].name);
 }
 
-int bale_cuda_open_devices(struct cuda_engine *e, char *why)
+int bale_cuda_open_devices(struct cuda_engine *e, struct bale_reason *why)
 {
     int err = BALE_OK;
 
@@ -187,13 +187,13 @@ int bale_cuda_open_devices(struct cuda_engine *e, char *why)
 /* With the mutex, which is not held meanwhile. */
 static void reopen(struct cuda_engine *e)
 {
-    char why[BALE_GPU_WHY] = "";
+    struct bale_reason why = {0};
     int err;
 
     e->wanted = false;
     e->state = CUDA_OPENING;
     pthread_mutex_unlock(&e->mutex);
-    err = bale_cuda_open_devices(e, why);
+    err = bale_cuda_open_devices(e, &why);
     pthread_mutex_lock(&e->mutex);
     /* What came meanwhile may be too large for the slots that there are now. */
     while (bale_cuda_answer_unwanted(e))
@@ -202,7 +202,8 @@ static void reopen(struct cuda_engine *e)
     e->idle_ns = bale_clock_ns();
     if (err < 0) {
         e->not_before_ns = e->idle_ns + RETRY_NS;
-        bale_cuda_log(e, BALE_GPU_WARNING, "GPU: %s: the CPU does everything for a minute", why);
+        bale_cuda_log(e, BALE_GPU_WARNING, "GPU: %s: the CPU does everything for a minute",
+                      why.text);
     }
     pthread_cond_broadcast(&e->work);
 }

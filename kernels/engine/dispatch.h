@@ -4,6 +4,7 @@
 #ifndef BALE_KERNELS_ENGINE_DISPATCH_H
 #define BALE_KERNELS_ENGINE_DISPATCH_H
 
+#include "format/reason.h"
 #include "kernels/engine/gpu.h"
 
 enum bale_engine_choice {
@@ -34,7 +35,7 @@ void bale_dispatch_open(struct bale_engine *engine);
 
 /* After bale_dispatch_open: waits until the GPU engine is open, and that was BALE_OK, or it is known that
  * it will not be: a negative bale_err with why. One that hangs for a minute will not. */
-int bale_dispatch_wait(struct bale_engine *engine, char why[BALE_GPU_WHY]);
+int bale_dispatch_wait(struct bale_engine *engine, struct bale_reason *why);
 
 /* After opened: the plug-in, and *device, its engine. */
 const struct bale_gpu *bale_dispatch_gpu(struct bale_engine *engine, struct bale_engine **device);

@@ -99,7 +99,7 @@ void bale_dispatch_send(struct bale_dispatch *d, struct bale_batch *batches)
 
 static void give_up(struct bale_dispatch *d, const char *what)
 {
-    char text[BALE_GPU_WHY];
+    char text[BALE_REASON_SIZE];
 
     snprintf(text, sizeof text,
              "GPU: %s: the CPU does everything until the next mount: see the messages before",

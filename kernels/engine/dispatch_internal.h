@@ -3,6 +3,7 @@
 #ifndef BALE_KERNELS_ENGINE_DISPATCH_INTERNAL_H
 #define BALE_KERNELS_ENGINE_DISPATCH_INTERNAL_H
 
+#include "format/reason.h"
 #include "kernels/engine/busy.h"
 #include "kernels/engine/cpu.h"
 #include "kernels/engine/dispatch.h"
@@ -47,7 +48,7 @@ struct bale_dispatch {
     bool opening; /* opener has been started */
     bool settled; /* under queue->mutex: how opening ended is known, and it is this */
     int outcome;
-    char why[BALE_GPU_WHY];
+    struct bale_reason why;
     atomic_int where; /* enum bale_opener: with the plug-in, back from it, or left behind with it */
     atomic_uint pins; /* threads that are pinning */
     struct bale_dispatch *left; /* another one that was left */

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "kernels/base/join.h"
 #include "kernels/engine/dispatch_internal.h"
 #include "kernels/engine/plugin_loader.h"
@@ -27,7 +28,7 @@ static void stop_asking(struct bale_dispatch *d)
 
 static void tell(struct bale_dispatch *d, int level, const char *what, const char *then)
 {
-    char text[2 * BALE_GPU_WHY];
+    char text[2 * BALE_REASON_SIZE];
 
     snprintf(text, sizeof text, "GPU: %s%s", what, then);
     d->options.gpu.log(level, text);
@@ -151,7 +152,7 @@ static void settle(struct bale_dispatch *d, int outcome, const char *why)
     pthread_mutex_lock(&d->queue->mutex);
     d->settled = true;
     d->outcome = outcome;
-    snprintf(d->why, sizeof d->why, "%s", why);
+    bale_reason_set(&d->why, "%s", why);
     pthread_cond_broadcast(&d->idle);
     pthread_mutex_unlock(&d->queue->mutex);
 }
@@ -159,17 +160,17 @@ static void settle(struct bale_dispatch *d, int outcome, const char *why)
 static void *open_gpu(void *argument)
 {
     struct bale_dispatch *d = argument;
-    char why[BALE_GPU_WHY] = "";
-    int err = bale_plugin_load(d->options.plugin, &d->gpu, why);
+    struct bale_reason why = {0};
+    int err = bale_plugin_load(d->options.plugin, &d->gpu, &why);
 
     if (err == BALE_OK)
-        err = d->gpu->open(&d->options.gpu, &d->device, why);
+        err = d->gpu->open(&d->options.gpu, &d->device, &why);
     if (atomic_exchange(&d->where, BALE_OPENER_BACK) == BALE_OPENER_LEFT)
         return NULL;
     if (err < 0) {
         d->device = NULL;
-        tell_refused(d, why[0] ? why : bale_err_text(err));
-        settle(d, err, why[0] ? why : bale_err_text(err));
+        tell_refused(d, why.text[0] ? why.text : bale_err_text(err));
+        settle(d, err, why.text[0] ? why.text : bale_err_text(err));
         return NULL;
     }
     struct bale_gpu_stats stats = {0};
@@ -197,7 +198,7 @@ void bale_dispatch_open(struct bale_engine *engine)
     settle(d, BALE_E_NOMEM, "no thread to open it");
 }
 
-int bale_dispatch_wait(struct bale_engine *engine, char why[BALE_GPU_WHY])
+int bale_dispatch_wait(struct bale_engine *engine, struct bale_reason *why)
 {
     struct bale_dispatch *d = bale_dispatch_of(engine);
     struct timespec until;
@@ -205,13 +206,13 @@ int bale_dispatch_wait(struct bale_engine *engine, char why[BALE_GPU_WHY])
 
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += OPEN_S;
-    snprintf(why, BALE_GPU_WHY, "the driver does not answer");
+    bale_reason_set(why, "the driver does not answer");
     pthread_mutex_lock(&d->queue->mutex);
     while (!d->settled && pthread_cond_timedwait(&d->idle, &d->queue->mutex, &until) == 0)
         ;
     if (d->settled) {
         err = d->outcome;
-        snprintf(why, BALE_GPU_WHY, "%s", d->why);
+        bale_reason_set(why, "%s", d->why.text);
     }
     pthread_mutex_unlock(&d->queue->mutex);
     return err;

@@ -34,10 +34,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/reason.h"
 #include "kernels/engine/engine.h"
 
-#define BALE_GPU_ABI 6u
-#define BALE_GPU_WHY 256 /* room for a reason: a text without a newline or a full stop */
+#define BALE_GPU_ABI 7u
 
 enum { BALE_GPU_DEVICES = 16, BALE_GPU_NAME = 64 };
 enum { BALE_GPU_TRIAL = 2048 }; /* chunks of a trial that are measured, at most */
@@ -97,7 +97,7 @@ struct bale_gpu_found {
     unsigned device_count;
     struct bale_gpu_device devices[BALE_GPU_DEVICES]; /* by ordinal */
     unsigned chosen;                                  /* what open takes if it is not told */
-    char missing[BALE_GPU_WHY]; /* why nvCOMP's codecs would stay with the CPU; "": they do not */
+    struct bale_reason missing; /* why nvCOMP's codecs would stay with the CPU; "": they do not */
     uint32_t codecs;            /* bit i: it has codec i, if there is memory for it */
 };
 
@@ -134,11 +134,11 @@ struct bale_gpu {
      * bale_err and why. After the process has forked; with shared any number of times, without it one at a
      * time. */
     int (*open)(const struct bale_gpu_options *options, struct bale_engine **engine,
-                char why[BALE_GPU_WHY]);
+                struct bale_reason *why);
 
     /* Looks for what open without options would find, and makes nothing on a device: 0, or a negative
      * bale_err and why open would fail; found has what could be seen all the same. */
-    int (*find)(struct bale_gpu_found *found, char why[BALE_GPU_WHY]);
+    int (*find)(struct bale_gpu_found *found, struct bale_reason *why);
 
     /* Opens the first of the options' devices, or the nearest, for itself alone, and measures what its
      * kernels do with data in its memory: a batch of each trial's chunks is encoded and decoded,
@@ -147,7 +147,7 @@ struct bale_gpu {
      * became of each trial; or a negative bale_err and why, as from open. */
     int (*measure)(const struct bale_gpu_options *options, struct bale_gpu_trial *trials,
                    size_t count, void (*tick)(void *argument, size_t trial), void *argument,
-                   char why[BALE_GPU_WHY]);
+                   struct bale_reason *why);
 
     /* The rest on what open gave, from any thread, until its destroy. */
 

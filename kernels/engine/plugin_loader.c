@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 
 #define SYMBOL "bale_gpu_plugin"
 #define BESIDE "/lib/balefs/" BALE_GPU_LIBRARY
@@ -51,13 +52,13 @@ static bool system_path_is_absolute(void)
 }
 
 /* Never closed again: the libraries behind it leave threads and exit handlers. */
-static void *open_library(const char *file, char *why)
+static void *open_library(const char *file, struct bale_reason *why)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     const char *text = library ? NULL : dlerror();
 
     if (!library)
-        snprintf(why, BALE_GPU_WHY, "%.*s", BALE_GPU_WHY - 1, text ? text : file);
+        bale_reason_set(why, "%.*s", BALE_REASON_SIZE - 1, text ? text : file);
     return library;
 }
 
@@ -82,7 +83,7 @@ static bool beside_library(char *path, size_t room)
     return false;
 }
 
-static int find_library(void **library, char *why)
+static int find_library(void **library, struct bale_reason *why)
 {
     char path[PATH_MAX + sizeof BESIDE];
 
@@ -92,34 +93,33 @@ static int find_library(void **library, char *why)
         return *library ? BALE_OK : BALE_E_ENGINE;
     }
     if (!system_path_is_absolute()) {
-        snprintf(why, BALE_GPU_WHY,
-                 BALE_GPU_LIBRARY
-                 ": not looked for: LD_LIBRARY_PATH has a part that is no absolute path");
+        bale_reason_set(why, BALE_GPU_LIBRARY
+                        ": not looked for: LD_LIBRARY_PATH has a part that is no absolute path");
         return BALE_E_NOENT;
     }
     *library = open_library(BALE_GPU_LIBRARY, why);
     return *library ? BALE_OK : BALE_E_NOENT;
 }
 
-static int find_plugin(void *library, const char *file, const struct bale_gpu **gpu, char *why)
+static int find_plugin(void *library, const char *file, const struct bale_gpu **gpu,
+                       struct bale_reason *why)
 {
     const struct bale_gpu *found = dlsym(library, SYMBOL);
 
     if (!found) {
-        snprintf(why, BALE_GPU_WHY, "%s: has no " SYMBOL ": it is no plug-in of balefs", file);
+        bale_reason_set(why, "%s: has no " SYMBOL ": it is no plug-in of balefs", file);
         return BALE_E_UNSUPPORTED;
     }
     if (found->abi != BALE_GPU_ABI) {
-        snprintf(why, BALE_GPU_WHY,
-                 "%s: is of another version of balefs: its interface is %u, not %u", file,
-                 (unsigned)found->abi, BALE_GPU_ABI);
+        bale_reason_set(why, "%s: is of another version of balefs: its interface is %u, not %u",
+                        file, (unsigned)found->abi, BALE_GPU_ABI);
         return BALE_E_UNSUPPORTED;
     }
     *gpu = found;
     return BALE_OK;
 }
 
-int bale_plugin_load(const char *file, const struct bale_gpu **gpu, char *why)
+int bale_plugin_load(const char *file, const struct bale_gpu **gpu, struct bale_reason *why)
 {
     void *library = NULL;
     int err = BALE_OK;

@@ -2,6 +2,7 @@
 #ifndef BALE_KERNELS_ENGINE_PLUGIN_LOADER_H
 #define BALE_KERNELS_ENGINE_PLUGIN_LOADER_H
 
+#include "format/reason.h"
 #include "kernels/engine/gpu.h"
 
 #define BALE_GPU_LIBRARY "libbalefs_cuda.so"
@@ -18,8 +19,8 @@ void bale_plugin_set_environment(void);
  * the program, or balefs/libbalefs_cuda.so beside the library libbalefs.so, or else
  * libbalefs_cuda.so where the system has its libraries, but never in the working directory. It stays loaded until the process ends. May take a second. BALE_OK;
  * BALE_E_NOENT: there is none; BALE_E_UNSUPPORTED: it is of another version; BALE_E_ENGINE: it
- * cannot be loaded. why (room for BALE_GPU_WHY) says so as "FILE: what is wrong". */
-int bale_plugin_load(const char *file, const struct bale_gpu **gpu, char *why);
+ * cannot be loaded. why says so as "FILE: what is wrong". */
+int bale_plugin_load(const char *file, const struct bale_gpu **gpu, struct bale_reason *why);
 
 /* The path of a file in the directory from which the plug-in was loaded. False: it cannot be said, or
  * there is no room. */

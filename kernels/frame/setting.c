@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "kernels/codec/codec.h"
 
 enum { DIGITS = 9 }; /* the most that always fit an int */
@@ -263,15 +264,15 @@ static int parse(const char *text, struct bale_setting *setting, struct text *wh
 }
 
 /* The reason quotes the text, but has to stay one line whatever that holds. */
-int bale_setting_parse(const char *text, struct bale_setting *setting, char *why, size_t why_size)
+int bale_setting_parse(const char *text, struct bale_setting *setting, struct bale_reason *why)
 {
-    struct text reason = {.at = why, .size = why ? why_size : 0};
+    struct text reason = {.at = why ? why->text : NULL, .size = why ? sizeof why->text : 0};
     int err = parse(text, setting, &reason);
 
-    if (err < 0 && why && why_size > 0)
-        for (; *why; why++)
-            if (iscntrl((unsigned char)*why))
-                *why = '?';
+    if (err < 0 && why)
+        for (char *c = why->text; *c; c++)
+            if (iscntrl((unsigned char)*c))
+                *c = '?';
     return err;
 }
 

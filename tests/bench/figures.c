@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/container/container.h"
 #include "fs/store/store.h"
 #include "tests/mount/content.h"
@@ -88,14 +89,15 @@ static void fill_dense(struct bale_container *container, uint64_t size)
 
 static void dense(const char *path, const char *name, uint64_t gib)
 {
-    char why[BALE_WHY], file[4096];
+    struct bale_reason why;
+    char file[4096];
     struct bale_store *store;
     struct bale_container_config config;
     struct bale_container_attr defaults;
     struct bale_container *container;
     struct bale_io *io;
 
-    need(bale_store_open(path, BALE_STORE_WRITE, &store, why), "store");
+    need(bale_store_open(path, BALE_STORE_WRITE, &store, &why), "store");
     bale_store_container_config(store, &config);
     bale_store_defaults(store, &defaults);
     snprintf(file, sizeof file, "%s/%s", path, name);

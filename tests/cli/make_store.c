@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/store/store.h"
 
 #define CHUNK_LOG2 16
@@ -85,11 +86,11 @@ static int make(struct writer *w, const char *name, const char *from)
 
 static int open_writer(struct writer *w, const char *store)
 {
-    char why[BALE_WHY];
-    int err = bale_store_open(store, BALE_STORE_WRITE, &w->store, why);
+    struct bale_reason why;
+    int err = bale_store_open(store, BALE_STORE_WRITE, &w->store, &why);
 
     if (err != BALE_OK) {
-        fprintf(stderr, "make_store: %s\n", why);
+        fprintf(stderr, "make_store: %s\n", why.text);
         return err;
     }
     bale_store_container_config(w->store, &w->config);

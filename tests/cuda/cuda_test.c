@@ -4,6 +4,7 @@
  * usage: cuda_test PLUGIN [--few]; skipped where there is no GPU.
  *   --few: as much as a checker of memory accesses can follow */
 #include "format/err.h"
+#include "format/reason.h"
 #include "tests/check.h"
 #include "tests/cuda/codec_items.h"
 #include "tests/cuda/rig.h"
@@ -142,9 +143,9 @@ static void test_engine(struct codec_items *list, const struct bale_gpu_options 
 static bool two_devices(struct rig *rig)
 {
     struct bale_gpu_found found;
-    char why[BALE_GPU_WHY];
+    struct bale_reason why;
 
-    return rig->gpu->find(&found, why) == BALE_OK && found.device_count > 1;
+    return rig->gpu->find(&found, &why) == BALE_OK && found.device_count > 1;
 }
 
 int main(int argc, char **argv)

@@ -9,6 +9,7 @@
 
 #include "format/err.h"
 #include "format/hash.h"
+#include "format/reason.h"
 #include "kernels/codec/codec.h"
 #include "kernels/cuda/device.h"
 #include "kernels/engine/gpu.h"
@@ -53,9 +54,9 @@ static bool is_on(const char *name)
     return set && strcmp(set, name) == 0;
 }
 
-int bale_driver_open(char *why, size_t why_size)
+int bale_driver_open(struct bale_reason *why)
 {
-    snprintf(why, why_size, "none");
+    bale_reason_set(why, "none");
     return BALE_OK;
 }
 
@@ -94,10 +95,10 @@ uint64_t bale_driver_free(const struct bale_driver_device *device)
     return device->memory;
 }
 
-int bale_nvcomp_open(struct nvcomp *nvcomp, char *why, size_t why_size)
+int bale_nvcomp_open(struct nvcomp *nvcomp, struct bale_reason *why)
 {
     (void)nvcomp;
-    snprintf(why, why_size, "none");
+    bale_reason_set(why, "none");
     return BALE_OK;
 }
 
@@ -119,13 +120,13 @@ static void open_slot(struct bale_cuda_slot *slot, uint32_t cells)
 }
 
 int bale_cuda_device_open(const struct bale_cuda_settings *settings,
-                          struct bale_cuda_device **device, char *why, size_t why_size)
+                          struct bale_cuda_device **device, struct bale_reason *why)
 {
     if (is_on("opening"))
         usleep(HANG_US);
     *device = calloc(1, sizeof **device);
     if (!*device) {
-        snprintf(why, why_size, "out of memory");
+        bale_reason_set(why, "out of memory");
         return BALE_E_NOMEM;
     }
     if (is_on("alloc"))

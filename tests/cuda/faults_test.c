@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "kernels/engine/dispatch.h"
 #include "tests/check.h"
 #include "tests/cuda/rig.h"
@@ -62,10 +63,10 @@ static bool takes(struct rig *rig, uint8_t codec)
 static void test_find(struct rig *rig)
 {
     struct bale_gpu_found found;
-    char why[BALE_GPU_WHY] = "";
-    int err = rig->gpu->find(&found, why);
+    struct bale_reason why = {0};
+    int err = rig->gpu->find(&found, &why);
 
-    CHECK(err == BALE_OK || why[0] != '\0');
+    CHECK(err == BALE_OK || why.text[0] != '\0');
     CHECK(found.chosen < found.device_count);
     CHECK(found.devices[found.chosen].name[0]);
     CHECK(found.devices[found.chosen].memory > 0);

@@ -4,6 +4,7 @@
  *   --few: with a plug-in whose device is none, which measures what can be told */
 #include "format/err.h"
 #include "format/gpulz.h"
+#include "format/reason.h"
 #include "tests/check.h"
 #include "tests/cuda/rig.h"
 #include "tests/unit/kernels_data.h"
@@ -56,11 +57,11 @@ static void tick(void *argument, size_t trial)
 static void measure(struct world *w)
 {
     const struct bale_gpu_options options = {0};
-    char why[BALE_GPU_WHY] = "";
+    struct bale_reason why = {0};
 
     w->ticks = 0;
-    if (!CHECK_EQ(w->rig.gpu->measure(&options, w->trials, w->trial_count, tick, w, why), BALE_OK))
-        fprintf(stderr, "measure: %s\n", why);
+    if (!CHECK_EQ(w->rig.gpu->measure(&options, w->trials, w->trial_count, tick, w, &why), BALE_OK))
+        fprintf(stderr, "measure: %s\n", why.text);
     CHECK_EQ_U(w->ticks, w->trial_count);
 }
 
@@ -182,7 +183,7 @@ int main(int argc, char **argv)
 {
     static struct world w;
     struct bale_gpu_found found;
-    char why[BALE_GPU_WHY] = "";
+    struct bale_reason why = {0};
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     REQUIRE(argc >= 2);
@@ -192,7 +193,7 @@ int main(int argc, char **argv)
     REQUIRE(bale_scratch_create(&w.scratch) == BALE_OK);
     for (size_t i = 0; i < DISTINCT; i++)
         data_fill(i % 2 ? DATA_TEXT : DATA_RUNS, i, w.data[i], CHUNK);
-    (void)w.rig.gpu->find(&found, why);
+    (void)w.rig.gpu->find(&found, &why);
     test_codecs(&w, found.codecs);
     test_not_taken(&w);
     test_flip(&w);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "tests/check.h"
 
 static atomic_uint complaints;
@@ -51,17 +52,17 @@ static void print_log(int level, const char *text)
 static void skip_without_device(struct rig *rig)
 {
     struct bale_gpu_options options = {.log = print_log};
-    char why[BALE_GPU_WHY] = "";
-    char text[BALE_GPU_WHY + 32];
-    int err = rig->gpu->open(&options, &rig->engine, why);
+    struct bale_reason why = {0};
+    char text[BALE_REASON_SIZE + 32];
+    int err = rig->gpu->open(&options, &rig->engine, &why);
 
     if (err == BALE_E_DEVICE) {
-        CHECK(why[0] != '\0');
-        snprintf(text, sizeof text, "no GPU: %s", why);
+        CHECK(why.text[0] != '\0');
+        snprintf(text, sizeof text, "no GPU: %s", why.text);
         check_skip(text);
     }
     if (!CHECK_EQ(err, BALE_OK))
-        fprintf(stderr, "open: %s\n", why);
+        fprintf(stderr, "open: %s\n", why.text);
     REQUIRE(err == BALE_OK);
     bale_engine_destroy(rig->engine);
 }
@@ -95,11 +96,11 @@ void rig_reserve(struct rig *rig, size_t size)
 void rig_open(struct rig *rig, const struct bale_gpu_options *options)
 {
     struct bale_gpu_options with_log = *options;
-    char why[BALE_GPU_WHY] = "";
+    struct bale_reason why = {0};
 
     with_log.log = print_log;
-    if (!CHECK_EQ(rig->gpu->open(&with_log, &rig->engine, why), BALE_OK)) {
-        fprintf(stderr, "open: %s\n", why);
+    if (!CHECK_EQ(rig->gpu->open(&with_log, &rig->engine, &why), BALE_OK)) {
+        fprintf(stderr, "open: %s\n", why.text);
         exit(EXIT_FAILURE);
     }
     for (size_t at = 0; at < rig->size; at += RIG_STEP)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "tests/support/fake_batches.h"
 #include "tests/support/fake_memory.h"
 #include "tests/support/fake_words.h"
@@ -65,18 +66,18 @@ static const struct bale_engine_ops ops = {
 
 /* ---- Of a GPU's ---- */
 
-static int say_environment(char *why)
+static int say_environment(struct bale_reason *why)
 {
     const char *cache = getenv("CUDA_CACHE_DISABLE");
     const char *priority = getenv("CUDA_MPS_CLIENT_PRIORITY");
 
-    snprintf(why, BALE_GPU_WHY, "cache disabled %s, priority %s", cache ? cache : "no",
-             priority ? priority : "no");
+    bale_reason_set(why, "cache disabled %s, priority %s", cache ? cache : "no",
+                    priority ? priority : "no");
     return BALE_E_ENGINE;
 }
 
 static int open_fake(const struct bale_gpu_options *options, struct bale_engine **engine,
-                     char why[BALE_GPU_WHY])
+                     struct bale_reason *why)
 {
     struct fake *fake;
 
@@ -87,7 +88,7 @@ static int open_fake(const struct bale_gpu_options *options, struct bale_engine 
     fake = told("open") ? NULL : calloc(1, sizeof *fake);
     if (!fake || !fake_batches_start(&fake->batches, options, &fake->memory)) {
         free(fake);
-        snprintf(why, BALE_GPU_WHY, "no device: it was told that there is none");
+        bale_reason_set(why, "no device: it was told that there is none");
         return BALE_E_ENGINE;
     }
     fake_memory_open(&fake->memory);
@@ -96,14 +97,14 @@ static int open_fake(const struct bale_gpu_options *options, struct bale_engine 
     return BALE_OK;
 }
 
-static int find(struct bale_gpu_found *found, char why[BALE_GPU_WHY])
+static int find(struct bale_gpu_found *found, struct bale_reason *why)
 {
     *found = (struct bale_gpu_found){0};
     fake_hang_if("find-hangs");
     if (told("find-dies"))
         abort();
     if (told("find")) {
-        snprintf(why, BALE_GPU_WHY, "no driver: it was told that there is none");
+        bale_reason_set(why, "no driver: it was told that there is none");
         return BALE_E_DEVICE;
     }
     found->device_count = 2;
@@ -118,9 +119,9 @@ static int find(struct bale_gpu_found *found, char why[BALE_GPU_WHY])
     }
     found->devices[0].mode = BALE_GPU_PROHIBITED;
     if (told("lacks"))
-        snprintf(found->missing, sizeof found->missing, "libfake.so.1 is not found");
+        bale_reason_set(&found->missing, "libfake.so.1 is not found");
     if (told("exclusive"))
-        snprintf(why, BALE_GPU_WHY, "Fake GPU: its compute mode is exclusive");
+        bale_reason_set(why, "Fake GPU: its compute mode is exclusive");
     return told("exclusive") ? BALE_E_DEVICE : BALE_OK;
 }
 

@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "tests/support/fake_gpu.h"
 #include "tests/support/fake_words.h"
 
@@ -29,11 +30,11 @@ static int measure_one(struct bale_gpu_trial *trial)
 
 int fake_measure(const struct bale_gpu_options *options, struct bale_gpu_trial *trials,
                  size_t count, void (*tick)(void *argument, size_t trial), void *argument,
-                 char why[BALE_GPU_WHY])
+                 struct bale_reason *why)
 {
     (void)options;
     if (told("measure")) {
-        snprintf(why, BALE_GPU_WHY, "no memory: it was told that there is none");
+        bale_reason_set(why, "no memory: it was told that there is none");
         return BALE_E_NOMEM;
     }
     for (size_t i = 0; i < count; i++) {

@@ -17,7 +17,7 @@ void fake_quarantine_begin(struct fake_quarantine *late, const struct bale_gpu_o
                            const struct bale_item *list)
 {
     const char *what = list->kind == BALE_ITEM_ENCODE ? "encode" : "decode";
-    char text[BALE_GPU_WHY];
+    char text[BALE_REASON_SIZE];
 
     for (const struct bale_item *item = list; item; item = item->next) {
         late->outputs = realloc(late->outputs, (late->count + 1) * sizeof *late->outputs);

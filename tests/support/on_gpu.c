@@ -12,12 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "format/reason.h"
 #include "fs/daemon/serve.h"
 #include "kernels/engine/dispatch.h"
 
-int __real_bale_daemon_serve(const struct bale_mount_options *options, char *why,
+int __real_bale_daemon_serve(const struct bale_mount_options *options, struct bale_reason *why,
                              void (*ready)(void *arg), void *arg);
-int __wrap_bale_daemon_serve(const struct bale_mount_options *options, char *why,
+int __wrap_bale_daemon_serve(const struct bale_mount_options *options, struct bale_reason *why,
                              void (*ready)(void *arg), void *arg);
 int __real_bale_dispatch_create(const struct bale_dispatch_options *options,
                                 struct bale_engine **engine);
@@ -39,7 +40,7 @@ static struct {
     atomic_uint_fast64_t submits;
 } on_gpu;
 
-int __wrap_bale_daemon_serve(const struct bale_mount_options *options, char *why,
+int __wrap_bale_daemon_serve(const struct bale_mount_options *options, struct bale_reason *why,
                              void (*ready)(void *arg), void *arg)
 {
     struct bale_mount_options changed = *options;

@@ -16,7 +16,7 @@ static struct bale_setting parsed(const char *text)
 {
     struct bale_setting setting = {0};
 
-    REQUIRE(bale_setting_parse(text, &setting, NULL, 0) == BALE_OK);
+    REQUIRE(bale_setting_parse(text, &setting, NULL) == BALE_OK);
     return setting;
 }
 

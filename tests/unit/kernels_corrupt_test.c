@@ -27,7 +27,7 @@ static void make(struct sample *s, const char *text, enum data_kind kind)
 
     s->frame = (struct bale_frame){.raw_length = RAW, .chunk_log2 = 12};
     data_fill(kind, 9, s->raw, RAW);
-    REQUIRE(bale_setting_parse(text, &setting, NULL, 0) == BALE_OK);
+    REQUIRE(bale_setting_parse(text, &setting, NULL) == BALE_OK);
     REQUIRE(bale_frame_encode(scratch, setting, s->raw, &s->frame, s->stored, &s->length) ==
             BALE_OK);
 }

@@ -97,7 +97,7 @@ static void check_frame(const char *text, uint16_t parameter, uint8_t *out)
     struct bale_setting setting;
     size_t length;
 
-    REQUIRE(bale_setting_parse(text, &setting, NULL, 0) == BALE_OK);
+    REQUIRE(bale_setting_parse(text, &setting, NULL) == BALE_OK);
     CHECK(bale_setting_valid(setting) && !bale_setting_is_open(setting));
     shape_fill(DATA_TEXT, data, sizeof data);
     CHECK_EQ(bale_frame_encode(rig.scratch, setting, data, &frame, out, &length), BALE_OK);

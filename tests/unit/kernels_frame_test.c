@@ -25,7 +25,7 @@ static struct bale_setting parse(const char *text)
 {
     struct bale_setting setting;
 
-    REQUIRE(bale_setting_parse(text, &setting, NULL, 0) == BALE_OK);
+    REQUIRE(bale_setting_parse(text, &setting, NULL) == BALE_OK);
     return setting;
 }
 

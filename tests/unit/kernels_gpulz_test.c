@@ -186,7 +186,7 @@ static void test_frame(void)
     size_t length;
     uint8_t *out = malloc(bale_frame_bound(131072, 16));
 
-    REQUIRE(out && bale_setting_parse("gpulz:w=200", &setting, NULL, 0) == BALE_OK);
+    REQUIRE(out && bale_setting_parse("gpulz:w=200", &setting, NULL) == BALE_OK);
     shape_fill(SHAPE_WORDS, data, 131072);
     CHECK_EQ(bale_frame_encode(rig.scratch, setting, data, &frame, out, &length), BALE_OK);
     CHECK_EQ(frame.codec, BALE_CODEC_GPULZ);

@@ -41,7 +41,7 @@ static void order(void)
     REQUIRE(mkdir(at("s/d"), 0755) == 0);
     CHECK_EQ_STR(given(store, "s/d", "x.h5"), "zstd:3 131072");
     config.match = lines;
-    CHECK_EQ(bale_store_set_config(store, &config, why), 0);
+    CHECK_EQ(bale_store_set_config(store, &config, &why), 0);
     CHECK_EQ_STR(given(store, "s/d", "x.h5"), "lz4 131072");
     CHECK_EQ_STR(given(store, "s/d", "b a"), "store 131072");
     CHECK_EQ_STR(given(store, "s/d", "x"), "zstd:3 131072");
@@ -124,7 +124,7 @@ static void accepted(const char *name, const char *value, const char *expected)
 {
     char clean[4096];
 
-    if (CHECK_EQ(bale_properties_check(name, value, strlen(value), clean, why), 0))
+    if (CHECK_EQ(bale_properties_check(name, value, strlen(value), clean, &why), 0))
         CHECK_EQ_STR(clean, expected);
     CHECK_EQ(bale_properties_check(name, expected, strlen(expected) + 1, clean, NULL), 0);
     CHECK_EQ_STR(clean, expected);
@@ -135,9 +135,9 @@ static void rejected(const char *name, const char *value, size_t length, int err
 {
     char clean[4096];
 
-    why[0] = '\0';
-    CHECK_EQ(bale_properties_check(name, value, length, clean, why), err);
-    CHECK_EQ_STR(why, message);
+    why.text[0] = '\0';
+    CHECK_EQ(bale_properties_check(name, value, length, clean, &why), err);
+    CHECK_EQ_STR(why.text, message);
     CHECK_EQ(bale_properties_check(name, value, length, clean, NULL), err);
 }
 

@@ -53,15 +53,15 @@ static void let_go(bool with_kill)
 /* "PATH/s: is mounted by process 123 on host H since T: unmount it there first" */
 static void refused_beside_writer(enum bale_store_access how)
 {
-    char expected[BALE_WHY];
+    char expected[BALE_REASON_SIZE];
     char who[200] = "";
     struct bale_store *store;
 
-    CHECK_EQ(bale_store_open(at("s"), how, &store, why), BALE_E_BUSY);
+    CHECK_EQ(bale_store_open(at("s"), how, &store, &why), BALE_E_BUSY);
     snprintf(expected, sizeof expected, "%s: is mounted by process %ld on host node7 since 20",
              at("s"), (long)holder);
-    CHECK_EQ_MEM(why, expected, strlen(expected));
-    CHECK(strstr(why, "Z: unmount it there first"));
+    CHECK_EQ_MEM(why.text, expected, strlen(expected));
+    CHECK(strstr(why.text, "Z: unmount it there first"));
     CHECK(bale_store_locked_by(at("s"), who, sizeof who));
     snprintf(expected, sizeof expected, "process %ld on host node7 since ", (long)holder);
     CHECK_EQ_MEM(who, expected, strlen(expected));

@@ -9,11 +9,12 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/store/internal.h"
 #include "tests/check.h"
 
 static char scratch[4096]; /* without symbolic links */
-static char why[BALE_WHY];
+static struct bale_reason why;
 
 static inline int scratch_remove_one(const char *path, const struct stat *st, int type,
                                      struct FTW *ftw)
@@ -79,10 +80,10 @@ static inline const char *get_file(const char *name)
 /* The message that is expected, %s replaced by the scratch directory each time. */
 static inline const char *text_of(const char *format)
 {
-    static char text[BALE_WHY + 8192];
+    static char text[BALE_REASON_SIZE + 8192];
     char *out = text;
 
-    for (const char *p = format; *p && out < text + BALE_WHY; p++)
+    for (const char *p = format; *p && out < text + BALE_REASON_SIZE; p++)
         if (p[0] == '%' && p[1] == 's') {
             out += snprintf(out, sizeof scratch, "%s", scratch);
             p++;
@@ -97,18 +98,18 @@ static inline void store_make(const char *name)
 {
     const struct bale_store_config config = {.setting = {BALE_CODEC_ZSTD, 3}, .extent = 131072};
 
-    why[0] = '\0';
-    if (!CHECK_EQ(bale_store_init(at(name), &config, why), 0))
-        fprintf(stderr, "%s\n", why);
+    why.text[0] = '\0';
+    if (!CHECK_EQ(bale_store_init(at(name), &config, &why), 0))
+        fprintf(stderr, "%s\n", why.text);
 }
 
 static inline struct bale_store *store_open(const char *name, enum bale_store_access how)
 {
     struct bale_store *store;
 
-    why[0] = '\0';
-    if (!CHECK_EQ(bale_store_open(at(name), how, &store, why), 0)) {
-        fprintf(stderr, "%s\n", why);
+    why.text[0] = '\0';
+    if (!CHECK_EQ(bale_store_open(at(name), how, &store, &why), 0)) {
+        fprintf(stderr, "%s\n", why.text);
         exit(EXIT_FAILURE);
     }
     return store;
@@ -120,10 +121,10 @@ static inline void refused(const char *name, enum bale_store_access how, int err
 {
     struct bale_store *store;
 
-    why[0] = '\0';
-    CHECK_EQ(bale_store_open(at(name), how, &store, why), err);
+    why.text[0] = '\0';
+    CHECK_EQ(bale_store_open(at(name), how, &store, &why), err);
     CHECK(!store);
-    CHECK_EQ_STR(why, text_of(message));
+    CHECK_EQ_STR(why.text, text_of(message));
 }
 
 /* Runs part in a child; its failed checks become one of ours. uid 0: as we are. */

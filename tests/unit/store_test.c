@@ -43,9 +43,9 @@ static void relative_and_linked_paths(void)
     struct bale_store *store;
 
     REQUIRE(chdir(scratch) == 0);
-    CHECK_EQ(bale_store_init("rel//", &config, why), 0);
+    CHECK_EQ(bale_store_init("rel//", &config, &why), 0);
     REQUIRE(symlink("rel", "link") == 0);
-    CHECK_EQ(bale_store_open("link", BALE_STORE_UNLOCKED, &store, why), 0);
+    CHECK_EQ(bale_store_open("link", BALE_STORE_UNLOCKED, &store, &why), 0);
     CHECK_EQ_STR(bale_store_path(store), at("rel"));
     bale_store_close(store, false, NULL);
     REQUIRE(chdir("/") == 0);
@@ -54,9 +54,9 @@ static void relative_and_linked_paths(void)
 static void init_refuses(const char *name, const struct bale_store_config *config, int err,
                          const char *message)
 {
-    why[0] = '\0';
-    CHECK_EQ(bale_store_init(at(name), config, why), err);
-    CHECK_EQ_STR(why, text_of(message));
+    why.text[0] = '\0';
+    CHECK_EQ(bale_store_init(at(name), config, &why), err);
+    CHECK_EQ_STR(why.text, text_of(message));
 }
 
 static void init_refusals(void)
@@ -205,11 +205,11 @@ static void unknown_keys_are_kept(void)
     config.setting = (struct bale_setting){BALE_CODEC_LZ4, 0};
     config.extent = 1 << 20;
     config.match = lines;
-    CHECK_EQ(bale_store_set_config(store, &config, why), 0);
+    CHECK_EQ(bale_store_set_config(store, &config, &why), 0);
     CHECK_EQ_U(before->extent, 131072); /* still there for who has it */
     CHECK_EQ_U(bale_store_config(store)->extent, 1 << 20);
     config.extent = 1;
-    CHECK_EQ(bale_store_set_config(store, &config, why), BALE_E_INVALID);
+    CHECK_EQ(bale_store_set_config(store, &config, &why), BALE_E_INVALID);
     bale_store_close(store, true, NULL);
 
     text = get_file("keys/.balefs/volume.json");
@@ -221,8 +221,8 @@ static void unknown_keys_are_kept(void)
     CHECK_EQ_STR(bale_store_config(store)->match[0], "*.log zstd:9");
     CHECK_EQ_STR(bale_store_config(store)->match[1], "[ab]* lz4");
     CHECK(!bale_store_config(store)->match[2]);
-    CHECK_EQ(bale_store_set_config(store, bale_store_config(store), why), BALE_E_RDONLY);
-    CHECK_EQ_STR(why, text_of("%s/keys: is open for reading only"));
+    CHECK_EQ(bale_store_set_config(store, bale_store_config(store), &why), BALE_E_RDONLY);
+    CHECK_EQ_STR(why.text, text_of("%s/keys: is open for reading only"));
     bale_store_close(store, true, NULL);
 }
 
@@ -232,7 +232,7 @@ static void as_ordinary_user(void)
     struct bale_store *store;
     struct bale_container_attr attr;
 
-    CHECK_EQ(bale_store_init(at("user/own"), &config, why), 0);
+    CHECK_EQ(bale_store_init(at("user/own"), &config, &why), 0);
     store = store_open("user/own", BALE_STORE_WRITE);
     CHECK(bale_store_config(store)->modes_in_container);
     bale_store_defaults(store, &attr);
@@ -243,8 +243,8 @@ static void as_ordinary_user(void)
     bale_store_close(store_open("root", BALE_STORE_READONLY), true, NULL);
     refused("root", BALE_STORE_WRITE, BALE_E_PERM,
             "%s/root/.balefs/lock: cannot be opened: Permission denied for user 65534");
-    CHECK_EQ(bale_store_init(at("x"), &config, why), BALE_E_PERM);
-    CHECK_EQ_STR(why, text_of("%s/x: cannot be made: Permission denied for user 65534"));
+    CHECK_EQ(bale_store_init(at("x"), &config, &why), BALE_E_PERM);
+    CHECK_EQ_STR(why.text, text_of("%s/x: cannot be made: Permission denied for user 65534"));
 }
 
 static void user_goes_on(void)

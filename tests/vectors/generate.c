@@ -84,7 +84,7 @@ size_t encode(const char *text, uint32_t raw_length, uint8_t chunk_log2)
     struct bale_setting setting;
     size_t length;
 
-    if (bale_setting_parse(text, &setting, NULL, 0) < 0 ||
+    if (bale_setting_parse(text, &setting, NULL) < 0 ||
         bale_frame_encode(scratch, setting, raw, &head, frame, &length) < 0)
         die(text);
     return length;

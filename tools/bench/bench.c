@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/store/store.h"
 #include "kernels/engine/engine.h"
 #include "kernels/engine/plugin_loader.h"
@@ -120,13 +121,13 @@ static int take_size(const struct bale_command *command, int option, struct benc
 /* 0, or the exit code. */
 static int take_option(const struct bale_command *command, int option, struct bench *bench)
 {
-    char why[256];
+    struct bale_reason why;
 
     switch (option) {
     case OPTION_CODEC:
-        return bale_bench_settings_add(&bench->settings, optarg, why, sizeof why)
+        return bale_bench_settings_add(&bench->settings, optarg, &why)
                    ? 0
-                   : bale_usage_error(command, "--codec %s: %s", optarg, why);
+                   : bale_usage_error(command, "--codec %s: %s", optarg, why.text);
     case 'r':
         return bale_count_take(command, "runs", 1000, &bench->how.runs);
     case 'j':

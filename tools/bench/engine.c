@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/reason.h"
 #include "fs/store/store.h"
 #include "tools/bench/data.h"
 #include "tools/bench/engine_beside.h"
@@ -105,10 +106,10 @@ struct engines {
 static int take_codec(const struct bale_command *command, struct engines *e)
 {
     struct bale_bench_settings *codecs = &e->how.codecs;
-    char why[256];
+    struct bale_reason why;
 
-    if (!bale_bench_settings_add(codecs, optarg, why, sizeof why))
-        return bale_usage_error(command, "--codec %s: %s", optarg, why);
+    if (!bale_bench_settings_add(codecs, optarg, &why))
+        return bale_usage_error(command, "--codec %s: %s", optarg, why.text);
     if (codecs->list[codecs->count - 1].codec == BALE_CODEC_AUTO)
         return bale_usage_error(command, "--codec %s: name what it chooses from", optarg);
     return 0;
@@ -292,7 +293,7 @@ static bool show_beside(struct engines *e, const struct bale_engine_report *repo
     bool good;
 
     if (!e->bench.engines[BALE_SIDE_GPU]) {
-        bale_message("--beside: there is no GPU: %s", e->bench.why);
+        bale_message("--beside: there is no GPU: %s", e->bench.why.text);
         return false;
     }
     e->all_ticks = BALE_BESIDE_TICKS;

@@ -175,7 +175,7 @@ static double left(struct bale_beside_rate rate)
 void bale_beside_print(const struct bale_engine_report *report, const struct bale_beside *beside)
 {
     const struct bale_engine_how *how = report->bench->how;
-    char gpu[2 * BALE_GPU_WHY], size[BALE_TEXT], text[BALE_SETTING_TEXT];
+    char gpu[2 * BALE_REASON_SIZE], size[BALE_TEXT], text[BALE_SETTING_TEXT];
 
     bale_engine_gpu_text(report->bench, gpu, sizeof gpu);
     bale_setting_print(beside->setting, text, sizeof text);

@@ -19,7 +19,7 @@ void bale_engine_settings(const struct bale_engine_how *how, struct bale_bench_s
     for (int id = 0; id < BALE_CODEC_AUTO; id++) {
         const struct bale_codec *codec = bale_codec_find((uint8_t)id);
         if (codec && id != BALE_CODEC_ZERO)
-            bale_bench_settings_add(settings, codec->name, NULL, 0);
+            bale_bench_settings_add(settings, codec->name, NULL);
     }
 }
 

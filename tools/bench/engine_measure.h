@@ -2,6 +2,7 @@
 #ifndef BALE_TOOLS_BENCH_ENGINE_MEASURE_H
 #define BALE_TOOLS_BENCH_ENGINE_MEASURE_H
 
+#include "format/reason.h"
 #include "kernels/engine/gpu.h"
 #include "tools/bench/flight.h"
 #include "tools/bench/settings.h"
@@ -27,7 +28,7 @@ struct bale_engine_bench {
     const struct bale_engine_how *how;
     const struct bale_gpu *gpu;
     struct bale_engine *engines[BALE_SIDES]; /* the GPU's: NULL, there is none */
-    char why[BALE_GPU_WHY];                  /* why there is none */
+    struct bale_reason why;                  /* why there is none */
     struct bale_gpu_stats device;            /* when it was opened */
     uint8_t *memory;
     size_t memory_size;

@@ -92,16 +92,16 @@ static bool pin(struct bale_engine_bench *bench)
 static bool open_gpu(struct bale_engine_bench *bench)
 {
     struct bale_gpu_options options = bench->how->gpu;
-    int err = bale_plugin_load(NULL, &bench->gpu, bench->why);
+    int err = bale_plugin_load(NULL, &bench->gpu, &bench->why);
 
     options.insist = true;
     options.log = bale_gpu_complain;
     if (err == BALE_OK)
-        err = bench->gpu->open(&options, &bench->engines[BALE_SIDE_GPU], bench->why);
+        err = bench->gpu->open(&options, &bench->engines[BALE_SIDE_GPU], &bench->why);
     if (err < 0) {
         bench->engines[BALE_SIDE_GPU] = NULL;
-        if (!bench->why[0])
-            snprintf(bench->why, sizeof bench->why, "%s", bale_err_text(err));
+        if (!bench->why.text[0])
+            bale_reason_set(&bench->why, "%s", bale_err_text(err));
         return true;
     }
     return pin(bench);

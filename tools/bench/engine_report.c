@@ -16,13 +16,13 @@ void bale_engine_gpu_text(const struct bale_engine_bench *bench, char *text, siz
                  bale_size_text(bench->device.device_memory, memory),
                  bench->how->gpu.verify ? "" : "not ");
     else
-        snprintf(text, size, "none: %s", bench->why);
+        snprintf(text, size, "none: %s", bench->why.text);
 }
 
 static void print_head(const struct bale_engine_report *report, int width)
 {
     const struct bale_engine_how *how = report->bench->how;
-    char gpu[2 * BALE_GPU_WHY], size[BALE_TEXT];
+    char gpu[2 * BALE_REASON_SIZE], size[BALE_TEXT];
 
     bale_engine_gpu_text(report->bench, gpu, sizeof gpu);
     printf("%s, extents of %s; GB/s of raw data by bytes in flight, %g s each\n", report->data,
@@ -130,7 +130,7 @@ json_t *bale_engine_json(const struct bale_engine_report *report)
         bale_json_count(gpu, "device_memory", bench->device.device_memory);
         json_object_set_new(gpu, "verify", json_boolean(bench->how->gpu.verify));
     } else {
-        bale_json_path(object, "no_gpu", bench->why);
+        bale_json_path(object, "no_gpu", bench->why.text);
     }
     bale_json_path(object, "data", report->data);
     bale_json_count(object, "extent", BALE_EXTENT_DEFAULT);

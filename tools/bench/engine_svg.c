@@ -185,7 +185,7 @@ static void draw_panel(const struct bale_engine_report *report, enum bale_item_k
 static void draw_head(const struct bale_engine_report *report, FILE *out)
 {
     const struct bale_engine_how *how = report->bench->how;
-    char gpu[2 * BALE_GPU_WHY], size[BALE_TEXT];
+    char gpu[2 * BALE_REASON_SIZE], size[BALE_TEXT];
 
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "kernels/engine/engine.h"
 #include "kernels/engine/plugin_loader.h"
 #include "tools/common/gpu_options.h"
@@ -143,7 +144,7 @@ static bool take_all(const struct bale_bench_data *data, const struct trials *tr
 
 /* The GPU, and its options: those that a mount of this engine would have. */
 static int find(enum bale_bench_engine engine, const struct bale_gpu **gpu,
-                struct bale_gpu_options *options, char *device, char *why)
+                struct bale_gpu_options *options, char *device, struct bale_reason *why)
 {
     struct bale_gpu_found found;
     int err = bale_plugin_load(NULL, gpu, why);
@@ -168,25 +169,25 @@ bool bale_bench_gpu(const struct bale_bench_data *data, enum bale_bench_engine e
     struct trials trials = {.how = bale_bench_how(data)};
     struct bale_gpu_options options;
     const struct bale_gpu *gpu = NULL;
-    char why[BALE_GPU_WHY] = "";
+    struct bale_reason why = {0};
     bool good = true;
 
     device[0] = note[0] = '\0';
     if (engine == BALE_BENCH_CPU)
         return true;
-    if (find(engine, &gpu, &options, device, why) < 0) {
+    if (find(engine, &gpu, &options, device, &why) < 0) {
         if (engine == BALE_BENCH_GPU)
-            snprintf(note, BALE_BENCH_NOTE, "--engine gpu: there is no GPU: %s", why);
+            snprintf(note, BALE_BENCH_NOTE, "--engine gpu: there is no GPU: %s", why.text);
         return engine == BALE_BENCH_AUTO;
     }
     int err = list_trials(data, results, count, &trials);
     if (err == BALE_OK)
-        err = gpu->measure(&options, trials.list, trials.count, tick, &trials, why);
+        err = gpu->measure(&options, trials.list, trials.count, tick, &trials, &why);
     if (err == BALE_OK) {
         good = take_all(data, &trials, note);
     } else {
         snprintf(note, BALE_BENCH_NOTE, "GPU: %s: it is not measured",
-                 why[0] ? why : bale_err_text(err));
+                 why.text[0] ? why.text : bale_err_text(err));
         device[0] = '\0';
         good = engine == BALE_BENCH_AUTO;
     }

@@ -2,10 +2,11 @@
 #ifndef BALE_TOOLS_BENCH_GPU_H
 #define BALE_TOOLS_BENCH_GPU_H
 
+#include "format/reason.h"
 #include "kernels/engine/gpu.h"
 #include "tools/bench/measure.h"
 
-enum { BALE_BENCH_NOTE = 512 };
+enum { BALE_BENCH_NOTE = BALE_REASON_SIZE + 64 };
 
 /* Where the figures beside the CPU's come from. */
 enum bale_bench_engine { BALE_BENCH_AUTO, BALE_BENCH_CPU, BALE_BENCH_GPU };

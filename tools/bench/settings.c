@@ -2,17 +2,19 @@
 
 #include <stdio.h>
 
+#include "format/reason.h"
+
 /* Levels worth a point of their own, of codecs that have levels. */
 static const char *const levels[] = {"zstd:-5", "zstd:1", "zstd:3", "zstd:6", "zstd:9", "zstd:15"};
 
-bool bale_bench_settings_add(struct bale_bench_settings *settings, const char *text, char *why,
-                             size_t size)
+bool bale_bench_settings_add(struct bale_bench_settings *settings, const char *text,
+                             struct bale_reason *why)
 {
     if (settings->count == BALE_BENCH_SETTINGS) {
-        snprintf(why, size, "%d are enough.", BALE_BENCH_SETTINGS);
+        bale_reason_set(why, "%d are enough.", BALE_BENCH_SETTINGS);
         return false;
     }
-    if (bale_setting_parse(text, &settings->list[settings->count], why, size) < 0)
+    if (bale_setting_parse(text, &settings->list[settings->count], why) < 0)
         return false;
     settings->count++;
     return true;
@@ -25,11 +27,11 @@ void bale_bench_settings_all(struct bale_bench_settings *settings)
         if (!codec || id == BALE_CODEC_ZERO)
             continue;
         if (id != BALE_CODEC_ZSTD)
-            bale_bench_settings_add(settings, codec->name, NULL, 0);
+            bale_bench_settings_add(settings, codec->name, NULL);
         else
             for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
-                bale_bench_settings_add(settings, levels[i], NULL, 0);
+                bale_bench_settings_add(settings, levels[i], NULL);
     }
-    bale_bench_settings_add(settings, "auto", NULL, 0);
-    bale_bench_settings_add(settings, "auto:for=speed", NULL, 0);
+    bale_bench_settings_add(settings, "auto", NULL);
+    bale_bench_settings_add(settings, "auto:for=speed", NULL);
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "format/reason.h"
 #include "kernels/codec/codec.h"
 
 enum { BALE_BENCH_SETTINGS = 64 };
@@ -15,8 +16,8 @@ struct bale_bench_settings {
 };
 
 /* Adds what the user asks for. False: why (may be NULL) says what is wrong with it. */
-bool bale_bench_settings_add(struct bale_bench_settings *settings, const char *text, char *why,
-                             size_t size);
+bool bale_bench_settings_add(struct bale_bench_settings *settings, const char *text,
+                             struct bale_reason *why);
 
 /* Adds every codec of the registry but zero, which is store for all but one thing; last, auto for both. */
 void bale_bench_settings_all(struct bale_bench_settings *settings);

@@ -8,9 +8,10 @@
 
 #include "format/err.h"
 #include "format/limits.h"
+#include "format/reason.h"
 
 int bale_contents_open(const struct bale_reader *reader, int fd, struct bale_contents *contents,
-                       char *why)
+                       struct bale_reason *why)
 {
     *contents = (struct bale_contents){.reader = reader};
     int err = bale_reader_open_container(reader, fd, &contents->container, why);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/reason.h"
 #include "fs/base/pool.h"
 #include "fs/container/container.h"
 #include "tools/common/reader.h"
@@ -39,7 +40,7 @@ struct bale_contents {
 
 /* fd is owned from here on, also on failure. why as bale_reader_open_container. */
 int bale_contents_open(const struct bale_reader *reader, int fd, struct bale_contents *contents,
-                       char *why);
+                       struct bale_reason *why);
 void bale_contents_close(struct bale_contents *contents); /* zeroed is fine */
 
 /* True if the container has another commit by now. */

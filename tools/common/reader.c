@@ -10,9 +10,10 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 
 int bale_reader_open(const char *top, enum bale_store_access how, struct bale_reader *reader,
-                     char *why)
+                     struct bale_reason *why)
 {
     *reader = (struct bale_reader){0};
     int err = bale_store_open(top, how, &reader->store, why);
@@ -33,16 +34,16 @@ void bale_reader_close(struct bale_reader *reader)
     *reader = (struct bale_reader){0};
 }
 
-static int failed(char *why)
+static int failed(struct bale_reason *why)
 {
     int err = bale_err_from_errno(errno);
 
-    snprintf(why, BALE_WHY, "cannot be opened: %s%s", strerror(errno),
-             errno == EACCES || errno == EPERM ? ": be root or the file's owner" : "");
+    bale_reason_set(why, "cannot be opened: %s%s", strerror(errno),
+                    errno == EACCES || errno == EPERM ? ": be root or the file's owner" : "");
     return err;
 }
 
-int bale_reader_open_below(int dir, const char *path_below, int *fd, char *why)
+int bale_reader_open_below(int dir, const char *path_below, int *fd, struct bale_reason *why)
 {
     struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
@@ -54,10 +55,11 @@ int bale_reader_open_below(int dir, const char *path_below, int *fd, char *why)
     if (path < 0)
         return failed(why);
     if (fstat((int)path, &st) != 0 || !S_ISREG(st.st_mode)) {
-        snprintf(why, BALE_WHY, "is no regular file%s",
-                 S_ISDIR(st.st_mode) ? ", but a directory: name a file in it; balefs stat and "
-                                       "balefs export take directories"
-                                     : "");
+        bale_reason_set(why, "is no regular file%s",
+                        S_ISDIR(st.st_mode)
+                            ? ", but a directory: name a file in it; balefs stat and "
+                              "balefs export take directories"
+                            : "");
         close((int)path);
         return BALE_E_INVALID;
     }
@@ -70,13 +72,14 @@ int bale_reader_open_below(int dir, const char *path_below, int *fd, char *why)
     return err;
 }
 
-int bale_reader_open_file(const struct bale_reader *reader, const char *below, int *fd, char *why)
+int bale_reader_open_file(const struct bale_reader *reader, const char *below, int *fd,
+                          struct bale_reason *why)
 {
     return bale_reader_open_below(bale_store_root_fd(reader->store), *below ? below : ".", fd, why);
 }
 
 int bale_reader_open_container(const struct bale_reader *reader, int fd,
-                               struct bale_container **container, char *why)
+                               struct bale_container **container, struct bale_reason *why)
 {
     char feature[5] = "";
     struct bale_io *io;
@@ -85,20 +88,20 @@ int bale_reader_open_container(const struct bale_reader *reader, int fd,
     if (err == BALE_OK)
         err = bale_container_open(io, &reader->config, &reader->defaults, container, feature);
     if (err == BALE_E_UNSUPPORTED && feature[0])
-        snprintf(why, BALE_WHY,
-                 "needs the feature \"%s\", which this program lacks: use a newer one", feature);
+        bale_reason_set(why, "needs the feature \"%s\", which this program lacks: use a newer one",
+                        feature);
     else if (err == BALE_E_UNSUPPORTED)
-        snprintf(why, BALE_WHY, "was written by a newer program: use a newer one");
+        bale_reason_set(why, "was written by a newer program: use a newer one");
     else if (err == BALE_E_CORRUPT)
-        snprintf(why, BALE_WHY, "is damaged: %s: balefs inspect and balefs fsck say more",
-                 bale_err_text(err));
+        bale_reason_set(why, "is damaged: %s: balefs inspect and balefs fsck say more",
+                        bale_err_text(err));
     else if (err != BALE_OK)
-        snprintf(why, BALE_WHY, "cannot be read: %s", bale_err_text(err));
+        bale_reason_set(why, "cannot be read: %s", bale_err_text(err));
     return err;
 }
 
 int bale_reader_open_container_at(const struct bale_reader *reader, const char *below,
-                                  struct bale_container **container, char *why)
+                                  struct bale_container **container, struct bale_reason *why)
 {
     int fd, err = bale_reader_open_file(reader, below, &fd, why);
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "kernels/engine/plugin_loader.h"
 #include "tools/common/options.h"
 #include "tools/doctor/doctor.h"
@@ -22,7 +23,7 @@
 /* What the plug-in said. */
 struct answer {
     int err; /* of loading it, or of what it found */
-    char why[BALE_GPU_WHY];
+    struct bale_reason why;
     char file[PATH_MAX]; /* the plug-in; "": there is none, or none of use */
     struct bale_gpu_found found;
 };
@@ -38,12 +39,12 @@ static void __attribute__((noreturn)) be_child(int fd, struct answer *answer)
     (void)dup2(open("/dev/null", O_RDWR | O_CLOEXEC), STDOUT_FILENO);
     (void)dup2(STDOUT_FILENO, STDERR_FILENO);
     bale_plugin_set_environment();
-    answer->err = bale_plugin_load(NULL, &gpu, answer->why);
+    answer->err = bale_plugin_load(NULL, &gpu, &answer->why);
     if (answer->err == BALE_OK) {
         bool known = dladdr(gpu, &info) && info.dli_fname;
         snprintf(answer->file, sizeof answer->file, "%s",
                  known ? info.dli_fname : BALE_GPU_LIBRARY);
-        answer->err = gpu->find(&answer->found, answer->why);
+        answer->err = gpu->find(&answer->found, &answer->why);
     }
     _exit(write(fd, answer, sizeof *answer) != (ssize_t)sizeof *answer);
 }
@@ -127,7 +128,7 @@ static void no_plugin(struct bale_doctor *doctor, const struct answer *answer, b
                        "the program, and where the system has its libraries"
                      : NULL;
 
-    bale_doctor_say(doctor, "GPU engine", BALE_FINDING_NOTE, advice, "%s", answer->why);
+    bale_doctor_say(doctor, "GPU engine", BALE_FINDING_NOTE, advice, "%s", answer->why.text);
 }
 
 static void devices(struct bale_doctor *doctor, const struct bale_gpu_found *found)
@@ -157,7 +158,7 @@ static const char *advice_for(const struct answer *answer, const struct bale_gpu
 /* "store, lz4, zstd to level 3, gpulz". What is zero is found among the others. */
 static void codecs(struct bale_doctor *doctor, const struct bale_gpu_found *found)
 {
-    char text[BALE_GPU_WHY] = "";
+    char text[BALE_REASON_SIZE] = "";
     size_t length = 0;
 
     for (uint8_t id = 0; id < 32 && length < sizeof text; id++)
@@ -183,14 +184,14 @@ static void engine(struct bale_doctor *doctor, const struct answer *answer)
     else
         bale_doctor_say(doctor, "GPU engine", BALE_FINDING_NOTE, advice_for(answer, chosen),
                         "%s: engine=auto leaves all to the processors: %s", answer->file,
-                        answer->why[0] ? answer->why : bale_err_text(answer->err));
+                        answer->why.text[0] ? answer->why.text : bale_err_text(answer->err));
     devices(doctor, found);
     codecs(doctor, found);
-    if (found->missing[0] && found->device_count > 0)
+    if (found->missing.text[0] && found->device_count > 0)
         bale_doctor_say(doctor, "nvCOMP", BALE_FINDING_NOTE,
                         "pip install nvidia-libnvcomp-cu13, and put its libnvcomp.so.6 where the "
                         "system has its libraries, or beside the engine",
-                        "%s: zstd and lz4 stay with the processors", found->missing);
+                        "%s: zstd and lz4 stay with the processors", found->missing.text);
     else if (found->device_count > 0)
         bale_doctor_say(doctor, "nvCOMP", BALE_FINDING_FINE, NULL,
                         "found: the GPU does zstd and lz4");

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/store/store.h"
 #include "tools/common/mounts.h"
 #include "tools/common/options.h"
@@ -65,8 +66,9 @@ static void abilities(struct bale_doctor *doctor, const char *path)
 static void state(struct bale_doctor *doctor, const char *path)
 {
     struct bale_store *store;
-    char why[BALE_WHY], who[256];
-    int err = bale_store_open(path, BALE_STORE_UNLOCKED, &store, why);
+    struct bale_reason why;
+    char who[256];
+    int err = bale_store_open(path, BALE_STORE_UNLOCKED, &store, &why);
 
     if (err == BALE_E_NOENT) {
         bale_doctor_say(doctor, "store", BALE_FINDING_NOTE,
@@ -77,7 +79,7 @@ static void state(struct bale_doctor *doctor, const char *path)
         bale_doctor_say(doctor, "store", BALE_FINDING_BAD,
                         err == BALE_E_UNSUPPORTED ? "use the newer balefs that made it"
                                                   : "see balefs fsck",
-                        "%s", why);
+                        "%s", why.text);
         return;
     }
     bool held = bale_store_locked_by(path, who, sizeof who);

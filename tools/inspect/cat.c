@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "kernels/engine/engine.h"
 #include "tools/balefs.h"
 #include "tools/common/contents.h"
@@ -122,24 +123,24 @@ static int print_file(struct printing *printing, const char *path)
     struct bale_stored_path within;
     struct bale_reader reader = {0};
     struct bale_contents contents = {0};
-    char why[BALE_WHY];
+    struct bale_reason why;
     int fd;
     int err = bale_stored_path_find(path, "use cat", &within);
 
     if (err != BALE_OK)
         return err;
-    err = bale_reader_open(within.top, BALE_STORE_UNLOCKED, &reader, why);
+    err = bale_reader_open(within.top, BALE_STORE_UNLOCKED, &reader, &why);
     if (err != BALE_OK) {
-        bale_message("%s", why);
+        bale_message("%s", why.text);
         goto out;
     }
-    err = bale_reader_open_file(&reader, within.below, &fd, why);
+    err = bale_reader_open_file(&reader, within.below, &fd, &why);
     if (err == BALE_OK)
-        err = bale_contents_open(&reader, fd, &contents, why);
+        err = bale_contents_open(&reader, fd, &contents, &why);
     if (err == BALE_OK)
         err = print_contents(printing, path, &contents);
     else
-        bale_message("%s: %s", path, why);
+        bale_message("%s: %s", path, why.text);
 out:
     bale_contents_close(&contents);
     bale_reader_close(&reader);

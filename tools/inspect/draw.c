@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "tools/common/location.h"
 #include "tools/common/options.h"
 #include "tools/common/output.h"
@@ -62,7 +63,7 @@ static int draw(const char *path, const struct bale_location *location, const ch
     struct bale_container *container = NULL;
     struct bale_extent_map *map = NULL;
     struct bale_reader reader = {0};
-    char why[BALE_WHY];
+    struct bale_reason why;
     int err;
 
     if (!location->store) {
@@ -70,14 +71,14 @@ static int draw(const char *path, const struct bale_location *location, const ch
         return BALE_E_INVALID;
     }
     bale_output_source(path, &source);
-    err = bale_reader_open(location->store, BALE_STORE_UNLOCKED, &reader, why);
+    err = bale_reader_open(location->store, BALE_STORE_UNLOCKED, &reader, &why);
     if (err != BALE_OK) {
-        bale_message("%s", why);
+        bale_message("%s", why.text);
         goto out;
     }
-    err = bale_reader_open_container_at(&reader, location->below, &container, why);
+    err = bale_reader_open_container_at(&reader, location->below, &container, &why);
     if (err != BALE_OK) {
-        bale_message("%s: %s", path, why);
+        bale_message("%s: %s", path, why.text);
         goto out;
     }
     err = survey(container, &map, &totals);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/base/pool.h"
 #include "kernels/engine/engine.h"
 #include "tools/balefs.h"
@@ -140,7 +141,7 @@ static uint64_t check_container(struct task *task, struct bale_container *contai
 {
     struct fsck *fsck = task->fsck;
     struct bale_container_attr attr;
-    char text[BALE_WHY];
+    char text[BALE_REASON_SIZE];
     uint64_t rejected = bale_container_rejected(container);
 
     if (rejected) {
@@ -164,9 +165,9 @@ static void check(struct bale_job *job, struct bale_scratch *scratch)
     struct task *task = (struct task *)job;
     struct fsck *fsck = task->fsck;
     struct bale_container *container;
-    char why[BALE_WHY];
+    struct bale_reason why;
     uint64_t stored = 0;
-    int err = bale_reader_open_container_at(&fsck->reader, task->below, &container, why);
+    int err = bale_reader_open_container_at(&fsck->reader, task->below, &container, &why);
 
     if (err == BALE_OK) {
         stored = check_container(task, container, scratch);
@@ -174,7 +175,7 @@ static void check(struct bale_job *job, struct bale_scratch *scratch)
     } else if (err == BALE_E_CORRUPT) {
         report(task, &no_root);
     } else {
-        cannot_check(fsck, task->below, why);
+        cannot_check(fsck, task->below, why.text);
     }
     pthread_mutex_lock(&fsck->lock);
     fsck->files++;
@@ -214,13 +215,14 @@ static void submit(struct fsck *fsck, const char *below)
 static void check_settings(struct fsck *fsck, const char *path, const char *below)
 {
     static const char *const names[] = {BALE_XATTR_CODEC, BALE_XATTR_EXTENT, BALE_XATTR_MATCH};
-    char value[4096], clean[4096], why[BALE_WHY], text[BALE_WHY + 16];
+    char value[4096], clean[4096], text[BALE_REASON_SIZE + 16];
+    struct bale_reason why;
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         ssize_t got = lgetxattr(path, names[i], value, sizeof value);
-        if (got < 0 || bale_properties_check(names[i], value, (size_t)got, clean, why) == BALE_OK)
+        if (got < 0 || bale_properties_check(names[i], value, (size_t)got, clean, &why) == BALE_OK)
             continue;
-        snprintf(text, sizeof text, "note: %s", why);
+        snprintf(text, sizeof text, "note: %s", why.text);
         note(fsck, below, text);
     }
 }
@@ -306,7 +308,7 @@ static int check_store(struct fsck *fsck, const char *path)
 {
     struct sigaction action = {.sa_handler = cancel};
     struct bale_mount_line mount;
-    char why[BALE_WHY];
+    struct bale_reason why;
     int status = EXIT_OPERATIONAL;
 
     if (bale_mounts_here(path, &mount)) {
@@ -316,10 +318,10 @@ static int check_store(struct fsck *fsck, const char *path)
         bale_mount_line_free(&mount);
         return EXIT_OPERATIONAL;
     }
-    int err = bale_reader_open(path, BALE_STORE_READONLY, &fsck->reader, why);
+    int err = bale_reader_open(path, BALE_STORE_READONLY, &fsck->reader, &why);
 
     if (err != BALE_OK) {
-        bale_message("%s", why);
+        bale_message("%s", why.text);
         return err == BALE_E_CORRUPT ? EXIT_ERRORS_LEFT : EXIT_OPERATIONAL;
     }
     sigaction(SIGINT, &action, NULL);

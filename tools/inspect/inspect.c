@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "format/root.h"
 #include "tools/balefs.h"
 #include "tools/common/json.h"
@@ -290,7 +291,7 @@ static json_t *as_json(struct inspection *in)
 
 /* Slots first: they can be shown even if the container cannot be opened. */
 static int look_into(const struct bale_reader *reader, const char *below, struct inspection *in,
-                     char *why)
+                     struct bale_reason *why)
 {
     int fd, err = bale_reader_open_file(reader, below, &fd, why);
 
@@ -298,7 +299,7 @@ static int look_into(const struct bale_reader *reader, const char *below, struct
         return err;
     err = read_slots(fd, in);
     if (err != BALE_OK) {
-        snprintf(why, BALE_WHY, "cannot be read: %s", bale_err_text(err));
+        bale_reason_set(why, "cannot be read: %s", bale_err_text(err));
         close(fd);
         return err;
     }
@@ -314,8 +315,8 @@ static int look_into(const struct bale_reader *reader, const char *below, struct
         if (err == BALE_OK && !in->extents && !in->begun)
             printf("no extents: there is no data in it\n");
         if (err != BALE_OK)
-            snprintf(why, BALE_WHY, "its index cannot be read: %s: see balefs fsck",
-                     bale_err_text(err));
+            bale_reason_set(why, "its index cannot be read: %s: see balefs fsck",
+                            bale_err_text(err));
         bale_container_close(in->open);
     } else if (!in->extents) {
         print_head(in);
@@ -328,7 +329,8 @@ static int inspect_place(const char *path, const struct bale_location *location,
 {
     struct inspection in = {.path = path, .extents = all ? json_array() : NULL};
     struct bale_reader reader = {0};
-    char why[BALE_WHY], where[BALE_WHY] = "";
+    struct bale_reason why;
+    struct bale_reason where = {0};
     int err = BALE_E_INVALID;
 
     if (!location->store) {
@@ -340,16 +342,16 @@ static int inspect_place(const char *path, const struct bale_location *location,
         err = BALE_E_NOMEM;
         goto out;
     }
-    err = bale_reader_open(location->store, BALE_STORE_UNLOCKED, &reader, why);
+    err = bale_reader_open(location->store, BALE_STORE_UNLOCKED, &reader, &why);
     if (err != BALE_OK) {
-        bale_message("%s", why);
+        bale_message("%s", why.text);
         goto out;
     }
-    err = look_into(&reader, location->below, &in, where);
+    err = look_into(&reader, location->below, &in, &where);
     if (all && in.slots[0].state)
         json_array_append_new(all, as_json(&in));
     if (err != BALE_OK && !ferror(stdout))
-        bale_message("%s: %s", path, where);
+        bale_message("%s: %s", path, where.text);
 out:
     bale_reader_close(&reader);
     free(in.container);

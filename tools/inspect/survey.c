@@ -8,6 +8,7 @@
 #include <sys/xattr.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "tools/common/options.h"
 
 #define TRIES 5 /* of a container that somebody is writing */
@@ -29,24 +30,25 @@ static void say(struct walk *walk, const char *path, const char *why)
 }
 
 static int from_mount(const char *path, const struct stat *st, struct bale_totals *totals,
-                      char *why)
+                      struct bale_reason *why)
 {
     static char text[STAT_MAX];
     ssize_t got = getxattr(path, BALE_XATTR_STAT, text, sizeof text);
     int err = got < 0 ? bale_err_from_errno(errno) : bale_totals_parse(totals, text, (size_t)got);
 
     if (got < 0)
-        snprintf(why, BALE_WHY, "its figures cannot be read: %s", strerror(errno));
+        bale_reason_set(why, "its figures cannot be read: %s", strerror(errno));
     else if (err != BALE_OK)
-        snprintf(why, BALE_WHY,
-                 "its figures are not understood: does another version serve the mount?");
+        bale_reason_set(why,
+                        "its figures are not understood: does another version serve the mount?");
     totals->logical = (uint64_t)st->st_size;
     totals->disk = (uint64_t)st->st_blocks * 512;
     return err;
 }
 
 static int from_container(const struct bale_reader *reader, const char *below,
-                          const struct stat *st, struct bale_totals *totals, char *why)
+                          const struct stat *st, struct bale_totals *totals,
+                          struct bale_reason *why)
 {
     struct bale_container_usage usage;
     struct bale_container_attr attr;
@@ -61,8 +63,8 @@ static int from_container(const struct bale_reader *reader, const char *below,
         bale_container_attr(container, &attr);
         bale_container_close(container);
         if (err != BALE_OK)
-            snprintf(why, BALE_WHY, "its index cannot be read: %s: see balefs fsck",
-                     bale_err_text(err));
+            bale_reason_set(why, "its index cannot be read: %s: see balefs fsck",
+                            bale_err_text(err));
     }
     if (err == BALE_OK)
         bale_totals_file(totals, attr.size, (uint64_t)st->st_blocks * 512, &usage);
@@ -73,7 +75,7 @@ static void visit_file(struct walk *walk, const FTSENT *entry)
 {
     const struct stat *st = entry->fts_statp;
     struct bale_totals totals = {0};
-    char why[BALE_WHY];
+    struct bale_reason why;
     int err;
 
     if (st->st_nlink > 1 && (err = bale_inode_set_add(&walk->seen, st->st_dev, st->st_ino)) <= 0) {
@@ -82,15 +84,15 @@ static void visit_file(struct walk *walk, const FTSENT *entry)
         return;
     }
     if (walk->location->mounted) {
-        err = from_mount(entry->fts_path, st, &totals, why);
+        err = from_mount(entry->fts_path, st, &totals, &why);
     } else {
         const char *below = entry->fts_path + strlen(walk->location->top);
-        err = from_container(&walk->survey->reader, below + strspn(below, "/"), st, &totals, why);
+        err = from_container(&walk->survey->reader, below + strspn(below, "/"), st, &totals, &why);
     }
     if (err == BALE_E_NOENT)
         return; /* it was removed meanwhile */
     if (err != BALE_OK) {
-        say(walk, entry->fts_path, why);
+        say(walk, entry->fts_path, why.text);
         return;
     }
     bale_totals_add(walk->sum, &totals);
@@ -130,14 +132,14 @@ static void visit(struct walk *walk, FTS *fts, FTSENT *entry)
 /* The store is opened once for many paths: a shell's * gives many. */
 static int use_store(struct bale_survey *survey, const char *top)
 {
-    char why[BALE_WHY];
+    struct bale_reason why;
 
     if (survey->look_at && strcmp(survey->look_at, top) == 0)
         return BALE_OK;
     bale_survey_end(survey);
-    int err = bale_reader_open(top, BALE_STORE_UNLOCKED, &survey->reader, why);
+    int err = bale_reader_open(top, BALE_STORE_UNLOCKED, &survey->reader, &why);
     if (err != BALE_OK) {
-        bale_message("%s", why);
+        bale_message("%s", why.text);
         return err;
     }
     survey->look_at = strdup(top);

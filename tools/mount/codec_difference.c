@@ -8,14 +8,15 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 
 void bale_codec_difference_begin(struct bale_codec_difference *difference, const char *store)
 {
-    char why[BALE_WHY];
+    struct bale_reason why;
 
     *difference = (struct bale_codec_difference){0};
     difference->open =
-        store && bale_reader_open(store, BALE_STORE_UNLOCKED, &difference->reader, why) == BALE_OK;
+        store && bale_reader_open(store, BALE_STORE_UNLOCKED, &difference->reader, &why) == BALE_OK;
 }
 
 /* What a new file would get where path is. */

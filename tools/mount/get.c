@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/store/store.h"
 #include "tools/balefs.h"
 #include "tools/common/json.h"
@@ -80,7 +81,7 @@ static void use_defaults(const struct bale_container_attr *attr, struct settings
 
 /* A file keeps its settings inside. */
 static int of_file(const struct bale_reader *reader, const char *below, struct settings *settings,
-                   char *why)
+                   struct bale_reason *why)
 {
     struct bale_container *container;
     struct bale_container_attr attr;
@@ -106,21 +107,22 @@ static void from_attributes(const char *path, struct settings *settings)
 static int from_store(const char *path, const struct bale_location *location, const struct stat *st,
                       struct settings *settings)
 {
-    char why[BALE_WHY], where[BALE_WHY];
+    struct bale_reason why;
+    struct bale_reason where;
     struct bale_reader reader;
-    int err = bale_reader_open(location->store, BALE_STORE_UNLOCKED, &reader, why);
+    int err = bale_reader_open(location->store, BALE_STORE_UNLOCKED, &reader, &why);
 
     if (err != BALE_OK) {
-        bale_message("%s", why);
+        bale_message("%s", why.text);
         return err;
     }
     if (S_ISDIR(st->st_mode)) {
         from_attributes(path, settings);
         use_defaults(&reader.defaults, settings);
     } else {
-        err = of_file(&reader, location->below, settings, where);
+        err = of_file(&reader, location->below, settings, &where);
         if (err != BALE_OK)
-            bale_message("%s: %s", path, where);
+            bale_message("%s: %s", path, where.text);
     }
     bale_reader_close(&reader);
     return err;
@@ -132,7 +134,7 @@ static int from_mount(const char *path, const struct bale_location *location, co
                       struct settings *settings)
 {
     struct bale_reader reader;
-    char why[BALE_WHY];
+    struct bale_reason why;
 
     from_attributes(path, settings);
     if (S_ISREG(st->st_mode)) {
@@ -143,7 +145,7 @@ static int from_mount(const char *path, const struct bale_location *location, co
         settings->codec_chosen = listed(path, BALE_XATTR_CODEC);
         settings->extent_chosen = listed(path, BALE_XATTR_EXTENT);
     } else if (location->store &&
-               bale_reader_open(location->store, BALE_STORE_UNLOCKED, &reader, why) == BALE_OK) {
+               bale_reader_open(location->store, BALE_STORE_UNLOCKED, &reader, &why) == BALE_OK) {
         use_defaults(&reader.defaults, settings);
         bale_reader_close(&reader);
     }

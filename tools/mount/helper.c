@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "tools/balefs.h"
 #include "tools/common/options.h"
 #include "tools/mount/detach.h"
@@ -108,7 +109,7 @@ static int parse(const struct bale_command *command, const char *shorts, int arg
 
 /* The words of a list that are for balefs; to be freed. Empty words are none. NULL: no memory, or
  * why says which word is wrong. */
-static char *choose(char *list, bool sloppy, char *why)
+static char *choose(char *list, bool sloppy, struct bale_reason *why)
 {
     char *chosen = strdup("defaults"), *word;
 
@@ -129,13 +130,13 @@ static char *choose(char *list, bool sloppy, char *why)
 
 static int mount_as_told(struct arguments *a, char **words)
 {
-    char why[BALE_WHY] = "out of memory";
-    char *options = choose(a->options, a->sloppy, why);
+    struct bale_reason why = {"out of memory"};
+    char *options = choose(a->options, a->sloppy, &why);
     char *argv[] = {"mount", "-o", options, "--", words[0], words[1], NULL};
     int status = BALE_EXIT_DONE;
 
     if (!options)
-        return bale_usage_error(&mount_helper, "%s", why);
+        return bale_usage_error(&mount_helper, "%s", why.text);
     optind = 0; /* getopt begins anew */
     if (!a->fake)
         status = bale_command_mount.run(&bale_command_mount, 6, argv);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/store/store.h"
 #include "tools/balefs.h"
 #include "tools/common/control.h"
@@ -46,10 +47,10 @@ static const struct option long_options[] = {
 static int take_codec(const struct bale_command *command, const char *text,
                       struct bale_store_config *config)
 {
-    char why[BALE_WHY];
+    struct bale_reason why;
 
-    if (bale_setting_parse(text, &config->setting, why, sizeof why) != BALE_OK)
-        return bale_usage_error(command, "--codec %s: %s", text, why);
+    if (bale_setting_parse(text, &config->setting, &why) != BALE_OK)
+        return bale_usage_error(command, "--codec %s: %s", text, why.text);
     return 0;
 }
 
@@ -57,16 +58,16 @@ static int take_match(const struct bale_command *command, char *line,
                       struct bale_store_config *config)
 {
     static char clean[4096];
-    char why[BALE_WHY];
+    struct bale_reason why;
     size_t count = 0;
 
-    if (bale_properties_check(BALE_XATTR_MATCH, line, strlen(line), clean, why) != BALE_OK)
-        return bale_usage_error(command, "--match: %s", bale_reason(why));
+    if (bale_properties_check(BALE_XATTR_MATCH, line, strlen(line), clean, &why) != BALE_OK)
+        return bale_usage_error(command, "--match: %s", bale_reason(why.text));
     while (config->match[count])
         count++;
     struct bale_setting setting;
-    if (bale_setting_parse(strrchr(clean, ' ') + 1, &setting, why, sizeof why) != BALE_OK)
-        return bale_usage_error(command, "--match: \"%s\": %s", line, why);
+    if (bale_setting_parse(strrchr(clean, ' ') + 1, &setting, &why) != BALE_OK)
+        return bale_usage_error(command, "--match: \"%s\": %s", line, why.text);
     config->match[count] = line; /* there is room for one a word of the command line */
     return 0;
 }
@@ -122,7 +123,7 @@ static int init_run(const struct bale_command *command, int argc, char **argv)
     struct bale_store_config config = {.setting = {.codec = BALE_CODEC_AUTO},
                                        .extent = BALE_EXTENT_DEFAULT,
                                        .modes_in_container = geteuid() != 0};
-    char why[BALE_WHY];
+    struct bale_reason why;
     int option, status = BALE_EXIT_DONE;
 
     config.match = calloc((size_t)argc + 1, sizeof *config.match);
@@ -147,8 +148,8 @@ static int init_run(const struct bale_command *command, int argc, char **argv)
     }
     if (is_mount(argv[optind]) || bale_output_path_check_mounts(argv[optind]) != BALE_OK) {
         status = BALE_EXIT_FAILED;
-    } else if (bale_store_init(argv[optind], &config, why) != BALE_OK) {
-        bale_message("%s", why);
+    } else if (bale_store_init(argv[optind], &config, &why) != BALE_OK) {
+        bale_message("%s", why.text);
         status = BALE_EXIT_FAILED;
     } else {
         bale_control_warn_extent(argv[optind], config.extent, 0);

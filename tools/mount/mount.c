@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/daemon/daemon.h"
 #include "tools/balefs.h"
 #include "tools/common/mounts.h"
@@ -151,7 +152,7 @@ static bool choose_log(struct bale_mount_options *options, const char *file)
 
 int bale_mount_store(struct bale_mount_options *options, const char *log)
 {
-    char why[BALE_WHY] = "";
+    struct bale_reason why = {0};
 
     if (!choose_log(options, log))
         return BALE_EXIT_UNMOUNT_USAGE;
@@ -161,9 +162,9 @@ int bale_mount_store(struct bale_mount_options *options, const char *log)
     if (is_taken(options->store, options->mountpoint) ||
         (options->create && bale_output_path_check_mounts(options->store) != BALE_OK))
         return BALE_EXIT_UNMOUNT_FAILED;
-    int err = bale_daemon_run(options, why);
+    int err = bale_daemon_run(options, &why);
     if (err != BALE_OK)
-        bale_message("%s", why);
+        bale_message("%s", why.text);
     return exit_code(err);
 }
 
@@ -171,7 +172,7 @@ int bale_mount_store(struct bale_mount_options *options, const char *log)
 static int parse(const struct bale_command *command, int argc, char **argv,
                  struct bale_mount_words *words, const char **log)
 {
-    char why[BALE_WHY];
+    struct bale_reason why;
     int option;
 
     while ((option = bale_options_next(command, argc, argv, ":fo:h", long_options)) !=
@@ -182,8 +183,8 @@ static int parse(const struct bale_command *command, int argc, char **argv,
             *log = optarg;
         else if (option != 'o')
             return option;
-        else if (bale_mount_words(words, optarg, why) != BALE_OK)
-            return bale_usage_error(command, "%s", why);
+        else if (bale_mount_words(words, optarg, &why) != BALE_OK)
+            return bale_usage_error(command, "%s", why.text);
     if (argc - optind != 2)
         return bale_usage_error(command, argc - optind < 2 ? "STORE and MNT are needed"
                                                            : "more than STORE and MNT");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "tools/common/gpu_options.h"
 #include "tools/common/options.h"
 
@@ -34,13 +35,13 @@ static bool is_word(const char *word, const char *name, const char **value)
     return strncmp(word, name, length) == 0;
 }
 
-static int refuse(char *why, const char *word, const char *must)
+static int refuse(struct bale_reason *why, const char *word, const char *must)
 {
-    snprintf(why, BALE_WHY, "-o %s: %s", word, must);
+    bale_reason_set(why, "-o %s: %s", word, must);
     return BALE_E_INVALID;
 }
 
-static int pass_on(struct bale_mount_words *words, const char *word, char *why)
+static int pass_on(struct bale_mount_words *words, const char *word, struct bale_reason *why)
 {
     size_t used = strlen(words->extra);
     int length =
@@ -52,7 +53,7 @@ static int pass_on(struct bale_mount_words *words, const char *word, char *why)
 }
 
 static int take_memory(struct bale_mount_options *options, const char *word, const char *value,
-                       char *why)
+                       struct bale_reason *why)
 {
     if (!bale_size_parse(value, &options->memory) || options->memory < MEMORY_MIN)
         return refuse(why, word, "give a size of 32M or more");
@@ -60,7 +61,7 @@ static int take_memory(struct bale_mount_options *options, const char *word, con
 }
 
 static int take_threads(struct bale_mount_options *options, const char *word, const char *value,
-                        char *why)
+                        struct bale_reason *why)
 {
     uint64_t count;
 
@@ -71,7 +72,7 @@ static int take_threads(struct bale_mount_options *options, const char *word, co
 }
 
 static int take_age(struct bale_mount_options *options, const char *word, const char *value,
-                    char *why)
+                    struct bale_reason *why)
 {
     char *end;
     double seconds = strtod(value, &end);
@@ -83,7 +84,7 @@ static int take_age(struct bale_mount_options *options, const char *word, const 
 }
 
 static int take_log_level(struct bale_mount_options *options, const char *word, const char *value,
-                          char *why)
+                          struct bale_reason *why)
 {
     static const char *const names[] = {"error", "warning", "info", "debug"};
 
@@ -96,7 +97,7 @@ static int take_log_level(struct bale_mount_options *options, const char *word, 
 }
 
 static int take_io(struct bale_mount_options *options, const char *word, const char *value,
-                   char *why)
+                   struct bale_reason *why)
 {
     options->direct = strcmp(value, "direct") == 0;
     return options->direct || strcmp(value, "cached") == 0
@@ -105,7 +106,7 @@ static int take_io(struct bale_mount_options *options, const char *word, const c
 }
 
 static int take_engine(struct bale_mount_options *options, const char *word, const char *value,
-                       char *why)
+                       struct bale_reason *why)
 {
     static const char *const names[] = {
         [BALE_ENGINE_AUTO] = "auto", [BALE_ENGINE_GPU] = "gpu", [BALE_ENGINE_CPU] = "cpu"};
@@ -118,7 +119,7 @@ static int take_engine(struct bale_mount_options *options, const char *word, con
     return refuse(why, word, "it is auto, gpu or cpu");
 }
 
-static int add_gpu(struct bale_mount_options *options, const char *number, char *why)
+static int add_gpu(struct bale_mount_options *options, const char *number, struct bale_reason *why)
 {
     const char *wrong = bale_gpu_number_add(&options->engine.gpu, number);
     char word[64];
@@ -128,7 +129,7 @@ static int add_gpu(struct bale_mount_options *options, const char *number, char 
 }
 
 static int take_gpu(struct bale_mount_options *options, const char *word, const char *value,
-                    char *why)
+                    struct bale_reason *why)
 {
     (void)word;
     options->engine.gpu.device_count = 0;
@@ -136,7 +137,7 @@ static int take_gpu(struct bale_mount_options *options, const char *word, const 
 }
 
 static int take_gpu_memory(struct bale_mount_options *options, const char *word, const char *value,
-                           char *why)
+                           struct bale_reason *why)
 {
     const char *wrong = bale_gpu_memory_parse(&options->engine.gpu, value);
 
@@ -144,7 +145,7 @@ static int take_gpu_memory(struct bale_mount_options *options, const char *word,
 }
 
 static int take_verify(struct bale_mount_options *options, const char *word, const char *value,
-                       char *why)
+                       struct bale_reason *why)
 {
     bool verify;
     const char *wrong = bale_gpu_verify_parse(&verify, value);
@@ -154,7 +155,7 @@ static int take_verify(struct bale_mount_options *options, const char *word, con
 }
 
 static int take_own(struct bale_mount_options *options, const char *word, const char *value,
-                    char *why)
+                    struct bale_reason *why)
 {
     (void)options;
     (void)value;
@@ -162,7 +163,7 @@ static int take_own(struct bale_mount_options *options, const char *word, const 
 }
 
 static int take_flag(struct bale_mount_options *options, const char *word, const char *value,
-                     char *why)
+                     struct bale_reason *why)
 {
     (void)value;
     (void)why;
@@ -181,7 +182,8 @@ static int take_flag(struct bale_mount_options *options, const char *word, const
 
 static const struct {
     const char *name;
-    int (*take)(struct bale_mount_options *options, const char *word, const char *value, char *why);
+    int (*take)(struct bale_mount_options *options, const char *word, const char *value,
+                struct bale_reason *why);
 } ours[] = {
     {"ro", take_flag},
     {"rw", take_flag},
@@ -210,7 +212,7 @@ static bool goes_on(const struct bale_mount_words *words, const char *word)
     return words->in_gpu && *word >= '0' && *word <= '9';
 }
 
-static int take_word(struct bale_mount_words *words, const char *word, char *why)
+static int take_word(struct bale_mount_words *words, const char *word, struct bale_reason *why)
 {
     const char *value;
 
@@ -227,7 +229,7 @@ static int take_word(struct bale_mount_words *words, const char *word, char *why
     return refuse(why, word, "unknown option");
 }
 
-int bale_mount_words(struct bale_mount_words *words, char *text, char *why)
+int bale_mount_words(struct bale_mount_words *words, char *text, struct bale_reason *why)
 {
     char *word;
     int err = BALE_OK;

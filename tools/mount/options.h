@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "format/reason.h"
 #include "fs/daemon/daemon.h"
 
 #define BALE_EXTRA 1024
@@ -15,7 +16,7 @@ struct bale_mount_words {
 };
 
 /* Takes one -o list; lists add up, later words win. text is changed. 0 or a negative bale_err: why
- * (room for BALE_WHY) names the word and says what is wrong with it. */
-int bale_mount_words(struct bale_mount_words *words, char *text, char *why);
+ * names the word and says what is wrong with it. */
+int bale_mount_words(struct bale_mount_words *words, char *text, struct bale_reason *why);
 
 #endif

@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/store/store.h"
 #include "tools/common/options.h"
 
 /* Less is a unit that was forgotten. */
 #define RATE_MIN ((uint64_t)64 << 10)
 
-int bale_rate_limit_parse(const char *text, struct bale_rate_limit *limit, char *why)
+int bale_rate_limit_parse(const char *text, struct bale_rate_limit *limit, struct bale_reason *why)
 {
     char size[BALE_TEXT];
     size_t length = strlen(text);
@@ -21,10 +22,10 @@ int bale_rate_limit_parse(const char *text, struct bale_rate_limit *limit, char 
         length -= 2;
     snprintf(size, sizeof size, "%.*s", (int)(length < sizeof size ? length : 0), text);
     if (!bale_size_parse(size, &rate) || rate == 0)
-        snprintf(why, BALE_WHY, "give a size, as 20M/s");
+        bale_reason_set(why, "give a size, as 20M/s");
     else if (rate < RATE_MIN)
-        snprintf(why, BALE_WHY, "that is %s/s: give at least 64K, such as 20M",
-                 bale_size_text(rate, size));
+        bale_reason_set(why, "that is %s/s: give at least 64K, such as 20M",
+                        bale_size_text(rate, size));
     else
         limit->rate = rate;
     return rate < RATE_MIN ? BALE_E_INVALID : BALE_OK;

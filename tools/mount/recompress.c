@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/store/store.h"
 #include "tools/balefs.h"
 #include "tools/common/control.h"
@@ -331,10 +332,10 @@ static void do_path(struct work *work, const char *path)
 static int take_codec(const struct bale_command *command, const char *text, char *clean,
                       struct work *work)
 {
-    char why[BALE_WHY];
+    struct bale_reason why;
 
-    if (bale_setting_parse(text, &work->setting, why, sizeof why) != BALE_OK)
-        return bale_usage_error(command, "--codec %s: %s", text, why);
+    if (bale_setting_parse(text, &work->setting, &why) != BALE_OK)
+        return bale_usage_error(command, "--codec %s: %s", text, why.text);
     bale_setting_print(work->setting, clean, BALE_SETTING_TEXT);
     work->codec = clean;
     return 0;
@@ -342,10 +343,10 @@ static int take_codec(const struct bale_command *command, const char *text, char
 
 static int take_rate(const struct bale_command *command, const char *text, struct work *work)
 {
-    char why[BALE_WHY];
+    struct bale_reason why;
 
-    if (bale_rate_limit_parse(text, &work->limit, why) != BALE_OK)
-        return bale_usage_error(command, "--rate %s: %s", text, why);
+    if (bale_rate_limit_parse(text, &work->limit, &why) != BALE_OK)
+        return bale_usage_error(command, "--rate %s: %s", text, why.text);
     return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/store/store.h"
 #include "tools/balefs.h"
 #include "tools/common/control.h"
@@ -295,7 +296,7 @@ static bool parse_grace(const char *text, int *grace)
 /* 0 or the exit code, or a BALE_OPTION_*. */
 static int parse(const struct bale_command *command, int argc, char **argv, struct batch *batch)
 {
-    char why[BALE_WHY];
+    struct bale_reason why;
     int option;
 
     while ((option = bale_options_next(command, argc, argv, "+:o:h", long_options)) !=
@@ -306,8 +307,8 @@ static int parse(const struct bale_command *command, int argc, char **argv, stru
             batch->log = optarg;
         else if (option == OPTION_GRACE && !parse_grace(optarg, &batch->grace))
             return bale_usage_error(command, "--grace %s: give a time, as 90, 30s or 5m", optarg);
-        else if (option == 'o' && bale_mount_words(&batch->words, optarg, why) != BALE_OK)
-            return bale_usage_error(command, "%s", why);
+        else if (option == 'o' && bale_mount_words(&batch->words, optarg, &why) != BALE_OK)
+            return bale_usage_error(command, "%s", why.text);
         else if (option != OPTION_GRACE && option != 'o')
             return option;
     if (argc - optind > 2 && strcmp(argv[optind + 2], "--") == 0)

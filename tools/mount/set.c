@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/store/store.h"
 #include "tools/balefs.h"
 #include "tools/common/control.h"
@@ -148,7 +149,8 @@ static bool edit_lines(char *lines, const struct wish *wish, char out[static VAL
 /* Read, change, write: the lock keeps out others who do the same. */
 static bool put_match(const char *path, const struct wish *wish)
 {
-    char lines[VALUE], edited[VALUE], clean[VALUE], why[BALE_WHY];
+    char lines[VALUE], edited[VALUE], clean[VALUE];
+    struct bale_reason why;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool done = false, found;
 
@@ -176,8 +178,8 @@ static bool put_match(const char *path, const struct wish *wish)
         bale_message("%s: has no match line for %s: balefs get %s prints those it has", path,
                      wish->glob, path);
     else if (edited[0] &&
-             bale_properties_check(BALE_XATTR_MATCH, edited, strlen(edited), clean, why) != 0)
-        bale_message("%s: --match: %s", path, bale_reason(why));
+             bale_properties_check(BALE_XATTR_MATCH, edited, strlen(edited), clean, &why) != 0)
+        bale_message("%s: --match: %s", path, bale_reason(why.text));
     else
         done = put(path, BALE_XATTR_MATCH, edited[0] ? clean : "");
 out:
@@ -250,20 +252,20 @@ static int take_extent(const struct bale_command *command, const char *text,
 static int take_codec(const struct bale_command *command, int *count, char **words,
                       char clean[static VALUE], struct wish *wish)
 {
-    char why[BALE_WHY];
+    struct bale_reason why;
     struct bale_setting setting;
 
     if (wish->unset)
         return 0;
     const char *last = *count > 0 ? words[*count - 1] : "";
-    int err = bale_setting_parse(last, &setting, why, sizeof why);
+    int err = bale_setting_parse(last, &setting, &why);
     if (wish->extent && !wish->glob && (err != BALE_OK || *count < 2))
         return 0;
     if (*count < 2)
         return bale_usage_error(command,
                                 *count ? "CODEC is missing" : "PATH and CODEC are missing");
     if (err != BALE_OK)
-        return bale_usage_error(command, "%s: %s", last, why);
+        return bale_usage_error(command, "%s: %s", last, why.text);
     bale_setting_print(setting, clean, VALUE);
     wish->codec = clean;
     --*count;

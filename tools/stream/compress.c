@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/store/store.h"
 #include "tools/balefs.h"
 #include "tools/common/options.h"
@@ -127,7 +128,7 @@ static int take_engine(const struct bale_command *command, struct bale_packing *
 /* 0, or the exit code. */
 static int take_option(const struct bale_command *command, int option, struct bale_packing *packing)
 {
-    char why[256];
+    struct bale_reason why;
 
     switch (option) {
     case 'o':
@@ -148,8 +149,8 @@ static int take_option(const struct bale_command *command, int option, struct ba
     case OPTION_ENGINE:
         return take_engine(command, packing);
     case OPTION_CODEC:
-        if (bale_setting_parse(optarg, &packing->pack.setting, why, sizeof why) != BALE_OK)
-            return bale_usage_error(command, "--codec %s: %s", optarg, why);
+        if (bale_setting_parse(optarg, &packing->pack.setting, &why) != BALE_OK)
+            return bale_usage_error(command, "--codec %s: %s", optarg, why.text);
         return 0;
     default:
         return take_number(command, option, &packing->pack);

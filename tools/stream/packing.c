@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "kernels/engine/plugin_loader.h"
 #include "tools/common/options.h"
 
@@ -200,13 +201,13 @@ static int create_dispatcher(struct bale_packing *packing, bool wary)
 /* Who asks for a GPU gets it, or is told why not. */
 static bool insist_on_gpu(struct bale_pack *pack)
 {
-    char why[BALE_GPU_WHY];
+    struct bale_reason why;
 
     pack->gpu_after = 0;
     bale_dispatch_open(pack->engine);
-    if (bale_dispatch_wait(pack->engine, why) == BALE_OK)
+    if (bale_dispatch_wait(pack->engine, &why) == BALE_OK)
         return true;
-    bale_message("--engine gpu: %s: balefs doctor tells what this machine lacks", why);
+    bale_message("--engine gpu: %s: balefs doctor tells what this machine lacks", why.text);
     return false;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "kernels/engine/engine.h"
 #include "tools/balefs.h"
 #include "tools/common/options.h"
@@ -80,14 +81,14 @@ struct target {
 /* Locked if that can be had: beside a writer the commits of the containers serve. */
 static int open_store(struct bale_export *export, const char *top)
 {
-    char why[BALE_WHY];
-    int err = bale_reader_open(top, BALE_STORE_READONLY, &export->reader, why);
+    struct bale_reason why;
+    int err = bale_reader_open(top, BALE_STORE_READONLY, &export->reader, &why);
 
     export->live = err == BALE_E_BUSY || err == BALE_E_PERM || err == BALE_E_RDONLY;
     if (export->live)
-        err = bale_reader_open(top, BALE_STORE_UNLOCKED, &export->reader, why);
+        err = bale_reader_open(top, BALE_STORE_UNLOCKED, &export->reader, &why);
     if (err != BALE_OK)
-        bale_message("%s", why);
+        bale_message("%s", why.text);
     return err;
 }
 

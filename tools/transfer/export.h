@@ -2,6 +2,7 @@
 #ifndef BALE_TOOLS_TRANSFER_EXPORT_H
 #define BALE_TOOLS_TRANSFER_EXPORT_H
 
+#include "format/reason.h"
 #include "tools/common/contents.h"
 #include "tools/common/reader.h"
 #include "tools/transfer/transfer.h"
@@ -18,7 +19,7 @@ struct bale_export {
 /* Opens what is called name in the directory as a container. st: of the plain file. BALE_E_NOENT: it
  * is gone; else why says what is wrong. */
 int bale_export_open(const struct bale_export *export, int dir, const char *name,
-                     struct bale_contents *contents, struct stat *st, char *why);
+                     struct bale_contents *contents, struct stat *st, struct bale_reason *why);
 
 /* bale_transfer.file; its arg is a struct bale_export. */
 void bale_export_file(struct bale_task *task, struct bale_scratch *scratch);

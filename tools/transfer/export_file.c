@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "tools/common/options.h"
 #include "tools/transfer/atomic_file.h"
 #include "tools/transfer/export.h"
@@ -36,7 +37,7 @@ struct helper {
 };
 
 int bale_export_open(const struct bale_export *export, int dir, const char *name,
-                     struct bale_contents *contents, struct stat *st, char *why)
+                     struct bale_contents *contents, struct stat *st, struct bale_reason *why)
 {
     struct bale_container_attr *attr = &contents->attr;
     int fd, err = bale_reader_open_below(dir, name, &fd, why);
@@ -275,9 +276,9 @@ static void ask_for_help(struct outgoing *out)
 static void begin(struct outgoing *out, struct bale_scratch *scratch)
 {
     struct bale_task *task = out->task;
-    char why[BALE_WHY] = "cannot be read";
+    struct bale_reason why = {"cannot be read"};
     int err = bale_export_open(export_of(out), task->dir->from, task->name, &out->contents,
-                               &out->st, why);
+                               &out->st, &why);
 
     out->tries++;
     bale_damage_init(&out->damage);
@@ -291,7 +292,7 @@ static void begin(struct outgoing *out, struct bale_scratch *scratch)
     }
     if (err != BALE_OK) {
         if (err != BALE_E_NOENT || !export_of(out)->live)
-            bale_transfer_fail(task->transfer, task->dir, task->name, "%s", why);
+            bale_transfer_fail(task->transfer, task->dir, task->name, "%s", why.text);
         end(out, err, false);
         return;
     }

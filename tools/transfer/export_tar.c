@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "kernels/base/container_of.h"
 #include "tools/balefs.h"
 #include "tools/common/options.h"
@@ -58,10 +59,10 @@ static void fail(struct tar *tar, const char *path, const char *why)
 
 static void walk_fail(struct bale_tree_walk *walk, const char *path, int e)
 {
-    char why[256];
+    struct bale_reason why;
 
-    snprintf(why, sizeof why, "cannot be read: %s", strerror(e));
-    fail(tar_of(walk), path, why);
+    bale_reason_set(&why, "cannot be read: %s", strerror(e));
+    fail(tar_of(walk), path, why.text);
 }
 
 /* Nothing after it can be right: the walk ends. */
@@ -105,13 +106,14 @@ static void describe(struct tar *tar, const char *path, const char *end, const s
 static void add_attributes(struct tar *tar, const char *shown, int fd, const char *name)
 {
     const struct bale_attributes_rules rules = {.settings = tar->export->settings, .acls = true};
-    char path[BALE_REACH], why[256];
+    char path[BALE_REACH];
+    struct bale_reason why;
 
     bale_reach(fd, name, path);
     int e = bale_tar_attributes(tar->entry, &rules, path, !name);
     if (e) {
-        snprintf(why, sizeof why, "its extended attributes cannot be read: %s", strerror(e));
-        fail(tar, shown, why);
+        bale_reason_set(&why, "its extended attributes cannot be read: %s", strerror(e));
+        fail(tar, shown, why.text);
     }
 }
 
@@ -178,7 +180,7 @@ static int write_contents(struct tar *tar, const char *path, const struct bale_c
                           const struct stat *st, bool *damaged)
 {
     struct bale_damage damage;
-    char why[BALE_WHY];
+    struct bale_reason why;
 
     bale_damage_init(&damage);
     int err = bale_contents_stream(contents, tar->pool, tar->export->threads, &damage, NULL, NULL);
@@ -207,10 +209,9 @@ static int write_contents(struct tar *tar, const char *path, const struct bale_c
         return CANNOT_WRITE;
     err = bale_contents_stream(contents, tar->pool, tar->export->threads, &damage, take, tar);
     if (err == BALE_OK && !*damaged && bale_damage_any(&damage)) {
-        snprintf(why, sizeof why,
-                 "was changed while it was written: its copy in the archive has "
-                 "zeros: try again");
-        fail(tar, path, why);
+        bale_reason_set(&why, "was changed while it was written: its copy in the archive has "
+                              "zeros: try again");
+        fail(tar, path, why.text);
     }
     bale_damage_clear(&damage);
     return err;
@@ -257,15 +258,15 @@ static void write_file(struct tar *tar, struct bale_tree_dir *dir, const char *n
 {
     struct bale_contents contents;
     struct stat st;
-    char why[BALE_WHY];
+    struct bale_reason why;
     bool damaged = false;
     int err = BALE_E_STALE;
 
     if (found->st_nlink > 1 && write_link(tar, path, found))
         return;
     for (int i = 0; i < 5 && err == BALE_E_STALE; i++) {
-        snprintf(why, sizeof why, "is changed all the time: try again, or unmount first");
-        err = bale_export_open(tar->export, dir->from, name, &contents, &st, why);
+        bale_reason_set(&why, "is changed all the time: try again, or unmount first");
+        err = bale_export_open(tar->export, dir->from, name, &contents, &st, &why);
         if (err == BALE_E_NOENT && tar->export->live)
             return;
         if (err != BALE_OK)
@@ -273,12 +274,12 @@ static void write_file(struct tar *tar, struct bale_tree_dir *dir, const char *n
         err = write_contents(tar, path, &contents, &st, &damaged);
         bale_contents_close(&contents);
         if (err != BALE_OK && err != BALE_E_STALE)
-            snprintf(why, sizeof why, "cannot be read: %s", bale_err_text(err));
+            bale_reason_set(&why, "cannot be read: %s", bale_err_text(err));
     }
     if (err == CANNOT_WRITE)
         broken(tar);
     else if (err != BALE_OK)
-        fail(tar, path, why);
+        fail(tar, path, why.text);
     else if (found->st_nlink > 1)
         note_link(tar, path, found, damaged);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "tools/balefs.h"
 #include "tools/common/options.h"
 #include "tools/common/output_path.h"
@@ -65,11 +66,11 @@ struct job {
 
 static int create_store(const char *path)
 {
-    char why[BALE_WHY];
-    int err = bale_store_init_missing(path, why);
+    struct bale_reason why;
+    int err = bale_store_init_missing(path, &why);
 
     if (err != BALE_OK)
-        bale_message("%s", why);
+        bale_message("%s", why.text);
     return err;
 }
 
@@ -213,7 +214,7 @@ static int find_target(const struct job *job, struct bale_stored_path *within)
 static int import_directory(struct job *job)
 {
     struct bale_stored_path within = {0};
-    char why[BALE_WHY];
+    struct bale_reason why;
     int status = BALE_EXIT_FAILED;
     int from = open_source(job);
 
@@ -224,8 +225,8 @@ static int import_directory(struct job *job)
     if (bale_output_path_check_store(within.top, job->directory, "import something else") !=
         BALE_OK)
         goto out;
-    if (bale_store_open(within.top, BALE_STORE_WRITE, &job->import.store, why) != BALE_OK) {
-        bale_message("%s", why);
+    if (bale_store_open(within.top, BALE_STORE_WRITE, &job->import.store, &why) != BALE_OK) {
+        bale_message("%s", why.text);
         goto out;
     }
     int err = copy(job, from, &within);
@@ -246,7 +247,7 @@ static int import_run(const struct bale_command *command, int argc, char **argv)
 {
     struct job job = {.sync_fd = -1};
     uint64_t threads = 2 * (uint64_t)bale_cpus();
-    char why[BALE_WHY];
+    struct bale_reason why;
     int option;
 
     while ((option = bale_options_next(command, argc, argv, ":c:j:h", long_options)) !=
@@ -254,8 +255,8 @@ static int import_run(const struct bale_command *command, int argc, char **argv)
         if (option == OPTION_CREATE) {
             job.create = true;
         } else if (option == 'c') {
-            if (bale_setting_parse(optarg, &job.import.setting, why, sizeof why) != BALE_OK)
-                return bale_usage_error(command, "--codec %s: %s", optarg, why);
+            if (bale_setting_parse(optarg, &job.import.setting, &why) != BALE_OK)
+                return bale_usage_error(command, "--codec %s: %s", optarg, why.text);
             job.import.chosen = true;
         } else if (option != 'j') {
             return bale_options_status(command, option);

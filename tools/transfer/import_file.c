@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/reason.h"
 #include "fs/base/wait.h"
 #include "fs/cache/file.h"
 #include "tools/transfer/atomic_file.h"
@@ -50,7 +51,7 @@ static void take_wishes(struct incoming *in)
 
     if (got > 0) {
         value[got] = '\0';
-        if (bale_setting_parse(value, &in->attr.setting, NULL, 0) == BALE_OK)
+        if (bale_setting_parse(value, &in->attr.setting, NULL) == BALE_OK)
             in->attr.setting_explicit = true;
     }
     got = fgetxattr(in->source, BALE_XATTR_EXTENT, value, sizeof value - 1);
@@ -79,7 +80,8 @@ static int choose_settings(struct incoming *in)
 void bale_import_entered(struct bale_transfer *transfer, struct bale_tree_dir *dir, bool made)
 {
     static const char *const names[] = {BALE_XATTR_CODEC, BALE_XATTR_EXTENT, BALE_XATTR_MATCH};
-    char value[4096], clean[4096], why[BALE_WHY];
+    char value[4096], clean[4096];
+    struct bale_reason why;
 
     if (made)
         (void)bale_properties_inherit(dir->parent->to, dir->to);
@@ -87,8 +89,8 @@ void bale_import_entered(struct bale_transfer *transfer, struct bale_tree_dir *d
         ssize_t got = fgetxattr(dir->from, names[i], value, sizeof value);
         if (got < 0)
             continue;
-        if (bale_properties_check(names[i], value, (size_t)got, clean, why) != BALE_OK)
-            bale_transfer_fail(transfer, dir, "", "%s", why);
+        if (bale_properties_check(names[i], value, (size_t)got, clean, &why) != BALE_OK)
+            bale_transfer_fail(transfer, dir, "", "%s", why.text);
         else if (fsetxattr(dir->to, names[i], clean, strlen(clean), 0) != 0)
             bale_transfer_fail(transfer, dir, "", "its setting %s is lost: %s", names[i],
                                strerror(errno));
