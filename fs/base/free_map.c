@@ -1,5 +1,5 @@
-/* A treap ordered by position; every node knows the longest range below it, so that the first fit
- * is found on one way down. */
+/* A treap ordered by position. Every node knows the longest range below it, so that one descent
+ * finds the first fit. */
 #include "fs/base/free_map.h"
 
 #include <assert.h>
@@ -83,17 +83,17 @@ static node *join(node *left, node *right)
     return right;
 }
 
-/* Parts a tree into what lies below position and the rest. */
-static void part(node *tree, uint64_t position, node **below, node **rest)
+/* Splits a tree into the ranges that start below position and the others. */
+static void split(node *tree, uint64_t position, node **below, node **rest)
 {
     if (!tree) {
         *below = *rest = NULL;
     } else if (tree->position < position) {
-        part(tree->right, position, &tree->right, rest);
+        split(tree->right, position, &tree->right, rest);
         update(tree);
         *below = tree;
     } else {
-        part(tree->left, position, below, &tree->left);
+        split(tree->left, position, below, &tree->left);
         update(tree);
         *rest = tree;
     }
@@ -106,19 +106,19 @@ static void insert(struct bale_free_map *map, node *range)
     range->left = range->right = NULL;
     range->priority = next_priority(map);
     update(range);
-    part(map->top, range->position, &below, &rest);
+    split(map->top, range->position, &below, &rest);
     map->top = join(join(below, range), rest);
     map->count++;
     map->bytes += range->length;
 }
 
-/* Takes the node at position, which exists, out of the tree. */
+/* Removes the node at position, which exists, from the tree. */
 static node *erase(struct bale_free_map *map, uint64_t position)
 {
     node *below, *range, *rest;
 
-    part(map->top, position, &below, &rest);
-    part(rest, position + 1, &range, &rest);
+    split(map->top, position, &below, &rest);
+    split(rest, position + 1, &range, &rest);
     assert(range);
     map->top = join(below, rest);
     map->count--;
@@ -126,8 +126,7 @@ static node *erase(struct bale_free_map *map, uint64_t position)
     return range;
 }
 
-/* The ranges nearest to position: the last that starts at or below it, and the first that starts
- * above. */
+/* Finds the last range that starts at or below position, and the first that starts above. */
 static void neighbours(const struct bale_free_map *map, uint64_t position, node **before,
                        node **after)
 {
@@ -143,7 +142,7 @@ static void neighbours(const struct bale_free_map *map, uint64_t position, node 
     }
 }
 
-/* The lowest range of length bytes or more; the tree's longest is known to suffice. */
+/* The lowest range of length bytes or more. The caller knows that the tree has one. */
 static node *first_fit(node *tree, uint64_t length)
 {
     for (;;)

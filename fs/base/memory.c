@@ -18,29 +18,29 @@
 #define PIN_STEP ((uint64_t)32 << 20)
 
 struct bale_memory {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* guards every member that changes, except pinner_left */
     uint8_t *arena;
     uint64_t cap;
-    uint64_t taken;               /* bytes of the arena */
-    int64_t counted;              /* bytes elsewhere */
-    struct bale_free_map free;    /* of the arena; lowest first, so that the top stays untouched */
-    struct bale_free_blocks kept; /* neither taken nor in free */
-    struct bale_free_map aside;   /* taken, for a device may write to it */
-    bool late;                    /* it may */
+    uint64_t allocated;        /* bytes of the arena */
+    int64_t counted;           /* bytes elsewhere */
+    struct bale_free_map free; /* of the arena; lowest first, so that the top stays untouched */
+    struct bale_free_blocks free_blocks; /* free, but not in the map */
+    struct bale_free_map quarantined;    /* allocated, because a device may still write to it */
+    bool quarantine_active;              /* whether one may */
 
     /* Pinning. */
-    uint64_t high;   /* end of what was ever taken */
-    uint64_t pinned; /* from the arena's start; what is being pinned counts */
+    uint64_t high;   /* end of what was ever allocated */
+    uint64_t pinned; /* bytes from the arena's start, including the step that is being pinned */
     bool pin_all;
     int (*pin)(void *arg, void *start, size_t size);
     void *pin_arg;
     pthread_t pinner;
     pthread_cond_t pinner_wake;
     bool pinner_started, pinner_ending;
-    bool pinner_left; /* it hangs in pin */
+    bool pinner_left; /* the thread hangs in pin and was left behind */
 };
 
-static size_t whole_pages(size_t size)
+static size_t round_to_pages(size_t size)
 {
     return (size + PAGE - 1) / PAGE * PAGE;
 }
@@ -59,11 +59,12 @@ int bale_memory_create(uint64_t cap, struct bale_memory **out)
         free(memory);
         return BALE_E_NOMEM;
     }
-    memory->kept.most = memory->cap / 8;
+    memory->free_blocks.limit = memory->cap / 8;
     bale_short_lock_init(&memory->lock);
     pthread_cond_init(&memory->pinner_wake, NULL);
     bale_free_map_init(&memory->free, 0, PAGE);
-    bale_free_map_init(&memory->aside, memory->cap + PAGE, PAGE); /* nothing touches its end */
+    bale_free_map_init(&memory->quarantined, memory->cap + PAGE,
+                       PAGE); /* no range touches its end */
     *out = memory;
     return BALE_OK;
 }
@@ -74,9 +75,9 @@ void bale_memory_destroy(struct bale_memory *memory)
         return;
     bale_memory_pin_end(memory);
     pthread_mutex_lock(&memory->lock);
-    bool late = memory->late;
+    bool quarantine_active = memory->quarantine_active;
     pthread_mutex_unlock(&memory->lock);
-    if (memory->pinner_left || late)
+    if (memory->pinner_left || quarantine_active)
         return;
     bale_free_map_clear(&memory->free);
     munmap(memory->arena + memory->pinned, memory->cap - memory->pinned);
@@ -85,7 +86,8 @@ void bale_memory_destroy(struct bale_memory *memory)
     free(memory);
 }
 
-/* What is counted elsewhere never starves the arena altogether. */
+/* Bytes that the arena may give out. A quarter of the cap is always its own, however much is
+ * counted elsewhere. */
 static uint64_t allowance(const struct bale_memory *memory)
 {
     uint64_t counted = memory->counted > 0 ? (uint64_t)memory->counted : 0;
@@ -94,78 +96,79 @@ static uint64_t allowance(const struct bale_memory *memory)
     return counted > memory->cap - least ? least : memory->cap - counted;
 }
 
-/* Whether to pin one more: as much again as was ever used, so that a burst finds it done. Under the
- * lock. What is pinned stays resident, used or not: what is counted elsewhere must have its place
- * beside it. */
-static bool next_step(const struct bale_memory *memory)
+/* Whether to pin another step: as much again as was ever allocated, so that a burst finds it pinned
+ * already. Pinned memory stays resident, used or not, so it must leave room for what is counted
+ * elsewhere. Under the lock. */
+static bool wants_pin_step(const struct bale_memory *memory)
 {
     return (memory->pin_all || 2 * memory->high > memory->pinned) &&
            memory->pinned + PIN_STEP <= allowance(memory);
 }
 
-/* Without memory for the map it stays unused: no harm but its size. */
-static void add_free(void *arg, uint64_t position, uint64_t length)
+/* Without memory for the map the range stays unused, which does no other harm. */
+static void add_to_map(void *arg, uint64_t position, uint64_t length)
 {
     struct bale_memory *memory = arg;
 
     (void)bale_free_map_release(&memory->free, position, length);
 }
 
-/* Under the lock, as all up to give. */
-static int make_free(void *arg, uint64_t position, uint64_t length)
+/* Under the lock, like all functions up to bale_memory_free. */
+static int free_range(void *arg, uint64_t position, uint64_t length)
 {
     struct bale_memory *memory = arg;
 
-    add_free(memory, position, length);
-    memory->taken -= length;
+    add_to_map(memory, position, length);
+    memory->allocated -= length;
     return 0;
 }
 
-static bool find_free(struct bale_memory *memory, uint64_t length, uint64_t *position)
+static bool allocate_from_map(struct bale_memory *memory, uint64_t length, uint64_t *position)
 {
     if (bale_free_map_allocate(&memory->free, length, position) != BALE_OK)
         return false;
     if (*position + length > memory->cap) {
-        add_free(memory, *position, length);
+        add_to_map(memory, *position, length);
         return false;
     }
     return true;
 }
 
-/* Whether a device is to have the arena, and has this not. */
-static bool is_out_of_reach(const struct bale_memory *memory, uint64_t position, uint64_t length)
+/* Whether the arena is pinned for a device, but not this range. */
+static bool is_unpinned(const struct bale_memory *memory, uint64_t position, uint64_t length)
 {
     return memory->pin && position + length > memory->pinned;
 }
 
-/* What is kept may lie where a device reaches it, or be in the way of something larger. */
-static bool find(struct bale_memory *memory, uint64_t length, uint64_t *position)
+/* If the map has no pinned range, drains the cache into it and tries again: blocks in the cache may
+ * be pinned, or may join their neighbours to a range that is large enough. */
+static bool find_block(struct bale_memory *memory, uint64_t length, uint64_t *position)
 {
-    if (bale_free_blocks_take(&memory->kept, length, position))
+    if (bale_free_blocks_take(&memory->free_blocks, length, position))
         return true;
-    bool found = find_free(memory, length, position);
-    if (memory->kept.bytes == 0 || (found && !is_out_of_reach(memory, *position, length)))
+    bool found = allocate_from_map(memory, length, position);
+    if (memory->free_blocks.bytes == 0 || (found && !is_unpinned(memory, *position, length)))
         return found;
     if (found)
-        add_free(memory, *position, length);
-    bale_free_blocks_drain(&memory->kept, add_free, memory);
-    return find_free(memory, length, position);
+        add_to_map(memory, *position, length);
+    bale_free_blocks_drain(&memory->free_blocks, add_to_map, memory);
+    return allocate_from_map(memory, length, position);
 }
 
 void *bale_memory_allocate(struct bale_memory *memory, size_t size)
 {
-    size_t length = whole_pages(size);
+    size_t length = round_to_pages(size);
     uint64_t position;
     void *block = NULL;
 
     pthread_mutex_lock(&memory->lock);
-    if (length == 0 || memory->taken + length > allowance(memory) ||
-        !find(memory, length, &position))
+    if (length == 0 || memory->allocated + length > allowance(memory) ||
+        !find_block(memory, length, &position))
         goto out;
-    memory->taken += length;
+    memory->allocated += length;
     if (position + length > memory->high) {
         memory->high = position + length;
-        if (memory->pinner_started && next_step(memory))
+        if (memory->pinner_started && wants_pin_step(memory))
             pthread_cond_signal(&memory->pinner_wake);
     }
     block = memory->arena + position;
@@ -179,43 +182,43 @@ void bale_memory_free(struct bale_memory *memory, void *block, size_t size)
     if (!block)
         return;
     uint64_t position = (uint64_t)((uint8_t *)block - memory->arena);
-    size_t length = whole_pages(size);
+    size_t length = round_to_pages(size);
     pthread_mutex_lock(&memory->lock);
-    if (!is_out_of_reach(memory, position, length) &&
-        bale_free_blocks_put(&memory->kept, position, length))
-        memory->taken -= length;
+    if (!is_unpinned(memory, position, length) &&
+        bale_free_blocks_put(&memory->free_blocks, position, length))
+        memory->allocated -= length;
     else
-        (void)make_free(memory, position, length);
+        (void)free_range(memory, position, length);
     pthread_mutex_unlock(&memory->lock);
 }
 
 void bale_memory_quarantine(struct bale_memory *memory, void *block, size_t size)
 {
     uint64_t position = (uint64_t)((uint8_t *)block - memory->arena);
-    size_t length = whole_pages(size);
+    size_t length = round_to_pages(size);
 
     pthread_mutex_lock(&memory->lock);
-    if (memory->late) {
-        /* Without memory for the map it stays so. */
-        (void)bale_free_map_release(&memory->aside, position, length);
+    if (memory->quarantine_active) {
+        /* Without memory for the map the block stays allocated. */
+        (void)bale_free_map_release(&memory->quarantined, position, length);
     } else {
-        (void)make_free(memory, position, length);
+        (void)free_range(memory, position, length);
     }
     pthread_mutex_unlock(&memory->lock);
 }
 
-void bale_memory_set_quarantine(struct bale_memory *memory, bool may)
+void bale_memory_set_quarantine(struct bale_memory *memory, bool active)
 {
     pthread_mutex_lock(&memory->lock);
-    memory->late = may;
-    if (!may) {
-        (void)bale_free_map_each(&memory->aside, make_free, memory);
-        bale_free_map_clear(&memory->aside);
+    memory->quarantine_active = active;
+    if (!active) {
+        (void)bale_free_map_each(&memory->quarantined, free_range, memory);
+        bale_free_map_clear(&memory->quarantined);
     }
     pthread_mutex_unlock(&memory->lock);
 }
 
-/* Not of what is pinned: the device would go on seeing the old pages. */
+/* Leaves pinned pages alone: the device would go on using the old ones. */
 static int return_pages(void *arg, uint64_t position, uint64_t length)
 {
     struct bale_memory *memory = arg;
@@ -230,7 +233,7 @@ static int return_pages(void *arg, uint64_t position, uint64_t length)
 void bale_memory_trim(struct bale_memory *memory)
 {
     pthread_mutex_lock(&memory->lock);
-    bale_free_blocks_drain(&memory->kept, add_free, memory);
+    bale_free_blocks_drain(&memory->free_blocks, add_to_map, memory);
     uint64_t end = memory->free.end;
     (void)bale_free_map_each(&memory->free, return_pages, memory);
     if (end < memory->cap)
@@ -238,14 +241,14 @@ void bale_memory_trim(struct bale_memory *memory)
     pthread_mutex_unlock(&memory->lock);
 }
 
-static void *pin_steps(void *arg)
+static void *memory_pin_thread(void *arg)
 {
     struct bale_memory *memory = arg;
     int err = BALE_OK;
 
     pthread_mutex_lock(&memory->lock);
     while (err == BALE_OK && !memory->pinner_ending) {
-        if (!next_step(memory)) {
+        if (!wants_pin_step(memory)) {
             pthread_cond_wait(&memory->pinner_wake, &memory->lock);
             continue;
         }
@@ -269,7 +272,8 @@ void bale_memory_pin_begin(struct bale_memory *memory, bool all,
         memory->pin_all = all;
         memory->pin = pin;
         memory->pin_arg = arg;
-        memory->pinner_started = pthread_create(&memory->pinner, NULL, pin_steps, memory) == 0;
+        memory->pinner_started =
+            pthread_create(&memory->pinner, NULL, memory_pin_thread, memory) == 0;
     }
     pthread_mutex_unlock(&memory->lock);
 }
@@ -305,12 +309,12 @@ uint64_t bale_memory_cap(const struct bale_memory *memory)
 uint64_t bale_memory_used(struct bale_memory *memory)
 {
     pthread_mutex_lock(&memory->lock);
-    uint64_t used = memory->taken + (memory->counted > 0 ? (uint64_t)memory->counted : 0);
+    uint64_t used = memory->allocated + (memory->counted > 0 ? (uint64_t)memory->counted : 0);
     pthread_mutex_unlock(&memory->lock);
     return used;
 }
 
-/* The least memory.max (v2) or limit_in_bytes (v1) on the way from our cgroup to the top. */
+/* The least memory.max (v2) or memory.limit_in_bytes (v1) from our cgroup up to the root. */
 static uint64_t cgroup_limit(void)
 {
     uint64_t least = UINT64_MAX;

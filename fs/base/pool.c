@@ -9,25 +9,25 @@
 #include "kernels/base/lock.h"
 
 struct bale_pool {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* guards first, last and ending */
     pthread_cond_t work;
     struct bale_job *first;
     struct bale_job **last;
     bool ending;
-    atomic_uint guests, guests_running;
+    atomic_uint guests, guests_running; /* the second may pass its limit for a moment */
     unsigned started;
     pthread_t threads[];
 };
 
-/* The calling thread as a guest. */
+/* The state of the calling thread as a guest. */
 static _Thread_local struct {
-    struct bale_pool *pool; /* NULL: it is none */
+    struct bale_pool *pool; /* NULL: it is no guest */
     struct bale_scratch *scratch;
     void (*around)(bool begins);
     bool running;
 } guest;
 
-static void *serve(void *arg)
+static void *pool_thread(void *arg)
 {
     struct bale_pool *pool = arg;
     struct bale_scratch *scratch = NULL;
@@ -64,7 +64,7 @@ int bale_pool_create(unsigned threads, struct bale_pool **out)
     pthread_cond_init(&pool->work, NULL);
     pool->last = &pool->first;
     for (; pool->started < threads; pool->started++) {
-        if (pthread_create(&pool->threads[pool->started], NULL, serve, pool) != 0) {
+        if (pthread_create(&pool->threads[pool->started], NULL, pool_thread, pool) != 0) {
             bale_pool_destroy(pool);
             return BALE_E_NOMEM;
         }

@@ -6,7 +6,7 @@ void bale_wait_done(void *arg, int64_t result)
 
     pthread_mutex_lock(&wait->lock);
     wait->result = result;
-    wait->over = true;
+    wait->complete = true;
     pthread_cond_signal(&wait->wake);
     pthread_mutex_unlock(&wait->lock);
 }
@@ -24,9 +24,9 @@ void bale_wait_closed(void *arg)
 int64_t bale_wait_for(struct bale_wait *wait)
 {
     pthread_mutex_lock(&wait->lock);
-    while (!wait->over)
+    while (!wait->complete)
         pthread_cond_wait(&wait->wake, &wait->lock);
-    wait->over = false;
+    wait->complete = false;
     pthread_mutex_unlock(&wait->lock);
     return wait->result;
 }
