@@ -58,7 +58,7 @@ static void *open_library(const char *file, struct bale_reason *why)
     const char *text = library ? NULL : dlerror();
 
     if (!library)
-        bale_reason_set(why, "%.*s", BALE_REASON_SIZE - 1, text ? text : file);
+        bale_reason_set(why, "%s", text ? text : file);
     return library;
 }
 

@@ -264,7 +264,7 @@ int main(int argc, char **argv)
     test_many("any,lost=3,delay=1000", BALE_ENGINE_GPU, true, true);
     test_cpu();
     test_closed("open", NULL, "GPU: no device: it was told that there is none: the CPU does");
-    test_closed("", old_plugin, "of another version of balefs: its interface is 0, not 6");
+    test_closed("", old_plugin, "of another version of balefs: its interface is 0, not 7");
     test_closed("", "/nowhere/libbalefs_cuda.so", "/nowhere/libbalefs_cuda.so: cannot open");
     test_open_and_destroy();
     test_hanging("any,open-hangs");
