@@ -269,28 +269,6 @@ int open_device(bale_cuda_device *d, struct bale_reason *why)
 }
 } // namespace
 
-/* Our work comes after all others' on the device. */
-cudaError_t bale_cuda_open_stream(cudaStream_t *stream)
-{
-    int least = 0, greatest = 0;
-    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
-
-    return error ? error : cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, least);
-}
-
-int bale_cuda_error(cudaError_t error)
-{
-    switch (error) {
-    case cudaSuccess:
-        return BALE_OK;
-    case cudaErrorMemoryAllocation:
-        (void)cudaGetLastError(); /* it does not stick */
-        return BALE_E_NOMEM;
-    default:
-        return BALE_E_DEVICE;
-    }
-}
-
 int bale_cuda_device_open(const struct bale_cuda_settings *settings,
                           struct bale_cuda_device **device, struct bale_reason *why)
 {

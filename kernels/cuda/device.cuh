@@ -73,6 +73,7 @@ cudaError_t bale_cuda_keep_raw(struct bale_cuda_slot *slot, uint32_t count);
 cudaError_t bale_cuda_choose(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count);
 cudaError_t bale_cuda_compare(struct bale_cuda_slot *slot, uint32_t count);
 
+/* runtime.cu */
 cudaError_t bale_cuda_open_stream(cudaStream_t *stream);
 int bale_cuda_error(cudaError_t error);
 

@@ -138,29 +138,43 @@ int bale_cuda_process_wait(struct bale_engine *engine, void *stream);
 int bale_cuda_process_copy(struct bale_engine *engine, const struct bale_gpu_copy *copies,
                            size_t count);
 
+/* engine.c: kernels/engine/gpu.h's open. */
+int bale_cuda_engine_open(const struct bale_gpu_options *options, struct bale_engine **engine,
+                          struct bale_reason *why);
+/* An engine that has nothing open yet; NULL: no memory. */
+struct cuda_engine *bale_cuda_engine_create(const struct bale_gpu_options *options);
+/* Which devices, before anything is made on them: BALE_OK, or a negative bale_err with why. */
+int bale_cuda_find_devices(struct cuda_engine *e, struct bale_reason *why);
+
 /* worker.c: a slot's thread. */
 void *bale_cuda_worker_thread(void *worker);
-/* The items of its batch. */
-struct bale_item *bale_cuda_list_of(struct cuda_worker *worker);
-/* Marks all of a list as done with status, and says so. Without the mutex. */
-void bale_cuda_answer(struct cuda_engine *e, struct bale_item *list, int status);
-/* All items that wait. With the mutex. */
-struct bale_item *bale_cuda_take_waiting(struct cuda_engine *e);
 
 /* supervisor.c */
 void *bale_cuda_supervisor_thread(void *engine);
+
+/* completion.c */
+
+/* Says that all of a list are done; their statuses are set. Without the mutex. */
+void bale_cuda_complete(struct bale_item *list);
+/* Marks all of a list as done with status, and says so. Without the mutex. */
+void bale_cuda_answer(struct cuda_engine *e, struct bale_item *list, int status);
 /* Answers items that nobody will take; false: there are none. Slots do so as well as the supervisor, which
  * may be waiting for a driver that opens or closes, or hangs in that. With the mutex, which is not held
  * meanwhile. */
 bool bale_cuda_answer_unwanted(struct cuda_engine *e);
+/* Whether a device may write to items that were given back: said where it is to be known, and with a device
+ * that is lost the supervisor closes it then. With the mutex. */
+void bale_cuda_set_quarantine(struct cuda_engine *e, bool quarantine);
+/* The items of a worker's batch. */
+struct bale_item *bale_cuda_list_of(struct cuda_worker *worker);
+
+/* devices.c */
+
 /* Whether the device has the memory that is to be taken: BALE_OK, or BALE_E_NOMEM with why. Whoever else
  * works on it is asked by nobody: no more is taken than is free. */
 int bale_cuda_check_free(const struct cuda_engine *e, unsigned device, struct bale_reason *why);
 /* Opens all devices: BALE_OK, or a negative bale_err with why. */
 int bale_cuda_open_devices(struct cuda_engine *e, struct bale_reason *why);
-/* Whether a device may write to items that were given back: said where it is to be known, and with a device
- * that is lost the supervisor closes it then. With the mutex. */
-void bale_cuda_set_quarantine(struct cuda_engine *e, bool quarantine);
 /* Frees what the devices hold. */
 void bale_cuda_close_devices(struct cuda_engine *e);
 

@@ -8,8 +8,6 @@
 
 enum { RELEASE_NEVER_MS = 24 * 60 * 60 * 1000 };
 
-extern const struct bale_gpu bale_gpu_plugin;
-
 static_assert((int)BALE_GPU_TRIAL == (int)BALE_CUDA_CELLS_MAX,
               "as many as the largest slot has cells");
 
@@ -103,7 +101,7 @@ int bale_cuda_measure_all(const struct bale_gpu_options *options, struct bale_gp
     one.device_count = options->device_count > 0;
     one.verify = true; /* there is room for what is decoded */
     one.release_ms = RELEASE_NEVER_MS;
-    err = bale_gpu_plugin.open(&one, &engine, why);
+    err = bale_cuda_engine_open(&one, &engine, why);
     if (err < 0)
         return err;
     struct bale_cuda_device *device = bale_cuda_engine(engine)->devices[0];

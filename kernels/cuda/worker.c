@@ -12,48 +12,6 @@ static struct bale_item_list *line_for(struct cuda_engine *e, struct cuda_queue 
     return bale_cuda_queue_line(queue, e->about, e->device_count, device);
 }
 
-struct bale_item *bale_cuda_take_waiting(struct cuda_engine *e)
-{
-    struct bale_item *all = NULL;
-
-    for (unsigned q = 0; q < CUDA_QUEUES; q++) {
-        struct cuda_queue *queue = &e->queues[q];
-        while (queue->chunks > 0) {
-            struct bale_item *item = bale_cuda_queue_take(queue, line_for(e, queue, 0));
-            item->next = all;
-            all = item;
-        }
-    }
-    return all;
-}
-
-/* Their statuses are set. */
-static void tell(struct bale_item *list)
-{
-    while (list) {
-        struct bale_item *next = list->next;
-        list->next = NULL;
-        list->more = next != NULL;
-        list->done(list);
-        list = next;
-    }
-}
-
-void bale_cuda_answer(struct cuda_engine *e, struct bale_item *list, int status)
-{
-    uint64_t failed = 0;
-
-    for (struct bale_item *item = list; item; item = item->next) {
-        failed++;
-        if (status != BALE_OK)
-            item->status = status;
-    }
-    pthread_mutex_lock(&e->mutex);
-    e->stats.failed += failed;
-    pthread_mutex_unlock(&e->mutex);
-    tell(list);
-}
-
 /* Slots of a device that nvCOMP works for or is to. With the mutex, as all down to take_jobs. */
 static unsigned computing(const struct cuda_engine *e, unsigned device)
 {
@@ -184,13 +142,6 @@ static bool write_items(struct cuda_worker *w, int *err)
     return go_on(w, CUDA_WRITING, CUDA_RESOLVING);
 }
 
-struct bale_item *bale_cuda_list_of(struct cuda_worker *w)
-{
-    for (uint32_t i = 0; i < w->job_count; i++)
-        w->jobs[i].item->next = i + 1 < w->job_count ? w->jobs[i + 1].item : NULL;
-    return w->jobs[0].item;
-}
-
 /* With the mutex. */
 static void count_mismatch(struct cuda_engine *e, unsigned codec)
 {
@@ -287,7 +238,7 @@ static void run_batch(struct cuda_worker *w)
     count_batch(w);
     w->step = CUDA_IDLE;
     pthread_mutex_unlock(&e->mutex);
-    tell(list);
+    bale_cuda_complete(list);
 }
 
 void *bale_cuda_worker_thread(void *worker)
