@@ -20,17 +20,26 @@ enum {
     AT_STORED_LENGTH = 40,
     AT_TABLE = 44,
     ENTRY_SIZE = 12,
-    CHECKSUM_SIZE = 8,
+    CHECKSUM_SIZE = BALE_HASH_SIZE,
     HEAD_MIN = AT_TABLE + CHECKSUM_SIZE,
     VERSION = 1,
 };
 
 static const uint8_t magic[4] = {'B', 'F', 'R', 'M'};
 
-/* Entries of the chunk table. */
+static uint32_t chunk_count(uint32_t raw_length, uint8_t chunk_log2)
+{
+    return (uint32_t)(((uint64_t)raw_length + (UINT64_C(1) << chunk_log2) - 1) >> chunk_log2);
+}
+
+uint32_t bale_frame_chunk_count(const struct bale_frame *frame)
+{
+    return chunk_count(frame->raw_length, frame->chunk_log2);
+}
+
 static uint32_t table_count(uint8_t codec, uint32_t raw_length, uint8_t chunk_log2)
 {
-    return codec == BALE_CODEC_ZERO ? 0 : bale_frame_chunks(raw_length, chunk_log2);
+    return codec == BALE_CODEC_ZERO ? 0 : chunk_count(raw_length, chunk_log2);
 }
 
 uint32_t bale_frame_head_length(uint8_t codec, uint32_t raw_length, uint8_t chunk_log2)
@@ -177,6 +186,36 @@ uint32_t bale_frame_chunk_raw(const struct bale_frame *frame, uint32_t i)
     uint32_t left = frame->raw_length - (i << frame->chunk_log2);
 
     return left < size ? left : size;
+}
+
+bool bale_frame_has_geometry(const struct bale_frame *frame)
+{
+    return frame->raw_length > 0 && frame->raw_length <= BALE_EXTENT_MAX &&
+           frame->chunk_log2 >= BALE_CHUNK_LOG2_MIN && frame->chunk_log2 <= BALE_CHUNK_LOG2_MAX &&
+           frame->offset <= (uint64_t)BALE_SIZE_MAX - frame->raw_length;
+}
+
+uint64_t bale_frame_raw_checksum(const uint8_t *hashes, uint32_t count)
+{
+    return bale_hash(hashes, (size_t)count * BALE_HASH_SIZE);
+}
+
+void bale_frame_set_zero(struct bale_frame *frame, uint8_t value)
+{
+    frame->codec = BALE_CODEC_ZERO;
+    frame->parameter = value;
+}
+
+void bale_frame_set_codec(struct bale_frame *frame, struct bale_setting setting,
+                          const struct bale_chunk *chunks)
+{
+    uint32_t count = bale_frame_chunk_count(frame);
+    bool shrunk = false;
+
+    for (uint32_t i = 0; i < count && !shrunk; i++)
+        shrunk = chunks[i].stored < bale_frame_chunk_raw(frame, i);
+    frame->codec = shrunk ? setting.codec : BALE_CODEC_STORE;
+    frame->parameter = shrunk ? (uint16_t)setting.parameter : 0;
 }
 
 void bale_frame_stamp(uint8_t *head, struct bale_frame *frame, uint64_t generation)

@@ -27,11 +27,8 @@ struct bale_chunk {
     uint32_t stored;   /* bytes */
 };
 
-/* Number of chunks that raw_length raw bytes are cut into. */
-static inline uint32_t bale_frame_chunks(uint32_t raw_length, uint8_t chunk_log2)
-{
-    return (uint32_t)(((uint64_t)raw_length + (UINT64_C(1) << chunk_log2) - 1) >> chunk_log2);
-}
+/* Chunks of the frame's raw bytes. A frame of codec zero has them too, but not in its table. */
+uint32_t bale_frame_chunk_count(const struct bale_frame *frame);
 
 /* Head length of a frame; needs only what an index segment knows besides the raw length. */
 uint32_t bale_frame_head_length(uint8_t codec, uint32_t raw_length, uint8_t chunk_log2);
@@ -55,6 +52,29 @@ struct bale_chunk bale_frame_chunk(const uint8_t *head, const struct bale_frame 
 
 /* Raw length of chunk i. */
 uint32_t bale_frame_chunk_raw(const struct bale_frame *frame, uint32_t i);
+
+/* The rules of encoders, which every engine keeps: its choices decide bytes on disk. */
+
+/* Whether a frame may have this raw length, chunk size and offset. */
+bool bale_frame_has_geometry(const struct bale_frame *frame);
+
+/* The most bytes that a chunk of raw_length may be compressed to. A gain of less than 1/64 is not
+ * worth decoding for: a chunk that takes more bytes is stored raw, and one is with a limit of 0. */
+static inline uint32_t bale_chunk_limit(uint32_t raw_length)
+{
+    return raw_length - 1 - raw_length / 64;
+}
+
+/* The raw checksum from the chunks' hashes, count x BALE_HASH_SIZE bytes, little-endian. */
+uint64_t bale_frame_raw_checksum(const uint8_t *hashes, uint32_t count);
+
+/* Sets codec and parameter of a frame whose raw bytes all have this value. */
+void bale_frame_set_zero(struct bale_frame *frame, uint8_t value);
+
+/* Sets codec and parameter of any other frame from the setting, which is not open, and what the
+ * chunks became: if none of them shrank, the codec is store. */
+void bale_frame_set_codec(struct bale_frame *frame, struct bale_setting setting,
+                          const struct bale_chunk *chunks);
 
 /* Rewrites generation and head checksum of an encoded, valid head in place. */
 void bale_frame_stamp(uint8_t *head, struct bale_frame *frame, uint64_t generation);

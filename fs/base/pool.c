@@ -7,6 +7,7 @@
 
 #include "format/err.h"
 #include "kernels/base/lock.h"
+#include "kernels/frame/registry.h"
 
 struct bale_pool {
     pthread_mutex_t lock; /* guards first, last and ending */

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "kernels/codec/codec.h"
+struct bale_scratch;
 
 struct bale_job {
     /* Runs once on a thread of the pool or of a guest, without locks. scratch belongs to that

@@ -8,6 +8,7 @@
 
 #include "format/err.h"
 #include "fs/cache/flush.h"
+#include "kernels/frame/frame.h"
 
 #define URGENT_BYTES ((uint64_t)4 << 20)
 

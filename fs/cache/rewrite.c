@@ -5,6 +5,8 @@
 #include "format/err.h"
 #include "fs/container/frame_io.h"
 #include "fs/container/frame_set.h"
+#include "kernels/frame/frame.h"
+#include "kernels/frame/setting.h"
 
 /* ---- Memory ---- */
 
@@ -160,7 +162,7 @@ static int encode_all(struct bale_rewrite_pass *pass, struct bale_rewrite *rewri
         length = contiguous_length(rewrite, i);
         err = bale_file_read_committed(pass->file, scratch, from, from + length, raw);
         if (err == BALE_OK && old &&
-            is_stored_as(old, bale_auto_choose(scratch, pass->setting, raw, length)))
+            is_stored_as(old, bale_setting_choose(scratch, pass->setting, raw, length)))
             return BALE_OK;
         if (err == BALE_OK)
             err = encode(pass, rewrite, from, raw, length, scratch);

@@ -7,6 +7,7 @@
 #include "fs/container/frame_io.h"
 #include "fs/container/frame_set.h"
 #include "fs/container/internal.h"
+#include "kernels/frame/frame.h"
 
 struct check {
     struct bale_container *container;

@@ -14,10 +14,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/codecs.h"
+#include "format/frame.h"
 #include "format/page.h"
 #include "format/root.h"
 #include "fs/container/io.h"
-#include "kernels/codec/codec.h"
+
+struct bale_scratch;
 
 struct bale_container;
 

@@ -6,6 +6,7 @@
 #include "format/hash.h"
 #include "fs/container/frame_io.h"
 #include "fs/container/internal.h"
+#include "kernels/frame/frame.h"
 
 /* A frame that small is read whole, even for one chunk of it. */
 #define SMALL_FRAME (32u << 10)

@@ -13,6 +13,7 @@
 #include "fs/fuse/opened.h"
 #include "fs/fuse/xattr.h"
 #include "kernels/base/container_of.h"
+#include "kernels/frame/setting.h"
 
 #define VALUE_MAX 4096
 

@@ -7,6 +7,7 @@
 #include "format/limits.h"
 #include "format/reason.h"
 #include "fs/store/internal.h"
+#include "kernels/frame/setting.h"
 
 #define VOLUME "volume.json"
 #define FORMAT_VERSION 1

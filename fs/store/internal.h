@@ -13,6 +13,7 @@
 
 #include "format/reason.h"
 #include "fs/store/store.h"
+#include "kernels/frame/setting.h"
 
 /* ---- The machine (store_world.c) ------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "fs/store/internal.h"
+#include "kernels/frame/setting.h"
 
 int bale_match_parse(const char *line, size_t *glob, struct bale_setting *setting,
                      struct bale_reason *reason)

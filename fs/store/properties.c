@@ -10,6 +10,7 @@
 #include "format/reason.h"
 #include "fs/base/log.h"
 #include "fs/store/internal.h"
+#include "kernels/frame/setting.h"
 
 #define VALUE_MAX 4096 /* bytes of an attribute, NUL included */
 

@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/codecs.h"
 #include "format/reason.h"
 #include "fs/container/container.h"
-#include "kernels/codec/codec.h"
 
 #define BALE_STORE_DIR ".balefs"
 

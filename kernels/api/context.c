@@ -7,6 +7,7 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "kernels/frame/setting.h"
 
 #define THREADS_MAX 4096
 #define ORDINAL_MAX 1024

@@ -2,9 +2,9 @@
 #ifndef BALE_KERNELS_API_CONTEXT_H
 #define BALE_KERNELS_API_CONTEXT_H
 
+#include "format/codecs.h"
 #include "format/reason.h"
 #include "kernels/api/balefs.h"
-#include "kernels/codec/codec.h"
 #include "kernels/engine/copies.h"
 #include "kernels/engine/dispatch.h"
 #include "kernels/engine/ring.h"

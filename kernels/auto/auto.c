@@ -1,10 +1,13 @@
 #include "kernels/auto/auto.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "format/err.h"
 #include "format/gpulz.h"
-#include "kernels/codec/scratch.h"
+#include "kernels/codec/codec.h"
+#include "kernels/codec/sample.h"
 
 enum {
     SYMBOL_LOG2_MIN = 1, /* gpulz with symbols of one byte is not weighed */
@@ -20,6 +23,11 @@ struct estimates {
     uint32_t gpulz[SYMBOL_SIZES]; /* by log2 of the size of symbols */
 };
 
+static const struct bale_sampling sampling = {.piece = BALE_AUTO_PIECE,
+                                              .per_log2 = 14,
+                                              .least = BALE_AUTO_PIECES_MIN,
+                                              .most = BALE_AUTO_PIECES_MAX};
+
 static const struct bale_setting store = {.codec = BALE_CODEC_STORE};
 static const struct bale_setting lz4 = {.codec = BALE_CODEC_LZ4};
 static const struct bale_setting zstd = {.codec = BALE_CODEC_ZSTD, .parameter = 1};
@@ -32,25 +40,20 @@ static struct bale_setting gpulz(unsigned symbol_log2)
                                                    BALE_AUTO_GPULZ_WINDOW)};
 }
 
-/* Copies the pieces, spread evenly with both ends included, and returns the sample's length. Symbols
- * lie in them as they do in the extent; every other piece goes into the second half, so that the
- * first is a sample too. */
+/* Copies the sample and returns its length. Every other piece goes into the second half, so that the
+ * first half is a sample too. */
 static uint32_t gather(struct bale_auto *a, const uint8_t *raw, uint32_t raw_length)
 {
-    uint32_t pieces = raw_length / (16u << 10);
+    uint32_t pieces = bale_sample_pieces(&sampling, raw_length);
 
-    if (raw_length <= SAMPLE_MIN) {
+    if (pieces == 0) {
         memcpy(a->sample, raw, raw_length);
         return raw_length;
     }
-    if (pieces < BALE_AUTO_PIECES_MIN)
-        pieces = BALE_AUTO_PIECES_MIN;
-    if (pieces > BALE_AUTO_PIECES_MAX)
-        pieces = BALE_AUTO_PIECES_MAX;
     for (uint32_t i = 0; i < pieces; i++) {
-        uint64_t at = (uint64_t)(raw_length - BALE_AUTO_PIECE) * i / (pieces - 1) / 8 * 8;
         uint32_t to = i / 2 + (i % 2) * ((pieces + 1) / 2);
-        memcpy(a->sample + to * BALE_AUTO_PIECE, raw + at, BALE_AUTO_PIECE);
+        memcpy(a->sample + to * BALE_AUTO_PIECE,
+               raw + bale_sample_at(&sampling, raw_length, pieces, i), BALE_AUTO_PIECE);
     }
     return pieces * BALE_AUTO_PIECE;
 }
@@ -135,9 +138,10 @@ static struct bale_setting choose_for_speed(struct bale_auto *a, struct estimate
     return cost(e, e->zstd, PRICE_ZSTD) < least ? zstd : best;
 }
 
-static struct bale_setting choose(struct bale_auto *a, int16_t parameter, const uint8_t *raw,
+static struct bale_setting choose(void *work, int16_t parameter, const uint8_t *raw,
                                   uint32_t raw_length)
 {
+    struct bale_auto *a = work;
     uint32_t length = gather(a, raw, raw_length);
     struct bale_auto_lz lz = bale_auto_lz(a, length);
     struct estimates e = {.raw = length, .lz4 = lz.lz4, .zstd = lz.zstd};
@@ -145,14 +149,17 @@ static struct bale_setting choose(struct bale_auto *a, int16_t parameter, const 
     return parameter == BALE_AUTO_FOR_SPEED ? choose_for_speed(a, &e) : choose_for_ratio(a, &e);
 }
 
-struct bale_setting bale_auto_choose(struct bale_scratch *scratch, struct bale_setting setting,
-                                     const uint8_t *raw, uint32_t raw_length)
+static int create(void **work)
 {
-    const struct bale_codec *codec = bale_codec_find(setting.codec);
-
-    if (setting.codec == BALE_CODEC_AUTO)
-        return choose(scratch->choice, setting.parameter, raw, raw_length);
-    if (codec && codec->choose)
-        setting.parameter = codec->choose(scratch, setting.parameter, raw, raw_length);
-    return setting;
+    *work = malloc(sizeof(struct bale_auto));
+    return *work ? BALE_OK : BALE_E_NOMEM;
 }
+
+/* A setting: it encodes nothing. */
+const struct bale_codec bale_codec_auto = {
+    .id = BALE_CODEC_AUTO,
+    .name = "auto",
+    .create = create,
+    .destroy = free,
+    .choose = choose,
+};

@@ -7,8 +7,8 @@
 
 #include "format/bytes.h"
 
-#define BALE_AUTO_PIECE 1024u   /* bytes */
-#define BALE_AUTO_PIECES_MIN 8u /* an extent of this many pieces or fewer is its own sample */
+#define BALE_AUTO_PIECE 1024u /* bytes */
+#define BALE_AUTO_PIECES_MIN 8u
 #define BALE_AUTO_PIECES_MAX 64u
 #define BALE_AUTO_SAMPLE_MAX (BALE_AUTO_PIECE * BALE_AUTO_PIECES_MAX)
 #define BALE_AUTO_HASH_LOG2 12
@@ -18,7 +18,7 @@
 #define BALE_AUTO_GPULZ_WINDOW 255u /* symbols */
 #define BALE_AUTO_GPULZ_PIECE_LOG2 12
 
-/* Working memory of the choice; part of a scratch. */
+/* Working memory of the choice. */
 struct bale_auto {
     uint8_t sample[BALE_AUTO_SAMPLE_MAX + sizeof(uint64_t)]; /* and room for a word */
     uint16_t heads[1u << BALE_AUTO_HASH_LOG2];               /* last position of each hash */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "kernels/auto/auto.h"
+#include "kernels/codec/entropy.h"
 
 enum {
     MATCH_MIN = 4,      /* lz4's */
@@ -16,16 +17,6 @@ struct parse {
     uint32_t zstd_literals;
     uint32_t zstd_bits; /* of its sequences */
 };
-
-/* log2(n) in 1/65536, n > 0, to within 0.01: mantissa f, log2(1 + f) = f + 0.344 f (1 - f). */
-static uint32_t log2_q16(uint32_t n)
-{
-    uint32_t exponent = 31u - (uint32_t)__builtin_clz(n);
-    uint32_t f = ((n << (31u - exponent)) >> 15) & 0xffffu;
-    uint32_t bow = (f * (65536u - f)) >> 16;
-
-    return (exponent << 16) + f + ((bow * 22544u) >> 16);
-}
 
 static void count_literals(struct bale_auto *a, uint32_t from, uint32_t to)
 {
@@ -105,22 +96,14 @@ static struct parse parse_sample(struct bale_auto *a, uint32_t length)
     return parse;
 }
 
-/* Bytes of the literals after order-0 entropy coding; never more than the literals. */
+/* Bytes of the literals after order-0 entropy coding. */
 static uint32_t entropy_coded(const struct bale_auto *a, uint32_t literals)
 {
-    uint64_t bits_q16 = 0;
-    uint32_t bytes;
+    uint32_t counts[256];
 
-    if (literals == 0)
-        return 0;
-    for (uint32_t i = 0; i < 256; i++) {
-        uint32_t n = a->counts[0][i] + a->counts[1][i] + a->counts[2][i] + a->counts[3][i];
-        if (n > 0)
-            bits_q16 += (uint64_t)n * log2_q16(n);
-    }
-    bits_q16 = (uint64_t)literals * log2_q16(literals) - bits_q16;
-    bytes = (uint32_t)(bits_q16 >> 19);
-    return bytes < literals ? bytes : literals;
+    for (uint32_t i = 0; i < 256; i++)
+        counts[i] = a->counts[0][i] + a->counts[1][i] + a->counts[2][i] + a->counts[3][i];
+    return bale_entropy_bytes(counts, literals);
 }
 
 struct bale_auto_lz bale_auto_lz(struct bale_auto *a, uint32_t length)

@@ -27,7 +27,7 @@ static int open_worker(struct cuda_worker *w, struct bale_cuda_device *device)
     cells = bale_cuda_slot_host(w->slot)->cells;
     w->jobs = calloc(cells, sizeof *w->jobs);
     w->table = calloc(cells, sizeof *w->table);
-    w->hashes = malloc(cells * BALE_CUDA_HASH);
+    w->hashes = malloc(cells * BALE_HASH_SIZE);
     return w->jobs && w->table && w->hashes ? BALE_OK : BALE_E_NOMEM;
 }
 

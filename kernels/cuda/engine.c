@@ -21,7 +21,7 @@ static void put(struct cuda_engine *e, struct bale_item *item)
 
     if (q >= 0 && item->kind == BALE_ITEM_DECODE)
         item->frame = head;
-    if (q < 0 || bale_cuda_chunks(&item->frame) > e->cells) {
+    if (q < 0 || bale_frame_chunk_count(&item->frame) > e->cells) {
         item->status = q < 0 ? q : BALE_E_INVALID;
         item->next = e->refused;
         e->refused = item;

@@ -14,7 +14,6 @@
 #include "kernels/engine/gpu.h"
 
 /* A queue's items: codec + CUDA_CODECS for decoding. */
-enum { BALE_CUDA_HASH = 8 }; /* bytes of a checksum */
 enum { CUDA_QUEUES = 2 * CUDA_CODECS };
 enum { CUDA_MISMATCHES_MAX = 3 }; /* then the codec is no longer ours */
 
@@ -117,10 +116,6 @@ void bale_cuda_log(const struct cuda_engine *e, int level, const char *format, .
 
 /* items.c: which queue an item is for, or why it is not ours; for a decode, *head is the frame's. */
 int bale_cuda_queue_of(const struct bale_item *item, struct bale_frame *head);
-/* Chunks of an item whose raw length is known. */
-uint32_t bale_cuda_chunks(const struct bale_frame *frame);
-/* The most bytes that are worth being compressed to. */
-uint32_t bale_cuda_worthwhile(uint32_t raw_length);
 /* Fills the slot's tables for the jobs' items. */
 void bale_cuda_prepare(struct cuda_worker *worker);
 /* From the results: each item's status, what there is to move, and the heads of frames. */

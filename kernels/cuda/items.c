@@ -6,24 +6,9 @@
 #include "format/hash.h"
 #include "kernels/cuda/engine.h"
 
-uint32_t bale_cuda_chunks(const struct bale_frame *frame)
-{
-    return (uint32_t)(((uint64_t)frame->raw_length + (1u << frame->chunk_log2) - 1) >>
-                      frame->chunk_log2);
-}
-
-/* As in kernels/frame/frame.c: a gain of less than 1/64 is not worth decoding for. */
-uint32_t bale_cuda_worthwhile(uint32_t raw_length)
-{
-    return raw_length - 1 - raw_length / 64;
-}
-
 static bool has_geometry(const struct bale_frame *frame)
 {
-    return frame->raw_length > 0 && frame->raw_length <= BALE_EXTENT_MAX &&
-           frame->chunk_log2 >= BALE_CHUNK_LOG2_MIN &&
-           frame->chunk_log2 <= BALE_CUDA_CHUNK_LOG2_MAX &&
-           frame->offset <= (uint64_t)BALE_SIZE_MAX - frame->raw_length;
+    return bale_frame_has_geometry(frame) && frame->chunk_log2 <= BALE_CUDA_CHUNK_LOG2_MAX;
 }
 
 /* What is all zero is found out for all codecs. */
@@ -72,7 +57,7 @@ static void prepare_encode(const struct cuda_job *job, struct cuda_chunk *chunks
             .place = (uintptr_t)raw,
             .length = length,
             .raw_length = length,
-            .limit = bale_cuda_worthwhile(length),
+            .limit = bale_chunk_limit(length),
             .chunk_size = 1u << item->frame.chunk_log2,
             .parameter = (uint16_t)item->setting.parameter,
         };
@@ -108,7 +93,7 @@ void bale_cuda_prepare(struct cuda_worker *worker)
     for (uint32_t i = 0; i < worker->job_count; i++) {
         struct cuda_job *job = &worker->jobs[i];
         job->first = worker->chunk_count;
-        job->count = bale_cuda_chunks(&job->item->frame);
+        job->count = bale_frame_chunk_count(&job->item->frame);
         worker->chunk_count += job->count;
         if (job->item->kind == BALE_ITEM_ENCODE)
             prepare_encode(job, chunks + job->first);
@@ -134,8 +119,8 @@ static uint64_t raw_checksum(struct cuda_worker *worker, const struct cuda_resul
                              uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        bale_put64(worker->hashes + (size_t)i * BALE_CUDA_HASH, results[i].raw_hash);
-    return bale_hash(worker->hashes, (size_t)count * BALE_CUDA_HASH);
+        bale_put64(worker->hashes + (size_t)i * BALE_HASH_SIZE, results[i].raw_hash);
+    return bale_frame_raw_checksum(worker->hashes, count);
 }
 
 static void add_move(struct cuda_worker *worker, uint64_t from, const uint8_t *to, uint32_t length)
@@ -144,18 +129,12 @@ static void add_move(struct cuda_worker *worker, uint64_t from, const uint8_t *t
         (struct cuda_move){.from = from, .to = (uintptr_t)to, .length = length};
 }
 
-/* Whether a chunk shrank. */
-static bool fill_table(struct cuda_worker *worker, const struct cuda_job *job,
+static void fill_table(struct cuda_worker *worker, const struct cuda_job *job,
                        const struct cuda_result *results)
 {
-    bool shrunk = false;
-
-    for (uint32_t i = 0; i < job->count; i++) {
+    for (uint32_t i = 0; i < job->count; i++)
         worker->table[i] =
             (struct bale_chunk){.stored = results[i].stored, .checksum = results[i].stored_hash};
-        shrunk |= results[i].stored < bale_frame_chunk_raw(&job->item->frame, i);
-    }
-    return shrunk;
 }
 
 static void move_encoded(struct cuda_worker *worker, const struct cuda_job *job)
@@ -183,14 +162,12 @@ static int resolve_encode(struct cuda_worker *worker, const struct cuda_job *job
 
     frame->raw_checksum = raw_checksum(worker, results, job->count);
     if (!(flags & CUDA_MIXED)) {
-        frame->codec = BALE_CODEC_ZERO;
-        frame->parameter = (uint16_t)(flags & CUDA_VALUE);
+        bale_frame_set_zero(frame, (uint8_t)(flags & CUDA_VALUE));
     } else if (flags & CUDA_MISMATCH) {
         return BALE_E_CORRUPT;
     } else {
-        bool shrunk = fill_table(worker, job, results);
-        frame->codec = shrunk ? item->setting.codec : BALE_CODEC_STORE;
-        frame->parameter = shrunk ? (uint16_t)item->setting.parameter : 0;
+        fill_table(worker, job, results);
+        bale_frame_set_codec(frame, item->setting, worker->table);
     }
     bale_frame_head_encode(frame, worker->table, item->stored);
     item->stored_length = (size_t)frame->head_length + frame->stored_length;

@@ -49,7 +49,7 @@ static void fill(const struct bale_gpu_trial *trial, struct cuda_chunk *chunks)
             .place = (uintptr_t)chunk->raw,
             .length = chunk->length,
             .raw_length = chunk->length,
-            .limit = bale_cuda_worthwhile(chunk->length),
+            .limit = bale_chunk_limit(chunk->length),
             .chunk_size = BALE_CUDA_CELL,
             .parameter = chunk->parameter,
         };

@@ -43,7 +43,7 @@ static bool takes(struct bale_engine *engine, const struct bale_item *item)
     codec = (unsigned)q % CUDA_CODECS;
     pthread_mutex_lock(&e->mutex);
     takes = is_ready(e) && e->has[codec] && !e->off[codec] &&
-            bale_cuda_chunks(encode ? &item->frame : &head) <= e->cells;
+            bale_frame_chunk_count(encode ? &item->frame : &head) <= e->cells;
     pthread_mutex_unlock(&e->mutex);
     return takes;
 }

@@ -76,7 +76,7 @@ static void take_jobs(struct cuda_worker *w, unsigned q)
     e->turn = (q + 1) % CUDA_QUEUES;
     while (queue->chunks > 0 && (chunks < most || w->job_count == 0)) {
         struct bale_item_list *line = line_for(e, queue, w->device);
-        chunks += bale_cuda_chunks(&line->first->frame);
+        chunks += bale_frame_chunk_count(&line->first->frame);
         if (chunks > cells && w->job_count > 0)
             break;
         w->jobs[w->job_count++] = (struct cuda_job){.item = bale_cuda_queue_take(queue, line)};

@@ -6,6 +6,8 @@
 
 #include "format/err.h"
 #include "kernels/base/clock.h"
+#include "kernels/frame/frame.h"
+#include "kernels/frame/registry.h"
 
 struct worker {
     struct cpu_engine *engine;

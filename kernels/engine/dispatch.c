@@ -1,5 +1,7 @@
 #include "format/err.h"
 #include "kernels/engine/dispatch_internal.h"
+#include "kernels/frame/registry.h"
+#include "kernels/frame/setting.h"
 
 /* ---- Who uses the GPU engine ---- */
 
@@ -57,7 +59,7 @@ static bool choose_codec(struct bale_dispatch *d, struct bale_item *item)
 
     if (!scratch)
         return false;
-    item->setting = bale_auto_choose(scratch, item->setting, item->raw, item->frame.raw_length);
+    item->setting = bale_setting_choose(scratch, item->setting, item->raw, item->frame.raw_length);
     give_scratch(d, scratch);
     return true;
 }

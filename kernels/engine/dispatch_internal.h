@@ -7,6 +7,7 @@
 #include "kernels/engine/busy.h"
 #include "kernels/engine/cpu.h"
 #include "kernels/engine/dispatch.h"
+#include "kernels/frame/setting.h"
 
 /* One item of a batch. */
 struct bale_slot {
@@ -74,7 +75,7 @@ struct bale_dispatch {
     uint64_t failed_until; /* the last batch begun at the last of them */
     uint64_t batches_begun, redone, unable;
     unsigned scratch_count;
-    struct bale_scratch *scratches[BALE_SCRATCHES]; /* for bale_auto_choose */
+    struct bale_scratch *scratches[BALE_SCRATCHES]; /* for bale_setting_choose */
 
     struct bale_work_count count; /* done by the GPU */
 };

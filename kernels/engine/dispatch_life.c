@@ -9,6 +9,7 @@
 #include "kernels/base/join.h"
 #include "kernels/engine/dispatch_internal.h"
 #include "kernels/engine/plugin_loader.h"
+#include "kernels/frame/registry.h"
 
 #define OPEN_S 60 /* for a GPU engine to open: much more than it takes */
 

@@ -10,7 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/codec/codec.h"
+#include "format/codecs.h"
+#include "format/frame.h"
+
+struct bale_scratch;
 
 enum bale_item_kind { BALE_ITEM_ENCODE, BALE_ITEM_DECODE };
 enum bale_priority { BALE_PRIORITY_HIGH, BALE_PRIORITY_NORMAL, BALE_PRIORITY_LOW, BALE_PRIORITIES };

@@ -3,19 +3,14 @@
 #include "format/bytes.h"
 #include "format/err.h"
 #include "format/hash.h"
-#include "kernels/codec/codec.h"
-#include "kernels/codec/scratch.h"
-
-static uint32_t chunk_count(const struct bale_frame *frame)
-{
-    return (uint32_t)(((uint64_t)frame->raw_length + (1u << frame->chunk_log2) - 1) >>
-                      frame->chunk_log2);
-}
+#include "kernels/frame/frame.h"
+#include "kernels/frame/internal.h"
+#include "kernels/frame/setting.h"
 
 /* The frame's raw checksum from the chunks' in the scratch. */
 static uint64_t raw_checksum(const struct bale_scratch *scratch, uint32_t count)
 {
-    return bale_hash(scratch->hashes, (size_t)count * BALE_SCRATCH_HASH);
+    return bale_frame_raw_checksum(scratch->hashes, count);
 }
 
 static bool is_all_equal(const uint8_t *raw, uint32_t length)
@@ -28,20 +23,14 @@ static bool is_all_equal(const uint8_t *raw, uint32_t length)
 static uint64_t zero_checksum(struct bale_scratch *scratch, const struct bale_frame *frame,
                               const uint8_t *raw)
 {
-    uint32_t count = chunk_count(frame);
+    uint32_t count = bale_frame_chunk_count(frame);
     uint64_t full = bale_hash(raw, bale_frame_chunk_raw(frame, 0));
 
     for (uint32_t i = 0; i + 1 < count; i++)
-        bale_put64(scratch->hashes + (size_t)i * BALE_SCRATCH_HASH, full);
-    bale_put64(scratch->hashes + (size_t)(count - 1) * BALE_SCRATCH_HASH,
+        bale_put64(scratch->hashes + (size_t)i * BALE_HASH_SIZE, full);
+    bale_put64(scratch->hashes + (size_t)(count - 1) * BALE_HASH_SIZE,
                count > 1 ? bale_hash(raw, bale_frame_chunk_raw(frame, count - 1)) : full);
     return raw_checksum(scratch, count);
-}
-
-/* A gain of less than 1/64 is not worth decoding for: such a chunk is stored raw. */
-static uint32_t worthwhile(uint32_t raw_length)
-{
-    return raw_length - 1 - raw_length / 64;
 }
 
 /* Encodes one chunk to out, which has room for the raw bytes. Returns the stored length or a
@@ -51,11 +40,12 @@ static int64_t encode_chunk(struct bale_scratch *scratch, struct bale_setting se
                             uint8_t *out, struct bale_chunk *chunk)
 {
     const struct bale_codec *codec = bale_codec_find(setting.codec);
-    uint32_t capacity = worthwhile(raw_length);
+    uint32_t capacity = bale_chunk_limit(raw_length);
     int64_t stored = 0;
 
     if (codec->encode && capacity > 0)
-        stored = codec->encode(scratch, setting.parameter, raw, raw_length, out, capacity);
+        stored = codec->encode(scratch->work[codec->id], setting.parameter, raw, raw_length, out,
+                               capacity);
     if (stored < 0)
         return stored;
     if (stored == 0) {
@@ -68,14 +58,13 @@ static int64_t encode_chunk(struct bale_scratch *scratch, struct bale_setting se
     return chunk->stored;
 }
 
-/* Encodes all chunks behind the place of the head. *shrunk: whether one of them did. */
+/* Encodes all chunks behind the room for the head. */
 static int encode_chunks(struct bale_scratch *scratch, struct bale_setting setting,
-                         const uint8_t *raw, struct bale_frame *frame, uint8_t *out, bool *shrunk)
+                         const uint8_t *raw, struct bale_frame *frame, uint8_t *out)
 {
-    uint32_t count = chunk_count(frame);
+    uint32_t count = bale_frame_chunk_count(frame);
 
     out += bale_frame_head_length(setting.codec, frame->raw_length, frame->chunk_log2);
-    *shrunk = false;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t length = bale_frame_chunk_raw(frame, i);
         uint64_t hash = bale_hash(raw, length);
@@ -83,8 +72,7 @@ static int encode_chunks(struct bale_scratch *scratch, struct bale_setting setti
             encode_chunk(scratch, setting, raw, length, hash, out, &scratch->chunks[i]);
         if (stored < 0)
             return (int)stored;
-        bale_put64(scratch->hashes + (size_t)i * BALE_SCRATCH_HASH, hash);
-        *shrunk |= stored < length;
+        bale_put64(scratch->hashes + (size_t)i * BALE_HASH_SIZE, hash);
         raw += length;
         out += stored;
     }
@@ -92,37 +80,27 @@ static int encode_chunks(struct bale_scratch *scratch, struct bale_setting setti
     return BALE_OK;
 }
 
-static bool can_encode(const struct bale_frame *frame)
-{
-    return frame->raw_length > 0 && frame->raw_length <= BALE_EXTENT_MAX &&
-           frame->chunk_log2 >= BALE_CHUNK_LOG2_MIN && frame->chunk_log2 <= BALE_CHUNK_LOG2_MAX &&
-           frame->offset <= (uint64_t)BALE_SIZE_MAX - frame->raw_length;
-}
-
 int bale_frame_encode(struct bale_scratch *scratch, struct bale_setting setting, const uint8_t *raw,
                       struct bale_frame *frame, uint8_t *out, size_t *length)
 {
-    bool shrunk;
     int err;
 
-    if (!bale_setting_valid(setting) || !can_encode(frame))
+    if (!bale_setting_valid(setting) || !bale_frame_has_geometry(frame))
         return BALE_E_INVALID;
-    err = bale_scratch_reserve(scratch, chunk_count(frame));
+    err = bale_scratch_reserve(scratch, bale_frame_chunk_count(frame));
     if (err < 0)
         return err;
     if (is_all_equal(raw, frame->raw_length)) {
-        frame->codec = BALE_CODEC_ZERO;
-        frame->parameter = raw[0];
+        bale_frame_set_zero(frame, raw[0]);
         frame->raw_checksum = zero_checksum(scratch, frame, raw);
     } else {
-        setting = bale_auto_choose(scratch, setting, raw, frame->raw_length);
+        setting = bale_setting_choose(scratch, setting, raw, frame->raw_length);
         if (setting.codec == BALE_CODEC_ZERO)
             setting.codec = BALE_CODEC_STORE;
-        err = encode_chunks(scratch, setting, raw, frame, out, &shrunk);
+        err = encode_chunks(scratch, setting, raw, frame, out);
         if (err < 0)
             return err;
-        frame->codec = shrunk ? setting.codec : BALE_CODEC_STORE;
-        frame->parameter = shrunk ? (uint16_t)setting.parameter : 0;
+        bale_frame_set_codec(frame, setting, scratch->chunks);
     }
     bale_frame_head_encode(frame, scratch->chunks, out);
     *length = (size_t)frame->head_length + frame->stored_length;
@@ -149,8 +127,8 @@ static int decode_chunk(struct bale_scratch *scratch, const uint8_t *head,
     }
     if (!codec->decode)
         return BALE_E_CORRUPT;
-    return codec->decode(scratch, (int16_t)frame->parameter, in, entry->stored, raw, raw_length,
-                         1u << frame->chunk_log2);
+    return codec->decode(scratch->work[codec->id], (int16_t)frame->parameter, in, entry->stored,
+                         raw, raw_length, 1u << frame->chunk_log2);
 }
 
 static int decode_chunks(struct bale_scratch *scratch, const uint8_t *head,
@@ -165,7 +143,7 @@ static int decode_chunks(struct bale_scratch *scratch, const uint8_t *head,
         if (err < 0)
             return err;
         /* A chunk stored raw has one checksum, and it was checked. */
-        bale_put64(scratch->hashes + (size_t)i * BALE_SCRATCH_HASH,
+        bale_put64(scratch->hashes + (size_t)i * BALE_HASH_SIZE,
                    entry.stored == length ? entry.checksum : bale_hash(raw, length));
         in += entry.stored;
         raw += length;
@@ -185,7 +163,7 @@ int bale_frame_decode(struct bale_scratch *scratch, const uint8_t *in, size_t le
         *frame = head;
     if (head.raw_length != raw_length || (uint64_t)head.head_length + head.stored_length != length)
         return BALE_E_CORRUPT;
-    err = bale_scratch_reserve(scratch, chunk_count(&head));
+    err = bale_scratch_reserve(scratch, bale_frame_chunk_count(&head));
     if (err < 0)
         return err;
     if (head.codec == BALE_CODEC_ZERO) {

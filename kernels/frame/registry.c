@@ -1,18 +1,97 @@
 #include "kernels/frame/registry.h"
 
+#include <stdlib.h>
+
+#include "format/err.h"
+#include "kernels/frame/internal.h"
+#include "kernels/frame/setting.h"
+
 /* store and zero hold no compressed bytes: the frame layer does them, so they have no callbacks. */
-#define BUILT_IN(name, NAME, id, frame)                                                            \
-    static const struct bale_codec bale_codec_##name = {id, #name, NULL, NULL, NULL};
-BALE_CODEC_LIST(BUILT_IN, BALE_CODEC_SKIP)
+#define BUILT_IN(lower, NAME, number, frame)                                                       \
+    static const struct bale_codec bale_codec_##lower = {.id = (number), .name = #lower};
+#define DECLARE(name, NAME, id, frame, rank, closed, most)                                         \
+    extern const struct bale_codec bale_codec_##name; /* kernels/name/cpu.c */
+BALE_CODEC_LIST(BUILT_IN, DECLARE)
+extern const struct bale_codec bale_codec_auto; /* kernels/auto/auto.c */
 
 #define ENTRY_BUILT_IN(name, NAME, id, frame) &bale_codec_##name,
 #define ENTRY(name, NAME, id, frame, rank, closed, most) &bale_codec_##name,
-static const struct bale_codec *const table[] = {BALE_CODEC_LIST(ENTRY_BUILT_IN, ENTRY)};
+static const struct bale_codec *const table[] = {&bale_codec_auto,
+                                                 BALE_CODEC_LIST(ENTRY_BUILT_IN, ENTRY)};
+enum { TABLE = sizeof table / sizeof table[0] };
 
-const struct bale_codec *bale_codec_find(uint8_t id)
+static const struct bale_codec *find(uint8_t id)
 {
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+    for (size_t i = 0; i < TABLE; i++)
         if (table[i]->id == id)
             return table[i];
     return NULL;
+}
+
+const struct bale_codec *bale_codec_find(uint8_t id)
+{
+    return id == BALE_CODEC_AUTO ? NULL : find(id);
+}
+
+int bale_scratch_create(struct bale_scratch **scratch)
+{
+    struct bale_scratch *s = calloc(1, sizeof *s);
+    int err = s ? BALE_OK : BALE_E_NOMEM;
+
+    for (size_t i = 0; err == BALE_OK && i < TABLE; i++)
+        if (table[i]->create)
+            err = table[i]->create(&s->work[table[i]->id]);
+    if (err < 0)
+        bale_scratch_destroy(s);
+    else
+        *scratch = s;
+    return err;
+}
+
+void bale_scratch_destroy(struct bale_scratch *scratch)
+{
+    if (!scratch)
+        return;
+    for (size_t i = 0; i < TABLE; i++)
+        if (scratch->work[table[i]->id])
+            table[i]->destroy(scratch->work[table[i]->id]);
+    free(scratch->hashes);
+    free(scratch->chunks);
+    free(scratch);
+}
+
+void *bale_scratch_work(const struct bale_scratch *scratch, uint8_t id)
+{
+    return scratch->work[id];
+}
+
+int bale_scratch_reserve(struct bale_scratch *scratch, uint32_t count)
+{
+    struct bale_chunk *chunks;
+    uint8_t *hashes;
+
+    if (count <= scratch->capacity)
+        return BALE_OK;
+    chunks = malloc(count * sizeof *chunks);
+    hashes = calloc(count, BALE_HASH_SIZE);
+    if (!chunks || !hashes) {
+        free(chunks);
+        free(hashes);
+        return BALE_E_NOMEM;
+    }
+    free(scratch->chunks);
+    free(scratch->hashes);
+    scratch->chunks = chunks;
+    scratch->hashes = hashes;
+    scratch->capacity = count;
+    return BALE_OK;
+}
+
+struct bale_setting bale_setting_choose(struct bale_scratch *scratch, struct bale_setting setting,
+                                        const uint8_t *raw, uint32_t raw_length)
+{
+    if (!bale_setting_is_open(setting))
+        return setting;
+    return find(setting.codec)
+        ->choose(scratch->work[setting.codec], setting.parameter, raw, raw_length);
 }

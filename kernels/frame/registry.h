@@ -1,12 +1,20 @@
-/* What the registry joins: the ops tables of the codecs in the directories below. */
+/* The codecs, and one thread's working memory for all of them. */
 #ifndef BALE_KERNELS_FRAME_REGISTRY_H
 #define BALE_KERNELS_FRAME_REGISTRY_H
 
 #include "kernels/codec/codec.h"
 
-#define BALE_CODEC_OPS(name, NAME, id, frame, rank, closed, most)                                  \
-    extern const struct bale_codec bale_codec_##name; /* kernels/name/cpu.c */
-BALE_CODEC_LIST(BALE_CODEC_SKIP, BALE_CODEC_OPS)
-#undef BALE_CODEC_OPS
+/* The codec of an id, or NULL; auto is no codec. store and zero have no callbacks: the frame layer
+ * does them. */
+const struct bale_codec *bale_codec_find(uint8_t id);
+
+/* Working memory for every codec and for whole frames. It is one thread's at a time, allocated once
+ * but for the tables of frames with many chunks; about 1.5 MiB after the first use of zstd. */
+struct bale_scratch;
+int bale_scratch_create(struct bale_scratch **scratch);
+void bale_scratch_destroy(struct bale_scratch *scratch);
+
+/* What the codec of this id, auto included, made with its create. The scratch keeps it. */
+void *bale_scratch_work(const struct bale_scratch *scratch, uint8_t id);
 
 #endif

@@ -1,12 +1,12 @@
 /* Codec settings as text. Everything about a codec's options comes from format/codecs.c. */
+#include "kernels/frame/setting.h"
+
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "format/err.h"
-#include "format/reason.h"
-#include "kernels/codec/codec.h"
 
 enum { DIGITS = 9 }; /* the most that always fit an int */
 

@@ -1,25 +1,32 @@
 #include <lz4.h>
+#include <stdlib.h>
 
 #include "format/err.h"
-#include "kernels/codec/scratch.h"
-#include "kernels/frame/registry.h"
+#include "kernels/codec/codec.h"
+
+/* The encoder's state. */
+static int create(void **work)
+{
+    *work = malloc((size_t)LZ4_sizeofState());
+    return *work ? BALE_OK : BALE_E_NOMEM;
+}
 
 /* The full reset of the state, unlike the fast one, makes the output depend on nothing but the
  * input: a stale table entry and an empty one (which means position 0) can lead to different
  * matches. */
-static int64_t encode(struct bale_scratch *scratch, int16_t parameter, const uint8_t *raw,
-                      uint32_t raw_length, uint8_t *out, uint32_t capacity)
+static int64_t encode(void *work, int16_t parameter, const uint8_t *raw, uint32_t raw_length,
+                      uint8_t *out, uint32_t capacity)
 {
     (void)parameter;
-    return LZ4_compress_fast_extState(scratch->lz4_encoder, (const char *)raw, (char *)out,
-                                      (int)raw_length, (int)capacity, 1);
+    return LZ4_compress_fast_extState(work, (const char *)raw, (char *)out, (int)raw_length,
+                                      (int)capacity, 1);
 }
 
 /* LZ4_decompress_safe fails unless the block ends exactly where its bytes do. */
-static int decode(struct bale_scratch *scratch, int16_t parameter, const uint8_t *in,
-                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t chunk_size)
+static int decode(void *work, int16_t parameter, const uint8_t *in, uint32_t length, uint8_t *raw,
+                  uint32_t raw_length, uint32_t chunk_size)
 {
-    (void)scratch;
+    (void)work;
     (void)parameter;
     (void)chunk_size;
     int got = LZ4_decompress_safe((const char *)in, (char *)raw, (int)length, (int)raw_length);
@@ -29,6 +36,8 @@ static int decode(struct bale_scratch *scratch, int16_t parameter, const uint8_t
 const struct bale_codec bale_codec_lz4 = {
     .id = BALE_CODEC_LZ4,
     .name = "lz4",
+    .create = create,
+    .destroy = free,
     .encode = encode,
     .decode = decode,
 };

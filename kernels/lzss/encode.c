@@ -1,7 +1,20 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "format/bytes.h"
+#include "format/err.h"
 #include "kernels/lzss/lzss.h"
+
+int bale_lzss_create(void **work)
+{
+    *work = malloc(sizeof(struct bale_lzss_work));
+    return *work ? BALE_OK : BALE_E_NOMEM;
+}
+
+void bale_lzss_destroy(void *work)
+{
+    free(work);
+}
 
 static void reverse(uint8_t *bytes, uint32_t length)
 {

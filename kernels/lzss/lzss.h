@@ -54,6 +54,10 @@ struct bale_lzss_tokens bale_lzss_parse(struct bale_lzss_work *work,
                                         struct bale_lzss_geometry geometry, const uint8_t *raw,
                                         uint32_t count);
 
+/* Makes the encoder's working memory, and frees it; as the callbacks of struct bale_codec. */
+int bale_lzss_create(void **work);
+void bale_lzss_destroy(void *work);
+
 /* Encodes a chunk; as the callback of struct bale_codec. */
 int64_t bale_lzss_encode(struct bale_lzss_work *work, struct bale_lzss_geometry geometry,
                          const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity);

@@ -1,20 +1,52 @@
 #define ZSTD_STATIC_LINKING_ONLY /* ZSTD_getFrameHeader */
+#include <stdbool.h>
+#include <stdlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
 #include "format/err.h"
-#include "kernels/codec/scratch.h"
-#include "kernels/frame/registry.h"
+#include "kernels/codec/codec.h"
+
+struct zstd_work {
+    ZSTD_CCtx *encoder; /* all parameters but the level keep their defaults */
+    ZSTD_DCtx *decoder;
+};
+
+static void destroy(void *work)
+{
+    struct zstd_work *w = work;
+
+    ZSTD_freeDCtx(w->decoder);
+    ZSTD_freeCCtx(w->encoder);
+    free(w);
+}
+
+static int create(void **work)
+{
+    struct zstd_work *w = malloc(sizeof *w);
+
+    if (!w)
+        return BALE_E_NOMEM;
+    w->encoder = ZSTD_createCCtx();
+    w->decoder = ZSTD_createDCtx();
+    if (!w->encoder || !w->decoder) {
+        destroy(w);
+        return BALE_E_NOMEM;
+    }
+    *work = w;
+    return BALE_OK;
+}
 
 /* ZSTD_compress2 pledges raw_length, which bounds the window by the chunk and puts the content size
  * in the header. There is no dictionary, and no checksum either: the chunk table has one. */
-static int64_t encode(struct bale_scratch *scratch, int16_t parameter, const uint8_t *raw,
-                      uint32_t raw_length, uint8_t *out, uint32_t capacity)
+static int64_t encode(void *work, int16_t parameter, const uint8_t *raw, uint32_t raw_length,
+                      uint8_t *out, uint32_t capacity)
 {
-    size_t got = ZSTD_CCtx_setParameter(scratch->zstd_encoder, ZSTD_c_compressionLevel, parameter);
+    struct zstd_work *w = work;
+    size_t got = ZSTD_CCtx_setParameter(w->encoder, ZSTD_c_compressionLevel, parameter);
 
     if (!ZSTD_isError(got))
-        got = ZSTD_compress2(scratch->zstd_encoder, out, capacity, raw, raw_length);
+        got = ZSTD_compress2(w->encoder, out, capacity, raw, raw_length);
     if (!ZSTD_isError(got))
         return (int64_t)got;
     switch (ZSTD_getErrorCode(got)) {
@@ -45,13 +77,15 @@ static bool is_one_frame(const uint8_t *in, uint32_t length, uint32_t raw_length
     return ZSTD_findFrameCompressedSize(in, length) == length;
 }
 
-static int decode(struct bale_scratch *scratch, int16_t parameter, const uint8_t *in,
-                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t chunk_size)
+static int decode(void *work, int16_t parameter, const uint8_t *in, uint32_t length, uint8_t *raw,
+                  uint32_t raw_length, uint32_t chunk_size)
 {
+    struct zstd_work *w = work;
+
     (void)parameter;
     if (!is_one_frame(in, length, raw_length, chunk_size))
         return BALE_E_CORRUPT;
-    return ZSTD_decompressDCtx(scratch->zstd_decoder, raw, raw_length, in, length) == raw_length
+    return ZSTD_decompressDCtx(w->decoder, raw, raw_length, in, length) == raw_length
                ? BALE_OK
                : BALE_E_CORRUPT;
 }
@@ -59,6 +93,8 @@ static int decode(struct bale_scratch *scratch, int16_t parameter, const uint8_t
 const struct bale_codec bale_codec_zstd = {
     .id = BALE_CODEC_ZSTD,
     .name = "zstd",
+    .create = create,
+    .destroy = destroy,
     .encode = encode,
     .decode = decode,
 };

@@ -24,6 +24,8 @@
 #include "format/reason.h"
 #include "fs/container/container.h"
 #include "fs/store/store.h"
+#include "kernels/frame/frame.h"
+#include "kernels/frame/registry.h"
 #include "tests/mount/content.h"
 
 #define MIB ((uint64_t)1 << 20)

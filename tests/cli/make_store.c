@@ -10,6 +10,8 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "fs/store/store.h"
+#include "kernels/frame/frame.h"
+#include "kernels/frame/registry.h"
 
 #define CHUNK_LOG2 16
 #define MTIME 1700000000123456789

@@ -4,6 +4,9 @@
 #define BALE_TESTS_CUDA_CODEC_ITEMS_H
 
 #include "format/err.h"
+#include "kernels/frame/frame.h"
+#include "kernels/frame/registry.h"
+#include "kernels/frame/setting.h"
 #include "tests/check.h"
 #include "tests/cuda/rig.h"
 #include "tests/unit/kernels_data.h"
@@ -73,7 +76,7 @@ static inline struct bale_setting codec_pick_setting(struct codec_items *list, c
     };
     struct bale_setting setting = all[codec_next(list) % (sizeof all / sizeof all[0])];
 
-    return bale_auto_choose(list->scratch, setting, raw, length);
+    return bale_setting_choose(list->scratch, setting, raw, length);
 }
 
 /* Many short ones, for the hash of few bytes has rules of its own. */

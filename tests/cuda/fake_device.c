@@ -10,9 +10,9 @@
 #include "format/err.h"
 #include "format/hash.h"
 #include "format/reason.h"
-#include "kernels/codec/codec.h"
 #include "kernels/cuda/device.h"
 #include "kernels/engine/gpu.h"
+#include "kernels/frame/registry.h"
 
 enum {
     CELLS = 300,
@@ -274,8 +274,9 @@ static void encode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uin
         (struct cuda_result){.stored = chunk->raw_length, .flags = flags_of(raw, chunk->length)};
     result->raw_hash = result->stored_hash = bale_hash(raw, chunk->length);
     if (codec != CUDA_STORE && chunk->limit > 0)
-        stored = codec_of(codec)->encode(slot->scratch, (int16_t)chunk->parameter, raw,
-                                         chunk->raw_length, packed, chunk->limit);
+        stored = codec_of(codec)->encode(
+            bale_scratch_work(slot->scratch, bale_cuda_codecs[codec].id), (int16_t)chunk->parameter,
+            raw, chunk->raw_length, packed, chunk->limit);
     if (stored > 0) {
         result->stored = (uint32_t)stored;
         result->stored_hash = bale_hash(packed, (size_t)stored);
@@ -297,8 +298,9 @@ static void decode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uin
     if (result->stored_hash != chunk->checksum)
         result->flags = CUDA_BAD;
     else if (chunk->length < chunk->raw_length) {
-        if (codec_of(codec)->decode(slot->scratch, (int16_t)chunk->parameter, packed, chunk->length,
-                                    raw, chunk->raw_length, chunk->chunk_size) != BALE_OK)
+        if (codec_of(codec)->decode(bale_scratch_work(slot->scratch, bale_cuda_codecs[codec].id),
+                                    (int16_t)chunk->parameter, packed, chunk->length, raw,
+                                    chunk->raw_length, chunk->chunk_size) != BALE_OK)
             result->flags = CUDA_BAD;
         result->raw_hash = bale_hash(raw, chunk->raw_length);
     }

@@ -4,6 +4,7 @@
 
 #include "format/bytes.h"
 #include "format/hash.h"
+#include "kernels/frame/registry.h"
 #include "tests/cuda/lzss_items.h"
 
 enum { LZSS_CHUNKS_MAX = 64 };
@@ -38,8 +39,9 @@ static inline bool lzss_decode_chunks(struct lzss_items *list, struct lzss_job *
         uint32_t length = bale_frame_chunk_raw(frame, i);
         if (table[i].stored == length)
             memcpy(raw, in, length);
-        else if (codec->decode(list->scratch, (int16_t)frame->parameter, in, table[i].stored, raw,
-                               length, 1u << frame->chunk_log2) != BALE_OK)
+        else if (codec->decode(bale_scratch_work(list->scratch, codec->id),
+                               (int16_t)frame->parameter, in, table[i].stored, raw, length,
+                               1u << frame->chunk_log2) != BALE_OK)
             return false;
         bale_put64(hashes + (size_t)8 * i, bale_hash(raw, length));
         in += table[i].stored;

@@ -4,6 +4,8 @@
 #define BALE_TESTS_CUDA_LZSS_ITEMS_H
 
 #include "format/err.h"
+#include "kernels/frame/frame.h"
+#include "kernels/frame/registry.h"
 #include "tests/check.h"
 #include "tests/cuda/rig.h"
 #include "tests/unit/lzss_shapes.h"

@@ -5,6 +5,7 @@
 #include "format/err.h"
 #include "format/gpulz.h"
 #include "format/reason.h"
+#include "kernels/frame/registry.h"
 #include "tests/check.h"
 #include "tests/cuda/rig.h"
 #include "tests/unit/kernels_data.h"
@@ -69,10 +70,11 @@ static void measure(struct world *w)
 static uint32_t stored_on_cpu(struct world *w, const struct bale_gpu_trial *trial, size_t i)
 {
     const struct bale_gpu_trial_chunk *chunk = &trial->chunks[i];
-    const uint32_t worthwhile = chunk->length - 1 - chunk->length / 64;
-    int64_t stored = bale_codec_find(trial->codec)
-                         ->encode(w->scratch, (int16_t)chunk->parameter, chunk->raw, chunk->length,
-                                  w->packed, worthwhile);
+    const uint32_t limit = bale_chunk_limit(chunk->length);
+    int64_t stored =
+        bale_codec_find(trial->codec)
+            ->encode(bale_scratch_work(w->scratch, trial->codec), (int16_t)chunk->parameter,
+                     chunk->raw, chunk->length, w->packed, limit);
 
     REQUIRE(stored >= 0);
     return stored > 0 ? (uint32_t)stored : chunk->length;

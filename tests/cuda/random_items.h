@@ -8,6 +8,8 @@
 
 #include "format/err.h"
 #include "format/hash.h"
+#include "kernels/frame/frame.h"
+#include "kernels/frame/registry.h"
 #include "tests/check.h"
 #include "tests/cuda/rig.h"
 #include "tests/unit/kernels_data.h"

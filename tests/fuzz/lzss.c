@@ -4,7 +4,7 @@
 #include "format/bytes.h"
 #include "format/err.h"
 #include "format/gpulz.h"
-#include "kernels/codec/codec.h"
+#include "kernels/frame/registry.h"
 #include "tests/fuzz/target.h"
 
 enum { HEAD = 4, RAW_MAX = 2500 };
@@ -26,11 +26,12 @@ static void check_raw(const struct bale_codec *codec, int16_t parameter, const u
     int64_t stored;
 
     FUZZ_HOLDS(out != NULL && again != NULL);
-    stored = codec->encode(scratch, parameter, raw, length, out, length - 1);
+    stored = codec->encode(bale_scratch_work(scratch, codec->id), parameter, raw, length, out,
+                           length - 1);
     FUZZ_HOLDS(stored >= 0 && stored < length);
     if (stored > 0) {
-        FUZZ_HOLDS(codec->decode(scratch, parameter, out, (uint32_t)stored, again, length,
-                                 1 << 16) == BALE_OK);
+        FUZZ_HOLDS(codec->decode(bale_scratch_work(scratch, codec->id), parameter, out,
+                                 (uint32_t)stored, again, length, 1 << 16) == BALE_OK);
         FUZZ_HOLDS(memcmp(again, raw, length) == 0);
     }
     free(again);
@@ -48,7 +49,8 @@ static bool run(uint8_t id, const uint8_t *data, size_t size)
 
     FUZZ_HOLDS(raw != NULL && in != NULL);
     memcpy(in, data + HEAD, size - HEAD);
-    int err = codec->decode(scratch, parameter, in, (uint32_t)size - HEAD, raw, length, 1 << 16);
+    int err = codec->decode(bale_scratch_work(scratch, codec->id), parameter, in,
+                            (uint32_t)size - HEAD, raw, length, 1 << 16);
     FUZZ_HOLDS(err == BALE_OK || err == BALE_E_CORRUPT);
     if (err == BALE_OK)
         check_raw(codec, parameter, raw, length);
@@ -65,8 +67,8 @@ static size_t seed(uint8_t id, uint16_t parameter, uint32_t length, uint8_t *out
         raw[i] = (uint8_t)(i % 24 < 8 ? i / 200 : i % 7 % 3);
     bale_put16(out, parameter);
     bale_put16(out + 2, (uint16_t)(length - 1));
-    int64_t stored =
-        find_codec(id)->encode(scratch, (int16_t)parameter, raw, length, out + HEAD, length - 1);
+    int64_t stored = find_codec(id)->encode(bale_scratch_work(scratch, id), (int16_t)parameter, raw,
+                                            length, out + HEAD, length - 1);
     FUZZ_HOLDS(stored > 0);
     return HEAD + (size_t)stored;
 }

@@ -46,10 +46,6 @@ for room in TOOLS:
 
 # Arrows that are still to be cut, and why they are there.
 EXCEPTIONS = {
-    ("kernels/codec", CODECS): "the scratch of all codecs is one struct",
-    ("kernels/codec", "kernels/lzss"): "the scratch of all codecs is one struct",
-    ("kernels/codec", "kernels/cuda"): "the list of the device's codecs",
-    (CODECS, "kernels/frame"): "each codec's struct is declared by the registry",
 }
 
 SYSTEM = [

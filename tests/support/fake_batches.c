@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "kernels/frame/frame.h"
+#include "kernels/frame/registry.h"
 #include "tests/support/fake_words.h"
 
 struct fake_batch {

@@ -10,6 +10,7 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "kernels/frame/registry.h"
 #include "tests/support/fake_batches.h"
 #include "tests/support/fake_memory.h"
 #include "tests/support/fake_words.h"

@@ -5,6 +5,8 @@
 
 #include "format/err.h"
 #include "format/hash.h"
+#include "kernels/frame/frame.h"
+#include "kernels/frame/registry.h"
 #include "tests/check.h"
 
 #define CHUNK_LOG2 12

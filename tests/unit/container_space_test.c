@@ -2,6 +2,7 @@
 #include "fs/container/container.h"
 
 #include "format/err.h"
+#include "kernels/frame/frame.h"
 #include "tests/check.h"
 #include "tests/support/rig.h"
 

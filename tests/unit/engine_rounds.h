@@ -10,6 +10,8 @@
 
 #include "format/err.h"
 #include "kernels/engine/engine.h"
+#include "kernels/frame/frame.h"
+#include "kernels/frame/registry.h"
 #include "tests/check.h"
 #include "tests/unit/kernels_data.h"
 

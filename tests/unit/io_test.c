@@ -9,6 +9,8 @@
 
 #include "format/err.h"
 #include "fs/container/container.h"
+#include "kernels/frame/frame.h"
+#include "kernels/frame/registry.h"
 #include "tests/check.h"
 
 enum { EXTENT = BALE_EXTENT_MIN, EXTENTS = 8, ROUNDS = 300, READERS = 3 };

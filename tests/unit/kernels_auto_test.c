@@ -1,6 +1,8 @@
 /* What auto chooses. */
 #include "format/err.h"
-#include "kernels/codec/codec.h"
+#include "kernels/frame/frame.h"
+#include "kernels/frame/registry.h"
+#include "kernels/frame/setting.h"
 #include "tests/check.h"
 #include "tests/unit/kernels_data.h"
 
@@ -24,7 +26,7 @@ static void check_choice(int which, uint32_t length, const char *expected)
 {
     char text[BALE_SETTING_TEXT];
 
-    bale_setting_print(bale_auto_choose(scratch, parsed(autos[which]), data, length), text,
+    bale_setting_print(bale_setting_choose(scratch, parsed(autos[which]), data, length), text,
                        sizeof text);
     if (!CHECK_EQ_STR(text, expected))
         fprintf(stderr, "%s of %u bytes\n", autos[which], length);
@@ -139,7 +141,7 @@ static void test_lengths(void)
         data_fill(DATA_TEXT, length, exact, length);
         for (int which = 0; which < AUTOS; which++) {
             struct bale_setting setting =
-                bale_auto_choose(scratch, parsed(autos[which]), exact, length);
+                bale_setting_choose(scratch, parsed(autos[which]), exact, length);
             CHECK(!bale_setting_is_open(setting) && bale_setting_valid(setting));
         }
         free(exact);
@@ -157,7 +159,7 @@ static void test_pure(void)
 
                 REQUIRE(bale_scratch_create(&fresh) == BALE_OK);
                 data_fill((enum data_kind)kind, length, data, SIZE);
-                bale_setting_print(bale_auto_choose(fresh, parsed(autos[which]), data, length),
+                bale_setting_print(bale_setting_choose(fresh, parsed(autos[which]), data, length),
                                    text, sizeof text);
                 check_choice(which, length, text);
                 bale_scratch_destroy(fresh);
@@ -184,7 +186,7 @@ static void test_others(void)
 {
     struct bale_setting setting = {BALE_CODEC_ZSTD, 9};
 
-    setting = bale_auto_choose(scratch, setting, data, SIZE);
+    setting = bale_setting_choose(scratch, setting, data, SIZE);
     CHECK_EQ(setting.codec, BALE_CODEC_ZSTD);
     CHECK_EQ(setting.parameter, 9);
 }

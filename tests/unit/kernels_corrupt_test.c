@@ -2,7 +2,9 @@
  * bytes; never a crash. Bytes lie in blocks of exactly their size, so that a sanitizer sees a
  * decoder that goes beyond. */
 #include "format/err.h"
-#include "kernels/codec/codec.h"
+#include "kernels/frame/frame.h"
+#include "kernels/frame/registry.h"
+#include "kernels/frame/setting.h"
 #include "tests/check.h"
 #include "tests/unit/kernels_data.h"
 #include "tests/vectors/craft.h"
@@ -189,13 +191,22 @@ static void test_codec_length(const struct sample *s)
 
     if (!codec->decode)
         return;
-    CHECK_EQ(codec->decode(scratch, parameter, in, stored, raw, size, size), BALE_OK);
+    CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, in, stored, raw, size,
+                           size),
+             BALE_OK);
     CHECK_EQ_MEM(raw, s->raw, size);
-    CHECK_EQ(codec->decode(scratch, parameter, in, stored, raw, size + 1, 2 * size),
+    CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, in, stored, raw,
+                           size + 1, 2 * size),
              BALE_E_CORRUPT);
-    CHECK_EQ(codec->decode(scratch, parameter, in, stored, raw, size - 1, size), BALE_E_CORRUPT);
-    CHECK_EQ(codec->decode(scratch, parameter, in, stored - 1, raw, size, size), BALE_E_CORRUPT);
-    CHECK_EQ(codec->decode(scratch, parameter, in, stored + 1, raw, size, size), BALE_E_CORRUPT);
+    CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, in, stored, raw,
+                           size - 1, size),
+             BALE_E_CORRUPT);
+    CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, in, stored - 1, raw,
+                           size, size),
+             BALE_E_CORRUPT);
+    CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, in, stored + 1, raw,
+                           size, size),
+             BALE_E_CORRUPT);
 }
 
 /* The raw checksum is checked even if all stored bytes are right. */

@@ -1,5 +1,8 @@
 /* The codec culzss against a brute-force reference, in both versions; the worked example of its
  * specification; streams made to harm. */
+#include "kernels/frame/frame.h"
+#include "kernels/frame/registry.h"
+#include "kernels/frame/setting.h"
 #include "tests/unit/lzss_check.h"
 
 static const struct reference_how hows[] = {{1, 512, 128}, {1, 4096, 128}};

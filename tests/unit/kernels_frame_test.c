@@ -1,6 +1,8 @@
 /* Whole frames: round trips of every setting over sizes, chunk sizes and kinds of data. */
 #include "format/err.h"
-#include "kernels/codec/codec.h"
+#include "kernels/frame/frame.h"
+#include "kernels/frame/registry.h"
+#include "kernels/frame/setting.h"
 #include "tests/check.h"
 #include "tests/unit/kernels_data.h"
 

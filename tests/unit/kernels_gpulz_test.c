@@ -1,6 +1,9 @@
 /* The codec gpulz against a brute-force reference, over symbols, windows, pieces and kinds of data;
  * the worked examples of its specification; streams made to harm. */
 #include "format/gpulz.h"
+#include "kernels/frame/frame.h"
+#include "kernels/frame/registry.h"
+#include "kernels/frame/setting.h"
 #include "tests/unit/lzss_check.h"
 
 static struct lzss_rig rig;
@@ -147,7 +150,7 @@ static void check_choice(unsigned kind, uint32_t length, uint16_t window, unsign
     uint8_t *raw = lzss_copy(data, length);
 
     CHECK(bale_setting_valid(setting) && bale_setting_is_open(setting));
-    setting = bale_auto_choose(rig.scratch, setting, raw, length);
+    setting = bale_setting_choose(rig.scratch, setting, raw, length);
     CHECK(bale_setting_valid(setting) && !bale_setting_is_open(setting));
     CHECK_EQ(setting.codec, BALE_CODEC_GPULZ);
     struct reference_how how = {reference_choose(window, raw, length, rig.expected, rig.room),
@@ -171,9 +174,9 @@ static void test_choice(void)
             chosen |= reference_choose(255, data, lengths[i], rig.expected, rig.room);
         }
     CHECK_EQ_U(chosen, 1 + 2 + 4 + 8);
-    CHECK_EQ(bale_auto_choose(rig.scratch,
-                              (struct bale_setting){BALE_CODEC_GPULZ, (int16_t)definite}, data,
-                              1000)
+    CHECK_EQ(bale_setting_choose(rig.scratch,
+                                 (struct bale_setting){BALE_CODEC_GPULZ, (int16_t)definite}, data,
+                                 1000)
                  .parameter,
              definite);
 }

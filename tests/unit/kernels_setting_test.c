@@ -1,7 +1,8 @@
 /* The notation of codec settings. */
 #include "format/err.h"
 #include "format/reason.h"
-#include "kernels/codec/codec.h"
+#include "kernels/frame/registry.h"
+#include "kernels/frame/setting.h"
 #include "tests/check.h"
 
 static void test_good(void)

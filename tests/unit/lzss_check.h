@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "kernels/codec/codec.h"
+#include "kernels/frame/registry.h"
 #include "tests/check.h"
 #include "tests/unit/lzss_reference.h"
 #include "tests/unit/lzss_shapes.h"
@@ -44,8 +44,9 @@ static inline int lzss_decode(struct lzss_rig *rig, struct reference_how how, co
                               size_t length, uint8_t *raw, uint32_t raw_length)
 {
     uint8_t *exact = lzss_copy(in, length);
-    int err = rig->codec->decode(rig->scratch, rig->parameter_of(how), exact, (uint32_t)length, raw,
-                                 raw_length, LZSS_CHUNK);
+    int err =
+        rig->codec->decode(bale_scratch_work(rig->scratch, rig->codec->id), rig->parameter_of(how),
+                           exact, (uint32_t)length, raw, raw_length, LZSS_CHUNK);
 
     free(exact);
     return err;
@@ -70,8 +71,9 @@ static inline void lzss_check_encode(struct lzss_rig *rig, struct reference_how 
     uint8_t *out = malloc(capacity > 0 ? capacity : 1);
 
     REQUIRE(out);
-    int64_t got = rig->codec->encode(rig->scratch, rig->parameter_of(how), raw, raw_length, out,
-                                     (uint32_t)capacity);
+    int64_t got =
+        rig->codec->encode(bale_scratch_work(rig->scratch, rig->codec->id), rig->parameter_of(how),
+                           raw, raw_length, out, (uint32_t)capacity);
     if (CHECK_EQ(got, length <= capacity ? (int64_t)length : 0) && got > 0)
         CHECK_EQ_MEM(out, rig->expected, length);
     free(out);

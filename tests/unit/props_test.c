@@ -1,6 +1,7 @@
 /* Settings by directory and by name. */
 #include <sys/xattr.h>
 
+#include "kernels/frame/setting.h"
 #include "tests/unit/store_scratch.h"
 
 static void set(const char *name, const char *attribute, const char *value)

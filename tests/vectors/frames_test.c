@@ -2,7 +2,8 @@
 #include <dirent.h>
 
 #include "format/err.h"
-#include "kernels/codec/codec.h"
+#include "kernels/frame/frame.h"
+#include "kernels/frame/registry.h"
 #include "tests/check.h"
 #include "tests/vectors/craft.h"
 

@@ -7,7 +7,9 @@
 #include <zstd.h>
 
 #include "format/err.h"
-#include "kernels/codec/codec.h"
+#include "kernels/frame/frame.h"
+#include "kernels/frame/registry.h"
+#include "kernels/frame/setting.h"
 #include "tests/vectors/craft.h"
 #include "tests/vectors/craft_stored.h"
 #include "tests/vectors/generate.h"

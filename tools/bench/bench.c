@@ -9,6 +9,7 @@
 #include "fs/store/store.h"
 #include "kernels/engine/engine.h"
 #include "kernels/engine/plugin_loader.h"
+#include "kernels/frame/setting.h"
 #include "tools/balefs.h"
 #include "tools/bench/data.h"
 #include "tools/bench/engine.h"

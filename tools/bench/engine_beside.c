@@ -7,6 +7,7 @@
 
 #include "format/err.h"
 #include "kernels/engine/plugin_loader.h"
+#include "kernels/frame/setting.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
 #include "tools/common/spawn.h"

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "kernels/frame/registry.h"
+#include "kernels/frame/setting.h"
 #include "tools/common/options.h"
 
 /* As many batches as the dispatcher has under way. */
@@ -49,7 +51,7 @@ static void settle(struct bale_engine_bench *bench, struct bale_setting setting)
     if (setting.codec == bench->settled.codec && setting.parameter == bench->settled.parameter)
         return;
     for (size_t i = 0; i < bench->count; i++)
-        bench->items[i].setting = bale_auto_choose(
+        bench->items[i].setting = bale_setting_choose(
             bench->scratch, setting, bench->raw + i * BALE_EXTENT_DEFAULT, BALE_EXTENT_DEFAULT);
     bench->settled = setting;
 }

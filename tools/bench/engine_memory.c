@@ -6,6 +6,7 @@
 
 #include "format/err.h"
 #include "kernels/engine/plugin_loader.h"
+#include "kernels/frame/registry.h"
 #include "tools/bench/data.h"
 #include "tools/bench/engine_measure.h"
 #include "tools/common/gpu_options.h"

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "kernels/frame/setting.h"
 #include "tools/bench/report.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"

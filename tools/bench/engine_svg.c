@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/frame/setting.h"
 #include "tools/bench/engine_report.h"
 #include "tools/bench/report.h"
 #include "tools/bench/svg.h"

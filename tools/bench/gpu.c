@@ -8,6 +8,8 @@
 #include "format/reason.h"
 #include "kernels/engine/engine.h"
 #include "kernels/engine/plugin_loader.h"
+#include "kernels/frame/registry.h"
+#include "kernels/frame/setting.h"
 #include "tools/common/gpu_options.h"
 
 /* Trials, of which some results have none. */
@@ -54,7 +56,7 @@ static size_t list_chunks(const struct bale_bench_data *data, const struct bale_
     for (size_t i = 0; i < extents && count < BALE_GPU_TRIAL; i++) {
         const struct bale_item *extent = bale_bench_extent(data, i);
         uint32_t length = extent->frame.raw_length, chunk = UINT32_C(1) << how->chunk_log2;
-        struct bale_setting settled = bale_auto_choose(scratch, setting, extent->raw, length);
+        struct bale_setting settled = bale_setting_choose(scratch, setting, extent->raw, length);
         for (uint32_t at = 0; at < length && count < BALE_GPU_TRIAL; at += chunk)
             chunks[count++] =
                 (struct bale_gpu_trial_chunk){.raw = extent->raw + at,

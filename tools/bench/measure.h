@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/codec/codec.h"
+#include "format/codecs.h"
 
 struct bale_bench_speed {
     double compress; /* bytes of raw data a second: the median of the runs */

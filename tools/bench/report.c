@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/frame/setting.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
 

@@ -3,6 +3,8 @@
 #include <stdio.h>
 
 #include "format/reason.h"
+#include "kernels/frame/registry.h"
+#include "kernels/frame/setting.h"
 
 /* Levels worth a point of their own, of codecs that have levels. */
 static const char *const levels[] = {"zstd:-5", "zstd:1", "zstd:3", "zstd:6", "zstd:9", "zstd:15"};

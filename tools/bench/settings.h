@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "format/codecs.h"
 #include "format/reason.h"
-#include "kernels/codec/codec.h"
 
 enum { BALE_BENCH_SETTINGS = 64 };
 

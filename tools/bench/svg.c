@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/frame/setting.h"
 #include "tools/bench/report.h"
 
 enum {

@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/codec/codec.h"
 #include "tools/balefs.h"
 
 /* "balefs: " and the text, on stderr, in one write. Control characters come out as \xNN: names in a

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/codec/codec.h"
+#include "format/codecs.h"
 #include "tools/common/options.h"
 #include "tools/inspect/extent_map.h"
 

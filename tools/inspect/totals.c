@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/codecs.h"
 #include "format/err.h"
-#include "kernels/codec/codec.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
 

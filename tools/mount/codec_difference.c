@@ -9,6 +9,7 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "kernels/frame/setting.h"
 
 void bale_codec_difference_begin(struct bale_codec_difference *difference, const char *store)
 {

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "kernels/frame/setting.h"
 #include "tools/common/reader.h"
 
 struct bale_codec_difference {

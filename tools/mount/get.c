@@ -10,6 +10,7 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "fs/store/store.h"
+#include "kernels/frame/setting.h"
 #include "tools/balefs.h"
 #include "tools/common/json.h"
 #include "tools/common/location.h"

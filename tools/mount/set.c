@@ -12,6 +12,7 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "fs/store/store.h"
+#include "kernels/frame/setting.h"
 #include "tools/balefs.h"
 #include "tools/common/control.h"
 #include "tools/common/location.h"

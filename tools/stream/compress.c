@@ -4,6 +4,7 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "fs/store/store.h"
+#include "kernels/frame/setting.h"
 #include "tools/balefs.h"
 #include "tools/common/options.h"
 #include "tools/stream/packing.h"

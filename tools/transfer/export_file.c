@@ -10,6 +10,7 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "kernels/frame/setting.h"
 #include "tools/common/options.h"
 #include "tools/transfer/atomic_file.h"
 #include "tools/transfer/export.h"

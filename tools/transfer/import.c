@@ -13,6 +13,7 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "kernels/frame/setting.h"
 #include "tools/balefs.h"
 #include "tools/common/options.h"
 #include "tools/common/output_path.h"

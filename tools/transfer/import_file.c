@@ -10,6 +10,7 @@
 #include "format/reason.h"
 #include "fs/base/wait.h"
 #include "fs/cache/file.h"
+#include "kernels/frame/setting.h"
 #include "tools/transfer/atomic_file.h"
 #include "tools/transfer/import.h"
 

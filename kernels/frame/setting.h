@@ -1,0 +1,28 @@
+/* Codec settings: their text, and the choice that an open one leaves to the bytes. The struct and
+ * what is valid are format/codecs.h's. */
+#ifndef BALE_KERNELS_FRAME_SETTING_H
+#define BALE_KERNELS_FRAME_SETTING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/codecs.h"
+#include "format/reason.h"
+
+struct bale_scratch;
+
+/* Reads "NAME", "NAME:key=value,..." or "zstd:3". BALE_E_INVALID: why (a full sentence without a
+ * newline, may be NULL) says what is wrong and what would be right. */
+int bale_setting_parse(const char *text, struct bale_setting *setting, struct bale_reason *why);
+
+/* Writes the shortest text that parses to the same setting ("zstd:1", "auto"); size at least
+ * BALE_SETTING_TEXT. */
+#define BALE_SETTING_TEXT 32
+void bale_setting_print(struct bale_setting setting, char *text, size_t size);
+
+/* Chooses what an open setting leaves open: a pure function of the raw bytes. The result is not
+ * open. A setting that is not open comes back unchanged. */
+struct bale_setting bale_setting_choose(struct bale_scratch *scratch, struct bale_setting setting,
+                                        const uint8_t *raw, uint32_t raw_length);
+
+#endif
