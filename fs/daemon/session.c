@@ -170,7 +170,8 @@ static bool receive(struct bale_session *session, void *buffer)
 
     if (got >= 0) {
         dispatch(session, buffer, (size_t)got);
-    } else if (errno == ENODEV) {
+    } else if (errno == ENODEV || errno == ECONNABORTED) {
+        /* Gone: between two requests, or while the kernel was handing one over. */
         fuse_session_exit(session->fuse);
         return false;
     } else if (errno != EINTR && errno != EAGAIN && errno != ENOENT) {
