@@ -1,5 +1,6 @@
 # Sourced by the tests of the command. $BALEFS is the program; $work a directory that goes away, mounts included.
-# shellcheck shell=bash
+# shellcheck shell=bash source-path=SCRIPTDIR source=../support/namespace.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../support/namespace.sh"
 set -euo pipefail
 export LC_ALL=C
 
@@ -159,13 +160,13 @@ lives() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null || echo Z)" !
 # has_become PID NAME: the program that it was to run
 has_become() { [ "$(cat "/proc/$1/comm")" = "$2" ]; }
 
-# soon COMMAND...: waits until COMMAND succeeds, but not for ever
+# soon COMMAND...: waits until COMMAND succeeds, for as long as a loaded machine may need
 soon() {
-    for _ in {1..400}; do
-        ! "$@" || return 0
-        sleep 0.05
+    local end=$((SECONDS + 240))
+    until "$@"; do
+        [ "$SECONDS" -lt "$end" ] || return 1
+        sleep 0.02
     done
-    return 1
 }
 
 # unread PROGRAM...: runs it with a standard output that nobody reads

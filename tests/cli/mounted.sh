@@ -105,7 +105,7 @@ fails 1 "$mnt: is frozen already: balefs thaw ends it" freeze "$mnt"
 setter=$!
 (echo late >"$mnt/late") &
 writer=$!
-sleep 0.5
+soon test -s "$work/set" || fail "set says nothing"
 kill -0 "$writer" || fail "written while frozen"
 cp -a "$store" "$work/copy"
 is "balefs: $mnt/dir: its mount is frozen: waiting for balefs thaw" "$(cat "$work/set")" "set in a frozen mount"

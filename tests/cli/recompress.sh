@@ -123,7 +123,7 @@ cmp "$work/text2" "$mnt/text"
 run 0 freeze "$mnt"
 "$balefs" recompress --codec store "$mnt/text" >"$work/waits" 2>&1 &
 waiter=$!
-sleep 0.5
+soon test -s "$work/waits" || fail "it says nothing"
 kill -0 "$waiter" || fail "recompressed while frozen"
 is "balefs: $mnt/text: its mount is frozen: waiting for balefs thaw" "$(cat "$work/waits")" "in a frozen mount"
 run 0 thaw "$mnt"

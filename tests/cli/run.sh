@@ -124,7 +124,8 @@ free "a killed daemon"
 "$balefs" run --grace 1s "$store" "$mnt" -- sh -c "sh '$work/killer' STOP; : >'$work/stopped'" 2>"$work/err" &
 task=$!
 soon test -e "$work/stopped" || fail "no stopped appears"
-sleep 0.3
+cmd_ended() { ! pgrep -P "$task" -x sh >/dev/null; }
+soon cmd_ended || fail "CMD does not end"
 kill -TERM "$task"
 got=0
 wait "$task" || got=$?
@@ -134,9 +135,10 @@ grep -q 'not all was stored within 1 s after a signal: its daemon goes on by its
 soon unlocked "$store" || fail "after the grace: still locked"
 free "after the grace"
 
-run 125 run "$store" "$mnt" -- sh -c "(exec sleep 3) <'$mnt/text' >/dev/null 2>&1 & echo used >'$mnt/used'"
+run 125 run "$store" "$mnt" -- sh -c "sleep 1000 <'$mnt/text' >/dev/null 2>&1 & echo \$! >'$work/user'; echo used >'$mnt/used'"
 says "^balefs: $mnt: is in use by sleep"
 ! is_mounted "$mnt" || fail "a mount in use stays"
+kill "$(cat "$work/user")"
 soon unlocked "$store" || fail "a mount in use: still locked"
 run 0 run "$store" "$mnt" -- cat "$mnt/used"
 is used "$out" "what was written beside a process that stays"

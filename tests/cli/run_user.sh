@@ -1,8 +1,6 @@
 #!/usr/bin/env bash
 # balefs run as an ordinary user without fusermount3: in a user namespace, alone and with --join.
-# shellcheck source-path=SCRIPTDIR source=../support/namespace.sh
-. "$(dirname "$0")/../support/namespace.sh"
-# shellcheck source=lib.sh
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 fuse_for_all
 needs_fuse
@@ -37,8 +35,9 @@ cd "$work"
 run 125 run "$store" "$mnt" -- sh -c "'$work/balefs' stat --json '$mnt' >'$work/home/stat'; exec 3<'$work/home/stat'
     while read -r word number <&3; do case \$word in '\"pid\":') kill -KILL \"\${number%,}\"; exit 0;; esac; done"
 says "its daemon did not end in order"
-run 125 run "$store" "$mnt" -- sh -c "(exec sleep 1) <'$mnt/file' >/dev/null 2>&1 & true"
+run 125 run "$store" "$mnt" -- sh -c "sleep 1000 <'$mnt/file' >/dev/null 2>&1 & echo \$! >'$work/home/user'"
 says "^balefs: $mnt: is in use by "
+kill "$(cat "$work/home/user")"
 soon unlocked "$store" || fail "still locked after a mount in use"
 
 # --- shared: every task enters the namespace of the first

@@ -57,8 +57,12 @@ done
 
 # --- on a terminal one line, redrawn
 if command -v script >/dev/null; then
-    timeout 60 script -qec "timeout 2 '$balefs' stat --watch=0.1 '$mnt'" /dev/null >"$work/tty" </dev/null || true
-    [ "$(tr '\r' '\n' <"$work/tty" | grep -c 'written ')" -gt 2 ] || fail "a terminal: $(cat -v "$work/tty")"
+    script -qefc "echo \$\$ >'$work/pid'; exec '$balefs' stat --watch=0.1 '$mnt'" /dev/null >"$work/tty" </dev/null &
+    terminal=$!
+    redrawn() { [ "$(tr '\r' '\n' <"$work/tty" | grep -c 'written ')" -gt 2 ]; }
+    soon redrawn || fail "a terminal: $(cat -v "$work/tty")"
+    kill "$(cat "$work/pid")"
+    wait "$terminal" || true
     [ "$(wc -l <"$work/tty")" -le 1 ] || fail "a terminal gets lines: $(cat -v "$work/tty")"
 fi
 

@@ -18,9 +18,9 @@ enum {
     CELLS = 300,
     CELLS_FEW = 20,
     PACKED_CELL = BALE_CUDA_CELL + 256,
-    HANG_US = 600000,
+    HANG_US = 2000000,
     SHRINK_US = 2000,
-    SLOW_US = 1800000,
+    SLOW_US = 3000000,
     LATE_US = 1000,
     LATE_BYTE = 0x77
 };

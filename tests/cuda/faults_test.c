@@ -142,7 +142,7 @@ static void test_little_memory(struct rig *rig)
  * is closed, and the next batch opens it. */
 static void test_hang(struct rig *rig)
 {
-    const struct bale_gpu_options options = {.watchdog_ms = 200, .release_ms = 60000};
+    const struct bale_gpu_options options = {.watchdog_ms = 800, .release_ms = 60000};
 
     rig_open(rig, &options);
     expect(rig, BALE_CODEC_STORE, "hang", BALE_E_ENGINE);
@@ -161,7 +161,7 @@ static void test_late(struct rig *rig)
 {
     struct rig_quarantine late = RIG_QUARANTINE;
     const struct bale_gpu_options options = {
-        .watchdog_ms = 200, .release_ms = 60000, .quarantine = rig_note_quarantine, .arg = &late};
+        .watchdog_ms = 800, .release_ms = 60000, .quarantine = rig_note_quarantine, .arg = &late};
     unsigned complaints;
 
     rig_open(rig, &options);
@@ -226,7 +226,7 @@ static void test_late_and_lost(struct rig *rig)
 /* A device that was slow to read is not lost because of what it takes to write. A GPU is as fast as ever. */
 static void test_slow(struct rig *rig)
 {
-    const struct bale_gpu_options options = {.watchdog_ms = 2400};
+    const struct bale_gpu_options options = {.watchdog_ms = 4500};
 
     rig_open(rig, &options);
     expect(rig, BALE_CODEC_STORE, "slow", BALE_OK);
@@ -324,7 +324,7 @@ static void test_stuck(struct rig *rig)
         .choice = BALE_ENGINE_GPU,
         .plugin = rig->file,
         .gpu = {.verify = true,
-                .watchdog_ms = 200,
+                .watchdog_ms = 800,
                 .release_ms = 60000,
                 .log = say,
                 .quarantine = rig_note_quarantine,

@@ -11,9 +11,9 @@
 usage="usage: carry.sh both PLUGIN | write DIR ENGINE [PLUGIN] | check DIR ENGINE [PLUGIN]"
 order=${1:?$usage}
 case $order in
-both) plugin=${2:?$usage} ;;
+both) plugin=${2:?$usage} strength=-0 ;;
 write | check)
-    dir=$(realpath -m "${2:?$usage}") engine=${3:?$usage} plugin=${4:-}
+    dir=$(realpath -m "${2:?$usage}") engine=${3:?$usage} plugin=${4:-} strength=-9
     ;;
 *) fail "$usage" ;;
 esac
@@ -41,7 +41,7 @@ up() {
 # nothing_dirty: all that was written is stored
 nothing_dirty() {
     local i
-    for ((i = 0; i < 600; i++)); do
+    for ((i = 0; i < 4000; i++)); do
         [ "$("$BALEFS" stat --json "$mnt" | /usr/bin/python3 -c 'import json, sys
 print(json.load(sys.stdin)["mount"]["dirty"])')" != 0 ] || return 0
         sleep 0.1
@@ -71,8 +71,9 @@ write() {
     [ "$1" = cpu ] || [ "$(gpu_figure "$mnt" encoded)" -gt 0 ] || fail "the GPU has encoded nothing"
     in_manifest "$mnt" >"$2/manifest"
     mount_down "$mnt"
-    tar -C "$work" --xattrs --xattrs-include='*' -cS store | xz -9 >"$2/store.tar.xz"
-    [ "$(stat -c %s "$2/store.tar.xz")" -lt $((3 << 20)) ] || fail "too large to be carried: $(ls -l "$2")"
+    tar -C "$work" --xattrs --xattrs-include='*' -cS store | xz "$strength" >"$2/store.tar.xz"
+    [ "$strength" != -9 ] || [ "$(stat -c %s "$2/store.tar.xz")" -lt $((3 << 20)) ] ||
+        fail "too large to be carried: $(ls -l "$2")"
     say "written with $1: $(wc -l <"$2/manifest") files, $(stat -c %s "$2/store.tar.xz") bytes"
 }
 
@@ -83,7 +84,7 @@ check() {
     fsck_clean "$store"
     reader_clean "$store"
     up "$1" ro
-    drop_caches
+    drop_caches "$mnt"
     in_manifest "$mnt" >"$work/found"
     cmp "$work/found" "$2/manifest" || fail "read with $1: $(diff "$work/found" "$2/manifest" | head -n 5)"
     [ "$1" = cpu ] || [ "$(gpu_figure "$mnt" decoded)" -gt 0 ] || fail "the GPU has decoded nothing"

@@ -54,7 +54,7 @@ drop_half() {
 # until_writable TYPE: the space comes back by itself
 until_writable() {
     local i
-    for ((i = 0; i < 240; i++)); do
+    for ((i = 0; i < 1000; i++)); do
         if head -c 100000 /dev/urandom >"$mnt/probe" 2>/dev/null; then
             rm "$mnt/probe"
             return

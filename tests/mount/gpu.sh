@@ -40,7 +40,7 @@ work_on() {
     cp "$work/data" "$plain/$large"
     "$model" round --seed "$seed" --operations 400 "$mnt" "$plain" || fail "$1: model round --seed $seed"
     "$BALEFS" sync "$mnt"
-    drop_caches
+    drop_caches "$mnt"
     "$model" compare "$mnt" "$plain" || fail "$1: seed $seed: without caches"
 }
 

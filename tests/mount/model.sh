@@ -53,7 +53,7 @@ while [ "$round" -lt 6 ] || [ "$SECONDS" -lt "$seconds" ]; do
     "$model" round --seed "$now" --operations "$count" "$mnt" "$plain" ||
         fail "round $round: model round --seed $now --operations $count"
     if [ $((round % 2)) = 1 ]; then
-        drop_caches
+        drop_caches "$mnt"
         "$model" compare "$mnt" "$plain" || fail "round $round, seed $now: without caches"
     fi
     attributes "$mnt" >"$work/before"
