@@ -1,8 +1,6 @@
 #!/usr/bin/env bash
 # Mounts of an ordinary user, through fusermount3.
-# shellcheck source-path=SCRIPTDIR source=../support/namespace.sh
-. "$(dirname "$0")/../support/namespace.sh"
-# shellcheck source=lib.sh
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 fuse_for_all
 needs_fuse

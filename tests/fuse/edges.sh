@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # edges.sh: what mounts.sh cannot see from inside a mount: what a daemon does with few descriptors, when it is refused
 # a write, when it is killed, and what an ordinary user's daemon may do in the backing store.
-# shellcheck source-path=SCRIPTDIR source=../support/namespace.sh
-. "$(dirname "$0")/../support/namespace.sh"
-# shellcheck source=../mount/lib.sh
+# shellcheck source-path=SCRIPTDIR source=../mount/lib.sh
 . "$(dirname "$0")/../mount/lib.sh"
 mount_begin edges
 
@@ -24,7 +22,7 @@ again() {
     : >"$work/log"
     "$@" "$BALEFS" mount -f --log "$work/log" "$store" "$mnt" </dev/null 2>>"$work/err" &
     daemon=$!
-    for ((i = 0; i < 600; i++)); do
+    for ((i = 0; i < 5000; i++)); do
         grep -qF "[$daemon] info: $store on $mnt: " "$work/log" && return 0
         kill -0 "$daemon" 2>/dev/null || break
         sleep 0.05

@@ -2,16 +2,16 @@
 # mounts.sh MODE DIRECTORY: runs the programs in DIRECTORY on a mount.
 #
 # MODE: root, direct: by root, io=cached or direct. user, user_direct: by an ordinary user through fusermount3, who is
-# made for it. root_held: a user's store, mounted by root.
+# known in this test's mount namespace only. root_held: a user's store, mounted by root.
+# shellcheck source-path=SCRIPTDIR source=../support/namespace.sh
+. "$(dirname "$0")/../support/namespace.sh"
 set -euo pipefail
 export LC_ALL=C
 
 mode=$1
 programs=$2
 : "${BALEFS:?}"
-user=bale_test_user
-made_user=no
-old_fuse_mode=
+user=54321
 
 say() { printf 'fuse_%s: %s\n' "$mode" "$*"; }
 
@@ -38,12 +38,10 @@ clean_up() {
         rm -rf --one-file-system "$work" 2>/dev/null && break
         sleep 0.5
     done
-    [ -z "$old_fuse_mode" ] || chmod "$old_fuse_mode" /dev/fuse
-    [ "$made_user" = no ] || userdel "$user"
     exit "$status"
 }
 
-[ "$(id -u)" = 0 ] || skip "this test mounts as root and makes a user"
+[ "$(id -u)" = 0 ] || skip "this test mounts as root"
 if [ ! -r /dev/fuse ] || [ ! -w /dev/fuse ]; then
     skip "no /dev/fuse that may be used"
 fi
@@ -58,12 +56,10 @@ as_owner=()
 case $mode in
 user | user_direct | root_held)
     command -v fusermount3 >/dev/null || skip "no fusermount3"
-    if ! id "$user" >/dev/null 2>&1; then
-        useradd --system --no-create-home --shell /bin/sh "$user"
-        made_user=yes
-    fi
-    old_fuse_mode=$(stat -c %a /dev/fuse)
-    chmod 666 /dev/fuse
+    cp /etc/passwd "$work/passwd"
+    echo "bale_test_user:x:$user:$user::/:/bin/sh" >>"$work/passwd"
+    mount --bind "$work/passwd" /etc/passwd || skip "cannot bind a file"
+    fuse_for_all
     chown "$user" "$work/mnt" "$work/top"
     as_owner=(setpriv --reuid "$user" --regid "$user" --clear-groups)
     # The programs must be in the user's reach.

@@ -1,8 +1,8 @@
 # What the mount tests share. Sourced; needs BALEFS and BALE_SOURCE in the environment.
 #
 # mount_begin TEST makes $work, a fresh directory, and has everything below it unmounted and removed at the end.
-# shellcheck shell=bash
-
+# shellcheck shell=bash source-path=SCRIPTDIR source=../support/namespace.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../support/namespace.sh"
 set -euo pipefail
 export LC_ALL=C
 
@@ -87,7 +87,7 @@ mount_up() {
     shift 2
     "$BALEFS" mount -f --log "$work/log" "$@" "$store" "$mnt" </dev/null 2>>"$work/err" &
     daemon=$!
-    for ((i = 0; i < 1200; i++)); do
+    for ((i = 0; i < 5000; i++)); do
         # Its own word for it: a dead mount may still be there, and answer from the kernel's caches.
         if grep -qF "[$daemon] info: $store on $mnt: " "$work/log" && is_mounted "$mnt"; then
             return 0
@@ -113,7 +113,7 @@ mount_down() {
 # gpu_settled LINES: waits until the log says after so many lines whether the GPU engine is open
 gpu_settled() {
     local i
-    for ((i = 0; i < 1200; i++)); do
+    for ((i = 0; i < 5000; i++)); do
         if tail -n "+$(($1 + 1))" "$work/log" | grep -q ' GPU: .*: \(open\|the CPU does everything\)'; then
             return 0
         fi
@@ -128,8 +128,9 @@ gpu_figure() {
 print(json.load(sys.stdin)["mount"]["engines"]["gpu"][sys.argv[1]])' "$2"
 }
 
+# drop_caches MNT: what the kernel has of it is read again. A sync of everything would wait for other tests' disks.
 drop_caches() {
-    sync
+    sync -f "$1"
     echo 3 >/proc/sys/vm/drop_caches
 }
 

@@ -3,17 +3,7 @@
 # its attributes, and the rest is as it was at some time since. The store is sound each time.
 # usage: power.sh POWER [--seconds N] [--seed N], with BALEFS and BALE_SOURCE in the environment
 # shellcheck source-path=SCRIPTDIR
-# In a namespace of its own: a copy of its mounts elsewhere would keep alive the file system that lost its power. Copies
-# of other tests' mounts go, for the same reason.
-if [ -z "${POWER_ALONE:-}" ] && [ "$(id -u)" = 0 ]; then
-    POWER_ALONE=yes exec unshare --mount --propagation private "$0" "$@"
-fi
 . "$(dirname "$0")/lib.sh"
-if [ "$(id -u)" = 0 ]; then
-    awk '$3 ~ /^fuse/ || $2 ~ /\/bale-/ { print $2 }' /proc/self/mounts | tac | while IFS= read -r at; do
-        umount -l "$at" 2>/dev/null || true
-    done
-fi
 
 power=${1:?usage: power.sh POWER [--seconds N] [--seed N]}
 shift
