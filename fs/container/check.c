@@ -1,6 +1,5 @@
-/* Checks and statistics: both look at what is on disk, from the newest root on. */
+/* Checking everything that the newest root on disk refers to. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "format/err.h"
 #include "fs/container/claims.h"
@@ -15,14 +14,14 @@ struct check {
     struct bale_claims claims;
     struct bale_frame_set frames;
     uint64_t stored;
-    bool fresh;      /* the segment at hand is its frame's first */
-    bool incomplete; /* part of the index is unknown */
+    bool new_frame;  /* the present segment is the first of its frame */
+    bool incomplete; /* part of the index could not be read */
     int result;
     void (*report)(void *arg, const struct bale_fault *fault);
     void *arg;
 };
 
-static void tell(struct check *check, const struct bale_fault *fault)
+static void report_fault(struct check *check, const struct bale_fault *fault)
 {
     check->result = BALE_E_CORRUPT;
     check->report(check->arg, fault);
@@ -36,8 +35,8 @@ static int check_page(void *arg, const struct bale_ref *ref, const struct bale_p
     return bale_claims_add(&check->claims, ref->position, ref->length, offset);
 }
 
-/* Of the index, or the head of the only frame, which then stands for it. */
-static const char *what_is_bad(const struct bale_root *root, int err)
+/* Names a damaged part of the index: a page, or in the direct form the head of the only frame. */
+static const char *name_damage(const struct bale_root *root, int err)
 {
     bool direct = root->height == BALE_HEIGHT_DIRECT;
 
@@ -56,25 +55,25 @@ static int check_bad(void *arg, int err, const struct bale_ref *ref, uint64_t fi
         .offset = first,
         .length = upper < root->size ? upper - first : root->size - first,
         .position = ref->position,
-        .what = what_is_bad(root, err),
+        .what = name_damage(root, err),
     };
 
     check->incomplete = true;
-    tell(check, &fault);
+    report_fault(check, &fault);
     return BALE_OK;
 }
 
-static void tell_frame(void *arg, const struct bale_fault *fault)
+static void report_frame_fault(void *arg, const struct bale_fault *fault)
 {
     struct check *check = arg;
 
-    /* A chunk none of whose bytes the segment has is told of once, with the frame's first segment.
-     */
-    if (fault->length > 0 || check->fresh)
-        tell(check, fault);
+    /* If the segment has no byte of the chunk, report the chunk once, with the first segment of its
+     * frame. */
+    if (fault->length > 0 || check->new_frame)
+        report_fault(check, fault);
 }
 
-/* Decodes a frame whose stored bytes are right. */
+/* Decodes a frame whose stored bytes are valid. */
 static int check_raw(struct check *check, const struct bale_segment *segment)
 {
     struct bale_fault fault = {.offset = segment->offset,
@@ -94,30 +93,30 @@ static int check_raw(struct check *check, const struct bale_segment *segment)
                   : BALE_E_NOMEM;
     }
     if (err == BALE_E_CORRUPT)
-        tell(check, &fault);
+        report_fault(check, &fault);
     free(raw);
     free(head.data);
     return err;
 }
 
-/* BALE_E_CORRUPT: it was told of. */
+/* BALE_E_CORRUPT: the fault was reported. */
 static int check_frame(struct check *check, const struct bale_segment *segment)
 {
-    int err = bale_frame_verify(check->container->io, segment, tell_frame, check);
+    int err = bale_frame_verify(check->container->io, segment, report_frame_fault, check);
 
     if (err == BALE_E_UNSUPPORTED)
         return BALE_E_CORRUPT;
     return err == BALE_OK ? check_raw(check, segment) : err;
 }
 
-/* Looks at each frame once; at a bad one for each of its segments, as each is another part of the
- * file. */
+/* Checks each frame once, but a bad one for each of its segments, because each is another part of
+ * the file. */
 static int check_data(struct check *check, const struct bale_segment *segment)
 {
     bool *bad = &check->frames.frames[check->frames.last].marked;
     int err;
 
-    if (!check->scratch || (!check->fresh && !*bad))
+    if (!check->scratch || (!check->new_frame && !*bad))
         return BALE_OK;
     err = check_frame(check, segment);
     *bad = err == BALE_E_CORRUPT;
@@ -132,19 +131,19 @@ static int check_segment(void *arg, const struct bale_segment *segment)
                                      .position = segment->position,
                                      .what = "segments of one frame that differ"};
     int err = BALE_OK;
-    int fresh;
+    int added;
 
     if ((segment->flags & BALE_SEGMENT_UNWRITTEN) != 0)
         return BALE_OK;
-    fresh = bale_frame_set_add(&check->frames, segment);
-    if (fresh == BALE_E_CORRUPT) {
-        tell(check, &fault);
+    added = bale_frame_set_add(&check->frames, segment);
+    if (added == BALE_E_CORRUPT) {
+        report_fault(check, &fault);
         return BALE_OK;
     }
-    if (fresh < 0)
-        return fresh;
-    check->fresh = fresh == 1;
-    if (check->fresh) {
+    if (added < 0)
+        return added;
+    check->new_frame = added == 1;
+    if (check->new_frame) {
         check->stored += segment->frame_length;
         err = bale_claims_add(&check->claims, segment->position, segment->frame_length,
                               segment->offset);
@@ -166,11 +165,11 @@ static void check_overlaps(struct check *check)
             .found = claim[1].position,
         };
 
-        tell(check, &fault);
+        report_fault(check, &fault);
     }
 }
 
-/* A root slot that is neither a root nor zeros: the other one served. */
+/* Reports a root slot that is neither a root nor zeros; the container was opened with the other. */
 static int check_slots(struct check *check)
 {
     struct bale_io *io = check->container->io;
@@ -184,7 +183,7 @@ static int check_slots(struct check *check)
         return err;
     if (bale_roots_read(head, length, &roots) != BALE_OK || roots.damaged) {
         fault.position = roots.newest == 0 ? BALE_ROOT_SIZE : 0;
-        tell(check, &fault);
+        report_fault(check, &fault);
     }
     return BALE_OK;
 }
@@ -195,13 +194,10 @@ static int check_root(struct check *check)
     const struct bale_index_visitor visitor = {
         .arg = check, .page = check_page, .segment = check_segment, .bad = check_bad};
     const struct bale_fault fault = {.length = c->root.size, .what = "stored bytes in the root"};
-    struct bale_index index;
     int err;
 
     bale_frame_set_init(&check->frames, c->root.extent);
-    bale_index_init(&index, c->io, &c->root, c->root.extent);
-    err = bale_index_visit(&index, &visitor);
-    bale_index_clear(&index);
+    err = bale_index_visit_root(c->io, &c->root, &visitor);
     if (err == BALE_OK && !check->incomplete) {
         check_overlaps(check);
         if (check->stored != c->root.stored) {
@@ -209,7 +205,7 @@ static int check_root(struct check *check)
 
             sum.expected = c->root.stored;
             sum.found = check->stored;
-            tell(check, &sum);
+            report_fault(check, &sum);
         }
     }
     bale_claims_clear(&check->claims);
@@ -231,77 +227,4 @@ int bale_container_check(struct bale_container *c, struct bale_scratch *scratch,
         err = check_root(&check);
     bale_container_unlock_writer(c);
     return err == BALE_OK ? check.result : err;
-}
-
-/* ---- Statistics ------------------------------------------------------------------------------ */
-
-struct count {
-    struct bale_container_usage *usage;
-    struct bale_frame_set frames;
-    uint64_t stored;
-};
-
-static int count_page(void *arg, const struct bale_ref *ref, const struct bale_page *page)
-{
-    struct count *count = arg;
-
-    (void)page;
-    count->usage->pages++;
-    count->usage->page_bytes += ref->length;
-    return BALE_OK;
-}
-
-static int count_segment(void *arg, const struct bale_segment *segment)
-{
-    struct count *count = arg;
-    struct bale_container_usage *usage = count->usage;
-    int fresh;
-
-    if ((segment->flags & BALE_SEGMENT_UNWRITTEN) != 0) {
-        usage->unwritten += segment->length;
-        return BALE_OK;
-    }
-    usage->logical[segment->codec] += segment->length;
-    fresh = bale_frame_set_add(&count->frames, segment);
-    if (fresh != 1)
-        return fresh;
-    usage->extents[segment->codec]++;
-    usage->stored[segment->codec] += segment->frame_length;
-    count->stored += segment->frame_length;
-    return BALE_OK;
-}
-
-static int count_root(struct bale_container *c, struct count *count)
-{
-    const struct bale_index_visitor visitor = {
-        .arg = count, .page = count_page, .segment = count_segment};
-    struct bale_index index;
-    int err;
-
-    bale_frame_set_init(&count->frames, c->root.extent);
-    bale_index_init(&index, c->io, &c->root, c->root.extent);
-    err = bale_index_visit(&index, &visitor);
-    bale_index_clear(&index);
-    bale_frame_set_clear(&count->frames);
-    return err;
-}
-
-int bale_container_usage(struct bale_container *c, struct bale_container_usage *usage)
-{
-    struct count count = {.usage = usage};
-    uint64_t used;
-    int err = BALE_OK;
-
-    memset(usage, 0, sizeof *usage);
-    bale_container_lock_writer(c);
-    if (c->root.generation > 0) {
-        err = count_root(c, &count);
-        usage->height = c->root.height;
-        usage->deferred = bale_container_deferred_bytes(c);
-        used = count.stored + usage->page_bytes + usage->deferred;
-        if (used < c->root.end - BALE_DATA_START)
-            usage->free = c->root.end - BALE_DATA_START - used;
-    }
-    bale_container_unlock_writer(c);
-    return err;
 }

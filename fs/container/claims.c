@@ -5,7 +5,7 @@
 #include "format/err.h"
 #include "fs/base/array.h"
 
-/* Space is given out in steps of 8 bytes, unless another writer put something elsewhere. */
+/* We allocate space in steps of 8 bytes; another writer may have used other positions. */
 #define ALIGN 8u
 
 int bale_claims_add(struct bale_claims *claims, uint64_t position, uint64_t length, uint64_t offset)
@@ -54,7 +54,7 @@ const struct bale_claim *bale_claims_overlap(const struct bale_claims *claims, s
 
 int bale_claims_invert(const struct bale_claims *claims, uint64_t start, struct bale_free_map *map)
 {
-    uint64_t used = start; /* everything below is looked at */
+    uint64_t used = start; /* all claims below it are done */
     uint32_t align = ALIGN;
     uint64_t end = start;
 

@@ -1,5 +1,5 @@
-/* Who owns which bytes of a container: all frames and pages of a root, to find overlaps and what is
- * free. */
+/* The bytes of a container that are in use: all frames and pages of a root are claims on ranges.
+ * Finds overlaps and the free space. */
 #ifndef BALE_FS_CONTAINER_CLAIMS_H
 #define BALE_FS_CONTAINER_CLAIMS_H
 
@@ -25,15 +25,15 @@ int bale_claims_add(struct bale_claims *claims, uint64_t position, uint64_t leng
                     uint64_t offset);
 void bale_claims_clear(struct bale_claims *claims);
 
-/* Orders them by position; from here on overlaps can be looked for. */
+/* Sorts the claims by position, which the functions below need. */
 void bale_claims_sort(struct bale_claims *claims);
 
-/* The first claim from index *i on that reaches into the next one, at least at *i itself; NULL:
- * none. *i becomes its index. */
+/* Returns the first claim from index *i on that overlaps the next one, and sets *i to its index.
+ * NULL: there is none. */
 const struct bale_claim *bale_claims_overlap(const struct bale_claims *claims, size_t *i);
 
-/* Makes map the space from start on that no claim covers; they are sorted and do not overlap.
- * BALE_E_NOMEM. */
+/* Makes map the space from start on that no claim covers. The claims are sorted and do not overlap.
+ * BALE_E_NOMEM: map is empty. */
 int bale_claims_invert(const struct bale_claims *claims, uint64_t start, struct bale_free_map *map);
 
 #endif

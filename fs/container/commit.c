@@ -1,10 +1,10 @@
-/* Commits, syncs, and what they make of the space given up (FORMAT.md section 9). */
+/* Commits and syncs, and the space that they free (FORMAT.md section 9). */
 #include "format/err.h"
 #include "fs/container/internal.h"
 
-/* Never the slot of the last durable root. Before there is one, always the same: the roots between
- * were never promised. A first root in the second slot makes the container long enough to be one.
- */
+/* Never the slot of the last durable root. While there is no durable root, always the same slot: no
+ * root was promised to survive. A first root in the second slot makes the file long enough to be a
+ * container. */
 static int next_slot(const struct bale_container *c)
 {
     if (c->durable_slot >= 0)
@@ -21,27 +21,29 @@ static void newest_is_durable(struct bale_container *c)
     bale_space_free_deferred(c);
 }
 
-static void hold_session(struct bale_container *c)
+static void lock_session(struct bale_container *c)
 {
     if (c->config->session_roll)
         pthread_rwlock_rdlock(c->config->session_roll);
 }
 
-static void let_session_go(struct bale_container *c)
+static void unlock_session(struct bale_container *c)
 {
     if (c->config->session_roll)
         pthread_rwlock_unlock(c->config->session_roll);
 }
 
-static bool is_last_session(const struct bale_container *c)
+/* Whether nobody relies on the newest root, unless it is in the slot of the last durable one. */
+static bool may_overwrite_newest(const struct bale_container *c)
 {
     return c->root.generation == 0 || c->durable >= c->root.generation ||
            c->root.session == atomic_load(c->config->session);
 }
 
-/* The newest root is of a session that has ended, and whoever ended it may have promised that it is
- * durable: then it must not be overwritten. */
-static int keep_newest(struct bale_container *c)
+/* The newest root is of a session that has ended, and its checkpoint may have promised that the
+ * root is durable: then it must not be overwritten. Makes it the last durable root, with a sync if
+ * that is not known. */
+static int secure_newest(struct bale_container *c)
 {
     const struct bale_container_config *config = c->config;
 
@@ -56,13 +58,13 @@ int bale_container_write_root(struct bale_container *c, struct bale_root *root)
     uint8_t bytes[BALE_ROOT_SIZE];
     int slot, err;
 
-    hold_session(c);
-    if (!is_last_session(c)) {
-        let_session_go(c);
-        err = keep_newest(c);
+    lock_session(c);
+    if (!may_overwrite_newest(c)) {
+        unlock_session(c);
+        err = secure_newest(c);
         if (err != BALE_OK)
             return err;
-        hold_session(c);
+        lock_session(c);
     }
     slot = next_slot(c);
     root->generation = c->generation;
@@ -70,7 +72,7 @@ int bale_container_write_root(struct bale_container *c, struct bale_root *root)
     root->session = atomic_load(c->config->session);
     bale_root_encode(root, bytes);
     err = c->io->ops->write(c->io, bytes, sizeof bytes, (uint64_t)slot * BALE_ROOT_SIZE);
-    let_session_go(c);
+    unlock_session(c);
     if (err != BALE_OK)
         return bale_container_failed(c, err);
 
@@ -97,7 +99,7 @@ int bale_container_make_durable(struct bale_container *c)
     int err = c->io->ops->sync(c->io);
 
     if (err != BALE_OK) {
-        /* What was written may be gone, whatever the reason. */
+        /* Whatever the reason, data written since the last sync may be lost. */
         atomic_store(&c->broken, true);
         return err == BALE_E_NOSPACE || err == BALE_E_DQUOT ? err : BALE_E_IO;
     }
@@ -152,7 +154,7 @@ void bale_container_fill_root(const struct bale_container *c,
         root->flags |= BALE_ROOT_EXTENT_EXPLICIT;
 }
 
-/* Pages, then the root. */
+/* Writes the pages, then the root. */
 static int write_commit(struct bale_container *c)
 {
     const struct bale_index_space space = {

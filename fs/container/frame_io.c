@@ -8,10 +8,10 @@
 #include "format/err.h"
 #include "format/hash.h"
 
-/* Enough for the table of 337 chunks: most heads need one read. */
+/* Enough for the table of 337 chunks, so that most heads need one read. */
 #define HEAD_WANT 4096u
 
-static void say(struct bale_fault *fault, const char *what, uint64_t expected, uint64_t found)
+static void set_fault(struct bale_fault *fault, const char *what, uint64_t expected, uint64_t found)
 {
     if (!fault)
         return;
@@ -27,26 +27,26 @@ int bale_frame_bytes_read(struct bale_io *io, uint8_t *data, size_t length, uint
     int err = io->ops->read(io, data, length, position, &got);
 
     if (err == BALE_OK && got < length) {
-        say(fault, "end of the container", position + length, position + got);
+        set_fault(fault, "end of the container", position + length, position + got);
         err = BALE_E_CORRUPT;
     }
     return err;
 }
 
-/* Names the reason a head did not decode; have bytes of it are there. */
-static void say_head(const struct bale_frame_head *head, struct bale_fault *fault)
+/* Says why a head did not decode. */
+static void set_head_fault(const struct bale_frame_head *head, struct bale_fault *fault)
 {
     const uint8_t *data = head->data;
     size_t covered = head->frame.head_length - sizeof(uint64_t);
 
-    say(fault, "frame head", 0, 0);
+    set_fault(fault, "frame head", 0, 0);
     if (memcmp(data, "BFRM", 4) != 0) {
-        say(fault, "frame magic", bale_get32((const uint8_t *)"BFRM"), bale_get32(data));
+        set_fault(fault, "frame magic", bale_get32((const uint8_t *)"BFRM"), bale_get32(data));
     } else if (head->length >= head->frame.head_length) {
         uint64_t found = bale_hash(data, covered);
 
         if (found != bale_get64(data + covered))
-            say(fault, "head checksum", bale_get64(data + covered), found);
+            set_fault(fault, "head checksum", bale_get64(data + covered), found);
     }
 }
 
@@ -62,7 +62,7 @@ int bale_frame_head_read(struct bale_io *io, uint64_t position, uint32_t length,
         uint8_t *data = need > head->length ? realloc(head->data, need) : NULL;
 
         if (need <= head->length) { /* it asks for more than the frame has */
-            say(fault, "frame length", length, head->frame.head_length);
+            set_fault(fault, "frame length", length, head->frame.head_length);
             return BALE_E_CORRUPT;
         }
         if (!data)
@@ -77,10 +77,10 @@ int bale_frame_head_read(struct bale_io *io, uint64_t position, uint32_t length,
     } while (err == BALE_E_SHORT);
 
     if (err != BALE_OK) {
-        say_head(head, fault);
+        set_head_fault(head, fault);
     } else if ((uint64_t)head->frame.head_length + head->frame.stored_length != length) {
-        say(fault, "frame length", length,
-            (uint64_t)head->frame.head_length + head->frame.stored_length);
+        set_fault(fault, "frame length", length,
+                  (uint64_t)head->frame.head_length + head->frame.stored_length);
         err = BALE_E_CORRUPT;
     }
     return err;
@@ -103,21 +103,20 @@ int bale_frame_head_match(const struct bale_frame *frame, const struct bale_segm
 
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         if (same[i].expected != same[i].found) {
-            say(fault, same[i].what, same[i].expected, same[i].found);
+            set_fault(fault, same[i].what, same[i].expected, same[i].found);
             return BALE_E_CORRUPT;
         }
     }
     if (frame->raw_length < (uint64_t)segment->skip + segment->length) {
-        say(fault, "frame raw length", (uint64_t)segment->skip + segment->length,
-            frame->raw_length);
+        set_fault(fault, "frame raw length", (uint64_t)segment->skip + segment->length,
+                  frame->raw_length);
         return BALE_E_CORRUPT;
     }
     return BALE_OK;
 }
 
-/* The part of the segment that chunk i holds. */
-static void locate(struct bale_fault *fault, const struct bale_segment *segment,
-                   const struct bale_frame *frame, uint32_t i, uint64_t position)
+void bale_frame_fault_at(struct bale_fault *fault, const struct bale_segment *segment,
+                         const struct bale_frame *frame, uint32_t i, uint64_t position)
 {
     uint64_t from = frame->offset + ((uint64_t)i << frame->chunk_log2);
     uint64_t to = from + bale_frame_chunk_raw(frame, i);
@@ -141,20 +140,20 @@ static int verify_chunk(struct bale_io *io, const struct bale_chunk *chunk, uint
     found = bale_hash(stored, chunk->stored);
     if (found == chunk->checksum)
         return BALE_OK;
-    say(fault, "chunk checksum", chunk->checksum, found);
+    set_fault(fault, "chunk checksum", chunk->checksum, found);
     return BALE_E_CORRUPT;
 }
 
 static uint32_t longest_chunk(const struct bale_frame_head *head)
 {
-    uint32_t most = 1;
+    uint32_t longest = 1;
 
     for (uint32_t i = 0; i < head->frame.chunks; i++) {
         uint32_t length = bale_frame_chunk(head->data, &head->frame, i).stored;
 
-        most = length > most ? length : most;
+        longest = length > longest ? length : longest;
     }
-    return most;
+    return longest;
 }
 
 static int verify_chunks(struct bale_io *io, const struct bale_segment *segment,
@@ -176,7 +175,7 @@ static int verify_chunks(struct bale_io *io, const struct bale_segment *segment,
         struct bale_fault fault;
         int err;
 
-        locate(&fault, segment, frame, i, position);
+        bale_frame_fault_at(&fault, segment, frame, i, position);
         err = verify_chunk(io, &chunk, position, stored, &fault);
         if (err != BALE_OK)
             result = err;

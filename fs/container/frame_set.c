@@ -24,7 +24,7 @@ int bale_frame_set_add(struct bale_frame_set *set, const struct bale_segment *se
         set->number = number;
         set->count = 0;
     }
-    /* The frame of the segment before is the likeliest. */
+    /* From the end: most often it is the frame of the segment before. */
     for (size_t i = set->count; i-- > 0;) {
         if (set->frames[i].segment.position == segment->position) {
             set->last = i;

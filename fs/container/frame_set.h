@@ -1,5 +1,6 @@
-/* Which frames of an extent have been met: segments come in order of offsets, and all segments of a
- * frame lie in one extent, so that no more than an extent's frames are ever kept. */
+/* The frames of the current extent, for walks that handle each frame once. Segments come in order
+ * of offsets, and all segments of a frame lie in one extent, so that the set never has more than
+ * the frames of one extent. */
 #ifndef BALE_FS_CONTAINER_FRAME_SET_H
 #define BALE_FS_CONTAINER_FRAME_SET_H
 
@@ -10,7 +11,7 @@
 #include "format/page.h"
 
 struct bale_frame_entry {
-    struct bale_segment segment; /* one of the frame's */
+    struct bale_segment segment; /* the first that referred to the frame */
     bool marked;                 /* the caller's */
 };
 
@@ -26,8 +27,9 @@ struct bale_frame_set {
 void bale_frame_set_init(struct bale_frame_set *set, uint32_t extent);
 void bale_frame_set_clear(struct bale_frame_set *set);
 
-/* Returns 1 if the segment's frame is new, 0 if it was met before, BALE_E_CORRUPT if it was met and
- * the two segments do not agree on it, BALE_E_NOMEM. The segment is not unwritten. */
+/* Adds the frame of a segment, which is not an unwritten one. Returns 1 if the frame is new, 0 if
+ * it is in the set already, BALE_E_CORRUPT if it is and the two segments do not agree about it, or
+ * BALE_E_NOMEM. */
 int bale_frame_set_add(struct bale_frame_set *set, const struct bale_segment *segment);
 
 #endif

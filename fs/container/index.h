@@ -1,9 +1,10 @@
-/* The index of a container in memory (FORMAT.md section 5): a B+tree of pages that are read when
- * they are first needed and written anew, with all pages above them, when they changed.
+/* The index of a container in memory (FORMAT.md section 5): a copy-on-write B+tree. A page is read
+ * when it is first needed. A changed page, and with it all pages above it, is written to a new
+ * position.
  *
- * Not safe from several threads: the container locks. Readers may share it while load is false.
- * Before the first change everything must have been read (bale_index_load_all); from then on only
- * memory can be short. */
+ * Not safe from several threads: the container locks. Several readers may share it while load is
+ * false. Before the first change all pages must be loaded (bale_index_load_all); from then on a
+ * change can only fail for lack of memory. */
 #ifndef BALE_FS_CONTAINER_INDEX_H
 #define BALE_FS_CONTAINER_INDEX_H
 
@@ -26,74 +27,80 @@ struct bale_index_release {
 
 struct bale_index {
     struct bale_io *io;
-    struct bale_page_context ctx; /* of the root it was opened at; extent also while it changes */
-    struct bale_index_node *top;  /* NULL: empty, or not read yet */
-    struct bale_ref ref;          /* of the root: where top is read from */
-    uint8_t height;               /* of the root, BALE_HEIGHT_DIRECT included */
-    bool loaded;                  /* everything is in memory */
-    bool changed;                 /* since it was last written */
+    struct bale_page_context
+        ctx; /* of the root that it was opened with; extent is the present one */
+    struct bale_index_node *top; /* NULL: empty, or not read yet */
+    struct bale_ref ref;         /* from the root: where top is read from */
+    uint8_t height;              /* from the root, may be BALE_HEIGHT_DIRECT */
+    bool loaded;                 /* all pages are in memory */
+    bool changed;                /* since it was last written */
 
-    uint64_t stored;    /* frame bytes; right once loaded */
-    uint64_t unwritten; /* bytes in unwritten segments; right once loaded */
-    size_t memory;      /* bytes held */
+    uint64_t stored;    /* frame bytes; valid once loaded */
+    uint64_t unwritten; /* bytes in unwritten segments; valid once loaded */
+    size_t memory;      /* bytes of all pages */
 
-    /* Grows as changes release space; the owner takes the entries out. An entry is left out when
-     * there is no memory for it: its space is then lost until the container is opened again. */
+    /* Space that changes released; the container removes the entries. If there is no memory for an
+     * entry, its space is lost until the container is opened again. */
     struct bale_index_release *released;
     size_t released_count;
     size_t released_capacity;
 
-    /* The last frame known that starts at offset 0, for the direct form. */
+    /* The last frame known to start at offset 0, for the direct form. */
     uint64_t head_checksum;
     uint32_t head_raw_length; /* 0: none known */
 
-    struct bale_index_node *spare; /* so that a change cannot fail half-way */
+    struct bale_index_node
+        *spare; /* list of pages for splits, so that a change cannot fail halfway */
     size_t spares;
 };
 
-/* The index a root refers to; NULL: an empty one. Reads nothing. io outlives it. extent: for an
- * empty one. */
+/* Makes the index that root refers to, without reading; root NULL: an empty one with this extent
+ * size. io outlives it. */
 void bale_index_init(struct bale_index *index, struct bale_io *io, const struct bale_root *root,
                      uint32_t extent);
 void bale_index_clear(struct bale_index *index);
 
-/* The first segment that ends after offset. BALE_E_NOENT: none. BALE_E_NOT_LOADED: load is false and a
- * page must be read. */
+/* Finds the first segment that ends after offset. BALE_E_NOENT: there is none. BALE_E_NOT_LOADED: a
+ * page must be read, and load is false. */
 int bale_index_find(struct bale_index *index, uint64_t offset, bool load,
                     struct bale_segment *segment);
 
-/* What a visit calls, in order of offsets; a result other than 0 ends it and is returned. Each may
- * be NULL. */
+/* Callbacks of a visit, in order of offsets, on the visiting thread. Each may be NULL. A result
+ * other than 0 ends the visit and is returned. */
 struct bale_index_visitor {
     void *arg;
-    uint64_t above; /* pages of this generation or less are not entered */
-    bool keep;      /* pages read stay in memory */
+    uint64_t above; /* pages of this generation or less are skipped */
+    bool keep;      /* the pages that are read stay in memory */
     int (*page)(void *arg, const struct bale_ref *ref, const struct bale_page *page);
     int (*segment)(void *arg, const struct bale_segment *segment);
-    /* A page for offsets [first, upper) cannot be read or is bad; NULL: the error ends the visit.
-     */
+    /* The page for offsets [first, upper) cannot be read or is damaged. NULL: the error ends the
+     * visit. */
     int (*bad)(void *arg, int err, const struct bale_ref *ref, uint64_t first, uint64_t upper);
 };
 int bale_index_visit(struct bale_index *index, const struct bale_index_visitor *visitor);
 
-/* Reads all pages, calling the visitor's page and segment on the way (the rest of it is not used).
- */
+/* Visits what a root on disk refers to, with an index of its own. */
+int bale_index_visit_root(struct bale_io *io, const struct bale_root *root,
+                          const struct bale_index_visitor *visitor);
+
+/* Reads all pages and keeps them; calls the visitor's page and segment on the way and ignores its
+ * other members. */
 int bale_index_load_all(struct bale_index *index, const struct bale_index_visitor *visitor);
 
-/* The segment (valid for the container) replaces what covered its range. fresh: no segment refers
- * to its frame yet. BALE_E_NOMEM, BALE_E_TOOBIG: nothing changed. */
-int bale_index_put(struct bale_index *index, const struct bale_segment *segment, bool fresh);
+/* The segment (which is valid for the container) replaces all that covered its range. new_frame: no
+ * segment refers to its frame yet. BALE_E_NOMEM, BALE_E_TOOBIG: nothing changed. */
+int bale_index_put(struct bale_index *index, const struct bale_segment *segment, bool new_frame);
 
 /* [offset, end) becomes a hole. Errors as above. */
 int bale_index_cut(struct bale_index *index, uint64_t offset, uint64_t end);
 
-/* End of the last segment; 0 without one. Everything is loaded. */
+/* End of the last segment; 0 if there is none. All pages are loaded. */
 uint64_t bale_index_covered(const struct bale_index *index);
 
-/* Writes the changed pages into space from allocate and says what the new root refers to (height 0,
- * 255, or a page's). Then bale_index_written must follow: with true once the root is written, and
- * with false when that or this failed; the changes are then still to be written, and release gets
- * the space back. */
+/* Writes the changed pages to space that allocate gives, and sets ref and height to what the new
+ * root must refer to (height 0, BALE_HEIGHT_DIRECT, or a page's). Call bale_index_written
+ * afterwards: with true once the root is written, with false if that or bale_index_write failed.
+ * With false the changes remain to be written, and release gets the space back. */
 struct bale_index_space {
     void *arg;
     int (*allocate)(void *arg, uint32_t length, uint64_t *position);
@@ -103,7 +110,7 @@ int bale_index_write(struct bale_index *index, uint64_t generation,
                      const struct bale_index_space *space, struct bale_ref *ref, uint8_t *height);
 void bale_index_written(struct bale_index *index, const struct bale_index_space *space, bool ok);
 
-/* Number of pages on disk or to be written, and their bytes; everything is loaded. */
+/* Number of pages on disk or to be written, and their bytes. All pages are loaded. */
 void bale_index_pages(const struct bale_index *index, uint64_t *pages, uint64_t *bytes);
 
 #endif

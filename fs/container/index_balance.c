@@ -1,4 +1,4 @@
-/* Changes to single records, and what they do to the shape of the tree. Everything is loaded. */
+/* Inserting and removing records, and keeping the tree in shape. All pages are loaded. */
 #include <assert.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static unsigned capacity(const node *n)
     return n->page.height == 1 ? BALE_PAGE_LEAF_RECORDS : BALE_PAGE_INNER_RECORDS;
 }
 
-/* Copies count records, with the children below them; the ranges may overlap. */
+/* Copies count records and their child pointers; the ranges may overlap. */
 static void move_records(node *to, unsigned to_at, node *from, unsigned from_at, unsigned count)
 {
     if (to->page.height == 1) {
@@ -71,8 +71,8 @@ void bale_cursor_fix_first(const struct bale_cursor *cursor, unsigned level)
 
 int bale_index_reserve(struct bale_index *index)
 {
-    /* A put inserts at most two records: its own, and what is left of a segment cut in the middle.
-     * Each may split a page on every level and grow the tree by one. */
+    /* A put inserts at most two records: its own, and the rest of a segment that it cuts in the
+     * middle. Each may split a page on every level and make the tree one level higher. */
     unsigned height = index->top ? index->top->page.height : 0;
     size_t need = 2 * ((size_t)height + 1);
 
@@ -116,7 +116,7 @@ static node *take_spare(struct bale_index *index, uint8_t height)
     return n;
 }
 
-/* A record of either kind. */
+/* The record of a leaf (segment) or of an inner page (child). */
 struct record {
     const struct bale_segment *segment;
     node *child;
@@ -136,8 +136,8 @@ static void put_record(node *n, unsigned slot, const struct record *record)
     n->child[slot] = record->child;
 }
 
-/* Splits a full page for a record that goes to slot, and puts it. A record behind all others gets a
- * page of its own, so that files written from front to back have full pages. */
+/* Splits a full page and puts the record that goes to slot. A record after all others gets a page
+ * of its own, so that files written from front to back have full pages. */
 static node *split(struct bale_index *index, node *n, unsigned slot, const struct record *record)
 {
     unsigned count = n->page.count;
@@ -202,7 +202,7 @@ static void close_gap(node *n, unsigned slot, unsigned count)
     n->page.count = (uint16_t)(n->page.count - count);
 }
 
-/* A page whose records are elsewhere now, or gone. */
+/* Frees a page whose records were moved or removed. */
 static void discard(struct bale_index *index, node *n)
 {
     make_dirty(index, n);
@@ -210,9 +210,9 @@ static void discard(struct bale_index *index, node *n)
     bale_index_node_destroy(index, n);
 }
 
-/* Joins the page at level with a neighbour below the same parent, if together they leave room. The
- * gap between a quarter and three quarters keeps pages from being split and joined in turn. Returns
- * whether the parent lost a record. */
+/* Merges the page at level with a neighbour below the same parent if it is less than a quarter full
+ * and the result at most three quarters; the gap keeps pages from being merged and split again and
+ * again. Returns whether the parent lost a record. */
 static bool merge(struct bale_index *index, struct bale_cursor *cursor, unsigned level)
 {
     node *parent = cursor->at[level - 1].node;
@@ -222,7 +222,7 @@ static bool merge(struct bale_index *index, struct bale_cursor *cursor, unsigned
     if (n->page.count >= capacity(n) / 4)
         return false;
     for (unsigned i = 0; i < 2; i++) {
-        unsigned left = i == 0 ? slot : slot - 1; /* the neighbour after, then the one before */
+        unsigned left = i == 0 ? slot : slot - 1; /* try the next page, then the previous one */
         node *a, *b;
 
         if ((i == 1 && slot == 0) || left + 1 >= parent->page.count)

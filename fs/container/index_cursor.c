@@ -3,8 +3,8 @@
 #include "format/err.h"
 #include "fs/container/index_node.h"
 
-/* First offset of what follows the record at each level of the way, the way's last level excluded.
- */
+/* Upper bound of the offsets below the cursor's record one level above its last: the first offset
+ * of the next record on the lowest level that has one. */
 static uint64_t upper_of(const struct bale_cursor *cursor)
 {
     for (unsigned level = cursor->depth - 1; level > 0; level--) {
@@ -17,7 +17,7 @@ static uint64_t upper_of(const struct bale_cursor *cursor)
     return UINT64_MAX;
 }
 
-/* Goes one level down, to the child at the cursor's last record; its slot is 0. */
+/* Descends one level, to record 0 of the child at the cursor's record. */
 static int enter(struct bale_index *index, bool load, struct bale_cursor *cursor)
 {
     struct bale_index_node *node = cursor->at[cursor->depth - 1].node;
@@ -57,7 +57,7 @@ static unsigned count_to(const struct bale_index_node *node, uint64_t offset)
     return low;
 }
 
-/* Goes down to the leaf whose range holds offset; the leaf's slot is the first record that starts
+/* Descends to the leaf whose range contains offset; the leaf's slot is the first record that starts
  * above offset. */
 static int descend(struct bale_index *index, uint64_t offset, bool load, struct bale_cursor *cursor)
 {
@@ -77,7 +77,7 @@ static int descend(struct bale_index *index, uint64_t offset, bool load, struct 
     }
 }
 
-/* Moves to the last record of the leaf before. */
+/* Moves to the last record of the previous leaf. */
 static int previous_leaf(struct bale_index *index, bool load, struct bale_cursor *cursor)
 {
     do {
@@ -96,7 +96,7 @@ static int previous_leaf(struct bale_index *index, bool load, struct bale_cursor
     return BALE_OK;
 }
 
-/* Moves to the first record of the leaf after. */
+/* Moves to the first record of the next leaf. */
 static int next_leaf(struct bale_index *index, bool load, struct bale_cursor *cursor)
 {
     do {
@@ -115,7 +115,7 @@ static int next_leaf(struct bale_index *index, bool load, struct bale_cursor *cu
     return BALE_OK;
 }
 
-static void start(const struct bale_index *index, struct bale_cursor *cursor)
+static void cursor_init(const struct bale_index *index, struct bale_cursor *cursor)
 {
     cursor->depth = 1;
     cursor->at[0].node = index->top;
@@ -133,13 +133,13 @@ int bale_cursor_seek(struct bale_index *index, uint64_t offset, bool load,
         err = BALE_E_NOENT;
     if (err != BALE_OK)
         return err;
-    start(index, cursor);
+    cursor_init(index, cursor);
     err = descend(index, offset, load, cursor);
     if (err != BALE_OK)
         return err;
 
-    /* A page's first offset in the record above it is only a lower bound: a segment of the leaf
-     * before may reach over. */
+    /* The first offset in the record of a page is only a lower bound: the last segment of the
+     * previous leaf may reach beyond it. */
     before = *cursor;
     leaf = before.depth - 1;
     if (before.at[leaf].slot > 0) {

@@ -9,9 +9,9 @@ static bool is_unwritten(const struct bale_segment *segment)
     return (segment->flags & BALE_SEGMENT_UNWRITTEN) != 0;
 }
 
-/* Whether a segment of the frame is left. All of them lie between the frame's first byte and the
- * end of its extent. */
-static bool is_referred(struct bale_index *index, const struct bale_segment *segment)
+/* Whether a segment still refers to the frame of this one. All segments of a frame lie between its
+ * first byte and the end of its extent. */
+static bool is_in_use(struct bale_index *index, const struct bale_segment *segment)
 {
     uint64_t first = segment->offset - segment->skip;
     uint64_t end = (first / index->ctx.extent + 1) * index->ctx.extent;
@@ -26,20 +26,22 @@ static bool is_referred(struct bale_index *index, const struct bale_segment *seg
     return false;
 }
 
-/* A segment is gone. keep: the position of a frame that will be referred to again at once, or 0. */
-static void drop(struct bale_index *index, const struct bale_segment *segment, uint64_t keep)
+/* A segment was removed: releases its frame unless another segment uses it. keep: the position of a
+ * frame that the next segment will use, or 0. */
+static void release_frame(struct bale_index *index, const struct bale_segment *segment,
+                          uint64_t keep)
 {
     if (is_unwritten(segment)) {
         index->unwritten -= segment->length;
         return;
     }
-    if (segment->position == keep || is_referred(index, segment))
+    if (segment->position == keep || is_in_use(index, segment))
         return;
     index->stored -= segment->frame_length;
     bale_index_note_release(index, segment->position, segment->frame_length, segment->generation);
 }
 
-/* What is left of a segment from offset on. */
+/* The part of a segment from offset on. */
 static struct bale_segment tail_of(const struct bale_segment *segment, uint64_t offset)
 {
     struct bale_segment tail = *segment;
@@ -52,8 +54,8 @@ static struct bale_segment tail_of(const struct bale_segment *segment, uint64_t 
     return tail;
 }
 
-/* Whether one of the segments is of the frame at position: then that one's end is the frame's. */
-static bool is_among(const struct bale_segment *segments, unsigned count, uint64_t position)
+/* Whether one of the segments refers to the frame at position. */
+static bool has_frame(const struct bale_segment *segments, unsigned count, uint64_t position)
 {
     for (unsigned i = 0; i < count; i++)
         if (segments[i].position == position)
@@ -61,23 +63,25 @@ static bool is_among(const struct bale_segment *segments, unsigned count, uint64
     return false;
 }
 
-/* Removes the segments from the cursor's on that end at or below end, as far as its leaf goes. */
+/* Removes the segments of the cursor's leaf, from the cursor's on, that end at or below end. */
 static void cut_whole(struct bale_index *index, struct bale_cursor *cursor, uint64_t end,
                       uint64_t keep)
 {
     const struct bale_page *leaf = &cursor->at[cursor->depth - 1].node->page;
     unsigned slot = cursor->at[cursor->depth - 1].slot;
-    struct bale_segment gone[BALE_PAGE_LEAF_RECORDS];
+    struct bale_segment removed[BALE_PAGE_LEAF_RECORDS];
     unsigned count = 0;
 
     while (slot + count < leaf->count && bale_segment_end(&leaf->segments[slot + count]) <= end) {
-        gone[count] = leaf->segments[slot + count];
+        removed[count] = leaf->segments[slot + count];
         count++;
     }
     bale_cursor_remove(index, cursor, count);
+    /* The last removed segment of a frame releases it. */
     for (unsigned i = 0; i < count; i++)
-        if (is_unwritten(&gone[i]) || !is_among(gone + i + 1, count - i - 1, gone[i].position))
-            drop(index, &gone[i], keep);
+        if (is_unwritten(&removed[i]) ||
+            !has_frame(removed + i + 1, count - i - 1, removed[i].position))
+            release_frame(index, &removed[i], keep);
 }
 
 static void cut_range(struct bale_index *index, uint64_t offset, uint64_t end, uint64_t keep)
@@ -127,16 +131,16 @@ int bale_index_cut(struct bale_index *index, uint64_t offset, uint64_t end)
     return err;
 }
 
-/* Whether nothing is left once [offset, end) is cut. */
-static bool is_all(const struct bale_index *index, uint64_t offset, uint64_t end)
+/* Whether [offset, end) covers all segments. */
+static bool covers_all(const struct bale_index *index, uint64_t offset, uint64_t end)
 {
     return !index->top ||
            (bale_index_key(index->top, 0) >= offset && bale_index_covered(index) <= end);
 }
 
-/* The first leaf of an empty index. */
-static void plant(struct bale_index *index, struct bale_index_node *leaf,
-                  const struct bale_segment *segment)
+/* Makes leaf the only page of an empty index. */
+static void make_first_leaf(struct bale_index *index, struct bale_index_node *leaf,
+                            const struct bale_segment *segment)
 {
     leaf->page.segments[0] = *segment;
     leaf->page.count = 1;
@@ -145,7 +149,7 @@ static void plant(struct bale_index *index, struct bale_index_node *leaf,
     index->changed = true;
 }
 
-int bale_index_put(struct bale_index *index, const struct bale_segment *segment, bool fresh)
+int bale_index_put(struct bale_index *index, const struct bale_segment *segment, bool new_frame)
 {
     uint64_t end = bale_segment_end(segment);
     struct bale_index_node *leaf = NULL;
@@ -155,21 +159,21 @@ int bale_index_put(struct bale_index *index, const struct bale_segment *segment,
     assert(index->loaded);
     if (err != BALE_OK)
         return err;
-    if (is_all(index, segment->offset, end)) {
+    if (covers_all(index, segment->offset, end)) {
         leaf = bale_index_node_create(index, 1);
         if (!leaf)
             return BALE_E_NOMEM;
     }
     cut_range(index, segment->offset, end, segment->position);
     if (leaf) {
-        plant(index, leaf, segment);
+        make_first_leaf(index, leaf, segment);
     } else {
         bale_cursor_seek_insert(index, segment->offset, &cursor);
         bale_cursor_insert(index, &cursor, segment);
     }
     if (is_unwritten(segment))
         index->unwritten += segment->length;
-    else if (fresh)
+    else if (new_frame)
         index->stored += segment->frame_length;
     return BALE_OK;
 }

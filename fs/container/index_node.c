@@ -1,4 +1,4 @@
-/* Pages in memory: making them, reading them, freeing them. */
+/* Creating, reading and freeing pages in memory. */
 #include "fs/container/index_node.h"
 
 #include <stdlib.h>
@@ -47,7 +47,7 @@ struct bale_index_expect bale_index_expect_child(const struct bale_page *page, u
 {
     return (struct bale_index_expect){
         .generation = page->children[i].generation,
-        .most = page->generation,
+        .limit = page->generation,
         .first = page->children[i].first,
         .upper = i + 1u < page->count ? page->children[i + 1].first : upper,
         .height = (uint8_t)(page->height - 1),
@@ -71,7 +71,7 @@ int bale_index_node_read(struct bale_index *index, const struct bale_ref *ref,
     n = bale_index_node_create(index, expect->height);
     if (!n)
         return BALE_E_NOMEM;
-    ctx.generation = expect->most;
+    ctx.generation = expect->limit;
     err = bale_page_decode(bytes, ref, &ctx, &n->page);
     if (err == BALE_OK && (n->page.height != expect->height ||
                            (expect->generation != 0 && n->page.generation != expect->generation) ||
@@ -79,7 +79,7 @@ int bale_index_node_read(struct bale_index *index, const struct bale_ref *ref,
                            bale_index_key(n, n->page.count - 1u) >= expect->upper))
         err = BALE_E_CORRUPT;
     if (err != BALE_OK) {
-        n->page.height = 1; /* whatever was read, it has no children */
+        n->page.height = 1; /* it has no children, whatever was read */
         bale_index_node_destroy(index, n);
         return err;
     }
@@ -88,7 +88,7 @@ int bale_index_node_read(struct bale_index *index, const struct bale_ref *ref,
     return BALE_OK;
 }
 
-/* Makes the one leaf that a direct root implies. */
+/* Makes the leaf that a direct root implies. */
 static int read_direct(struct bale_index *index, struct bale_index_node **top)
 {
     struct bale_frame_head head;
@@ -113,7 +113,7 @@ static int read_direct(struct bale_index *index, struct bale_index_node **top)
     }
     leaf->page.segments[0] = segment;
     leaf->page.count = 1;
-    leaf->dirty = true; /* as a page it is not on disk */
+    leaf->dirty = true; /* it is not on disk as a page */
     index->head_checksum = segment.checksum;
     index->head_raw_length = segment.length;
 out:
@@ -125,7 +125,7 @@ out:
 int bale_index_top(struct bale_index *index, bool load)
 {
     const struct bale_index_expect expect = {
-        .most = index->ctx.generation, .upper = UINT64_MAX, .height = index->height};
+        .limit = index->ctx.generation, .upper = UINT64_MAX, .height = index->height};
 
     if (index->top || index->loaded)
         return BALE_OK;

@@ -7,13 +7,14 @@ struct visit {
     struct bale_index *index;
     const struct bale_index_visitor *visitor;
     uint64_t covered; /* end of the last segment */
-    bool tighten;
+    bool tighten;     /* make the first offsets in inner pages exact */
 };
 
 static int visit_page(struct visit *v, struct bale_index_node *node, uint64_t upper);
 
-static int bad(const struct visit *v, int err, const struct bale_ref *ref,
-               const struct bale_index_expect *expect)
+/* The result of the visitor's bad for a damaged page, or err if it has none. */
+static int report_bad(const struct visit *v, int err, const struct bale_ref *ref,
+                      const struct bale_index_expect *expect)
 {
     if (!v->visitor->bad || err == BALE_E_NOMEM)
         return err;
@@ -25,9 +26,9 @@ static int visit_segments(struct visit *v, const struct bale_index_node *leaf)
     const struct bale_page *page = &leaf->page;
     const struct bale_index_expect range = {.first = page->segments[0].offset, .upper = v->covered};
 
-    /* Within a page this was checked when it was read. */
+    /* bale_page_decode checked the order inside a page; here it is between pages. */
     if (page->segments[0].offset < v->covered) {
-        int err = bad(v, BALE_E_CORRUPT, &leaf->ref, &range);
+        int err = report_bad(v, BALE_E_CORRUPT, &leaf->ref, &range);
 
         if (err != 0)
             return err;
@@ -54,7 +55,7 @@ static int visit_child(struct visit *v, struct bale_index_node *node, unsigned i
     if (!child) {
         err = bale_index_node_read(v->index, &record->ref, &expect, &child);
         if (err != BALE_OK)
-            return bad(v, err, &record->ref, &expect);
+            return report_bad(v, err, &record->ref, &expect);
         if (v->visitor->keep)
             node->child[i] = child;
     }
@@ -86,10 +87,10 @@ static int visit_all(struct visit *v)
     int err = bale_index_top(index, true);
 
     if (err != BALE_OK)
-        return bad(v, err, &index->ref, &all);
+        return report_bad(v, err, &index->ref, &all);
     if (!index->top)
         return 0;
-    /* A direct root's frame is not in a page that could be old as a whole. */
+    /* The page of a direct root is not on disk, so its generation says nothing. */
     if (index->top->ref.length > 0 && index->top->page.generation <= v->visitor->above)
         return 0;
     return visit_page(v, index->top, UINT64_MAX);
@@ -100,6 +101,18 @@ int bale_index_visit(struct bale_index *index, const struct bale_index_visitor *
     struct visit v = {.index = index, .visitor = visitor};
 
     return visit_all(&v);
+}
+
+int bale_index_visit_root(struct bale_io *io, const struct bale_root *root,
+                          const struct bale_index_visitor *visitor)
+{
+    struct bale_index index;
+    int err;
+
+    bale_index_init(&index, io, root, root->extent);
+    err = bale_index_visit(&index, visitor);
+    bale_index_clear(&index);
+    return err;
 }
 
 int bale_index_load_all(struct bale_index *index, const struct bale_index_visitor *visitor)

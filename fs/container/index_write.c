@@ -1,4 +1,4 @@
-/* Writing the changed pages of an index, children before parents. Everything is loaded. */
+/* Writing the changed pages of an index, children before parents. All pages are loaded. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 typedef struct bale_index_node node;
 
-/* Pages that follow each other on disk go out in one write. */
+/* Pages at consecutive positions are written together. */
 enum { BUFFER_PAGES = 16 };
 
 struct writer {
@@ -21,7 +21,7 @@ struct writer {
     uint8_t buffer[BUFFER_PAGES * BALE_PAGE_MAX];
 };
 
-static int flush(struct writer *w)
+static int flush_buffer(struct writer *w)
 {
     const struct bale_io *io = w->index->io;
     int err = BALE_OK;
@@ -32,13 +32,13 @@ static int flush(struct writer *w)
     return err;
 }
 
-/* Makes the buffer's end the place of position, and room for a page. */
-static int place(struct writer *w, uint64_t position)
+/* Makes room in the buffer for a page at position. */
+static int make_room(struct writer *w, uint64_t position)
 {
     int err = BALE_OK;
 
     if (position != w->position + w->used || w->used + BALE_PAGE_MAX > sizeof w->buffer)
-        err = flush(w);
+        err = flush_buffer(w);
     if (w->used == 0)
         w->position = position;
     return err;
@@ -56,7 +56,7 @@ static int write_page(struct writer *w, node *n)
     n->pending = (struct bale_ref){.position = position, .length = length};
     n->page.generation = w->generation;
     n->page.container_id = w->index->ctx.container_id;
-    err = place(w, position);
+    err = make_room(w, position);
     if (err != BALE_OK)
         return err;
     w->used += bale_page_encode(&n->page, w->buffer + w->used);
@@ -81,8 +81,9 @@ static int write_below(struct writer *w, node *n)
     return write_page(w, n);
 }
 
-/* How long the frame is in raw bytes is mostly known from when it was written. */
-static int learn_head(struct bale_index *index, const struct bale_segment *segment)
+/* Gets checksum and raw length of the frame at offset 0; mostly they are known since it was
+ * written. */
+static int find_head(struct bale_index *index, const struct bale_segment *segment)
 {
     struct bale_frame_head head;
     int err;
@@ -98,8 +99,8 @@ static int learn_head(struct bale_index *index, const struct bale_segment *segme
     return err;
 }
 
-/* Whether the index is one segment that a direct root implies: then that is its form, always. An
- * error reading the head only means that a page is written. */
+/* Whether the index is the one segment that a direct root implies: such an index always has the
+ * direct form. After an error in reading the head a page is written instead. */
 static bool is_direct(struct bale_index *index)
 {
     const struct bale_segment *segment;
@@ -108,9 +109,8 @@ static bool is_direct(struct bale_index *index)
         return false;
     segment = &index->top->page.segments[0];
     return segment->offset == 0 && segment->skip == 0 &&
-           (segment->flags & BALE_SEGMENT_UNWRITTEN) == 0 &&
-           learn_head(index, segment) == BALE_OK && segment->checksum == index->head_checksum &&
-           segment->length == index->head_raw_length;
+           (segment->flags & BALE_SEGMENT_UNWRITTEN) == 0 && find_head(index, segment) == BALE_OK &&
+           segment->checksum == index->head_checksum && segment->length == index->head_raw_length;
 }
 
 static int write_tree(struct bale_index *index, uint64_t generation,
@@ -128,7 +128,7 @@ static int write_tree(struct bale_index *index, uint64_t generation,
     w->used = 0;
     err = write_below(w, index->top);
     if (err == BALE_OK)
-        err = flush(w);
+        err = flush_buffer(w);
     free(w);
     return err;
 }
@@ -161,12 +161,13 @@ int bale_index_write(struct bale_index *index, uint64_t generation,
     return err;
 }
 
-static void settle(const struct bale_index_space *space, bool ok, node *n)
+/* Ends the write of a page and of all below it. */
+static void complete_page(const struct bale_index_space *space, bool ok, node *n)
 {
     if (!n->dirty)
         return;
     for (unsigned i = 0; n->page.height > 1 && i < n->page.count; i++)
-        settle(space, ok, n->child[i]);
+        complete_page(space, ok, n->child[i]);
     if (n->pending.length == 0)
         return;
     if (ok) {
@@ -181,7 +182,7 @@ static void settle(const struct bale_index_space *space, bool ok, node *n)
 void bale_index_written(struct bale_index *index, const struct bale_index_space *space, bool ok)
 {
     if (index->top)
-        settle(space, ok, index->top);
+        complete_page(space, ok, index->top);
     if (ok)
         index->changed = false;
     bale_index_drop_spares(index);

@@ -1,7 +1,8 @@
-/* The parts of a container. Private to its files.
+/* What the sources of a container share. Calls go one way: open.c and transaction.c, check.c,
+ * usage.c and read.c, commit.c and verify.c, container.c, space.c, the index, frame_io.c.
  *
- * Locks, in this order: the transaction (busy), index_lock, space_lock. The transaction's holder is
- * the only one that changes index, root and attributes, and so reads them without the lock. */
+ * Locks, in this order: the writer lock (busy), first_lock, index_lock, space_lock. Only the owner
+ * of the writer lock changes index, root and attributes, so it may read them without index_lock. */
 #ifndef BALE_FS_CONTAINER_INTERNAL_H
 #define BALE_FS_CONTAINER_INTERNAL_H
 
@@ -12,7 +13,7 @@
 #include "fs/container/container.h"
 #include "fs/container/index.h"
 
-/* Space given up that waits for a sync: a durable root refers to it. */
+/* A deferred free: a durable root refers to this space, so it becomes free with the next sync. */
 struct bale_deferred_free {
     uint64_t position;
     uint32_t length;
@@ -22,40 +23,42 @@ struct bale_container {
     struct bale_io *io;
     const struct bale_container_config *config;
 
-    pthread_mutex_t state_lock;
+    /* The writer lock: busy while a transaction, sync, trim or check runs. It is no mutex, because
+     * a transaction may begin and end on different threads. */
+    pthread_mutex_t state_lock; /* guards busy */
     pthread_cond_t idle;
-    bool busy; /* a transaction, sync, trim or check is under way; guarded by state_lock */
+    bool busy;
 
-    /* Guarded by index_lock, and written only by the transaction's holder. */
+    /* Guarded by index_lock, and written only by the owner of the writer lock. */
     pthread_rwlock_t index_lock;
     struct bale_index index;
     struct bale_root root;           /* the newest; generation 0: none */
     struct bale_container_attr attr; /* as in root */
 
-    /* The transaction holder's. */
+    /* Guarded by the writer lock. */
     struct bale_container_attr next; /* attributes for the next root */
     bool attr_changed;
     uint64_t generation;     /* the last used */
     uint64_t durable;        /* the newest root known to be durable; 0: none */
     int slot;                /* of root, or of a rejected one; -1: none */
     int durable_slot;        /* of the root of generation durable, -1: none */
-    bool durable_unrecorded; /* durable was learnt by a sync, and no root says so */
-    bool
-        sync_before_write; /* a durable root may use space that root does not: sync before writing */
-    uint64_t rejected;     /* generation of a root that open rejected; 0: none */
-    bool ready;            /* everything is loaded and the free map made */
-    bool punchable;        /* the backing file can be punched */
-    atomic_bool broken;    /* only reading is left */
-    _Atomic uint64_t id;   /* root's container id, for any thread */
+    bool durable_unrecorded; /* a sync made the root durable, and no root says so */
+    bool sync_before_write;  /* a durable root may use space that root does not */
+    uint64_t rejected;       /* generation of a root that open rejected; 0: none */
+    bool ready;              /* the index is loaded and the free map made */
+    bool punchable;          /* the backing file system can punch holes */
+    atomic_bool broken;      /* only reading is left */
+    _Atomic uint64_t id;     /* root's container id, for any thread */
 
-    pthread_mutex_t
-        first_lock; /* held over the write of the first root, by whoever writes the first frame */
+    /* The thread that writes the first frame locks it while it writes the first root. */
+    pthread_mutex_t first_lock;
 
+    /* Guarded by space_lock. */
     pthread_mutex_t space_lock;
     struct bale_free_map free;
     struct bale_free_map written; /* the transaction's frames that no put has referred to yet */
-    uint64_t high;    /* the backing file does not reach further than this, or than free.end */
-    uint64_t punched; /* free bytes that trim need not look at again, at most */
+    uint64_t high;    /* the backing file ends at or before the larger of this and free.end */
+    uint64_t punched; /* at most this many free bytes were punched already */
     struct bale_deferred_free *deferred;
     size_t deferred_count;
     size_t deferred_capacity;
@@ -64,16 +67,16 @@ struct bale_container {
     uint32_t head_raw_length;
 };
 
-/* Takes the transaction; waits for its holder. */
+/* Takes the writer lock; waits until it is free. */
 void bale_container_lock_writer(struct bale_container *container);
 void bale_container_unlock_writer(struct bale_container *container);
 
-/* For BALE_E_IO and whatever else leaves the disk in an unknown state: marks the container broken.
- * Errors after which all is as before (no space, no memory) come back unchanged, the others as
- * BALE_E_IO. */
+/* Handles the error of a write. An error that changes nothing on disk (no space, no memory) is
+ * returned as it is. Any other leaves the disk in an unknown state: marks the container broken and
+ * returns BALE_E_IO. */
 int bale_container_failed(struct bale_container *container, int err);
 
-/* All but the index; NULL: no memory, io is closed. */
+/* Makes everything but the index. NULL: no memory; io is closed. */
 struct bale_container *bale_container_create(struct bale_io *io,
                                              const struct bale_container_config *config);
 void bale_container_destroy(struct bale_container *container);
@@ -81,25 +84,25 @@ void bale_container_destroy(struct bale_container *container);
 /* The attributes a root holds. */
 void bale_container_root_attr(const struct bale_root *root, struct bale_container_attr *attr);
 
-/* ---- container_open.c, verify.c -------------------------------------------------------------- */
+/* ---- open.c, verify.c ------------------------------------------------------------------------ */
 
-/* What FORMAT.md section 8 makes of a container's first bytes. */
-struct bale_choice {
+/* The result of FORMAT.md section 8 for a container's first bytes. */
+struct bale_root_choice {
     struct bale_roots roots;
-    bool empty;        /* no root, nothing wrong */
-    bool check_newest; /* what is newer than above must be verified */
-    uint64_t above;
+    bool empty;        /* there is no root, and that is valid */
+    bool check_newest; /* all that is newer than above must be verified */
+    uint64_t above;    /* a generation */
 };
 int bale_container_choose(struct bale_io *io, const struct bale_container_config *config,
-                          struct bale_choice *choice);
+                          struct bale_root_choice *choice);
 
-/* Verifies what a root refers to with a generation greater than above. BALE_E_CORRUPT: reject it.
- */
+/* Verifies everything that a root refers to and whose generation is greater than above.
+ * BALE_E_CORRUPT: reject the root. */
 int bale_root_verify(struct bale_io *io, const struct bale_root *root, uint64_t above);
 
 /* ---- commit.c -------------------------------------------------------------------------------- */
 
-/* The attributes of a root, without an index. */
+/* Makes a root with these attributes and no index. */
 void bale_container_fill_root(const struct bale_container *container,
                               const struct bale_container_attr *attr, struct bale_root *root);
 
@@ -107,10 +110,11 @@ void bale_container_fill_root(const struct bale_container *container,
  * filled in here. BALE_E_NOSPACE and the like: it was not written. */
 int bale_container_write_root(struct bale_container *container, struct bale_root *root);
 
-/* Writes the newest root once more, to the other slot if it is durable, to say so. */
+/* Writes the newest root once more, with what is known to be durable now; to the other slot if it
+ * is durable itself. */
 int bale_container_repeat_root(struct bale_container *container);
 
-/* Syncs; the newest root is durable then. */
+/* Syncs, which makes the newest root durable. */
 int bale_container_make_durable(struct bale_container *container);
 
 /* ---- space.c --------------------------------------------------------------------------------- */
@@ -122,20 +126,21 @@ void bale_space_clear(struct bale_container *container);
 int bale_space_allocate(struct bale_container *container, uint64_t length, uint64_t *position);
 void bale_space_release(struct bale_container *container, uint64_t position, uint64_t length);
 
-/* Deals with what the index released: all of it once a root without it is written (committed),
- * before that only what no root on disk ever referred to; from is the first entry to look at. */
+/* Frees the space that the index released, from entry from on. Before the commit only space that no
+ * root on disk ever referred to; after it (committed) all, where space that the durable root uses
+ * is deferred. */
 void bale_space_reclaim(struct bale_container *container, bool committed, size_t from);
 
-/* All that waited is free: the newest root is durable. */
+/* Carries out the deferred frees: the newest root is durable. */
 void bale_space_free_deferred(struct bale_container *container);
 
-/* Gives back the transaction's frames that nothing refers to. */
+/* Frees the frames of the transaction that no put refers to. */
 void bale_space_free_unreferenced(struct bale_container *container);
 
-/* Punches and truncates if it is worth it; the transaction is held. */
+/* bale_container_trim under the writer lock. */
 int bale_space_trim(struct bale_container *container);
 
-/* Allocates blocks behind the end for all unwritten bytes and extra more. */
+/* Allocates blocks of the backing file beyond the end, for all unwritten bytes and extra more. */
 int bale_space_preallocate(struct bale_container *container, uint64_t extra);
 
 #endif

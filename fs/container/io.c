@@ -16,14 +16,14 @@
 #define RWF_DONTCACHE 0x00000080 /* Linux 6.14 */
 #endif
 
-/* From this many bytes on a transfer is not worth keeping in the page cache: its data is in the
- * extent cache. */
+/* Transfers of this many bytes or more leave the page cache at once: the extent cache has the
+ * data. */
 #define UNCACHED_MIN (64u << 10)
 
 struct io_fd {
     struct bale_io io;
     int fd;
-    atomic_bool no_dontcache; /* the kernel or the file system refused RWF_DONTCACHE */
+    atomic_bool no_dontcache; /* kernel or file system refused RWF_DONTCACHE */
     atomic_bool written; /* large writes that went through the page cache since the last sync */
 };
 
@@ -32,7 +32,7 @@ static struct io_fd *fd_of(struct bale_io *io)
     return BALE_CONTAINER_OF(io, struct io_fd, io);
 }
 
-static bool refused(int e)
+static bool is_unsupported(int e)
 {
     return e == EOPNOTSUPP || e == ENOSYS || e == EINVAL;
 }
@@ -48,7 +48,7 @@ static ssize_t transfer_some(int fd, void *data, size_t length, off_t position, 
                  : preadv2(fd, &piece, 1, position, flags);
 }
 
-/* Transfers until length bytes are done or, reading, the file ends. data is not changed when
+/* Transfers length bytes, or when reading fewer at the end of the file. Does not change data when
  * writing. */
 static int transfer(struct io_fd *io, void *data, size_t length, uint64_t position, bool write,
                     size_t *done)
@@ -68,7 +68,7 @@ static int transfer(struct io_fd *io, void *data, size_t length, uint64_t positi
             *done += (size_t)n;
         else if (n == 0)
             return write ? BALE_E_IO : BALE_OK;
-        else if (flags != 0 && refused(errno))
+        else if (flags != 0 && is_unsupported(errno))
             atomic_store_explicit(&io->no_dontcache, true, memory_order_relaxed);
         else if (errno != EINTR)
             return bale_err_from_errno(errno);
@@ -97,7 +97,7 @@ static int fd_write(struct bale_io *io, const void *data, size_t length, uint64_
     size_t done;
     int err = transfer(f, (void *)(uintptr_t)data, length, position, true, &done);
 
-    /* Dirty pages cannot be dropped yet: their writing is started, and fd_sync drops them. */
+    /* Dirty pages cannot be dropped yet: start writing them; fd_sync drops them. */
     if (err == BALE_OK && left_in_cache(f, length)) {
         (void)sync_file_range(f->fd, (off_t)position, (off_t)length, SYNC_FILE_RANGE_WRITE);
         atomic_store_explicit(&f->written, true, memory_order_relaxed);
@@ -204,5 +204,5 @@ int bale_io_open_fd(int fd, struct bale_io **io)
 
 int bale_io_fd(const struct bale_io *io)
 {
-    return ((const struct io_fd *)io)->fd;
+    return BALE_CONTAINER_OF(io, const struct io_fd, io)->fd;
 }

@@ -1,4 +1,4 @@
-/* What a container does to its backing file, as a table of calls: the real one is a descriptor,
+/* The calls that a container makes on its backing file, as a table: the real one uses a descriptor;
  * tests put a recorder or a fault injector in between. All calls return 0 or a negative bale_err,
  * transfer everything or fail, restart on EINTR and are safe from several threads. */
 #ifndef BALE_FS_CONTAINER_IO_H
@@ -27,10 +27,10 @@ struct bale_io {
     const struct bale_io_ops *ops;
 };
 
-/* A descriptor, open for reading and, unless the container is opened read-only, writing. The io
- * owns and closes it; it is closed when this fails, too. Large reads and writes (64 KiB or more at
- * once) leave no pages behind in the page cache (RWF_DONTCACHE, or posix_fadvise where the kernel
- * or the file system lacks it). */
+/* The io of a descriptor that is open for reading and, unless the container is opened read-only,
+ * for writing. The io owns the descriptor, also when this call fails (then it is closed). Large
+ * reads and writes (64 KiB or more at once) leave no pages in the page cache (RWF_DONTCACHE, or
+ * posix_fadvise where the kernel or the file system lacks that). */
 int bale_io_open_fd(int fd, struct bale_io **io);
 int bale_io_fd(const struct bale_io *io); /* only for one made by bale_io_open_fd */
 

@@ -16,18 +16,18 @@ static void empty_attr(const struct bale_container_attr *defaults, struct bale_c
 }
 
 int bale_container_choose(struct bale_io *io, const struct bale_container_config *config,
-                          struct bale_choice *choice)
+                          struct bale_root_choice *choice)
 {
     uint8_t head[BALE_DATA_START];
     const struct bale_root *newest;
     size_t length;
     int err;
 
-    *choice = (struct bale_choice){0};
+    *choice = (struct bale_root_choice){0};
     err = io->ops->read(io, head, sizeof head, 0, &length);
     if (err == BALE_OK)
         err = bale_roots_read(head, length, &choice->roots);
-    if (err == BALE_E_BLANK) /* a header of zeros */
+    if (err == BALE_E_BLANK) /* the first bytes are zeros */
         err = is_certain(config, 0) ? BALE_E_CORRUPT : BALE_OK;
     if (err != BALE_OK)
         return err;
@@ -49,7 +49,7 @@ int bale_container_peek(struct bale_io *io, const struct bale_container_config *
                         const struct bale_container_attr *defaults,
                         struct bale_container_attr *attr, char *feature)
 {
-    struct bale_choice choice;
+    struct bale_root_choice choice;
     int err = bale_container_choose(io, config, &choice);
 
     if (feature)
@@ -71,8 +71,8 @@ static bool same_tree(const struct bale_root *a, const struct bale_root *b)
            a->tree.length == b->tree.length && a->tree.checksum == b->tree.checksum;
 }
 
-/* What is known to be durable when going on from the newest root without having verified it. */
-static void judge_durable(struct bale_container *c, const struct bale_roots *roots)
+/* Sets what is known to be durable when the newest root is used without verifying it. */
+static void derive_durable(struct bale_container *c, const struct bale_roots *roots)
 {
     const struct bale_root *root = &c->root;
     uint32_t session = atomic_load(c->config->session);
@@ -86,8 +86,8 @@ static void judge_durable(struct bale_container *c, const struct bale_roots *roo
         c->durable_slot = c->slot;
         return;
     }
-    /* The session before this one may be about to end: then its last roots are not durable yet, and
-     * what they say of others may be too little. */
+    /* The session before this one may end just now: then its last roots are not durable yet, and
+     * older roots may be durable although no root says so. */
     c->sync_before_write = root->session != session;
     if (root->durable == 0)
         return;
@@ -100,7 +100,7 @@ static void judge_durable(struct bale_container *c, const struct bale_roots *roo
     c->sync_before_write = true;
 }
 
-/* Goes on from the root in slot. */
+/* Makes the root in slot the container's. */
 static void adopt(struct bale_container *c, const struct bale_roots *roots, int slot)
 {
     c->root = roots->root[slot];
@@ -109,7 +109,7 @@ static void adopt(struct bale_container *c, const struct bale_roots *roots, int 
     bale_container_root_attr(&c->root, &c->attr);
 }
 
-/* Syncs what verification found good, and says so durably. */
+/* Syncs what verification found valid, and records that durably. */
 static int confirm(struct bale_container *c)
 {
     int err = bale_container_make_durable(c);
@@ -121,8 +121,8 @@ static int confirm(struct bale_container *c)
     return err;
 }
 
-/* Verifies the newest root, else takes the fallback, else finds the file empty. */
-static int choose_verified(struct bale_container *c, const struct bale_choice *choice)
+/* Uses the newest root if it can be verified, else the fallback, else treats the file as empty. */
+static int choose_verified(struct bale_container *c, const struct bale_root_choice *choice)
 {
     const struct bale_roots *roots = &choice->roots;
     const struct bale_root *newest = &roots->root[roots->newest];
@@ -151,7 +151,7 @@ static int choose_verified(struct bale_container *c, const struct bale_choice *c
 
 static int choose_root(struct bale_container *c, char *feature)
 {
-    struct bale_choice choice;
+    struct bale_root_choice choice;
     int err = bale_container_choose(c->io, c->config, &choice);
 
     if (feature)
@@ -165,7 +165,7 @@ static int choose_root(struct bale_container *c, char *feature)
         return choose_verified(c, &choice);
     adopt(c, &choice.roots, choice.roots.newest);
     if (c->config->writable)
-        judge_durable(c, &choice.roots);
+        derive_durable(c, &choice.roots);
     return BALE_OK;
 }
 

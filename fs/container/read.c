@@ -1,4 +1,4 @@
-/* Reading data. No lock is held: a commit may move what is being read, which the checks notice. */
+/* Reading data. No lock is held: if a commit moves the data meanwhile, the checks notice it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,13 +8,13 @@
 #include "fs/container/internal.h"
 #include "kernels/frame/frame.h"
 
-/* A frame that small is read whole, even for one chunk of it. */
+/* A frame of this length or less is read whole, even for one chunk of it. */
 #define SMALL_FRAME (32u << 10)
 
-/* Chunks that follow each other are read together up to this. */
+/* Consecutive chunks are read together up to this many bytes. */
 #define RUN_MAX (1u << 20)
 
-/* Whether the index says meanwhile that the data is elsewhere. */
+/* Whether the index now says that the data is at another position. */
 static bool has_moved(struct bale_container *c, const struct bale_segment *segment, uint64_t from)
 {
     struct bale_segment now;
@@ -27,8 +27,9 @@ static bool has_moved(struct bale_container *c, const struct bale_segment *segme
             now.generation != segment->generation || now.checksum != segment->checksum);
 }
 
-static int judge(struct bale_container *c, const struct bale_segment *segment, uint64_t from,
-                 int err)
+/* A check fails also if a commit has moved the data meanwhile: that is BALE_E_STALE. */
+static int check_stale(struct bale_container *c, const struct bale_segment *segment, uint64_t from,
+                       int err)
 {
     if ((err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED) && has_moved(c, segment, from))
         return BALE_E_STALE;
@@ -44,31 +45,27 @@ struct part {
     uint64_t from;
     uint64_t to;
     uint8_t *raw;
-    uint8_t *chunk; /* a decoded chunk that is not wanted whole */
+    uint8_t *chunk; /* buffer for a decoded chunk of which only a part is needed */
     uint8_t *run;   /* stored bytes */
     size_t run_capacity;
     struct bale_fault *fault;
 };
 
-/* The chunk's place in the file. */
+/* The file offsets of a chunk. */
 static void chunk_range(const struct part *p, uint32_t i, uint64_t *first, uint64_t *end)
 {
     *first = p->head.frame.offset + ((uint64_t)i << p->head.frame.chunk_log2);
     *end = *first + bale_frame_chunk_raw(&p->head.frame, i);
 }
 
-static void blame(const struct part *p, uint32_t i, const uint8_t *stored, uint64_t position)
+static void fill_chunk_fault(const struct part *p, uint32_t i, const uint8_t *stored,
+                             uint64_t position)
 {
     struct bale_chunk chunk = bale_frame_chunk(p->head.data, &p->head.frame, i);
-    uint64_t segment_end = p->segment->offset + p->segment->length;
-    uint64_t first, end, found;
+    uint64_t found = bale_hash(stored, chunk.stored);
 
-    chunk_range(p, i, &first, &end);
-    first = first > p->segment->offset ? first : p->segment->offset;
-    end = end < segment_end ? end : segment_end;
-    *p->fault = (struct bale_fault){
-        .offset = first, .length = end - first, .position = position, .what = "chunk data"};
-    found = bale_hash(stored, chunk.stored);
+    bale_frame_fault_at(p->fault, p->segment, &p->head.frame, i, position);
+    p->fault->what = "chunk data";
     if (found != chunk.checksum) {
         p->fault->what = "chunk checksum";
         p->fault->expected = chunk.checksum;
@@ -96,13 +93,13 @@ static int decode_chunk(struct part *p, uint32_t i, const uint8_t *stored, uint6
     err = bale_frame_decode_chunk(p->scratch, p->head.data, &p->head.frame, i, stored,
                                   whole ? p->raw + (first - p->from) : p->chunk);
     if (err == BALE_E_CORRUPT)
-        blame(p, i, stored, position);
+        fill_chunk_fault(p, i, stored, position);
     else if (err == BALE_OK && !whole)
         memcpy(p->raw + (from - p->from), p->chunk + (from - first), (size_t)(to - from));
     return err;
 }
 
-/* Gets the stored bytes [at, at + length) of the frame, which may have come with the head. */
+/* Gets the stored bytes [at, at + length) of the frame, which may have been read with the head. */
 static int fetch(struct part *p, size_t at, size_t length, const uint8_t **stored)
 {
     if (at + length <= p->head.length) {
@@ -121,7 +118,7 @@ static int fetch(struct part *p, size_t at, size_t length, const uint8_t **store
     return bale_frame_bytes_read(p->io, p->run, length, p->segment->position + at, p->fault);
 }
 
-/* Decodes the chunks from i on that are read together; *i and *at move past them. */
+/* Reads chunks from *i on together and decodes them; moves *i and *at past them. */
 static int decode_run(struct part *p, uint32_t *i, uint32_t last, size_t *at)
 {
     uint32_t end = *i;
@@ -211,7 +208,7 @@ int bale_container_read(struct bale_container *c, struct bale_scratch *scratch,
     free(p.head.data);
     free(p.chunk);
     free(p.run);
-    return judge(c, segment, from, err);
+    return check_stale(c, segment, from, err);
 }
 
 int bale_container_read_head(struct bale_container *c, const struct bale_segment *segment,
@@ -227,7 +224,7 @@ int bale_container_read_head(struct bale_container *c, const struct bale_segment
         err = bale_frame_head_match(&head.frame, segment, NULL);
     *frame = head.frame;
     free(head.data);
-    return judge(c, segment, segment->offset, err);
+    return check_stale(c, segment, segment->offset, err);
 }
 
 int bale_container_read_frame(struct bale_container *c, const struct bale_segment *segment,
@@ -248,5 +245,5 @@ int bale_container_read_frame(struct bale_container *c, const struct bale_segmen
         err = bale_frame_head_match(&head, segment, &fault);
     if (err == BALE_E_SHORT) /* its table is longer than the frame */
         err = BALE_E_CORRUPT;
-    return judge(c, segment, segment->offset, err);
+    return check_stale(c, segment, segment->offset, err);
 }

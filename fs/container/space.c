@@ -1,5 +1,5 @@
-/* The space of a container: what is free, what waits, and what is given back to the backing file
- * system. */
+/* The space of a container: what is free, deferred frees, and what is given back to the backing
+ * file system. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -9,68 +9,69 @@
 #include "fs/container/frame_set.h"
 #include "fs/container/internal.h"
 
-#define BLOCK 4096u /* punching less gives nothing back */
+#define BLOCK 4096u /* punching a smaller hole frees no block */
 
-/* Trimming must give back more than 1/TRIM_PART of what is live. */
+/* Trimming must give back more than 1/TRIM_PART of the live bytes. */
 #define TRIM_PART 16u
 
-struct derive {
+struct space_build {
     struct bale_claims claims;
     struct bale_frame_set frames;
     uint64_t stored;
     uint64_t unwritten;
 };
 
-static int derive_page(void *arg, const struct bale_ref *ref, const struct bale_page *page)
+static int build_page(void *arg, const struct bale_ref *ref, const struct bale_page *page)
 {
-    struct derive *d = arg;
+    struct space_build *build = arg;
 
     (void)page;
-    return bale_claims_add(&d->claims, ref->position, ref->length, 0);
+    return bale_claims_add(&build->claims, ref->position, ref->length, 0);
 }
 
-static int derive_segment(void *arg, const struct bale_segment *segment)
+static int build_segment(void *arg, const struct bale_segment *segment)
 {
-    struct derive *d = arg;
-    int fresh;
+    struct space_build *build = arg;
+    int added;
 
     if ((segment->flags & BALE_SEGMENT_UNWRITTEN) != 0) {
-        d->unwritten += segment->length;
+        build->unwritten += segment->length;
         return BALE_OK;
     }
-    fresh = bale_frame_set_add(&d->frames, segment);
-    if (fresh != 1)
-        return fresh;
-    d->stored += segment->frame_length;
-    return bale_claims_add(&d->claims, segment->position, segment->frame_length, segment->offset);
+    added = bale_frame_set_add(&build->frames, segment);
+    if (added != 1)
+        return added;
+    build->stored += segment->frame_length;
+    return bale_claims_add(&build->claims, segment->position, segment->frame_length,
+                           segment->offset);
 }
 
 int bale_space_build(struct bale_container *c)
 {
-    struct derive d = {0};
+    struct space_build build = {0};
     const struct bale_index_visitor visitor = {
-        .arg = &d, .page = derive_page, .segment = derive_segment};
+        .arg = &build, .page = build_page, .segment = build_segment};
     struct bale_free_map map;
     size_t first = 0;
     int err;
 
-    bale_frame_set_init(&d.frames, c->index.ctx.extent);
+    bale_frame_set_init(&build.frames, c->index.ctx.extent);
     pthread_rwlock_wrlock(&c->index_lock);
     err = bale_index_load_all(&c->index, &visitor);
     if (err == BALE_OK) {
-        c->index.stored = d.stored;
-        c->index.unwritten = d.unwritten;
+        c->index.stored = build.stored;
+        c->index.unwritten = build.unwritten;
     }
     pthread_rwlock_unlock(&c->index_lock);
-    bale_frame_set_clear(&d.frames);
+    bale_frame_set_clear(&build.frames);
     if (err != BALE_OK)
         goto out;
-    bale_claims_sort(&d.claims);
-    if (bale_claims_overlap(&d.claims, &first)) {
+    bale_claims_sort(&build.claims);
+    if (bale_claims_overlap(&build.claims, &first)) {
         err = BALE_E_CORRUPT;
         goto out;
     }
-    err = bale_claims_invert(&d.claims, BALE_DATA_START, &map);
+    err = bale_claims_invert(&build.claims, BALE_DATA_START, &map);
     if (err != BALE_OK)
         goto out;
     pthread_mutex_lock(&c->space_lock);
@@ -80,7 +81,7 @@ int bale_space_build(struct bale_container *c)
     pthread_mutex_unlock(&c->space_lock);
     err = c->io->ops->size(c->io, &c->high);
 out:
-    bale_claims_clear(&d.claims);
+    bale_claims_clear(&build.claims);
     return err;
 }
 
@@ -105,7 +106,7 @@ int bale_space_allocate(struct bale_container *c, uint64_t length, uint64_t *pos
     return err;
 }
 
-/* Without memory for it the space is lost until the container is opened again. */
+/* Without memory for the map the space is lost until the container is opened again. */
 static void make_free(struct bale_container *c, uint64_t position, uint64_t length)
 {
     int err = bale_free_map_release(&c->free, position, length);
@@ -121,7 +122,8 @@ void bale_space_release(struct bale_container *c, uint64_t position, uint64_t le
     pthread_mutex_unlock(&c->space_lock);
 }
 
-static void wait_for_sync(struct bale_container *c, const struct bale_index_release *released)
+/* Without memory the space is lost until the container is opened again. */
+static void defer_free(struct bale_container *c, const struct bale_index_release *released)
 {
     struct bale_deferred_free *grown =
         bale_array_grow(c->deferred, c->deferred_count, &c->deferred_capacity, sizeof *grown);
@@ -137,7 +139,7 @@ static void wait_for_sync(struct bale_container *c, const struct bale_index_rele
 void bale_space_reclaim(struct bale_container *c, bool committed, size_t from)
 {
     struct bale_index *index = &c->index;
-    size_t kept = from;
+    size_t left = from;
 
     pthread_mutex_lock(&c->space_lock);
     for (size_t i = from; i < index->released_count; i++) {
@@ -146,11 +148,11 @@ void bale_space_reclaim(struct bale_container *c, bool committed, size_t from)
         if (released->generation > (committed ? c->durable : c->root.generation))
             make_free(c, released->position, released->length);
         else if (committed)
-            wait_for_sync(c, released);
+            defer_free(c, released);
         else
-            index->released[kept++] = *released;
+            index->released[left++] = *released;
     }
-    index->released_count = kept;
+    index->released_count = left;
     pthread_mutex_unlock(&c->space_lock);
 }
 
@@ -164,7 +166,7 @@ void bale_space_free_deferred(struct bale_container *c)
     pthread_mutex_unlock(&c->space_lock);
 }
 
-static int forget(void *arg, uint64_t position, uint64_t length)
+static int free_frame(void *arg, uint64_t position, uint64_t length)
 {
     struct bale_container *c = arg;
 
@@ -175,7 +177,7 @@ static int forget(void *arg, uint64_t position, uint64_t length)
 void bale_space_free_unreferenced(struct bale_container *c)
 {
     pthread_mutex_lock(&c->space_lock);
-    (void)bale_free_map_each(&c->written, forget, c);
+    (void)bale_free_map_each(&c->written, free_frame, c);
     bale_free_map_clear(&c->written);
     pthread_mutex_unlock(&c->space_lock);
 }
@@ -195,7 +197,7 @@ int bale_space_preallocate(struct bale_container *c, uint64_t extra)
     return err == BALE_E_UNSUPPORTED ? BALE_OK : err;
 }
 
-static int punch(void *arg, uint64_t position, uint64_t length)
+static int punch_range(void *arg, uint64_t position, uint64_t length)
 {
     struct bale_container *c = arg;
     uint64_t first = (position + BLOCK - 1) / BLOCK * BLOCK;
@@ -212,8 +214,8 @@ static int punch(void *arg, uint64_t position, uint64_t length)
 
 int bale_space_trim(struct bale_container *c)
 {
-    bool used =
-        c->root.generation > 0 || c->index.top; /* on disk, or by what is not committed yet */
+    bool used = c->root.generation > 0 ||
+                c->index.top; /* by a root on disk, or by changes not committed yet */
     uint64_t live = c->index.stored;
     uint64_t end, tail, holes;
     int err = BALE_OK;
@@ -229,7 +231,7 @@ int bale_space_trim(struct bale_container *c)
     if (tail > 0 && err == BALE_OK)
         c->high = end;
     if (holes > 0 && err == BALE_OK) {
-        err = bale_free_map_each(&c->free, punch, c);
+        err = bale_free_map_each(&c->free, punch_range, c);
         if (err == BALE_E_UNSUPPORTED)
             err = BALE_OK;
         c->punched = c->free.bytes;

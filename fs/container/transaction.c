@@ -1,4 +1,4 @@
-/* The changes of a transaction. */
+/* Beginning and ending a transaction, and the changes that it makes. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -15,7 +15,7 @@ static int make_id(uint64_t *id)
     return BALE_OK;
 }
 
-/* What the first transaction needs. */
+/* Prepares the container for its first transaction. */
 static int prepare(struct bale_container *c)
 {
     int err = BALE_OK;
@@ -26,12 +26,12 @@ static int prepare(struct bale_container *c)
         err = bale_space_build(c);
     if (err == BALE_OK && c->root.generation == 0) {
         err = make_id(&c->root.container_id);
-        /* What a writer that was killed before its first root left. */
+        /* Remove what a writer left that was killed before its first root. */
         if (err == BALE_OK && c->high > 0)
             err = c->io->ops->truncate(c->io, 0);
         if (err == BALE_OK)
             c->high = 0;
-        c->slot = -1; /* of a rejected root, if any: it is gone */
+        c->slot = -1; /* a rejected root is gone now */
         c->index.ctx.container_id = c->root.container_id;
     }
     c->ready = err == BALE_OK;
@@ -63,7 +63,7 @@ void bale_container_abandon(struct bale_container *c)
     bale_container_unlock_writer(c);
 }
 
-/* The direct form asks for the raw length of a file's first frame. */
+/* Remembers checksum and raw length of the frame at offset 0: the direct form needs them. */
 static void note_head(struct bale_container *c, const uint8_t *frame, size_t length)
 {
     struct bale_frame head;
@@ -76,8 +76,8 @@ static void note_head(struct bale_container *c, const uint8_t *frame, size_t len
     pthread_mutex_unlock(&c->space_lock);
 }
 
-/* An empty file's, before the first frame: a kill then never leaves frames behind empty slots,
- * which only a power loss may (FORMAT.md 9, rule 2). */
+/* Before the first frame, writes the root of an empty file: so a kill never leaves frames behind
+ * empty root slots, which only a power loss may do (FORMAT.md 9, rule 2). */
 static int write_first_root(struct bale_container *c)
 {
     struct bale_root root;
@@ -122,9 +122,10 @@ int bale_container_write_frame(struct bale_container *c, const uint8_t *frame, s
     return err;
 }
 
-/* Whether nothing refers to the segment's frame yet: then it is not forgotten at the end of the
- * transaction. */
-static int claim_frame(struct bale_container *c, const struct bale_segment *segment, bool *fresh)
+/* Takes the segment's frame from those that no put refers to, which the end of the transaction
+ * frees. *new_frame: it was among them. */
+static int claim_frame(struct bale_container *c, const struct bale_segment *segment,
+                       bool *new_frame)
 {
     int err = BALE_E_NOENT;
 
@@ -136,24 +137,24 @@ static int claim_frame(struct bale_container *c, const struct bale_segment *segm
         c->index.head_raw_length = c->head_raw_length;
     }
     pthread_mutex_unlock(&c->space_lock);
-    *fresh = err == BALE_OK;
+    *new_frame = err == BALE_OK;
     return err == BALE_E_NOENT ? BALE_OK : err;
 }
 
 static int put(struct bale_container *c, const struct bale_segment *segment)
 {
     size_t released = c->index.released_count;
-    bool fresh;
-    int err = claim_frame(c, segment, &fresh);
+    bool new_frame;
+    int err = claim_frame(c, segment, &new_frame);
 
     if (err != BALE_OK)
         return err;
     pthread_rwlock_wrlock(&c->index_lock);
-    err = bale_index_put(&c->index, segment, fresh);
+    err = bale_index_put(&c->index, segment, new_frame);
     pthread_rwlock_unlock(&c->index_lock);
     if (err == BALE_OK) {
         bale_space_reclaim(c, false, released);
-    } else if (fresh) {
+    } else if (new_frame) {
         pthread_mutex_lock(&c->space_lock);
         (void)bale_free_map_release(&c->written, segment->position, segment->frame_length);
         pthread_mutex_unlock(&c->space_lock);
@@ -202,7 +203,7 @@ int bale_container_cut(struct bale_container *c, uint64_t offset, uint64_t lengt
     return length == 0 ? BALE_OK : cut(c, offset, offset + length);
 }
 
-/* Calls each for the holes in [offset, end). */
+/* Calls each for the holes in [offset, end) until it returns an error. */
 static int each_hole(struct bale_container *c, uint64_t offset, uint64_t end,
                      int (*each)(struct bale_container *, uint64_t from, uint64_t to, void *),
                      void *arg)
@@ -298,7 +299,7 @@ int bale_container_set_attr(struct bale_container *c, const struct bale_containe
         err = cut(c, attr->size, UINT64_MAX);
     if (err != BALE_OK)
         return err;
-    /* An empty container has no place for them: the root is what was asked for. */
+    /* An empty container has no root, so attributes that it did not store are a change. */
     c->attr_changed = c->attr_changed || c->root.generation == 0 || !same_attr(attr, &c->next);
     c->next = *attr;
     c->index.ctx.extent = attr->extent;
