@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/daemon/passed_fd.h"
+#include "fs/daemon/mountpoint.h"
 #include "fs/daemon/resources.h"
 #include "fs/daemon/session.h"
 #include "fs/daemon/watcher.h"

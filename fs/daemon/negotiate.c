@@ -15,8 +15,8 @@
 
 #include "format/reason.h"
 #include "fs/base/log.h"
-#include "fs/daemon/fusermount.h"
 #include "fs/daemon/stderr_capture.h"
+#include "fs/daemon/unmount.h"
 #include "fs/fuse/ops.h"
 
 #define MAX_BACKGROUND 128

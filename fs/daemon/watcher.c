@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/daemon/fusermount.h"
+#include "fs/daemon/unmount.h"
 
 /* Not in older headers. */
 #ifndef STATX_MNT_ID_UNIQUE

@@ -11,7 +11,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "fs/daemon/fusermount.h"
+#include "fs/daemon/unmount.h"
 #include "tools/balefs.h"
 #include "tools/common/options.h"
 #include "tools/common/spawn.h"

@@ -7,7 +7,7 @@ needs_fuse
 make_store_and_mnt
 
 # --- in the background, and without the starter: until it is unmounted
-/usr/bin/python3 handed.py "$mnt" "$balefs" mount --log "$work/log" "$store" /dev/fd/@ || fail "exit status $?"
+/usr/bin/python3 passed_fd.py "$mnt" "$balefs" mount --log "$work/log" "$store" /dev/fd/@ || fail "exit status $?"
 is_mounted "$mnt" || fail "not mounted"
 echo kept >"$mnt/kept"
 is kept "$(cat "$mnt/kept")" "what was written"
@@ -19,7 +19,7 @@ run 0 umount "$mnt"
 unlocked "$store" || fail "still locked"
 
 # --- in the foreground; a descriptor that does not block; ends with the mount, whoever unmounts
-/usr/bin/python3 handed.py --nonblock "$mnt" "$balefs" mount -f "$store" /dev/fd/@ 2>"$work/err" &
+/usr/bin/python3 passed_fd.py --nonblock "$mnt" "$balefs" mount -f "$store" /dev/fd/@ 2>"$work/err" &
 daemon=$!
 soon is_mounted "$mnt" || fail "not mounted in the foreground: $(cat "$work/err")"
 is kept "$(cat "$mnt/kept")" "the same in the foreground"
@@ -29,7 +29,7 @@ wait "$daemon" || fail "the foreground daemon ended with $?: $(cat "$work/err")"
 grep -q 'unmounted: all is stored$' "$work/err" || fail "the log: $(cat "$work/err")"
 
 # --- a signal ends serving, with everything stored; whose mount it is takes it away
-/usr/bin/python3 handed.py "$mnt" "$balefs" mount -f "$store" /dev/fd/@ 2>"$work/err" &
+/usr/bin/python3 passed_fd.py "$mnt" "$balefs" mount -f "$store" /dev/fd/@ 2>"$work/err" &
 daemon=$!
 soon is_mounted "$mnt" || fail "not mounted in the foreground: $(cat "$work/err")"
 is more "$(cat "$mnt/more")" "what the second mount wrote"

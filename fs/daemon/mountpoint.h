@@ -1,7 +1,7 @@
 /* A mount made by somebody else, who hands over the open /dev/fuse: /dev/fd/N as mount point, as a
  * container's runtime and mount.fuse3(8) do it. */
-#ifndef BALE_FS_DAEMON_PASSED_FD_H
-#define BALE_FS_DAEMON_PASSED_FD_H
+#ifndef BALE_FS_DAEMON_MOUNTPOINT_H
+#define BALE_FS_DAEMON_MOUNTPOINT_H
 
 #include <stdbool.h>
 

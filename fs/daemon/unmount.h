@@ -1,6 +1,6 @@
 /* fusermount3, which unmounts for those who may not do it themselves. */
-#ifndef BALE_FS_DAEMON_FUSERMOUNT_H
-#define BALE_FS_DAEMON_FUSERMOUNT_H
+#ifndef BALE_FS_DAEMON_UNMOUNT_H
+#define BALE_FS_DAEMON_UNMOUNT_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "fs/daemon/passed_fd.h"
+#include "fs/daemon/mountpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "fs/daemon/fusermount.h"
+#include "fs/daemon/unmount.h"
 
 #include <stddef.h>
 #include <stdint.h>
