@@ -6,7 +6,7 @@
 
 #include "format/err.h"
 #include "format/reason.h"
-#include "fs/daemon/serve.h"
+#include "fs/daemon/daemon.h"
 
 struct report {
     int err;

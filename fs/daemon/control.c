@@ -8,9 +8,8 @@
 
 #include "format/err.h"
 #include "fs/base/log.h"
-#include "fs/daemon/recompress.h"
+#include "fs/daemon/ioctl.h"
 #include "fs/daemon/resources.h"
-#include "fs/daemon/session.h"
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/ops.h"
@@ -21,7 +20,8 @@ static bool may_control(fuse_req_t req)
     return uid == 0 || uid == bale_mount_of(req)->owner;
 }
 
-static void synced(void *arg, int err)
+/* bale_volume_sync: from another thread, without locks. */
+static void control_sync_done(void *arg, int err)
 {
     fuse_req_t req = arg;
     if (err != BALE_OK)
@@ -30,32 +30,36 @@ static void synced(void *arg, int err)
         fuse_reply_ioctl(req, 0, NULL, 0);
 }
 
-static void thaw(struct bale_mount *mount)
+static void control_thaw(struct bale_mount *mount)
 {
-    /* In this order: see quiet. */
-    bale_session_thaw(mount);
+    /* In this order: see control_freeze_quiesced. */
+    bale_freezer_thaw(mount->freezer);
     bale_volume_thaw(mount->volume);
 }
 
-static void frozen(void *arg, int err)
+/* bale_volume_freeze: from another thread, without locks. */
+static void control_freeze_done(void *arg, int err)
 {
     fuse_req_t req = arg;
     if (err != BALE_OK) {
         bale_log(BALE_LOG_ERROR, "%s: cannot be frozen: %s: see the messages before",
                  bale_store_path(bale_mount_of(req)->store), bale_err_text(err));
-        thaw(bale_mount_of(req));
+        control_thaw(bale_mount_of(req));
     } else if (!bale_freezer_is_frozen(bale_mount_of(req)->freezer)) {
-        err = BALE_E_CANCELLED; /* it was thawed before it was frozen */
+        err = BALE_E_CANCELLED; /* a thaw came before the freeze had ended */
     }
-    synced(req, err);
+    control_sync_done(req, err);
 }
 
-static void quiet(void *arg)
+/* bale_freezer_freeze: no request changes the store any more. A thaw may come at any time: it ends
+ * the freezer's freeze first, so that this function, which looks at that last, thaws the volume if
+ * the thaw did so too early. */
+static void control_freeze_quiesced(void *arg)
 {
     fuse_req_t req = arg;
     struct bale_mount *mount = bale_mount_of(req);
 
-    bale_volume_freeze(mount->volume, frozen, req);
+    bale_volume_freeze(mount->volume, control_freeze_done, req);
     if (!bale_freezer_is_frozen(mount->freezer))
         bale_volume_thaw(mount->volume);
 }
@@ -150,13 +154,13 @@ void bale_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
     } else if (cmd != BALE_IOC_SYNC && !may_control(req)) {
         fuse_reply_err(req, EPERM);
     } else if (cmd == BALE_IOC_SYNC) {
-        bale_volume_sync(mount->volume, true, synced, req);
+        bale_volume_sync(mount->volume, true, control_sync_done, req);
     } else if (cmd == BALE_IOC_FREEZE) {
-        if (!bale_freezer_freeze(mount->freezer, quiet, req))
+        if (!bale_freezer_freeze(mount->freezer, control_freeze_quiesced, req))
             fuse_reply_err(req, EBUSY);
     } else if (cmd == BALE_IOC_THAW) {
         fuse_reply_ioctl(req, 0, NULL, 0);
-        thaw(mount);
+        control_thaw(mount);
     } else {
         reply_status(req, out_size);
     }

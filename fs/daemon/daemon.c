@@ -1,5 +1,5 @@
+#include "fs/daemon/daemon.h"
 #include "format/reason.h"
-#include "fs/daemon/serve.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,10 @@
 #include "fs/daemon/resources.h"
 #include "fs/daemon/session.h"
 #include "fs/daemon/watcher.h"
+#include "fs/fuse/caller.h"
+#include "fs/fuse/ctime.h"
 #include "fs/fuse/freeze.h"
+#include "fs/fuse/interrupt.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
@@ -235,7 +238,7 @@ static void unmount(struct daemon *d, const char *cause)
 {
     bale_log(BALE_LOG_INFO, "%s: %s: unmounting", d->mountpoint, cause);
     bale_volume_thaw(d->mount.volume);
-    bale_session_thaw(&d->mount);
+    bale_freezer_thaw(d->mount.freezer);
     bale_session_unmount(d->session);
 }
 
@@ -307,7 +310,7 @@ static int end(struct daemon *d, bool served)
         bale_session_stop(d->session);
     if (mount->freezer) {
         bale_volume_thaw(mount->volume);
-        bale_session_thaw(mount);
+        bale_freezer_thaw(mount->freezer);
     }
     bale_opened_close_all(mount);
     bale_directories_close_all();

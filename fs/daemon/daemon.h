@@ -49,6 +49,11 @@ struct bale_mount_options {
  * says "PATH: what happened: what to do". */
 int bale_daemon_run(const struct bale_mount_options *options, struct bale_reason *why);
 
+/* As bale_daemon_run in the foreground. ready is called once in this thread, when the mount
+ * answers, if it ever does. */
+int bale_daemon_serve(const struct bale_mount_options *options, struct bale_reason *why,
+                      void (*ready)(void *arg), void *arg);
+
 /* The version of libfuse that is linked, "3.17.2". */
 const char *bale_daemon_libfuse(void);
 

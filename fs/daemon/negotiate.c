@@ -15,6 +15,7 @@
 
 #include "format/reason.h"
 #include "fs/base/log.h"
+#include "fs/daemon/ioctl.h"
 #include "fs/daemon/stderr_capture.h"
 #include "fs/daemon/unmount.h"
 #include "fs/fuse/ops.h"

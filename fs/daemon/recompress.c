@@ -1,5 +1,3 @@
-#include "fs/daemon/recompress.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +6,10 @@
 
 #include "format/err.h"
 #include "fs/daemon/control.h"
+#include "fs/daemon/ioctl.h"
+#include "fs/fuse/attr.h"
+#include "fs/fuse/backing.h"
+#include "fs/fuse/capability.h"
 #include "fs/fuse/opened.h"
 
 struct recompress_op {

@@ -14,7 +14,10 @@
 #include "format/reason.h"
 #include "fs/base/log.h"
 #include "fs/daemon/negotiate.h"
+#include "fs/fuse/caller.h"
 #include "fs/fuse/freeze.h"
+#include "fs/fuse/interrupt.h"
+#include "fs/fuse/request.h"
 
 #define WAKE_SIGNAL SIGUSR1
 #define WAKE_EVERY_NS 2000000
@@ -22,8 +25,6 @@
 
 /* fuse.h of older systems does not have it. */
 #define OPCODE_SYNCFS 50
-
-_Thread_local struct bale_request_info bale_current_request;
 
 struct bale_session {
     struct bale_mount *mount;
@@ -42,36 +43,13 @@ struct bale_session {
 
 /* ---- One request ---- */
 
-/* What libfuse leaves out, from the request as the kernel wrote it; libfuse has not checked its
- * length yet. */
-static void note_request(const struct fuse_in_header *in, size_t size)
+/* Also the callback of the freezer: see fs/fuse/freeze.h. */
+static void session_handle(void *arg, void *request, size_t size)
 {
-    const void *arg = in + 1;
-
-    size -= sizeof *in;
-    bale_current_request = (struct bale_request_info){.unique = in->unique};
-    if (in->opcode == FUSE_WRITE && size >= sizeof(struct fuse_write_in)) {
-        bale_current_request.kill_suidgid =
-            ((const struct fuse_write_in *)arg)->write_flags & FUSE_WRITE_KILL_SUIDGID;
-    } else if (in->opcode == FUSE_OPEN && size >= sizeof(struct fuse_open_in)) {
-        bale_current_request.kill_suidgid =
-            ((const struct fuse_open_in *)arg)->open_flags & FUSE_OPEN_KILL_SUIDGID;
-    } else if (in->opcode == FUSE_SETATTR && size >= sizeof(struct fuse_setattr_in)) {
-        bale_current_request.kill_suidgid =
-            ((const struct fuse_setattr_in *)arg)->valid & FATTR_KILL_SUIDGID;
-    } else if (in->opcode == FUSE_FALLOCATE) {
-        bale_current_request.kill_suidgid = in->uid != 0; /* there is no flag */
-    } else if (in->opcode == FUSE_SETXATTR && size >= sizeof(struct fuse_setxattr_in)) {
-        bale_current_request.acl_kill_sgid =
-            ((const struct fuse_setxattr_in *)arg)->setxattr_flags & FUSE_SETXATTR_ACL_KILL_SGID;
-    }
-}
-
-static void handle(struct bale_session *session, void *request, size_t size)
-{
+    struct bale_session *session = arg;
     struct fuse_buf buf = {.mem = request, .size = size};
 
-    note_request(request, size);
+    bale_request_note(request, size);
     fuse_session_process_buf(session->fuse, &buf);
 }
 
@@ -129,19 +107,9 @@ static void dispatch(struct bale_session *session, void *request, size_t size)
     } else if (in->opcode == OPCODE_SYNCFS) {
         syncfs_request(session, in->unique);
     } else if (bale_freezer_request_begin(mount->freezer, request, size)) {
-        handle(session, request, size);
+        session_handle(session, request, size);
         bale_freezer_request_end(mount->freezer);
     }
-}
-
-static void handle_stashed(void *arg, void *request, size_t size)
-{
-    handle(arg, request, size);
-}
-
-void bale_session_thaw(struct bale_mount *mount)
-{
-    bale_freezer_thaw(mount->freezer, handle_stashed, mount->receiver);
 }
 
 /* ---- Receiving ---- */
@@ -286,7 +254,7 @@ int bale_session_create(struct bale_mount *mount, const struct bale_mount_option
     session->ended = ended;
     session->mountpoint = strdup(mountpoint);
     pthread_mutex_init(&session->lock, NULL);
-    mount->receiver = session;
+    bale_freezer_set_handler(mount->freezer, session_handle, session);
     int err = session->mountpoint ? connect_kernel(session, options, why) : BALE_E_NOMEM;
     if (err != BALE_OK) {
         bale_session_destroy(session);

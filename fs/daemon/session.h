@@ -23,7 +23,4 @@ void bale_session_unmount(struct bale_session *session);
 void bale_session_stop(struct bale_session *session);
 void bale_session_destroy(struct bale_session *session); /* NULL is fine */
 
-/* Handles the requests put away while the store was frozen. */
-void bale_session_thaw(struct bale_mount *mount);
-
 #endif

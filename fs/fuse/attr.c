@@ -1,51 +1,27 @@
+#include "fs/fuse/attr.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "format/err.h"
-#include "fs/fuse/mount.h"
+#include "fs/fuse/backing.h"
+#include "fs/fuse/ctime.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 
 #define BLKSIZE_MOST (1 << 20)
 
-struct bale_proc_path bale_proc_path(int fd)
-{
-    struct bale_proc_path path;
-
-    snprintf(path.text, sizeof path.text, "/proc/self/fd/%d", fd);
-    return path;
-}
-
-mode_t bale_mode_without_suid(mode_t mode)
-{
-    mode &= ~(mode_t)S_ISUID;
-    /* Without execution for the group the bit means mandatory locking. */
-    return mode & S_IXGRP ? mode & ~(mode_t)S_ISGID : mode;
-}
-
-static struct timespec timespec_of(int64_t ns)
-{
-    int64_t rest = ns % 1000000000;
-
-    rest += rest < 0 ? 1000000000 : 0;
-    return (struct timespec){(ns - rest) / 1000000000, rest};
-}
-
-static int peek_fd(struct bale_mount *mount, int fd, struct bale_container_attr *attr)
+/* A bale_err; BALE_E_UNVERIFIED: the container must be opened and verified first. */
+static int peek_backing(struct bale_mount *mount, int fd, struct bale_container_attr *attr)
 {
     struct bale_proc_path path = bale_proc_path(fd);
     int real;
 
     do {
-        real = open(path.text, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOATIME);
-        if (real < 0 && errno == EPERM)
-            real = open(path.text, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    } while (real < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(mount->nodes));
+        real = bale_backing_open(path.text, O_RDONLY);
+    } while (bale_backing_retry(mount, real));
     if (real < 0)
         return bale_err_from_errno(errno);
     struct bale_io *io;
@@ -58,10 +34,10 @@ static int peek_fd(struct bale_mount *mount, int fd, struct bale_container_attr 
     return err;
 }
 
-/* What is in the root of a container nobody has open. 0, EAGAIN, or another errno: it cannot be
- * had. */
-static int peek(struct bale_mount *mount, struct bale_node *node, int fd, off_t size,
-                struct bale_container_attr *attr)
+/* Reads the attributes from the root of a container that is not open here. EAGAIN: open it first;
+ * another errno: they cannot be read. */
+static int peek_container(struct bale_mount *mount, struct bale_node *node, int fd, off_t size,
+                          struct bale_container_attr *attr)
 {
     if (size == 0) {
         *attr = mount->defaults;
@@ -70,7 +46,7 @@ static int peek(struct bale_mount *mount, struct bale_node *node, int fd, off_t 
     }
     if (node->marks & BALE_MARK_BROKEN)
         return bale_err_to_errno(BALE_E_CORRUPT);
-    int err = peek_fd(mount, fd, attr);
+    int err = peek_backing(mount, fd, attr);
     if (err == BALE_E_UNVERIFIED) {
         atomic_fetch_or(&node->marks, BALE_MARK_UNCERTAIN);
         return EAGAIN;
@@ -78,11 +54,11 @@ static int peek(struct bale_mount *mount, struct bale_node *node, int fd, off_t 
     return bale_err_to_errno(err);
 }
 
-/* From who has it open, or else from the container. *is_open says which. */
-static int look(struct bale_mount *mount, struct bale_node *node, int fd, off_t size,
-                struct bale_file_attr *open, struct bale_container_attr *attr, bool *is_open)
+/* The attributes of the open file, or else of the container; *is_open says which. */
+static int read_attr(struct bale_mount *mount, struct bale_node *node, int fd, off_t size,
+                     struct bale_file_attr *open, struct bale_container_attr *attr, bool *is_open)
 {
-    int err;
+    int e;
 
     do {
         *is_open = bale_opened_attr(mount, node, open);
@@ -90,10 +66,10 @@ static int look(struct bale_mount *mount, struct bale_node *node, int fd, off_t 
             *attr = open->container;
             return 0;
         }
-        err = peek(mount, node, fd, size, attr);
-        /* Somebody who opened it meanwhile was seen writing a root. */
-    } while (err == EAGAIN && bale_opened_attr(mount, node, open));
-    return err;
+        e = peek_container(mount, node, fd, size, attr);
+        /* If the file was opened meanwhile, the uncertain root was one that it was writing. */
+    } while (e == EAGAIN && bale_opened_attr(mount, node, open));
+    return e;
 }
 
 int bale_attr_container(struct bale_mount *mount, struct bale_node *node, int fd,
@@ -107,7 +83,8 @@ int bale_attr_container(struct bale_mount *mount, struct bale_node *node, int fd
         *attr = open.container;
         return 0;
     }
-    return fstat(fd, &st) == 0 ? look(mount, node, fd, st.st_size, &open, attr, &is_open) : errno;
+    return fstat(fd, &st) == 0 ? read_attr(mount, node, fd, st.st_size, &open, attr, &is_open)
+                               : errno;
 }
 
 static void show_container(struct bale_mount *mount, const struct bale_container_attr *attr,
@@ -127,7 +104,8 @@ static void show_open(const struct bale_file_attr *open, struct stat *st)
     st->st_blocks += (blkcnt_t)(open->dirty + 511) / 512;
 }
 
-/* before: what was known when stat was asked. A chmod since then knows better. */
+/* before: the node's mode before the call of stat. If a chmod has changed it since then, that one
+ * is newer. */
 static void note_mode(struct bale_node *node, uint32_t before, mode_t mode)
 {
     atomic_compare_exchange_strong(&node->mode, &before, mode);
@@ -153,37 +131,28 @@ int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
     }
     bale_ctimes_get(mount->ctimes, st->st_ino, &st->st_ctim);
     bool is_open;
-    int err = look(mount, node, fd, st->st_size, &open, &attr, &is_open);
-    if (err == EAGAIN)
-        return err;
-    if (err) {
+    int e = read_attr(mount, node, fd, st->st_size, &open, &attr, &is_open);
+    if (e == EAGAIN)
+        return e;
+    if (e) {
         *timeout = 0;
         note_mode(node, before, st->st_mode);
-        return 0; /* as the backing store has it, so that it can be seen and removed */
+        return 0; /* show the backing inode's attributes, so that the file can be removed */
     }
     if (is_open) {
         show_open(&open, st);
         if (open.ctime.tv_sec != 0)
-            *timeout = 0; /* the blocks it takes are not settled */
+            *timeout = 0; /* the number of its blocks still changes */
     } else {
         st->st_size = (off_t)attr.size;
         if (attr.generation > 0)
-            st->st_mtim = timespec_of(attr.mtime);
+            st->st_mtim = bale_timespec_of(attr.mtime);
     }
     show_container(mount, &attr, st);
     if (st->st_blocks == 0 && attr.stored > 0)
         st->st_blocks = 1;
     note_mode(node, before, st->st_mode);
     return 0;
-}
-
-int bale_mode_get(struct bale_mount *mount, struct bale_node *node, int fd, mode_t *mode)
-{
-    struct stat st;
-    int err = bale_attr_get(mount, node, fd, NULL, &st, NULL);
-
-    *mode = err ? 0 : st.st_mode;
-    return err;
 }
 
 /* ---- getattr, statfs ---- */
@@ -193,38 +162,38 @@ struct getattr_op {
     fuse_req_t req;
 };
 
-static int reply_attr(fuse_req_t req, struct bale_mount *mount, struct bale_node *node)
+static int getattr_reply(fuse_req_t req, struct bale_mount *mount, struct bale_node *node)
 {
     struct bale_file *file = bale_opened_file(mount, node);
     struct stat st;
     double timeout;
     int fd;
-    int err;
+    int e;
 
     if (file) {
-        err = bale_attr_get(mount, node, bale_file_fd(file), NULL, &st, &timeout);
+        e = bale_attr_get(mount, node, bale_file_fd(file), NULL, &st, &timeout);
         bale_file_unref(file);
     } else {
-        err = bale_node_pin(mount->nodes, node, &fd);
-        if (err)
-            return err;
-        err = bale_attr_get(mount, node, fd, NULL, &st, &timeout);
+        e = bale_node_pin(mount->nodes, node, &fd);
+        if (e)
+            return e;
+        e = bale_attr_get(mount, node, fd, NULL, &st, &timeout);
         bale_node_unpin(mount->nodes, node);
     }
-    if (!err)
+    if (!e)
         fuse_reply_attr(req, &st, timeout);
-    return err;
+    return e;
 }
 
-static void getattr_ready(struct bale_use *use, int err)
+static void getattr_file_ready(struct bale_use *use, int e)
 {
     struct getattr_op *op = (struct getattr_op *)use;
-    bool used = !err;
+    bool used = !e;
 
     if (used || use->node->marks & BALE_MARK_BROKEN)
-        err = reply_attr(op->req, use->mount, use->node);
-    if (err)
-        fuse_reply_err(op->req, err);
+        e = getattr_reply(op->req, use->mount, use->node);
+    if (e)
+        fuse_reply_err(op->req, e);
     if (used)
         bale_use_end(use->mount, use->node);
     free(op);
@@ -236,19 +205,19 @@ void bale_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     struct bale_node *node = bale_node_of(mount, ino);
 
     (void)fi;
-    int err = reply_attr(req, mount, node);
-    if (err == EAGAIN) {
+    int e = getattr_reply(req, mount, node);
+    if (e == EAGAIN) {
         struct getattr_op *op = malloc(sizeof *op);
         if (op) {
-            *op = (struct getattr_op){.use = {.mount = mount, .node = node, .ready = getattr_ready},
-                                      .req = req};
+            *op = (struct getattr_op){
+                .use = {.mount = mount, .node = node, .ready = getattr_file_ready}, .req = req};
             bale_use_begin(&op->use);
             return;
         }
-        err = ENOMEM;
+        e = ENOMEM;
     }
-    if (err)
-        fuse_reply_err(req, err);
+    if (e)
+        fuse_reply_err(req, e);
 }
 
 void bale_op_statfs(fuse_req_t req, fuse_ino_t ino)

@@ -1,3 +1,5 @@
+#include "fs/fuse/caller.h"
+
 #include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
@@ -28,7 +30,7 @@ static int set_capabilities(const struct __user_cap_data_struct data[2])
     return (int)syscall(SYS_capset, &head, data);
 }
 
-/* This thread's. It stays until somebody with another one comes. */
+/* The umask of this thread: that of the last caller it acted for. */
 static _Thread_local mode_t mask;
 
 bool bale_caller_own_umask(void)
@@ -53,9 +55,9 @@ static void become(uid_t uid, gid_t gid)
     }
 }
 
-/* The kernel has decided already that the caller may; what the change of ids takes away in
- * capabilities comes back, so that the backing store does not decide again without the caller's
- * other groups. All three calls are this thread's alone. */
+/* The kernel has already decided that the caller may do this. Changing the ids takes capabilities
+ * away; become() restores them, so that the backing store does not decide again without the
+ * caller's other groups. Ids, capabilities and umask are those of this thread only. */
 void bale_caller_enter(fuse_req_t req)
 {
     struct bale_mount *mount = bale_mount_of(req);
@@ -106,7 +108,7 @@ static bool in_group(fuse_req_t req, gid_t gid)
     return false;
 }
 
-/* Newer kernels have done this before they ask; here it is for older ones. */
+/* Newer kernels clear sgid themselves before they send the request. */
 mode_t bale_caller_mode(fuse_req_t req, int dir_fd, mode_t mode)
 {
     const mode_t both = S_ISGID | S_IXGRP;
@@ -119,7 +121,7 @@ mode_t bale_caller_mode(fuse_req_t req, int dir_fd, mode_t mode)
 
 void bale_caller_drop_capabilities(void)
 {
-    /* Files of others, their owners and modes, device nodes, trusted attributes, mounting. */
+    /* For files of other users, their owners and modes, device nodes, trusted attributes, mounting. */
     static const int kept[] = {CAP_CHOWN,     CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
                                CAP_FOWNER,    CAP_FSETID,       CAP_SETGID,
                                CAP_SETUID,    CAP_MKNOD,        CAP_SETFCAP,

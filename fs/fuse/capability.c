@@ -1,24 +1,24 @@
+#include "fs/fuse/capability.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
 
-#include "fs/fuse/opened.h"
-
-#define CAPABILITY "security.capability"
-
 void bale_capability_restore(struct bale_opened *opened, const char *path)
 {
     pthread_mutex_lock(&opened->mount->opened_lock);
-    if (opened->capability && getxattr(path, CAPABILITY, NULL, 0) < 0 && errno == ENODATA)
-        (void)!setxattr(path, CAPABILITY, opened->capability, opened->capability_size, 0);
+    if (opened->capability && getxattr(path, BALE_CAPABILITY_XATTR, NULL, 0) < 0 &&
+        errno == ENODATA)
+        (void)!setxattr(path, BALE_CAPABILITY_XATTR, opened->capability, opened->capability_size,
+                        0);
     pthread_mutex_unlock(&opened->mount->opened_lock);
 }
 
 void bale_capability_save(struct bale_opened *opened, const char *path)
 {
     char value[BALE_CAPABILITY_MAX];
-    ssize_t size = getxattr(path, CAPABILITY, value, sizeof value);
+    ssize_t size = getxattr(path, BALE_CAPABILITY_XATTR, value, sizeof value);
 
     if (size > 0)
         bale_capability_set(opened->mount, opened->node, value, (size_t)size);

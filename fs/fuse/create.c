@@ -6,8 +6,12 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/fuse/attr.h"
+#include "fs/fuse/backing.h"
+#include "fs/fuse/caller.h"
 #include "fs/fuse/freeze.h"
-#include "fs/fuse/mount.h"
+#include "fs/fuse/lookup.h"
+#include "fs/fuse/names.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/settings.h"
@@ -17,22 +21,22 @@ struct create_op {
     struct bale_use use; /* its node is referenced */
     fuse_req_t req;
     struct fuse_file_info fi;
-    bool opens;            /* not for mknod */
-    struct bale_node *dir; /* NULL for tmpfile, as name is */
+    bool opens;            /* the reply opens the file; false for mknod */
+    struct bale_node *dir; /* NULL for tmpfile, and name too */
     char *name;
     struct fuse_entry_param entry;
     struct bale_container_attr attr;
 };
 
-/* Nobody has heard of the file: as if it had not been made. The kernel keeps the directory locked
+/* Removes the new file again. No other program has seen it: the kernel keeps the directory locked
  * until the reply. */
-static void unmake(struct bale_mount *mount, struct bale_node *dir, const char *name)
+static void create_undo(struct bale_mount *mount, struct bale_node *dir, const char *name)
 {
     if (name)
         (void)bale_name_remove(mount, dir, name, 0);
 }
 
-static void destroy(struct create_op *op)
+static void create_destroy(struct create_op *op)
 {
     struct bale_mount *mount = op->use.mount;
 
@@ -42,7 +46,7 @@ static void destroy(struct create_op *op)
     bale_freezer_change_end(mount->freezer);
 }
 
-static void reply(struct create_op *op)
+static void create_reply(struct create_op *op)
 {
     struct bale_mount *mount = op->use.mount;
     struct bale_node *node = op->use.node;
@@ -50,8 +54,7 @@ static void reply(struct create_op *op)
 
     bale_node_remember(mount->nodes, node);
     if (op->opens) {
-        bale_open_flags(mount, &op->fi);
-        bale_use_add_handle(&op->use, op->fi.flags);
+        bale_use_add_handle(&op->use, &op->fi);
         failed = fuse_reply_create(op->req, &op->entry, &op->fi);
     } else {
         failed = fuse_reply_entry(op->req, &op->entry);
@@ -64,83 +67,83 @@ static void reply(struct create_op *op)
         bale_use_end(mount, node);
 }
 
-static void finish(struct create_op *op, int err)
+static void create_finish(struct create_op *op, int e)
 {
     struct bale_mount *mount = op->use.mount;
     struct bale_node *node = op->use.node;
 
-    if (!err) {
-        err = bale_attr_get(mount, node, bale_file_fd(node->opened->file), NULL, &op->entry.attr,
-                            &op->entry.attr_timeout);
+    if (!e) {
+        e = bale_attr_get(mount, node, bale_file_fd(node->opened->file), NULL, &op->entry.attr,
+                          &op->entry.attr_timeout);
     }
-    if (err) {
-        unmake(mount, op->dir, op->name);
-        fuse_reply_err(op->req, err);
+    if (e) {
+        create_undo(mount, op->dir, op->name);
+        fuse_reply_err(op->req, e);
         bale_use_end(mount, node);
     } else {
         op->entry.ino = bale_ino_of(mount, node);
         op->entry.entry_timeout = BALE_CACHE_SECONDS;
-        reply(op);
+        create_reply(op);
     }
-    destroy(op);
+    create_destroy(op);
 }
 
-static void attributes_set(void *arg, int64_t result)
+static void create_mode_set(void *arg, int64_t result)
 {
-    finish(arg, bale_err_to_errno(result < 0 ? (int)result : 0));
+    create_finish(arg, bale_err_to_errno(result < 0 ? (int)result : 0));
 }
 
-static void ready(struct bale_use *use, int err)
+static void create_file_ready(struct bale_use *use, int e)
 {
     struct create_op *op = (struct create_op *)use;
 
-    if (err) {
-        unmake(use->mount, op->dir, op->name);
-        fuse_reply_err(op->req, err);
-        destroy(op);
+    if (e) {
+        create_undo(use->mount, op->dir, op->name);
+        fuse_reply_err(op->req, e);
+        create_destroy(op);
         return;
     }
     bale_opened_set_unlinked(use->mount, use->node, !op->name);
     if (op->attr.mode & BALE_ROOT_MODE_IN_CONTAINER) {
-        /* Nobody sees the name before the mode is in its place. */
-        bale_file_set_attr(use->node->opened->file, BALE_ATTR_MODE, &op->attr, attributes_set, op);
+        /* Reply after the mode is stored: until then no program sees the name. */
+        bale_file_set_attr(use->node->opened->file, BALE_ATTR_MODE, &op->attr, create_mode_set, op);
     } else {
-        finish(op, 0);
+        create_finish(op, 0);
     }
 }
 
-/* Goes on with a file just made; fd is owned from here on. dir and name are NULL for a file
- * without a name. */
-static void begin(fuse_req_t req, struct bale_node *dir, const char *name, int fd, mode_t mode,
-                  const struct bale_container_attr *attr, const struct fuse_file_info *fi)
+/* Goes on with a file that has just been made; takes over fd. dir and name are NULL for a file
+ * without a name; fi is NULL if the file is not to be opened. */
+static void create_begin(fuse_req_t req, struct bale_node *dir, const char *name, int fd,
+                         mode_t mode, const struct bale_container_attr *attr,
+                         const struct fuse_file_info *fi)
 {
     struct bale_mount *mount = bale_mount_of(req);
     struct create_op *op = calloc(1, sizeof *op);
     struct stat st;
     char *copy = name ? strdup(name) : NULL;
-    int err = op && (copy || !name) ? 0 : ENOMEM;
+    int e = op && (copy || !name) ? 0 : ENOMEM;
     int path_fd = fd;
 
-    if (!err && !name) {
+    if (!e && !name) {
         do {
             path_fd = open(bale_proc_path(fd).text, O_PATH | O_CLOEXEC);
-        } while (path_fd < 0 && (errno == EMFILE || errno == ENFILE) &&
-                 bale_nodes_evict(mount->nodes));
-        err = path_fd < 0 ? errno : 0;
+        } while (bale_backing_retry(mount, path_fd));
+        e = path_fd < 0 ? errno : 0;
     }
-    if (!err)
-        err = bale_node_add(mount->nodes, dir, name, path_fd, !name, &op->use.node, &st);
-    if (err) {
+    if (!e)
+        e = bale_node_add(mount->nodes, dir, name, path_fd, !name, &op->use.node, &st);
+    if (e) {
         close(fd);
         free(op);
         free(copy);
-        unmake(mount, dir, name);
-        fuse_reply_err(req, err);
+        create_undo(mount, dir, name);
+        fuse_reply_err(req, e);
         return;
     }
     bale_freezer_change_begin(mount->freezer);
     op->use.mount = mount;
-    op->use.ready = ready;
+    op->use.ready = create_file_ready;
     op->req = req;
     op->opens = fi;
     op->dir = dir;
@@ -157,7 +160,8 @@ static void begin(fuse_req_t req, struct bale_node *dir, const char *name, int f
     bale_use_begin_created(&op->use, fd, attr, settings_new);
 }
 
-/* The mode to make the container with, and the settings of the file. dir_fd is held. */
+/* The file's mode, the mode to make its container with (*backing), and its settings. dir_fd is
+ * pinned. */
 static int prepare(fuse_req_t req, struct bale_node *dir, int dir_fd, const char *name,
                    mode_t *mode, mode_t *backing, struct bale_container_attr *attr)
 {
@@ -169,7 +173,7 @@ static int prepare(fuse_req_t req, struct bale_node *dir, int dir_fd, const char
     return bale_err_to_errno(bale_properties_for_new(mount->store, settings, name, attr));
 }
 
-static int make(fuse_req_t req, int dir_fd, const char *name, int flags, mode_t mode, int *fd)
+static int make_file(fuse_req_t req, int dir_fd, const char *name, int flags, mode_t mode, int *fd)
 {
     struct bale_mount *mount = bale_mount_of(req);
 
@@ -177,27 +181,28 @@ static int make(fuse_req_t req, int dir_fd, const char *name, int flags, mode_t 
         bale_caller_enter(req);
         *fd = openat(dir_fd, name, flags | O_RDWR | O_NOFOLLOW | O_NOATIME | O_CLOEXEC, mode);
         bale_caller_leave(req);
-    } while (*fd < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(mount->nodes));
+    } while (bale_backing_retry(mount, *fd));
     return *fd < 0 ? errno : 0;
 }
 
+/* Makes the file of a request, with the caller's ids; *fd is open for reading and writing. */
 static int make_in(fuse_req_t req, struct bale_node *dir, const char *name, int flags, mode_t *mode,
                    struct bale_container_attr *attr, int *fd)
 {
     struct bale_mount *mount = bale_mount_of(req);
     mode_t backing = 0;
     int dir_fd;
-    int err = name && bale_name_is_hidden(mount, dir, name)
-                  ? EPERM
-                  : bale_node_pin(mount->nodes, dir, &dir_fd);
+    int e = name && bale_name_is_hidden(mount, dir, name)
+                ? EPERM
+                : bale_node_pin(mount->nodes, dir, &dir_fd);
 
-    if (err)
-        return err;
-    err = prepare(req, dir, dir_fd, name ? name : "", mode, &backing, attr);
-    if (!err)
-        err = make(req, dir_fd, name ? name : ".", flags, backing, fd);
+    if (e)
+        return e;
+    e = prepare(req, dir, dir_fd, name ? name : "", mode, &backing, attr);
+    if (!e)
+        e = make_file(req, dir_fd, name ? name : ".", flags, backing, fd);
     bale_node_unpin(mount->nodes, dir);
-    return err;
+    return e;
 }
 
 void bale_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
@@ -206,13 +211,13 @@ void bale_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t 
     struct bale_node *dir = bale_node_of(bale_mount_of(req), parent);
     struct bale_container_attr attr;
     int fd;
-    int err = make_in(req, dir, name, O_CREAT | O_EXCL, &mode, &attr, &fd);
+    int e = make_in(req, dir, name, O_CREAT | O_EXCL, &mode, &attr, &fd);
 
-    if (err) {
-        /* The kernel did not know of it: it shall look again. */
-        fuse_reply_err(req, err == EEXIST && !(fi->flags & O_EXCL) ? ESTALE : err);
+    if (e) {
+        /* The kernel believed that the name is absent; ESTALE makes it look up again. */
+        fuse_reply_err(req, e == EEXIST && !(fi->flags & O_EXCL) ? ESTALE : e);
     } else {
-        begin(req, dir, name, fd, mode, &attr, fi);
+        create_begin(req, dir, name, fd, mode, &attr, fi);
     }
 }
 
@@ -221,12 +226,12 @@ void bale_op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, struct fuse
     struct bale_node *dir = bale_node_of(bale_mount_of(req), parent);
     struct bale_container_attr attr;
     int fd;
-    int err = make_in(req, dir, NULL, O_TMPFILE | (fi->flags & O_EXCL), &mode, &attr, &fd);
+    int e = make_in(req, dir, NULL, O_TMPFILE | (fi->flags & O_EXCL), &mode, &attr, &fd);
 
-    if (err)
-        fuse_reply_err(req, err == EISDIR ? EOPNOTSUPP : err);
+    if (e)
+        fuse_reply_err(req, e == EISDIR ? EOPNOTSUPP : e);
     else
-        begin(req, NULL, NULL, fd, mode, &attr, fi);
+        create_begin(req, NULL, NULL, fd, mode, &attr, fi);
 }
 
 void bale_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
@@ -235,24 +240,24 @@ void bale_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
     struct bale_node *dir = bale_node_of(mount, parent);
     struct bale_container_attr attr;
     int fd, dir_fd;
-    int err;
+    int e;
 
     if (S_ISREG(mode)) {
-        err = make_in(req, dir, name, O_CREAT | O_EXCL, &mode, &attr, &fd);
-        if (!err) {
-            begin(req, dir, name, fd, mode, &attr, NULL);
+        e = make_in(req, dir, name, O_CREAT | O_EXCL, &mode, &attr, &fd);
+        if (!e) {
+            create_begin(req, dir, name, fd, mode, &attr, NULL);
             return;
         }
     } else if (bale_name_is_hidden(mount, dir, name)) {
-        err = EPERM;
+        e = EPERM;
     } else {
-        err = bale_node_pin(mount->nodes, dir, &dir_fd);
-        if (!err) {
+        e = bale_node_pin(mount->nodes, dir, &dir_fd);
+        if (!e) {
             bale_caller_enter(req);
-            err = mknodat(dir_fd, name, mode, rdev) != 0 ? errno : 0;
+            e = mknodat(dir_fd, name, mode, rdev) != 0 ? errno : 0;
             bale_caller_leave(req);
             bale_node_unpin(mount->nodes, dir);
         }
     }
-    bale_entry_reply_new(req, err, dir, name);
+    bale_entry_reply_new(req, e, dir, name);
 }

@@ -1,30 +1,40 @@
+#include "fs/fuse/ctime.h"
+
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "fs/fuse/mount.h"
 
-/* A table without chains: a file whose place is taken later shows the backing inode's ctime,
- * which is never too early. */
-#define PLACES 65536u
+/* A table without chains: when an entry is overwritten by another file's, the first file shows the
+ * backing inode's ctime, which is never too early. */
+#define ENTRIES 65536u
 
-struct place {
+struct entry {
     uint64_t ino;
     int64_t shown, backing; /* nanoseconds */
 };
 
 struct bale_ctimes {
-    pthread_mutex_t lock;
-    struct place places[PLACES];
+    pthread_mutex_t lock; /* guards entries */
+    struct entry entries[ENTRIES];
 };
 
-static int64_t nanoseconds(const struct timespec *t)
+struct timespec bale_timespec_of(int64_t nanoseconds)
+{
+    int64_t rest = nanoseconds % 1000000000;
+
+    rest += rest < 0 ? 1000000000 : 0;
+    return (struct timespec){(nanoseconds - rest) / 1000000000, rest};
+}
+
+static int64_t nanoseconds_of(const struct timespec *t)
 {
     return t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
-static struct place *place_of(struct bale_ctimes *ctimes, uint64_t ino)
+static struct entry *entry_of(struct bale_ctimes *ctimes, uint64_t ino)
 {
-    return &ctimes->places[(ino * 0x9e3779b97f4a7c15u >> 32) % PLACES];
+    return &ctimes->entries[(ino * 0x9e3779b97f4a7c15u >> 32) % ENTRIES];
 }
 
 int bale_ctimes_create(struct bale_memory *memory, struct bale_ctimes **out)
@@ -51,18 +61,15 @@ void bale_ctimes_put(struct bale_ctimes *ctimes, uint64_t ino, const struct time
                      const struct timespec *backing)
 {
     pthread_mutex_lock(&ctimes->lock);
-    *place_of(ctimes, ino) = (struct place){ino, nanoseconds(shown), nanoseconds(backing)};
+    *entry_of(ctimes, ino) = (struct entry){ino, nanoseconds_of(shown), nanoseconds_of(backing)};
     pthread_mutex_unlock(&ctimes->lock);
 }
 
 void bale_ctimes_get(struct bale_ctimes *ctimes, uint64_t ino, struct timespec *ctime)
 {
     pthread_mutex_lock(&ctimes->lock);
-    const struct place *place = place_of(ctimes, ino);
-    if (place->ino == ino && place->backing == nanoseconds(ctime)) {
-        int64_t rest = place->shown % 1000000000;
-        rest += rest < 0 ? 1000000000 : 0;
-        *ctime = (struct timespec){(place->shown - rest) / 1000000000, rest};
-    }
+    const struct entry *entry = entry_of(ctimes, ino);
+    if (entry->ino == ino && entry->backing == nanoseconds_of(ctime))
+        *ctime = bale_timespec_of(entry->shown);
     pthread_mutex_unlock(&ctimes->lock);
 }

@@ -4,18 +4,18 @@
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "fs/fuse/mount.h"
+#include "fs/fuse/mode.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 
-/* An open file has a use, so its bale_file stays as long as the request lasts. */
+/* The open file of the kernel has a use, so the bale_file stays as long as the request lasts. */
 static struct bale_file *file_of(fuse_req_t req, fuse_ino_t ino)
 {
     return bale_node_of(bale_mount_of(req), ino)->opened->file;
 }
 
-/* done for requests that reply with nothing but an error. */
-static void reply_result(void *arg, int64_t result)
+/* The callback of requests whose reply is only a status. */
+static void status_reply(void *arg, int64_t result)
 {
     fuse_reply_err(arg, bale_err_to_errno(result < 0 ? (int)result : 0));
 }
@@ -25,10 +25,10 @@ struct read_op {
     struct bale_read read;
 };
 
-/* A reply is sent from extents without the file's lock, while somebody else may write or truncate
- * there: as with a page cache, a reader beside a writer sees some of both. What is written after the
- * reply is ordered by the kernel, which ThreadSanitizer cannot see: it is not to look. (A suppression
- * would have it make a report for each word of a reply first.) */
+/* A reply is sent from extents without the file's lock, while another request may write or truncate
+ * there: as with a page cache, a reader beside a writer may see some of both. The kernel orders
+ * what is written after the reply, but ThreadSanitizer cannot see that, so it ignores these reads.
+ * (With a suppression it would first make a report for each word of a reply.) */
 #ifdef __SANITIZE_THREAD__
 void AnnotateIgnoreReadsBegin(const char *file, int line);
 void AnnotateIgnoreReadsEnd(const char *file, int line);
@@ -49,7 +49,7 @@ static void read_done(void *arg, int64_t result)
     struct read_op *op = arg;
 
     if (result < 0) {
-        /* Damaged data is EIO, as on btrfs; EUCLEAN is for damaged structure. */
+        /* EIO for damaged data, as on btrfs; EUCLEAN means damaged metadata. */
         fuse_reply_err(op->req, result == BALE_E_CORRUPT ? EIO : bale_err_to_errno((int)result));
     } else if (op->read.length == 0) {
         fuse_reply_buf(op->req, NULL, 0);
@@ -78,14 +78,14 @@ void bale_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct
 void bale_op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     (void)fi;
-    bale_file_flush(file_of(req, ino), false, reply_result, req);
+    bale_file_flush(file_of(req, ino), false, status_reply, req);
 }
 
 void bale_op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
     (void)fi;
     (void)datasync;
-    bale_file_flush(file_of(req, ino), true, reply_result, req);
+    bale_file_flush(file_of(req, ino), true, status_reply, req);
 }
 
 static int allocate_how(int mode, enum bale_allocate *how)
@@ -118,12 +118,12 @@ void bale_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, o
     enum bale_allocate how;
 
     (void)fi;
-    int err = allocate_how(mode, &how);
-    if (err) {
-        fuse_reply_err(req, err);
+    int e = allocate_how(mode, &how);
+    if (e) {
+        fuse_reply_err(req, e);
         return;
     }
     bale_mode_kill_suidgid(mount, bale_node_of(mount, ino));
-    bale_file_allocate(file_of(req, ino), how, (uint64_t)offset, (uint64_t)length, reply_result,
+    bale_file_allocate(file_of(req, ino), how, (uint64_t)offset, (uint64_t)length, status_reply,
                        req);
 }

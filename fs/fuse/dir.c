@@ -7,7 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "fs/fuse/mount.h"
+#include "fs/fuse/attr.h"
+#include "fs/fuse/backing.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/prefetch.h"
 
@@ -16,15 +17,16 @@
 /* An open directory. The backing one is opened when it is first read: often the kernel has the
  * entries cached. */
 struct handle {
-    struct handle *next, *before; /* under handles_lock */
-    pthread_mutex_t lock;
-    int fd;
-    off_t at;            /* position of the entry at used */
-    size_t used, filled; /* in batch */
+    struct handle *next, *before; /* guarded by handles_lock */
+    pthread_mutex_t lock;         /* guards the rest */
+    int fd;                       /* or -1 */
+    off_t at;                     /* position of the entry at used */
+    size_t used, filled;          /* in batch */
     _Alignas(8) char batch[BATCH];
 };
 
-/* Of the one mount that a process serves: those the kernel did not release before it left. */
+/* Open directories of the one mount that a process serves, to close those that the kernel does not
+ * release before the end. */
 static pthread_mutex_t handles_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct handle *handles;
 
@@ -64,7 +66,7 @@ void bale_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     }
 }
 
-static void end_handle(struct handle *handle)
+static void close_handle(struct handle *handle)
 {
     pthread_mutex_lock(&handles_lock);
     *(handle->before ? &handle->before->next : &handles) = handle->next;
@@ -80,7 +82,7 @@ static void end_handle(struct handle *handle)
 void bale_directories_close_all(void)
 {
     while (handles)
-        end_handle(handles);
+        close_handle(handles);
 }
 
 void bale_op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -88,7 +90,7 @@ void bale_op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *f
     struct handle *handle = handle_of(fi);
 
     (void)ino;
-    end_handle(handle);
+    close_handle(handle);
     if (req) {
         bale_memory_count(bale_volume_memory(bale_mount_of(req)->volume), -(int64_t)sizeof *handle);
         fuse_reply_err(req, 0);
@@ -97,21 +99,21 @@ void bale_op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *f
 
 static int open_directory(struct bale_mount *mount, struct bale_node *dir, int *fd)
 {
-    int held;
-    int err = bale_node_pin(mount->nodes, dir, &held);
+    int path_fd;
+    int e = bale_node_pin(mount->nodes, dir, &path_fd);
 
-    if (err)
-        return err;
+    if (e)
+        return e;
     do {
-        *fd = openat(held, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    } while (*fd < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(mount->nodes));
-    err = *fd < 0 ? errno : 0;
+        *fd = openat(path_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    } while (bale_backing_retry(mount, *fd));
+    e = *fd < 0 ? errno : 0;
     bale_node_unpin(mount->nodes, dir);
-    return err;
+    return e;
 }
 
 /* The entry at handle->at, or NULL at the end. */
-static int current(struct handle *handle, bool plus, struct bale_dirent **entry)
+static int current_entry(struct handle *handle, bool plus, struct bale_dirent **entry)
 {
     *entry = NULL;
     if (handle->used == handle->filled) {
@@ -128,23 +130,24 @@ static int current(struct handle *handle, bool plus, struct bale_dirent **entry)
     return 0;
 }
 
-static void advance(struct handle *handle, const struct bale_dirent *entry)
+static void advance_entry(struct handle *handle, const struct bale_dirent *entry)
 {
     handle->at = entry->next;
     handle->used += entry->length;
 }
 
-static int seek(struct bale_mount *mount, struct handle *handle, struct bale_node *dir, off_t off)
+static int seek_directory(struct bale_mount *mount, struct handle *handle, struct bale_node *dir,
+                          off_t off)
 {
-    int err = handle->fd < 0 ? open_directory(mount, dir, &handle->fd) : 0;
+    int e = handle->fd < 0 ? open_directory(mount, dir, &handle->fd) : 0;
 
-    /* From the start the directory is read anew, as rewinddir() asks. */
-    if (!err && (off != handle->at || off == 0)) {
+    /* Offset 0 reads the directory again, as rewinddir() asks. */
+    if (!e && (off != handle->at || off == 0)) {
         handle->used = handle->filled = 0;
         handle->at = off;
-        err = lseek(handle->fd, off, SEEK_SET) < 0 ? errno : 0;
+        e = lseek(handle->fd, off, SEEK_SET) < 0 ? errno : 0;
     }
-    return err;
+    return e;
 }
 
 static bool is_dots(const char *name)
@@ -152,36 +155,36 @@ static bool is_dots(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Looks an entry up for the kernel. One that cannot be is listed all the same, and the kernel
- * asks for it when somebody does. */
-static void look_up(struct bale_mount *mount, struct bale_node *dir,
-                    const struct bale_dirent *entry, struct fuse_entry_param *e)
+/* Looks an entry up for the kernel. If that fails, the entry is listed without attributes, and the
+ * kernel looks it up when a program needs it. */
+static void look_up_entry(struct bale_mount *mount, struct bale_node *dir,
+                          const struct bale_dirent *entry, struct fuse_entry_param *param)
 {
     struct bale_node *node;
     struct stat st;
     int fd;
 
-    memset(e, 0, sizeof *e);
-    e->attr.st_ino = entry->ino;
-    e->attr.st_mode = DTTOIF((mode_t)entry->type);
+    memset(param, 0, sizeof *param);
+    param->attr.st_ino = entry->ino;
+    param->attr.st_mode = DTTOIF((mode_t)entry->type);
     if (is_dots(entry->name) ||
         bale_node_lookup(mount->nodes, dir, entry->name, &node, &fd, &st) != 0)
         return;
-    if (bale_attr_get(mount, node, fd, &st, &e->attr, &e->attr_timeout) == 0) {
-        e->ino = bale_ino_of(mount, node);
-        e->entry_timeout = BALE_CACHE_SECONDS;
+    if (bale_attr_get(mount, node, fd, &st, &param->attr, &param->attr_timeout) == 0) {
+        param->ino = bale_ino_of(mount, node);
+        param->entry_timeout = BALE_CACHE_SECONDS;
         bale_node_remember(mount->nodes, node);
     } else {
-        e->attr = (struct stat){.st_ino = entry->ino, .st_mode = DTTOIF((mode_t)entry->type)};
+        param->attr = (struct stat){.st_ino = entry->ino, .st_mode = DTTOIF((mode_t)entry->type)};
     }
     bale_node_unpin(mount->nodes, node);
 }
 
-/* Bytes the entry takes in the reply; written if there is room. */
-static size_t add(fuse_req_t req, struct bale_node *dir, bool plus, const struct bale_dirent *entry,
-                  char *out, size_t room)
+/* Returns how many bytes the entry takes in the reply; writes it if there is room. */
+static size_t add_entry(fuse_req_t req, struct bale_node *dir, bool plus,
+                        const struct bale_dirent *entry, char *out, size_t room)
 {
-    struct fuse_entry_param e;
+    struct fuse_entry_param param;
 
     if (!plus) {
         struct stat st = {.st_ino = entry->ino, .st_mode = DTTOIF((mode_t)entry->type)};
@@ -189,13 +192,13 @@ static size_t add(fuse_req_t req, struct bale_node *dir, bool plus, const struct
     }
     size_t need = fuse_add_direntry_plus(req, NULL, 0, entry->name, NULL, 0);
     if (need <= room) {
-        look_up(bale_mount_of(req), dir, entry, &e);
-        (void)fuse_add_direntry_plus(req, out, room, entry->name, &e, entry->next);
+        look_up_entry(bale_mount_of(req), dir, entry, &param);
+        (void)fuse_add_direntry_plus(req, out, room, entry->name, &param, entry->next);
     }
     return need;
 }
 
-/* The kernel never got the reply: it does not know what was looked up for it. */
+/* The kernel did not get the reply, so it will not forget the nodes that were looked up for it. */
 static void forget_reply(struct bale_mount *mount, const char *reply, size_t length)
 {
     for (size_t at = 0; at < length;) {
@@ -220,22 +223,22 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
         return;
     }
     pthread_mutex_lock(&handle->lock);
-    int err = seek(mount, handle, dir, off);
-    while (!err) {
-        err = current(handle, plus, &entry);
-        if (err || !entry)
+    int e = seek_directory(mount, handle, dir, off);
+    while (!e) {
+        e = current_entry(handle, plus, &entry);
+        if (e || !entry)
             break;
         if (!bale_name_is_hidden(mount, dir, entry->name)) {
-            size_t need = add(req, dir, plus, entry, reply + length, size - length);
+            size_t need = add_entry(req, dir, plus, entry, reply + length, size - length);
             if (need > size - length)
                 break;
             length += need;
         }
-        advance(handle, entry);
+        advance_entry(handle, entry);
     }
     pthread_mutex_unlock(&handle->lock);
-    if (err && length == 0)
-        fuse_reply_err(req, err);
+    if (e && length == 0)
+        fuse_reply_err(req, e);
     else if (fuse_reply_buf(req, reply, length) != 0 && plus)
         forget_reply(mount, reply, length);
     free(reply);
@@ -259,9 +262,9 @@ void bale_op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_
     struct handle *handle = handle_of(fi);
 
     pthread_mutex_lock(&handle->lock);
-    int err = handle->fd < 0 ? open_directory(mount, bale_node_of(mount, ino), &handle->fd) : 0;
-    if (!err && (datasync ? fdatasync(handle->fd) : fsync(handle->fd)) != 0)
-        err = errno;
+    int e = handle->fd < 0 ? open_directory(mount, bale_node_of(mount, ino), &handle->fd) : 0;
+    if (!e && (datasync ? fdatasync(handle->fd) : fsync(handle->fd)) != 0)
+        e = errno;
     pthread_mutex_unlock(&handle->lock);
-    fuse_reply_err(req, err);
+    fuse_reply_err(req, e);
 }

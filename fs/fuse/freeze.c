@@ -8,6 +8,7 @@
 
 #include "format/err.h"
 
+/* A request that is kept back. */
 struct stash {
     struct stash *next;
     size_t size;
@@ -15,16 +16,18 @@ struct stash {
 };
 
 struct bale_freezer {
-    pthread_mutex_t lock;
-    struct bale_memory *memory;
+    struct bale_memory *memory;  /* counts the requests that are kept back */
+    bale_freezer_handle *handle; /* set before there are threads */
+    void *handle_arg;
+    pthread_mutex_t lock; /* guards the rest */
     bool frozen;
-    unsigned changing; /* handlers of changes that run */
+    unsigned changing; /* handlers of changes, and changes that go on after them */
     struct stash *first, **last;
-    void (*idle)(void *arg);
-    void *idle_arg;
+    void (*quiesced)(void *arg); /* NULL: it was called */
+    void *quiesced_arg;
 };
 
-/* Of the request this thread handles: it counts in changing. */
+/* The request that this thread handles counts in changing. */
 static _Thread_local bool counted;
 
 int bale_freezer_create(struct bale_memory *memory, struct bale_freezer **out)
@@ -40,6 +43,12 @@ int bale_freezer_create(struct bale_memory *memory, struct bale_freezer **out)
     return BALE_OK;
 }
 
+void bale_freezer_set_handler(struct bale_freezer *freezer, bale_freezer_handle *handle, void *arg)
+{
+    freezer->handle = handle;
+    freezer->handle_arg = arg;
+}
+
 void bale_freezer_destroy(struct bale_freezer *freezer)
 {
     if (!freezer)
@@ -53,8 +62,8 @@ void bale_freezer_destroy(struct bale_freezer *freezer)
     free(freezer);
 }
 
-/* RELEASE is among them: closing a container may trim it. */
-static bool changes(const struct fuse_in_header *in, size_t size)
+/* Whether a request changes the store. RELEASE does: closing a container may trim it. */
+static bool is_change(const struct fuse_in_header *in, size_t size)
 {
     switch (in->opcode) {
     case FUSE_SETATTR:
@@ -88,7 +97,7 @@ static void free_stash(struct bale_freezer *freezer, struct stash *stash)
     free(stash);
 }
 
-static bool put_away(struct bale_freezer *freezer, const void *request, size_t size)
+static bool stash_request(struct bale_freezer *freezer, const void *request, size_t size)
 {
     struct stash *stash = malloc(sizeof *stash + size);
 
@@ -106,33 +115,33 @@ static bool put_away(struct bale_freezer *freezer, const void *request, size_t s
 bool bale_freezer_request_begin(struct bale_freezer *freezer, const void *request, size_t size)
 {
     counted = false;
-    if (!changes(request, size))
+    if (!is_change(request, size))
         return true;
     pthread_mutex_lock(&freezer->lock);
-    /* Without memory it goes on: a change in a frozen store is better than a program that hangs
-     * for ever. */
-    bool away = freezer->frozen && put_away(freezer, request, size);
-    if (!away) {
+    /* Without memory for a copy, handle it: a change in a frozen store is better than a program that
+     * hangs for ever. */
+    bool stashed = freezer->frozen && stash_request(freezer, request, size);
+    if (!stashed) {
         freezer->changing++;
         counted = true;
     }
     pthread_mutex_unlock(&freezer->lock);
-    return !away;
+    return !stashed;
 }
 
 void bale_freezer_change_end(struct bale_freezer *freezer)
 {
-    void (*idle)(void *) = NULL;
+    void (*quiesced)(void *) = NULL;
 
     pthread_mutex_lock(&freezer->lock);
     if (--freezer->changing == 0) {
-        idle = freezer->idle;
-        freezer->idle = NULL;
+        quiesced = freezer->quiesced;
+        freezer->quiesced = NULL;
     }
-    void *arg = freezer->idle_arg;
+    void *arg = freezer->quiesced_arg;
     pthread_mutex_unlock(&freezer->lock);
-    if (idle)
-        idle(arg);
+    if (quiesced)
+        quiesced(arg);
 }
 
 void bale_freezer_request_end(struct bale_freezer *freezer)
@@ -150,19 +159,19 @@ void bale_freezer_change_begin(struct bale_freezer *freezer)
     pthread_mutex_unlock(&freezer->lock);
 }
 
-bool bale_freezer_freeze(struct bale_freezer *freezer, void (*idle)(void *arg), void *arg)
+bool bale_freezer_freeze(struct bale_freezer *freezer, void (*quiesced)(void *arg), void *arg)
 {
     pthread_mutex_lock(&freezer->lock);
     bool can = !freezer->frozen;
     bool now = can && freezer->changing == 0;
     if (can) {
         freezer->frozen = true;
-        freezer->idle = now ? NULL : idle;
-        freezer->idle_arg = arg;
+        freezer->quiesced = now ? NULL : quiesced;
+        freezer->quiesced_arg = arg;
     }
     pthread_mutex_unlock(&freezer->lock);
     if (now)
-        idle(arg);
+        quiesced(arg);
     return can;
 }
 
@@ -192,19 +201,19 @@ bool bale_freezer_is_frozen(struct bale_freezer *freezer)
     return frozen;
 }
 
-void bale_freezer_thaw(struct bale_freezer *freezer,
-                       void (*handle)(void *arg, void *request, size_t size), void *arg)
+void bale_freezer_thaw(struct bale_freezer *freezer)
 {
     pthread_mutex_lock(&freezer->lock);
     freezer->frozen = false;
-    freezer->changing++; /* a freeze that comes meanwhile waits for these, and keeps the rest */
+    freezer
+        ->changing++; /* a freeze that comes meanwhile waits for these requests, and keeps the rest */
     while (freezer->first && !freezer->frozen) {
         struct stash *stash = freezer->first;
         freezer->first = stash->next;
         if (!freezer->first)
             freezer->last = &freezer->first;
         pthread_mutex_unlock(&freezer->lock);
-        handle(arg, stash->request, stash->size);
+        freezer->handle(freezer->handle_arg, stash->request, stash->size);
         free_stash(freezer, stash);
         pthread_mutex_lock(&freezer->lock);
     }

@@ -1,21 +1,23 @@
+#include "fs/fuse/interrupt.h"
+
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "fs/fuse/mount.h"
 
 #define BUCKETS 256u
 #define EARLY 64u
 
 struct bale_interrupts {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* guards the rest */
     struct bale_interruptible *buckets[BUCKETS];
-    /* Interrupts whose request another thread has read and not yet added, or which is over: the
-     * last few. */
+    /* The last few interrupts that found no request: another thread has read it and not yet added
+     * it, or it has ended. */
     uint64_t early[EARLY];
     unsigned early_next;
 };
 
-/* The kernel's numbers of requests go up in twos. */
+/* The kernel numbers its requests in steps of two. */
 static struct bale_interruptible **bucket_of(struct bale_interrupts *interrupts, uint64_t unique)
 {
     return &interrupts->buckets[unique / 2 % BUCKETS];
@@ -40,41 +42,41 @@ void bale_interrupts_destroy(struct bale_interrupts *interrupts)
     }
 }
 
-bool bale_interrupts_add(struct bale_interrupts *interrupts, struct bale_interruptible *what)
+bool bale_interrupts_add(struct bale_interrupts *interrupts, struct bale_interruptible *request)
 {
     bool early = false;
-    struct bale_interruptible **bucket = bucket_of(interrupts, what->unique);
+    struct bale_interruptible **bucket = bucket_of(interrupts, request->unique);
 
     pthread_mutex_lock(&interrupts->lock);
     for (unsigned i = 0; i < EARLY && !early; i++)
-        early = interrupts->early[i] == what->unique;
-    what->next = *bucket;
-    *bucket = what;
+        early = interrupts->early[i] == request->unique;
+    request->next = *bucket;
+    *bucket = request;
     pthread_mutex_unlock(&interrupts->lock);
     return !early;
 }
 
-void bale_interrupts_remove(struct bale_interrupts *interrupts, struct bale_interruptible *what)
+void bale_interrupts_remove(struct bale_interrupts *interrupts, struct bale_interruptible *request)
 {
     pthread_mutex_lock(&interrupts->lock);
-    struct bale_interruptible **at = bucket_of(interrupts, what->unique);
-    while (*at != what)
+    struct bale_interruptible **at = bucket_of(interrupts, request->unique);
+    while (*at != request)
         at = &(*at)->next;
-    *at = what->next;
+    *at = request->next;
     pthread_mutex_unlock(&interrupts->lock);
 }
 
 void bale_interrupts_deliver(struct bale_interrupts *interrupts, uint64_t unique)
 {
     pthread_mutex_lock(&interrupts->lock);
-    struct bale_interruptible *what = *bucket_of(interrupts, unique);
-    while (what && what->unique != unique)
-        what = what->next;
-    if (what)
-        what->ref(what);
+    struct bale_interruptible *request = *bucket_of(interrupts, unique);
+    while (request && request->unique != unique)
+        request = request->next;
+    if (request)
+        request->ref(request);
     else
         interrupts->early[interrupts->early_next++ % EARLY] = unique;
     pthread_mutex_unlock(&interrupts->lock);
-    if (what)
-        what->interrupt(what);
+    if (request)
+        request->interrupt(request);
 }

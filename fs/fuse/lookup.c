@@ -1,53 +1,51 @@
+#include "fs/fuse/lookup.h"
+
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "fs/fuse/mount.h"
+#include "fs/fuse/attr.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 
-bool bale_name_is_hidden(struct bale_mount *mount, struct bale_node *dir, const char *name)
-{
-    return dir == bale_nodes_root(mount->nodes) && strcmp(name, BALE_STORE_DIR) == 0;
-}
-
+/* The reply for a node whose file must be opened first. */
 struct entry_op {
     struct bale_use use;
     fuse_req_t req;
     int fd;
 };
 
-/* EAGAIN: nothing was done. Otherwise it has replied, and given up the hold. */
+/* 0: it has replied and unpinned the node. EAGAIN: it has done nothing, open the file first. */
 static int reply_entry(fuse_req_t req, struct bale_node *node, int fd, const struct stat *backing)
 {
     struct bale_mount *mount = bale_mount_of(req);
-    struct fuse_entry_param e = {.entry_timeout = BALE_CACHE_SECONDS};
-    int err = bale_attr_get(mount, node, fd, backing, &e.attr, &e.attr_timeout);
+    struct fuse_entry_param entry = {.entry_timeout = BALE_CACHE_SECONDS};
+    int e = bale_attr_get(mount, node, fd, backing, &entry.attr, &entry.attr_timeout);
 
-    if (err == EAGAIN)
-        return err;
-    if (err) {
-        fuse_reply_err(req, err);
+    if (e == EAGAIN)
+        return e;
+    if (e) {
+        fuse_reply_err(req, e);
     } else {
-        e.ino = bale_ino_of(mount, node);
+        entry.ino = bale_ino_of(mount, node);
         bale_node_remember(mount->nodes, node);
-        if (fuse_reply_entry(req, &e) != 0)
+        if (fuse_reply_entry(req, &entry) != 0)
             bale_node_forget(mount->nodes, node, 1);
     }
     bale_node_unpin(mount->nodes, node);
     return 0;
 }
 
-static void entry_ready(struct bale_use *use, int err)
+static void entry_file_ready(struct bale_use *use, int e)
 {
     struct entry_op *op = (struct entry_op *)use;
-    bool used = !err;
+    bool used = !e;
 
-    if (err && !(use->node->marks & BALE_MARK_BROKEN)) {
-        fuse_reply_err(op->req, err);
+    if (e && !(use->node->marks & BALE_MARK_BROKEN)) {
+        fuse_reply_err(op->req, e);
         bale_node_unpin(use->mount->nodes, use->node);
     } else if (reply_entry(op->req, use->node, op->fd, NULL) == EAGAIN) {
-        /* Closed already and uncertain again: on a read-only mount, beside a writer that ended. */
+        /* The file was closed already, and is uncertain again: on a read-only mount, after a writer
+         * elsewhere has ended. */
         fuse_reply_err(op->req, EIO);
         bale_node_unpin(use->mount->nodes, use->node);
     }
@@ -69,20 +67,20 @@ void bale_entry_reply(fuse_req_t req, struct bale_node *node, int fd, const stru
         return;
     }
     *op = (struct entry_op){
-        .use = {.mount = mount, .node = node, .ready = entry_ready}, .req = req, .fd = fd};
+        .use = {.mount = mount, .node = node, .ready = entry_file_ready}, .req = req, .fd = fd};
     bale_use_begin(&op->use);
 }
 
-void bale_entry_reply_new(fuse_req_t req, int err, struct bale_node *dir, const char *name)
+void bale_entry_reply_new(fuse_req_t req, int e, struct bale_node *dir, const char *name)
 {
     struct bale_node *node;
     struct stat st;
     int fd;
 
-    if (!err)
-        err = bale_node_lookup(bale_mount_of(req)->nodes, dir, name, &node, &fd, &st);
-    if (err)
-        fuse_reply_err(req, err);
+    if (!e)
+        e = bale_node_lookup(bale_mount_of(req)->nodes, dir, name, &node, &fd, &st);
+    if (e)
+        fuse_reply_err(req, e);
     else
         bale_entry_reply(req, node, fd, &st);
 }
@@ -94,14 +92,14 @@ void bale_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     struct bale_node *node;
     struct stat st;
     int fd;
-    int err = bale_name_is_hidden(mount, dir, name)
-                  ? ENOENT
-                  : bale_node_lookup(mount->nodes, dir, name, &node, &fd, &st);
+    int e = bale_name_is_hidden(mount, dir, name)
+                ? ENOENT
+                : bale_node_lookup(mount->nodes, dir, name, &node, &fd, &st);
 
-    if (err == ENOENT)
+    if (e == ENOENT)
         fuse_reply_entry(req, &(struct fuse_entry_param){.entry_timeout = BALE_ABSENT_SECONDS});
-    else if (err)
-        fuse_reply_err(req, err);
+    else if (e)
+        fuse_reply_err(req, e);
     else
         bale_entry_reply(req, node, fd, &st);
 }

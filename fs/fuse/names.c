@@ -1,3 +1,5 @@
+#include "fs/fuse/names.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -5,14 +7,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fs/fuse/mount.h"
+#include "fs/fuse/backing.h"
+#include "fs/fuse/caller.h"
+#include "fs/fuse/lookup.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/settings.h"
 
-/* The directory of a name to be made or removed; its descriptor is held. */
-static int hold_directory(fuse_req_t req, fuse_ino_t parent, const char *name,
-                          struct bale_node **dir, int *fd)
+/* Pins the directory in which a name is to be made. */
+static int pin_directory(fuse_req_t req, fuse_ino_t parent, const char *name,
+                         struct bale_node **dir, int *fd)
 {
     struct bale_mount *mount = bale_mount_of(req);
 
@@ -20,10 +24,10 @@ static int hold_directory(fuse_req_t req, fuse_ino_t parent, const char *name,
     return bale_name_is_hidden(mount, *dir, name) ? EPERM : bale_node_pin(mount->nodes, *dir, fd);
 }
 
-/* Attributes are written only by who may write the directory, its owner too, who gets the permission
- * for as long as it takes. *mode is what it had. False: no need of it, or the change back would take
- * sgid away. */
-static bool open_for_settings(int fd, mode_t *mode)
+/* Extended attributes of a directory can be written only with write permission on it, even by its
+ * owner: gives the owner that permission for a while. *mode is the mode to restore. False: nothing
+ * was changed, because there is no need, or because restoring would take sgid away. */
+static bool permit_settings(int fd, mode_t *mode)
 {
     struct stat st;
 
@@ -34,19 +38,19 @@ static bool open_for_settings(int fd, mode_t *mode)
     return chmod(bale_proc_path(fd).text, *mode | S_IWUSR) == 0;
 }
 
-/* A new directory has its parent's settings. */
-static void inherit(struct bale_mount *mount, int dir_fd, const char *name)
+/* Gives a new directory its parent's settings. */
+static void inherit_settings(struct bale_mount *mount, int dir_fd, const char *name)
 {
     mode_t mode;
     int fd;
 
     do {
         fd = openat(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    } while (fd < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(mount->nodes));
+    } while (bale_backing_retry(mount, fd));
     if (fd >= 0) {
-        bool opened = open_for_settings(fd, &mode);
+        bool permitted = permit_settings(fd, &mode);
         (void)bale_properties_inherit(dir_fd, fd);
-        if (opened)
+        if (permitted)
             (void)chmod(bale_proc_path(fd).text, mode);
         close(fd);
     }
@@ -57,17 +61,17 @@ void bale_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *dir;
     int fd;
-    int err = hold_directory(req, parent, name, &dir, &fd);
+    int e = pin_directory(req, parent, name, &dir, &fd);
 
-    if (!err) {
+    if (!e) {
         bale_caller_enter(req);
-        err = mkdirat(fd, name, mode) != 0 ? errno : 0;
+        e = mkdirat(fd, name, mode) != 0 ? errno : 0;
         bale_caller_leave(req);
-        if (!err && bale_directory_has_settings(dir, fd))
-            inherit(mount, fd, name);
+        if (!e && bale_directory_has_settings(dir, fd))
+            inherit_settings(mount, fd, name);
         bale_node_unpin(mount->nodes, dir);
     }
-    bale_entry_reply_new(req, err, dir, name);
+    bale_entry_reply_new(req, e, dir, name);
 }
 
 void bale_op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
@@ -75,15 +79,15 @@ void bale_op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, cons
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *dir;
     int fd;
-    int err = hold_directory(req, parent, name, &dir, &fd);
+    int e = pin_directory(req, parent, name, &dir, &fd);
 
-    if (!err) {
+    if (!e) {
         bale_caller_enter(req);
-        err = symlinkat(target, fd, name) != 0 ? errno : 0;
+        e = symlinkat(target, fd, name) != 0 ? errno : 0;
         bale_caller_leave(req);
         bale_node_unpin(mount->nodes, dir);
     }
-    bale_entry_reply_new(req, err, dir, name);
+    bale_entry_reply_new(req, e, dir, name);
 }
 
 void bale_op_readlink(fuse_req_t req, fuse_ino_t ino)
@@ -92,91 +96,91 @@ void bale_op_readlink(fuse_req_t req, fuse_ino_t ino)
     struct bale_node *node = bale_node_of(mount, ino);
     char target[PATH_MAX + 1];
     int fd;
-    int err = bale_node_pin(mount->nodes, node, &fd);
+    int e = bale_node_pin(mount->nodes, node, &fd);
 
-    if (!err) {
+    if (!e) {
         ssize_t length = readlinkat(fd, "", target, PATH_MAX);
-        err = length < 0 ? errno : 0;
+        e = length < 0 ? errno : 0;
         target[length < 0 ? 0 : length] = '\0';
         bale_node_unpin(mount->nodes, node);
     }
-    if (err)
-        fuse_reply_err(req, err);
+    if (e)
+        fuse_reply_err(req, e);
     else
         fuse_reply_readlink(req, target);
 }
 
 int bale_named_node_pin(struct bale_mount *mount, int dir_fd, const char *name,
-                        struct bale_named_node *victim)
+                        struct bale_named_node *named)
 {
     struct stat st;
 
-    *victim = (struct bale_named_node){.fd = -1};
+    *named = (struct bale_named_node){.fd = -1};
     if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno;
-    victim->ino = st.st_ino;
-    victim->node = bale_node_find(mount->nodes, st.st_ino);
-    int err = victim->node ? bale_node_pin(mount->nodes, victim->node, &victim->fd) : 0;
-    if (err) {
-        bale_node_unref(mount->nodes, victim->node);
-        victim->node = NULL;
+    named->ino = st.st_ino;
+    named->node = bale_node_find(mount->nodes, st.st_ino);
+    int e = named->node ? bale_node_pin(mount->nodes, named->node, &named->fd) : 0;
+    if (e) {
+        bale_node_unref(mount->nodes, named->node);
+        named->node = NULL;
     }
-    return err == ESTALE ? 0
-                         : err; /* somebody else changed the store: no reason not to remove it */
+    /* ESTALE: the store was changed beside the mount; the name can be removed all the same. */
+    return e == ESTALE ? 0 : e;
 }
 
-void bale_named_node_removed(struct bale_mount *mount, struct bale_named_node *victim,
+void bale_named_node_removed(struct bale_mount *mount, struct bale_named_node *named,
                              struct bale_node *dir, const char *name)
 {
     struct stat st;
 
-    if (!victim->node)
+    if (!named->node)
         return;
-    bale_node_unlinked(mount->nodes, victim->node, dir, name);
-    int err = fstat(victim->fd, &st) != 0 ? errno : 0;
-    /* Network file systems know nothing of a removed file. */
-    if (err == ESTALE || err == ENOENT || (!err && (st.st_nlink == 0 || S_ISDIR(st.st_mode)))) {
-        bale_node_mark_dead(mount->nodes, victim->node);
-        bale_opened_set_unlinked(mount, victim->node, true);
+    bale_node_unlinked(mount->nodes, named->node, dir, name);
+    int e = fstat(named->fd, &st) != 0 ? errno : 0;
+    /* Network file systems return an error for a removed file. */
+    if (e == ESTALE || e == ENOENT || (!e && (st.st_nlink == 0 || S_ISDIR(st.st_mode)))) {
+        bale_node_mark_dead(mount->nodes, named->node);
+        bale_opened_set_unlinked(mount, named->node, true);
     }
-    bale_opened_touch_ctime(mount, victim->node);
+    bale_opened_touch_ctime(mount, named->node);
 }
 
-void bale_named_node_unpin(struct bale_mount *mount, struct bale_named_node *victim)
+void bale_named_node_unpin(struct bale_mount *mount, struct bale_named_node *named)
 {
-    if (victim->node) {
-        bale_node_verify_name(mount->nodes, victim->node);
-        bale_node_unpin(mount->nodes, victim->node);
-        bale_node_unref(mount->nodes, victim->node);
+    if (named->node) {
+        bale_node_verify_name(mount->nodes, named->node);
+        bale_node_unpin(mount->nodes, named->node);
+        bale_node_unref(mount->nodes, named->node);
     }
 }
 
 int bale_name_remove(struct bale_mount *mount, struct bale_node *dir, const char *name, int flags)
 {
-    struct bale_named_node victim;
+    struct bale_named_node named;
     int fd;
-    int err = bale_node_pin(mount->nodes, dir, &fd);
+    int e = bale_node_pin(mount->nodes, dir, &fd);
 
-    if (err)
-        return err;
-    err = bale_named_node_pin(mount, fd, name, &victim);
-    if (!err) {
-        err = unlinkat(fd, name, flags) != 0 ? errno : 0;
-        if (!err)
-            bale_named_node_removed(mount, &victim, dir, name);
-        bale_named_node_unpin(mount, &victim);
+    if (e)
+        return e;
+    e = bale_named_node_pin(mount, fd, name, &named);
+    if (!e) {
+        e = unlinkat(fd, name, flags) != 0 ? errno : 0;
+        if (!e)
+            bale_named_node_removed(mount, &named, dir, name);
+        bale_named_node_unpin(mount, &named);
     }
     bale_node_unpin(mount->nodes, dir);
-    return err;
+    return e;
 }
 
 static void remove_name(fuse_req_t req, fuse_ino_t parent, const char *name, int flags)
 {
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *dir = bale_node_of(mount, parent);
-    int err =
+    int e =
         bale_name_is_hidden(mount, dir, name) ? EPERM : bale_name_remove(mount, dir, name, flags);
-    fuse_reply_err(req, err);
+    fuse_reply_err(req, e);
 }
 
 void bale_op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)

@@ -2,97 +2,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "format/err.h"
-#include "fs/base/log.h"
+#include "fs/fuse/backing.h"
+#include "fs/fuse/capability.h"
+#include "fs/fuse/ctime.h"
+#include "fs/fuse/opened_file.h"
+#include "fs/fuse/request.h"
 #include "kernels/base/container_of.h"
 
-#define LABEL_MAX 512
+/* ---- The list of mount->opened ---- */
 
-/* ---- Opening ---- */
+/* With the lock. */
 
-/* Reading the container for ourselves is no access to the file. */
-static int open_quietly(const char *path, int flags)
-{
-    int fd = open(path, flags | O_NOATIME | O_CLOEXEC | O_NOCTTY);
-
-    return fd < 0 && errno == EPERM ? open(path, flags | O_CLOEXEC | O_NOCTTY) : fd;
-}
-
-static int open_backing(struct bale_mount *mount, struct bale_node *node, bool *writable, int *fd)
-{
-    int path_fd;
-    int err = bale_node_pin(mount->nodes, node, &path_fd);
-
-    if (err)
-        return err;
-    struct bale_proc_path path = bale_proc_path(path_fd);
-    *writable = !mount->read_only;
-    do {
-        *fd = *writable ? open_quietly(path.text, O_RDWR) : -1;
-        if (*fd < 0 && (!*writable || errno == EACCES || errno == EPERM || errno == EROFS)) {
-            /* Not ours to write, or immutable: it can still be read. */
-            *writable = false;
-            *fd = open_quietly(path.text, O_RDONLY);
-        }
-    } while (*fd < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(mount->nodes));
-    err = *fd < 0 ? errno : 0;
-    bale_node_unpin(mount->nodes, node);
-    return err;
-}
-
-static void tell_broken(struct bale_opened *opened, int err, const char *feature, const char *label)
-{
-    struct bale_node *node = opened->node;
-
-    if (err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED)
-        atomic_fetch_or(&node->marks, BALE_MARK_BROKEN);
-    if (atomic_fetch_or(&node->marks, BALE_MARK_REPORTED) & BALE_MARK_REPORTED)
-        return;
-    if (err == BALE_E_UNSUPPORTED && feature[0]) {
-        bale_log(BALE_LOG_ERROR, "%s: needs the feature %s: use a newer balefs", label, feature);
-    } else {
-        bale_log(BALE_LOG_ERROR, "%s: cannot be opened: %s: see balefs fsck, or restore it", label,
-                 bale_err_text(err));
-    }
-}
-
-static int open_container(struct bale_opened *opened, struct bale_file **file)
-{
-    struct bale_mount *mount = opened->mount;
-    struct bale_node *node = opened->node;
-    char label[LABEL_MAX];
-    char feature[5] = "";
-    int fd = opened->fd;
-    int err = fd >= 0 ? 0 : open_backing(mount, node, &opened->writable, &fd);
-
-    if (err)
-        return err;
-    opened->fd = -1;
-    uint32_t marks = node->marks;
-    struct bale_proc_path path = bale_proc_path(fd);
-    if (marks & (BALE_MARK_UNCERTAIN | BALE_MARK_CAPABILITY))
-        bale_capability_save(opened, path.text);
-    bale_node_path(mount->nodes, node, label, sizeof label);
-    err = bale_file_open(mount->volume, fd, &opened->defaults, label, file, feature);
-    if (err != BALE_OK) {
-        tell_broken(opened, err, feature, label);
-        return bale_err_to_errno(err);
-    }
-    if (marks & BALE_MARK_UNCERTAIN)
-        bale_capability_restore(opened, path.text);
-    atomic_fetch_and(&node->marks,
-                     ~(uint32_t)(BALE_MARK_UNCERTAIN | BALE_MARK_BROKEN | BALE_MARK_REPORTED));
-    return 0;
-}
-
-/* ---- The list; under mount->opened_lock ---- */
-
-static struct bale_opened *add(struct bale_mount *mount, struct bale_node *node)
+static struct bale_opened *opened_create(struct bale_mount *mount, struct bale_node *node)
 {
     struct bale_opened *opened = calloc(1, sizeof *opened);
 
@@ -112,7 +36,8 @@ static struct bale_opened *add(struct bale_mount *mount, struct bale_node *node)
     return opened;
 }
 
-static void forget(struct bale_opened *opened)
+/* With the lock. */
+static void opened_unlist(struct bale_opened *opened)
 {
     *(opened->before ? &opened->before->next : &opened->mount->opened) = opened->next;
     if (opened->next)
@@ -121,7 +46,7 @@ static void forget(struct bale_opened *opened)
 }
 
 /* Without the lock. */
-static void discard(struct bale_opened *opened)
+static void opened_destroy(struct bale_opened *opened)
 {
     struct bale_mount *mount = opened->mount;
     struct bale_node *node = opened->node;
@@ -131,16 +56,17 @@ static void discard(struct bale_opened *opened)
     bale_node_unref(mount->nodes, node);
 }
 
-static void tell(struct bale_use *waiting, int err)
+/* Without the lock. */
+static void call_waiters(struct bale_use *waiters, int e)
 {
-    while (waiting) {
-        struct bale_use *next = waiting->next;
-        waiting->ready(waiting, err);
-        waiting = next;
+    while (waiters) {
+        struct bale_use *next = waiters->next;
+        waiters->ready(waiters, e);
+        waiters = next;
     }
 }
 
-static unsigned count(const struct bale_use *use)
+static unsigned count_waiters(const struct bale_use *use)
 {
     unsigned n = 0;
 
@@ -149,42 +75,44 @@ static unsigned count(const struct bale_use *use)
     return n;
 }
 
-static void run_open(struct bale_opened *opened)
+/* ---- Opening ---- */
+
+static void opened_open(struct bale_opened *opened)
 {
     struct bale_mount *mount = opened->mount;
     struct bale_file *file = NULL;
-    int err = open_container(opened, &file);
+    int e = bale_opened_open_file(opened, &file);
 
     pthread_mutex_lock(&mount->opened_lock);
-    struct bale_use *waiting = opened->waiting;
-    opened->waiting = NULL;
-    if (err) {
-        forget(opened);
+    struct bale_use *waiters = opened->waiters;
+    opened->waiters = NULL;
+    if (e) {
+        opened_unlist(opened);
     } else {
         opened->file = file;
-        opened->uses = count(waiting);
+        opened->uses = count_waiters(waiters);
         opened->state = BALE_OPENED_OPEN;
     }
     pthread_mutex_unlock(&mount->opened_lock);
-    if (err)
-        discard(opened);
-    tell(waiting, err);
+    if (e)
+        opened_destroy(opened);
+    call_waiters(waiters, e);
 }
 
-static void run_open_job(struct bale_job *job, struct bale_scratch *scratch)
+static void opened_open_job(struct bale_job *job, struct bale_scratch *scratch)
 {
     (void)scratch;
-    run_open(BALE_CONTAINER_OF(job, struct bale_opened, job));
+    opened_open(BALE_CONTAINER_OF(job, struct bale_opened, job));
 }
 
-static void submit_open(struct bale_opened *opened)
+static void opened_submit_open(struct bale_opened *opened)
 {
-    opened->job.run = run_open_job;
+    opened->job.run = opened_open_job;
     bale_pool_submit(bale_volume_pool(opened->mount->volume), &opened->job);
 }
 
-static void begin(struct bale_use *use, int fd, const struct bale_container_attr *defaults,
-                  bool settings_new)
+static void use_begin(struct bale_use *use, int fd, const struct bale_container_attr *defaults,
+                      bool settings_new)
 {
     struct bale_mount *mount = use->mount;
     struct bale_node *node = use->node;
@@ -197,10 +125,10 @@ static void begin(struct bale_use *use, int fd, const struct bale_container_attr
         opened->uses++;
         then = READY;
     } else if (opened) {
-        use->next = opened->waiting;
-        opened->waiting = use;
-    } else if (!use->only_open && (opened = add(mount, node))) {
-        opened->waiting = use;
+        use->next = opened->waiters;
+        opened->waiters = use;
+    } else if (!use->only_open && (opened = opened_create(mount, node))) {
+        opened->waiters = use;
         opened->fd = fd;
         opened->settings_new = settings_new;
         if (defaults)
@@ -218,26 +146,27 @@ static void begin(struct bale_use *use, int fd, const struct bale_container_attr
     else if (then == FAIL)
         use->ready(use, use->only_open ? ENOENT : ENOMEM);
     else if (then == OPEN && node->marks & BALE_MARK_UNCERTAIN)
-        submit_open(opened);
+        opened_submit_open(opened);
     else if (then == OPEN)
-        run_open(opened);
+        opened_open(opened);
 }
 
 void bale_use_begin(struct bale_use *use)
 {
-    begin(use, -1, NULL, false);
+    use_begin(use, -1, NULL, false);
 }
 
 void bale_use_begin_created(struct bale_use *use, int fd,
                             const struct bale_container_attr *defaults, bool settings_new)
 {
-    begin(use, fd, defaults, settings_new);
+    use_begin(use, fd, defaults, settings_new);
 }
 
 /* ---- Closing ---- */
 
-/* The container was written after what was shown as its ctime: remember what was shown. */
-static void after_close(struct bale_opened *opened)
+/* Writing the container changed the backing inode's ctime and took security.capability away:
+ * remembers the ctime that was shown, and puts the capability back. */
+static void restore_after_close(struct bale_opened *opened)
 {
     struct bale_mount *mount = opened->mount;
     struct stat st;
@@ -254,25 +183,26 @@ static void after_close(struct bale_opened *opened)
     bale_node_unpin(mount->nodes, opened->node);
 }
 
-static void closed(void *arg)
+/* bale_file_on_close: from another thread, without locks. */
+static void opened_file_closed(void *arg)
 {
     struct bale_opened *opened = arg;
     struct bale_mount *mount = opened->mount;
 
-    after_close(opened);
+    restore_after_close(opened);
     pthread_mutex_lock(&mount->opened_lock);
-    struct bale_use *waiting = opened->waiting, *absent = NULL;
-    opened->waiting = NULL;
-    while (waiting) {
-        struct bale_use *next = waiting->next;
-        struct bale_use **list = waiting->only_open ? &absent : &opened->waiting;
-        waiting->next = *list;
-        *list = waiting;
-        waiting = next;
+    struct bale_use *waiters = opened->waiters, *absent = NULL;
+    opened->waiters = NULL;
+    while (waiters) {
+        struct bale_use *next = waiters->next;
+        struct bale_use **list = waiters->only_open ? &absent : &opened->waiters;
+        waiters->next = *list;
+        *list = waiters;
+        waiters = next;
     }
     mount->closing--;
     pthread_cond_broadcast(&mount->closed);
-    bool again = opened->waiting;
+    bool again = opened->waiters;
     if (again) {
         free(opened->capability);
         opened->capability = NULL;
@@ -281,17 +211,18 @@ static void closed(void *arg)
         opened->state = BALE_OPENED_OPENING;
         opened->accessed = false;
     } else {
-        forget(opened);
+        opened_unlist(opened);
     }
     pthread_mutex_unlock(&mount->opened_lock);
     if (again)
-        submit_open(opened);
+        opened_submit_open(opened);
     else
-        discard(opened);
-    tell(absent, ENOENT);
+        opened_destroy(opened);
+    call_waiters(absent, ENOENT);
 }
 
-static void ignore(void *arg, int64_t result)
+/* The file is closed right after this, and reports what could not be stored. */
+static void settings_recorded(void *arg, int64_t result)
 {
     (void)arg;
     (void)result;
@@ -304,10 +235,10 @@ static void close_file(struct bale_opened *opened, struct bale_file *file)
     if (opened->unlinked) {
         bale_file_discard(file);
     } else if (opened->settings_new && last->size == 0 && last->container.generation == 0) {
-        bale_file_set_attr(file, BALE_ATTR_SETTING | BALE_ATTR_EXTENT, &opened->defaults, ignore,
-                           NULL);
+        bale_file_set_attr(file, BALE_ATTR_SETTING | BALE_ATTR_EXTENT, &opened->defaults,
+                           settings_recorded, NULL);
     }
-    bale_file_on_close(file, closed, opened);
+    bale_file_on_close(file, opened_file_closed, opened);
     bale_file_unref(file);
 }
 
@@ -334,12 +265,19 @@ static unsigned mappers_of(int flags)
     return (flags & O_ACCMODE) == O_RDWR;
 }
 
-void bale_use_add_handle(struct bale_use *use, int flags)
+void bale_use_add_handle(struct bale_use *use, struct fuse_file_info *fi)
 {
-    pthread_mutex_lock(&use->mount->opened_lock);
+    struct bale_mount *mount = use->mount;
+
+    fi->direct_io = mount->direct;
+    fi->parallel_direct_writes = mount->direct;
+    fi->keep_cache = !mount->direct;
+    /* A reader has written nothing that its close would have to flush. */
+    fi->noflush = (fi->flags & O_ACCMODE) == O_RDONLY;
+    pthread_mutex_lock(&mount->opened_lock);
     use->node->opened->handles++;
-    use->node->opened->mappers += mappers_of(flags);
-    pthread_mutex_unlock(&use->mount->opened_lock);
+    use->node->opened->mappers += mappers_of(fi->flags);
+    pthread_mutex_unlock(&mount->opened_lock);
 }
 
 void bale_use_drop_handle(struct bale_mount *mount, struct bale_node *node, int flags)
@@ -354,8 +292,8 @@ void bale_use_drop_handle(struct bale_mount *mount, struct bale_node *node, int 
 bool bale_opened_wait_close(void *arg)
 {
     struct bale_mount *mount = arg;
-    /* Jobs do not wait, and the volume's threads handle no requests: the close that is waited for
-     * may be their own. */
+    /* Only a thread that handles a request may wait. A job must not, and the volume's own threads
+     * must not: the close may need them. */
     bool handler = bale_current_request.unique != 0 && !bale_pool_in_job();
 
     pthread_mutex_lock(&mount->opened_lock);

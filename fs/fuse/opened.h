@@ -1,6 +1,6 @@
-/* The one bale_file of a regular node, shared by everybody who uses it: opened for the first
- * user, closed after the last. While it is being opened or closed those who come wait, without
- * keeping a thread. */
+/* The one bale_file of a regular node, shared by all requests and open files that use it. It is
+ * opened for the first use and closed after the last. While it is being opened or closed, new uses
+ * wait in a list, without keeping a thread. */
 #ifndef BALE_FS_FUSE_OPENED_H
 #define BALE_FS_FUSE_OPENED_H
 
@@ -10,40 +10,43 @@ enum bale_opened_state { BALE_OPENED_OPENING, BALE_OPENED_OPEN, BALE_OPENED_CLOS
 
 struct bale_use;
 
-/* node->opened. Guarded by mount->opened_lock; who has a use may read file and writable without
- * it. */
+/* node->opened. Guarded by mount->opened_lock, except: a caller that has a use may read mount,
+ * node, file and writable without it; while the file is being opened or closed, only the thread
+ * that does so uses fd, defaults and last; unlinked and accessed are atomic. */
 struct bale_opened {
     struct bale_mount *mount;
     struct bale_node *node; /* referenced */
     enum bale_opened_state state;
-    struct bale_file *file;
+    struct bale_file *file; /* in BALE_OPENED_OPEN */
     bool writable;
-    atomic_bool unlinked; /* the last link is gone: nothing need be kept at the end */
-    /* A new file whose settings differ from the volume's: they are recorded even if it stays
-     * empty. */
+    atomic_bool unlinked; /* the last link is gone: drop what is dirty at the close */
+    /* A new file whose settings differ from the volume's: record them even if it stays empty. */
     bool settings_new;
-    atomic_bool accessed; /* somebody read the file */
+    atomic_bool accessed; /* the file was read */
     unsigned uses;
-    unsigned handles; /* those of them that are the kernel's */
-    unsigned mappers; /* those of them that may be mapped for writing */
-    int fd;           /* given to begin, or -1 */
+    unsigned handles; /* those of the uses that are open files of the kernel */
+    unsigned mappers; /* those of the handles that may be mapped for writing */
+    int fd;           /* given by bale_use_begin_created, or -1 */
     struct bale_container_attr defaults;
-    struct bale_file_attr last; /* in CLOSING: as it was */
-    void *capability;           /* security.capability as set since it was opened, or NULL */
+    struct bale_file_attr last; /* in BALE_OPENED_CLOSING: the attributes before the close */
+    void *capability;           /* security.capability as set since the open (capability.h) */
     size_t capability_size;
-    struct bale_use *waiting;
-    struct bale_job job;
+    struct bale_use *waiters;          /* uses that wait for the open or the close */
+    struct bale_job job;               /* opens the file */
     struct bale_opened *next, *before; /* mount->opened */
 };
 
-/* Part of an operation. ready comes once, perhaps before begin returns, perhaps from another
- * thread: err 0, and the use lasts until bale_use_end(); or an errno, and there is none. */
+/* Part of an operation that needs the open file; the operation owns it. */
 struct bale_use {
     struct bale_mount *mount;
     struct bale_node *node;
-    bool only_open; /* ENOENT if it is not open; waits until what is being closed is closed */
-    void (*ready)(struct bale_use *use, int err);
-    struct bale_use *next;
+    /* Do not open the file: ENOENT if it is not open. Waits until a close has ended. */
+    bool only_open;
+    /* Called once without locks, before begin returns or from another thread (a handler's, or one
+     * of the volume's pool). e is 0, and the use lasts until bale_use_end(); or it is a positive
+     * errno, and there is no use. May free the operation. */
+    void (*ready)(struct bale_use *use, int e);
+    struct bale_use *next; /* opened->waiters */
 };
 void bale_use_begin(struct bale_use *use);
 /* For a file just made: fd is open for reading and writing, and owned from here on. */
@@ -51,45 +54,32 @@ void bale_use_begin_created(struct bale_use *use, int fd,
                             const struct bale_container_attr *defaults, bool settings_new);
 void bale_use_end(struct bale_mount *mount, struct bale_node *node);
 
-/* The kernel has the use now, by a file opened with these flags; and has it no more. */
-void bale_use_add_handle(struct bale_use *use, int flags);
+/* Makes the use an open file of the kernel's, as fi->flags say, and tells in fi how the kernel may
+ * cache it. The use then lasts until drop. */
+void bale_use_add_handle(struct bale_use *use, struct fuse_file_info *fi);
 void bale_use_drop_handle(struct bale_mount *mount, struct bale_node *node, int flags);
-/* Waits for a file that is being closed. False: there is none, or this thread is one that closes
- * them. For bale_nodes_on_full. */
+
+/* For bale_nodes_on_full, in the thread that ran out of descriptors: waits until a file that is
+ * being closed is closed. False: there is none, or this thread may be needed to close it. */
 bool bale_opened_wait_close(void *mount);
-/* Ends all that the kernel has. Only when no handler runs. */
+/* Drops all handles of the kernel. Only when no handler runs. */
 void bale_opened_close_all(struct bale_mount *mount);
 
-/* Somebody reads the file: from now on that shows in the backing inode's atime, as its mount has
- * it. */
+/* ---- opened_query.c ---- */
+
+/* The file is being read: from now on reads of the container move the backing inode's atime, as the
+ * mount of the store has it. */
 void bale_opened_note_access(struct bale_opened *opened);
 /* The file if it is open, referenced; else NULL. */
 struct bale_file *bale_opened_file(struct bale_mount *mount, struct bale_node *node);
-/* What the file shows, if it is open or being closed. */
+/* The attributes of a file that is open or being closed; false: it is neither. */
 bool bale_opened_attr(struct bale_mount *mount, struct bale_node *node,
                       struct bale_file_attr *attr);
-/* Whether the kernel may hold what was written through a mapping. */
+/* Whether the kernel may have pages that were written through a mapping. */
 bool bale_opened_is_mappable(struct bale_mount *mount, struct bale_node *node);
 /* The inode changed now: moves the ctime of an open file. */
 void bale_opened_touch_ctime(struct bale_mount *mount, struct bale_node *node);
-/* Whether it has a link left; without one nothing need be kept at the end. */
+/* Whether the last link is gone: then nothing need be stored at the close. */
 void bale_opened_set_unlinked(struct bale_mount *mount, struct bale_node *node, bool unlinked);
-/* ---- capability.c: writing a container takes security.capability away from the inode ---- */
-
-/* security.capability was set (value) or is gone (NULL). Writing a container takes it away, and
- * unless the caller wrote it is put back at the close. */
-void bale_capability_set(struct bale_mount *mount, struct bale_node *node, const void *value,
-                         size_t size);
-/* While the backing inode may lack it: its length, and as much of it as fits; 0: ask the backing
- * inode. */
-#define BALE_CAPABILITY_MAX 64
-size_t bale_capability_get(struct bale_mount *mount, struct bale_node *node,
-                           char value[BALE_CAPABILITY_MAX]);
-
-/* Reads what the inode has before a write of ours that the caller knows nothing of; puts it back
- * after that. The second is done under the lock, so that who takes it away for good (first here,
- * then from the inode) does not find it put back. path: of the inode. */
-void bale_capability_save(struct bale_opened *opened, const char *path);
-void bale_capability_restore(struct bale_opened *opened, const char *path);
 
 #endif

@@ -1,4 +1,6 @@
-/* The handlers that session.c puts into libfuse's table; what each does is in fuse_lowlevel.h. */
+/* The handlers of this room. fs/daemon/negotiate.c puts them into libfuse's table; fuse_lowlevel.h
+ * says what each does. They run in the session's threads, without locks. The arguments are valid until
+ * the handler returns; each request gets exactly one reply, then or later, from any thread. */
 #ifndef BALE_FS_FUSE_OPS_H
 #define BALE_FS_FUSE_OPS_H
 
@@ -48,18 +50,13 @@ void bale_op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);
 void bale_op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
                     const char *new_name, unsigned flags);
 void bale_op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent, const char *new_name);
-/* xattr.c */
+/* xattr.c, xattr_set.c */
 void bale_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
                       size_t size, int flags);
 void bale_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size);
 void bale_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size);
 void bale_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name);
-/* control.c */
-void bale_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
-                   struct fuse_file_info *fi, unsigned flags, const void *in, size_t in_size,
-                   size_t out_size);
-
-/* After the last request: directories that the kernel left open. */
+/* After the last request: closes the directories that the kernel has not released. */
 void bale_directories_close_all(void);
 
 #endif

@@ -7,27 +7,29 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/fuse/backing.h"
 #include "fs/fuse/freeze.h"
-#include "fs/fuse/mount.h"
+#include "fs/fuse/lookup.h"
+#include "fs/fuse/names.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 
 #define LABEL_MAX 512
 
-/* Both commit what is dirty of the file first, so that what its new name shows after a crash is
- * the file, whole. The kernel keeps both directories locked until the reply. */
+/* A rename or a link. Both commit the file's dirty data first, so that after a crash its new name
+ * shows the whole file. The kernel keeps both directories locked until the reply. */
 struct move_op {
     struct bale_use use;
     fuse_req_t req;
-    bool links; /* link; else rename */
+    bool is_link; /* else a rename */
     unsigned flags;
-    struct bale_node *from, *to; /* held; from only for rename */
+    struct bale_node *from, *to; /* directories, pinned; from only for a rename */
     int from_fd, to_fd;
-    struct bale_named_node source, target; /* target.node NULL: there is none, or nobody knows it */
+    struct bale_named_node source, target; /* target.ino 0: the new name is free */
     char *from_name, *to_name;
 };
 
-static void destroy(struct move_op *op)
+static void move_destroy(struct move_op *op)
 {
     struct bale_mount *mount = op->use.mount;
 
@@ -55,14 +57,14 @@ static void relabel(struct bale_mount *mount, struct bale_node *node)
     }
 }
 
-static void tell_renamed(struct move_op *op)
+static void note_rename(struct move_op *op)
 {
     struct bale_mount *mount = op->use.mount;
     struct bale_node *source = op->source.node;
     struct bale_node *target = op->target.node;
 
     if (op->source.ino == op->target.ino)
-        return; /* two links of one file: both stay */
+        return; /* two links of one file: rename leaves both */
     if (op->flags & RENAME_EXCHANGE) {
         if (target) {
             bale_node_renamed(mount->nodes, target, op->to, op->to_name, op->from, op->from_name);
@@ -82,12 +84,12 @@ static int rename_now(struct move_op *op)
     struct bale_mount *mount = op->use.mount;
 
     bale_nodes_rename_begin(mount->nodes);
-    int err =
+    int e =
         renameat2(op->from_fd, op->from_name, op->to_fd, op->to_name, op->flags) != 0 ? errno : 0;
-    if (!err)
-        tell_renamed(op);
+    if (!e)
+        note_rename(op);
     bale_nodes_rename_end(mount->nodes);
-    return err;
+    return e;
 }
 
 static int link_now(struct move_op *op)
@@ -104,63 +106,63 @@ static int link_now(struct move_op *op)
     return 0;
 }
 
-static void finish(struct move_op *op, int err)
+static void move_finish(struct move_op *op, int e)
 {
     struct bale_mount *mount = op->use.mount;
 
     fuse_req_t req = op->req;
-    if (!err)
-        err = op->links ? link_now(op) : rename_now(op);
-    if (err || !op->links)
-        fuse_reply_err(req, err);
+    if (!e)
+        e = op->is_link ? link_now(op) : rename_now(op);
+    if (e || !op->is_link)
+        fuse_reply_err(req, e);
     else
         bale_entry_reply_new(req, 0, op->to, op->to_name);
-    destroy(op);
+    move_destroy(op);
     bale_freezer_change_end(mount->freezer);
 }
 
-static void flushed(void *arg, int64_t result)
+static void move_file_flushed(void *arg, int64_t result)
 {
     struct move_op *op = arg;
     struct bale_mount *mount = op->use.mount;
     struct bale_node *node = op->use.node;
 
-    finish(op, bale_err_to_errno(result < 0 ? (int)result : 0));
+    move_finish(op, bale_err_to_errno(result < 0 ? (int)result : 0));
     bale_use_end(mount, node);
 }
 
-static void ready(struct bale_use *use, int err)
+static void move_file_ready(struct bale_use *use, int e)
 {
     struct move_op *op = (struct move_op *)use;
 
-    if (!err)
-        bale_file_flush(use->node->opened->file, false, flushed, op);
+    if (!e)
+        bale_file_flush(use->node->opened->file, false, move_file_flushed, op);
     else
-        finish(op, err == ENOENT ? 0 : err); /* not open: nothing is dirty */
+        move_finish(op, e == ENOENT ? 0 : e); /* not open: nothing is dirty */
 }
 
-/* err: of the preparations. */
-static void begin(struct move_op *op, int err)
+/* e: the result of the preparations. */
+static void move_begin(struct move_op *op, int e)
 {
     struct bale_mount *mount = op->use.mount;
 
-    if (err) {
-        fuse_reply_err(op->req, err);
-        destroy(op);
+    if (e) {
+        fuse_reply_err(op->req, e);
+        move_destroy(op);
         return;
     }
     bale_freezer_change_begin(mount->freezer);
     if (op->source.node && bale_node_is_regular(op->source.node)) {
         op->use.node = op->source.node;
         op->use.only_open = true;
-        op->use.ready = ready;
+        op->use.ready = move_file_ready;
         bale_use_begin(&op->use);
     } else {
-        finish(op, 0);
+        move_finish(op, 0);
     }
 }
 
-static struct move_op *create(fuse_req_t req, const char *from_name, const char *to_name)
+static struct move_op *move_create(fuse_req_t req, const char *from_name, const char *to_name)
 {
     struct move_op *op = calloc(1, sizeof *op);
 
@@ -175,13 +177,14 @@ static struct move_op *create(fuse_req_t req, const char *from_name, const char 
     return op;
 }
 
-static int hold(struct move_op *op, struct bale_node *dir, struct bale_node **held, int *fd)
+static int pin_directory(struct move_op *op, struct bale_node *dir, struct bale_node **pinned,
+                         int *fd)
 {
-    int err = op->from_name && op->to_name ? bale_node_pin(op->use.mount->nodes, dir, fd) : ENOMEM;
+    int e = op->from_name && op->to_name ? bale_node_pin(op->use.mount->nodes, dir, fd) : ENOMEM;
 
-    if (!err)
-        *held = dir;
-    return err;
+    if (!e)
+        *pinned = dir;
+    return e;
 }
 
 void bale_op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
@@ -190,26 +193,25 @@ void bale_op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_in
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *from = bale_node_of(mount, parent);
     struct bale_node *to = bale_node_of(mount, new_parent);
-    struct move_op *op = create(req, name, new_name);
+    struct move_op *op = move_create(req, name, new_name);
 
     if (!op)
         return;
     op->flags = flags;
-    int err = flags & ~(unsigned)(RENAME_NOREPLACE | RENAME_EXCHANGE) ? EINVAL : 0;
-    if (!err &&
-        (bale_name_is_hidden(mount, from, name) || bale_name_is_hidden(mount, to, new_name)))
-        err = EPERM;
-    if (!err)
-        err = hold(op, from, &op->from, &op->from_fd);
-    if (!err)
-        err = hold(op, to, &op->to, &op->to_fd);
-    if (!err)
-        err = bale_named_node_pin(mount, op->from_fd, name, &op->source);
-    if (!err) {
-        err = bale_named_node_pin(mount, op->to_fd, new_name, &op->target);
-        err = err == ENOENT ? 0 : err;
+    int e = flags & ~(unsigned)(RENAME_NOREPLACE | RENAME_EXCHANGE) ? EINVAL : 0;
+    if (!e && (bale_name_is_hidden(mount, from, name) || bale_name_is_hidden(mount, to, new_name)))
+        e = EPERM;
+    if (!e)
+        e = pin_directory(op, from, &op->from, &op->from_fd);
+    if (!e)
+        e = pin_directory(op, to, &op->to, &op->to_fd);
+    if (!e)
+        e = bale_named_node_pin(mount, op->from_fd, name, &op->source);
+    if (!e) {
+        e = bale_named_node_pin(mount, op->to_fd, new_name, &op->target);
+        e = e == ENOENT ? 0 : e;
     }
-    begin(op, err);
+    move_begin(op, e);
 }
 
 void bale_op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent, const char *new_name)
@@ -217,17 +219,18 @@ void bale_op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent, const c
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *node = bale_node_of(mount, ino);
     struct bale_node *to = bale_node_of(mount, new_parent);
-    struct move_op *op = create(req, "", new_name);
+    struct move_op *op = move_create(req, "", new_name);
 
     if (!op)
         return;
-    op->links = true;
-    int err = bale_name_is_hidden(mount, to, new_name) ? EPERM : hold(op, to, &op->to, &op->to_fd);
-    if (!err)
-        err = bale_node_pin(mount->nodes, node, &op->source.fd);
-    if (!err) {
+    op->is_link = true;
+    int e = bale_name_is_hidden(mount, to, new_name) ? EPERM
+                                                     : pin_directory(op, to, &op->to, &op->to_fd);
+    if (!e)
+        e = bale_node_pin(mount->nodes, node, &op->source.fd);
+    if (!e) {
         bale_node_ref(mount->nodes, node);
         op->source.node = node;
     }
-    begin(op, err);
+    move_begin(op, e);
 }

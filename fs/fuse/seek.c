@@ -1,22 +1,22 @@
-/* SEEK_DATA and SEEK_HOLE. What programs wrote through a shared mapping stays with the kernel for
- * a while, and it asks here without handing that over first: a copying program would take for a
- * hole what was just written. So before a hole is told of in a file that may be mapped, the kernel
- * is made to write back what it holds there. The writes come to other threads of the session;
- * hence only one thread waits for them at a time, and does so for all who ask meanwhile. */
+/* SEEK_DATA and SEEK_HOLE. The kernel keeps what programs wrote through a shared mapping for a while,
+ * and does not write it back before it sends lseek: a copying program would take for a hole what
+ * was just written. So before the reply names a hole in a file that may be mapped, this process
+ * makes the kernel write back its pages there. The writes go to other threads of the session;
+ * therefore only one thread waits for them at a time, and handles the requests that come
+ * meanwhile. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "format/err.h"
 #include "fs/fuse/freeze.h"
-#include "fs/fuse/mount.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 
 struct bale_seek_op {
     fuse_req_t req;
     struct bale_mount *mount;
-    struct bale_node *node; /* open */
+    struct bale_node *node; /* its file is open */
     uint64_t offset;
     bool data;
     struct bale_seek_op *next;
@@ -26,8 +26,8 @@ struct hole {
     uint64_t from, to;
 };
 
-/* What the answer says is a hole; empty if none. */
-static struct hole hole_told(const struct bale_seek_op *seek, uint64_t size, int64_t found)
+/* The hole that the reply would name; empty if none. */
+static struct hole hole_in_answer(const struct bale_seek_op *seek, uint64_t size, int64_t found)
 {
     if (found < 0 && found != BALE_E_NOENT)
         return (struct hole){0, 0};
@@ -38,10 +38,10 @@ static struct hole hole_told(const struct bale_seek_op *seek, uint64_t size, int
     return (struct hole){at, next < 0 ? size : (uint64_t)next};
 }
 
-/* The answer as far as it is known here. True: hole, a part of the file's, must be fetched first.
- * fetched is what was, or NULL. */
-static bool ask(const struct bale_seek_op *seek, const struct hole *fetched, int64_t *found,
-                struct hole *hole)
+/* Finds the reply from what is known here. True: the kernel must first write back its pages in
+ * *hole. fetched: the range that it has written back last, or NULL. */
+static bool seek_find(const struct bale_seek_op *seek, const struct hole *fetched, int64_t *found,
+                      struct hole *hole)
 {
     struct bale_file *file = seek->node->opened->file;
     struct bale_file_attr attr;
@@ -50,19 +50,19 @@ static bool ask(const struct bale_seek_op *seek, const struct hole *fetched, int
     if (!bale_opened_is_mappable(seek->mount, seek->node))
         return false;
     bale_file_attr(file, &attr);
-    *hole = hole_told(seek, attr.size, *found);
+    *hole = hole_in_answer(seek, attr.size, *found);
     if (hole->from >= hole->to ||
         (fetched && hole->from >= fetched->from && hole->to <= fetched->to))
         return false;
     if (bale_freezer_is_frozen(seek->mount->freezer)) {
-        /* Nothing is written back now: unsure, so it counts as data. */
+        /* Nothing can be written back now. It is unknown whether this is a hole: say data. */
         *found = seek->data ? (int64_t)seek->offset : (int64_t)attr.size;
         return false;
     }
     return true;
 }
 
-static void reply(const struct bale_seek_op *seek, int64_t found)
+static void seek_reply(const struct bale_seek_op *seek, int64_t found)
 {
     if (found < 0)
         fuse_reply_err(seek->req, found == BALE_E_NOENT ? ENXIO : bale_err_to_errno((int)found));
@@ -70,23 +70,24 @@ static void reply(const struct bale_seek_op *seek, int64_t found)
         fuse_reply_lseek(seek->req, found);
 }
 
-static void fetch_and_reply(const struct bale_seek_op *seek)
+static void seek_fetch_and_reply(const struct bale_seek_op *seek)
 {
     int64_t found;
     struct hole hole, fetched = {0, 0};
 
-    while (ask(seek, &fetched, &found, &hole)) {
-        /* Writes the pages back, and drops them. */
+    while (seek_find(seek, &fetched, &found, &hole)) {
+        /* The kernel writes the pages back, then drops them. */
         (void)fuse_lowlevel_notify_inval_inode(seek->mount->session,
                                                bale_ino_of(seek->mount, seek->node),
                                                (off_t)hole.from, (off_t)(hole.to - hole.from));
         fetched = hole;
     }
-    reply(seek, found);
+    seek_reply(seek, found);
 }
 
-/* This thread does it, and what comes meanwhile; or the thread that is at it already does. */
-static void take_turn(struct bale_seek_op *seek)
+/* Queues the request. If the queue was empty, this thread handles it and all that come meanwhile;
+ * otherwise another thread is doing that. */
+static void seek_in_turn(struct bale_seek_op *seek)
 {
     struct bale_mount *mount = seek->mount;
 
@@ -98,9 +99,9 @@ static void take_turn(struct bale_seek_op *seek)
     *end = seek;
     while (first && seek) {
         pthread_mutex_unlock(&mount->opened_lock);
-        fetch_and_reply(seek);
+        seek_fetch_and_reply(seek);
         pthread_mutex_lock(&mount->opened_lock);
-        mount->seeks = seek->next; /* until here it said that somebody is at it */
+        mount->seeks = seek->next; /* while it was there, other threads only queued */
         free(seek);
         seek = mount->seeks;
     }
@@ -115,19 +116,19 @@ void bale_op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct
                                 .node = bale_node_of(mount, ino),
                                 .offset = (uint64_t)off,
                                 .data = whence == SEEK_DATA};
-    struct bale_seek_op *waiting;
+    struct bale_seek_op *queued;
     struct hole hole;
     int64_t found;
 
     (void)fi;
     if (whence != SEEK_DATA && whence != SEEK_HOLE) {
         fuse_reply_err(req, EINVAL);
-    } else if (!ask(&seek, NULL, &found, &hole)) {
-        reply(&seek, found);
-    } else if (!(waiting = malloc(sizeof *waiting))) {
+    } else if (!seek_find(&seek, NULL, &found, &hole)) {
+        seek_reply(&seek, found);
+    } else if (!(queued = malloc(sizeof *queued))) {
         fuse_reply_err(req, ENOMEM);
     } else {
-        *waiting = seek;
-        take_turn(waiting);
+        *queued = seek;
+        seek_in_turn(queued);
     }
 }

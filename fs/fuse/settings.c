@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,8 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "fs/fuse/attr.h"
+#include "fs/fuse/backing.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/xattr.h"
 #include "kernels/base/container_of.h"
@@ -33,7 +34,7 @@ bool bale_directory_has_settings(struct bale_node *dir, int fd)
     for (int i = 0; i < 3 && !found; i++) {
         found = getxattr(path.text, names[i], NULL, 0) >= 0;
         if (!found && errno == EACCES)
-            return false; /* its owner may not read it, for now: settings are no reason to fail */
+            return false; /* the owner may not read the directory: make new objects all the same */
         found = found || (errno != ENODATA && errno != EOPNOTSUPP);
     }
     if (!found)
@@ -41,20 +42,21 @@ bool bale_directory_has_settings(struct bale_node *dir, int fd)
     return found;
 }
 
-/* The file has been opened for it: for the use of its space, or because there is something to
- * set. */
+/* A request for which the file is opened: to sum up the space that it takes, to verify it before
+ * its settings are read, or to change them. */
 struct setting_op {
     struct bale_use use;
     fuse_req_t req;
     struct bale_job job;
-    size_t size; /* of getxattr */
-    unsigned what;
+    size_t size;   /* the room that getxattr has */
+    unsigned what; /* BALE_ATTR_*, which member of attr to set */
     struct bale_container_attr attr;
     char name[32];
 };
 
-static struct setting_op *begin(fuse_req_t req, struct bale_node *node, const char *name,
-                                void (*ready)(struct bale_use *use, int err))
+static struct setting_op *setting_op_create(fuse_req_t req, struct bale_node *node,
+                                            const char *name,
+                                            void (*ready)(struct bale_use *use, int e))
 {
     struct setting_op *op = calloc(1, sizeof *op);
 
@@ -68,7 +70,7 @@ static struct setting_op *begin(fuse_req_t req, struct bale_node *node, const ch
     return op;
 }
 
-/* ---- What a file takes ---- */
+/* ---- The space that a file takes ---- */
 
 static json_t *codecs_json(const struct bale_container_usage *usage)
 {
@@ -86,7 +88,7 @@ static json_t *codecs_json(const struct bale_container_usage *usage)
     return codecs;
 }
 
-/* To be freed. NULL: no memory. */
+/* The caller frees it. NULL: no memory. */
 static char *usage_text(const struct bale_file_attr *attr, const struct bale_container_usage *usage)
 {
     char codec[BALE_SETTING_TEXT];
@@ -105,8 +107,8 @@ static char *usage_text(const struct bale_file_attr *attr, const struct bale_con
     return text;
 }
 
-/* Reads the whole index: not in a handler. */
-static void stat_job(struct bale_job *job, struct bale_scratch *scratch)
+/* Reads the whole index, so it runs in the volume's pool. */
+static void setting_stat_job(struct bale_job *job, struct bale_scratch *scratch)
 {
     struct setting_op *op = BALE_CONTAINER_OF(job, struct setting_op, job);
     struct bale_file *file = op->use.node->opened->file;
@@ -126,16 +128,16 @@ static void stat_job(struct bale_job *job, struct bale_scratch *scratch)
     free(op);
 }
 
-static void stat_ready(struct bale_use *use, int err)
+static void setting_stat_file_ready(struct bale_use *use, int e)
 {
     struct setting_op *op = (struct setting_op *)use;
 
-    if (err) {
-        fuse_reply_err(op->req, err);
+    if (e) {
+        fuse_reply_err(op->req, e);
         free(op);
         return;
     }
-    op->job.run = stat_job;
+    op->job.run = setting_stat_job;
     bale_pool_submit(bale_volume_pool(use->mount->volume), &op->job);
 }
 
@@ -155,19 +157,19 @@ static int setting_text(const struct bale_container_attr *attr, const char *name
     return ENODATA;
 }
 
-static void get_ready(struct bale_use *use, int err)
+static void setting_get_file_ready(struct bale_use *use, int e)
 {
     struct setting_op *op = (struct setting_op *)use;
     struct bale_container_attr attr;
     char text[BALE_SETTING_TEXT];
-    bool used = !err;
+    bool used = !e;
 
     if (used)
-        err = bale_attr_container(use->mount, use->node, -1, &attr);
-    if (!err)
-        err = setting_text(&attr, op->name, text, sizeof text);
-    if (err)
-        fuse_reply_err(op->req, err);
+        e = bale_attr_container(use->mount, use->node, -1, &attr);
+    if (!e)
+        e = setting_text(&attr, op->name, text, sizeof text);
+    if (e)
+        fuse_reply_err(op->req, e);
     else
         bale_xattr_reply(op->req, text, strlen(text), op->size);
     if (used)
@@ -182,29 +184,30 @@ void bale_setting_xattr_get(fuse_req_t req, struct bale_node *node, const char *
     char text[BALE_SETTING_TEXT];
     int fd;
     bool stat = strcmp(name, BALE_XATTR_STAT) == 0;
-    int err = stat ? EAGAIN : bale_node_pin(mount->nodes, node, &fd);
+    int e = stat ? EAGAIN : bale_node_pin(mount->nodes, node, &fd);
 
-    if (!stat && !err) {
-        err = bale_attr_container(mount, node, fd, &attr);
+    if (!stat && !e) {
+        e = bale_attr_container(mount, node, fd, &attr);
         bale_node_unpin(mount->nodes, node);
     }
-    if (err == EAGAIN) {
-        struct setting_op *op = begin(req, node, name, stat ? stat_ready : get_ready);
+    if (e == EAGAIN) {
+        struct setting_op *op = setting_op_create(
+            req, node, name, stat ? setting_stat_file_ready : setting_get_file_ready);
         if (op) {
             op->size = size;
             bale_use_begin(&op->use);
         }
         return;
     }
-    if (!err)
-        err = setting_text(&attr, name, text, sizeof text);
-    if (err)
-        fuse_reply_err(req, err);
+    if (!e)
+        e = setting_text(&attr, name, text, sizeof text);
+    if (e)
+        fuse_reply_err(req, e);
     else
         bale_xattr_reply(req, text, strlen(text), size);
 }
 
-static void set_done(void *arg, int64_t result)
+static void setting_set_done(void *arg, int64_t result)
 {
     struct setting_op *op = arg;
 
@@ -214,12 +217,12 @@ static void set_done(void *arg, int64_t result)
     free(op);
 }
 
-static void set_ready(struct bale_use *use, int err)
+static void setting_set_file_ready(struct bale_use *use, int e)
 {
     struct setting_op *op = (struct setting_op *)use;
 
-    if (err) {
-        fuse_reply_err(op->req, err);
+    if (e) {
+        fuse_reply_err(op->req, e);
         free(op);
         return;
     }
@@ -227,17 +230,17 @@ static void set_ready(struct bale_use *use, int err)
     struct bale_file_attr attr;
     bale_file_attr(file, &attr);
     if (!use->node->opened->writable)
-        set_done(op, BALE_E_PERM);
+        setting_set_done(op, BALE_E_PERM);
     else if (op->what == BALE_ATTR_EXTENT && op->attr.extent == attr.container.extent &&
              attr.size > 0)
-        set_done(op, BALE_OK); /* a copying program sets what is so already */
+        setting_set_done(op, BALE_OK); /* a copying program may set the size that the file has */
     else
-        bale_file_set_attr(file, op->what, &op->attr, set_done, op);
+        bale_file_set_attr(file, op->what, &op->attr, setting_set_done, op);
 }
 
-/* value NULL: back to the volume's. */
-static int parse(const struct bale_mount *mount, const char *name, const char *value, size_t size,
-                 struct setting_op *op)
+/* value NULL: back to the volume's setting. */
+static int parse_setting(const struct bale_mount *mount, const char *name, const char *value,
+                         size_t size, struct setting_op *op)
 {
     char clean[VALUE_MAX];
     struct bale_reason why;
@@ -265,13 +268,13 @@ static int parse(const struct bale_mount *mount, const char *name, const char *v
 void bale_setting_xattr_set(fuse_req_t req, struct bale_node *node, const char *name,
                             const char *value, size_t size)
 {
-    struct setting_op *op = begin(req, node, name, set_ready);
+    struct setting_op *op = setting_op_create(req, node, name, setting_set_file_ready);
 
     if (!op)
         return;
-    int err = parse(op->use.mount, name, value, size, op);
-    if (err) {
-        fuse_reply_err(req, err);
+    int e = parse_setting(op->use.mount, name, value, size, op);
+    if (e) {
+        fuse_reply_err(req, e);
         free(op);
     } else {
         bale_use_begin(&op->use);

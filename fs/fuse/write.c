@@ -1,14 +1,17 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "fs/fuse/mount.h"
+#include "fs/fuse/interrupt.h"
+#include "fs/fuse/mode.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
+#include "fs/fuse/request.h"
 
-/* A write may have to wait for memory, and can be interrupted there. It is counted: by what will
- * reply, by the handler, and by an interrupt under way. */
+/* A write may have to wait for memory, and can be interrupted there. References: the handler's, the
+ * callback's that replies, and one for an interrupt under way. */
 struct write_op {
     struct bale_interruptible interruptible;
     atomic_uint refs;
@@ -20,7 +23,7 @@ struct write_op {
     size_t written;
 };
 
-static void drop(struct write_op *op)
+static void write_unref(struct write_op *op)
 {
     if (atomic_fetch_sub(&op->refs, 1) == 1) {
         bale_file_unref(op->file);
@@ -28,21 +31,21 @@ static void drop(struct write_op *op)
     }
 }
 
-static void ref(struct bale_interruptible *what)
+static void write_ref(struct bale_interruptible *request)
 {
-    atomic_fetch_add(&((struct write_op *)what)->refs, 1);
+    atomic_fetch_add(&((struct write_op *)request)->refs, 1);
 }
 
-static void interrupt(struct bale_interruptible *what)
+static void write_interrupt(struct bale_interruptible *request)
 {
-    struct write_op *op = (struct write_op *)what;
+    struct write_op *op = (struct write_op *)request;
 
     atomic_store(&op->interrupted, true);
     bale_file_cancel(op->file, op);
-    drop(op);
+    write_unref(op);
 }
 
-static void synced(void *arg, int64_t result)
+static void write_synced(void *arg, int64_t result)
 {
     struct write_op *op = arg;
 
@@ -50,48 +53,24 @@ static void synced(void *arg, int64_t result)
         fuse_reply_err(op->req, bale_err_to_errno((int)result));
     else
         fuse_reply_write(op->req, op->written);
-    drop(op);
+    write_unref(op);
 }
 
-static void written(void *arg, int64_t result)
+static void write_done(void *arg, int64_t result)
 {
     struct write_op *op = arg;
 
     bale_interrupts_remove(op->mount->interrupts, &op->interruptible);
     if (result > 0 && op->sync) {
         op->written = (size_t)result;
-        bale_file_flush(op->file, true, synced, op);
+        bale_file_flush(op->file, true, write_synced, op);
         return;
     }
     if (result < 0)
         fuse_reply_err(op->req, bale_err_to_errno((int)result));
     else
         fuse_reply_write(op->req, (size_t)result);
-    drop(op);
-}
-
-static void ignore(void *arg, int64_t result)
-{
-    (void)arg;
-    (void)result;
-}
-
-void bale_mode_kill_suidgid(struct bale_mount *mount, struct bale_node *node)
-{
-    struct bale_file *file = node->opened->file;
-    int fd = bale_file_fd(file);
-    struct stat st;
-
-    if (node->marks & BALE_MARK_CAPABILITY)
-        bale_capability_set(mount, node, NULL, 0);
-    if (!bale_current_request.kill_suidgid || bale_mode_without_suid(node->mode) == node->mode ||
-        bale_attr_get(mount, node, fd, NULL, &st, NULL) != 0)
-        return;
-    /* A mode in the container changes before the data does: changes are made in the order they
-     * were asked for. */
-    bale_mode_change(mount, node, fd, file, bale_mode_without_suid(st.st_mode), ignore, NULL);
-    /* The kernel believes its own copy until told. */
-    fuse_lowlevel_notify_inval_inode(mount->session, bale_ino_of(mount, node), -1, 0);
+    write_unref(op);
 }
 
 void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t off,
@@ -107,22 +86,22 @@ void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size
     }
     *op = (struct write_op){
         .interruptible = {.unique = bale_current_request.unique,
-                          .ref = ref,
-                          .interrupt = interrupt},
+                          .ref = write_ref,
+                          .interrupt = write_interrupt},
         .refs = 2,
         .mount = mount,
         .file = bale_file_ref(node->opened->file),
         .req = req,
-        /* O_SYNC and O_DSYNC: the kernel asks for an fsync itself unless the file is io=direct. */
+        /* O_SYNC and O_DSYNC: unless the file is io=direct, the kernel sends an fsync itself. */
         .sync = mount->direct && fi->flags & O_DSYNC,
     };
     bale_mode_kill_suidgid(mount, node);
     if (!bale_interrupts_add(mount->interrupts, &op->interruptible))
         atomic_store(&op->interrupted, true);
-    /* The kernel has turned O_APPEND into an offset, and nobody else writes. */
-    bale_file_write(op->file, (uint64_t)off, data, size, written, op);
-    /* It came before the write began to wait. */
+    /* Appending needs nothing more: the kernel is the only writer and has set the offset. */
+    bale_file_write(op->file, (uint64_t)off, data, size, write_done, op);
+    /* The interrupt came before the write began to wait. */
     if (atomic_load(&op->interrupted))
         bale_file_cancel(op->file, op);
-    drop(op);
+    write_unref(op);
 }

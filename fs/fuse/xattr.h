@@ -1,12 +1,32 @@
-/* Replying to getxattr and listxattr. */
+/* Extended attributes: what reading (xattr.c) and writing (xattr_set.c) share. */
 #ifndef BALE_FS_FUSE_XATTR_H
 #define BALE_FS_FUSE_XATTR_H
 
 #include <errno.h>
-#include <fuse_lowlevel.h>
-#include <stddef.h>
 
-/* size: what the caller has room for; 0: it asks for the length. */
+#include "fs/fuse/mount.h"
+
+/* A path by which system calls reach a node: through its own descriptor, or for a symbolic link
+ * through its directory's and by its name, which the call must not follow. */
+struct bale_xattr_path {
+    struct bale_node *pinned;
+    struct bale_node *dir; /* referenced, or NULL */
+    char *text;
+    bool follow;
+};
+/* 0 or a positive errno; close it afterwards in either case. */
+int bale_xattr_path_open(struct bale_mount *mount, struct bale_node *node,
+                         struct bale_xattr_path *path);
+void bale_xattr_path_close(struct bale_mount *mount, struct bale_xattr_path *path);
+
+/* Whether the name is one of the settings of a regular file (settings.h). */
+bool bale_xattr_is_setting(const struct bale_node *node, const char *name);
+
+/* For other names. 0: the backing store keeps the attribute; or the errno of reading it. */
+int bale_xattr_check_name(const struct bale_mount *mount, const struct bale_node *node,
+                          const char *name);
+
+/* Replies to getxattr or listxattr. size: the room that the caller has; 0: it wants the length. */
 static inline void bale_xattr_reply(fuse_req_t req, const char *value, size_t length, size_t size)
 {
     if (size == 0)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "format/reason.h"
-#include "fs/daemon/serve.h"
+#include "fs/daemon/daemon.h"
 #include "kernels/engine/dispatch.h"
 
 int __real_bale_daemon_serve(const struct bale_mount_options *options, struct bale_reason *why,

@@ -1,0 +1,19 @@
+/* The attributes that a node shows: the backing inode's, corrected by those of the open file or of
+ * the container. */
+#ifndef BALE_FS_FUSE_ATTR_H
+#define BALE_FS_FUSE_ATTR_H
+
+#include "fs/fuse/mount.h"
+
+/* fd: pinned, of the node. backing: the node's stat data if the caller has just read them, or NULL.
+ * timeout (may be NULL): for how many seconds the kernel may believe the attributes. EAGAIN: the
+ * file must be opened first (bale_use_begin). */
+int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
+                  const struct stat *backing, struct stat *st, double *timeout);
+
+/* Only the container's attributes, of a regular file. fd and EAGAIN as above; fd may be -1 while
+ * the caller has a use of the file. */
+int bale_attr_container(struct bale_mount *mount, struct bale_node *node, int fd,
+                        struct bale_container_attr *attr);
+
+#endif

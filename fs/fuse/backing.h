@@ -1,0 +1,24 @@
+/* Opening objects of the backing store. */
+#ifndef BALE_FS_FUSE_BACKING_H
+#define BALE_FS_FUSE_BACKING_H
+
+#include <stdbool.h>
+
+#include "fs/fuse/mount.h"
+
+/* "/proc/self/fd/N", the path by which calls reach the inode of an O_PATH descriptor. */
+struct bale_proc_path {
+    char text[32];
+};
+struct bale_proc_path bale_proc_path(int fd);
+
+/* open() with O_CLOEXEC and O_NOCTTY, and O_NOATIME where the owner of the file allows it: reading
+ * a container for ourselves is no access to the file. -1 and errno. */
+int bale_backing_open(const char *path, int flags);
+
+/* After a call that returns a descriptor: true if it failed because descriptors ran out and some
+ * were closed, so that the caller shall try again. May wait until files are closed; call it without
+ * locks. Otherwise errno is left for the caller. */
+bool bale_backing_retry(struct bale_mount *mount, int fd);
+
+#endif

@@ -1,0 +1,77 @@
+#include "fs/fuse/mode.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "format/err.h"
+#include "fs/fuse/attr.h"
+#include "fs/fuse/backing.h"
+#include "fs/fuse/capability.h"
+#include "fs/fuse/request.h"
+
+/* The least permissions of a container whose file keeps its mode inside: its owner must go on
+ * reading and writing it, whatever the file's mode is. */
+#define CONTAINER_MODE (S_IRUSR | S_IWUSR)
+
+int bale_mode_get(struct bale_mount *mount, struct bale_node *node, int fd, mode_t *mode)
+{
+    struct stat st;
+    int e = bale_attr_get(mount, node, fd, NULL, &st, NULL);
+
+    *mode = e ? 0 : st.st_mode;
+    return e;
+}
+
+mode_t bale_mode_without_suid(mode_t mode)
+{
+    mode &= ~(mode_t)S_ISUID;
+    /* Without execution for the group, sgid means mandatory locking. */
+    return mode & S_IXGRP ? mode & ~(mode_t)S_ISGID : mode;
+}
+
+void bale_mode_change(struct bale_mount *mount, struct bale_node *node, int fd,
+                      struct bale_file *file, mode_t mode, bale_file_done *done, void *arg)
+{
+    bool in_container = mount->modes_in_container && bale_node_is_regular(node);
+    mode_t backing = in_container ? (mode & 0777) | CONTAINER_MODE : mode & 07777;
+
+    if (fchmodat(AT_FDCWD, bale_proc_path(fd).text, backing, 0) != 0) {
+        done(arg, bale_err_from_errno(errno));
+        return;
+    }
+    node->mode = (node->mode & S_IFMT) | (mode & 07777);
+    if (in_container) {
+        struct bale_container_attr attr = {
+            .mode = (uint16_t)(BALE_ROOT_MODE_IN_CONTAINER | (mode & 07777))};
+        bale_file_set_attr(file, BALE_ATTR_MODE, &attr, done, arg);
+    } else {
+        done(arg, BALE_OK);
+    }
+}
+
+/* A failure leaves the bits set; the write that the kernel asked for goes on. */
+static void suidgid_killed(void *arg, int64_t result)
+{
+    (void)arg;
+    (void)result;
+}
+
+void bale_mode_kill_suidgid(struct bale_mount *mount, struct bale_node *node)
+{
+    struct bale_file *file = node->opened->file;
+    int fd = bale_file_fd(file);
+    struct stat st;
+
+    if (node->marks & BALE_MARK_CAPABILITY)
+        bale_capability_set(mount, node, NULL, 0);
+    if (!bale_current_request.kill_suidgid || bale_mode_without_suid(node->mode) == node->mode ||
+        bale_attr_get(mount, node, fd, NULL, &st, NULL) != 0)
+        return;
+    /* No need to wait for a mode in the container: changes of one file are made in order, so it is
+     * stored before the data. */
+    bale_mode_change(mount, node, fd, file, bale_mode_without_suid(st.st_mode), suidgid_killed,
+                     NULL);
+    /* The kernel believes its own copy of the mode until it is notified. */
+    fuse_lowlevel_notify_inval_inode(mount->session, bale_ino_of(mount, node), -1, 0);
+}

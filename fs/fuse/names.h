@@ -1,0 +1,26 @@
+/* Names in directories, and the nodes that they refer to. */
+#ifndef BALE_FS_FUSE_NAMES_H
+#define BALE_FS_FUSE_NAMES_H
+
+#include "fs/fuse/mount.h"
+
+/* The node of a name that a request is about to remove or move. */
+struct bale_named_node {
+    uint64_t ino;
+    struct bale_node *node; /* referenced and pinned; NULL: the node table does not know it */
+    int fd;                 /* while pinned */
+};
+
+/* Fills *named; ENOENT: there is no such name. Call unpin afterwards, also after an error. */
+int bale_named_node_pin(struct bale_mount *mount, int dir_fd, const char *name,
+                        struct bale_named_node *named);
+/* The name has been removed from the backing store: tells the node table and the open file. */
+void bale_named_node_removed(struct bale_mount *mount, struct bale_named_node *named,
+                             struct bale_node *dir, const char *name);
+/* Not during a rename (bale_nodes_rename_begin). */
+void bale_named_node_unpin(struct bale_mount *mount, struct bale_named_node *named);
+
+/* Removes a name: unlinkat() with these flags, and all of the above. */
+int bale_name_remove(struct bale_mount *mount, struct bale_node *dir, const char *name, int flags);
+
+#endif

@@ -1,0 +1,80 @@
+#include "fs/fuse/opened_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "format/err.h"
+#include "fs/base/log.h"
+#include "fs/fuse/backing.h"
+#include "fs/fuse/capability.h"
+
+#define LABEL_MAX 512
+
+static int open_backing(struct bale_mount *mount, struct bale_node *node, bool *writable, int *fd)
+{
+    int path_fd;
+    int e = bale_node_pin(mount->nodes, node, &path_fd);
+
+    if (e)
+        return e;
+    struct bale_proc_path path = bale_proc_path(path_fd);
+    *writable = !mount->read_only;
+    do {
+        *fd = *writable ? bale_backing_open(path.text, O_RDWR) : -1;
+        if (*fd < 0 && (!*writable || errno == EACCES || errno == EPERM || errno == EROFS)) {
+            /* The container may belong to somebody else or be immutable; it can still be read. */
+            *writable = false;
+            *fd = bale_backing_open(path.text, O_RDONLY);
+        }
+    } while (bale_backing_retry(mount, *fd));
+    e = *fd < 0 ? errno : 0;
+    bale_node_unpin(mount->nodes, node);
+    return e;
+}
+
+static void report_broken(struct bale_opened *opened, int err, const char *feature,
+                          const char *label)
+{
+    struct bale_node *node = opened->node;
+
+    if (err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED)
+        atomic_fetch_or(&node->marks, BALE_MARK_BROKEN);
+    if (atomic_fetch_or(&node->marks, BALE_MARK_REPORTED) & BALE_MARK_REPORTED)
+        return;
+    if (err == BALE_E_UNSUPPORTED && feature[0]) {
+        bale_log(BALE_LOG_ERROR, "%s: needs the feature %s: use a newer balefs", label, feature);
+    } else {
+        bale_log(BALE_LOG_ERROR, "%s: cannot be opened: %s: see balefs fsck, or restore it", label,
+                 bale_err_text(err));
+    }
+}
+
+int bale_opened_open_file(struct bale_opened *opened, struct bale_file **file)
+{
+    struct bale_mount *mount = opened->mount;
+    struct bale_node *node = opened->node;
+    char label[LABEL_MAX];
+    char feature[5] = "";
+    int fd = opened->fd;
+    int e = fd >= 0 ? 0 : open_backing(mount, node, &opened->writable, &fd);
+
+    if (e)
+        return e;
+    opened->fd = -1;
+    uint32_t marks = node->marks;
+    struct bale_proc_path path = bale_proc_path(fd);
+    /* Verifying writes a root, which takes security.capability away. */
+    if (marks & (BALE_MARK_UNCERTAIN | BALE_MARK_CAPABILITY))
+        bale_capability_save(opened, path.text);
+    bale_node_path(mount->nodes, node, label, sizeof label);
+    int err = bale_file_open(mount->volume, fd, &opened->defaults, label, file, feature);
+    if (err != BALE_OK) {
+        report_broken(opened, err, feature, label);
+        return bale_err_to_errno(err);
+    }
+    if (marks & BALE_MARK_UNCERTAIN)
+        bale_capability_restore(opened, path.text);
+    atomic_fetch_and(&node->marks,
+                     ~(uint32_t)(BALE_MARK_UNCERTAIN | BALE_MARK_BROKEN | BALE_MARK_REPORTED));
+    return 0;
+}

@@ -1,0 +1,29 @@
+#include "fs/fuse/request.h"
+
+#include <linux/fuse.h>
+
+_Thread_local struct bale_request_info bale_current_request;
+
+void bale_request_note(const void *request, size_t size)
+{
+    const struct fuse_in_header *in = request;
+    const void *arg = in + 1;
+
+    size -= sizeof *in;
+    bale_current_request = (struct bale_request_info){.unique = in->unique};
+    if (in->opcode == FUSE_WRITE && size >= sizeof(struct fuse_write_in)) {
+        bale_current_request.kill_suidgid =
+            ((const struct fuse_write_in *)arg)->write_flags & FUSE_WRITE_KILL_SUIDGID;
+    } else if (in->opcode == FUSE_OPEN && size >= sizeof(struct fuse_open_in)) {
+        bale_current_request.kill_suidgid =
+            ((const struct fuse_open_in *)arg)->open_flags & FUSE_OPEN_KILL_SUIDGID;
+    } else if (in->opcode == FUSE_SETATTR && size >= sizeof(struct fuse_setattr_in)) {
+        bale_current_request.kill_suidgid =
+            ((const struct fuse_setattr_in *)arg)->valid & FATTR_KILL_SUIDGID;
+    } else if (in->opcode == FUSE_FALLOCATE) {
+        bale_current_request.kill_suidgid = in->uid != 0; /* fallocate has no such flag */
+    } else if (in->opcode == FUSE_SETXATTR && size >= sizeof(struct fuse_setxattr_in)) {
+        bale_current_request.acl_kill_sgid =
+            ((const struct fuse_setxattr_in *)arg)->setxattr_flags & FUSE_SETXATTR_ACL_KILL_SGID;
+    }
+}

@@ -1,0 +1,23 @@
+/* What the kernel says of a request and libfuse does not pass on. */
+#ifndef BALE_FS_FUSE_REQUEST_H
+#define BALE_FS_FUSE_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bale_request_info {
+    uint64_t unique;    /* the kernel's number of the request; 0: this thread handles none */
+    bool kill_suidgid;  /* write, open and truncate: the caller may not keep suid and sgid */
+    bool acl_kill_sgid; /* setxattr of an ACL: likewise sgid */
+};
+
+/* Of the request that this thread handles, or handled last. Valid in a handler; a callback must
+ * have copied what it needs. */
+extern _Thread_local struct bale_request_info bale_current_request;
+
+/* Sets bale_current_request from a request as the kernel wrote it, at least a struct fuse_in_header
+ * long; nothing beyond that has been checked. */
+void bale_request_note(const void *request, size_t size);
+
+#endif
