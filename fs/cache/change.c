@@ -1,9 +1,10 @@
-/* Changes: the changes of a file's container, one after the other. */
+#include "fs/cache/change.h"
+
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "format/err.h"
 #include "fs/base/log.h"
-#include "fs/cache/internal.h"
 
 struct bale_change *bale_change_create(struct bale_file *file, enum bale_change_kind kind,
                                        bale_file_done *done, void *arg)
@@ -34,7 +35,10 @@ void bale_waiters_complete(struct bale_waiter *waiter, int err)
     }
 }
 
-/* A flush that has not begun serves all who ask for one before it does. Under file->lock. */
+/* ---- The queue of a file ---- */
+
+/* Joins a flush to the last waiting one: a flush that has not begun serves all that were requested
+ * before it does. Under file->lock. */
 static bool join(struct bale_file *file, struct bale_change *change)
 {
     struct bale_change *last = file->changes;
@@ -55,10 +59,10 @@ static bool join(struct bale_file *file, struct bale_change *change)
 void bale_change_submit(struct bale_change *change)
 {
     struct bale_file *file = change->file;
-    struct bale_pool *pool = file->volume->pool;
+    struct bale_volume *volume = file->volume;
     bool joined = false, begins = false;
 
-    change->job.run = bale_change_run;
+    change->job.run = volume->change_run;
     pthread_mutex_lock(&file->lock);
     bool small = file->dirty <= BALE_INLINE_BYTES;
     if (!file->change) {
@@ -70,28 +74,44 @@ void bale_change_submit(struct bale_change *change)
     }
     pthread_mutex_unlock(&file->lock);
     if (begins && small) {
-        bale_pool_run(pool, &change->job);
+        bale_pool_run(volume->pool, &change->job);
     } else if (begins) {
-        bale_pool_submit(pool, &change->job);
+        bale_pool_submit(volume->pool, &change->job);
     } else if (joined) {
         free(change);
         bale_file_unref(file);
     }
 }
 
-void bale_change_end(struct bale_change *change)
+void bale_change_offer(struct bale_change *change)
 {
-    struct bale_file *file = change->file;
+    struct bale_volume *volume = change->file->volume;
+
+    atomic_fetch_add(&volume->changing, 1);
+    if (change->kind == BALE_CHANGE_FLUSH || !bale_volume_defer_if_frozen(volume, &change->job))
+        bale_change_submit(change);
+    atomic_fetch_sub(&volume->changing, 1);
+}
+
+/* The result for the waiters. What no waiter learns is kept for the next flush. Under file->lock. */
+static int take_result(struct bale_file *file, const struct bale_change *change)
+{
     int err = change->error;
 
-    pthread_mutex_lock(&file->lock);
     if (change->kind == BALE_CHANGE_FLUSH && change->waiters && err == BALE_OK) {
         err = file->error;
         file->error = BALE_OK;
     } else if (!change->waiters && err != BALE_OK) {
         file->error = err;
     }
+    return err;
+}
+
+/* Makes the next waiting change the running one. Under file->lock. */
+static struct bale_change *advance(struct bale_file *file)
+{
     struct bale_change *next = file->changes;
+
     file->change = next;
     if (next) {
         file->changes = next->next;
@@ -99,16 +119,50 @@ void bale_change_end(struct bale_change *change)
             file->changes_end = &file->changes;
         next->next = NULL;
     }
+    return next;
+}
+
+void bale_change_end(struct bale_change *change)
+{
+    struct bale_file *file = change->file;
+    struct bale_volume *volume = file->volume;
+
+    pthread_mutex_lock(&file->lock);
+    int err = take_result(file, change);
+    struct bale_change *next = advance(file);
     if (change->error != BALE_OK && change->error != BALE_E_INVALID) {
-        atomic_fetch_add(&file->volume->stats.errors, 1);
+        atomic_fetch_add(&volume->stats.errors, 1);
         bale_log(BALE_LOG_ERROR, "%s: writing its container failed: %s", file->label,
                  bale_err_text(change->error));
     }
     pthread_mutex_unlock(&file->lock);
     if (next)
-        bale_pool_submit(file->volume->pool, &next->job);
-    bale_volume_wake(file->volume);
+        bale_pool_submit(volume->pool, &next->job);
+    bale_volume_wake(volume);
     bale_waiters_complete(change->waiters, err);
     free(change);
     bale_file_unref(file);
+}
+
+/* ---- References ---- */
+
+struct bale_file *bale_file_ref(struct bale_file *file)
+{
+    atomic_fetch_add(&file->refs, 1);
+    return file;
+}
+
+void bale_file_unref(struct bale_file *file)
+{
+    if (atomic_fetch_sub(&file->refs, 1) > 1)
+        return;
+    struct bale_change *change = calloc(1, sizeof *change);
+    while (!change) {
+        /* A close must not fail; memory comes back when others finish. */
+        usleep(1000);
+        change = calloc(1, sizeof *change);
+    }
+    change->file = file;
+    change->kind = BALE_CHANGE_CLOSE;
+    bale_change_submit(change);
 }

@@ -1,18 +1,8 @@
-/* Asking for a change of a file: each becomes a change. */
+/* The calls of file.h that change a file's container: each queues a change. */
 #include <sys/stat.h>
 
 #include "format/err.h"
-#include "fs/cache/internal.h"
-
-void bale_change_offer(struct bale_change *change)
-{
-    struct bale_volume *volume = change->file->volume;
-
-    atomic_fetch_add(&volume->changing, 1);
-    if (change->kind == BALE_CHANGE_FLUSH || !bale_volume_defer_if_frozen(volume, change))
-        bale_change_submit(change);
-    atomic_fetch_sub(&volume->changing, 1);
-}
+#include "fs/cache/change.h"
 
 static void submit(struct bale_change *change, bale_file_done *done, void *arg)
 {
@@ -63,13 +53,13 @@ void bale_file_set_times(struct bale_file *file, const struct timespec *atime,
     submit(change, done, arg);
 }
 
-void bale_file_set_attr(struct bale_file *file, unsigned what,
+void bale_file_set_attr(struct bale_file *file, unsigned fields,
                         const struct bale_container_attr *attr, bale_file_done *done, void *arg)
 {
     struct bale_change *change = bale_change_create(file, BALE_CHANGE_ATTR, done, arg);
 
     if (change) {
-        change->what = what;
+        change->fields = fields;
         change->attr = *attr;
     }
     submit(change, done, arg);

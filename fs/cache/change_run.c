@@ -5,7 +5,11 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/cache/internal.h"
+#include "fs/cache/change.h"
+#include "fs/cache/extent.h"
+#include "fs/cache/flush.h"
+#include "fs/cache/reserve.h"
+#include "fs/cache/rewrite.h"
 
 /* ---- What the kinds do. Each ends with bale_change_end. ---- */
 
@@ -56,12 +60,12 @@ static void cut_cache(struct bale_file *file, uint64_t size)
 {
     bale_extents_detach(file, (size + file->extent - 1) / file->extent, UINT64_MAX);
     struct bale_extent *edge;
-    while (size % file->extent && (edge = bale_extent_find(file, size / file->extent))) {
+    while (size % file->extent && (edge = bale_extent_find(&file->table, size / file->extent))) {
         if (!edge->filling) {
             bale_extent_cut(edge, size % file->extent);
             break;
         }
-        bale_fill_wait_for(file, edge);
+        bale_fill_await(file, edge);
     }
 }
 
@@ -141,18 +145,17 @@ static int edit_allocation(struct bale_change *change, struct bale_container_att
 static void clear_cache(struct bale_file *file, uint64_t offset, uint64_t end)
 {
 again:
-    for (size_t i = 0; i < file->buckets; i++) {
-        for (struct bale_extent *e = file->table[i]; e; e = e->hash_next) {
-            uint64_t start = e->number * file->extent, stop = start + e->buffer->capacity;
-            uint64_t from = offset > start ? offset : start, to = end < stop ? end : stop;
-            if (from >= to)
-                continue;
-            if (e->filling) {
-                bale_fill_wait_for(file, e);
-                goto again;
-            }
-            memset(e->buffer->data + (from - start), 0, to - from);
+    for (struct bale_extent *e = bale_extent_next(&file->table, NULL); e;
+         e = bale_extent_next(&file->table, e)) {
+        uint64_t start = e->number * file->extent, stop = start + e->buffer->capacity;
+        uint64_t from = offset > start ? offset : start, to = end < stop ? end : stop;
+        if (from >= to)
+            continue;
+        if (e->filling) {
+            bale_fill_await(file, e);
+            goto again;
         }
+        memset(e->buffer->data + (from - start), 0, to - from);
     }
 }
 
@@ -216,15 +219,15 @@ static void after_flush_times(struct bale_change *change, struct bale_scratch *s
 
 static int edit_attr(struct bale_change *change, struct bale_container_attr *attr)
 {
-    if (change->what & BALE_ATTR_SETTING) {
+    if (change->fields & BALE_ATTR_SETTING) {
         attr->setting = change->attr.setting;
         attr->setting_explicit = change->attr.setting_explicit;
     }
-    if (change->what & BALE_ATTR_EXTENT) {
+    if (change->fields & BALE_ATTR_EXTENT) {
         attr->extent = change->attr.extent;
         attr->extent_explicit = change->attr.extent_explicit;
     }
-    if (change->what & BALE_ATTR_MODE)
+    if (change->fields & BALE_ATTR_MODE)
         attr->mode = change->attr.mode;
     attr->mtime = nanoseconds(change->mtime);
     return BALE_OK;
@@ -243,11 +246,11 @@ static void after_flush_attr(struct bale_change *change, struct bale_scratch *sc
     pthread_mutex_lock(&file->lock);
     if (err == BALE_OK)
         file->ctime = bale_file_now_locked(file);
-    bool resize =
-        err == BALE_OK && (change->what & BALE_ATTR_EXTENT) && change->attr.extent != file->extent;
+    bool resize = err == BALE_OK && (change->fields & BALE_ATTR_EXTENT) &&
+                  change->attr.extent != file->extent;
     /* Who fills an extent counts in blocks of the old size, even if it was cut away meanwhile. */
     while (resize && !file->dirty && file->filling)
-        bale_fill_wait_for(file, NULL);
+        bale_fill_await(file, NULL);
     /* What was written meanwhile lies in extents of the old size. */
     bool back = resize && file->dirty;
     if (back) {
@@ -296,7 +299,7 @@ void bale_change_run(struct bale_job *job, struct bale_scratch *scratch)
         [BALE_CHANGE_ALLOCATE] = after_flush_allocate,
         [BALE_CHANGE_TIMES] = after_flush_times,
         [BALE_CHANGE_ATTR] = after_flush_attr,
-        [BALE_CHANGE_CLOSE] = bale_file_finish_close,
+        [BALE_CHANGE_CLOSE] = bale_file_close_run,
     };
     struct bale_change *change = (struct bale_change *)job;
 

@@ -1,8 +1,7 @@
-/* Filling extents: reading what is committed into their buffers, and waiting for who does. */
-#include <stdlib.h>
+#include "fs/cache/fill.h"
 
 #include "format/err.h"
-#include "fs/cache/internal.h"
+#include "fs/cache/committed.h"
 
 int bale_extent_fill(struct bale_extent *extent, uint64_t blocks, struct bale_scratch *scratch)
 {
@@ -28,40 +27,16 @@ int bale_extent_fill(struct bale_extent *extent, uint64_t blocks, struct bale_sc
     return bale_fill_end(extent, blocks, err);
 }
 
-void bale_fill_wait_for(struct bale_file *file, const struct bale_extent *extent)
+uint64_t bale_extent_widen(const struct bale_extent *extent, uint64_t blocks)
 {
-    struct bale_fill_wait wait = {extent, PTHREAD_COND_INITIALIZER, file->fill_waits};
+    const struct bale_file *file = extent->file;
+    unsigned each = (1u << BALE_CHUNK_LOG2_DEFAULT) / file->block;
+    uint64_t wide = blocks;
 
-    file->fill_waits = &wait;
-    pthread_cond_wait(&wait.wake, &file->lock);
-    struct bale_fill_wait **slot = &file->fill_waits;
-    while (*slot != &wait)
-        slot = &(*slot)->next;
-    *slot = wait.next;
-    pthread_cond_destroy(&wait.wake);
-}
-
-static void wake_waiting(const struct bale_extent *extent)
-{
-    for (struct bale_fill_wait *w = extent->file->fill_waits; w; w = w->next)
-        if (!w->extent || w->extent == extent)
-            pthread_cond_signal(&w->wake);
-}
-
-int bale_fill_end(struct bale_extent *extent, uint64_t blocks, int err)
-{
-    extent->filling &= ~blocks;
-    extent->file->filling -= !extent->filling;
-    wake_waiting(extent);
-    if (extent->detached) {
-        if (!extent->filling) {
-            bale_extent_buffer_unref(extent->buffer);
-            free(extent);
-        }
-        return err == BALE_OK ? BALE_E_STALE : err;
+    for (unsigned i = 0; each > 1 && i < BALE_BLOCKS; i += each) {
+        uint64_t chunk = (each >= 64 ? UINT64_MAX : ((uint64_t)1 << each) - 1) << i;
+        wide |= blocks & chunk ? chunk : 0;
     }
-    if (err == BALE_OK)
-        extent->valid |= blocks;
-    bale_lru_add_idle(extent);
-    return err;
+    return wide & bale_blocks(file, 0, extent->buffer->capacity) & ~extent->valid &
+           ~extent->filling;
 }

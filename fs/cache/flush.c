@@ -1,16 +1,22 @@
-/* One flush of a file: dirty extents -> frames -> container -> commit. fs/README.md tells the life
- * of a dirty extent.
- *
- * Small flushes are encoded in place by the thread that runs them; large ones go through the queue
- * to the engine, and each frame is written as it comes back. */
+/* Small flushes are encoded in place by the thread that runs them. Large ones go through the queue
+ * to the engine, and each frame is written as it comes back. fs/README.md tells the life of a dirty
+ * extent. */
+#include "fs/cache/flush.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/cache/flush.h"
+#include "fs/cache/evict.h"
+#include "fs/cache/extent.h"
+#include "fs/cache/flush_plan.h"
+#include "fs/cache/reserve.h"
 #include "kernels/frame/frame.h"
 
+/* Flushes of at most this many raw bytes that somebody waits for overtake others in the engine. */
 #define URGENT_BYTES ((uint64_t)4 << 20)
+
+/* ---- Taking dirty extents ---- */
 
 static bool wholly_dirty(const struct bale_file *file, const struct bale_extent *extent)
 {
@@ -32,42 +38,51 @@ static uint64_t stream_size(struct bale_file *file, uint64_t committed)
     return size;
 }
 
-static bool selected(struct bale_flush *flush, const struct bale_extent *extent)
+static bool is_selected(const struct bale_flush *flush, const struct bale_extent *extent)
 {
-    struct bale_file *file = flush->change->file;
+    const struct bale_file *file = flush->change->file;
 
     return flush->change->kind != BALE_CHANGE_FLUSH_STREAM ||
            (wholly_dirty(file, extent) && (extent->number + 1) * file->extent <= flush->size);
 }
 
-/* Takes the dirty extents. Under file->lock, which waiting for copies in progress drops. */
-static int snapshot(struct bale_flush *flush)
+/* Waits until no selected extent is filling, and counts those. Under file->lock, which waiting
+ * drops. */
+static size_t await_selected(struct bale_flush *flush, uint64_t committed)
+{
+    struct bale_file *file = flush->change->file;
+    bool stream = flush->change->kind == BALE_CHANGE_FLUSH_STREAM;
+    size_t count;
+    struct bale_extent *e;
+
+again:
+    count = 0;
+    flush->size = stream ? stream_size(file, committed) : file->size;
+    for (e = file->dirty_first; e; e = e->dirty_next) {
+        if (e->filling && is_selected(flush, e)) {
+            bale_fill_await(file, e);
+            goto again;
+        }
+        count += is_selected(flush, e);
+    }
+    return count;
+}
+
+/* Under file->lock, which waiting for copies in progress drops. */
+static int take_dirty(struct bale_flush *flush)
 {
     struct bale_file *file = flush->change->file;
     struct bale_container_attr attr;
 
     bale_container_attr(file->container, &attr);
-    size_t count;
-    struct bale_extent *e;
-again:
-    count = 0;
-    flush->size =
-        flush->change->kind == BALE_CHANGE_FLUSH_STREAM ? stream_size(file, attr.size) : file->size;
-    for (e = file->dirty_first; e; e = e->dirty_next) {
-        if (e->filling && selected(flush, e)) {
-            bale_fill_wait_for(file, e);
-            goto again;
-        }
-        count += selected(flush, e);
-    }
+    size_t count = await_selected(flush, attr.size);
     flush->parts = calloc(count ? count : 1, sizeof *flush->parts);
     if (!flush->parts)
         return BALE_E_NOMEM;
-    struct bale_extent *next;
     file->passed_over = file->dirty;
-    for (e = file->dirty_first; e; e = next) {
+    for (struct bale_extent *e = file->dirty_first, *next; e; e = next) {
         next = e->dirty_next;
-        if (selected(flush, e)) {
+        if (is_selected(flush, e)) {
             file->passed_over -= (uint64_t)bale_blocks_bytes(file, e->dirty);
             flush->parts[flush->part_count++] =
                 (struct bale_part){e, e->buffer, e->number, e->valid, e->dirty};
@@ -79,24 +94,39 @@ again:
     return BALE_OK;
 }
 
-/* ---- Commit ---- */
-
-int bale_file_commit(struct bale_file *file)
+/* Under file->lock. */
+static void release_parts(struct bale_flush *flush, bool stored)
 {
-    int err = bale_container_commit(file->container, false);
-
-    if ((err == BALE_E_NOSPACE || err == BALE_E_DQUOT) && bale_volume_take_reserve(file->volume)) {
-        uint64_t generation;
-        err = bale_container_begin(file->container, &generation);
-        if (err == BALE_OK)
-            err = bale_container_commit(file->container, false);
+    for (size_t i = 0; i < flush->part_count; i++) {
+        bale_extent_end_flush(flush->parts[i].extent, stored);
+        bale_extent_buffer_unref(flush->parts[i].buffer);
     }
-    if (err == BALE_OK)
-        atomic_fetch_add(&file->volume->stats.commits, 1);
-    return err;
 }
 
-static int put_all(struct bale_flush *flush)
+static struct bale_flush *create_flush(struct bale_change *change, bale_flush_then *then)
+{
+    struct bale_flush *flush = calloc(1, sizeof *flush);
+
+    if (!flush)
+        return NULL;
+    flush->change = change;
+    flush->then = then;
+    flush->ready_end = &flush->ready;
+    pthread_mutex_init(&flush->ready_lock, NULL);
+    return flush;
+}
+
+static void free_flush(struct bale_flush *flush)
+{
+    pthread_mutex_destroy(&flush->ready_lock);
+    free(flush->parts);
+    free(flush->pieces);
+    free(flush);
+}
+
+/* ---- Commit ---- */
+
+static int put_segments(struct bale_flush *flush)
 {
     struct bale_file *file = flush->change->file;
     struct bale_container_attr attr;
@@ -115,23 +145,15 @@ static int put_all(struct bale_flush *flush)
     return err;
 }
 
-static void free_flush(struct bale_flush *flush)
-{
-    pthread_mutex_destroy(&flush->ready_lock);
-    free(flush->parts);
-    free(flush->pieces);
-    free(flush);
-}
-
-/* After the last frame. Ends the transaction and the flush. */
-static void finish(struct bale_flush *flush, struct bale_scratch *scratch)
+/* After the last frame: ends the transaction and the flush. */
+static void flush_finish(struct bale_flush *flush, struct bale_scratch *scratch)
 {
     struct bale_change *change = flush->change;
     struct bale_file *file = change->file;
     int err = atomic_load(&flush->error);
 
     if (err == BALE_OK)
-        err = put_all(flush);
+        err = put_segments(flush);
     if (err == BALE_OK)
         err = bale_file_commit(file);
     else
@@ -141,23 +163,20 @@ static void finish(struct bale_flush *flush, struct bale_scratch *scratch)
                          flush->pieces[i].item.item.frame.raw_length);
     }
     pthread_mutex_lock(&file->lock);
-    for (size_t i = 0; i < flush->part_count; i++) {
-        bale_extent_end_flush(flush->parts[i].extent, err == BALE_OK);
-        bale_extent_buffer_unref(flush->parts[i].buffer);
-    }
+    release_parts(flush, err == BALE_OK);
     if (err == BALE_OK && file->size == flush->size && file->mtime.tv_sec == flush->mtime.tv_sec &&
         file->mtime.tv_nsec == flush->mtime.tv_nsec)
         file->attr_dirty = false;
     bale_volume_add_dirty(file, 0);
     pthread_mutex_unlock(&file->lock);
     change->error = err;
-    void (*then)(struct bale_change *, struct bale_scratch *) = flush->then;
+    bale_flush_then *then = flush->then;
     free_flush(flush);
     bale_volume_wake(file->volume);
     then(change, scratch);
 }
 
-static void fail(struct bale_flush *flush, int err)
+static void flush_fail(struct bale_flush *flush, int err)
 {
     int none = BALE_OK;
 
@@ -172,12 +191,12 @@ static void write_frame(struct bale_piece *piece, const uint8_t *stored)
     int err =
         bale_container_write_frame(file->container, stored, item->stored_length, &piece->position);
 
-    if ((err == BALE_E_NOSPACE || err == BALE_E_DQUOT) && bale_volume_take_reserve(file->volume)) {
+    if ((err == BALE_E_NOSPACE || err == BALE_E_DQUOT) && bale_reserve_take(file->volume)) {
         err = bale_container_write_frame(file->container, stored, item->stored_length,
                                          &piece->position);
     }
     if (err != BALE_OK)
-        fail(flush, err);
+        flush_fail(flush, err);
     atomic_fetch_add(&file->volume->stats.items, 1);
     atomic_fetch_add(&file->volume->stats.raw_bytes, item->frame.raw_length);
     atomic_fetch_add(&file->volume->stats.stored_bytes, item->stored_length);
@@ -203,9 +222,21 @@ static struct bale_piece *take_ready(struct bale_flush *flush)
     return piece;
 }
 
-static void finish_job(struct bale_job *job, struct bale_scratch *scratch)
+static void flush_finish_job(struct bale_job *job, struct bale_scratch *scratch)
 {
-    finish((struct bale_flush *)job, scratch);
+    flush_finish((struct bale_flush *)job, scratch);
+}
+
+/* The writer's last piece. scratch is NULL on a thread of the engine's, which must not wait for the
+ * commit. */
+static void pieces_written(struct bale_flush *flush, struct bale_scratch *scratch)
+{
+    if (scratch) {
+        flush_finish(flush, scratch);
+    } else {
+        flush->job.run = flush_finish_job;
+        bale_pool_submit(flush->change->file->volume->pool, &flush->job);
+    }
 }
 
 static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scratch)
@@ -224,17 +255,12 @@ static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scr
         pthread_mutex_unlock(&flush->ready_lock);
         item = &piece->item;
         if (item->item.status != BALE_OK)
-            fail(flush, item->item.status);
+            flush_fail(flush, item->item.status);
         else if (atomic_load(&flush->error) == BALE_OK)
             write_frame(piece, item->item.stored);
         bale_queue_release(item);
         if (--flush->left == 0) {
-            if (scratch) {
-                finish(flush, scratch);
-            } else {
-                flush->job.run = finish_job;
-                bale_pool_submit(flush->change->file->volume->pool, &flush->job);
-            }
+            pieces_written(flush, scratch);
             return;
         }
         pthread_mutex_lock(&flush->ready_lock);
@@ -243,8 +269,7 @@ static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scr
     pthread_mutex_unlock(&flush->ready_lock);
 }
 
-/* Who waits for little comes first. */
-static void submit_all(struct bale_flush *flush, struct bale_setting setting, uint64_t bytes)
+static void encode_queued(struct bale_flush *flush, struct bale_setting setting, uint64_t bytes)
 {
     bool urgent = flush->change->waiters && bytes <= URGENT_BYTES;
 
@@ -264,14 +289,14 @@ static void submit_all(struct bale_flush *flush, struct bale_setting setting, ui
 
 /* ---- In place ---- */
 
-static int encode_here(struct bale_piece *piece, struct bale_setting setting,
-                       struct bale_scratch *scratch)
+static int encode_piece(struct bale_piece *piece, struct bale_setting setting,
+                        struct bale_scratch *scratch)
 {
     struct bale_volume *volume = piece->flush->change->file->volume;
     struct bale_item *item = &piece->item.item;
     size_t bound = bale_frame_bound(item->frame.raw_length, item->frame.chunk_log2);
-    uint8_t *taken = bale_volume_take_memory(volume, bound, NULL);
-    uint8_t *stored = taken ? taken : malloc(bound);
+    bool heap;
+    uint8_t *stored = bale_cache_allocate_or_heap(volume, bound, &heap);
 
     if (!stored)
         return BALE_E_NOMEM;
@@ -281,49 +306,48 @@ static int encode_here(struct bale_piece *piece, struct bale_setting setting,
         bale_work_add(&volume->in_place, item);
         write_frame(piece, stored);
     }
-    if (taken)
-        bale_memory_free(volume->memory, taken, bound);
-    else
-        free(stored);
+    bale_cache_free(volume, stored, bound, heap);
     return err;
 }
 
-void bale_flush_run(struct bale_change *change, struct bale_scratch *scratch,
-                    void (*then)(struct bale_change *change, struct bale_scratch *scratch))
-{
-    struct bale_file *file = change->file;
-    struct bale_flush *flush = scratch ? calloc(1, sizeof *flush) : NULL;
+/* ---- The call ---- */
 
-    if (!flush) {
-        change->error = BALE_E_NOMEM;
-        then(change, scratch);
-        return;
-    }
-    flush->change = change;
-    flush->then = then;
-    flush->ready_end = &flush->ready;
-    pthread_mutex_init(&flush->ready_lock, NULL);
+/* Takes what is dirty and opens the transaction. *nothing: there is nothing to commit. */
+static int flush_begin(struct bale_flush *flush, bool *nothing)
+{
+    struct bale_file *file = flush->change->file;
+
     pthread_mutex_lock(&file->lock);
-    bool nothing = file->discarded || (!file->dirty_first && !file->attr_dirty);
-    int err = nothing ? BALE_OK : snapshot(flush);
-    nothing = nothing || (change->kind == BALE_CHANGE_FLUSH_STREAM && flush->part_count == 0);
+    *nothing = file->discarded || (!file->dirty_first && !file->attr_dirty);
+    int err = *nothing ? BALE_OK : take_dirty(flush);
+    *nothing =
+        *nothing || (flush->change->kind == BALE_CHANGE_FLUSH_STREAM && flush->part_count == 0);
     pthread_mutex_unlock(&file->lock);
-    if (err == BALE_OK && !nothing)
+    if (err == BALE_OK && !*nothing)
         err = bale_container_begin(file->container, &flush->generation);
+    if (err == BALE_OK)
+        return BALE_OK;
+    pthread_mutex_lock(&file->lock);
+    release_parts(flush, false);
+    pthread_mutex_unlock(&file->lock);
+    return err;
+}
+
+void bale_flush_run(struct bale_change *change, struct bale_scratch *scratch, bale_flush_then *then)
+{
+    struct bale_flush *flush = scratch ? create_flush(change, then) : NULL;
+    bool nothing = false;
+    int err = flush ? flush_begin(flush, &nothing) : BALE_E_NOMEM;
+
     if (err != BALE_OK || nothing) {
-        pthread_mutex_lock(&file->lock);
-        for (size_t i = 0; i < flush->part_count; i++) {
-            bale_extent_end_flush(flush->parts[i].extent, false);
-            bale_extent_buffer_unref(flush->parts[i].buffer);
-        }
-        pthread_mutex_unlock(&file->lock);
-        free_flush(flush);
+        if (flush)
+            free_flush(flush);
         change->error = err;
         then(change, scratch);
         return;
     }
     struct bale_container_attr attr;
-    bale_container_attr(file->container, &attr);
+    bale_container_attr(change->file->container, &attr);
     uint64_t bytes = 0;
     for (size_t i = 0; i < flush->part_count && err == BALE_OK; i++)
         err = bale_flush_plan(flush, &flush->parts[i], scratch);
@@ -331,12 +355,12 @@ void bale_flush_run(struct bale_change *change, struct bale_scratch *scratch,
         bytes += flush->pieces[i].item.item.frame.raw_length;
     if (err == BALE_OK && flush->piece_count > 0 &&
         (bytes > BALE_INLINE_BYTES || !change->waiters)) {
-        submit_all(flush, attr.setting, bytes);
+        encode_queued(flush, attr.setting, bytes);
         return;
     }
     for (size_t i = 0; i < flush->piece_count && err == BALE_OK; i++)
-        err = encode_here(&flush->pieces[i], attr.setting, scratch);
+        err = encode_piece(&flush->pieces[i], attr.setting, scratch);
     if (err != BALE_OK)
-        fail(flush, err);
-    finish(flush, scratch);
+        flush_fail(flush, err);
+    flush_finish(flush, scratch);
 }

@@ -1,50 +1,17 @@
-/* Inside of a flush: what it took and what it makes of it. Shared by flush.c and flush_plan.c. */
+/* One flush of a file: its dirty extents become frames, which are written and committed. */
 #ifndef BALE_FS_CACHE_FLUSH_H
 #define BALE_FS_CACHE_FLUSH_H
 
-#include "fs/cache/internal.h"
-#include "fs/cache/queue.h"
+#include "fs/cache/change.h"
 
-/* A dirty extent as it was when the flush began. */
-struct bale_part {
-    struct bale_extent *extent;        /* stays in the table: it is flushing */
-    struct bale_extent_buffer *buffer; /* counted; unchanged while shared */
-    uint64_t number;
-    uint64_t valid, dirty;
-};
+/* The rest of a change, once what was dirty is committed. Set by the change's kind (change_run.c);
+ * called once, with change->error set, before bale_flush_run returns or later from a pool thread; no
+ * lock held. Owns the change again. */
+typedef void bale_flush_then(struct bale_change *change, struct bale_scratch *scratch);
 
-/* One frame to be made. */
-struct bale_piece {
-    struct bale_queue_item item;
-    struct bale_flush *flush;
-    uint8_t *assembled; /* raw bytes of its own, or NULL: they lie in a part's buffer */
-    uint64_t position;
-    struct bale_piece *next; /* encoded, waits to be written */
-};
-
-struct bale_flush {
-    struct bale_job job; /* the commit, if the last frame came on a thread of the engine's */
-    struct bale_change *change;
-    void (*then)(struct bale_change *change, struct bale_scratch *scratch);
-    struct bale_part *parts;
-    size_t part_count;
-    struct bale_piece *pieces;
-    size_t piece_count, piece_room;
-    uint64_t size; /* of the file as it will be committed */
-    struct timespec mtime;
-    uint64_t generation;
-    atomic_int error;
-
-    /* Frames as they come back from the engine. One thread at a time writes them: more would only
-     * wait for each other at the container's inode. */
-    pthread_mutex_t ready_lock;
-    struct bale_piece *ready, **ready_end;
-    bool writing;
-    size_t left; /* pieces not yet written; the writer's */
-};
-
-/* Decides which frames to make of a part and adds them to the flush. */
-int bale_flush_plan(struct bale_flush *flush, const struct bale_part *part,
-                    struct bale_scratch *scratch);
+/* Flushes as the running change, which is not the caller's until then is called. On a pool thread,
+ * no lock held. */
+void bale_flush_run(struct bale_change *change, struct bale_scratch *scratch,
+                    bale_flush_then *then);
 
 #endif

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/cache/flush.h"
+#include "fs/cache/committed.h"
+#include "fs/cache/evict.h"
+#include "fs/cache/flush_plan.h"
 
 static struct bale_piece *add_piece(struct bale_flush *flush, uint64_t offset, uint32_t length,
                                     uint8_t *raw)
@@ -85,7 +87,7 @@ static uint8_t *assemble(struct bale_flush *flush, const struct bale_part *part,
 {
     struct bale_file *file = flush->change->file;
     uint64_t start = part->number * file->extent;
-    uint8_t *raw = bale_volume_take_memory(file->volume, length, NULL);
+    uint8_t *raw = bale_cache_allocate(file->volume, length, NULL);
 
     if (!raw)
         return NULL;

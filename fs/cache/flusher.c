@@ -1,21 +1,30 @@
-/* The thread that writes out what is old, or what takes too much memory. */
-#include <stddef.h>
-#include <stdlib.h>
-#include <time.h>
+#include "fs/cache/flusher.h"
 
-#include "fs/cache/internal.h"
+#include <stdlib.h>
+
+#include "format/err.h"
+#include "fs/cache/change.h"
+#include "fs/cache/reserve.h"
 #include "kernels/base/container_of.h"
 
 #define TICK_MS 250u
 #define CHECKPOINT_MS 30000u
 
-/* Commits what has been dirty for age_ms; 0: all. */
+struct bale_flusher {
+    struct bale_volume *volume;
+    pthread_t thread;
+    struct bale_job checkpoint;
+    atomic_bool checkpointing;                  /* the job is submitted */
+    uint64_t checkpoint_ms, checkpoint_commits; /* at the last checkpoint; the thread's */
+};
+
+/* Commits what has been dirty for age_ms; 0: everything. */
 static void flush_files(struct bale_volume *volume, uint64_t age_ms)
 {
     struct bale_file **files;
     size_t count;
 
-    (void)bale_volume_list(volume, false, NULL, &files, &count);
+    (void)bale_volume_list_files(volume, false, NULL, &files, &count);
     uint64_t now = bale_now_ms();
     for (size_t i = 0; i < count; i++) {
         struct bale_file *f = files[i];
@@ -32,87 +41,77 @@ static void flush_files(struct bale_volume *volume, uint64_t age_ms)
     free(files);
 }
 
-static void run_checkpoint(struct bale_job *job, struct bale_scratch *scratch)
+static void checkpoint_job(struct bale_job *job, struct bale_scratch *scratch)
 {
     (void)scratch;
-    struct bale_volume *volume = BALE_CONTAINER_OF(job, struct bale_volume, checkpoint);
-    (void)volume->options.checkpoint(volume->options.arg);
-    atomic_store(&volume->checkpointing, false);
+    struct bale_flusher *flusher = BALE_CONTAINER_OF(job, struct bale_flusher, checkpoint);
+    const struct bale_volume_options *options = &flusher->volume->options;
+    (void)options->checkpoint(options->arg);
+    atomic_store(&flusher->checkpointing, false);
 }
 
 /* Bounds what must be verified after a power loss. */
-static void checkpoint_if_due(struct bale_volume *volume)
+static void checkpoint_if_due(struct bale_flusher *flusher)
 {
+    struct bale_volume *volume = flusher->volume;
     uint64_t now = bale_now_ms(), commits = atomic_load(&volume->stats.commits);
 
-    if (!volume->options.checkpoint || now < volume->checkpoint_ms + CHECKPOINT_MS ||
-        commits == volume->checkpoint_commits || atomic_exchange(&volume->checkpointing, true))
+    if (!volume->options.checkpoint || now < flusher->checkpoint_ms + CHECKPOINT_MS ||
+        commits == flusher->checkpoint_commits || atomic_exchange(&flusher->checkpointing, true))
         return;
-    volume->checkpoint_ms = now;
-    volume->checkpoint_commits = commits;
-    volume->checkpoint.run = run_checkpoint;
-    bale_pool_submit(volume->pool, &volume->checkpoint);
+    flusher->checkpoint_ms = now;
+    flusher->checkpoint_commits = commits;
+    flusher->checkpoint.run = checkpoint_job;
+    bale_pool_submit(volume->pool, &flusher->checkpoint);
 }
 
-void bale_volume_taint(struct bale_volume *volume)
+static void *flusher_thread(void *arg)
 {
-    if (volume->options.tainted)
-        volume->options.tainted(volume->options.arg);
-}
-
-bool bale_volume_pressed(struct bale_volume *volume)
-{
-    return atomic_load(&volume->dirty) > atomic_load(&volume->dirty_limit) / 4 * 3 ||
-           atomic_load(&volume->unevictable) > volume->unevictable_limit / 4 * 3;
-}
-
-bool bale_volume_writes_wait(struct bale_volume *volume)
-{
-    pthread_mutex_lock(&volume->park_lock);
-    bool waiting = volume->parked != NULL;
-    pthread_mutex_unlock(&volume->park_lock);
-    return waiting;
-}
-
-void *bale_flusher(void *arg)
-{
-    struct bale_volume *volume = arg;
+    struct bale_flusher *flusher = arg;
+    struct bale_volume *volume = flusher->volume;
     unsigned ticks = 0;
     uint64_t ticked = bale_now_ms();
 
-    pthread_mutex_lock(&volume->flusher_lock);
-    while (!volume->ending) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += (long)TICK_MS * 1000000;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        if (!volume->kicked)
-            pthread_cond_timedwait(&volume->flusher_wake, &volume->flusher_lock, &until);
-        volume->kicked = false;
-        pthread_mutex_unlock(&volume->flusher_lock);
+    while (bale_volume_await_kick(volume, TICK_MS)) {
         bool all = bale_volume_pressed(volume) || bale_volume_writes_wait(volume);
         flush_files(volume, all ? 0 : volume->age_ms);
         /* By the clock: kicks may come without a pause. */
-        if (bale_now_ms() >= ticked + TICK_MS) {
-            ticked = bale_now_ms();
-            bale_volume_wake(volume);
-            checkpoint_if_due(volume);
-            if (++ticks % 4 == 0 && atomic_load(&volume->full))
-                bale_volume_restore_reserve(volume);
-            if (ticks % 16 == 0)
-                bale_memory_trim(volume->memory);
-        }
-        pthread_mutex_lock(&volume->flusher_lock);
+        if (bale_now_ms() < ticked + TICK_MS)
+            continue;
+        ticked = bale_now_ms();
+        bale_volume_wake(volume);
+        checkpoint_if_due(flusher);
+        if (++ticks % 4 == 0 && atomic_load(&volume->full))
+            bale_reserve_restore(volume);
+        if (ticks % 16 == 0)
+            bale_memory_trim(volume->memory);
     }
-    pthread_mutex_unlock(&volume->flusher_lock);
     return NULL;
 }
 
-void bale_volume_kick(struct bale_volume *volume)
+int bale_flusher_start(struct bale_volume *volume, struct bale_flusher **out)
 {
-    pthread_mutex_lock(&volume->flusher_lock);
-    volume->kicked = true;
-    pthread_cond_signal(&volume->flusher_wake);
-    pthread_mutex_unlock(&volume->flusher_lock);
+    struct bale_flusher *flusher = calloc(1, sizeof *flusher);
+
+    if (!flusher)
+        return BALE_E_NOMEM;
+    flusher->volume = volume;
+    flusher->checkpoint_ms = bale_now_ms();
+    if (pthread_create(&flusher->thread, NULL, flusher_thread, flusher) != 0) {
+        free(flusher);
+        return BALE_E_NOMEM;
+    }
+    *out = flusher;
+    return BALE_OK;
+}
+
+void bale_flusher_stop(struct bale_flusher *flusher)
+{
+    bale_volume_end_kicks(flusher->volume);
+    pthread_join(flusher->thread, NULL);
+}
+
+void bale_flusher_free(struct bale_flusher *flusher)
+{
+    free(flusher);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "fs/cache/internal.h"
+#include "fs/cache/evict.h"
 #include "kernels/base/container_of.h"
 #include "kernels/base/lock.h"
 
@@ -51,16 +51,16 @@ void bale_queue_destroy(struct bale_queue *queue)
     }
 }
 
-static void run_done(struct bale_job *job, struct bale_scratch *scratch)
+static void item_done_job(struct bale_job *job, struct bale_scratch *scratch)
 {
     struct bale_queue_item *item = BALE_CONTAINER_OF(job, struct bale_queue_item, job);
 
     item->done(item, scratch);
 }
 
-static void to_pool(struct bale_queue_item *item)
+static void finish_on_pool(struct bale_queue_item *item)
 {
-    item->job.run = run_done;
+    item->job.run = item_done_job;
     bale_pool_submit(item->queue->volume->pool, &item->job);
 }
 
@@ -84,7 +84,7 @@ static void encode_again(struct bale_queue_item *item)
     pump(queue);
 }
 
-static void engine_done(struct bale_item *engine_item)
+static void item_engine_done(struct bale_item *engine_item)
 {
     struct bale_queue_item *item = engine_item->owner;
 
@@ -93,13 +93,13 @@ static void engine_done(struct bale_item *engine_item)
     else if (item->quick || item->queue->volume->engine->ops->done_may_wait)
         item->done(item, NULL);
     else
-        to_pool(item);
+        finish_on_pool(item);
 }
 
 static struct bale_item *for_engine(struct bale_queue_item *item)
 {
     item->item.owner = item;
-    item->item.done = engine_done;
+    item->item.done = item_engine_done;
     item->item.next = NULL;
     return &item->item;
 }
@@ -113,13 +113,10 @@ static enum staging stage(struct bale_queue *queue, struct bale_queue_item *item
 
     item->item.stored = NULL;
     item->heap = false;
-    if (before == 0 || before + length <= queue->limit)
-        item->item.stored = bale_volume_take_memory(queue->volume, length, NULL);
-    if (!item->item.stored && before == 0) {
-        item->item.stored = malloc(length);
-        item->heap = item->item.stored != NULL;
-        bale_memory_count(queue->volume->memory, item->heap ? (int64_t)length : 0);
-    }
+    if (before == 0)
+        item->item.stored = bale_cache_allocate_or_heap(queue->volume, length, &item->heap);
+    else if (before + length <= queue->limit)
+        item->item.stored = bale_cache_allocate(queue->volume, length, NULL);
     if (!item->item.stored) {
         size_t left = atomic_fetch_sub(&queue->staged, length) - length;
         return before == 0 && left == 0 ? NEVER : LATER;
@@ -193,7 +190,7 @@ static void pump(struct bale_queue *queue)
             /* Nothing of ours is under way: nobody would pump again. */
             stuck->queue = queue;
             stuck->item.status = BALE_E_NOMEM;
-            to_pool(stuck);
+            finish_on_pool(stuck);
         } else {
             return;
         }
@@ -233,12 +230,7 @@ void bale_queue_release(struct bale_queue_item *item)
     struct bale_queue *queue = item->queue;
 
     if (item->item.stored) {
-        if (item->heap) {
-            free(item->item.stored);
-            bale_memory_count(queue->volume->memory, -(int64_t)item->item.capacity);
-        } else {
-            bale_memory_free(queue->volume->memory, item->item.stored, item->item.capacity);
-        }
+        bale_cache_free(queue->volume, item->item.stored, item->item.capacity, item->heap);
         atomic_fetch_sub(&queue->staged, item->item.capacity);
         atomic_fetch_sub(&queue->decoding, item->decoding);
     }

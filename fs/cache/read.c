@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/base/log.h"
 #include "fs/cache/admission.h"
-#include "fs/cache/internal.h"
+#include "fs/cache/committed.h"
+#include "fs/cache/fill.h"
 #include "fs/cache/readahead.h"
 #include "kernels/base/container_of.h"
 
@@ -24,76 +24,6 @@ struct pieces {
     struct bale_extent_buffer **buffers; /* NULL entries: a bounce buffer, freed by free() */
     struct iovec iov[];
 };
-
-void bale_file_report_fault(struct bale_file *file, const struct bale_fault *fault)
-{
-    /* One line is enough: whoever reads tries again in smaller pieces. */
-    atomic_uint_fast64_t *reported = &file->reported_faults[fault->position % BALE_REPORTED_FAULTS];
-
-    if (atomic_exchange(reported, fault->position) == fault->position)
-        return;
-    pthread_mutex_lock(&file->lock); /* for the label */
-    bale_log(BALE_LOG_ERROR,
-             "%s: bytes %llu to %llu are damaged (%s at %llu of the container: expected %016llx, "
-             "found %016llx): reading them fails; restore the file from a copy",
-             file->label, (unsigned long long)fault->offset,
-             (unsigned long long)(fault->offset + fault->length), fault->what,
-             (unsigned long long)fault->position, (unsigned long long)fault->expected,
-             (unsigned long long)fault->found);
-    pthread_mutex_unlock(&file->lock);
-    atomic_fetch_add(&file->volume->stats.errors, 1);
-}
-
-/* Once for a file: what there is of it is not known either. */
-static void report_index(struct bale_file *file)
-{
-    if (atomic_exchange(&file->index_reported, true))
-        return;
-    pthread_mutex_lock(&file->lock); /* for the label */
-    bale_log(BALE_LOG_ERROR,
-             "%s: the list of its extents is damaged: reading and writing what it tells of fail: "
-             "balefs export brings out the rest, or restore the file from a copy",
-             file->label);
-    pthread_mutex_unlock(&file->lock);
-    atomic_fetch_add(&file->volume->stats.errors, 1);
-}
-
-int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratch, uint64_t from,
-                             uint64_t to, uint8_t *out)
-{
-    struct bale_fault fault;
-    uint64_t at = from;
-
-    while (at < to) {
-        struct bale_segment segment;
-        int err = bale_container_map(file->container, at, &segment);
-        if (err == BALE_E_NOENT || (err == BALE_OK && segment.offset >= to)) {
-            memset(out + (at - from), 0, to - at);
-            return BALE_OK;
-        }
-        if (err == BALE_E_CORRUPT)
-            report_index(file);
-        if (err != BALE_OK)
-            return err;
-        if (segment.offset > at) {
-            memset(out + (at - from), 0, segment.offset - at);
-            at = segment.offset;
-        }
-        uint64_t end = segment.offset + segment.length;
-        uint32_t length = (uint32_t)((end < to ? end : to) - at);
-        err = bale_container_read(file->container, scratch, &segment, at, length, out + (at - from),
-                                  &fault);
-        if (err == BALE_E_STALE)
-            continue;
-        if (err == BALE_E_CORRUPT)
-            bale_file_report_fault(file, &fault);
-        if (err != BALE_OK)
-            return err;
-        bale_work_add_bytes(&file->volume->in_place, BALE_ITEM_DECODE, length);
-        at += length;
-    }
-    return BALE_OK;
-}
 
 static void add_piece(struct bale_read *read, struct bale_extent_buffer *buffer, uint8_t *data,
                       size_t length)
@@ -158,7 +88,7 @@ static uint64_t clip(const struct bale_file *file, uint64_t offset, size_t lengt
 
 static bool take_cached(struct bale_file *file, const struct span *span, struct bale_read *read)
 {
-    struct bale_extent *extent = bale_extent_find(file, span->number);
+    struct bale_extent *extent = bale_extent_find(&file->table, span->number);
 
     if (!extent || (span->blocks & ~extent->valid) || (span->blocks & extent->filling))
         return false;
@@ -177,7 +107,7 @@ static void leave_to_caller(struct bale_file *file, const struct span *span)
     if (!file->volume->options.caller_caches || span->from > 0 ||
         (span->to < file->extent && span->to < rest))
         return;
-    extent = bale_extent_find(file, span->number);
+    extent = bale_extent_find(&file->table, span->number);
     if (extent && !extent->dirty && !extent->flushing && !extent->filling)
         bale_extent_detach(extent);
 }
@@ -255,9 +185,9 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
     bool narrow = false;
 
     while (!take_cached(file, span, read)) {
-        struct bale_extent *extent = bale_extent_find(file, span->number);
+        struct bale_extent *extent = bale_extent_find(&file->table, span->number);
         if (extent && (extent->filling & span->blocks)) {
-            bale_fill_wait_for(file, extent);
+            bale_fill_await(file, extent);
             goto next;
         }
         if (!extent && requested_once(file, span)) {
@@ -267,7 +197,7 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
         if (!extent || !bale_extent_has_room(extent, span->to)) {
             /* While other blocks are being filled the buffer cannot be another. */
             if (extent && extent->filling) {
-                bale_fill_wait_for(file, extent);
+                bale_fill_await(file, extent);
                 goto next;
             }
             struct bale_extent *roomy = bale_extent_get(file, span->number, span->to);
@@ -277,7 +207,7 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
         }
         atomic_fetch_add_explicit(&file->volume->stats.read_misses, 1, memory_order_relaxed);
         /* Decoding yields whole chunks: keep what comes for nothing, unless it is what is damaged. */
-        uint64_t wide = bale_readahead_widen(extent, span->blocks);
+        uint64_t wide = bale_extent_widen(extent, span->blocks);
         uint64_t asked = wide & span->blocks;
         narrow = narrow || wide == asked;
         int err = bale_extent_fill(extent, narrow ? asked : wide, scratch);
@@ -298,15 +228,15 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
 static void wait_for_last(struct bale_file *file, uint64_t offset, uint64_t end)
 {
     for (uint64_t number = (end - 1) / file->extent; number > offset / file->extent; number--) {
-        struct bale_extent *extent = bale_extent_find(file, number);
+        struct bale_extent *extent = bale_extent_find(&file->table, number);
         if (extent && extent->filling) {
-            bale_fill_wait_for(file, extent);
+            bale_fill_await(file, extent);
             return;
         }
     }
 }
 
-static void finish_read(struct bale_file *file, struct read_op *op, int err)
+static void read_finish(struct bale_file *file, struct read_op *op, int err)
 {
     int64_t result = err == BALE_OK ? (int64_t)op->read->length : err;
 
@@ -339,7 +269,7 @@ static void read_job(struct bale_job *job, struct bale_scratch *scratch)
     /* Nothing of a read that meets damage: the kernel takes a short one for the end of the file,
      * and shows zeros there. It asks again for smaller pieces. */
     pthread_mutex_unlock(&file->lock);
-    finish_read(file, op, err);
+    read_finish(file, op, err);
 }
 
 void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, struct bale_read *read,

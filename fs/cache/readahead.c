@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "fs/cache/committed.h"
+#include "fs/cache/extent.h"
 #include "fs/cache/queue.h"
 #include "kernels/engine/dispatch.h"
 
@@ -23,20 +25,6 @@ struct fetch {
     uint64_t blocks;
     size_t length; /* of the extent, as far as the file reaches */
 };
-
-uint64_t bale_readahead_widen(const struct bale_extent *extent, uint64_t blocks)
-{
-    const struct bale_file *file = extent->file;
-    unsigned each = (1u << BALE_CHUNK_LOG2_DEFAULT) / file->block;
-    uint64_t wide = blocks;
-
-    for (unsigned i = 0; each > 1 && i < BALE_BLOCKS; i += each) {
-        uint64_t chunk = (each >= 64 ? UINT64_MAX : ((uint64_t)1 << each) - 1) << i;
-        wide |= blocks & chunk ? chunk : 0;
-    }
-    return wide & bale_blocks(file, 0, extent->buffer->capacity) & ~extent->valid &
-           ~extent->filling;
-}
 
 static void end_fetch(struct fetch *fetch, int err)
 {
@@ -162,7 +150,7 @@ static void submit(struct bale_volume *volume, struct fetches *fetches)
 /* False: no memory; the stream is read without going ahead. */
 static bool start_fetch(struct bale_file *file, uint64_t number, struct fetches *fetches)
 {
-    if (bale_extent_find(file, number))
+    if (bale_extent_find(&file->table, number))
         return true;
     uint64_t start = number * file->extent;
     uint64_t left = file->size - start;

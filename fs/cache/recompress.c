@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "fs/cache/reserve.h"
 #include "fs/cache/rewrite.h"
 
 /* Raw bytes encoded for one commit, and looked at for it. */
@@ -12,7 +13,7 @@
 
 /* ---- Storing ---- */
 
-static int store(struct bale_file *file, struct bale_rewrite_frame *made, uint64_t generation)
+static int store_frame(struct bale_file *file, struct bale_rewrite_frame *made, uint64_t generation)
 {
     uint64_t position;
 
@@ -52,7 +53,7 @@ void bale_recompress_store(struct bale_change *change)
         if (!bale_rewrite_is_unchanged(file, pass->attr.extent, r))
             continue;
         for (size_t i = 0; i < r->frame_count && err == BALE_OK; i++) {
-            err = store(file, &r->frames[i], generation);
+            err = store_frame(file, &r->frames[i], generation);
             some = some || err == BALE_OK;
         }
         if (err == BALE_OK)
@@ -70,7 +71,7 @@ void bale_recompress_store(struct bale_change *change)
 
 /* ---- The call ---- */
 
-static void finish(void *arg, int64_t result)
+static void recompress_finish(void *arg, int64_t result)
 {
     struct bale_rewrite_pass *pass = arg;
     struct bale_file *file = pass->file;
@@ -134,7 +135,7 @@ static int rewrite_some(struct bale_rewrite_pass *pass, uint64_t *offset, uint64
     return err;
 }
 
-static void run(struct bale_job *job, struct bale_scratch *scratch)
+static void recompress_job(struct bale_job *job, struct bale_scratch *scratch)
 {
     struct bale_rewrite_pass *pass = (struct bale_rewrite_pass *)job;
     struct bale_recompress *request = pass->request;
@@ -155,16 +156,16 @@ static void run(struct bale_job *job, struct bale_scratch *scratch)
     if (err != BALE_OK || !pass->first || request->dry) {
         for (const struct bale_rewrite *r = pass->first; r && request->dry; r = r->next)
             count_rewrite(request, r);
-        finish(pass, err);
+        recompress_finish(pass, err);
         return;
     }
     struct bale_change *change =
-        bale_change_create(pass->file, BALE_CHANGE_RECOMPRESS, finish, pass);
+        bale_change_create(pass->file, BALE_CHANGE_RECOMPRESS, recompress_finish, pass);
     if (change) {
         change->pass = pass;
         bale_change_offer(change);
     } else {
-        finish(pass, BALE_E_NOMEM);
+        recompress_finish(pass, BALE_E_NOMEM);
     }
 }
 
@@ -195,7 +196,7 @@ void bale_file_recompress(struct bale_file *file, struct bale_recompress *reques
         done(arg, BALE_E_NOMEM);
         return;
     }
-    *pass = (struct bale_rewrite_pass){.job = {run, NULL},
+    *pass = (struct bale_rewrite_pass){.job = {recompress_job, NULL},
                                        .file = bale_file_ref(file),
                                        .request = request,
                                        .done = done,

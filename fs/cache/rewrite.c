@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "fs/cache/committed.h"
+#include "fs/cache/evict.h"
 #include "fs/container/frame_io.h"
 #include "fs/container/frame_set.h"
 #include "kernels/frame/frame.h"
@@ -10,36 +12,21 @@
 
 /* ---- Memory ---- */
 
-/* Nothing waits for this work: it takes from the heap what the cache cannot spare only if it must
- * go on. */
-static void *take(struct bale_rewrite_pass *pass, size_t size, bool *heap)
+/* Nothing waits for this work: it uses the heap only if the caller insists. */
+static void *allocate(struct bale_rewrite_pass *pass, size_t size, bool *heap)
 {
     struct bale_volume *volume = pass->file->volume;
-    void *block = bale_volume_take_memory(volume, size, NULL);
 
-    *heap = !block && pass->request->insist;
-    if (*heap && (block = malloc(size)))
-        bale_memory_count(volume->memory, (int64_t)size);
-    return block;
-}
-
-static void give(struct bale_rewrite_pass *pass, void *block, size_t size, bool heap)
-{
-    struct bale_memory *memory = pass->file->volume->memory;
-
-    if (block && heap) {
-        free(block);
-        bale_memory_count(memory, -(int64_t)size);
-    } else {
-        bale_memory_free(memory, block, size);
-    }
+    *heap = false;
+    return pass->request->insist ? bale_cache_allocate_or_heap(volume, size, heap)
+                                 : bale_cache_allocate(volume, size, NULL);
 }
 
 void bale_rewrite_free(struct bale_rewrite_pass *pass, struct bale_rewrite *rewrite)
 {
     for (size_t i = 0; i < rewrite->frame_count; i++) {
         struct bale_rewrite_frame *frame = &rewrite->frames[i];
-        give(pass, frame->stored, frame->room, frame->heap);
+        bale_cache_free(pass->file->volume, frame->stored, frame->room, frame->heap);
     }
     free(rewrite->frames);
     free(rewrite->segments);
@@ -137,7 +124,7 @@ static int encode(struct bale_rewrite_pass *pass, struct bale_rewrite *rewrite, 
     *made = (struct bale_rewrite_frame){
         .frame = {.offset = offset, .raw_length = length, .chunk_log2 = BALE_CHUNK_LOG2_DEFAULT}};
     made->room = bale_frame_bound(length, BALE_CHUNK_LOG2_DEFAULT);
-    made->stored = take(pass, made->room, &made->heap);
+    made->stored = allocate(pass, made->room, &made->heap);
     if (!made->stored)
         return BALE_E_NOMEM;
     int err =
@@ -205,9 +192,9 @@ int bale_rewrite_encode(struct bale_rewrite_pass *pass, struct bale_rewrite *rew
     old = one_frame(file, rewrite, &head) ? &head : NULL;
     if (old && is_stored_as(old, pass->setting))
         return BALE_OK;
-    uint8_t *raw = take(pass, pass->attr.extent, &heap);
+    uint8_t *raw = allocate(pass, pass->attr.extent, &heap);
     err = raw ? encode_all(pass, rewrite, raw, old, scratch) : BALE_E_NOMEM;
-    give(pass, raw, pass->attr.extent, heap);
+    bale_cache_free(pass->file->volume, raw, pass->attr.extent, heap);
     *keep = err == BALE_OK && is_better(pass, rewrite, old);
     return err;
 }

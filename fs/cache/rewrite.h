@@ -3,7 +3,7 @@
 #ifndef BALE_FS_CACHE_REWRITE_H
 #define BALE_FS_CACHE_REWRITE_H
 
-#include "fs/cache/internal.h"
+#include "fs/cache/change.h"
 
 /* A new frame. */
 struct bale_rewrite_frame {
@@ -49,5 +49,11 @@ bool bale_rewrite_is_unchanged(struct bale_file *file, uint32_t extent,
                                const struct bale_rewrite *rewrite);
 
 void bale_rewrite_free(struct bale_rewrite_pass *pass, struct bale_rewrite *rewrite);
+
+/* ---- recompress.c ---------------------------------------------------------------------------- */
+
+/* Commits, as the running change, what was encoded for it. Sets change->error. On a pool thread, no
+ * lock held. */
+void bale_recompress_store(struct bale_change *change);
 
 #endif

@@ -1,80 +1,19 @@
 #include "fs/cache/volume.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "format/err.h"
 #include "fs/base/log.h"
 #include "fs/base/wait.h"
 #include "fs/cache/admission.h"
-#include "fs/cache/internal.h"
+#include "fs/cache/change.h"
+#include "fs/cache/evict.h"
+#include "fs/cache/flusher.h"
 #include "fs/cache/queue.h"
-#include "kernels/base/lock.h"
+#include "fs/cache/reserve.h"
 
 #define AGE_MS 4000u
-
-uint64_t bale_now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-void bale_volume_add_dirty(struct bale_file *file, int64_t bytes)
-{
-    struct bale_volume *volume = file->volume;
-
-    file->dirty += (uint64_t)bytes;
-    atomic_fetch_add(&volume->dirty, (uint64_t)bytes);
-    bool listed = file->dirty > 0 || file->attr_dirty;
-    if (listed == file->on_dirty_list)
-        return;
-    pthread_mutex_lock(&volume->files_lock);
-    if (listed) {
-        file->dirty_before = NULL;
-        file->dirty_next = volume->dirty_files;
-        if (file->dirty_next)
-            file->dirty_next->dirty_before = file;
-        volume->dirty_files = file;
-    } else {
-        *(file->dirty_before ? &file->dirty_before->dirty_next : &volume->dirty_files) =
-            file->dirty_next;
-        if (file->dirty_next)
-            file->dirty_next->dirty_before = file->dirty_before;
-    }
-    file->on_dirty_list = listed;
-    pthread_mutex_unlock(&volume->files_lock);
-}
-
-/* ---- Parked writes ---- */
-
-void bale_volume_park(struct bale_volume *volume, struct bale_write_op *op)
-{
-    op->next = NULL;
-    pthread_mutex_lock(&volume->park_lock);
-    *volume->parked_end = op;
-    volume->parked_end = &op->next;
-    pthread_mutex_unlock(&volume->park_lock);
-    bale_volume_kick(volume);
-}
-
-void bale_volume_wake(struct bale_volume *volume)
-{
-    pthread_mutex_lock(&volume->park_lock);
-    struct bale_write_op *list = atomic_load(&volume->frozen) ? NULL : volume->parked;
-    if (list) {
-        volume->parked = NULL;
-        volume->parked_end = &volume->parked;
-    }
-    pthread_mutex_unlock(&volume->park_lock);
-    while (list) {
-        struct bale_write_op *next = list->next;
-        bale_pool_submit(volume->pool, &list->job);
-        list = next;
-    }
-}
 
 /* ---- Engine ---- */
 
@@ -88,12 +27,12 @@ static void log_engine(int level, const char *text)
     bale_log((enum bale_level)level, "%s", text);
 }
 
-static int pin(void *arg, void *start, size_t size)
+static int pin_arena(void *arg, void *start, size_t size)
 {
     return bale_dispatch_pin(arg, start, size);
 }
 
-static void note_late(void *arg, bool may)
+static void set_quarantine(void *arg, bool may)
 {
     bale_memory_set_quarantine(arg, may);
 }
@@ -103,7 +42,7 @@ static void gpu_opened(void *arg)
     struct bale_volume *volume = arg;
     bool all = volume->options.engine.choice == BALE_ENGINE_GPU;
 
-    bale_memory_pin_begin(volume->memory, all, pin, volume->engine);
+    bale_memory_pin_begin(volume->memory, all, pin_arena, volume->engine);
 }
 
 static int create_engine(struct bale_volume *volume, unsigned threads)
@@ -112,7 +51,7 @@ static int create_engine(struct bale_volume *volume, unsigned threads)
 
     options.threads = threads;
     options.gpu.log = log_engine;
-    options.gpu.quarantine = note_late;
+    options.gpu.quarantine = set_quarantine;
     options.gpu.arg = volume->memory;
     options.opened = gpu_opened;
     options.arg = volume;
@@ -124,35 +63,23 @@ void bale_volume_open_gpu(struct bale_volume *volume)
     bale_dispatch_open(volume->engine);
 }
 
-/* ---- Life ---- */
+/* ---- Creation and destruction ---- */
 
-int bale_volume_create(const struct bale_volume_options *options, struct bale_volume **out)
+static int create_parts(struct bale_volume *volume)
 {
-    struct bale_volume *volume = calloc(1, sizeof *volume);
-
-    if (!volume)
-        return BALE_E_NOMEM;
+    const struct bale_volume_options *options = &volume->options;
     unsigned cpus = options->threads ? options->threads : bale_cpus();
-    volume->config = options->container;
-    volume->age_ms = options->age_ms ? options->age_ms : AGE_MS;
-    volume->reserve_fd = options->container.writable ? options->reserve_fd : -1;
-    volume->options = *options;
-    volume->checkpoint_ms = bale_now_ms();
-    volume->parked_end = &volume->parked;
-    volume->deferred_changes_end = &volume->deferred_changes;
-    pthread_mutex_init(&volume->files_lock, NULL);
-    pthread_cond_init(&volume->files_gone, NULL);
-    bale_short_lock_init(&volume->lru_lock);
-    pthread_mutex_init(&volume->park_lock, NULL);
-    pthread_mutex_init(&volume->reserve_lock, NULL);
-    pthread_mutex_init(&volume->flusher_lock, NULL);
-    pthread_cond_init(&volume->flusher_wake, NULL);
-    int err = bale_memory_create(options->memory ? options->memory : bale_memory_default_cap(),
-                                 &volume->memory);
+    uint64_t cap = options->memory ? options->memory : bale_memory_default_cap();
+    int err = bale_volume_lists_create(&volume->lists);
+
+    if (err == BALE_OK)
+        err = bale_lru_create(&volume->lru);
+    if (err == BALE_OK)
+        err = bale_memory_create(cap, &volume->memory);
     if (err == BALE_OK)
         err = bale_admission_create(bale_memory_cap(volume->memory), &volume->admission);
     if (err == BALE_OK) {
-        bale_volume_make_reserve(volume);
+        bale_reserve_make(volume);
         err = create_engine(volume, cpus);
     }
     if (err == BALE_OK)
@@ -161,9 +88,22 @@ int bale_volume_create(const struct bale_volume_options *options, struct bale_vo
         err = bale_pool_create(cpus > 2 ? cpus : 2, &volume->fetchers);
     if (err == BALE_OK)
         err = bale_queue_create(volume, &volume->queue);
-    if (err == BALE_OK && pthread_create(&volume->flusher, NULL, bale_flusher, volume) != 0)
-        err = BALE_E_NOMEM;
-    volume->flusher_started = err == BALE_OK;
+    return err == BALE_OK ? bale_flusher_start(volume, &volume->flusher) : err;
+}
+
+int bale_volume_create(const struct bale_volume_options *options, struct bale_volume **out)
+{
+    struct bale_volume *volume = calloc(1, sizeof *volume);
+
+    if (!volume)
+        return BALE_E_NOMEM;
+    volume->options = *options;
+    volume->config = options->container;
+    volume->age_ms = options->age_ms ? options->age_ms : AGE_MS;
+    volume->change_run = bale_change_run;
+    volume->reserve.fd = options->container.writable ? options->reserve_fd : -1;
+    pthread_mutex_init(&volume->reserve.lock, NULL);
+    int err = create_parts(volume);
     if (err != BALE_OK) {
         (void)bale_volume_destroy(volume);
         return err;
@@ -206,7 +146,7 @@ void bale_volume_stats(struct bale_volume *volume, struct bale_volume_stats *sta
         .stored_bytes = atomic_load(&volume->stats.stored_bytes),
         .throttled = atomic_load(&volume->stats.throttled),
         .files = atomic_load(&volume->file_count),
-        .reserve = atomic_load(&volume->full) ? 0 : volume->reserve,
+        .reserve = atomic_load(&volume->full) ? 0 : volume->reserve.bytes,
     };
     bale_dispatch_stats(volume->engine, &stats->engine);
     stats->engine.cpu.items += atomic_load(&volume->in_place.items);
@@ -214,43 +154,39 @@ void bale_volume_stats(struct bale_volume *volume, struct bale_volume_stats *sta
     stats->engine.cpu.decoded += atomic_load(&volume->in_place.decoded);
 }
 
-/* Waits until every file that was closed is gone. */
-static void wait_for_files(struct bale_volume *volume)
+/* Stores everything and ends the flusher. */
+static int end_work(struct bale_volume *volume)
 {
-    pthread_mutex_lock(&volume->files_lock);
-    while (volume->files)
-        pthread_cond_wait(&volume->files_gone, &volume->files_lock);
-    pthread_mutex_unlock(&volume->files_lock);
+    struct bale_wait wait = BALE_WAIT;
+
+    bale_volume_thaw(volume);
+    bale_volume_wait_for_files(volume);
+    bale_volume_sync(volume, true, bale_wait_done_err, &wait);
+    int err = (int)bale_wait_for(&wait);
+    bale_flusher_stop(volume->flusher);
+    if (volume->options.last)
+        bale_volume_stats(volume, volume->options.last);
+    return err;
 }
 
 int bale_volume_destroy(struct bale_volume *volume)
 {
-    struct bale_wait wait = BALE_WAIT;
-    int err = BALE_OK;
+    int err = volume->flusher ? end_work(volume) : BALE_OK;
 
-    if (volume->flusher_started) {
-        bale_volume_thaw(volume);
-        wait_for_files(volume);
-        bale_volume_sync(volume, true, bale_wait_done_err, &wait);
-        err = (int)bale_wait_for(&wait);
-        pthread_mutex_lock(&volume->flusher_lock);
-        volume->ending = true;
-        pthread_cond_signal(&volume->flusher_wake);
-        pthread_mutex_unlock(&volume->flusher_lock);
-        pthread_join(volume->flusher, NULL);
-        if (volume->options.last)
-            bale_volume_stats(volume, volume->options.last);
-    }
     err = err != BALE_OK ? err : atomic_load(&volume->lost);
     bale_memory_pin_end(volume->memory);
     bale_pool_destroy(volume->fetchers);
     bale_pool_destroy(volume->pool);
+    bale_flusher_free(volume->flusher);
     bale_engine_destroy(volume->engine);
     bale_queue_destroy(volume->queue);
     bale_admission_destroy(volume->admission);
     bale_memory_destroy(volume->memory);
-    if (volume->reserve_fd >= 0)
-        (void)!ftruncate(volume->reserve_fd, 0);
+    bale_lru_destroy(volume->lru);
+    bale_volume_lists_destroy(volume->lists);
+    if (volume->reserve.fd >= 0)
+        (void)!ftruncate(volume->reserve.fd, 0);
+    pthread_mutex_destroy(&volume->reserve.lock);
     free(volume);
     return err;
 }

@@ -6,10 +6,24 @@
 
 #include "format/err.h"
 #include "fs/base/log.h"
-#include "fs/cache/internal.h"
+#include "fs/cache/change.h"
+#include "fs/cache/evict.h"
+#include "fs/cache/fill.h"
+#include "kernels/base/container_of.h"
 
 /* Copies this small are cheaper under the lock than without it. */
 #define COPY_LOCKED ((size_t)16 << 10)
+
+struct write_op {
+    struct bale_parked_write parked;
+    struct bale_file *file; /* counted when it waits */
+    uint64_t offset;
+    const uint8_t *data;
+    uint8_t *copy; /* data, once it waits */
+    size_t length, done_length;
+    bale_file_done *done;
+    void *arg;
+};
 
 enum progress { DONE, NEED_THREAD, NEED_MEMORY, RESIZED };
 
@@ -107,12 +121,12 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
     for (;;) {
         if (file->extent != unit)
             return RESIZED;
-        struct bale_extent *extent = bale_extent_find(file, number);
+        struct bale_extent *extent = bale_extent_find(&file->table, number);
         if (extent && extent->filling &&
             ((extent->filling & blocks) || extent->shared || !bale_extent_has_room(extent, to))) {
             if (!scratch)
                 return NEED_THREAD;
-            bale_fill_wait_for(file, extent);
+            bale_fill_await(file, extent);
             continue;
         }
         extent = bale_extent_get(file, number, to);
@@ -154,7 +168,7 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
 }
 
 /* Goes on where op stands. */
-static enum progress write_more(struct bale_write_op *op, struct bale_scratch *scratch, int *err)
+static enum progress write_more(struct write_op *op, struct bale_scratch *scratch, int *err)
 {
     struct bale_file *file = op->file;
     enum progress progress = DONE;
@@ -200,7 +214,7 @@ static void flush_behind(struct bale_file *file)
         bale_volume_kick(volume);
 }
 
-static void finish(struct bale_write_op *op, int err)
+static void write_finish(struct write_op *op, int err)
 {
     flush_behind(op->file);
     atomic_fetch_add_explicit(&op->file->volume->stats.written, op->done_length,
@@ -208,7 +222,7 @@ static void finish(struct bale_write_op *op, int err)
     op->done(op->arg, op->done_length > 0 ? (int64_t)op->done_length : err);
 }
 
-static void free_op(struct bale_write_op *op)
+static void free_op(struct write_op *op)
 {
     bale_file_unref(op->file);
     free(op->copy);
@@ -217,21 +231,21 @@ static void free_op(struct bale_write_op *op)
 
 static void write_job(struct bale_job *job, struct bale_scratch *scratch)
 {
-    struct bale_write_op *op = (struct bale_write_op *)job;
-    int err = op->cancelled ? BALE_E_CANCELLED : scratch ? BALE_OK : BALE_E_NOMEM;
+    struct write_op *op = BALE_CONTAINER_OF(job, struct write_op, parked.job);
+    int err = op->parked.cancelled ? BALE_E_CANCELLED : scratch ? BALE_OK : BALE_E_NOMEM;
 
     if (err == BALE_OK && write_more(op, scratch, &err) == NEED_MEMORY) {
-        bale_volume_park(op->file->volume, op);
+        bale_volume_park(op->file->volume, &op->parked);
         return;
     }
-    finish(op, err);
+    write_finish(op, err);
     free_op(op);
 }
 
 /* A copy of what is left, on the heap. */
-static struct bale_write_op *detach_op(const struct bale_write_op *op)
+static struct write_op *detach_op(const struct write_op *op)
 {
-    struct bale_write_op *copy = malloc(sizeof *copy);
+    struct write_op *copy = malloc(sizeof *copy);
     uint8_t *data = malloc(op->length);
 
     if (!copy || !data) {
@@ -242,7 +256,8 @@ static struct bale_write_op *detach_op(const struct bale_write_op *op)
     *copy = *op;
     memcpy(data + op->done_length, op->data + op->done_length, op->length - op->done_length);
     copy->data = copy->copy = data;
-    copy->job.run = write_job;
+    copy->parked.job.run = write_job;
+    copy->parked.arg = op->arg;
     bale_file_ref(op->file);
     return copy;
 }
@@ -254,41 +269,30 @@ void bale_file_write(struct bale_file *file, uint64_t offset, const void *data, 
         done(arg, BALE_E_TOOBIG);
         return;
     }
-    struct bale_write_op op = {
+    struct write_op op = {
         .file = file, .offset = offset, .data = data, .length = length, .done = done, .arg = arg};
     int err = BALE_OK;
     enum progress progress = write_more(&op, NULL, &err);
     if (progress == DONE) {
-        finish(&op, err);
+        write_finish(&op, err);
         return;
     }
-    struct bale_write_op *waiting = detach_op(&op);
+    struct write_op *waiting = detach_op(&op);
     if (!waiting) {
-        finish(&op, BALE_E_NOMEM);
+        write_finish(&op, BALE_E_NOMEM);
     } else if (progress == NEED_THREAD) {
-        bale_pool_submit(file->volume->pool, &waiting->job);
+        bale_pool_submit(file->volume->pool, &waiting->parked.job);
     } else {
         atomic_fetch_add(&file->volume->stats.throttled, 1);
-        bale_volume_park(file->volume, waiting);
+        bale_volume_park(file->volume, &waiting->parked);
     }
 }
 
 void bale_file_cancel(struct bale_file *file, void *arg)
 {
     struct bale_volume *volume = file->volume;
-    struct bale_write_op *found = NULL;
+    struct bale_parked_write *found = bale_volume_unpark(volume, arg);
 
-    pthread_mutex_lock(&volume->park_lock);
-    for (struct bale_write_op **slot = &volume->parked; *slot && !found; slot = &(*slot)->next) {
-        if ((*slot)->arg == arg) {
-            found = *slot;
-            *slot = found->next;
-            if (!*slot)
-                volume->parked_end = slot;
-            break;
-        }
-    }
-    pthread_mutex_unlock(&volume->park_lock);
     if (found) {
         found->cancelled = true;
         bale_pool_submit(volume->pool, &found->job);

@@ -1,0 +1,47 @@
+/* Closing a file: the last reference is gone, so no other thread can reach it. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/base/log.h"
+#include "fs/cache/change.h"
+#include "fs/cache/extent.h"
+
+void bale_file_close_run(struct bale_change *change, struct bale_scratch *scratch)
+{
+    (void)scratch;
+    struct bale_file *file = change->file;
+    struct bale_volume *volume = file->volume;
+    int err = change->error;
+    if (err == BALE_E_NOMEM) {
+        /* Data is not dropped for that: others end, and memory comes back. */
+        usleep(10000);
+        change->error = BALE_OK;
+        bale_pool_submit(volume->pool, &change->job);
+        return;
+    }
+    if (err != BALE_OK) {
+        bale_log(BALE_LOG_ERROR, "%s: %llu bytes could not be stored: %s: %s", file->label,
+                 (unsigned long long)file->dirty, bale_err_text(err),
+                 err == BALE_E_CORRUPT ? "what was stored before is damaged: restore it from a copy"
+                                       : "free space or check the disk");
+        atomic_fetch_add(&volume->stats.errors, 1);
+        atomic_store(&volume->lost, err);
+    }
+    pthread_mutex_lock(&file->lock);
+    bale_extents_detach(file, 0, UINT64_MAX);
+    file->attr_dirty = false;
+    bale_volume_add_dirty(file, 0);
+    pthread_mutex_unlock(&file->lock);
+    bale_container_close(file->container);
+    void (*closed)(void *) = file->closed;
+    void *arg = file->closed_arg;
+    free(change);
+    if (closed)
+        closed(arg);
+    pthread_mutex_destroy(&file->lock);
+    free(file->table.slots);
+    free(file->label);
+    bale_waiters_complete(bale_volume_remove_file(file), err);
+    free(file);
+}

@@ -1,0 +1,163 @@
+#include "fs/cache/evict.h"
+
+#include <stdlib.h>
+
+#include "format/err.h"
+#include "kernels/base/lock.h"
+
+struct bale_lru {
+    pthread_mutex_t lock; /* guards the list and the extents' links; taken after file->lock */
+    struct bale_extent *first, *last; /* first: used last */
+};
+
+/* ---- The LRU list ---- */
+
+int bale_lru_create(struct bale_lru **out)
+{
+    struct bale_lru *lru = calloc(1, sizeof *lru);
+
+    if (!lru)
+        return BALE_E_NOMEM;
+    bale_short_lock_init(&lru->lock);
+    *out = lru;
+    return BALE_OK;
+}
+
+void bale_lru_destroy(struct bale_lru *lru)
+{
+    if (lru) {
+        pthread_mutex_destroy(&lru->lock);
+        free(lru);
+    }
+}
+
+static void lru_unlink(struct bale_lru *lru, struct bale_extent *extent)
+{
+    *(extent->lru_before ? &extent->lru_before->lru_next : &lru->first) = extent->lru_next;
+    *(extent->lru_next ? &extent->lru_next->lru_before : &lru->last) = extent->lru_before;
+    extent->on_lru = false;
+}
+
+static void lru_push(struct bale_lru *lru, struct bale_extent *extent)
+{
+    extent->lru_before = NULL;
+    extent->lru_next = lru->first;
+    *(extent->lru_next ? &extent->lru_next->lru_before : &lru->last) = extent;
+    lru->first = extent;
+    extent->on_lru = true;
+}
+
+void bale_lru_remove(struct bale_extent *extent)
+{
+    struct bale_lru *lru = extent->file->volume->lru;
+
+    pthread_mutex_lock(&lru->lock);
+    if (extent->on_lru)
+        lru_unlink(lru, extent);
+    pthread_mutex_unlock(&lru->lock);
+}
+
+void bale_lru_add_idle(struct bale_extent *extent)
+{
+    struct bale_lru *lru = extent->file->volume->lru;
+
+    if (extent->detached || extent->dirty || extent->flushing || extent->filling)
+        return;
+    pthread_mutex_lock(&lru->lock);
+    if (!extent->on_lru)
+        lru_push(lru, extent);
+    pthread_mutex_unlock(&lru->lock);
+}
+
+/* ---- Eviction ---- */
+
+/* Takes one cold extent off the list, with its file locked; NULL: there is none. The LRU lock comes
+ * after the file's in the lock order, so this only tries that. */
+static struct bale_extent *take_cold(struct bale_lru *lru, struct bale_file *locked)
+{
+    pthread_mutex_lock(&lru->lock);
+    struct bale_extent *extent = lru->last;
+    for (struct bale_extent *stop = NULL; extent && extent != stop; extent = lru->last) {
+        bool cold = !atomic_exchange(&extent->hot, false);
+        bool taken =
+            cold && (extent->file == locked || pthread_mutex_trylock(&extent->file->lock) == 0);
+        lru_unlink(lru, extent);
+        if (taken) {
+            pthread_mutex_unlock(&lru->lock);
+            return extent;
+        }
+        /* Go once around the list; go past hot extents a second time, as they are cold now. */
+        stop = stop ? stop : cold ? extent : NULL;
+        lru_push(lru, extent);
+    }
+    pthread_mutex_unlock(&lru->lock);
+    return NULL;
+}
+
+static bool evict_one(struct bale_volume *volume, struct bale_file *locked)
+{
+    struct bale_extent *extent = take_cold(volume->lru, locked);
+
+    if (!extent)
+        return false;
+    struct bale_file *file = extent->file;
+    bale_extent_remove(&file->table, extent);
+    bale_extent_buffer_unref(extent->buffer);
+    free(extent);
+    if (file != locked)
+        pthread_mutex_unlock(&file->lock);
+    return true;
+}
+
+/* ---- Memory ---- */
+
+void *bale_cache_allocate(struct bale_volume *volume, size_t size, struct bale_file *locked)
+{
+    void *block;
+
+    while (!(block = bale_memory_allocate(volume->memory, size)))
+        if (!evict_one(volume, locked))
+            return NULL;
+    return block;
+}
+
+void *bale_cache_allocate_or_heap(struct bale_volume *volume, size_t size, bool *heap)
+{
+    void *block = bale_cache_allocate(volume, size, NULL);
+
+    *heap = !block;
+    if (!block && (block = malloc(size)))
+        bale_memory_count(volume->memory, (int64_t)size);
+    return block;
+}
+
+void bale_cache_free(struct bale_volume *volume, void *block, size_t size, bool heap)
+{
+    if (!block)
+        return;
+    if (heap) {
+        free(block);
+        bale_memory_count(volume->memory, -(int64_t)size);
+    } else {
+        bale_memory_free(volume->memory, block, size);
+    }
+}
+
+struct bale_extent_buffer *bale_extent_buffer_create(struct bale_file *file, size_t capacity)
+{
+    struct bale_extent_buffer *buffer = malloc(sizeof *buffer);
+
+    if (!buffer)
+        return NULL;
+    buffer->data = bale_cache_allocate(file->volume, capacity, file);
+    if (!buffer->data) {
+        free(buffer);
+        return NULL;
+    }
+    buffer->unevictable = buffer->quarantined = false;
+    buffer->volume = file->volume;
+    buffer->capacity = capacity;
+    atomic_init(&buffer->refs, 1);
+    atomic_fetch_add(&file->volume->stats.cached, capacity);
+    return buffer;
+}

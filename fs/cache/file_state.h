@@ -1,0 +1,86 @@
+/* A file at work, as the parts of the cache see it. fs/README.md draws how they work together. */
+#ifndef BALE_FS_CACHE_FILE_STATE_H
+#define BALE_FS_CACHE_FILE_STATE_H
+
+#include <pthread.h>
+
+#include "fs/cache/extent_table.h"
+#include "fs/cache/volume_state.h"
+
+/* An extent has up to 64 blocks, the units of validity and dirtiness: 4 KiB, or a 64th of the
+ * extent size if that is more. */
+#define BALE_BLOCKS 64u
+#define BALE_BLOCK_LEAST 4096u
+
+#define BALE_REPORTED_FAULTS 16u
+
+struct bale_change;
+struct bale_fill_waiter;
+
+/* One of those that wait for the end of something; completing it calls done and frees it. */
+struct bale_waiter {
+    bale_file_done *done; /* as file.h says */
+    void *arg;
+    struct bale_waiter *next;
+};
+
+struct bale_file {
+    /* Set when the file is opened, constant until it is closed. */
+    struct bale_volume *volume;
+    struct bale_container *container;
+    int fd; /* the container's */
+
+    atomic_uint refs;
+
+    pthread_mutex_t lock; /* guards everything below, except where said */
+    char *label;
+    uint64_t size;
+    uint32_t extent; /* size of an extent */
+    uint32_t block;
+    struct timespec mtime, ctime;
+    bool attr_dirty; /* size or times differ from the container's */
+    bool discarded;
+    int error; /* of a flush that nobody waited for */
+
+    struct bale_extent_table table;
+    size_t filling; /* extents being filled, also those that left the table meanwhile */
+    struct bale_fill_waiter *fill_waiters;
+    struct bale_extent *dirty_first, *dirty_last;
+    uint64_t dirty;       /* bytes dirty or flushing */
+    uint64_t passed_over; /* bytes that the last flush left dirty */
+
+    struct bale_change *change;                 /* running */
+    struct bale_change *changes, **changes_end; /* waiting */
+
+    /* Read-ahead: the end of the stream's last read, the end of what was read ahead, and how far
+     * ahead to read; bytes. */
+    uint64_t stream_next, stream_ahead, stream_window;
+
+    /* Called once the file is closed and may be opened again: by the thread that closed it, no lock
+     * held. closed_arg is the caller's (bale_file_on_close). */
+    void (*closed)(void *arg);
+    void *closed_arg;
+
+    /* Positions in the container of damage that the log has. Any thread, no lock. */
+    atomic_uint_fast64_t reported_faults[BALE_REPORTED_FAULTS];
+    atomic_bool index_reported;
+
+    /* Owned by volume_state.c, under its lock. on_dirty_list: under file->lock too. */
+    struct bale_waiter *gone; /* completed when the file is closed */
+    struct bale_file *next, *before;
+    bool on_dirty_list;
+    struct bale_file *dirty_next, *dirty_before;
+};
+
+void bale_file_set_extent(struct bale_file *file, uint32_t extent); /* under file->lock */
+
+/* The time that a change made now shows. */
+struct timespec bale_file_now(struct bale_file *file);
+struct timespec bale_file_now_locked(struct bale_file *file); /* under file->lock */
+
+/* The blocks that bytes [from, to) of an extent touch. Under file->lock. */
+uint64_t bale_blocks(const struct bale_file *file, uint64_t from, uint64_t to);
+/* The bytes of so many whole blocks. Under file->lock. */
+int64_t bale_blocks_bytes(const struct bale_file *file, uint64_t blocks);
+
+#endif

@@ -1,0 +1,14 @@
+/* The thread that writes out what is old, or what takes too much memory. */
+#ifndef BALE_FS_CACHE_FLUSHER_H
+#define BALE_FS_CACHE_FLUSHER_H
+
+#include "fs/cache/volume_state.h"
+
+/* Starts the thread. BALE_E_NOMEM. */
+int bale_flusher_start(struct bale_volume *volume, struct bale_flusher **flusher);
+/* Ends it; its checkpoint may still run on the volume's pool. */
+void bale_flusher_stop(struct bale_flusher *flusher);
+/* After the pool has ended. NULL is fine. */
+void bale_flusher_free(struct bale_flusher *flusher);
+
+#endif

@@ -1,0 +1,21 @@
+/* The reserve: space on the backing store that is kept for data that write() has acknowledged, and
+ * commits that fall back on it. */
+#ifndef BALE_FS_CACHE_RESERVE_H
+#define BALE_FS_CACHE_RESERVE_H
+
+#include "fs/cache/file_state.h"
+
+/* Sets the limits of dirty data, and reserves the space that they need; called when the volume is
+ * made. */
+void bale_reserve_make(struct bale_volume *volume);
+/* Gives the space back to the backing store; writes fail from now on. True: there is space, try
+ * again. */
+bool bale_reserve_take(struct bale_volume *volume);
+/* Reserves the space again if the backing store has it: then writes go on. */
+void bale_reserve_restore(struct bale_volume *volume);
+
+/* Commits the container changes of the open transaction. On lack of space takes the reserve and
+ * tries again. No file's lock is held. */
+int bale_file_commit(struct bale_file *file);
+
+#endif

@@ -1,0 +1,314 @@
+#include "fs/cache/volume_state.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "format/err.h"
+#include "fs/cache/file_state.h"
+
+struct bale_volume_lists {
+    pthread_mutex_t files_lock; /* guards the lists of files and their links */
+    pthread_cond_t files_gone;
+    struct bale_file *files;
+    struct bale_file *dirty_files;
+
+    pthread_mutex_t park_lock; /* guards the next four, and changes of volume->frozen */
+    struct bale_parked_write *parked, **parked_end;
+    struct bale_job *deferred, **deferred_end;
+
+    pthread_mutex_t kick_lock; /* guards the rest */
+    pthread_cond_t kick;
+    bool kicked, ending;
+};
+
+int bale_volume_lists_create(struct bale_volume_lists **out)
+{
+    struct bale_volume_lists *lists = calloc(1, sizeof *lists);
+
+    if (!lists)
+        return BALE_E_NOMEM;
+    pthread_mutex_init(&lists->files_lock, NULL);
+    pthread_cond_init(&lists->files_gone, NULL);
+    pthread_mutex_init(&lists->park_lock, NULL);
+    lists->parked_end = &lists->parked;
+    lists->deferred_end = &lists->deferred;
+    pthread_mutex_init(&lists->kick_lock, NULL);
+    pthread_cond_init(&lists->kick, NULL);
+    *out = lists;
+    return BALE_OK;
+}
+
+void bale_volume_lists_destroy(struct bale_volume_lists *lists)
+{
+    if (!lists)
+        return;
+    pthread_cond_destroy(&lists->kick);
+    pthread_mutex_destroy(&lists->kick_lock);
+    pthread_mutex_destroy(&lists->park_lock);
+    pthread_cond_destroy(&lists->files_gone);
+    pthread_mutex_destroy(&lists->files_lock);
+    free(lists);
+}
+
+uint64_t bale_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* ---- Files ---- */
+
+void bale_volume_add_file(struct bale_file *file)
+{
+    struct bale_volume_lists *lists = file->volume->lists;
+
+    pthread_mutex_lock(&lists->files_lock);
+    file->next = lists->files;
+    if (file->next)
+        file->next->before = file;
+    lists->files = file;
+    file->volume->file_count++;
+    pthread_mutex_unlock(&lists->files_lock);
+}
+
+struct bale_waiter *bale_volume_remove_file(struct bale_file *file)
+{
+    struct bale_volume_lists *lists = file->volume->lists;
+
+    pthread_mutex_lock(&lists->files_lock);
+    *(file->before ? &file->before->next : &lists->files) = file->next;
+    if (file->next)
+        file->next->before = file->before;
+    file->volume->file_count--;
+    struct bale_waiter *gone = file->gone;
+    pthread_cond_broadcast(&lists->files_gone);
+    pthread_mutex_unlock(&lists->files_lock);
+    return gone;
+}
+
+void bale_volume_wait_for_files(struct bale_volume *volume)
+{
+    struct bale_volume_lists *lists = volume->lists;
+
+    pthread_mutex_lock(&lists->files_lock);
+    while (lists->files)
+        pthread_cond_wait(&lists->files_gone, &lists->files_lock);
+    pthread_mutex_unlock(&lists->files_lock);
+}
+
+void bale_volume_add_dirty(struct bale_file *file, int64_t bytes)
+{
+    struct bale_volume_lists *lists = file->volume->lists;
+
+    file->dirty += (uint64_t)bytes;
+    atomic_fetch_add(&file->volume->dirty, (uint64_t)bytes);
+    bool listed = file->dirty > 0 || file->attr_dirty;
+    if (listed == file->on_dirty_list)
+        return;
+    pthread_mutex_lock(&lists->files_lock);
+    if (listed) {
+        file->dirty_before = NULL;
+        file->dirty_next = lists->dirty_files;
+        if (file->dirty_next)
+            file->dirty_next->dirty_before = file;
+        lists->dirty_files = file;
+    } else {
+        *(file->dirty_before ? &file->dirty_before->dirty_next : &lists->dirty_files) =
+            file->dirty_next;
+        if (file->dirty_next)
+            file->dirty_next->dirty_before = file->dirty_before;
+    }
+    file->on_dirty_list = listed;
+    pthread_mutex_unlock(&lists->files_lock);
+}
+
+/* Takes a reference, unless the last one is gone. */
+static bool ref_live(struct bale_file *file)
+{
+    unsigned refs = atomic_load(&file->refs);
+
+    while (refs > 0 && !atomic_compare_exchange_weak(&file->refs, &refs, refs + 1)) {
+    }
+    return refs > 0;
+}
+
+/* Under files_lock. */
+static int watch_close(struct bale_file *file, const struct bale_close_watch *watch)
+{
+    struct bale_waiter *waiter = malloc(sizeof *waiter);
+
+    if (!waiter)
+        return BALE_E_NOMEM;
+    *waiter = (struct bale_waiter){watch->file_closed, watch->arg, file->gone};
+    file->gone = waiter;
+    atomic_fetch_add(watch->pending, 1);
+    return BALE_OK;
+}
+
+int bale_volume_list_files(struct bale_volume *volume, bool all,
+                           const struct bale_close_watch *watch, struct bale_file ***files,
+                           size_t *count)
+{
+    struct bale_volume_lists *lists = volume->lists;
+    size_t room = 0;
+    int err = BALE_OK;
+
+    *count = 0;
+    pthread_mutex_lock(&lists->files_lock);
+    struct bale_file *first = all ? lists->files : lists->dirty_files;
+    for (struct bale_file *f = first; f; f = all ? f->next : f->dirty_next)
+        room++;
+    *files = room ? malloc(room * sizeof(struct bale_file *)) : NULL;
+    if (room && !*files)
+        err = BALE_E_NOMEM;
+    for (struct bale_file *f = *files ? first : NULL; f; f = all ? f->next : f->dirty_next)
+        if (ref_live(f))
+            (*files)[(*count)++] = f;
+        else if (watch && watch_close(f, watch) != BALE_OK)
+            err = BALE_E_NOMEM;
+    pthread_mutex_unlock(&lists->files_lock);
+    return err;
+}
+
+/* ---- Waiting for memory, and freezing ---- */
+
+void bale_volume_park(struct bale_volume *volume, struct bale_parked_write *write)
+{
+    struct bale_volume_lists *lists = volume->lists;
+
+    write->next = NULL;
+    pthread_mutex_lock(&lists->park_lock);
+    *lists->parked_end = write;
+    lists->parked_end = &write->next;
+    pthread_mutex_unlock(&lists->park_lock);
+    bale_volume_kick(volume);
+}
+
+struct bale_parked_write *bale_volume_unpark(struct bale_volume *volume, const void *arg)
+{
+    struct bale_volume_lists *lists = volume->lists;
+
+    pthread_mutex_lock(&lists->park_lock);
+    struct bale_parked_write **slot = &lists->parked;
+    while (*slot && (*slot)->arg != arg)
+        slot = &(*slot)->next;
+    struct bale_parked_write *write = *slot;
+    if (write) {
+        *slot = write->next;
+        if (!*slot)
+            lists->parked_end = slot;
+    }
+    pthread_mutex_unlock(&lists->park_lock);
+    return write;
+}
+
+bool bale_volume_writes_wait(struct bale_volume *volume)
+{
+    pthread_mutex_lock(&volume->lists->park_lock);
+    bool waiting = volume->lists->parked != NULL;
+    pthread_mutex_unlock(&volume->lists->park_lock);
+    return waiting;
+}
+
+void bale_volume_wake(struct bale_volume *volume)
+{
+    struct bale_volume_lists *lists = volume->lists;
+
+    pthread_mutex_lock(&lists->park_lock);
+    struct bale_parked_write *write = atomic_load(&volume->frozen) ? NULL : lists->parked;
+    if (write) {
+        lists->parked = NULL;
+        lists->parked_end = &lists->parked;
+    }
+    pthread_mutex_unlock(&lists->park_lock);
+    while (write) {
+        struct bale_parked_write *next = write->next;
+        bale_pool_submit(volume->pool, &write->job);
+        write = next;
+    }
+}
+
+void bale_volume_set_frozen(struct bale_volume *volume)
+{
+    pthread_mutex_lock(&volume->lists->park_lock);
+    atomic_store(&volume->frozen, true);
+    pthread_mutex_unlock(&volume->lists->park_lock);
+}
+
+bool bale_volume_defer_if_frozen(struct bale_volume *volume, struct bale_job *job)
+{
+    struct bale_volume_lists *lists = volume->lists;
+
+    pthread_mutex_lock(&lists->park_lock);
+    bool frozen = atomic_load(&volume->frozen);
+    if (frozen) {
+        job->next = NULL;
+        *lists->deferred_end = job;
+        lists->deferred_end = &job->next;
+    }
+    pthread_mutex_unlock(&lists->park_lock);
+    return frozen;
+}
+
+struct bale_job *bale_volume_set_thawed(struct bale_volume *volume)
+{
+    struct bale_volume_lists *lists = volume->lists;
+
+    pthread_mutex_lock(&lists->park_lock);
+    atomic_store(&volume->frozen, false);
+    struct bale_job *deferred = lists->deferred;
+    lists->deferred = NULL;
+    lists->deferred_end = &lists->deferred;
+    pthread_mutex_unlock(&lists->park_lock);
+    return deferred;
+}
+
+/* ---- Pressure ---- */
+
+bool bale_volume_pressed(struct bale_volume *volume)
+{
+    return atomic_load(&volume->dirty) > atomic_load(&volume->dirty_limit) / 4 * 3 ||
+           atomic_load(&volume->unevictable) > volume->unevictable_limit / 4 * 3;
+}
+
+void bale_volume_kick(struct bale_volume *volume)
+{
+    pthread_mutex_lock(&volume->lists->kick_lock);
+    volume->lists->kicked = true;
+    pthread_cond_signal(&volume->lists->kick);
+    pthread_mutex_unlock(&volume->lists->kick_lock);
+}
+
+bool bale_volume_await_kick(struct bale_volume *volume, unsigned ms)
+{
+    struct bale_volume_lists *lists = volume->lists;
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&lists->kick_lock);
+    bool goes_on = !lists->ending;
+    if (goes_on && !lists->kicked)
+        pthread_cond_timedwait(&lists->kick, &lists->kick_lock, &until);
+    lists->kicked = false;
+    pthread_mutex_unlock(&lists->kick_lock);
+    return goes_on;
+}
+
+void bale_volume_end_kicks(struct bale_volume *volume)
+{
+    pthread_mutex_lock(&volume->lists->kick_lock);
+    volume->lists->ending = true;
+    pthread_cond_signal(&volume->lists->kick);
+    pthread_mutex_unlock(&volume->lists->kick_lock);
+}
+
+void bale_volume_taint(struct bale_volume *volume)
+{
+    if (volume->options.tainted)
+        volume->options.tainted(volume->options.arg);
+}

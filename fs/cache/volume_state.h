@@ -1,0 +1,134 @@
+/* What the parts of the cache share of a volume: its services, limits and counters, and the lists
+ * through which files with dirty data, waiting writes and deferred changes find the threads that go
+ * on with them. volume.c creates and destroys it.
+ *
+ * Lock order: file->lock, then any one lock of this file. */
+#ifndef BALE_FS_CACHE_VOLUME_STATE_H
+#define BALE_FS_CACHE_VOLUME_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fs/cache/file.h"
+#include "fs/cache/volume.h"
+#include "kernels/engine/costs.h"
+
+/* A write that waits for memory or for thaw. The writer owns it again once job runs. */
+struct bale_parked_write {
+    /* run: set by the writer before bale_volume_park; goes on with the write, or ends it if
+     * cancelled. Called on a pool thread, no lock held. */
+    struct bale_job job;
+    void *arg;      /* names the write for bale_volume_unpark */
+    bool cancelled; /* set before the job is submitted */
+    struct bale_parked_write *next;
+};
+
+struct bale_volume {
+    /* Set when the volume is made, constant until it is destroyed. */
+    struct bale_memory *memory;
+    struct bale_engine *engine;
+    struct bale_pool *pool;
+    struct bale_pool *fetchers; /* reads ahead: jobs of pool wait for what it fetches */
+    struct bale_queue *queue;
+    struct bale_admission *admission;
+    struct bale_lru *lru;         /* evict.c */
+    struct bale_flusher *flusher; /* flusher.c */
+    struct bale_volume_lists *lists;
+    /* Runs a change that has become its file's running one (bale_change_run). Set by volume.c;
+     * called as a job: on a pool thread or by a guest of the pool, no lock held. */
+    void (*change_run)(struct bale_job *change, struct bale_scratch *scratch);
+    struct bale_volume_options options;
+    struct bale_container_config config;
+    uint64_t age_ms;
+    uint64_t stream_bytes; /* a file's dirty bytes at which its whole extents are committed */
+    uint64_t unevictable_limit;
+    atomic_uint_fast64_t dirty_limit;
+
+    struct {
+        pthread_mutex_t lock; /* guards the file and changes of full */
+        int fd;               /* the caller's; -1: there is none */
+        uint64_t bytes;       /* its size when it is whole */
+    } reserve;
+    atomic_bool full; /* the reserve is in use: writes fail */
+
+    atomic_bool frozen; /* set under the lock of parked writes */
+    atomic_uint
+        changing; /* writes and changes that have looked at frozen and are not done with it */
+    atomic_uint_fast64_t file_count;
+    atomic_uint_fast64_t dirty; /* bytes in all files */
+    /* Bytes of buffers with dirty or flushing blocks. */
+    atomic_uint_fast64_t unevictable;
+    atomic_bool warned_too_wide;      /* the log has that an extent is too wide for the memory */
+    atomic_int lost;                  /* error of a close whose data could not be stored */
+    atomic_uint_fast64_t reads_noted; /* hits and misses when background work last asked */
+
+    struct {
+        atomic_uint_fast64_t read_hits, read_misses, commits, syncs, items, errors, raw_bytes,
+            stored_bytes, throttled, cached, written;
+    } stats;
+    struct bale_work_count in_place; /* encoded and decoded without the engine */
+};
+
+/* Creates and frees lists. BALE_E_NOMEM. destroy: NULL is fine. */
+int bale_volume_lists_create(struct bale_volume_lists **lists);
+void bale_volume_lists_destroy(struct bale_volume_lists *lists);
+
+uint64_t bale_now_ms(void); /* monotonic */
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+void bale_volume_add_file(struct bale_file *file);
+/* Returns those that wait for the file to be gone. */
+struct bale_waiter *bale_volume_remove_file(struct bale_file *file);
+void bale_volume_wait_for_files(struct bale_volume *volume); /* until there are none */
+
+/* Adds to the dirty bytes of file and volume, and puts the file on the list of dirty files or takes
+ * it off. Under file->lock. */
+void bale_volume_add_dirty(struct bale_file *file, int64_t bytes);
+
+/* How to wait for files that are being closed. */
+struct bale_close_watch {
+    /* Called once for each such file, with the error of its close, on the thread that closed it; no
+     * lock held. */
+    bale_file_done *file_closed;
+    void *arg;
+    atomic_size_t *pending; /* one more for each such file, before file_closed is called */
+};
+/* The files with something dirty, or all. The caller gives up the references and frees the list,
+ * also after an error. watch: NULL leaves out those that are being closed. BALE_E_NOMEM: some files
+ * are missing. */
+int bale_volume_list_files(struct bale_volume *volume, bool all,
+                           const struct bale_close_watch *watch, struct bale_file ***files,
+                           size_t *count);
+
+/* ---- Waiting for memory, and freezing -------------------------------------------------------- */
+
+/* Queues a write until bale_volume_wake, and kicks the flusher. */
+void bale_volume_park(struct bale_volume *volume, struct bale_parked_write *write);
+/* Takes the write with this arg off the queue; NULL: it does not wait. */
+struct bale_parked_write *bale_volume_unpark(struct bale_volume *volume, const void *arg);
+bool bale_volume_writes_wait(struct bale_volume *volume);
+/* Submits the parked writes, which try again. Nothing while the volume is frozen. */
+void bale_volume_wake(struct bale_volume *volume);
+
+void bale_volume_set_frozen(struct bale_volume *volume);
+/* Queues a job until thaw if the volume is frozen; whether it did. */
+bool bale_volume_defer_if_frozen(struct bale_volume *volume, struct bale_job *job);
+/* Ends the freeze. Returns what was deferred, in order, linked by next. */
+struct bale_job *bale_volume_set_thawed(struct bale_volume *volume);
+
+/* ---- Pressure -------------------------------------------------------------------------------- */
+
+bool bale_volume_pressed(struct bale_volume *volume); /* time to write out what there is */
+void bale_volume_kick(struct bale_volume *volume);    /* the flusher looks now */
+/* For the flusher: waits for a kick, at most that long. False: the flusher is to end. */
+bool bale_volume_await_kick(struct bale_volume *volume, unsigned ms);
+void bale_volume_end_kicks(struct bale_volume *volume);
+
+/* A sync failed: tells the owner of the volume. */
+void bale_volume_taint(struct bale_volume *volume);
+
+#endif
