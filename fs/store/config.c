@@ -11,7 +11,7 @@
 
 #define VOLUME "volume.json"
 #define FORMAT_VERSION 1
-#define MATCH_MAX 1024 /* lines: each is tried for each new file */
+#define MATCH_MAX 1024 /* lines; each new file is matched against all of them */
 
 static void config_free(struct bale_store_config *config)
 {
@@ -102,7 +102,7 @@ static int read_match(const json_t *json, const char *path, struct bale_store_co
     return 0;
 }
 
-/* config is zeroed; what it owns is the caller's also on failure. */
+/* config is zeroed. The caller frees what it owns, also on failure. */
 static int read_config(const json_t *json, const char *path, struct bale_store_config *config,
                        struct bale_reason *why)
 {
@@ -133,7 +133,8 @@ static int read_config(const json_t *json, const char *path, struct bale_store_c
     return read_match(json, path, config, why);
 }
 
-/* Makes json, already validated or not, the store's; takes it over, also on failure. */
+/* Validates json and makes it the store's configuration. Owns json from then on, also on
+ * failure. */
 static int adopt(struct bale_store *store, json_t *json, struct bale_reason *why)
 {
     struct bale_config_version *version = calloc(1, sizeof *version);
@@ -182,7 +183,7 @@ void bale_config_free(struct bale_store *store)
     json_decref(store->volume);
 }
 
-/* Sets what a user may change: codec, extent and match. */
+/* Puts the keys that a user may change into json: codec, extent and match. */
 static int put_config(json_t *json, const struct bale_store_config *config, const char *path,
                       struct bale_reason *why)
 {
@@ -277,7 +278,7 @@ int bale_store_set_config(struct bale_store *store, const struct bale_store_conf
 
     if (err)
         return err;
-    if (store->how != BALE_STORE_WRITE)
+    if (store->access != BALE_STORE_WRITE)
         return bale_store_fail(why, BALE_E_RDONLY, "%s: is open for reading only", store->path);
     pthread_mutex_lock(&store->change);
     json = json_copy(store->volume);

@@ -13,7 +13,7 @@
 #include "format/reason.h"
 #include "fs/store/internal.h"
 
-/* Names and texts of a foreign store must not speak to the terminal. */
+/* Names and texts of a foreign store must not control the terminal. */
 void bale_text_printable(char *text)
 {
     for (char *p = text; *p; p++)
@@ -62,7 +62,7 @@ static int open_beneath(int dir, const char *name, int flags, mode_t mode)
     return (int)syscall(SYS_openat2, dir, name, &how, sizeof how);
 }
 
-/* Looks before it opens: a fifo or a device must not even be opened. */
+/* Checks the type with O_PATH first: a fifo or a device must not even be opened. */
 int bale_store_file_open(int dir, const char *name, int flags, int *fd)
 {
     char path[32];
@@ -96,7 +96,7 @@ int bale_store_file_create(int dir, const char *name, int *fd)
         return bale_err_from_errno(errno);
     if (fchmod(*fd, 0644) < 0)
         goto fail;
-    /* Root at work in a user's store leaves files that the user can go on with. */
+    /* When root works in a user's store, its files must remain usable for the user. */
     if (geteuid() == 0 && (fstat(dir, &st) < 0 || (fchown(*fd, st.st_uid, st.st_gid) < 0 &&
                                                    errno != EPERM && errno != EINVAL)))
         goto fail;
@@ -188,25 +188,25 @@ int bale_sync_directory(int fd)
 
 int bale_store_file_replace(int dir, const char *name, const char *text, size_t length)
 {
-    char fresh[64];
+    char new_name[64];
     int fd;
     int e;
 
-    snprintf(fresh, sizeof fresh, "%s.new", name);
-    if (unlinkat(dir, fresh, 0) < 0 && errno != ENOENT)
+    snprintf(new_name, sizeof new_name, "%s.new", name);
+    if (unlinkat(dir, new_name, 0) < 0 && errno != ENOENT)
         return bale_err_from_errno(errno);
-    if (bale_store_file_create(dir, fresh, &fd) < 0)
+    if (bale_store_file_create(dir, new_name, &fd) < 0)
         return bale_err_from_errno(errno);
     if (bale_write_all(fd, text, length) < 0 || fsync(fd) < 0)
         goto fail;
-    if (renameat(dir, fresh, dir, name) < 0)
+    if (renameat(dir, new_name, dir, name) < 0)
         goto fail;
     close(fd);
     return bale_sync_directory(dir);
 fail:
     e = errno;
     close(fd);
-    unlinkat(dir, fresh, 0);
+    unlinkat(dir, new_name, 0);
     errno = e;
     return bale_err_from_errno(e);
 }
@@ -229,31 +229,31 @@ int bale_store_file_read_json(int dir, const char *path, const char *name, json_
                               struct bale_reason *why)
 {
     json_error_t error;
-    char inside[64];
+    char label[64];
     char *text;
     size_t length = 0;
 
-    snprintf(inside, sizeof inside, BALE_STORE_DIR "/%s", name);
+    snprintf(label, sizeof label, BALE_STORE_DIR "/%s", name);
     if (bale_store_file_read(dir, name, BALE_JSON_MAX, &text, &length) < 0) {
         if (errno == EFBIG)
             return bale_store_fail(why, BALE_E_CORRUPT,
                                    "%s/%s: is damaged: longer than %u bytes: restore it", path,
-                                   inside, BALE_JSON_MAX);
+                                   label, BALE_JSON_MAX);
         if (errno == EISDIR || errno == EINVAL)
             return bale_store_fail(why, BALE_E_INVALID, "%s/%s: is not a regular file: restore it",
-                                   path, inside);
-        return bale_store_fail_errno(why, path, inside, "read");
+                                   path, label);
+        return bale_store_fail_errno(why, path, label, "read");
     }
     *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     free(text);
     if (!*json)
         return bale_store_fail(why, BALE_E_CORRUPT, "%s/%s: is damaged: line %d: %s: restore it",
-                               path, inside, error.line, error.text);
+                               path, label, error.line, error.text);
     if (!json_is_object(*json)) {
         json_decref(*json);
         *json = NULL;
         return bale_store_fail(why, BALE_E_CORRUPT,
-                               "%s/%s: is damaged: not a JSON object: restore it", path, inside);
+                               "%s/%s: is damaged: not a JSON object: restore it", path, label);
     }
     return 0;
 }

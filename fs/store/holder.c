@@ -70,7 +70,7 @@ int bale_holder_read(int dir, struct bale_holder *holder)
     return 0;
 }
 
-static bool runs(const struct bale_holder *holder)
+static bool holder_runs(const struct bale_holder *holder)
 {
     uint64_t start;
 
@@ -94,7 +94,7 @@ enum bale_verdict bale_holder_judge(const struct bale_holder *holder, bool flock
             return BALE_HOLDER_GONE;
         if (holder->pid <= 0 || holder->namespace != bale_platform_pid_namespace())
             return BALE_HOLDER_UNKNOWN;
-        return runs(holder) ? BALE_HOLDER_RUNS : BALE_HOLDER_GONE;
+        return holder_runs(holder) ? BALE_HOLDER_RUNS : BALE_HOLDER_GONE;
     }
     if (host[0] && holder->boot[0] && strcmp(host, holder->host) == 0 &&
         strncmp(host, "localhost", 9) != 0)

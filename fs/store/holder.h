@@ -1,4 +1,5 @@
-/* Who holds a store: the text of its lock (FORMAT.md 2). Only for the store. */
+/* The holder of a store's lock, as the text of the lock names it (FORMAT.md 2). Only for
+ * fs/store. */
 #ifndef BALE_FS_STORE_HOLDER_H
 #define BALE_FS_STORE_HOLDER_H
 
@@ -10,9 +11,9 @@
 #include "fs/store/internal.h"
 
 #define BALE_LOCK "lock"     /* in .balefs */
-#define BALE_HOLDER_MAX 4096 /* bytes of its text */
+#define BALE_HOLDER_MAX 4096 /* most bytes of its text */
 
-/* What the lock's text says. */
+/* The contents of the lock's text. */
 struct bale_holder {
     char who[160]; /* "process 123 on host H since T" */
     char host[BALE_HOST];
@@ -20,24 +21,25 @@ struct bale_holder {
     pid_t pid;
     uint64_t start;     /* bale_platform_process_start */
     uint64_t namespace; /* bale_platform_pid_namespace */
-    bool present;       /* there is a text */
+    bool present;       /* the text is not empty */
 };
 
+/* Whether the process that holds the lock still runs. */
 enum bale_verdict { BALE_HOLDER_GONE, BALE_HOLDER_RUNS, BALE_HOLDER_UNKNOWN };
 
-/* The text that names this process; the caller frees it. NULL: no memory. */
+/* The lock's text for this process; the caller frees it. NULL: no memory. */
 char *bale_holder_self(void);
 
-/* Never fails: a text that cannot be read names "another process". */
+/* Never fails: from a text that it cannot parse it makes "another process". */
 void bale_holder_parse(const char *text, size_t length, struct bale_holder *holder);
 
-/* errno is set on failure; holder is then as for an empty text. */
+/* Reads and parses the text. On failure errno is set, and holder is as for an empty text. */
 int bale_holder_read(int dir, struct bale_holder *holder);
 
-/* Whether the one named still has the store. flocked: this process has the flock, so nobody of the
- * same kernel has, nor anybody at all if the file system is this machine's own. A host that names
- * itself like ours with another boot id is ours before it was started again, unless every host has
- * that name. */
+/* Whether the holder still uses the store. flocked: this process has the flock, so no other process
+ * on this kernel has it, and none at all if the file system is local. A host with our name and
+ * another boot id is this host before a restart, unless it is "localhost", the name of many
+ * hosts. */
 enum bale_verdict bale_holder_judge(const struct bale_holder *holder, bool flocked, bool network);
 
 #endif

@@ -13,8 +13,9 @@
 #include "format/reason.h"
 #include "fs/store/internal.h"
 
-/* path, which need not exist, made absolute: the part before its last name must exist. An empty one is none. */
-static char *resolve(const char *path)
+/* The absolute form of path, which need not exist, but whose parent must. NULL: errno is set, also
+ * for an empty path. The caller frees it. */
+static char *absolute_path(const char *path)
 {
     char *real = realpath(path, NULL);
     char *copy;
@@ -50,9 +51,8 @@ static bool is_store(const char *path)
     return lstat(name, &st) == 0;
 }
 
-/* A store's files are containers, another store's too: neither inside one nor inside its .balefs.
- * */
-static int check_outside(const char *path, struct bale_reason *why)
+/* A store must not lie inside another one, nor in its .balefs: all files there are containers. */
+static int check_location(const char *path, struct bale_reason *why)
 {
     char above[PATH_MAX];
     char *slash;
@@ -99,7 +99,7 @@ static int check_empty(const char *path, int fd, struct bale_reason *why)
 }
 
 /* Makes .balefs and what is in it; removes it again on failure. */
-static int fill(const char *path, int root, const json_t *volume, struct bale_reason *why)
+static int make_balefs(const char *path, int root, const json_t *volume, struct bale_reason *why)
 {
     int dir = -1;
     int lock = -1;
@@ -107,7 +107,7 @@ static int fill(const char *path, int root, const json_t *volume, struct bale_re
 
     if (mkdirat(root, BALE_STORE_DIR, 0755) < 0)
         return bale_store_fail_errno(why, path, BALE_STORE_DIR, "made");
-    /* The lock is there from the start, so that a read-only mount can hold it. */
+    /* Make the lock now, so that a read-only mount, which writes nothing, can lock it. */
     if (bale_store_directory_open(root, &dir) < 0 || fchmod(dir, 0755) < 0 ||
         bale_store_file_create(dir, "lock", &lock) < 0 ||
         bale_store_file_replace_json(dir, "volume.json", volume) < 0 ||
@@ -131,7 +131,7 @@ static int sync_parent(int root)
     int fd = openat(root, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int err;
 
-    /* A directory above that we may not read: its owner's sync will do. */
+    /* If we may not read the parent, its owner's syncs must suffice. */
     if (fd < 0)
         return errno == EACCES ? 0 : bale_err_from_errno(errno);
     err = bale_sync_directory(fd);
@@ -139,7 +139,7 @@ static int sync_parent(int root)
     return err;
 }
 
-static int make(const char *path, const json_t *volume, struct bale_reason *why)
+static int make_store(const char *path, const json_t *volume, struct bale_reason *why)
 {
     bool made = mkdir(path, 0755) == 0;
     int root = -1;
@@ -152,7 +152,7 @@ static int make(const char *path, const json_t *volume, struct bale_reason *why)
     if (!err)
         err = bale_store_check_case(path, root, why);
     if (!err)
-        err = fill(path, root, volume, why);
+        err = make_balefs(path, root, volume, why);
     if (!err && made && sync_parent(root) < 0)
         err = bale_store_fail_errno(why, path, "", "synced");
     if (root >= 0)
@@ -167,17 +167,17 @@ int bale_store_init(const char *path, const struct bale_store_config *config,
 {
     struct bale_store_config own = *config;
     json_t *volume;
-    char *real = resolve(path);
+    char *real = absolute_path(path);
     int err;
 
     if (!real)
         return bale_store_fail_errno(why, path, "", "made");
     own.modes_in_container |= geteuid() != 0;
-    err = check_outside(real, why);
+    err = check_location(real, why);
     if (!err)
         err = bale_config_new(&own, real, &volume, why);
     if (!err) {
-        err = make(real, volume, why);
+        err = make_store(real, volume, why);
         json_decref(volume);
     }
     free(real);

@@ -1,5 +1,6 @@
-/* What the parts of the store share. Not for use outside fs/store*.c, fs/store/properties.c and their tests.
- * */
+/* What the sources of the store share. Only for fs/store and its tests. Calls go one way: volume.c,
+ * properties.c and init.c, store.c, config.c, session.c and lock.c, holder.c, probe.c, match.c,
+ * file.c, platform.c. */
 #ifndef BALE_FS_STORE_INTERNAL_H
 #define BALE_FS_STORE_INTERNAL_H
 
@@ -15,16 +16,16 @@
 #include "fs/store/store.h"
 #include "kernels/frame/setting.h"
 
-/* ---- The machine (store_world.c) ------------------------------------------------------------- */
+/* ---- The machine (platform.c) ---------------------------------------------------------------- */
 
 #define BALE_IDENTITY 96 /* room for BOOT:MOUNT */
 #define BALE_HOST 72
 
-/* What a store believes about the machine it runs on. Tests set it before any thread starts. */
+/* Overrides for tests, which set them before any thread starts. */
 struct bale_store_platform {
     const char *boot; /* NULL: the kernel's boot id */
     const char *host; /* NULL: the node name */
-    bool network;     /* take every file system for a network's */
+    bool network;     /* treat every file system as a network's */
     int (*syncfs)(int fd);
     int (*flock)(int fd, int operation);
 };
@@ -32,49 +33,48 @@ extern struct bale_store_platform bale_store_platform;
 
 void bale_platform_boot(char boot[static BALE_IDENTITY]); /* empty: unknown */
 void bale_platform_host(char host[static BALE_HOST]);
-/* BOOT:MOUNT of the page cache that fd's file system writes to (FORMAT.md 2); empty: unknown. */
+/* "BOOT:MOUNT" of fd's file system (FORMAT.md 2); empty: unknown. */
 void bale_platform_identity(int fd, char identity[static BALE_IDENTITY]);
-/* In clock ticks since the boot; 0: there is no such process. */
+/* When a process was started, in clock ticks since the boot; 0: there is no such process. */
 uint64_t bale_platform_process_start(pid_t pid);
 uint64_t bale_platform_pid_namespace(void);
-/* True if other machines may have fd's file system mounted too. */
+/* Whether other machines may have fd's file system mounted too. */
 bool bale_platform_is_network(int fd);
 
-/* ---- Files inside .balefs (store_file.c) ----------------------------------------------------- */
+/* ---- Files inside .balefs (file.c) ----------------------------------------------------------- */
 
-#define BALE_JSON_MAX (1u << 20) /* bytes of a JSON file that is read */
+#define BALE_JSON_MAX (1u << 20) /* bytes: a longer JSON file is refused */
 
 void bale_text_printable(char *text); /* control characters become '?' */
 
-/* Fills why (may be NULL) with one printable line and returns err. */
+/* Sets why (may be NULL) to one printable line and returns err. */
 int bale_store_fail(struct bale_reason *why, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same for a failed call: "WHERE/NAME: cannot be WHAT: ERRNO'S TEXT", with advice where there
- * is some. */
+/* The same for a call that failed with errno: "PATH/NAME: cannot be WHAT: ERRNO'S TEXT", with
+ * advice for some errors. Returns the bale_err of errno. */
 int bale_store_fail_errno(struct bale_reason *why, const char *path, const char *name,
                           const char *what);
 
-/* Opens an existing regular file of the directory dir; anything else there is refused unopened. On
- * failure errno tells: ELOOP a symbolic link, EISDIR a directory, EINVAL another thing that is not
- * a file. */
+/* Opens an existing regular file of the directory dir. Refuses anything else without opening it. On
+ * failure errno is set: ELOOP a symbolic link, EISDIR a directory, EINVAL another type of file. */
 int bale_store_file_open(int dir, const char *name, int flags, int *fd);
-/* Makes a file, 0644, owned by the directory's owner if we may; EEXIST. Open for reading and
- * writing. */
+/* Makes a file of mode 0644, owned by the directory's owner if that is permitted, and opens it for
+ * reading and writing. errno EEXIST: there is one. */
 int bale_store_file_create(int dir, const char *name, int *fd);
-/* Opens .balefs of the directory root: a real directory on the same mount. */
+/* Opens .balefs of the directory root, which must be a real directory on the same mount. */
 int bale_store_directory_open(int root, int *fd);
-/* Reads a file of at most max bytes; *text is NUL-terminated, the caller frees it. EFBIG: it is
- * longer. */
+/* Reads a file of at most max bytes; *text is NUL-terminated, and the caller frees it. errno EFBIG:
+ * the file is longer. */
 int bale_store_file_read(int dir, const char *name, size_t max, char **text, size_t *length);
-/* Replaces a file atomically and durably. One caller at a time for each name. errno is set on
+/* Replaces a file atomically and durably. Only one caller at a time for each name. errno is set on
  * failure. */
 int bale_store_file_replace(int dir, const char *name, const char *text, size_t length);
 int bale_store_file_replace_json(int dir, const char *name, const json_t *json);
-int bale_write_all(int fd, const char *text,
-                   size_t length); /* at position 0; errno is set on failure */
-/* fsync of a directory; file systems that cannot do that are trusted to need none. */
+/* Writes at position 0; errno is set on failure. */
+int bale_write_all(int fd, const char *text, size_t length);
+/* fsync of a directory. A file system that does not know it is assumed not to need it. */
 int bale_sync_directory(int fd);
-/* Reads a JSON object. path is the store's, for why. */
+/* Reads a JSON object, which the caller releases. path is the store's, for why. */
 int bale_store_file_read_json(int dir, const char *path, const char *name, json_t **json,
                               struct bale_reason *why);
 
@@ -82,11 +82,12 @@ int bale_store_file_read_json(int dir, const char *path, const char *name, json_
 
 struct bale_session_entry {
     uint32_t session;
-    char boot[BALE_IDENTITY]; /* FORMAT.md 2; empty: a sync failed */
+    char boot[BALE_IDENTITY]; /* "BOOT:MOUNT" (FORMAT.md 2); empty: a sync failed */
 };
 
+/* The uncertain sessions. */
 struct bale_session_list {
-    uint32_t last;
+    uint32_t last; /* the newest session of the store */
     size_t count;
     struct bale_session_entry *entries;
 };
@@ -96,14 +97,16 @@ struct bale_sessions {
     uint32_t first;               /* this mount's first session; 0: a reader */
     _Atomic uint32_t current;     /* 0: a reader */
     pthread_rwlock_t roll;        /* struct bale_container_config.session_roll */
-    pthread_mutex_t checkpoint;   /* one at a time; taken before the store's change */
-    pthread_mutex_t lock;         /* guards what follows */
+    pthread_mutex_t checkpoint;   /* one at a time; locked before bale_store.change */
+    /* Guarded by lock; list changes only under bale_store.change too. */
+    pthread_mutex_t lock;
     struct bale_session_list list;
     bool present; /* sessions.json existed when the store was opened */
     bool tainted;
 };
 
-/* Kept until the store is closed: readers hold no lock. */
+/* Versions of the configuration. All stay until the store is closed, because readers take no
+ * lock. */
 struct bale_config_version {
     struct bale_store_config config;
     struct bale_config_version *older;
@@ -111,52 +114,54 @@ struct bale_config_version {
 
 struct bale_store_lock {
     int fd;    /* holds the flock, or -1 */
-    bool text; /* the text is ours: it is removed at release */
-    bool link; /* no flock here: the name itself is the lock */
+    bool text; /* the lock's text is ours, and release removes it */
+    bool link; /* the file system has no flock: the file's existence is the lock */
 };
 
+/* A member without a lock here does not change after opening, or is used by one thread only. */
 struct bale_store {
     char *path;
-    enum bale_store_access how;
+    enum bale_store_access access;
     int root_fd; /* O_PATH */
     int dir_fd;  /* .balefs, open for reading: for fsync and syncfs */
     int reserve_fd;
     struct bale_store_lock lock;
-    pthread_mutex_t change; /* one change of .balefs at a time; taken before sessions.lock */
+    pthread_mutex_t change; /* one change of .balefs at a time; locked before sessions.lock */
     json_t *volume;         /* volume.json as it is on disk; guarded by change */
     _Atomic(struct bale_config_version *) config;
     struct bale_sessions sessions;
     struct bale_store_abilities abilities;
     struct bale_store_totals totals;
-    atomic_flag bad_setting_reported; /* one line about bad attributes is enough */
+    atomic_flag bad_setting_reported; /* bad attributes are logged once */
 };
 
-/* store_config.c */
+/* config.c */
+/* Reads volume.json, which must be valid. */
 int bale_config_read(struct bale_store *store, struct bale_reason *why);
 void bale_config_free(struct bale_store *store);
-/* A new volume.json's text as JSON; uuid is made. */
+/* Makes a new volume.json with a new uuid; the caller releases it. */
 int bale_config_new(const struct bale_store_config *config, const char *path, json_t **json,
                     struct bale_reason *why);
 
-/* store_session.c */
-int bale_sessions_open(struct bale_store *store,
-                       struct bale_reason *why); /* reads; starts a session for a writer */
+/* session.c */
+/* Reads the list and, for a writer, starts a session. */
+int bale_sessions_open(struct bale_store *store, struct bale_reason *why);
 int bale_sessions_close(struct bale_store *store, bool clean); /* does not free */
 void bale_sessions_free(struct bale_store *store);
+/* struct bale_container_config.session_certain; locks sessions.lock. */
 bool bale_session_certain(const void *store, uint32_t session);
 
-/* store_lock.c: store->path and dir_fd are set. */
+/* lock.c; store->path and dir_fd are set. */
 int bale_lock_take(struct bale_store *store, struct bale_reason *why);
 void bale_lock_release(struct bale_store *store);
 
-/* store_probe.c */
-/* Refuses a directory where names that differ in case are the same: the store's own directory would have others,
- * and the kernel, which keeps what it looked up, does not know of it. */
+/* probe.c */
+/* Refuses a directory where names that differ only in case are the same file: the kernel caches
+ * what it looks up in the mount, and does not know that two such names are one. */
 int bale_store_check_case(const char *path, int dir, struct bale_reason *why);
 void bale_store_probe(struct bale_store *store);
 
-/* props.c. Splits "GLOB CODEC": the glob is line[0, *glob). Reason as bale_setting_parse gives it.
- * */
+/* match.c. Splits "GLOB CODEC": the glob is line[0, *glob). Sets reason like bale_setting_parse. */
 int bale_match_parse(const char *line, size_t *glob, struct bale_setting *setting,
                      struct bale_reason *reason);
 

@@ -31,13 +31,13 @@ static int refuse(const struct bale_store *store, const struct bale_holder *hold
 
 /* ---- With flock ------------------------------------------------------------------------------ */
 
-static bool lacks_flock(int e)
+static bool is_flock_missing(int e)
 {
     return e == ENOSYS || e == ENOTSUP || e == ENOLCK;
 }
 
-/* Somebody who only asks who holds the lock (bale_store_locked_by) has it for a moment: 0.2 s are
- * more than that. */
+/* A process that only queries the lock's holder (bale_store_locked_by) locks it for a moment: retry
+ * for 0.2 s, which is longer. */
 static int flock_patiently(int fd, int operation)
 {
     const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
@@ -72,13 +72,13 @@ static int write_text(int fd)
     if (text)
         err = ftruncate(fd, 0) < 0 ? bale_err_from_errno(errno)
                                    : bale_write_all(fd, text, strlen(text));
-    if (!err && fsync(fd) < 0) /* other hosts are to see it */
+    if (!err && fsync(fd) < 0) /* so that other hosts see it */
         err = bale_err_from_errno(errno);
     free(text);
     return err;
 }
 
-static int blocked(struct bale_store *store, struct bale_reason *why)
+static int report_blocked(struct bale_store *store, struct bale_reason *why)
 {
     struct bale_holder holder;
 
@@ -89,8 +89,9 @@ static int blocked(struct bale_store *store, struct bale_reason *why)
                            store->path);
 }
 
-/* fd is locked. */
-static int claim(struct bale_store *store, int fd, struct bale_reason *why)
+/* Takes the lock whose file fd is flocked by us, unless its text names a holder that may still
+ * run. */
+static int claim_flocked(struct bale_store *store, int fd, struct bale_reason *why)
 {
     struct bale_holder holder;
     struct stat st;
@@ -98,7 +99,7 @@ static int claim(struct bale_store *store, int fd, struct bale_reason *why)
 
     if (fstat(fd, &st) < 0 || bale_holder_read(store->dir_fd, &holder) < 0)
         return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" BALE_LOCK, "read");
-    /* Neither a lock that was removed meanwhile, nor somebody's file under a second name. */
+    /* Refuse a lock that was removed meanwhile (0 names), and a file that has another name too. */
     if (st.st_nlink != 1)
         return bale_store_fail(why, BALE_E_BUSY,
                                "%s/" BALE_STORE_DIR "/" BALE_LOCK ": has %lu names: remove it",
@@ -106,7 +107,7 @@ static int claim(struct bale_store *store, int fd, struct bale_reason *why)
     verdict = bale_holder_judge(&holder, true, bale_platform_is_network(store->dir_fd));
     if (verdict != BALE_HOLDER_GONE)
         return refuse(store, &holder, verdict, why);
-    if (store->how != BALE_STORE_WRITE)
+    if (store->access != BALE_STORE_WRITE)
         return 0;
     if (write_text(fd) < 0)
         return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" BALE_LOCK, "written");
@@ -126,8 +127,8 @@ static bool unique_name(char name[static 32])
     return true;
 }
 
-/* Takes a stale text out of the way. Two may try at once: whoever moved a fresh text puts it back.
- * */
+/* Removes a stale text. Two processes may try that at once, so the text that was moved away is
+ * checked again: if its holder may still run, it is put back. */
 static int move_stale(const struct bale_store *store)
 {
     struct bale_holder moved;
@@ -153,7 +154,7 @@ static int move_stale(const struct bale_store *store)
     return err;
 }
 
-/* A file with our text appears under the lock's name at once or not at all. */
+/* Creates the lock with our text atomically, by linking a complete file to its name. */
 static int link_text(struct bale_store *store)
 {
     char name[32];
@@ -184,7 +185,7 @@ static int claim_by_name(struct bale_store *store, struct bale_reason *why)
     verdict = bale_holder_judge(&holder, false, true);
     if (verdict != BALE_HOLDER_GONE)
         return refuse(store, &holder, verdict, why);
-    if (store->how != BALE_STORE_WRITE)
+    if (store->access != BALE_STORE_WRITE)
         return 0;
     if (!err)
         err = move_stale(store);
@@ -208,19 +209,19 @@ static int claim_by_name(struct bale_store *store, struct bale_reason *why)
 
 int bale_lock_take(struct bale_store *store, struct bale_reason *why)
 {
-    bool write = store->how == BALE_STORE_WRITE;
+    bool write = store->access == BALE_STORE_WRITE;
     int err = open_lock(store, write ? O_RDWR : O_RDONLY, &store->lock.fd);
 
-    if (err == BALE_E_NOENT) /* nobody ever wrote here */
+    if (err == BALE_E_NOENT) /* no writer ever opened this store */
         return 0;
     if (err)
         return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" BALE_LOCK, "opened");
     if (flock_patiently(store->lock.fd, write ? LOCK_EX : LOCK_SH) == 0) {
         store->abilities.flock = true;
-        err = claim(store, store->lock.fd, why);
+        err = claim_flocked(store, store->lock.fd, why);
     } else if (errno == EWOULDBLOCK) {
-        err = blocked(store, why);
-    } else if (lacks_flock(errno)) {
+        err = report_blocked(store, why);
+    } else if (is_flock_missing(errno)) {
         close(store->lock.fd);
         store->lock.fd = -1;
         return claim_by_name(store, why);
@@ -249,9 +250,9 @@ void bale_lock_release(struct bale_store *store)
     store->lock = (struct bale_store_lock){.fd = -1};
 }
 
-/* ---- Asking ---------------------------------------------------------------------------------- */
+/* ---- Querying -------------------------------------------------------------------------------- */
 
-static bool asked(int dir, int fd, struct bale_holder *holder)
+static bool find_lock_holder(int dir, int fd, struct bale_holder *holder)
 {
     bool text = bale_holder_read(dir, holder) == 0 && holder->present;
 
@@ -259,7 +260,7 @@ static bool asked(int dir, int fd, struct bale_holder *holder)
         if (text &&
             bale_holder_judge(holder, true, bale_platform_is_network(dir)) != BALE_HOLDER_GONE)
             return true;
-        /* Only readers could be left. */
+        /* We have it shared: only readers may have it too. */
         snprintf(holder->who, sizeof holder->who, "a read-only mount");
         return bale_store_platform.flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
     }
@@ -271,24 +272,24 @@ static bool asked(int dir, int fd, struct bale_holder *holder)
     return text && bale_holder_judge(holder, false, true) != BALE_HOLDER_GONE;
 }
 
-bool bale_store_locked_by(const char *path, char *who, size_t size)
+bool bale_store_locked_by(const char *path, char *name, size_t size)
 {
     struct bale_holder holder;
     int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int dir = -1;
     int fd = -1;
-    bool held = false;
+    bool locked = false;
 
     if (root >= 0 && bale_store_directory_open(root, &dir) == 0 &&
         bale_store_file_open(dir, BALE_LOCK, O_RDONLY, &fd) == 0)
-        held = asked(dir, fd, &holder);
-    if (held)
-        snprintf(who, size, "%s", holder.who);
+        locked = find_lock_holder(dir, fd, &holder);
+    if (locked)
+        snprintf(name, size, "%s", holder.who);
     if (fd >= 0)
         close(fd);
     if (dir >= 0)
         close(dir);
     if (root >= 0)
         close(root);
-    return held;
+    return locked;
 }

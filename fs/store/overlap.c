@@ -9,13 +9,13 @@
 #include "format/reason.h"
 #include "fs/store/store.h"
 
-static bool same(const struct stat *a, const struct stat *b)
+static bool same_inode(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* By inode, upwards: a bind mount shows a directory under another path. As far up as we may
- * look. */
+/* Compares the inodes of path and of all directories above it: by path a bind mount would go
+ * unnoticed. Ends where a directory may not be opened. */
 static bool lies_in(const char *path, const struct stat *other)
 {
     struct stat st, above;
@@ -23,11 +23,11 @@ static bool lies_in(const char *path, const struct stat *other)
     int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     while (fd >= 0 && fstat(fd, &st) == 0) {
-        found = same(&st, other);
+        found = same_inode(&st, other);
         int up = found ? -1 : openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
         close(fd);
         fd = up;
-        if (fd >= 0 && fstat(fd, &above) == 0 && same(&st, &above))
+        if (fd >= 0 && fstat(fd, &above) == 0 && same_inode(&st, &above))
             break; /* "/" */
     }
     if (fd >= 0)
@@ -48,7 +48,7 @@ const char *bale_overlap_find(const char *store, const char *directory)
 
     if (stat(store, &s) != 0 || stat(directory, &d) != 0)
         return NULL;
-    return same(&s, &d)             ? "it is the store itself"
+    return same_inode(&s, &d)       ? "it is the store itself"
            : lies_in(directory, &s) ? "it lies inside the store"
            : lies_in(store, &d)     ? "the store lies inside it"
                                     : NULL;
@@ -59,7 +59,7 @@ int bale_overlap_check(const char *store, const char *mountpoint, struct bale_re
     const char *what = bale_overlap_find(store, mountpoint);
 
     if (!what)
-        return BALE_OK; /* or whatever it is, the mount will say it */
+        return BALE_OK; /* if it could not be determined, mounting reports the error */
     bale_reason_set(why, "%s: cannot be mounted on: %s (%s): mount somewhere else", mountpoint,
                     what, store);
     return BALE_E_INVALID;

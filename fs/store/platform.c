@@ -45,7 +45,7 @@ void bale_platform_host(char host[static BALE_HOST])
     host[BALE_HOST - 1] = '\0';
 }
 
-/* The unique id is never given twice; before Linux 6.8 there is only the one that may be. */
+/* The unique mount id is never reused; before Linux 6.8 there is only one that may be. */
 static bool mount_id(int fd, uint64_t *id)
 {
     struct statx st;
@@ -82,7 +82,7 @@ uint64_t bale_platform_process_start(pid_t pid)
 
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
     read_line(path, text, sizeof text);
-    at = strrchr(text, ')'); /* the name before may hold anything */
+    at = strrchr(text, ')'); /* the process name before it may contain any character */
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
     return at ? strtoull(at + 1, NULL, 10) : 0;
@@ -95,8 +95,8 @@ uint64_t bale_platform_pid_namespace(void)
     return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
 }
 
-/* Those of linux/magic.h and of the file systems themselves where several machines write. A FUSE
- * file system may be one: it does not say. */
+/* By the magic numbers of file systems that several machines can write, from linux/magic.h and from
+ * the file systems themselves. A FUSE file system may be one: there is no way to tell. */
 bool bale_platform_is_network(int fd)
 {
     static const uint32_t magics[] = {

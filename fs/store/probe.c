@@ -14,11 +14,11 @@
 #include "format/reason.h"
 #include "fs/store/internal.h"
 
-#define PROBE "probe"
+#define PROBE "probe_file_system"
 #define ACL_ACCESS "system.posix_acl_access"
 #define PROBE_SIZE (64 * 1024)
 
-/* Reading an attribute that is not there tells them apart: it is missing, or there are none. */
+/* The error of reading an absent attribute tells whether the file system has attributes at all. */
 static bool reads_attribute(int fd, const char *name)
 {
     return fgetxattr(fd, name, NULL, 0) >= 0 || errno == ENODATA;
@@ -26,7 +26,7 @@ static bool reads_attribute(int fd, const char *name)
 
 static bool writes_attribute(int fd)
 {
-    const char *name = "user.balefs.probe";
+    const char *name = "user.balefs.probe_file_system";
 
     return fsetxattr(fd, name, "1", 1, 0) == 0 && fremovexattr(fd, name) == 0;
 }
@@ -48,7 +48,7 @@ int bale_store_check_case(const char *path, int dir, struct bale_reason *why)
     int flags = 0;
 
     if (fd < 0)
-        return 0; /* whoever needs to read it will say so */
+        return 0; /* the caller that needs to read it reports the error */
     if (ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0)
         flags = 0;
     close(fd);
@@ -96,7 +96,7 @@ static void probe_writing(int dir, struct bale_store_abilities *can)
     close(fd);
 }
 
-static void add(struct bale_store_abilities *can, bool has, const char *what)
+static void add_lacking(struct bale_store_abilities *can, bool has, const char *what)
 {
     size_t used = strlen(can->text);
 
@@ -104,27 +104,27 @@ static void add(struct bale_store_abilities *can, bool has, const char *what)
         snprintf(can->text + used, sizeof can->text - used, "%s%s", used ? ", " : "", what);
 }
 
-/* can->flock is known already. */
-static void probe(int dir, bool write, struct bale_store_abilities *can)
+/* Finds out everything but can->flock. */
+static void probe_file_system(int dir, bool write, struct bale_store_abilities *can)
 {
     can->posix_acl = reads_attribute(dir, ACL_ACCESS);
     can->file_handles = gives_handles(dir);
     can->user_xattr = reads_attribute(dir, BALE_XATTR_CODEC);
     if (write)
         probe_writing(dir, can);
-    add(can, can->user_xattr, "no user attributes");
-    add(can, can->posix_acl, "no ACLs");
-    add(can, can->file_handles, "no file handles");
+    add_lacking(can, can->user_xattr, "no user attributes");
+    add_lacking(can, can->posix_acl, "no ACLs");
+    add_lacking(can, can->file_handles, "no file handles");
     if (!write)
         return;
-    add(can, can->punch, "no hole punching");
-    add(can, can->tmpfile, "no O_TMPFILE");
-    add(can, can->flock, "no flock");
+    add_lacking(can, can->punch, "no hole punching");
+    add_lacking(can, can->tmpfile, "no O_TMPFILE");
+    add_lacking(can, can->flock, "no flock");
 }
 
 void bale_store_probe(struct bale_store *store)
 {
-    probe(store->dir_fd, store->how == BALE_STORE_WRITE, &store->abilities);
+    probe_file_system(store->dir_fd, store->access == BALE_STORE_WRITE, &store->abilities);
 }
 
 int bale_store_probe_directory(const char *path, bool write, struct bale_store_abilities *can)
@@ -135,7 +135,7 @@ int bale_store_probe_directory(const char *path, bool write, struct bale_store_a
     if (fd < 0)
         return bale_err_from_errno(errno);
     can->flock = flock(fd, LOCK_EX | LOCK_NB) == 0 || errno == EWOULDBLOCK;
-    probe(fd, write, can);
+    probe_file_system(fd, write, can);
     close(fd);
     return BALE_OK;
 }

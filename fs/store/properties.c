@@ -39,7 +39,7 @@ struct fd_path {
     char text[32];
 };
 
-/* fgetxattr refuses O_PATH descriptors; this way is open to both. */
+/* fgetxattr refuses O_PATH descriptors; a path in /proc works for both kinds. */
 static struct fd_path path_of(int fd)
 {
     struct fd_path path;
@@ -48,7 +48,7 @@ static struct fd_path path_of(int fd)
     return path;
 }
 
-/* Tools end values with a newline or a NUL. */
+/* Some tools end values with a newline or a NUL. */
 static size_t trimmed(const char *value, size_t length)
 {
     while (length > 0 && (value[length - 1] == '\n' || value[length - 1] == '\0'))
@@ -73,7 +73,7 @@ static int get_value(int fd, const char *name, char value[static VALUE_MAX])
     return 0;
 }
 
-/* Tries one "GLOB CODEC". */
+/* Matches name against one line "GLOB CODEC". *bad: the line is invalid. */
 static bool line_matches(const char *line, const char *name, struct bale_setting *setting,
                          bool *bad)
 {
@@ -105,7 +105,7 @@ static bool lines_match(char *lines, const char *name, struct bale_setting *sett
     return false;
 }
 
-/* The codec that the directory gives, if it does. *bad: it has a value that cannot be read. */
+/* Sets the codec if the directory has one for this name. *bad: it has an invalid value. */
 static int directory_codec(int fd, const char *name, struct bale_container_attr *attr, bool *bad)
 {
     char value[VALUE_MAX];
@@ -208,7 +208,7 @@ static int check_extent(const char *value, char *clean, struct bale_reason *why)
     return 0;
 }
 
-/* Spaces around a line and empty lines go. */
+/* Removes empty lines and spaces around a line. */
 static int check_match(char *value, char *clean, struct bale_reason *why)
 {
     char *rest = value;

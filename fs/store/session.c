@@ -10,7 +10,8 @@
 #include "fs/store/internal.h"
 
 #define SESSIONS "sessions.json"
-#define FIRST_MIN (UINT32_C(1) << 16) /* of a store whose sessions are not known */
+/* The range of the first session, a random one, where sessions.json is missing. */
+#define FIRST_MIN (UINT32_C(1) << 16)
 #define FIRST_MAX (UINT32_C(1) << 31)
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
@@ -41,30 +42,32 @@ static bool list_copy(struct bale_session_list *to, const struct bale_session_li
     return true;
 }
 
-static bool is_here(const struct bale_sessions *sessions, const struct bale_session_entry *entry)
+static bool is_of_this_boot(const struct bale_sessions *sessions,
+                            const struct bale_session_entry *entry)
 {
     if (sessions->first && entry->session >= sessions->first)
         return true;
     return entry->boot[0] != '\0' && strcmp(entry->boot, sessions->identity) == 0;
 }
 
-/* Drops what this boot and mount wrote, but for the session keep (0: none). */
-static void list_drop_here(struct bale_session_list *list, const struct bale_sessions *sessions,
-                           uint32_t keep)
+/* Removes the sessions of this boot and mount, except keep (0: none). */
+static void list_drop_this_boot(struct bale_session_list *list,
+                                const struct bale_sessions *sessions, uint32_t keep)
 {
-    size_t kept = 0;
+    size_t left = 0;
 
     for (size_t i = 0; i < list->count; i++)
-        if (list->entries[i].session == keep || !is_here(sessions, &list->entries[i]))
-            list->entries[kept++] = list->entries[i];
-    list->count = kept;
+        if (list->entries[i].session == keep || !is_of_this_boot(sessions, &list->entries[i]))
+            list->entries[left++] = list->entries[i];
+    list->count = left;
 }
 
-/* What this boot and mount wrote can no longer be trusted to reach the disk. */
-static void list_taint_here(struct bale_session_list *list, const struct bale_sessions *sessions)
+/* A sync failed, so data that this boot and mount wrote may never reach the disk. */
+static void list_taint_this_boot(struct bale_session_list *list,
+                                 const struct bale_sessions *sessions)
 {
     for (size_t i = 0; i < list->count; i++)
-        if (is_here(sessions, &list->entries[i]))
+        if (is_of_this_boot(sessions, &list->entries[i]))
             list->entries[i].boot[0] = '\0';
 }
 
@@ -83,7 +86,7 @@ static bool parse_entry(struct bale_session_list *list, const json_t *json)
     return list_add(list, (uint32_t)number, boot);
 }
 
-static bool parse(struct bale_session_list *list, const json_t *json)
+static bool parse_list(struct bale_session_list *list, const json_t *json)
 {
     const json_t *last = json_object_get(json, "last");
     const json_t *uncertain = json_object_get(json, "uncertain");
@@ -108,7 +111,7 @@ static int read_list(struct bale_store *store, struct bale_reason *why)
         return 0;
     if (err)
         return err;
-    sessions->present = parse(&sessions->list, json);
+    sessions->present = parse_list(&sessions->list, json);
     json_decref(json);
     if (!sessions->present)
         return bale_store_fail(why, BALE_E_CORRUPT,
@@ -140,8 +143,8 @@ out:
     return err;
 }
 
-/* Writes list and, if that succeeded or if always, makes it the one in force. Takes over its
- * entries. */
+/* Writes list and, if that succeeds or always is set, makes it the current one. Owns its entries
+ * from then on. Under store->change, except while the store is opened. */
 static int publish(struct bale_store *store, struct bale_session_list *list, bool always)
 {
     struct bale_sessions *sessions = &store->sessions;
@@ -173,29 +176,29 @@ static bool next_session(const struct bale_sessions *sessions, uint32_t *next)
     return true;
 }
 
-/* What another session of this boot and mount wrote, and left, becomes durable before anything of
- * ours is written. */
-static void settle(struct bale_store *store, struct bale_session_list *list)
+/* Before anything of ours is written, makes durable what earlier sessions of this boot and mount
+ * wrote and did not sync. */
+static void sync_earlier_sessions(struct bale_store *store, struct bale_session_list *list)
 {
     struct bale_sessions *sessions = &store->sessions;
     bool any = !sessions->present;
 
     for (size_t i = 0; i < list->count; i++)
-        any |= is_here(sessions, &list->entries[i]);
+        any |= is_of_this_boot(sessions, &list->entries[i]);
     if (!any)
         return;
     if (bale_store_platform.syncfs(store->dir_fd) == 0) {
-        list_drop_here(list, sessions, 0);
+        list_drop_this_boot(list, sessions, 0);
         return;
     }
     bale_log(BALE_LOG_WARNING,
              "%s: what an earlier mount left could not be synced: %s: every file it wrote is "
              "verified when it is opened",
              store->path, strerror(errno));
-    list_taint_here(list, sessions);
+    list_taint_this_boot(list, sessions);
 }
 
-static int start(struct bale_store *store, struct bale_reason *why)
+static int start_session(struct bale_store *store, struct bale_reason *why)
 {
     struct bale_sessions *sessions = &store->sessions;
     struct bale_session_list list;
@@ -207,7 +210,7 @@ static int start(struct bale_store *store, struct bale_reason *why)
                                store->path);
     if (!list_copy(&list, &sessions->list))
         return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", store->path);
-    settle(store, &list);
+    sync_earlier_sessions(store, &list);
     list.last = next;
     if (!list_add(&list, next, sessions->identity)) {
         free(list.entries);
@@ -226,14 +229,14 @@ int bale_sessions_open(struct bale_store *store, struct bale_reason *why)
 
     bale_platform_identity(store->dir_fd, store->sessions.identity);
     err = read_list(store, why);
-    if (err == BALE_E_CORRUPT && store->how == BALE_STORE_UNLOCKED) {
-        /* As if it were absent: nothing is certain. */
+    if (err == BALE_E_CORRUPT && store->access == BALE_STORE_UNLOCKED) {
+        /* As if the file were absent: no session is certain. */
         bale_sessions_free(store);
         return 0;
     }
-    if (err || store->how != BALE_STORE_WRITE)
+    if (err || store->access != BALE_STORE_WRITE)
         return err;
-    return start(store, why);
+    return start_session(store, why);
 }
 
 int bale_store_taint(struct bale_store *store)
@@ -242,14 +245,14 @@ int bale_store_taint(struct bale_store *store)
     struct bale_session_list list;
     int err = 0;
 
-    if (store->how != BALE_STORE_WRITE)
+    if (store->access != BALE_STORE_WRITE)
         return BALE_E_INVALID;
     pthread_mutex_lock(&sessions->lock);
     sessions->tainted = true;
     pthread_mutex_unlock(&sessions->lock);
     pthread_mutex_lock(&store->change);
     if (list_copy(&list, &sessions->list)) {
-        list_taint_here(&list, sessions);
+        list_taint_this_boot(&list, sessions);
         err = publish(store, &list, true);
     } else {
         err = BALE_E_NOMEM;
@@ -268,9 +271,9 @@ static bool is_tainted(struct bale_sessions *sessions)
     return tainted;
 }
 
-/* Enters the next session and lets no root of the one before appear any more. Under store->change.
- * */
-static int roll(struct bale_store *store)
+/* Begins the next session. When it returns, no root of the one before is written any more. Under
+ * store->change. */
+static int roll_session(struct bale_store *store)
 {
     struct bale_sessions *sessions = &store->sessions;
     struct bale_session_list list;
@@ -294,8 +297,8 @@ static int roll(struct bale_store *store)
     return 0;
 }
 
-/* Syncs, then drops the sessions of this boot and mount but keep. */
-static int retire(struct bale_store *store, uint32_t keep)
+/* Syncs, then removes the sessions of this boot and mount, except keep, from the list. */
+static int retire_sessions(struct bale_store *store, uint32_t keep)
 {
     struct bale_session_list list;
     int err = 0;
@@ -306,13 +309,13 @@ static int retire(struct bale_store *store, uint32_t keep)
         return err;
     }
     pthread_mutex_lock(&store->change);
-    /* A failed sync of one file may have taken the error that this sync would have told. */
+    /* A failed sync of one file may have consumed the error that this sync would have returned. */
     if (is_tainted(&store->sessions))
         err = BALE_E_IO;
     else if (!list_copy(&list, &store->sessions.list))
         err = BALE_E_NOMEM;
     if (!err) {
-        list_drop_here(&list, &store->sessions, keep);
+        list_drop_this_boot(&list, &store->sessions, keep);
         err = publish(store, &list, false);
     }
     pthread_mutex_unlock(&store->change);
@@ -324,23 +327,23 @@ int bale_store_checkpoint(struct bale_store *store)
     struct bale_sessions *sessions = &store->sessions;
     int err;
 
-    if (store->how != BALE_STORE_WRITE)
+    if (store->access != BALE_STORE_WRITE)
         return BALE_E_INVALID;
     pthread_mutex_lock(&sessions->checkpoint);
     pthread_mutex_lock(&store->change);
-    err = is_tainted(sessions) ? BALE_E_IO : roll(store);
+    err = is_tainted(sessions) ? BALE_E_IO : roll_session(store);
     pthread_mutex_unlock(&store->change);
     if (!err)
-        err = retire(store, atomic_load(&sessions->current));
+        err = retire_sessions(store, atomic_load(&sessions->current));
     pthread_mutex_unlock(&sessions->checkpoint);
     return err;
 }
 
 int bale_sessions_close(struct bale_store *store, bool clean)
 {
-    if (store->how != BALE_STORE_WRITE || !clean)
+    if (store->access != BALE_STORE_WRITE || !clean)
         return 0;
-    return is_tainted(&store->sessions) ? BALE_E_IO : retire(store, 0);
+    return is_tainted(&store->sessions) ? BALE_E_IO : retire_sessions(store, 0);
 }
 
 void bale_sessions_free(struct bale_store *store)
@@ -351,8 +354,8 @@ void bale_sessions_free(struct bale_store *store)
 
 /* ---- Certainty ------------------------------------------------------------------------------- */
 
-/* Earlier sessions of this mount that are still listed are on their way to the disk: a reader could
- * trust them, but a writer takes certain for durable. */
+/* Data of an earlier session of this mount that is still listed is on its way to the disk. A reader
+ * can trust such a session, but to a writer certain means durable. */
 static bool entry_certain(const struct bale_sessions *sessions,
                           const struct bale_session_entry *entry)
 {
@@ -363,7 +366,7 @@ static bool entry_certain(const struct bale_sessions *sessions,
     return entry->boot[0] != '\0' && strcmp(entry->boot, sessions->identity) == 0;
 }
 
-static bool certain(const struct bale_sessions *sessions, uint32_t session)
+static bool is_certain(const struct bale_sessions *sessions, uint32_t session)
 {
     const struct bale_session_list *list = &sessions->list;
 
@@ -373,19 +376,19 @@ static bool certain(const struct bale_sessions *sessions, uint32_t session)
             return false;
     if (session > list->last)
         return false;
-    /* Without the file nothing is known of sessions before ours. */
+    /* Without the file nothing is known about sessions before ours. */
     return sessions->present || (sessions->first && session >= sessions->first);
 }
 
 bool bale_session_certain(const void *store, uint32_t session)
 {
-    /* The mutex inside is the one thing of a constant store that changes. */
+    /* Locking the mutex is the only change of a constant store. */
     struct bale_sessions *sessions =
         (struct bale_sessions *)&((const struct bale_store *)store)->sessions;
     bool yes;
 
     pthread_mutex_lock(&sessions->lock);
-    yes = certain(sessions, session);
+    yes = is_certain(sessions, session);
     pthread_mutex_unlock(&sessions->lock);
     return yes;
 }

@@ -16,20 +16,20 @@
 #define RESERVE "reserve"
 #define LAST_UNMOUNT "last-unmount.json"
 
-static struct bale_store *store_new(enum bale_store_access how)
+static struct bale_store *store_new(enum bale_store_access access)
 {
     struct bale_store *store = calloc(1, sizeof *store);
     pthread_rwlockattr_t attr;
 
     if (!store)
         return NULL;
-    store->how = how;
+    store->access = access;
     store->root_fd = store->dir_fd = store->reserve_fd = store->lock.fd = -1;
     atomic_flag_clear(&store->bad_setting_reported);
     pthread_mutex_init(&store->change, NULL);
     pthread_mutex_init(&store->sessions.checkpoint, NULL);
     pthread_mutex_init(&store->sessions.lock, NULL);
-    /* Roots are written all the time: a checkpoint must get its turn among them. */
+    /* Roots are written, with this lock shared, all the time: prefer a checkpoint, which writes. */
     pthread_rwlockattr_init(&attr);
     pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     pthread_rwlock_init(&store->sessions.roll, &attr);
@@ -78,7 +78,7 @@ static int open_directories(struct bale_store *store, const char *path, struct b
     return bale_store_fail_errno(why, store->path, BALE_STORE_DIR, "opened");
 }
 
-/* Left by a kill it holds blocks that nothing needs any more. */
+/* Empties the reserve, too: if a kill left it filled, nothing needs its blocks any more. */
 static int open_reserve(struct bale_store *store, struct bale_reason *why)
 {
     struct stat st;
@@ -97,10 +97,10 @@ static int open_reserve(struct bale_store *store, struct bale_reason *why)
     return 0;
 }
 
-int bale_store_open(const char *path, enum bale_store_access how, struct bale_store **result,
+int bale_store_open(const char *path, enum bale_store_access access, struct bale_store **result,
                     struct bale_reason *why)
 {
-    struct bale_store *store = store_new(how);
+    struct bale_store *store = store_new(access);
     int err;
 
     *result = NULL;
@@ -108,13 +108,13 @@ int bale_store_open(const char *path, enum bale_store_access how, struct bale_st
         return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", path);
     err = open_directories(store, path, why);
     if (!err)
-        err = bale_config_read(store, why); /* says more than a lock that cannot be taken */
-    if (!err && how != BALE_STORE_UNLOCKED)
+        err = bale_config_read(store, why); /* its errors say more than those of the lock */
+    if (!err && access != BALE_STORE_UNLOCKED)
         err = bale_lock_take(store, why);
-    /* Again: who had the lock before may have changed it. */
-    if (!err && how != BALE_STORE_UNLOCKED)
+    /* Again: the previous holder of the lock may have changed it. */
+    if (!err && access != BALE_STORE_UNLOCKED)
         err = bale_config_read(store, why);
-    if (!err && how == BALE_STORE_WRITE)
+    if (!err && access == BALE_STORE_WRITE)
         err = open_reserve(store, why);
     if (!err)
         err = bale_sessions_open(store, why);
@@ -172,7 +172,7 @@ int bale_store_close(struct bale_store *store, bool clean, const char *result)
 
     if (!store)
         return 0;
-    if (store->how == BALE_STORE_WRITE) {
+    if (store->access == BALE_STORE_WRITE) {
         if (ftruncate(store->reserve_fd, 0) < 0)
             first = bale_err_from_errno(errno);
         err = bale_sessions_close(store, clean);
@@ -204,7 +204,7 @@ void bale_store_container_config(struct bale_store *store, struct bale_container
     *config = (struct bale_container_config){
         .session = &store->sessions.current,
         .session_roll = &store->sessions.roll,
-        .writable = store->how == BALE_STORE_WRITE,
+        .writable = store->access == BALE_STORE_WRITE,
         .modes_in_container = bale_store_config(store)->modes_in_container,
         .session_certain = bale_session_certain,
         .session_arg = store,
@@ -218,7 +218,7 @@ void bale_store_defaults(const struct bale_store *store, struct bale_container_a
     *attr = (struct bale_container_attr){
         .extent = config->extent,
         .setting = config->setting,
-        /* What the mode of an empty container was nobody knows: it is the owner's. */
+        /* An empty container has no mode: permit only the owner. */
         .mode = config->modes_in_container ? BALE_ROOT_MODE_IN_CONTAINER | 0600 : 0,
     };
 }

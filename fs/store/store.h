@@ -15,7 +15,7 @@
 
 struct bale_store_config {
     char uuid[37];
-    bool modes_in_container; /* "modes": "container" */
+    bool modes_in_container; /* "modes": "container" instead of "inode" */
     struct bale_setting setting;
     uint32_t extent;
     char **match; /* "GLOB CODEC", NULL-terminated */
@@ -24,15 +24,17 @@ struct bale_store_config {
 struct bale_store;
 struct bale_volume_options;
 
-/* Makes a store of an empty or new directory: path, and .balefs/volume.json in it, fsynced. Takes
- * setting, extent, match and modes_in_container from config; makes the uuid. An ordinary user's store
- * always holds its modes: it could not reopen its own 0444 files otherwise. Refuses a directory
- * that has anything in it or lies inside a store. Every function here with why: on failure it gets
- * "PATH: what happened: what to do". */
+/* Makes a store of an empty or new directory: creates path and .balefs/volume.json in it, fsynced.
+ * Takes setting, extent, match and modes_in_container from config; makes the uuid. The store of an
+ * ordinary user always has its modes in the containers: otherwise the user could not reopen their
+ * own 0444 files. Refuses a directory that is not empty or lies inside a store.
+ *
+ * All functions here that have a why (may be NULL) set it on failure, to one line "PATH: what
+ * happened: what to do". */
 int bale_store_init(const char *path, const struct bale_store_config *config,
                     struct bale_reason *why);
-/* The same with the usual settings, but nothing where there is a .balefs: opening it says if it is
- * good. */
+/* The same with the default settings, unless path has a .balefs already: then opening the store
+ * tells whether it is valid. */
 int bale_store_init_missing(const char *path, struct bale_reason *why);
 
 enum bale_store_access {
@@ -40,64 +42,67 @@ enum bale_store_access {
     BALE_STORE_READONLY, /* takes the lock shared: refused beside a writer */
     BALE_STORE_UNLOCKED, /* no lock: for inspect and stat of an unmounted or foreign store */
 };
-/* A writer or reader is opened in the process that stays: the lock names it.
- * BALE_E_BUSY: locked; BALE_E_NOENT: not a store; BALE_E_UNSUPPORTED: newer; BALE_E_CORRUPT. */
-int bale_store_open(const char *path, enum bale_store_access how, struct bale_store **store,
+/* The lock names the calling process, so a daemon opens its store after it has forked. BALE_E_BUSY:
+ * locked; BALE_E_NOENT: not a store; BALE_E_UNSUPPORTED: newer; BALE_E_CORRUPT. */
+int bale_store_open(const char *path, enum bale_store_access access, struct bale_store **store,
                     struct bale_reason *why);
 
 int bale_store_root_fd(const struct bale_store *store);      /* O_PATH | O_DIRECTORY */
 const char *bale_store_path(const struct bale_store *store); /* absolute */
-/* As of now; what it points to stays until the store is closed. From any thread. */
+/* The present configuration; everything it points to stays until the store is closed. Any
+ * thread. */
 const struct bale_store_config *bale_store_config(const struct bale_store *store);
-/* Changes setting, extent and match, durably; uuid and modes stay. Only for a writer. From any
+/* Changes setting, extent and match durably, but not uuid and modes. Only for a writer. Any
  * thread. */
 int bale_store_set_config(struct bale_store *store, const struct bale_store_config *config,
                           struct bale_reason *why);
 
-/* Session number and certainty for containers; valid as long as the store is open. */
+/* The config for this store's containers; valid as long as the store is open. */
 void bale_store_container_config(struct bale_store *store, struct bale_container_config *config);
-/* A sync of a container failed: every session of this mount stays uncertain for good, on disk
- * before this returns. From any thread. */
+/* To be called when the sync of a container failed: every session of this mount stays uncertain for
+ * good, which is on disk when this returns. Any thread. */
 int bale_store_taint(struct bale_store *store);
-/* Rolls on to the next session and makes the ones before durable (syncfs) and certain: what must be
- * verified after a power loss is what was written since. Takes as long as a sync; from any thread,
+/* Begins the next session and makes the earlier ones durable (syncfs) and certain, so that after a
+ * power loss only data written since must be verified. Takes as long as a sync. Any thread, also
  * while containers are written. BALE_E_IO: a sync failed, now or earlier. */
 int bale_store_checkpoint(struct bale_store *store);
-/* Fills in what a volume needs of its store: sessions and, of a writer's, checkpoints and the
- * reserve's descriptor (made and kept empty; the volume sizes it). */
+/* Fills in the options of a volume that come from its store: the container config and, for a
+ * writer, checkpoints and the descriptor of the reserve (which is empty; the volume sizes it). */
 void bale_store_volume_options(struct bale_store *store, struct bale_volume_options *options);
-/* Defaults for empty containers. */
+/* The attributes of empty containers. */
 void bale_store_defaults(const struct bale_store *store, struct bale_container_attr *attr);
 
-/* What the backing file system can do, found at open (probing in .balefs). */
+/* What the backing file system can do; a writer finds out in .balefs when it opens the store. */
 struct bale_store_abilities {
     bool user_xattr, posix_acl, punch, tmpfile, file_handles, flock;
-    char text[160]; /* one line: what is lacking, or empty */
+    char text[160]; /* lists in one line what it cannot do; empty: nothing */
 };
 const struct bale_store_abilities *bale_store_abilities(const struct bale_store *store);
-/* The same of any directory's file system. write: the directory is a new one of the caller's;
- * without it only what can be known by reading. 0 or a negative bale_err. */
+/* The same for the file system of any directory. write: the directory is a new one of the caller's,
+ * where files may be made; without it only reading is tried. 0 or a negative bale_err. */
 int bale_store_probe_directory(const char *path, bool write, struct bale_store_abilities *can);
 
-/* What a mount did, for last-unmount.json: as in struct bale_volume_stats. */
+/* Totals of a mount, for last-unmount.json; as in struct bale_volume_stats. */
 struct bale_store_totals {
-    uint64_t written, compressed, stored; /* bytes: written; through the encoder; what it made */
+    uint64_t written, compressed, stored; /* bytes: written; given to the encoder; its output */
     uint64_t commits, syncs;
     uint64_t throttled; /* writes that had to wait */
     uint64_t errors;
     uint64_t cpu_us;
 };
-/* Kept until bale_store_close writes them. */
+/* bale_store_close writes them. */
 void bale_store_set_totals(struct bale_store *store, const struct bale_store_totals *totals);
 
-/* clean: everything written in this session was committed without error: syncfs, then the session
- * leaves the uncertain list with all others of this boot and mount. result (may be NULL; UTF-8) is
- * kept in .balefs/last-unmount.json for `balefs umount` (FORMAT.md 2), with the totals. Empties the reserve; releases the lock
- * last. The first error comes back; the store is gone in any case. */
+/* clean: everything written in this session was committed without error. Then calls syncfs and
+ * removes this session, and all others of this boot and mount, from the list of uncertain ones.
+ * Writes result (may be NULL; UTF-8) and the totals to .balefs/last-unmount.json for `balefs
+ * umount` (FORMAT.md 2). Empties the reserve; releases the lock last. Frees the store in any case,
+ * and returns the first error. NULL is fine. */
 int bale_store_close(struct bale_store *store, bool clean, const char *result);
 
-/* Says who holds the lock, for messages: "process 123 on host H since T"; false: nobody. */
-bool bale_store_locked_by(const char *path, char *who, size_t size);
+/* Whether the store at path is locked; then sets name to its holder, for messages: "process 123 on
+ * host H since T". */
+bool bale_store_locked_by(const char *path, char *name, size_t size);
 
 /* ---- Settings by directory ------------------------------------------------------------------- */
 
@@ -106,18 +111,19 @@ bool bale_store_locked_by(const char *path, char *who, size_t size);
 #define BALE_XATTR_MATCH "user.balefs.match"
 #define BALE_XATTR_STAT "user.balefs.stat"
 
-/* What a new regular file called name gets in the directory fd: the directory's match lines, else
- * its codec, else the volume's match lines, else the volume's codec; likewise the extent size.
- * attr: setting, extent and the explicit flags (set when they come from the directory); the rest as
- * bale_store_defaults. dir_fd may be O_PATH. A directory's value that this program cannot read
- * counts as absent; the first one is logged. dir_fd -1: a directory without settings. */
+/* Sets attr to the attributes of a new regular file called name in the directory dir_fd. Its codec
+ * comes from the directory's match lines, else the directory's codec, else the volume's match
+ * lines, else the volume's codec; likewise the extent size. The explicit flags are set for those
+ * that come from the directory; the rest is as from bale_store_defaults. dir_fd may be O_PATH; -1:
+ * a directory without settings. A value that this program cannot read counts as absent; the first
+ * one is logged. */
 int bale_properties_for_new(const struct bale_store *store, int dir_fd, const char *name,
                             struct bale_container_attr *attr);
-/* Copies the three attributes from a directory to a new one inside it. */
+/* Copies the three setting attributes from a directory to a new one inside it. */
 int bale_properties_inherit(int parent_fd, int child_fd);
-/* Checks a value to be set: BALE_E_INVALID or BALE_E_TOOBIG, and why. name is one of the three.
- * clean: normalised text, with a NUL (room for 4096): "zstd:3", "131072", or lines "GLOB CODEC"
- * with a newline between. */
+/* Checks a value for one of the three setting attributes: BALE_E_INVALID or BALE_E_TOOBIG, and why.
+ * clean gets the normalised text with a NUL (room for 4096 bytes): "zstd:3", "131072", or lines
+ * "GLOB CODEC" with a newline between. */
 int bale_properties_check(const char *name, const char *value, size_t length, char *clean,
                           struct bale_reason *why);
 bool bale_extent_parse(const char *text, uint32_t *extent); /* "128K", "1M", bytes */

@@ -1,10 +1,10 @@
-/* What a store is to the volume that keeps its files. */
+/* The options of a volume that come from its store. */
 #include "fs/cache/volume.h"
 #include "format/err.h"
 #include "fs/base/log.h"
 #include "fs/store/internal.h"
 
-static int checkpoint(void *arg)
+static int store_checkpoint(void *arg)
 {
     struct bale_store *store = arg;
     int err = bale_store_checkpoint(store);
@@ -15,18 +15,18 @@ static int checkpoint(void *arg)
     return err;
 }
 
-static void tainted(void *arg)
+static void store_tainted(void *arg)
 {
     (void)bale_store_taint(arg);
 }
 
 void bale_store_volume_options(struct bale_store *store, struct bale_volume_options *options)
 {
-    bool writer = store->how == BALE_STORE_WRITE;
+    bool writer = store->access == BALE_STORE_WRITE;
 
     options->reserve_fd = store->reserve_fd;
     bale_store_container_config(store, &options->container);
-    options->checkpoint = writer ? checkpoint : NULL;
-    options->tainted = writer ? tainted : NULL;
+    options->checkpoint = writer ? store_checkpoint : NULL;
+    options->tainted = writer ? store_tainted : NULL;
     options->arg = store;
 }
