@@ -1,4 +1,4 @@
-/* Waiting for a thread that may hang in a driver. */
+/* Joining a thread that may hang in a driver. */
 #ifndef BALE_KERNELS_BASE_JOIN_H
 #define BALE_KERNELS_BASE_JOIN_H
 
@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <time.h>
 
-/* What such a thread is given at the end of a program before it is left behind. */
+/* How long the end of a program waits for such a thread before it abandons it. */
 #define BALE_PATIENCE_S 5u
 
-/* Joins the thread if it ends within so many seconds. False: it has not. */
+/* Joins the thread if it ends within so many seconds. False: it did not, and is not joined. */
 static inline bool bale_join_within(pthread_t thread, unsigned seconds)
 {
     struct timespec until;

@@ -1,5 +1,6 @@
-/* Locks that are held for less time than it takes to sleep and to be woken, and that many threads want at
- * once: who waits tries again for a moment first. Without that each of them sleeps, and so do the next. */
+/* Mutexes that many threads want at once, each for less time than it takes to sleep and to be
+ * woken. A thread that finds one locked spins for a moment first. Otherwise each waiting thread
+ * would sleep, and so would the next. */
 #ifndef BALE_KERNELS_BASE_LOCK_H
 #define BALE_KERNELS_BASE_LOCK_H
 

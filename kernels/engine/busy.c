@@ -6,8 +6,9 @@
 #include "kernels/base/clock.h"
 
 #define LOOK_NS ((uint64_t)100 * 1000000u)
-/* Busy: less than this part of the time is idle. What is read or written has to be copied as well, so that
- * with half of the CPUs at work decoding they are no longer ahead of it. */
+/* Busy: less than one part in so many of the time is idle. What is read or written has to be
+ * copied as well, so with half of the CPUs decoding the other half no longer keeps up with the
+ * copies. */
 #define IDLE_PART 2
 
 /* Ticks of all CPUs: user, nice, system, idle, iowait, irq, softirq, steal. */
@@ -32,7 +33,7 @@ static bool read_ticks(uint64_t *all, uint64_t *idle)
     return count >= 5;
 }
 
-static void compare(struct bale_busy *busy, bool first)
+static void update_from_ticks(struct bale_busy *busy, bool first)
 {
     uint64_t all;
     uint64_t idle;
@@ -51,10 +52,10 @@ void bale_busy_update(struct bale_busy *busy)
     uint64_t now = bale_clock_ns();
     uint64_t looked = atomic_load(&busy->updated_ns);
 
-    /* While one looks, the time is the future: nobody else does. */
+    /* While one thread updates, the time lies in the future, so no other thread does. */
     if (now >= looked + LOOK_NS &&
         atomic_compare_exchange_strong(&busy->updated_ns, &looked, UINT64_MAX / 2)) {
-        compare(busy, looked == 0);
+        update_from_ticks(busy, looked == 0);
         atomic_store(&busy->updated_ns, now);
     }
 }

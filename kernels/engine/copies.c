@@ -10,8 +10,8 @@
 
 #include "format/err.h"
 
-#define PIECE ((size_t)256 << 10)  /* of what one thread takes */
-#define WORTH ((size_t)1024 << 10) /* less is done sooner than another thread is awake */
+#define PIECE ((size_t)256 << 10)  /* that a thread takes at a time */
+#define WORTH ((size_t)1024 << 10) /* less is copied before another thread is awake */
 enum { THREADS_MOST = 8, PIECES = 512 };
 
 struct piece {
@@ -21,14 +21,14 @@ struct piece {
 };
 
 struct bale_copies {
-    pthread_mutex_t mutex; /* guards what follows, up to next */
-    pthread_cond_t wake;   /* there is a round, or stop */
+    pthread_mutex_t mutex; /* guards the members up to next */
+    pthread_cond_t wake;   /* a round began, or stop was set */
     pthread_cond_t ended;
     uint64_t round;
-    unsigned busy; /* threads that are to end it */
+    unsigned busy; /* threads that have not finished the round */
     bool stop;
     atomic_size_t next; /* piece to take */
-    /* The user's between rounds, and unchanged in one. */
+    /* Of the user's thread, which changes them only between rounds. */
     struct piece pieces[PIECES];
     size_t count;
     size_t bytes;
@@ -36,7 +36,7 @@ struct bale_copies {
     pthread_t threads[THREADS_MOST];
 };
 
-static void take_pieces(struct bale_copies *c)
+static void copy_pieces(struct bale_copies *c)
 {
     size_t i;
 
@@ -44,20 +44,20 @@ static void take_pieces(struct bale_copies *c)
         memcpy(c->pieces[i].to, c->pieces[i].from, c->pieces[i].length);
 }
 
-static void *work(void *argument)
+static void *copy_thread(void *argument)
 {
     struct bale_copies *c = argument;
-    uint64_t seen = 0;
+    uint64_t round = 0;
 
     pthread_mutex_lock(&c->mutex);
     for (;;) {
-        while (c->round == seen && !c->stop)
+        while (c->round == round && !c->stop)
             pthread_cond_wait(&c->wake, &c->mutex);
         if (c->stop)
             break;
-        seen = c->round;
+        round = c->round;
         pthread_mutex_unlock(&c->mutex);
-        take_pieces(c);
+        copy_pieces(c);
         pthread_mutex_lock(&c->mutex);
         if (--c->busy == 0)
             pthread_cond_signal(&c->ended);
@@ -66,7 +66,8 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Signals are for the program's own threads. With fewer threads than asked for it only takes longer. */
+/* The threads block all signals, which are for the program's own threads. With fewer threads
+ * copies only take longer. */
 static void start_threads(struct bale_copies *c, unsigned count)
 {
     sigset_t all;
@@ -74,7 +75,7 @@ static void start_threads(struct bale_copies *c, unsigned count)
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (c->started < count && pthread_create(&c->threads[c->started], NULL, work, c) == 0)
+    while (c->started < count && pthread_create(&c->threads[c->started], NULL, copy_thread, c) == 0)
         c->started++;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -121,14 +122,14 @@ void bale_copies_add(struct bale_copies *c, void *to, const void *from, size_t l
     }
 }
 
-static void run_with_others(struct bale_copies *c)
+static void run_with_threads(struct bale_copies *c)
 {
     pthread_mutex_lock(&c->mutex);
     c->round++;
     c->busy = c->started;
     pthread_cond_broadcast(&c->wake);
     pthread_mutex_unlock(&c->mutex);
-    take_pieces(c);
+    copy_pieces(c);
     pthread_mutex_lock(&c->mutex);
     while (c->busy > 0)
         pthread_cond_wait(&c->ended, &c->mutex);
@@ -139,9 +140,9 @@ void bale_copies_run(struct bale_copies *c)
 {
     atomic_store(&c->next, 0);
     if (c->bytes >= WORTH && c->started > 0)
-        run_with_others(c);
+        run_with_threads(c);
     else
-        take_pieces(c);
+        copy_pieces(c);
     c->count = 0;
     c->bytes = 0;
 }

@@ -1,4 +1,4 @@
-/* Copies within the host's memory, by several threads: one alone is slower than the bus to a GPU. */
+/* Copies in host memory by several threads: one thread is slower than the bus to a GPU. */
 #ifndef BALE_KERNELS_ENGINE_COPIES_H
 #define BALE_KERNELS_ENGINE_COPIES_H
 
@@ -6,13 +6,13 @@
 
 struct bale_copies;
 
-/* threads: how many copy at a time, the caller's counted in; at most 8 do. BALE_OK or BALE_E_NOMEM. One
- * thread uses what was made. */
+/* threads: how many threads copy, including the caller's; 8 at most are used. BALE_OK or
+ * BALE_E_NOMEM. One thread at a time may call the functions below. */
 int bale_copies_create(unsigned threads, struct bale_copies **copies);
-/* Nothing is under way. NULL is fine. */
+/* No copy is pending. NULL is fine. */
 void bale_copies_destroy(struct bale_copies *copies);
 
-/* Notes a copy, which is done by the end of bale_copies_run at the latest. */
+/* Adds a copy. It may be done at once, and is done when bale_copies_run returns. */
 void bale_copies_add(struct bale_copies *copies, void *to, const void *from, size_t length);
 void bale_copies_run(struct bale_copies *copies);
 

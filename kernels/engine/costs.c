@@ -9,7 +9,7 @@ void bale_costs_cpu(struct bale_costs *costs, unsigned work, uint64_t bytes, uin
         return;
     uint64_t now = ns * 1000 / bytes + 1;
     uint64_t old = atomic_load_explicit(&costs->cpu[work], memory_order_relaxed);
-    /* Of two at once one may be lost. */
+    /* If two threads store at once, one measurement is lost. */
     atomic_store_explicit(&costs->cpu[work],
                           old ? (old * (CPU_WEIGHT - 1) + now + CPU_WEIGHT - 1) / CPU_WEIGHT : now,
                           memory_order_relaxed);
@@ -41,8 +41,8 @@ double bale_costs_cpu_ns(struct bale_costs *costs, unsigned work, uint64_t bytes
            (double)bytes;
 }
 
-/* While all batches were of about one size, their time is taken to be fixed: that larger ones cost
- * more is learnt by trying one. */
+/* While all batches were of about the same size, their time is taken as independent of the size:
+ * how much more larger ones cost shows when one is tried. */
 double bale_costs_batch_ns(const struct bale_costs *costs, unsigned work, uint64_t bytes)
 {
     const struct bale_cost_batch *c = &costs->batch[work];

@@ -6,6 +6,7 @@
 
 #include "format/err.h"
 #include "kernels/base/clock.h"
+#include "kernels/base/container_of.h"
 #include "kernels/frame/frame.h"
 #include "kernels/frame/registry.h"
 
@@ -16,21 +17,21 @@ struct worker {
 };
 
 struct cpu_engine {
-    struct bale_engine engine; /* first: the handle is a pointer to it */
+    struct bale_engine engine; /* what the users' handle points to */
     struct bale_work_queue queue;
-    _Atomic(struct bale_costs *) costs; /* told of what is measured; or NULL */
+    _Atomic(struct bale_costs *) costs; /* gets the measurements; or NULL */
     struct bale_work_count count;
-    unsigned started; /* workers with a thread */
+    unsigned started; /* workers that have a thread */
     unsigned threads;
     struct worker workers[];
 };
 
 static struct cpu_engine *from_handle(struct bale_engine *engine)
 {
-    return (struct cpu_engine *)engine;
+    return BALE_CONTAINER_OF(engine, struct cpu_engine, engine);
 }
 
-static int run_encode(struct bale_scratch *scratch, struct bale_item *item)
+static int encode_item(struct bale_scratch *scratch, struct bale_item *item)
 {
     struct bale_frame *frame = &item->frame;
 
@@ -41,44 +42,44 @@ static int run_encode(struct bale_scratch *scratch, struct bale_item *item)
                              &item->stored_length);
 }
 
-static int run_item(struct bale_scratch *scratch, struct bale_item *item)
+static int execute_item(struct bale_scratch *scratch, struct bale_item *item)
 {
     if (item->memory_kind != BALE_MEMORY_HOST)
         return BALE_E_INVALID;
     if (item->kind == BALE_ITEM_ENCODE)
-        return run_encode(scratch, item);
+        return encode_item(scratch, item);
     return bale_frame_decode(scratch, item->stored, item->stored_length, item->raw,
                              item->frame.raw_length, &item->frame);
 }
 
-/* With its time taken where somebody wants to know: two readings of a clock. */
-static void run(struct cpu_engine *e, struct bale_scratch *scratch, struct bale_item *item)
+/* Measures the time only if there are costs to add it to: that takes two readings of the clock. */
+static void run_item(struct cpu_engine *cpu, struct bale_scratch *scratch, struct bale_item *item)
 {
-    struct bale_costs *costs = atomic_load_explicit(&e->costs, memory_order_acquire);
+    struct bale_costs *costs = atomic_load_explicit(&cpu->costs, memory_order_acquire);
     unsigned work = bale_work_of(item);
     uint64_t begin = costs ? bale_clock_ns() : 0;
 
-    item->status = run_item(scratch, item);
+    item->status = execute_item(scratch, item);
     if (costs && item->status == BALE_OK)
         bale_costs_cpu(costs, work, item->frame.raw_length, bale_clock_ns() - begin);
     if (item->status == BALE_OK)
-        bale_work_add(&e->count, item);
+        bale_work_add(&cpu->count, item);
 }
 
-/* Runs until stop is set and nothing is queued. An item's done may submit more: its own worker then
- * finds them. */
-static void *run_worker(void *argument)
+/* Runs until stop is set and the queue is empty. An item's done may submit more items, which
+ * this worker then finds. */
+static void *cpu_worker_thread(void *argument)
 {
     struct worker *w = argument;
     struct bale_work_queue *queue = &w->engine->queue;
     struct bale_item *item;
-    bool ended;
+    bool completed;
 
     pthread_mutex_lock(&queue->mutex);
-    while ((item = bale_work_queue_pop(queue, &ended))) {
+    while ((item = bale_work_queue_pop(queue, &completed))) {
         pthread_mutex_unlock(&queue->mutex);
-        if (!ended)
-            run(w->engine, w->scratch, item);
+        if (!completed)
+            run_item(w->engine, w->scratch, item);
         item->done(item);
         pthread_mutex_lock(&queue->mutex);
     }
@@ -86,47 +87,47 @@ static void *run_worker(void *argument)
     return NULL;
 }
 
-static void submit(struct bale_engine *engine, struct bale_item *list)
+static void cpu_submit(struct bale_engine *engine, struct bale_item *list)
 {
     bale_work_queue_push(&from_handle(engine)->queue, list);
 }
 
-/* Encoding stays with the workers, whose number is the user's choice. */
-static bool run_inline(struct bale_engine *engine, struct bale_item *item,
-                       struct bale_scratch *scratch)
+/* Only decodes: encoding is for the workers, because the user chose their number. */
+static bool cpu_run_inline(struct bale_engine *engine, struct bale_item *item,
+                           struct bale_scratch *scratch)
 {
     if (item->kind != BALE_ITEM_DECODE || !scratch)
         return false;
-    run(from_handle(engine), scratch, item);
+    run_item(from_handle(engine), scratch, item);
     return true;
 }
 
-static void destroy(struct bale_engine *engine)
+static void cpu_destroy(struct bale_engine *engine)
 {
-    struct cpu_engine *e = from_handle(engine);
+    struct cpu_engine *cpu = from_handle(engine);
 
-    pthread_mutex_lock(&e->queue.mutex);
-    e->queue.stop = true;
-    pthread_cond_broadcast(&e->queue.wake);
-    pthread_mutex_unlock(&e->queue.mutex);
-    for (unsigned i = 0; i < e->started; i++)
-        pthread_join(e->workers[i].thread, NULL);
-    for (unsigned i = 0; i < e->threads; i++)
-        bale_scratch_destroy(e->workers[i].scratch);
-    bale_work_queue_destroy(&e->queue);
-    free(e);
+    pthread_mutex_lock(&cpu->queue.mutex);
+    cpu->queue.stop = true;
+    pthread_cond_broadcast(&cpu->queue.wake);
+    pthread_mutex_unlock(&cpu->queue.mutex);
+    for (unsigned i = 0; i < cpu->started; i++)
+        pthread_join(cpu->workers[i].thread, NULL);
+    for (unsigned i = 0; i < cpu->threads; i++)
+        bale_scratch_destroy(cpu->workers[i].scratch);
+    bale_work_queue_destroy(&cpu->queue);
+    free(cpu);
 }
 
-static const struct bale_engine_ops ops = {
+static const struct bale_engine_ops cpu_ops = {
     .name = "cpu",
     .done_may_wait = true,
-    .submit = submit,
-    .run_inline = run_inline,
-    .destroy = destroy,
+    .submit = cpu_submit,
+    .run_inline = cpu_run_inline,
+    .destroy = cpu_destroy,
 };
 
-/* Signals are for the program's own threads, so workers block them all. */
-static int start_workers(struct cpu_engine *e)
+/* Workers block all signals, which are for the program's own threads. */
+static int start_workers(struct cpu_engine *cpu)
 {
     sigset_t all;
     sigset_t before;
@@ -134,11 +135,11 @@ static int start_workers(struct cpu_engine *e)
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (; err == BALE_OK && e->started < e->threads; e->started += err == BALE_OK) {
-        struct worker *w = &e->workers[e->started];
-        w->engine = e;
+    for (; err == BALE_OK && cpu->started < cpu->threads; cpu->started += err == BALE_OK) {
+        struct worker *w = &cpu->workers[cpu->started];
+        w->engine = cpu;
         err = bale_scratch_create(&w->scratch);
-        if (err == BALE_OK && pthread_create(&w->thread, NULL, run_worker, w) != 0)
+        if (err == BALE_OK && pthread_create(&w->thread, NULL, cpu_worker_thread, w) != 0)
             err = BALE_E_NOMEM;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -148,20 +149,20 @@ static int start_workers(struct cpu_engine *e)
 int bale_engine_cpu_create(unsigned threads, struct bale_engine **engine)
 {
     unsigned count = threads > 0 ? threads : bale_cpus();
-    struct cpu_engine *e = calloc(1, sizeof *e + count * sizeof e->workers[0]);
+    struct cpu_engine *cpu = calloc(1, sizeof *cpu + count * sizeof cpu->workers[0]);
     int err;
 
-    if (!e)
+    if (!cpu)
         return BALE_E_NOMEM;
-    e->engine.ops = &ops;
-    e->threads = count;
-    bale_work_queue_init(&e->queue);
-    err = start_workers(e);
+    cpu->engine.ops = &cpu_ops;
+    cpu->threads = count;
+    bale_work_queue_init(&cpu->queue);
+    err = start_workers(cpu);
     if (err < 0) {
-        destroy(&e->engine);
+        cpu_destroy(&cpu->engine);
         return err;
     }
-    *engine = &e->engine;
+    *engine = &cpu->engine;
     return BALE_OK;
 }
 
@@ -172,12 +173,12 @@ struct bale_work_queue *bale_engine_cpu_queue(struct bale_engine *engine)
 
 unsigned bale_engine_cpu_threads(const struct bale_engine *engine)
 {
-    return ((const struct cpu_engine *)engine)->threads;
+    return BALE_CONTAINER_OF(engine, const struct cpu_engine, engine)->threads;
 }
 
 const struct bale_work_count *bale_engine_cpu_count(const struct bale_engine *engine)
 {
-    return &((const struct cpu_engine *)engine)->count;
+    return &BALE_CONTAINER_OF(engine, const struct cpu_engine, engine)->count;
 }
 
 void bale_engine_cpu_measure(struct bale_engine *engine, struct bale_costs *costs)

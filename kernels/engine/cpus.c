@@ -15,10 +15,10 @@ enum {
 
 /* A cgroup hierarchy with CPU limits, as /proc shows it to this process. */
 struct hierarchy {
-    bool unified;           /* v2 */
-    char group[PATH_SIZE];  /* path of our cgroup, from /proc/self/cgroup */
-    char mount[PATH_SIZE];  /* where it is mounted */
-    char within[PATH_SIZE]; /* the cgroup that is mounted there */
+    bool unified;          /* v2 */
+    char group[PATH_SIZE]; /* path of our cgroup, from /proc/self/cgroup */
+    char mount[PATH_SIZE]; /* where it is mounted */
+    char root[PATH_SIZE];  /* the cgroup that is mounted there */
 };
 
 static FILE *open_proc(const char *root, const char *name)
@@ -43,7 +43,7 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* Only a path from the top. */
+/* Only absolute paths. */
 static bool copy_path(char *to, const char *from)
 {
     size_t length = strlen(from);
@@ -82,7 +82,7 @@ static bool find_group(const char *root, struct hierarchy *h)
 static bool find_mount(const char *root, struct hierarchy *h)
 {
     char line[LINE_SIZE];
-    char within[PATH_SIZE];
+    char mount_root[PATH_SIZE];
     char mount[PATH_SIZE];
     char type[32];
     char super[PATH_SIZE];
@@ -93,18 +93,18 @@ static bool find_mount(const char *root, struct hierarchy *h)
         return false;
     while (!found && fgets(line, sizeof line, f)) {
         const char *rest = strstr(line, " - ");
-        if (!rest || sscanf(line, "%*s %*s %*s %4095s %4095s", within, mount) != 2 ||
+        if (!rest || sscanf(line, "%*s %*s %*s %4095s %4095s", mount_root, mount) != 2 ||
             sscanf(rest, " - %31s %*s %4095s", type, super) != 2)
             continue;
         if (h->unified ? strcmp(type, "cgroup2") == 0
                        : strcmp(type, "cgroup") == 0 && has_word(super, "cpu"))
-            found = copy_path(h->within, within) && copy_path(h->mount, mount);
+            found = copy_path(h->root, mount_root) && copy_path(h->mount, mount);
     }
     fclose(f);
     return found;
 }
 
-/* Reads one or two numbers from a file of a cgroup; "max" is -1. Returns how many there were. */
+/* Reads up to two numbers from a file of a cgroup and returns how many; "max" is -1. */
 static int read_numbers(const char *directory, const char *name, long long numbers[2])
 {
     char path[3 * PATH_SIZE];
@@ -146,9 +146,9 @@ static unsigned read_limit(const struct hierarchy *h, const char *directory)
  * full path, but only that group mounted. */
 static const char *below_mount(const struct hierarchy *h)
 {
-    size_t length = strlen(h->within);
+    size_t length = strlen(h->root);
 
-    if (length > 1 && strncmp(h->group, h->within, length) == 0 &&
+    if (length > 1 && strncmp(h->group, h->root, length) == 0 &&
         (h->group[length] == '/' || h->group[length] == '\0'))
         return h->group + length;
     return h->group;
@@ -188,7 +188,7 @@ unsigned bale_cpus_cgroup(const char *root)
     return least(hierarchy_limit(root, true), hierarchy_limit(root, false));
 }
 
-/* The mask may be wider than cpu_set_t: the kernel says so with EINVAL. */
+/* The mask may be wider than cpu_set_t: then the kernel returns EINVAL. */
 static unsigned affinity(void)
 {
     for (size_t cpus = CPU_SETSIZE; cpus <= 64 * CPU_SETSIZE; cpus *= 2) {

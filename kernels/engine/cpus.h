@@ -3,8 +3,8 @@
 #define BALE_KERNELS_ENGINE_CPUS_H
 
 /* The least CPU limit of this process's cgroup and its ancestors, v1 and v2, rounded up to whole
- * CPUs; 0: no limit, or none could be read. root ("" but for tests) is put before /proc and before
- * the mount points found there. */
+ * CPUs; 0: no limit, or none could be read. root is put before /proc and the mount points found
+ * there: "" but in tests. */
 unsigned bale_cpus_cgroup(const char *root);
 
 #endif

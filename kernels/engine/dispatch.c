@@ -3,30 +3,30 @@
 #include "kernels/frame/registry.h"
 #include "kernels/frame/setting.h"
 
-/* ---- Who uses the GPU engine ---- */
+/* ---- Using the GPU engine ---- */
 
-static void leave(struct bale_dispatch *d)
+static void release_gpu(struct bale_dispatch *d)
 {
-    if (atomic_fetch_sub(&d->users, 1) > 1 || atomic_load(&d->asked))
+    if (atomic_fetch_sub(&d->gpu_users, 1) > 1 || atomic_load(&d->in_use))
         return;
     pthread_mutex_lock(&d->queue->mutex);
     pthread_cond_broadcast(&d->idle);
     pthread_mutex_unlock(&d->queue->mutex);
 }
 
-/* False: there is none to be used. True: it stays until leave. */
-static bool enter(struct bale_dispatch *d)
+/* True: the GPU engine stays until release_gpu. False: it gets no work. */
+static bool acquire_gpu(struct bale_dispatch *d)
 {
-    if (!atomic_load_explicit(&d->asked, memory_order_relaxed))
+    if (!atomic_load_explicit(&d->in_use, memory_order_relaxed))
         return false;
-    atomic_fetch_add(&d->users, 1);
-    if (atomic_load(&d->asked))
+    atomic_fetch_add(&d->gpu_users, 1);
+    if (atomic_load(&d->in_use))
         return true;
-    leave(d);
+    release_gpu(d);
     return false;
 }
 
-/* ---- What may go to the GPU ---- */
+/* ---- Which items the GPU may do ---- */
 
 static struct bale_scratch *take_scratch(struct bale_dispatch *d)
 {
@@ -52,7 +52,7 @@ static void give_scratch(struct bale_dispatch *d, struct bale_scratch *scratch)
     bale_scratch_destroy(scratch);
 }
 
-/* Which codec is decided here, from the bytes alone. Whether it could be. */
+/* Decides an open setting from the bytes alone. False: no memory. */
 static bool choose_codec(struct bale_dispatch *d, struct bale_item *item)
 {
     struct bale_scratch *scratch = take_scratch(d);
@@ -64,7 +64,7 @@ static bool choose_codec(struct bale_dispatch *d, struct bale_item *item)
     return true;
 }
 
-/* What the frame itself says counts. */
+/* The codec in the frame counts, not the one in the item. */
 static bool is_trusted(const struct bale_dispatch *d, const struct bale_item *item)
 {
     struct bale_frame head;
@@ -75,7 +75,7 @@ static bool is_trusted(const struct bale_dispatch *d, const struct bale_item *it
            !bale_codec_about(head.codec)->closed;
 }
 
-static bool may_go(struct bale_dispatch *d, struct bale_item *item)
+static bool may_use_gpu(struct bale_dispatch *d, struct bale_item *item)
 {
     if (item->priority == BALE_PRIORITY_HIGH || item->frame.raw_length == 0 ||
         (item->kind == BALE_ITEM_DECODE && !is_trusted(d, item)))
@@ -86,7 +86,7 @@ static bool may_go(struct bale_dispatch *d, struct bale_item *item)
     return bale_work_of(item) < BALE_WORKS && d->gpu->takes(d->device, item);
 }
 
-static void offer(struct bale_dispatch *d, struct bale_item *list)
+static void offer_items(struct bale_dispatch *d, struct bale_item *list)
 {
     struct bale_work_queue *queue = d->queue;
     unsigned takable = 0;
@@ -98,7 +98,7 @@ static void offer(struct bale_dispatch *d, struct bale_item *list)
         struct bale_item *next = list->next;
         unsigned work = bale_work_of(list);
         bale_work_queue_offer(queue, list, work);
-        takable += queue->offered[work].bytes > queue->offered[work].keep;
+        takable += queue->offered[work].bytes > queue->offered[work].reserved;
         list = next;
     }
     struct bale_batch *batches = bale_dispatch_gather(d);
@@ -113,23 +113,23 @@ void bale_dispatch_submit(struct bale_engine *engine, struct bale_item *list)
     struct bale_item_list ours = {0};
     struct bale_item_list offered = {0};
 
-    if (!enter(d)) {
+    if (!acquire_gpu(d)) {
         bale_engine_submit(d->cpu, list);
         return;
     }
     while (list) {
         struct bale_item *next = list->next;
-        bale_item_list_append(may_go(d, list) ? &offered : &ours, list);
+        bale_item_list_append(may_use_gpu(d, list) ? &offered : &ours, list);
         list = next;
     }
     if (ours.first)
         bale_engine_submit(d->cpu, ours.first);
     if (offered.first)
-        offer(d, offered.first);
-    leave(d);
+        offer_items(d, offered.first);
+    release_gpu(d);
 }
 
-static bool had_better_wait(struct bale_dispatch *d, struct bale_item *item)
+static bool should_wait_for_batch(struct bale_dispatch *d, struct bale_item *item)
 {
     unsigned work = bale_work_of(item);
 
@@ -138,10 +138,10 @@ static bool had_better_wait(struct bale_dispatch *d, struct bale_item *item)
     atomic_store_explicit(&d->decoded, work, memory_order_relaxed);
     if (d->options.choice == BALE_ENGINE_AUTO)
         bale_busy_update(&d->busy);
-    if (!bale_dispatch_collects_work(d, work) || !enter(d))
+    if (!bale_dispatch_collects_work(d, work) || !acquire_gpu(d))
         return false;
-    bool better = may_go(d, item);
-    leave(d);
+    bool better = may_use_gpu(d, item);
+    release_gpu(d);
     return better;
 }
 
@@ -150,8 +150,8 @@ bool bale_dispatch_run_inline(struct bale_engine *engine, struct bale_item *item
 {
     struct bale_dispatch *d = bale_dispatch_of(engine);
 
-    if (atomic_load_explicit(&d->asked, memory_order_relaxed) &&
-        (item->kind != BALE_ITEM_DECODE || had_better_wait(d, item)))
+    if (atomic_load_explicit(&d->in_use, memory_order_relaxed) &&
+        (item->kind != BALE_ITEM_DECODE || should_wait_for_batch(d, item)))
         return false;
     return bale_engine_run_inline(d->cpu, item, scratch);
 }
@@ -160,11 +160,11 @@ bool bale_dispatch_collects(struct bale_engine *engine)
 {
     struct bale_dispatch *d = bale_dispatch_of(engine);
 
-    return atomic_load_explicit(&d->asked, memory_order_relaxed) &&
+    return atomic_load_explicit(&d->in_use, memory_order_relaxed) &&
            bale_dispatch_collects_work(d, atomic_load(&d->decoded));
 }
 
-static struct bale_dispatch_work work_of(const struct bale_work_count *count)
+static struct bale_dispatch_work copy_count(const struct bale_work_count *count)
 {
     return (struct bale_dispatch_work){
         .items = atomic_load(&count->items),
@@ -178,9 +178,9 @@ void bale_dispatch_stats(struct bale_engine *engine, struct bale_dispatch_stats 
     struct bale_dispatch *d = bale_dispatch_of(engine);
 
     *stats = (struct bale_dispatch_stats){
-        .cpu = work_of(bale_engine_cpu_count(d->cpu)),
-        .gpu = work_of(&d->count),
-        .used = atomic_load(&d->asked),
+        .cpu = copy_count(bale_engine_cpu_count(d->cpu)),
+        .gpu = copy_count(&d->count),
+        .used = atomic_load(&d->in_use),
     };
     pthread_mutex_lock(&d->queue->mutex);
     stats->batches = d->batches_begun;

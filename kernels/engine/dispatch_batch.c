@@ -4,38 +4,38 @@
 #include "format/err.h"
 #include "kernels/engine/dispatch_internal.h"
 
-/* Larger ones gain little, and several are under way at once. */
+/* Larger batches gain little, and several are in flight at once. */
 #define BATCH_BYTES ((uint64_t)128 << 20)
-#define BATCHES_MOST 4u /* of a direction, so that reads do not wait for writes */
-#define GROWTH_BYTES                                                                               \
-    ((uint64_t)16 << 20) /* a batch waits for more of them, the more are under way */
-#define TOLD_TOGETHER 8u
-#define FAILURES_MOST 3u /* times in a row that the engine could not do a batch */
+#define BATCHES_MOST 4u /* for each direction, so that reads do not wait for writes */
+#define GROWTH_BYTES ((uint64_t)16 << 20) /* a batch needs so much more for each one in flight */
+#define REPORTED_TOGETHER 8u
+#define FAILURES_MOST 3u /* batches in a row that the GPU engine could not do */
 
-static void done(struct bale_item *item);
+static void batch_item_done(struct bale_item *item);
 
-/* While a batch is under way the CPU leaves the next one to grow; what is beyond that is its own,
- * but where the GPU is to do all that it can: the CPUs have enough to do then. */
-static void set_keep(struct bale_dispatch *d, unsigned work)
+/* While a batch is in flight the workers leave the next one to grow to its full size and take
+ * the rest. If the GPU gets all items of the kind they leave everything: the CPUs have enough to
+ * do then. Under the lock. */
+static void set_reserve(struct bale_dispatch *d, unsigned work)
 {
     struct bale_offered *offered = &d->queue->offered[work];
-    bool asked = atomic_load(&d->asked) && d->batches_of[work] > 0;
-    uint64_t before = offered->keep;
+    bool in_use = atomic_load(&d->in_use) && d->batches_of[work] > 0;
+    uint64_t before = offered->reserved;
 
-    offered->keep = 0;
-    if (asked && bale_dispatch_wants(d, work))
-        offered->keep = UINT64_MAX;
-    else if (asked && atomic_load(&d->promising[work])) /* one only tried may turn out to be slow */
-        offered->keep = BATCH_BYTES;
-    if (offered->bytes > offered->keep && before > offered->keep)
+    offered->reserved = 0;
+    if (in_use && bale_dispatch_wants(d, work))
+        offered->reserved = UINT64_MAX;
+    else if (in_use && atomic_load(&d->promising[work])) /* a trial may turn out to be slow */
+        offered->reserved = BATCH_BYTES;
+    if (offered->bytes > offered->reserved && before > offered->reserved)
         bale_work_queue_wake(d->queue, offered->count);
 }
 
-/* NULL: no memory, and the CPU does them. */
+/* NULL: no memory, and the CPU does the items. Under the lock. */
 static struct bale_batch *make_batch(struct bale_dispatch *d, unsigned work, uint64_t most)
 {
     unsigned room = d->queue->offered[work].count;
-    struct bale_batch *batch = malloc(sizeof *batch + room * sizeof batch->slots[0]);
+    struct bale_batch *batch = malloc(sizeof *batch + room * sizeof batch->items[0]);
 
     if (!batch)
         return NULL;
@@ -46,8 +46,8 @@ static struct bale_batch *make_batch(struct bale_dispatch *d, unsigned work, uin
     batch->number = ++d->batches_begun;
     d->batches_of[work]++;
     d->batches_in[work / BALE_WORK_CODECS]++;
-    d->under_way += batch->bytes;
-    batch->under_way = d->under_way;
+    d->in_flight += batch->bytes;
+    batch->in_flight = d->in_flight;
     return batch;
 }
 
@@ -58,8 +58,8 @@ struct bale_batch *bale_dispatch_gather(struct bale_dispatch *d)
     for (uint64_t works = d->queue->works; works != 0; works &= works - 1) {
         unsigned work = (unsigned)__builtin_ctzll(works);
         struct bale_offered *offered = &d->queue->offered[work];
-        unsigned *under_way = &d->batches_in[work / BALE_WORK_CODECS];
-        while (atomic_load(&d->asked) && *under_way < BATCHES_MOST && offered->count > 0 &&
+        unsigned *in_flight = &d->batches_in[work / BALE_WORK_CODECS];
+        while (atomic_load(&d->in_use) && *in_flight < BATCHES_MOST && offered->count > 0 &&
                offered->bytes >= d->batches_of[work] * GROWTH_BYTES) {
             uint64_t bytes = offered->bytes < BATCH_BYTES ? offered->bytes : BATCH_BYTES;
             uint64_t share = bale_dispatch_share(d, work, bytes);
@@ -69,35 +69,35 @@ struct bale_batch *bale_dispatch_gather(struct bale_dispatch *d)
             batch->next = batches;
             batches = batch;
         }
-        set_keep(d, work);
+        set_reserve(d, work);
     }
     return batches;
 }
 
-static void send(struct bale_dispatch *d, struct bale_batch *batch)
+static void send_batch(struct bale_dispatch *d, struct bale_batch *batch)
 {
     struct bale_item *list = batch->list;
-    struct bale_slot *slot = batch->slots;
+    struct bale_batch_item *entry = batch->items;
 
-    for (struct bale_item *item = list; item; item = item->next, slot++) {
-        *slot = (struct bale_slot){.batch = batch, .before = *item};
-        item->done = done;
-        item->owner = slot;
+    for (struct bale_item *item = list; item; item = item->next, entry++) {
+        *entry = (struct bale_batch_item){.batch = batch, .before = *item};
+        item->done = batch_item_done;
+        item->owner = entry;
     }
-    bale_dispatch_note(d, batch);
-    bale_engine_submit(d->device, list); /* may free batch */
+    bale_dispatch_batch_begins(d, batch);
+    bale_engine_submit(d->device, list); /* may free the batch */
 }
 
 void bale_dispatch_send(struct bale_dispatch *d, struct bale_batch *batches)
 {
     while (batches) {
         struct bale_batch *next = batches->next;
-        send(d, batches);
+        send_batch(d, batches);
         batches = next;
     }
 }
 
-static void give_up(struct bale_dispatch *d, const char *what)
+static void log_gpu_disabled(struct bale_dispatch *d, const char *what)
 {
     char text[BALE_REASON_SIZE];
 
@@ -107,11 +107,11 @@ static void give_up(struct bale_dispatch *d, const char *what)
     d->options.gpu.log(BALE_GPU_ERROR, text);
 }
 
-/* Batches that were under way when one failed may fail for the same reason, which counts once. Under the
- * lock. */
+/* Batches that were in flight when one failed may fail for the same reason, so they count once.
+ * Under the lock. */
 static void count_failures(struct bale_dispatch *d, const struct bale_batch *batch)
 {
-    unsigned tried = batch->count - batch->again;
+    unsigned tried = batch->count - batch->no_device;
 
     if (batch->unable < tried) {
         d->failures = 0;
@@ -121,8 +121,9 @@ static void count_failures(struct bale_dispatch *d, const struct bale_batch *bat
     }
 }
 
-/* Whether the engine is not to be asked again; why, or NULL. */
-static const char *judge(struct bale_dispatch *d, const struct bale_batch *batch)
+/* Takes the GPU engine out of use if it is lost or fails again and again, and returns why; else
+ * NULL. */
+static const char *reason_to_disable(struct bale_dispatch *d, const struct bale_batch *batch)
 {
     struct bale_gpu_stats stats = {0};
     const char *why = NULL;
@@ -131,63 +132,65 @@ static const char *judge(struct bale_dispatch *d, const struct bale_batch *batch
         d->gpu->stats(d->device, &stats);
     pthread_mutex_lock(&d->queue->mutex);
     count_failures(d, batch);
-    if ((stats.lost || d->failures >= FAILURES_MOST) && atomic_exchange(&d->asked, false))
+    if ((stats.lost || d->failures >= FAILURES_MOST) && atomic_exchange(&d->in_use, false))
         why = stats.lost ? "was lost" : "failed three times in a row";
     pthread_mutex_unlock(&d->queue->mutex);
     return why;
 }
 
-/* All items of the batch are back. */
-static void finish(struct bale_dispatch *d, struct bale_batch *batch)
+/* All items of the batch are back: learns from it, sends the next batches, frees it. */
+static void finish_batch(struct bale_dispatch *d, struct bale_batch *batch)
 {
-    const char *why = judge(d, batch);
+    const char *why = reason_to_disable(d, batch);
 
     if (why)
-        give_up(d, why);
+        log_gpu_disabled(d, why);
     pthread_mutex_lock(&d->queue->mutex);
     bale_dispatch_learn(d, batch);
     d->batches_of[batch->work]--;
     d->batches_in[batch->work / BALE_WORK_CODECS]--;
-    d->under_way -= batch->bytes;
+    d->in_flight -= batch->bytes;
     d->batches--;
     struct bale_batch *batches = bale_dispatch_gather(d);
-    set_keep(d, batch->work);
+    set_reserve(d, batch->work);
     if (d->batches == 0)
         pthread_cond_broadcast(&d->idle);
     pthread_mutex_unlock(&d->queue->mutex);
     free(batch);
-    /* Without batches under way the dispatcher may be gone. */
+    /* Without batches in flight the dispatcher may be gone by now. */
     if (batches)
         bale_dispatch_send(d, batches);
 }
 
-/* Telling takes less time than being woken: a worker for some of those that end together. Under the lock. */
-static void wake(struct bale_dispatch *d, bool more)
+/* Reporting an item takes less time than waking a worker, so one worker is woken for several
+ * items that come back together. Under the lock. */
+static void wake_worker(struct bale_dispatch *d, bool more)
 {
-    if (more && ++d->untold < TOLD_TOGETHER)
+    if (more && ++d->unreported < REPORTED_TOGETHER)
         return;
-    d->untold = 0;
+    d->unreported = 0;
     bale_work_queue_wake(d->queue, 1);
 }
 
-/* On a thread of the GPU engine's, which must not wait: the workers tell the owner, who may
- * write to a file, or do the item. Of one whose output is the device's yet only its owner can say
- * where else it may go. */
-static void done(struct bale_item *item)
+/* An item's done, on a thread of the GPU engine's, which must not wait. So a worker of the CPU
+ * engine calls the owner's done, which may write to a file, or does the item if the GPU did not.
+ * A quarantined item goes back to its owner undone, because only the owner has other memory for
+ * its output. */
+static void batch_item_done(struct bale_item *item)
 {
-    struct bale_slot *slot = item->owner;
-    struct bale_batch *batch = slot->batch;
+    struct bale_batch_item *entry = item->owner;
+    struct bale_batch *batch = entry->batch;
     struct bale_dispatch *d = batch->dispatch;
     int status = item->status;
     bool more = item->more;
-    bool ended = status == BALE_OK || status == BALE_E_QUARANTINED;
+    bool completed = status == BALE_OK || status == BALE_E_QUARANTINED;
 
     if (status == BALE_OK) {
-        item->done = slot->before.done;
-        item->owner = slot->before.owner;
+        item->done = entry->before.done;
+        item->owner = entry->before.owner;
         bale_work_add(&d->count, item);
     } else {
-        *item = slot->before;
+        *item = entry->before;
         item->status = status;
     }
     pthread_mutex_lock(&d->queue->mutex);
@@ -195,11 +198,12 @@ static void done(struct bale_item *item)
     d->redone += status != BALE_OK;
     batch->unable += status == BALE_E_ENGINE || status == BALE_E_QUARANTINED;
     d->unable += status == BALE_E_ENGINE || status == BALE_E_QUARANTINED;
-    batch->again += status == BALE_E_NO_DEVICE;
-    bale_item_list_append(ended ? &d->queue->ended : &d->queue->by_priority[item->priority], item);
-    wake(d, ended && more);
+    batch->no_device += status == BALE_E_NO_DEVICE;
+    bale_item_list_append(completed ? &d->queue->completed : &d->queue->by_priority[item->priority],
+                          item);
+    wake_worker(d, completed && more);
     bool last = --batch->left == 0;
     pthread_mutex_unlock(&d->queue->mutex);
     if (last)
-        finish(d, batch);
+        finish_batch(d, batch);
 }

@@ -1,10 +1,10 @@
 #include "kernels/base/clock.h"
 #include "kernels/engine/dispatch_internal.h"
 
-/* From so many bytes on a kind of work is tried whose cost is not known. */
+/* A kind of work whose cost on the GPU is unknown is tried once so many bytes are offered. */
 #define TRY_BYTES ((uint64_t)2 << 20)
-/* What was learnt so long ago is not known: the device may have been somebody else's then. Where it
- * was slow again and again, it is asked less and less. */
+/* Costs that are older are not trusted, because the device may have been shared when they were
+ * measured. Each trial that finds the GPU slow doubles the time to the next one. */
 #define TRUST_NS ((uint64_t)10 * 1000000000u)
 #define TRUST_MOST_NS (32 * TRUST_NS)
 #define LARGE_BYTES ((uint64_t)128 << 20)
@@ -21,13 +21,13 @@ bool bale_dispatch_wants(struct bale_dispatch *d, unsigned work)
             bale_is_busy(&d->busy));
 }
 
-/* While a CPU is free, decoding there takes nothing from anybody. */
+/* While CPUs are idle, decoding on them slows nothing down. */
 bool bale_dispatch_collects_work(struct bale_dispatch *d, unsigned work)
 {
     return bale_dispatch_wants(d, work) || (bale_is_busy(&d->busy) && is_stale(d, work));
 }
 
-/* Until the workers are through all that is offered. */
+/* The time that the workers need for everything that is offered. Under the lock. */
 static double cpu_ns(struct bale_dispatch *d)
 {
     double ns = 0;
@@ -48,18 +48,18 @@ uint64_t bale_dispatch_share(struct bale_dispatch *d, unsigned work, uint64_t by
     if (d->costs.batch[work].batches == 0)
         return 0;
     if (bale_dispatch_wants(d, work) ||
-        bale_costs_batch_ns(&d->costs, work, d->under_way + bytes) < cpu_ns(d))
+        bale_costs_batch_ns(&d->costs, work, d->in_flight + bytes) < cpu_ns(d))
         return bytes;
     return 0;
 }
 
-void bale_dispatch_note(struct bale_dispatch *d, struct bale_batch *batch)
+void bale_dispatch_batch_begins(struct bale_dispatch *d, struct bale_batch *batch)
 {
     struct bale_gpu_stats stats;
 
     d->gpu->stats(d->device, &stats);
     batch->warming = !stats.open;
-    batch->anew = is_stale(d, batch->work);
+    batch->stale = is_stale(d, batch->work);
     batch->begin_ns = bale_clock_ns();
     atomic_store(&d->tried_ns[batch->work], batch->begin_ns);
 }
@@ -78,20 +78,20 @@ void bale_dispatch_learn(struct bale_dispatch *d, const struct bale_batch *batch
     unsigned work = batch->work;
     uint64_t ns = bale_clock_ns() - batch->begin_ns;
 
-    if (batch->warming || batch->again > 0) { /* it has yet to be tried */
+    if (batch->warming || batch->no_device > 0) { /* no measurement: try again */
         atomic_store(&d->tried_ns[work], 0);
         return;
     }
     if (batch->unable == batch->count)
         return;
-    if (batch->anew)
+    if (batch->stale)
         bale_costs_forget(&d->costs, work);
-    /* What the CPU has to do again costs as well. */
+    /* Items that the CPU has to do again cost its time as well. */
     ns += (uint64_t)bale_costs_cpu_ns(&d->costs, work, batch->bytes * batch->failed / batch->count);
-    bale_costs_batch(&d->costs, work, batch->under_way, ns);
+    bale_costs_batch(&d->costs, work, batch->in_flight, ns);
     bool promising = bale_costs_batch_ns(&d->costs, work, LARGE_BYTES) <
                      bale_costs_cpu_ns(&d->costs, work, LARGE_BYTES) / d->threads;
-    if (promising || batch->anew)
+    if (promising || batch->stale)
         atomic_store(&d->trust_ns[work], trust_after(d, work, promising));
     atomic_store(&d->promising[work], promising);
 }

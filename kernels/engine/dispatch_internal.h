@@ -1,91 +1,109 @@
-/* Inside of the dispatcher: dispatch.c has the engine, dispatch_batch.c what goes to the GPU and
- * comes back, dispatch_choose.c decides. */
+/* The inside of the dispatcher. Calls go one way: dispatch_life.c (creation, opening the GPU,
+ * destruction) calls dispatch.c (submit, the statistics), which calls dispatch_batch.c (batches
+ * to the GPU and back), which calls dispatch_choose.c (who does what). "The lock" is
+ * queue->mutex, the CPU engine's. */
 #ifndef BALE_KERNELS_ENGINE_DISPATCH_INTERNAL_H
 #define BALE_KERNELS_ENGINE_DISPATCH_INTERNAL_H
 
 #include "format/reason.h"
+#include "kernels/base/container_of.h"
 #include "kernels/engine/busy.h"
 #include "kernels/engine/cpu.h"
 #include "kernels/engine/dispatch.h"
 #include "kernels/frame/setting.h"
 
 /* One item of a batch. */
-struct bale_slot {
+struct bale_batch_item {
     struct bale_batch *batch;
-    struct bale_item before; /* as the caller gave it */
+    struct bale_item before; /* as the caller submitted it */
 };
 
-/* What the GPU engine is given at once: items of one kind of work. */
+/* Items of one kind of work that the GPU engine gets together. Allocated by
+ * bale_dispatch_gather, freed when the last of its items has come back. left to no_device: under
+ * the lock; the rest is set before the batch is submitted and then only read. */
 struct bale_batch {
     struct bale_dispatch *dispatch;
     struct bale_batch *next;
     struct bale_item *list; /* until it is submitted */
-    uint64_t number;        /* of those begun */
+    uint64_t number;        /* counted from 1 */
     unsigned work;
-    unsigned count, left; /* items; left to again: under the lock */
-    unsigned failed;
-    unsigned unable; /* of these, BALE_E_ENGINE and BALE_E_QUARANTINED */
-    unsigned again;  /* of these, BALE_E_NO_DEVICE: they say nothing of the engine */
-    uint64_t bytes, under_way, begin_ns;
-    bool warming; /* the device had to be opened first: its time says nothing */
-    bool anew;    /* what is known is too old to be averaged with */
-    struct bale_slot slots[];
+    unsigned count;     /* items */
+    unsigned left;      /* items that are not back yet */
+    unsigned failed;    /* items that did not come back with BALE_OK */
+    unsigned unable;    /* of these, BALE_E_ENGINE and BALE_E_QUARANTINED */
+    unsigned no_device; /* of these, BALE_E_NO_DEVICE: no failure, and no measurement */
+    uint64_t bytes;     /* raw */
+    uint64_t in_flight; /* bytes of this batch and of those before it that were not back */
+    uint64_t begin_ns;
+    bool warming; /* the device has to be opened first, so the time is no measurement */
+    bool stale;   /* the measurements before it are too old to be averaged with */
+    struct bale_batch_item items[];
 };
 
 enum { BALE_SCRATCHES = 64 };
 
-/* Where the opener is. */
-enum bale_opener { BALE_OPENER_AWAY, BALE_OPENER_BACK, BALE_OPENER_LEFT };
+/* The thread that opens the GPU engine: in the plug-in, returned from it, or abandoned by
+ * destroy because it hangs there. Whoever changes it from RUNNING first decides. */
+enum bale_opener { BALE_OPENER_RUNNING, BALE_OPENER_RETURNED, BALE_OPENER_ABANDONED };
 
 struct bale_dispatch {
-    struct bale_engine engine; /* first: the handle is a pointer to it */
+    struct bale_engine engine; /* what the users' handle points to */
+
+    /* Set by bale_dispatch_create and then only read, but for options.choice, which is under the
+     * lock. */
     struct bale_engine *cpu;
     struct bale_work_queue *queue; /* the CPU engine's */
     struct bale_dispatch_options options;
-    struct bale_costs costs;
     unsigned threads; /* of the CPU engine */
 
-    pthread_t opener;
-    bool opening; /* opener has been started */
-    bool settled; /* under queue->mutex: how opening ended is known, and it is this */
-    int outcome;
-    struct bale_reason why;
-    atomic_int where; /* enum bale_opener: with the plug-in, back from it, or left behind with it */
-    atomic_uint pins; /* threads that are pinning */
-    struct bale_dispatch *left; /* another one that was left */
-    atomic_bool opened;         /* gpu and device are there */
-    atomic_bool asked;          /* and get work */
+    /* Opening the GPU engine. */
+    pthread_t opener;                     /* of bale_dispatch_open's caller and destroy */
+    bool opening;                         /* opener was started; of the same */
+    atomic_int opener_state;              /* enum bale_opener */
+    bool open_decided;                    /* under the lock: opening ended, with this result */
+    int open_result;                      /* under the lock */
+    struct bale_reason open_reason;       /* under the lock */
+    atomic_uint pins;                     /* threads in the plug-in's pin */
+    struct bale_dispatch *next_abandoned; /* of dispatch_life.c's list */
+
+    /* Written by the opener before it sets opened, and then only read. */
     const struct bale_gpu *gpu;
     struct bale_engine *device;
+    atomic_bool opened; /* gpu and device are set */
+    atomic_bool in_use; /* and they get work; cleared under the lock */
 
-    atomic_uint users;                         /* threads that use the two, outside of a batch */
-    atomic_uint_fast64_t tried_ns[BALE_WORKS]; /* when a batch of the kind was last begun */
-    atomic_uint_fast64_t trust_ns[BALE_WORKS]; /* for so long what is known counts */
-    atomic_bool promising[BALE_WORKS];         /* a large batch would be worth it */
-    atomic_uint decoded;                       /* kind of the last item that was to be decoded */
+    atomic_uint gpu_users; /* threads between acquire_gpu and release_gpu */
+
+    /* Measurements, for each kind of work. costs.batch is under the lock. */
+    struct bale_costs costs;
+    atomic_uint_fast64_t tried_ns[BALE_WORKS]; /* when a batch last began */
+    atomic_uint_fast64_t trust_ns[BALE_WORKS]; /* how long after that the costs count */
+    atomic_bool promising[BALE_WORKS];         /* a large batch would beat all CPUs */
+    atomic_uint decoded;                       /* kind of the last item to decode */
     struct bale_busy busy;
 
-    /* Under queue->mutex. */
-    pthread_cond_t idle;                      /* users or batches came to 0, or settled */
-    unsigned batches, batches_of[BALE_WORKS]; /* under way */
-    unsigned batches_in[2];                   /* of these, that encode, and that decode */
-    uint64_t under_way;                       /* bytes */
-    unsigned untold;       /* items that ended since a worker was woken for that */
-    unsigned failures;     /* in a row */
-    uint64_t failed_until; /* the last batch begun at the last of them */
+    /* Under the lock. */
+    pthread_cond_t idle;             /* gpu_users or batches came to 0, or open_decided was set */
+    unsigned batches;                /* in flight */
+    unsigned batches_of[BALE_WORKS]; /* of these, by kind of work */
+    unsigned batches_in[2];          /* of these, those that encode, and those that decode */
+    uint64_t in_flight;              /* bytes of the batches */
+    unsigned unreported;   /* items that came back since a worker was woken to report them */
+    unsigned failures;     /* batches in a row that the GPU engine could not do */
+    uint64_t failed_until; /* batches_begun at the last failure that was counted */
     uint64_t batches_begun, redone, unable;
     unsigned scratch_count;
-    struct bale_scratch *scratches[BALE_SCRATCHES]; /* for bale_setting_choose */
+    struct bale_scratch *scratches[BALE_SCRATCHES]; /* free ones, for bale_setting_choose */
 
-    struct bale_work_count count; /* done by the GPU */
+    struct bale_work_count count; /* done by the GPU; atomics */
 };
 
 static inline struct bale_dispatch *bale_dispatch_of(struct bale_engine *engine)
 {
-    return (struct bale_dispatch *)engine;
+    return BALE_CONTAINER_OF(engine, struct bale_dispatch, engine);
 }
 
-/* ---- dispatch.c: of struct bale_engine_ops ---- */
+/* ---- dispatch.c: operations of struct bale_engine_ops ---- */
 
 void bale_dispatch_submit(struct bale_engine *engine, struct bale_item *list);
 bool bale_dispatch_run_inline(struct bale_engine *engine, struct bale_item *item,
@@ -93,32 +111,33 @@ bool bale_dispatch_run_inline(struct bale_engine *engine, struct bale_item *item
 
 /* ---- dispatch_choose.c ---- */
 
-/* Whether an item of the kind that could be decoded at once had better wait with others for a batch.
- * Any thread, no lock. */
+/* Whether an item of the kind should wait for a batch, although the calling thread could decode
+ * it now. Any thread, without the lock. */
 bool bale_dispatch_collects_work(struct bale_dispatch *dispatch, unsigned work);
 
-/* Whether the GPU engine is now to get all there is of the kind: it is to have what it can do, or the
- * CPUs are at work anyway and a large batch is faster. Any thread, no lock. */
+/* Whether the GPU engine gets all items of the kind: because the user chose the GPU, or because
+ * the CPUs are busy and a large batch is faster. Any thread, with or without the lock. */
 bool bale_dispatch_wants(struct bale_dispatch *dispatch, unsigned work);
 
-/* Of so many bytes that wait, how many are to be a batch: those with which the GPU engine would be
- * done before the CPU engine with all that is offered; all if the CPUs are at work anyway, and a
- * large batch is faster; or what it takes to find that out. Under the lock. */
+/* How many of the offered bytes become a batch: all if the GPU engine would finish them before
+ * the CPU engine finishes everything that is offered, or if it gets all items of the kind; as
+ * many as a trial takes if the costs are unknown or old; else 0. Under the lock. */
 uint64_t bale_dispatch_share(struct bale_dispatch *dispatch, unsigned work, uint64_t bytes);
 
-/* A batch is about to begin. */
-void bale_dispatch_note(struct bale_dispatch *dispatch, struct bale_batch *batch);
+/* Notes when and with what knowledge a batch begins. Without the lock, before the batch is
+ * submitted. */
+void bale_dispatch_batch_begins(struct bale_dispatch *dispatch, struct bale_batch *batch);
 
-/* The batch is back. Under the lock. */
+/* Adds the time of a batch that is back to the measurements. Under the lock. */
 void bale_dispatch_learn(struct bale_dispatch *dispatch, const struct bale_batch *batch);
 
 /* ---- dispatch_batch.c ---- */
 
-/* Makes batches of what is offered, as long as that is worth it, and sets what the workers leave;
- * bale_dispatch_send takes what it returns. Under the lock. */
+/* Makes batches of what is offered as long as that is worth it, and sets how much the CPU's
+ * workers leave. The caller passes the batches to bale_dispatch_send. Under the lock. */
 struct bale_batch *bale_dispatch_gather(struct bale_dispatch *dispatch);
 
-/* Submits the batches. Not under the lock. */
+/* Submits the batches to the GPU engine, which owns them from then on. Without the lock. */
 void bale_dispatch_send(struct bale_dispatch *dispatch, struct bale_batch *batches);
 
 #endif

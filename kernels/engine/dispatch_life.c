@@ -1,4 +1,4 @@
-/* The dispatcher's life, and its GPU engine's: how they begin and end. */
+/* Creation and destruction of the dispatcher, and opening and closing of its GPU engine. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,23 +11,24 @@
 #include "kernels/engine/plugin_loader.h"
 #include "kernels/frame/registry.h"
 
-#define OPEN_S 60 /* for a GPU engine to open: much more than it takes */
+#define OPEN_S 60 /* for a GPU engine to open: much more than it needs */
 
-/* Nobody uses the GPU engine from now on. What was offered is the workers'. */
-static void stop_asking(struct bale_dispatch *d)
+/* Takes the GPU engine out of use, leaves offered items to the workers, and waits for batches in
+ * flight. */
+static void stop_using_gpu(struct bale_dispatch *d)
 {
     pthread_mutex_lock(&d->queue->mutex);
-    atomic_store(&d->asked, false);
+    atomic_store(&d->in_use, false);
     for (unsigned work = 0; work < BALE_WORKS; work++) {
-        d->queue->offered[work].keep = 0;
+        d->queue->offered[work].reserved = 0;
         bale_work_queue_wake(d->queue, d->queue->offered[work].count);
     }
-    while (d->batches > 0 || atomic_load(&d->users) > 0)
+    while (d->batches > 0 || atomic_load(&d->gpu_users) > 0)
         pthread_cond_wait(&d->idle, &d->queue->mutex);
     pthread_mutex_unlock(&d->queue->mutex);
 }
 
-static void tell(struct bale_dispatch *d, int level, const char *what, const char *then)
+static void log_message(struct bale_dispatch *d, int level, const char *what, const char *then)
 {
     char text[2 * BALE_REASON_SIZE];
 
@@ -35,7 +36,7 @@ static void tell(struct bale_dispatch *d, int level, const char *what, const cha
     d->options.gpu.log(level, text);
 }
 
-/* Signals are for the program's own threads. */
+/* The thread blocks all signals, which are for the program's own threads. */
 static bool start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 {
     sigset_t all;
@@ -48,31 +49,31 @@ static bool start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
     return started;
 }
 
-/* False: it is with the plug-in, and has been left there. */
-static bool end_opening(struct bale_dispatch *d)
+/* False: the thread hangs in the plug-in and is abandoned. */
+static bool join_opener(struct bale_dispatch *d)
 {
     if (!d->opening || bale_join_within(d->opener, BALE_PATIENCE_S))
         return true;
-    if (atomic_exchange(&d->where, BALE_OPENER_LEFT) == BALE_OPENER_BACK)
+    if (atomic_exchange(&d->opener_state, BALE_OPENER_ABANDONED) == BALE_OPENER_RETURNED)
         return pthread_join(d->opener, NULL) == 0;
     pthread_detach(d->opener);
     return false;
 }
 
-static void *close_gpu(void *device)
+static void *closer_thread(void *device)
 {
     bale_engine_destroy(device);
     return NULL;
 }
 
-/* False: somebody is with the plug-in, and has been left there. */
+/* False: a thread hangs in the plug-in and is abandoned. */
 static bool close_device(struct bale_dispatch *d)
 {
     pthread_t closer;
 
     if (!d->device)
         return true;
-    if (atomic_load(&d->pins) > 0 || !start_thread(&closer, close_gpu, d->device))
+    if (atomic_load(&d->pins) > 0 || !start_thread(&closer, closer_thread, d->device))
         return false;
     if (bale_join_within(closer, BALE_PATIENCE_S))
         return true;
@@ -80,41 +81,42 @@ static bool close_device(struct bale_dispatch *d)
     return false;
 }
 
-/* Those that were destroyed with a thread in the plug-in. */
-static _Atomic(struct bale_dispatch *) left;
+/* The dispatchers that were destroyed with a thread in the plug-in; they stay reachable. */
+static _Atomic(struct bale_dispatch *) abandoned;
 
 bool bale_dispatch_hangs(void)
 {
-    return atomic_load(&left) != NULL;
+    return atomic_load(&abandoned) != NULL;
 }
 
-/* Nothing that a thread with the plug-in may touch is freed, and that is d alone. */
-static void destroy(struct bale_engine *engine)
+/* A thread that hangs in the plug-in may access d when it returns, and nothing else: then d is
+ * not freed. */
+static void dispatch_destroy(struct bale_engine *engine)
 {
     struct bale_dispatch *d = bale_dispatch_of(engine);
-    bool back = end_opening(d);
+    bool closed = join_opener(d);
 
-    stop_asking(d);
-    back = back && close_device(d);
+    stop_using_gpu(d);
+    closed = closed && close_device(d);
     bale_engine_destroy(d->cpu);
     for (unsigned i = 0; i < d->scratch_count; i++)
         bale_scratch_destroy(d->scratches[i]);
     pthread_cond_destroy(&d->idle);
-    if (back) {
+    if (closed) {
         free(d);
         return;
     }
-    d->left = atomic_exchange(&left, d);
-    tell(d, BALE_GPU_WARNING, "the driver does not answer",
-         ": it is left to itself as the mount ends: see the kernel's log");
+    d->next_abandoned = atomic_exchange(&abandoned, d);
+    log_message(d, BALE_GPU_WARNING, "the driver does not answer",
+                ": it is left to itself as the mount ends: see the kernel's log");
 }
 
-static const struct bale_engine_ops ops = {
+static const struct bale_engine_ops dispatch_ops = {
     .name = "dispatch",
     .done_may_wait = true,
     .submit = bale_dispatch_submit,
     .run_inline = bale_dispatch_run_inline,
-    .destroy = destroy,
+    .destroy = dispatch_destroy,
 };
 
 int bale_dispatch_create(const struct bale_dispatch_options *options, struct bale_engine **engine)
@@ -126,7 +128,7 @@ int bale_dispatch_create(const struct bale_dispatch_options *options, struct bal
         free(d);
         return err;
     }
-    d->engine.ops = &ops;
+    d->engine.ops = &dispatch_ops;
     d->options = *options;
     d->options.gpu.insist = options->choice == BALE_ENGINE_GPU;
     d->queue = bale_engine_cpu_queue(d->cpu);
@@ -138,27 +140,27 @@ int bale_dispatch_create(const struct bale_dispatch_options *options, struct bal
 
 /* ---- Opening the GPU engine ---- */
 
-/* Only to who asked for a GPU is it worth a warning. */
-static void tell_refused(struct bale_dispatch *d, const char *why)
+/* A warning only if the user chose the GPU. */
+static void log_refused(struct bale_dispatch *d, const char *why)
 {
     if (d->options.gpu.insist)
-        tell(d, BALE_GPU_WARNING, why,
-             ": the CPU does everything: balefs doctor tells what this machine lacks");
+        log_message(d, BALE_GPU_WARNING, why,
+                    ": the CPU does everything: balefs doctor tells what this machine lacks");
     else
-        tell(d, BALE_GPU_INFO, why, ": the CPU does everything");
+        log_message(d, BALE_GPU_INFO, why, ": the CPU does everything");
 }
 
-static void settle(struct bale_dispatch *d, int outcome, const char *why)
+static void set_open_result(struct bale_dispatch *d, int result, const char *why)
 {
     pthread_mutex_lock(&d->queue->mutex);
-    d->settled = true;
-    d->outcome = outcome;
-    bale_reason_set(&d->why, "%s", why);
+    d->open_decided = true;
+    d->open_result = result;
+    bale_reason_set(&d->open_reason, "%s", why);
     pthread_cond_broadcast(&d->idle);
     pthread_mutex_unlock(&d->queue->mutex);
 }
 
-static void *open_gpu(void *argument)
+static void *opener_thread(void *argument)
 {
     struct bale_dispatch *d = argument;
     struct bale_reason why = {0};
@@ -166,23 +168,23 @@ static void *open_gpu(void *argument)
 
     if (err == BALE_OK)
         err = d->gpu->open(&d->options.gpu, &d->device, &why);
-    if (atomic_exchange(&d->where, BALE_OPENER_BACK) == BALE_OPENER_LEFT)
+    if (atomic_exchange(&d->opener_state, BALE_OPENER_RETURNED) == BALE_OPENER_ABANDONED)
         return NULL;
     if (err < 0) {
         d->device = NULL;
-        tell_refused(d, why.text[0] ? why.text : bale_err_text(err));
-        settle(d, err, why.text[0] ? why.text : bale_err_text(err));
+        log_refused(d, why.text[0] ? why.text : bale_err_text(err));
+        set_open_result(d, err, why.text[0] ? why.text : bale_err_text(err));
         return NULL;
     }
     struct bale_gpu_stats stats = {0};
     d->gpu->stats(d->device, &stats);
-    tell(d, BALE_GPU_INFO, stats.device, ": open");
+    log_message(d, BALE_GPU_INFO, stats.device, ": open");
     bale_engine_cpu_measure(d->cpu, &d->costs);
     atomic_store(&d->opened, true);
-    atomic_store(&d->asked, true);
+    atomic_store(&d->in_use, true);
     if (d->options.opened)
         d->options.opened(d->options.arg);
-    settle(d, BALE_OK, "");
+    set_open_result(d, BALE_OK, "");
     return NULL;
 }
 
@@ -192,11 +194,11 @@ void bale_dispatch_open(struct bale_engine *engine)
 
     if (d->options.choice == BALE_ENGINE_CPU)
         return;
-    d->opening = start_thread(&d->opener, open_gpu, d);
+    d->opening = start_thread(&d->opener, opener_thread, d);
     if (d->opening)
         return;
-    tell(d, BALE_GPU_WARNING, "no thread to open it", ": the CPU does everything");
-    settle(d, BALE_E_NOMEM, "no thread to open it");
+    log_message(d, BALE_GPU_WARNING, "no thread to open it", ": the CPU does everything");
+    set_open_result(d, BALE_E_NOMEM, "no thread to open it");
 }
 
 int bale_dispatch_wait(struct bale_engine *engine, struct bale_reason *why)
@@ -209,11 +211,11 @@ int bale_dispatch_wait(struct bale_engine *engine, struct bale_reason *why)
     until.tv_sec += OPEN_S;
     bale_reason_set(why, "the driver does not answer");
     pthread_mutex_lock(&d->queue->mutex);
-    while (!d->settled && pthread_cond_timedwait(&d->idle, &d->queue->mutex, &until) == 0)
+    while (!d->open_decided && pthread_cond_timedwait(&d->idle, &d->queue->mutex, &until) == 0)
         ;
-    if (d->settled) {
-        err = d->outcome;
-        bale_reason_set(why, "%s", d->why.text);
+    if (d->open_decided) {
+        err = d->open_result;
+        bale_reason_set(why, "%s", d->open_reason.text);
     }
     pthread_mutex_unlock(&d->queue->mutex);
     return err;
@@ -231,7 +233,7 @@ void bale_dispatch_choose(struct bale_engine *engine, enum bale_engine_choice ch
 {
     struct bale_dispatch *d = bale_dispatch_of(engine);
 
-    /* The last batch may be back, and still be learnt from. */
+    /* finish_batch of the last batch may still be running. */
     pthread_mutex_lock(&d->queue->mutex);
     d->options.choice = choice;
     pthread_mutex_unlock(&d->queue->mutex);
@@ -243,6 +245,6 @@ int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size)
 
     atomic_fetch_add(&d->pins, 1);
     int err = d->gpu->pin(d->device, memory, size);
-    atomic_fetch_sub(&d->pins, 1); /* d may be gone */
+    atomic_fetch_sub(&d->pins, 1); /* from here on d may be gone */
     return err;
 }

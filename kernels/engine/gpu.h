@@ -1,32 +1,33 @@
-/* What libbalefs_cuda.so, the GPU engine, gives to the program: a plug-in that is opened at run time
- * (kernels/engine/plugin_loader.h). No type of CUDA's is in here. Its only symbol is
+/* The interface of libbalefs_cuda.so, the GPU engine: a plug-in that the program opens at run time
+ * (kernels/engine/plugin_loader.h). It has no type of CUDA's. The plug-in's only symbol is
  *
  *     extern const struct bale_gpu bale_gpu_plugin;
  *
- * The program and its plug-in are built together: BALE_GPU_ABI changes with anything here, in
- * kernels/engine/engine.h, in kernels/codec/codec.h or in format/frame.h that both see, and a plug-in with
- * another number is not used.
+ * The program and its plug-in are built together. BALE_GPU_ABI changes whenever something changes
+ * here, in kernels/engine/engine.h, in kernels/codec/codec.h or in format/frame.h that both see,
+ * and a plug-in with another number is not used.
  *
- * The engine that open gives keeps what kernels/engine/engine.h asks of one, and besides:
- *   - submit takes its list as one batch. It may be called from within a done, and from several
- *     threads at once.
- *   - done is called from a thread of the plug-in's, with no lock of its held; it is short.
- *     here returns false, done_may_wait is false.
- *   - An item is done only when no device will write its memory any more: a late copy must not land
- *     in what has become somebody else's. Or, if its batch was given up as it was being written, with
- *     BALE_E_QUARANTINED: its output stays out of use until late says that it may be used.
- *   - A device may read an item's memory after it is done, if its batch was given up before it wrote
- *     anything: what it reads is dropped, so the memory may be used again at once. But it has to be
- *     there: what was pinned is unpinned only by the engine, when no device is at work, and its owner
+ * The engine that open returns keeps the contract of kernels/engine/engine.h, and besides:
+ *   - submit may be called from within a done, and from several threads at once.
+ *   - done is called on a thread of the plug-in's, with no lock of its held; it must be short.
+ *     run_inline returns false, and done_may_wait is false.
+ *   - done is called only when no device will write to the item's memory any more, because a late
+ *     copy must not land in memory that has another owner by then. The exception is
+ *     BALE_E_QUARANTINED: the batch was given up while its items were being written, and the output
+ *     must not be used until quarantine reports that it may be.
+ *   - A device may read an item's memory after done, if its batch was given up before it wrote
+ *     anything. What it reads is dropped, so the memory may be used again at once, but it must stay
+ *     mapped: only the engine unpins memory, when no device works, and the owner of pinned memory
  *     keeps it mapped until the process ends, since destroy may leave a device at work.
- *   - Any status but BALE_OK means that the item is to be done elsewhere: the input is as it was,
- *     the output may be anything. BALE_E_ENGINE: the engine could not, whatever the item is.
+ *   - Any status but BALE_OK means that another engine has to do the item: the input is as it was,
+ *     the output may be anything. BALE_E_ENGINE: the engine failed, whatever the item is.
  *     BALE_E_NO_DEVICE: no device is open just now, and the item was not touched; it is no failure.
- *     BALE_E_CORRUPT is believed by nobody: the CPU looks again.
- *   - What a frame holds is hostile until its checksums were compared. One of another raw length
- *     than the item's is BALE_E_CORRUPT, and nothing of it is written to raw.
- *   - Where destroy is called, no item is under way and nobody else uses the engine. A device that has
- *     not come back from a batch that was given up is left alone, with all that it may touch. */
+ *     BALE_E_CORRUPT is not final: the CPU decodes the frame again.
+ *   - A frame is hostile until its checksums were compared. If its raw length is not the item's,
+ *     the status is BALE_E_CORRUPT and nothing is written to raw.
+ *   - destroy is called while no item is in flight and no other thread uses the engine. A device
+ *     that has not come back from a batch that was given up is abandoned, with all memory that it
+ *     may access. */
 #ifndef BALE_KERNELS_ENGINE_GPU_H
 #define BALE_KERNELS_ENGINE_GPU_H
 
@@ -42,48 +43,52 @@
 enum { BALE_GPU_DEVICES = 16, BALE_GPU_NAME = 64 };
 enum { BALE_GPU_TRIAL = 2048 }; /* chunks of a trial that are measured, at most */
 
-/* Of messages; the numbers are those of fs/base/log.h. */
+/* Levels of messages; the numbers are those of fs/base/log.h. */
 enum bale_gpu_level { BALE_GPU_ERROR, BALE_GPU_WARNING, BALE_GPU_INFO };
 
 struct bale_gpu_options {
     int devices[BALE_GPU_DEVICES]; /* ordinals */
     unsigned device_count;         /* 0: the nearest visible one */
-    /* Bytes of each device's memory at most, the context counted in; 0: 1/16 of what it has, at least
-     * 2 GiB, but no more than a quarter. */
+    /* The most bytes of each device's memory, including the context; 0: 1/16 of what it has, or
+     * 2 GiB if that is more, but no more than a quarter. */
     uint64_t memory;
-    bool insist; /* also where the compute mode is exclusive, or the device busy */
-    bool verify; /* decode what was encoded, and compare, before done */
-    /* The process has work of its own on the devices: their contexts stay when the engine's memory goes,
-     * and wait as the process has said. */
+    bool insist; /* also if the compute mode is exclusive, or too little memory is free */
+    bool verify; /* decode and compare each encoded item before done */
+    /* The process uses the devices itself: their contexts stay when the engine frees its memory,
+     * and wait in the way that the process has set. */
     bool shared;
-    /* Without work for so long the context goes; it comes again with the next batch. */
+    /* After so long without work the context is destroyed; the next batch brings it back. 0:
+     * 30000. */
     unsigned release_ms;
-    unsigned watchdog_ms; /* a batch that takes longer to read or to write is given up */
-    /* level: enum bale_gpu_level; from any thread. The text reads "what: what happened: what to do". */
+    unsigned watchdog_ms; /* a batch that reads or writes for longer is given up; 0: 10000 */
+    /* level: enum bale_gpu_level. The text reads "what: what happened: what to do". Any thread,
+     * with locks of the engine's held: short, and calls nothing of the engine. */
     void (*log)(int level, const char *text);
-    /* Whether a device may write yet to the output of items that were done with BALE_E_QUARANTINED: true
-     * comes before the first of them, false when no context is left that could. Short, and calls
+    /* Reports whether a device may still write to the output of items that were done with
+     * BALE_E_QUARANTINED: true before the first of them is done, false when no context is left
+     * that could write. On a thread of the engine's, with its mutex held: short, and calls
      * nothing of the engine. May be NULL. */
     void (*quarantine)(void *arg, bool may);
     void *arg;
 };
 
-/* Since it was opened. */
+/* Totals since the engine was opened. */
 struct bale_gpu_stats {
     uint64_t batches, items;
     uint64_t raw_bytes_encoded, raw_bytes_decoded;
-    uint64_t failed;            /* items whose status was not BALE_OK */
-    uint64_t mismatches;        /* of those, the ones that verify found */
-    uint64_t device_memory;     /* bytes held now, the context counted in, of all devices */
-    uint64_t batch_ns;          /* in all batches, from submit to the last done */
-    uint64_t pinned;            /* bytes */
-    bool open;                  /* a context is there: the next batch need not wait for one */
-    bool lost;                  /* for good: nothing more is to be asked of it */
-    uint32_t codecs;            /* bit i: it encodes with settings of codec i, and decodes it */
-    char device[BALE_GPU_NAME]; /* its name; of several, the first one's and how many */
+    uint64_t failed;        /* items whose status was not BALE_OK */
+    uint64_t mismatches;    /* of those, the ones that verify refused */
+    uint64_t device_memory; /* bytes allocated now on all devices, including contexts */
+    uint64_t batch_ns;      /* the sum over batches of the time in their steps */
+    uint64_t pinned;        /* bytes */
+    bool open;              /* there is a context: the next batch need not wait for one */
+    bool lost;              /* a device failed for good: the engine does nothing any more */
+    uint32_t codecs;        /* bit i: it encodes with settings of codec i, and decodes it */
+    char
+        device[BALE_GPU_NAME]; /* its name; of several devices, the first one's and how many more */
 };
 
-/* A device's compute mode: for all, for one process alone, for none. */
+/* A device's compute mode: for all processes, for one, for none. */
 enum bale_gpu_mode { BALE_GPU_SHARED, BALE_GPU_EXCLUSIVE, BALE_GPU_PROHIBITED };
 
 struct bale_gpu_device {
@@ -96,29 +101,30 @@ struct bale_gpu_device {
 struct bale_gpu_found {
     unsigned device_count;
     struct bale_gpu_device devices[BALE_GPU_DEVICES]; /* by ordinal */
-    unsigned chosen;                                  /* what open takes if it is not told */
-    struct bale_reason missing; /* why nvCOMP's codecs would stay with the CPU; "": they do not */
-    uint32_t codecs;            /* bit i: it has codec i, if there is memory for it */
+    unsigned chosen;                                  /* the one that open takes by default */
+    struct bale_reason missing; /* why the CPU would do nvCOMP's codecs; "": it would not */
+    uint32_t codecs;            /* bit i: the device does codec i, if its memory is enough */
 };
 
-/* A codec's kernels, to be measured. */
+/* A measurement of a codec's kernels. */
 struct bale_gpu_trial_chunk {
     const uint8_t *raw; /* any host memory */
     uint32_t length;
-    uint16_t parameter; /* as in frames: nothing is open */
+    uint16_t parameter; /* a frame's */
 };
 
 struct bale_gpu_trial {
     uint8_t codec; /* id */
     const struct bale_gpu_trial_chunk *chunks;
     size_t count;
-    unsigned runs; /* 1 or more: the median counts */
+    unsigned runs; /* 1 or more: the result is the median */
 
     /* Out. BALE_E_INVALID: the device does not take the codec, or a chunk's parameter or length.
-     * BALE_E_CORRUPT: other bytes came back than went in. The rest is there with BALE_OK. */
+     * BALE_E_CORRUPT: what was decoded differs from what was encoded. The members below are set
+     * with BALE_OK. */
     int status;
-    size_t measured; /* chunks, the first ones: as many as a batch has room for */
-    uint64_t stored; /* bytes of those: the raw length of one that is not worth compressing */
+    size_t measured; /* the first so many chunks: as many as a batch has room for */
+    uint64_t stored; /* bytes of those; a chunk that is stored raw counts with its raw length */
     uint64_t encode_ns, decode_ns;
 };
 
@@ -130,47 +136,51 @@ struct bale_gpu_copy {
 
 struct bale_gpu {
     uint32_t abi; /* BALE_GPU_ABI; first in every version */
-    /* Returns at once or after seconds: 0 and an engine that is as fast as it will be, or a negative
-     * bale_err and why. After the process has forked; with shared any number of times, without it one at a
-     * time. */
+    /* Opens the devices and returns 0 and an engine that is ready, or a negative bale_err and
+     * why. May take seconds. Not before a fork whose child uses the engine. With shared any
+     * number of engines may be open, without it one at a time. */
     int (*open)(const struct bale_gpu_options *options, struct bale_engine **engine,
                 struct bale_reason *why);
 
-    /* Looks for what open without options would find, and makes nothing on a device: 0, or a negative
-     * bale_err and why open would fail; found has what could be seen all the same. */
+    /* Finds what open without options would find, and allocates nothing on a device: 0, or a
+     * negative bale_err and why open would fail. found is filled as far as possible in both
+     * cases. */
     int (*find)(struct bale_gpu_found *found, struct bale_reason *why);
 
-    /* Opens the first of the options' devices, or the nearest, for itself alone, and measures what its
-     * kernels do with data in its memory: a batch of each trial's chunks is encoded and decoded,
-     * and nothing of the copies to and from the host counts. What is stored raw is copied instead of
-     * decoded. tick, which may be NULL, is called before each trial. May take long. 0, whatever
-     * became of each trial; or a negative bale_err and why, as from open. */
+    /* Opens the first of the options' devices, or the nearest, with an engine of its own, and
+     * measures its kernels on data in its memory: a batch of each trial's chunks is encoded and
+     * decoded, without the copies to and from the host. Chunks that are stored raw are copied
+     * instead of decoded. tick, which may be NULL, is called on this thread before each trial.
+     * May take long. 0, whatever the status of each trial; or a negative bale_err and why, as
+     * from open. */
     int (*measure)(const struct bale_gpu_options *options, struct bale_gpu_trial *trials,
                    size_t count, void (*tick)(void *argument, size_t trial), void *argument,
                    struct bale_reason *why);
 
-    /* The rest on what open gave, from any thread, until its destroy. */
+    /* The rest is for the engine that open returned, from any thread, until its destroy. */
 
-    /* Whether codec, direction and places are the engine's, and it has not given them up. Short.
-     * Memory that was not pinned is not. A decode may say its codec in frame.codec; what the frame
-     * itself says counts. */
+    /* Whether the engine does the item's codec and direction now, and its devices reach the
+     * item's memory: host memory must have been pinned. The codec of a decode is the one in the
+     * frame, not frame.codec. Short. */
     bool (*takes)(struct bale_engine *engine, const struct bale_item *item);
-    /* Makes memory the devices'. May take long; once for each range, which stays so until destroy
-     * and is mapped, the same pages, until the process ends. An item may lie across ranges that touch.
-     * 0, or a negative bale_err: it is as it was. */
+    /* Pins memory, so that the devices read and write it where it is. May take long. Once for
+     * each range; it stays pinned until destroy, and the caller keeps it mapped, with the same
+     * pages, until the process ends. An item may lie across ranges that touch. 0, or a negative
+     * bale_err and nothing has changed. */
     int (*pin)(struct bale_engine *engine, void *memory, size_t size);
-    /* Short: called before each batch. */
+    /* Short: the dispatcher calls it before each batch. */
     void (*stats)(struct bale_engine *engine, struct bale_gpu_stats *stats);
 
-    /* What follows is for a process that has memory of its own on the devices, in CUDA's primary contexts,
-     * and waits until it is done. 0, or BALE_E_DEVICE. */
+    /* The rest is for a process that has memory of its own on the devices, in CUDA's primary
+     * contexts. The calls wait for the device. 0, or BALE_E_DEVICE. */
 
-    /* BALE_MEMORY_HOST, also for what the host and a device share, or BALE_MEMORY_DEVICE and its ordinal. */
+    /* BALE_MEMORY_DEVICE and the device's ordinal, or BALE_MEMORY_HOST, which includes memory
+     * that the host and a device share. */
     int (*memory_kind)(struct bale_engine *engine, const void *memory, enum bale_memory_kind *place,
                        int *device);
-    /* Waits for all that is now in the stream, a cudaStream_t. */
+    /* Waits for all work that is in the stream, a cudaStream_t, at the time of the call. */
     int (*wait)(struct bale_engine *engine, void *stream);
-    /* Between the host's memory and a device's, in any order. */
+    /* Copies between host memory and a device's, in any order. */
     int (*copy)(struct bale_engine *engine, const struct bale_gpu_copy *copies, size_t count);
 };
 

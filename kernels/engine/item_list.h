@@ -1,4 +1,4 @@
-/* Items in a line, first in, first out, linked by next. Not safe from several threads: the owner locks. */
+/* A list of items, linked by next: first in, first out. The owner locks. */
 #ifndef BALE_KERNELS_ENGINE_ITEM_LIST_H
 #define BALE_KERNELS_ENGINE_ITEM_LIST_H
 
@@ -19,7 +19,7 @@ static inline void bale_item_list_append(struct bale_item_list *items, struct ba
     items->last = item;
 }
 
-/* NULL: there is none. */
+/* NULL: the list is empty. */
 static inline struct bale_item *bale_item_list_pop(struct bale_item_list *items)
 {
     struct bale_item *item = items->first;

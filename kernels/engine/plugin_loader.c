@@ -19,7 +19,8 @@ void bale_plugin_set_environment(void)
     (void)setenv("CUDA_MPS_CLIENT_PRIORITY", "1", false);
 }
 
-/* The file that an installed program has near it; false: it cannot be said. */
+/* The path of the plug-in relative to an installed program; false: the program's path is
+ * unknown. */
 static bool beside_program(char *path, size_t room)
 {
     char program[PATH_MAX];
@@ -34,7 +35,7 @@ static bool beside_program(char *path, size_t room)
     return (size_t)snprintf(path, room, "%s" BESIDE, program) < room;
 }
 
-/* The loader takes an empty or relative part of LD_LIBRARY_PATH to mean the working directory. */
+/* The loader searches the working directory for an empty or relative part of LD_LIBRARY_PATH. */
 static bool system_path_is_absolute(void)
 {
     const char *part = getenv("LD_LIBRARY_PATH");
@@ -51,7 +52,7 @@ static bool system_path_is_absolute(void)
     }
 }
 
-/* Never closed again: the libraries behind it leave threads and exit handlers. */
+/* Never closed: the libraries that it loads leave threads and exit handlers. */
 static void *open_library(const char *file, struct bale_reason *why)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
@@ -62,8 +63,8 @@ static void *open_library(const char *file, struct bale_reason *why)
     return library;
 }
 
-/* The same for a library, libbalefs.so, that this code is in: as lib/balefs lies beside it or, where
- * libraries have a directory more, beside that. */
+/* The same relative to the library libbalefs.so, if this code is in it: lib/balefs lies beside
+ * the library, or one level up where libraries lie in a directory for the architecture. */
 static bool beside_library(char *path, size_t room)
 {
     static const char *const ups[] = {"/balefs/", "/../balefs/"};

@@ -4,35 +4,36 @@
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "kernels/base/container_of.h"
 
 #define MEMORY ((size_t)512 << 20)
 #define PAGE ((size_t)4096)
 
 struct bale_ring {
     struct bale_engine *engine;
-    pthread_mutex_t mutex; /* guards the entries' done */
-    pthread_cond_t wake;
-    unsigned first; /* the oldest that is taken */
+    pthread_mutex_t mutex; /* guards the entries' done; the rest is the user's thread's */
+    pthread_cond_t wake;   /* an entry is done */
+    unsigned first;        /* the oldest entry in use */
     unsigned used;
     unsigned count;
-    bool lists; /* items are given to the engine in lists, from memory that is not the ring's */
-    struct bale_item *list, **end; /* started, but not submitted */
+    bool lists; /* the memory is the caller's, and items are submitted in lists */
+    struct bale_item *list, **end; /* started, but not submitted yet */
     struct bale_ring_entry entries[];
 };
 
-static void finish(struct bale_item *item)
+static void ring_item_done(struct bale_item *item)
 {
     struct bale_ring *ring = item->owner;
-    struct bale_ring_entry *entry = (struct bale_ring_entry *)item; /* its first member */
+    struct bale_ring_entry *entry = BALE_CONTAINER_OF(item, struct bale_ring_entry, item);
 
-    /* Signalled before the mutex is left: after that the ring may be gone. */
+    /* Signals before it unlocks: after that the ring may be gone. */
     pthread_mutex_lock(&ring->mutex);
     entry->done = true;
     pthread_cond_signal(&ring->wake);
     pthread_mutex_unlock(&ring->mutex);
 }
 
-static struct bale_ring *make(struct bale_engine *engine, unsigned count)
+static struct bale_ring *create_ring(struct bale_engine *engine, unsigned count)
 {
     struct bale_ring *ring = calloc(1, sizeof *ring + count * sizeof ring->entries[0]);
 
@@ -55,7 +56,7 @@ static bool allocate(uint8_t **memory, size_t size)
 int bale_ring_create(struct bale_engine *engine, unsigned count, size_t raw, size_t stored,
                      struct bale_ring **out)
 {
-    struct bale_ring *ring = make(engine, count);
+    struct bale_ring *ring = create_ring(engine, count);
 
     if (!ring)
         return BALE_E_NOMEM;
@@ -82,7 +83,7 @@ size_t bale_ring_room(unsigned count, size_t raw, size_t stored)
 int bale_ring_create_in(struct bale_engine *engine, unsigned count, size_t raw, size_t stored,
                         void *memory, struct bale_ring **out)
 {
-    struct bale_ring *ring = make(engine, count);
+    struct bale_ring *ring = create_ring(engine, count);
     uint8_t *at = memory;
 
     if (!ring)
@@ -121,26 +122,26 @@ unsigned bale_ring_entry_count(unsigned threads, size_t bytes)
     return count > 2 ? (unsigned)count : 2;
 }
 
-static struct bale_ring_entry *last(struct bale_ring *ring)
+static struct bale_ring_entry *next_free(struct bale_ring *ring)
 {
     return &ring->entries[(ring->first + ring->used) % ring->count];
 }
 
 struct bale_ring_entry *bale_ring_next(struct bale_ring *ring)
 {
-    struct bale_ring_entry *entry = last(ring);
+    struct bale_ring_entry *entry = next_free(ring);
 
     if (ring->used == ring->count)
         return NULL;
     entry->item =
-        (struct bale_item){.priority = BALE_PRIORITY_NORMAL, .done = finish, .owner = ring};
+        (struct bale_item){.priority = BALE_PRIORITY_NORMAL, .done = ring_item_done, .owner = ring};
     entry->done = false;
     return entry;
 }
 
 void bale_ring_start(struct bale_ring *ring)
 {
-    struct bale_ring_entry *entry = last(ring);
+    struct bale_ring_entry *entry = next_free(ring);
 
     ring->used++;
     if (!ring->lists) {

@@ -1,5 +1,5 @@
-/* A ring of engine items that are filled, run side by side, and come back in the order in
- * which they were filled. One thread fills and empties a ring. */
+/* A ring of engine items: one thread fills entries and starts them, the engine does them side by
+ * side, and the same thread takes them back in the order in which it started them. */
 #ifndef BALE_KERNELS_ENGINE_RING_H
 #define BALE_KERNELS_ENGINE_RING_H
 
@@ -12,46 +12,47 @@ struct bale_ring_entry {
     struct bale_item item; /* owner, done and next are the ring's */
     uint8_t *raw;          /* the entry's own memory, NULL if the ring was made with none */
     uint8_t *stored;
-    uint64_t from, to; /* the user's: what the frame's places are in input and output */
-    bool done;         /* the ring's */
+    uint64_t from, to; /* the user's: the frame's offsets in input and output */
+    bool done;         /* guarded by the ring's mutex */
 };
 
 struct bale_ring;
 
-/* A ring of count entries, each with raw and stored bytes of memory of its own (0: none). engine
+/* Makes a ring of count entries that allocates raw and stored bytes for each (0: none). engine
  * outlives it. BALE_OK or BALE_E_NOMEM. */
 int bale_ring_create(struct bale_engine *engine, unsigned count, size_t raw, size_t stored,
                      struct bale_ring **ring);
-/* The same in memory of the caller's, bale_ring_room() bytes or more for count entries, which begins with a
- * page; entries that are started wait for bale_ring_submit(), so that an engine gets lists. */
+/* The same in the caller's memory of bale_ring_room() bytes or more, which begins at a page.
+ * Entries that are started wait for bale_ring_submit(), so that the engine gets lists. */
 int bale_ring_create_in(struct bale_engine *engine, unsigned count, size_t raw, size_t stored,
                         void *memory, struct bale_ring **ring);
 size_t bale_ring_room(unsigned count, size_t raw, size_t stored);
-/* Waits for what runs. NULL is fine. */
+/* Waits for the entries that were started. NULL is fine. */
 void bale_ring_destroy(struct bale_ring *ring);
 
-/* How many entries keep an engine of so many threads busy while each takes bytes of memory: two a
- * thread, but what fits 512 MiB; 2 at least. */
+/* How many entries keep an engine of so many threads busy, if each takes so many bytes of
+ * memory: two for each thread, but no more than fit 512 MiB, and 2 at least. */
 unsigned bale_ring_entry_count(unsigned threads, size_t bytes);
 
-/* The entry to fill next, with a cleared item; NULL while all are taken. The same until it is
- * started. */
+/* The entry to fill next, with a cleared item; the same until it is started. NULL: all are in
+ * use. */
 struct bale_ring_entry *bale_ring_next(struct bale_ring *ring);
-/* Gives the entry of bale_ring_next() to the engine. */
+/* Starts the entry of bale_ring_next(). */
 void bale_ring_start(struct bale_ring *ring);
 
-/* Gives the engine what was started and is not there yet. */
+/* Submits the entries that were started and wait for this. */
 void bale_ring_submit(struct bale_ring *ring);
 
-/* The entry that was started so many after the first one, if it is done; or NULL. */
+/* The entry that was started so many after the oldest one; NULL: it is not done, or there is
+ * none. */
 struct bale_ring_entry *bale_ring_done(struct bale_ring *ring, unsigned after);
 
-/* Has an entry that is done done again, as its item now says, and waits for that. */
+/* Submits the item of an entry that is done once more, as it is now, and waits for it. */
 void bale_ring_redo(struct bale_ring *ring, struct bale_ring_entry *entry);
 
-/* Waits for the entry that was started first, and submits it if it has to be; NULL if none is. */
+/* Waits for the oldest entry, submitting it if need be. NULL: none is in use. */
 struct bale_ring_entry *bale_ring_wait(struct bale_ring *ring);
-/* Gives the entry of bale_ring_wait() free to be filled again. */
+/* Frees the entry of bale_ring_wait() for bale_ring_next(). */
 void bale_ring_release(struct bale_ring *ring);
 
 #endif

@@ -6,14 +6,14 @@
 #include "format/err.h"
 #include "kernels/engine/dispatch.h"
 
-/* What is pinned at a time: it takes time, and most users need no more. */
+/* Pinned at a time: pinning is slow, and most users need no more than this. */
 #define STEP ((size_t)32 << 20)
 
 struct bale_staging {
     struct bale_engine *engine;
     uint8_t *memory;
     size_t size;
-    size_t tried; /* of that: pinned, or it could not be */
+    size_t tried; /* bytes of it that were pinned, or could not be */
 };
 
 int bale_staging_create(struct bale_engine *engine, size_t size, struct bale_staging **out)

@@ -26,7 +26,7 @@ void bale_work_queue_destroy(struct bale_work_queue *queue)
 
 void bale_work_queue_wake(struct bale_work_queue *queue, unsigned items)
 {
-    /* Nobody is woken for nothing; a busy worker looks at the queue by itself. */
+    /* No more than sleep: a busy worker comes back to the queue by itself. */
     for (unsigned i = 0; i < items && i < queue->sleeping; i++)
         pthread_cond_signal(&queue->wake);
 }
@@ -56,7 +56,8 @@ void bale_work_queue_offer(struct bale_work_queue *queue, struct bale_item *item
     queue->works |= (uint64_t)1 << work;
 }
 
-static void take_off(struct bale_work_queue *queue, unsigned work, unsigned count, uint64_t bytes)
+static void count_removed(struct bale_work_queue *queue, unsigned work, unsigned count,
+                          uint64_t bytes)
 {
     struct bale_offered *offered = &queue->offered[work];
 
@@ -66,7 +67,7 @@ static void take_off(struct bale_work_queue *queue, unsigned work, unsigned coun
         queue->works &= ~((uint64_t)1 << work);
 }
 
-/* The kinds take turns. */
+/* The kinds of work take turns. */
 static struct bale_item *pop_offered(struct bale_work_queue *queue)
 {
     uint64_t later = queue->works & ~(((uint64_t)2 << queue->last) - 1);
@@ -76,21 +77,21 @@ static struct bale_item *pop_offered(struct bale_work_queue *queue)
         for (uint64_t works = turns[i]; works != 0; works &= works - 1) {
             unsigned work = (unsigned)__builtin_ctzll(works);
             struct bale_offered *offered = &queue->offered[work];
-            if (offered->bytes <= offered->keep)
+            if (offered->bytes <= offered->reserved)
                 continue;
             struct bale_item *item = bale_item_list_pop(&offered->items);
-            take_off(queue, work, 1, item->frame.raw_length);
+            count_removed(queue, work, 1, item->frame.raw_length);
             queue->last = work;
             return item;
         }
     return NULL;
 }
 
-static struct bale_item *pop(struct bale_work_queue *queue, bool *ended)
+static struct bale_item *pop(struct bale_work_queue *queue, bool *completed)
 {
-    struct bale_item *item = bale_item_list_pop(&queue->ended);
+    struct bale_item *item = bale_item_list_pop(&queue->completed);
 
-    *ended = item != NULL;
+    *completed = item != NULL;
     for (int p = 0; p < BALE_PRIORITIES && !item; p++) {
         item = bale_item_list_pop(&queue->by_priority[p]);
         if (!item && p == BALE_PRIORITY_NORMAL && queue->works != 0)
@@ -99,11 +100,11 @@ static struct bale_item *pop(struct bale_work_queue *queue, bool *ended)
     return item;
 }
 
-struct bale_item *bale_work_queue_pop(struct bale_work_queue *queue, bool *ended)
+struct bale_item *bale_work_queue_pop(struct bale_work_queue *queue, bool *completed)
 {
     struct bale_item *item;
 
-    while (!(item = pop(queue, ended)) && !queue->stop) {
+    while (!(item = pop(queue, completed)) && !queue->stop) {
         queue->sleeping++;
         pthread_cond_wait(&queue->wake, &queue->mutex);
         queue->sleeping--;
@@ -133,6 +134,6 @@ struct bale_item *bale_work_queue_steal(struct bale_work_queue *queue, unsigned 
     } else {
         items->first = NULL;
     }
-    take_off(queue, work, *count, left);
+    count_removed(queue, work, *count, left);
     return first;
 }

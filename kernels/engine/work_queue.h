@@ -1,5 +1,5 @@
-/* Items that wait. The CPU engine's workers take them from here; items that another engine might do
- * are offered: it may take them as a batch, from the end, while workers take them from the head. */
+/* The work queue of the CPU engine. Items that another engine might do are offered: that engine
+ * steals batches of them from the tail, while the CPU's workers take them from the head. */
 #ifndef BALE_KERNELS_ENGINE_WORK_QUEUE_H
 #define BALE_KERNELS_ENGINE_WORK_QUEUE_H
 
@@ -10,26 +10,26 @@
 /* Kinds of work, whose speed differs: an item's direction and codec. */
 enum { BALE_WORK_CODECS = 32, BALE_WORKS = 2 * BALE_WORK_CODECS };
 
-/* BALE_WORKS: none of them, as BALE_CODEC_AUTO. */
+/* An item's kind of work. BALE_WORKS: none, as with BALE_CODEC_AUTO. */
 unsigned bale_work_of(const struct bale_item *item);
 
-/* Of one kind of work. */
+/* The offered items of one kind of work. */
 struct bale_offered {
     struct bale_item_list items;
     unsigned count;
-    uint64_t bytes; /* raw */
-    uint64_t keep;  /* what workers leave to the other engine */
+    uint64_t bytes;    /* raw */
+    uint64_t reserved; /* bytes that workers leave to the other engine */
 };
 
 struct bale_work_queue {
     pthread_mutex_t mutex; /* guards all below */
-    pthread_cond_t wake;   /* items came, workers may take what they left, or stop was set */
+    pthread_cond_t wake;   /* items came, fewer bytes are reserved, or stop was set */
     struct bale_item_list by_priority[BALE_PRIORITIES];
-    struct bale_item_list ended; /* done elsewhere: only to be told */
+    struct bale_item_list completed; /* the other engine did them: workers only call done */
     struct bale_offered offered[BALE_WORKS];
-    uint64_t works;    /* bit i: something of work i is offered */
-    unsigned last;     /* work from which a worker took last */
-    unsigned sleeping; /* workers */
+    uint64_t works;    /* bit i: items of kind i are offered */
+    unsigned last;     /* the kind that a worker took last */
+    unsigned sleeping; /* workers that wait for wake */
     bool stop;
 };
 
@@ -38,23 +38,24 @@ _Static_assert(BALE_WORKS <= 64, "works has too few bits");
 void bale_work_queue_init(struct bale_work_queue *queue);
 void bale_work_queue_destroy(struct bale_work_queue *queue);
 
-/* Takes a list. */
+/* Adds a list. Takes the mutex. */
 void bale_work_queue_push(struct bale_work_queue *queue, struct bale_item *list);
 
-/* All below under mutex. */
+/* The caller of the functions below holds the mutex. */
 
-/* The next item for a worker; waits for it. ended: it has its status. NULL: stop, and there is
- * nothing left. */
-struct bale_item *bale_work_queue_pop(struct bale_work_queue *queue, bool *ended);
+/* The next item for a worker; waits for one. *completed: the item has its status, and the worker
+ * only calls done. NULL: stop was set, and no item is left. */
+struct bale_item *bale_work_queue_pop(struct bale_work_queue *queue, bool *completed);
 
+/* Offers an item to the other engine; workers take it as well. */
 void bale_work_queue_offer(struct bale_work_queue *queue, struct bale_item *item, unsigned work);
 
-/* Takes items of the kind from its end, so many bytes at most but one at least; in order. *count
- * and *bytes: how many and how much. */
+/* Takes items of the kind from its tail, most bytes at most but one item at least, and returns
+ * them in order, with their number and bytes. At least one is offered. */
 struct bale_item *bale_work_queue_steal(struct bale_work_queue *queue, unsigned work, uint64_t most,
                                         unsigned *count, uint64_t *bytes);
 
-/* Wakes workers for so many items. */
+/* Wakes sleeping workers for so many items. */
 void bale_work_queue_wake(struct bale_work_queue *queue, unsigned items);
 
 #endif

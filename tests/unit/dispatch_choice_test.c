@@ -168,14 +168,14 @@ static void test_again(void)
     struct bale_dispatch *d = (struct bale_dispatch *)rig.engine;
     unsigned work = BALE_CODEC_LZ4;
     struct bale_batch batch = {.dispatch = d, .work = work, .count = 4, .bytes = 4 * PIECE};
-    for (batch.again = 1; batch.again <= batch.count; batch.again++) {
-        batch.failed = batch.again;
-        bale_dispatch_note(d, &batch);
+    for (batch.no_device = 1; batch.no_device <= batch.count; batch.no_device++) {
+        batch.failed = batch.no_device;
+        bale_dispatch_batch_begins(d, &batch);
         bale_dispatch_learn(d, &batch);
         CHECK_EQ_U(d->costs.batch[work].batches, 0);
         CHECK_EQ_U(bale_dispatch_share(d, work, 64 << 20), 2 << 20);
     }
-    batch.failed = batch.again = 0;
+    batch.failed = batch.no_device = 0;
     bale_dispatch_learn(d, &batch);
     CHECK_EQ_U(d->costs.batch[work].batches, 1);
     rig_stop(&rig);
@@ -253,7 +253,7 @@ static void test_busy(void)
     atomic_store(&d->decoded, work);
     bale_costs_cpu(&d->costs, work, PIECE, PIECE);
     for (int slow = 0; slow < 2; slow++) {
-        bale_dispatch_note(d, &batch);
+        bale_dispatch_batch_begins(d, &batch);
         batch.begin_ns -= (uint64_t)slow * 1000000000000;
         bale_dispatch_learn(d, &batch);
         for (int busy = 0; busy < 2; busy++) {
@@ -267,7 +267,7 @@ static void test_busy(void)
         CHECK_EQ_U(bale_dispatch_share(d, work, 64 << 20), 2 << 20);
     }
     uint64_t trust = atomic_load(&d->trust_ns[work]);
-    bale_dispatch_note(d, &batch);
+    bale_dispatch_batch_begins(d, &batch);
     batch.begin_ns -= 1000000000000;
     bale_dispatch_learn(d, &batch);
     CHECK_EQ_U(atomic_load(&d->trust_ns[work]), 2 * trust);

@@ -54,13 +54,13 @@ static void test_keep(struct bale_work_queue *w)
 {
     offer_all(w, 0, 4, LZ4);
     offer_all(w, 4, 6, STORE);
-    w->offered[LZ4].keep = 2 * LENGTH;
+    w->offered[LZ4].reserved = 2 * LENGTH;
     CHECK(pop(w) == &items[4]);
     CHECK(pop(w) == &items[0]); /* in turns */
     CHECK(pop(w) == &items[5]);
     CHECK(pop(w) == &items[1]);
     CHECK(!pop(w));
-    w->offered[LZ4].keep = 0;
+    w->offered[LZ4].reserved = 0;
     CHECK(pop(w) == &items[2] && pop(w) == &items[3] && !pop(w));
 }
 
@@ -89,7 +89,7 @@ static void test_order(struct bale_work_queue *w)
         items[i] = (struct bale_item){.priority = (enum bale_priority)(i - 1)};
         bale_work_queue_push(w, &items[i]);
     }
-    bale_item_list_append(&w->ended, &items[5]);
+    bale_item_list_append(&w->completed, &items[5]);
     CHECK(bale_work_queue_pop(w, &ended) == &items[5] && ended);
     CHECK(pop(w) == &items[1]);
     CHECK(pop(w) == &items[2]);
