@@ -16,30 +16,30 @@ struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino)
     return node;
 }
 
-/* Finds or makes the node of what fd is and gives it the name, or one more. Returns with the
- * lock held, or ENOMEM. */
-static int intern(struct bale_nodes *nodes, const struct stat *st, int64_t btime,
-                  struct bale_node *dir, const char *name, struct bale_node **out)
+/* Finds or makes the node of an inode and adds the name to it. On success the lock is held when it
+ * returns; else ENOMEM. */
+static int find_or_insert(struct bale_nodes *nodes, const struct stat *st, int64_t btime,
+                          struct bale_node *dir, const char *name, struct bale_node **out)
 {
     char *copy = name ? strdup(name) : NULL;
-    struct bale_node *fresh = calloc(1, sizeof *fresh);
+    struct bale_node *new_node = calloc(1, sizeof *new_node);
 
-    if ((name && !copy) || !fresh) {
+    if ((name && !copy) || !new_node) {
         free(copy);
-        free(fresh);
+        free(new_node);
         return ENOMEM;
     }
     pthread_mutex_lock(&nodes->lock);
     struct bale_node *node = bale_node_at(nodes, st->st_ino);
     if (node &&
         (((node->mode ^ st->st_mode) & S_IFMT) || (node->btime && btime && node->btime != btime))) {
-        /* Somebody else removed the file and its number was given to another one. */
+        /* Another program removed the file, and a new file has its inode number. */
         node->state |= BALE_NODE_DEAD;
         node = NULL;
     }
     if (!node) {
-        node = fresh;
-        fresh = NULL;
+        node = new_node;
+        new_node = NULL;
         node->ino = st->st_ino;
         node->btime = btime;
         node->mode = st->st_mode;
@@ -54,7 +54,7 @@ static int intern(struct bale_nodes *nodes, const struct stat *st, int64_t btime
         bale_node_add_link(nodes, node, dir, name);
     }
     free(copy);
-    free(fresh);
+    free(new_node);
     *out = node;
     return 0;
 }
@@ -75,7 +75,7 @@ int bale_node_lookup(struct bale_nodes *nodes, struct bale_node *dir, const char
     if (!err && st->st_dev != nodes->device)
         err = EXDEV;
     if (!err)
-        err = intern(nodes, st, btime, dir, name, node);
+        err = find_or_insert(nodes, st, btime, dir, name, node);
     if (!err) {
         if ((*node)->fd < 0) {
             bale_node_adopt(nodes, *node, found);
@@ -98,7 +98,7 @@ int bale_node_add(struct bale_nodes *nodes, struct bale_node *dir, const char *n
     int err = bale_stat_fd(fd, st, &btime);
 
     if (!err)
-        err = intern(nodes, st, btime, dir, name, node);
+        err = find_or_insert(nodes, st, btime, dir, name, node);
     if (!err) {
         (*node)->refs++;
         if (keep && (*node)->fd < 0) {

@@ -13,12 +13,13 @@
 /* struct bale_node.state */
 enum {
     BALE_NODE_ON_LRU = 1,
-    BALE_NODE_DEAD = 2, /* its inode number is no longer its own */
+    BALE_NODE_DEAD = 2, /* its inode number may be another file's */
     BALE_NODE_UNVERIFIED =
-        4, /* its name is one it had once: fd stays open until that is looked at */
+        4, /* it fell back on this name: fd stays open until the name is verified */
 };
 
-/* More names than these are not kept: whoever removes them one by one looks each up before. */
+/* At most so many other names are kept. More are not needed: a name is looked up, and so becomes
+ * known, before it is removed. */
 #define BALE_NODE_LINKS 16
 
 /* Another name of a node. */
@@ -28,11 +29,11 @@ struct bale_node_link {
     char name[];
 };
 
-/* Lock order: moving, then lock. Neither is held over close(), which may take long for the last
- * link's. */
+/* Lock order: moving, then lock. lock is not held over close(), which may take long for the last
+ * link of a file. */
 struct bale_nodes {
     pthread_rwlock_t moving; /* written by renames, read by walks */
-    pthread_mutex_t lock;    /* everything else, and the nodes */
+    pthread_mutex_t lock;    /* guards everything else here that changes, and the nodes */
     struct bale_memory *memory;
     uint64_t device; /* st_dev of the whole store */
     struct bale_node *root;
@@ -42,26 +43,26 @@ struct bale_nodes {
     bool (*full)(void *arg);
     void *full_arg;
     struct bale_node *lru_first,
-        *lru_last; /* first: used last; idle descriptors that may be closed */
+        *lru_last; /* idle descriptors that may be closed; first: most recently used */
 };
 
-/* All under nodes->lock. */
+/* All functions below run under nodes->lock, unless they say otherwise. */
 
 struct bale_node *bale_node_at(struct bale_nodes *nodes, uint64_t ino);
 void bale_node_insert(struct bale_nodes *nodes, struct bale_node *node);
-/* Takes over name and frees the old one. The old directory comes back, for bale_nodes_unlock: it
- * has lost a reference. */
+/* Sets the name, which the node then owns, and frees the old one. Returns the old directory, which
+ * has lost a reference, for bale_nodes_unlock. */
 struct bale_node *bale_node_set_name(struct bale_nodes *nodes, struct bale_node *node,
                                      struct bale_node *dir, char *name);
-/* A name beside the first, unless there are too many. */
+/* Adds a name beside the first, unless there are too many. */
 void bale_node_add_link(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
                         const char *name);
-/* False: there was no such name. */
+/* False: there is no such name. */
 bool bale_node_remove_link(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *dir,
                            const char *name);
-/* Frees one that is in no list. */
+/* Frees a link that is in no list. */
 void bale_node_free_link(struct bale_nodes *nodes, struct bale_node_link *link);
-/* Frees all of them. The directories are unreferenced already. */
+/* Frees all links. The references to their directories are gone already. */
 void bale_node_free_links(struct bale_nodes *nodes, struct bale_node *node);
 
 static inline void bale_node_count_memory(struct bale_nodes *nodes, int64_t bytes)
@@ -72,20 +73,20 @@ static inline void bale_node_count_memory(struct bale_nodes *nodes, int64_t byte
 
 bool bale_node_is_named(const struct bale_node *node, const struct bale_node *dir,
                         const char *name);
-void bale_node_add_pin(struct bale_nodes *nodes,
-                       struct bale_node *node); /* fd is open: one user more */
-void bale_node_adopt(struct bale_nodes *nodes, struct bale_node *node,
-                     int fd); /* its descriptor from now on */
+/* Pins the descriptor, which is open. */
+void bale_node_add_pin(struct bale_nodes *nodes, struct bale_node *node);
+/* Makes fd the node's descriptor. */
+void bale_node_adopt(struct bale_nodes *nodes, struct bale_node *node, int fd);
 
-/* Frees a node that is in no table, with its names; closes its descriptor. Not under the lock. */
+/* Frees a node that is in no table, with its names, and closes its descriptor. Without the lock. */
 void bale_node_free(struct bale_nodes *nodes, struct bale_node *node);
 
-/* Ends a locked section: unlocks, then closes descriptors over the budget and frees the node,
- * and the directories above it, if nobody needs them any more. node may be NULL. */
+/* Ends a locked section: unlocks, then closes descriptors over the budget, and frees the node and
+ * the directories above it if nothing uses them any more. node may be NULL. */
 void bale_nodes_unlock(struct bale_nodes *nodes, struct bale_node *node);
 
-/* node_walk.c: opens name in the directory dir_fd, O_PATH. Makes room when there are too many
- * descriptors. */
+/* walk.c, without the lock: opens name in the directory dir_fd with O_PATH. Closes idle descriptors
+ * if there are too many. 0 or an errno. */
 int bale_node_open_at(struct bale_nodes *nodes, int dir_fd, const char *name, int *fd);
 
 #endif

@@ -1,4 +1,4 @@
-/* More names of a node than the first. */
+/* The names of a node beside the first. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ void bale_node_add_link(struct bale_nodes *nodes, struct bale_node *node, struct
     }
     size_t size = strlen(name) + 1;
     struct bale_node_link *link = count < BALE_NODE_LINKS ? malloc(sizeof *link + size) : NULL;
-    if (link) { /* without memory it is not known */
+    if (link) { /* without memory the name stays unknown */
         link->dir = dir;
         link->next = NULL;
         memcpy(link->name, name, size);

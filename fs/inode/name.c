@@ -6,7 +6,7 @@
 #include "fs/inode/internal.h"
 #include "fs/inode/node.h"
 
-/* Takes the name away; another one takes its place, if there is one. Returns as
+/* Removes the name, and replaces it by another one if the node has one. Returns as
  * bale_node_set_name. */
 static struct bale_node *fall_back(struct bale_nodes *nodes, struct bale_node *node)
 {
@@ -19,15 +19,15 @@ static struct bale_node *fall_back(struct bale_nodes *nodes, struct bale_node *n
     }
     node->state |= BALE_NODE_UNVERIFIED;
     struct bale_node *old = bale_node_set_name(nodes, node, link->dir, copy);
-    link->dir->refs--; /* the first name holds it */
+    link->dir->refs--; /* the first name has a reference now */
     node->links = link->next;
     bale_node_free_link(nodes, link);
     return old;
 }
 
-/* Whether the name is that of an inode still. */
-static bool is_there(struct bale_nodes *nodes, struct bale_node *dir, const char *name,
-                     uint64_t ino)
+/* Whether the name is still that of the inode. */
+static bool is_name_of(struct bale_nodes *nodes, struct bale_node *dir, const char *name,
+                       uint64_t ino)
 {
     struct stat st;
     int fd;
@@ -49,7 +49,7 @@ void bale_node_verify_name(struct bale_nodes *nodes, struct bale_node *node)
         char *name = strdup(node->name);
         dir->refs++;
         pthread_mutex_unlock(&nodes->lock);
-        bool there = name && is_there(nodes, dir, name, node->ino);
+        bool there = name && is_name_of(nodes, dir, name, node->ino);
         pthread_mutex_lock(&nodes->lock);
         if (node->state & BALE_NODE_UNVERIFIED && (!name || bale_node_is_named(node, dir, name))) {
             if (there)
@@ -65,7 +65,7 @@ void bale_node_verify_name(struct bale_nodes *nodes, struct bale_node *node)
     pthread_mutex_unlock(&nodes->lock);
 }
 
-/* ---- What was changed ---- */
+/* ---- Reports of changes ---- */
 
 void bale_nodes_rename_begin(struct bale_nodes *nodes)
 {
@@ -84,7 +84,7 @@ void bale_node_renamed(struct bale_nodes *nodes, struct bale_node *node, struct 
     char *copy = strdup(to_name);
 
     pthread_mutex_lock(&nodes->lock);
-    /* Without memory for the new name none is known, and the descriptor stays. */
+    /* Without memory for the new name the node has none, and keeps its descriptor. */
     if (bale_node_is_named(node, from, from_name)) {
         old = bale_node_set_name(nodes, node, copy ? to : NULL, copy);
         copy = NULL;
@@ -116,7 +116,7 @@ void bale_node_linked(struct bale_nodes *nodes, struct bale_node *node, struct b
     char *copy = strdup(name);
 
     pthread_mutex_lock(&nodes->lock);
-    /* The newest name is the one that stays: who links often removes the old one. */
+    /* The newest name becomes the first: a link is often followed by removing the old name. */
     if (copy) {
         if (node->name && !bale_node_is_named(node, dir, name))
             bale_node_add_link(nodes, node, node->parent, node->name);
@@ -164,7 +164,7 @@ void bale_node_path(struct bale_nodes *nodes, struct bale_node *node, char *path
     for (struct bale_node *n = node; n->name; n = n->parent) {
         size_t length = strlen(n->name);
         if (length + 1 > at)
-            break; /* its end says more than its beginning */
+            break; /* the end of a path says more than its beginning */
         at -= length;
         memcpy(path + at, n->name, length);
         if (n->parent != nodes->root)

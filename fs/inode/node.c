@@ -18,7 +18,7 @@ static void resize(struct bale_nodes *nodes, size_t buckets)
     struct bale_node **table = calloc(buckets, sizeof(struct bale_node *));
 
     if (!table)
-        return; /* longer chains, no harm */
+        return; /* the chains are longer then */
     struct bale_node **old = nodes->table;
     size_t old_buckets = nodes->buckets;
     nodes->table = table;
@@ -77,11 +77,12 @@ static void lru_remove(struct bale_nodes *nodes, struct bale_node *node)
     node->state &= ~(uint32_t)BALE_NODE_ON_LRU;
 }
 
-/* On the list if its descriptor is idle and can be had again. */
-static void lru_place(struct bale_nodes *nodes, struct bale_node *node)
+/* Puts the node on the list if its descriptor is idle and can be opened again, else takes it
+ * off. */
+static void lru_update(struct bale_nodes *nodes, struct bale_node *node)
 {
     lru_remove(nodes, node);
-    if (node->fd < 0 || node->users > 0 || !node->name || node->state & BALE_NODE_UNVERIFIED)
+    if (node->fd < 0 || node->pins > 0 || !node->name || node->state & BALE_NODE_UNVERIFIED)
         return;
     node->lru_before = NULL;
     node->lru_next = nodes->lru_first;
@@ -92,7 +93,7 @@ static void lru_place(struct bale_nodes *nodes, struct bale_node *node)
 
 void bale_node_add_pin(struct bale_nodes *nodes, struct bale_node *node)
 {
-    node->users++;
+    node->pins++;
     lru_remove(nodes, node);
 }
 
@@ -100,10 +101,10 @@ void bale_node_adopt(struct bale_nodes *nodes, struct bale_node *node, int fd)
 {
     node->fd = fd;
     nodes->descriptors++;
-    lru_place(nodes, node);
+    lru_update(nodes, node);
 }
 
-/* Takes up to room idle descriptors off their nodes, while there are more than keep. */
+/* Takes up to room idle descriptors from their nodes, as long as there are more than keep. */
 static int evict(struct bale_nodes *nodes, unsigned keep, int *fds, int room)
 {
     int count = 0;
@@ -156,7 +157,7 @@ struct bale_node *bale_node_set_name(struct bale_nodes *nodes, struct bale_node 
         dir->refs++;
     if (old)
         old->refs--;
-    lru_place(nodes, node);
+    lru_update(nodes, node);
     return old;
 }
 
@@ -165,12 +166,12 @@ bool bale_node_is_named(const struct bale_node *node, const struct bale_node *di
     return node->name && node->parent == dir && strcmp(node->name, name) == 0;
 }
 
-/* Unlinks from the table what nobody needs, from node upwards; the nodes go before dead, chained
- * by hash_next. */
+/* Removes unused nodes from the table, from node upwards. Returns them, chained by hash_next,
+ * followed by dead. */
 static struct bale_node *reap(struct bale_nodes *nodes, struct bale_node *node,
                               struct bale_node *dead)
 {
-    while (node && node != nodes->root && !node->lookups && !node->refs && !node->users) {
+    while (node && node != nodes->root && !node->lookups && !node->refs && !node->pins) {
         struct bale_node *parent = node->parent;
         unhash(nodes, node);
         lru_remove(nodes, node);
@@ -180,9 +181,10 @@ static struct bale_node *reap(struct bale_nodes *nodes, struct bale_node *node,
         dead = node;
         for (struct bale_node_link *link = node->links; link; link = link->next) {
             link->dir->refs--;
-            dead = reap(nodes, link->dir, dead); /* directories have no links */
+            dead =
+                reap(nodes, link->dir, dead); /* recursion ends there: directories have no links */
         }
-        /* Not before: each is looked at once, after its last reference went. */
+        /* Only now, so that each node is checked once, after its last reference is gone. */
         if (parent)
             parent->refs--;
         node = parent;
@@ -226,11 +228,11 @@ void bale_node_ref(struct bale_nodes *nodes, struct bale_node *node)
 
 void bale_node_unref(struct bale_nodes *nodes, struct bale_node *node)
 {
-    if (node) {
-        pthread_mutex_lock(&nodes->lock);
-        node->refs--;
-        bale_nodes_unlock(nodes, node);
-    }
+    if (!node)
+        return;
+    pthread_mutex_lock(&nodes->lock);
+    node->refs--;
+    bale_nodes_unlock(nodes, node);
 }
 
 void bale_node_remember(struct bale_nodes *nodes, struct bale_node *node)
@@ -250,8 +252,8 @@ void bale_node_forget(struct bale_nodes *nodes, struct bale_node *node, uint64_t
 void bale_node_unpin(struct bale_nodes *nodes, struct bale_node *node)
 {
     pthread_mutex_lock(&nodes->lock);
-    node->users--;
-    lru_place(nodes, node);
+    node->pins--;
+    lru_update(nodes, node);
     bale_nodes_unlock(nodes, node);
 }
 

@@ -45,14 +45,13 @@ static int open_at(int dir_fd, const char *name)
     long fd = syscall(SYS_openat2, dir_fd, name, &how, sizeof how);
 
     if (fd < 0 && errno == ELOOP) {
-        /* RESOLVE_NO_SYMLINKS refuses the last component too; a link itself is what we want
-         * then. */
+        /* RESOLVE_NO_SYMLINKS refuses a link as the last component too, but a link may be what we
+         * are to open. */
         how.resolve &= ~(uint64_t)RESOLVE_NO_SYMLINKS;
         fd = syscall(SYS_openat2, dir_fd, name, &how, sizeof how);
     }
     if (fd < 0 && (errno == ENOSYS || errno == EPERM)) {
-        /* A container that does not let the call through. One name without a slash cannot leave
-         * the directory. */
+        /* A sandbox blocks the call. One name without a slash cannot leave the directory. */
         fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     }
     return (int)fd;
@@ -78,8 +77,8 @@ static bool same_inode(const struct bale_nodes *nodes, const struct bale_node *n
            (!btime || !node->btime || btime == node->btime);
 }
 
-/* Takes the node's descriptor if it has one. */
-static bool use_open(struct bale_nodes *nodes, struct bale_node *node, int *fd)
+/* Pins the node's descriptor if it has one. */
+static bool pin_open(struct bale_nodes *nodes, struct bale_node *node, int *fd)
 {
     pthread_mutex_lock(&nodes->lock);
     bool open = node->fd >= 0;
@@ -91,8 +90,8 @@ static bool use_open(struct bale_nodes *nodes, struct bale_node *node, int *fd)
     return open;
 }
 
-/* Opens node in its parent, whose descriptor is parent_fd; it is held then. */
-static int step(struct bale_nodes *nodes, struct bale_node *node, int parent_fd, int *fd)
+/* Opens node by its name in its parent, whose descriptor is parent_fd, and pins it. */
+static int open_in_parent(struct bale_nodes *nodes, struct bale_node *node, int parent_fd, int *fd)
 {
     char name[BALE_NODE_NAME_MAX + 1] = "";
 
@@ -109,7 +108,7 @@ static int step(struct bale_nodes *nodes, struct bale_node *node, int parent_fd,
         bale_node_adopt(nodes, node, found);
         found = -1;
     }
-    /* Whoever took the name away meanwhile has opened the node before. */
+    /* Open although this failed: who removed the name meanwhile had opened the node before. */
     if (node->fd >= 0) {
         bale_node_add_pin(nodes, node);
         *fd = node->fd;
@@ -121,8 +120,8 @@ static int step(struct bale_nodes *nodes, struct bale_node *node, int parent_fd,
     return err == ENOENT ? ESTALE : err;
 }
 
-/* The nodes from the one below the nearest open ancestor down to node, referenced. That ancestor
- * is held. */
+/* Gets the nodes from the one below the nearest open ancestor down to node, referenced. Pins that
+ * ancestor. */
 static int chain_of(struct bale_nodes *nodes, struct bale_node *node, struct bale_node ***chain,
                     size_t *count, struct bale_node **top)
 {
@@ -152,7 +151,8 @@ static int chain_of(struct bale_nodes *nodes, struct bale_node *node, struct bal
     return err;
 }
 
-static int walk(struct bale_nodes *nodes, struct bale_node *node, int *fd)
+/* Opens node from its nearest open ancestor downwards, and pins it. */
+static int walk_down(struct bale_nodes *nodes, struct bale_node *node, int *fd)
 {
     struct bale_node **chain, *top;
     size_t count;
@@ -161,7 +161,7 @@ static int walk(struct bale_nodes *nodes, struct bale_node *node, int *fd)
 
     for (size_t i = 0; !err && i < count; i++) {
         int next = -1;
-        err = step(nodes, chain[i], at, &next);
+        err = open_in_parent(nodes, chain[i], at, &next);
         bale_node_unpin(nodes, top);
         top = err ? NULL : chain[i];
         at = err ? -1 : next;
@@ -175,10 +175,10 @@ static int walk(struct bale_nodes *nodes, struct bale_node *node, int *fd)
 
 int bale_node_pin(struct bale_nodes *nodes, struct bale_node *node, int *fd)
 {
-    if (use_open(nodes, node, fd))
+    if (pin_open(nodes, node, fd))
         return 0;
     pthread_rwlock_rdlock(&nodes->moving);
-    int err = walk(nodes, node, fd);
+    int err = walk_down(nodes, node, fd);
     pthread_rwlock_unlock(&nodes->moving);
     return err;
 }
