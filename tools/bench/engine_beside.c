@@ -10,7 +10,7 @@
 #include "kernels/frame/setting.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
-#include "tools/common/spawn.h"
+#include "tools/common/program.h"
 
 #define PROGRAM "bale_gpu_filler"
 

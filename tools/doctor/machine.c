@@ -22,7 +22,7 @@
 #include "fs/daemon/daemon.h"
 #include "kernels/engine/engine.h"
 #include "tools/common/options.h"
-#include "tools/common/spawn.h"
+#include "tools/common/program.h"
 #include "tools/mount/namespace.h"
 
 #define KERNEL_LEAST_MAJOR 5

@@ -12,7 +12,7 @@
 #include "tools/balefs.h"
 #include "tools/common/contents.h"
 #include "tools/common/options.h"
-#include "tools/common/store_path.h"
+#include "tools/common/stored_path.h"
 
 static const char help[] =
     "usage: balefs cat PATH...\n"

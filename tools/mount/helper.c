@@ -8,8 +8,8 @@
 #include "format/reason.h"
 #include "tools/balefs.h"
 #include "tools/common/options.h"
-#include "tools/mount/detach.h"
 #include "tools/mount/options.h"
+#include "tools/mount/unmount.h"
 
 static const char help[] =
     "usage: mount.balefs STORE MNT [-sfnv] [-o OPTIONS]\n"

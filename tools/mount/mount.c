@@ -15,9 +15,9 @@
 #include "tools/common/options.h"
 #include "tools/common/output_path.h"
 #include "tools/mount/daemon_log.h"
-#include "tools/mount/detach.h"
 #include "tools/mount/mount.h"
 #include "tools/mount/options.h"
+#include "tools/mount/unmount.h"
 
 static const char help[] =
     "usage: balefs mount [-f] [--log FILE] [-o OPTIONS] STORE MNT\n"

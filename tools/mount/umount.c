@@ -19,8 +19,8 @@
 #include "tools/common/mount_owner.h"
 #include "tools/common/mounts.h"
 #include "tools/common/options.h"
-#include "tools/mount/detach.h"
 #include "tools/mount/umount.h"
+#include "tools/mount/unmount.h"
 
 static const char help[] =
     "usage: balefs umount [-f] [-l] MNT...\n"

@@ -18,7 +18,7 @@
 #include "tools/common/options.h"
 #include "tools/common/output.h"
 #include "tools/common/output_path.h"
-#include "tools/common/store_path.h"
+#include "tools/common/stored_path.h"
 
 static const char help[] =
     "usage: balefs export [-j N] [--settings] STORE[/SUB] DIR\n"

@@ -17,7 +17,7 @@
 #include "tools/balefs.h"
 #include "tools/common/options.h"
 #include "tools/common/output_path.h"
-#include "tools/common/store_path.h"
+#include "tools/common/stored_path.h"
 
 static const char help[] =
     "usage: balefs import [--create] [--codec CODEC] [-j N] DIR STORE[/SUB]\n"

@@ -1,4 +1,4 @@
-#include "tools/mount/detach.h"
+#include "tools/mount/unmount.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "fs/daemon/unmount.h"
 #include "tools/balefs.h"
 #include "tools/common/options.h"
-#include "tools/common/spawn.h"
+#include "tools/common/program.h"
 
 #define USERS_TOLD 5
 

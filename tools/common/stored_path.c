@@ -1,4 +1,4 @@
-#include "tools/common/store_path.h"
+#include "tools/common/stored_path.h"
 
 #include <libgen.h>
 #include <stdio.h>

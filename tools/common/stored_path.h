@@ -1,6 +1,6 @@
 /* A path in a store itself, not in a mount. */
-#ifndef BALE_TOOLS_COMMON_STORE_PATH_H
-#define BALE_TOOLS_COMMON_STORE_PATH_H
+#ifndef BALE_TOOLS_COMMON_STORED_PATH_H
+#define BALE_TOOLS_COMMON_STORED_PATH_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* Running a program for what it says. */
-#ifndef BALE_TOOLS_COMMON_SPAWN_H
-#define BALE_TOOLS_COMMON_SPAWN_H
+#ifndef BALE_TOOLS_COMMON_PROGRAM_H
+#define BALE_TOOLS_COMMON_PROGRAM_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* Taking a mount out of the tree. */
-#ifndef BALE_TOOLS_MOUNT_DETACH_H
-#define BALE_TOOLS_MOUNT_DETACH_H
+#ifndef BALE_TOOLS_MOUNT_UNMOUNT_H
+#define BALE_TOOLS_MOUNT_UNMOUNT_H
 
 #include <stdbool.h>
 

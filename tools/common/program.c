@@ -1,4 +1,4 @@
-#include "tools/common/spawn.h"
+#include "tools/common/program.h"
 
 #include <errno.h>
 #include <fcntl.h>
