@@ -1,4 +1,4 @@
-/* The command balefs: finds the command in a table and runs it. */
+/* The program balefs: finds a command in the table and runs it. */
 #include "tools/balefs.h"
 
 #include <errno.h>
@@ -12,35 +12,16 @@
 
 #include "fs/base/log.h"
 #include "kernels/engine/dispatch.h"
-#include "tools/bench/engine.h"
-#include "tools/common/options.h"
+#include "tools/common/message.h"
 #include "tools/mount/helper.h"
 
-/* clang-format off */
-static const struct bale_command *const commands[] = {
-    &bale_command_init,
-    &bale_command_mount,
-    &bale_command_umount,
-    &bale_command_run,
-    &bale_command_sync,
-    &bale_command_freeze,
-    &bale_command_thaw,
-    &bale_command_set,
-    &bale_command_get,
-    &bale_command_stat,
-    &bale_command_inspect,
-    &bale_command_fsck,
-    &bale_command_cat,
-    &bale_command_export,
-    &bale_command_import,
-    &bale_command_compress,
-    &bale_command_decompress,
-    &bale_command_bench,
-    &bale_command_recompress,
-    &bale_command_doctor,
-    NULL,
-};
-/* clang-format on */
+#define WORD 32 /* longer words are not compared beyond this */
+
+#define COMMAND_ADDRESS(name) &bale_command_##name,
+static const struct bale_command *const commands[] = {BALE_COMMANDS(COMMAND_ADDRESS)};
+#undef COMMAND_ADDRESS
+
+enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void print_help(FILE *out)
 {
@@ -52,19 +33,60 @@ static void print_help(FILE *out)
           "compressed in a directory, the store.\n"
           "\n",
           out);
-    for (const struct bale_command *const *each = commands; *each; each++)
-        fprintf(out, "  %-10s  %s\n", (*each)->name, (*each)->summary);
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(out, "  %-12s  %s\n", commands[i]->name, commands[i]->summary);
     fputs("\n"
           "balefs COMMAND --help tells the command's options and exit codes.\n",
           out);
 }
 
-static const struct bale_command *find_command(const char *name)
+/* The command that the first words name. *count: how many words that were. */
+static const struct bale_command *find_command(int argc, char **argv, int *count)
 {
-    for (const struct bale_command *const *each = commands; *each; each++)
-        if (strcmp((*each)->name, name) == 0)
-            return *each;
-    return NULL;
+    const struct bale_command *found = NULL;
+
+    for (size_t i = 0; i < COMMANDS; i++) {
+        const char *name = commands[i]->name;
+        const char *blank = strchr(name, ' ');
+        size_t length = blank ? (size_t)(blank - name) : strlen(name);
+        if (strncmp(argv[0], name, length) != 0 || argv[0][length] != '\0' ||
+            (blank && (argc < 2 || strcmp(argv[1], blank + 1) != 0)))
+            continue;
+        found = commands[i];
+        *count = blank ? 2 : 1;
+        if (blank)
+            break;
+    }
+    return found;
+}
+
+static unsigned least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* The number of letters to change, add, take away or swap to make one word of the other. */
+static unsigned word_distance(const char *a, const char *b)
+{
+    unsigned rows[3][WORD + 1];
+    size_t m = strnlen(a, WORD), n = strnlen(b, WORD);
+    unsigned *before = rows[0], *above = rows[1], *row = rows[2];
+
+    for (unsigned j = 0; j <= n; j++)
+        above[j] = before[j] = j;
+    for (unsigned i = 1; i <= m; i++) {
+        row[0] = i;
+        for (unsigned j = 1; j <= n; j++) {
+            row[j] = least(above[j - 1] + (a[i - 1] != b[j - 1]), least(above[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = least(row[j], before[j - 2] + 1);
+        }
+        unsigned *spare = before;
+        before = above;
+        above = row;
+        row = spare;
+    }
+    return above[n];
 }
 
 static int unknown_command(const char *name)
@@ -72,11 +94,11 @@ static int unknown_command(const char *name)
     const struct bale_command *best = NULL;
     unsigned best_distance = 3;
 
-    for (const struct bale_command *const *each = commands; *each; each++) {
-        unsigned distance = bale_word_distance(name, (*each)->name);
+    for (size_t i = 0; i < COMMANDS; i++) {
+        unsigned distance = word_distance(name, commands[i]->name);
         if (distance < best_distance) {
             best_distance = distance;
-            best = *each;
+            best = commands[i];
         }
     }
     if (best)
@@ -86,24 +108,27 @@ static int unknown_command(const char *name)
     return BALE_EXIT_USAGE;
 }
 
-static int help(int argc, char **argv)
+/* argv[0] is "help". */
+static int run_help(int argc, char **argv)
 {
+    int count;
+
     if (argc < 2) {
         print_help(stdout);
         return BALE_EXIT_DONE;
     }
-    const struct bale_command *command = find_command(argv[1]);
+    const struct bale_command *command = find_command(argc - 1, argv + 1, &count);
     if (!command)
         return unknown_command(argv[1]);
-    if (command == &bale_command_bench && argc > 2 && strcmp(argv[2], "engine") == 0)
-        command = &bale_command_bench_engine;
     fputs(command->help, stdout);
     return BALE_EXIT_DONE;
 }
 
-/* argv[0] is the command's name. */
-static int run(int argc, char **argv)
+/* argv[0] is the first word after the program's name. */
+static int run_command(int argc, char **argv)
 {
+    int count;
+
     if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
         print_help(stdout);
         return BALE_EXIT_DONE;
@@ -113,16 +138,18 @@ static int run(int argc, char **argv)
         return BALE_EXIT_DONE;
     }
     if (strcmp(argv[0], "help") == 0)
-        return help(argc, argv);
+        return run_help(argc, argv);
     if (argv[0][0] == '-') {
         bale_message("unknown option %s: see balefs --help", argv[0]);
         return BALE_EXIT_USAGE;
     }
-    const struct bale_command *command = find_command(argv[0]);
-    return command ? command->run(command, argc, argv) : unknown_command(argv[0]);
+    const struct bale_command *command = find_command(argc, argv, &count);
+    return command ? command->run(command, argc - count + 1, argv + count - 1)
+                   : unknown_command(argv[0]);
 }
 
-/* What is opened later must not become standard output or error. */
+/* Opens /dev/null for each standard stream that is closed: a file that is opened later must not become
+ * standard output or standard error. */
 static bool open_standard_streams(void)
 {
     int fd;
@@ -141,8 +168,8 @@ static void log_line(enum bale_level level, const char *line)
     bale_message("%s", line);
 }
 
-/* Whoever reads our output may stop reading; that is no failure worth a message. errno may be long
- * gone. */
+/* A reader of our output may stop reading, which needs no message. errno may be stale, so the pipe
+ * itself is checked too. */
 static bool reader_left(void)
 {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
@@ -150,7 +177,7 @@ static bool reader_left(void)
     return errno == EPIPE || (poll(&out, 1, 0) == 1 && (out.revents & POLLERR));
 }
 
-static int end_output(int status)
+static int flush_output(int status)
 {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
@@ -161,9 +188,9 @@ static int end_output(int status)
     return status == BALE_EXIT_DONE ? BALE_EXIT_FAILED : status;
 }
 
-static int end(int status)
+static int finish_program(int status)
 {
-    status = end_output(status);
+    status = flush_output(status);
     if (bale_dispatch_hangs())
         _exit(status);
     return status;
@@ -175,10 +202,10 @@ int main(int argc, char **argv)
         return BALE_EXIT_FAILED;
     bale_log_to(log_line, BALE_LOG_WARNING);
     if (argc > 0 && bale_is_mount_helper(argv[0]))
-        return end(bale_mount_helper(argc, argv));
+        return finish_program(bale_mount_helper(argc, argv));
     if (argc < 2) {
         print_help(stderr);
         return BALE_EXIT_USAGE;
     }
-    return end(run(argc - 1, argv + 1));
+    return finish_program(run_command(argc - 1, argv + 1));
 }

@@ -1,38 +1,45 @@
-/* The commands of balefs. Each has a file of its own and is found through the table in balefs.c. */
+/* The commands of balefs, in the order of the help. The completion and the tests read them from the help.
+ * NAME stands for bale_command_NAME, which lies beside the command's parts. */
 #ifndef BALE_TOOLS_BALEFS_H
 #define BALE_TOOLS_BALEFS_H
 
-/* Exit codes, but for mount, umount (mount(8)) and fsck (fsck(8)). */
+#define BALE_COMMANDS(X)                                                                           \
+    X(init)                                                                                        \
+    X(mount)                                                                                       \
+    X(umount)                                                                                      \
+    X(run)                                                                                         \
+    X(sync)                                                                                        \
+    X(freeze)                                                                                      \
+    X(thaw)                                                                                        \
+    X(set)                                                                                         \
+    X(get)                                                                                         \
+    X(recompress)                                                                                  \
+    X(stat)                                                                                        \
+    X(inspect)                                                                                     \
+    X(fsck)                                                                                        \
+    X(cat)                                                                                         \
+    X(export)                                                                                      \
+    X(import)                                                                                      \
+    X(compress)                                                                                    \
+    X(decompress)                                                                                  \
+    X(bench)                                                                                       \
+    X(bench_engine)                                                                                \
+    X(doctor)
+
+/* Exit codes. mount and umount have those of mount(8), fsck has those of fsck(8), run has its own. */
 enum { BALE_EXIT_DONE = 0, BALE_EXIT_FAILED = 1, BALE_EXIT_USAGE = 2 };
 
 struct bale_command {
-    const char *name;
+    const char *name;    /* one word, or two for a part of another command */
     const char *summary; /* for the list of commands */
     const char *help;    /* all of --help, with a newline at the end */
     int usage;           /* exit code for wrong usage */
-    /* argv[0] is the command's name. Returns the exit code. */
+    /* argv[0] is the command's last word. Returns the exit code. */
     int (*run)(const struct bale_command *command, int argc, char **argv);
 };
 
-extern const struct bale_command bale_command_init;
-extern const struct bale_command bale_command_mount;
-extern const struct bale_command bale_command_umount;
-extern const struct bale_command bale_command_run;
-extern const struct bale_command bale_command_sync;
-extern const struct bale_command bale_command_freeze;
-extern const struct bale_command bale_command_thaw;
-extern const struct bale_command bale_command_set;
-extern const struct bale_command bale_command_get;
-extern const struct bale_command bale_command_recompress;
-extern const struct bale_command bale_command_stat;
-extern const struct bale_command bale_command_inspect;
-extern const struct bale_command bale_command_fsck;
-extern const struct bale_command bale_command_cat;
-extern const struct bale_command bale_command_export;
-extern const struct bale_command bale_command_import;
-extern const struct bale_command bale_command_compress;
-extern const struct bale_command bale_command_decompress;
-extern const struct bale_command bale_command_bench;
-extern const struct bale_command bale_command_doctor;
+#define BALE_COMMAND_DECLARE(name) extern const struct bale_command bale_command_##name;
+BALE_COMMANDS(BALE_COMMAND_DECLARE)
+#undef BALE_COMMAND_DECLARE
 
 #endif

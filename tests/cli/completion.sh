@@ -42,8 +42,8 @@ is "mount" "$(offers "balefs mou")" "a command begun"
 is "thaw" "$(offers "balefs help th")" "help of a command begun"
 
 # Every option that is told of, of every command; what has been begun.
-mapfile -t commands < <("$balefs" --help | sed -nE 's/^  ([a-z]+)  .*/\1/p')
-for command in "${commands[@]}" "bench engine"; do
+mapfile -t commands < <("$balefs" --help | sed -nE 's/^  ([a-z]+( [a-z]+)?)  .*/\1/p')
+for command in "${commands[@]}"; do
     # shellcheck disable=SC2086 # one is two words
     for option in $("$balefs" $command --help | grep -E '^ +-' | grep -oE -- '(^ +|, )--?[a-zA-Z][a-z-]*' | tr -d ' ,'); do
         has "balefs $command -" "$option"

@@ -37,7 +37,7 @@ both() {
 
 # Usage.
 for command in compress decompress; do
-    fails 2 "--engine fpga: it is cpu, gpu or auto: see balefs $command --help" $command --engine fpga numbers
+    fails 2 "--engine fpga: it is auto, cpu or gpu: see balefs $command --help" $command --engine fpga numbers
 done
 
 # --- without a GPU

@@ -11,10 +11,8 @@ diff -u expected/help.txt "$work/.out" || fail "help is not as expected/help.txt
 run 0 --version
 grep -Eqx 'balefs [0-9]+\.[0-9]+\.[0-9]+' "$work/.out" || fail "version: $out"
 
-commands=$(awk '/^  [a-z]/ { print $1 }' expected/help.txt)
-is 20 "$(wc -w <<<"$commands")" "commands"
-mapfile -t commands <<<"$commands"
-commands+=("bench engine")
+mapfile -t commands < <(sed -nE 's/^  ([a-z]+( [a-z]+)?)  .*/\1/p' expected/help.txt)
+is 21 "${#commands[@]}" "commands"
 for command in "${commands[@]}"; do
     read -ra words <<<"$command"
     run 0 "${words[@]}" --help

@@ -5,8 +5,8 @@
 
 cd "${BALE_SOURCE:?}/tools/man"
 pages=$(sed -nE 's/^ +([a-z.-]+\.[1-8])\)?$/\1/p' CMakeLists.txt)
-commands=$("$balefs" --help | sed -nE 's/^  ([a-z]+)  .*/\1/p')
-[ -n "$commands" ] || fail "no commands"
+mapfile -t commands < <("$balefs" --help | sed -nE 's/^  ([a-z]+( [a-z]+)?)  .*/\1/p')
+[ "${#commands[@]}" -gt 0 ] || fail "no commands"
 
 # "-c, --codec CODEC", a line each, as the help text and as the page have it
 told() { sed -nE "s/^ +(-[^ ]+( [^ ]+)*)(  .*)?$/\1/p" "$work/help"; }
@@ -14,8 +14,6 @@ written() { sed -nE '/^\.It Fl /{s/^\.It Fl /-/; s/ Ns Op = Ns Ar (.*)/[=\1]/; s
 mount_told() { sed -nE '/^Options of balefs/,/^$/s/^  ([a-z_-]+(, [a-z]+|=[^ ]+)?)( .*)?$/\1/p' "$work/help"; }
 mount_written() { sed -nE '/^\.It Cm /{s/^\.It Cm //; s/ Ns / /g; s/ (Ar|Cm) / /g; s/ ([=|]) /\1/g; s/ ,/,/g; p}' "$1"; }
 
-mapfile -t commands <<<"$commands"
-commands+=("bench engine")
 for command in "${commands[@]}"; do
     page=balefs-${command/ /-}.1
     grep -qx "$page" <<<"$pages" || fail "$command: has no page in tools/man/CMakeLists.txt"

@@ -93,7 +93,7 @@ fails 1 "-o threads=-1: give a whole number from 1 to 4096: see balefs mount --h
 fails 1 "-o age=6: give seconds from 0.1 to 5: see balefs mount --help" mount -o age=6 "$store" "$work/mnt"
 fails 1 "-o age=nan: give seconds from 0.1 to 5: see balefs mount --help" mount -o age=nan "$store" "$work/mnt"
 fails 1 "-o io=fast: it is cached or direct: see balefs mount --help" mount -o io=fast "$store" "$work/mnt"
-fails 1 "-o engine=cuda: it is auto, gpu or cpu: see balefs mount --help" mount -o engine=cuda "$store" "$work/mnt"
+fails 1 "-o engine=cuda: it is auto, cpu or gpu: see balefs mount --help" mount -o engine=cuda "$store" "$work/mnt"
 fails 1 "-o gpu=first: give the numbers of GPUs, from 0 on: see balefs mount --help" mount -o gpu=first "$store" "$work/mnt"
 fails 1 "-o gpu=-1: give the numbers of GPUs, from 0 on: see balefs mount --help" mount -o gpu=-1 "$store" "$work/mnt"
 fails 1 "-o gpu=1x: give the numbers of GPUs, from 0 on: see balefs mount --help" mount -o gpu=0,1x "$store" "$work/mnt"

@@ -12,15 +12,17 @@
 #include "kernels/frame/setting.h"
 #include "tools/balefs.h"
 #include "tools/bench/data.h"
-#include "tools/bench/engine.h"
 #include "tools/bench/gpu.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/report.h"
 #include "tools/bench/settings.h"
 #include "tools/bench/svg.h"
+#include "tools/common/gpu_options.h"
+#include "tools/common/message.h"
 #include "tools/common/options.h"
 #include "tools/common/output.h"
 #include "tools/common/progress.h"
+#include "tools/common/size.h"
 
 static const char help[] =
     "usage: balefs bench [OPTIONS] FILE...\n"
@@ -83,7 +85,7 @@ struct bench {
     struct bale_bench_settings settings;
     struct bale_bench_result results[BALE_BENCH_SETTINGS];
     uint64_t limit;
-    enum bale_bench_engine engine;
+    enum bale_engine_choice engine;
     char gpu[BALE_GPU_NAME]; /* "": there is none */
     const char *svg;
     bool json, force;
@@ -122,6 +124,7 @@ static int take_size(const struct bale_command *command, int option, struct benc
 /* 0, or the exit code. */
 static int take_option(const struct bale_command *command, int option, struct bench *bench)
 {
+    const char *wrong;
     struct bale_reason why;
 
     switch (option) {
@@ -134,9 +137,8 @@ static int take_option(const struct bale_command *command, int option, struct be
     case 'j':
         return bale_count_take(command, "threads", 4096, &bench->how.threads);
     case OPTION_ENGINE:
-        return bale_bench_engine_parse(optarg, &bench->engine)
-                   ? 0
-                   : bale_usage_error(command, "--engine %s: it is auto, cpu or gpu", optarg);
+        wrong = bale_engine_choice_parse(optarg, &bench->engine);
+        return wrong ? bale_usage_error(command, "--engine %s: %s", optarg, wrong) : 0;
     case OPTION_SVG:
         bench->svg = optarg;
         return strcmp(optarg, "-") != 0
@@ -283,24 +285,27 @@ static bool open_picture(struct bench *bench)
     return good;
 }
 
-static bool draw(struct bench *bench, const struct bale_bench_report *report)
-{
-    char title[60], subtitle[256], *text = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
-    bool good = out != NULL;
+/* What the picture shows. */
+struct bench_picture {
+    const struct bench *bench;
+    const struct bale_bench_report *report;
+};
 
-    if (out) {
-        name_data(bench, title, sizeof title);
-        bale_bench_describe(report, subtitle, sizeof subtitle);
-        bale_bench_svg(report, title, subtitle, out);
-        good = fclose(out) == 0;
-    }
-    if (!good)
-        bale_message("%s: out of memory", bench->svg);
-    good = good && bale_output_write(&bench->picture, text, length);
-    free(text);
-    return good && bale_output_finish(&bench->picture, NULL);
+static void draw_picture(const void *arg, FILE *out)
+{
+    const struct bench_picture *picture = arg;
+    char title[60], subtitle[256];
+
+    name_data(picture->bench, title, sizeof title);
+    bale_bench_describe(picture->report, subtitle, sizeof subtitle);
+    bale_bench_svg(picture->report, title, subtitle, out);
+}
+
+static bool draw_bench(struct bench *bench, const struct bale_bench_report *report)
+{
+    const struct bench_picture picture = {.bench = bench, .report = report};
+
+    return bale_output_draw(&bench->picture, draw_picture, &picture);
 }
 
 static bool run_bench(struct bench *bench)
@@ -325,7 +330,7 @@ static bool run_bench(struct bench *bench)
         good = bale_bench_print_json(&report);
     else
         bale_bench_print(&report);
-    return (!bench->svg || draw(bench, &report)) && good;
+    return (!bench->svg || draw_bench(bench, &report)) && good;
 }
 
 static int bench_run(const struct bale_command *command, int argc, char **argv)
@@ -341,8 +346,6 @@ static int bench_run(const struct bale_command *command, int argc, char **argv)
     int option, status;
     bool good;
 
-    if (argc > 1 && strcmp(argv[1], "engine") == 0)
-        return bale_command_bench_engine.run(&bale_command_bench_engine, argc - 1, argv + 1);
     while ((option = bale_options_next(command, argc, argv, ":e:l:r:j:fh", long_options)) !=
            BALE_OPTION_END) {
         if (option == BALE_OPTION_BAD || option == BALE_OPTION_HELP)

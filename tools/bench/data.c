@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/common/options.h"
+#include "tools/common/message.h"
 #include "tools/stream/pack.h"
 
 ssize_t bale_bench_read(const char *name, uint8_t *bytes, size_t room)

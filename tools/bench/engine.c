@@ -1,19 +1,20 @@
 /* balefs bench engine: from how much work on a GPU is faster than all cores. */
-#include "tools/bench/engine.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "format/reason.h"
 #include "fs/store/store.h"
+#include "tools/balefs.h"
 #include "tools/bench/data.h"
 #include "tools/bench/engine_beside.h"
 #include "tools/bench/engine_report.h"
 #include "tools/common/gpu_options.h"
+#include "tools/common/message.h"
 #include "tools/common/options.h"
 #include "tools/common/output.h"
 #include "tools/common/progress.h"
+#include "tools/common/size.h"
 
 #define SIZE_MOST ((uint64_t)64 << 30)
 #define SECONDS_MOST 600.0
@@ -217,22 +218,9 @@ static bool open_picture(struct engines *e)
     return bale_output_open(e->svg, &rules, &e->picture);
 }
 
-static bool draw(struct engines *e, const struct bale_engine_report *report)
+static void draw_report(const void *report, FILE *out)
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
-    bool good = out != NULL;
-
-    if (out) {
-        bale_engine_svg(report, out);
-        good = fclose(out) == 0;
-    }
-    if (!good)
-        bale_message("%s: out of memory", e->svg);
-    good = good && bale_output_write(&e->picture, text, length);
-    free(text);
-    return good && bale_output_finish(&e->picture, NULL);
+    bale_engine_svg(report, out);
 }
 
 /* ---- The work ---- */
@@ -284,7 +272,7 @@ static bool show(struct engines *e, struct bale_engine_report *report)
         good = bale_engine_print_json(report);
     else
         bale_engine_print(report);
-    return (!e->svg || draw(e, report)) && good;
+    return (!e->svg || bale_output_draw(&e->picture, draw_report, report)) && good;
 }
 
 static bool show_beside(struct engines *e, const struct bale_engine_report *report)

@@ -9,8 +9,8 @@
 #include "kernels/engine/plugin_loader.h"
 #include "kernels/frame/setting.h"
 #include "tools/common/json.h"
-#include "tools/common/options.h"
 #include "tools/common/program.h"
+#include "tools/common/size.h"
 
 #define PROGRAM "bale_gpu_filler"
 
@@ -19,7 +19,7 @@ enum { PROGRAMS = 2, DIRECTIONS = 2 };
 static const char *const programs[PROGRAMS] = {"compute", "memory"};
 
 /* What a program did, and when. */
-struct run {
+struct program_run {
     double rate;
     char unit[16];
     uint64_t begin, end;
@@ -32,7 +32,7 @@ static void tick(const struct bale_engine_bench *bench, const char *text)
 
 /* ---- The program ---- */
 
-static bool parse(const char *said, struct run *run)
+static bool parse(const char *said, struct program_run *run)
 {
     json_t *object = json_loads(said, 0, NULL);
     const char *unit = NULL;
@@ -48,7 +48,7 @@ static bool parse(const char *said, struct run *run)
     return good && run->rate > 0 && begin < end;
 }
 
-static bool run_program(struct bale_engine_bench *bench, const char *name, struct run *run)
+static bool run_program(struct bale_engine_bench *bench, const char *name, struct program_run *run)
 {
     char path[PATH_MAX], seconds[32], device[16], said[1024];
     char *words[] = {path, (char *)name, seconds, device, NULL};
@@ -58,7 +58,7 @@ static bool run_program(struct bale_engine_bench *bench, const char *name, struc
     snprintf(device, sizeof device, "%d", bench->how->gpu.devices[0]);
     if (!bale_plugin_sibling(bench->gpu, PROGRAM, path, sizeof path))
         return bale_engine_fail(bench, PROGRAM ": the directory of the GPU's plug-in is unknown");
-    status = bale_spawn(words, STDOUT_FILENO, said, sizeof said);
+    status = bale_program_run(words, STDOUT_FILENO, said, sizeof said);
     if (status < 0)
         return bale_engine_fail(bench, "%s: cannot be run: %s", path,
                                 errno ? strerror(errno) : "a signal ended it");
@@ -115,7 +115,7 @@ static bool engine_alone(struct bale_engine_bench *bench, const struct bale_engi
 
 /* The engine goes on until the program has ended; what counts is what it did meanwhile. */
 static bool together(struct bale_engine_bench *bench, const struct bale_engine_row *row,
-                     const char *name, struct run *run, double *rate)
+                     const char *name, struct program_run *run, double *rate)
 {
     struct bale_flight_how how = flight_of(bench);
     struct bale_flight *flight = NULL;
@@ -141,7 +141,7 @@ bool bale_beside_measure(struct bale_engine_bench *bench, struct bale_beside *be
 {
     struct bale_engine_row rows[DIRECTIONS];
     double engine[DIRECTIONS];
-    struct run alone = {0}, run = {0};
+    struct program_run alone = {0}, run = {0};
 
     if (!choose(bench, rows) || !engine_alone(bench, &rows[0], &engine[0]) ||
         !engine_alone(bench, &rows[1], &engine[1]))

@@ -7,7 +7,7 @@
 #include "format/err.h"
 #include "kernels/frame/registry.h"
 #include "kernels/frame/setting.h"
-#include "tools/common/options.h"
+#include "tools/common/size.h"
 
 /* As many batches as the dispatcher has under way. */
 #define BATCHES 4

@@ -10,7 +10,7 @@
 #include "tools/bench/data.h"
 #include "tools/bench/engine_measure.h"
 #include "tools/common/gpu_options.h"
-#include "tools/common/options.h"
+#include "tools/common/message.h"
 
 #define STEP ((size_t)32 << 20) /* what a mount pins at a time */
 #define SAMPLE ((size_t)32 << 20)
@@ -96,7 +96,7 @@ static bool open_gpu(struct bale_engine_bench *bench)
     int err = bale_plugin_load(NULL, &bench->gpu, &bench->why);
 
     options.insist = true;
-    options.log = bale_gpu_complain;
+    options.log = bale_gpu_message;
     if (err == BALE_OK)
         err = bench->gpu->open(&options, &bench->engines[BALE_SIDE_GPU], &bench->why);
     if (err < 0) {

@@ -5,7 +5,8 @@
 #include "kernels/frame/setting.h"
 #include "tools/bench/report.h"
 #include "tools/common/json.h"
-#include "tools/common/options.h"
+#include "tools/common/message.h"
+#include "tools/common/size.h"
 
 void bale_engine_gpu_text(const struct bale_engine_bench *bench, char *text, size_t size)
 {

@@ -28,7 +28,7 @@ struct label {
     const char *hue;
 };
 
-struct panel {
+struct engine_panel {
     const struct bale_engine_report *report;
     FILE *out;
     double left, slow, fast; /* bytes a second at the edges */
@@ -37,12 +37,12 @@ struct panel {
     size_t label_count;
 };
 
-static const struct bale_engine_how *how_of(const struct panel *p)
+static const struct bale_engine_how *how_of(const struct engine_panel *p)
 {
     return p->report->bench->how;
 }
 
-static double x_of(const struct panel *p, unsigned size)
+static double x_of(const struct engine_panel *p, unsigned size)
 {
     const struct bale_engine_how *how = how_of(p);
     double low = log2((double)how->sizes[0]);
@@ -52,13 +52,13 @@ static double x_of(const struct panel *p, unsigned size)
     return p->left + PANEL * (0.04 + 0.92 * part);
 }
 
-static double y_of(const struct panel *p, double rate)
+static double y_of(const struct engine_panel *p, double rate)
 {
     return BOTTOM - (BOTTOM - TOP) * log(rate / p->slow) / log(p->fast / p->slow);
 }
 
 /* Both panels have the same axes, so that they can be compared. */
-static void choose_axes(struct panel *p)
+static void choose_axes(struct engine_panel *p)
 {
     const struct bale_engine_report *report = p->report;
     double slow = INFINITY, fast = 0;
@@ -76,7 +76,7 @@ static void choose_axes(struct panel *p)
     p->fast = fast > 0 ? fast * 1.5 : 10;
 }
 
-static void draw_rates(const struct panel *p)
+static void draw_rates(const struct engine_panel *p)
 {
     static const double marks[] = {1, 2, 5};
 
@@ -93,7 +93,7 @@ static void draw_rates(const struct panel *p)
     }
 }
 
-static void draw_frame(const struct panel *p)
+static void draw_frame(const struct engine_panel *p)
 {
     double middle = p->left + PANEL / 2.0;
     char text[BALE_TEXT];
@@ -115,7 +115,8 @@ static void draw_frame(const struct panel *p)
 }
 
 /* What was too slow to be measured has no point. */
-static void draw_line(struct panel *p, const struct bale_engine_row *row, enum bale_side side)
+static void draw_line(struct engine_panel *p, const struct bale_engine_row *row,
+                      enum bale_side side)
 {
     const struct bale_flight_rate *rates = row->sides[side].rates;
     const char *hue = bale_bench_hue(row->setting.codec);
@@ -154,7 +155,7 @@ static int by_height(const void *a, const void *b)
 }
 
 /* At the ends of the lines, but not on one another. */
-static void draw_labels(struct panel *p)
+static void draw_labels(struct engine_panel *p)
 {
     double floor = TOP, ceiling = BOTTOM;
 
@@ -170,7 +171,7 @@ static void draw_labels(struct panel *p)
 
 static void draw_panel(const struct bale_engine_report *report, enum bale_item_kind kind, FILE *out)
 {
-    struct panel p = {.report = report, .out = out, .kind = kind};
+    struct engine_panel p = {.report = report, .out = out, .kind = kind};
 
     p.left = kind == BALE_ITEM_ENCODE ? LEFT : LEFT + PANEL + GAP;
     choose_axes(&p);

@@ -53,7 +53,7 @@ static void note(struct bale_flight *flight)
 }
 
 /* With the mutex: so many bytes of what is ready, or all, are under way from now on. */
-static struct bale_item *take(struct bale_flight *flight, uint64_t bytes)
+static struct bale_item *take_ready(struct bale_flight *flight, uint64_t bytes)
 {
     struct bale_item_list list = {0};
     uint64_t taken = 0;
@@ -82,7 +82,7 @@ static void submit(const struct bale_flight_how *how, struct bale_item *list)
         bale_engine_submit(how->other, others.first);
 }
 
-static void done(struct bale_item *item)
+static void flight_item_done(struct bale_item *item)
 {
     struct bale_flight *flight = item->owner;
     struct bale_item *list = NULL;
@@ -99,7 +99,7 @@ static void done(struct bale_item *item)
     }
     if (!flight->stop && flight->error == BALE_OK && flight->gathered >= flight->gather) {
         note(flight);
-        list = take(flight, flight->gathered);
+        list = take_ready(flight, flight->gathered);
         flight->gathered = 0;
     }
     if (flight->under_way == 0)
@@ -117,7 +117,7 @@ static void launch(struct bale_flight *flight)
     for (uint64_t sent = 0; sent < flight->how->bytes; sent += each) {
         uint64_t left = flight->how->bytes - sent;
         pthread_mutex_lock(&flight->mutex);
-        struct bale_item *list = take(flight, left < each ? left : each);
+        struct bale_item *list = take_ready(flight, left < each ? left : each);
         pthread_mutex_unlock(&flight->mutex);
         if (list)
             submit(flight->how, list);
@@ -136,7 +136,7 @@ static struct bale_flight *make(const struct bale_flight_how *how)
     pthread_mutex_init(&flight->mutex, NULL);
     pthread_cond_init(&flight->wake, NULL);
     for (size_t i = 0; i < how->count; i++) {
-        how->items[i].done = done;
+        how->items[i].done = flight_item_done;
         how->items[i].owner = flight;
         bale_item_list_append(&flight->ready, &how->items[i]);
     }

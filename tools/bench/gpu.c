@@ -21,19 +21,6 @@ struct trials {
     size_t count;
 };
 
-bool bale_bench_engine_parse(const char *word, enum bale_bench_engine *engine)
-{
-    static const char *const words[] = {
-        [BALE_BENCH_AUTO] = "auto", [BALE_BENCH_CPU] = "cpu", [BALE_BENCH_GPU] = "gpu"};
-
-    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcmp(word, words[i]) == 0) {
-            *engine = (enum bale_bench_engine)i;
-            return true;
-        }
-    return false;
-}
-
 static bool fail(char *note, const struct bale_setting *setting, int err)
 {
     char text[BALE_SETTING_TEXT];
@@ -79,8 +66,8 @@ static uint64_t heads_of(const struct bale_bench_data *data, uint8_t codec, size
     return heads;
 }
 
-static void take(const struct bale_bench_data *data, const struct bale_gpu_trial *trial,
-                 struct bale_bench_gpu *gpu)
+static void take_trial(const struct bale_bench_data *data, const struct bale_gpu_trial *trial,
+                       struct bale_bench_gpu *gpu)
 {
     for (size_t i = 0; i < trial->measured; i++)
         gpu->raw += trial->chunks[i].length;
@@ -137,7 +124,7 @@ static bool take_all(const struct bale_bench_data *data, const struct trials *tr
     for (size_t i = 0; i < trials->count; i++) {
         const struct bale_gpu_trial *trial = &trials->list[i];
         if (trial->status == BALE_OK)
-            take(data, trial, &trials->results[i]->gpu);
+            take_trial(data, trial, &trials->results[i]->gpu);
         else if (trial->status != BALE_E_INVALID)
             return fail(note, &trials->results[i]->setting, trial->status);
     }
@@ -145,7 +132,7 @@ static bool take_all(const struct bale_bench_data *data, const struct trials *tr
 }
 
 /* The GPU, and its options: those that a mount of this engine would have. */
-static int find(enum bale_bench_engine engine, const struct bale_gpu **gpu,
+static int find(enum bale_engine_choice engine, const struct bale_gpu **gpu,
                 struct bale_gpu_options *options, char *device, struct bale_reason *why)
 {
     struct bale_gpu_found found;
@@ -154,17 +141,17 @@ static int find(enum bale_bench_engine engine, const struct bale_gpu **gpu,
     if (err < 0)
         return err;
     err = (*gpu)->find(&found, why);
-    if (found.device_count == 0 || (err < 0 && engine != BALE_BENCH_GPU))
+    if (found.device_count == 0 || (err < 0 && engine != BALE_ENGINE_GPU))
         return err < 0 ? err : BALE_E_DEVICE;
     *options = (struct bale_gpu_options){.devices = {(int)found.chosen},
                                          .device_count = 1,
-                                         .insist = engine == BALE_BENCH_GPU,
-                                         .log = bale_gpu_complain};
+                                         .insist = engine == BALE_ENGINE_GPU,
+                                         .log = bale_gpu_message};
     snprintf(device, BALE_GPU_NAME, "%s", found.devices[found.chosen].name);
     return BALE_OK;
 }
 
-bool bale_bench_gpu(const struct bale_bench_data *data, enum bale_bench_engine engine,
+bool bale_bench_gpu(const struct bale_bench_data *data, enum bale_engine_choice engine,
                     struct bale_bench_result *results, size_t count, char device[BALE_GPU_NAME],
                     char note[BALE_BENCH_NOTE])
 {
@@ -175,12 +162,12 @@ bool bale_bench_gpu(const struct bale_bench_data *data, enum bale_bench_engine e
     bool good = true;
 
     device[0] = note[0] = '\0';
-    if (engine == BALE_BENCH_CPU)
+    if (engine == BALE_ENGINE_CPU)
         return true;
     if (find(engine, &gpu, &options, device, &why) < 0) {
-        if (engine == BALE_BENCH_GPU)
+        if (engine == BALE_ENGINE_GPU)
             snprintf(note, BALE_BENCH_NOTE, "--engine gpu: there is no GPU: %s", why.text);
-        return engine == BALE_BENCH_AUTO;
+        return engine == BALE_ENGINE_AUTO;
     }
     int err = list_trials(data, results, count, &trials);
     if (err == BALE_OK)
@@ -191,7 +178,7 @@ bool bale_bench_gpu(const struct bale_bench_data *data, enum bale_bench_engine e
         snprintf(note, BALE_BENCH_NOTE, "GPU: %s: it is not measured",
                  why.text[0] ? why.text : bale_err_text(err));
         device[0] = '\0';
-        good = engine == BALE_BENCH_AUTO;
+        good = engine == BALE_ENGINE_AUTO;
     }
     free_trials(&trials);
     return good;

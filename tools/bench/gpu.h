@@ -3,21 +3,15 @@
 #define BALE_TOOLS_BENCH_GPU_H
 
 #include "format/reason.h"
-#include "kernels/engine/gpu.h"
+#include "kernels/engine/dispatch.h"
 #include "tools/bench/measure.h"
 
 enum { BALE_BENCH_NOTE = BALE_REASON_SIZE + 64 };
 
-/* Where the figures beside the CPU's come from. */
-enum bale_bench_engine { BALE_BENCH_AUTO, BALE_BENCH_CPU, BALE_BENCH_GPU };
-
-/* "auto", "cpu" or "gpu". False: it is another word. */
-bool bale_bench_engine_parse(const char *word, enum bale_bench_engine *engine);
-
 /* Measures the settings of results[0, count) that the nearest GPU takes, and sets their gpu. device: its
  * name, "" if there is none. note: what is to be said, once the bar is away, or "". False: it is a
- * failure; without a GPU with BALE_BENCH_GPU alone. */
-bool bale_bench_gpu(const struct bale_bench_data *data, enum bale_bench_engine engine,
+ * failure; without a GPU with BALE_ENGINE_GPU alone. */
+bool bale_bench_gpu(const struct bale_bench_data *data, enum bale_engine_choice engine,
                     struct bale_bench_result *results, size_t count, char device[BALE_GPU_NAME],
                     char note[BALE_BENCH_NOTE]);
 

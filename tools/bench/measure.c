@@ -70,7 +70,7 @@ void bale_bench_destroy(struct bale_bench_data *data)
     free(data);
 }
 
-static void finish(struct bale_item *item)
+static void bench_item_done(struct bale_item *item)
 {
     struct bale_bench_data *data = item->owner;
 
@@ -96,7 +96,7 @@ int bale_bench_add(struct bale_bench_data *data, const void *bytes, size_t lengt
     for (size_t at = 0; at < length; at += extent)
         data->items[data->count++] = (struct bale_item){
             .priority = BALE_PRIORITY_NORMAL,
-            .done = finish,
+            .done = bench_item_done,
             .owner = data,
             .frame = {.offset = at,
                       .raw_length = length - at < extent ? (uint32_t)(length - at) : extent,

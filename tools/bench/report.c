@@ -5,7 +5,7 @@
 
 #include "kernels/frame/setting.h"
 #include "tools/common/json.h"
-#include "tools/common/options.h"
+#include "tools/common/size.h"
 
 const char *bale_bench_size(uint64_t size, char text[static BALE_TEXT])
 {

@@ -3,7 +3,7 @@
 #define BALE_TOOLS_BENCH_REPORT_H
 
 #include "tools/bench/measure.h"
-#include "tools/common/options.h"
+#include "tools/common/size.h"
 
 /* "128 KiB": sizes that were chosen are round. Returns text. */
 const char *bale_bench_size(uint64_t size, char text[static BALE_TEXT]);

@@ -28,7 +28,7 @@ struct box {
     double x, y, width, height;
 };
 
-struct panel {
+struct codec_panel {
     const struct bale_bench_report *report;
     FILE *out;
     double left;       /* of the plot */
@@ -58,12 +58,12 @@ static double ratio_of(const struct bale_bench_report *report, size_t i)
     return (double)report->raw / (double)report->results[i].stored;
 }
 
-static double side_of(const struct panel *p, const struct bale_bench_speed *speed)
+static double side_of(const struct codec_panel *p, const struct bale_bench_speed *speed)
 {
     return p->decompress ? speed->decompress : speed->compress;
 }
 
-static double speed_of(const struct panel *p, size_t i, bool all)
+static double speed_of(const struct codec_panel *p, size_t i, bool all)
 {
     return side_of(p, all ? &p->report->results[i].all : &p->report->results[i].one);
 }
@@ -78,12 +78,12 @@ static double gpu_ratio_of(const struct bale_bench_report *report, size_t i)
     return (double)report->results[i].gpu.raw / (double)report->results[i].gpu.stored;
 }
 
-static double x_of(const struct panel *p, double ratio)
+static double x_of(const struct codec_panel *p, double ratio)
 {
     return p->left + PANEL * (ratio - p->low) / (p->high - p->low);
 }
 
-static double y_of(const struct panel *p, double speed)
+static double y_of(const struct codec_panel *p, double speed)
 {
     return BOTTOM - (BOTTOM - TOP) * log(speed / p->slow) / log(p->fast / p->slow);
 }
@@ -114,7 +114,7 @@ static void widen(double *slow, double *fast, struct bale_bench_speed speed)
 }
 
 /* Both panels have the same axes, so that they can be compared. */
-static void choose_axes(struct panel *p)
+static void choose_axes(struct codec_panel *p)
 {
     const struct bale_bench_report *report = p->report;
     double least = INFINITY, most = 0, slow = INFINITY, fast = 0;
@@ -140,7 +140,7 @@ static void choose_axes(struct panel *p)
     p->fast = fast * 1.5;
 }
 
-static void draw_speeds(const struct panel *p)
+static void draw_speeds(const struct codec_panel *p)
 {
     static const double marks[] = {1, 2, 5};
 
@@ -158,7 +158,7 @@ static void draw_speeds(const struct panel *p)
     }
 }
 
-static void draw_ratios(const struct panel *p)
+static void draw_ratios(const struct codec_panel *p)
 {
     int first = (int)ceil(p->low / p->step), last = (int)floor(p->high / p->step);
 
@@ -171,7 +171,7 @@ static void draw_ratios(const struct panel *p)
     }
 }
 
-static void draw_frame(const struct panel *p)
+static void draw_frame(const struct codec_panel *p)
 {
     double middle = p->left + PANEL / 2.0;
 
@@ -185,14 +185,14 @@ static void draw_frame(const struct panel *p)
             middle, BOTTOM + 40);
 }
 
-static void take(struct panel *p, struct box box)
+static void occupy(struct codec_panel *p, struct box box)
 {
     if (p->count < sizeof p->taken / sizeof p->taken[0])
         p->taken[p->count++] = box;
 }
 
 /* A line joins the levels of a codec, in the order in which they were measured. */
-static void draw_levels(const struct panel *p)
+static void draw_levels(const struct codec_panel *p)
 {
     for (size_t i = 1; i < p->report->count; i++) {
         const struct bale_bench_result *a = &p->report->results[i - 1];
@@ -205,7 +205,7 @@ static void draw_levels(const struct panel *p)
     }
 }
 
-static void draw_point(struct panel *p, size_t i)
+static void draw_point(struct codec_panel *p, size_t i)
 {
     const char *colour = bale_bench_hue(p->report->results[i].setting.codec);
     double x = x_of(p, ratio_of(p->report, i));
@@ -221,9 +221,9 @@ static void draw_point(struct panel *p, size_t i)
     }
     fprintf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" fill=\"%s\"/>\n", x, all, RADIUS,
             colour);
-    take(p, (struct box){x - RADIUS, all - RADIUS, 2 * RADIUS, 2 * RADIUS});
-    take(p, (struct box){x - RADIUS, fmin(one, all) - RADIUS, 2 * RADIUS,
-                         fabs(one - all) + 2 * RADIUS});
+    occupy(p, (struct box){x - RADIUS, all - RADIUS, 2 * RADIUS, 2 * RADIUS});
+    occupy(p, (struct box){x - RADIUS, fmin(one, all) - RADIUS, 2 * RADIUS,
+                           fabs(one - all) + 2 * RADIUS});
 }
 
 static void put_diamond(FILE *out, double x, double y, const char *colour)
@@ -235,17 +235,17 @@ static void put_diamond(FILE *out, double x, double y, const char *colour)
             colour, x - r, y, x, y - r, x + r, y, x, y + r);
 }
 
-static void draw_gpu_point(struct panel *p, size_t i)
+static void draw_gpu_point(struct codec_panel *p, size_t i)
 {
     if (!has_gpu(p->report, i))
         return;
     double x = x_of(p, gpu_ratio_of(p->report, i)),
            y = y_of(p, side_of(p, &p->report->results[i].gpu.speed));
     put_diamond(p->out, x, y, bale_bench_hue(p->report->results[i].setting.codec));
-    take(p, (struct box){x - RADIUS - 1, y - RADIUS - 1, 2 * RADIUS + 2, 2 * RADIUS + 2});
+    occupy(p, (struct box){x - RADIUS - 1, y - RADIUS - 1, 2 * RADIUS + 2, 2 * RADIUS + 2});
 }
 
-static bool is_free(const struct panel *p, struct box box)
+static bool is_free(const struct codec_panel *p, struct box box)
 {
     if (box.x < p->left || box.x + box.width > p->left + PANEL || box.y < TOP ||
         box.y + box.height > BOTTOM)
@@ -260,7 +260,7 @@ static bool is_free(const struct panel *p, struct box box)
 }
 
 /* The nearest place around the point that is free: on rings, first right, left, above and below. */
-static struct box find_place(const struct panel *p, double x, double y, double width)
+static struct box find_place(const struct codec_panel *p, double x, double y, double width)
 {
     static const double turns[] = {0, 4, 2, 6, 1, 3, 7, 5};
     struct box box = {0, 0, width, LINE};
@@ -277,14 +277,14 @@ static struct box find_place(const struct panel *p, double x, double y, double w
     return (struct box){x + RADIUS + 3, y - LINE / 2.0, width, LINE};
 }
 
-static void draw_label(struct panel *p, double x, double y, uint8_t codec, const char *text)
+static void draw_label(struct codec_panel *p, double x, double y, uint8_t codec, const char *text)
 {
     const struct box box = find_place(p, x, y, (double)strlen(text) * LETTER);
     const double edge = fmin(fmax(x, box.x), box.x + box.width);
     const double middle = fmin(fmax(y, box.y), box.y + box.height);
     const double near = 2 * RADIUS + 2;
 
-    take(p, box);
+    occupy(p, box);
     /* hypot would need a newer C library than all else. */
     if ((edge - x) * (edge - x) + (middle - y) * (middle - y) > near * near)
         fprintf(p->out, "<path class=\"leader\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", x, y, edge,
@@ -295,7 +295,7 @@ static void draw_label(struct panel *p, double x, double y, uint8_t codec, const
             box.x + box.width / 2, box.y + LINE - 3, bale_bench_hue(codec), text);
 }
 
-static void label_point(struct panel *p, size_t i)
+static void label_point(struct codec_panel *p, size_t i)
 {
     const struct bale_setting setting = p->report->results[i].setting;
     char text[BALE_SETTING_TEXT];
@@ -306,7 +306,7 @@ static void label_point(struct panel *p, size_t i)
 }
 
 /* nvCOMP has no levels: theirs are one point, and one label is enough. */
-static void label_gpu_point(struct panel *p, size_t i)
+static void label_gpu_point(struct codec_panel *p, size_t i)
 {
     const struct bale_bench_result *result = &p->report->results[i];
     const bool nvcomp = bale_bench_is_nvcomp(result->setting);
@@ -324,7 +324,7 @@ static void label_gpu_point(struct panel *p, size_t i)
 
 static void draw_panel(const struct bale_bench_report *report, bool decompress, FILE *out)
 {
-    struct panel p = {.report = report, .out = out, .decompress = decompress};
+    struct codec_panel p = {.report = report, .out = out, .decompress = decompress};
 
     p.left = decompress ? LEFT + PANEL + GAP : LEFT;
     choose_axes(&p);

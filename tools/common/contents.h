@@ -27,7 +27,7 @@ void bale_damage_init(struct bale_damage *damage);
 void bale_damage_clear(struct bale_damage *damage);
 bool bale_damage_any(struct bale_damage *damage);
 /* A message for each range, ranges that touch as one: "PATH: bytes A to B are damaged (WHAT)END". */
-void bale_damage_tell(struct bale_damage *damage, const char *path, const char *end);
+void bale_damage_report(struct bale_damage *damage, const char *path, const char *end);
 
 /* A file of the store, open for reading. A container that is being written meanwhile shows the
  * commit it was opened at; where that was written over, reading finds damage, and

@@ -7,7 +7,7 @@
 
 struct stream;
 
-struct slot {
+struct piece {
     struct bale_job job;
     struct stream *stream;
     uint64_t from;
@@ -20,80 +20,82 @@ struct slot {
 struct stream {
     const struct bale_contents *contents;
     struct bale_damage *damage;
-    pthread_mutex_t lock; /* ready, of the slots */
+    pthread_mutex_t lock; /* ready, of the pieces */
     pthread_cond_t wake;
-    struct slot *slots;
+    struct piece *pieces;
     unsigned count;
 };
 
-static void decode(struct bale_job *job, struct bale_scratch *scratch)
+static void piece_decode(struct bale_job *job, struct bale_scratch *scratch)
 {
-    struct slot *slot = (struct slot *)job;
-    struct stream *stream = slot->stream;
-    int err = scratch ? bale_contents_read(stream->contents, scratch, slot->from, slot->length,
-                                           slot->data, stream->damage)
+    struct piece *piece = (struct piece *)job;
+    struct stream *stream = piece->stream;
+    int err = scratch ? bale_contents_read(stream->contents, scratch, piece->from, piece->length,
+                                           piece->data, stream->damage)
                       : BALE_E_NOMEM;
 
     pthread_mutex_lock(&stream->lock);
-    slot->err = err;
-    slot->ready = true;
+    piece->err = err;
+    piece->ready = true;
     pthread_cond_signal(&stream->wake);
     pthread_mutex_unlock(&stream->lock);
 }
 
-static void wait_for(struct stream *stream, const struct slot *slot)
+static void wait_for_piece(struct stream *stream, const struct piece *piece)
 {
     pthread_mutex_lock(&stream->lock);
-    while (!slot->ready)
+    while (!piece->ready)
         pthread_cond_wait(&stream->wake, &stream->lock);
     pthread_mutex_unlock(&stream->lock);
 }
 
-/* Puts the next data at or after *at into the slot; false: there is none left. */
-static bool begin(struct stream *stream, struct bale_pool *pool, struct slot *slot, uint64_t *at)
+/* Puts the next data at or after *at into the piece; false: there is none left. */
+static bool begin_piece(struct stream *stream, struct bale_pool *pool, struct piece *piece,
+                        uint64_t *at)
 {
     uint64_t to;
 
-    if (!bale_contents_next(stream->contents, *at, &slot->from, &to)) {
+    if (!bale_contents_next(stream->contents, *at, &piece->from, &to)) {
         *at = UINT64_MAX;
         return false;
     }
     /* Extents may be small: what follows without a gap comes along. */
-    for (uint64_t from, end; to - slot->from < BALE_PIECE; to = end) {
+    for (uint64_t from, end; to - piece->from < BALE_PIECE; to = end) {
         if (!bale_contents_next(stream->contents, to, &from, &end) || from != to)
             break;
-        if (end - slot->from > BALE_PIECE)
-            end = slot->from + BALE_PIECE;
+        if (end - piece->from > BALE_PIECE)
+            end = piece->from + BALE_PIECE;
     }
-    slot->length = (size_t)(to - slot->from);
-    slot->ready = false;
-    slot->job = (struct bale_job){.run = decode};
+    piece->length = (size_t)(to - piece->from);
+    piece->ready = false;
+    piece->job = (struct bale_job){.run = piece_decode};
     *at = to;
-    bale_pool_submit(pool, &slot->job);
+    bale_pool_submit(pool, &piece->job);
     return true;
 }
 
-static int run(struct stream *stream, struct bale_pool *pool, bale_contents_take *take, void *arg)
+static int hand_over_pieces(struct stream *stream, struct bale_pool *pool, bale_contents_take *take,
+                            void *arg)
 {
     uint64_t size = stream->contents->attr.size, begun = 0, taken = 0;
     unsigned next = 0;
     int err = BALE_OK;
 
     for (unsigned i = 0; i < stream->count && begun != UINT64_MAX; i++)
-        begin(stream, pool, &stream->slots[i], &begun);
-    for (struct slot *slot; (slot = &stream->slots[next])->length > 0;
+        begin_piece(stream, pool, &stream->pieces[i], &begun);
+    for (struct piece *piece; (piece = &stream->pieces[next])->length > 0;
          next = (next + 1) % stream->count) {
-        wait_for(stream, slot);
+        wait_for_piece(stream, piece);
         if (err == BALE_OK)
-            err = slot->err;
-        if (err == BALE_OK && take && slot->from > taken)
-            err = take(arg, taken, NULL, slot->from - taken);
+            err = piece->err;
+        if (err == BALE_OK && take && piece->from > taken)
+            err = take(arg, taken, NULL, piece->from - taken);
         if (err == BALE_OK && take)
-            err = take(arg, slot->from, slot->data, slot->length);
-        taken = slot->from + slot->length;
-        slot->length = 0;
+            err = take(arg, piece->from, piece->data, piece->length);
+        taken = piece->from + piece->length;
+        piece->length = 0;
         if (err == BALE_OK && begun != UINT64_MAX)
-            begin(stream, pool, slot, &begun);
+            begin_piece(stream, pool, piece, &begun);
     }
     if (err == BALE_OK && take && taken < size)
         err = take(arg, taken, NULL, size - taken);
@@ -109,21 +111,21 @@ int bale_contents_stream(const struct bale_contents *contents, struct bale_pool 
                             .lock = PTHREAD_MUTEX_INITIALIZER,
                             .wake = PTHREAD_COND_INITIALIZER,
                             .count = 2 * threads};
-    uint64_t pieces = contents->attr.size / BALE_PIECE + 1;
+    uint64_t most = contents->attr.size / BALE_PIECE + 1;
     int err = BALE_E_NOMEM;
 
-    if (pieces < stream.count)
-        stream.count = (unsigned)pieces;
+    if (most < stream.count)
+        stream.count = (unsigned)most;
     uint8_t *data = malloc((size_t)stream.count * BALE_PIECE);
-    stream.slots = calloc(stream.count, sizeof *stream.slots);
-    if (data && stream.slots) {
+    stream.pieces = calloc(stream.count, sizeof *stream.pieces);
+    if (data && stream.pieces) {
         for (unsigned i = 0; i < stream.count; i++) {
-            stream.slots[i].stream = &stream;
-            stream.slots[i].data = data + (size_t)i * BALE_PIECE;
+            stream.pieces[i].stream = &stream;
+            stream.pieces[i].data = data + (size_t)i * BALE_PIECE;
         }
-        err = run(&stream, pool, take, arg);
+        err = hand_over_pieces(&stream, pool, take, arg);
     }
-    free(stream.slots);
+    free(stream.pieces);
     free(data);
     return err;
 }

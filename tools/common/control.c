@@ -9,8 +9,9 @@
 #include "format/err.h"
 #include "fs/base/memory.h"
 #include "tools/common/location.h"
+#include "tools/common/message.h"
 #include "tools/common/mounts.h"
-#include "tools/common/options.h"
+#include "tools/common/size.h"
 
 bool bale_control_status(int fd, struct bale_control_status *status)
 {
@@ -29,24 +30,25 @@ bool bale_control_status(int fd, struct bale_control_status *status)
 bool bale_control_status_at(const char *mnt, struct bale_control_status *status)
 {
     int fd = open(mnt, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool told = fd >= 0 && bale_control_status(fd, status);
+    bool answered = fd >= 0 && bale_control_status(fd, status);
     int e = errno;
 
     if (fd >= 0)
         close(fd);
     errno = e;
-    return told;
+    return answered;
 }
 
-bool bale_control_ask(const char *path, struct bale_control_status *status)
+bool bale_control_status_by_name(const char *path, struct bale_control_status *status)
 {
     struct bale_mount_line mount;
 
     if (bale_mounts_holding(path, &mount) != BALE_OK)
         return false;
-    bool told = bale_mount_line_is_balefs(&mount) && bale_control_status_at(mount.point, status);
+    bool answered =
+        bale_mount_line_is_balefs(&mount) && bale_control_status_at(mount.point, status);
     bale_mount_line_free(&mount);
-    return told;
+    return answered;
 }
 
 /* An extent that grows needs its old buffer beside the new one. */

@@ -19,7 +19,7 @@ bool bale_control_status(int fd, struct bale_control_status *status);
 bool bale_control_status_at(const char *mnt, struct bale_control_status *status);
 
 /* The same of the mount that path lies in by its name, so that nothing is waited for. */
-bool bale_control_ask(const char *path, struct bale_control_status *status);
+bool bale_control_status_by_name(const char *path, struct bale_control_status *status);
 
 /* Warns, if extents so large cannot be written in the mount: memory is its cap, or 0 where no mount
  * is known. */

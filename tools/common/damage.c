@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "tools/common/contents.h"
-#include "tools/common/options.h"
+#include "tools/common/message.h"
 
 void bale_damage_init(struct bale_damage *damage)
 {
@@ -32,7 +32,7 @@ static int by_offset(const void *a, const void *b)
     return (one->offset > other->offset) - (one->offset < other->offset);
 }
 
-void bale_damage_tell(struct bale_damage *damage, const char *path, const char *end)
+void bale_damage_report(struct bale_damage *damage, const char *path, const char *end)
 {
     const struct bale_fault *faults = damage->faults;
     size_t i = 0;

@@ -2,10 +2,24 @@
 
 #include <string.h>
 
-#include "tools/common/options.h"
+#include "tools/common/message.h"
+#include "tools/common/size.h"
 
 #define MEMORY_MIN (256u << 20)
 #define NUMBER_MAX 1023
+
+const char *bale_engine_choice_parse(const char *word, enum bale_engine_choice *choice)
+{
+    static const char *const words[] = {
+        [BALE_ENGINE_AUTO] = "auto", [BALE_ENGINE_GPU] = "gpu", [BALE_ENGINE_CPU] = "cpu"};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(word, words[i]) == 0) {
+            *choice = (enum bale_engine_choice)i;
+            return NULL;
+        }
+    return "it is auto, cpu or gpu";
+}
 
 const char *bale_gpu_number_add(struct bale_gpu_options *gpu, const char *number)
 {
@@ -35,7 +49,7 @@ const char *bale_gpu_verify_parse(bool *verify, const char *word)
     return *verify || strcmp(word, "off") == 0 ? NULL : "it is on or off";
 }
 
-void bale_gpu_complain(int level, const char *text)
+void bale_gpu_message(int level, const char *text)
 {
     if (level <= BALE_GPU_WARNING)
         bale_message("%s", text);

@@ -3,14 +3,17 @@
 #ifndef BALE_TOOLS_COMMON_GPU_OPTIONS_H
 #define BALE_TOOLS_COMMON_GPU_OPTIONS_H
 
-#include "kernels/engine/gpu.h"
+#include "kernels/engine/dispatch.h"
 
-/* Adds one more of the devices. */
+/* "auto", "gpu" or "cpu". */
+const char *bale_engine_choice_parse(const char *word, enum bale_engine_choice *choice);
+
+/* Adds one more device to the list. */
 const char *bale_gpu_number_add(struct bale_gpu_options *gpu, const char *number);
 const char *bale_gpu_memory_parse(struct bale_gpu_options *gpu, const char *size);
 const char *bale_gpu_verify_parse(bool *verify, const char *word);
 
 /* For bale_gpu_options.log: what goes wrong is said on standard error. */
-void bale_gpu_complain(int level, const char *text);
+void bale_gpu_message(int level, const char *text);
 
 #endif

@@ -7,12 +7,12 @@
 
 struct bale_inode {
     dev_t dev;
-    ino_t ino; /* 0: an empty place */
+    ino_t ino; /* 0: an empty slot */
 };
 
 /* Zeroed is empty. */
 struct bale_inode_set {
-    struct bale_inode *places;
+    struct bale_inode *slots;
     size_t count, capacity; /* a power of two */
 };
 

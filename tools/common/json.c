@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/common/options.h"
+#include "tools/common/message.h"
 
 void bale_json_ratio(json_t *object, const char *key, uint64_t logical, uint64_t stored)
 {

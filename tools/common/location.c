@@ -10,9 +10,9 @@
 
 #include "format/err.h"
 #include "fs/store/store.h"
+#include "tools/common/message.h"
 #include "tools/common/mount_owner.h"
 #include "tools/common/mounts.h"
-#include "tools/common/options.h"
 
 /* Attributes may be cached long after the daemon's end, so it must be asked. */
 static int ask_daemon(const char *path)

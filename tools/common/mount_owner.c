@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "tools/common/options.h"
+#include "tools/common/message.h"
 
 const char *bale_owner_name(const struct bale_mount_line *mount)
 {

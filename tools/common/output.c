@@ -10,7 +10,7 @@
 
 #include "format/err.h"
 #include "tools/common/location.h"
-#include "tools/common/options.h"
+#include "tools/common/message.h"
 #include "tools/common/output_path.h"
 
 #define BLOCK 4096
@@ -302,6 +302,25 @@ bool bale_output_finish(struct bale_output *output, const struct stat *like)
         good = give_name(output);
     bale_output_drop(output);
     return good;
+}
+
+bool bale_output_draw(struct bale_output *output, void (*draw)(const void *arg, FILE *out),
+                      const void *arg)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    bool good = out != NULL;
+
+    if (out) {
+        draw(arg, out);
+        good = fclose(out) == 0;
+    }
+    if (!good)
+        bale_message("%s: out of memory", output->name);
+    good = good && bale_output_write(output, text, length);
+    free(text);
+    return good && bale_output_finish(output, NULL);
 }
 
 void bale_output_drop(struct bale_output *output)

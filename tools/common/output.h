@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 struct bale_output {
@@ -39,6 +40,10 @@ bool bale_output_zeros(struct bale_output *output, uint64_t length);
 /* Closes. A file gets its name and, as far as allowed, the owner, mode and times in like (NULL:
  * those of a new file). After a failure everything is as after bale_output_drop(). */
 bool bale_output_finish(struct bale_output *output, const struct stat *like);
+/* Writes what draw prints to its stream, and finishes as bale_output_finish without a model. False after
+ * a message: there is no memory, or the output cannot be written. */
+bool bale_output_draw(struct bale_output *output, void (*draw)(const void *arg, FILE *out),
+                      const void *arg);
 /* Closes, and takes away what was written to a file. */
 void bale_output_drop(struct bale_output *output);
 

@@ -7,7 +7,7 @@
 #include "format/err.h"
 #include "fs/store/overlap.h"
 #include "tools/common/location.h"
-#include "tools/common/options.h"
+#include "tools/common/message.h"
 
 bool bale_output_path_check_all(const char *path)
 {

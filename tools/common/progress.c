@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/common/options.h"
+#include "tools/common/size.h"
 
 #define FIRST_MS 1000
 #define EACH_MS 200

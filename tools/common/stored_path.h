@@ -12,10 +12,10 @@ struct bale_stored_path {
 
 /* Says with bale_message what is wrong: the path is in no store, or in a mount, and instead tells
  * what to do then. 0 or a negative bale_err. */
-int bale_stored_path_find(const char *path, const char *instead, struct bale_stored_path *within);
+int bale_stored_path_find(const char *path, const char *instead, struct bale_stored_path *stored);
 /* The same for a path that may be missing but for the directory that it would be in. */
 int bale_stored_path_find_new(const char *path, const char *instead,
-                              struct bale_stored_path *within);
-void bale_stored_path_free(struct bale_stored_path *within); /* zeroed is fine */
+                              struct bale_stored_path *stored);
+void bale_stored_path_free(struct bale_stored_path *stored); /* zeroed is fine */
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "tools/balefs.h"
 #include "tools/common/json.h"
+#include "tools/common/message.h"
 #include "tools/common/options.h"
 
 static const char help[] =
@@ -36,8 +37,8 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-void bale_doctor_say(struct bale_doctor *doctor, const char *name, enum bale_finding finding,
-                     const char *advice, const char *format, ...)
+void bale_doctor_report(struct bale_doctor *doctor, const char *name, enum bale_finding finding,
+                        const char *advice, const char *format, ...)
 {
     static const char *const words[] = {"fine", "note", "bad"};
     char found[2048], clean[2048];

@@ -19,8 +19,8 @@ struct bale_doctor {
 
 /* One line. advice: what to do, or NULL where nothing is to be done; every BALE_FINDING_BAD has
  * some. */
-void bale_doctor_say(struct bale_doctor *doctor, const char *name, enum bale_finding finding,
-                     const char *advice, const char *format, ...)
+void bale_doctor_report(struct bale_doctor *doctor, const char *name, enum bale_finding finding,
+                        const char *advice, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
 /* This machine, for this user. */

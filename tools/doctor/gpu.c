@@ -15,7 +15,7 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "kernels/engine/plugin_loader.h"
-#include "tools/common/options.h"
+#include "tools/common/size.h"
 #include "tools/doctor/doctor.h"
 
 #define PATIENCE_S 20 /* a driver that is not kept loaded takes seconds for each device */
@@ -58,7 +58,7 @@ static int milliseconds_left(const struct timespec *start)
     return gone < PATIENCE_S * 1000 ? (int)(PATIENCE_S * 1000 - gone) : 0;
 }
 
-static enum outcome hear(int fd, struct answer *answer)
+static enum outcome read_answer(int fd, struct answer *answer)
 {
     struct pollfd said = {.fd = fd, .events = POLLIN};
     struct timespec start;
@@ -77,7 +77,7 @@ static enum outcome hear(int fd, struct answer *answer)
 }
 
 /* The child is not waited for: one that hangs in the kernel would not even be killed. */
-static enum outcome ask(struct answer *answer)
+static enum outcome query_plugin(struct answer *answer)
 {
     int pipes[2];
 
@@ -87,7 +87,7 @@ static enum outcome ask(struct answer *answer)
     if (child == 0)
         be_child(pipes[1], answer);
     close(pipes[1]);
-    enum outcome outcome = child > 0 ? hear(pipes[0], answer) : SILENT;
+    enum outcome outcome = child > 0 ? read_answer(pipes[0], answer) : SILENT;
     close(pipes[0]);
     if (child > 0)
         kill(child, SIGKILL);
@@ -111,12 +111,13 @@ static bool driver(struct bale_doctor *doctor)
         usable += access(path, R_OK | W_OK) == 0;
     }
     if (version[0] || devices)
-        bale_doctor_say(doctor, "GPU", BALE_FINDING_FINE, NULL, "%s; %u devices, %u for this user",
-                        version[0] ? version : "NVIDIA, no driver", devices, usable);
+        bale_doctor_report(doctor, "GPU", BALE_FINDING_FINE, NULL,
+                           "%s; %u devices, %u for this user",
+                           version[0] ? version : "NVIDIA, no driver", devices, usable);
     else
-        bale_doctor_say(doctor, "GPU", BALE_FINDING_NOTE, NULL,
-                        "no NVIDIA driver here%s: the processors compress",
-                        access("/dev/kfd", F_OK) == 0 ? ", but an AMD one" : "");
+        bale_doctor_report(doctor, "GPU", BALE_FINDING_NOTE, NULL,
+                           "no NVIDIA driver here%s: the processors compress",
+                           access("/dev/kfd", F_OK) == 0 ? ", but an AMD one" : "");
     return version[0] || devices;
 }
 
@@ -128,7 +129,7 @@ static void no_plugin(struct bale_doctor *doctor, const struct answer *answer, b
                        "the program, and where the system has its libraries"
                      : NULL;
 
-    bale_doctor_say(doctor, "GPU engine", BALE_FINDING_NOTE, advice, "%s", answer->why.text);
+    bale_doctor_report(doctor, "GPU engine", BALE_FINDING_NOTE, advice, "%s", answer->why.text);
 }
 
 static void devices(struct bale_doctor *doctor, const struct bale_gpu_found *found)
@@ -141,9 +142,9 @@ static void devices(struct bale_doctor *doctor, const struct bale_gpu_found *fou
         if (device->free != UINT64_MAX)
             bale_size_text(device->free, left);
         snprintf(name, sizeof name, "GPU %u", i);
-        bale_doctor_say(doctor, name, device->mode ? BALE_FINDING_NOTE : BALE_FINDING_FINE, NULL,
-                        "%s, %s of memory, %s free, compute mode %s", device->name,
-                        bale_size_text(device->memory, memory), left, modes[device->mode]);
+        bale_doctor_report(doctor, name, device->mode ? BALE_FINDING_NOTE : BALE_FINDING_FINE, NULL,
+                           "%s, %s of memory, %s free, compute mode %s", device->name,
+                           bale_size_text(device->memory, memory), left, modes[device->mode]);
     }
 }
 
@@ -167,7 +168,7 @@ static void codecs(struct bale_doctor *doctor, const struct bale_gpu_found *foun
                                        length > 0 ? ", " : "", bale_codec_name(id),
                                        id == BALE_CODEC_ZSTD ? " to level 3" : "");
     if (length > 0 && found->device_count > 0)
-        bale_doctor_say(doctor, "codecs of GPUs", BALE_FINDING_FINE, NULL, "%s", text);
+        bale_doctor_report(doctor, "codecs of GPUs", BALE_FINDING_FINE, NULL, "%s", text);
 }
 
 /* What engine=auto would do, and why. */
@@ -178,39 +179,40 @@ static void engine(struct bale_doctor *doctor, const struct answer *answer)
     const struct bale_gpu_device *chosen = &found->devices[ordinal];
 
     if (answer->err == BALE_OK)
-        bale_doctor_say(doctor, "GPU engine", BALE_FINDING_FINE, NULL,
-                        "%s: engine=auto takes GPU %u, %s, for what it does faster", answer->file,
-                        ordinal, chosen->name);
+        bale_doctor_report(doctor, "GPU engine", BALE_FINDING_FINE, NULL,
+                           "%s: engine=auto takes GPU %u, %s, for what it does faster",
+                           answer->file, ordinal, chosen->name);
     else
-        bale_doctor_say(doctor, "GPU engine", BALE_FINDING_NOTE, advice_for(answer, chosen),
-                        "%s: engine=auto leaves all to the processors: %s", answer->file,
-                        answer->why.text[0] ? answer->why.text : bale_err_text(answer->err));
+        bale_doctor_report(doctor, "GPU engine", BALE_FINDING_NOTE, advice_for(answer, chosen),
+                           "%s: engine=auto leaves all to the processors: %s", answer->file,
+                           answer->why.text[0] ? answer->why.text : bale_err_text(answer->err));
     devices(doctor, found);
     codecs(doctor, found);
     if (found->missing.text[0] && found->device_count > 0)
-        bale_doctor_say(doctor, "nvCOMP", BALE_FINDING_NOTE,
-                        "pip install nvidia-libnvcomp-cu13, and put its libnvcomp.so.6 where the "
-                        "system has its libraries, or beside the engine",
-                        "%s: zstd and lz4 stay with the processors", found->missing.text);
+        bale_doctor_report(
+            doctor, "nvCOMP", BALE_FINDING_NOTE,
+            "pip install nvidia-libnvcomp-cu13, and put its libnvcomp.so.6 where the "
+            "system has its libraries, or beside the engine",
+            "%s: zstd and lz4 stay with the processors", found->missing.text);
     else if (found->device_count > 0)
-        bale_doctor_say(doctor, "nvCOMP", BALE_FINDING_FINE, NULL,
-                        "found: the GPU does zstd and lz4");
+        bale_doctor_report(doctor, "nvCOMP", BALE_FINDING_FINE, NULL,
+                           "found: the GPU does zstd and lz4");
 }
 
 void bale_doctor_gpu(struct bale_doctor *doctor)
 {
     struct answer answer = {0};
     bool has_driver = driver(doctor);
-    enum outcome outcome = ask(&answer);
+    enum outcome outcome = query_plugin(&answer);
 
     if (outcome == SILENT)
-        bale_doctor_say(doctor, "GPU engine", BALE_FINDING_NOTE,
-                        "see the kernel's log; -o engine=cpu leaves the GPU alone",
-                        "the driver does not answer within %d s", PATIENCE_S);
+        bale_doctor_report(doctor, "GPU engine", BALE_FINDING_NOTE,
+                           "see the kernel's log; -o engine=cpu leaves the GPU alone",
+                           "the driver does not answer within %d s", PATIENCE_S);
     else if (outcome == DIED)
-        bale_doctor_say(doctor, "GPU engine", BALE_FINDING_BAD,
-                        "mount with -o engine=cpu, or remove " BALE_GPU_LIBRARY,
-                        "the process that asked for a GPU died of it");
+        bale_doctor_report(doctor, "GPU engine", BALE_FINDING_BAD,
+                           "mount with -o engine=cpu, or remove " BALE_GPU_LIBRARY,
+                           "the process that asked for a GPU died of it");
     else if (!answer.file[0])
         no_plugin(doctor, &answer, has_driver);
     else

@@ -21,9 +21,8 @@
 #include "fs/base/memory.h"
 #include "fs/daemon/daemon.h"
 #include "kernels/engine/engine.h"
-#include "tools/common/options.h"
 #include "tools/common/program.h"
-#include "tools/mount/namespace.h"
+#include "tools/common/size.h"
 
 #define KERNEL_LEAST_MAJOR 5
 #define KERNEL_LEAST_MINOR 10
@@ -43,10 +42,10 @@ static bool read_line(const char *path, char *line, int size)
 
 static void versions(struct bale_doctor *doctor)
 {
-    bale_doctor_say(doctor, "balefs", BALE_FINDING_FINE, NULL,
-                    "%s, libfuse %s, zstd %s, lz4 %s, xxHash %u, jansson %s", BALEFS_VERSION,
-                    bale_daemon_libfuse(), ZSTD_versionString(), LZ4_versionString(),
-                    XXH_versionNumber(), jansson_version_str());
+    bale_doctor_report(doctor, "balefs", BALE_FINDING_FINE, NULL,
+                       "%s, libfuse %s, zstd %s, lz4 %s, xxHash %u, jansson %s", BALEFS_VERSION,
+                       bale_daemon_libfuse(), ZSTD_versionString(), LZ4_versionString(),
+                       XXH_versionNumber(), jansson_version_str());
 }
 
 static void kernel(struct bale_doctor *doctor)
@@ -58,9 +57,9 @@ static void kernel(struct bale_doctor *doctor)
         return;
     bool old =
         major < KERNEL_LEAST_MAJOR || (major == KERNEL_LEAST_MAJOR && minor < KERNEL_LEAST_MINOR);
-    bale_doctor_say(doctor, "kernel", old ? BALE_FINDING_BAD : BALE_FINDING_FINE,
-                    old ? "Linux 5.10 or later is needed" : NULL, "%s %s, %s, %u processors",
-                    name.sysname, name.release, name.machine, bale_cpus());
+    bale_doctor_report(doctor, "kernel", old ? BALE_FINDING_BAD : BALE_FINDING_FINE,
+                       old ? "Linux 5.10 or later is needed" : NULL, "%s %s, %s, %u processors",
+                       name.sysname, name.release, name.machine, bale_cpus());
 }
 
 static void fuse_device(struct bale_doctor *doctor)
@@ -68,29 +67,29 @@ static void fuse_device(struct bale_doctor *doctor)
     struct stat st;
 
     if (stat("/dev/fuse", &st) != 0) {
-        bale_doctor_say(doctor, "/dev/fuse", BALE_FINDING_BAD,
-                        "as root: modprobe fuse; in a container: give it the device /dev/fuse",
-                        "%s", strerror(errno));
+        bale_doctor_report(doctor, "/dev/fuse", BALE_FINDING_BAD,
+                           "as root: modprobe fuse; in a container: give it the device /dev/fuse",
+                           "%s", strerror(errno));
         return;
     }
     int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
     int e = errno;
     if (fd >= 0)
         close(fd);
-    bale_doctor_say(doctor, "/dev/fuse", fd >= 0 ? BALE_FINDING_FINE : BALE_FINDING_BAD,
-                    fd >= 0       ? NULL
-                    : e == EACCES ? "as root: chmod 666 /dev/fuse"
-                                  : "as root: modprobe fuse; in a container: allow the device",
-                    "mode %04o, owner %u:%u, %s", (unsigned)st.st_mode & 07777, st.st_uid,
-                    st.st_gid, fd >= 0 ? "can be opened" : strerror(e));
+    bale_doctor_report(doctor, "/dev/fuse", fd >= 0 ? BALE_FINDING_FINE : BALE_FINDING_BAD,
+                       fd >= 0       ? NULL
+                       : e == EACCES ? "as root: chmod 666 /dev/fuse"
+                                     : "as root: modprobe fuse; in a container: allow the device",
+                       "mode %04o, owner %u:%u, %s", (unsigned)st.st_mode & 07777, st.st_uid,
+                       st.st_gid, fd >= 0 ? "can be opened" : strerror(e));
 }
 
 /* "fusermount3 version: 3.14.0"; empty: it does not say. */
-static void helper_version(const struct bale_helper *helper, char *line, size_t size)
+static void helper_version(const struct bale_fusermount_program *helper, char *line, size_t size)
 {
     char *words[] = {(char *)(uintptr_t)helper->path, (char[]){"--version"}, NULL};
 
-    (void)bale_spawn(words, STDOUT_FILENO, line, size);
+    (void)bale_program_run(words, STDOUT_FILENO, line, size);
     line[strcspn(line, "\n")] = '\0';
 }
 
@@ -112,26 +111,27 @@ static void fusermount(struct bale_doctor *doctor, bool namespaces)
     const char *without =
         namespaces ? "balefs run does without; for balefs mount install the package fuse3"
                    : "install the package fuse3";
-    struct bale_helper helper;
+    struct bale_fusermount_program helper;
     char version[128];
     bool root = geteuid() == 0, held = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
 
-    bale_helper_find(&helper);
+    bale_fusermount_find(&helper);
     enum bale_finding lack = root || namespaces ? BALE_FINDING_NOTE : BALE_FINDING_BAD;
     if (!helper.path[0]) {
-        bale_doctor_say(doctor, "fusermount3", lack, root ? NULL : without, "not in PATH%s",
-                        root ? "; root needs none" : "");
+        bale_doctor_report(doctor, "fusermount3", lack, root ? NULL : without, "not in PATH%s",
+                           root ? "; root needs none" : "");
         return;
     }
     helper_version(&helper, version, sizeof version);
     bool good = helper.setuid && !held;
-    bale_doctor_say(doctor, "fusermount3", good ? BALE_FINDING_FINE : lack,
-                    good || root     ? NULL
-                    : !helper.setuid ? "as root: chown root and chmod u+s it, or use balefs run"
-                                     : without,
-                    "%s, %s%s, %s", helper.path, helper.setuid ? "set-user-ID" : "not set-user-ID",
-                    held ? ", of no use under no_new_privs" : "",
-                    version[0] ? version : "does not tell its version");
+    bale_doctor_report(doctor, "fusermount3", good ? BALE_FINDING_FINE : lack,
+                       good || root     ? NULL
+                       : !helper.setuid ? "as root: chown root and chmod u+s it, or use balefs run"
+                                        : without,
+                       "%s, %s%s, %s", helper.path,
+                       helper.setuid ? "set-user-ID" : "not set-user-ID",
+                       held ? ", of no use under no_new_privs" : "",
+                       version[0] ? version : "does not tell its version");
 }
 
 static void fuse_conf(struct bale_doctor *doctor)
@@ -142,7 +142,7 @@ static void fuse_conf(struct bale_doctor *doctor)
 
     while (file && fgets(line, sizeof line, file))
         allowed = allowed || strncmp(line, "user_allow_other", 16) == 0;
-    bale_doctor_say(
+    bale_doctor_report(
         doctor, "/etc/fuse.conf", allowed || geteuid() == 0 ? BALE_FINDING_FINE : BALE_FINDING_NOTE,
         allowed || geteuid() == 0 ? NULL
                                   : "for mounts that others may enter, root adds user_allow_other",
@@ -165,8 +165,8 @@ static void user_namespaces(struct bale_doctor *doctor, int err)
         if (read_line(files[i], value, sizeof value))
             used += (size_t)snprintf(text + used, sizeof text - used, ", %s %s",
                                      strrchr(files[i], '/') + 1, value);
-    bale_doctor_say(doctor, "user namespaces", err == 0 ? BALE_FINDING_FINE : BALE_FINDING_NOTE,
-                    err == 0 ? NULL : "ordinary users need fusermount3 then", "%s", text);
+    bale_doctor_report(doctor, "user namespaces", err == 0 ? BALE_FINDING_FINE : BALE_FINDING_NOTE,
+                       err == 0 ? NULL : "ordinary users need fusermount3 then", "%s", text);
 }
 
 static void limits(struct bale_doctor *doctor)
@@ -176,17 +176,17 @@ static void limits(struct bale_doctor *doctor)
     uint64_t memory = bale_memory_limit();
 
     if (getrlimit(RLIMIT_NOFILE, &files) == 0)
-        bale_doctor_say(doctor, "open files",
-                        files.rlim_max < FILES_LEAST ? BALE_FINDING_NOTE : BALE_FINDING_FINE,
-                        files.rlim_max < FILES_LEAST ? "raise it with ulimit -Hn or in limits.conf"
-                                                     : NULL,
-                        "at most %llu, now %llu", (unsigned long long)files.rlim_max,
-                        (unsigned long long)files.rlim_cur);
-    bale_doctor_say(doctor, "memory", memory < MEMORY_LEAST ? BALE_FINDING_NOTE : BALE_FINDING_FINE,
-                    memory < MEMORY_LEAST ? "mount with -o memory=32M, or allow the cgroup more"
-                                          : NULL,
-                    "%s for this process (machine and cgroup), a mount takes %s by default",
-                    bale_size_text(memory, limit), bale_size_text(bale_memory_default_cap(), cap));
+        bale_doctor_report(
+            doctor, "open files",
+            files.rlim_max < FILES_LEAST ? BALE_FINDING_NOTE : BALE_FINDING_FINE,
+            files.rlim_max < FILES_LEAST ? "raise it with ulimit -Hn or in limits.conf" : NULL,
+            "at most %llu, now %llu", (unsigned long long)files.rlim_max,
+            (unsigned long long)files.rlim_cur);
+    bale_doctor_report(
+        doctor, "memory", memory < MEMORY_LEAST ? BALE_FINDING_NOTE : BALE_FINDING_FINE,
+        memory < MEMORY_LEAST ? "mount with -o memory=32M, or allow the cgroup more" : NULL,
+        "%s for this process (machine and cgroup), a mount takes %s by default",
+        bale_size_text(memory, limit), bale_size_text(bale_memory_default_cap(), cap));
 }
 
 void bale_doctor_machine(struct bale_doctor *doctor)

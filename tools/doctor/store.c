@@ -11,7 +11,7 @@
 #include "format/reason.h"
 #include "fs/store/store.h"
 #include "tools/common/mounts.h"
-#include "tools/common/options.h"
+#include "tools/common/size.h"
 #include "tools/doctor/doctor.h"
 
 static void file_system(struct bale_doctor *doctor, const char *path)
@@ -24,18 +24,18 @@ static void file_system(struct bale_doctor *doctor, const char *path)
         return;
     bool full = fs.f_bavail == 0 || (fs.f_files > 0 && fs.f_favail == 0);
     bool fixed = fs.f_flag & ST_RDONLY;
-    bale_doctor_say(doctor, "file system",
-                    full    ? BALE_FINDING_BAD
-                    : fixed ? BALE_FINDING_NOTE
-                            : BALE_FINDING_FINE,
-                    full    ? "make room"
-                    : fixed ? "mount stores on it with -o ro"
-                            : NULL,
-                    "%s at %s%s, %s free of %s%s", mount.type, mount.point,
-                    fixed ? ", read-only" : "",
-                    bale_size_text((uint64_t)fs.f_bavail * fs.f_frsize, left),
-                    bale_size_text((uint64_t)fs.f_blocks * fs.f_frsize, size),
-                    fs.f_files > 0 && fs.f_favail == 0 ? ", no inodes" : "");
+    bale_doctor_report(doctor, "file system",
+                       full    ? BALE_FINDING_BAD
+                       : fixed ? BALE_FINDING_NOTE
+                               : BALE_FINDING_FINE,
+                       full    ? "make room"
+                       : fixed ? "mount stores on it with -o ro"
+                               : NULL,
+                       "%s at %s%s, %s free of %s%s", mount.type, mount.point,
+                       fixed ? ", read-only" : "",
+                       bale_size_text((uint64_t)fs.f_bavail * fs.f_frsize, left),
+                       bale_size_text((uint64_t)fs.f_blocks * fs.f_frsize, size),
+                       fs.f_files > 0 && fs.f_favail == 0 ? ", no inodes" : "");
     bale_mount_line_free(&mount);
 }
 
@@ -52,15 +52,15 @@ static void abilities(struct bale_doctor *doctor, const char *path)
     if (made)
         (void)rmdir(probe);
     else
-        bale_doctor_say(doctor, "writing", BALE_FINDING_NOTE,
-                        "mount it with -o ro, or as a user who may write", "%s", strerror(e));
+        bale_doctor_report(doctor, "writing", BALE_FINDING_NOTE,
+                           "mount it with -o ro, or as a user who may write", "%s", strerror(e));
     if (err != BALE_OK)
-        bale_doctor_say(doctor, "abilities", BALE_FINDING_BAD, "check its permissions",
-                        "cannot be read: %s", bale_err_text(err));
+        bale_doctor_report(doctor, "abilities", BALE_FINDING_BAD, "check its permissions",
+                           "cannot be read: %s", bale_err_text(err));
     else
-        bale_doctor_say(doctor, "abilities", can.text[0] ? BALE_FINDING_NOTE : BALE_FINDING_FINE,
-                        can.text[0] ? "balefs does without" : NULL, "%s",
-                        can.text[0] ? can.text : "nothing is lacking");
+        bale_doctor_report(doctor, "abilities", can.text[0] ? BALE_FINDING_NOTE : BALE_FINDING_FINE,
+                           can.text[0] ? "balefs does without" : NULL, "%s",
+                           can.text[0] ? can.text : "nothing is lacking");
 }
 
 static void state(struct bale_doctor *doctor, const char *path)
@@ -71,22 +71,22 @@ static void state(struct bale_doctor *doctor, const char *path)
     int err = bale_store_open(path, BALE_STORE_UNLOCKED, &store, &why);
 
     if (err == BALE_E_NOENT) {
-        bale_doctor_say(doctor, "store", BALE_FINDING_NOTE,
-                        "balefs init makes one of an empty directory", "%s is none yet", path);
+        bale_doctor_report(doctor, "store", BALE_FINDING_NOTE,
+                           "balefs init makes one of an empty directory", "%s is none yet", path);
         return;
     }
     if (err != BALE_OK) {
-        bale_doctor_say(doctor, "store", BALE_FINDING_BAD,
-                        err == BALE_E_UNSUPPORTED ? "use the newer balefs that made it"
-                                                  : "see balefs fsck",
-                        "%s", why.text);
+        bale_doctor_report(doctor, "store", BALE_FINDING_BAD,
+                           err == BALE_E_UNSUPPORTED ? "use the newer balefs that made it"
+                                                     : "see balefs fsck",
+                           "%s", why.text);
         return;
     }
     bool held = bale_store_locked_by(path, who, sizeof who);
-    bale_doctor_say(doctor, "store", BALE_FINDING_FINE, NULL, "%s, modes in %s, %s%s",
-                    bale_store_path(store),
-                    bale_store_config(store)->modes_in_container ? "containers" : "inodes",
-                    held ? "mounted by " : "not mounted", held ? who : "");
+    bale_doctor_report(doctor, "store", BALE_FINDING_FINE, NULL, "%s, modes in %s, %s%s",
+                       bale_store_path(store),
+                       bale_store_config(store)->modes_in_container ? "containers" : "inodes",
+                       held ? "mounted by " : "not mounted", held ? who : "");
     (void)bale_store_close(store, false, NULL);
 }
 
@@ -98,13 +98,13 @@ void bale_doctor_store(struct bale_doctor *doctor, const char *path)
     int e = stat(path, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
 
     if (e != 0) {
-        bale_doctor_say(doctor, "store", BALE_FINDING_BAD, "name a directory", "%s: %s", path,
-                        strerror(e));
+        bale_doctor_report(doctor, "store", BALE_FINDING_BAD, "name a directory", "%s: %s", path,
+                           strerror(e));
         return;
     }
     if (bale_mounts_here(path, &mount)) {
-        bale_doctor_say(doctor, "store", BALE_FINDING_BAD, "name the store", "%s is a mount of %s",
-                        path, mount.source);
+        bale_doctor_report(doctor, "store", BALE_FINDING_BAD, "name the store",
+                           "%s is a mount of %s", path, mount.source);
         bale_mount_line_free(&mount);
         return;
     }

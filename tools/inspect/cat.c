@@ -11,6 +11,7 @@
 #include "kernels/engine/engine.h"
 #include "tools/balefs.h"
 #include "tools/common/contents.h"
+#include "tools/common/message.h"
 #include "tools/common/options.h"
 #include "tools/common/stored_path.h"
 
@@ -79,7 +80,7 @@ static uint64_t good_until(struct bale_damage *damage, uint64_t from, uint64_t l
     return end > from ? end - from : 0;
 }
 
-static int take(void *arg, uint64_t from, const uint8_t *data, uint64_t length)
+static int print_piece(void *arg, uint64_t from, const uint8_t *data, uint64_t length)
 {
     static const uint8_t zeros[1 << 16];
     struct printing *printing = arg;
@@ -101,15 +102,15 @@ static int print_contents(struct printing *printing, const char *path,
 {
     bale_damage_init(&printing->damage);
     int err = bale_contents_stream(contents, printing->pool, printing->threads, &printing->damage,
-                                   take, printing);
+                                   print_piece, printing);
 
     if (err == DAMAGED && bale_contents_moved(contents))
         bale_message("%s: was changed while it was printed: what came after is missing: try again",
                      path);
     else if (err == DAMAGED)
-        bale_damage_tell(&printing->damage, path,
-                         ": printing stops there: balefs export brings "
-                         "out the rest");
+        bale_damage_report(&printing->damage, path,
+                           ": printing stops there: balefs export brings "
+                           "out the rest");
     else if (err == CANNOT_PRINT && errno != EPIPE)
         bale_message("standard output: cannot write: %s", strerror(errno));
     else if (err < 0)
@@ -120,21 +121,21 @@ static int print_contents(struct printing *printing, const char *path,
 
 static int print_file(struct printing *printing, const char *path)
 {
-    struct bale_stored_path within;
+    struct bale_stored_path stored;
     struct bale_reader reader = {0};
     struct bale_contents contents = {0};
     struct bale_reason why;
     int fd;
-    int err = bale_stored_path_find(path, "use cat", &within);
+    int err = bale_stored_path_find(path, "use cat", &stored);
 
     if (err != BALE_OK)
         return err;
-    err = bale_reader_open(within.top, BALE_STORE_UNLOCKED, &reader, &why);
+    err = bale_reader_open(stored.top, BALE_STORE_UNLOCKED, &reader, &why);
     if (err != BALE_OK) {
         bale_message("%s", why.text);
         goto out;
     }
-    err = bale_reader_open_file(&reader, within.below, &fd, &why);
+    err = bale_reader_open_file(&reader, stored.below, &fd, &why);
     if (err == BALE_OK)
         err = bale_contents_open(&reader, fd, &contents, &why);
     if (err == BALE_OK)
@@ -144,7 +145,7 @@ static int print_file(struct printing *printing, const char *path)
 out:
     bale_contents_close(&contents);
     bale_reader_close(&reader);
-    bale_stored_path_free(&within);
+    bale_stored_path_free(&stored);
     return err;
 }
 

@@ -1,5 +1,4 @@
-#include "tools/inspect/draw.h"
-
+/* Drawing a container's extents, for balefs inspect --svg. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,12 +6,12 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "tools/common/location.h"
-#include "tools/common/options.h"
+#include "tools/common/message.h"
 #include "tools/common/output.h"
 #include "tools/common/reader.h"
 #include "tools/inspect/extent_map.h"
 
-static int add(void *arg, const struct bale_segment *segment)
+static int add_segment(void *arg, const struct bale_segment *segment)
 {
     return bale_extent_map_add(arg, segment);
 }
@@ -28,32 +27,28 @@ static int survey(struct bale_container *container, struct bale_extent_map **map
     if (err == BALE_OK)
         err = bale_container_usage(container, &usage);
     if (err == BALE_OK)
-        err = bale_container_walk(container, add, *map);
+        err = bale_container_walk(container, add_segment, *map);
     if (err == BALE_OK)
         bale_totals_file(totals, attr.size, 0, &usage);
     return err;
 }
 
-static int save(const struct bale_extent_map *map, const char *path,
-                const struct bale_totals *totals, struct bale_output *output)
-{
-    char *text = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
-    bool good = out != NULL;
+/* What the picture shows. */
+struct drawing {
+    struct bale_extent_map *map;
+    const char *path;
+    const struct bale_totals *totals;
+};
 
-    if (out) {
-        bale_extent_map_write(map, path, totals, out);
-        good = fclose(out) == 0;
-    }
-    if (!good)
-        bale_message("%s: out of memory", output->name);
-    good = good && bale_output_write(output, text, length);
-    free(text);
-    return good && bale_output_finish(output, NULL) ? BALE_OK : BALE_E_IO;
+static void write_map(const void *arg, FILE *out)
+{
+    const struct drawing *drawing = arg;
+
+    bale_extent_map_write(drawing->map, drawing->path, drawing->totals, out);
 }
 
-static int draw(const char *path, const struct bale_location *location, const char *svg, bool force)
+static int draw_location(const char *path, const struct bale_location *location, const char *svg,
+                         bool force)
 {
     struct stat source = {0};
     const struct bale_output_rules rules = {
@@ -61,7 +56,7 @@ static int draw(const char *path, const struct bale_location *location, const ch
     struct bale_output output = {.fd = -1};
     static struct bale_totals totals;
     struct bale_container *container = NULL;
-    struct bale_extent_map *map = NULL;
+    struct drawing drawing = {.path = path, .totals = &totals};
     struct bale_reader reader = {0};
     struct bale_reason why;
     int err;
@@ -81,17 +76,17 @@ static int draw(const char *path, const struct bale_location *location, const ch
         bale_message("%s: %s", path, why.text);
         goto out;
     }
-    err = survey(container, &map, &totals);
+    err = survey(container, &drawing.map, &totals);
     if (err != BALE_OK)
         bale_message("%s: its index cannot be read: %s: see balefs fsck", path, bale_err_text(err));
     else if (bale_output_open(strcmp(svg, "-") == 0 ? NULL : svg, &rules, &output))
-        err = save(map, path, &totals, &output);
+        err = bale_output_draw(&output, write_map, &drawing) ? BALE_OK : BALE_E_IO;
     else
         err = BALE_E_INVALID;
     bale_container_close(container);
 out:
     bale_output_drop(&output);
-    bale_extent_map_destroy(map);
+    bale_extent_map_destroy(drawing.map);
     bale_reader_close(&reader);
     return err;
 }
@@ -102,7 +97,7 @@ int bale_draw_extents(const char *path, const char *svg, bool force)
     int err = bale_location_find(path, &location);
 
     if (err == BALE_OK) {
-        err = draw(path, &location, svg, force);
+        err = draw_location(path, &location, svg, force);
         bale_location_free(&location);
     }
     return err;

@@ -45,4 +45,9 @@ int bale_extent_map_add(struct bale_extent_map *map, const struct bale_segment *
 void bale_extent_map_write(const struct bale_extent_map *map, const char *path,
                            const struct bale_totals *totals, FILE *out);
 
+/* balefs inspect --svg: draws the extents of path, a container or a file in a mount, into the file svg
+ * ("-": standard output). A picture that is there is replaced; anything else only with force. 0 or a
+ * negative bale_err, after a message. */
+int bale_draw_extents(const char *path, const char *svg, bool force);
+
 #endif

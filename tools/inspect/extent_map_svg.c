@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "format/codecs.h"
-#include "tools/common/options.h"
+#include "tools/common/size.h"
 #include "tools/inspect/extent_map.h"
 
 /* All lengths in pixels. */

@@ -17,10 +17,12 @@
 #include "tools/balefs.h"
 #include "tools/common/inode_set.h"
 #include "tools/common/json.h"
+#include "tools/common/message.h"
 #include "tools/common/mounts.h"
 #include "tools/common/options.h"
 #include "tools/common/progress.h"
 #include "tools/common/reader.h"
+#include "tools/common/size.h"
 #include "tools/inspect/fault.h"
 
 /* Exit codes of fsck(8). */
@@ -60,7 +62,7 @@ static const struct option long_options[] = {
 struct fsck {
     struct bale_reader reader;
     bool data, as_json;
-    uint64_t threads;
+    unsigned threads;
     struct bale_pool *pool;
     struct bale_inode_set seen;
 
@@ -74,7 +76,7 @@ struct fsck {
 };
 
 /* One container. */
-struct task {
+struct fsck_file {
     struct bale_job job;
     struct fsck *fsck;
     bool damaged;
@@ -108,19 +110,19 @@ static void note(struct fsck *fsck, const char *below, const char *text)
     pthread_mutex_unlock(&fsck->lock);
 }
 
-static void report(void *arg, const struct bale_fault *fault)
+static void report_fault(void *arg, const struct bale_fault *fault)
 {
-    struct task *task = arg;
-    struct fsck *fsck = task->fsck;
+    struct fsck_file *file = arg;
+    struct fsck *fsck = file->fsck;
     char text[512];
 
-    task->damaged = true;
+    file->damaged = true;
     pthread_mutex_lock(&fsck->lock);
     if (fsck->as_json) {
-        json_array_append_new(fsck->problems, bale_fault_json(task->below, fault));
+        json_array_append_new(fsck->problems, bale_fault_json(file->below, fault));
     } else {
         bale_fault_text(fault, text, sizeof text);
-        print_line(fsck, task->below, text);
+        print_line(fsck, file->below, text);
     }
     pthread_mutex_unlock(&fsck->lock);
 }
@@ -136,10 +138,10 @@ static void cannot_check(struct fsck *fsck, const char *below, const char *why)
 
 /* ---- One container --------------------------------------------------------------------------- */
 
-static uint64_t check_container(struct task *task, struct bale_container *container,
+static uint64_t check_container(struct fsck_file *file, struct bale_container *container,
                                 struct bale_scratch *scratch)
 {
-    struct fsck *fsck = task->fsck;
+    struct fsck *fsck = file->fsck;
     struct bale_container_attr attr;
     char text[BALE_REASON_SIZE];
     uint64_t rejected = bale_container_rejected(container);
@@ -148,65 +150,65 @@ static uint64_t check_container(struct task *task, struct bale_container *contai
         snprintf(text, sizeof text,
                  "note: commit %" PRIu64 " was cut off by a crash: the file is as before it",
                  rejected);
-        note(fsck, task->below, text);
+        note(fsck, file->below, text);
     }
     bale_container_attr(container, &attr);
-    int err = bale_container_check(container, scratch, fsck->data, report, task);
+    int err = bale_container_check(container, scratch, fsck->data, report_fault, file);
     if (err != BALE_OK && err != BALE_E_CORRUPT) {
         snprintf(text, sizeof text, "cannot be checked: %s", bale_err_text(err));
-        cannot_check(fsck, task->below, text);
+        cannot_check(fsck, file->below, text);
     }
     return attr.stored;
 }
 
-static void check(struct bale_job *job, struct bale_scratch *scratch)
+static void fsck_file_check(struct bale_job *job, struct bale_scratch *scratch)
 {
     static const struct bale_fault no_root = {.what = "no root is whole"};
-    struct task *task = (struct task *)job;
-    struct fsck *fsck = task->fsck;
+    struct fsck_file *file = (struct fsck_file *)job;
+    struct fsck *fsck = file->fsck;
     struct bale_container *container;
     struct bale_reason why;
     uint64_t stored = 0;
-    int err = bale_reader_open_container_at(&fsck->reader, task->below, &container, &why);
+    int err = bale_reader_open_container_at(&fsck->reader, file->below, &container, &why);
 
     if (err == BALE_OK) {
-        stored = check_container(task, container, scratch);
+        stored = check_container(file, container, scratch);
         bale_container_close(container);
     } else if (err == BALE_E_CORRUPT) {
-        report(task, &no_root);
+        report_fault(file, &no_root);
     } else {
-        cannot_check(fsck, task->below, why.text);
+        cannot_check(fsck, file->below, why.text);
     }
     pthread_mutex_lock(&fsck->lock);
     fsck->files++;
     fsck->bytes += stored;
-    fsck->damaged += task->damaged;
+    fsck->damaged += file->damaged;
     fsck->flying--;
     bale_progress_show(&fsck->progress, fsck->files, fsck->bytes);
     pthread_cond_signal(&fsck->less);
     pthread_mutex_unlock(&fsck->lock);
-    free(task);
+    free(file);
 }
 
 /* Waits while too many are queued: a store has more files than memory has room for. */
-static void submit(struct fsck *fsck, const char *below)
+static void submit_file(struct fsck *fsck, const char *below)
 {
     size_t length = strlen(below) + 1;
-    struct task *task = calloc(1, sizeof *task + length);
+    struct fsck_file *file = calloc(1, sizeof *file + length);
 
-    if (!task) {
+    if (!file) {
         cannot_check(fsck, below, "out of memory");
         return;
     }
-    task->job.run = check;
-    task->fsck = fsck;
-    memcpy(task->below, below, length);
+    file->job.run = fsck_file_check;
+    file->fsck = fsck;
+    memcpy(file->below, below, length);
     pthread_mutex_lock(&fsck->lock);
     while (fsck->flying >= QUEUED * fsck->threads)
         pthread_cond_wait(&fsck->less, &fsck->lock);
     fsck->flying++;
     pthread_mutex_unlock(&fsck->lock);
-    bale_pool_submit(fsck->pool, &task->job);
+    bale_pool_submit(fsck->pool, &file->job);
 }
 
 /* ---- The store ------------------------------------------------------------------------------- */
@@ -242,7 +244,7 @@ static void visit(struct fsck *fsck, FTS *fts, FTSENT *entry)
         break;
     case FTS_F:
         if (st->st_nlink == 1 || bale_inode_set_add(&fsck->seen, st->st_dev, st->st_ino) != 0)
-            submit(fsck, below);
+            submit_file(fsck, below);
         break;
     case FTS_DNR:
     case FTS_ERR:
@@ -284,21 +286,21 @@ static bool print_json(struct fsck *fsck)
 static int conclude(struct fsck *fsck)
 {
     char size[BALE_TEXT];
-    bool told = true;
+    bool printed = true;
 
     bale_progress_end(&fsck->progress);
     if (fsck->as_json)
-        told = print_json(fsck);
+        printed = print_json(fsck);
     else
         printf("%s: %" PRIu64 " files, %s stored: %" PRIu64 " damaged%s\n",
                bale_store_path(fsck->reader.store), fsck->files, bale_size_text(fsck->bytes, size),
                fsck->damaged, fsck->unreadable ? ", and not everything could be checked" : "");
     return (fsck->damaged ? EXIT_ERRORS_LEFT : 0) |
-           (fsck->unreadable || !told ? EXIT_OPERATIONAL : 0);
+           (fsck->unreadable || !printed ? EXIT_OPERATIONAL : 0);
 }
 
 /* Nothing is changed, so there is nothing to undo. */
-static void cancel(int number)
+static void cancel_fsck(int number)
 {
     (void)number;
     _exit(EXIT_CANCELLED);
@@ -306,7 +308,7 @@ static void cancel(int number)
 
 static int check_store(struct fsck *fsck, const char *path)
 {
-    struct sigaction action = {.sa_handler = cancel};
+    struct sigaction action = {.sa_handler = cancel_fsck};
     struct bale_mount_line mount;
     struct bale_reason why;
     int status = EXIT_OPERATIONAL;
@@ -327,7 +329,7 @@ static int check_store(struct fsck *fsck, const char *path)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     setvbuf(stdout, NULL, _IOLBF, 0); /* what was found is out if we are cancelled */
-    err = bale_pool_create((unsigned)fsck->threads, &fsck->pool);
+    err = bale_pool_create(fsck->threads, &fsck->pool);
     if (err == BALE_OK) {
         bale_progress_begin(&fsck->progress, "checked");
         check_tree(fsck);
@@ -346,7 +348,7 @@ static int fsck_run(const struct bale_command *command, int argc, char **argv)
     struct fsck fsck = {.threads = bale_cpus(),
                         .lock = PTHREAD_MUTEX_INITIALIZER,
                         .less = PTHREAD_COND_INITIALIZER};
-    int option;
+    int option, status;
 
     while ((option = bale_options_next(command, argc, argv, ":dj:h", long_options)) !=
            BALE_OPTION_END)
@@ -356,15 +358,14 @@ static int fsck_run(const struct bale_command *command, int argc, char **argv)
             fsck.as_json = true;
         else if (option != 'j')
             return bale_options_status(command, option);
-        else if (!bale_count_parse(optarg, 1, 1024, &fsck.threads))
-            return bale_usage_error(command, "--jobs %s: give a whole number from 1 to 1024",
-                                    optarg);
+        else if ((status = bale_count_take(command, "jobs", 1024, &fsck.threads)) != 0)
+            return status;
     if (argc - optind != 1)
         return bale_usage_error(command,
                                 optind < argc ? "one STORE at a time" : "STORE is missing");
     fsck.problems = json_array();
     fsck.notes = json_array();
-    int status = check_store(&fsck, argv[optind]);
+    status = check_store(&fsck, argv[optind]);
     json_decref(fsck.problems);
     json_decref(fsck.notes);
     return status;

@@ -14,9 +14,11 @@
 #include "tools/balefs.h"
 #include "tools/common/json.h"
 #include "tools/common/location.h"
+#include "tools/common/message.h"
 #include "tools/common/options.h"
 #include "tools/common/reader.h"
-#include "tools/inspect/draw.h"
+#include "tools/common/size.h"
+#include "tools/inspect/extent_map.h"
 #include "tools/inspect/totals.h"
 
 static const char help[] =
@@ -54,7 +56,7 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-struct slot {
+struct root_slot {
     const char *state; /* "valid", "zero", "damaged", "unsupported" */
     struct bale_root root;
     char feature[5];
@@ -63,7 +65,7 @@ struct slot {
 struct inspection {
     const char *path;
     char *container;
-    struct slot slots[BALE_SLOTS];
+    struct root_slot slots[BALE_SLOTS];
     struct bale_container_attr attr; /* of the chosen root */
     struct bale_container_usage usage;
     uint64_t rejected;
@@ -74,7 +76,7 @@ struct inspection {
 
 /* ---- Root slots ------------------------------------------------------------------------------ */
 
-static void read_slot(const uint8_t *bytes, struct slot *slot)
+static void read_slot(const uint8_t *bytes, struct root_slot *slot)
 {
     static const uint8_t zeros[BALE_ROOT_SIZE];
     int err = bale_root_decode(bytes, &slot->root, slot->feature);
@@ -125,7 +127,7 @@ static const char *time_text(int64_t nanoseconds, char text[static 48])
 
 static void print_slot(const struct inspection *in, unsigned number)
 {
-    const struct slot *slot = &in->slots[number];
+    const struct root_slot *slot = &in->slots[number];
     const struct bale_root *root = &slot->root;
     char setting[BALE_SETTING_TEXT], when[48];
     bool chosen = in->attr.generation && root->generation == in->attr.generation;
@@ -158,7 +160,7 @@ static void print_slot(const struct inspection *in, unsigned number)
 
 static json_t *slot_json(const struct inspection *in, unsigned number)
 {
-    const struct slot *slot = &in->slots[number];
+    const struct root_slot *slot = &in->slots[number];
     const struct bale_root *root = &slot->root;
     char setting[BALE_SETTING_TEXT];
     json_t *object = json_object();
@@ -291,8 +293,8 @@ static json_t *as_json(struct inspection *in)
 }
 
 /* Slots first: they can be shown even if the container cannot be opened. */
-static int look_into(const struct bale_reader *reader, const char *below, struct inspection *in,
-                     struct bale_reason *why)
+static int inspect_container(const struct bale_reader *reader, const char *below,
+                             struct inspection *in, struct bale_reason *why)
 {
     int fd, err = bale_reader_open_file(reader, below, &fd, why);
 
@@ -326,7 +328,7 @@ static int look_into(const struct bale_reader *reader, const char *below, struct
 }
 
 /* A file of a mount is looked at in the store, and there by its own name. */
-static int inspect_place(const char *path, const struct bale_location *location, json_t *all)
+static int inspect_location(const char *path, const struct bale_location *location, json_t *all)
 {
     struct inspection in = {.path = path, .extents = all ? json_array() : NULL};
     struct bale_reader reader = {0};
@@ -348,7 +350,7 @@ static int inspect_place(const char *path, const struct bale_location *location,
         bale_message("%s", why.text);
         goto out;
     }
-    err = look_into(&reader, location->below, &in, &where);
+    err = inspect_container(&reader, location->below, &in, &where);
     if (all && in.slots[0].state)
         json_array_append_new(all, as_json(&in));
     if (err != BALE_OK && !ferror(stdout))
@@ -391,7 +393,7 @@ static int inspect_run(const struct bale_command *command, int argc, char **argv
             putchar('\n');
         int err = bale_location_find(argv[i], &location);
         if (err == BALE_OK) {
-            err = inspect_place(argv[i], &location, all);
+            err = inspect_location(argv[i], &location, all);
             bale_location_free(&location);
         }
         if (err != BALE_OK)

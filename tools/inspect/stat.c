@@ -11,7 +11,9 @@
 #include "tools/balefs.h"
 #include "tools/common/control.h"
 #include "tools/common/json.h"
+#include "tools/common/message.h"
 #include "tools/common/options.h"
+#include "tools/common/size.h"
 #include "tools/inspect/survey.h"
 #include "tools/inspect/watch.h"
 
@@ -73,12 +75,12 @@ static bool mount_status(const struct bale_location *location, struct bale_contr
     if (!location->mounted || strcmp(location->real, location->top) != 0)
         return false;
     int fd = open(location->top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool told = fd >= 0 && bale_control_status(fd, status);
+    bool answered = fd >= 0 && bale_control_status(fd, status);
 
-    *read_only = told && fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
+    *read_only = answered && fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
     if (fd >= 0)
         close(fd);
-    return told;
+    return answered;
 }
 
 static const struct {

@@ -9,20 +9,20 @@
 
 #include "format/err.h"
 #include "format/reason.h"
-#include "tools/common/options.h"
+#include "tools/common/message.h"
 
 #define TRIES 5 /* of a container that somebody is writing */
 #define STAT_MAX (64u << 10)
 
 /* What the walk of one path carries. */
-struct walk {
+struct survey_walk {
     struct bale_survey *survey;
     const struct bale_location *location;
     struct bale_totals *sum;
     struct bale_inode_set seen;
 };
 
-static void say(struct walk *walk, const char *path, const char *why)
+static void say(struct survey_walk *walk, const char *path, const char *why)
 {
     bale_progress_end(&walk->survey->progress);
     bale_message("%s: %s", path, why);
@@ -71,7 +71,7 @@ static int from_container(const struct bale_reader *reader, const char *below,
     return err;
 }
 
-static void visit_file(struct walk *walk, const FTSENT *entry)
+static void visit_file(struct survey_walk *walk, const FTSENT *entry)
 {
     const struct stat *st = entry->fts_statp;
     struct bale_totals totals = {0};
@@ -101,13 +101,13 @@ static void visit_file(struct walk *walk, const FTSENT *entry)
         say(walk, entry->fts_path, "out of memory");
 }
 
-static bool is_private(const struct walk *walk, const FTSENT *entry)
+static bool is_private(const struct survey_walk *walk, const FTSENT *entry)
 {
     return !walk->location->mounted && walk->location->below[0] == '\0' && entry->fts_level == 1 &&
            strcmp(entry->fts_name, BALE_STORE_DIR) == 0;
 }
 
-static void visit(struct walk *walk, FTS *fts, FTSENT *entry)
+static void visit(struct survey_walk *walk, FTS *fts, FTSENT *entry)
 {
     switch (entry->fts_info) {
     case FTS_D:
@@ -134,7 +134,7 @@ static int use_store(struct bale_survey *survey, const char *top)
 {
     struct bale_reason why;
 
-    if (survey->look_at && strcmp(survey->look_at, top) == 0)
+    if (survey->store_path && strcmp(survey->store_path, top) == 0)
         return BALE_OK;
     bale_survey_end(survey);
     int err = bale_reader_open(top, BALE_STORE_UNLOCKED, &survey->reader, &why);
@@ -142,14 +142,14 @@ static int use_store(struct bale_survey *survey, const char *top)
         bale_message("%s", why.text);
         return err;
     }
-    survey->look_at = strdup(top);
-    return survey->look_at ? BALE_OK : BALE_E_NOMEM;
+    survey->store_path = strdup(top);
+    return survey->store_path ? BALE_OK : BALE_E_NOMEM;
 }
 
 int bale_survey(struct bale_survey *survey, const char *path, const struct bale_location *location,
                 struct bale_totals *totals)
 {
-    struct walk walk = {.survey = survey, .location = location, .sum = totals};
+    struct survey_walk walk = {.survey = survey, .location = location, .sum = totals};
     char *roots[] = {location->real, NULL};
     FTSENT *entry;
     int err = location->mounted ? BALE_OK : use_store(survey, location->top);
@@ -176,6 +176,6 @@ int bale_survey(struct bale_survey *survey, const char *path, const struct bale_
 void bale_survey_end(struct bale_survey *survey)
 {
     bale_reader_close(&survey->reader);
-    free(survey->look_at);
-    survey->look_at = NULL;
+    free(survey->store_path);
+    survey->store_path = NULL;
 }

@@ -17,7 +17,7 @@ struct bale_survey {
 
     /* The store at hand, kept from path to path. */
     struct bale_reader reader;
-    char *look_at;
+    char *store_path;
 };
 
 /* path: a file or a directory. Symbolic links below it are passed over, other file systems too; a

@@ -7,7 +7,8 @@
 #include "format/codecs.h"
 #include "format/err.h"
 #include "tools/common/json.h"
-#include "tools/common/options.h"
+#include "tools/common/message.h"
+#include "tools/common/size.h"
 
 #define TYPE_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+-~"
 
@@ -102,7 +103,7 @@ static void type_of(const char *file_name, char type[static 20])
     snprintf(type, 20, "%s", is_type ? dot : "");
 }
 
-static size_t type_place(const struct bale_types *types, const char *name)
+static size_t type_position(const struct bale_types *types, const char *name)
 {
     size_t low = 0, high = types->count;
 
@@ -134,7 +135,7 @@ int bale_types_add(struct bale_types *types, const char *file_name,
     char name[20];
 
     type_of(file_name, name);
-    size_t at = type_place(types, name);
+    size_t at = type_position(types, name);
     if (at == types->count || strcmp(types->types[at].name, name) != 0) {
         if (types->count == types->capacity && types_grow(types) != BALE_OK)
             return BALE_E_NOMEM;

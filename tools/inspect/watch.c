@@ -13,7 +13,8 @@
 #include "tools/common/control.h"
 #include "tools/common/json.h"
 #include "tools/common/location.h"
-#include "tools/common/options.h"
+#include "tools/common/message.h"
+#include "tools/common/size.h"
 
 #define LEAST 0.1
 #define MOST 3600.0
@@ -42,11 +43,11 @@ bool bale_watch_interval(const char *text, double *seconds)
 static bool take_sample(const char *mnt, struct sample *sample)
 {
     struct timespec now;
-    bool told = bale_control_status_at(mnt, &sample->status);
+    bool answered = bale_control_status_at(mnt, &sample->status);
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     sample->at = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-    return told;
+    return answered;
 }
 
 /* Of two counts, per second. */

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/common/options.h"
+#include "tools/common/message.h"
 
 #define LINE 4096
 

@@ -14,6 +14,7 @@
 #include "tools/balefs.h"
 #include "tools/common/json.h"
 #include "tools/common/location.h"
+#include "tools/common/message.h"
 #include "tools/common/options.h"
 #include "tools/common/reader.h"
 

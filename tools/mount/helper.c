@@ -8,8 +8,8 @@
 #include "format/reason.h"
 #include "tools/balefs.h"
 #include "tools/common/options.h"
+#include "tools/mount/mount.h"
 #include "tools/mount/options.h"
-#include "tools/mount/unmount.h"
 
 static const char help[] =
     "usage: mount.balefs STORE MNT [-sfnv] [-o OPTIONS]\n"
@@ -128,7 +128,7 @@ static char *choose(char *list, bool sloppy, struct bale_reason *why)
     return chosen;
 }
 
-static int mount_as_told(struct arguments *a, char **words)
+static int run_mount(struct arguments *a, char **words)
 {
     struct bale_reason why = {"out of memory"};
     char *options = choose(a->options, a->sloppy, &why);
@@ -144,7 +144,7 @@ static int mount_as_told(struct arguments *a, char **words)
     return status;
 }
 
-static int umount_as_told(const struct arguments *a, char *point)
+static int run_umount(const struct arguments *a, char *point)
 {
     char *argv[6] = {"umount"};
     int argc = 1;
@@ -189,7 +189,7 @@ int bale_mount_helper(int argc, char **argv)
     else if (!mounts && argc - optind != 1)
         status = bale_usage_error(command, "one MNT is needed");
     else
-        status = mounts ? mount_as_told(&a, argv + optind) : umount_as_told(&a, argv[optind]);
+        status = mounts ? run_mount(&a, argv + optind) : run_umount(&a, argv[optind]);
     free(a.options);
     return status;
 }

@@ -10,9 +10,11 @@
 #include "kernels/frame/setting.h"
 #include "tools/balefs.h"
 #include "tools/common/control.h"
+#include "tools/common/message.h"
 #include "tools/common/mounts.h"
 #include "tools/common/options.h"
 #include "tools/common/output_path.h"
+#include "tools/common/size.h"
 
 static const char help[] =
     "usage: balefs init [OPTIONS] STORE\n"

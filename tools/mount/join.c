@@ -12,7 +12,7 @@
 #include <xxhash.h>
 
 #include "format/err.h"
-#include "tools/common/options.h"
+#include "tools/common/message.h"
 
 #define PAUSE_MS 20
 #define PATIENCE_MS 3000 /* before a word about what is waited for */

@@ -11,13 +11,13 @@
 #include "format/reason.h"
 #include "fs/daemon/daemon.h"
 #include "tools/balefs.h"
+#include "tools/common/message.h"
 #include "tools/common/mounts.h"
 #include "tools/common/options.h"
 #include "tools/common/output_path.h"
 #include "tools/mount/daemon_log.h"
 #include "tools/mount/mount.h"
 #include "tools/mount/options.h"
-#include "tools/mount/unmount.h"
 
 static const char help[] =
     "usage: balefs mount [-f] [--log FILE] [-o OPTIONS] STORE MNT\n"

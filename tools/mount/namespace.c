@@ -13,33 +13,15 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "tools/common/options.h"
-
-void bale_helper_find(struct bale_helper *helper)
-{
-    const char *at = getenv("PATH");
-    struct stat st;
-
-    *helper = (struct bale_helper){0};
-    while (at && *at) {
-        size_t length = strcspn(at, ":");
-        snprintf(helper->path, sizeof helper->path, "%.*s/fusermount3", (int)length, at);
-        if (stat(helper->path, &st) == 0 && S_ISREG(st.st_mode) &&
-            access(helper->path, X_OK) == 0) {
-            helper->setuid = st.st_uid == 0 && (st.st_mode & S_ISUID);
-            return;
-        }
-        at += length + (at[length] == ':');
-    }
-    helper->path[0] = '\0';
-}
+#include "tools/common/message.h"
+#include "tools/common/program.h"
 
 bool bale_namespace_needed(void)
 {
-    struct bale_helper helper;
+    struct bale_fusermount_program program;
 
-    bale_helper_find(&helper);
-    return geteuid() != 0 && (!helper.setuid || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
+    bale_fusermount_find(&program);
+    return geteuid() != 0 && (!program.setuid || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
 }
 
 static bool write_file(const char *path, const char *text)

@@ -7,7 +7,7 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "tools/common/gpu_options.h"
-#include "tools/common/options.h"
+#include "tools/common/size.h"
 
 #define MEMORY_MIN (32u << 20)
 #define THREADS_MAX 4096
@@ -108,15 +108,9 @@ static int take_io(struct bale_mount_options *options, const char *word, const c
 static int take_engine(struct bale_mount_options *options, const char *word, const char *value,
                        struct bale_reason *why)
 {
-    static const char *const names[] = {
-        [BALE_ENGINE_AUTO] = "auto", [BALE_ENGINE_GPU] = "gpu", [BALE_ENGINE_CPU] = "cpu"};
+    const char *wrong = bale_engine_choice_parse(value, &options->engine.choice);
 
-    for (int i = 0; i < 3; i++)
-        if (strcmp(value, names[i]) == 0) {
-            options->engine.choice = (enum bale_engine_choice)i;
-            return BALE_OK;
-        }
-    return refuse(why, word, "it is auto, gpu or cpu");
+    return wrong ? refuse(why, word, wrong) : BALE_OK;
 }
 
 static int add_gpu(struct bale_mount_options *options, const char *number, struct bale_reason *why)

@@ -7,7 +7,7 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "fs/store/store.h"
-#include "tools/common/options.h"
+#include "tools/common/size.h"
 
 /* Less is a unit that was forgotten. */
 #define RATE_MIN ((uint64_t)64 << 10)

@@ -22,8 +22,10 @@
 #include "tools/common/inode_set.h"
 #include "tools/common/json.h"
 #include "tools/common/location.h"
+#include "tools/common/message.h"
 #include "tools/common/options.h"
 #include "tools/common/progress.h"
+#include "tools/common/size.h"
 #include "tools/mount/codec_difference.h"
 #include "tools/mount/rate_limit.h"
 
@@ -315,7 +317,7 @@ static void do_path(struct work *work, const char *path)
     struct bale_control_status mount;
     struct bale_location location;
 
-    if (bale_control_ask(path, &mount) && mount.frozen)
+    if (bale_control_status_by_name(path, &mount) && mount.frozen)
         bale_message("%s: its mount is frozen: waiting for balefs thaw", path);
     if (bale_location_find(path, &location) != BALE_OK) {
         work->failed = true;

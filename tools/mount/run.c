@@ -16,14 +16,15 @@
 #include "fs/store/store.h"
 #include "tools/balefs.h"
 #include "tools/common/control.h"
+#include "tools/common/message.h"
 #include "tools/common/mounts.h"
 #include "tools/common/options.h"
+#include "tools/common/size.h"
 #include "tools/mount/join.h"
 #include "tools/mount/mount.h"
 #include "tools/mount/namespace.h"
 #include "tools/mount/options.h"
 #include "tools/mount/signals.h"
-#include "tools/mount/umount.h"
 
 static const char help[] =
     "usage: balefs run [--join] [--grace TIME] [--log FILE] [-o OPTIONS] STORE MNT [--]\n"
@@ -128,7 +129,7 @@ static bool enter_mount(struct batch *batch)
     return false;
 }
 
-static bool begin(struct batch *batch)
+static bool begin_batch(struct batch *batch)
 {
     bool first = true;
     int err = batch->shared ? bale_join_begin(&batch->join, batch->store, batch->mnt,
@@ -175,7 +176,7 @@ static int run_command(struct batch *batch)
 
 /* ---- After ---- */
 
-static int sync_mount(struct batch *batch)
+static int sync_batch(struct batch *batch)
 {
     char *words[] = {(char[]){"sync"}, (char[]){"--"}, batch->mnt, NULL};
 
@@ -194,7 +195,7 @@ static bool still_mounted(const char *mnt)
 }
 
 /* What cannot be stored is given up, and a mount that is in use goes lazily: the job ends here. */
-static int unmount(struct batch *batch)
+static int unmount_batch(struct batch *batch)
 {
     int status = bale_umount_all(1, &batch->mnt, false, false);
 
@@ -203,7 +204,7 @@ static int unmount(struct batch *batch)
     return status;
 }
 
-static int give_up(struct batch *batch)
+static int give_up_batch(struct batch *batch)
 {
     int status = bale_umount_all(1, &batch->mnt, true, false);
 
@@ -213,7 +214,7 @@ static int give_up(struct batch *batch)
 }
 
 /* Does a part in a child that no signal ends, but lateness. */
-static bool in_time(struct batch *batch, int (*part)(struct batch *batch))
+static bool run_in_time(struct batch *batch, int (*part)(struct batch *batch))
 {
     int state;
 
@@ -233,7 +234,7 @@ static bool in_time(struct batch *batch, int (*part)(struct batch *batch))
 }
 
 /* A daemon whose mount is in use or late goes on by itself. */
-static bool goes_on(const struct batch *batch)
+static bool daemon_goes_on(const struct batch *batch)
 {
     struct pollfd end = {.fd = batch->daemon_fd, .events = POLLIN};
 
@@ -266,14 +267,14 @@ static bool sum_up(const struct batch *batch)
 }
 
 /* True: all is stored and durable. */
-static bool end(struct batch *batch)
+static bool end_batch(struct batch *batch)
 {
     (void)!chdir("/"); /* it may lie in the mount */
-    bool synced = in_time(batch, sync_mount);
+    bool synced = run_in_time(batch, sync_batch);
     if (!bale_join_leave(&batch->join))
         return synced;
-    bool unmounted = in_time(batch, synced ? unmount : give_up);
-    bool ended = batch->words.options.read_only || goes_on(batch) || sum_up(batch);
+    bool unmounted = run_in_time(batch, synced ? unmount_batch : give_up_batch);
+    bool ended = batch->words.options.read_only || daemon_goes_on(batch) || sum_up(batch);
     return synced && unmounted && ended;
 }
 
@@ -333,10 +334,10 @@ static int run_batch(struct batch *batch)
 {
     int status = EXIT_OURS;
 
-    bale_signals_hold(&batch->signals);
-    if (begin(batch)) {
+    bale_signals_block(&batch->signals);
+    if (begin_batch(batch)) {
         status = run_command(batch);
-        if (!end(batch))
+        if (!end_batch(batch))
             status = EXIT_OURS;
     } else if (batch->signals.end) {
         status = 128 + batch->signals.end;

@@ -16,7 +16,9 @@
 #include "tools/balefs.h"
 #include "tools/common/control.h"
 #include "tools/common/location.h"
+#include "tools/common/message.h"
 #include "tools/common/options.h"
+#include "tools/common/size.h"
 
 #define VALUE 4096
 
@@ -214,7 +216,7 @@ static bool may_change(const char *path)
 static bool apply(const char *path, const struct wish *wish)
 {
     struct bale_control_status mount;
-    bool known = bale_control_ask(path, &mount);
+    bool known = bale_control_status_by_name(path, &mount);
 
     if (known && mount.frozen)
         bale_message("%s: its mount is frozen: waiting for balefs thaw", path);

@@ -15,16 +15,16 @@ static long long now_ms(void)
     return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-void bale_signals_hold(struct bale_signals *signals)
+void bale_signals_block(struct bale_signals *signals)
 {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
     const struct sigaction ignore = {.sa_handler = SIG_IGN}, standard = {.sa_handler = SIG_DFL};
 
     *signals = (struct bale_signals){0};
-    sigemptyset(&signals->taken);
+    sigemptyset(&signals->blocked);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        sigaddset(&signals->taken, numbers[i]);
-    sigprocmask(SIG_BLOCK, &signals->taken, &signals->before);
+        sigaddset(&signals->blocked, numbers[i]);
+    sigprocmask(SIG_BLOCK, &signals->blocked, &signals->before);
     sigaction(SIGPIPE, &ignore, &signals->pipe_before);
     /* Children of one who ignores it cannot be waited for. */
     sigaction(SIGCHLD, &standard, NULL);
@@ -43,12 +43,12 @@ pid_t bale_signals_fork(const struct bale_signals *signals)
 }
 
 /* The signal that came, or 0 after so many milliseconds (-1: never). */
-static int take(struct bale_signals *signals, long long milliseconds, siginfo_t *info)
+static int wait_for_signal(struct bale_signals *signals, long long milliseconds, siginfo_t *info)
 {
     const struct timespec limit = {.tv_sec = milliseconds / 1000,
                                    .tv_nsec = milliseconds % 1000 * 1000000};
-    int number = milliseconds < 0 ? sigwaitinfo(&signals->taken, info)
-                                  : sigtimedwait(&signals->taken, info, &limit);
+    int number = milliseconds < 0 ? sigwaitinfo(&signals->blocked, info)
+                                  : sigtimedwait(&signals->blocked, info, &limit);
 
     if (number < 0)
         return 0;
@@ -74,7 +74,7 @@ bool bale_signals_wait(struct bale_signals *signals, pid_t child, bool pass, int
         long long left = signals->end && grace >= 0 ? begun + grace - now_ms() : -1;
         if (signals->end && grace >= 0 && left <= 0)
             return false;
-        int number = take(signals, left, &info);
+        int number = wait_for_signal(signals, left, &info);
         if (signals->end && !ending) {
             ending = true;
             begun = now_ms();
@@ -88,7 +88,7 @@ void bale_signals_pause(struct bale_signals *signals, int milliseconds)
 {
     siginfo_t info;
 
-    (void)take(signals, milliseconds, &info);
+    (void)wait_for_signal(signals, milliseconds, &info);
 }
 
 int bale_signals_status(int state)

@@ -8,13 +8,13 @@
 #include <sys/types.h>
 
 struct bale_signals {
-    sigset_t taken, before;
+    sigset_t blocked, before;
     struct sigaction pipe_before;
     int end; /* the SIGTERM or SIGINT that came first, or 0 */
 };
 
 /* Holds back SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2; SIGPIPE is ignored. */
-void bale_signals_hold(struct bale_signals *signals);
+void bale_signals_block(struct bale_signals *signals);
 
 /* As fork; the child has its signals as they were before hold. -1 and errno. */
 pid_t bale_signals_fork(const struct bale_signals *signals);

@@ -8,6 +8,7 @@
 #include "format/err.h"
 #include "tools/balefs.h"
 #include "tools/common/control.h"
+#include "tools/common/message.h"
 #include "tools/common/options.h"
 
 static const char sync_help[] =
@@ -57,7 +58,7 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-static bool ask(const char *path, unsigned long request, const char *what)
+static bool send_request(const char *path, unsigned long request, const char *what)
 {
     int fd;
 
@@ -87,22 +88,22 @@ static int control(const struct bale_command *command, int argc, char **argv, un
     if (optind == argc)
         return bale_usage_error(command, "MNT is missing");
     for (int i = optind; i < argc; i++)
-        if (!ask(argv[i], request, command->name))
+        if (!send_request(argv[i], request, command->name))
             status = BALE_EXIT_FAILED;
     return status;
 }
 
-static int run_sync(const struct bale_command *command, int argc, char **argv)
+static int sync_run(const struct bale_command *command, int argc, char **argv)
 {
     return control(command, argc, argv, BALE_IOC_SYNC);
 }
 
-static int run_freeze(const struct bale_command *command, int argc, char **argv)
+static int freeze_run(const struct bale_command *command, int argc, char **argv)
 {
     return control(command, argc, argv, BALE_IOC_FREEZE);
 }
 
-static int run_thaw(const struct bale_command *command, int argc, char **argv)
+static int thaw_run(const struct bale_command *command, int argc, char **argv)
 {
     return control(command, argc, argv, BALE_IOC_THAW);
 }
@@ -112,7 +113,7 @@ const struct bale_command bale_command_sync = {
     .summary = "stores everything written in a mount",
     .help = sync_help,
     .usage = BALE_EXIT_USAGE,
-    .run = run_sync,
+    .run = sync_run,
 };
 
 const struct bale_command bale_command_freeze = {
@@ -120,7 +121,7 @@ const struct bale_command bale_command_freeze = {
     .summary = "stores everything and holds back changes",
     .help = freeze_help,
     .usage = BALE_EXIT_USAGE,
-    .run = run_freeze,
+    .run = freeze_run,
 };
 
 const struct bale_command bale_command_thaw = {
@@ -128,5 +129,5 @@ const struct bale_command bale_command_thaw = {
     .summary = "lets changes go on",
     .help = thaw_help,
     .usage = BALE_EXIT_USAGE,
-    .run = run_thaw,
+    .run = thaw_run,
 };

@@ -16,11 +16,11 @@
 #include "fs/store/store.h"
 #include "tools/balefs.h"
 #include "tools/common/control.h"
+#include "tools/common/message.h"
 #include "tools/common/mount_owner.h"
 #include "tools/common/mounts.h"
 #include "tools/common/options.h"
-#include "tools/mount/umount.h"
-#include "tools/mount/unmount.h"
+#include "tools/mount/mount.h"
 
 static const char help[] =
     "usage: balefs umount [-f] [-l] MNT...\n"
@@ -75,7 +75,7 @@ static bool drain(int fd, const struct leaving *leaving)
 
 /* A descriptor that tells when the daemon ends: only if the number is a balefs in our eyes too, and
  * not some other process of ours while the daemon lives in another container. */
-static int watch(int pid)
+static int open_daemon(int pid)
 {
     char path[48], name[16] = "";
     int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
@@ -107,7 +107,7 @@ static void wait_for_end(const struct leaving *leaving)
     struct pollfd end = {.fd = leaving->pidfd, .events = POLLIN};
     struct timespec start;
     char who[256];
-    bool told = false;
+    bool reported = false;
 
     clock_gettime(CLOCK_MONOTONIC, &start);
     for (;;) {
@@ -115,12 +115,12 @@ static void wait_for_end(const struct leaving *leaving)
             return;
         if (leaving->pidfd < 0 && !bale_store_locked_by(leaving->store, who, sizeof who))
             return;
-        if (!told && milliseconds_since(&start) > PATIENCE_MS) {
+        if (!reported && milliseconds_since(&start) > PATIENCE_MS) {
             bale_message(
                 "%s: unmounted; waiting for its daemon to store what is left: is it mounted "
                 "in another container too?",
                 leaving->point);
-            told = true;
+            reported = true;
         }
     }
 }
@@ -158,9 +158,9 @@ static bool ended_well(const struct leaving *leaving)
 }
 
 /* Everything is stored, or given up. */
-static int leave(struct leaving *leaving)
+static int unmount_and_wait(struct leaving *leaving)
 {
-    leaving->pidfd = watch(leaving->pid);
+    leaving->pidfd = open_daemon(leaving->pid);
     int status = bale_unmount(leaving->point, leaving->lazy);
     if (status == BALE_EXIT_DONE && !leaving->lazy) {
         wait_for_end(leaving);
@@ -199,10 +199,10 @@ static bool may_leave(int fd, const struct leaving *leaving, bool frozen)
 
 static int drain_and_leave(int fd, const struct bale_mount_line *mount, struct leaving *leaving)
 {
-    struct bale_control_status told;
+    struct bale_control_status mount_status;
     struct statvfs fs;
 
-    bool answers = bale_control_status(fd, &told);
+    bool answers = bale_control_status(fd, &mount_status);
 
     if (!answers && (errno == EPERM || errno == EACCES)) {
         close(fd);
@@ -214,10 +214,10 @@ static int drain_and_leave(int fd, const struct bale_mount_line *mount, struct l
         close(fd);
         return BALE_EXIT_UNMOUNT_FAILED;
     }
-    leaving->pid = told.pid;
-    memcpy(leaving->store, told.store, sizeof leaving->store);
+    leaving->pid = mount_status.pid;
+    memcpy(leaving->store, mount_status.store, sizeof leaving->store);
     leaving->read_only = fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
-    if (!may_leave(fd, leaving, told.frozen)) {
+    if (!may_leave(fd, leaving, mount_status.frozen)) {
         close(fd);
         return BALE_EXIT_UNMOUNT_FAILED;
     }
@@ -225,7 +225,7 @@ static int drain_and_leave(int fd, const struct bale_mount_line *mount, struct l
     close(fd); /* else we would be who keeps it busy */
     if (!drained && !leaving->force)
         return BALE_EXIT_UNMOUNT_FAILED;
-    int status = leave(leaving);
+    int status = unmount_and_wait(leaving);
     return drained || status != BALE_EXIT_DONE ? status : BALE_EXIT_UNMOUNT_FAILED;
 }
 
@@ -246,7 +246,7 @@ static int leave_mount(const struct bale_mount_line *mount, bool force, bool laz
     }
     if (errno == EACCES && geteuid() == 0) {
         snprintf(leaving.store, sizeof leaving.store, "%s", mount->source);
-        return leave(&leaving);
+        return unmount_and_wait(&leaving);
     }
     if (errno == EACCES)
         return not_allowed(mount);

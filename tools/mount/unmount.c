@@ -1,4 +1,4 @@
-#include "tools/mount/unmount.h"
+#include "tools/mount/mount.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,10 +13,10 @@
 
 #include "fs/daemon/unmount.h"
 #include "tools/balefs.h"
-#include "tools/common/options.h"
+#include "tools/common/message.h"
 #include "tools/common/program.h"
 
-#define USERS_TOLD 5
+#define USERS_NAMED 5
 
 /* The file system that path, followed, lies on. Asks no daemon. */
 static bool lies_on(const char *path, dev_t device)
@@ -55,10 +55,10 @@ static void name_users(dev_t device, char *users, size_t size)
     DIR *dir = opendir("/proc");
     struct dirent *entry;
     size_t used = 0;
-    int told = 0;
+    int count = 0;
 
     users[0] = '\0';
-    while (dir && told < USERS_TOLD && (entry = readdir(dir))) {
+    while (dir && count < USERS_NAMED && (entry = readdir(dir))) {
         char path[300], name[17] = "?";
         if (entry->d_name[0] < '0' || entry->d_name[0] > '9' ||
             atoi(entry->d_name) == (int)getpid() || !uses(entry->d_name, device))
@@ -69,9 +69,9 @@ static void name_users(dev_t device, char *users, size_t size)
             name[strcspn(name, "\n")] = '\0';
         if (file)
             fclose(file);
-        used += (size_t)snprintf(users + used, size - used, "%s%s (%.16s)", told ? ", " : "", name,
+        used += (size_t)snprintf(users + used, size - used, "%s%s (%.16s)", count ? ", " : "", name,
                                  entry->d_name);
-        told++;
+        count++;
     }
     if (dir)
         closedir(dir);
@@ -79,7 +79,7 @@ static void name_users(dev_t device, char *users, size_t size)
 
 static void say_busy(const char *point)
 {
-    char users[USERS_TOLD * 48];
+    char users[USERS_NAMED * 48];
     struct statx st;
 
     users[0] = '\0';
@@ -95,7 +95,7 @@ static int by_helper(const char *point, bool lazy)
 {
     const struct bale_fusermount helper = bale_fusermount(point, lazy, false);
     char said[512];
-    int code = bale_spawn(helper.words, STDERR_FILENO, said, sizeof said);
+    int code = bale_program_run(helper.words, STDERR_FILENO, said, sizeof said);
 
     if (code == 0)
         return BALE_EXIT_DONE;

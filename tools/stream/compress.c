@@ -6,7 +6,9 @@
 #include "fs/store/store.h"
 #include "kernels/frame/setting.h"
 #include "tools/balefs.h"
+#include "tools/common/gpu_options.h"
 #include "tools/common/options.h"
+#include "tools/common/size.h"
 #include "tools/stream/packing.h"
 
 static const char compress_help[] =
@@ -115,15 +117,9 @@ static int take_number(const struct bale_command *command, int option, struct ba
 
 static int take_engine(const struct bale_command *command, struct bale_packing *packing)
 {
-    static const char *const names[] = {
-        [BALE_ENGINE_AUTO] = "auto", [BALE_ENGINE_GPU] = "gpu", [BALE_ENGINE_CPU] = "cpu"};
+    const char *wrong = bale_engine_choice_parse(optarg, &packing->engine);
 
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(optarg, names[i]) == 0) {
-            packing->engine = (enum bale_engine_choice)i;
-            return 0;
-        }
-    return bale_usage_error(command, "--engine %s: it is cpu, gpu or auto", optarg);
+    return wrong ? bale_usage_error(command, "--engine %s: %s", optarg, wrong) : 0;
 }
 
 /* 0, or the exit code. */

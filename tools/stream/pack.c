@@ -7,9 +7,10 @@
 #include "format/err.h"
 #include "format/stream.h"
 #include "kernels/engine/dispatch.h"
-#include "tools/common/options.h"
+#include "tools/common/message.h"
+#include "tools/common/size.h"
 
-struct job {
+struct packer {
     struct bale_pack *pack;
     const struct bale_source *source;
     struct bale_output *output;
@@ -92,85 +93,86 @@ void bale_pack_progress(struct bale_pack *pack, const struct bale_source *source
 }
 
 /* Moves over whole extents that are a hole. Where the source cannot tell, nothing is one. */
-static void skip_hole(struct job *job)
+static void skip_hole(struct packer *packer)
 {
-    int fd = job->source->fd;
-    uint64_t size = (uint64_t)job->source->st.st_size;
-    uint32_t extent = job->pack->extent;
+    int fd = packer->source->fd;
+    uint64_t size = (uint64_t)packer->source->st.st_size;
+    uint32_t extent = packer->pack->extent;
     off_t data, end;
 
-    if (job->at < job->data_end)
+    if (packer->at < packer->data_end)
         return;
-    data = lseek(fd, (off_t)job->at, SEEK_DATA);
+    data = lseek(fd, (off_t)packer->at, SEEK_DATA);
     if (data < 0 && errno == ENXIO)
         data = (off_t)size;
     end = data >= 0 && (uint64_t)data < size ? lseek(fd, data, SEEK_HOLE) : data;
-    job->data_end = data < 0 || end < 0 ? UINT64_MAX : (uint64_t)end;
-    if (data >= 0 && (uint64_t)data > job->at)
-        job->at =
-            (uint64_t)data >= size ? size : job->at + ((uint64_t)data - job->at) / extent * extent;
-    if (lseek(fd, (off_t)job->at, SEEK_SET) < 0)
-        job->data_end = UINT64_MAX;
+    packer->data_end = data < 0 || end < 0 ? UINT64_MAX : (uint64_t)end;
+    if (data >= 0 && (uint64_t)data > packer->at)
+        packer->at = (uint64_t)data >= size
+                         ? size
+                         : packer->at + ((uint64_t)data - packer->at) / extent * extent;
+    if (lseek(fd, (off_t)packer->at, SEEK_SET) < 0)
+        packer->data_end = UINT64_MAX;
 }
 
 /* Reads the next extent into the entry and starts it. */
-static bool fill(struct job *job, struct bale_ring_entry *entry)
+static bool fill_extent(struct packer *packer, struct bale_ring_entry *entry)
 {
     struct bale_item *item = &entry->item;
     ssize_t got;
 
-    skip_hole(job);
-    got = bale_source_read(job->source, entry->raw, job->pack->extent);
-    job->ended = got < (ssize_t)job->pack->extent;
+    skip_hole(packer);
+    got = bale_source_read(packer->source, entry->raw, packer->pack->extent);
+    packer->ended = got < (ssize_t)packer->pack->extent;
     if (got <= 0)
         return got == 0;
     item->kind = BALE_ITEM_ENCODE;
-    item->setting = job->pack->setting;
+    item->setting = packer->pack->setting;
     item->frame = (struct bale_frame){
-        .offset = job->at, .raw_length = (uint32_t)got, .chunk_log2 = job->pack->chunk_log2};
+        .offset = packer->at, .raw_length = (uint32_t)got, .chunk_log2 = packer->pack->chunk_log2};
     item->raw = entry->raw;
     item->stored = entry->stored;
-    item->capacity = job->room;
-    job->at += (uint64_t)got;
-    bale_ring_start(job->ring);
-    if (++job->started % BALE_PACK_TOGETHER == 0)
-        bale_ring_submit(job->ring);
+    item->capacity = packer->room;
+    packer->at += (uint64_t)got;
+    bale_ring_start(packer->ring);
+    if (++packer->started % BALE_PACK_TOGETHER == 0)
+        bale_ring_submit(packer->ring);
     return true;
 }
 
-static bool put(struct job *job, const uint8_t *bytes, size_t length)
+static bool put(struct packer *packer, const uint8_t *bytes, size_t length)
 {
-    job->packed->stored += length;
-    return bale_output_write(job->output, bytes, length);
+    packer->packed->stored += length;
+    return bale_output_write(packer->output, bytes, length);
 }
 
-static bool take(struct job *job, const struct bale_item *item)
+static bool write_frame(struct packer *packer, const struct bale_item *item)
 {
-    if (bale_pack_is_lost(job->pack, job->source, item))
+    if (bale_pack_is_lost(packer->pack, packer->source, item))
         return false;
-    if (item->status < 0 || bale_stream_add(&job->stream, &item->frame) < 0) {
-        bale_message("%s: cannot be compressed: %s", job->source->name,
+    if (item->status < 0 || bale_stream_add(&packer->stream, &item->frame) < 0) {
+        bale_message("%s: cannot be compressed: %s", packer->source->name,
                      bale_err_text(item->status));
         return false;
     }
-    bale_pack_count(job->pack, item->frame.raw_length);
-    job->packed->raw = job->stream.size;
-    bale_pack_progress(job->pack, job->source, job->stream.size, job->packed);
-    return put(job, item->stored, item->stored_length);
+    bale_pack_count(packer->pack, item->frame.raw_length);
+    packer->packed->raw = packer->stream.size;
+    bale_pack_progress(packer->pack, packer->source, packer->stream.size, packer->packed);
+    return put(packer, item->stored, item->stored_length);
 }
 
-static bool run(struct job *job)
+static bool pack_extents(struct packer *packer)
 {
     struct bale_ring_entry *entry;
     bool good = true;
 
     do {
-        while (good && !job->ended && (entry = bale_ring_next(job->ring)))
-            good = fill(job, entry);
-        entry = bale_ring_wait(job->ring);
+        while (good && !packer->ended && (entry = bale_ring_next(packer->ring)))
+            good = fill_extent(packer, entry);
+        entry = bale_ring_wait(packer->ring);
         if (entry) {
-            good = good && take(job, &entry->item);
-            bale_ring_release(job->ring);
+            good = good && write_frame(packer, &entry->item);
+            bale_ring_release(packer->ring);
         }
     } while (entry);
     return good;
@@ -182,36 +184,36 @@ static bool has_holes(const struct bale_source *source)
            (uint64_t)source->st.st_blocks * 512 < (uint64_t)source->st.st_size;
 }
 
-static bool write_stream(struct job *job)
+static bool write_stream(struct packer *packer)
 {
     uint8_t head[BALE_STREAM_HEAD], end[BALE_STREAM_END];
 
-    bale_stream_begin(&job->stream, job->pack->extent, head);
-    if (!put(job, head, sizeof head) || !run(job))
+    bale_stream_begin(&packer->stream, packer->pack->extent, head);
+    if (!put(packer, head, sizeof head) || !pack_extents(packer))
         return false;
-    bale_stream_end_encode(&job->stream, job->at, end);
-    job->packed->raw = job->at;
-    return put(job, end, sizeof end);
+    bale_stream_end_encode(&packer->stream, packer->at, end);
+    packer->packed->raw = packer->at;
+    return put(packer, end, sizeof end);
 }
 
 bool bale_pack(struct bale_pack *pack, const struct bale_source *source, struct bale_output *output,
                struct bale_packed *packed)
 {
-    struct job job = {.pack = pack,
-                      .source = source,
-                      .output = output,
-                      .packed = packed,
-                      .room = bale_frame_bound(pack->extent, pack->chunk_log2),
-                      .data_end = has_holes(source) ? 0 : UINT64_MAX};
+    struct packer packer = {.pack = pack,
+                            .source = source,
+                            .output = output,
+                            .packed = packed,
+                            .room = bale_frame_bound(pack->extent, pack->chunk_log2),
+                            .data_end = has_holes(source) ? 0 : UINT64_MAX};
     bool good;
 
     *packed = (struct bale_packed){0};
-    if (bale_pack_lanes(pack, pack->extent, job.room, &job.ring) < 0) {
+    if (bale_pack_lanes(pack, pack->extent, packer.room, &packer.ring) < 0) {
         bale_message("%s: cannot be compressed: out of memory: give a smaller --extent",
                      source->name);
         return false;
     }
-    good = write_stream(&job);
-    bale_ring_destroy(job.ring);
+    good = write_stream(&packer);
+    bale_ring_destroy(packer.ring);
     return good;
 }

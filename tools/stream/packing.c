@@ -10,7 +10,9 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "kernels/engine/plugin_loader.h"
-#include "tools/common/options.h"
+#include "tools/balefs.h"
+#include "tools/common/message.h"
+#include "tools/common/size.h"
 
 /* With engine auto: opening a GPU takes as long as the CPU has for about so much. */
 #define GPU_AFTER ((uint64_t)1 << 30)

@@ -15,9 +15,11 @@
 #include "format/reason.h"
 #include "kernels/engine/engine.h"
 #include "tools/balefs.h"
+#include "tools/common/message.h"
 #include "tools/common/options.h"
 #include "tools/common/output.h"
 #include "tools/common/output_path.h"
+#include "tools/common/size.h"
 #include "tools/common/stored_path.h"
 
 static const char help[] =
@@ -185,18 +187,18 @@ static int to_archive(const struct bale_export *export, int from, const struct t
 
 static int export_store(struct bale_export *export, const struct target *target)
 {
-    struct bale_stored_path within;
+    struct bale_stored_path stored;
     int from, status = BALE_EXIT_FAILED;
 
-    if (bale_stored_path_find(export->store, "use cp or tar", &within) != BALE_OK)
+    if (bale_stored_path_find(export->store, "use cp or tar", &stored) != BALE_OK)
         return status;
-    export->below = within.below;
-    if (open_store(export, within.top) == BALE_OK &&
+    export->below = stored.below;
+    if (open_store(export, stored.top) == BALE_OK &&
         (from = open_source(export, export->store)) >= 0)
         status = target->directory ? to_directory(export, from, target->directory)
                                    : to_archive(export, from, target);
     bale_reader_close(&export->reader);
-    bale_stored_path_free(&within);
+    bale_stored_path_free(&stored);
     return status;
 }
 
@@ -204,9 +206,8 @@ static int export_run(const struct bale_command *command, int argc, char **argv)
 {
     struct bale_export export = {.threads = bale_cpus()};
     struct target target = {0};
-    uint64_t threads;
     bool tar = false;
-    int option;
+    int option, status;
 
     while ((option = bale_options_next(command, argc, argv, ":to:fj:h", long_options)) !=
            BALE_OPTION_END)
@@ -220,11 +221,8 @@ static int export_run(const struct bale_command *command, int argc, char **argv)
             export.settings = true;
         else if (option != 'j')
             return bale_options_status(command, option);
-        else if (!bale_count_parse(optarg, 1, 1024, &threads))
-            return bale_usage_error(command, "--jobs %s: give a whole number from 1 to 1024",
-                                    optarg);
-        else
-            export.threads = (unsigned)threads;
+        else if ((status = bale_count_take(command, "jobs", 1024, &export.threads)) != 0)
+            return status;
     int left = argc - optind;
     if (target.archive && !tar)
         return bale_usage_error(command, "--output is for --tar");

@@ -11,7 +11,6 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "kernels/frame/setting.h"
-#include "tools/common/options.h"
 #include "tools/transfer/atomic_file.h"
 #include "tools/transfer/export.h"
 
@@ -32,7 +31,7 @@ struct outgoing {
     atomic_int error;   /* an errno: the target cannot be written */
 };
 
-struct helper {
+struct export_helper {
     struct bale_job job;
     struct outgoing *out;
 };
@@ -174,7 +173,7 @@ static int complete(struct outgoing *out)
     return bale_atomic_file_publish(&out->file, name);
 }
 
-static void tell_damage(struct outgoing *out)
+static void report_damage(struct outgoing *out)
 {
     struct bale_transfer *transfer = out->task->transfer;
     char *path = bale_tree_dir_path(out->task->dir, out->task->name), *full = NULL;
@@ -186,7 +185,7 @@ static void tell_damage(struct outgoing *out)
     pthread_mutex_lock(&transfer->lock);
     transfer->failed = true;
     bale_progress_end(&transfer->progress);
-    bale_damage_tell(&out->damage, full ? full : out->task->name, end);
+    bale_damage_report(&out->damage, full ? full : out->task->name, end);
     pthread_mutex_unlock(&transfer->lock);
     free(path);
     free(full);
@@ -199,7 +198,7 @@ static void close_all(struct outgoing *out)
     bale_damage_clear(&out->damage);
 }
 
-static void end(struct outgoing *out, int err, bool kept)
+static void export_end(struct outgoing *out, int err, bool kept)
 {
     struct bale_task *task = out->task;
 
@@ -208,16 +207,16 @@ static void end(struct outgoing *out, int err, bool kept)
     bale_transfer_end(task, err, 0, kept);
 }
 
-static void begin(struct outgoing *out, struct bale_scratch *scratch);
+static void export_begin(struct outgoing *out, struct bale_scratch *scratch);
 
 /* Nobody copies any more. */
-static void finish(struct outgoing *out, struct bale_scratch *scratch)
+static void export_finish(struct outgoing *out, struct bale_scratch *scratch)
 {
     struct bale_task *task = out->task;
     int e = atomic_load(&out->error);
 
     if (atomic_load(&bale_transfer_stop)) {
-        end(out, BALE_E_CANCELLED, false);
+        export_end(out, BALE_E_CANCELLED, false);
         return;
     }
     task->damaged = bale_damage_any(&out->damage);
@@ -225,12 +224,12 @@ static void finish(struct outgoing *out, struct bale_scratch *scratch)
         task->damaged = false;
         if (out->tries < TRIES) {
             close_all(out);
-            begin(out, scratch);
+            export_begin(out, scratch);
             return;
         }
         bale_transfer_fail(task->transfer, task->dir, task->name,
                            "is changed all the time: try again, or unmount first");
-        end(out, BALE_E_STALE, false);
+        export_end(out, BALE_E_STALE, false);
         return;
     }
     if (e == 0)
@@ -239,42 +238,42 @@ static void finish(struct outgoing *out, struct bale_scratch *scratch)
         bale_transfer_fail(task->transfer, task->dir, task->name, "cannot be written below %s: %s",
                            task->transfer->to_top, strerror(e));
     else if (task->damaged)
-        tell_damage(out);
-    end(out, e ? bale_err_from_errno(e) : BALE_OK, false);
+        report_damage(out);
+    export_end(out, e ? bale_err_from_errno(e) : BALE_OK, false);
 }
 
-static void release(struct outgoing *out, struct bale_scratch *scratch)
+static void export_release(struct outgoing *out, struct bale_scratch *scratch)
 {
     if (atomic_fetch_sub(&out->refs, 1) == 1)
-        finish(out, scratch);
+        export_finish(out, scratch);
 }
 
-static void help_copy(struct bale_job *job, struct bale_scratch *scratch)
+static void export_help(struct bale_job *job, struct bale_scratch *scratch)
 {
-    struct helper *helper = (struct helper *)job;
+    struct export_helper *helper = (struct export_helper *)job;
     struct outgoing *out = helper->out;
 
     free(helper);
     copy_shares(out, scratch);
-    release(out, scratch);
+    export_release(out, scratch);
 }
 
-static void ask_for_help(struct outgoing *out)
+static void start_helpers(struct outgoing *out)
 {
     struct bale_transfer *transfer = out->task->transfer;
     uint64_t shares = out->contents.attr.size / SHARE;
 
     for (unsigned i = 1; i < transfer->threads && i < shares; i++) {
-        struct helper *helper = malloc(sizeof *helper);
+        struct export_helper *helper = malloc(sizeof *helper);
         if (!helper)
             return;
-        *helper = (struct helper){.job = {.run = help_copy}, .out = out};
+        *helper = (struct export_helper){.job = {.run = export_help}, .out = out};
         atomic_fetch_add(&out->refs, 1);
         bale_pool_submit(transfer->pool, &helper->job);
     }
 }
 
-static void begin(struct outgoing *out, struct bale_scratch *scratch)
+static void export_begin(struct outgoing *out, struct bale_scratch *scratch)
 {
     struct bale_task *task = out->task;
     struct bale_reason why = {"cannot be read"};
@@ -288,26 +287,26 @@ static void begin(struct outgoing *out, struct bale_scratch *scratch)
     atomic_store(&out->next, 0);
     atomic_store(&out->error, 0);
     if (err == BALE_OK && is_there(out)) {
-        end(out, BALE_OK, true);
+        export_end(out, BALE_OK, true);
         return;
     }
     if (err != BALE_OK) {
         if (err != BALE_E_NOENT || !export_of(out)->live)
             bale_transfer_fail(task->transfer, task->dir, task->name, "%s", why.text);
-        end(out, err, false);
+        export_end(out, err, false);
         return;
     }
     int e = bale_atomic_file_open(&out->file, task->dir->to);
     if (e) {
         bale_transfer_fail(task->transfer, task->dir, task->name, "cannot be made below %s: %s",
                            task->transfer->to_top, strerror(e));
-        end(out, bale_err_from_errno(e), false);
+        export_end(out, bale_err_from_errno(e), false);
         return;
     }
     if (out->contents.attr.size >= ALONE)
-        ask_for_help(out);
+        start_helpers(out);
     copy_shares(out, scratch);
-    release(out, scratch);
+    export_release(out, scratch);
 }
 
 void bale_export_file(struct bale_task *task, struct bale_scratch *scratch)
@@ -320,5 +319,5 @@ void bale_export_file(struct bale_task *task, struct bale_scratch *scratch)
         return;
     }
     out->task = task;
-    begin(out, scratch);
+    export_begin(out, scratch);
 }

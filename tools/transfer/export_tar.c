@@ -15,7 +15,7 @@
 #include "format/reason.h"
 #include "kernels/base/container_of.h"
 #include "tools/balefs.h"
-#include "tools/common/options.h"
+#include "tools/common/message.h"
 #include "tools/transfer/export.h"
 #include "tools/transfer/tar_attributes.h"
 
@@ -57,7 +57,7 @@ static void fail(struct tar *tar, const char *path, const char *why)
                  why);
 }
 
-static void walk_fail(struct bale_tree_walk *walk, const char *path, int e)
+static void tar_walk_fail(struct bale_tree_walk *walk, const char *path, int e)
 {
     struct bale_reason why;
 
@@ -128,7 +128,7 @@ static bool write_header(struct tar *tar)
     return true;
 }
 
-static bool enter(struct bale_tree_walk *walk, struct bale_tree_dir *dir, const char *name)
+static bool tar_enter(struct bale_tree_walk *walk, struct bale_tree_dir *dir, const char *name)
 {
     struct tar *tar = tar_of(walk);
 
@@ -138,7 +138,7 @@ static bool enter(struct bale_tree_walk *walk, struct bale_tree_dir *dir, const 
     return write_header(tar);
 }
 
-static int take(void *arg, uint64_t from, const uint8_t *data, uint64_t length)
+static int write_piece(void *arg, uint64_t from, const uint8_t *data, uint64_t length)
 {
     static const uint8_t zeros[1 << 16];
     struct tar *tar = arg;
@@ -194,7 +194,8 @@ static int write_contents(struct tar *tar, const char *path, const struct bale_c
         tar->failed = true;
         bale_progress_end(&tar->progress);
         if (asprintf(&full, "%s/%s", bale_store_path(tar->export->reader.store), path) >= 0)
-            bale_damage_tell(&damage, full, ": they are zeros in the archive's NAME" BALE_DAMAGED);
+            bale_damage_report(&damage, full,
+                               ": they are zeros in the archive's NAME" BALE_DAMAGED);
         free(full);
     }
     bale_damage_clear(&damage);
@@ -207,7 +208,8 @@ static int write_contents(struct tar *tar, const char *path, const struct bale_c
     add_holes(tar, contents);
     if (!write_header(tar))
         return CANNOT_WRITE;
-    err = bale_contents_stream(contents, tar->pool, tar->export->threads, &damage, take, tar);
+    err =
+        bale_contents_stream(contents, tar->pool, tar->export->threads, &damage, write_piece, tar);
     if (err == BALE_OK && !*damaged && bale_damage_any(&damage)) {
         bale_reason_set(&why, "was changed while it was written: its copy in the archive has "
                               "zeros: try again");
@@ -295,7 +297,7 @@ static void write_special(struct tar *tar, struct bale_tree_dir *dir, const char
     if (S_ISLNK(st->st_mode)) {
         ssize_t length = readlinkat(dir->from, name, target, PATH_MAX);
         if (length < 0) {
-            walk_fail(&tar->walk, path, errno);
+            tar_walk_fail(&tar->walk, path, errno);
             return;
         }
         target[length] = '\0';
@@ -306,8 +308,8 @@ static void write_special(struct tar *tar, struct bale_tree_dir *dir, const char
     (void)write_header(tar);
 }
 
-static void entry(struct bale_tree_walk *walk, struct bale_tree_dir *dir, const char *name,
-                  const struct stat *st)
+static void tar_entry(struct bale_tree_walk *walk, struct bale_tree_dir *dir, const char *name,
+                      const struct stat *st)
 {
     struct tar *tar = tar_of(walk);
     char *path = bale_tree_dir_path(dir, name);
@@ -346,9 +348,9 @@ int bale_export_tar(const struct bale_export *export, int from, int fd, const ch
     struct tar tar = {
         .export = export,
         .name = name,
-        .walk = {.enter = enter,
-                 .entry = entry,
-                 .fail = walk_fail,
+        .walk = {.enter = tar_enter,
+                 .entry = tar_entry,
+                 .fail = tar_walk_fail,
                  .one_device = true,
                  .hidden = *export->below ? NULL : BALE_STORE_DIR},
     };

@@ -15,8 +15,10 @@
 #include "format/reason.h"
 #include "kernels/frame/setting.h"
 #include "tools/balefs.h"
+#include "tools/common/message.h"
 #include "tools/common/options.h"
 #include "tools/common/output_path.h"
+#include "tools/common/size.h"
 #include "tools/common/stored_path.h"
 
 static const char help[] =
@@ -57,7 +59,7 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-struct job {
+struct import_command {
     struct bale_import import;
     struct bale_transfer transfer;
     const char *directory, *path; /* as the user named them */
@@ -75,20 +77,19 @@ static int create_store(const char *path)
     return err;
 }
 
-static int open_volume(struct job *job)
+static int open_volume(struct import_command *c)
 {
-    struct bale_import *import = &job->import;
+    struct bale_import *import = &c->import;
     struct bale_volume_options options = {.caller_caches = true}; /* nothing is read again */
 
-    job->sync_fd =
-        openat(bale_store_root_fd(import->store), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (job->sync_fd < 0)
+    c->sync_fd = openat(bale_store_root_fd(import->store), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->sync_fd < 0)
         return bale_err_from_errno(errno);
-    options.sync_fd = job->sync_fd;
+    options.sync_fd = c->sync_fd;
     bale_store_volume_options(import->store, &options);
     bale_store_defaults(import->store, &import->defaults);
     import->modes_in_container = bale_store_config(import->store)->modes_in_container;
-    job->transfer.rules.acls =
+    c->transfer.rules.acls =
         !import->modes_in_container && bale_store_abilities(import->store)->posix_acl;
     return bale_volume_create(&options, &import->volume);
 }
@@ -104,20 +105,20 @@ static int make_below(int dir, const char *name)
 }
 
 /* What is missing is made, as cp and rsync make the directory that they are to copy to. */
-static int open_below(const struct job *job, const struct bale_stored_path *within)
+static int open_below(const struct import_command *c, const struct bale_stored_path *stored)
 {
     struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
-    const char *slash = strrchr(within->below, '/');
-    const char *name = slash ? slash + 1 : within->below;
-    char *above = strndup(within->below, (size_t)(name - within->below));
-    int root = bale_store_root_fd(job->import.store), dir = -1, fd = -1;
+    const char *slash = strrchr(stored->below, '/');
+    const char *name = slash ? slash + 1 : stored->below;
+    char *above = strndup(stored->below, (size_t)(name - stored->below));
+    int root = bale_store_root_fd(c->import.store), dir = -1, fd = -1;
 
     if (!above)
         errno = ENOMEM;
-    else if (!within->missing)
+    else if (!stored->missing)
         fd =
-            (int)syscall(SYS_openat2, root, *within->below ? within->below : ".", &how, sizeof how);
+            (int)syscall(SYS_openat2, root, *stored->below ? stored->below : ".", &how, sizeof how);
     else if ((dir = (int)syscall(SYS_openat2, root, *above ? above : ".", &how, sizeof how)) >= 0)
         fd = make_below(dir, name);
     int e = errno;
@@ -125,34 +126,34 @@ static int open_below(const struct job *job, const struct bale_stored_path *with
         close(dir);
     free(above);
     if (fd < 0)
-        bale_message("%s: cannot be %s: %s", job->path, within->missing ? "made" : "opened",
+        bale_message("%s: cannot be %s: %s", c->path, stored->missing ? "made" : "opened",
                      strerror(e));
     return fd;
 }
 
-static int open_source(const struct job *job)
+static int open_source(const struct import_command *c)
 {
     struct stat st;
-    int fd = open(job->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(c->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd < 0) {
-        bale_message("%s: cannot be opened: %s", job->directory, strerror(errno));
+        bale_message("%s: cannot be opened: %s", c->directory, strerror(errno));
     } else if (fstatat(fd, BALE_STORE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0) {
         bale_message("%s: has " BALE_STORE_DIR " in it, as a store has: export it first, or leave "
                      "that out",
-                     job->directory);
+                     c->directory);
         close(fd);
         fd = -1;
     }
     return fd;
 }
 
-static void report(const struct job *job)
+static void report(const struct import_command *c)
 {
-    const struct bale_transfer *transfer = &job->transfer;
+    const struct bale_transfer *transfer = &c->transfer;
     char size[BALE_TEXT];
 
-    printf("%s: %" PRIu64 " files, %s imported", job->path, transfer->files,
+    printf("%s: %" PRIu64 " files, %s imported", c->path, transfer->files,
            bale_size_text(transfer->bytes, size));
     if (transfer->kept)
         printf(", %" PRIu64 " were there", transfer->kept);
@@ -160,125 +161,122 @@ static void report(const struct job *job)
 }
 
 /* from is taken over. */
-static int copy(struct job *job, int from, const struct bale_stored_path *within)
+static int copy(struct import_command *c, int from, const struct bale_stored_path *stored)
 {
-    int err = open_volume(job);
-    int to = err == BALE_OK ? open_below(job, within) : -1;
+    int err = open_volume(c);
+    int to = err == BALE_OK ? open_below(c, stored) : -1;
 
     if (err != BALE_OK)
-        bale_message("%s: cannot be written: %s", job->path, bale_err_text(err));
+        bale_message("%s: cannot be written: %s", c->path, bale_err_text(err));
     if (to < 0) {
         close(from);
         return BALE_E_INVALID;
     }
     bale_transfer_signals();
-    err = bale_transfer_run(&job->transfer, from, to, "", "imported");
+    err = bale_transfer_run(&c->transfer, from, to, "", "imported");
     if (err != BALE_OK)
         bale_message("cannot start threads: %s", bale_err_text(err));
     else if (atomic_load(&bale_transfer_signal))
-        bale_message("%s: interrupted: the store is good; run it again to complete it", job->path);
+        bale_message("%s: interrupted: the store is good; run it again to complete it", c->path);
     if (atomic_load(&bale_transfer_stop))
         err = BALE_E_CANCELLED;
     return err;
 }
 
 /* Everything becomes durable here. */
-static int close_store(struct job *job)
+static int close_store(struct import_command *c)
 {
-    struct bale_import *import = &job->import;
+    struct bale_import *import = &c->import;
     int err = import->volume ? bale_volume_destroy(import->volume) : BALE_OK;
     int closed = bale_store_close(import->store, err == BALE_OK, NULL);
 
     err = err != BALE_OK ? err : closed;
-    if (job->sync_fd >= 0)
-        close(job->sync_fd);
+    if (c->sync_fd >= 0)
+        close(c->sync_fd);
     if (err != BALE_OK)
         bale_message("%s: what was imported may not be on the disk: %s: check it and import again",
-                     job->path, bale_err_text(err));
+                     c->path, bale_err_text(err));
     return err;
 }
 
 /* Everything that can be refused is, before a store is made. */
-static int find_target(const struct job *job, struct bale_stored_path *within)
+static int find_target(const struct import_command *c, struct bale_stored_path *stored)
 {
     static const char instead[] = "use cp -a, or unmount it first";
 
-    if (!job->create || !bale_output_path_check_all(job->path))
-        return bale_stored_path_find_new(job->path, instead, within);
-    if (bale_output_path_check_tree(job->directory, job->path, "import something else") !=
-            BALE_OK ||
-        create_store(job->path) != BALE_OK)
+    if (!c->create || !bale_output_path_check_all(c->path))
+        return bale_stored_path_find_new(c->path, instead, stored);
+    if (bale_output_path_check_tree(c->directory, c->path, "import something else") != BALE_OK ||
+        create_store(c->path) != BALE_OK)
         return BALE_E_INVALID;
-    return bale_stored_path_find(job->path, instead, within);
+    return bale_stored_path_find(c->path, instead, stored);
 }
 
-static int import_directory(struct job *job)
+static int import_directory(struct import_command *c)
 {
-    struct bale_stored_path within = {0};
+    struct bale_stored_path stored = {0};
     struct bale_reason why;
     int status = BALE_EXIT_FAILED;
-    int from = open_source(job);
+    int from = open_source(c);
 
-    if (from < 0 || find_target(job, &within) != BALE_OK)
+    if (from < 0 || find_target(c, &stored) != BALE_OK)
         goto out;
-    job->transfer.from_top = job->directory;
-    job->transfer.to_top = job->path;
-    if (bale_output_path_check_store(within.top, job->directory, "import something else") !=
-        BALE_OK)
+    c->transfer.from_top = c->directory;
+    c->transfer.to_top = c->path;
+    if (bale_output_path_check_store(stored.top, c->directory, "import something else") != BALE_OK)
         goto out;
-    if (bale_store_open(within.top, BALE_STORE_WRITE, &job->import.store, &why) != BALE_OK) {
+    if (bale_store_open(stored.top, BALE_STORE_WRITE, &c->import.store, &why) != BALE_OK) {
         bale_message("%s", why.text);
         goto out;
     }
-    int err = copy(job, from, &within);
+    int err = copy(c, from, &stored);
     from = -1;
-    int closed = close_store(job);
+    int closed = close_store(c);
     if (err == BALE_OK && closed == BALE_OK)
-        report(job);
-    status = err == BALE_OK && closed == BALE_OK && !job->transfer.failed ? BALE_EXIT_DONE
-                                                                          : BALE_EXIT_FAILED;
+        report(c);
+    status = err == BALE_OK && closed == BALE_OK && !c->transfer.failed ? BALE_EXIT_DONE
+                                                                        : BALE_EXIT_FAILED;
 out:
     if (from >= 0)
         close(from);
-    bale_stored_path_free(&within);
+    bale_stored_path_free(&stored);
     return status;
 }
 
 static int import_run(const struct bale_command *command, int argc, char **argv)
 {
-    struct job job = {.sync_fd = -1};
-    uint64_t threads = 2 * (uint64_t)bale_cpus();
+    struct import_command c = {.sync_fd = -1};
+    unsigned threads = 2 * bale_cpus();
     struct bale_reason why;
-    int option;
+    int option, status;
 
     while ((option = bale_options_next(command, argc, argv, ":c:j:h", long_options)) !=
            BALE_OPTION_END) {
         if (option == OPTION_CREATE) {
-            job.create = true;
+            c.create = true;
         } else if (option == 'c') {
-            if (bale_setting_parse(optarg, &job.import.setting, &why) != BALE_OK)
+            if (bale_setting_parse(optarg, &c.import.setting, &why) != BALE_OK)
                 return bale_usage_error(command, "--codec %s: %s", optarg, why.text);
-            job.import.chosen = true;
+            c.import.chosen = true;
         } else if (option != 'j') {
             return bale_options_status(command, option);
-        } else if (!bale_count_parse(optarg, 1, 1024, &threads)) {
-            return bale_usage_error(command, "--jobs %s: give a whole number from 1 to 1024",
-                                    optarg);
+        } else if ((status = bale_count_take(command, "jobs", 1024, &threads)) != 0) {
+            return status;
         }
     }
     if (argc - optind < 2)
         return bale_usage_error(command, optind < argc ? "STORE is missing" : "DIR is missing");
     if (argc - optind > 2)
         return bale_usage_error(command, "one DIR and one STORE at a time");
-    job.directory = argv[optind];
-    job.path = argv[optind + 1];
-    job.transfer = (struct bale_transfer){
+    c.directory = argv[optind];
+    c.path = argv[optind + 1];
+    c.transfer = (struct bale_transfer){
         .file = bale_import_file,
         .entered = bale_import_entered,
-        .arg = &job.import,
-        .threads = (unsigned)threads,
+        .arg = &c.import,
+        .threads = threads,
     };
-    return import_directory(&job);
+    return import_directory(&c);
 }
 
 const struct bale_command bale_command_import = {

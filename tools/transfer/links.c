@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 /* Another name, met before the file was made. */
-struct waiting {
-    struct waiting *next;
+struct pending_name {
+    struct pending_name *next;
     struct bale_tree_dir *dir;
     char name[];
 };
@@ -24,7 +24,7 @@ struct bale_link {
     ino_t ino;
     enum { MAKING, MADE, FAILED } state;
     bool damaged;
-    struct waiting *waiting;
+    struct pending_name *pending;
     char *directory; /* below the top */
     char name[];
 };
@@ -114,23 +114,23 @@ static struct bale_link *find(struct bale_transfer *transfer, const struct bale_
 bool bale_link_first(struct bale_transfer *transfer, struct bale_tree_dir *dir, const char *name,
                      const struct stat *st, struct bale_link **out)
 {
-    struct waiting *waiting = malloc(sizeof *waiting + strlen(name) + 1);
+    struct pending_name *pending = malloc(sizeof *pending + strlen(name) + 1);
     bool is_new = false, wait = false;
     struct bale_link *link = NULL;
 
     pthread_mutex_lock(&transfer->lock);
-    if (waiting)
+    if (pending)
         link = find(transfer, dir, name, st, &is_new);
     if (link && !is_new && link->state == MAKING) {
         wait = true;
-        waiting->next = link->waiting;
-        waiting->dir = bale_tree_dir_ref(dir);
-        strcpy(waiting->name, name);
-        link->waiting = waiting;
+        pending->next = link->pending;
+        pending->dir = bale_tree_dir_ref(dir);
+        strcpy(pending->name, name);
+        link->pending = pending;
     }
     pthread_mutex_unlock(&transfer->lock);
     if (!wait)
-        free(waiting);
+        free(pending);
     if (!link)
         bale_transfer_fail(transfer, dir, name, "out of memory");
     else if (!is_new && !wait)
@@ -142,17 +142,17 @@ bool bale_link_first(struct bale_transfer *transfer, struct bale_tree_dir *dir, 
 void bale_link_made(struct bale_transfer *transfer, struct bale_link *link, bool made, bool damaged)
 {
     pthread_mutex_lock(&transfer->lock);
-    struct waiting *waiting = link->waiting;
-    link->waiting = NULL;
+    struct pending_name *pending = link->pending;
+    link->pending = NULL;
     link->state = made ? MADE : FAILED;
     link->damaged = damaged;
     pthread_mutex_unlock(&transfer->lock);
-    while (waiting) {
-        struct waiting *next = waiting->next;
-        make_name(transfer, link, waiting->dir, waiting->name);
-        bale_tree_dir_unref(waiting->dir);
-        free(waiting);
-        waiting = next;
+    while (pending) {
+        struct pending_name *next = pending->next;
+        make_name(transfer, link, pending->dir, pending->name);
+        bale_tree_dir_unref(pending->dir);
+        free(pending);
+        pending = next;
     }
 }
 

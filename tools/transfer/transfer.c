@@ -15,7 +15,7 @@
 
 #include "format/err.h"
 #include "kernels/base/container_of.h"
-#include "tools/common/options.h"
+#include "tools/common/message.h"
 #include "tools/transfer/links.h"
 
 enum { QUEUED = 4 }; /* files for each thread */
@@ -23,7 +23,7 @@ enum { QUEUED = 4 }; /* files for each thread */
 atomic_bool bale_transfer_stop;
 atomic_int bale_transfer_signal;
 
-static void stop(int number)
+static void transfer_interrupt(int number)
 {
     atomic_store(&bale_transfer_signal, number);
     atomic_store(&bale_transfer_stop, true);
@@ -31,7 +31,7 @@ static void stop(int number)
 
 void bale_transfer_signals(void)
 {
-    struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = transfer_interrupt, .sa_flags = SA_RESTART};
     const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction before;
 
@@ -70,7 +70,7 @@ void bale_transfer_fail(struct bale_transfer *transfer, const struct bale_tree_d
     free(path);
 }
 
-static void walk_fail(struct bale_tree_walk *walk, const char *path, int e)
+static void transfer_walk_fail(struct bale_tree_walk *walk, const char *path, int e)
 {
     char text[256];
 
@@ -124,7 +124,7 @@ static int open_target(int dir, const char *name, mode_t mode, bool *made)
     return fd;
 }
 
-static bool enter(struct bale_tree_walk *walk, struct bale_tree_dir *dir, const char *name)
+static bool transfer_enter(struct bale_tree_walk *walk, struct bale_tree_dir *dir, const char *name)
 {
     struct bale_transfer *transfer = transfer_of(walk);
     bool made = false;
@@ -142,7 +142,7 @@ static bool enter(struct bale_tree_walk *walk, struct bale_tree_dir *dir, const 
     return true;
 }
 
-static void leave(struct bale_tree_walk *walk, struct bale_tree_dir *dir)
+static void transfer_leave(struct bale_tree_walk *walk, struct bale_tree_dir *dir)
 {
     struct bale_transfer *transfer = transfer_of(walk);
     struct timespec times[2] = {dir->st.st_atim, dir->st.st_mtim};
@@ -208,7 +208,7 @@ static void copy_special(struct bale_transfer *transfer, struct bale_tree_dir *d
 
 /* ---- Regular files --------------------------------------------------------------------------- */
 
-static void run_task(struct bale_job *job, struct bale_scratch *scratch)
+static void transfer_task_run(struct bale_job *job, struct bale_scratch *scratch)
 {
     struct bale_task *task = BALE_CONTAINER_OF(job, struct bale_task, job);
 
@@ -223,8 +223,8 @@ static void run_task(struct bale_job *job, struct bale_scratch *scratch)
 }
 
 /* Waits while too many are queued: a tree has more files than memory has room for. */
-static void submit(struct bale_transfer *transfer, struct bale_tree_dir *dir, const char *name,
-                   const struct stat *st, struct bale_link *link)
+static void submit_file(struct bale_transfer *transfer, struct bale_tree_dir *dir, const char *name,
+                        const struct stat *st, struct bale_link *link)
 {
     struct bale_task *task = calloc(1, sizeof *task + strlen(name) + 1);
 
@@ -234,7 +234,7 @@ static void submit(struct bale_transfer *transfer, struct bale_tree_dir *dir, co
     }
     strcpy(task->text, name);
     task->name = task->text;
-    task->job.run = run_task;
+    task->job.run = transfer_task_run;
     task->transfer = transfer;
     task->dir = bale_tree_dir_ref(dir);
     task->st = *st;
@@ -273,8 +273,8 @@ void bale_transfer_note(struct bale_transfer *transfer, uint64_t bytes)
     pthread_mutex_unlock(&transfer->lock);
 }
 
-static void entry(struct bale_tree_walk *walk, struct bale_tree_dir *dir, const char *name,
-                  const struct stat *st)
+static void transfer_entry(struct bale_tree_walk *walk, struct bale_tree_dir *dir, const char *name,
+                           const struct stat *st)
 {
     struct bale_transfer *transfer = transfer_of(walk);
     struct bale_link *link = NULL;
@@ -282,7 +282,7 @@ static void entry(struct bale_tree_walk *walk, struct bale_tree_dir *dir, const 
     if (!S_ISREG(st->st_mode))
         copy_special(transfer, dir, name, st);
     else if (st->st_nlink == 1 || bale_link_first(transfer, dir, name, st, &link))
-        submit(transfer, dir, name, st, link);
+        submit_file(transfer, dir, name, st, link);
 }
 
 int bale_transfer_run(struct bale_transfer *transfer, int from, int to, const char *path,
@@ -300,10 +300,10 @@ int bale_transfer_run(struct bale_transfer *transfer, int from, int to, const ch
     transfer->to = fcntl(to, F_DUPFD_CLOEXEC, 0);
     pthread_mutex_init(&transfer->lock, NULL);
     pthread_cond_init(&transfer->less, NULL);
-    transfer->walk.enter = enter;
-    transfer->walk.entry = entry;
-    transfer->walk.leave = leave;
-    transfer->walk.fail = walk_fail;
+    transfer->walk.enter = transfer_enter;
+    transfer->walk.entry = transfer_entry;
+    transfer->walk.leave = transfer_leave;
+    transfer->walk.fail = transfer_walk_fail;
     transfer->walk.stop = &bale_transfer_stop;
     int err = transfer->to < 0 ? bale_err_from_errno(errno)
                                : bale_pool_create(transfer->threads, &transfer->pool);
