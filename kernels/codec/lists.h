@@ -10,8 +10,8 @@ struct cuda_lists {
     uint8_t *packed; /* cells of packed_cell bytes */
     uint8_t *back;   /* cells of BALE_CUDA_CELL bytes, for what verification decodes; or NULL */
     size_t packed_cell;
-    void **raw_places, **packed_places, **back_places; /* the cells, one by one */
-    size_t *lengths;                                   /* encode: raw bytes; decode: stored bytes */
+    void **raw_addresses, **packed_addresses, **back_addresses; /* the cells, one by one */
+    size_t *lengths; /* encode: raw bytes; decode: stored bytes */
     size_t *packed_lengths;
     const void **decode_from; /* a packed cell, or the stub where there is nothing to decode */
     size_t *decode_from_lengths;
@@ -22,7 +22,7 @@ struct cuda_lists {
 
 /* A chunk's worth of nothing: a valid stream of a codec that decodes to one byte, or length 0. */
 struct cuda_stub {
-    const uint8_t *place;
+    const uint8_t *address;
     uint32_t length;
 };
 

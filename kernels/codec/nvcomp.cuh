@@ -30,9 +30,10 @@ template <nvcomp_family FAMILY> cudaError_t encode(const cuda_batch *b)
 {
     const cuda_lists *l = &b->lists;
 
-    return b->nvcomp->codecs[FAMILY].compress(
-               l->raw_places, l->lengths, BALE_CUDA_CELL, b->count, b->temp, b->temp_bytes,
-               l->packed_places, l->packed_lengths, nvcomp_options{}, l->statuses, b->stream) == 0
+    return b->nvcomp->codecs[FAMILY].compress(l->raw_addresses, l->lengths, BALE_CUDA_CELL,
+                                              b->count, b->temp, b->temp_bytes, l->packed_addresses,
+                                              l->packed_lengths, nvcomp_options{}, l->statuses,
+                                              b->stream) == 0
                ? cudaSuccess
                : cudaErrorUnknown;
 }

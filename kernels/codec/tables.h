@@ -10,7 +10,7 @@
 
 /* From the host, for each chunk. */
 struct cuda_chunk {
-    uint64_t place;      /* where its bytes lie: pinned host memory, or the device's own */
+    uint64_t address;    /* where its bytes lie: pinned host memory, or the device's own */
     uint64_t checksum;   /* decode: of the stored bytes */
     uint32_t length;     /* bytes there: the raw length for encode, the stored length for decode */
     uint32_t raw_length; /* 1 or more */

@@ -105,7 +105,7 @@ __device__ inline bool stream_is_fine(cuda_stream stream, const uint8_t *in, uin
 __device__ inline void set_decode(const cuda_lists &lists, uint32_t c, bool wanted, uint32_t length,
                                   uint32_t raw_length, cuda_stub stub)
 {
-    lists.decode_from[c] = wanted ? lists.packed + c * lists.packed_cell : stub.place;
+    lists.decode_from[c] = wanted ? lists.packed + c * lists.packed_cell : stub.address;
     lists.decode_from_lengths[c] = wanted ? length : stub.length;
     lists.decode_room[c] = raw_length;
     lists.decoded_lengths[c] = 0;
@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(THREADS)
 
 /* Decode, after decoding to raw: the hash of what came out. */
 __global__ void __launch_bounds__(THREADS)
-    settle(const cuda_chunk *chunks, uint32_t count, cuda_lists lists, cuda_result *results)
+    finish_decode(const cuda_chunk *chunks, uint32_t count, cuda_lists lists, cuda_result *results)
 {
     const uint32_t c = warp_of_grid();
 
@@ -227,16 +227,16 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* Once for a slot: where its cells are. */
-__global__ void __launch_bounds__(THREADS) set_places(cuda_lists lists, uint32_t count)
+__global__ void __launch_bounds__(THREADS) set_addresses(cuda_lists lists, uint32_t count)
 {
     const uint32_t c = blockIdx.x * THREADS + threadIdx.x;
 
     if (c >= count)
         return;
-    lists.raw_places[c] = lists.raw + (size_t)c * BALE_CUDA_CELL;
-    lists.packed_places[c] = lists.packed + c * lists.packed_cell;
+    lists.raw_addresses[c] = lists.raw + (size_t)c * BALE_CUDA_CELL;
+    lists.packed_addresses[c] = lists.packed + c * lists.packed_cell;
     if (lists.back)
-        lists.back_places[c] = lists.back + (size_t)c * BALE_CUDA_CELL;
+        lists.back_addresses[c] = lists.back + (size_t)c * BALE_CUDA_CELL;
 }
 } // namespace bale_chunk_rules
 

@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(THREADS)
     for (uint32_t c = blockIdx.x; c < count; c += gridDim.x) {
         const uint32_t length = chunks[c].length, words = length / WORD;
         uint8_t *to = cells + c * cell;
-        const uint8_t *from = there ? to : (const uint8_t *)chunks[c].place;
+        const uint8_t *from = there ? to : (const uint8_t *)chunks[c].address;
         equality e = {};
 
         copy_words<true>(from, words, to, &e);

@@ -41,7 +41,7 @@ cudaError_t prepare_codecs(bale_cuda_device *d)
         const cuda_codec_ops *ops = bale_cuda_ops((cuda_codec)c);
         d->stubs[c].length = ops->stub_length;
         if (ops->stub)
-            error = cudaMemcpy((void *)d->stubs[c].place, ops->stub, ops->stub_length,
+            error = cudaMemcpy((void *)d->stubs[c].address, ops->stub, ops->stub_length,
                                cudaMemcpyHostToDevice);
         if (!error && ops->open)
             error = ops->open();
@@ -101,7 +101,7 @@ int try_codec(bale_cuda_device *d, cuda_codec codec, const uint8_t *data)
     int err;
 
     memset(chunk, 0, sizeof *chunk);
-    chunk->place = (uintptr_t)data;
+    chunk->address = (uintptr_t)data;
     chunk->length = chunk->raw_length = chunk->limit = chunk->chunk_size = BALE_CUDA_CELL;
     chunk->parameter = codec == CUDA_STORE ? 0 : bale_cuda_ops(codec)->trial;
     err = bale_cuda_encode(slot, codec, 1);

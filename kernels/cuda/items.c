@@ -54,7 +54,7 @@ static void prepare_encode(const struct cuda_job *job, struct cuda_chunk *chunks
     for (uint32_t i = 0; i < job->count; i++) {
         uint32_t length = bale_frame_chunk_raw(&item->frame, i);
         chunks[i] = (struct cuda_chunk){
-            .place = (uintptr_t)raw,
+            .address = (uintptr_t)raw,
             .length = length,
             .raw_length = length,
             .limit = bale_chunk_limit(length),
@@ -74,7 +74,7 @@ static void prepare_decode(const struct cuda_job *job, struct cuda_chunk *chunks
     for (uint32_t i = 0; i < job->count; i++) {
         struct bale_chunk entry = bale_frame_chunk(head, frame, i);
         chunks[i] = (struct cuda_chunk){
-            .place = (uintptr_t)stored,
+            .address = (uintptr_t)stored,
             .checksum = entry.checksum,
             .length = entry.stored,
             .raw_length = bale_frame_chunk_raw(frame, i),

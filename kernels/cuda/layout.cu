@@ -42,9 +42,9 @@ void carve_slot(carver *c, bale_cuda_slot *slot, const bale_cuda_device *device,
     carve(c, &lists->packed, cells * device->packed_cell);
     if (device->settings.verify)
         carve(c, &lists->back, (size_t)cells * BALE_CUDA_CELL);
-    carve(c, &lists->raw_places, cells * sizeof(void *));
-    carve(c, &lists->packed_places, cells * sizeof(void *));
-    carve(c, &lists->back_places, cells * sizeof(void *));
+    carve(c, &lists->raw_addresses, cells * sizeof(void *));
+    carve(c, &lists->packed_addresses, cells * sizeof(void *));
+    carve(c, &lists->back_addresses, cells * sizeof(void *));
     carve(c, &lists->lengths, cells * sizeof(size_t));
     carve(c, &lists->packed_lengths, cells * sizeof(size_t));
     carve(c, &lists->decode_from, cells * sizeof(void *));
@@ -69,7 +69,7 @@ size_t bale_cuda_lay_out(struct bale_cuda_device *device, uint8_t *memory, unsig
     device->workspace_count = workspaces;
     for (int codec = CUDA_STORE + 1; codec < CUDA_CODECS; codec++)
         if (bale_cuda_ops((cuda_codec)codec)->stub)
-            carve(&c, (uint8_t **)&device->stubs[codec].place, ALIGNMENT);
+            carve(&c, (uint8_t **)&device->stubs[codec].address, ALIGNMENT);
     for (unsigned i = 0; i < workspaces; i++) {
         carve(&c, (uint8_t **)&device->workspaces[i].temp, temp);
         device->workspaces[i].temp_bytes = temp;

@@ -46,7 +46,7 @@ static void fill(const struct bale_gpu_trial *trial, struct cuda_chunk *chunks)
     for (size_t i = 0; i < trial->measured; i++) {
         const struct bale_gpu_trial_chunk *chunk = &trial->chunks[i];
         chunks[i] = (struct cuda_chunk){
-            .place = (uintptr_t)chunk->raw,
+            .address = (uintptr_t)chunk->raw,
             .length = chunk->length,
             .raw_length = chunk->length,
             .limit = bale_chunk_limit(chunk->length),

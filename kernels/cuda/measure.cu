@@ -40,7 +40,7 @@ cudaError_t load(bale_cuda_slot *slot, uint32_t count)
 
     for (uint32_t c = 0; c < count && !error; c++)
         error = cudaMemcpyAsync(slot->lists.raw + (size_t)c * BALE_CUDA_CELL,
-                                (const void *)chunks[c].place, chunks[c].length,
+                                (const void *)chunks[c].address, chunks[c].length,
                                 cudaMemcpyHostToDevice, slot->stream);
     if (!error)
         error = cudaMemsetAsync(slot->results, 0, count * sizeof(cuda_result), slot->stream);
@@ -102,7 +102,7 @@ cudaError_t run(bale_cuda_slot *slot, cuda_codec codec, uint32_t count, const cu
                 double *encode_ns, double *decode_ns)
 {
     const cuda_codec_ops *ops = bale_cuda_ops(codec);
-    const cuda_batch batch = bale_cuda_batch_of(slot, count, slot->lists.back_places);
+    const cuda_batch batch = bale_cuda_batch_of(slot, count, slot->lists.back_addresses);
     cudaError_t error = bale_cuda_keep_raw(slot, count);
 
     if (!error)

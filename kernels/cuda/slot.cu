@@ -69,7 +69,7 @@ cudaError_t gather_bulk(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint3
 
     for (uint32_t c = 0; c < count; c++)
         slot->host.moves[c] =
-            cuda_move{chunks[c].place, (uintptr_t)(cells + c * cell), chunks[c].length};
+            cuda_move{chunks[c].address, (uintptr_t)(cells + c * cell), chunks[c].length};
     return bale_cuda_bulk(slot, count, slot->device->in);
 }
 
@@ -100,7 +100,7 @@ cudaError_t gather(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t c
 cudaError_t pack(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 {
     const cuda_codec_ops *ops = bale_cuda_ops(codec);
-    const cuda_batch batch = bale_cuda_batch_of(slot, count, slot->lists.back_places);
+    const cuda_batch batch = bale_cuda_batch_of(slot, count, slot->lists.back_addresses);
     cudaError_t error = ops->encode(&batch);
 
     if (!error)
@@ -113,12 +113,12 @@ cudaError_t pack(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 
 cudaError_t unpack(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 {
-    const cuda_batch batch = bale_cuda_batch_of(slot, count, slot->lists.raw_places);
+    const cuda_batch batch = bale_cuda_batch_of(slot, count, slot->lists.raw_addresses);
     const cudaError_t error = bale_cuda_ops(codec)->decode(&batch);
 
     if (error)
         return error;
-    bale_chunk_rules::settle<<<warps_for(count), THREADS, 0, slot->stream>>>(
+    bale_chunk_rules::finish_decode<<<warps_for(count), THREADS, 0, slot->stream>>>(
         slot->chunks, count, slot->lists, slot->results);
     return cudaGetLastError();
 }
@@ -296,8 +296,9 @@ int bale_cuda_slot_open(struct bale_cuda_slot *slot, struct bale_cuda_device *de
     if (!error)
         error = open_event(&slot->done, cudaEventBlockingSync);
     if (!error) {
-        bale_chunk_rules::set_places<<<(cells + THREADS - 1) / THREADS, THREADS, 0, slot->stream>>>(
-            slot->lists, cells);
+        bale_chunk_rules::
+            set_addresses<<<(cells + THREADS - 1) / THREADS, THREADS, 0, slot->stream>>>(
+                slot->lists, cells);
         error = cudaStreamSynchronize(slot->stream);
     }
     return bale_cuda_error(error);

@@ -269,7 +269,7 @@ static void encode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uin
     uint8_t *packed = slot->packed + (size_t)c * PACKED_CELL;
     int64_t stored = 0;
 
-    memcpy(raw, (const uint8_t *)(uintptr_t)chunk->place, chunk->length);
+    memcpy(raw, (const uint8_t *)(uintptr_t)chunk->address, chunk->length);
     *result =
         (struct cuda_result){.stored = chunk->raw_length, .flags = flags_of(raw, chunk->length)};
     result->raw_hash = result->stored_hash = bale_hash(raw, chunk->length);
@@ -292,7 +292,7 @@ static void decode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uin
     uint8_t *raw = slot->raw + (size_t)c * BALE_CUDA_CELL;
     uint8_t *packed = codec == CUDA_STORE ? raw : slot->packed + (size_t)c * PACKED_CELL;
 
-    memcpy(packed, (const uint8_t *)(uintptr_t)chunk->place, chunk->length);
+    memcpy(packed, (const uint8_t *)(uintptr_t)chunk->address, chunk->length);
     *result = (struct cuda_result){.stored = chunk->length};
     result->raw_hash = result->stored_hash = bale_hash(packed, chunk->length);
     if (result->stored_hash != chunk->checksum)
