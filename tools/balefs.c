@@ -12,6 +12,7 @@
 
 #include "fs/base/log.h"
 #include "kernels/engine/dispatch.h"
+#include "tools/common/help.h"
 #include "tools/common/message.h"
 #include "tools/mount/helper.h"
 
@@ -26,7 +27,7 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 static void print_help(FILE *out)
 {
     fputs("usage: balefs COMMAND [OPTIONS] ARGUMENTS\n"
-          "       balefs help COMMAND\n"
+          "       balefs help COMMAND | codecs\n"
           "       balefs --version\n"
           "\n"
           "A transparent compressed file system: what is written below a mount point is kept\n"
@@ -117,10 +118,14 @@ static int run_help(int argc, char **argv)
         print_help(stdout);
         return BALE_EXIT_DONE;
     }
+    if (strcmp(argv[1], "codecs") == 0) {
+        bale_help_codecs();
+        return BALE_EXIT_DONE;
+    }
     const struct bale_command *command = find_command(argc - 1, argv + 1, &count);
     if (!command)
         return unknown_command(argv[1]);
-    fputs(command->help, stdout);
+    bale_help_print(command->help);
     return BALE_EXIT_DONE;
 }
 

@@ -79,6 +79,14 @@ static void add_keys(struct text *why, const struct grammar *grammar)
     }
 }
 
+static void add_range(struct text *text, const struct bale_option *option)
+{
+    if (option->range)
+        add(text, "%s", option->range);
+    else
+        add(text, "%d to %d%s", option->min, option->max, option->min < 0 ? " without 0" : "");
+}
+
 static int refuse_option(struct text *why, const struct grammar *grammar, const char *option)
 {
     add(why, "\"%.32s\" is not an option of %s, which has ", option, grammar->codec->name);
@@ -91,10 +99,7 @@ static int refuse_number(struct text *why, const struct grammar *grammar,
                          const struct bale_option *option, int number)
 {
     add(why, "The %s of %s is ", option->key, grammar->codec->name);
-    if (option->range)
-        add(why, "%s", option->range);
-    else
-        add(why, "%d to %d%s", option->min, option->max, option->min < 0 ? " without 0" : "");
+    add_range(why, option);
     add(why, ", not %d.", number);
     return BALE_E_INVALID;
 }
@@ -316,5 +321,30 @@ void bale_setting_print(struct bale_setting setting, char *text, size_t size)
             add(&out, "%s=", option->key);
         add_value(&out, option, field);
         before = ",";
+    }
+}
+
+void bale_option_explain(const struct bale_option *option, char *text, size_t size)
+{
+    struct text out = {.at = text, .size = size};
+
+    add_range(&out, option);
+}
+
+void bale_codec_explain(const struct bale_codec_about *codec, char *text, size_t size)
+{
+    struct grammar grammar = grammar_of(codec);
+    struct text out = {.at = text, .size = size};
+
+    add(&out, "%s", codec->name);
+    if (grammar.count > 1)
+        add(&out, "[:OPTIONS]");
+    else if (grammar.count == 1 && !is_word(grammar.options))
+        add(&out, "[:%s=N]", grammar.options->key);
+    else if (grammar.count == 1) {
+        add(&out, "[:%s=", grammar.options->key);
+        for (size_t i = 0; i < grammar.options->value_count; i++)
+            add(&out, "%s%s", i > 0 ? "|" : "", grammar.options->values[i].word);
+        add(&out, "]");
     }
 }

@@ -20,6 +20,14 @@ int bale_setting_parse(const char *text, struct bale_setting *setting, struct ba
 #define BALE_SETTING_TEXT 32
 void bale_setting_print(struct bale_setting setting, char *text, size_t size);
 
+/* The option's values in words, as "-7 to 19 without 0" or "ratio or speed"; size at least
+ * 2 x BALE_SETTING_TEXT. */
+void bale_option_explain(const struct bale_option *option, char *text, size_t size);
+
+/* The codec with its options in short: "lz4", "zstd[:level=N]", "auto[:for=ratio|speed]",
+ * "gpulz[:OPTIONS]"; size at least BALE_SETTING_TEXT. */
+void bale_codec_explain(const struct bale_codec_about *codec, char *text, size_t size);
+
 /* Chooses what an open setting leaves open: a pure function of the raw bytes. The result is not
  * open. A setting that is not open comes back unchanged. */
 struct bale_setting bale_setting_choose(struct bale_scratch *scratch, struct bale_setting setting,

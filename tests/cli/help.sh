@@ -47,6 +47,19 @@ for command in "${commands[@]}"; do
     done <"$work/told"
 done
 
+# The codecs, and the commands that have one.
+run 0 help codecs
+is "auto store zero lz4 zstd gpulz culzss" "$(awk '/^  [a-z]/ { print $1 }' <<<"$out" | paste -sd' ')" "codecs"
+prints '^    level=  -7 to 19 without 0 \[1\]$'
+prints '^    s=  1, 2, 4, 8, or 0 for the best of these \[0\]$'
+prints '^    for=  ratio or speed \[ratio\]$'
+for command in init set recompress import compress bench; do
+    run 0 "$command" --help
+    for codec in 'auto\[:for=ratio\|speed\]' store zero lz4 'zstd\[:level=N\]' 'gpulz\[:OPTIONS\]' 'culzss\[:v=N\]'; do
+        prints "(^|[ ,])$codec([ ,.]|\$)"
+    done
+done
+
 run 2
 is "" "$out" "no command: stdout"
 grep -q '^usage: balefs COMMAND' "$work/.err" || fail "no command: no usage on stderr"

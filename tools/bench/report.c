@@ -44,7 +44,9 @@ bool bale_bench_has_gpu(const struct bale_bench_report *report)
 
 bool bale_bench_is_nvcomp(struct bale_setting setting)
 {
-    return setting.codec == BALE_CODEC_LZ4 || setting.codec == BALE_CODEC_ZSTD;
+    const struct bale_codec_about *codec = bale_codec_about(setting.codec);
+
+    return codec && codec->closed;
 }
 
 void bale_bench_describe_gpu(const struct bale_bench_report *report, char *text, size_t size)

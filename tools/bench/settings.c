@@ -1,6 +1,7 @@
 #include "tools/bench/settings.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "format/reason.h"
 #include "kernels/frame/registry.h"
@@ -22,17 +23,35 @@ bool bale_bench_settings_add(struct bale_bench_settings *settings, const char *t
     return true;
 }
 
+static bool has_levels(const char *codec)
+{
+    size_t length = strlen(codec);
+
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
+        if (strncmp(levels[i], codec, length) == 0 && levels[i][length] == ':')
+            return true;
+    return false;
+}
+
+static void add_levels(struct bale_bench_settings *settings, const char *codec)
+{
+    size_t length = strlen(codec);
+
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
+        if (strncmp(levels[i], codec, length) == 0)
+            bale_bench_settings_add(settings, levels[i], NULL);
+}
+
 void bale_bench_settings_all(struct bale_bench_settings *settings)
 {
     for (int id = 0; id < BALE_CODEC_AUTO; id++) {
-        const struct bale_codec *codec = bale_codec_find((uint8_t)id);
-        if (!codec || id == BALE_CODEC_ZERO)
+        const char *name = bale_codec_name((uint8_t)id);
+        if (!name || id == BALE_CODEC_ZERO)
             continue;
-        if (id != BALE_CODEC_ZSTD)
-            bale_bench_settings_add(settings, codec->name, NULL);
+        if (has_levels(name))
+            add_levels(settings, name);
         else
-            for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
-                bale_bench_settings_add(settings, levels[i], NULL);
+            bale_bench_settings_add(settings, name, NULL);
     }
     bale_bench_settings_add(settings, "auto", NULL);
     bale_bench_settings_add(settings, "auto:for=speed", NULL);

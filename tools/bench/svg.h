@@ -12,7 +12,7 @@
     ".name{font-size:16px;font-weight:bold}.label{font-size:13px;font-weight:bold;"                \
     "paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}"                       \
     ".grid{stroke:#e4e4e4}.frame{fill:none;stroke:#999}"
-/* store is the yardstick and grey, auto black; the others have the hue of their id. */
+/* store is the yardstick and grey, auto black; the others have a hue each, by the order of their ids. */
 const char *bale_bench_hue(uint8_t codec);
 void bale_bench_put(FILE *out, const char *text);
 

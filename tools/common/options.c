@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/common/help.h"
 #include "tools/common/message.h"
 #include "tools/common/size.h"
 
@@ -41,7 +42,7 @@ int bale_options_next(const struct bale_command *command, int argc, char **argv,
     opterr = 0;
     int option = getopt_long(argc, argv, shorts, longs, NULL);
     if (option == 'h') {
-        fputs(command->help, stdout);
+        bale_help_print(command->help);
         return BALE_OPTION_HELP;
     }
     if (option != '?' && option != ':')

@@ -160,13 +160,18 @@ static const char *advice_for(const struct answer *answer, const struct bale_gpu
 static void codecs(struct bale_doctor *doctor, const struct bale_gpu_found *found)
 {
     char text[BALE_REASON_SIZE] = "";
-    size_t length = 0;
+    size_t length = 0, count;
 
-    for (uint8_t id = 0; id < 32 && length < sizeof text; id++)
-        if (found->codecs >> id & 1 && id != BALE_CODEC_ZERO && bale_codec_name(id))
-            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s%s",
-                                       length > 0 ? ", " : "", bale_codec_name(id),
-                                       id == BALE_CODEC_ZSTD ? " to level 3" : "");
+    for (uint8_t id = 0; id < 32 && length < sizeof text; id++) {
+        const struct bale_codec_about *codec = bale_codec_about(id);
+        if (!codec || !(found->codecs >> id & 1) || id == BALE_CODEC_ZERO)
+            continue;
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%s",
+                                   length > 0 ? ", " : "", codec->name);
+        if (codec->most < INT16_MAX && length < sizeof text)
+            length += (size_t)snprintf(text + length, sizeof text - length, " to %s %d",
+                                       bale_codec_options(id, &count)->key, codec->most);
+    }
     if (length > 0 && found->device_count > 0)
         bale_doctor_report(doctor, "codecs of GPUs", BALE_FINDING_FINE, NULL, "%s", text);
 }

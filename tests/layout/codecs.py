@@ -1,0 +1,74 @@
+#!/usr/bin/python3
+"""What cannot read the list of codecs, format/codecs.h, agrees with it: FORMAT.md, the manual pages, the reader in
+Python, and the codecs' directories.
+
+usage: codecs.py [ROOT]
+"""
+import ast
+import glob
+import os
+import re
+import sys
+
+PAGES = "balefs.1", "balefs-compress.1", "balefs-import.1", "balefs-init.1", "balefs-recompress.1", "balefs-set.1", \
+    "balefs-bench.1"
+HAVE = "spec.md", "cpu.c", "cuda.cu"
+
+
+class Codecs:
+    def __init__(self, root):
+        self.root = root
+        self.bad = 0
+        lines = re.findall(r"^ +(BUILT_IN|CODEC)\((\w+), (\w+), (\d+),", self.read("format/codecs.h"), re.M)
+        self.kinds = {name: kind for kind, name, _, _ in lines}
+        self.ids = {name: int(number) for _, name, _, number in lines}
+        for _, name, constant, _ in lines:
+            self.check(constant == name.upper(), f"format/codecs.h: {name} is not {constant}")
+        self.check(len(self.ids) == len(set(self.ids.values())) == len(lines) >= 6, "format/codecs.h: a name or id twice")
+
+    def read(self, path):
+        with open(os.path.join(self.root, path), encoding="utf-8") as file:
+            return file.read()
+
+    def check(self, good, complaint):
+        if not good:
+            print(complaint)
+            self.bad = 1
+
+    def check_format(self):
+        rows = dict((name, int(number)) for number, name in re.findall(r"^\| (\d+) \| `(\w+)` \|", self.read("format/FORMAT.md"), re.M))
+        self.check(rows == self.ids, f"format/FORMAT.md, section 7: {rows}, not {self.ids}")
+
+    def check_reader(self):
+        found = re.search(r"^CODECS = (\{.*\})", self.read("tests/reader/balefs_reader.py"), re.M)
+        codecs = {name: number for number, name in ast.literal_eval(found.group(1)).items()}
+        self.check(codecs == self.ids, f"tests/reader/balefs_reader.py: {codecs}, not {self.ids}")
+
+    def check_pages(self):
+        for page in PAGES:
+            text = self.read(f"tools/man/{page}")
+            for name, kind in self.kinds.items():
+                if kind == "CODEC":
+                    self.check(re.search(rf"^\.(It )?Cm (\w+ , )*{name}\b", text, re.M), f"tools/man/{page}: no codec {name}")
+
+    def check_directories(self):
+        for name, kind in self.kinds.items():
+            for file in HAVE if kind == "CODEC" else HAVE[:1]:
+                path = f"kernels/{name}/{file}"
+                self.check(os.path.isfile(os.path.join(self.root, path)), f"{path}: is missing")
+        for path in glob.glob(os.path.join(self.root, "kernels/*/cuda.cu")):
+            name = os.path.basename(os.path.dirname(path))
+            self.check(name in self.ids, f"kernels/{name}: is not in format/codecs.h")
+
+
+def main():
+    codecs = Codecs(sys.argv[1] if len(sys.argv) > 1 else os.environ["BALE_SOURCE"])
+    codecs.check_format()
+    codecs.check_reader()
+    codecs.check_pages()
+    codecs.check_directories()
+    return codecs.bad
+
+
+if __name__ == "__main__":
+    sys.exit(main())
