@@ -8,7 +8,7 @@
 
 struct bale_admission {
     unsigned bits;
-    atomic_uint_least32_t marks[]; /* 2^bits; what falls on the same one is forgotten */
+    atomic_uint_least32_t marks[]; /* 2^bits; a chunk overwrites another one with the same index */
 };
 
 int bale_admission_create(uint64_t memory, struct bale_admission **out)
@@ -38,7 +38,7 @@ bool bale_admission_admits(struct bale_admission *filter, const void *file, uint
     key *= 0x9e3779b97f4a7c15u;
     key ^= key >> 32;
     key *= 0x9e3779b97f4a7c15u;
-    uint32_t mark = (uint32_t)key | 1; /* zero is none */
+    uint32_t mark = (uint32_t)key | 1; /* 0 means empty */
     return atomic_exchange_explicit(&filter->marks[key >> (64 - filter->bits)], mark,
                                     memory_order_relaxed) == mark;
 }

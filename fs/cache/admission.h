@@ -1,5 +1,6 @@
-/* What was asked for lately. A chunk that one small read asked for, once, does not go through the
- * cache: writing 64 KiB of new memory takes as long as decoding them. Asked for again, it does. */
+/* The admission filter: which chunks were requested lately. A chunk that one small read requests once
+ * does not go through the cache, as writing 64 KiB of new memory takes as long as decoding them. If it
+ * is requested again, it does. */
 #ifndef BALE_FS_CACHE_ADMISSION_H
 #define BALE_FS_CACHE_ADMISSION_H
 
@@ -12,7 +13,7 @@ struct bale_admission;
 int bale_admission_create(uint64_t memory, struct bale_admission **filter);
 void bale_admission_destroy(struct bale_admission *filter); /* NULL is fine */
 
-/* Whether the chunk with that byte of the file was asked for before; from now on it was. From any
+/* Whether the chunk with that byte of the file was requested before; records this request. Any
  * thread. */
 bool bale_admission_admits(struct bale_admission *filter, const void *file, uint64_t offset);
 

@@ -1,4 +1,5 @@
-/* What the changes of a file do: sizes, holes, times, attributes. */
+/* Running the changes of a file: sizes, holes, times, attributes. Each kind flushes what is dirty
+ * first, goes on in its _after_flush function (bale_flush_then) and ends with bale_change_end. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,15 +12,14 @@
 #include "fs/cache/reserve.h"
 #include "fs/cache/rewrite.h"
 
-/* ---- What the kinds do. Each ends with bale_change_end. ---- */
-
 static void end_with(struct bale_change *change, int err)
 {
     change->error = err;
     bale_change_end(change);
 }
 
-/* Begins a transaction, lets edit work on the attributes and the container, and commits. */
+/* Begins a transaction, calls edit, which changes the attributes and the container, and commits. If
+ * edit fails, abandons the transaction. */
 static int transact(struct bale_change *change,
                     int (*edit)(struct bale_change *change, struct bale_container_attr *attr))
 {
@@ -54,8 +54,8 @@ static int edit_size(struct bale_change *change, struct bale_container_attr *att
     return BALE_OK;
 }
 
-/* After the container, so that nothing read from it meanwhile brings back what is cut off. Under
- * file->lock. */
+/* Called after the container was cut, so that a read from it cannot bring back what is cut off. Under
+ * file->lock, which it drops. */
 static void cut_cache(struct bale_file *file, uint64_t size)
 {
     bale_extents_detach(file, (size + file->extent - 1) / file->extent, UINT64_MAX);
@@ -69,8 +69,8 @@ static void cut_cache(struct bale_file *file, uint64_t size)
     }
 }
 
-/* A write that came meanwhile may have set a later time. Under file->lock. */
-static void note_changed(struct bale_change *change)
+/* Shows the change's time, unless a write has set a later one meanwhile. Under file->lock. */
+static void show_time(struct bale_change *change)
 {
     struct bale_file *file = change->file;
 
@@ -80,7 +80,7 @@ static void note_changed(struct bale_change *change)
     file->ctime = bale_file_now_locked(file);
 }
 
-static void after_flush_truncate(struct bale_change *change, struct bale_scratch *scratch)
+static void truncate_after_flush(struct bale_change *change, struct bale_scratch *scratch)
 {
     (void)scratch;
     struct bale_file *file = change->file;
@@ -93,8 +93,8 @@ static void after_flush_truncate(struct bale_change *change, struct bale_scratch
     if (change->changed) {
         pthread_mutex_lock(&file->lock);
         cut_cache(file, change->offset);
-        note_changed(change);
-        /* Also if the commit failed: it goes out with the next. */
+        show_time(change);
+        /* If the commit failed, the size goes out with the next one. */
         file->attr_dirty = file->attr_dirty || err != BALE_OK;
         file->size = change->offset;
         bale_volume_add_dirty(file, 0);
@@ -103,13 +103,13 @@ static void after_flush_truncate(struct bale_change *change, struct bale_scratch
     end_with(change, err);
 }
 
-/* Nothing of the old contents survives: no need to write it out first. */
-static void truncate_run(struct bale_change *change, struct bale_scratch *scratch)
+/* A truncation to 0 needs no flush: nothing of the old contents survives. */
+static void truncate_change(struct bale_change *change, struct bale_scratch *scratch)
 {
     if (change->offset == 0)
-        after_flush_truncate(change, scratch);
+        truncate_after_flush(change, scratch);
     else
-        bale_flush_run(change, scratch, after_flush_truncate);
+        bale_flush_run(change, scratch, truncate_after_flush);
 }
 
 static int edit_allocation(struct bale_change *change, struct bale_container_attr *attr)
@@ -130,7 +130,7 @@ static int edit_allocation(struct bale_change *change, struct bale_container_att
         change->changed = err == BALE_OK;
     }
     if (err == BALE_OK && change->how != BALE_ALLOCATE_PUNCH && change->offset < end) {
-        /* The new size first: no segment reaches beyond it. */
+        /* Set the new size first: no segment may reach beyond it. */
         err = bale_container_set_attr(file->container, attr);
         if (err == BALE_OK)
             err = bale_container_preallocate(file->container, change->offset, end - change->offset);
@@ -140,26 +140,26 @@ static int edit_allocation(struct bale_change *change, struct bale_container_att
     return err;
 }
 
-/* Bytes [offset, end) of what is cached become zeros; what was written beside them meanwhile stays.
- * After the container, as for a truncation. Under file->lock. */
+/* Clears bytes [offset, end) in the cache; what was written around them meanwhile stays. Called after
+ * the container was cut, as for a truncation. Under file->lock, which it drops. */
 static void clear_cache(struct bale_file *file, uint64_t offset, uint64_t end)
 {
 again:
-    for (struct bale_extent *e = bale_extent_next(&file->table, NULL); e;
-         e = bale_extent_next(&file->table, e)) {
-        uint64_t start = e->number * file->extent, stop = start + e->buffer->capacity;
+    for (struct bale_extent *extent = bale_extent_next(&file->table, NULL); extent;
+         extent = bale_extent_next(&file->table, extent)) {
+        uint64_t start = extent->number * file->extent, stop = start + extent->buffer->capacity;
         uint64_t from = offset > start ? offset : start, to = end < stop ? end : stop;
         if (from >= to)
             continue;
-        if (e->filling) {
-            bale_fill_await(file, e);
+        if (extent->filling) {
+            bale_fill_await(file, extent);
             goto again;
         }
-        memset(e->buffer->data + (from - start), 0, to - from);
+        memset(extent->buffer->data + (from - start), 0, to - from);
     }
 }
 
-static void after_flush_allocate(struct bale_change *change, struct bale_scratch *scratch)
+static void allocate_after_flush(struct bale_change *change, struct bale_scratch *scratch)
 {
     (void)scratch;
     struct bale_file *file = change->file;
@@ -179,7 +179,7 @@ static void after_flush_allocate(struct bale_change *change, struct bale_scratch
         if (change->how == BALE_ALLOCATE_KEEP_SIZE)
             file->ctime = bale_file_now_locked(file);
         else
-            note_changed(change);
+            show_time(change);
         file->attr_dirty = file->attr_dirty || err != BALE_OK;
         bale_volume_add_dirty(file, 0);
     }
@@ -193,7 +193,7 @@ static int edit_mtime(struct bale_change *change, struct bale_container_attr *at
     return BALE_OK;
 }
 
-static void after_flush_times(struct bale_change *change, struct bale_scratch *scratch)
+static void times_after_flush(struct bale_change *change, struct bale_scratch *scratch)
 {
     (void)scratch;
     struct bale_file *file = change->file;
@@ -233,7 +233,7 @@ static int edit_attr(struct bale_change *change, struct bale_container_attr *att
     return BALE_OK;
 }
 
-static void after_flush_attr(struct bale_change *change, struct bale_scratch *scratch)
+static void attr_after_flush(struct bale_change *change, struct bale_scratch *scratch)
 {
     (void)scratch;
     struct bale_file *file = change->file;
@@ -248,39 +248,40 @@ static void after_flush_attr(struct bale_change *change, struct bale_scratch *sc
         file->ctime = bale_file_now_locked(file);
     bool resize = err == BALE_OK && (change->fields & BALE_ATTR_EXTENT) &&
                   change->attr.extent != file->extent;
-    /* Who fills an extent counts in blocks of the old size, even if it was cut away meanwhile. */
+    /* A thread that fills an extent counts in blocks of the old size, even if the extent has been
+     * detached meanwhile. */
     while (resize && !file->dirty && file->filling)
         bale_fill_await(file, NULL);
-    /* What was written meanwhile lies in extents of the old size. */
-    bool back = resize && file->dirty;
-    if (back) {
+    /* What was written meanwhile lies in extents of the old size: go back to that. */
+    bool revert = resize && file->dirty;
+    if (revert) {
         change->attr.extent = file->extent;
     } else if (resize) {
-        bale_extents_detach(file, 0, UINT64_MAX); /* holes, if anything */
+        bale_extents_detach(file, 0, UINT64_MAX); /* there is no data: they hold zeros */
         bale_file_set_extent(file, change->attr.extent);
     }
     pthread_mutex_unlock(&file->lock);
-    if (back) {
+    if (revert) {
         err = transact(change, edit_attr);
         err = err == BALE_OK ? BALE_E_INVALID : err;
     }
     end_with(change, err);
 }
 
-static void after_flush(struct bale_change *change, struct bale_scratch *scratch)
+static void sync_after_flush(struct bale_change *change, struct bale_scratch *scratch)
 {
     (void)scratch;
     struct bale_file *file = change->file;
     struct bale_container_attr attr;
     bale_container_attr(file->container, &attr);
-    /* Space that waits for a sync must not add up. */
+    /* A sync frees the space that commits have given up: that must not grow without bound. */
     bool due =
         bale_container_deferred_bytes(file->container) > attr.stored / 8 + ((uint64_t)16 << 20);
     if (change->error == BALE_OK && (change->durable || due)) {
         bool names = change->durable && bale_container_is_durable(file->container);
         atomic_fetch_add(&file->volume->stats.syncs, 1);
         change->error = bale_container_sync(file->container);
-        /* Nothing to sync in the container: its mode, its owner or that it is there may be new. */
+        /* The container had nothing to sync, but its mode, its owner or its existence may be new. */
         if (change->error == BALE_OK && names && fsync(file->fd) != 0)
             change->error = bale_err_from_errno(errno);
         if (change->error == BALE_OK)
@@ -293,21 +294,21 @@ static void after_flush(struct bale_change *change, struct bale_scratch *scratch
 
 void bale_change_run(struct bale_job *job, struct bale_scratch *scratch)
 {
-    static void (*const then[])(struct bale_change *, struct bale_scratch *) = {
-        [BALE_CHANGE_FLUSH] = after_flush,
-        [BALE_CHANGE_FLUSH_STREAM] = after_flush,
-        [BALE_CHANGE_ALLOCATE] = after_flush_allocate,
-        [BALE_CHANGE_TIMES] = after_flush_times,
-        [BALE_CHANGE_ATTR] = after_flush_attr,
+    static bale_flush_then *const then[] = {
+        [BALE_CHANGE_FLUSH] = sync_after_flush,
+        [BALE_CHANGE_FLUSH_STREAM] = sync_after_flush,
+        [BALE_CHANGE_ALLOCATE] = allocate_after_flush,
+        [BALE_CHANGE_TIMES] = times_after_flush,
+        [BALE_CHANGE_ATTR] = attr_after_flush,
         [BALE_CHANGE_CLOSE] = bale_file_close_run,
     };
     struct bale_change *change = (struct bale_change *)job;
 
     if (change->kind == BALE_CHANGE_TRUNCATE) {
-        truncate_run(change, scratch);
+        truncate_change(change, scratch);
     } else if (change->kind == BALE_CHANGE_RECOMPRESS) {
         bale_recompress_store(change);
-        after_flush(change, scratch);
+        sync_after_flush(change, scratch);
     } else {
         bale_flush_run(change, scratch, then[change->kind]);
     }

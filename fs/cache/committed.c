@@ -24,7 +24,7 @@ static void report_fault(struct bale_file *file, const struct bale_fault *fault)
     atomic_fetch_add(&file->volume->stats.errors, 1);
 }
 
-/* Once for a file: nothing tells which of its bytes are concerned. */
+/* Logs it once for a file: nothing tells which of its bytes are concerned. */
 static void report_index(struct bale_file *file)
 {
     if (atomic_exchange(&file->index_reported, true))

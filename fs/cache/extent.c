@@ -227,10 +227,11 @@ void bale_extent_detach(struct bale_extent *extent)
 
 void bale_extents_detach(struct bale_file *file, uint64_t first, uint64_t last)
 {
-    for (struct bale_extent *e = bale_extent_next(&file->table, NULL), *next; e; e = next) {
-        next = bale_extent_next(&file->table, e);
-        if (e->number >= first && e->number <= last)
-            bale_extent_detach(e);
+    for (struct bale_extent *extent = bale_extent_next(&file->table, NULL), *next; extent;
+         extent = next) {
+        next = bale_extent_next(&file->table, extent);
+        if (extent->number >= first && extent->number <= last)
+            bale_extent_detach(extent);
     }
 }
 

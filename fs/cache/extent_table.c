@@ -47,9 +47,9 @@ int bale_extent_table_grow(struct bale_extent_table *table)
     struct bale_extent_table grown = {calloc(buckets, sizeof(struct bale_extent *)), buckets, 0};
     if (!grown.slots)
         return BALE_E_NOMEM;
-    for (struct bale_extent *e = bale_extent_next(table, NULL), *next; e; e = next) {
-        next = bale_extent_next(table, e);
-        bale_extent_insert(&grown, e);
+    for (struct bale_extent *extent = bale_extent_next(table, NULL), *next; extent; extent = next) {
+        next = bale_extent_next(table, extent);
+        bale_extent_insert(&grown, extent);
     }
     free(table->slots);
     *table = grown;

@@ -1,12 +1,8 @@
 /* A regular file at work: its container, its extents in the cache, its dirty data and its commits.
  *
- * Calls that may wait take a done callback: it is called exactly once, either before the call
- * returns or later from another thread, with result >= 0 or a negative bale_err. No lock is held
- * during done.
- *
  * Lock order: (names, above this layer) -> file -> container -> memory, pool and engine. A file's
- * lock is never held over I/O. Files are counted: the caller's reference keeps the file for the
- * time of the call; pending calls hold their own. */
+ * lock is never held over I/O. Files are counted: the caller's reference keeps the file during the
+ * call; pending calls have references of their own. */
 #ifndef BALE_FS_CACHE_FILE_H
 #define BALE_FS_CACHE_FILE_H
 
@@ -20,6 +16,9 @@
 
 struct bale_file;
 
+/* The end of a call that may wait: result >= 0 or a negative bale_err. Set by the caller of each
+ * function that takes one; called exactly once, either before that function returns or later from a
+ * pool thread; no lock held. arg is the caller's. */
 typedef void bale_file_done(void *arg, int64_t result);
 
 /* fd: the container, open for reading and (unless read-only) writing; owned from here on, also on
@@ -32,9 +31,10 @@ void bale_file_relabel(struct bale_file *file, const char *label);
 
 struct bale_file *bale_file_ref(struct bale_file *file);
 /* Gives up one reference. At the last, what is dirty is committed (or dropped after
- * bale_file_discard) and the file closed, later, from another thread. closed (may be NULL) is then
- * called: until then the caller must not open the same container again. */
+ * bale_file_discard) and the file closed, later, from another thread. */
 void bale_file_unref(struct bale_file *file);
+/* closed (may be NULL) is called once when the file has been closed, on a pool thread, no lock held;
+ * arg is the caller's. Until then the caller must not open the same container again. */
 void bale_file_on_close(struct bale_file *file, void (*closed)(void *arg), void *arg);
 
 int bale_file_fd(const struct bale_file *file);
@@ -42,7 +42,7 @@ int bale_file_fd(const struct bale_file *file);
 struct bale_file_attr {
     uint64_t size;
     struct timespec mtime; /* exact, also while data is dirty */
-    /* of the last change through this object; zero: the backing inode's holds */
+    /* of the last change through this object; zero: the backing inode's is valid */
     struct timespec ctime;
     uint64_t dirty; /* bytes not in the container yet */
     struct bale_container_attr container;
@@ -51,15 +51,16 @@ void bale_file_attr(struct bale_file *file, struct bale_file_attr *attr);
 
 /* ---- Data ------------------------------------------------------------------------------------ */
 
-/* A read in progress: pieces point into pinned extents (or a bounce buffer) and stay valid until
+/* A read in progress: pieces point into buffers of extents (or a bounce buffer) and stay valid until
  * bale_read_release. */
 struct bale_read {
     struct iovec *pieces;
     int count;
     size_t length; /* sum; short only at the end of the file */
 };
-/* done's result: length, and read filled in; call bale_read_release afterwards (also on error,
- * harmless). read and arg live until then. The file recognises streams and reads ahead. */
+/* done's result is the length, and read is filled in. The caller calls bale_read_release afterwards,
+ * also after an error, and keeps read and arg until then. The file recognises streams and reads
+ * ahead. */
 void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, struct bale_read *read,
                     bale_file_done *done, void *arg);
 void bale_read_release(struct bale_read *read);
@@ -69,8 +70,8 @@ void bale_read_release(struct bale_read *read);
  * BALE_E_NOSPACE, BALE_E_DQUOT, BALE_E_TOOBIG, BALE_E_IO, BALE_E_CANCELLED. */
 void bale_file_write(struct bale_file *file, uint64_t offset, const void *data, size_t length,
                      bale_file_done *done, void *arg);
-/* Cancels the waiting write whose done argument is arg, if it still waits: done comes with
- * BALE_E_CANCELLED. */
+/* Cancels the write whose done argument is arg, if it still waits: done is called with
+ * BALE_E_CANCELLED, or with what was written before it waited. */
 void bale_file_cancel(struct bale_file *file, void *arg);
 
 void bale_file_truncate(struct bale_file *file, uint64_t size, bale_file_done *done, void *arg);
@@ -89,38 +90,38 @@ void bale_file_allocate(struct bale_file *file, enum bale_allocate how, uint64_t
  * May read index pages. */
 int64_t bale_file_seek(struct bale_file *file, uint64_t offset, bool data);
 
-/* Commits what is dirty, data and attributes; durable: and syncs. Result 0, or the first error
- * since the last report (an error of a later flush is reported once, here). Nothing dirty: done at
+/* Commits what is dirty, data and attributes; durable: and syncs. Result 0, or the error of this
+ * flush, or of one in the background that was not reported yet. If nothing is dirty: done is called at
  * once (not durable), or after a sync if one is due. */
 void bale_file_flush(struct bale_file *file, bool durable, bale_file_done *done, void *arg);
 
-/* Storing anew what is committed: with another codec, and as one frame where there are several. */
+/* Rewriting what is committed: with another codec, and as one frame where there are several. */
 struct bale_recompress {
-    uint64_t offset; /* begins with the extent this lies in; afterwards: where to go on */
+    uint64_t offset; /* begins with the extent this lies in; afterwards: where to continue */
     uint64_t end;    /* ends with the extent before this */
     struct bale_setting setting;
     bool chosen; /* with that setting, not the file's own */
-    bool dry;    /* stores nothing, but tells what would be */
+    bool dry;    /* stores nothing, but reports what would be */
     bool insist; /* also while others write or read much */
     /* Results. busy: others do, or the volume is frozen, and nothing was done. over: there is
      * nothing more up to end. */
     bool busy, over;
-    uint64_t extents;   /* looked at */
-    uint64_t rewritten; /* of those, stored anew */
-    uint64_t logical;   /* bytes of the file in these */
-    uint64_t before;    /* bytes of frames, of what was stored anew */
-    uint64_t after;
-    uint64_t damaged; /* bytes in extents that cannot be read */
+    uint64_t extents;   /* checked */
+    uint64_t rewritten; /* extents */
+    uint64_t logical;   /* bytes of the file in rewritten extents */
+    uint64_t before;    /* bytes of their old frames */
+    uint64_t after;     /* and of their new ones */
+    uint64_t damaged;   /* bytes in extents that cannot be read */
 };
-/* A bounded piece of work: about a MiB is encoded, more is looked at. An extent whose frame is
- * already one as asked for is passed over; one that would not become smaller is kept, unless its
- * codec is another and the file's or the caller's codec was chosen explicitly. Holes stay. What
- * changes meanwhile is left alone: it is stored with the file's codec anyway. Size, times and mode
- * do not change. Result 0, BALE_E_NOMEM, or as a commit's. what lives until then. */
-void bale_file_recompress(struct bale_file *file, struct bale_recompress *what,
+/* A bounded amount of work: about a MiB is encoded, more is checked. An extent that is already one
+ * frame with the wanted setting is skipped; one that would not become smaller is kept, unless its
+ * codec differs and the file's or the caller's codec was chosen explicitly. Holes stay. An extent that
+ * changes meanwhile is left alone: it is stored with the file's codec anyway. Size, times and mode do
+ * not change. Result 0, BALE_E_NOMEM, or as a commit's. The caller keeps request until done. */
+void bale_file_recompress(struct bale_file *file, struct bale_recompress *request,
                           bale_file_done *done, void *arg);
 
-/* Unlinked for good: dirty data need not be kept. */
+/* The file is unlinked for good: its dirty data need not be stored. */
 void bale_file_discard(struct bale_file *file);
 
 /* ---- Attributes held in the container -------------------------------------------------------- */
@@ -128,18 +129,18 @@ void bale_file_discard(struct bale_file *file);
 /* Commits first, then sets the backing file's times; NULL leaves one as it is. */
 void bale_file_set_times(struct bale_file *file, const struct timespec *atime,
                          const struct timespec *mtime, bale_file_done *done, void *arg);
-/* Codec setting, extent size or mode: committed before done. Fields as in bale_container_attr; what
- * says which. An extent size for a file that has data: BALE_E_INVALID. */
+/* Codec setting, extent size or mode, committed before done; fields says which members of attr. An
+ * extent size for a file that has data: BALE_E_INVALID. */
 enum { BALE_ATTR_SETTING = 1, BALE_ATTR_EXTENT = 2, BALE_ATTR_MODE = 4 };
-void bale_file_set_attr(struct bale_file *file, unsigned what,
+void bale_file_set_attr(struct bale_file *file, unsigned fields,
                         const struct bale_container_attr *attr, bale_file_done *done, void *arg);
-/* Remembers that the inode changed now (chmod, link, ...), for bale_file_attr.ctime. */
+/* Records that the inode changed now (chmod, link, ...), for bale_file_attr.ctime. */
 void bale_file_touch_ctime(struct bale_file *file);
 
-/* For what must not show: from now on the ctime is what it was, if nothing has changed it yet. */
+/* Before a change of the inode that must not show: fixes the ctime, if nothing has changed it yet. */
 void bale_file_keep_ctime(struct bale_file *file, const struct timespec *ctime);
 
-/* By codec, of the last commit. */
+/* Figures by codec, as of the last commit. */
 int bale_file_usage(struct bale_file *file, struct bale_container_usage *usage);
 
 #endif

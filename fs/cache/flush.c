@@ -29,10 +29,10 @@ static uint64_t stream_size(struct bale_file *file, uint64_t committed)
 {
     uint64_t size = file->size;
 
-    for (struct bale_extent *e = file->dirty_first; e; e = e->dirty_next) {
-        uint64_t start = e->number * file->extent;
+    for (struct bale_extent *extent = file->dirty_first; extent; extent = extent->dirty_next) {
+        uint64_t start = extent->number * file->extent;
         uint64_t end = start + file->extent;
-        if (!wholly_dirty(file, e) && end > committed && start < size)
+        if (!wholly_dirty(file, extent) && end > committed && start < size)
             size = start > committed ? start : committed;
     }
     return size;
@@ -53,17 +53,17 @@ static size_t await_selected(struct bale_flush *flush, uint64_t committed)
     struct bale_file *file = flush->change->file;
     bool stream = flush->change->kind == BALE_CHANGE_FLUSH_STREAM;
     size_t count;
-    struct bale_extent *e;
+    struct bale_extent *extent;
 
 again:
     count = 0;
     flush->size = stream ? stream_size(file, committed) : file->size;
-    for (e = file->dirty_first; e; e = e->dirty_next) {
-        if (e->filling && is_selected(flush, e)) {
-            bale_fill_await(file, e);
+    for (extent = file->dirty_first; extent; extent = extent->dirty_next) {
+        if (extent->filling && is_selected(flush, extent)) {
+            bale_fill_await(file, extent);
             goto again;
         }
-        count += is_selected(flush, e);
+        count += is_selected(flush, extent);
     }
     return count;
 }
@@ -80,14 +80,14 @@ static int take_dirty(struct bale_flush *flush)
     if (!flush->parts)
         return BALE_E_NOMEM;
     file->passed_over = file->dirty;
-    for (struct bale_extent *e = file->dirty_first, *next; e; e = next) {
-        next = e->dirty_next;
-        if (is_selected(flush, e)) {
-            file->passed_over -= (uint64_t)bale_blocks_bytes(file, e->dirty);
-            flush->parts[flush->part_count++] =
-                (struct bale_part){e, e->buffer, e->number, e->valid, e->dirty};
-            bale_extent_buffer_ref(e->buffer);
-            bale_extent_start_flush(e);
+    for (struct bale_extent *extent = file->dirty_first, *next; extent; extent = next) {
+        next = extent->dirty_next;
+        if (is_selected(flush, extent)) {
+            file->passed_over -= (uint64_t)bale_blocks_bytes(file, extent->dirty);
+            flush->parts[flush->part_count++] = (struct bale_part){
+                extent, extent->buffer, extent->number, extent->valid, extent->dirty};
+            bale_extent_buffer_ref(extent->buffer);
+            bale_extent_start_flush(extent);
         }
     }
     flush->mtime = file->mtime;

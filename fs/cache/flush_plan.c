@@ -1,4 +1,4 @@
-/* Which frames a flush makes of a dirty extent: the whole of it, or only what is dirty. */
+/* Which frames a flush makes of a dirty extent: one of the whole extent, or one of each dirty run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +28,8 @@ static struct bale_piece *add_piece(struct bale_flush *flush, uint64_t offset, u
     return piece;
 }
 
-/* How many of the extent's blocks would still come from its largest frame if the dirty ones were
- * stored beside it. */
+/* How many of the extent's blocks its largest frame would still provide if the dirty ones were stored
+ * beside it. */
 static unsigned base_blocks(struct bale_flush *flush, const struct bale_part *part)
 {
     struct bale_file *file = flush->change->file;
@@ -63,9 +63,9 @@ static unsigned base_blocks(struct bale_flush *flush, const struct bale_part *pa
     return best;
 }
 
-/* Whether to store the extent anew or only what is dirty beside what is there. An fsync wants
- * little written; a close likewise, but appending again and again must not leave crumbs; in the
- * background space counts. */
+/* Whether to store the whole extent, or only its dirty blocks beside the frames that are there. An
+ * fsync is to write little. So is a close, but repeated appending must not leave many small frames.
+ * In the background space matters more. */
 static bool rewrites_whole(struct bale_flush *flush, const struct bale_part *part, uint64_t all)
 {
     const struct bale_change *change = flush->change;
@@ -80,8 +80,8 @@ static bool rewrites_whole(struct bale_flush *flush, const struct bale_part *par
     return base_blocks(flush, part) * 8 < eighths * blocks;
 }
 
-/* The whole extent's raw bytes in one place: what is cached, and the rest from the container. NULL:
- * as it is not to be had (no memory, damage), only what is dirty is stored. */
+/* Assembles the whole extent's raw bytes in a block of the arena: valid blocks from the cache, the
+ * rest from the container. NULL (no memory, damage): only the dirty blocks can be stored. */
 static uint8_t *assemble(struct bale_flush *flush, const struct bale_part *part, uint32_t length,
                          struct bale_scratch *scratch)
 {

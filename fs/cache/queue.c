@@ -9,24 +9,24 @@
 #include "kernels/base/container_of.h"
 #include "kernels/base/lock.h"
 
-/* Items are given to the engine in lists, so that it sees a batch where there is one, and begins before
- * all of a large one is staged. */
-#define TOGETHER 256u
+/* Items of one list for the engine. With lists it sees a batch where there is one, and it begins
+ * before all of a large batch is staged. */
+#define LIST_MOST 256u
 
 struct bale_queue {
     struct bale_volume *volume;
     size_t limit;           /* bytes */
-    atomic_size_t staged;   /* bytes, also of what is about to be, and may not come to it */
+    atomic_size_t staged;   /* bytes, also those that a thread tries to stage just now */
     atomic_size_t decoding; /* raw bytes of decodes that have their staging */
-    atomic_size_t waits;    /* items that wait, or are about to */
+    atomic_size_t waits;    /* items that wait or are about to */
     pthread_mutex_t lock;   /* guards the rest */
     struct bale_queue_item *waiting, **waiting_end;
 };
 
 enum staging {
     STAGED,
-    LATER, /* others have something staged, and pump when it is given back */
-    NEVER  /* nobody has */
+    LATER, /* other items are staged: releasing them pumps again */
+    NEVER  /* nothing is staged, so nothing would pump again */
 };
 
 int bale_queue_create(struct bale_volume *volume, struct bale_queue **out)
@@ -66,7 +66,8 @@ static void finish_on_pool(struct bale_queue_item *item)
 
 static void pump(struct bale_queue *queue);
 
-/* The staging, which is the arena's, may be written yet: another one, and before those that wait. */
+/* A device may still write to the staging, which is the arena's: encodes the item into another one,
+ * before those that wait. */
 static void encode_again(struct bale_queue_item *item)
 {
     struct bale_queue *queue = item->queue;
@@ -104,9 +105,9 @@ static struct bale_item *for_engine(struct bale_queue_item *item)
     return &item->item;
 }
 
-/* When nothing is staged one item may go over the limit, and to the heap if the arena is held by others or in
- * pieces: it could never run otherwise. Whoever does not get STAGED has to pump: another one may have been
- * told LATER meanwhile for what it did not get. */
+/* While nothing is staged, one item may exceed the limit, and use the heap if the arena is full or
+ * fragmented: it could never run otherwise. A caller that does not get STAGED must pump: what it
+ * counted in staged meanwhile may have made another caller get LATER. */
 static enum staging stage(struct bale_queue *queue, struct bale_queue_item *item, size_t length)
 {
     size_t before = atomic_fetch_add(&queue->staged, length);
@@ -126,8 +127,8 @@ static enum staging stage(struct bale_queue *queue, struct bale_queue_item *item
     return STAGED;
 }
 
-/* Those that wait come first. What a device never gives back is some of what is under way: that is not most of
- * the memory. */
+/* Items that wait come first. If a device hangs, it keeps the memory of the decodes under way: the
+ * limit on those keeps that from being most of the memory. */
 int bale_queue_stage(struct bale_queue *queue, struct bale_queue_item *item, size_t length,
                      size_t raw)
 {
@@ -152,14 +153,15 @@ static void stop_waiting(struct bale_queue *queue)
     atomic_fetch_sub(&queue->waits, 1);
 }
 
-/* A list of those that can be started; or, if it is empty, one that never can. Under queue->lock. */
+/* Returns a list of items that can be started. If it is empty, *stuck may be an item that never can.
+ * Under queue->lock. */
 static struct bale_item *stage_some(struct bale_queue *queue, struct bale_queue_item **stuck)
 {
     struct bale_item *list = NULL, **end = &list;
     struct bale_queue_item *item;
 
     *stuck = NULL;
-    for (unsigned i = 0; i < TOGETHER && (item = queue->waiting); i++) {
+    for (unsigned i = 0; i < LIST_MOST && (item = queue->waiting); i++) {
         const struct bale_frame *frame = &item->item.frame;
         enum staging how =
             stage(queue, item, bale_frame_bound(frame->raw_length, frame->chunk_log2));
@@ -176,7 +178,7 @@ static struct bale_item *stage_some(struct bale_queue *queue, struct bale_queue_
     return list;
 }
 
-/* Starts what can be; called whenever staging or memory comes free. */
+/* Starts the items that can be; called whenever staging or memory becomes free. */
 static void pump(struct bale_queue *queue)
 {
     while (atomic_load(&queue->waits) > 0) {
@@ -187,7 +189,6 @@ static void pump(struct bale_queue *queue)
         if (list) {
             bale_engine_submit(queue->volume->engine, list);
         } else if (stuck) {
-            /* Nothing of ours is under way: nobody would pump again. */
             stuck->queue = queue;
             stuck->item.status = BALE_E_NOMEM;
             finish_on_pool(stuck);

@@ -1,4 +1,4 @@
-/* Reading: from the cache at once, else by a job that fills the cache first. */
+/* Reading: at once what is in the cache, else by a job that fills the cache first. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,9 +19,10 @@ struct read_op {
     void *arg;
 };
 
-/* Behind struct bale_read's pieces: what they point into. */
+/* The memory behind struct bale_read's pieces. */
 struct pieces {
-    struct bale_extent_buffer **buffers; /* NULL entries: a bounce buffer, freed by free() */
+    /* One for each piece, counted. NULL: a bounce buffer of the read's own, on the heap. */
+    struct bale_extent_buffer **buffers;
     struct iovec iov[];
 };
 
@@ -47,17 +48,25 @@ static int begin_read(struct bale_read *read, size_t extents)
     return BALE_OK;
 }
 
-void bale_read_release(struct bale_read *read)
+static void drop_pieces(struct bale_read *read)
 {
-    if (!read->pieces)
-        return;
     struct pieces *pieces = BALE_CONTAINER_OF(read->pieces, struct pieces, iov);
+
     for (int i = 0; i < read->count; i++)
         if (pieces->buffers[i])
             bale_extent_buffer_unref(pieces->buffers[i]);
         else
             free(pieces->iov[i].iov_base);
-    free(pieces);
+    read->count = 0;
+    read->length = 0;
+}
+
+void bale_read_release(struct bale_read *read)
+{
+    if (!read->pieces)
+        return;
+    drop_pieces(read);
+    free(BALE_CONTAINER_OF(read->pieces, struct pieces, iov));
     read->pieces = NULL;
 }
 
@@ -78,7 +87,7 @@ static bool next_span(const struct bale_file *file, uint64_t at, uint64_t end, s
     return at < end;
 }
 
-/* The end of the file as the read sees it. */
+/* The end of the read, inside the file. Under file->lock. */
 static uint64_t clip(const struct bale_file *file, uint64_t offset, size_t length)
 {
     return offset >= file->size           ? offset
@@ -86,6 +95,7 @@ static uint64_t clip(const struct bale_file *file, uint64_t offset, size_t lengt
                                           : file->size;
 }
 
+/* Under file->lock. */
 static bool take_cached(struct bale_file *file, const struct span *span, struct bale_read *read)
 {
     struct bale_extent *extent = bale_extent_find(&file->table, span->number);
@@ -98,7 +108,7 @@ static bool take_cached(struct bale_file *file, const struct span *span, struct 
     return true;
 }
 
-/* After a span was taken. Under file->lock. */
+/* Drops an extent that was read whole, where the caller keeps a copy of its own. Under file->lock. */
 static void leave_to_caller(struct bale_file *file, const struct span *span)
 {
     uint64_t rest = file->size - span->number * file->extent;
@@ -112,7 +122,7 @@ static void leave_to_caller(struct bale_file *file, const struct span *span)
         bale_extent_detach(extent);
 }
 
-/* The whole read from the cache, or nothing of it. Under file->lock. */
+/* Takes the whole read from the cache, or nothing. Under file->lock. */
 static bool read_cached(struct bale_file *file, uint64_t offset, uint64_t end,
                         struct bale_read *read)
 {
@@ -120,12 +130,7 @@ static bool read_cached(struct bale_file *file, uint64_t offset, uint64_t end,
 
     for (uint64_t at = offset; next_span(file, at, end, &span); at += span.to - span.from) {
         if (!take_cached(file, &span, read)) {
-            for (int i = 0; i < read->count; i++) {
-                bale_extent_buffer_unref(
-                    BALE_CONTAINER_OF(read->pieces, struct pieces, iov)->buffers[i]);
-            }
-            read->count = 0;
-            read->length = 0;
+            drop_pieces(read);
             return false;
         }
     }
@@ -134,13 +139,13 @@ static bool read_cached(struct bale_file *file, uint64_t offset, uint64_t end,
     return true;
 }
 
-/* Without memory for the cache: into a buffer of the read's own, where what is cached of the span
- * goes over what is committed. extent may be NULL. Under file->lock, which it drops. */
+/* Reads past the cache, into a bounce buffer: what is committed first, then over it the valid blocks
+ * of the extent (NULL: there are none). Under file->lock, which it drops. */
 static int read_bounce(struct bale_file *file, struct bale_extent *extent, const struct span *span,
                        struct bale_read *read, struct bale_scratch *scratch)
 {
     uint64_t start = span->number * file->extent;
-    uint32_t block = file->block; /* may change without the lock */
+    uint32_t block = file->block; /* may change while the lock is dropped */
     uint8_t *data = malloc(span->to - span->from);
     struct bale_extent_buffer *cached = extent ? extent->buffer : NULL;
     uint64_t valid = extent ? extent->valid : 0;
@@ -168,7 +173,7 @@ static int read_bounce(struct bale_file *file, struct bale_extent *extent, const
     return BALE_OK;
 }
 
-/* A small read of a chunk that nobody asked for lately; not of a stream. */
+/* A small read, outside of a stream, of a chunk that was not requested lately. */
 static bool requested_once(struct bale_file *file, const struct span *span)
 {
     uint64_t start = span->number * file->extent + span->from;
@@ -177,7 +182,8 @@ static bool requested_once(struct bale_file *file, const struct span *span)
            !bale_admission_admits(file->volume->admission, file, start);
 }
 
-/* Under file->lock; may drop it. BALE_E_STALE: extents have another size now. */
+/* Takes one span, reading it into the cache first if it is not there. Under file->lock; may drop it.
+ * BALE_E_STALE: the extent size has changed. */
 static int read_span(struct bale_file *file, const struct span *span, struct bale_read *read,
                      struct bale_scratch *scratch)
 {
@@ -195,7 +201,7 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
             return read_bounce(file, NULL, span, read, scratch);
         }
         if (!extent || !bale_extent_has_room(extent, span->to)) {
-            /* While other blocks are being filled the buffer cannot be another. */
+            /* While other blocks are filled the buffer cannot be replaced. */
             if (extent && extent->filling) {
                 bale_fill_await(file, extent);
                 goto next;
@@ -206,11 +212,11 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
             extent = roomy;
         }
         atomic_fetch_add_explicit(&file->volume->stats.read_misses, 1, memory_order_relaxed);
-        /* Decoding yields whole chunks: keep what comes for nothing, unless it is what is damaged. */
+        /* Decoding yields whole chunks: keep the rest of them too, unless that is what is damaged. */
         uint64_t wide = bale_extent_widen(extent, span->blocks);
-        uint64_t asked = wide & span->blocks;
-        narrow = narrow || wide == asked;
-        int err = bale_extent_fill(extent, narrow ? asked : wide, scratch);
+        uint64_t wanted = wide & span->blocks;
+        narrow = narrow || wide == wanted;
+        int err = bale_extent_fill(extent, narrow ? wanted : wide, scratch);
         if (err != BALE_OK && err != BALE_E_STALE) {
             if (narrow)
                 return err;
@@ -223,9 +229,9 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
     return BALE_OK;
 }
 
-/* Extents on their way come in the order of the file: whoever waits for the last of them is woken
- * once. Under file->lock. */
-static void wait_for_last(struct bale_file *file, uint64_t offset, uint64_t end)
+/* Read-ahead fills extents in the order of the file: a read that waits for the last one first is
+ * woken once. Under file->lock, which it drops. */
+static void await_last(struct bale_file *file, uint64_t offset, uint64_t end)
 {
     for (uint64_t number = (end - 1) / file->extent; number > offset / file->extent; number--) {
         struct bale_extent *extent = bale_extent_find(&file->table, number);
@@ -236,6 +242,8 @@ static void wait_for_last(struct bale_file *file, uint64_t offset, uint64_t end)
     }
 }
 
+/* A read that meets damage yields nothing: the kernel would take a short read for the end of the
+ * file and show zeros there. It requests smaller pieces next. */
 static void read_finish(struct bale_file *file, struct read_op *op, int err)
 {
     int64_t result = err == BALE_OK ? (int64_t)op->read->length : err;
@@ -257,7 +265,7 @@ static void read_job(struct bale_job *job, struct bale_scratch *scratch)
     uint64_t end = clip(file, op->offset, op->length);
     struct span span;
     if (end > op->offset)
-        wait_for_last(file, op->offset, end);
+        await_last(file, op->offset, end);
     for (uint64_t at = op->offset; err == BALE_OK && next_span(file, at, end, &span);) {
         err = read_span(file, &span, op->read, scratch);
         if (err == BALE_OK) {
@@ -266,8 +274,6 @@ static void read_job(struct bale_job *job, struct bale_scratch *scratch)
         }
         err = err == BALE_E_STALE ? BALE_OK : err;
     }
-    /* Nothing of a read that meets damage: the kernel takes a short one for the end of the file,
-     * and shows zeros there. It asks again for smaller pieces. */
     pthread_mutex_unlock(&file->lock);
     read_finish(file, op, err);
 }

@@ -13,20 +13,21 @@
 #define STREAM_SLACK 4 /* requests */
 #define WINDOW_MOST ((uint64_t)8 << 20)
 #define WINDOW_MOST_GPU ((uint64_t)64 << 20)
-#define TOGETHER_GPU 16u /* extents */
+#define EXTENTS_A_JOB_GPU 16u
 
-/* One extent on its way into the cache. Its filling bits keep it in place. */
+/* One extent that is read ahead. Its filling bits keep it in memory. Owned by one thread after the
+ * other. */
 struct fetch {
     struct bale_job job;
     struct bale_queue_item item;
-    struct fetch *next;     /* of the same job */
+    struct fetch *next;     /* in the same job */
     struct bale_file *file; /* counted */
     struct bale_extent *extent;
     uint64_t blocks;
-    size_t length; /* of the extent, as far as the file reaches */
+    size_t length; /* of the extent inside the file */
 };
 
-static void end_fetch(struct fetch *fetch, int err)
+static void fetch_end(struct fetch *fetch, int err)
 {
     struct bale_file *file = fetch->file;
     size_t over = fetch->length % file->block;
@@ -35,7 +36,7 @@ static void end_fetch(struct fetch *fetch, int err)
         memset(fetch->extent->buffer->data + fetch->length, 0, file->block - over);
     pthread_mutex_lock(&file->lock);
     fetch->extent->buffer->quarantined |= err == BALE_E_QUARANTINED;
-    /* What fails here is read again, and reported, by whoever needs it. */
+    /* A read that needs what failed here reads it again and reports the error. */
     (void)bale_fill_end(fetch->extent, fetch->blocks, err);
     pthread_mutex_unlock(&file->lock);
     free(fetch);
@@ -48,11 +49,10 @@ static void fetch_decoded(struct bale_queue_item *item, struct bale_scratch *scr
     struct fetch *fetch = item->owner;
     int err = item->item.status;
     bale_queue_release(item);
-    end_fetch(fetch, err);
+    fetch_end(fetch, err);
 }
 
-/* Of a frame that a truncation has left longer than what it holds of the file the engine makes
- * nothing. */
+/* False for a frame of which a truncation cut off a part: the engine does not decode it. */
 static bool is_whole(const struct bale_segment *segment, const struct bale_item *item)
 {
     struct bale_frame head;
@@ -61,18 +61,18 @@ static bool is_whole(const struct bale_segment *segment, const struct bale_item 
            head.raw_length == segment->length;
 }
 
-/* As whoever needs it would. */
-static void fetch_slowly(struct fetch *fetch, struct bale_scratch *scratch)
+/* Reads as a read that needs it would, past the engine. */
+static void fetch_committed(struct fetch *fetch, struct bale_scratch *scratch)
 {
     uint64_t start = fetch->extent->number * fetch->file->extent;
 
-    end_fetch(fetch,
+    fetch_end(fetch,
               scratch ? bale_file_read_committed(fetch->file, scratch, start, start + fetch->length,
                                                  fetch->extent->buffer->data)
                       : BALE_E_NOMEM);
 }
 
-/* Reads what is stored. True: the engine is to decode it; false: it is done with. */
+/* Reads the stored frame. True: the engine is to decode it; false: the fetch has ended. */
 static bool fetch_stored(struct fetch *fetch, struct bale_scratch *scratch)
 {
     struct bale_file *file = fetch->file;
@@ -85,18 +85,18 @@ static bool fetch_stored(struct fetch *fetch, struct bale_scratch *scratch)
         segment.length != fetch->length ||
         bale_queue_stage(file->volume->queue, item, segment.frame_length, segment.length) !=
             BALE_OK) {
-        fetch_slowly(fetch, scratch);
+        fetch_committed(fetch, scratch);
         return false;
     }
     err = bale_container_read_frame(file->container, &segment, item->item.stored);
     if (err == BALE_OK && !is_whole(&segment, &item->item)) {
         bale_queue_release(item);
-        fetch_slowly(fetch, scratch);
+        fetch_committed(fetch, scratch);
         return false;
     }
     if (err != BALE_OK) {
         bale_queue_release(item);
-        end_fetch(fetch, err);
+        fetch_end(fetch, err);
         return false;
     }
     item->item.kind = BALE_ITEM_DECODE;
@@ -133,13 +133,13 @@ static void fetch_job(struct bale_job *job, struct bale_scratch *scratch)
         bale_queue_decode(queue, list);
 }
 
-/* What one job is to fetch, so that the engine gets it together. */
+/* The fetches of one job, so that the engine gets them together. */
 struct fetches {
     struct fetch *first, **end;
     unsigned count, most;
 };
 
-static void submit(struct bale_volume *volume, struct fetches *fetches)
+static void submit_fetches(struct bale_volume *volume, struct fetches *fetches)
 {
     if (fetches->count > 0)
         bale_pool_submit(volume->fetchers, &fetches->first->job);
@@ -147,7 +147,7 @@ static void submit(struct bale_volume *volume, struct fetches *fetches)
     fetches->count = 0;
 }
 
-/* False: no memory; the stream is read without going ahead. */
+/* False: no memory; the stream is read without read-ahead. */
 static bool start_fetch(struct bale_file *file, uint64_t number, struct fetches *fetches)
 {
     if (bale_extent_find(&file->table, number))
@@ -170,7 +170,7 @@ static bool start_fetch(struct bale_file *file, uint64_t number, struct fetches 
     *fetches->end = fetch;
     fetches->end = &fetch->next;
     if (++fetches->count == fetches->most)
-        submit(file->volume, fetches);
+        submit_fetches(file->volume, fetches);
     return true;
 }
 
@@ -179,8 +179,8 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Bytes to be ahead of a stream at most. A GPU is at its best with large batches: for it the streams
- * share a quarter of the memory. */
+/* The most bytes to read ahead of a stream. A GPU needs large batches: for it the streams share a
+ * quarter of the memory. */
 static uint64_t window_most(struct bale_volume *volume)
 {
     uint64_t cap = bale_memory_cap(volume->memory);
@@ -193,7 +193,7 @@ static uint64_t window_most(struct bale_volume *volume)
 
 void bale_readahead_note(struct bale_file *file, uint64_t offset, uint64_t end)
 {
-    /* Requests of one reader are under way side by side, and come in any order. */
+    /* Requests of one reader are under way at the same time, and arrive in any order. */
     uint64_t slack = STREAM_SLACK * (end - offset);
     bool near = offset <= file->stream_next + slack && file->stream_next <= offset + slack;
 
@@ -207,23 +207,23 @@ void bale_readahead_note(struct bale_file *file, uint64_t offset, uint64_t end)
         return;
     }
     uint64_t most = window_most(file->volume);
-    /* A large window is there soon: what is read on the way to it comes in small batches. */
+    /* A large window grows faster: until it is reached the batches are small. */
     uint64_t growth = most > WINDOW_MOST ? 4 : 2;
     uint64_t window = file->stream_window ? file->stream_window * growth : WINDOW_FIRST;
     file->stream_window = least(window, most);
 
     uint64_t from = file->stream_ahead > end ? file->stream_ahead : end;
     uint64_t to = end + file->stream_window < file->size ? end + file->stream_window : file->size;
-    /* In runs of a quarter of a window at least, so that the engine gets batches, and has more of them
+    /* Read at least a quarter of a window at a time, so that the engine gets batches, and has others
      * to work on while one is read. */
     if (from >= to || (to < file->size && to - from < file->stream_window / 4))
         return;
-    /* Where there is no GPU each extent is a job of its own, and they go side by side. */
-    struct fetches fetches = {.most = most > WINDOW_MOST ? TOGETHER_GPU : 1};
+    /* Without a GPU each extent is a job of its own, and they run in parallel. */
+    struct fetches fetches = {.most = most > WINDOW_MOST ? EXTENTS_A_JOB_GPU : 1};
     fetches.end = &fetches.first;
     uint64_t number = (from + file->extent - 1) / file->extent;
     while (number * file->extent < to && start_fetch(file, number, &fetches))
         number++;
-    submit(file->volume, &fetches);
+    submit_fetches(file->volume, &fetches);
     file->stream_ahead = number * file->extent;
 }

@@ -1,15 +1,15 @@
-/* Storing committed extents anew. Encoding takes long and needs no change: what is committed is read
- * and encoded beside whatever else happens to the file, and a change then replaces the frames of
- * those extents that are still as they were read. */
+/* Rewriting committed extents. Encoding takes long, so it runs beside the changes of the file: a job
+ * reads what is committed and encodes it. A change then replaces the frames of those extents that are
+ * still as they were read. */
 #include <stdlib.h>
 
 #include "format/err.h"
 #include "fs/cache/reserve.h"
 #include "fs/cache/rewrite.h"
 
-/* Raw bytes encoded for one commit, and looked at for it. */
-#define WORK_MOST ((uint64_t)1 << 20)
-#define LOOK_MOST ((uint64_t)64 << 20)
+/* Raw bytes that are encoded, and bytes of the file that are checked, for one commit. */
+#define ENCODE_MOST ((uint64_t)1 << 20)
+#define CHECK_MOST ((uint64_t)64 << 20)
 
 /* ---- Storing ---- */
 
@@ -59,7 +59,7 @@ void bale_recompress_store(struct bale_change *change)
         if (err == BALE_OK)
             count_rewrite(pass->request, r);
     }
-    /* Of an extent that was not finished, the pieces that are there hold what the old ones did. */
+    /* If an extent failed half-way: its new frames hold the same bytes as the old ones. */
     if (some) {
         int committed = bale_file_commit(file);
         err = err == BALE_OK ? committed : err;
@@ -85,7 +85,7 @@ static void recompress_finish(void *arg, int64_t result)
     bale_file_unref(file);
 }
 
-/* The extent that the first data at or after offset lies in; UINT64_MAX: there is none. */
+/* Moves *offset to the extent with the first data at or after it; UINT64_MAX: there is none. */
 static int next_data(const struct bale_rewrite_pass *pass, uint64_t *offset)
 {
     struct bale_segment segment;
@@ -102,14 +102,14 @@ static int next_data(const struct bale_rewrite_pass *pass, uint64_t *offset)
     return err;
 }
 
-/* Extents from *offset on, until there was enough to do. */
+/* Encodes extents from *offset on, until there is enough for one commit. */
 static int rewrite_some(struct bale_rewrite_pass *pass, uint64_t *offset, uint64_t end,
                         struct bale_scratch *scratch)
 {
-    uint64_t looked = 0;
+    uint64_t checked = 0;
     int err = next_data(pass, offset);
 
-    while (err == BALE_OK && *offset < end && pass->encoded < WORK_MOST && looked < LOOK_MOST) {
+    while (err == BALE_OK && *offset < end && pass->encoded < ENCODE_MOST && checked < CHECK_MOST) {
         struct bale_rewrite *rewrite = calloc(1, sizeof *rewrite);
         bool keep = false;
         if (!rewrite)
@@ -128,7 +128,7 @@ static int rewrite_some(struct bale_rewrite_pass *pass, uint64_t *offset, uint64
         }
         if (err == BALE_OK) {
             *offset += pass->attr.extent;
-            looked += pass->attr.extent;
+            checked += pass->attr.extent;
             err = next_data(pass, offset);
         }
     }
@@ -149,7 +149,7 @@ static void recompress_job(struct bale_job *job, struct bale_scratch *scratch)
     request->over = offset >= end;
     request->offset = request->over ? end : offset;
     if (err == BALE_E_NOMEM && !request->insist) {
-        /* What was done before stands. */
+        /* What was encoded before is still stored. */
         request->busy = !pass->first;
         err = BALE_OK;
     }
@@ -169,7 +169,7 @@ static void recompress_job(struct bale_job *job, struct bale_scratch *scratch)
     }
 }
 
-/* Somebody waits to write or has much to be written, or has read since this was asked last. */
+/* Whether writes wait, much is dirty, or something has read since the last call. */
 static bool is_busy(struct bale_volume *volume)
 {
     uint64_t reads =

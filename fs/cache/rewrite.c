@@ -33,7 +33,7 @@ void bale_rewrite_free(struct bale_rewrite_pass *pass, struct bale_rewrite *rewr
     free(rewrite);
 }
 
-/* ---- What there is ---- */
+/* ---- The old frames ---- */
 
 static int add_segment(struct bale_rewrite *rewrite, const struct bale_segment *segment)
 {
@@ -48,7 +48,7 @@ static int add_segment(struct bale_rewrite *rewrite, const struct bale_segment *
     return BALE_OK;
 }
 
-/* The segments with data of the extent at rewrite->start. */
+/* Collects the segments with data of the extent at rewrite->start. */
 static int collect(struct bale_file *file, uint32_t extent, struct bale_rewrite *rewrite)
 {
     uint64_t end = rewrite->start + extent;
@@ -80,7 +80,7 @@ static int sum_frames(uint32_t extent, struct bale_rewrite *rewrite)
     return is_new < 0 ? is_new : BALE_OK;
 }
 
-/* Whether the extent is one frame and no more; old gets its head. */
+/* Whether the extent is exactly one frame; *old gets its head. */
 static bool one_frame(struct bale_file *file, const struct bale_rewrite *rewrite,
                       struct bale_frame *old)
 {
@@ -106,7 +106,7 @@ static bool is_stored_as(const struct bale_frame *old, struct bale_setting setti
 
 /* ---- Encoding ---- */
 
-/* A stretch without holes, from segment i on. Returns its length. */
+/* The length of the run without holes that begins with segment i. */
 static uint32_t contiguous_length(const struct bale_rewrite *rewrite, size_t i)
 {
     uint64_t from = rewrite->segments[i].offset, to = from;
@@ -160,7 +160,8 @@ static int encode_all(struct bale_rewrite_pass *pass, struct bale_rewrite *rewri
     return err;
 }
 
-/* Whether the new frames are better than the old. old: the only one, or NULL. */
+/* Whether the new frames are better than the old ones. old: the old frame if there is only one, or
+ * NULL. */
 static bool is_better(const struct bale_rewrite_pass *pass, const struct bale_rewrite *rewrite,
                       const struct bale_frame *old)
 {

@@ -1,5 +1,4 @@
-/* Inside of bale_file_recompress: one extent, and what shall become of it. Shared by recompress.c and
- * rewrite.c. */
+/* Rewriting one extent for bale_file_recompress. */
 #ifndef BALE_FS_CACHE_REWRITE_H
 #define BALE_FS_CACHE_REWRITE_H
 
@@ -13,18 +12,19 @@ struct bale_rewrite_frame {
     bool heap;
 };
 
-/* One extent, as it was read and as it shall be. */
+/* One extent as it was read, and its new frames. */
 struct bale_rewrite {
     struct bale_rewrite *next;
     uint64_t start;
-    struct bale_segment *segments; /* with data */
+    struct bale_segment *segments; /* with data, as they were read */
     size_t count;
-    struct bale_rewrite_frame *frames; /* one for each stretch without a hole */
+    struct bale_rewrite_frame *frames; /* one for each run without a hole */
     size_t frame_count;
-    uint64_t logical, before, after;
+    uint64_t logical, before, after; /* bytes: raw, of the old frames, of the new ones */
 };
 
-/* A call of bale_file_recompress. */
+/* One call of bale_file_recompress. Owned by its job, then by the change; done is the caller's
+ * (file.h). */
 struct bale_rewrite_pass {
     struct bale_job job;
     struct bale_file *file; /* counted */
@@ -33,18 +33,18 @@ struct bale_rewrite_pass {
     struct bale_setting setting;
     bool explicit;
     struct bale_rewrite *first, **last;
-    uint64_t encoded; /* raw bytes */
+    uint64_t encoded; /* raw bytes, so far */
     bale_file_done *done;
     void *arg;
 };
 
-/* Looks at the extent at rewrite->start (else zeroed) and encodes it, if that may be of use. *keep:
- * it is to be stored anew. On a thread that may block, without a lock; the file may change
- * meanwhile. Errors: BALE_E_NOMEM, or of reading. */
+/* Reads the extent at rewrite->start (the rest of rewrite is zero) and encodes it if that may be of
+ * use. *keep: the new frames are to be stored. On a thread that may block, no lock held; the file may
+ * change meanwhile. Errors: BALE_E_NOMEM, or of reading. */
 int bale_rewrite_encode(struct bale_rewrite_pass *pass, struct bale_rewrite *rewrite, bool *keep,
                         struct bale_scratch *scratch);
 
-/* Whether the container has the same segments there as when it was looked at. */
+/* Whether the container still has the segments that were read. */
 bool bale_rewrite_is_unchanged(struct bale_file *file, uint32_t extent,
                                const struct bale_rewrite *rewrite);
 

@@ -1,9 +1,10 @@
-/* SEEK_DATA and SEEK_HOLE: what is committed, and what is dirty in the cache. */
+/* SEEK_DATA and SEEK_HOLE, over what is committed and what is dirty in the cache. */
 #include "format/err.h"
 #include "fs/cache/file_state.h"
 
-/* The first data at or after offset among an extent's dirty blocks; UINT64_MAX: none. */
-static uint64_t dirty_within(const struct bale_extent *extent, uint64_t offset)
+/* The first data at or after offset among an extent's dirty blocks; UINT64_MAX: none. Under
+ * file->lock. */
+static uint64_t dirty_in_extent(const struct bale_extent *extent, uint64_t offset)
 {
     const struct bale_file *file = extent->file;
     uint64_t blocks = extent->dirty | extent->flushing;
@@ -18,23 +19,23 @@ static uint64_t dirty_within(const struct bale_extent *extent, uint64_t offset)
     return at > offset ? at : offset;
 }
 
-/* The first data at or after offset in the cache's dirty extents; UINT64_MAX: none. A program
- * that goes through a file has the next ones near: each number is tried, as long as that takes no
- * longer than to look at all that there is. Under file->lock. */
+/* The first data at or after offset in the cache's dirty extents; UINT64_MAX: none. A program that
+ * walks through a file finds the next ones near: so try each number in turn, at most as many as there
+ * are extents, before searching the whole table. Under file->lock. */
 static uint64_t dirty_data(struct bale_file *file, uint64_t offset)
 {
     uint64_t best = UINT64_MAX;
     uint64_t number = offset / file->extent;
 
     for (size_t i = 0; i < file->table.count; i++) {
-        const struct bale_extent *e = bale_extent_find(&file->table, number + i);
-        uint64_t at = e ? dirty_within(e, offset) : UINT64_MAX;
+        const struct bale_extent *extent = bale_extent_find(&file->table, number + i);
+        uint64_t at = extent ? dirty_in_extent(extent, offset) : UINT64_MAX;
         if (at != UINT64_MAX)
             return at;
     }
-    for (const struct bale_extent *e = bale_extent_next(&file->table, NULL); e;
-         e = bale_extent_next(&file->table, e)) {
-        uint64_t at = dirty_within(e, offset);
+    for (const struct bale_extent *extent = bale_extent_next(&file->table, NULL); extent;
+         extent = bale_extent_next(&file->table, extent)) {
+        uint64_t at = dirty_in_extent(extent, offset);
         best = at < best ? at : best;
     }
     return best;

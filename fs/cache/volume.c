@@ -22,6 +22,8 @@ _Static_assert((int)BALE_GPU_ERROR == (int)BALE_LOG_ERROR &&
                    (int)BALE_GPU_INFO == (int)BALE_LOG_INFO,
                "levels differ");
 
+/* Callbacks of the engine (dispatch.h). On threads of the engine's. */
+
 static void log_engine(int level, const char *text)
 {
     bale_log((enum bale_level)level, "%s", text);

@@ -1,5 +1,5 @@
-/* A volume at work: memory, engine, threads, and all files that are open or dirty. Knows nothing of
- * FUSE or of names; files come to it as descriptors. */
+/* A volume at work: memory, engine, threads, and all files that are open or dirty. It knows neither
+ * FUSE nor names; it gets files as descriptors. Any thread. */
 #ifndef BALE_FS_CACHE_VOLUME_H
 #define BALE_FS_CACHE_VOLUME_H
 
@@ -19,39 +19,40 @@ struct bale_volume_options {
     /* Choice, gpu, untrusted and plugin; the rest is the volume's. */
     struct bale_dispatch_options engine;
     unsigned age_ms; /* dirty data older than this is committed; 0: 4000 */
-    /* What passes whole extents at a time, read or stored, is not kept in the cache: whoever reads
-     * and writes has one of its own. */
+    /* An extent that is read or stored whole leaves the cache, as the caller has a cache of its own. */
     bool caller_caches;
     struct bale_container_config container;
     int reserve_fd; /* .balefs/reserve, open for writing, or -1; the caller's */
     /* any descriptor on the backing file system, for syncfs; the caller's */
     int sync_fd;
-    /* May be NULL. checkpoint: all roots written so far become durable, and are of a session that
-     * has ended, so that containers keep them (bale_store_checkpoint); called every 30 s if there
-     * were commits and for a sync, on a thread that may block. tainted: a sync failed. */
+    /* May be NULL. arg is the caller's and outlives the volume.
+     * checkpoint: makes all roots written so far durable, and the session that they name an ended one,
+     * so that containers keep them (bale_store_checkpoint). Called every 30 s if there were commits,
+     * and for a sync; on a pool thread, no lock held.
+     * tainted: a sync failed. Called on a pool thread, no lock held. */
     int (*checkpoint)(void *arg);
     void (*tainted)(void *arg);
     void *arg;
-    /* Gets the figures as they are when all is stored, from bale_volume_destroy. May be NULL. */
+    /* bale_volume_destroy stores the figures here once everything is stored. May be NULL. */
     struct bale_volume_stats *last;
 };
 
 int bale_volume_create(const struct bale_volume_options *options, struct bale_volume **volume);
 
-/* Opens the GPU engine in the background, as the options say; the arena becomes its memory.
- * Once. */
+/* Opens the GPU engine in the background, as the options say; it gets the arena as its memory. Called
+ * at most once. */
 void bale_volume_open_gpu(struct bale_volume *volume);
 
 struct bale_memory *bale_volume_memory(struct bale_volume *volume);
 struct bale_pool *bale_volume_pool(struct bale_volume *volume);
 const struct bale_container_config *bale_volume_container_config(const struct bale_volume *volume);
 
-/* Commits all dirty files, with durable syncs them. done is called once, from another thread, with
- * the first error. */
+/* Commits all dirty files; durable: and syncs them. done is called once with the first error: on a pool
+ * thread, no lock held; without memory before this returns. arg is the caller's. */
 void bale_volume_sync(struct bale_volume *volume, bool durable, void (*done)(void *arg, int err),
                       void *arg);
 
-/* freeze: commits and syncs all, then parks every change until thaw; done as above. */
+/* freeze: defers every change until thaw, and commits and syncs all; done as above. */
 void bale_volume_freeze(struct bale_volume *volume, void (*done)(void *arg, int err), void *arg);
 void bale_volume_thaw(struct bale_volume *volume);
 

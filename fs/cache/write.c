@@ -1,5 +1,5 @@
-/* Writing into the cache. A write that cannot go on (memory, old contents to be read, a change of
- * the file under way) continues as a job; one that needs memory is parked until some comes free. */
+/* Writing into the cache. A write that cannot go on at once (it needs old contents, or an extent that
+ * is being filled) continues as a job; one that needs memory is parked until some becomes free. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,17 +16,23 @@
 
 struct write_op {
     struct bale_parked_write parked;
-    struct bale_file *file; /* counted when it waits */
+    struct bale_file *file; /* counted once the write waits */
     uint64_t offset;
     const uint8_t *data;
-    uint8_t *copy; /* data, once it waits */
+    uint8_t *copy; /* of data, on the heap, once the write waits */
     size_t length, done_length;
-    bale_file_done *done;
-    void *arg;
+    bale_file_done *done; /* called with parked.arg */
 };
 
-enum progress { DONE, NEED_THREAD, NEED_MEMORY, RESIZED };
+enum progress {
+    DONE, /* or *err says why not */
+    RETRY,
+    NEED_THREAD, /* that may wait */
+    NEED_MEMORY,
+    RESIZED /* the extent size has changed */
+};
 
+/* Whether a write of that length would exceed the limits of dirty data. */
 static bool must_wait(struct bale_file *file, size_t length)
 {
     struct bale_volume *volume = file->volume;
@@ -36,8 +42,8 @@ static bool must_wait(struct bale_file *file, size_t length)
                          atomic_load(&volume->unevictable) + length > volume->unevictable_limit);
 }
 
-/* The blocks at the ends of [from, to) that the write covers only partly and whose other bytes are
- * not there yet; those that lie beyond the end of the file are zeros. */
+/* The blocks at the ends of [from, to) that the write covers only in part, whose other bytes lie in
+ * the file (beyond its end they are zeros) and are not valid yet. */
 static uint64_t missing_edges(struct bale_extent *extent, uint64_t from, uint64_t to)
 {
     struct bale_file *file = extent->file;
@@ -49,16 +55,15 @@ static uint64_t missing_edges(struct bale_extent *extent, uint64_t from, uint64_
     if (to % file->block && start + to < file->size)
         edges |= bale_blocks(file, to - 1, to);
     edges &= ~extent->valid;
-    uint64_t held =
+    uint64_t inside =
         file->size > start
             ? bale_blocks(file, 0,
                           file->size - start < file->extent ? file->size - start : file->extent)
             : 0;
-    return edges & held;
+    return edges & inside;
 }
 
-/* Blocks beyond all that is committed are zeros: such ones become valid, and need no reading.
- * Returns the others. */
+/* Blocks beyond the committed size are zeros: makes them valid without reading. Returns the others. */
 static uint64_t zero_uncommitted(struct bale_extent *extent, uint64_t missing)
 {
     const struct bale_file *file = extent->file;
@@ -76,7 +81,7 @@ static uint64_t zero_uncommitted(struct bale_extent *extent, uint64_t missing)
     return missing & ~extent->valid;
 }
 
-/* Zeros around the written bytes in blocks that did not exist before. */
+/* Clears the bytes around the written ones in blocks that are not valid. */
 static void clear_edges(struct bale_extent *extent, uint64_t from, uint64_t to)
 {
     size_t block = extent->file->block;
@@ -89,6 +94,7 @@ static void clear_edges(struct bale_extent *extent, uint64_t from, uint64_t to)
         memset(data + to, 0, last - to);
 }
 
+/* Under file->lock. */
 static void note_change(struct bale_file *file, uint64_t end)
 {
     if (end > file->size)
@@ -97,7 +103,7 @@ static void note_change(struct bale_file *file, uint64_t end)
     file->attr_dirty = true;
 }
 
-/* Once: whoever writes tries again. Under file->lock, for the label. */
+/* Logs it once, as programs try again. Under file->lock, for the label. */
 static void warn_too_wide(const struct bale_file *file)
 {
     uint64_t cap = bale_memory_cap(file->volume->memory);
@@ -111,63 +117,91 @@ static void warn_too_wide(const struct bale_file *file)
     }
 }
 
-/* One extent's share: bytes [from, to) of extent number. Under file->lock. */
+/* Makes the blocks at the ends valid if the write needs that. Under file->lock. */
+static enum progress fill_edges(struct bale_extent *extent, uint64_t from, uint64_t to,
+                                struct bale_scratch *scratch, int *err)
+{
+    uint64_t missing = missing_edges(extent, from, to);
+
+    missing = missing ? zero_uncommitted(extent, missing) : 0;
+    if (!missing)
+        return DONE;
+    if (!scratch) {
+        bale_lru_add_idle(extent);
+        return NEED_THREAD;
+    }
+    *err = bale_extent_fill(extent, missing, scratch);
+    if (*err != BALE_OK && *err != BALE_E_STALE)
+        return DONE;
+    *err = BALE_OK;
+    return RETRY;
+}
+
+/* False: the extent was detached meanwhile. Under file->lock, which a long copy drops. */
+static bool copy_in(struct bale_extent *extent, uint64_t from, uint64_t to, const uint8_t *data)
+{
+    struct bale_file *file = extent->file;
+    uint64_t blocks = bale_blocks(file, from, to);
+
+    clear_edges(extent, from, to);
+    if (to - from <= COPY_LOCKED) {
+        memcpy(extent->buffer->data + from, data, to - from);
+        return true;
+    }
+    bale_fill_begin(extent, blocks);
+    pthread_mutex_unlock(&file->lock);
+    memcpy(extent->buffer->data + from, data, to - from);
+    pthread_mutex_lock(&file->lock);
+    return bale_fill_end(extent, blocks, BALE_OK) == BALE_OK;
+}
+
+/* Under file->lock. RETRY: it was dropped, and the extent is to be found again. */
+static enum progress try_span(struct bale_file *file, uint64_t number, uint64_t from, uint64_t to,
+                              const uint8_t *data, struct bale_scratch *scratch, int *err)
+{
+    uint64_t blocks = bale_blocks(file, from, to);
+    struct bale_extent *extent = bale_extent_find(&file->table, number);
+
+    if (extent && extent->filling &&
+        ((extent->filling & blocks) || extent->shared || !bale_extent_has_room(extent, to))) {
+        if (!scratch)
+            return NEED_THREAD;
+        bale_fill_await(file, extent);
+        return RETRY;
+    }
+    extent = bale_extent_get(file, number, to);
+    if (!extent && to > bale_memory_cap(file->volume->memory) / 2) {
+        warn_too_wide(file);
+        *err = BALE_E_NOMEM; /* waiting does not help: growing needs the old buffer and the new */
+        return DONE;
+    }
+    if (!extent || bale_extent_own(extent) != BALE_OK)
+        return NEED_MEMORY;
+    enum progress progress = fill_edges(extent, from, to, scratch, err);
+    if (progress != DONE || *err != BALE_OK)
+        return progress;
+    if (!copy_in(extent, from, to, data))
+        return RETRY;
+    bale_extent_mark_dirty(extent, blocks);
+    note_change(file, number * file->extent + to);
+    return DONE;
+}
+
+/* Writes the part of one extent: bytes [from, to) of extent number. scratch is NULL on a thread that
+ * must not wait. Under file->lock; may drop it. */
 static enum progress write_span(struct bale_file *file, uint64_t number, uint64_t from, uint64_t to,
                                 const uint8_t *data, struct bale_scratch *scratch, int *err)
 {
-    uint64_t blocks = bale_blocks(file, from, to);
     uint32_t unit = file->extent;
+    enum progress progress = RETRY;
 
-    for (;;) {
-        if (file->extent != unit)
-            return RESIZED;
-        struct bale_extent *extent = bale_extent_find(&file->table, number);
-        if (extent && extent->filling &&
-            ((extent->filling & blocks) || extent->shared || !bale_extent_has_room(extent, to))) {
-            if (!scratch)
-                return NEED_THREAD;
-            bale_fill_await(file, extent);
-            continue;
-        }
-        extent = bale_extent_get(file, number, to);
-        if (!extent && to > bale_memory_cap(file->volume->memory) / 2) {
-            warn_too_wide(file);
-            *err = BALE_E_NOMEM; /* never: growing needs the old buffer and the new */
-            return DONE;
-        }
-        if (!extent || bale_extent_own(extent) != BALE_OK)
-            return NEED_MEMORY;
-        uint64_t missing = missing_edges(extent, from, to);
-        missing = missing ? zero_uncommitted(extent, missing) : 0;
-        if (missing) {
-            if (!scratch) {
-                bale_lru_add_idle(extent);
-                return NEED_THREAD;
-            }
-            *err = bale_extent_fill(extent, missing, scratch);
-            if (*err != BALE_OK && *err != BALE_E_STALE)
-                return DONE;
-            *err = BALE_OK;
-            continue;
-        }
-        clear_edges(extent, from, to);
-        if (to - from <= COPY_LOCKED) {
-            memcpy(extent->buffer->data + from, data, to - from);
-        } else {
-            bale_fill_begin(extent, blocks);
-            pthread_mutex_unlock(&file->lock);
-            memcpy(extent->buffer->data + from, data, to - from);
-            pthread_mutex_lock(&file->lock);
-            if (bale_fill_end(extent, blocks, BALE_OK) == BALE_E_STALE)
-                continue; /* it was cut away meanwhile: write again */
-        }
-        bale_extent_mark_dirty(extent, blocks);
-        note_change(file, number * file->extent + to);
-        return DONE;
-    }
+    while (progress == RETRY)
+        progress =
+            file->extent == unit ? try_span(file, number, from, to, data, scratch, err) : RESIZED;
+    return progress;
 }
 
-/* Goes on where op stands. */
+/* Writes what is left of op, as far as that goes now. */
 static enum progress write_more(struct write_op *op, struct bale_scratch *scratch, int *err)
 {
     struct bale_file *file = op->file;
@@ -196,7 +230,7 @@ static enum progress write_more(struct write_op *op, struct bale_scratch *scratc
     return progress;
 }
 
-/* What is worth writing out already. */
+/* Starts writing out what is worth it already. */
 static void flush_behind(struct bale_file *file)
 {
     struct bale_volume *volume = file->volume;
@@ -219,7 +253,7 @@ static void write_finish(struct write_op *op, int err)
     flush_behind(op->file);
     atomic_fetch_add_explicit(&op->file->volume->stats.written, op->done_length,
                               memory_order_relaxed);
-    op->done(op->arg, op->done_length > 0 ? (int64_t)op->done_length : err);
+    op->done(op->parked.arg, op->done_length > 0 ? (int64_t)op->done_length : err);
 }
 
 static void free_op(struct write_op *op)
@@ -242,7 +276,7 @@ static void write_job(struct bale_job *job, struct bale_scratch *scratch)
     free_op(op);
 }
 
-/* A copy of what is left, on the heap. */
+/* A copy of op with a copy of the data that is left, on the heap. NULL: no memory. */
 static struct write_op *detach_op(const struct write_op *op)
 {
     struct write_op *copy = malloc(sizeof *copy);
@@ -257,7 +291,6 @@ static struct write_op *detach_op(const struct write_op *op)
     memcpy(data + op->done_length, op->data + op->done_length, op->length - op->done_length);
     copy->data = copy->copy = data;
     copy->parked.job.run = write_job;
-    copy->parked.arg = op->arg;
     bale_file_ref(op->file);
     return copy;
 }
@@ -269,8 +302,12 @@ void bale_file_write(struct bale_file *file, uint64_t offset, const void *data, 
         done(arg, BALE_E_TOOBIG);
         return;
     }
-    struct write_op op = {
-        .file = file, .offset = offset, .data = data, .length = length, .done = done, .arg = arg};
+    struct write_op op = {.parked = {.arg = arg},
+                          .file = file,
+                          .offset = offset,
+                          .data = data,
+                          .length = length,
+                          .done = done};
     int err = BALE_OK;
     enum progress progress = write_more(&op, NULL, &err);
     if (progress == DONE) {
