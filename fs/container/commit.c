@@ -154,7 +154,22 @@ void bale_container_fill_root(const struct bale_container *c,
         root->flags |= BALE_ROOT_EXTENT_EXPLICIT;
 }
 
-/* Writes the pages, then the root. */
+static int write_tree_and_root(struct bale_container *c, const struct bale_index_space *space,
+                               struct bale_root *root)
+{
+    int err;
+
+    bale_container_fill_root(c, &c->next, root);
+    err = bale_index_write(&c->index, c->generation, space, &root->tree, &root->height);
+    if (err != BALE_OK)
+        return bale_container_failed(c, err);
+    pthread_mutex_lock(&c->space_lock);
+    root->end = c->free.end;
+    pthread_mutex_unlock(&c->space_lock);
+    return bale_container_write_root(c, root);
+}
+
+/* Writes the pages, then the root, and tells the index whether that succeeded. */
 static int write_commit(struct bale_container *c)
 {
     const struct bale_index_space space = {
@@ -164,16 +179,7 @@ static int write_commit(struct bale_container *c)
 
     if (bale_index_covered(&c->index) > c->next.size)
         return BALE_E_INVALID;
-    bale_container_fill_root(c, &c->next, &root);
-    err = bale_index_write(&c->index, c->generation, &space, &root.tree, &root.height);
-    if (err != BALE_OK) {
-        err = bale_container_failed(c, err);
-    } else {
-        pthread_mutex_lock(&c->space_lock);
-        root.end = c->free.end;
-        pthread_mutex_unlock(&c->space_lock);
-        err = bale_container_write_root(c, &root);
-    }
+    err = write_tree_and_root(c, &space, &root);
 
     pthread_rwlock_wrlock(&c->index_lock);
     bale_index_written(&c->index, &space, err == BALE_OK);
@@ -182,11 +188,11 @@ static int write_commit(struct bale_container *c)
         c->index.height = root.height;
     }
     pthread_rwlock_unlock(&c->index_lock);
-    if (err == BALE_OK) {
-        c->attr_changed = false;
-        bale_space_reclaim(c, true, 0);
-    }
-    return err;
+    if (err != BALE_OK)
+        return err;
+    c->attr_changed = false;
+    bale_space_reclaim(c, true, 0);
+    return BALE_OK;
 }
 
 int bale_container_commit(struct bale_container *c, bool durable)

@@ -114,11 +114,10 @@ static int confirm(struct bale_container *c)
 {
     int err = bale_container_make_durable(c);
 
-    if (err == BALE_OK)
-        err = bale_container_repeat_root(c);
-    if (err == BALE_OK)
-        err = bale_container_make_durable(c);
-    return err;
+    if (err != BALE_OK)
+        return err;
+    err = bale_container_repeat_root(c);
+    return err == BALE_OK ? bale_container_make_durable(c) : err;
 }
 
 /* Uses the newest root if it can be verified, else the fallback, else treats the file as empty. */
@@ -137,11 +136,12 @@ static int choose_verified(struct bale_container *c, const struct bale_root_choi
     c->rejected = newest->generation;
     c->generation = newest->generation;
     c->slot = roots->newest;
-    if (roots->fallback >= 0)
+    if (roots->fallback >= 0) {
         err = bale_root_verify(c->io, &roots->root[roots->fallback], 0);
-    if (roots->fallback >= 0 && err == BALE_OK) {
-        adopt(c, roots, roots->fallback);
-        return c->config->writable ? confirm(c) : BALE_OK;
+        if (err == BALE_OK) {
+            adopt(c, roots, roots->fallback);
+            return c->config->writable ? confirm(c) : BALE_OK;
+        }
     }
     if (err != BALE_E_CORRUPT || newest->durable != 0)
         return err;

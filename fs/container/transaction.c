@@ -15,27 +15,40 @@ static int make_id(uint64_t *id)
     return BALE_OK;
 }
 
+/* Prepares a container without a root. */
+static int prepare_empty(struct bale_container *c)
+{
+    int err = make_id(&c->root.container_id);
+
+    if (err != BALE_OK)
+        return err;
+    /* Remove what a writer left that was killed before its first root. */
+    err = c->high > 0 ? c->io->ops->truncate(c->io, 0) : BALE_OK;
+    if (err != BALE_OK)
+        return err;
+    c->high = 0;
+    c->slot = -1; /* a rejected root is gone now */
+    c->index.ctx.container_id = c->root.container_id;
+    return BALE_OK;
+}
+
 /* Prepares the container for its first transaction. */
 static int prepare(struct bale_container *c)
 {
-    int err = BALE_OK;
+    int err = c->sync_before_write ? bale_container_make_durable(c) : BALE_OK;
 
-    if (c->sync_before_write)
-        err = bale_container_make_durable(c);
-    if (err == BALE_OK)
-        err = bale_space_build(c);
-    if (err == BALE_OK && c->root.generation == 0) {
-        err = make_id(&c->root.container_id);
-        /* Remove what a writer left that was killed before its first root. */
-        if (err == BALE_OK && c->high > 0)
-            err = c->io->ops->truncate(c->io, 0);
-        if (err == BALE_OK)
-            c->high = 0;
-        c->slot = -1; /* a rejected root is gone now */
-        c->index.ctx.container_id = c->root.container_id;
+    if (err != BALE_OK)
+        return err;
+    err = bale_space_build(c);
+    if (err != BALE_OK)
+        return err;
+    if (c->root.generation == 0) {
+        err = prepare_empty(c);
+        if (err != BALE_OK)
+            return err;
     }
-    c->ready = err == BALE_OK;
-    return err;
+    c->ready = true;
+    return BALE_OK;
 }
 
 int bale_container_begin(struct bale_container *c, uint64_t *generation)
@@ -68,6 +81,7 @@ static void note_head(struct bale_container *c, const uint8_t *frame, size_t len
 {
     struct bale_frame head;
 
+    /* Byte 16 is the offset (FORMAT.md 6): mostly it is not 0, and nothing must be decoded. */
     if (bale_get64(frame + 16) != 0 || bale_frame_head_decode(frame, length, &head) != BALE_OK)
         return;
     pthread_mutex_lock(&c->space_lock);

@@ -90,19 +90,20 @@ int bale_store_file_open(int dir, const char *name, int flags, int *fd)
 int bale_store_file_create(int dir, const char *name, int *fd)
 {
     struct stat st;
+    int e;
 
     *fd = open_beneath(dir, name, O_RDWR | O_CREAT | O_EXCL, 0644);
     if (*fd < 0)
         return bale_err_from_errno(errno);
     if (fchmod(*fd, 0644) < 0)
-        goto fail;
+        goto out;
     /* When root works in a user's store, its files must remain usable for the user. */
     if (geteuid() == 0 && (fstat(dir, &st) < 0 || (fchown(*fd, st.st_uid, st.st_gid) < 0 &&
                                                    errno != EPERM && errno != EINVAL)))
-        goto fail;
+        goto out;
     return 0;
-fail:;
-    int e = errno;
+out:
+    e = errno;
     close(*fd);
     unlinkat(dir, name, 0);
     *fd = -1;
@@ -128,40 +129,45 @@ int bale_store_file_read(int dir, const char *name, size_t max, char **text, siz
     char *buffer = NULL;
     size_t have = 0;
     int fd;
-    int e;
+    int e = 0;
 
     *text = NULL;
     if (bale_store_file_open(dir, name, O_RDONLY, &fd) < 0)
         return bale_err_from_errno(errno);
-    if (fstat(fd, &st) < 0)
-        goto fail;
-    errno = EFBIG;
-    if (st.st_size < 0 || (uint64_t)st.st_size > max)
-        goto fail;
+    if (fstat(fd, &st) < 0) {
+        e = errno;
+        goto out;
+    }
+    if (st.st_size < 0 || (uint64_t)st.st_size > max) {
+        e = EFBIG;
+        goto out;
+    }
     buffer = malloc((size_t)st.st_size + 1);
-    if (!buffer)
-        goto fail;
+    if (!buffer) {
+        e = ENOMEM;
+        goto out;
+    }
     while (have < (size_t)st.st_size) {
         ssize_t got = pread(fd, buffer + have, (size_t)st.st_size - have, (off_t)have);
 
-        if (got < 0 && errno != EINTR)
-            goto fail;
+        if (got < 0 && errno != EINTR) {
+            e = errno;
+            goto out;
+        }
         if (got == 0)
             break;
         if (got > 0)
             have += (size_t)got;
     }
-    close(fd);
     buffer[have] = '\0';
     *text = buffer;
     *length = have;
-    return 0;
-fail:
-    e = errno;
+    buffer = NULL;
+out:
     free(buffer);
     close(fd);
     errno = e;
-    return bale_err_from_errno(e);
+    return e ? bale_err_from_errno(e) : 0;
 }
 
 int bale_write_all(int fd, const char *text, size_t length)
@@ -197,13 +203,11 @@ int bale_store_file_replace(int dir, const char *name, const char *text, size_t 
         return bale_err_from_errno(errno);
     if (bale_store_file_create(dir, new_name, &fd) < 0)
         return bale_err_from_errno(errno);
-    if (bale_write_all(fd, text, length) < 0 || fsync(fd) < 0)
-        goto fail;
-    if (renameat(dir, new_name, dir, name) < 0)
-        goto fail;
-    close(fd);
-    return bale_sync_directory(dir);
-fail:
+    if (bale_write_all(fd, text, length) == 0 && fsync(fd) == 0 &&
+        renameat(dir, new_name, dir, name) == 0) {
+        close(fd);
+        return bale_sync_directory(dir);
+    }
     e = errno;
     close(fd);
     unlinkat(dir, new_name, 0);

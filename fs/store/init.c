@@ -148,13 +148,20 @@ static int make_store(const char *path, const json_t *volume, struct bale_reason
     if (!made && errno != EEXIST)
         return bale_store_fail_errno(why, path, "", "made");
     root = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    err = root < 0 ? bale_store_fail_errno(why, path, "", "opened") : check_empty(path, root, why);
-    if (!err)
-        err = bale_store_check_case(path, root, why);
-    if (!err)
-        err = make_balefs(path, root, volume, why);
+    if (root < 0) {
+        err = bale_store_fail_errno(why, path, "", "opened");
+        goto out;
+    }
+    err = check_empty(path, root, why);
+    if (err)
+        goto out;
+    err = bale_store_check_case(path, root, why);
+    if (err)
+        goto out;
+    err = make_balefs(path, root, volume, why);
     if (!err && made && sync_parent(root) < 0)
         err = bale_store_fail_errno(why, path, "", "synced");
+out:
     if (root >= 0)
         close(root);
     if (err && made)
@@ -174,12 +181,14 @@ int bale_store_init(const char *path, const struct bale_store_config *config,
         return bale_store_fail_errno(why, path, "", "made");
     own.modes_in_container |= geteuid() != 0;
     err = check_location(real, why);
-    if (!err)
-        err = bale_config_new(&own, real, &volume, why);
-    if (!err) {
-        err = make_store(real, volume, why);
-        json_decref(volume);
-    }
+    if (err)
+        goto out;
+    err = bale_config_new(&own, real, &volume, why);
+    if (err)
+        goto out;
+    err = make_store(real, volume, why);
+    json_decref(volume);
+out:
     free(real);
     return err;
 }

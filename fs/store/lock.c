@@ -187,10 +187,7 @@ static int claim_by_name(struct bale_store *store, struct bale_reason *why)
         return refuse(store, &holder, verdict, why);
     if (store->access != BALE_STORE_WRITE)
         return 0;
-    if (!err)
-        err = move_stale(store);
-    else
-        err = 0;
+    err = err == BALE_E_NOENT ? 0 : move_stale(store);
     if (!err)
         err = link_text(store);
     if (err == BALE_E_BUSY)

@@ -97,6 +97,36 @@ static int open_reserve(struct bale_store *store, struct bale_reason *why)
     return 0;
 }
 
+/* Opens a store that has only its access mode. The caller frees it, also on failure. */
+static int open_all(struct bale_store *store, const char *path, struct bale_reason *why)
+{
+    int err = open_directories(store, path, why);
+
+    if (err)
+        return err;
+    err = bale_config_read(store, why); /* its errors say more than those of the lock */
+    if (err)
+        return err;
+    if (store->access != BALE_STORE_UNLOCKED) {
+        err = bale_lock_take(store, why);
+        if (err)
+            return err;
+        err = bale_config_read(store, why); /* the lock's previous holder may have changed it */
+        if (err)
+            return err;
+    }
+    if (store->access == BALE_STORE_WRITE) {
+        err = open_reserve(store, why);
+        if (err)
+            return err;
+    }
+    err = bale_sessions_open(store, why);
+    if (err)
+        return err;
+    bale_store_probe(store);
+    return 0;
+}
+
 int bale_store_open(const char *path, enum bale_store_access access, struct bale_store **result,
                     struct bale_reason *why)
 {
@@ -106,23 +136,11 @@ int bale_store_open(const char *path, enum bale_store_access access, struct bale
     *result = NULL;
     if (!store)
         return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", path);
-    err = open_directories(store, path, why);
-    if (!err)
-        err = bale_config_read(store, why); /* its errors say more than those of the lock */
-    if (!err && access != BALE_STORE_UNLOCKED)
-        err = bale_lock_take(store, why);
-    /* Again: the previous holder of the lock may have changed it. */
-    if (!err && access != BALE_STORE_UNLOCKED)
-        err = bale_config_read(store, why);
-    if (!err && access == BALE_STORE_WRITE)
-        err = open_reserve(store, why);
-    if (!err)
-        err = bale_sessions_open(store, why);
+    err = open_all(store, path, why);
     if (err) {
         store_free(store);
         return err;
     }
-    bale_store_probe(store);
     *result = store;
     return 0;
 }

@@ -126,6 +126,8 @@ int bale_properties_inherit(int parent_fd, int child_fd);
  * "GLOB CODEC" with a newline between. */
 int bale_properties_check(const char *name, const char *value, size_t length, char *clean,
                           struct bale_reason *why);
-bool bale_extent_parse(const char *text, uint32_t *extent); /* "128K", "1M", bytes */
+/* The value of the extent attribute: "128K", "1M" or bytes. Stricter than sizes on the command line
+ * (bale_size_parse), because it is stored. */
+bool bale_extent_parse(const char *text, uint32_t *extent);
 
 #endif
