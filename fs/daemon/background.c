@@ -8,6 +8,7 @@
 #include "format/reason.h"
 #include "fs/daemon/daemon.h"
 
+/* From the child to the parent, through a pipe. */
 struct report {
     int err;
     char why[BALE_REASON_SIZE];
@@ -21,7 +22,8 @@ static void send_report(int fd, int err, const char *why)
     (void)!write(fd, &report, sizeof report);
 }
 
-static void tell_parent(void *arg)
+/* The ready callback of the child: the parent may return; detach from its terminal. */
+static void report_ready(void *arg)
 {
     int *fd = arg;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -34,17 +36,17 @@ static void tell_parent(void *arg)
     close(null);
 }
 
-static void tell_nobody(void *arg)
+static void ignore_ready(void *arg)
 {
     (void)arg;
 }
 
-static void __attribute__((noreturn)) be_child(const struct bale_mount_options *options, int fd)
+static void __attribute__((noreturn)) run_child(const struct bale_mount_options *options, int fd)
 {
     struct bale_reason why = {0};
 
     setsid();
-    int err = bale_daemon_serve(options, &why, tell_parent, &fd);
+    int err = bale_daemon_serve(options, &why, report_ready, &fd);
     if (fd >= 0)
         send_report(fd, err, why.text);
     _exit(err == BALE_OK ? 0 : 1);
@@ -62,7 +64,7 @@ static int wait_for_child(pid_t child, int fd, struct bale_reason *why)
         int status;
         (void)waitpid(child, &status, 0);
         bale_reason_set(why,
-                        "balefs: the daemon ended without a word: this is a bug: run it with -f");
+                        "balefs: the daemon ended without a report: this is a bug: run it with -f");
         return BALE_E_IO;
     }
     bale_reason_set(why, "%s", report.why);
@@ -77,13 +79,13 @@ int bale_daemon_run(const struct bale_mount_options *options, struct bale_reason
     if (options->log)
         bale_log_to(options->log, options->log_least);
     if (options->foreground)
-        return bale_daemon_serve(options, why, tell_nobody, NULL);
+        return bale_daemon_serve(options, why, ignore_ready, NULL);
     if (pipe2(pipe_fds, O_CLOEXEC) != 0)
         return bale_err_from_errno(errno);
     pid_t child = fork();
     if (child == 0) {
         close(pipe_fds[0]);
-        be_child(options, pipe_fds[1]);
+        run_child(options, pipe_fds[1]);
     }
     close(pipe_fds[1]);
     int err = child < 0 ? bale_err_from_errno(errno) : wait_for_child(child, pipe_fds[0], why);

@@ -18,8 +18,8 @@
 
 static const char prefix[] = "/dev/fd/";
 
-/* -1: it is no such path. */
-static int descriptor_of(const char *mountpoint)
+/* N of /dev/fd/N; -1: the mount point is another path. */
+static int passed_fd_of(const char *mountpoint)
 {
     const char *digits = mountpoint + strlen(prefix);
 
@@ -29,35 +29,68 @@ static int descriptor_of(const char *mountpoint)
     return atoi(digits);
 }
 
-bool bale_passed_fd_is_path(const char *mountpoint)
-{
-    return descriptor_of(mountpoint) >= 0;
-}
-
-static int refuse(const char *mountpoint, const char *what, struct bale_reason *why)
+static int passed_fd_refuse(const char *mountpoint, const char *what, struct bale_reason *why)
 {
     bale_reason_set(why, "%s: cannot be served: %s", mountpoint, what);
     return BALE_E_INVALID;
 }
 
-int bale_passed_fd_prepare(const char *mountpoint, struct bale_reason *why)
+static int passed_fd_prepare(const char *mountpoint, int fd, struct bale_reason *why)
 {
-    int fd = descriptor_of(mountpoint);
     struct pollfd state = {.fd = fd};
     struct stat st;
 
     if (fd <= STDERR_FILENO)
-        return refuse(mountpoint, "it is a standard stream: use a descriptor above 2", why);
+        return passed_fd_refuse(mountpoint, "it is a standard stream: use a descriptor above 2",
+                                why);
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0 || fstat(fd, &st) != 0)
-        return refuse(mountpoint, "the descriptor is not open: leave it open for balefs", why);
+        return passed_fd_refuse(mountpoint, "the descriptor is not open: leave it open for balefs",
+                                why);
     if (!S_ISCHR(st.st_mode) || st.st_rdev != FUSE_DEVICE || (flags & O_ACCMODE) != O_RDWR) {
-        return refuse(mountpoint, "it is no /dev/fuse open for reading and writing: open that",
-                      why);
+        return passed_fd_refuse(mountpoint,
+                                "it is no /dev/fuse open for reading and writing: open that", why);
     }
     if (poll(&state, 1, 0) == 1 && state.revents & POLLERR)
-        return refuse(mountpoint, "nothing is mounted with it: call mount(2) with fd= first", why);
+        return passed_fd_refuse(mountpoint,
+                                "nothing is mounted with it: call mount(2) with fd= first", why);
     if (fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
-        return refuse(mountpoint, strerror(errno), why);
+        return passed_fd_refuse(mountpoint, strerror(errno), why);
     return BALE_OK;
+}
+
+static int check_directory(const char *given, char **mountpoint, struct bale_reason *why)
+{
+    struct stat st;
+
+    *mountpoint = realpath(given, NULL);
+    if (!*mountpoint) {
+        int e = errno;
+        bale_reason_set(why, "%s: cannot be mounted on: %s: make the directory first", given,
+                        strerror(e));
+        return bale_err_from_errno(e);
+    }
+    if (stat(*mountpoint, &st) != 0 || !S_ISDIR(st.st_mode)) {
+        bale_reason_set(why, "%s: cannot be mounted on: it is not a directory: make one", given);
+        return BALE_E_INVALID;
+    }
+    return BALE_OK;
+}
+
+int bale_mountpoint_find(const char *given, bool auto_unmount, char **mountpoint,
+                         struct bale_reason *why)
+{
+    int fd = passed_fd_of(given);
+
+    if (fd < 0)
+        return check_directory(given, mountpoint, why);
+    *mountpoint = strdup(given);
+    if (!*mountpoint)
+        return BALE_E_NOMEM;
+    if (auto_unmount) {
+        bale_reason_set(
+            why, "-o auto_unmount: is for mounts that balefs makes: leave it out with %s", given);
+        return BALE_E_INVALID;
+    }
+    return passed_fd_prepare(given, fd, why);
 }

@@ -1,5 +1,5 @@
-/* A mount made by somebody else, who hands over the open /dev/fuse: /dev/fd/N as mount point, as a
- * container's runtime and mount.fuse3(8) do it. */
+/* The mount point: a directory; or /dev/fd/N, an open /dev/fuse with which another program has
+ * mounted and which it passes on, as container runtimes and mount.fuse3(8) do. */
 #ifndef BALE_FS_DAEMON_MOUNTPOINT_H
 #define BALE_FS_DAEMON_MOUNTPOINT_H
 
@@ -7,11 +7,11 @@
 
 #include "format/reason.h"
 
-/* mountpoint is /dev/fd/N. */
-bool bale_passed_fd_is_path(const char *mountpoint);
-
-/* Makes such a descriptor fit for the session: it blocks, and no program we start has it. 0 or a
- * negative bale_err, and why: nothing is mounted with it. */
-int bale_passed_fd_prepare(const char *mountpoint, struct bale_reason *why);
+/* Checks what the user gave. *mountpoint, which the caller frees, is the absolute path of the
+ * directory; or /dev/fd/N, and then the descriptor has been made fit for the session: reads from it
+ * block, and programs started here do not inherit it. auto_unmount: the mount has that option. 0 or a
+ * negative bale_err, and usually why. */
+int bale_mountpoint_find(const char *given, bool auto_unmount, char **mountpoint,
+                         struct bale_reason *why);
 
 #endif

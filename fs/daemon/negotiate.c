@@ -2,30 +2,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "format/reason.h"
 #include "fs/base/log.h"
 #include "fs/daemon/ioctl.h"
+#include "fs/daemon/kernel_options.h"
 #include "fs/daemon/stderr_capture.h"
-#include "fs/daemon/unmount.h"
 #include "fs/fuse/ops.h"
 
 #define MAX_BACKGROUND 128
 #define CONGESTION 96
 #define READ_AHEAD_KIB 4096
-#define OPTIONS_MAX 8192
-
-extern char **environ;
 
 static const struct {
     uint64_t flag;
@@ -48,10 +41,11 @@ static const struct {
     {FUSE_CAP_DIRECT_IO_ALLOW_MMAP, "direct_io_allow_mmap"},
 };
 
-/* libfuse's init has no argument of its own for it, and there is one mount in a process. */
+/* libfuse's log function and INIT handler have no argument for it; a process serves one mount. */
 static struct bale_negotiation *current;
 
-static void note_trouble(enum fuse_log_level level, const char *format, va_list args)
+/* The log function of libfuse. */
+static void negotiation_log(enum fuse_log_level level, const char *format, va_list args)
 {
     char line[sizeof current->trouble];
 
@@ -64,13 +58,14 @@ static void note_trouble(enum fuse_log_level level, const char *format, va_list 
     bale_log(BALE_LOG_DEBUG, "libfuse: %s", line);
 }
 
-static void want(struct bale_mount *mount, struct fuse_conn_info *conn)
+static void choose_capabilities(struct bale_mount *mount, struct fuse_conn_info *conn)
 {
     fuse_unset_feature_flag(conn, FUSE_CAP_AUTO_INVAL_DATA);
     fuse_unset_feature_flag(conn, FUSE_CAP_SPLICE_READ);
     (void)fuse_set_feature_flag(conn, FUSE_CAP_EXPLICIT_INVAL_DATA);
     if (!fuse_set_feature_flag(conn, FUSE_CAP_HANDLE_KILLPRIV_V2)) {
-        /* Linux before 5.12. The first version leaves suid and sgid to us and does not say when. */
+        /* Linux before 5.12. The first version leaves suid and sgid to this process, and does not say
+         * when to clear them. */
         fuse_unset_feature_flag(conn, FUSE_CAP_HANDLE_KILLPRIV);
     }
     (void)fuse_set_feature_flag(conn, FUSE_CAP_PARALLEL_DIROPS);
@@ -78,7 +73,7 @@ static void want(struct bale_mount *mount, struct fuse_conn_info *conn)
     (void)fuse_set_feature_flag(conn, FUSE_CAP_SETXATTR_EXT);
     if (mount->direct)
         (void)fuse_set_feature_flag(conn, FUSE_CAP_DIRECT_IO_ALLOW_MMAP);
-    /* ACLs need both: a default ACL takes the place of the umask. */
+    /* ACLs need both flags: a default ACL takes the place of the umask. */
     const uint64_t acls = FUSE_CAP_POSIX_ACL | FUSE_CAP_DONT_MASK;
     if (mount->backing_acls && (conn->capable_ext & acls) == acls) {
         mount->dont_mask = fuse_set_feature_flag(conn, FUSE_CAP_POSIX_ACL) &&
@@ -87,7 +82,8 @@ static void want(struct bale_mount *mount, struct fuse_conn_info *conn)
     mount->backing_acls = mount->dont_mask;
 }
 
-static void init(void *userdata, struct fuse_conn_info *conn)
+/* The handler of INIT, in the thread that creates the session. */
+static void negotiation_init(void *userdata, struct fuse_conn_info *conn)
 {
     struct bale_mount *mount = userdata;
 
@@ -96,8 +92,8 @@ static void init(void *userdata, struct fuse_conn_info *conn)
     conn->max_background = MAX_BACKGROUND;
     conn->congestion_threshold = CONGESTION;
     conn->time_gran = 1;
-    conn->no_interrupt = 1; /* interrupts are taken from the requests before libfuse sees them */
-    want(mount, conn);
+    conn->no_interrupt = 1; /* the session handles interrupts itself */
+    choose_capabilities(mount, conn);
     int length = snprintf(current->text, sizeof current->text,
                           "/dev/fuse %u.%u, max_write %u, background %u, io %s, capabilities",
                           conn->proto_major, conn->proto_minor, conn->max_write,
@@ -111,9 +107,9 @@ static void init(void *userdata, struct fuse_conn_info *conn)
     current->agreed = true;
 }
 
-/* getlk, setlk and flock are not among them: the kernel's own locks do. */
+/* Without getlk, setlk and flock: the kernel's own locks suffice. */
 static const struct fuse_lowlevel_ops ops = {
-    .init = init,
+    .init = negotiation_init,
     .lookup = bale_op_lookup,
     .forget = bale_op_forget,
     .forget_multi = bale_op_forget_multi,
@@ -150,74 +146,9 @@ static const struct fuse_lowlevel_ops ops = {
     .ioctl = bale_op_ioctl,
 };
 
-/* ---- Options ---- */
+/* ---- Mounting ---- */
 
-struct options {
-    char text[OPTIONS_MAX];
-    size_t length;
-    bool full;
-};
-
-static void add_char(struct options *o, char c)
-{
-    if (o->length + 1 < sizeof o->text)
-        o->text[o->length++] = c;
-    else
-        o->full = true;
-}
-
-static void add_text(struct options *o, const char *text)
-{
-    if (o->length > 0)
-        add_char(o, ',');
-    for (; *text; text++)
-        add_char(o, *text);
-}
-
-static void add_value(struct options *o, const char *name, const char *value)
-{
-    add_text(o, name);
-    for (; *value; value++) {
-        if (*value == ',' || *value == '\\')
-            add_char(o, '\\');
-        add_char(o, *value);
-    }
-}
-
-static bool compose(const struct bale_mount *mount, const struct bale_mount_options *options,
-                    struct options *o)
-{
-    memset(o, 0, sizeof *o);
-    add_value(o, "fsname=", bale_store_path(mount->store));
-    add_text(o, "subtype=balefs,default_permissions");
-    if (options->allow_other || mount->as_root)
-        add_text(o, "allow_other");
-    if (mount->as_root && !options->untrusted)
-        add_text(o, "suid,dev");
-    if (options->extra && options->extra[0])
-        add_text(o, options->extra);
-    if (options->untrusted)
-        add_text(o, "nosuid,nodev");
-    if (options->read_only)
-        add_text(o, "ro");
-    return !o->full;
-}
-
-/* libfuse wants to be told twice. The last one counts. */
-static unsigned max_read_of(const char *extra)
-{
-    static const char name[] = "max_read=";
-    unsigned value = 0;
-
-    for (const char *at = extra; at; at = strchr(at, ',')) {
-        at += *at == ',';
-        if (strncmp(at, name, strlen(name)) == 0)
-            value = (unsigned)strtoul(at + strlen(name), NULL, 10);
-    }
-    return value;
-}
-
-/* Whether fusermount3 and we can open it: both are who calls. */
+/* Whether this process can open the device, and so fusermount3, which runs with its ids. */
 static bool has_device(void)
 {
     int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -232,19 +163,19 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
                                             const struct bale_mount_options *options,
                                             const char *mountpoint, struct bale_reason *why)
 {
-    struct options o;
+    struct bale_kernel_options o;
     char *argv[] = {(char[]){"balefs"}, (char[]){"-o"}, o.text, NULL};
     struct fuse_args args = {.argc = 3, .argv = argv};
     struct bale_stderr_capture capture;
-    char said[256];
+    char line[256];
 
     current = negotiation;
-    negotiation->max_read = max_read_of(options->extra);
+    bale_kernel_options_compose(mount, options, &o);
+    negotiation->max_read = o.max_read;
     negotiation->text[0] = '\0';
     snprintf(negotiation->trouble, sizeof negotiation->trouble, "no reason given");
-    fuse_set_log_func(note_trouble);
-    struct fuse_session *session =
-        compose(mount, options, &o) ? fuse_session_new(&args, &ops, sizeof ops, mount) : NULL;
+    fuse_set_log_func(negotiation_log);
+    struct fuse_session *session = o.full ? NULL : fuse_session_new(&args, &ops, sizeof ops, mount);
     fuse_opt_free_args(&args);
     if (!session) {
         bale_reason_set(why, "%s: the mount options are not accepted: %s: see balefs-mount(1)",
@@ -253,11 +184,11 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
     }
     bale_stderr_capture_begin(&capture);
     bool mounted = fuse_session_mount(session, mountpoint) == 0;
-    bale_stderr_capture_end(&capture, mounted ? NULL : "fusermount3", said, sizeof said);
+    bale_stderr_capture_end(&capture, mounted ? NULL : "fusermount3", line, sizeof line);
     if (!mounted) {
         bale_reason_set(why, "%s: cannot be mounted on: %s: %s", mountpoint,
-                        said[0] ? said : negotiation->trouble,
-                        said[0] && has_device() ? "see fusermount3(1)"
+                        line[0] ? line : negotiation->trouble,
+                        line[0] && has_device() ? "see fusermount3(1)"
                                                 : "balefs doctor tells what this machine lacks");
         fuse_session_destroy(session);
         return NULL;
@@ -265,36 +196,7 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
     return session;
 }
 
-/* ---- Unmounting ---- */
-
-uint64_t bale_mount_device(const char *mountpoint)
-{
-    struct statx x;
-
-    /* Without a request: nobody may be there to answer one. */
-    if (statx(AT_FDCWD, mountpoint, AT_STATX_DONT_SYNC, STATX_TYPE, &x) != 0 ||
-        !S_ISDIR(x.stx_mode))
-        return 0;
-    return makedev(x.stx_dev_major, x.stx_dev_minor);
-}
-
-void bale_mount_detach(const char *mountpoint, uint64_t device)
-{
-    if (device == 0 || bale_mount_device(mountpoint) != device)
-        return;
-    /* What programs wrote through shared mappings is with the kernel still. */
-    int fd = open(mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)syncfs(fd);
-        close(fd);
-    }
-    if (umount2(mountpoint, MNT_DETACH) == 0)
-        return;
-    const struct bale_fusermount helper = bale_fusermount(mountpoint, true, true);
-    pid_t pid;
-    if (posix_spawnp(&pid, helper.words[0], NULL, NULL, helper.words, environ) == 0)
-        (void)waitpid(pid, NULL, 0);
-}
+/* ---- Read-ahead ---- */
 
 static int read_ahead_file(uint64_t device, int flags)
 {

@@ -15,13 +15,13 @@
 struct recompress_op {
     struct bale_use use;
     fuse_req_t req;
-    struct bale_control_recompress ask;
-    struct bale_recompress what;
+    struct bale_control_recompress message;
+    struct bale_recompress work;
 };
 
-/* Our writing takes security.capability away from the inode, and the kernel's callers know nothing
- * of it. What was written before by somebody, and not yet stored, takes it away too: that must not
- * be undone. */
+/* Rewriting takes security.capability away from the inode, which the user of the file must not
+ * notice: keeps it, to be restored. But a program's write that is not stored yet takes it away too,
+ * and that must not be undone. */
 static void keep_capability(struct bale_opened *opened)
 {
     struct bale_proc_path path = bale_proc_path(bale_file_fd(opened->file));
@@ -31,45 +31,46 @@ static void keep_capability(struct bale_opened *opened)
         return;
     bale_capability_save(opened, path.text);
     bale_file_attr(opened->file, &attr);
-    if (attr.dirty > 0 || getxattr(path.text, "security.capability", NULL, 0) < 0)
+    if (attr.dirty > 0 || getxattr(path.text, BALE_CAPABILITY_XATTR, NULL, 0) < 0)
         bale_capability_set(opened->mount, opened->node, NULL, 0);
 }
 
-static void reply(struct recompress_op *op)
+static void recompress_reply(struct recompress_op *op)
 {
-    const struct bale_recompress *what = &op->what;
-    struct bale_control_recompress *ask = &op->ask;
+    const struct bale_recompress *work = &op->work;
+    struct bale_control_recompress *message = &op->message;
 
-    ask->offset = what->offset;
-    ask->flags &= BALE_CONTROL_SET_CODEC | BALE_CONTROL_DRY | BALE_CONTROL_FORCE;
-    ask->flags |= what->busy ? BALE_CONTROL_BUSY : 0;
-    ask->flags |= what->over ? BALE_CONTROL_AT_END : 0;
-    ask->extents = what->extents;
-    ask->rewritten = what->rewritten;
-    ask->logical = what->logical;
-    ask->before = what->before;
-    ask->after = what->after;
-    ask->damaged = what->damaged;
-    fuse_reply_ioctl(op->req, 0, ask, sizeof *ask);
+    message->offset = work->offset;
+    message->flags &= BALE_CONTROL_SET_CODEC | BALE_CONTROL_DRY | BALE_CONTROL_FORCE;
+    message->flags |= work->busy ? BALE_CONTROL_BUSY : 0;
+    message->flags |= work->over ? BALE_CONTROL_AT_END : 0;
+    message->extents = work->extents;
+    message->rewritten = work->rewritten;
+    message->logical = work->logical;
+    message->before = work->before;
+    message->after = work->after;
+    message->damaged = work->damaged;
+    fuse_reply_ioctl(op->req, 0, message, sizeof *message);
 }
 
-static void done(void *arg, int64_t result)
+/* The callback of bale_file_recompress. */
+static void recompress_done(void *arg, int64_t result)
 {
     struct recompress_op *op = arg;
     struct bale_mount *mount = op->use.mount;
     struct bale_node *node = op->use.node;
     struct bale_opened *opened = node->opened;
 
-    if (!op->what.dry)
+    if (!op->work.dry)
         bale_capability_restore(opened, bale_proc_path(bale_file_fd(opened->file)).text);
-    if (op->what.rewritten > 0) {
-        /* The blocks it takes are others: the kernel believes its own copy until told. */
+    if (op->work.rewritten > 0) {
+        /* The number of blocks has changed; the kernel believes its own copy until notified. */
         fuse_lowlevel_notify_inval_inode(mount->session, bale_ino_of(mount, node), -1, 0);
     }
     if (result < 0)
         fuse_reply_err(op->req, bale_err_to_errno((int)result));
     else
-        reply(op);
+        recompress_reply(op);
     bale_use_end(mount, node);
     free(op);
 }
@@ -84,7 +85,7 @@ static int may_recompress(const struct recompress_op *op, const struct stat *st)
     return mount->read_only || !op->use.node->opened->writable ? EROFS : 0;
 }
 
-static void ready(struct bale_use *use, int err)
+static void recompress_file_ready(struct bale_use *use, int err)
 {
     struct recompress_op *op = (struct recompress_op *)use;
     struct stat st;
@@ -103,11 +104,11 @@ static void ready(struct bale_use *use, int err)
         free(op);
         return;
     }
-    if (!op->what.dry) {
+    if (!op->work.dry) {
         keep_capability(opened);
         bale_file_keep_ctime(opened->file, &st.st_ctim);
     }
-    bale_file_recompress(opened->file, &op->what, done, op);
+    bale_file_recompress(opened->file, &op->work, recompress_done, op);
 }
 
 void bale_recompress_request(fuse_req_t req, struct bale_node *node, const void *in, size_t in_size,
@@ -116,7 +117,8 @@ void bale_recompress_request(fuse_req_t req, struct bale_node *node, const void 
     struct recompress_op *op;
     struct bale_setting setting;
 
-    if (!bale_node_is_regular(node) || in_size < sizeof op->ask || out_size < sizeof op->ask) {
+    if (!bale_node_is_regular(node) || in_size < sizeof op->message ||
+        out_size < sizeof op->message) {
         fuse_reply_err(req, ENOTTY);
         return;
     }
@@ -125,19 +127,20 @@ void bale_recompress_request(fuse_req_t req, struct bale_node *node, const void 
         fuse_reply_err(req, ENOMEM);
         return;
     }
-    memcpy(&op->ask, in, sizeof op->ask);
-    setting = (struct bale_setting){(uint8_t)op->ask.codec, op->ask.parameter};
-    op->use = (struct bale_use){.mount = bale_mount_of(req), .node = node, .ready = ready};
+    memcpy(&op->message, in, sizeof op->message);
+    setting = (struct bale_setting){(uint8_t)op->message.codec, op->message.parameter};
+    op->use = (struct bale_use){
+        .mount = bale_mount_of(req), .node = node, .ready = recompress_file_ready};
     op->req = req;
-    op->what = (struct bale_recompress){
-        .offset = op->ask.offset,
-        .end = op->ask.end,
+    op->work = (struct bale_recompress){
+        .offset = op->message.offset,
+        .end = op->message.end,
         .setting = setting,
-        .chosen = op->ask.flags & BALE_CONTROL_SET_CODEC,
-        .dry = op->ask.flags & BALE_CONTROL_DRY,
-        .insist = op->ask.flags & BALE_CONTROL_FORCE,
+        .chosen = op->message.flags & BALE_CONTROL_SET_CODEC,
+        .dry = op->message.flags & BALE_CONTROL_DRY,
+        .insist = op->message.flags & BALE_CONTROL_FORCE,
     };
-    if (op->what.chosen && (op->ask.codec > UINT8_MAX || !bale_setting_valid(setting))) {
+    if (op->work.chosen && (op->message.codec > UINT8_MAX || !bale_setting_valid(setting))) {
         fuse_reply_err(req, EINVAL);
         free(op);
         return;

@@ -8,7 +8,7 @@
 #define CACHED_DESCRIPTORS_MOST 65536u
 #define THREADS_LEAST 4u
 #define THREADS_MOST 16u
-#define BUFFERS_SHARE 8u /* of the memory cap, at most, for the threads' buffers */
+#define BUFFERS_SHARE 8u /* the threads' buffers take at most one eighth of the memory cap */
 
 unsigned bale_descriptors_raise(void)
 {
@@ -25,9 +25,9 @@ unsigned bale_descriptors_raise(void)
     return (unsigned)(half < CACHED_DESCRIPTORS_MOST ? half : CACHED_DESCRIPTORS_MOST);
 }
 
-unsigned bale_request_threads(uint64_t memory)
+unsigned bale_request_threads(uint64_t cap)
 {
-    uint64_t share = memory / BUFFERS_SHARE >> 20;
+    uint64_t share = cap / BUFFERS_SHARE >> 20;
     unsigned threads = 2 * bale_cpus();
 
     threads = threads < THREADS_LEAST  ? THREADS_LEAST

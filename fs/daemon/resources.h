@@ -4,12 +4,12 @@
 
 #include <stdint.h>
 
-/* Raises the limit of open descriptors as far as that is allowed. How many of them may be kept open
- * for nodes. */
+/* Raises the limit of open descriptors as far as that is allowed. Returns how many of them the node
+ * table may keep open. */
 unsigned bale_descriptors_raise(void);
 
-/* Threads for requests, whose buffers count into memory, in bytes. */
-unsigned bale_request_threads(uint64_t memory);
+/* How many threads shall receive requests; their buffers count in the memory cap, in bytes. */
+unsigned bale_request_threads(uint64_t cap);
 
 /* Processor time of this process, microseconds. */
 uint64_t bale_process_cpu_us(void);

@@ -14,6 +14,7 @@
 #include "format/reason.h"
 #include "fs/base/log.h"
 #include "fs/daemon/negotiate.h"
+#include "fs/daemon/unmount.h"
 #include "fs/fuse/caller.h"
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/interrupt.h"
@@ -23,22 +24,23 @@
 #define WAKE_EVERY_NS 2000000
 #define HEADER_ROOM 4096u
 
-/* fuse.h of older systems does not have it. */
+/* Older versions of linux/fuse.h do not have it. */
 #define OPCODE_SYNCFS 50
 
 struct bale_session {
-    struct bale_mount *mount;
+    struct bale_mount *mount; /* this and the next six do not change once there are threads */
     struct bale_negotiation negotiation;
     struct fuse_session *fuse;
     char *mountpoint;
     uint64_t device; /* st_dev of the mount */
-    int fd;
-    int ended;
+    int fd;          /* /dev/fuse */
+    int ended;       /* eventfd, the caller's */
     size_t buffer_size;
     atomic_bool stopping;
-    unsigned threads, alive;
-    pthread_mutex_t lock; /* alive */
+    unsigned threads; /* entries of ids; of the thread that calls start and stop */
     pthread_t *ids;
+    pthread_mutex_t lock; /* guards alive */
+    unsigned alive;       /* threads that receive requests */
 };
 
 /* ---- One request ---- */
@@ -53,7 +55,7 @@ static void session_handle(void *arg, void *request, size_t size)
     fuse_session_process_buf(session->fuse, &buf);
 }
 
-/* For requests that libfuse never saw. */
+/* Replies to a request that libfuse has not seen. */
 static void reply_raw(const struct bale_session *session, uint64_t unique, int error)
 {
     struct fuse_out_header out = {.len = sizeof out, .error = -error, .unique = unique};
@@ -61,12 +63,13 @@ static void reply_raw(const struct bale_session *session, uint64_t unique, int e
     (void)!write(session->fd, &out, sizeof out);
 }
 
-/* syncfs, which this libfuse does not know. */
+/* A syncfs request, which libfuse does not know. */
 struct syncfs_op {
     struct bale_session *session;
     uint64_t unique;
 };
 
+/* bale_volume_sync: from another thread, without locks. */
 static void syncfs_done(void *arg, int err)
 {
     struct syncfs_op *op = arg;
@@ -131,7 +134,7 @@ static void free_buffer(const struct bale_session *session, void *buffer)
     bale_memory_count(bale_volume_memory(session->mount->volume), -(int64_t)session->buffer_size);
 }
 
-/* Reads and handles one request. False: the connection is gone, or the thread is to end. */
+/* Reads and handles one request. False: the connection is gone, or the session is to stop. */
 static bool receive(struct bale_session *session, void *buffer)
 {
     ssize_t got = read(session->fd, buffer, session->buffer_size);
@@ -150,7 +153,8 @@ static bool receive(struct bale_session *session, void *buffer)
     return !atomic_load(&session->stopping) && !fuse_session_exited(session->fuse);
 }
 
-static void *serve(void *arg)
+/* The body of the threads that receive requests. */
+static void *session_thread(void *arg)
 {
     struct bale_session *session = arg;
     void *buffer = new_buffer(session);
@@ -179,13 +183,13 @@ int bale_session_start(struct bale_session *session, unsigned threads)
         return BALE_E_NOMEM;
     session->alive = threads;
     for (; session->threads < threads; session->threads++)
-        if (pthread_create(&session->ids[session->threads], NULL, serve, session) != 0)
+        if (pthread_create(&session->ids[session->threads], NULL, session_thread, session) != 0)
             break;
     pthread_mutex_lock(&session->lock);
     session->alive -= threads - session->threads;
     pthread_mutex_unlock(&session->lock);
     if (session->threads == 0) {
-        session->device = 0; /* nobody would answer: destroy is to unmount it */
+        session->device = 0; /* no thread would answer requests: destroy unmounts */
         return BALE_E_NOMEM;
     }
     return BALE_OK;
@@ -197,8 +201,8 @@ void bale_session_stop(struct bale_session *session)
 
     atomic_store(&session->stopping, true);
     for (unsigned i = 0; i < session->threads; i++) {
-        /* A thread between its look at stopping and its read misses a signal: until one comes
-         * through. */
+        /* A thread that has checked stopping but has not called read yet misses the signal: repeat it
+         * until the thread has ended. */
         while (pthread_tryjoin_np(session->ids[i], NULL) != 0) {
             pthread_kill(session->ids[i], WAKE_SIGNAL);
             nanosleep(&pause, NULL);
@@ -209,7 +213,8 @@ void bale_session_stop(struct bale_session *session)
 
 /* ---- Mounting ---- */
 
-static void wake(int signal)
+/* Only interrupts read(). */
+static void session_wake(int signal)
 {
     (void)signal;
 }
@@ -217,7 +222,7 @@ static void wake(int signal)
 static int connect_kernel(struct bale_session *session, const struct bale_mount_options *options,
                           struct bale_reason *why)
 {
-    struct sigaction action = {.sa_handler = wake};
+    struct sigaction action = {.sa_handler = session_wake};
 
     sigaction(WAKE_SIGNAL, &action, NULL); /* without SA_RESTART: it interrupts read */
     session->fuse = bale_negotiation_mount(&session->negotiation, session->mount, options,
@@ -232,8 +237,8 @@ static int connect_kernel(struct bale_session *session, const struct bale_mount_
     if (buffer)
         free_buffer(session, buffer);
     if (!agreed) {
-        bale_reason_set(why, "%s: the kernel and libfuse did not come to terms: %s",
-                        session->mountpoint, session->negotiation.trouble);
+        bale_reason_set(why, "%s: the kernel and libfuse could not agree: %s", session->mountpoint,
+                        session->negotiation.trouble);
         return BALE_E_UNSUPPORTED;
     }
     session->device = bale_mount_device(session->mountpoint);
@@ -287,8 +292,9 @@ void bale_session_destroy(struct bale_session *session)
         return;
     if (session->fuse) {
         fuse_session_exit(session->fuse);
-        /* libfuse unmounts what is there by name. Once we have done so ourselves that may be
-         * another mount, unless the connection is gone, when it only frees. */
+        /* libfuse unmounts by path. If this mount has been detached already, another one may lie
+         * there; so let libfuse do it only if the mount was not identified, or if the connection is
+         * gone, when libfuse does nothing but free memory. */
         if (session->device == 0 || is_gone(session->fd))
             fuse_session_unmount(session->fuse);
         fuse_session_destroy(session->fuse);

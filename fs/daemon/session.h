@@ -8,18 +8,20 @@
 
 struct bale_session;
 
-/* Mounts and answers the kernel's first request; mount->session is set. ended: an eventfd that
- * is written to when the file system is gone. On failure why says so. */
+/* Mounts, answers the kernel's first request, and sets mount->session and the handler of
+ * mount->freezer. ended: an eventfd; the session writes to it when the file system is gone. On failure
+ * a negative bale_err, and usually why. */
 int bale_session_create(struct bale_mount *mount, const struct bale_mount_options *options,
                         const char *mountpoint, int ended, struct bale_session **session,
                         struct bale_reason *why);
 /* One line: what was agreed on with the kernel. */
 const char *bale_session_text(const struct bale_session *session);
+/* Starts the threads that receive requests. 0 or BALE_E_NOMEM. */
 int bale_session_start(struct bale_session *session, unsigned threads);
-/* Writes back what the kernel holds and takes the mount out of the tree, lazily; it is served on
- * until stop. */
+/* Makes the kernel write back its dirty pages and takes the mount out of the tree, lazily. Requests
+ * are served until stop. */
 void bale_session_unmount(struct bale_session *session);
-/* Ends the threads. Requests under way are answered by those who have them, until destroy. */
+/* Ends the threads. Callbacks may still reply to requests under way, until destroy. */
 void bale_session_stop(struct bale_session *session);
 void bale_session_destroy(struct bale_session *session); /* NULL is fine */
 

@@ -1,19 +1,21 @@
-/* What a helper program says on standard error. */
+/* Captures what a helper program writes to standard error. */
 #ifndef BALE_FS_DAEMON_STDERR_CAPTURE_H
 #define BALE_FS_DAEMON_STDERR_CAPTURE_H
 
 #include <stddef.h>
 
 struct bale_stderr_capture {
-    int said;  /* takes the place of standard error; -1: nothing does */
-    int saved; /* standard error */
+    int captured; /* a file that takes the place of standard error, or -1 */
+    int saved;    /* standard error, or -1 */
 };
 
-/* From here on standard error is kept back, of this process and of those it starts. */
+/* Captures standard error from here on, of this process and of those it starts. Without memory or
+ * descriptors nothing is captured. */
 void bale_stderr_capture_begin(struct bale_stderr_capture *capture);
 
-/* Standard error is itself again, and gets what was kept back; but not the first line that begins
- * with "NAME: ", of which text has the rest, or "". name NULL: all. */
+/* Restores standard error and writes to it what was captured, except the first line that begins with
+ * "NAME: ": the rest of that line goes to text, which is "" if there is none. name NULL: all is
+ * written. */
 void bale_stderr_capture_end(struct bale_stderr_capture *capture, const char *name, char *text,
                              size_t size);
 

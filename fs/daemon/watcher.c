@@ -7,42 +7,16 @@
 #include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "format/err.h"
 #include "fs/daemon/unmount.h"
 
-/* Not in older headers. */
-#ifndef STATX_MNT_ID_UNIQUE
-#define STATX_MNT_ID_UNIQUE 0x4000u
-#endif
-
-struct bale_mount_identity bale_mount_identify(int fd, const char *path)
-{
-    const int flags = AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT | (fd == AT_FDCWD ? 0 : AT_EMPTY_PATH);
-    struct bale_mount_identity mount = {0};
-    struct statx st;
-
-    if (statx(fd, path, flags, STATX_MNT_ID_UNIQUE, &st) == 0 && st.stx_mask & STATX_MNT_ID_UNIQUE)
-        mount.unique = true;
-    else if (statx(fd, path, flags, STATX_MNT_ID, &st) != 0 || !(st.stx_mask & STATX_MNT_ID))
-        return mount;
-    mount.id = st.stx_mnt_id;
-    mount.device = makedev(st.stx_dev_major, st.stx_dev_minor);
-    return mount;
-}
-
-static bool same(const struct bale_mount_identity *a, const struct bale_mount_identity *b)
-{
-    return a->device != 0 && a->device == b->device && a->id == b->id && a->unique == b->unique;
-}
-
 /* ---- The watcher ---- */
 
-/* Standard streams are left to be opened again: what programs open must not take their place. */
+/* Closes all descriptors but fd, which becomes 3. The standard streams become /dev/null, so that no
+ * descriptor opened later takes their numbers. */
 static void keep_only(int fd)
 {
     sigset_t none;
@@ -67,40 +41,41 @@ static void keep_only(int fd)
         close(null);
 }
 
-/* The descriptor holds the mount that was compared, so that root cannot take away another one. */
-static void unmount(const char *mountpoint, const struct bale_mount_identity *mount)
+/* Unmounts through a descriptor of the mount that was compared, so that root does not unmount
+ * another one. */
+static void watcher_unmount(const char *mountpoint, const struct bale_mount_identity *mount)
 {
-    char held[32];
+    char path[32];
     int fd = open(mountpoint, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     if (fd < 0)
         return;
     struct bale_mount_identity found = bale_mount_identify(fd, "");
-    snprintf(held, sizeof held, "/proc/self/fd/%d", fd);
-    if (same(&found, mount) && umount2(held, MNT_DETACH) != 0) {
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (bale_mount_is_same(&found, mount) && umount2(path, MNT_DETACH) != 0) {
         const struct bale_fusermount helper = bale_fusermount(mountpoint, true, true);
         close(fd);
         (void)execvp(helper.words[0], helper.words);
     }
 }
 
-static void __attribute__((noreturn)) watch(const char *mountpoint, int fd)
+static void __attribute__((noreturn)) watcher_main(const char *mountpoint, int fd)
 {
-    struct bale_mount_identity mount = {0}, told;
+    struct bale_mount_identity mount = {0}, reported;
     ssize_t got;
 
     setsid();
     prctl(PR_SET_NAME, "balefs-watch");
     keep_only(fd);
-    while ((got = read(3, &told, sizeof told)) != 0)
-        if (got == (ssize_t)sizeof told && told.device == 0)
+    while ((got = read(3, &reported, sizeof reported)) != 0)
+        if (got == (ssize_t)sizeof reported && reported.device == 0)
             _exit(0);
-        else if (got == (ssize_t)sizeof told)
-            mount = told;
+        else if (got == (ssize_t)sizeof reported)
+            mount = reported;
         else if (got > 0 || errno != EINTR)
             _exit(1);
     if (mount.device != 0)
-        unmount(mountpoint, &mount);
+        watcher_unmount(mountpoint, &mount);
     _exit(0);
 }
 
@@ -112,12 +87,12 @@ int bale_watcher_start(const char *mountpoint, int *fd)
 
     if (pipe2(pipe_fds, O_CLOEXEC) != 0)
         return bale_err_from_errno(errno);
-    /* Nobody's child: nobody has to wait for it. */
+    /* Fork twice: init becomes the watcher's parent, and this process need not wait for it. */
     pid_t child = fork();
     if (child == 0) {
         pid_t watcher = fork();
         if (watcher == 0)
-            watch(mountpoint, pipe_fds[0]);
+            watcher_main(mountpoint, pipe_fds[0]);
         _exit(watcher < 0);
     }
     int state = 1, err = child < 0 ? bale_err_from_errno(errno) : BALE_OK;
@@ -144,6 +119,6 @@ void bale_watcher_report_end(int fd, const char *mountpoint,
     const struct bale_mount_identity found = bale_mount_identify(AT_FDCWD, mountpoint),
                                      nothing = {0};
 
-    if (!same(&found, mount))
+    if (!bale_mount_is_same(&found, mount))
         (void)!write(fd, &nothing, sizeof nothing);
 }

@@ -1,29 +1,20 @@
-/* auto_unmount: a process that outlives the daemon, and unmounts what a killed one leaves. */
+/* auto_unmount: a process that outlives the daemon, and unmounts what a killed daemon leaves. */
 #ifndef BALE_FS_DAEMON_WATCHER_H
 #define BALE_FS_DAEMON_WATCHER_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "fs/daemon/unmount.h"
 
-/* What tells a mount from those before and after it at its place. */
-struct bale_mount_identity {
-    uint64_t id;     /* as statx says it */
-    uint64_t device; /* 0: it cannot be said */
-    bool unique;     /* id is never given to another mount (Linux 6.8) */
-};
-
-/* Of the mount on which fd, which may be O_PATH, or, if fd is AT_FDCWD, path lies. Asks no
- * daemon. */
-struct bale_mount_identity bale_mount_identify(int fd, const char *path);
-
-/* Starts the watcher of this process, which has no threads yet. It is told by *fd, to be kept open
- * until the end, of no use to others. 0 or a negative bale_err. */
+/* Starts the watcher of this process, which has no threads yet. *fd is the pipe to it: keep it open
+ * until the end, for the functions below only. When it closes, the watcher unmounts what was
+ * reported to it. 0 or a negative bale_err. */
 int bale_watcher_start(const char *mountpoint, int *fd);
 
-/* There is something to watch: the topmost mount at the mount point, by this process. */
+/* Reports the topmost mount at the mount point, made by this process; it is also returned in
+ * *mount. */
 void bale_watcher_report_mount(int fd, const char *mountpoint, struct bale_mount_identity *mount);
 
-/* The connection has ended: if the mount is gone from its place too, so is the watcher. */
+/* The connection with the kernel has ended: ends the watcher, if the mount is gone from its path
+ * too. */
 void bale_watcher_report_end(int fd, const char *mountpoint,
                              const struct bale_mount_identity *mount);
 

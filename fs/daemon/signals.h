@@ -1,0 +1,24 @@
+/* What ends the daemon: a signal, the end of the lifeline, or the end of the connection with the
+ * kernel. */
+#ifndef BALE_FS_DAEMON_SIGNALS_H
+#define BALE_FS_DAEMON_SIGNALS_H
+
+#include <stdbool.h>
+
+struct bale_daemon_signals {
+    int signals; /* signalfd, or -1 */
+    int ended;   /* eventfd that the session writes to when the file system is gone, or -1 */
+};
+
+/* Blocks SIGTERM, SIGINT and SIGHUP for this thread and those it starts later. 0 or a negative
+ * bale_err; close afterwards in either case. */
+int bale_daemon_signals_open(struct bale_daemon_signals *signals);
+void bale_daemon_signals_close(struct bale_daemon_signals *signals);
+
+/* Waits until nobody holds the other end of the lifeline (struct bale_mount_options), and drops
+ * signals meanwhile. False: the file system is gone. */
+bool bale_daemon_signals_wait_lifeline(const struct bale_daemon_signals *signals, int lifeline);
+/* Waits for a signal. False: the file system is gone. */
+bool bale_daemon_signals_wait(const struct bale_daemon_signals *signals);
+
+#endif
