@@ -183,7 +183,7 @@ static int daemon_start(struct daemon *d)
 
 /* ---- The end ---- */
 
-static void unmount(struct daemon *d, const char *cause)
+static void daemon_unmount(struct daemon *d, const char *cause)
 {
     bale_log(BALE_LOG_INFO, "%s: %s: unmounting", d->mountpoint, cause);
     bale_volume_thaw(d->mount.volume);
@@ -196,10 +196,10 @@ static void wait_for_end(struct daemon *d)
     if (d->options->lifeline) {
         if (!bale_daemon_signals_wait_lifeline(&d->signals, d->options->lifeline))
             return;
-        unmount(d, "the processes that it was mounted for have ended");
+        daemon_unmount(d, "the processes that it was mounted for have ended");
     }
     if (bale_daemon_signals_wait(&d->signals))
-        unmount(d, "received a signal to end");
+        daemon_unmount(d, "received a signal to end");
 }
 
 static void report_totals(struct daemon *d)

@@ -85,21 +85,21 @@ static int may_recompress(const struct recompress_op *op, const struct stat *st)
     return mount->read_only || !op->use.node->opened->writable ? EROFS : 0;
 }
 
-static void recompress_file_ready(struct bale_use *use, int err)
+static void recompress_file_ready(struct bale_use *use, int e)
 {
     struct recompress_op *op = (struct recompress_op *)use;
     struct stat st;
 
-    if (err) {
-        fuse_reply_err(op->req, err);
+    if (e) {
+        fuse_reply_err(op->req, e);
         free(op);
         return;
     }
     struct bale_opened *opened = use->node->opened;
-    err = bale_attr_get(use->mount, use->node, bale_file_fd(opened->file), NULL, &st, NULL);
-    err = err ? err : may_recompress(op, &st);
-    if (err) {
-        fuse_reply_err(op->req, err);
+    e = bale_attr_get(use->mount, use->node, bale_file_fd(opened->file), NULL, &st, NULL);
+    e = e ? e : may_recompress(op, &st);
+    if (e) {
+        fuse_reply_err(op->req, e);
         bale_use_end(use->mount, use->node);
         free(op);
         return;

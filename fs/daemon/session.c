@@ -28,7 +28,7 @@
 #define OPCODE_SYNCFS 50
 
 struct bale_session {
-    struct bale_mount *mount; /* this and the next six do not change once there are threads */
+    struct bale_mount *mount; /* no member up to buffer_size changes once there are threads */
     struct bale_negotiation negotiation;
     struct fuse_session *fuse;
     char *mountpoint;
@@ -98,7 +98,7 @@ static void interrupt_request(struct bale_session *session, uint64_t unique)
         bale_interrupts_deliver(session->mount->interrupts, unique);
 }
 
-static void dispatch(struct bale_session *session, void *request, size_t size)
+static void session_dispatch(struct bale_session *session, void *request, size_t size)
 {
     const struct fuse_in_header *in = request;
     struct bale_mount *mount = session->mount;
@@ -135,14 +135,14 @@ static void free_buffer(const struct bale_session *session, void *buffer)
 }
 
 /* Reads and handles one request. False: the connection is gone, or the session is to stop. */
-static bool receive(struct bale_session *session, void *buffer)
+static bool session_receive(struct bale_session *session, void *buffer)
 {
     ssize_t got = read(session->fd, buffer, session->buffer_size);
 
     if (got >= 0) {
-        dispatch(session, buffer, (size_t)got);
+        session_dispatch(session, buffer, (size_t)got);
     } else if (errno == ENODEV || errno == ECONNABORTED) {
-        /* Gone: between two requests, or while the kernel was handing one over. */
+        /* Unmounted: between two requests, or while the kernel was copying one. */
         fuse_session_exit(session->fuse);
         return false;
     } else if (errno != EINTR && errno != EAGAIN && errno != ENOENT) {
@@ -163,7 +163,7 @@ static void *session_thread(void *arg)
         (void)bale_caller_own_umask();
     struct bale_pool *pool = bale_volume_pool(session->mount->volume);
     bale_pool_enter(pool, session->mount->keep_out_of_reserve ? bale_caller_as_nobody : NULL);
-    while (buffer && receive(session, buffer)) {
+    while (buffer && session_receive(session, buffer)) {
     }
     bale_pool_leave(pool);
     if (buffer)
@@ -233,7 +233,7 @@ static int connect_kernel(struct bale_session *session, const struct bale_mount_
     session->fd = fuse_session_fd(session->fuse);
     session->buffer_size = BALE_MAX_WRITE + HEADER_ROOM;
     void *buffer = new_buffer(session);
-    bool agreed = buffer && receive(session, buffer) && session->negotiation.agreed;
+    bool agreed = buffer && session_receive(session, buffer) && session->negotiation.agreed;
     if (buffer)
         free_buffer(session, buffer);
     if (!agreed) {
@@ -279,7 +279,7 @@ void bale_session_unmount(struct bale_session *session)
     bale_mount_detach(session->mountpoint, session->device);
 }
 
-static bool is_gone(int fd)
+static bool connection_is_gone(int fd)
 {
     struct pollfd pfd = {.fd = fd};
 
@@ -295,7 +295,7 @@ void bale_session_destroy(struct bale_session *session)
         /* libfuse unmounts by path. If this mount has been detached already, another one may lie
          * there; so let libfuse do it only if the mount was not identified, or if the connection is
          * gone, when libfuse does nothing but free memory. */
-        if (session->device == 0 || is_gone(session->fd))
+        if (session->device == 0 || connection_is_gone(session->fd))
             fuse_session_unmount(session->fuse);
         fuse_session_destroy(session->fuse);
     }

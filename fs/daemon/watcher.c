@@ -17,7 +17,7 @@
 
 /* Closes all descriptors but fd, which becomes 3. The standard streams become /dev/null, so that no
  * descriptor opened later takes their numbers. */
-static void keep_only(int fd)
+static void watcher_keep_only(int fd)
 {
     sigset_t none;
 
@@ -66,7 +66,7 @@ static void __attribute__((noreturn)) watcher_main(const char *mountpoint, int f
 
     setsid();
     prctl(PR_SET_NAME, "balefs-watch");
-    keep_only(fd);
+    watcher_keep_only(fd);
     while ((got = read(3, &reported, sizeof reported)) != 0)
         if (got == (ssize_t)sizeof reported && reported.device == 0)
             _exit(0);

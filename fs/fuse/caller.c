@@ -42,7 +42,7 @@ bool bale_caller_own_umask(void)
     return true;
 }
 
-static void become(uid_t uid, gid_t gid)
+static void become_user(uid_t uid, gid_t gid)
 {
     struct __user_cap_data_struct data[2];
 
@@ -56,7 +56,7 @@ static void become(uid_t uid, gid_t gid)
 }
 
 /* The kernel has already decided that the caller may do this. Changing the ids takes capabilities
- * away; become() restores them, so that the backing store does not decide again without the
+ * away; become_user() restores them, so that the backing store does not decide again without the
  * caller's other groups. Ids, capabilities and umask are those of this thread only. */
 void bale_caller_enter(fuse_req_t req)
 {
@@ -69,13 +69,13 @@ void bale_caller_enter(fuse_req_t req)
     }
     if (!mount->as_root || (ctx->uid == 0 && ctx->gid == 0))
         return;
-    become(ctx->uid, ctx->gid);
+    become_user(ctx->uid, ctx->gid);
 }
 
 void bale_caller_as_nobody(bool begins)
 {
     if (begins) {
-        become(NOBODY, NOBODY);
+        become_user(NOBODY, NOBODY);
     } else {
         setfsuid(0);
         setfsgid(0);

@@ -162,8 +162,8 @@ static void create_begin(fuse_req_t req, struct bale_node *dir, const char *name
 
 /* The file's mode, the mode to make its container with (*backing), and its settings. dir_fd is
  * pinned. */
-static int prepare(fuse_req_t req, struct bale_node *dir, int dir_fd, const char *name,
-                   mode_t *mode, mode_t *backing, struct bale_container_attr *attr)
+static int create_prepare(fuse_req_t req, struct bale_node *dir, int dir_fd, const char *name,
+                          mode_t *mode, mode_t *backing, struct bale_container_attr *attr)
 {
     struct bale_mount *mount = bale_mount_of(req);
 
@@ -198,7 +198,7 @@ static int make_in(fuse_req_t req, struct bale_node *dir, const char *name, int 
 
     if (e)
         return e;
-    e = prepare(req, dir, dir_fd, name ? name : "", mode, &backing, attr);
+    e = create_prepare(req, dir, dir_fd, name ? name : "", mode, &backing, attr);
     if (!e)
         e = make_file(req, dir_fd, name ? name : ".", flags, backing, fd);
     bale_node_unpin(mount->nodes, dir);

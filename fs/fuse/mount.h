@@ -9,8 +9,8 @@
  *
  * Handlers run in the session's threads (fs/daemon/session.c). They make system calls on the
  * backing store, but never wait for the file layer: a call that may wait takes a callback, which
- * replies. Results are 0 or a positive errno, in variables called e or err as the source says;
- * results of the layers below, negative bale_errs, are converted where they come in. */
+ * replies. Results are 0 or a positive errno, in variables called e; results of the rooms below,
+ * negative bale_errs in variables called err, are converted where they come in. */
 #ifndef BALE_FS_FUSE_MOUNT_H
 #define BALE_FS_FUSE_MOUNT_H
 
