@@ -19,7 +19,7 @@ struct bulk {
     cuda_move next; /* length 0: none */
 };
 
-cudaError_t begin(bulk *b)
+cudaError_t submit_copies(bulk *b)
 {
     cudaError_t error = cudaSuccess;
 
@@ -39,7 +39,7 @@ cudaError_t begin(bulk *b)
 }
 
 /* What is next, in parts that the driver copies. */
-cudaError_t part(bulk *b)
+cudaError_t split_move(bulk *b)
 {
     cuda_move *m = &b->next;
     cudaError_t error = cudaSuccess;
@@ -49,7 +49,7 @@ cudaError_t part(bulk *b)
         if (b->pinned)
             length = bale_cuda_pinned_part(b->pinned, (void *)m->to, (void *)m->from, length);
         if (b->count == MOST)
-            error = begin(b);
+            error = submit_copies(b);
         b->to[b->count] = (void *)m->to;
         b->from[b->count] = (const void *)m->from;
         b->length[b->count++] = length;
@@ -60,21 +60,21 @@ cudaError_t part(bulk *b)
 
 /* Whether the one goes on where the other ends, on both sides, in memory that we know to be one: memory of
  * the device's may be somebody's who has allocated it in parts. */
-bool goes_on(const bulk *b, cuda_move m, cuda_move next)
+bool continues(const bulk *b, cuda_move m, cuda_move next)
 {
     return m.from + m.length == next.from && m.to + m.length == next.to && b->pinned &&
            (bale_cuda_pinned_has(b->pinned, (void *)next.from, next.length) ||
             bale_cuda_pinned_has(b->pinned, (void *)next.to, next.length));
 }
 
-cudaError_t add(bulk *b, cuda_move move)
+cudaError_t add_move(bulk *b, cuda_move move)
 {
     cudaError_t error = cudaSuccess;
 
-    if (goes_on(b, b->next, move)) {
+    if (continues(b, b->next, move)) {
         b->next.length += move.length;
     } else {
-        error = part(b);
+        error = split_move(b);
         b->next = move;
     }
     return error;
@@ -89,8 +89,8 @@ cudaError_t bale_cuda_bulk(const struct bale_cuda_slot *slot, uint32_t count, cu
     b.pinned = slot->device->settings.pinned;
     b.stream = stream;
     for (uint32_t m = 0; m < count && !error; m++)
-        error = add(&b, slot->host.moves[m]);
+        error = add_move(&b, slot->host.moves[m]);
     if (!error)
-        error = part(&b);
-    return error ? error : begin(&b);
+        error = split_move(&b);
+    return error ? error : submit_copies(&b);
 }

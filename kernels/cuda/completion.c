@@ -1,17 +1,17 @@
-/* Items that go back: how their owners are called, and which go back undone. */
+/* Returning items: calling their done, and finding those that no device does. */
 #include "format/err.h"
 #include "format/reason.h"
 #include "kernels/cuda/engine.h"
 
-static struct bale_item *take_waiting(struct cuda_engine *e)
+static struct bale_item *take_waiting(struct cuda_engine *engine)
 {
     struct bale_item *all = NULL;
 
     for (unsigned q = 0; q < CUDA_QUEUES; q++) {
-        struct cuda_queue *queue = &e->queues[q];
+        struct cuda_queue *queue = &engine->queues[q];
         while (queue->chunks > 0) {
             struct bale_item *item = bale_cuda_queue_take(
-                queue, bale_cuda_queue_line(queue, e->about, e->device_count, 0));
+                queue, bale_cuda_queue_line(queue, engine->info, engine->device_count, 0));
             item->next = all;
             all = item;
         }
@@ -19,7 +19,6 @@ static struct bale_item *take_waiting(struct cuda_engine *e)
     return all;
 }
 
-/* Their statuses are set. */
 void bale_cuda_complete(struct bale_item *list)
 {
     while (list) {
@@ -31,7 +30,7 @@ void bale_cuda_complete(struct bale_item *list)
     }
 }
 
-void bale_cuda_answer(struct cuda_engine *e, struct bale_item *list, int status)
+void bale_cuda_answer(struct cuda_engine *engine, struct bale_item *list, int status)
 {
     uint64_t failed = 0;
 
@@ -40,43 +39,42 @@ void bale_cuda_answer(struct cuda_engine *e, struct bale_item *list, int status)
         if (status != BALE_OK)
             item->status = status;
     }
-    pthread_mutex_lock(&e->mutex);
-    e->stats.failed += failed;
-    pthread_mutex_unlock(&e->mutex);
+    pthread_mutex_lock(&engine->mutex);
+    engine->stats.failed += failed;
+    pthread_mutex_unlock(&engine->mutex);
     bale_cuda_complete(list);
 }
 
-/* Once for each change. */
-void bale_cuda_set_quarantine(struct cuda_engine *e, bool quarantine)
+void bale_cuda_set_quarantine(struct cuda_engine *engine, bool quarantine)
 {
-    if (e->quarantine != quarantine && e->options.quarantine)
-        e->options.quarantine(e->options.arg, quarantine);
-    e->quarantine = quarantine;
+    if (engine->quarantine != quarantine && engine->options.quarantine)
+        engine->options.quarantine(engine->options.arg, quarantine);
+    engine->quarantine = quarantine;
 }
 
-/* Items that nobody will take, or NULL. */
-static struct bale_item *unwanted(struct cuda_engine *e, int *status)
+/* Takes the items that no worker will take, with the status that they get. NULL: none. */
+static struct bale_item *take_unwanted(struct cuda_engine *engine, int *status)
 {
-    struct bale_item *list = e->refused;
+    struct bale_item *list = engine->refused;
 
-    e->refused = NULL;
-    *status = BALE_OK; /* each has its own */
-    if (list || e->state == CUDA_OPEN)
+    engine->refused = NULL;
+    *status = BALE_OK; /* each has its own status */
+    if (list || engine->state == CUDA_OPEN)
         return list;
-    *status = e->state == CUDA_LOST ? BALE_E_ENGINE : BALE_E_NO_DEVICE;
-    return take_waiting(e);
+    *status = engine->state == CUDA_LOST ? BALE_E_ENGINE : BALE_E_NO_DEVICE;
+    return take_waiting(engine);
 }
 
-bool bale_cuda_answer_unwanted(struct cuda_engine *e)
+bool bale_cuda_answer_unwanted(struct cuda_engine *engine)
 {
     int status;
-    struct bale_item *list = unwanted(e, &status);
+    struct bale_item *list = take_unwanted(engine, &status);
 
     if (!list)
         return false;
-    pthread_mutex_unlock(&e->mutex);
-    bale_cuda_answer(e, list, status);
-    pthread_mutex_lock(&e->mutex);
+    pthread_mutex_unlock(&engine->mutex);
+    bale_cuda_answer(engine, list, status);
+    pthread_mutex_lock(&engine->mutex);
     return true;
 }
 

@@ -49,7 +49,7 @@ struct equality {
     uint32_t differ;
 };
 
-__device__ inline void look(equality *e, uint4 v)
+__device__ inline void compare_bytes(equality *e, uint4 v)
 {
     if (!e->any) {
         e->any = true;
@@ -83,7 +83,7 @@ __device__ inline uint32_t verdict_of_block(equality e)
  * which begins shift bytes before them; held: how many they are. IN: what comes in stays near, and e
  * sees it. */
 template <bool IN>
-__device__ inline void copy_group(const uint4 *in, uint32_t held, uint32_t shift, uint32_t base,
+__device__ inline void copy_group(const uint4 *in, uint32_t loaded, uint32_t shift, uint32_t base,
                                   uint32_t words, uint4 *out, equality *e)
 {
     const unsigned lane = bale_warp::lane();
@@ -92,9 +92,9 @@ __device__ inline void copy_group(const uint4 *in, uint32_t held, uint32_t shift
 
     for (uint32_t u = 0; u < DEEP; u++) {
         uint32_t k = base + 32 * u + lane;
-        v[u] = k < held ? __ldcs(in + k) : none;
+        v[u] = k < loaded ? __ldcs(in + k) : none;
     }
-    v[DEEP] = shift && base + GROUP < held ? __ldcs(in + base + GROUP) : none;
+    v[DEEP] = shift && base + GROUP < loaded ? __ldcs(in + base + GROUP) : none;
     for (uint32_t u = 0; u < DEEP; u++) {
         uint32_t k = base + 32 * u + lane;
         uint4 word = v[u];
@@ -104,7 +104,7 @@ __device__ inline void copy_group(const uint4 *in, uint32_t held, uint32_t shift
         }
         if (k < words && IN) {
             out[k] = word;
-            look(e, word);
+            compare_bytes(e, word);
         } else if (k < words) {
             __stcs(out + k, word);
         }
@@ -117,10 +117,10 @@ template <bool IN>
 __device__ inline void copy_words(const uint8_t *from, uint32_t words, uint8_t *to, equality *e)
 {
     const uint32_t shift = (uintptr_t)from % WORD;
-    const uint32_t held = words + (shift > 0 && words > 0);
+    const uint32_t loaded = words + (shift > 0 && words > 0);
 
     for (uint32_t g = threadIdx.x / 32 * GROUP; g < words; g += WARPS * GROUP)
-        copy_group<IN>((const uint4 *)(from - shift), held, shift, g, words, (uint4 *)to, e);
+        copy_group<IN>((const uint4 *)(from - shift), loaded, shift, g, words, (uint4 *)to, e);
 }
 
 /* A block for a chunk: its bytes to its cell, unless they are there already, and whether they are all equal to
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(THREADS)
             uint8_t byte = from[words * WORD + threadIdx.x];
             uint32_t four = byte * 0x01010101u;
             to[words * WORD + threadIdx.x] = byte;
-            look(&e, make_uint4(four, four, four, four));
+            compare_bytes(&e, make_uint4(four, four, four, four));
         }
         uint32_t flags = verdict_of_block(e);
         if (threadIdx.x == 0) {

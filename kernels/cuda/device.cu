@@ -24,7 +24,7 @@ int find_packed_cell(bale_cuda_device *d)
     for (int c = CUDA_STORE + 1; c < CUDA_CODECS; c++) {
         const cuda_codec_ops *ops = bale_cuda_ops((cuda_codec)c);
         size_t bytes = 0;
-        if (d->has[c] && ops->bound && ops->bound(d->settings.nvcomp, &bytes) != 0)
+        if (d->available[c] && ops->bound && ops->bound(d->settings.nvcomp, &bytes) != 0)
             return BALE_E_DEVICE;
         most = bytes > most ? bytes : most;
     }
@@ -128,7 +128,7 @@ int try_codecs(bale_cuda_device *d)
     for (unsigned i = 0; i < BALE_CUDA_CELL; i++)
         data[i] = (uint8_t)(i / 7 * (i % 5));
     for (int c = CUDA_STORE; err == BALE_OK && c < CUDA_CODECS; c++)
-        if (d->has[c])
+        if (d->available[c])
             err = try_codec(d, (cuda_codec)c, data);
     if (err == BALE_OK) {
         slot->host.moves[0] = cuda_move{slot->host.raw, (uintptr_t)data, BALE_CUDA_CELL};
@@ -167,8 +167,8 @@ int choose_codecs(bale_cuda_device *d, uint64_t budget)
     int err = find_packed_cell(d);
 
     for (int c = CUDA_CODECS - 1; err == BALE_OK && c > CUDA_STORE; c--)
-        if (d->has[c] && cells_for(d, budget, 1) < CELLS_WORTH) {
-            d->has[c] = false;
+        if (d->available[c] && cells_for(d, budget, 1) < CELLS_WORTH) {
+            d->available[c] = false;
             err = find_packed_cell(d);
         }
     return err;
@@ -194,11 +194,11 @@ int measure_context(bale_cuda_device *d, uint64_t free_before, struct bale_reaso
     if (err == BALE_OK)
         err = try_codecs(d);
     if (err < 0) {
-        bale_reason_set(why, "%s: the first batch failed: %s", d->about.name, bale_err_text(err));
+        bale_reason_set(why, "%s: the first batch failed: %s", d->info.name, bale_err_text(err));
         return err;
     }
     close_slots(d);
-    free_now = bale_driver_free(&d->about);
+    free_now = bale_driver_free(&d->info);
     d->context_size = CONTEXT_GUESS;
     /* Much more is somebody else's, who came meanwhile. */
     if (free_before != UINT64_MAX && free_now != UINT64_MAX && free_now < free_before &&
@@ -227,7 +227,7 @@ int open_all_slots(bale_cuda_device *d, struct bale_reason *why)
     if (err < 0)
         bale_reason_set(
             why, "%s: no memory for batches: %llu MiB may be taken, of which the context has %llu",
-            d->about.name, (unsigned long long)(d->settings.memory / MIB),
+            d->info.name, (unsigned long long)(d->settings.memory / MIB),
             (unsigned long long)(d->context_size / MIB));
     return err;
 }
@@ -248,17 +248,17 @@ int open_context(bale_cuda_device *d, struct bale_reason *why)
     if (!error)
         error = bale_cuda_open_stream(&d->out);
     if (error)
-        bale_reason_set(why, "%s: %s", d->about.name, cudaGetErrorString(error));
+        bale_reason_set(why, "%s: %s", d->info.name, cudaGetErrorString(error));
     return bale_cuda_error(error);
 }
 
 int open_device(bale_cuda_device *d, struct bale_reason *why)
 {
-    uint64_t free_before = bale_driver_free(&d->about);
+    uint64_t free_before = bale_driver_free(&d->info);
     int err = open_context(d, why);
 
     for (int c = CUDA_STORE; c < CUDA_CODECS; c++)
-        d->has[c] = !bale_cuda_codecs[c].nvcomp || d->settings.nvcomp;
+        d->available[c] = !bale_cuda_codecs[c].nvcomp || d->settings.nvcomp;
     if (err == BALE_OK)
         err = choose_codecs(d, budget_beside(d, CONTEXT_GUESS));
     if (err == BALE_OK)
@@ -273,7 +273,7 @@ int bale_cuda_device_open(const struct bale_cuda_settings *settings,
                           struct bale_cuda_device **device, struct bale_reason *why)
 {
     bale_cuda_device *d = (bale_cuda_device *)calloc(1, sizeof *d);
-    int err = d ? bale_driver_query(settings->ordinal, &d->about) : BALE_E_NOMEM;
+    int err = d ? bale_driver_query(settings->ordinal, &d->info) : BALE_E_NOMEM;
 
     if (err < 0) {
         bale_reason_set(why, "device %d does not answer", settings->ordinal);
@@ -312,7 +312,7 @@ void bale_cuda_device_close(struct bale_cuda_device *device)
 
 bool bale_cuda_device_has(const struct bale_cuda_device *device, enum cuda_codec codec)
 {
-    return device->has[codec];
+    return device->available[codec];
 }
 
 uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device)

@@ -35,9 +35,9 @@ struct bale_cuda_slot {
 
 struct bale_cuda_device {
     struct bale_cuda_settings settings;
-    struct bale_driver_device about;
+    struct bale_driver_device info;
     uint64_t context_size;
-    bool has[CUDA_CODECS];
+    bool available[CUDA_CODECS];
     size_t packed_cell;
     /* All slots' copies each way, one after the other: one at a time is as fast as the bus, and is done
      * soonest, so that copies in, work and copies out of different slots go side by side. */

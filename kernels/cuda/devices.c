@@ -1,4 +1,4 @@
-/* The devices of an engine: opened together, and closed together. */
+/* Opening and closing the devices of an engine, all together, and pinning memory for them. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -31,141 +31,141 @@ static int open_worker(struct cuda_worker *w, struct bale_cuda_device *device)
     return w->jobs && w->table && w->hashes ? BALE_OK : BALE_E_NOMEM;
 }
 
-static uint64_t memory_for(const struct cuda_engine *e, unsigned i)
+static uint64_t memory_for(const struct cuda_engine *engine, unsigned i)
 {
-    uint64_t all = e->about[i].memory;
+    uint64_t all = engine->info[i].memory;
     uint64_t small = all / 4 < MEMORY_SMALL ? all / 4 : MEMORY_SMALL;
 
-    if (e->options.memory > 0)
-        return e->options.memory;
+    if (engine->options.memory > 0)
+        return engine->options.memory;
     return all / 16 > small ? all / 16 : small;
 }
 
-int bale_cuda_check_free(const struct cuda_engine *e, unsigned i, struct bale_reason *why)
+int bale_cuda_check_free(const struct cuda_engine *engine, unsigned i, struct bale_reason *why)
 {
-    uint64_t free_now = bale_driver_free(&e->about[i]);
-    uint64_t memory = memory_for(e, i);
+    uint64_t free_now = bale_driver_free(&engine->info[i]);
+    uint64_t memory = memory_for(engine, i);
 
-    if (e->options.insist || free_now >= memory)
+    if (engine->options.insist || free_now >= memory)
         return BALE_OK;
     bale_reason_set(why, "%s: %llu MiB of its memory are free, and %llu would be taken",
-                    e->about[i].name, (unsigned long long)(free_now / MIB),
+                    engine->info[i].name, (unsigned long long)(free_now / MIB),
                     (unsigned long long)(memory / MIB));
     return BALE_E_NOMEM;
 }
 
-static int open_one(struct cuda_engine *e, unsigned i, struct bale_reason *why)
+static int open_one(struct cuda_engine *engine, unsigned i, struct bale_reason *why)
 {
     struct bale_cuda_settings settings = {
-        .ordinal = e->about[i].ordinal,
-        .pinned = &e->pinned,
-        .memory = memory_for(e, i),
-        .nvcomp = e->has_nvcomp ? &e->nvcomp : NULL,
-        .verify = e->options.verify,
-        .shared = e->options.shared,
+        .ordinal = engine->info[i].ordinal,
+        .pinned = &engine->pinned,
+        .memory = memory_for(engine, i),
+        .nvcomp = engine->has_nvcomp ? &engine->nvcomp : NULL,
+        .verify = engine->options.verify,
+        .shared = engine->options.shared,
     };
-    int err = bale_cuda_check_free(e, i, why);
+    int err = bale_cuda_check_free(engine, i, why);
 
     if (err == BALE_OK)
-        err = bale_cuda_device_open(&settings, &e->devices[i], why);
-    for (unsigned w = 0; err == BALE_OK && w < e->worker_count; w++)
-        if (e->workers[w].device == i)
-            err = open_worker(&e->workers[w], e->devices[i]);
+        err = bale_cuda_device_open(&settings, &engine->devices[i], why);
+    for (unsigned w = 0; err == BALE_OK && w < engine->worker_count; w++)
+        if (engine->workers[w].device == i)
+            err = open_worker(&engine->workers[w], engine->devices[i]);
     return err;
 }
 
-static void unpin(struct cuda_engine *e, size_t count)
+static void unpin(struct cuda_engine *engine, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        bale_cuda_unpin(e->about[0].ordinal, e->pinned.ranges[i].memory);
-    e->is_pinned = false;
+        bale_cuda_unpin(engine->info[0].ordinal, engine->pinned.ranges[i].memory);
+    engine->is_pinned = false;
 }
 
-static int pin_all(struct cuda_engine *e, struct bale_reason *why)
+static int pin_all(struct cuda_engine *engine, struct bale_reason *why)
 {
-    const struct cuda_range *ranges = e->pinned.ranges;
+    const struct cuda_range *ranges = engine->pinned.ranges;
 
-    for (size_t i = 0; !e->is_pinned && i < e->pinned.count; i++) {
-        int err = bale_cuda_pin(e->about[0].ordinal, ranges[i].memory, ranges[i].size);
+    for (size_t i = 0; !engine->is_pinned && i < engine->pinned.count; i++) {
+        int err = bale_cuda_pin(engine->info[0].ordinal, ranges[i].memory, ranges[i].size);
         if (err < 0) {
-            unpin(e, i);
+            unpin(engine, i);
             bale_reason_set(why, "the host's memory cannot be pinned: %s", bale_err_text(err));
             return err;
         }
     }
-    e->is_pinned = true;
+    engine->is_pinned = true;
     return BALE_OK;
 }
 
-void bale_cuda_close_devices(struct cuda_engine *e)
+void bale_cuda_close_devices(struct cuda_engine *engine)
 {
-    pthread_mutex_lock(&e->pinning);
-    if (e->is_pinned)
-        unpin(e, e->pinned.count);
-    for (unsigned w = 0; w < e->worker_count; w++)
-        free_batch_room(&e->workers[w]);
-    for (unsigned i = 0; i < e->device_count; i++) {
-        bale_cuda_device_close(e->devices[i]);
-        e->devices[i] = NULL;
+    pthread_mutex_lock(&engine->pinning);
+    if (engine->is_pinned)
+        unpin(engine, engine->pinned.count);
+    for (unsigned w = 0; w < engine->worker_count; w++)
+        free_batch_room(&engine->workers[w]);
+    for (unsigned i = 0; i < engine->device_count; i++) {
+        bale_cuda_device_close(engine->devices[i]);
+        engine->devices[i] = NULL;
     }
-    pthread_mutex_unlock(&e->pinning);
-    pthread_mutex_lock(&e->mutex);
-    bale_cuda_set_quarantine(e, false);
-    pthread_mutex_unlock(&e->mutex);
+    pthread_mutex_unlock(&engine->pinning);
+    pthread_mutex_lock(&engine->mutex);
+    bale_cuda_set_quarantine(engine, false);
+    pthread_mutex_unlock(&engine->mutex);
 }
 
-/* What can be asked of all devices together. With both mutexes. */
-static void note_opened(struct cuda_engine *e)
+/* Sums up the devices: what all of them can do. With both mutexes. */
+static void note_opened(struct cuda_engine *engine)
 {
     uint64_t memory = 0;
 
-    e->cells = UINT32_MAX;
-    e->workspaces = UINT32_MAX;
+    engine->cells = UINT32_MAX;
+    engine->workspaces = UINT32_MAX;
     for (int c = 0; c < CUDA_CODECS; c++)
-        e->has[c] = true;
-    for (unsigned i = 0; i < e->device_count; i++) {
-        uint32_t cells = bale_cuda_slot_host(bale_cuda_device_slot(e->devices[i], 0))->cells;
-        e->cells = cells < e->cells ? cells : e->cells;
-        unsigned workspaces = bale_cuda_device_workspaces(e->devices[i]);
-        e->workspaces = workspaces < e->workspaces ? workspaces : e->workspaces;
-        memory += bale_cuda_device_memory(e->devices[i]);
+        engine->available[c] = true;
+    for (unsigned i = 0; i < engine->device_count; i++) {
+        uint32_t cells = bale_cuda_slot_host(bale_cuda_device_slot(engine->devices[i], 0))->cells;
+        engine->cells = cells < engine->cells ? cells : engine->cells;
+        unsigned workspaces = bale_cuda_device_workspaces(engine->devices[i]);
+        engine->workspaces = workspaces < engine->workspaces ? workspaces : engine->workspaces;
+        memory += bale_cuda_device_memory(engine->devices[i]);
         for (int c = 0; c < CUDA_CODECS; c++)
-            e->has[c] &= bale_cuda_device_has(e->devices[i], (enum cuda_codec)c);
+            engine->available[c] &= bale_cuda_device_has(engine->devices[i], (enum cuda_codec)c);
     }
-    e->stats.device_memory = memory;
+    engine->stats.device_memory = memory;
 }
 
-static void tell_opened(const struct cuda_engine *e)
+static void log_opened(const struct cuda_engine *engine)
 {
-    bale_cuda_log(e, BALE_GPU_INFO,
+    bale_cuda_log(engine, BALE_GPU_INFO,
                   "GPU: %s: %u batches of %u chunks, %u computed at a time, %llu MiB",
-                  e->about[0].name, e->worker_count, e->cells, e->workspaces,
-                  (unsigned long long)(e->stats.device_memory / MIB));
+                  engine->info[0].name, engine->worker_count, engine->cells, engine->workspaces,
+                  (unsigned long long)(engine->stats.device_memory / MIB));
     for (int c = 0; c < CUDA_CODECS; c++)
-        if (!e->has[c] && (e->has_nvcomp || !bale_cuda_codecs[c].nvcomp))
-            bale_cuda_log(e, BALE_GPU_WARNING,
+        if (!engine->available[c] && (engine->has_nvcomp || !bale_cuda_codecs[c].nvcomp))
+            bale_cuda_log(engine, BALE_GPU_WARNING,
                           "GPU: %s: there is too little memory for %s, which stays with the CPU: "
                           "mount with a greater gpu-memory",
-                          e->about[0].name, bale_cuda_codecs[c].name);
+                          engine->info[0].name, bale_cuda_codecs[c].name);
 }
 
-int bale_cuda_open_devices(struct cuda_engine *e, struct bale_reason *why)
+int bale_cuda_open_devices(struct cuda_engine *engine, struct bale_reason *why)
 {
     int err = BALE_OK;
 
-    pthread_mutex_lock(&e->pinning);
-    for (unsigned i = 0; err == BALE_OK && i < e->device_count; i++)
-        err = open_one(e, i, why);
+    pthread_mutex_lock(&engine->pinning);
+    for (unsigned i = 0; err == BALE_OK && i < engine->device_count; i++)
+        err = open_one(engine, i, why);
     if (err == BALE_OK)
-        err = pin_all(e, why);
+        err = pin_all(engine, why);
     if (err == BALE_OK) {
-        pthread_mutex_lock(&e->mutex);
-        note_opened(e);
-        tell_opened(e);
-        pthread_mutex_unlock(&e->mutex);
+        pthread_mutex_lock(&engine->mutex);
+        note_opened(engine);
+        log_opened(engine);
+        pthread_mutex_unlock(&engine->mutex);
     }
-    pthread_mutex_unlock(&e->pinning);
+    pthread_mutex_unlock(&engine->pinning);
     if (err < 0)
-        bale_cuda_close_devices(e);
+        bale_cuda_close_devices(engine);
     return err;
 }

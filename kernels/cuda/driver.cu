@@ -15,7 +15,7 @@ extern "C" {
 
 namespace
 {
-struct driver {
+struct driver_functions {
     CUresult (*init)(unsigned);
     CUresult (*count)(int *);
     CUresult (*get)(CUdevice *, int);
@@ -32,17 +32,17 @@ struct driver {
 struct nvml_memory {
     unsigned long long total, free, used;
 };
-struct nvml {
+struct nvml_functions {
     int (*init)(void);
     int (*by_bus)(const char *, void **);
     int (*memory)(void *, nvml_memory *);
     bool ready;
 };
 
-pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-bool ready; /* guarded by mutex */
-driver cu;
-nvml ml;
+pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
+bool driver_is_open; /* guarded by open_mutex */
+driver_functions driver;
+nvml_functions nvml;
 
 template <typename T> bool find(void *library, const char *name, T *function)
 {
@@ -52,23 +52,25 @@ template <typename T> bool find(void *library, const char *name, T *function)
 
 bool find_all(void *library)
 {
-    return find(library, "cuInit", &cu.init) && find(library, "cuDeviceGetCount", &cu.count) &&
-           find(library, "cuDeviceGet", &cu.get) && find(library, "cuDeviceGetName", &cu.name) &&
-           find(library, "cuDeviceGetPCIBusId", &cu.bus) &&
-           find(library, "cuDeviceTotalMem_v2", &cu.memory) &&
-           find(library, "cuDeviceGetAttribute", &cu.attribute) &&
-           find(library, "cuCtxGetCurrent", &cu.current) &&
-           find(library, "cuCtxSetCurrent", &cu.set_current) &&
-           find(library, "cuGetErrorString", &cu.error);
+    return find(library, "cuInit", &driver.init) &&
+           find(library, "cuDeviceGetCount", &driver.count) &&
+           find(library, "cuDeviceGet", &driver.get) &&
+           find(library, "cuDeviceGetName", &driver.name) &&
+           find(library, "cuDeviceGetPCIBusId", &driver.bus) &&
+           find(library, "cuDeviceTotalMem_v2", &driver.memory) &&
+           find(library, "cuDeviceGetAttribute", &driver.attribute) &&
+           find(library, "cuCtxGetCurrent", &driver.current) &&
+           find(library, "cuCtxSetCurrent", &driver.set_current) &&
+           find(library, "cuGetErrorString", &driver.error);
 }
 
 void open_nvml()
 {
-    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen("libnvidia-nvml.so.1", RTLD_NOW | RTLD_LOCAL);
 
-    ml.ready = library && find(library, "nvmlInit_v2", &ml.init) &&
-               find(library, "nvmlDeviceGetHandleByPciBusId_v2", &ml.by_bus) &&
-               find(library, "nvmlDeviceGetMemoryInfo", &ml.memory) && ml.init() == 0;
+    nvml.ready = library && find(library, "nvmlInit_v2", &nvml.init) &&
+                 find(library, "nvmlDeviceGetHandleByPciBusId_v2", &nvml.by_bus) &&
+                 find(library, "nvmlDeviceGetMemoryInfo", &nvml.memory) && nvml.init() == 0;
 }
 
 int open_driver(struct bale_reason *why)
@@ -84,9 +86,9 @@ int open_driver(struct bale_reason *why)
         bale_reason_set(why, "the CUDA driver is too old");
         return BALE_E_DEVICE;
     }
-    CUresult result = cu.init(0);
+    CUresult result = driver.init(0);
     if (result != CUDA_SUCCESS) {
-        cu.error(result, &text);
+        driver.error(result, &text);
         bale_reason_set(why, "the CUDA driver does not start: %s", text);
         return BALE_E_DEVICE;
     }
@@ -115,11 +117,11 @@ int bale_driver_open(struct bale_reason *why)
 {
     int err = BALE_OK;
 
-    pthread_mutex_lock(&mutex);
-    if (!ready)
+    pthread_mutex_lock(&open_mutex);
+    if (!driver_is_open)
         err = open_driver(why);
-    ready = err == BALE_OK;
-    pthread_mutex_unlock(&mutex);
+    driver_is_open = err == BALE_OK;
+    pthread_mutex_unlock(&open_mutex);
     return err;
 }
 
@@ -127,7 +129,7 @@ int bale_driver_count(void)
 {
     int count = 0;
 
-    return cu.count(&count) == CUDA_SUCCESS ? count : 0;
+    return driver.count(&count) == CUDA_SUCCESS ? count : 0;
 }
 
 int bale_driver_query(int ordinal, struct bale_driver_device *device)
@@ -138,13 +140,13 @@ int bale_driver_query(int ordinal, struct bale_driver_device *device)
 
     memset(device, 0, sizeof *device);
     device->ordinal = ordinal;
-    if (cu.get(&handle, ordinal) != CUDA_SUCCESS ||
-        cu.name(device->name, sizeof device->name, handle) != CUDA_SUCCESS ||
-        cu.bus(device->bus, sizeof device->bus, handle) != CUDA_SUCCESS ||
-        cu.memory(&memory, handle) != CUDA_SUCCESS ||
-        cu.attribute(&mode, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, handle) != CUDA_SUCCESS ||
-        cu.attribute(&same_place, CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM,
-                     handle) != CUDA_SUCCESS)
+    if (driver.get(&handle, ordinal) != CUDA_SUCCESS ||
+        driver.name(device->name, sizeof device->name, handle) != CUDA_SUCCESS ||
+        driver.bus(device->bus, sizeof device->bus, handle) != CUDA_SUCCESS ||
+        driver.memory(&memory, handle) != CUDA_SUCCESS ||
+        driver.attribute(&mode, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, handle) != CUDA_SUCCESS ||
+        driver.attribute(&same_place, CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM,
+                         handle) != CUDA_SUCCESS)
         return BALE_E_DEVICE;
     for (char *p = device->bus; *p; p++)
         *p = (char)tolower((unsigned char)*p);
@@ -175,12 +177,12 @@ void *bale_driver_context(void)
 {
     CUcontext context = nullptr;
 
-    return cu.current(&context) == CUDA_SUCCESS ? (void *)context : nullptr;
+    return driver.current(&context) == CUDA_SUCCESS ? (void *)context : nullptr;
 }
 
 void bale_driver_set_context(void *context)
 {
-    (void)cu.set_current((CUcontext)context);
+    (void)driver.set_current((CUcontext)context);
 }
 
 uint64_t bale_driver_free(const struct bale_driver_device *device)
@@ -188,7 +190,7 @@ uint64_t bale_driver_free(const struct bale_driver_device *device)
     void *handle;
     nvml_memory memory = {};
 
-    if (!ml.ready || ml.by_bus(device->bus, &handle) != 0 || ml.memory(handle, &memory) != 0)
+    if (!nvml.ready || nvml.by_bus(device->bus, &handle) != 0 || nvml.memory(handle, &memory) != 0)
         return UINT64_MAX;
     return memory.free;
 }

@@ -1,6 +1,11 @@
-/* The CUDA engine: items wait in queues of one codec and direction each, and the slots of the devices
- * take from them, a thread for each. A thread more, the supervisor, opens and closes the devices, looks
- * after batches that take too long, and answers items that no device does. */
+/* The CUDA engine. Items wait in a queue for each codec and direction. Each slot of a device has a
+ * thread, the worker, that takes items and does them as a batch. One more thread, the supervisor,
+ * opens and closes the devices, gives up batches that take too long, and returns items that no
+ * device does.
+ *
+ * Locks: pinning, then mutex. Calls go one way: plugin.c and measure.c call engine.c; that starts
+ * supervisor.c and worker.c; these call devices.c, items.c and completion.c. The sources below have
+ * no thread and do not know the engine: queue.c, pinned.c, and the device behind device.h. */
 #ifndef BALE_KERNELS_CUDA_ENGINE_H
 #define BALE_KERNELS_CUDA_ENGINE_H
 
@@ -13,36 +18,36 @@
 #include "kernels/cuda/queue.h"
 #include "kernels/engine/gpu.h"
 
-/* A queue's items: codec + CUDA_CODECS for decoding. */
+/* Queues by enum cuda_codec, plus CUDA_CODECS for decoding. */
 enum { CUDA_QUEUES = 2 * CUDA_CODECS };
-enum { CUDA_MISMATCHES_MAX = 3 }; /* then the codec is no longer ours */
+enum { CUDA_MISMATCHES_MAX = 3 }; /* after so many the CPU does the codec */
 
 enum cuda_state {
-    CUDA_CLOSED, /* nothing is held; the next batch opens it */
+    CUDA_CLOSED, /* nothing is allocated; the next item opens the devices */
     CUDA_OPENING,
     CUDA_OPEN,
-    CUDA_HUNG, /* a batch was given up: nothing new, and closed when the device has come back */
+    CUDA_HUNG, /* a batch was given up: no new ones, and closed when the device has come back */
     CUDA_CLOSING,
-    CUDA_LOST, /* for good */
+    CUDA_LOST, /* a device failed: never open again */
 };
 
 enum cuda_step {
     CUDA_IDLE,
-    CUDA_PREPARING, /* the host reads the items: never given up */
-    CUDA_READING,   /* the first step: the items are only read */
-    CUDA_RESOLVING, /* the host makes what it can of the results: never given up */
-    CUDA_WRITING,   /* the second step */
-    CUDA_GIVEN_UP,  /* the batch was taken away; the device may still be at it */
+    CUDA_PREPARING, /* the host reads the items; never given up */
+    CUDA_READING,   /* the first step: the device only reads the items */
+    CUDA_RESOLVING, /* the host evaluates the results; never given up */
+    CUDA_WRITING,   /* the second step: the device writes the items */
+    CUDA_GIVEN_UP,  /* the supervisor took the items; the device may still work on them */
 };
 
-/* An item of a batch and its chunks. */
+/* An item of a batch and its chunks in the batch. */
 struct cuda_job {
     struct bale_item *item;
     uint32_t first;
     uint32_t count;
 };
 
-/* A slot's place at work. Its thread's alone but for what the engine's mutex guards. */
+/* A worker and its batch. Only its thread uses it, but for what the engine's mutex guards. */
 struct cuda_worker {
     struct cuda_engine *engine;
     pthread_t thread;
@@ -52,125 +57,139 @@ struct cuda_worker {
 
     /* Guarded by the engine's mutex. */
     enum cuda_step step;
-    uint64_t since_ns; /* when the step began: reading and writing have the watchdog's time each */
+    uint64_t since_ns; /* when the step began: reading and writing may each take watchdog_ms */
 
-    /* The batch. */
+    /* The batch. slot, jobs, table and hashes are there while the device is open; the supervisor
+     * reads jobs when it gives up the batch. */
     struct bale_cuda_slot *slot;
-    struct cuda_job *jobs; /* room for cells */
+    struct cuda_job *jobs; /* one for each cell at most */
     uint32_t job_count;
     uint32_t chunk_count;
     uint32_t move_count;
     unsigned queue;
-    struct bale_chunk *table; /* room for cells, to make frames with */
-    uint8_t *hashes;
+    struct bale_chunk *table; /* a frame's chunk table; room for all cells */
+    uint8_t *hashes;          /* a frame's chunks' checksums; room for all cells */
 };
 
 struct cuda_engine {
-    struct bale_engine engine; /* first: the handle is a pointer to it */
+    struct bale_engine base; /* what the users' handle points to */
+
+    /* Set before the threads start, and then only read. */
     struct bale_gpu_options options;
     struct nvcomp nvcomp;
     bool has_nvcomp;
-    struct cuda_pinned pinned;
-    atomic_uint pins; /* ranges that were to be */
     unsigned device_count;
-    struct bale_driver_device about[BALE_GPU_DEVICES];
-    bool apart; /* the devices are on several NUMA nodes */
+    struct bale_driver_device info[BALE_GPU_DEVICES];
+    bool several_nodes; /* the devices are on several NUMA nodes */
+    unsigned worker_count;
     pthread_t supervisor;
     bool supervisor_started;
-    pthread_mutex_t pinning; /* one pins, opens or closes at a time; taken before mutex */
-    /* Guarded by pinning. */
-    struct bale_cuda_device *devices[BALE_GPU_DEVICES]; /* there with CUDA_OPEN */
-    bool is_pinned; /* what is in pinned is registered with a context */
 
-    pthread_mutex_t mutex; /* guards the rest */
-    pthread_cond_t work;   /* for slots: items came, or the state changed */
-    pthread_cond_t care;   /* for the supervisor: something for it to do */
+    struct cuda_pinned pinned; /* has a lock of its own */
+    atomic_uint pins;          /* calls of pin, to spread ranges over the devices */
+
+    pthread_mutex_t pinning; /* held while a thread pins, opens or closes; taken before mutex */
+    /* Guarded by pinning; while the state is CUDA_OPEN only read. */
+    struct bale_cuda_device *devices[BALE_GPU_DEVICES];
+    bool is_pinned; /* the ranges in pinned are registered with a context */
+
+    pthread_mutex_t mutex;          /* guards the rest, but workers */
+    pthread_cond_t worker_wake;     /* for workers: items, a free workspace or a new state */
+    pthread_cond_t supervisor_wake; /* for the supervisor */
     enum cuda_state state;
     bool stop;
-    bool wanted;            /* items came and nothing is open */
-    uint64_t not_before_ns; /* opening failed: not again until then */
-    uint64_t idle_ns;       /* since when nothing is under way */
+    bool open_wanted;   /* items came and no device is open */
+    uint64_t reopen_ns; /* opening failed, and is not tried again until then */
+    uint64_t idle_ns;   /* when the last batch ended */
     struct cuda_queue queues[CUDA_QUEUES];
-    struct bale_item *refused; /* with their status */
-    unsigned turn;             /* queue to look at first */
-    unsigned busy;             /* slots at work */
-    uint32_t cells;            /* of the smallest slot when it was last open */
-    unsigned workspaces;       /* batches computed at a time, of the device with the fewest */
-    bool has[CUDA_CODECS];     /* every device does them */
+    struct bale_item *refused;   /* items that go back with the status that they have */
+    unsigned next_queue;         /* the queue that is served next */
+    unsigned busy_workers;       /* workers with a batch */
+    uint32_t cells;              /* of the smallest slot when the devices were last open */
+    unsigned workspaces;         /* batches that the device with the fewest computes at a time */
+    bool available[CUDA_CODECS]; /* every device does the codec */
     unsigned mismatches[CUDA_CODECS];
-    bool off[CUDA_CODECS];
-    bool quarantine; /* a batch was given up in its second step, and its device is not closed yet */
+    bool disabled[CUDA_CODECS];
+    bool quarantine; /* a batch was given up while it wrote, and its device is not closed yet */
     struct bale_gpu_stats stats;
 
-    unsigned worker_count;
     struct cuda_worker workers[];
 };
 
-static inline struct cuda_engine *bale_cuda_engine(struct bale_engine *engine)
+static inline struct cuda_engine *bale_cuda_engine(struct bale_engine *handle)
 {
-    return (struct cuda_engine *)engine;
+    return (struct cuda_engine *)handle;
 }
 
-void bale_cuda_log(const struct cuda_engine *e, int level, const char *format, ...)
+void bale_cuda_log(const struct cuda_engine *engine, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* items.c: which queue an item is for, or why it is not ours; for a decode, *head is the frame's. */
+/* items.c */
+
+/* The queue of an item, or a negative bale_err if the engine does not do it. For a decode *head
+ * is the frame's head. */
 int bale_cuda_queue_of(const struct bale_item *item, struct bale_frame *head);
-/* Fills the slot's tables for the jobs' items. */
+/* Fills the slot's table of chunks from the jobs' items. */
 void bale_cuda_prepare(struct cuda_worker *worker);
-/* From the results: each item's status, what there is to move, and the heads of frames. */
+/* Makes each item's status, the moves and the heads of frames from the results of the first
+ * step. */
 void bale_cuda_resolve(struct cuda_worker *worker);
 
-/* measure.c: kernels/engine/gpu.h's measure. */
+/* measure.c: measure of kernels/engine/gpu.h. */
 int bale_cuda_measure_all(const struct bale_gpu_options *options, struct bale_gpu_trial *trials,
                           size_t count, void (*tick)(void *argument, size_t trial), void *argument,
                           struct bale_reason *why);
 
-/* process.c: of struct bale_gpu. */
-int bale_cuda_process_memory_kind(struct bale_engine *engine, const void *memory,
+/* process.c: operations of struct bale_gpu. */
+int bale_cuda_process_memory_kind(struct bale_engine *handle, const void *memory,
                                   enum bale_memory_kind *where, int *device);
-int bale_cuda_process_wait(struct bale_engine *engine, void *stream);
-int bale_cuda_process_copy(struct bale_engine *engine, const struct bale_gpu_copy *copies,
+int bale_cuda_process_wait(struct bale_engine *handle, void *stream);
+int bale_cuda_process_copy(struct bale_engine *handle, const struct bale_gpu_copy *copies,
                            size_t count);
 
-/* engine.c: kernels/engine/gpu.h's open. */
-int bale_cuda_engine_open(const struct bale_gpu_options *options, struct bale_engine **engine,
-                          struct bale_reason *why);
-/* An engine that has nothing open yet; NULL: no memory. */
-struct cuda_engine *bale_cuda_engine_create(const struct bale_gpu_options *options);
-/* Which devices, before anything is made on them: BALE_OK, or a negative bale_err with why. */
-int bale_cuda_find_devices(struct cuda_engine *e, struct bale_reason *why);
+/* engine.c */
 
-/* worker.c: a slot's thread. */
+/* open of kernels/engine/gpu.h. */
+int bale_cuda_engine_open(const struct bale_gpu_options *options, struct bale_engine **handle,
+                          struct bale_reason *why);
+/* An engine without threads and open devices; NULL: no memory. */
+struct cuda_engine *bale_cuda_engine_create(const struct bale_gpu_options *options);
+/* Opens the driver and fills info of the engine's devices, without making anything on them:
+ * BALE_OK, or a negative bale_err with why. */
+int bale_cuda_find_devices(struct cuda_engine *engine, struct bale_reason *why);
+
+/* worker.c: the thread of a slot; its argument is a struct cuda_worker. */
 void *bale_cuda_worker_thread(void *worker);
 
-/* supervisor.c */
-void *bale_cuda_supervisor_thread(void *engine);
+/* supervisor.c: its argument is the struct cuda_engine. */
+void *bale_cuda_supervisor_thread(void *argument);
 
 /* completion.c */
 
-/* Says that all of a list are done; their statuses are set. Without the mutex. */
+/* Calls done of all items of a list, whose statuses are set. Without the mutex. */
 void bale_cuda_complete(struct bale_item *list);
-/* Marks all of a list as done with status, and says so. Without the mutex. */
-void bale_cuda_answer(struct cuda_engine *e, struct bale_item *list, int status);
-/* Answers items that nobody will take; false: there are none. Slots do so as well as the supervisor, which
- * may be waiting for a driver that opens or closes, or hangs in that. With the mutex, which is not held
- * meanwhile. */
-bool bale_cuda_answer_unwanted(struct cuda_engine *e);
-/* Whether a device may write to items that were given back: said where it is to be known, and with a device
- * that is lost the supervisor closes it then. With the mutex. */
-void bale_cuda_set_quarantine(struct cuda_engine *e, bool quarantine);
-/* The items of a worker's batch. */
+/* Returns undone items: sets their status, unless it is BALE_OK, and calls their done. Without
+ * the mutex. */
+void bale_cuda_answer(struct cuda_engine *engine, struct bale_item *list, int status);
+/* Returns items that no worker will take; false: there are none. Workers do so as well, because
+ * the supervisor may be waiting for a driver that opens or closes a device, or hangs. With the
+ * mutex, which it releases meanwhile. */
+bool bale_cuda_answer_unwanted(struct cuda_engine *engine);
+/* Sets whether a device may still write to items that were returned, and reports a change to the
+ * options' quarantine. A lost device that may is closed by the supervisor. With the mutex. */
+void bale_cuda_set_quarantine(struct cuda_engine *engine, bool quarantine);
+/* The items of a worker's batch, as a list. */
 struct bale_item *bale_cuda_list_of(struct cuda_worker *worker);
 
 /* devices.c */
 
-/* Whether the device has the memory that is to be taken: BALE_OK, or BALE_E_NOMEM with why. Whoever else
- * works on it is asked by nobody: no more is taken than is free. */
-int bale_cuda_check_free(const struct cuda_engine *e, unsigned device, struct bale_reason *why);
+/* Whether the memory that the engine would take is free on the device: BALE_OK, or BALE_E_NOMEM
+ * with why. No more is taken than is free, so that other programs on the device lose nothing. */
+int bale_cuda_check_free(const struct cuda_engine *engine, unsigned device,
+                         struct bale_reason *why);
 /* Opens all devices: BALE_OK, or a negative bale_err with why. */
-int bale_cuda_open_devices(struct cuda_engine *e, struct bale_reason *why);
-/* Frees what the devices hold. */
-void bale_cuda_close_devices(struct cuda_engine *e);
+int bale_cuda_open_devices(struct cuda_engine *engine, struct bale_reason *why);
+/* Closes all devices and ends the quarantine. NULL devices are fine. Without the mutex. */
+void bale_cuda_close_devices(struct cuda_engine *engine);
 
 #endif

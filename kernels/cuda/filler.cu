@@ -110,7 +110,7 @@ double amount(const work &w)
 }
 
 /* From one end of a launch to another. */
-void run(const work &w, double seconds)
+void run_load(const work &w, double seconds)
 {
     cudaEvent_t ends[DEEP];
     uint64_t begin = 0, end, start = now();
@@ -149,6 +149,6 @@ int main(int argc, char **argv)
         fputs("usage: bale_gpu_filler compute|memory SECONDS [DEVICE]\n", stderr);
         return 2;
     }
-    run(prepare(is_compute, argc > 3 ? atoi(argv[3]) : 0), seconds);
+    run_load(prepare(is_compute, argc > 3 ? atoi(argv[3]) : 0), seconds);
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

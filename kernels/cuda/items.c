@@ -1,4 +1,4 @@
-/* Items and their chunks: kernels/frame/frame.c's rules, with the work done elsewhere. */
+/* Items and their chunks, by the rules of kernels/frame/frame.c; the device does the work. */
 #include <string.h>
 
 #include "format/bytes.h"
@@ -11,7 +11,8 @@ static bool has_geometry(const struct bale_frame *frame)
     return bale_frame_has_geometry(frame) && frame->chunk_log2 <= BALE_CUDA_CHUNK_LOG2_MAX;
 }
 
-/* What is all zero is found out for all codecs. */
+/* Codec zero has no kernels: with every codec the device finds out whether the bytes are all
+ * equal. */
 static int encode_queue(const struct bale_item *item)
 {
     uint8_t id = item->setting.codec == BALE_CODEC_ZERO ? BALE_CODEC_STORE : item->setting.codec;
@@ -25,7 +26,7 @@ static int encode_queue(const struct bale_item *item)
                : BALE_E_INVALID;
 }
 
-/* A frame of codec zero is the host's: there is nothing to take anywhere. */
+/* A frame of codec zero has no stored bytes and stays with the host. */
 static int decode_queue(const struct bale_item *item, struct bale_frame *head)
 {
     int err = bale_frame_head_decode(item->stored, item->stored_length, head);
@@ -102,7 +103,7 @@ void bale_cuda_prepare(struct cuda_worker *worker)
     }
 }
 
-/* Of all chunks of the item. */
+/* The flags of the item's chunks together. */
 static uint32_t flags_of(const struct cuda_result *results, uint32_t count)
 {
     uint32_t flags = results[0].flags;

@@ -25,7 +25,8 @@ size_t temp_size(const bale_cuda_device *device, uint32_t cells)
     for (int c = CUDA_STORE + 1; c < CUDA_CODECS; c++) {
         const cuda_codec_ops *ops = bale_cuda_ops((cuda_codec)c);
         size_t bytes = 0;
-        if (device->has[c] && ops->temp && ops->temp(device->settings.nvcomp, cells, &bytes) != 0)
+        if (device->available[c] && ops->temp &&
+            ops->temp(device->settings.nvcomp, cells, &bytes) != 0)
             return SIZE_MAX;
         most = bytes > most ? bytes : most;
     }

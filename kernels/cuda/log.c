@@ -5,7 +5,7 @@
 
 enum { LINE_SIZE = 512 };
 
-void bale_cuda_log(const struct cuda_engine *e, int level, const char *format, ...)
+void bale_cuda_log(const struct cuda_engine *engine, int level, const char *format, ...)
 {
     char line[LINE_SIZE];
     va_list args;
@@ -13,6 +13,6 @@ void bale_cuda_log(const struct cuda_engine *e, int level, const char *format, .
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    if (e->options.log)
-        e->options.log(level, line);
+    if (engine->options.log)
+        engine->options.log(level, line);
 }

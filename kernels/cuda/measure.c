@@ -1,4 +1,4 @@
-/* What a codec's kernels do with data in the device's memory: kernels/engine/gpu.h's measure. */
+/* Measures a codec's kernels on data in device memory: measure of kernels/engine/gpu.h. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static uint64_t median(double *values, unsigned count)
     return (uint64_t)((values[(count - 1) / 2] + values[count / 2]) / 2);
 }
 
-/* Whether the device takes what the trial has. */
+/* Whether the device does the trial's codec, parameters and lengths. */
 static bool is_taken(const struct bale_cuda_device *device, const struct bale_gpu_trial *trial)
 {
     int codec = bale_cuda_codec_of(trial->codec);
@@ -41,7 +41,7 @@ static bool is_taken(const struct bale_cuda_device *device, const struct bale_gp
     return true;
 }
 
-static void fill(const struct bale_gpu_trial *trial, struct cuda_chunk *chunks)
+static void fill_chunks(const struct bale_gpu_trial *trial, struct cuda_chunk *chunks)
 {
     for (size_t i = 0; i < trial->measured; i++) {
         const struct bale_gpu_trial_chunk *chunk = &trial->chunks[i];
@@ -67,7 +67,7 @@ static int sum_up(const struct cuda_result *results, struct bale_gpu_trial *tria
     return BALE_OK;
 }
 
-static int run(struct bale_cuda_slot *slot, struct bale_gpu_trial *trial)
+static int run_trial(struct bale_cuda_slot *slot, struct bale_gpu_trial *trial)
 {
     const struct bale_cuda_host *host = bale_cuda_slot_host(slot);
     double *ns = calloc(2 * (size_t)trial->runs, sizeof *ns);
@@ -75,7 +75,7 @@ static int run(struct bale_cuda_slot *slot, struct bale_gpu_trial *trial)
 
     trial->measured = trial->count < host->cells ? trial->count : host->cells;
     if (err == BALE_OK) {
-        fill(trial, host->chunks);
+        fill_chunks(trial, host->chunks);
         err = bale_cuda_measure(slot, (enum cuda_codec)bale_cuda_codec_of(trial->codec),
                                 (uint32_t)trial->measured, trial->runs, ns, ns + trial->runs);
     }
@@ -89,29 +89,29 @@ static int run(struct bale_cuda_slot *slot, struct bale_gpu_trial *trial)
     return err;
 }
 
-/* With an engine that nobody gives an item, and so leaves its device alone. */
+/* Opens an engine that gets no items, so that its threads leave the device to this one. */
 int bale_cuda_measure_all(const struct bale_gpu_options *options, struct bale_gpu_trial *trials,
                           size_t count, void (*tick)(void *argument, size_t trial), void *argument,
                           struct bale_reason *why)
 {
     struct bale_gpu_options one = *options;
-    struct bale_engine *engine = NULL;
+    struct bale_engine *handle = NULL;
     int err;
 
     one.device_count = options->device_count > 0;
-    one.verify = true; /* there is room for what is decoded */
+    one.verify = true; /* allocates the cells that chunks are decoded to */
     one.release_ms = RELEASE_NEVER_MS;
-    err = bale_cuda_engine_open(&one, &engine, why);
+    err = bale_cuda_engine_open(&one, &handle, why);
     if (err < 0)
         return err;
-    struct bale_cuda_device *device = bale_cuda_engine(engine)->devices[0];
+    struct bale_cuda_device *device = bale_cuda_engine(handle)->devices[0];
     for (size_t i = 0; i < count; i++) {
         if (tick)
             tick(argument, i);
         trials[i].status = is_taken(device, &trials[i])
-                               ? run(bale_cuda_device_slot(device, 0), &trials[i])
+                               ? run_trial(bale_cuda_device_slot(device, 0), &trials[i])
                                : BALE_E_INVALID;
     }
-    engine->ops->destroy(engine);
+    handle->ops->destroy(handle);
     return BALE_OK;
 }

@@ -98,8 +98,8 @@ cudaError_t between(const cudaEvent_t *marks, int from, int to, double *ns)
 }
 
 /* The kernels before each mark let the host get ahead, so that no launch is waited for. */
-cudaError_t run(bale_cuda_slot *slot, cuda_codec codec, uint32_t count, const cudaEvent_t *marks,
-                double *encode_ns, double *decode_ns)
+cudaError_t run_once(bale_cuda_slot *slot, cuda_codec codec, uint32_t count,
+                     const cudaEvent_t *marks, double *encode_ns, double *decode_ns)
 {
     const cuda_codec_ops *ops = bale_cuda_ops(codec);
     const cuda_batch batch = bale_cuda_batch_of(slot, count, slot->lists.back_addresses);
@@ -127,9 +127,9 @@ cudaError_t run_all(bale_cuda_slot *slot, cuda_codec codec, uint32_t count, unsi
     cudaError_t error = load(slot, count);
 
     if (!error)
-        error = run(slot, codec, count, marks, &encode_ns[0], &decode_ns[0]);
+        error = run_once(slot, codec, count, marks, &encode_ns[0], &decode_ns[0]);
     for (unsigned i = 0; i < runs && !error; i++)
-        error = run(slot, codec, count, marks, &encode_ns[i], &decode_ns[i]);
+        error = run_once(slot, codec, count, marks, &encode_ns[i], &decode_ns[i]);
     return error ? error
                  : cudaMemcpy((void *)slot->host.results, slot->results,
                               count * sizeof(cuda_result), cudaMemcpyDeviceToHost);

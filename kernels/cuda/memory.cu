@@ -27,7 +27,7 @@ cudaError_t wait_for(cudaStream_t stream)
     return error;
 }
 
-cudaError_t begin(const bale_gpu_copy &copy, cudaStream_t stream)
+cudaError_t copy_async(const bale_gpu_copy &copy, cudaStream_t stream)
 {
     return copy.from ? cudaMemcpyAsync(copy.to, copy.from, copy.length, cudaMemcpyDefault, stream)
                      : cudaMemsetAsync(copy.to, 0, copy.length, stream);
@@ -36,13 +36,13 @@ cudaError_t begin(const bale_gpu_copy &copy, cudaStream_t stream)
 
 int bale_cuda_memory_kind(int ordinal, const void *memory, bool *on_device, int *device)
 {
-    cudaPointerAttributes about = {};
+    cudaPointerAttributes info = {};
     cudaError_t error = cudaSetDevice(ordinal);
 
     if (!error)
-        error = cudaPointerGetAttributes(&about, memory);
-    *on_device = !error && about.type == cudaMemoryTypeDevice;
-    *device = about.device;
+        error = cudaPointerGetAttributes(&info, memory);
+    *on_device = !error && info.type == cudaMemoryTypeDevice;
+    *device = info.device;
     return bale_cuda_error(error);
 }
 
@@ -70,7 +70,7 @@ int bale_cuda_copy(int ordinal, const struct bale_gpu_copy *copies, size_t count
     if (error)
         return bale_cuda_error(error);
     for (size_t i = 0; i < count && !error; i++)
-        error = begin(copies[i], stream);
+        error = copy_async(copies[i], stream);
     /* Also after an error: what has begun ends before the memory is somebody else's. */
     cudaError_t ended = wait_for(stream);
     cudaStreamDestroy(stream);

@@ -119,7 +119,7 @@ unsigned bale_cuda_pinned_device(struct cuda_pinned *pinned, const void *memory)
     return device;
 }
 
-static size_t until(const void *from, const uint8_t *border, size_t size)
+static size_t bytes_until(const void *from, const uint8_t *border, size_t size)
 {
     uintptr_t begin = (uintptr_t)from, end = (uintptr_t)border;
 
@@ -133,8 +133,8 @@ size_t bale_cuda_pinned_part(struct cuda_pinned *pinned, const void *to, const v
     for (size_t i = 0; i < pinned->count; i++) {
         const struct cuda_range *r = &pinned->ranges[i];
         const uint8_t *end = r->memory + r->size;
-        size = until(to, r->memory, until(to, end, size));
-        size = until(from, r->memory, until(from, end, size));
+        size = bytes_until(to, r->memory, bytes_until(to, end, size));
+        size = bytes_until(from, r->memory, bytes_until(from, end, size));
     }
     pthread_mutex_unlock(&pinned->mutex);
     return size;

@@ -1,4 +1,4 @@
-/* The host memory that was made the devices'. Any thread. */
+/* The ranges of host memory that are pinned for the devices. Any thread. */
 #ifndef BALE_KERNELS_CUDA_PINNED_H
 #define BALE_KERNELS_CUDA_PINNED_H
 
@@ -10,7 +10,7 @@
 struct cuda_range {
     uint8_t *memory;
     size_t size;
-    unsigned device; /* which it is near to, by its place among the engine's */
+    unsigned device; /* index of the device that it is near to */
 };
 
 struct cuda_pinned {
@@ -18,25 +18,28 @@ struct cuda_pinned {
     struct cuda_range *ranges;
     size_t count;
     size_t capacity;
-    struct cuda_range *merged; /* the same, sorted, what touches put together */
+    struct cuda_range *merged; /* the same, sorted, ranges that touch put together */
     size_t merged_count;
 };
 
 void bale_cuda_pinned_init(struct cuda_pinned *pinned);
 void bale_cuda_pinned_destroy(struct cuda_pinned *pinned);
 
-/* Has the pages of memory on a NUMA node, if the system lets us: elsewhere they are only slower. */
+/* Prefers a NUMA node for the pages of memory, if the system allows it; on other nodes they are
+ * only slower. */
 void bale_cuda_pinned_bind(void *memory, size_t size, int node);
 /* BALE_OK or BALE_E_NOMEM. */
 int bale_cuda_pinned_add(struct cuda_pinned *pinned, void *memory, size_t size, unsigned device);
-/* Of the range that memory is in. */
+/* The device that the memory's range is near to; 0 if it is in none. */
 unsigned bale_cuda_pinned_device(struct cuda_pinned *pinned, const void *memory);
 
+/* Whether all of the memory is pinned; it may lie across ranges that touch. */
 bool bale_cuda_pinned_has(struct cuda_pinned *pinned, const void *memory, size_t size);
-/* How many of size bytes that are copied the driver copies at a time: those before the next place, on either
- * side, at which a range begins or ends. It copies nothing that lies in more than one. */
+/* How many of size bytes the driver can copy in one piece: those up to the next begin or end of
+ * a range, on either side. It refuses copies that lie in more than one range. */
 size_t bale_cuda_pinned_part(struct cuda_pinned *pinned, const void *to, const void *from,
                              size_t size);
+/* All ranges together. */
 uint64_t bale_cuda_pinned_bytes(struct cuda_pinned *pinned);
 
 #endif

@@ -1,4 +1,4 @@
-/* The plug-in: what kernels/engine/gpu.h asks of it. */
+/* The plug-in's table of operations: kernels/engine/gpu.h. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -8,160 +8,164 @@
 #include "kernels/base/clock.h"
 #include "kernels/cuda/engine.h"
 
-static bool is_ready(const struct cuda_engine *e)
+static bool is_ready(const struct cuda_engine *engine)
 {
-    if (e->state == CUDA_CLOSED)
-        return bale_clock_ns() >= e->not_before_ns;
-    return e->state == CUDA_OPEN;
+    if (engine->state == CUDA_CLOSED)
+        return bale_clock_ns() >= engine->reopen_ns;
+    return engine->state == CUDA_OPEN;
 }
 
-/* Whether the devices have the item's memory. What lies on one of several is not moved to another. */
-static bool reaches(struct cuda_engine *e, const struct bale_item *item)
+/* Whether the devices reach the item's memory. With several devices none reads another's memory. */
+static bool reaches(struct cuda_engine *engine, const struct bale_item *item)
 {
     size_t stored = item->kind == BALE_ITEM_ENCODE ? item->capacity : item->stored_length;
     bool raw = item->memory_kind == BALE_MEMORY_DEVICE
-                   ? e->device_count == 1 && item->device == e->about[0].ordinal
-                   : bale_cuda_pinned_has(&e->pinned, item->raw, item->frame.raw_length);
+                   ? engine->device_count == 1 && item->device == engine->info[0].ordinal
+                   : bale_cuda_pinned_has(&engine->pinned, item->raw, item->frame.raw_length);
 
-    return raw && bale_cuda_pinned_has(&e->pinned, item->stored, stored);
+    return raw && bale_cuda_pinned_has(&engine->pinned, item->stored, stored);
 }
 
-static bool takes(struct bale_engine *engine, const struct bale_item *item)
+static bool plugin_takes(struct bale_engine *handle, const struct bale_item *item)
 {
-    struct cuda_engine *e = bale_cuda_engine(engine);
+    struct cuda_engine *engine = bale_cuda_engine(handle);
     bool encode = item->kind == BALE_ITEM_ENCODE;
     struct bale_frame head;
     unsigned codec;
     bool takes;
     int q;
 
-    if (!reaches(e, item))
+    if (!reaches(engine, item))
         return false;
     q = bale_cuda_queue_of(item, &head);
     if (q < 0)
         return false;
     codec = (unsigned)q % CUDA_CODECS;
-    pthread_mutex_lock(&e->mutex);
-    takes = is_ready(e) && e->has[codec] && !e->off[codec] &&
-            bale_frame_chunk_count(encode ? &item->frame : &head) <= e->cells;
-    pthread_mutex_unlock(&e->mutex);
+    pthread_mutex_lock(&engine->mutex);
+    takes = is_ready(engine) && engine->available[codec] && !engine->disabled[codec] &&
+            bale_frame_chunk_count(encode ? &item->frame : &head) <= engine->cells;
+    pthread_mutex_unlock(&engine->mutex);
     return takes;
 }
 
-/* The driver does nothing else while it registers memory. What waits for it gets as much time. */
-static void let_work(struct cuda_engine *e, uint64_t ns)
+/* The driver does nothing else while it registers memory, so afterwards batches in flight get as
+ * much time. */
+static void yield_to_batches(struct cuda_engine *engine, uint64_t ns)
 {
     const struct timespec time = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
 
-    pthread_mutex_lock(&e->mutex);
-    bool busy = e->busy > 0;
-    pthread_mutex_unlock(&e->mutex);
+    pthread_mutex_lock(&engine->mutex);
+    bool busy = engine->busy_workers > 0;
+    pthread_mutex_unlock(&engine->mutex);
     if (busy)
         nanosleep(&time, NULL);
 }
 
-static int pin(struct bale_engine *engine, void *memory, size_t size)
+static int plugin_pin(struct bale_engine *handle, void *memory, size_t size)
 {
-    struct cuda_engine *e = bale_cuda_engine(engine);
-    /* The devices' shares are alike. */
-    unsigned device = e->apart ? atomic_fetch_add(&e->pins, 1) % e->device_count : 0;
+    struct cuda_engine *engine = bale_cuda_engine(handle);
+    /* Ranges are spread evenly over the devices. */
+    unsigned device =
+        engine->several_nodes ? atomic_fetch_add(&engine->pins, 1) % engine->device_count : 0;
     void *before = bale_driver_context();
     uint64_t begun;
     int err = BALE_OK;
 
-    if (e->apart)
-        bale_cuda_pinned_bind(memory, size, e->about[device].node);
+    if (engine->several_nodes)
+        bale_cuda_pinned_bind(memory, size, engine->info[device].node);
 
-    /* The pages come from here, not from the driver: kernels before 5.14 leave that to it. Large ones are
-     * there and registered in a third of the time, and what is pinned stays whole anyway. */
+    /* Makes the pages here and not in the driver; kernels before 5.14 cannot, and leave it to
+     * the driver. Huge pages are made and registered in a third of the time, and pinned memory
+     * is never freed in parts anyway. */
     (void)madvise(memory, size, MADV_HUGEPAGE);
     (void)madvise(memory, size, MADV_POPULATE_WRITE);
-    pthread_mutex_lock(&e->pinning);
+    pthread_mutex_lock(&engine->pinning);
     begun = bale_clock_ns();
-    if (e->is_pinned) /* or it is when there is a context again */
-        err = bale_cuda_pin(e->about[0].ordinal, memory, size);
+    if (engine->is_pinned) /* otherwise it is pinned with the next context */
+        err = bale_cuda_pin(engine->info[0].ordinal, memory, size);
     if (err == BALE_OK) {
-        err = bale_cuda_pinned_add(&e->pinned, memory, size, device);
-        if (err < 0 && e->is_pinned)
-            bale_cuda_unpin(e->about[0].ordinal, memory);
+        err = bale_cuda_pinned_add(&engine->pinned, memory, size, device);
+        if (err < 0 && engine->is_pinned)
+            bale_cuda_unpin(engine->info[0].ordinal, memory);
     }
-    pthread_mutex_unlock(&e->pinning);
+    pthread_mutex_unlock(&engine->pinning);
     bale_driver_set_context(before);
-    let_work(e, bale_clock_ns() - begun);
+    yield_to_batches(engine, bale_clock_ns() - begun);
     return err;
 }
 
-static uint32_t bit_of(int codec)
+static uint32_t codec_bit(int codec)
 {
     return 1u << bale_cuda_codecs[codec].id;
 }
 
 /* With the mutex. */
-static uint32_t codecs(const struct cuda_engine *e)
+static uint32_t codec_bits(const struct cuda_engine *engine)
 {
     uint32_t bits = 1u << BALE_CODEC_ZERO;
 
     for (int c = 0; c < CUDA_CODECS; c++)
-        if (e->has[c] && !e->off[c])
-            bits |= bit_of(c);
+        if (engine->available[c] && !engine->disabled[c])
+            bits |= codec_bit(c);
     return bits;
 }
 
-static void stats(struct bale_engine *engine, struct bale_gpu_stats *stats)
+static void plugin_stats(struct bale_engine *handle, struct bale_gpu_stats *stats)
 {
-    struct cuda_engine *e = bale_cuda_engine(engine);
+    struct cuda_engine *engine = bale_cuda_engine(handle);
 
-    pthread_mutex_lock(&e->mutex);
-    *stats = e->stats;
-    stats->open = e->state == CUDA_OPEN || e->state == CUDA_HUNG || e->state == CUDA_CLOSING;
-    stats->codecs = codecs(e);
-    pthread_mutex_unlock(&e->mutex);
-    stats->pinned = bale_cuda_pinned_bytes(&e->pinned);
-    if (e->device_count > 1)
-        snprintf(stats->device, sizeof stats->device, "%.40s and %u more", e->about[0].name,
-                 e->device_count - 1);
+    pthread_mutex_lock(&engine->mutex);
+    *stats = engine->stats;
+    stats->open =
+        engine->state == CUDA_OPEN || engine->state == CUDA_HUNG || engine->state == CUDA_CLOSING;
+    stats->codecs = codec_bits(engine);
+    pthread_mutex_unlock(&engine->mutex);
+    stats->pinned = bale_cuda_pinned_bytes(&engine->pinned);
+    if (engine->device_count > 1)
+        snprintf(stats->device, sizeof stats->device, "%.40s and %u more", engine->info[0].name,
+                 engine->device_count - 1);
     else
-        snprintf(stats->device, sizeof stats->device, "%s", e->about[0].name);
+        snprintf(stats->device, sizeof stats->device, "%s", engine->info[0].name);
 }
 
-static void describe(struct bale_gpu_found *found)
+static void describe_devices(struct bale_gpu_found *found)
 {
     int count = bale_driver_count();
 
     for (int i = 0; i < count && i < BALE_GPU_DEVICES; i++) {
         struct bale_gpu_device *device = &found->devices[found->device_count++];
-        struct bale_driver_device about;
-        if (bale_driver_query(i, &about) < 0)
+        struct bale_driver_device info;
+        if (bale_driver_query(i, &info) < 0)
             continue;
-        snprintf(device->name, sizeof device->name, "%s", about.name);
-        device->memory = about.memory;
-        device->free = bale_driver_free(&about);
-        device->mode = about.prohibited  ? BALE_GPU_PROHIBITED
-                       : about.exclusive ? BALE_GPU_EXCLUSIVE
-                                         : BALE_GPU_SHARED;
+        snprintf(device->name, sizeof device->name, "%s", info.name);
+        device->memory = info.memory;
+        device->free = bale_driver_free(&info);
+        device->mode = info.prohibited  ? BALE_GPU_PROHIBITED
+                       : info.exclusive ? BALE_GPU_EXCLUSIVE
+                                        : BALE_GPU_SHARED;
     }
 }
 
-static int find(struct bale_gpu_found *found, struct bale_reason *why)
+static int plugin_find(struct bale_gpu_found *found, struct bale_reason *why)
 {
     const struct bale_gpu_options none = {0};
-    struct cuda_engine *e = bale_cuda_engine_create(&none);
-    int err = e ? bale_driver_open(why) : BALE_E_NOMEM;
+    struct cuda_engine *engine = bale_cuda_engine_create(&none);
+    int err = engine ? bale_driver_open(why) : BALE_E_NOMEM;
 
     *found = (struct bale_gpu_found){0};
     if (err == BALE_OK) {
-        describe(found);
-        err = bale_cuda_find_devices(e, why);
-        found->chosen = (unsigned)e->about[0].ordinal;
+        describe_devices(found);
+        err = bale_cuda_find_devices(engine, why);
+        found->chosen = (unsigned)engine->info[0].ordinal;
     }
     if (err == BALE_OK)
-        err = bale_cuda_check_free(e, 0, why);
-    if (e) {
-        int nvcomp = bale_nvcomp_open(&e->nvcomp, &found->missing);
+        err = bale_cuda_check_free(engine, 0, why);
+    if (engine) {
+        int nvcomp = bale_nvcomp_open(&engine->nvcomp, &found->missing);
         for (int c = 0; c < CUDA_CODECS; c++)
             if (nvcomp == BALE_OK || !bale_cuda_codecs[c].nvcomp)
-                found->codecs |= bit_of(c);
-        e->engine.ops->destroy(&e->engine);
+                found->codecs |= codec_bit(c);
+        engine->base.ops->destroy(&engine->base);
     }
     return err;
 }
@@ -170,11 +174,11 @@ extern const struct bale_gpu bale_gpu_plugin;
 __attribute__((visibility("default"))) const struct bale_gpu bale_gpu_plugin = {
     .abi = BALE_GPU_ABI,
     .open = bale_cuda_engine_open,
-    .find = find,
+    .find = plugin_find,
     .measure = bale_cuda_measure_all,
-    .takes = takes,
-    .pin = pin,
-    .stats = stats,
+    .takes = plugin_takes,
+    .pin = plugin_pin,
+    .stats = plugin_stats,
     .memory_kind = bale_cuda_process_memory_kind,
     .wait = bale_cuda_process_wait,
     .copy = bale_cuda_process_copy,

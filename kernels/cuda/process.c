@@ -1,14 +1,14 @@
-/* Memory and streams of the process that the engine is in. The threads that call are its own, and go on with
- * the device that they were at. */
+/* Memory and streams of the process that the engine is part of. The callers are the process's
+ * own threads, so each call restores the thread's CUDA context. */
 #include "format/err.h"
 #include "kernels/cuda/engine.h"
 
-enum { PARTS = 512 }; /* of copies that are begun together */
+enum { PARTS = 512 }; /* of copies that are started together */
 
-int bale_cuda_process_memory_kind(struct bale_engine *engine, const void *memory,
+int bale_cuda_process_memory_kind(struct bale_engine *handle, const void *memory,
                                   enum bale_memory_kind *where, int *device)
 {
-    int ordinal = bale_cuda_engine(engine)->about[0].ordinal;
+    int ordinal = bale_cuda_engine(handle)->info[0].ordinal;
     void *before = bale_driver_context();
     bool on_device = false;
     int err = bale_cuda_memory_kind(ordinal, memory, &on_device, device);
@@ -18,16 +18,16 @@ int bale_cuda_process_memory_kind(struct bale_engine *engine, const void *memory
     return err;
 }
 
-int bale_cuda_process_wait(struct bale_engine *engine, void *stream)
+int bale_cuda_process_wait(struct bale_engine *handle, void *stream)
 {
     void *before = bale_driver_context();
-    int err = bale_cuda_wait_stream(bale_cuda_engine(engine)->about[0].ordinal, stream);
+    int err = bale_cuda_wait_stream(bale_cuda_engine(handle)->info[0].ordinal, stream);
 
     bale_driver_set_context(before);
     return err;
 }
 
-/* What the driver copies at a time, and what is left. */
+/* Cuts off the part that the driver can copy in one piece. */
 static struct bale_gpu_copy take_part(struct cuda_pinned *pinned, struct bale_gpu_copy *left)
 {
     struct bale_gpu_copy part = *left;
@@ -40,10 +40,10 @@ static struct bale_gpu_copy take_part(struct cuda_pinned *pinned, struct bale_gp
     return part;
 }
 
-int bale_cuda_process_copy(struct bale_engine *engine, const struct bale_gpu_copy *copies,
+int bale_cuda_process_copy(struct bale_engine *handle, const struct bale_gpu_copy *copies,
                            size_t count)
 {
-    struct cuda_engine *e = bale_cuda_engine(engine);
+    struct cuda_engine *engine = bale_cuda_engine(handle);
     struct bale_gpu_copy parts[PARTS];
     void *before = bale_driver_context();
     size_t filled = 0;
@@ -52,15 +52,15 @@ int bale_cuda_process_copy(struct bale_engine *engine, const struct bale_gpu_cop
     for (size_t i = 0; i < count && err == BALE_OK; i++) {
         struct bale_gpu_copy left = copies[i];
         while (left.length > 0 && err == BALE_OK) {
-            parts[filled++] = take_part(&e->pinned, &left);
+            parts[filled++] = take_part(&engine->pinned, &left);
             if (filled < PARTS)
                 continue;
-            err = bale_cuda_copy(e->about[0].ordinal, parts, filled);
+            err = bale_cuda_copy(engine->info[0].ordinal, parts, filled);
             filled = 0;
         }
     }
     if (err == BALE_OK && filled > 0)
-        err = bale_cuda_copy(e->about[0].ordinal, parts, filled);
+        err = bale_cuda_copy(engine->info[0].ordinal, parts, filled);
     bale_driver_set_context(before);
     return err;
 }

@@ -52,7 +52,8 @@ unsigned warps_for(uint32_t count)
 
 /* Takes a table to the device. Not on the stream that waits for it, which goes on with other slots'. */
 template <typename T>
-cudaError_t list(bale_cuda_slot *slot, T *table, const T *host, uint32_t count, cudaStream_t stream)
+cudaError_t send_table(bale_cuda_slot *slot, T *table, const T *host, uint32_t count,
+                       cudaStream_t stream)
 {
     cudaError_t error =
         cudaMemcpyAsync(table, host, count * sizeof *host, cudaMemcpyHostToDevice, slot->stream);
@@ -88,7 +89,7 @@ cudaError_t gather(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t c
     cudaError_t error = bale_cuda_fault_batch(slot);
 
     if (!error)
-        error = list(slot, slot->chunks, slot->host.chunks, count, in);
+        error = send_table(slot, slot->chunks, slot->host.chunks, count, in);
     if (!error)
         error = slot->bulk ? gather_bulk(slot, cells, cell, count)
                            : gather_cells(slot, cells, cell, count, BLOCKS_IN, in);
@@ -140,7 +141,7 @@ cudaError_t in_workspace(bale_cuda_slot *slot, cuda_codec codec, uint32_t count,
     bale_cuda_device *device = slot->device;
     cudaError_t error;
 
-    if (!device->has[codec])
+    if (!device->available[codec])
         return cudaErrorUnknown;
     pthread_mutex_lock(&device->mutex);
     slot->workspace = least_busy_workspace(device);
@@ -166,7 +167,7 @@ void release_workspace(bale_cuda_slot *slot)
 }
 
 /* Of a step that did not begin as a whole nothing goes on. */
-int begun(bale_cuda_slot *slot, cudaError_t error)
+int drain_on_error(bale_cuda_slot *slot, cudaError_t error)
 {
     if (error) {
         (void)cudaStreamSynchronize(slot->device->in);
@@ -209,7 +210,7 @@ cudaError_t encode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 
 cudaError_t scatter(bale_cuda_slot *slot, uint32_t count, cudaStream_t out)
 {
-    cudaError_t error = list(slot, slot->moves, slot->host.moves, count, out);
+    cudaError_t error = send_table(slot, slot->moves, slot->host.moves, count, out);
 
     if (error)
         return error;
@@ -332,12 +333,12 @@ int bale_cuda_slot_use(struct bale_cuda_slot *slot)
 
 int bale_cuda_encode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count)
 {
-    return begun(slot, encode(slot, codec, count));
+    return drain_on_error(slot, encode(slot, codec, count));
 }
 
 int bale_cuda_decode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count)
 {
-    return begun(slot, decode(slot, codec, count));
+    return drain_on_error(slot, decode(slot, codec, count));
 }
 
 int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)

@@ -1,5 +1,5 @@
-/* The supervisor: opens and closes the devices, gives up batches that take too long, and answers items
- * that no device does. */
+/* The supervisor thread: opens and closes the devices, gives up batches that take too long, and
+ * returns items that no device does. */
 #include <time.h>
 
 #include "format/err.h"
@@ -8,43 +8,43 @@
 #include "kernels/cuda/engine.h"
 
 #define MILLISECOND UINT64_C(1000000)
-#define RETRY_NS (60 * 1000 * MILLISECOND) /* after an opening that failed */
+#define RETRY_NS (60 * 1000 * MILLISECOND) /* after opening failed */
 
-/* With the mutex, which is not held meanwhile. */
-static void reopen(struct cuda_engine *e)
+/* With the mutex, which it releases meanwhile. */
+static void reopen_devices(struct cuda_engine *engine)
 {
     struct bale_reason why = {0};
     int err;
 
-    e->wanted = false;
-    e->state = CUDA_OPENING;
-    pthread_mutex_unlock(&e->mutex);
-    err = bale_cuda_open_devices(e, &why);
-    pthread_mutex_lock(&e->mutex);
-    /* What came meanwhile may be too large for the slots that there are now. */
-    while (bale_cuda_answer_unwanted(e))
+    engine->open_wanted = false;
+    engine->state = CUDA_OPENING;
+    pthread_mutex_unlock(&engine->mutex);
+    err = bale_cuda_open_devices(engine, &why);
+    pthread_mutex_lock(&engine->mutex);
+    /* Items that came meanwhile may be too large for the new slots. */
+    while (bale_cuda_answer_unwanted(engine))
         ;
-    e->state = err == BALE_OK ? CUDA_OPEN : CUDA_CLOSED;
-    e->idle_ns = bale_clock_ns();
+    engine->state = err == BALE_OK ? CUDA_OPEN : CUDA_CLOSED;
+    engine->idle_ns = bale_clock_ns();
     if (err < 0) {
-        e->not_before_ns = e->idle_ns + RETRY_NS;
-        bale_cuda_log(e, BALE_GPU_WARNING, "GPU: %s: the CPU does everything for a minute",
+        engine->reopen_ns = engine->idle_ns + RETRY_NS;
+        bale_cuda_log(engine, BALE_GPU_WARNING, "GPU: %s: the CPU does everything for a minute",
                       why.text);
     }
-    pthread_cond_broadcast(&e->work);
+    pthread_cond_broadcast(&engine->worker_wake);
 }
 
-/* What is lost stays so. With the mutex, which is not held meanwhile. */
-static void release(struct cuda_engine *e)
+/* Closes the devices; a lost engine stays lost. With the mutex, which it releases meanwhile. */
+static void release_devices(struct cuda_engine *engine)
 {
-    bool lost = e->state == CUDA_LOST;
+    bool lost = engine->state == CUDA_LOST;
 
-    e->state = lost ? CUDA_LOST : CUDA_CLOSING;
-    pthread_mutex_unlock(&e->mutex);
-    bale_cuda_close_devices(e);
-    pthread_mutex_lock(&e->mutex);
-    e->stats.device_memory = 0;
-    e->state = lost ? CUDA_LOST : CUDA_CLOSED;
+    engine->state = lost ? CUDA_LOST : CUDA_CLOSING;
+    pthread_mutex_unlock(&engine->mutex);
+    bale_cuda_close_devices(engine);
+    pthread_mutex_lock(&engine->mutex);
+    engine->stats.device_memory = 0;
+    engine->state = lost ? CUDA_LOST : CUDA_CLOSED;
 }
 
 static bool is_overdue(const struct cuda_worker *w, enum cuda_step step)
@@ -53,60 +53,61 @@ static bool is_overdue(const struct cuda_worker *w, enum cuda_step step)
            bale_clock_ns() - w->since_ns > w->engine->options.watchdog_ms * MILLISECOND;
 }
 
-/* Nothing new goes to the devices. Other batches may hang with the first, which is told of. */
-static void note_hung(struct cuda_engine *e, const struct cuda_worker *w)
+/* Stops new batches. Others may hang with the first; only the first is logged. */
+static void note_hung(struct cuda_engine *engine, const struct cuda_worker *w)
 {
-    if (e->state != CUDA_OPEN)
+    if (engine->state != CUDA_OPEN)
         return;
-    e->state = CUDA_HUNG;
-    bale_cuda_log(e, BALE_GPU_WARNING,
+    engine->state = CUDA_HUNG;
+    bale_cuda_log(engine, BALE_GPU_WARNING,
                   "GPU: %s: a batch takes more than %u ms and is given up: the CPU does it",
-                  e->about[w->device].name, e->options.watchdog_ms);
+                  engine->info[w->device].name, engine->options.watchdog_ms);
 }
 
-/* The items of a batch that takes too long, with their status; NULL: there is none. In its second step
- * the device may write to them yet. */
-static struct bale_item *overdue(struct cuda_engine *e, int *status)
+/* Gives up a batch that takes too long: its items, and the status that they get. If the batch
+ * was writing, the device may still write to them. NULL: no batch is overdue. */
+static struct bale_item *take_overdue_batch(struct cuda_engine *engine, int *status)
 {
-    for (unsigned i = 0; i < e->worker_count; i++) {
-        struct cuda_worker *w = &e->workers[i];
+    for (unsigned i = 0; i < engine->worker_count; i++) {
+        struct cuda_worker *w = &engine->workers[i];
         bool writing = is_overdue(w, CUDA_WRITING);
         if (!writing && !is_overdue(w, CUDA_READING))
             continue;
         w->step = CUDA_GIVEN_UP;
-        note_hung(e, w);
+        note_hung(engine, w);
         if (writing)
-            bale_cuda_set_quarantine(e, true);
+            bale_cuda_set_quarantine(engine, true);
         *status = writing ? BALE_E_QUARANTINED : BALE_E_ENGINE;
         return bale_cuda_list_of(w);
     }
     return NULL;
 }
 
-/* Whether the devices are to be closed. */
-static bool is_idle(const struct cuda_engine *e)
+/* Whether to close the devices: unused for long, hung and back, or lost in quarantine. */
+static bool should_close(const struct cuda_engine *engine)
 {
-    uint64_t idle = bale_clock_ns() - e->idle_ns;
+    uint64_t idle = bale_clock_ns() - engine->idle_ns;
 
-    if (e->busy > 0)
+    if (engine->busy_workers > 0)
         return false;
-    if (e->state == CUDA_HUNG || (e->state == CUDA_LOST && e->quarantine))
+    if (engine->state == CUDA_HUNG || (engine->state == CUDA_LOST && engine->quarantine))
         return true;
     for (unsigned q = 0; q < CUDA_QUEUES; q++)
-        if (e->queues[q].chunks > 0)
+        if (engine->queues[q].chunks > 0)
             return false;
-    return e->state == CUDA_OPEN && idle >= e->options.release_ms * MILLISECOND;
+    return engine->state == CUDA_OPEN && idle >= engine->options.release_ms * MILLISECOND;
 }
 
-/* Sleeps until there may be something to do: while a device is open, now and then. */
-static void sleep_on(struct cuda_engine *e)
+/* Waits for supervisor_wake; while a device is open, only for a part of the shorter time limit. */
+static void supervisor_sleep(struct cuda_engine *engine)
 {
-    uint64_t least = e->options.release_ms < e->options.watchdog_ms ? e->options.release_ms
-                                                                    : e->options.watchdog_ms;
+    uint64_t least = engine->options.release_ms < engine->options.watchdog_ms
+                         ? engine->options.release_ms
+                         : engine->options.watchdog_ms;
     struct timespec until;
 
-    if (e->state != CUDA_OPEN && e->state != CUDA_HUNG && e->busy == 0) {
-        pthread_cond_wait(&e->care, &e->mutex);
+    if (engine->state != CUDA_OPEN && engine->state != CUDA_HUNG && engine->busy_workers == 0) {
+        pthread_cond_wait(&engine->supervisor_wake, &engine->mutex);
         return;
     }
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -117,43 +118,43 @@ static void sleep_on(struct cuda_engine *e)
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    pthread_cond_timedwait(&e->care, &e->mutex, &until);
+    pthread_cond_timedwait(&engine->supervisor_wake, &engine->mutex, &until);
 }
 
-static bool is_over(const struct cuda_engine *e)
+static bool is_drained(const struct cuda_engine *engine)
 {
-    if (!e->stop || e->busy > 0)
+    if (!engine->stop || engine->busy_workers > 0)
         return false;
     for (unsigned q = 0; q < CUDA_QUEUES; q++)
-        if (e->queues[q].chunks > 0)
+        if (engine->queues[q].chunks > 0)
             return false;
     return true;
 }
 
-void *bale_cuda_supervisor_thread(void *engine)
+void *bale_cuda_supervisor_thread(void *argument)
 {
-    struct cuda_engine *e = engine;
+    struct cuda_engine *engine = argument;
     int status;
 
-    pthread_mutex_lock(&e->mutex);
+    pthread_mutex_lock(&engine->mutex);
     for (;;) {
-        struct bale_item *list = overdue(e, &status);
+        struct bale_item *list = take_overdue_batch(engine, &status);
         if (list) {
-            pthread_mutex_unlock(&e->mutex);
-            bale_cuda_answer(e, list, status);
-            pthread_mutex_lock(&e->mutex);
-        } else if (bale_cuda_answer_unwanted(e)) {
+            pthread_mutex_unlock(&engine->mutex);
+            bale_cuda_answer(engine, list, status);
+            pthread_mutex_lock(&engine->mutex);
+        } else if (bale_cuda_answer_unwanted(engine)) {
             continue;
-        } else if (is_over(e)) {
+        } else if (is_drained(engine)) {
             break;
-        } else if (e->state == CUDA_CLOSED && e->wanted && !e->stop) {
-            reopen(e);
-        } else if (is_idle(e) && !e->stop) {
-            release(e);
+        } else if (engine->state == CUDA_CLOSED && engine->open_wanted && !engine->stop) {
+            reopen_devices(engine);
+        } else if (should_close(engine) && !engine->stop) {
+            release_devices(engine);
         } else {
-            sleep_on(e);
+            supervisor_sleep(engine);
         }
     }
-    pthread_mutex_unlock(&e->mutex);
+    pthread_mutex_unlock(&engine->mutex);
     return NULL;
 }

@@ -1,92 +1,95 @@
-/* A slot's thread: takes items, runs them as a batch, says that they are done. */
+/* The thread of a slot: takes items, does them as a batch, calls their done. */
 #include "format/err.h"
 #include "kernels/base/clock.h"
 #include "kernels/cuda/engine.h"
 
 enum { STORE_MAX = 512 }; /* chunks of a batch */
 
-/* Where a slot of the device takes its next item of the queue from. */
-static struct bale_item_list *line_for(struct cuda_engine *e, struct cuda_queue *queue,
+/* The list of the queue that a slot of the device takes its next item from. */
+static struct bale_item_list *line_for(struct cuda_engine *engine, struct cuda_queue *queue,
                                        unsigned device)
 {
-    return bale_cuda_queue_line(queue, e->about, e->device_count, device);
+    return bale_cuda_queue_line(queue, engine->info, engine->device_count, device);
 }
 
-/* Slots of a device that nvCOMP works for or is to. With the mutex, as all down to take_jobs. */
-static unsigned computing(const struct cuda_engine *e, unsigned device)
+/* Workers of a device whose batch needs a workspace or will need one. With the mutex, as all
+ * functions down to take_jobs. */
+static unsigned computing_workers(const struct cuda_engine *engine, unsigned device)
 {
     unsigned count = 0;
 
-    for (unsigned i = 0; i < e->worker_count; i++) {
-        const struct cuda_worker *w = &e->workers[i];
+    for (unsigned i = 0; i < engine->worker_count; i++) {
+        const struct cuda_worker *w = &engine->workers[i];
         bool at_it = w->step == CUDA_PREPARING || w->step == CUDA_READING;
         count += w->device == device && at_it && w->queue % CUDA_CODECS != CUDA_STORE;
     }
     return count;
 }
 
-/* What would wait for a workspace waits here, and grows, but for one batch that is copied in meanwhile. */
-static bool may_take(const struct cuda_worker *w, unsigned q)
+/* Items that would wait for a workspace wait in the queue, where the batch grows. One batch more
+ * is taken, to be copied in meanwhile. */
+static bool may_take_queue(const struct cuda_worker *w, unsigned q)
 {
-    const struct cuda_engine *e = w->engine;
+    const struct cuda_engine *engine = w->engine;
 
-    return e->queues[q].chunks > 0 &&
-           (q % CUDA_CODECS == CUDA_STORE || computing(e, w->device) <= e->workspaces);
+    return engine->queues[q].chunks > 0 &&
+           (q % CUDA_CODECS == CUDA_STORE ||
+            computing_workers(engine, w->device) <= engine->workspaces);
 }
 
-/* The queue whose turn it is; CUDA_QUEUES: there is nothing for this slot. */
+/* The next queue in turn that has items for this slot; CUDA_QUEUES: none has. */
 static unsigned choose_queue(const struct cuda_worker *w)
 {
     if (w->engine->state != CUDA_OPEN)
         return CUDA_QUEUES;
     for (unsigned i = 0; i < CUDA_QUEUES; i++) {
-        unsigned q = (w->engine->turn + i) % CUDA_QUEUES;
-        if (may_take(w, q))
+        unsigned q = (w->engine->next_queue + i) % CUDA_QUEUES;
+        if (may_take_queue(w, q))
             return q;
     }
     return CUDA_QUEUES;
 }
 
-/* Chunks for this slot: what waits is shared among the workspaces that are free. Where only copies take time
- * there are more of them, so that those in and those out go side by side. */
-static uint64_t share(const struct cuda_engine *e, unsigned q)
+/* How many chunks this slot takes: the waiting chunks are shared among the free workspaces. With
+ * store only the copies take time, and smaller batches let copies in and out overlap. */
+static uint64_t batch_chunks(const struct cuda_engine *engine, unsigned q)
 {
     unsigned workspaces = 0;
 
     if (q % CUDA_CODECS == CUDA_STORE)
         return STORE_MAX;
-    for (unsigned i = 0; i < e->device_count; i++) {
-        unsigned taken = computing(e, i);
-        workspaces += taken < e->workspaces ? e->workspaces - taken : 0;
+    for (unsigned i = 0; i < engine->device_count; i++) {
+        unsigned taken = computing_workers(engine, i);
+        workspaces += taken < engine->workspaces ? engine->workspaces - taken : 0;
     }
-    return e->queues[q].chunks / (workspaces > 0 ? workspaces : 1) + 1;
+    return engine->queues[q].chunks / (workspaces > 0 ? workspaces : 1) + 1;
 }
 
-/* Takes items of a queue for a batch, one at least. */
+/* Takes items of a queue for a batch, at least one. */
 static void take_jobs(struct cuda_worker *w, unsigned q)
 {
-    struct cuda_engine *e = w->engine;
-    struct cuda_queue *queue = &e->queues[q];
+    struct cuda_engine *engine = w->engine;
+    struct cuda_queue *queue = &engine->queues[q];
     uint32_t cells = bale_cuda_slot_host(w->slot)->cells;
-    uint64_t most = share(e, q);
+    uint64_t most = batch_chunks(engine, q);
     uint64_t chunks = 0;
 
     w->queue = q;
     w->job_count = 0;
-    e->turn = (q + 1) % CUDA_QUEUES;
+    engine->next_queue = (q + 1) % CUDA_QUEUES;
     while (queue->chunks > 0 && (chunks < most || w->job_count == 0)) {
-        struct bale_item_list *line = line_for(e, queue, w->device);
+        struct bale_item_list *line = line_for(engine, queue, w->device);
         chunks += bale_frame_chunk_count(&line->first->frame);
         if (chunks > cells && w->job_count > 0)
             break;
         w->jobs[w->job_count++] = (struct cuda_job){.item = bale_cuda_queue_take(queue, line)};
     }
     w->step = CUDA_PREPARING;
-    e->busy++;
+    engine->busy_workers++;
 }
 
-/* From here on the batch may be given up, and this thread no longer looks at its items unless it was
- * not. */
+/* From here on the supervisor may give up the batch. This thread accesses the items again only if
+ * advance_step() returns true. */
 static void begin_reading(struct cuda_worker *w)
 {
     pthread_mutex_lock(&w->engine->mutex);
@@ -95,7 +98,7 @@ static void begin_reading(struct cuda_worker *w)
     pthread_mutex_unlock(&w->engine->mutex);
 }
 
-/* The first step: BALE_OK when there are results. */
+/* Runs the first step: BALE_OK when the results are there. */
 static int read_items(struct cuda_worker *w)
 {
     enum cuda_codec codec = (enum cuda_codec)(w->queue % CUDA_CODECS);
@@ -109,51 +112,51 @@ static int read_items(struct cuda_worker *w)
     return err == BALE_OK ? bale_cuda_wait(w->slot) : err;
 }
 
-/* From one step to the next. False: the batch is no longer ours, but the supervisor's. */
-static bool go_on(struct cuda_worker *w, enum cuda_step from, enum cuda_step to)
+/* Goes from one step to the next. False: the supervisor has taken the batch. */
+static bool advance_step(struct cuda_worker *w, enum cuda_step from, enum cuda_step to)
 {
-    struct cuda_engine *e = w->engine;
+    struct cuda_engine *engine = w->engine;
     uint64_t now = bale_clock_ns();
     bool ours;
 
-    pthread_mutex_lock(&e->mutex);
+    pthread_mutex_lock(&engine->mutex);
     ours = w->step == from;
     if (ours) {
         w->step = to;
-        e->stats.batch_ns += now - w->since_ns;
+        engine->stats.batch_ns += now - w->since_ns;
         w->since_ns = now;
     }
-    if (from == CUDA_READING) /* a workspace is free */
-        pthread_cond_broadcast(&e->work);
-    pthread_mutex_unlock(&e->mutex);
+    if (from == CUDA_READING) /* a workspace is free now */
+        pthread_cond_broadcast(&engine->worker_wake);
+    pthread_mutex_unlock(&engine->mutex);
     return ours;
 }
 
-/* The second step, if there is anything to move. False: the batch was given up. */
+/* Runs the second step, if there is anything to move. False: the batch was given up. */
 static bool write_items(struct cuda_worker *w, int *err)
 {
     bale_cuda_resolve(w);
     if (w->move_count == 0)
         return true;
-    go_on(w, CUDA_RESOLVING, CUDA_WRITING);
+    advance_step(w, CUDA_RESOLVING, CUDA_WRITING);
     *err = bale_cuda_scatter(w->slot, w->move_count);
     if (*err == BALE_OK)
         *err = bale_cuda_wait(w->slot);
-    return go_on(w, CUDA_WRITING, CUDA_RESOLVING);
+    return advance_step(w, CUDA_WRITING, CUDA_RESOLVING);
 }
 
 /* With the mutex. */
-static void count_mismatch(struct cuda_engine *e, unsigned codec)
+static void count_mismatch(struct cuda_engine *engine, unsigned codec)
 {
-    e->stats.mismatches++;
-    e->mismatches[codec]++;
-    if (e->mismatches[codec] == CUDA_MISMATCHES_MAX)
-        e->off[codec] = true;
-    bale_cuda_log(e, BALE_GPU_ERROR,
+    engine->stats.mismatches++;
+    engine->mismatches[codec]++;
+    if (engine->mismatches[codec] == CUDA_MISMATCHES_MAX)
+        engine->disabled[codec] = true;
+    bale_cuda_log(engine, BALE_GPU_ERROR,
                   "GPU: %s: what was compressed does not decode to what it was made from%s",
                   bale_cuda_codecs[codec].name,
-                  e->off[codec] ? ": the CPU does this codec from now on"
-                                : ": the CPU does it again");
+                  engine->disabled[codec] ? ": the CPU does this codec from now on"
+                                          : ": the CPU does it again");
 }
 
 /* With the mutex. */
@@ -178,36 +181,36 @@ static void count_batch(struct cuda_worker *w)
     }
 }
 
-/* Whether the error is the device's end; the items' status. What was to be written may be yet then: a copy
- * engine need not stop where a kernel has failed. */
-static int judge(struct cuda_worker *w, int err, bool writing)
+/* The items' status after an error; notes whether the device is lost. If it is, and the batch
+ * was writing, a copy engine may still write although a kernel has failed. */
+static int device_error_status(struct cuda_worker *w, int err, bool writing)
 {
-    struct cuda_engine *e = w->engine;
-    bool alive = bale_cuda_device_alive(e->devices[w->device]);
+    struct cuda_engine *engine = w->engine;
+    bool alive = bale_cuda_device_alive(engine->devices[w->device]);
     bool quarantine = writing && !alive;
 
-    pthread_mutex_lock(&e->mutex);
-    if (!alive && e->state != CUDA_LOST) {
-        e->state = CUDA_LOST;
-        e->stats.lost = true;
-        bale_cuda_log(e, BALE_GPU_ERROR, "GPU: %s: failed for good: the CPU does everything",
-                      e->about[w->device].name);
-        pthread_cond_broadcast(&e->work);
-        pthread_cond_signal(&e->care);
+    pthread_mutex_lock(&engine->mutex);
+    if (!alive && engine->state != CUDA_LOST) {
+        engine->state = CUDA_LOST;
+        engine->stats.lost = true;
+        bale_cuda_log(engine, BALE_GPU_ERROR, "GPU: %s: failed for good: the CPU does everything",
+                      engine->info[w->device].name);
+        pthread_cond_broadcast(&engine->worker_wake);
+        pthread_cond_signal(&engine->supervisor_wake);
     } else if (alive) {
-        bale_cuda_log(e, BALE_GPU_WARNING, "GPU: %s: a batch failed (%s): the CPU does it",
-                      e->about[w->device].name, bale_err_text(err));
+        bale_cuda_log(engine, BALE_GPU_WARNING, "GPU: %s: a batch failed (%s): the CPU does it",
+                      engine->info[w->device].name, bale_err_text(err));
     }
     if (quarantine)
-        bale_cuda_set_quarantine(e, true);
-    pthread_mutex_unlock(&e->mutex);
+        bale_cuda_set_quarantine(engine, true);
+    pthread_mutex_unlock(&engine->mutex);
     if (quarantine)
         return BALE_E_QUARANTINED;
     return err == BALE_E_NOMEM ? BALE_E_NOMEM : BALE_E_ENGINE;
 }
 
-/* The batch has become the supervisor's. */
-static void leave(struct cuda_worker *w)
+/* The supervisor has taken the batch. */
+static void release_batch(struct cuda_worker *w)
 {
     pthread_mutex_lock(&w->engine->mutex);
     w->step = CUDA_IDLE;
@@ -216,56 +219,56 @@ static void leave(struct cuda_worker *w)
 
 static void run_batch(struct cuda_worker *w)
 {
-    struct cuda_engine *e = w->engine;
+    struct cuda_engine *engine = w->engine;
     int err = read_items(w);
     bool writing = err == BALE_OK;
-    bool ours = go_on(w, CUDA_READING, CUDA_RESOLVING);
+    bool ours = advance_step(w, CUDA_READING, CUDA_RESOLVING);
     struct bale_item *list;
 
     if (ours && writing)
         ours = write_items(w, &err);
     if (!ours) {
-        leave(w);
+        release_batch(w);
         return;
     }
     list = bale_cuda_list_of(w);
     if (err < 0) {
-        int status = judge(w, err, writing);
+        int status = device_error_status(w, err, writing);
         for (struct bale_item *item = list; item; item = item->next)
             item->status = status;
     }
-    pthread_mutex_lock(&e->mutex);
+    pthread_mutex_lock(&engine->mutex);
     count_batch(w);
     w->step = CUDA_IDLE;
-    pthread_mutex_unlock(&e->mutex);
+    pthread_mutex_unlock(&engine->mutex);
     bale_cuda_complete(list);
 }
 
 void *bale_cuda_worker_thread(void *worker)
 {
     struct cuda_worker *w = worker;
-    struct cuda_engine *e = w->engine;
+    struct cuda_engine *engine = w->engine;
 
-    pthread_mutex_lock(&e->mutex);
+    pthread_mutex_lock(&engine->mutex);
     for (;;) {
         unsigned q = choose_queue(w);
         if (q < CUDA_QUEUES) {
             take_jobs(w, q);
-            pthread_mutex_unlock(&e->mutex);
+            pthread_mutex_unlock(&engine->mutex);
             run_batch(w);
-            pthread_mutex_lock(&e->mutex);
-            e->busy--;
-            e->idle_ns = bale_clock_ns();
-            if (e->busy == 0)
-                pthread_cond_signal(&e->care);
-        } else if (bale_cuda_answer_unwanted(e)) {
+            pthread_mutex_lock(&engine->mutex);
+            engine->busy_workers--;
+            engine->idle_ns = bale_clock_ns();
+            if (engine->busy_workers == 0)
+                pthread_cond_signal(&engine->supervisor_wake);
+        } else if (bale_cuda_answer_unwanted(engine)) {
             continue;
-        } else if (e->stop) {
+        } else if (engine->stop) {
             break;
         } else {
-            pthread_cond_wait(&e->work, &e->mutex);
+            pthread_cond_wait(&engine->worker_wake, &engine->mutex);
         }
     }
-    pthread_mutex_unlock(&e->mutex);
+    pthread_mutex_unlock(&engine->mutex);
     return NULL;
 }
