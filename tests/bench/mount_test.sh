@@ -22,7 +22,7 @@ work=$(mktemp -d)
 trap 'rm -rf --one-file-system "$work"' EXIT
 export TMPDIR=$work/tmp
 mkdir "$TMPDIR"
-tiny=(--build "$build" --size 1M --operations 16 --files 50 --runs 1 --writers 3 --jobs 1,2 --kinds "text,random"
+tiny=(--build "$build" --size 1M --operations 16 --files 50 --runs 1 --writers 3 --jobs "1,2" --kinds "text,random"
     --quick)
 systems=balefs/zstd:1,balefs/auto,btrfs/zstd:1,memfs,passthrough,balefs/zstd:1/direct
 

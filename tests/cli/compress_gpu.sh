@@ -31,6 +31,7 @@ both() {
         run 0 decompress --engine "$engine" -f -o back out.bale
         is "" "$err" "what decompress --engine $engine says"
         cmp back "$file"
+        # shellcheck disable=SC2094 # it is only read
         "$balefs" compress --engine "$engine" "$@" <"$file" | "$balefs" decompress --engine="$engine" | cmp - "$file"
     done
 }

@@ -3,6 +3,7 @@
 # `backticks` that begins with a directory of the repository exists. Prints each that does not.
 # usage: links.sh [--links] [ROOT]
 #   --links   links alone: for a tree of documents without the sources, as one that was installed
+# shellcheck disable=SC2016 # backquotes are Markdown's
 set -euo pipefail
 paths=yes
 if [ "${1:-}" = --links ]; then

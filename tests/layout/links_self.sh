@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # links.sh finds what it is there to find, and nothing in documents that keep the rules.
+# shellcheck disable=SC2016 # backquotes are Markdown's
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(mktemp -d)

@@ -11,7 +11,7 @@ from typing import BinaryIO, Iterator
 
 sys.dont_write_bytecode = True
 
-from balefs_reader import (CHUNK, CODEC_ZERO, FRAME_FIXED, HEAD, KIB, MIB, Fault, Frame,  # noqa: E402
+from balefs_reader import (CHUNK, CODEC_ZERO, FRAME_FIXED, KIB, MIB, Fault, Frame,  # noqa: E402
                            checksum, require, same, supported)
 
 STREAM_HEAD, END = struct.Struct("<4s4sII8sQ"), struct.Struct("<4s4sQQQQQ")

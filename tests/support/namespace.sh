@@ -17,7 +17,7 @@ fi
 # not to be had.
 fuse_for_all() {
     [ -n "${BALE_NAMESPACE:-}" ] || return 0
-    mknod "$work/fuse" c 10 229 || skip "cannot make a device"
+    mknod "${work:?}/fuse" c 10 229 || skip "cannot make a device"
     chmod 666 "$work/fuse"
     mount --bind "$work/fuse" /dev/fuse || skip "cannot bind a device"
 }

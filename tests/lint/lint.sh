@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# The sources as the linters want them.
+# usage: lint.sh format|shell|python|tidy, with BALE_SOURCE and, for tidy, BALE_BUILD in the environment
+set -euo pipefail
+cd "${BALE_SOURCE:?}"
+
+skip() {
+    printf 'skipped: %s\n' "$*"
+    exit 77
+}
+
+# files PATTERN...: the names of all files that match one, each with a zero behind it
+files() {
+    local pattern expression=()
+    for pattern; do
+        expression+=(-o -name "$pattern")
+    done
+    find format kernels fs tools tests -type f \( "${expression[@]:1}" \) -print0
+}
+
+# scripts PATTERN NAME: files by that name, or whose first line matches the pattern
+scripts() {
+    files "$2"
+    find .ci tools tests -type f ! -name "$2" ! -path '*/vectors/*' -exec awk -v pattern="$1" \
+        'FNR == 1 { if ($0 ~ pattern) printf "%s%c", FILENAME, 0; nextfile }' {} +
+}
+
+case ${1:?usage: lint.sh format|shell|python|tidy} in
+format)
+    command -v clang-format >/dev/null || skip "there is no clang-format"
+    files '*.c' '*.h' '*.cu' '*.cuh' | xargs -0 clang-format --dry-run --Werror
+    ;;
+shell)
+    command -v shellcheck >/dev/null || skip "there is no shellcheck"
+    scripts '^#!.*(bash|/sh)' '*.sh' | xargs -0 -n 8 -P "$(nproc)" shellcheck -x
+    ;;
+python)
+    command -v pyflakes3 >/dev/null || skip "there is no pyflakes3"
+    scripts '^#!.*python' '*.py' | xargs -0 pyflakes3
+    ;;
+tidy)
+    command -v clang-tidy >/dev/null || skip "there is no clang-tidy"
+    # What nvcc made of the CUDA sources is not for clang.
+    sed -nE 's/^ *"file": "(.*[.]c)",?$/\1/p' "${BALE_BUILD:?}/compile_commands.json" | grep -vF "$BALE_BUILD/" | sort -u |
+        xargs -d '\n' -n 4 -P "$(nproc)" clang-tidy --quiet -p "$BALE_BUILD" 2> >(grep -v ' warnings\? generated' >&2)
+    ;;
+*)
+    printf 'lint.sh: %s: it is format, shell, python or tidy\n' "$1" >&2
+    exit 2
+    ;;
+esac
