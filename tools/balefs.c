@@ -153,8 +153,8 @@ static int run_command(int argc, char **argv)
                    : unknown_command(argv[0]);
 }
 
-/* Opens /dev/null for each standard stream that is closed: a file that is opened later must not become
- * standard output or standard error. */
+/* Opens /dev/null for each standard stream that is closed: a file that is opened later must not
+ * become standard output or standard error. */
 static bool open_standard_streams(void)
 {
     int fd;

@@ -1,5 +1,5 @@
-/* The commands of balefs, in the order of the help. The completion and the tests read them from the help.
- * NAME stands for bale_command_NAME, which lies beside the command's parts. */
+/* The commands of balefs, in the order of the help. The completion and the tests read them from the
+ * help. NAME stands for bale_command_NAME, which lies beside the command's parts. */
 #ifndef BALE_TOOLS_BALEFS_H
 #define BALE_TOOLS_BALEFS_H
 
@@ -26,7 +26,8 @@
     X(bench_engine)                                                                                \
     X(doctor)
 
-/* Exit codes. mount and umount have those of mount(8), fsck has those of fsck(8), run has its own. */
+/* Exit codes. mount and umount have those of mount(8), fsck has those of fsck(8), run has its own.
+ */
 enum { BALE_EXIT_DONE = 0, BALE_EXIT_FAILED = 1, BALE_EXIT_USAGE = 2 };
 
 struct bale_command {

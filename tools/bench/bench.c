@@ -1,4 +1,4 @@
-/* balefs bench: ratio against speed of codecs on the user's own data. */
+/* balefs bench: measures ratio and speed of codecs on the user's data. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,18 +86,18 @@ struct bench {
     struct bale_bench_result results[BALE_BENCH_SETTINGS];
     uint64_t limit;
     enum bale_engine_choice engine;
-    char gpu[BALE_GPU_NAME]; /* "": there is none */
+    char gpu[BALE_GPU_NAME]; /* "": there is no GPU */
     const char *svg;
     bool json, force;
-    struct bale_output picture; /* svg */
+    struct bale_output picture; /* of svg */
     char **names;
     int files;
     uint8_t *bytes;
     size_t size; /* of bytes */
     struct bale_bench_data *data;
     struct bale_progress progress;
-    unsigned ticks;     /* so far */
-    unsigned gpu_ticks; /* of these and those to come, at most */
+    unsigned ticks;     /* ticks so far */
+    unsigned gpu_ticks; /* the most ticks that the GPU's trials make */
 };
 
 static int take_size(const struct bale_command *command, int option, struct bench *bench)
@@ -170,7 +170,7 @@ static bool read_file(struct bench *bench, const char *name, size_t room)
     return true;
 }
 
-/* What the files promise, but no more than the limit. */
+/* The sum of the files' sizes, but at most the limit. */
 static size_t size_of_files(const struct bench *bench)
 {
     uint64_t total = 0;
@@ -215,7 +215,7 @@ static void tick(void *argument, const struct bale_setting *setting)
     bale_progress_bar(&bench->progress, bench->ticks++, all, text);
 }
 
-/* First, since that is short: if it fails, little is lost. */
+/* Measures the GPU first, because that is short: if it fails, little time is lost. */
 static bool measure_gpu(struct bench *bench)
 {
     char note[BALE_BENCH_NOTE];
@@ -266,7 +266,7 @@ static void name_data(const struct bench *bench, char *text, size_t size)
         snprintf(text, size, "%d files", bench->files);
 }
 
-/* Before anything is measured: that takes minutes. */
+/* Opens the picture before anything is measured, which takes minutes. */
 static bool open_picture(struct bench *bench)
 {
     struct stat *sources = calloc((size_t)bench->files, sizeof *sources);

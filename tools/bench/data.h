@@ -1,4 +1,4 @@
-/* What a bench compresses. */
+/* The data that a bench compresses. */
 #ifndef BALE_TOOLS_BENCH_DATA_H
 #define BALE_TOOLS_BENCH_DATA_H
 
@@ -6,13 +6,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Reads a file's first bytes, as many as there is room for; how many, or -1 after a message. */
+/* Reads the first bytes of a file, as many as there is room for. Returns the count, or -1 after a
+ * message. */
 ssize_t bale_bench_read(const char *name, uint8_t *bytes, size_t room);
 
-/* A file's name without what leads to it, fit to be shown. */
+/* Copies the last part of a file's name, without control characters. */
 void bale_bench_name(const char *name, char *text, size_t size);
 
-/* Words and numbers, always the same. */
+/* Fills bytes with words and numbers, the same on every call. */
 void bale_bench_text(uint8_t *bytes, size_t length);
 
 #endif

@@ -1,4 +1,4 @@
-/* balefs bench engine: from how much work on a GPU is faster than all cores. */
+/* balefs bench engine: measures from how many bytes in flight a GPU is faster than all cores. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +98,7 @@ struct engines {
     bool json, force, beside;
     struct bale_output picture; /* svg */
     struct bale_progress progress;
-    unsigned ticks, all_ticks; /* so far; how many there will be */
+    unsigned ticks, all_ticks; /* ticks so far, and how many there will be */
 };
 
 /* ---- Options ---- */
@@ -206,7 +206,7 @@ static int take_option(const struct bale_command *command, int option, struct en
 
 /* ---- The picture ---- */
 
-/* Before anything is measured: that takes a minute. */
+/* Opens the picture before anything is measured, which takes a minute. */
 static bool open_picture(struct engines *e)
 {
     struct stat source = {0};
@@ -310,7 +310,8 @@ static bool run_engines(struct engines *e)
     return e->beside ? show_beside(e, &report) : show(e, &report);
 }
 
-/* The program beside needs to know the device. */
+/* Sets defaults that depend on other options. With --beside one device must be named, because the
+ * program needs to know it. */
 static void complete(struct engines *e)
 {
     if (e->how.seconds == 0)

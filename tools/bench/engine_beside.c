@@ -18,7 +18,7 @@ enum { PROGRAMS = 2, DIRECTIONS = 2 };
 
 static const char *const programs[PROGRAMS] = {"compute", "memory"};
 
-/* What a program did, and when. */
+/* What the program reported: its rate, and when it ran. */
 struct program_run {
     double rate;
     char unit[16];
@@ -71,7 +71,8 @@ static bool run_program(struct bale_engine_bench *bench, const char *name, struc
 
 /* ---- Measuring ---- */
 
-/* The last of what is asked for; or of what auto chooses, so of what most mounts do. Checked as well. */
+/* Chooses the last codec of those that were asked for; by default the last of those that auto
+ * chooses from, which most mounts use. Checks it as well. */
 static bool choose(struct bale_engine_bench *bench, struct bale_engine_row rows[DIRECTIONS])
 {
     const bool any = bench->how->codecs.count > 0;
@@ -113,7 +114,7 @@ static bool engine_alone(struct bale_engine_bench *bench, const struct bale_engi
     return bale_engine_good(bench, BALE_SIDE_GPU, row, err);
 }
 
-/* The engine goes on until the program has ended; what counts is what it did meanwhile. */
+/* Keeps the engine busy until the program has ended; only the time of the program counts. */
 static bool together(struct bale_engine_bench *bench, const struct bale_engine_row *row,
                      const char *name, struct program_run *run, double *rate)
 {

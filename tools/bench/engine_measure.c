@@ -9,7 +9,7 @@
 #include "kernels/frame/setting.h"
 #include "tools/common/size.h"
 
-/* As many batches as the dispatcher has under way. */
+/* as many batches as the dispatcher has in flight */
 #define BATCHES 4
 
 void bale_engine_settings(const struct bale_engine_how *how, struct bale_bench_settings *settings)
@@ -17,7 +17,7 @@ void bale_engine_settings(const struct bale_engine_how *how, struct bale_bench_s
     *settings = how->codecs;
     if (how->codecs.count > 0)
         return;
-    /* zero is store for all but one thing. */
+    /* zero is almost the same as store */
     for (int id = 0; id < BALE_CODEC_AUTO; id++) {
         const struct bale_codec *codec = bale_codec_find((uint8_t)id);
         if (codec && id != BALE_CODEC_ZERO)
@@ -44,8 +44,8 @@ bool bale_engine_takes(const struct bale_engine_bench *bench, enum bale_side sid
     return takes;
 }
 
-/* What a setting leaves open follows from an extent's bytes. As in a mount, it is settled before an engine
- * is asked. */
+/* Sets the items' settings. As in a mount, what a setting leaves open is resolved from the bytes of
+ * an extent before the item is given to an engine. */
 static void settle(struct bale_engine_bench *bench, struct bale_setting setting)
 {
     if (setting.codec == bench->settled.codec && setting.parameter == bench->settled.parameter)
@@ -200,7 +200,7 @@ static bool measure_row(struct bale_engine_bench *bench, enum bale_side side,
     return bale_engine_good(bench, side, row, err);
 }
 
-/* A side decodes what it has encoded. */
+/* Each side decodes what it has encoded itself. */
 bool bale_engine_measure(struct bale_engine_bench *bench, struct bale_engine_row rows[2])
 {
     for (enum bale_side side = 0; side < BALE_SIDES; side++)

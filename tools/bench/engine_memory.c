@@ -1,4 +1,4 @@
-/* Opening the engines for bench engine, and the memory that they work on. */
+/* Opens the engines for bench engine, and reserves the memory that they work on. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "tools/common/gpu_options.h"
 #include "tools/common/message.h"
 
-#define STEP ((size_t)32 << 20) /* what a mount pins at a time */
+#define STEP ((size_t)32 << 20) /* as much as a mount pins at a time */
 #define SAMPLE ((size_t)32 << 20)
 #define PAGE ((size_t)4096)
 
@@ -26,7 +26,7 @@ static size_t frame_room(void)
     return round_up(bale_frame_bound(BALE_EXTENT_DEFAULT, BALE_CHUNK_LOG2_DEFAULT), PAGE);
 }
 
-/* Touched, so that no measurement pays for that. */
+/* The memory is touched now, so that no measurement pays for page faults. */
 static bool reserve(struct bale_engine_bench *bench)
 {
     const struct bale_engine_how *how = bench->how;
@@ -49,7 +49,7 @@ static bool reserve(struct bale_engine_bench *bench)
     return true;
 }
 
-/* A file, or the sample, again and again. */
+/* Fills the memory with copies of the file or of the sample. */
 static bool fill(struct bale_engine_bench *bench)
 {
     size_t size = bench->count * BALE_EXTENT_DEFAULT;
@@ -89,7 +89,7 @@ static bool pin(struct bale_engine_bench *bench)
     return true;
 }
 
-/* As a mount does with engine=gpu. */
+/* Opens the GPU as a mount with engine=gpu does. */
 static bool open_gpu(struct bale_engine_bench *bench)
 {
     struct bale_gpu_options options = bench->how->gpu;
@@ -129,5 +129,5 @@ void bale_engine_bench_close(struct bale_engine_bench *bench)
     for (int side = 0; side < BALE_SIDES; side++)
         bale_engine_destroy(bench->engines[side]);
     bale_scratch_destroy(bench->scratch);
-    free(bench->items); /* but not the memory: a GPU that hangs may write to it yet */
+    free(bench->items); /* the memory is not freed: a GPU that hangs may still write to it */
 }

@@ -1,5 +1,5 @@
-/* Two panels, encode and decode, with the same logarithmic axes: bytes in flight, and GB/s. The CPU's
- * lines are dashed and its points hollow, the GPU's are filled. */
+/* Two panels, encode and decode, with the same logarithmic axes: bytes in flight, and GB/s. The
+ * CPU's lines are dashed and its points hollow; the GPU's are solid and filled. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +16,14 @@ enum {
     BOTTOM = 548,
     LEFT = 76,
     PANEL = 390,
-    GAP = 150, /* labels go there */
+    GAP = 150, /* room for the labels */
     RADIUS = 5,
     LINE = 15,
     LABELS = 128,
 };
 
 struct label {
-    double y; /* of the end of its line; then of the text */
+    double y; /* first the end of the line, later the text's position */
     char text[BALE_SETTING_TEXT + 8];
     const char *hue;
 };
@@ -114,7 +114,7 @@ static void draw_frame(const struct engine_panel *p)
             middle, BOTTOM + 40);
 }
 
-/* What was too slow to be measured has no point. */
+/* A rate that could not be measured has no point. */
 static void draw_line(struct engine_panel *p, const struct bale_engine_row *row,
                       enum bale_side side)
 {
@@ -154,7 +154,7 @@ static int by_height(const void *a, const void *b)
     return (x->y > y->y) - (x->y < y->y);
 }
 
-/* At the ends of the lines, but not on one another. */
+/* Draws the labels at the ends of the lines, moved apart so that they do not overlap. */
 static void draw_labels(struct engine_panel *p)
 {
     double floor = TOP, ceiling = BOTTOM;

@@ -13,28 +13,28 @@
 
 enum { POINTS = 4096, PARTS = 5 };
 
-/* So much had been done when something was handed over. */
+/* How many bytes were done at a time when a list was submitted. */
 struct point {
     uint64_t ns, bytes;
 };
 
 struct bale_flight {
     const struct bale_flight_how *how;
-    pthread_mutex_t mutex; /* guards the rest */
+    pthread_mutex_t mutex; /* guards all members below */
     pthread_cond_t wake;   /* a point was noted, an item failed, or all items are back */
     struct bale_item_list ready;
-    uint64_t gathered; /* bytes, done and not handed over again */
-    uint64_t gather;   /* as many make a list */
-    uint64_t done;     /* bytes, in all */
-    size_t under_way;  /* items */
+    uint64_t gathered; /* bytes that are done and not submitted again */
+    uint64_t gather;   /* submit again when so many bytes are gathered */
+    uint64_t done;     /* bytes done in all */
+    size_t under_way;  /* items at the engine */
     bool stop;
-    int error; /* the first */
+    int error; /* the first error */
     struct point points[POINTS];
     size_t point_count;
-    uint64_t apart; /* ns from one point to the next */
+    uint64_t apart; /* the least ns between two points */
 };
 
-/* With the mutex. A long flight keeps every other point. */
+/* Requires the mutex. A long flight keeps every second point. */
 static void note(struct bale_flight *flight)
 {
     struct point now = {.ns = bale_clock_ns(), .bytes = flight->done};
@@ -52,7 +52,7 @@ static void note(struct bale_flight *flight)
     pthread_cond_signal(&flight->wake);
 }
 
-/* With the mutex: so many bytes of what is ready, or all, are under way from now on. */
+/* Requires the mutex. Takes ready items of so many bytes, or all, and counts them as in flight. */
 static struct bale_item *take_ready(struct bale_flight *flight, uint64_t bytes)
 {
     struct bale_item_list list = {0};
@@ -109,7 +109,7 @@ static void flight_item_done(struct bale_item *item)
         submit(how, list);
 }
 
-/* In as many lists as will come back. */
+/* Submits as many lists as will come back. */
 static void launch(struct bale_flight *flight)
 {
     uint64_t each = flight->how->parts > 0 ? flight->gather : flight->how->bytes;
@@ -168,7 +168,7 @@ uint64_t bale_flight_wait(struct bale_flight *flight, double seconds)
     return last.ns;
 }
 
-/* The first point from a time on; the last one where there is none. */
+/* The first point at or after a time, or the last point. */
 static const struct point *point_from(const struct bale_flight *flight, uint64_t ns)
 {
     size_t i = 0;
@@ -178,7 +178,7 @@ static const struct point *point_from(const struct bale_flight *flight, uint64_t
     return &flight->points[i];
 }
 
-/* 0: they are the same. */
+/* 0: both points are the same. */
 static double rate_between(const struct point *first, const struct point *last)
 {
     double seconds = ((double)last->ns - (double)first->ns) * 1e-9;

@@ -12,12 +12,12 @@
 #include "kernels/frame/setting.h"
 #include "tools/common/gpu_options.h"
 
-/* Trials, of which some results have none. */
+/* The GPU's trials. Some results have none. */
 struct trials {
     const struct bale_bench_how *how;
     struct bale_gpu_trial *list;
-    struct bale_bench_result **results;  /* of each */
-    struct bale_gpu_trial_chunk *chunks; /* BALE_GPU_TRIAL for each */
+    struct bale_bench_result **results;  /* the result of each trial */
+    struct bale_gpu_trial_chunk *chunks; /* BALE_GPU_TRIAL for each trial */
     size_t count;
 };
 
@@ -33,7 +33,8 @@ static bool fail(char *note, const struct bale_setting *setting, int err)
     return false;
 }
 
-/* The first chunks of the data. What a setting leaves open is settled for each extent, as in a mount. */
+/* Lists the first chunks of the data. As in a mount, what a setting leaves open is resolved for
+ * each extent. */
 static size_t list_chunks(const struct bale_bench_data *data, const struct bale_bench_how *how,
                           struct bale_setting setting, struct bale_scratch *scratch,
                           struct bale_gpu_trial_chunk *chunks)
@@ -53,7 +54,7 @@ static size_t list_chunks(const struct bale_bench_data *data, const struct bale_
     return count;
 }
 
-/* Bytes that the heads of frames take which hold so many chunks. */
+/* The bytes of the heads of those frames that contain so many chunks. */
 static uint64_t heads_of(const struct bale_bench_data *data, uint8_t codec, size_t chunks)
 {
     uint64_t heads = 0;
@@ -84,7 +85,7 @@ static void tick(void *argument, size_t trial)
         trials->how->tick(trials->how->argument, &trials->results[trial]->setting);
 }
 
-/* auto is not a codec of its own: what it chooses has a line too. */
+/* auto is left out: it is not a codec, and the codecs that it chooses have their own lines. */
 static int list_trials(const struct bale_bench_data *data, struct bale_bench_result *results,
                        size_t count, struct trials *trials)
 {
@@ -131,7 +132,7 @@ static bool take_all(const struct bale_bench_data *data, const struct trials *tr
     return true;
 }
 
-/* The GPU, and its options: those that a mount of this engine would have. */
+/* Finds the GPU and the options that a mount with this engine would use. */
 static int find(enum bale_engine_choice engine, const struct bale_gpu **gpu,
                 struct bale_gpu_options *options, char *device, struct bale_reason *why)
 {

@@ -1,4 +1,4 @@
-/* What a GPU's kernels do with the data of a bench, once it is in the GPU's memory. */
+/* Measures the kernels of a GPU on the data of a bench, in the GPU's memory. */
 #ifndef BALE_TOOLS_BENCH_GPU_H
 #define BALE_TOOLS_BENCH_GPU_H
 
@@ -8,9 +8,9 @@
 
 enum { BALE_BENCH_NOTE = BALE_REASON_SIZE + 64 };
 
-/* Measures the settings of results[0, count) that the nearest GPU takes, and sets their gpu. device: its
- * name, "" if there is none. note: what is to be said, once the bar is away, or "". False: it is a
- * failure; without a GPU with BALE_ENGINE_GPU alone. */
+/* Measures those settings of results[0, count) that the nearest GPU takes, and sets their gpu.
+ * device: its name, or "" if there is none. note: a message to print when the progress bar is gone,
+ * or "". False on failure; that there is no GPU is a failure only with BALE_ENGINE_GPU. */
 bool bale_bench_gpu(const struct bale_bench_data *data, enum bale_engine_choice engine,
                     struct bale_bench_result *results, size_t count, char device[BALE_GPU_NAME],
                     char note[BALE_BENCH_NOTE]);

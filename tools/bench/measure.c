@@ -9,20 +9,20 @@
 #include "format/err.h"
 #include "kernels/engine/engine.h"
 
-#define PATIENCE 10.0 /* seconds after which no further run of a point begins */
+#define PATIENCE 10.0 /* seconds after which a point gets no further run */
 
 struct bale_bench_data {
     const struct bale_bench_how *how;
     struct bale_engine *one;
-    struct bale_engine *all; /* the same if there is one thread */
-    struct bale_item *items; /* one an extent */
+    struct bale_engine *all; /* the same engine as one if there is one thread */
+    struct bale_item *items; /* one for each extent */
     size_t count, room;
     size_t size; /* of all raw bytes */
     uint8_t *stored, *raw;
     double *times;
     pthread_mutex_t mutex; /* guards left */
     pthread_cond_t wake;
-    size_t left; /* items that run */
+    size_t left; /* items that are not done */
 };
 
 unsigned bale_bench_ticks(const struct bale_bench_how *how)
@@ -122,7 +122,7 @@ const struct bale_bench_how *bale_bench_how(const struct bale_bench_data *data)
     return data->how;
 }
 
-/* Memory for what comes out, touched, so that no run pays for that. */
+/* Allocates the results and touches that memory, so that no run pays for page faults. */
 static int make_room(struct bale_bench_data *data)
 {
     size_t each = bale_frame_bound(data->how->extent, data->how->chunk_log2);
@@ -150,7 +150,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* All items once; the first error among them. *took: seconds. */
+/* Runs all items once and returns the first error. *took: seconds. */
 static int run_all(struct bale_bench_data *data, struct bale_engine *engine, double *took)
 {
     double start;
@@ -178,7 +178,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median speed of the runs. */
+/* Measures the median speed of several runs. */
 static int time_runs(struct bale_bench_data *data, struct bale_engine *engine,
                      const struct bale_setting *setting, double *speed)
 {
@@ -210,14 +210,14 @@ static int time_compress(struct bale_bench_data *data, struct bale_engine *engin
     return time_runs(data, engine, setting, speed);
 }
 
-/* Decodes beside the data, and compares. */
+/* Decodes into other memory than the input, and compares. */
 static int time_decompress(struct bale_bench_data *data, struct bale_engine *engine,
                            const struct bale_setting *setting, double *speed)
 {
     uint8_t *at = data->raw;
     int err;
 
-    /* Each item's raw is exchanged for its place in data->raw, in turn. */
+    /* Exchange each item's raw for its part of data->raw. */
     const uint8_t **originals = calloc(data->count, sizeof *originals);
 
     if (!originals)

@@ -7,7 +7,7 @@
 #include "kernels/frame/registry.h"
 #include "kernels/frame/setting.h"
 
-/* Levels worth a point of their own, of codecs that have levels. */
+/* Levels that get a point of their own. */
 static const char *const levels[] = {"zstd:-5", "zstd:1", "zstd:3", "zstd:6", "zstd:9", "zstd:15"};
 
 bool bale_bench_settings_add(struct bale_bench_settings *settings, const char *text,

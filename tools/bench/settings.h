@@ -1,4 +1,4 @@
-/* What a bench measures. */
+/* The list of settings that a bench measures. */
 #ifndef BALE_TOOLS_BENCH_SETTINGS_H
 #define BALE_TOOLS_BENCH_SETTINGS_H
 
@@ -15,11 +15,12 @@ struct bale_bench_settings {
     size_t count;
 };
 
-/* Adds what the user asks for. False: why (may be NULL) says what is wrong with it. */
+/* Adds a setting that the user asks for. False: why, which may be NULL, says what is wrong. */
 bool bale_bench_settings_add(struct bale_bench_settings *settings, const char *text,
                              struct bale_reason *why);
 
-/* Adds every codec of the registry but zero, which is store for all but one thing; last, auto for both. */
+/* Adds every codec of the registry except zero, which is almost the same as store, and at the end
+ * both kinds of auto. */
 void bale_bench_settings_all(struct bale_bench_settings *settings);
 
 #endif

@@ -1,6 +1,6 @@
 /* Two panels, compress and decompress, with the same axes: ratio, and speed on a logarithmic scale.
- * A setting is a dumbbell: hollow where one core gets, filled where all get; and, where a GPU was
- * measured, a diamond, which has a ratio of its own. */
+ * A setting is a dumbbell: its hollow end shows one core, its filled end all cores. A diamond shows
+ * the GPU, whose ratio may differ. */
 #include "tools/bench/svg.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ enum {
     PANEL = 474,
     GAP = 48,
     RADIUS = 5,
-    LETTER = 8, /* a label's, at most */
+    LETTER = 8, /* the largest width of a letter in a label */
     LINE = 14,
     LABELS = 128,
 };
@@ -34,13 +34,13 @@ struct codec_panel {
     double left;       /* of the plot */
     double low, high;  /* ratios, at its edges */
     double slow, fast; /* bytes a second */
-    double step;       /* of the ratio's ticks */
+    double step;       /* between two marks of the ratio */
     bool decompress;
-    struct box taken[3 * LABELS]; /* where no label goes */
+    struct box taken[3 * LABELS]; /* where no label may go */
     size_t count;
 };
 
-/* Colours that stay apart for the colour-blind (Okabe and Ito), dark enough for text. */
+/* Colours that colour-blind readers can tell apart (Okabe and Ito), dark enough for text. */
 static const char *const hues[] = {"#0072b2", "#c04a00", "#00795a", "#a3447c",
                                    "#8a6d00", "#3d8bbf", "#5b3fa8", "#4d7c0f"};
 
@@ -264,7 +264,8 @@ static bool is_free(const struct codec_panel *p, struct box box)
     return true;
 }
 
-/* The nearest place around the point that is free: on rings, first right, left, above and below. */
+/* Finds the nearest free position around the point: on rings, first right, left, above and below.
+ */
 static struct box find_place(const struct codec_panel *p, double x, double y, double width)
 {
     static const double turns[] = {0, 4, 2, 6, 1, 3, 7, 5};
@@ -290,7 +291,7 @@ static void draw_label(struct codec_panel *p, double x, double y, uint8_t codec,
     const double near = 2 * RADIUS + 2;
 
     occupy(p, box);
-    /* hypot would need a newer C library than all else. */
+    /* hypot would need a newer C library than the rest of the program */
     if ((edge - x) * (edge - x) + (middle - y) * (middle - y) > near * near)
         fprintf(p->out, "<path class=\"leader\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", x, y, edge,
                 middle);
@@ -310,7 +311,7 @@ static void label_point(struct codec_panel *p, size_t i)
                text);
 }
 
-/* nvCOMP has no levels: theirs are one point, and one label is enough. */
+/* nvCOMP has no levels: all levels share one point, and one label is enough. */
 static void label_gpu_point(struct codec_panel *p, size_t i)
 {
     const struct bale_bench_result *result = &p->report->results[i];

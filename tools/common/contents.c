@@ -47,8 +47,8 @@ bool bale_contents_moved(const struct bale_contents *contents)
            (err == BALE_OK && now.generation != contents->attr.generation);
 }
 
-/* The end of what may be lost together with the byte at: where a part of the index is gone, the next
- * extent may be in another part. */
+/* The end of the range that may be lost together with the byte at. If a part of the index is lost,
+ * the next extent may be in another part. */
 static uint64_t extent_end(const struct bale_contents *contents, uint64_t at)
 {
     uint64_t end = (at / contents->attr.extent + 1) * contents->attr.extent;
@@ -82,7 +82,7 @@ bool bale_contents_next(const struct bale_contents *contents, uint64_t at, uint6
     return false;
 }
 
-/* Bytes [from, to) cannot be had. */
+/* Notes that bytes [from, to) cannot be read. */
 static void note(struct bale_damage *damage, const struct bale_fault *fault, uint64_t from,
                  uint64_t to)
 {
@@ -105,7 +105,8 @@ out:
     pthread_mutex_unlock(&damage->lock);
 }
 
-/* Bytes [from, to) of one segment: around what is damaged. */
+/* Reads bytes [from, to) of one segment. Reads around the damage: the damaged bytes are noted and
+ * become zeros. */
 static int read_segment(const struct bale_contents *contents, struct bale_scratch *scratch,
                         const struct bale_segment *segment, uint64_t from, uint64_t to,
                         uint8_t *raw, struct bale_damage *damage)

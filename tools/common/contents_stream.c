@@ -1,4 +1,4 @@
-/* A file's contents in order, decoded ahead by several threads. */
+/* The contents of a file in order, decoded ahead by several threads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ struct piece {
 struct stream {
     const struct bale_contents *contents;
     struct bale_damage *damage;
-    pthread_mutex_t lock; /* ready, of the pieces */
+    pthread_mutex_t lock; /* guards ready of the pieces */
     pthread_cond_t wake;
     struct piece *pieces;
     unsigned count;
@@ -49,7 +49,7 @@ static void wait_for_piece(struct stream *stream, const struct piece *piece)
     pthread_mutex_unlock(&stream->lock);
 }
 
-/* Puts the next data at or after *at into the piece; false: there is none left. */
+/* Starts to read the next data at or after *at into the piece. False: there is none left. */
 static bool begin_piece(struct stream *stream, struct bale_pool *pool, struct piece *piece,
                         uint64_t *at)
 {
@@ -59,7 +59,7 @@ static bool begin_piece(struct stream *stream, struct bale_pool *pool, struct pi
         *at = UINT64_MAX;
         return false;
     }
-    /* Extents may be small: what follows without a gap comes along. */
+    /* Extents may be small: take along the data that follows without a gap. */
     for (uint64_t from, end; to - piece->from < BALE_PIECE; to = end) {
         if (!bale_contents_next(stream->contents, to, &from, &end) || from != to)
             break;

@@ -51,7 +51,7 @@ bool bale_control_status_by_name(const char *path, struct bale_control_status *s
     return answered;
 }
 
-/* An extent that grows needs its old buffer beside the new one. */
+/* An extent that grows needs the old buffer and the new one at the same time. */
 void bale_control_warn_extent(const char *path, uint32_t extent, uint64_t memory)
 {
     uint64_t cap = memory ? memory : bale_memory_default_cap();

@@ -1,4 +1,4 @@
-/* Which ranges of a file cannot be had. */
+/* The ranges of a file that cannot be read. */
 #include <inttypes.h>
 #include <stdlib.h>
 

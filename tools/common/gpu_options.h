@@ -1,5 +1,5 @@
-/* What users say of GPUs: to mount, and to bench engine. Each parser returns NULL, or what is wrong, for a
- * message that begins with the user's words. */
+/* The options about engines and GPUs, which mount, compress and the benches have in common. Each
+ * parser returns NULL or what is wrong, for a message that begins with the word of the user. */
 #ifndef BALE_TOOLS_COMMON_GPU_OPTIONS_H
 #define BALE_TOOLS_COMMON_GPU_OPTIONS_H
 
@@ -13,7 +13,7 @@ const char *bale_gpu_number_add(struct bale_gpu_options *gpu, const char *number
 const char *bale_gpu_memory_parse(struct bale_gpu_options *gpu, const char *size);
 const char *bale_gpu_verify_parse(bool *verify, const char *word);
 
-/* For bale_gpu_options.log: what goes wrong is said on standard error. */
+/* For bale_gpu_options.log: prints errors and warnings on standard error. */
 void bale_gpu_message(int level, const char *text);
 
 #endif

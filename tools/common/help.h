@@ -8,7 +8,8 @@
  * their options, which is wrapped, and indented as the line that it is in. */
 void bale_help_print(const char *help);
 
-/* Prints what `balefs help codecs` says: every codec with its options, their values and defaults. */
+/* Prints what `balefs help codecs` says: every codec with its options, their values and defaults.
+ */
 void bale_help_codecs(void);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define FIRST_CAPACITY 256
 
-/* The inode's slot, or the empty slot where it belongs. Never full. */
+/* Returns the slot of the inode, or the empty slot where it belongs. The table is never full. */
 static struct bale_inode *find(const struct bale_inode_set *set, dev_t dev, ino_t ino)
 {
     uint64_t hash = ((uint64_t)ino ^ (uint64_t)dev << 40) * 0x9e3779b97f4a7c15u;

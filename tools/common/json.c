@@ -23,8 +23,8 @@ void bale_json_hex(json_t *object, const char *key, uint64_t value)
     bale_json_text(object, key, text);
 }
 
-/* Bytes of the UTF-8 character at s, 0: none. jansson judges; we only need to know where to go
- * on. */
+/* The length in bytes of the UTF-8 character at s; 0: it is not valid. jansson decides; we need the
+ * length to go on. */
 static size_t character(const char *s)
 {
     for (size_t length = 1; length <= 4 && s[length - 1]; length++) {
@@ -79,7 +79,7 @@ bool bale_json_print(json_t *value)
     json_decref(value);
     if (done)
         putchar('\n');
-    else if (!ferror(stdout)) /* what is wrong with stdout is said at the end */
+    else if (!ferror(stdout)) /* main reports an error of stdout at the end */
         bale_message("out of memory");
     return done;
 }

@@ -1,5 +1,5 @@
-/* Small helpers over jansson for --json. Values that cannot be made (no memory) are noticed at the
- * end: bale_json_print fails. */
+/* Small helpers over jansson for --json. If memory runs out while values are made, bale_json_print
+ * fails. */
 #ifndef BALE_TOOLS_COMMON_JSON_H
 #define BALE_TOOLS_COMMON_JSON_H
 
@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-/* Counts and sizes: all of ours are below 2^63. */
+/* For counts and sizes, which are all below 2^63. */
 static inline void bale_json_count(json_t *object, const char *key, uint64_t value)
 {
     json_object_set_new(object, key, json_integer((json_int_t)value));
@@ -19,21 +19,22 @@ static inline void bale_json_text(json_t *object, const char *key, const char *v
     json_object_set_new(object, key, json_string(value));
 }
 
-/* logical / stored with three decimals; null where nothing is stored. */
+/* logical / stored with three decimals; null if nothing is stored. */
 void bale_json_ratio(json_t *object, const char *key, uint64_t logical, uint64_t stored);
 
-/* A checksum or an id: "0x" and sixteen digits, since a reader may hold numbers as doubles. */
+/* A checksum or an id: "0x" and sixteen digits, because a reader may store numbers as doubles. */
 void bale_json_hex(json_t *object, const char *key, uint64_t value);
 
-/* A name of any bytes. One that is not UTF-8 comes with U+FFFD for each bad byte, and its bytes in
- * hex below KEY_hex. */
+/* A name that may contain any bytes. If it is not UTF-8, each bad byte becomes U+FFFD, and KEY_hex
+ * has all bytes in hexadecimal. */
 void bale_json_path(json_t *object, const char *key, const char *path);
 
-/* Prints to stdout with a newline, and releases value. False, with a message, when it cannot. */
+/* Prints value and a newline to stdout, and releases value. False, after a message, if that fails.
+ */
 bool bale_json_print(json_t *value);
 
-/* The same for what a listing found: the array, or, where only one was asked for, what is in it
- * (nothing if that is nothing). */
+/* The same for the result of a listing: prints the array, or, with one, its single element; an
+ * empty array then prints nothing. */
 bool bale_json_print_list(json_t *array, bool one);
 
 #endif

@@ -14,7 +14,7 @@
 #include "tools/common/mount_owner.h"
 #include "tools/common/mounts.h"
 
-/* Attributes may be cached long after the daemon's end, so it must be asked. */
+/* The kernel may cache attributes long after the daemon ended, so this forces a request to it. */
 static int ask_daemon(const char *path)
 {
     struct statx st;
@@ -39,7 +39,7 @@ static int in_mount(const char *real, const struct bale_mount_line *mount,
     return location->top && location->below ? ask_daemon(real) : BALE_E_NOMEM;
 }
 
-/* closed: set where that cannot be seen. */
+/* *closed is set if that cannot be found out. */
 static bool is_store(const char *path, bool *closed)
 {
     struct stat st;
@@ -54,7 +54,7 @@ static bool is_store(const char *path, bool *closed)
     return is;
 }
 
-/* Upwards; a bind mount may show a store's directory without the store. */
+/* Searches upwards. A bind mount may show a directory of a store without the top of the store. */
 static int in_store(const char *real, struct bale_location *location)
 {
     char *wide = bale_mounts_widest(real), *top = wide ? strdup(wide) : NULL;
@@ -106,7 +106,7 @@ static int find(const char *real, struct bale_location *location)
 
     if (err == BALE_OK && bale_mount_line_is_balefs(&mount))
         err = in_mount(real, &mount, location);
-    else if (err == BALE_OK || err == BALE_E_UNSUPPORTED) /* no mount ids on this kernel */
+    else if (err == BALE_OK || err == BALE_E_UNSUPPORTED) /* this kernel has no mount ids */
         err = in_store(real, location);
     bale_mount_line_free(&mount);
     return err;

@@ -38,7 +38,7 @@ void bale_message_list(const char *format, va_list args, const char *tail)
     if (*tail && length > 0 && text[length - 1] == '.')
         text[length - 1] = '\0';
     bale_clean_text(text, clean, sizeof clean);
-    /* An empty name would not be seen. */
+    /* an empty name would be invisible */
     fprintf(stderr, "balefs: %s%s%s\n", clean[0] == ':' ? "''" : "", clean, tail);
 }
 

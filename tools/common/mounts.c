@@ -11,7 +11,7 @@
 
 #include "format/err.h"
 
-/* proc(5): blank, tab, newline and backslash come as \ooo. In place. */
+/* Replaces the escapes \ooo for blank, tab, newline and backslash (proc(5)), in place. */
 static void unescape(char *text)
 {
     char *out = text;
@@ -40,8 +40,8 @@ static void parse_options(struct bale_mount_line *mount, char *options)
             mount->allow_other = true;
 }
 
-/* ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [OPTIONAL]... - TYPE SOURCE SUPER. Takes mount->text
- * apart. False: it is no such line. */
+/* Splits a line "ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [OPTIONAL]... - TYPE SOURCE SUPER", which
+ * is in mount->text. False: it is not such a line. */
 static bool parse(struct bale_mount_line *mount)
 {
     char *save, *words[5];
@@ -80,7 +80,7 @@ static bool line_matches(const char *line,
     return does;
 }
 
-/* The last line that matches: later mounts lie over earlier ones. */
+/* Finds the last line that matches: later mounts lie over earlier ones. */
 static int find(bool (*matches)(const struct bale_mount_line *mount, const void *arg),
                 const void *arg, struct bale_mount_line *found)
 {
@@ -162,10 +162,10 @@ const char *bale_mounts_rest(const char *top, const char *path)
     return path + length + strspn(path + length, "/");
 }
 
-/* What a mount must show to be a wider one. */
+/* The mount that is known; a wider one shows more of the same file system. */
 struct wider {
     const char *device;
-    const char *root; /* of the mount that is known */
+    const char *root; /* of the known mount */
 };
 
 static bool is_wider(const struct bale_mount_line *mount, const void *arg)
@@ -184,7 +184,8 @@ static bool is_same(const char *a, const char *b)
            at.st_ino == bt.st_ino;
 }
 
-/* What lies below a mount's root, there. False: no memory, or another mount hides it. */
+/* The path, in the mount, of what is called inside in the file system. False: no memory, or another
+ * mount hides it. */
 static bool reach(const struct bale_mount_line *mount, const char *inside, const char *real,
                   char **path)
 {

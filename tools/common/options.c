@@ -23,8 +23,8 @@ static void bad_option(const struct bale_command *command, int argc, char **argv
 {
     const char *word = optind > 0 && optind <= argc ? argv[optind - 1] : "";
     char letter[3] = {'-', (char)optopt, '\0'};
-    /* getopt_long leaves the letter of a short option in optopt, and of an unknown long one
-     * nothing. */
+    /* After an error, getopt_long sets optopt to the letter of a short option, and to 0 for an
+     * unknown long one. */
     bool is_long = optopt == 0 || strncmp(word, "--", 2) == 0;
     const char *name = is_long ? word : letter;
 

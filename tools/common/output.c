@@ -15,7 +15,7 @@
 
 #define BLOCK 4096
 
-/* The file that a signal takes away, or NULL. */
+/* the file that a signal handler removes, or NULL */
 static char *volatile unfinished;
 
 static void interrupted(int number)
@@ -24,10 +24,10 @@ static void interrupted(int number)
 
     if (path)
         unlink(path);
-    raise(number); /* again, and this time for what it does by itself */
+    raise(number); /* again, now with the default action */
 }
 
-/* What is ignored, as under nohup, stays so. */
+/* Signals that are ignored, as under nohup, stay ignored. */
 static void catch_signals(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ, SIGXCPU};
@@ -60,7 +60,7 @@ void bale_output_source(const char *path, struct stat *st)
     bale_location_free(&location);
 }
 
-/* Says so. */
+/* Whether the output is one of the sources; prints a message if it is. */
 static bool is_source(const char *name, const struct stat *st,
                       const struct bale_output_rules *rules)
 {
@@ -75,7 +75,7 @@ static bool is_source(const char *name, const struct stat *st,
     return false;
 }
 
-/* Empty, or begun as our pictures are. */
+/* True if the file is empty or begins as our pictures do. */
 static bool is_picture(const char *path)
 {
     static const char begin[] = "<svg ";
@@ -95,7 +95,7 @@ static bool cannot(const struct bale_output *output, int error)
     return false;
 }
 
-/* In the directory of path, hidden, and with a name that tells what it was to become. */
+/* Creates a hidden file in the directory of path, whose name tells which file it would become. */
 static bool open_temporary(struct bale_output *output)
 {
     const char *slash = strrchr(output->path, '/');
@@ -108,7 +108,7 @@ static bool open_temporary(struct bale_output *output)
         output->temporary = NULL;
         return cannot(output, ENOMEM);
     }
-    /* No signal between the file and the note of it. */
+    /* block signals, so that none arrives before the file is noted */
     catch_signals();
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
@@ -119,8 +119,8 @@ static bool open_temporary(struct bale_output *output)
     return output->fd >= 0 || cannot(output, error);
 }
 
-/* What is no regular file, /dev/null or a pipe, is written in place. A link leads to the file to
- * replace. */
+/* A device or a pipe, as /dev/null, is written in place. A link leads to the file that is replaced.
+ */
 static bool open_path(struct bale_output *output, const struct bale_output_rules *rules)
 {
     struct stat st;
@@ -188,7 +188,8 @@ static bool is_zero(const uint8_t *bytes, size_t length)
     return bytes[0] == 0 && memcmp(bytes, bytes + 1, length - 1) == 0;
 }
 
-/* How many of the bytes, in whole blocks, are zeros (or, with zeros false, have none). */
+/* The number of bytes, in whole blocks, that are zeros; or, with zeros false, that are in blocks
+ * with data. */
 static size_t run(const uint8_t *bytes, size_t length, bool zeros)
 {
     size_t at = 0;
@@ -242,7 +243,8 @@ bool bale_output_zeros(struct bale_output *output, uint64_t length)
     return true;
 }
 
-/* Who may not give the file to the group does not give the group's rights to another. */
+/* If this user may not give the file to the group of the model, nobody else gets the rights of that
+ * group. */
 static void take_after(int fd, const struct stat *like)
 {
     struct timespec times[2] = {like->st_atim, like->st_mtim};
@@ -250,7 +252,7 @@ static void take_after(int fd, const struct stat *like)
 
     if (fchown(fd, (uid_t)-1, like->st_gid) != 0)
         mode &= ~(mode_t)070;
-    /* An ordinary user's copy of another's file is the user's. */
+    /* if this user may not give the file away, it stays the user's */
     (void)!fchown(fd, like->st_uid, (gid_t)-1);
     fchmod(fd, mode);
     futimens(fd, times);
@@ -264,13 +266,13 @@ static void take_default_mode(int fd)
     fchmod(fd, 0666 & ~mask);
 }
 
-/* The name, if nobody else took it meanwhile. */
+/* Gives the file its name, unless somebody else took that name meanwhile. */
 static bool give_name(struct bale_output *output)
 {
     unsigned flags = output->replace ? 0 : RENAME_NOREPLACE;
     int got = renameat2(AT_FDCWD, output->temporary, AT_FDCWD, output->path, flags);
 
-    if (got != 0 && errno == EINVAL && flags) /* not on every file system */
+    if (got != 0 && errno == EINVAL && flags) /* not every file system has it */
         got = rename(output->temporary, output->path);
     if (got != 0)
         return cannot(output, errno);

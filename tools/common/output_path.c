@@ -34,7 +34,8 @@ int bale_output_path_check_stores(const char *path)
     return err;
 }
 
-/* A store that was moved while it was mounted is told by the inodes in it, which its mount shows. */
+/* True if the location is in a mount of the store. A store may have been moved while it was
+ * mounted: then the inodes, which the mount shows, identify it. */
 static bool is_mount_of(const struct bale_location *location, const char *store)
 {
     struct stat ours, theirs;

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Runs words[0], which is looked up in PATH, and collects as text what it writes to its descriptor fd,
- * as much as fits. Returns its exit code; or -1 with errno, which is 0 if a signal ended the program and
- * otherwise says why it could not be run. */
+/* Runs words[0], which is looked up in PATH, and collects as text what it writes to its descriptor
+ * fd, as much as fits. Returns its exit code; or -1 with errno, which is 0 if a signal ended the
+ * program and otherwise says why it could not be run. */
 int bale_program_run(char *const words[], int fd, char *said, size_t size);
 
 struct bale_fusermount_program {

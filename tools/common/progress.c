@@ -22,7 +22,7 @@ void bale_progress_begin(struct bale_progress *progress, const char *what)
     clock_gettime(CLOCK_MONOTONIC, &progress->last);
 }
 
-/* Whether to show something now; the line is then empty. */
+/* True if a new text is due; then the line has been cleared. */
 static bool is_due(struct bale_progress *progress)
 {
     struct timespec now;

@@ -1,5 +1,5 @@
-/* A line on the terminal that shows how far a long command is. Nothing where standard error is no
- * terminal. One thread. */
+/* A line on the terminal that shows the progress of a long command. Nothing is shown if standard
+ * error is not a terminal. One thread. */
 #ifndef BALE_TOOLS_COMMON_PROGRESS_H
 #define BALE_TOOLS_COMMON_PROGRESS_H
 
@@ -8,22 +8,22 @@
 #include <time.h>
 
 struct bale_progress {
-    const char *what; /* "looked at" */
+    const char *what; /* "checked" */
     bool shown;
-    bool quiet; /* no terminal */
+    bool quiet; /* standard error is not a terminal */
     struct timespec last;
 };
 
 void bale_progress_begin(struct bale_progress *progress, const char *what);
-/* As often as one likes: shows a few times a second, and first after one. */
+/* May be called often: it shows the first text after a second, and then a few each second. */
 void bale_progress_show(struct bale_progress *progress, uint64_t files, uint64_t bytes);
-/* The same with a text of one's own. */
+/* The same with the caller's own text. */
 void bale_progress_text(struct bale_progress *progress, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The same with a bar: done of all, and then a text. */
+/* The same with a bar for done of all, and a text behind it. */
 void bale_progress_bar(struct bale_progress *progress, unsigned done, unsigned all,
                        const char *text);
-/* Takes the line away, also before another message. */
+/* Clears the line. Also call it before another message. */
 void bale_progress_end(struct bale_progress *progress);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reading a store's containers without a mount: for stat, get, inspect and fsck. */
+/* Reads the containers of a store without a mount. */
 #ifndef BALE_TOOLS_COMMON_READER_H
 #define BALE_TOOLS_COMMON_READER_H
 
@@ -12,26 +12,26 @@ struct bale_reader {
     struct bale_container_attr defaults;
 };
 
-/* top: the store. why as bale_store_open. */
+/* top: the store. why is set as by bale_store_open. */
 int bale_reader_open(const char *top, enum bale_store_access how, struct bale_reader *reader,
                      struct bale_reason *why);
-void bale_reader_close(struct bale_reader *reader); /* zeroed is fine */
+void bale_reader_close(struct bale_reader *reader); /* a zeroed struct is allowed */
 
-/* Opens the regular file below, relative to the store, for reading; never follows a link, crosses
- * to another file system, opens what is no regular file, or moves the access time where that can be
- * helped. why: as "WHAT: WHAT TO DO". From any thread. */
+/* Opens the regular file below, a path relative to the store, for reading. Never follows a link,
+ * never crosses to another file system, and keeps the access time if possible. why: "WHAT: WHAT TO
+ * DO". Any thread may call it. */
 int bale_reader_open_file(const struct bale_reader *reader, const char *below, int *fd,
                           struct bale_reason *why);
 
 /* The same for a path below the directory dir. */
 int bale_reader_open_below(int dir, const char *path_below, int *fd, struct bale_reason *why);
 
-/* Opens the container in fd (owned from here on, also on failure). why as above. From any
- * thread. */
+/* Opens the container in fd, which it takes over, also on failure. why as above. Any thread may
+ * call it. */
 int bale_reader_open_container(const struct bale_reader *reader, int fd,
                                struct bale_container **container, struct bale_reason *why);
 
-/* Both. */
+/* Opens the file and the container in it. */
 int bale_reader_open_container_at(const struct bale_reader *reader, const char *below,
                                   struct bale_container **container, struct bale_reason *why);
 

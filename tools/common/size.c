@@ -14,7 +14,7 @@ bool bale_size_parse(const char *text, uint64_t *size)
     static const char units[] = "KMGTPE";
     char *end;
 
-    /* strtod also takes signs, blanks, "inf" and hexadecimal numbers. */
+    /* strtod would also take signs, blanks, "inf" and hexadecimal numbers. */
     if (!isdigit((unsigned char)text[0]) ||
         (text[0] == '0' && tolower((unsigned char)text[1]) == 'x'))
         return false;

@@ -10,7 +10,7 @@
 #include "tools/common/location.h"
 #include "tools/common/message.h"
 
-/* Takes what it needs from location. */
+/* Moves the path and the store from location to stored, if the path is a stored one. */
 static int take_location(const char *path, const char *instead, struct bale_location *location,
                          struct bale_stored_path *stored)
 {
@@ -42,7 +42,7 @@ int bale_stored_path_find(const char *path, const char *instead, struct bale_sto
     return err;
 }
 
-/* below, and then the last name of path. */
+/* Appends the last name of path to below. */
 static int append(struct bale_stored_path *stored, const char *path)
 {
     char *copy = strdup(path), *below = NULL;

@@ -1,4 +1,4 @@
-/* balefs doctor: what this machine and a store's file system lack. */
+/* balefs doctor: reports what this machine and the file system of a store lack. */
 #include "tools/doctor/doctor.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* What the GPU is, and what a mount would make of it: the plug-in is asked, in a process of its own, for
- * a driver may hang or end it. */
+/* Reports the GPU, and what a mount would do with it. The plug-in is queried in a child process,
+ * because a driver may hang or end the process. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,13 +18,13 @@
 #include "tools/common/size.h"
 #include "tools/doctor/doctor.h"
 
-#define PATIENCE_S 20 /* a driver that is not kept loaded takes seconds for each device */
+#define PATIENCE_S 20 /* a driver without persistence mode takes seconds for each device */
 
-/* What the plug-in said. */
+/* The plug-in's answer. */
 struct answer {
-    int err; /* of loading it, or of what it found */
+    int err; /* of loading the plug-in, or of its query */
     struct bale_reason why;
-    char file[PATH_MAX]; /* the plug-in; "": there is none, or none of use */
+    char file[PATH_MAX]; /* the plug-in; "": there is none that can be used */
     struct bale_gpu_found found;
 };
 
@@ -76,7 +76,7 @@ static enum outcome read_answer(int fd, struct answer *answer)
     return used == sizeof *answer ? ANSWERED : DIED;
 }
 
-/* The child is not waited for: one that hangs in the kernel would not even be killed. */
+/* Does not wait for the child: if it hangs in the kernel, it would not even die of SIGKILL. */
 static enum outcome query_plugin(struct answer *answer)
 {
     int pipes[2];
@@ -94,7 +94,7 @@ static enum outcome query_plugin(struct answer *answer)
     return outcome;
 }
 
-/* Whether there is a driver. */
+/* True if there is a driver. */
 static bool driver(struct bale_doctor *doctor)
 {
     char version[256] = "", path[32];
@@ -148,7 +148,7 @@ static void devices(struct bale_doctor *doctor, const struct bale_gpu_found *fou
     }
 }
 
-/* What may make engine=auto use the GPU, or NULL. */
+/* An option that makes a mount use the GPU, or NULL. */
 static const char *advice_for(const struct answer *answer, const struct bale_gpu_device *chosen)
 {
     if (answer->err == BALE_E_NOMEM)
@@ -156,7 +156,7 @@ static const char *advice_for(const struct answer *answer, const struct bale_gpu
     return chosen->mode == BALE_GPU_EXCLUSIVE ? "-o engine=gpu uses it all the same" : NULL;
 }
 
-/* "store, lz4, zstd to level 3, gpulz". What is zero is found among the others. */
+/* Prints "store, lz4, zstd to level 3, gpulz". zero is left out: it is detected with the others. */
 static void codecs(struct bale_doctor *doctor, const struct bale_gpu_found *found)
 {
     char text[BALE_REASON_SIZE] = "";
@@ -176,7 +176,7 @@ static void codecs(struct bale_doctor *doctor, const struct bale_gpu_found *foun
         bale_doctor_report(doctor, "codecs of GPUs", BALE_FINDING_FINE, NULL, "%s", text);
 }
 
-/* What engine=auto would do, and why. */
+/* Reports what engine=auto would do, and why. */
 static void engine(struct bale_doctor *doctor, const struct answer *answer)
 {
     const struct bale_gpu_found *found = &answer->found;

@@ -26,8 +26,8 @@
 
 #define KERNEL_LEAST_MAJOR 5
 #define KERNEL_LEAST_MINOR 10
-#define FILES_LEAST 1024u         /* below, files are opened again and again */
-#define MEMORY_LEAST (256u << 20) /* below, the cap is more than a quarter of it */
+#define FILES_LEAST 1024u         /* with fewer, files must be reopened often */
+#define MEMORY_LEAST (256u << 20) /* with less, the memory cap is more than a quarter of it */
 
 static bool read_line(const char *path, char *line, int size)
 {
@@ -84,7 +84,7 @@ static void fuse_device(struct bale_doctor *doctor)
                        st.st_gid, fd >= 0 ? "can be opened" : strerror(e));
 }
 
-/* "fusermount3 version: 3.14.0"; empty: it does not say. */
+/* "fusermount3 version: 3.14.0"; "" if it does not print a version. */
 static void helper_version(const struct bale_fusermount_program *helper, char *line, size_t size)
 {
     char *words[] = {(char *)(uintptr_t)helper->path, (char[]){"--version"}, NULL};
@@ -93,7 +93,7 @@ static void helper_version(const struct bale_fusermount_program *helper, char *l
     line[strcspn(line, "\n")] = '\0';
 }
 
-/* In a child: 0 or errno. */
+/* Tries it in a child. 0 or an errno. */
 static int try_namespace(void)
 {
     int state = 0;

@@ -39,7 +39,7 @@ static void file_system(struct bale_doctor *doctor, const char *path)
     bale_mount_line_free(&mount);
 }
 
-/* In a directory of its own, so that nothing of the store is touched. */
+/* Probes in a new directory, so that nothing in the store changes. */
 static void abilities(struct bale_doctor *doctor, const char *path)
 {
     struct bale_store_abilities can;

@@ -41,7 +41,8 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* What take returns when standard output cannot be written: errno says why. */
+/* Results of print_piece: standard output cannot be written, and errno says why; or the piece is
+ * damaged. */
 #define CANNOT_PRINT 1
 #define DAMAGED 2
 
@@ -65,7 +66,8 @@ static int print(const uint8_t *data, uint64_t length)
     return 0;
 }
 
-/* Pieces after the one at hand are read already: damage stops us where it lies. */
+/* The number of bytes before the first damage. Later pieces are decoded already, so their damage
+ * may be listed as well. */
 static uint64_t good_until(struct bale_damage *damage, uint64_t from, uint64_t length)
 {
     uint64_t end = from + length;

@@ -1,4 +1,4 @@
-/* Drawing a container's extents, for balefs inspect --svg. */
+/* Draws the extents of a container, for balefs inspect --svg. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

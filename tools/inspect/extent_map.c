@@ -7,8 +7,8 @@
 #define ROWS_MOST 40
 #define COLUMNS_MOST 64
 
-/* Few extents get large cells; many share cells, so that there are never more than can be told
- * apart. Powers of two make for round offsets. */
+/* A few extents get large cells. Many extents share cells, so that no more cells are drawn than a
+ * reader can tell apart. Powers of two give round offsets. */
 static void lay_out(struct bale_extent_map *map)
 {
     static const struct {

@@ -8,18 +8,18 @@
 #include "tools/inspect/extent_map.h"
 
 /* All lengths in pixels. */
-#define LEFT 92 /* before the cells: offsets */
+#define LEFT 92 /* space before the cells, for offsets */
 #define TOP 92
 #define WIDTH 960
 #define LINE 26 /* of the legend */
 #define RAMP_STEP 34
-#define RAMP_STEPS 5 /* ratios of 1, 2, 4, 8, 16 and more */
+#define RAMP_STEPS 5 /* ratios of 1, 2, 4, 8, and 16 or more */
 #define TITLE_MOST 88
 
 /* ---- Colours ---- */
 
-/* Ink is what takes space: dark where the ratio is 1, pale where it is 16 or more. The hues can be
- * told apart by who does not see red or green. */
+/* Dark colours mark what takes space: a ratio of 1 is dark, one of 16 or more is pale. Readers who
+ * cannot see red or green can tell the hues apart. */
 struct colours {
     uint8_t dark[3], pale[3];
 };
@@ -60,7 +60,7 @@ static const char *colour(unsigned codec, double ratio, char text[static 8])
 
 /* ---- Text ---- */
 
-/* For XML: what is no UTF-8 or not allowed becomes "?". */
+/* Escapes text for XML. Bytes that are not valid UTF-8, or not allowed in XML, become "?". */
 static void put_escaped(const char *text, FILE *out)
 {
     while (*text) {
@@ -85,7 +85,7 @@ static void put_escaped(const char *text, FILE *out)
     }
 }
 
-/* Of a long path the end. */
+/* Prints the title; of a long path only its end. */
 static void put_title(const char *path, FILE *out)
 {
     size_t length = strlen(path);
@@ -138,7 +138,7 @@ static void put_strip(FILE *out, double x, double y, double width, double height
             width, height, fill);
 }
 
-/* What the pointer over a cell tells. */
+/* The text that appears when the pointer is over a cell. */
 static void put_hint(const struct bale_extent_map *map, uint64_t number, FILE *out)
 {
     const struct bale_extent_cell *cell = &map->cells[number];
@@ -156,8 +156,8 @@ static void put_hint(const struct bale_extent_map *map, uint64_t number, FILE *o
     fprintf(out, "%s</title>", any ? "" : cell->unwritten ? " reserved" : " a hole");
 }
 
-/* One strip for each codec, as wide as its share of the cell's bytes; then what is reserved, then
- * holes. */
+/* Draws one strip for each codec, as wide as its share of the cell's bytes; then the reserved part,
+ * then holes. */
 static void put_cell(const struct bale_extent_map *map, uint64_t number, FILE *out)
 {
     const struct bale_extent_cell *cell = &map->cells[number];

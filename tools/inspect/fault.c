@@ -7,7 +7,8 @@
 
 void bale_fault_text(const struct bale_fault *fault, char *text, size_t size)
 {
-    bool hex = (fault->expected | fault->found) >> 48; /* checksums and ids; no count is so great */
+    bool hex = (fault->expected | fault->found) >>
+               48; /* these are checksums and ids: no count is so large */
     int used = snprintf(text, size, "offset %" PRIu64 ": %s", fault->offset, fault->what);
 
     if (fault->expected != fault->found)

@@ -1,4 +1,4 @@
-/* balefs fsck: checks a store, and changes nothing. */
+/* balefs fsck: checks a store without changing it. */
 #include <errno.h>
 #include <fts.h>
 #include <inttypes.h>
@@ -66,8 +66,8 @@ struct fsck {
     struct bale_pool *pool;
     struct bale_inode_set seen;
 
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t less;  /* flying fell */
+    pthread_mutex_t lock; /* guards all members below */
+    pthread_cond_t less;  /* signalled when flying decreases */
     uint64_t flying;
     uint64_t files, bytes, damaged;
     bool unreadable; /* something could not be checked */
@@ -75,17 +75,18 @@ struct fsck {
     struct bale_progress progress;
 };
 
-/* One container. */
+/* One container that is checked. */
 struct fsck_file {
     struct bale_job job;
     struct fsck *fsck;
     bool damaged;
-    char below[]; /* the store */
+    char below[]; /* relative to the store */
 };
 
 /* ---- Reports, from any thread ---------------------------------------------------------------- */
 
-/* A line on stdout: it is what was asked for. The name is the store's, so it may hold anything. */
+/* Prints a line to stdout, because problems are the result of the command. The name may contain
+ * anything, so it is cleaned. */
 static void print_line(struct fsck *fsck, const char *below, const char *text)
 {
     char clean[8192], path[8192];
@@ -190,7 +191,7 @@ static void fsck_file_check(struct bale_job *job, struct bale_scratch *scratch)
     free(file);
 }
 
-/* Waits while too many are queued: a store has more files than memory has room for. */
+/* Waits while too many files are queued, because a store may have more files than fit in memory. */
 static void submit_file(struct fsck *fsck, const char *below)
 {
     size_t length = strlen(below) + 1;
@@ -213,7 +214,8 @@ static void submit_file(struct fsck *fsck, const char *below)
 
 /* ---- The store ------------------------------------------------------------------------------- */
 
-/* What this program cannot read counts as absent for it, and may be another version's. */
+/* Checks settings in attributes. A setting that this program cannot parse is ignored by it, but
+ * another version may have written it. */
 static void check_settings(struct fsck *fsck, const char *path, const char *below)
 {
     static const char *const names[] = {BALE_XATTR_CODEC, BALE_XATTR_EXTENT, BALE_XATTR_MATCH};
@@ -299,7 +301,7 @@ static int conclude(struct fsck *fsck)
            (fsck->unreadable || !printed ? EXIT_OPERATIONAL : 0);
 }
 
-/* Nothing is changed, so there is nothing to undo. */
+/* nothing was changed, so there is nothing to undo */
 static void cancel_fsck(int number)
 {
     (void)number;
@@ -328,7 +330,8 @@ static int check_store(struct fsck *fsck, const char *path)
     }
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    setvbuf(stdout, NULL, _IOLBF, 0); /* what was found is out if we are cancelled */
+    setvbuf(stdout, NULL, _IOLBF,
+            0); /* prints each line at once, so that it is out if the check is cancelled */
     err = bale_pool_create(fsck->threads, &fsck->pool);
     if (err == BALE_OK) {
         bale_progress_begin(&fsck->progress, "checked");

@@ -1,4 +1,4 @@
-/* balefs inspect: what is inside a container. */
+/* balefs inspect: prints what is inside a container. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -69,9 +69,9 @@ struct inspection {
     struct bale_container_attr attr; /* of the chosen root */
     struct bale_container_usage usage;
     uint64_t rejected;
-    struct bale_container *open; /* NULL: it could not be */
-    json_t *extents;             /* NULL: printed at once */
-    bool begun;                  /* the table of extents */
+    struct bale_container *open; /* NULL: the container cannot be opened */
+    json_t *extents;             /* NULL: extents are printed at once */
+    bool begun;                  /* the table of extents has begun */
 };
 
 /* ---- Root slots ------------------------------------------------------------------------------ */
@@ -194,7 +194,7 @@ static json_t *slot_json(const struct inspection *in, unsigned number)
 
 /* ---- Extents --------------------------------------------------------------------------------- */
 
-/* With what the extent was encoded, as its frame says. False: the frame's head is damaged. */
+/* The setting that the extent was encoded with, from its frame's head. False: that is damaged. */
 static bool encoded_with(const struct inspection *in, const struct bale_segment *segment,
                          char text[static BALE_SETTING_TEXT])
 {
@@ -292,7 +292,7 @@ static json_t *as_json(struct inspection *in)
     return object;
 }
 
-/* Slots first: they can be shown even if the container cannot be opened. */
+/* Reads the root slots first, because they can be shown even if the container cannot be opened. */
 static int inspect_container(const struct bale_reader *reader, const char *below,
                              struct inspection *in, struct bale_reason *why)
 {
@@ -327,7 +327,7 @@ static int inspect_container(const struct bale_reader *reader, const char *below
     return err;
 }
 
-/* A file of a mount is looked at in the store, and there by its own name. */
+/* Inspects the container in the store, also of a file in a mount. */
 static int inspect_location(const char *path, const struct bale_location *location, json_t *all)
 {
     struct inspection in = {.path = path, .extents = all ? json_array() : NULL};

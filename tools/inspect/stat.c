@@ -1,4 +1,4 @@
-/* balefs stat: what files take. */
+/* balefs stat: prints how much space files take. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,13 +60,13 @@ static const struct option long_options[] = {
 struct listing {
     json_t *json; /* an array, or NULL: tables */
     bool by_type, several, begun, failed, is_mount, read_only;
-    struct bale_control_status status; /* of the last path, if is_mount */
+    struct bale_control_status status; /* of the last path if is_mount */
     struct bale_types types;
     struct bale_totals total;
     struct bale_survey survey;
 };
 
-/* Of a mount point; false: path is none, or its daemon does not talk to us. */
+/* Gets the status of a mount point. False: path is not one, or its daemon does not answer. */
 static bool mount_status(const struct bale_location *location, struct bale_control_status *status,
                          bool *read_only)
 {
@@ -255,7 +255,7 @@ static void list(struct listing *listing, const char *path, const struct bale_lo
     if (is_mount)
         json_object_set_new(object, "mount", status_json(&listing->status, listing->read_only));
     json_array_append_new(listing->json, object);
-    bale_types_clear(&listing->types); /* for the next one */
+    bale_types_clear(&listing->types); /* start again for the next path */
 }
 
 static void print_saved(const struct bale_totals *total)
@@ -268,7 +268,7 @@ static void print_saved(const struct bale_totals *total)
                100 * (double)(total->data - total->stored) / (double)total->data);
 }
 
-/* What follows the rows of the paths. */
+/* Prints everything after the rows of the paths. */
 static void print_rest(struct listing *listing)
 {
     const struct bale_totals *total = &listing->total;

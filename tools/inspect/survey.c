@@ -11,10 +11,10 @@
 #include "format/reason.h"
 #include "tools/common/message.h"
 
-#define TRIES 5 /* of a container that somebody is writing */
+#define TRIES 5 /* of a container that is being written */
 #define STAT_MAX (64u << 10)
 
-/* What the walk of one path carries. */
+/* The state of the walk over one path. */
 struct survey_walk {
     struct bale_survey *survey;
     const struct bale_location *location;
@@ -129,7 +129,7 @@ static void visit(struct survey_walk *walk, FTS *fts, FTSENT *entry)
     }
 }
 
-/* The store is opened once for many paths: a shell's * gives many. */
+/* Keeps the store open between paths, because a shell's * gives many of them. */
 static int use_store(struct bale_survey *survey, const char *top)
 {
     struct bale_reason why;

@@ -1,4 +1,4 @@
-/* Walks a tree in a mount or a store and adds up what its files take. */
+/* Walks over a tree in a mount or a store and adds up the space that its files take. */
 #ifndef BALE_TOOLS_INSPECT_SURVEY_H
 #define BALE_TOOLS_INSPECT_SURVEY_H
 
@@ -11,17 +11,17 @@
 #include "tools/inspect/totals.h"
 
 struct bale_survey {
-    struct bale_types *types; /* NULL: not asked for */
+    struct bale_types *types; /* NULL: not requested */
     struct bale_progress progress;
-    bool failed; /* something could not be read, and that was said */
+    bool failed; /* something could not be read; a message was printed */
 
-    /* The store at hand, kept from path to path. */
+    /* The store that is open now; it stays open from path to path. */
     struct bale_reader reader;
     char *store_path;
 };
 
-/* path: a file or a directory. Symbolic links below it are passed over, other file systems too; a
- * file with several names counts once. A negative bale_err if nothing is known of path at all. */
+/* path: a file or a directory. The walk skips symbolic links and other file systems; a file with
+ * several names counts once. A negative bale_err only if nothing is known of path. */
 int bale_survey(struct bale_survey *survey, const char *path, const struct bale_location *location,
                 struct bale_totals *totals);
 

@@ -47,7 +47,7 @@ const char *bale_codec_title(unsigned id, char text[static 24])
     return name ? name : text;
 }
 
-/* The id of a name as bale_codec_title gives it, or -1. */
+/* The id of a name as bale_codec_title returns it, or -1. */
 static int codec_of(const char *title)
 {
     char text[24];
@@ -93,7 +93,8 @@ int bale_totals_parse(struct bale_totals *totals, const char *text, size_t lengt
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 
-/* What follows the last dot, if that looks like an ending and not like a version or a sentence. */
+/* The part after the last dot, if it looks like an extension and not like a version or a sentence.
+ */
 static void type_of(const char *file_name, char type[static 20])
 {
     const char *dot = strrchr(file_name, '.');

@@ -1,4 +1,4 @@
-/* What files take: sums of sizes by codec and by type, and how they are shown. */
+/* The space that files take, by codec and by type, and how it is printed. */
 #ifndef BALE_TOOLS_INSPECT_TOTALS_H
 #define BALE_TOOLS_INSPECT_TOTALS_H
 
@@ -18,11 +18,11 @@ struct bale_codec_totals {
     uint64_t stored;  /* bytes of frames */
 };
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct bale_totals {
     uint64_t files;
     uint64_t logical; /* sum of the files' lengths, holes included */
-    uint64_t data;    /* of that, what is stored: no holes, nothing yet to be written */
+    uint64_t data;    /* the part of it that is stored: without holes and reserved space */
     uint64_t stored;  /* bytes of frames */
     uint64_t disk;    /* bytes allocated for the containers */
     struct bale_codec_totals codec[BALE_CODECS];
@@ -30,18 +30,18 @@ struct bale_totals {
 
 void bale_totals_add(struct bale_totals *to, const struct bale_totals *from);
 
-/* One file of that length, from its container. */
+/* Sets the totals of one file of that length from its container. */
 void bale_totals_file(struct bale_totals *totals, uint64_t logical, uint64_t disk,
                       const struct bale_container_usage *usage);
 
-/* One file, from the attribute user.balefs.stat, as a mount answers it: BALE_E_CORRUPT if it is not
- * such. */
+/* Sets the totals of one file from the value of user.balefs.stat in a mount. BALE_E_CORRUPT if the
+ * value is not valid. */
 int bale_totals_parse(struct bale_totals *totals, const char *text, size_t length);
 
-/* Name of a codec id, or "codec 77". Uses text if need be. */
+/* The name of a codec, or "codec 77", for which it uses text. */
 const char *bale_codec_title(unsigned id, char text[static 24]);
 
-/* By file name extension; zeroed is empty. */
+/* Totals by file name extension; a zeroed struct is empty. */
 struct bale_type_totals {
     char name[20]; /* ".csv", "" for none */
     uint64_t files, logical, data, stored;

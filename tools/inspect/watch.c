@@ -19,7 +19,7 @@
 #define LEAST 0.1
 #define MOST 3600.0
 #define LINE 256
-#define WIDTH 80 /* of a terminal that does not say */
+#define WIDTH 80 /* of a terminal that does not report its width */
 
 struct sample {
     struct bale_control_status status;
@@ -50,7 +50,7 @@ static bool take_sample(const char *mnt, struct sample *sample)
     return answered;
 }
 
-/* Of two counts, per second. */
+/* The change between two counts, per second. */
 static uint64_t rate(const struct watch *watch, uint64_t last, uint64_t now)
 {
     double seconds = watch->now.at - watch->last.at;

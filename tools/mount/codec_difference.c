@@ -20,7 +20,7 @@ void bale_codec_difference_begin(struct bale_codec_difference *difference, const
         store && bale_reader_open(store, BALE_STORE_UNLOCKED, &difference->reader, &why) == BALE_OK;
 }
 
-/* What a new file would get where path is. */
+/* The setting that a new file at path would get. */
 static bool of_new(const struct bale_codec_difference *difference, const char *path,
                    struct bale_setting *setting)
 {

@@ -1,5 +1,6 @@
-/* The codec that is recorded for a file, against the one that a new file in its place would get: they
- * differ when a directory's, a match line's or the volume's was changed after the file was made. */
+/* Compares the codec recorded for a file with the one that a new file at its path would get. They
+ * differ if the setting of a directory, a match line or the volume changed after the file was
+ * created. */
 #ifndef BALE_TOOLS_MOUNT_CODEC_DIFFERENCE_H
 #define BALE_TOOLS_MOUNT_CODEC_DIFFERENCE_H
 
@@ -10,15 +11,15 @@
 
 struct bale_codec_difference {
     struct bale_reader reader;
-    bool open; /* reader */
-    /* The first file of which they differ: */
+    bool open; /* reader is open */
+    /* The first file whose codecs differ: */
     char *path; /* NULL: none */
     char has[BALE_SETTING_TEXT], gets[BALE_SETTING_TEXT];
 };
 
-/* store may be NULL or out of reach: then nothing is found. */
+/* store may be NULL or unreadable: then no difference is found. */
 void bale_codec_difference_begin(struct bale_codec_difference *difference, const char *store);
-/* fd: of the file path, in a mount of the store. */
+/* fd: the file path, open in a mount of the store. */
 void bale_codec_difference_compare(struct bale_codec_difference *difference, int fd,
                                    const char *path);
 void bale_codec_difference_end(struct bale_codec_difference *difference);

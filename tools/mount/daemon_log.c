@@ -15,7 +15,7 @@
 static const char *const names[] = {"error", "warning", "info", "debug"};
 static int log_fd = -1;
 
-/* One write a line: lines of several threads and of several daemons do not mix. */
+/* Writes a line with one write(2), so that lines of several threads and daemons do not mix. */
 static void to_file(enum bale_level level, const char *line)
 {
     char text[LINE], clean[LINE - 64], stamp[32];
@@ -29,7 +29,7 @@ static void to_file(enum bale_level level, const char *line)
         snprintf(text, sizeof text, "%s.%03ldZ balefs[%d] %s: %s\n", stamp, now.tv_nsec / 1000000,
                  (int)getpid(), names[level], bale_clean_text(line, clean, sizeof clean));
     if (write(log_fd, text, (size_t)length) < 0)
-        return; /* there is nowhere to say so */
+        return; /* there is nowhere to report it */
 }
 
 bale_log_sink *bale_daemon_log_file(const char *path)

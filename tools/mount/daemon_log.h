@@ -1,4 +1,4 @@
-/* Where a mount's daemon writes its log. */
+/* The destinations of the log of a mount's daemon. A sink may be called from any thread. */
 #ifndef BALE_TOOLS_MOUNT_DAEMON_LOG_H
 #define BALE_TOOLS_MOUNT_DAEMON_LOG_H
 
@@ -6,8 +6,8 @@
 
 typedef void bale_log_sink(enum bale_level level, const char *line);
 
-/* Lines with time and level are added to the file at path; made when missing. NULL, with a message:
- * it cannot be opened. */
+/* Appends lines with time and level to the file at path, which is created if it is missing. NULL,
+ * after a message: it cannot be opened. */
 bale_log_sink *bale_daemon_log_file(const char *path);
 
 bale_log_sink *bale_daemon_log_system(void);   /* syslog(3) */

@@ -1,4 +1,4 @@
-/* balefs get: how files and directories are stored. */
+/* balefs get: prints how files and directories are stored. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,8 +60,8 @@ static bool attribute(const char *path, const char *name, char value[static VALU
     return got >= 0;
 }
 
-/* True if the attribute is listed: files in a mount answer for settings they were not given, but
- * list only the others. */
+/* True if the attribute is listed. A file in a mount has a value for every setting, but lists only
+ * those that were chosen for it. */
 static bool listed(const char *path, const char *name)
 {
     char names[VALUE];
@@ -81,7 +81,7 @@ static void use_defaults(const struct bale_container_attr *attr, struct settings
         snprintf(settings->extent, sizeof settings->extent, "%u", attr->extent);
 }
 
-/* A file keeps its settings inside. */
+/* Reads the settings of a file, which are in its container. */
 static int of_file(const struct bale_reader *reader, const char *below, struct settings *settings,
                    struct bale_reason *why)
 {
@@ -130,8 +130,9 @@ static int from_store(const char *path, const struct bale_location *location, co
     return err;
 }
 
-/* Files of a mount answer for themselves. What directories leave to the volume is in the store,
- * which not every user of the mount may read: then it stays unknown. */
+/* A file in a mount has all its settings as attributes. The defaults of the volume, which a
+ * directory may leave to it, are in the store; a user who may not read the store does not learn
+ * them. */
 static int from_mount(const char *path, const struct bale_location *location, const struct stat *st,
                       struct settings *settings)
 {

@@ -53,7 +53,8 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* Of mount(8) and fstab(5); what ends with '=' or '-' stands for all that begins so. */
+/* Options for mount(8) and fstab(5); one that ends with '=' or '-' stands for every option that
+ * begins with it. */
 static const char *const for_mount[] = {
     "auto",    "noauto", "user",    "user=",    "users",  "nouser", "owner", "noowner", "group",
     "nogroup", "nofail", "_netdev", "comment=", "silent", "loud",   "x-",    "X-",
@@ -70,10 +71,10 @@ static bool is_for_mount(const char *word)
     return false;
 }
 
-/* What both commands are given. */
+/* The options of both commands. */
 struct arguments {
     bool sloppy, fake, force, lazy;
-    char *options; /* all of -o in one list; to be freed */
+    char *options; /* all -o lists as one; the caller frees it */
 };
 
 static bool append(char **list, const char *words)
@@ -107,8 +108,8 @@ static int parse(const struct bale_command *command, const char *shorts, int arg
     return 0;
 }
 
-/* The words of a list that are for balefs; to be freed. Empty words are none. NULL: no memory, or
- * why says which word is wrong. */
+/* Selects the words of a list that are for balefs; the caller frees the result. Skips empty words.
+ * NULL: no memory, or why names a word that is wrong. */
 static char *choose(char *list, bool sloppy, struct bale_reason *why)
 {
     char *chosen = strdup("defaults"), *word;
@@ -137,7 +138,7 @@ static int run_mount(struct arguments *a, char **words)
 
     if (!options)
         return bale_usage_error(&mount_helper, "%s", why.text);
-    optind = 0; /* getopt begins anew */
+    optind = 0; /* makes getopt start from the first word */
     if (!a->fake)
         status = bale_command_mount.run(&bale_command_mount, 6, argv);
     free(options);

@@ -1,4 +1,4 @@
-/* balefs init: makes a store. */
+/* balefs init: creates a store. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +71,7 @@ static int take_match(const struct bale_command *command, char *line,
     struct bale_setting setting;
     if (bale_setting_parse(strrchr(clean, ' ') + 1, &setting, &why) != BALE_OK)
         return bale_usage_error(command, "--match: \"%s\": %s", line, why.text);
-    config->match[count] = line; /* there is room for one a word of the command line */
+    config->match[count] = line; /* the array has an entry for each word of the command line */
     return 0;
 }
 

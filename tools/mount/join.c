@@ -15,7 +15,7 @@
 #include "tools/common/message.h"
 
 #define PAUSE_MS 20
-#define PATIENCE_MS 3000 /* before a word about what is waited for */
+#define PATIENCE_MS 3000 /* before a message says what is waited for */
 
 static int fail(const char *where, const char *what)
 {
@@ -26,7 +26,7 @@ static int fail(const char *where, const char *what)
     return err;
 }
 
-/* In /tmp anybody may have made it before. */
+/* In /tmp another user may have created the directory before. */
 static int find_directory(struct bale_join *join)
 {
     const char *base = getenv("XDG_RUNTIME_DIR");
@@ -58,7 +58,7 @@ static int open_file(const struct bale_join *join, const char *kind, int *fd)
     return *fd < 0 ? fail(path, "opened") : BALE_OK;
 }
 
-/* flags: O_RDONLY or O_WRONLY. -1 and ENXIO: nobody reads. */
+/* flags: O_RDONLY or O_WRONLY. -1 with ENXIO: nobody reads. */
 static int open_fifo(const struct bale_join *join, int flags)
 {
     char path[sizeof join->where + 16];
@@ -69,7 +69,7 @@ static int open_fifo(const struct bale_join *join, int flags)
     return open(path, flags | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* Nobody else is between bale_join_begin and bale_join_mounted, or ends. */
+/* Locks the gate: no other task is between bale_join_begin and bale_join_mounted, or leaves. */
 static int close_gate(struct bale_join *join, struct bale_signals *signals)
 {
     int waited = 0;
@@ -92,9 +92,10 @@ static bool is_alone(const struct bale_join *join)
     return flock(join->users, LOCK_EX | LOCK_NB) == 0;
 }
 
-/* The mount of tasks that were all killed ends by itself: it must not be joined at its end. Of tasks
- * that live the lifeline is held for as long as their lock is, since the kernel closes files in the
- * order of their numbers; so it is opened before their lock is looked at. */
+/* Finds a mount that lives. If all tasks were killed, their mount ends by itself, and a task must
+ * not join it while it ends. A living task keeps the lifeline open as long as it has its lock,
+ * because the kernel closes files in the order of their numbers; so this opens the lifeline first
+ * and checks the lock then. */
 static int find_mount(struct bale_join *join, struct bale_signals *signals)
 {
     int waited = 0;
@@ -182,7 +183,7 @@ void bale_join_mounted(struct bale_join *join, int pid)
     char text[16];
     int length = snprintf(text, sizeof text, "%d\n", pid);
 
-    close(join->reader); /* the daemon has its own */
+    close(join->reader); /* the daemon has its own copy */
     join->reader = -1;
     if (join->gate < 0)
         return;

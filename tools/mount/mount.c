@@ -74,12 +74,12 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* A daemon that was killed leaves a mount that answers nothing. */
+/* True if the mount's daemon was killed, so that every request fails. */
 static bool is_dead(const char *path)
 {
     struct statx st;
 
-    /* Not from the kernel's cache, which outlives the daemon. */
+    /* asks the daemon: the kernel's cache outlives it */
     return statx(AT_FDCWD, path, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &st) < 0 &&
            errno == ENOTCONN;
 }
@@ -105,7 +105,8 @@ static int clean_up(const char *path)
     return status;
 }
 
-/* Two mounts at one place hide one another, and a mount is no store. */
+/* True, after a message, if the mount point has a balefs mount, which would be hidden, or if the
+ * store is itself a mount. */
 static bool is_taken(const char *store, const char *mountpoint)
 {
     struct bale_mount_line mount;

@@ -10,23 +10,23 @@
 /* Exit codes of mount(8) and umount(8). */
 enum { BALE_EXIT_UNMOUNT_USAGE = 1, BALE_EXIT_UNMOUNT_SYSTEM = 2, BALE_EXIT_UNMOUNT_FAILED = 32 };
 
-/* Mounts a store. First removes a dead mount at the mount point, and refuses a mount point that a live
- * balefs mount has. log: a file for the daemon's log, or NULL; sets options->log. Prints a message on
- * failure. Returns an exit code of mount(8). */
+/* Mounts a store. First removes a dead mount at the mount point, and refuses a mount point that a
+ * live balefs mount has. log: a file for the daemon's log, or NULL; sets options->log. Prints a
+ * message on failure. Returns an exit code of mount(8). */
 int bale_mount_store(struct bale_mount_options *options, const char *log);
 
-/* Unmounts point: with umount2 as root or in a user namespace of our own, else with fusermount3. Prints
- * a message on failure, which names the programs that keep a busy mount in use. Returns an exit code of
- * umount(8). */
+/* Unmounts point: with umount2 as root or in a user namespace of our own, else with fusermount3.
+ * Prints a message on failure, which names the programs that keep a busy mount in use. Returns an
+ * exit code of umount(8). */
 int bale_unmount(const char *point, bool lazy);
 
 /* Stores everything in the mounts at paths, unmounts them and waits until their daemons have ended.
- * Changes the working directory to "/". Prints messages on failure. Returns the worst exit code, as of
- * umount(8). */
+ * Changes the working directory to "/". Prints messages on failure. Returns the worst exit code, as
+ * of umount(8). */
 int bale_umount_all(int count, char **paths, bool force, bool lazy);
 
-/* The result that the last daemon of the store wrote when it ended (FORMAT.md 2), or NULL. The caller
- * releases it. */
+/* The result that the last daemon of the store wrote when it ended (FORMAT.md 2), or NULL. The
+ * caller releases it. */
 json_t *bale_umount_result(const char *store);
 
 #endif

@@ -82,6 +82,6 @@ int bale_namespace_join(int pid)
         return bale_err_from_errno(e);
     }
     if (known)
-        (void)!chdir(here); /* it took us to the root */
+        (void)!chdir(here); /* setns(2) has moved us to the root */
     return BALE_OK;
 }

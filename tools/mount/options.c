@@ -13,7 +13,7 @@
 #define THREADS_MAX 4096
 #define AGE_MAX 5.0
 
-/* Handed to the kernel or to fusermount3. */
+/* Options that are passed to the kernel or to fusermount3. */
 static const char *const for_kernel[] = {
     "dev",        "nodev",       "suid",         "nosuid",      "exec",      "noexec",
     "atime",      "noatime",     "diratime",     "nodiratime",  "sync",      "async",
@@ -23,7 +23,7 @@ static const char *const for_kernel[] = {
 
 #define MISSING "its value is missing"
 
-/* True if word is name, or, where name ends with '=', begins with it. */
+/* True if word is name or, if name ends with '=', begins with it. */
 static bool is_word(const char *word, const char *name, const char **value)
 {
     size_t length = strlen(name);
@@ -171,7 +171,7 @@ static int take_flag(struct bale_mount_options *options, const char *word, const
         options->auto_unmount = true;
     else if (strcmp(word, "untrusted") == 0)
         options->untrusted = true;
-    return BALE_OK; /* defaults, default_permissions: always so */
+    return BALE_OK; /* defaults and default_permissions are always on */
 }
 
 static const struct {
@@ -200,7 +200,7 @@ static const struct {
     {"subtype=", take_own},
 };
 
-/* In gpu=0,1 the comma is part of the value. */
+/* In gpu=0,1 the comma belongs to the value. */
 static bool goes_on(const struct bale_mount_words *words, const char *word)
 {
     return words->in_gpu && *word >= '0' && *word <= '9';

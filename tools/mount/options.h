@@ -1,4 +1,4 @@
-/* What mount's -o may say. */
+/* The mount options of -o. */
 #ifndef BALE_TOOLS_MOUNT_OPTIONS_H
 #define BALE_TOOLS_MOUNT_OPTIONS_H
 
@@ -11,12 +11,12 @@
 
 struct bale_mount_words {
     struct bale_mount_options options;
-    char extra[BALE_EXTRA]; /* for the kernel: options.extra points here */
-    bool in_gpu;            /* while a list is taken: the last word was of gpu=N,N... */
+    char extra[BALE_EXTRA]; /* options for the kernel; options.extra points here */
+    bool in_gpu;            /* inside a list: the last word belonged to gpu=N,N... */
 };
 
-/* Takes one -o list; lists add up, later words win. text is changed. 0 or a negative bale_err: why
- * names the word and says what is wrong with it. */
+/* Parses one -o list. Several lists add up, and a later word wins. Changes text. 0, or a negative
+ * bale_err: why names the word and says what is wrong with it. */
 int bale_mount_words(struct bale_mount_words *words, char *text, struct bale_reason *why);
 
 #endif

@@ -9,7 +9,7 @@
 #include "fs/store/store.h"
 #include "tools/common/size.h"
 
-/* Less is a unit that was forgotten. */
+/* A smaller rate probably lacks its unit. */
 #define RATE_MIN ((uint64_t)64 << 10)
 
 int bale_rate_limit_parse(const char *text, struct bale_rate_limit *limit, struct bale_reason *why)

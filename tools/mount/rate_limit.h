@@ -1,4 +1,4 @@
-/* No faster than so many bytes a second. */
+/* A limit for the bytes that are processed each second. */
 #ifndef BALE_TOOLS_MOUNT_RATE_LIMIT_H
 #define BALE_TOOLS_MOUNT_RATE_LIMIT_H
 
@@ -8,14 +8,15 @@
 #include "format/reason.h"
 
 struct bale_rate_limit {
-    uint64_t rate; /* bytes a second; 0: as fast as may be */
+    uint64_t rate; /* bytes a second; 0: no limit */
     struct timespec next;
 };
 
-/* Zeroed is as fast as may be. "20M/s", "20M". 0, or BALE_E_INVALID and why. */
+/* A zeroed struct has no limit. Parses "20M/s" or "20M". 0, or BALE_E_INVALID with why. */
 int bale_rate_limit_parse(const char *text, struct bale_rate_limit *limit, struct bale_reason *why);
 
-/* After so many bytes: sleeps until the next may begin. What was done late is not made up for. */
+/* Call it after each part of the work: sleeps until the next part may begin. Time that was lost
+ * earlier is not made up for. */
 void bale_rate_limit_keep(struct bale_rate_limit *limit, uint64_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* balefs recompress: has a mount's daemon store anew what is stored already. */
+/* balefs recompress: has the daemon of a mount rewrite what is stored. */
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -78,26 +78,26 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* While others use the mount: how long to wait before asking again, and for how long at most, lest
- * it never ends. */
+/* If other programs use the mount: how long to wait before the next try, and how many waits there
+ * are before a rewrite is forced, so that the command ends. */
 #define WAIT_NS 25000000
 #define WAITS 10
 
 struct work {
     /* What to do */
-    const char *codec; /* in its normal form, or NULL */
+    const char *codec; /* in normal form, or NULL */
     struct bale_setting setting;
     bool set, dry;
     struct bale_rate_limit limit;
 
-    /* Of this PATH */
+    /* Results for the current PATH */
     uint64_t files;
     struct bale_control_recompress sum;
     struct bale_inode_set seen;
     struct bale_codec_difference difference;
 
     struct bale_progress progress;
-    uint64_t passed; /* bytes of files gone over, of all paths */
+    uint64_t passed; /* bytes of files visited, of all paths */
     bool failed;
     json_t *json;
 };
@@ -156,7 +156,7 @@ static struct bale_control_recompress request(const struct work *work, uint64_t 
     };
 }
 
-/* Piece by piece, of which each is safe once it is done. */
+/* Rewrites a file part by part. What is done stays done if the command ends early. */
 static bool go_over(struct work *work, int fd, struct bale_control_recompress *file)
 {
     uint64_t offset = 0, passed = work->passed;
@@ -209,7 +209,7 @@ static void visit_file(struct work *work, const FTSENT *entry)
          fsetxattr(fd, BALE_XATTR_CODEC, work->codec, strlen(work->codec), 0) != 0) ||
         !go_over(work, fd, &file))
         say_refused(work, entry->fts_path);
-    /* Until then the old ones take their space. */
+    /* frees the space of the old extents, which stay allocated until then */
     if (file.rewritten > 0 && !work->dry && fsync(fd) != 0)
         say_refused(work, entry->fts_path);
     if (file.damaged > 0)
@@ -254,7 +254,7 @@ static void walk(struct work *work, const char *path, char *real)
     fts_close(fts);
 }
 
-/* Who changed the codec of a directory expects its files to change. */
+/* A user who changed the codec of a directory may expect its files to change. */
 static void advise(const struct work *work, const char *path)
 {
     const struct bale_codec_difference *file = &work->difference;

@@ -1,4 +1,4 @@
-/* balefs run: a command with a store mounted, for batch jobs. */
+/* balefs run: runs a command with a store mounted, for batch jobs. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -77,7 +77,7 @@ struct batch {
     char **command;
     int grace; /* milliseconds */
     bool shared;
-    int daemon;    /* its process */
+    int daemon;    /* its process id */
     int daemon_fd; /* a pidfd */
     struct bale_join join;
     struct bale_signals signals;
@@ -92,7 +92,7 @@ static int daemon_process(const char *mnt)
     return bale_control_status_at(mnt, &status) ? status.pid : 0;
 }
 
-/* In a child, so that the daemon has none of our descriptors. */
+/* Mounts in a child, so that the daemon inherits none of our descriptors. */
 static bool mount_store(struct batch *batch)
 {
     int state;
@@ -117,7 +117,7 @@ static bool mount_store(struct batch *batch)
     return true;
 }
 
-/* Somebody else has mounted it. */
+/* Enters the mount that another task made. */
 static bool enter_mount(struct batch *batch)
 {
     if (bale_namespace_join(batch->daemon) != BALE_OK)
@@ -146,7 +146,7 @@ static bool begin_batch(struct batch *batch)
 
 static void __attribute__((noreturn)) be_command(char **command, pid_t parent)
 {
-    /* Not to go on where its files are about to vanish. */
+    /* The command must not go on when its files are about to vanish. */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
         _exit(EXIT_OURS);
@@ -194,7 +194,8 @@ static bool still_mounted(const char *mnt)
     return true;
 }
 
-/* What cannot be stored is given up, and a mount that is in use goes lazily: the job ends here. */
+/* Gives up data that cannot be stored, and detaches a busy mount lazily, because the job ends here.
+ */
 static int unmount_batch(struct batch *batch)
 {
     int status = bale_umount_all(1, &batch->mnt, false, false);
@@ -213,7 +214,7 @@ static int give_up_batch(struct batch *batch)
     return status == BALE_EXIT_DONE ? BALE_EXIT_FAILED : status;
 }
 
-/* Does a part in a child that no signal ends, but lateness. */
+/* Runs a step in a child that no signal ends; only the grace time does. */
 static bool run_in_time(struct batch *batch, int (*part)(struct batch *batch))
 {
     int state;
@@ -233,7 +234,7 @@ static bool run_in_time(struct batch *batch, int (*part)(struct batch *batch))
     return false;
 }
 
-/* A daemon whose mount is in use or late goes on by itself. */
+/* A daemon whose mount is busy, or that is late, goes on without us. */
 static bool daemon_goes_on(const struct batch *batch)
 {
     struct pollfd end = {.fd = batch->daemon_fd, .events = POLLIN};
@@ -246,7 +247,7 @@ static uint64_t count_of(const json_t *object, const char *key)
     return (uint64_t)json_integer_value(json_object_get(object, key));
 }
 
-/* From what the daemon left at its end. False: it did not come to that. */
+/* Reports the result that the daemon wrote when it ended. False: it did not write one. */
 static bool sum_up(const struct batch *batch)
 {
     char texts[3][BALE_TEXT];
@@ -266,10 +267,10 @@ static bool sum_up(const struct batch *batch)
     return ended;
 }
 
-/* True: all is stored and durable. */
+/* True: everything is stored and durable. */
 static bool end_batch(struct batch *batch)
 {
-    (void)!chdir("/"); /* it may lie in the mount */
+    (void)!chdir("/"); /* the working directory may be in the mount */
     bool synced = run_in_time(batch, sync_batch);
     if (!bale_join_leave(&batch->join))
         return synced;
@@ -362,7 +363,7 @@ static int run_run(const struct bale_command *command, int argc, char **argv)
     if (parsed != 0)
         return parsed < 0 ? bale_options_status(command, parsed) : parsed;
     if (batch.words.options.create)
-        (void)mkdir(argv[optind], 0777); /* to have one name for it among all tasks */
+        (void)mkdir(argv[optind], 0777); /* so that all tasks resolve the same name */
     batch.store = absolute(argv[optind]);
     batch.mnt = absolute(argv[optind + 1]);
     if (batch.store && batch.mnt) {

@@ -1,4 +1,4 @@
-/* balefs set: codec and extent size of files and directories. */
+/* balefs set: chooses codec and extent size of files and directories. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -58,15 +58,15 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* What to do to each path. */
+/* The change to make to each path. */
 struct wish {
     const char *glob;
     const char *codec;  /* checked */
-    const char *extent; /* checked; "" takes it away */
+    const char *extent; /* checked; "" removes the setting */
     bool unset;
 };
 
-/* What the user calls an attribute. */
+/* The user's word for an attribute. */
 static const char *title(const char *name)
 {
     return strcmp(name, BALE_XATTR_EXTENT) == 0  ? "--extent"
@@ -123,8 +123,8 @@ static bool same_glob(const char *line, const char *glob)
            !strchr(line + length + 1, ' ');
 }
 
-/* Copies lines but those of glob, which becomes "GLOB CODEC" at its old place or, if there is none,
- * at the end. False: too long. *found: glob was there. */
+/* Copies the match lines. The line of glob becomes "GLOB CODEC" at its old position, or is removed;
+ * if there is none, it is added at the end. False: too long. *found: there was a line of glob. */
 static bool edit_lines(char *lines, const struct wish *wish, char out[static VALUE], bool *found)
 {
     char *rest = lines, *line;
@@ -149,7 +149,8 @@ static bool edit_lines(char *lines, const struct wish *wish, char out[static VAL
     return used < VALUE;
 }
 
-/* Read, change, write: the lock keeps out others who do the same. */
+/* Reads, changes and writes the lines under a lock, so that two such commands do not lose a change.
+ */
 static bool put_match(const char *path, const struct wish *wish)
 {
     char lines[VALUE], edited[VALUE], clean[VALUE];
@@ -190,7 +191,7 @@ out:
     return done;
 }
 
-/* Without a mount only directories can be changed, and only while nobody has the store mounted. */
+/* Without a mount only directories can be changed, and only while the store is not mounted. */
 static bool may_change(const char *path)
 {
     struct bale_location location;
@@ -250,8 +251,8 @@ static int take_extent(const struct bale_command *command, const char *text,
     return 0;
 }
 
-/* The last word is the codec, but where the options already say all there is to do. Shortens
- * *count. */
+/* The last word is the codec, unless the options already say everything. Then *count becomes one
+ * less. */
 static int take_codec(const struct bale_command *command, int *count, char **words,
                       char clean[static VALUE], struct wish *wish)
 {

@@ -26,7 +26,7 @@ void bale_signals_block(struct bale_signals *signals)
         sigaddset(&signals->blocked, numbers[i]);
     sigprocmask(SIG_BLOCK, &signals->blocked, &signals->before);
     sigaction(SIGPIPE, &ignore, &signals->pipe_before);
-    /* Children of one who ignores it cannot be waited for. */
+    /* If SIGCHLD were ignored, children could not be waited for. */
     sigaction(SIGCHLD, &standard, NULL);
 }
 
@@ -42,7 +42,7 @@ pid_t bale_signals_fork(const struct bale_signals *signals)
     return child;
 }
 
-/* The signal that came, or 0 after so many milliseconds (-1: never). */
+/* Returns the signal that came, or 0 after so many milliseconds (-1: no limit). */
 static int wait_for_signal(struct bale_signals *signals, long long milliseconds, siginfo_t *info)
 {
     const struct timespec limit = {.tv_sec = milliseconds / 1000,
@@ -68,7 +68,7 @@ bool bale_signals_wait(struct bale_signals *signals, pid_t child, bool pass, int
         if (ended == child)
             return true;
         if (ended < 0 && errno != EINTR) {
-            *state = 1 << 8; /* nobody of ours: as if it had failed */
+            *state = 1 << 8; /* not our child: treated as failed */
             return true;
         }
         long long left = signals->end && grace >= 0 ? begun + grace - now_ms() : -1;

@@ -1,5 +1,5 @@
-/* Signals and children of a command that runs another one: signals are taken where the children
- * are waited for, so that none comes between. One thread. */
+/* Signals and children of a command that runs another command. Signals are blocked, and accepted
+ * only while the command waits for a child, so that none is lost between. One thread. */
 #ifndef BALE_TOOLS_MOUNT_SIGNALS_H
 #define BALE_TOOLS_MOUNT_SIGNALS_H
 
@@ -10,24 +10,25 @@
 struct bale_signals {
     sigset_t blocked, before;
     struct sigaction pipe_before;
-    int end; /* the SIGTERM or SIGINT that came first, or 0 */
+    int end; /* the first SIGTERM or SIGINT, or 0 */
 };
 
-/* Holds back SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2; SIGPIPE is ignored. */
+/* Blocks SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGCHLD; ignores SIGPIPE. */
 void bale_signals_block(struct bale_signals *signals);
 
-/* As fork; the child has its signals as they were before hold. -1 and errno. */
+/* As fork; the child gets the signal settings from before bale_signals_block. -1 with errno on
+ * failure. */
 pid_t bale_signals_fork(const struct bale_signals *signals);
 
-/* Waits for a child. pass: hands on to it what comes, but for what the terminal has sent to it
- * already. grace: the most milliseconds to wait after signals->end, or after the call if that is
- * later; -1: no limit. False: the time is over. state: as waitpid's. */
+/* Waits for a child. pass: forwards signals to it, except those that the terminal has sent to both.
+ * grace: the most milliseconds to wait after signals->end was set, or after the call if that is
+ * later; -1: no limit. False: the time is over. state: as of waitpid. */
 bool bale_signals_wait(struct bale_signals *signals, pid_t child, bool pass, int grace, int *state);
 
-/* Waits so many milliseconds, or less when a signal comes. */
+/* Waits so many milliseconds, or until a signal comes. */
 void bale_signals_pause(struct bale_signals *signals, int milliseconds);
 
-/* What a shell makes of a waitpid's state. */
+/* The exit status that a shell derives from a waitpid state. */
 int bale_signals_status(int state);
 
 #endif

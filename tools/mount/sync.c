@@ -1,4 +1,4 @@
-/* balefs sync, freeze and thaw: one request each to the daemon of a mount. */
+/* balefs sync, freeze and thaw: each sends one request to the daemon of a mount. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,8 +64,7 @@ static bool send_request(const char *path, unsigned long request, const char *wh
 
     if (bale_control_open(path, &fd) != BALE_OK)
         return false;
-    /* The kernel holds what was written through mappings and by its own cache; then it is the
-     * daemon's turn. */
+    /* the kernel writes back mappings and its cache, then the daemon stores everything */
     bool done = (request == BALE_IOC_THAW || syncfs(fd) == 0) && ioctl(fd, request) == 0;
     if (!done && (errno == EPERM || errno == EACCES))
         bale_message("%s: only root and the mount's owner may %s it", path, what);

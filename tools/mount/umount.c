@@ -1,4 +1,4 @@
-/* balefs umount: ends a mount, and returns when all is stored and the daemon gone. */
+/* balefs umount: ends a mount, and returns when all is stored and the daemon has ended. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -48,7 +48,7 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-#define PATIENCE_MS 3000 /* before a word about what is waited for */
+#define PATIENCE_MS 3000 /* before a message says what is waited for */
 
 struct leaving {
     const char *point;
@@ -59,7 +59,7 @@ struct leaving {
     char store[sizeof((struct bale_control_status *)0)->store];
 };
 
-/* Everything stored? Says why not. */
+/* Stores everything. False after a message; with force a message only warns. */
 static bool drain(int fd, const struct leaving *leaving)
 {
     if (leaving->read_only || (syncfs(fd) == 0 && ioctl(fd, BALE_IOC_SYNC) == 0))
@@ -73,8 +73,8 @@ static bool drain(int fd, const struct leaving *leaving)
     return false;
 }
 
-/* A descriptor that tells when the daemon ends: only if the number is a balefs in our eyes too, and
- * not some other process of ours while the daemon lives in another container. */
+/* Opens a pidfd of the daemon, or returns -1. Checks that the process is a balefs here too: if the
+ * daemon lives in another container, the number may belong to some other process. */
 static int open_daemon(int pid)
 {
     char path[48], name[16] = "";
@@ -101,7 +101,8 @@ static int milliseconds_since(const struct timespec *start)
     return (int)((now.tv_sec - start->tv_sec) * 1000 + (now.tv_nsec - start->tv_nsec) / 1000000);
 }
 
-/* Until the daemon is gone: its process, where it can be seen, else its lock. */
+/* Waits until the daemon has ended: for its process if that is visible, else for the lock of the
+ * store. */
 static void wait_for_end(const struct leaving *leaving)
 {
     struct pollfd end = {.fd = leaving->pidfd, .events = POLLIN};
@@ -133,7 +134,7 @@ json_t *bale_umount_result(const char *store)
     return json_load_file(path, 0, NULL);
 }
 
-/* What the daemon said at its end. */
+/* Reports the result that the daemon wrote when it ended. False: not everything was stored. */
 static bool ended_well(const struct leaving *leaving)
 {
     bool well = false;
@@ -157,7 +158,7 @@ static bool ended_well(const struct leaving *leaving)
     return well;
 }
 
-/* Everything is stored, or given up. */
+/* Call it when everything is stored or given up. */
 static int unmount_and_wait(struct leaving *leaving)
 {
     leaving->pidfd = open_daemon(leaving->pid);
@@ -181,7 +182,7 @@ static int not_allowed(const struct bale_mount_line *mount)
     return BALE_EXIT_UNMOUNT_USAGE;
 }
 
-/* Whoever froze it may be copying the store, and what waits for the thaw keeps the mount busy. */
+/* A frozen mount may be being copied, and requests that wait for the thaw keep it busy. */
 static bool may_leave(int fd, const struct leaving *leaving, bool frozen)
 {
     if (!frozen)
@@ -222,15 +223,15 @@ static int drain_and_leave(int fd, const struct bale_mount_line *mount, struct l
         return BALE_EXIT_UNMOUNT_FAILED;
     }
     bool drained = drain(fd, leaving);
-    close(fd); /* else we would be who keeps it busy */
+    close(fd); /* otherwise we would keep it busy */
     if (!drained && !leaving->force)
         return BALE_EXIT_UNMOUNT_FAILED;
     int status = unmount_and_wait(leaving);
     return drained || status != BALE_EXIT_DONE ? status : BALE_EXIT_UNMOUNT_FAILED;
 }
 
-/* mount is ours. Even root cannot look into another user's; it can unmount it, and then the daemon
- * stores what is left. */
+/* mount is a balefs mount. Even root may not enter another user's mount, but may unmount it; the
+ * daemon then stores what is left. */
 static int leave_mount(const struct bale_mount_line *mount, bool force, bool lazy)
 {
     struct leaving leaving = {.point = mount->point, .force = force, .lazy = lazy, .pidfd = -1};
@@ -255,7 +256,7 @@ static int leave_mount(const struct bale_mount_line *mount, bool force, bool laz
     return BALE_EXIT_UNMOUNT_FAILED;
 }
 
-/* point: what path resolves to. */
+/* point: the resolved path. */
 static int umount_one(const char *path, const char *point, bool force, bool lazy)
 {
     struct bale_mount_line mount = {0};
@@ -277,7 +278,7 @@ static int umount_one(const char *path, const char *point, bool force, bool lazy
     return status;
 }
 
-/* Paths first: our own working directory may be what keeps a mount busy. */
+/* Resolves all paths first, because our own working directory may keep a mount busy. */
 int bale_umount_all(int count, char **paths, bool force, bool lazy)
 {
     char **points = calloc((size_t)count, sizeof *points);

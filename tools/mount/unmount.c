@@ -18,7 +18,7 @@
 
 #define USERS_NAMED 5
 
-/* The file system that path, followed, lies on. Asks no daemon. */
+/* True if path, followed, lies on the file system. Sends no request to a daemon. */
 static bool lies_on(const char *path, dev_t device)
 {
     struct statx st;
@@ -49,7 +49,8 @@ static bool uses(const char *process, dev_t device)
     return found;
 }
 
-/* "bash (12), vim (34)": as far as we may see, and without ourselves. */
+/* Lists processes that use the file system, "bash (12), vim (34)": those that this user may see,
+ * without this process. */
 static void name_users(dev_t device, char *users, size_t size)
 {
     DIR *dir = opendir("/proc");

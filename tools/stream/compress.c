@@ -1,4 +1,4 @@
-/* balefs compress, balefs decompress: files and pipes. */
+/* balefs compress and balefs decompress: convert files and pipes. */
 #include <string.h>
 
 #include "format/err.h"

@@ -17,9 +17,9 @@ struct packer {
     struct bale_packed *packed;
     struct bale_ring *ring;
     struct bale_stream stream;
-    uint64_t at;       /* of the source: read or skipped */
-    uint64_t data_end; /* up to here there is no hole; UINT64_MAX: nowhere is one */
-    size_t room;       /* of an entry's stored */
+    uint64_t at;       /* offset in the source: read or skipped */
+    uint64_t data_end; /* no hole before this offset; UINT64_MAX: none at all */
+    size_t room;       /* of an entry's stored bytes */
     unsigned started;
     bool ended;
 };
@@ -60,7 +60,7 @@ bool bale_pack_is_lost(struct bale_pack *pack, const struct bale_source *source,
 {
     if (item->status != BALE_E_QUARANTINED)
         return false;
-    pack->lost = true; /* its memory is the device's until the program ends */
+    pack->lost = true; /* the device may use its memory until the program ends */
     bale_message("%s: the GPU does not answer: try --engine cpu", source->name);
     return true;
 }
@@ -92,7 +92,7 @@ void bale_pack_progress(struct bale_pack *pack, const struct bale_source *source
         bale_progress_text(&pack->progress, "%s: %s, ratio %s", name, done, ratio);
 }
 
-/* Moves over whole extents that are a hole. Where the source cannot tell, nothing is one. */
+/* Skips whole extents that are a hole. If the source cannot report holes, nothing is skipped. */
 static void skip_hole(struct packer *packer)
 {
     int fd = packer->source->fd;
@@ -115,7 +115,7 @@ static void skip_hole(struct packer *packer)
         packer->data_end = UINT64_MAX;
 }
 
-/* Reads the next extent into the entry and starts it. */
+/* Reads the next extent into the entry and starts to encode it. */
 static bool fill_extent(struct packer *packer, struct bale_ring_entry *entry)
 {
     struct bale_item *item = &entry->item;

@@ -1,5 +1,5 @@
-/* From a file or pipe to a stream (FORMAT.md section 11) and back, in bounded memory, compressed
- * side by side. */
+/* Converts a file or pipe to a stream (FORMAT.md section 11) and back, in bounded memory, with
+ * several frames at a time. */
 #ifndef BALE_TOOLS_STREAM_PACK_H
 #define BALE_TOOLS_STREAM_PACK_H
 
@@ -11,16 +11,16 @@
 #include "tools/common/output.h"
 #include "tools/common/progress.h"
 
-enum { BALE_PACK_TOGETHER = 64 }; /* entries that are submitted at a time */
+enum { BALE_PACK_TOGETHER = 64 }; /* entries that are submitted together */
 
-/* How and with what. */
+/* The parameters and the engine of a conversion. */
 struct bale_pack {
     struct bale_engine *engine;
     unsigned threads; /* of the engine */
-    /* Memory for entries, if there may be a GPU. */
+    /* memory for entries if a GPU may be used, or NULL */
     struct bale_staging *staging;
-    bool lost;          /* the GPU does not answer, and may write to the staging yet */
-    uint64_t gpu_after; /* raw bytes until a GPU is looked for; 0: one was, or none is to be */
+    bool lost;          /* the GPU does not answer and may still write to the staging memory */
+    uint64_t gpu_after; /* raw bytes until a GPU is opened; 0: it was opened, or none is wanted */
     struct bale_setting setting;
     uint32_t extent;
     uint8_t chunk_log2;
@@ -31,38 +31,40 @@ struct bale_source {
     int fd;
     const char *name; /* for messages */
     struct stat st;
-    bool is_file; /* opened by name, so that we may move about in it */
+    bool is_file; /* opened by name, so that it can seek */
 };
 
-/* What went through. */
+/* The number of bytes that were converted. */
 struct bale_packed {
     uint64_t raw;
     uint64_t stored;
 };
 
-/* Compresses source to one stream. False, after a message, if that failed. */
+/* Compresses source to one stream. False after a message. */
 bool bale_pack(struct bale_pack *pack, const struct bale_source *source, struct bale_output *output,
                struct bale_packed *packed);
 
-/* Decompresses source, to nowhere if output is NULL. After a failure what came before the damage
+/* Decompresses source, to nowhere if output is NULL. After a failure everything before the damage
  * has been written. */
 bool bale_unpack(struct bale_pack *pack, const struct bale_source *source,
                  struct bale_output *output, struct bale_packed *packed);
 
-/* Entries for as many frames as memory, and threads or a GPU, are good for. */
+/* Creates a ring with as many entries as the memory, and the threads or a GPU, can use. */
 int bale_pack_lanes(struct bale_pack *pack, size_t raw, size_t stored, struct bale_ring **ring);
 
-/* Whether a GPU may still write to the item's memory, after a message. What is staged is not used again. */
+/* True, after a message, if a GPU may still write to the item's memory. The staging memory is then
+ * not used again. */
 bool bale_pack_is_lost(struct bale_pack *pack, const struct bale_source *source,
                        const struct bale_item *item);
 
-/* So many bytes more went through: looks for a GPU when it is time. */
+/* Counts converted bytes, and opens a GPU when enough have been converted. */
 void bale_pack_count(struct bale_pack *pack, uint64_t raw);
 
-/* Reads until length bytes are there or the input ends; the count, or -1 after a message. */
+/* Reads until length bytes are there or the input ends. Returns the count, or -1 after a message.
+ */
 ssize_t bale_source_read(const struct bale_source *source, void *bytes, size_t length);
 
-/* The line on the terminal: how much of the source has been read. */
+/* Updates the progress line: how much of the source has been read. */
 void bale_pack_progress(struct bale_pack *pack, const struct bale_source *source, uint64_t read,
                         const struct bale_packed *packed);
 

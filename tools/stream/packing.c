@@ -14,7 +14,7 @@
 #include "tools/common/message.h"
 #include "tools/common/size.h"
 
-/* With engine auto: opening a GPU takes as long as the CPU has for about so much. */
+/* for engine auto: the CPU converts about so much while a GPU is opened */
 #define GPU_AFTER ((uint64_t)1 << 30)
 
 static bool is_stdin(const char *name)
@@ -57,7 +57,7 @@ static bool has_suffix(const char *name)
     return length > base + suffix && strcmp(name + length - suffix, BALE_SUFFIX) == 0;
 }
 
-/* The output's name beside the input's; the caller's to free. NULL after a message. */
+/* The name of the output beside the input; the caller frees it. NULL after a message. */
 static char *name_beside(const struct bale_packing *packing, const struct bale_source *source)
 {
     char *name = NULL;
@@ -90,7 +90,7 @@ static void report(const struct bale_packing *packing, const struct bale_source 
                 bale_ratio_text(packed->raw, packed->stored, ratio), packing->test ? ", good" : "");
 }
 
-/* path: of the output, NULL for standard output. */
+/* path: the output, or NULL for standard output. */
 static bool convert(struct bale_packing *packing, const struct bale_source *source,
                     const char *path)
 {
@@ -116,7 +116,7 @@ static bool convert(struct bale_packing *packing, const struct bale_source *sour
     return good;
 }
 
-/* Nobody wants to see compressed bytes, nor types them. */
+/* Refuses to print compressed bytes to a terminal, or to read them from one, after a message. */
 static bool shuns_terminal(const struct bale_packing *packing, const struct bale_source *source,
                            const char *path)
 {
@@ -165,7 +165,7 @@ static void gpu_opened(void *pack)
     bale_staging_pin(staging, bale_staging_size(staging));
 }
 
-/* Whether all that is to be decompressed is ours. Of a pipe that cannot be said. */
+/* True if this user owns all files that are decompressed. A pipe may come from anybody. */
 static bool is_ours(int count, char **names)
 {
     struct stat st;
@@ -200,7 +200,7 @@ static int create_dispatcher(struct bale_packing *packing, bool wary)
     return err;
 }
 
-/* Who asks for a GPU gets it, or is told why not. */
+/* The user asked for a GPU: opens it, or prints a message that says why that failed. */
 static bool insist_on_gpu(struct bale_pack *pack)
 {
     struct bale_reason why;

@@ -1,4 +1,5 @@
-/* What `balefs compress` and `balefs decompress` do with one file after the other. */
+/* Compresses or decompresses files one after the other, for balefs compress and balefs decompress.
+ */
 #ifndef BALE_TOOLS_STREAM_PACKING_H
 #define BALE_TOOLS_STREAM_PACKING_H
 
@@ -18,8 +19,8 @@ struct bale_packing {
     bool verbose;
 };
 
-/* names: count files, "-" for standard input; none stands for that. Makes the engine. Returns the
- * exit code. */
+/* names: count files, where "-" is standard input; without files standard input is used. Creates
+ * the engine. Returns the exit code. */
 int bale_packing_run(struct bale_packing *packing, int count, char **names);
 
 #endif

@@ -12,9 +12,9 @@ struct unpacker {
     struct bale_packed *packed;
     struct bale_ring *ring; /* NULL before the first stream */
     struct bale_stream_reader reader;
-    uint32_t extent;  /* the entries' */
-    uint64_t at;      /* of the source: parts taken in */
-    uint64_t written; /* of the contents */
+    uint32_t extent;  /* of the ring's entries */
+    uint64_t at;      /* offset in the source after the parts that were read */
+    uint64_t written; /* bytes of the contents */
     unsigned started;
     bool ended;
 };
@@ -36,7 +36,7 @@ static bool write_zeros_to(struct unpacker *unpacker, uint64_t offset)
     return !unpacker->output || bale_output_zeros(unpacker->output, length);
 }
 
-/* Writes what the oldest entry holds. */
+/* Writes the contents of the oldest entry. */
 static bool write_extent(struct unpacker *unpacker, const struct bale_ring_entry *entry)
 {
     const struct bale_item *item = &entry->item;
@@ -80,7 +80,7 @@ static bool write_all_extents(struct unpacker *unpacker)
     return true;
 }
 
-/* Entries that hold the frames of the stream that begins. */
+/* Creates a ring whose entries can contain the frames of the stream that begins. */
 static bool make_lanes(struct unpacker *unpacker)
 {
     uint32_t extent = unpacker->reader.stream.extent;
@@ -97,8 +97,8 @@ static bool make_lanes(struct unpacker *unpacker)
     return false;
 }
 
-/* What is wrong where the next part begins or, after have bytes of it, ends. Said when what came
- * before has been written. */
+/* Reports an error at the start of the next part or, after have bytes of it, at its end. First
+ * writes everything before it. */
 static void wrong_part(struct unpacker *unpacker, size_t have, const char *why)
 {
     bool follows = !unpacker->reader.inside && unpacker->reader.streams > 0;
@@ -112,8 +112,8 @@ static void wrong_part(struct unpacker *unpacker, size_t have, const char *why)
         wrong(unpacker, unpacker->reader.inside ? unpacker->at + have : unpacker->at, why);
 }
 
-/* Reads the next part wholly: a frame into the entry, all else into its memory too, or into small
- * before there are entries. 1; 0 at the end; negative after a message. */
+/* Reads the next part completely: a frame into the entry, and any other part into the same memory,
+ * or into a small buffer before there is a ring. 1: done; 0: the end; negative after a message. */
 static int read_part(struct unpacker *unpacker, uint8_t *into, struct bale_stream_item *item)
 {
     size_t have = 0, need = BALE_STREAM_MAGIC;
@@ -172,7 +172,7 @@ static bool unpack_part(struct unpacker *unpacker)
         unpacker->ended = true;
         return more == 0 && write_all_extents(unpacker);
     }
-    assert(entry || item.part != BALE_PART_FRAME); /* a stream's head came before */
+    assert(entry || item.part != BALE_PART_FRAME); /* the head of the stream came first */
     if (item.part == BALE_PART_FRAME)
         start_frame(unpacker, &item, entry);
     else if (item.part == BALE_PART_END)

@@ -17,7 +17,8 @@ void bale_reach(int fd, const char *name, char path[static BALE_REACH])
     snprintf(path, BALE_REACH, "/proc/self/fd/%d%s%s", fd, name ? "/" : "", name ? name : "");
 }
 
-/* Both: sizes may change between asking and reading. */
+/* Gets a value or, without name, the list of names. Tries again if the size changes between the two
+ * calls. */
 static int get(const char *path, bool follow, const char *name, char **value, size_t *length)
 {
     for (;;) {
@@ -71,7 +72,7 @@ bool bale_attribute_wanted(const struct bale_attributes_rules *rules, const char
 {
     if (begins(name, SETTINGS))
         return rules->settings;
-    /* A label is the system's that made it; the target's gives its own. */
+    /* The label is set by the system on each side. */
     return strcmp(name, "security.selinux") != 0;
 }
 

@@ -1,4 +1,4 @@
-/* balefs export: the plain files of a store, without a mount. */
+/* balefs export: writes the plain files of a store, without a mount. */
 #include "tools/transfer/export.h"
 
 #include <errno.h>
@@ -73,14 +73,15 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* Where it goes. */
+/* Where the export goes. */
 struct target {
     const char *directory; /* or NULL: */
     const char *archive;   /* NULL: standard output */
     bool force;
 };
 
-/* Locked if that can be had: beside a writer the commits of the containers serve. */
+/* Opens the store with its lock if possible. If another process writes to it, the export reads the
+ * last commit of each container. */
 static int open_store(struct bale_export *export, const char *top)
 {
     struct bale_reason why;
@@ -107,7 +108,7 @@ static int open_source(const struct bale_export *export, const char *path)
     return fd;
 }
 
-/* What is exported must not come to lie in what is exported. */
+/* The export must not be written into the exported tree. */
 static bool may_go_to(const struct bale_export *export, const char *path)
 {
     return bale_output_path_check_store(bale_store_path(export->reader.store), path,

@@ -1,4 +1,4 @@
-/* What the ways to export share. */
+/* What both kinds of export share. */
 #ifndef BALE_TOOLS_TRANSFER_EXPORT_H
 #define BALE_TOOLS_TRANSFER_EXPORT_H
 
@@ -10,22 +10,24 @@
 struct bale_export {
     struct bale_reader reader;
     const char *store; /* as the user named it */
-    char *below;       /* what is exported */
-    bool live;         /* somebody may be writing to the store */
-    bool settings;     /* user.balefs.* attributes of directories, and files' settings as such */
+    char *below;       /* the exported path, relative to the store */
+    bool live;         /* another process may write to the store */
+    bool settings;     /* keep user.balefs.*, and settings of files as such attributes */
     unsigned threads;
 };
 
-/* Opens what is called name in the directory as a container. st: of the plain file. BALE_E_NOENT: it
- * is gone; else why says what is wrong. */
+/* Opens name in the directory dir as a container. st: attributes of the plain file. BALE_E_NOENT:
+ * it is gone; for any other error why is set. */
 int bale_export_open(const struct bale_export *export, int dir, const char *name,
                      struct bale_contents *contents, struct stat *st, struct bale_reason *why);
 
-/* bale_transfer.file; its arg is a struct bale_export. */
+/* The callback bale_transfer.file; its arg is a struct bale_export. Runs on a thread of the pool
+ * without locks. */
 void bale_export_file(struct bale_task *task, struct bale_scratch *scratch);
 
-/* Writes the tree from (open for reading; taken over) as a tar archive to fd, which messages call
- * name. whole: it is an archive, of all that could be read. An exit code. */
+/* Writes the tree from, which is open for reading and is taken over, as a tar archive to fd. name:
+ * for messages. *whole: the archive is complete, with everything that could be read. Returns the
+ * exit code. */
 int bale_export_tar(const struct bale_export *export, int from, int fd, const char *name,
                     bool *whole);
 

@@ -1,4 +1,4 @@
-/* One regular file out of a store. Large ones are read and written by several threads. */
+/* Exports one regular file. Several threads read and write a large one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,20 +14,20 @@
 #include "tools/transfer/atomic_file.h"
 #include "tools/transfer/export.h"
 
-#define TRIES 5                     /* of a file that somebody is writing */
-#define SHARE (8u << 20)            /* what a thread takes at a time of a large file */
-#define ALONE ((uint64_t)2 * SHARE) /* smaller files are one thread's */
+#define TRIES 5                     /* for a file that is being written */
+#define SHARE (8u << 20)            /* bytes of a large file that a thread copies at a time */
+#define ALONE ((uint64_t)2 * SHARE) /* one thread copies a smaller file */
 
-/* A file on its way out. */
+/* A file that is being exported. */
 struct outgoing {
     struct bale_task *task;
     struct bale_contents contents;
     struct bale_damage damage;
     struct bale_atomic_file file;
-    struct stat st; /* as the target shall be */
+    struct stat st; /* the attributes that the target gets */
     unsigned tries;
     atomic_uint refs;
-    atomic_ullong next; /* where the next share begins */
+    atomic_ullong next; /* start of the next share */
     atomic_int error;   /* an errno: the target cannot be written */
 };
 
@@ -68,7 +68,7 @@ static const struct bale_export *export_of(const struct outgoing *out)
     return out->task->transfer->arg;
 }
 
-/* It is there from an earlier run. */
+/* True if an earlier run has exported it already. */
 static bool is_there(const struct outgoing *out)
 {
     const struct stat *want = &out->st;
@@ -96,7 +96,7 @@ static int write_all(int fd, const uint8_t *data, size_t length, uint64_t at)
     return 0;
 }
 
-/* Copies the data in [at, end). */
+/* Copies the data in [at, end) with this thread's buffer. */
 static void copy_share(struct outgoing *out, struct bale_scratch *scratch, uint8_t *buffer,
                        uint64_t at, uint64_t end)
 {
@@ -135,7 +135,7 @@ static void set_text(struct outgoing *out, const char *name, const char *value)
                            "lost its setting %s: %s", name, strerror(errno));
 }
 
-/* A file's settings lie in its container. */
+/* The settings of a file are in its container: writes them as attributes. */
 static void keep_settings(struct outgoing *out)
 {
     const struct bale_container_attr *attr = &out->contents.attr;
@@ -151,7 +151,7 @@ static void keep_settings(struct outgoing *out)
     }
 }
 
-/* Everything but the contents, and then the name. */
+/* Sets everything except the contents, and then the name. */
 static int complete(struct outgoing *out)
 {
     struct bale_task *task = out->task;
@@ -209,7 +209,7 @@ static void export_end(struct outgoing *out, int err, bool kept)
 
 static void export_begin(struct outgoing *out, struct bale_scratch *scratch);
 
-/* Nobody copies any more. */
+/* Called when no thread copies any more. */
 static void export_finish(struct outgoing *out, struct bale_scratch *scratch)
 {
     struct bale_task *task = out->task;

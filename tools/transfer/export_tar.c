@@ -1,4 +1,4 @@
-/* A store as a tar archive, by libarchive. */
+/* Writes a store as a tar archive, with libarchive. */
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "tools/transfer/export.h"
 #include "tools/transfer/tar_attributes.h"
 
-/* What a piece's taker returns when the archive cannot be written. */
+/* Result of write_piece: the archive cannot be written. */
 #define CANNOT_WRITE 1
 
 struct tar {
@@ -36,7 +36,7 @@ struct tar {
     void *links; /* tsearch */
 };
 
-/* A file with several names: the path it has in the archive. */
+/* A file with several names that is in the archive already, with its path there. */
 struct known {
     dev_t dev;
     ino_t ino;
@@ -65,7 +65,7 @@ static void tar_walk_fail(struct bale_tree_walk *walk, const char *path, int e)
     fail(tar_of(walk), path, why.text);
 }
 
-/* Nothing after it can be right: the walk ends. */
+/* The archive cannot be written: ends the walk, because nothing that follows could be right. */
 static void broken(struct tar *tar)
 {
     if (atomic_load(&tar->stop))
@@ -81,7 +81,7 @@ static void broken(struct tar *tar)
 
 /* ---- Entries --------------------------------------------------------------------------------- */
 
-/* The path below what is exported, as in "tar -C DIR .". */
+/* The path relative to the exported directory, as "tar -C DIR ." shows it. */
 static const char *shown_in(const struct tar *tar, const char *path)
 {
     const char *shown = path + strlen(tar->export->below);
@@ -157,7 +157,7 @@ static int write_piece(void *arg, uint64_t from, const uint8_t *data, uint64_t l
     return 0;
 }
 
-/* The data of the file, where there are holes between. */
+/* Lists the file's data, if it has holes. */
 static void add_holes(struct tar *tar, const struct bale_contents *contents)
 {
     uint64_t size = contents->attr.size, at = 0, from = 0, to = 0, begun = 0;
@@ -175,7 +175,8 @@ static void add_holes(struct tar *tar, const struct bale_contents *contents)
         archive_entry_sparse_add_entry(tar->entry, (int64_t)size, 0);
 }
 
-/* The header says the name: whether the file is whole must be known before. */
+/* The header has the name, which depends on damage, so the file is read twice: first to find
+ * damage. */
 static int write_contents(struct tar *tar, const char *path, const struct bale_contents *contents,
                           const struct stat *st, bool *damaged)
 {
@@ -248,7 +249,7 @@ static void note_link(struct tar *tar, const char *path, const struct stat *st, 
     struct known *known = malloc(sizeof *known + size);
 
     if (!known)
-        return; /* its other names come as files of their own */
+        return; /* its other names become files of their own */
     *known = (struct known){.dev = st->st_dev, .ino = st->st_ino, .damaged = damaged};
     snprintf(known->path, size, "%s%s", shown, end);
     if (!tsearch(known, &tar->links, compare))
@@ -292,7 +293,7 @@ static void write_special(struct tar *tar, struct bale_tree_dir *dir, const char
     char target[PATH_MAX + 1];
 
     if (S_ISSOCK(st->st_mode))
-        return; /* there are none in archives */
+        return; /* archives have no sockets */
     describe(tar, path, "", st);
     if (S_ISLNK(st->st_mode)) {
         ssize_t length = readlinkat(dir->from, name, target, PATH_MAX);
@@ -327,7 +328,7 @@ static void tar_entry(struct bale_tree_walk *walk, struct bale_tree_dir *dir, co
 
 static bool open_archive(struct tar *tar, int fd)
 {
-    /* Headers are UTF-8; libarchive marks the names that are not. */
+    /* Headers are UTF-8; libarchive marks names that are not. */
     setlocale(LC_CTYPE, "C.UTF-8");
     tar->archive = archive_write_new();
     tar->entry = archive_entry_new();

@@ -1,4 +1,4 @@
-/* balefs import: plain files into a store, without a mount. */
+/* balefs import: copies plain files into a store, without a mount. */
 #include "tools/transfer/import.h"
 
 #include <errno.h>
@@ -79,7 +79,8 @@ static int create_store(const char *path)
 static int open_volume(struct import_command *c)
 {
     struct bale_import *import = &c->import;
-    struct bale_volume_options options = {.caller_caches = true}; /* nothing is read again */
+    struct bale_volume_options options = {.caller_caches =
+                                              true}; /* nothing is read a second time */
 
     c->sync_fd = openat(bale_store_root_fd(import->store), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (c->sync_fd < 0)
@@ -103,7 +104,7 @@ static int make_below(int dir, const char *name)
     return fd;
 }
 
-/* What is missing is made, as cp and rsync make the directory that they are to copy to. */
+/* Opens the target directory and creates it if it is missing, as cp and rsync do. */
 static int open_below(const struct import_command *c, const struct bale_stored_path *stored)
 {
     struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
@@ -159,7 +160,7 @@ static void report(const struct import_command *c)
     printf("%s\n", transfer->failed ? ", and not everything could be" : "");
 }
 
-/* from is taken over. */
+/* Takes over from. */
 static int copy(struct import_command *c, int from, const struct bale_stored_path *stored)
 {
     int err = open_volume(c);
@@ -182,7 +183,7 @@ static int copy(struct import_command *c, int from, const struct bale_stored_pat
     return err;
 }
 
-/* Everything becomes durable here. */
+/* Stores everything durably and closes the store. */
 static int close_store(struct import_command *c)
 {
     struct bale_import *import = &c->import;
@@ -198,7 +199,7 @@ static int close_store(struct import_command *c)
     return err;
 }
 
-/* Everything that can be refused is, before a store is made. */
+/* Checks everything that can be refused before it creates a store. */
 static int find_target(const struct import_command *c, struct bale_stored_path *stored)
 {
     static const char instead[] = "use cp -a, or unmount it first";

@@ -1,4 +1,4 @@
-/* One regular file into a store: through the volume, which compresses it with the others. */
+/* Imports one regular file through the volume, which compresses many files at the same time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 #define PIECE (1u << 20)
 
-/* A file on its way in. */
+/* A file that is being imported. */
 struct incoming {
     struct bale_task *task;
     const struct bale_import *import;
@@ -26,7 +26,7 @@ struct incoming {
     struct bale_atomic_file container;
     struct bale_file *file;
     struct bale_wait wait;
-    uint64_t size; /* as read */
+    uint64_t size; /* bytes read */
 };
 
 static int open_source(struct incoming *in)
@@ -44,7 +44,7 @@ static int open_source(struct incoming *in)
 
 /* ---- Settings -------------------------------------------------------------------------------- */
 
-/* Attributes of the source say what a file wants, as they would when it is copied into a mount. */
+/* Attributes of the source choose settings, as they would if the file were copied into a mount. */
 static void take_wishes(struct incoming *in)
 {
     char value[64];
@@ -149,7 +149,7 @@ static int write_piece(struct incoming *in, uint64_t at, const uint8_t *data, si
     return BALE_OK;
 }
 
-/* [at, end) of the source, or up to where it ends now. *e: the source cannot be read. */
+/* Copies [at, end) of the source, or up to its end. *e: the source cannot be read. */
 static int copy_data(struct incoming *in, uint8_t *buffer, uint64_t at, uint64_t end, int *e)
 {
     while (at < end) {
@@ -198,7 +198,8 @@ static int copy_contents(struct incoming *in, int *e)
     return err;
 }
 
-/* A container that has nothing to hold is empty, and remembers nothing. */
+/* Stores attributes that writing would not store: an empty container has no settings unless they
+ * are set. */
 static int keep_attr(struct incoming *in)
 {
     const struct bale_container_attr *defaults = &in->import->defaults;
@@ -215,7 +216,7 @@ static int keep_attr(struct incoming *in)
     return (int)bale_wait_for(&in->wait);
 }
 
-/* The container, complete and closed. */
+/* Fills the container and closes it. */
 static int fill(struct incoming *in, int *e)
 {
     int fd = fcntl(in->container.fd, F_DUPFD_CLOEXEC, 0);
@@ -246,7 +247,8 @@ static int fill(struct incoming *in, int *e)
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-/* Owner and mode last but for attributes: writing takes set-id bits and capabilities away. */
+/* Sets owner and mode after the contents, because writing removes set-id bits and capabilities;
+ * extended attributes come last. */
 static int dress(struct incoming *in)
 {
     mode_t mode = in->st.st_mode & 07777;
@@ -269,7 +271,7 @@ static bool has_changed(const struct incoming *in)
             now.st_mtim.tv_nsec != in->st.st_mtim.tv_nsec);
 }
 
-/* The store is full, or its disk is bad: the next file would meet the same. */
+/* True if the store is full or its disk fails: then the next file would fail as well. */
 static bool is_fatal(int err)
 {
     return err == BALE_E_NOSPACE || err == BALE_E_DQUOT || err == BALE_E_IO || err == BALE_E_RDONLY;

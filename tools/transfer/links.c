@@ -11,14 +11,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Another name, met before the file was made. */
+/* Another name of a file that was found before the file was complete. */
 struct pending_name {
     struct pending_name *next;
     struct bale_tree_dir *dir;
     char name[];
 };
 
-/* Guarded by transfer->lock, but for what never changes. */
+/* transfer->lock guards state, damaged and pending; the rest does not change. */
 struct bale_link {
     dev_t dev;
     ino_t ino;
@@ -37,7 +37,7 @@ static int compare(const void *a, const void *b)
                                   : (one->ino > other->ino) - (one->ino < other->ino);
 }
 
-/* The directory of the first name may be closed by now. */
+/* The directory of the first name may be closed already, so it is opened again. */
 static int link_to(const struct bale_transfer *transfer, const struct bale_link *link,
                    const struct bale_tree_dir *dir, const char *name)
 {
@@ -92,7 +92,7 @@ static struct bale_link *create(struct bale_transfer *transfer, const struct bal
     return link;
 }
 
-/* The link of the inode; *is_new: it was not met before. NULL: no memory. */
+/* Finds or adds the link of the inode; *is_new: it was added. NULL: no memory. */
 static struct bale_link *find(struct bale_transfer *transfer, const struct bale_tree_dir *dir,
                               const char *name, const struct stat *st, bool *is_new)
 {

@@ -1,15 +1,17 @@
-/* Regular files with several names: the first that is met is made, the others are linked to it as
- * soon as it is there. */
+/* Regular files with several names: the first name that is found is copied, and the others are
+ * linked to it when the copy is complete. */
 #ifndef BALE_TOOLS_TRANSFER_LINKS_H
 #define BALE_TOOLS_TRANSFER_LINKS_H
 
 #include "tools/transfer/transfer.h"
 
-/* Called by the walk. True: it is the first name; *link is its. False: the name is taken care of. */
+/* Called by the walk. True: it is the first name, and *link is set. False: nothing is left to do
+ * for this name. */
 bool bale_link_first(struct bale_transfer *transfer, struct bale_tree_dir *dir, const char *name,
                      const struct stat *st, struct bale_link **link);
 
-/* The file of the first name is made, or is not. damaged: all its names get BALE_DAMAGED. */
+/* Called when the file of the first name is complete, or failed. damaged: all its names get
+ * BALE_DAMAGED. */
 void bale_link_made(struct bale_transfer *transfer, struct bale_link *link, bool made,
                     bool damaged);
 

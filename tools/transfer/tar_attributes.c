@@ -9,7 +9,7 @@
 #include "fs/store/store.h"
 #include "kernels/frame/setting.h"
 
-/* Of system.posix_acl_*: a version, then entries of tag, permissions and id. */
+/* Decodes system.posix_acl_*: a version, then entries of tag, permissions and id. */
 static void add_acl(struct archive_entry *entry, int type, const uint8_t *value, size_t length)
 {
     static const struct {

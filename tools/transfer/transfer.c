@@ -94,7 +94,7 @@ static void copy_attributes(struct bale_transfer *transfer,
 
 void bale_transfer_attributes(struct bale_task *task, int from, int to)
 {
-    /* A file's settings are in its container. */
+    /* settings are left out: they are in the container */
     const struct bale_attributes_rules rules = {.acls = task->transfer->rules.acls};
     char source[BALE_REACH], target[BALE_REACH];
 
@@ -105,8 +105,8 @@ void bale_transfer_attributes(struct bale_task *task, int from, int to)
 
 /* ---- Directories ----------------------------------------------------------------------------- */
 
-/* Opens the directory name in dir, where it may be made or, if it is ours, was there with fewer
- * permissions than we need. */
+/* Opens the directory name in dir. Creates it if it is missing; if it is ours and lacks permissions
+ * that we need, adds them. */
 static int open_target(int dir, const char *name, mode_t mode, bool *made)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -149,7 +149,7 @@ static void transfer_leave(struct bale_tree_walk *walk, struct bale_tree_dir *di
     char source[BALE_REACH], target[BALE_REACH];
 
     if (atomic_load(&bale_transfer_stop))
-        return; /* it shall stay open to another run */
+        return; /* the directory must stay writable for another run */
     int e = bale_owner_set(dir->to, &dir->st, dir->st.st_mode);
     bale_reach(dir->from, NULL, source);
     bale_reach(dir->to, NULL, target);
@@ -222,7 +222,7 @@ static void transfer_task_run(struct bale_job *job, struct bale_scratch *scratch
     }
 }
 
-/* Waits while too many are queued: a tree has more files than memory has room for. */
+/* Waits while too many files are queued, because a tree may have more files than fit in memory. */
 static void submit_file(struct bale_transfer *transfer, struct bale_tree_dir *dir, const char *name,
                         const struct stat *st, struct bale_link *link)
 {
@@ -290,7 +290,7 @@ int bale_transfer_run(struct bale_transfer *transfer, int from, int to, const ch
 {
     struct rlimit limit;
 
-    /* Directories stay open as long as something in them is under way. */
+    /* a directory stays open while a file in it is being copied */
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);

@@ -1,5 +1,5 @@
-/* Bringing a tree into a store or out of it: what both have in common. Directories, links and
- * special files are made by the walk; regular files by tasks on a pool. */
+/* Copies a tree into a store or out of it: the part that import and export share. The walk creates
+ * directories, links and special files; tasks on a pool copy regular files. */
 #ifndef BALE_TOOLS_TRANSFER_TRANSFER_H
 #define BALE_TOOLS_TRANSFER_TRANSFER_H
 
@@ -13,18 +13,18 @@
 #include "tools/transfer/attributes.h"
 #include "tools/transfer/tree_walk.h"
 
-#define BALE_DAMAGED ".damaged" /* after the name of what is left of a damaged file */
+#define BALE_DAMAGED ".damaged" /* suffix of the name of a damaged file */
 
 struct bale_transfer;
 struct bale_link;
 
-/* One regular file. Everything but the first group is the transfer's. */
+/* One regular file that is copied. The file callback may use the first group only. */
 struct bale_task {
     struct bale_transfer *transfer;
     struct bale_tree_dir *dir;
     struct stat st;
     const char *name;
-    bool damaged; /* it got its name and BALE_DAMAGED */
+    bool damaged; /* its name gets BALE_DAMAGED */
 
     struct bale_job job;
     struct bale_link *link; /* NULL: it has no other name */
@@ -32,9 +32,10 @@ struct bale_task {
 };
 
 struct bale_transfer {
-    /* The caller's. file makes the file in task->dir->to, on a thread of the pool, and ends with
-     * bale_transfer_end, there or later from another. entered (may be NULL): a directory is open,
-     * perhaps made just now, and nothing was done in it yet. */
+    /* Set by the caller. file copies task->name into task->dir->to; it runs on a thread of the pool
+     * without locks, and it or a job that it starts must call bale_transfer_end, which frees the
+     * task. entered (may be NULL) is called by the walk for each directory after it was opened, and
+     * before anything in it is copied; made: it was created just now. */
     void (*file)(struct bale_task *task, struct bale_scratch *scratch);
     void (*entered)(struct bale_transfer *transfer, struct bale_tree_dir *dir, bool made);
     void *arg;
@@ -43,40 +44,43 @@ struct bale_transfer {
     unsigned threads;
 
     struct bale_tree_walk walk;
-    int to;      /* the target's top */
-    size_t skip; /* of paths: where the source's top lies below from_top */
+    int to;      /* top directory of the target */
+    size_t skip; /* length of the path of the source's top below from_top */
     struct bale_pool *pool;
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t less;  /* flying fell */
+    pthread_mutex_t lock; /* guards all members below */
+    pthread_cond_t less;  /* signalled when flying decreases */
     unsigned flying;
-    uint64_t files, bytes, kept; /* kept: those that were there already */
+    uint64_t files, bytes, kept; /* kept: files that were there already */
     bool failed;
     void *links; /* tsearch */
     struct bale_progress progress;
 };
 
-/* Set by SIGINT, SIGTERM and SIGHUP once bale_transfer_signals was called: all ends soon. */
+/* Set by SIGINT, SIGTERM and SIGHUP after bale_transfer_signals: the transfer then ends soon. */
 extern atomic_bool bale_transfer_stop;
 extern atomic_int bale_transfer_signal;
 void bale_transfer_signals(void);
 
-/* Copies the tree from to the directory to, both open for reading and taken over; path: where from
- * lies below from_top. what: for the progress. 0, or a negative bale_err: there are no threads. */
+/* Copies the tree from into the directory to. Both are open for reading and are taken over. path:
+ * where from lies below from_top. what: for the progress line. 0, or a negative bale_err if there
+ * are no threads. */
 int bale_transfer_run(struct bale_transfer *transfer, int from, int to, const char *path,
                       const char *what);
 
-/* The task is over: err is BALE_OK if it has its name, bytes what it holds. kept: it was there. */
+/* Ends a task and frees it. err: BALE_OK if the file has its name; bytes: its contents. kept: it
+ * was there already. */
 void bale_transfer_end(struct bale_task *task, int err, uint64_t bytes, bool kept);
 
-/* "FROM_TOP/PATH/NAME: text", once for each failure. From any thread. */
+/* Prints "FROM_TOP/PATH/NAME: text" and notes the failure. Any thread may call it. */
 void bale_transfer_fail(struct bale_transfer *transfer, const struct bale_tree_dir *dir,
                         const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Extended attributes of a regular file, with a message for what cannot be kept. */
+/* Copies extended attributes of a regular file; prints a message for those that cannot be copied.
+ */
 void bale_transfer_attributes(struct bale_task *task, int from, int to);
 
-/* So much of a file is done: for the progress. */
+/* Counts bytes of a file for the progress line. */
 void bale_transfer_note(struct bale_transfer *transfer, uint64_t bytes);
 
 #endif

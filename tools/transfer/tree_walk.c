@@ -100,7 +100,7 @@ static void visit(struct bale_tree_dir *dir, const struct dirent *entry)
         (walk->hidden && !*dir->path && strcmp(name, walk->hidden) == 0))
         return;
     if (fstatat(dir->from, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
-        if (errno != ENOENT) /* gone meanwhile */
+        if (errno != ENOENT) /* removed meanwhile */
             fail(walk, dir, name, errno);
     } else if (S_ISDIR(st.st_mode)) {
         descend(dir, name);

@@ -1,4 +1,4 @@
-/* A walk down a tree by descriptors: no name is followed out of it. */
+/* Walks down a tree by descriptors, so that no name leads out of it. */
 #ifndef BALE_TOOLS_TRANSFER_TREE_WALK_H
 #define BALE_TOOLS_TRANSFER_TREE_WALK_H
 
@@ -8,39 +8,41 @@
 
 struct bale_tree_walk;
 
-/* A directory, counted: what is done in it by other threads may take longer than the walk. */
+/* A directory, with a reference count: work of other threads in it may outlive the walk. */
 struct bale_tree_dir {
     struct bale_tree_walk *walk;
     struct bale_tree_dir *parent;
     atomic_uint refs;
     int from;       /* the directory, open for reading */
-    int to;         /* the walker's own, or -1; closed at the end */
-    struct stat st; /* of from */
+    int to;         /* set by the callbacks, or -1; closed at the end */
+    struct stat st; /* attributes of from */
     char path[];    /* below the top; "" for the top itself */
 };
 
 struct bale_tree_walk {
-    /* A directory that was found; name is "" for the top. False: it is passed over. */
+    /* Called on the walk's thread, without locks, for a directory that was found; name is "" for
+     * the top. dir belongs to the walk; take a reference to keep it. False: skip it. */
     bool (*enter)(struct bale_tree_walk *walk, struct bale_tree_dir *dir, const char *name);
-    /* Anything else. */
+    /* Called in the same way for everything else. */
     void (*entry)(struct bale_tree_walk *walk, struct bale_tree_dir *dir, const char *name,
                   const struct stat *st);
-    /* Everything in it is done: at the last reference, from any thread. */
+    /* Called when the last reference goes, on any thread: all work in the directory is done. */
     void (*leave)(struct bale_tree_walk *walk, struct bale_tree_dir *dir);
-    /* path below the top cannot be read. */
+    /* Called when path below the top cannot be read. */
     void (*fail)(struct bale_tree_walk *walk, const char *path, int e);
-    bool one_device;    /* other file systems are passed over */
-    const char *hidden; /* a name that is passed over at the top, or NULL */
+    bool one_device;    /* skip other file systems */
+    const char *hidden; /* a name that is skipped at the top, or NULL */
     const atomic_bool *stop;
 };
 
-/* from: open for reading; both are taken over. Names come in byte order. */
+/* Walks the tree from, which is open for reading; takes over from and to. Names come in byte order.
+ */
 void bale_tree_walk_tree(struct bale_tree_walk *walk, int from, int to, const char *path);
 
 struct bale_tree_dir *bale_tree_dir_ref(struct bale_tree_dir *dir);
 void bale_tree_dir_unref(struct bale_tree_dir *dir);
 
-/* "PATH/NAME" below the top, to be freed; NULL: no memory. */
+/* "PATH/NAME" below the top, which the caller frees; NULL: no memory. */
 char *bale_tree_dir_path(const struct bale_tree_dir *dir, const char *name);
 
 #endif
