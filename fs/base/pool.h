@@ -1,5 +1,5 @@
 /* A fixed number of threads for work that may block on the backing store. A job never waits for
- * another job that has not started: whoever completes what a job needs submits the job again. */
+ * another job that has not started: the code that completes what a job needs submits it again. */
 #ifndef BALE_FS_BASE_POOL_H
 #define BALE_FS_BASE_POOL_H
 

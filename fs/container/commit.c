@@ -33,8 +33,9 @@ static void unlock_session(struct bale_container *c)
         pthread_rwlock_unlock(c->config->session_roll);
 }
 
-/* Whether nobody relies on the newest root, unless it is in the slot of the last durable one. */
-static bool may_overwrite_newest(const struct bale_container *c)
+/* Whether writing a root now is safe for the newest one: there is none, it is durable (then its slot
+ * is never the next), or it is of the present session. */
+static bool is_newest_safe(const struct bale_container *c)
 {
     return c->root.generation == 0 || c->durable >= c->root.generation ||
            c->root.session == atomic_load(c->config->session);
@@ -59,7 +60,7 @@ int bale_container_write_root(struct bale_container *c, struct bale_root *root)
     int slot, err;
 
     lock_session(c);
-    if (!may_overwrite_newest(c)) {
+    if (!is_newest_safe(c)) {
         unlock_session(c);
         err = secure_newest(c);
         if (err != BALE_OK)

@@ -81,7 +81,7 @@ struct bale_container *bale_container_create(struct bale_io *io,
                                              const struct bale_container_config *config);
 void bale_container_destroy(struct bale_container *container);
 
-/* The attributes a root holds. */
+/* The attributes in a root. */
 void bale_container_root_attr(const struct bale_root *root, struct bale_container_attr *attr);
 
 /* ---- open.c, verify.c ------------------------------------------------------------------------ */

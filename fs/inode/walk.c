@@ -108,7 +108,7 @@ static int open_in_parent(struct bale_nodes *nodes, struct bale_node *node, int 
         bale_node_adopt(nodes, node, found);
         found = -1;
     }
-    /* Open although this failed: who removed the name meanwhile had opened the node before. */
+    /* It may be open although this failed: a name is removed only while the node is pinned. */
     if (node->fd >= 0) {
         bale_node_add_pin(nodes, node);
         *fd = node->fd;

@@ -6,10 +6,10 @@
 #include "format/err.h"
 #include "format/limits.h"
 #include "format/reason.h"
+#include "fs/store/file.h"
 #include "fs/store/internal.h"
 #include "kernels/frame/setting.h"
 
-#define VOLUME "volume.json"
 #define FORMAT_VERSION 1
 #define MATCH_MAX 1024 /* lines; each new file is matched against all of them */
 
@@ -31,7 +31,7 @@ static void version_free(struct bale_config_version *version)
 static int bad_key(struct bale_reason *why, const char *path, const char *key, const char *must)
 {
     return bale_store_fail(why, BALE_E_CORRUPT,
-                           "%s/" BALE_STORE_DIR "/" VOLUME
+                           "%s/" BALE_STORE_DIR "/" BALE_VOLUME
                            ": is damaged: \"%s\" must be %s: restore it",
                            path, key, must);
 }
@@ -93,7 +93,8 @@ static int read_match(const json_t *json, const char *path, struct bale_store_co
             return bad_key(why, path, "match", "an array of at most 1024 strings");
         if (bale_match_parse(line, &glob, &setting, &reason) < 0)
             return bale_store_fail(why, BALE_E_UNSUPPORTED,
-                                   "%s/" BALE_STORE_DIR "/" VOLUME ": \"match\": \"%.64s\": %s",
+                                   "%s/" BALE_STORE_DIR "/" BALE_VOLUME
+                                   ": \"match\": \"%.64s\": %s",
                                    path, line, reason.text);
         config->match[i] = strdup(line);
         if (!config->match[i])
@@ -125,7 +126,7 @@ static int read_config(const json_t *json, const char *path, struct bale_store_c
         return bad_key(why, path, "codec", "a codec setting");
     if (bale_setting_parse(codec, &config->setting, &reason) < 0)
         return bale_store_fail(why, BALE_E_UNSUPPORTED,
-                               "%s/" BALE_STORE_DIR "/" VOLUME ": \"codec\": %s", path,
+                               "%s/" BALE_STORE_DIR "/" BALE_VOLUME ": \"codec\": %s", path,
                                reason.text);
     if (!json_is_integer(extent) || !bale_extent_is_valid((uint64_t)json_integer_value(extent)))
         return bad_key(why, path, "extent", "a multiple of 4096 from 16384 to 67108864");
@@ -160,11 +161,11 @@ static int adopt(struct bale_store *store, json_t *json, struct bale_reason *why
 int bale_config_read(struct bale_store *store, struct bale_reason *why)
 {
     json_t *json;
-    int err = bale_store_file_read_json(store->dir_fd, store->path, VOLUME, &json, why);
+    int err = bale_store_file_read_json(store->dir_fd, store->path, BALE_VOLUME, &json, why);
 
     if (err == BALE_E_NOENT)
         return bale_store_fail(why, err,
-                               "%s: is not a store: it has no " BALE_STORE_DIR "/" VOLUME
+                               "%s: is not a store: it has no " BALE_STORE_DIR "/" BALE_VOLUME
                                ": see balefs init",
                                store->path);
     return err ? err : adopt(store, json, why);
@@ -286,8 +287,8 @@ int bale_store_set_config(struct bale_store *store, const struct bale_store_conf
                : bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", store->path);
     if (err)
         json_decref(json);
-    else if (bale_store_file_replace_json(store->dir_fd, VOLUME, json) < 0) {
-        err = bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" VOLUME, "written");
+    else if (bale_store_file_replace_json(store->dir_fd, BALE_VOLUME, json) < 0) {
+        err = bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" BALE_VOLUME, "written");
         json_decref(json);
     } else {
         err = adopt(store, json, why);

@@ -1,3 +1,5 @@
+#include "fs/store/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -10,8 +12,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "format/reason.h"
-#include "fs/store/internal.h"
+#include "fs/store/store.h"
 
 /* Names and texts of a foreign store must not control the terminal. */
 void bale_text_printable(char *text)

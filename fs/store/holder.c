@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/store/internal.h"
+#include "fs/store/file.h"
 
 char *bale_holder_self(void)
 {

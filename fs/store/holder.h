@@ -8,9 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "fs/store/internal.h"
+#include "fs/store/platform.h"
 
-#define BALE_LOCK "lock"     /* in .balefs */
 #define BALE_HOLDER_MAX 4096 /* most bytes of its text */
 
 /* The contents of the lock's text. */

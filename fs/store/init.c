@@ -11,6 +11,7 @@
 #include "format/err.h"
 #include "format/limits.h"
 #include "format/reason.h"
+#include "fs/store/file.h"
 #include "fs/store/internal.h"
 
 /* The absolute form of path, which need not exist, but whose parent must. NULL: errno is set, also
@@ -46,7 +47,7 @@ static bool is_store(const char *path)
     char name[PATH_MAX];
     struct stat st;
 
-    if (snprintf(name, sizeof name, "%s/" BALE_STORE_DIR "/volume.json", path) >= (int)sizeof name)
+    if (snprintf(name, sizeof name, "%s/" BALE_STORE_DIR "/" BALE_VOLUME, path) >= (int)sizeof name)
         return false;
     return lstat(name, &st) == 0;
 }
@@ -109,13 +110,12 @@ static int make_balefs(const char *path, int root, const json_t *volume, struct 
         return bale_store_fail_errno(why, path, BALE_STORE_DIR, "made");
     /* Make the lock now, so that a read-only mount, which writes nothing, can lock it. */
     if (bale_store_directory_open(root, &dir) < 0 || fchmod(dir, 0755) < 0 ||
-        bale_store_file_create(dir, "lock", &lock) < 0 ||
-        bale_store_file_replace_json(dir, "volume.json", volume) < 0 ||
-        bale_sync_directory(root) < 0)
+        bale_store_file_create(dir, BALE_LOCK, &lock) < 0 ||
+        bale_store_file_replace_json(dir, BALE_VOLUME, volume) < 0 || bale_sync_directory(root) < 0)
         err = bale_store_fail_errno(why, path, BALE_STORE_DIR, "filled");
     if (err && dir >= 0) {
-        unlinkat(dir, "volume.json", 0);
-        unlinkat(dir, "lock", 0);
+        unlinkat(dir, BALE_VOLUME, 0);
+        unlinkat(dir, BALE_LOCK, 0);
     }
     if (err)
         unlinkat(root, BALE_STORE_DIR, AT_REMOVEDIR);

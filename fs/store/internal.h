@@ -10,75 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "format/reason.h"
+#include "fs/store/platform.h"
 #include "fs/store/store.h"
 #include "kernels/frame/setting.h"
-
-/* ---- The machine (platform.c) ---------------------------------------------------------------- */
-
-#define BALE_IDENTITY 96 /* room for BOOT:MOUNT */
-#define BALE_HOST 72
-
-/* Overrides for tests, which set them before any thread starts. */
-struct bale_store_platform {
-    const char *boot; /* NULL: the kernel's boot id */
-    const char *host; /* NULL: the node name */
-    bool network;     /* treat every file system as a network's */
-    int (*syncfs)(int fd);
-    int (*flock)(int fd, int operation);
-};
-extern struct bale_store_platform bale_store_platform;
-
-void bale_platform_boot(char boot[static BALE_IDENTITY]); /* empty: unknown */
-void bale_platform_host(char host[static BALE_HOST]);
-/* "BOOT:MOUNT" of fd's file system (FORMAT.md 2); empty: unknown. */
-void bale_platform_identity(int fd, char identity[static BALE_IDENTITY]);
-/* When a process was started, in clock ticks since the boot; 0: there is no such process. */
-uint64_t bale_platform_process_start(pid_t pid);
-uint64_t bale_platform_pid_namespace(void);
-/* Whether other machines may have fd's file system mounted too. */
-bool bale_platform_is_network(int fd);
-
-/* ---- Files inside .balefs (file.c) ----------------------------------------------------------- */
-
-#define BALE_JSON_MAX (1u << 20) /* bytes: a longer JSON file is refused */
-
-void bale_text_printable(char *text); /* control characters become '?' */
-
-/* Sets why (may be NULL) to one printable line and returns err. */
-int bale_store_fail(struct bale_reason *why, int err, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* The same for a call that failed with errno: "PATH/NAME: cannot be WHAT: ERRNO'S TEXT", with
- * advice for some errors. Returns the bale_err of errno. */
-int bale_store_fail_errno(struct bale_reason *why, const char *path, const char *name,
-                          const char *what);
-
-/* Opens an existing regular file of the directory dir. Refuses anything else without opening it. On
- * failure errno is set: ELOOP a symbolic link, EISDIR a directory, EINVAL another type of file. */
-int bale_store_file_open(int dir, const char *name, int flags, int *fd);
-/* Makes a file of mode 0644, owned by the directory's owner if that is permitted, and opens it for
- * reading and writing. errno EEXIST: there is one. */
-int bale_store_file_create(int dir, const char *name, int *fd);
-/* Opens .balefs of the directory root, which must be a real directory on the same mount. */
-int bale_store_directory_open(int root, int *fd);
-/* Reads a file of at most max bytes; *text is NUL-terminated, and the caller frees it. errno EFBIG:
- * the file is longer. */
-int bale_store_file_read(int dir, const char *name, size_t max, char **text, size_t *length);
-/* Replaces a file atomically and durably. Only one caller at a time for each name. errno is set on
- * failure. */
-int bale_store_file_replace(int dir, const char *name, const char *text, size_t length);
-int bale_store_file_replace_json(int dir, const char *name, const json_t *json);
-/* Writes at position 0; errno is set on failure. */
-int bale_write_all(int fd, const char *text, size_t length);
-/* fsync of a directory. A file system that does not know it is assumed not to need it. */
-int bale_sync_directory(int fd);
-/* Reads a JSON object, which the caller releases. path is the store's, for why. */
-int bale_store_file_read_json(int dir, const char *path, const char *name, json_t **json,
-                              struct bale_reason *why);
-
-/* ---- The store ------------------------------------------------------------------------------- */
 
 struct bale_session_entry {
     uint32_t session;

@@ -13,6 +13,7 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "fs/base/log.h"
+#include "fs/store/file.h"
 #include "fs/store/holder.h"
 #include "fs/store/internal.h"
 

@@ -12,6 +12,7 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "fs/store/file.h"
 #include "fs/store/internal.h"
 
 #define PROBE "probe_file_system"

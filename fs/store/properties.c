@@ -9,6 +9,7 @@
 #include "format/limits.h"
 #include "format/reason.h"
 #include "fs/base/log.h"
+#include "fs/store/file.h"
 #include "fs/store/internal.h"
 #include "kernels/frame/setting.h"
 

@@ -7,6 +7,7 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "fs/base/log.h"
+#include "fs/store/file.h"
 #include "fs/store/internal.h"
 
 #define SESSIONS "sessions.json"

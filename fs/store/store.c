@@ -11,6 +11,7 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "fs/base/log.h"
+#include "fs/store/file.h"
 #include "fs/store/internal.h"
 
 #define RESERVE "reserve"
@@ -68,8 +69,8 @@ static int open_directories(struct bale_store *store, const char *path, struct b
         return bale_store_check_case(store->path, store->root_fd, why);
     if (errno == ENOENT)
         return bale_store_fail(why, BALE_E_NOENT,
-                               "%s: is not a store: it has no " BALE_STORE_DIR
-                               "/volume.json: see balefs init",
+                               "%s: is not a store: it has no " BALE_STORE_DIR "/" BALE_VOLUME
+                               ": see balefs init",
                                store->path);
     if (errno == EXDEV)
         return bale_store_fail(why, BALE_E_INVALID,

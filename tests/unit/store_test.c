@@ -1,6 +1,8 @@
 /* Making and opening stores, volume.json, and what is refused. */
 #include "tests/unit/store_scratch.h"
 
+#include "fs/store/file.h"
+
 #define NOBODY 65534
 
 #define VOLUME(rest) "{\"format\": 1, \"uuid\": \"00000000-1111-4222-8333-444444444444\", " rest "}"

@@ -1,0 +1,49 @@
+/* Files inside .balefs, and the reasons of failures. Only for fs/store and its tests. */
+#ifndef BALE_FS_STORE_FILE_H
+#define BALE_FS_STORE_FILE_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "format/reason.h"
+
+/* Names in .balefs that several sources need. */
+#define BALE_LOCK "lock"
+#define BALE_VOLUME "volume.json"
+
+#define BALE_JSON_MAX (1u << 20) /* bytes: a longer JSON file is refused */
+
+void bale_text_printable(char *text); /* control characters become '?' */
+
+/* Sets why (may be NULL) to one printable line and returns err. */
+int bale_store_fail(struct bale_reason *why, int err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same for a call that failed with errno: "PATH/NAME: cannot be WHAT: ERRNO'S TEXT", with
+ * advice for some errors. Returns the bale_err of errno. */
+int bale_store_fail_errno(struct bale_reason *why, const char *path, const char *name,
+                          const char *what);
+
+/* Opens an existing regular file of the directory dir. Refuses anything else without opening it. On
+ * failure errno is set: ELOOP a symbolic link, EISDIR a directory, EINVAL another type of file. */
+int bale_store_file_open(int dir, const char *name, int flags, int *fd);
+/* Makes a file of mode 0644, owned by the directory's owner if that is permitted, and opens it for
+ * reading and writing. errno EEXIST: there is one. */
+int bale_store_file_create(int dir, const char *name, int *fd);
+/* Opens .balefs of the directory root, which must be a real directory on the same mount. */
+int bale_store_directory_open(int root, int *fd);
+/* Reads a file of at most max bytes; *text is NUL-terminated, and the caller frees it. errno EFBIG:
+ * the file is longer. */
+int bale_store_file_read(int dir, const char *name, size_t max, char **text, size_t *length);
+/* Replaces a file atomically and durably. Only one caller at a time for each name. errno is set on
+ * failure. */
+int bale_store_file_replace(int dir, const char *name, const char *text, size_t length);
+int bale_store_file_replace_json(int dir, const char *name, const json_t *json);
+/* Writes at position 0; errno is set on failure. */
+int bale_write_all(int fd, const char *text, size_t length);
+/* fsync of a directory. A file system that does not know it is assumed not to need it. */
+int bale_sync_directory(int fd);
+/* Reads a JSON object, which the caller releases. path is the store's, for why. */
+int bale_store_file_read_json(int dir, const char *path, const char *name, json_t **json,
+                              struct bale_reason *why);
+
+#endif

@@ -1,0 +1,33 @@
+/* The machine that a store is used on: boot, host, mount, processes. Only for fs/store and its
+ * tests. */
+#ifndef BALE_FS_STORE_PLATFORM_H
+#define BALE_FS_STORE_PLATFORM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define BALE_IDENTITY 96 /* room for BOOT:MOUNT */
+#define BALE_HOST 72
+
+/* Overrides for tests, which set them before any thread starts. */
+struct bale_store_platform {
+    const char *boot; /* NULL: the kernel's boot id */
+    const char *host; /* NULL: the node name */
+    bool network;     /* treat every file system as a network's */
+    int (*syncfs)(int fd);
+    int (*flock)(int fd, int operation);
+};
+extern struct bale_store_platform bale_store_platform;
+
+void bale_platform_boot(char boot[static BALE_IDENTITY]); /* empty: unknown */
+void bale_platform_host(char host[static BALE_HOST]);
+/* "BOOT:MOUNT" of fd's file system (FORMAT.md 2); empty: unknown. */
+void bale_platform_identity(int fd, char identity[static BALE_IDENTITY]);
+/* When a process was started, in clock ticks since the boot; 0: there is no such process. */
+uint64_t bale_platform_process_start(pid_t pid);
+uint64_t bale_platform_pid_namespace(void);
+/* Whether other machines may have fd's file system mounted too. */
+bool bale_platform_is_network(int fd);
+
+#endif
