@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "format/codecs.h"
+
 #define FUZZ_INPUT_MAX 8192u
 
 struct fuzz_target {
@@ -31,10 +33,12 @@ bool fuzz_page(const uint8_t *data, size_t size);
 size_t fuzz_page_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX]);
 bool fuzz_stream(const uint8_t *data, size_t size);
 size_t fuzz_stream_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX]);
-bool fuzz_gpulz(const uint8_t *data, size_t size);
-size_t fuzz_gpulz_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX]);
-bool fuzz_culzss(const uint8_t *data, size_t size);
-size_t fuzz_culzss_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX]);
+
+#define FUZZ_TARGET_OF(name, NAME, id, frame, rank, closed, most)                                  \
+    bool fuzz_##name(const uint8_t *data, size_t size);                                            \
+    size_t fuzz_##name##_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX]);
+BALE_CODEC_LIST(BALE_CODEC_SKIP, FUZZ_TARGET_OF) /* codec.c */
+#undef FUZZ_TARGET_OF
 
 /* A promise; the fuzzer keeps the input that breaks one. */
 #define FUZZ_HOLDS(cond)                                                                           \

@@ -1,0 +1,127 @@
+/* A target for each codec of format/codecs.h. Input: a frame's parameter (u16), a raw length (u16), and
+ * a chunk's stored bytes. */
+#include <string.h>
+
+#include "format/bytes.h"
+#include "format/err.h"
+#include "kernels/frame/registry.h"
+#include "tests/fuzz/target.h"
+
+enum { HEAD = 4, RAW_MAX = 2500, CHUNK_SIZE = 1 << 16 };
+
+static struct bale_scratch *scratch;
+
+static const struct bale_codec *find_codec(uint8_t id)
+{
+    FUZZ_HOLDS(scratch != NULL || bale_scratch_create(&scratch) == BALE_OK);
+    return bale_codec_find(id);
+}
+
+/* Bytes that were decoded can be encoded, and decoded again. The stream may be another one. */
+static void check_raw(const struct bale_codec *codec, int16_t parameter, const uint8_t *raw,
+                      uint32_t length)
+{
+    void *work = bale_scratch_work(scratch, codec->id);
+    uint8_t *out = malloc(length);
+    uint8_t *again = malloc(length);
+    int64_t stored;
+
+    FUZZ_HOLDS(out != NULL && again != NULL);
+    stored = codec->encode(work, parameter, raw, length, out, length - 1);
+    FUZZ_HOLDS(stored >= 0 && stored < length);
+    if (stored > 0) {
+        FUZZ_HOLDS(codec->decode(work, parameter, out, (uint32_t)stored, again, length,
+                                 CHUNK_SIZE) == BALE_OK);
+        FUZZ_HOLDS(memcmp(again, raw, length) == 0);
+    }
+    free(again);
+    free(out);
+}
+
+static bool run_codec(uint8_t id, const uint8_t *data, size_t size)
+{
+    const struct bale_codec *codec = find_codec(id);
+    struct bale_setting setting;
+    uint32_t length;
+    uint8_t *raw, *in;
+    int err;
+
+    if (size < HEAD || !bale_codec_about(id)->in_frame(bale_get16(data)))
+        return false;
+    setting = (struct bale_setting){id, (int16_t)bale_get16(data)};
+    length = bale_get16(data + 2) + 1u;
+    raw = malloc(length); /* exact, for the sanitizer */
+    in = malloc(size > HEAD ? size - HEAD : 1);
+    FUZZ_HOLDS(raw != NULL && in != NULL);
+    memcpy(in, data + HEAD, size - HEAD);
+    err = codec->decode(bale_scratch_work(scratch, id), setting.parameter, in,
+                        (uint32_t)size - HEAD, raw, length, CHUNK_SIZE);
+    FUZZ_HOLDS(err == BALE_OK || err == BALE_E_CORRUPT);
+    /* A chunk of one byte is never encoded, nor with a parameter that no setting has. */
+    if (err == BALE_OK && length > 1 && bale_setting_valid(setting))
+        check_raw(codec, setting.parameter, raw, length);
+    free(in);
+    free(raw);
+    return err == BALE_OK;
+}
+
+static int nth_field(const struct bale_option *option, unsigned n)
+{
+    if (option->values)
+        return option->values[n % option->value_count].field;
+    return option->max - (int)(n % (unsigned)(option->max - option->min + 1));
+}
+
+/* The parameter of seed n: each option takes its values in turn, as far as frames may have them. */
+static uint16_t parameter_of(uint8_t id, unsigned n)
+{
+    size_t count;
+    const struct bale_option *options = bale_codec_options(id, &count);
+    uint16_t parameter = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (!options[i].alias)
+            parameter = bale_option_set(&options[i], parameter, nth_field(&options[i], 0));
+    for (size_t i = 0; i < count; i++) {
+        int field = nth_field(&options[i], 7 * n);
+        uint16_t with = bale_option_set(&options[i], parameter, field);
+        if (bale_option_has(&options[i], field) && bale_codec_about(id)->in_frame(with))
+            parameter = with;
+    }
+    return parameter;
+}
+
+static size_t seed_codec(uint8_t id, unsigned n, uint8_t *out)
+{
+    static const uint32_t lengths[] = {40, 300, 1024, 1025, RAW_MAX, 2051, 2063};
+    uint8_t raw[RAW_MAX];
+    uint16_t parameter;
+    uint32_t length;
+    int64_t stored;
+
+    if (n >= sizeof lengths / sizeof lengths[0])
+        return 0;
+    length = lengths[n];
+    parameter = parameter_of(id, n);
+    for (uint32_t i = 0; i < length; i++)
+        raw[i] = (uint8_t)(i % 24 < 8 ? i / 200 : i % 7 % 3);
+    bale_put16(out, parameter);
+    bale_put16(out + 2, (uint16_t)(length - 1));
+    stored = find_codec(id)->encode(bale_scratch_work(scratch, id), (int16_t)parameter, raw, length,
+                                    out + HEAD, length - 1);
+    FUZZ_HOLDS(stored > 0);
+    return HEAD + (size_t)stored;
+}
+
+#define TARGET(name, NAME, id, frame, rank, closed, most)                                          \
+    bool fuzz_##name(const uint8_t *data, size_t size)                                             \
+    {                                                                                              \
+        return run_codec(id, data, size);                                                          \
+    }                                                                                              \
+                                                                                                   \
+    size_t fuzz_##name##_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX])                      \
+    {                                                                                              \
+        return seed_codec(id, n, out);                                                             \
+    }
+
+BALE_CODEC_LIST(BALE_CODEC_SKIP, TARGET)
