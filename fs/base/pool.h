@@ -11,7 +11,7 @@ struct bale_job {
     /* Runs once on a thread of the pool or of a guest, without locks. scratch belongs to that
      * thread; NULL if there is no memory for one. run may free the job. */
     void (*run)(struct bale_job *job, struct bale_scratch *scratch);
-    struct bale_job *next; /* the pool's */
+    struct bale_job *next; /* the pool's, while the job is submitted */
 };
 
 struct bale_pool;

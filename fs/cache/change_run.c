@@ -1,7 +1,6 @@
 /* Running the changes of a file: sizes, holes, times, attributes. Each kind flushes what is dirty
  * first, goes on in its _after_flush function (bale_flush_then) and ends with bale_change_end. */
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,21 +53,6 @@ static int edit_size(struct bale_change *change, struct bale_container_attr *att
     return BALE_OK;
 }
 
-/* Called after the container was cut, so that a read from it cannot bring back what is cut off. Under
- * file->lock, which it drops. */
-static void cut_cache(struct bale_file *file, uint64_t size)
-{
-    bale_extents_detach(file, (size + file->extent - 1) / file->extent, UINT64_MAX);
-    struct bale_extent *edge;
-    while (size % file->extent && (edge = bale_extent_find(&file->table, size / file->extent))) {
-        if (!edge->filling) {
-            bale_extent_cut(edge, size % file->extent);
-            break;
-        }
-        bale_fill_await(file, edge);
-    }
-}
-
 /* Shows the change's time, unless a write has set a later one meanwhile. Under file->lock. */
 static void show_time(struct bale_change *change)
 {
@@ -92,7 +76,8 @@ static void truncate_after_flush(struct bale_change *change, struct bale_scratch
     int err = transact(change, edit_size);
     if (change->changed) {
         pthread_mutex_lock(&file->lock);
-        cut_cache(file, change->offset);
+        /* After the container, so that a read from it cannot bring back what is cut off. */
+        bale_extents_cut(file, change->offset);
         show_time(change);
         /* If the commit failed, the size goes out with the next one. */
         file->attr_dirty = file->attr_dirty || err != BALE_OK;
@@ -140,25 +125,6 @@ static int edit_allocation(struct bale_change *change, struct bale_container_att
     return err;
 }
 
-/* Clears bytes [offset, end) in the cache; what was written around them meanwhile stays. Called after
- * the container was cut, as for a truncation. Under file->lock, which it drops. */
-static void clear_cache(struct bale_file *file, uint64_t offset, uint64_t end)
-{
-again:
-    for (struct bale_extent *extent = bale_extent_next(&file->table, NULL); extent;
-         extent = bale_extent_next(&file->table, extent)) {
-        uint64_t start = extent->number * file->extent, stop = start + extent->buffer->capacity;
-        uint64_t from = offset > start ? offset : start, to = end < stop ? end : stop;
-        if (from >= to)
-            continue;
-        if (extent->filling) {
-            bale_fill_await(file, extent);
-            goto again;
-        }
-        memset(extent->buffer->data + (from - start), 0, to - from);
-    }
-}
-
 static void allocate_after_flush(struct bale_change *change, struct bale_scratch *scratch)
 {
     (void)scratch;
@@ -174,7 +140,7 @@ static void allocate_after_flush(struct bale_change *change, struct bale_scratch
     pthread_mutex_lock(&file->lock);
     if (change->changed) {
         if (change->how != BALE_ALLOCATE && change->how != BALE_ALLOCATE_KEEP_SIZE)
-            clear_cache(file, change->offset, end);
+            bale_extents_clear(file, change->offset, end);
         file->size = grows && err == BALE_OK && end > file->size ? end : file->size;
         if (change->how == BALE_ALLOCATE_KEEP_SIZE)
             file->ctime = bale_file_now_locked(file);

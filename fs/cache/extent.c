@@ -235,7 +235,8 @@ void bale_extents_detach(struct bale_file *file, uint64_t first, uint64_t last)
     }
 }
 
-void bale_extent_cut(struct bale_extent *extent, uint64_t from)
+/* Drops the bytes of an extent from this one on. It is owned and not filling. */
+static void cut_extent(struct bale_extent *extent, uint64_t from)
 {
     struct bale_file *file = extent->file;
     uint64_t whole = bale_blocks(file, (from + file->block - 1) / file->block * file->block,
@@ -254,4 +255,34 @@ void bale_extent_cut(struct bale_extent *extent, uint64_t from)
     }
     extent->valid &= ~whole;
     bale_lru_add_idle(extent);
+}
+
+void bale_extents_cut(struct bale_file *file, uint64_t size)
+{
+    bale_extents_detach(file, (size + file->extent - 1) / file->extent, UINT64_MAX);
+    struct bale_extent *edge;
+    while (size % file->extent && (edge = bale_extent_find(&file->table, size / file->extent))) {
+        if (!edge->filling) {
+            cut_extent(edge, size % file->extent);
+            break;
+        }
+        bale_fill_await(file, edge);
+    }
+}
+
+void bale_extents_clear(struct bale_file *file, uint64_t offset, uint64_t end)
+{
+again:
+    for (struct bale_extent *extent = bale_extent_next(&file->table, NULL); extent;
+         extent = bale_extent_next(&file->table, extent)) {
+        uint64_t start = extent->number * file->extent, stop = start + extent->buffer->capacity;
+        uint64_t from = offset > start ? offset : start, to = end < stop ? end : stop;
+        if (from >= to)
+            continue;
+        if (extent->filling) {
+            bale_fill_await(file, extent);
+            goto again;
+        }
+        memset(extent->buffer->data + (from - start), 0, to - from);
+    }
 }

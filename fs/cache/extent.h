@@ -37,7 +37,11 @@ void bale_fill_await(struct bale_file *file, const struct bale_extent *extent);
 /* Takes the extent out of the table and drops its dirty data; frees it now or when filling ends. */
 void bale_extent_detach(struct bale_extent *extent);
 void bale_extents_detach(struct bale_file *file, uint64_t first, uint64_t last); /* numbers */
-/* The file no longer has the bytes of the extent from this one on. Owned, not filling. */
-void bale_extent_cut(struct bale_extent *extent, uint64_t from);
+/* Drops what the cache has from that byte of the file on; the rest of its block becomes zeros. Drops
+ * the lock while extents are filling. */
+void bale_extents_cut(struct bale_file *file, uint64_t size);
+/* Clears bytes [offset, end) of cached extents; what was written around them stays. Drops the lock
+ * while extents are filling. */
+void bale_extents_clear(struct bale_file *file, uint64_t offset, uint64_t end);
 
 #endif

@@ -1,4 +1,5 @@
-/* A file at work, as the parts of the cache see it. fs/README.md draws how they work together. */
+/* A file at work, as the parts of the cache see it. fs/cache/README.md shows how these work
+ * together. */
 #ifndef BALE_FS_CACHE_FILE_STATE_H
 #define BALE_FS_CACHE_FILE_STATE_H
 

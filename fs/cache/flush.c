@@ -1,6 +1,5 @@
 /* Small flushes are encoded in place by the thread that runs them. Large ones go through the queue
- * to the engine, and each frame is written as it comes back. fs/README.md tells the life of a dirty
- * extent. */
+ * to the engine, and each frame is written as it comes back. */
 #include "fs/cache/flush.h"
 
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "fs/base/array.h"
 #include "fs/cache/committed.h"
 #include "fs/cache/evict.h"
 #include "fs/cache/flush_plan.h"
@@ -10,15 +11,13 @@
 static struct bale_piece *add_piece(struct bale_flush *flush, uint64_t offset, uint32_t length,
                                     uint8_t *raw)
 {
-    if (flush->piece_count == flush->piece_room) {
-        size_t room = flush->piece_room ? flush->piece_room * 2 : flush->part_count;
-        struct bale_piece *pieces = realloc(flush->pieces, room * sizeof *pieces);
-        if (!pieces)
-            return NULL;
-        flush->pieces = pieces;
-        flush->piece_room = room;
-    }
-    struct bale_piece *piece = &flush->pieces[flush->piece_count++];
+    struct bale_piece *pieces =
+        bale_array_grow(flush->pieces, flush->piece_count, &flush->piece_room, sizeof *pieces);
+
+    if (!pieces)
+        return NULL;
+    flush->pieces = pieces;
+    struct bale_piece *piece = &pieces[flush->piece_count++];
     *piece = (struct bale_piece){.flush = flush};
     piece->item.item.raw = raw;
     piece->item.item.frame.offset = offset;

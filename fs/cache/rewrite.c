@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "fs/base/array.h"
 #include "fs/cache/committed.h"
 #include "fs/cache/evict.h"
 #include "fs/container/frame_io.h"
@@ -37,13 +38,12 @@ void bale_rewrite_free(struct bale_rewrite_pass *pass, struct bale_rewrite *rewr
 
 static int add_segment(struct bale_rewrite *rewrite, const struct bale_segment *segment)
 {
-    if ((rewrite->count & (rewrite->count - 1)) == 0) {
-        size_t room = rewrite->count ? rewrite->count * 2 : 1;
-        struct bale_segment *more = realloc(rewrite->segments, room * sizeof *more);
-        if (!more)
-            return BALE_E_NOMEM;
-        rewrite->segments = more;
-    }
+    struct bale_segment *segments =
+        bale_array_grow(rewrite->segments, rewrite->count, &rewrite->room, sizeof *segments);
+
+    if (!segments)
+        return BALE_E_NOMEM;
+    rewrite->segments = segments;
     rewrite->segments[rewrite->count++] = *segment;
     return BALE_OK;
 }
@@ -209,8 +209,7 @@ bool bale_rewrite_is_unchanged(struct bale_file *file, uint32_t extent,
     for (size_t i = 0; i < now.count && same; i++) {
         const struct bale_segment *a = &now.segments[i], *b = &rewrite->segments[i];
         same = a->offset == b->offset && a->length == b->length && a->skip == b->skip &&
-               a->position == b->position && a->generation == b->generation &&
-               a->checksum == b->checksum;
+               bale_segment_same_frame(a, b);
     }
     free(now.segments);
     return same;

@@ -17,7 +17,7 @@ struct bale_rewrite {
     struct bale_rewrite *next;
     uint64_t start;
     struct bale_segment *segments; /* with data, as they were read */
-    size_t count;
+    size_t count, room;
     struct bale_rewrite_frame *frames; /* one for each run without a hole */
     size_t frame_count;
     uint64_t logical, before, after; /* bytes: raw, of the old frames, of the new ones */
