@@ -7,7 +7,7 @@
 
 #include "kernels/api/context.h"
 #include "tests/check.h"
-#include "tests/unit/kernels_data.h"
+#include "tests/unit/kernels/data.h"
 
 enum { K = 1024, LARGE = 40 * 1024 * K + 77, ROOM = 2 * LARGE };
 

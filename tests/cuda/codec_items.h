@@ -9,7 +9,7 @@
 #include "kernels/frame/setting.h"
 #include "tests/check.h"
 #include "tests/cuda/rig.h"
-#include "tests/unit/kernels_data.h"
+#include "tests/unit/kernels/data.h"
 
 enum {
     CODEC_ITEMS = 64, /* of a list */

@@ -8,7 +8,7 @@
 #include "tests/check.h"
 #include "tests/cuda/codec_items.h"
 #include "tests/cuda/rig.h"
-#include "tests/unit/kernels_data.h"
+#include "tests/unit/kernels/data.h"
 
 enum { ROUNDS = 40, ROUNDS_FEW = 2 };
 

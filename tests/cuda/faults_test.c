@@ -9,7 +9,7 @@
 #include "kernels/engine/dispatch.h"
 #include "tests/check.h"
 #include "tests/cuda/rig.h"
-#include "tests/unit/kernels_data.h"
+#include "tests/unit/kernels/data.h"
 
 enum { ITEMS = 16, LENGTH = 128 << 10, ROOM = LENGTH + 4096 };
 

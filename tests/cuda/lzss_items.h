@@ -8,7 +8,7 @@
 #include "kernels/frame/registry.h"
 #include "tests/check.h"
 #include "tests/cuda/rig.h"
-#include "tests/unit/lzss_shapes.h"
+#include "tests/unit/kernels/lzss/shapes.h"
 
 enum {
     LZSS_ITEMS = 64, /* of a list */

@@ -8,7 +8,7 @@
 #include "kernels/frame/registry.h"
 #include "tests/check.h"
 #include "tests/cuda/rig.h"
-#include "tests/unit/kernels_data.h"
+#include "tests/unit/kernels/data.h"
 
 enum {
     CHUNK = 64 << 10,

@@ -12,7 +12,7 @@
 #include "kernels/frame/registry.h"
 #include "tests/check.h"
 #include "tests/cuda/rig.h"
-#include "tests/unit/kernels_data.h"
+#include "tests/unit/kernels/data.h"
 
 enum {
     RANDOM_JOBS = 16, /* items of a thread under way */

@@ -9,7 +9,7 @@
 #include "format/hash.h"
 #include "kernels/api/context.h"
 #include "tests/check.h"
-#include "tests/unit/kernels_data.h"
+#include "tests/unit/kernels/data.h"
 
 enum { LENGTH_MAX = 1000003, LINE = 128 };
 

@@ -2,7 +2,7 @@
 #include <sys/xattr.h>
 
 #include "kernels/frame/setting.h"
-#include "tests/unit/store_scratch.h"
+#include "tests/unit/fs/store/scratch.h"
 
 static void set(const char *name, const char *attribute, const char *value)
 {

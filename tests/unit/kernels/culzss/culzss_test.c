@@ -3,7 +3,7 @@
 #include "kernels/frame/frame.h"
 #include "kernels/frame/registry.h"
 #include "kernels/frame/setting.h"
-#include "tests/unit/lzss_check.h"
+#include "tests/unit/kernels/lzss/check.h"
 
 static const struct reference_how hows[] = {{1, 512, 128}, {1, 4096, 128}};
 enum { VERSIONS = sizeof hows / sizeof hows[0] };

@@ -1,7 +1,7 @@
 /* Index pages: every field's place, checksums, lengths, the smallest and the fullest. */
 #include "format/frame.h"
-#include "tests/unit/format_edit.h"
-#include "tests/unit/format_page_data.h"
+#include "tests/unit/format/edit.h"
+#include "tests/unit/format/page_data.h"
 
 static void check_same_segment(const struct bale_segment *a, const struct bale_segment *b)
 {

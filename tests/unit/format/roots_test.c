@@ -1,7 +1,7 @@
 /* The choice between two slots: FORMAT.md sections 3 and 8 (rules 1, 2, 5 and 6). */
 #include "format/root.h"
 
-#include "tests/unit/format_edit.h"
+#include "tests/unit/format/edit.h"
 
 enum { ID = 77 };
 

@@ -1,7 +1,7 @@
 /* Streams as kernels/lzss/spec.md has them, by brute force: slow, and without a thought of speed.
  * Shares nothing with what it tests but the accessors of bytes. */
-#ifndef BALE_TESTS_UNIT_LZSS_REFERENCE_H
-#define BALE_TESTS_UNIT_LZSS_REFERENCE_H
+#ifndef BALE_TESTS_UNIT_KERNELS_LZSS_REFERENCE_H
+#define BALE_TESTS_UNIT_KERNELS_LZSS_REFERENCE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #include "format/err.h"
 #include "kernels/engine/engine.h"
 #include "tests/check.h"
-#include "tests/unit/engine_rounds.h"
+#include "tests/unit/kernels/engine/rounds.h"
 
 enum { ROUNDS = 40 };
 

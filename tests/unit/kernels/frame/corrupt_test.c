@@ -6,7 +6,7 @@
 #include "kernels/frame/registry.h"
 #include "kernels/frame/setting.h"
 #include "tests/check.h"
-#include "tests/unit/kernels_data.h"
+#include "tests/unit/kernels/data.h"
 #include "tests/vectors/craft.h"
 
 enum { RAW = 5000, CHUNKS = 2 };

@@ -1,8 +1,8 @@
 /* The dispatcher with a GPU engine that does as it is told (tests/support/fake_gpu.c): whatever goes
  * wrong there, every item is done once, with what the CPU makes of it.
  * usage: dispatch_test PLUGIN OLD-PLUGIN */
-#include "tests/unit/dispatch_rig.h"
-#include "tests/unit/engine_rounds.h"
+#include "tests/unit/kernels/engine/dispatch_rig.h"
+#include "tests/unit/kernels/engine/rounds.h"
 
 enum { ROUNDS = 12 };
 

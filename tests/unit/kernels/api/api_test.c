@@ -4,7 +4,7 @@
 #include "format/stream.h"
 #include "kernels/api/balefs.h"
 #include "tests/check.h"
-#include "tests/unit/kernels_data.h"
+#include "tests/unit/kernels/data.h"
 
 enum { K = 1024, LARGE = 3 * 1024 * K + 77 };
 

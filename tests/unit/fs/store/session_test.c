@@ -1,7 +1,7 @@
 /* Sessions over clean and unclean ends, other boots, failed syncs and checkpoints. */
 #include <errno.h>
 
-#include "tests/unit/store_scratch.h"
+#include "tests/unit/fs/store/scratch.h"
 
 static int syncs;
 static int sync_error;

@@ -1,7 +1,7 @@
 /* Which items the dispatcher gives to the GPU engine, and what it learns from that.
  * usage: dispatch_choice_test PLUGIN */
 #include "kernels/engine/dispatch_internal.h"
-#include "tests/unit/dispatch_rig.h"
+#include "tests/unit/kernels/engine/dispatch_rig.h"
 
 enum { PIECES = 12 };
 

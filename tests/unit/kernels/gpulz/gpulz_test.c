@@ -4,7 +4,7 @@
 #include "kernels/frame/frame.h"
 #include "kernels/frame/registry.h"
 #include "kernels/frame/setting.h"
-#include "tests/unit/lzss_check.h"
+#include "tests/unit/kernels/lzss/check.h"
 
 static struct lzss_rig rig;
 static uint8_t data[8 * 65536 + 5];

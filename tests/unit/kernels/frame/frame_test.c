@@ -4,7 +4,7 @@
 #include "kernels/frame/registry.h"
 #include "kernels/frame/setting.h"
 #include "tests/check.h"
-#include "tests/unit/kernels_data.h"
+#include "tests/unit/kernels/data.h"
 
 static struct bale_scratch *scratch;
 

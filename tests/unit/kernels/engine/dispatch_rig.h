@@ -1,14 +1,14 @@
 /* What tests of the dispatcher share: one with a GPU engine that does as it is told
  * (tests/support/fake_gpu.c), and single items. */
-#ifndef BALE_TESTS_UNIT_DISPATCH_RIG_H
-#define BALE_TESTS_UNIT_DISPATCH_RIG_H
+#ifndef BALE_TESTS_UNIT_KERNELS_ENGINE_DISPATCH_RIG_H
+#define BALE_TESTS_UNIT_KERNELS_ENGINE_DISPATCH_RIG_H
 
 #include <semaphore.h>
 
 #include "format/err.h"
 #include "kernels/engine/dispatch.h"
 #include "tests/check.h"
-#include "tests/unit/kernels_data.h"
+#include "tests/unit/kernels/data.h"
 
 static const char *rig_plugin; /* from the command line */
 

@@ -1,14 +1,14 @@
 /* Checks of a codec with streams as kernels/lzss/spec.md has them, against the reference. */
-#ifndef BALE_TESTS_UNIT_LZSS_CHECK_H
-#define BALE_TESTS_UNIT_LZSS_CHECK_H
+#ifndef BALE_TESTS_UNIT_KERNELS_LZSS_CHECK_H
+#define BALE_TESTS_UNIT_KERNELS_LZSS_CHECK_H
 
 #include <stdlib.h>
 
 #include "format/err.h"
 #include "kernels/frame/registry.h"
 #include "tests/check.h"
-#include "tests/unit/lzss_reference.h"
-#include "tests/unit/lzss_shapes.h"
+#include "tests/unit/kernels/lzss/reference.h"
+#include "tests/unit/kernels/lzss/shapes.h"
 
 enum { LZSS_MOST = 70000, LZSS_CHUNK = 1 << 26, LZSS_DAMAGED = 9001 };
 

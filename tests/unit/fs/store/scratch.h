@@ -1,6 +1,6 @@
 /* Scratch stores for the tests of fs/store: a new directory for each test, removed at its end. */
-#ifndef BALE_TESTS_UNIT_STORE_SCRATCH_H
-#define BALE_TESTS_UNIT_STORE_SCRATCH_H
+#ifndef BALE_TESTS_UNIT_FS_STORE_SCRATCH_H
+#define BALE_TESTS_UNIT_FS_STORE_SCRATCH_H
 
 #include <fcntl.h>
 #include <ftw.h>

@@ -9,7 +9,7 @@
 #include "format/stream.h"
 #include "kernels/api/context.h"
 #include "tests/check.h"
-#include "tests/unit/kernels_data.h"
+#include "tests/unit/kernels/data.h"
 
 enum { K = 1024, LARGE = 5 * 1024 * K + 77, MEMORY = 32 * 1024 * K };
 

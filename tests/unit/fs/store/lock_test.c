@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <sys/file.h>
 
-#include "tests/unit/store_scratch.h"
+#include "tests/unit/fs/store/scratch.h"
 
 static int no_flock(int fd, int operation)
 {

@@ -1,5 +1,5 @@
 /* Making and opening stores, volume.json, and what is refused. */
-#include "tests/unit/store_scratch.h"
+#include "tests/unit/fs/store/scratch.h"
 
 #include "fs/store/file.h"
 

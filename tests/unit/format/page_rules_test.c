@@ -1,6 +1,6 @@
 /* Index pages: every rule of FORMAT.md section 5. */
-#include "tests/unit/format_edit.h"
-#include "tests/unit/format_page_data.h"
+#include "tests/unit/format/edit.h"
+#include "tests/unit/format/page_data.h"
 
 #define OK BALE_OK
 #define BAD BALE_E_CORRUPT

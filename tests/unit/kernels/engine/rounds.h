@@ -1,6 +1,6 @@
 /* Many items through an engine, there and back, from several threads. */
-#ifndef BALE_TESTS_UNIT_ENGINE_ROUNDS_H
-#define BALE_TESTS_UNIT_ENGINE_ROUNDS_H
+#ifndef BALE_TESTS_UNIT_KERNELS_ENGINE_ROUNDS_H
+#define BALE_TESTS_UNIT_KERNELS_ENGINE_ROUNDS_H
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -13,7 +13,7 @@
 #include "kernels/frame/frame.h"
 #include "kernels/frame/registry.h"
 #include "tests/check.h"
-#include "tests/unit/kernels_data.h"
+#include "tests/unit/kernels/data.h"
 
 enum {
     ROUNDS_THREADS = 4,

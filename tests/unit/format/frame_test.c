@@ -1,7 +1,7 @@
 /* Frame heads: every field's place, every rule of FORMAT.md section 6. */
 #include "format/frame.h"
 
-#include "tests/unit/format_edit.h"
+#include "tests/unit/format/edit.h"
 
 enum {
     CHUNKS = 3,

@@ -1,7 +1,7 @@
 /* Root slots: every field's place, every rule of FORMAT.md section 4. */
 #include "format/root.h"
 
-#include "tests/unit/format_edit.h"
+#include "tests/unit/format/edit.h"
 
 /* Made from FORMAT.md by hand: no two bytes of a field are alike. */
 static const uint8_t slot_bytes[BALE_ROOT_SIZE] = {
