@@ -164,9 +164,9 @@ static int write_tree_and_root(struct bale_container *c, const struct bale_index
     err = bale_index_write(&c->index, c->generation, space, &root->tree, &root->height);
     if (err != BALE_OK)
         return bale_container_failed(c, err);
-    pthread_mutex_lock(&c->space_lock);
-    root->end = c->free.end;
-    pthread_mutex_unlock(&c->space_lock);
+    pthread_mutex_lock(&c->space.lock);
+    root->end = c->space.free.end;
+    pthread_mutex_unlock(&c->space.lock);
     return bale_container_write_root(c, root);
 }
 

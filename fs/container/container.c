@@ -15,7 +15,7 @@ static int make_locks(struct bale_container *c)
     (void)pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     (void)pthread_mutex_init(&c->state_lock, NULL);
     (void)pthread_mutex_init(&c->first_lock, NULL);
-    pthread_mutex_init(&c->space_lock, NULL);
+    pthread_mutex_init(&c->space.lock, NULL);
     (void)pthread_cond_init(&c->idle, NULL);
     (void)pthread_rwlock_init(&c->index_lock, &attr);
     (void)pthread_rwlockattr_destroy(&attr);
@@ -38,8 +38,8 @@ struct bale_container *bale_container_create(struct bale_io *io,
     c->punchable = true;
     atomic_init(&c->broken, false);
     atomic_init(&c->id, 0);
-    bale_free_map_init(&c->free, BALE_DATA_START, 8);
-    bale_free_map_init(&c->written, UINT64_MAX, 8);
+    bale_free_map_init(&c->space.free, BALE_DATA_START, 8);
+    bale_free_map_init(&c->space.written, UINT64_MAX, 8);
     return c;
 }
 
@@ -49,7 +49,7 @@ void bale_container_destroy(struct bale_container *c)
     bale_space_clear(c);
     (void)pthread_rwlock_destroy(&c->index_lock);
     (void)pthread_cond_destroy(&c->idle);
-    (void)pthread_mutex_destroy(&c->space_lock);
+    (void)pthread_mutex_destroy(&c->space.lock);
     pthread_mutex_destroy(&c->first_lock);
     (void)pthread_mutex_destroy(&c->state_lock);
     c->io->ops->close(c->io);
@@ -116,10 +116,10 @@ size_t bale_container_memory(struct bale_container *c)
     pthread_rwlock_rdlock(&c->index_lock);
     bytes += c->index.memory + c->index.released_capacity * sizeof *c->index.released;
     pthread_rwlock_unlock(&c->index_lock);
-    pthread_mutex_lock(&c->space_lock);
-    bytes += bale_free_map_memory(&c->free) + bale_free_map_memory(&c->written) +
-             c->deferred_capacity * sizeof *c->deferred;
-    pthread_mutex_unlock(&c->space_lock);
+    pthread_mutex_lock(&c->space.lock);
+    bytes += bale_free_map_memory(&c->space.free) + bale_free_map_memory(&c->space.written) +
+             c->space.deferred_capacity * sizeof *c->space.deferred;
+    pthread_mutex_unlock(&c->space.lock);
     return bytes;
 }
 
@@ -127,9 +127,9 @@ uint64_t bale_container_deferred_bytes(struct bale_container *c)
 {
     uint64_t bytes;
 
-    pthread_mutex_lock(&c->space_lock);
-    bytes = c->deferred_bytes;
-    pthread_mutex_unlock(&c->space_lock);
+    pthread_mutex_lock(&c->space.lock);
+    bytes = c->space.deferred_bytes;
+    pthread_mutex_unlock(&c->space.lock);
     return bytes;
 }
 

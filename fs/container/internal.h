@@ -1,7 +1,7 @@
 /* What the sources of a container share. Calls go one way: open.c and transaction.c, check.c,
  * usage.c and read.c, commit.c and verify.c, container.c, space.c, the index, frame_io.c.
  *
- * Locks, in this order: the writer lock (busy), first_lock, index_lock, space_lock. Only the owner
+ * Locks, in this order: the writer lock (busy), first_lock, index_lock, space.lock. Only the owner
  * of the writer lock changes index, root and attributes, so it may read them without index_lock. */
 #ifndef BALE_FS_CONTAINER_INTERNAL_H
 #define BALE_FS_CONTAINER_INTERNAL_H
@@ -17,6 +17,22 @@
 struct bale_deferred_free {
     uint64_t position;
     uint32_t length;
+};
+
+/* The space of a container. lock guards all members. Preparing the first transaction, when no frame
+ * can be written yet, needs only the writer lock. */
+struct bale_space {
+    pthread_mutex_t lock;
+    struct bale_free_map free;
+    struct bale_free_map written; /* the transaction's frames that no put has referred to yet */
+    uint64_t high;    /* the backing file ends at or before the larger of this and free.end */
+    uint64_t punched; /* at most this many free bytes were punched already */
+    struct bale_deferred_free *deferred;
+    size_t deferred_count;
+    size_t deferred_capacity;
+    uint64_t deferred_bytes;
+    uint64_t head_checksum; /* of the last frame written for offset 0 */
+    uint32_t head_raw_length;
 };
 
 struct bale_container {
@@ -53,18 +69,7 @@ struct bale_container {
     /* The thread that writes the first frame locks it while it writes the first root. */
     pthread_mutex_t first_lock;
 
-    /* Guarded by space_lock. */
-    pthread_mutex_t space_lock;
-    struct bale_free_map free;
-    struct bale_free_map written; /* the transaction's frames that no put has referred to yet */
-    uint64_t high;    /* the backing file ends at or before the larger of this and free.end */
-    uint64_t punched; /* at most this many free bytes were punched already */
-    struct bale_deferred_free *deferred;
-    size_t deferred_count;
-    size_t deferred_capacity;
-    uint64_t deferred_bytes;
-    uint64_t head_checksum; /* of the last frame written for offset 0 */
-    uint32_t head_raw_length;
+    struct bale_space space;
 };
 
 /* Takes the writer lock; waits until it is free. */

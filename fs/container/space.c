@@ -74,12 +74,12 @@ int bale_space_build(struct bale_container *c)
     err = bale_claims_invert(&build.claims, BALE_DATA_START, &map);
     if (err != BALE_OK)
         goto out;
-    pthread_mutex_lock(&c->space_lock);
-    bale_free_map_clear(&c->free);
-    c->free = map;
-    c->written.align = map.align;
-    pthread_mutex_unlock(&c->space_lock);
-    err = c->io->ops->size(c->io, &c->high);
+    pthread_mutex_lock(&c->space.lock);
+    bale_free_map_clear(&c->space.free);
+    c->space.free = map;
+    c->space.written.align = map.align;
+    pthread_mutex_unlock(&c->space.lock);
+    err = c->io->ops->size(c->io, &c->space.high);
 out:
     bale_claims_clear(&build.claims);
     return err;
@@ -87,29 +87,29 @@ out:
 
 void bale_space_clear(struct bale_container *c)
 {
-    bale_free_map_clear(&c->free);
-    bale_free_map_clear(&c->written);
-    free(c->deferred);
+    bale_free_map_clear(&c->space.free);
+    bale_free_map_clear(&c->space.written);
+    free(c->space.deferred);
 }
 
 int bale_space_allocate(struct bale_container *c, uint64_t length, uint64_t *position)
 {
     int err;
 
-    pthread_mutex_lock(&c->space_lock);
-    err = bale_free_map_allocate(&c->free, length, position);
-    if (c->punched > c->free.bytes)
-        c->punched = c->free.bytes;
-    if (c->high < c->free.end)
-        c->high = c->free.end;
-    pthread_mutex_unlock(&c->space_lock);
+    pthread_mutex_lock(&c->space.lock);
+    err = bale_free_map_allocate(&c->space.free, length, position);
+    if (c->space.punched > c->space.free.bytes)
+        c->space.punched = c->space.free.bytes;
+    if (c->space.high < c->space.free.end)
+        c->space.high = c->space.free.end;
+    pthread_mutex_unlock(&c->space.lock);
     return err;
 }
 
 /* Without memory for the map the space is lost until the container is opened again. */
 static void make_free(struct bale_container *c, uint64_t position, uint64_t length)
 {
-    int err = bale_free_map_release(&c->free, position, length);
+    int err = bale_free_map_release(&c->space.free, position, length);
 
     assert(err != BALE_E_INVALID);
     (void)err;
@@ -117,23 +117,23 @@ static void make_free(struct bale_container *c, uint64_t position, uint64_t leng
 
 void bale_space_release(struct bale_container *c, uint64_t position, uint64_t length)
 {
-    pthread_mutex_lock(&c->space_lock);
+    pthread_mutex_lock(&c->space.lock);
     make_free(c, position, length);
-    pthread_mutex_unlock(&c->space_lock);
+    pthread_mutex_unlock(&c->space.lock);
 }
 
 /* Without memory the space is lost until the container is opened again. */
 static void defer_free(struct bale_container *c, const struct bale_index_release *released)
 {
-    struct bale_deferred_free *grown =
-        bale_array_grow(c->deferred, c->deferred_count, &c->deferred_capacity, sizeof *grown);
+    struct bale_deferred_free *grown = bale_array_grow(c->space.deferred, c->space.deferred_count,
+                                                       &c->space.deferred_capacity, sizeof *grown);
 
     if (!grown)
         return;
-    c->deferred = grown;
-    c->deferred[c->deferred_count++] =
+    c->space.deferred = grown;
+    c->space.deferred[c->space.deferred_count++] =
         (struct bale_deferred_free){.position = released->position, .length = released->length};
-    c->deferred_bytes += released->length;
+    c->space.deferred_bytes += released->length;
 }
 
 void bale_space_reclaim(struct bale_container *c, bool committed, size_t from)
@@ -141,7 +141,7 @@ void bale_space_reclaim(struct bale_container *c, bool committed, size_t from)
     struct bale_index *index = &c->index;
     size_t left = from;
 
-    pthread_mutex_lock(&c->space_lock);
+    pthread_mutex_lock(&c->space.lock);
     for (size_t i = from; i < index->released_count; i++) {
         const struct bale_index_release *released = &index->released[i];
 
@@ -153,17 +153,17 @@ void bale_space_reclaim(struct bale_container *c, bool committed, size_t from)
             index->released[left++] = *released;
     }
     index->released_count = left;
-    pthread_mutex_unlock(&c->space_lock);
+    pthread_mutex_unlock(&c->space.lock);
 }
 
 void bale_space_free_deferred(struct bale_container *c)
 {
-    pthread_mutex_lock(&c->space_lock);
-    for (size_t i = 0; i < c->deferred_count; i++)
-        make_free(c, c->deferred[i].position, c->deferred[i].length);
-    c->deferred_count = 0;
-    c->deferred_bytes = 0;
-    pthread_mutex_unlock(&c->space_lock);
+    pthread_mutex_lock(&c->space.lock);
+    for (size_t i = 0; i < c->space.deferred_count; i++)
+        make_free(c, c->space.deferred[i].position, c->space.deferred[i].length);
+    c->space.deferred_count = 0;
+    c->space.deferred_bytes = 0;
+    pthread_mutex_unlock(&c->space.lock);
 }
 
 static int free_frame(void *arg, uint64_t position, uint64_t length)
@@ -176,10 +176,10 @@ static int free_frame(void *arg, uint64_t position, uint64_t length)
 
 void bale_space_free_unreferenced(struct bale_container *c)
 {
-    pthread_mutex_lock(&c->space_lock);
-    (void)bale_free_map_each(&c->written, free_frame, c);
-    bale_free_map_clear(&c->written);
-    pthread_mutex_unlock(&c->space_lock);
+    pthread_mutex_lock(&c->space.lock);
+    (void)bale_free_map_each(&c->space.written, free_frame, c);
+    bale_free_map_clear(&c->space.written);
+    pthread_mutex_unlock(&c->space.lock);
 }
 
 int bale_space_preallocate(struct bale_container *c, uint64_t extra)
@@ -190,9 +190,9 @@ int bale_space_preallocate(struct bale_container *c, uint64_t extra)
 
     if (bytes == 0)
         return BALE_OK;
-    pthread_mutex_lock(&c->space_lock);
-    end = c->free.end;
-    pthread_mutex_unlock(&c->space_lock);
+    pthread_mutex_lock(&c->space.lock);
+    end = c->space.free.end;
+    pthread_mutex_unlock(&c->space.lock);
     err = c->io->ops->allocate(c->io, end, bytes);
     return err == BALE_E_UNSUPPORTED ? BALE_OK : err;
 }
@@ -220,22 +220,22 @@ int bale_space_trim(struct bale_container *c)
     uint64_t end, tail, holes;
     int err = BALE_OK;
 
-    pthread_mutex_lock(&c->space_lock);
-    end = used ? c->free.end : 0;
-    tail = c->high > end ? c->high - end : 0;
-    holes = used && c->punchable ? c->free.bytes - c->punched : 0;
+    pthread_mutex_lock(&c->space.lock);
+    end = used ? c->space.free.end : 0;
+    tail = c->space.high > end ? c->space.high - end : 0;
+    holes = used && c->punchable ? c->space.free.bytes - c->space.punched : 0;
     if (used && (tail + holes < BLOCK || tail + holes <= live / TRIM_PART))
         tail = holes = 0;
     if (tail > 0)
         err = c->io->ops->truncate(c->io, end);
     if (tail > 0 && err == BALE_OK)
-        c->high = end;
+        c->space.high = end;
     if (holes > 0 && err == BALE_OK) {
-        err = bale_free_map_each(&c->free, punch_range, c);
+        err = bale_free_map_each(&c->space.free, punch_range, c);
         if (err == BALE_E_UNSUPPORTED)
             err = BALE_OK;
-        c->punched = c->free.bytes;
+        c->space.punched = c->space.free.bytes;
     }
-    pthread_mutex_unlock(&c->space_lock);
+    pthread_mutex_unlock(&c->space.lock);
     return err == BALE_OK && tail > 0 ? bale_space_preallocate(c, 0) : err;
 }

@@ -23,10 +23,10 @@ static int prepare_empty(struct bale_container *c)
     if (err != BALE_OK)
         return err;
     /* Remove what a writer left that was killed before its first root. */
-    err = c->high > 0 ? c->io->ops->truncate(c->io, 0) : BALE_OK;
+    err = c->space.high > 0 ? c->io->ops->truncate(c->io, 0) : BALE_OK;
     if (err != BALE_OK)
         return err;
-    c->high = 0;
+    c->space.high = 0;
     c->slot = -1; /* a rejected root is gone now */
     c->index.ctx.container_id = c->root.container_id;
     return BALE_OK;
@@ -84,10 +84,10 @@ static void note_head(struct bale_container *c, const uint8_t *frame, size_t len
     /* Byte 16 is the offset (FORMAT.md 6): mostly it is not 0, and nothing must be decoded. */
     if (bale_get64(frame + 16) != 0 || bale_frame_head_decode(frame, length, &head) != BALE_OK)
         return;
-    pthread_mutex_lock(&c->space_lock);
-    c->head_checksum = head.head_checksum;
-    c->head_raw_length = head.raw_length;
-    pthread_mutex_unlock(&c->space_lock);
+    pthread_mutex_lock(&c->space.lock);
+    c->space.head_checksum = head.head_checksum;
+    c->space.head_raw_length = head.raw_length;
+    pthread_mutex_unlock(&c->space.lock);
 }
 
 /* Before the first frame, writes the root of an empty file: so a kill never leaves frames behind
@@ -128,9 +128,9 @@ int bale_container_write_frame(struct bale_container *c, const uint8_t *frame, s
         return bale_container_failed(c, err);
     }
     note_head(c, frame, length);
-    pthread_mutex_lock(&c->space_lock);
-    err = bale_free_map_release(&c->written, *position, length);
-    pthread_mutex_unlock(&c->space_lock);
+    pthread_mutex_lock(&c->space.lock);
+    err = bale_free_map_release(&c->space.written, *position, length);
+    pthread_mutex_unlock(&c->space.lock);
     if (err != BALE_OK)
         bale_space_release(c, *position, length);
     return err;
@@ -143,14 +143,15 @@ static int claim_frame(struct bale_container *c, const struct bale_segment *segm
 {
     int err = BALE_E_NOENT;
 
-    pthread_mutex_lock(&c->space_lock);
+    pthread_mutex_lock(&c->space.lock);
     if (segment->frame_length > 0)
-        err = bale_free_map_allocate_at(&c->written, segment->position, segment->frame_length);
+        err =
+            bale_free_map_allocate_at(&c->space.written, segment->position, segment->frame_length);
     if (err == BALE_OK && segment->offset == 0) {
-        c->index.head_checksum = c->head_checksum;
-        c->index.head_raw_length = c->head_raw_length;
+        c->index.head_checksum = c->space.head_checksum;
+        c->index.head_raw_length = c->space.head_raw_length;
     }
-    pthread_mutex_unlock(&c->space_lock);
+    pthread_mutex_unlock(&c->space.lock);
     *new_frame = err == BALE_OK;
     return err == BALE_E_NOENT ? BALE_OK : err;
 }
@@ -169,9 +170,9 @@ static int put(struct bale_container *c, const struct bale_segment *segment)
     if (err == BALE_OK) {
         bale_space_reclaim(c, false, released);
     } else if (new_frame) {
-        pthread_mutex_lock(&c->space_lock);
-        (void)bale_free_map_release(&c->written, segment->position, segment->frame_length);
-        pthread_mutex_unlock(&c->space_lock);
+        pthread_mutex_lock(&c->space.lock);
+        (void)bale_free_map_release(&c->space.written, segment->position, segment->frame_length);
+        pthread_mutex_unlock(&c->space.lock);
     }
     return err;
 }
@@ -187,9 +188,9 @@ int bale_container_put(struct bale_container *c, const struct bale_segment *segm
 
     if (atomic_load(&c->broken))
         return BALE_E_IO;
-    pthread_mutex_lock(&c->space_lock);
-    ctx.end = c->free.end;
-    pthread_mutex_unlock(&c->space_lock);
+    pthread_mutex_lock(&c->space.lock);
+    ctx.end = c->space.free.end;
+    pthread_mutex_unlock(&c->space.lock);
     if (bale_segment_check(segment, &ctx) != BALE_OK)
         return BALE_E_INVALID;
     return put(c, segment);
