@@ -10,7 +10,6 @@
 #include "fs/fuse/backing.h"
 #include "fs/fuse/caller.h"
 #include "fs/fuse/freeze.h"
-#include "fs/fuse/lookup.h"
 #include "fs/fuse/names.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"

@@ -81,8 +81,10 @@ static void close_handle(struct handle *handle)
 
 void bale_directories_close_all(void)
 {
-    while (handles)
-        close_handle(handles);
+    for (struct handle *handle = handles, *next; handle; handle = next) {
+        next = handle->next;
+        close_handle(handle);
+    }
 }
 
 void bale_op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)

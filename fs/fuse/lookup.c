@@ -1,4 +1,4 @@
-#include "fs/fuse/lookup.h"
+#include "fs/fuse/names.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -9,7 +9,6 @@
 
 #include "fs/fuse/backing.h"
 #include "fs/fuse/caller.h"
-#include "fs/fuse/lookup.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/settings.h"

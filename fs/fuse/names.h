@@ -1,8 +1,21 @@
-/* Names in directories, and the nodes that they refer to. */
+/* Names in directories: replies with the entry of a node (lookup.c), and the nodes that names refer to
+ * (names.c). */
 #ifndef BALE_FS_FUSE_NAMES_H
 #define BALE_FS_FUSE_NAMES_H
 
 #include "fs/fuse/mount.h"
+
+/* ---- lookup.c ---- */
+
+/* Replies with the node's entry, now or from another thread if the file must be opened first. Takes
+ * over the caller's pin of the node. fd and backing as in bale_attr_get. */
+void bale_entry_reply(fuse_req_t req, struct bale_node *node, int fd, const struct stat *backing);
+
+/* Replies to a request that made name in dir: with the error e, or with the entry of the new
+ * object. */
+void bale_entry_reply_new(fuse_req_t req, int e, struct bale_node *dir, const char *name);
+
+/* ---- names.c ---- */
 
 /* The node of a name that a request is about to remove or move. */
 struct bale_named_node {

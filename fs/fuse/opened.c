@@ -8,7 +8,6 @@
 #include "fs/fuse/backing.h"
 #include "fs/fuse/capability.h"
 #include "fs/fuse/ctime.h"
-#include "fs/fuse/opened_file.h"
 #include "fs/fuse/request.h"
 #include "kernels/base/container_of.h"
 

@@ -65,6 +65,15 @@ bool bale_opened_wait_close(void *mount);
 /* Drops all handles of the kernel. Only when no handler runs. */
 void bale_opened_close_all(struct bale_mount *mount);
 
+/* ---- opened_file.c, for opened.c ---- */
+
+/* Opens the container, from opened->fd if that is set, which it takes over; else through the node,
+ * for writing if possible, and sets opened->writable. opened is in BALE_OPENED_OPENING, so no other
+ * thread uses these members. May verify the container, which takes long: in a handler only if
+ * BALE_MARK_UNCERTAIN is not set. Logs the first failure of a node, and sets its marks. 0 or a
+ * positive errno. */
+int bale_opened_open_file(struct bale_opened *opened, struct bale_file **file);
+
 /* ---- opened_query.c ---- */
 
 /* The file is being read: from now on reads of the container move the backing inode's atime, as the

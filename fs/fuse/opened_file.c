@@ -1,4 +1,4 @@
-#include "fs/fuse/opened_file.h"
+#include "fs/fuse/opened.h"
 
 #include <errno.h>
 #include <fcntl.h>
