@@ -43,7 +43,8 @@ template <unsigned WORDS> class unaligned_words
     uint32_t shift_; /* bits before the first byte */
 };
 
-/* Copies every step-th byte from first on, one by one: each of step threads calls it with its own first. */
+/* Copies every step-th byte from first on, one by one: each of step threads calls it with its
+ * own first. */
 __device__ inline void copy_strided(uint8_t *to, const uint8_t *from, uint32_t length,
                                     uint32_t first, uint32_t step)
 {
@@ -51,8 +52,8 @@ __device__ inline void copy_strided(uint8_t *to, const uint8_t *from, uint32_t l
         to[n] = from[n];
 }
 
-/* By a warp: copies from an address that is aligned to 4 bytes to any address. Up to three bytes behind
- * the source are read. */
+/* By a warp: copies from an address that is aligned to 4 bytes to any address. Up to three bytes
+ * behind the source are read. */
 __device__ inline void copy_to_unaligned(uint8_t *to, const uint8_t *from, uint32_t length)
 {
     const uint32_t lane = bale_warp::lane();

@@ -7,8 +7,8 @@
 
 namespace bale_launch
 {
-/* Makes the calls one after the other up to the first that fails, and returns its error. A call launches
- * a kernel and returns cudaGetLastError(), or does nothing and returns cudaSuccess. */
+/* Makes the calls one after the other up to the first that fails, and returns its error. A call
+ * launches a kernel and returns cudaGetLastError(), or does nothing and returns cudaSuccess. */
 template <typename... CALLS> cudaError_t in_order(CALLS... calls)
 {
     cudaError_t error = cudaSuccess;
@@ -17,8 +17,8 @@ template <typename... CALLS> cudaError_t in_order(CALLS... calls)
     return error;
 }
 
-/* Lets blocks of the kernel have so many bytes of dynamic shared memory. Without this a launch with more
- * than 48 KiB fails. Once for each context. */
+/* Lets blocks of the kernel have so many bytes of dynamic shared memory. Without this a launch
+ * with more than 48 KiB fails. Once for each context. */
 inline cudaError_t allow_shared_memory(const void *kernel, size_t bytes)
 {
     return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);

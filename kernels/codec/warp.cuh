@@ -1,4 +1,5 @@
-/* The lanes of a warp, and sums over them. Every function is called by all 32 lanes of a warp together. */
+/* The lanes of a warp, and sums over them. Every function is called by all 32 lanes of a warp
+ * together. */
 #ifndef BALE_KERNELS_CODEC_WARP_CUH
 #define BALE_KERNELS_CODEC_WARP_CUH
 
@@ -30,8 +31,9 @@ __device__ inline uint32_t inclusive_sum(uint32_t value)
     return value;
 }
 
-/* Turns sizes[0, count) into offsets, the first of which is start, and sets sizes[count] to the end of
- * the last. Returns that end. A block whose other warps read the offsets synchronizes afterwards. */
+/* Turns sizes[0, count) into offsets, the first of which is start, and sets sizes[count] to the
+ * end of the last. Returns that end. A block whose other warps read the offsets synchronizes
+ * afterwards. */
 __device__ inline uint32_t offsets_from_sizes(uint32_t *sizes, uint32_t count, uint32_t start)
 {
     for (uint32_t first = 0; first < count; first += 32) {

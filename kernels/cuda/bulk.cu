@@ -6,9 +6,9 @@ extern "C" {
 
 namespace
 {
-constexpr size_t MOST = 256; /* copies of a call */
+constexpr size_t MOST = 256; /* copies in one call of the driver */
 
-/* Copies that are about to be begun. The last of them may grow. */
+/* Copies that are collected for one call. The last of them, next, may still grow. */
 struct bulk {
     struct cuda_pinned *pinned;
     cudaStream_t stream;
@@ -38,7 +38,7 @@ cudaError_t submit_copies(bulk *b)
     return error;
 }
 
-/* What is next, in parts that the driver copies. */
+/* Adds the copy next to the list, in pieces that the driver can copy. */
 cudaError_t split_move(bulk *b)
 {
     cuda_move *m = &b->next;
@@ -58,8 +58,8 @@ cudaError_t split_move(bulk *b)
     return error;
 }
 
-/* Whether the one goes on where the other ends, on both sides, in memory that we know to be one: memory of
- * the device's may be somebody's who has allocated it in parts. */
+/* Whether one move continues the other on both sides, in memory that is known to be one range:
+ * the device's memory may belong to the process, in several allocations. */
 bool continues(const bulk *b, cuda_move m, cuda_move next)
 {
     return m.from + m.length == next.from && m.to + m.length == next.to && b->pinned &&

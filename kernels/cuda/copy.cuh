@@ -1,6 +1,6 @@
-/* Bytes between pinned host memory and cells. Host memory is read and written in whole, aligned
- * 16-byte words, a warp side by side, whatever a chunk's place: over PCIe a word costs the same as
- * its sector. Everything else is done in device memory. */
+/* Copies between pinned host memory and cells. The lanes of a warp read and write whole, aligned
+ * 16-byte words of host memory side by side, whatever a chunk's address: over PCIe a word costs
+ * as much as its sector. All other kernels work in device memory. */
 #ifndef BALE_KERNELS_CUDA_COPY_CUH
 #define BALE_KERNELS_CUDA_COPY_CUH
 
@@ -16,11 +16,11 @@ using bale_warp::ALL;
 
 constexpr unsigned THREADS = 256, WARPS = THREADS / 32;
 constexpr uint32_t WORD = 16;
-constexpr uint32_t DEEP = 4;          /* words of a thread under way at a time */
+constexpr uint32_t DEEP = 4;          /* words that a thread has in flight */
 constexpr uint32_t GROUP = 32 * DEEP; /* words of a warp */
-constexpr uint32_t ANYTHING = 0x200;  /* equality of no bytes */
+constexpr uint32_t ANYTHING = 0x200;  /* the verdict on no bytes */
 
-/* The 16 bytes from byte shift (1 to 15) of the 32 that lo and hi are. */
+/* The 16 bytes from byte shift (1 to 15) of the 32 bytes in lo and hi. */
 __device__ inline uint4 shifted(uint4 lo, uint4 hi, uint32_t shift)
 {
     uint32_t w[8] = {lo.x, lo.y, lo.z, lo.w, hi.x, hi.y, hi.z, hi.w};
@@ -42,7 +42,7 @@ __device__ inline uint4 of_lane(uint4 v, unsigned lane)
                       __shfl_sync(ALL, v.z, lane), __shfl_sync(ALL, v.w, lane));
 }
 
-/* Whether the bytes a thread sees are all equal, and to what. */
+/* Whether the bytes that a thread has seen are all equal, and to which. */
 struct equality {
     bool any;
     uint32_t splat;
@@ -65,7 +65,7 @@ __device__ inline uint32_t verdict(equality e)
     return e.differ ? CUDA_MIXED : e.splat & CUDA_VALUE;
 }
 
-/* The verdict of the whole block; thread 0 has seen bytes. */
+/* The verdict of the whole block. Thread 0 must have seen bytes. */
 __device__ inline uint32_t verdict_of_block(equality e)
 {
     __shared__ uint32_t first;
@@ -79,9 +79,9 @@ __device__ inline uint32_t verdict_of_block(equality e)
                                                                                    : CUDA_MIXED;
 }
 
-/* Words [base, base + GROUP) of words, by a warp. in: the aligned words that hold them, the first of
- * which begins shift bytes before them; held: how many they are. IN: what comes in stays near, and e
- * sees it. */
+/* By a warp: copies words [base, base + GROUP) of so many words. in: the aligned words that
+ * contain them, loaded of them, the first of which begins shift bytes before the first word. IN:
+ * the words go to device memory, where they stay in the cache, and e gets their bytes. */
 template <bool IN>
 __device__ inline void copy_group(const uint4 *in, uint32_t loaded, uint32_t shift, uint32_t base,
                                   uint32_t words, uint4 *out, equality *e)
@@ -111,8 +111,8 @@ __device__ inline void copy_group(const uint4 *in, uint32_t loaded, uint32_t shi
     }
 }
 
-/* Words from any place to an aligned one, by a block. No aligned word is read that holds none of their
- * bytes. */
+/* By a block: copies words from any address to an aligned one. Reads only aligned words that
+ * contain bytes of them. */
 template <bool IN>
 __device__ inline void copy_words(const uint8_t *from, uint32_t words, uint8_t *to, equality *e)
 {
@@ -123,8 +123,8 @@ __device__ inline void copy_words(const uint8_t *from, uint32_t words, uint8_t *
         copy_group<IN>((const uint4 *)(from - shift), loaded, shift, g, words, (uint4 *)to, e);
 }
 
-/* A block for a chunk: its bytes to its cell, unless they are there already, and whether they are all equal to
- * the result's flags. */
+/* A block for each chunk: copies its bytes to its cell, unless they are there already, and sets
+ * the result's flags to whether they are all equal. */
 __global__ void __launch_bounds__(THREADS)
     gather(const cuda_chunk *chunks, uint32_t count, uint8_t *cells, size_t cell, bool there,
            size_t *lengths, cuda_result *results)
@@ -150,8 +150,8 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* A block for a move. What is written with whole words is aligned to sectors of the host's memory; the
- * bytes before and behind go one by one. */
+/* A block for each move. Whole words are written aligned to sectors of the host's memory, and
+ * the bytes before and behind them one by one. */
 __global__ void __launch_bounds__(THREADS) scatter(const cuda_move *moves, uint32_t count)
 {
     constexpr uint32_t SECTOR = 32;

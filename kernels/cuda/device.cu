@@ -12,11 +12,11 @@ extern "C" {
 namespace
 {
 constexpr uint64_t MIB = 1u << 20;
-constexpr uint64_t CONTEXT_GUESS = 640 * MIB; /* where NVML does not say what ours takes */
+constexpr uint64_t CONTEXT_GUESS = 640 * MIB; /* the context's size, if NVML does not show it */
 constexpr size_t CELL_ALIGNMENT = 256;
-constexpr uint32_t CELLS_WORTH = 128; /* a codec that leaves less to a slot is left out */
+constexpr uint32_t CELLS_WORTH = 128; /* a codec that leaves fewer to a slot is left out */
 
-/* The largest that a codec may make of a cell, or a cell. */
+/* The most that any codec may make of a cell, and at least a cell. */
 int find_packed_cell(bale_cuda_device *d)
 {
     size_t most = BALE_CUDA_CELL;
@@ -32,7 +32,7 @@ int find_packed_cell(bale_cuda_device *d)
     return BALE_OK;
 }
 
-/* What codecs need in device memory, and in the context. */
+/* Copies the codecs' stubs to the device, and opens the codecs in the context. */
 cudaError_t prepare_codecs(bale_cuda_device *d)
 {
     cudaError_t error = cudaSuccess;
@@ -59,7 +59,7 @@ int allocate(bale_cuda_device *d, unsigned workspaces, unsigned slots, uint32_t 
     if (error)
         return bale_cuda_error(error);
     d->memory_size = size;
-    error = cudaMemset(d->memory, 0, size); /* nothing depends on what was there */
+    error = cudaMemset(d->memory, 0, size); /* so that nothing depends on what was there */
     if (error)
         return bale_cuda_error(error);
     bale_cuda_lay_out(d, d->memory, workspaces, slots, cells);
@@ -92,8 +92,8 @@ void close_slots(bale_cuda_device *d)
     d->memory_size = 0;
 }
 
-/* A chunk goes through a codec both ways, so that all kernels are loaded: later that would take
- * memory and time within a batch. */
+/* Encodes and decodes a chunk, so that all kernels of the codec are loaded: later that would
+ * take memory and time within a batch. */
 int try_codec(bale_cuda_device *d, cuda_codec codec, const uint8_t *data)
 {
     bale_cuda_slot *slot = &d->slots[0];
@@ -140,7 +140,7 @@ int try_codecs(bale_cuda_device *d)
     return err;
 }
 
-/* The most cells a slot may have for all to fit; 0: none. */
+/* The most cells that each slot may have in the budget; 0: none fits. */
 uint32_t cells_for(bale_cuda_device *d, uint64_t budget, unsigned workspaces)
 {
     uint32_t low = 0, high = BALE_CUDA_CELLS_MAX;
@@ -155,13 +155,13 @@ uint32_t cells_for(bale_cuda_device *d, uint64_t budget, unsigned workspaces)
     return low;
 }
 
-/* What is left for workspaces and slots. */
+/* The memory that is left for workspaces and slots. */
 uint64_t budget_beside(const bale_cuda_device *d, uint64_t context)
 {
     return d->settings.memory > context ? d->settings.memory - context : 0;
 }
 
-/* The last wants the most, so it is the first to be left out. */
+/* Leaves out codecs that need too much memory, from the last, which needs the most. */
 int choose_codecs(bale_cuda_device *d, uint64_t budget)
 {
     int err = find_packed_cell(d);
@@ -174,7 +174,7 @@ int choose_codecs(bale_cuda_device *d, uint64_t budget)
     return err;
 }
 
-/* One more where that makes no slot smaller. */
+/* As many workspaces as leave the slots at their full size, at least one. */
 unsigned choose_workspaces(bale_cuda_device *d, uint64_t budget)
 {
     unsigned workspaces = 1;
@@ -185,7 +185,7 @@ unsigned choose_workspaces(bale_cuda_device *d, uint64_t budget)
     return workspaces;
 }
 
-/* Loads what there is to load and finds out what memory the context takes by that. */
+/* Loads all kernels and finds out how much memory the context takes then. */
 int measure_context(bale_cuda_device *d, uint64_t free_before, struct bale_reason *why)
 {
     int err = open_slots(d, 1, 1, BALE_CUDA_CELLS_MIN);
@@ -200,14 +200,15 @@ int measure_context(bale_cuda_device *d, uint64_t free_before, struct bale_reaso
     close_slots(d);
     free_now = bale_driver_free(&d->info);
     d->context_size = CONTEXT_GUESS;
-    /* Much more is somebody else's, who came meanwhile. */
+    /* Much more than the guess includes memory that another program has taken meanwhile. */
     if (free_before != UINT64_MAX && free_now != UINT64_MAX && free_now < free_before &&
         free_before - free_now < 2 * CONTEXT_GUESS)
         d->context_size = free_before - free_now;
     return BALE_OK;
 }
 
-/* Takes less where the device has less. */
+/* Opens all slots; if the device has less memory than expected, fewer workspaces and smaller
+ * slots. */
 int open_all_slots(bale_cuda_device *d, struct bale_reason *why)
 {
     const uint64_t budget = budget_beside(d, d->context_size);
@@ -291,8 +292,9 @@ int bale_cuda_device_open(const struct bale_cuda_settings *settings,
     return BALE_OK;
 }
 
-/* nvCOMP has a CUDA runtime of its own, which keeps the primary context as well: only a reset ends
- * that. What else the process has on the device would go with it. */
+/* nvCOMP has a CUDA runtime of its own, which keeps the primary context as well, and only a
+ * reset ends that. A reset would take the process's own memory as well, so a shared context
+ * stays. */
 void bale_cuda_device_close(struct bale_cuda_device *device)
 {
     if (!device)

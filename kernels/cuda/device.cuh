@@ -1,4 +1,4 @@
-/* A device and its slots from the inside. */
+/* The inside of a device and its slots. */
 #ifndef BALE_KERNELS_CUDA_DEVICE_CUH
 #define BALE_KERNELS_CUDA_DEVICE_CUH
 
@@ -9,28 +9,28 @@
 #include "kernels/codec/lists.h"
 #include "kernels/cuda/device.h"
 
-/* A codec's working memory, for a batch at a time. For nvCOMP's zstd it is more than 1 GiB however few
- * the chunks are, so it is not each slot's. */
+/* Working memory of a codec for one batch at a time. For nvCOMP's zstd it takes more than 1 GiB
+ * however few the chunks are, so slots share it. */
 struct cuda_workspace {
     void *temp;
     size_t temp_bytes;
-    cudaEvent_t left; /* the last batch is through with it */
-    unsigned batches; /* in it or on their way; guarded by the device's mutex */
+    cudaEvent_t left; /* the last batch has finished with it */
+    unsigned batches; /* that use it or wait for it; guarded by the device's mutex */
 };
 
 struct bale_cuda_slot {
     struct bale_cuda_device *device;
-    struct cuda_workspace *workspace; /* of the batch under way, once it is in one */
-    cudaStream_t stream;              /* what is computed */
-    bool bulk;                        /* the batch is copied by the copy engines (bulk.cuh) */
+    struct cuda_workspace *workspace; /* of the batch in flight; NULL: it has none yet */
+    cudaStream_t stream;              /* for the kernels that compute */
+    bool bulk;                        /* the copy engines copy the batch (bulk.cuh) */
     struct bale_cuda_host host;
     struct cuda_lists lists;
     struct cuda_chunk *chunks; /* the host's tables in device memory */
     struct cuda_result *results;
     struct cuda_move *moves;
-    cudaEvent_t listed; /* a table is there */
-    cudaEvent_t gathered;
-    cudaEvent_t done;
+    cudaEvent_t listed;   /* a table is in device memory */
+    cudaEvent_t gathered; /* the chunks are in their cells */
+    cudaEvent_t done;     /* the step is done */
 };
 
 struct bale_cuda_device {
@@ -39,13 +39,14 @@ struct bale_cuda_device {
     uint64_t context_size;
     bool available[CUDA_CODECS];
     size_t packed_cell;
-    /* All slots' copies each way, one after the other: one at a time is as fast as the bus, and is done
-     * soonest, so that copies in, work and copies out of different slots go side by side. */
+    /* All slots' copies in, and all copies out, one after the other: one at a time fills the bus
+     * and is done soonest, so that copies in, computing and copies out of different slots
+     * overlap. */
     cudaStream_t in;
     cudaStream_t out;
 
-    pthread_mutex_t mutex; /* one puts a batch in a workspace at a time */
-    uint8_t *memory;       /* of all workspaces and slots */
+    pthread_mutex_t mutex; /* guards the workspaces; held while a batch is launched in one */
+    uint8_t *memory;       /* of all workspaces and slots; layout.cu divides it */
     uint64_t memory_size;
     struct cuda_stub stubs[CUDA_CODECS];
     unsigned workspace_count;
@@ -56,18 +57,20 @@ struct bale_cuda_device {
 /* codecs.cu: what the codec does; nullptr for CUDA_STORE. */
 const cuda_codec_ops *bale_cuda_ops(enum cuda_codec codec);
 
-/* layout.cu: slots of so many cells each, and workspaces, in one piece of memory. Sets device->workspace_count and
- * what lies in memory, which may be NULL to ask for the size: SIZE_MAX: a codec does not say. */
+/* layout.cu: divides memory into workspaces and slots of so many cells each, and sets
+ * device->workspace_count. Returns the size; with a NULL memory it only computes that. SIZE_MAX:
+ * nvCOMP gives no size. */
 size_t bale_cuda_lay_out(struct bale_cuda_device *device, uint8_t *memory, unsigned workspaces,
                          unsigned slots, uint32_t cells);
 
-/* slot.cu: what of a slot is not in the device's memory. */
+/* slot.cu: the parts of a slot outside of the device's memory. */
 int bale_cuda_slot_open(struct bale_cuda_slot *slot, struct bale_cuda_device *device,
                         uint32_t cells);
 void bale_cuda_slot_close(struct bale_cuda_slot *slot);
 
-/* slot.cu: parts of an encode, each on the slot's stream; kernels/cuda/chunk.cuh says what they do.
- * The batch is one in the slot's workspace; to: where what is decoded goes. */
+/* slot.cu: parts of an encode, each on the slot's stream, with the kernels of
+ * kernels/cuda/chunk.cuh. The batch uses the slot's workspace; to: the cells that are decoded
+ * to. */
 cuda_batch bale_cuda_batch_of(struct bale_cuda_slot *slot, uint32_t count, void **to);
 cudaError_t bale_cuda_keep_raw(struct bale_cuda_slot *slot, uint32_t count);
 cudaError_t bale_cuda_choose(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count);

@@ -28,7 +28,7 @@ struct driver_functions {
     CUresult (*error)(CUresult, const char **);
 };
 
-/* What is used of NVML, whose header is not always there. */
+/* The part of NVML that is used here: its header is not always installed. */
 struct nvml_memory {
     unsigned long long total, free, used;
 };
@@ -40,8 +40,8 @@ struct nvml_functions {
 };
 
 pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
-bool driver_is_open; /* guarded by open_mutex */
-driver_functions driver;
+bool driver_is_open;     /* guarded by open_mutex */
+driver_functions driver; /* set once, by bale_driver_open */
 nvml_functions nvml;
 
 template <typename T> bool find(void *library, const char *name, T *function)

@@ -1,5 +1,5 @@
-/* The driver's own interface and NVML, both opened at run time: what has to be asked before there is a
- * context. */
+/* The driver's interface and NVML, both opened at run time, for what has to be known before
+ * there is a context. */
 #ifndef BALE_KERNELS_CUDA_DRIVER_H
 #define BALE_KERNELS_CUDA_DRIVER_H
 
@@ -17,11 +17,11 @@ struct bale_driver_device {
     int ordinal;
     char name[64];
     char bus[32]; /* PCI domain, bus and device, as in /sys */
-    int node;     /* of NUMA; -1: unknown */
+    int node;     /* NUMA node; -1: unknown */
     uint64_t memory;
-    bool exclusive;  /* one process, and it may be another */
-    bool prohibited; /* nobody */
-    bool usable;     /* reads pinned memory where the host has it, waits without spinning */
+    bool exclusive;  /* compute mode: one process alone, which may be another */
+    bool prohibited; /* compute mode: no process */
+    bool usable;     /* can use the host's addresses of pinned memory */
 };
 
 /* Opens libcuda once for the process. BALE_OK, or BALE_E_DEVICE with why. */
@@ -33,11 +33,11 @@ int bale_driver_query(int ordinal, struct bale_driver_device *device);
 /* The device nearest to the calling thread's CPU; 0 if they are all the same. */
 int bale_driver_nearest(void);
 
-/* The calling thread's context, NULL for none, and back to it: the thread is the process's own. */
+/* The calling thread's context, or NULL, and restoring it: the thread may be the process's own. */
 void *bale_driver_context(void);
 void bale_driver_set_context(void *context);
 
-/* Free bytes of a device's memory, without a context; UINT64_MAX: NVML is not there to say. */
+/* Free bytes of a device's memory, without a context; UINT64_MAX: unknown, without NVML. */
 uint64_t bale_driver_free(const struct bale_driver_device *device);
 
 #ifdef __cplusplus

@@ -40,7 +40,7 @@ __global__ void stray(int *nowhere)
     *nowhere = 1;
 }
 
-/* The last byte: the stream's headers stay as they are. */
+/* Changes the last byte, so that the stream's headers stay valid. */
 __global__ void flip(cuda_lists lists)
 {
     if (lists.packed_lengths[0] > 0)

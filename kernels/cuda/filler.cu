@@ -1,11 +1,11 @@
-/* bale_gpu_filler: a program that fills a GPU with work of its own, and tells how much of it was done.
- * balefs bench engine --beside runs it beside the engine.
+/* bale_gpu_filler: a program that fills a GPU with work and reports how much of it was done. balefs
+ * bench engine --beside runs it beside the engine.
  *
  * usage: bale_gpu_filler compute|memory SECONDS [DEVICE]
  *
- * compute multiplies and adds in registers on all multiprocessors; memory copies from device memory
- * to device memory. One line of JSON on standard output: load, rate, unit, and begin and end of what
- * was counted, in nanoseconds of CLOCK_MONOTONIC. */
+ * compute multiplies and adds in registers on all multiprocessors; memory copies from device
+ * memory to device memory. It prints one line of JSON: load, rate, unit, and begin and end of
+ * the measured time, in nanoseconds of CLOCK_MONOTONIC. */
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -15,10 +15,10 @@
 namespace
 {
 constexpr unsigned THREADS = 256;
-constexpr unsigned CHAINS = 8;     /* of each thread: more than the latency of an addition needs */
-constexpr unsigned ROUNDS = 16384; /* about 2 ms of an H100 */
+constexpr unsigned CHAINS = 8;     /* for each thread: more than the latency of an addition needs */
+constexpr unsigned ROUNDS = 16384; /* about 2 ms on an H100 */
 constexpr size_t COPIED = (size_t)256 << 20; /* more than any cache holds */
-constexpr unsigned DEEP = 4;                 /* launches under way: the device never waits for us */
+constexpr unsigned DEEP = 4;                 /* launches in flight: the device never waits */
 constexpr double WARM_SECONDS = 0.3;
 
 struct work {
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(THREADS) compute(float *sums, float by)
             a[c] = fmaf(a[c], by, 1.0f);
     for (unsigned c = 1; c < CHAINS; c++)
         a[0] += a[c];
-    sums[thread] = a[0]; /* or nothing of it would be done */
+    sums[thread] = a[0]; /* otherwise the compiler would drop the loop */
 }
 
 __global__ void __launch_bounds__(THREADS) copy(const uint4 *from, uint4 *to)
@@ -77,7 +77,7 @@ work prepare(bool is_compute, int device)
 
     w.compute = is_compute;
     check(cudaSetDevice(device), "device");
-    /* A thread that spins takes a core from whoever works beside. */
+    /* A thread that spins takes a core from other programs. */
     check(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync), "device");
     check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "device");
     check(is_compute ? cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, compute, THREADS, 0)
@@ -109,7 +109,7 @@ double amount(const work &w)
     return w.compute ? 2.0 * CHAINS * ROUNDS * THREADS * w.blocks : 2.0 * (double)COPIED;
 }
 
-/* From one end of a launch to another. */
+/* Measures from the end of one launch to the end of another. */
 void run_load(const work &w, double seconds)
 {
     cudaEvent_t ends[DEEP];

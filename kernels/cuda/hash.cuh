@@ -1,6 +1,7 @@
-/* XXH3-64 with seed 0 (FORMAT.md section 1), a warp for one input. From the algorithm of xxHash 0.8:
- * up to 240 bytes one lane does all. Above, the 16 stripes of a block are sums before the block's
- * scramble, so four stripes at a time go side by side, eight lanes each. */
+/* XXH3-64 with seed 0 (FORMAT.md section 1), by a warp for each input. The algorithm is that of
+ * xxHash 0.8. Up to 240 bytes one lane does everything. Above, a block's 16 stripes are summed
+ * before the block's scramble, so four stripes at a time are summed side by side, by eight lanes
+ * each. */
 #ifndef BALE_KERNELS_CUDA_HASH_CUH
 #define BALE_KERNELS_CUDA_HASH_CUH
 
@@ -154,7 +155,8 @@ __device__ inline uint64_t initial(unsigned i)
     }
 }
 
-/* What a word of a stripe adds: its own value to the neighbour's accumulator, the product to its. */
+/* What words of stripes add: their values to the neighbour's accumulator, the products to their
+ * own. */
 struct sums {
     uint64_t value;
     uint64_t product;
@@ -168,7 +170,7 @@ __device__ inline void add(sums *s, uint64_t word, uint64_t key)
     s->product += (k & 0xffffffffu) * (k >> 32);
 }
 
-/* The accumulator of this lane's place after the sums of all four groups. */
+/* The accumulator of this lane's word after the sums of all four groups. */
 __device__ inline uint64_t gathered(uint64_t acc, sums s)
 {
     uint64_t all = s.product + __shfl_xor_sync(ALL, s.value, 1);
@@ -178,7 +180,7 @@ __device__ inline uint64_t gathered(uint64_t acc, sums s)
     return acc + all;
 }
 
-/* in: 8-byte aligned. All 32 lanes call it with the same arguments, and all get the hash. */
+/* in: aligned to 8 bytes. All 32 lanes call it with the same arguments, and all get the hash. */
 __device__ inline uint64_t of(const uint8_t *in, uint32_t length)
 {
     const unsigned lane = bale_warp::lane(), i = lane & 7, group = lane >> 3;

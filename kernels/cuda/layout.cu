@@ -1,11 +1,11 @@
-/* What lies where in a device's memory. */
+/* The layout of a device's memory. */
 #include "kernels/cuda/device.cuh"
 
 namespace
 {
 constexpr size_t ALIGNMENT = 256;
 
-/* Hands out the parts of the memory, or only counts where there is none. */
+/* Hands out the memory part by part, or only counts bytes if there is none. */
 struct carver {
     uint8_t *memory;
     size_t at;
@@ -17,7 +17,7 @@ template <typename T> void carve(carver *c, T **part, size_t bytes)
     c->at += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Working memory for so many cells: the most that any codec wants. */
+/* Bytes of a workspace for so many cells: the most that any codec needs. */
 size_t temp_size(const bale_cuda_device *device, uint32_t cells)
 {
     size_t most = 0;

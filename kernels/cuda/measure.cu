@@ -1,10 +1,10 @@
-/* A codec's kernels on data that is in device memory, with events around each way. */
+/* Runs a codec's kernels on data in device memory, with events around each direction. */
 #include "kernels/cuda/device.cuh"
 
 namespace
 {
 constexpr unsigned THREADS = 256;
-constexpr unsigned COPIERS = 1024; /* so that a chunk is all under way at once */
+constexpr unsigned COPIERS = 1024; /* so that all of a chunk is in flight at once */
 
 enum { ENCODE, ENCODED, DECODE, COPIED, DECODED, MARKS };
 
@@ -30,8 +30,8 @@ __global__ void __launch_bounds__(COPIERS)
         to[k] = from[k];
 }
 
-/* What gather() of a batch does, from memory that need not be pinned. All on the slot's stream, which
- * waits for no other. */
+/* Does what gather() does for a batch, from memory that need not be pinned, on the slot's stream
+ * alone. */
 cudaError_t load(bale_cuda_slot *slot, uint32_t count)
 {
     const cuda_chunk *chunks = slot->host.chunks;
@@ -61,7 +61,7 @@ cudaError_t encode(const cuda_batch *batch, const cuda_codec_ops *ops, const cud
     return error ? error : cudaEventRecord(marks[ENCODED], batch->stream);
 }
 
-/* On a stream beside that which decodes, after the mark from which both are timed. */
+/* Copies on a second stream, while the slot's stream decodes, both timed from the same mark. */
 cudaError_t copy_beside(const cuda_batch *batch, const cuda_result *results, cudaStream_t beside,
                         const cudaEvent_t *marks)
 {
@@ -97,7 +97,8 @@ cudaError_t between(const cudaEvent_t *marks, int from, int to, double *ns)
     return error;
 }
 
-/* The kernels before each mark let the host get ahead, so that no launch is waited for. */
+/* The kernels before each mark let the host get ahead, so that the device never waits for a
+ * launch. */
 cudaError_t run_once(bale_cuda_slot *slot, cuda_codec codec, uint32_t count,
                      const cudaEvent_t *marks, double *encode_ns, double *decode_ns)
 {
@@ -120,7 +121,7 @@ cudaError_t run_once(bale_cuda_slot *slot, cuda_codec codec, uint32_t count,
     return error ? error : between(marks, DECODE, DECODED, decode_ns);
 }
 
-/* The first run warms up. */
+/* The first run only warms up. */
 cudaError_t run_all(bale_cuda_slot *slot, cuda_codec codec, uint32_t count, unsigned runs,
                     const cudaEvent_t *marks, double *encode_ns, double *decode_ns)
 {

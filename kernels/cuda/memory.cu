@@ -1,5 +1,5 @@
-/* Memory and streams of the process that the engine is in. They are the primary context's, which all CUDA
- * runtimes of a process share. */
+/* Memory and streams of the process that the engine is part of. They belong to the primary
+ * context, which all CUDA runtimes of a process share. */
 #include <cuda_runtime.h>
 
 #include "kernels/cuda/device.cuh"
@@ -11,7 +11,7 @@ extern "C" {
 
 namespace
 {
-/* Sleeps, whatever the process has said of waiting. */
+/* Sleeps instead of spinning, whatever the process has set for its context. */
 cudaError_t wait_for(cudaStream_t stream)
 {
     cudaEvent_t event;
@@ -46,7 +46,8 @@ int bale_cuda_memory_kind(int ordinal, const void *memory, bool *on_device, int 
     return bale_cuda_error(error);
 }
 
-/* An event is recorded in streams of its own device alone. */
+/* An event can be recorded only in streams of its own device; for others the stream itself is
+ * waited for. */
 int bale_cuda_wait_stream(int ordinal, void *stream)
 {
     cudaError_t error = cudaSetDevice(ordinal);
@@ -71,7 +72,7 @@ int bale_cuda_copy(int ordinal, const struct bale_gpu_copy *copies, size_t count
         return bale_cuda_error(error);
     for (size_t i = 0; i < count && !error; i++)
         error = copy_async(copies[i], stream);
-    /* Also after an error: what has begun ends before the memory is somebody else's. */
+    /* Also after an error: copies that were started end before the caller frees the memory. */
     cudaError_t ended = wait_for(stream);
     cudaStreamDestroy(stream);
     return bale_cuda_error(error ? error : ended);

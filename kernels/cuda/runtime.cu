@@ -1,4 +1,4 @@
-/* What every CUDA source here needs of the runtime: its errors as bale_errs, and streams. */
+/* The CUDA runtime's errors as bale_errs, and streams of the lowest priority. */
 #include "kernels/cuda/device.cuh"
 
 extern "C" {
@@ -6,7 +6,7 @@ extern "C" {
 #include "format/reason.h"
 }
 
-/* Our work comes after all others' on the device. */
+/* Other programs' work on the device comes before ours. */
 cudaError_t bale_cuda_open_stream(cudaStream_t *stream)
 {
     int least = 0, greatest = 0;
@@ -21,7 +21,7 @@ int bale_cuda_error(cudaError_t error)
     case cudaSuccess:
         return BALE_OK;
     case cudaErrorMemoryAllocation:
-        (void)cudaGetLastError(); /* it does not stick */
+        (void)cudaGetLastError(); /* clears it: this error is not sticky */
         return BALE_E_NOMEM;
     default:
         return BALE_E_DEVICE;

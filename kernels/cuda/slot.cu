@@ -14,8 +14,9 @@ extern "C" {
 namespace
 {
 constexpr unsigned THREADS = bale_chunk_rules::THREADS, WARPS = THREADS / 32;
-/* Blocks of the kernels that copy. Each way alone these fill the bus. With more of one kind the other
- * starves when both are at it: on an H100 24 and 4 move 40 GB/s each way, 132 and 8 only 27. */
+/* Blocks of the kernels that copy. Each direction alone fills the bus with them. With more
+ * blocks of one direction the other starves when both copy: on an H100 24 and 4 move 40 GB/s
+ * each way, 132 and 8 only 27. */
 constexpr uint32_t BLOCKS_IN = 24, BLOCKS_OUT = 4;
 
 template <typename T> cudaError_t take_host(T **table, uint32_t cells)
@@ -50,7 +51,8 @@ unsigned warps_for(uint32_t count)
     return (count + WARPS - 1) / WARPS;
 }
 
-/* Takes a table to the device. Not on the stream that waits for it, which goes on with other slots'. */
+/* Copies a table to the device, on the slot's stream, so that the stream that waits for it goes
+ * on with other slots' copies. */
 template <typename T>
 cudaError_t send_table(bale_cuda_slot *slot, T *table, const T *host, uint32_t count,
                        cudaStream_t stream)
@@ -63,7 +65,7 @@ cudaError_t send_table(bale_cuda_slot *slot, T *table, const T *host, uint32_t c
     return error ? error : cudaStreamWaitEvent(stream, slot->listed, 0);
 }
 
-/* The chunks to their cells by the copy engines. */
+/* Copies the chunks to their cells by the copy engines. */
 cudaError_t gather_bulk(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t count)
 {
     const cuda_chunk *chunks = slot->host.chunks;
@@ -82,7 +84,7 @@ cudaError_t gather_cells(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint
     return cudaGetLastError();
 }
 
-/* Takes the chunks' table and what it tells of to the device; the slot's stream waits for that. */
+/* Copies the chunks and their table to the device; the slot's stream waits for that. */
 cudaError_t gather(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t count)
 {
     cudaStream_t in = slot->device->in;
@@ -134,7 +136,8 @@ cuda_workspace *least_busy_workspace(bale_cuda_device *device)
     return least;
 }
 
-/* Runs the part of a step that needs a codec's working memory: the stream waits until that is free. */
+/* Launches the part of a step that needs a workspace; the stream waits until the workspace is
+ * free. */
 cudaError_t in_workspace(bale_cuda_slot *slot, cuda_codec codec, uint32_t count,
                          cudaError_t (*part)(bale_cuda_slot *, cuda_codec, uint32_t))
 {
@@ -166,7 +169,7 @@ void release_workspace(bale_cuda_slot *slot)
     slot->workspace = nullptr;
 }
 
-/* Of a step that did not begin as a whole nothing goes on. */
+/* If any launch of a step fails, drains the slot and gives up its workspace. */
 int drain_on_error(bale_cuda_slot *slot, cudaError_t error)
 {
     if (error) {
@@ -186,8 +189,9 @@ cudaError_t fetch_results(bale_cuda_slot *slot, uint32_t count)
     return error ? error : cudaEventRecord(slot->done, slot->stream);
 }
 
-/* Where as much goes out as comes in, kernels that copy are in each other's way: on an H200 they move 35 GB/s
- * each way, the copy engines 42. Engines one way and kernels the other are slower than either. */
+/* If as much goes out as comes in, kernels that copy slow each other down: on an H200 they move
+ * 35 GB/s each way, and the copy engines 42. Copy engines one way and kernels the other way are
+ * slower than either alone. */
 bool is_bulk(cuda_codec codec)
 {
     return BALE_CUDA_HAS_BULK && codec == CUDA_STORE;
@@ -199,7 +203,7 @@ cudaError_t encode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 
     slot->bulk = is_bulk(codec);
     error = gather(slot, slot->lists.raw, BALE_CUDA_CELL, count);
-    if (!error && slot->bulk) /* whether the bytes are all equal */
+    if (!error && slot->bulk) /* only finds out whether the bytes are all equal */
         error = gather_cells(slot, slot->lists.raw, BALE_CUDA_CELL, count, count, slot->stream);
     if (!error)
         error = bale_cuda_keep_raw(slot, count);
@@ -350,7 +354,7 @@ int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)
     error = slot->bulk ? bale_cuda_bulk(slot, count, out) : scatter(slot, count, out);
     if (!error)
         error = cudaEventRecord(slot->done, out);
-    if (error) /* the items are somebody else's then: nothing may write there any more */
+    if (error) /* the items go back to their owners: nothing may write to them any more */
         (void)cudaStreamSynchronize(out);
     return bale_cuda_error(error);
 }
