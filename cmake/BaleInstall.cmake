@@ -6,9 +6,13 @@ set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 # The documents keep their places below the documentation's directory, so that the links between them hold there too.
 # tests/install checks that each link leads to something installed.
 set(BALE_DOCUMENTS
+  CHANGELOG.md
+  CONTRIBUTING.md
   README.md
+  doc/architecture.md
   doc/at-a-glance.svg
   doc/codecs-h200.svg
+  doc/debugging.md
   doc/engines-h200.svg
   doc/install.md
   doc/mount-16-cores.svg
