@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Documents lead somewhere: every relative link in *.md resolves, its #section is a heading there, and every path in
-# `backticks` that begins with a directory of the repository exists. Prints each that does not.
+# Documents lead somewhere: every relative link in *.md resolves, its #section is a heading there, every path in
+# `backticks` that begins with a directory of the repository exists, and every `name_with_underscores` in doc/ occurs in
+# the sources. Prints each that does not.
 # usage: links.sh [--links] [ROOT]
 #   --links   links alone: for a tree of documents without the sources, as one that was installed
 # shellcheck disable=SC2016 # backquotes are Markdown's
@@ -49,6 +50,21 @@ check_path() {
     compgen -G "$path" >/dev/null || complain "$file" "there is no \`$2\`"
 }
 
+# names FILE...: the names in backticks that have an underscore
+names() { grep -ohE '`[a-z0-9]+(_[a-z0-9]+)+`' "$@" | tr -d '`' | sort -u; }
+
+# check_names: one pass over the sources for all documents
+check_names() {
+    local known name
+    known=$(grep -rhoE --include='*.'{c,h,cu,cuh,sh,py} '[A-Za-z0-9_]+' format kernels fs tools tests | grep -E '[a-z0-9]_[a-z0-9]' | sort -u)
+    while read -r name; do
+        complain doc "there is no \`$name\` in the sources"
+    done < <(names doc/*.md | grep -vxF -f <(printf '%s\n' "$known" "${KERNEL_NAMES[@]}"))
+}
+
+# Of the kernel, in doc/debugging.md.
+KERNEL_NAMES=(fuse_dev_do_read futex_do_wait)
+
 while read -r file; do
     while read -r link; do
         check_link "$file" "$link"
@@ -58,5 +74,7 @@ while read -r file; do
         check_path "$file" "$path"
     done < <(prose "$file" | grep -oE '`(format|kernels|fs|tools|tests|cmake|doc)/[A-Za-z0-9_./*:-]*`' | tr -d '`')
 done < <(find . \( -path ./build -o -name '.?*' \) -prune -o -name '*.md' -print | sed 's,^\./,,')
+
+[ "$paths" = no ] || [ ! -d format ] || check_names
 
 exit "$bad"
