@@ -143,8 +143,8 @@ static int daemon_start(struct daemon *d)
     if (err == BALE_OK)
         err = bale_mountpoint_find(d->options->mountpoint, d->options->auto_unmount, &d->mountpoint,
                                    d->why);
-    /* The watcher and chdir before there are threads and locks: some threads get a directory of their
-     * own. */
+    /* The watcher and chdir before there are threads and locks: some threads get a directory of
+     * their own. */
     if (err == BALE_OK && d->options->auto_unmount)
         err = bale_watcher_start(d->mountpoint, &d->watcher);
     if (err == BALE_OK)

@@ -12,9 +12,9 @@
 
 struct bale_mount_options {
     const char *store; /* directory */
-    /* Directory; or /dev/fd/N, an open /dev/fuse with which another program has mounted: that program
-     * gave the options for the kernel, those here are ignored, and a signal ends the daemon but not
-     * the mount. */
+    /* Directory; or /dev/fd/N, an open /dev/fuse with which another program has mounted: that
+     * program gave the options for the kernel, those here are ignored, and a signal ends the
+     * daemon but not the mount. */
     const char *mountpoint;
     /* Further options for the kernel, as in "noatime,nosuid,context=...", or NULL.
      * default_permissions, fsname and subtype are set here. */
@@ -44,11 +44,11 @@ struct bale_mount_options {
     enum bale_level log_least;
 };
 
-/* Mounts and serves until the file system is unmounted, or SIGTERM, SIGINT or SIGHUP comes (but see
- * lifeline). In the foreground it returns after the end: 0 if everything written is stored.
+/* Mounts and serves until the file system is unmounted, or SIGTERM, SIGINT or SIGHUP comes (but
+ * see lifeline). In the foreground it returns after the end: 0 if everything written is stored.
  * Otherwise it forks: the parent returns when the mount is usable or has failed; the child never
- * returns. The process must have no threads yet. On failure a negative bale_err, and why says "PATH:
- * what happened: what to do". */
+ * returns. The process must have no threads yet. On failure a negative bale_err, and why says
+ * "PATH: what happened: what to do". */
 int bale_daemon_run(const struct bale_mount_options *options, struct bale_reason *why);
 
 /* As bale_daemon_run in the foreground. ready is called once in this thread, when the mount

@@ -8,9 +8,9 @@
 #include "format/reason.h"
 
 /* Checks what the user gave. *mountpoint, which the caller frees, is the absolute path of the
- * directory; or /dev/fd/N, and then the descriptor has been made fit for the session: reads from it
- * block, and programs started here do not inherit it. auto_unmount: the mount has that option. 0 or a
- * negative bale_err, and usually why. */
+ * directory; or /dev/fd/N, and then the descriptor has been made fit for the session: reads from
+ * it block, and programs started here do not inherit it. auto_unmount: the mount has that
+ * option. 0 or a negative bale_err, and usually why. */
 int bale_mountpoint_find(const char *given, bool auto_unmount, char **mountpoint,
                          struct bale_reason *why);
 

@@ -64,8 +64,8 @@ static void choose_capabilities(struct bale_mount *mount, struct fuse_conn_info 
     fuse_unset_feature_flag(conn, FUSE_CAP_SPLICE_READ);
     (void)fuse_set_feature_flag(conn, FUSE_CAP_EXPLICIT_INVAL_DATA);
     if (!fuse_set_feature_flag(conn, FUSE_CAP_HANDLE_KILLPRIV_V2)) {
-        /* Linux before 5.12. The first version leaves suid and sgid to this process, and does not say
-         * when to clear them. */
+        /* Linux before 5.12. The first version leaves suid and sgid to this process, and does
+         * not say when to clear them. */
         fuse_unset_feature_flag(conn, FUSE_CAP_HANDLE_KILLPRIV);
     }
     (void)fuse_set_feature_flag(conn, FUSE_CAP_PARALLEL_DIROPS);

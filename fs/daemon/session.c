@@ -201,8 +201,8 @@ void bale_session_stop(struct bale_session *session)
 
     atomic_store(&session->stopping, true);
     for (unsigned i = 0; i < session->threads; i++) {
-        /* A thread that has checked stopping but has not called read yet misses the signal: repeat it
-         * until the thread has ended. */
+        /* A thread that has checked stopping but has not called read yet misses the signal:
+         * repeat it until the thread has ended. */
         while (pthread_tryjoin_np(session->ids[i], NULL) != 0) {
             pthread_kill(session->ids[i], WAKE_SIGNAL);
             nanosleep(&pause, NULL);

@@ -9,8 +9,8 @@
 struct bale_session;
 
 /* Mounts, answers the kernel's first request, and sets mount->session and the handler of
- * mount->freezer. ended: an eventfd; the session writes to it when the file system is gone. On failure
- * a negative bale_err, and usually why. */
+ * mount->freezer. ended: an eventfd; the session writes to it when the file system is gone. On
+ * failure a negative bale_err, and usually why. */
 int bale_session_create(struct bale_mount *mount, const struct bale_mount_options *options,
                         const char *mountpoint, int ended, struct bale_session **session,
                         struct bale_reason *why);

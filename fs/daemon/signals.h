@@ -15,7 +15,7 @@ struct bale_daemon_signals {
 int bale_daemon_signals_open(struct bale_daemon_signals *signals);
 void bale_daemon_signals_close(struct bale_daemon_signals *signals);
 
-/* Waits until nobody holds the other end of the lifeline (struct bale_mount_options), and drops
+/* Waits until no process holds the other end of the lifeline (struct bale_mount_options), and drops
  * signals meanwhile. False: the file system is gone. */
 bool bale_daemon_signals_wait_lifeline(const struct bale_daemon_signals *signals, int lifeline);
 /* Waits for a signal. False: the file system is gone. */

@@ -13,9 +13,9 @@ struct bale_stderr_capture {
  * descriptors nothing is captured. */
 void bale_stderr_capture_begin(struct bale_stderr_capture *capture);
 
-/* Restores standard error and writes to it what was captured, except the first line that begins with
- * "NAME: ": the rest of that line goes to text, which is "" if there is none. name NULL: all is
- * written. */
+/* Restores standard error and writes to it what was captured, except the first line that begins
+ * with "NAME: ": the rest of that line goes to text, which is "" if there is none. name NULL:
+ * all is written. */
 void bale_stderr_capture_end(struct bale_stderr_capture *capture, const char *name, char *text,
                              size_t size);
 

@@ -21,16 +21,16 @@ bool bale_mount_is_same(const struct bale_mount_identity *a, const struct bale_m
 /* st_dev of what is mounted at a directory; 0: unknown, as for /dev/fd/N. */
 uint64_t bale_mount_device(const char *mountpoint);
 
-/* The command line of fusermount3, which unmounts for users who may not do it themselves, for execvp
- * or posix_spawnp; it points to mountpoint. lazy: also if programs use the mount. quiet: without
- * messages. */
+/* The command line of fusermount3, which unmounts for users who may not do it themselves, for
+ * execvp or posix_spawnp; it points to mountpoint. lazy: also if programs use the mount. quiet:
+ * without messages. */
 struct bale_fusermount {
     char *words[7];
 };
 struct bale_fusermount bale_fusermount(const char *mountpoint, bool lazy, bool quiet);
 
-/* Makes the kernel write back its dirty pages and takes the mount out of the tree, if the one at the
- * path has that device still. This does send requests: another thread must serve them. */
+/* Makes the kernel write back its dirty pages and takes the mount out of the tree, if the one at
+ * the path has that device still. This does send requests: another thread must serve them. */
 void bale_mount_detach(const char *mountpoint, uint64_t device);
 
 #endif

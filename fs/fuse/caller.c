@@ -121,7 +121,8 @@ mode_t bale_caller_mode(fuse_req_t req, int dir_fd, mode_t mode)
 
 void bale_caller_drop_capabilities(void)
 {
-    /* For files of other users, their owners and modes, device nodes, trusted attributes, mounting. */
+    /* For files of other users, their owners and modes, device nodes, trusted attributes,
+     * mounting. */
     static const int kept[] = {CAP_CHOWN,     CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
                                CAP_FOWNER,    CAP_FSETID,       CAP_SETGID,
                                CAP_SETUID,    CAP_MKNOD,        CAP_SETFCAP,

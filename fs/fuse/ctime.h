@@ -1,4 +1,5 @@
-/* Remembers, for a while, which ctime was shown of a file whose container was written after that. */
+/* Remembers, for a while, which ctime was shown of a file whose container was written after
+ * that. */
 #ifndef BALE_FS_FUSE_CTIME_H
 #define BALE_FS_FUSE_CTIME_H
 

@@ -118,8 +118,8 @@ bool bale_freezer_request_begin(struct bale_freezer *freezer, const void *reques
     if (!is_change(request, size))
         return true;
     pthread_mutex_lock(&freezer->lock);
-    /* Without memory for a copy, handle it: a change in a frozen store is better than a program that
-     * hangs for ever. */
+    /* Without memory for a copy, handle it: a change in a frozen store is better than a program
+     * that hangs for ever. */
     bool stashed = freezer->frozen && stash_request(freezer, request, size);
     if (!stashed) {
         freezer->changing++;
@@ -205,8 +205,8 @@ void bale_freezer_thaw(struct bale_freezer *freezer)
 {
     pthread_mutex_lock(&freezer->lock);
     freezer->frozen = false;
-    freezer
-        ->changing++; /* a freeze that comes meanwhile waits for these requests, and keeps the rest */
+    /* A freeze that comes meanwhile waits for the requests handled here, and keeps the others. */
+    freezer->changing++;
     while (freezer->first && !freezer->frozen) {
         struct stash *stash = freezer->first;
         freezer->first = stash->next;

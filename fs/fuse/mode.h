@@ -4,7 +4,8 @@
 
 #include "fs/fuse/mount.h"
 
-/* The permissions as they are now, whoever changed them. fd and EAGAIN as in bale_attr_get. */
+/* The permissions as they are now, also after changes beside the mount. fd and EAGAIN as in
+ * bale_attr_get. */
 int bale_mode_get(struct bale_mount *mount, struct bale_node *node, int fd, mode_t *mode);
 
 /* suid and sgid as they are after a write by a caller who may not keep them. */

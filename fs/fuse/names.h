@@ -1,5 +1,5 @@
-/* Names in directories: replies with the entry of a node (lookup.c), and the nodes that names refer to
- * (names.c). */
+/* Names in directories: replies with the entry of a node (lookup.c), and the nodes that names
+ * refer to (names.c). */
 #ifndef BALE_FS_FUSE_NAMES_H
 #define BALE_FS_FUSE_NAMES_H
 

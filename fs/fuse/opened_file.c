@@ -22,7 +22,7 @@ static int open_backing(struct bale_mount *mount, struct bale_node *node, bool *
     do {
         *fd = *writable ? bale_backing_open(path.text, O_RDWR) : -1;
         if (*fd < 0 && (!*writable || errno == EACCES || errno == EPERM || errno == EROFS)) {
-            /* The container may belong to somebody else or be immutable; it can still be read. */
+            /* The container may belong to another user or be immutable; it can still be read. */
             *writable = false;
             *fd = bale_backing_open(path.text, O_RDONLY);
         }

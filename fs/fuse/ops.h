@@ -1,6 +1,7 @@
-/* The handlers of this room. fs/daemon/negotiate.c puts them into libfuse's table; fuse_lowlevel.h
- * says what each does. They run in the session's threads, without locks. The arguments are valid until
- * the handler returns; each request gets exactly one reply, then or later, from any thread. */
+/* The handlers of this room. fs/daemon/negotiate.c puts them into libfuse's table;
+ * fuse_lowlevel.h says what each does. They run in the session's threads, without locks. The
+ * arguments are valid until the handler returns; each request gets exactly one reply, then or
+ * later, from any thread. */
 #ifndef BALE_FS_FUSE_OPS_H
 #define BALE_FS_FUSE_OPS_H
 

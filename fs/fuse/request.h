@@ -12,8 +12,8 @@ struct bale_request_info {
     bool acl_kill_sgid; /* setxattr of an ACL: likewise sgid */
 };
 
-/* Of the request that this thread handles, or handled last. Valid in a handler; a callback must
- * have copied what it needs. */
+/* Describes the request that this thread handles, or handled last. Valid in a handler; a
+ * callback must have copied what it needs. */
 extern _Thread_local struct bale_request_info bale_current_request;
 
 /* Sets bale_current_request from a request as the kernel wrote it, at least a struct fuse_in_header

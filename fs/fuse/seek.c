@@ -1,9 +1,9 @@
-/* SEEK_DATA and SEEK_HOLE. The kernel keeps what programs wrote through a shared mapping for a while,
- * and does not write it back before it sends lseek: a copying program would take for a hole what
- * was just written. So before the reply names a hole in a file that may be mapped, this process
- * makes the kernel write back its pages there. The writes go to other threads of the session;
- * therefore only one thread waits for them at a time, and handles the requests that come
- * meanwhile. */
+/* SEEK_DATA and SEEK_HOLE. The kernel keeps what programs wrote through a shared mapping for a
+ * while, and does not write it back before it sends lseek: a copying program would take for a
+ * hole what was just written. So before the reply names a hole in a file that may be mapped,
+ * this process makes the kernel write back its pages there. The writes go to other threads of
+ * the session; therefore only one thread waits for them at a time, and handles the requests that
+ * come meanwhile. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

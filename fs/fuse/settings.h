@@ -1,5 +1,5 @@
-/* user.balefs.*: settings, and the space that a file takes, as extended attributes. On regular files
- * they come from the container; on directories they are the backing store's own, checked. */
+/* user.balefs.*: settings, and the space that a file takes, as extended attributes. On regular
+ * files they come from the container; on directories they are the backing store's own, checked. */
 #ifndef BALE_FS_FUSE_SETTINGS_H
 #define BALE_FS_FUSE_SETTINGS_H
 
@@ -9,9 +9,9 @@
 
 bool bale_is_setting_xattr(const char *name); /* any name below BALE_XATTR_PREFIX */
 
-/* Whether a directory has settings for new files and directories in it; remembers the answer no. fd:
- * of the pinned directory. The kernel locks the directory meanwhile, so that no other request makes
- * something there or changes its attributes. */
+/* Whether a directory has settings for new files and directories in it; remembers the answer no.
+ * fd: of the pinned directory. The kernel locks the directory meanwhile, so that no other
+ * request makes something there or changes its attributes. */
 bool bale_directory_has_settings(struct bale_node *dir, int fd);
 
 /* Reply to a getxattr, setxattr or removexattr (value NULL) of such a name on a regular file. */

@@ -62,11 +62,27 @@ bool bale_xattr_is_setting(const struct bale_node *node, const char *name)
     return bale_node_is_regular(node) && bale_is_setting_xattr(name);
 }
 
+/* Reads a value from the backing store; size 0: only its length. */
+static int get_xattr(struct bale_mount *mount, struct bale_node *node, const char *name,
+                     char *value, size_t size, size_t *length)
+{
+    struct bale_xattr_path path;
+    int e = bale_xattr_path_open(mount, node, &path);
+
+    if (!e) {
+        ssize_t got = path.follow ? getxattr(path.text, name, value, size)
+                                  : lgetxattr(path.text, name, value, size);
+        e = got < 0 ? errno : 0;
+        *length = got < 0 ? 0 : (size_t)got;
+    }
+    bale_xattr_path_close(mount, &path);
+    return e;
+}
+
 void bale_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *node = bale_node_of(mount, ino);
-    struct bale_xattr_path path;
     char capability[BALE_CAPABILITY_MAX];
 
     if (bale_xattr_is_setting(node, name)) {
@@ -81,19 +97,12 @@ void bale_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t s
     }
     char *value = size ? malloc(size) : NULL;
     int e = size && !value ? ENOMEM : bale_xattr_check_name(mount, node, name);
-    if (!e) {
-        e = bale_xattr_path_open(mount, node, &path);
-        if (!e) {
-            ssize_t got = path.follow ? getxattr(path.text, name, value, size)
-                                      : lgetxattr(path.text, name, value, size);
-            e = got < 0 ? errno : 0;
-            if (!e)
-                bale_xattr_reply(req, value, (size_t)got, size);
-        }
-        bale_xattr_path_close(mount, &path);
-    }
+    if (!e)
+        e = get_xattr(mount, node, name, value, size, &known);
     if (e)
         fuse_reply_err(req, e);
+    else
+        bale_xattr_reply(req, value, known, size);
     free(value);
 }
 
