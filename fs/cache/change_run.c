@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/base/timespec.h"
 #include "fs/cache/change.h"
 #include "fs/cache/extent.h"
 #include "fs/cache/flush.h"
@@ -41,15 +42,10 @@ static int transact(struct bale_change *change,
     return bale_file_commit(file);
 }
 
-static int64_t nanoseconds(struct timespec t)
-{
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static int edit_size(struct bale_change *change, struct bale_container_attr *attr)
 {
     attr->size = change->offset;
-    attr->mtime = nanoseconds(change->mtime);
+    attr->mtime = bale_nanoseconds_of(change->mtime);
     return BALE_OK;
 }
 
@@ -101,28 +97,29 @@ static int edit_allocation(struct bale_change *change, struct bale_container_att
 {
     const struct bale_file *file = change->file;
     uint64_t end = change->offset + change->length;
-    bool keep = change->how != BALE_ALLOCATE && change->how != BALE_ALLOCATE_ZERO;
-    int err = BALE_OK;
+    bool grows = change->how == BALE_ALLOCATE || change->how == BALE_ALLOCATE_ZERO;
+    bool cuts = change->how != BALE_ALLOCATE && change->how != BALE_ALLOCATE_KEEP_SIZE;
 
-    if (!keep && end > attr->size)
+    if (grows && end > attr->size)
         attr->size = end;
     end = end < attr->size ? end : attr->size;
-    if (change->how == BALE_ALLOCATE_PUNCH || change->how == BALE_ALLOCATE_ZERO ||
-        change->how == BALE_ALLOCATE_ZERO_KEEP_SIZE) {
-        err = change->offset < end
-                  ? bale_container_cut(file->container, change->offset, end - change->offset)
-                  : BALE_OK;
-        change->changed = err == BALE_OK;
+    if (cuts && change->offset < end) {
+        int err = bale_container_cut(file->container, change->offset, end - change->offset);
+        if (err != BALE_OK)
+            return err;
     }
-    if (err == BALE_OK && change->how != BALE_ALLOCATE_PUNCH && change->offset < end) {
+    change->changed = cuts;
+    if (change->how != BALE_ALLOCATE_PUNCH && change->offset < end) {
         /* Set the new size first: no segment may reach beyond it. */
-        err = bale_container_set_attr(file->container, attr);
+        int err = bale_container_set_attr(file->container, attr);
         if (err == BALE_OK)
             err = bale_container_preallocate(file->container, change->offset, end - change->offset);
+        if (err != BALE_OK)
+            return err;
     }
     if (change->how != BALE_ALLOCATE_KEEP_SIZE)
-        attr->mtime = nanoseconds(change->mtime);
-    return err;
+        attr->mtime = bale_nanoseconds_of(change->mtime);
+    return BALE_OK;
 }
 
 static void allocate_after_flush(struct bale_change *change, struct bale_scratch *scratch)
@@ -155,32 +152,39 @@ static void allocate_after_flush(struct bale_change *change, struct bale_scratch
 
 static int edit_mtime(struct bale_change *change, struct bale_container_attr *attr)
 {
-    attr->mtime = nanoseconds(change->mtime);
+    attr->mtime = bale_nanoseconds_of(change->mtime);
+    return BALE_OK;
+}
+
+static int set_times(struct bale_change *change)
+{
+    struct bale_file *file = change->file;
+    struct timespec times[2] = {change->atime, change->mtime};
+    bool modified = change->mtime.tv_nsec != UTIME_OMIT;
+    struct bale_container_attr attr;
+
+    bale_container_attr(file->container, &attr);
+    if (attr.generation > 0) {
+        int err = modified ? transact(change, edit_mtime) : BALE_OK;
+        if (err != BALE_OK)
+            return err;
+        times[1].tv_nsec = UTIME_OMIT;
+    }
+    if (futimens(file->fd, times) != 0)
+        return bale_err_from_errno(errno);
+    if (modified) {
+        pthread_mutex_lock(&file->lock);
+        file->mtime = change->mtime;
+        file->ctime = bale_file_now_locked(file);
+        pthread_mutex_unlock(&file->lock);
+    }
     return BALE_OK;
 }
 
 static void times_after_flush(struct bale_change *change, struct bale_scratch *scratch)
 {
     (void)scratch;
-    struct bale_file *file = change->file;
-    struct bale_container_attr attr;
-    int err = change->error;
-    bale_container_attr(file->container, &attr);
-    bool modified = change->mtime.tv_nsec != UTIME_OMIT;
-    if (err == BALE_OK && modified && attr.generation > 0)
-        err = transact(change, edit_mtime);
-    struct timespec times[2] = {change->atime, change->mtime};
-    if (attr.generation > 0)
-        times[1].tv_nsec = UTIME_OMIT;
-    if (err == BALE_OK && futimens(file->fd, times) != 0)
-        err = bale_err_from_errno(errno);
-    if (err == BALE_OK && modified) {
-        pthread_mutex_lock(&file->lock);
-        file->mtime = change->mtime;
-        file->ctime = bale_file_now_locked(file);
-        pthread_mutex_unlock(&file->lock);
-    }
-    end_with(change, err);
+    end_with(change, change->error == BALE_OK ? set_times(change) : change->error);
 }
 
 static int edit_attr(struct bale_change *change, struct bale_container_attr *attr)
@@ -195,43 +199,69 @@ static int edit_attr(struct bale_change *change, struct bale_container_attr *att
     }
     if (change->fields & BALE_ATTR_MODE)
         attr->mode = change->attr.mode;
-    attr->mtime = nanoseconds(change->mtime);
+    attr->mtime = bale_nanoseconds_of(change->mtime);
     return BALE_OK;
+}
+
+/* Gives the file's extents their new size. False: what was written meanwhile lies in extents of the
+ * old size. Under file->lock, which it drops. */
+static bool resize_extents(struct bale_file *file, uint32_t extent)
+{
+    /* A thread that fills an extent counts in blocks of the old size, even if the extent has been
+     * detached meanwhile. */
+    while (!file->dirty && file->filling)
+        bale_fill_await(file, NULL);
+    if (file->dirty)
+        return false;
+    bale_extents_detach(file, 0, UINT64_MAX); /* there is no data: they hold zeros */
+    bale_file_set_extent(file, extent);
+    return true;
+}
+
+static int set_attr(struct bale_change *change)
+{
+    struct bale_file *file = change->file;
+
+    pthread_mutex_lock(&file->lock);
+    change->mtime = file->mtime;
+    pthread_mutex_unlock(&file->lock);
+    int err = transact(change, edit_attr);
+    if (err != BALE_OK)
+        return err;
+    pthread_mutex_lock(&file->lock);
+    file->ctime = bale_file_now_locked(file);
+    bool resize = (change->fields & BALE_ATTR_EXTENT) && change->attr.extent != file->extent;
+    bool revert = resize && !resize_extents(file, change->attr.extent);
+    if (revert)
+        change->attr.extent = file->extent;
+    pthread_mutex_unlock(&file->lock);
+    if (!revert)
+        return BALE_OK;
+    err = transact(change, edit_attr);
+    return err == BALE_OK ? BALE_E_INVALID : err;
 }
 
 static void attr_after_flush(struct bale_change *change, struct bale_scratch *scratch)
 {
     (void)scratch;
-    struct bale_file *file = change->file;
-    int err = change->error;
-    pthread_mutex_lock(&file->lock);
-    change->mtime = file->mtime;
-    pthread_mutex_unlock(&file->lock);
-    if (err == BALE_OK)
-        err = transact(change, edit_attr);
-    pthread_mutex_lock(&file->lock);
-    if (err == BALE_OK)
-        file->ctime = bale_file_now_locked(file);
-    bool resize = err == BALE_OK && (change->fields & BALE_ATTR_EXTENT) &&
-                  change->attr.extent != file->extent;
-    /* A thread that fills an extent counts in blocks of the old size, even if the extent has been
-     * detached meanwhile. */
-    while (resize && !file->dirty && file->filling)
-        bale_fill_await(file, NULL);
-    /* What was written meanwhile lies in extents of the old size: go back to that. */
-    bool revert = resize && file->dirty;
-    if (revert) {
-        change->attr.extent = file->extent;
-    } else if (resize) {
-        bale_extents_detach(file, 0, UINT64_MAX); /* there is no data: they hold zeros */
-        bale_file_set_extent(file, change->attr.extent);
+    end_with(change, change->error == BALE_OK ? set_attr(change) : change->error);
+}
+
+static int sync_container(struct bale_file *file, bool durable)
+{
+    /* If the container has nothing to sync, its mode, its owner or its existence may be new. */
+    bool inode = durable && bale_container_is_durable(file->container);
+
+    atomic_fetch_add(&file->volume->stats.syncs, 1);
+    int err = bale_container_sync(file->container);
+    if (err == BALE_OK && inode && fsync(file->fd) != 0)
+        err = bale_err_from_errno(errno);
+    if (err != BALE_OK) {
+        bale_volume_taint(file->volume);
+        return err;
     }
-    pthread_mutex_unlock(&file->lock);
-    if (revert) {
-        err = transact(change, edit_attr);
-        err = err == BALE_OK ? BALE_E_INVALID : err;
-    }
-    end_with(change, err);
+    (void)bale_container_trim(file->container);
+    return BALE_OK;
 }
 
 static void sync_after_flush(struct bale_change *change, struct bale_scratch *scratch)
@@ -243,18 +273,8 @@ static void sync_after_flush(struct bale_change *change, struct bale_scratch *sc
     /* A sync frees the space that commits have given up: that must not grow without bound. */
     bool due =
         bale_container_deferred_bytes(file->container) > attr.stored / 8 + ((uint64_t)16 << 20);
-    if (change->error == BALE_OK && (change->durable || due)) {
-        bool names = change->durable && bale_container_is_durable(file->container);
-        atomic_fetch_add(&file->volume->stats.syncs, 1);
-        change->error = bale_container_sync(file->container);
-        /* The container had nothing to sync, but its mode, its owner or its existence may be new. */
-        if (change->error == BALE_OK && names && fsync(file->fd) != 0)
-            change->error = bale_err_from_errno(errno);
-        if (change->error == BALE_OK)
-            (void)bale_container_trim(file->container);
-        else
-            bale_volume_taint(file->volume);
-    }
+    if (change->error == BALE_OK && (change->durable || due))
+        change->error = sync_container(file, change->durable);
     bale_change_end(change);
 }
 

@@ -8,6 +8,7 @@
 /* Logs each fault once: a reader tries again in smaller pieces. */
 static void report_fault(struct bale_file *file, const struct bale_fault *fault)
 {
+    uint64_t end = fault->offset + fault->length;
     atomic_uint_fast64_t *reported = &file->reported_faults[fault->position % BALE_REPORTED_FAULTS];
 
     if (atomic_exchange(reported, fault->position) == fault->position)
@@ -16,8 +17,7 @@ static void report_fault(struct bale_file *file, const struct bale_fault *fault)
     bale_log(BALE_LOG_ERROR,
              "%s: bytes %llu to %llu are damaged (%s at %llu of the container: expected %016llx, "
              "found %016llx): reading them fails; restore the file from a copy",
-             file->label, (unsigned long long)fault->offset,
-             (unsigned long long)(fault->offset + fault->length), fault->what,
+             file->label, (unsigned long long)fault->offset, (unsigned long long)end, fault->what,
              (unsigned long long)fault->position, (unsigned long long)fault->expected,
              (unsigned long long)fault->found);
     pthread_mutex_unlock(&file->lock);

@@ -7,22 +7,14 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/base/timespec.h"
 #include "fs/cache/file_state.h"
 #include "kernels/base/lock.h"
-
-static struct timespec timespec_of(int64_t nanoseconds)
-{
-    int64_t rest = nanoseconds % 1000000000;
-
-    rest += rest < 0 ? 1000000000 : 0;
-    return (struct timespec){(nanoseconds - rest) / 1000000000, rest};
-}
 
 int bale_file_open(struct bale_volume *volume, int fd, const struct bale_container_attr *defaults,
                    const char *label, struct bale_file **out, char *feature)
 {
     struct bale_io *io = NULL;
-    struct bale_file *file = NULL;
     struct stat st;
     int err = fstat(fd, &st) == 0 ? bale_io_open_fd(fd, &io) : bale_err_from_errno(errno);
 
@@ -32,11 +24,11 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
     }
     struct bale_container *container;
     struct bale_container_attr empty = *defaults;
-    empty.mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    empty.mtime = bale_nanoseconds_of(st.st_mtim);
     err = bale_container_open(io, &volume->config, &empty, &container, feature);
     if (err != BALE_OK)
         return err;
-    file = calloc(1, sizeof *file);
+    struct bale_file *file = calloc(1, sizeof *file);
     char *copy = strdup(label);
     if (!file || !copy) {
         free(file);
@@ -51,7 +43,7 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
     file->fd = fd;
     file->label = copy;
     file->size = attr.size;
-    file->mtime = attr.generation > 0 ? timespec_of(attr.mtime) : st.st_mtim;
+    file->mtime = attr.generation > 0 ? bale_timespec_of(attr.mtime) : st.st_mtim;
     file->changes_end = &file->changes;
     bale_file_set_extent(file, attr.extent);
     atomic_init(&file->refs, 1);

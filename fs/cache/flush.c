@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "fs/base/timespec.h"
 #include "fs/cache/evict.h"
 #include "fs/cache/extent.h"
 #include "fs/cache/flush_plan.h"
@@ -132,7 +133,7 @@ static int put_segments(struct bale_flush *flush)
 
     bale_container_attr(file->container, &attr);
     attr.size = flush->size;
-    attr.mtime = (int64_t)flush->mtime.tv_sec * 1000000000 + flush->mtime.tv_nsec;
+    attr.mtime = bale_nanoseconds_of(flush->mtime);
     int err = bale_container_set_attr(file->container, &attr);
     for (size_t i = 0; i < flush->piece_count && err == BALE_OK; i++) {
         const struct bale_piece *piece = &flush->pieces[i];

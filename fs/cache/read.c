@@ -48,25 +48,17 @@ static int begin_read(struct bale_read *read, size_t extents)
     return BALE_OK;
 }
 
-static void drop_pieces(struct bale_read *read)
+void bale_read_release(struct bale_read *read)
 {
+    if (!read->pieces)
+        return;
     struct pieces *pieces = BALE_CONTAINER_OF(read->pieces, struct pieces, iov);
-
     for (int i = 0; i < read->count; i++)
         if (pieces->buffers[i])
             bale_extent_buffer_unref(pieces->buffers[i]);
         else
             free(pieces->iov[i].iov_base);
-    read->count = 0;
-    read->length = 0;
-}
-
-void bale_read_release(struct bale_read *read)
-{
-    if (!read->pieces)
-        return;
-    drop_pieces(read);
-    free(BALE_CONTAINER_OF(read->pieces, struct pieces, iov));
+    free(pieces);
     read->pieces = NULL;
 }
 
@@ -126,11 +118,14 @@ static void leave_to_caller(struct bale_file *file, const struct span *span)
 static bool read_cached(struct bale_file *file, uint64_t offset, uint64_t end,
                         struct bale_read *read)
 {
+    struct pieces *pieces = BALE_CONTAINER_OF(read->pieces, struct pieces, iov);
     struct span span;
 
     for (uint64_t at = offset; next_span(file, at, end, &span); at += span.to - span.from) {
         if (!take_cached(file, &span, read)) {
-            drop_pieces(read);
+            while (read->count > 0)
+                bale_extent_buffer_unref(pieces->buffers[--read->count]);
+            read->length = 0;
             return false;
         }
     }

@@ -34,39 +34,50 @@ static void count_rewrite(struct bale_recompress *request, const struct bale_rew
     request->after += rewrite->after;
 }
 
-void bale_recompress_store(struct bale_change *change)
+/* Stores the new frames of an extent, unless it has changed. *some: at least one was stored; the new
+ * frames hold the same bytes as the old ones, so an extent that failed half-way may be committed. */
+static int store_rewrite(struct bale_rewrite_pass *pass, const struct bale_rewrite *rewrite,
+                         uint64_t generation, bool *some)
 {
-    struct bale_rewrite_pass *pass = change->pass;
-    struct bale_file *file = change->file;
+    if (!bale_rewrite_is_unchanged(pass->file, pass->attr.extent, rewrite))
+        return BALE_OK;
+    for (size_t i = 0; i < rewrite->frame_count; i++) {
+        int err = store_frame(pass->file, &rewrite->frames[i], generation);
+        if (err != BALE_OK)
+            return err;
+        *some = true;
+    }
+    count_rewrite(pass->request, rewrite);
+    return BALE_OK;
+}
+
+static int store_pass(struct bale_rewrite_pass *pass)
+{
+    struct bale_file *file = pass->file;
     uint64_t generation;
     bool some = false;
+    int err = bale_container_begin(file->container, &generation);
+
+    if (err != BALE_OK)
+        return err;
+    for (struct bale_rewrite *r = pass->first; r && err == BALE_OK; r = r->next)
+        err = store_rewrite(pass, r, generation, &some);
+    if (!some) {
+        bale_container_abandon(file->container);
+        return err;
+    }
+    int committed = bale_file_commit(file);
+    return err == BALE_OK ? committed : err;
+}
+
+void bale_recompress_store(struct bale_change *change)
+{
+    struct bale_file *file = change->file;
 
     pthread_mutex_lock(&file->lock);
     bool discarded = file->discarded;
     pthread_mutex_unlock(&file->lock);
-    int err = discarded ? BALE_OK : bale_container_begin(file->container, &generation);
-    if (discarded || err != BALE_OK) {
-        change->error = err;
-        return;
-    }
-    for (struct bale_rewrite *r = pass->first; r && err == BALE_OK; r = r->next) {
-        if (!bale_rewrite_is_unchanged(file, pass->attr.extent, r))
-            continue;
-        for (size_t i = 0; i < r->frame_count && err == BALE_OK; i++) {
-            err = store_frame(file, &r->frames[i], generation);
-            some = some || err == BALE_OK;
-        }
-        if (err == BALE_OK)
-            count_rewrite(pass->request, r);
-    }
-    /* If an extent failed half-way: its new frames hold the same bytes as the old ones. */
-    if (some) {
-        int committed = bale_file_commit(file);
-        err = err == BALE_OK ? committed : err;
-    } else {
-        bale_container_abandon(file->container);
-    }
-    change->error = err;
+    change->error = discarded ? BALE_OK : store_pass(change->pass);
 }
 
 /* ---- The call ---- */

@@ -74,23 +74,31 @@ static int create_parts(struct bale_volume *volume)
     uint64_t cap = options->memory ? options->memory : bale_memory_default_cap();
     int err = bale_volume_lists_create(&volume->lists);
 
-    if (err == BALE_OK)
-        err = bale_lru_create(&volume->lru);
-    if (err == BALE_OK)
-        err = bale_memory_create(cap, &volume->memory);
-    if (err == BALE_OK)
-        err = bale_admission_create(bale_memory_cap(volume->memory), &volume->admission);
-    if (err == BALE_OK) {
-        bale_reserve_make(volume);
-        err = create_engine(volume, cpus);
-    }
-    if (err == BALE_OK)
-        err = bale_pool_create(cpus * 2 > 4 ? cpus * 2 : 4, &volume->pool);
-    if (err == BALE_OK)
-        err = bale_pool_create(cpus > 2 ? cpus : 2, &volume->fetchers);
-    if (err == BALE_OK)
-        err = bale_queue_create(volume, &volume->queue);
-    return err == BALE_OK ? bale_flusher_start(volume, &volume->flusher) : err;
+    if (err != BALE_OK)
+        return err;
+    err = bale_lru_create(&volume->lru);
+    if (err != BALE_OK)
+        return err;
+    err = bale_memory_create(cap, &volume->memory);
+    if (err != BALE_OK)
+        return err;
+    bale_reserve_make(volume);
+    err = bale_admission_create(bale_memory_cap(volume->memory), &volume->admission);
+    if (err != BALE_OK)
+        return err;
+    err = create_engine(volume, cpus);
+    if (err != BALE_OK)
+        return err;
+    err = bale_pool_create(cpus * 2 > 4 ? cpus * 2 : 4, &volume->pool);
+    if (err != BALE_OK)
+        return err;
+    err = bale_pool_create(cpus > 2 ? cpus : 2, &volume->fetchers);
+    if (err != BALE_OK)
+        return err;
+    err = bale_queue_create(volume, &volume->queue);
+    if (err != BALE_OK)
+        return err;
+    return bale_flusher_start(volume, &volume->flusher);
 }
 
 int bale_volume_create(const struct bale_volume_options *options, struct bale_volume **out)

@@ -6,6 +6,7 @@
 #include <sys/statvfs.h>
 
 #include "format/err.h"
+#include "fs/base/timespec.h"
 #include "fs/fuse/backing.h"
 #include "fs/fuse/ctime.h"
 #include "fs/fuse/opened.h"

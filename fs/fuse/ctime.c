@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "fs/base/timespec.h"
 
 /* A table without chains: when an entry is overwritten by another file's, the first file shows the
  * backing inode's ctime, which is never too early. */
@@ -18,19 +19,6 @@ struct bale_ctimes {
     pthread_mutex_t lock; /* guards entries */
     struct entry entries[ENTRIES];
 };
-
-struct timespec bale_timespec_of(int64_t nanoseconds)
-{
-    int64_t rest = nanoseconds % 1000000000;
-
-    rest += rest < 0 ? 1000000000 : 0;
-    return (struct timespec){(nanoseconds - rest) / 1000000000, rest};
-}
-
-static int64_t nanoseconds_of(const struct timespec *t)
-{
-    return t->tv_sec * 1000000000 + t->tv_nsec;
-}
 
 static struct entry *entry_of(struct bale_ctimes *ctimes, uint64_t ino)
 {
@@ -61,7 +49,8 @@ void bale_ctimes_put(struct bale_ctimes *ctimes, uint64_t ino, const struct time
                      const struct timespec *backing)
 {
     pthread_mutex_lock(&ctimes->lock);
-    *entry_of(ctimes, ino) = (struct entry){ino, nanoseconds_of(shown), nanoseconds_of(backing)};
+    *entry_of(ctimes, ino) =
+        (struct entry){ino, bale_nanoseconds_of(*shown), bale_nanoseconds_of(*backing)};
     pthread_mutex_unlock(&ctimes->lock);
 }
 
@@ -69,7 +58,7 @@ void bale_ctimes_get(struct bale_ctimes *ctimes, uint64_t ino, struct timespec *
 {
     pthread_mutex_lock(&ctimes->lock);
     const struct entry *entry = entry_of(ctimes, ino);
-    if (entry->ino == ino && entry->backing == nanoseconds_of(ctime))
+    if (entry->ino == ino && entry->backing == bale_nanoseconds_of(*ctime))
         *ctime = bale_timespec_of(entry->shown);
     pthread_mutex_unlock(&ctimes->lock);
 }

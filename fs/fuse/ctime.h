@@ -20,7 +20,4 @@ void bale_ctimes_put(struct bale_ctimes *ctimes, uint64_t ino, const struct time
 /* Replaces *ctime, which the backing inode has now, by what is to be shown. Any thread. */
 void bale_ctimes_get(struct bale_ctimes *ctimes, uint64_t ino, struct timespec *ctime);
 
-/* Nanoseconds since 1970, which may be negative. */
-struct timespec bale_timespec_of(int64_t nanoseconds);
-
 #endif
