@@ -1,4 +1,4 @@
-/* bale_compress: extents become frames in entries and are put together in order. */
+/* bale_compress: encodes extents in the ring's entries, and appends the frames in order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,13 +10,13 @@
 struct job {
     struct bale_context *context;
     struct bale_api_setup setup;
-    struct bale_api_places places;
+    struct bale_api_memory memory;
     enum bale_api_way way;
     struct bale_stream stream;
     const uint8_t *in;
     size_t length;
-    size_t at;    /* of in that was given to entries */
-    uint8_t *out; /* capacity bytes, used of them written */
+    size_t at;    /* bytes of in that were given to entries */
+    uint8_t *out; /* room for capacity bytes, of which used are written */
     size_t capacity;
     size_t used;
 };
@@ -41,32 +41,32 @@ size_t bale_compress_bound(const struct bale_params *params, size_t length)
     return bale_api_setup(params, &setup, &why) == BALE_OK ? bound(&setup, length) : 0;
 }
 
-/* The bytes are there until bale_api_run_moves. */
-static int put(struct job *job, const uint8_t *bytes, size_t length)
+/* Appends bytes to the output. They must stay until bale_api_run_moves. */
+static int append_bytes(struct job *job, const uint8_t *bytes, size_t length)
 {
     if (length > job->capacity - job->used)
         return bale_api_fail(job->context, BALE_E_TOOBIG,
                              "The compressed bytes do not fit %zu bytes.", job->capacity);
-    bale_api_move(job->context, job->out + job->used, bytes, length, job->places.out);
+    bale_api_move(job->context, job->out + job->used, bytes, length, job->memory.out);
     job->used += length;
     return BALE_OK;
 }
 
-static void set_place(struct job *job, struct bale_ring_entry *entry)
+static void set_memory(struct job *job, struct bale_ring_entry *entry)
 {
     struct bale_item *item = &entry->item;
 
     item->raw = (uint8_t *)job->in + job->at; /* an encoder only reads it */
     if (job->way == BALE_API_ON_DEVICE) {
         item->memory_kind = BALE_MEMORY_DEVICE;
-        item->device = job->places.in_device;
+        item->device = job->memory.in_device;
     } else if (job->way == BALE_API_STAGED) {
-        bale_api_move(job->context, entry->raw, item->raw, item->frame.raw_length, job->places.in);
+        bale_api_move(job->context, entry->raw, item->raw, item->frame.raw_length, job->memory.in);
         item->raw = entry->raw;
     }
 }
 
-static void fill(struct job *job, struct bale_ring_entry *entry)
+static void fill_entry(struct job *job, struct bale_ring_entry *entry)
 {
     size_t left = job->length - job->at;
     uint32_t length = left < job->setup.extent ? (uint32_t)left : job->setup.extent;
@@ -78,18 +78,18 @@ static void fill(struct job *job, struct bale_ring_entry *entry)
         .offset = job->at, .raw_length = length, .chunk_log2 = job->setup.chunk_log2};
     item->stored = entry->stored;
     item->capacity = job->context->entry_stored;
-    set_place(job, entry);
+    set_memory(job, entry);
     job->at += length;
 }
 
-/* What a device was not found good for is staged from then on. */
-static int redo(struct job *job, struct bale_ring_entry *entry)
+/* After a device could not do an item in its own memory, all items are staged. */
+static int redo_staged(struct job *job, struct bale_ring_entry *entry)
 {
     job->way = BALE_API_STAGED;
     return bale_api_redo(job->context, entry, true);
 }
 
-static int take(void *argument, struct bale_ring_entry *entry)
+static int append_frame(void *argument, struct bale_ring_entry *entry)
 {
     struct job *job = argument;
     struct bale_item *item = &entry->item;
@@ -98,7 +98,7 @@ static int take(void *argument, struct bale_ring_entry *entry)
     if (bale_api_is_lost(job->context, err))
         return BALE_E_DEVICE;
     if (err < 0 && item->memory_kind == BALE_MEMORY_DEVICE) {
-        err = redo(job, entry);
+        err = redo_staged(job, entry);
         if (err < 0)
             return err;
         err = item->status;
@@ -107,11 +107,11 @@ static int take(void *argument, struct bale_ring_entry *entry)
         return bale_api_fail(job->context, err, "Compressing the bytes from %llu on failed: %s.",
                              (unsigned long long)item->frame.offset, bale_err_text(err));
     err = bale_stream_add(&job->stream, &item->frame);
-    return err < 0 ? err : put(job, item->stored, item->stored_length);
+    return err < 0 ? err : append_bytes(job, item->stored, item->stored_length);
 }
 
-/* Fills some entries that are free. */
-static int fill_some(struct job *job)
+/* Fills free entries, BALE_API_TOGETHER at most. */
+static int fill_entries(struct job *job)
 {
     struct bale_ring *ring = job->context->ring;
     struct bale_ring_entry *entry;
@@ -121,7 +121,7 @@ static int fill_some(struct job *job)
         entry = bale_ring_next(ring);
         if (!entry)
             break;
-        fill(job, entry);
+        fill_entry(job, entry);
         bale_ring_start(ring);
     }
     err = bale_api_run_moves(job->context);
@@ -129,15 +129,15 @@ static int fill_some(struct job *job)
     return err;
 }
 
-static int run(struct job *job)
+static int compress_extents(struct job *job)
 {
     int err = BALE_OK;
 
     do {
         if (err == BALE_OK)
-            err = fill_some(job);
+            err = fill_entries(job);
         if (bale_ring_wait(job->context->ring))
-            err = bale_api_take_some(job->context, take, job, err);
+            err = bale_api_take_entries(job->context, append_frame, job, err);
     } while (bale_ring_wait(job->context->ring) || (err == BALE_OK && job->at < job->length));
     return err;
 }
@@ -148,19 +148,19 @@ static int write_stream(struct job *job)
     int err;
 
     bale_stream_begin(&job->stream, job->setup.extent, head);
-    err = put(job, head, sizeof head);
+    err = append_bytes(job, head, sizeof head);
     if (err == BALE_OK)
         err = bale_api_run_moves(job->context);
     if (err == BALE_OK)
-        err = run(job);
+        err = compress_extents(job);
     if (err < 0)
         return err;
     bale_stream_end_encode(&job->stream, job->length, end);
-    err = put(job, end, sizeof end);
+    err = append_bytes(job, end, sizeof end);
     return err < 0 ? err : bale_api_run_moves(job->context);
 }
 
-/* The caller's memory, or the most that can be needed of our own. */
+/* Takes the caller's memory, or allocates the most that can be needed. */
 static int open_output(struct job *job, const struct bale_buffer *out)
 {
     size_t most = bound(&job->setup, job->length);
@@ -180,7 +180,7 @@ static int open_output(struct job *job, const struct bale_buffer *out)
     return BALE_OK;
 }
 
-/* Our own memory shrinks to what is used, if it can. */
+/* Shrinks memory that was allocated here to what is used, if possible. */
 static void close_output(struct job *job, struct bale_buffer *out)
 {
     if (!out->data) {
@@ -191,8 +191,8 @@ static void close_output(struct job *job, struct bale_buffer *out)
     out->length = job->used;
 }
 
-/* Which codec an open setting comes to is found out from the bytes, by the CPU. */
-static int open_lanes(struct job *job)
+/* An open setting needs the bytes on the host: the CPU chooses the codec from them. */
+static int open_ring(struct job *job)
 {
     struct bale_context *context = job->context;
     uint32_t extent = job->setup.extent;
@@ -202,10 +202,10 @@ static int open_lanes(struct job *job)
 
     job->way = BALE_API_DIRECT;
     if (!context->gpu)
-        return bale_api_lanes(context, bale_ring_entry_count(context->threads, each), each);
-    job->way = job->places.in && !bale_setting_is_open(job->setup.setting) ? BALE_API_ON_DEVICE
+        return bale_api_make_ring(context, bale_ring_entry_count(context->threads, each), each);
+    job->way = job->memory.in && !bale_setting_is_open(job->setup.setting) ? BALE_API_ON_DEVICE
                                                                            : BALE_API_STAGED;
-    return bale_api_staged_lanes(context, frames, raw, each);
+    return bale_api_make_staged_ring(context, frames, raw, each);
 }
 
 int bale_compress(struct bale_context *context, const struct bale_params *params, const void *in,
@@ -219,9 +219,9 @@ int bale_compress(struct bale_context *context, const struct bale_params *params
         return bale_api_fail(context, BALE_E_INVALID, "The input is missing.");
     err = bale_api_setup(params, &job.setup, &context->message);
     if (err == BALE_OK)
-        err = bale_api_begin(context, &job.setup, length > 0 ? in : NULL, out->data, &job.places);
+        err = bale_api_begin(context, &job.setup, length > 0 ? in : NULL, out->data, &job.memory);
     if (err == BALE_OK)
-        err = open_lanes(&job);
+        err = open_ring(&job);
     if (err == BALE_OK)
         err = open_output(&job, out);
     if (err < 0)

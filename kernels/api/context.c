@@ -12,7 +12,7 @@
 #define THREADS_MAX 4096
 #define ORDINAL_MAX 1024
 #define PAGE 4096
-#define STRUCT_MAX 4096 /* no structure of the interface grows beyond */
+#define STRUCT_MAX 4096 /* bytes; no structure of the interface is larger */
 #define TEXT(x) #x
 #define NUMBER_TEXT(x) TEXT(x)
 
@@ -21,7 +21,7 @@ _Static_assert((int)BALE_API_OK == BALE_OK && (int)BALE_API_NO_MEMORY == BALE_E_
                    (int)BALE_API_UNSUPPORTED == BALE_E_UNSUPPORTED &&
                    (int)BALE_API_INVALID == BALE_E_INVALID &&
                    (int)BALE_API_TOO_BIG == BALE_E_TOOBIG && (int)BALE_API_DEVICE == BALE_E_DEVICE,
-               "codes are handed on as they are");
+               "the library's codes are the bale_errs");
 
 unsigned bale_version(void)
 {
@@ -49,9 +49,9 @@ int bale_api_fail(struct bale_context *context, int err, const char *format, ...
     return err;
 }
 
-/* Copies a structure whose first member is its size into known bytes of our own: what the caller's
- * lacks is zero, and what we lack has to be. */
-static int take_struct(const void *theirs, void *ours, size_t known)
+/* Copies a structure, whose first member is its size, into known bytes. Members that the
+ * caller's lacks become zero; members that are unknown here must be zero. */
+static int read_struct(const void *theirs, void *ours, size_t known)
 {
     const uint8_t *bytes = theirs;
     size_t size;
@@ -71,10 +71,10 @@ static int take_struct(const void *theirs, void *ours, size_t known)
 
 /* ---- Life ---- */
 
-/* What the last bale_context_create of the thread had to say. */
+/* Why the last bale_context_create of the thread failed. */
 static _Thread_local struct bale_reason no_context;
 
-static int refuse(int err, const char *what, const char *why)
+static int refuse_context(int err, const char *what, const char *why)
 {
     bale_reason_set(&no_context, "%.60s%s%.180s.", what, why[0] ? ": " : "", why);
     return err;
@@ -87,22 +87,22 @@ static void log_nothing(int level, const char *text)
     (void)text;
 }
 
-static int take_params(const struct bale_context_params *params, struct bale_context_params *ours,
+static int read_params(const struct bale_context_params *params, struct bale_context_params *ours,
                        enum bale_engine_choice *choice)
 {
-    int err = take_struct(params, ours, sizeof *ours);
+    int err = read_struct(params, ours, sizeof *ours);
     const char *name = ours->engine ? ours->engine : "cpu";
 
     if (err < 0)
-        return refuse(err,
-                      err == BALE_E_INVALID
-                          ? "The params' size is not sizeof(struct bale_context_params)"
-                          : "The params are of a newer version of the library",
-                      "");
+        return refuse_context(err,
+                              err == BALE_E_INVALID
+                                  ? "The params' size is not sizeof(struct bale_context_params)"
+                                  : "The params are of a newer version of the library",
+                              "");
     if (ours->threads > THREADS_MAX)
-        return refuse(BALE_E_INVALID, "There are 4096 threads at most", "");
+        return refuse_context(BALE_E_INVALID, "There are 4096 threads at most", "");
     if (ours->gpu > ORDINAL_MAX)
-        return refuse(BALE_E_INVALID, "There is no such GPU: gpu is 1 for device 0", "");
+        return refuse_context(BALE_E_INVALID, "There is no such GPU: gpu is 1 for device 0", "");
     if (strcmp(name, "cpu") == 0)
         *choice = BALE_ENGINE_CPU;
     else if (strcmp(name, "gpu") == 0)
@@ -110,7 +110,7 @@ static int take_params(const struct bale_context_params *params, struct bale_con
     else if (strcmp(name, "auto") == 0)
         *choice = BALE_ENGINE_AUTO;
     else
-        return refuse(BALE_E_INVALID, "An engine is cpu, gpu or auto, not", name);
+        return refuse_context(BALE_E_INVALID, "An engine is cpu, gpu or auto, not", name);
     return BALE_OK;
 }
 
@@ -137,7 +137,7 @@ static int create_dispatcher(struct bale_context *context, const struct bale_con
     return bale_dispatch_create(&options, &context->engine);
 }
 
-/* Opens the GPU, and makes what is needed beside it. Without a GPU the dispatcher is a CPU engine. */
+/* Opens the GPU, its staging and copy threads. Without a GPU the dispatcher is a CPU engine. */
 static int open_gpu(struct bale_context *context, size_t staging)
 {
     struct bale_reason why;
@@ -148,13 +148,13 @@ static int open_gpu(struct bale_context *context, size_t staging)
     if (err < 0)
         return context->choice == BALE_ENGINE_AUTO
                    ? BALE_OK
-                   : refuse(BALE_E_DEVICE, "No GPU can be used", why.text);
+                   : refuse_context(BALE_E_DEVICE, "No GPU can be used", why.text);
     err = bale_staging_create(context->engine, staging > 0 ? staging : BALE_STAGING_DEFAULT,
                               &context->staging);
     if (err == BALE_OK)
         err = bale_copies_create(context->threads, &context->copies);
     if (err < 0)
-        return refuse(err, "There is no memory for staging", "");
+        return refuse_context(err, "There is no memory for staging", "");
     context->gpu = bale_dispatch_gpu(context->engine, &context->device);
     return BALE_OK;
 }
@@ -164,22 +164,22 @@ int bale_context_create(const struct bale_context_params *params, struct bale_co
     struct bale_context_params ours;
     struct bale_context *context;
     enum bale_engine_choice choice = BALE_ENGINE_CPU;
-    int err = take_params(params, &ours, &choice);
+    int err = read_params(params, &ours, &choice);
 
     if (err < 0)
         return err;
     if (!out)
-        return refuse(BALE_E_INVALID, "There is no place for the context", "");
+        return refuse_context(BALE_E_INVALID, "There is no place for the context", "");
     context = calloc(1, sizeof *context);
     if (!context)
-        return refuse(BALE_E_NOMEM, "There is no memory for a context", "");
+        return refuse_context(BALE_E_NOMEM, "There is no memory for a context", "");
     context->choice = choice;
     context->trusted = ours.trusted != 0;
     context->threads = ours.threads > 0 ? ours.threads : bale_cpus();
     err = choice == BALE_ENGINE_CPU ? bale_engine_cpu_create(context->threads, &context->engine)
                                     : create_dispatcher(context, &ours);
     if (err < 0)
-        refuse(err, "The threads cannot be started", "");
+        refuse_context(err, "The threads cannot be started", "");
     else if (choice != BALE_ENGINE_CPU)
         err = open_gpu(context, ours.staging);
     if (err < 0) {
@@ -190,7 +190,7 @@ int bale_context_create(const struct bale_context_params *params, struct bale_co
     return BALE_OK;
 }
 
-static void drop_lanes(struct bale_context *context)
+static void drop_ring(struct bale_context *context)
 {
     bale_ring_destroy(context->ring);
     context->ring = NULL;
@@ -204,7 +204,7 @@ void bale_context_destroy(struct bale_context *context)
 
     if (!context)
         return;
-    drop_lanes(context);
+    drop_ring(context);
     touched = context->touched || (context->staging && bale_staging_is_touched(context->staging));
     bale_engine_destroy(context->engine);
     bale_staging_destroy(context->staging, touched);
@@ -227,7 +227,7 @@ int bale_api_setup(const struct bale_params *params, struct bale_api_setup *setu
                    struct bale_reason *why)
 {
     struct bale_params ours;
-    int err = take_struct(params, &ours, sizeof ours);
+    int err = read_struct(params, &ours, sizeof ours);
 
     if (err < 0) {
         bale_reason_set(why, "%s",
@@ -253,14 +253,14 @@ int bale_api_setup(const struct bale_params *params, struct bale_api_setup *setu
     return bale_setting_parse(ours.codec ? ours.codec : "auto", &setup->setting, why);
 }
 
-int bale_api_lanes(struct bale_context *context, unsigned count, size_t stored)
+int bale_api_make_ring(struct bale_context *context, unsigned count, size_t stored)
 {
     int err;
 
     if (context->ring && context->entry_count == count && context->entry_raw == 0 &&
         context->entry_stored >= stored)
         return BALE_OK;
-    drop_lanes(context);
+    drop_ring(context);
     err = bale_ring_create(context->engine, count, 0, stored, &context->ring);
     if (err < 0)
         return bale_api_fail(context, err, "There is no memory for the frames in work.");
@@ -270,14 +270,15 @@ int bale_api_lanes(struct bale_context *context, unsigned count, size_t stored)
     return BALE_OK;
 }
 
-int bale_api_staged_lanes(struct bale_context *context, size_t frames, size_t raw, size_t stored)
+int bale_api_make_staged_ring(struct bale_context *context, size_t frames, size_t raw,
+                              size_t stored)
 {
     size_t most = bale_staging_size(context->staging) / bale_ring_room(1, raw, stored);
     unsigned count = (unsigned)(frames < most ? frames : most);
     void *memory = NULL;
     int err = BALE_E_NOMEM;
 
-    drop_lanes(context);
+    drop_ring(context);
     if (count > 0) {
         bale_staging_pin(context->staging, bale_ring_room(count, raw, stored));
         memory = bale_staging_take(context->staging, bale_ring_room(count, raw, stored));

@@ -1,5 +1,5 @@
-/* bale_decompress: frames are decoded by the engine straight to their place, or to an entry's memory that a
- * GPU has. */
+/* bale_decompress: decodes frames straight to the output, or to an entry's pinned memory for a
+ * GPU. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,22 +9,22 @@
 
 struct job {
     struct bale_context *context;
-    struct bale_api_places places;
-    uint32_t codecs;   /* bit i: the GPU decodes codec i to memory of its own */
+    struct bale_api_memory memory;
+    uint32_t codecs;   /* bit i: the GPU decodes codec i to device memory */
     const uint8_t *in; /* on the host */
-    uint8_t *fetched;  /* the same, where it had to be copied there */
+    uint8_t *fetched;  /* the same, if it was copied from a device; else NULL */
     size_t length;
     size_t at;
     struct bale_stream_reader reader;
-    size_t frames, raw_most, stored_most; /* found by measure */
+    size_t frames, raw_most, stored_most; /* set by measure_input */
     uint8_t *out;
-    size_t size; /* of out: the raw size */
-    size_t done; /* of out: given to entries or filled */
+    size_t size; /* bytes of out: the raw size */
+    size_t done; /* bytes of out that are filled or given to entries */
 };
 
-/* Reads the next part, whole: 1; 0 at the input's end; negative: *why says what is wrong at
- * job->at. */
-static int next(struct job *job, struct bale_stream_item *item, const char **why)
+/* Reads the next whole part and returns 1; 0 at the input's end; a negative bale_err with *why
+ * if the input is damaged at job->at. */
+static int next_part(struct job *job, struct bale_stream_item *item, const char **why)
 {
     size_t left = job->length - job->at;
     int err = left > 0 ? bale_stream_read(&job->reader, job->in + job->at, left, item) : BALE_OK;
@@ -42,13 +42,13 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* All but the frames' contents. */
-static int measure(struct job *job, uint64_t *size, const char **why)
+/* Checks the stream without the frames' contents, and finds the output's size. */
+static int measure_input(struct job *job, uint64_t *size, const char **why)
 {
     struct bale_stream_item item;
     int more;
 
-    while ((more = next(job, &item, why)) > 0) {
+    while ((more = next_part(job, &item, why)) > 0) {
         job->at += item.length;
         if (item.part != BALE_PART_FRAME)
             continue;
@@ -69,13 +69,13 @@ int bale_raw_size(const void *in, size_t length, uint64_t *raw_size)
 
     if (!in && length > 0)
         return BALE_E_INVALID;
-    err = measure(&job, &size, &why);
+    err = measure_input(&job, &size, &why);
     if (err == BALE_OK)
         *raw_size = size;
     return err;
 }
 
-/* As measured before; but the input may be somebody's shared memory. */
+/* Whether the part is as it was measured: another process may share and change the input. */
 static bool fits(const struct job *job, const struct bale_stream_item *item)
 {
     return item->offset >= job->done && item->offset <= job->size &&
@@ -88,11 +88,11 @@ static enum bale_api_way way_of(const struct job *job, const struct bale_frame *
 {
     if (!job->context->gpu)
         return BALE_API_DIRECT;
-    return job->places.out && job->codecs >> frame->codec & 1 ? BALE_API_ON_DEVICE
+    return job->memory.out && job->codecs >> frame->codec & 1 ? BALE_API_ON_DEVICE
                                                               : BALE_API_STAGED;
 }
 
-static void set_place(struct job *job, struct bale_ring_entry *entry)
+static void set_memory(struct job *job, struct bale_ring_entry *entry)
 {
     struct bale_item *item = &entry->item;
     enum bale_api_way way = way_of(job, &item->frame);
@@ -107,19 +107,19 @@ static void set_place(struct job *job, struct bale_ring_entry *entry)
         item->raw = entry->raw;
     if (way == BALE_API_ON_DEVICE) {
         item->memory_kind = BALE_MEMORY_DEVICE;
-        item->device = job->places.out_device;
+        item->device = job->memory.out_device;
     }
 }
 
-/* Fills the gap before the part, gives a frame to the engine, and goes on behind it. */
-static void start(struct job *job, const struct bale_stream_item *item,
-                  struct bale_ring_entry *entry)
+/* Fills the gap before the part with zeros, starts its frame, and goes on behind it. */
+static void start_frame(struct job *job, const struct bale_stream_item *item,
+                        struct bale_ring_entry *entry)
 {
     size_t offset = (size_t)item->offset;
 
     if (offset > job->done)
         bale_api_move(job->context, job->out + job->done, NULL, offset - job->done,
-                      job->places.out);
+                      job->memory.out);
     job->done = offset;
     if (item->part == BALE_PART_FRAME) {
         entry->from = job->at;
@@ -127,21 +127,21 @@ static void start(struct job *job, const struct bale_stream_item *item,
         entry->item.kind = BALE_ITEM_DECODE;
         entry->item.frame = item->frame;
         entry->item.stored_length = item->length;
-        set_place(job, entry);
+        set_memory(job, entry);
         bale_ring_start(job->context->ring);
         job->done += item->frame.raw_length;
     }
     job->at += item->length;
 }
 
-/* What a device was not found good for is staged from then on. */
-static int redo(struct job *job, struct bale_ring_entry *entry)
+/* After a device could not do an item in its own memory, all items are staged. */
+static int redo_staged(struct job *job, struct bale_ring_entry *entry)
 {
     job->codecs = 0;
     return bale_api_redo(job->context, entry, false);
 }
 
-static int take(void *argument, struct bale_ring_entry *entry)
+static int deliver_frame(void *argument, struct bale_ring_entry *entry)
 {
     struct job *job = argument;
     struct bale_item *item = &entry->item;
@@ -150,7 +150,7 @@ static int take(void *argument, struct bale_ring_entry *entry)
     if (bale_api_is_lost(job->context, item->status))
         return BALE_E_DEVICE;
     if (item->status < 0 && item->memory_kind == BALE_MEMORY_DEVICE)
-        err = redo(job, entry);
+        err = redo_staged(job, entry);
     if (err < 0)
         return err;
     if (item->status < 0)
@@ -158,12 +158,12 @@ static int take(void *argument, struct bale_ring_entry *entry)
                              (unsigned long long)entry->from, bale_err_text(item->status));
     if (item->raw == entry->raw)
         bale_api_move(job->context, job->out + entry->to, entry->raw, item->frame.raw_length,
-                      job->places.out);
+                      job->memory.out);
     return BALE_OK;
 }
 
-/* Fills some entries that are free; *more as from next. */
-static int fill_some(struct job *job, int *more)
+/* Fills free entries, BALE_API_TOGETHER at most. *more: the result of next_part. */
+static int fill_entries(struct job *job, int *more)
 {
     struct bale_ring *ring = job->context->ring;
     struct bale_stream_item item;
@@ -176,32 +176,32 @@ static int fill_some(struct job *job, int *more)
         entry = bale_ring_next(ring);
         if (!entry)
             break;
-        *more = next(job, &item, &why);
+        *more = next_part(job, &item, &why);
         if (*more < 0 || (*more > 0 && !fits(job, &item)))
             err = bale_api_fail(job->context, BALE_E_CORRUPT, "The input changed meanwhile.");
         else if (*more > 0)
-            start(job, &item, entry);
+            start_frame(job, &item, entry);
     }
     moved = bale_api_run_moves(job->context);
     bale_ring_submit(ring);
     return err < 0 ? err : moved;
 }
 
-static int decode(struct job *job)
+static int decode_frames(struct job *job)
 {
     int more = 1;
     int err = BALE_OK;
 
     do {
         if (err == BALE_OK && more > 0)
-            err = fill_some(job, &more);
+            err = fill_entries(job, &more);
         if (bale_ring_wait(job->context->ring))
-            err = bale_api_take_some(job->context, take, job, err);
+            err = bale_api_take_entries(job->context, deliver_frame, job, err);
     } while (bale_ring_wait(job->context->ring) || (err == BALE_OK && more > 0));
     return err;
 }
 
-/* The caller's memory, or as much as the heads promise. */
+/* Takes the caller's memory, or allocates as much as the frames' heads declare. */
 static int open_output(struct job *job, uint64_t size, const struct bale_buffer *out)
 {
     job->out = out->data;
@@ -231,38 +231,38 @@ static uint32_t closed_codecs(void)
     return closed;
 }
 
-/* What is all equal is quickly made by the CPU. */
-static int open_lanes(struct job *job)
+/* The CPU fills extents whose bytes are all equal fast enough. */
+static int open_ring(struct job *job)
 {
     struct bale_context *context = job->context;
     struct bale_gpu_stats stats;
 
     if (!context->gpu)
-        return bale_api_lanes(context, 2 * context->threads, 0);
+        return bale_api_make_ring(context, 2 * context->threads, 0);
     context->gpu->stats(context->device, &stats);
     job->codecs = stats.codecs & ~(1u << BALE_CODEC_ZERO);
     if (!context->trusted)
         job->codecs &= ~closed_codecs();
-    return bale_api_staged_lanes(context, job->frames + 1, larger(job->raw_most, 1),
-                                 larger(job->stored_most, 1));
+    return bale_api_make_staged_ring(context, job->frames + 1, larger(job->raw_most, 1),
+                                     larger(job->stored_most, 1));
 }
 
-static int run(struct job *job, struct bale_buffer *out)
+static int decompress_stream(struct job *job, struct bale_buffer *out)
 {
     const char *why;
     uint64_t size;
-    int err = measure(job, &size, &why);
+    int err = measure_input(job, &size, &why);
 
     if (err < 0)
         return bale_api_fail(job->context, err, "At byte %zu: %s.", job->at, why);
-    err = open_lanes(job);
+    err = open_ring(job);
     if (err == BALE_OK)
         err = open_output(job, size, out);
     if (err < 0)
         return err;
     job->at = 0;
     job->reader = (struct bale_stream_reader){0};
-    err = decode(job);
+    err = decode_frames(job);
     if (err < 0) {
         if (!out->data)
             free(job->out);
@@ -288,13 +288,13 @@ int bale_decompress(struct bale_context *context, const struct bale_params *para
         return bale_api_fail(context, BALE_E_INVALID, "The input is missing.");
     err = bale_api_setup(params, &setup, &context->message);
     if (err == BALE_OK)
-        err = bale_api_begin(context, &setup, length > 0 ? in : NULL, out->data, &job.places);
-    if (err == BALE_OK && job.places.in) {
+        err = bale_api_begin(context, &setup, length > 0 ? in : NULL, out->data, &job.memory);
+    if (err == BALE_OK && job.memory.in) {
         err = bale_api_fetch(context, in, length, &job.fetched);
         job.in = job.fetched;
     }
     if (err == BALE_OK)
-        err = run(&job, out);
+        err = decompress_stream(&job, out);
     free(job.fetched);
     return err;
 }

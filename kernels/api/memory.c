@@ -1,4 +1,5 @@
-/* The caller's memory, on the host and on devices, and copies between it and the entries'. */
+/* The caller's memory, on the host and on devices, and copies between it and the entries'
+ * memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ static int query_memory(struct bale_context *context, const void *memory, bool *
 }
 
 int bale_api_begin(struct bale_context *context, const struct bale_api_setup *setup, const void *in,
-                   const void *out, struct bale_api_places *places)
+                   const void *out, struct bale_api_memory *memory)
 {
     int err;
 
@@ -32,13 +33,13 @@ int bale_api_begin(struct bale_context *context, const struct bale_api_setup *se
                              "A stream needs a context with a GPU: this one has none.");
     if (setup->stream && context->gpu->wait(context->device, setup->stream) < 0)
         return bale_api_fail(context, BALE_E_DEVICE, "The stream cannot be waited for.");
-    err = query_memory(context, in, &places->in, &places->in_device);
+    err = query_memory(context, in, &memory->in, &memory->in_device);
     if (err == BALE_OK)
-        err = query_memory(context, out, &places->out, &places->out_device);
-    /* A copy to the host and back only to have the CPU do it is no gain. */
+        err = query_memory(context, out, &memory->out, &memory->out_device);
+    /* Memory on a device stays with the GPU: copying it for the CPU gains nothing. */
     if (context->gpu && context->choice == BALE_ENGINE_AUTO)
         bale_dispatch_choose(context->engine,
-                             places->in || places->out ? BALE_ENGINE_GPU : BALE_ENGINE_AUTO);
+                             memory->in || memory->out ? BALE_ENGINE_GPU : BALE_ENGINE_AUTO);
     return err;
 }
 
@@ -80,9 +81,9 @@ int bale_api_run_moves(struct bale_context *context)
     return err < 0 ? bale_api_fail(context, err, "The GPU failed to copy.") : BALE_OK;
 }
 
-int bale_api_take_some(struct bale_context *context,
-                       int (*take)(void *argument, struct bale_ring_entry *entry), void *argument,
-                       int err)
+int bale_api_take_entries(struct bale_context *context,
+                          int (*take)(void *argument, struct bale_ring_entry *entry),
+                          void *argument, int err)
 {
     struct bale_ring *ring = context->ring;
     struct bale_ring_entry *entry;
@@ -132,7 +133,7 @@ bool bale_api_is_lost(struct bale_context *context, int status)
     }
 }
 
-/* By way of pinned memory, which is faster. */
+/* Through pinned memory, which is faster. */
 int bale_api_fetch(struct bale_context *context, const void *from, size_t length, uint8_t **to)
 {
     size_t most = bale_staging_size(context->staging);
