@@ -173,7 +173,7 @@ static void check_overlaps(struct check *check)
 static int check_slots(struct check *check)
 {
     struct bale_io *io = check->container->io;
-    struct bale_fault fault = {.what = "root slot (the other one serves)"};
+    struct bale_fault fault = {.what = "root slot (the other one is used)"};
     uint8_t head[BALE_DATA_START];
     struct bale_roots roots;
     size_t length;

@@ -33,9 +33,9 @@ static void unlock_session(struct bale_container *c)
         pthread_rwlock_unlock(c->config->session_roll);
 }
 
-/* Whether writing a root now is safe for the newest one: there is none, it is durable (then its slot
- * is never the next), or it is of the present session. */
-static bool is_newest_safe(const struct bale_container *c)
+/* Whether the next root may overwrite the newest one: there is none, it is durable (then the next
+ * goes to the other slot), or it is of the present session. */
+static bool may_overwrite_newest(const struct bale_container *c)
 {
     return c->root.generation == 0 || c->durable >= c->root.generation ||
            c->root.session == atomic_load(c->config->session);
@@ -60,7 +60,7 @@ int bale_container_write_root(struct bale_container *c, struct bale_root *root)
     int slot, err;
 
     lock_session(c);
-    if (!is_newest_safe(c)) {
+    if (!may_overwrite_newest(c)) {
         unlock_session(c);
         err = secure_newest(c);
         if (err != BALE_OK)

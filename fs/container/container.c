@@ -11,7 +11,7 @@ static int make_locks(struct bale_container *c)
 
     if (pthread_rwlockattr_init(&attr) != 0)
         return BALE_E_NOMEM;
-    /* There are many readers: a commit must not wait until none is there. */
+    /* There are always readers, which would starve a commit: prefer writers. */
     (void)pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     (void)pthread_mutex_init(&c->state_lock, NULL);
     (void)pthread_mutex_init(&c->first_lock, NULL);

@@ -61,7 +61,7 @@ int bale_frame_head_read(struct bale_io *io, uint64_t position, uint32_t length,
         size_t need = head->frame.head_length < length ? head->frame.head_length : length;
         uint8_t *data = need > head->length ? realloc(head->data, need) : NULL;
 
-        if (need <= head->length) { /* it asks for more than the frame has */
+        if (need <= head->length) { /* the head would be longer than the frame */
             set_fault(fault, "frame length", length, head->frame.head_length);
             return BALE_E_CORRUPT;
         }

@@ -63,8 +63,10 @@ struct bale_container {
     uint64_t rejected;       /* generation of a root that open rejected; 0: none */
     bool ready;              /* the index is loaded and the free map made */
     bool punchable;          /* the backing file system can punch holes */
-    atomic_bool broken;      /* only reading is left */
-    _Atomic uint64_t id;     /* root's container id, for any thread */
+
+    /* Any thread. */
+    atomic_bool broken;  /* only reading is allowed */
+    _Atomic uint64_t id; /* root's container id */
 
     /* The thread that writes the first frame locks it while it writes the first root. */
     pthread_mutex_t first_lock;

@@ -193,8 +193,8 @@ static void sync_earlier_sessions(struct bale_store *store, struct bale_session_
         return;
     }
     bale_log(BALE_LOG_WARNING,
-             "%s: what an earlier mount left could not be synced: %s: every file it wrote is "
-             "verified when it is opened",
+             "%s: data of an earlier mount could not be synced: %s: every file that it wrote "
+             "is verified when it is opened",
              store->path, strerror(errno));
     list_taint_this_boot(list, sessions);
 }

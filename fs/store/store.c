@@ -79,7 +79,7 @@ static int open_directories(struct bale_store *store, const char *path, struct b
     return bale_store_fail_errno(why, store->path, BALE_STORE_DIR, "opened");
 }
 
-/* Empties the reserve, too: if a kill left it filled, nothing needs its blocks any more. */
+/* Opens and empties the reserve: if a kill left it filled, nothing needs its blocks any more. */
 static int open_reserve(struct bale_store *store, struct bale_reason *why)
 {
     struct stat st;

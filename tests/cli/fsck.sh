@@ -82,7 +82,7 @@ prints "^$store/small: offset 0: frame head \(position 224\)$"
 restore
 flip "$store/text" $((chosen * 112 + 20))
 run 4 fsck "$store"
-prints "^$store/text: offset 0: root slot \(the other one serves\)( \(position 112\))?$"
+prints "^$store/text: offset 0: root slot \(the other one is used\)( \(position 112\))?$"
 flip "$store/text" $(((1 - chosen) * 112 + 20))
 run 4 fsck "$store"
 prints "^$store/text: offset 0: no root is whole$"
