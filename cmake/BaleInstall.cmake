@@ -21,13 +21,12 @@ set(BALE_DOCUMENTS
   doc/usage.md
   format/FORMAT.md
   kernels/auto/spec.md
-  kernels/culzss/spec.md
-  kernels/gpulz/spec.md
-  kernels/lz4/spec.md
   kernels/lzss/spec.md
   kernels/store/spec.md
-  kernels/zero/spec.md
-  kernels/zstd/spec.md)
+  kernels/zero/spec.md)
+foreach(codec IN LISTS BALE_CODECS)
+  list(APPEND BALE_DOCUMENTS kernels/${codec}/spec.md)
+endforeach()
 
 # bale_install(): the rules for the program; the manual pages have theirs in tools/man.
 function(bale_install)
