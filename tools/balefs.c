@@ -30,14 +30,14 @@ static void print_help(FILE *out)
           "       balefs help COMMAND | codecs\n"
           "       balefs --version\n"
           "\n"
-          "A transparent compressed file system: what is written below a mount point is kept\n"
-          "compressed in a directory, the store.\n"
+          "A transparent compressed file system: files that are written below a mount point are\n"
+          "kept compressed in a directory, the store.\n"
           "\n",
           out);
     for (size_t i = 0; i < COMMANDS; i++)
         fprintf(out, "  %-12s  %s\n", commands[i]->name, commands[i]->summary);
     fputs("\n"
-          "balefs COMMAND --help tells the command's options and exit codes.\n",
+          "balefs COMMAND --help prints the options and exit codes of a command.\n",
           out);
 }
 

@@ -189,7 +189,7 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
         bale_reason_set(why, "%s: cannot be mounted on: %s: %s", mountpoint,
                         line[0] ? line : negotiation->trouble,
                         line[0] && has_device() ? "see fusermount3(1)"
-                                                : "balefs doctor tells what this machine lacks");
+                                                : "balefs doctor shows what this machine lacks");
         fuse_session_destroy(session);
         return NULL;
     }

@@ -145,7 +145,7 @@ static void log_refused(struct bale_dispatch *d, const char *why)
 {
     if (d->options.gpu.insist)
         log_message(d, BALE_GPU_WARNING, why,
-                    ": the CPU does everything: balefs doctor tells what this machine lacks");
+                    ": the CPU does everything: balefs doctor shows what this machine lacks");
     else
         log_message(d, BALE_GPU_INFO, why, ": the CPU does everything");
 }

@@ -43,7 +43,7 @@ grep -q '>&lt;&amp;>' odd.svg || fail "a name of the picture's"
 fails 2 "--svg -: the table is on standard output: name a file: see balefs bench --help" bench --svg - data
 fails 1 "'': cannot be written: No such file or directory" bench --svg "" data
 cp data keep
-fails 1 "keep: is there already: -f replaces it" bench "${few[@]}" --codec lz4 --svg keep data
+fails 1 "keep: exists: -f replaces it" bench "${few[@]}" --codec lz4 --svg keep data
 cmp data keep
 run 0 bench "${few[@]}" --codec lz4 --force --svg keep data
 grep -q '^<svg ' keep || fail "--force does not replace a file"

@@ -118,7 +118,7 @@ is "culzss:2" "$(json 'd["codec"]')" "a codec that is asked for works beside"
 fill_with 'sys.exit(3)'
 fails 1 "$load: ended with status 3" "${few[@]}" --beside
 fill_with 'print("{}")'
-fails 1 "$load: does not tell its rate: it is of another version of balefs" "${few[@]}" --beside
+fails 1 "$load: does not report its rate: it belongs to another version of balefs" "${few[@]}" --beside
 rm "$load"
 fails 1 "$load: cannot be run: No such file or directory" "${few[@]}" --beside
 export BALE_FAKE_GPU=open
@@ -135,7 +135,7 @@ fails 1 "store, encode on the GPU: engine failed" "${few[@]}"
 BALE_FAKE_GPU=item=3
 fails 1 "store, encode on the GPU: device failed" "${few[@]}"
 BALE_FAKE_GPU=corrupt
-fails 1 "store, decode on the GPU: other bytes came back than went in: check this machine's memory, and report it" "${few[@]}"
+fails 1 "store, decode on the GPU: the decompressed bytes differ from the input: check this machine's memory, and report it" "${few[@]}"
 BALE_FAKE_GPU=lost=20 # in the midst of being timed
 run 1 "${few[@]}"
 says '^balefs: [a-z0-9:]+, (en|de)code on the GPU: '
@@ -152,7 +152,7 @@ fails 1 "none: cannot be opened: No such file or directory" "${few[@]}" none
 fails 1 "/dev/null: nothing to compress: give a file with something in it" "${few[@]}" /dev/null
 fails 1 "usr: is a directory: name files in it" "${few[@]}" usr
 cp data keep
-fails 1 "keep: is there already: -f replaces it" "${few[@]}" --svg keep data
+fails 1 "keep: exists: -f replaces it" "${few[@]}" --svg keep data
 cmp data keep
 run 0 "${few[@]}" --force --svg keep data
 grep -q '^<svg ' keep || fail "--force does not replace a file"

@@ -86,5 +86,5 @@ is "balefs: GPU: no memory: it was told that there is none: it is not measured" 
 is None "$(json 'd["gpu"]')" "a GPU without memory"
 fails 1 "GPU: no memory: it was told that there is none: it is not measured" "${few[@]}" --engine gpu data
 BALE_FAKE_GPU=spoils
-fails 1 "lz4 on the GPU: other bytes came back than went in: check this machine's memory, and report it: --engine cpu leaves it out" \
+fails 1 "lz4 on the GPU: the decompressed bytes differ from the input: check this machine's memory, and report it: --engine cpu leaves it out" \
     "${few[@]}" data

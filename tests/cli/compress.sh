@@ -40,10 +40,10 @@ is "" "$out$err" "what compress says"
 alone data data.bale
 is "$(stat -c '%a %y %U %G' data)" "$(stat -c '%a %y %U %G' data.bale)" "mode, time and owner"
 [ "$(stat -c %s data.bale)" -lt 700000 ] || fail "not smaller: $(stat -c %s data.bale)"
-fails 1 "data.bale: is there already: -f replaces it" compress data
-fails 1 "data: is there already: -f replaces it" decompress data.bale
-fails 1 "data.bale: ends in .bale already: -f compresses it all the same" compress data.bale
-fails 1 "data: does not end in .bale: say with -o or -c where to write" decompress data
+fails 1 "data.bale: exists: -f replaces it" compress data
+fails 1 "data: exists: -f replaces it" decompress data.bale
+fails 1 "data.bale: ends in .bale already: -f compresses it anyway" compress data.bale
+fails 1 "data: does not end in .bale: give -o or -c" decompress data
 mv data original
 run 0 decompress -v data.bale
 grep -Eqx 'data.bale: 1.2 MiB, compressed [0-9.]+ KiB, ratio [2-9]\.[0-9]{2}' <<<"$err" || fail "-v: $err"
@@ -63,7 +63,7 @@ echo 1 >one
 echo 2 >two
 run 1 compress one none two data
 is "balefs: none: cannot be opened: No such file or directory
-balefs: data.bale: is there already: -f replaces it" "$err" "two of four"
+balefs: data.bale: exists: -f replaces it" "$err" "two of four"
 run 0 decompress -t -v one.bale two.bale
 is "one.bale: 2 B, compressed 146 B, ratio 0.01, good
 two.bale: 2 B, compressed 146 B, ratio 0.01, good" "$err" "-t -v"
@@ -78,7 +78,7 @@ run 0 compress -o sub/x data
 cmp sub/x data.bale
 ln -s sub/x link
 run 1 decompress -o link data.bale
-says '^balefs: link: is there already: -f replaces it$'
+says '^balefs: link: exists: -f replaces it$'
 run 0 decompress -f -o link data.bale
 [ -L link ] || fail "the link was replaced"
 cmp sub/x data
@@ -93,7 +93,7 @@ fails 1 "data: input and output are the same file: give another output" compress
 fails 1 "sub: a directory: give files, or pipe tar into balefs compress" compress sub
 fails 1 "sub: cannot be written: Is a directory" compress -o sub data
 fails 1 "none/x: cannot be written: No such file or directory" compress -o none/x data
-fails 1 "/dev/null: not a regular file: say with -o or -c where to write" compress /dev/null
+fails 1 "/dev/null: not a regular file: give -o or -c" compress /dev/null
 rm -r sub link
 alone data data.bale
 
@@ -142,11 +142,11 @@ cat small.bale large.bale small.bale | "$balefs" decompress | cmp - <(echo small
 
 # Cut short, damaged, followed by something else, something else altogether. -c gives what comes before.
 size=$(stat -c %s data.bale)
-rescue="what comes before can be had with balefs decompress -c"
+rescue="balefs decompress -c writes what comes before"
 for length in 1 31 32 33 100 5000 $((size / 2)) $((size - 48)) $((size - 1)); do
     cut_at data.bale "$length"
     why="the stream is cut short: $rescue"
-    [ "$length" -ge 32 ] || why="no balefs stream: give what balefs compress made"
+    [ "$length" -ge 32 ] || why="no balefs stream: give a file that balefs compress made"
     [ "$length" -ge 32 ] && at=$length || at=0
     fails 1 "piece: byte $at: $why" decompress -t piece
     fails 1 "piece: byte $at: $why" decompress -o back piece
@@ -155,12 +155,12 @@ for length in 1 31 32 33 100 5000 $((size / 2)) $((size - 48)) $((size - 1)); do
 done
 [ "$(stat -c %s .out)" = "$(stat -c %s data)" ] || fail "all was there, but not the end record"
 : >piece
-fails 1 "piece: byte 0: empty, no balefs stream: give what balefs compress made" decompress -c piece
-fails 1 "data: byte 0: no balefs stream: give what balefs compress made" decompress -c data
-fails 1 "standard input: byte 0: empty, no balefs stream: give what balefs compress made" decompress
+fails 1 "piece: byte 0: empty, no balefs stream: give a file that balefs compress made" decompress -c piece
+fails 1 "data: byte 0: no balefs stream: give a file that balefs compress made" decompress -c data
+fails 1 "standard input: byte 0: empty, no balefs stream: give a file that balefs compress made" decompress
 
 { cat data.bale; printf 'more'; } >piece
-fails 1 "piece: byte $size: what follows the stream is none: truncate -s $size takes it away" decompress -o back piece
+fails 1 "piece: byte $size: what follows the stream is none: truncate -s $size removes it" decompress -o back piece
 run 1 decompress -c piece
 cmp .out data
 truncate -s "$size" piece
@@ -168,7 +168,7 @@ run 0 decompress -t piece
 
 cp data.bale piece
 flip piece 10
-fails 1 "piece: byte 0: the head of the stream is damaged: give what balefs compress made" decompress -t piece
+fails 1 "piece: byte 0: the head of the stream is damaged: give a file that balefs compress made" decompress -t piece
 cp data.bale piece
 flip piece 100
 fails 1 "piece: byte 32: the head of the frame is damaged: $rescue" decompress -t piece
@@ -245,7 +245,7 @@ done
 # Terminals.
 if command -v script >/dev/null; then
     terminal() { script -qec "$1" /dev/null </dev/null | tr -d '\r'; }
-    is "balefs: standard output is a terminal: say with -o where to write" \
+    is "balefs: standard output is a terminal: give -o FILE" \
         "$(terminal "'$balefs' compress -c data")" "compress to a terminal"
     is "balefs: standard input is a terminal: give a file" \
         "$(terminal "'$balefs' decompress")" "decompress from a terminal"

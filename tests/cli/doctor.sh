@@ -49,7 +49,7 @@ if [ "$(id -u)" = 0 ] && [ -c /dev/fuse ] && unshare -m true 2>/dev/null; then
     unshare -m sh -c 'mount --bind "$1/nodevice" /dev/fuse && exec setpriv --reuid=65534 --regid=65534 --clear-groups \
         "$1/balefs" mount "$1/home/store" "$1/home/mnt"' - "$work" 2>"$work/err" || got=$?
     is 32 "$got" "mount without /dev/fuse: $(cat "$work/err")"
-    grep -Eq "^balefs: $work/home/mnt: cannot be mounted on: .*: balefs doctor tells what this machine lacks$" "$work/err" ||
+    grep -Eq "^balefs: $work/home/mnt: cannot be mounted on: .*: balefs doctor shows what this machine lacks$" "$work/err" ||
         fail "mount without /dev/fuse said: $(cat "$work/err")"
 fi
 
@@ -58,7 +58,7 @@ run 1 doctor "$work/none"
 prints "^! store +$work/none: No such file or directory: name a directory$"
 mkdir "$work/plain"
 check "$work/plain"
-prints "^  store +$work/plain is none yet: balefs init makes one"
+prints "^  store +$work/plain is not a store yet: balefs init makes one"
 mkdir -p "$work/bad/.balefs"
 echo '{"format": 99' >"$work/bad/.balefs/volume.json"
 run 1 doctor "$work/bad"

@@ -30,15 +30,15 @@ prints "^  codecs of GPUs +store, lz4, zstd to level 3, culzss, gpulz$"
 prints "^  nvCOMP +found: "
 doctor lacks
 prints "^  codecs of GPUs +store, culzss, gpulz$"
-prints "^  nvCOMP +libfake.so.1 is not found: zstd and lz4 stay with the processors: pip install nvidia-libnvcomp-cu13, "
+prints "^  nvCOMP +libfake.so.1 is not found: zstd and lz4 stay on the CPU: pip install nvidia-libnvcomp-cu13, "
 doctor exclusive
-prints "^  GPU engine +$beside: engine=auto leaves all to the processors: Fake GPU: its compute mode is exclusive: -o engine=gpu "
+prints "^  GPU engine +$beside: engine=auto leaves everything to the CPU: Fake GPU: its compute mode is exclusive: -o engine=gpu "
 doctor find
-prints "^  GPU engine +$beside: engine=auto leaves all to the processors: no driver: it was told that there is none$"
+prints "^  GPU engine +$beside: engine=auto leaves everything to the CPU: no driver: it was told that there is none$"
 doctor find-hangs
 prints "^  GPU engine +the driver does not answer within 20 s: "
 doctor find-dies
-prints "^! GPU engine +the process that asked for a GPU died of it: mount with -o engine=cpu, "
+prints "^! GPU engine +the process that queried the GPU crashed: mount with -o engine=cpu, "
 
 out=$(BALE_FAKE_GPU=lacks "$balefs" doctor --json || true)
 is "GPU engine fine None" "$(json '[(c["name"], c["finding"], c["advice"]) for c in d["checks"] if c["name"] == "GPU engine"][0]')" "engine, --json"

@@ -125,7 +125,7 @@ prints '^ +524288 +65536  zero '
 run 0 inspect --json "$store/text.log" "$store/dir/random"
 is 2 "$(json 'len(d)')" "two files"
 run 0 inspect "$store/empty"
-prints '^no extents: there is no data in it$'
+prints '^no extents: it contains no data$'
 ! grep -q '^ *offset ' <<<"$out" || fail "a table without rows: $out"
 run 1 inspect "$store"
 says "is no regular file"

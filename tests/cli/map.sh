@@ -49,7 +49,7 @@ texts "$work/map.svg" | grep -Fx 'a cell: 4 extents, 512 KiB' >/dev/null || fail
 
 # A picture may be replaced, and so may an empty file; anything else only if that is asked for; the input never.
 cp "$work/bytes" "$work/keep"
-fails 1 "$work/keep: is there already: -f replaces it" inspect --svg "$work/keep" hole
+fails 1 "$work/keep: exists: -f replaces it" inspect --svg "$work/keep" hole
 cmp "$work/bytes" "$work/keep"
 run 0 inspect -f --svg "$work/keep" none
 run 0 inspect --svg "$work/empty" none

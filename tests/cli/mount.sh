@@ -64,9 +64,9 @@ if [ "$(id -u)" = 0 ]; then
 fi
 
 # --- a mount is no store
-fails 32 "$mnt: is no store, but a mount of the store $store: to have it in a second place, use mount --bind; to move it, unmount it and name the store" \
+fails 32 "$mnt: is not a store but a mount of the store $store: for a second mount point use mount --bind; to move it, unmount it and name the store" \
     mount "$mnt" "$work/other"
-fails 8 "$mnt: is no store, but a mount of the store $store: unmount it with balefs umount $mnt, then check the store" fsck "$mnt"
+fails 8 "$mnt: is not a store but a mount of the store $store: unmount it with balefs umount $mnt, then check the store" fsck "$mnt"
 fails 1 "$mnt: is a mount of the store $store: name a directory outside" init "$mnt"
 run 0 umount "$mnt"
 

@@ -148,7 +148,7 @@ fails 1 "$work/other/no/new: no such file or directory: check the path" import "
 # --- tar
 run 0 export --tar -o "$work/tar" "$store"
 [ -z "$out$err" ] || fail "export --tar said: $out $err"
-fails 1 "$work/tar: is there already: -f replaces it" export --tar -o "$work/tar" "$store/set"
+fails 1 "$work/tar: exists: -f replaces it" export --tar -o "$work/tar" "$store/set"
 "$balefs" export --tar -o - "$store" >"$work/tar2"
 is "$(tar tf "$work/tar" 2>/dev/null)" "$(tar tf "$work/tar2" 2>/dev/null)" "an archive on standard output"
 cp "$work/tar" "$work/tar2"
@@ -192,7 +192,7 @@ says "^balefs: $store/dir: is no regular file, but a directory: name a file in i
 run 1 cat "$work/few/text"
 says "neither in a balefs mount nor in a store"
 run 1 cat "$store/.balefs/volume.json"
-says "is the store's own"
+says "belongs to the store itself"
 run 1 cat "$store/dangling"
 
 # --- what is refused

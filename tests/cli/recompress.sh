@@ -39,7 +39,7 @@ figures() { json 'd["files"], d["extents"], d["renewed"], d["damaged"]'; }
 
 # --- by default: the codec in force, which all have
 run 0 recompress "$mnt"
-is "$mnt: 4 files, 20 extents, 0 stored anew" "$out" "recompress of what is as it should be"
+is "$mnt: 4 files, 20 extents, 0 rewritten" "$out" "recompress of what is as it should be"
 
 # --- a dry run stores nothing, and tells what will be
 touch -d '2001-02-03 04:05:06.789' "$mnt/text"
@@ -60,8 +60,8 @@ run 0 stat --json "$mnt"
 is "store zstd" "$(json '" ".join(sorted(d["codecs"]))')" "codecs"
 is True "$(json 'd["disk"] <= d["stored"] + 5 * 16384')" "what was stored before takes no space any more"
 run 0 recompress --codec zstd:9 "$mnt/text" "$mnt/dir"
-is "$mnt/text: 1 files, 8 extents, 0 stored anew
-$mnt/dir: 1 files, 8 extents, 0 stored anew" "$out" "recompress again"
+is "$mnt/text: 1 files, 8 extents, 0 rewritten
+$mnt/dir: 1 files, 8 extents, 0 rewritten" "$out" "recompress again"
 run 0 get "$mnt/text"
 is "$mnt/text: codec lz4 (default), extent 131072 (default)" "$out" "get without --set"
 cmp "$work/text" "$mnt/text"
@@ -72,7 +72,7 @@ is "$((40 * 128 * 1024)) $((41 * 128 * 1024))" \
 fd = os.open(sys.argv[1], os.O_RDONLY)
 print(os.lseek(fd, 0, os.SEEK_DATA), os.lseek(fd, 41 * 131072 - 1, os.SEEK_HOLE))' "$mnt/hole")" "the holes"
 
-# --- not smaller, and nobody chose: kept. Chosen: stored anew. --set chooses for the file.
+# --- not smaller, and nobody chose: kept. Chosen: rewritten. --set chooses for the file.
 run 0 recompress --json "$mnt/text"
 is "1 8 0 0" "$(figures)" "the default codec, which is worse"
 run 0 set "$mnt/text" lz4
@@ -92,14 +92,14 @@ run 0 recompress "$mnt/later"
 is "" "$err" "recompress where files have the codec of new ones"
 run 0 set "$mnt/later" --match '*.log' zstd:9
 run 0 recompress "$mnt/later"
-is "$mnt/later: 2 files, 16 extents, 0 stored anew" "$out" "recompress after a change of match lines"
-is "balefs: $mnt/later: files keep the codec recorded for them, as $mnt/later/a.log has lz4, where new ones get zstd:9: give --codec zstd:9, and --set to have it recorded" \
+is "$mnt/later: 2 files, 16 extents, 0 rewritten" "$out" "recompress after a change of match lines"
+is "balefs: $mnt/later: files keep the codec recorded for them: $mnt/later/a.log has lz4, new files get zstd:9: give --codec zstd:9, and --set to record it" \
     "$err" "advice"
 run 0 set "$mnt/later" zstd:9
 run 0 recompress --dry-run --json "$mnt/later/b"
-says "^balefs: $mnt/later/b: files keep the codec recorded for them, as $mnt/later/b has lz4, where new ones get zstd:9: "
+says "^balefs: $mnt/later/b: files keep the codec recorded for them: $mnt/later/b has lz4, new files get zstd:9: "
 run 0 recompress --set --codec zstd:9 "$mnt/later"
-is "$mnt/later: 2 files, 16 extents, 16 stored anew" "${out%:*became*}" "as it says"
+is "$mnt/later: 2 files, 16 extents, 16 rewritten" "${out%:*became*}" "as it says"
 is "" "$err" "no advice where --codec is given"
 run 0 recompress "$mnt/later"
 is "" "$err" "no advice after that"
@@ -128,7 +128,7 @@ kill -0 "$waiter" || fail "recompressed while frozen"
 is "balefs: $mnt/text: its mount is frozen: waiting for balefs thaw" "$(cat "$work/waits")" "in a frozen mount"
 run 0 thaw "$mnt"
 wait "$waiter" || fail "recompress after thaw"
-grep -q '8 stored anew' "$work/waits" || fail "after thaw: $(cat "$work/waits")"
+grep -q '8 rewritten' "$work/waits" || fail "after thaw: $(cat "$work/waits")"
 run 0 umount "$mnt"
 run 0 fsck --data "$store"
 

@@ -119,7 +119,7 @@ echo "\$pid" >"$work/daemon"
 sleep 0.2
 END
 run 125 run "$store" "$mnt" -- sh "$work/killer" KILL
-says "^balefs: $mnt: its daemon did not end in order: what was written last may be lost: check with balefs fsck $store$"
+says "^balefs: $mnt: its daemon did not end cleanly: what was written last may be lost: check with balefs fsck $store$"
 free "a killed daemon"
 "$balefs" run --grace 1s "$store" "$mnt" -- sh -c "sh '$work/killer' STOP; : >'$work/stopped'" 2>"$work/err" &
 task=$!
@@ -131,7 +131,7 @@ got=0
 wait "$task" || got=$?
 kill -CONT "$(cat "$work/daemon")"
 is 125 "$got" "status after the grace"
-grep -q 'not all was stored within 1 s after a signal: its daemon goes on by itself' "$work/err" || fail "$(cat "$work/err")"
+grep -q 'not all was stored within 1 s after a signal: its daemon continues alone' "$work/err" || fail "$(cat "$work/err")"
 soon unlocked "$store" || fail "after the grace: still locked"
 free "after the grace"
 
@@ -171,7 +171,7 @@ except OSError:
     pass
 END
 run 125 run "$small/store" "$mnt" -- /usr/bin/python3 "$work/filler"
-says "^balefs: $mnt: (unmounted: |unmounted, but its daemon did not end in order: |not everything written can be stored: )"
+says "^balefs: $mnt: (unmounted: |unmounted, but its daemon did not end cleanly: |not everything written can be stored: )"
 is 0 "$(stat -c %b "$small/store/open")" "blocks of a file that found no room"
 ! is_mounted "$mnt" || fail "mounted after a full disk"
 unlocked "$small/store" || fail "locked after a full disk"

@@ -91,4 +91,4 @@ wait_free "after a killed daemon"
 mkdir -p "$work/open/balefs-$(id -u)"
 chmod 777 "$work/open/balefs-$(id -u)"
 XDG_RUNTIME_DIR=$work/open run 125 run --join "$store" "$mnt" -- true
-says "for it is not yours alone"
+says "because others may write to it"

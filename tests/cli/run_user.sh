@@ -34,7 +34,7 @@ cd "$work"
 # --- a killed daemon, a mount in use
 run 125 run "$store" "$mnt" -- sh -c "'$work/balefs' stat --json '$mnt' >'$work/home/stat'; exec 3<'$work/home/stat'
     while read -r word number <&3; do case \$word in '\"pid\":') kill -KILL \"\${number%,}\"; exit 0;; esac; done"
-says "its daemon did not end in order"
+says "its daemon did not end cleanly"
 run 125 run "$store" "$mnt" -- sh -c "sleep 1000 <'$mnt/file' >/dev/null 2>&1 & echo \$! >'$work/home/user'"
 says "^balefs: $mnt: is in use by "
 kill "$(cat "$work/home/user")"

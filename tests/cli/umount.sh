@@ -103,10 +103,10 @@ cp "$work/data" /dev/fd/7 2>/dev/null || true
 run 1 sync "$mnt"
 says "^balefs: $mnt: cannot sync: .*: the daemon's log says more$"
 run 32 umount --lazy "$mnt"
-says "^balefs: $mnt: not everything written can be stored: .*; --force gives up what is missing$"
+says "^balefs: $mnt: not everything written can be stored: .*; --force gives up what cannot be stored$"
 is_mounted "$mnt" || fail "unmounted although not everything was stored"
 run 32 umount --lazy --force "$mnt"
-says "^balefs: $mnt: not everything written can be stored: .*: unmounting all the same$"
+says "^balefs: $mnt: not everything written can be stored: .*: unmounting anyway$"
 ! is_mounted "$mnt" || fail "still mounted after --force"
 exec 7>&-
 soon unlocked "$store" || fail "still locked after --force, and the last user"

@@ -24,7 +24,7 @@ run 0 thaw "$mnt"
 run 0 sync "$mnt"
 run 1 stat --json "$mnt"
 is "1 5" "$(json 'd["files"], d["logical"]')" "stat, with one file that may not be read"
-says "^balefs: $mnt/mine: its figures cannot be read: Permission denied$"
+says "^balefs: $mnt/mine: its statistics cannot be read: Permission denied$"
 if [ "$(id -u)" = 0 ]; then
     setpriv --reuid=65534 --regid=65534 --clear-groups sh -c "cd '$mnt' && exec sleep 1000" &
     user=$!

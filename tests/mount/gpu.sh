@@ -132,7 +132,7 @@ mount_down "$mnt"
 # refused FAULTS OPTIONS REASON
 refused() {
     local advice=
-    [ "$2" = engine=auto ] || advice=': balefs doctor tells what this machine lacks'
+    [ "$2" = engine=auto ] || advice=': balefs doctor shows what this machine lacks'
     up "$1" -o "$2"
     cp "$work/data" "$mnt/t0/large" || fail "$3: cp"
     cmp "$work/data" "$mnt/t0/large" || fail "$3: cmp"

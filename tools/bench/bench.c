@@ -29,10 +29,10 @@ static const char help[] =
     "       balefs bench engine [OPTIONS] [FILE]\n"
     "\n"
     "Compresses the bytes of files in memory with one codec after the other, as a mount\n"
-    "would, and decompresses them. Prints how small and how fast: MB (10^6 bytes) of raw\n"
-    "data a second, on one core and on all, and if there is a GPU, what its kernels do with\n"
-    "the first of it (128 MiB in chunks of 64K) in its memory; zstd and lz4 are nvCOMP's\n"
-    "there. What comes back is compared.\n"
+    "would, and decompresses them. Prints ratio and speed: MB (10^6 bytes) of raw data a\n"
+    "second on one core, on all cores and, if there is a GPU, by its kernels on the first\n"
+    "part (128 MiB in chunks of 64K) in its memory, where zstd and lz4 are nvCOMP's. Compares\n"
+    "the result with the input.\n"
     "\n"
     "balefs bench engine measures a GPU as mounts use it: balefs bench engine --help.\n"
     "\n"
@@ -43,14 +43,14 @@ static const char help[] =
     "      --chunk SIZE   bytes of a frame compressed together [64K]: 4K to 64M, a power\n"
     "                     of two\n"
     "  -l, --limit SIZE   takes no more of the files than their first SIZE bytes together\n"
-    "                     [256M]; three times that is needed in memory\n"
-    "  -r, --runs N       times each is measured; the median counts [5]. What takes long is\n"
+    "                     [256M]; needs three times as much memory\n"
+    "  -r, --runs N       measures each N times and prints the median [5]; a slow codec is\n"
     "                     measured less often\n"
     "  -j, --threads N    what \"all cores\" means [as many as there are CPUs]\n"
     "      --engine WORD  auto: with the GPU, if there is one; cpu: without it; gpu: fails if\n"
     "                     there is none [auto]\n"
-    "      --svg OUT      draws it as well, into OUT\n"
-    "  -f, --force        replaces OUT even if it is no such picture\n"
+    "      --svg OUT      also draws a picture into OUT\n"
+    "  -f, --force        replaces OUT even if it is not such a picture\n"
     "      --json         an object: bytes, extent, chunk, runs, threads, gpu (its name or\n"
     "                     null), and codecs, an array of codec, stored, ratio, frames, one,\n"
     "                     all and gpu (compress, decompress: MB/s; of the last also bytes and\n"
@@ -250,9 +250,10 @@ static bool measure(struct bench *bench)
     if (err == BALE_E_NOMEM)
         bale_message("%s: out of memory: give a smaller --limit", text);
     else if (err == BALE_E_CORRUPT)
-        bale_message("%s: other bytes came back than went in: check this machine's memory, and "
-                     "report it",
-                     text);
+        bale_message(
+            "%s: the decompressed bytes differ from the input: check this machine's memory, and "
+            "report it",
+            text);
     else if (err < 0)
         bale_message("%s: %s", text, bale_err_text(err));
     return err == BALE_OK;

@@ -65,7 +65,8 @@ static bool run_program(struct bale_engine_bench *bench, const char *name, struc
     if (status > 0)
         return bale_engine_fail(bench, "%s: ended with status %d", path, status);
     return parse(said, run) ||
-           bale_engine_fail(bench, "%s: does not tell its rate: it is of another version of balefs",
+           bale_engine_fail(bench,
+                            "%s: does not report its rate: it belongs to another version of balefs",
                             path);
 }
 

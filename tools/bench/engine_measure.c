@@ -106,12 +106,11 @@ bool bale_engine_good(struct bale_engine_bench *bench, enum bale_side side,
     if (err == BALE_OK)
         return true;
     bale_setting_print(row->setting, text, sizeof text);
-    return bale_engine_fail(
-        bench, "%s, %s on the %s: %s", text, bale_engine_direction(row->kind),
-        bale_engine_side(side),
-        err == BALE_E_CORRUPT
-            ? "other bytes came back than went in: check this machine's memory, and report it"
-            : bale_err_text(err));
+    return bale_engine_fail(bench, "%s, %s on the %s: %s", text, bale_engine_direction(row->kind),
+                            bale_engine_side(side),
+                            err == BALE_E_CORRUPT ? "the decompressed bytes differ from the input: "
+                                                    "check this machine's memory, and report it"
+                                                  : bale_err_text(err));
 }
 
 /* ---- Before anything is timed ---- */

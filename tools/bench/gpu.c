@@ -27,9 +27,9 @@ static bool fail(char *note, const struct bale_setting *setting, int err)
 
     bale_setting_print(*setting, text, sizeof text);
     snprintf(note, BALE_BENCH_NOTE, "%s on the GPU: %s: --engine cpu leaves it out", text,
-             err == BALE_E_CORRUPT
-                 ? "other bytes came back than went in: check this machine's memory, and report it"
-                 : bale_err_text(err));
+             err == BALE_E_CORRUPT ? "the decompressed bytes differ from the input: check this "
+                                     "machine's memory, and report it"
+                                   : bale_err_text(err));
     return false;
 }
 

@@ -50,6 +50,5 @@ void bale_damage_report(struct bale_damage *damage, const char *path, const char
                      what, end);
     }
     if (damage->overflow)
-        bale_message("%s: has more damage than there is memory to list: see balefs fsck --data",
-                     path);
+        bale_message("%s: has more damage than fits in memory: see balefs fsck --data", path);
 }

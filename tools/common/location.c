@@ -96,7 +96,7 @@ static void say_why(const char *path, int err)
                      "cleans it up",
                      path);
     else
-        bale_message("%s: cannot be looked at: %s", path, bale_err_text(err));
+        bale_message("%s: cannot be read: %s", path, bale_err_text(err));
 }
 
 static int find(const char *real, struct bale_location *location)

@@ -142,7 +142,7 @@ static bool open_path(struct bale_output *output, const struct bale_output_rules
     }
     output->replace = rules->replace || (rules->picture && is_picture(output->name));
     if (!output->replace) {
-        bale_message("%s: is there already: -f replaces it", output->name);
+        bale_message("%s: exists: -f replaces it", output->name);
         return false;
     }
     output->path = realpath(output->name, NULL);

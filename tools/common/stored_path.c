@@ -20,7 +20,7 @@ static int take_location(const char *path, const char *instead, struct bale_loca
     }
     if (strcmp(location->below, BALE_STORE_DIR) == 0 ||
         strncmp(location->below, BALE_STORE_DIR "/", sizeof BALE_STORE_DIR) == 0) {
-        bale_message("%s: is the store's own: nothing is stored in it", path);
+        bale_message("%s: belongs to the store itself: files are not stored there", path);
         return BALE_E_INVALID;
     }
     stored->top = location->top;

@@ -13,11 +13,11 @@
 static const char help[] =
     "usage: balefs doctor [--json] [STORE]\n"
     "\n"
-    "Tells what balefs finds on this machine for this user: versions, kernel, /dev/fuse,\n"
+    "Prints what balefs finds on this machine for this user: versions, kernel, /dev/fuse,\n"
     "fusermount3, user namespaces, limits and GPU; and for STORE, a store or a directory\n"
-    "that is to become one, what its file system lacks. Put what it prints into bug\n"
-    "reports. Lines that begin with ! name what will not work and say what to do. Makes\n"
-    "and removes a directory in STORE, if it may.\n"
+    "that may become one, what its file system lacks. Put the output into bug reports.\n"
+    "Lines that begin with ! name what will not work, and say what to do. Creates and\n"
+    "removes a directory in STORE if it may.\n"
     "\n"
     "      --json  {\"works\", \"checks\": [{\"name\", \"finding\": \"fine\", \"note\" or\n"
     "              \"bad\", \"found\", \"advice\"}]}\n"
@@ -91,7 +91,7 @@ static int doctor_run(const struct bale_command *command, int argc, char **argv)
 
 const struct bale_command bale_command_doctor = {
     .name = "doctor",
-    .summary = "tells what this machine lacks for balefs",
+    .summary = "checks what this machine lacks for balefs",
     .help = help,
     .usage = BALE_EXIT_USAGE,
     .run = doctor_run,

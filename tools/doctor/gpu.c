@@ -116,7 +116,7 @@ static bool driver(struct bale_doctor *doctor)
                            version[0] ? version : "NVIDIA, no driver", devices, usable);
     else
         bale_doctor_report(doctor, "GPU", BALE_FINDING_NOTE, NULL,
-                           "no NVIDIA driver here%s: the processors compress",
+                           "no NVIDIA driver here%s: the CPU compresses",
                            access("/dev/kfd", F_OK) == 0 ? ", but an AMD one" : "");
     return version[0] || devices;
 }
@@ -153,7 +153,7 @@ static const char *advice_for(const struct answer *answer, const struct bale_gpu
 {
     if (answer->err == BALE_E_NOMEM)
         return "mount with a smaller -o gpu-memory, or with -o engine=gpu";
-    return chosen->mode == BALE_GPU_EXCLUSIVE ? "-o engine=gpu uses it all the same" : NULL;
+    return chosen->mode == BALE_GPU_EXCLUSIVE ? "-o engine=gpu uses it anyway" : NULL;
 }
 
 /* Prints "store, lz4, zstd to level 3, gpulz". zero is left out: it is detected with the others. */
@@ -189,7 +189,7 @@ static void engine(struct bale_doctor *doctor, const struct answer *answer)
                            answer->file, ordinal, chosen->name);
     else
         bale_doctor_report(doctor, "GPU engine", BALE_FINDING_NOTE, advice_for(answer, chosen),
-                           "%s: engine=auto leaves all to the processors: %s", answer->file,
+                           "%s: engine=auto leaves everything to the CPU: %s", answer->file,
                            answer->why.text[0] ? answer->why.text : bale_err_text(answer->err));
     devices(doctor, found);
     codecs(doctor, found);
@@ -198,7 +198,7 @@ static void engine(struct bale_doctor *doctor, const struct answer *answer)
             doctor, "nvCOMP", BALE_FINDING_NOTE,
             "pip install nvidia-libnvcomp-cu13, and put its libnvcomp.so.6 where the "
             "system has its libraries, or beside the engine",
-            "%s: zstd and lz4 stay with the processors", found->missing.text);
+            "%s: zstd and lz4 stay on the CPU", found->missing.text);
     else if (found->device_count > 0)
         bale_doctor_report(doctor, "nvCOMP", BALE_FINDING_FINE, NULL,
                            "found: the GPU does zstd and lz4");
@@ -217,7 +217,7 @@ void bale_doctor_gpu(struct bale_doctor *doctor)
     else if (outcome == DIED)
         bale_doctor_report(doctor, "GPU engine", BALE_FINDING_BAD,
                            "mount with -o engine=cpu, or remove " BALE_GPU_LIBRARY,
-                           "the process that asked for a GPU died of it");
+                           "the process that queried the GPU crashed");
     else if (!answer.file[0])
         no_plugin(doctor, &answer, has_driver);
     else

@@ -131,7 +131,7 @@ static void fusermount(struct bale_doctor *doctor, bool namespaces)
                        "%s, %s%s, %s", helper.path,
                        helper.setuid ? "set-user-ID" : "not set-user-ID",
                        held ? ", of no use under no_new_privs" : "",
-                       version[0] ? version : "does not tell its version");
+                       version[0] ? version : "does not print its version");
 }
 
 static void fuse_conf(struct bale_doctor *doctor)

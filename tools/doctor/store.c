@@ -59,7 +59,7 @@ static void abilities(struct bale_doctor *doctor, const char *path)
                            "cannot be read: %s", bale_err_text(err));
     else
         bale_doctor_report(doctor, "abilities", can.text[0] ? BALE_FINDING_NOTE : BALE_FINDING_FINE,
-                           can.text[0] ? "balefs does without" : NULL, "%s",
+                           can.text[0] ? "balefs works without it" : NULL, "%s",
                            can.text[0] ? can.text : "nothing is lacking");
 }
 
@@ -72,7 +72,8 @@ static void state(struct bale_doctor *doctor, const char *path)
 
     if (err == BALE_E_NOENT) {
         bale_doctor_report(doctor, "store", BALE_FINDING_NOTE,
-                           "balefs init makes one of an empty directory", "%s is none yet", path);
+                           "balefs init makes one of an empty directory", "%s is not a store yet",
+                           path);
         return;
     }
     if (err != BALE_OK) {

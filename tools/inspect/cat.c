@@ -21,13 +21,12 @@ static const char help[] =
     "Prints files of a store, as cat does, without a mount: PATH lies in the store itself.\n"
     "Needs no /dev/fuse and no more rights than to read the store.\n"
     "\n"
-    "The store may be mounted meanwhile, here or elsewhere. What is printed is one commit,\n"
-    "whole: what was written in the last 5 s may be missing (balefs sync MOUNTPOINT commits\n"
-    "it). If the file is changed while it is printed, printing may have to stop; it says\n"
-    "so.\n"
+    "The store may be mounted meanwhile, here or elsewhere. The output is one complete\n"
+    "commit: data written in the last 5 s may be missing (balefs sync MOUNTPOINT commits\n"
+    "it). If the file changes while it is printed, printing may stop with a message.\n"
     "\n"
-    "At damage it stops, as reading in a mount does: nothing wrong is printed. balefs\n"
-    "export brings out what is left of a damaged file.\n"
+    "Printing stops at damage, as reading in a mount does: no wrong data is printed. balefs\n"
+    "export saves what is left of a damaged file.\n"
     "\n"
     "  -h, --help\n"
     "\n"
@@ -107,8 +106,7 @@ static int print_contents(struct printing *printing, const char *path,
                                    print_piece, printing);
 
     if (err == DAMAGED && bale_contents_moved(contents))
-        bale_message("%s: was changed while it was printed: what came after is missing: try again",
-                     path);
+        bale_message("%s: was changed while it was printed: the rest is missing: try again", path);
     else if (err == DAMAGED)
         bale_damage_report(&printing->damage, path,
                            ": printing stops there: balefs export brings "

@@ -31,11 +31,11 @@ enum { EXIT_ERRORS_LEFT = 4, EXIT_OPERATIONAL = 8, EXIT_USAGE = 16, EXIT_CANCELL
 static const char help[] =
     "usage: balefs fsck [--data] [-j N] [--json] STORE\n"
     "\n"
-    "Checks a store that is not mounted: its own files, and of every file in it the roots and\n"
-    "the index. Changes nothing. Prints a line for each problem:\n"
+    "Checks a store that is not mounted: its own files, and the roots and the index of every\n"
+    "file in it. Changes nothing. Prints a line for each problem:\n"
     "PATH: offset N: what is wrong: expected X found Y.\n"
     "\n"
-    "  -d, --data    also read all that is stored, check its checksums and decompress it\n"
+    "  -d, --data    also read all data, verify its checksums and decompress it\n"
     "  -j, --jobs N  check so many files at once [as many as there are processors]\n"
     "      --json    {\"store\", \"files\", \"bytes\", \"damaged\", \"problems\":\n"
     "                [{\"path\", \"what\", \"offset\", \"length\", \"position\",\n"
@@ -316,9 +316,10 @@ static int check_store(struct fsck *fsck, const char *path)
     int status = EXIT_OPERATIONAL;
 
     if (bale_mounts_here(path, &mount)) {
-        bale_message("%s: is no store, but a mount of the store %s: unmount it with balefs umount "
-                     "%s, then check the store",
-                     path, mount.source, path);
+        bale_message(
+            "%s: is not a store but a mount of the store %s: unmount it with balefs umount "
+            "%s, then check the store",
+            path, mount.source, path);
         bale_mount_line_free(&mount);
         return EXIT_OPERATIONAL;
     }
@@ -376,7 +377,7 @@ static int fsck_run(const struct bale_command *command, int argc, char **argv)
 
 const struct bale_command bale_command_fsck = {
     .name = "fsck",
-    .summary = "checks a store, and changes nothing",
+    .summary = "checks a store without changing it",
     .help = help,
     .usage = EXIT_USAGE,
     .run = fsck_run,

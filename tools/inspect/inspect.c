@@ -26,10 +26,10 @@ static const char help[] =
     "       balefs inspect --svg OUT [-f] FILE\n"
     "\n"
     "Prints what is inside a container: both root slots, the index, the table of extents\n"
-    "and the free space. Of an extent's codec level or options are what its frame says; if\n"
-    "that is damaged there is the codec alone. FILE is a container of a store, or a file in\n"
-    "a mount: then its container is looked at, as of the last commit (see balefs sync).\n"
-    "Changes nothing. FORMAT.md says what the fields mean.\n"
+    "and the free space. The level or options of an extent's codec come from its frame; if\n"
+    "that is damaged, only the codec is printed. FILE is a container of a store, or a file\n"
+    "in a mount: then its container is read, as of the last commit (see balefs sync).\n"
+    "Changes nothing. FORMAT.md explains the fields.\n"
     "\n"
     "      --json  an object for one FILE, an array for several: path, container, roots,\n"
     "              index, extents, free, waiting; checksums and ids as hexadecimal text\n"
@@ -37,7 +37,7 @@ static const char help[] =
     "              draws the file's extents as a map into OUT, an SVG picture (-: standard\n"
     "              output): hues are codecs; the better compressed, the paler\n"
     "  -f, --force\n"
-    "              replaces OUT even if it is no such picture\n"
+    "              replaces OUT even if it is not such a picture\n"
     "  -h, --help\n"
     "\n"
     "Examples:\n"
@@ -268,7 +268,7 @@ static void print_head(const struct inspection *in)
     printf("index: %" PRIu64 " pages, %" PRIu64 " bytes, height %d\n", usage->pages,
            usage->page_bytes, usage->height);
     printf("free: %" PRIu64 " bytes, and %" PRIu64 " once a newer commit is durable; %" PRIu64
-           " promised\n",
+           " reserved\n",
            usage->free, usage->deferred, usage->unwritten);
 }
 
@@ -316,7 +316,7 @@ static int inspect_container(const struct bale_reader *reader, const char *below
         if (err == BALE_OK)
             err = bale_container_walk(in->open, in->extents ? keep_extent : print_extent, in);
         if (err == BALE_OK && !in->extents && !in->begun)
-            printf("no extents: there is no data in it\n");
+            printf("no extents: it contains no data\n");
         if (err != BALE_OK)
             bale_reason_set(why, "its index cannot be read: %s: see balefs fsck",
                             bale_err_text(err));

@@ -21,24 +21,24 @@ static const char help[] =
     "usage: balefs stat [--by-type] [--json] [PATH...]\n"
     "       balefs stat --watch[=SECONDS] [--json] MNT\n"
     "\n"
-    "Tells what files and trees take, in a mount or in a store [.]: their length, what is\n"
-    "stored of them, and how many times smaller that is (of what was written; holes do not\n"
-    "count), in all and by codec. For a mount point it also tells what its daemon is at.\n"
+    "Prints how much space files and trees take, in a mount or in a store [.]: their length,\n"
+    "the stored size, and the ratio of written data to stored size (holes do not count), in\n"
+    "total and by codec. For a mount point it also prints the state of its daemon.\n"
     "\n"
     "      --by-type  also by file name extension\n"
     "      --watch[=SECONDS]\n"
-    "                 what the mount's daemon does, each SECONDS [1], until the mount ends:\n"
-    "                 written by programs, of that compressed and stored, and saved since it\n"
-    "                 was mounted. On a terminal one line; with --json one object a line\n"
+    "                 prints what the mount's daemon does, every SECONDS [1], until the mount\n"
+    "                 ends: bytes written, compressed, stored, and saved since it was mounted.\n"
+    "                 On a terminal one line; with --json one object a line\n"
     "      --json     an object for one PATH, an array for several; all sizes in bytes:\n"
     "                 {\"path\", \"files\", \"logical\", \"data\", \"stored\", \"disk\",\n"
     "                 \"saved\", \"ratio\", \"codecs\": {\"zstd\": {\"extents\", \"logical\",\n"
-    "                 \"stored\"}, ...}, \"types\", \"mount\"} logical: length; data: of\n"
-    "                 that, stored; disk: allocated in the store\n"
+    "                 \"stored\"}, ...}, \"types\", \"mount\"} logical: length; data: the\n"
+    "                 part without holes; disk: allocated in the store\n"
     "  -h, --help\n"
     "\n"
-    "A file with several names counts once for each PATH. In a mount, what was just written\n"
-    "counts once it has been stored: see balefs sync.\n"
+    "A file with several names counts once for each PATH. In a mount, new data counts after\n"
+    "it has been stored: see balefs sync.\n"
     "\n"
     "Examples:\n"
     "  balefs stat --by-type /mnt/scratch\n"
@@ -200,7 +200,7 @@ static void print_engines(const struct bale_control_status *status)
            bale_clean_text(gpu->device, clean, sizeof clean),
            !gpu->used  ? "no longer used"
            : gpu->open ? "open"
-                       : "let go of while there is nothing to do",
+                       : "closed while it is idle",
            bale_size_text(gpu->device_memory, texts[0]), bale_size_text(gpu->pinned, texts[1]));
     print_codecs(gpu->codecs);
 }
@@ -353,7 +353,7 @@ static int stat_run(const struct bale_command *command, int argc, char **argv)
 
 const struct bale_command bale_command_stat = {
     .name = "stat",
-    .summary = "tells what files and trees take, and what a mount is at",
+    .summary = "prints how much space files take, and the state of a mount",
     .help = help,
     .usage = BALE_EXIT_USAGE,
     .run = stat_run,

@@ -37,10 +37,9 @@ static int from_mount(const char *path, const struct stat *st, struct bale_total
     int err = got < 0 ? bale_err_from_errno(errno) : bale_totals_parse(totals, text, (size_t)got);
 
     if (got < 0)
-        bale_reason_set(why, "its figures cannot be read: %s", strerror(errno));
+        bale_reason_set(why, "its statistics cannot be read: %s", strerror(errno));
     else if (err != BALE_OK)
-        bale_reason_set(why,
-                        "its figures are not understood: does another version serve the mount?");
+        bale_reason_set(why, "its statistics are not valid: does another version serve the mount?");
     totals->logical = (uint64_t)st->st_size;
     totals->disk = (uint64_t)st->st_blocks * 512;
     return err;
@@ -162,7 +161,7 @@ int bale_survey(struct bale_survey *survey, const char *path, const struct bale_
         bale_message("%s: %s", path, strerror(errno));
         return BALE_E_NOMEM;
     }
-    bale_progress_begin(&survey->progress, "looked at");
+    bale_progress_begin(&survey->progress, "read");
     while (errno = 0, entry = fts_read(fts))
         visit(&walk, fts, entry);
     if (errno != 0)

@@ -128,7 +128,7 @@ static int watch_mount(struct watch *watch, double seconds)
                                    .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
 
     if (!take_sample(watch->mnt, &watch->last)) {
-        bale_message("%s: its daemon does not tell its state: %s", watch->mnt,
+        bale_message("%s: its daemon does not report its status: %s", watch->mnt,
                      errno == EPERM ? "only root and the mount's owner may ask" : strerror(errno));
         return BALE_EXIT_FAILED;
     }

@@ -24,9 +24,9 @@ static const char help[] =
     "usage: balefs get [--json] PATH...\n"
     "\n"
     "Prints how new data is stored, for files and directories in a mount or a store: codec,\n"
-    "extent size in bytes, and a directory's match lines. What is neither chosen for the\n"
-    "path nor given to it by the directory it was made in is the volume's default, marked\n"
-    "\"(default)\".\n"
+    "extent size in bytes, and a directory's match lines. A setting that was neither chosen\n"
+    "for the path nor inherited from the directory it was created in is the volume's\n"
+    "default, marked \"(default)\".\n"
     "\n"
     "      --json  an object for one PATH, an array for several: path, codec, codec_chosen,\n"
     "              extent, extent_chosen, match\n"
@@ -166,7 +166,7 @@ static int find(const char *path, struct settings *settings)
         return err;
     if (stat(path, &st) != 0) {
         err = bale_err_from_errno(errno);
-        bale_message("%s: cannot be looked at: %s", path, strerror(errno));
+        bale_message("%s: cannot be read: %s", path, strerror(errno));
     } else if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
         err = BALE_E_INVALID;
         bale_message("%s: neither a file nor a directory: it holds nothing to store", path);

@@ -19,18 +19,18 @@
 static const char help[] =
     "usage: balefs init [OPTIONS] STORE\n"
     "\n"
-    "Makes a store of a directory that is new or empty, and lies neither in a store nor in\n"
-    "a mount.\n"
+    "Creates a store in a directory that is new or empty, and that lies neither in a store\n"
+    "nor in a mount.\n"
     "\n"
     "  -c, --codec CODEC         codec for new files [auto] (balefs help codecs):\n"
     "                            {codecs}\n"
     "  -e, --extent SIZE         bytes compressed together [128K]: 16K to 64M, in steps of\n"
-    "                            4K; half of a mount's memory must hold it\n"
+    "                            4K; it must fit in half of a mount's memory\n"
     "  -m, --match 'GLOB CODEC'  codec for new files whose name matches; may be given\n"
-    "                            again, the first that matches counts\n"
-    "      --modes WHERE         where files' permission bits are kept: inode (of the files\n"
-    "                            in the store) or container (inside them) [inode as root;\n"
-    "                            an ordinary user's stores are always of the other kind]\n"
+    "                            again, the first match wins\n"
+    "      --modes WHERE         where the permission bits of files are stored: inode (of\n"
+    "                            the files in the store) or container (inside them) [inode\n"
+    "                            for root; always container for ordinary users]\n"
     "  -h, --help\n"
     "\n"
     "Examples:\n"
@@ -164,7 +164,7 @@ out:
 
 const struct bale_command bale_command_init = {
     .name = "init",
-    .summary = "makes a store of an empty directory",
+    .summary = "creates a store in an empty directory",
     .help = help,
     .usage = BALE_EXIT_USAGE,
     .run = init_run,

@@ -46,7 +46,7 @@ static int find_directory(struct bale_join *join)
     if (S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022))
         return BALE_OK;
     errno = EPERM;
-    return fail(join->where, "trusted, for it is not yours alone");
+    return fail(join->where, "trusted, because others may write to it");
 }
 
 static int open_file(const struct bale_join *join, const char *kind, int *fd)

@@ -47,9 +47,10 @@ int bale_namespace_enter(void)
         write_file("/proc/self/setgroups", "deny") && write_file("/proc/self/gid_map", groups))
         return BALE_OK;
     int err = bale_err_from_errno(errno);
-    bale_message("user namespaces: none can be made: %s: install fusermount3 (the package fuse3), "
-                 "or see balefs doctor",
-                 strerror(errno));
+    bale_message(
+        "user namespaces: none can be created: %s: install fusermount3 (the package fuse3), "
+        "or see balefs doctor",
+        strerror(errno));
     return err;
 }
 

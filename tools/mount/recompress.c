@@ -33,31 +33,31 @@ static const char help[] =
     "usage: balefs recompress [--codec CODEC [--set]] [--rate SIZE/s] [--dry-run] [--json]\n"
     "                         PATH...\n"
     "\n"
-    "Stores the contents of files and trees in a mount anew, with the codec that balefs get\n"
-    "shows for each file, or with CODEC; pieces that small writes left are put together.\n"
-    "Files may be in use and written meanwhile. Times, modes and capabilities stay. It\n"
-    "gives way to whoever uses the mount, and can be ended at any time: begun again, it\n"
-    "passes over what is stored as asked for.\n"
+    "Rewrites the contents of files and trees in a mount, with the codec that balefs get\n"
+    "shows for each file, or with CODEC, and joins the pieces that small writes left. Files\n"
+    "may be in use and written meanwhile. Times, modes and capabilities stay. The command\n"
+    "gives way to programs that use the mount, and may be ended at any time: the next run\n"
+    "skips what is already stored as requested.\n"
     "\n"
-    "A file keeps the codec recorded for it when it was made or by balefs set, whatever is\n"
-    "set on its directory later: give --codec then, as balefs set DIR zstd:9 and balefs\n"
-    "recompress --set --codec zstd:9 DIR.\n"
+    "A file keeps the codec that was recorded when it was created or by balefs set, even if\n"
+    "its directory is set later. To change such files give --codec, as in: balefs set DIR\n"
+    "zstd:9 and balefs recompress --set --codec zstd:9 DIR.\n"
     "\n"
-    "An extent that would not become smaller is kept, unless it has another codec than the\n"
-    "one that was chosen: by CODEC, or for the file by balefs set.\n"
+    "An extent that would not become smaller is kept, unless its codec differs from the one\n"
+    "that was chosen by CODEC or, for the file, by balefs set.\n"
     "\n"
     "  -c, --codec CODEC  {codecs}\n"
-    "                     (balefs help codecs). What is written later has the file's codec\n"
-    "                     all the same, but for:\n"
-    "  -s, --set          CODEC becomes the files' own, as with balefs set\n"
-    "  -r, --rate SIZE/s  at most so many bytes of files a second, as 20M/s; 64K or\n"
-    "                     more\n"
-    "  -n, --dry-run      compresses, tells what would be gained, and stores nothing\n"
+    "                     (balefs help codecs). Later writes use the file's codec, unless\n"
+    "                     you also give:\n"
+    "  -s, --set          makes CODEC the files' own, as balefs set does\n"
+    "  -r, --rate SIZE/s  processes at most so many bytes of files a second, as 20M/s;\n"
+    "                     64K or more\n"
+    "  -n, --dry-run      compresses, prints what would be gained, and stores nothing\n"
     "      --json         an object for one PATH, an array for several; sizes in bytes:\n"
     "                     {\"path\", \"files\", \"extents\", \"renewed\", \"logical\",\n"
-    "                     \"before\", \"after\", \"damaged\"} extents: looked at; renewed:\n"
-    "                     of these, stored anew; logical, before, after: bytes of files in\n"
-    "                     these, and what was and is stored of them\n"
+    "                     \"before\", \"after\", \"damaged\"} extents: visited; renewed:\n"
+    "                     rewritten; logical, before, after: bytes of files in rewritten\n"
+    "                     extents, and their stored size before and after\n"
     "  -h, --help\n"
     "\n"
     "Examples:\n"
@@ -119,11 +119,12 @@ static void say_refused(struct work *work, const char *path)
         say(work, path, "its container cannot be written: is that immutable?");
         break;
     case ENOTTY:
-        say(work, path, "its mount's program knows no recompress: unmount, and mount it again");
+        say(work, path,
+            "the program that serves its mount has no recompress: unmount it and mount it again");
         break;
     case ENOSPC:
     case EDQUOT:
-        say(work, path, "there is no room to store it anew: free some space");
+        say(work, path, "there is no room to rewrite it: free some space");
         break;
     default:
         bale_progress_end(&work->progress);
@@ -213,7 +214,8 @@ static void visit_file(struct work *work, const FTSENT *entry)
     if (file.rewritten > 0 && !work->dry && fsync(fd) != 0)
         say_refused(work, entry->fts_path);
     if (file.damaged > 0)
-        say(work, entry->fts_path, "is damaged, and was left as it is there: see balefs fsck");
+        say(work, entry->fts_path,
+            "is damaged, and the damaged part was not rewritten: see balefs fsck");
     add(&work->sum, &file);
     close(fd);
 }
@@ -260,8 +262,8 @@ static void advise(const struct work *work, const char *path)
     const struct bale_codec_difference *file = &work->difference;
 
     if (work->sum.rewritten == 0 && file->path)
-        bale_message("%s: files keep the codec recorded for them, as %s has %s, where new ones get "
-                     "%s: give --codec %s, and --set to have it recorded",
+        bale_message("%s: files keep the codec recorded for them: %s has %s, new files get %s: "
+                     "give --codec %s, and --set to record it",
                      path, file->path, file->has, file->gets, file->gets);
 }
 
@@ -273,7 +275,7 @@ static void report_tree(struct work *work, const char *path)
     if (!work->json) {
         printf("%s: %" PRIu64 " files, %" PRIu64 " extents, %" PRIu64 " %s",
                bale_clean_text(path, clean, sizeof clean), work->files, sum->extents,
-               sum->rewritten, work->dry ? "to be stored anew" : "stored anew");
+               sum->rewritten, work->dry ? "to be rewritten" : "rewritten");
         if (sum->rewritten > 0)
             printf(": %s %s %s", bale_size_text(sum->before, before),
                    work->dry ? "would become" : "became", bale_size_text(sum->after, after));
@@ -389,7 +391,7 @@ static int recompress_run(const struct bale_command *command, int argc, char **a
 
 const struct bale_command bale_command_recompress = {
     .name = "recompress",
-    .summary = "stores what is in files anew, with the codec now chosen for them",
+    .summary = "rewrites the data of files with the codec now chosen for them",
     .help = help,
     .usage = BALE_EXIT_USAGE,
     .run = recompress_run,

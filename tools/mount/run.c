@@ -31,13 +31,13 @@ static const char help[] =
     "           CMD [ARGUMENTS]\n"
     "\n"
     "Mounts STORE at the directory MNT, runs CMD, stores everything durably and unmounts.\n"
-    "Says at the end in one line what was stored. For batch jobs, and for ordinary users\n"
-    "where nothing is installed: without a fusermount3 that is set-user-ID, CMD and the\n"
-    "mount get a user and a mount namespace of their own, which other processes do not see.\n"
+    "Prints one line at the end that says what was stored. For batch jobs, and for ordinary\n"
+    "users on machines where nothing is installed: without a set-user-ID fusermount3, CMD and\n"
+    "the mount get a user and a mount namespace of their own, which no other process sees.\n"
     "\n"
     "      --join        share one mount of STORE at MNT with all tasks of this node that\n"
-    "                    say --join: the first mounts it, the last unmounts it, each\n"
-    "                    returns when all that was written so far is durable\n"
+    "                    give --join: the first mounts, the last unmounts, and each\n"
+    "                    returns when everything written so far is durable\n"
     "      --grace TIME  after SIGTERM or SIGINT, the most time to store what is left when\n"
     "                    CMD has ended: 90, 30s, 5m [30s]\n"
     "      --log FILE    add the daemon's log to FILE instead of the system's log\n"
@@ -45,8 +45,8 @@ static const char help[] =
     "  -h, --help\n"
     "\n"
     "SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 go to CMD; the mount stays until\n"
-    "CMD has ended. If balefs run itself is killed, CMD gets SIGTERM, and the mount goes\n"
-    "when nobody uses it any more.\n"
+    "CMD has ended. If balefs run itself is killed, CMD gets SIGTERM, and the mount ends\n"
+    "when no process uses it any more.\n"
     "\n"
     "Examples:\n"
     "  balefs run -o create $TMPDIR/store $TMPDIR/work -- ./solver --output $TMPDIR/work\n"
@@ -228,8 +228,8 @@ static bool run_in_time(struct batch *batch, int (*part)(struct batch *batch))
     if (bale_signals_wait(&batch->signals, child, false, batch->grace, &state))
         return bale_signals_status(state) == BALE_EXIT_DONE;
     kill(child, SIGKILL);
-    bale_message("%s: not all was stored within %d s after a signal: its daemon goes on by itself; "
-                 "--grace gives it longer",
+    bale_message("%s: not all was stored within %d s after a signal: its daemon continues alone; "
+                 "--grace sets a longer time",
                  batch->mnt, batch->grace / 1000);
     return false;
 }
@@ -260,7 +260,7 @@ static bool sum_up(const struct batch *batch)
                      bale_size_text(logical, texts[0]), bale_size_text(stored, texts[1]),
                      bale_ratio_text(logical, stored, texts[2]));
     else
-        bale_message("%s: its daemon did not end in order: what was written last may be lost: "
+        bale_message("%s: its daemon did not end cleanly: what was written last may be lost: "
                      "check with balefs fsck %s",
                      batch->mnt, batch->store);
     json_decref(last);

@@ -28,21 +28,21 @@ static const char help[] =
     "       balefs set --match GLOB DIR... CODEC\n"
     "       balefs set --unset [--match GLOB | --extent default] PATH...\n"
     "\n"
-    "Chooses how files in a mount are stored from now on. What is set on a directory holds\n"
-    "for files and directories made in it later. CODEC (balefs help codecs) is one of\n"
+    "Chooses how files in a mount are stored from now on. A setting of a directory applies\n"
+    "to files and directories created in it later. CODEC (balefs help codecs) is one of\n"
     "{codecs}.\n"
-    "What is in files already stays as it is stored: see balefs recompress.\n"
+    "Existing data stays as it is stored: see balefs recompress.\n"
     "\n"
     "  -m, --match GLOB   for new files in DIR whose name matches, before DIR's own codec;\n"
-    "                     of several the first counts\n"
-    "  -e, --extent SIZE  bytes compressed together: 16K to 64M, in steps of 4K; on a file\n"
-    "                     only while it is empty. Half of the mount's memory must hold\n"
-    "                     it. default: no longer chosen here\n"
-    "  -u, --unset        no codec of its own any longer, or none for GLOB\n"
+    "                     of several globs the first match wins\n"
+    "  -e, --extent SIZE  bytes compressed together: 16K to 64M, in steps of 4K; for a\n"
+    "                     file only while it is empty. It must fit in half of the mount's\n"
+    "                     memory. default: removes the setting\n"
+    "  -u, --unset        removes the codec setting of PATH, or its match line for GLOB\n"
     "  -h, --help\n"
     "\n"
-    "With --extent, a last word that is both a codec and could be a path is a codec: write\n"
-    "./zstd. Directories of a store that is not mounted can be set too.\n"
+    "With --extent, a last word that could be a codec or a path is a codec: for the path\n"
+    "write ./zstd. Directories of a store that is not mounted can be set too.\n"
     "\n"
     "Examples:\n"
     "  balefs set /mnt/scratch/run1 zstd:3\n"
@@ -98,8 +98,9 @@ static bool say_failed(const char *path, const char *name, const char *value)
                          "new file",
                          path);
         else
-            bale_message("%s: %s is refused: is its codec known to the mount's program?", path,
-                         value);
+            bale_message(
+                "%s: %s is refused: does the program that serves the mount have its codec?", path,
+                value);
         break;
     default:
         bale_message("%s: %s cannot be set: %s: the daemon's log may say more", path, title(name),

@@ -15,7 +15,7 @@ static const char sync_help[] =
     "usage: balefs sync MNT...\n"
     "\n"
     "Returns when everything written in the mount so far is stored and would survive a loss\n"
-    "of power. (On many kernels sync(1) does not reach file systems of this kind.)\n"
+    "of power. (On many kernels sync(1) has no effect on FUSE file systems.)\n"
     "\n"
     "  -h, --help\n"
     "\n"
@@ -27,11 +27,11 @@ static const char sync_help[] =
 static const char freeze_help[] =
     "usage: balefs freeze MNT...\n"
     "\n"
-    "Stores everything, then holds back all changes in the mount until balefs thaw:\n"
-    "meanwhile the store can be copied or a snapshot made. What changes files, directories\n"
-    "or attributes waits. Reading goes on, but for directories in which a change waits: to\n"
-    "list them, or to look up a name for the first time, waits too. For the mount's owner,\n"
-    "and for root where it is let in (-o allow_other).\n"
+    "Stores everything, then blocks all changes in the mount until balefs thaw: meanwhile\n"
+    "the store can be copied, or a snapshot taken. Requests that change files, directories\n"
+    "or attributes wait. Reading continues, except in directories with a waiting change:\n"
+    "there, listing and the first lookup of a name wait too. Only the mount's owner may\n"
+    "freeze it, and root if it may enter (-o allow_other).\n"
     "\n"
     "  -h, --help\n"
     "\n"
@@ -43,8 +43,8 @@ static const char freeze_help[] =
 static const char thaw_help[] =
     "usage: balefs thaw MNT...\n"
     "\n"
-    "Lets changes go on after balefs freeze. For the mount's owner, and for root where it\n"
-    "is let in (-o allow_other).\n"
+    "Ends balefs freeze: changes continue. Only the mount's owner may thaw it, and root if\n"
+    "it may enter (-o allow_other).\n"
     "\n"
     "  -h, --help\n"
     "\n"
@@ -71,7 +71,9 @@ static bool send_request(const char *path, unsigned long request, const char *wh
     else if (!done && errno == EBUSY && request == BALE_IOC_FREEZE)
         bale_message("%s: is frozen already: balefs thaw ends it", path);
     else if (!done && errno == ENOTTY)
-        bale_message("%s: shows only a part of a balefs mount: name the whole one", path);
+        bale_message(
+            "%s: shows only a part of a balefs mount: name the mount point of the whole mount",
+            path);
     else if (!done)
         bale_message("%s: cannot %s: %s: the daemon's log says more", path, what, strerror(errno));
     close(fd);
@@ -117,7 +119,7 @@ const struct bale_command bale_command_sync = {
 
 const struct bale_command bale_command_freeze = {
     .name = "freeze",
-    .summary = "stores everything and holds back changes",
+    .summary = "stores everything and blocks changes",
     .help = freeze_help,
     .usage = BALE_EXIT_USAGE,
     .run = freeze_run,
@@ -125,7 +127,7 @@ const struct bale_command bale_command_freeze = {
 
 const struct bale_command bale_command_thaw = {
     .name = "thaw",
-    .summary = "lets changes go on",
+    .summary = "ends a freeze",
     .help = thaw_help,
     .usage = BALE_EXIT_USAGE,
     .run = thaw_run,

@@ -27,12 +27,12 @@ static const char help[] =
     "\n"
     "Stores everything written in the mount, unmounts it, and returns when its daemon has\n"
     "ended and the store is free. A mount that is in use or frozen, or whose data cannot be\n"
-    "stored, stays.\n"
+    "stored, stays mounted.\n"
     "\n"
     "  -f, --force  unmount even if not everything can be stored, and thaw it first if it\n"
     "               is frozen\n"
-    "  -l, --lazy   take it out of the tree now, and let it end when it is no longer in\n"
-    "               use; does not wait\n"
+    "  -l, --lazy   detach it now, and let it end when it is no longer in use; does not\n"
+    "               wait\n"
     "  -h, --help\n"
     "\n"
     "Example:\n"
@@ -66,10 +66,10 @@ static bool drain(int fd, const struct leaving *leaving)
         return true;
     bale_message("%s: not everything written can be stored: %s: %s", leaving->point,
                  strerror(errno),
-                 leaving->force ? "unmounting all the same"
+                 leaving->force ? "unmounting anyway"
                  : errno == ENOSPC || errno == EDQUOT
-                     ? "make room in the store, or give up what is missing with --force"
-                     : "see the daemon's log; --force gives up what is missing");
+                     ? "make room in the store, or give up what cannot be stored with --force"
+                     : "see the daemon's log; --force gives up what cannot be stored");
     return false;
 }
 
@@ -146,7 +146,7 @@ static bool ended_well(const struct leaving *leaving)
     const char *result = json_string_value(json_object_get(last, "result"));
     if (!json_is_integer(process) || (leaving->pid && json_integer_value(process) != leaving->pid))
         bale_message(
-            "%s: unmounted, but its daemon did not end in order: see its log, and check the "
+            "%s: unmounted, but its daemon did not end cleanly: see its log, and check the "
             "store with balefs fsck",
             leaving->point);
     else if (!json_is_true(json_object_get(last, "clean")))

@@ -62,19 +62,16 @@ static char *name_beside(const struct bale_packing *packing, const struct bale_s
 {
     char *name = NULL;
 
-    if (!S_ISREG(source->st.st_mode)) {
-        bale_message("%s: not a regular file: say with -o or -c where to write", source->name);
-    } else if (packing->unpacks && !has_suffix(source->name)) {
-        bale_message("%s: does not end in " BALE_SUFFIX ": say with -o or -c where to write",
-                     source->name);
-    } else if (!packing->unpacks && !packing->force && has_suffix(source->name)) {
-        bale_message("%s: ends in " BALE_SUFFIX " already: -f compresses it all the same",
-                     source->name);
-    } else if (packing->unpacks) {
+    if (!S_ISREG(source->st.st_mode))
+        bale_message("%s: not a regular file: give -o or -c", source->name);
+    else if (packing->unpacks && !has_suffix(source->name))
+        bale_message("%s: does not end in " BALE_SUFFIX ": give -o or -c", source->name);
+    else if (!packing->unpacks && !packing->force && has_suffix(source->name))
+        bale_message("%s: ends in " BALE_SUFFIX " already: -f compresses it anyway", source->name);
+    else if (packing->unpacks)
         name = strndup(source->name, strlen(source->name) - strlen(BALE_SUFFIX));
-    } else if (asprintf(&name, "%s" BALE_SUFFIX, source->name) < 0) {
+    else if (asprintf(&name, "%s" BALE_SUFFIX, source->name) < 0)
         name = NULL;
-    }
     return name;
 }
 
@@ -121,7 +118,7 @@ static bool shuns_terminal(const struct bale_packing *packing, const struct bale
                            const char *path)
 {
     if (!packing->unpacks && !path && !packing->force && isatty(STDOUT_FILENO)) {
-        bale_message("standard output is a terminal: say with -o where to write");
+        bale_message("standard output is a terminal: give -o FILE");
         return false;
     }
     if (packing->unpacks && !source->is_file && isatty(STDIN_FILENO)) {
@@ -209,7 +206,7 @@ static bool insist_on_gpu(struct bale_pack *pack)
     bale_dispatch_open(pack->engine);
     if (bale_dispatch_wait(pack->engine, &why) == BALE_OK)
         return true;
-    bale_message("--engine gpu: %s: balefs doctor tells what this machine lacks", why.text);
+    bale_message("--engine gpu: %s: balefs doctor shows what this machine lacks", why.text);
     return false;
 }
 

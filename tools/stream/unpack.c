@@ -22,8 +22,8 @@ struct unpacker {
 static bool wrong(const struct unpacker *unpacker, uint64_t at, const char *why)
 {
     bale_message("%s: byte %llu: %s: %s", unpacker->source->name, (unsigned long long)at, why,
-                 at == 0 ? "give what balefs compress made"
-                         : "what comes before can be had with balefs decompress -c");
+                 at == 0 ? "give a file that balefs compress made"
+                         : "balefs decompress -c writes what comes before");
     return false;
 }
 
@@ -106,7 +106,7 @@ static void wrong_part(struct unpacker *unpacker, size_t have, const char *why)
     if (!write_all_extents(unpacker))
         return;
     if (follows)
-        bale_message("%s: byte %llu: %s: truncate -s %llu takes it away", unpacker->source->name,
+        bale_message("%s: byte %llu: %s: truncate -s %llu removes it", unpacker->source->name,
                      (unsigned long long)unpacker->at, why, (unsigned long long)unpacker->at);
     else
         wrong(unpacker, unpacker->reader.inside ? unpacker->at + have : unpacker->at, why);

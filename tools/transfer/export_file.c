@@ -228,7 +228,7 @@ static void export_finish(struct outgoing *out, struct bale_scratch *scratch)
             return;
         }
         bale_transfer_fail(task->transfer, task->dir, task->name,
-                           "is changed all the time: try again, or unmount first");
+                           "keeps changing: try again, or unmount first");
         export_end(out, BALE_E_STALE, false);
         return;
     }

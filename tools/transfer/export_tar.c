@@ -268,7 +268,7 @@ static void write_file(struct tar *tar, struct bale_tree_dir *dir, const char *n
     if (found->st_nlink > 1 && write_link(tar, path, found))
         return;
     for (int i = 0; i < 5 && err == BALE_E_STALE; i++) {
-        bale_reason_set(&why, "is changed all the time: try again, or unmount first");
+        bale_reason_set(&why, "keeps changing: try again, or unmount first");
         err = bale_export_open(tar->export, dir->from, name, &contents, &st, &why);
         if (err == BALE_E_NOENT && tar->export->live)
             return;
@@ -338,7 +338,7 @@ static bool open_archive(struct tar *tar, int fd)
         archive_write_set_bytes_in_last_block(tar->archive, 10240) == ARCHIVE_OK &&
         archive_write_open_fd(tar->archive, fd) == ARCHIVE_OK)
         return true;
-    bale_message("%s: cannot be begun: %s", tar->name,
+    bale_message("%s: cannot be started: %s", tar->name,
                  tar->archive ? archive_error_string(tar->archive) : "out of memory");
     return false;
 }

@@ -24,18 +24,18 @@
 static const char help[] =
     "usage: balefs import [--create] [--codec CODEC] [-j N] DIR STORE[/SUB]\n"
     "\n"
-    "Brings what is in DIR into a store that is not mounted, without a mount and without\n"
+    "Copies the contents of DIR into a store that is not mounted, without a mount and without\n"
     "/dev/fuse, as cp -a DIR/. MOUNTPOINT would. Keeps holes, modes, times, hard and\n"
     "symbolic links, fifos, extended attributes and ACLs (in stores made by root); as root\n"
-    "owners and devices too. Files are stored as volume, directories and match lines say;\n"
-    "attributes user.balefs.* of DIR's files and directories count as settings.\n"
+    "owners and devices too. Volume, directories and match lines choose how files are stored;\n"
+    "attributes user.balefs.* of DIR's files and directories are used as settings.\n"
     "\n"
-    "When it ends with 0 everything is on the disk. A file has its name only when it is\n"
-    "whole, so an import that was interrupted leaves a good store: run it again, and it\n"
-    "passes over the files that are there with the same size, time and mode. Others of the\n"
-    "same name are replaced; nothing else is removed.\n"
+    "When it ends with 0 everything is on the disk. A file gets its name only when it is\n"
+    "complete, so an interrupted import leaves a good store: run it again, and it skips\n"
+    "existing files with the same size, time and mode. Other files of the same name are\n"
+    "replaced; nothing else is removed.\n"
     "\n"
-    "A SUB that is missing is made, if the directory that it is to be in is there.\n"
+    "A missing SUB is created if its parent directory exists.\n"
     "\n"
     "      --create       make the store if there is none (balefs init has more choices)\n"
     "  -c, --codec CODEC  for all files, instead of what the store says (balefs help codecs):\n"
@@ -139,8 +139,8 @@ static int open_source(const struct import_command *c)
     if (fd < 0) {
         bale_message("%s: cannot be opened: %s", c->directory, strerror(errno));
     } else if (fstatat(fd, BALE_STORE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-        bale_message("%s: has " BALE_STORE_DIR " in it, as a store has: export it first, or leave "
-                     "that out",
+        bale_message("%s: has " BALE_STORE_DIR
+                     " in it, as a store has: export the store first, or remove that directory",
                      c->directory);
         close(fd);
         fd = -1;
@@ -281,7 +281,7 @@ static int import_run(const struct bale_command *command, int argc, char **argv)
 
 const struct bale_command bale_command_import = {
     .name = "import",
-    .summary = "brings plain files into a store without a mount",
+    .summary = "copies plain files into a store without a mount",
     .help = help,
     .usage = BALE_EXIT_USAGE,
     .run = import_run,

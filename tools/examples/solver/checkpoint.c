@@ -27,7 +27,7 @@ static uint64_t array_bytes(int n)
     return (uint64_t)n * (uint64_t)n * (uint64_t)n * sizeof(double);
 }
 
-/* The header last: until its sum is there the file says that it is none. */
+/* Writes the header last: a file without the checksum is not a valid checkpoint. */
 static int write_all(struct wave_file *f, const struct wave_state *s, uint64_t seed, double *plane)
 {
     int n = s->grid.n;

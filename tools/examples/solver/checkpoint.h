@@ -25,8 +25,8 @@ int wave_checkpoint_write(struct wave_output *out, const struct wave_state *s, u
  * when it is no checkpoint or an incomplete one. */
 int wave_checkpoint_peek(const char *path, struct wave_checkpoint *c);
 
-/* Fills a state of the size that peek told and makes its ghosts. As peek; -EBADMSG also when the
- * sum differs. */
+/* Fills a state of the size that peek returned, and computes its ghosts. Returns as peek; -EBADMSG
+ * also if the sum differs. */
 int wave_checkpoint_read(const char *path, const struct wave_checkpoint *c, struct wave_state *s,
                          struct wave_team *team);
 

@@ -1,4 +1,4 @@
-/* What a run writes of its fields. All functions: 0 or a negative errno, reported. */
+/* Writes the fields of a run. All functions return 0 or a negative errno, after a message. */
 #ifndef WAVE_DUMP_H
 #define WAVE_DUMP_H
 
@@ -11,7 +11,7 @@ int wave_dump_snapshot(struct wave_output *out, const struct wave_state *s, char
 /* model_c.f32: the velocity in m/s, in the same order. */
 int wave_dump_velocity(struct wave_output *out, const struct wave_model *m);
 
-/* meta.json: what a reader of the files needs to know. It depends on size, seed and model only. */
+/* meta.json: what a reader of the files needs to know. It depends only on size, seed and model. */
 int wave_dump_meta(struct wave_output *out, const struct wave_model *m, uint64_t seed);
 
 #endif

@@ -1,5 +1,5 @@
-/* bale-solver: a simulation for the demo, not linked to balefs. It writes as simulations do, and
- * checks every write. */
+/* bale-solver: a simulation for the demo, which is not linked to balefs. It writes as simulations
+ * do, and checks every write. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void show_progress(struct run *r, long first)
             last, (double)r->out.bytes / 1048576, left, step == last ? "\n" : "");
 }
 
-/* A run that goes on takes size and seed from its checkpoint. */
+/* A continued run takes size and seed from its checkpoint. */
 static int take_restart(struct wave_options *o, struct wave_checkpoint *c)
 {
     int rc = wave_checkpoint_peek(o->restart, c);

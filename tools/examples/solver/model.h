@@ -1,5 +1,5 @@
-/* What the waves run through: velocity, damping, and the events that make them. A pure function of
- * size and seed, so that a restart needs neither stored. */
+/* The medium that the waves travel through: velocity, damping, and the events that create waves. It
+ * is a pure function of size and seed, so that a restart does not need to store it. */
 #ifndef WAVE_MODEL_H
 #define WAVE_MODEL_H
 
@@ -37,8 +37,8 @@ struct wave_model {
  * either case. */
 int wave_model_create(struct wave_model *m, int n, uint64_t seed, struct wave_team *team);
 
-/* Constant velocity c, no sponge, no events, no heat: what has an analytic solution. dt is
- * c-Courant h / c. */
+/* Constant velocity c, without sponge, events and heat, for which an analytic solution exists. dt
+ * is c-Courant h / c. */
 int wave_model_create_uniform(struct wave_model *m, int n, double h, double c, double courant);
 
 void wave_model_destroy(struct wave_model *m);

@@ -116,7 +116,7 @@ uint64_t wave_options_bytes(const struct wave_options *o)
     return points(o) * (4 * fields + 3 * 8 * checkpoints);
 }
 
-/* The longest interval with which enough snapshots are written. */
+/* The longest interval that still writes enough snapshots. */
 static int spread_snapshots(struct wave_options *o, uint64_t mib)
 {
     o->snapshot_every = 0;
@@ -184,7 +184,7 @@ static int apply(struct wave_options *o, int option, const char *name, const cha
         o->help = true;
         return 0;
     default:
-        return -EINVAL; /* getopt has told */
+        return -EINVAL; /* getopt has printed a message */
     }
 }
 

@@ -67,7 +67,7 @@ int wave_file_write(struct wave_file *f, const void *data, size_t length, off_t 
     return 0;
 }
 
-/* After a rename is synced too, neither name nor content can go back. */
+/* After the rename is durable as well, neither name nor content can be lost. */
 static int publish(struct wave_file *f)
 {
     if (renameat(f->out->dir, f->temporary, f->out->dir, f->name) != 0)
@@ -90,7 +90,7 @@ int wave_file_finish(struct wave_file *f, int what)
     if (rc == 0 && f->temporary[0])
         rc = publish(f);
     if (rc != 0 && f->temporary[0])
-        unlinkat(f->out->dir, f->temporary, 0); /* on the way out with an error already */
+        unlinkat(f->out->dir, f->temporary, 0); /* another error is already being returned */
     if (rc == 0)
         f->out->bytes += f->bytes;
     return rc;

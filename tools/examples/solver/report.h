@@ -2,7 +2,7 @@
 #ifndef WAVE_REPORT_H
 #define WAVE_REPORT_H
 
-/* Says that `what` failed with rc, a negative errno, and what to do about it. Returns rc. */
+/* Prints that `what` failed with rc, a negative errno, and what to do about it. Returns rc. */
 int wave_report(int rc, const char *what);
 
 /* Any other message. */

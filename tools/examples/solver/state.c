@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where several versions of a function can live in one binary, the widest vectors the machine has:
- * the arithmetic is the same in all of them (no fused multiply-add, nothing reordered), hence so
- * are the results. */
+/* Several versions of a function are compiled where one binary can contain them, so that the
+ * machine's widest vectors are used. The arithmetic is the same in all versions (no fused
+ * multiply-add, no reordering), and so are the results. */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__) &&        \
     !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define VECTOR_CLONES __attribute__((target_clones("avx2", "default")))

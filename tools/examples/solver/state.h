@@ -18,7 +18,7 @@ struct wave_state {
     long step;
 };
 
-/* What energy.csv holds. Sums run plane by plane in a fixed order. */
+/* The values of energy.csv. Sums run plane by plane in a fixed order. */
 struct wave_energy {
     double kinetic;   /* integral of 1/2 u_t^2 / c^2, half a step before now */
     double potential; /* integral of 1/2 |grad u|^2, then too */

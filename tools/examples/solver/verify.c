@@ -131,7 +131,7 @@ static int heat_error(int n, struct wave_team *team, double *error)
     return rc;
 }
 
-/* What the damping takes from the wave is what the heat gains. */
+/* Checks that the heat gains what damping takes from the wave. */
 static int balance_error(int n, struct wave_team *team, double *error)
 {
     struct box b;
