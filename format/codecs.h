@@ -21,7 +21,7 @@ extern "C" {
  *         chosen from an extent's bytes.
  * rank    the order by device memory needed, from 1 without gaps: where memory is short, the CUDA
  *         engine leaves out the codec of the greatest rank first.
- * closed  whether the code on the device is not ours but nvCOMP's: it is there only with nvCOMP, and
+ * closed  whether the device's code is nvCOMP's instead of ours. It is missing without nvCOMP, and
  *         it does not decode frames of strangers.
  * most    the greatest parameter, as an int16_t, that is encoded on the device. */
 #define BALE_CODEC_LIST(BUILT_IN, CODEC)                                                           \
@@ -69,7 +69,7 @@ const struct bale_codec_about *bale_codec_at(size_t i);
 /* The codec's name, "auto" included; NULL for an unknown id. */
 const char *bale_codec_name(uint8_t id);
 
-/* One value of an option that has a list of values: what is written, and the field that it means. */
+/* One value of an option that has a list of values: its text, and the field that it means. */
 struct bale_option_value {
     const char *word; /* NULL: the number is written */
     int number;

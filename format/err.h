@@ -48,8 +48,8 @@ const char *bale_err_text(int err);
 int bale_err_to_errno(int err);
 
 /* The bale_err nearest to a positive errno: BALE_OK for 0, BALE_E_IO for what has no nearer one.
- * Gives back err for bale_err_to_errno(err) of an error, but not the other way round: several errnos
- * share one code. */
+ * Gives back err for bale_err_to_errno(err) of an error, but not the other way round: several
+ * errnos share one code. */
 int bale_err_from_errno(int e);
 
 #endif

@@ -30,10 +30,10 @@ struct bale_chunk {
 /* Chunks of the frame's raw bytes. A frame of codec zero has them too, but not in its table. */
 uint32_t bale_frame_chunk_count(const struct bale_frame *frame);
 
-/* Head length of a frame; needs only what an index segment knows besides the raw length. */
+/* Head length of a frame. Codec and chunk size are also in an index segment. */
 uint32_t bale_frame_head_length(uint8_t codec, uint32_t raw_length, uint8_t chunk_log2);
 
-/* Most bytes a frame of raw_length raw bytes can take: head and raw chunks. */
+/* The most bytes that a frame of raw_length raw bytes takes: its head and raw chunks. */
 size_t bale_frame_bound(uint32_t raw_length, uint8_t chunk_log2);
 
 /* Writes the head; chunks[] has bale_frame.chunks entries. Sets frame->chunks, stored_length,

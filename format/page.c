@@ -117,7 +117,8 @@ static bool in_container(uint64_t position, uint32_t length, uint64_t end)
 
 static int check_frame(const struct bale_segment *segment, const struct bale_page_context *ctx)
 {
-    uint64_t raw = (uint64_t)segment->skip + segment->length; /* the frame has that many or more */
+    uint64_t raw =
+        (uint64_t)segment->skip + segment->length; /* the frame has so many raw bytes or more */
     uint64_t least;
 
     if (segment->generation < 1 || segment->generation > ctx->generation ||
@@ -224,7 +225,7 @@ struct claim {
     const struct bale_segment *segment; /* NULL: a page */
 };
 
-/* Keeps claims ordered by position. Files are mostly written from front to back, so that the loop
+/* Inserts the claim by its position. Files are mostly written from front to back, so the loop
  * seldom runs. */
 static void add_claim(struct claim *claims, size_t *count, struct claim claim)
 {
@@ -257,7 +258,7 @@ struct bale_segment bale_segment_of_frame(const struct bale_frame *frame, uint64
     };
 }
 
-/* Whether two claims are the same frame's: pages (segment is NULL) share nothing. */
+/* Whether two claims are of one frame. Pages, where segment is NULL, share nothing. */
 static bool same_frame(const struct claim *a, const struct claim *b)
 {
     return a->segment && b->segment && bale_segment_same_frame(a->segment, b->segment);

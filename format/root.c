@@ -94,7 +94,7 @@ static bool all_zero(const uint8_t *bytes, size_t length)
     return true;
 }
 
-/* No tag is known yet: the first names the reason. */
+/* No tag is known in version 1, so the first one is the reason. */
 static int check_features(const uint8_t *slot, char feature[static 5])
 {
     const uint8_t *tag = slot + AT_FEATURES;
@@ -129,7 +129,7 @@ static int check_attributes(const struct bale_root *root)
     return BALE_OK;
 }
 
-/* The tree's place, and what its kind says about size and stored. */
+/* The tree's position, and what the kind of tree says about size and stored. */
 static int check_tree(const struct bale_root *root)
 {
     const struct bale_ref *tree = &root->tree;

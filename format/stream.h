@@ -11,9 +11,9 @@
 
 #define BALE_STREAM_HEAD 32u
 #define BALE_STREAM_END 48u
-#define BALE_STREAM_MAGIC 4u /* bytes that tell head, frame and end record apart */
+#define BALE_STREAM_MAGIC 4u /* bytes by which head, frame and end record differ */
 
-/* What the frames so far amount to. */
+/* The sums over the frames read or written so far. */
 struct bale_stream {
     uint64_t frames;
     uint64_t size;   /* where the last frame's raw bytes end */
@@ -22,7 +22,7 @@ struct bale_stream {
     uint32_t extent;
 };
 
-/* What begins with these BALE_STREAM_MAGIC bytes. */
+/* The kind of part that begins with these BALE_STREAM_MAGIC bytes. */
 enum bale_stream_part { BALE_PART_HEAD, BALE_PART_FRAME, BALE_PART_END, BALE_PART_OTHER };
 enum bale_stream_part bale_stream_part(const uint8_t in[static BALE_STREAM_MAGIC]);
 
@@ -34,7 +34,7 @@ void bale_stream_begin(struct bale_stream *stream, uint32_t extent,
 /* Reads a head. BALE_OK, BALE_E_CORRUPT or BALE_E_UNSUPPORTED. */
 int bale_stream_head_decode(const uint8_t in[static BALE_STREAM_HEAD], struct bale_stream *stream);
 
-/* Takes the next frame, whose head is valid, in: BALE_OK, or BALE_E_CORRUPT if it cannot follow. */
+/* Adds the next frame, whose head is valid. BALE_OK, or BALE_E_CORRUPT if it may not follow. */
 int bale_stream_add(struct bale_stream *stream, const struct bale_frame *frame);
 
 /* Writes the end record. size: length of the contents, stream->size or more, at most
@@ -42,17 +42,17 @@ int bale_stream_add(struct bale_stream *stream, const struct bale_frame *frame);
 void bale_stream_end_encode(const struct bale_stream *stream, uint64_t size,
                             uint8_t out[static BALE_STREAM_END]);
 
-/* Reads the end record of the stream whose frames were taken in. BALE_OK, BALE_E_UNSUPPORTED, or
- * BALE_E_CORRUPT, also where it is another stream's. */
+/* Reads the end record after the stream's frames were added. BALE_OK, BALE_E_UNSUPPORTED, or
+ * BALE_E_CORRUPT, also if it does not agree with the frames. */
 int bale_stream_end_decode(const uint8_t in[static BALE_STREAM_END],
                            const struct bale_stream *stream, uint64_t *size);
 
-/* Reads an input part by part: streams one behind the other and nothing else. Zeroed at first. */
+/* Reads an input part by part. It consists of streams one behind the other. Zero it first. */
 struct bale_stream_reader {
     struct bale_stream stream;
     uint64_t base;    /* length of the contents of the streams before this one */
-    uint64_t streams; /* whose end was read */
-    bool inside;      /* between a head and an end record */
+    uint64_t streams; /* whose end record was read */
+    bool inside;      /* between a head and its end record */
 };
 
 struct bale_stream_item {

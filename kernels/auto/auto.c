@@ -10,7 +10,7 @@
 #include "kernels/codec/sample.h"
 
 enum {
-    SYMBOL_LOG2_MIN = 1, /* gpulz with symbols of one byte is not weighed */
+    SYMBOL_LOG2_MIN = 1, /* gpulz with symbols of one byte is not considered */
     SYMBOL_SIZES = BALE_GPULZ_SYMBOL_LOG2_MAX + 1,
     SAMPLE_MIN = BALE_AUTO_PIECE * BALE_AUTO_PIECES_MIN,
 };
@@ -40,8 +40,8 @@ static struct bale_setting gpulz(unsigned symbol_log2)
                                                    BALE_AUTO_GPULZ_WINDOW)};
 }
 
-/* Copies the sample and returns its length. Every other piece goes into the second half, so that the
- * first half is a sample too. */
+/* Copies the sample and returns its length. Every other piece goes into the second half, so that
+ * the first half is a sample too. */
 static uint32_t gather(struct bale_auto *a, const uint8_t *raw, uint32_t raw_length)
 {
     uint32_t pieces = bale_sample_pieces(&sampling, raw_length);
@@ -58,8 +58,8 @@ static uint32_t gather(struct bale_auto *a, const uint8_t *raw, uint32_t raw_len
     return pieces * BALE_AUTO_PIECE;
 }
 
-/* Symbols of two bytes take long: they are tried only where larger ones leave much, and where there
- * is more than one piece, on half of the sample. */
+/* Symbols of two bytes take long to try. They are tried only if larger ones leave much, and on half
+ * of the sample if that has several pieces. */
 static void estimate_gpulz(struct bale_auto *a, struct estimates *e)
 {
     e->gpulz[3] = bale_auto_gpulz(a, e->raw, 3);
@@ -72,13 +72,14 @@ static void estimate_gpulz(struct bale_auto *a, struct estimates *e)
         e->gpulz[1] = 2 * bale_auto_gpulz(a, e->raw / 2, 1);
 }
 
-/* Where zstd finds what lz4 does not, gpulz does not find it either, and is not asked. */
+/* If zstd is much smaller than lz4, entropy coding gains, which gpulz does not have. Then gpulz
+ * need not be estimated. */
 static bool gpulz_may_be_smallest(const struct estimates *e)
 {
     return e->lz4 < e->raw - e->raw / 20 && e->lz4 <= e->zstd + e->zstd / 16;
 }
 
-/* The size of symbols of the least estimate, of equal ones the greatest. */
+/* The log2 of the size of symbols with the least estimate; the greatest size of equal ones. */
 static unsigned best_symbol(const struct estimates *e)
 {
     unsigned best = SYMBOL_SIZES - 1;
@@ -105,7 +106,7 @@ static struct bale_setting choose_for_ratio(struct bale_auto *a, struct estimate
     return e->lz4 <= as_small ? lz4 : zstd;
 }
 
-/* What a raw byte costs a codec beyond what it costs store, in 1/16 of what a stored byte costs
+/* The time that a codec takes for a raw byte beyond store's, in 1/16 of the time for a stored byte
  * (spec.md, "Speed"). */
 enum {
     PRICE_LZ4 = 7,

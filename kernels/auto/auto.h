@@ -12,33 +12,35 @@
 #define BALE_AUTO_PIECES_MAX 64u
 #define BALE_AUTO_SAMPLE_MAX (BALE_AUTO_PIECE * BALE_AUTO_PIECES_MAX)
 #define BALE_AUTO_HASH_LOG2 12
-#define BALE_AUTO_SKIP_LOG2 4 /* after 2^this misses in a row a parse takes longer steps */
+#define BALE_AUTO_SKIP_LOG2 4 /* after each 2^this misses in a row, the parse takes longer steps */
 
-/* The gpulz that is weighed. */
+/* The parameters of the gpulz that is considered. */
 #define BALE_AUTO_GPULZ_WINDOW 255u /* symbols */
 #define BALE_AUTO_GPULZ_PIECE_LOG2 12
 
 /* Working memory of the choice. */
 struct bale_auto {
-    uint8_t sample[BALE_AUTO_SAMPLE_MAX + sizeof(uint64_t)]; /* and room for a word */
-    uint16_t heads[1u << BALE_AUTO_HASH_LOG2];               /* last position of each hash */
-    uint32_t counts[4][256]; /* literals, in four lanes so that equal bytes do not wait */
+    uint8_t
+        sample[BALE_AUTO_SAMPLE_MAX + sizeof(uint64_t)]; /* and room to read a word at its end */
+    uint16_t heads[1u << BALE_AUTO_HASH_LOG2];           /* last position of each hash */
+    uint32_t counts
+        [4]
+        [256]; /* of literals; four arrays, so that equal bytes in a row do not wait for each other */
 };
 
-/* Bytes that the sample would become. */
+/* Estimated sizes of the compressed sample, in bytes. */
 struct bale_auto_lz {
     uint32_t lz4;
     uint32_t zstd; /* zstd:1 */
 };
 
-/* Both from one parse of the sample, length bytes, 1 or more. */
+/* Estimates both by one parse of the sample, whose length is 1 byte or more. */
 struct bale_auto_lz bale_auto_lz(struct bale_auto *a, uint32_t length);
 
-/* Bytes that the sample would become in gpulz with symbols of this size, of two bytes or more. */
+/* Estimates the size in gpulz, in bytes, with symbols of this size: two bytes or more. */
 uint32_t bale_auto_gpulz(struct bale_auto *a, uint32_t length, unsigned symbol_log2);
 
-/* Bytes in which the sample agrees from candidate and from at, which is behind it, on; both before
- * end. */
+/* The number of equal bytes from candidate and from at on, up to end. candidate < at < end. */
 static inline uint32_t bale_auto_agree(const uint8_t *sample, uint32_t candidate, uint32_t at,
                                        uint32_t end)
 {

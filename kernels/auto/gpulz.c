@@ -1,11 +1,11 @@
-/* What gpulz would make of the sample (spec.md, "gpulz"): its parse, but for the search, which looks
- * at the last symbols of the same hash alone. */
+/* Estimates gpulz (spec.md, "Estimates"): gpulz's parse, except that the search tries only the last
+ * position with the same hash. */
 #include <string.h>
 
 #include "kernels/auto/auto.h"
 #include "kernels/lzss/lzss.h"
 
-/* The symbols that a match has at least, as a word. */
+/* The least number of symbols of a match, as a word. */
 BALE_LZSS_INLINE uint64_t word_at(const uint8_t *s, unsigned symbol_log2)
 {
     return symbol_log2 == 3 ? bale_get64(s) : bale_get32(s);

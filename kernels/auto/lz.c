@@ -1,4 +1,4 @@
-/* What lz4 and zstd:1 would make of the sample (spec.md, "Parse" and "Estimates"). */
+/* Estimates lz4 and zstd:1 (spec.md, "Parse" and "Estimates"). */
 #include <string.h>
 
 #include "kernels/auto/auto.h"
@@ -6,8 +6,8 @@
 
 enum {
     MATCH_MIN = 4,      /* lz4's */
-    ZSTD_MATCH_MIN = 6, /* zstd:1's, but for repeated distances */
-    ZSTD_BITS = 5,      /* of a match: its lengths and what kind of distance it has */
+    ZSTD_MATCH_MIN = 6, /* zstd:1's, except for repeated distances */
+    ZSTD_BITS = 5,      /* of a match, for its lengths and the kind of its distance */
 };
 
 struct parse {
@@ -57,7 +57,7 @@ static struct parse parse_sample(struct bale_auto *a, uint32_t length)
     const uint8_t *s = a->sample;
     struct parse parse = {0};
     uint32_t anchor = 0;      /* behind the last match */
-    uint32_t zstd_anchor = 0; /* behind the last that zstd takes */
+    uint32_t zstd_anchor = 0; /* behind the last match that zstd takes */
     uint32_t last = 0;        /* its distance */
     uint32_t at = 1;
     uint32_t misses = 0;

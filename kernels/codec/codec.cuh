@@ -8,11 +8,12 @@
 #include "kernels/codec/nvcomp.h"
 #include "kernels/codec/tables.h"
 
-/* Chunks to be encoded or decoded, whatever their settings and frames; each has its own parameter. */
+/* Chunks of one codec to be encoded or decoded. They may belong to different frames and settings,
+ * so each has a parameter of its own. */
 struct cuda_batch {
     const struct nvcomp *nvcomp; /* NULL: there is none */
-    const cuda_chunk *host;      /* the chunks' table in host memory, */
-    const cuda_chunk *chunks;    /* and in device memory, as all that lists has */
+    const cuda_chunk *host;      /* the table of chunks in host memory */
+    const cuda_chunk *chunks;    /* the same in device memory, as everything in lists */
     uint32_t count;
     cuda_lists lists;
     void **to; /* decode: a cell for each chunk */
@@ -21,27 +22,30 @@ struct cuda_batch {
     cudaStream_t stream;
 };
 
-/* What is checked of a stream before it is decoded and after it was encoded, besides its bytes. */
+/* What the engine checks of a stream, besides its checksum, before it is decoded and after it was
+ * encoded. */
 enum cuda_stream { CUDA_STREAM_ANY, CUDA_STREAM_ZSTD };
 
-/* What is NULL there is nothing of. */
+/* A NULL member means that the codec does not need it. */
 struct cuda_codec_ops {
-    /* A stream that decodes to one byte, for those to whom each chunk has to be one. Without it a chunk
-     * that has none has the length 0. */
+    /* A stream that decodes to one byte. The engine gives it to a decoder that needs a valid stream
+     * for every chunk, where there is nothing to decode. Without a stub such a chunk has the length
+     * 0. */
     const uint8_t *stub;
     uint32_t stub_length;
     enum cuda_stream stream;
-    uint16_t trial; /* a parameter that loads its kernels, with a chunk of BALE_CUDA_CELL bytes */
-    /* What is to be set in a context, once. */
+    uint16_t trial; /* a parameter with which a chunk of BALE_CUDA_CELL bytes loads all kernels */
+    /* Called once for each context, to set attributes of kernels. */
     cudaError_t (*open)();
-    /* 0, and the most bytes that a cell's may become, or working memory for a batch of so many cells. */
+    /* *bytes: the most bytes that a cell may become, and the working memory that a batch of so many
+     * cells needs. Return 0, or not 0 if nvCOMP failed. */
     int (*bound)(const struct nvcomp *nvcomp, size_t *bytes);
     int (*temp)(const struct nvcomp *nvcomp, uint32_t cells, size_t *bytes);
-    /* Raw cells to packed cells: packed_lengths, statuses. A chunk whose length comes back as 0, or is
-     * more than its limit, is stored raw. */
+    /* Launches the encoding of raw cells to packed cells, and sets packed_lengths and statuses. A
+     * chunk whose packed length is 0 or more than its limit is stored raw. */
     cudaError_t (*encode)(const cuda_batch *batch);
-    /* decode_from, decode_from_lengths and decode_room to the cells: decoded_lengths, statuses. The bytes
-     * are hostile. */
+    /* Launches the decoding of decode_from (decode_from_lengths bytes) to the cells in `to`
+     * (decode_room bytes), and sets decoded_lengths and statuses. The bytes are hostile. */
     cudaError_t (*decode)(const cuda_batch *batch);
 };
 

@@ -22,8 +22,8 @@ struct bale_codec {
     int64_t (*encode)(void *work, int16_t parameter, const uint8_t *raw, uint32_t raw_length,
                       uint8_t *out, uint32_t capacity);
     /* Decompresses one chunk of hostile bytes to exactly raw_length bytes: BALE_OK or
-     * BALE_E_CORRUPT. parameter and chunk_size are the frame's, checked; chunk_size is raw_length or
-     * more: FORMAT.md section 7 bounds a window by it. */
+     * BALE_E_CORRUPT. parameter and chunk_size are the frame's, checked; chunk_size is raw_length
+     * or more: FORMAT.md section 7 bounds a window by it. */
     int (*decode)(void *work, int16_t parameter, const uint8_t *in, uint32_t length, uint8_t *raw,
                   uint32_t raw_length, uint32_t chunk_size);
     /* Chooses what an open setting leaves open: a pure function of the extent's raw bytes, 1 or

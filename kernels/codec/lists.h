@@ -8,19 +8,20 @@
 struct cuda_lists {
     uint8_t *raw;    /* cells of BALE_CUDA_CELL bytes */
     uint8_t *packed; /* cells of packed_cell bytes */
-    uint8_t *back;   /* cells of BALE_CUDA_CELL bytes, for what verification decodes; or NULL */
+    uint8_t
+        *back; /* cells of BALE_CUDA_CELL bytes, to which verification decodes; NULL without it */
     size_t packed_cell;
-    void **raw_addresses, **packed_addresses, **back_addresses; /* the cells, one by one */
+    void **raw_addresses, **packed_addresses, **back_addresses; /* of each cell */
     size_t *lengths; /* encode: raw bytes; decode: stored bytes */
     size_t *packed_lengths;
-    const void **decode_from; /* a packed cell, or the stub where there is nothing to decode */
+    const void **decode_from; /* a packed cell, or the stub if there is nothing to decode */
     size_t *decode_from_lengths;
     size_t *decode_room;
     size_t *decoded_lengths;
     int *statuses;
 };
 
-/* A chunk's worth of nothing: a valid stream of a codec that decodes to one byte, or length 0. */
+/* Stands for a chunk that is not decoded: a valid stream that decodes to one byte, or length 0. */
 struct cuda_stub {
     const uint8_t *address;
     uint32_t length;

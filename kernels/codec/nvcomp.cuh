@@ -1,4 +1,4 @@
-/* The steps of a codec that nvCOMP does. */
+/* cuda_codec_ops of a codec that nvCOMP implements. */
 #ifndef BALE_KERNELS_CODEC_NVCOMP_CUH
 #define BALE_KERNELS_CODEC_NVCOMP_CUH
 
@@ -11,7 +11,7 @@ template <nvcomp_family FAMILY> int bound(const struct nvcomp *nvcomp, size_t *b
     return nvcomp->codecs[FAMILY].bound(BALE_CUDA_CELL, nvcomp_options{}, bytes);
 }
 
-/* The most that either direction wants. */
+/* The larger of what the two directions need. */
 template <nvcomp_family FAMILY> int temp(const struct nvcomp *nvcomp, uint32_t cells, size_t *bytes)
 {
     const nvcomp_codec *codec = &nvcomp->codecs[FAMILY];

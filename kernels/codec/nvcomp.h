@@ -1,4 +1,4 @@
-/* nvCOMP 6, found at run time: its batched C interface, as far as it is used here. */
+/* nvCOMP 6, opened at run time: the functions of its batched C interface that are used here. */
 #ifndef BALE_KERNELS_CODEC_NVCOMP_H
 #define BALE_KERNELS_CODEC_NVCOMP_H
 
@@ -13,9 +13,9 @@ extern "C" {
 
 struct CUstream_st;
 
-/* The options of every codec and direction are 64 bytes, passed by value, and all zero by default.
- * The first word of those for decompression is the backend. */
-#define NVCOMP_BACKEND_CUDA 2 /* not the hardware's: that one checks nothing */
+/* The options of every codec and direction are 64 bytes, passed by value. All zero is the default.
+ * The first word of the options for decompression is the backend. */
+#define NVCOMP_BACKEND_CUDA 2 /* the hardware's decoder checks nothing, so it is not used */
 struct nvcomp_options {
     int32_t word[16];
 };

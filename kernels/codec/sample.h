@@ -24,8 +24,8 @@ static inline uint32_t bale_sample_pieces(const struct bale_sampling *sampling, 
     return raw_length <= sampling->piece * pieces ? 0 : pieces;
 }
 
-/* Where piece i of the pieces begins, rounded down to 8 bytes so that symbols lie in it as they do in
- * the extent. Pieces are spread evenly, the first at the extent's start and the last at its end. */
+/* Where piece i of the pieces begins, rounded down to 8 bytes so that symbols lie in it as they do
+ * in the extent. Pieces are spread evenly from the extent's start to its end. */
 static inline uint32_t bale_sample_at(const struct bale_sampling *sampling, uint32_t raw_length,
                                       uint32_t pieces, uint32_t i)
 {

@@ -1,5 +1,5 @@
-/* What host and device tell each other about the chunks of a batch. Both sides are little-endian.
- * A chunk's bytes lie in a cell of device memory each, one behind the other. */
+/* The tables that host and device exchange about the chunks of a batch. Both sides are
+ * little-endian. Each chunk has a cell of device memory; the cells lie one behind the other. */
 #ifndef BALE_KERNELS_CODEC_TABLES_H
 #define BALE_KERNELS_CODEC_TABLES_H
 
@@ -10,17 +10,17 @@
 
 /* From the host, for each chunk. */
 struct cuda_chunk {
-    uint64_t address;    /* where its bytes lie: pinned host memory, or the device's own */
+    uint64_t address;    /* of its bytes, in pinned host memory or in device memory */
     uint64_t checksum;   /* decode: of the stored bytes */
     uint32_t length;     /* bytes there: the raw length for encode, the stored length for decode */
     uint32_t raw_length; /* 1 or more */
-    uint32_t limit;      /* encode: compressed bytes at most, or it is stored raw */
+    uint32_t limit;      /* encode: a chunk that takes more bytes is stored raw */
     uint32_t chunk_size; /* of its frame */
-    uint32_t parameter;  /* of its frame, or the one that it is to have */
+    uint32_t parameter;  /* of its frame; encode: that the frame will have */
 };
 
 enum {
-    CUDA_VALUE = 0xff,     /* the byte that all are equal to, without CUDA_MIXED */
+    CUDA_VALUE = 0xff,     /* without CUDA_MIXED: the byte that all bytes equal */
     CUDA_MIXED = 0x100,    /* its bytes are not all equal */
     CUDA_MISMATCH = 0x200, /* encode: what was compressed does not decode to the chunk */
     CUDA_BAD = 0x400,      /* decode: wrong checksum, or it does not decode */
@@ -34,7 +34,7 @@ struct cuda_result {
     uint32_t flags;
 };
 
-/* From the host: length bytes of device memory to go to pinned host memory, or to the device's own. */
+/* From the host: device memory to be copied to pinned host memory or within the device. */
 struct cuda_move {
     uint64_t from; /* 16-byte aligned */
     uint64_t to;

@@ -1,4 +1,5 @@
-/* What is decided for each chunk on the device: frame_codec.c's rules. A warp for a chunk. */
+/* What is decided for each chunk on the device, by the rules of kernels/frame/frame.c. A warp for a
+ * chunk. */
 #ifndef BALE_KERNELS_CUDA_CHUNK_CUH
 #define BALE_KERNELS_CUDA_CHUNK_CUH
 
@@ -24,8 +25,8 @@ __device__ inline bool is_first_lane()
     return threadIdx.x % 32 == 0;
 }
 
-/* The header of a Zstandard frame (RFC 8878, 3.1.1.1): its length, or 0 if kernels/zstd/spec.md
- * refuses it. At least 18 bytes may be read. */
+/* The length of the header of a Zstandard frame (RFC 8878, 3.1.1.1), or 0 if kernels/zstd/spec.md
+ * refuses the header. At least 18 bytes may be read. */
 __device__ inline uint32_t zstd_header(const uint8_t *in, uint32_t raw_length, uint32_t chunk_size)
 {
     const uint32_t descriptor = in[4], size_flag = descriptor >> 6;
@@ -51,7 +52,8 @@ __device__ inline uint32_t zstd_header(const uint8_t *in, uint32_t raw_length, u
     return at + content_bytes;
 }
 
-/* Whether the bytes are one frame as kernels/zstd/spec.md wants it, as far as its headers say. */
+/* Whether the headers of the frame and its blocks say that the bytes are one frame as
+ * kernels/zstd/spec.md has it. */
 __device__ inline bool zstd_is_fine(const uint8_t *in, uint32_t length, uint32_t raw_length,
                                     uint32_t chunk_size)
 {
@@ -79,9 +81,9 @@ __device__ inline bool zstd_is_fine(const uint8_t *in, uint32_t length, uint32_t
     return at + (head[4] & 4) == length; /* the content checksum has four bytes */
 }
 
-/* nvCOMP declares a window of 1 MiB whatever the chunk, and kernels/zstd/spec.md allows no more than the
- * chunk size. What it wrote reaches no further back than the chunk begins, so a window of that size,
- * a power of two, is as true, and the length of the header is the same. */
+/* nvCOMP declares a window of 1 MiB for every chunk, but kernels/zstd/spec.md allows no more than
+ * the chunk size. No match reaches back beyond the chunk's start, so a window of the chunk size,
+ * which is a power of two, is also true. The length of the header stays the same. */
 __device__ inline void fit_window(uint8_t *in, uint32_t length, uint32_t chunk_size)
 {
     const uint32_t least = (uint32_t)(31 - __clz((int)chunk_size) - 10) << 3;
@@ -90,7 +92,7 @@ __device__ inline void fit_window(uint8_t *in, uint32_t length, uint32_t chunk_s
         in[5] = (uint8_t)least;
 }
 
-/* Lane 0's answer for all. */
+/* Lane 0 checks; all lanes get its result. */
 __device__ inline bool stream_is_fine(cuda_stream stream, const uint8_t *in, uint32_t length,
                                       uint32_t raw_length, uint32_t chunk_size)
 {
@@ -101,7 +103,7 @@ __device__ inline bool stream_is_fine(cuda_stream stream, const uint8_t *in, uin
     return __shfl_sync(ALL, fine, 0);
 }
 
-/* What is to be decoded for chunk c: its packed cell, or nothing. Nothing has come of it yet. */
+/* Sets what the codec decodes for chunk c: its packed cell if wanted, else the stub. */
 __device__ inline void set_decode(const cuda_lists &lists, uint32_t c, bool wanted, uint32_t length,
                                   uint32_t raw_length, cuda_stub stub)
 {
@@ -111,7 +113,7 @@ __device__ inline void set_decode(const cuda_lists &lists, uint32_t c, bool want
     lists.decoded_lengths[c] = 0;
 }
 
-/* Encode, codec store: the raw bytes' hash is all there is to know. */
+/* Encode, first step, and the only one of codec store: takes each chunk as stored raw. */
 __global__ void __launch_bounds__(THREADS)
     keep_raw(const cuda_chunk *chunks, uint32_t count, cuda_lists lists, cuda_result *results)
 {
@@ -127,7 +129,8 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Encode, after keep_raw() and compression: takes what was compressed if that is worth it. */
+/* Encode, after keep_raw() and compression: takes the compressed bytes of a chunk if they are valid
+ * and within its limit. */
 __global__ void __launch_bounds__(THREADS)
     choose(const cuda_chunk *chunks, uint32_t count, cuda_stream stream, cuda_lists lists,
            cuda_stub stub, cuda_result *results)
@@ -157,7 +160,8 @@ __global__ void __launch_bounds__(THREADS)
     set_decode(lists, c, shrunk, (uint32_t)length, chunk.raw_length, stub);
 }
 
-/* Encode, after choose() and decoding to back: a block for a chunk. */
+/* Verification, after choose() and decoding to back: compares with the raw bytes. A block for a
+ * chunk. */
 __global__ void __launch_bounds__(THREADS)
     compare(const cuda_chunk *chunks, uint32_t count, cuda_lists lists, cuda_result *results)
 {
@@ -181,7 +185,8 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Decode: checks the stored bytes. Only what matches its checksum is decoded. */
+/* Decode, first step: checks the stored bytes. A chunk that does not match its checksum is not
+ * decoded. */
 __global__ void __launch_bounds__(THREADS)
     check(const cuda_chunk *chunks, uint32_t count, cuda_stream stream, cuda_lists lists,
           cuda_stub stub, cuda_result *results)
@@ -206,7 +211,7 @@ __global__ void __launch_bounds__(THREADS)
     set_decode(lists, c, fine && shrunk, chunk.length, chunk.raw_length, stub);
 }
 
-/* Decode, after decoding to raw: the hash of what came out. */
+/* Decode, after decoding to raw: hashes the decoded bytes. */
 __global__ void __launch_bounds__(THREADS)
     finish_decode(const cuda_chunk *chunks, uint32_t count, cuda_lists lists, cuda_result *results)
 {
@@ -226,7 +231,7 @@ __global__ void __launch_bounds__(THREADS)
         results[c].flags = CUDA_BAD;
 }
 
-/* Once for a slot: where its cells are. */
+/* Run once for a slot: writes the addresses of its cells. */
 __global__ void __launch_bounds__(THREADS) set_addresses(cuda_lists lists, uint32_t count)
 {
     const uint32_t c = blockIdx.x * THREADS + threadIdx.x;

@@ -1,10 +1,10 @@
-/* The codec culzss (spec.md): its streams. */
+/* The codec culzss (spec.md): the geometry of its streams. */
 #ifndef BALE_KERNELS_CULZSS_CULZSS_H
 #define BALE_KERNELS_CULZSS_CULZSS_H
 
 #include "kernels/lzss/lzss.h"
 
-/* Of a frame's parameter, or of a setting's. */
+/* The geometry of a frame's or setting's parameter. */
 static inline struct bale_lzss_geometry bale_culzss_geometry(uint16_t parameter)
 {
     struct bale_lzss_geometry geometry;

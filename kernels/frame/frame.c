@@ -58,7 +58,7 @@ static int64_t encode_chunk(struct bale_scratch *scratch, struct bale_setting se
     return chunk->stored;
 }
 
-/* Encodes all chunks behind the room for the head. */
+/* Encodes all chunks to out, behind the room for the head, and fills the scratch's table. */
 static int encode_chunks(struct bale_scratch *scratch, struct bale_setting setting,
                          const uint8_t *raw, struct bale_frame *frame, uint8_t *out)
 {

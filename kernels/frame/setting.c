@@ -116,8 +116,8 @@ static int refuse_twice(struct text *why, const struct grammar *grammar, const c
     return BALE_E_INVALID;
 }
 
-/* Decimal, with a minus where the option is a codec's only one; no blanks, no plus. Returns its end,
- * or NULL. */
+/* Decimal, with a minus where the option is a codec's only one; no blanks, no plus. Returns its
+ * end, or NULL. */
 static const char *read_number(const char *text, bool may_be_negative, int *number)
 {
     bool negative = may_be_negative && *text == '-';

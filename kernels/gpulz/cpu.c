@@ -5,7 +5,7 @@
 _Static_assert(BALE_GPULZ_WINDOW_MAX <= BALE_LZSS_WINDOW_MAX &&
                    BALE_GPULZ_PIECE_LOG2_MAX <= BALE_LZSS_PIECE_LOG2_MAX &&
                    BALE_GPULZ_SYMBOL_LOG2_MAX <= BALE_LZSS_SYMBOL_LOG2_MAX,
-               "a geometry no stream has");
+               "gpulz has a geometry that the streams of lzss do not have");
 
 /* The sample that decides how large symbols are (spec.md). */
 static const struct bale_sampling sampling = {.piece = 2048, .per_log2 = 16, .least = 2, .most = 8};
@@ -25,7 +25,7 @@ static int decode(void *work, int16_t parameter, const uint8_t *in, uint32_t len
     return bale_lzss_decode(bale_gpulz_geometry((uint16_t)parameter), in, length, raw, raw_length);
 }
 
-/* Bytes that the piece would become. */
+/* The size of a piece of the sample when encoded, in bytes. */
 static uint32_t cost(struct bale_lzss_work *work, struct bale_lzss_geometry geometry,
                      const uint8_t *raw, uint32_t length)
 {
@@ -38,7 +38,7 @@ static uint32_t cost(struct bale_lzss_work *work, struct bale_lzss_geometry geom
     return bale_lzss_flag_bytes(tokens) + tokens.payload + tail;
 }
 
-/* Bytes that the sample would become. */
+/* The size of the sample when encoded, in bytes. */
 static uint32_t sample(struct bale_lzss_work *work, struct bale_lzss_geometry geometry,
                        const uint8_t *raw, uint32_t raw_length)
 {

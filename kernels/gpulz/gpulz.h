@@ -1,4 +1,4 @@
-/* The codec gpulz (spec.md): what its files share. */
+/* The codec gpulz (spec.md): the geometry of its streams. */
 #ifndef BALE_KERNELS_GPULZ_GPULZ_H
 #define BALE_KERNELS_GPULZ_GPULZ_H
 
@@ -8,7 +8,7 @@
 #include "format/gpulz.h"
 #include "kernels/lzss/lzss.h"
 
-/* Of a frame's parameter, or of a setting's; symbols that are adaptive count as bytes. */
+/* The geometry of a frame's or setting's parameter. Adaptive symbols count as bytes. */
 static inline struct bale_lzss_geometry bale_gpulz_geometry(uint16_t parameter)
 {
     struct bale_lzss_geometry geometry;

@@ -11,9 +11,8 @@ static int create(void **work)
     return *work ? BALE_OK : BALE_E_NOMEM;
 }
 
-/* The full reset of the state, unlike the fast one, makes the output depend on nothing but the
- * input: a stale table entry and an empty one (which means position 0) can lead to different
- * matches. */
+/* Resets the state fully. After a fast reset the output would depend on more than the input: a
+ * stale table entry and an empty one, which means position 0, can lead to different matches. */
 static int64_t encode(void *work, int16_t parameter, const uint8_t *raw, uint32_t raw_length,
                       uint8_t *out, uint32_t capacity)
 {

@@ -6,19 +6,20 @@
 #include "format/err.h"
 #include "kernels/lzss/lzss.h"
 
-/* Bytes that are copied at once, twice at first, where there is room for that many too many. */
+/* Bytes that are copied at once. The first two strides are copied whatever the length, where there
+ * is room for so many bytes more. */
 enum { STRIDE = 8, ROOM = 2 * STRIDE };
 
-/* Where the payload is read, and what is written. */
+/* The positions of reading and writing. */
 struct place {
     const uint8_t *in, *in_end;
-    const uint8_t *in_limit; /* the stream's end: as far as may be read */
-    uint8_t *out, *out_end;  /* of the piece */
-    uint8_t *out_limit;      /* the chunk's end: as far as may be written */
+    const uint8_t *in_limit; /* end of the stream: nothing is read beyond it */
+    uint8_t *out, *out_end;  /* out_end: of the piece */
+    uint8_t *out_limit;      /* end of the chunk: nothing is written beyond it */
 };
 
-/* Most copies are short: the first two strides wait for no comparison. What is copied may begin a stride or more
- * before out. */
+/* Most copies are short, so the first two strides do not wait for a comparison. in may begin a
+ * stride or more before out. */
 BALE_LZSS_INLINE void copy_strides(uint8_t *out, const uint8_t *in, size_t bytes)
 {
     memcpy(out, in, STRIDE);
@@ -41,8 +42,9 @@ BALE_LZSS_INLINE bool copy_literals(struct place *p, size_t bytes)
     return true;
 }
 
-/* out[0, bytes) = out[-distance, ...), for distances below a stride: what is there repeats, so that
- * after a stride any multiple of the distance that is no less will do. */
+/* out[0, bytes) = out[-distance, ...), for distances below a stride. The bytes repeat with the
+ * distance, so after the first stride they are copied from a multiple of it that is a stride or
+ * more. */
 static void repeat(uint8_t *out, size_t distance, size_t bytes)
 {
     size_t far = distance * ((STRIDE - 1 + distance) / distance);
@@ -83,7 +85,7 @@ BALE_LZSS_INLINE bool decode_pointer(struct place *p, const uint8_t *begin, uint
     return true;
 }
 
-/* The next count flags, 64 at most; not 0 beyond them if spare bits are set. */
+/* The next count flags, 64 at most. Bits beyond them are the spare bits, 0 in a valid stream. */
 static uint64_t load_flags(const uint8_t *flags, uint32_t count)
 {
     uint64_t bits = 0;

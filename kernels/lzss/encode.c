@@ -25,9 +25,9 @@ static void reverse(uint8_t *bytes, uint32_t length)
     }
 }
 
-/* Where flags end and payloads begin is known only when all pieces are parsed. They are parsed from
- * the last to the first: payloads grow down from the end of the room, flags up from the counts,
- * last byte first, to be turned round in the end. */
+/* The position where flags end and payloads begin is known only when all pieces are parsed. So
+ * pieces are parsed from the last to the first. Payloads grow down from the end of the room; flags
+ * grow up from the counts, last byte first, and are reversed at the end. */
 int64_t bale_lzss_encode(struct bale_lzss_work *work, struct bale_lzss_geometry geometry,
                          const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity)
 {

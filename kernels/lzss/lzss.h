@@ -8,24 +8,25 @@
 #define BALE_LZSS_PIECE_LOG2_MAX 16u /* bytes: a number of tokens less one is a u16 */
 #define BALE_LZSS_SYMBOL_LOG2_MAX 3u /* bytes */
 
-/* A few times the largest window: what is older may be forgotten. */
+/* The table of hashes is a few times the largest window. Older positions may be lost from it. */
 #define BALE_LZSS_HASH_LOG2 12
 #define BALE_LZSS_PIECE_MAX (1u << BALE_LZSS_PIECE_LOG2_MAX)
 
-/* One code for all sizes of symbols, compiled for each: their log2 is a constant everywhere. */
+/* The code is compiled once for each size of symbols, so that their log2 is a constant. */
 #define BALE_LZSS_INLINE static inline __attribute__((always_inline))
 
-/* What a codec's parameter comes down to: S, C and W of spec.md. */
+/* What a codec's parameter means: S, C and W of spec.md. */
 struct bale_lzss_geometry {
     uint8_t symbol_log2; /* bytes, to BALE_LZSS_SYMBOL_LOG2_MAX */
     uint8_t piece_log2;  /* bytes, a symbol or more, to BALE_LZSS_PIECE_LOG2_MAX */
     uint8_t window;      /* symbols, 1 or more */
 };
 
-/* Working memory of the encoder; part of a scratch. */
+/* Working memory of the encoder. */
 struct bale_lzss_work {
     uint32_t heads[1u << BALE_LZSS_HASH_LOG2]; /* last position of each hash */
-    /* Symbols to the last position of the same hash, 0: none; then a 1, and room for a word. */
+    /* For each position the distance, in symbols, to the last position with the same hash; 0: none.
+     * A 1 follows the last entry, and then room to read a word. */
     uint8_t back[BALE_LZSS_PIECE_MAX + 8];
     uint8_t flags[BALE_LZSS_PIECE_MAX / 8];
     uint8_t payload[BALE_LZSS_PIECE_MAX + 64]; /* literals are copied eight at a time */
@@ -48,8 +49,8 @@ static inline uint32_t bale_lzss_flag_bytes(struct bale_lzss_tokens tokens)
     return (tokens.count + 7) / 8;
 }
 
-/* Parses a piece of count whole symbols, 1 or more, into work->flags and work->payload. The
- * geometry's size of pieces has no part in it. */
+/* Parses a piece of count whole symbols, 1 or more, into work->flags and work->payload. It does not
+ * use the geometry's size of pieces. */
 struct bale_lzss_tokens bale_lzss_parse(struct bale_lzss_work *work,
                                         struct bale_lzss_geometry geometry, const uint8_t *raw,
                                         uint32_t count);

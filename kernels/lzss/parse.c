@@ -1,9 +1,10 @@
-/* The greedy parse (spec.md): the longest match within the window, the nearest of these.
+/* The greedy parse (spec.md): the longest match within the window, and of equal ones the nearest.
  *
- * Positions whose next symbols hash alike are chained, nearest first, for as far as the window
- * goes. Chains of data with few different symbols are long, but then what ends the best match so
- * far is likely to be rarer than what begins it, and a longer match has to have it too: after a few
- * candidates in vain the search goes on along the chain of the match's end. */
+ * Positions whose next symbols have the same hash are chained, nearest first, as far as the window
+ * reaches. In data with few different symbols these chains are long. But a longer match must also
+ * contain the symbols that end the best match so far, and these are probably rarer than the symbols
+ * that begin it. So after a few candidates without success the search changes to the chain of the
+ * match's end. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 
 enum {
     BASE = BALE_LZSS_WINDOW_MAX + 1, /* so that 0, in heads, is far from every position */
-    PATIENCE = 4,                    /* candidates in vain before another chain */
+    PATIENCE = 4,                    /* candidates without success before the chain changes */
     RUN = sizeof(uint64_t),          /* literals copied at once */
 };
 
@@ -20,7 +21,7 @@ struct match {
     uint32_t length, distance; /* symbols */
 };
 
-/* Of the symbols that a match has at least; last: there are no more. */
+/* The hash of the least symbols of a match; last: no symbols follow them. */
 BALE_LZSS_INLINE uint32_t hash(const uint8_t *s, bool last, unsigned symbol_log2)
 {
     switch (symbol_log2) {
@@ -35,7 +36,7 @@ BALE_LZSS_INLINE uint32_t hash(const uint8_t *s, bool last, unsigned symbol_log2
     }
 }
 
-/* Position i, whose symbols have this hash, begins its chain. */
+/* Puts position i, whose symbols have this hash, in front of its chain. */
 BALE_LZSS_INLINE void begin_chain(struct bale_lzss_work *work, uint32_t i, uint32_t hash,
                                   uint32_t window)
 {
@@ -63,7 +64,7 @@ BALE_LZSS_INLINE void chain(struct bale_lzss_work *work, const uint8_t *raw, uin
     work->back[count] = 1;
 }
 
-/* Bytes in which a and b, which is behind a, agree. */
+/* The number of equal bytes from a and from b on; b is behind a. */
 BALE_LZSS_INLINE uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t most)
 {
     uint32_t n = 0;
@@ -78,7 +79,7 @@ BALE_LZSS_INLINE uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t mos
     return n;
 }
 
-/* The best match at i, whose back is not 0; its length is less than the least if there is none. */
+/* The best match at i, where back is not 0. If there is none, its length is less than the least. */
 BALE_LZSS_INLINE struct match find(const struct bale_lzss_work *work, const uint8_t *raw,
                                    uint32_t i, uint32_t count, uint32_t window,
                                    unsigned symbol_log2)
@@ -88,8 +89,8 @@ BALE_LZSS_INLINE struct match find(const struct bale_lzss_work *work, const uint
     uint32_t reach = i < window ? i : window;
     const uint8_t *here = raw + ((size_t)i << symbol_log2);
     struct match best = {.length = least - 1};
-    uint32_t from = i;   /* whose chain it is */
-    uint32_t passed = 0; /* nearer candidates than this have been ruled out */
+    uint32_t from = i;   /* the position whose chain is followed */
+    uint32_t passed = 0; /* candidates nearer than this were tried */
     uint32_t vain = 0;
     uint32_t distance = work->back[i];
 
@@ -119,8 +120,8 @@ BALE_LZSS_INLINE struct match find(const struct bale_lzss_work *work, const uint
     return best;
 }
 
-/* Copies the literals at raw, of which at least one is there, up to the next that has a candidate,
- * but no more than a word of work->back shows. Returns how many. */
+/* Copies the literals at raw, 1 or more, up to the next position that has a candidate, but no more
+ * than a word of work->back covers. Returns their number. */
 BALE_LZSS_INLINE uint32_t copy_literals(const uint8_t *back, const uint8_t *raw, uint32_t left,
                                         uint8_t *out, unsigned symbol_log2)
 {

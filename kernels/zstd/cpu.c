@@ -59,8 +59,8 @@ static int64_t encode(void *work, int16_t parameter, const uint8_t *raw, uint32_
     }
 }
 
-/* One frame and nothing behind it: ZSTD_decompressDCtx alone would also take several, skippable
- * ones among them. */
+/* Whether in is one frame with nothing behind it. ZSTD_decompressDCtx alone would also accept
+ * several frames, also skippable ones. */
 static bool is_one_frame(const uint8_t *in, uint32_t length, uint32_t raw_length,
                          uint32_t chunk_size)
 {
