@@ -11,8 +11,9 @@ enum bale_opened_state { BALE_OPENED_OPENING, BALE_OPENED_OPEN, BALE_OPENED_CLOS
 struct bale_use;
 
 /* node->opened. Guarded by mount->opened_lock, except: a caller that has a use may read mount,
- * node, file and writable without it; while the file is being opened or closed, only the thread
- * that does so uses fd, defaults and last; unlinked and accessed are atomic. */
+ * node, file and writable without it; while the file is being opened or closed, the thread
+ * that does so may use fd, writable and defaults, and read last, without it; unlinked and accessed
+ * are atomic. */
 struct bale_opened {
     struct bale_mount *mount;
     struct bale_node *node; /* referenced */
