@@ -1,5 +1,5 @@
-/* Waiting for an asynchronous call: pass a struct bale_wait as arg and one of the functions below as
- * the callback, then wait for the result. One thread waits. */
+/* Waiting for an asynchronous call: pass a struct bale_wait as arg and one of the functions below
+ * as the callback, then wait for the result. One thread waits. */
 #ifndef BALE_FS_BASE_WAIT_H
 #define BALE_FS_BASE_WAIT_H
 
