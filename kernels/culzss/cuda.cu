@@ -1,4 +1,5 @@
-/* culzss (spec.md) in the CUDA engine: v=1 by a thread for a piece, v=2 by a lane for a position. */
+/* culzss (spec.md) on the device: v=1 with a thread for each piece, v=2 with a lane for each
+ * position. */
 #include "kernels/codec/launch.cuh"
 #include "kernels/culzss/culzss.h"
 #include "kernels/lzss/steps.cuh"
@@ -7,7 +8,7 @@
 namespace
 {
 struct culzss {
-    /* As culzss.h. */
+    /* As in culzss.h. */
     static __host__ __device__ bale_lzss::geometry of(uint32_t parameter)
     {
         return bale_lzss::geometry{0, by_thread(parameter) ? 9u : 12u, bale_lzss::THREAD_WINDOW};

@@ -1,4 +1,4 @@
-/* gpulz (spec.md) in the CUDA engine. */
+/* gpulz (spec.md) on the device. */
 #include "format/gpulz.h"
 #include "kernels/codec/launch.cuh"
 #include "kernels/lzss/steps.cuh"
@@ -6,7 +6,7 @@
 namespace
 {
 struct gpulz {
-    /* As format/gpulz.h. */
+    /* As in format/gpulz.h. */
     static __host__ __device__ bale_lzss::geometry of(uint32_t parameter)
     {
         return bale_lzss::geometry{

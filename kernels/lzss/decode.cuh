@@ -1,4 +1,4 @@
-/* LZSS (lzss.cuh): from packed cells to raw ones. */
+/* LZSS (lzss.cuh): decoding packed cells to raw ones. */
 #ifndef BALE_KERNELS_LZSS_DECODE_CUH
 #define BALE_KERNELS_LZSS_DECODE_CUH
 
@@ -6,12 +6,13 @@
 
 namespace bale_lzss
 {
-/* Hostile bytes. The flags say how long each payload is, so all pieces begin at once; a warp decodes
- * 64 tokens at a time, in shared memory, where the whole chunk has room. */
+/* The bytes are hostile. The flags give the length of each payload, so all pieces begin at once.
+ * A warp decodes 64 tokens at a time to shared memory, which has room for the whole chunk. */
 constexpr unsigned DECODE_WARPS = 16;
-constexpr unsigned DECODE_BLOCKS = 3; /* of a multiprocessor: as many as have that room */
+constexpr unsigned DECODE_BLOCKS = 3; /* of a multiprocessor: as many as its shared memory allows */
 
-/* By a warp: bytes of a piece's payload, as its flags say. Spare bits count in *wrong. */
+/* By a warp: the bytes of a piece's payload, by its flags. *wrong: set if spare bits are not
+ * zero. */
 template <unsigned LOG2>
 __device__ inline uint32_t payload_of(const uint8_t *flags, uint32_t tokens, bool *wrong)
 {
@@ -25,7 +26,7 @@ __device__ inline uint32_t payload_of(const uint8_t *flags, uint32_t tokens, boo
     return POINTER * pointers + ((tokens - pointers) << LOG2);
 }
 
-/* Room for the payloads of two tokens, one behind the other. */
+/* An integer for the payloads of two tokens, one behind the other. */
 template <unsigned LOG2> struct payload_pair {
     using type = uint32_t;
 };
@@ -42,7 +43,7 @@ template <unsigned LOG2> struct stored {
     static constexpr unsigned WORDS = sizeof(pair) / 4;
 
     bale_bytes::unaligned_words<WORDS> bytes;
-    uint32_t pointers; /* bit by bit, which of them are */
+    uint32_t pointers; /* bit i: token i is a pointer */
 
     __device__ pair payloads() const
     {
@@ -60,47 +61,48 @@ __device__ inline uint32_t payload_bytes(uint32_t tokens, uint32_t pointers)
     return (tokens << LOG2) + pointers * (POINTER - (1u << LOG2));
 }
 
-/* By a warp: a piece's tokens, 64 at a time. */
+/* By a warp: reads a piece's tokens, 64 at a time. */
 template <unsigned LOG2> class reader
 {
-    static constexpr uint32_t GROUP = 1024; /* tokens whose flags the lanes hold: a word each */
+    static constexpr uint32_t GROUP =
+        1024; /* tokens whose flags the lanes have loaded, one word each */
 
   public:
-    /* flags, payload: where they begin in the stream. */
+    /* flags, payload: their offsets in the stream. */
     __device__ reader(const uint32_t *in, uint32_t flags, uint32_t payload, uint32_t tokens)
         : in_(in), flags_(flags), payload_(payload), tokens_(tokens)
     {
     }
 
-    /* The next ones, of which there may be none. */
+    /* The next tokens; there may be none. */
     __device__ stored<LOG2> next()
     {
         if (first_ % GROUP == 0)
-            held_ = own_flags();
+            flag_word_ = load_flags();
         const uint32_t own = 2 * lane(), word = first_ / 32 % 32;
-        const uint64_t pointers = (uint64_t)__shfl_sync(ALL, held_, (int)word + 1) << 32 |
-                                  __shfl_sync(ALL, held_, (int)word);
+        const uint64_t pointers = (uint64_t)__shfl_sync(ALL, flag_word_, (int)word + 1) << 32 |
+                                  __shfl_sync(ALL, flag_word_, (int)word);
         const uint32_t before = (uint32_t)__popcll(pointers & ((1ull << own) - 1));
         stored<LOG2> made;
         made.pointers = (uint32_t)(pointers >> own) & 3;
         made.bytes.load(
             in_, payload_ + payload_bytes<LOG2>(own, before),
-            payload_bytes<LOG2>(there(first_ + own, 2), (uint32_t)__popc(made.pointers)));
+            payload_bytes<LOG2>(tokens_left(first_ + own, 2), (uint32_t)__popc(made.pointers)));
         payload_ += payload_bytes<LOG2>(64, (uint32_t)__popcll(pointers));
         first_ += 64;
         return made;
     }
 
   private:
-    /* How many of most tokens from first on there are. */
-    __device__ uint32_t there(uint32_t first, uint32_t most) const
+    /* How many tokens there are from first on, most at most. */
+    __device__ uint32_t tokens_left(uint32_t first, uint32_t most) const
     {
         return first < tokens_ ? min(tokens_ - first, most) : 0;
     }
 
-    __device__ uint32_t own_flags() const
+    __device__ uint32_t load_flags() const
     {
-        const uint32_t first = first_ + 32 * lane(), count = there(first, 32);
+        const uint32_t first = first_ + 32 * lane(), count = tokens_left(first, 32);
         bale_bytes::unaligned_words<1> flags;
 
         flags.load(in_, flags_ + first / 8, flag_bytes(count));
@@ -110,13 +112,13 @@ template <unsigned LOG2> class reader
     const uint32_t *in_;
     uint32_t flags_, payload_;
     uint32_t tokens_, first_ = 0;
-    uint32_t held_ = 0;
+    uint32_t flag_word_ = 0;
 };
 
 struct token {
     uint32_t length;   /* symbols; 0: no token */
     uint32_t distance; /* of a pointer, else 0 */
-    uint32_t place;    /* first symbol that it stands for */
+    uint32_t position; /* of the first symbol that it stands for */
 };
 
 template <unsigned LOG2> __device__ inline token token_of(uint32_t payload, bool live, bool pointer)
@@ -126,31 +128,32 @@ template <unsigned LOG2> __device__ inline token token_of(uint32_t payload, bool
     return token{(payload >> 8 & 255) + LEAST<LOG2>, (payload & 255) + 1, 0};
 }
 
-/* The bit at this place of 32; 0 beyond. */
+/* 1 << at; 0 for 32 and more. */
 __device__ inline uint32_t bit(uint32_t at)
 {
     return __funnelshift_lc(0, 1, at);
 }
 
-/* The symbols of pointers from begin to end, a lane for each. Those of 32 are found together: a symbol is as that at
- * its source, which may be one of the 32 and of a pointer too, and then as that at the source's source; after five
- * rounds of doubling the way ends at a literal, which is in place, or before the 32. Several times 32 are on
- * their way side by side, because each step waits for the one before; more of them cost registers, and
- * symbols beyond the end. */
+/* Copies the symbols of pointers from begin to end, a lane for each symbol, 32 together. A
+ * symbol equals the one at its source. That may be one of the 32 and belong to a pointer too,
+ * and then the symbol equals the one at the source's source. After five rounds of doubling, each
+ * chain ends at a literal, which is written already, or before the 32. Several sets of 32 are
+ * processed side by side, because each step waits for the one before; more sets cost registers,
+ * and work on symbols beyond the end. */
 template <typename T>
 __device__ inline void copy_matches(T *out, token a, token b, uint32_t begin, uint32_t end)
 {
     constexpr unsigned SETS = sizeof(T) == 1 ? 2 : 3;
     const uint32_t distances = a.distance | b.distance << 16;
-    uint32_t before = 0; /* tokens that begin before base */
+    uint32_t before = 0; /* tokens that begin before the set */
 
     for (uint32_t base = begin; base < end; base += 32 * SETS) {
-        uint32_t begins[SETS], distance[SETS], from[SETS], way[SETS];
+        uint32_t begins[SETS], distance[SETS], from[SETS], target[SETS];
         bool inside = false;
 #pragma unroll
         for (unsigned n = 0; n < SETS; n++) {
             const uint32_t first = base + 32 * n;
-            begins[n] = __reduce_or_sync(ALL, bit(a.place - first) | bit(b.place - first));
+            begins[n] = __reduce_or_sync(ALL, bit(a.position - first) | bit(b.position - first));
         }
 #pragma unroll
         for (unsigned n = 0; n < SETS; n++) {
@@ -164,15 +167,15 @@ __device__ inline void copy_matches(T *out, token a, token b, uint32_t begin, ui
         if (__any_sync(ALL, inside)) {
 #pragma unroll
             for (unsigned n = 0; n < SETS; n++)
-                way[n] = from[n] < 32 ? from[n] : lane();
+                target[n] = from[n] < 32 ? from[n] : lane();
 #pragma unroll
             for (unsigned round = 0; round < 5; round++)
 #pragma unroll
                 for (unsigned n = 0; n < SETS; n++)
-                    way[n] = __shfl_sync(ALL, way[n], (int)way[n]);
+                    target[n] = __shfl_sync(ALL, target[n], (int)target[n]);
 #pragma unroll
             for (unsigned n = 0; n < SETS; n++)
-                from[n] = __shfl_sync(ALL, from[n], (int)way[n]);
+                from[n] = __shfl_sync(ALL, from[n], (int)target[n]);
         }
 #pragma unroll
         for (unsigned n = 0; n < SETS; n++) {
@@ -184,8 +187,8 @@ __device__ inline void copy_matches(T *out, token a, token b, uint32_t begin, ui
     }
 }
 
-/* By a warp: whether the piece's count symbols are at out. What is next is on its way while tokens are
- * decoded. */
+/* By a warp: decodes a piece to out. True: it has count symbols. The next tokens are loaded
+ * while these are decoded. */
 template <unsigned LOG2>
 __device__ inline bool decode_piece(reader<LOG2> in, uint32_t tokens, uint32_t window,
                                     typename symbol<LOG2>::type *out, uint32_t count)
@@ -205,16 +208,16 @@ __device__ inline bool decode_piece(reader<LOG2> in, uint32_t tokens, uint32_t w
         token a = token_of<LOG2>((uint32_t)both, a_live, a_points);
         token b = token_of<LOG2>((uint32_t)second, b_live, b_points);
         const uint32_t begin = done, upto = done + bale_warp::inclusive_sum(a.length + b.length);
-        b.place = upto - b.length;
-        a.place = b.place - a.length;
+        b.position = upto - b.length;
+        a.position = b.position - a.length;
         done = __shfl_sync(ALL, upto, 31);
-        if (done > count ||
-            __any_sync(ALL, a.distance > min(a.place, window) || b.distance > min(b.place, window)))
+        if (done > count || __any_sync(ALL, a.distance > min(a.position, window) ||
+                                                b.distance > min(b.position, window)))
             return false;
         if (a_live && !a_points)
-            out[a.place] = (T)both;
+            out[a.position] = (T)both;
         if (b_live && !b_points)
-            out[b.place] = (T)second;
+            out[b.position] = (T)second;
         __syncwarp();
         if (__any_sync(ALL, now.pointers != 0))
             copy_matches(out, a, b, begin, done);
@@ -222,7 +225,8 @@ __device__ inline bool decode_piece(reader<LOG2> in, uint32_t tokens, uint32_t w
     return done == count;
 }
 
-/* By a block: where everything is in the stream; false, for all threads: it has another length. */
+/* By a block: finds the offsets of all pieces in the stream. False, for all threads: the stream
+ * has another length. */
 template <unsigned LOG2>
 __device__ inline bool find_pieces(const uint8_t *in, uint32_t length, cut parts, sizes *s)
 {
@@ -254,7 +258,7 @@ __device__ inline bool find_pieces(const uint8_t *in, uint32_t length, cut parts
     return !__syncthreads_or(wrong);
 }
 
-/* to: a cell for each chunk. Those without a stream are left alone. */
+/* to: a cell for each chunk. Chunks without a stream are skipped. */
 template <typename CODEC, unsigned LOG2>
 __global__ void __launch_bounds__(32 * DECODE_WARPS, DECODE_BLOCKS)
     decode(const cuda_chunk *chunks, cuda_lists lists, void *const *to)

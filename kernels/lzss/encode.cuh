@@ -1,4 +1,4 @@
-/* LZSS (lzss.cuh): from raw cells to packed ones. */
+/* LZSS (lzss.cuh): encoding raw cells to packed ones. */
 #ifndef BALE_KERNELS_LZSS_ENCODE_CUH
 #define BALE_KERNELS_LZSS_ENCODE_CUH
 
@@ -8,13 +8,13 @@ namespace bale_lzss
 {
 /* A warp goes through a piece 32 symbols at a time, a lane for each.
  *
- * Matches are found without a search. one(i) is the set of distances at which the symbol i is; two(i) =
- * one(i) & one(i + 1) those at which two symbols from i on are, four(i) = two(i) & two(i + 2), and
- * eight(i) likewise. A match shorter than eight is made of these, the longer part first, and its
- * distance is the least of what is left. Longer ones are rare where a parse goes on, and measured by all
- * lanes when one is reached. This costs the same for whatever bytes.
+ * Matches are found without a search. one(i) is the set of distances at which symbol i occurs; two(i) =
+ * one(i) & one(i + 1) is the set for the two symbols from i on, four(i) = two(i) & two(i + 2), and
+ * eight(i) likewise. A match of less than eight symbols is put together from these, the longer part
+ * first, and its distance is the least in the set that is left. Longer matches are rarely reached by
+ * the parse; then all lanes measure one together. The cost does not depend on the bytes.
  *
- * two(i) needs the symbol behind i, and eight(i) seven: so the parse is seven symbols behind. */
+ * two(i) needs the symbol behind i, and eight(i) seven, so the parse is seven symbols behind. */
 constexpr uint32_t BEHIND = 7;
 constexpr unsigned ENCODE_WARPS = 4;
 
@@ -29,13 +29,14 @@ __host__ __device__ constexpr uint32_t piece_room(uint32_t piece_log2)
     return (1u << piece_log2) + flag_room(piece_log2);
 }
 
-/* What a piece became. */
+/* The size of an encoded piece. */
 struct piece_size {
     uint32_t tokens;
     uint32_t payload; /* bytes */
 };
 
-/* Of a chunk, until it is known where its pieces go: their rooms, and then their sizes. */
+/* The scratch of a chunk: room for each encoded piece, until the pieces' offsets are known, and
+ * then their sizes. */
 constexpr size_t ROOMS = piece_room(BALE_CUDA_CHUNK_LOG2_MAX);
 constexpr size_t SCRATCH = ROOMS + PIECES_MAX * sizeof(piece_size);
 
@@ -44,45 +45,45 @@ __device__ inline piece_size *sizes_of(uint8_t *scratch, uint32_t chunk)
     return (piece_size *)(scratch + chunk * SCRATCH + ROOMS);
 }
 
-/* A warp's shared memory. */
-template <unsigned LOG2, unsigned WORDS> struct alignas(16) desk {
+/* The shared memory of a warp that encodes. */
+template <unsigned LOG2, unsigned WORDS> struct alignas(16) encoder_shared {
     set_ring<WORDS> one, two, four;
     typename equal_symbols<LOG2, WORDS>::type symbols;
 };
 
 template <unsigned LOG2, unsigned WORDS> class piece_encoder
 {
-    using desk_type = desk<LOG2, WORDS>;
+    using shared_type = encoder_shared<LOG2, WORDS>;
     using symbol_type = typename symbol<LOG2>::type;
     using set_type = distances<WORDS>;
     static constexpr uint32_t SYMBOL = 1u << LOG2;
 
-    /* What a token at this lane's symbol is. */
+    /* The token that would begin at this lane's symbol. */
     struct match {
         uint32_t length; /* 0: a literal */
         uint32_t distance;
-        set_type eight; /* if there are any, the match is not measured yet */
+        set_type eight; /* if not empty, the match is not measured yet */
     };
 
   public:
-    __device__ piece_encoder(desk_type *desk, const uint8_t *raw, uint32_t count, uint32_t window,
-                             uint8_t *flags, uint8_t *payload)
-        : desk_(desk), raw_(raw), count_(count), window_(within<WORDS>(window)),
+    __device__ piece_encoder(shared_type *encoder_shared, const uint8_t *raw, uint32_t count,
+                             uint32_t window, uint8_t *flags, uint8_t *payload)
+        : shared_(encoder_shared), raw_(raw), count_(count), window_(within<WORDS>(window)),
           flags_((uint32_t *)flags), payload_(payload)
     {
     }
 
-    __device__ piece_size run()
+    __device__ piece_size encode()
     {
         symbol_type before = 0, x = load(lane());
 
-        desk_->symbols.clear();
+        shared_->symbols.clear();
         __syncwarp();
         for (uint32_t base = 0; base < count_ + BEHIND; base += 32) {
             const symbol_type next = load(base + 32 + lane());
             const match m = find(base, x);
             const symbol_type own = of_lane(lane() >= 32 - BEHIND ? before : x, lane() - BEHIND);
-            take(base - BEHIND, own, m);
+            emit_tokens(base - BEHIND, own, m);
             before = x;
             x = next;
         }
@@ -109,24 +110,24 @@ template <unsigned LOG2, unsigned WORDS> class piece_encoder
     __device__ match find(uint32_t base, symbol_type x)
     {
         const uint32_t i = base + lane(), at = i - BEHIND;
-        const set_type one = desk_->symbols.next(base / 32, x, i < count_) & window_;
+        const set_type one = shared_->symbols.next(base / 32, x, i < count_) & window_;
 
-        desk_->one.put(i, one);
+        shared_->one.put(i, one);
         __syncwarp();
-        const set_type two = one & desk_->one.get(i - 1);
-        desk_->two.put(i - 1, two);
+        const set_type two = one & shared_->one.get(i - 1);
+        shared_->two.put(i - 1, two);
         __syncwarp();
-        const set_type four = two & desk_->two.get(i - 3);
-        desk_->four.put(i - 3, four);
+        const set_type four = two & shared_->two.get(i - 3);
+        shared_->four.put(i - 3, four);
         __syncwarp();
-        set_type some = desk_->four.get(at);
+        set_type some = shared_->four.get(at);
         const set_type eight = some & four;
         uint32_t length = some.any() ? 4 : 0;
 #pragma unroll
         for (unsigned k = 0; k < WORDS; k++)
             some.word[k] |= length != 0 ? 0 : ALL;
-        length += narrow(&some, desk_->two.get(at + length)) ? 2 : 0;
-        length += narrow(&some, desk_->one.get(at + length)) ? 1 : 0;
+        length += narrow(&some, shared_->two.get(at + length)) ? 2 : 0;
+        length += narrow(&some, shared_->one.get(at + length)) ? 1 : 0;
         __syncwarp();
         return match{length < LEAST<LOG2> ? 0 : length, some.least(), eight};
     }
@@ -140,14 +141,15 @@ template <unsigned LOG2, unsigned WORDS> class piece_encoder
         return any;
     }
 
-    /* Takes the tokens that begin in the 32 symbols from first on; x and m are this lane's. */
-    __device__ void take(uint32_t first, symbol_type x, match m)
+    /* Emits the tokens that begin in the 32 symbols from first on; x and m are this lane's. */
+    __device__ void emit_tokens(uint32_t first, symbol_type x, match m)
     {
-        constexpr uint32_t OUT = 512; /* the way leaves the 32 symbols here */
+        constexpr uint32_t OUT = 512; /* marks a chain that leaves the 32 symbols */
         const uint32_t end = min(32u, count_ - first);
         const bool is_long = m.eight.any();
         const uint32_t next = lane() + (m.length != 0 ? m.length : 1);
-        /* The tokens from here on, and where they end: at a long match, or outside. */
+        /* The tokens in the chain from this symbol on, and where it stops: at a long match, or
+         * outside. */
         uint32_t way = 1u << lane(), stop = is_long ? lane() : next >= end ? next | OUT : next;
         uint32_t reached = 0, at = start_ - first;
 
@@ -166,7 +168,7 @@ template <unsigned LOG2, unsigned WORDS> class piece_encoder
             reached |= __shfl_sync(ALL, way, (int)at);
             at = __shfl_sync(ALL, stop, (int)at);
             if (at < 32) {
-                const uint32_t distance_and_length = measure(first, at, m.eight);
+                const uint32_t distance_and_length = measure_match(first, at, m.eight);
                 if (lane() == at) {
                     m.length = distance_and_length >> 8;
                     m.distance = distance_and_length & 255;
@@ -176,16 +178,17 @@ template <unsigned LOG2, unsigned WORDS> class piece_encoder
             at %= OUT;
         }
         start_ = first + at;
-        put(reached, x, m);
+        emit(reached, x, m);
     }
 
-    /* The match at first + at of eight symbols or more, which lane at knows the distances of: a lane looks at
-     * one each. Its length * 256 + its distance. */
-    __device__ uint32_t measure(uint32_t first, uint32_t at, const set_type &eight) const
+    /* Measures the match of eight or more symbols at first + at, whose distances lane at has:
+     * each lane tries one distance. Returns the length * 256 + the distance. */
+    __device__ uint32_t measure_match(uint32_t first, uint32_t at, const set_type &eight) const
     {
         const uint32_t i = first + at, most = min(count_ - i, 255 + LEAST<LOG2>);
         const uint8_t *here = raw_ + ((size_t)(i + 8) << LOG2);
-        uint32_t best = 0; /* with 256 - distance: of equal lengths the nearest is the greatest */
+        uint32_t best =
+            0; /* length * 256 + 256 - distance: of equal lengths the nearest is the greatest */
 
 #pragma unroll
         for (unsigned k = 0; k < WORDS; k++) {
@@ -203,7 +206,7 @@ template <unsigned LOG2, unsigned WORDS> class piece_encoder
         return (best & ~255u) | (256 - (best & 255));
     }
 
-    __device__ void put(uint32_t reached, symbol_type x, const match &m)
+    __device__ void emit(uint32_t reached, symbol_type x, const match &m)
     {
         const bool taken = reached >> lane() & 1, pointer = taken && m.length != 0;
         const uint32_t pointers = __ballot_sync(ALL, pointer), literals = reached & ~pointers;
@@ -243,7 +246,7 @@ template <unsigned LOG2, unsigned WORDS> class piece_encoder
         }
     }
 
-    /* The flags of count tokens. */
+    /* Appends the flags of count tokens. */
     __device__ void put_flags(uint32_t flags, uint32_t count)
     {
         const uint32_t at = size_.tokens % 32;
@@ -257,7 +260,7 @@ template <unsigned LOG2, unsigned WORDS> class piece_encoder
         size_.tokens += count;
     }
 
-    desk_type *desk_;
+    shared_type *shared_;
     const uint8_t *raw_;
     uint32_t count_; /* symbols */
     set_type window_;
@@ -268,18 +271,19 @@ template <unsigned LOG2, unsigned WORDS> class piece_encoder
     piece_size size_ = {};
 };
 
-/* Words of a window's sets: what kernels there are. */
+/* Words of a set for a window: there are kernels for 1, 4 and 8. */
 __host__ __device__ inline unsigned words_of(uint32_t window)
 {
     return window <= 32 ? 1 : window <= 128 ? 4 : 8;
 }
 
-/* Of the chunks whose geometry this is for: a warp for a piece, blocks blocks for a chunk. */
+/* For the chunks with this size of symbols and sets: a warp for each piece, and so many blocks
+ * for each chunk. */
 template <typename CODEC, unsigned LOG2, unsigned WORDS>
 __global__ void __launch_bounds__(32 * ENCODE_WARPS)
     encode_pieces(const cuda_chunk *chunks, uint32_t blocks, const uint8_t *cells, uint8_t *scratch)
 {
-    extern __shared__ uint4 room[];
+    extern __shared__ uint4 shared_memory[];
     const uint32_t c = blockIdx.x / blocks, warp = threadIdx.x / 32;
     const uint32_t k = blockIdx.x % blocks * ENCODE_WARPS + warp;
     const geometry g = CODEC::of(chunks[c].parameter);
@@ -288,17 +292,18 @@ __global__ void __launch_bounds__(32 * ENCODE_WARPS)
     if (g.symbol_log2 != LOG2 || words_of(g.window) != WORDS || k >= parts.pieces)
         return;
     uint8_t *flags = scratch + c * SCRATCH + k * piece_room(g.piece_log2);
-    piece_encoder<LOG2, WORDS> piece(
-        (desk<LOG2, WORDS> *)room + warp, cells + (size_t)c * BALE_CUDA_CELL + parts.begin(k),
-        parts.bytes(k) >> LOG2, g.window, flags, flags + flag_room(g.piece_log2));
-    const piece_size size = piece.run();
+    piece_encoder<LOG2, WORDS> piece((encoder_shared<LOG2, WORDS> *)shared_memory + warp,
+                                     cells + (size_t)c * BALE_CUDA_CELL + parts.begin(k),
+                                     parts.bytes(k) >> LOG2, g.window, flags,
+                                     flags + flag_room(g.piece_log2));
+    const piece_size size = piece.encode();
     if (lane() == 0)
         sizes_of(scratch, c)[k] = size;
 }
 
 constexpr unsigned JOIN_WARPS = 8;
 
-/* A block for a chunk: its pieces' streams, one behind the other, become its own. */
+/* A block for each chunk: joins its pieces to one stream. */
 template <typename CODEC>
 __global__ void __launch_bounds__(32 * JOIN_WARPS)
     join_pieces(const cuda_chunk *chunks, cuda_lists lists, uint8_t *scratch)

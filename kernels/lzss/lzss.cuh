@@ -1,10 +1,10 @@
-/* LZSS (spec.md) on the device, for every codec that has its streams.
+/* LZSS (spec.md) on the device, for every codec with LZSS streams.
  *
  * A codec is a type with
  *
- *     static geometry of(uint32_t parameter);   host and device: what a frame's parameter says
+ *     static geometry of(uint32_t parameter);   host and device: the geometry of a frame's parameter
  *
- * Kernels are compiled for one size of symbols each, and leave chunks of other sizes alone. */
+ * Each kernel is compiled for one size of symbols, and skips chunks with other sizes. */
 #ifndef BALE_KERNELS_LZSS_LZSS_CUH
 #define BALE_KERNELS_LZSS_LZSS_CUH
 
@@ -45,13 +45,13 @@ template <> struct symbol<3> {
     using type = uint64_t;
 };
 
-/* The least symbols of a pointer. */
+/* The shortest match that becomes a pointer, in symbols. */
 template <unsigned LOG2> constexpr uint32_t LEAST = (2u >> LOG2) + 1;
 
-/* How a chunk is cut. */
+/* How a chunk is cut into pieces. */
 struct cut {
     uint32_t body; /* bytes that are symbols */
-    uint32_t tail;
+    uint32_t tail; /* bytes behind them */
     uint32_t piece_log2;
     uint32_t pieces;
 
@@ -74,7 +74,7 @@ __host__ __device__ inline cut cut_of(geometry g, uint32_t raw_length)
                (body + (1u << g.piece_log2) - 1) >> g.piece_log2};
 }
 
-/* Symbols in which a and b agree, most at most. */
+/* How many symbols of a and b agree, most at most. */
 template <unsigned LOG2>
 __device__ inline uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t most)
 {
@@ -91,7 +91,8 @@ __device__ inline uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t mo
     return min(n, bytes) >> LOG2;
 }
 
-/* A chunk's pieces: how many tokens and bytes, and then where they go. */
+/* The pieces of a chunk: their tokens, and the sizes of their flags and payloads, which become
+ * offsets. */
 struct sizes {
     uint32_t tokens[PIECES_MAX];
     uint32_t flags[PIECES_MAX + 1];

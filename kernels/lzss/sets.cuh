@@ -1,4 +1,4 @@
-/* LZSS (lzss.cuh): which symbols before a symbol equal it, as sets of distances. */
+/* LZSS (lzss.cuh): the symbols before a symbol that equal it, as sets of distances. */
 #ifndef BALE_KERNELS_LZSS_SETS_CUH
 #define BALE_KERNELS_LZSS_SETS_CUH
 
@@ -19,7 +19,7 @@ template <unsigned WORDS> struct distances {
         return some != 0;
     }
 
-    /* The nearest of some. */
+    /* The least distance of a set that is not empty. */
     __device__ uint32_t least() const
     {
         uint32_t w[WORDS], distance = 1;
@@ -62,7 +62,7 @@ __device__ inline distances<WORDS> choose(bool first, const distances<WORDS> &a,
     return one;
 }
 
-/* All up to the window. */
+/* All distances up to the window. */
 template <unsigned WORDS> __device__ inline distances<WORDS> within(uint32_t window)
 {
     distances<WORDS> all;
@@ -74,7 +74,8 @@ template <unsigned WORDS> __device__ inline distances<WORDS> within(uint32_t win
     return all;
 }
 
-/* The sets of the last 64 positions, in shared memory: a warp puts and gets them without conflicts. */
+/* The sets of the last 64 positions, in shared memory, which a warp accesses without bank
+ * conflicts. */
 template <unsigned WORDS> class set_ring
 {
     static constexpr unsigned WIDE = WORDS >= 4 ? 4 : WORDS;
@@ -112,9 +113,9 @@ template <unsigned WORDS> class set_ring
     part parts_[WORDS / WIDE][64];
 };
 
-/* Where each value of each nibble was among the last 32 (WORDS + 1) symbols, as bits: a symbol's set is what
- * its nibbles' rows have in common. Rows are odd words apart, so that lanes with different values do
- * not conflict. */
+/* For each value of each nibble, a row of bits: where it occurred among the last 32 (WORDS + 1)
+ * symbols. A symbol's set is the intersection of its nibbles' rows. Rows are an odd number of
+ * words apart, so that lanes with different values have no bank conflicts. */
 template <unsigned LOG2, unsigned WORDS> class nibble_rows
 {
     static constexpr unsigned SYMBOL = 1u << LOG2, GROUPS = WORDS + 1;
@@ -127,7 +128,7 @@ template <unsigned LOG2, unsigned WORDS> class nibble_rows
             ((uint32_t *)rows_)[k] = 0;
     }
 
-    /* group: of 32 symbols, in turn from 0 on; x is this lane's, if it is there. */
+    /* group: groups of 32 symbols, counted from 0; x is this lane's symbol, if there is one. */
     __device__ distances<WORDS> next(uint32_t group, symbol_type x, bool there)
     {
         const uint32_t slot = group % GROUPS;
@@ -141,8 +142,8 @@ template <unsigned LOG2, unsigned WORDS> class nibble_rows
     }
 
   private:
-    /* Of the byte's two nibbles: each lane sets the row of a value. Twice, so that the last groups lie side
-     * by side wherever they begin. */
+    /* Sets the rows of the byte's two nibbles, a lane for each value. Each word is stored twice,
+     * so that the last groups lie side by side wherever they begin. */
     __device__ void set_rows(unsigned byte, uint32_t slot, uint32_t value, uint32_t valid)
     {
         uint32_t planes[8], row = valid;
@@ -180,7 +181,7 @@ template <unsigned LOG2, unsigned WORDS> class nibble_rows
     uint32_t rows_[2 * SYMBOL][16][2 * GROUPS + 1];
 };
 
-/* The same for a window of 32: symbols of four bytes and more are sooner compared one by one. */
+/* The same for a window of 32: comparing symbols of four bytes and more one by one is faster. */
 template <unsigned LOG2> class near_symbols
 {
     using symbol_type = typename symbol<LOG2>::type;

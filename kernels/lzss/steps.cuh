@@ -1,4 +1,4 @@
-/* LZSS (lzss.cuh): the steps of a codec of the CUDA engine. */
+/* LZSS (lzss.cuh): the cuda_codec_ops of an LZSS codec. */
 #ifndef BALE_KERNELS_LZSS_STEPS_CUH
 #define BALE_KERNELS_LZSS_STEPS_CUH
 
@@ -15,8 +15,8 @@ inline int temp(const struct nvcomp *, uint32_t cells, size_t *bytes)
     return 0;
 }
 
-/* The pieces of the chunk with the most of those that are encoded with sets of so many words, or, with 0,
- * of all with symbols of that size. 0: there is none. */
+/* The most pieces of any chunk with symbols of this size whose sets have so many words (0: any
+ * number). 0: no chunk is like that. */
 template <typename CODEC>
 uint32_t most_pieces(const cuda_batch *b, unsigned symbol_log2, unsigned words)
 {
@@ -31,7 +31,8 @@ uint32_t most_pieces(const cuda_batch *b, unsigned symbol_log2, unsigned words)
 }
 
 template <unsigned LOG2, unsigned WORDS>
-constexpr size_t DESKS = ENCODE_WARPS * sizeof(desk<LOG2, WORDS>); /* of a block */
+constexpr size_t ENCODER_SHARED = ENCODE_WARPS *
+                                  sizeof(encoder_shared<LOG2, WORDS>); /* bytes for a block */
 
 template <typename CODEC, unsigned LOG2, unsigned WORDS>
 cudaError_t encode_some(const cuda_batch *b)
@@ -42,7 +43,7 @@ cudaError_t encode_some(const cuda_batch *b)
     if (pieces == 0)
         return cudaSuccess;
     encode_pieces<CODEC, LOG2, WORDS>
-        <<<b->count * blocks, 32 * ENCODE_WARPS, DESKS<LOG2, WORDS>, b->stream>>>(
+        <<<b->count * blocks, 32 * ENCODE_WARPS, ENCODER_SHARED<LOG2, WORDS>, b->stream>>>(
             b->chunks, blocks, b->lists.raw, (uint8_t *)b->temp);
     return cudaGetLastError();
 }
@@ -66,7 +67,7 @@ template <typename CODEC, unsigned LOG2> cudaError_t decode_some(const cuda_batc
 template <typename CODEC, unsigned LOG2, unsigned WORDS> cudaError_t open_encode()
 {
     return bale_launch::allow_shared_memory((const void *)encode_pieces<CODEC, LOG2, WORDS>,
-                                            DESKS<LOG2, WORDS>);
+                                            ENCODER_SHARED<LOG2, WORDS>);
 }
 
 template <typename CODEC, unsigned LOG2> cudaError_t open_decode()

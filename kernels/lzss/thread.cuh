@@ -1,5 +1,5 @@
-/* LZSS (lzss.cuh) with symbols of one byte and a window of 128: a thread for a piece, which needs no more of
- * a chunk's bytes at a time than its threads do. */
+/* LZSS (lzss.cuh) with symbols of one byte and a window of 128, encoded by one thread for each
+ * piece. */
 #ifndef BALE_KERNELS_LZSS_THREAD_CUH
 #define BALE_KERNELS_LZSS_THREAD_CUH
 
@@ -11,8 +11,8 @@ constexpr uint32_t THREAD_WINDOW = 128;
 constexpr unsigned THREADS =
     BALE_CUDA_CELL >> PIECE_LOG2_MIN; /* a block's: the most pieces of a chunk */
 
-/* Places in the window: byte i lies in slot i % 128 until byte i + 128 comes, so slot i % 128 is the one
- * 128 before i as long as i is not there. */
+/* A set of slots of the window. Byte i lies in slot i % 128 until byte i + 128 replaces it, so
+ * before byte i is stored slot i % 128 holds the byte 128 before it. */
 struct slots {
     uint32_t word[4];
 
@@ -21,7 +21,7 @@ struct slots {
         return (word[0] | word[1] | word[2] | word[3]) != 0;
     }
 
-    /* Each slot's next that is in other as well: matches that go on. */
+    /* The slots behind these that are in other as well: the matches that continue. */
     __device__ slots followed_by(const slots &other) const
     {
         slots both;
@@ -31,7 +31,7 @@ struct slots {
         return both;
     }
 
-    /* How far the nearest is before slot i % 128, where some are. */
+    /* The distance from slot i % 128 back to the nearest slot of a set that is not empty. */
     __device__ uint32_t distance_from(uint32_t i) const
     {
         uint32_t turned[4], distance = 1;
@@ -53,8 +53,8 @@ struct slots {
     }
 };
 
-/* A thread's window. Slot s is byte s / 32 of word s % 32, so that its bytes are compared four at a time, and
- * a word of one thread lies beside that of the next. */
+/* The window of a thread. Slot s is byte s / 32 of word s % 32, so that four bytes are compared
+ * at a time, and a word of one thread lies beside that of the next. */
 class thread_window
 {
   public:
@@ -64,7 +64,7 @@ class thread_window
             words_[k * THREADS] = 0;
     }
 
-    /* The slots that hold x, of the i bytes that came. */
+    /* The slots that hold x, after i bytes. */
     __device__ slots equal_to(uint32_t x, uint32_t i) const
     {
         uint32_t group[4]; /* bit j of byte b: slot 32 b + 8 m + j */
@@ -114,7 +114,7 @@ class thread_window
     uint32_t *words_;
 };
 
-/* A piece's flags and payload, written word by word. */
+/* Writes a piece's flags and payload word by word. */
 class thread_writer
 {
   public:
@@ -133,7 +133,7 @@ class thread_writer
         token(1, (distance - 1) | (length - LEAST<0>) << 8, POINTER);
     }
 
-    __device__ piece_size finish()
+    __device__ piece_size flush()
     {
         if (size_.tokens % 32 != 0)
             *flags_ = word_;
@@ -145,10 +145,10 @@ class thread_writer
   private:
     __device__ void token(uint32_t flag, uint32_t value, uint32_t bytes)
     {
-        const uint32_t held = size_.payload % 4;
+        const uint32_t pending = size_.payload % 4;
 
-        bytes_ |= (uint64_t)value << 8 * held;
-        if (held + bytes >= 4) {
+        bytes_ |= (uint64_t)value << 8 * pending;
+        if (pending + bytes >= 4) {
             *payload_++ = (uint32_t)bytes_;
             bytes_ >>= 32;
         }
@@ -166,8 +166,8 @@ class thread_writer
     piece_size size_ = {};
 };
 
-/* The parse of a piece, a byte at a time. Of a match that is too short only its first byte is a token, and the
- * next match may begin at its second: so the byte before is remembered. */
+/* Parses a piece byte by byte. If a match is too short, only its first byte becomes a token, and
+ * the next match may begin at its second byte, so the byte before is kept. */
 class thread_parser
 {
   public:
@@ -181,28 +181,29 @@ class thread_parser
         const slots equal = window_.equal_to(x, i);
 
         window_.put(x, i);
-        if (length_ == 0 || !goes_on(equal, i))
-            begin(equal, x);
+        if (length_ == 0 || !continues_match(equal, i))
+            begin_match(equal, x);
         before_ = equal;
         one_before_ = last_;
         last_ = x;
     }
 
-    __device__ piece_size finish(uint32_t count)
+    __device__ piece_size flush(uint32_t count)
     {
         if (length_ >= LEAST<0>)
             out_.pointer(match_.distance_from(count - 1), length_);
         else
             for (; length_ > 0; length_--)
                 out_.literal(first_of_match());
-        return out_.finish();
+        return out_.flush();
     }
 
   private:
     static constexpr uint32_t MOST = 255 + LEAST<0>;
 
-    /* Whether byte i, whose equals are given, belongs to the match under way or to one that begins in it. */
-    __device__ bool goes_on(const slots &equal, uint32_t i)
+    /* Whether byte i, which equal matches, belongs to the current match or to one that begins in
+     * it. */
+    __device__ bool continues_match(const slots &equal, uint32_t i)
     {
         slots more = match_.followed_by(equal);
 
@@ -227,13 +228,13 @@ class thread_parser
         return false;
     }
 
-    /* Of one or two bytes. */
+    /* The first byte of a current match of one or two bytes. */
     __device__ uint32_t first_of_match() const
     {
         return length_ == 1 ? last_ : one_before_;
     }
 
-    __device__ void begin(const slots &equal, uint32_t x)
+    __device__ void begin_match(const slots &equal, uint32_t x)
     {
         match_ = equal;
         length_ = equal.any() ? 1 : 0;
@@ -244,11 +245,11 @@ class thread_parser
     thread_window window_;
     thread_writer out_;
     slots match_ = {}, before_ = {};
-    uint32_t length_ = 0; /* of the match under way; match_: where its last byte's equals are */
+    uint32_t length_ = 0; /* of the current match; match_: the slots that equal its last byte */
     uint32_t last_ = 0, one_before_ = 0;
 };
 
-/* A block for a chunk. */
+/* A block for each chunk, a thread for each piece. */
 template <typename CODEC>
 __global__ void __launch_bounds__(THREADS)
     encode_by_thread(const cuda_chunk *chunks, const uint8_t *cells, uint8_t *scratch)
@@ -276,7 +277,7 @@ __global__ void __launch_bounds__(THREADS)
         four.z = __funnelshift_r(four.z, four.w, 8);
         four.w >>= 8;
     }
-    sizes_of(scratch, c)[k] = parser.finish(count);
+    sizes_of(scratch, c)[k] = parser.flush(count);
 }
 } // namespace bale_lzss
 
