@@ -1,6 +1,6 @@
-/* The admission filter: which chunks were requested lately. A chunk that one small read requests once
- * does not go through the cache, as writing 64 KiB of new memory takes as long as decoding them. If it
- * is requested again, it does. */
+/* The admission filter: which chunks were requested lately. A chunk that one small read requests
+ * once does not go through the cache, as writing 64 KiB of new memory takes as long as decoding
+ * them. If it is requested again, it does. */
 #ifndef BALE_FS_CACHE_ADMISSION_H
 #define BALE_FS_CACHE_ADMISSION_H
 

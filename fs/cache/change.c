@@ -93,7 +93,8 @@ void bale_change_offer(struct bale_change *change)
     atomic_fetch_sub(&volume->changing, 1);
 }
 
-/* The result for the waiters. What no waiter learns is kept for the next flush. Under file->lock. */
+/* The result for the waiters. What no waiter learns is kept for the next flush. Under
+ * file->lock. */
 static int take_result(struct bale_file *file, const struct bale_change *change)
 {
     int err = change->error;
@@ -158,7 +159,7 @@ void bale_file_unref(struct bale_file *file)
         return;
     struct bale_change *change = calloc(1, sizeof *change);
     while (!change) {
-        /* A close must not fail; memory comes back when others finish. */
+        /* A close must not fail: other work ends and frees memory. */
         usleep(1000);
         change = calloc(1, sizeof *change);
     }

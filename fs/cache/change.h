@@ -39,8 +39,8 @@ struct bale_change {
 /* Flushes of at most this many raw bytes that somebody waits for do not go through the queue. */
 #define BALE_INLINE_BYTES ((uint64_t)256 << 10)
 
-/* done (NULL: nobody waits): called with the result on the thread that ends the change, no lock held.
- * NULL: no memory. */
+/* done (NULL: nobody waits): called with the result on the thread that ends the change, no lock
+ * held. NULL: no memory. */
 struct bale_change *bale_change_create(struct bale_file *file, enum bale_change_kind kind,
                                        bale_file_done *done, void *arg);
 
@@ -61,8 +61,8 @@ void bale_waiters_complete(struct bale_waiter *waiter, int err);
 /* Runs a change, of which job is the first member: volume->change_run. */
 void bale_change_run(struct bale_job *job, struct bale_scratch *scratch);
 
-/* Closes the file after its last flush, whose error change has, and frees change and file. If memory
- * was short, runs the change again instead. On a pool thread, no lock held. */
+/* Closes the file after its last flush, whose error change has, and frees change and file. If
+ * memory was short, runs the change again instead. On a pool thread, no lock held. */
 void bale_file_close_run(struct bale_change *change, struct bale_scratch *scratch);
 
 #endif

@@ -14,7 +14,7 @@ void bale_file_close_run(struct bale_change *change, struct bale_scratch *scratc
     struct bale_volume *volume = file->volume;
     int err = change->error;
     if (err == BALE_E_NOMEM) {
-        /* Data is not dropped for that: others end, and memory comes back. */
+        /* Data is not dropped for lack of memory: other work ends and frees some. */
         usleep(10000);
         change->error = BALE_OK;
         bale_pool_submit(volume->pool, &change->job);

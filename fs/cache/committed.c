@@ -31,8 +31,8 @@ static void report_index(struct bale_file *file)
         return;
     pthread_mutex_lock(&file->lock); /* for the label */
     bale_log(BALE_LOG_ERROR,
-             "%s: the list of its extents is damaged: reading and writing what it tells of fail: "
-             "balefs export brings out the rest, or restore the file from a copy",
+             "%s: the list of its extents is damaged: reading and writing the parts that it lists "
+             "fails; save the rest with balefs export, or restore the file from a copy",
              file->label);
     pthread_mutex_unlock(&file->lock);
     atomic_fetch_add(&file->volume->stats.errors, 1);

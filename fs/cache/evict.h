@@ -11,8 +11,8 @@ struct bale_lru;
 int bale_lru_create(struct bale_lru **lru);  /* BALE_E_NOMEM */
 void bale_lru_destroy(struct bale_lru *lru); /* NULL is fine */
 
-/* Under file->lock. add_idle does nothing with an extent that is listed, dirty, flushing, filling or
- * detached. */
+/* Under file->lock. add_idle does nothing with an extent that is listed, dirty, flushing, filling
+ * or detached. */
 void bale_lru_add_idle(struct bale_extent *extent);
 void bale_lru_remove(struct bale_extent *extent);
 

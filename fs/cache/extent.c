@@ -17,8 +17,8 @@ static void copy_valid(const struct bale_extent *extent, struct bale_extent_buff
     }
 }
 
-/* Gives the extent a buffer of its own with that capacity, no less than the old one's, and copies the
- * valid blocks. */
+/* Gives the extent a buffer of its own with that capacity, no less than the old one's, and copies
+ * the valid blocks. */
 static int replace_buffer(struct bale_extent *extent, size_t capacity)
 {
     struct bale_extent_buffer *buffer = bale_extent_buffer_create(extent->file, capacity);

@@ -24,8 +24,8 @@ void bale_extent_start_flush(struct bale_extent *extent);
 /* stored: the flushing blocks are in the container now; else they are dirty again. */
 void bale_extent_end_flush(struct bale_extent *extent, bool stored);
 
-/* Reserves these blocks for a fill or a copy without the lock, until bale_fill_end; the extent stays
- * in memory. */
+/* Reserves these blocks for a fill or a copy without the lock, until bale_fill_end; the extent
+ * stays in memory. */
 void bale_fill_begin(struct bale_extent *extent, uint64_t blocks);
 /* Ends filling: the blocks become valid if err is BALE_OK. Returns err, or BALE_E_STALE if the
  * extent was detached meanwhile; it may be freed then. */
@@ -37,8 +37,8 @@ void bale_fill_await(struct bale_file *file, const struct bale_extent *extent);
 /* Takes the extent out of the table and drops its dirty data; frees it now or when filling ends. */
 void bale_extent_detach(struct bale_extent *extent);
 void bale_extents_detach(struct bale_file *file, uint64_t first, uint64_t last); /* numbers */
-/* Drops what the cache has from that byte of the file on; the rest of its block becomes zeros. Drops
- * the lock while extents are filling. */
+/* Drops what the cache has from that byte of the file on; the rest of its block becomes zeros.
+ * Drops the lock while extents are filling. */
 void bale_extents_cut(struct bale_file *file, uint64_t size);
 /* Clears bytes [offset, end) of cached extents; what was written around them stays. Drops the lock
  * while extents are filling. */

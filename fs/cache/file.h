@@ -33,8 +33,8 @@ struct bale_file *bale_file_ref(struct bale_file *file);
 /* Gives up one reference. At the last, what is dirty is committed (or dropped after
  * bale_file_discard) and the file closed, later, from another thread. */
 void bale_file_unref(struct bale_file *file);
-/* closed (may be NULL) is called once when the file has been closed, on a pool thread, no lock held;
- * arg is the caller's. Until then the caller must not open the same container again. */
+/* closed (may be NULL) is called once when the file has been closed, on a pool thread, no lock
+ * held; arg is the caller's. Until then the caller must not open the same container again. */
 void bale_file_on_close(struct bale_file *file, void (*closed)(void *arg), void *arg);
 
 int bale_file_fd(const struct bale_file *file);
@@ -51,16 +51,16 @@ void bale_file_attr(struct bale_file *file, struct bale_file_attr *attr);
 
 /* ---- Data ------------------------------------------------------------------------------------ */
 
-/* A read in progress: pieces point into buffers of extents (or a bounce buffer) and stay valid until
- * bale_read_release. */
+/* A read in progress: pieces point into buffers of extents (or a bounce buffer) and stay valid
+ * until bale_read_release. */
 struct bale_read {
     struct iovec *pieces;
     int count;
     size_t length; /* sum; short only at the end of the file */
 };
-/* done's result is the length, and read is filled in. The caller calls bale_read_release afterwards,
- * also after an error, and keeps read and arg until then. The file recognises streams and reads
- * ahead. */
+/* done's result is the length, and read is filled in. The caller calls bale_read_release
+ * afterwards, also after an error, and keeps read and arg until then. The file recognises streams
+ * and reads ahead. */
 void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, struct bale_read *read,
                     bale_file_done *done, void *arg);
 void bale_read_release(struct bale_read *read);
@@ -91,8 +91,8 @@ void bale_file_allocate(struct bale_file *file, enum bale_allocate how, uint64_t
 int64_t bale_file_seek(struct bale_file *file, uint64_t offset, bool data);
 
 /* Commits what is dirty, data and attributes; durable: and syncs. Result 0, or the error of this
- * flush, or of one in the background that was not reported yet. If nothing is dirty: done is called at
- * once (not durable), or after a sync if one is due. */
+ * flush, or of one in the background that was not reported yet. If nothing is dirty: done is called
+ * at once (not durable), or after a sync if one is due. */
 void bale_file_flush(struct bale_file *file, bool durable, bale_file_done *done, void *arg);
 
 /* Rewriting what is committed: with another codec, and as one frame where there are several. */
@@ -115,9 +115,10 @@ struct bale_recompress {
 };
 /* A bounded amount of work: about a MiB is encoded, more is checked. An extent that is already one
  * frame with the wanted setting is skipped; one that would not become smaller is kept, unless its
- * codec differs and the file's or the caller's codec was chosen explicitly. Holes stay. An extent that
- * changes meanwhile is left alone: it is stored with the file's codec anyway. Size, times and mode do
- * not change. Result 0, BALE_E_NOMEM, or as a commit's. The caller keeps request until done. */
+ * codec differs and the file's or the caller's codec was chosen explicitly. Holes stay. An extent
+ * that changes meanwhile is left alone: it is stored with the file's codec anyway. Size, times and
+ * mode do not change. Result 0, BALE_E_NOMEM, or as a commit's. The caller keeps request until
+ * done. */
 void bale_file_recompress(struct bale_file *file, struct bale_recompress *request,
                           bale_file_done *done, void *arg);
 
@@ -137,7 +138,8 @@ void bale_file_set_attr(struct bale_file *file, unsigned fields,
 /* Records that the inode changed now (chmod, link, ...), for bale_file_attr.ctime. */
 void bale_file_touch_ctime(struct bale_file *file);
 
-/* Before a change of the inode that must not show: fixes the ctime, if nothing has changed it yet. */
+/* Before a change of the inode that must not show: fixes the ctime, if nothing has changed it
+ * yet. */
 void bale_file_keep_ctime(struct bale_file *file, const struct timespec *ctime);
 
 /* Figures by codec, as of the last commit. */

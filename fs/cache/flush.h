@@ -5,8 +5,8 @@
 #include "fs/cache/change.h"
 
 /* The rest of a change, once what was dirty is committed. Set by the change's kind (change_run.c);
- * called once, with change->error set, before bale_flush_run returns or later from a pool thread; no
- * lock held. Owns the change again. */
+ * called once, with change->error set, before bale_flush_run returns or later from a pool thread;
+ * no lock held. Owns the change again. */
 typedef void bale_flush_then(struct bale_change *change, struct bale_scratch *scratch);
 
 /* Flushes as the running change, which is not the caller's until then is called. On a pool thread,

@@ -1,4 +1,5 @@
-/* Which frames a flush makes of a dirty extent: one of the whole extent, or one of each dirty run. */
+/* Which frames a flush makes of a dirty extent: one of the whole extent, or one of each dirty
+ * run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +28,8 @@ static struct bale_piece *add_piece(struct bale_flush *flush, uint64_t offset, u
     return piece;
 }
 
-/* How many of the extent's blocks its largest frame would still provide if the dirty ones were stored
- * beside it. */
+/* How many of the extent's blocks its largest frame would still provide if the dirty ones were
+ * stored beside it. */
 static unsigned base_blocks(struct bale_flush *flush, const struct bale_part *part)
 {
     struct bale_file *file = flush->change->file;

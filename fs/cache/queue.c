@@ -153,8 +153,8 @@ static void stop_waiting(struct bale_queue *queue)
     atomic_fetch_sub(&queue->waits, 1);
 }
 
-/* Returns a list of items that can be started. If it is empty, *stuck may be an item that never can.
- * Under queue->lock. */
+/* Returns a list of items that can be started. If it is empty, *stuck may be an item that never
+ * can. Under queue->lock. */
 static struct bale_item *stage_some(struct bale_queue *queue, struct bale_queue_item **stuck)
 {
     struct bale_item *list = NULL, **end = &list;

@@ -16,9 +16,9 @@ struct bale_queue;
  * The rest is the queue's. */
 struct bale_queue_item {
     struct bale_item item; /* item.stored and item.capacity are the queue's: the staging */
-    /* Called once, when the engine is done with the item: item.status says how. On a pool thread, no
-     * lock held; or with scratch NULL on a thread of the engine's: if quick, when it must not block,
-     * or if the engine allows its callbacks to wait for a file (done_may_wait). Must call
+    /* Called once, when the engine is done with the item: item.status says how. On a pool thread,
+     * no lock held; or with scratch NULL on a thread of the engine's: if quick, when it must not
+     * block, or if the engine allows its callbacks to wait for a file (done_may_wait). Must call
      * bale_queue_release. */
     void (*done)(struct bale_queue_item *item, struct bale_scratch *scratch);
     bool quick;
@@ -43,8 +43,8 @@ int bale_queue_stage(struct bale_queue *queue, struct bale_queue_item *item, siz
 /* Hands over decodes that have their staging, linked by next. */
 void bale_queue_decode(struct bale_queue *queue, struct bale_queue_item *list);
 
-/* Hands over encodes, linked by next; they get their staging when there is room. May call done before
- * it returns. */
+/* Hands over encodes, linked by next; they get their staging when there is room. May call done
+ * before it returns. */
 void bale_queue_encode(struct bale_queue *queue, struct bale_queue_item *list);
 
 /* Gives the staging back; items that wait may start then. */

@@ -100,7 +100,8 @@ static bool take_cached(struct bale_file *file, const struct span *span, struct 
     return true;
 }
 
-/* Drops an extent that was read whole, where the caller keeps a copy of its own. Under file->lock. */
+/* Drops an extent that was read whole, where the caller keeps a copy of its own. Under
+ * file->lock. */
 static void leave_to_caller(struct bale_file *file, const struct span *span)
 {
     uint64_t rest = file->size - span->number * file->extent;
@@ -134,8 +135,8 @@ static bool read_cached(struct bale_file *file, uint64_t offset, uint64_t end,
     return true;
 }
 
-/* Reads past the cache, into a bounce buffer: what is committed first, then over it the valid blocks
- * of the extent (NULL: there are none). Under file->lock, which it drops. */
+/* Reads past the cache, into a bounce buffer: what is committed first, then over it the valid
+ * blocks of the extent (NULL: there are none). Under file->lock, which it drops. */
 static int read_bounce(struct bale_file *file, struct bale_extent *extent, const struct span *span,
                        struct bale_read *read, struct bale_scratch *scratch)
 {
@@ -177,8 +178,8 @@ static bool requested_once(struct bale_file *file, const struct span *span)
            !bale_admission_admits(file->volume->admission, file, start);
 }
 
-/* Takes one span, reading it into the cache first if it is not there. Under file->lock; may drop it.
- * BALE_E_STALE: the extent size has changed. */
+/* Takes one span, reading it into the cache first if it is not there. Under file->lock; may drop
+ * it. BALE_E_STALE: the extent size has changed. */
 static int read_span(struct bale_file *file, const struct span *span, struct bale_read *read,
                      struct bale_scratch *scratch)
 {
@@ -207,7 +208,8 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
             extent = roomy;
         }
         atomic_fetch_add_explicit(&file->volume->stats.read_misses, 1, memory_order_relaxed);
-        /* Decoding yields whole chunks: keep the rest of them too, unless that is what is damaged. */
+        /* Decoding yields whole chunks: keep the rest of them too, unless that is what is
+         * damaged. */
         uint64_t wide = bale_extent_widen(extent, span->blocks);
         uint64_t wanted = wide & span->blocks;
         narrow = narrow || wide == wanted;

@@ -214,8 +214,8 @@ void bale_readahead_note(struct bale_file *file, uint64_t offset, uint64_t end)
 
     uint64_t from = file->stream_ahead > end ? file->stream_ahead : end;
     uint64_t to = end + file->stream_window < file->size ? end + file->stream_window : file->size;
-    /* Read at least a quarter of a window at a time, so that the engine gets batches, and has others
-     * to work on while one is read. */
+    /* Read at least a quarter of a window at a time, so that the engine gets batches, and has
+     * others to work on while one is read. */
     if (from >= to || (to < file->size && to - from < file->stream_window / 4))
         return;
     /* Without a GPU each extent is a job of its own, and they run in parallel. */

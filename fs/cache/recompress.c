@@ -1,6 +1,6 @@
-/* Rewriting committed extents. Encoding takes long, so it runs beside the changes of the file: a job
- * reads what is committed and encodes it. A change then replaces the frames of those extents that are
- * still as they were read. */
+/* Rewriting committed extents. Encoding takes long, so it runs beside the changes of the file: a
+ * job reads what is committed and encodes it. A change then replaces the frames of those extents
+ * that are still as they were read. */
 #include <stdlib.h>
 
 #include "format/err.h"
@@ -34,8 +34,9 @@ static void count_rewrite(struct bale_recompress *request, const struct bale_rew
     request->after += rewrite->after;
 }
 
-/* Stores the new frames of an extent, unless it has changed. *some: at least one was stored; the new
- * frames hold the same bytes as the old ones, so an extent that failed half-way may be committed. */
+/* Stores the new frames of an extent, unless it has changed. *some: at least one was stored; the
+ * new frames hold the same bytes as the old ones, so an extent that failed half-way may be
+ * committed. */
 static int store_rewrite(struct bale_rewrite_pass *pass, const struct bale_rewrite *rewrite,
                          uint64_t generation, bool *some)
 {

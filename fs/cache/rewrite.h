@@ -39,8 +39,8 @@ struct bale_rewrite_pass {
 };
 
 /* Reads the extent at rewrite->start (the rest of rewrite is zero) and encodes it if that may be of
- * use. *keep: the new frames are to be stored. On a thread that may block, no lock held; the file may
- * change meanwhile. Errors: BALE_E_NOMEM, or of reading. */
+ * use. *keep: the new frames are to be stored. On a thread that may block, no lock held; the file
+ * may change meanwhile. Errors: BALE_E_NOMEM, or of reading. */
 int bale_rewrite_encode(struct bale_rewrite_pass *pass, struct bale_rewrite *rewrite, bool *keep,
                         struct bale_scratch *scratch);
 

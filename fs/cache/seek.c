@@ -20,8 +20,8 @@ static uint64_t dirty_in_extent(const struct bale_extent *extent, uint64_t offse
 }
 
 /* The first data at or after offset in the cache's dirty extents; UINT64_MAX: none. A program that
- * walks through a file finds the next ones near: so try each number in turn, at most as many as there
- * are extents, before searching the whole table. Under file->lock. */
+ * walks through a file finds the next ones near: so try each number in turn, at most as many as
+ * there are extents, before searching the whole table. Under file->lock. */
 static uint64_t dirty_data(struct bale_file *file, uint64_t offset)
 {
     uint64_t best = UINT64_MAX;

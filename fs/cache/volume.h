@@ -19,17 +19,17 @@ struct bale_volume_options {
     /* Choice, gpu, untrusted and plugin; the rest is the volume's. */
     struct bale_dispatch_options engine;
     unsigned age_ms; /* dirty data older than this is committed; 0: 4000 */
-    /* An extent that is read or stored whole leaves the cache, as the caller has a cache of its own. */
+    /* An extent that is read or stored whole leaves the cache, as the caller has a cache of its
+     * own. */
     bool caller_caches;
     struct bale_container_config container;
     int reserve_fd; /* .balefs/reserve, open for writing, or -1; the caller's */
     /* any descriptor on the backing file system, for syncfs; the caller's */
     int sync_fd;
-    /* May be NULL. arg is the caller's and outlives the volume.
-     * checkpoint: makes all roots written so far durable, and the session that they name an ended one,
-     * so that containers keep them (bale_store_checkpoint). Called every 30 s if there were commits,
-     * and for a sync; on a pool thread, no lock held.
-     * tainted: a sync failed. Called on a pool thread, no lock held. */
+    /* May be NULL. arg is the caller's and outlives the volume. checkpoint: makes all roots written
+     * so far durable, and the session that they name an ended one, so that containers keep them
+     * (bale_store_checkpoint). Called every 30 s if there were commits, and for a sync; on a pool
+     * thread, no lock held. tainted: a sync failed. Called on a pool thread, no lock held. */
     int (*checkpoint)(void *arg);
     void (*tainted)(void *arg);
     void *arg;
@@ -39,16 +39,16 @@ struct bale_volume_options {
 
 int bale_volume_create(const struct bale_volume_options *options, struct bale_volume **volume);
 
-/* Opens the GPU engine in the background, as the options say; it gets the arena as its memory. Called
- * at most once. */
+/* Opens the GPU engine in the background, as the options say; it gets the arena as its memory.
+ * Called at most once. */
 void bale_volume_open_gpu(struct bale_volume *volume);
 
 struct bale_memory *bale_volume_memory(struct bale_volume *volume);
 struct bale_pool *bale_volume_pool(struct bale_volume *volume);
 const struct bale_container_config *bale_volume_container_config(const struct bale_volume *volume);
 
-/* Commits all dirty files; durable: and syncs them. done is called once with the first error: on a pool
- * thread, no lock held; without memory before this returns. arg is the caller's. */
+/* Commits all dirty files; durable: and syncs them. done is called once with the first error: on a
+ * pool thread, no lock held; without memory before this returns. arg is the caller's. */
 void bale_volume_sync(struct bale_volume *volume, bool durable, void (*done)(void *arg, int err),
                       void *arg);
 

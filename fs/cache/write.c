@@ -1,5 +1,6 @@
-/* Writing into the cache. A write that cannot go on at once (it needs old contents, or an extent that
- * is being filled) continues as a job; one that needs memory is parked until some becomes free. */
+/* Writing into the cache. A write that cannot go on at once (it needs old contents, or an extent
+ * that is being filled) continues as a job; one that needs memory is parked until some becomes
+ * free. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -63,7 +64,8 @@ static uint64_t missing_edges(struct bale_extent *extent, uint64_t from, uint64_
     return edges & inside;
 }
 
-/* Blocks beyond the committed size are zeros: makes them valid without reading. Returns the others. */
+/* Blocks beyond the committed size are zeros: makes them valid without reading. Returns the
+ * others. */
 static uint64_t zero_uncommitted(struct bale_extent *extent, uint64_t missing)
 {
     const struct bale_file *file = extent->file;
@@ -187,8 +189,8 @@ static enum progress try_span(struct bale_file *file, uint64_t number, uint64_t 
     return DONE;
 }
 
-/* Writes the part of one extent: bytes [from, to) of extent number. scratch is NULL on a thread that
- * must not wait. Under file->lock; may drop it. */
+/* Writes the part of one extent: bytes [from, to) of extent number. scratch is NULL on a thread
+ * that must not wait. Under file->lock; may drop it. */
 static enum progress write_span(struct bale_file *file, uint64_t number, uint64_t from, uint64_t to,
                                 const uint8_t *data, struct bale_scratch *scratch, int *err)
 {

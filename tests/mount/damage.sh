@@ -81,7 +81,7 @@ grep -E 'chunk' "$work/log" | grep -E "${range% *}" | grep -E 'expected [0-9a-f]
 lines=$(grep -cE '^.*[^a-z]chunk: ' "$work/log") || true
 [ "$lines" = 1 ] || fail "$lines lines about one damaged chunk"
 expect_refused page
-lines=$(grep -cE '[^a-z]page: the list of its extents is damaged: .*: balefs export brings out the rest' "$work/log") || true
+lines=$(grep -cE '[^a-z]page: the list of its extents is damaged: .*; save the rest with balefs export' "$work/log") || true
 [ "$lines" = 1 ] || fail "$lines lines about one damaged list of extents"
 expect_errors old ''
 expect_refused both
