@@ -1,13 +1,10 @@
 /* balefs doctor: reports what this machine and the file system of a store lack. */
 #include "tools/doctor/doctor.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "tools/balefs.h"
 #include "tools/common/json.h"
-#include "tools/common/message.h"
 #include "tools/common/options.h"
 
 static const char help[] =
@@ -36,31 +33,6 @@ static const struct option long_options[] = {
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
-
-void bale_doctor_report(struct bale_doctor *doctor, const char *name, enum bale_finding finding,
-                        const char *advice, const char *format, ...)
-{
-    static const char *const words[] = {"fine", "note", "bad"};
-    char found[2048], clean[2048];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(found, sizeof found, format, args);
-    va_end(args);
-    doctor->bad = doctor->bad || finding == BALE_FINDING_BAD;
-    if (!doctor->json) {
-        printf("%s %-15s %s%s%s\n", finding == BALE_FINDING_BAD ? "!" : " ", name,
-               bale_clean_text(found, clean, sizeof clean), advice ? ": " : "",
-               advice ? advice : "");
-        return;
-    }
-    json_t *object = json_object();
-    bale_json_text(object, "name", name);
-    bale_json_text(object, "finding", words[finding]);
-    bale_json_path(object, "found", found);
-    json_object_set_new(object, "advice", advice ? json_string(advice) : json_null());
-    json_array_append_new(doctor->json, object);
-}
 
 static int doctor_run(const struct bale_command *command, int argc, char **argv)
 {

@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,59 +13,13 @@
 
 #include "format/err.h"
 #include "kernels/base/container_of.h"
-#include "tools/common/message.h"
 #include "tools/transfer/links.h"
 
 enum { QUEUED = 4 }; /* files for each thread */
 
-atomic_bool bale_transfer_stop;
-atomic_int bale_transfer_signal;
-
-static void transfer_interrupt(int number)
-{
-    atomic_store(&bale_transfer_signal, number);
-    atomic_store(&bale_transfer_stop, true);
-}
-
-void bale_transfer_signals(void)
-{
-    struct sigaction action = {.sa_handler = transfer_interrupt, .sa_flags = SA_RESTART};
-    const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction before;
-
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
-}
-
 static struct bale_transfer *transfer_of(struct bale_tree_walk *walk)
 {
     return BALE_CONTAINER_OF(walk, struct bale_transfer, walk);
-}
-
-static void fail_text(struct bale_transfer *transfer, const char *path, const char *text)
-{
-    pthread_mutex_lock(&transfer->lock);
-    transfer->failed = true;
-    bale_progress_end(&transfer->progress);
-    bale_message("%s%s%s: %s", transfer->from_top, *path ? "/" : "", path, text);
-    pthread_mutex_unlock(&transfer->lock);
-}
-
-void bale_transfer_fail(struct bale_transfer *transfer, const struct bale_tree_dir *dir,
-                        const char *name, const char *format, ...)
-{
-    char text[1024];
-    char *path = bale_tree_dir_path(dir, name);
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (path && !*name)
-        path[strlen(dir->path)] = '\0';
-    fail_text(transfer, path ? path : name, text);
-    free(path);
 }
 
 static void transfer_walk_fail(struct bale_tree_walk *walk, const char *path, int e)
@@ -75,7 +27,7 @@ static void transfer_walk_fail(struct bale_tree_walk *walk, const char *path, in
     char text[256];
 
     snprintf(text, sizeof text, "cannot be read: %s", strerror(e));
-    fail_text(transfer_of(walk), path, text);
+    bale_transfer_fail_path(transfer_of(walk), path, text);
 }
 
 static void copy_attributes(struct bale_transfer *transfer,

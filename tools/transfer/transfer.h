@@ -76,6 +76,9 @@ void bale_transfer_fail(struct bale_transfer *transfer, const struct bale_tree_d
                         const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* The same with the path below FROM_TOP. */
+void bale_transfer_fail_path(struct bale_transfer *transfer, const char *path, const char *text);
+
 /* Copies extended attributes of a regular file; prints a message for those that cannot be copied.
  */
 void bale_transfer_attributes(struct bale_task *task, int from, int to);
