@@ -20,12 +20,10 @@
 
 /* Working memory of the choice. */
 struct bale_auto {
-    uint8_t
-        sample[BALE_AUTO_SAMPLE_MAX + sizeof(uint64_t)]; /* and room to read a word at its end */
-    uint16_t heads[1u << BALE_AUTO_HASH_LOG2];           /* last position of each hash */
-    uint32_t counts
-        [4]
-        [256]; /* of literals; four arrays, so that equal bytes in a row do not wait for each other */
+    uint8_t sample[BALE_AUTO_SAMPLE_MAX + sizeof(uint64_t)]; /* and room for a word */
+    uint16_t heads[1u << BALE_AUTO_HASH_LOG2];               /* last position of each hash */
+    /* Of literals. Four arrays, so that equal bytes in a row do not wait for each other. */
+    uint32_t counts[4][256];
 };
 
 /* Estimated sizes of the compressed sample, in bytes. */
