@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tests/bench/mount, at its smallest: it measures every system that there is here, its JSON and its picture are well
-# formed, wrong usage and a daemon that fails are told, and nothing is left behind.
+# formed, wrong usage and a failing daemon are reported, and nothing is left behind.
 # usage: mount_test.sh, with BALE_SOURCE and BALE_BUILD in the environment
 # shellcheck source-path=SCRIPTDIR source=../support/namespace.sh
 . "$(dirname "$0")/../support/namespace.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tests/bench/paper-culzss or paper-gpulz, at its smallest, without a GPU and with a stand-in of one: every table is
-# complete, JSON and picture are well formed, wrong usage and other bytes are told, and nothing is left behind.
+# complete, JSON and picture are well formed, wrong usage and other bytes are reported, and nothing is left behind.
 # usage: paper_test.sh culzss|gpulz, with BALE_SOURCE and BALE_BUILD in the environment
 set -euo pipefail
 

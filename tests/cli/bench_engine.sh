@@ -122,13 +122,13 @@ fails 1 "$load: does not report its rate: it belongs to another version of balef
 rm "$load"
 fails 1 "$load: cannot be run: No such file or directory" "${few[@]}" --beside
 export BALE_FAKE_GPU=open
-fails 1 "--beside: there is no GPU: no device: it was told that there is none" "${few[@]}" --beside
+fails 1 "--beside: there is no GPU: no device: BALE_FAKE_GPU says so" "${few[@]}" --beside
 fails 2 "--beside and --svg contradict each other: it has no picture: see balefs bench engine --help" "${few[@]}" --beside --svg x.svg
 
 # --- it fails
 export BALE_FAKE_GPU=open
 run 0 "${few[@]}"
-prints '^GPU: none: no device: it was told that there is none$'
+prints '^GPU: none: no device: BALE_FAKE_GPU says so$'
 is 0 "$(lines | grep -c GPU || true)" "lines of a GPU that is none"
 BALE_FAKE_GPU="batch"
 fails 1 "store, encode on the GPU: engine failed" "${few[@]}"

@@ -79,12 +79,12 @@ done
 run 0 "${few[@]}" --json --engine gpu --codec lz4 data # but may be insisted on
 is "Fake GPU True" "$(json 'd["gpu"], "gpu" in d["codecs"][0]')" "a GPU that is insisted on"
 BALE_FAKE_GPU="find"
-fails 1 "--engine gpu: there is no GPU: no driver: it was told that there is none" "${few[@]}" --engine gpu data
+fails 1 "--engine gpu: there is no GPU: no driver: BALE_FAKE_GPU says so" "${few[@]}" --engine gpu data
 BALE_FAKE_GPU=measure
 run 0 "${few[@]}" --json --codec lz4 data
-is "balefs: GPU: no memory: it was told that there is none: it is not measured" "$err" "a GPU without memory"
+is "balefs: GPU: no memory: BALE_FAKE_GPU says so: it is not measured" "$err" "a GPU without memory"
 is None "$(json 'd["gpu"]')" "a GPU without memory"
-fails 1 "GPU: no memory: it was told that there is none: it is not measured" "${few[@]}" --engine gpu data
+fails 1 "GPU: no memory: BALE_FAKE_GPU says so: it is not measured" "${few[@]}" --engine gpu data
 BALE_FAKE_GPU=spoils
 fails 1 "lz4 on the GPU: the decompressed bytes differ from the input: check this machine's memory, and report it: --engine cpu leaves it out" \
     "${few[@]}" data

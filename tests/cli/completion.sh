@@ -41,7 +41,7 @@ done
 is "mount" "$(offers "balefs mou")" "a command begun"
 is "thaw" "$(offers "balefs help th")" "help of a command begun"
 
-# Every option that is told of, of every command; what has been begun.
+# Every option in the help text of every command; words that were begun.
 mapfile -t commands < <("$balefs" --help | sed -nE 's/^  ([a-z]+( [a-z]+)?)  .*/\1/p')
 for command in "${commands[@]}"; do
     # shellcheck disable=SC2086 # one is two words

@@ -74,7 +74,7 @@ BALE_FAKE_GPU=late=1 run 1 compress --engine gpu -f --codec culzss mixed numbers
 says '^balefs: mixed: the GPU does not answer: try --engine cpu$'
 run 0 decompress -f -o back numbers.bale
 cmp back numbers
-BALE_FAKE_GPU=open fails 1 "--engine gpu: no device: it was told that there is none: balefs doctor shows what this machine lacks" \
+BALE_FAKE_GPU=open fails 1 "--engine gpu: no device: BALE_FAKE_GPU says so: balefs doctor shows what this machine lacks" \
     compress --engine gpu -f mixed
 BALE_FAKE_GPU=open run 0 compress --engine auto -f mixed
 printf '\377' | dd of=mixed.bale bs=1 seek=200000 conv=notrunc status=none

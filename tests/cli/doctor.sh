@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# balefs doctor: what works is told, what does not comes with advice; nothing is left in a store.
+# balefs doctor: it reports what works, gives advice for what does not, and leaves nothing in a store.
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -34,7 +34,7 @@ prints "^  nvCOMP +libfake.so.1 is not found: zstd and lz4 stay on the CPU: pip 
 doctor exclusive
 prints "^  GPU engine +$beside: engine=auto leaves everything to the CPU: Fake GPU: its compute mode is exclusive: -o engine=gpu "
 doctor find
-prints "^  GPU engine +$beside: engine=auto leaves everything to the CPU: no driver: it was told that there is none$"
+prints "^  GPU engine +$beside: engine=auto leaves everything to the CPU: no driver: BALE_FAKE_GPU says so$"
 doctor find-hangs
 prints "^  GPU engine +the driver does not answer within 20 s: "
 doctor find-dies

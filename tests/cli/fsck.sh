@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# balefs fsck: finds damage of every kind, tells where, changes nothing, and is refused beside a mount.
+# balefs fsck: finds and locates damage of every kind, changes nothing, and refuses to run beside a mount.
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 make_store=${1:?the program that fills stores}
@@ -13,7 +13,7 @@ for i in {1..40}; do words+=("dir/file$i" "$work/text"); done
 "$make_store" "$store" text "$work/text" "${words[@]}"
 cp -a "$store" "$work/whole"
 
-# state FILE: all that can be told of the store. Reading comes first, as it moves times of access.
+# state FILE: all that is visible of the store. Files are read first, as that changes access times.
 state() {
     (
         cd "$store"
@@ -42,7 +42,7 @@ done
 run 0 fsck --json "$store"
 is "41 0 [] []" "$(json 'd["files"], d["damaged"], d["problems"], d["notes"]')" "JSON of a clean store"
 
-# A byte of a frame: the first extent's chunk, told with its place in the file.
+# A byte of a frame: a chunk of the second extent, reported with its position in the file.
 run 0 inspect --json "$store/text"
 second=$(json 'd["extents"][1]["position"] + d["extents"][1]["stored"] - 2')
 tree=$(json '[r["tree_position"] for r in d["roots"] if r.get("chosen")][0]')
@@ -57,7 +57,7 @@ same_state "fsck of damage"
 run 4 fsck --data --json "$store"
 is "text 1 True" "$(json 'd["problems"][0]["path"], d["damaged"], 131072 <= d["problems"][0]["offset"] < 262144')" "JSON of damage"
 
-# Two files: both are told, and the others are checked all the same.
+# Two damaged files: both are reported, and the others are checked as well.
 flip "$store/dir/file7" 300
 run 4 fsck --data "$store"
 prints "^$store/text: "
@@ -141,7 +141,7 @@ if setfattr -n user.balefs.codec -v gzip "$store/dir" 2>/dev/null; then
     is "dir" "$(json 'd["notes"][0]["path"]')" "note in JSON"
 fi
 
-# Somebody writes: the lock is held.
+# A writer holds the lock.
 restore
 exec 9<>"$store/.balefs/lock"
 flock -x 9

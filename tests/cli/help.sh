@@ -34,17 +34,17 @@ for command in "${commands[@]}"; do
     esac
 done
 
-# Every long option that is told of is there, and none is there without being told of.
+# Every long option in the help text exists, and every option that exists is in it.
 for command in "${commands[@]}"; do
     read -ra words <<<"$command"
     run 0 "${words[@]}" --help
     # That one has something to do without arguments too.
     [ "$command" != "bench engine" ] || words+=(one two)
-    grep -oE -- '^ +(-[a-z], |     )?--[a-z-]+' <<<"$out" | grep -oE -- '--[a-z-]+' >"$work/told"
+    grep -oE -- '^ +(-[a-z], |     )?--[a-z-]+' <<<"$out" | grep -oE -- '--[a-z-]+' >"$work/shown"
     while read -r option; do
         "$balefs" "${words[@]}" "$option" </dev/null >"$work/.out" 2>"$work/.err" || true
-        ! grep -q 'unknown or ambiguous' "$work/.err" || fail "$command: $option is told of, but unknown"
-    done <"$work/told"
+        ! grep -q 'unknown or ambiguous' "$work/.err" || fail "$command: $option is in the help text, but unknown"
+    done <"$work/shown"
 done
 
 # The codecs, and the commands that have one.

@@ -9,9 +9,9 @@ mapfile -t commands < <("$balefs" --help | sed -nE 's/^  ([a-z]+( [a-z]+)?)  .*/
 [ "${#commands[@]}" -gt 0 ] || fail "no commands"
 
 # "-c, --codec CODEC", a line each, as the help text and as the page have it
-told() { sed -nE "s/^ +(-[^ ]+( [^ ]+)*)(  .*)?$/\1/p" "$work/help"; }
+shown() { sed -nE "s/^ +(-[^ ]+( [^ ]+)*)(  .*)?$/\1/p" "$work/help"; }
 written() { sed -nE '/^\.It Fl /{s/^\.It Fl /-/; s/ Ns Op = Ns Ar (.*)/[=\1]/; s/ , -/, --/; s/ Ar / /; s/"//g; p}' "$1"; }
-mount_told() { sed -nE '/^Options of balefs/,/^$/s/^  ([a-z_-]+(, [a-z]+|=[^ ]+)?)( .*)?$/\1/p' "$work/help"; }
+mount_shown() { sed -nE '/^Options of balefs/,/^$/s/^  ([a-z_-]+(, [a-z]+|=[^ ]+)?)( .*)?$/\1/p' "$work/help"; }
 mount_written() { sed -nE '/^\.It Cm /{s/^\.It Cm //; s/ Ns / /g; s/ (Ar|Cm) / /g; s/ ([=|]) /\1/g; s/ ,/,/g; p}' "$1"; }
 
 for command in "${commands[@]}"; do
@@ -19,11 +19,11 @@ for command in "${commands[@]}"; do
     grep -qx "$page" <<<"$pages" || fail "$command: has no page in tools/man/CMakeLists.txt"
     # shellcheck disable=SC2086 # one is two words
     "$balefs" $command --help >"$work/help"
-    diff -u --label "$command --help" --label "$page" <(told | sort) <(written "$page" | sort) || fail "$page: other options than --help"
+    diff -u --label "$command --help" --label "$page" <(shown | sort) <(written "$page" | sort) || fail "$page: other options than --help"
     if [ "$command" = mount ]; then
-        diff -u --label "$command --help" --label "$page" <(mount_told | sort) <(mount_written "$page" | sort) || fail "$page: other mount options than --help"
+        diff -u --label "$command --help" --label "$page" <(mount_shown | sort) <(mount_written "$page" | sort) || fail "$page: other mount options than --help"
     fi
-    [ -n "$(told)" ] || fail "$command: no options found in its --help"
+    [ -n "$(shown)" ] || fail "$command: no options found in its --help"
     summary=$("$balefs" --help | sed -nE "s/^  $command +//p")
     grep -qx "\.It Cm $command" balefs.1 || fail "balefs.1 lacks $command ($summary)"
     grep -q "^\.Xr $page" <<<"$(sed -nE 's/^(\.Xr balefs-[a-z-]+) 1.*/\1.1/p' balefs.1)" || fail "balefs.1 does not refer to $page"

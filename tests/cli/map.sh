@@ -45,7 +45,7 @@ truncate -s 900M "$work/long"
 "$make_store" "$store" longer "$work/long"
 run 0 inspect --svg "$work/map.svg" longer
 is 1800 "$(hints "$work/map.svg" | wc -l)" "cells of 7200 extents"
-texts "$work/map.svg" | grep -Fx 'a cell: 4 extents, 512 KiB' >/dev/null || fail "a cell's size is not told"
+texts "$work/map.svg" | grep -Fx 'a cell: 4 extents, 512 KiB' >/dev/null || fail "a cell's size is not shown"
 
 # A picture may be replaced, and so may an empty file; anything else only if that is asked for; the input never.
 cp "$work/bytes" "$work/keep"

@@ -63,7 +63,7 @@ prints '^memory   '
 prints '^cpu      2.9 MiB compressed and 0 B decompressed in [0-9]+ pieces$'
 prints "^store    $store$"
 run 0 stat "$mnt/dir"
-! grep -q '^memory' <<<"$out" || fail "the mount's state is told for a directory in it"
+! grep -q '^memory' <<<"$out" || fail "the mount's state is shown for a directory in it"
 run 0 stat --json "$mnt"
 syncs=$(json 'd["mount"]["syncs"]')
 run 0 sync "$mnt"

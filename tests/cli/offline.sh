@@ -59,7 +59,7 @@ fi
 chmod 555 "$tree/closed"
 touch -d '2003-02-03 04:05:06.7' "$tree/closed" "$tree/dir/below" "$tree/dir" "$tree/set" "$tree"
 
-# state TREE: all that can be told of it but what moves when it is read.
+# state TREE: all that is visible of it, except what reading changes.
 state() {
     (
         cd "$1"

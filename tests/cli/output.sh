@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Output that cannot be written: a full disk is told of, a closed pipe is not.
+# Output that cannot be written: a full disk is reported, a closed pipe is not.
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 make_store=${1:?the program that fills stores}

@@ -18,7 +18,7 @@ run 0 umount "$mnt"
 ! lives "$pid" || fail "the daemon lives on"
 unlocked "$store" || fail "still locked"
 
-# --- in the foreground; a descriptor that does not block; ends with the mount, whoever unmounts
+# --- in the foreground; a descriptor that does not block; ends when the mount does
 /usr/bin/python3 passed_fd.py --nonblock "$mnt" "$balefs" mount -f "$store" /dev/fd/@ 2>"$work/err" &
 daemon=$!
 soon is_mounted "$mnt" || fail "not mounted in the foreground: $(cat "$work/err")"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# recompress in a mount: what it stores anew and what it leaves, what does not change by it, and what it refuses.
+# recompress in a mount: what it rewrites and what it leaves, what does not change, and what it refuses.
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -41,7 +41,7 @@ figures() { json 'd["files"], d["extents"], d["renewed"], d["damaged"]'; }
 run 0 recompress "$mnt"
 is "$mnt: 4 files, 20 extents, 0 rewritten" "$out" "recompress of what is as it should be"
 
-# --- a dry run stores nothing, and tells what will be
+# --- a dry run stores nothing, and shows what a run would do
 touch -d '2001-02-03 04:05:06.789' "$mnt/text"
 before=$(stat -c '%n %s %a %y %z' "$mnt"/* "$mnt/dir"/*)
 run 0 recompress --dry-run --codec zstd:9 --json "$mnt"

@@ -101,7 +101,7 @@ grep -q 'unmounted: all is stored' "$work/log" || fail "the log: $(cat "$work/lo
 grep -Eq ': 5 bytes written; 5 compressed to [0-9]+, ratio [0-9.]+; [0-9.]+ s of processor time; 0 writes had to wait, 0 failures$' \
     "$work/log" || fail "no summary in the log: $(cat "$work/log")"
 
-# --- balefs run killed: CMD is told, the mount goes
+# --- balefs run killed: CMD gets a signal, the mount goes away
 "$balefs" run "$store" "$mnt" -- sh "$work/task" killed 2>"$work/err" &
 task=$!
 soon test -e "$work/ready.killed" || fail "no ready.killed appears"

@@ -74,7 +74,7 @@ is "four
 five" "$out" "what killed tasks had closed"
 wait_free "after killed tasks"
 
-# --- the daemon is killed: the tasks in it fail, the next begins anew
+# --- the daemon is killed: its tasks fail, the next one starts a new daemon
 task six
 six=$pid
 kill -KILL "$(process "$mnt")"

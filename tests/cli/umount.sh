@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# balefs umount: stores everything first, refuses a busy mount and names who uses it, and tells of what was lost.
+# balefs umount: stores everything first, refuses a busy mount and names its users, and reports what was lost.
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs_fuse
@@ -86,7 +86,7 @@ exec 8<&-
 soon unlocked "$store" || fail "still locked after the last user"
 run 0 fsck "$store"
 
-# --- what cannot be stored is told of. The daemon may not write on: files beyond a few KiB fail.
+# --- what cannot be stored is reported. The daemon may not write files larger than a few KiB.
 # allow_little: mounts, with that limit
 allow_little() {
     (
@@ -111,7 +111,7 @@ says "^balefs: $mnt: not everything written can be stored: .*: unmounting anyway
 exec 7>&-
 soon unlocked "$store" || fail "still locked after --force, and the last user"
 
-# Without one it is lost; whoever unmounts is told.
+# Without one it is lost, and umount says so.
 allow_little
 cp "$work/data" "$mnt/lost" 2>/dev/null && fail "written beyond the limit"
 run 32 umount "$mnt"

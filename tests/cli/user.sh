@@ -10,7 +10,7 @@ command -v fusermount3 >/dev/null || skip "there is no fusermount3"
 root_balefs=$balefs
 be_user "$PATH"
 
-# What fusermount3 has against it is told.
+# The reason of fusermount3 is reported.
 mkdir "$work/closed"
 run 32 mount "$store" "$work/closed"
 says "^balefs: $work/closed: cannot be mounted on: user has no write access to mountpoint $work/closed: see fusermount3\(1\)$"
@@ -34,7 +34,7 @@ if [ "$(id -u)" = 0 ]; then
     kill "$user"
     wait "$user" 2>/dev/null || true
 fi
-# Those whom the kernel keeps out are told whose it is.
+# Users whom the kernel keeps out learn whose mount it is.
 if [ "$(id -u)" = 0 ]; then
     name=$(id -nu 65534)
     for words in "sync $mnt" "freeze $mnt" "thaw $mnt" "stat $mnt" "get $mnt/open" "set $mnt/open lz4" "inspect $mnt/open"; do

@@ -375,7 +375,7 @@ int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)
     return late ? BALE_E_DEVICE : BALE_OK;
 }
 
-/* The second run takes longer than the first, and so on: the median can be told. */
+/* The second run takes longer than the first, and so on: the median is known. */
 int bale_cuda_measure(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count,
                       unsigned runs, double *encode_ns, double *decode_ns)
 {

@@ -1,7 +1,7 @@
 /* The plug-in's measure: every codec that it has, what it does not take, and bytes that come back wrong.
  *
  * usage: measure_test PLUGIN [--few]; skipped where there is no GPU.
- *   --few: with a plug-in whose device is none, which measures what can be told */
+ *   --few: with a plug-in whose device is none, which measures known figures */
 #include "format/err.h"
 #include "format/gpulz.h"
 #include "format/reason.h"

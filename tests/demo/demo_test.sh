@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/demo, at its smallest: it succeeds, tells what it should, sees a changed byte, and leaves nothing behind.
+# tools/demo, at its smallest: it succeeds, shows what it should, finds a changed byte, and leaves nothing behind.
 # usage: demo_test.sh BALE_SOLVER, with BALE_SOURCE and BALEFS in the environment
 # shellcheck source-path=SCRIPTDIR source=../support/namespace.sh
 . "$(dirname "$0")/../support/namespace.sh"

@@ -147,9 +147,9 @@ class Check:
             key = tuple(member.split("."))
             where = room(callers.split()[0])
             rows.add((member, where))
-            for what, told, real in (("set", setters, self.tree.sets.get(key, ())),
+            for what, written, real in (("set", setters, self.tree.sets.get(key, ())),
                                      ("called", callers, self.tree.calls.get(key, ()))):
-                if told.split() != in_room(real, where):
+                if written.split() != in_room(real, where):
                     self.complain(f"callbacks.txt: {member} is {what} in {where} by: {' '.join(in_room(real, where))}")
             if not why:
                 self.complain(f"callbacks.txt: {member}: why is it no circle?")
@@ -169,7 +169,7 @@ class Check:
 
     def check(self):
         for unknown in sorted(self.tree.unknown):
-            self.complain(f"{unknown}: a call through a pointer whose struct calls.py cannot tell")
+            self.complain(f"{unknown}: a call through a pointer whose struct calls.py cannot find")
         listed = self.listed()
         edges = self.graph(listed)
         found = components(edges)

@@ -64,7 +64,7 @@ CASES = {
         "static void op_done(void *arg)\n{\n}\nvoid go(struct fs_op *op)\n{\n    *op = (struct fs_op){.done = op_done};\n}\n",
         "void end(struct fs_op *op)\n{\n    fs_finish(op);\n}\n",
         "static inline void fs_finish(struct fs_op *op)\n{\n    op->done(op);\n}\n", ["ab"], [], True),
-    "a struct that cannot be told": ("void go(void)\n{\n    thing->done(1);\n}\n", "", "", [], [], True),
+    "an unknown struct": ("void go(void)\n{\n    thing->done(1);\n}\n", "", "", [], [], True),
 }
 
 

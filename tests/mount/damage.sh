@@ -97,7 +97,7 @@ if cat "$mnt/new" >"$work/new" 2>/dev/null; then
         fail "new: what is read was never committed"
 fi
 
-# Writing what was damaged anew heals it; damaged files can be deleted.
+# Writing over damage repairs it; damaged files can be deleted.
 dd if="$plain/chunk" of="$mnt/chunk" bs=131072 conv=notrunc status=none || fail "chunk: writing over it"
 expect_errors chunk ''
 for name in page new both version cut; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A backing store that becomes full: writers are told, what was acknowledged stays, deleting makes room again.
+# A backing store that becomes full: writers get errors, what was acknowledged stays, deleting makes room again.
 # usage: enospc.sh FILL [TYPE...], with BALEFS and BALE_SOURCE in the environment; TYPE: ext4, btrfs, tmpfs
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
@@ -32,13 +32,13 @@ remount() {
     mount_up "$1/store" "$mnt" -o memory=64M
 }
 
-# remount_told TYPE BASE: as remount; what a close could not store is told once more at the end
-remount_told() {
-    local told
-    told=$(count close)
+# remount_reporting TYPE BASE: as remount; what a close could not store is reported again at the end
+remount_reporting() {
+    local reported
+    reported=$(count close)
     "$BALEFS" umount "$mnt" 2>"$work/umount" ||
-        { [ "$told" -gt 0 ] && grep -q 'not everything could be stored' "$work/umount"; } ||
-        fail "$1: $(cat "$work/umount"), with $told errors of close"
+        { [ "$reported" -gt 0 ] && grep -q 'not everything could be stored' "$work/umount"; } ||
+        fail "$1: $(cat "$work/umount"), with $reported errors of close"
     wait "$daemon" || true
     daemon=
     mount_up "$2/store" "$mnt" -o memory=64M
@@ -104,7 +104,7 @@ one_type() {
     rm "$base/ballast" "$base/ballast2"
     drop_half
     until_writable "$type"
-    remount_told "$type" "$base"
+    remount_reporting "$type" "$base"
     checked "$type" "by the last remount"
     mount_down "$mnt"
     fsck_clean "$base/store"

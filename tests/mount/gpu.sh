@@ -140,8 +140,8 @@ refused() {
     [ "$(gpu used)" = False ] || fail "$3: it is used"
     mount_down "$mnt"
 }
-refused open engine=gpu ' warning: GPU: no device: it was told that there is none'
-refused open engine=auto ' info: GPU: no device: it was told that there is none'
+refused open engine=gpu ' warning: GPU: no device: BALE_FAKE_GPU says so'
+refused open engine=auto ' info: GPU: no device: BALE_FAKE_GPU says so'
 refused environment engine=gpu ' warning: GPU: cache disabled 1, priority 1'
 CUDA_CACHE_DISABLE=0 CUDA_MPS_CLIENT_PRIORITY=0 refused environment engine=gpu ' warning: GPU: cache disabled 0, priority 0'
 cp "$old" "$beside"

@@ -80,7 +80,7 @@ def supported(good: bool, what: str, expected: Any, found: Any) -> None:
 # Codecs (7)
 
 class _Zstd:
-    """libzstd through ctypes: unlike the Python binding it tells where the frame ends."""
+    """libzstd through ctypes: unlike the Python binding it reports where the frame ends."""
 
     def __init__(self) -> None:
         self.lib = lib = ctypes.CDLL("libzstd.so.1")

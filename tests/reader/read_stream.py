@@ -21,7 +21,7 @@ assert (STREAM_HEAD.size, END.size) == (32, 48)
 
 
 class Input:
-    """A file that is read from front to end, and tells where it is."""
+    """A file that is read from front to end, and knows its position."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file, self.at = file, 0

@@ -55,14 +55,14 @@ static int spoil(struct fake_batches *batches, struct bale_item *item, int statu
 /* What becomes of it. fails: a status for all of its batch, or BALE_OK. */
 static int status_of(struct fake_batches *batches, struct bale_item *item, int fails)
 {
-    unsigned nth = told("item");
-    unsigned again = told("again");
+    unsigned nth = fake_word("item");
+    unsigned again = fake_word("again");
 
     if (again && fails != BALE_E_QUARANTINED && batches->items % again == 0)
         return BALE_E_NO_DEVICE;
     if (fails)
         return spoil(batches, item, fails);
-    if (item->kind == BALE_ITEM_DECODE && told("corrupt"))
+    if (item->kind == BALE_ITEM_DECODE && fake_word("corrupt"))
         return spoil(batches, item, BALE_E_CORRUPT);
     if (nth && batches->items % nth == 0)
         return spoil(batches, item, BALE_E_DEVICE);
@@ -93,33 +93,33 @@ static void end_item(struct fake_batches *batches, struct bale_item *item, int f
 static int begin_batch(struct fake_batches *batches)
 {
     struct bale_gpu_stats *stats = &batches->stats;
-    unsigned nth = told("batch");
+    unsigned nth = fake_word("batch");
 
     pthread_mutex_lock(&batches->lock);
     stats->batches++;
-    stats->lost = told("lost") && stats->batches > told("lost");
+    stats->lost = fake_word("lost") && stats->batches > fake_word("lost");
     bool fails =
-        stats->lost || stats->batches <= told("first") || (nth && stats->batches % nth == 0);
+        stats->lost || stats->batches <= fake_word("first") || (nth && stats->batches % nth == 0);
     pthread_mutex_unlock(&batches->lock);
     return fails ? BALE_E_ENGINE : BALE_OK;
 }
 
 static void run_batch(struct fake_batches *batches, struct bale_item *list)
 {
-    unsigned late = told("late");
+    unsigned late = fake_word("late");
     int fails = begin_batch(batches);
 
-    if (told("hang")) {
-        fake_pause_us(told("hang"));
+    if (fake_word("hang")) {
+        fake_pause_us(fake_word("hang"));
         fails = BALE_E_ENGINE;
     }
-    if (fake_quarantine_refuses(&batches->late, !told("late-hangs"))) {
+    if (fake_quarantine_refuses(&batches->late, !fake_word("late-hangs"))) {
         fails = BALE_E_NO_DEVICE;
     } else if (late && batches->of_kind[list->kind == BALE_ITEM_DECODE]++ % late == 0) {
         fake_quarantine_begin(&batches->late, &batches->options, list);
         fails = BALE_E_QUARANTINED;
     }
-    fake_pause_us(told("delay"));
+    fake_pause_us(fake_word("delay"));
     while (list) {
         struct bale_item *next = list->next;
         end_item(batches, list, fails);
@@ -183,7 +183,7 @@ void fake_batches_stop(struct fake_batches *batches)
     pthread_cond_signal(&batches->wake);
     pthread_mutex_unlock(&batches->lock);
     pthread_join(batches->thread, NULL);
-    if (!told("late-hangs"))
+    if (!fake_word("late-hangs"))
         fake_quarantine_end(&batches->late);
     pthread_cond_destroy(&batches->wake);
     pthread_mutex_destroy(&batches->lock);

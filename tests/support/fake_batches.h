@@ -1,5 +1,5 @@
 /* A fake GPU's batches: a thread does them with the CPU's codecs, one after another, and as much of it wrong as
- * it is told to (tests/support/fake_words.h). */
+ * BALE_FAKE_GPU says (tests/support/fake_words.h). */
 #ifndef BALE_TESTS_SUPPORT_FAKE_BATCHES_H
 #define BALE_TESTS_SUPPORT_FAKE_BATCHES_H
 

@@ -31,7 +31,7 @@ uint32_t fake_codecs(void)
     for (uint8_t id = 0; id < 32; id++)
         if (bale_codec_find(id))
             all |= 1u << id;
-    return told("lacks") ? all & ~lacking : all;
+    return fake_word("lacks") ? all & ~lacking : all;
 }
 
 /* ---- Of all engines ---- */
@@ -82,14 +82,14 @@ static int open_fake(const struct bale_gpu_options *options, struct bale_engine 
 {
     struct fake *fake;
 
-    fake_pause_us(told("slow"));
+    fake_pause_us(fake_word("slow"));
     fake_hang_if("open-hangs");
-    if (told("environment"))
+    if (fake_word("environment"))
         return say_environment(why);
-    fake = told("open") ? NULL : calloc(1, sizeof *fake);
+    fake = fake_word("open") ? NULL : calloc(1, sizeof *fake);
     if (!fake || !fake_batches_start(&fake->batches, options, &fake->memory)) {
         free(fake);
-        bale_reason_set(why, "no device: it was told that there is none");
+        bale_reason_set(why, "no device: BALE_FAKE_GPU says so");
         return BALE_E_ENGINE;
     }
     fake_memory_open(&fake->memory);
@@ -102,10 +102,10 @@ static int find(struct bale_gpu_found *found, struct bale_reason *why)
 {
     *found = (struct bale_gpu_found){0};
     fake_hang_if("find-hangs");
-    if (told("find-dies"))
+    if (fake_word("find-dies"))
         abort();
-    if (told("find")) {
-        bale_reason_set(why, "no driver: it was told that there is none");
+    if (fake_word("find")) {
+        bale_reason_set(why, "no driver: BALE_FAKE_GPU says so");
         return BALE_E_DEVICE;
     }
     found->device_count = 2;
@@ -116,21 +116,21 @@ static int find(struct bale_gpu_found *found, struct bale_reason *why)
         snprintf(device->name, sizeof device->name, DEVICE_NAME);
         device->memory = (uint64_t)80 << 30;
         device->free = i == 0 ? UINT64_MAX : (uint64_t)60 << 30;
-        device->mode = told("exclusive") ? BALE_GPU_EXCLUSIVE : BALE_GPU_SHARED;
+        device->mode = fake_word("exclusive") ? BALE_GPU_EXCLUSIVE : BALE_GPU_SHARED;
     }
     found->devices[0].mode = BALE_GPU_PROHIBITED;
-    if (told("lacks"))
+    if (fake_word("lacks"))
         bale_reason_set(&found->missing, "libfake.so.1 is not found");
-    if (told("exclusive"))
+    if (fake_word("exclusive"))
         bale_reason_set(why, "Fake GPU: its compute mode is exclusive");
-    return told("exclusive") ? BALE_E_DEVICE : BALE_OK;
+    return fake_word("exclusive") ? BALE_E_DEVICE : BALE_OK;
 }
 
 static bool takes(struct bale_engine *engine, const struct bale_item *item)
 {
     struct fake *fake = (struct fake *)engine;
 
-    return (told("any") || fake_memory_has(&fake->memory, item)) && !fake_batches_leave(item);
+    return (fake_word("any") || fake_memory_has(&fake->memory, item)) && !fake_batches_leave(item);
 }
 
 static int pin(struct bale_engine *engine, void *memory, size_t size)
@@ -147,7 +147,7 @@ static void get_stats(struct bale_engine *engine, struct bale_gpu_stats *stats)
     *stats = fake_batches_stats(&fake->batches);
     snprintf(stats->device, sizeof stats->device, DEVICE_NAME);
     stats->pinned = fake_memory_pinned(&fake->memory);
-    stats->open = !told("cold");
+    stats->open = !fake_word("cold");
     stats->codecs = fake_codecs();
 }
 

@@ -5,13 +5,14 @@
 #include "tests/support/fake_gpu.h"
 #include "tests/support/fake_words.h"
 
-/* Figures that can be told: half the bytes, as many GB/s as the codec's id is, and back four times that. */
+/* Known figures: half the bytes, as many GB/s as the codec's id is, and back four times that. */
 static int measure_one(struct bale_gpu_trial *trial)
 {
     uint32_t lacking = ~fake_codecs() | 1u << BALE_CODEC_STORE | 1u << BALE_CODEC_ZERO;
     uint64_t raw = 0;
 
-    trial->measured = told("cells") && told("cells") < trial->count ? told("cells") : trial->count;
+    trial->measured =
+        fake_word("cells") && fake_word("cells") < trial->count ? fake_word("cells") : trial->count;
     for (size_t i = 0; i < trial->count; i++) {
         const struct bale_gpu_trial_chunk *chunk = &trial->chunks[i];
         struct bale_setting setting = {trial->codec, (int16_t)chunk->parameter};
@@ -25,7 +26,7 @@ static int measure_one(struct bale_gpu_trial *trial)
     trial->stored = raw / 2;
     trial->encode_ns = raw / trial->codec;
     trial->decode_ns = trial->encode_ns / 4;
-    return told("spoils") ? BALE_E_CORRUPT : BALE_OK;
+    return fake_word("spoils") ? BALE_E_CORRUPT : BALE_OK;
 }
 
 int fake_measure(const struct bale_gpu_options *options, struct bale_gpu_trial *trials,
@@ -33,8 +34,8 @@ int fake_measure(const struct bale_gpu_options *options, struct bale_gpu_trial *
                  struct bale_reason *why)
 {
     (void)options;
-    if (told("measure")) {
-        bale_reason_set(why, "no memory: it was told that there is none");
+    if (fake_word("measure")) {
+        bale_reason_set(why, "no memory: BALE_FAKE_GPU says so");
         return BALE_E_NOMEM;
     }
     for (size_t i = 0; i < count; i++) {

@@ -65,7 +65,7 @@ bool fake_memory_has(struct fake_memory *memory, const struct bale_item *item)
 
 int fake_memory_pin(struct fake_memory *memory, void *start, size_t size)
 {
-    unsigned most = told("pin") ? told("pin") : FAKE_RANGES;
+    unsigned most = fake_word("pin") ? fake_word("pin") : FAKE_RANGES;
     int err = BALE_E_NOMEM;
 
     fake_hang_if("pin-hangs");
@@ -82,7 +82,7 @@ int fake_memory_copy(struct fake_memory *memory, const struct bale_gpu_copy *cop
 {
     for (size_t i = 0; i < count; i++) {
         uint8_t *to = fake_memory_real(memory, copies[i].to);
-        if (++memory->copies == told("copy"))
+        if (++memory->copies == fake_word("copy"))
             return BALE_E_DEVICE;
         if (copies[i].from)
             memcpy(to, fake_memory_real(memory, copies[i].from), copies[i].length);

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-unsigned told(const char *word)
+unsigned fake_word(const char *word)
 {
     const char *at = getenv("BALE_FAKE_GPU");
     size_t length = strlen(word);
@@ -25,6 +25,6 @@ void fake_pause_us(unsigned us)
 
 void fake_hang_if(const char *word)
 {
-    while (told(word))
+    while (fake_word(word))
         pause();
 }

@@ -34,7 +34,7 @@
 #define BALE_TESTS_SUPPORT_FAKE_WORDS_H
 
 /* Of a word in BALE_FAKE_GPU: its number, 1 without one, or 0: it was not said. */
-unsigned told(const char *word);
+unsigned fake_word(const char *word);
 
 void fake_pause_us(unsigned us);
 

@@ -1,5 +1,5 @@
 /* The library in memory: every codec and odd size comes back, in whoever's memory; damage of every
- * kind is told of; structures of other versions are taken for what they are. */
+ * kind is reported; structures of other versions are taken for what they are. */
 #include "format/bytes.h"
 #include "format/stream.h"
 #include "kernels/api/balefs.h"

@@ -342,7 +342,7 @@ static void test_none(void)
     CHECK_EQ(bale_context_create(&how, &context), BALE_API_DEVICE);
     CHECK(!context);
     CHECK_EQ_STR(bale_context_message(NULL),
-                 "No GPU can be used: no device: it was told that there is none.");
+                 "No GPU can be used: no device: BALE_FAKE_GPU says so.");
     how.engine = "fpga";
     CHECK_EQ(bale_context_create(&how, &context), BALE_API_INVALID);
     CHECK_EQ_STR(bale_context_message(NULL), "An engine is cpu, gpu or auto, not: fpga.");

@@ -1,4 +1,4 @@
-/* What tests of the dispatcher share: one with a GPU engine that does as it is told
+/* What tests of the dispatcher share: a dispatcher with a fake GPU engine
  * (tests/support/fake_gpu.c), and single items. */
 #ifndef BALE_TESTS_UNIT_KERNELS_ENGINE_DISPATCH_RIG_H
 #define BALE_TESTS_UNIT_KERNELS_ENGINE_DISPATCH_RIG_H

@@ -1,4 +1,4 @@
-/* The dispatcher with a GPU engine that does as it is told (tests/support/fake_gpu.c): whatever goes
+/* The dispatcher with a fake GPU engine (tests/support/fake_gpu.c): whatever goes
  * wrong there, every item is done once, with what the CPU makes of it.
  * usage: dispatch_test PLUGIN OLD-PLUGIN */
 #include "tests/unit/kernels/engine/dispatch_rig.h"
@@ -124,7 +124,7 @@ static void make_decode(struct piece *piece, sem_t *finished)
     };
 }
 
-/* Whoever owns the item is told, and has it as it was; with its memory free again, or other memory, it is
+/* The owner of the item is called, and finds it as it was; with its memory free again, or other memory, it is
  * done. What comes meanwhile is the CPU's. */
 static void test_taken(enum bale_item_kind kind)
 {
@@ -263,7 +263,7 @@ int main(int argc, char **argv)
     test_many("any,hang=50000", BALE_ENGINE_GPU, true, true);
     test_many("any,lost=3,delay=1000", BALE_ENGINE_GPU, true, true);
     test_cpu();
-    test_closed("open", NULL, "GPU: no device: it was told that there is none: the CPU does");
+    test_closed("open", NULL, "GPU: no device: BALE_FAKE_GPU says so: the CPU does");
     test_closed("", old_plugin, "of another version of balefs: its interface is 0, not 7");
     test_closed("", "/nowhere/libbalefs_cuda.so", "/nowhere/libbalefs_cuda.so: cannot open");
     test_open_and_destroy();

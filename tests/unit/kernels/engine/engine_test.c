@@ -24,7 +24,7 @@ static void test_many(unsigned threads)
     bale_engine_destroy(engine);
 }
 
-/* A small item whose done does as told. */
+/* A small item with a chosen completion. */
 struct small {
     struct bale_item item;
     uint8_t raw[64];
