@@ -14,6 +14,7 @@ extern "C" {
 /* Those of format/codecs.h that are compressed, by their rank there: where memory is short the last
  * is the first to be left out. */
 #define BALE_CUDA_CODEC_ID(name, NAME, id, frame, rank, closed, most) CUDA_##NAME = (rank),
+/* NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define BALE_CUDA_CODEC_COUNT(name, NAME, id, frame, rank, closed, most) +1
 enum cuda_codec {
     CUDA_STORE = 0,

@@ -82,7 +82,7 @@ refuses 2 'give 1M or more' --size 5
 refuses 1 'no system zfs' --systems zfs
 refuses 1 'codec' --systems balefs/nothing --only write
 
-# What is read wrongly is seen.
+# Wrong bytes are detected.
 worker=$build/tests/bench/mount_worker
 mkdir "$work/files"
 head -c 1048576 /dev/urandom >"$work/source"

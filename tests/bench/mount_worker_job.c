@@ -168,7 +168,7 @@ static bool compare(const struct worker_job *job, const unsigned char *bytes, ui
     return true;
 }
 
-/* Of random operations everything is still in the buffer; a file is read once more. */
+/* After random operations the buffer still has everything; a file is read again. */
 static bool compare_all(struct worker_job *job, int fd, const unsigned char *replaced)
 {
     bool again = !is_random(job->plan);

@@ -59,7 +59,7 @@ if [ "$which" = gpulz ]; then
     refuses 1 '^paper-gpulz: .*none: No such file' --build "$build" "$work/none"
 else
     refuses 1 '^paper-culzss: .*none: No such file' --build "$build" --kinds 'kernel tarball' --kernel "$work/none"
-    # What comes back wrongly is seen.
+    # Wrong bytes are detected.
     mkdir "$work/bin"
     printf '#!/bin/sh\ncase "$*" in *d*) head -c 131072 /dev/zero ;; *) head -c 99 ;; esac\n' >"$work/bin/bzip2"
     chmod +x "$work/bin/bzip2"

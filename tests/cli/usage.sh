@@ -49,7 +49,7 @@ for codec in auto auto:for=speed store zero lz4 zstd zstd:-7 zstd:19 gpulz gpulz
     rm -r "$work/with"
 done
 
-# What matters to auto is the volume's, and that of what is made in it.
+# The goal of auto is the volume's, and new files have it.
 run 0 init --codec auto:for=speed --match '*.a auto:for=ratio' "$work/fast"
 is auto:for=speed "$(/usr/bin/python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["codec"])' \
     "$work/fast/.balefs/volume.json")" "volume.json"

@@ -64,7 +64,7 @@ static void test_same_generation(void)
     rig_clear(&rig);
 }
 
-/* What was synced before a close is not forgotten by the next to open in the same session. */
+/* A sync before a close still counts when the container is opened again in the same session. */
 static void test_synced_and_closed(void)
 {
     struct rig rig, after;

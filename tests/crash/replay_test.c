@@ -13,7 +13,7 @@
 
 enum { SEEDS = 70, SIZE_MAX_ = 60000 };
 
-/* What is known after an operation. */
+/* The expected state after an operation. */
 struct mark {
     uint64_t digest;        /* of the content at the last root */
     uint32_t session;       /* of the writer */
@@ -106,7 +106,7 @@ static void reopen(struct history *h)
     note(h);
     REQUIRE(rig_open(rig) == BALE_OK);
     note(h);
-    /* What was not committed is gone. */
+    /* Uncommitted bytes are gone. */
     CHECK_EQ(rig_read(rig, data, &size), BALE_OK);
     CHECK_EQ_U(rig_digest(data, size), h->digest);
     memcpy(rig->model, data, (size_t)rig->size_max);

@@ -208,7 +208,7 @@ static void test_managed(void)
     require_cuda(cudaFree(both));
 }
 
-/* What is too small, and damage. */
+/* Buffers that are too small, and damage. */
 static void test_errors(void)
 {
     struct bale_params params = BALE_PARAMS_INIT;

@@ -241,7 +241,7 @@ static inline void codec_check_encoded(struct codec_items *list, unsigned i)
     }
     if (job->frame[5] == BALE_CODEC_ZERO)
         CHECK_EQ(frame.codec, BALE_CODEC_ZERO);
-    /* Whoever compresses, what halves is worth it. */
+    /* Bytes that shrink to half are worth compressing with every codec. */
     if (job->raw_length > 100000 && job->frame_length < job->raw_length / 2)
         CHECK_EQ(frame.codec, job->frame[5]);
 }

@@ -31,7 +31,7 @@ static void test_lengths(struct codec_items *list)
     }
 }
 
-/* What the engine cannot do it says so of, before and when it is asked all the same. */
+/* The engine refuses what it cannot do: takes says so, and submitted items fail. */
 static void test_refused(struct codec_items *list)
 {
     const struct bale_gpu *gpu = list->rig->gpu;

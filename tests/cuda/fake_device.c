@@ -355,7 +355,7 @@ static void hang_late(void)
     atomic_fetch_sub(&hanging, 1);
 }
 
-/* What is late is not what was to be written. */
+/* A late write does not write the expected bytes. */
 int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)
 {
     bool late = is_on("late") || is_on("dies");

@@ -309,7 +309,7 @@ static void post_done(struct bale_item *item)
     sem_post(item->owner);
 }
 
-/* What waits behind batches that do not come back is done all the same, and so is what they were given, once
+/* Items that wait behind batches that do not come back are done all the same, and so are the items of these, once
  * there is memory for it. */
 static void test_stuck(struct rig *rig)
 {

@@ -26,7 +26,7 @@ static inline uint32_t lzss_damage(struct lzss_items *list, uint8_t *stream, uin
     return lzss_below(list, 6) == 0 ? 1 + lzss_below(list, length) : length;
 }
 
-/* What the CPU's decoder makes of all chunks; false: one is refused. */
+/* Decodes all chunks on the CPU. False: one is refused. */
 static inline bool lzss_decode_chunks(struct lzss_items *list, struct lzss_job *job,
                                       const struct bale_frame *frame,
                                       const struct bale_chunk *table, const uint8_t *in,

@@ -100,7 +100,7 @@ static void test_random(struct lzss_items *list, bool few)
     }
 }
 
-/* What leaves its symbols open is somebody else's to settle first. */
+/* A setting without a symbol size is refused: the caller has to choose it first. */
 static void test_open(struct lzss_items *list)
 {
     struct bale_item item;

@@ -66,7 +66,7 @@ static void measure(struct world *w)
     CHECK_EQ_U(w->ticks, w->trial_count);
 }
 
-/* What the CPU makes of a chunk. */
+/* A chunk as the CPU compresses it. */
 static uint32_t stored_on_cpu(struct world *w, const struct bale_gpu_trial *trial, size_t i)
 {
     const struct bale_gpu_trial_chunk *chunk = &trial->chunks[i];
@@ -153,7 +153,7 @@ static void test_not_taken(struct world *w)
         CHECK_EQ(w->trials[i].status, BALE_E_INVALID);
 }
 
-/* What does not shrink counts as it is. */
+/* A chunk that does not shrink counts with its raw length. */
 static void test_raw(struct world *w)
 {
     for (size_t i = 0; i < DISTINCT; i++)

@@ -34,7 +34,7 @@ static void check_order(unsigned device, const unsigned *order)
     CHECK(!bale_cuda_queue_line(&queue, devices, DEVICES, device));
 }
 
-/* Of memory that was pinned step by step, whose pages may be anywhere. */
+/* Memory that was pinned step by step: its pages may be anywhere. */
 static void test_ranges(void)
 {
     enum { PAGE = 4096 };

@@ -15,7 +15,7 @@
 
 enum { THREADS = 4 };
 
-/* What may go wrong in a session; which of it is chosen anew for each list. After a "flip" nvCOMP's decoder of zstd may
+/* The faults of a session; one is chosen at random for each list. After a "flip" nvCOMP's decoder of zstd may
  * run for good, which ends the GPU's part: most sessions go without. */
 struct session {
     const char *faults[4]; /* up to the first NULL */

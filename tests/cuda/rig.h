@@ -22,7 +22,7 @@ struct rig {
     unsigned waiting; /* guarded by mutex */
 };
 
-/* What a plug-in's late has said: for its options. */
+/* The plug-in's reports about quarantine: for its options. */
 struct rig_quarantine {
     atomic_uint calls;
     atomic_bool may; /* changed under mutex */

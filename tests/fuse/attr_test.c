@@ -113,7 +113,7 @@ static void test_times(void)
     CHECK(st.st_mtim.tv_sec > 200);
 }
 
-/* Whoever changes it, and whether it is open or not: a ctime is never before the one shown last. */
+/* A ctime is never before the one shown last, whichever process changes the file, open or not. */
 static void test_ctime_forward(void)
 {
     struct stat last, st;
@@ -289,7 +289,7 @@ static void test_acls(void)
     CHECK_EQ(chmod("f", 0710), 0); /* changes the mask */
     CHECK_EQ(getxattr("f", "system.posix_acl_access", &got, sizeof got), (ssize_t)sizeof got);
     CHECK_EQ(got.entries[3].perm, 1);
-    /* What is made in d gets its default ACL, and the umask counts for nothing. */
+    /* New files in d get its default ACL; the umask has no effect. */
     umask(077);
     int fd = open("d/new", O_CREAT | O_WRONLY, 0666);
     CHECK(fd >= 0);
@@ -309,7 +309,7 @@ static void test_acls(void)
     close(fd);
 }
 
-/* What only the mount has. */
+/* Only in the mount. */
 static void test_hidden(void)
 {
     char got[8192];

@@ -1,4 +1,4 @@
-/* What regular files do with their bytes. */
+/* The contents of regular files. */
 #include "tests/fuse/where.h"
 
 #include <sys/mman.h>
@@ -136,7 +136,7 @@ static void test_direct(void)
     CHECK_EQ_MEM(got, data, MIB);
     close(fd);
     CHECK(file_is("direct", data, MIB));
-    /* What was read with the cache before a direct write must not be served after it. */
+    /* After a direct write, no bytes that were cached before it may be read. */
     fd = open("direct", O_RDWR | O_DIRECT);
     fill(data, MIB, 10);
     CHECK_EQ(pwrite(fd, data, MIB, 0), MIB);

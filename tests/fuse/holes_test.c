@@ -27,7 +27,7 @@ static void test_holes(void)
     close(fd);
 }
 
-/* What a mapping wrote is data, though nobody synced it; also for those who did not write it. */
+/* Bytes written through a mapping are data before any sync, for other processes too. */
 static void test_holes_mapped(void)
 {
     int fd = open("mapped_holes", O_CREAT | O_RDWR, 0644);

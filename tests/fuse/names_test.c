@@ -161,7 +161,7 @@ static void test_links(void)
     CHECK_EQ(links_of("b"), 2);
     CHECK_EQ(write(fd, "!", 1), 1);
     CHECK(file_is("d/c", "linked!!", 8));
-    /* Of two names of one file neither goes away. */
+    /* A rename between two names of one file removes neither. */
     CHECK_EQ(rename("b", "d/c"), 0);
     CHECK_EQ(links_of("b"), 2);
     CHECK_EQ(links_of("d/c"), 2);

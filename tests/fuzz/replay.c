@@ -33,7 +33,7 @@ static void save(const char *path, const uint8_t *data, size_t size)
     REQUIRE(fclose(file) == 0);
 }
 
-/* What a changed input gives is the target's affair; that it comes back is ours. */
+/* The target judges the result for a changed input; this program only checks that it returns. */
 static void vary(const struct fuzz_target *target, const uint8_t *seed, size_t size)
 {
     static const uint8_t changes[] = {0x01, 0x80, 0xff};

@@ -40,7 +40,7 @@ python)
     ;;
 tidy)
     command -v clang-tidy >/dev/null || skip "there is no clang-tidy"
-    # What nvcc made of the CUDA sources is not for clang.
+    # C sources only: clang-tidy does not take the commands of nvcc.
     sed -nE 's/^ *"file": "(.*[.]c)",?$/\1/p' "${BALE_BUILD:?}/compile_commands.json" | grep -vF "$BALE_BUILD/" | sort -u |
         xargs -d '\n' -n 4 -P "$(nproc)" clang-tidy --quiet -p "$BALE_BUILD" 2> >(grep -v ' warnings\? generated' >&2)
     ;;

@@ -1,4 +1,4 @@
-# What the mount tests share. Sourced; needs BALEFS and BALE_SOURCE in the environment.
+# Shared by the mount tests. Sourced; needs BALEFS and BALE_SOURCE in the environment.
 #
 # mount_begin TEST makes $work, a fresh directory, and has everything below it unmounted and removed at the end.
 # shellcheck shell=bash source-path=SCRIPTDIR source=../support/namespace.sh

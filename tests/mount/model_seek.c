@@ -5,7 +5,7 @@
 
 #include "tests/mount/model.h"
 
-/* What SEEK_DATA skips must be zeros, what SEEK_HOLE finds must be a hole or the end. */
+/* Bytes that SEEK_DATA skips must be zeros; SEEK_HOLE must find a hole or the end. */
 void model_seek(struct model_actor *actor, struct model_handle *handle)
 {
     uint64_t size = model_size(handle), from = model_random(actor, size + 1000);

@@ -23,7 +23,7 @@ enum {
 #define POWER_SIZE ((size_t)192 << 10) /* of the largest file */
 #define POWER_PAGE ((size_t)4096)
 
-/* What something may be found to be; the first is durable, the last is now. */
+/* The versions that may be found after the loss; the first is durable, the last is the newest. */
 struct versions {
     int64_t *v;
     size_t count, room;
@@ -81,7 +81,7 @@ void power_fault(struct actor *actor, const char *format, ...)
 
 void power_push(struct versions *versions, int64_t value);
 int64_t power_now(const struct versions *versions);
-/* What is from now on the only thing it may be. */
+/* From now on only this version may be found. */
 void power_set(struct versions *versions, int64_t value);
 struct object *power_object(struct actor *actor, mode_t type, mode_t mode);
 int64_t power_blob(struct actor *actor, size_t size);

@@ -1,4 +1,4 @@
-/* What power.sh finds after the loss. An attribute's version 0 is none at all, a time's 0 is any. */
+/* The checks of power.sh after the loss. An attribute's version 0 is none at all, a time's 0 is any. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -205,7 +205,7 @@ static void look_at_dir(struct actor *actor, struct object *dir, const char *pat
         power_fault(actor, "%s: has %zu names, not %zu", path, listed, known);
 }
 
-/* What no version refers to any more. */
+/* Space to which no version refers any more. */
 static void forget(struct actor *actor)
 {
     bool *used = calloc(actor->blobs_count + 1, sizeof *used);

@@ -1,4 +1,4 @@
-/* What the actors of power.sh are promised: what ext4 promises them. */
+/* What must survive a power loss in power.sh: what survives on ext4. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,7 +131,7 @@ void power_promise_data(struct actor *actor, const struct place *place)
     if (too_late())
         return;
     settle(&place->object->content);
-    /* Of a new file; other names are for fsync. */
+    /* A new file; other names need fsync. */
     if (!place->object->promised)
         promise_names(actor, place->object);
 }

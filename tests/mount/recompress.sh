@@ -105,7 +105,7 @@ mount_up "$store" "$mnt"
 [ "${before% * * *}" = "$(stat -c '%s %a %u %y' "$mnt/program")" ] || fail "it changed when it was mounted again: $before"
 [ "$(getfattr --only-values -e base64 -n security.capability "$mnt/program" 2>/dev/null | base64)" = "${capability#0s}" ] ||
     fail "its capability is gone"
-# What is written by somebody takes the capability away, recompressed meanwhile or not.
+# A write removes the capability, whether the file is recompressed meanwhile or not.
 "$BALEFS" recompress --codec lz4 "$mnt/program" >"$work/did" || fail "recompress"
 exec {writer}<>"$mnt/program"
 printf x >&"$writer"

@@ -52,7 +52,7 @@ static int spoil(struct fake_batches *batches, struct bale_item *item, int statu
     return status;
 }
 
-/* What becomes of it. fails: a status for all of its batch, or BALE_OK. */
+/* An item's result. fails: a status for all items of its batch, or BALE_OK. */
 static int status_of(struct fake_batches *batches, struct bale_item *item, int fails)
 {
     unsigned nth = fake_word("item");

@@ -39,7 +39,7 @@ void fake_batches_add(struct fake_batches *batches, struct bale_item *list);
 /* Whether an item is none for a batch, where it fails: a frame of codec zero is the host's, as with CUDA. */
 bool fake_batches_leave(const struct bale_item *item);
 
-/* What has been done so far. */
+/* Counts so far. */
 struct bale_gpu_stats fake_batches_stats(struct fake_batches *batches);
 
 #endif

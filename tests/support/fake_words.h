@@ -1,4 +1,4 @@
-/* What a fake GPU is to do wrong. BALE_FAKE_GPU says it, in words separated by commas:
+/* The faults of a fake GPU: words in BALE_FAKE_GPU, separated by commas:
  *
  *   open      opening fails
  *   environment
@@ -33,7 +33,7 @@
 #ifndef BALE_TESTS_SUPPORT_FAKE_WORDS_H
 #define BALE_TESTS_SUPPORT_FAKE_WORDS_H
 
-/* Of a word in BALE_FAKE_GPU: its number, 1 without one, or 0: it was not said. */
+/* The number of a word in BALE_FAKE_GPU; 1 for a word without a number, 0 if the word is not there. */
 unsigned fake_word(const char *word);
 
 void fake_pause_us(unsigned us);

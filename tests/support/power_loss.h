@@ -1,4 +1,4 @@
-/* What a disk may keep of changes that no sync has followed when its power goes. */
+/* After a power loss: a disk may keep any part of the changes since the last sync. */
 #ifndef BALE_TESTS_SUPPORT_POWER_LOSS_H
 #define BALE_TESTS_SUPPORT_POWER_LOSS_H
 

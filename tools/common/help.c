@@ -47,8 +47,10 @@ static void print_default(const struct bale_option *option)
 {
     if (option->alias)
         return;
-    if (!option->values)
+    if (!option->values) {
         printf(" [%d]", option->without);
+        return;
+    }
     for (size_t i = 0; i < option->value_count; i++)
         if (option->values[i].field == option->without && option->values[i].word)
             printf(" [%s]", option->values[i].word);

@@ -164,8 +164,9 @@ static void put_cell(const struct bale_extent_map *map, uint64_t number, FILE *o
     uint64_t begin = number * bale_extent_map_span(map);
     uint64_t length = map->size - begin < bale_extent_map_span(map) ? map->size - begin
                                                                     : bale_extent_map_span(map);
+    uint64_t row = number / map->columns;
     double x = LEFT + (double)(number % map->columns * map->side);
-    double y = TOP + (double)(number / map->columns * map->side);
+    double y = TOP + (double)(row * map->side);
     double side = map->side - (map->side > 20 ? 2 : 1),
            scale = side / (double)bale_extent_map_span(map);
     uint64_t done = 0;

@@ -36,7 +36,7 @@ static const struct bale_chunk head_chunks[CHUNKS] = {
     {.stored = 308, .checksum = UINT64_C(0x6162636465666768)},
 };
 
-/* What the encoder's caller fills in. */
+/* The fields that the encoder's caller sets. */
 static struct bale_frame head_frame(void)
 {
     return (struct bale_frame){

@@ -81,7 +81,7 @@ static void test_pinning(void)
     CHECK_EQ(first[0], 1);
     CHECK_EQ(second[STEP - 1], 2);
 
-    /* What is counted elsewhere keeps its place. */
+    /* Memory counted elsewhere reduces what the arena hands out. */
     bale_memory_count(memory, (int64_t)STEP);
     first = bale_memory_allocate(memory, 5 * STEP / 2);
     first[5 * STEP / 2 - 1] = 3;
@@ -104,7 +104,7 @@ static void test_pinning(void)
     sem_destroy(&pins.done);
 }
 
-/* What a device may write to yet is nobody's until it may not. */
+/* Quarantined memory is not handed out while a device may still write to it. */
 static void test_aside(void)
 {
     struct bale_memory *memory;
@@ -194,7 +194,7 @@ static void test_no_pinning(void)
     sem_destroy(&pins.done);
 }
 
-/* What was given back last is taken first, and trim returns its pages as well. */
+/* The block freed last is allocated first, and trim returns its pages as well. */
 static void test_kept(void)
 {
     struct bale_memory *memory;
@@ -217,7 +217,7 @@ static void test_kept(void)
     bale_memory_destroy(memory);
 }
 
-/* What a device reaches is used up first, whatever its size was before. */
+/* Pinned memory is allocated before other memory, whatever the size of the blocks was. */
 static void test_kept_in_reach(void)
 {
     struct bale_memory *memory;

@@ -197,7 +197,7 @@ static void check_pieces(void)
     CHECK_EQ(bale_file_seek(m.file, 2 * EXTENT, true), 5 * EXTENT);
     check_all(&m);
 
-    /* What is not committed yet is not touched, and not lost. */
+    /* Bytes that are not committed yet are neither changed nor lost. */
     memset(m.bytes + 100, 'x', 3 * EXTENT);
     write_at(&m, 100, 3 * EXTENT);
     (void)recompress(&m, BALE_CODEC_ZSTD, 3, false);
@@ -243,7 +243,7 @@ static void check_frozen(void)
     close_file(&m);
 }
 
-/* Who reads comes first. */
+/* Readers come first. */
 static void check_busy(void)
 {
     struct model m = {0};

@@ -275,7 +275,7 @@ static struct bale_root newest(struct rig *rig)
     return roots.root[roots.newest];
 }
 
-/* What was synced is written into the next root, at the latest when the container is closed. */
+/* The next root records a sync, at the latest when the container is closed. */
 static void test_durable_recorded(void)
 {
     struct rig rig;
@@ -307,7 +307,7 @@ static void test_durable_recorded(void)
     rig_clear(&rig);
 }
 
-/* What an uncertain session left is looked through once, and then confirmed. */
+/* A container of an uncertain session is verified once, and then confirmed. */
 static void test_uncertain(void)
 {
     struct rig rig;

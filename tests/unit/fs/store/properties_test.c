@@ -83,7 +83,7 @@ static void inherited(void)
     bale_store_close(store, true, NULL);
 }
 
-/* What another program, or an enemy, has set. */
+/* Attributes set by another program, or by an attacker. */
 static void unreadable_values_are_passed_over(void)
 {
     struct bale_store *store = store_open("s", BALE_STORE_WRITE);

@@ -69,7 +69,7 @@ static struct bale_store *begin(void)
     return store_open("s", BALE_STORE_WRITE);
 }
 
-/* What a kill leaves. */
+/* The state that a kill leaves. */
 static void die(struct bale_store *store)
 {
     CHECK_EQ(bale_store_close(store, false, NULL), 0);

@@ -87,7 +87,7 @@ static void test_round_trips(void)
     round_trip(NULL, LARGE);
 }
 
-/* What one thread makes, many make. */
+/* Many threads make the same bytes as one. */
 static void test_threads(void)
 {
     struct bale_context_params one = BALE_CONTEXT_PARAMS_INIT;

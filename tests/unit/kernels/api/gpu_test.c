@@ -144,7 +144,7 @@ static void test_who(void)
     bale_context_destroy(context);
 }
 
-/* What is closed decodes for who trusts the streams. */
+/* A closed codec is decoded on the GPU only for callers that trust the stream. */
 static void test_trust(void)
 {
     for (size_t trusted = 0; trusted < 2; trusted++) {
@@ -273,7 +273,7 @@ static void fill_late(void)
     memcpy(real, raw, LARGE);
 }
 
-/* What the stream has yet to make is what is compressed. */
+/* Compression waits for the data that a CUDA stream has yet to make. */
 static void test_stream(void)
 {
     static void (*stream)(void) = fill_late;

@@ -1,4 +1,4 @@
-/* What auto chooses. */
+/* The choices of auto. */
 #include "format/err.h"
 #include "kernels/frame/frame.h"
 #include "kernels/frame/registry.h"
@@ -148,7 +148,7 @@ static void test_lengths(void)
     }
 }
 
-/* What was seen before does not matter. */
+/* Earlier extents do not influence a choice. */
 static void test_pure(void)
 {
     for (int kind = 0; kind < DATA_KINDS; kind++)
@@ -166,7 +166,7 @@ static void test_pure(void)
             }
 }
 
-/* What is chosen is what a frame says. */
+/* The frame has the chosen setting. */
 static void test_frame(void)
 {
     struct bale_frame frame = {.raw_length = 131072, .chunk_log2 = 16};

@@ -33,7 +33,7 @@ static void test_kinds(void)
     }
 }
 
-/* What repeats at distances about the window's, which is where a match is lost. */
+/* Repeats at distances near the window's size, where a match may just be lost. */
 static void test_periods(void)
 {
     for (uint32_t period = 1; period <= 131; period++) {

@@ -5,7 +5,7 @@
 
 enum { PIECES = 12 };
 
-/* What somebody waits for, and what is not pinned, is the CPU's. */
+/* Urgent items, and items whose memory is not pinned, go to the CPU. */
 static void test_what_goes(void)
 {
     struct rig rig;
@@ -86,50 +86,50 @@ static void test_corrupt(void)
 
 /* ---- Where work is done ---- */
 
-struct holder {
+struct blocker {
     struct piece piece;
     sem_t entered, go;
 };
 
-static void hold_worker(struct bale_item *item)
+static void block_worker(struct bale_item *item)
 {
-    struct holder *holder = item->owner;
+    struct blocker *blocker = item->owner;
 
-    sem_post(&holder->entered);
-    sem_wait(&holder->go);
+    sem_post(&blocker->entered);
+    sem_wait(&blocker->go);
 }
 
-/* The only worker is held while so many pieces come; then all are waited for. Returns how many the
+/* The only worker is blocked while so many pieces come; then all are waited for. Returns how many the
  * GPU did. */
 static uint64_t gpu_takes(struct rig *rig, unsigned count)
 {
-    struct holder holder;
+    struct blocker blocker;
     struct piece pieces[PIECES];
     uint64_t before = rig_stats(rig).gpu.items;
     sem_t finished;
 
     sem_init(&finished, 0, 0);
-    sem_init(&holder.entered, 0, 0);
-    sem_init(&holder.go, 0, 0);
-    piece_make(&holder.piece, BALE_PRIORITY_HIGH, NULL);
-    holder.piece.item.done = hold_worker;
-    holder.piece.item.owner = &holder;
-    bale_engine_submit(rig->engine, &holder.piece.item);
-    sem_wait(&holder.entered);
+    sem_init(&blocker.entered, 0, 0);
+    sem_init(&blocker.go, 0, 0);
+    piece_make(&blocker.piece, BALE_PRIORITY_HIGH, NULL);
+    blocker.piece.item.done = block_worker;
+    blocker.piece.item.owner = &blocker;
+    bale_engine_submit(rig->engine, &blocker.piece.item);
+    sem_wait(&blocker.entered);
     for (unsigned i = 0; i < count; i++) {
         piece_make(&pieces[i], BALE_PRIORITY_NORMAL, &finished);
         bale_engine_submit(rig->engine, &pieces[i].item);
     }
-    sem_post(&holder.go);
+    sem_post(&blocker.go);
     for (unsigned i = 0; i < count; i++)
         sem_wait(&finished);
     for (unsigned i = 0; i < count; i++) {
         CHECK_EQ(pieces[i].item.status, BALE_OK);
         piece_free(&pieces[i]);
     }
-    piece_free(&holder.piece);
-    sem_destroy(&holder.go);
-    sem_destroy(&holder.entered);
+    piece_free(&blocker.piece);
+    sem_destroy(&blocker.go);
+    sem_destroy(&blocker.entered);
     sem_destroy(&finished);
     return rig_stats(rig).gpu.items - before;
 }
@@ -181,7 +181,7 @@ static void test_again(void)
     rig_stop(&rig);
 }
 
-/* What it refused for now neither makes it sick nor well: the rest of each batch is what counts. */
+/* Items refused for now count neither as failures nor as successes of their batch. */
 static void test_again_and_failed(void)
 {
     enum { LIST = 4 };

@@ -25,7 +25,7 @@ enum {
 struct rounds {
     struct bale_engine *engine;
     int count; /* of rounds, in each thread */
-    /* What an item has both ways. */
+    /* The fields that encoding and decoding share. */
     enum bale_priority (*priority)(uint64_t *state);
 };
 

@@ -79,7 +79,7 @@ static void test_last(struct bale_work_queue *w)
     CHECK_EQ_U(w->works, 0);
 }
 
-/* What is done first, then by priority; what is offered behind what is not. */
+/* Order: completed items first, then by priority; offered items after all others. */
 static void test_order(struct bale_work_queue *w)
 {
     bool ended;

@@ -181,7 +181,7 @@ static void test_choice(void)
              definite);
 }
 
-/* What a frame says is definite, and the same for one extent whatever its engine. */
+/* A frame has a setting without open parameters, the same one for an extent from every engine. */
 static void test_frame(void)
 {
     struct bale_frame frame = {.raw_length = 131072, .chunk_log2 = 16};
