@@ -20,7 +20,7 @@ struct bale_context {
     enum bale_engine_choice choice;
     bool trusted;
 
-    /* Of a dispatcher whose GPU engine is open; otherwise gpu is NULL. */
+    /* Set if a GPU engine is open; otherwise gpu is NULL. */
     const struct bale_gpu *gpu;
     struct bale_engine *device;
     struct bale_staging *staging;

@@ -28,7 +28,7 @@ struct bale_copies {
     unsigned busy; /* threads that have not finished the round */
     bool stop;
     atomic_size_t next; /* piece to take */
-    /* Of the user's thread, which changes them only between rounds. */
+    /* Only the user's thread changes these, and only between rounds. */
     struct piece pieces[PIECES];
     size_t count;
     size_t bytes;

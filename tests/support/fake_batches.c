@@ -24,7 +24,7 @@ bool fake_batches_leave(const struct bale_item *item)
            head.codec == BALE_CODEC_ZERO;
 }
 
-static int run(struct fake_batches *batches, struct bale_item *item)
+static int run_fake_item(struct fake_batches *batches, struct bale_item *item)
 {
     uint8_t *raw = fake_memory_real(batches->memory, item->raw);
 
@@ -66,7 +66,7 @@ static int status_of(struct fake_batches *batches, struct bale_item *item, int f
         return spoil(batches, item, BALE_E_CORRUPT);
     if (nth && batches->items % nth == 0)
         return spoil(batches, item, BALE_E_DEVICE);
-    return run(batches, item);
+    return run_fake_item(batches, item);
 }
 
 static void end_item(struct fake_batches *batches, struct bale_item *item, int fails)
@@ -129,7 +129,7 @@ static void run_batch(struct fake_batches *batches, struct bale_item *list)
 }
 
 /* With the lock. NULL: there is none. */
-static struct fake_batch *take(struct fake_batches *batches)
+static struct fake_batch *take_batch(struct fake_batches *batches)
 {
     struct fake_batch *batch = batches->first;
 
@@ -141,13 +141,13 @@ static struct fake_batch *take(struct fake_batches *batches)
     return batch;
 }
 
-static void *work(void *argument)
+static void *fake_batch_thread(void *argument)
 {
     struct fake_batches *batches = argument;
     struct fake_batch *batch;
 
     pthread_mutex_lock(&batches->lock);
-    while ((batch = take(batches)) || !batches->stop) {
+    while ((batch = take_batch(batches)) || !batches->stop) {
         if (!batch) {
             pthread_cond_wait(&batches->wake, &batches->lock);
             continue;
@@ -171,7 +171,7 @@ bool fake_batches_start(struct fake_batches *batches, const struct bale_gpu_opti
     batches->end = &batches->first;
     pthread_mutex_init(&batches->lock, NULL);
     pthread_cond_init(&batches->wake, NULL);
-    if (pthread_create(&batches->thread, NULL, work, batches) != 0)
+    if (pthread_create(&batches->thread, NULL, fake_batch_thread, batches) != 0)
         abort();
     return true;
 }
