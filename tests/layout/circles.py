@@ -31,12 +31,6 @@ FLOORS = ("format/", "kernels/", "fs/", "tools/")
 ALONE = "tools/examples/"
 CIRCLE = re.compile(r"\bCircle: ((?:\w+\.c,? )*\w+\.c): ")
 
-# Rooms in which a circle is still to be cut, and its sources.
-EXCEPTIONS = {
-    "tools/doctor": ["tools/doctor/doctor.c", "tools/doctor/gpu.c", "tools/doctor/machine.c", "tools/doctor/store.c"],
-    "tools/transfer": ["tools/transfer/links.c", "tools/transfer/transfer.c"],
-}
-
 
 def sources(root):
     """Text by path of all C sources and headers on the floors."""
@@ -174,7 +168,7 @@ class Check:
         edges = self.graph(listed)
         found = components(edges)
         for circle in found:
-            if circle in self.declared or circle <= set(EXCEPTIONS.get(room(min(circle)), ())):
+            if circle in self.declared:
                 continue
             self.complain(f"{room(min(circle))}: a circle of {len(circle)} sources: {' '.join(map(os.path.basename, sorted(circle)))}")
             for a in sorted(circle):
