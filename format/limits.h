@@ -34,7 +34,7 @@ static inline bool bale_extent_is_valid(uint64_t extent)
     return extent >= BALE_EXTENT_MIN && extent <= BALE_EXTENT_MAX && extent % BALE_EXTENT_STEP == 0;
 }
 
-/* Of a chunk's size. */
+/* Whether a chunk may have this size. */
 static inline bool bale_chunk_is_valid(uint64_t chunk)
 {
     return chunk >= UINT64_C(1) << BALE_CHUNK_LOG2_MIN &&

@@ -7,9 +7,9 @@
 
 #define BALE_ARRAY_FIRST 16u /* elements that the first allocation has room for */
 
-/* Returns array, moved if necessary, with room for one element after the first count; *capacity
- * says for how many altogether. size is that of an element. NULL: no memory; array and *capacity
- * are unchanged. */
+/* Returns array, moved if necessary, with room for one element after the first count; *capacity is
+ * the number of elements for which there is room. size is the size of an element. NULL: no memory;
+ * array and *capacity are unchanged. */
 static inline void *bale_array_grow(void *array, size_t count, size_t *capacity, size_t size)
 {
     if (count < *capacity)

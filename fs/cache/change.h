@@ -32,7 +32,7 @@ struct bale_change {
     struct bale_rewrite_pass *pass; /* recompress */
     struct bale_waiter *waiters;
     int error;
-    bool changed; /* the container, though perhaps not yet on disk */
+    bool changed; /* the container was changed, though perhaps not on disk yet */
     struct bale_change *next;
 };
 
@@ -44,10 +44,10 @@ struct bale_change {
 struct bale_change *bale_change_create(struct bale_file *file, enum bale_change_kind kind,
                                        bale_file_done *done, void *arg);
 
-/* Queues a change, which bale_change_end frees, or joins it to a waiting one like it. No lock is
+/* Queues a change, which bale_change_end frees, or joins a flush to one that is waiting. No lock is
  * held; may run the change before it returns. */
 void bale_change_submit(struct bale_change *change);
-/* Submits it, but if the volume is frozen only at thaw. A flush is never deferred. */
+/* Submits the change; if the volume is frozen, only at the thaw. A flush is never deferred. */
 void bale_change_offer(struct bale_change *change);
 
 /* Ends the running change with change->error: starts the next, completes the waiters, frees. */

@@ -1,5 +1,5 @@
-/* Memory for the cache: from the arena, evicting clean extents, least recently used first, when it
- * is full. */
+/* Memory for the cache. It comes from the arena; when that is full, clean extents are evicted, the
+ * least recently used first. */
 #ifndef BALE_FS_CACHE_EVICT_H
 #define BALE_FS_CACHE_EVICT_H
 

@@ -9,7 +9,7 @@
 /* Finds or creates one with room for its first length bytes; growing keeps its contents. Not while
  * it is filling, unless it has the room (bale_extent_has_room). NULL: no memory. */
 struct bale_extent *bale_extent_get(struct bale_file *file, uint64_t number, size_t length);
-/* Whether its buffer will do for bytes up to length that are not valid yet. */
+/* Whether its buffer can take bytes up to length that are not valid yet. */
 static inline bool bale_extent_has_room(const struct bale_extent *extent, size_t length)
 {
     return extent->buffer->capacity >= length && !extent->buffer->quarantined;

@@ -90,21 +90,21 @@ void bale_file_allocate(struct bale_file *file, enum bale_allocate how, uint64_t
  * May read index pages. */
 int64_t bale_file_seek(struct bale_file *file, uint64_t offset, bool data);
 
-/* Commits what is dirty, data and attributes; durable: and syncs. Result 0, or the error of this
+/* Commits what is dirty, data and attributes; durable: also syncs. Result 0, or the error of this
  * flush, or of one in the background that was not reported yet. If nothing is dirty: done is called
  * at once (not durable), or after a sync if one is due. */
 void bale_file_flush(struct bale_file *file, bool durable, bale_file_done *done, void *arg);
 
 /* Rewriting what is committed: with another codec, and as one frame where there are several. */
 struct bale_recompress {
-    uint64_t offset; /* begins with the extent this lies in; afterwards: where to continue */
+    uint64_t offset; /* begins with the extent that contains this; out: where to continue */
     uint64_t end;    /* ends with the extent before this */
     struct bale_setting setting;
     bool chosen; /* with that setting, not the file's own */
-    bool dry;    /* stores nothing, but reports what would be */
+    bool dry;    /* stores nothing, but reports what would be stored */
     bool insist; /* also while others write or read much */
-    /* Results. busy: others do, or the volume is frozen, and nothing was done. over: there is
-     * nothing more up to end. */
+    /* Results. busy: others read or write much, or the volume is frozen; nothing was done. over:
+     * there is nothing more up to end. */
     bool busy, over;
     uint64_t extents;   /* checked */
     uint64_t rewritten; /* extents */

@@ -1,5 +1,5 @@
-/* A file at work, as the parts of the cache see it. fs/cache/README.md shows how these work
- * together. */
+/* The state of a file at work, which the parts of the cache share. fs/cache/README.md shows how
+ * these work together. */
 #ifndef BALE_FS_CACHE_FILE_STATE_H
 #define BALE_FS_CACHE_FILE_STATE_H
 
@@ -18,7 +18,7 @@
 struct bale_change;
 struct bale_fill_waiter;
 
-/* One of those that wait for the end of something; completing it calls done and frees it. */
+/* A caller that waits until something ends; completing the waiter calls done and frees it. */
 struct bale_waiter {
     bale_file_done *done; /* as file.h says */
     void *arg;
@@ -62,7 +62,7 @@ struct bale_file {
     void (*closed)(void *arg);
     void *closed_arg;
 
-    /* Positions in the container of damage that the log has. Any thread, no lock. */
+    /* Positions in the container of damage that was logged already. Any thread, no lock. */
     atomic_uint_fast64_t reported_faults[BALE_REPORTED_FAULTS];
     atomic_bool index_reported;
 
@@ -75,7 +75,7 @@ struct bale_file {
 
 void bale_file_set_extent(struct bale_file *file, uint32_t extent); /* under file->lock */
 
-/* The time that a change made now shows. */
+/* The timestamp for a change that is made now. */
 struct timespec bale_file_now(struct bale_file *file);
 struct timespec bale_file_now_locked(struct bale_file *file); /* under file->lock */
 

@@ -9,8 +9,8 @@
  * no lock held. Owns the change again. */
 typedef void bale_flush_then(struct bale_change *change, struct bale_scratch *scratch);
 
-/* Flushes as the running change, which is not the caller's until then is called. On a pool thread,
- * no lock held. */
+/* Flushes as the running change. The caller must not use the change until `then` is called. On a
+ * pool thread, no lock held. */
 void bale_flush_run(struct bale_change *change, struct bale_scratch *scratch,
                     bale_flush_then *then);
 

@@ -12,14 +12,14 @@
 
 struct bale_queue;
 
-/* The caller's, who sets item, done, quick and owner and keeps it until bale_queue_release returns.
- * The rest is the queue's. */
+/* The caller owns it, sets item, done, quick and owner, and keeps it until bale_queue_release
+ * returns. The other members belong to the queue. */
 struct bale_queue_item {
     struct bale_item item; /* item.stored and item.capacity are the queue's: the staging */
-    /* Called once, when the engine is done with the item: item.status says how. On a pool thread,
-     * no lock held; or with scratch NULL on a thread of the engine's: if quick, when it must not
-     * block, or if the engine allows its callbacks to wait for a file (done_may_wait). Must call
-     * bale_queue_release. */
+    /* Called once, when the engine is done with the item: item.status says how. Runs on a pool
+     * thread, no lock held. It runs on a thread of the engine's, with scratch NULL, if quick is set
+     * (then it must not block), or if the engine allows its callbacks to wait for a file
+     * (done_may_wait). Must call bale_queue_release. */
     void (*done)(struct bale_queue_item *item, struct bale_scratch *scratch);
     bool quick;
     void *owner;

@@ -52,7 +52,7 @@ static void fetch_decoded(struct bale_queue_item *item, struct bale_scratch *scr
     fetch_end(fetch, err);
 }
 
-/* False for a frame of which a truncation cut off a part: the engine does not decode it. */
+/* False if a truncation cut off a part of the frame: the engine does not decode such a frame. */
 static bool is_whole(const struct bale_segment *segment, const struct bale_item *item)
 {
     struct bale_frame head;
@@ -61,7 +61,7 @@ static bool is_whole(const struct bale_segment *segment, const struct bale_item 
            head.raw_length == segment->length;
 }
 
-/* Reads as a read that needs it would, past the engine. */
+/* Reads the extent without the engine, as a read that needs it would. */
 static void fetch_committed(struct fetch *fetch, struct bale_scratch *scratch)
 {
     uint64_t start = fetch->extent->number * fetch->file->extent;

@@ -4,7 +4,7 @@
 
 #include "fs/cache/file_state.h"
 
-/* Tells of a read of [offset, end): recognises streams and starts reading what comes next, on the
+/* Reports a read of [offset, end): recognises streams and starts reading what comes next, on the
  * fetchers' threads. Under file->lock. */
 void bale_readahead_note(struct bale_file *file, uint64_t offset, uint64_t end);
 

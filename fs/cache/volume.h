@@ -27,7 +27,7 @@ struct bale_volume_options {
     /* any descriptor on the backing file system, for syncfs; the caller's */
     int sync_fd;
     /* May be NULL. arg is the caller's and outlives the volume. checkpoint: makes all roots written
-     * so far durable, and the session that they name an ended one, so that containers keep them
+     * so far durable, and ends the session that they name, so that containers keep these roots
      * (bale_store_checkpoint). Called every 30 s if there were commits, and for a sync; on a pool
      * thread, no lock held. tainted: a sync failed. Called on a pool thread, no lock held. */
     int (*checkpoint)(void *arg);
@@ -47,7 +47,7 @@ struct bale_memory *bale_volume_memory(struct bale_volume *volume);
 struct bale_pool *bale_volume_pool(struct bale_volume *volume);
 const struct bale_container_config *bale_volume_container_config(const struct bale_volume *volume);
 
-/* Commits all dirty files; durable: and syncs them. done is called once with the first error: on a
+/* Commits all dirty files; durable: also syncs them. done is called once with the first error: on a
  * pool thread, no lock held; without memory before this returns. arg is the caller's. */
 void bale_volume_sync(struct bale_volume *volume, bool durable, void (*done)(void *arg, int err),
                       void *arg);

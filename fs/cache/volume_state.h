@@ -1,6 +1,6 @@
 /* What the parts of the cache share of a volume: its services, limits and counters, and the lists
- * through which files with dirty data, waiting writes and deferred changes find the threads that go
- * on with them. volume.c creates and destroys it.
+ * from which threads take files with dirty data, waiting writes and deferred changes. volume.c
+ * creates and destroys it.
  *
  * Lock order: file->lock, then any one lock of this file. */
 #ifndef BALE_FS_CACHE_VOLUME_STATE_H
@@ -61,7 +61,7 @@ struct bale_volume {
     atomic_uint_fast64_t dirty; /* bytes in all files */
     /* Bytes of buffers with dirty or flushing blocks. */
     atomic_uint_fast64_t unevictable;
-    atomic_bool warned_too_wide;      /* the log has that an extent is too wide for the memory */
+    atomic_bool warned_too_wide;      /* logged that an extent is too wide for the memory */
     atomic_int lost;                  /* error of a close whose data could not be stored */
     atomic_uint_fast64_t reads_noted; /* hits and misses when background work last asked */
 
@@ -111,11 +111,11 @@ void bale_volume_park(struct bale_volume *volume, struct bale_parked_write *writ
 /* Takes the write with this arg off the queue; NULL: it does not wait. */
 struct bale_parked_write *bale_volume_unpark(struct bale_volume *volume, const void *arg);
 bool bale_volume_writes_wait(struct bale_volume *volume);
-/* Submits the parked writes, which try again. Nothing while the volume is frozen. */
+/* Submits the parked writes, which try again. Does nothing while the volume is frozen. */
 void bale_volume_wake(struct bale_volume *volume);
 
 void bale_volume_set_frozen(struct bale_volume *volume);
-/* Queues a job until thaw if the volume is frozen; whether it did. */
+/* If the volume is frozen, queues the job until the thaw and returns true. */
 bool bale_volume_defer_if_frozen(struct bale_volume *volume, struct bale_job *job);
 /* Ends the freeze. Returns what was deferred, in order, linked by next. */
 struct bale_job *bale_volume_set_thawed(struct bale_volume *volume);

@@ -133,9 +133,9 @@ void bale_space_clear(struct bale_container *container);
 int bale_space_allocate(struct bale_container *container, uint64_t length, uint64_t *position);
 void bale_space_release(struct bale_container *container, uint64_t position, uint64_t length);
 
-/* Frees the space that the index released, from entry from on. Before the commit only space that no
- * root on disk ever referred to; after it (committed) all, where space that the durable root uses
- * is deferred. */
+/* Frees the space that the index released, beginning with entry `from`. Before the commit it frees
+ * only space that no root on disk ever referred to. After the commit (committed) it frees
+ * everything, but defers space that the durable root uses. */
 void bale_space_reclaim(struct bale_container *container, bool committed, size_t from);
 
 /* Carries out the deferred frees: the newest root is durable. */

@@ -12,9 +12,9 @@
 
 struct bale_mount_options {
     const char *store; /* directory */
-    /* Directory; or /dev/fd/N, an open /dev/fuse with which another program has mounted: that
-     * program gave the options for the kernel, those here are ignored, and a signal ends the
-     * daemon but not the mount. */
+    /* Directory; or /dev/fd/N, an open /dev/fuse with which another program has mounted. Then the
+     * kernel has that program's options, the ones here are ignored, and a signal ends the daemon
+     * but not the mount. */
     const char *mountpoint;
     /* Further options for the kernel, as in "noatime,nosuid,context=...", or NULL.
      * default_permissions, fsname and subtype are set here. */
@@ -28,15 +28,15 @@ struct bale_mount_options {
     bool create;       /* first make a store of a new or empty directory */
     uint64_t memory;   /* cap in bytes; 0: bale_memory_default_cap() */
     unsigned threads;  /* of the CPU engine; 0: one for each usable processor */
-    /* The choice of engine; of the GPU, the devices and their memory. */
+    /* The choice of engine, and the GPU devices and their memory. */
     struct bale_dispatch_options engine;
     bool unverified; /* do not decode again what the GPU encoded */
     unsigned age_ms; /* dirty data older than this is committed; 0: as bale_volume_options */
     /* The reading end of a pipe or a fifo, or 0; the caller's. The mount serves the processes that
      * keep the other end open, which the daemon must not inherit: signals do not end it (a batch
      * system sends them to all processes of a job), and when the last of them has closed it, the
-     * mount goes as with umount --lazy: out of the tree at once, and for good with the last open
-     * file. */
+     * mount is removed as by umount --lazy: from the tree at once, and completely when the last
+     * open file is closed. */
     int lifeline;
     /* Gets the log lines, from any thread (bale_log_to); NULL: leave that as it is. In the
      * background, standard error is closed. */

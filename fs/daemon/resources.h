@@ -1,4 +1,4 @@
-/* What the daemon takes of the machine. */
+/* The resources of the machine that the daemon uses. */
 #ifndef BALE_FS_DAEMON_RESOURCES_H
 #define BALE_FS_DAEMON_RESOURCES_H
 

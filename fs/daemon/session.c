@@ -37,7 +37,7 @@ struct bale_session {
     int ended;       /* eventfd, the caller's */
     size_t buffer_size;
     atomic_bool stopping;
-    unsigned threads; /* entries of ids; of the thread that calls start and stop */
+    unsigned threads; /* entries of ids; only start and stop use it, on one thread */
     pthread_t *ids;
     pthread_mutex_t lock; /* guards alive */
     unsigned alive;       /* threads that receive requests */

@@ -9,8 +9,8 @@ struct bale_stderr_capture {
     int saved;    /* standard error, or -1 */
 };
 
-/* Captures standard error from here on, of this process and of those it starts. Without memory or
- * descriptors nothing is captured. */
+/* From here on captures the standard error of this process and of those that it starts. Without
+ * memory or descriptors nothing is captured. */
 void bale_stderr_capture_begin(struct bale_stderr_capture *capture);
 
 /* Restores standard error and writes to it what was captured, except the first line that begins

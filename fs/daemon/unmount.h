@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Tells a mount from those that lay or will lie at the same path. */
+/* Distinguishes a mount from earlier and later ones at the same path. */
 struct bale_mount_identity {
     uint64_t id;     /* from statx */
     uint64_t device; /* st_dev; 0: unknown */
     bool unique;     /* id is never given to another mount (Linux 6.8) */
 };
 
-/* Identifies the mount that fd, which may be O_PATH, or, if fd is AT_FDCWD, path lies on. Like the
+/* Identifies the mount on which fd (which may be O_PATH) lies, or path if fd is AT_FDCWD. Like the
  * rest of this header it sends no request to the daemon of that mount, which may hang. */
 struct bale_mount_identity bale_mount_identify(int fd, const char *path);
 /* False also if either is unknown. */
@@ -29,8 +29,8 @@ struct bale_fusermount {
 };
 struct bale_fusermount bale_fusermount(const char *mountpoint, bool lazy, bool quiet);
 
-/* Makes the kernel write back its dirty pages and takes the mount out of the tree, if the one at
- * the path has that device still. This does send requests: another thread must serve them. */
+/* Makes the kernel write back its dirty pages and takes the mount out of the tree, if the mount at
+ * the path still has that device. This does send requests: another thread must serve them. */
 void bale_mount_detach(const char *mountpoint, uint64_t device);
 
 #endif

@@ -18,9 +18,9 @@ mode_t bale_caller_mode(fuse_req_t req, int dir_fd, mode_t mode);
 /* Gives this thread a umask of its own. False: the system does not allow it. */
 bool bale_caller_own_umask(void);
 
-/* Between begins true and false, this thread and those that it starts are nobody's for the backing
- * store, with all capabilities: what ext4 keeps in reserve for root is then not for our writes. Can
- * be the around callback of bale_pool_enter. */
+/* Between the calls with begins true and false, this thread and those that it starts act on the
+ * backing store as the user nobody, with all capabilities: our writes then do not use the space
+ * that ext4 reserves for root. Can be the around callback of bale_pool_enter. */
 void bale_caller_as_nobody(bool begins);
 
 /* Gives up the capabilities that are not needed, CAP_SYS_RESOURCE first: the quotas and reserves of

@@ -1,4 +1,4 @@
-/* Remembers, for a while, which ctime was shown of a file whose container was written after
+/* Remembers for a while the ctime that was shown for a file, if its container was written after
  * that. */
 #ifndef BALE_FS_FUSE_CTIME_H
 #define BALE_FS_FUSE_CTIME_H
@@ -14,7 +14,7 @@ struct bale_ctimes;
 int bale_ctimes_create(struct bale_memory *memory, struct bale_ctimes **ctimes);
 void bale_ctimes_destroy(struct bale_ctimes *ctimes); /* NULL is fine */
 
-/* The inode has the ctime backing now, and shown is what it is to show. Any thread. */
+/* backing is the inode's ctime now; shown is the one to report instead. Any thread. */
 void bale_ctimes_put(struct bale_ctimes *ctimes, uint64_t ino, const struct timespec *shown,
                      const struct timespec *backing);
 /* Replaces *ctime, which the backing inode has now, by what is to be shown. Any thread. */

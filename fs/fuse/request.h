@@ -1,4 +1,4 @@
-/* What the kernel says of a request and libfuse does not pass on. */
+/* What the kernel says about a request but libfuse does not pass on. */
 #ifndef BALE_FS_FUSE_REQUEST_H
 #define BALE_FS_FUSE_REQUEST_H
 

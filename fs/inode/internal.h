@@ -18,7 +18,7 @@ enum {
         4, /* it fell back on this name: fd stays open until the name is verified */
 };
 
-/* At most so many other names are kept. More are not needed: a name is looked up, and so becomes
+/* At most this many other names are kept. More are not needed: a name is looked up, and so becomes
  * known, before it is removed. */
 #define BALE_NODE_LINKS 16
 

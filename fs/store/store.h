@@ -59,8 +59,8 @@ int bale_store_set_config(struct bale_store *store, const struct bale_store_conf
 
 /* The config for this store's containers; valid as long as the store is open. */
 void bale_store_container_config(struct bale_store *store, struct bale_container_config *config);
-/* To be called when the sync of a container failed: every session of this mount stays uncertain for
- * good, which is on disk when this returns. Any thread. */
+/* Call it when the sync of a container has failed: every session of this mount stays uncertain for
+ * good, and this is on disk when the function returns. Any thread. */
 int bale_store_taint(struct bale_store *store);
 /* Begins the next session and makes the earlier ones durable (syncfs) and certain, so that after a
  * power loss only data written since must be verified. Takes as long as a sync. Any thread, also

@@ -87,7 +87,7 @@ struct bale_context_params {
      * "gpu": a GPU does what it can. The threads do the rest: codecs that it lacks, extents that
      *     it has no room for, and what fails there. If no GPU can be used, the context is not
      *     created.
-     * "auto": the engine that would be done first, by measured costs; a GPU does everything that
+     * "auto": the engine that would finish first, by measured costs; a GPU does everything that
      *     lies in its memory. If no GPU can be used, the threads.
      * The GPU must be one of NVIDIA's. The plug-in libbalefs_cuda.so is searched for in lib/balefs
      * beside the program or this library, and in the system's library directories. What a GPU
@@ -116,9 +116,9 @@ struct bale_context_params {
 int bale_context_create(const struct bale_context_params *params, struct bale_context **context);
 /* NULL is fine. The program's own memory, streams and current device stay as they are. */
 void bale_context_destroy(struct bale_context *context);
-/* Why the last call that failed with this context did: a sentence with position and reason,
- * without a newline; "" if none failed. Valid until the next call. NULL: why the last
- * bale_context_create() that failed on the calling thread did. */
+/* The reason why the last failed call with this context failed: a sentence with position and
+ * reason, without a newline; "" if none failed. Valid until the next call. NULL: the same for the
+ * last bale_context_create() that failed on the calling thread. */
 const char *bale_context_message(const struct bale_context *context);
 
 /* How to compress. NULL stands for the defaults. */

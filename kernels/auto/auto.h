@@ -22,7 +22,8 @@
 struct bale_auto {
     uint8_t sample[BALE_AUTO_SAMPLE_MAX + sizeof(uint64_t)]; /* and room for a word */
     uint16_t heads[1u << BALE_AUTO_HASH_LOG2];               /* last position of each hash */
-    /* Of literals. Four arrays, so that equal bytes in a row do not wait for each other. */
+    /* How often each literal occurs, in four arrays, so that equal bytes in a row do not wait for
+     * each other. */
     uint32_t counts[4][256];
 };
 

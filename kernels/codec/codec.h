@@ -1,4 +1,4 @@
-/* What a codec is written against on the CPU; on a device it is codec.cuh. */
+/* The interface that a codec implements on the CPU; codec.cuh is the one for a device. */
 #ifndef BALE_KERNELS_CODEC_CODEC_H
 #define BALE_KERNELS_CODEC_CODEC_H
 

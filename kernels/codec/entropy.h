@@ -14,8 +14,8 @@ static inline uint32_t bale_log2_q16(uint32_t n)
     return (exponent << 16) + f + ((bow * 22544u) >> 16);
 }
 
-/* Bytes that total bytes become by order-0 entropy coding, of which counts[] says how often each
- * value occurs; never more than total. */
+/* The size of total bytes after order-0 entropy coding, never more than total. counts[] says how
+ * often each value occurs. */
 static inline uint32_t bale_entropy_bytes(const uint32_t counts[256], uint32_t total)
 {
     uint64_t bits_q16 = 0;

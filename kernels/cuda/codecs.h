@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* Those of format/codecs.h that are compressed, by their rank there: where memory is short the last
- * is the first to be left out. */
+/* The codecs of format/codecs.h that compress, by their rank there: where memory is short, the last
+ * one is left out first. */
 #define BALE_CUDA_CODEC_ID(name, NAME, id, frame, rank, closed, most) CUDA_##NAME = (rank),
 /* NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define BALE_CUDA_CODEC_COUNT(name, NAME, id, frame, rank, closed, most) +1
@@ -27,7 +27,7 @@ enum cuda_codec {
 struct cuda_codec_about {
     const char *name;
     uint8_t id;  /* in frames and settings */
-    bool nvcomp; /* there with nvCOMP alone */
+    bool nvcomp; /* available only with nvCOMP */
 };
 
 extern const struct cuda_codec_about bale_cuda_codecs[CUDA_CODECS];

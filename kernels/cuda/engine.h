@@ -47,7 +47,7 @@ struct cuda_job {
     uint32_t count;
 };
 
-/* A worker and its batch. Only its thread uses it, but for what the engine's mutex guards. */
+/* A worker and its batch. Only its thread uses it, except what the engine's mutex guards. */
 struct cuda_worker {
     struct cuda_engine *engine;
     pthread_t thread;
@@ -93,7 +93,7 @@ struct cuda_engine {
     struct bale_cuda_device *devices[BALE_GPU_DEVICES];
     bool is_pinned; /* the ranges in pinned are registered with a context */
 
-    pthread_mutex_t mutex;          /* guards the rest, but workers */
+    pthread_mutex_t mutex;          /* guards the rest, except workers */
     pthread_cond_t worker_wake;     /* for workers: items, a free workspace or a new state */
     pthread_cond_t supervisor_wake; /* for the supervisor */
     enum cuda_state state;
@@ -176,7 +176,8 @@ void bale_cuda_answer(struct cuda_engine *engine, struct bale_item *list, int st
  * mutex, which it releases meanwhile. */
 bool bale_cuda_answer_unwanted(struct cuda_engine *engine);
 /* Sets whether a device may still write to items that were returned, and reports a change to the
- * options' quarantine. A lost device that may is closed by the supervisor. With the mutex. */
+ * options' quarantine. If a lost device may still write, the supervisor closes it. With the
+ * mutex. */
 void bale_cuda_set_quarantine(struct cuda_engine *engine, bool quarantine);
 /* The items of a worker's batch, as a list. */
 struct bale_item *bale_cuda_list_of(struct cuda_worker *worker);

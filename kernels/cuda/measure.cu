@@ -16,7 +16,8 @@ __global__ void set_lengths(const cuda_chunk *chunks, uint32_t count, size_t *le
         lengths[c] = chunks[c].length;
 }
 
-/* A block for a chunk. Whoever decodes in device memory wants what is stored raw there as well. */
+/* A block for a chunk. A decode to device memory needs the chunks that are stored raw there as
+ * well. */
 __global__ void __launch_bounds__(COPIERS)
     copy_raw(const cuda_chunk *chunks, cuda_lists lists, const cuda_result *results)
 {

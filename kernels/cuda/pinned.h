@@ -35,8 +35,8 @@ unsigned bale_cuda_pinned_device(struct cuda_pinned *pinned, const void *memory)
 
 /* Whether all of the memory is pinned; it may lie across ranges that touch. */
 bool bale_cuda_pinned_has(struct cuda_pinned *pinned, const void *memory, size_t size);
-/* How many of size bytes the driver can copy in one piece: those up to the next begin or end of
- * a range, on either side. It refuses copies that lie in more than one range. */
+/* How many of size bytes the driver can copy in one piece: those up to the next start or end of a
+ * range, on either side. It refuses copies that lie in more than one range. */
 size_t bale_cuda_pinned_part(struct cuda_pinned *pinned, const void *to, const void *from,
                              size_t size);
 /* All ranges together. */

@@ -64,8 +64,8 @@ static void note_hung(struct cuda_engine *engine, const struct cuda_worker *w)
                   engine->info[w->device].name, engine->options.watchdog_ms);
 }
 
-/* Gives up a batch that takes too long: its items, and the status that they get. If the batch
- * was writing, the device may still write to them. NULL: no batch is overdue. */
+/* Gives up a batch that takes too long. Returns its items; *status is the status that they get. If
+ * the batch was writing, the device may still write to them. NULL: no batch is overdue. */
 static struct bale_item *take_overdue_batch(struct cuda_engine *engine, int *status)
 {
     for (unsigned i = 0; i < engine->worker_count; i++) {

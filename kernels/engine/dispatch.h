@@ -1,6 +1,6 @@
 /* The dispatcher: the engine of a volume. It has the CPU engine and, once that is open, a GPU
- * engine (kernels/engine/gpu.h), and decides by measured cost which of them does an item; the
- * bytes are the same. What the GPU engine does not do the CPU does, and only the log shows it. */
+ * engine (kernels/engine/gpu.h), and decides by measured cost which of them does an item; the bytes
+ * are the same. The CPU does what the GPU engine does not do, and only the log shows it. */
 #ifndef BALE_KERNELS_ENGINE_DISPATCH_H
 #define BALE_KERNELS_ENGINE_DISPATCH_H
 
@@ -8,8 +8,8 @@
 #include "kernels/engine/gpu.h"
 
 enum bale_engine_choice {
-    BALE_ENGINE_AUTO, /* the one that would be done first */
-    BALE_ENGINE_GPU,  /* the GPU, for all that it takes and nobody waits for */
+    BALE_ENGINE_AUTO, /* the one that would finish first */
+    BALE_ENGINE_GPU,  /* the GPU, for all items that it takes and nobody waits for */
     BALE_ENGINE_CPU,
 };
 
@@ -41,7 +41,8 @@ int bale_dispatch_wait(struct bale_engine *engine, struct bale_reason *why);
 /* After opened was called: the plug-in, and in *device its engine. Both stay the dispatcher's. */
 const struct bale_gpu *bale_dispatch_gpu(struct bale_engine *engine, struct bale_engine **device);
 
-/* Changes the choice, from and to another one than BALE_ENGINE_CPU, while no item is in flight. */
+/* Changes the choice while no item is in flight. Neither the old nor the new choice is
+ * BALE_ENGINE_CPU. */
 void bale_dispatch_choose(struct bale_engine *engine, enum bale_engine_choice choice);
 
 /* After opened was called: pins memory for the GPU, as pin of struct bale_gpu does. destroy does
@@ -52,7 +53,7 @@ int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size);
  * then end without exit handlers, as _exit does: those of the driver may wait for that thread. */
 bool bale_dispatch_hangs(void);
 
-/* Whether decodes of the kind that was submitted last are now collected for batches, be it only
+/* Whether decodes of the kind that was submitted last are now collected for batches, even if only
  * for a trial. If so, the caller should have more of them in flight. */
 bool bale_dispatch_collects(struct bale_engine *engine);
 

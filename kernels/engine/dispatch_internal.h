@@ -1,6 +1,6 @@
 /* The inside of the dispatcher. Calls go one way: dispatch_life.c (creation, opening the GPU,
- * destruction) calls dispatch.c (submit, the statistics), which calls dispatch_batch.c (batches
- * to the GPU and back), which calls dispatch_choose.c (who does what). "The lock" is
+ * destruction) calls dispatch.c (submit, the statistics), which calls dispatch_batch.c (batches to
+ * the GPU and back), which calls dispatch_choose.c (which engine does what). "The lock" is
  * queue->mutex, the CPU engine's. */
 #ifndef BALE_KERNELS_ENGINE_DISPATCH_INTERNAL_H
 #define BALE_KERNELS_ENGINE_DISPATCH_INTERNAL_H
@@ -42,14 +42,14 @@ struct bale_batch {
 
 enum { BALE_SCRATCHES = 64 };
 
-/* The thread that opens the GPU engine: in the plug-in, returned from it, or abandoned by
- * destroy because it hangs there. Whoever changes it from RUNNING first decides. */
+/* The thread that opens the GPU engine: in the plug-in, returned from it, or abandoned by destroy
+ * because it hangs there. The thread that first changes it from RUNNING decides. */
 enum bale_opener { BALE_OPENER_RUNNING, BALE_OPENER_RETURNED, BALE_OPENER_ABANDONED };
 
 struct bale_dispatch {
     struct bale_engine engine; /* what the users' handle points to */
 
-    /* Set by bale_dispatch_create and then only read, but for options.choice, which is under the
+    /* Set by bale_dispatch_create and then only read, except options.choice, which is under the
      * lock. */
     struct bale_engine *cpu;
     struct bale_work_queue *queue; /* the CPU engine's */

@@ -45,8 +45,8 @@ struct bale_item {
      * reports that none does. To have it done, the owner submits it again with other memory; the
      * other members are as they were. */
     int status;
-    /* Called once, on a thread of the engine's, with no lock of its held. The item is the owner's
-     * again. May wait only if the engine's done_may_wait is set. May submit items. */
+    /* Called once, on a thread of the engine's, which holds no lock of the engine. The item is the
+     * owner's again. May wait only if the engine's done_may_wait is set. May submit items. */
     void (*done)(struct bale_item *item);
     bool more;   /* out: the same thread calls done of another item right after this one */
     void *owner; /* the caller's */
@@ -61,9 +61,9 @@ struct bale_engine_ops {
     /* Takes a list, linked by next. Any thread. Never fails and never blocks for long: errors
      * arrive in the items' status. */
     void (*submit)(struct bale_engine *engine, struct bale_item *list);
-    /* Does the item on the calling thread, with its scratch, if the engine sees no better way: a
-     * switch of threads costs as much as a small item. True: the result is in status, and done is
-     * not called. False: nothing was done; submit the item. */
+    /* Does the item on the calling thread, with that thread's scratch, unless the engine has a
+     * better way: switching threads costs as much as a small item. True: the result is in status,
+     * and done is not called. False: nothing was done; submit the item. */
     bool (*run_inline)(struct bale_engine *engine, struct bale_item *item,
                        struct bale_scratch *scratch);
     /* Waits for all items, then frees. */

@@ -9,8 +9,8 @@
  *
  * The engine that open returns keeps the contract of kernels/engine/engine.h, and besides:
  *   - submit may be called from within a done, and from several threads at once.
- *   - done is called on a thread of the plug-in's, with no lock of its held; it must be short.
- *     run_inline returns false, and done_may_wait is false.
+ *   - done is called on a thread of the plug-in's, which holds no lock of the engine; it must be
+ *     short. run_inline returns false, and done_may_wait is false.
  *   - done is called only when no device will write to the item's memory any more, because a late
  *     copy must not land in memory that has another owner by then. The exception is
  *     BALE_E_QUARANTINED: the batch was given up while its items were being written, and the output
@@ -57,7 +57,7 @@ struct bale_gpu_options {
     /* The process uses the devices itself: their contexts stay when the engine frees its memory,
      * and wait in the way that the process has set. */
     bool shared;
-    /* After so long without work the context is destroyed; the next batch brings it back. 0:
+    /* After this long without work the context is destroyed; the next batch brings it back. 0:
      * 30000. */
     unsigned release_ms;
     unsigned watchdog_ms; /* a batch that reads or writes for longer is given up; 0: 10000 */
@@ -136,8 +136,8 @@ struct bale_gpu_copy {
 
 struct bale_gpu {
     uint32_t abi; /* BALE_GPU_ABI; first in every version */
-    /* Opens the devices and returns 0 and an engine that is ready, or a negative bale_err and
-     * why. May take seconds. Not before a fork whose child uses the engine. With shared any
+    /* Opens the devices and returns 0 and an engine that is ready, or a negative bale_err and why.
+     * May take seconds. Do not call it before a fork whose child uses the engine. With shared any
      * number of engines may be open, without it one at a time. */
     int (*open)(const struct bale_gpu_options *options, struct bale_engine **engine,
                 struct bale_reason *why);

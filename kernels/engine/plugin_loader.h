@@ -7,13 +7,13 @@
 
 #define BALE_GPU_LIBRARY "libbalefs_cuda.so"
 
-/* Sets environment variables of the CUDA driver that the user has not set. Call it before there
- * are threads, in a process that does not start the user's programs. CUDA's cache of compiled
- * code is switched off: the driver would create its directory with our umask, which is 0, in a
- * home directory that may be another user's, and load code from there that others could have put
- * in. The plug-in has code for common devices and compiles a few small kernels in the background
- * for newer ones. Where MPS shares a device among processes, ours get a priority below the
- * normal one: the machine is for the others. */
+/* Sets environment variables of the CUDA driver that the user has not set. Call it before there are
+ * threads, in a process that does not start the user's programs. CUDA's cache of compiled code is
+ * switched off: the driver would create its directory with our umask, which is 0, in a home
+ * directory that may be another user's, and load code from there that others could have put in. The
+ * plug-in has code for common devices and compiles a few small kernels in the background for newer
+ * ones. Where MPS shares a device among processes, ours get a priority below the normal one, so
+ * that the others come first. */
 void bale_plugin_set_environment(void);
 
 /* file: an absolute path; or NULL for the first of ../lib/balefs/libbalefs_cuda.so relative to

@@ -43,8 +43,8 @@ void bale_ring_start(struct bale_ring *ring);
 /* Submits the entries that were started and wait for this. */
 void bale_ring_submit(struct bale_ring *ring);
 
-/* The entry that was started so many after the oldest one; NULL: it is not done, or there is
- * none. */
+/* The entry that was started `after` entries later than the oldest one; NULL: it is not done, or
+ * there is none. */
 struct bale_ring_entry *bale_ring_done(struct bale_ring *ring, unsigned after);
 
 /* Submits the item of an entry that is done once more, as it is now, and waits for it. */

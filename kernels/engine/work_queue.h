@@ -50,7 +50,7 @@ struct bale_item *bale_work_queue_pop(struct bale_work_queue *queue, bool *compl
 /* Offers an item to the other engine; workers take it as well. */
 void bale_work_queue_offer(struct bale_work_queue *queue, struct bale_item *item, unsigned work);
 
-/* Takes items of the kind from its tail, most bytes at most but one item at least, and returns
+/* Takes items of the kind from its tail, at most `most` bytes but at least one item, and returns
  * them in order, with their number and bytes. At least one is offered. */
 struct bale_item *bale_work_queue_steal(struct bale_work_queue *queue, unsigned work, uint64_t most,
                                         unsigned *count, uint64_t *bytes);

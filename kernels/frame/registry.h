@@ -8,8 +8,9 @@
  * does them. */
 const struct bale_codec *bale_codec_find(uint8_t id);
 
-/* Working memory for every codec and for whole frames. It is one thread's at a time, allocated once
- * but for the tables of frames with many chunks; about 1.5 MiB after the first use of zstd. */
+/* Working memory for every codec and for whole frames. One thread at a time uses it. It is
+ * allocated once, except the tables of frames with many chunks; about 1.5 MiB after the first use
+ * of zstd. */
 struct bale_scratch;
 int bale_scratch_create(struct bale_scratch **scratch);
 void bale_scratch_destroy(struct bale_scratch *scratch);

@@ -1,5 +1,5 @@
-/* Codec settings: their text, and the choice that an open one leaves to the bytes. The struct and
- * what is valid are format/codecs.h's. */
+/* Codec settings: their text, and the choice that an open one leaves to the bytes. format/codecs.h
+ * has the struct, and which settings are valid. */
 #ifndef BALE_KERNELS_FRAME_SETTING_H
 #define BALE_KERNELS_FRAME_SETTING_H
 

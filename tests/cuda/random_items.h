@@ -176,7 +176,7 @@ static inline void random_damage(struct random_items *items, struct random_job *
     }
 }
 
-/* Of encoded items. */
+/* Turns an encoded item into a decode, with damage in some. */
 static inline void random_prepare_decode(struct random_items *items, struct random_job *job)
 {
     uint8_t codec = job->item.frame.codec;

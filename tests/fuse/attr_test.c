@@ -12,7 +12,7 @@ static mode_t mode_of(const char *name)
     return stat(name, &st) == 0 ? st.st_mode & 07777 : 0xffff;
 }
 
-/* Files of every mode can be made, written by whoever made them, shown, changed and removed. */
+/* Files of every mode can be made, written by their maker, shown, changed and removed. */
 static void test_modes(void)
 {
     char name[32];

@@ -10,7 +10,7 @@
 
 enum { CHECKSUM = 8, HEAD_MOST = 52 + 12 * (BALE_EXTENT_MAX >> BALE_CHUNK_LOG2_MIN) };
 
-/* The table adds up, and the head written anew is the head read. */
+/* The table adds up, and writing the head again gives the head that was read. */
 static void check_head(const uint8_t *head, struct bale_frame *frame)
 {
     struct bale_frame again = *frame;

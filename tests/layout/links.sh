@@ -62,7 +62,7 @@ check_names() {
     done < <(names doc/*.md | grep -vxF -f <(printf '%s\n' "$known" "${KERNEL_NAMES[@]}"))
 }
 
-# Of the kernel, in doc/debugging.md.
+# Names of the kernel's functions in doc/debugging.md.
 KERNEL_NAMES=(fuse_dev_do_read futex_do_wait)
 
 while read -r file; do

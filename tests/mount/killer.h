@@ -47,8 +47,8 @@ struct job_kind {
     unsigned instances;
     /* Until an error, which is logged. */
     void (*work)(struct job *job);
-    /* Compares the mount with the log; removes what was left half done and logs the rest anew,
-     * as a base. */
+    /* Compares the mount with the log; removes what was left half done, and starts a new log with
+     * the rest. */
     void (*check)(struct job *job);
 };
 
@@ -62,7 +62,7 @@ void job_log(struct job *job, enum record_kind kind, uint64_t number, uint64_t v
 bool job_good(struct job *job, bool good);
 bool job_write(struct job *job, int fd, const uint8_t *data, size_t length);
 void job_fault(struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Starts the log anew. */
+/* Starts a new log. */
 void job_relog(struct job *job);
 
 /* A whole file: the number and the length in its first 16 bytes, then content. */

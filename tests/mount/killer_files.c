@@ -147,7 +147,7 @@ static void small_check(struct job *job)
 
 const struct job_kind job_small = {"small", 2, small_work, small_check};
 
-/* ---- replace: written anew beside, then renamed over; or linked before it is closed ---------- */
+/* ---- replace: a new file, then renamed over the old; or linked before it is closed ----------- */
 
 enum { RENAME_OPEN = 1, LINK = 2 }; /* instances */
 

@@ -96,8 +96,8 @@ static void promise_above(struct actor *actor, const struct object *object)
     }
 }
 
-/* Whoever syncs an inode has its names, and its former names gone: the change of a name changes the
- * inode too. */
+/* After the sync of an inode its names are durable, and its former names are gone: changing a name
+ * changes the inode too. */
 static void promise_names(struct actor *actor, struct object *object)
 {
     power_list(actor);

@@ -1,7 +1,8 @@
-# Sourced first by whatever mounts: root runs the script in a mount namespace of its own, with BALE_NAMESPACE set.
+# Every script that mounts sources this first: root runs the script in a mount namespace of its own, with
+# BALE_NAMESPACE set.
 #
 # A namespace that is made while a file system is mounted keeps it alive until the namespace ends, and its daemon with
-# it: balefs umount waits for that. So no test may see the mounts of another one, or of whoever uses this machine.
+# it: balefs umount waits for that. So no test may see the mounts of another one, or of this machine's users.
 # shellcheck shell=bash
 if [ "$(id -u)" = 0 ] && [ -z "${BALE_NAMESPACE:-}" ] && [ -c /dev/fuse ] && unshare --mount true 2>/dev/null; then
     BALE_NAMESPACE=yes exec unshare --mount --propagation private -- bash "$0" "$@"

@@ -28,7 +28,7 @@ static void open_context(const char *engine)
         check_skip(bale_context_message(NULL));
 }
 
-/* Of all lengths together. */
+/* One checksum for the streams of all lengths. */
 static uint64_t checksum_of(const char *codec)
 {
     struct bale_params params = BALE_PARAMS_INIT;

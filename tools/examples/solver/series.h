@@ -14,7 +14,7 @@ struct wave_series {
 };
 
 /* Rows of steps after `step` are dropped from the tables, so that a continued run does not repeat
- * them; the log keeps all. With step 0 the tables begin anew. Close in any case. */
+ * them; the log keeps all. With step 0 the tables begin empty. Close in any case. */
 int wave_series_open(struct wave_series *s, struct wave_output *out, long step);
 int wave_series_close(struct wave_series *s);
 

@@ -1,5 +1,5 @@
-/* Storing anew: what becomes of codecs, pieces, holes and times; and files that are written,
- * cut and flushed at random meanwhile, against arrays of bytes. */
+/* Recompressing: what becomes of codecs, pieces, holes and times; and files that are written, cut
+ * and flushed at random meanwhile, against arrays of bytes. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>

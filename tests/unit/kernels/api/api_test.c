@@ -1,5 +1,6 @@
-/* The library in memory: every codec and odd size comes back, in whoever's memory; damage of every
- * kind is reported; structures of other versions are taken for what they are. */
+/* The library in memory: every codec and odd size comes back, in the library's and in the caller's
+ * memory; damage of every kind is reported; structures of other versions are taken for what they
+ * are. */
 #include "format/bytes.h"
 #include "format/stream.h"
 #include "kernels/api/balefs.h"

@@ -1,6 +1,6 @@
-/* The library with a GPU, which is none (tests/support/fake_gpu.c): the streams are those of the CPU,
- * whoever's memory they come from and go to; nobody but the GPU touches its memory; what it fails at
- * the CPU does, and what it lacks is said.
+/* The library with a fake GPU (tests/support/fake_gpu.c): the streams are those of the CPU, with
+ * input and output in host or device memory; only the GPU accesses its memory; the CPU does what
+ * the GPU fails at, and messages say what the GPU lacks.
  *
  * The plug-in is found where LD_LIBRARY_PATH says. */
 #include <sys/mman.h>
