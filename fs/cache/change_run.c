@@ -39,7 +39,7 @@ static int transact(struct bale_change *change,
         return err;
     }
     change->changed = true;
-    return bale_file_commit(file);
+    return bale_reserve_commit(file);
 }
 
 static int edit_size(struct bale_change *change, struct bale_container_attr *attr)

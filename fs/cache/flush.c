@@ -146,7 +146,7 @@ static int put_segments(struct bale_flush *flush)
 }
 
 /* After the last frame: ends the transaction and the flush. */
-static void flush_finish(struct bale_flush *flush, struct bale_scratch *scratch)
+static void flush_commit(struct bale_flush *flush, struct bale_scratch *scratch)
 {
     struct bale_change *change = flush->change;
     struct bale_file *file = change->file;
@@ -155,7 +155,7 @@ static void flush_finish(struct bale_flush *flush, struct bale_scratch *scratch)
     if (err == BALE_OK)
         err = put_segments(flush);
     if (err == BALE_OK)
-        err = bale_file_commit(file);
+        err = bale_reserve_commit(file);
     else
         bale_container_abandon(file->container);
     for (size_t i = 0; i < flush->piece_count; i++) {
@@ -222,9 +222,9 @@ static struct bale_piece *take_ready(struct bale_flush *flush)
     return piece;
 }
 
-static void flush_finish_job(struct bale_job *job, struct bale_scratch *scratch)
+static void flush_commit_job(struct bale_job *job, struct bale_scratch *scratch)
 {
-    flush_finish((struct bale_flush *)job, scratch);
+    flush_commit((struct bale_flush *)job, scratch);
 }
 
 /* The writer's last piece. scratch is NULL on a thread of the engine's, which must not wait for the
@@ -232,9 +232,9 @@ static void flush_finish_job(struct bale_job *job, struct bale_scratch *scratch)
 static void pieces_written(struct bale_flush *flush, struct bale_scratch *scratch)
 {
     if (scratch) {
-        flush_finish(flush, scratch);
+        flush_commit(flush, scratch);
     } else {
-        flush->job.run = flush_finish_job;
+        flush->job.run = flush_commit_job;
         bale_pool_submit(flush->change->file->volume->pool, &flush->job);
     }
 }
@@ -362,5 +362,5 @@ void bale_flush_run(struct bale_change *change, struct bale_scratch *scratch, ba
         err = encode_piece(&flush->pieces[i], attr.setting, scratch);
     if (err != BALE_OK)
         flush_fail(flush, err);
-    flush_finish(flush, scratch);
+    flush_commit(flush, scratch);
 }

@@ -72,7 +72,7 @@ static void *flusher_thread(void *arg)
     unsigned ticks = 0;
     uint64_t ticked = bale_now_ms();
 
-    while (bale_volume_await_kick(volume, TICK_MS)) {
+    while (bale_volume_flusher_sleep(volume, TICK_MS)) {
         bool all = bale_volume_pressed(volume) || bale_volume_writes_wait(volume);
         flush_files(volume, all ? 0 : volume->age_ms);
         /* By the clock: kicks may come without a pause. */

@@ -67,7 +67,7 @@ static int store_pass(struct bale_rewrite_pass *pass)
         bale_container_abandon(file->container);
         return err;
     }
-    int committed = bale_file_commit(file);
+    int committed = bale_reserve_commit(file);
     return err == BALE_OK ? committed : err;
 }
 

@@ -70,7 +70,7 @@ void bale_reserve_make(struct bale_volume *volume)
     volume->stream_bytes = dirty / 8 < STREAM_MOST ? dirty / 8 : STREAM_MOST;
 }
 
-int bale_file_commit(struct bale_file *file)
+int bale_reserve_commit(struct bale_file *file)
 {
     int err = bale_container_commit(file->container, false);
 

@@ -16,6 +16,6 @@ void bale_reserve_restore(struct bale_volume *volume);
 
 /* Commits the container changes of the open transaction. On lack of space takes the reserve and
  * tries again. No file's lock is held. */
-int bale_file_commit(struct bale_file *file);
+int bale_reserve_commit(struct bale_file *file);
 
 #endif

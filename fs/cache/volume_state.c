@@ -281,7 +281,7 @@ void bale_volume_kick(struct bale_volume *volume)
     pthread_mutex_unlock(&volume->lists->kick_lock);
 }
 
-bool bale_volume_await_kick(struct bale_volume *volume, unsigned ms)
+bool bale_volume_flusher_sleep(struct bale_volume *volume, unsigned ms)
 {
     struct bale_volume_lists *lists = volume->lists;
     struct timespec until;

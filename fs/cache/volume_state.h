@@ -125,7 +125,7 @@ struct bale_job *bale_volume_set_thawed(struct bale_volume *volume);
 bool bale_volume_pressed(struct bale_volume *volume); /* time to write out what there is */
 void bale_volume_kick(struct bale_volume *volume);    /* the flusher looks now */
 /* For the flusher: waits for a kick, at most that long. False: the flusher is to end. */
-bool bale_volume_await_kick(struct bale_volume *volume, unsigned ms);
+bool bale_volume_flusher_sleep(struct bale_volume *volume, unsigned ms);
 void bale_volume_end_kicks(struct bale_volume *volume);
 
 /* A sync failed: tells the owner of the volume. */

@@ -41,7 +41,7 @@ static void ignore_ready(void *arg)
     (void)arg;
 }
 
-static void __attribute__((noreturn)) run_child(const struct bale_mount_options *options, int fd)
+static void __attribute__((noreturn)) daemon_child(const struct bale_mount_options *options, int fd)
 {
     struct bale_reason why = {0};
 
@@ -85,7 +85,7 @@ int bale_daemon_run(const struct bale_mount_options *options, struct bale_reason
     pid_t child = fork();
     if (child == 0) {
         close(pipe_fds[0]);
-        run_child(options, pipe_fds[1]);
+        daemon_child(options, pipe_fds[1]);
     }
     close(pipe_fds[1]);
     int err = child < 0 ? bale_err_from_errno(errno) : wait_for_child(child, pipe_fds[0], why);

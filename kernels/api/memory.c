@@ -38,8 +38,8 @@ int bale_api_begin(struct bale_context *context, const struct bale_api_setup *se
         err = query_memory(context, out, &memory->out, &memory->out_device);
     /* Memory on a device stays with the GPU: copying it for the CPU gains nothing. */
     if (context->gpu && context->choice == BALE_ENGINE_AUTO)
-        bale_dispatch_choose(context->engine,
-                             memory->in || memory->out ? BALE_ENGINE_GPU : BALE_ENGINE_AUTO);
+        bale_dispatch_set_choice(context->engine,
+                                 memory->in || memory->out ? BALE_ENGINE_GPU : BALE_ENGINE_AUTO);
     return err;
 }
 

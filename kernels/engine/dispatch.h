@@ -43,7 +43,7 @@ const struct bale_gpu *bale_dispatch_gpu(struct bale_engine *engine, struct bale
 
 /* Changes the choice while no item is in flight. Neither the old nor the new choice is
  * BALE_ENGINE_CPU. */
-void bale_dispatch_choose(struct bale_engine *engine, enum bale_engine_choice choice);
+void bale_dispatch_set_choice(struct bale_engine *engine, enum bale_engine_choice choice);
 
 /* After opened was called: pins memory for the GPU, as pin of struct bale_gpu does. destroy does
  * not wait for a call that hangs in the driver; it leaves what the call needs when it returns. */

@@ -62,7 +62,7 @@ struct bale_batch *bale_dispatch_gather(struct bale_dispatch *d)
         while (atomic_load(&d->in_use) && *in_flight < BATCHES_MOST && offered->count > 0 &&
                offered->bytes >= d->batches_of[work] * GROWTH_BYTES) {
             uint64_t bytes = offered->bytes < BATCH_BYTES ? offered->bytes : BATCH_BYTES;
-            uint64_t share = bale_dispatch_share(d, work, bytes);
+            uint64_t share = bale_dispatch_gpu_share(d, work, bytes);
             struct bale_batch *batch = share > 0 ? make_batch(d, work, share) : NULL;
             if (!batch)
                 break;

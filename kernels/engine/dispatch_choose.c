@@ -39,7 +39,7 @@ static double cpu_ns(struct bale_dispatch *d)
     return ns / d->threads;
 }
 
-uint64_t bale_dispatch_share(struct bale_dispatch *d, unsigned work, uint64_t bytes)
+uint64_t bale_dispatch_gpu_share(struct bale_dispatch *d, unsigned work, uint64_t bytes)
 {
     if (d->options.choice == BALE_ENGINE_GPU)
         return bytes;

@@ -122,7 +122,7 @@ bool bale_dispatch_wants(struct bale_dispatch *dispatch, unsigned work);
 /* How many of the offered bytes become a batch: all if the GPU engine would finish them before
  * the CPU engine finishes everything that is offered, or if it gets all items of the kind; as
  * many as a trial takes if the costs are unknown or old; else 0. Under the lock. */
-uint64_t bale_dispatch_share(struct bale_dispatch *dispatch, unsigned work, uint64_t bytes);
+uint64_t bale_dispatch_gpu_share(struct bale_dispatch *dispatch, unsigned work, uint64_t bytes);
 
 /* Notes when and with what knowledge a batch begins. Without the lock, before the batch is
  * submitted. */

@@ -229,7 +229,7 @@ const struct bale_gpu *bale_dispatch_gpu(struct bale_engine *engine, struct bale
     return d->gpu;
 }
 
-void bale_dispatch_choose(struct bale_engine *engine, enum bale_engine_choice choice)
+void bale_dispatch_set_choice(struct bale_engine *engine, enum bale_engine_choice choice)
 {
     struct bale_dispatch *d = bale_dispatch_of(engine);
 

@@ -173,7 +173,7 @@ static void test_again(void)
         bale_dispatch_batch_begins(d, &batch);
         bale_dispatch_learn(d, &batch);
         CHECK_EQ_U(d->costs.batch[work].batches, 0);
-        CHECK_EQ_U(bale_dispatch_share(d, work, 64 << 20), 2 << 20);
+        CHECK_EQ_U(bale_dispatch_gpu_share(d, work, 64 << 20), 2 << 20);
     }
     batch.failed = batch.no_device = 0;
     bale_dispatch_learn(d, &batch);
@@ -258,13 +258,13 @@ static void test_busy(void)
         bale_dispatch_learn(d, &batch);
         for (int busy = 0; busy < 2; busy++) {
             atomic_store(&d->busy.busy, busy);
-            CHECK_EQ_U(bale_dispatch_share(d, work, PIECE), busy && !slow ? PIECE : 0);
+            CHECK_EQ_U(bale_dispatch_gpu_share(d, work, PIECE), busy && !slow ? PIECE : 0);
             CHECK_EQ(bale_dispatch_collects_work(d, work), busy && !slow);
             CHECK_EQ(bale_dispatch_collects(rig.engine), busy && !slow);
         }
         atomic_store(&d->tried_ns[work], 0);
         CHECK(bale_dispatch_collects(rig.engine)); /* to find out */
-        CHECK_EQ_U(bale_dispatch_share(d, work, 64 << 20), 2 << 20);
+        CHECK_EQ_U(bale_dispatch_gpu_share(d, work, 64 << 20), 2 << 20);
     }
     uint64_t trust = atomic_load(&d->trust_ns[work]);
     bale_dispatch_batch_begins(d, &batch);
