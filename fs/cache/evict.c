@@ -7,7 +7,7 @@
 
 struct bale_lru {
     pthread_mutex_t lock; /* guards the list and the extents' links; taken after file->lock */
-    struct bale_extent *first, *last; /* first: used last */
+    struct bale_extent *first, *last; /* first: most recently used */
 };
 
 /* ---- The LRU list ---- */

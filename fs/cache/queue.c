@@ -66,8 +66,8 @@ static void finish_on_pool(struct bale_queue_item *item)
 
 static void pump(struct bale_queue *queue);
 
-/* A device may still write to the staging, which is the arena's: encodes the item into another one,
- * before those that wait. */
+/* A device may still write to the item's staging, which is in the arena: encodes the item again
+ * into other staging, before the items that wait. */
 static void encode_again(struct bale_queue_item *item)
 {
     struct bale_queue *queue = item->queue;
@@ -127,8 +127,8 @@ static enum staging stage(struct bale_queue *queue, struct bale_queue_item *item
     return STAGED;
 }
 
-/* Items that wait come first. If a device hangs, it keeps the memory of the decodes under way: the
- * limit on those keeps that from being most of the memory. */
+/* Items that wait come first. If a device hangs, it keeps the memory of the decodes under way:
+ * because of their limit, that is not most of the memory. */
 int bale_queue_stage(struct bale_queue *queue, struct bale_queue_item *item, size_t length,
                      size_t raw)
 {
