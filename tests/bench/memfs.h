@@ -1,5 +1,5 @@
 /* A file system that does nothing but keep bytes in memory: the ceiling of the FUSE transport.
- * What is negotiated with the kernel is what balefs negotiates (fs/daemon/negotiate.c), but for
+ * What is negotiated with the kernel is what balefs negotiates (fs/daemon/negotiate.c), except
  * POSIX ACLs.
  *
  * Locking: `memfs_tree` guards names, link counts and lookups; a node's lock its contents and

@@ -8,7 +8,7 @@
 /* Prints "PROGRAM: what: hint". Returns 1. */
 int serve_fail(const char *what, const char *hint);
 
-/* Asks the kernel for what balefs asks it for (fs/daemon/negotiate.c), but for POSIX ACLs, extended
+/* Asks the kernel for what balefs asks it for (fs/daemon/negotiate.c), except POSIX ACLs, extended
  * attributes' flags and mapped files past the page cache. */
 void serve_negotiate(struct fuse_conn_info *conn);
 

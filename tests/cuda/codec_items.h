@@ -100,7 +100,7 @@ static inline void codec_fill(struct codec_items *list, uint8_t *out, uint32_t l
 
     if (kind == CODEC_DATA_EQUAL) {
         memset(out, (int)(codec_next(list) % 256), length);
-        if (codec_next(list) % 4 == 0) /* but for one */
+        if (codec_next(list) % 4 == 0) /* except one */
             out[codec_next(list) % length] ^= 1;
     } else {
         data_fill((enum data_kind)kind, codec_next(list), out, length);

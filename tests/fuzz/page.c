@@ -73,7 +73,7 @@ bool fuzz_page(const uint8_t *data, size_t size)
     if (size < CONTEXT)
         return false;
     ref.length = (uint32_t)(size - CONTEXT);
-    bytes = malloc(ref.length + 1); /* exact but for an empty one, for the sanitizer */
+    bytes = malloc(ref.length + 1); /* exact, except an empty one, for the sanitizer */
     FUZZ_HOLDS(bytes != NULL);
     memcpy(bytes, data + CONTEXT, ref.length);
     if (ref.length >= CHECKSUM) {
