@@ -41,8 +41,10 @@ struct cuda_codec_ops {
      * cells needs. Return 0, or not 0 if nvCOMP failed. */
     int (*bound)(const struct nvcomp *nvcomp, size_t *bytes);
     int (*temp)(const struct nvcomp *nvcomp, uint32_t cells, size_t *bytes);
-    /* Launches the encoding of raw cells to packed cells, and sets packed_lengths and statuses. A
-     * chunk whose packed length is 0 or more than its limit is stored raw. */
+    /* Launches the encoding of raw cells to packed cells: chunk c lies at lists.raw + c *
+     * BALE_CUDA_CELL, its stream goes to lists.packed + c * lists.packed_cell. Sets
+     * packed_lengths[c] and statuses[c], 0 if it went well. A chunk whose packed length is 0 or more
+     * than its limit is stored raw. */
     cudaError_t (*encode)(const cuda_batch *batch);
     /* Launches the decoding of decode_from (decode_from_lengths bytes) to the cells in `to`
      * (decode_room bytes), and sets decoded_lengths and statuses. The bytes are hostile. */
