@@ -9,6 +9,7 @@
 #include "kernels/frame/setting.h"
 #include "tests/check.h"
 #include "tests/cuda/rig.h"
+#include "tests/support/codec_settings.h"
 #include "tests/unit/kernels/data.h"
 
 enum {
@@ -65,17 +66,15 @@ static inline uint64_t codec_next(struct codec_items *list)
     return data_next(&list->state);
 }
 
+/* One that the device encodes. */
 static inline struct bale_setting codec_pick_setting(struct codec_items *list, const uint8_t *raw,
                                                      uint32_t length)
 {
-    static const struct bale_setting all[] = {
-        {BALE_CODEC_STORE, 0},      {BALE_CODEC_ZERO, 0},  {BALE_CODEC_LZ4, 0},
-        {BALE_CODEC_LZ4, 0},        {BALE_CODEC_ZSTD, -2}, {BALE_CODEC_ZSTD, 1},
-        {BALE_CODEC_ZSTD, 3},       {BALE_CODEC_AUTO, 0},  {BALE_CODEC_GPULZ, 0x21ff},
-        {BALE_CODEC_GPULZ, 0x1020},
-    };
-    struct bale_setting setting = all[codec_next(list) % (sizeof all / sizeof all[0])];
+    struct bale_setting setting;
 
+    do {
+        setting = codec_settings_pick(SETTINGS_RANDOM, codec_next(list));
+    } while (setting.parameter > bale_codec_about(setting.codec)->most);
     return bale_setting_choose(list->scratch, setting, raw, length);
 }
 
@@ -212,7 +211,7 @@ static inline void codec_prepare(struct codec_items *list, unsigned i, uint32_t 
 /* Not a library's. */
 static inline bool codec_is_ours(uint8_t codec)
 {
-    return codec != BALE_CODEC_LZ4 && codec != BALE_CODEC_ZSTD;
+    return !bale_codec_about(codec)->closed;
 }
 
 /* The CPU decodes it; frames without a library's choices in them are the CPU's to the byte. */

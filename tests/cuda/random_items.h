@@ -12,6 +12,7 @@
 #include "kernels/frame/registry.h"
 #include "tests/check.h"
 #include "tests/cuda/rig.h"
+#include "tests/support/codec_settings.h"
 #include "tests/unit/kernels/data.h"
 
 enum {
@@ -95,15 +96,10 @@ static inline uint32_t random_length(struct random_items *items)
 
 static inline struct bale_setting random_setting(struct random_items *items)
 {
-    static const struct bale_setting all[] = {
-        {BALE_CODEC_STORE, 0},      {BALE_CODEC_LZ4, 0},        {BALE_CODEC_ZSTD, 1},
-        {BALE_CODEC_ZSTD, -3},      {BALE_CODEC_ZSTD, 3},       {BALE_CODEC_AUTO, 0},
-        {BALE_CODEC_GPULZ, 0x21ff}, {BALE_CODEC_GPULZ, 0x1020}, {BALE_CODEC_GPULZ, 0x05ff},
-    };
     struct bale_setting setting;
 
     do {
-        setting = all[random_below(items, sizeof all / sizeof all[0])];
+        setting = codec_settings_pick(SETTINGS_RANDOM, data_next(&items->state));
     } while (items->no_zstd &&
              (setting.codec == BALE_CODEC_ZSTD || setting.codec == BALE_CODEC_AUTO));
     return setting;

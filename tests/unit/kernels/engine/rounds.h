@@ -13,6 +13,7 @@
 #include "kernels/frame/frame.h"
 #include "kernels/frame/registry.h"
 #include "tests/check.h"
+#include "tests/support/codec_settings.h"
 #include "tests/unit/kernels/data.h"
 
 enum {
@@ -45,13 +46,7 @@ struct rounds_job {
 
 static inline struct bale_setting rounds_setting(uint64_t *state)
 {
-    static const struct bale_setting all[] = {
-        {BALE_CODEC_AUTO, 0},  {BALE_CODEC_STORE, 0},      {BALE_CODEC_LZ4, 0},
-        {BALE_CODEC_ZSTD, -3}, {BALE_CODEC_ZSTD, 1},       {BALE_CODEC_ZSTD, 3},
-        {BALE_CODEC_ZSTD, 6},  {BALE_CODEC_GPULZ, 0x20ff}, {BALE_CODEC_CULZSS, 1},
-    };
-
-    return all[data_next(state) % (sizeof all / sizeof all[0])];
+    return codec_settings_pick(SETTINGS_RANDOM, data_next(state));
 }
 
 static inline void rounds_decoded(struct bale_item *item)

@@ -4,6 +4,7 @@
 #include "kernels/frame/registry.h"
 #include "kernels/frame/setting.h"
 #include "tests/check.h"
+#include "tests/support/codec_settings.h"
 #include "tests/unit/kernels/data.h"
 
 static struct bale_scratch *scratch;
@@ -16,20 +17,6 @@ struct trip {
     uint8_t *out;
     size_t length;
 };
-
-static const char *const settings[] = {
-    "store",  "lz4",        "auto",           "zstd:-7",
-    "zstd:1", "zstd:3",     "gpulz",          "gpulz:s=1,w=40,c=65536",
-    "culzss", "culzss:v=1", "auto:for=speed", "zstd:19"};
-enum { SETTINGS = sizeof settings / sizeof settings[0], FAST_SETTINGS = SETTINGS - 1 };
-
-static struct bale_setting parse(const char *text)
-{
-    struct bale_setting setting;
-
-    REQUIRE(bale_setting_parse(text, &setting, NULL) == BALE_OK);
-    return setting;
-}
 
 static void check_chunks(const struct trip *t)
 {
@@ -91,7 +78,7 @@ static void check_again(const struct trip *t, struct bale_setting setting)
 static uint8_t round_trip(const char *text, const uint8_t *data, uint32_t raw_length,
                           uint8_t chunk_log2)
 {
-    struct bale_setting setting = parse(text);
+    struct bale_setting setting = codec_setting_parse(text);
     struct trip t = {
         .frame = {
             .offset = 12345, .generation = 7, .raw_length = raw_length, .chunk_log2 = chunk_log2}};
@@ -119,13 +106,14 @@ static void test_sizes(void)
     static const uint32_t sizes[] = {1,    2,    3,    5,     64,    255,   4095,   4096,  4097,
                                      8191, 8192, 8193, 65535, 65536, 65537, 131072, 200001};
     static uint8_t data[200001];
+    const char *text;
 
     for (int kind = 0; kind < DATA_KINDS; kind++) {
         data_fill((enum data_kind)kind, 1, data, sizeof data);
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-            for (int s = 0; s < SETTINGS; s++) {
-                round_trip(settings[s], data, sizes[i], 12);
-                round_trip(settings[s], data, sizes[i], 16);
+            for (size_t s = 0; (text = codec_settings_next(SETTINGS_FRAMES, &s)) != NULL;) {
+                round_trip(text, data, sizes[i], 12);
+                round_trip(text, data, sizes[i], 16);
             }
     }
 }
@@ -133,14 +121,15 @@ static void test_sizes(void)
 static void test_chunk_sizes(void)
 {
     static uint8_t data[(1u << 18) + 1];
+    const char *text;
 
     data_fill(DATA_MIXED, 2, data, sizeof data);
     for (uint8_t log2 = BALE_CHUNK_LOG2_MIN; log2 <= BALE_CHUNK_LOG2_MAX; log2++)
-        for (int s = 0; s < FAST_SETTINGS; s++) {
+        for (size_t s = 0; (text = codec_settings_next(SETTINGS_CHUNK_SIZES, &s)) != NULL;) {
             uint32_t size = 1u << (log2 < 18 ? log2 : 18);
-            round_trip(settings[s], data, size - 1, log2);
-            round_trip(settings[s], data, size, log2);
-            round_trip(settings[s], data, size + 1, log2);
+            round_trip(text, data, size - 1, log2);
+            round_trip(text, data, size, log2);
+            round_trip(text, data, size + 1, log2);
         }
 }
 
@@ -174,13 +163,14 @@ static void test_levels(void)
 static void test_all_equal(void)
 {
     static uint8_t data[200001];
+    const char *text;
 
     for (int value = 0; value < 256; value += 51) {
         memset(data, value, sizeof data);
-        for (int s = 0; s < SETTINGS; s++) {
-            CHECK_EQ(round_trip(settings[s], data, 1, 12), BALE_CODEC_ZERO);
-            CHECK_EQ(round_trip(settings[s], data, 4096, 12), BALE_CODEC_ZERO);
-            CHECK_EQ(round_trip(settings[s], data, sizeof data, 16), BALE_CODEC_ZERO);
+        for (size_t s = 0; (text = codec_settings_next(SETTINGS_FRAMES, &s)) != NULL;) {
+            CHECK_EQ(round_trip(text, data, 1, 12), BALE_CODEC_ZERO);
+            CHECK_EQ(round_trip(text, data, 4096, 12), BALE_CODEC_ZERO);
+            CHECK_EQ(round_trip(text, data, sizeof data, 16), BALE_CODEC_ZERO);
         }
     }
     data[sizeof data - 1]++;
@@ -192,14 +182,16 @@ static void test_fallback(void)
 {
     static uint8_t data[3 * 65536];
     static uint8_t out[4 * 65536];
+    const char *text;
     struct bale_frame frame = {.raw_length = sizeof data, .chunk_log2 = 16};
     size_t length;
 
     data_fill(DATA_RANDOM, 5, data, sizeof data);
-    for (int s = 0; s < SETTINGS; s++)
-        CHECK_EQ(round_trip(settings[s], data, sizeof data, 16), BALE_CODEC_STORE);
+    for (size_t s = 0; (text = codec_settings_next(SETTINGS_FRAMES, &s)) != NULL;)
+        CHECK_EQ(round_trip(text, data, sizeof data, 16), BALE_CODEC_STORE);
     data_fill(DATA_TEXT, 5, data + 65536, 65536);
-    CHECK_EQ(bale_frame_encode(scratch, parse("zstd:3"), data, &frame, out, &length), BALE_OK);
+    CHECK_EQ(bale_frame_encode(scratch, codec_setting_parse("zstd:3"), data, &frame, out, &length),
+             BALE_OK);
     CHECK_EQ(frame.codec, BALE_CODEC_ZSTD);
     CHECK_EQ(frame.parameter, 3);
     CHECK_EQ_U(bale_frame_chunk(out, &frame, 0).stored, 65536);

@@ -4,6 +4,7 @@
 #include "kernels/frame/registry.h"
 #include "kernels/frame/setting.h"
 #include "tests/check.h"
+#include "tests/support/codec_settings.h"
 
 static void test_good(void)
 {
@@ -207,8 +208,25 @@ static void test_registry(void)
     CHECK_EQ_U(known, 6);
 }
 
+/* Each codec has settings for the tests that go through all codecs. */
+static void test_settings_of_tests(void)
+{
+    const struct bale_codec_about *codec;
+
+    for (size_t c = 0; (codec = bale_codec_at(c)) != NULL; c++)
+        for (unsigned set = 1; set < SETTINGS_END; set <<= 1) {
+            const char *text;
+            bool found = codec->built_in;
+            for (size_t s = 0; (text = codec_settings_next(set, &s)) != NULL;)
+                found |= codec_setting_parse(text).codec == codec->id;
+            if (!CHECK(found))
+                fprintf(stderr, "    %s has no setting in set %u\n", codec->name, set);
+        }
+}
+
 int main(void)
 {
+    test_settings_of_tests();
     test_good();
     test_bad();
     test_long();
