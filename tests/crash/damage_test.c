@@ -2,6 +2,7 @@
  * the byte is lost. Then a backing file that fails: what was acknowledged stays. */
 #include "format/err.h"
 #include "tests/check.h"
+#include "tests/support/offsets.h"
 #include "tests/support/rig.h"
 
 enum { PIECE = 512, FAULTS_MAX = 400, SIZE_MAX_ = 100000 };
@@ -190,7 +191,7 @@ static void test_root_lost(void)
     last = segment.position;
     rig_die(&rig); /* no confirming root */
 
-    rig.file.bytes[5] ^= 1; /* the second commit's root is in slot 0 */
+    rig.file.bytes[ROOT_AT_FLAGS] ^= 1; /* the second commit's root is in slot 0 */
     rig.config.writable = false;
     io = memory_io_open(&rig.file);
     CHECK_EQ(bale_container_peek(io, &rig.config, &rig.defaults, &attr, NULL), BALE_E_UNVERIFIED);
@@ -199,20 +200,20 @@ static void test_root_lost(void)
     bale_container_attr(rig.container, &attr);
     CHECK_EQ_U(attr.size, 5000);
     rig_close(&rig);
-    rig.file.bytes[position + 60] ^= 1;
+    rig.file.bytes[position + FRAME_AT_TABLE + 16] ^= 1;
     CHECK_EQ(rig_open(&rig), BALE_E_CORRUPT);
 
     /* With the newest root back, what is not newer than the durable root is not looked at by open.
      */
-    rig.file.bytes[5] ^= 1;
+    rig.file.bytes[ROOT_AT_FLAGS] ^= 1;
     rig.certain_from = 0;
     CHECK_EQ(rig_open(&rig), BALE_OK);
     rig_close(&rig);
 
     /* A bad frame of the newest: the fallback, were it good. */
-    rig.file.bytes[last + 60] ^= 1;
+    rig.file.bytes[last + FRAME_AT_TABLE + 16] ^= 1;
     CHECK_EQ(rig_open(&rig), BALE_E_CORRUPT);
-    rig.file.bytes[position + 60] ^= 1;
+    rig.file.bytes[position + FRAME_AT_TABLE + 16] ^= 1;
     REQUIRE(rig_open(&rig) == BALE_OK);
     bale_container_attr(rig.container, &attr);
     CHECK_EQ_U(attr.size, 5000);

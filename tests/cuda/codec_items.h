@@ -10,6 +10,7 @@
 #include "tests/check.h"
 #include "tests/cuda/rig.h"
 #include "tests/support/codec_settings.h"
+#include "tests/support/offsets.h"
 #include "tests/unit/kernels/data.h"
 
 enum {
@@ -234,15 +235,15 @@ static inline void codec_check_encoded(struct codec_items *list, unsigned i)
     CHECK_EQ_U(frame.head_length, item->frame.head_length);
     CHECK_EQ_U(frame.chunks, item->frame.chunks);
     list->frames_of[frame.codec]++;
-    if (codec_is_ours(frame.codec) && codec_is_ours(job->frame[5])) {
+    if (codec_is_ours(frame.codec) && codec_is_ours(job->frame[FRAME_AT_CODEC])) {
         CHECK_EQ_U(item->stored_length, job->frame_length);
         CHECK_EQ_MEM(job->stored, job->frame, job->frame_length);
     }
-    if (job->frame[5] == BALE_CODEC_ZERO)
+    if (job->frame[FRAME_AT_CODEC] == BALE_CODEC_ZERO)
         CHECK_EQ(frame.codec, BALE_CODEC_ZERO);
     /* Bytes that shrink to half are worth compressing with every codec. */
     if (job->raw_length > 100000 && job->frame_length < job->raw_length / 2)
-        CHECK_EQ(frame.codec, job->frame[5]);
+        CHECK_EQ(frame.codec, job->frame[FRAME_AT_CODEC]);
 }
 
 static inline void codec_check_decoded(struct codec_items *list, unsigned i)

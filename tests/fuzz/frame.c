@@ -7,8 +7,12 @@
 #include "format/err.h"
 #include "format/hash.h"
 #include "tests/fuzz/target.h"
+#include "tests/support/offsets.h"
 
-enum { CHECKSUM = 8, HEAD_MOST = 52 + 12 * (BALE_EXTENT_MAX >> BALE_CHUNK_LOG2_MIN) };
+enum {
+    CHECKSUM = 8,
+    HEAD_MOST = FRAME_HEAD_MIN + FRAME_ENTRY_SIZE * (BALE_EXTENT_MAX >> BALE_CHUNK_LOG2_MIN)
+};
 
 /* The table adds up, and writing the head again gives the head that was read. */
 static void check_head(const uint8_t *head, struct bale_frame *frame)

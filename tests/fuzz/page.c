@@ -8,11 +8,14 @@
 #include "format/err.h"
 #include "format/hash.h"
 #include "tests/fuzz/target.h"
+#include "tests/support/offsets.h"
 
 enum {
+    AT_SIZE = 8,
+    AT_GENERATION = 16,
+    AT_EXTENT = 24,
     CONTEXT = 28,
     CHECKSUM = 8,
-    PAGE_AT_ID = 16,
     EXTENTS = (BALE_EXTENT_MAX - BALE_EXTENT_MIN) / BALE_EXTENT_STEP + 1,
 };
 
@@ -80,12 +83,12 @@ bool fuzz_page(const uint8_t *data, size_t size)
         ref.checksum = bale_hash(bytes, ref.length - CHECKSUM);
         bale_put64(bytes + ref.length - CHECKSUM, ref.checksum);
     }
-    if (ref.length >= PAGE_AT_ID + 8)
-        ctx.container_id = bale_get64(bytes + PAGE_AT_ID);
+    if (ref.length >= PAGE_AT_CONTAINER_ID + 8)
+        ctx.container_id = bale_get64(bytes + PAGE_AT_CONTAINER_ID);
     ctx.end = bale_get64(data) & BALE_SIZE_MAX;
-    ctx.size = bale_get64(data + 8) & BALE_SIZE_MAX;
-    ctx.generation = bale_get64(data + 16);
-    ctx.extent = BALE_EXTENT_MIN + bale_get32(data + 24) % EXTENTS * BALE_EXTENT_STEP;
+    ctx.size = bale_get64(data + AT_SIZE) & BALE_SIZE_MAX;
+    ctx.generation = bale_get64(data + AT_GENERATION);
+    ctx.extent = BALE_EXTENT_MIN + bale_get32(data + AT_EXTENT) % EXTENTS * BALE_EXTENT_STEP;
 
     err = bale_page_decode(bytes, &ref, &ctx, &page);
     if (err == BALE_OK)
@@ -130,9 +133,9 @@ size_t fuzz_page_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX])
     if (n >= sizeof(heights))
         return 0;
     bale_put64(out, 1 << 20);
-    bale_put64(out + 8, 1 << 21);
-    bale_put64(out + 16, 1);
-    bale_put32(out + 24, 0);
+    bale_put64(out + AT_SIZE, 1 << 21);
+    bale_put64(out + AT_GENERATION, 1);
+    bale_put32(out + AT_EXTENT, 0);
     page.height = heights[n];
     if (page.height == 1)
         seed_leaf(&page);

@@ -7,8 +7,7 @@
 #include "format/err.h"
 #include "format/hash.h"
 #include "tests/fuzz/target.h"
-
-enum { AT_CHECKSUM = BALE_ROOT_SIZE - 8 };
+#include "tests/support/offsets.h"
 
 static void check_slot(const uint8_t *slot, const struct bale_root *root)
 {
@@ -31,7 +30,7 @@ bool fuzz_root(const uint8_t *data, size_t size)
     FUZZ_HOLDS(head != NULL);
     memcpy(head, data, length);
     for (size_t at = 0; at + BALE_ROOT_SIZE <= length; at += BALE_ROOT_SIZE)
-        bale_put64(head + at + AT_CHECKSUM, bale_hash(head + at, AT_CHECKSUM));
+        bale_put64(head + at + ROOT_AT_CHECKSUM, bale_hash(head + at, ROOT_AT_CHECKSUM));
 
     err = bale_roots_read(head, length, &roots);
     FUZZ_HOLDS(err == BALE_OK || (roots.newest == -1 && roots.fallback == -1));

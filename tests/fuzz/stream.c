@@ -7,6 +7,7 @@
 #include "format/err.h"
 #include "format/hash.h"
 #include "tests/fuzz/target.h"
+#include "tests/support/offsets.h"
 
 /* The next part; makes the checksums of heads and end records right. */
 static int next(struct bale_stream_reader *reader, uint8_t *data, size_t size,
@@ -16,9 +17,9 @@ static int next(struct bale_stream_reader *reader, uint8_t *data, size_t size,
         size >= BALE_STREAM_MAGIC ? bale_stream_part(data) : BALE_PART_OTHER;
 
     if (part == BALE_PART_HEAD && size >= BALE_STREAM_HEAD)
-        bale_put64(data + 24, bale_hash(data, 24));
+        bale_put64(data + STREAM_AT_CHECKSUM, bale_hash(data, STREAM_AT_CHECKSUM));
     if (part == BALE_PART_END && size >= BALE_STREAM_END)
-        bale_put64(data + 40, bale_hash(data, 40));
+        bale_put64(data + STREAM_END_AT_CHECKSUM, bale_hash(data, STREAM_END_AT_CHECKSUM));
     return bale_stream_read(reader, data, size, item);
 }
 

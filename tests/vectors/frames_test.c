@@ -39,7 +39,7 @@ static struct file read_file(const char *name, const char *ending)
 static uint32_t promised_length(const struct file *in)
 {
     uint32_t length =
-        in->length >= CRAFT_RAW_LENGTH + 4 ? bale_get32(in->data + CRAFT_RAW_LENGTH) : 1;
+        in->length >= FRAME_AT_RAW_LENGTH + 4 ? bale_get32(in->data + FRAME_AT_RAW_LENGTH) : 1;
 
     return length >= 1 && length <= BALE_EXTENT_MAX ? length : 1;
 }

@@ -298,28 +298,29 @@ static void emit_field(const char *name, size_t at, int size, uint32_t value, co
 
 static void heads(void)
 {
-    emit_field("unsupported-version", CRAFT_VERSION, 1, 2, "version 2");
-    emit_field("unsupported-flags", CRAFT_FLAGS, 1, 1, "a flag");
-    emit_field("unsupported-zero", CRAFT_ZERO, 2, 256, "the zero field is not zero");
-    emit_field("unsupported-codec", CRAFT_CODEC, 1, 254, "a codec nobody knows");
+    emit_field("unsupported-version", FRAME_AT_VERSION, 1, 2, "version 2");
+    emit_field("unsupported-flags", FRAME_AT_FLAGS, 1, 1, "a flag");
+    emit_field("unsupported-zero", FRAME_AT_ZERO, 2, 256, "the zero field is not zero");
+    emit_field("unsupported-codec", FRAME_AT_CODEC, 1, 254, "a codec nobody knows");
     emit_field("bad-magic", 0, 1, 'b', "the magic");
-    emit_field("bad-version", CRAFT_VERSION, 1, 0, "version 0");
-    emit_field("bad-store-parameter", CRAFT_PARAMETER, 2, 1, "store has no parameter");
-    emit_field("bad-chunk-log2-small", CRAFT_CHUNK_LOG2, 1, 11, "chunks of 2 KiB");
-    emit_field("bad-chunk-log2-large", CRAFT_CHUNK_LOG2, 1, 27, "chunks of 128 MiB");
-    emit_field("bad-raw-length-0", CRAFT_RAW_LENGTH, 4, 0, "no raw bytes");
-    emit_field("bad-raw-length-large", CRAFT_RAW_LENGTH, 4, (64u << 20) + 1, "more than 64 MiB");
-    emit_field("bad-raw-length", CRAFT_RAW_LENGTH, 4, STORE_RAW + 1,
+    emit_field("bad-version", FRAME_AT_VERSION, 1, 0, "version 0");
+    emit_field("bad-store-parameter", FRAME_AT_PARAMETER, 2, 1, "store has no parameter");
+    emit_field("bad-chunk-log2-small", FRAME_AT_CHUNK_LOG2, 1, 11, "chunks of 2 KiB");
+    emit_field("bad-chunk-log2-large", FRAME_AT_CHUNK_LOG2, 1, 27, "chunks of 128 MiB");
+    emit_field("bad-raw-length-0", FRAME_AT_RAW_LENGTH, 4, 0, "no raw bytes");
+    emit_field("bad-raw-length-large", FRAME_AT_RAW_LENGTH, 4, (64u << 20) + 1, "more than 64 MiB");
+    emit_field("bad-raw-length", FRAME_AT_RAW_LENGTH, 4, STORE_RAW + 1,
                "a raw byte more than the chunks have");
-    emit_field("bad-offset", CRAFT_OFFSET + 4, 4, 0x80000000u, "beyond the greatest file size");
-    emit_field("bad-raw-checksum", CRAFT_RAW_CHECKSUM, 1, 0, "the raw checksum");
-    emit_field("bad-stored-length", CRAFT_STORED_LENGTH, 4, STORE_RAW - 1,
+    emit_field("bad-offset", FRAME_AT_OFFSET + 4, 4, 0x80000000u, "beyond the greatest file size");
+    emit_field("bad-raw-checksum", FRAME_AT_RAW_CHECKSUM, 1, 0, "the raw checksum");
+    emit_field("bad-stored-length", FRAME_AT_STORED_LENGTH, 4, STORE_RAW - 1,
                "not the sum of the table");
-    emit_field("bad-chunk-empty", CRAFT_TABLE, 4, 0, "a chunk of no stored bytes");
-    emit_field("bad-chunk-large", CRAFT_TABLE, 4, 4097, "a chunk of more stored than raw bytes");
-    emit_field("bad-chunk-store-short", CRAFT_TABLE, 4, 4095,
+    emit_field("bad-chunk-empty", FRAME_AT_TABLE, 4, 0, "a chunk of no stored bytes");
+    emit_field("bad-chunk-large", FRAME_AT_TABLE, 4, 4097, "a chunk of more stored than raw bytes");
+    emit_field("bad-chunk-store-short", FRAME_AT_TABLE, 4, 4095,
                "store with fewer stored than raw bytes");
-    emit_field("bad-chunk-checksum", CRAFT_TABLE + 4, 1, 0, "the checksum of a chunk");
+    emit_field("bad-chunk-checksum", FRAME_AT_TABLE + FRAME_ENTRY_AT_CHECKSUM, 1, 0,
+               "the checksum of a chunk");
 }
 
 static void broken(void)
@@ -333,14 +334,14 @@ static void broken(void)
     frame[length - 1] ^= 0x80;
     emit_bad("bad-stored-bit", length, "a bit of a chunk");
     plain_store();
-    frame[CRAFT_OFFSET] ^= 1;
+    frame[FRAME_AT_OFFSET] ^= 1;
     emit_bad("bad-head-bit", length, "a bit of the head");
     memset(raw, 7, 100);
     length = encode("store", 100, 12);
-    bale_put16(frame + CRAFT_PARAMETER, 256 + 7);
+    bale_put16(frame + FRAME_AT_PARAMETER, 256 + 7);
     craft_seal_head(frame, 0);
     emit_bad("bad-zero-parameter", length, "zero with a parameter above 255");
-    bale_put16(frame + CRAFT_PARAMETER, 8);
+    bale_put16(frame + FRAME_AT_PARAMETER, 8);
     craft_seal_head(frame, 0);
     emit_bad("bad-zero-checksum", length, "zero with the raw checksum of another value");
 }

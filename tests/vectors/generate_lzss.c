@@ -78,7 +78,7 @@ static size_t make_frame(struct codec c, const struct craft_bytes *b, uint32_t r
 {
     size_t length = craft_frame(c.id, b->data, b->length, raw, raw_length, frame);
 
-    bale_put16(frame + CRAFT_PARAMETER, c.parameter);
+    bale_put16(frame + FRAME_AT_PARAMETER, c.parameter);
     craft_seal_head(frame, 1);
     return length;
 }

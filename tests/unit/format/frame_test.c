@@ -1,13 +1,14 @@
 /* Frame heads: every field's place, every rule of FORMAT.md section 6. */
 #include "format/frame.h"
 
+#include "tests/support/offsets.h"
 #include "tests/unit/format/edit.h"
 
 enum {
     CHUNKS = 3,
-    HEAD = 88,      /* 52 + 12 * 3 */
-    ZERO_HEAD = 52, /* no table */
-    HEAD_MOST = 52 + 12 * (64 << 20 >> 12),
+    HEAD = FRAME_HEAD_MIN + FRAME_ENTRY_SIZE * CHUNKS,
+    ZERO_HEAD = FRAME_HEAD_MIN, /* no table */
+    HEAD_MOST = FRAME_HEAD_MIN + FRAME_ENTRY_SIZE * (64 << 20 >> 12),
 };
 
 static const uint8_t head_bytes[HEAD] = {
@@ -184,10 +185,10 @@ static void test_most_bytes(void)
     struct bale_frame frame;
 
     memcpy(bytes, head_bytes, HEAD);
-    bale_put32(bytes + 12, 64 << 20);
+    bale_put32(bytes + FRAME_AT_RAW_LENGTH, 64 << 20);
     CHECK_EQ(bale_frame_head_decode(bytes, HEAD, &frame), BALE_E_SHORT);
     CHECK_EQ_U(frame.head_length, HEAD_MOST);
-    bale_put32(bytes + 12, (64 << 20) + 1);
+    bale_put32(bytes + FRAME_AT_RAW_LENGTH, (64 << 20) + 1);
     CHECK_EQ(bale_frame_head_decode(bytes, HEAD, &frame), BALE_E_CORRUPT);
 }
 
@@ -198,75 +199,85 @@ static void test_most_bytes(void)
 
 /* clang-format off */
 static const struct rule rules[] = {
-    {"magic", BAD, {{0, 1, 'b'}}},
-    {"version 0", BAD, {{4, 1, 0}}},
-    {"version 2", NEW, {{4, 1, 2}}},
-    {"flags bit 0", NEW, {{7, 1, 1}}},
-    {"flags bit 7", NEW, {{7, 1, 0x80}}},
-    {"zero field, low", NEW, {{10, 2, 1}}},
-    {"zero field, high", NEW, {{10, 2, 0x8000}}},
-    {"chunk log2 11", BAD, {{6, 1, 11}}},
-    {"chunk log2 27", BAD, {{6, 1, 27}}},
-    {"chunk log2 0", BAD, {{6, 1, 0}}},
-    {"chunk log2 255", BAD, {{6, 1, 255}}},
-    {"raw length 0", BAD, {{12, 4, 0}}},
-    {"raw length beyond 64 MiB", BAD, {{12, 4, (64 << 20) + 1}}},
-    {"raw length of all ones", BAD, {{12, 4, UINT32_MAX}}},
-    {"raw length, least for three chunks", OK, {{12, 4, 8192 + 308}}},
-    {"last chunk stored longer than raw", BAD, {{12, 4, 8192 + 307}}},
-    {"raw length, most for three chunks", OK, {{12, 4, 12288}}},
-    {"last file offset", OK, {{16, 8, TOP - 1 - 10000}}},
-    {"file offset beyond 2^63 - 1", BAD, {{16, 8, TOP - 10000}}},
-    {"file offset wraps", BAD, {{16, 8, UINT64_MAX}}},
-    {"generation 0, as in a stream", OK, {{24, 8, 0}}},
-    {"generation of all ones", OK, {{24, 8, UINT64_MAX}}},
-    {"stored length too small", BAD, {{40, 4, 4999}}},
-    {"stored length too great", BAD, {{40, 4, 5001}}},
-    {"stored length of all ones", BAD, {{40, 4, UINT32_MAX}}},
-    {"an empty chunk", BAD, {{44, 4, 0}, {40, 4, 5000 - 596}}},
-    {"a chunk of one byte", OK, {{44, 4, 1}, {40, 4, 5000 - 595}}},
-    {"a chunk stored longer than raw", BAD, {{56, 4, 4097}, {40, 4, 5001}}},
-    {"stored lengths that wrap to the right sum", BAD, {{44, 4, UINT32_MAX - 4000}, {56, 4, 4096},
-                                                        {68, 4, 4905}}},
-    {"codec lz4", OK, {{5, 1, 2}, {8, 2, 0}}},
-    {"lz4 with a parameter", BAD, {{5, 1, 2}, {8, 2, 1}}},
-    {"any zstd level", OK, {{8, 2, 0x7fff}}},
-    {"codec 4", NEW, {{5, 1, 4}}},
-    {"culzss of version 1", OK, {{5, 1, 16}, {8, 2, 1}}},
-    {"culzss of version 2", OK, {{5, 1, 16}, {8, 2, 2}}},
-    {"culzss of version 0", BAD, {{5, 1, 16}, {8, 2, 0}}},
-    {"culzss of version 3", BAD, {{5, 1, 16}, {8, 2, 3}}},
-    {"culzss of version 257", BAD, {{5, 1, 16}, {8, 2, 257}}},
-    {"gpulz", OK, {{5, 1, 17}, {8, 2, 0x1dff}}},
-    {"gpulz with its least parameter", OK, {{5, 1, 17}, {8, 2, 0x0020}}},
-    {"gpulz with a window of 31", BAD, {{5, 1, 17}, {8, 2, 0x001f}}},
-    {"gpulz with pieces of 128 KiB", BAD, {{5, 1, 17}, {8, 2, 0x0620}}},
-    {"gpulz with adaptive symbols", BAD, {{5, 1, 17}, {8, 2, 0x2020}}},
-    {"gpulz with bit 14", BAD, {{5, 1, 17}, {8, 2, 0x4020}}},
-    {"gpulz with bit 15", BAD, {{5, 1, 17}, {8, 2, 0x8020}}},
-    {"reserved codec 18", NEW, {{5, 1, 18}}},
-    {"reserved codec 19", NEW, {{5, 1, 19}}},
-    {"codec auto", NEW, {{5, 1, 255}}},
-    {"an unknown codec comes before its table's rules", NEW, {{5, 1, 20}, {44, 4, 0}}},
-    {"store", OK, {{5, 1, 0}, {8, 2, 0}, {40, 4, 10000}, {44, 4, 4096}, {68, 4, 1808}}},
-    {"store with a parameter", BAD, {{5, 1, 0}, {8, 2, 1}, {40, 4, 10000}, {44, 4, 4096},
-                                     {68, 4, 1808}}},
-    {"store with a chunk that is not raw", BAD, {{5, 1, 0}, {8, 2, 0}, {40, 4, 9999}, {44, 4, 4095},
-                                                 {68, 4, 1808}}},
+    {"magic", BAD, {{FRAME_AT_MAGIC, 1, 'b'}}},
+    {"version 0", BAD, {{FRAME_AT_VERSION, 1, 0}}},
+    {"version 2", NEW, {{FRAME_AT_VERSION, 1, 2}}},
+    {"flags bit 0", NEW, {{FRAME_AT_FLAGS, 1, 1}}},
+    {"flags bit 7", NEW, {{FRAME_AT_FLAGS, 1, 0x80}}},
+    {"zero field, low", NEW, {{FRAME_AT_ZERO, 2, 1}}},
+    {"zero field, high", NEW, {{FRAME_AT_ZERO, 2, 0x8000}}},
+    {"chunk log2 11", BAD, {{FRAME_AT_CHUNK_LOG2, 1, 11}}},
+    {"chunk log2 27", BAD, {{FRAME_AT_CHUNK_LOG2, 1, 27}}},
+    {"chunk log2 0", BAD, {{FRAME_AT_CHUNK_LOG2, 1, 0}}},
+    {"chunk log2 255", BAD, {{FRAME_AT_CHUNK_LOG2, 1, 255}}},
+    {"raw length 0", BAD, {{FRAME_AT_RAW_LENGTH, 4, 0}}},
+    {"raw length beyond 64 MiB", BAD, {{FRAME_AT_RAW_LENGTH, 4, (64 << 20) + 1}}},
+    {"raw length of all ones", BAD, {{FRAME_AT_RAW_LENGTH, 4, UINT32_MAX}}},
+    {"raw length, least for three chunks", OK, {{FRAME_AT_RAW_LENGTH, 4, 8192 + 308}}},
+    {"last chunk stored longer than raw", BAD, {{FRAME_AT_RAW_LENGTH, 4, 8192 + 307}}},
+    {"raw length, most for three chunks", OK, {{FRAME_AT_RAW_LENGTH, 4, 12288}}},
+    {"last file offset", OK, {{FRAME_AT_OFFSET, 8, TOP - 1 - 10000}}},
+    {"file offset beyond 2^63 - 1", BAD, {{FRAME_AT_OFFSET, 8, TOP - 10000}}},
+    {"file offset wraps", BAD, {{FRAME_AT_OFFSET, 8, UINT64_MAX}}},
+    {"generation 0, as in a stream", OK, {{FRAME_AT_GENERATION, 8, 0}}},
+    {"generation of all ones", OK, {{FRAME_AT_GENERATION, 8, UINT64_MAX}}},
+    {"stored length too small", BAD, {{FRAME_AT_STORED_LENGTH, 4, 4999}}},
+    {"stored length too great", BAD, {{FRAME_AT_STORED_LENGTH, 4, 5001}}},
+    {"stored length of all ones", BAD, {{FRAME_AT_STORED_LENGTH, 4, UINT32_MAX}}},
+    {"an empty chunk", BAD, {{FRAME_AT_TABLE, 4, 0}, {FRAME_AT_STORED_LENGTH, 4, 5000 - 596}}},
+    {"a chunk of one byte", OK, {{FRAME_AT_TABLE, 4, 1}, {FRAME_AT_STORED_LENGTH, 4, 5000 - 595}}},
+    {"a chunk stored longer than raw", BAD,
+     {{FRAME_AT_TABLE + FRAME_ENTRY_SIZE, 4, 4097}, {FRAME_AT_STORED_LENGTH, 4, 5001}}},
+    {"stored lengths that wrap to the right sum", BAD,
+     {{FRAME_AT_TABLE, 4, UINT32_MAX - 4000}, {FRAME_AT_TABLE + FRAME_ENTRY_SIZE, 4, 4096},
+      {FRAME_AT_TABLE + 2 * FRAME_ENTRY_SIZE, 4, 4905}}},
+    {"codec lz4", OK, {{FRAME_AT_CODEC, 1, 2}, {FRAME_AT_PARAMETER, 2, 0}}},
+    {"lz4 with a parameter", BAD, {{FRAME_AT_CODEC, 1, 2}, {FRAME_AT_PARAMETER, 2, 1}}},
+    {"any zstd level", OK, {{FRAME_AT_PARAMETER, 2, 0x7fff}}},
+    {"codec 4", NEW, {{FRAME_AT_CODEC, 1, 4}}},
+    {"culzss of version 1", OK, {{FRAME_AT_CODEC, 1, 16}, {FRAME_AT_PARAMETER, 2, 1}}},
+    {"culzss of version 2", OK, {{FRAME_AT_CODEC, 1, 16}, {FRAME_AT_PARAMETER, 2, 2}}},
+    {"culzss of version 0", BAD, {{FRAME_AT_CODEC, 1, 16}, {FRAME_AT_PARAMETER, 2, 0}}},
+    {"culzss of version 3", BAD, {{FRAME_AT_CODEC, 1, 16}, {FRAME_AT_PARAMETER, 2, 3}}},
+    {"culzss of version 257", BAD, {{FRAME_AT_CODEC, 1, 16}, {FRAME_AT_PARAMETER, 2, 257}}},
+    {"gpulz", OK, {{FRAME_AT_CODEC, 1, 17}, {FRAME_AT_PARAMETER, 2, 0x1dff}}},
+    {"gpulz with its least parameter", OK,
+     {{FRAME_AT_CODEC, 1, 17}, {FRAME_AT_PARAMETER, 2, 0x0020}}},
+    {"gpulz with a window of 31", BAD, {{FRAME_AT_CODEC, 1, 17}, {FRAME_AT_PARAMETER, 2, 0x001f}}},
+    {"gpulz with pieces of 128 KiB", BAD,
+     {{FRAME_AT_CODEC, 1, 17}, {FRAME_AT_PARAMETER, 2, 0x0620}}},
+    {"gpulz with adaptive symbols", BAD,
+     {{FRAME_AT_CODEC, 1, 17}, {FRAME_AT_PARAMETER, 2, 0x2020}}},
+    {"gpulz with bit 14", BAD, {{FRAME_AT_CODEC, 1, 17}, {FRAME_AT_PARAMETER, 2, 0x4020}}},
+    {"gpulz with bit 15", BAD, {{FRAME_AT_CODEC, 1, 17}, {FRAME_AT_PARAMETER, 2, 0x8020}}},
+    {"reserved codec 18", NEW, {{FRAME_AT_CODEC, 1, 18}}},
+    {"reserved codec 19", NEW, {{FRAME_AT_CODEC, 1, 19}}},
+    {"codec auto", NEW, {{FRAME_AT_CODEC, 1, 255}}},
+    {"an unknown codec comes before its table's rules", NEW,
+     {{FRAME_AT_CODEC, 1, 20}, {FRAME_AT_TABLE, 4, 0}}},
+    {"store", OK,
+     {{FRAME_AT_CODEC, 1, 0}, {FRAME_AT_PARAMETER, 2, 0}, {FRAME_AT_STORED_LENGTH, 4, 10000},
+      {FRAME_AT_TABLE, 4, 4096}, {FRAME_AT_TABLE + 2 * FRAME_ENTRY_SIZE, 4, 1808}}},
+    {"store with a parameter", BAD,
+     {{FRAME_AT_CODEC, 1, 0}, {FRAME_AT_PARAMETER, 2, 1}, {FRAME_AT_STORED_LENGTH, 4, 10000},
+      {FRAME_AT_TABLE, 4, 4096}, {FRAME_AT_TABLE + 2 * FRAME_ENTRY_SIZE, 4, 1808}}},
+    {"store with a chunk that is not raw", BAD,
+     {{FRAME_AT_CODEC, 1, 0}, {FRAME_AT_PARAMETER, 2, 0}, {FRAME_AT_STORED_LENGTH, 4, 9999},
+      {FRAME_AT_TABLE, 4, 4095}, {FRAME_AT_TABLE + 2 * FRAME_ENTRY_SIZE, 4, 1808}}},
 };
 
 static const struct rule zero_rules[] = {
-    {"parameter 0", OK, {{8, 2, 0}}},
-    {"parameter 255", OK, {{8, 2, 255}}},
-    {"parameter 256", BAD, {{8, 2, 256}}},
-    {"stored bytes", BAD, {{40, 4, 1}}},
-    {"raw length 0", BAD, {{12, 4, 0}}},
-    {"raw length 1", OK, {{12, 4, 1}}},
-    {"chunk log2 12", OK, {{6, 1, 12}}},
-    {"chunk log2 11", BAD, {{6, 1, 11}}},
-    {"chunk log2 27", BAD, {{6, 1, 27}}},
-    {"chunk log2 255", BAD, {{6, 1, 255}}},
-    {"newer version", NEW, {{4, 1, 9}}},
+    {"parameter 0", OK, {{FRAME_AT_PARAMETER, 2, 0}}},
+    {"parameter 255", OK, {{FRAME_AT_PARAMETER, 2, 255}}},
+    {"parameter 256", BAD, {{FRAME_AT_PARAMETER, 2, 256}}},
+    {"stored bytes", BAD, {{FRAME_AT_STORED_LENGTH, 4, 1}}},
+    {"raw length 0", BAD, {{FRAME_AT_RAW_LENGTH, 4, 0}}},
+    {"raw length 1", OK, {{FRAME_AT_RAW_LENGTH, 4, 1}}},
+    {"chunk log2 12", OK, {{FRAME_AT_CHUNK_LOG2, 1, 12}}},
+    {"chunk log2 11", BAD, {{FRAME_AT_CHUNK_LOG2, 1, 11}}},
+    {"chunk log2 27", BAD, {{FRAME_AT_CHUNK_LOG2, 1, 27}}},
+    {"chunk log2 255", BAD, {{FRAME_AT_CHUNK_LOG2, 1, 255}}},
+    {"newer version", NEW, {{FRAME_AT_VERSION, 1, 9}}},
 };
 /* clang-format on */
 

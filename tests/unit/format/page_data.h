@@ -7,17 +7,18 @@
 
 #include "format/page.h"
 #include "tests/check.h"
+#include "tests/support/offsets.h"
 
 enum {
-    LEAF = 24 + 3 * 48 + 8,
-    INNER = 24 + 2 * 36 + 8,
+    LEAF = PAGE_WITHOUT_RECORDS + 3 * SEGMENT_SIZE,
+    INNER = PAGE_WITHOUT_RECORDS + 2 * CHILD_SIZE,
     EXTENT = 1 << 20,
     /* Where records begin. */
-    S0 = 24,
-    S1 = 72,
-    S2 = 120,
-    C0 = 24,
-    C1 = 60,
+    S0 = PAGE_AT_RECORDS,
+    S1 = S0 + SEGMENT_SIZE,
+    S2 = S1 + SEGMENT_SIZE,
+    C0 = PAGE_AT_RECORDS,
+    C1 = C0 + CHILD_SIZE,
 };
 
 #define ID UINT64_C(0x4142434445464748)

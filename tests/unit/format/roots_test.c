@@ -1,6 +1,7 @@
 /* The choice between two slots: FORMAT.md sections 3 and 8 (rules 1, 2, 5 and 6). */
 #include "format/root.h"
 
+#include "tests/support/offsets.h"
 #include "tests/unit/format/edit.h"
 
 enum { ID = 77 };
@@ -139,7 +140,7 @@ static void test_unsupported(void)
             struct bale_roots roots;
 
             make_head(head, slot == 0 ? 50 : others[i], slot == 0 ? others[i] : 50);
-            memcpy(bytes + 88, "TIDE", 4);
+            memcpy(bytes + ROOT_AT_FEATURES, "TIDE", 4);
             edit_seal(bytes, BALE_ROOT_SIZE);
             CHECK_EQ(bale_roots_read(head, sizeof(head), &roots), BALE_E_UNSUPPORTED);
             CHECK_EQ_STR(roots.feature, "TIDE");
@@ -147,12 +148,12 @@ static void test_unsupported(void)
             if (slot == 0)
                 CHECK_EQ(bale_roots_read(head, BALE_ROOT_SIZE, &roots), BALE_E_UNSUPPORTED);
 
-            memset(bytes + 88, 0, 4);
-            bytes[4] = 2;
+            memset(bytes + ROOT_AT_FEATURES, 0, 4);
+            bytes[ROOT_AT_VERSION] = 2;
             edit_seal(bytes, BALE_ROOT_SIZE);
             check_read(head, sizeof(head), BALE_E_UNSUPPORTED, -1, -1, false);
 
-            bytes[100] ^= 1; /* a bad checksum: no word about versions */
+            bytes[ROOT_AT_MTIME + 4] ^= 1; /* a bad checksum: no word about versions */
             if (others[i] == 0)
                 check_read(head, sizeof(head), BALE_E_CORRUPT, -1, -1, false);
             else

@@ -5,6 +5,7 @@
 #include "format/err.h"
 #include "format/hash.h"
 #include "tests/check.h"
+#include "tests/support/offsets.h"
 
 #define TOP (UINT64_C(1) << 63)
 
@@ -71,12 +72,13 @@ static void test_bits(void)
         memcpy(bytes, head_bytes, BALE_STREAM_HEAD);
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
         CHECK_EQ(bale_stream_head_decode(bytes, &read), BALE_E_CORRUPT);
-        if (bit < 8 * 24) {
-            bale_put64(bytes + 24, bale_hash(bytes, 24));
+        if (bit < 8 * STREAM_AT_CHECKSUM) {
+            bale_put64(bytes + STREAM_AT_CHECKSUM, bale_hash(bytes, STREAM_AT_CHECKSUM));
             int err = bale_stream_head_decode(bytes, &read);
-            bool extent = bit / 8 >= 8 && bit / 8 < 12;
-            CHECK(extent ||
-                  err == (bit < 8 * 4 || bit == 8 * 4 ? BALE_E_CORRUPT : BALE_E_UNSUPPORTED));
+            bool extent = bit / 8 >= STREAM_AT_EXTENT && bit / 8 < STREAM_AT_ZERO_2;
+            CHECK(extent || err == (bit < 8 * STREAM_AT_VERSION || bit == 8 * STREAM_AT_VERSION
+                                        ? BALE_E_CORRUPT
+                                        : BALE_E_UNSUPPORTED));
         }
     }
     for (size_t bit = 0; bit < 8 * BALE_STREAM_END; bit++) {

@@ -5,6 +5,7 @@
 #include "format/err.h"
 #include "format/hash.h"
 #include "tests/check.h"
+#include "tests/support/offsets.h"
 #include "tests/support/rig.h"
 
 static int height_of(struct rig *rig)
@@ -251,8 +252,8 @@ static void test_feature(void)
     rig_close(&rig);
     REQUIRE(bale_root_decode(rig.file.bytes + BALE_ROOT_SIZE, &root, feature) == BALE_OK);
     bale_root_encode(&root, slot);
-    memcpy(slot + 88, "xyz1", 4);
-    bale_put64(slot + 104, bale_hash(slot, 104));
+    memcpy(slot + ROOT_AT_FEATURES, "xyz1", 4);
+    bale_put64(slot + ROOT_AT_CHECKSUM, bale_hash(slot, ROOT_AT_CHECKSUM));
     memory_file_write(&rig.file, slot, sizeof slot, BALE_ROOT_SIZE);
     CHECK_EQ(peek(&rig, &attr, feature), BALE_E_UNSUPPORTED);
     CHECK_EQ_STR(feature, "xyz1");

@@ -5,9 +5,10 @@
 #include "format/err.h"
 #include "format/hash.h"
 #include "tests/check.h"
+#include "tests/support/offsets.h"
 #include "tests/support/rig.h"
 
-enum { ROUNDS = 6000, PAGES_MAX = 64, RECORDS_AT = 24, CHILD_SIZE = 36 };
+enum { ROUNDS = 6000, PAGES_MAX = 64 };
 
 static struct {
     uint64_t position;
@@ -22,7 +23,7 @@ static uint64_t seal(struct memory_file *file, uint64_t position, uint32_t lengt
     uint8_t *page;
     uint64_t hash;
 
-    if (length < 32 || position > file->size || length > file->size - position)
+    if (length < PAGE_WITHOUT_RECORDS || position > file->size || length > file->size - position)
         return 0;
     page = file->bytes + position;
     if (page_count < PAGES_MAX) {
@@ -30,13 +31,14 @@ static uint64_t seal(struct memory_file *file, uint64_t position, uint32_t lengt
         pages[page_count].length = length;
         page_count++;
     }
-    for (unsigned i = 0; height > 1 && i < bale_get16(page + 6); i++) {
-        uint8_t *record = page + RECORDS_AT + (size_t)i * CHILD_SIZE;
+    for (unsigned i = 0; height > 1 && i < bale_get16(page + PAGE_AT_COUNT); i++) {
+        uint8_t *record = page + PAGE_AT_RECORDS + (size_t)i * CHILD_SIZE;
 
-        if (RECORDS_AT + (i + 1) * CHILD_SIZE > length)
+        if (PAGE_AT_RECORDS + (i + 1) * CHILD_SIZE > length)
             break;
-        bale_put64(record + 28,
-                   seal(file, bale_get64(record + 8), bale_get32(record + 24), height - 1));
+        bale_put64(record + CHILD_AT_CHECKSUM,
+                   seal(file, bale_get64(record + CHILD_AT_POSITION),
+                        bale_get32(record + CHILD_AT_LENGTH), height - 1));
     }
     hash = bale_hash(page, length - 8);
     bale_put64(page + length - 8, hash);
@@ -45,12 +47,14 @@ static uint64_t seal(struct memory_file *file, uint64_t position, uint32_t lengt
 
 static void seal_root(struct memory_file *file, uint8_t *slot)
 {
-    unsigned height = slot[60];
+    unsigned height = slot[ROOT_AT_HEIGHT];
 
     page_count = 0;
     if (height >= 1 && height <= 3)
-        bale_put64(slot + 64, seal(file, bale_get64(slot + 48), bale_get32(slot + 56), height));
-    bale_put64(slot + 104, bale_hash(slot, 104));
+        bale_put64(slot + ROOT_AT_TREE_CHECKSUM,
+                   seal(file, bale_get64(slot + ROOT_AT_TREE_POSITION),
+                        bale_get32(slot + ROOT_AT_TREE_LENGTH), height));
+    bale_put64(slot + ROOT_AT_CHECKSUM, bale_hash(slot, ROOT_AT_CHECKSUM));
 }
 
 /* A container with an index of two levels, and the slot of its root. */
@@ -66,7 +70,7 @@ static size_t build(struct rig *rig)
     REQUIRE(bale_container_preallocate(rig->container, 0, 30000) == BALE_OK);
     REQUIRE(bale_container_commit(rig->container, false) == BALE_OK);
     rig_close(rig);
-    REQUIRE(rig->file.bytes[BALE_ROOT_SIZE + 60] == 2);
+    REQUIRE(rig->file.bytes[BALE_ROOT_SIZE + ROOT_AT_HEIGHT] == 2);
     return BALE_ROOT_SIZE;
 }
 

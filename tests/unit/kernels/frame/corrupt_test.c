@@ -128,8 +128,8 @@ static void test_short_chunk(const struct sample *s)
     for (uint32_t length = 1; length < stored; length++) {
         memcpy(in, s->stored, head + length);
         memcpy(in + head + length, s->stored + head + stored, s->length - head - stored);
-        bale_put32(in + CRAFT_TABLE, length);
-        bale_put32(in + CRAFT_STORED_LENGTH, s->frame.stored_length - (stored - length));
+        bale_put32(in + FRAME_AT_TABLE, length);
+        bale_put32(in + FRAME_AT_STORED_LENGTH, s->frame.stored_length - (stored - length));
         craft_seal(in, s->frame.chunks);
         CHECK(refused(decode(in, s->length - (stored - length), raw)));
     }
@@ -147,7 +147,7 @@ static void test_wrong_codec(const struct sample *s)
         if (id == s->frame.codec)
             continue;
         memcpy(in, s->stored, s->length);
-        in[CRAFT_CODEC] = (uint8_t)id;
+        in[FRAME_AT_CODEC] = (uint8_t)id;
         craft_seal(in, s->frame.chunks);
         check_hostile(s, in, s->length);
     }
@@ -211,7 +211,7 @@ static void test_raw_checksum(struct sample *s)
 {
     uint8_t raw[RAW];
 
-    s->stored[CRAFT_RAW_CHECKSUM] ^= 1;
+    s->stored[FRAME_AT_RAW_CHECKSUM] ^= 1;
     craft_seal_head(s->stored, s->frame.chunks);
     CHECK_EQ(decode(s->stored, s->length, raw), BALE_E_CORRUPT);
 }
@@ -223,7 +223,7 @@ static void test_zero(void)
     memset(s.raw, 'q', RAW);
     REQUIRE(bale_frame_encode(scratch, (struct bale_setting){.codec = BALE_CODEC_AUTO}, s.raw,
                               &s.frame, s.stored, &s.length) == BALE_OK);
-    CHECK_EQ_U(s.length, CRAFT_HEAD_MIN);
+    CHECK_EQ_U(s.length, FRAME_HEAD_MIN);
     test_bits(&s);
     test_truncated(&s);
     test_raw_checksum(&s);
