@@ -13,7 +13,7 @@
 #include "fs/fuse/names.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
-#include "fs/fuse/settings.h"
+#include "fs/fuse/xattr_balefs.h"
 
 /* A new regular file, by create, tmpfile or mknod. */
 struct create_op {

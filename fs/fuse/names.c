@@ -11,7 +11,7 @@
 #include "fs/fuse/caller.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
-#include "fs/fuse/settings.h"
+#include "fs/fuse/xattr_balefs.h"
 
 /* Pins the directory in which a name is to be made. */
 static int pin_directory(fuse_req_t req, fuse_ino_t parent, const char *name,

@@ -9,7 +9,7 @@
 #include "fs/fuse/backing.h"
 #include "fs/fuse/capability.h"
 #include "fs/fuse/ops.h"
-#include "fs/fuse/settings.h"
+#include "fs/fuse/xattr_balefs.h"
 
 #define ACL_PREFIX "system.posix_acl_"
 #define LIST_MAX 65536

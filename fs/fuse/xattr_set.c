@@ -12,7 +12,7 @@
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/request.h"
-#include "fs/fuse/settings.h"
+#include "fs/fuse/xattr_balefs.h"
 
 #define ACL_ACCESS "system.posix_acl_access"
 

@@ -1,7 +1,7 @@
 /* user.balefs.*: settings, and the space that a file takes, as extended attributes. On regular
  * files they come from the container; on directories they are the backing store's own, checked. */
-#ifndef BALE_FS_FUSE_SETTINGS_H
-#define BALE_FS_FUSE_SETTINGS_H
+#ifndef BALE_FS_FUSE_XATTR_BALEFS_H
+#define BALE_FS_FUSE_XATTR_BALEFS_H
 
 #include "fs/fuse/mount.h"
 

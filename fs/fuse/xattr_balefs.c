@@ -1,4 +1,4 @@
-#include "fs/fuse/settings.h"
+#include "fs/fuse/xattr_balefs.h"
 
 #include <errno.h>
 #include <jansson.h>
