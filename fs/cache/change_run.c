@@ -60,14 +60,10 @@ static void show_time(struct bale_change *change)
     file->ctime = bale_file_now_locked(file);
 }
 
-static void truncate_after_flush(struct bale_change *change, struct bale_scratch *scratch)
+static int set_size(struct bale_change *change)
 {
-    (void)scratch;
     struct bale_file *file = change->file;
-    if (change->error != BALE_OK) {
-        bale_change_end(change);
-        return;
-    }
+
     change->mtime = bale_file_now(file);
     int err = transact(change, edit_size);
     if (change->changed) {
@@ -81,7 +77,13 @@ static void truncate_after_flush(struct bale_change *change, struct bale_scratch
         bale_volume_add_dirty(file, 0);
         pthread_mutex_unlock(&file->lock);
     }
-    end_with(change, err);
+    return err;
+}
+
+static void truncate_after_flush(struct bale_change *change, struct bale_scratch *scratch)
+{
+    (void)scratch;
+    end_with(change, change->error == BALE_OK ? set_size(change) : change->error);
 }
 
 /* A truncation to 0 needs no flush: nothing of the old contents survives. */
@@ -122,17 +124,13 @@ static int edit_allocation(struct bale_change *change, struct bale_container_att
     return BALE_OK;
 }
 
-static void allocate_after_flush(struct bale_change *change, struct bale_scratch *scratch)
+static int allocate(struct bale_change *change)
 {
-    (void)scratch;
     struct bale_file *file = change->file;
-    if (change->error != BALE_OK) {
-        bale_change_end(change);
-        return;
-    }
-    change->mtime = bale_file_now(file);
     uint64_t end = change->offset + change->length;
     bool grows = change->how == BALE_ALLOCATE || change->how == BALE_ALLOCATE_ZERO;
+
+    change->mtime = bale_file_now(file);
     int err = transact(change, edit_allocation);
     pthread_mutex_lock(&file->lock);
     if (change->changed) {
@@ -147,7 +145,13 @@ static void allocate_after_flush(struct bale_change *change, struct bale_scratch
         bale_volume_add_dirty(file, 0);
     }
     pthread_mutex_unlock(&file->lock);
-    end_with(change, err);
+    return err;
+}
+
+static void allocate_after_flush(struct bale_change *change, struct bale_scratch *scratch)
+{
+    (void)scratch;
+    end_with(change, change->error == BALE_OK ? allocate(change) : change->error);
 }
 
 static int edit_mtime(struct bale_change *change, struct bale_container_attr *attr)
