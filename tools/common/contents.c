@@ -9,6 +9,7 @@
 #include "format/err.h"
 #include "format/limits.h"
 #include "format/reason.h"
+#include "fs/base/array.h"
 
 int bale_contents_open(const struct bale_reader *reader, int fd, struct bale_contents *contents,
                        struct bale_reason *why)
@@ -87,21 +88,15 @@ static void note(struct bale_damage *damage, const struct bale_fault *fault, uin
                  uint64_t to)
 {
     pthread_mutex_lock(&damage->lock);
-    if (damage->count == damage->room) {
-        size_t room = damage->room ? damage->room * 2 : 16;
-        struct bale_fault *grown = realloc(damage->faults, room * sizeof *grown);
-        if (!grown) {
-            damage->overflow = true;
-            goto out;
-        }
+    struct bale_fault *grown =
+        bale_array_grow(damage->faults, damage->count, &damage->room, sizeof *grown);
+    if (grown) {
         damage->faults = grown;
-        damage->room = room;
+        grown[damage->count] = *fault;
+        grown[damage->count].offset = from;
+        grown[damage->count++].length = to - from;
     }
-    damage->faults[damage->count] = *fault;
-    damage->faults[damage->count].offset = from;
-    damage->faults[damage->count].length = to - from;
-    damage->count++;
-out:
+    damage->overflow |= !grown;
     pthread_mutex_unlock(&damage->lock);
 }
 

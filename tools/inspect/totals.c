@@ -6,6 +6,7 @@
 
 #include "format/codecs.h"
 #include "format/err.h"
+#include "fs/base/array.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
 #include "tools/common/size.h"
@@ -118,18 +119,6 @@ static size_t type_position(const struct bale_types *types, const char *name)
     return low;
 }
 
-static int types_grow(struct bale_types *types)
-{
-    size_t capacity = types->capacity ? 2 * types->capacity : 64;
-    struct bale_type_totals *larger = reallocarray(types->types, capacity, sizeof *larger);
-
-    if (!larger)
-        return BALE_E_NOMEM;
-    types->types = larger;
-    types->capacity = capacity;
-    return BALE_OK;
-}
-
 int bale_types_add(struct bale_types *types, const char *file_name,
                    const struct bale_totals *totals)
 {
@@ -138,8 +127,11 @@ int bale_types_add(struct bale_types *types, const char *file_name,
     type_of(file_name, name);
     size_t at = type_position(types, name);
     if (at == types->count || strcmp(types->types[at].name, name) != 0) {
-        if (types->count == types->capacity && types_grow(types) != BALE_OK)
+        struct bale_type_totals *grown =
+            bale_array_grow(types->types, types->count, &types->capacity, sizeof *grown);
+        if (!grown)
             return BALE_E_NOMEM;
+        types->types = grown;
         memmove(types->types + at + 1, types->types + at,
                 (types->count - at) * sizeof *types->types);
         types->types[at] = (struct bale_type_totals){0};
