@@ -12,6 +12,7 @@
 #include "fs/base/free_map.h"
 #include "kernels/base/join.h"
 #include "kernels/base/lock.h"
+#include "kernels/base/thread.h"
 
 #define PAGE ((size_t)BALE_FREE_BLOCKS_PAGE)
 #define CAP_LEAST ((uint64_t)32 << 20)
@@ -273,7 +274,7 @@ void bale_memory_pin_begin(struct bale_memory *memory, bool all,
         memory->pin = pin;
         memory->pin_arg = arg;
         memory->pinner_started =
-            pthread_create(&memory->pinner, NULL, memory_pin_thread, memory) == 0;
+            bale_thread_start(&memory->pinner, "balefs-pin", memory_pin_thread, memory) == 0;
     }
     pthread_mutex_unlock(&memory->lock);
 }

@@ -7,6 +7,7 @@
 
 #include "format/err.h"
 #include "kernels/base/lock.h"
+#include "kernels/base/thread.h"
 #include "kernels/frame/registry.h"
 
 struct bale_pool {
@@ -55,7 +56,7 @@ static void *pool_thread(void *arg)
     return NULL;
 }
 
-int bale_pool_create(unsigned threads, struct bale_pool **out)
+int bale_pool_create(const char *name, unsigned threads, struct bale_pool **out)
 {
     struct bale_pool *pool = calloc(1, sizeof *pool + threads * sizeof pool->threads[0]);
 
@@ -65,7 +66,7 @@ int bale_pool_create(unsigned threads, struct bale_pool **out)
     pthread_cond_init(&pool->work, NULL);
     pool->last = &pool->first;
     for (; pool->started < threads; pool->started++) {
-        if (pthread_create(&pool->threads[pool->started], NULL, pool_thread, pool) != 0) {
+        if (bale_thread_start(&pool->threads[pool->started], name, pool_thread, pool) != 0) {
             bale_pool_destroy(pool);
             return BALE_E_NOMEM;
         }

@@ -15,7 +15,8 @@ struct bale_job {
 };
 
 struct bale_pool;
-int bale_pool_create(unsigned threads, struct bale_pool **pool);
+/* name: what ps and debuggers show of its threads, at most 15 characters. */
+int bale_pool_create(const char *name, unsigned threads, struct bale_pool **pool);
 void bale_pool_submit(struct bale_pool *pool, struct bale_job *job); /* first in, first out */
 
 /* Guests: handing a small job to another thread costs more than the job. Between enter and leave

@@ -6,6 +6,7 @@
 #include "fs/cache/change.h"
 #include "fs/cache/reserve.h"
 #include "kernels/base/container_of.h"
+#include "kernels/base/thread.h"
 
 #define TICK_MS 250u
 #define CHECKPOINT_MS 30000u
@@ -97,7 +98,7 @@ int bale_flusher_start(struct bale_volume *volume, struct bale_flusher **out)
         return BALE_E_NOMEM;
     flusher->volume = volume;
     flusher->checkpoint_ms = bale_now_ms();
-    if (pthread_create(&flusher->thread, NULL, flusher_thread, flusher) != 0) {
+    if (bale_thread_start(&flusher->thread, "balefs-flush", flusher_thread, flusher) != 0) {
         free(flusher);
         return BALE_E_NOMEM;
     }

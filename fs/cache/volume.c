@@ -89,10 +89,10 @@ static int create_parts(struct bale_volume *volume)
     err = create_engine(volume, cpus);
     if (err != BALE_OK)
         return err;
-    err = bale_pool_create(cpus * 2 > 4 ? cpus * 2 : 4, &volume->pool);
+    err = bale_pool_create("balefs-pool", cpus * 2 > 4 ? cpus * 2 : 4, &volume->pool);
     if (err != BALE_OK)
         return err;
-    err = bale_pool_create(cpus > 2 ? cpus : 2, &volume->fetchers);
+    err = bale_pool_create("balefs-fetch", cpus > 2 ? cpus : 2, &volume->fetchers);
     if (err != BALE_OK)
         return err;
     err = bale_queue_create(volume, &volume->queue);

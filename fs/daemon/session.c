@@ -19,6 +19,7 @@
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/interrupt.h"
 #include "fs/fuse/request.h"
+#include "kernels/base/thread.h"
 
 #define WAKE_SIGNAL SIGUSR1
 #define WAKE_EVERY_NS 2000000
@@ -183,7 +184,8 @@ int bale_session_start(struct bale_session *session, unsigned threads)
         return BALE_E_NOMEM;
     session->alive = threads;
     for (; session->threads < threads; session->threads++)
-        if (pthread_create(&session->ids[session->threads], NULL, session_thread, session) != 0)
+        if (bale_thread_start(&session->ids[session->threads], "balefs-session", session_thread,
+                              session) != 0)
             break;
     pthread_mutex_lock(&session->lock);
     session->alive -= threads - session->threads;

@@ -9,6 +9,7 @@
 #include "kernels/base/clock.h"
 #include "kernels/base/join.h"
 #include "kernels/base/lock.h"
+#include "kernels/base/thread.h"
 #include "kernels/cuda/engine.h"
 
 enum { RELEASE_MS = 30000, WATCHDOG_MS = 10000 };
@@ -191,11 +192,11 @@ static int open_and_start(struct cuda_engine *engine, struct bale_reason *why)
                       missing.text);
     engine->state = CUDA_OPEN;
     engine->idle_ns = bale_clock_ns();
-    engine->supervisor_started =
-        pthread_create(&engine->supervisor, NULL, bale_cuda_supervisor_thread, engine) == 0;
+    engine->supervisor_started = bale_thread_start(&engine->supervisor, "balefs-gpu-sup",
+                                                   bale_cuda_supervisor_thread, engine) == 0;
     for (unsigned i = 0; engine->supervisor_started && i < engine->worker_count; i++) {
         struct cuda_worker *w = &engine->workers[i];
-        w->started = pthread_create(&w->thread, NULL, bale_cuda_worker_thread, w) == 0;
+        w->started = bale_thread_start(&w->thread, "balefs-gpu", bale_cuda_worker_thread, w) == 0;
         if (!w->started)
             err = BALE_E_NOMEM;
     }

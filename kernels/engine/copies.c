@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "kernels/base/thread.h"
 
 #define PIECE ((size_t)256 << 10)  /* that a thread takes at a time */
 #define WORTH ((size_t)1024 << 10) /* less is copied before another thread is awake */
@@ -75,7 +76,8 @@ static void start_threads(struct bale_copies *c, unsigned count)
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (c->started < count && pthread_create(&c->threads[c->started], NULL, copy_thread, c) == 0)
+    while (c->started < count &&
+           bale_thread_start(&c->threads[c->started], "balefs-copy", copy_thread, c) == 0)
         c->started++;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

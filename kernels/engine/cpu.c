@@ -7,6 +7,7 @@
 #include "format/err.h"
 #include "kernels/base/clock.h"
 #include "kernels/base/container_of.h"
+#include "kernels/base/thread.h"
 #include "kernels/frame/frame.h"
 #include "kernels/frame/registry.h"
 
@@ -139,7 +140,8 @@ static int start_workers(struct cpu_engine *cpu)
         struct worker *w = &cpu->workers[cpu->started];
         w->engine = cpu;
         err = bale_scratch_create(&w->scratch);
-        if (err == BALE_OK && pthread_create(&w->thread, NULL, cpu_worker_thread, w) != 0)
+        if (err == BALE_OK &&
+            bale_thread_start(&w->thread, "balefs-cpu", cpu_worker_thread, w) != 0)
             err = BALE_E_NOMEM;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -7,6 +7,7 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "kernels/base/join.h"
+#include "kernels/base/thread.h"
 #include "kernels/engine/dispatch_internal.h"
 #include "kernels/engine/plugin_loader.h"
 #include "kernels/frame/registry.h"
@@ -37,14 +38,14 @@ static void log_message(struct bale_dispatch *d, int level, const char *what, co
 }
 
 /* The thread blocks all signals, which are for the program's own threads. */
-static bool start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
+static bool start_thread(pthread_t *thread, const char *name, void *(*run)(void *), void *arg)
 {
     sigset_t all;
     sigset_t before;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool started = pthread_create(thread, NULL, run, arg) == 0;
+    bool started = bale_thread_start(thread, name, run, arg) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
@@ -73,7 +74,8 @@ static bool close_device(struct bale_dispatch *d)
 
     if (!d->device)
         return true;
-    if (atomic_load(&d->pins) > 0 || !start_thread(&closer, closer_thread, d->device))
+    if (atomic_load(&d->pins) > 0 ||
+        !start_thread(&closer, "balefs-closer", closer_thread, d->device))
         return false;
     if (bale_join_within(closer, BALE_PATIENCE_S))
         return true;
@@ -194,7 +196,7 @@ void bale_dispatch_open(struct bale_engine *engine)
 
     if (d->options.choice == BALE_ENGINE_CPU)
         return;
-    d->opening = start_thread(&d->opener, opener_thread, d);
+    d->opening = start_thread(&d->opener, "balefs-opener", opener_thread, d);
     if (d->opening)
         return;
     log_message(d, BALE_GPU_WARNING, "no thread to open it", ": the CPU does everything");

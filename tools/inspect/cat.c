@@ -158,7 +158,7 @@ static int cat_run(const struct bale_command *command, int argc, char **argv)
         return bale_options_status(command, option);
     if (optind == argc)
         return bale_usage_error(command, "PATH is missing");
-    int err = bale_pool_create(printing.threads, &printing.pool);
+    int err = bale_pool_create("balefs-pool", printing.threads, &printing.pool);
     if (err != BALE_OK) {
         bale_message("cannot start threads: %s", bale_err_text(err));
         return BALE_EXIT_FAILED;

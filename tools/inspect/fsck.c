@@ -333,7 +333,7 @@ static int check_store(struct fsck *fsck, const char *path)
     sigaction(SIGTERM, &action, NULL);
     setvbuf(stdout, NULL, _IOLBF,
             0); /* prints each line at once, so that it is out if the check is cancelled */
-    err = bale_pool_create(fsck->threads, &fsck->pool);
+    err = bale_pool_create("balefs-pool", fsck->threads, &fsck->pool);
     if (err == BALE_OK) {
         bale_progress_begin(&fsck->progress, "checked");
         check_tree(fsck);

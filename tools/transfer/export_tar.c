@@ -357,7 +357,8 @@ int bale_export_tar(const struct bale_export *export, int from, int fd, const ch
     };
 
     tar.walk.stop = &tar.stop;
-    if (bale_pool_create(export->threads, &tar.pool) != BALE_OK || !open_archive(&tar, fd)) {
+    if (bale_pool_create("balefs-pool", export->threads, &tar.pool) != BALE_OK ||
+        !open_archive(&tar, fd)) {
         tar.failed = true;
         atomic_store(&tar.stop, true);
         close(from);

@@ -257,8 +257,9 @@ int bale_transfer_run(struct bale_transfer *transfer, int from, int to, const ch
     transfer->walk.leave = transfer_leave;
     transfer->walk.fail = transfer_walk_fail;
     transfer->walk.stop = &bale_transfer_stop;
-    int err = transfer->to < 0 ? bale_err_from_errno(errno)
-                               : bale_pool_create(transfer->threads, &transfer->pool);
+    int err = transfer->to < 0
+                  ? bale_err_from_errno(errno)
+                  : bale_pool_create("balefs-pool", transfer->threads, &transfer->pool);
     if (err != BALE_OK) {
         close(from);
         close(to);
