@@ -90,8 +90,10 @@ static int decode_chunk(struct part *p, uint32_t i, const uint8_t *stored, uint6
         p->chunk = malloc(size);
     if (!whole && !p->chunk)
         return BALE_E_NOMEM;
-    err = bale_frame_decode_chunk(p->scratch, p->head.data, &p->head.frame, i, stored,
-                                  whole ? p->raw + (first - p->from) : p->chunk);
+    err = bale_frame_decode_chunk(
+        p->scratch, p->head.data, &p->head.frame, i, stored,
+        whole ? p->raw + (first - p->from) : p->chunk,
+        (struct bale_wanted){(uint32_t)(from - first), (uint32_t)(to - first)});
     if (err == BALE_E_CORRUPT)
         fill_chunk_fault(p, i, stored, position);
     else if (err == BALE_OK && !whole)

@@ -6,6 +6,11 @@
 
 #include "format/codecs.h"
 
+/* Bytes [from, to) of a chunk, from < to. */
+struct bale_wanted {
+    uint32_t from, to;
+};
+
 /* One codec of format/codecs.h, or auto. kernels/NAME/cpu.c defines bale_codec_NAME. A NULL member
  * means that the codec does not need it. encode, decode and choose never allocate: their working
  * memory is what create made. */
@@ -21,11 +26,14 @@ struct bale_codec {
      * negative bale_err. */
     int64_t (*encode)(void *work, int16_t parameter, const uint8_t *raw, uint32_t raw_length,
                       uint8_t *out, uint32_t capacity);
-    /* Decompresses one chunk of hostile bytes to exactly raw_length bytes: BALE_OK or
+    /* Decompresses one chunk of hostile bytes that stands for exactly raw_length bytes: BALE_OK or
      * BALE_E_CORRUPT. parameter and chunk_size are the frame's, checked; chunk_size is raw_length
-     * or more: FORMAT.md section 7 bounds a window by it. */
+     * or more: FORMAT.md section 7 bounds a window by it. raw has room for the whole chunk. Only
+     * the wanted bytes need to be decoded; the others are then undefined. If all are wanted, every
+     * rule of the codec's specification is checked; if not, a damaged chunk is BALE_E_CORRUPT or
+     * yields some bytes. */
     int (*decode)(void *work, int16_t parameter, const uint8_t *in, uint32_t length, uint8_t *raw,
-                  uint32_t raw_length, uint32_t chunk_size);
+                  uint32_t raw_length, uint32_t chunk_size, struct bale_wanted wanted);
     /* Chooses what an open setting leaves open: a pure function of the extent's raw bytes, 1 or
      * more. The setting that it returns is not open. */
     struct bale_setting (*choose)(void *work, int16_t parameter, const uint8_t *raw,

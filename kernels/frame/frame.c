@@ -107,11 +107,11 @@ int bale_frame_encode(struct bale_scratch *scratch, struct bale_setting setting,
     return BALE_OK;
 }
 
-/* Checks the stored bytes of chunk i, at in, and decodes them. *entry gets the chunk's entry in the
- * table. */
+/* Checks the stored bytes of chunk i, at in, and decodes what is wanted of it. *entry gets the
+ * chunk's entry in the table. */
 static int decode_chunk(struct bale_scratch *scratch, const uint8_t *head,
                         const struct bale_frame *frame, uint32_t i, const uint8_t *in, uint8_t *raw,
-                        struct bale_chunk *entry)
+                        struct bale_wanted wanted, struct bale_chunk *entry)
 {
     const struct bale_codec *codec = bale_codec_find(frame->codec);
     uint32_t raw_length = bale_frame_chunk_raw(frame, i);
@@ -122,13 +122,13 @@ static int decode_chunk(struct bale_scratch *scratch, const uint8_t *head,
     if (bale_hash(in, entry->stored) != entry->checksum)
         return BALE_E_CORRUPT;
     if (entry->stored == raw_length) {
-        memcpy(raw, in, raw_length);
+        memcpy(raw + wanted.from, in + wanted.from, wanted.to - wanted.from);
         return BALE_OK;
     }
     if (!codec->decode)
         return BALE_E_CORRUPT;
     return codec->decode(scratch->work[codec->id], (int16_t)frame->parameter, in, entry->stored,
-                         raw, raw_length, 1u << frame->chunk_log2);
+                         raw, raw_length, 1u << frame->chunk_log2, wanted);
 }
 
 static int decode_chunks(struct bale_scratch *scratch, const uint8_t *head,
@@ -139,7 +139,8 @@ static int decode_chunks(struct bale_scratch *scratch, const uint8_t *head,
     for (uint32_t i = 0; i < frame->chunks; i++) {
         struct bale_chunk entry;
         uint32_t length = bale_frame_chunk_raw(frame, i);
-        int err = decode_chunk(scratch, head, frame, i, in, raw, &entry);
+        int err =
+            decode_chunk(scratch, head, frame, i, in, raw, (struct bale_wanted){0, length}, &entry);
         if (err < 0)
             return err;
         /* A chunk stored raw has one checksum, and it was checked. */
@@ -175,13 +176,13 @@ int bale_frame_decode(struct bale_scratch *scratch, const uint8_t *in, size_t le
 
 int bale_frame_decode_chunk(struct bale_scratch *scratch, const uint8_t *head,
                             const struct bale_frame *frame, uint32_t i, const uint8_t *in,
-                            uint8_t *raw)
+                            uint8_t *raw, struct bale_wanted wanted)
 {
     struct bale_chunk entry;
 
     if (frame->codec == BALE_CODEC_ZERO) {
-        memset(raw, frame->parameter, bale_frame_chunk_raw(frame, i));
+        memset(raw + wanted.from, frame->parameter, wanted.to - wanted.from);
         return BALE_OK;
     }
-    return decode_chunk(scratch, head, frame, i, in, raw, &entry);
+    return decode_chunk(scratch, head, frame, i, in, raw, wanted, &entry);
 }

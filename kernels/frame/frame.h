@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "format/frame.h"
+#include "kernels/codec/codec.h"
 
 struct bale_scratch;
 
@@ -22,10 +23,11 @@ int bale_frame_encode(struct bale_scratch *scratch, struct bale_setting setting,
 int bale_frame_decode(struct bale_scratch *scratch, const uint8_t *in, size_t length, uint8_t *raw,
                       uint32_t raw_length, struct bale_frame *frame);
 
-/* Decodes chunk i, whose stored bytes are at in, after checking them against the (validated) head
- * at head. raw has room for bale_frame_chunk_raw(). */
+/* Decodes what is wanted of chunk i, whose stored bytes are at in, after checking all of them
+ * against the (validated) head at head. raw has room for bale_frame_chunk_raw(); its bytes outside
+ * wanted are then undefined. */
 int bale_frame_decode_chunk(struct bale_scratch *scratch, const uint8_t *head,
                             const struct bale_frame *frame, uint32_t i, const uint8_t *in,
-                            uint8_t *raw);
+                            uint8_t *raw, struct bale_wanted wanted);
 
 #endif

@@ -18,11 +18,12 @@ static int64_t encode(void *work, int16_t parameter, const uint8_t *raw, uint32_
 }
 
 static int decode(void *work, int16_t parameter, const uint8_t *in, uint32_t length, uint8_t *raw,
-                  uint32_t raw_length, uint32_t chunk_size)
+                  uint32_t raw_length, uint32_t chunk_size, struct bale_wanted wanted)
 {
     (void)work;
     (void)chunk_size;
-    return bale_lzss_decode(bale_gpulz_geometry((uint16_t)parameter), in, length, raw, raw_length);
+    return bale_lzss_decode(bale_gpulz_geometry((uint16_t)parameter), in, length, raw, raw_length,
+                            wanted);
 }
 
 /* The size of a piece of the sample when encoded, in bytes. */

@@ -23,13 +23,17 @@ static int64_t encode(void *work, int16_t parameter, const uint8_t *raw, uint32_
 
 /* LZ4_decompress_safe fails unless the block ends exactly where its bytes do. */
 static int decode(void *work, int16_t parameter, const uint8_t *in, uint32_t length, uint8_t *raw,
-                  uint32_t raw_length, uint32_t chunk_size)
+                  uint32_t raw_length, uint32_t chunk_size, struct bale_wanted wanted)
 {
     (void)work;
     (void)parameter;
     (void)chunk_size;
-    int got = LZ4_decompress_safe((const char *)in, (char *)raw, (int)length, (int)raw_length);
-    return got >= 0 && (uint32_t)got == raw_length ? BALE_OK : BALE_E_CORRUPT;
+    int got = wanted.to == raw_length
+                  ? LZ4_decompress_safe((const char *)in, (char *)raw, (int)length, (int)raw_length)
+                  : LZ4_decompress_safe_partial((const char *)in, (char *)raw, (int)length,
+                                                (int)wanted.to, (int)raw_length);
+
+    return got >= 0 && (uint32_t)got == wanted.to ? BALE_OK : BALE_E_CORRUPT;
 }
 
 const struct bale_codec bale_codec_lz4 = {

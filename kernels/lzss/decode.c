@@ -1,4 +1,5 @@
-/* Decoding (spec.md). A run of literals and the pointer behind it are one step. */
+/* Decoding (spec.md). A run of literals and the pointer behind it are one step. Pieces before the
+ * wanted bytes are skipped: their flags tell how long their payloads are. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ struct place {
     const uint8_t *in, *in_end;
     const uint8_t *in_limit; /* end of the stream: nothing is read beyond it */
     uint8_t *out, *out_end;  /* out_end: of the piece */
+    uint8_t *enough;         /* end of what is wanted of the piece; out_end: all of it */
     uint8_t *out_limit;      /* end of the chunk: nothing is written beyond it */
 };
 
@@ -103,6 +105,8 @@ BALE_LZSS_INLINE bool decode_piece(struct place *p, const uint8_t *flags, uint32
     const uint8_t *begin = p->out;
 
     for (; tokens > 0; flags += sizeof(uint64_t)) {
+        if (p->out > p->enough)
+            return true;
         uint32_t left = tokens < 64 ? tokens : 64;
         uint64_t bits = load_flags(flags, left);
         if (left < 64 && bits >> left != 0)
@@ -137,38 +141,87 @@ static bool decode_any(struct place *p, const uint8_t *flags, uint32_t tokens, u
     }
 }
 
-int bale_lzss_decode(struct bale_lzss_geometry geometry, const uint8_t *in, uint32_t length,
-                     uint8_t *raw, uint32_t raw_length)
+/* The payload of a piece, in bytes. Spare bits count as tokens: they are 0 in a valid stream. */
+static uint64_t payload_bytes(const uint8_t *flags, uint32_t tokens, unsigned symbol_log2)
 {
-    unsigned symbol_log2 = geometry.symbol_log2;
-    uint32_t piece = 1u << geometry.piece_log2;
-    uint32_t body = raw_length >> symbol_log2 << symbol_log2;
-    uint32_t tail = raw_length - body;
-    uint32_t pieces = (body + piece - 1) / piece;
-    const uint8_t *flags = in + 2 * (size_t)pieces;
+    uint32_t pointers = 0;
+
+    for (uint32_t t = 0; t < tokens; t += 64, flags += sizeof(uint64_t))
+        pointers +=
+            (uint32_t)__builtin_popcountll(load_flags(flags, tokens - t < 64 ? tokens - t : 64));
+    return 2 * (uint64_t)pointers + (((uint64_t)tokens - pointers) << symbol_log2);
+}
+
+/* A stream whose parts before the payloads have been found. */
+struct stream {
+    const uint8_t *counts; /* of the pieces' tokens */
+    const uint8_t *flags;
+    unsigned symbol_log2;
+    uint32_t window;
+    uint32_t piece; /* bytes */
+    uint32_t pieces;
+    uint32_t body; /* bytes that are symbols */
+};
+
+static uint32_t tokens_of(const struct stream *s, uint32_t i)
+{
+    return bale_get16(s->counts + 2 * (size_t)i) + 1u;
+}
+
+/* Decodes the pieces with wanted bytes. */
+static bool decode_pieces(const struct stream *s, struct place *p, struct bale_wanted wanted)
+{
+    uint8_t *raw = p->out;
+    const uint8_t *flags = s->flags;
+    uint32_t first = wanted.from / s->piece;
+
+    for (uint32_t i = 0; i < s->pieces && i * (uint64_t)s->piece < wanted.to; i++) {
+        uint32_t tokens = tokens_of(s, i), left = s->body - i * s->piece;
+        if (i < first) {
+            uint64_t bytes = payload_bytes(flags, tokens, s->symbol_log2);
+            if (bytes > (size_t)(p->in_end - p->in))
+                return false;
+            p->in += bytes;
+        } else {
+            p->out = raw + (size_t)i * s->piece;
+            p->out_end = p->out + (left < s->piece ? left : s->piece);
+            p->enough = raw + wanted.to < p->out_end ? raw + wanted.to : p->out_end;
+            if (!decode_any(p, flags, tokens, s->window, s->symbol_log2))
+                return false;
+        }
+        flags += (tokens + 7) / 8;
+    }
+    return true;
+}
+
+int bale_lzss_decode(struct bale_lzss_geometry geometry, const uint8_t *in, uint32_t length,
+                     uint8_t *raw, uint32_t raw_length, struct bale_wanted wanted)
+{
+    struct stream s = {.counts = in,
+                       .symbol_log2 = geometry.symbol_log2,
+                       .window = geometry.window,
+                       .piece = 1u << geometry.piece_log2,
+                       .body = raw_length >> geometry.symbol_log2 << geometry.symbol_log2};
+    uint32_t tail = raw_length - s.body;
     uint64_t flag_bytes = 0;
 
-    if (length < 2 * (uint64_t)pieces + tail)
+    s.pieces = (s.body + s.piece - 1) / s.piece;
+    s.flags = in + 2 * (size_t)s.pieces;
+    if (length < 2 * (uint64_t)s.pieces + tail)
         return BALE_E_CORRUPT;
-    for (uint32_t i = 0; i < pieces; i++)
-        flag_bytes += bale_get16(in + 2 * (size_t)i) / 8u + 1;
-    if (flag_bytes > length - 2 * pieces - tail)
+    for (uint32_t i = 0; i < s.pieces; i++)
+        flag_bytes += (tokens_of(&s, i) + 7) / 8;
+    if (flag_bytes > length - 2 * s.pieces - tail)
         return BALE_E_CORRUPT;
-    struct place place = {.in = flags + flag_bytes,
+    struct place place = {.in = s.flags + flag_bytes,
                           .in_end = in + length - tail,
                           .in_limit = in + length,
                           .out = raw,
                           .out_limit = raw + raw_length};
-    for (uint32_t i = 0; i < pieces; i++) {
-        uint32_t tokens = bale_get16(in + 2 * (size_t)i) + 1u;
-        uint32_t left = body - i * piece;
-        place.out_end = place.out + (left < piece ? left : piece);
-        if (!decode_any(&place, flags, tokens, geometry.window, symbol_log2))
-            return BALE_E_CORRUPT;
-        flags += (tokens + 7) / 8;
-    }
-    if (place.in != place.in_end)
+    if (!decode_pieces(&s, &place, wanted))
         return BALE_E_CORRUPT;
-    memcpy(raw + body, place.in_end, tail);
+    if (wanted.from == 0 && wanted.to == raw_length && place.in != place.in_end)
+        return BALE_E_CORRUPT;
+    memcpy(raw + s.body, place.in_end, tail);
     return BALE_OK;
 }

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "kernels/codec/codec.h"
+
 #define BALE_LZSS_WINDOW_MAX 255u    /* symbols: a distance less one is a byte */
 #define BALE_LZSS_PIECE_LOG2_MAX 16u /* bytes: a number of tokens less one is a u16 */
 #define BALE_LZSS_SYMBOL_LOG2_MAX 3u /* bytes */
@@ -63,8 +65,9 @@ void bale_lzss_destroy(void *work);
 int64_t bale_lzss_encode(struct bale_lzss_work *work, struct bale_lzss_geometry geometry,
                          const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity);
 
-/* Decodes a chunk of hostile bytes. BALE_OK or BALE_E_CORRUPT. */
+/* Decodes the pieces with wanted bytes of a chunk of hostile bytes; as the callback of struct
+ * bale_codec. */
 int bale_lzss_decode(struct bale_lzss_geometry geometry, const uint8_t *in, uint32_t length,
-                     uint8_t *raw, uint32_t raw_length);
+                     uint8_t *raw, uint32_t raw_length, struct bale_wanted wanted);
 
 #endif

@@ -1,4 +1,4 @@
-#define ZSTD_STATIC_LINKING_ONLY /* ZSTD_getFrameHeader */
+#define ZSTD_STATIC_LINKING_ONLY /* ZSTD_getFrameHeader, ZSTD_decompressContinue */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <zstd.h>
@@ -77,14 +77,38 @@ static bool is_one_frame(const uint8_t *in, uint32_t length, uint32_t raw_length
     return ZSTD_findFrameCompressedSize(in, length) == length;
 }
 
+/* Decodes block by block until so many bytes are there. */
+static int decode_start(ZSTD_DCtx *decoder, const uint8_t *in, uint32_t length, uint8_t *raw,
+                        uint32_t raw_length, uint32_t enough)
+{
+    const uint8_t *end = in + length;
+    size_t done = 0;
+
+    if (ZSTD_isError(ZSTD_decompressBegin(decoder)))
+        return BALE_E_CORRUPT;
+    while (done < enough) {
+        size_t step = ZSTD_nextSrcSizeToDecompress(decoder);
+        if (step == 0 || step > (size_t)(end - in))
+            return BALE_E_CORRUPT;
+        size_t got = ZSTD_decompressContinue(decoder, raw + done, raw_length - done, in, step);
+        if (ZSTD_isError(got))
+            return BALE_E_CORRUPT;
+        in += step;
+        done += got;
+    }
+    return BALE_OK;
+}
+
 static int decode(void *work, int16_t parameter, const uint8_t *in, uint32_t length, uint8_t *raw,
-                  uint32_t raw_length, uint32_t chunk_size)
+                  uint32_t raw_length, uint32_t chunk_size, struct bale_wanted wanted)
 {
     struct zstd_work *w = work;
 
     (void)parameter;
     if (!is_one_frame(in, length, raw_length, chunk_size))
         return BALE_E_CORRUPT;
+    if (wanted.to < raw_length)
+        return decode_start(w->decoder, in, length, raw, raw_length, wanted.to);
     return ZSTD_decompressDCtx(w->decoder, raw, raw_length, in, length) == raw_length
                ? BALE_OK
                : BALE_E_CORRUPT;

@@ -300,7 +300,8 @@ static void decode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uin
     else if (chunk->length < chunk->raw_length) {
         if (codec_of(codec)->decode(bale_scratch_work(slot->scratch, bale_cuda_codecs[codec].id),
                                     (int16_t)chunk->parameter, packed, chunk->length, raw,
-                                    chunk->raw_length, chunk->chunk_size) != BALE_OK)
+                                    chunk->raw_length, chunk->chunk_size,
+                                    (struct bale_wanted){0, chunk->raw_length}) != BALE_OK)
             result->flags = CUDA_BAD;
         result->raw_hash = bale_hash(raw, chunk->raw_length);
     }

@@ -41,7 +41,7 @@ static inline bool lzss_decode_chunks(struct lzss_items *list, struct lzss_job *
             memcpy(raw, in, length);
         else if (codec->decode(bale_scratch_work(list->scratch, codec->id),
                                (int16_t)frame->parameter, in, table[i].stored, raw, length,
-                               1u << frame->chunk_log2) != BALE_OK)
+                               1u << frame->chunk_log2, (struct bale_wanted){0, length}) != BALE_OK)
             return false;
         bale_put64(hashes + (size_t)8 * i, bale_hash(raw, length));
         in += table[i].stored;

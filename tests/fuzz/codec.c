@@ -30,12 +30,31 @@ static void check_raw(const struct bale_codec *codec, int16_t parameter, const u
     stored = codec->encode(work, parameter, raw, length, out, length - 1);
     FUZZ_HOLDS(stored >= 0 && stored < length);
     if (stored > 0) {
-        FUZZ_HOLDS(codec->decode(work, parameter, out, (uint32_t)stored, again, length,
-                                 CHUNK_SIZE) == BALE_OK);
+        FUZZ_HOLDS(codec->decode(work, parameter, out, (uint32_t)stored, again, length, CHUNK_SIZE,
+                                 (struct bale_wanted){0, length}) == BALE_OK);
         FUZZ_HOLDS(memcmp(again, raw, length) == 0);
     }
     free(again);
     free(out);
+}
+
+/* A part, which the input's size chooses, is as in the whole chunk; raw is NULL if that is
+ * damaged. */
+static void check_part(const struct bale_codec *codec, int16_t parameter, const uint8_t *in,
+                       uint32_t stored, const uint8_t *raw, uint32_t length)
+{
+    struct bale_wanted wanted = {.from = stored * 7 % length};
+    uint8_t *part = malloc(length);
+    int err;
+
+    wanted.to = wanted.from + 1 + stored * 13 % (length - wanted.from);
+    FUZZ_HOLDS(part != NULL);
+    err = codec->decode(bale_scratch_work(scratch, codec->id), parameter, in, stored, part, length,
+                        CHUNK_SIZE, wanted);
+    FUZZ_HOLDS(err == BALE_OK || (err == BALE_E_CORRUPT && !raw));
+    if (raw)
+        FUZZ_HOLDS(memcmp(part + wanted.from, raw + wanted.from, wanted.to - wanted.from) == 0);
+    free(part);
 }
 
 static bool run_codec(uint8_t id, const uint8_t *data, size_t size)
@@ -54,9 +73,12 @@ static bool run_codec(uint8_t id, const uint8_t *data, size_t size)
     in = malloc(size > HEAD ? size - HEAD : 1);
     FUZZ_HOLDS(raw != NULL && in != NULL);
     memcpy(in, data + HEAD, size - HEAD);
-    err = codec->decode(bale_scratch_work(scratch, id), setting.parameter, in,
-                        (uint32_t)size - HEAD, raw, length, CHUNK_SIZE);
+    err =
+        codec->decode(bale_scratch_work(scratch, id), setting.parameter, in, (uint32_t)size - HEAD,
+                      raw, length, CHUNK_SIZE, (struct bale_wanted){0, length});
     FUZZ_HOLDS(err == BALE_OK || err == BALE_E_CORRUPT);
+    check_part(codec, setting.parameter, in, (uint32_t)size - HEAD, err == BALE_OK ? raw : NULL,
+               length);
     /* A chunk of one byte is never encoded, nor with a parameter that no setting has. */
     if (err == BALE_OK && length > 1 && bale_setting_valid(setting))
         check_raw(codec, setting.parameter, raw, length);

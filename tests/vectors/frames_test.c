@@ -78,7 +78,9 @@ static void check_chunks(const struct file *in, const struct file *raw,
         uint32_t length = bale_frame_chunk_raw(frame, i);
         uint8_t *out = malloc(length);
         REQUIRE(out);
-        CHECK_EQ(bale_frame_decode_chunk(scratch, in->data, frame, i, stored, out), BALE_OK);
+        CHECK_EQ(bale_frame_decode_chunk(scratch, in->data, frame, i, stored, out,
+                                         (struct bale_wanted){0, bale_frame_chunk_raw(frame, i)}),
+                 BALE_OK);
         CHECK_EQ_MEM(out, raw->data + ((size_t)i << frame->chunk_log2), length);
         stored += bale_frame_chunk(in->data, frame, i).stored;
         free(out);

@@ -160,14 +160,15 @@ static void test_chunk(const struct sample *s)
     uint32_t raw_length = bale_frame_chunk_raw(&s->frame, 1);
     uint8_t *in = malloc(stored);
     uint8_t *raw = malloc(raw_length);
+    struct bale_wanted all = {0, raw_length};
 
     REQUIRE(in && raw);
     memcpy(in, s->stored + s->length - stored, stored);
-    CHECK_EQ(bale_frame_decode_chunk(scratch, s->stored, &s->frame, 1, in, raw), BALE_OK);
+    CHECK_EQ(bale_frame_decode_chunk(scratch, s->stored, &s->frame, 1, in, raw, all), BALE_OK);
     CHECK_EQ_MEM(raw, s->raw + RAW - raw_length, raw_length);
     for (size_t bit = 0; bit < 8 * (size_t)stored; bit += 7) {
         in[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        CHECK_EQ(bale_frame_decode_chunk(scratch, s->stored, &s->frame, 1, in, raw),
+        CHECK_EQ(bale_frame_decode_chunk(scratch, s->stored, &s->frame, 1, in, raw, all),
                  BALE_E_CORRUPT);
         in[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
@@ -189,20 +190,20 @@ static void test_codec_length(const struct sample *s)
     if (!codec->decode)
         return;
     CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, in, stored, raw, size,
-                           size),
+                           size, (struct bale_wanted){0, size}),
              BALE_OK);
     CHECK_EQ_MEM(raw, s->raw, size);
     CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, in, stored, raw,
-                           size + 1, 2 * size),
+                           size + 1, 2 * size, (struct bale_wanted){0, size + 1}),
              BALE_E_CORRUPT);
     CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, in, stored, raw,
-                           size - 1, size),
+                           size - 1, size, (struct bale_wanted){0, size - 1}),
              BALE_E_CORRUPT);
     CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, in, stored - 1, raw,
-                           size, size),
+                           size, size, (struct bale_wanted){0, size}),
              BALE_E_CORRUPT);
     CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, in, stored + 1, raw,
-                           size, size),
+                           size, size, (struct bale_wanted){0, size}),
              BALE_E_CORRUPT);
 }
 

@@ -28,7 +28,10 @@ static void check_chunks(const struct trip *t)
         uint32_t raw_length = bale_frame_chunk_raw(&t->frame, i);
         uint8_t *raw = malloc(raw_length);
         REQUIRE(raw);
-        CHECK_EQ(bale_frame_decode_chunk(scratch, t->out, &t->frame, i, in, raw), BALE_OK);
+        CHECK_EQ(
+            bale_frame_decode_chunk(scratch, t->out, &t->frame, i, in, raw,
+                                    (struct bale_wanted){0, bale_frame_chunk_raw(&t->frame, i)}),
+            BALE_OK);
         CHECK_EQ_MEM(raw, t->raw + (size_t)i * size, raw_length);
         free(raw);
         if (t->frame.chunks > 0)

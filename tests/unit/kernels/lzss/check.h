@@ -44,9 +44,9 @@ static inline int lzss_decode(struct lzss_rig *rig, struct reference_how how, co
                               size_t length, uint8_t *raw, uint32_t raw_length)
 {
     uint8_t *exact = lzss_copy(in, length);
-    int err =
-        rig->codec->decode(bale_scratch_work(rig->scratch, rig->codec->id), rig->parameter_of(how),
-                           exact, (uint32_t)length, raw, raw_length, LZSS_CHUNK);
+    int err = rig->codec->decode(bale_scratch_work(rig->scratch, rig->codec->id),
+                                 rig->parameter_of(how), exact, (uint32_t)length, raw, raw_length,
+                                 LZSS_CHUNK, (struct bale_wanted){0, raw_length});
 
     free(exact);
     return err;
