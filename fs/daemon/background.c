@@ -22,15 +22,21 @@ static void send_report(int fd, int err, const char *why)
     (void)!write(fd, &report, sizeof report);
 }
 
+/* Of the child. */
+struct child {
+    int fd; /* the pipe to the parent; -1 once it has the report */
+    struct bale_reason why;
+};
+
 /* The ready callback of the child: the parent may return; detach from its terminal. */
 static void report_ready(void *arg)
 {
-    int *fd = arg;
+    struct child *child = arg;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-    send_report(*fd, BALE_OK, "");
-    close(*fd);
-    *fd = -1;
+    send_report(child->fd, BALE_OK, child->why.text);
+    close(child->fd);
+    child->fd = -1;
     for (int i = 0; i < 3 && null >= 0; i++)
         (void)dup2(null, i);
     close(null);
@@ -43,12 +49,12 @@ static void ignore_ready(void *arg)
 
 static void __attribute__((noreturn)) daemon_child(const struct bale_mount_options *options, int fd)
 {
-    struct bale_reason why = {0};
+    struct child child = {.fd = fd};
 
     setsid();
-    int err = bale_daemon_serve(options, &why, report_ready, &fd);
-    if (fd >= 0)
-        send_report(fd, err, why.text);
+    int err = bale_daemon_serve(options, &child.why, report_ready, &child);
+    if (child.fd >= 0)
+        send_report(child.fd, err, child.why.text);
     _exit(err == BALE_OK ? 0 : 1);
 }
 

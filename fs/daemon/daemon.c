@@ -286,6 +286,18 @@ static int daemon_end(struct daemon *d, bool served)
     return err;
 }
 
+static void report_notices(struct daemon *d)
+{
+    const struct bale_store_notice *notice;
+
+    bale_reason_set(d->why, "%s", "");
+    for (unsigned i = 0; (notice = bale_store_notice(d->mount.store, i)); i++) {
+        bale_reason_set(d->why, "%s/%s: %s", bale_store_path(d->mount.store), notice->below,
+                        notice->text);
+        bale_log(BALE_LOG_WARNING, "%s", d->why->text);
+    }
+}
+
 const char *bale_daemon_libfuse(void)
 {
     return fuse_pkgversion();
@@ -310,6 +322,7 @@ int bale_daemon_serve(const struct bale_mount_options *options, struct bale_reas
                  bale_session_text(d->session),
                  bale_store_abilities(d->mount.store)->text[0] ? "; the store lacks: " : "",
                  bale_store_abilities(d->mount.store)->text);
+        report_notices(d);
         ready(arg);
         bale_volume_open_gpu(d->mount.volume); /* takes seconds; the mount is usable meanwhile */
         wait_for_end(d);

@@ -241,9 +241,10 @@ int bale_store_file_read_json(int dir, const char *path, const char *name, json_
     snprintf(label, sizeof label, BALE_STORE_DIR "/%s", name);
     if (bale_store_file_read(dir, name, BALE_JSON_MAX, &text, &length) < 0) {
         if (errno == EFBIG)
-            return bale_store_fail(why, BALE_E_CORRUPT,
-                                   "%s/%s: is damaged: longer than %u bytes: restore it", path,
-                                   label, BALE_JSON_MAX);
+            return bale_store_fail(
+                why, BALE_E_CORRUPT,
+                "%s/%s: is damaged: longer than %u bytes: see balefs fsck --repair", path, label,
+                BALE_JSON_MAX);
         if (errno == EISDIR || errno == EINVAL)
             return bale_store_fail(why, BALE_E_INVALID, "%s/%s: is not a regular file: restore it",
                                    path, label);
@@ -252,13 +253,15 @@ int bale_store_file_read_json(int dir, const char *path, const char *name, json_
     *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     free(text);
     if (!*json)
-        return bale_store_fail(why, BALE_E_CORRUPT, "%s/%s: is damaged: line %d: %s: restore it",
-                               path, label, error.line, error.text);
+        return bale_store_fail(why, BALE_E_CORRUPT,
+                               "%s/%s: is damaged: line %d: %s: see balefs fsck --repair", path,
+                               label, error.line, error.text);
     if (!json_is_object(*json)) {
         json_decref(*json);
         *json = NULL;
         return bale_store_fail(why, BALE_E_CORRUPT,
-                               "%s/%s: is damaged: not a JSON object: restore it", path, label);
+                               "%s/%s: is damaged: not a JSON object: see balefs fsck --repair",
+                               path, label);
     }
     return 0;
 }

@@ -10,6 +10,8 @@
 /* Names in .balefs that several sources need. */
 #define BALE_LOCK "lock"
 #define BALE_VOLUME "volume.json"
+#define BALE_VOLUME_COPY "volume-copy.json"
+#define BALE_SESSIONS "sessions.json"
 
 #define BALE_JSON_MAX (1u << 20) /* bytes: a longer JSON file is refused */
 
@@ -22,6 +24,9 @@ int bale_store_fail(struct bale_reason *why, int err, const char *format, ...)
  * advice for some errors. Returns the bale_err of errno. */
 int bale_store_fail_errno(struct bale_reason *why, const char *path, const char *name,
                           const char *what);
+
+/* BALE_E_NOENT and why: path is not a store. */
+int bale_store_not_one(const char *path, struct bale_reason *why);
 
 /* Opens an existing regular file of the directory dir. Refuses anything else without opening it. On
  * failure errno is set: ELOOP a symbolic link, EISDIR a directory, EINVAL another type of file. */

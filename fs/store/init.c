@@ -42,30 +42,20 @@ static char *absolute_path(const char *path)
     return real;
 }
 
-static bool is_store(const char *path)
-{
-    char name[PATH_MAX];
-    struct stat st;
-
-    if (snprintf(name, sizeof name, "%s/" BALE_STORE_DIR "/" BALE_VOLUME, path) >= (int)sizeof name)
-        return false;
-    return lstat(name, &st) == 0;
-}
-
 /* A store must not lie inside another one, nor in its .balefs: all files there are containers. */
 static int check_location(const char *path, struct bale_reason *why)
 {
     char above[PATH_MAX];
     char *slash;
 
-    if (is_store(path))
+    if (bale_store_exists(path, NULL))
         return bale_store_fail(why, BALE_E_INVALID,
                                "%s: is a store already: mount it, or choose another directory",
                                path);
     snprintf(above, sizeof above, "%s", path);
     while ((slash = strrchr(above, '/'))) {
         *slash = '\0';
-        if (is_store(above))
+        if (bale_store_exists(above, NULL))
             return bale_store_fail(why, BALE_E_INVALID,
                                    "%s: lies inside the store %s: choose a directory outside it",
                                    path, above[0] ? above : "/");
@@ -111,10 +101,12 @@ static int make_balefs(const char *path, int root, const json_t *volume, struct 
     /* Make the lock now, so that a read-only mount, which writes nothing, can lock it. */
     if (bale_store_directory_open(root, &dir) < 0 || fchmod(dir, 0755) < 0 ||
         bale_store_file_create(dir, BALE_LOCK, &lock) < 0 ||
+        bale_store_file_replace_json(dir, BALE_VOLUME_COPY, volume) < 0 ||
         bale_store_file_replace_json(dir, BALE_VOLUME, volume) < 0 || bale_sync_directory(root) < 0)
         err = bale_store_fail_errno(why, path, BALE_STORE_DIR, "filled");
     if (err && dir >= 0) {
         unlinkat(dir, BALE_VOLUME, 0);
+        unlinkat(dir, BALE_VOLUME_COPY, 0);
         unlinkat(dir, BALE_LOCK, 0);
     }
     if (err)

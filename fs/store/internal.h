@@ -1,6 +1,6 @@
 /* What the sources of the store share. Only for fs/store and its tests. Calls go one way: volume.c,
  * properties.c and init.c, store.c, config.c, session.c and lock.c, holder.c, probe.c, match.c,
- * file.c, platform.c. */
+ * exists.c, file.c, platform.c. */
 #ifndef BALE_FS_STORE_INTERNAL_H
 #define BALE_FS_STORE_INTERNAL_H
 
@@ -54,6 +54,9 @@ struct bale_store_lock {
     bool link; /* the file system has no flock: the file's existence is the lock */
 };
 
+/* What bale_store_notice tells. */
+enum { BALE_NOTICE_VOLUME, BALE_NOTICE_SESSIONS, BALE_NOTICES };
+
 /* A member without a lock here does not change after opening, or is used by one thread only. */
 struct bale_store {
     char *path;
@@ -64,6 +67,9 @@ struct bale_store {
     struct bale_store_lock lock;
     pthread_mutex_t change; /* one change of .balefs at a time; locked before sessions.lock */
     json_t *volume;         /* volume.json as it is on disk; guarded by change */
+    bool volume_missing;    /* when it was read last, only the copy was there */
+    bool repair;            /* BALE_STORE_REPAIR; access is then BALE_STORE_WRITE */
+    struct bale_store_notice notices[BALE_NOTICES];
     _Atomic(struct bale_config_version *) config;
     struct bale_sessions sessions;
     struct bale_store_abilities abilities;
@@ -72,8 +78,14 @@ struct bale_store {
 };
 
 /* config.c */
-/* Reads volume.json, which must be valid. */
+/* Reads volume.json or, if it is missing or damaged, its copy; one must be valid. */
 int bale_config_read(struct bale_store *store, struct bale_reason *why);
+/* For a writer, after reading: makes volume.json again if it is missing or, in a repair, damaged,
+ * and otherwise brings the copy up to date. A failure is only logged. */
+void bale_config_keep_both(struct bale_store *store);
+/* Makes volume.json and its copy, with a new uuid. */
+int bale_config_remake(struct bale_store *store, const struct bale_store_config *config,
+                       struct bale_reason *why);
 void bale_config_free(struct bale_store *store);
 /* Makes a new volume.json with a new uuid; the caller releases it. */
 int bale_config_new(const struct bale_store_config *config, const char *path, json_t **json,

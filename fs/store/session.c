@@ -10,7 +10,6 @@
 #include "fs/store/file.h"
 #include "fs/store/internal.h"
 
-#define SESSIONS "sessions.json"
 /* The range of the first session, a random one, where sessions.json is missing. */
 #define FIRST_MIN (UINT32_C(1) << 16)
 #define FIRST_MAX (UINT32_C(1) << 31)
@@ -106,7 +105,7 @@ static int read_list(struct bale_store *store, struct bale_reason *why)
 {
     struct bale_sessions *sessions = &store->sessions;
     json_t *json;
-    int err = bale_store_file_read_json(store->dir_fd, store->path, SESSIONS, &json, why);
+    int err = bale_store_file_read_json(store->dir_fd, store->path, BALE_SESSIONS, &json, why);
 
     if (err == BALE_E_NOENT)
         return 0;
@@ -116,8 +115,8 @@ static int read_list(struct bale_store *store, struct bale_reason *why)
     json_decref(json);
     if (!sessions->present)
         return bale_store_fail(why, BALE_E_CORRUPT,
-                               "%s/" BALE_STORE_DIR "/" SESSIONS
-                               ": is damaged: it lists no sessions: restore it",
+                               "%s/" BALE_STORE_DIR "/" BALE_SESSIONS
+                               ": is damaged: it lists no sessions: see balefs fsck --repair",
                                store->path);
     return 0;
 }
@@ -135,7 +134,7 @@ static int write_list(struct bale_store *store, const struct bale_session_list *
             goto out;
     json = json_pack("{s:I, s:O}", "last", (json_int_t)list->last, "uncertain", uncertain);
     if (json)
-        err = bale_store_file_replace_json(store->dir_fd, SESSIONS, json);
+        err = bale_store_file_replace_json(store->dir_fd, BALE_SESSIONS, json);
 out:
     if (err == BALE_E_NOMEM)
         errno = ENOMEM;
@@ -218,7 +217,7 @@ static int start_session(struct bale_store *store, struct bale_reason *why)
         return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", store->path);
     }
     if (publish(store, &list, false) < 0)
-        return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" SESSIONS, "written");
+        return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" BALE_SESSIONS, "written");
     sessions->first = next;
     atomic_store(&sessions->current, next);
     return 0;
@@ -230,10 +229,16 @@ int bale_sessions_open(struct bale_store *store, struct bale_reason *why)
 
     bale_platform_identity(store->dir_fd, store->sessions.identity);
     err = read_list(store, why);
-    if (err == BALE_E_CORRUPT && store->access == BALE_STORE_UNLOCKED) {
+    if (err == BALE_E_CORRUPT && (store->access == BALE_STORE_UNLOCKED || store->repair)) {
         /* As if the file were absent: no session is certain. */
         bale_sessions_free(store);
-        return 0;
+        if (!store->repair)
+            return 0;
+        store->notices[BALE_NOTICE_SESSIONS] = (struct bale_store_notice){
+            .below = BALE_STORE_DIR "/" BALE_SESSIONS,
+            .text = "was damaged: it was made again: every file is verified when it is opened",
+            .repaired = true};
+        err = 0;
     }
     if (err || store->access != BALE_STORE_WRITE)
         return err;

@@ -24,7 +24,8 @@ static struct bale_store *store_new(enum bale_store_access access)
 
     if (!store)
         return NULL;
-    store->access = access;
+    store->repair = access == BALE_STORE_REPAIR;
+    store->access = store->repair ? BALE_STORE_WRITE : access;
     store->root_fd = store->dir_fd = store->reserve_fd = store->lock.fd = -1;
     atomic_flag_clear(&store->bad_setting_reported);
     pthread_mutex_init(&store->change, NULL);
@@ -68,10 +69,7 @@ static int open_directories(struct bale_store *store, const char *path, struct b
     if (bale_store_directory_open(store->root_fd, &store->dir_fd) == 0)
         return bale_store_check_case(store->path, store->root_fd, why);
     if (errno == ENOENT)
-        return bale_store_fail(why, BALE_E_NOENT,
-                               "%s: is not a store: it has no " BALE_STORE_DIR "/" BALE_VOLUME
-                               ": see balefs init",
-                               store->path);
+        return bale_store_not_one(store->path, why);
     if (errno == EXDEV)
         return bale_store_fail(why, BALE_E_INVALID,
                                "%s/" BALE_STORE_DIR ": is on another mount: a store is on one",
@@ -117,6 +115,7 @@ static int open_all(struct bale_store *store, const char *path, struct bale_reas
             return err;
     }
     if (store->access == BALE_STORE_WRITE) {
+        bale_config_keep_both(store);
         err = open_reserve(store, why);
         if (err)
             return err;
@@ -144,6 +143,73 @@ int bale_store_open(const char *path, enum bale_store_access access, struct bale
     }
     *result = store;
     return 0;
+}
+
+const struct bale_store_notice *bale_store_notice(const struct bale_store *store, unsigned i)
+{
+    for (unsigned n = 0; n < BALE_NOTICES; n++)
+        if (store->notices[n].below && i-- == 0)
+            return &store->notices[n];
+    return NULL;
+}
+
+int bale_store_check_volume(const char *path, struct bale_reason *why)
+{
+    struct bale_store *store = store_new(BALE_STORE_UNLOCKED);
+    int err;
+
+    if (!store)
+        return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", path);
+    err = open_directories(store, path, why);
+    if (!err)
+        err = bale_config_read(store, why);
+    if (err == BALE_E_NOENT && store->root_fd >= 0) /* .balefs itself is lost */
+        err = BALE_E_CORRUPT;
+    store_free(store);
+    return err;
+}
+
+/* As the store's owner sees it: root may repair the store of a user. */
+static int make_directory(const char *path, struct bale_reason *why)
+{
+    struct stat st;
+    int root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int err = 0;
+
+    if (root < 0)
+        return bale_store_fail_errno(why, path, "", "opened");
+    if (mkdirat(root, BALE_STORE_DIR, 0755) == 0) {
+        if (fstat(root, &st) < 0 ||
+            (geteuid() == 0 &&
+             fchownat(root, BALE_STORE_DIR, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0 &&
+             errno != EPERM && errno != EINVAL) ||
+            bale_sync_directory(root) < 0)
+            err = bale_store_fail_errno(why, path, BALE_STORE_DIR, "made");
+    } else if (errno != EEXIST) {
+        err = bale_store_fail_errno(why, path, BALE_STORE_DIR, "made");
+    }
+    close(root);
+    return err;
+}
+
+int bale_store_remake(const char *path, const struct bale_store_config *config,
+                      struct bale_reason *why)
+{
+    struct bale_store *store = store_new(BALE_STORE_REPAIR);
+    int err;
+
+    if (!store)
+        return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", path);
+    err = make_directory(path, why);
+    if (!err)
+        err = open_directories(store, path, why);
+    if (!err)
+        err = bale_lock_take(store, why);
+    /* Whoever had the lock until now may have made it. */
+    if (!err && bale_config_read(store, NULL) != 0)
+        err = bale_config_remake(store, config, why);
+    store_free(store);
+    return err;
 }
 
 void bale_store_set_totals(struct bale_store *store, const struct bale_store_totals *totals)

@@ -41,11 +41,32 @@ enum bale_store_access {
     BALE_STORE_WRITE,    /* takes the lock, starts a session */
     BALE_STORE_READONLY, /* takes the lock shared: refused beside a writer */
     BALE_STORE_UNLOCKED, /* no lock: for inspect and stat of an unmounted or foreign store */
+    BALE_STORE_REPAIR,   /* as BALE_STORE_WRITE, and replaces damaged files of .balefs */
 };
 /* The lock names the calling process, so a daemon opens its store after it has forked. BALE_E_BUSY:
  * locked; BALE_E_NOENT: not a store; BALE_E_UNSUPPORTED: newer; BALE_E_CORRUPT. */
 int bale_store_open(const char *path, enum bale_store_access access, struct bale_store **store,
                     struct bale_reason *why);
+
+/* What was found wrong with one of the store's own files when it was opened. */
+struct bale_store_notice {
+    const char *below; /* the file, relative to the store; NULL: nothing */
+    char text[160];    /* "what happened: what to do", or what was done */
+    bool repaired;
+};
+/* NULL: nothing more. i counts from 0. */
+const struct bale_store_notice *bale_store_notice(const struct bale_store *store, unsigned i);
+
+/* Whether path is a store, or the remains of one: a file of .balefs is there. closed (may be NULL)
+ * is set if that cannot be found out. */
+bool bale_store_exists(const char *path, bool *closed);
+/* Whether both volume.json and its copy are lost or damaged: BALE_OK: one of them serves;
+ * BALE_E_CORRUPT: bale_store_remake is needed; else another error, and why. */
+int bale_store_check_volume(const char *path, struct bale_reason *why);
+/* Makes both again, and .balefs if it is missing, with the values of config and a new uuid. Takes
+ * the lock meanwhile. */
+int bale_store_remake(const char *path, const struct bale_store_config *config,
+                      struct bale_reason *why);
 
 int bale_store_root_fd(const struct bale_store *store);      /* O_PATH | O_DIRECTORY */
 const char *bale_store_path(const struct bale_store *store); /* absolute */

@@ -116,6 +116,7 @@ prints ": 41 files, .*: 0 damaged, and not everything could be checked$"
 # The store's own files.
 restore
 echo '{' >"$store/.balefs/volume.json"
+cp "$store/.balefs/volume.json" "$store/.balefs/volume-copy.json"
 run 4 fsck "$store"
 says "^balefs: $store/.balefs/volume.json: "
 restore

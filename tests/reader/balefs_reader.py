@@ -399,7 +399,7 @@ class Store:
         if boot is None and path is not None:
             self.boot = page_cache_of(path)
         if path is not None:
-            self._volume(os.path.join(path, ".balefs", "volume.json"))
+            self._volume_or_copy(path)
             self._sessions(os.path.join(path, ".balefs", "sessions.json"))
 
     @staticmethod
@@ -411,6 +411,16 @@ class Store:
                 raise Fault(os.path.basename(path), "JSON", error) from None
         require(isinstance(value, dict), os.path.basename(path), "an object", type(value).__name__)
         return value
+
+    def _volume_or_copy(self, path: str) -> None:
+        """2: the copy serves where volume.json is missing or malformed."""
+        copy = os.path.join(path, ".balefs", "volume-copy.json")
+        try:
+            self._volume(os.path.join(path, ".balefs", "volume.json"))
+        except (Fault, FileNotFoundError) as error:
+            if isinstance(error, Unsupported) or not os.path.exists(copy):
+                raise
+            self._volume(copy)
 
     def _volume(self, path: str) -> None:
         volume = self._object(path)
@@ -455,7 +465,8 @@ class Store:
 def store_of(path: str) -> Optional[str]:
     """The store that a container lies in, if any."""
     at = os.path.dirname(os.path.abspath(path))
-    while not os.path.exists(os.path.join(at, ".balefs", "volume.json")):
+    while not any(os.path.exists(os.path.join(at, ".balefs", name))
+                  for name in ("volume.json", "volume-copy.json")):
         if at == os.path.dirname(at):
             return None
         at = os.path.dirname(at)

@@ -755,7 +755,18 @@ class Command(Case):
         for change in (dict(format=2), dict(features=["x"]), dict(modes="x"), dict(uuid="x")):
             self.volume(**change)
             self.expect(2, "volume: ")
-        os.unlink(os.path.join(self.store, ".balefs", "volume.json"))
+        self.volume()
+        os.rename(os.path.join(self.store, ".balefs", "volume.json"),
+                  os.path.join(self.store, ".balefs", "volume-copy.json"))
+        self.expect(0)
+        path = os.path.join(self.store, ".balefs", "volume.json")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("{")
+        self.expect(0)
+        self.volume(format=2)
+        self.expect(2, "volume: ")
+        os.unlink(path)
+        os.unlink(os.path.join(self.store, ".balefs", "volume-copy.json"))
         self.expect(2)
         self.assertEqual(self.run_reader().returncode, 2)
 

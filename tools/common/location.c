@@ -39,21 +39,6 @@ static int in_mount(const char *real, const struct bale_mount_line *mount,
     return location->top && location->below ? ask_daemon(real) : BALE_E_NOMEM;
 }
 
-/* *closed is set if that cannot be found out. */
-static bool is_store(const char *path, bool *closed)
-{
-    struct stat st;
-    char *file = NULL;
-
-    if (asprintf(&file, "%s/%s/volume.json", path, BALE_STORE_DIR) < 0)
-        return false;
-    int got = lstat(file, &st);
-    bool is = got == 0 && S_ISREG(st.st_mode);
-    *closed = *closed || (got != 0 && errno == EACCES);
-    free(file);
-    return is;
-}
-
 /* Searches upwards. A bind mount may show a directory of a store without the top of the store. */
 static int in_store(const char *real, struct bale_location *location)
 {
@@ -61,7 +46,7 @@ static int in_store(const char *real, struct bale_location *location)
     int err = BALE_E_NOMEM;
     bool closed = false;
 
-    while (top && !is_store(top, &closed)) {
+    while (top && !bale_store_exists(top, &closed)) {
         char *slash = strrchr(top, '/');
         if (!slash || !top[1]) {
             err = closed ? BALE_E_PERM : BALE_E_NOENT;

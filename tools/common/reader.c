@@ -11,9 +11,10 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "tools/common/message.h"
 
-int bale_reader_open(const char *top, enum bale_store_access how, struct bale_reader *reader,
-                     struct bale_reason *why)
+int bale_reader_open_silently(const char *top, enum bale_store_access how,
+                              struct bale_reader *reader, struct bale_reason *why)
 {
     *reader = (struct bale_reader){0};
     int err = bale_store_open(top, how, &reader->store, why);
@@ -25,6 +26,17 @@ int bale_reader_open(const char *top, enum bale_store_access how, struct bale_re
     bale_store_defaults(reader->store, &reader->defaults);
     reader->config.writable = false;
     return BALE_OK;
+}
+
+int bale_reader_open(const char *top, enum bale_store_access how, struct bale_reader *reader,
+                     struct bale_reason *why)
+{
+    int err = bale_reader_open_silently(top, how, reader, why);
+    const struct bale_store_notice *notice;
+
+    for (unsigned i = 0; err == BALE_OK && (notice = bale_store_notice(reader->store, i)); i++)
+        bale_message("%s/%s: %s", bale_store_path(reader->store), notice->below, notice->text);
+    return err;
 }
 
 void bale_reader_close(struct bale_reader *reader)

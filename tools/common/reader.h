@@ -12,9 +12,13 @@ struct bale_reader {
     struct bale_container_attr defaults;
 };
 
-/* top: the store. why is set as by bale_store_open. */
+/* top: the store. why is set as by bale_store_open. Prints what is wrong with the store's own files
+ * and does not matter for reading (bale_store_notice). */
 int bale_reader_open(const char *top, enum bale_store_access how, struct bale_reader *reader,
                      struct bale_reason *why);
+/* The same without that. */
+int bale_reader_open_silently(const char *top, enum bale_store_access how,
+                              struct bale_reader *reader, struct bale_reason *why);
 void bale_reader_close(struct bale_reader *reader); /* a zeroed struct is allowed */
 
 /* Opens the regular file below, a path relative to the store, for reading. Never follows a link,

@@ -65,6 +65,7 @@ static void abilities(struct bale_doctor *doctor, const char *path)
 
 static void state(struct bale_doctor *doctor, const char *path)
 {
+    const struct bale_store_notice *notice;
     struct bale_store *store;
     struct bale_reason why;
     char who[256];
@@ -88,6 +89,10 @@ static void state(struct bale_doctor *doctor, const char *path)
                        bale_store_path(store),
                        bale_store_config(store)->modes_in_container ? "containers" : "inodes",
                        held ? "mounted by " : "not mounted", held ? who : "");
+    for (unsigned i = 0; (notice = bale_store_notice(store, i)); i++)
+        bale_doctor_report(doctor, "store", BALE_FINDING_BAD, "balefs fsck --repair makes it again",
+                           "%s/%s is lost or damaged, and only its copy is there",
+                           bale_store_path(store), notice->below);
     (void)bale_store_close(store, false, NULL);
 }
 

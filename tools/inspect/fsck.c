@@ -24,36 +24,47 @@
 #include "tools/common/reader.h"
 #include "tools/common/size.h"
 #include "tools/inspect/fault.h"
+#include "tools/inspect/repair.h"
 
 /* Exit codes of fsck(8). */
-enum { EXIT_ERRORS_LEFT = 4, EXIT_OPERATIONAL = 8, EXIT_USAGE = 16, EXIT_CANCELLED = 32 };
+enum {
+    EXIT_CORRECTED = 1,
+    EXIT_ERRORS_LEFT = 4,
+    EXIT_OPERATIONAL = 8,
+    EXIT_USAGE = 16,
+    EXIT_CANCELLED = 32
+};
 
 static const char help[] =
-    "usage: balefs fsck [--data] [-j N] [--json] STORE\n"
+    "usage: balefs fsck [--data] [--repair] [-j N] [--json] STORE\n"
     "\n"
     "Checks a store that is not mounted: its own files, and the roots and the index of every\n"
-    "file in it. Changes nothing. Prints a line for each problem:\n"
+    "file in it. Changes nothing without --repair. Prints a line for each problem:\n"
     "PATH: offset N: what is wrong: expected X found Y.\n"
     "\n"
     "  -d, --data    also read all data, verify its checksums and decompress it\n"
+    "      --repair  make the store's own files again if they are lost or damaged: from\n"
+    "                their copies, or else from what the files in the store say\n"
     "  -j, --jobs N  check so many files at once [as many as there are processors]\n"
     "      --json    {\"store\", \"files\", \"bytes\", \"damaged\", \"problems\":\n"
     "                [{\"path\", \"what\", \"offset\", \"length\", \"position\",\n"
-    "                \"expected\", \"found\"}, ...], \"notes\"}\n"
+    "                \"expected\", \"found\"}, ...], \"notes\", \"repaired\"}\n"
     "  -h, --help\n"
     "\n"
-    "Example:\n"
+    "Examples:\n"
     "  balefs fsck --data /scratch/store\n"
+    "  balefs fsck --repair /scratch/store\n"
     "\n"
-    "Exit status, as fsck(8): 0 clean, 1 corrected (never), 4 problems found, 8 could not\n"
-    "be checked, 16 wrong usage, 32 cancelled.\n";
+    "Exit status, as fsck(8): 0 clean, 1 repaired, 4 problems found, 8 could not be checked,\n"
+    "16 wrong usage, 32 cancelled. They are added up.\n";
 
-enum { OPTION_JSON = 256 };
+enum { OPTION_JSON = 256, OPTION_REPAIR };
 enum { QUEUED = 4 }; /* files for each thread */
 
 static const struct option long_options[] = {
     {"data", no_argument, NULL, 'd'},
     {"jobs", required_argument, NULL, 'j'},
+    {"repair", no_argument, NULL, OPTION_REPAIR},
     {"json", no_argument, NULL, OPTION_JSON},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -61,7 +72,7 @@ static const struct option long_options[] = {
 
 struct fsck {
     struct bale_reader reader;
-    bool data, as_json;
+    bool data, repair, as_json;
     unsigned threads;
     struct bale_pool *pool;
     struct bale_inode_set seen;
@@ -71,7 +82,7 @@ struct fsck {
     uint64_t flying;
     uint64_t files, bytes, damaged;
     bool unreadable; /* something could not be checked */
-    json_t *problems, *notes;
+    json_t *problems, *notes, *repaired;
     struct bale_progress progress;
 };
 
@@ -97,15 +108,35 @@ static void print_line(struct fsck *fsck, const char *below, const char *text)
     printf("%s\n", bale_clean_text(path, clean, sizeof clean));
 }
 
+/* Adds {"path", key} to list. Under lock. */
+static void add_text(json_t *list, const char *below, const char *key, const char *text)
+{
+    json_t *object = json_object();
+
+    bale_json_path(object, "path", below);
+    bale_json_path(object, key, text);
+    json_array_append_new(list, object);
+}
+
 static void note(struct fsck *fsck, const char *below, const char *text)
 {
     pthread_mutex_lock(&fsck->lock);
+    if (fsck->as_json)
+        add_text(fsck->notes, below, "note", text);
+    else
+        print_line(fsck, below, text);
+    pthread_mutex_unlock(&fsck->lock);
+}
+
+static void report_problem(struct fsck *fsck, const char *below, const struct bale_fault *fault)
+{
+    char text[512];
+
+    pthread_mutex_lock(&fsck->lock);
     if (fsck->as_json) {
-        json_t *object = json_object();
-        bale_json_path(object, "path", below);
-        bale_json_path(object, "note", text);
-        json_array_append_new(fsck->notes, object);
+        json_array_append_new(fsck->problems, bale_fault_json(below, fault));
     } else {
+        bale_fault_text(fault, text, sizeof text);
         print_line(fsck, below, text);
     }
     pthread_mutex_unlock(&fsck->lock);
@@ -114,16 +145,21 @@ static void note(struct fsck *fsck, const char *below, const char *text)
 static void report_fault(void *arg, const struct bale_fault *fault)
 {
     struct fsck_file *file = arg;
-    struct fsck *fsck = file->fsck;
-    char text[512];
 
     file->damaged = true;
+    report_problem(file->fsck, file->below, fault);
+}
+
+/* text: what was wrong and what was done. */
+static void report_repaired(struct fsck *fsck, const char *below, const char *text)
+{
+    char line[BALE_REASON_SIZE + 16];
+
     pthread_mutex_lock(&fsck->lock);
-    if (fsck->as_json) {
-        json_array_append_new(fsck->problems, bale_fault_json(file->below, fault));
-    } else {
-        bale_fault_text(fault, text, sizeof text);
-        print_line(fsck, file->below, text);
+    add_text(fsck->repaired, below, "what", text);
+    if (!fsck->as_json) {
+        snprintf(line, sizeof line, "repaired: %s", text);
+        print_line(fsck, below, line);
     }
     pthread_mutex_unlock(&fsck->lock);
 }
@@ -282,6 +318,7 @@ static bool print_json(struct fsck *fsck)
     bale_json_count(object, "damaged", fsck->damaged);
     json_object_set(object, "problems", fsck->problems);
     json_object_set(object, "notes", fsck->notes);
+    json_object_set(object, "repaired", fsck->repaired);
     return bale_json_print(object);
 }
 
@@ -297,15 +334,45 @@ static int conclude(struct fsck *fsck)
         printf("%s: %" PRIu64 " files, %s stored: %" PRIu64 " damaged%s\n",
                bale_store_path(fsck->reader.store), fsck->files, bale_size_text(fsck->bytes, size),
                fsck->damaged, fsck->unreadable ? ", and not everything could be checked" : "");
-    return (fsck->damaged ? EXIT_ERRORS_LEFT : 0) |
+    return (json_array_size(fsck->repaired) > 0 ? EXIT_CORRECTED : 0) |
+           (fsck->damaged ? EXIT_ERRORS_LEFT : 0) |
            (fsck->unreadable || !printed ? EXIT_OPERATIONAL : 0);
 }
 
-/* nothing was changed, so there is nothing to undo */
+/* Without --repair nothing was changed. With it the store is as after a crash: each file of its own
+ * is replaced as a whole. */
 static void cancel_fsck(int number)
 {
     (void)number;
     _exit(EXIT_CANCELLED);
+}
+
+/* Opens the store; with --repair after making what opening needs. */
+static int open_store(struct fsck *fsck, const char *path, struct bale_reason *why)
+{
+    struct bale_reason done = {0};
+    int err = fsck->repair ? bale_repair_volume(path, &done, why) : BALE_OK;
+
+    if (err == BALE_OK)
+        err = bale_reader_open_silently(
+            path, fsck->repair ? BALE_STORE_REPAIR : BALE_STORE_READONLY, &fsck->reader, why);
+    if (err == BALE_OK && done.text[0] != '\0')
+        report_repaired(fsck, BALE_STORE_DIR "/volume.json", done.text);
+    return err;
+}
+
+/* Reports what opening has found in .balefs. */
+static void check_own_files(struct fsck *fsck)
+{
+    const struct bale_store_notice *notice;
+
+    for (unsigned i = 0; (notice = bale_store_notice(fsck->reader.store, i)); i++)
+        if (notice->repaired) {
+            report_repaired(fsck, notice->below, notice->text);
+        } else {
+            report_problem(fsck, notice->below, &(struct bale_fault){.what = notice->text});
+            fsck->damaged++;
+        }
 }
 
 static int check_store(struct fsck *fsck, const char *path)
@@ -323,7 +390,9 @@ static int check_store(struct fsck *fsck, const char *path)
         bale_mount_line_free(&mount);
         return EXIT_OPERATIONAL;
     }
-    int err = bale_reader_open(path, BALE_STORE_READONLY, &fsck->reader, &why);
+    setvbuf(stdout, NULL, _IOLBF,
+            0); /* prints each line at once, so that it is out if the check is cancelled */
+    int err = open_store(fsck, path, &why);
 
     if (err != BALE_OK) {
         bale_message("%s", why.text);
@@ -331,11 +400,10 @@ static int check_store(struct fsck *fsck, const char *path)
     }
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    setvbuf(stdout, NULL, _IOLBF,
-            0); /* prints each line at once, so that it is out if the check is cancelled */
     err = bale_pool_create("balefs-pool", fsck->threads, &fsck->pool);
     if (err == BALE_OK) {
         bale_progress_begin(&fsck->progress, "checked");
+        check_own_files(fsck);
         check_tree(fsck);
         bale_pool_destroy(fsck->pool);
         status = conclude(fsck);
@@ -343,7 +411,11 @@ static int check_store(struct fsck *fsck, const char *path)
         bale_message("cannot start threads: %s", bale_err_text(err));
     }
     bale_inode_set_clear(&fsck->seen);
-    bale_reader_close(&fsck->reader);
+    err = bale_store_close(fsck->reader.store, true, NULL);
+    if (err != BALE_OK) {
+        bale_message("%s: cannot be synced: %s: check the disk", path, bale_err_text(err));
+        status |= EXIT_OPERATIONAL;
+    }
     return status;
 }
 
@@ -358,6 +430,8 @@ static int fsck_run(const struct bale_command *command, int argc, char **argv)
            BALE_OPTION_END)
         if (option == 'd')
             fsck.data = true;
+        else if (option == OPTION_REPAIR)
+            fsck.repair = true;
         else if (option == OPTION_JSON)
             fsck.as_json = true;
         else if (option != 'j')
@@ -369,15 +443,17 @@ static int fsck_run(const struct bale_command *command, int argc, char **argv)
                                 optind < argc ? "one STORE at a time" : "STORE is missing");
     fsck.problems = json_array();
     fsck.notes = json_array();
+    fsck.repaired = json_array();
     status = check_store(&fsck, argv[optind]);
     json_decref(fsck.problems);
     json_decref(fsck.notes);
+    json_decref(fsck.repaired);
     return status;
 }
 
 const struct bale_command bale_command_fsck = {
     .name = "fsck",
-    .summary = "checks a store without changing it",
+    .summary = "checks a store, and repairs its own files",
     .help = help,
     .usage = EXIT_USAGE,
     .run = fsck_run,

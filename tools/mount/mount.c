@@ -165,7 +165,7 @@ int bale_mount_store(struct bale_mount_options *options, const char *log)
         (options->create && bale_output_path_check_mounts(options->store) != BALE_OK))
         return BALE_EXIT_UNMOUNT_FAILED;
     int err = bale_daemon_run(options, &why);
-    if (err != BALE_OK)
+    if (err != BALE_OK || why.text[0] != '\0')
         bale_message("%s", why.text);
     return exit_code(err);
 }

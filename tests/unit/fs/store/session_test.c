@@ -325,7 +325,8 @@ static void hostile(const char *text)
     put_file("s/.balefs/sessions.json", text);
     for (int i = 0; i < 2; i++) {
         refused("s", i ? BALE_STORE_WRITE : BALE_STORE_READONLY, BALE_E_CORRUPT,
-                "%s/s/.balefs/sessions.json: is damaged: it lists no sessions: restore it");
+                "%s/s/.balefs/sessions.json: is damaged: it lists no sessions: see "
+                "balefs fsck --repair");
         CHECK_EQ_STR(get_file("s/.balefs/sessions.json"), text);
     }
 }

@@ -96,6 +96,7 @@ static void init_refusals(void)
 static void volume_refused(const char *text, int err, const char *message)
 {
     put_file("v/.balefs/volume.json", text);
+    put_file("v/.balefs/volume-copy.json", text);
     refused("v", BALE_STORE_UNLOCKED, err, message);
     refused("v", BALE_STORE_WRITE, err, message);
 }
@@ -113,14 +114,16 @@ static void volume_refusals(void)
                    "%s/v: needs the feature \"warp?[1m\", which this program lacks: use a newer "
                    "one");
     volume_refused("{\"format\": \"1\"}", BALE_E_CORRUPT,
-                   DAMAGED "\"format\" must be 1: restore it");
-    volume_refused("{\"format\": 0}", BALE_E_CORRUPT, DAMAGED "\"format\" must be 1: restore it");
+                   DAMAGED "\"format\" must be 1: see balefs fsck --repair");
+    volume_refused("{\"format\": 0}", BALE_E_CORRUPT,
+                   DAMAGED "\"format\" must be 1: see balefs fsck --repair");
     volume_refused("{\"format\": 1, \"features\": [7]}", BALE_E_CORRUPT,
-                   DAMAGED "\"features\" must be an array of strings: restore it");
+                   DAMAGED "\"features\" must be an array of strings: see balefs fsck --repair");
     volume_refused("{\"format\": 1, \"features\": [], \"uuid\": \"0000\"}", BALE_E_CORRUPT,
-                   DAMAGED "\"uuid\" must be a UUID: restore it");
+                   DAMAGED "\"uuid\" must be a UUID: see balefs fsck --repair");
     volume_refused(VOLUME("\"features\": [], \"modes\": \"maybe\""), BALE_E_CORRUPT,
-                   DAMAGED "\"modes\" must be \"inode\" or \"container\": restore it");
+                   DAMAGED
+                   "\"modes\" must be \"inode\" or \"container\": see balefs fsck --repair");
     volume_refused(VOLUME("\"features\": [], \"modes\": \"inode\", \"codec\": \"magic\""),
                    BALE_E_UNSUPPORTED,
                    "%s/v/.balefs/volume.json: \"codec\": There is no codec \"magic\". Known are "
@@ -128,24 +131,28 @@ static void volume_refusals(void)
     volume_refused(VOLUME("\"features\": [], \"modes\": \"inode\", \"codec\": \"lz4\", "
                           "\"extent\": 16385"),
                    BALE_E_CORRUPT,
-                   DAMAGED "\"extent\" must be a multiple of 4096 from 16384 to 67108864: restore "
-                           "it");
+                   DAMAGED
+                   "\"extent\" must be a multiple of 4096 from 16384 to 67108864: see balefs fsck "
+                   "--repair");
     volume_refused(VOLUME(GOOD ", \"match\": [1]"), BALE_E_CORRUPT,
-                   DAMAGED "\"match\" must be an array of at most 1024 strings: restore it");
-    volume_refused("[1]", BALE_E_CORRUPT, DAMAGED "not a JSON object: restore it");
+                   DAMAGED
+                   "\"match\" must be an array of at most 1024 strings: see balefs fsck --repair");
+    volume_refused("[1]", BALE_E_CORRUPT, DAMAGED "not a JSON object: see balefs fsck --repair");
     volume_refused("", BALE_E_CORRUPT,
                    DAMAGED "line 1: '[' or '{' expected near end of file: "
-                           "restore it");
+                           "see balefs fsck --repair");
     deep = malloc(200001);
     REQUIRE(deep);
     memset(deep, '[', 200000);
     deep[200000] = '\0';
     volume_refused(deep, BALE_E_CORRUPT,
-                   DAMAGED "line 1: maximum parsing depth reached near '[': restore it");
+                   DAMAGED
+                   "line 1: maximum parsing depth reached near '[': see balefs fsck --repair");
     free(deep);
     REQUIRE(truncate(at("v/.balefs/volume.json"), BALE_JSON_MAX + 1) == 0);
     refused("v", BALE_STORE_UNLOCKED, BALE_E_CORRUPT,
-            "%s/v/.balefs/volume.json: is damaged: longer than 1048576 bytes: restore it");
+            "%s/v/.balefs/volume.json: is damaged: longer than 1048576 bytes: see balefs fsck "
+            "--repair");
     put_file("v/.balefs/volume.json", VOLUME(GOOD));
     bale_store_close(store_open("v", BALE_STORE_WRITE), true, NULL);
 }
@@ -156,10 +163,12 @@ static void other_things_refused(void)
             "%s/nothing: cannot be opened: No such file or directory");
     REQUIRE(mkdir(at("plain"), 0755) == 0);
     refused("plain", BALE_STORE_WRITE, BALE_E_NOENT,
-            "%s/plain: is not a store: it has no .balefs/volume.json: see balefs init");
+            "%s/plain: is not a store: it has no .balefs/volume.json: see balefs init, or balefs "
+            "fsck --repair if it was one");
     REQUIRE(mkdir(at("plain/.balefs"), 0755) == 0);
     refused("plain", BALE_STORE_WRITE, BALE_E_NOENT,
-            "%s/plain: is not a store: it has no .balefs/volume.json: see balefs init");
+            "%s/plain: is not a store: it has no .balefs/volume.json: see balefs init, or balefs "
+            "fsck --repair if it was one");
     CHECK(access(at("plain/.balefs/lock"), F_OK) < 0);
 
     store_make("real");
