@@ -18,6 +18,7 @@ set(BALE_DOCUMENTS
   doc/mount-16-cores.svg
   doc/mount-2-cores.svg
   doc/performance.md
+  doc/security.md
   doc/usage.md
   format/FORMAT.md
   kernels/auto/spec.md

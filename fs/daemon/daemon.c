@@ -69,6 +69,16 @@ static int open_store(struct daemon *d)
     return bale_overlap_check(bale_store_path(mount->store), d->mountpoint, d->why);
 }
 
+static void warn_of_reach(const struct daemon *d)
+{
+    const char *path = bale_store_path(d->mount.store);
+    const char *reach = bale_store_reach(d->mount.store);
+
+    if (reach)
+        bale_log(BALE_LOG_WARNING, "%s: %s: unmounted, balefs set --closed %s closes it", path,
+                 reach, path);
+}
+
 /* A closed decoder gets only data that this program made. Where the store belongs to the user that
  * runs the daemon, its contents count as such. */
 static bool is_untrusted(struct daemon *d)
@@ -323,6 +333,7 @@ int bale_daemon_serve(const struct bale_mount_options *options, struct bale_reas
                  bale_store_abilities(d->mount.store)->text[0] ? "; the store lacks: " : "",
                  bale_store_abilities(d->mount.store)->text);
         report_notices(d);
+        warn_of_reach(d);
         ready(arg);
         bale_volume_open_gpu(d->mount.volume); /* takes seconds; the mount is usable meanwhile */
         wait_for_end(d);

@@ -127,8 +127,10 @@ int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
     else if (fstat(fd, st) != 0)
         return errno;
     if (!S_ISREG(st->st_mode)) {
+        int e =
+            node == bale_nodes_root(mount->nodes) ? bale_store_top_attributes(mount->store, st) : 0;
         note_mode(node, before, st->st_mode);
-        return 0;
+        return e;
     }
     bale_ctimes_get(mount->ctimes, st->st_ino, &st->st_ctim);
     bool is_open;

@@ -36,6 +36,7 @@ void bale_mode_change(struct bale_mount *mount, struct bale_node *node, int fd,
     bool in_container = mount->modes_in_container && bale_node_is_regular(node);
     mode_t backing = in_container ? (mode & 0777) | CONTAINER_MODE : mode & 07777;
 
+    fd = bale_permissions_fd(mount, node, fd);
     if (fchmodat(AT_FDCWD, bale_proc_path(fd).text, backing, 0) != 0) {
         done(arg, bale_err_from_errno(errno));
         return;

@@ -91,6 +91,21 @@ static inline bool bale_name_is_hidden(struct bale_mount *mount, struct bale_nod
     return dir == bale_nodes_root(mount->nodes) && strcmp(name, BALE_STORE_DIR) == 0;
 }
 
+/* The descriptor of the inode that has the node's owner, mode and ACLs; fd is the node's own. After
+ * changing them there, call bale_permissions_changed. */
+static inline int bale_permissions_fd(struct bale_mount *mount, struct bale_node *node, int fd)
+{
+    int top = node == bale_nodes_root(mount->nodes) ? bale_store_top_fd(mount->store) : -1;
+
+    return top < 0 ? fd : top;
+}
+
+/* 0 or a positive errno. */
+static inline int bale_permissions_changed(struct bale_mount *mount, struct bale_node *node)
+{
+    return node == bale_nodes_root(mount->nodes) ? bale_store_top_inherit(mount->store) : 0;
+}
+
 /* struct bale_node.marks */
 enum {
     BALE_MARK_UNCERTAIN = 1,    /* opening the container means verifying it: not in a handler */

@@ -54,6 +54,8 @@ static void setattr_finish(struct setattr_op *op, int e)
 
     bale_opened_touch_ctime(mount, node);
     if (!e)
+        e = bale_permissions_changed(mount, node);
+    if (!e)
         e = bale_attr_get(mount, node, op->fd, NULL, &st, &timeout);
     if (e == EAGAIN && !op->file) {
         op->use.only_open = false;
@@ -90,7 +92,8 @@ static void change_owner(struct setattr_op *op)
 
     op->todo &= ~OWNER;
     bale_capability_set(op->use.mount, node, NULL, 0);
-    if (fchownat(op->fd, "", uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0) {
+    if (fchownat(bale_permissions_fd(op->use.mount, node, op->fd), "", uid, gid,
+                 AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0) {
         setattr_finish(op, errno);
         return;
     }

@@ -12,9 +12,16 @@
 #include "fs/fuse/xattr_balefs.h"
 
 #define ACL_PREFIX "system.posix_acl_"
+#define TRUSTED "trusted."
 #define LIST_MAX 65536
+#define ACLS_MAX 64 /* room for the names of two ACLs */
 
-int bale_xattr_path_open(struct bale_mount *mount, struct bale_node *node,
+static bool is_acl(const char *name)
+{
+    return strncmp(name, ACL_PREFIX, strlen(ACL_PREFIX)) == 0;
+}
+
+int bale_xattr_path_open(struct bale_mount *mount, struct bale_node *node, const char *attribute,
                          struct bale_xattr_path *path)
 {
     char *name = NULL;
@@ -27,8 +34,10 @@ int bale_xattr_path_open(struct bale_mount *mount, struct bale_node *node,
     struct bale_node *reach = path->follow ? node : path->dir;
     e = bale_node_pin(mount->nodes, reach, &fd);
     if (!e) {
-        struct bale_proc_path proc = bale_proc_path(fd);
         path->pinned = reach;
+        if (path->follow && is_acl(attribute))
+            fd = bale_permissions_fd(mount, node, fd);
+        struct bale_proc_path proc = bale_proc_path(fd);
         if (asprintf(&path->text, "%s%s%s", proc.text, name ? "/" : "", name ? name : "") < 0) {
             path->text = NULL;
             e = ENOMEM;
@@ -49,7 +58,7 @@ void bale_xattr_path_close(struct bale_mount *mount, struct bale_xattr_path *pat
 int bale_xattr_check_name(const struct bale_mount *mount, const struct bale_node *node,
                           const char *name)
 {
-    if (!mount->backing_acls && strncmp(name, ACL_PREFIX, strlen(ACL_PREFIX)) == 0)
+    if (!mount->backing_acls && is_acl(name))
         return EOPNOTSUPP;
     if (bale_is_setting_xattr(name) && S_ISDIR(node->mode) && strcmp(name, BALE_XATTR_CODEC) != 0 &&
         strcmp(name, BALE_XATTR_EXTENT) != 0 && strcmp(name, BALE_XATTR_MATCH) != 0)
@@ -67,7 +76,7 @@ static int get_xattr(struct bale_mount *mount, struct bale_node *node, const cha
                      char *value, size_t size, size_t *length)
 {
     struct bale_xattr_path path;
-    int e = bale_xattr_path_open(mount, node, &path);
+    int e = bale_xattr_path_open(mount, node, name, &path);
 
     if (!e) {
         ssize_t got = path.follow ? getxattr(path.text, name, value, size)
@@ -106,15 +115,32 @@ void bale_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t s
     free(value);
 }
 
-/* Removes the names that are not shown; returns the new length. */
-static size_t filter_names(const struct bale_mount *mount, const struct bale_node *node, char *list,
-                           size_t length)
+/* The names of the ACLs of .balefs/top, which the list of the store's directory must not have. */
+static size_t list_top_acls(struct bale_mount *mount, struct bale_node *node, char *list)
+{
+    static const char *const acls[] = {BALE_ACL_ACCESS, BALE_ACL_DEFAULT};
+    size_t length = 0, known;
+
+    for (size_t i = 0; mount->backing_acls && i < sizeof acls / sizeof *acls; i++)
+        if (get_xattr(mount, node, acls[i], NULL, 0, &known) == 0) {
+            strcpy(list + length, acls[i]);
+            length += strlen(acls[i]) + 1;
+        }
+    return length;
+}
+
+/* Trusted attributes are root's alone: the kernel refuses others their values, but leaves the list
+ * to this process. Removes the names that are not shown; returns the new
+ * length. */
+static size_t filter_names(const struct bale_mount *mount, const struct bale_node *node,
+                           bool trusted, bool acls, char *list, size_t length)
 {
     size_t kept = 0;
 
     for (size_t at = 0; at < length;) {
         size_t size = strlen(list + at) + 1;
-        if (!bale_xattr_is_setting(node, list + at) &&
+        if ((trusted || strncmp(list + at, TRUSTED, strlen(TRUSTED)) != 0) &&
+            (acls || !is_acl(list + at)) && !bale_xattr_is_setting(node, list + at) &&
             bale_xattr_check_name(mount, node, list + at) == 0) {
             memmove(list + kept, list + at, size);
             kept += size;
@@ -130,13 +156,14 @@ void bale_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
     struct bale_node *node = bale_node_of(mount, ino);
     struct bale_xattr_path path;
     ssize_t got = 0;
-    char *list = malloc(LIST_MAX + BALE_SETTING_XATTR_LIST);
+    bool top = node == bale_nodes_root(mount->nodes) && bale_store_top_fd(mount->store) >= 0;
+    char *list = malloc(LIST_MAX + ACLS_MAX + BALE_SETTING_XATTR_LIST);
 
     if (!list) {
         fuse_reply_err(req, ENOMEM);
         return;
     }
-    int e = bale_xattr_path_open(mount, node, &path);
+    int e = bale_xattr_path_open(mount, node, "", &path);
     if (!e) {
         got = path.follow ? listxattr(path.text, list, LIST_MAX)
                           : llistxattr(path.text, list, LIST_MAX);
@@ -144,8 +171,11 @@ void bale_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
         got = got < 0 ? 0 : got;
     }
     if (!e) {
-        size_t length = filter_names(mount, node, list, (size_t)got);
+        bool trusted = fuse_req_ctx(req)->uid == 0;
+        size_t length = filter_names(mount, node, trusted, !top, list, (size_t)got);
         int fd;
+        if (top)
+            length += list_top_acls(mount, node, list + length);
         if (bale_node_is_regular(node) && bale_node_pin(mount->nodes, node, &fd) == 0) {
             length += bale_setting_xattr_list(mount, node, fd, list + length);
             bale_node_unpin(mount->nodes, node);

@@ -6,16 +6,20 @@
 
 #include "fs/fuse/mount.h"
 
-/* A path by which system calls reach a node: through its own descriptor, or for a symbolic link
- * through its directory's and by its name, which the call must not follow. */
+#define BALE_ACL_ACCESS "system.posix_acl_access"
+#define BALE_ACL_DEFAULT "system.posix_acl_default"
+
+/* A path by which system calls reach an attribute of a node: through its own descriptor, for an ACL
+ * of the mount's root through that of .balefs/top, or for a symbolic link through its directory's
+ * and by its name, which the call must not follow. */
 struct bale_xattr_path {
     struct bale_node *pinned;
     struct bale_node *dir; /* referenced, or NULL */
     char *text;
     bool follow;
 };
-/* 0 or a positive errno; close it afterwards in either case. */
-int bale_xattr_path_open(struct bale_mount *mount, struct bale_node *node,
+/* name: of the attribute. 0 or a positive errno; close it afterwards in either case. */
+int bale_xattr_path_open(struct bale_mount *mount, struct bale_node *node, const char *name,
                          struct bale_xattr_path *path);
 void bale_xattr_path_close(struct bale_mount *mount, struct bale_xattr_path *path);
 

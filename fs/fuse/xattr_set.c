@@ -14,8 +14,6 @@
 #include "fs/fuse/request.h"
 #include "fs/fuse/xattr_balefs.h"
 
-#define ACL_ACCESS "system.posix_acl_access"
-
 /* Replaces the text of a directory's setting by its normal form, in clean. */
 static int clean_setting(const struct bale_node *node, const char *name, const char **value,
                          size_t *size, char *clean)
@@ -54,7 +52,7 @@ static int set_xattr(struct bale_mount *mount, struct bale_node *node, const cha
                      const char *value, size_t size, int flags, bool kill_sgid)
 {
     struct bale_xattr_path path;
-    int e = bale_xattr_path_open(mount, node, &path);
+    int e = bale_xattr_path_open(mount, node, name, &path);
 
     if (!e) {
         int rc = path.follow ? setxattr(path.text, name, value, size, flags)
@@ -65,6 +63,8 @@ static int set_xattr(struct bale_mount *mount, struct bale_node *node, const cha
     if (!e && kill_sgid)
         e = clear_sgid(node, path.text);
     bale_xattr_path_close(mount, &path);
+    if (!e)
+        e = bale_permissions_changed(mount, node);
     if (!e && strcmp(name, BALE_CAPABILITY_XATTR) == 0 && bale_node_is_regular(node))
         bale_capability_set(mount, node, value, size);
     if (!e)
@@ -159,7 +159,7 @@ void bale_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const ch
         e = clean_setting(node, name, &value, &size, clean);
     if (!e) {
         e = set_xattr(mount, node, name, value, size, flags,
-                      bale_current_request.acl_kill_sgid && strcmp(name, ACL_ACCESS) == 0);
+                      bale_current_request.acl_kill_sgid && strcmp(name, BALE_ACL_ACCESS) == 0);
     }
     fuse_reply_err(req, e);
 }
@@ -178,13 +178,15 @@ void bale_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
     if (!e && strcmp(name, BALE_CAPABILITY_XATTR) == 0)
         bale_capability_set(mount, node, NULL, 0); /* first, or a close would put it back */
     if (!e) {
-        e = bale_xattr_path_open(mount, node, &path);
+        e = bale_xattr_path_open(mount, node, name, &path);
         if (!e) {
             int rc = path.follow ? removexattr(path.text, name) : lremovexattr(path.text, name);
             e = rc != 0 ? errno : 0;
         }
         bale_xattr_path_close(mount, &path);
     }
+    if (!e)
+        e = bale_permissions_changed(mount, node);
     if (!e)
         bale_opened_touch_ctime(mount, node);
     fuse_reply_err(req, e);

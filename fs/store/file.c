@@ -93,10 +93,10 @@ int bale_store_file_create(int dir, const char *name, int *fd)
     struct stat st;
     int e;
 
-    *fd = open_beneath(dir, name, O_RDWR | O_CREAT | O_EXCL, 0644);
+    *fd = open_beneath(dir, name, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (*fd < 0)
         return bale_err_from_errno(errno);
-    if (fchmod(*fd, 0644) < 0)
+    if (fchmod(*fd, 0600) < 0)
         goto out;
     /* When root works in a user's store, its files must remain usable for the user. */
     if (geteuid() == 0 && (fstat(dir, &st) < 0 || (fchown(*fd, st.st_uid, st.st_gid) < 0 &&
@@ -112,16 +112,28 @@ out:
     return bale_err_from_errno(e);
 }
 
-int bale_store_directory_open(int root, int *fd)
+static int open_directory(int dir, const char *name, int flags, int *fd)
 {
-    *fd = open_beneath(root, BALE_STORE_DIR, O_RDONLY | O_DIRECTORY, 0);
+    *fd = open_beneath(dir, name, flags | O_DIRECTORY, 0);
     if (*fd < 0 && errno == ENOTDIR) {
         struct stat st;
 
-        if (fstatat(root, BALE_STORE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
             errno = S_ISLNK(st.st_mode) ? ELOOP : ENOTDIR;
     }
     return *fd < 0 ? bale_err_from_errno(errno) : 0;
+}
+
+int bale_store_directory_open(int root, int *fd)
+{
+    if (open_directory(root, BALE_STORE_DIR, O_RDONLY, fd) < 0 && errno == EACCES)
+        (void)open_directory(root, BALE_STORE_DIR, O_PATH, fd);
+    return *fd < 0 ? bale_err_from_errno(errno) : 0;
+}
+
+int bale_store_subdirectory_open(int dir, const char *name, int *fd)
+{
+    return open_directory(dir, name, O_PATH, fd);
 }
 
 int bale_store_file_read(int dir, const char *name, size_t max, char **text, size_t *length)
@@ -204,7 +216,7 @@ int bale_store_file_replace(int dir, const char *name, const char *text, size_t 
         return bale_err_from_errno(errno);
     if (bale_store_file_create(dir, new_name, &fd) < 0)
         return bale_err_from_errno(errno);
-    if (bale_write_all(fd, text, length) == 0 && fsync(fd) == 0 &&
+    if (bale_write_all(fd, text, length) == 0 && fchmod(fd, 0644) == 0 && fsync(fd) == 0 &&
         renameat(dir, new_name, dir, name) == 0) {
         close(fd);
         return bale_sync_directory(dir);

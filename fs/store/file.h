@@ -31,16 +31,19 @@ int bale_store_not_one(const char *path, struct bale_reason *why);
 /* Opens an existing regular file of the directory dir. Refuses anything else without opening it. On
  * failure errno is set: ELOOP a symbolic link, EISDIR a directory, EINVAL another type of file. */
 int bale_store_file_open(int dir, const char *name, int flags, int *fd);
-/* Makes a file of mode 0644, owned by the directory's owner if that is permitted, and opens it for
+/* Makes a file of mode 0600, owned by the directory's owner if that is permitted, and opens it for
  * reading and writing. errno EEXIST: there is one. */
 int bale_store_file_create(int dir, const char *name, int *fd);
-/* Opens .balefs of the directory root, which must be a real directory on the same mount. */
+/* Opens .balefs of the directory root, which must be a real directory on the same mount. A caller
+ * who may not read it gets it with O_PATH, which is enough to open files in it by name. */
 int bale_store_directory_open(int root, int *fd);
+/* Opens the directory name in dir with O_PATH, as strictly. */
+int bale_store_subdirectory_open(int dir, const char *name, int *fd);
 /* Reads a file of at most max bytes; *text is NUL-terminated, and the caller frees it. errno EFBIG:
  * the file is longer. */
 int bale_store_file_read(int dir, const char *name, size_t max, char **text, size_t *length);
-/* Replaces a file atomically and durably. Only one caller at a time for each name. errno is set on
- * failure. */
+/* Replaces a file, atomically and durably, by one of mode 0644. Only one caller at a time for each
+ * name. errno is set on failure. */
 int bale_store_file_replace(int dir, const char *name, const char *text, size_t length);
 int bale_store_file_replace_json(int dir, const char *name, const json_t *json);
 /* Writes at position 0; errno is set on failure. */

@@ -89,6 +89,15 @@ static int check_empty(const char *path, int fd, struct bale_reason *why)
     return err;
 }
 
+/* Root's store is for root alone: what others may do is decided in the mount. In a directory of
+ * another user that user decides. */
+static bool is_roots(int root)
+{
+    struct stat st;
+
+    return geteuid() == 0 && fstat(root, &st) == 0 && st.st_uid == 0;
+}
+
 /* Makes .balefs and what is in it; removes it again on failure. */
 static int make_balefs(const char *path, int root, const json_t *volume, struct bale_reason *why)
 {
@@ -99,15 +108,17 @@ static int make_balefs(const char *path, int root, const json_t *volume, struct 
     if (mkdirat(root, BALE_STORE_DIR, 0755) < 0)
         return bale_store_fail_errno(why, path, BALE_STORE_DIR, "made");
     /* Make the lock now, so that a read-only mount, which writes nothing, can lock it. */
-    if (bale_store_directory_open(root, &dir) < 0 || fchmod(dir, 0755) < 0 ||
+    if (bale_store_directory_open(root, &dir) < 0 || fchmod(dir, 0711) < 0 ||
         bale_store_file_create(dir, BALE_LOCK, &lock) < 0 ||
         bale_store_file_replace_json(dir, BALE_VOLUME_COPY, volume) < 0 ||
-        bale_store_file_replace_json(dir, BALE_VOLUME, volume) < 0 || bale_sync_directory(root) < 0)
+        bale_store_file_replace_json(dir, BALE_VOLUME, volume) < 0 ||
+        (is_roots(root) && bale_top_close(root, dir) < 0) || bale_sync_directory(root) < 0)
         err = bale_store_fail_errno(why, path, BALE_STORE_DIR, "filled");
     if (err && dir >= 0) {
         unlinkat(dir, BALE_VOLUME, 0);
         unlinkat(dir, BALE_VOLUME_COPY, 0);
         unlinkat(dir, BALE_LOCK, 0);
+        unlinkat(dir, BALE_TOP, AT_REMOVEDIR);
     }
     if (err)
         unlinkat(root, BALE_STORE_DIR, AT_REMOVEDIR);

@@ -1,6 +1,6 @@
 /* What the sources of the store share. Only for fs/store and its tests. Calls go one way: volume.c,
  * properties.c and init.c, store.c, config.c, session.c and lock.c, holder.c, probe.c, match.c,
- * exists.c, file.c, platform.c. */
+ * exists.c, top.c, file.c, platform.c. */
 #ifndef BALE_FS_STORE_INTERNAL_H
 #define BALE_FS_STORE_INTERNAL_H
 
@@ -63,6 +63,7 @@ struct bale_store {
     enum bale_store_access access;
     int root_fd; /* O_PATH */
     int dir_fd;  /* .balefs, open for reading: for fsync and syncfs */
+    int top_fd;  /* .balefs/top, O_PATH; -1: there is none */
     int reserve_fd;
     struct bale_store_lock lock;
     pthread_mutex_t change; /* one change of .balefs at a time; locked before sessions.lock */
@@ -102,6 +103,13 @@ bool bale_session_certain(const void *store, uint32_t session);
 /* lock.c; store->path and dir_fd are set. */
 int bale_lock_take(struct bale_store *store, struct bale_reason *why);
 void bale_lock_release(struct bale_store *store);
+
+/* top.c. Only for a store's owner or root; errno is set on failure. */
+#define BALE_TOP "top"
+/* Closes the store whose directory is root, open for reading, to others: makes .balefs/top, unless
+ * it is there, from the owner, mode and ACLs of root, and then takes the permissions of all but the
+ * owner away from root. dir: .balefs. */
+int bale_top_close(int root, int dir);
 
 /* probe.c */
 /* Refuses a directory where names that differ only in case are the same file: the kernel caches

@@ -19,10 +19,14 @@
 #define ACL_ACCESS "system.posix_acl_access"
 #define PROBE_SIZE (64 * 1024)
 
-/* The error of reading an absent attribute tells whether the file system has attributes at all. */
+/* The error of reading an absent attribute tells whether the file system has attributes at all. By
+ * path, because the descriptor may be an O_PATH one. */
 static bool reads_attribute(int fd, const char *name)
 {
-    return fgetxattr(fd, name, NULL, 0) >= 0 || errno == ENODATA;
+    char path[32];
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return getxattr(path, name, NULL, 0) >= 0 || errno == ENODATA;
 }
 
 static bool writes_attribute(int fd)

@@ -26,7 +26,7 @@ static struct bale_store *store_new(enum bale_store_access access)
         return NULL;
     store->repair = access == BALE_STORE_REPAIR;
     store->access = store->repair ? BALE_STORE_WRITE : access;
-    store->root_fd = store->dir_fd = store->reserve_fd = store->lock.fd = -1;
+    store->root_fd = store->dir_fd = store->top_fd = store->reserve_fd = store->lock.fd = -1;
     atomic_flag_clear(&store->bad_setting_reported);
     pthread_mutex_init(&store->change, NULL);
     pthread_mutex_init(&store->sessions.checkpoint, NULL);
@@ -46,6 +46,8 @@ static void store_free(struct bale_store *store)
     bale_lock_release(store);
     if (store->reserve_fd >= 0)
         close(store->reserve_fd);
+    if (store->top_fd >= 0)
+        close(store->top_fd);
     if (store->dir_fd >= 0)
         close(store->dir_fd);
     if (store->root_fd >= 0)
@@ -66,14 +68,23 @@ static int open_directories(struct bale_store *store, const char *path, struct b
     store->root_fd = open(store->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (store->root_fd < 0)
         return bale_store_fail_errno(why, store->path, "", "opened");
-    if (bale_store_directory_open(store->root_fd, &store->dir_fd) == 0)
+    if (bale_store_directory_open(store->root_fd, &store->dir_fd) == 0) {
+        if (bale_store_subdirectory_open(store->dir_fd, BALE_TOP, &store->top_fd) < 0 &&
+            errno != ENOENT)
+            return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" BALE_TOP, "opened");
         return bale_store_check_case(store->path, store->root_fd, why);
+    }
     if (errno == ENOENT)
         return bale_store_not_one(store->path, why);
     if (errno == EXDEV)
         return bale_store_fail(why, BALE_E_INVALID,
                                "%s/" BALE_STORE_DIR ": is on another mount: a store is on one",
                                store->path);
+    if (errno == EACCES)
+        return bale_store_fail(why, BALE_E_PERM,
+                               "%s: is closed to user %lu: use its mount, or let the store's owner "
+                               "do it",
+                               store->path, (unsigned long)geteuid());
     return bale_store_fail_errno(why, store->path, BALE_STORE_DIR, "opened");
 }
 
@@ -94,6 +105,15 @@ static int open_reserve(struct bale_store *store, struct bale_reason *why)
     if (ftruncate(store->reserve_fd, 0) < 0)
         return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" RESERVE, "emptied");
     return 0;
+}
+
+/* Others could lock an older store's lock, and fill its reserve. Nothing more can be done if the
+ * file system refuses. */
+static void restrict_files(const struct bale_store *store)
+{
+    if (store->lock.fd >= 0)
+        (void)fchmod(store->lock.fd, 0600);
+    (void)fchmod(store->reserve_fd, 0600);
 }
 
 /* Opens a store that has only its access mode. The caller frees it, also on failure. */
@@ -119,6 +139,9 @@ static int open_all(struct bale_store *store, const char *path, struct bale_reas
         err = open_reserve(store, why);
         if (err)
             return err;
+        restrict_files(store);
+        /* A crash may have come between a change of the top and what follows from it. */
+        (void)bale_store_top_inherit(store);
     }
     err = bale_sessions_open(store, why);
     if (err)
@@ -178,7 +201,7 @@ static int make_directory(const char *path, struct bale_reason *why)
 
     if (root < 0)
         return bale_store_fail_errno(why, path, "", "opened");
-    if (mkdirat(root, BALE_STORE_DIR, 0755) == 0) {
+    if (mkdirat(root, BALE_STORE_DIR, 0711) == 0) {
         if (fstat(root, &st) < 0 ||
             (geteuid() == 0 &&
              fchownat(root, BALE_STORE_DIR, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0 &&
@@ -272,6 +295,11 @@ int bale_store_close(struct bale_store *store, bool clean, const char *result)
 int bale_store_root_fd(const struct bale_store *store)
 {
     return store->root_fd;
+}
+
+int bale_store_top_fd(const struct bale_store *store)
+{
+    return store->top_fd;
 }
 
 const char *bale_store_path(const struct bale_store *store)

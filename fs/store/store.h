@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "format/codecs.h"
 #include "format/reason.h"
@@ -68,7 +69,10 @@ int bale_store_check_volume(const char *path, struct bale_reason *why);
 int bale_store_remake(const char *path, const struct bale_store_config *config,
                       struct bale_reason *why);
 
-int bale_store_root_fd(const struct bale_store *store);      /* O_PATH | O_DIRECTORY */
+int bale_store_root_fd(const struct bale_store *store); /* O_PATH | O_DIRECTORY */
+/* .balefs/top, whose owner, mode and ACLs are those of the mount's root. O_PATH | O_DIRECTORY; -1:
+ * there is none, and those of the store's directory count. */
+int bale_store_top_fd(const struct bale_store *store);
 const char *bale_store_path(const struct bale_store *store); /* absolute */
 /* The present configuration; everything it points to stays until the store is closed. Any
  * thread. */
@@ -124,6 +128,24 @@ int bale_store_close(struct bale_store *store, bool clean, const char *result);
 /* Whether the store at path is locked; then sets name to its holder, for messages: "process 123 on
  * host H since T". */
 bool bale_store_locked_by(const char *path, char *name, size_t size);
+
+/* ---- Who may reach the containers ------------------------------------------------------------ */
+
+/* Whether others than the owner of the store's directory may look into it, beside any mount. Such a
+ * store is open: its containers are guarded by their own permissions alone. */
+bool bale_store_is_open(const struct bale_store *store);
+/* What is wrong with the reach of a store of root's: a constant text that completes "STORE: ";
+ * bale_store_shut cures it. NULL: nothing, or it is a user's store, which is the user's affair. */
+const char *bale_store_reach(const struct bale_store *store);
+/* Replaces owner and mode in *st, the store's directory's, by those of .balefs/top if there is one,
+ * and the ctime if that of .balefs/top is later. 0 or an errno. */
+int bale_store_top_attributes(const struct bale_store *store, struct stat *st);
+/* Gives the store's directory what new names in it inherit from .balefs/top: group, set-group-ID
+ * and default ACL. Call it after each change of .balefs/top. 0 or an errno. */
+int bale_store_top_inherit(const struct bale_store *store);
+/* Closes an open store, which nobody may have mounted: from then on the permissions of its
+ * directory are those of the mount's root, and the directory is its owner's alone. */
+int bale_store_shut(const char *path, struct bale_reason *why);
 
 /* ---- Settings by directory ------------------------------------------------------------------- */
 

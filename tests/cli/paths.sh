@@ -72,7 +72,7 @@ END
 chmod 755 "$balefs"
 run 1 stat "$store"
 says "^balefs: "
-fails 1 "$store: cannot be read: permission denied" get "$store"
+fails 1 "$store: cannot be read: permission denied: let its owner or root do it, or name it below a mount" get "$store"
 run 8 fsck "$store"
 says "^balefs: $store"
 run 1 init "$work/mine"

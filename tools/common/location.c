@@ -76,6 +76,10 @@ static void say_why(const char *path, int err)
         bale_message("%s: no such file or directory: check the path", path);
     else if (err == BALE_E_PERM && bale_owner_keeps_out(path))
         return;
+    else if (err == BALE_E_PERM)
+        bale_message(
+            "%s: cannot be read: %s: let its owner or root do it, or name it below a mount", path,
+            bale_err_text(err));
     else if (errno == ENOTCONN)
         bale_message("%s: its daemon has ended without unmounting: balefs mount or balefs umount "
                      "cleans it up",

@@ -63,6 +63,15 @@ static void abilities(struct bale_doctor *doctor, const char *path)
                            can.text[0] ? can.text : "nothing is lacking");
 }
 
+static void reach(struct bale_doctor *doctor, const struct bale_store *store)
+{
+    const char *wrong = bale_store_reach(store);
+
+    if (wrong)
+        bale_doctor_report(doctor, "reach", BALE_FINDING_NOTE,
+                           "unmounted, balefs set --closed STORE closes it", "the store %s", wrong);
+}
+
 static void state(struct bale_doctor *doctor, const char *path)
 {
     const struct bale_store_notice *notice;
@@ -93,6 +102,7 @@ static void state(struct bale_doctor *doctor, const char *path)
         bale_doctor_report(doctor, "store", BALE_FINDING_BAD, "balefs fsck --repair makes it again",
                            "%s/%s is lost or damaged, and only its copy is there",
                            bale_store_path(store), notice->below);
+    reach(doctor, store);
     (void)bale_store_close(store, false, NULL);
 }
 

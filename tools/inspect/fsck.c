@@ -339,6 +339,17 @@ static int conclude(struct fsck *fsck)
            (fsck->unreadable || !printed ? EXIT_OPERATIONAL : 0);
 }
 
+static void note_reach(struct fsck *fsck)
+{
+    const char *reach = bale_store_reach(fsck->reader.store);
+    char text[BALE_REASON_SIZE];
+
+    if (!reach)
+        return;
+    snprintf(text, sizeof text, "note: the store %s: balefs set --closed closes it", reach);
+    note(fsck, "", text);
+}
+
 /* Without --repair nothing was changed. With it the store is as after a crash: each file of its own
  * is replaced as a whole. */
 static void cancel_fsck(int number)
@@ -404,6 +415,7 @@ static int check_store(struct fsck *fsck, const char *path)
     if (err == BALE_OK) {
         bale_progress_begin(&fsck->progress, "checked");
         check_own_files(fsck);
+        note_reach(fsck);
         check_tree(fsck);
         bale_pool_destroy(fsck->pool);
         status = conclude(fsck);

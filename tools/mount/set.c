@@ -27,6 +27,7 @@ static const char help[] =
     "       balefs set --extent SIZE PATH...\n"
     "       balefs set --match GLOB DIR... CODEC\n"
     "       balefs set --unset [--match GLOB | --extent default] PATH...\n"
+    "       balefs set --closed STORE...\n"
     "\n"
     "Chooses how files in a mount are stored from now on. A setting of a directory applies\n"
     "to files and directories created in it later. CODEC (balefs help codecs) is one of\n"
@@ -39,6 +40,9 @@ static const char help[] =
     "                     file only while it is empty. It must fit in half of the mount's\n"
     "                     memory. default: removes the setting\n"
     "  -u, --unset        removes the codec setting of PATH, or its match line for GLOB\n"
+    "      --closed       makes the directory of a store that is not mounted its owner's alone;\n"
+    "                     the mount shows the permissions that it had. balefs init does so for\n"
+    "                     root's stores\n"
     "  -h, --help\n"
     "\n"
     "With --extent, a last word that could be a codec or a path is a codec: for the path\n"
@@ -50,12 +54,12 @@ static const char help[] =
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
+enum { OPTION_CLOSED = 256 };
+
 static const struct option long_options[] = {
-    {"match", required_argument, NULL, 'm'},
-    {"extent", required_argument, NULL, 'e'},
-    {"unset", no_argument, NULL, 'u'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    {"match", required_argument, NULL, 'm'}, {"extent", required_argument, NULL, 'e'},
+    {"unset", no_argument, NULL, 'u'},       {"closed", no_argument, NULL, OPTION_CLOSED},
+    {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
 };
 
 /* The change to make to each path. */
@@ -64,6 +68,7 @@ struct wish {
     const char *codec;  /* checked */
     const char *extent; /* checked; "" removes the setting */
     bool unset;
+    bool closed; /* and nothing else */
 };
 
 /* The user's word for an attribute. */
@@ -215,11 +220,23 @@ static bool may_change(const char *path)
     return may;
 }
 
+static bool close_store(const char *path)
+{
+    struct bale_reason why;
+    int err = bale_store_shut(path, &why);
+
+    if (err != BALE_OK)
+        bale_message("%s", why.text);
+    return err == BALE_OK;
+}
+
 static bool apply(const char *path, const struct wish *wish)
 {
     struct bale_control_status mount;
-    bool known = bale_control_status_by_name(path, &mount);
 
+    if (wish->closed)
+        return close_store(path);
+    bool known = bale_control_status_by_name(path, &mount);
     if (known && mount.frozen)
         bale_message("%s: its mount is frozen: waiting for balefs thaw", path);
     if (!may_change(path))
@@ -260,7 +277,7 @@ static int take_codec(const struct bale_command *command, int *count, char **wor
     struct bale_reason why;
     struct bale_setting setting;
 
-    if (wish->unset)
+    if (wish->unset || wish->closed)
         return 0;
     const char *last = *count > 0 ? words[*count - 1] : "";
     int err = bale_setting_parse(last, &setting, &why);
@@ -290,6 +307,8 @@ static int parse(const struct bale_command *command, int argc, char **argv, stru
             status = take_extent(command, optarg, extent, wish);
         else if (option == 'u')
             wish->unset = true;
+        else if (option == OPTION_CLOSED)
+            wish->closed = true;
         else
             return option;
     if (status == 0 && wish->glob && (!*wish->glob || strchr(wish->glob, '\n')))
@@ -298,6 +317,8 @@ static int parse(const struct bale_command *command, int argc, char **argv, stru
     if (status == 0 && wish->unset && wish->extent && *wish->extent)
         status =
             bale_usage_error(command, "--unset and --extent with a size contradict each other");
+    if (status == 0 && wish->closed && (wish->glob || wish->extent || wish->unset))
+        status = bale_usage_error(command, "--closed goes with no other option");
     return status;
 }
 

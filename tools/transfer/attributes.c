@@ -70,6 +70,9 @@ static bool begins(const char *text, const char *with)
 
 bool bale_attribute_wanted(const struct bale_attributes_rules *rules, const char *name)
 {
+    if (rules->part != BALE_ATTRIBUTES_ALL &&
+        begins(name, ACL) != (rules->part == BALE_ATTRIBUTES_ACLS))
+        return false;
     if (begins(name, SETTINGS))
         return rules->settings;
     /* The label is set by the system on each side. */
@@ -127,16 +130,18 @@ static bool owned(uid_t uid, gid_t gid, const struct stat *st)
 
 int bale_owner_set(int fd, const struct stat *st, mode_t mode)
 {
+    char path[BALE_REACH];
     struct stat now;
 
-    if (fchown(fd, geteuid() == 0 ? st->st_uid : (uid_t)-1, st->st_gid) != 0 &&
+    bale_reach(fd, NULL, path);
+    if (fchownat(fd, "", geteuid() == 0 ? st->st_uid : (uid_t)-1, st->st_gid, AT_EMPTY_PATH) != 0 &&
         (geteuid() == 0 || (errno != EPERM && errno != EINVAL)))
         return errno;
     if (fstat(fd, &now) != 0)
         return errno;
     if (!owned(now.st_uid, now.st_gid, st))
         mode &= ~(mode_t)(S_ISDIR(now.st_mode) ? 0 : SET_ID);
-    return fchmod(fd, mode & 07777) != 0 ? errno : 0;
+    return chmod(path, mode & 07777) != 0 ? errno : 0;
 }
 
 int bale_owner_set_at(int dir, const char *name, const struct stat *st)

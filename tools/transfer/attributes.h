@@ -18,9 +18,16 @@ int bale_attributes_list(const char *path, bool follow, char **names, size_t *le
 int bale_attribute_get(const char *path, bool follow, const char *name, char **value,
                        size_t *length);
 
+enum bale_attributes_part {
+    BALE_ATTRIBUTES_ALL,
+    BALE_ATTRIBUTES_ACLS,   /* only POSIX ACLs */
+    BALE_ATTRIBUTES_OTHERS, /* all but those */
+};
+
 struct bale_attributes_rules {
     bool settings; /* copy user.balefs.* too */
     bool acls;     /* the target keeps POSIX ACLs */
+    enum bale_attributes_part part;
 };
 bool bale_attribute_wanted(const struct bale_attributes_rules *rules, const char *name);
 
@@ -31,7 +38,7 @@ unsigned bale_attributes_copy(const struct bale_attributes_rules *rules, const c
                               const char *to, bool follow, char *lost, int *e);
 
 /* Sets the owner as far as allowed, and then the mode; without set-id bits if the owner is not that
- * of st. 0 or an errno. */
+ * of st. fd may be an O_PATH one. 0 or an errno. */
 int bale_owner_set(int fd, const struct stat *st, mode_t mode);
 /* Sets the owner of name, which may be a symbolic link. */
 int bale_owner_set_at(int dir, const char *name, const struct stat *st);

@@ -137,6 +137,7 @@ static int to_directory(struct bale_export *export, int from, const char *direct
         .arg = export,
         .from_top = bale_store_path(export->reader.store),
         .to_top = directory,
+        .from_store = *export->below ? NULL : export->reader.store,
         .rules = {.settings = export->settings, .acls = true},
         .threads = export->threads,
         .walk = {.one_device = true, .hidden = *export->below ? NULL : BALE_STORE_DIR},

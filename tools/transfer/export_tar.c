@@ -103,9 +103,11 @@ static void describe(struct tar *tar, const char *path, const char *end, const s
     }
 }
 
-static void add_attributes(struct tar *tar, const char *shown, int fd, const char *name)
+static void add_attributes(struct tar *tar, const char *shown, int fd, const char *name,
+                           enum bale_attributes_part part)
 {
-    const struct bale_attributes_rules rules = {.settings = tar->export->settings, .acls = true};
+    const struct bale_attributes_rules rules = {
+        .settings = tar->export->settings, .acls = true, .part = part};
     char path[BALE_REACH];
     struct bale_reason why;
 
@@ -132,9 +134,19 @@ static bool tar_enter(struct bale_tree_walk *walk, struct bale_tree_dir *dir, co
 {
     struct tar *tar = tar_of(walk);
 
+    const struct bale_store *store = tar->export->reader.store;
+    bool is_top = !dir->parent && !*tar->export->below && bale_store_top_fd(store) >= 0;
+    struct stat st = dir->st;
+
     (void)name;
-    describe(tar, dir->path, "", &dir->st);
-    add_attributes(tar, dir->path, dir->from, NULL);
+    int e = is_top ? bale_store_top_attributes(store, &st) : 0;
+    if (e)
+        tar_walk_fail(walk, dir->path, e);
+    describe(tar, dir->path, "", &st);
+    add_attributes(tar, dir->path, dir->from, NULL,
+                   is_top ? BALE_ATTRIBUTES_OTHERS : BALE_ATTRIBUTES_ALL);
+    if (is_top)
+        add_attributes(tar, dir->path, bale_store_top_fd(store), NULL, BALE_ATTRIBUTES_ACLS);
     return write_header(tar);
 }
 
@@ -203,7 +215,8 @@ static int write_contents(struct tar *tar, const char *path, const struct bale_c
     if (err != BALE_OK)
         return err;
     describe(tar, path, *damaged ? BALE_DAMAGED : "", st);
-    add_attributes(tar, path, bale_io_fd(bale_container_io(contents->container)), NULL);
+    add_attributes(tar, path, bale_io_fd(bale_container_io(contents->container)), NULL,
+                   BALE_ATTRIBUTES_ALL);
     if (tar->export->settings)
         bale_tar_settings(tar->entry, &contents->attr);
     add_holes(tar, contents);
@@ -305,7 +318,7 @@ static void write_special(struct tar *tar, struct bale_tree_dir *dir, const char
         archive_entry_copy_symlink(tar->entry, target);
         archive_entry_unset_size(tar->entry);
     }
-    add_attributes(tar, path, dir->from, name);
+    add_attributes(tar, path, dir->from, name, BALE_ATTRIBUTES_ALL);
     (void)write_header(tar);
 }
 

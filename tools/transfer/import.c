@@ -166,6 +166,7 @@ static int copy(struct import_command *c, int from, const struct bale_stored_pat
     int err = open_volume(c);
     int to = err == BALE_OK ? open_below(c, stored) : -1;
 
+    c->transfer.to_store = *stored->below ? NULL : c->import.store;
     if (err != BALE_OK)
         bale_message("%s: cannot be written: %s", c->path, bale_err_text(err));
     if (to < 0) {

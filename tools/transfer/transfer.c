@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/store/store.h"
 #include "kernels/base/container_of.h"
 #include "tools/transfer/links.h"
 
@@ -94,18 +95,45 @@ static bool transfer_enter(struct bale_tree_walk *walk, struct bale_tree_dir *di
     return true;
 }
 
+static void copy_directory_attributes(struct bale_transfer *transfer,
+                                      const struct bale_tree_dir *dir,
+                                      enum bale_attributes_part part, int from, int to)
+{
+    struct bale_attributes_rules rules = transfer->rules;
+    char source[BALE_REACH], target[BALE_REACH];
+
+    rules.part = part;
+    bale_reach(from, NULL, source);
+    bale_reach(to, NULL, target);
+    copy_attributes(transfer, &rules, dir, "", source, target, true);
+}
+
+/* Owner, mode and ACLs, which the top of a store has in .balefs/top. 0 or an errno. */
+static int copy_permissions(struct bale_transfer *transfer, const struct bale_tree_dir *dir)
+{
+    const struct bale_store *from = dir->parent ? NULL : transfer->from_store;
+    const struct bale_store *to = dir->parent ? NULL : transfer->to_store;
+    int from_top = from ? bale_store_top_fd(from) : -1;
+    int to_top = to ? bale_store_top_fd(to) : -1;
+    struct stat st = dir->st;
+    int e = from ? bale_store_top_attributes(from, &st) : 0;
+
+    if (e == 0)
+        e = bale_owner_set(to_top < 0 ? dir->to : to_top, &st, st.st_mode);
+    copy_directory_attributes(transfer, dir, BALE_ATTRIBUTES_ACLS,
+                              from_top < 0 ? dir->from : from_top, to_top < 0 ? dir->to : to_top);
+    return e == 0 && to ? bale_store_top_inherit(to) : e;
+}
+
 static void transfer_leave(struct bale_tree_walk *walk, struct bale_tree_dir *dir)
 {
     struct bale_transfer *transfer = transfer_of(walk);
     struct timespec times[2] = {dir->st.st_atim, dir->st.st_mtim};
-    char source[BALE_REACH], target[BALE_REACH];
 
     if (atomic_load(&bale_transfer_stop))
         return; /* the directory must stay writable for another run */
-    int e = bale_owner_set(dir->to, &dir->st, dir->st.st_mode);
-    bale_reach(dir->from, NULL, source);
-    bale_reach(dir->to, NULL, target);
-    copy_attributes(transfer, &transfer->rules, dir, "", source, target, true);
+    int e = copy_permissions(transfer, dir);
+    copy_directory_attributes(transfer, dir, BALE_ATTRIBUTES_OTHERS, dir->from, dir->to);
     if (e == 0 && futimens(dir->to, times) != 0)
         e = errno;
     if (e)

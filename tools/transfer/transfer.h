@@ -40,6 +40,9 @@ struct bale_transfer {
     void (*entered)(struct bale_transfer *transfer, struct bale_tree_dir *dir, bool made);
     void *arg;
     const char *from_top, *to_top; /* for messages */
+    /* If the tree's top is the top of a store: that store, else NULL. Owner, mode and ACLs of the
+     * top are then those of its .balefs/top. */
+    const struct bale_store *from_store, *to_store;
     struct bale_attributes_rules rules;
     unsigned threads;
 

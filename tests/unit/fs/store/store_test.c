@@ -15,9 +15,12 @@ static void init_makes_a_store(void)
     struct stat st;
 
     store_make("s");
-    CHECK(stat(at("s/.balefs"), &st) == 0 && (st.st_mode & 07777) == 0755);
+    CHECK(stat(at("s"), &st) == 0 && (st.st_mode & 07777) == (geteuid() == 0 ? 0700 : 0755));
+    CHECK(stat(at("s/.balefs"), &st) == 0 && (st.st_mode & 07777) == 0711);
+    CHECK_EQ(stat(at("s/.balefs/top"), &st), geteuid() == 0 ? 0 : -1);
     CHECK(stat(at("s/.balefs/volume.json"), &st) == 0 && (st.st_mode & 07777) == 0644);
     CHECK(stat(at("s/.balefs/lock"), &st) == 0 && st.st_size == 0);
+    CHECK_EQ(st.st_mode & 07777, 0600);
     store = store_open("s", BALE_STORE_WRITE);
     config = bale_store_config(store);
     CHECK_EQ(strlen(config->uuid), 36);
@@ -251,7 +254,10 @@ static void as_ordinary_user(void)
     CHECK_EQ(bale_store_close(store, true, NULL), 0);
 
     bale_store_close(store_open("root", BALE_STORE_UNLOCKED), true, NULL);
-    bale_store_close(store_open("root", BALE_STORE_READONLY), true, NULL);
+    refused("root", BALE_STORE_READONLY, BALE_E_PERM,
+            "%s/root/.balefs/lock: cannot be opened: Permission denied for user 65534");
+    refused("closed", BALE_STORE_UNLOCKED, BALE_E_PERM,
+            "%s/closed: is closed to user 65534: use its mount, or let the store's owner do it");
     refused("root", BALE_STORE_WRITE, BALE_E_PERM,
             "%s/root/.balefs/lock: cannot be opened: Permission denied for user 65534");
     CHECK_EQ(bale_store_init(at("x"), &config, &why), BALE_E_PERM);
@@ -270,7 +276,9 @@ static void ordinary_user(void)
     if (geteuid() != 0)
         return; /* then the other tests are the ordinary user's */
     REQUIRE(chmod(scratch, 0755) == 0);
+    store_make("closed");
     store_make("root");
+    REQUIRE(chmod(at("root"), 0755) == 0);
     bale_store_close(store_open("root", BALE_STORE_WRITE), true, NULL);
     REQUIRE(mkdir(at("user"), 0755) == 0 && chown(at("user"), NOBODY, NOBODY) == 0);
     in_child(NOBODY, as_ordinary_user);
