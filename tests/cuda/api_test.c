@@ -7,8 +7,8 @@
 
 #include "kernels/api/context.h"
 #include "tests/check.h"
-#include "tests/support/codec_settings.h"
-#include "tests/unit/kernels/data.h"
+#include "tests/codecs/cases.h"
+#include "tests/codecs/data.h"
 
 enum { K = 1024, LARGE = 40 * 1024 * K + 77, ROOM = 2 * LARGE };
 

@@ -8,10 +8,10 @@
 #include "kernels/frame/registry.h"
 #include "kernels/frame/setting.h"
 #include "tests/check.h"
+#include "tests/codecs/cases.h"
+#include "tests/codecs/data.h"
 #include "tests/cuda/rig.h"
-#include "tests/support/codec_settings.h"
 #include "tests/support/offsets.h"
-#include "tests/unit/kernels/data.h"
 
 enum {
     CODEC_ITEMS = 64, /* of a list */
@@ -20,7 +20,7 @@ enum {
     CODEC_GUARD_BYTE = 0x5a,
     /* For a frame, or for what one holds, with its guards. */
     CODEC_ROOM = CODEC_LENGTH_MAX + (16 << 10),
-    CODEC_DATA_EQUAL = DATA_KINDS, /* one kind more than kernels_data.h has */
+    CODEC_DATA_EQUAL = DATA_KINDS, /* one kind more than data.h has */
 };
 
 /* Where an item's bytes are, and what came of them on the CPU. */
@@ -43,7 +43,7 @@ struct codec_items {
     struct codec_job jobs[CODEC_ITEMS];
     struct bale_item items[CODEC_ITEMS];
     uint8_t *plain; /* not pinned: CODEC_ITEMS * 2 * CODEC_ROOM */
-    unsigned taken, refused, frames_of[BALE_CODEC_GPULZ + 1];
+    unsigned taken, refused, frames_of[UINT8_MAX + 1];
 };
 
 /* The rig's engine is opened after this. */
@@ -209,13 +209,12 @@ static inline void codec_prepare(struct codec_items *list, unsigned i, uint32_t 
         codec_prepare_decode(list, i, setting, frame);
 }
 
-/* Not a library's. */
-static inline bool codec_is_ours(uint8_t codec)
+static inline bool codec_is_defined(uint8_t codec)
 {
-    return !bale_codec_about(codec)->closed;
+    return codec_case_of(codec)->defined;
 }
 
-/* The CPU decodes it; frames without a library's choices in them are the CPU's to the byte. */
+/* The CPU decodes it; if every byte is defined, it is the CPU's frame to the byte. */
 static inline void codec_check_encoded(struct codec_items *list, unsigned i)
 {
     const struct bale_item *item = &list->items[i];
@@ -235,7 +234,7 @@ static inline void codec_check_encoded(struct codec_items *list, unsigned i)
     CHECK_EQ_U(frame.head_length, item->frame.head_length);
     CHECK_EQ_U(frame.chunks, item->frame.chunks);
     list->frames_of[frame.codec]++;
-    if (codec_is_ours(frame.codec) && codec_is_ours(job->frame[FRAME_AT_CODEC])) {
+    if (codec_is_defined(frame.codec) && codec_is_defined(job->frame[FRAME_AT_CODEC])) {
         CHECK_EQ_U(item->stored_length, job->frame_length);
         CHECK_EQ_MEM(job->stored, job->frame, job->frame_length);
     }

@@ -6,9 +6,9 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "tests/check.h"
+#include "tests/codecs/data.h"
 #include "tests/cuda/codec_items.h"
 #include "tests/cuda/rig.h"
-#include "tests/unit/kernels/data.h"
 
 enum { ROUNDS = 40, ROUNDS_FEW = 2 };
 
@@ -116,6 +116,7 @@ static void test_release(struct codec_items *list)
 static void test_engine(struct codec_items *list, const struct bale_gpu_options *options,
                         unsigned rounds)
 {
+    const struct bale_codec_about *about;
     struct bale_gpu_stats stats;
 
     rig_open(list->rig, options);
@@ -131,12 +132,14 @@ static void test_engine(struct codec_items *list, const struct bale_gpu_options 
     if (options->memory > 0)
         CHECK(stats.device_memory <=
               options->memory * (options->device_count > 0 ? options->device_count : 1));
-    printf("%s, verify %d: %u items taken, %u not; frames: store %u, zero %u, lz4 %u, zstd %u, "
-           "gpulz %u; batches %llu, %.0f MiB of device memory\n",
-           stats.device, options->verify, list->taken, list->refused, list->frames_of[0],
-           list->frames_of[1], list->frames_of[2], list->frames_of[3],
-           list->frames_of[BALE_CODEC_GPULZ], (unsigned long long)stats.batches,
-           (double)stats.device_memory / (1 << 20));
+    printf(
+        "%s, verify %d: %u items taken, %u not; %llu batches, %.0f MiB of device memory; frames:",
+        stats.device, options->verify, list->taken, list->refused,
+        (unsigned long long)stats.batches, (double)stats.device_memory / (1 << 20));
+    for (size_t i = 0; (about = bale_codec_at(i)); i++)
+        if (list->frames_of[about->id] > 0)
+            printf(" %s %u", about->name, list->frames_of[about->id]);
+    printf("\n");
     rig_close(list->rig);
 }
 

@@ -8,8 +8,8 @@
 #include "format/reason.h"
 #include "kernels/engine/dispatch.h"
 #include "tests/check.h"
+#include "tests/codecs/data.h"
 #include "tests/cuda/rig.h"
-#include "tests/unit/kernels/data.h"
 
 enum { ITEMS = 16, LENGTH = 128 << 10, ROOM = LENGTH + 4096 };
 

@@ -7,8 +7,8 @@
 #include "format/reason.h"
 #include "kernels/frame/registry.h"
 #include "tests/check.h"
+#include "tests/codecs/data.h"
 #include "tests/cuda/rig.h"
-#include "tests/unit/kernels/data.h"
 
 enum {
     CHUNK = 64 << 10,

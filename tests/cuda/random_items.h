@@ -11,9 +11,9 @@
 #include "kernels/frame/frame.h"
 #include "kernels/frame/registry.h"
 #include "tests/check.h"
+#include "tests/codecs/cases.h"
+#include "tests/codecs/data.h"
 #include "tests/cuda/rig.h"
-#include "tests/support/codec_settings.h"
-#include "tests/unit/kernels/data.h"
 
 enum {
     RANDOM_JOBS = 16, /* items of a thread under way */

@@ -5,6 +5,7 @@
 #include "format/bytes.h"
 #include "format/err.h"
 #include "kernels/frame/registry.h"
+#include "tests/codecs/cases.h"
 #include "tests/fuzz/target.h"
 
 enum { HEAD = 4, RAW_MAX = 2500, CHUNK_SIZE = 1 << 16 };
@@ -115,6 +116,7 @@ static uint16_t parameter_of(uint8_t id, unsigned n)
 
 static size_t seed_codec(uint8_t id, unsigned n, uint8_t *out)
 {
+    void (*fill)(uint64_t, uint8_t *, size_t) = codec_case_of(id)->fill;
     static const uint32_t lengths[] = {40, 300, 1024, 1025, RAW_MAX, 2051, 2063};
     uint8_t raw[RAW_MAX];
     uint16_t parameter;
@@ -125,7 +127,9 @@ static size_t seed_codec(uint8_t id, unsigned n, uint8_t *out)
         return 0;
     length = lengths[n];
     parameter = parameter_of(id, n);
-    for (uint32_t i = 0; i < length; i++)
+    if (fill)
+        fill(n, raw, length);
+    for (uint32_t i = 0; !fill && i < length; i++)
         raw[i] = (uint8_t)(i % 24 < 8 ? i / 200 : i % 7 % 3);
     bale_put16(out, parameter);
     bale_put16(out + 2, (uint16_t)(length - 1));

@@ -9,6 +9,7 @@
 
 #include "format/bytes.h"
 #include "format/hash.h"
+#include "tests/codecs/cases.h"
 #include "tests/support/offsets.h"
 
 /* Makes the head checksum of a frame with that many chunks right. */
@@ -33,26 +34,28 @@ static inline void craft_seal(uint8_t *frame, size_t chunks)
     craft_seal_head(frame, chunks);
 }
 
-/* Writes a frame of one chunk, stored[0, length), that stands for raw[0, raw_length). Returns its
- * length. */
-static inline size_t craft_frame(uint8_t codec, const void *stored, uint32_t length,
-                                 const void *raw, uint32_t raw_length, uint8_t *out)
+enum { CRAFT_HEAD = FRAME_HEAD_MIN + FRAME_ENTRY_SIZE }; /* of a frame with one chunk */
+
+/* Writes a frame of one chunk, the stream of that codec. Returns its length, CRAFT_HEAD more than
+ * the stream's. */
+static inline size_t craft_frame(uint8_t codec, const struct codec_stream *stream, uint8_t *out)
 {
     uint8_t hash[8];
 
-    bale_put64(hash, bale_hash(raw, raw_length));
+    bale_put64(hash, bale_hash(stream->raw, stream->raw_length));
     memset(out, 0, FRAME_AT_TABLE);
     memcpy(out, "BFRM", 4);
     out[FRAME_AT_VERSION] = 1;
     out[FRAME_AT_CODEC] = codec;
     out[FRAME_AT_CHUNK_LOG2] = 16;
-    bale_put32(out + FRAME_AT_RAW_LENGTH, raw_length);
+    bale_put16(out + FRAME_AT_PARAMETER, stream->parameter);
+    bale_put32(out + FRAME_AT_RAW_LENGTH, stream->raw_length);
     bale_put64(out + FRAME_AT_RAW_CHECKSUM, bale_hash(hash, sizeof hash));
-    bale_put32(out + FRAME_AT_STORED_LENGTH, length);
-    bale_put32(out + FRAME_AT_TABLE, length);
-    memcpy(out + FRAME_HEAD_MIN + FRAME_ENTRY_SIZE, stored, length);
+    bale_put32(out + FRAME_AT_STORED_LENGTH, stream->length);
+    bale_put32(out + FRAME_AT_TABLE, stream->length);
+    memcpy(out + CRAFT_HEAD, stream->stored, stream->length);
     craft_seal(out, 1);
-    return FRAME_HEAD_MIN + FRAME_ENTRY_SIZE + length;
+    return CRAFT_HEAD + stream->length;
 }
 
 #endif

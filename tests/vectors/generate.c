@@ -4,55 +4,27 @@
  * version. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <zstd.h>
 
 #include "format/err.h"
 #include "kernels/frame/frame.h"
 #include "kernels/frame/registry.h"
 #include "kernels/frame/setting.h"
+#include "tests/codecs/bytes.h"
+#include "tests/codecs/cases.h"
 #include "tests/vectors/craft.h"
-#include "tests/vectors/craft_stored.h"
-#include "tests/vectors/generate.h"
 
 enum { STORE_RAW = 4200 };
 
 static struct bale_scratch *scratch;
 static const char *directory;
 static FILE *listing;
-uint8_t raw[RAW_MAX];
-uint8_t frame[FRAME_MAX];
-static uint32_t state;
+static uint8_t raw[SAMPLE_MAX];
+static uint8_t frame[SAMPLE_MAX + 1000];
 
 _Noreturn static void die(const char *what)
 {
     fprintf(stderr, "generate: %s\n", what);
     exit(EXIT_FAILURE);
-}
-
-static uint32_t next(void)
-{
-    state = state * 1664525u + 1013904223u;
-    return state >> 8;
-}
-
-void fill_random(size_t from, size_t to)
-{
-    state = 1;
-    while (from < to)
-        raw[from++] = (uint8_t)(next() >> 8);
-}
-
-void fill_text(size_t from, size_t to)
-{
-    static const char *const words[] = {"field ", "extent ", "chunk ", "frame ", "commit\n",
-                                        "index ", "0.",      "of ",    "the ",   "and ",
-                                        "in ",    "a ",      "1.5",    "-"};
-
-    state = 2;
-    while (from < to)
-        for (const char *word = words[next() % (sizeof words / sizeof words[0])];
-             *word && from < to; word++)
-            raw[from++] = (uint8_t)*word;
 }
 
 static void write_file(const char *name, const char *ending, const void *data, size_t length)
@@ -67,19 +39,20 @@ static void write_file(const char *name, const char *ending, const void *data, s
         die(path);
 }
 
-void emit_bad(const char *name, size_t length, const char *what)
+static void emit_bad(const char *name, size_t length, const char *what)
 {
     write_file(name, "frame", frame, length);
     fprintf(listing, "%s: %s\n", name, what);
 }
 
-void emit_good(const char *name, size_t length, size_t raw_length, const char *what)
+static void emit_good(const char *name, size_t length, size_t raw_length, const char *what)
 {
     emit_bad(name, length, what);
     write_file(name, "raw", raw, raw_length);
 }
 
-size_t encode(const char *text, uint32_t raw_length, uint8_t chunk_log2)
+/* Encodes raw[0, raw_length) by a setting into frame; returns the frame's length. */
+static size_t encode(const char *text, uint32_t raw_length, uint8_t chunk_log2)
 {
     struct bale_frame head = {
         .raw_length = raw_length, .chunk_log2 = chunk_log2, .offset = 262144, .generation = 3};
@@ -101,187 +74,52 @@ static void good_store_and_zero(void)
               "three chunks of zeros, the last one short");
     memset(raw, 0xff, 4096);
     emit_good("good-zero-255", encode("store", 4096, 12), 4096, "one full chunk of 255");
-    fill_random(0, RAW_MAX);
+    sample_random(raw, SAMPLE_MAX);
     emit_good("good-store-3", encode("store", 3, 26), 3, "three bytes, the largest chunk size");
     emit_good("good-store-9000", encode("store", 9000, 12), 9000,
               "three chunks, the last one short");
     emit_good("good-store-8192", encode("store", 8192, 12), 8192, "two full chunks");
 }
 
-static void good_libraries(void)
+/* ---- The codecs with directories ---- */
+
+static const char *name_of(char name[64], bool good, const struct codec_case *c, const char *what)
 {
-    fill_text(0, RAW_MAX);
-    emit_good("good-lz4-text", encode("lz4", 20000, 12), 20000, "five chunks");
-    emit_good("good-zstd-text", encode("zstd:1", 70000, 16), 70000, "two chunks, level 1");
-    emit_good("good-zstd-19", encode("zstd:19", 20000, 14), 20000, "level 19");
-    emit_good("good-zstd-minus-7", encode("zstd:-7", 20000, 14), 20000, "level -7");
-    fill_random(4096, 8192);
-    emit_good("good-lz4-mixed", encode("lz4", 12000, 12), 12000, "the second chunk is stored raw");
-    emit_good("good-zstd-mixed", encode("zstd:3", 12000, 12), 12000,
-              "the second chunk is stored raw");
+    snprintf(name, 64, "%s-%s-%s", good ? "good" : "bad", bale_codec_name(c->id), what);
+    return name;
 }
 
-/* 2000 bytes "a" and 3000 "b", which is what raw is filled with. */
-static void zstd_blocks(struct craft_bytes *b)
+static void emit_samples(const struct codec_case *c)
 {
-    craft_zstd_block(b, BLOCK_RLE, 'a', 2000, false);
-    craft_zstd_block(b, BLOCK_RLE, 'b', 3000, true);
+    char name[64];
+
+    for (const struct codec_sample *s = c->samples; s && s->name; s++) {
+        s->fill(raw, s->raw_length);
+        emit_good(name_of(name, true, c, s->name), encode(s->setting, s->raw_length, s->chunk_log2),
+                  s->raw_length, s->what);
+    }
 }
 
-static struct craft_bytes zstd_plain(void)
+static void emit_stream(void *arg, const struct codec_stream *stream)
 {
-    struct craft_bytes b = {.length = 0};
+    const struct codec_case *c = arg;
+    char name[64];
 
-    craft_zstd_begin(&b, 0, 13);
-    zstd_blocks(&b);
-    return b;
+    if (!stream->name)
+        return;
+    size_t length = craft_frame(c->id, stream, frame);
+    name_of(name, stream->good, c, stream->name);
+    emit_bad(name, length, stream->what);
+    if (stream->good)
+        write_file(name, "raw", stream->raw, stream->raw_length);
 }
 
-static size_t zstd_frame(const struct craft_bytes *b, uint32_t raw_length)
-{
-    return craft_frame(BALE_CODEC_ZSTD, b->data, b->length, raw, raw_length, frame);
-}
-
-static void fill_ab(void)
-{
-    memset(raw, 'a', 2000);
-    memset(raw + 2000, 'b', RAW_MAX - 2000);
-}
-
-static void good_zstd_by_hand(void)
-{
-    struct craft_bytes b = zstd_plain();
-
-    fill_ab();
-    emit_good("good-zstd-no-content-size", zstd_frame(&b, 5000), 5000,
-              "window descriptor, no content size, RLE blocks");
-    b.length = 0;
-    craft_zstd_begin(&b, 0, 16);
-    zstd_blocks(&b);
-    emit_good("good-zstd-window", zstd_frame(&b, 5000), 5000,
-              "a window of the chunk size, 64 KiB, on a shorter chunk");
-
-    ZSTD_CCtx *cctx = ZSTD_createCCtx();
-    ZSTD_CCtx_setParameter(cctx, ZSTD_c_checksumFlag, 1);
-    b.length = (uint32_t)ZSTD_compress2(cctx, b.data, sizeof b.data, raw, 5000);
-    ZSTD_freeCCtx(cctx);
-    emit_good("good-zstd-checksum", zstd_frame(&b, 5000), 5000,
-              "with Zstandard's own content checksum");
-    b.data[b.length - 1] ^= 1;
-    emit_bad("bad-zstd-checksum", zstd_frame(&b, 5000), "Zstandard's content checksum is wrong");
-}
-
-static void bad_zstd_headers(void)
-{
-    struct craft_bytes b = {.length = 0};
-
-    fill_ab();
-    craft_zstd_begin(&b, 0, 17);
-    zstd_blocks(&b);
-    emit_bad("bad-zstd-window", zstd_frame(&b, 5000), "a window of 128 KiB in chunks of 64 KiB");
-    b.length = 0;
-    craft_zstd_begin(&b, 0, 41);
-    zstd_blocks(&b);
-    emit_bad("bad-zstd-window-largest", zstd_frame(&b, 5000), "a window of 2 TiB");
-    b.length = 0;
-    craft_zstd_begin(&b, ZSTD_DICTIONARY, 13);
-    craft_add_number(&b, 7, 1);
-    zstd_blocks(&b);
-    emit_bad("bad-zstd-dictionary", zstd_frame(&b, 5000), "a dictionary id");
-    b.length = 0;
-    craft_zstd_begin(&b, ZSTD_RESERVED, 13);
-    zstd_blocks(&b);
-    emit_bad("bad-zstd-reserved", zstd_frame(&b, 5000),
-             "the reserved bit of the frame header descriptor");
-    b.length = 0;
-    craft_zstd_begin(&b, ZSTD_FCS_2, 13);
-    craft_add_number(&b, 5001 - 256, 2);
-    zstd_blocks(&b);
-    emit_bad("bad-zstd-content-size", zstd_frame(&b, 5000),
-             "the content size is not the raw length");
-}
-
-static void bad_zstd_bodies(void)
-{
-    struct craft_bytes b = {.length = 0};
-
-    fill_ab();
-    b = zstd_plain();
-    emit_bad("bad-zstd-short", zstd_frame(&b, 5001), "decodes to a byte less than the raw length");
-    emit_bad("bad-zstd-long", zstd_frame(&b, 4999), "decodes to a byte more than the raw length");
-    craft_add_number(&b, 0, 1);
-    emit_bad("bad-zstd-trailing", zstd_frame(&b, 5000), "a byte behind the Zstandard frame");
-    b = zstd_plain();
-    craft_add_number(&b, 0x184d2a50u, 4);
-    craft_add_number(&b, 0, 4);
-    emit_bad("bad-zstd-skippable-after", zstd_frame(&b, 5000), "a skippable frame behind it");
-    b.length = 0;
-    craft_add_number(&b, 0x184d2a50u, 4);
-    craft_add_number(&b, 0, 4);
-    craft_add(&b, zstd_plain().data, zstd_plain().length);
-    emit_bad("bad-zstd-skippable-before", zstd_frame(&b, 5000), "a skippable frame before it");
-    b.length = 0;
-    craft_zstd_begin(&b, 0, 13);
-    craft_zstd_block(&b, BLOCK_RLE, 'a', 2000, true);
-    craft_zstd_begin(&b, 0, 13);
-    craft_zstd_block(&b, BLOCK_RLE, 'b', 3000, true);
-    emit_bad("bad-zstd-two", zstd_frame(&b, 5000), "two Zstandard frames");
-    b = zstd_plain();
-    b.length--;
-    emit_bad("bad-zstd-truncated", zstd_frame(&b, 5000),
-             "the last byte of the last block is missing");
-    b.length = 0;
-    craft_zstd_begin(&b, 0, 13);
-    craft_zstd_block(&b, BLOCK_RLE, 'a', 2000, false);
-    craft_zstd_block(&b, BLOCK_RESERVED, 'b', 3000, true);
-    emit_bad("bad-zstd-block", zstd_frame(&b, 5000), "a block of the reserved type");
-}
-
-/* One sequence, literals "abcd" and a match of 4 + 15 + 6 bytes, and five last literals: 34
- * bytes. */
-static struct craft_bytes lz4_plain(uint8_t offset)
-{
-    struct craft_bytes b = {.length = 0};
-
-    craft_add_number(&b, 0x4f, 1);
-    craft_add(&b, "abcd", 4);
-    craft_add_number(&b, offset, 2);
-    craft_add_number(&b, 6, 1);
-    craft_add_number(&b, 0x50, 1);
-    craft_add(&b, "vwxyz", 5);
-    return b;
-}
-
-static size_t lz4_frame(const struct craft_bytes *b, uint32_t raw_length)
-{
-    return craft_frame(BALE_CODEC_LZ4, b->data, b->length, raw, raw_length, frame);
-}
-
-static void lz4_by_hand(void)
-{
-    struct craft_bytes b = lz4_plain(4);
-
-    for (size_t i = 0; i < 29; i++)
-        raw[i] = (uint8_t)('a' + i % 4);
-    memcpy(raw + 29, "vwxyz!", sizeof "vwxyz!");
-    emit_good("good-lz4-overlap", lz4_frame(&b, 34), 34, "a match that reaches into itself");
-    emit_bad("bad-lz4-short", lz4_frame(&b, 35), "decodes to a byte less than the raw length");
-    emit_bad("bad-lz4-long", lz4_frame(&b, 33), "decodes to a byte more than the raw length");
-    b = lz4_plain(0);
-    emit_bad("bad-lz4-offset-zero", lz4_frame(&b, 34), "a match at offset 0");
-    b = lz4_plain(5);
-    emit_bad("bad-lz4-offset", lz4_frame(&b, 34), "a match before the chunk's start");
-    b = lz4_plain(4);
-    craft_add_number(&b, 0, 1);
-    emit_bad("bad-lz4-trailing", lz4_frame(&b, 34), "a byte behind the block");
-    b.length -= 2;
-    emit_bad("bad-lz4-truncated", lz4_frame(&b, 34), "the last literal is missing");
-}
+/* ---- Heads ---- */
 
 /* A frame of store with two chunks of 4096 and 104 random bytes. */
 static size_t plain_store(void)
 {
-    fill_random(0, STORE_RAW);
+    sample_random(raw, STORE_RAW);
     return encode("store", STORE_RAW, 12);
 }
 
@@ -348,6 +186,7 @@ static void broken(void)
 
 int main(int argc, char **argv)
 {
+    const struct codec_case *c;
     char path[4096];
 
     if (argc != 2)
@@ -358,13 +197,10 @@ int main(int argc, char **argv)
     if (!listing || bale_scratch_create(&scratch) < 0)
         die(path);
     good_store_and_zero();
-    good_libraries();
-    good_zstd_by_hand();
-    bad_zstd_headers();
-    bad_zstd_bodies();
-    lz4_by_hand();
-    gpulz();
-    culzss();
+    for (size_t i = 0; (c = codec_case_at(i)); i++) {
+        emit_samples(c);
+        codec_case_streams(c, emit_stream, (void *)c);
+    }
     heads();
     broken();
     bale_scratch_destroy(scratch);

@@ -1,15 +1,15 @@
-/* What our own codecs make of many inputs, as checksums: those of a GPU are kept, and the CPU has to come to
- * the same.
+/* What the codecs whose every byte is defined make of many inputs, as checksums: those of a GPU are
+ * kept, and the CPU has to come to the same.
  *
- * usage: streams_test cpu|gpu [FILE]: prints a line for each codec and kind of data, or compares with FILE's.
- * The GPU's plug-in is found where this program has its libraries. */
+ * usage: streams_test cpu|gpu [FILE]: prints a line for each setting and kind of data, or compares
+ * with FILE's. The GPU's plug-in is found where this program has its libraries. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "format/hash.h"
 #include "kernels/api/context.h"
 #include "tests/check.h"
-#include "tests/unit/kernels/data.h"
+#include "tests/codecs/cases.h"
 
 enum { LENGTH_MAX = 1000003, LINE = 128 };
 
@@ -29,12 +29,13 @@ static void open_context(const char *engine)
 }
 
 /* One checksum for the streams of all lengths. */
-static uint64_t checksum_of(const char *codec)
+static uint64_t checksum_of(const char *setting, int kind)
 {
     struct bale_params params = BALE_PARAMS_INIT;
     uint64_t sums[LENGTHS];
 
-    params.codec = codec;
+    data_fill((enum data_kind)kind, 17, raw, LENGTH_MAX);
+    params.codec = setting;
     for (int l = 0; l < LENGTHS; l++) {
         struct bale_buffer made = {0};
         REQUIRE(bale_compress(context, &params, raw, lengths[l], &made) == BALE_API_OK);
@@ -44,37 +45,44 @@ static uint64_t checksum_of(const char *codec)
     return bale_hash(sums, sizeof sums);
 }
 
-static void tell(FILE *kept, const char *codec, int kind)
+/* A line for each setting of the codec's grid and each kind of data. */
+static void print_codec(const struct codec_case *c)
 {
-    char line[LINE], expected[LINE] = "";
+    struct bale_setting setting;
+    char text[BALE_SETTING_TEXT];
 
-    data_fill((enum data_kind)kind, 17, raw, LENGTH_MAX);
-    snprintf(line, sizeof line, "%s %d %016" PRIx64 "\n", codec, kind, checksum_of(codec));
-    if (!kept)
-        fputs(line, stdout);
-    else if (!CHECK(fgets(expected, sizeof expected, kept) && strcmp(line, expected) == 0))
-        fprintf(stderr, "%s instead of %s", line, expected);
+    for (unsigned n = 0; codec_grid(c->id, n, &setting); n++)
+        for (int kind = 0; kind < DATA_KINDS; kind++) {
+            bale_setting_print(setting, text, sizeof text);
+            printf("%s %d %016" PRIx64 "\n", text, kind, checksum_of(text, kind));
+        }
 }
 
-static void tell_codec(FILE *kept, const char *codec)
+static void print_all(void)
 {
-    for (int kind = 0; kind < DATA_KINDS; kind++)
-        tell(kept, codec, kind);
+    const struct codec_case *c;
+
+    for (size_t i = 0; (c = codec_case_at(i)); i++)
+        if (c->defined && !bale_codec_about(c->id)->built_in)
+            print_codec(c);
 }
 
-static void tell_all(FILE *kept)
+/* Each line of the file. */
+static void compare_all(const char *path)
 {
-    static const int windows[] = {32, 64, 128, 255}, pieces[] = {2048, 4096, 16384, 65536};
-    char codec[64];
+    FILE *kept = fopen(path, "re");
+    char line[LINE], setting[LINE];
+    uint64_t expected;
+    int kind;
 
-    tell_codec(kept, "culzss:v=1");
-    tell_codec(kept, "culzss:v=2");
-    for (int s = 1; s <= 8; s *= 2)
-        for (int w = 0; w < 4; w++)
-            for (int c = 0; c < 4; c++) {
-                snprintf(codec, sizeof codec, "gpulz:s=%d,w=%d,c=%d", s, windows[w], pieces[c]);
-                tell_codec(kept, codec);
-            }
+    REQUIRE(kept);
+    while (fgets(line, sizeof line, kept)) {
+        REQUIRE(sscanf(line, "%127s %d %" SCNx64, setting, &kind, &expected) == 3);
+        REQUIRE(kind >= 0 && kind < DATA_KINDS);
+        if (!CHECK_EQ_U(checksum_of(setting, kind), expected))
+            fprintf(stderr, "    %s", line);
+    }
+    fclose(kept);
 }
 
 /* Nobody else has done it. */
@@ -92,20 +100,13 @@ static void check_who(const char *engine)
 
 int main(int argc, char **argv)
 {
-    FILE *kept = NULL;
-
     REQUIRE(argc == 2 || argc == 3);
     open_context(argv[1]);
-    if (argc == 3) {
-        kept = fopen(argv[2], "re");
-        REQUIRE(kept);
-    }
-    tell_all(kept);
+    if (argc == 3)
+        compare_all(argv[2]);
+    else
+        print_all();
     check_who(argv[1]);
     bale_context_destroy(context);
-    if (!kept)
-        return EXIT_SUCCESS;
-    CHECK(fgetc(kept) == EOF);
-    fclose(kept);
-    return check_result();
+    return argc == 3 ? check_result() : EXIT_SUCCESS;
 }

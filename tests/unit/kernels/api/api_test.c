@@ -5,8 +5,8 @@
 #include "format/stream.h"
 #include "kernels/api/balefs.h"
 #include "tests/check.h"
-#include "tests/support/codec_settings.h"
-#include "tests/unit/kernels/data.h"
+#include "tests/codecs/cases.h"
+#include "tests/codecs/data.h"
 
 enum { K = 1024, LARGE = 3 * 1024 * K + 77 };
 

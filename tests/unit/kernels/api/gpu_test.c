@@ -9,8 +9,8 @@
 #include "format/stream.h"
 #include "kernels/api/context.h"
 #include "tests/check.h"
-#include "tests/support/codec_settings.h"
-#include "tests/unit/kernels/data.h"
+#include "tests/codecs/cases.h"
+#include "tests/codecs/data.h"
 
 enum { K = 1024, LARGE = 5 * 1024 * K + 77, MEMORY = 32 * 1024 * K };
 

@@ -4,7 +4,7 @@
 #include "kernels/frame/registry.h"
 #include "kernels/frame/setting.h"
 #include "tests/check.h"
-#include "tests/unit/kernels/data.h"
+#include "tests/codecs/data.h"
 
 enum { SIZE = 1 << 20 };
 

@@ -1,6 +1,7 @@
 /* Which items the dispatcher gives to the GPU engine, and what it learns from that.
  * usage: dispatch_choice_test PLUGIN */
 #include "kernels/engine/dispatch_internal.h"
+#include "tests/codecs/cases.h"
 #include "tests/unit/kernels/engine/dispatch_rig.h"
 
 enum { PIECES = 12 };
@@ -209,11 +210,22 @@ static void test_again_and_failed(void)
     sem_destroy(&finished);
 }
 
+/* A setting of the n-th codec that compresses. */
+static struct bale_setting setting_of_codec(int n)
+{
+    const struct bale_codec_about *about;
+    struct bale_setting setting = {0};
+
+    for (size_t i = 0; (about = bale_codec_at(i)); i++)
+        if (!about->built_in && n-- == 0)
+            REQUIRE(codec_grid(about->id, 0, &setting));
+    return setting;
+}
+
 /* One reason may fail all batches that are under way, which have failed once then. */
 static void test_failed_together(void)
 {
-    static const uint8_t codecs[] = {BALE_CODEC_STORE, BALE_CODEC_LZ4, BALE_CODEC_ZSTD};
-    enum { LIST = sizeof codecs };
+    enum { LIST = 3 }; /* of three codecs: a batch for each */
     struct rig rig;
     struct piece pieces[LIST];
     sem_t finished;
@@ -223,7 +235,7 @@ static void test_failed_together(void)
              (struct bale_dispatch_options){.threads = 1, .choice = BALE_ENGINE_GPU});
     for (int i = 0; i < LIST; i++) {
         piece_make(&pieces[i], BALE_PRIORITY_NORMAL, &finished);
-        pieces[i].item.setting.codec = codecs[i];
+        pieces[i].item.setting = setting_of_codec(i);
         pieces[i].item.next = i > 0 ? &pieces[i - 1].item : NULL;
     }
     bale_engine_submit(rig.engine, &pieces[LIST - 1].item);

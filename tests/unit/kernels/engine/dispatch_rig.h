@@ -8,7 +8,7 @@
 #include "format/err.h"
 #include "kernels/engine/dispatch.h"
 #include "tests/check.h"
-#include "tests/unit/kernels/data.h"
+#include "tests/codecs/data.h"
 
 static const char *rig_plugin; /* from the command line */
 

@@ -13,8 +13,8 @@
 #include "kernels/frame/frame.h"
 #include "kernels/frame/registry.h"
 #include "tests/check.h"
-#include "tests/support/codec_settings.h"
-#include "tests/unit/kernels/data.h"
+#include "tests/codecs/cases.h"
+#include "tests/codecs/data.h"
 
 enum {
     ROUNDS_THREADS = 4,

@@ -6,8 +6,8 @@
 #include "kernels/frame/registry.h"
 #include "kernels/frame/setting.h"
 #include "tests/check.h"
-#include "tests/support/codec_settings.h"
-#include "tests/unit/kernels/data.h"
+#include "tests/codecs/cases.h"
+#include "tests/codecs/data.h"
 #include "tests/vectors/craft.h"
 
 enum { RAW = 5000, CHUNKS = 2 };
@@ -21,12 +21,16 @@ struct sample {
     struct bale_frame frame;
 };
 
-static void make(struct sample *s, const char *text, enum data_kind kind)
+static void make(struct sample *s, const char *text)
 {
     struct bale_setting setting = codec_setting_parse(text);
+    const struct codec_case *c = codec_case_of(setting.codec);
 
     s->frame = (struct bale_frame){.raw_length = RAW, .chunk_log2 = 12};
-    data_fill(kind, 9, s->raw, RAW);
+    if (c->fill)
+        c->fill(9, s->raw, RAW);
+    else
+        data_fill(setting.codec == BALE_CODEC_STORE ? DATA_RANDOM : DATA_TEXT, 9, s->raw, RAW);
     REQUIRE(bale_frame_encode(scratch, setting, s->raw, &s->frame, s->stored, &s->length) ==
             BALE_OK);
 }
@@ -237,10 +241,9 @@ int main(void)
 
     REQUIRE(bale_scratch_create(&scratch) == BALE_OK);
     for (size_t i = 0; (text = codec_settings_next(SETTINGS_DAMAGE, &i)) != NULL;) {
-        bool store = strcmp(text, "store") == 0;
-        make(&s, text, store ? DATA_RANDOM : DATA_TEXT);
+        make(&s, text);
         REQUIRE(s.frame.chunks == CHUNKS);
-        CHECK(store ||
+        CHECK(s.frame.codec == BALE_CODEC_STORE ||
               bale_frame_chunk(s.stored, &s.frame, 1).stored < bale_frame_chunk_raw(&s.frame, 1));
         test_bits(&s);
         test_truncated(&s);

@@ -4,7 +4,7 @@
 #include "kernels/frame/registry.h"
 #include "kernels/frame/setting.h"
 #include "tests/check.h"
-#include "tests/support/codec_settings.h"
+#include "tests/codecs/cases.h"
 
 static void test_good(void)
 {

@@ -5,8 +5,8 @@
 #include "kernels/frame/registry.h"
 #include "kernels/frame/setting.h"
 #include "tests/check.h"
-#include "tests/support/codec_settings.h"
-#include "tests/unit/kernels/data.h"
+#include "tests/codecs/cases.h"
+#include "tests/codecs/data.h"
 
 enum { MOST = 300000, RANGES = 40, DAMAGES = 120 };
 
@@ -188,10 +188,12 @@ static void test_skips(const char *text)
 
 int main(void)
 {
+    const char *text;
+
     REQUIRE(bale_scratch_create(&scratch) == BALE_OK);
-    for (size_t i = 0; i < CODEC_SETTINGS; i++)
-        if (codec_setting_parse(codec_settings[i].text).codec != BALE_CODEC_AUTO)
-            test_setting(codec_settings[i].text);
+    for (size_t i = 0; (text = codec_settings_next(SETTINGS_ALL, &i));)
+        if (codec_setting_parse(text).codec != BALE_CODEC_AUTO)
+            test_setting(text);
     test_stops("lz4");
     test_stops("zstd:1");
     test_stops("gpulz:s=1");

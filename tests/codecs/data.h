@@ -1,6 +1,6 @@
 /* Deterministic test data of several kinds. */
-#ifndef BALE_TESTS_UNIT_KERNELS_DATA_H
-#define BALE_TESTS_UNIT_KERNELS_DATA_H
+#ifndef BALE_TESTS_CODECS_DATA_H
+#define BALE_TESTS_CODECS_DATA_H
 
 #include <stddef.h>
 #include <stdint.h>

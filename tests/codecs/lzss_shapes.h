@@ -1,9 +1,9 @@
 /* Test data that data_fill has not: much the same again and again, and what makes a search by hashes
  * slow. */
-#ifndef BALE_TESTS_UNIT_KERNELS_LZSS_SHAPES_H
-#define BALE_TESTS_UNIT_KERNELS_LZSS_SHAPES_H
+#ifndef BALE_TESTS_CODECS_LZSS_SHAPES_H
+#define BALE_TESTS_CODECS_LZSS_SHAPES_H
 
-#include "tests/unit/kernels/data.h"
+#include "tests/codecs/data.h"
 
 /* Numbers go on from enum data_kind. */
 enum shape {

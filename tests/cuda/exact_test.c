@@ -1,0 +1,176 @@
+/* The CUDA engine's codecs whose every byte is defined (tests/codecs/cases.h) against the CPU's: frames are the same
+ * to the byte; streams that were made to harm, with checksums that match, get the same answer.
+ *
+ * usage: exact_test PLUGIN [--few]; skipped where there is no GPU.
+ *   --few: as much as a checker of memory accesses can follow */
+#include "format/err.h"
+#include "tests/check.h"
+#include "tests/codecs/cases.h"
+#include "tests/cuda/exact_harm.h"
+#include "tests/cuda/exact_items.h"
+#include "tests/cuda/rig.h"
+
+enum {
+    ROUNDS = 80,
+    ROUNDS_FEW = 3,
+    GRID_STEP_FEW = 37, /* of the settings and kinds of data, every so many */
+    PIECE = 2048, /* codecs may cut chunks into pieces of a power of two bytes, from this one on */
+    CHUNK = 65536,
+};
+
+static void run_jobs(struct exact_items *list)
+{
+    exact_encode_all(list);
+    exact_drop_zero(list);
+    exact_decode_all(list);
+    exact_harm_all(list);
+    exact_decode_all(list);
+    list->count = 0;
+}
+
+static void run_if_full(struct exact_items *list)
+{
+    if (list->count == EXACT_ITEMS)
+        run_jobs(list);
+}
+
+/* The n-th codec that is tested here, from 0 until NULL. */
+static const struct codec_case *exact_case(unsigned n)
+{
+    const struct codec_case *c;
+
+    for (size_t i = 0; (c = codec_case_at(i)); i++)
+        if (c->defined && !bale_codec_about(c->id)->built_in && n-- == 0)
+            return c;
+    return NULL;
+}
+
+static const struct codec_case *any_case(struct exact_items *list)
+{
+    unsigned count = 0;
+
+    while (exact_case(count))
+        count++;
+    return exact_case(exact_below(list, count));
+}
+
+static void add_any(struct exact_items *list, uint32_t length, uint8_t chunk_log2)
+{
+    const struct codec_case *c = any_case(list);
+
+    exact_add(list, codec_setting_random(c->id, &list->state),
+              exact_below(list, codec_case_kinds(c)), length, chunk_log2);
+    run_if_full(list);
+}
+
+/* Every setting with options at their limits and between, and every kind of data. */
+static void test_grid(struct exact_items *list, bool few)
+{
+    const struct codec_case *c;
+    struct bale_setting setting;
+    unsigned n = 0;
+
+    for (unsigned i = 0; (c = exact_case(i)); i++)
+        for (unsigned g = 0; codec_grid(c->id, g, &setting); g++)
+            for (unsigned kind = 0; kind < codec_case_kinds(c); kind++, n++)
+                if (!few || n % GRID_STEP_FEW == 0) {
+                    exact_add(list, setting, kind, CHUNK + 4500 - n % 3, 16);
+                    run_if_full(list);
+                }
+    run_jobs(list);
+}
+
+/* The shortest chunks, and those about a piece's end. */
+static void test_lengths(struct exact_items *list)
+{
+    for (uint32_t length = 1; length <= 96; length++)
+        add_any(list, length, 16);
+    for (uint32_t length = PIECE - 16; length <= PIECE + 48; length++)
+        for (int twice = 0; twice < 2; twice++) {
+            add_any(list, length, 16);
+            add_any(list, CHUNK - PIECE + length, 16);
+        }
+    run_jobs(list);
+}
+
+struct visited {
+    struct exact_items *list;
+    const struct codec_case *c;
+};
+
+static void visit_stream(void *arg, const struct codec_stream *stream)
+{
+    struct visited *visited = arg;
+
+    exact_add_stream(visited->list, visited->c->id, stream);
+    if (visited->list->count == EXACT_ITEMS) {
+        exact_decode_all(visited->list);
+        visited->list->count = 0;
+    }
+}
+
+/* The streams that the codecs' cases make by hand: every rule is broken. */
+static void test_streams(struct exact_items *list)
+{
+    struct visited visited = {.list = list};
+
+    for (unsigned i = 0; (visited.c = exact_case(i)); i++)
+        codec_case_streams(visited.c, visit_stream, &visited);
+    exact_decode_all(list);
+    list->count = 0;
+}
+
+static void test_random(struct exact_items *list, bool few)
+{
+    static const uint32_t most[] = {300, 5000, 70000, EXACT_LENGTH_MAX - 8};
+
+    for (int round = 0; round < (few ? ROUNDS_FEW : ROUNDS); round++) {
+        for (unsigned i = 0; i < EXACT_ITEMS; i++)
+            add_any(list, 1 + exact_below(list, most[exact_below(list, 4)]),
+                    (uint8_t)(12 + exact_below(list, 5)));
+    }
+}
+
+/* An open setting is refused: the caller has to choose first. */
+static void test_open(struct exact_items *list)
+{
+    const char *text;
+
+    exact_add(list, codec_setting_random(exact_case(0)->id, &list->state), DATA_TEXT, 100000, 16);
+    exact_encode_all(list);
+    list->count = 0;
+    for (size_t i = 0; (text = codec_settings_next(SETTINGS_ALL, &i));) {
+        struct bale_item item = list->items[0];
+        item.setting = codec_setting_parse(text);
+        if (!bale_setting_is_open(item.setting))
+            continue;
+        CHECK(!list->rig->gpu->takes(list->rig->engine, &item));
+        rig_run(list->rig, &item, 1);
+        CHECK_EQ(item.status, BALE_E_INVALID);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static struct exact_items list;
+    const struct bale_gpu_options options = {.verify = true};
+    struct rig rig;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    REQUIRE(argc >= 2);
+    rig_load(&rig, argv[1]);
+    exact_items_open(&list, &rig, 11);
+    rig_open(&rig, &options);
+    test_open(&list);
+    test_lengths(&list);
+    test_streams(&list);
+    test_grid(&list, argc > 2);
+    test_random(&list, argc > 2);
+    CHECK_EQ_U(rig_stats(&rig).mismatches, 0);
+    CHECK(!rig_stats(&rig).lost);
+    printf("%s: %lu items encoded, %lu decoded, of which %u refused\n", rig_stats(&rig).device,
+           list.encoded, list.decoded, list.refused);
+    rig_close(&rig);
+    exact_items_close(&list);
+    return check_result();
+}
