@@ -8,7 +8,7 @@
         (void)p;                                                                                   \
         return frame;                                                                              \
     }
-#define IN_FRAME(name, NAME, id, frame, rank, closed, most) IN_FRAME_BUILT_IN(name, NAME, id, frame)
+#define IN_FRAME(name, NAME, id, frame, ...) IN_FRAME_BUILT_IN(name, NAME, id, frame)
 BALE_CODEC_LIST(IN_FRAME_BUILT_IN, IN_FRAME)
 
 static bool auto_in_frame(uint16_t p)
@@ -17,11 +17,31 @@ static bool auto_in_frame(uint16_t p)
     return false;
 }
 
-#define ABOUT_BUILT_IN(name, NAME, id, frame) {#name, id, true, false, INT16_MAX, name##_in_frame},
-#define ABOUT(name, NAME, id, frame, rank, closed, most)                                           \
-    {#name, id, false, closed, most, name##_in_frame},
+static unsigned zstd_level_speed(int16_t level)
+{
+    return level <= 1 ? 0 : level <= 4 ? 1 : level <= 9 ? 2 : 3;
+}
+
+#define SPEED(name, NAME, id, frame, rank, closed, most, speed)                                    \
+    static unsigned name##_speed(uint16_t p)                                                       \
+    {                                                                                              \
+        (void)p;                                                                                   \
+        return speed;                                                                              \
+    }
+BALE_CODEC_LIST(BALE_CODEC_SKIP, SPEED)
+
+static unsigned built_in_speed(uint16_t p)
+{
+    (void)p;
+    return 0;
+}
+
+#define ABOUT_BUILT_IN(name, NAME, id, frame)                                                      \
+    {#name, id, true, false, INT16_MAX, name##_in_frame, built_in_speed},
+#define ABOUT(name, NAME, id, frame, rank, closed, most, speed)                                    \
+    {#name, id, false, closed, most, name##_in_frame, name##_speed},
 static const struct bale_codec_about codecs[] = {
-    {"auto", BALE_CODEC_AUTO, true, false, INT16_MAX, auto_in_frame},
+    {"auto", BALE_CODEC_AUTO, true, false, INT16_MAX, auto_in_frame, built_in_speed},
     BALE_CODEC_LIST(ABOUT_BUILT_IN, ABOUT)};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

@@ -14,7 +14,7 @@ extern "C" {
 /* A line for each codec, in the order in which messages name them.
  *
  *     BUILT_IN(name, NAME, id, frame)                  the frame layer does it
- *     CODEC(name, NAME, id, frame, rank, closed, most) kernels/name/ has its code
+ *     CODEC(name, NAME, id, frame, rank, closed, most, speed) kernels/name/ has its code
  *
  * frame   the parameters p (a uint16_t) that a frame may have. A setting may have those that its
  *         options in codecs.c can spell; one that no frame may have is open: what it leaves open is
@@ -23,17 +23,23 @@ extern "C" {
  *         engine leaves out the codec of the greatest rank first.
  * closed  whether the device's code is nvCOMP's instead of ours. It is missing without nvCOMP, and
  *         it does not decode frames of strangers.
- * most    the greatest parameter, as an int16_t, that is encoded on the device. */
+ * most    the greatest parameter, as an int16_t, that is encoded on the device.
+ * speed   the class of p, below BALE_SPEEDS: parameters of one class take about as long, on the CPU
+ *         and on a device. The engines learn the cost of each class. */
 #define BALE_CODEC_LIST(BUILT_IN, CODEC)                                                           \
     BUILT_IN(store, STORE, 0, p == 0)                                                              \
     BUILT_IN(zero, ZERO, 1, p <= UINT8_MAX)                                                        \
-    CODEC(lz4, LZ4, 2, p == 0, 1, true, INT16_MAX)                                                 \
-    CODEC(zstd, ZSTD, 3, true, 4, true, 3) /* nvCOMP's matches libzstd's lowest levels */          \
-    CODEC(gpulz, GPULZ, 17, bale_gpulz_is_definite(p), 3, false, INT16_MAX)                        \
-    CODEC(culzss, CULZSS, 16, p == 1 || p == 2, 2, false, INT16_MAX)
+    CODEC(lz4, LZ4, 2, p == 0, 1, true, INT16_MAX, 0)                                              \
+    CODEC(zstd, ZSTD, 3, true, 4, true, 3, /* nvCOMP's matches libzstd's lowest levels */          \
+          zstd_level_speed((int16_t)p))                                                            \
+    CODEC(gpulz, GPULZ, 17, bale_gpulz_is_definite(p), 3, false, INT16_MAX,                        \
+          bale_gpulz_symbol_log2(p))                                                               \
+    CODEC(culzss, CULZSS, 16, p == 1 || p == 2, 2, false, INT16_MAX, p == 1)
+
+enum { BALE_SPEEDS = 4 };
 
 #define BALE_CODEC_ID_BUILT_IN(name, NAME, id, frame) BALE_CODEC_##NAME = (id),
-#define BALE_CODEC_ID(name, NAME, id, frame, rank, closed, most) BALE_CODEC_##NAME = (id),
+#define BALE_CODEC_ID(name, NAME, id, ...) BALE_CODEC_##NAME = (id),
 enum {
     BALE_CODEC_LIST(BALE_CODEC_ID_BUILT_IN, BALE_CODEC_ID) BALE_CODEC_AUTO =
         255, /* only a setting */
@@ -58,6 +64,7 @@ struct bale_codec_about {
     bool closed;
     int16_t most;
     bool (*in_frame)(uint16_t parameter);
+    unsigned (*speed)(uint16_t parameter); /* of any parameter */
 };
 
 /* NULL for an id that is not in the list, nor auto. */

@@ -53,12 +53,11 @@ static void fetch_decoded(struct bale_queue_item *item, struct bale_scratch *scr
 }
 
 /* False if a truncation cut off a part of the frame: the engine does not decode such a frame. */
-static bool is_whole(const struct bale_segment *segment, const struct bale_item *item)
+static bool is_whole(const struct bale_segment *segment, const struct bale_item *item,
+                     struct bale_frame *head)
 {
-    struct bale_frame head;
-
-    return bale_frame_head_decode(item->stored, segment->frame_length, &head) == BALE_OK &&
-           head.raw_length == segment->length;
+    return bale_frame_head_decode(item->stored, segment->frame_length, head) == BALE_OK &&
+           head->raw_length == segment->length;
 }
 
 /* Reads the extent without the engine, as a read that needs it would. */
@@ -78,6 +77,7 @@ static bool fetch_stored(struct fetch *fetch, struct bale_scratch *scratch)
     struct bale_file *file = fetch->file;
     uint64_t start = fetch->extent->number * file->extent;
     struct bale_segment segment;
+    struct bale_frame head = {0};
     int err = bale_container_map(file->container, start, &segment);
     struct bale_queue_item *item = &fetch->item;
 
@@ -89,7 +89,7 @@ static bool fetch_stored(struct fetch *fetch, struct bale_scratch *scratch)
         return false;
     }
     err = bale_container_read_frame(file->container, &segment, item->item.stored);
-    if (err == BALE_OK && !is_whole(&segment, &item->item)) {
+    if (err == BALE_OK && !is_whole(&segment, &item->item, &head)) {
         bale_queue_release(item);
         fetch_committed(fetch, scratch);
         return false;
@@ -106,6 +106,7 @@ static bool fetch_stored(struct fetch *fetch, struct bale_scratch *scratch)
     item->item.frame.raw_length = segment.length;
     item->item.frame.chunk_log2 = segment.chunk_log2;
     item->item.frame.codec = segment.codec;
+    item->item.frame.parameter = head.parameter;
     item->done = fetch_decoded;
     item->quick = true;
     item->owner = fetch;

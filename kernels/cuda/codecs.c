@@ -2,7 +2,7 @@
 
 #include "format/err.h"
 
-#define ABOUT(name, NAME, id, frame, rank, closed, most) [rank] = {#name, id, closed},
+#define ABOUT(name, NAME, id, frame, rank, closed, ...) [rank] = {#name, id, closed},
 const struct cuda_codec_about bale_cuda_codecs[CUDA_CODECS] = {
     [CUDA_STORE] = {"store", BALE_CODEC_STORE, false}, BALE_CODEC_LIST(BALE_CODEC_SKIP, ABOUT)};
 

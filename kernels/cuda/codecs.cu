@@ -1,13 +1,12 @@
 /* The one file that names codecs on the device. */
 #include "kernels/cuda/device.cuh"
 
-#define DECLARE(name, NAME, id, frame, rank, closed, most)                                         \
-    extern const cuda_codec_ops bale_cuda_##name; /* kernels/name/cuda.cu */
+#define DECLARE(name, ...) extern const cuda_codec_ops bale_cuda_##name; /* kernels/name/cuda.cu */
 BALE_CODEC_LIST(BALE_CODEC_SKIP, DECLARE)
 
 const cuda_codec_ops *bale_cuda_ops(enum cuda_codec codec)
 {
-#define CASE(name, NAME, id, frame, rank, closed, most)                                            \
+#define CASE(name, NAME, ...)                                                                      \
     case CUDA_##NAME:                                                                              \
         return &bale_cuda_##name;
 

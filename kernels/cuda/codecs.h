@@ -13,9 +13,9 @@ extern "C" {
 
 /* The codecs of format/codecs.h that compress, by their rank there: where memory is short, the last
  * one is left out first. */
-#define BALE_CUDA_CODEC_ID(name, NAME, id, frame, rank, closed, most) CUDA_##NAME = (rank),
+#define BALE_CUDA_CODEC_ID(name, NAME, id, frame, rank, ...) CUDA_##NAME = (rank),
 /* NOLINTNEXTLINE(bugprone-macro-parentheses) */
-#define BALE_CUDA_CODEC_COUNT(name, NAME, id, frame, rank, closed, most) +1
+#define BALE_CUDA_CODEC_COUNT(...) +1
 enum cuda_codec {
     CUDA_STORE = 0,
     BALE_CODEC_LIST(BALE_CODEC_SKIP, BALE_CUDA_CODEC_ID) CUDA_CODECS =

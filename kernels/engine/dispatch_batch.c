@@ -45,7 +45,7 @@ static struct bale_batch *make_batch(struct bale_dispatch *d, unsigned work, uin
     d->batches++;
     batch->number = ++d->batches_begun;
     d->batches_of[work]++;
-    d->batches_in[work / BALE_WORK_CODECS]++;
+    d->batches_in[bale_work_kind(work)]++;
     d->in_flight += batch->bytes;
     batch->in_flight = d->in_flight;
     return batch;
@@ -55,10 +55,9 @@ struct bale_batch *bale_dispatch_gather(struct bale_dispatch *d)
 {
     struct bale_batch *batches = NULL;
 
-    for (uint64_t works = d->queue->works; works != 0; works &= works - 1) {
-        unsigned work = (unsigned)__builtin_ctzll(works);
+    for (unsigned work = 0; (work = bale_works_next(&d->queue->works, work)) < BALE_WORKS; work++) {
         struct bale_offered *offered = &d->queue->offered[work];
-        unsigned *in_flight = &d->batches_in[work / BALE_WORK_CODECS];
+        unsigned *in_flight = &d->batches_in[bale_work_kind(work)];
         while (atomic_load(&d->in_use) && *in_flight < BATCHES_MOST && offered->count > 0 &&
                offered->bytes >= d->batches_of[work] * GROWTH_BYTES) {
             uint64_t bytes = offered->bytes < BATCH_BYTES ? offered->bytes : BATCH_BYTES;
@@ -148,7 +147,7 @@ static void finish_batch(struct bale_dispatch *d, struct bale_batch *batch)
     pthread_mutex_lock(&d->queue->mutex);
     bale_dispatch_learn(d, batch);
     d->batches_of[batch->work]--;
-    d->batches_in[batch->work / BALE_WORK_CODECS]--;
+    d->batches_in[bale_work_kind(batch->work)]--;
     d->in_flight -= batch->bytes;
     d->batches--;
     struct bale_batch *batches = bale_dispatch_gather(d);

@@ -32,10 +32,8 @@ static double cpu_ns(struct bale_dispatch *d)
 {
     double ns = 0;
 
-    for (uint64_t works = d->queue->works; works != 0; works &= works - 1) {
-        unsigned work = (unsigned)__builtin_ctzll(works);
+    for (unsigned work = 0; (work = bale_works_next(&d->queue->works, work)) < BALE_WORKS; work++)
         ns += bale_costs_cpu_ns(&d->costs, work, d->queue->offered[work].bytes);
-    }
     return ns / d->threads;
 }
 

@@ -5,11 +5,23 @@
 unsigned bale_work_of(const struct bale_item *item)
 {
     bool encode = item->kind == BALE_ITEM_ENCODE;
-    unsigned codec = encode ? item->setting.codec : item->frame.codec;
+    uint8_t codec = encode ? item->setting.codec : item->frame.codec;
+    uint16_t parameter = encode ? (uint16_t)item->setting.parameter : item->frame.parameter;
+    const struct bale_codec_about *about = bale_codec_about(codec);
 
-    if (codec >= BALE_WORK_CODECS)
+    if (!about || codec >= BALE_WORK_CODECS || (encode && bale_setting_is_open(item->setting)))
         return BALE_WORKS;
-    return encode ? codec : BALE_WORK_CODECS + codec;
+    return bale_work(item->kind, codec, about->speed(parameter));
+}
+
+unsigned bale_works_next(const struct bale_works *works, unsigned work)
+{
+    for (; work < BALE_WORKS; work = (work / 64 + 1) * 64) {
+        uint64_t bits = works->bits[work / 64] >> work % 64;
+        if (bits != 0)
+            return work + (unsigned)__builtin_ctzll(bits);
+    }
+    return BALE_WORKS;
 }
 
 void bale_work_queue_init(struct bale_work_queue *queue)
@@ -53,7 +65,7 @@ void bale_work_queue_offer(struct bale_work_queue *queue, struct bale_item *item
     bale_item_list_append(&offered->items, item);
     offered->count++;
     offered->bytes += item->frame.raw_length;
-    queue->works |= (uint64_t)1 << work;
+    queue->works.bits[work / 64] |= (uint64_t)1 << work % 64;
 }
 
 static void count_removed(struct bale_work_queue *queue, unsigned work, unsigned count,
@@ -64,27 +76,31 @@ static void count_removed(struct bale_work_queue *queue, unsigned work, unsigned
     offered->count -= count;
     offered->bytes -= bytes;
     if (offered->count == 0)
-        queue->works &= ~((uint64_t)1 << work);
+        queue->works.bits[work / 64] &= ~((uint64_t)1 << work % 64);
+}
+
+/* From the first of the kinds [from, to) whose items are not all reserved. */
+static struct bale_item *pop_kinds(struct bale_work_queue *queue, unsigned from, unsigned to)
+{
+    unsigned work = bale_works_next(&queue->works, from);
+
+    while (work < to && queue->offered[work].bytes <= queue->offered[work].reserved)
+        work = bale_works_next(&queue->works, work + 1);
+    if (work >= to)
+        return NULL;
+    struct bale_item *item = bale_item_list_pop(&queue->offered[work].items);
+    count_removed(queue, work, 1, item->frame.raw_length);
+    queue->last = work;
+    return item;
 }
 
 /* The kinds of work take turns. */
 static struct bale_item *pop_offered(struct bale_work_queue *queue)
 {
-    uint64_t later = queue->works & ~(((uint64_t)2 << queue->last) - 1);
-    uint64_t turns[] = {later, queue->works & ~later};
+    unsigned behind = queue->last + 1;
+    struct bale_item *item = pop_kinds(queue, behind, BALE_WORKS);
 
-    for (unsigned i = 0; i < 2; i++)
-        for (uint64_t works = turns[i]; works != 0; works &= works - 1) {
-            unsigned work = (unsigned)__builtin_ctzll(works);
-            struct bale_offered *offered = &queue->offered[work];
-            if (offered->bytes <= offered->reserved)
-                continue;
-            struct bale_item *item = bale_item_list_pop(&offered->items);
-            count_removed(queue, work, 1, item->frame.raw_length);
-            queue->last = work;
-            return item;
-        }
-    return NULL;
+    return item ? item : pop_kinds(queue, 0, behind);
 }
 
 static struct bale_item *pop(struct bale_work_queue *queue, bool *completed)
@@ -94,7 +110,7 @@ static struct bale_item *pop(struct bale_work_queue *queue, bool *completed)
     *completed = item != NULL;
     for (int p = 0; p < BALE_PRIORITIES && !item; p++) {
         item = bale_item_list_pop(&queue->by_priority[p]);
-        if (!item && p == BALE_PRIORITY_NORMAL && queue->works != 0)
+        if (!item && p == BALE_PRIORITY_NORMAL)
             item = pop_offered(queue);
     }
     return item;

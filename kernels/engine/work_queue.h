@@ -7,11 +7,36 @@
 
 #include "kernels/engine/item_list.h"
 
-/* Kinds of work, whose speed differs: an item's direction and codec. */
-enum { BALE_WORK_CODECS = 32, BALE_WORKS = 2 * BALE_WORK_CODECS };
+/* Kinds of work, whose speed differs: an item's direction, codec, and class of parameters (speed in
+ * format/codecs.h). */
+enum {
+    BALE_WORK_CODECS = 32,
+    BALE_WORKS_EACH_WAY = BALE_WORK_CODECS * BALE_SPEEDS,
+    BALE_WORKS = 2 * BALE_WORKS_EACH_WAY
+};
 
-/* An item's kind of work. BALE_WORKS: none, as with BALE_CODEC_AUTO. */
+/* The kind of work of a codec's frames with the parameter. */
+static inline unsigned bale_work(enum bale_item_kind kind, unsigned codec, unsigned speed)
+{
+    return (kind == BALE_ITEM_ENCODE ? 0 : BALE_WORKS_EACH_WAY) + codec * BALE_SPEEDS + speed;
+}
+
+/* An item's kind of work. BALE_WORKS: none, because its setting is open or its codec unknown. */
 unsigned bale_work_of(const struct bale_item *item);
+
+static inline enum bale_item_kind bale_work_kind(unsigned work)
+{
+    return work < BALE_WORKS_EACH_WAY ? BALE_ITEM_ENCODE : BALE_ITEM_DECODE;
+}
+
+/* A set of kinds of work. */
+struct bale_works {
+    uint64_t bits[BALE_WORKS / 64];
+};
+
+/* The first kind from `work` on that is in the set; BALE_WORKS: there is none. A loop over the set
+ * begins with 0 and goes on with the kind behind the last; the set may change meanwhile. */
+unsigned bale_works_next(const struct bale_works *works, unsigned work);
 
 /* The offered items of one kind of work. */
 struct bale_offered {
@@ -27,13 +52,11 @@ struct bale_work_queue {
     struct bale_item_list by_priority[BALE_PRIORITIES];
     struct bale_item_list completed; /* the other engine did them: workers only call done */
     struct bale_offered offered[BALE_WORKS];
-    uint64_t works;    /* bit i: items of kind i are offered */
-    unsigned last;     /* the kind that a worker took last */
-    unsigned sleeping; /* workers that wait for wake */
+    struct bale_works works; /* of which items are offered */
+    unsigned last;           /* the kind that a worker took last */
+    unsigned sleeping;       /* workers that wait for wake */
     bool stop;
 };
-
-_Static_assert(BALE_WORKS <= 64, "works has too few bits");
 
 void bale_work_queue_init(struct bale_work_queue *queue);
 void bale_work_queue_destroy(struct bale_work_queue *queue);

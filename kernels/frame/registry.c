@@ -9,13 +9,13 @@
 /* store and zero hold no compressed bytes: the frame layer does them, so they have no callbacks. */
 #define BUILT_IN(lower, NAME, number, frame)                                                       \
     static const struct bale_codec bale_codec_##lower = {.id = (number), .name = #lower};
-#define DECLARE(name, NAME, id, frame, rank, closed, most)                                         \
+#define DECLARE(name, ...)                                                                         \
     extern const struct bale_codec bale_codec_##name; /* kernels/name/cpu.c */
 BALE_CODEC_LIST(BUILT_IN, DECLARE)
 extern const struct bale_codec bale_codec_auto; /* kernels/auto/auto.c */
 
 #define ENTRY_BUILT_IN(name, NAME, id, frame) &bale_codec_##name,
-#define ENTRY(name, NAME, id, frame, rank, closed, most) &bale_codec_##name,
+#define ENTRY(name, ...) &bale_codec_##name,
 static const struct bale_codec *const table[] = {&bale_codec_auto,
                                                  BALE_CODEC_LIST(ENTRY_BUILT_IN, ENTRY)};
 enum { TABLE = sizeof table / sizeof table[0] };

@@ -19,7 +19,7 @@ doctor ""
 prints "^  GPU engine +libbalefs_cuda\.so: "
 cp "$old" "$beside"
 doctor ""
-prints "^  GPU engine +libbalefs_cuda\.so: is of another version of balefs: its interface is 0, not 7: install the one "
+prints "^  GPU engine +libbalefs_cuda\.so: is of another version of balefs: its interface is 0, not [0-9]+: install the one "
 
 cp "$plugin" "$beside"
 doctor ""

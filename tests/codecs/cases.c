@@ -1,13 +1,12 @@
 #include "tests/codecs/cases.h"
 
 #define DECLARE_BUILT_IN(name, NAME, id, frame) extern const struct codec_case codec_case_##name;
-#define DECLARE(name, NAME, id, frame, rank, closed, most)                                         \
-    extern const struct codec_case codec_case_##name;
+#define DECLARE(name, ...) extern const struct codec_case codec_case_##name;
 BALE_CODEC_LIST(DECLARE_BUILT_IN, DECLARE)
 extern const struct codec_case codec_case_auto;
 
 #define ADDRESS_BUILT_IN(name, NAME, id, frame) &codec_case_##name,
-#define ADDRESS(name, NAME, id, frame, rank, closed, most) &codec_case_##name,
+#define ADDRESS(name, ...) &codec_case_##name,
 static const struct codec_case *const cases[] = {&codec_case_auto,
                                                  BALE_CODEC_LIST(ADDRESS_BUILT_IN, ADDRESS)};
 

@@ -139,7 +139,7 @@ static size_t seed_codec(uint8_t id, unsigned n, uint8_t *out)
     return HEAD + (size_t)stored;
 }
 
-#define TARGET(name, NAME, id, frame, rank, closed, most)                                          \
+#define TARGET(name, NAME, id, ...)                                                                \
     bool fuzz_##name(const uint8_t *data, size_t size)                                             \
     {                                                                                              \
         return run_codec(id, data, size);                                                          \

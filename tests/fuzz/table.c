@@ -1,6 +1,6 @@
 #include "tests/fuzz/target.h"
 
-#define TARGET(name, NAME, id, frame, rank, closed, most) {#name, fuzz_##name, fuzz_##name##_seed},
+#define TARGET(name, ...) {#name, fuzz_##name, fuzz_##name##_seed},
 const struct fuzz_target fuzz_targets[] = {
     {"root", fuzz_root, fuzz_root_seed},
     {"frame", fuzz_frame, fuzz_frame_seed},

@@ -34,7 +34,7 @@ size_t fuzz_page_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX]);
 bool fuzz_stream(const uint8_t *data, size_t size);
 size_t fuzz_stream_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX]);
 
-#define FUZZ_TARGET_OF(name, NAME, id, frame, rank, closed, most)                                  \
+#define FUZZ_TARGET_OF(name, ...)                                                                  \
     bool fuzz_##name(const uint8_t *data, size_t size);                                            \
     size_t fuzz_##name##_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX]);
 BALE_CODEC_LIST(BALE_CODEC_SKIP, FUZZ_TARGET_OF) /* codec.c */

@@ -167,7 +167,7 @@ static void test_again(void)
 
     rig_open(&rig, "any", (struct bale_dispatch_options){.threads = 1});
     struct bale_dispatch *d = (struct bale_dispatch *)rig.engine;
-    unsigned work = BALE_CODEC_LZ4;
+    unsigned work = bale_work(BALE_ITEM_ENCODE, BALE_CODEC_LZ4, 0);
     struct bale_batch batch = {.dispatch = d, .work = work, .count = 4, .bytes = 4 * PIECE};
     for (batch.no_device = 1; batch.no_device <= batch.count; batch.no_device++) {
         batch.failed = batch.no_device;
@@ -256,7 +256,7 @@ static void test_failed_together(void)
 static void test_busy(void)
 {
     struct rig rig;
-    unsigned work = BALE_CODEC_LZ4;
+    unsigned work = bale_work(BALE_ITEM_ENCODE, BALE_CODEC_LZ4, 0);
 
     rig_open(&rig, "any", (struct bale_dispatch_options){.threads = 1});
     struct bale_dispatch *d = (struct bale_dispatch *)rig.engine;

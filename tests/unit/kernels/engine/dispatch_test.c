@@ -246,6 +246,8 @@ static void test_destroy(const char *faults)
 
 int main(int argc, char **argv)
 {
+    char other[80];
+
     REQUIRE(argc == 3);
     rig_plugin = argv[1];
     old_plugin = argv[2];
@@ -264,7 +266,9 @@ int main(int argc, char **argv)
     test_many("any,lost=3,delay=1000", BALE_ENGINE_GPU, true, true);
     test_cpu();
     test_closed("open", NULL, "GPU: no device: BALE_FAKE_GPU says so: the CPU does");
-    test_closed("", old_plugin, "of another version of balefs: its interface is 0, not 7");
+    snprintf(other, sizeof other, "of another version of balefs: its interface is 0, not %u",
+             BALE_GPU_ABI);
+    test_closed("", old_plugin, other);
     test_closed("", "/nowhere/libbalefs_cuda.so", "/nowhere/libbalefs_cuda.so: cannot open");
     test_open_and_destroy();
     test_hanging("any,open-hangs");

@@ -2,9 +2,17 @@
  * for it. */
 #include "kernels/engine/work_queue.h"
 
+#include "format/err.h"
+#include "format/gpulz.h"
+#include "kernels/frame/setting.h"
 #include "tests/check.h"
 
-enum { ITEMS = 10, LENGTH = 100, LZ4 = BALE_CODEC_LZ4, STORE = BALE_CODEC_STORE };
+enum {
+    ITEMS = 10,
+    LENGTH = 100,
+    LZ4 = BALE_CODEC_LZ4 * BALE_SPEEDS, /* kinds of work */
+    STORE = BALE_CODEC_STORE * BALE_SPEEDS
+};
 
 static struct bale_item items[ITEMS];
 
@@ -44,7 +52,7 @@ static void test_reap(struct bale_work_queue *w)
     CHECK(list == &items[6] && !list->next && count == 1);
     list = bale_work_queue_steal(w, LZ4, 1000, &count, &bytes);
     CHECK(list == &items[1] && count == 5 && bytes == 5 * LENGTH);
-    CHECK_EQ_U(w->works, 0);
+    CHECK_EQ_U(bale_works_next(&w->works, 0), BALE_WORKS);
     CHECK(!pop(w));
     offer_all(w, 0, 1, LZ4);
     CHECK(pop(w) == &items[0] && !pop(w));
@@ -69,14 +77,14 @@ static void test_last(struct bale_work_queue *w)
 {
     offer_all(w, 0, 2, BALE_WORKS - 1);
     offer_all(w, 2, 4, LZ4);
-    offer_all(w, 4, 5, BALE_WORK_CODECS);
-    w->last = BALE_WORK_CODECS;
+    offer_all(w, 4, 5, BALE_WORKS_EACH_WAY);
+    w->last = BALE_WORKS_EACH_WAY;
     CHECK(pop(w) == &items[0]);
     CHECK(pop(w) == &items[2]);
     CHECK(pop(w) == &items[4]);
     CHECK(pop(w) == &items[1]);
     CHECK(pop(w) == &items[3] && !pop(w));
-    CHECK_EQ_U(w->works, 0);
+    CHECK_EQ_U(bale_works_next(&w->works, 0), BALE_WORKS);
 }
 
 /* Order: completed items first, then by priority; offered items after all others. */
@@ -98,20 +106,60 @@ static void test_order(struct bale_work_queue *w)
     CHECK(!pop(w));
 }
 
+static void test_set(void)
+{
+    static const unsigned kinds[] = {0, 1, 63, 64, 130, BALE_WORKS - 1};
+    struct bale_works works = {0};
+    unsigned work = 0;
+
+    CHECK_EQ_U(bale_works_next(&works, 0), BALE_WORKS);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        works.bits[kinds[i] / 64] |= (uint64_t)1 << kinds[i] % 64;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++, work++)
+        CHECK_EQ_U((work = bale_works_next(&works, work)), kinds[i]);
+    CHECK_EQ_U(bale_works_next(&works, work), BALE_WORKS);
+}
+
+static unsigned encode_work(const char *text)
+{
+    struct bale_item item = {.kind = BALE_ITEM_ENCODE};
+
+    REQUIRE(bale_setting_parse(text, &item.setting, NULL) == BALE_OK);
+    return bale_work_of(&item);
+}
+
+/* Each codec and direction has kinds of its own, and what takes much longer has another one. */
 static void test_work(void)
 {
-    struct bale_item item = {.kind = BALE_ITEM_ENCODE, .setting.codec = LZ4};
+    struct bale_item item = {.kind = BALE_ITEM_DECODE, .frame.codec = BALE_CODEC_LZ4};
 
-    CHECK_EQ_U(bale_work_of(&item), LZ4);
-    item.setting.codec = BALE_CODEC_GPULZ;
-    CHECK_EQ_U(bale_work_of(&item), BALE_CODEC_GPULZ);
-    item.setting.codec = BALE_CODEC_AUTO;
-    CHECK_EQ_U(bale_work_of(&item), BALE_WORKS);
-    item.kind = BALE_ITEM_DECODE;
-    item.frame.codec = LZ4;
-    CHECK_EQ_U(bale_work_of(&item), BALE_WORK_CODECS + LZ4);
+    CHECK_EQ_U(encode_work("lz4"), LZ4);
+    CHECK_EQ_U(encode_work("store"), STORE);
+    CHECK(encode_work("gpulz:s=1") != encode_work("gpulz:s=4"));
+    CHECK_EQ_U(encode_work("gpulz:s=4,c=4096"), encode_work("gpulz:s=4,c=65536"));
+    CHECK(encode_work("zstd:1") != encode_work("zstd:19"));
+    CHECK(encode_work("culzss:v=1") != encode_work("culzss:v=2"));
+    CHECK_EQ_U(encode_work("auto"), BALE_WORKS); /* open */
+    CHECK_EQ_U(encode_work("gpulz"), BALE_WORKS);
+    CHECK_EQ_U(bale_work_of(&item), BALE_WORKS_EACH_WAY + LZ4);
+    CHECK_EQ(bale_work_kind(bale_work_of(&item)), BALE_ITEM_DECODE);
+    item.frame.codec = BALE_CODEC_GPULZ;
+    unsigned bytes = bale_work_of(&item);
+    item.frame.parameter = bale_gpulz_parameter(2, 12, 255);
+    CHECK(bale_work_of(&item) != bytes && bale_work_of(&item) < BALE_WORKS);
     item.frame.codec = BALE_WORK_CODECS;
     CHECK_EQ_U(bale_work_of(&item), BALE_WORKS);
+}
+
+/* What is asked of a codec's line in the list. */
+static void test_speeds(void)
+{
+    const struct bale_codec_about *about;
+
+    for (size_t i = 0; (about = bale_codec_at(i)); i++)
+        for (unsigned p = 0; p <= UINT16_MAX; p++)
+            if (about->speed((uint16_t)p) >= BALE_SPEEDS)
+                CHECK_EQ_U(about->speed((uint16_t)p), BALE_SPEEDS - 1);
 }
 
 int main(void)
@@ -123,7 +171,9 @@ int main(void)
     test_keep(&queue);
     test_last(&queue);
     test_order(&queue);
+    test_set();
     test_work();
+    test_speeds();
     bale_work_queue_destroy(&queue);
     return check_result();
 }
