@@ -27,7 +27,7 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 static void print_help(FILE *out)
 {
     fputs("usage: balefs COMMAND [OPTIONS] ARGUMENTS\n"
-          "       balefs help COMMAND | codecs\n"
+          "       balefs help COMMAND | codecs [--json]\n"
           "       balefs --version\n"
           "\n"
           "A transparent compressed file system: files that are written below a mount point are\n"
@@ -118,6 +118,8 @@ static int run_help(int argc, char **argv)
         print_help(stdout);
         return BALE_EXIT_DONE;
     }
+    if (strcmp(argv[1], "codecs") == 0 && argc > 2 && strcmp(argv[2], "--json") == 0)
+        return bale_help_codecs_json() ? BALE_EXIT_DONE : BALE_EXIT_FAILED;
     if (strcmp(argv[1], "codecs") == 0) {
         bale_help_codecs();
         return BALE_EXIT_DONE;

@@ -9,6 +9,8 @@ version=$1
 plugin=$2
 flags=(-Wall -Wextra -Wpedantic -Werror ${3:+-fsanitize="$3"})
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source-path=SCRIPTDIR source=../support/codecs.sh
+. "$here/../support/codecs.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -68,8 +70,9 @@ printf x >"$work/one"
 head -c 100000 /dev/urandom >"$work/random"
 cat "$BALE_SOURCE"/*/*.[ch] >"$work/sources"
 head -c 1000000 /dev/zero >"$work/zeros"
+settings=$(default_settings)
 for data in empty one random sources zeros; do
-    for codec in auto auto:for=speed lz4 zstd:3 gpulz:s=2 culzss:v=1 store; do
+    for codec in $settings auto auto:for=speed zstd:3 gpulz:s=2 culzss:v=1 store; do
         for program in "${programs[@]}"; do
             "$work/$program" "$codec" "$work/$data" "$work/$program.bale" "$version" || fail "$program: $data as $codec"
         done

@@ -9,23 +9,26 @@ cd "$work"
 install_alone
 few=(bench engine --sizes "128K,1M" --seconds 0.02 --threads 2)
 seq 1 30000 >data
+mapfile -t settings < <(echo store; default_settings)
+mapfile -t twice < <(for setting in "${settings[@]}"; do printf '%s\n%s\n' "$setting" "$setting"; done)
 
 # lines: codec and direction of the table, with what stands in the engine's column
 lines() { awk '/^codec/ { on = 1; next } on { print /^ / ? "  " $1 : $1 " " $2 " " $3 }' "$work/.out"; }
 
 well_formed() {
-    /usr/bin/python3 - "$@" <<'END' || fail "the picture $1"
+    /usr/bin/python3 - "$1" "${settings[*]}" "${@:2}" <<'END' || fail "the picture $1"
 import sys, xml.etree.ElementTree as tree
 space = "{http://www.w3.org/2000/svg}"
 picture = tree.parse(sys.argv[1])
 texts = [e.text for e in picture.iter(space + "text")]
 lines = [e for e in picture.iter(space + "path") if e.get("class", "").startswith("line")]
 points = list(picture.iter(space + "circle"))
-engines = sys.argv[2:]
-for codec in "store", "lz4", "zstd:1", "culzss:2", "gpulz":
+engines = sys.argv[3:]
+codecs = sys.argv[2].split()
+for codec in codecs:
     for engine in engines:
         assert texts.count(codec + " " + engine) == 2, (codec, engine, texts)
-assert len(lines) == 10 * len(engines) and len(points) == 2 * len(lines), (len(lines), len(points))
+assert len(lines) == 2 * len(codecs) * len(engines) and len(points) == 2 * len(lines), (len(lines), len(points))
 assert {"encode", "decode", "128 KiB", "1 MiB"} <= set(texts), texts
 END
 }
@@ -39,7 +42,7 @@ prints '^GPU: none: libbalefs_cuda\.so: '
 prints '^codec +direction +engine +ratio +128 KiB +1 MiB$'
 prints '^store +encode +CPU +1\.00( +[0-9]+\.[0-9]{2}){2}$'
 prints '^zstd:1 +decode +CPU( +[0-9]+\.[0-9]{2}){2}$'
-is "store encode CPU;store decode CPU;lz4 encode CPU;lz4 decode CPU;zstd:1 encode CPU;zstd:1 decode CPU;culzss:2 encode CPU;culzss:2 decode CPU;gpulz encode CPU;gpulz decode CPU" \
+is "$(printf '%s encode CPU\n%s decode CPU\n' "${twice[@]}" | paste -sd ';')" \
     "$(lines | paste -sd ';')" "lines"
 well_formed cpu.svg CPU
 run 0 "${few[@]}" --json data
@@ -52,14 +55,14 @@ run 0 "${few[@]}" --svg both.svg
 is "" "$err" "what it says on the way"
 prints '^GPU: Fake GPU, .* of its memory, what it encodes is verified$'
 prints '^codec +direction +engine +ratio +128 KiB +1 MiB  GPU faster from$'
-is 10 "$(lines | grep -cx '  GPU')" "lines of the GPU"
+is "${#twice[@]}" "$(lines | grep -cx '  GPU')" "lines of the GPU"
 prints '^ +GPU +1\.00( +[0-9]+\.[0-9]{2}){2}  (never|128 KiB|1 MiB)$'
 prints '^ +GPU( +[0-9]+\.[0-9]{2}){2}  (never|128 KiB|1 MiB)$'
 well_formed both.svg CPU GPU
 run 0 "${few[@]}" --json --gpu 0,1 --gpu-memory 1G --verify off data
 is "131072 2 0.02 Fake GPU False data" \
     "$(json 'd["extent"], d["threads"], d["seconds"], d["gpu"]["device"], d["gpu"]["verify"], d["data"]')" "how"
-is "store:encode store:decode lz4:encode lz4:decode zstd:1:encode zstd:1:decode culzss:2:encode culzss:2:decode gpulz:encode gpulz:decode" \
+is "$(printf '%s:encode\n%s:decode\n' "${twice[@]}" | paste -sd' ')" \
     "$(json '" ".join(e["codec"] + ":" + e["direction"] for e in d["codecs"])')" "codecs and directions"
 is True "$(json 'all([s["in_flight"] for s in e[k]["speeds"]] == [131072, 1048576] and
     all(0 < s["least"] <= s["rate"] <= s["most"] for s in e[k]["speeds"])

@@ -53,12 +53,13 @@ is "--codec" "$(offers "balefs init --c")" "an option begun"
 is "--by-type" "$(offers "balefs stat --b")" "an option begun"
 
 # Values.
-has "balefs init --codec " auto auto:for=speed store zero lz4 zstd zstd:3 gpulz gpulz:s=4 culzss culzss:v=1
+mapfile -t names < <(codecs 'c["codec"]')
+has "balefs init --codec " "${names[@]}" auto:for=speed zstd:3 gpulz:s=4 culzss:v=1
 has "balefs init -c " auto zstd:19
 is "auto cpu gpu" "$(offers "balefs compress --engine ")" "engines"
 is "gpu" "$(offers "balefs decompress --engine=g")" "an engine begun"
-is "lz4" "$(offers "balefs init --codec l")" "a codec begun"
-is "lz4" "$(offers "balefs init --codec=l")" "a codec begun, behind ="
+is "store" "$(offers "balefs init --codec sto")" "a codec begun"
+is "store" "$(offers "balefs init --codec=sto")" "a codec begun, behind ="
 is "1 12 15 19 3 6 9" "$(offers "balefs init -c zstd:")" "levels"
 is "128K 16K 16M 1M" "$(offers "balefs set --extent 1")" "extents"
 is "container inode" "$(offers "balefs init --modes ")" "modes"

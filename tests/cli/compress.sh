@@ -102,10 +102,11 @@ alone data data.bale
 cat data | "$balefs" compress -j 5 | cmp - data.bale
 "$balefs" compress -j 1 <data | cmp - data.bale
 "$balefs" decompress -j 5 <data.bale | cmp - data
-for codec in auto auto:for=speed store zero lz4 zstd:-3 zstd:9 gpulz gpulz:s=1,w=32,c=65536 culzss culzss:v=1; do
+names=$(codecs 'c["codec"]')
+for codec in $names auto:for=speed zstd:-3 zstd:9 gpulz:s=1,w=32,c=65536 culzss:v=1; do
     for length in 0 1 16383 16384 16385 400001; do
         for size in 16K 1M; do
-            head -c $length data | "$balefs" compress --codec $codec -e $size --chunk $size >made
+            head -c $length data | "$balefs" compress --codec "$codec" -e $size --chunk $size >made
             "$balefs" decompress <made | cmp - <(head -c $length data) || fail "$codec $length $size"
         done
     done

@@ -54,7 +54,8 @@ cmp .out numbers
 
 # --- with one
 cp "$plugin" usr/lib/balefs/libbalefs_cuda.so
-for codec in store culzss gpulz auto zstd:1 lz4; do
+names=$(codecs 'c["codec"]')
+for codec in $names; do
     for file in empty one numbers mixed holes; do
         both "$file" --codec "$codec"
     done

@@ -26,10 +26,15 @@ doctor ""
 prints "^  GPU engine +$beside: engine=auto takes GPU 1, Fake GPU, for what it does faster$"
 prints "^  GPU 0 +Fake GPU, 80\.0 GiB of memory, unknown how much free, compute mode prohibited$"
 prints "^  GPU 1 +Fake GPU, 80\.0 GiB of memory, 60\.0 GiB free, compute mode default$"
-prints "^  codecs of GPUs +store, lz4, zstd to level 3, culzss, gpulz$"
+# gpu_codecs CONDITION: those that fulfil it, as doctor lists them
+gpu_codecs() {
+    codecs 'c["codec"] + (" to level %d" % c["gpu_most"] if c["gpu_most"] else "")' \
+        "c['codec'] == 'store' or not c['built_in'] and $1" | paste -sd, | sed 's/,/, /g'
+}
+prints "^  codecs of GPUs +$(gpu_codecs True)$"
 prints "^  nvCOMP +found: "
 doctor lacks
-prints "^  codecs of GPUs +store, culzss, gpulz$"
+prints "^  codecs of GPUs +$(gpu_codecs "not c['nvcomp']")$"
 prints "^  nvCOMP +libfake.so.1 is not found: zstd and lz4 stay on the CPU: pip install nvidia-libnvcomp-cu13, "
 doctor exclusive
 prints "^  GPU engine +$beside: engine=auto leaves everything to the CPU: Fake GPU: its compute mode is exclusive: -o engine=gpu "

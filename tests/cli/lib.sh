@@ -1,6 +1,8 @@
 # Sourced by the tests of the command. $BALEFS is the program; $work a directory that goes away, mounts included.
 # shellcheck shell=bash source-path=SCRIPTDIR source=../support/namespace.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../support/namespace.sh"
+# shellcheck source=../support/codecs.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../support/codecs.sh"
 set -euo pipefail
 export LC_ALL=C
 

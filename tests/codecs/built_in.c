@@ -8,8 +8,15 @@ static const struct codec_setting zero_settings[] = {{"zero", SETTINGS_API | SET
                                                      {NULL}};
 
 extern const struct codec_case codec_case_auto, codec_case_store, codec_case_zero;
-const struct codec_case codec_case_auto = {.id = BALE_CODEC_AUTO, .settings = auto_settings};
-const struct codec_case codec_case_store = {
-    .id = BALE_CODEC_STORE, .defined = true, .settings = store_settings};
-const struct codec_case codec_case_zero = {
-    .id = BALE_CODEC_ZERO, .defined = true, .settings = zero_settings};
+const struct codec_case codec_case_auto = {
+    .id = BALE_CODEC_AUTO, .settings = auto_settings, .setting_parameters = 2};
+const struct codec_case codec_case_store = {.id = BALE_CODEC_STORE,
+                                            .defined = true,
+                                            .settings = store_settings,
+                                            .setting_parameters = 1,
+                                            .frame_parameters = 1};
+const struct codec_case codec_case_zero = {.id = BALE_CODEC_ZERO,
+                                           .defined = true,
+                                           .settings = zero_settings,
+                                           .setting_parameters = 1,
+                                           .frame_parameters = UINT8_MAX + 1};

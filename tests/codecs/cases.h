@@ -60,6 +60,8 @@ struct codec_case {
     uint8_t id;
     bool defined; /* its specification defines every byte: all engines make the same stream */
     const struct codec_setting *settings; /* up to a text that is NULL */
+    unsigned setting_parameters;          /* how many parameters a setting may have */
+    unsigned frame_parameters;            /* and how many a frame */
 
     /* The rest is that of codecs with a directory. */
 

@@ -61,6 +61,8 @@ extern const struct codec_case codec_case_lz4;
 const struct codec_case codec_case_lz4 = {
     .id = BALE_CODEC_LZ4,
     .settings = settings,
+    .setting_parameters = 1,
+    .frame_parameters = 1,
     .samples = samples,
     .streams = streams,
 };

@@ -178,6 +178,8 @@ extern const struct codec_case codec_case_zstd;
 const struct codec_case codec_case_zstd = {
     .id = BALE_CODEC_ZSTD,
     .settings = settings,
+    .setting_parameters = 26,
+    .frame_parameters = UINT16_MAX + 1,
     .samples = samples,
     .streams = streams,
 };

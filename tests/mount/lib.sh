@@ -3,6 +3,8 @@
 # mount_begin TEST makes $work, a fresh directory, and has everything below it unmounted and removed at the end.
 # shellcheck shell=bash source-path=SCRIPTDIR source=../support/namespace.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../support/namespace.sh"
+# shellcheck source=../support/codecs.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../support/codecs.sh"
 set -euo pipefail
 export LC_ALL=C
 

@@ -22,14 +22,15 @@ mount_begin recompress
 store=$work/store mnt=$work/mnt plain=$work/plain
 mkdir "$mnt" "$plain"
 "$BALEFS" init --codec lz4 "$store" || fail "init"
-codecs=(zstd:5 lz4 auto auto:for=speed gpulz culzss store zstd:1)
+mapfile -t settings < <(default_settings)
+settings+=(zstd:5 auto auto:for=speed store)
 
 # again_and_again: over and over, each time with another codec, until $work/enough is there or it fails
 again_and_again() {
     local i
     for ((i = 0; ; i++)); do
         [ ! -e "$work/enough" ] || return 0
-        "$BALEFS" recompress --codec "${codecs[i % ${#codecs[@]}]}" --json "$mnt" >>"$work/did" 2>>"$work/said" || true
+        "$BALEFS" recompress --codec "${settings[i % ${#settings[@]}]}" --json "$mnt" >>"$work/did" 2>>"$work/said" || true
     done
 }
 
@@ -73,7 +74,7 @@ touch -d '2001-02-03 04:05:06.789' "$mnt"/*
 before=$(stat -c '%n %s %a %u %y' "$mnt"/*)
 for ((i = 0; i < 12; i++)); do
     rm -f "$work/did"
-    "$BALEFS" recompress --codec "${codecs[i % ${#codecs[@]}]}" "$mnt" >"$work/did" 2>/dev/null &
+    "$BALEFS" recompress --codec "${settings[i % ${#settings[@]}]}" "$mnt" >"$work/did" 2>/dev/null &
     worker=$!
     sleep 0.$((RANDOM % 6))$((RANDOM % 10))
     kill -KILL "$daemon"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/frame/setting.h"
+#include "tools/common/json.h"
 
 enum { COLUMNS = 86 };
 
@@ -43,19 +44,21 @@ void bale_help_print(const char *help)
     printf("%s", help);
 }
 
-static void print_default(const struct bale_option *option)
+/* The value that a key has when it is not given. */
+static void default_text(const struct bale_option *option, char *text, size_t size)
 {
-    if (option->alias)
-        return;
-    if (!option->values) {
-        printf(" [%d]", option->without);
-        return;
-    }
+    int number = option->without;
+    const char *word = NULL;
+
     for (size_t i = 0; i < option->value_count; i++)
-        if (option->values[i].field == option->without && option->values[i].word)
-            printf(" [%s]", option->values[i].word);
-        else if (option->values[i].field == option->without)
-            printf(" [%d]", option->values[i].number);
+        if (option->values[i].field == option->without) {
+            number = option->values[i].number;
+            word = option->values[i].word;
+        }
+    if (word)
+        snprintf(text, size, "%s", word);
+    else
+        snprintf(text, size, "%d", number);
 }
 
 void bale_help_codecs(void)
@@ -70,11 +73,59 @@ void bale_help_codecs(void)
 
         printf("  %s\n", codec->name);
         for (size_t k = 0; k < count; k++) {
-            char values[2 * BALE_SETTING_TEXT];
+            char values[2 * BALE_SETTING_TEXT], without[BALE_SETTING_TEXT];
             bale_option_explain(&options[k], values, sizeof values);
+            default_text(&options[k], without, sizeof without);
             printf("    %s=  %s", options[k].key, values);
-            print_default(&options[k]);
+            if (!options[k].alias)
+                printf(" [%s]", without);
             printf("\n");
         }
     }
+}
+
+static json_t *options_json(const struct bale_codec_about *codec)
+{
+    json_t *array = json_array();
+    size_t count;
+    const struct bale_option *options = bale_codec_options(codec->id, &count);
+
+    for (size_t k = 0; k < count; k++) {
+        char values[2 * BALE_SETTING_TEXT], without[BALE_SETTING_TEXT];
+        json_t *option = json_object();
+
+        bale_option_explain(&options[k], values, sizeof values);
+        default_text(&options[k], without, sizeof without);
+        bale_json_text(option, "key", options[k].key);
+        bale_json_text(option, "values", values);
+        json_object_set_new(option, "default",
+                            options[k].alias ? json_null() : json_string(without));
+        json_array_append_new(array, option);
+    }
+    return array;
+}
+
+bool bale_help_codecs_json(void)
+{
+    const struct bale_codec_about *codec;
+    json_t *array = json_array();
+
+    for (size_t i = 0; (codec = bale_codec_at(i)); i++) {
+        struct bale_setting setting;
+        char text[BALE_SETTING_TEXT];
+        json_t *object = json_object();
+
+        bale_setting_parse(codec->name, &setting, NULL);
+        bale_setting_print(setting, text, sizeof text);
+        bale_json_text(object, "codec", codec->name);
+        bale_json_count(object, "id", codec->id);
+        bale_json_text(object, "default", text);
+        json_object_set_new(object, "built_in", json_boolean(codec->built_in));
+        json_object_set_new(object, "nvcomp", json_boolean(codec->closed));
+        json_object_set_new(object, "gpu_most",
+                            codec->most == INT16_MAX ? json_null() : json_integer(codec->most));
+        json_object_set_new(object, "options", options_json(codec));
+        json_array_append_new(array, object);
+    }
+    return bale_json_print(array);
 }
