@@ -34,6 +34,10 @@ enum {
     TAG_SIZE = 4,
     VERSION = 1,
     MODE_BITS = 07777,
+    SET_USER_ID = 04000,
+    SET_GROUP_ID = 02000,
+    OWNER_READS_AND_WRITES = 0600,
+    GROUP_EXECUTES = 010,
 };
 
 static const uint8_t magic[4] = {'B', 'A', 'L', 'E'};
@@ -84,6 +88,22 @@ static void read_fields(const uint8_t *slot, struct bale_root *root)
         .codec = slot[AT_CODEC],
         .parameter = bale_get16(slot + AT_PARAMETER),
     };
+}
+
+uint32_t bale_root_backing_mode(uint32_t mode)
+{
+    return (mode & (SET_USER_ID | SET_GROUP_ID | 0777)) | OWNER_READS_AND_WRITES;
+}
+
+/* A change of owner leaves set-group-ID without the group's execute, where it means nothing: so
+ * both must agree in that bit too. */
+uint32_t bale_root_permissions(uint16_t mode, uint32_t backing)
+{
+    uint32_t lost = SET_USER_ID & ~backing;
+
+    if (!(backing & SET_GROUP_ID) || (mode ^ backing) & GROUP_EXECUTES)
+        lost |= SET_GROUP_ID;
+    return mode & MODE_BITS & ~lost;
 }
 
 static bool all_zero(const uint8_t *bytes, size_t length)

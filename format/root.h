@@ -16,6 +16,16 @@ enum {
 
 #define BALE_ROOT_MODE_IN_CONTAINER 0x8000u
 
+/* The bits that the backing inode of a container has when the file's permissions are mode and are
+ * kept in the container: its owner must go on reading and writing it, whatever mode says. */
+uint32_t bale_root_backing_mode(uint32_t mode);
+
+/* The permissions (07777) of a file whose root has this mode and whose backing inode has the
+ * permissions backing (FORMAT.md section 4). Set-id bits count only where both have them: the
+ * kernel takes them from an inode that is given to another owner, and nothing takes them from a
+ * root. */
+uint32_t bale_root_permissions(uint16_t mode, uint32_t backing);
+
 /* Where a page or a direct frame lies, and what its checksum must be. All zero: nothing. */
 struct bale_ref {
     uint64_t position;

@@ -222,6 +222,42 @@ static bool resize_extents(struct bale_file *file, uint32_t extent)
     return true;
 }
 
+/* The backing inode has the permissions as far as its owner can still use the container. Before
+ * the commit: set-id bits count once both have them, and stop to count at once. */
+static int set_inode_mode(struct bale_file *file, uint16_t mode)
+{
+    if (mode & (S_ISUID | S_ISGID))
+        bale_io_keep_set_id(bale_container_io(file->container));
+    return fchmod(file->fd, bale_root_backing_mode(mode)) == 0 ? BALE_OK
+                                                               : bale_err_from_errno(errno);
+}
+
+/* After the commit, which takes set-id bits away and puts them back if it can. */
+static int check_set_id(struct bale_file *file, uint16_t mode)
+{
+    mode_t wanted = mode & (S_ISUID | S_ISGID);
+    struct stat st;
+
+    if (!wanted)
+        return BALE_OK;
+    if (fstat(file->fd, &st) != 0)
+        return bale_err_from_errno(errno);
+    return wanted & ~st.st_mode ? BALE_E_PERM : BALE_OK;
+}
+
+static int commit_attr(struct bale_change *change)
+{
+    struct bale_file *file = change->file;
+    bool mode = change->fields & BALE_ATTR_INODE_MODE;
+    int err = mode ? set_inode_mode(file, change->attr.mode) : BALE_OK;
+
+    if (err == BALE_OK)
+        err = transact(change, edit_attr);
+    if (err == BALE_OK && mode)
+        err = check_set_id(file, change->attr.mode);
+    return err;
+}
+
 static int set_attr(struct bale_change *change)
 {
     struct bale_file *file = change->file;
@@ -229,7 +265,7 @@ static int set_attr(struct bale_change *change)
     pthread_mutex_lock(&file->lock);
     change->mtime = file->mtime;
     pthread_mutex_unlock(&file->lock);
-    int err = transact(change, edit_attr);
+    int err = commit_attr(change);
     if (err != BALE_OK)
         return err;
     pthread_mutex_lock(&file->lock);

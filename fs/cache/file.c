@@ -22,6 +22,8 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
         close(fd);
         return err;
     }
+    if (volume->config.modes_in_container && st.st_mode & (S_ISUID | S_ISGID))
+        bale_io_keep_set_id(io);
     struct bale_container *container;
     struct bale_container_attr empty = *defaults;
     empty.mtime = bale_nanoseconds_of(st.st_mtim);
@@ -72,6 +74,11 @@ void bale_file_on_close(struct bale_file *file, void (*closed)(void *arg), void 
     file->closed = closed;
     file->closed_arg = arg;
     pthread_mutex_unlock(&file->lock);
+}
+
+void bale_file_trust(struct bale_file *file)
+{
+    atomic_store(&file->trusted, true);
 }
 
 int bale_file_fd(const struct bale_file *file)

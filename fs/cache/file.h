@@ -39,6 +39,10 @@ void bale_file_on_close(struct bale_file *file, void (*closed)(void *arg), void 
 
 int bale_file_fd(const struct bale_file *file);
 
+/* This process has written everything in the container, and nobody else can have changed it: a
+ * closed decoder may have its frames. */
+void bale_file_trust(struct bale_file *file);
+
 struct bale_file_attr {
     uint64_t size;
     struct timespec mtime; /* exact, also while data is dirty */
@@ -131,8 +135,15 @@ void bale_file_discard(struct bale_file *file);
 void bale_file_set_times(struct bale_file *file, const struct timespec *atime,
                          const struct timespec *mtime, bale_file_done *done, void *arg);
 /* Codec setting, extent size or mode, committed before done; fields says which members of attr. An
- * extent size for a file that has data: BALE_E_INVALID. */
-enum { BALE_ATTR_SETTING = 1, BALE_ATTR_EXTENT = 2, BALE_ATTR_MODE = 4 };
+ * extent size for a file that has data: BALE_E_INVALID. INODE_MODE, with MODE: sets the mode of the
+ * backing inode too, as bale_root_backing_mode says. BALE_E_PERM: that is not allowed, or the inode
+ * does not keep the set-id bits of the mode. */
+enum {
+    BALE_ATTR_SETTING = 1,
+    BALE_ATTR_EXTENT = 2,
+    BALE_ATTR_MODE = 4,
+    BALE_ATTR_INODE_MODE = 8,
+};
 void bale_file_set_attr(struct bale_file *file, unsigned fields,
                         const struct bale_container_attr *attr, bale_file_done *done, void *arg);
 /* Records that the inode changed now (chmod, link, ...), for bale_file_attr.ctime. */

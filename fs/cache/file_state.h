@@ -29,7 +29,8 @@ struct bale_file {
     /* Set when the file is opened, constant until it is closed. */
     struct bale_volume *volume;
     struct bale_container *container;
-    int fd; /* the container's */
+    int fd;              /* the container's */
+    atomic_bool trusted; /* its frames are this process's: see bale_file_trust */
 
     atomic_uint refs;
 

@@ -101,6 +101,7 @@ static bool fetch_stored(struct fetch *fetch, struct bale_scratch *scratch)
     }
     item->item.kind = BALE_ITEM_DECODE;
     item->item.priority = BALE_PRIORITY_NORMAL;
+    item->item.trusted = atomic_load_explicit(&file->trusted, memory_order_relaxed);
     item->item.raw = fetch->extent->buffer->data;
     item->item.stored_length = segment.frame_length;
     item->item.frame.raw_length = segment.length;

@@ -16,7 +16,7 @@ struct bale_volume;
 struct bale_volume_options {
     uint64_t memory;  /* cap, bytes; 0: bale_memory_default_cap() */
     unsigned threads; /* engine threads; 0: bale_cpus() */
-    /* Choice, gpu, untrusted and plugin; the rest is the volume's. */
+    /* Choice, gpu, untrusted_store, untrusted_input and plugin; the rest is the volume's. */
     struct bale_dispatch_options engine;
     unsigned age_ms; /* dirty data older than this is committed; 0: 4000 */
     /* An extent that is read or stored whole leaves the cache, as the caller has a cache of its

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -25,11 +26,54 @@ struct io_fd {
     int fd;
     atomic_bool no_dontcache; /* kernel or file system refused RWF_DONTCACHE */
     atomic_bool written; /* large writes that went through the page cache since the last sync */
+    atomic_bool keeps_set_id;
+
+    pthread_mutex_t lock; /* guards the members below */
+    unsigned changing;    /* calls under way that change the file and keep its set-id bits */
+    struct stat before;   /* when the first of them began; st_mode 0: unknown */
 };
 
 static struct io_fd *fd_of(struct bale_io *io)
 {
     return BALE_CONTAINER_OF(io, struct io_fd, io);
+}
+
+#define SET_ID (S_ISUID | S_ISGID)
+
+/* Around each change; the result is for change_end. The bits that the first of several calls at a
+ * time finds are those of all of them: the others may find the bits taken away. */
+static bool change_begin(struct io_fd *f)
+{
+    bool keeps = atomic_load_explicit(&f->keeps_set_id, memory_order_relaxed);
+
+    if (keeps) {
+        pthread_mutex_lock(&f->lock);
+        if (f->changing++ == 0 && fstat(f->fd, &f->before) != 0)
+            f->before.st_mode = 0;
+        pthread_mutex_unlock(&f->lock);
+    }
+    return keeps;
+}
+
+static void restore_set_id(struct io_fd *f)
+{
+    const struct stat *before = &f->before;
+    struct stat now;
+
+    if (fstat(f->fd, &now) == 0 && now.st_uid == before->st_uid && now.st_gid == before->st_gid &&
+        before->st_mode & SET_ID & ~now.st_mode &&
+        ((now.st_mode ^ before->st_mode) & ~(mode_t)SET_ID) == 0)
+        (void)fchmod(f->fd, (now.st_mode | before->st_mode) & 07777);
+}
+
+static void change_end(struct io_fd *f, bool keeps)
+{
+    if (!keeps)
+        return;
+    pthread_mutex_lock(&f->lock);
+    if (--f->changing == 0 && f->before.st_mode & SET_ID)
+        restore_set_id(f);
+    pthread_mutex_unlock(&f->lock);
 }
 
 static bool is_unsupported(int e)
@@ -95,7 +139,9 @@ static int fd_write(struct bale_io *io, const void *data, size_t length, uint64_
 {
     struct io_fd *f = fd_of(io);
     size_t done;
+    bool keeps = change_begin(f);
     int err = transfer(f, (void *)(uintptr_t)data, length, position, true, &done);
+    change_end(f, keeps);
 
     /* Dirty pages cannot be dropped yet: start writing them; fd_sync drops them. */
     if (err == BALE_OK && left_in_cache(f, length)) {
@@ -132,28 +178,34 @@ static int fd_size(struct bale_io *io, uint64_t *size)
 
 static int fd_truncate(struct bale_io *io, uint64_t size)
 {
+    struct io_fd *f = fd_of(io);
     int result;
 
     if (size > INT64_MAX)
         return BALE_E_TOOBIG;
+    bool keeps = change_begin(f);
     do
-        result = ftruncate(fd_of(io)->fd, (off_t)size);
+        result = ftruncate(f->fd, (off_t)size);
     while (result != 0 && errno == EINTR);
-    return result == 0 ? BALE_OK : bale_err_from_errno(errno);
+    int e = errno;
+    change_end(f, keeps);
+    return result == 0 ? BALE_OK : bale_err_from_errno(e);
 }
 
 static int change_blocks(struct bale_io *io, int mode, uint64_t position, uint64_t length)
 {
+    struct io_fd *f = fd_of(io);
     int result;
 
     if (position > INT64_MAX || length > INT64_MAX - position)
         return BALE_E_TOOBIG;
+    bool keeps = change_begin(f);
     do
-        result = fallocate(fd_of(io)->fd, mode, (off_t)position, (off_t)length);
+        result = fallocate(f->fd, mode, (off_t)position, (off_t)length);
     while (result != 0 && errno == EINTR);
-    if (result == 0)
-        return BALE_OK;
-    return errno == EOPNOTSUPP || errno == ENOSYS ? BALE_E_UNSUPPORTED : bale_err_from_errno(errno);
+    int e = errno;
+    change_end(f, keeps);
+    return result == 0 ? BALE_OK : bale_err_from_errno(e); /* EOPNOTSUPP: BALE_E_UNSUPPORTED */
 }
 
 static int fd_punch(struct bale_io *io, uint64_t position, uint64_t length)
@@ -171,6 +223,7 @@ static void fd_close(struct bale_io *io)
     struct io_fd *f = fd_of(io);
 
     (void)close(f->fd);
+    pthread_mutex_destroy(&f->lock);
     free(f);
 }
 
@@ -194,12 +247,15 @@ int bale_io_open_fd(int fd, struct bale_io **io)
         (void)close(fd);
         return BALE_E_NOMEM;
     }
-    f->io.ops = &fd_ops;
-    f->fd = fd;
-    atomic_init(&f->no_dontcache, false);
-    atomic_init(&f->written, false);
+    *f = (struct io_fd){.io = {.ops = &fd_ops}, .fd = fd};
+    pthread_mutex_init(&f->lock, NULL);
     *io = &f->io;
     return BALE_OK;
+}
+
+void bale_io_keep_set_id(struct bale_io *io)
+{
+    atomic_store(&fd_of(io)->keeps_set_id, true);
 }
 
 int bale_io_fd(const struct bale_io *io)

@@ -34,4 +34,10 @@ struct bale_io {
 int bale_io_open_fd(int fd, struct bale_io **io);
 int bale_io_fd(const struct bale_io *io); /* only for one made by bale_io_open_fd */
 
+/* Only for one made by bale_io_open_fd. From then on calls that change the file leave its set-id
+ * bits, which the kernel takes away when an ordinary user changes a file: the bits that it has just
+ * before are put back, if owner, group and permissions are the same then. Bits that cannot be put
+ * back stay away. */
+void bale_io_keep_set_id(struct bale_io *io);
+
 #endif

@@ -16,6 +16,7 @@
 #include "fs/daemon/resources.h"
 #include "fs/daemon/session.h"
 #include "fs/daemon/signals.h"
+#include "fs/daemon/trust.h"
 #include "fs/daemon/watcher.h"
 #include "fs/fuse/caller.h"
 #include "fs/fuse/ctime.h"
@@ -34,6 +35,7 @@ struct daemon {
     const struct bale_mount_options *options;
     char *mountpoint; /* absolute; or /dev/fd/N */
     struct bale_mount mount;
+    struct bale_trust trust;
     struct bale_session *session;
     int sync_fd; /* on the store, for syncfs; or -1 */
     struct bale_daemon_signals signals;
@@ -79,13 +81,15 @@ static void warn_of_reach(const struct daemon *d)
                  reach, path);
 }
 
-/* A closed decoder gets only data that this program made. Where the store belongs to the user that
- * runs the daemon, its contents count as such. */
-static bool is_untrusted(struct daemon *d)
+static void decide_trust(struct daemon *d)
 {
-    struct stat st;
-
-    return d->options->untrusted || fstat(d->sync_fd, &st) != 0 || st.st_uid != d->mount.owner;
+    bale_trust_decide(&d->mount, d->options, d->mountpoint, &d->trust);
+    if (d->trust.unasked) {
+        bale_log(BALE_LOG_INFO,
+                 "%s: its directory belongs to somebody else: mounted as with -o untrusted: see "
+                 "balefs-mount(1)",
+                 bale_store_path(d->mount.store));
+    }
 }
 
 static int create_volume(struct daemon *d)
@@ -102,7 +106,8 @@ static int create_volume(struct daemon *d)
     };
     struct statfs fs;
 
-    options.engine.untrusted = is_untrusted(d);
+    options.engine.untrusted_store = d->trust.untrusted_store;
+    options.engine.untrusted_input = d->trust.untrusted_input;
     options.engine.gpu.verify = !d->options->unverified;
     options.engine.gpu.release_ms = GPU_RELEASE_MS;
     options.engine.gpu.watchdog_ms = GPU_WATCHDOG_MS;
@@ -169,6 +174,7 @@ static int daemon_start(struct daemon *d)
     mount->direct = d->options->direct;
     mount->modes_in_container = bale_store_config(mount->store)->modes_in_container;
     bale_store_defaults(mount->store, &mount->defaults);
+    decide_trust(d);
     /* ACLs need a umask for each thread: a default ACL takes the place of the umask. */
     mount->backing_acls = bale_store_abilities(mount->store)->posix_acl && mount->as_root &&
                           !mount->modes_in_container && bale_caller_own_umask();
@@ -180,8 +186,8 @@ static int daemon_start(struct daemon *d)
     if (err == BALE_OK)
         err = create_parts(d, descriptors);
     if (err == BALE_OK)
-        err = bale_session_create(mount, d->options, d->mountpoint, d->signals.ended, &d->session,
-                                  d->why);
+        err = bale_session_create(mount, d->options, &d->trust, d->mountpoint, d->signals.ended,
+                                  &d->session, d->why);
     if (err == BALE_OK && d->watcher >= 0)
         bale_watcher_report_mount(d->watcher, d->mountpoint, &d->identity);
     if (err == BALE_OK) {

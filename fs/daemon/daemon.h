@@ -10,6 +10,13 @@
 #include "fs/store/store.h"
 #include "kernels/engine/dispatch.h"
 
+/* How far the mount relies on what the store says. */
+enum bale_mount_trust {
+    BALE_TRUST_BY_OWNER, /* as fs/daemon/trust.h says */
+    BALE_UNTRUSTED,      /* nosuid, nodev; the CPU decodes */
+    BALE_TRUSTED,        /* the GPU decodes everything */
+};
+
 struct bale_mount_options {
     const char *store; /* directory */
     /* Directory; or /dev/fd/N, an open /dev/fuse with which another program has mounted. Then the
@@ -23,7 +30,8 @@ struct bale_mount_options {
     bool read_only;
     bool direct; /* io=direct: no page cache, parallel writes to one file */
     bool allow_other;
-    bool untrusted;    /* nosuid, nodev */
+    enum bale_mount_trust trust;
+    bool suid;         /* show set-id bits that containers keep, in a mount of root */
     bool auto_unmount; /* also if this process is killed */
     bool create;       /* first make a store of a new or empty directory */
     uint64_t memory;   /* cap in bytes; 0: bale_memory_default_cap() */

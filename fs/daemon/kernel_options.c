@@ -45,19 +45,24 @@ static unsigned max_read_of(const char *extra)
 
 void bale_kernel_options_compose(const struct bale_mount *mount,
                                  const struct bale_mount_options *options,
-                                 struct bale_kernel_options *o)
+                                 const struct bale_trust *trust, struct bale_kernel_options *o)
 {
     memset(o, 0, sizeof *o);
     add_value(o, "fsname=", bale_store_path(mount->store));
     add_text(o, "subtype=balefs,default_permissions");
     if (options->allow_other || mount->as_root)
         add_text(o, "allow_other");
-    if (mount->as_root && !options->untrusted)
+    if (trust->suid_dev)
         add_text(o, "suid,dev");
     if (options->extra && options->extra[0])
         add_text(o, options->extra);
-    if (options->untrusted)
-        add_text(o, "nosuid,nodev");
+    /* Last, because the last one counts. */
+    if (trust->nosuid)
+        add_text(o, "nosuid");
+    if (trust->nodev)
+        add_text(o, "nodev");
+    if (trust->noexec)
+        add_text(o, "noexec");
     if (options->read_only)
         add_text(o, "ro");
     o->max_read = max_read_of(options->extra);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "fs/daemon/daemon.h"
+#include "fs/daemon/trust.h"
 #include "fs/fuse/mount.h"
 
 #define BALE_KERNEL_OPTIONS_MAX 8192
@@ -19,6 +20,6 @@ struct bale_kernel_options {
 
 void bale_kernel_options_compose(const struct bale_mount *mount,
                                  const struct bale_mount_options *options,
-                                 struct bale_kernel_options *o);
+                                 const struct bale_trust *trust, struct bale_kernel_options *o);
 
 #endif

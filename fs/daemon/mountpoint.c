@@ -29,6 +29,11 @@ static int passed_fd_of(const char *mountpoint)
     return atoi(digits);
 }
 
+bool bale_mountpoint_is_passed(const char *mountpoint)
+{
+    return passed_fd_of(mountpoint) >= 0;
+}
+
 static int passed_fd_refuse(const char *mountpoint, const char *what, struct bale_reason *why)
 {
     bale_reason_set(why, "%s: cannot be served: %s", mountpoint, what);

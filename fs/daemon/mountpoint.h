@@ -14,4 +14,7 @@
 int bale_mountpoint_find(const char *given, bool auto_unmount, char **mountpoint,
                          struct bale_reason *why);
 
+/* Whether the mount point is /dev/fd/N. */
+bool bale_mountpoint_is_passed(const char *mountpoint);
+
 #endif

@@ -161,7 +161,8 @@ static bool has_device(void)
 struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation,
                                             struct bale_mount *mount,
                                             const struct bale_mount_options *options,
-                                            const char *mountpoint, struct bale_reason *why)
+                                            const struct bale_trust *trust, const char *mountpoint,
+                                            struct bale_reason *why)
 {
     struct bale_kernel_options o;
     char *argv[] = {(char[]){"balefs"}, (char[]){"-o"}, o.text, NULL};
@@ -170,7 +171,7 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
     char line[256];
 
     current = negotiation;
-    bale_kernel_options_compose(mount, options, &o);
+    bale_kernel_options_compose(mount, options, trust, &o);
     negotiation->max_read = o.max_read;
     negotiation->text[0] = '\0';
     snprintf(negotiation->trouble, sizeof negotiation->trouble, "no reason given");

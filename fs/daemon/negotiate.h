@@ -4,6 +4,7 @@
 
 #include "format/reason.h"
 #include "fs/daemon/daemon.h"
+#include "fs/daemon/trust.h"
 #include "fs/fuse/mount.h"
 
 #define BALE_MAX_WRITE (1u << 20)
@@ -20,7 +21,8 @@ struct bale_negotiation {
 struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation,
                                             struct bale_mount *mount,
                                             const struct bale_mount_options *options,
-                                            const char *mountpoint, struct bale_reason *why);
+                                            const struct bale_trust *trust, const char *mountpoint,
+                                            struct bale_reason *why);
 
 /* Raises the kernel's read-ahead for the mount, if this process may, and adds the size that it has
  * then to text. */

@@ -222,12 +222,12 @@ static void session_wake(int signal)
 }
 
 static int connect_kernel(struct bale_session *session, const struct bale_mount_options *options,
-                          struct bale_reason *why)
+                          const struct bale_trust *trust, struct bale_reason *why)
 {
     struct sigaction action = {.sa_handler = session_wake};
 
     sigaction(WAKE_SIGNAL, &action, NULL); /* without SA_RESTART: it interrupts read */
-    session->fuse = bale_negotiation_mount(&session->negotiation, session->mount, options,
+    session->fuse = bale_negotiation_mount(&session->negotiation, session->mount, options, trust,
                                            session->mountpoint, why);
     if (!session->fuse)
         return BALE_E_IO;
@@ -249,8 +249,8 @@ static int connect_kernel(struct bale_session *session, const struct bale_mount_
 }
 
 int bale_session_create(struct bale_mount *mount, const struct bale_mount_options *options,
-                        const char *mountpoint, int ended, struct bale_session **out,
-                        struct bale_reason *why)
+                        const struct bale_trust *trust, const char *mountpoint, int ended,
+                        struct bale_session **out, struct bale_reason *why)
 {
     struct bale_session *session = calloc(1, sizeof *session);
 
@@ -262,7 +262,7 @@ int bale_session_create(struct bale_mount *mount, const struct bale_mount_option
     session->mountpoint = strdup(mountpoint);
     pthread_mutex_init(&session->lock, NULL);
     bale_freezer_set_handler(mount->freezer, session_handle, session);
-    int err = session->mountpoint ? connect_kernel(session, options, why) : BALE_E_NOMEM;
+    int err = session->mountpoint ? connect_kernel(session, options, trust, why) : BALE_E_NOMEM;
     if (err != BALE_OK) {
         bale_session_destroy(session);
         session = NULL;

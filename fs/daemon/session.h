@@ -4,6 +4,7 @@
 
 #include "format/reason.h"
 #include "fs/daemon/daemon.h"
+#include "fs/daemon/trust.h"
 #include "fs/fuse/mount.h"
 
 struct bale_session;
@@ -12,8 +13,8 @@ struct bale_session;
  * mount->freezer. ended: an eventfd; the session writes to it when the file system is gone. On
  * failure a negative bale_err, and usually why. */
 int bale_session_create(struct bale_mount *mount, const struct bale_mount_options *options,
-                        const char *mountpoint, int ended, struct bale_session **session,
-                        struct bale_reason *why);
+                        const struct bale_trust *trust, const char *mountpoint, int ended,
+                        struct bale_session **session, struct bale_reason *why);
 /* One line: what was agreed on with the kernel. */
 const char *bale_session_text(const struct bale_session *session);
 /* Starts the threads that receive requests. 0 or BALE_E_NOMEM. */

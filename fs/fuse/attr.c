@@ -92,7 +92,7 @@ static void show_container(struct bale_mount *mount, const struct bale_container
                            struct stat *st)
 {
     if (mount->modes_in_container && attr->mode & BALE_ROOT_MODE_IN_CONTAINER)
-        st->st_mode = (st->st_mode & S_IFMT) | (attr->mode & 07777);
+        st->st_mode = (st->st_mode & S_IFMT) | bale_root_permissions(attr->mode, st->st_mode);
     st->st_blksize = attr->extent < BLKSIZE_MOST ? (blksize_t)attr->extent : BLKSIZE_MOST;
 }
 
@@ -112,8 +112,8 @@ static void note_mode(struct bale_node *node, uint32_t before, mode_t mode)
     atomic_compare_exchange_strong(&node->mode, &before, mode);
 }
 
-int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
-                  const struct stat *backing, struct stat *st, double *timeout)
+int bale_attr_read(struct bale_mount *mount, struct bale_node *node, int fd,
+                   const struct stat *backing, struct stat *st, double *timeout)
 {
     struct bale_file_attr open = {.size = 0};
     struct bale_container_attr attr = {.size = 0};
@@ -155,6 +155,20 @@ int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
     if (st->st_blocks == 0 && attr.stored > 0)
         st->st_blocks = 1;
     note_mode(node, before, st->st_mode);
+    return 0;
+}
+
+int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
+                  const struct stat *backing, struct stat *st, double *timeout)
+{
+    int e = bale_attr_read(mount, node, fd, backing, st, timeout);
+
+    if (e)
+        return e;
+    if (mount->hides_set_id && S_ISREG(st->st_mode))
+        st->st_mode &= ~(mode_t)(S_ISUID | S_ISGID);
+    if (mount->hides_devices)
+        st->st_rdev = 0;
     return 0;
 }
 

@@ -10,6 +10,9 @@
  * file must be opened first (bale_use_begin). */
 int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
                   const struct stat *backing, struct stat *st, double *timeout);
+/* The same with what the mount hides. */
+int bale_attr_read(struct bale_mount *mount, struct bale_node *node, int fd,
+                   const struct stat *backing, struct stat *st, double *timeout);
 
 /* Only the container's attributes, of a regular file. fd and EAGAIN as above; fd may be -1 while
  * the caller has a use of the file. */

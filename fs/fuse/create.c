@@ -141,6 +141,7 @@ static void create_begin(fuse_req_t req, struct bale_node *dir, const char *name
         return;
     }
     bale_freezer_change_begin(mount->freezer);
+    atomic_fetch_or(&op->use.node->marks, BALE_MARK_MADE);
     op->use.mount = mount;
     op->use.ready = create_file_ready;
     op->req = req;
@@ -167,7 +168,9 @@ static int create_prepare(fuse_req_t req, struct bale_node *dir, int dir_fd, con
     struct bale_mount *mount = bale_mount_of(req);
 
     *mode = bale_caller_mode(req, dir_fd, *mode);
-    *backing = mount->modes_in_container ? (*mode & 0777) | S_IRUSR | S_IWUSR : *mode & 07777;
+    if (mount->hides_set_id)
+        *mode &= ~(mode_t)(S_ISUID | S_ISGID);
+    *backing = mount->modes_in_container ? bale_root_backing_mode(*mode) : *mode & 07777;
     int settings = bale_directory_has_settings(dir, dir_fd) ? dir_fd : -1;
     return bale_err_to_errno(bale_properties_for_new(mount->store, settings, name, attr));
 }
@@ -247,7 +250,8 @@ void bale_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
             create_begin(req, dir, name, fd, mode, &attr, NULL);
             return;
         }
-    } else if (bale_name_is_hidden(mount, dir, name)) {
+    } else if (bale_name_is_hidden(mount, dir, name) ||
+               (mount->hides_devices && (S_ISCHR(mode) || S_ISBLK(mode)))) {
         e = EPERM;
     } else {
         e = bale_node_pin(mount->nodes, dir, &dir_fd);

@@ -10,14 +10,10 @@
 #include "fs/fuse/capability.h"
 #include "fs/fuse/request.h"
 
-/* The least permissions of a container whose file keeps its mode inside: its owner must go on
- * reading and writing it, whatever the file's mode is. */
-#define CONTAINER_MODE (S_IRUSR | S_IWUSR)
-
 int bale_mode_get(struct bale_mount *mount, struct bale_node *node, int fd, mode_t *mode)
 {
     struct stat st;
-    int e = bale_attr_get(mount, node, fd, NULL, &st, NULL);
+    int e = bale_attr_read(mount, node, fd, NULL, &st, NULL);
 
     *mode = e ? 0 : st.st_mode;
     return e;
@@ -33,22 +29,20 @@ mode_t bale_mode_without_suid(mode_t mode)
 void bale_mode_change(struct bale_mount *mount, struct bale_node *node, int fd,
                       struct bale_file *file, mode_t mode, bale_file_done *done, void *arg)
 {
-    bool in_container = mount->modes_in_container && bale_node_is_regular(node);
-    mode_t backing = in_container ? (mode & 0777) | CONTAINER_MODE : mode & 07777;
-
+    if (mount->modes_in_container && bale_node_is_regular(node)) {
+        struct bale_container_attr attr = {
+            .mode = (uint16_t)(BALE_ROOT_MODE_IN_CONTAINER | (mode & 07777))};
+        node->mode = (node->mode & S_IFMT) | (mode & 07777);
+        bale_file_set_attr(file, BALE_ATTR_MODE | BALE_ATTR_INODE_MODE, &attr, done, arg);
+        return;
+    }
     fd = bale_permissions_fd(mount, node, fd);
-    if (fchmodat(AT_FDCWD, bale_proc_path(fd).text, backing, 0) != 0) {
+    if (fchmodat(AT_FDCWD, bale_proc_path(fd).text, mode & 07777, 0) != 0) {
         done(arg, bale_err_from_errno(errno));
         return;
     }
     node->mode = (node->mode & S_IFMT) | (mode & 07777);
-    if (in_container) {
-        struct bale_container_attr attr = {
-            .mode = (uint16_t)(BALE_ROOT_MODE_IN_CONTAINER | (mode & 07777))};
-        bale_file_set_attr(file, BALE_ATTR_MODE, &attr, done, arg);
-    } else {
-        done(arg, BALE_OK);
-    }
+    done(arg, BALE_OK);
 }
 
 /* A failure leaves the bits set; the write that the kernel asked for goes on. */
@@ -67,7 +61,7 @@ void bale_mode_kill_suidgid(struct bale_mount *mount, struct bale_node *node)
     if (node->marks & BALE_MARK_CAPABILITY)
         bale_capability_set(mount, node, NULL, 0);
     if (!bale_current_request.kill_suidgid || bale_mode_without_suid(node->mode) == node->mode ||
-        bale_attr_get(mount, node, fd, NULL, &st, NULL) != 0)
+        bale_attr_read(mount, node, fd, NULL, &st, NULL) != 0)
         return;
     /* No need to wait for a mode in the container: changes of one file are made in order, so it is
      * stored before the data. */

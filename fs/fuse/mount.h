@@ -50,7 +50,10 @@ struct bale_mount {
     bool backing_acls;                   /* the store keeps POSIX ACLs */
     bool dont_mask; /* this process, not the kernel, applies the caller's umask */
     bool read_only;
-    bool direct; /* io=direct */
+    bool direct;        /* io=direct */
+    bool hides_set_id;  /* regular files show no set-id bits and no capabilities */
+    bool hides_devices; /* device nodes show no device */
+    bool keeps_made;    /* root's: nobody else can write to files that this mount has made */
     struct bale_ctimes *ctimes;
     struct bale_interrupts *interrupts;
     struct bale_freezer *freezer;
@@ -113,6 +116,7 @@ enum {
     BALE_MARK_REPORTED = 4,     /* the log has a line about the broken container */
     BALE_MARK_CAPABILITY = 8,   /* security.capability was set through this mount */
     BALE_MARK_NO_SETTINGS = 16, /* the directory has no settings */
+    BALE_MARK_MADE = 32,        /* this mount has made the file */
 };
 
 #endif

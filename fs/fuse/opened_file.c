@@ -72,6 +72,8 @@ int bale_opened_open_file(struct bale_opened *opened, struct bale_file **file)
         report_broken(opened, err, feature, label);
         return bale_err_to_errno(err);
     }
+    if (marks & BALE_MARK_MADE && mount->keeps_made)
+        bale_file_trust(*file);
     if (marks & BALE_MARK_UNCERTAIN)
         bale_capability_restore(opened, path.text);
     atomic_fetch_and(&node->marks,

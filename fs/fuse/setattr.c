@@ -91,21 +91,21 @@ static void change_owner(struct setattr_op *op)
     gid_t gid = op->todo & FUSE_SET_ATTR_GID ? op->attr.st_gid : (gid_t)-1;
 
     op->todo &= ~OWNER;
+    bool in_container = op->use.mount->modes_in_container && op->file;
+    mode_t mode = 0;
+    /* Before the kernel takes set-id bits from the backing inode: then they no longer show. */
+    int e = in_container ? bale_mode_get(op->use.mount, node, op->fd, &mode) : 0;
+    if (e) {
+        setattr_finish(op, e);
+        return;
+    }
     bale_capability_set(op->use.mount, node, NULL, 0);
     if (fchownat(bale_permissions_fd(op->use.mount, node, op->fd), "", uid, gid,
                  AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0) {
         setattr_finish(op, errno);
         return;
     }
-    if (!op->use.mount->modes_in_container || !op->file) {
-        next_change(op);
-        return;
-    }
-    mode_t mode;
-    int e = bale_mode_get(op->use.mount, node, op->fd, &mode);
-    if (e) {
-        setattr_finish(op, e);
-    } else if (bale_mode_without_suid(mode) != mode) {
+    if (in_container && bale_mode_without_suid(mode) != mode) {
         bale_mode_change(op->use.mount, node, op->fd, op->file, bale_mode_without_suid(mode),
                          setattr_change_done, op);
     } else {
@@ -115,6 +115,11 @@ static void change_owner(struct setattr_op *op)
 
 static void change_mode(struct setattr_op *op)
 {
+    if (op->use.mount->hides_set_id && bale_node_is_regular(op->use.node) &&
+        op->attr.st_mode & (S_ISUID | S_ISGID)) {
+        setattr_finish(op, EPERM);
+        return;
+    }
     /* Dirty data must be stored before: writing it later would take the bits away again. */
     if (op->file && op->attr.st_mode & (S_ISUID | S_ISGID) && !op->flushed) {
         op->flushed = true;

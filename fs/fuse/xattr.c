@@ -94,6 +94,10 @@ void bale_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t s
     struct bale_node *node = bale_node_of(mount, ino);
     char capability[BALE_CAPABILITY_MAX];
 
+    if (mount->hides_set_id && strcmp(name, BALE_CAPABILITY_XATTR) == 0) {
+        fuse_reply_err(req, ENODATA);
+        return;
+    }
     if (bale_xattr_is_setting(node, name)) {
         bale_setting_xattr_get(req, node, name, size);
         return;

@@ -149,6 +149,10 @@ void bale_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const ch
         bale_setting_xattr_set(req, node, name, value, size);
         return;
     }
+    if (mount->hides_set_id && strcmp(name, BALE_CAPABILITY_XATTR) == 0) {
+        fuse_reply_err(req, EPERM);
+        return;
+    }
     if (bale_node_is_regular(node) && strcmp(name, BALE_CAPABILITY_XATTR) == 0) {
         flush_and_set_capability(req, node, value, size, flags);
         return;

@@ -119,7 +119,7 @@ static int create_dispatcher(struct bale_context *context, const struct bale_con
     struct bale_dispatch_options options = {
         .threads = context->threads,
         .choice = context->choice,
-        .wary = !context->trusted,
+        .untrusted_input = !context->trusted,
         .gpu =
             {
                 .memory = params->gpu_memory,

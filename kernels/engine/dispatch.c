@@ -69,8 +69,8 @@ static bool is_trusted(const struct bale_dispatch *d, const struct bale_item *it
 {
     struct bale_frame head;
 
-    if (d->options.untrusted || !d->options.wary)
-        return !d->options.untrusted;
+    if (d->options.untrusted_store || !d->options.untrusted_input || item->trusted)
+        return !d->options.untrusted_store;
     return bale_frame_head_decode(item->stored, item->stored_length, &head) == BALE_OK &&
            !bale_codec_about(head.codec)->closed;
 }

@@ -17,9 +17,10 @@ struct bale_dispatch_options {
     unsigned threads; /* of bale_engine_cpu_create */
     enum bale_engine_choice choice;
     struct bale_gpu_options gpu; /* insist is ignored: the choice sets it; log is not NULL */
-    bool untrusted;              /* frames may be hostile: the CPU decodes them */
-    bool wary;                   /* the same, for codecs whose decoder on GPUs is closed */
-    const char *plugin;          /* the file argument of bale_plugin_load */
+    /* Frames may be hostile: the CPU decodes all; or those of codecs whose decoder on GPUs is
+     * closed, unless the item is trusted. */
+    bool untrusted_store, untrusted_input;
+    const char *plugin; /* the file argument of bale_plugin_load */
     /* The GPU engine is open. Called once at most, on the thread that opened it, with no lock
      * held, and before destroy returns. May be NULL. */
     void (*opened)(void *arg);

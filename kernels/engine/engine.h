@@ -48,8 +48,10 @@ struct bale_item {
     /* Called once, on a thread of the engine's, which holds no lock of the engine. The item is the
      * owner's again. May wait only if the engine's done_may_wait is set. May submit items. */
     void (*done)(struct bale_item *item);
-    bool more;   /* out: the same thread calls done of another item right after this one */
-    void *owner; /* the caller's */
+    bool more; /* out: the same thread calls done of another item right after this one */
+    /* In, of a decode: this process made the frame, and nobody else can have changed it. */
+    bool trusted;
+    void *owner;            /* the caller's */
     struct bale_item *next; /* the engine's between submit and done; else the caller's */
 };
 

@@ -521,6 +521,17 @@ class Container:
     def size(self) -> int:
         return self.root.size if self.root else 0
 
+    def permissions(self, mode: int) -> int:
+        """4: those of the file, whose root has this mode. Set-id bits count only if the backing
+        inode has them."""
+        backing = os.fstat(self.fd).st_mode & 0o7777
+        if self.store.modes != "container":
+            return backing
+        lost = 0o4000 & ~backing
+        if not backing & 0o2000 or (mode ^ backing) & 0o010:
+            lost |= 0o2000
+        return mode & 0o7777 & ~lost
+
     # Choosing a root (8)
 
     def choose(self, sink: Sink = lambda fault: None) -> Optional[Root]:

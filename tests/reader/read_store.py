@@ -210,6 +210,7 @@ def dump(container: Container) -> int:
         print(f"note: {note}")
     if chosen is None:
         return failed
+    print(f"permissions: {container.permissions(chosen.mode):04o}")
     index: Index = container.walk(chosen, 0, sink)
     container.check_rules(chosen, index, sink)
     for position, length in sorted(index.pages.items()):

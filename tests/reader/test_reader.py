@@ -313,6 +313,18 @@ class Good(Case):
         self.volume(modes="container")
         self.good(Builder().direct(b"abc", mode=0x8FFF), b"abc")
 
+    def test_set_id(self) -> None:
+        self.volume(modes="container")
+        for mode, backing, want in ((0o4755, 0o755, 0o755), (0o4755, 0o4755, 0o4755),
+                                    (0o2755, 0o2745, 0o755), (0o2755, 0o2755, 0o2755),
+                                    (0o2644, 0o2644, 0o2644), (0o2644, 0o2654, 0o644),
+                                    (0o755, 0o6755, 0o755), (0o1600, 0o600, 0o1600)):
+            with self.subTest(mode=oct(mode), backing=oct(backing)):
+                path = self.write(Builder().direct(b"abc", mode=0x8000 | mode).data)
+                os.chmod(path, backing)
+                with reader.Container(path, reader.Store(self.store)) as container:
+                    self.assertEqual(container.permissions(0x8000 | mode), want)
+
     def test_leaf(self) -> None:
         data = noise(EXTENT) + text(EXTENT) + b"\7" * EXTENT + text(777)
         self.good(leaf(len(data), lambda b: [
@@ -779,7 +791,7 @@ class Command(Case):
         lines = done.stdout.decode().splitlines()
         self.assertTrue(lines[0].startswith("slot 0 (chosen): flags=0 mode=0 generation=2 "))
         self.assertEqual([line.split()[0] for line in lines[1:]],
-                         ["slot", "page:", "page:", "page:", "segment:", "segment:", "segment:"])
+                         ["slot", "permissions:", "page:", "page:", "page:", "segment:", "segment:", "segment:"])
         self.write(b"x" * 300, "sub/big")
         done = self.run_reader("--container", path, "--cat")
         self.assertEqual((done.returncode, done.stdout), (1, b""))

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -175,6 +176,28 @@ static void cannot_check(struct fsck *fsck, const char *below, const char *why)
 
 /* ---- One container --------------------------------------------------------------------------- */
 
+/* find -perm sees only the backing file's. */
+static void note_set_id(const struct fsck_file *file, struct bale_container *container,
+                        uint16_t mode)
+{
+    char text[BALE_REASON_SIZE];
+    struct stat st;
+
+    if (!(mode & (S_ISUID | S_ISGID)) || !file->fsck->reader.config.modes_in_container ||
+        fstat(bale_io_fd(bale_container_io(container)), &st) != 0)
+        return;
+    mode &= 07777;
+    if (bale_root_permissions(mode, st.st_mode) == mode)
+        snprintf(text, sizeof text, "note: mode %04o, of user %u and group %u", mode,
+                 (unsigned)st.st_uid, (unsigned)st.st_gid);
+    else
+        snprintf(text, sizeof text,
+                 "note: mode %04o is in the container, and the backing file has %04o: the set-id "
+                 "bits do not count",
+                 mode, st.st_mode & 07777);
+    note(file->fsck, file->below, text);
+}
+
 static uint64_t check_container(struct fsck_file *file, struct bale_container *container,
                                 struct bale_scratch *scratch)
 {
@@ -190,6 +213,7 @@ static uint64_t check_container(struct fsck_file *file, struct bale_container *c
         note(fsck, file->below, text);
     }
     bale_container_attr(container, &attr);
+    note_set_id(file, container, attr.mode);
     int err = bale_container_check(container, scratch, fsck->data, report_fault, file);
     if (err != BALE_OK && err != BALE_E_CORRUPT) {
         snprintf(text, sizeof text, "cannot be checked: %s", bale_err_text(err));

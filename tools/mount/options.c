@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "format/err.h"
 #include "format/reason.h"
@@ -50,6 +51,17 @@ static int pass_on(struct bale_mount_words *words, const char *word, struct bale
     words->options.extra = words->extra;
     return (size_t)length < sizeof words->extra - used ? BALE_OK
                                                        : refuse(why, word, "too many options");
+}
+
+/* The last of suid and nosuid counts, for the kernel and here. */
+static int take_for_kernel(struct bale_mount_words *words, const char *word,
+                           struct bale_reason *why)
+{
+    if (strcmp(word, "suid") == 0 && geteuid() != 0)
+        return refuse(why, word, "only a mount of root may have it: leave it out");
+    if (strcmp(word, "suid") == 0 || strcmp(word, "nosuid") == 0)
+        words->options.suid = word[0] == 's';
+    return pass_on(words, word, why);
 }
 
 static int take_memory(struct bale_mount_options *options, const char *word, const char *value,
@@ -170,7 +182,9 @@ static int take_flag(struct bale_mount_options *options, const char *word, const
     else if (strcmp(word, "auto_unmount") == 0)
         options->auto_unmount = true;
     else if (strcmp(word, "untrusted") == 0)
-        options->untrusted = true;
+        options->trust = BALE_UNTRUSTED;
+    else if (strcmp(word, "trusted") == 0)
+        options->trust = BALE_TRUSTED;
     return BALE_OK; /* defaults and default_permissions are always on */
 }
 
@@ -186,6 +200,7 @@ static const struct {
     {"defaults", take_flag},
     {"create", take_flag},
     {"untrusted", take_flag},
+    {"trusted", take_flag},
     {"auto_unmount", take_flag},
     {"io=", take_io},
     {"memory=", take_memory},
@@ -219,7 +234,8 @@ static int take_word(struct bale_mount_words *words, const char *word, struct ba
                                     : ours[i].take(&words->options, word, value, why);
     for (size_t i = 0; i < sizeof for_kernel / sizeof *for_kernel; i++)
         if (is_word(word, for_kernel[i], &value))
-            return value && !*value ? refuse(why, word, MISSING) : pass_on(words, word, why);
+            return value && !*value ? refuse(why, word, MISSING)
+                                    : take_for_kernel(words, word, why);
     return refuse(why, word, "unknown option");
 }
 

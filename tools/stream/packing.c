@@ -175,12 +175,12 @@ static bool is_ours(int count, char **names)
     return true;
 }
 
-static int create_dispatcher(struct bale_packing *packing, bool wary)
+static int create_dispatcher(struct bale_packing *packing, bool untrusted)
 {
     struct bale_pack *pack = &packing->pack;
     struct bale_dispatch_options options = {.threads = pack->threads,
                                             .choice = packing->engine,
-                                            .wary = wary,
+                                            .untrusted_input = untrusted,
                                             .gpu = {.verify = true, .log = log_gpu},
                                             .opened = gpu_opened,
                                             .arg = pack};
@@ -210,7 +210,7 @@ static bool insist_on_gpu(struct bale_pack *pack)
     return false;
 }
 
-static bool open_engine(struct bale_packing *packing, bool wary)
+static bool open_engine(struct bale_packing *packing, bool untrusted)
 {
     struct bale_pack *pack = &packing->pack;
     int err;
@@ -218,7 +218,7 @@ static bool open_engine(struct bale_packing *packing, bool wary)
     if (pack->threads == 0)
         pack->threads = bale_cpus();
     err = packing->engine == BALE_ENGINE_CPU ? bale_engine_cpu_create(pack->threads, &pack->engine)
-                                             : create_dispatcher(packing, wary);
+                                             : create_dispatcher(packing, untrusted);
     if (err == BALE_OK)
         return true;
     bale_message("%u threads cannot be started: %s: give fewer with --threads", pack->threads,

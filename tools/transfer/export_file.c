@@ -59,7 +59,7 @@ int bale_export_open(const struct bale_export *export, int dir, const char *name
         st->st_mtim.tv_nsec += 1000000000;
     }
     if (export->reader.config.modes_in_container && attr->mode & BALE_ROOT_MODE_IN_CONTAINER)
-        st->st_mode = (st->st_mode & S_IFMT) | (attr->mode & 07777);
+        st->st_mode = (st->st_mode & S_IFMT) | bale_root_permissions(attr->mode, st->st_mode);
     return BALE_OK;
 }
 

@@ -254,7 +254,7 @@ static int dress(struct incoming *in)
     mode_t mode = in->st.st_mode & 07777;
 
     if (in->import->modes_in_container)
-        mode = (mode & 0777) | S_IRUSR | S_IWUSR;
+        mode = bale_root_backing_mode(mode);
     int e = bale_owner_set(in->container.fd, &in->st, mode);
     if (e)
         return e;

@@ -139,7 +139,7 @@ class Balefs(System):
         run(self.programs["balefs"], "init", "--codec", self.codec, self.backing / "store")
 
     def mount(self):
-        options = ["-o", ",".join(self.options)] if self.options else []
+        options = ["-o", ",".join(["trusted", *self.options])]
         self.start_daemon(self.programs["balefs"], "mount", "-f", *options, self.backing / "store", self.mnt)
         if {"engine=gpu", "engine=auto"} & set(self.options):
             self.await_gpu()

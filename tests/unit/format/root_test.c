@@ -273,6 +273,31 @@ static void test_rules(void)
     }
 }
 
+static void test_permissions(void)
+{
+    static const struct {
+        unsigned mode, backing, permissions;
+    } cases[] = {
+        {0644, 0644, 0644},    {0, 0600, 0},          {04755, 04755, 04755}, {04755, 0755, 0755},
+        {0755, 06755, 0755},   {06755, 02755, 02755}, {02755, 02745, 0755},  {02745, 02755, 0745},
+        {02644, 02644, 02644}, {02644, 0644, 0644},   {06755, 06755, 06755}, {01777, 0777, 01777},
+        {07777, 04777, 05777},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint16_t mode = (uint16_t)(BALE_ROOT_MODE_IN_CONTAINER | cases[i].mode);
+        CHECK_EQ_U(bale_root_permissions(mode, cases[i].backing), cases[i].permissions);
+    }
+    for (unsigned mode = 0; mode <= 07777; mode++) {
+        uint16_t in_root = (uint16_t)(BALE_ROOT_MODE_IN_CONTAINER | mode);
+        unsigned backing = bale_root_backing_mode(in_root);
+
+        CHECK_EQ_U(bale_root_permissions(in_root, backing), mode);
+        CHECK_EQ_U(backing & 0600, 0600);
+        CHECK_EQ_U(backing & ~06777u, 0);
+    }
+}
+
 static void test_features(void)
 {
     static const struct {
@@ -319,5 +344,6 @@ int main(void)
     test_every_flipped_byte();
     test_rules();
     test_features();
+    test_permissions();
     return check_result();
 }

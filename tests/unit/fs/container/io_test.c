@@ -2,9 +2,11 @@
 #include "fs/container/io.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "format/err.h"
@@ -73,6 +75,72 @@ static void test_read_only_fd(void)
     REQUIRE(bale_io_open_fd(open("/dev/null", O_RDONLY | O_CLOEXEC), &io) == BALE_OK);
     CHECK(io->ops->write(io, "x", 1, 0) < 0);
     io->ops->close(io);
+}
+
+/* ---- Set-id bits ----------------------------------------------------------------------------- */
+
+/* As an ordinary user: without CAP_FSETID the kernel takes the bits away at each change. */
+static void lose_fsetid(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2];
+
+    REQUIRE(syscall(SYS_capget, &head, data) == 0);
+    data[0].effective &= ~(1u << CAP_FSETID);
+    REQUIRE(syscall(SYS_capset, &head, data) == 0);
+}
+
+static mode_t mode_of(int fd)
+{
+    struct stat st;
+
+    REQUIRE(fstat(fd, &st) == 0);
+    return st.st_mode & 07777;
+}
+
+static void *write_pieces(void *arg)
+{
+    struct bale_io *io = arg;
+
+    for (unsigned i = 0; i < ROUNDS; i++)
+        CHECK_EQ(io->ops->write(io, "piece", 5, i), BALE_OK);
+    return NULL;
+}
+
+static void change_in_all_ways(struct bale_io *io)
+{
+    pthread_t threads[2];
+
+    CHECK_EQ(io->ops->write(io, "hello", 5, 0), BALE_OK);
+    CHECK_EQ(io->ops->truncate(io, 100000), BALE_OK);
+    (void)io->ops->punch(io, 4096, 4096);
+    (void)io->ops->allocate(io, 200000, 4096);
+    for (unsigned i = 0; i < 2; i++)
+        REQUIRE(pthread_create(&threads[i], NULL, write_pieces, io) == 0);
+    for (unsigned i = 0; i < 2; i++)
+        REQUIRE(pthread_join(threads[i], NULL) == 0);
+}
+
+static void *test_set_id(void *arg)
+{
+    struct bale_io *io;
+    int fd = open_file();
+
+    (void)arg;
+    lose_fsetid();
+    REQUIRE(bale_io_open_fd(fd, &io) == BALE_OK);
+    REQUIRE(fchmod(fd, 06755) == 0);
+    CHECK_EQ(io->ops->write(io, "hello", 5, 0), BALE_OK);
+    CHECK_EQ_U(mode_of(fd), 0755); /* the kernel does take them */
+    REQUIRE(fchmod(fd, 06755) == 0);
+    bale_io_keep_set_id(io);
+    change_in_all_ways(io);
+    CHECK_EQ_U(mode_of(fd), 06755);
+    REQUIRE(fchmod(fd, 0755) == 0); /* bits that are taken away in between stay away */
+    change_in_all_ways(io);
+    CHECK_EQ_U(mode_of(fd), 0755);
+    io->ops->close(io);
+    return NULL;
 }
 
 /* ---- Readers beside a writer ----------------------------------------------------------------- */
@@ -273,7 +341,11 @@ static void test_one_block(void)
 
 int main(void)
 {
+    pthread_t other;
+
     test_calls();
+    REQUIRE(pthread_create(&other, NULL, test_set_id, NULL) == 0); /* capabilities are a thread's */
+    REQUIRE(pthread_join(other, NULL) == 0);
     test_read_only_fd();
     test_one_block();
     test_threads();

@@ -41,21 +41,38 @@ static void decode(struct rig *rig, struct piece *piece, sem_t *finished)
     piece_do(rig, piece, finished);
 }
 
+/* What may be hostile is decoded on the CPU: everything, or what only a closed decoder decodes. */
 static void test_untrusted(void)
 {
-    for (int untrusted = 0; untrusted < 2; untrusted++) {
+    static const struct {
+        bool store, input, trusted;
+        uint8_t codec;
+        bool on_gpu;
+    } cases[] = {
+        {false, false, false, BALE_CODEC_LZ4, true},   {true, false, false, BALE_CODEC_LZ4, false},
+        {false, true, false, BALE_CODEC_LZ4, false},   {false, true, true, BALE_CODEC_LZ4, true},
+        {false, true, false, BALE_CODEC_CULZSS, true}, {true, false, true, BALE_CODEC_LZ4, false},
+        {true, true, true, BALE_CODEC_CULZSS, false},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct rig rig;
         struct piece piece;
         sem_t finished;
 
         sem_init(&finished, 0, 0);
         rig_open(&rig, "any",
-                 (struct bale_dispatch_options){
-                     .threads = 1, .choice = BALE_ENGINE_GPU, .untrusted = untrusted});
+                 (struct bale_dispatch_options){.threads = 1,
+                                                .choice = BALE_ENGINE_GPU,
+                                                .untrusted_store = cases[i].store,
+                                                .untrusted_input = cases[i].input});
         piece_make(&piece, BALE_PRIORITY_NORMAL, &finished);
+        piece.item.setting.codec = cases[i].codec;
+        piece.item.setting.parameter = cases[i].codec == BALE_CODEC_CULZSS ? 2 : 0;
+        piece.item.trusted = cases[i].trusted;
         decode(&rig, &piece, &finished);
         CHECK_EQ_U(rig_stats(&rig).gpu.encoded, PIECE);
-        CHECK_EQ_U(rig_stats(&rig).gpu.decoded, untrusted ? 0 : PIECE);
+        CHECK_EQ_U(rig_stats(&rig).gpu.decoded, cases[i].on_gpu ? PIECE : 0);
         rig_stop(&rig);
         piece_free(&piece);
         sem_destroy(&finished);

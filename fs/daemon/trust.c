@@ -1,0 +1,40 @@
+#include "fs/daemon/trust.h"
+
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "fs/daemon/mountpoint.h"
+
+/* The flags of the mount that the store lies on hold for its files under any other mount too. */
+static void take_over_flags(int root_fd, struct bale_trust *trust)
+{
+    struct statvfs vfs;
+    unsigned long flags =
+        fstatvfs(root_fd, &vfs) == 0 ? vfs.f_flag : ST_NOSUID | ST_NODEV | ST_NOEXEC;
+
+    trust->nosuid |= (flags & ST_NOSUID) != 0;
+    trust->nodev |= (flags & ST_NODEV) != 0;
+    trust->noexec |= (flags & ST_NOEXEC) != 0;
+}
+
+void bale_trust_decide(struct bale_mount *mount, const struct bale_mount_options *options,
+                       const char *mountpoint, struct bale_trust *trust)
+{
+    int root_fd = bale_store_root_fd(mount->store);
+    bool passed = bale_mountpoint_is_passed(mountpoint);
+    struct stat st;
+    bool own = fstat(root_fd, &st) == 0 && st.st_uid == mount->owner;
+    bool trusted = options->trust == BALE_TRUSTED;
+
+    *trust = (struct bale_trust){0};
+    trust->untrusted_store = !trusted && (!own || options->trust == BALE_UNTRUSTED);
+    trust->unasked = trust->untrusted_store && options->trust != BALE_UNTRUSTED;
+    trust->untrusted_input = !trusted && mount->as_root;
+    trust->suid_dev = mount->as_root && own && options->trust != BALE_UNTRUSTED;
+    trust->nosuid = trust->nodev = !own || options->trust == BALE_UNTRUSTED;
+    take_over_flags(root_fd, trust);
+    mount->hides_set_id =
+        mount->as_root && (passed || (mount->modes_in_container && !options->suid));
+    mount->hides_devices = mount->as_root && passed;
+    mount->keeps_made = mount->as_root && own && !bale_store_reach(mount->store);
+}

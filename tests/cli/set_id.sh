@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# Set-user-ID and set-group-ID bits in containers: they are their owner's to set, survive what the daemon writes, and do
+# not become somebody else's when root copies a store or gives it to another owner.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+needs_root
+fuse_for_all
+needs_fuse
+command -v fusermount3 >/dev/null || skip "there is no fusermount3"
+[ -u "$(command -v fusermount3)" ] || skip "fusermount3 is not for ordinary users"
+
+root_balefs=$balefs
+be_user "$PATH"
+user_balefs=$balefs
+theirs=$store
+
+as_root() { balefs=$root_balefs; }
+as_owner() { balefs=$user_balefs; }
+mode() { stat -c %a "$1"; }
+# modes FILE MOUNT STORE: of a file in its mount, and of its container in its store; FILE must have both
+modes() { is "$1" "$(as_user stat -c %a "$mnt/$2") $(stat -c %a "$theirs/$2")" "modes of $2 $3"; }
+# in_slots FILE: the modes that its roots have
+in_slots() {
+    "$root_balefs" inspect --json "$1" | /usr/bin/python3 -c 'import json, sys
+print(*sorted({"%o" % (r["mode"] & 0o7777) for r in json.load(sys.stdin)["roots"] if r.get("chosen")}))'
+}
+
+# --- by their owner, in a mount of theirs
+run 0 mount "$store" "$mnt"
+as_user sh -c "cp /usr/bin/id '$mnt/program' && chmod 6755 '$mnt/program' && seq 200000 >'$mnt/data' && chmod 4711 '$mnt/data' &&
+    echo x >'$mnt/locking' && chmod 2644 '$mnt/locking' && echo x >'$mnt/group' && chmod 2755 '$mnt/group'"
+modes "6755 6755" program "after chmod"
+modes "4711 4711" data "after chmod"
+modes "2644 2644" locking "after chmod"
+as_user /usr/bin/python3 -c 'import os, sys
+os.close(os.open(sys.argv[1], os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o6750))' "$mnt/made"
+as_user chmod 6750 "$mnt/made"
+# What the daemon writes by itself leaves them.
+as_user touch -d 2001-02-03 "$mnt/program"
+run 0 set "$mnt/data" lz4
+run 0 recompress "$mnt/data"
+run 0 sync "$mnt"
+run 0 umount "$mnt"
+run 0 mount "$store" "$mnt"
+modes "6755 6755" program "after changes of the daemon's"
+modes "4711 4711" data "after a rewrite"
+modes "6750 6750" made "that was made with them"
+as_user mv "$mnt/data" "$mnt/renamed"
+modes "4711 4711" renamed "after a rename"
+# A write takes them, in both places and for good.
+as_user sh -c "echo more >>'$mnt/renamed'; truncate -s 3 '$mnt/made'"
+run 0 sync "$mnt"
+modes "711 711" renamed "after a write"
+modes "750 750" made "after a truncation"
+is 711 "$(in_slots "$theirs/renamed")" "the mode in the container after a write"
+as_user chmod u-s "$mnt/program"
+modes "2755 2755" program "after chmod u-s"
+as_user chmod 6755 "$mnt/program"
+run 0 umount "$mnt"
+run 0 fsck --json "$store"
+is "True True" "$(json 'len(d["notes"]) == 3, all("of user 65534" in n["note"] for n in d["notes"])')" "fsck names them: $out"
+# Bits that only an older program set, or that a copy lost.
+as_user chmod 0755 "$theirs/program"
+as_user chmod g-x "$theirs/group"
+run 0 mount "$store" "$mnt"
+is "755 755" "$(as_user stat -c %a "$mnt/program" "$mnt/group" | xargs)" "bits that the backing files lack"
+run 0 umount "$mnt"
+is 6755 "$(in_slots "$theirs/program")" "the mode in the container"
+as_user chmod 6755 "$theirs/program"
+fails 1 "-o suid: only a mount of root may have it: leave it out: see balefs mount --help" mount -o suid "$store" "$mnt"
+
+# --- root gives the store to another owner, or copies it: nothing of it is root's
+# somebody_runs: a third user runs the program in the mount; which rights it has
+somebody_runs() { setpriv --reuid=65533 --regid=65533 --clear-groups "$mnt/program" -u; }
+no_rights() {
+    is "" "$(find "$mnt" -type f -perm /6000 -perm /111)" "set-id files $1"
+    is 65533 "$(somebody_runs)" "the rights of a program $1"
+}
+cp -a "$theirs" "$work/given"
+chown -R root:root "$work/given"
+is "2745 2644" "$(mode "$work/given/group") $(mode "$work/given/locking")" "what chown leaves"
+mkdir "$work/kept" "$work/plain"
+tar -C "$theirs" -cf - . | tar -C "$work/kept" --no-same-owner -xpf -
+is "6755 0" "$(stat -c '%a %u' "$work/kept/program")" "what tar --no-same-owner makes"
+chmod 755 "$work"
+as_root
+for options in rw suid; do
+    run 0 mount -o "$options" "$work/given" "$mnt"
+    no_rights "of a store that was given to root, -o $options"
+    run 0 umount "$mnt"
+done
+run 0 fsck "$work/given"
+prints "^$work/given/program: note: mode 6755 is in the container, and the backing file has 0755: the set-id bits do not count$"
+run 0 export "$work/given" "$work/plain/given"
+is 755 "$(mode "$work/plain/given/program")" "an exported program of a store that was given to root"
+run 0 export --tar -o "$work/plain/given.tar" "$work/given"
+tar -tvf "$work/plain/given.tar" >"$work/listed"
+grep -q '^-rwxr-xr-x .*program$' "$work/listed" || fail "the archive: $(cat "$work/listed")"
+/usr/bin/python3 "${BALE_SOURCE:?}/tests/reader/read_store.py" --container "$work/given/program" --dump >"$work/dump"
+grep -qx 'permissions: 0755' "$work/dump" || fail "the reader: $(cat "$work/dump")"
+
+# --- a mount of root shows none, unless it is told to
+run 0 mount "$work/kept" "$mnt"
+no_rights "of a copy by root"
+for bits in 4755 2755; do
+    ! chmod "$bits" "$mnt/renamed" 2>"$work/err" || fail "chmod $bits in such a mount"
+    grep -q 'Operation not permitted' "$work/err" || fail "chmod: $(cat "$work/err")"
+done
+chmod 0700 "$mnt/renamed"
+# Others' writes take bits that do not show, too.
+chown 65533 "$mnt/program"
+run 0 umount "$mnt"
+is "755 755" "$(mode "$work/kept/program") $(in_slots "$work/kept/program")" "hidden bits after chown"
+chown root:root "$work/kept/program"
+run 0 mount -o suid "$work/kept" "$mnt"
+chmod 4755 "$mnt/program"
+is 4755 "$(mode "$mnt/program")" "with -o suid"
+if awk -v at="$mnt" '$2 == at { print "," $4 "," }' /proc/self/mounts | grep -q ',nosuid,'; then
+    echo "no set-id programs here: the file system below is mounted nosuid"
+else
+    is 0 "$(somebody_runs)" "the rights with -o suid"
+fi
+chmod 4777 "$mnt/program"
+run 0 umount "$mnt"
+run 0 mount "$work/kept" "$mnt"
+setpriv --reuid=65533 --regid=65533 --clear-groups sh -c "echo x >>'$mnt/program'"
+run 0 umount "$mnt"
+is "777 777" "$(mode "$work/kept/program") $(in_slots "$work/kept/program")" "hidden bits after somebody's write"
+run 0 fsck --data "$work/kept"
