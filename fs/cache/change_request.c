@@ -65,6 +65,26 @@ void bale_file_set_attr(struct bale_file *file, unsigned fields,
     submit(change, done, arg);
 }
 
+bool bale_file_is_scrubbed(struct bale_file *file)
+{
+    struct bale_container_attr attr;
+
+    pthread_mutex_lock(&file->lock);
+    bool busy = file->change;
+    bool dirty = file->dirty || file->attr_dirty;
+    pthread_mutex_unlock(&file->lock);
+    bale_container_attr(file->container, &attr);
+    /* What is dirty can replace only what is stored. */
+    return !busy && !bale_container_has_slack(file->container) && (!dirty || attr.generation == 0);
+}
+
+void bale_file_scrub(struct bale_file *file, bale_file_done *done, void *arg)
+{
+    struct bale_change *change = bale_change_create(file, BALE_CHANGE_SCRUB, done, arg);
+
+    submit(change, done, arg);
+}
+
 void bale_file_flush(struct bale_file *file, bool durable, bale_file_done *done, void *arg)
 {
     pthread_mutex_lock(&file->lock);

@@ -287,6 +287,18 @@ static void attr_after_flush(struct bale_change *change, struct bale_scratch *sc
     end_with(change, change->error == BALE_OK ? set_attr(change) : change->error);
 }
 
+static void scrub_after_flush(struct bale_change *change, struct bale_scratch *scratch)
+{
+    struct bale_file *file = change->file;
+
+    if (change->error == BALE_OK) {
+        change->error = scratch ? bale_container_scrub(file->container, scratch) : BALE_E_NOMEM;
+        if (change->error == BALE_E_IO)
+            bale_volume_taint(file->volume);
+    }
+    bale_change_end(change);
+}
+
 static int sync_container(struct bale_file *file, bool durable)
 {
     /* If the container has nothing to sync, its mode, its owner or its existence may be new. */
@@ -326,6 +338,7 @@ void bale_change_run(struct bale_job *job, struct bale_scratch *scratch)
         [BALE_CHANGE_ALLOCATE] = allocate_after_flush,
         [BALE_CHANGE_TIMES] = times_after_flush,
         [BALE_CHANGE_ATTR] = attr_after_flush,
+        [BALE_CHANGE_SCRUB] = scrub_after_flush,
         [BALE_CHANGE_CLOSE] = bale_file_close_run,
     };
     struct bale_change *change = (struct bale_change *)job;

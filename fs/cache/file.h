@@ -99,6 +99,14 @@ int64_t bale_file_seek(struct bale_file *file, uint64_t offset, bool data);
  * at once (not durable), or after a sync if one is due. */
 void bale_file_flush(struct bale_file *file, bool durable, bale_file_done *done, void *arg);
 
+/* Whether bale_file_scrub would do nothing: nothing was ever stored of the file, or it has given up
+ * nothing and will not with what is dirty. */
+bool bale_file_is_scrubbed(struct bale_file *file);
+/* Before others may read the container: commits what is dirty, and removes what the file no longer
+ * shows from the container (bale_container_scrub), durably. Does nothing but read if there is
+ * nothing to remove. Result 0, or the error of a flush, a commit or a sync. */
+void bale_file_scrub(struct bale_file *file, bale_file_done *done, void *arg);
+
 /* Rewriting what is committed: with another codec, and as one frame where there are several. */
 struct bale_recompress {
     uint64_t offset; /* begins with the extent that contains this; out: where to continue */

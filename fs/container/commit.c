@@ -211,6 +211,11 @@ int bale_container_commit(struct bale_container *c, bool durable)
     return err;
 }
 
+bool bale_container_has_slack(const struct bale_container *c)
+{
+    return atomic_load(&c->slack);
+}
+
 bool bale_container_is_durable(struct bale_container *c)
 {
     bale_container_lock_writer(c);

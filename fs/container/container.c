@@ -37,6 +37,7 @@ struct bale_container *bale_container_create(struct bale_io *io,
     c->slot = c->durable_slot = -1;
     c->punchable = true;
     atomic_init(&c->broken, false);
+    atomic_init(&c->slack, true);
     atomic_init(&c->id, 0);
     bale_free_map_init(&c->space.free, BALE_DATA_START, 8);
     bale_free_map_init(&c->space.written, UINT64_MAX, 8);

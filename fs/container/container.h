@@ -194,6 +194,17 @@ uint64_t bale_container_deferred_bytes(struct bale_container *container);
  * more than a sixteenth of the live bytes. Blocks preallocated for unwritten segments stay. */
 int bale_container_trim(struct bale_container *container);
 
+/* Whether the container may have bytes that the file no longer shows: since it was opened as an
+ * empty one it gave up data, or it was not empty. Any thread. */
+bool bale_container_has_slack(const struct bale_container *container);
+
+/* Removes them, so that who may read the container from now on finds nothing but the file as of its
+ * last commit: gives frames that the file shows only a part of new ones, makes the last commit and
+ * a root that confirms it durable, and zeroes what nothing refers to. Writes nothing if there are
+ * no such bytes. Waits for the end of an open transaction. Errors as of a commit, or of reading a
+ * frame; then some of it may still be there. */
+int bale_container_scrub(struct bale_container *container, struct bale_scratch *scratch);
+
 /* Checks the structure below the newest root: root slots, every page, overlaps, the sum of stored
  * bytes; with data it also decodes every frame and checks the raw checksums. Calls report for each
  * fault, on this thread and with the writer lock, and goes on. Returns BALE_OK if there was none,

@@ -34,6 +34,7 @@ struct bale_index {
     uint8_t height;              /* from the root, may be BALE_HEIGHT_DIRECT */
     bool loaded;                 /* all pages are in memory */
     bool changed;                /* since it was last written */
+    bool gave_up;                /* a part of a frame; the container resets it */
 
     uint64_t stored;    /* frame bytes; valid once loaded */
     uint64_t unwritten; /* bytes in unwritten segments; valid once loaded */

@@ -35,6 +35,7 @@ static void release_frame(struct bale_index *index, const struct bale_segment *s
         index->unwritten -= segment->length;
         return;
     }
+    index->gave_up = true;
     if (segment->position == keep || is_in_use(index, segment))
         return;
     index->stored -= segment->frame_length;
@@ -103,6 +104,8 @@ static void cut_range(struct bale_index *index, uint64_t offset, uint64_t end, u
         }
         if (is_unwritten(segment))
             index->unwritten -= to - from;
+        else
+            index->gave_up = true;
         bale_cursor_dirty(index, &cursor);
         tail = tail_of(segment, to);
         if (segment->offset < offset)

@@ -66,6 +66,7 @@ struct bale_container {
 
     /* Any thread. */
     atomic_bool broken;  /* only reading is allowed */
+    atomic_bool slack;   /* there may be bytes that the file no longer shows */
     _Atomic uint64_t id; /* root's container id */
 
     /* The thread that writes the first frame locks it while it writes the first root. */

@@ -152,14 +152,18 @@ static int choose_verified(struct bale_container *c, const struct bale_root_choi
 static int choose_root(struct bale_container *c, char *feature)
 {
     struct bale_root_choice choice;
+    uint64_t size = 0;
     int err = bale_container_choose(c->io, c->config, &choice);
 
     if (feature)
         memcpy(feature, choice.roots.feature, sizeof choice.roots.feature);
     if (err != BALE_OK)
         return err;
-    if (choice.empty)
-        return BALE_OK;
+    if (choice.empty) {
+        err = c->io->ops->size(c->io, &size);
+        atomic_store(&c->slack, size > 0); /* a power loss may leave frames without a root */
+        return err;
+    }
     c->generation = choice.roots.root[choice.roots.newest].generation;
     if (choice.check_newest)
         return choose_verified(c, &choice);

@@ -141,6 +141,9 @@ void bale_space_reclaim(struct bale_container *c, bool committed, size_t from)
     struct bale_index *index = &c->index;
     size_t left = from;
 
+    if (index->gave_up)
+        atomic_store(&c->slack, true);
+    index->gave_up = false;
     pthread_mutex_lock(&c->space.lock);
     for (size_t i = from; i < index->released_count; i++) {
         const struct bale_index_release *released = &index->released[i];
@@ -177,6 +180,8 @@ static int free_frame(void *arg, uint64_t position, uint64_t length)
 void bale_space_free_unreferenced(struct bale_container *c)
 {
     pthread_mutex_lock(&c->space.lock);
+    if (c->space.written.count > 0)
+        atomic_store(&c->slack, true);
     (void)bale_free_map_each(&c->space.written, free_frame, c);
     bale_free_map_clear(&c->space.written);
     pthread_mutex_unlock(&c->space.lock);
@@ -201,12 +206,11 @@ static int punch_range(void *arg, uint64_t position, uint64_t length)
 {
     struct bale_container *c = arg;
     uint64_t first = (position + BLOCK - 1) / BLOCK * BLOCK;
-    uint64_t end = (position + length) / BLOCK * BLOCK;
     int err;
 
-    if (first >= end)
+    if (first + BLOCK > position + length)
         return BALE_OK;
-    err = c->io->ops->punch(c->io, first, end - first);
+    err = c->io->ops->punch(c->io, position, length); /* zeroes the blocks at its edges in part */
     if (err == BALE_E_UNSUPPORTED)
         c->punchable = false;
     return err;

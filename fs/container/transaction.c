@@ -124,6 +124,7 @@ int bale_container_write_frame(struct bale_container *c, const uint8_t *frame, s
         return err;
     err = c->io->ops->write(c->io, frame, length, *position);
     if (err != BALE_OK) {
+        atomic_store(&c->slack, true);
         bale_space_release(c, *position, length);
         return bale_container_failed(c, err);
     }

@@ -19,22 +19,6 @@ struct recompress_op {
     struct bale_recompress work;
 };
 
-/* Rewriting takes security.capability away from the inode, which the user of the file must not
- * notice: keeps it, to be restored. But a program's write that is not stored yet takes it away too,
- * and that must not be undone. */
-static void keep_capability(struct bale_opened *opened)
-{
-    struct bale_proc_path path = bale_proc_path(bale_file_fd(opened->file));
-    struct bale_file_attr attr;
-
-    if (opened->node->marks & BALE_MARK_CAPABILITY)
-        return;
-    bale_capability_save(opened, path.text);
-    bale_file_attr(opened->file, &attr);
-    if (attr.dirty > 0 || getxattr(path.text, BALE_CAPABILITY_XATTR, NULL, 0) < 0)
-        bale_capability_set(opened->mount, opened->node, NULL, 0);
-}
-
 static void recompress_reply(struct recompress_op *op)
 {
     const struct bale_recompress *work = &op->work;
@@ -62,7 +46,7 @@ static void recompress_done(void *arg, int64_t result)
     struct bale_opened *opened = node->opened;
 
     if (!op->work.dry)
-        bale_capability_restore(opened, bale_proc_path(bale_file_fd(opened->file)).text);
+        bale_capability_put_back(opened);
     if (op->work.rewritten > 0) {
         /* The number of blocks has changed; the kernel believes its own copy until notified. */
         fuse_lowlevel_notify_inval_inode(mount->session, bale_ino_of(mount, node), -1, 0);
@@ -105,7 +89,7 @@ static void recompress_file_ready(struct bale_use *use, int e)
         return;
     }
     if (!op->work.dry) {
-        keep_capability(opened);
+        bale_capability_keep(opened);
         bale_file_keep_ctime(opened->file, &st.st_ctim);
     }
     bale_file_recompress(opened->file, &op->work, recompress_done, op);

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/xattr.h>
 
+#include "fs/fuse/backing.h"
+
 void bale_capability_restore(struct bale_opened *opened, const char *path)
 {
     pthread_mutex_lock(&opened->mount->opened_lock);
@@ -62,4 +64,27 @@ size_t bale_capability_get(struct bale_mount *mount, struct bale_node *node,
     }
     pthread_mutex_unlock(&mount->opened_lock);
     return size;
+}
+
+static struct bale_proc_path path_of(const struct bale_opened *opened)
+{
+    return bale_proc_path(bale_file_fd(opened->file));
+}
+
+void bale_capability_keep(struct bale_opened *opened)
+{
+    struct bale_proc_path path = path_of(opened);
+    struct bale_file_attr attr;
+
+    if (opened->node->marks & BALE_MARK_CAPABILITY)
+        return;
+    bale_capability_save(opened, path.text);
+    bale_file_attr(opened->file, &attr);
+    if (attr.dirty > 0 || getxattr(path.text, BALE_CAPABILITY_XATTR, NULL, 0) < 0)
+        bale_capability_set(opened->mount, opened->node, NULL, 0);
+}
+
+void bale_capability_put_back(struct bale_opened *opened)
+{
+    bale_capability_restore(opened, path_of(opened).text);
 }

@@ -25,4 +25,10 @@ size_t bale_capability_get(struct bale_mount *mount, struct bale_node *node,
 void bale_capability_save(struct bale_opened *opened, const char *path);
 void bale_capability_restore(struct bale_opened *opened, const char *path);
 
+/* The same around a rewriting of the open file's container, which its user must not notice. But a
+ * program's write that is not stored yet takes the attribute away too, and that is not undone. The
+ * caller has a use of the file. */
+void bale_capability_keep(struct bale_opened *opened);
+void bale_capability_put_back(struct bale_opened *opened);
+
 #endif

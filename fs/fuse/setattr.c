@@ -29,6 +29,7 @@ struct setattr_op {
     int todo; /* FUSE_SET_ATTR_*, what is left */
     bool flushed;
     bool kill_suidgid;
+    bool scrub; /* first remove what others must not find in the container */
     struct stat attr;
 };
 
@@ -185,9 +186,49 @@ static void change_times(struct setattr_op *op)
     }
 }
 
+/* Whether the changes let somebody read the container who could not. */
+static bool admits_readers(const struct setattr_op *op)
+{
+    const mode_t read = S_IRUSR | S_IRGRP | S_IROTH;
+    struct stat st;
+
+    if (!(op->todo & (OWNER | FUSE_SET_ATTR_MODE)) || !bale_store_is_open(op->use.mount->store))
+        return false;
+    if (fstat(op->fd, &st) != 0)
+        return true;
+    return (op->todo & FUSE_SET_ATTR_UID && op->attr.st_uid != st.st_uid) ||
+           (op->todo & FUSE_SET_ATTR_GID && op->attr.st_gid != st.st_gid) ||
+           (op->todo & FUSE_SET_ATTR_MODE && op->attr.st_mode & ~st.st_mode & read);
+}
+
+static void setattr_scrubbed(void *arg, int64_t result)
+{
+    struct setattr_op *op = arg;
+
+    bale_capability_put_back(op->use.node->opened);
+    setattr_change_done(op, result);
+}
+
+static void scrub(struct setattr_op *op)
+{
+    struct bale_opened *opened = op->use.node->opened;
+
+    op->scrub = false;
+    if (bale_file_is_scrubbed(op->file)) {
+        next_change(op);
+    } else if (!opened->writable) {
+        setattr_finish(op, EPERM);
+    } else {
+        bale_capability_keep(opened);
+        bale_file_scrub(op->file, setattr_scrubbed, op);
+    }
+}
+
 static void next_change(struct setattr_op *op)
 {
-    if (op->todo & OWNER)
+    if (op->scrub)
+        scrub(op);
+    else if (op->todo & OWNER)
         change_owner(op);
     else if (op->todo & FUSE_SET_ATTR_MODE)
         change_mode(op);
@@ -207,6 +248,7 @@ static void setattr_file_ready(struct bale_use *use, int e)
         e = 0; /* not open: nothing is dirty */
     else if (!e)
         op->file = use->node->opened->file;
+    op->scrub = op->scrub && op->file;
     if (!e && op->todo & (FUSE_SET_ATTR_SIZE | MTIME) && op->file && !use->node->opened->writable)
         e = EACCES;
     if (e)
@@ -242,7 +284,8 @@ void bale_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_s
     }
     /* The container keeps only these attributes. The others are the backing inode's; for them the
      * file is used only if it is open, and may have dirty data. */
-    op->use.only_open = !(op->todo & (MTIME | FUSE_SET_ATTR_SIZE)) &&
+    op->scrub = admits_readers(op);
+    op->use.only_open = !(op->todo & (MTIME | FUSE_SET_ATTR_SIZE)) && !op->scrub &&
                         !(mount->modes_in_container && op->todo & (FUSE_SET_ATTR_MODE | OWNER));
     bale_use_begin(&op->use);
 }

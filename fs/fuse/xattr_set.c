@@ -72,71 +72,131 @@ static int set_xattr(struct bale_mount *mount, struct bale_node *node, const cha
     return e;
 }
 
-/* Sets a capability after the file's dirty data is stored: writing it later would take the
- * capability away. */
-struct capability_op {
+static int remove_xattr(struct bale_mount *mount, struct bale_node *node, const char *name)
+{
+    struct bale_xattr_path path;
+    int e = bale_xattr_path_open(mount, node, name, &path);
+
+    if (!e) {
+        int rc = path.follow ? removexattr(path.text, name) : lremovexattr(path.text, name);
+        e = rc != 0 ? errno : 0;
+    }
+    bale_xattr_path_close(mount, &path);
+    if (!e)
+        e = bale_permissions_changed(mount, node);
+    if (!e)
+        bale_opened_touch_ctime(mount, node);
+    return e;
+}
+
+/* ---- Attributes that need the file first ----------------------------------------------------- */
+
+/* Sets or removes an attribute of a regular file after a change of its container. A capability:
+ * after the dirty data is stored, because writing it later would take the capability away. An ACL:
+ * after the container has lost what those whom it admits must not find there. */
+struct xattr_op {
     struct bale_use use;
     fuse_req_t req;
+    const char *name; /* constant */
+    bool removes;
+    bool kill_sgid;
     int flags;
     size_t size;
     char value[];
 };
 
-static void set_capability(struct capability_op *op, int e)
+static void xattr_finish(struct xattr_op *op, int e)
 {
-    if (!e) {
-        e = set_xattr(op->use.mount, op->use.node, BALE_CAPABILITY_XATTR, op->value, op->size,
-                      op->flags, false);
-    }
-    fuse_reply_err(op->req, e);
-    bale_freezer_change_end(op->use.mount->freezer);
-}
-
-static void capability_file_flushed(void *arg, int64_t result)
-{
-    struct capability_op *op = arg;
     struct bale_mount *mount = op->use.mount;
     struct bale_node *node = op->use.node;
 
-    set_capability(op, bale_err_to_errno(result < 0 ? (int)result : 0));
+    if (!e)
+        e = op->removes
+                ? remove_xattr(mount, node, op->name)
+                : set_xattr(mount, node, op->name, op->value, op->size, op->flags, op->kill_sgid);
+    fuse_reply_err(op->req, e);
+    bale_freezer_change_end(mount->freezer);
+}
+
+static void xattr_file_prepared(void *arg, int64_t result)
+{
+    struct xattr_op *op = arg;
+    struct bale_mount *mount = op->use.mount;
+    struct bale_node *node = op->use.node;
+
+    if (!op->use.only_open)
+        bale_capability_put_back(node->opened);
+    xattr_finish(op, bale_err_to_errno(result < 0 ? (int)result : 0));
     bale_use_end(mount, node);
     free(op);
 }
 
-static void capability_file_ready(struct bale_use *use, int e)
+/* Removes from the container what those whom an ACL admits must not find there. */
+static void xattr_scrub(struct xattr_op *op)
 {
-    struct capability_op *op = (struct capability_op *)use;
+    struct bale_opened *opened = op->use.node->opened;
 
-    if (!e) {
-        bale_file_flush(use->node->opened->file, false, capability_file_flushed, op);
-        return;
+    if (bale_file_is_scrubbed(opened->file)) {
+        xattr_file_prepared(op, BALE_OK);
+    } else if (!opened->writable) {
+        xattr_file_prepared(op, BALE_E_PERM);
+    } else {
+        bale_capability_keep(opened);
+        bale_file_scrub(opened->file, xattr_file_prepared, op);
     }
-    set_capability(op, e == ENOENT ? 0 : e);
-    free(op);
 }
 
-static void flush_and_set_capability(fuse_req_t req, struct bale_node *node, const char *value,
-                                     size_t size, int flags)
+static void xattr_file_ready(struct bale_use *use, int e)
 {
-    struct capability_op *op = malloc(sizeof *op + size);
+    struct xattr_op *op = (struct xattr_op *)use;
+
+    if (!e && use->only_open) {
+        bale_file_flush(use->node->opened->file, false, xattr_file_prepared, op);
+    } else if (!e) {
+        xattr_scrub(op);
+    } else {
+        xattr_finish(op, use->only_open && e == ENOENT ? 0 : e);
+        free(op);
+    }
+}
+
+/* value NULL: removes it. */
+static void prepare_and_set(fuse_req_t req, struct bale_node *node, const char *name,
+                            const char *value, size_t size, int flags)
+{
+    bool acl = strcmp(name, BALE_ACL_ACCESS) == 0;
+    struct xattr_op *op = malloc(sizeof *op + size);
 
     if (!op) {
         fuse_reply_err(req, ENOMEM);
         return;
     }
-    *op = (struct capability_op){
+    *op = (struct xattr_op){
         .use = {.mount = bale_mount_of(req),
                 .node = node,
-                .only_open = true,
-                .ready = capability_file_ready},
+                .only_open = !acl,
+                .ready = xattr_file_ready},
         .req = req,
+        .name = acl ? BALE_ACL_ACCESS : BALE_CAPABILITY_XATTR,
+        .removes = !value,
+        .kill_sgid = acl && bale_current_request.acl_kill_sgid,
         .flags = flags,
         .size = size,
     };
-    memcpy(op->value, value, size);
+    if (value)
+        memcpy(op->value, value, size);
     bale_freezer_change_begin(op->use.mount->freezer);
     bale_use_begin(&op->use);
 }
+
+/* Whether an ACL can let somebody read the container of the node who could not. */
+static bool admits_readers(struct bale_mount *mount, const struct bale_node *node, const char *name)
+{
+    return bale_node_is_regular(node) && strcmp(name, BALE_ACL_ACCESS) == 0 &&
+           mount->backing_acls && bale_store_is_open(mount->store);
+}
+
+/* ---- The handlers ---------------------------------------------------------------------------- */
 
 void bale_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
                       size_t size, int flags)
@@ -153,8 +213,9 @@ void bale_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const ch
         fuse_reply_err(req, EPERM);
         return;
     }
-    if (bale_node_is_regular(node) && strcmp(name, BALE_CAPABILITY_XATTR) == 0) {
-        flush_and_set_capability(req, node, value, size, flags);
+    if ((bale_node_is_regular(node) && strcmp(name, BALE_CAPABILITY_XATTR) == 0) ||
+        admits_readers(mount, node, name)) {
+        prepare_and_set(req, node, name, value, size, flags);
         return;
     }
     int e = bale_xattr_check_name(mount, node, name);
@@ -172,26 +233,17 @@ void bale_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *node = bale_node_of(mount, ino);
-    struct bale_xattr_path path;
 
     if (bale_xattr_is_setting(node, name)) {
         bale_setting_xattr_set(req, node, name, NULL, 0);
         return;
     }
+    if (admits_readers(mount, node, name)) {
+        prepare_and_set(req, node, name, NULL, 0, 0);
+        return;
+    }
     int e = bale_xattr_check_name(mount, node, name);
     if (!e && strcmp(name, BALE_CAPABILITY_XATTR) == 0)
         bale_capability_set(mount, node, NULL, 0); /* first, or a close would put it back */
-    if (!e) {
-        e = bale_xattr_path_open(mount, node, name, &path);
-        if (!e) {
-            int rc = path.follow ? removexattr(path.text, name) : lremovexattr(path.text, name);
-            e = rc != 0 ? errno : 0;
-        }
-        bale_xattr_path_close(mount, &path);
-    }
-    if (!e)
-        e = bale_permissions_changed(mount, node);
-    if (!e)
-        bale_opened_touch_ctime(mount, node);
-    fuse_reply_err(req, e);
+    fuse_reply_err(req, e ? e : remove_xattr(mount, node, name));
 }

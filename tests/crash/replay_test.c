@@ -138,6 +138,10 @@ static void work(struct history *h, uint64_t seed)
         case 2:
             reopen(h);
             break;
+        case 3:
+            h->digest = rig_digest(rig->model, rig->size);
+            CHECK_EQ(bale_container_scrub(rig->container, rig->scratch), BALE_OK);
+            break;
         default:
             commit(h, rig_random(rig, 5) == 0);
         }
