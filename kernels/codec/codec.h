@@ -18,7 +18,8 @@ struct bale_codec {
     uint8_t id;
     const char *name;
     /* Makes the working memory that one thread at a time uses: BALE_OK or BALE_E_NOMEM. Without
-     * create, work is NULL. */
+     * create, work is NULL. Codecs with the same create share the memory: no call finds there what
+     * an earlier one left. */
     int (*create)(void **work);
     void (*destroy)(void *work);
     /* Compresses one chunk of raw_length bytes to capacity bytes at most; capacity <= raw_length

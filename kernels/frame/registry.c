@@ -33,14 +33,27 @@ const struct bale_codec *bale_codec_find(uint8_t id)
     return id == BALE_CODEC_AUTO ? NULL : find(id);
 }
 
+/* The first codec with the same create as codec i. It makes the memory for all of them: a thread
+ * runs one codec at a time. */
+static size_t owner_of(size_t i)
+{
+    size_t owner = 0;
+
+    while (table[owner]->create != table[i]->create)
+        owner++;
+    return owner;
+}
+
 int bale_scratch_create(struct bale_scratch **scratch)
 {
     struct bale_scratch *s = calloc(1, sizeof *s);
     int err = s ? BALE_OK : BALE_E_NOMEM;
 
     for (size_t i = 0; err == BALE_OK && i < TABLE; i++)
-        if (table[i]->create)
+        if (table[i]->create && owner_of(i) == i)
             err = table[i]->create(&s->work[table[i]->id]);
+        else if (table[i]->create)
+            s->work[table[i]->id] = s->work[table[owner_of(i)]->id];
     if (err < 0)
         bale_scratch_destroy(s);
     else
@@ -53,7 +66,7 @@ void bale_scratch_destroy(struct bale_scratch *scratch)
     if (!scratch)
         return;
     for (size_t i = 0; i < TABLE; i++)
-        if (scratch->work[table[i]->id])
+        if (scratch->work[table[i]->id] && owner_of(i) == i)
             table[i]->destroy(scratch->work[table[i]->id]);
     free(scratch->hashes);
     free(scratch->chunks);
