@@ -117,6 +117,16 @@ const struct bale_codec_about *bale_codec_at(size_t i)
     return i < COUNT(codecs) ? &codecs[i] : NULL;
 }
 
+size_t bale_codec_order(uint8_t id)
+{
+    const struct bale_codec_about *about;
+    size_t order = 0;
+
+    for (size_t i = 0; (about = bale_codec_at(i)); i++)
+        order += !about->built_in && about->id < id;
+    return order;
+}
+
 const char *bale_codec_name(uint8_t id)
 {
     const struct bale_codec_about *about = bale_codec_about(id);

@@ -72,8 +72,16 @@ static bool run_program(struct bale_engine_bench *bench, const char *name, struc
 
 /* ---- Measuring ---- */
 
-/* Chooses the last codec of those that were asked for; by default the last of those that auto
- * chooses from, which most mounts use. Checks it as well. */
+/* Whether it is measured if none is asked for: what libraries do, and store. */
+static bool is_default(struct bale_setting setting)
+{
+    const struct bale_codec_about *about = bale_codec_about(setting.codec);
+
+    return about->closed || about->built_in;
+}
+
+/* Chooses the last codec of those that were asked for, or of the default ones. Checks it as
+ * well. */
 static bool choose(struct bale_engine_bench *bench, struct bale_engine_row rows[DIRECTIONS])
 {
     const bool any = bench->how->codecs.count > 0;
@@ -82,7 +90,7 @@ static bool choose(struct bale_engine_bench *bench, struct bale_engine_row rows[
     bale_engine_settings(bench->how, &settings);
     for (size_t i = settings.count; i > 0; i--) {
         const struct bale_setting setting = settings.list[i - 1];
-        if (!any && setting.codec > BALE_CODEC_ZSTD)
+        if (!any && !is_default(setting))
             continue;
         rows[0] = (struct bale_engine_row){.setting = setting, .kind = BALE_ITEM_ENCODE};
         rows[1] = (struct bale_engine_row){.setting = setting, .kind = BALE_ITEM_DECODE};

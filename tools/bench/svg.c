@@ -46,16 +46,11 @@ static const char *const hues[] = {"#0072b2", "#c04a00", "#00795a", "#a3447c",
 
 const char *bale_bench_hue(uint8_t codec)
 {
-    const struct bale_codec_about *about;
-    size_t before = 0; /* codecs of lesser ids */
-
     if (codec == BALE_CODEC_STORE || codec == BALE_CODEC_ZERO)
         return "#777777";
     if (codec == BALE_CODEC_AUTO)
         return "#000000";
-    for (size_t i = 0; (about = bale_codec_at(i)); i++)
-        before += !about->built_in && about->id < codec;
-    return hues[before % (sizeof hues / sizeof hues[0])];
+    return hues[bale_codec_order(codec) % (sizeof hues / sizeof hues[0])];
 }
 
 static double ratio_of(const struct bale_bench_report *report, size_t i)

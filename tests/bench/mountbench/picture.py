@@ -1,6 +1,7 @@
 """What was measured, as bars: a panel for each row, a bar for each system from 0 to the median, a line from the least
 to the most."""
 
+import re
 from xml.sax.saxutils import escape
 
 from .report import WHOLE, median, number
@@ -8,25 +9,34 @@ from .report import WHOLE, median, number
 COLUMNS, WIDTH, GAP, MARGIN = 3, 430, 26, 28
 BAR, STEP, HEAD, NAMES, VALUES = 15, 20, 44, 150, 78
 COLOURS = (("balefs", "/direct", "#0b3d66"), ("balefs/auto", "", "#56a0d3"), ("balefs", "", "#1f77b4"),
-           ("btrfs", "", "#e07b39"), ("memfs", "", "#9a9a9a"), ("passthrough", "", "#6b8e5a"),
-           ("culzss", "GPU", "#0b3d66"), ("culzss", "", "#56a0d3"), ("gpulz", "GPU", "#1b6b3a"),
-           ("gpulz", "", "#7fbf8f"), ("bzip2", "", "#e07b39"))
+           ("btrfs", "", "#e07b39"), ("memfs", "", "#9a9a9a"), ("passthrough", "", "#6b8e5a"), ("bzip2", "", "#e07b39"))
+# Of codecs, which are the first word of a system's name: on a GPU, and else.
+PAIRS = (("#0b3d66", "#56a0d3"), ("#1b6b3a", "#7fbf8f"), ("#5b2a86", "#b39ddb"), ("#8a6d00", "#d9c36a"),
+         ("#8a1c4a", "#e0a0bb"))
 STYLE = """text { font: 12px sans-serif; fill: #222 } .title { font-weight: bold; font-size: 13px }
 .big { font-size: 20px; font-weight: bold } .small { font-size: 11px; fill: #555 } .right { text-anchor: end }"""
 
 
-def _colour(system):
-    for begin, end, colour in COLOURS:
-        if system.startswith(begin) and system.endswith(end):
-            return colour
-    return "#444"
+def _known(system):
+    return next((colour for begin, end, colour in COLOURS if system.startswith(begin) and system.endswith(end)), None)
+
+
+def _codec(system):
+    return re.split(r"\W", system)[0]
+
+
+def _colours(systems):
+    """A colour for each system; codecs take theirs in the order of their names."""
+    codecs = sorted({_codec(system) for system in systems if not _known(system)})
+    pairs = {codec: PAIRS[at % len(PAIRS)] for at, codec in enumerate(codecs)}
+    return {system: _known(system) or pairs[_codec(system)][not system.endswith("GPU")] for system in systems}
 
 
 def _text(x, y, text, kind=""):
     return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}">{escape(text)}</text>'
 
 
-def _panel(x, y, what, detail, row, names):
+def _panel(x, y, what, detail, row, names, colours):
     unit = row["unit"] or "times smaller"
     better = "less is better" if unit in ("s/GB", "%") else "more is better"
     out = [_text(x, y + 14, what, "title"), _text(x, y + 30, f"{detail}; {unit}, {better}", "small")]
@@ -37,7 +47,7 @@ def _panel(x, y, what, detail, row, names):
         line = top + BAR / 2
         out.append(_text(left - 6, top + 12, system, "right"))
         out.append(f'<rect x="{left}" y="{top:.1f}" width="{max(middle * scale, 0.5):.1f}" height="{BAR}" '
-                   f'fill="{_colour(system)}"/>')
+                   f'fill="{colours[system]}"/>')
         if len(values) > 1:
             low, high = left + min(values) * scale, left + max(values) * scale
             ends = f"M{low:.1f} {line - 4:.1f}v8M{high:.1f} {line - 4:.1f}v8"
@@ -58,11 +68,12 @@ def draw(results, machine, title, names=NAMES):
     """The picture, as SVG. names: how wide those of systems are."""
     rows = [(what, detail, row) for (what, detail), row in results.rows.items() if _shown(what, detail)]
     width = 2 * MARGIN + COLUMNS * WIDTH + (COLUMNS - 1) * GAP
+    colours = _colours({system for _, _, row in rows for system in row["systems"]})
     body, y = [], 112
     for first in range(0, len(rows), COLUMNS):
         line = rows[first:first + COLUMNS]
         for column, (what, detail, row) in enumerate(line):
-            body += _panel(MARGIN + column * (WIDTH + GAP), y, what, detail, row, names)
+            body += _panel(MARGIN + column * (WIDTH + GAP), y, what, detail, row, names, colours)
         y += HEAD + max(len(row["systems"]) for _, _, row in line) * STEP + GAP
     head = [_text(MARGIN, 38, title, "big"),
             _text(MARGIN, 60, f"{machine['machine']}; {machine['kernel']}; load {machine['load']}; {machine['date']}",
