@@ -77,6 +77,7 @@ reads() {
 # makes OPTIONS EXPECTED WHAT: whether the GPU decodes what this mount has made
 makes() {
     up "$1"
+    rm -f "$mnt/new"
     cp "$work/data" "$mnt/new"
     cold new
     is "$2" "$(decoded)" "decoding by the GPU: $3"
