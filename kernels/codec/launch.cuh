@@ -7,8 +7,23 @@
 
 namespace bale_launch
 {
+/* Launches a kernel with so many blocks, threads in each, and bytes of dynamic shared memory. */
+template <typename... PARAMETERS, typename... ARGUMENTS>
+cudaError_t start(void (*kernel)(PARAMETERS...), unsigned blocks, unsigned threads, size_t shared,
+                  cudaStream_t stream, ARGUMENTS... arguments)
+{
+    cudaLaunchConfig_t config = {};
+
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(threads);
+    config.dynamicSmemBytes = shared;
+    config.stream = stream;
+    (void)cudaLaunchKernelEx(&config, kernel, arguments...);
+    return cudaGetLastError();
+}
+
 /* Makes the calls one after the other up to the first that fails, and returns its error. A call
- * launches a kernel and returns cudaGetLastError(), or does nothing and returns cudaSuccess. */
+ * launches a kernel, or does nothing and returns cudaSuccess. */
 template <typename... CALLS> cudaError_t in_order(CALLS... calls)
 {
     cudaError_t error = cudaSuccess;

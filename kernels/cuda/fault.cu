@@ -1,6 +1,8 @@
 #include "kernels/cuda/fault.cuh"
 
 #ifdef BALE_CUDA_FAULTS
+#include "kernels/codec/launch.cuh"
+
 #include <atomic>
 #include <string.h>
 
@@ -55,22 +57,22 @@ cudaError_t bale_cuda_fault_batch(struct bale_cuda_slot *slot)
     if (is_on("launch"))
         return cudaErrorLaunchOutOfResources;
     if (is_on("hang"))
-        hang<<<1, 1, 0, slot->stream>>>();
+        (void)bale_launch::start(hang, 1, 1, 0, slot->stream);
     if (is_on("stray"))
-        stray<<<1, 1, 0, slot->stream>>>((int *)64);
-    return cudaGetLastError();
+        (void)bale_launch::start(stray, 1, 1, 0, slot->stream, (int *)64);
+    return cudaSuccess;
 }
 
 void bale_cuda_fault_packed(struct bale_cuda_slot *slot)
 {
     if (is_on("flip"))
-        flip<<<1, 1, 0, slot->stream>>>(slot->lists);
+        (void)bale_launch::start(flip, 1, 1, 0, slot->stream, slot->lists);
 }
 
 void bale_cuda_fault_scatter(cudaStream_t out)
 {
     if (is_on("late"))
-        hang<<<1, 1, 0, out>>>();
+        (void)bale_launch::start(hang, 1, 1, 0, out);
 }
 
 cudaError_t bale_cuda_fault_allocation(uint64_t size)

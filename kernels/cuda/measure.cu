@@ -1,4 +1,5 @@
 /* Runs a codec's kernels on data in device memory, with events around each direction. */
+#include "kernels/codec/launch.cuh"
 #include "kernels/cuda/device.cuh"
 
 namespace
@@ -47,9 +48,8 @@ cudaError_t load(bale_cuda_slot *slot, uint32_t count)
         error = cudaMemsetAsync(slot->results, 0, count * sizeof(cuda_result), slot->stream);
     if (error)
         return error;
-    set_lengths<<<(count + THREADS - 1) / THREADS, THREADS, 0, slot->stream>>>(slot->chunks, count,
-                                                                               slot->lists.lengths);
-    error = cudaGetLastError();
+    error = bale_launch::start(set_lengths, (count + THREADS - 1) / THREADS, THREADS, 0,
+                               slot->stream, slot->chunks, count, slot->lists.lengths);
     return error ? error : cudaStreamSynchronize(slot->stream);
 }
 
@@ -70,8 +70,8 @@ cudaError_t copy_beside(const cuda_batch *batch, const cuda_result *results, cud
 
     if (error)
         return error;
-    copy_raw<<<batch->count, COPIERS, 0, beside>>>(batch->chunks, batch->lists, results);
-    error = cudaGetLastError();
+    error = bale_launch::start(copy_raw, batch->count, COPIERS, 0, beside, batch->chunks,
+                               batch->lists, results);
     return error ? error : cudaEventRecord(marks[COPIED], beside);
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "kernels/codec/launch.cuh"
 #include "kernels/cuda/bulk.cuh"
 #include "kernels/cuda/chunk.cuh"
 #include "kernels/cuda/copy.cuh"
@@ -79,9 +80,9 @@ cudaError_t gather_bulk(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint3
 cudaError_t gather_cells(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t count,
                          uint32_t blocks, cudaStream_t stream)
 {
-    bale_copy::gather<<<min(count, blocks), bale_copy::THREADS, 0, stream>>>(
-        slot->chunks, count, cells, cell, slot->bulk, slot->lists.lengths, slot->results);
-    return cudaGetLastError();
+    return bale_launch::start(bale_copy::gather, min(count, blocks), bale_copy::THREADS, 0, stream,
+                              slot->chunks, count, cells, cell, slot->bulk, slot->lists.lengths,
+                              slot->results);
 }
 
 /* Copies the chunks and their table to the device; the slot's stream waits for that. */
@@ -121,9 +122,8 @@ cudaError_t unpack(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 
     if (error)
         return error;
-    bale_chunk_rules::finish_decode<<<warps_for(count), THREADS, 0, slot->stream>>>(
-        slot->chunks, count, slot->lists, slot->results);
-    return cudaGetLastError();
+    return bale_launch::start(bale_chunk_rules::finish_decode, warps_for(count), THREADS, 0,
+                              slot->stream, slot->chunks, count, slot->lists, slot->results);
 }
 
 cuda_workspace *least_busy_workspace(bale_cuda_device *device)
@@ -218,8 +218,8 @@ cudaError_t scatter(bale_cuda_slot *slot, uint32_t count, cudaStream_t out)
 
     if (error)
         return error;
-    bale_copy::scatter<<<min(count, BLOCKS_OUT), bale_copy::THREADS, 0, out>>>(slot->moves, count);
-    return cudaGetLastError();
+    return bale_launch::start(bale_copy::scatter, min(count, BLOCKS_OUT), bale_copy::THREADS, 0,
+                              out, slot->moves, count);
 }
 
 cuda_stream stream_of(cuda_codec codec)
@@ -240,9 +240,9 @@ cudaError_t decode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
     error = gather(slot, lists.packed, lists.packed_cell, count);
     if (error)
         return error;
-    bale_chunk_rules::check<<<warps_for(count), THREADS, 0, slot->stream>>>(
-        slot->chunks, count, stream_of(codec), lists, slot->device->stubs[codec], slot->results);
-    error = cudaGetLastError();
+    error = bale_launch::start(bale_chunk_rules::check, warps_for(count), THREADS, 0, slot->stream,
+                               slot->chunks, count, stream_of(codec), lists,
+                               slot->device->stubs[codec], slot->results);
     if (!error && codec != CUDA_STORE)
         error = in_workspace(slot, codec, count, unpack);
     return error ? error : fetch_results(slot, count);
@@ -264,25 +264,22 @@ cuda_batch bale_cuda_batch_of(struct bale_cuda_slot *slot, uint32_t count, void 
 
 cudaError_t bale_cuda_keep_raw(struct bale_cuda_slot *slot, uint32_t count)
 {
-    bale_chunk_rules::keep_raw<<<warps_for(count), THREADS, 0, slot->stream>>>(
-        slot->chunks, count, slot->lists, slot->results);
-    return cudaGetLastError();
+    return bale_launch::start(bale_chunk_rules::keep_raw, warps_for(count), THREADS, 0,
+                              slot->stream, slot->chunks, count, slot->lists, slot->results);
 }
 
 cudaError_t bale_cuda_choose(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count)
 {
     bale_cuda_fault_packed(slot);
-    bale_chunk_rules::choose<<<warps_for(count), THREADS, 0, slot->stream>>>(
-        slot->chunks, count, bale_cuda_ops(codec)->stream, slot->lists, slot->device->stubs[codec],
-        slot->results);
-    return cudaGetLastError();
+    return bale_launch::start(bale_chunk_rules::choose, warps_for(count), THREADS, 0, slot->stream,
+                              slot->chunks, count, bale_cuda_ops(codec)->stream, slot->lists,
+                              slot->device->stubs[codec], slot->results);
 }
 
 cudaError_t bale_cuda_compare(struct bale_cuda_slot *slot, uint32_t count)
 {
-    bale_chunk_rules::compare<<<count, THREADS, 0, slot->stream>>>(slot->chunks, count, slot->lists,
-                                                                   slot->results);
-    return cudaGetLastError();
+    return bale_launch::start(bale_chunk_rules::compare, count, THREADS, 0, slot->stream,
+                              slot->chunks, count, slot->lists, slot->results);
 }
 
 int bale_cuda_slot_open(struct bale_cuda_slot *slot, struct bale_cuda_device *device,
@@ -301,11 +298,11 @@ int bale_cuda_slot_open(struct bale_cuda_slot *slot, struct bale_cuda_device *de
     if (!error)
         error = open_event(&slot->done, cudaEventBlockingSync);
     if (!error) {
-        bale_chunk_rules::
-            set_addresses<<<(cells + THREADS - 1) / THREADS, THREADS, 0, slot->stream>>>(
-                slot->lists, cells);
-        error = cudaStreamSynchronize(slot->stream);
+        error = bale_launch::start(bale_chunk_rules::set_addresses, (cells + THREADS - 1) / THREADS,
+                                   THREADS, 0, slot->stream, slot->lists, cells);
     }
+    if (!error)
+        error = cudaStreamSynchronize(slot->stream);
     return bale_cuda_error(error);
 }
 

@@ -24,9 +24,8 @@ constexpr uint16_t TRIAL = 2;
 
 cudaError_t encode_threads(const cuda_batch *b)
 {
-    bale_lzss::encode_by_thread<culzss><<<b->count, bale_lzss::THREADS, 0, b->stream>>>(
-        b->chunks, b->lists.raw, (uint8_t *)b->temp);
-    return cudaGetLastError();
+    return bale_launch::start(bale_lzss::encode_by_thread<culzss>, b->count, bale_lzss::THREADS, 0,
+                              b->stream, b->chunks, b->lists.raw, (uint8_t *)b->temp);
 }
 
 cudaError_t encode(const cuda_batch *b)

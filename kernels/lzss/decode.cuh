@@ -2,6 +2,7 @@
 #ifndef BALE_KERNELS_LZSS_DECODE_CUH
 #define BALE_KERNELS_LZSS_DECODE_CUH
 
+#include "kernels/codec/shared.cuh"
 #include "kernels/lzss/lzss.cuh"
 
 namespace bale_lzss
@@ -263,7 +264,6 @@ template <typename CODEC, unsigned LOG2>
 __global__ void __launch_bounds__(32 * DECODE_WARPS, DECODE_BLOCKS)
     decode(const cuda_chunk *chunks, cuda_lists lists, void *const *to)
 {
-    extern __shared__ uint4 room[];
     __shared__ sizes s;
     const uint32_t c = blockIdx.x;
     const geometry g = CODEC::of(chunks[c].parameter);
@@ -274,7 +274,7 @@ __global__ void __launch_bounds__(32 * DECODE_WARPS, DECODE_BLOCKS)
         return;
     const uint32_t raw_length = chunks[c].raw_length;
     const cut parts = cut_of(g, raw_length);
-    uint8_t *out = (uint8_t *)room;
+    uint8_t *out = (uint8_t *)bale_shared::memory;
     bool wrong = !find_pieces<LOG2>(in, length, parts, &s);
 
     for (uint32_t k = threadIdx.x / 32; !wrong && k < parts.pieces; k += DECODE_WARPS)

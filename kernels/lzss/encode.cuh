@@ -2,6 +2,7 @@
 #ifndef BALE_KERNELS_LZSS_ENCODE_CUH
 #define BALE_KERNELS_LZSS_ENCODE_CUH
 
+#include "kernels/codec/shared.cuh"
 #include "kernels/lzss/sets.cuh"
 
 namespace bale_lzss
@@ -283,7 +284,6 @@ template <typename CODEC, unsigned LOG2, unsigned WORDS>
 __global__ void __launch_bounds__(32 * ENCODE_WARPS)
     encode_pieces(const cuda_chunk *chunks, uint32_t blocks, const uint8_t *cells, uint8_t *scratch)
 {
-    extern __shared__ uint4 shared_memory[];
     const uint32_t c = blockIdx.x / blocks, warp = threadIdx.x / 32;
     const uint32_t k = blockIdx.x % blocks * ENCODE_WARPS + warp;
     const geometry g = CODEC::of(chunks[c].parameter);
@@ -292,7 +292,7 @@ __global__ void __launch_bounds__(32 * ENCODE_WARPS)
     if (g.symbol_log2 != LOG2 || words_of(g.window) != WORDS || k >= parts.pieces)
         return;
     uint8_t *flags = scratch + c * SCRATCH + k * piece_room(g.piece_log2);
-    piece_encoder<LOG2, WORDS> piece((encoder_shared<LOG2, WORDS> *)shared_memory + warp,
+    piece_encoder<LOG2, WORDS> piece((encoder_shared<LOG2, WORDS> *)bale_shared::memory + warp,
                                      cells + (size_t)c * BALE_CUDA_CELL + parts.begin(k),
                                      parts.bytes(k) >> LOG2, g.window, flags,
                                      flags + flag_room(g.piece_log2));

@@ -42,26 +42,23 @@ cudaError_t encode_some(const cuda_batch *b)
 
     if (pieces == 0)
         return cudaSuccess;
-    encode_pieces<CODEC, LOG2, WORDS>
-        <<<b->count * blocks, 32 * ENCODE_WARPS, ENCODER_SHARED<LOG2, WORDS>, b->stream>>>(
-            b->chunks, blocks, b->lists.raw, (uint8_t *)b->temp);
-    return cudaGetLastError();
+    return bale_launch::start(encode_pieces<CODEC, LOG2, WORDS>, b->count * blocks,
+                              32 * ENCODE_WARPS, ENCODER_SHARED<LOG2, WORDS>, b->stream, b->chunks,
+                              blocks, b->lists.raw, (uint8_t *)b->temp);
 }
 
 template <typename CODEC> cudaError_t join(const cuda_batch *b)
 {
-    join_pieces<CODEC>
-        <<<b->count, 32 * JOIN_WARPS, 0, b->stream>>>(b->chunks, b->lists, (uint8_t *)b->temp);
-    return cudaGetLastError();
+    return bale_launch::start(join_pieces<CODEC>, b->count, 32 * JOIN_WARPS, 0, b->stream,
+                              b->chunks, b->lists, (uint8_t *)b->temp);
 }
 
 template <typename CODEC, unsigned LOG2> cudaError_t decode_some(const cuda_batch *b)
 {
     if (most_pieces<CODEC>(b, LOG2, 0) == 0)
         return cudaSuccess;
-    decode<CODEC, LOG2>
-        <<<b->count, 32 * DECODE_WARPS, BALE_CUDA_CELL, b->stream>>>(b->chunks, b->lists, b->to);
-    return cudaGetLastError();
+    return bale_launch::start(decode<CODEC, LOG2>, b->count, 32 * DECODE_WARPS, BALE_CUDA_CELL,
+                              b->stream, b->chunks, b->lists, b->to);
 }
 
 template <typename CODEC, unsigned LOG2, unsigned WORDS> cudaError_t open_encode()

@@ -81,7 +81,8 @@ static void reach(uint16_t parameter, uint8_t window, codec_stream_visit *visit,
 
     for (uint32_t i = 0; i < literals; i++)
         raw[i] = (uint8_t)(i + 1);
-    memcpy(raw + literals, raw + 1, COPIED);
+    for (uint32_t i = 0; i < COPIED; i++) /* may overlap */
+        raw[literals + i] = raw[1 + i];
     bytes_add_number(&b, literals, 2);
     for (uint32_t at = 0; at <= literals; at += 8)
         bytes_add_number(&b, literals - at < 8 ? 1u << literals % 8 : 0, 1);

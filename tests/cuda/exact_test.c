@@ -1,8 +1,9 @@
 /* The CUDA engine's codecs whose every byte is defined (tests/codecs/cases.h) against the CPU's: frames are the same
  * to the byte; streams that were made to harm, with checksums that match, get the same answer.
  *
- * usage: exact_test PLUGIN [--few]; skipped where there is no GPU.
- *   --few: as much as a checker of memory accesses can follow */
+ * usage: exact_test PLUGIN [--few | --fewest]; skipped where there is no GPU.
+ *   --few: as much as a checker of memory accesses can follow
+ *   --fewest: as much as an emulated device can */
 #include "format/err.h"
 #include "tests/check.h"
 #include "tests/codecs/cases.h"
@@ -10,10 +11,18 @@
 #include "tests/cuda/exact_items.h"
 #include "tests/cuda/rig.h"
 
+/* How much is done. */
+struct amount {
+    const char *option;
+    int rounds;
+    unsigned grid_step,
+        length_step; /* of settings and kinds of data, of long chunks: every so many */
+};
+static const struct amount amounts[] = {
+    {"", 80, 1, 1}, {"--few", 3, 37, 1}, {"--fewest", 1, 109, 7}};
+
 enum {
-    ROUNDS = 80,
-    ROUNDS_FEW = 3,
-    GRID_STEP_FEW = 37, /* of the settings and kinds of data, every so many */
+    WATCHDOG_MS = 300000, /* an emulated device is slow */
     PIECE = 2048, /* codecs may cut chunks into pieces of a power of two bytes, from this one on */
     CHUNK = 65536,
 };
@@ -64,7 +73,7 @@ static void add_any(struct exact_items *list, uint32_t length, uint8_t chunk_log
 }
 
 /* Every setting with options at their limits and between, and every kind of data. */
-static void test_grid(struct exact_items *list, bool few)
+static void test_grid(struct exact_items *list, const struct amount *amount)
 {
     const struct codec_case *c;
     struct bale_setting setting;
@@ -73,7 +82,7 @@ static void test_grid(struct exact_items *list, bool few)
     for (unsigned i = 0; (c = exact_case(i)); i++)
         for (unsigned g = 0; codec_grid(c->id, g, &setting); g++)
             for (unsigned kind = 0; kind < codec_case_kinds(c); kind++, n++)
-                if (!few || n % GRID_STEP_FEW == 0) {
+                if (n % amount->grid_step == 0) {
                     exact_add(list, setting, kind, CHUNK + 4500 - n % 3, 16);
                     run_if_full(list);
                 }
@@ -81,14 +90,15 @@ static void test_grid(struct exact_items *list, bool few)
 }
 
 /* The shortest chunks, and those about a piece's end. */
-static void test_lengths(struct exact_items *list)
+static void test_lengths(struct exact_items *list, const struct amount *amount)
 {
     for (uint32_t length = 1; length <= 96; length++)
         add_any(list, length, 16);
     for (uint32_t length = PIECE - 16; length <= PIECE + 48; length++)
         for (int twice = 0; twice < 2; twice++) {
             add_any(list, length, 16);
-            add_any(list, CHUNK - PIECE + length, 16);
+            if (length % amount->length_step == 0)
+                add_any(list, CHUNK - PIECE + length, 16);
         }
     run_jobs(list);
 }
@@ -120,11 +130,11 @@ static void test_streams(struct exact_items *list)
     list->count = 0;
 }
 
-static void test_random(struct exact_items *list, bool few)
+static void test_random(struct exact_items *list, const struct amount *amount)
 {
     static const uint32_t most[] = {300, 5000, 70000, EXACT_LENGTH_MAX - 8};
 
-    for (int round = 0; round < (few ? ROUNDS_FEW : ROUNDS); round++) {
+    for (int round = 0; round < amount->rounds; round++) {
         for (unsigned i = 0; i < EXACT_ITEMS; i++)
             add_any(list, 1 + exact_below(list, most[exact_below(list, 4)]),
                     (uint8_t)(12 + exact_below(list, 5)));
@@ -153,19 +163,23 @@ static void test_open(struct exact_items *list)
 int main(int argc, char **argv)
 {
     static struct exact_items list;
-    const struct bale_gpu_options options = {.verify = true};
+    const struct bale_gpu_options options = {.verify = true, .watchdog_ms = WATCHDOG_MS};
+    const struct amount *amount = &amounts[0];
     struct rig rig;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     REQUIRE(argc >= 2);
+    for (size_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++)
+        if (argc > 2 && strcmp(argv[2], amounts[i].option) == 0)
+            amount = &amounts[i];
     rig_load(&rig, argv[1]);
     exact_items_open(&list, &rig, 11);
     rig_open(&rig, &options);
     test_open(&list);
-    test_lengths(&list);
+    test_lengths(&list, amount);
     test_streams(&list);
-    test_grid(&list, argc > 2);
-    test_random(&list, argc > 2);
+    test_grid(&list, amount);
+    test_random(&list, amount);
     CHECK_EQ_U(rig_stats(&rig).mismatches, 0);
     CHECK(!rig_stats(&rig).lost);
     printf("%s: %lu items encoded, %lu decoded, of which %u refused\n", rig_stats(&rig).device,

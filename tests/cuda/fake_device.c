@@ -54,47 +54,6 @@ static bool is_on(const char *name)
     return set && strcmp(set, name) == 0;
 }
 
-int bale_driver_open(struct bale_reason *why)
-{
-    bale_reason_set(why, "none");
-    return BALE_OK;
-}
-
-int bale_driver_count(void)
-{
-    return 2;
-}
-
-int bale_driver_query(int ordinal, struct bale_driver_device *device)
-{
-    *device = (struct bale_driver_device){.ordinal = ordinal,
-                                          .name = "fake",
-                                          .node = ordinal,
-                                          .memory = (uint64_t)64 << 30,
-                                          .usable = true};
-    return ordinal < 2 ? BALE_OK : BALE_E_DEVICE;
-}
-
-int bale_driver_nearest(void)
-{
-    return 1;
-}
-
-void *bale_driver_context(void)
-{
-    return NULL;
-}
-
-void bale_driver_set_context(void *context)
-{
-    (void)context;
-}
-
-uint64_t bale_driver_free(const struct bale_driver_device *device)
-{
-    return device->memory;
-}
-
 int bale_nvcomp_open(struct nvcomp *nvcomp, struct bale_reason *why)
 {
     (void)nvcomp;
