@@ -99,6 +99,12 @@ static void interrupt_request(struct bale_session *session, uint64_t unique)
         bale_interrupts_deliver(session->mount->interrupts, unique);
 }
 
+/* Requests that are about no node have the number 0. */
+static bool has_node(struct bale_mount *mount, const struct fuse_in_header *in)
+{
+    return in->nodeid == 0 || bale_node_of(mount, in->nodeid);
+}
+
 static void session_dispatch(struct bale_session *session, void *request, size_t size)
 {
     const struct fuse_in_header *in = request;
@@ -106,6 +112,11 @@ static void session_dispatch(struct bale_session *session, void *request, size_t
 
     if (size < sizeof *in)
         return;
+    if (!has_node(mount, in)) {
+        if (in->opcode != FUSE_FORGET) /* has no reply */
+            reply_raw(session, in->unique, ESTALE);
+        return;
+    }
     if (in->opcode == FUSE_INTERRUPT && size >= sizeof *in + sizeof(struct fuse_interrupt_in)) {
         interrupt_request(session, ((const struct fuse_interrupt_in *)(in + 1))->unique);
     } else if (in->opcode == OPCODE_SYNCFS) {

@@ -115,7 +115,10 @@ void bale_op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data 
 {
     struct bale_mount *mount = bale_mount_of(req);
 
-    for (size_t i = 0; i < count; i++)
-        bale_node_forget(mount->nodes, bale_node_of(mount, forgets[i].ino), forgets[i].nlookup);
+    for (size_t i = 0; i < count; i++) {
+        struct bale_node *node = bale_node_of(mount, forgets[i].ino);
+        if (node)
+            bale_node_forget(mount->nodes, node, forgets[i].nlookup);
+    }
     fuse_reply_none(req);
 }

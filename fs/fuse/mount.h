@@ -72,14 +72,17 @@ static inline struct bale_mount *bale_mount_of(fuse_req_t req)
     return fuse_req_userdata(req);
 }
 
+/* The node of a request. NULL only for a number in a request's arguments: bale_session checks the
+ * one in its header. */
 static inline struct bale_node *bale_node_of(struct bale_mount *mount, fuse_ino_t ino)
 {
-    return ino == FUSE_ROOT_ID ? bale_nodes_root(mount->nodes) : (struct bale_node *)(uintptr_t)ino;
+    return ino == FUSE_ROOT_ID ? bale_nodes_root(mount->nodes)
+                               : bale_node_of_number(mount->nodes, ino);
 }
 
 static inline fuse_ino_t bale_ino_of(struct bale_mount *mount, struct bale_node *node)
 {
-    return node == bale_nodes_root(mount->nodes) ? FUSE_ROOT_ID : (fuse_ino_t)(uintptr_t)node;
+    return node == bale_nodes_root(mount->nodes) ? FUSE_ROOT_ID : (fuse_ino_t)node->number;
 }
 
 static inline bool bale_node_is_regular(const struct bale_node *node)

@@ -198,6 +198,8 @@ void bale_op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_in
         return;
     op->flags = flags;
     int e = flags & ~(unsigned)(RENAME_NOREPLACE | RENAME_EXCHANGE) ? EINVAL : 0;
+    if (!to)
+        e = ESTALE;
     if (!e && (bale_name_is_hidden(mount, from, name) || bale_name_is_hidden(mount, to, new_name)))
         e = EPERM;
     if (!e)
@@ -223,8 +225,9 @@ void bale_op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent, const c
     if (!op)
         return;
     op->is_link = true;
-    int e = bale_name_is_hidden(mount, to, new_name) ? EPERM
-                                                     : pin_directory(op, to, &op->to, &op->to_fd);
+    int e = !node                                      ? ESTALE
+            : bale_name_is_hidden(mount, to, new_name) ? EPERM
+                                                       : pin_directory(op, to, &op->to, &op->to_fd);
     if (!e)
         e = bale_node_pin(mount->nodes, node, &op->source.fd);
     if (!e) {

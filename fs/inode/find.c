@@ -37,6 +37,12 @@ static int find_or_insert(struct bale_nodes *nodes, const struct stat *st, int64
         node->state |= BALE_NODE_DEAD;
         node = NULL;
     }
+    if (!node && !bale_node_number_take(nodes, new_node)) {
+        pthread_mutex_unlock(&nodes->lock);
+        free(copy);
+        free(new_node);
+        return ENOMEM;
+    }
     if (!node) {
         node = new_node;
         new_node = NULL;

@@ -1,5 +1,5 @@
 /* What the sources of the inode table share. Calls go one way: table.c, find.c and name.c, walk.c,
- * node.c, links.c. */
+ * node.c, links.c, number.c. */
 #ifndef BALE_FS_INODE_INTERNAL_H
 #define BALE_FS_INODE_INTERNAL_H
 
@@ -29,6 +29,15 @@ struct bale_node_link {
     char name[];
 };
 
+#define BALE_NODE_BLOCKS 22 /* of number.c: for 4 G nodes */
+
+/* Nodes by number. A block stays where it is, so that a lookup needs no lock. */
+struct bale_node_numbers {
+    _Atomic(struct bale_node_slot *) blocks[BALE_NODE_BLOCKS];
+    unsigned count; /* of blocks; guarded by the table's lock, like free */
+    uint32_t free;  /* index plus 1 of the first free slot, or 0 */
+};
+
 /* Lock order: moving, then lock. lock is not held over close(), which may take long for the last
  * link of a file. */
 struct bale_nodes {
@@ -39,6 +48,7 @@ struct bale_nodes {
     struct bale_node *root;
     struct bale_node **table;
     size_t buckets, count;
+    struct bale_node_numbers numbers;
     unsigned descriptors, budget;
     bool (*full)(void *arg);
     void *full_arg;
@@ -47,6 +57,11 @@ struct bale_nodes {
 };
 
 /* All functions below run under nodes->lock, unless they say otherwise. */
+
+/* Gives the node a number; false: no memory. Give it up before the node is freed. */
+bool bale_node_number_take(struct bale_nodes *nodes, struct bale_node *node);
+void bale_node_number_give_up(struct bale_nodes *nodes, struct bale_node *node);
+void bale_node_numbers_free(struct bale_node_numbers *numbers); /* without the lock */
 
 struct bale_node *bale_node_at(struct bale_nodes *nodes, uint64_t ino);
 void bale_node_insert(struct bale_nodes *nodes, struct bale_node *node);

@@ -174,6 +174,7 @@ static struct bale_node *reap(struct bale_nodes *nodes, struct bale_node *node,
     while (node && node != nodes->root && !node->lookups && !node->refs && !node->pins) {
         struct bale_node *parent = node->parent;
         unhash(nodes, node);
+        bale_node_number_give_up(nodes, node);
         lru_remove(nodes, node);
         nodes->descriptors -= node->fd >= 0;
         nodes->count--;

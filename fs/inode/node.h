@@ -30,7 +30,8 @@ struct bale_opened;
 /* About 100 bytes, because there may be a million of them. */
 struct bale_node {
     uint64_t ino;
-    int64_t btime; /* of birth, in nanoseconds; 0: the file system has none */
+    uint64_t number; /* by which the kernel knows it: bale_node_of_number */
+    int64_t btime;   /* of birth, in nanoseconds; 0: the file system has none */
     /* For the owner of the table; opened must be NULL again when the node is freed. */
     struct bale_opened *opened;
     _Atomic uint32_t mode; /* type, which never changes, and permissions */
@@ -91,6 +92,11 @@ int bale_node_add(struct bale_nodes *nodes, struct bale_node *dir, const char *n
 
 /* The node with an inode number, referenced, or NULL. */
 struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino);
+
+/* The node that has this number now; NULL: none. A number is greater than 1, and once its node is
+ * gone it is not given out again for as long as it matters (2^32 times). The caller knows that the
+ * node stays while it uses it: the kernel does not forget a node while a request names it. */
+struct bale_node *bale_node_of_number(struct bale_nodes *nodes, uint64_t number);
 
 /* ---- Names ---- */
 

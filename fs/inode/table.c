@@ -52,6 +52,7 @@ void bale_nodes_destroy(struct bale_nodes *nodes)
             bale_node_free(nodes, node);
         }
     }
+    bale_node_numbers_free(&nodes->numbers);
     pthread_rwlock_destroy(&nodes->moving);
     pthread_mutex_destroy(&nodes->lock);
     free(nodes->table);

@@ -283,6 +283,45 @@ static void test_replaced(void)
     CHECK_EQ(unlink("kept"), 0);
 }
 
+/* Numbers find their node while it is known, and none afterwards, also if its slot is used again. */
+static void test_numbers(void)
+{
+    enum { MANY = 5000 }; /* several blocks of slots */
+    struct bale_node *root = bale_nodes_root(nodes);
+    static struct bale_node *found[MANY];
+    static uint64_t numbers[MANY];
+    char name[32];
+
+    CHECK(bale_node_of_number(nodes, root->number) == root);
+    CHECK(root->number > 1);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        REQUIRE(make(name) == 0);
+        found[i] = find(root, name);
+        REQUIRE(found[i]);
+        numbers[i] = found[i]->number;
+    }
+    for (int i = 0; i < MANY; i++) {
+        CHECK(bale_node_of_number(nodes, numbers[i]) == found[i]);
+        CHECK(!bale_node_of_number(nodes, (uint64_t)(uintptr_t)found[i]));
+        CHECK(!bale_node_of_number(nodes, numbers[i] + ((uint64_t)1 << 32)));
+    }
+    CHECK(!bale_node_of_number(nodes, 0));
+    CHECK(!bale_node_of_number(nodes, 1));
+    CHECK(!bale_node_of_number(nodes, UINT32_MAX));
+    bale_node_forget(nodes, found[7], 1);
+    CHECK(!bale_node_of_number(nodes, numbers[7]));
+    found[7] = find(root, "n7");
+    REQUIRE(found[7]);
+    CHECK(found[7]->number != numbers[7] && !bale_node_of_number(nodes, numbers[7]));
+    for (int i = 0; i < MANY; i++) {
+        bale_node_forget(nodes, found[i], 1);
+        snprintf(name, sizeof name, "n%d", i);
+        CHECK_EQ(unlink(name), 0);
+    }
+    CHECK_EQ_U(bale_nodes_count(nodes), 1);
+}
+
 int main(void)
 {
     REQUIRE(mkdtemp(top) != NULL);
@@ -295,6 +334,7 @@ int main(void)
     test_fallback();
     test_forgotten();
     test_replaced();
+    test_numbers();
     bale_nodes_destroy(nodes);
     close(fd);
     CHECK_EQ(chdir("/"), 0);
