@@ -200,7 +200,7 @@ int bale_container_commit(struct bale_container *c, bool durable)
 {
     int err = BALE_OK;
 
-    if (atomic_load(&c->broken))
+    if (bale_container_is_broken(c))
         err = BALE_E_IO;
     else if (c->index.changed || c->attr_changed)
         err = write_commit(c);
@@ -231,7 +231,7 @@ int bale_container_sync(struct bale_container *c)
     if (!c->config->writable)
         return BALE_OK;
     bale_container_lock_writer(c);
-    if (atomic_load(&c->broken))
+    if (bale_container_is_broken(c))
         err = BALE_E_IO;
     else if (c->durable < c->root.generation)
         err = bale_container_make_durable(c);
@@ -244,7 +244,7 @@ int bale_container_trim(struct bale_container *c)
     int err = BALE_OK;
 
     bale_container_lock_writer(c);
-    if (atomic_load(&c->broken))
+    if (bale_container_is_broken(c))
         err = BALE_E_IO;
     else if (c->ready)
         err = bale_space_trim(c);

@@ -34,6 +34,9 @@ struct bale_container_config {
      * from the list of uncertain ones. NULL: the session never changes. */
     pthread_rwlock_t *session_roll;
     bool writable;
+    /* Set while containers are open: from then on nothing is written, as after a failed sync.
+     * NULL: never. */
+    const atomic_bool *stopped;
     bool modes_in_container; /* volume.json: "modes": "container" */
     /* Whether a session is certain (FORMAT.md 8 rule 3); NULL: none is. To a writer a certain
      * session other than *session is also durable; *session itself becomes uncertain when a sync

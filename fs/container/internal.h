@@ -65,7 +65,7 @@ struct bale_container {
     bool punchable;          /* the backing file system can punch holes */
 
     /* Any thread. */
-    atomic_bool broken;  /* only reading is allowed */
+    atomic_bool broken;  /* a write or a sync failed */
     atomic_bool slack;   /* there may be bytes that the file no longer shows */
     _Atomic uint64_t id; /* root's container id */
 
@@ -78,6 +78,14 @@ struct bale_container {
 /* Takes the writer lock; waits until it is free. */
 void bale_container_lock_writer(struct bale_container *container);
 void bale_container_unlock_writer(struct bale_container *container);
+
+/* Whether only reading is allowed: after a failure, or because the whole mount was stopped. */
+static inline bool bale_container_is_broken(const struct bale_container *c)
+{
+    const atomic_bool *stopped = c->config->stopped;
+
+    return atomic_load(&c->broken) || (stopped && atomic_load(stopped));
+}
 
 /* Handles the error of a write. An error that changes nothing on disk (no space, no memory) is
  * returned as it is. Any other leaves the disk in an unknown state: marks the container broken and

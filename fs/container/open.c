@@ -109,6 +109,11 @@ static void adopt(struct bale_container *c, const struct bale_roots *roots, int 
     bale_container_root_attr(&c->root, &c->attr);
 }
 
+static bool may_write(const struct bale_container *c)
+{
+    return c->config->writable && !bale_container_is_broken(c);
+}
+
 /* Syncs what verification found valid, and records that durably. */
 static int confirm(struct bale_container *c)
 {
@@ -129,7 +134,7 @@ static int choose_verified(struct bale_container *c, const struct bale_root_choi
 
     if (err == BALE_OK) {
         adopt(c, roots, roots->newest);
-        return c->config->writable ? confirm(c) : BALE_OK;
+        return may_write(c) ? confirm(c) : BALE_OK;
     }
     if (err != BALE_E_CORRUPT || is_certain(c->config, newest->session))
         return err;
@@ -140,13 +145,13 @@ static int choose_verified(struct bale_container *c, const struct bale_root_choi
         err = bale_root_verify(c->io, &roots->root[roots->fallback], 0);
         if (err == BALE_OK) {
             adopt(c, roots, roots->fallback);
-            return c->config->writable ? confirm(c) : BALE_OK;
+            return may_write(c) ? confirm(c) : BALE_OK;
         }
     }
     if (err != BALE_E_CORRUPT || newest->durable != 0)
         return err;
     c->root.container_id = newest->container_id;
-    return c->config->writable ? c->io->ops->truncate(c->io, 0) : BALE_OK;
+    return may_write(c) ? c->io->ops->truncate(c->io, 0) : BALE_OK;
 }
 
 static int choose_root(struct bale_container *c, char *feature)
@@ -201,7 +206,7 @@ void bale_container_close(struct bale_container *c)
 {
     if (!c)
         return;
-    if (c->config->writable && !atomic_load(&c->broken)) {
+    if (may_write(c)) {
         if (c->durable_unrecorded)
             (void)bale_container_repeat_root(c);
         if (c->root.generation == 0) /* nothing in it was ever committed */

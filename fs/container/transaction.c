@@ -58,7 +58,7 @@ int bale_container_begin(struct bale_container *c, uint64_t *generation)
     if (!c->config->writable)
         return BALE_E_RDONLY;
     bale_container_lock_writer(c);
-    if (atomic_load(&c->broken))
+    if (bale_container_is_broken(c))
         err = BALE_E_IO;
     else if (!c->ready)
         err = prepare(c);
@@ -115,7 +115,7 @@ int bale_container_write_frame(struct bale_container *c, const uint8_t *frame, s
 {
     int err;
 
-    if (atomic_load(&c->broken))
+    if (bale_container_is_broken(c))
         return BALE_E_IO;
     err = write_first_root(c);
     if (err == BALE_OK)
@@ -187,7 +187,7 @@ int bale_container_put(struct bale_container *c, const struct bale_segment *segm
         .extent = c->index.ctx.extent,
     };
 
-    if (atomic_load(&c->broken))
+    if (bale_container_is_broken(c))
         return BALE_E_IO;
     pthread_mutex_lock(&c->space.lock);
     ctx.end = c->space.free.end;
@@ -212,7 +212,7 @@ static int cut(struct bale_container *c, uint64_t offset, uint64_t end)
 
 int bale_container_cut(struct bale_container *c, uint64_t offset, uint64_t length)
 {
-    if (atomic_load(&c->broken))
+    if (bale_container_is_broken(c))
         return BALE_E_IO;
     if (length > UINT64_MAX - offset)
         length = UINT64_MAX - offset;
@@ -275,7 +275,7 @@ int bale_container_preallocate(struct bale_container *c, uint64_t offset, uint64
     uint64_t bytes = 0;
     int err;
 
-    if (atomic_load(&c->broken))
+    if (bale_container_is_broken(c))
         return BALE_E_IO;
     if (offset > BALE_SIZE_MAX || length > BALE_SIZE_MAX - offset)
         return BALE_E_TOOBIG;
@@ -307,7 +307,7 @@ int bale_container_set_attr(struct bale_container *c, const struct bale_containe
 {
     int err = BALE_OK;
 
-    if (atomic_load(&c->broken))
+    if (bale_container_is_broken(c))
         return BALE_E_IO;
     if (!valid_attr(attr) || (c->index.top && attr->extent != c->index.ctx.extent))
         return BALE_E_INVALID;

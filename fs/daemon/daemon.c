@@ -56,9 +56,9 @@ static int open_store(struct daemon *d)
 
     if (err != BALE_OK)
         return err;
-    err = bale_store_open(d->options->store,
-                          d->options->read_only ? BALE_STORE_READONLY : BALE_STORE_WRITE,
-                          &mount->store, d->why);
+    err = bale_store_open_takeover(
+        d->options->store, d->options->read_only ? BALE_STORE_READONLY : BALE_STORE_WRITE,
+        d->options->takeover[0] ? d->options->takeover : NULL, &mount->store, d->why);
     if (err != BALE_OK)
         return err;
     d->sync_fd = openat(bale_store_root_fd(mount->store), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -188,6 +188,8 @@ static int daemon_start(struct daemon *d)
     if (err == BALE_OK)
         err = bale_session_create(mount, d->options, &d->trust, d->mountpoint, d->signals.ended,
                                   &d->session, d->why);
+    if (err == BALE_OK)
+        err = bale_store_watch(mount->store);
     if (err == BALE_OK && d->watcher >= 0)
         bale_watcher_report_mount(d->watcher, d->mountpoint, &d->identity);
     if (err == BALE_OK) {

@@ -34,6 +34,7 @@ struct bale_mount_options {
     bool suid;         /* show set-id bits that containers keep, in a mount of root */
     bool auto_unmount; /* also if this process is killed */
     bool create;       /* first make a store of a new or empty directory */
+    char takeover[64]; /* as for bale_store_open_takeover; or empty */
     uint64_t memory;   /* cap in bytes; 0: bale_memory_default_cap() */
     unsigned threads;  /* of the CPU engine; 0: one for each usable processor */
     /* The choice of engine, and the GPU devices and their memory. */

@@ -46,22 +46,36 @@ struct bale_session {
 
 /* ---- One request ---- */
 
-/* Also the callback of the freezer: see fs/fuse/freeze.h. */
-static void session_handle(void *arg, void *request, size_t size)
-{
-    struct bale_session *session = arg;
-    struct fuse_buf buf = {.mem = request, .size = size};
-
-    bale_request_note(request, size);
-    fuse_session_process_buf(session->fuse, &buf);
-}
-
 /* Replies to a request that libfuse has not seen. */
 static void reply_raw(const struct bale_session *session, uint64_t unique, int error)
 {
     struct fuse_out_header out = {.len = sizeof out, .error = -error, .unique = unique};
 
     (void)!write(session->fd, &out, sizeof out);
+}
+
+/* Whether another writer has the store, and the request would change it. A RELEASE, which cannot
+ * fail, then writes nothing. */
+static bool is_refused(const struct bale_session *session, const void *request, size_t size)
+{
+    const struct fuse_in_header *in = request;
+
+    return bale_store_is_stopped(session->mount->store) && in->opcode != FUSE_RELEASE &&
+           bale_freezer_is_change(request, size);
+}
+
+/* Also the callback of the freezer: see fs/fuse/freeze.h. */
+static void session_handle(void *arg, void *request, size_t size)
+{
+    struct bale_session *session = arg;
+    struct fuse_buf buf = {.mem = request, .size = size};
+
+    if (is_refused(session, request, size)) {
+        reply_raw(session, ((const struct fuse_in_header *)request)->unique, EIO);
+        return;
+    }
+    bale_request_note(request, size);
+    fuse_session_process_buf(session->fuse, &buf);
 }
 
 /* A syncfs request, which libfuse does not know. */

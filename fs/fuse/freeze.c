@@ -62,9 +62,10 @@ void bale_freezer_destroy(struct bale_freezer *freezer)
     free(freezer);
 }
 
-/* Whether a request changes the store. RELEASE does: closing a container may trim it. */
-static bool is_change(const struct fuse_in_header *in, size_t size)
+bool bale_freezer_is_change(const void *request, size_t size)
 {
+    const struct fuse_in_header *in = request;
+
     switch (in->opcode) {
     case FUSE_SETATTR:
     case FUSE_SYMLINK:
@@ -115,7 +116,7 @@ static bool stash_request(struct bale_freezer *freezer, const void *request, siz
 bool bale_freezer_request_begin(struct bale_freezer *freezer, const void *request, size_t size)
 {
     counted = false;
-    if (!is_change(request, size))
+    if (!bale_freezer_is_change(request, size))
         return true;
     pthread_mutex_lock(&freezer->lock);
     /* Without memory for a copy, handle it: a change in a frozen store is better than a program

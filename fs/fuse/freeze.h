@@ -20,6 +20,10 @@ typedef void bale_freezer_handle(void *arg, void *request, size_t size);
 /* The daemon's session sets it, before the first freeze. */
 void bale_freezer_set_handler(struct bale_freezer *freezer, bale_freezer_handle *handle, void *arg);
 
+/* Whether a request, as read from the kernel, changes the store. RELEASE does: closing a container
+ * may trim it. */
+bool bale_freezer_is_change(const void *request, size_t size);
+
 /* A request as read from the kernel. True: handle it now, and call request_end in the same thread
  * after its handler has returned. False: a copy is kept back until the thaw. */
 bool bale_freezer_request_begin(struct bale_freezer *freezer, const void *request, size_t size);

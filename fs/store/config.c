@@ -232,6 +232,11 @@ static bool copy_is_current(const struct bale_store *store)
     return equal;
 }
 
+int bale_config_restore(struct bale_store *store)
+{
+    return write_both(store, store->volume, NULL);
+}
+
 void bale_config_keep_both(struct bale_store *store)
 {
     struct bale_store_notice *notice = &store->notices[BALE_NOTICE_VOLUME];
@@ -375,6 +380,8 @@ int bale_store_set_config(struct bale_store *store, const struct bale_store_conf
         return err;
     if (store->access != BALE_STORE_WRITE)
         return bale_store_fail(why, BALE_E_RDONLY, "%s: is open for reading only", store->path);
+    if (atomic_load(&store->stopped))
+        return bale_store_fail(why, BALE_E_IO, "%s: another process has it: unmount", store->path);
     pthread_mutex_lock(&store->change);
     json = json_copy(store->volume);
     err = json ? put_config(json, config, store->path, why)

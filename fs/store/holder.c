@@ -34,6 +34,14 @@ char *bale_holder_self(void)
     return text;
 }
 
+/* It is given to -o takeover, between commas. */
+static bool is_boot(const char *text)
+{
+    size_t length = strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz-");
+
+    return text[length] == '\0' && length < 64;
+}
+
 void bale_holder_parse(const char *text, size_t length, struct bale_holder *holder)
 {
     json_t *json = json_loadb(text, length, 0, NULL);
@@ -47,7 +55,8 @@ void bale_holder_parse(const char *text, size_t length, struct bale_holder *hold
     holder->start = (uint64_t)json_integer_value(json_object_get(json, "start"));
     holder->namespace = (uint64_t)json_integer_value(json_object_get(json, "namespace"));
     snprintf(holder->host, sizeof holder->host, "%s", host ? host : "");
-    snprintf(holder->boot, sizeof holder->boot, "%s", boot ? boot : "");
+    if (boot && is_boot(boot))
+        snprintf(holder->boot, sizeof holder->boot, "%s", boot);
     if (host && holder->pid > 0)
         snprintf(holder->who, sizeof holder->who, "process %ld on host %.64s since %.32s",
                  (long)holder->pid, holder->host, since ? since : "an unknown time");
@@ -62,9 +71,12 @@ int bale_holder_read(int dir, struct bale_holder *holder)
     char *text;
     size_t length;
 
-    memset(holder, 0, sizeof *holder);
-    if (bale_store_file_read(dir, BALE_LOCK, BALE_HOLDER_MAX, &text, &length) < 0)
-        return bale_err_from_errno(errno);
+    if (bale_store_file_read(dir, BALE_LOCK, BALE_HOLDER_MAX, &text, &length) < 0) {
+        int err = bale_err_from_errno(errno);
+
+        bale_holder_parse("", 0, holder);
+        return err;
+    }
     bale_holder_parse(text, length, holder);
     free(text);
     return 0;
@@ -82,22 +94,38 @@ static bool holder_runs(const struct bale_holder *holder)
 
 enum bale_verdict bale_holder_judge(const struct bale_holder *holder, bool flocked, bool network)
 {
-    char host[BALE_HOST];
     char boot[BALE_IDENTITY];
 
     if (!holder->present || (flocked && !network))
         return BALE_HOLDER_GONE;
-    bale_platform_host(host);
     bale_platform_boot(boot);
-    if (boot[0] && strcmp(boot, holder->boot) == 0) {
-        if (flocked)
-            return BALE_HOLDER_GONE;
-        if (holder->pid <= 0 || holder->namespace != bale_platform_pid_namespace())
-            return BALE_HOLDER_UNKNOWN;
+    if (!boot[0] || strcmp(boot, holder->boot) != 0)
+        return BALE_HOLDER_UNKNOWN;
+    /* A lock that is known to this mount of the file system only does not exclude another one. */
+    if (holder->pid > 0 && holder->namespace == bale_platform_pid_namespace())
         return holder_runs(holder) ? BALE_HOLDER_RUNS : BALE_HOLDER_GONE;
-    }
-    if (host[0] && holder->boot[0] && strcmp(host, holder->host) == 0 &&
-        strncmp(host, "localhost", 9) != 0)
-        return BALE_HOLDER_GONE;
-    return BALE_HOLDER_UNKNOWN;
+    return flocked ? BALE_HOLDER_GONE : BALE_HOLDER_UNKNOWN;
+}
+
+const char *bale_holder_boot(const struct bale_holder *holder)
+{
+    return holder->boot[0] ? holder->boot : "unknown";
+}
+
+bool bale_holder_may_replace(const struct bale_holder *holder, const char *takeover, bool flocked,
+                             bool network)
+{
+    enum bale_verdict verdict = bale_holder_judge(holder, flocked, network);
+
+    return verdict == BALE_HOLDER_GONE || (verdict == BALE_HOLDER_UNKNOWN && takeover &&
+                                           strcmp(takeover, bale_holder_boot(holder)) == 0);
+}
+
+bool bale_holder_is_self(const struct bale_holder *holder)
+{
+    char boot[BALE_IDENTITY];
+
+    bale_platform_boot(boot);
+    return holder->pid == getpid() && holder->start == bale_platform_process_start(getpid()) &&
+           holder->namespace == bale_platform_pid_namespace() && strcmp(boot, holder->boot) == 0;
 }

@@ -16,7 +16,7 @@
 struct bale_holder {
     char who[160]; /* "process 123 on host H since T" */
     char host[BALE_HOST];
-    char boot[BALE_IDENTITY];
+    char boot[BALE_IDENTITY]; /* empty: none that can be told */
     pid_t pid;
     uint64_t start;     /* bale_platform_process_start */
     uint64_t namespace; /* bale_platform_pid_namespace */
@@ -36,9 +36,18 @@ void bale_holder_parse(const char *text, size_t length, struct bale_holder *hold
 int bale_holder_read(int dir, struct bale_holder *holder);
 
 /* Whether the holder still uses the store. flocked: this process has the flock, so no other process
- * on this kernel has it, and none at all if the file system is local. A host with our name and
- * another boot id is this host before a restart, unless it is "localhost", the name of many
- * hosts. */
+ * on this kernel has it, and none at all if the file system is local. The name of a host proves
+ * nothing: containers and images share names. */
 enum bale_verdict bale_holder_judge(const struct bale_holder *holder, bool flocked, bool network);
+
+/* What takeover must be to name this holder: its boot id, or "unknown". */
+const char *bale_holder_boot(const struct bale_holder *holder);
+/* Whether the holder's lock may be replaced: it is gone, or the user says that it is, by the boot id
+ * takeover (may be NULL). A holder that is known to run keeps its lock. */
+bool bale_holder_may_replace(const struct bale_holder *holder, const char *takeover, bool flocked,
+                             bool network);
+
+/* Whether it is this process. */
+bool bale_holder_is_self(const struct bale_holder *holder);
 
 #endif

@@ -1,6 +1,6 @@
 /* What the sources of the store share. Only for fs/store and its tests. Calls go one way: volume.c,
- * properties.c and init.c, store.c, config.c, session.c and lock.c, holder.c, probe.c, match.c,
- * exists.c, top.c, file.c, platform.c. */
+ * properties.c, init.c and shut.c, store.c, lock.c, lock_watch.c, config.c, session.c and top.c,
+ * lock_file.c, holder.c, probe.c, match.c, exists.c, file.c, platform.c. */
 #ifndef BALE_FS_STORE_INTERNAL_H
 #define BALE_FS_STORE_INTERNAL_H
 
@@ -49,9 +49,17 @@ struct bale_config_version {
 };
 
 struct bale_store_lock {
-    int fd;    /* holds the flock, or -1 */
-    bool text; /* the lock's text is ours, and release removes it */
-    bool link; /* the file system has no flock: the file's existence is the lock */
+    int fd;     /* of the lock, with its flock if there is one; or -1 */
+    int second; /* of the second lock; -1: that is .balefs itself, or there is none */
+    bool text;  /* the lock's text is ours, and release removes it */
+    bool link;  /* the file system has no flock: the file's existence is the lock */
+    /* The watch. looking is held over a look, and locked before bale_store.change. */
+    pthread_mutex_t looking;
+    pthread_cond_t ended;
+    bool end;     /* guarded by looking */
+    bool trouble; /* was logged; guarded by looking */
+    bool watched; /* watch runs */
+    pthread_t watch;
 };
 
 /* What bale_store_notice tells. */
@@ -65,7 +73,9 @@ struct bale_store {
     int dir_fd;  /* .balefs, open for reading: for fsync and syncfs */
     int top_fd;  /* .balefs/top, O_PATH; -1: there is none */
     int reserve_fd;
+    const char *takeover; /* of bale_store_open_takeover; only while the store is opened */
     struct bale_store_lock lock;
+    atomic_bool stopped;    /* another writer has the store: nothing is written any more */
     pthread_mutex_t change; /* one change of .balefs at a time; locked before sessions.lock */
     json_t *volume;         /* volume.json as it is on disk; guarded by change */
     bool volume_missing;    /* when it was read last, only the copy was there */
@@ -84,6 +94,8 @@ int bale_config_read(struct bale_store *store, struct bale_reason *why);
 /* For a writer, after reading: makes volume.json again if it is missing or, in a repair, damaged,
  * and otherwise brings the copy up to date. A failure is only logged. */
 void bale_config_keep_both(struct bale_store *store);
+/* Makes both again from what was read. Under change. */
+int bale_config_restore(struct bale_store *store);
 /* Makes volume.json and its copy, with a new uuid. */
 int bale_config_remake(struct bale_store *store, const struct bale_store_config *config,
                        struct bale_reason *why);
@@ -97,6 +109,8 @@ int bale_config_new(const struct bale_store_config *config, const char *path, js
 int bale_sessions_open(struct bale_store *store, struct bale_reason *why);
 int bale_sessions_close(struct bale_store *store, bool clean); /* does not free */
 void bale_sessions_free(struct bale_store *store);
+/* Writes the list as it is. Under change. */
+int bale_sessions_restore(struct bale_store *store);
 /* struct bale_container_config.session_certain; locks sessions.lock. */
 bool bale_session_certain(const void *store, uint32_t session);
 
@@ -110,6 +124,8 @@ void bale_lock_release(struct bale_store *store);
  * it is there, from the owner, mode and ACLs of root, and then takes the permissions of all but the
  * owner away from root. dir: .balefs. */
 int bale_top_close(int root, int dir);
+/* Makes .balefs/top again from what the store has open. */
+int bale_top_restore(struct bale_store *store);
 
 /* probe.c */
 /* Refuses a directory where names that differ only in case are the same file: the kernel caches

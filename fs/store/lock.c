@@ -1,13 +1,9 @@
+/* Taking, releasing and querying a store's lock. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "format/err.h"
@@ -16,6 +12,10 @@
 #include "fs/store/file.h"
 #include "fs/store/holder.h"
 #include "fs/store/internal.h"
+#include "fs/store/lock_file.h"
+
+#define LOCK_PATH BALE_STORE_DIR "/" BALE_LOCK
+#define TRIES 5 /* when others make and remove the lock at the same time */
 
 static int refuse(const struct bale_store *store, const struct bale_holder *holder,
                   enum bale_verdict verdict, struct bale_reason *why)
@@ -25,179 +25,88 @@ static int refuse(const struct bale_store *store, const struct bale_holder *hold
                                store->path, holder->who);
     return bale_store_fail(why, BALE_E_BUSY,
                            "%s: was left locked by %s, and its file system does not tell whether "
-                           "that still runs: unmount it there, or if it is gone for good remove "
-                           "%s/" BALE_STORE_DIR "/" BALE_LOCK,
-                           store->path, holder->who, store->path);
+                           "that still runs: unmount it there, or only if it is known to have "
+                           "ended mount with -o takeover=%s",
+                           store->path, holder->who, bale_holder_boot(holder));
+}
+
+static int report_taken(const struct bale_store *store, bool by_writer, struct bale_reason *why)
+{
+    struct bale_holder holder;
+
+    if (!by_writer)
+        return bale_store_fail(why, BALE_E_BUSY,
+                               "%s: is mounted read-only by another process: unmount that first",
+                               store->path);
+    (void)bale_holder_read(store->dir_fd, &holder);
+    return refuse(store, &holder, BALE_HOLDER_RUNS, why);
 }
 
 /* ---- With flock ------------------------------------------------------------------------------ */
 
-static bool is_flock_missing(int e)
+/* Gives a writer the lock whose file is flocked by us. A file that another name refers to as well
+ * may be anybody's, and a holder who was cut off and comes back must find that the lock is not its
+ * own any more: those are replaced. */
+static int claim_file(struct bale_store *store, bool replace, struct bale_reason *why)
 {
-    return e == ENOSYS || e == ENOTSUP || e == ENOLCK;
-}
-
-/* A process that only queries the lock's holder (bale_store_locked_by) locks it for a moment: retry
- * for 0.2 s, which is longer. */
-static int flock_patiently(int fd, int operation)
-{
-    const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
-
-    for (int tries = 20;; tries--) {
-        if (bale_store_platform.flock(fd, operation | LOCK_NB) == 0)
-            return 0;
-        if (errno != EINTR && (errno != EWOULDBLOCK || tries <= 0))
-            return -1;
-        nanosleep(&pause, NULL);
-    }
-}
-
-static int open_lock(const struct bale_store *store, int flags, int *fd)
-{
-    int err = bale_store_file_open(store->dir_fd, BALE_LOCK, flags, fd);
-
-    if (err != BALE_E_NOENT || flags == O_RDONLY)
-        return err;
-    err = bale_store_file_create(store->dir_fd, BALE_LOCK, fd);
-    if (err && errno == EEXIST)
-        err = bale_store_file_open(store->dir_fd, BALE_LOCK, flags, fd);
-    return err;
-}
-
-static int write_text(int fd)
-{
-    char *text = bale_holder_self();
-    int err = BALE_E_NOMEM;
-
-    errno = ENOMEM;
-    if (text)
-        err = ftruncate(fd, 0) < 0 ? bale_err_from_errno(errno)
-                                   : bale_write_all(fd, text, strlen(text));
-    if (!err && fsync(fd) < 0) /* so that other hosts see it */
-        err = bale_err_from_errno(errno);
-    free(text);
-    return err;
-}
-
-static int report_blocked(struct bale_store *store, struct bale_reason *why)
-{
-    struct bale_holder holder;
-
-    if (bale_holder_read(store->dir_fd, &holder) == 0 && holder.present)
-        return refuse(store, &holder, BALE_HOLDER_RUNS, why);
-    return bale_store_fail(why, BALE_E_BUSY,
-                           "%s: is mounted read-only by another process: unmount that first",
-                           store->path);
-}
-
-/* Takes the lock whose file fd is flocked by us, unless its text names a holder that may still
- * run. */
-static int claim_flocked(struct bale_store *store, int fd, struct bale_reason *why)
-{
-    struct bale_holder holder;
     struct stat st;
-    enum bale_verdict verdict;
+    int fd;
+    int err;
 
-    if (fstat(fd, &st) < 0 || bale_holder_read(store->dir_fd, &holder) < 0)
-        return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" BALE_LOCK, "read");
-    /* Refuse a lock that was removed meanwhile (0 names), and a file that has another name too. */
-    if (st.st_nlink != 1)
-        return bale_store_fail(why, BALE_E_BUSY,
-                               "%s/" BALE_STORE_DIR "/" BALE_LOCK ": has %lu names: remove it",
-                               store->path, (unsigned long)st.st_nlink);
-    verdict = bale_holder_judge(&holder, true, bale_platform_is_network(store->dir_fd));
-    if (verdict != BALE_HOLDER_GONE)
-        return refuse(store, &holder, verdict, why);
-    if (store->access != BALE_STORE_WRITE)
-        return 0;
-    if (write_text(fd) < 0)
-        return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" BALE_LOCK, "written");
+    if (!replace && fstat(store->lock.fd, &st) == 0 && st.st_nlink == 1) {
+        err = bale_lock_write_text(store->lock.fd);
+    } else {
+        err = bale_lock_make(store->dir_fd, true, true, &fd);
+        if (!err) {
+            close(store->lock.fd);
+            store->lock.fd = fd;
+        }
+    }
+    if (err)
+        return bale_store_fail_errno(why, store->path, LOCK_PATH, "written");
     store->lock.text = true;
     return 0;
 }
 
+static int claim_flocked(struct bale_store *store, struct bale_reason *why)
+{
+    bool network = bale_platform_is_network(store->dir_fd);
+    struct bale_holder holder;
+    enum bale_verdict verdict;
+
+    if (bale_holder_read(store->dir_fd, &holder) < 0)
+        return bale_store_fail_errno(why, store->path, LOCK_PATH, "read");
+    verdict = bale_holder_judge(&holder, true, network);
+    if (!bale_holder_may_replace(&holder, store->takeover, true, network))
+        return refuse(store, &holder, verdict, why);
+    if (store->access != BALE_STORE_WRITE)
+        return 0;
+    return claim_file(store, verdict != BALE_HOLDER_GONE, why);
+}
+
 /* ---- Without flock: the name is the lock ----------------------------------------------------- */
-
-static bool unique_name(char name[static 32])
-{
-    uint64_t random;
-
-    if (getrandom(&random, sizeof random, 0) != sizeof random)
-        return false;
-    snprintf(name, 32, BALE_LOCK ".%016" PRIx64, random);
-    return true;
-}
-
-/* Removes a stale text. Two processes may try that at once, so the text that was moved away is
- * checked again: if its holder may still run, it is put back. */
-static int move_stale(const struct bale_store *store)
-{
-    struct bale_holder moved;
-    char name[32];
-    char *text;
-    size_t length;
-    int err = 0;
-
-    if (!unique_name(name))
-        return BALE_E_IO;
-    if (renameat(store->dir_fd, BALE_LOCK, store->dir_fd, name) < 0)
-        return errno == ENOENT ? 0 : bale_err_from_errno(errno);
-    if (bale_store_file_read(store->dir_fd, name, BALE_HOLDER_MAX, &text, &length) == 0) {
-        bale_holder_parse(text, length, &moved);
-        free(text);
-        if (bale_holder_judge(&moved, false, true) != BALE_HOLDER_GONE) {
-            err = BALE_E_BUSY;
-            if (linkat(store->dir_fd, name, store->dir_fd, BALE_LOCK, 0) < 0)
-                err = bale_err_from_errno(errno);
-        }
-    }
-    unlinkat(store->dir_fd, name, 0);
-    return err;
-}
-
-/* Creates the lock with our text atomically, by linking a complete file to its name. */
-static int link_text(struct bale_store *store)
-{
-    char name[32];
-    int fd;
-    int err;
-
-    if (!unique_name(name))
-        return BALE_E_IO;
-    err = bale_store_file_create(store->dir_fd, name, &fd);
-    if (err)
-        return err;
-    err = write_text(fd);
-    if (!err && linkat(store->dir_fd, name, store->dir_fd, BALE_LOCK, 0) < 0)
-        err = errno == EEXIST ? BALE_E_BUSY : bale_err_from_errno(errno);
-    unlinkat(store->dir_fd, name, 0);
-    close(fd);
-    return err;
-}
 
 static int claim_by_name(struct bale_store *store, struct bale_reason *why)
 {
     struct bale_holder holder;
-    enum bale_verdict verdict;
     int err = bale_holder_read(store->dir_fd, &holder);
 
     if (err && err != BALE_E_NOENT)
-        return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" BALE_LOCK, "read");
-    verdict = bale_holder_judge(&holder, false, true);
-    if (verdict != BALE_HOLDER_GONE)
-        return refuse(store, &holder, verdict, why);
+        return bale_store_fail_errno(why, store->path, LOCK_PATH, "read");
+    if (!bale_holder_may_replace(&holder, store->takeover, false, true))
+        return refuse(store, &holder, bale_holder_judge(&holder, false, true), why);
     if (store->access != BALE_STORE_WRITE)
         return 0;
-    err = err == BALE_E_NOENT ? 0 : move_stale(store);
+    err = err == BALE_E_NOENT ? 0 : bale_lock_move_stale(store->dir_fd, store->takeover);
     if (!err)
-        err = link_text(store);
+        err = bale_lock_make(store->dir_fd, false, false, &store->lock.fd);
     if (err == BALE_E_BUSY)
         return bale_store_fail(why, BALE_E_BUSY,
                                "%s: another process is just taking it: unmount it there first",
                                store->path);
     if (err)
-        return bale_store_fail(why, err, "%s/" BALE_STORE_DIR "/" BALE_LOCK ": cannot be made: %s",
-                               store->path, bale_err_text(err));
+        return bale_store_fail(why, err, "%s/" LOCK_PATH ": cannot be made: %s", store->path,
+                               bale_err_text(err));
     store->lock.text = true;
     store->lock.link = true;
     return 0;
@@ -205,47 +114,99 @@ static int claim_by_name(struct bale_store *store, struct bale_reason *why)
 
 /* ---- Taking and releasing -------------------------------------------------------------------- */
 
-int bale_lock_take(struct bale_store *store, struct bale_reason *why)
+static void close_lock(struct bale_store *store)
+{
+    if (store->lock.fd >= 0)
+        close(store->lock.fd);
+    if (store->lock.second >= 0)
+        close(store->lock.second);
+    else if (store->dir_fd >= 0)
+        (void)bale_store_platform.flock(store->dir_fd, LOCK_UN);
+    store->lock.fd = store->lock.second = -1;
+    store->lock.text = store->lock.link = false;
+}
+
+/* Opens and flocks the file that has the name. BALE_E_STALE: it has lost it meanwhile. */
+static int take_file(struct bale_store *store, struct bale_reason *why)
 {
     bool write = store->access == BALE_STORE_WRITE;
-    int err = open_lock(store, write ? O_RDWR : O_RDONLY, &store->lock.fd);
+    int err = bale_lock_open(store->dir_fd, BALE_LOCK, write ? O_RDWR : O_RDONLY, &store->lock.fd);
+    int e;
 
-    if (err == BALE_E_NOENT) /* no writer ever opened this store */
+    if (err == BALE_E_NOENT) /* a reader, and no writer ever opened this store */
         return 0;
     if (err)
-        return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" BALE_LOCK, "opened");
-    if (flock_patiently(store->lock.fd, write ? LOCK_EX : LOCK_SH) == 0) {
+        return bale_store_fail_errno(why, store->path, LOCK_PATH, "opened");
+    if (bale_flock(store->lock.fd, write ? LOCK_EX : LOCK_SH) == 0) {
+        if (bale_lock_named(store->dir_fd, BALE_LOCK, store->lock.fd) != BALE_NAMED)
+            return BALE_E_STALE;
         store->abilities.flock = true;
-        err = claim_flocked(store, store->lock.fd, why);
-    } else if (errno == EWOULDBLOCK) {
-        err = report_blocked(store, why);
-    } else if (is_flock_missing(errno)) {
+        return claim_flocked(store, why);
+    }
+    e = errno;
+    if (e == EWOULDBLOCK)
+        return report_taken(store, bale_flock_by_writer(store->lock.fd), why);
+    if (!bale_flock_missing(e))
+        return bale_store_fail_errno(why, store->path, LOCK_PATH, "locked");
+    close(store->lock.fd);
+    store->lock.fd = -1;
+    return claim_by_name(store, why);
+}
+
+static int take_second(struct bale_store *store, struct bale_reason *why)
+{
+    bool by_writer = true;
+    int err = bale_lock_take_second(store->dir_fd, store->access == BALE_STORE_WRITE,
+                                    &store->lock.second, &by_writer);
+
+    if (err == BALE_E_BUSY)
+        return report_taken(store, by_writer, why);
+    if (err && bale_lock_directory_serves(store->dir_fd))
+        return bale_store_fail_errno(why, store->path, BALE_STORE_DIR, "locked");
+    if (err)
+        return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" BALE_SECOND_LOCK,
+                                     "locked");
+    return 0;
+}
+
+int bale_lock_take(struct bale_store *store, struct bale_reason *why)
+{
+    int err;
+
+    if (store->access == BALE_STORE_WRITE)
+        bale_lock_await_holder(store->dir_fd);
+    err = take_second(store, why);
+    if (err)
+        return err;
+    for (int tries = 1;; tries++) {
+        err = take_file(store, why);
+        if (err != BALE_E_STALE || tries == TRIES)
+            break;
         close(store->lock.fd);
         store->lock.fd = -1;
-        return claim_by_name(store, why);
-    } else {
-        err = bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" BALE_LOCK, "locked");
     }
-    if (err) {
-        close(store->lock.fd);
-        store->lock.fd = -1;
-    }
+    if (err == BALE_E_STALE)
+        err = bale_store_fail(why, BALE_E_BUSY, "%s/" LOCK_PATH ": is removed again and again",
+                              store->path);
+    if (err)
+        close_lock(store);
     return err;
 }
 
+/* Leaves a lock that is another's alone. */
 void bale_lock_release(struct bale_store *store)
 {
-    if (store->lock.link)
+    bool ours =
+        store->lock.text && bale_lock_named(store->dir_fd, BALE_LOCK, store->lock.fd) == BALE_NAMED;
+
+    if (ours && store->lock.link)
         unlinkat(store->dir_fd, BALE_LOCK, 0);
-    else if (store->lock.text && ftruncate(store->lock.fd, 0) < 0)
+    else if (ours && ftruncate(store->lock.fd, 0) < 0)
         bale_log(BALE_LOG_WARNING,
-                 "%s/" BALE_STORE_DIR "/" BALE_LOCK
-                 ": cannot be emptied: %s: remove it before another "
-                 "host mounts the store",
+                 "%s/" LOCK_PATH ": cannot be emptied: %s: another host that mounts the store "
+                 "will ask for -o takeover",
                  store->path, strerror(errno));
-    if (store->lock.fd >= 0)
-        close(store->lock.fd);
-    store->lock = (struct bale_store_lock){.fd = -1};
+    close_lock(store);
 }
 
 /* ---- Querying -------------------------------------------------------------------------------- */

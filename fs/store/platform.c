@@ -14,7 +14,8 @@
 #define STATX_MNT_ID_UNIQUE 0x00004000U
 #endif
 
-struct bale_store_platform bale_store_platform = {.syncfs = syncfs, .flock = flock};
+struct bale_store_platform bale_store_platform = {
+    .await_ms = 2500, .syncfs = syncfs, .flock = flock};
 
 /* The first line of a file of /proc; empty if there is none. */
 static void read_line(const char *path, char *text, size_t size)

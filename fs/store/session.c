@@ -148,7 +148,7 @@ out:
 static int publish(struct bale_store *store, struct bale_session_list *list, bool always)
 {
     struct bale_sessions *sessions = &store->sessions;
-    int err = write_list(store, list);
+    int err = atomic_load(&store->stopped) ? BALE_E_IO : write_list(store, list);
 
     if (err && !always) {
         free(list->entries);
@@ -159,6 +159,11 @@ static int publish(struct bale_store *store, struct bale_session_list *list, boo
     sessions->list = *list;
     pthread_mutex_unlock(&sessions->lock);
     return err;
+}
+
+int bale_sessions_restore(struct bale_store *store)
+{
+    return write_list(store, &store->sessions.list);
 }
 
 /* ---- A session's life ------------------------------------------------------------------------ */

@@ -13,6 +13,7 @@
 #include "fs/base/log.h"
 #include "fs/store/file.h"
 #include "fs/store/internal.h"
+#include "fs/store/lock_watch.h"
 
 #define RESERVE "reserve"
 #define LAST_UNMOUNT "last-unmount.json"
@@ -26,7 +27,10 @@ static struct bale_store *store_new(enum bale_store_access access)
         return NULL;
     store->repair = access == BALE_STORE_REPAIR;
     store->access = store->repair ? BALE_STORE_WRITE : access;
-    store->root_fd = store->dir_fd = store->top_fd = store->reserve_fd = store->lock.fd = -1;
+    store->root_fd = store->dir_fd = store->top_fd = store->reserve_fd = -1;
+    store->lock.fd = store->lock.second = -1;
+    pthread_mutex_init(&store->lock.looking, NULL);
+    pthread_cond_init(&store->lock.ended, NULL);
     atomic_flag_clear(&store->bad_setting_reported);
     pthread_mutex_init(&store->change, NULL);
     pthread_mutex_init(&store->sessions.checkpoint, NULL);
@@ -56,6 +60,8 @@ static void store_free(struct bale_store *store)
     pthread_mutex_destroy(&store->sessions.lock);
     pthread_mutex_destroy(&store->sessions.checkpoint);
     pthread_mutex_destroy(&store->change);
+    pthread_cond_destroy(&store->lock.ended);
+    pthread_mutex_destroy(&store->lock.looking);
     free(store->path);
     free(store);
 }
@@ -92,8 +98,12 @@ static int open_directories(struct bale_store *store, const char *path, struct b
 static int open_reserve(struct bale_store *store, struct bale_reason *why)
 {
     struct stat st;
-    int err = bale_store_file_open(store->dir_fd, RESERVE, O_RDWR, &store->reserve_fd);
+    int err;
 
+    /* One that has another name may be anybody's file, or that of a copy made of hard links. */
+    if (fstatat(store->dir_fd, RESERVE, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink != 1)
+        (void)unlinkat(store->dir_fd, RESERVE, 0);
+    err = bale_store_file_open(store->dir_fd, RESERVE, O_RDWR, &store->reserve_fd);
     if (err == BALE_E_NOENT)
         err = bale_store_file_create(store->dir_fd, RESERVE, &store->reserve_fd);
     if (err)
@@ -150,8 +160,8 @@ static int open_all(struct bale_store *store, const char *path, struct bale_reas
     return 0;
 }
 
-int bale_store_open(const char *path, enum bale_store_access access, struct bale_store **result,
-                    struct bale_reason *why)
+int bale_store_open_takeover(const char *path, enum bale_store_access access, const char *takeover,
+                             struct bale_store **result, struct bale_reason *why)
 {
     struct bale_store *store = store_new(access);
     int err;
@@ -159,13 +169,26 @@ int bale_store_open(const char *path, enum bale_store_access access, struct bale
     *result = NULL;
     if (!store)
         return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", path);
+    store->takeover = takeover;
     err = open_all(store, path, why);
+    store->takeover = NULL;
     if (err) {
         store_free(store);
         return err;
     }
     *result = store;
     return 0;
+}
+
+int bale_store_open(const char *path, enum bale_store_access access, struct bale_store **result,
+                    struct bale_reason *why)
+{
+    return bale_store_open_takeover(path, access, NULL, result, why);
+}
+
+bool bale_store_is_stopped(const struct bale_store *store)
+{
+    return atomic_load(&store->stopped);
 }
 
 const struct bale_store_notice *bale_store_notice(const struct bale_store *store, unsigned i)
@@ -280,7 +303,11 @@ int bale_store_close(struct bale_store *store, bool clean, const char *result)
 
     if (!store)
         return 0;
-    if (store->access == BALE_STORE_WRITE) {
+    bale_lock_watch_end(store);
+    bale_lock_look(store);
+    if (atomic_load(&store->stopped)) {
+        first = BALE_E_IO; /* the other writer's files are left alone, the reserve too */
+    } else if (store->access == BALE_STORE_WRITE) {
         if (ftruncate(store->reserve_fd, 0) < 0)
             first = bale_err_from_errno(errno);
         err = bale_sessions_close(store, clean);
@@ -318,6 +345,7 @@ void bale_store_container_config(struct bale_store *store, struct bale_container
         .session = &store->sessions.current,
         .session_roll = &store->sessions.roll,
         .writable = store->access == BALE_STORE_WRITE,
+        .stopped = &store->stopped,
         .modes_in_container = bale_store_config(store)->modes_in_container,
         .session_certain = bale_session_certain,
         .session_arg = store,

@@ -48,6 +48,17 @@ enum bale_store_access {
  * locked; BALE_E_NOENT: not a store; BALE_E_UNSUPPORTED: newer; BALE_E_CORRUPT. */
 int bale_store_open(const char *path, enum bale_store_access access, struct bale_store **store,
                     struct bale_reason *why);
+/* The same; replaces a lock that was left behind by a process of the boot takeover (its boot id, as
+ * the message of BALE_E_BUSY gives it; NULL: none), although it cannot be told whether that process
+ * has ended. */
+int bale_store_open_takeover(const char *path, enum bale_store_access access, const char *takeover,
+                             struct bale_store **store, struct bale_reason *why);
+/* For a writer that stays: starts a thread that makes again what others remove from .balefs, each
+ * second, and stops all writing if another writer has taken the store. BALE_E_NOMEM. */
+int bale_store_watch(struct bale_store *store);
+/* Whether another writer has the store: nothing is written to it any more, and what would is to fail
+ * with EIO. Any thread. */
+bool bale_store_is_stopped(const struct bale_store *store);
 
 /* What was found wrong with one of the store's own files when it was opened. */
 struct bale_store_notice {

@@ -79,6 +79,18 @@ static int make_top(int root, int dir)
     return -1;
 }
 
+int bale_top_restore(struct bale_store *store)
+{
+    int top;
+
+    if (make_top(store->top_fd, store->dir_fd) < 0 ||
+        bale_store_subdirectory_open(store->dir_fd, BALE_TOP, &top) < 0)
+        return bale_err_from_errno(errno);
+    int err = dup3(top, store->top_fd, O_CLOEXEC) < 0 ? bale_err_from_errno(errno) : 0;
+    close(top);
+    return err;
+}
+
 int bale_top_close(int root, int dir)
 {
     struct stat st;

@@ -3,11 +3,15 @@
 #include "format/err.h"
 #include "fs/base/log.h"
 #include "fs/store/internal.h"
+#include "fs/store/lock_watch.h"
 
 static int store_checkpoint(void *arg)
 {
     struct bale_store *store = arg;
-    int err = bale_store_checkpoint(store);
+    int err;
+
+    bale_lock_look(store); /* so that files which were just removed are no failure */
+    err = bale_store_checkpoint(store);
 
     if (err != BALE_OK)
         bale_log(BALE_LOG_WARNING, "%s: could not be synced: %s: check the disk", store->path,

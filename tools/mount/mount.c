@@ -56,6 +56,8 @@ static const char help[] =
     "  trusted           any GPU decoder may have everything in the store\n"
     "  suid              show set-id bits of a store that keeps modes in containers, as\n"
     "                    root\n"
+    "  takeover=BOOTID   mount although the store was left locked by a process of that boot:\n"
+    "                    only if that process is known to have ended\n"
     "  log_level=LEVEL   error, warning, info or debug [info]\n"
     "  allow_other       let other users in; always so as root\n"
     "  auto_unmount      unmount when the daemon is killed\n"

@@ -108,6 +108,15 @@ static int take_log_level(struct bale_mount_options *options, const char *word, 
     return refuse(why, word, "it is error, warning, info or debug");
 }
 
+static int take_takeover(struct bale_mount_options *options, const char *word, const char *value,
+                         struct bale_reason *why)
+{
+    if (strlen(value) >= sizeof options->takeover)
+        return refuse(why, word, "give the boot id that the refusal of the mount names");
+    snprintf(options->takeover, sizeof options->takeover, "%s", value);
+    return BALE_OK;
+}
+
 static int take_io(struct bale_mount_options *options, const char *word, const char *value,
                    struct bale_reason *why)
 {
@@ -202,6 +211,7 @@ static const struct {
     {"untrusted", take_flag},
     {"trusted", take_flag},
     {"auto_unmount", take_flag},
+    {"takeover=", take_takeover},
     {"io=", take_io},
     {"memory=", take_memory},
     {"threads=", take_threads},

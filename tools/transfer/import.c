@@ -230,6 +230,8 @@ static int import_directory(struct import_command *c)
         bale_message("%s", why.text);
         goto out;
     }
+    if (bale_store_watch(c->import.store) != BALE_OK)
+        bale_message("%s: its lock cannot be watched: out of memory", stored.top);
     int err = copy(c, from, &stored);
     from = -1;
     int closed = close_store(c);

@@ -110,10 +110,20 @@ static void dead_holder_is_taken_over(void)
     "{\"host\":\"" host "\",\"boot\":\"" boot                                                      \
     "\",\"process\":77,\"since\":\"2026-01-02T03:04:05Z\",\"start\":5,\"namespace\":1}"
 
-#define LEFT                                                                                       \
-    "%s/s: was left locked by process 77 on host far?away since 2026-01-02T03:04:05Z, and its "    \
-    "file system does not tell whether that still runs: unmount it there, or if it is gone for "   \
-    "good remove %s/s/.balefs/lock"
+/* The refusal of a lock that was left by who, on the boot. */
+#define LEFT_BY(who, boot)                                                                         \
+    "%s/s: was left locked by " who                                                                \
+    ", and its file system does not tell whether that still runs: "                                \
+    "unmount it there, or only if it is known to have ended mount with -o takeover=" boot
+#define LEFT LEFT_BY("process 77 on host far?away since 2026-01-02T03:04:05Z", "other")
+
+static void left_on_network(const char *text, const char *message)
+{
+    put_file("s/.balefs/lock", text);
+    refused("s", BALE_STORE_WRITE, BALE_E_BUSY, message);
+    refused("s", BALE_STORE_READONLY, BALE_E_BUSY, message);
+    CHECK_EQ_STR(get_file("s/.balefs/lock"), text);
+}
 
 static void foreign_host(void)
 {
@@ -122,28 +132,101 @@ static void foreign_host(void)
     bale_store_close(store_open("s", BALE_STORE_WRITE), true, NULL);
     /* A network's: it may not. */
     bale_store_platform.network = true;
-    put_file("s/.balefs/lock", TEXT("far\\u0007away", "other"));
-    refused("s", BALE_STORE_WRITE, BALE_E_BUSY, LEFT);
-    refused("s", BALE_STORE_READONLY, BALE_E_BUSY, LEFT);
-    CHECK(strstr(get_file("s/.balefs/lock"), "far"));
-    /* The same host, started again. */
-    put_file("s/.balefs/lock", TEXT("node7", "other"));
-    bale_store_close(store_open("s", BALE_STORE_WRITE), true, NULL);
-    /* No name at all. */
-    bale_store_platform.host = "localhost";
-    put_file("s/.balefs/lock", TEXT("localhost", "other"));
-    refused("s", BALE_STORE_WRITE, BALE_E_BUSY,
-            "%s/s: was left locked by process 77 on host localhost since 2026-01-02T03:04:05Z, "
-            "and its file system does not tell whether that still runs: unmount it there, or if it "
-            "is gone for good remove %s/s/.balefs/lock");
-    bale_store_platform.host = "node7";
-    put_file("s/.balefs/lock", "garbage");
-    refused("s", BALE_STORE_WRITE, BALE_E_BUSY,
-            "%s/s: was left locked by another process, and its file system does not tell whether "
-            "that still runs: unmount it there, or if it is gone for good remove "
-            "%s/s/.balefs/lock");
+    left_on_network(TEXT("far\\u0007away", "other"), LEFT);
+    /* A host with the same name is no proof: containers and images share names. */
+    left_on_network(TEXT("node7", "other"),
+                    LEFT_BY("process 77 on host node7 since 2026-01-02T03:04:05Z", "other"));
+    left_on_network(TEXT("node7", "o,ther"),
+                    LEFT_BY("process 77 on host node7 since 2026-01-02T03:04:05Z", "unknown"));
+    left_on_network("garbage", LEFT_BY("another process", "unknown"));
     put_file("s/.balefs/lock", "");
+    bale_store_close(store_open("s", BALE_STORE_WRITE), true, NULL);
     bale_store_platform.network = false;
+}
+
+static void takeover_refused(const char *boot)
+{
+    struct bale_store *store;
+
+    CHECK_EQ(bale_store_open_takeover(at("s"), BALE_STORE_WRITE, boot, &store, &why), BALE_E_BUSY);
+}
+
+static void take_over(const char *boot)
+{
+    struct bale_store *store = NULL;
+
+    if (!CHECK_EQ(bale_store_open_takeover(at("s"), BALE_STORE_WRITE, boot, &store, &why), 0))
+        fprintf(stderr, "%s\n", why.text);
+    CHECK(strstr(get_file("s/.balefs/lock"), "node7"));
+    CHECK_EQ(bale_store_close(store, true, NULL), 0);
+}
+
+/* takeover names the boot of the holder, and replaces the lock by a new file. */
+static void taken_over(void)
+{
+    struct stat before, after;
+
+    bale_store_platform.network = true;
+    put_file("s/.balefs/lock", TEXT("far", "other"));
+    takeover_refused("another");
+    takeover_refused("unknown");
+    REQUIRE(stat(at("s/.balefs/lock"), &before) == 0);
+    take_over("other");
+    CHECK(bale_store_platform.flock != flock ||
+          (stat(at("s/.balefs/lock"), &after) == 0 && after.st_ino != before.st_ino));
+    put_file("s/.balefs/lock", "garbage");
+    takeover_refused("other");
+    take_over("unknown");
+    bale_store_platform.network = false;
+}
+
+/* A holder that is known to run keeps its lock, also where the flock does not tell: a second mount
+ * of the network file system on this host. */
+static int any_flock(int fd, int operation)
+{
+    (void)fd;
+    (void)operation;
+    return 0;
+}
+
+static void running_holder_stays(void)
+{
+    char boot[BALE_IDENTITY];
+
+    bale_platform_boot(boot);
+    bale_store_platform.network = true;
+    hold("s", BALE_STORE_WRITE);
+    takeover_refused(boot);
+    bale_store_platform.flock = any_flock;
+    takeover_refused(boot);
+    CHECK(strstr(why.text, "unmount it there first"));
+    let_go(true);
+    take_over(NULL);
+    bale_store_platform.flock = flock;
+    bale_store_platform.network = false;
+}
+
+/* The lock was removed: a second one keeps others out. */
+static void lock_removed(bool network, mode_t mode)
+{
+    REQUIRE(chmod(at("s/.balefs"), mode) == 0);
+    bale_store_platform.network = network;
+    hold("s", BALE_STORE_WRITE);
+    REQUIRE(unlink(at("s/.balefs/lock")) == 0);
+    refused("s", BALE_STORE_WRITE, BALE_E_BUSY,
+            "%s/s: is mounted by another process: unmount it there first");
+    refused("s", BALE_STORE_READONLY, BALE_E_BUSY,
+            "%s/s: is mounted by another process: unmount it there first");
+    CHECK(access(at("s/.balefs/lock"), F_OK) < 0);
+    let_go(false);
+    CHECK_EQ_STR(get_file("s/.balefs/lock"), ""); /* it was made again at the end */
+    hold("s", BALE_STORE_READONLY);
+    refused("s", BALE_STORE_WRITE, BALE_E_BUSY,
+            "%s/s: is mounted read-only by another process: unmount that first");
+    let_go(false);
+    bale_store_close(store_open("s", BALE_STORE_WRITE), true, NULL);
+    bale_store_platform.network = false;
+    REQUIRE(chmod(at("s/.balefs"), 0711) == 0);
 }
 
 static void without_flock(void)
@@ -168,19 +251,25 @@ static void without_flock(void)
     bale_store_close(store, true, NULL);
     put_file("s/.balefs/lock", TEXT("far\\u0007away", "other"));
     refused("s", BALE_STORE_WRITE, BALE_E_BUSY, LEFT);
-    REQUIRE(unlink(at("s/.balefs/lock")) == 0);
+    taken_over();
     bale_store_platform.flock = flock;
 }
 
 int main(void)
 {
     bale_store_platform.host = "node7";
+    bale_store_platform.await_ms = 1;
     scratch_make();
     store_make("s");
     one_writer();
     readers_share();
     dead_holder_is_taken_over();
     foreign_host();
+    taken_over();
+    running_holder_stays();
+    lock_removed(false, 0711);
+    lock_removed(false, 0755);
+    lock_removed(true, 0711);
     without_flock();
     scratch_remove();
     return check_result();

@@ -1,0 +1,245 @@
+#include "fs/store/lock_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/store/file.h"
+#include "fs/store/holder.h"
+
+#define NAME_SIZE 32
+#define READ_BY_OTHERS 0044 /* with an ACL: by its mask */
+
+/* ---- flock ----------------------------------------------------------------------------------- */
+
+bool bale_flock_missing(int e)
+{
+    return e == ENOSYS || e == ENOTSUP || e == ENOLCK;
+}
+
+int bale_flock(int fd, int operation)
+{
+    const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+
+    for (int tries = 20;; tries--) {
+        if (bale_store_platform.flock(fd, operation | LOCK_NB) == 0)
+            return 0;
+        if (errno != EINTR && (errno != EWOULDBLOCK || tries <= 0))
+            return -1;
+        nanosleep(&pause, NULL);
+    }
+}
+
+bool bale_flock_by_writer(int fd)
+{
+    if (bale_store_platform.flock(fd, LOCK_SH | LOCK_NB) != 0)
+        return true;
+    (void)bale_store_platform.flock(fd, LOCK_UN);
+    return false;
+}
+
+/* ---- The file -------------------------------------------------------------------------------- */
+
+int bale_lock_open(int dir, const char *name, int flags, int *fd)
+{
+    int err = bale_store_file_open(dir, name, flags, fd);
+
+    if (err != BALE_E_NOENT || flags == O_RDONLY)
+        return err;
+    err = bale_store_file_create(dir, name, fd);
+    if (err && errno == EEXIST)
+        err = bale_store_file_open(dir, name, flags, fd);
+    return err;
+}
+
+int bale_lock_write_text(int fd)
+{
+    char *text = bale_holder_self();
+    int err = BALE_E_NOMEM;
+
+    errno = ENOMEM;
+    if (text)
+        err = ftruncate(fd, 0) < 0 ? bale_err_from_errno(errno)
+                                   : bale_write_all(fd, text, strlen(text));
+    if (!err && fsync(fd) < 0)
+        err = bale_err_from_errno(errno);
+    free(text);
+    return err;
+}
+
+static bool unique_name(char name[static NAME_SIZE])
+{
+    uint64_t random;
+
+    if (getrandom(&random, sizeof random, 0) != sizeof random)
+        return false;
+    snprintf(name, NAME_SIZE, BALE_LOCK ".%016" PRIx64, random);
+    return true;
+}
+
+/* Gives the file name the name of the lock. */
+static int give_name(int dir, const char *name, bool replace)
+{
+    if (replace)
+        return renameat(dir, name, dir, BALE_LOCK) < 0 ? bale_err_from_errno(errno) : 0;
+    if (linkat(dir, name, dir, BALE_LOCK, 0) < 0)
+        return errno == EEXIST ? BALE_E_BUSY : bale_err_from_errno(errno);
+    unlinkat(dir, name, 0);
+    return 0;
+}
+
+int bale_lock_make(int dir, bool flocked, bool replace, int *fd)
+{
+    char name[NAME_SIZE];
+    int err, e;
+
+    *fd = -1;
+    if (!unique_name(name))
+        return BALE_E_IO;
+    err = bale_store_file_create(dir, name, fd);
+    if (err)
+        return err;
+    if (flocked && bale_flock(*fd, LOCK_EX) < 0)
+        err = bale_err_from_errno(errno);
+    if (!err)
+        err = bale_lock_write_text(*fd);
+    if (!err)
+        err = give_name(dir, name, replace);
+    if (!err)
+        return 0;
+    e = errno;
+    unlinkat(dir, name, 0);
+    close(*fd);
+    *fd = -1;
+    errno = e;
+    return err;
+}
+
+/* Two processes may remove it at once, so the text that was moved away is read again: if its holder
+ * may still run, it is put back. */
+int bale_lock_move_stale(int dir, const char *takeover)
+{
+    struct bale_holder moved;
+    char name[NAME_SIZE];
+    char *text;
+    size_t length;
+    int err = 0;
+
+    if (!unique_name(name))
+        return BALE_E_IO;
+    if (renameat(dir, BALE_LOCK, dir, name) < 0)
+        return errno == ENOENT ? 0 : bale_err_from_errno(errno);
+    if (bale_store_file_read(dir, name, BALE_HOLDER_MAX, &text, &length) == 0) {
+        bale_holder_parse(text, length, &moved);
+        free(text);
+        if (!bale_holder_may_replace(&moved, takeover, false, true)) {
+            err = BALE_E_BUSY;
+            if (linkat(dir, name, dir, BALE_LOCK, 0) < 0)
+                err = bale_err_from_errno(errno);
+        }
+    }
+    unlinkat(dir, name, 0);
+    return err;
+}
+
+/* ---- The name -------------------------------------------------------------------------------- */
+
+enum bale_named bale_lock_named(int dir, const char *name, int fd)
+{
+    const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_FORCE_SYNC;
+    struct statx held, named;
+
+    if (statx(dir, name, flags, STATX_INO, &named) < 0)
+        return errno == ENOENT || errno == ESTALE ? BALE_NAMED_NONE : BALE_NAMED_UNKNOWN;
+    /* Where another host has removed it, the number may have been given to a new file. */
+    if (statx(fd, "", flags | AT_EMPTY_PATH, STATX_INO, &held) < 0)
+        return errno == ESTALE || errno == ENOENT ? BALE_NAMED_OTHER : BALE_NAMED_UNKNOWN;
+    return held.stx_ino == named.stx_ino && held.stx_dev_major == named.stx_dev_major &&
+                   held.stx_dev_minor == named.stx_dev_minor
+               ? BALE_NAMED
+               : BALE_NAMED_OTHER;
+}
+
+/* ---- The second lock ------------------------------------------------------------------------- */
+
+/* On a network file system the lock of a directory is known to this kernel only. Where others may
+ * read the directory, they could lock it too. */
+bool bale_lock_directory_serves(int dir)
+{
+    struct stat st;
+
+    return !bale_platform_is_network(dir) && fstat(dir, &st) == 0 &&
+           (st.st_mode & READ_BY_OTHERS) == 0;
+}
+
+int bale_lock_take_second(int dir, bool write, int *fd, bool *by_writer)
+{
+    int err, e;
+    int locked = dir;
+
+    *fd = -1;
+    if (!bale_lock_directory_serves(dir)) {
+        err = bale_lock_open(dir, BALE_SECOND_LOCK, write ? O_RDWR : O_RDONLY, fd);
+        if (err == BALE_E_NOENT || (err && !write && errno == EACCES))
+            return 0; /* a reader, who does not need it */
+        if (err)
+            return err;
+        locked = *fd;
+    }
+    if (bale_flock(locked, write ? LOCK_EX : LOCK_SH) == 0)
+        return 0;
+    e = errno;
+    if (e == EWOULDBLOCK)
+        *by_writer = bale_flock_by_writer(locked);
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    if (e == EBADF) /* the directory is open with O_PATH, because we may not read it */
+        e = EACCES;
+    if (bale_flock_missing(e) || (e == EACCES && !write))
+        return 0;
+    errno = e;
+    return e == EWOULDBLOCK ? BALE_E_BUSY : bale_err_from_errno(e);
+}
+
+/* ---- Before a mount -------------------------------------------------------------------------- */
+
+bool bale_lock_is_missing(int dir, const char *name)
+{
+    struct stat st;
+
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+}
+
+/* Whether an earlier mount may still run, as far as the list of sessions knows. */
+static bool lists_uncertain(int dir)
+{
+    json_t *json;
+    bool any;
+
+    if (bale_store_file_read_json(dir, "", BALE_SESSIONS, &json, NULL) < 0)
+        return true;
+    any = json_array_size(json_object_get(json, "uncertain")) > 0;
+    json_decref(json);
+    return any;
+}
+
+void bale_lock_await_holder(int dir)
+{
+    const unsigned ms = bale_store_platform.await_ms;
+    const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+
+    if (bale_lock_directory_serves(dir) || !bale_lock_is_missing(dir, BALE_LOCK))
+        return;
+    if (bale_lock_is_missing(dir, BALE_SECOND_LOCK) || lists_uncertain(dir))
+        nanosleep(&pause, NULL);
+}

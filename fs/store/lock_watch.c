@@ -1,0 +1,295 @@
+#include "fs/store/lock_watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/base/log.h"
+#include "fs/store/file.h"
+#include "fs/store/holder.h"
+#include "fs/store/internal.h"
+#include "fs/store/lock_file.h"
+#include "kernels/base/thread.h"
+
+#define PERIOD_S 1 /* less than half of bale_store_platform.await_ms */
+
+/* What one look has made again, for the log. */
+struct look {
+    struct bale_store *store;
+    char made[160];
+    struct bale_holder other; /* with BALE_E_BUSY: who has the lock */
+};
+
+static void note_made(struct look *look, const char *name)
+{
+    size_t used = strlen(look->made);
+
+    snprintf(look->made + used, sizeof look->made - used, "%s%s", used ? ", " : "", name);
+}
+
+/* The number that the rest of the store uses stays, and refers to another file at once. */
+static int replace_fd(int fd, int from)
+{
+    int e = dup3(from, fd, O_CLOEXEC) < 0 ? errno : 0;
+
+    close(from);
+    errno = e;
+    return e ? bale_err_from_errno(e) : 0;
+}
+
+/* ---- .balefs itself -------------------------------------------------------------------------- */
+
+static int make_directory(const struct bale_store *store)
+{
+    struct stat st;
+
+    if (fstat(store->dir_fd, &st) < 0)
+        return bale_err_from_errno(errno);
+    if (mkdirat(store->root_fd, BALE_STORE_DIR, 0700) < 0)
+        return errno == EEXIST ? 0 : bale_err_from_errno(errno);
+    if ((geteuid() == 0 &&
+         fchownat(store->root_fd, BALE_STORE_DIR, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0) ||
+        fchmodat(store->root_fd, BALE_STORE_DIR, st.st_mode & 07777, 0) < 0)
+        return bale_err_from_errno(errno);
+    return 0;
+}
+
+/* Goes on with the directory that has the name now. The old one's lock goes with its descriptor. */
+static int change_directory(struct look *look)
+{
+    struct bale_store *store = look->store;
+    bool by_writer;
+    int second;
+    int dir;
+    int err = bale_store_directory_open(store->root_fd, &dir);
+
+    if (err)
+        return err;
+    err = bale_lock_take_second(dir, true, &second, &by_writer);
+    if (err) {
+        (void)bale_holder_read(dir, &look->other);
+        close(dir);
+        return err;
+    }
+    pthread_mutex_lock(&store->change);
+    err = replace_fd(store->dir_fd, dir);
+    pthread_mutex_unlock(&store->change);
+    if (store->lock.second >= 0)
+        close(store->lock.second);
+    store->lock.second = second;
+    return err;
+}
+
+static int look_at_directory(struct look *look)
+{
+    struct bale_store *store = look->store;
+    enum bale_named named = bale_lock_named(store->root_fd, BALE_STORE_DIR, store->dir_fd);
+    int err = 0;
+
+    if (named == BALE_NAMED_UNKNOWN)
+        return BALE_E_IO;
+    if (named == BALE_NAMED)
+        return 0;
+    if (named == BALE_NAMED_NONE) {
+        err = make_directory(store);
+        note_made(look, BALE_STORE_DIR);
+    }
+    return err ? err : change_directory(look);
+}
+
+/* ---- The lock -------------------------------------------------------------------------------- */
+
+/* Another file has the lock's name. If nobody holds it, it becomes ours. */
+static int adopt_lock(struct look *look)
+{
+    struct bale_store *store = look->store;
+    bool flocks = !store->lock.link;
+    int fd;
+    int err = bale_store_file_open(store->dir_fd, BALE_LOCK, O_RDWR, &fd);
+
+    if (err)
+        return err == BALE_E_NOENT ? 0 : err; /* the next look makes it */
+    (void)bale_holder_read(store->dir_fd, &look->other);
+    if (flocks && bale_flock(fd, LOCK_EX) < 0)
+        err = errno == EWOULDBLOCK ? BALE_E_BUSY : bale_err_from_errno(errno);
+    else if (!bale_holder_is_self(&look->other) &&
+             !bale_holder_may_replace(&look->other, NULL, flocks,
+                                      bale_platform_is_network(store->dir_fd)))
+        err = BALE_E_BUSY;
+    else
+        err = bale_lock_write_text(fd);
+    if (err)
+        close(fd);
+    else
+        err = replace_fd(store->lock.fd, fd);
+    note_made(look, BALE_LOCK);
+    return err;
+}
+
+static int look_at_lock(struct look *look)
+{
+    struct bale_store *store = look->store;
+    int fd;
+    int err;
+
+    switch (bale_lock_named(store->dir_fd, BALE_LOCK, store->lock.fd)) {
+    case BALE_NAMED:
+        return 0;
+    case BALE_NAMED_UNKNOWN:
+        return BALE_E_IO;
+    case BALE_NAMED_OTHER:
+        return adopt_lock(look);
+    case BALE_NAMED_NONE:
+        break;
+    }
+    err = bale_lock_make(store->dir_fd, !store->lock.link, false, &fd);
+    if (err)
+        return err == BALE_E_BUSY ? 0 : err; /* the next look tells whose it is */
+    note_made(look, BALE_LOCK);
+    return replace_fd(store->lock.fd, fd);
+}
+
+static int look_at_second(struct look *look)
+{
+    struct bale_store *store = look->store;
+    bool by_writer;
+    int fd;
+    int err;
+
+    if (store->lock.second < 0 ||
+        bale_lock_named(store->dir_fd, BALE_SECOND_LOCK, store->lock.second) == BALE_NAMED)
+        return 0;
+    err = bale_lock_take_second(store->dir_fd, true, &fd, &by_writer);
+    if (err || fd < 0)
+        return err;
+    note_made(look, BALE_SECOND_LOCK);
+    return replace_fd(store->lock.second, fd);
+}
+
+/* ---- The other files ------------------------------------------------------------------------- */
+
+static int look_at_files(struct look *look)
+{
+    struct bale_store *store = look->store;
+    int err = 0;
+
+    pthread_mutex_lock(&store->change);
+    if (bale_lock_is_missing(store->dir_fd, BALE_VOLUME) ||
+        bale_lock_is_missing(store->dir_fd, BALE_VOLUME_COPY)) {
+        err = bale_config_restore(store);
+        note_made(look, BALE_VOLUME);
+    }
+    if (!err && bale_lock_is_missing(store->dir_fd, BALE_SESSIONS)) {
+        err = bale_sessions_restore(store);
+        note_made(look, BALE_SESSIONS);
+    }
+    if (!err && store->top_fd >= 0 && bale_lock_is_missing(store->dir_fd, BALE_TOP)) {
+        err = bale_top_restore(store);
+        note_made(look, BALE_TOP);
+    }
+    pthread_mutex_unlock(&store->change);
+    return err;
+}
+
+/* ---- Looking --------------------------------------------------------------------------------- */
+
+static void stop(struct look *look)
+{
+    struct bale_store *store = look->store;
+
+    atomic_store(&store->stopped, true);
+    bale_log(BALE_LOG_ERROR,
+             "%s: %s has taken the store although it is mounted here: nothing is written here any "
+             "more: unmount, and check the store with balefs fsck when nobody has it mounted",
+             store->path, look->other.present ? look->other.who : "another process");
+}
+
+static void report(struct look *look, int err)
+{
+    struct bale_store *store = look->store;
+    bool trouble = err != 0;
+
+    if (look->made[0] && !err)
+        bale_log(BALE_LOG_WARNING,
+                 "%s/" BALE_STORE_DIR
+                 ": files were removed, and are made again: %s: exclude it from "
+                 "what cleans up",
+                 store->path, look->made);
+    if (trouble && !store->lock.trouble)
+        bale_log(BALE_LOG_WARNING,
+                 "%s/" BALE_STORE_DIR ": cannot be looked after: %s: another mount may get in",
+                 store->path, bale_err_text(err));
+    store->lock.trouble = trouble;
+}
+
+void bale_lock_look(struct bale_store *store)
+{
+    struct look look = {.store = store};
+    int err;
+
+    if (store->access != BALE_STORE_WRITE)
+        return;
+    pthread_mutex_lock(&store->lock.looking);
+    if (atomic_load(&store->stopped))
+        goto out;
+    err = look_at_directory(&look);
+    if (!err)
+        err = look_at_lock(&look);
+    if (!err)
+        err = look_at_second(&look);
+    if (err == BALE_E_BUSY) {
+        stop(&look);
+        goto out;
+    }
+    if (!err)
+        err = look_at_files(&look);
+    report(&look, err);
+out:
+    pthread_mutex_unlock(&store->lock.looking);
+}
+
+static void *lock_watch_thread(void *arg)
+{
+    struct bale_store *store = arg;
+    struct timespec until;
+    bool end = false;
+
+    while (!end) {
+        bale_lock_look(store);
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += PERIOD_S;
+        pthread_mutex_lock(&store->lock.looking);
+        if (!store->lock.end)
+            (void)pthread_cond_timedwait(&store->lock.ended, &store->lock.looking, &until);
+        end = store->lock.end;
+        pthread_mutex_unlock(&store->lock.looking);
+    }
+    return NULL;
+}
+
+int bale_store_watch(struct bale_store *store)
+{
+    if (store->access != BALE_STORE_WRITE)
+        return 0;
+    store->lock.watched =
+        bale_thread_start(&store->lock.watch, "balefs-lock", lock_watch_thread, store) == 0;
+    return store->lock.watched ? 0 : BALE_E_NOMEM;
+}
+
+void bale_lock_watch_end(struct bale_store *store)
+{
+    if (!store->lock.watched)
+        return;
+    pthread_mutex_lock(&store->lock.looking);
+    store->lock.end = true;
+    pthread_cond_signal(&store->lock.ended);
+    pthread_mutex_unlock(&store->lock.looking);
+    pthread_join(store->lock.watch, NULL);
+    store->lock.watched = false;
+}

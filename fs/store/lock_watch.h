@@ -1,0 +1,16 @@
+/* Keeps a writer's lock and the store's own files where they are looked for, and notices when
+ * another writer has got in. Only for fs/store and its tests. */
+#ifndef BALE_FS_STORE_LOCK_WATCH_H
+#define BALE_FS_STORE_LOCK_WATCH_H
+
+struct bale_store;
+
+/* Looks once, as the watch does each second: makes again what was removed from .balefs, with
+ * .balefs itself. If another process has a lock where ours should be, sets store->stopped. Writes
+ * nothing if all is there. Any thread, with none of the store's locks. */
+void bale_lock_look(struct bale_store *store);
+
+/* Ends the thread that bale_store_watch has started, if any. */
+void bale_lock_watch_end(struct bale_store *store);
+
+#endif

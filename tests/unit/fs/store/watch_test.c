@@ -1,0 +1,251 @@
+/* What a writer does whose files in .balefs are removed, and when another writer has got in. */
+#include <dirent.h>
+#include <errno.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+
+#include "fs/store/lock_file.h"
+#include "fs/store/lock_watch.h"
+#include "tests/unit/fs/store/scratch.h"
+
+#define OWN "s/.balefs"
+#define LOCK OWN "/lock"
+
+static struct bale_store *store;
+
+static int no_flock(int fd, int operation)
+{
+    (void)fd;
+    (void)operation;
+    errno = ENOSYS;
+    return -1;
+}
+
+/* At once: a watch may be making files in it. */
+static void remove_all(void)
+{
+    REQUIRE(rename(at(OWN), at("removed")) == 0);
+    REQUIRE(nftw(at("removed"), scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0);
+}
+
+/* Another process is refused, and learns who has it. */
+static void try_to_get_in(void)
+{
+    struct bale_store *other;
+    char expected[200];
+
+    snprintf(expected, sizeof expected, "is mounted by process %ld on host node7", (long)getppid());
+    CHECK_EQ(bale_store_open(at("s"), BALE_STORE_WRITE, &other, &why), BALE_E_BUSY);
+    if (!CHECK(strstr(why.text, expected)))
+        fprintf(stderr, "%s\n", why.text);
+}
+
+/* After a look everything is there, and the store goes on. */
+static void is_whole(void)
+{
+    static const char *const names[] = {"lock", "volume.json", "volume-copy.json", "sessions.json"};
+
+    bale_lock_look(store);
+    CHECK(!bale_store_is_stopped(store));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char name[64];
+
+        snprintf(name, sizeof name, OWN "/%s", names[i]);
+        if (!CHECK(access(at(name), F_OK) == 0))
+            fprintf(stderr, "no %s\n", name);
+    }
+    CHECK(bale_lock_named(store->root_fd, ".balefs", store->dir_fd) == BALE_NAMED);
+    CHECK(bale_lock_named(store->dir_fd, "lock", store->lock.fd) == BALE_NAMED);
+    in_child(0, try_to_get_in);
+    CHECK_EQ(bale_store_checkpoint(store), 0);
+}
+
+static void begin(bool network)
+{
+    bale_store_platform.network = network;
+    store = store_open("s", BALE_STORE_WRITE);
+    is_whole();
+}
+
+static void end(void)
+{
+    CHECK_EQ(bale_store_close(store, true, "all is stored"), 0);
+    CHECK(bale_store_platform.flock != flock || *get_file(LOCK) == '\0');
+    CHECK_EQ(bale_store_close(store_open("s", BALE_STORE_WRITE), true, NULL), 0);
+    bale_store_platform.network = false;
+}
+
+/* A look at a store that nobody has touched writes nothing: a disk may sleep. */
+static void nothing_removed(void)
+{
+    struct stat before, after;
+
+    begin(false);
+    REQUIRE(stat(at(OWN), &before) == 0);
+    for (int i = 0; i < 10; i++)
+        bale_lock_look(store);
+    REQUIRE(stat(at(OWN), &after) == 0);
+    CHECK(before.st_mtim.tv_sec == after.st_mtim.tv_sec &&
+          before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
+    end();
+}
+
+static void each_removed(bool network)
+{
+    begin(network);
+    for (;;) {
+        DIR *dir = opendir(at(OWN));
+        struct dirent *entry;
+        static unsigned next;
+        unsigned i = 0;
+
+        REQUIRE(dir);
+        while ((entry = readdir(dir)))
+            if (entry->d_name[0] != '.' && entry->d_type == DT_REG && i++ == next)
+                break;
+        if (entry)
+            REQUIRE(unlinkat(dirfd(dir), entry->d_name, 0) == 0);
+        closedir(dir);
+        next = entry ? next + 1 : 0;
+        if (!entry)
+            break;
+        is_whole();
+    }
+    end();
+}
+
+static void all_removed(bool network)
+{
+    char before[4096];
+    struct stat st;
+
+    begin(network);
+    snprintf(before, sizeof before, "%s", get_file(OWN "/volume.json"));
+    remove_all();
+    is_whole();
+    CHECK_EQ_STR(get_file(OWN "/volume.json"), before);
+    CHECK_EQ_STR(get_file(OWN "/volume-copy.json"), before);
+    CHECK(stat(at(OWN), &st) == 0 && (st.st_mode & 07777) == 0711);
+    remove_all(); /* just before the end */
+    end();
+    begin(network);
+    REQUIRE(rename(at(OWN), at("s/moved")) == 0);
+    is_whole();
+    REQUIRE(rename(at("s/moved"), at("s/.moved")) == 0); /* that one is not ours any more */
+    is_whole();
+    end();
+    REQUIRE(nftw(at("s/.moved"), scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0);
+}
+
+/* A lock that nobody holds: it was put back, or made by hand. */
+static void unheld_lock(void)
+{
+    begin(false);
+    REQUIRE(unlink(at(LOCK)) == 0);
+    put_file(LOCK, "");
+    is_whole();
+    CHECK(strstr(get_file(LOCK), "node7"));
+    end();
+}
+
+/* Nothing is written any more, and what is the other's stays. */
+static void is_stopped(const char *lock)
+{
+    struct bale_store_config config = *bale_store_config(store);
+    char sessions[4096];
+
+    snprintf(sessions, sizeof sessions, "%s", get_file(OWN "/sessions.json"));
+    unlink(at(OWN "/last-unmount.json"));
+    bale_lock_look(store);
+    CHECK(bale_store_is_stopped(store));
+    CHECK_EQ(bale_store_checkpoint(store), BALE_E_IO);
+    CHECK_EQ(bale_store_set_config(store, &config, &why), BALE_E_IO);
+    CHECK_EQ(bale_store_close(store, true, "all is stored"), BALE_E_IO);
+    CHECK_EQ_STR(get_file(LOCK), lock);
+    CHECK_EQ_STR(get_file(OWN "/sessions.json"), sessions);
+    CHECK(access(at(OWN "/last-unmount.json"), F_OK) < 0);
+    bale_store_platform.network = false;
+}
+
+/* A program that knows the lock's file alone has made it again and has it. */
+static void foreign_flock(void)
+{
+    const char *text = "{\"host\":\"far\",\"boot\":\"b\",\"process\":1}";
+    int fd;
+
+    begin(false);
+    REQUIRE(unlink(at(LOCK)) == 0);
+    put_file(LOCK, text);
+    fd = open(at(LOCK), O_RDWR | O_CLOEXEC);
+    REQUIRE(fd >= 0 && flock(fd, LOCK_EX) == 0);
+    is_stopped(text);
+    close(fd);
+}
+
+/* Another host has taken the store over. */
+static void foreign_text(bool network)
+{
+    const char *text = "{\"host\":\"far\",\"boot\":\"b\",\"process\":1}";
+
+    begin(network);
+    REQUIRE(unlink(at(LOCK)) == 0);
+    put_file(LOCK, text);
+    is_stopped(text);
+    put_file(LOCK, "");
+    CHECK_EQ(unlink(at(LOCK)), 0);
+}
+
+/* The whole directory is another's. */
+static void foreign_directory(void)
+{
+    const char *text = "{\"host\":\"far\",\"boot\":\"b\",\"process\":1}";
+    int fd;
+
+    begin(false);
+    remove_all();
+    REQUIRE(mkdir(at(OWN), 0711) == 0);
+    put_file(LOCK, text);
+    fd = open(at(OWN), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    REQUIRE(fd >= 0 && flock(fd, LOCK_EX) == 0);
+    is_stopped(text);
+    close(fd);
+    remove_all();
+}
+
+/* The thread looks by itself. */
+static void watched(void)
+{
+    begin(false);
+    CHECK_EQ(bale_store_watch(store), 0);
+    remove_all();
+    while (access(at(OWN "/sessions.json"), F_OK) < 0)
+        usleep(1000);
+    is_whole();
+    end();
+}
+
+int main(void)
+{
+    bale_store_platform.host = "node7";
+    bale_store_platform.await_ms = 1;
+    scratch_make();
+    store_make("s");
+    nothing_removed();
+    each_removed(false);
+    each_removed(true);
+    all_removed(false);
+    all_removed(true);
+    unheld_lock();
+    watched();
+    foreign_flock();
+    REQUIRE(unlink(at(LOCK)) == 0);
+    foreign_text(true);
+    bale_store_platform.flock = no_flock;
+    foreign_text(true);
+    each_removed(true);
+    all_removed(true);
+    bale_store_platform.flock = flock;
+    foreign_directory();
+    scratch_remove();
+    return check_result();
+}
