@@ -228,7 +228,7 @@ int bale_container_scrub(struct bale_container *c, struct bale_scratch *scratch)
     if (err != BALE_OK)
         return err;
     bale_container_lock_writer(c);
-    err = atomic_load(&c->broken) ? BALE_E_IO : scrub_gaps(c);
+    err = bale_container_is_broken(c) ? BALE_E_IO : scrub_gaps(c);
     if (err == BALE_OK)
         atomic_store(&c->slack, false);
     bale_container_unlock_writer(c);
