@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "kernels/frame/setting.h"
+#include "tools/bench/axis.h"
 #include "tools/bench/engine_report.h"
 #include "tools/bench/report.h"
-#include "tools/bench/svg.h"
 
 enum {
     WIDTH = 1120,
@@ -31,7 +31,8 @@ struct label {
 struct engine_panel {
     const struct bale_engine_report *report;
     FILE *out;
-    double left, slow, fast; /* bytes a second at the edges */
+    double left;
+    struct bale_speed_axis rates;
     enum bale_item_kind kind;
     struct label labels[LABELS];
     size_t label_count;
@@ -54,7 +55,7 @@ static double x_of(const struct engine_panel *p, unsigned size)
 
 static double y_of(const struct engine_panel *p, double rate)
 {
-    return BOTTOM - (BOTTOM - TOP) * log(rate / p->slow) / log(p->fast / p->slow);
+    return bale_speed_axis_y(&p->rates, rate);
 }
 
 /* Both panels have the same axes, so that they can be compared. */
@@ -72,25 +73,7 @@ static void choose_axes(struct engine_panel *p)
                     fast = fmax(fast, rate);
                 }
             }
-    p->slow = fast > 0 ? slow / 1.5 : 1;
-    p->fast = fast > 0 ? fast * 1.5 : 10;
-}
-
-static void draw_rates(const struct engine_panel *p)
-{
-    static const double marks[] = {1, 2, 5};
-
-    for (int i = 0; i < 30; i++) { /* from 1 kB/s on: ten powers of ten */
-        int power = 3 + i / 3;
-        double rate = pow(10, power) * marks[i % 3];
-        if (rate < p->slow || rate > p->fast)
-            continue;
-        fprintf(p->out, "<path class=\"grid\" d=\"M%.1f %.1fh%d\"/>\n", p->left, y_of(p, rate),
-                PANEL);
-        fprintf(p->out,
-                "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
-                p->left - 8, y_of(p, rate) + 4, rate / 1e9);
-    }
+    bale_speed_axis_fit(&p->rates, slow, fast);
 }
 
 static void draw_frame(const struct engine_panel *p)
@@ -171,11 +154,12 @@ static void draw_labels(struct engine_panel *p)
 
 static void draw_panel(const struct bale_engine_report *report, enum bale_item_kind kind, FILE *out)
 {
-    struct engine_panel p = {.report = report, .out = out, .kind = kind};
+    struct engine_panel p = {
+        .report = report, .out = out, .rates = {.top = TOP, .bottom = BOTTOM}, .kind = kind};
 
     p.left = kind == BALE_ITEM_ENCODE ? LEFT : LEFT + PANEL + GAP;
     choose_axes(&p);
-    draw_rates(&p);
+    bale_speed_axis_draw(&p.rates, p.left, PANEL, 1e9, out);
     draw_frame(&p);
     for (size_t i = 0; i < report->count; i++)
         for (enum bale_side side = 0; side < BALE_SIDES; side++)

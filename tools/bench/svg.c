@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/frame/setting.h"
+#include "tools/bench/axis.h"
 #include "tools/bench/report.h"
 
 enum {
@@ -31,27 +32,14 @@ struct box {
 struct codec_panel {
     const struct bale_bench_report *report;
     FILE *out;
-    double left;       /* of the plot */
-    double low, high;  /* ratios, at its edges */
-    double slow, fast; /* bytes a second */
-    double step;       /* between two marks of the ratio */
+    double left;      /* of the plot */
+    double low, high; /* ratios, at its edges */
+    struct bale_speed_axis speeds;
+    double step; /* between two marks of the ratio */
     bool decompress;
     struct box taken[3 * LABELS]; /* where no label may go */
     size_t count;
 };
-
-/* Colours that colour-blind readers can tell apart (Okabe and Ito), dark enough for text. */
-static const char *const hues[] = {"#0072b2", "#c04a00", "#00795a", "#a3447c",
-                                   "#8a6d00", "#3d8bbf", "#5b3fa8", "#4d7c0f"};
-
-const char *bale_bench_hue(uint8_t codec)
-{
-    if (codec == BALE_CODEC_STORE || codec == BALE_CODEC_ZERO)
-        return "#777777";
-    if (codec == BALE_CODEC_AUTO)
-        return "#000000";
-    return hues[bale_codec_order(codec) % (sizeof hues / sizeof hues[0])];
-}
 
 static double ratio_of(const struct bale_bench_report *report, size_t i)
 {
@@ -85,18 +73,7 @@ static double x_of(const struct codec_panel *p, double ratio)
 
 static double y_of(const struct codec_panel *p, double speed)
 {
-    return BOTTOM - (BOTTOM - TOP) * log(speed / p->slow) / log(p->fast / p->slow);
-}
-
-void bale_bench_put(FILE *out, const char *text)
-{
-    for (; *text; text++)
-        if (*text == '&')
-            fputs("&amp;", out);
-        else if (*text == '<')
-            fputs("&lt;", out);
-        else
-            fputc(*text, out);
+    return bale_speed_axis_y(&p->speeds, speed);
 }
 
 static double nice_step(double span)
@@ -136,26 +113,7 @@ static void choose_axes(struct codec_panel *p)
     p->step = nice_step(most - least);
     p->low = least - 0.12 * (most - least);
     p->high = most + 0.2 * (most - least);
-    p->slow = slow / 1.5;
-    p->fast = fast * 1.5;
-}
-
-static void draw_speeds(const struct codec_panel *p)
-{
-    static const double marks[] = {1, 2, 5};
-
-    for (int i = 0; i < 30; i++) { /* from 1 kB/s on: ten powers of ten */
-        int power = 3 + i / 3;
-        double speed = pow(10, power) * marks[i % 3];
-        if (speed < p->slow || speed > p->fast)
-            continue;
-        fprintf(p->out, "<path class=\"grid\" d=\"M%.1f %.1fh%d\"/>\n", p->left, y_of(p, speed),
-                PANEL);
-        if (!p->decompress)
-            fprintf(p->out,
-                    "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%.10g</text>\n",
-                    p->left - 8, y_of(p, speed) + 4, speed / 1e6);
-    }
+    bale_speed_axis_fit(&p->speeds, slow, fast);
 }
 
 static void draw_ratios(const struct codec_panel *p)
@@ -325,11 +283,14 @@ static void label_gpu_point(struct codec_panel *p, size_t i)
 
 static void draw_panel(const struct bale_bench_report *report, bool decompress, FILE *out)
 {
-    struct codec_panel p = {.report = report, .out = out, .decompress = decompress};
+    struct codec_panel p = {.report = report,
+                            .out = out,
+                            .speeds = {.top = TOP, .bottom = BOTTOM},
+                            .decompress = decompress};
 
     p.left = decompress ? LEFT + PANEL + GAP : LEFT;
     choose_axes(&p);
-    draw_speeds(&p);
+    bale_speed_axis_draw(&p.speeds, p.left, PANEL, decompress ? 0 : 1e6, out);
     draw_ratios(&p);
     draw_frame(&p);
     draw_levels(&p);

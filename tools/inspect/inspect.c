@@ -19,6 +19,7 @@
 #include "tools/common/reader.h"
 #include "tools/common/size.h"
 #include "tools/inspect/extent_map.h"
+#include "tools/inspect/root_slots.h"
 #include "tools/inspect/totals.h"
 
 static const char help[] =
@@ -56,141 +57,15 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-struct root_slot {
-    const char *state; /* "valid", "zero", "damaged", "unsupported" */
-    struct bale_root root;
-    char feature[5];
-};
-
 struct inspection {
     const char *path;
     char *container;
-    struct root_slot slots[BALE_SLOTS];
-    struct bale_container_attr attr; /* of the chosen root */
+    struct bale_root_slots roots;
     struct bale_container_usage usage;
-    uint64_t rejected;
     struct bale_container *open; /* NULL: the container cannot be opened */
     json_t *extents;             /* NULL: extents are printed at once */
     bool begun;                  /* the table of extents has begun */
 };
-
-/* ---- Root slots ------------------------------------------------------------------------------ */
-
-static void read_slot(const uint8_t *bytes, struct root_slot *slot)
-{
-    static const uint8_t zeros[BALE_ROOT_SIZE];
-    int err = bale_root_decode(bytes, &slot->root, slot->feature);
-
-    if (err == BALE_OK)
-        slot->state = "valid";
-    else if (err == BALE_E_UNSUPPORTED)
-        slot->state = "unsupported";
-    else
-        slot->state = memcmp(bytes, zeros, sizeof zeros) == 0 ? "zero" : "damaged";
-}
-
-static int read_slots(int fd, struct inspection *in)
-{
-    uint8_t head[BALE_DATA_START] = {0};
-
-    if (pread(fd, head, sizeof head, 0) < 0)
-        return bale_err_from_errno(errno);
-    for (unsigned i = 0; i < BALE_SLOTS; i++)
-        read_slot(head + i * BALE_ROOT_SIZE, &in->slots[i]);
-    return BALE_OK;
-}
-
-static const char *setting_text(const struct bale_root *root, char text[static BALE_SETTING_TEXT])
-{
-    struct bale_setting setting = {.codec = root->codec, .parameter = (int16_t)root->parameter};
-
-    bale_setting_print(setting, text, BALE_SETTING_TEXT);
-    return text;
-}
-
-static const char *time_text(int64_t nanoseconds, char text[static 48])
-{
-    int64_t second = nanoseconds / 1000000000, rest = nanoseconds % 1000000000;
-    char date[32];
-    struct tm tm;
-
-    if (rest < 0) {
-        rest += 1000000000;
-        second--;
-    }
-    time_t time = (time_t)second;
-    gmtime_r(&time, &tm);
-    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(text, 48, "%s.%09" PRId64 "Z", date, rest);
-    return text;
-}
-
-static void print_slot(const struct inspection *in, unsigned number)
-{
-    const struct root_slot *slot = &in->slots[number];
-    const struct bale_root *root = &slot->root;
-    char setting[BALE_SETTING_TEXT], when[48];
-    bool chosen = in->attr.generation && root->generation == in->attr.generation;
-
-    printf("root %u: %s%s%s\n", number, slot->state, slot->feature[0] ? ": feature " : "",
-           slot->feature);
-    if (strcmp(slot->state, "valid") != 0)
-        return;
-    printf("  generation %" PRIu64 "%s, durable %" PRIu64 ", session %" PRIu32 "\n",
-           root->generation,
-           chosen                             ? " (chosen)"
-           : root->generation == in->rejected ? " (rejected: its data is not all there)"
-                                              : "",
-           root->durable, root->session);
-    printf("  size %" PRIu64 ", stored %" PRIu64 ", end %" PRIu64 ", mtime %s\n", root->size,
-           root->stored, root->end, time_text(root->mtime, when));
-    printf("  codec %s%s, extent %" PRIu32 "%s, mode ", setting_text(root, setting),
-           root->flags & BALE_ROOT_CODEC_EXPLICIT ? " (chosen)" : "", root->extent,
-           root->flags & BALE_ROOT_EXTENT_EXPLICIT ? " (chosen)" : "");
-    printf(root->mode & BALE_ROOT_MODE_IN_CONTAINER ? "%04o" : "of the inode",
-           (unsigned)root->mode & 07777u);
-    printf(", container 0x%016" PRIx64 "\n", root->container_id);
-    if (root->height == 0)
-        printf("  no data\n");
-    else
-        printf("  %s at %" PRIu64 ", %" PRIu32 " bytes, height %u, checksum 0x%016" PRIx64 "\n",
-               root->height == BALE_HEIGHT_DIRECT ? "one frame" : "index", root->tree.position,
-               root->tree.length, root->height, root->tree.checksum);
-}
-
-static json_t *slot_json(const struct inspection *in, unsigned number)
-{
-    const struct root_slot *slot = &in->slots[number];
-    const struct bale_root *root = &slot->root;
-    char setting[BALE_SETTING_TEXT];
-    json_t *object = json_object();
-
-    bale_json_count(object, "slot", number);
-    bale_json_text(object, "state", slot->state);
-    if (slot->feature[0])
-        bale_json_text(object, "feature", slot->feature);
-    if (strcmp(slot->state, "valid") != 0)
-        return object;
-    json_object_set_new(object, "chosen", json_boolean(root->generation == in->attr.generation));
-    json_object_set_new(object, "rejected", json_boolean(root->generation == in->rejected));
-    bale_json_count(object, "generation", root->generation);
-    bale_json_count(object, "durable", root->durable);
-    bale_json_count(object, "session", root->session);
-    bale_json_count(object, "size", root->size);
-    bale_json_count(object, "end", root->end);
-    bale_json_count(object, "stored", root->stored);
-    json_object_set_new(object, "mtime", json_integer(root->mtime));
-    bale_json_hex(object, "container_id", root->container_id);
-    bale_json_count(object, "flags", root->flags);
-    bale_json_count(object, "mode", root->mode);
-    bale_json_text(object, "codec", setting_text(root, setting));
-    bale_json_count(object, "extent", root->extent);
-    bale_json_count(object, "height", root->height);
-    bale_json_count(object, "tree_position", root->tree.position);
-    bale_json_count(object, "tree_length", root->tree.length);
-    bale_json_hex(object, "tree_checksum", root->tree.checksum);
-    return object;
-}
 
 /* ---- Extents --------------------------------------------------------------------------------- */
 
@@ -264,7 +139,7 @@ static void print_head(const struct inspection *in)
     printf("file     %s\n", bale_clean_text(in->path, clean, sizeof clean));
     printf("stored   %s\n", bale_clean_text(in->container, clean, sizeof clean));
     for (unsigned i = 0; i < BALE_SLOTS; i++)
-        print_slot(in, i);
+        bale_root_slot_print(&in->roots, i);
     printf("index: %" PRIu64 " pages, %" PRIu64 " bytes, height %d\n", usage->pages,
            usage->page_bytes, usage->height);
     printf("free: %" PRIu64 " bytes, and %" PRIu64 " once a newer commit is durable; %" PRIu64
@@ -279,7 +154,7 @@ static json_t *as_json(struct inspection *in)
     bale_json_path(object, "path", in->path);
     bale_json_path(object, "container", in->container);
     for (unsigned i = 0; i < BALE_SLOTS; i++)
-        json_array_append_new(roots, slot_json(in, i));
+        json_array_append_new(roots, bale_root_slot_json(&in->roots, i));
     json_object_set_new(object, "roots", roots);
     bale_json_count(index, "pages", in->usage.pages);
     bale_json_count(index, "bytes", in->usage.page_bytes);
@@ -296,11 +171,12 @@ static json_t *as_json(struct inspection *in)
 static int inspect_container(const struct bale_reader *reader, const char *below,
                              struct inspection *in, struct bale_reason *why)
 {
+    struct bale_container_attr attr;
     int fd, err = bale_reader_open_file(reader, below, &fd, why);
 
     if (err != BALE_OK)
         return err;
-    err = read_slots(fd, in);
+    err = bale_root_slots_read(fd, &in->roots);
     if (err != BALE_OK) {
         bale_reason_set(why, "cannot be read: %s", bale_err_text(err));
         close(fd);
@@ -308,8 +184,9 @@ static int inspect_container(const struct bale_reader *reader, const char *below
     }
     err = bale_reader_open_container(reader, fd, &in->open, why);
     if (err == BALE_OK) {
-        bale_container_attr(in->open, &in->attr);
-        in->rejected = bale_container_rejected(in->open);
+        bale_container_attr(in->open, &attr);
+        in->roots.chosen = attr.generation;
+        in->roots.rejected = bale_container_rejected(in->open);
         err = bale_container_usage(in->open, &in->usage);
         if (!in->extents)
             print_head(in);
@@ -351,7 +228,7 @@ static int inspect_location(const char *path, const struct bale_location *locati
         goto out;
     }
     err = inspect_container(&reader, location->below, &in, &where);
-    if (all && in.slots[0].state)
+    if (all && in.roots.slots[0].state)
         json_array_append_new(all, as_json(&in));
     if (err != BALE_OK && !ferror(stdout))
         bale_message("%s: %s", path, where.text);

@@ -1,0 +1,60 @@
+#include "tools/bench/axis.h"
+
+#include <math.h>
+
+#include "format/codecs.h"
+
+/* Colours that colour-blind readers can tell apart (Okabe and Ito), dark enough for text. */
+static const char *const hues[] = {"#0072b2", "#c04a00", "#00795a", "#a3447c",
+                                   "#8a6d00", "#3d8bbf", "#5b3fa8", "#4d7c0f"};
+
+const char *bale_bench_hue(uint8_t codec)
+{
+    if (codec == BALE_CODEC_STORE || codec == BALE_CODEC_ZERO)
+        return "#777777";
+    if (codec == BALE_CODEC_AUTO)
+        return "#000000";
+    return hues[bale_codec_order(codec) % (sizeof hues / sizeof hues[0])];
+}
+
+void bale_bench_put(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        if (*text == '&')
+            fputs("&amp;", out);
+        else if (*text == '<')
+            fputs("&lt;", out);
+        else
+            fputc(*text, out);
+}
+
+double bale_speed_axis_y(const struct bale_speed_axis *axis, double speed)
+{
+    double part = log(speed / axis->slow) / log(axis->fast / axis->slow);
+
+    return axis->bottom - (axis->bottom - axis->top) * part;
+}
+
+void bale_speed_axis_fit(struct bale_speed_axis *axis, double least, double most)
+{
+    axis->slow = most > 0 ? least / 1.5 : 1;
+    axis->fast = most > 0 ? most * 1.5 : 10;
+}
+
+void bale_speed_axis_draw(const struct bale_speed_axis *axis, double left, double width,
+                          double unit, FILE *out)
+{
+    static const double marks[] = {1, 2, 5};
+
+    for (int i = 0; i < 30; i++) { /* from 1 kB/s on: ten powers of ten */
+        double speed = pow(10, 3 + i / 3) * marks[i % 3];
+        double y = bale_speed_axis_y(axis, speed);
+        if (speed < axis->slow || speed > axis->fast)
+            continue;
+        fprintf(out, "<path class=\"grid\" d=\"M%.1f %.1fh%.0f\"/>\n", left, y, width);
+        if (unit > 0)
+            fprintf(out,
+                    "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%.10g</text>\n",
+                    left - 8, y + 4, speed / unit);
+    }
+}
