@@ -37,10 +37,13 @@ struct cuda_codec_ops {
     uint16_t trial; /* a parameter with which a chunk of BALE_CUDA_CELL bytes loads all kernels */
     /* Called once for each context, to set attributes of kernels. */
     cudaError_t (*open)();
-    /* *bytes: the most bytes that a cell may become, and the working memory that a batch of so many
-     * cells needs. Return 0, or not 0 if nvCOMP failed. */
+    /* *bytes: the most bytes that a cell may become, and, of nvCOMP's codecs, the working memory
+     * that a batch of so many cells needs. Return 0, or not 0 if nvCOMP failed. */
     int (*bound)(const struct nvcomp *nvcomp, size_t *bytes);
     int (*temp)(const struct nvcomp *nvcomp, uint32_t cells, size_t *bytes);
+    /* Of our codecs: the working memory for one chunk. A batch has it for some of its chunks, one
+     * at least, and the codec does no more of them at a time (bale_parts). */
+    size_t room;
     /* Launches the encoding of raw cells to packed cells: chunk c lies at lists.raw + c *
      * BALE_CUDA_CELL, its stream goes to lists.packed + c * lists.packed_cell. Sets
      * packed_lengths[c] and statuses[c], 0 if it went well. A chunk whose packed length is 0 or more

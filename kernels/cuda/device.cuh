@@ -9,6 +9,12 @@
 #include "kernels/codec/lists.h"
 #include "kernels/cuda/device.h"
 
+/* The working memory of our codecs on a device, in all workspaces together, in bytes: a codec that
+ * needs much for a chunk does fewer chunks at a time, and takes nothing from the slots. */
+#ifndef BALE_CUDA_ROOMS
+#define BALE_CUDA_ROOMS ((size_t)128 << 20)
+#endif
+
 /* Working memory of a codec for one batch at a time. For nvCOMP's zstd it takes more than 1 GiB
  * however few the chunks are, so slots share it. */
 struct cuda_workspace {

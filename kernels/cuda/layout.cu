@@ -17,8 +17,18 @@ template <typename T> void carve(carver *c, T **part, size_t bytes)
     c->at += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Bytes of a workspace for so many cells: the most that any codec needs. */
-size_t temp_size(const bale_cuda_device *device, uint32_t cells)
+/* Bytes of a workspace for so many chunks at a time, of which each takes room bytes, but no more than
+ * its share. */
+size_t rooms_size(size_t room, unsigned workspaces, uint32_t cells)
+{
+    const size_t share = BALE_CUDA_ROOMS / workspaces / room;
+    const size_t rooms = share < cells ? share : cells;
+
+    return room * (rooms > 0 ? rooms : 1);
+}
+
+/* Bytes of each workspace for so many cells: the most that any codec needs. */
+size_t temp_size(const bale_cuda_device *device, unsigned workspaces, uint32_t cells)
 {
     size_t most = 0;
 
@@ -28,6 +38,8 @@ size_t temp_size(const bale_cuda_device *device, uint32_t cells)
         if (device->available[c] && ops->temp &&
             ops->temp(device->settings.nvcomp, cells, &bytes) != 0)
             return SIZE_MAX;
+        if (device->available[c] && ops->room > 0)
+            bytes = rooms_size(ops->room, workspaces, cells);
         most = bytes > most ? bytes : most;
     }
     return most;
@@ -62,7 +74,7 @@ void carve_slot(carver *c, bale_cuda_slot *slot, const bale_cuda_device *device,
 size_t bale_cuda_lay_out(struct bale_cuda_device *device, uint8_t *memory, unsigned workspaces,
                          unsigned slots, uint32_t cells)
 {
-    const size_t temp = temp_size(device, cells);
+    const size_t temp = temp_size(device, workspaces, cells);
     carver c = {memory, 0};
 
     if (temp == SIZE_MAX)

@@ -28,11 +28,16 @@ cudaError_t encode_threads(const cuda_batch *b)
                               b->stream, b->chunks, b->lists.raw, (uint8_t *)b->temp);
 }
 
-cudaError_t encode(const cuda_batch *b)
+cudaError_t encode_part(const cuda_batch *b)
 {
     return bale_launch::in_order([=] { return encode_threads(b); },
                                  [=] { return bale_lzss::encode_some<culzss, 0, 4>(b); },
                                  [=] { return bale_lzss::join<culzss>(b); });
+}
+
+cudaError_t encode(const cuda_batch *b)
+{
+    return bale_parts::in_parts(b, bale_lzss::SCRATCH, encode_part);
 }
 
 cudaError_t decode(const cuda_batch *b)

@@ -24,12 +24,17 @@ template <unsigned LOG2> cudaError_t encode_symbols(const cuda_batch *b)
                                  [=] { return bale_lzss::encode_some<gpulz, LOG2, 8>(b); });
 }
 
-cudaError_t encode(const cuda_batch *b)
+cudaError_t encode_part(const cuda_batch *b)
 {
     return bale_launch::in_order(
         [=] { return encode_symbols<0>(b); }, [=] { return encode_symbols<1>(b); },
         [=] { return encode_symbols<2>(b); }, [=] { return encode_symbols<3>(b); },
         [=] { return bale_lzss::join<gpulz>(b); });
+}
+
+cudaError_t encode(const cuda_batch *b)
+{
+    return bale_parts::in_parts(b, bale_lzss::SCRATCH, encode_part);
 }
 
 cudaError_t decode(const cuda_batch *b)

@@ -4,17 +4,12 @@
 
 #include "kernels/codec/codec.cuh"
 #include "kernels/codec/launch.cuh"
+#include "kernels/codec/parts.cuh"
 #include "kernels/lzss/decode.cuh"
 #include "kernels/lzss/encode.cuh"
 
 namespace bale_lzss
 {
-inline int temp(const struct nvcomp *, uint32_t cells, size_t *bytes)
-{
-    *bytes = cells * SCRATCH;
-    return 0;
-}
-
 /* The most pieces of any chunk with symbols of this size whose sets have so many words (0: any
  * number). 0: no chunk is like that. */
 template <typename CODEC>
@@ -80,7 +75,7 @@ constexpr cuda_codec_ops steps(uint16_t trial, cudaError_t (*open)(),
 
     ops.trial = trial;
     ops.open = open;
-    ops.temp = temp;
+    ops.room = SCRATCH;
     ops.encode = encode;
     ops.decode = decode;
     return ops;
