@@ -296,6 +296,35 @@ static int write_result(struct bale_store *store, bool clean, const char *result
     return err;
 }
 
+/* The store may be another user's, who may have put anything there. */
+static json_t *read_result(int dir)
+{
+    struct bale_reason why;
+    struct stat owner, st;
+    json_t *json;
+
+    if (fstat(dir, &owner) < 0 || fstatat(dir, LAST_UNMOUNT, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+        (st.st_uid != 0 && st.st_uid != owner.st_uid && st.st_uid != geteuid()) ||
+        bale_store_file_read_json(dir, "", LAST_UNMOUNT, &json, &why) < 0)
+        return NULL;
+    return json;
+}
+
+json_t *bale_store_last_unmount(const char *path)
+{
+    int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int dir = -1;
+    json_t *json = NULL;
+
+    if (root >= 0 && bale_store_directory_open(root, &dir) == 0)
+        json = read_result(dir);
+    if (dir >= 0)
+        close(dir);
+    if (root >= 0)
+        close(root);
+    return json;
+}
+
 int bale_store_close(struct bale_store *store, bool clean, const char *result)
 {
     int first = 0;

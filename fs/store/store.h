@@ -136,6 +136,10 @@ void bale_store_set_totals(struct bale_store *store, const struct bale_store_tot
  * and returns the first error. NULL is fine. */
 int bale_store_close(struct bale_store *store, bool clean, const char *result);
 
+/* What the last daemon of the store at path wrote when it ended (FORMAT.md 2), which the caller
+ * releases; NULL: nothing, or somebody else than the store's owner, root or the caller wrote it. */
+struct json_t *bale_store_last_unmount(const char *path);
+
 /* Whether the store at path is locked; then sets name to its holder, for messages: "process 123 on
  * host H since T". */
 bool bale_store_locked_by(const char *path, char *name, size_t size);

@@ -92,3 +92,24 @@ mkdir -p "$work/open/balefs-$(id -u)"
 chmod 777 "$work/open/balefs-$(id -u)"
 XDG_RUNTIME_DIR=$work/open run 125 run --join "$store" "$mnt" -- true
 says "because others may write to it"
+
+# --- nor is a directory of another user, which sudo -E leaves in XDG_RUNTIME_DIR: nothing is made there, or read
+if [ "$(id -u)" = 0 ]; then
+    mkdir "$work/theirs"
+    mkdir -m 700 "$work/theirs/balefs-0"
+    chown 65534 "$work/theirs"
+    XDG_RUNTIME_DIR=$work/theirs run 0 run --join "$store" "$mnt" -- true
+    is "" "$(ls -A "$work/theirs/balefs-0")" "files of a task of root in another user's directory"
+fi
+
+# --- a link or a file of another's in place of one of ours is not used
+mkdir -p "$work/links/balefs-$(id -u)"
+XDG_RUNTIME_DIR=$work/links run 0 run --join "$store" "$mnt" -- true
+echo kept >"$work/target"
+for file in "$work/links/balefs-$(id -u)"/*.gate; do
+    rm "$file"
+    ln "$work/target" "$file"
+done
+XDG_RUNTIME_DIR=$work/links run 125 run --join "$store" "$mnt" -- true
+says "cannot be used: Operation not permitted"
+is kept "$(cat "$work/target")" "a file with a second name"

@@ -17,6 +17,9 @@
 #define PAUSE_MS 20
 #define PATIENCE_MS 3000 /* before a message says what is waited for */
 
+static const struct bale_join nothing_open = {
+    .directory = -1, .gate = -1, .users = -1, .reader = -1, .lifeline = -1};
+
 static int fail(const char *where, const char *what)
 {
     int err = bale_err_from_errno(errno);
@@ -26,14 +29,27 @@ static int fail(const char *where, const char *what)
     return err;
 }
 
-/* In /tmp another user may have created the directory before. */
-static int find_directory(struct bale_join *join)
+/* Whether nobody but this user, or root, can put something else in place of what lies in it. */
+static bool is_own(const struct stat *st)
+{
+    return S_ISDIR(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & 022);
+}
+
+/* XDG_RUNTIME_DIR is another user's after sudo -E or su. */
+static const char *find_base(void)
 {
     const char *base = getenv("XDG_RUNTIME_DIR");
     struct stat st;
 
-    if (!base || base[0] != '/' || access(base, W_OK | X_OK) != 0)
-        base = "/tmp";
+    return base && base[0] == '/' && lstat(base, &st) == 0 && is_own(&st) ? base : "/tmp";
+}
+
+/* In /tmp another user may have created the directory before. */
+static int open_directory(struct bale_join *join)
+{
+    const char *base = find_base();
+    struct stat st;
+
     int length = snprintf(join->where, sizeof join->where, "%s/balefs-%u", base, geteuid());
     if (length < 0 || (size_t)length + 32 > sizeof join->where) {
         errno = ENAMETOOLONG;
@@ -41,32 +57,44 @@ static int find_directory(struct bale_join *join)
     }
     if (mkdir(join->where, 0700) != 0 && errno != EEXIST)
         return fail(join->where, "made");
-    if (lstat(join->where, &st) != 0)
-        return fail(join->where, "read");
-    if (S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022))
+    join->directory = open(join->where, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (join->directory < 0 || fstat(join->directory, &st) != 0)
+        return fail(join->where, "opened");
+    if (is_own(&st))
         return BALE_OK;
     errno = EPERM;
     return fail(join->where, "trusted, because others may write to it");
 }
 
+/* Opens a file of the directory, which must be of that type and this user's own. -1: errno is
+ * set. */
+static int open_own(const struct bale_join *join, const char *kind, int flags, mode_t type)
+{
+    char name[sizeof join->name + 16];
+    struct stat st;
+
+    snprintf(name, sizeof name, "%s.%s", join->name, kind);
+    if (type == S_IFIFO && mkfifoat(join->directory, name, 0600) != 0 && errno != EEXIST)
+        return -1;
+    int fd = openat(join->directory, name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 || (fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == type && st.st_uid == geteuid() &&
+                   st.st_nlink == 1))
+        return fd;
+    close(fd);
+    errno = EPERM;
+    return -1;
+}
+
 static int open_file(const struct bale_join *join, const char *kind, int *fd)
 {
-    char path[sizeof join->where + 16];
-
-    snprintf(path, sizeof path, "%s.%s", join->where, kind);
-    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return *fd < 0 ? fail(path, "opened") : BALE_OK;
+    *fd = open_own(join, kind, O_RDWR | O_CREAT, S_IFREG);
+    return *fd < 0 ? fail(join->where, "used") : BALE_OK;
 }
 
 /* flags: O_RDONLY or O_WRONLY. -1 with ENXIO: nobody reads. */
 static int open_fifo(const struct bale_join *join, int flags)
 {
-    char path[sizeof join->where + 16];
-
-    snprintf(path, sizeof path, "%s.fifo", join->where);
-    if (mkfifo(path, 0600) != 0 && errno != EEXIST)
-        return -1;
-    return open(path, flags | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+    return open_own(join, "fifo", flags | O_NONBLOCK, S_IFIFO);
 }
 
 /* Locks the gate: no other task is between bale_join_begin and bale_join_mounted, or leaves. */
@@ -138,7 +166,7 @@ int bale_join_alone(struct bale_join *join)
 {
     int ends[2];
 
-    *join = (struct bale_join){.gate = -1, .users = -1, .reader = -1, .lifeline = -1};
+    *join = nothing_open;
     if (pipe2(ends, O_CLOEXEC) != 0) {
         bale_message("a pipe cannot be made: %s", strerror(errno));
         return bale_err_from_errno(errno);
@@ -151,13 +179,11 @@ int bale_join_alone(struct bale_join *join)
 int bale_join_begin(struct bale_join *join, const char *store, const char *mnt,
                     struct bale_signals *signals, bool *first, int *pid)
 {
-    *join = (struct bale_join){.gate = -1, .users = -1, .reader = -1, .lifeline = -1};
-    int err = find_directory(join);
+    *join = nothing_open;
+    int err = open_directory(join);
     if (err == BALE_OK) {
-        size_t used = strlen(join->where);
         XXH64_hash_t which = XXH64(mnt, strlen(mnt), XXH64(store, strlen(store), 0));
-        snprintf(join->where + used, sizeof join->where - used, "/%016llx",
-                 (unsigned long long)which);
+        snprintf(join->name, sizeof join->name, "%016llx", (unsigned long long)which);
         err = open_file(join, "gate", &join->gate);
     }
     if (err == BALE_OK)
@@ -203,11 +229,12 @@ bool bale_join_leave(struct bale_join *join)
 
 static void close_all(struct bale_join *join)
 {
-    for (int *fd = (int[]){join->users, join->lifeline, join->reader, join->gate, -2}; *fd != -2;
-         fd++)
+    for (int *fd =
+             (int[]){join->users, join->lifeline, join->reader, join->gate, join->directory, -2};
+         *fd != -2; fd++)
         if (*fd >= 0)
             close(*fd);
-    join->gate = join->users = join->reader = join->lifeline = -1;
+    join->directory = join->gate = join->users = join->reader = join->lifeline = -1;
 }
 
 void bale_join_close(struct bale_join *join)

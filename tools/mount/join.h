@@ -1,7 +1,7 @@
 /* One mount for several tasks of a node: the first task mounts, the last one unmounts. Tasks are
  * counted by objects that the kernel releases when a task is killed: a lock, and the writing end of
  * the mount's lifeline (fs/daemon/daemon.h), a fifo. Both are files in a directory of the user, in
- * $XDG_RUNTIME_DIR or /tmp. */
+ * $XDG_RUNTIME_DIR if that is the user's own, else in /tmp. */
 #ifndef BALE_TOOLS_MOUNT_JOIN_H
 #define BALE_TOOLS_MOUNT_JOIN_H
 
@@ -11,11 +11,13 @@
 
 /* The descriptors are -1 if not open; all are close-on-exec. */
 struct bale_join {
+    int directory; /* where the files are */
     int gate;  /* locked by a task that begins or ends; the file contains the daemon's process id */
     int users; /* locked shared by every task */
     int reader;      /* reading end of the lifeline, for the daemon; only in the task that mounts */
     int lifeline;    /* writing end; a task keeps it open */
-    char where[512]; /* the path of these files without their suffixes */
+    char where[512]; /* the path of the directory */
+    char name[24];   /* of the files, without their suffixes */
 };
 
 /* Prepares a lifeline for this task alone, a pipe; this task is always the first and the last. */

@@ -2,7 +2,6 @@
 #ifndef BALE_TOOLS_MOUNT_MOUNT_H
 #define BALE_TOOLS_MOUNT_MOUNT_H
 
-#include <jansson.h>
 #include <stdbool.h>
 
 #include "fs/daemon/daemon.h"
@@ -24,9 +23,5 @@ int bale_unmount(const char *point, bool lazy);
  * Changes the working directory to "/". Prints messages on failure. Returns the worst exit code, as
  * of umount(8). */
 int bale_umount_all(int count, char **paths, bool force, bool lazy);
-
-/* The result that the last daemon of the store wrote when it ended (FORMAT.md 2), or NULL. The
- * caller releases it. */
-json_t *bale_umount_result(const char *store);
 
 #endif

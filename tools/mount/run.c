@@ -251,7 +251,7 @@ static uint64_t count_of(const json_t *object, const char *key)
 static bool sum_up(const struct batch *batch)
 {
     char texts[3][BALE_TEXT];
-    json_t *last = bale_umount_result(batch->store);
+    json_t *last = bale_store_last_unmount(batch->store);
     bool ended = batch->daemon != 0 && (int)count_of(last, "process") == batch->daemon;
     uint64_t logical = count_of(last, "compressed"), stored = count_of(last, "stored");
 

@@ -1,7 +1,6 @@
 /* balefs umount: ends a mount, and returns when all is stored and the daemon has ended. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <jansson.h>
 
 #include "format/err.h"
 #include "fs/store/store.h"
@@ -126,14 +127,6 @@ static void wait_for_end(const struct leaving *leaving)
     }
 }
 
-json_t *bale_umount_result(const char *store)
-{
-    char path[PATH_MAX + 32];
-
-    snprintf(path, sizeof path, "%s/" BALE_STORE_DIR "/last-unmount.json", store);
-    return json_load_file(path, 0, NULL);
-}
-
 /* Reports the result that the daemon wrote when it ended. False: not everything was stored. */
 static bool ended_well(const struct leaving *leaving)
 {
@@ -141,7 +134,7 @@ static bool ended_well(const struct leaving *leaving)
 
     if (leaving->read_only)
         return true;
-    json_t *last = bale_umount_result(leaving->store);
+    json_t *last = bale_store_last_unmount(leaving->store);
     const json_t *process = json_object_get(last, "process");
     const char *result = json_string_value(json_object_get(last, "result"));
     if (!json_is_integer(process) || (leaving->pid && json_integer_value(process) != leaving->pid))

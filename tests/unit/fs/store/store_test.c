@@ -241,6 +241,30 @@ static void unknown_keys_are_kept(void)
     bale_store_close(store, true, NULL);
 }
 
+/* What a mount left is read as it is, and nothing else in its place. */
+static void last_unmount(void)
+{
+    json_t *last;
+
+    store_make("last");
+    CHECK(!bale_store_last_unmount(at("last")));
+    bale_store_close(store_open("last", BALE_STORE_WRITE), true, "all well");
+    last = bale_store_last_unmount(at("last"));
+    CHECK_EQ_STR(json_string_value(json_object_get(last, "result")), "all well");
+    json_decref(last);
+    if (geteuid() == 0) {
+        REQUIRE(chown(at("last/.balefs/last-unmount.json"), NOBODY, NOBODY) == 0);
+        CHECK(!bale_store_last_unmount(at("last")));
+    }
+    REQUIRE(rename(at("last/.balefs/last-unmount.json"), at("elsewhere.json")) == 0);
+    REQUIRE(symlink(at("elsewhere.json"), at("last/.balefs/last-unmount.json")) == 0);
+    CHECK(!bale_store_last_unmount(at("last")));
+    REQUIRE(unlink(at("last/.balefs/last-unmount.json")) == 0);
+    REQUIRE(mkfifo(at("last/.balefs/last-unmount.json"), 0644) == 0);
+    CHECK(!bale_store_last_unmount(at("last"))); /* and does not wait for a writer */
+    CHECK(!bale_store_last_unmount(at("nothing")));
+}
+
 static void as_ordinary_user(void)
 {
     const struct bale_store_config config = {.setting = {BALE_CODEC_ZSTD, 3}, .extent = 131072};
@@ -300,6 +324,7 @@ int main(void)
     volume_refusals();
     other_things_refused();
     unknown_keys_are_kept();
+    last_unmount();
     ordinary_user();
     scratch_remove();
     return check_result();
