@@ -65,13 +65,13 @@ struct bale_roots {
     struct bale_root root[BALE_SLOTS];
     int newest;      /* slot of the newest root, -1: none */
     int fallback;    /* slot of the other valid root, -1: none */
-    bool damaged;    /* a slot is neither valid nor all zero: FORMAT.md 8 rule 5 */
+    bool damaged;    /* a slot is neither valid nor all zero: FORMAT.md 8 rule 6 */
     char feature[5]; /* with BALE_E_UNSUPPORTED: the unknown tag, or empty for a newer version */
 };
 
 /* head: the first length bytes of the container, length = min(container's size, BALE_DATA_START);
  * what is missing counts as zeros. BALE_OK with newest = -1: the container is empty (length 0).
- * BALE_E_BLANK: all bytes of both slots are zero: FORMAT.md 8 rule 6 decides by the sessions.
+ * BALE_E_BLANK: all bytes of both slots are zero: FORMAT.md 8 rule 7 decides by the sessions.
  * BALE_E_CORRUPT, BALE_E_UNSUPPORTED. Unless BALE_OK, newest and fallback are -1. */
 int bale_roots_read(const uint8_t *head, size_t length, struct bale_roots *roots);
 

@@ -86,6 +86,12 @@ int bale_file_fd(const struct bale_file *file)
     return file->fd;
 }
 
+enum bale_recovery bale_file_recovery(const struct bale_file *file, bool *held)
+{
+    *held = bale_container_is_held(file->container);
+    return bale_container_recovery(file->container);
+}
+
 void bale_file_attr(struct bale_file *file, struct bale_file_attr *attr)
 {
     bale_container_attr(file->container, &attr->container);

@@ -38,6 +38,8 @@ void bale_file_unref(struct bale_file *file);
 void bale_file_on_close(struct bale_file *file, void (*closed)(void *arg), void *arg);
 
 int bale_file_fd(const struct bale_file *file);
+/* What opening its container found. *held: the container is read-only because of it. */
+enum bale_recovery bale_file_recovery(const struct bale_file *file, bool *held);
 
 /* This process has written everything in the container, and nobody else can have changed it: a
  * closed decoder may have its frames. */

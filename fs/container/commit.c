@@ -46,9 +46,7 @@ static bool may_overwrite_newest(const struct bale_container *c)
  * that is not known. */
 static int secure_newest(struct bale_container *c)
 {
-    const struct bale_container_config *config = c->config;
-
-    if (!config->session_certain || !config->session_certain(config->session_arg, c->root.session))
+    if (bale_container_session(c->config, c->root.session) != BALE_SESSION_CERTAIN)
         return bale_container_make_durable(c);
     newest_is_durable(c);
     return BALE_OK;
@@ -228,7 +226,7 @@ int bale_container_sync(struct bale_container *c)
 {
     int err = BALE_OK;
 
-    if (!c->config->writable)
+    if (c->read_only)
         return BALE_OK;
     bale_container_lock_writer(c);
     if (bale_container_is_broken(c))

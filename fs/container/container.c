@@ -36,6 +36,7 @@ struct bale_container *bale_container_create(struct bale_io *io,
     c->config = config;
     c->slot = c->durable_slot = -1;
     c->punchable = true;
+    c->read_only = !config->writable;
     atomic_init(&c->broken, false);
     atomic_init(&c->slack, true);
     atomic_init(&c->id, 0);
@@ -98,9 +99,50 @@ uint64_t bale_container_id(const struct bale_container *c)
     return atomic_load(&c->id);
 }
 
+enum bale_session_state bale_container_session(const struct bale_container_config *config,
+                                               uint32_t session)
+{
+    if (!config->session_state)
+        return BALE_SESSION_UNCERTAIN;
+    return session > 0 ? config->session_state(config->session_arg, session) : BALE_SESSION_UNKNOWN;
+}
+
 uint64_t bale_container_rejected(const struct bale_container *c)
 {
     return c->rejected;
+}
+
+enum bale_recovery bale_container_recovery(const struct bale_container *c)
+{
+    return c->recovery;
+}
+
+const char *bale_recovery_text(enum bale_recovery recovery)
+{
+    switch (recovery) {
+    case BALE_RECOVERY_NONE:
+        break;
+    case BALE_RECOVERY_SLOT:
+        return "one of its two roots is damaged: the other one serves, which may be an older state";
+    case BALE_RECOVERY_CUT_OFF:
+        return "its last commit was cut off by a crash: it is as before it";
+    case BALE_RECOVERY_MISSING:
+        return "its last commit was written under another store or list of sessions, and parts of "
+               "it are missing: it is as before it";
+    case BALE_RECOVERY_DAMAGE:
+        return "its last commit was written under another store or list of sessions, and parts of "
+               "it are damaged: they cannot be read, and it is read-only until balefs fsck "
+               "--repair";
+    case BALE_RECOVERY_BLANK:
+        return "both of its roots are zeros, and the list of sessions is lost: it is empty, and "
+               "read-only until balefs fsck --repair";
+    }
+    return NULL;
+}
+
+bool bale_container_is_held(const struct bale_container *c)
+{
+    return c->read_only && c->config->writable;
 }
 
 void bale_container_attr(struct bale_container *c, struct bale_container_attr *attr)

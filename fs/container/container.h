@@ -24,6 +24,16 @@ struct bale_scratch;
 
 struct bale_container;
 
+/* What a store knows of a session. */
+enum bale_session_state {
+    BALE_SESSION_CERTAIN,
+    BALE_SESSION_UNCERTAIN, /* it is listed */
+    BALE_SESSION_UNKNOWN,   /* it is of another store, or the list of sessions was lost */
+};
+
+/* Which root a container is opened at. */
+enum bale_root_pick { BALE_PICK_BY_RULES, BALE_PICK_NEWEST, BALE_PICK_OLDER };
+
 /* What the containers of a mount share. Constant while any of them is open. */
 struct bale_container_config {
     /* This mount's session, which goes into the roots that it writes. May grow while containers are
@@ -38,12 +48,14 @@ struct bale_container_config {
      * NULL: never. */
     const atomic_bool *stopped;
     bool modes_in_container; /* volume.json: "modes": "container" */
-    /* Whether a session is certain (FORMAT.md 8 rule 3); NULL: none is. To a writer a certain
-     * session other than *session is also durable; *session itself becomes uncertain when a sync
-     * has failed. Session 0 stands for rule 5: false if any listed session is uncertain. Called on
-     * any thread, with the writer lock or without locks; takes no container lock. */
-    bool (*session_certain)(const void *arg, uint32_t session);
+    /* What is known of a session (FORMAT.md 8 rule 3); NULL: all are uncertain. To a writer a
+     * certain session other than *session is also durable; *session itself becomes uncertain when a
+     * sync has failed. Session 0 stands for rule 7: uncertain if any listed session is, unknown
+     * if nothing is known of any. Called on any thread, with the writer lock or without locks;
+     * takes no container lock. */
+    enum bale_session_state (*session_state)(const void *arg, uint32_t session);
     const void *session_arg;
+    enum bale_root_pick pick; /* other than BALE_PICK_BY_RULES: nothing is verified */
 };
 
 /* Attributes that the root contains besides the index. */
@@ -62,15 +74,17 @@ struct bale_container_attr {
 /* Reads the attributes with one small read, without the index: for stat. defaults gives setting,
  * extent and mode of an empty container. BALE_E_UNVERIFIED: the newest root is of an uncertain
  * session and refers to data that was never known to be durable; open the container to verify it.
- * feature (may be NULL, else room for 5 bytes) as for bale_root_decode. */
+ * attr is then the newest root's. feature (may be NULL, else room for 5 bytes) as for
+ * bale_root_decode. */
 int bale_container_peek(struct bale_io *io, const struct bale_container_config *config,
                         const struct bale_container_attr *defaults,
                         struct bale_container_attr *attr, char *feature);
 
 /* Opens a container; owns io from then on, also on failure. Chooses the root (FORMAT.md 8) and
- * verifies what an uncertain session wrote. If that was necessary and succeeded, and
+ * verifies what an uncertain or unknown session wrote. If that was necessary and succeeded, and
  * config->writable, it syncs the file and writes a new root that says so. config and everything
- * that it points to must outlive the container. */
+ * that it points to must outlive the container. BALE_E_INVALID: config->pick asks for an older root,
+ * and there is none. */
 int bale_container_open(struct bale_io *io, const struct bale_container_config *config,
                         const struct bale_container_attr *defaults,
                         struct bale_container **container, char *feature);
@@ -83,8 +97,36 @@ void bale_container_close(struct bale_container *container);
 struct bale_io *bale_container_io(struct bale_container *container);
 uint64_t bale_container_id(const struct bale_container *container); /* 0 before the first commit */
 
-/* The generation of the newer root that opening rejected, for the log; 0: it rejected none. */
+/* What opening found, other than a newest root that is whole or of a certain session. */
+enum bale_recovery {
+    BALE_RECOVERY_NONE,
+    /* A slot is damaged: the other root serves, which may be the older one. */
+    BALE_RECOVERY_SLOT,
+    /* A crash of an uncertain session cut off the last commit: the older root serves. */
+    BALE_RECOVERY_CUT_OFF,
+    /* A session that the store does not know: writes of the last commit are missing, and the older
+     * root, which is whole, serves. */
+    BALE_RECOVERY_MISSING,
+    /* Such a session: bytes of the last commit are wrong, or they are missing and no older root is
+     * whole. The newest root serves, and the container is read-only until bale_container_settle. */
+    BALE_RECOVERY_DAMAGE,
+    /* The slots are zeros, and no session is known: an empty file, likewise read-only. */
+    BALE_RECOVERY_BLANK,
+};
+enum bale_recovery bale_container_recovery(const struct bale_container *container);
+/* What that means for the file: "its last commit ...: what to do", after "PATH: ". NULL for
+ * BALE_RECOVERY_NONE. */
+const char *bale_recovery_text(enum bale_recovery recovery);
+/* Whether the container is read-only because of what was found. */
+bool bale_container_is_held(const struct bale_container *container);
+
+/* The generation of the newer root that opening did not use; 0: there is none. */
 uint64_t bale_container_rejected(const struct bale_container *container);
+
+/* Somebody decided that the root in use is to stay, and accepts what is damaged below it: makes it
+ * durable, and writes a confirming root over the other slot. An empty file is truncated. For a
+ * container that is opened with config->writable, before anything is written. */
+int bale_container_settle(struct bale_container *container);
 
 /* The attributes as of the last commit. */
 void bale_container_attr(struct bale_container *container, struct bale_container_attr *attr);

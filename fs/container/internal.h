@@ -1,5 +1,6 @@
 /* What the sources of a container share. Calls go one way: open.c and transaction.c, check.c,
- * usage.c and read.c, commit.c and verify.c, container.c, space.c, the index, frame_io.c.
+ * usage.c and read.c, commit.c and verify.c, container.c, space.c, the index, evidence.c,
+ * frame_io.c.
  *
  * Locks, in this order: the writer lock (busy), first_lock, index_lock, space.lock. Only the owner
  * of the writer lock changes index, root and attributes, so it may read them without index_lock. */
@@ -63,6 +64,8 @@ struct bale_container {
     uint64_t rejected;       /* generation of a root that open rejected; 0: none */
     bool ready;              /* the index is loaded and the free map made */
     bool punchable;          /* the backing file system can punch holes */
+    bool read_only;          /* nothing may be written: by the config, or because of recovery */
+    enum bale_recovery recovery;
 
     /* Any thread. */
     atomic_bool broken;  /* a write or a sync failed */
@@ -105,16 +108,24 @@ void bale_container_root_attr(const struct bale_root *root, struct bale_containe
 /* The result of FORMAT.md section 8 for a container's first bytes. */
 struct bale_root_choice {
     struct bale_roots roots;
-    bool empty;        /* there is no root, and that is valid */
-    bool check_newest; /* all that is newer than above must be verified */
-    uint64_t above;    /* a generation */
+    bool empty;                      /* there is no root, and that is valid */
+    bool blank;                      /* all bytes of the slots are zeros */
+    bool check_newest;               /* all that is newer than above must be verified */
+    uint64_t above;                  /* a generation */
+    enum bale_session_state session; /* in the newest root's session */
 };
 int bale_container_choose(struct bale_io *io, const struct bale_container_config *config,
                           struct bale_root_choice *choice);
 
 /* Verifies everything that a root refers to and whose generation is greater than above.
- * BALE_E_CORRUPT: reject the root. */
-int bale_root_verify(struct bale_io *io, const struct bale_root *root, uint64_t above);
+ * BALE_E_CORRUPT: not everything is good. Then *missing (may be NULL: not wanted) says whether a
+ * write is missing; otherwise all of them arrived, and some bytes are wrong. */
+int bale_root_verify(struct bale_io *io, const struct bale_root *root, uint64_t above,
+                     bool *missing);
+
+/* What the config says of a session; session 0, which no root should have, is unknown. */
+enum bale_session_state bale_container_session(const struct bale_container_config *config,
+                                               uint32_t session);
 
 /* ---- commit.c -------------------------------------------------------------------------------- */
 

@@ -6,7 +6,16 @@
 
 static bool is_certain(const struct bale_container_config *config, uint32_t session)
 {
-    return config->session_certain && config->session_certain(config->session_arg, session);
+    return bale_container_session(config, session) == BALE_SESSION_CERTAIN;
+}
+
+/* Whether a container whose slots are zeros is an empty file. */
+static int choose_blank(const struct bale_container_config *config, struct bale_root_choice *choice)
+{
+    choice->session = config->session_state ? config->session_state(config->session_arg, 0)
+                                            : BALE_SESSION_UNCERTAIN;
+    choice->blank = true;
+    return choice->session == BALE_SESSION_CERTAIN ? BALE_E_CORRUPT : BALE_OK;
 }
 
 static void empty_attr(const struct bale_container_attr *defaults, struct bale_container_attr *attr)
@@ -28,7 +37,7 @@ int bale_container_choose(struct bale_io *io, const struct bale_container_config
     if (err == BALE_OK)
         err = bale_roots_read(head, length, &choice->roots);
     if (err == BALE_E_BLANK) /* the first bytes are zeros */
-        err = is_certain(config, 0) ? BALE_E_CORRUPT : BALE_OK;
+        err = choose_blank(config, choice);
     if (err != BALE_OK)
         return err;
     if (choice->roots.newest < 0) {
@@ -36,11 +45,13 @@ int bale_container_choose(struct bale_io *io, const struct bale_container_config
         return BALE_OK;
     }
     newest = &choice->roots.root[choice->roots.newest];
-    if (!is_certain(config, newest->session)) {
-        choice->check_newest = newest->height != 0;
-        choice->above = newest->durable;
-    } else {
+    choice->session = bale_container_session(config, newest->session);
+    if (choice->session == BALE_SESSION_CERTAIN) {
         choice->check_newest = choice->roots.damaged;
+    } else {
+        choice->check_newest = newest->height != 0;
+        if (choice->session == BALE_SESSION_UNCERTAIN || !choice->roots.damaged)
+            choice->above = newest->durable;
     }
     return BALE_OK;
 }
@@ -56,13 +67,11 @@ int bale_container_peek(struct bale_io *io, const struct bale_container_config *
         memcpy(feature, choice.roots.feature, sizeof choice.roots.feature);
     if (err != BALE_OK)
         return err;
-    if (choice.check_newest)
-        return BALE_E_UNVERIFIED;
     if (choice.empty)
         empty_attr(defaults, attr);
     else
         bale_container_root_attr(&choice.roots.root[choice.roots.newest], attr);
-    return BALE_OK;
+    return choice.check_newest ? BALE_E_UNVERIFIED : BALE_OK;
 }
 
 static bool same_tree(const struct bale_root *a, const struct bale_root *b)
@@ -111,47 +120,94 @@ static void adopt(struct bale_container *c, const struct bale_roots *roots, int 
 
 static bool may_write(const struct bale_container *c)
 {
-    return c->config->writable && !bale_container_is_broken(c);
+    return !c->read_only && !bale_container_is_broken(c);
 }
 
 /* Syncs what verification found valid, and records that durably. */
 static int confirm(struct bale_container *c)
 {
-    int err = bale_container_make_durable(c);
+    int err;
 
+    if (!may_write(c))
+        return BALE_OK;
+    err = bale_container_make_durable(c);
     if (err != BALE_OK)
         return err;
     err = bale_container_repeat_root(c);
     return err == BALE_OK ? bale_container_make_durable(c) : err;
 }
 
-/* Uses the newest root if it can be verified, else the fallback, else treats the file as empty. */
+/* Uses the newest root as it is, and keeps all of the container for somebody to decide. */
+static int hold_newest(struct bale_container *c, const struct bale_roots *roots)
+{
+    adopt(c, roots, roots->newest);
+    c->recovery = BALE_RECOVERY_DAMAGE;
+    c->read_only = true;
+    return BALE_OK;
+}
+
+static int use_older(struct bale_container *c, const struct bale_root_choice *choice)
+{
+    c->rejected = choice->roots.root[choice->roots.newest].generation;
+    c->recovery =
+        choice->session == BALE_SESSION_UNKNOWN ? BALE_RECOVERY_MISSING : BALE_RECOVERY_CUT_OFF;
+    adopt(c, &choice->roots, choice->roots.fallback);
+    return confirm(c);
+}
+
+/* Nothing was ever durable: the file is empty. */
+static int use_nothing(struct bale_container *c, const struct bale_roots *roots)
+{
+    const struct bale_root *newest = &roots->root[roots->newest];
+
+    c->rejected = newest->generation;
+    c->recovery = BALE_RECOVERY_CUT_OFF;
+    c->slot = roots->newest;
+    c->root.container_id = newest->container_id;
+    return may_write(c) ? c->io->ops->truncate(c->io, 0) : BALE_OK;
+}
+
+/* Uses the newest root if it can be verified, else the fallback. If neither can, what an uncertain
+ * session left is an empty file, unless something was durable; what an unknown one left stays. */
 static int choose_verified(struct bale_container *c, const struct bale_root_choice *choice)
 {
     const struct bale_roots *roots = &choice->roots;
     const struct bale_root *newest = &roots->root[roots->newest];
-    int err = bale_root_verify(c->io, newest, choice->above);
+    bool missing = false;
+    int err = bale_root_verify(c->io, newest, choice->above,
+                               choice->session == BALE_SESSION_UNKNOWN ? &missing : NULL);
 
     if (err == BALE_OK) {
         adopt(c, roots, roots->newest);
-        return may_write(c) ? confirm(c) : BALE_OK;
+        return confirm(c);
     }
-    if (err != BALE_E_CORRUPT || is_certain(c->config, newest->session))
+    if (err != BALE_E_CORRUPT || choice->session == BALE_SESSION_CERTAIN)
         return err;
-    c->rejected = newest->generation;
+    if (choice->session == BALE_SESSION_UNKNOWN && !missing)
+        return hold_newest(c, roots);
     c->generation = newest->generation;
-    c->slot = roots->newest;
     if (roots->fallback >= 0) {
-        err = bale_root_verify(c->io, &roots->root[roots->fallback], 0);
-        if (err == BALE_OK) {
-            adopt(c, roots, roots->fallback);
-            return may_write(c) ? confirm(c) : BALE_OK;
-        }
+        err = bale_root_verify(c->io, &roots->root[roots->fallback], 0, NULL);
+        if (err == BALE_OK)
+            return use_older(c, choice);
     }
-    if (err != BALE_E_CORRUPT || newest->durable != 0)
-        return err;
-    c->root.container_id = newest->container_id;
-    return may_write(c) ? c->io->ops->truncate(c->io, 0) : BALE_OK;
+    if (err == BALE_E_CORRUPT && choice->session == BALE_SESSION_UNKNOWN)
+        return hold_newest(c, roots);
+    return err == BALE_E_CORRUPT && newest->durable == 0 ? use_nothing(c, roots) : err;
+}
+
+static int use_picked(struct bale_container *c, const struct bale_roots *roots)
+{
+    int slot = c->config->pick == BALE_PICK_NEWEST ? roots->newest : roots->fallback;
+
+    if (slot < 0)
+        return BALE_E_INVALID;
+    c->generation = roots->root[roots->newest].generation;
+    if (slot != roots->newest)
+        c->rejected = c->generation;
+    adopt(c, roots, slot);
+    c->read_only = true;
+    return BALE_OK;
 }
 
 static int choose_root(struct bale_container *c, char *feature)
@@ -164,16 +220,25 @@ static int choose_root(struct bale_container *c, char *feature)
         memcpy(feature, choice.roots.feature, sizeof choice.roots.feature);
     if (err != BALE_OK)
         return err;
+    if (choice.roots.damaged)
+        c->recovery = BALE_RECOVERY_SLOT;
+    if (choice.blank) {
+        c->recovery =
+            choice.session == BALE_SESSION_UNKNOWN ? BALE_RECOVERY_BLANK : BALE_RECOVERY_CUT_OFF;
+        c->read_only = c->read_only || choice.session == BALE_SESSION_UNKNOWN;
+    }
     if (choice.empty) {
         err = c->io->ops->size(c->io, &size);
         atomic_store(&c->slack, size > 0); /* a power loss may leave frames without a root */
         return err;
     }
+    if (c->config->pick != BALE_PICK_BY_RULES)
+        return use_picked(c, &choice.roots);
     c->generation = choice.roots.root[choice.roots.newest].generation;
     if (choice.check_newest)
         return choose_verified(c, &choice);
     adopt(c, &choice.roots, choice.roots.newest);
-    if (c->config->writable)
+    if (!c->read_only)
         derive_durable(c, &choice.roots);
     return BALE_OK;
 }
@@ -200,6 +265,21 @@ int bale_container_open(struct bale_io *io, const struct bale_container_config *
     bale_index_init(&c->index, io, c->root.generation > 0 ? &c->root : NULL, c->attr.extent);
     *container = c;
     return BALE_OK;
+}
+
+int bale_container_settle(struct bale_container *c)
+{
+    int err;
+
+    if (!c->config->writable)
+        return BALE_E_RDONLY;
+    bale_container_lock_writer(c);
+    c->read_only = false;
+    err = c->root.generation > 0 ? confirm(c) : c->io->ops->truncate(c->io, 0);
+    if (err == BALE_OK)
+        c->recovery = BALE_RECOVERY_NONE;
+    bale_container_unlock_writer(c);
+    return err;
 }
 
 void bale_container_close(struct bale_container *c)

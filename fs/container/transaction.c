@@ -55,7 +55,7 @@ int bale_container_begin(struct bale_container *c, uint64_t *generation)
 {
     int err = BALE_OK;
 
-    if (!c->config->writable)
+    if (c->read_only)
         return BALE_E_RDONLY;
     bale_container_lock_writer(c);
     if (bale_container_is_broken(c))

@@ -48,6 +48,8 @@ static int peek_container(struct bale_mount *mount, struct bale_node *node, int 
     if (node->marks & BALE_MARK_BROKEN)
         return bale_err_to_errno(BALE_E_CORRUPT);
     int err = peek_backing(mount, fd, attr);
+    if (err == BALE_E_UNVERIFIED && node->marks & BALE_MARK_HELD)
+        return 0;
     if (err == BALE_E_UNVERIFIED) {
         atomic_fetch_or(&node->marks, BALE_MARK_UNCERTAIN);
         return EAGAIN;

@@ -120,6 +120,7 @@ enum {
     BALE_MARK_CAPABILITY = 8,   /* security.capability was set through this mount */
     BALE_MARK_NO_SETTINGS = 16, /* the directory has no settings */
     BALE_MARK_MADE = 32,        /* this mount has made the file */
+    BALE_MARK_HELD = 64,        /* the newest root serves although it could not be verified */
 };
 
 #endif

@@ -75,7 +75,7 @@ static void open_file_ready(struct bale_use *use, int e)
         return;
     }
     if (writes && !node->opened->writable) {
-        open_finish(op, use->mount->read_only ? EROFS : EACCES);
+        open_finish(op, bale_opened_refusal(node->opened));
         return;
     }
     if (!truncates) {

@@ -77,6 +77,9 @@ int bale_opened_open_file(struct bale_opened *opened, struct bale_file **file);
 
 /* ---- opened_query.c ---- */
 
+/* Why a file whose opened->writable is not set cannot be written: EROFS or EACCES. */
+int bale_opened_refusal(const struct bale_opened *opened);
+
 /* The file is being read: from now on reads of the container move the backing inode's atime, as the
  * mount of the store has it. */
 void bale_opened_note_access(struct bale_opened *opened);

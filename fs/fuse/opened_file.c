@@ -49,6 +49,25 @@ static void report_broken(struct bale_opened *opened, int err, const char *featu
     }
 }
 
+/* Logs once for each node what opening found, and marks the node. */
+static void note_recovery(struct bale_opened *opened, const struct bale_file *file,
+                          const char *label)
+{
+    struct bale_node *node = opened->node;
+    bool held;
+    enum bale_recovery recovery = bale_file_recovery(file, &held);
+
+    if (recovery == BALE_RECOVERY_NONE) {
+        atomic_fetch_and(&node->marks, ~(uint32_t)(BALE_MARK_REPORTED | BALE_MARK_HELD));
+        return;
+    }
+    if (recovery == BALE_RECOVERY_DAMAGE || recovery == BALE_RECOVERY_BLANK)
+        atomic_fetch_or(&node->marks, BALE_MARK_HELD);
+    opened->writable = opened->writable && !held;
+    if (!(atomic_fetch_or(&node->marks, BALE_MARK_REPORTED) & BALE_MARK_REPORTED))
+        bale_log(BALE_LOG_WARNING, "%s: %s", label, bale_recovery_text(recovery));
+}
+
 int bale_opened_open_file(struct bale_opened *opened, struct bale_file **file)
 {
     struct bale_mount *mount = opened->mount;
@@ -76,7 +95,7 @@ int bale_opened_open_file(struct bale_opened *opened, struct bale_file **file)
         bale_file_trust(*file);
     if (marks & BALE_MARK_UNCERTAIN)
         bale_capability_restore(opened, path.text);
-    atomic_fetch_and(&node->marks,
-                     ~(uint32_t)(BALE_MARK_UNCERTAIN | BALE_MARK_BROKEN | BALE_MARK_REPORTED));
+    atomic_fetch_and(&node->marks, ~(uint32_t)(BALE_MARK_UNCERTAIN | BALE_MARK_BROKEN));
+    note_recovery(opened, *file, label);
     return 0;
 }

@@ -1,6 +1,12 @@
+#include <errno.h>
 #include <fcntl.h>
 
 #include "fs/fuse/opened.h"
+
+int bale_opened_refusal(const struct bale_opened *opened)
+{
+    return opened->mount->read_only || opened->node->marks & BALE_MARK_HELD ? EROFS : EACCES;
+}
 
 bool bale_opened_is_mappable(struct bale_mount *mount, struct bale_node *node)
 {

@@ -250,7 +250,7 @@ static void setattr_file_ready(struct bale_use *use, int e)
         op->file = use->node->opened->file;
     op->scrub = op->scrub && op->file;
     if (!e && op->todo & (FUSE_SET_ATTR_SIZE | MTIME) && op->file && !use->node->opened->writable)
-        e = EACCES;
+        e = bale_opened_refusal(use->node->opened);
     if (e)
         setattr_finish(op, e);
     else

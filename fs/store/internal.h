@@ -23,7 +23,8 @@ struct bale_session_entry {
 
 /* The uncertain sessions. */
 struct bale_session_list {
-    uint32_t last; /* the newest session of the store */
+    uint32_t first; /* the store's own sessions are from first */
+    uint32_t last;  /* to last, the newest one */
     size_t count;
     struct bale_session_entry *entries;
 };
@@ -111,8 +112,8 @@ int bale_sessions_close(struct bale_store *store, bool clean); /* does not free 
 void bale_sessions_free(struct bale_store *store);
 /* Writes the list as it is. Under change. */
 int bale_sessions_restore(struct bale_store *store);
-/* struct bale_container_config.session_certain; locks sessions.lock. */
-bool bale_session_certain(const void *store, uint32_t session);
+/* struct bale_container_config.session_state; locks sessions.lock. */
+enum bale_session_state bale_session_state(const void *store, uint32_t session);
 
 /* lock.c; store->path and dir_fd are set. */
 int bale_lock_take(struct bale_store *store, struct bale_reason *why);

@@ -86,15 +86,26 @@ static bool parse_entry(struct bale_session_list *list, const json_t *json)
     return list_add(list, (uint32_t)number, boot);
 }
 
+static bool parse_session(const json_t *json, const char *key, uint32_t *session)
+{
+    const json_t *value = json_object_get(json, key);
+    json_int_t number = json_integer_value(value);
+
+    if (!json_is_integer(value) || number < 0 || number > UINT32_MAX)
+        return false;
+    *session = (uint32_t)number;
+    return true;
+}
+
 static bool parse_list(struct bale_session_list *list, const json_t *json)
 {
-    const json_t *last = json_object_get(json, "last");
     const json_t *uncertain = json_object_get(json, "uncertain");
-    json_int_t number = json_integer_value(last);
 
-    if (!json_is_integer(last) || number < 0 || number > UINT32_MAX || !json_is_array(uncertain))
+    list->first = 1;
+    if (json_object_get(json, "first") && !parse_session(json, "first", &list->first))
         return false;
-    list->last = (uint32_t)number;
+    if (!parse_session(json, "last", &list->last) || !json_is_array(uncertain))
+        return false;
     for (size_t i = 0; i < json_array_size(uncertain); i++)
         if (!parse_entry(list, json_array_get(uncertain, i)))
             return false;
@@ -132,7 +143,8 @@ static int write_list(struct bale_store *store, const struct bale_session_list *
                                                        (json_int_t)list->entries[i].session, "boot",
                                                        list->entries[i].boot)) < 0)
             goto out;
-    json = json_pack("{s:I, s:O}", "last", (json_int_t)list->last, "uncertain", uncertain);
+    json = json_pack("{s:I, s:I, s:O}", "first", (json_int_t)list->first, "last",
+                     (json_int_t)list->last, "uncertain", uncertain);
     if (json)
         err = bale_store_file_replace_json(store->dir_fd, BALE_SESSIONS, json);
 out:
@@ -217,6 +229,8 @@ static int start_session(struct bale_store *store, struct bale_reason *why)
         return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", store->path);
     sync_earlier_sessions(store, &list);
     list.last = next;
+    if (!sessions->present)
+        list.first = next;
     if (!list_add(&list, next, sessions->identity)) {
         free(list.entries);
         return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", store->path);
@@ -363,7 +377,7 @@ void bale_sessions_free(struct bale_store *store)
     store->sessions.list = (struct bale_session_list){0};
 }
 
-/* ---- Certainty ------------------------------------------------------------------------------- */
+/* ---- States ----------------------------------------------------------------------------------- */
 
 /* Data of an earlier session of this mount that is still listed is on its way to the disk. A reader
  * can trust such a session, but to a writer certain means durable. */
@@ -377,29 +391,28 @@ static bool entry_certain(const struct bale_sessions *sessions,
     return entry->boot[0] != '\0' && strcmp(entry->boot, sessions->identity) == 0;
 }
 
-static bool is_certain(const struct bale_sessions *sessions, uint32_t session)
+static enum bale_session_state state_in(const struct bale_sessions *sessions, uint32_t session)
 {
     const struct bale_session_list *list = &sessions->list;
+    bool known = session == 0 ? sessions->present
+                              : list->first > 0 && session >= list->first && session <= list->last;
 
     for (size_t i = 0; i < list->count; i++)
         if ((session == 0 || list->entries[i].session == session) &&
             !entry_certain(sessions, &list->entries[i]))
-            return false;
-    if (session > list->last)
-        return false;
-    /* Without the file nothing is known about sessions before ours. */
-    return sessions->present || (sessions->first && session >= sessions->first);
+            return BALE_SESSION_UNCERTAIN;
+    return known ? BALE_SESSION_CERTAIN : BALE_SESSION_UNKNOWN;
 }
 
-bool bale_session_certain(const void *store, uint32_t session)
+enum bale_session_state bale_session_state(const void *store, uint32_t session)
 {
     /* Locking the mutex is the only change of a constant store. */
     struct bale_sessions *sessions =
         (struct bale_sessions *)&((const struct bale_store *)store)->sessions;
-    bool yes;
+    enum bale_session_state state;
 
     pthread_mutex_lock(&sessions->lock);
-    yes = is_certain(sessions, session);
+    state = state_in(sessions, session);
     pthread_mutex_unlock(&sessions->lock);
-    return yes;
+    return state;
 }

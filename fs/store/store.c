@@ -376,7 +376,7 @@ void bale_store_container_config(struct bale_store *store, struct bale_container
         .writable = store->access == BALE_STORE_WRITE,
         .stopped = &store->stopped,
         .modes_in_container = bale_store_config(store)->modes_in_container,
-        .session_certain = bale_session_certain,
+        .session_state = bale_session_state,
         .session_arg = store,
     };
 }

@@ -7,6 +7,7 @@ python3-lz4, python3-xxhash and libzstd.so.1.
 from __future__ import annotations
 
 import ctypes
+import enum
 import json
 import os
 import struct
@@ -40,9 +41,20 @@ UNWRITTEN = 1                       # segment flag
 assert (ROOT.size, PAGE.size, HEAD.size, LEAF.size, INNER.size) == (SLOT, 24, 44, 48, 36)
 
 
+class Lost(NamedTuple):
+    """A page or frame that is not good, as the index refers to it."""
+    position: int
+    length: int
+    checksum: int
+    page: bool
+    offset: int = 0                             # of a frame, in the file
+    generations: tuple[int, int] = (0, 0)       # of a frame: from, to
+
+
 class Fault(Exception):
     """A structure that breaks a rule: what, and what was expected and found."""
     kind = "corrupt"
+    lost: Optional[Lost] = None
 
     def __init__(self, what: str, expected: Any, found: Any) -> None:
         super().__init__(f"{what}: expected {expected} found {found}")
@@ -214,12 +226,18 @@ class Root(NamedTuple):
     mtime: int
 
 
+def page_records(height: int, length: int) -> int:
+    """The count of a page of that length (5); 0 if there is none."""
+    record, most = (LEAF.size, 84) if height == 1 else (INNER.size, 112)
+    count, rest = divmod(length - PAGE.size - 8, record)
+    return count if rest == 0 and 1 <= count <= most else 0
+
+
 def parse_slot(data: bytes, slot: int, modes: Optional[str]) -> Optional[Root]:
     """The root of one slot; None if it is all zero. Raises Fault if invalid, or Unsupported."""
     what = f"slot {slot}"
     if not any(data):
         return None
-    same(f"{what}: length", SLOT, len(data))
     (magic, version, flags, mode, generation, durable, session, extent, size, end, position, length,
      height, codec, parameter, tree_checksum, stored, container, features, mtime, found) = \
         ROOT.unpack(data)
@@ -261,14 +279,25 @@ def parse_slot(data: bytes, slot: int, modes: Optional[str]) -> Optional[Root]:
     else:
         same(f"{what}: parameter", 0, parameter)
     if height == 0:
-        same(f"{what}: tree position, length, checksum", (0, 0, 0),
-             (position, length, tree_checksum))
+        same(f"{what}: tree position, length, checksum, stored", (0, 0, 0, 0),
+             (position, length, tree_checksum, stored))
     else:
         require(height <= 8 or height == DIRECT, f"{what}: tree height", "0 to 8 or 255", height)
-        least, most = (FRAME_FIXED, FRAME_MAX) if height == DIRECT else (68, PAGE_MAX)
-        require(least <= length <= most, f"{what}: tree length", f"{least} to {most}", length)
-        require(position >= SLOTS and position + length <= end, f"{what}: tree position",
-                f"from {SLOTS} to {end - length}", position)
+        require(size >= 1, f"{what}: size", "1 or more", size)
+        require(position >= SLOTS and position <= end, f"{what}: tree position",
+                f"from {SLOTS} to {end}", position)
+        require(length <= end - position, f"{what}: tree length", f"at most {end - position}",
+                length)
+    if height == DIRECT:
+        raw = min(size, extent)
+        most = FRAME_FIXED + CHUNK.size * -(-raw // 4096) + raw
+        require(FRAME_FIXED <= length <= most, f"{what}: tree length", f"{FRAME_FIXED} to {most}",
+                length)
+        same(f"{what}: stored", length, stored)
+    elif height:
+        require(page_records(height, length) > 0, f"{what}: tree length", "that of a page", length)
+        most = end - SLOTS - length
+        require(stored <= most, f"{what}: stored", f"at most {most}", stored)
     return Root(slot, flags, mode, generation, durable, session, extent, size, end, position,
                 length, height, codec, parameter, tree_checksum, stored, container, mtime)
 
@@ -291,7 +320,7 @@ class Segment(NamedTuple):
 class Frame:
     """A frame whose head has been checked against itself."""
 
-    def __init__(self, data: memoryview, what: str) -> None:
+    def __init__(self, data: memoryview, what: str, whole: bool = True) -> None:
         self.what = what
         require(len(data) >= FRAME_FIXED, f"{what}: length", f"at least {FRAME_FIXED}", len(data))
         (magic, version, self.codec, self.log2, flags, self.parameter, zero, self.raw_length,
@@ -308,7 +337,10 @@ class Frame:
         self.chunks = -(-self.raw_length // self.chunk)
         count = 0 if self.codec == CODEC_ZERO else self.chunks
         body = FRAME_FIXED + CHUNK.size * count
-        same(f"{what}: frame length", len(data), body + self.stored)
+        self.length = body + self.stored
+        if whole:
+            same(f"{what}: frame length", len(data), self.length)
+        require(body <= len(data), f"{what}: head length", f"at most {len(data)}", body)
         self.head_checksum = U64.unpack_from(data, body - 8)[0]
         same(f"{what}: head checksum", f"{checksum(data[:body - 8]):016x}",
              f"{self.head_checksum:016x}")
@@ -386,6 +418,13 @@ def page_cache_of(path: str) -> Optional[str]:
     return f"{boot}:{mount}" if mask & unique else None
 
 
+class Trust(enum.Enum):
+    """What a store knows of a session (8, rule 3)."""
+    CERTAIN = 0
+    UNCERTAIN = 1
+    UNKNOWN = 2
+
+
 class Store:
     """What a container's reading depends on: the volume and its sessions."""
 
@@ -393,8 +432,10 @@ class Store:
                  paranoid: bool = False) -> None:
         self.path, self.paranoid = path, paranoid
         self.modes: Optional[str] = None
+        self.first = 1
         self.last: Optional[int] = None         # None: no store, every session counts as certain
         self.uncertain: dict[int, str] = {}
+        self.listed = False                     # there is a list of sessions
         self.boot = boot
         if boot is None and path is not None:
             self.boot = page_cache_of(path)
@@ -442,7 +483,11 @@ class Store:
         self.last = 0
         if not os.path.exists(path):
             return
+        self.listed = True
         sessions = self._object(path)
+        self.first = sessions.get("first", 1)
+        require(type(self.first) is int and 0 <= self.first < 1 << 32, "sessions: first", "a u32",
+                self.first)
         self.last = sessions.get("last")
         require(type(self.last) is int and 0 <= self.last < 1 << 32, "sessions: last", "a u32",
                 self.last)
@@ -452,14 +497,15 @@ class Store:
             require(good, "sessions: uncertain", "session and boot", entry)
             self.uncertain[entry["session"]] = entry["boot"]
 
-    def certain(self, session: int) -> bool:
+    def trust(self, session: int) -> Trust:
         """8, rule 3. In paranoid reading the running system's boot vouches for nothing."""
         if self.last is None:
-            return True
-        if session > self.last:
-            return False
-        return session not in self.uncertain or \
-            not self.paranoid and self.uncertain[session] == self.boot
+            return Trust.CERTAIN
+        if session in self.uncertain:
+            here = not self.paranoid and self.uncertain[session] == self.boot != ""
+            return Trust.CERTAIN if here else Trust.UNCERTAIN
+        own = 1 <= session and self.first <= session <= self.last
+        return Trust.CERTAIN if own else Trust.UNKNOWN
 
 
 def store_of(path: str) -> Optional[str]:
@@ -498,6 +544,8 @@ class Container:
         self.length = os.fstat(self.fd).st_size
         self.slots: list[Union[Root, Fault, None]] = [None, None]
         self.root: Optional[Root] = None
+        self.container: Optional[int] = None    # its id
+        self.held = False                       # a writer must not write to it (8, rules 5 and 7)
         self.notes: list[str] = []
 
     def __enter__(self) -> Container:
@@ -542,7 +590,7 @@ class Container:
     def _choose(self, sink: Sink) -> Optional[Root]:
         if self.length == 0:
             return None
-        head = bytes(self.read(0, min(self.length, SLOTS), "slots"))
+        head = bytes(self.read(0, min(self.length, SLOTS), "slots")).ljust(SLOTS, b"\0")
         for i in (0, 1):
             try:
                 self.slots[i] = parse_slot(head[i * SLOT:(i + 1) * SLOT], i, self.store.modes)
@@ -551,13 +599,14 @@ class Container:
             except Fault as fault:
                 self.slots[i] = fault
         roots = sorted((s for s in self.slots if isinstance(s, Root)), key=lambda r: r.generation)
+        self.container = roots[-1].container if roots else None
         faults = [s for s in self.slots if isinstance(s, Fault)]
         if not roots:
             if not faults and self._may_lack_roots():
+                self.held = not self.store.uncertain
                 self.notes.append("both slots are zero: an empty file")
                 return None
             raise faults[0] if faults else Fault("slots", "a root", "zeros")
-        require(self.length >= SLOTS, "container length", f"0 or at least {SLOTS}", self.length)
         for fault in faults:                    # no crash tears a slot: both are in one sector
             sink(fault)
         if len(roots) == 1:
@@ -567,54 +616,130 @@ class Container:
             require(fallback.generation < newest.generation, "slots: generations", "two",
                     fallback.generation)
             same("slots: container id", f"{newest.container:016x}", f"{fallback.container:016x}")
-        if faults:                              # the damaged slot may have held the newer root
-            self.verify(newest, 0)
+        trust = self.store.trust(newest.session)
+        if trust is Trust.CERTAIN:
+            if faults:                          # the damaged slot may have held the newer root
+                self.verify(newest, 0)
             return newest
-        if self.store.certain(newest.session):
+        floor = newest.durable
+        if self.store.paranoid or faults and trust is Trust.UNKNOWN:
+            floor = 0
+        found = self.faults_below(newest, floor)
+        if not found:
             return newest
-        durable = newest.durable
-        floor = 0 if self.store.paranoid else durable
-        try:
-            self.verify(newest, floor)
-            return newest
-        except Unsupported:
-            raise
-        except Fault as fault:
-            self.notes.append(f"newest root of generation {newest.generation} rejected: {fault}")
-            cause = fault
-        if fallback is not None:
-            try:
-                self.verify(fallback, 0)
-                self.notes.append(f"fallback of generation {fallback.generation} chosen")
-                return fallback
-            except Unsupported:
-                raise
-            except Fault as fault:
-                self.notes.append(f"fallback of generation {fallback.generation} rejected: {fault}")
-        elif durable == 0:
+        if trust is Trust.UNKNOWN and not any(map(self._missing, found)):
+            return self._hold(newest, found[0])
+        if fallback is not None and not self.faults_below(fallback, 0):
+            self.notes.append(f"newest root of generation {newest.generation} rejected: {found[0]}")
+            self.notes.append(f"fallback of generation {fallback.generation} chosen")
+            return fallback
+        if trust is Trust.UNKNOWN:
+            return self._hold(newest, found[0])
+        if newest.durable == 0:
             self.notes.append("nothing was durable: an empty file")
             return None
-        raise cause
+        raise found[0]
+
+    def _hold(self, root: Root, fault: Fault) -> Root:
+        """8, rule 5."""
+        self.held = True
+        self.notes.append(f"root of generation {root.generation}, of an unknown session, is "
+                          f"damaged: {fault}")
+        return root
 
     def _may_lack_roots(self) -> bool:
-        """8, rule 5."""
-        return any(not self.store.certain(session) for session in self.store.uncertain)
+        """8, rule 7."""
+        store = self.store
+        return not store.listed and store.last is not None or \
+            any(store.trust(session) is Trust.UNCERTAIN for session in store.uncertain)
 
     def verify(self, root: Root, floor: int) -> None:
         """8, rule 4: everything that root refers to with a generation greater than floor."""
-        index = self.walk(root, floor)
-        self.check_rules(root, index)
-        raw_lengths: dict[int, int] = {}
+        for fault in self.faults_below(root, floor):
+            raise fault
+
+    def faults_below(self, root: Root, floor: int) -> list[Fault]:
+        """Everything that verification finds. Raises Unsupported."""
+        found: list[Fault] = []
+
+        def sink(fault: Fault) -> None:
+            if isinstance(fault, Unsupported):
+                raise fault
+            found.append(fault)
+
+        index = self.walk(root, floor, sink)
+        frames: dict[int, tuple[tuple[int, ...], int]] = {}
         for s in index.segments:
             if s.flags & UNWRITTEN or s.generation <= floor:
                 continue
-            if s.position not in raw_lengths:
-                frame = self.frame(root, s)
-                frame.check_chunks()
-                raw_lengths[s.position] = frame.raw_length
-            require(s.skip + s.length <= raw_lengths[s.position],
-                    f"frame at {s.position}: raw length", f"at least {s.skip + s.length}",
-                    raw_lengths[s.position])
+            facts = (s.frame_length, s.generation, s.codec, s.chunk_log2, s.checksum,
+                     s.offset - s.skip)
+            try:
+                if s.position not in frames:
+                    frames[s.position] = facts, 0
+                    frame = self.frame(root, s)
+                    frame.check_chunks()
+                    frames[s.position] = facts, frame.raw_length
+                same(f"frame at {s.position}: its segments", frames[s.position][0], facts)
+                raw = frames[s.position][1]
+                require(not raw or s.skip + s.length <= raw, f"frame at {s.position}: raw length",
+                        f"at least {s.skip + s.length}", raw)
+            except Unsupported:
+                raise
+            except Fault as fault:
+                fault.lost = fault.lost or Lost(s.position, s.frame_length, s.checksum, False,
+                                                s.offset - s.skip, (s.generation, s.generation))
+                found.append(fault)
+        return found
+
+    def _missing(self, fault: Fault) -> bool:
+        """8, the evidence for rule 5."""
+        lost = fault.lost
+        if lost is None:
+            return False
+        if lost.position + lost.length > self.length:
+            return True
+        if lost.page:
+            return self._page_missing(lost)
+        data = self.read(lost.position, lost.length, "evidence")
+        try:
+            frame = Frame(data, "evidence", False)
+        except Fault:
+            (magic, _, codec, log2, _, _, _, raw, offset, generation, _, _) = HEAD.unpack_from(data)
+            at = HEAD.size
+            if codec != CODEC_ZERO and 12 <= log2 <= 26:
+                at += CHUNK.size * -(-raw // (1 << log2))
+            here = at + 8 <= lost.length and 12 <= log2 <= 26 and raw <= RAW_MAX and \
+                U64.unpack_from(data, at)[0] == lost.checksum
+            least, most = lost.generations
+            return not here and not (magic == b"BFRM" and offset == lost.offset and
+                                     least <= generation <= most)
+        if frame.head_checksum != lost.checksum:
+            return True
+        at = 0
+        for stored, expected in frame.table if frame.length == lost.length else []:
+            chunk = frame.body[at:at + stored]
+            at += stored
+            if not any(chunk) and checksum(chunk) != expected:
+                return True
+        return False
+
+    def _page_missing(self, lost: Lost) -> bool:
+        data = bytes(self.read(lost.position, min(PAGE_MAX, self.length - lost.position),
+                               "evidence"))
+        here = data[:lost.length]
+        if lost.length < PAGE.size + 8 or not any(here):
+            return True
+        magic, _, height, count, _, container = PAGE.unpack_from(data)
+        length = 0
+        if magic == b"BIDX" and 1 <= height <= 8:
+            length = PAGE.size + count * (LEAF if height == 1 else INNER).size + 8
+        found = U64.unpack_from(here, lost.length - 8)[0]
+        if PAGE.size + 8 <= length <= len(data) and \
+                checksum(data[:length - 8]) == U64.unpack_from(data, length - 8)[0]:
+            return length != lost.length or found != lost.checksum
+        assert self.container is not None
+        return found != lost.checksum and (length != lost.length or container != self.container)
 
     # The index (5)
 
@@ -633,6 +758,14 @@ class Container:
         return index
 
     def _direct(self, root: Root, index: Index) -> None:
+        try:
+            self._direct_frame(root, index)
+        except Fault as fault:
+            fault.lost = Lost(root.position, root.length, root.tree_checksum, False, 0,
+                              (1, root.generation))
+            raise
+
+    def _direct_frame(self, root: Root, index: Index) -> None:
         what = f"frame at {root.position}"
         frame = Frame(self.read(root.position, root.length, what), what)
         same(f"{what}: head checksum", f"{root.tree_checksum:016x}", f"{frame.head_checksum:016x}")
@@ -662,28 +795,16 @@ class Container:
                 index.whole = False
                 return
         index.pages[position] = length
-        data = self.read(position, length, what)
-        found = U64.unpack_from(data, length - 8)[0]
-        same(f"{what}: checksum", f"{expected:016x}", f"{found:016x}")
-        same(f"{what}: checksum", f"{checksum(data[:-8]):016x}", f"{found:016x}")
-        magic, version, tall, count, page_generation, container = PAGE.unpack_from(data)
-        same(f"{what}: magic", b"BIDX", magic)
-        supported(version <= 1, f"{what}: version", 1, version)
-        same(f"{what}: version", 1, version)
-        same(f"{what}: height", height, tall)
-        record = LEAF if height == 1 else INNER
-        most = 84 if height == 1 else 112
-        require(1 <= count <= most, f"{what}: count", f"1 to {most}", count)
-        same(f"{what}: length", PAGE.size + count * record.size + 8, length)
-        same(f"{what}: container id", f"{root.container:016x}", f"{container:016x}")
-        if generation is not None:
-            same(f"{what}: generation", generation, page_generation)
-        require(1 <= page_generation <= newest, f"{what}: generation", f"1 to {newest}",
-                page_generation)
+        try:
+            page_generation, records = self._records(root, position, length, height, expected,
+                                                     generation, newest)
+        except Fault as fault:
+            fault.lost = Lost(position, length, expected, True)
+            raise
         if generation is None and page_generation <= floor:
             index.whole = False
             return
-        records = list(record.iter_unpack(data[PAGE.size:-8]))
+        count = len(records)
         if height == 1:
             for i, values in enumerate(records):
                 segment = Segment(*values[:9], values[10])
@@ -706,6 +827,30 @@ class Container:
             except Fault as fault:
                 index.whole = False
                 sink(fault)
+
+    def _records(self, root: Root, position: int, length: int, height: int, expected: int,
+                 generation: Optional[int], newest: int) -> tuple[int, list[tuple[int, ...]]]:
+        """Reads one page and checks its head: its generation and its records."""
+        what = f"page at {position}"
+        data = self.read(position, length, what)
+        found = U64.unpack_from(data, length - 8)[0]
+        same(f"{what}: checksum", f"{expected:016x}", f"{found:016x}")
+        same(f"{what}: checksum", f"{checksum(data[:-8]):016x}", f"{found:016x}")
+        magic, version, tall, count, page_generation, container = PAGE.unpack_from(data)
+        same(f"{what}: magic", b"BIDX", magic)
+        supported(version <= 1, f"{what}: version", 1, version)
+        same(f"{what}: version", 1, version)
+        same(f"{what}: height", height, tall)
+        record = LEAF if height == 1 else INNER
+        most = 84 if height == 1 else 112
+        require(1 <= count <= most, f"{what}: count", f"1 to {most}", count)
+        same(f"{what}: length", PAGE.size + count * record.size + 8, length)
+        same(f"{what}: container id", f"{root.container:016x}", f"{container:016x}")
+        if generation is not None:
+            same(f"{what}: generation", generation, page_generation)
+        require(1 <= page_generation <= newest, f"{what}: generation", f"1 to {newest}",
+                page_generation)
+        return page_generation, list(record.iter_unpack(data[PAGE.size:-8]))
 
     @staticmethod
     def _segment(root: Root, index: Index, s: Segment, zero: int, newest: int, low: int,

@@ -11,13 +11,16 @@
 
 #define CHUNK_LOG2 12
 
-static bool session_certain(const void *arg, uint32_t session)
+static enum bale_session_state session_state(const void *arg, uint32_t session)
 {
     const struct rig *rig = arg;
+    bool certain = session == 0 ? !rig->zeros_empty
+                                : session < rig->certain_below ||
+                                      (rig->certain_from != 0 && session >= rig->certain_from);
 
-    if (session == 0)
-        return !rig->zeros_empty;
-    return session < rig->certain_below || (rig->certain_from != 0 && session >= rig->certain_from);
+    if (certain)
+        return BALE_SESSION_CERTAIN;
+    return rig->foreign ? BALE_SESSION_UNKNOWN : BALE_SESSION_UNCERTAIN;
 }
 
 void rig_init(struct rig *rig, uint64_t seed, uint32_t extent, uint64_t size_max)
@@ -30,7 +33,7 @@ void rig_init(struct rig *rig, uint64_t seed, uint32_t extent, uint64_t size_max
     rig->config = (struct bale_container_config){
         .session = &rig->session,
         .writable = true,
-        .session_certain = session_certain,
+        .session_state = session_state,
         .session_arg = rig,
     };
     rig->defaults =

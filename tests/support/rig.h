@@ -20,6 +20,7 @@ struct rig {
     uint32_t certain_below; /* sessions below are certain, */
     uint32_t certain_from;  /* and from here on; 0: none */
     bool zeros_empty;       /* a header of zeros is an empty file */
+    bool foreign;           /* the others are unknown, not uncertain */
 
     uint8_t *model;
     uint64_t size;

@@ -44,8 +44,18 @@ bool bale_contents_moved(const struct bale_contents *contents)
     int err =
         bale_container_peek(io, &contents->reader->config, &contents->reader->defaults, &now, NULL);
     io->ops->close(io);
-    return err == BALE_E_UNVERIFIED ||
-           (err == BALE_OK && now.generation != contents->attr.generation);
+    uint64_t newest = bale_container_rejected(contents->container);
+    if (newest == 0)
+        newest = contents->attr.generation;
+    return (err == BALE_OK || err == BALE_E_UNVERIFIED) && now.generation != newest;
+}
+
+const char *bale_contents_recovery(const struct bale_contents *contents, bool *lost)
+{
+    enum bale_recovery recovery = bale_container_recovery(contents->container);
+
+    *lost = recovery == BALE_RECOVERY_MISSING || recovery == BALE_RECOVERY_BLANK;
+    return bale_recovery_text(recovery);
 }
 
 /* The end of the range that may be lost together with the byte at. If a part of the index is lost,

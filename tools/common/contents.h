@@ -44,6 +44,10 @@ int bale_contents_open(const struct bale_reader *reader, int fd, struct bale_con
                        struct bale_reason *why);
 void bale_contents_close(struct bale_contents *contents); /* a zeroed struct is allowed */
 
+/* What is to be said if opening found anything but a whole newest root, or NULL. *lost: the last
+ * commit is not shown, and no crash that the store knows of explains it. */
+const char *bale_contents_recovery(const struct bale_contents *contents, bool *lost);
+
 /* True if the container has a newer commit than the one that was opened. */
 bool bale_contents_moved(const struct bale_contents *contents);
 

@@ -12,6 +12,18 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "tools/common/message.h"
+#include "tools/common/options.h"
+
+int bale_root_take(const struct bale_command *command, enum bale_root_pick *pick)
+{
+    if (strcmp(optarg, "older") == 0)
+        *pick = BALE_PICK_OLDER;
+    else if (strcmp(optarg, "newest") == 0)
+        *pick = BALE_PICK_NEWEST;
+    else
+        return bale_usage_error(command, "--root %s: it is older or newest", optarg);
+    return 0;
+}
 
 int bale_reader_open_silently(const char *top, enum bale_store_access how,
                               struct bale_reader *reader, struct bale_reason *why)
@@ -55,11 +67,18 @@ static int failed(struct bale_reason *why)
     return err;
 }
 
-int bale_reader_open_below(int dir, const char *path_below, int *fd, struct bale_reason *why)
+static int reopen(int path, int how)
+{
+    char proc[40];
+
+    snprintf(proc, sizeof proc, "/proc/self/fd/%d", path);
+    return open(proc, how | O_CLOEXEC | O_NOCTTY);
+}
+
+static int open_below(int dir, const char *path_below, bool write, int *fd, struct bale_reason *why)
 {
     struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
-    char proc[40];
     struct stat st;
     long path = syscall(SYS_openat2, dir, path_below, &how, sizeof how);
 
@@ -75,19 +94,24 @@ int bale_reader_open_below(int dir, const char *path_below, int *fd, struct bale
         close((int)path);
         return BALE_E_INVALID;
     }
-    snprintf(proc, sizeof proc, "/proc/self/fd/%ld", path);
-    *fd = open(proc, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOATIME);
-    if (*fd < 0 && errno == EPERM)
-        *fd = open(proc, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    *fd = reopen((int)path, write ? O_RDWR : O_RDONLY | O_NOATIME);
+    if (*fd < 0 && errno == EPERM && !write)
+        *fd = reopen((int)path, O_RDONLY);
     int err = *fd < 0 ? failed(why) : BALE_OK;
     close((int)path);
     return err;
 }
 
+int bale_reader_open_below(int dir, const char *path_below, int *fd, struct bale_reason *why)
+{
+    return open_below(dir, path_below, false, fd, why);
+}
+
 int bale_reader_open_file(const struct bale_reader *reader, const char *below, int *fd,
                           struct bale_reason *why)
 {
-    return bale_reader_open_below(bale_store_root_fd(reader->store), *below ? below : ".", fd, why);
+    return open_below(bale_store_root_fd(reader->store), *below ? below : ".",
+                      reader->config.writable, fd, why);
 }
 
 int bale_reader_open_container(const struct bale_reader *reader, int fd,
@@ -107,6 +131,8 @@ int bale_reader_open_container(const struct bale_reader *reader, int fd,
     else if (err == BALE_E_CORRUPT)
         bale_reason_set(why, "is damaged: %s: balefs inspect and balefs fsck say more",
                         bale_err_text(err));
+    else if (err == BALE_E_INVALID && reader->config.pick == BALE_PICK_OLDER)
+        bale_reason_set(why, "has no older root: use --root=newest");
     else if (err != BALE_OK)
         bale_reason_set(why, "cannot be read: %s", bale_err_text(err));
     return err;

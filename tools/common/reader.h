@@ -5,12 +5,16 @@
 #include "format/reason.h"
 #include "fs/container/container.h"
 #include "fs/store/store.h"
+#include "tools/balefs.h"
 
 struct bale_reader {
     struct bale_store *store;
     struct bale_container_config config;
     struct bale_container_attr defaults;
 };
+
+/* Parses the argument of the option --root of a command. 0, or the exit code. */
+int bale_root_take(const struct bale_command *command, enum bale_root_pick *pick);
 
 /* top: the store. why is set as by bale_store_open. Prints what is wrong with the store's own files
  * and does not matter for reading (bale_store_notice). */
@@ -21,7 +25,8 @@ int bale_reader_open_silently(const char *top, enum bale_store_access how,
                               struct bale_reader *reader, struct bale_reason *why);
 void bale_reader_close(struct bale_reader *reader); /* a zeroed struct is allowed */
 
-/* Opens the regular file below, a path relative to the store, for reading. Never follows a link,
+/* Opens the regular file below, a path relative to the store, for reading, and for writing if
+ * reader->config.writable is set, as only repairs do. Never follows a link,
  * never crosses to another file system, and keeps the access time if possible. why: "WHAT: WHAT TO
  * DO". Any thread may call it. */
 int bale_reader_open_file(const struct bale_reader *reader, const char *below, int *fd,

@@ -16,7 +16,7 @@
 #include "tools/common/stored_path.h"
 
 static const char help[] =
-    "usage: balefs cat PATH...\n"
+    "usage: balefs cat [--root ROOT] PATH...\n"
     "\n"
     "Prints files of a store, as cat does, without a mount: PATH lies in the store itself.\n"
     "Needs no /dev/fuse and no more rights than to read the store.\n"
@@ -28,6 +28,8 @@ static const char help[] =
     "Printing stops at damage, as reading in a mount does: no wrong data is printed. balefs\n"
     "export saves what is left of a damaged file.\n"
     "\n"
+    "      --root ROOT  older or newest: of the two states that a file may have, print this\n"
+    "                   one, as far as it can be read, not the one that a mount shows\n"
     "  -h, --help\n"
     "\n"
     "Example:\n"
@@ -35,7 +37,10 @@ static const char help[] =
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
+enum { OPTION_ROOT = 256 };
+
 static const struct option long_options[] = {
+    {"root", required_argument, NULL, OPTION_ROOT},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -49,6 +54,7 @@ struct printing {
     struct bale_damage damage;
     struct bale_pool *pool;
     unsigned threads;
+    enum bale_root_pick pick;
 };
 
 static int print(const uint8_t *data, uint64_t length)
@@ -135,13 +141,22 @@ static int print_file(struct printing *printing, const char *path)
         bale_message("%s", why.text);
         goto out;
     }
+    reader.config.pick = printing->pick;
     err = bale_reader_open_file(&reader, stored.below, &fd, &why);
     if (err == BALE_OK)
         err = bale_contents_open(&reader, fd, &contents, &why);
-    if (err == BALE_OK)
+    if (err == BALE_OK) {
+        bool lost;
+        const char *recovery = bale_contents_recovery(&contents, &lost);
+
+        if (recovery)
+            bale_message("%s: %s", path, recovery);
         err = print_contents(printing, path, &contents);
-    else
+        if (err == BALE_OK && lost)
+            err = DAMAGED;
+    } else {
         bale_message("%s: %s", path, why.text);
+    }
 out:
     bale_contents_close(&contents);
     bale_reader_close(&reader);
@@ -155,7 +170,10 @@ static int cat_run(const struct bale_command *command, int argc, char **argv)
     int option, status = BALE_EXIT_DONE;
 
     while ((option = bale_options_next(command, argc, argv, ":h", long_options)) != BALE_OPTION_END)
-        return bale_options_status(command, option);
+        if (option != OPTION_ROOT)
+            return bale_options_status(command, option);
+        else if ((status = bale_root_take(command, &printing.pick)) != 0)
+            return status;
     if (optind == argc)
         return bale_usage_error(command, "PATH is missing");
     int err = bale_pool_create("balefs-pool", printing.threads, &printing.pool);

@@ -33,11 +33,12 @@ enum {
     EXIT_ERRORS_LEFT = 4,
     EXIT_OPERATIONAL = 8,
     EXIT_USAGE = 16,
-    EXIT_CANCELLED = 32
+    EXIT_CANCELLED = 32,
+    EXIT_DOUBT = 64 /* not of fsck(8) */
 };
 
 static const char help[] =
-    "usage: balefs fsck [--data] [--repair] [-j N] [--json] STORE\n"
+    "usage: balefs fsck [--data] [--repair [--root ROOT]] [-j N] [--json] STORE\n"
     "\n"
     "Checks a store that is not mounted: its own files, and the roots and the index of every\n"
     "file in it. Changes nothing without --repair. Prints a line for each problem:\n"
@@ -45,27 +46,38 @@ static const char help[] =
     "\n"
     "  -d, --data    also read all data, verify its checksums and decompress it\n"
     "      --repair  make the store's own files again if they are lost or damaged: from\n"
-    "                their copies, or else from what the files in the store say\n"
+    "                their copies, or else from what the files in the store say; and\n"
+    "                settle roots in doubt (below): what is shown now stays, what is\n"
+    "                damaged in it is accepted, and the file can be written again\n"
+    "      --root ROOT\n"
+    "                with --repair: older or newest, the root of a file in doubt that stays\n"
+    "                instead\n"
     "  -j, --jobs N  check so many files at once [as many as there are processors]\n"
     "      --json    {\"store\", \"files\", \"bytes\", \"damaged\", \"problems\":\n"
     "                [{\"path\", \"what\", \"offset\", \"length\", \"position\",\n"
-    "                \"expected\", \"found\"}, ...], \"notes\", \"repaired\"}\n"
+    "                \"expected\", \"found\"}, ...], \"doubts\": [{\"path\", \"what\",\n"
+    "                \"serves\"}, ...], \"notes\", \"repaired\"}\n"
     "  -h, --help\n"
+    "\n"
+    "The root of a file is in doubt if its last commit is not whole and was written in another\n"
+    "store (the file was copied from there), or before the list of sessions was lost. balefs\n"
+    "export and balefs cat read either state (--root).\n"
     "\n"
     "Examples:\n"
     "  balefs fsck --data /scratch/store\n"
     "  balefs fsck --repair /scratch/store\n"
     "\n"
     "Exit status, as fsck(8): 0 clean, 1 repaired, 4 problems found, 8 could not be checked,\n"
-    "16 wrong usage, 32 cancelled. They are added up.\n";
+    "16 wrong usage, 32 cancelled; and 64 roots in doubt. They are added up.\n";
 
-enum { OPTION_JSON = 256, OPTION_REPAIR };
+enum { OPTION_JSON = 256, OPTION_REPAIR, OPTION_ROOT };
 enum { QUEUED = 4 }; /* files for each thread */
 
 static const struct option long_options[] = {
     {"data", no_argument, NULL, 'd'},
     {"jobs", required_argument, NULL, 'j'},
     {"repair", no_argument, NULL, OPTION_REPAIR},
+    {"root", required_argument, NULL, OPTION_ROOT},
     {"json", no_argument, NULL, OPTION_JSON},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -74,6 +86,7 @@ static const struct option long_options[] = {
 struct fsck {
     struct bale_reader reader;
     bool data, repair, as_json;
+    enum bale_root_pick pick;
     unsigned threads;
     struct bale_pool *pool;
     struct bale_inode_set seen;
@@ -82,8 +95,9 @@ struct fsck {
     pthread_cond_t less;  /* signalled when flying decreases */
     uint64_t flying;
     uint64_t files, bytes, damaged;
+    uint64_t doubts; /* files whose root is in doubt */
     bool unreadable; /* something could not be checked */
-    json_t *problems, *notes, *repaired;
+    json_t *problems, *doubts_list, *notes, *repaired;
     struct bale_progress progress;
 };
 
@@ -92,6 +106,7 @@ struct fsck_file {
     struct bale_job job;
     struct fsck *fsck;
     bool damaged;
+    enum bale_recovery recovery;
     char below[]; /* relative to the store */
 };
 
@@ -109,14 +124,15 @@ static void print_line(struct fsck *fsck, const char *below, const char *text)
     printf("%s\n", bale_clean_text(path, clean, sizeof clean));
 }
 
-/* Adds {"path", key} to list. Under lock. */
-static void add_text(json_t *list, const char *below, const char *key, const char *text)
+/* Adds {"path", key} to list and returns it. Under lock. */
+static json_t *add_text(json_t *list, const char *below, const char *key, const char *text)
 {
     json_t *object = json_object();
 
     bale_json_path(object, "path", below);
     bale_json_path(object, key, text);
     json_array_append_new(list, object);
+    return object;
 }
 
 static void note(struct fsck *fsck, const char *below, const char *text)
@@ -198,20 +214,75 @@ static void note_set_id(const struct fsck_file *file, struct bale_container *con
     note(file->fsck, file->below, text);
 }
 
+/* The root that serves, in words; NULL: it is not in doubt. */
+static const char *serving(enum bale_recovery recovery)
+{
+    switch (recovery) {
+    case BALE_RECOVERY_MISSING:
+        return "older";
+    case BALE_RECOVERY_DAMAGE:
+        return "newest";
+    case BALE_RECOVERY_BLANK:
+        return "none";
+    default:
+        return NULL;
+    }
+}
+
+static void report_recovery(struct fsck_file *file, enum bale_recovery recovery)
+{
+    struct fsck *fsck = file->fsck;
+    const char *what = bale_recovery_text(recovery), *serves = serving(recovery);
+    char text[BALE_REASON_SIZE];
+
+    file->recovery = recovery;
+    if (recovery == BALE_RECOVERY_CUT_OFF) {
+        snprintf(text, sizeof text, "note: %s", what);
+        note(fsck, file->below, text);
+    }
+    if (!serves)
+        return;
+    pthread_mutex_lock(&fsck->lock);
+    if (fsck->as_json)
+        json_object_set_new(add_text(fsck->doubts_list, file->below, "what", what), "serves",
+                            json_string(serves));
+    else
+        print_line(fsck, file->below, what);
+    pthread_mutex_unlock(&fsck->lock);
+}
+
+/* Settles what the check has found. Nothing else has the container open. */
+static void repair_container(struct fsck_file *file)
+{
+    struct fsck *fsck = file->fsck;
+    bool doubt = serving(file->recovery);
+    struct bale_reason why;
+    int err = BALE_OK;
+
+    if (doubt || file->recovery == BALE_RECOVERY_SLOT) {
+        if (fsck->repair)
+            err = bale_repair_container(&fsck->reader, file->below,
+                                        doubt ? fsck->pick : BALE_PICK_BY_RULES, &why);
+        if (fsck->repair && err == BALE_OK) {
+            report_repaired(fsck, file->below, doubt ? "its root is settled" : "its root slots");
+            doubt = false;
+        }
+    }
+    if (err != BALE_OK)
+        cannot_check(fsck, file->below, why.text);
+    pthread_mutex_lock(&fsck->lock);
+    fsck->doubts += doubt;
+    pthread_mutex_unlock(&fsck->lock);
+}
+
 static uint64_t check_container(struct fsck_file *file, struct bale_container *container,
                                 struct bale_scratch *scratch)
 {
     struct fsck *fsck = file->fsck;
     struct bale_container_attr attr;
     char text[BALE_REASON_SIZE];
-    uint64_t rejected = bale_container_rejected(container);
 
-    if (rejected) {
-        snprintf(text, sizeof text,
-                 "note: commit %" PRIu64 " was cut off by a crash: the file is as before it",
-                 rejected);
-        note(fsck, file->below, text);
-    }
+    report_recovery(file, bale_container_recovery(container));
     bale_container_attr(container, &attr);
     note_set_id(file, container, attr.mode);
     int err = bale_container_check(container, scratch, fsck->data, report_fault, file);
@@ -235,6 +306,7 @@ static void fsck_file_check(struct bale_job *job, struct bale_scratch *scratch)
     if (err == BALE_OK) {
         stored = check_container(file, container, scratch);
         bale_container_close(container);
+        repair_container(file);
     } else if (err == BALE_E_CORRUPT) {
         report_fault(file, &no_root);
     } else {
@@ -341,6 +413,7 @@ static bool print_json(struct fsck *fsck)
     bale_json_count(object, "bytes", fsck->bytes);
     bale_json_count(object, "damaged", fsck->damaged);
     json_object_set(object, "problems", fsck->problems);
+    json_object_set(object, "doubts", fsck->doubts_list);
     json_object_set(object, "notes", fsck->notes);
     json_object_set(object, "repaired", fsck->repaired);
     return bale_json_print(object);
@@ -355,11 +428,12 @@ static int conclude(struct fsck *fsck)
     if (fsck->as_json)
         printed = print_json(fsck);
     else
-        printf("%s: %" PRIu64 " files, %s stored: %" PRIu64 " damaged%s\n",
+        printf("%s: %" PRIu64 " files, %s stored: %" PRIu64 " damaged%s%s\n",
                bale_store_path(fsck->reader.store), fsck->files, bale_size_text(fsck->bytes, size),
-               fsck->damaged, fsck->unreadable ? ", and not everything could be checked" : "");
+               fsck->damaged, fsck->doubts ? ", and roots are in doubt" : "",
+               fsck->unreadable ? ", and not everything could be checked" : "");
     return (json_array_size(fsck->repaired) > 0 ? EXIT_CORRECTED : 0) |
-           (fsck->damaged ? EXIT_ERRORS_LEFT : 0) |
+           (fsck->damaged ? EXIT_ERRORS_LEFT : 0) | (fsck->doubts ? EXIT_DOUBT : 0) |
            (fsck->unreadable || !printed ? EXIT_OPERATIONAL : 0);
 }
 
@@ -470,18 +544,24 @@ static int fsck_run(const struct bale_command *command, int argc, char **argv)
             fsck.repair = true;
         else if (option == OPTION_JSON)
             fsck.as_json = true;
-        else if (option != 'j')
+        else if (option != 'j' && option != OPTION_ROOT)
             return bale_options_status(command, option);
-        else if ((status = bale_count_take(command, "jobs", 1024, &fsck.threads)) != 0)
+        else if ((status = option == 'j' ? bale_count_take(command, "jobs", 1024, &fsck.threads)
+                                         : bale_root_take(command, &fsck.pick)) != 0)
             return status;
     if (argc - optind != 1)
         return bale_usage_error(command,
                                 optind < argc ? "one STORE at a time" : "STORE is missing");
+    if (fsck.pick != BALE_PICK_BY_RULES && !fsck.repair)
+        return bale_usage_error(command, "--root is for --repair: balefs cat and balefs export "
+                                         "have a --root of their own");
     fsck.problems = json_array();
+    fsck.doubts_list = json_array();
     fsck.notes = json_array();
     fsck.repaired = json_array();
     status = check_store(&fsck, argv[optind]);
     json_decref(fsck.problems);
+    json_decref(fsck.doubts_list);
     json_decref(fsck.notes);
     json_decref(fsck.repaired);
     return status;

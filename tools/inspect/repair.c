@@ -200,3 +200,21 @@ int bale_repair_volume(const char *path, struct bale_reason *done, struct bale_r
         close(root);
     return err;
 }
+
+int bale_repair_container(const struct bale_reader *reader, const char *below,
+                          enum bale_root_pick pick, struct bale_reason *why)
+{
+    struct bale_reader writer = *reader;
+    struct bale_container *container;
+
+    writer.config.writable = true;
+    writer.config.pick = pick;
+    int err = bale_reader_open_container_at(&writer, below, &container, why);
+    if (err != BALE_OK)
+        return err;
+    err = bale_container_settle(container);
+    if (err != BALE_OK)
+        bale_reason_set(why, "cannot be repaired: %s", bale_err_text(err));
+    bale_container_close(container);
+    return err;
+}

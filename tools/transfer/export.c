@@ -23,8 +23,9 @@
 #include "tools/common/stored_path.h"
 
 static const char help[] =
-    "usage: balefs export [-j N] [--settings] STORE[/SUB] DIR\n"
-    "       balefs export --tar [-o FILE] [-f] [-j N] [--settings] STORE[/SUB]\n"
+    "usage: balefs export [-j N] [--settings] [--root ROOT] STORE[/SUB] DIR\n"
+    "       balefs export --tar [-o FILE] [-f] [-j N] [--settings] [--root ROOT]\n"
+    "                     STORE[/SUB]\n"
     "\n"
     "Writes the plain files of a store, or of a part of it, to a directory (which is made\n"
     "if it does not exist) or as a tar archive. Needs no mount, no /dev/fuse and no more\n"
@@ -53,6 +54,8 @@ static const char help[] =
     "  -j, --jobs N       work with so many threads [as many as there are processors]\n"
     "      --settings     keeps codec, extent size and match lines as the attributes\n"
     "                     user.balefs.*, for balefs import\n"
+    "      --root ROOT    older or newest: of the two states that a file may have, export this\n"
+    "                     one, as far as it can be read, not the one that a mount shows\n"
     "  -h, --help\n"
     "\n"
     "Examples:\n"
@@ -61,7 +64,7 @@ static const char help[] =
     "\n"
     "Exit status: 0 done, 1 failed, or not everything could be kept, 2 wrong usage.\n";
 
-enum { OPTION_SETTINGS = 256 };
+enum { OPTION_SETTINGS = 256, OPTION_ROOT };
 
 static const struct option long_options[] = {
     {"tar", no_argument, NULL, 't'},
@@ -69,6 +72,7 @@ static const struct option long_options[] = {
     {"force", no_argument, NULL, 'f'},
     {"jobs", required_argument, NULL, 'j'},
     {"settings", no_argument, NULL, OPTION_SETTINGS},
+    {"root", required_argument, NULL, OPTION_ROOT},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -92,6 +96,8 @@ static int open_store(struct bale_export *export, const char *top)
         err = bale_reader_open(top, BALE_STORE_UNLOCKED, &export->reader, &why);
     if (err != BALE_OK)
         bale_message("%s", why.text);
+    else
+        export->reader.config.pick = export->pick;
     return err;
 }
 
@@ -221,9 +227,10 @@ static int export_run(const struct bale_command *command, int argc, char **argv)
             target.force = true;
         else if (option == OPTION_SETTINGS)
             export.settings = true;
-        else if (option != 'j')
+        else if (option != 'j' && option != OPTION_ROOT)
             return bale_options_status(command, option);
-        else if ((status = bale_count_take(command, "jobs", 1024, &export.threads)) != 0)
+        else if ((status = option == 'j' ? bale_count_take(command, "jobs", 1024, &export.threads)
+                                         : bale_root_take(command, &export.pick)) != 0)
             return status;
     int left = argc - optind;
     if (target.archive && !tar)

@@ -11,8 +11,9 @@ struct bale_export {
     struct bale_reader reader;
     const char *store; /* as the user named it */
     char *below;       /* the exported path, relative to the store */
-    bool live;         /* another process may write to the store */
-    bool settings;     /* keep user.balefs.*, and settings of files as such attributes */
+    enum bale_root_pick pick;
+    bool live;     /* another process may write to the store */
+    bool settings; /* keep user.balefs.*, and settings of files as such attributes */
     unsigned threads;
 };
 

@@ -191,6 +191,18 @@ static void report_damage(struct outgoing *out)
     free(full);
 }
 
+static void report_recovery(struct outgoing *out)
+{
+    const struct bale_task *task = out->task;
+    bool lost;
+    const char *recovery = bale_contents_recovery(&out->contents, &lost);
+    char *path = recovery ? bale_tree_dir_path(task->dir, task->name) : NULL;
+
+    if (recovery)
+        bale_transfer_report(task->transfer, path ? path : task->name, recovery, lost);
+    free(path);
+}
+
 static void close_all(struct outgoing *out)
 {
     bale_atomic_file_close(&out->file);
@@ -234,6 +246,8 @@ static void export_finish(struct outgoing *out, struct bale_scratch *scratch)
     }
     if (e == 0)
         e = complete(out);
+    if (e == 0)
+        report_recovery(out);
     if (e)
         bale_transfer_fail(task->transfer, task->dir, task->name, "cannot be written below %s: %s",
                            task->transfer->to_top, strerror(e));

@@ -269,6 +269,16 @@ static void note_link(struct tar *tar, const char *path, const struct stat *st, 
         free(known);
 }
 
+static void report_recovery(struct tar *tar, const char *path, const struct bale_contents *contents)
+{
+    bool lost, failed = tar->failed;
+    const char *recovery = bale_contents_recovery(contents, &lost);
+
+    if (recovery)
+        fail(tar, path, recovery);
+    tar->failed = failed || lost;
+}
+
 static void write_file(struct tar *tar, struct bale_tree_dir *dir, const char *name,
                        const char *path, const struct stat *found)
 {
@@ -288,6 +298,8 @@ static void write_file(struct tar *tar, struct bale_tree_dir *dir, const char *n
         if (err != BALE_OK)
             break;
         err = write_contents(tar, path, &contents, &st, &damaged);
+        if (err == BALE_OK)
+            report_recovery(tar, path, &contents);
         bale_contents_close(&contents);
         if (err != BALE_OK && err != BALE_E_STALE)
             bale_reason_set(&why, "cannot be read: %s", bale_err_text(err));

@@ -30,8 +30,14 @@ void bale_transfer_signals(void)
 
 void bale_transfer_fail_path(struct bale_transfer *transfer, const char *path, const char *text)
 {
+    bale_transfer_report(transfer, path, text, true);
+}
+
+void bale_transfer_report(struct bale_transfer *transfer, const char *path, const char *text,
+                          bool failed)
+{
     pthread_mutex_lock(&transfer->lock);
-    transfer->failed = true;
+    transfer->failed = transfer->failed || failed;
     bale_progress_end(&transfer->progress);
     bale_message("%s%s%s: %s", transfer->from_top, *path ? "/" : "", path, text);
     pthread_mutex_unlock(&transfer->lock);

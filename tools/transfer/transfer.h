@@ -82,6 +82,10 @@ void bale_transfer_fail(struct bale_transfer *transfer, const struct bale_tree_d
 /* The same with the path below FROM_TOP. */
 void bale_transfer_fail_path(struct bale_transfer *transfer, const char *path, const char *text);
 
+/* The same, and whether it is a failure. */
+void bale_transfer_report(struct bale_transfer *transfer, const char *path, const char *text,
+                          bool failed);
+
 /* Copies extended attributes of a regular file; prints a message for those that cannot be copied.
  */
 void bale_transfer_attributes(struct bale_task *task, int from, int to);

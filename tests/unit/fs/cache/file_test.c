@@ -211,11 +211,11 @@ static void *work(void *arg)
     return NULL;
 }
 
-static bool certain(const void *arg, uint32_t session)
+static enum bale_session_state certain(const void *arg, uint32_t session)
 {
     (void)arg;
     (void)session;
-    return true;
+    return BALE_SESSION_CERTAIN;
 }
 
 /* Extents that pass whole are not kept where the caller has a cache; chunks of which parts were
@@ -323,7 +323,7 @@ static void check_volume(uint64_t seed, bool caller_caches)
     options.container.session = &session;
     options.container.session_roll = &roll;
     options.container.writable = true;
-    options.container.session_certain = certain;
+    options.container.session_state = certain;
     CHECK_EQ(bale_volume_create(&options, &volume), BALE_OK);
     check_passing(caller_caches);
     check_widening();

@@ -356,11 +356,11 @@ static void check_together(uint64_t seed)
     }
 }
 
-static bool certain(const void *arg, uint32_t session)
+static enum bale_session_state certain(const void *arg, uint32_t session)
 {
     (void)arg;
     (void)session;
-    return true;
+    return BALE_SESSION_CERTAIN;
 }
 
 /* Argument: another seed. */
@@ -377,7 +377,7 @@ int main(int argc, char **argv)
 
     options.container.session = &session;
     options.container.writable = true;
-    options.container.session_certain = certain;
+    options.container.session_state = certain;
     snprintf(directory, sizeof directory, "/tmp/bale-recompress-XXXXXX");
     REQUIRE(mkdtemp(directory) != NULL);
     REQUIRE(bale_volume_create(&options, &volume) == BALE_OK);

@@ -145,10 +145,10 @@ static void *test_set_id(void *arg)
 
 /* ---- Readers beside a writer ----------------------------------------------------------------- */
 
-static bool certain(const void *arg, uint32_t session)
+static enum bale_session_state certain(const void *arg, uint32_t session)
 {
     (void)arg;
-    return session != 0;
+    return session != 0 ? BALE_SESSION_CERTAIN : BALE_SESSION_UNCERTAIN;
 }
 
 static struct bale_container *container;
@@ -263,7 +263,7 @@ static void test_threads(void)
 {
     static const _Atomic uint32_t session = 3;
     const struct bale_container_config config = {
-        .session = &session, .writable = true, .session_certain = certain};
+        .session = &session, .writable = true, .session_state = certain};
     const struct bale_container_attr defaults = {.extent = EXTENT};
     struct bale_container_usage usage;
     pthread_t threads[READERS];

@@ -50,11 +50,16 @@ static struct bale_container_config view(struct bale_store *store)
     return config;
 }
 
-static bool certain(struct bale_store *store, uint32_t session)
+static enum bale_session_state state_of(struct bale_store *store, uint32_t session)
 {
     struct bale_container_config config = view(store);
 
-    return config.session_certain(config.session_arg, session);
+    return config.session_state(config.session_arg, session);
+}
+
+static bool certain(struct bale_store *store, uint32_t session)
+{
+    return state_of(store, session) == BALE_SESSION_CERTAIN;
 }
 
 /* A new store whose first session is 10. */
@@ -113,9 +118,17 @@ static void first_of_all(void)
     CHECK(first >= 1u << 16 && first < 1u << 31);
     CHECK(certain(store, first));
     CHECK(!certain(store, first - 1) && !certain(store, first + 1) && !certain(store, 0));
+    CHECK_EQ(state_of(store, 0), BALE_SESSION_UNKNOWN);
     bale_store_close(store, true, NULL);
     store = store_open("s", BALE_STORE_WRITE);
     CHECK_EQ_U(*view(store).session, first + 1);
+    CHECK(certain(store, first) && certain(store, first + 1) && certain(store, 0));
+    /* Those before it were of another store, or of this one before its list was lost. */
+    CHECK_EQ(state_of(store, first - 1), BALE_SESSION_UNKNOWN);
+    CHECK_EQ(state_of(store, 1), BALE_SESSION_UNKNOWN);
+    CHECK_EQ(state_of(store, first + 2), BALE_SESSION_UNKNOWN);
+    bale_store_checkpoint(store);
+    CHECK_EQ(state_of(store, 1), BALE_SESSION_UNKNOWN);
     bale_store_close(store, true, NULL);
     scratch_remove();
 }
@@ -164,6 +177,7 @@ static void another_boot(void)
     CHECK_EQ(syncs, 0);
     CHECK_EQ_STR(sessions_now(), "11 10=boot-a 11=boot-b");
     CHECK(!certain(store, 10) && certain(store, 11) && !certain(store, 0));
+    CHECK_EQ(state_of(store, 10), BALE_SESSION_UNCERTAIN);
     CHECK_EQ(bale_store_close(store, true, NULL), 0);
     CHECK_EQ_STR(sessions_now(), "11 10=boot-a");
     store = store_open("s", BALE_STORE_UNLOCKED);
@@ -341,6 +355,8 @@ static void hostile_lists(void)
     hostile("{\"last\": -1, \"uncertain\": []}");
     hostile("{\"last\": 4294967296, \"uncertain\": []}");
     hostile("{\"last\": 7, \"uncertain\": {}}");
+    hostile("{\"first\": \"1\", \"last\": 7, \"uncertain\": []}");
+    hostile("{\"first\": -1, \"last\": 7, \"uncertain\": []}");
     hostile("{\"last\": 7, \"uncertain\": [3]}");
     hostile("{\"last\": 7, \"uncertain\": [{\"session\": 8, \"boot\": \"\"}]}");
     hostile("{\"last\": 7, \"uncertain\": [{\"session\": 7}]}");
