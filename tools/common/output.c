@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "format/err.h"
@@ -15,15 +16,16 @@
 
 #define BLOCK 4096
 
-/* the file that a signal handler removes, or NULL */
+/* the file that a signal handler removes, or NULL; and its directory */
 static char *volatile unfinished;
+static volatile int unfinished_dir;
 
 static void interrupted(int number)
 {
-    char *path = unfinished;
+    char *name = unfinished;
 
-    if (path)
-        unlink(path);
+    if (name)
+        unlinkat(unfinished_dir, name, 0);
     raise(number); /* again, now with the default action */
 }
 
@@ -95,28 +97,62 @@ static bool cannot(const struct bale_output *output, int error)
     return false;
 }
 
-/* Creates a hidden file in the directory of path, whose name tells which file it would become. */
-static bool open_temporary(struct bale_output *output)
+/* Creates a file of a new name in the directory. -1: errno is set. */
+static int make_temporary(struct bale_output *output)
 {
-    const char *slash = strrchr(output->path, '/');
-    const char *base = slash ? slash + 1 : output->path;
+    uint64_t random;
+
+    for (int tries = 100; tries > 0; tries--) {
+        free(output->temporary);
+        output->temporary = NULL;
+        if (getrandom(&random, sizeof random, 0) != sizeof random ||
+            asprintf(&output->temporary, ".%.200s.%08x", output->base, (unsigned)random) < 0)
+            return -1;
+        int fd =
+            openat(output->dir, output->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+/* Creates a hidden file in the directory of path, whose name tells which file it would become. The
+ * directory is opened once: somebody who may rename it cannot have another one written to. */
+static bool open_temporary(struct bale_output *output, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *above = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
     sigset_t all, before;
     int error;
 
-    if (asprintf(&output->temporary, "%.*s.%.200s.XXXXXX", (int)(base - output->path), output->path,
-                 base) < 0) {
-        output->temporary = NULL;
-        return cannot(output, ENOMEM);
-    }
+    output->base = strdup(slash ? slash + 1 : path);
+    output->dir = above && output->base ? open(above, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    error = errno;
+    free(above);
+    if (output->dir < 0)
+        return cannot(output, error);
     /* block signals, so that none arrives before the file is noted */
     catch_signals();
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
-    output->fd = mkostemp(output->temporary, O_CLOEXEC);
+    output->fd = make_temporary(output);
     error = errno;
+    unfinished_dir = output->dir;
     unfinished = output->fd >= 0 ? output->temporary : NULL;
     sigprocmask(SIG_SETMASK, &before, NULL);
     return output->fd >= 0 || cannot(output, error);
+}
+
+/* Whether something that is no regular file has the name; prints a message if so. */
+static bool is_something_else(const struct bale_output *output)
+{
+    struct stat st;
+
+    if (lstat(output->name, &st) != 0 || S_ISREG(st.st_mode))
+        return false;
+    bale_message("%s: is %s: give -o with the name of the output", output->name,
+                 S_ISLNK(st.st_mode) ? "a symbolic link" : "no regular file");
+    return true;
 }
 
 /* A device or a pipe, as /dev/null, is written in place. A link leads to the file that is replaced.
@@ -128,6 +164,8 @@ static bool open_path(struct bale_output *output, const struct bale_output_rules
 
     if (!*output->name)
         return cannot(output, ENOENT);
+    if (rules->beside && is_something_else(output))
+        return false;
     if (there && is_source(output->name, &st, rules))
         return false;
     if (there && !S_ISREG(st.st_mode)) {
@@ -136,17 +174,17 @@ static bool open_path(struct bale_output *output, const struct bale_output_rules
     }
     if (bale_output_path_check_stores(output->name) != BALE_OK)
         return false;
-    if (!there) {
-        output->path = strdup(output->name);
-        return output->path ? open_temporary(output) : cannot(output, ENOMEM);
-    }
+    if (!there)
+        return open_temporary(output, output->name);
     output->replace = rules->replace || (rules->picture && is_picture(output->name));
     if (!output->replace) {
         bale_message("%s: exists: -f replaces it", output->name);
         return false;
     }
-    output->path = realpath(output->name, NULL);
-    return output->path ? open_temporary(output) : cannot(output, errno);
+    char *real = rules->beside ? strdup(output->name) : realpath(output->name, NULL);
+    bool good = real ? open_temporary(output, real) : cannot(output, errno);
+    free(real);
+    return good;
 }
 
 bool bale_output_open(const char *path, const struct bale_output_rules *rules,
@@ -154,7 +192,7 @@ bool bale_output_open(const char *path, const struct bale_output_rules *rules,
 {
     struct stat st;
 
-    *output = (struct bale_output){.fd = -1};
+    *output = (struct bale_output){.fd = -1, .dir = -1};
     output->name = path ? path : "standard output";
     if (path && !open_path(output, rules)) {
         bale_output_drop(output);
@@ -270,10 +308,10 @@ static void take_default_mode(int fd)
 static bool give_name(struct bale_output *output)
 {
     unsigned flags = output->replace ? 0 : RENAME_NOREPLACE;
-    int got = renameat2(AT_FDCWD, output->temporary, AT_FDCWD, output->path, flags);
+    int got = renameat2(output->dir, output->temporary, output->dir, output->base, flags);
 
     if (got != 0 && errno == EINVAL && flags) /* not every file system has it */
-        got = rename(output->temporary, output->path);
+        got = renameat(output->dir, output->temporary, output->dir, output->base);
     if (got != 0)
         return cannot(output, errno);
     unfinished = NULL;
@@ -330,9 +368,11 @@ void bale_output_drop(struct bale_output *output)
     if (output->fd >= 0 && output->fd != STDOUT_FILENO)
         close(output->fd);
     if (output->temporary && unfinished)
-        unlink(output->temporary);
+        unlinkat(output->dir, output->temporary, 0);
     unfinished = NULL;
+    if (output->base && output->dir >= 0)
+        close(output->dir);
     free(output->temporary);
-    free(output->path);
-    *output = (struct bale_output){.fd = -1};
+    free(output->base);
+    *output = (struct bale_output){.fd = -1, .dir = -1};
 }

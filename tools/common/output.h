@@ -13,8 +13,9 @@
 struct bale_output {
     int fd;
     const char *name; /* for messages */
-    char *path;       /* of the file that it becomes; NULL: written in place */
-    char *temporary;
+    int dir;          /* of the file that it becomes, or -1: written in place */
+    char *base;       /* its name there */
+    char *temporary;  /* its name until it is complete */
     bool replace;
     bool holes; /* zeros become holes */
     uint64_t size;
@@ -26,6 +27,9 @@ struct bale_output_rules {
     bool replace; /* a file that exists may be replaced; otherwise it is refused, except: */
     bool picture; /* the output is an SVG picture and may replace a picture or an empty file */
     bool holes;   /* zeros in a file become holes */
+    /* The user did not give the path, it was made from the source's: only a regular file may be
+     * there. Where others may write, a link or a device may be in its place. */
+    bool beside;
 };
 
 /* Identifies path as a source. A file in a mount and its container get the same identity. *st is

@@ -22,13 +22,15 @@ static bool is_stdin(const char *name)
     return strcmp(name, "-") == 0;
 }
 
-static bool open_source(const char *name, struct bale_source *source)
+/* beside: its output will be beside it, so it must be a regular file; a fifo in its place must not
+ * keep this process waiting for a writer. */
+static bool open_source(const char *name, bool beside, struct bale_source *source)
 {
     *source = (struct bale_source){.fd = STDIN_FILENO, .name = "standard input"};
     if (!is_stdin(name)) {
         source->name = name;
         source->is_file = true;
-        source->fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        source->fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | (beside ? O_NONBLOCK : 0));
     }
     if (source->fd < 0 || fstat(source->fd, &source->st) != 0) {
         bale_message("%s: cannot be opened: %s", source->name, strerror(errno));
@@ -87,14 +89,17 @@ static void report(const struct bale_packing *packing, const struct bale_source 
                 bale_ratio_text(packed->raw, packed->stored, ratio), packing->test ? ", good" : "");
 }
 
-/* path: the output, or NULL for standard output. */
+/* path: the output, or NULL for standard output. beside: it was made from the source's. */
 static bool convert(struct bale_packing *packing, const struct bale_source *source,
-                    const char *path)
+                    const char *path, bool beside)
 {
     struct bale_output output = {.fd = -1};
     struct bale_output *to = packing->test ? NULL : &output;
-    const struct bale_output_rules rules = {
-        .sources = &source->st, .count = 1, .replace = packing->force, .holes = packing->unpacks};
+    const struct bale_output_rules rules = {.sources = &source->st,
+                                            .count = 1,
+                                            .replace = packing->force,
+                                            .holes = packing->unpacks,
+                                            .beside = beside};
     struct bale_packed packed;
     bool good;
 
@@ -133,17 +138,18 @@ static bool run_one(struct bale_packing *packing, const char *name)
     struct bale_source source;
     const char *path = packing->output;
     char *made = NULL;
+    bool beside = !path && !packing->to_stdout && !packing->test && !is_stdin(name);
     bool good = false;
 
-    if (!open_source(name, &source))
+    if (!open_source(name, beside, &source))
         return false;
-    if (packing->to_stdout || packing->test || (!path && !source.is_file))
+    if (packing->to_stdout || packing->test)
         path = NULL;
-    else if (!path)
+    else if (beside)
         path = made = name_beside(packing, &source);
     if ((path || packing->to_stdout || packing->test || !source.is_file) &&
         shuns_terminal(packing, &source, path))
-        good = convert(packing, &source, path);
+        good = convert(packing, &source, path, beside);
     free(made);
     close_source(&source);
     return good;
