@@ -16,8 +16,9 @@ void bale_wait_done_err(void *arg, int err)
     bale_wait_done(arg, err);
 }
 
-void bale_wait_closed(void *arg)
+void bale_wait_closed(void *arg, bool written)
 {
+    (void)written;
     bale_wait_done(arg, 0);
 }
 

@@ -24,7 +24,7 @@ struct bale_wait {
  * in bytes, with a bale_err, and for a file that closed, without a result. */
 void bale_wait_done(void *arg, int64_t result);
 void bale_wait_done_err(void *arg, int err);
-void bale_wait_closed(void *arg);
+void bale_wait_closed(void *arg, bool written);
 
 /* Returns the result, 0 for bale_wait_closed. The same struct may then serve the next call. */
 int64_t bale_wait_for(struct bale_wait *wait);

@@ -85,10 +85,12 @@ void bale_file_scrub(struct bale_file *file, bale_file_done *done, void *arg)
     submit(change, done, arg);
 }
 
-void bale_file_flush(struct bale_file *file, bool durable, bale_file_done *done, void *arg)
+/* idles: an idle file need do nothing. With durable its last commit must be durable for that. */
+static void flush(struct bale_file *file, bool idles, bool durable, bale_file_done *done, void *arg)
 {
     pthread_mutex_lock(&file->lock);
-    bool idle = !durable && !file->dirty && !file->attr_dirty && !file->change;
+    bool idle = idles && !file->dirty && !file->attr_dirty && !file->change &&
+                (!durable || bale_container_is_durable(file->container));
     int err = idle ? file->error : BALE_OK;
     if (idle)
         file->error = BALE_OK;
@@ -101,4 +103,14 @@ void bale_file_flush(struct bale_file *file, bool durable, bale_file_done *done,
     if (change)
         change->durable = durable;
     submit(change, done, arg);
+}
+
+void bale_file_flush(struct bale_file *file, bool durable, bale_file_done *done, void *arg)
+{
+    flush(file, !durable, durable, done, arg);
+}
+
+void bale_file_sync(struct bale_file *file, bale_file_done *done, void *arg)
+{
+    flush(file, true, true, done, arg);
 }

@@ -7,6 +7,22 @@
 #include "fs/cache/change.h"
 #include "fs/cache/extent.h"
 
+/* As bale_container_close. */
+static int close_container(struct bale_file *file)
+{
+    struct bale_volume *volume = file->volume;
+    int left = bale_container_close(file->container);
+
+    if (left >= BALE_OK || file->discarded)
+        return left;
+    bale_log(BALE_LOG_ERROR, "%s: the backing file system lost data when it was closed: %s: %s",
+             file->label, bale_err_text(left), "write the file again");
+    atomic_fetch_add(&volume->stats.errors, 1);
+    atomic_store(&volume->lost, left);
+    bale_volume_taint(volume);
+    return left;
+}
+
 void bale_file_close_run(struct bale_change *change, struct bale_scratch *scratch)
 {
     (void)scratch;
@@ -33,12 +49,13 @@ void bale_file_close_run(struct bale_change *change, struct bale_scratch *scratc
     file->attr_dirty = false;
     bale_volume_add_dirty(file, 0);
     pthread_mutex_unlock(&file->lock);
-    bale_container_close(file->container);
-    void (*closed)(void *) = file->closed;
+    int left = close_container(file);
+    err = err != BALE_OK || left > 0 ? err : left;
+    bale_file_closed *closed = file->closed;
     void *arg = file->closed_arg;
     free(change);
     if (closed)
-        closed(arg);
+        closed(arg, left != BALE_OK);
     pthread_mutex_destroy(&file->lock);
     free(file->table.slots);
     free(file->label);

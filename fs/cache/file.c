@@ -68,7 +68,7 @@ void bale_file_relabel(struct bale_file *file, const char *label)
     }
 }
 
-void bale_file_on_close(struct bale_file *file, void (*closed)(void *arg), void *arg)
+void bale_file_on_close(struct bale_file *file, bale_file_closed *closed, void *arg)
 {
     pthread_mutex_lock(&file->lock);
     file->closed = closed;

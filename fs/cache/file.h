@@ -34,8 +34,10 @@ struct bale_file *bale_file_ref(struct bale_file *file);
  * bale_file_discard) and the file closed, later, from another thread. */
 void bale_file_unref(struct bale_file *file);
 /* closed (may be NULL) is called once when the file has been closed, on a pool thread, no lock
- * held; arg is the caller's. Until then the caller must not open the same container again. */
-void bale_file_on_close(struct bale_file *file, void (*closed)(void *arg), void *arg);
+ * held; arg is the caller's. written: through this object, so that an fsync of the inode must come
+ * before all is durable. Until then the caller must not open the same container again. */
+typedef void bale_file_closed(void *arg, bool written);
+void bale_file_on_close(struct bale_file *file, bale_file_closed *closed, void *arg);
 
 int bale_file_fd(const struct bale_file *file);
 /* What opening its container found. *held: the container is read-only because of it. */
@@ -100,6 +102,10 @@ int64_t bale_file_seek(struct bale_file *file, uint64_t offset, bool data);
  * flush, or of one in the background that was not reported yet. If nothing is dirty: done is called
  * at once (not durable), or after a sync if one is due. */
 void bale_file_flush(struct bale_file *file, bool durable, bale_file_done *done, void *arg);
+
+/* The same, durable, for a file that need not be synced if nothing of it is dirty and its last
+ * commit is durable: then the inode's attributes are not synced. */
+void bale_file_sync(struct bale_file *file, bale_file_done *done, void *arg);
 
 /* Whether bale_file_scrub would do nothing: nothing was ever stored of the file, or it has given up
  * nothing and will not with what is dirty. */

@@ -43,6 +43,9 @@ struct bale_file {
     bool attr_dirty; /* size or times differ from the container's */
     bool discarded;
     int error; /* of a flush that nobody waited for */
+    /* Not BALE_OK: what is dirty finds no space, and the reserve does not serve: writes fail with
+     * this until a flush succeeds, so that the file's dirty data does not grow. */
+    int refused;
 
     struct bale_extent_table table;
     size_t filling; /* extents being filled, also those that left the table meanwhile */
@@ -60,7 +63,7 @@ struct bale_file {
 
     /* Called once the file is closed and may be opened again: by the thread that closed it, no lock
      * held. closed_arg is the caller's (bale_file_on_close). */
-    void (*closed)(void *arg);
+    bale_file_closed *closed;
     void *closed_arg;
 
     /* Positions in the container of damage that was logged already. Any thread, no lock. */

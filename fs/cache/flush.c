@@ -167,6 +167,8 @@ static void flush_commit(struct bale_flush *flush, struct bale_scratch *scratch)
     if (err == BALE_OK && file->size == flush->size && file->mtime.tv_sec == flush->mtime.tv_sec &&
         file->mtime.tv_nsec == flush->mtime.tv_nsec)
         file->attr_dirty = false;
+    bool refused = err == BALE_E_NOSPACE || err == BALE_E_DQUOT;
+    file->refused = refused ? err : BALE_OK;
     bale_volume_add_dirty(file, 0);
     pthread_mutex_unlock(&file->lock);
     change->error = err;
@@ -191,7 +193,7 @@ static void write_frame(struct bale_piece *piece, const uint8_t *stored)
     int err =
         bale_container_write_frame(file->container, stored, item->stored_length, &piece->position);
 
-    if ((err == BALE_E_NOSPACE || err == BALE_E_DQUOT) && bale_reserve_take(file->volume)) {
+    if (bale_reserve_serves(file->volume, err, file->fd)) {
         err = bale_container_write_frame(file->container, stored, item->stored_length,
                                          &piece->position);
     }

@@ -5,18 +5,13 @@
 #include "format/err.h"
 #include "fs/cache/change.h"
 #include "fs/cache/reserve.h"
-#include "kernels/base/container_of.h"
 #include "kernels/base/thread.h"
 
 #define TICK_MS 250u
-#define CHECKPOINT_MS 30000u
 
 struct bale_flusher {
     struct bale_volume *volume;
     pthread_t thread;
-    struct bale_job checkpoint;
-    atomic_bool checkpointing;                  /* the job is submitted */
-    uint64_t checkpoint_ms, checkpoint_commits; /* at the last checkpoint; the thread's */
 };
 
 /* Commits what has been dirty for age_ms; 0: everything. */
@@ -42,30 +37,6 @@ static void flush_files(struct bale_volume *volume, uint64_t age_ms)
     free(files);
 }
 
-static void checkpoint_job(struct bale_job *job, struct bale_scratch *scratch)
-{
-    (void)scratch;
-    struct bale_flusher *flusher = BALE_CONTAINER_OF(job, struct bale_flusher, checkpoint);
-    const struct bale_volume_options *options = &flusher->volume->options;
-    (void)options->checkpoint(options->arg);
-    atomic_store(&flusher->checkpointing, false);
-}
-
-/* Bounds what must be verified after a power loss. */
-static void checkpoint_if_due(struct bale_flusher *flusher)
-{
-    struct bale_volume *volume = flusher->volume;
-    uint64_t now = bale_now_ms(), commits = atomic_load(&volume->stats.commits);
-
-    if (!volume->options.checkpoint || now < flusher->checkpoint_ms + CHECKPOINT_MS ||
-        commits == flusher->checkpoint_commits || atomic_exchange(&flusher->checkpointing, true))
-        return;
-    flusher->checkpoint_ms = now;
-    flusher->checkpoint_commits = commits;
-    flusher->checkpoint.run = checkpoint_job;
-    bale_pool_submit(volume->pool, &flusher->checkpoint);
-}
-
 static void *flusher_thread(void *arg)
 {
     struct bale_flusher *flusher = arg;
@@ -81,7 +52,7 @@ static void *flusher_thread(void *arg)
             continue;
         ticked = bale_now_ms();
         bale_volume_wake(volume);
-        checkpoint_if_due(flusher);
+        bale_volume_checkpoint_if_due(volume);
         if (++ticks % 4 == 0 && atomic_load(&volume->full))
             bale_reserve_restore(volume);
         if (ticks % 16 == 0)
@@ -97,7 +68,6 @@ int bale_flusher_start(struct bale_volume *volume, struct bale_flusher **out)
     if (!flusher)
         return BALE_E_NOMEM;
     flusher->volume = volume;
-    flusher->checkpoint_ms = bale_now_ms();
     if (bale_thread_start(&flusher->thread, "balefs-flush", flusher_thread, flusher) != 0) {
         free(flusher);
         return BALE_E_NOMEM;

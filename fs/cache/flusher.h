@@ -6,7 +6,7 @@
 
 /* Starts the thread. BALE_E_NOMEM. */
 int bale_flusher_start(struct bale_volume *volume, struct bale_flusher **flusher);
-/* Ends it; its checkpoint may still run on the volume's pool. */
+/* Ends it. */
 void bale_flusher_stop(struct bale_flusher *flusher);
 /* After the pool has ended. NULL is fine. */
 void bale_flusher_free(struct bale_flusher *flusher);

@@ -1,6 +1,10 @@
 #include "fs/cache/reserve.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -11,35 +15,99 @@
 #define DIRTY_LEAST ((uint64_t)1 << 20)
 #define STREAM_MOST ((uint64_t)16 << 20)
 
-bool bale_reserve_take(struct bale_volume *volume)
+/* fallocate() itself: where the file system has none, glibc's posix_fallocate would write the whole
+ * reserve. 0 or an errno. */
+static int allocate(int fd, uint64_t offset, uint64_t length)
 {
+    int rc;
+
+    do
+        rc = fallocate(fd, 0, (off_t)offset, (off_t)length);
+    while (rc != 0 && errno == EINTR);
+    return rc == 0 ? 0 : errno;
+}
+
+static bool same_project(int a, int b)
+{
+    struct fsxattr of_a, of_b;
+
+    return ioctl(a, FS_IOC_FSGETXATTR, &of_a) == 0 && ioctl(b, FS_IOC_FSGETXATTR, &of_b) == 0 &&
+           of_a.fsx_projid != 0 && of_a.fsx_projid == of_b.fsx_projid;
+}
+
+/* EDQUOT says neither whose quota is used up nor which: the owner's, the group's or the project's.
+ * Giving up the reserve helps if it counts in that quota too: then the reserve cannot grow. Under
+ * reserve.lock. */
+static bool shares_quota(const struct bale_volume *volume, int fd)
+{
+    int reserve_fd = volume->reserve.fd;
+    uint64_t bytes = volume->reserve.bytes;
+    struct stat file, reserve;
+
+    if (fstat(fd, &file) != 0 || fstat(reserve_fd, &reserve) != 0)
+        return false;
+    if (file.st_uid != reserve.st_uid && file.st_gid != reserve.st_gid &&
+        !same_project(fd, reserve_fd))
+        return false;
+    int e = allocate(reserve_fd, bytes, RESERVE_SLACK);
+    (void)!ftruncate(reserve_fd, (off_t)bytes);
+    return e == EDQUOT;
+}
+
+/* Under reserve.lock. */
+static bool take(struct bale_volume *volume, int err, int fd)
+{
+    bool there = volume->reserve.fd >= 0 && volume->reserve.bytes > 0;
+
+    if (err == BALE_E_DQUOT && !(there && shares_quota(volume, fd)))
+        return false;
+    if (volume->reserve.fd < 0 || (there && ftruncate(volume->reserve.fd, 0) != 0))
+        return false;
+    atomic_store(&volume->full, err);
+    bale_log(BALE_LOG_WARNING, "%s: writes fail until there is space",
+             err == BALE_E_DQUOT ? "the quota of the backing store is used up"
+                                 : "the backing store is full");
+    return there;
+}
+
+bool bale_reserve_serves(struct bale_volume *volume, int err, int fd)
+{
+    if (err != BALE_E_NOSPACE && err != BALE_E_DQUOT)
+        return false;
     pthread_mutex_lock(&volume->reserve.lock);
-    bool had = volume->reserve.fd >= 0 && !atomic_load(&volume->full) &&
-               volume->reserve.bytes > 0 && ftruncate(volume->reserve.fd, 0) == 0;
-    if (had) {
-        atomic_store(&volume->full, true);
-        bale_log(BALE_LOG_WARNING, "the backing store is full: writes fail until there is space");
-    }
+    int full = atomic_load(&volume->full);
     /* If another flush took it a moment ago, this one may use its space too. */
-    had = had || atomic_load(&volume->full);
+    bool serves = full ? full == err : take(volume, err, fd);
     pthread_mutex_unlock(&volume->reserve.lock);
-    return had;
+    return serves;
+}
+
+/* Without a reserve: asks for space. */
+static bool has_space(const struct bale_volume *volume)
+{
+    struct statvfs vfs;
+
+    return fstatvfs(volume->reserve.fd, &vfs) == 0 &&
+           (uint64_t)vfs.f_bavail * vfs.f_frsize > RESERVE_SLACK;
 }
 
 void bale_reserve_restore(struct bale_volume *volume)
 {
+    int fd = volume->reserve.fd;
+    uint64_t bytes = volume->reserve.bytes;
+
     pthread_mutex_lock(&volume->reserve.lock);
-    if (atomic_load(&volume->full) &&
-        posix_fallocate(volume->reserve.fd, 0, (off_t)volume->reserve.bytes) == 0) {
-        atomic_store(&volume->full, false);
+    if (atomic_load(&volume->full) && (bytes ? allocate(fd, 0, bytes) == 0 : has_space(volume))) {
+        atomic_store(&volume->full, BALE_OK);
         bale_log(BALE_LOG_INFO, "the backing store has space again");
     } else if (atomic_load(&volume->full)) {
-        (void)!ftruncate(volume->reserve.fd, 0);
+        (void)!ftruncate(fd, 0);
     }
     pthread_mutex_unlock(&volume->reserve.lock);
 }
 
-/* Reserves space for so many dirty bytes, or less. Returns how many it got space for. */
+/* Reserves space for so many dirty bytes, or less. Returns how many it got space for; all of them
+ * where space cannot be reserved: then a lack of it is reported by fsync or close. */
 static uint64_t make_file(struct bale_volume *volume, uint64_t dirty)
 {
     struct statvfs vfs;
@@ -49,7 +117,10 @@ static uint64_t make_file(struct bale_volume *volume, uint64_t dirty)
     uint64_t share = (uint64_t)vfs.f_bavail * vfs.f_frsize / 16;
     uint64_t want = dirty + dirty / 8 + RESERVE_SLACK;
     uint64_t bytes = want < share ? want : share;
-    if (posix_fallocate(volume->reserve.fd, 0, (off_t)bytes) != 0) {
+    int e = bytes > 0 ? allocate(volume->reserve.fd, 0, bytes) : ENOSPC;
+    if (e == EOPNOTSUPP || e == ENOSYS)
+        return dirty;
+    if (e) {
         (void)!ftruncate(volume->reserve.fd, 0);
         bytes = 0;
     }
@@ -74,7 +145,7 @@ int bale_reserve_commit(struct bale_file *file)
 {
     int err = bale_container_commit(file->container, false);
 
-    if ((err == BALE_E_NOSPACE || err == BALE_E_DQUOT) && bale_reserve_take(file->volume)) {
+    if (bale_reserve_serves(file->volume, err, file->fd)) {
         uint64_t generation;
         err = bale_container_begin(file->container, &generation);
         if (err == BALE_OK)

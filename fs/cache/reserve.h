@@ -8,9 +8,11 @@
 /* Sets the limits of dirty data, and reserves the space that they need; called when the volume is
  * made. */
 void bale_reserve_make(struct bale_volume *volume);
-/* Gives the space back to the backing store; writes fail from now on. True: there is space, try
- * again. */
-bool bale_reserve_take(struct bale_volume *volume);
+/* err came from writing to the file fd. If it is a lack of space that the reserve backs, gives the
+ * reserve back to the backing store, and writes fail from now on. True: there is space, try again.
+ * BALE_E_DQUOT: only where the reserve counts in the same quota; what it backs for the files of
+ * others stays. */
+bool bale_reserve_serves(struct bale_volume *volume, int err, int fd);
 /* Reserves the space again if the backing store has it: then writes go on. */
 void bale_reserve_restore(struct bale_volume *volume);
 

@@ -6,6 +6,9 @@
 #include "format/err.h"
 #include "fs/cache/change.h"
 #include "fs/cache/reserve.h"
+#include "kernels/base/container_of.h"
+
+#define CHECKPOINT_MS 30000u
 
 struct volume_sync {
     struct bale_job job;
@@ -13,6 +16,9 @@ struct volume_sync {
     atomic_size_t pending; /* files not yet committed; one more while files are listed */
     atomic_int error;      /* the first one */
     bool durable, freeze;
+    bool each;  /* sync file by file */
+    bool begun; /* a checkpoint, which ends the sessions before session */
+    uint32_t session;
     void (*done)(void *arg, int err); /* as volume.h says */
     void *arg;
 };
@@ -23,7 +29,7 @@ static bool checkpoint(struct bale_volume *volume)
     const struct bale_volume_options *options = &volume->options;
     int err = options->checkpoint ? options->checkpoint(options->arg) : BALE_E_INVALID;
 
-    if ((err == BALE_E_NOSPACE || err == BALE_E_DQUOT) && bale_reserve_take(volume))
+    if (bale_reserve_serves(volume, err, volume->reserve.fd))
         err = options->checkpoint(options->arg);
     return err == BALE_OK;
 }
@@ -31,17 +37,50 @@ static bool checkpoint(struct bale_volume *volume)
 /* Everything is committed: one sync of the backing file system covers closed containers too. Where
  * no checkpoint is possible (a disk that is full to the last block, a failed sync before), later
  * commits that are not synced may cost what this sync stored. */
+static int sync_whole(struct volume_sync *sync)
+{
+    const struct bale_volume_options *options = &sync->volume->options;
+
+    if (checkpoint(sync->volume) || !options->sync)
+        return BALE_OK;
+    return options->sync(options->arg);
+}
+
+/* Begins a checkpoint. Where that is not possible, what is synced is durable all the same: only
+ * more must be verified after a crash. */
+static void begin_checkpoint(struct volume_sync *sync)
+{
+    const struct bale_volume_options *options = &sync->volume->options;
+    int err = options->sync_closed ? options->checkpoint_begin(options->arg, &sync->session)
+                                   : BALE_E_INVALID;
+
+    if (bale_reserve_serves(sync->volume, err, sync->volume->reserve.fd))
+        err = options->checkpoint_begin(options->arg, &sync->session);
+    sync->begun = err == BALE_OK;
+}
+
+/* All open files are committed and synced. */
+static int sync_closed(struct volume_sync *sync)
+{
+    const struct bale_volume_options *options = &sync->volume->options;
+    int err = options->sync_closed ? options->sync_closed(options->closed_arg) : BALE_OK;
+
+    if (err != BALE_OK) {
+        bale_volume_taint(sync->volume);
+        return err;
+    }
+    if (sync->begun && atomic_load(&sync->error) == BALE_OK)
+        (void)options->checkpoint_end(options->arg, sync->session);
+    return BALE_OK;
+}
+
 static void sync_backing_job(struct bale_job *job, struct bale_scratch *scratch)
 {
     (void)scratch;
     struct volume_sync *sync = (struct volume_sync *)job;
-    const struct bale_volume_options *options = &sync->volume->options;
     int err = atomic_load(&sync->error);
-    bool stored = !sync->durable || checkpoint(sync->volume);
-    if (!stored && options->sync_fd >= 0 && syncfs(options->sync_fd) != 0) {
-        err = bale_err_from_errno(errno);
-        bale_volume_taint(sync->volume);
-    }
+    int failed = !sync->durable ? BALE_OK : sync->each ? sync_closed(sync) : sync_whole(sync);
+    err = err != BALE_OK ? err : failed;
     if (sync->durable && err == BALE_OK)
         atomic_fetch_add(&sync->volume->stats.syncs, 1);
     sync->done(sync->arg, err);
@@ -69,10 +108,16 @@ static void sync_files_job(struct bale_job *job, struct bale_scratch *scratch)
     struct bale_file **files;
     size_t count;
     atomic_store(&sync->pending, 1);
-    int err = bale_volume_list_files(sync->volume, sync->freeze, &watch, &files, &count);
+    if (sync->each)
+        begin_checkpoint(sync);
+    int err =
+        bale_volume_list_files(sync->volume, sync->freeze || sync->each, &watch, &files, &count);
     for (size_t i = 0; i < count; i++) {
         atomic_fetch_add(&sync->pending, 1);
-        bale_file_flush(files[i], false, file_synced, sync);
+        if (sync->each)
+            bale_file_sync(files[i], file_synced, sync);
+        else
+            bale_file_flush(files[i], false, file_synced, sync);
         bale_file_unref(files[i]);
     }
     free(files);
@@ -100,7 +145,11 @@ static struct volume_sync *create_sync(struct bale_volume *volume, bool durable,
         done(arg, BALE_E_NOMEM);
         return NULL;
     }
-    *sync = (struct volume_sync){.volume = volume, .durable = durable, .done = done, .arg = arg};
+    *sync = (struct volume_sync){.volume = volume,
+                                 .durable = durable,
+                                 .each = durable && volume->options.sync_each,
+                                 .done = done,
+                                 .arg = arg};
     return sync;
 }
 
@@ -112,6 +161,40 @@ void bale_volume_sync(struct bale_volume *volume, bool durable, void (*done)(voi
     if (sync) {
         sync->job.run = sync_files_job;
         bale_pool_submit(volume->pool, &sync->job);
+    }
+}
+
+static void checkpoint_done(void *arg, int err)
+{
+    struct bale_volume *volume = arg;
+
+    (void)err; /* whoever syncs or unmounts next learns of it */
+    atomic_store(&volume->checkpoint.running, false);
+}
+
+static void checkpoint_job(struct bale_job *job, struct bale_scratch *scratch)
+{
+    (void)scratch;
+    struct bale_volume *volume = BALE_CONTAINER_OF(job, struct bale_volume, checkpoint.job);
+
+    checkpoint_done(volume, volume->options.checkpoint(volume->options.arg));
+}
+
+void bale_volume_checkpoint_if_due(struct bale_volume *volume)
+{
+    uint64_t now = bale_now_ms(), commits = atomic_load(&volume->stats.commits);
+
+    if ((!volume->options.checkpoint && !volume->options.sync_each) ||
+        now < volume->checkpoint.ms + CHECKPOINT_MS || commits == volume->checkpoint.commits ||
+        atomic_exchange(&volume->checkpoint.running, true))
+        return;
+    volume->checkpoint.ms = now;
+    volume->checkpoint.commits = commits;
+    if (volume->options.sync_each) {
+        bale_volume_sync(volume, true, checkpoint_done, volume);
+    } else {
+        volume->checkpoint.job.run = checkpoint_job;
+        bale_pool_submit(volume->pool, &volume->checkpoint.job);
     }
 }
 

@@ -113,6 +113,7 @@ int bale_volume_create(const struct bale_volume_options *options, struct bale_vo
     volume->change_run = bale_change_run;
     volume->reserve.fd = options->container.writable ? options->reserve_fd : -1;
     pthread_mutex_init(&volume->reserve.lock, NULL);
+    volume->checkpoint.ms = bale_now_ms();
     int err = create_parts(volume);
     if (err != BALE_OK) {
         (void)bale_volume_destroy(volume);

@@ -24,15 +24,25 @@ struct bale_volume_options {
     bool caller_caches;
     struct bale_container_config container;
     int reserve_fd; /* .balefs/reserve, open for writing, or -1; the caller's */
-    /* any descriptor on the backing file system, for syncfs; the caller's */
-    int sync_fd;
-    /* May be NULL. arg is the caller's and outlives the volume. checkpoint: makes all roots written
-     * so far durable, and ends the session that they name, so that containers keep these roots
-     * (bale_store_checkpoint). Called every 30 s if there were commits, and for a sync; on a pool
-     * thread, no lock held. tainted: a sync failed. Called on a pool thread, no lock held. */
+    /* The callbacks below may be NULL. They are called on a pool thread, no lock held. arg is the
+     * caller's and outlives the volume. checkpoint: makes all roots written so far durable, and
+     * ends the session that they name, so that containers keep these roots (bale_store_checkpoint).
+     * Called every 30 s if there were commits, and for a sync. sync: makes everything durable
+     * without that, where no checkpoint is possible. tainted: a sync failed. */
     int (*checkpoint)(void *arg);
+    int (*sync)(void *arg);
     void (*tainted)(void *arg);
     void *arg;
+    /* The backing file system cannot be synced as a whole. Instead of checkpoint and sync: begins a
+     * session (checkpoint_begin), syncs every open file, then sync_closed: what was changed and is
+     * no open file, i.e. files that have been closed, directories and attributes. Then
+     * checkpoint_end. closed_arg is the caller's too. If sync_closed is NULL, the caller syncs all
+     * that, and there are no checkpoints. */
+    bool sync_each;
+    int (*checkpoint_begin)(void *arg, uint32_t *session);
+    int (*checkpoint_end)(void *arg, uint32_t session);
+    int (*sync_closed)(void *closed_arg);
+    void *closed_arg;
     /* bale_volume_destroy stores the figures here once everything is stored. May be NULL. */
     struct bale_volume_stats *last;
 };

@@ -52,7 +52,13 @@ struct bale_volume {
         int fd;               /* the caller's; -1: there is none */
         uint64_t bytes;       /* its size when it is whole */
     } reserve;
-    atomic_bool full; /* the reserve is in use: writes fail */
+    atomic_int full; /* not BALE_OK: the reserve is in use, and writes fail with this */
+
+    struct {
+        struct bale_job job;
+        atomic_bool running;
+        uint64_t ms, commits; /* at the last one; the flusher's */
+    } checkpoint;             /* the regular one (sync.c) */
 
     atomic_bool frozen; /* set under the lock of parked writes */
     atomic_uint
@@ -127,6 +133,11 @@ void bale_volume_kick(struct bale_volume *volume);    /* the flusher looks now *
 /* For the flusher: waits for a kick, at most that long. False: the flusher is to end. */
 bool bale_volume_flusher_sleep(struct bale_volume *volume, unsigned ms);
 void bale_volume_end_kicks(struct bale_volume *volume);
+
+/* For the flusher, now and then: begins a checkpoint every 30 s if there were commits, and so
+ * bounds what must be verified after a power loss. It may still run on the pool when the volume is
+ * destroyed. */
+void bale_volume_checkpoint_if_due(struct bale_volume *volume);
 
 /* A sync failed: tells the owner of the volume. */
 void bale_volume_taint(struct bale_volume *volume);

@@ -217,8 +217,9 @@ static enum progress write_more(struct write_op *op, struct bale_scratch *scratc
         uint64_t from = at % file->extent;
         size_t left = op->length - op->done_length;
         uint64_t to = left < file->extent - from ? from + left : file->extent;
-        if (atomic_load(&file->volume->full)) {
-            *err = BALE_E_NOSPACE;
+        int full = atomic_load(&file->volume->full);
+        if (full || file->refused) {
+            *err = full ? full : file->refused;
         } else if (must_wait(file, to - from) || atomic_load(&file->volume->frozen)) {
             progress = NEED_MEMORY;
         } else {

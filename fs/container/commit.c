@@ -18,6 +18,7 @@ static void newest_is_durable(struct bale_container *c)
     c->durable_slot = c->slot;
     c->durable_unrecorded = true;
     c->sync_before_write = false;
+    bale_container_note_durable(c);
     bale_space_free_deferred(c);
 }
 
@@ -70,6 +71,7 @@ int bale_container_write_root(struct bale_container *c, struct bale_root *root)
     root->durable = c->durable;
     root->session = atomic_load(c->config->session);
     bale_root_encode(root, bytes);
+    atomic_store(&c->newest_durable, false); /* before a checkpoint may look */
     err = c->io->ops->write(c->io, bytes, sizeof bytes, (uint64_t)slot * BALE_ROOT_SIZE);
     unlock_session(c);
     if (err != BALE_OK)
@@ -216,10 +218,7 @@ bool bale_container_has_slack(const struct bale_container *c)
 
 bool bale_container_is_durable(struct bale_container *c)
 {
-    bale_container_lock_writer(c);
-    bool durable = c->durable >= c->root.generation;
-    bale_container_unlock_writer(c);
-    return durable;
+    return atomic_load(&c->newest_durable);
 }
 
 int bale_container_sync(struct bale_container *c)

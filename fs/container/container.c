@@ -29,7 +29,7 @@ struct bale_container *bale_container_create(struct bale_io *io,
 
     if (!c || make_locks(c) != BALE_OK) {
         free(c);
-        io->ops->close(io);
+        (void)io->ops->close(io);
         return NULL;
     }
     c->io = io;
@@ -40,13 +40,16 @@ struct bale_container *bale_container_create(struct bale_io *io,
     atomic_init(&c->broken, false);
     atomic_init(&c->slack, true);
     atomic_init(&c->id, 0);
+    atomic_init(&c->newest_durable, true);
     bale_free_map_init(&c->space.free, BALE_DATA_START, 8);
     bale_free_map_init(&c->space.written, UINT64_MAX, 8);
     return c;
 }
 
-void bale_container_destroy(struct bale_container *c)
+int bale_container_destroy(struct bale_container *c)
 {
+    int err;
+
     bale_index_clear(&c->index);
     bale_space_clear(c);
     (void)pthread_rwlock_destroy(&c->index_lock);
@@ -54,8 +57,14 @@ void bale_container_destroy(struct bale_container *c)
     (void)pthread_mutex_destroy(&c->space.lock);
     pthread_mutex_destroy(&c->first_lock);
     (void)pthread_mutex_destroy(&c->state_lock);
-    c->io->ops->close(c->io);
+    err = c->io->ops->close(c->io);
     free(c);
+    return err;
+}
+
+void bale_container_note_durable(struct bale_container *c)
+{
+    atomic_store(&c->newest_durable, c->durable >= c->root.generation);
 }
 
 void bale_container_lock_writer(struct bale_container *c)

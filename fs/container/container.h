@@ -90,9 +90,11 @@ int bale_container_open(struct bale_io *io, const struct bale_container_config *
                         struct bale_container **container, char *feature);
 
 /* Writes a root that records what is known to be durable, gives unused space back to the backing
- * file system, and closes. No transaction is open. Never syncs: a failure here loses nothing. NULL
- * is fine. */
-void bale_container_close(struct bale_container *container);
+ * file system, and closes. No transaction is open. Never syncs. NULL is fine. BALE_OK: nothing was
+ * written through this object. 1: something was, and a sync of the file must follow before all of
+ * it is durable. Negative: the backing file system reported on close() that it has lost something
+ * of that. */
+int bale_container_close(struct bale_container *container);
 
 struct bale_io *bale_container_io(struct bale_container *container);
 uint64_t bale_container_id(const struct bale_container *container); /* 0 before the first commit */
@@ -228,7 +230,8 @@ void bale_container_abandon(struct bale_container *container);
  * Waits for the end of an open transaction. */
 int bale_container_sync(struct bale_container *container);
 
-/* Whether the last commit is durable: then bale_container_sync does nothing. */
+/* Whether the last commit is durable: then bale_container_sync does nothing. Any thread; waits for
+ * nothing. */
 bool bale_container_is_durable(struct bale_container *container);
 
 /* Bytes of deferred frees: a durable root refers to them, so they can be used again only after a

@@ -68,9 +68,10 @@ struct bale_container {
     enum bale_recovery recovery;
 
     /* Any thread. */
-    atomic_bool broken;  /* a write or a sync failed */
-    atomic_bool slack;   /* there may be bytes that the file no longer shows */
-    _Atomic uint64_t id; /* root's container id */
+    atomic_bool broken;         /* a write or a sync failed */
+    atomic_bool slack;          /* there may be bytes that the file no longer shows */
+    _Atomic uint64_t id;        /* root's container id */
+    atomic_bool newest_durable; /* durable is root's generation; set under the writer lock */
 
     /* The thread that writes the first frame locks it while it writes the first root. */
     pthread_mutex_t first_lock;
@@ -98,7 +99,11 @@ int bale_container_failed(struct bale_container *container, int err);
 /* Makes everything but the index. NULL: no memory; io is closed. */
 struct bale_container *bale_container_create(struct bale_io *io,
                                              const struct bale_container_config *config);
-void bale_container_destroy(struct bale_container *container);
+/* The result of closing io. */
+int bale_container_destroy(struct bale_container *container);
+
+/* To be called when root or durable has changed: sets newest_durable. */
+void bale_container_note_durable(struct bale_container *container);
 
 /* The attributes in a root. */
 void bale_container_root_attr(const struct bale_root *root, struct bale_container_attr *attr);

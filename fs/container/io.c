@@ -218,13 +218,14 @@ static int fd_allocate(struct bale_io *io, uint64_t position, uint64_t length)
     return change_blocks(io, FALLOC_FL_KEEP_SIZE, position, length);
 }
 
-static void fd_close(struct bale_io *io)
+static int fd_close(struct bale_io *io)
 {
     struct io_fd *f = fd_of(io);
+    int err = close(f->fd) == 0 ? BALE_OK : bale_err_from_errno(errno);
 
-    (void)close(f->fd);
     pthread_mutex_destroy(&f->lock);
     free(f);
+    return err;
 }
 
 static const struct bale_io_ops fd_ops = {

@@ -21,7 +21,9 @@ struct bale_io_ops {
     /* Allocates blocks for [position, position + length) without changing the size.
      * BALE_E_UNSUPPORTED: cannot. */
     int (*allocate)(struct bale_io *io, uint64_t position, uint64_t length);
-    void (*close)(struct bale_io *io);
+    /* Ends the io, also on failure: then what was written before may be lost (a file system in user
+     * space or on a network stores it only now). */
+    int (*close)(struct bale_io *io);
 };
 struct bale_io {
     const struct bale_io_ops *ops;

@@ -258,10 +258,11 @@ int bale_container_open(struct bale_io *io, const struct bale_container_config *
     empty_attr(defaults, &c->attr);
     err = choose_root(c, feature);
     if (err != BALE_OK) {
-        bale_container_destroy(c);
+        (void)bale_container_destroy(c);
         return err;
     }
     c->next = c->attr;
+    bale_container_note_durable(c);
     bale_index_init(&c->index, io, c->root.generation > 0 ? &c->root : NULL, c->attr.extent);
     *container = c;
     return BALE_OK;
@@ -282,10 +283,14 @@ int bale_container_settle(struct bale_container *c)
     return err;
 }
 
-void bale_container_close(struct bale_container *c)
+int bale_container_close(struct bale_container *c)
 {
+    bool written;
+    int err;
+
     if (!c)
-        return;
+        return BALE_OK;
+    written = c->ready || c->durable_unrecorded || c->rejected > 0;
     if (may_write(c)) {
         if (c->durable_unrecorded)
             (void)bale_container_repeat_root(c);
@@ -294,5 +299,6 @@ void bale_container_close(struct bale_container *c)
         if (c->ready)
             (void)bale_space_trim(c);
     }
-    bale_container_destroy(c);
+    err = bale_container_destroy(c);
+    return err == BALE_OK && written ? 1 : err;
 }

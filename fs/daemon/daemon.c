@@ -25,6 +25,7 @@
 #include "fs/fuse/mount.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
+#include "fs/fuse/unsynced.h"
 #include "fs/store/overlap.h"
 #include "kernels/engine/plugin_loader.h"
 
@@ -37,7 +38,7 @@ struct daemon {
     struct bale_mount mount;
     struct bale_trust trust;
     struct bale_session *session;
-    int sync_fd; /* on the store, for syncfs; or -1 */
+    int store_fd; /* the store's directory, open for reading; or -1 */
     struct bale_daemon_signals signals;
     int watcher;                         /* the pipe to it, or -1 */
     struct bale_mount_identity identity; /* of the mount that was reported to the watcher */
@@ -61,8 +62,8 @@ static int open_store(struct daemon *d)
         d->options->takeover[0] ? d->options->takeover : NULL, &mount->store, d->why);
     if (err != BALE_OK)
         return err;
-    d->sync_fd = openat(bale_store_root_fd(mount->store), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (d->sync_fd < 0) {
+    d->store_fd = openat(bale_store_root_fd(mount->store), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->store_fd < 0) {
         int e = errno;
         bale_reason_set(d->why, "%s: cannot be read: %s: check its permissions", d->options->store,
                         strerror(e));
@@ -100,7 +101,8 @@ static int create_volume(struct daemon *d)
         .threads = d->options->threads,
         .engine = d->options->engine,
         .age_ms = d->options->age_ms,
-        .sync_fd = d->sync_fd,
+        .sync_closed = bale_unsynced_sync,
+        .closed_arg = mount,
         .caller_caches = !d->options->direct,
         .last = &d->last,
     };
@@ -114,7 +116,7 @@ static int create_volume(struct daemon *d)
     bale_store_volume_options(mount->store, &options);
     /* Only on a local ext4: a file server would not know of this process's capabilities. */
     mount->keep_out_of_reserve =
-        mount->as_root && fstatfs(d->sync_fd, &fs) == 0 && fs.f_type == EXT4_SUPER_MAGIC;
+        mount->as_root && fstatfs(d->store_fd, &fs) == 0 && fs.f_type == EXT4_SUPER_MAGIC;
     if (mount->keep_out_of_reserve)
         bale_caller_as_nobody(true);
     int err = bale_volume_create(&options, &mount->volume);
@@ -141,6 +143,8 @@ static int create_parts(struct daemon *d, unsigned descriptors)
         return bale_err_from_errno(err);
     bale_nodes_on_full(mount->nodes, bale_opened_wait_close, mount);
     err = bale_ctimes_create(memory, &mount->ctimes);
+    if (err == BALE_OK)
+        err = bale_unsynced_create(mount);
     if (err == BALE_OK)
         err = bale_interrupts_create(&mount->interrupts);
     if (err == BALE_OK)
@@ -279,6 +283,7 @@ static int daemon_end(struct daemon *d, bool served)
     bale_freezer_destroy(mount->freezer);
     bale_interrupts_destroy(mount->interrupts);
     bale_ctimes_destroy(mount->ctimes);
+    bale_unsynced_destroy(mount);
     bale_nodes_destroy(mount->nodes);
     if (err != BALE_OK) {
         snprintf(failure, sizeof failure, "%s: not everything could be stored: %s: see the log",
@@ -293,8 +298,8 @@ static int daemon_end(struct daemon *d, bool served)
     }
     if (served)
         report_end(d, err, failure);
-    if (d->sync_fd >= 0)
-        close(d->sync_fd);
+    if (d->store_fd >= 0)
+        close(d->store_fd);
     if (d->watcher >= 0)
         close(d->watcher);
     bale_daemon_signals_close(&d->signals);
@@ -330,7 +335,7 @@ int bale_daemon_serve(const struct bale_mount_options *options, struct bale_reas
         return BALE_E_NOMEM;
     d->options = options;
     d->why = why;
-    d->sync_fd = d->watcher = d->signals.signals = d->signals.ended = -1;
+    d->store_fd = d->watcher = d->signals.signals = d->signals.ended = -1;
     pthread_mutex_init(&d->mount.opened_lock, NULL);
     pthread_cond_init(&d->mount.closed, NULL);
     int err = daemon_start(d);

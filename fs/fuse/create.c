@@ -13,6 +13,7 @@
 #include "fs/fuse/names.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
+#include "fs/fuse/unsynced.h"
 #include "fs/fuse/xattr_balefs.h"
 
 /* A new regular file, by create, tmpfile or mknod. */
@@ -203,6 +204,8 @@ static int make_in(fuse_req_t req, struct bale_node *dir, const char *name, int 
     e = create_prepare(req, dir, dir_fd, name ? name : "", mode, &backing, attr);
     if (!e)
         e = make_file(req, dir_fd, name ? name : ".", flags, backing, fd);
+    if (!e && name)
+        bale_unsynced_add(mount, dir);
     bale_node_unpin(mount->nodes, dir);
     return e;
 }
@@ -259,6 +262,8 @@ void bale_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
             bale_caller_enter(req);
             e = mknodat(dir_fd, name, mode, rdev) != 0 ? errno : 0;
             bale_caller_leave(req);
+            if (!e)
+                bale_unsynced_add(mount, dir);
             bale_node_unpin(mount->nodes, dir);
         }
     }

@@ -7,6 +7,7 @@
 #include "fs/fuse/mode.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
+#include "fs/fuse/unsynced.h"
 
 /* The open file of the kernel has a use, so the bale_file stays as long as the request lasts. */
 static struct bale_file *file_of(fuse_req_t req, fuse_ino_t ino)
@@ -81,11 +82,24 @@ void bale_op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     bale_file_flush(file_of(req, ino), false, status_reply, req);
 }
 
+/* The file is durable; its name shall be, too. */
+static void fsync_done(void *arg, int64_t result)
+{
+    fuse_req_t req = arg;
+    int e = result < 0 ? bale_err_to_errno((int)result)
+                       : bale_unsynced_sync_directories(bale_mount_of(req));
+
+    fuse_reply_err(req, e);
+}
+
 void bale_op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
+    struct bale_mount *mount = bale_mount_of(req);
+
     (void)fi;
     (void)datasync;
-    bale_file_flush(file_of(req, ino), true, status_reply, req);
+    bale_unsynced_add_above(mount, bale_node_of(mount, ino));
+    bale_file_flush(file_of(req, ino), true, fsync_done, req);
 }
 
 static int allocate_how(int mode, enum bale_allocate *how)

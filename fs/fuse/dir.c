@@ -11,6 +11,7 @@
 #include "fs/fuse/backing.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/prefetch.h"
+#include "fs/fuse/unsynced.h"
 
 #define BATCH 32768u /* bytes of entries read from the backing store at once */
 
@@ -269,5 +270,8 @@ void bale_op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_
     if (!e && (datasync ? fdatasync(handle->fd) : fsync(handle->fd)) != 0)
         e = errno;
     pthread_mutex_unlock(&handle->lock);
+    bale_unsynced_add_above(mount, bale_node_of(mount, ino));
+    if (!e)
+        e = bale_unsynced_sync_directories(mount);
     fuse_reply_err(req, e);
 }

@@ -2,6 +2,7 @@
  * each source calls only sources below it:
  *
  *   request, freeze, interrupt, ctime, caller, backing    what one request needs
+ *   settle, unsynced                                      what a sync must reach one by one
  *   capability, opened_file, opened, opened_query         the one bale_file of a node
  *   attr, mode                                            attributes and permissions
  *   lookup, names                                         entries and names
@@ -34,6 +35,7 @@ struct bale_ctimes;
 struct bale_freezer;
 struct bale_interrupts;
 struct bale_seek_op;
+struct bale_unsynced;
 
 /* Made by fs/daemon/daemon.c before the first request. Members do not change after the kernel's
  * INIT request, except those under opened_lock. */
@@ -57,6 +59,7 @@ struct bale_mount {
     struct bale_ctimes *ctimes;
     struct bale_interrupts *interrupts;
     struct bale_freezer *freezer;
+    struct bale_unsynced *unsynced; /* NULL: syncfs() is believed */
 
     /* Guards the members below, node->opened and struct bale_opened (opened.h). The locks of the
      * node table and of files may be taken while it is held. */

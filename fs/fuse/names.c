@@ -11,6 +11,7 @@
 #include "fs/fuse/caller.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
+#include "fs/fuse/unsynced.h"
 #include "fs/fuse/xattr_balefs.h"
 
 /* Pins the directory in which a name is to be made. */
@@ -68,6 +69,8 @@ void bale_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
         bale_caller_leave(req);
         if (!e && bale_directory_has_settings(dir, fd))
             inherit_settings(mount, fd, name);
+        if (!e)
+            bale_unsynced_add(mount, dir);
         bale_node_unpin(mount->nodes, dir);
     }
     bale_entry_reply_new(req, e, dir, name);
@@ -84,6 +87,8 @@ void bale_op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, cons
         bale_caller_enter(req);
         e = symlinkat(target, fd, name) != 0 ? errno : 0;
         bale_caller_leave(req);
+        if (!e)
+            bale_unsynced_add(mount, dir);
         bale_node_unpin(mount->nodes, dir);
     }
     bale_entry_reply_new(req, e, dir, name);
@@ -141,6 +146,7 @@ void bale_named_node_removed(struct bale_mount *mount, struct bale_named_node *n
     if (e == ESTALE || e == ENOENT || (!e && (st.st_nlink == 0 || S_ISDIR(st.st_mode)))) {
         bale_node_mark_dead(mount->nodes, named->node);
         bale_opened_set_unlinked(mount, named->node, true);
+        bale_unsynced_forget(mount, named->node);
     }
     bale_opened_touch_ctime(mount, named->node);
 }
@@ -165,8 +171,10 @@ int bale_name_remove(struct bale_mount *mount, struct bale_node *dir, const char
     e = bale_named_node_pin(mount, fd, name, &named);
     if (!e) {
         e = unlinkat(fd, name, flags) != 0 ? errno : 0;
-        if (!e)
+        if (!e) {
             bale_named_node_removed(mount, &named, dir, name);
+            bale_unsynced_add(mount, dir);
+        }
         bale_named_node_unpin(mount, &named);
     }
     bale_node_unpin(mount->nodes, dir);

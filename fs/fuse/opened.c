@@ -9,6 +9,7 @@
 #include "fs/fuse/capability.h"
 #include "fs/fuse/ctime.h"
 #include "fs/fuse/request.h"
+#include "fs/fuse/unsynced.h"
 #include "kernels/base/container_of.h"
 
 /* ---- The list of mount->opened ---- */
@@ -183,12 +184,14 @@ static void restore_after_close(struct bale_opened *opened)
 }
 
 /* bale_file_on_close: from another thread, without locks. */
-static void opened_file_closed(void *arg)
+static void opened_file_closed(void *arg, bool written)
 {
     struct bale_opened *opened = arg;
     struct bale_mount *mount = opened->mount;
 
     restore_after_close(opened);
+    if (written && !opened->unlinked)
+        bale_unsynced_add(mount, opened->node);
     pthread_mutex_lock(&mount->opened_lock);
     struct bale_use *waiters = opened->waiters, *absent = NULL;
     opened->waiters = NULL;

@@ -12,6 +12,7 @@
 #include "fs/fuse/names.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
+#include "fs/fuse/unsynced.h"
 
 #define LABEL_MAX 512
 
@@ -88,6 +89,11 @@ static int rename_now(struct move_op *op)
     if (!e)
         note_rename(op);
     bale_nodes_rename_end(mount->nodes);
+    if (!e) {
+        /* In this order: between the two syncs the file has both names and not none. */
+        bale_unsynced_add(mount, op->to);
+        bale_unsynced_add(mount, op->from);
+    }
     return e;
 }
 
@@ -100,6 +106,8 @@ static int link_now(struct move_op *op)
                AT_SYMLINK_FOLLOW) != 0)
         return errno;
     bale_node_linked(mount->nodes, node, op->to, op->to_name);
+    bale_unsynced_add(mount, op->to);
+    bale_unsynced_add(mount, node);
     bale_opened_set_unlinked(mount, node, false);
     relabel(mount, node);
     return 0;

@@ -13,6 +13,7 @@
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/request.h"
+#include "fs/fuse/unsynced.h"
 
 #define OWNER (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)
 #define TIMES                                                                                      \
@@ -54,6 +55,7 @@ static void setattr_finish(struct setattr_op *op, int e)
     double timeout;
 
     bale_opened_touch_ctime(mount, node);
+    bale_unsynced_add(mount, node);
     if (!e)
         e = bale_permissions_changed(mount, node);
     if (!e)

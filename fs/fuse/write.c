@@ -9,6 +9,7 @@
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/request.h"
+#include "fs/fuse/unsynced.h"
 
 /* A write may have to wait for memory, and can be interrupted there. References: the handler's, the
  * callback's that replies, and one for an interrupt under way. */
@@ -17,6 +18,7 @@ struct write_op {
     atomic_uint refs;
     atomic_bool interrupted;
     struct bale_mount *mount;
+    struct bale_node *node; /* has the open file of the request */
     struct bale_file *file;
     fuse_req_t req;
     bool sync;
@@ -49,8 +51,9 @@ static void write_synced(void *arg, int64_t result)
 {
     struct write_op *op = arg;
 
-    if (result < 0)
-        fuse_reply_err(op->req, bale_err_to_errno((int)result));
+    int e = result < 0 ? bale_err_to_errno((int)result) : bale_unsynced_sync_directories(op->mount);
+    if (e)
+        fuse_reply_err(op->req, e);
     else
         fuse_reply_write(op->req, op->written);
     write_unref(op);
@@ -63,6 +66,7 @@ static void write_done(void *arg, int64_t result)
     bale_interrupts_remove(op->mount->interrupts, &op->interruptible);
     if (result > 0 && op->sync) {
         op->written = (size_t)result;
+        bale_unsynced_add_above(op->mount, op->node);
         bale_file_flush(op->file, true, write_synced, op);
         return;
     }
@@ -90,6 +94,7 @@ void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size
                           .interrupt = write_interrupt},
         .refs = 2,
         .mount = mount,
+        .node = node,
         .file = bale_file_ref(node->opened->file),
         .req = req,
         /* O_SYNC and O_DSYNC: unless the file is io=direct, the kernel sends an fsync itself. */

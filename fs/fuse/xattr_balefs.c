@@ -1,4 +1,5 @@
 #include "fs/fuse/xattr_balefs.h"
+#include "fs/fuse/unsynced.h"
 
 #include <errno.h>
 #include <jansson.h>

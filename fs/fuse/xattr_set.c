@@ -1,3 +1,4 @@
+#include "fs/fuse/unsynced.h"
 #include "fs/fuse/xattr.h"
 
 #include <stdlib.h>
@@ -67,8 +68,10 @@ static int set_xattr(struct bale_mount *mount, struct bale_node *node, const cha
         e = bale_permissions_changed(mount, node);
     if (!e && strcmp(name, BALE_CAPABILITY_XATTR) == 0 && bale_node_is_regular(node))
         bale_capability_set(mount, node, value, size);
-    if (!e)
+    if (!e) {
         bale_opened_touch_ctime(mount, node);
+        bale_unsynced_add(mount, node);
+    }
     return e;
 }
 
@@ -84,8 +87,10 @@ static int remove_xattr(struct bale_mount *mount, struct bale_node *node, const 
     bale_xattr_path_close(mount, &path);
     if (!e)
         e = bale_permissions_changed(mount, node);
-    if (!e)
+    if (!e) {
         bale_opened_touch_ctime(mount, node);
+        bale_unsynced_add(mount, node);
+    }
     return e;
 }
 

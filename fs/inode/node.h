@@ -36,6 +36,7 @@ struct bale_node {
     struct bale_opened *opened;
     _Atomic uint32_t mode; /* type, which never changes, and permissions */
     _Atomic uint32_t marks;
+    uint32_t unsynced; /* fs/fuse/unsynced.c's; 0 when the node is freed */
 
     /* The table's, guarded by its lock. */
     int fd;

@@ -34,11 +34,11 @@ struct bale_sessions {
     uint32_t first;               /* this mount's first session; 0: a reader */
     _Atomic uint32_t current;     /* 0: a reader */
     pthread_rwlock_t roll;        /* struct bale_container_config.session_roll */
-    pthread_mutex_t checkpoint;   /* one at a time; locked before bale_store.change */
     /* Guarded by lock; list changes only under bale_store.change too. */
     pthread_mutex_t lock;
     struct bale_session_list list;
-    bool present; /* sessions.json existed when the store was opened */
+    bool present;   /* sessions.json existed when the store was opened */
+    bool unsettled; /* the session before this mount's did not end cleanly; set when opening */
     bool tainted;
 };
 
@@ -73,6 +73,7 @@ struct bale_store {
     int root_fd; /* O_PATH */
     int dir_fd;  /* .balefs, open for reading: for fsync and syncfs */
     int top_fd;  /* .balefs/top, O_PATH; -1: there is none */
+    bool believes_syncfs;
     int reserve_fd;
     const char *takeover; /* of bale_store_open_takeover; only while the store is opened */
     struct bale_store_lock lock;

@@ -69,7 +69,9 @@ void bale_platform_identity(int fd, char identity[static BALE_IDENTITY])
     uint64_t id;
 
     bale_platform_boot(boot);
-    if (boot[0] == '\0' || !mount_id(fd, &id))
+    /* Elsewhere a daemon or another machine has what was written, and may lose it while the mount
+     * and this machine live on. */
+    if (boot[0] == '\0' || !bale_platform_believes_syncfs(fd) || !mount_id(fd, &id))
         identity[0] = '\0';
     else
         snprintf(identity, BALE_IDENTITY, "%.64s:%" PRIu64, boot, id);
@@ -94,6 +96,18 @@ uint64_t bale_platform_pid_namespace(void)
     struct stat st;
 
     return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+static bool has_type(int fd, const uint32_t *magics, size_t count)
+{
+    struct statfs st;
+
+    if (fstatfs(fd, &st) < 0)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if ((uint32_t)st.f_type == magics[i])
+            return true;
+    return false;
 }
 
 /* By the magic numbers of file systems that several machines can write, from linux/magic.h and from
@@ -121,10 +135,20 @@ bool bale_platform_is_network(int fd)
     };
     struct statfs st;
 
-    if (bale_store_platform.network || fstatfs(fd, &st) < 0)
-        return true;
-    for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++)
-        if ((uint32_t)st.f_type == magics[i])
-            return true;
-    return false;
+    return bale_store_platform.network || fstatfs(fd, &st) < 0 ||
+           has_type(fd, magics, sizeof magics / sizeof magics[0]);
+}
+
+bool bale_platform_believes_syncfs(int fd)
+{
+    static const uint32_t magics[] = {
+        0xef53,     /* ext2, ext3, ext4 */
+        0x58465342, /* XFS */
+        0x9123683e, /* btrfs */
+        0xf2f52010, /* f2fs */
+        0x2fc12fc1, /* ZFS */
+        0x01021994, /* tmpfs: there is nothing to keep */
+    };
+
+    return !bale_store_platform.no_syncfs && has_type(fd, magics, sizeof magics / sizeof magics[0]);
 }

@@ -16,6 +16,7 @@ struct bale_store_platform {
     const char *host;  /* NULL: the node name */
     bool network;      /* treat every file system as a network's */
     unsigned await_ms; /* how long bale_lock_await_holder waits */
+    bool no_syncfs;    /* believe syncfs() on none */
     int (*syncfs)(int fd);
     int (*flock)(int fd, int operation);
 };
@@ -23,12 +24,15 @@ extern struct bale_store_platform bale_store_platform;
 
 void bale_platform_boot(char boot[static BALE_IDENTITY]); /* empty: unknown */
 void bale_platform_host(char host[static BALE_HOST]);
-/* "BOOT:MOUNT" of fd's file system (FORMAT.md 2); empty: unknown. */
+/* "BOOT:MOUNT" of fd's file system (FORMAT.md 2); empty: unknown, or syncfs is not believed. */
 void bale_platform_identity(int fd, char identity[static BALE_IDENTITY]);
 /* When a process was started, in clock ticks since the boot; 0: there is no such process. */
 uint64_t bale_platform_process_start(pid_t pid);
 uint64_t bale_platform_pid_namespace(void);
 /* Whether other machines may have fd's file system mounted too. */
 bool bale_platform_is_network(int fd);
+/* Whether syncfs() on fd's file system makes all that was written to it durable (doc/durability.md
+ * has the reasons). False for a type that is not known. */
+bool bale_platform_believes_syncfs(int fd);
 
 #endif

@@ -36,6 +36,11 @@ static bool writes_attribute(int fd)
     return fsetxattr(fd, name, "1", 1, 0) == 0 && fremovexattr(fd, name) == 0;
 }
 
+static bool allocates(int fd)
+{
+    return fallocate(fd, 0, 0, PROBE_SIZE) == 0 || (errno != EOPNOTSUPP && errno != ENOSYS);
+}
+
 static bool punches(int fd)
 {
     char block[4096];
@@ -96,6 +101,7 @@ static void probe_writing(int dir, struct bale_store_abilities *can)
     if (bale_store_file_create(dir, PROBE, &fd) < 0)
         return;
     can->user_xattr = writes_attribute(fd);
+    can->allocate = allocates(fd);
     can->punch = punches(fd);
     unlinkat(dir, PROBE, 0);
     close(fd);
@@ -122,6 +128,7 @@ static void probe_file_system(int dir, bool write, struct bale_store_abilities *
     add_lacking(can, can->file_handles, "no file handles");
     if (!write)
         return;
+    add_lacking(can, can->allocate, "no fallocate");
     add_lacking(can, can->punch, "no hole punching");
     add_lacking(can, can->tmpfile, "no O_TMPFILE");
     add_lacking(can, can->flock, "no flock");

@@ -13,6 +13,7 @@
 /* The range of the first session, a random one, where sessions.json is missing. */
 #define FIRST_MIN (UINT32_C(1) << 16)
 #define FIRST_MAX (UINT32_C(1) << 31)
+#define ALL_SESSIONS UINT64_MAX
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
@@ -42,6 +43,14 @@ static bool list_copy(struct bale_session_list *to, const struct bale_session_li
     return true;
 }
 
+static bool list_has(const struct bale_session_list *list, uint32_t session)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->entries[i].session == session)
+            return true;
+    return false;
+}
+
 static bool is_of_this_boot(const struct bale_sessions *sessions,
                             const struct bale_session_entry *entry)
 {
@@ -50,14 +59,14 @@ static bool is_of_this_boot(const struct bale_sessions *sessions,
     return entry->boot[0] != '\0' && strcmp(entry->boot, sessions->identity) == 0;
 }
 
-/* Removes the sessions of this boot and mount, except keep (0: none). */
-static void list_drop_this_boot(struct bale_session_list *list,
-                                const struct bale_sessions *sessions, uint32_t keep)
+/* Removes the sessions of this boot and mount that came before a session. */
+static void list_drop_before(struct bale_session_list *list, const struct bale_sessions *sessions,
+                             uint64_t session)
 {
     size_t left = 0;
 
     for (size_t i = 0; i < list->count; i++)
-        if (list->entries[i].session == keep || !is_of_this_boot(sessions, &list->entries[i]))
+        if (list->entries[i].session >= session || !is_of_this_boot(sessions, &list->entries[i]))
             list->entries[left++] = list->entries[i];
     list->count = left;
 }
@@ -202,10 +211,10 @@ static void sync_earlier_sessions(struct bale_store *store, struct bale_session_
 
     for (size_t i = 0; i < list->count; i++)
         any |= is_of_this_boot(sessions, &list->entries[i]);
-    if (!any)
-        return;
+    if (!any || !store->believes_syncfs)
+        return; /* what is listed stays listed */
     if (bale_store_platform.syncfs(store->dir_fd) == 0) {
-        list_drop_this_boot(list, sessions, 0);
+        list_drop_before(list, sessions, ALL_SESSIONS);
         return;
     }
     bale_log(BALE_LOG_WARNING,
@@ -227,6 +236,7 @@ static int start_session(struct bale_store *store, struct bale_reason *why)
                                store->path);
     if (!list_copy(&list, &sessions->list))
         return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", store->path);
+    sessions->unsettled = !sessions->present || list_has(&list, list.last);
     sync_earlier_sessions(store, &list);
     list.last = next;
     if (!sessions->present)
@@ -322,17 +332,30 @@ static int roll_session(struct bale_store *store)
     return 0;
 }
 
-/* Syncs, then removes the sessions of this boot and mount, except keep, from the list. */
-static int retire_sessions(struct bale_store *store, uint32_t keep)
+bool bale_store_is_unsettled(const struct bale_store *store)
+{
+    return store->sessions.unsettled && !store->believes_syncfs;
+}
+
+int bale_store_sync(struct bale_store *store)
+{
+    int err;
+
+    if (!store->believes_syncfs)
+        return BALE_E_UNSUPPORTED;
+    if (bale_store_platform.syncfs(store->dir_fd) == 0)
+        return 0;
+    err = bale_err_from_errno(errno);
+    bale_store_taint(store);
+    return err;
+}
+
+/* Removes this mount's sessions before `session` from the list: all that they wrote is durable. */
+static int retire_sessions(struct bale_store *store, uint64_t session)
 {
     struct bale_session_list list;
     int err = 0;
 
-    if (bale_store_platform.syncfs(store->dir_fd) < 0) {
-        err = bale_err_from_errno(errno);
-        bale_store_taint(store);
-        return err;
-    }
     pthread_mutex_lock(&store->change);
     /* A failed sync of one file may have consumed the error that this sync would have returned. */
     if (is_tainted(&store->sessions))
@@ -340,35 +363,54 @@ static int retire_sessions(struct bale_store *store, uint32_t keep)
     else if (!list_copy(&list, &store->sessions.list))
         err = BALE_E_NOMEM;
     if (!err) {
-        list_drop_this_boot(&list, &store->sessions, keep);
+        list_drop_before(&list, &store->sessions, session);
         err = publish(store, &list, false);
     }
     pthread_mutex_unlock(&store->change);
     return err;
 }
 
-int bale_store_checkpoint(struct bale_store *store)
+int bale_store_checkpoint_begin(struct bale_store *store, uint32_t *session)
 {
     struct bale_sessions *sessions = &store->sessions;
     int err;
 
     if (store->access != BALE_STORE_WRITE)
         return BALE_E_INVALID;
-    pthread_mutex_lock(&sessions->checkpoint);
     pthread_mutex_lock(&store->change);
     err = is_tainted(sessions) ? BALE_E_IO : roll_session(store);
+    *session = sessions->list.last;
     pthread_mutex_unlock(&store->change);
-    if (!err)
-        err = retire_sessions(store, atomic_load(&sessions->current));
-    pthread_mutex_unlock(&sessions->checkpoint);
     return err;
+}
+
+int bale_store_checkpoint_end(struct bale_store *store, uint32_t session)
+{
+    return retire_sessions(store, session);
+}
+
+int bale_store_checkpoint(struct bale_store *store)
+{
+    uint32_t session;
+    int err = bale_store_checkpoint_begin(store, &session);
+
+    if (!err)
+        err = bale_store_sync(store);
+    return err ? err : bale_store_checkpoint_end(store, session);
 }
 
 int bale_sessions_close(struct bale_store *store, bool clean)
 {
+    int err = 0;
+
     if (store->access != BALE_STORE_WRITE || !clean)
         return 0;
-    return is_tainted(&store->sessions) ? BALE_E_IO : retire_sessions(store, 0);
+    if (is_tainted(&store->sessions))
+        return BALE_E_IO;
+    /* Elsewhere everything was synced file by file. */
+    if (store->believes_syncfs)
+        err = bale_store_sync(store);
+    return err ? err : retire_sessions(store, ALL_SESSIONS);
 }
 
 void bale_sessions_free(struct bale_store *store)

@@ -33,7 +33,6 @@ static struct bale_store *store_new(enum bale_store_access access)
     pthread_cond_init(&store->lock.ended, NULL);
     atomic_flag_clear(&store->bad_setting_reported);
     pthread_mutex_init(&store->change, NULL);
-    pthread_mutex_init(&store->sessions.checkpoint, NULL);
     pthread_mutex_init(&store->sessions.lock, NULL);
     /* Roots are written, with this lock shared, all the time: prefer a checkpoint, which writes. */
     pthread_rwlockattr_init(&attr);
@@ -58,7 +57,6 @@ static void store_free(struct bale_store *store)
         close(store->root_fd);
     pthread_rwlock_destroy(&store->sessions.roll);
     pthread_mutex_destroy(&store->sessions.lock);
-    pthread_mutex_destroy(&store->sessions.checkpoint);
     pthread_mutex_destroy(&store->change);
     pthread_cond_destroy(&store->lock.ended);
     pthread_mutex_destroy(&store->lock.looking);
@@ -78,6 +76,7 @@ static int open_directories(struct bale_store *store, const char *path, struct b
         if (bale_store_subdirectory_open(store->dir_fd, BALE_TOP, &store->top_fd) < 0 &&
             errno != ENOENT)
             return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" BALE_TOP, "opened");
+        store->believes_syncfs = bale_platform_believes_syncfs(store->dir_fd);
         return bale_store_check_case(store->path, store->root_fd, why);
     }
     if (errno == ENOENT)
@@ -356,6 +355,11 @@ int bale_store_root_fd(const struct bale_store *store)
 int bale_store_top_fd(const struct bale_store *store)
 {
     return store->top_fd;
+}
+
+bool bale_store_believes_syncfs(const struct bale_store *store)
+{
+    return store->believes_syncfs;
 }
 
 const char *bale_store_path(const struct bale_store *store)

@@ -98,10 +98,22 @@ void bale_store_container_config(struct bale_store *store, struct bale_container
 /* Call it when the sync of a container has failed: every session of this mount stays uncertain for
  * good, and this is on disk when the function returns. Any thread. */
 int bale_store_taint(struct bale_store *store);
-/* Begins the next session and makes the earlier ones durable (syncfs) and certain, so that after a
- * power loss only data written since must be verified. Takes as long as a sync. Any thread, also
- * while containers are written. BALE_E_IO: a sync failed, now or earlier. */
+/* Whether syncfs() makes the whole store durable. Where it does not, the writer syncs each file. */
+bool bale_store_believes_syncfs(const struct bale_store *store);
+/* Whether a mount before this one may have left what was not synced, and nothing has synced it
+ * since: it did not end cleanly, and syncfs() is not believed. Only for a writer. */
+bool bale_store_is_unsettled(const struct bale_store *store);
+/* Makes everything written to the store durable, with syncfs(). BALE_E_UNSUPPORTED: that is not
+ * believed here. Any thread. */
+int bale_store_sync(struct bale_store *store);
+/* Begins the next session and makes the earlier ones durable (bale_store_sync) and certain, so that
+ * after a power loss only data written since must be verified. Takes as long as a sync. Any thread,
+ * also while containers are written. BALE_E_IO: a sync failed, now or earlier. */
 int bale_store_checkpoint(struct bale_store *store);
+/* The same in two steps, where the caller syncs each file between them: after begin, roots have the
+ * new session's number. end: everything that earlier sessions of this mount wrote is durable. */
+int bale_store_checkpoint_begin(struct bale_store *store, uint32_t *session);
+int bale_store_checkpoint_end(struct bale_store *store, uint32_t session);
 /* Fills in the options of a volume that come from its store: the container config and, for a
  * writer, checkpoints and the descriptor of the reserve (which is empty; the volume sizes it). */
 void bale_store_volume_options(struct bale_store *store, struct bale_volume_options *options);
@@ -110,7 +122,7 @@ void bale_store_defaults(const struct bale_store *store, struct bale_container_a
 
 /* What the backing file system can do; a writer finds out in .balefs when it opens the store. */
 struct bale_store_abilities {
-    bool user_xattr, posix_acl, punch, tmpfile, file_handles, flock;
+    bool user_xattr, posix_acl, allocate, punch, tmpfile, file_handles, flock;
     char text[160]; /* lists in one line what it cannot do; empty: nothing */
 };
 const struct bale_store_abilities *bale_store_abilities(const struct bale_store *store);
@@ -129,11 +141,12 @@ struct bale_store_totals {
 /* bale_store_close writes them. */
 void bale_store_set_totals(struct bale_store *store, const struct bale_store_totals *totals);
 
-/* clean: everything written in this session was committed without error. Then calls syncfs and
- * removes this session, and all others of this boot and mount, from the list of uncertain ones.
- * Writes result (may be NULL; UTF-8) and the totals to .balefs/last-unmount.json for `balefs
- * umount` (FORMAT.md 2). Empties the reserve; releases the lock last. Frees the store in any case,
- * and returns the first error. NULL is fine. */
+/* clean: everything written in this session was committed without error and, where syncfs() is not
+ * believed, synced file by file. Then calls syncfs where it is, and removes this session, and all
+ * others of this boot and mount, from the list of uncertain ones. Writes result (may be NULL;
+ * UTF-8) and the totals to .balefs/last-unmount.json for `balefs umount` (FORMAT.md 2). Empties the
+ * reserve; releases the lock last. Frees the store in any case, and returns the first error. NULL
+ * is fine. */
 int bale_store_close(struct bale_store *store, bool clean, const char *result);
 
 /* What the last daemon of the store at path wrote when it ended (FORMAT.md 2), which the caller

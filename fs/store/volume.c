@@ -19,6 +19,21 @@ static int store_checkpoint(void *arg)
     return err;
 }
 
+static int store_checkpoint_begin(void *arg, uint32_t *session)
+{
+    return bale_store_checkpoint_begin(arg, session);
+}
+
+static int store_checkpoint_end(void *arg, uint32_t session)
+{
+    return bale_store_checkpoint_end(arg, session);
+}
+
+static int store_sync(void *arg)
+{
+    return bale_store_sync(arg);
+}
+
 static void store_tainted(void *arg)
 {
     (void)bale_store_taint(arg);
@@ -30,7 +45,11 @@ void bale_store_volume_options(struct bale_store *store, struct bale_volume_opti
 
     options->reserve_fd = store->reserve_fd;
     bale_store_container_config(store, &options->container);
-    options->checkpoint = writer ? store_checkpoint : NULL;
+    options->sync_each = writer && !store->believes_syncfs;
+    options->sync = writer && store->believes_syncfs ? store_sync : NULL;
+    options->checkpoint = writer && store->believes_syncfs ? store_checkpoint : NULL;
+    options->checkpoint_begin = writer ? store_checkpoint_begin : NULL;
+    options->checkpoint_end = writer ? store_checkpoint_end : NULL;
     options->tainted = writer ? store_tainted : NULL;
     options->arg = store;
 }

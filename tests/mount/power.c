@@ -1,9 +1,11 @@
-/* See power.h and power.sh.
+/* See power.h, power.sh and lossy.sh.
  *
  * usage: power MNT STORE SEED, with BALEFS in the environment and orders on standard input:
  *        work N     N operations of each actor, then the loss of power: the file system that STORE
  *                   lies on is shut down, and what its journal has not written is gone
+ *        work N PID then the process is killed: the daemon, or the one below that loses things
  *        check      after the repair
+ *        check kill after the daemon alone was killed: what it wrote is there, and not durable
  * Each is answered by a line: done, or bad. */
 #include "tests/mount/power.h"
 
@@ -11,6 +13,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +36,7 @@ const char *power_mnt;
 static const char *store;
 static uint64_t seed, rounds;
 static unsigned operations, actors_now;
+static int victim; /* a process id; 0: the file system is shut down */
 static struct actor *actors[ACTORS];
 static pthread_mutex_t report_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -97,6 +101,10 @@ static int write_out(const char *path, const struct stat *st, int type, struct F
 
 static bool lose_power(void)
 {
+    if (victim) {
+        atomic_store(&power_lost, true);
+        return kill((pid_t)victim, SIGKILL) == 0;
+    }
     uint32_t how = GOING_NO_LOG_FLUSH;
     int fd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -190,13 +198,13 @@ static bool work(void)
     return good && faults == 0;
 }
 
-static bool check(void)
+static bool check(bool killed)
 {
     size_t faults = 0;
 
     for (unsigned i = 0; i < ACTORS; i++) {
         if (rounds > 1 || i < actors_now)
-            power_check(actors[i]);
+            power_check(actors[i], killed);
         faults += actors[i]->faults;
     }
     return faults == 0;
@@ -219,11 +227,12 @@ int main(int argc, char **argv)
         actors[i] = make_actor(i);
     while (fgets(line, sizeof line, stdin)) {
         bool good = false;
-        if (sscanf(line, "work %u", &operations) == 1) {
+        victim = 0;
+        if (sscanf(line, "work %u %d", &operations, &victim) >= 1) {
             rounds++;
             good = work();
-        } else if (strcmp(line, "check\n") == 0) {
-            good = check();
+        } else if (strncmp(line, "check", 5) == 0) {
+            good = check(strcmp(line, "check kill\n") == 0);
         }
         puts(good ? "done" : "bad");
         fflush(stdout);

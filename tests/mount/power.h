@@ -118,7 +118,8 @@ bool power_step(struct actor *actor);
 
 /* ---- power_check.c ---- */
 
-/* Everything promised is there; what is found is where the next round begins. */
-void power_check(struct actor *actor);
+/* Everything promised is there; what is found is where the next round begins. killed: there was no
+ * loss since, only the daemon was killed, and what is found need not be durable. */
+void power_check(struct actor *actor, bool killed);
 
 #endif

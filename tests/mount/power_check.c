@@ -127,14 +127,25 @@ static bool look_link(const struct object *object, const char *path, struct why 
     return strcmp(target, object->target) == 0 || no(why, "it leads to %s", target);
 }
 
+/* What was found is the newest version from now on, and the only one unless killed. */
+static void found_is(struct versions *versions, int64_t value, bool killed)
+{
+    if (!killed)
+        power_set(versions, value);
+    else if (power_now(versions) != value)
+        power_push(versions, value);
+}
+
 /* Whether what lies at path may be the object; if so it is that from now on. */
 static bool look(struct actor *actor, struct object *object, const char *path,
-                 const struct stat *st, struct why *why)
+                 const struct stat *st, bool killed, struct why *why)
 {
     int64_t attribute, content = 0;
 
-    if (object->ino != st->st_ino || object->type != (st->st_mode & S_IFMT))
+    /* 0: the loss came before its number could be read. */
+    if ((object->ino && object->ino != st->st_ino) || object->type != (st->st_mode & S_IFMT))
         return false;
+    object->ino = st->st_ino;
     if (S_ISLNK(st->st_mode))
         return look_link(object, path, why);
     attribute = attribute_of(path);
@@ -147,18 +158,19 @@ static bool look(struct actor *actor, struct object *object, const char *path,
         return false;
     if (S_ISREG(st->st_mode) && !look_content(actor, object, path, &content, why))
         return false;
-    power_set(&object->mode, st->st_mode & 07777);
-    power_set(&object->owner, st->st_uid);
-    power_set(&object->attribute, attribute);
-    power_set(&object->mtime, may_be(&object->mtime, 0) ? 0 : (int64_t)st->st_mtim.tv_sec);
+    found_is(&object->mode, st->st_mode & 07777, killed);
+    found_is(&object->owner, st->st_uid, killed);
+    found_is(&object->attribute, attribute, killed);
+    found_is(&object->mtime, may_be(&object->mtime, 0) ? 0 : (int64_t)st->st_mtim.tv_sec, killed);
     if (S_ISREG(st->st_mode))
-        power_set(&object->content, content);
+        found_is(&object->content, content, killed);
     return true;
 }
 
-static void look_at_dir(struct actor *actor, struct object *dir, const char *path);
+static void look_at_dir(struct actor *actor, struct object *dir, const char *path, bool killed);
 
-static void look_at_name(struct actor *actor, struct object *dir, unsigned i, const char *path)
+static void look_at_name(struct actor *actor, struct object *dir, unsigned i, const char *path,
+                         bool killed)
 {
     struct versions *name = &dir->names[i];
     struct why why = {"it is another file"};
@@ -169,23 +181,23 @@ static void look_at_name(struct actor *actor, struct object *dir, unsigned i, co
             power_fault(actor, "%s: stat: %s", path, strerror(errno));
         else if (!may_be(name, -1))
             power_fault(actor, "%s: is not there", path);
-        power_set(name, -1);
+        found_is(name, -1, killed);
         return;
     }
     for (size_t v = name->count; v-- > 0;) {
         struct object *object = name->v[v] < 0 ? NULL : actor->objects[name->v[v]];
-        if (!object || !look(actor, object, path, &st, &why))
+        if (!object || !look(actor, object, path, &st, killed, &why))
             continue;
-        power_set(name, object->number);
+        found_is(name, object->number, killed);
         if (object->found++ == 0 && S_ISDIR(object->type))
-            look_at_dir(actor, object, path);
+            look_at_dir(actor, object, path, killed);
         return;
     }
     power_fault(actor, "%s: %s", path, name->count == 1 && name->v[0] < 0 ? "is there" : why.text);
     power_set(name, -1);
 }
 
-static void look_at_dir(struct actor *actor, struct object *dir, const char *path)
+static void look_at_dir(struct actor *actor, struct object *dir, const char *path, bool killed)
 {
     char below[POWER_PATH];
     struct dirent *entry;
@@ -198,7 +210,7 @@ static void look_at_dir(struct actor *actor, struct object *dir, const char *pat
         closedir(list);
     for (unsigned i = 0; i < POWER_NAMES; i++) {
         snprintf(below, sizeof below, "%.4100s/n%u", path, i);
-        look_at_name(actor, dir, i, below);
+        look_at_name(actor, dir, i, below, killed);
         known += power_now(&dir->names[i]) >= 0;
     }
     if (listed != known)
@@ -231,14 +243,14 @@ static void forget(struct actor *actor)
     free(used);
 }
 
-void power_check(struct actor *actor)
+void power_check(struct actor *actor, bool killed)
 {
     struct stat st;
 
     for (size_t i = 0; i < actor->objects_count; i++)
         actor->objects[i]->found = 0;
     actor->objects[0]->found = 1;
-    look_at_dir(actor, actor->objects[0], actor->top);
+    look_at_dir(actor, actor->objects[0], actor->top, killed);
     power_list(actor);
     for (size_t i = 0; i < actor->places_count; i++) {
         const struct place *place = &actor->places[i];
@@ -253,9 +265,12 @@ void power_check(struct actor *actor)
         struct object *object = actor->objects[i];
         if (object->found == 0 && object->promised)
             power_fault(actor, "object %jd: no name is left of it", (intmax_t)object->number);
+        if (killed)
+            continue;
         object->promised = object->found > 0;
         if (object->found == 0)
             object->type = 0;
     }
-    forget(actor);
+    if (!killed)
+        forget(actor);
 }

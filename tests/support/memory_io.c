@@ -178,9 +178,10 @@ static int io_allocate(struct bale_io *io, uint64_t position, uint64_t length)
     return err;
 }
 
-static void io_close(struct bale_io *io)
+static int io_close(struct bale_io *io)
 {
     free(io);
+    return BALE_OK;
 }
 
 static const struct bale_io_ops ops = {

@@ -63,7 +63,6 @@ struct import_command {
     struct bale_transfer transfer;
     const char *directory, *path; /* as the user named them */
     bool create;
-    int sync_fd;
 };
 
 static int create_store(const char *path)
@@ -82,13 +81,10 @@ static int open_volume(struct import_command *c)
     struct bale_volume_options options = {.caller_caches =
                                               true}; /* nothing is read a second time */
 
-    c->sync_fd = openat(bale_store_root_fd(import->store), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (c->sync_fd < 0)
-        return bale_err_from_errno(errno);
-    options.sync_fd = c->sync_fd;
     bale_store_volume_options(import->store, &options);
     bale_store_defaults(import->store, &import->defaults);
     import->modes_in_container = bale_store_config(import->store)->modes_in_container;
+    c->transfer.sync_each = !bale_store_believes_syncfs(import->store);
     c->transfer.rules.acls =
         !import->modes_in_container && bale_store_abilities(import->store)->posix_acl;
     return bale_volume_create(&options, &import->volume);
@@ -121,6 +117,10 @@ static int open_below(const struct import_command *c, const struct bale_stored_p
             (int)syscall(SYS_openat2, root, *stored->below ? stored->below : ".", &how, sizeof how);
     else if ((dir = (int)syscall(SYS_openat2, root, *above ? above : ".", &how, sizeof how)) >= 0)
         fd = make_below(dir, name);
+    if (dir >= 0 && fd >= 0 && c->transfer.sync_each && fsync(dir) != 0) {
+        close(fd);
+        fd = -1;
+    }
     int e = errno;
     if (dir >= 0)
         close(dir);
@@ -192,8 +192,6 @@ static int close_store(struct import_command *c)
     int closed = bale_store_close(import->store, err == BALE_OK, NULL);
 
     err = err != BALE_OK ? err : closed;
-    if (c->sync_fd >= 0)
-        close(c->sync_fd);
     if (err != BALE_OK)
         bale_message("%s: what was imported may not be on the disk: %s: check it and import again",
                      c->path, bale_err_text(err));
@@ -248,7 +246,7 @@ out:
 
 static int import_run(const struct bale_command *command, int argc, char **argv)
 {
-    struct import_command c = {.sync_fd = -1};
+    struct import_command c = {0};
     unsigned threads = 2 * bale_cpus();
     struct bale_reason why;
     int option, status;

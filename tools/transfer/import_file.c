@@ -259,6 +259,8 @@ static int dress(struct incoming *in)
     if (e)
         return e;
     bale_transfer_attributes(in->task, in->source, in->container.fd);
+    if (in->task->transfer->sync_each && fsync(in->container.fd) != 0)
+        return errno;
     return bale_atomic_file_publish(&in->container, in->task->name);
 }
 

@@ -136,6 +136,8 @@ static void transfer_leave(struct bale_tree_walk *walk, struct bale_tree_dir *di
     copy_directory_attributes(transfer, dir, BALE_ATTRIBUTES_OTHERS, dir->from, dir->to);
     if (e == 0 && futimens(dir->to, times) != 0)
         e = errno;
+    if (transfer->sync_each && fsync(dir->to) != 0)
+        bale_transfer_fail(transfer, dir, "", "cannot be synced: %s", strerror(errno));
     if (e)
         bale_transfer_fail(transfer, dir, "", "owner, mode and times cannot be kept: %s",
                            strerror(e));

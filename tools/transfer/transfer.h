@@ -43,6 +43,7 @@ struct bale_transfer {
     /* If the tree's top is the top of a store: that store, else NULL. Owner, mode and ACLs of the
      * top are then those of its .balefs/top. */
     const struct bale_store *from_store, *to_store;
+    bool sync_each; /* fsync each directory when it is complete; file does so with each file */
     struct bale_attributes_rules rules;
     unsigned threads;
 

@@ -315,8 +315,7 @@ static void check_volume(uint64_t seed, bool caller_caches)
                                           .threads = 2,
                                           .age_ms = 500,
                                           .caller_caches = caller_caches,
-                                          .reserve_fd = -1,
-                                          .sync_fd = -1};
+                                          .reserve_fd = -1};
     static _Atomic uint32_t session = 1;
     static pthread_rwlock_t roll = PTHREAD_RWLOCK_INITIALIZER;
 

@@ -371,8 +371,7 @@ int main(int argc, char **argv)
                                           .threads = 2,
                                           .age_ms = 500,
                                           .caller_caches = true,
-                                          .reserve_fd = -1,
-                                          .sync_fd = -1};
+                                          .reserve_fd = -1};
     struct bale_volume_stats stats;
 
     options.container.session = &session;

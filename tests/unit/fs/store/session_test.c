@@ -303,6 +303,65 @@ static void *taint(void *arg)
     return NULL;
 }
 
+/* Where syncfs() is not believed nobody asks for it, nothing that an earlier mount left is settled,
+ * and no boot vouches for a session that is listed. */
+static void syncing_each_file(void)
+{
+    struct bale_store *store;
+    uint32_t first, second;
+
+    bale_store_platform.no_syncfs = true;
+    store = begin();
+    CHECK(!bale_store_believes_syncfs(store) && !bale_store_is_unsettled(store));
+    CHECK_EQ_STR(sessions_now(), "10 10=");
+    CHECK(certain(store, 10) && certain(store, 9));
+    CHECK_EQ(bale_store_sync(store), BALE_E_UNSUPPORTED);
+    CHECK_EQ(bale_store_checkpoint_begin(store, &first), 0);
+    CHECK_EQ_U(first, 11);
+    CHECK_EQ_STR(sessions_now(), "11 10= 11=");
+    CHECK(!certain(store, 10));
+    CHECK_EQ(bale_store_checkpoint_begin(store, &second), 0);
+    /* The first ends while the second still syncs: it vouches only for what came before it. */
+    CHECK_EQ(bale_store_checkpoint_end(store, first), 0);
+    CHECK_EQ_STR(sessions_now(), "12 11= 12=");
+    CHECK(certain(store, 10) && !certain(store, 11));
+    CHECK_EQ(bale_store_checkpoint_end(store, second), 0);
+    CHECK_EQ_STR(sessions_now(), "12 12=");
+    die(store);
+
+    store = store_open("s", BALE_STORE_UNLOCKED);
+    CHECK(!certain(store, 12));
+    bale_store_close(store, false, NULL);
+    store = store_open("s", BALE_STORE_WRITE);
+    CHECK(bale_store_is_unsettled(store));
+    CHECK_EQ_STR(sessions_now(), "13 12= 13=");
+    CHECK_EQ(bale_store_close(store, true, NULL), 0);
+    CHECK_EQ_STR(sessions_now(), "13 12=");
+    store = store_open("s", BALE_STORE_WRITE);
+    CHECK(!bale_store_is_unsettled(store));
+    CHECK_EQ(bale_store_taint(store), 0);
+    CHECK_EQ(bale_store_close(store, true, NULL), BALE_E_IO);
+    CHECK_EQ_STR(sessions_now(), "14 12= 14=");
+    CHECK_EQ(syncs, 0);
+    bale_store_platform.no_syncfs = false;
+
+    /* An older program, which believed it, listed a session with its boot. */
+    scratch_remove();
+    store = begin();
+    die(store);
+    bale_store_platform.no_syncfs = true;
+    store = store_open("s", BALE_STORE_UNLOCKED);
+    CHECK(!certain(store, 10));
+    bale_store_close(store, false, NULL);
+    store = store_open("s", BALE_STORE_WRITE);
+    CHECK(!certain(store, 10));
+    CHECK_EQ(syncs, 0);
+    bale_store_close(store, true, NULL);
+    CHECK_EQ_STR(sessions_now(), "11 10=boot-a");
+    bale_store_platform.no_syncfs = false;
+    scratch_remove();
+}
+
 static void *checkpoint(void *arg)
 {
     bale_store_checkpoint(arg);
@@ -385,6 +444,7 @@ int main(void)
     tainted();
     close_fails_to_sync();
     checkpoints();
+    syncing_each_file();
     from_many_threads();
     hostile_lists();
     return check_result();

@@ -1,0 +1,98 @@
+#include "fs/fuse/settle.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fs/base/log.h"
+
+/* Deeper ones are left out with an error: each holds a descriptor. */
+#define DEPTH 200
+
+struct settling {
+    dev_t device;
+    int error; /* the first */
+};
+
+static void settle_failed(struct settling *settling, const char *name, int e)
+{
+    if (e == ENOENT || e == ESTALE || e == ELOOP || e == ENOTDIR)
+        return; /* it was removed or replaced meanwhile, and that is synced by itself */
+    bale_log(BALE_LOG_ERROR, "%s: what an earlier mount wrote could not be synced: %s: check it",
+             name, strerror(e));
+    settling->error = settling->error ? settling->error : e;
+}
+
+/* O_NONBLOCK: another kind of file may have taken the name. */
+static void settle_file(struct settling *settling, int dir, const char *name)
+{
+    const int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    int fd = openat(dir, name, O_RDWR | flags);
+
+    if (fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS))
+        fd = openat(dir, name, O_RDONLY | flags);
+    if (fd < 0 || fsync(fd) != 0)
+        settle_failed(settling, name, errno);
+    if (fd >= 0)
+        close(fd);
+}
+
+static void settle_dir(struct settling *settling, int fd, const char *name, unsigned depth);
+
+static void settle_entry(struct settling *settling, int dir, const char *name, unsigned depth)
+{
+    struct stat st;
+
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        settle_failed(settling, name, errno);
+    } else if (st.st_dev == settling->device && S_ISREG(st.st_mode)) {
+        settle_file(settling, dir, name);
+    } else if (st.st_dev == settling->device && S_ISDIR(st.st_mode)) {
+        int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+            settle_failed(settling, name, errno);
+        else
+            settle_dir(settling, fd, name, depth + 1);
+    }
+}
+
+/* Takes over fd. */
+static void settle_dir(struct settling *settling, int fd, const char *name, unsigned depth)
+{
+    DIR *dir = depth < DEPTH ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+
+    if (!dir) {
+        settle_failed(settling, name, depth < DEPTH ? errno : EMFILE);
+        close(fd);
+        return;
+    }
+    while (errno = 0, (entry = readdir(dir)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            settle_entry(settling, fd, entry->d_name, depth);
+    if (errno || (fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP))
+        settle_failed(settling, name, errno);
+    closedir(dir);
+}
+
+int bale_settle_tree(int root)
+{
+    struct settling settling = {0};
+    struct stat st;
+    int fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return errno;
+    if (fstat(fd, &st) != 0) {
+        int e = errno;
+        close(fd);
+        return e;
+    }
+    settling.device = st.st_dev;
+    settle_dir(&settling, fd, "the store", 0);
+    return settling.error;
+}

@@ -1,0 +1,358 @@
+#include "fs/fuse/unsynced.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/base/array.h"
+#include "fs/base/log.h"
+#include "fs/fuse/backing.h"
+#include "fs/fuse/settle.h"
+#include "kernels/base/thread.h"
+
+#define PATH_TEXT 512
+#define THREADS 8u      /* a sync is mostly waiting for a server */
+#define THREAD_NODES 4u /* fewer for each are not worth a thread */
+
+/* Referenced nodes in the order in which they were added; NULL where one was forgotten. */
+struct node_list {
+    struct bale_node **nodes;
+    size_t count, capacity;
+};
+
+struct bale_unsynced {
+    pthread_mutex_t syncing; /* one sync at a time: the next returns after those before it */
+    pthread_mutex_t lock;    /* guards the rest, and node->unsynced */
+    struct node_list directories, others;
+    bool lost; /* without memory a node could not be added */
+
+    pthread_mutex_t settling; /* held while everything is synced; taken before syncing */
+    atomic_bool unsettled;    /* an earlier mount may have left something */
+};
+
+int bale_unsynced_create(struct bale_mount *mount)
+{
+    struct bale_unsynced *unsynced;
+
+    if (mount->read_only || bale_store_believes_syncfs(mount->store))
+        return BALE_OK;
+    unsynced = calloc(1, sizeof *unsynced);
+    if (!unsynced)
+        return BALE_E_NOMEM;
+    atomic_init(&unsynced->unsettled, bale_store_is_unsettled(mount->store));
+    pthread_mutex_init(&unsynced->settling, NULL);
+    pthread_mutex_init(&unsynced->syncing, NULL);
+    pthread_mutex_init(&unsynced->lock, NULL);
+    mount->unsynced = unsynced;
+    return BALE_OK;
+}
+
+static void list_free(struct bale_mount *mount, struct node_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        bale_node_unref(mount->nodes, list->nodes[i]);
+    free(list->nodes);
+}
+
+void bale_unsynced_destroy(struct bale_mount *mount)
+{
+    struct bale_unsynced *unsynced = mount->unsynced;
+
+    if (!unsynced)
+        return;
+    mount->unsynced = NULL;
+    list_free(mount, &unsynced->directories);
+    list_free(mount, &unsynced->others);
+    pthread_mutex_destroy(&unsynced->lock);
+    pthread_mutex_destroy(&unsynced->syncing);
+    pthread_mutex_destroy(&unsynced->settling);
+    free(unsynced);
+}
+
+static struct node_list *list_of(struct bale_unsynced *unsynced, const struct bale_node *node)
+{
+    return S_ISDIR(node->mode) ? &unsynced->directories : &unsynced->others;
+}
+
+/* Under unsynced->lock. */
+static bool list_add(struct node_list *list, struct bale_node *node)
+{
+    struct bale_node **grown =
+        bale_array_grow(list->nodes, list->count, &list->capacity, sizeof(struct bale_node *));
+
+    if (!grown)
+        return false;
+    grown[list->count++] = node;
+    list->nodes = grown;
+    node->unsynced = (uint32_t)list->count;
+    return true;
+}
+
+void bale_unsynced_add(struct bale_mount *mount, struct bale_node *node)
+{
+    struct bale_unsynced *unsynced = mount->unsynced;
+    bool added = false;
+
+    if (!unsynced)
+        return;
+    bale_node_ref(mount->nodes, node);
+    pthread_mutex_lock(&unsynced->lock);
+    if (node->unsynced == 0) {
+        added = list_add(list_of(unsynced, node), node);
+        unsynced->lost = unsynced->lost || !added;
+    }
+    pthread_mutex_unlock(&unsynced->lock);
+    if (!added)
+        bale_node_unref(mount->nodes, node);
+}
+
+void bale_unsynced_forget(struct bale_mount *mount, struct bale_node *node)
+{
+    struct bale_unsynced *unsynced = mount->unsynced;
+    bool listed = false;
+
+    if (!unsynced)
+        return;
+    pthread_mutex_lock(&unsynced->lock);
+    if (node->unsynced > 0) {
+        list_of(unsynced, node)->nodes[node->unsynced - 1] = NULL;
+        node->unsynced = 0;
+        listed = true;
+    }
+    pthread_mutex_unlock(&unsynced->lock);
+    if (listed)
+        bale_node_unref(mount->nodes, node);
+}
+
+void bale_unsynced_add_above(struct bale_mount *mount, struct bale_node *node)
+{
+    struct bale_node *dir, *below = node;
+    char *name;
+
+    if (!mount->unsynced || !atomic_load(&mount->unsynced->unsettled))
+        return;
+    bale_node_ref(mount->nodes, below);
+    while (below != bale_nodes_root(mount->nodes) &&
+           bale_node_locate(mount->nodes, below, &dir, &name) == 0) {
+        free(name);
+        bale_unsynced_add(mount, dir);
+        bale_node_unref(mount->nodes, below);
+        below = dir;
+    }
+    bale_node_unref(mount->nodes, below);
+}
+
+/* ---- Syncing --------------------------------------------------------------------------------- */
+
+/* For writing, if it is no directory: a descriptor for reading syncs nothing on some file systems.
+ * -1 and errno. */
+static int open_node(struct bale_mount *mount, const struct bale_node *node, int path_fd)
+{
+    const struct bale_proc_path path = bale_proc_path(path_fd);
+    int fd;
+
+    if (S_ISDIR(node->mode)) {
+        do {
+            fd = bale_backing_open(path.text, O_RDONLY | O_DIRECTORY);
+        } while (bale_backing_retry(mount, fd));
+        return fd;
+    }
+    do {
+        fd = bale_backing_open(path.text, O_RDWR);
+        if (fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS))
+            fd = bale_backing_open(path.text, O_RDONLY);
+    } while (bale_backing_retry(mount, fd));
+    return fd;
+}
+
+/* The same. An ordinary owner who may not read gets that permission for a moment. */
+static int open_permitted(struct bale_mount *mount, const struct bale_node *node, int path_fd,
+                          const struct stat *st)
+{
+    const struct bale_proc_path path = bale_proc_path(path_fd);
+    int fd = open_node(mount, node, path_fd);
+
+    if (fd >= 0 || errno != EACCES || st->st_uid != mount->owner || st->st_mode & S_IRUSR ||
+        chmod(path.text, (st->st_mode & 07777) | S_IRUSR) != 0)
+        return fd;
+    fd = open_node(mount, node, path_fd);
+    int e = errno;
+    if (chmod(path.text, st->st_mode & 07777) != 0 && fd >= 0) {
+        e = errno;
+        close(fd);
+        fd = -1;
+    }
+    errno = e;
+    return fd;
+}
+
+static int sync_descriptor(const struct bale_node *node, int fd)
+{
+    int rc;
+
+    do
+        rc = fsync(fd);
+    while (rc != 0 && errno == EINTR);
+    if (rc == 0)
+        return 0;
+    /* Some file systems cannot sync directories: changes of names are durable there at once. */
+    return S_ISDIR(node->mode) && (errno == EINVAL || errno == ENOTSUP) ? 0 : errno;
+}
+
+/* The mount's root has the attributes of another directory. */
+static int sync_top(struct bale_mount *mount)
+{
+    int top = bale_store_top_fd(mount->store);
+    int fd = top < 0 ? -1 : bale_backing_open(bale_proc_path(top).text, O_RDONLY | O_DIRECTORY);
+
+    if (fd < 0)
+        return top < 0 || errno == EACCES ? 0 : errno;
+    int e = sync_descriptor(bale_nodes_root(mount->nodes), fd);
+    close(fd);
+    return e;
+}
+
+static int sync_path(struct bale_mount *mount, const struct bale_node *node, int path_fd,
+                     const struct stat *st)
+{
+    int fd = open_permitted(mount, node, path_fd, st);
+
+    if (fd < 0)
+        return errno;
+    int e = sync_descriptor(node, fd);
+    close(fd);
+    if (!e && node == bale_nodes_root(mount->nodes))
+        e = sync_top(mount);
+    return e;
+}
+
+/* A node that was removed, here or beside the mount, need not be synced. */
+static int sync_node(struct bale_mount *mount, struct bale_node *node)
+{
+    struct stat st;
+    int path_fd;
+    int e = bale_node_pin(mount->nodes, node, &path_fd);
+
+    if (e)
+        return e == ENOENT || e == ESTALE ? 0 : e;
+    if (fstat(path_fd, &st) != 0)
+        e = errno == ENOENT || errno == ESTALE ? 0 : errno;
+    else if (st.st_nlink > 0)
+        e = sync_path(mount, node, path_fd, &st);
+    bale_node_unpin(mount->nodes, node);
+    return e;
+}
+
+/* A list that several threads work on. */
+struct sync_work {
+    struct bale_mount *mount;
+    struct node_list list;
+    atomic_size_t next;
+    atomic_int error; /* the first errno */
+};
+
+static void report_failure(struct sync_work *work, struct bale_node *node, int e)
+{
+    char path[PATH_TEXT];
+    int none = 0;
+
+    bale_node_path(work->mount->nodes, node, path, sizeof path);
+    bale_log(BALE_LOG_ERROR, "%s: could not be synced: %s: check the backing file system", path,
+             strerror(e));
+    atomic_compare_exchange_strong(&work->error, &none, e);
+}
+
+static void *sync_thread(void *arg)
+{
+    struct sync_work *work = arg;
+
+    for (size_t i; (i = atomic_fetch_add(&work->next, 1)) < work->list.count;) {
+        struct bale_node *node = work->list.nodes[i];
+        bool has_data = node && (S_ISDIR(node->mode) || S_ISREG(node->mode));
+        int e = has_data ? sync_node(work->mount, node) : 0;
+        if (e)
+            report_failure(work, node, e);
+    }
+    return NULL;
+}
+
+static void sync_in_parallel(struct sync_work *work)
+{
+    pthread_t helpers[THREADS - 1];
+    unsigned count = 0;
+
+    while (count < THREADS - 1 && work->list.count > (size_t)(count + 1) * THREAD_NODES &&
+           bale_thread_start(&helpers[count], "bale-sync", sync_thread, work) == 0)
+        count++;
+    sync_thread(work);
+    while (count > 0)
+        pthread_join(helpers[--count], NULL);
+}
+
+/* Syncs the nodes of a list and empties it. Under unsynced->syncing. A positive errno. */
+static int sync_list(struct bale_mount *mount, struct node_list *list)
+{
+    struct bale_unsynced *unsynced = mount->unsynced;
+    struct sync_work work = {.mount = mount};
+
+    pthread_mutex_lock(&unsynced->lock);
+    work.list = *list;
+    *list = (struct node_list){0};
+    for (size_t i = 0; i < work.list.count; i++)
+        if (work.list.nodes[i])
+            work.list.nodes[i]->unsynced = 0;
+    int e = unsynced->lost ? ENOMEM : 0;
+    pthread_mutex_unlock(&unsynced->lock);
+    sync_in_parallel(&work);
+    list_free(mount, &work.list);
+    return e ? e : atomic_load(&work.error);
+}
+
+int bale_unsynced_sync_directories(struct bale_mount *mount)
+{
+    struct bale_unsynced *unsynced = mount->unsynced;
+
+    if (!unsynced)
+        return 0;
+    pthread_mutex_lock(&unsynced->syncing);
+    int e = sync_list(mount, &unsynced->directories);
+    pthread_mutex_unlock(&unsynced->syncing);
+    return e;
+}
+
+/* Syncs what an earlier mount may have left: everything. */
+static int settle(struct bale_mount *mount)
+{
+    struct bale_unsynced *unsynced = mount->unsynced;
+    int e = 0;
+
+    pthread_mutex_lock(&unsynced->settling);
+    if (atomic_load(&unsynced->unsettled))
+        e = bale_settle_tree(bale_store_root_fd(mount->store));
+    if (!e)
+        atomic_store(&unsynced->unsettled, false);
+    pthread_mutex_unlock(&unsynced->settling);
+    return e;
+}
+
+int bale_unsynced_sync(void *arg)
+{
+    struct bale_mount *mount = arg;
+    struct bale_unsynced *unsynced = mount->unsynced;
+
+    if (!unsynced)
+        return BALE_OK;
+    int earlier = settle(mount);
+    pthread_mutex_lock(&unsynced->syncing);
+    /* First the files: a name that is durable then leads to what it was given to. */
+    int others = sync_list(mount, &unsynced->others);
+    int directories = sync_list(mount, &unsynced->directories);
+    pthread_mutex_unlock(&unsynced->syncing);
+    int e = earlier ? earlier : others ? others : directories;
+    return e ? bale_err_from_errno(e) : BALE_OK;
+}

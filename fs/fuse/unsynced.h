@@ -1,0 +1,34 @@
+/* Where syncfs() is not believed (bale_store_believes_syncfs): the nodes that were changed since
+ * the last sync and must be synced one by one. These are directories whose entries have changed,
+ * inodes whose attributes have, and closed files whose containers were written; the volume syncs
+ * open ones. Everywhere else mount->unsynced is NULL, and nothing here does anything.
+ *
+ * The nodes are opened again for the sync. No descriptor of theirs is kept until then: there may be
+ * many, and a file that is open cannot be removed for good on some file systems. */
+#ifndef BALE_FS_FUSE_UNSYNCED_H
+#define BALE_FS_FUSE_UNSYNCED_H
+
+#include "fs/fuse/mount.h"
+
+/* Sets mount->unsynced if it is needed. BALE_E_NOMEM. */
+int bale_unsynced_create(struct bale_mount *mount);
+void bale_unsynced_destroy(struct bale_mount *mount); /* before the node table */
+
+/* Call it after the change and before it is acknowledged. The caller keeps the node alive. Any
+ * thread. */
+void bale_unsynced_add(struct bale_mount *mount, struct bale_node *node);
+/* The node's last name is gone: it need not be synced. */
+void bale_unsynced_forget(struct bale_mount *mount, struct bale_node *node);
+
+/* Before an fsync of the node: adds the directories above it if an earlier mount may have changed
+ * them (bale_store_is_unsettled). */
+void bale_unsynced_add_above(struct bale_mount *mount, struct bale_node *node);
+
+/* Syncs the directories among the nodes: so the names of everything are durable. 0 or a positive
+ * errno; then the log names the node. Returns after the syncs that other threads have begun. */
+int bale_unsynced_sync_directories(struct bale_mount *mount);
+/* Syncs all of them, and the first time everything else that an earlier mount may have left. A
+ * bale_err. For struct bale_volume_options.sync_closed; arg is the mount. */
+int bale_unsynced_sync(void *mount);
+
+#endif
