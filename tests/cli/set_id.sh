@@ -59,6 +59,12 @@ as_user chmod 6755 "$mnt/program"
 run 0 umount "$mnt"
 run 0 fsck --json "$store"
 is "True True" "$(json 'len(d["notes"]) == 3, all("of user 65534" in n["note"] for n in d["notes"])')" "fsck names them: $out"
+# Nor does a repair take them.
+run 0 inspect --json "$theirs/program"
+flip "$theirs/program" "$(json '112 * [r["slot"] for r in d["roots"] if not r.get("chosen")][0] + 20')"
+run 5 fsck --repair "$store"
+run 0 fsck "$store"
+is "6755 6755" "$(mode "$theirs/program") $(in_slots "$theirs/program")" "modes after a repair"
 # A bit that the daemon may not set on the backing file, though the caller may: chmod says so.
 chgrp 65533 "$theirs/group"
 run 0 mount "$store" "$mnt"
@@ -108,6 +114,27 @@ tar -tvf "$work/plain/given.tar" >"$work/listed"
 grep -q '^-rwxr-xr-x .*program$' "$work/listed" || fail "the archive: $(cat "$work/listed")"
 /usr/bin/python3 "${BALE_SOURCE:?}/tests/reader/read_store.py" --container "$work/given/program" --dump >"$work/dump"
 grep -qx 'permissions: 0755' "$work/dump" || fail "the reader: $(cat "$work/dump")"
+
+# --- imported: the backing file gets them with its owner, as the target of cp -a does
+mkdir "$work/tree"
+install -m 6755 -o 65533 -g 65533 /usr/bin/id "$work/tree/of another"
+install -m 6755 -o 65534 -g 65534 /usr/bin/id "$work/tree/program"
+: >"$work/tree/empty"
+chown 65534:65534 "$work/tree/empty"
+chmod 4755 "$work/tree/empty"
+run 0 init --modes container "$work/imported"
+run 0 import "$work/tree" "$work/imported"
+run 0 mount -o suid "$work/imported" "$mnt"
+is "6755 6755 4755" "$(mode "$mnt/of another") $(mode "$mnt/program") $(mode "$mnt/empty")" "what root has imported"
+run 0 umount "$mnt"
+as_owner
+run 0 import "$work/tree" "$work/home/store/imported"
+run 0 mount "$store" "$mnt"
+is "755 6755 4755" "$(as_user stat -c %a "$mnt/imported/of another" "$mnt/imported/program" "$mnt/imported/empty" | xargs)" "what a user has imported"
+run 0 umount "$mnt"
+run 0 export "$store/imported" "$work/home/exported"
+is "755 6755 4755" "$(stat -c %a "$work/home/exported/of another" "$work/home/exported/program" "$work/home/exported/empty" | xargs)" "and exported"
+as_root
 
 # --- a mount of root shows none, unless it is told to
 run 0 mount "$work/kept" "$mnt"

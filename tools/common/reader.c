@@ -121,6 +121,8 @@ int bale_reader_open_container(const struct bale_reader *reader, int fd,
     struct bale_io *io;
     int err = bale_io_open_fd(fd, &io);
 
+    if (err == BALE_OK && reader->config.modes_in_container)
+        bale_io_keep_set_id(io);
     if (err == BALE_OK)
         err = bale_container_open(io, &reader->config, &reader->defaults, container, feature);
     if (err == BALE_E_UNSUPPORTED && feature[0])
