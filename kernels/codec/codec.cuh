@@ -22,10 +22,6 @@ struct cuda_batch {
     cudaStream_t stream;
 };
 
-/* What the engine checks of a stream, besides its checksum, before it is decoded and after it was
- * encoded. */
-enum cuda_stream { CUDA_STREAM_ANY, CUDA_STREAM_ZSTD };
-
 /* A NULL member means that the codec does not need it. */
 struct cuda_codec_ops {
     /* A stream that decodes to one byte. The engine gives it to a decoder that needs a valid stream
@@ -33,7 +29,6 @@ struct cuda_codec_ops {
      * 0. */
     const uint8_t *stub;
     uint32_t stub_length;
-    enum cuda_stream stream;
     uint16_t trial; /* a parameter with which a chunk of BALE_CUDA_CELL bytes loads all kernels */
     /* Called once for each context, to set attributes of kernels. */
     cudaError_t (*open)();

@@ -51,13 +51,12 @@ template <nvcomp_family FAMILY> cudaError_t decode(const cuda_batch *b)
 }
 
 template <nvcomp_family FAMILY>
-constexpr cuda_codec_ops steps(const uint8_t *stub, uint32_t stub_length, enum cuda_stream stream)
+constexpr cuda_codec_ops steps(const uint8_t *stub, uint32_t stub_length)
 {
     cuda_codec_ops ops = {};
 
     ops.stub = stub;
     ops.stub_length = stub_length;
-    ops.stream = stream;
     ops.bound = bound<FAMILY>;
     ops.temp = temp<FAMILY>;
     ops.encode = encode<FAMILY>;

@@ -25,84 +25,6 @@ __device__ inline bool is_first_lane()
     return threadIdx.x % 32 == 0;
 }
 
-/* The length of the header of a Zstandard frame (RFC 8878, 3.1.1.1), or 0 if kernels/zstd/spec.md
- * refuses the header. At least 18 bytes may be read. */
-__device__ inline uint32_t zstd_header(const uint8_t *in, uint32_t raw_length, uint32_t chunk_size)
-{
-    const uint32_t descriptor = in[4], size_flag = descriptor >> 6;
-    const bool single = descriptor & 0x20;
-    uint64_t window = 0, content = 0;
-    uint32_t at = 5, content_bytes = size_flag ? 1u << size_flag : single;
-
-    if (bale_xxh3::read32(in) != 0xFD2FB528u || descriptor & 0x0b)
-        return 0; /* another magic, the reserved bit, or a dictionary */
-    if (!single) {
-        window = (uint64_t)1 << (10 + (in[at] >> 3));
-        window += window / 8 * (in[at] & 7);
-        at++;
-    }
-    for (uint32_t i = 0; i < content_bytes; i++)
-        content |= (uint64_t)in[at + i] << 8 * i;
-    if (content_bytes == 2)
-        content += 256;
-    if (content_bytes > 0 && content != raw_length)
-        return 0;
-    if ((single ? content : window) > chunk_size)
-        return 0;
-    return at + content_bytes;
-}
-
-/* Whether the headers of the frame and its blocks say that the bytes are one frame as
- * kernels/zstd/spec.md has it. */
-__device__ inline bool zstd_is_fine(const uint8_t *in, uint32_t length, uint32_t raw_length,
-                                    uint32_t chunk_size)
-{
-    constexpr uint32_t HEADER_MAX = 18, BLOCK_HEADER = 3, BLOCK_MAX = 128u << 10;
-    uint8_t head[HEADER_MAX];
-    uint32_t at;
-
-    for (uint32_t i = 0; i < HEADER_MAX; i++)
-        head[i] = i < length ? in[i] : 0;
-    at = zstd_header(head, raw_length, chunk_size);
-    if (at == 0)
-        return false;
-    for (bool last = false; !last;) {
-        if (length < at + BLOCK_HEADER)
-            return false;
-        uint32_t header = in[at] | (uint32_t)in[at + 1] << 8 | (uint32_t)in[at + 2] << 16;
-        uint32_t type = header >> 1 & 3, size = header >> 3;
-        last = header & 1;
-        if (type == 3 || size > BLOCK_MAX || (type < 2 && size > raw_length))
-            return false;
-        at += BLOCK_HEADER + (type == 1 ? 1 : size);
-        if (at > length)
-            return false;
-    }
-    return at + (head[4] & 4) == length; /* the content checksum has four bytes */
-}
-
-/* nvCOMP declares a window of 1 MiB for every chunk, but kernels/zstd/spec.md allows no more than
- * the chunk size. No match reaches back beyond the chunk's start, so a window of the chunk size,
- * which is a power of two, is also true. The length of the header stays the same. */
-__device__ inline void fit_window(uint8_t *in, uint32_t length, uint32_t chunk_size)
-{
-    const uint32_t least = (uint32_t)(31 - __clz((int)chunk_size) - 10) << 3;
-
-    if (length > 5 && !(in[4] & 0x20) && in[5] > least)
-        in[5] = (uint8_t)least;
-}
-
-/* Lane 0 checks; all lanes get its result. */
-__device__ inline bool stream_is_fine(cuda_stream stream, const uint8_t *in, uint32_t length,
-                                      uint32_t raw_length, uint32_t chunk_size)
-{
-    bool fine = true;
-
-    if (stream == CUDA_STREAM_ZSTD && is_first_lane())
-        fine = zstd_is_fine(in, length, raw_length, chunk_size);
-    return __shfl_sync(ALL, fine, 0);
-}
-
 /* Sets what the codec decodes for chunk c: its packed cell if wanted, else the stub. */
 __device__ inline void set_decode(const cuda_lists &lists, uint32_t c, bool wanted, uint32_t length,
                                   uint32_t raw_length, cuda_stub stub)
@@ -129,26 +51,20 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Encode, after keep_raw() and compression: takes the compressed bytes of a chunk if they are valid
- * and within its limit. */
+/* Encode, after keep_raw() and compression: takes the compressed bytes of a chunk if they are within
+ * its limit. */
 __global__ void __launch_bounds__(THREADS)
-    choose(const cuda_chunk *chunks, uint32_t count, cuda_stream stream, cuda_lists lists,
-           cuda_stub stub, cuda_result *results)
+    choose(const cuda_chunk *chunks, uint32_t count, cuda_lists lists, cuda_stub stub,
+           cuda_result *results)
 {
     const uint32_t c = warp_of_grid();
 
     if (c >= count)
         return;
     const cuda_chunk chunk = chunks[c];
-    uint8_t *packed = lists.packed + c * lists.packed_cell;
+    const uint8_t *packed = lists.packed + c * lists.packed_cell;
     const size_t length = lists.packed_lengths[c];
-    const bool small = lists.statuses[c] == 0 && length > 0 && length <= chunk.limit;
-
-    if (stream == CUDA_STREAM_ZSTD && small && is_first_lane())
-        fit_window(packed, (uint32_t)length, chunk.chunk_size);
-    __syncwarp();
-    const bool shrunk = small && stream_is_fine(stream, packed, (uint32_t)length, chunk.raw_length,
-                                                chunk.chunk_size);
+    const bool shrunk = lists.statuses[c] == 0 && length > 0 && length <= chunk.limit;
     uint64_t hash = shrunk ? bale_xxh3::of(packed, (uint32_t)length) : 0;
 
     if (!is_first_lane())
@@ -188,8 +104,8 @@ __global__ void __launch_bounds__(THREADS)
 /* Decode, first step: checks the stored bytes. A chunk that does not match its checksum is not
  * decoded. */
 __global__ void __launch_bounds__(THREADS)
-    check(const cuda_chunk *chunks, uint32_t count, cuda_stream stream, cuda_lists lists,
-          cuda_stub stub, cuda_result *results)
+    check(const cuda_chunk *chunks, uint32_t count, cuda_lists lists, cuda_stub stub,
+          cuda_result *results)
 {
     const uint32_t c = warp_of_grid();
 
@@ -199,9 +115,7 @@ __global__ void __launch_bounds__(THREADS)
     const uint8_t *packed = lists.packed + c * lists.packed_cell;
     const uint64_t hash = bale_xxh3::of(packed, chunk.length);
     const bool shrunk = chunk.length < chunk.raw_length;
-    const bool fine =
-        hash == chunk.checksum && (!shrunk || stream_is_fine(stream, packed, chunk.length,
-                                                             chunk.raw_length, chunk.chunk_size));
+    const bool fine = hash == chunk.checksum;
 
     if (!is_first_lane())
         return;

@@ -222,11 +222,6 @@ cudaError_t scatter(bale_cuda_slot *slot, uint32_t count, cudaStream_t out)
                               out, slot->moves, count);
 }
 
-cuda_stream stream_of(cuda_codec codec)
-{
-    return codec == CUDA_STORE ? CUDA_STREAM_ANY : bale_cuda_ops(codec)->stream;
-}
-
 cudaError_t decode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 {
     cuda_lists lists = slot->lists;
@@ -240,9 +235,9 @@ cudaError_t decode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
     error = gather(slot, lists.packed, lists.packed_cell, count);
     if (error)
         return error;
-    error = bale_launch::start(bale_chunk_rules::check, warps_for(count), THREADS, 0, slot->stream,
-                               slot->chunks, count, stream_of(codec), lists,
-                               slot->device->stubs[codec], slot->results);
+    error =
+        bale_launch::start(bale_chunk_rules::check, warps_for(count), THREADS, 0, slot->stream,
+                           slot->chunks, count, lists, slot->device->stubs[codec], slot->results);
     if (!error && codec != CUDA_STORE)
         error = in_workspace(slot, codec, count, unpack);
     return error ? error : fetch_results(slot, count);
@@ -272,8 +267,8 @@ cudaError_t bale_cuda_choose(struct bale_cuda_slot *slot, enum cuda_codec codec,
 {
     bale_cuda_fault_packed(slot);
     return bale_launch::start(bale_chunk_rules::choose, warps_for(count), THREADS, 0, slot->stream,
-                              slot->chunks, count, bale_cuda_ops(codec)->stream, slot->lists,
-                              slot->device->stubs[codec], slot->results);
+                              slot->chunks, count, slot->lists, slot->device->stubs[codec],
+                              slot->results);
 }
 
 cudaError_t bale_cuda_compare(struct bale_cuda_slot *slot, uint32_t count)
