@@ -1,7 +1,6 @@
 #include "fs/store/holder.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +85,7 @@ static bool holder_runs(const struct bale_holder *holder)
 {
     uint64_t start;
 
-    if (kill(holder->pid, 0) < 0 && errno == ESRCH)
+    if (bale_platform_process_ended(holder->pid))
         return false;
     start = bale_platform_process_start(holder->pid);
     return start == 0 || holder->start == 0 || start == holder->start;
@@ -101,10 +100,12 @@ enum bale_verdict bale_holder_judge(const struct bale_holder *holder, bool flock
     bale_platform_boot(boot);
     if (!boot[0] || strcmp(boot, holder->boot) != 0)
         return BALE_HOLDER_UNKNOWN;
-    /* A lock that is known to this mount of the file system only does not exclude another one. */
-    if (holder->pid > 0 && holder->namespace == bale_platform_pid_namespace())
-        return holder_runs(holder) ? BALE_HOLDER_RUNS : BALE_HOLDER_GONE;
-    return flocked ? BALE_HOLDER_GONE : BALE_HOLDER_UNKNOWN;
+    if (holder->pid <= 0 || holder->namespace != bale_platform_pid_namespace())
+        return flocked ? BALE_HOLDER_GONE : BALE_HOLDER_UNKNOWN;
+    if (!holder_runs(holder))
+        return BALE_HOLDER_GONE;
+    /* It may have the lock of another mount of this file system, or of what this is a copy of. */
+    return flocked ? BALE_HOLDER_UNKNOWN : BALE_HOLDER_RUNS;
 }
 
 const char *bale_holder_boot(const struct bale_holder *holder)

@@ -25,8 +25,8 @@ static int refuse(const struct bale_store *store, const struct bale_holder *hold
                                store->path, holder->who);
     return bale_store_fail(why, BALE_E_BUSY,
                            "%s: was left locked by %s, and its file system does not tell whether "
-                           "that still runs: unmount it there, or only if it is known to have "
-                           "ended mount with -o takeover=%s",
+                           "that still has it: unmount it there, or only if that is known to have "
+                           "ended, or if this is a copy, mount with -o takeover=%s",
                            store->path, holder->who, bale_holder_boot(holder));
 }
 

@@ -1,7 +1,9 @@
 #include "fs/store/platform.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +79,8 @@ void bale_platform_identity(int fd, char identity[static BALE_IDENTITY])
         snprintf(identity, BALE_IDENTITY, "%.64s:%" PRIu64, boot, id);
 }
 
-uint64_t bale_platform_process_start(pid_t pid)
+/* Copies field number (3 or more) and what follows it of /proc/PID/stat; empty: there is none. */
+static void read_stat(pid_t pid, int number, char *field, size_t size)
 {
     char path[32];
     char text[1024];
@@ -86,9 +89,30 @@ uint64_t bale_platform_process_start(pid_t pid)
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
     read_line(path, text, sizeof text);
     at = strrchr(text, ')'); /* the process name before it may contain any character */
-    for (int field = 2; at && field < 22; field++)
+    for (int i = 2; at && i < number; i++)
         at = strchr(at + 1, ' ');
-    return at ? strtoull(at + 1, NULL, 10) : 0;
+    snprintf(field, size, "%s", at ? at + 1 : "");
+}
+
+uint64_t bale_platform_process_start(pid_t pid)
+{
+    char start[32];
+
+    read_stat(pid, 22, start, sizeof start);
+    return strtoull(start, NULL, 10);
+}
+
+bool bale_platform_process_ended(pid_t pid)
+{
+    char state[8];
+    char threads[32];
+
+    if (kill(pid, 0) < 0 && errno == ESRCH)
+        return true;
+    read_stat(pid, 3, state, sizeof state);
+    read_stat(pid, 20, threads, sizeof threads);
+    /* A process whose first thread has ended looks like a zombie, and may still be at work. */
+    return (state[0] == 'Z' || state[0] == 'X') && strtoull(threads, NULL, 10) <= 1;
 }
 
 uint64_t bale_platform_pid_namespace(void)

@@ -28,6 +28,8 @@ void bale_platform_host(char host[static BALE_HOST]);
 void bale_platform_identity(int fd, char identity[static BALE_IDENTITY]);
 /* When a process was started, in clock ticks since the boot; 0: there is no such process. */
 uint64_t bale_platform_process_start(pid_t pid);
+/* Whether there is no such process, or only what its parent has not waited for. */
+bool bale_platform_process_ended(pid_t pid);
 uint64_t bale_platform_pid_namespace(void);
 /* Whether other machines may have fd's file system mounted too. */
 bool bale_platform_is_network(int fd);

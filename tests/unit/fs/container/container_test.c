@@ -340,6 +340,34 @@ static void test_uncertain(void)
     rig_clear(&rig);
 }
 
+/* Another writer has the store: from then on nothing reaches the file, whatever is under way. */
+static void test_stopped(void)
+{
+    static atomic_bool stopped;
+    struct rig rig;
+    uint64_t writes, syncs;
+
+    rig_start(&rig, 100000);
+    rig.config.stopped = &stopped;
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    CHECK_EQ(rig_write(&rig, 0, 5000), BALE_OK);
+    rig_commit(&rig, true);
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    CHECK_EQ(rig_write(&rig, 20000, 5000), BALE_OK);
+    writes = rig.file.writes;
+    syncs = rig.file.syncs;
+    atomic_store(&stopped, true);
+    CHECK_EQ(rig_write(&rig, 40000, 5000), BALE_E_IO);
+    CHECK_EQ(bale_container_commit(rig.container, true), BALE_E_IO);
+    CHECK_EQ(rig_begin(&rig), BALE_E_IO);
+    CHECK_EQ(bale_container_sync(rig.container), BALE_E_IO);
+    CHECK_EQ(bale_container_trim(rig.container), BALE_E_IO);
+    rig_close(&rig);
+    CHECK_EQ_U(rig.file.writes, writes);
+    CHECK_EQ_U(rig.file.syncs, syncs);
+    rig_clear(&rig);
+}
+
 int main(void)
 {
     test_empty();
@@ -350,5 +378,6 @@ int main(void)
     test_feature();
     test_durable_recorded();
     test_uncertain();
+    test_stopped();
     return check_result();
 }
