@@ -31,7 +31,7 @@ struct bale_mount_options {
     bool direct; /* io=direct: no page cache, parallel writes to one file */
     bool allow_other;
     enum bale_mount_trust trust;
-    bool suid;         /* show set-id bits that containers keep, in a mount of root */
+    bool set_id;       /* show set-id bits that containers keep, in a mount of root */
     bool auto_unmount; /* also if this process is killed */
     bool create;       /* first make a store of a new or empty directory */
     char takeover[64]; /* as for bale_store_open_takeover; or empty */

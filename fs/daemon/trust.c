@@ -34,7 +34,7 @@ void bale_trust_decide(struct bale_mount *mount, const struct bale_mount_options
     trust->nosuid = trust->nodev = !own || options->trust == BALE_UNTRUSTED;
     take_over_flags(root_fd, trust);
     mount->hides_set_id =
-        mount->as_root && (passed || (mount->modes_in_container && !options->suid));
+        mount->as_root && (passed || (mount->modes_in_container && !options->set_id));
     mount->hides_devices = mount->as_root && passed;
     mount->keeps_made = mount->as_root && own && !bale_store_reach(mount->store);
 }

@@ -45,6 +45,11 @@ void bale_mode_change(struct bale_mount *mount, struct bale_node *node, int fd,
     done(arg, BALE_OK);
 }
 
+bool bale_mode_is_killed(const struct bale_mount *mount)
+{
+    return bale_current_request.kill_suidgid || mount->hides_set_id;
+}
+
 /* A failure leaves the bits set; the write that the kernel asked for goes on. */
 static void suidgid_killed(void *arg, int64_t result)
 {
@@ -60,7 +65,7 @@ void bale_mode_kill_suidgid(struct bale_mount *mount, struct bale_node *node)
 
     if (node->marks & BALE_MARK_CAPABILITY)
         bale_capability_set(mount, node, NULL, 0);
-    if (!bale_current_request.kill_suidgid || bale_mode_without_suid(node->mode) == node->mode ||
+    if (!bale_mode_is_killed(mount) || bale_mode_without_suid(node->mode) == node->mode ||
         bale_attr_read(mount, node, fd, NULL, &st, NULL) != 0)
         return;
     /* No need to wait for a mode in the container: changes of one file are made in order, so it is

@@ -17,6 +17,10 @@ mode_t bale_mode_without_suid(mode_t mode);
 void bale_mode_change(struct bale_mount *mount, struct bale_node *node, int fd,
                       struct bale_file *file, mode_t mode, bale_file_done *done, void *arg);
 
+/* In a handler that changes data: whether set-id bits must go. The kernel says it for a caller that
+ * may not keep them; of bits that it does not see it may not say it. */
+bool bale_mode_is_killed(const struct bale_mount *mount);
+
 /* In a handler, before it changes the data of an open file: takes away suid, sgid and
  * security.capability as far as the caller may not keep them. */
 void bale_mode_kill_suidgid(struct bale_mount *mount, struct bale_node *node);

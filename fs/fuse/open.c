@@ -110,7 +110,7 @@ void bale_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
         .use = {.mount = mount, .node = bale_node_of(mount, ino), .ready = open_file_ready},
         .req = req,
         .fi = *fi,
-        .kill_suidgid = bale_current_request.kill_suidgid,
+        .kill_suidgid = bale_mode_is_killed(mount),
         .fd = -1,
     };
     /* The truncation may come after this handler has returned. */

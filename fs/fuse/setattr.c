@@ -279,7 +279,7 @@ void bale_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_s
     op->req = req;
     op->attr = *attr;
     op->todo = to_set & (OWNER | TIMES | FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_SIZE);
-    op->kill_suidgid = bale_current_request.kill_suidgid;
+    op->kill_suidgid = bale_mode_is_killed(mount);
     if (!bale_node_is_regular(node)) {
         next_change(op);
         return;

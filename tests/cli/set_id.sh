@@ -83,7 +83,7 @@ is "755 755" "$(as_user stat -c %a "$mnt/program" "$mnt/group" | xargs)" "bits t
 run 0 umount "$mnt"
 is 6755 "$(in_slots "$theirs/program")" "the mode in the container"
 as_user chmod 6755 "$theirs/program"
-fails 1 "-o suid: only a mount of root may have it: leave it out: see balefs mount --help" mount -o suid "$store" "$mnt"
+fails 1 "-o set_id: only a mount of root hides them: leave it out: see balefs mount --help" mount -o set_id "$store" "$mnt"
 
 # --- root gives the store to another owner, or copies it: nothing of it is root's
 # somebody_runs: a third user runs the program in the mount; which rights it has
@@ -100,7 +100,7 @@ tar -C "$theirs" -cf - . | tar -C "$work/kept" --no-same-owner -xpf -
 is "6755 0" "$(stat -c '%a %u' "$work/kept/program")" "what tar --no-same-owner makes"
 chmod 755 "$work"
 as_root
-for options in rw suid; do
+for options in rw set_id; do
     run 0 mount -o "$options" "$work/given" "$mnt"
     no_rights "of a store that was given to root, -o $options"
     run 0 umount "$mnt"
@@ -124,7 +124,7 @@ chown 65534:65534 "$work/tree/empty"
 chmod 4755 "$work/tree/empty"
 run 0 init --modes container "$work/imported"
 run 0 import "$work/tree" "$work/imported"
-run 0 mount -o suid "$work/imported" "$mnt"
+run 0 mount -o set_id "$work/imported" "$mnt"
 is "6755 6755 4755" "$(mode "$mnt/of another") $(mode "$mnt/program") $(mode "$mnt/empty")" "what root has imported"
 run 0 umount "$mnt"
 as_owner
@@ -149,18 +149,23 @@ chown 65533 "$mnt/program"
 run 0 umount "$mnt"
 is "755 755" "$(mode "$work/kept/program") $(in_slots "$work/kept/program")" "hidden bits after chown"
 chown root:root "$work/kept/program"
-run 0 mount -o suid "$work/kept" "$mnt"
+run 0 mount -o set_id "$work/kept" "$mnt"
 chmod 4755 "$mnt/program"
-is 4755 "$(mode "$mnt/program")" "with -o suid"
+is 4755 "$(mode "$mnt/program")" "with -o set_id"
 if awk -v at="$mnt" '$2 == at { print "," $4 "," }' /proc/self/mounts | grep -q ',nosuid,'; then
     echo "no set-id programs here: the file system below is mounted nosuid"
 else
-    is 0 "$(somebody_runs)" "the rights with -o suid"
+    is 0 "$(somebody_runs)" "the rights with -o set_id"
 fi
 chmod 4777 "$mnt/program"
+chmod 6755 "$mnt/renamed" "$mnt/made" "$mnt/group"
 run 0 umount "$mnt"
 run 0 mount "$work/kept" "$mnt"
 setpriv --reuid=65533 --regid=65533 --clear-groups sh -c "echo x >>'$mnt/program'"
+echo x >>"$mnt/renamed"
+truncate -s 1 "$mnt/made"
+: >"$mnt/group"
 run 0 umount "$mnt"
+is "755 755 755" "$(stat -c %a "$work/kept/renamed" "$work/kept/made" "$work/kept/group" | xargs)" "hidden bits after root's writes"
 is "777 777" "$(mode "$work/kept/program") $(in_slots "$work/kept/program")" "hidden bits after somebody's write"
 run 0 fsck --data "$work/kept"

@@ -141,6 +141,17 @@ up rw
 as_user cmp "$work/data" "$mnt/old" || fail "a user's file"
 is True "$(decoded)" "decoding by the GPU: a user's own store"
 run 0 umount "$mnt"
+# another_user COMMAND...: fusermount3 wants one that has a name
+another_user() { setpriv --reuid=bin --regid=bin --clear-groups "$@"; }
+chmod 644 "$store/.balefs/lock" # as a store of an older version has it: others may mount it to read
+chown bin "$mnt"
+rm -f "$work/log"
+another_user "$root_balefs" mount --log "$work/log" -o engine=gpu,memory=128M,io=direct,ro "$store" "$mnt" || fail "another user cannot mount it to read"
+soon grep -q ' GPU: .*: open$' "$work/log" || fail "no GPU: $(cat "$work/log")"
+another_user cmp "$work/data" "$mnt/old" || fail "another user's file"
+is False "$(another_user "$root_balefs" stat --json "$mnt" | /usr/bin/python3 -c 'import json, sys
+print(json.load(sys.stdin)["mount"]["engines"]["gpu"]["decoded"] > 0)')" "decoding by the GPU: another user's store"
+another_user "$root_balefs" umount "$mnt"
 balefs=$root_balefs
 
 # --- root serves a mount that somebody else has made: no set-id bits, no capabilities, no devices

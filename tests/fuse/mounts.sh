@@ -86,7 +86,7 @@ mount_down() {
 options=
 case $mode in
 direct | user_direct) options=,io=direct ;;
-root_held) options=,suid ;; # the user's store keeps modes in containers
+root_held) options=,set_id ;; # the user's store keeps modes in containers
 esac
 mounter=(${as_owner[@]+"${as_owner[@]}"} env)
 runner=("${mounter[@]}")

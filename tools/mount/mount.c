@@ -54,7 +54,7 @@ static const char help[] =
     "                    decompresses; always so for root if the store's directory is not\n"
     "                    root's\n"
     "  trusted           any GPU decoder may have everything in the store\n"
-    "  suid              show set-id bits of a store that keeps modes in containers, as\n"
+    "  set_id            show set-id bits of a store that keeps modes in containers, as\n"
     "                    root\n"
     "  takeover=BOOTID   mount although the store was left locked by a process of that boot:\n"
     "                    only if that process is known to have ended\n"

@@ -53,17 +53,6 @@ static int pass_on(struct bale_mount_words *words, const char *word, struct bale
                                                        : refuse(why, word, "too many options");
 }
 
-/* The last of suid and nosuid counts, for the kernel and here. */
-static int take_for_kernel(struct bale_mount_words *words, const char *word,
-                           struct bale_reason *why)
-{
-    if (strcmp(word, "suid") == 0 && geteuid() != 0)
-        return refuse(why, word, "only a mount of root may have it: leave it out");
-    if (strcmp(word, "suid") == 0 || strcmp(word, "nosuid") == 0)
-        words->options.suid = word[0] == 's';
-    return pass_on(words, word, why);
-}
-
 static int take_memory(struct bale_mount_options *options, const char *word, const char *value,
                        struct bale_reason *why)
 {
@@ -177,6 +166,15 @@ static int take_own(struct bale_mount_options *options, const char *word, const 
     return refuse(why, word, "balefs sets this itself, to the store and to balefs: leave it out");
 }
 
+static int take_set_id(struct bale_mount_options *options, const char *word, const char *value,
+                       struct bale_reason *why)
+{
+    (void)value;
+    options->set_id = true;
+    return geteuid() == 0 ? BALE_OK
+                          : refuse(why, word, "only a mount of root hides them: leave it out");
+}
+
 static int take_flag(struct bale_mount_options *options, const char *word, const char *value,
                      struct bale_reason *why)
 {
@@ -210,6 +208,7 @@ static const struct {
     {"create", take_flag},
     {"untrusted", take_flag},
     {"trusted", take_flag},
+    {"set_id", take_set_id},
     {"auto_unmount", take_flag},
     {"takeover=", take_takeover},
     {"io=", take_io},
@@ -244,8 +243,7 @@ static int take_word(struct bale_mount_words *words, const char *word, struct ba
                                     : ours[i].take(&words->options, word, value, why);
     for (size_t i = 0; i < sizeof for_kernel / sizeof *for_kernel; i++)
         if (is_word(word, for_kernel[i], &value))
-            return value && !*value ? refuse(why, word, MISSING)
-                                    : take_for_kernel(words, word, why);
+            return value && !*value ? refuse(why, word, MISSING) : pass_on(words, word, why);
     return refuse(why, word, "unknown option");
 }
 
