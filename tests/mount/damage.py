@@ -17,7 +17,8 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "reader"))
-from balefs_reader import DIRECT, SLOT, Container, Root, Segment, Store, checksum
+from balefs_reader import DIRECT, Container, Root, Segment, Store, checksum
+from offsets import ROOT_AT_CHECKSUM, ROOT_AT_END, ROOT_AT_VERSION, SLOT
 
 STEP = 4096
 
@@ -43,12 +44,12 @@ def damage(what: str, store: str, name: str, argument: str) -> None:
         assert root is not None
         if what == "slot":
             for slot in {"old": [1 - root.slot], "new": [root.slot], "both": [0, 1]}[argument]:
-                flip(path, slot * SLOT + 40)
+                flip(path, slot * SLOT + ROOT_AT_END)
         elif what == "version":
             fd = os.open(path, os.O_RDWR)
             slot = bytearray(os.pread(fd, SLOT, root.slot * SLOT))
-            slot[4] = 2
-            slot[104:] = struct.pack("<Q", checksum(bytes(slot[:104])))
+            slot[ROOT_AT_VERSION] = 2
+            slot[ROOT_AT_CHECKSUM:] = struct.pack("<Q", checksum(bytes(slot[:ROOT_AT_CHECKSUM])))
             os.pwrite(fd, slot, root.slot * SLOT)
             os.close(fd)
         elif what == "page":

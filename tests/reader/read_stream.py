@@ -13,6 +13,8 @@ sys.dont_write_bytecode = True
 
 from balefs_reader import (CHUNK, CODEC_ZERO, FRAME_FIXED, KIB, MIB, Fault, Frame,  # noqa: E402
                            checksum, require, same, supported)
+from offsets import (FRAME_AT_CHUNK_LOG2, FRAME_AT_CODEC, FRAME_AT_RAW_LENGTH,  # noqa: E402
+                     FRAME_AT_STORED_LENGTH)
 
 STREAM_HEAD, END = struct.Struct("<4s4sII8sQ"), struct.Struct("<4s4sQQQQQ")
 ZEROS = bytes(MIB)
@@ -56,8 +58,9 @@ def read_head(data: bytes, what: str) -> int:
 def read_frame(source: Input, start: bytes, extent: int, what: str) -> Frame:
     """The frame that begins with start, and its raw bytes."""
     data = source.read(FRAME_FIXED, what, start)
-    codec, log2 = data[5], data[6]
-    raw, stored = struct.unpack_from("<I", data, 12)[0], struct.unpack_from("<I", data, 40)[0]
+    codec, log2 = data[FRAME_AT_CODEC], data[FRAME_AT_CHUNK_LOG2]
+    raw, = struct.unpack_from("<I", data, FRAME_AT_RAW_LENGTH)
+    stored, = struct.unpack_from("<I", data, FRAME_AT_STORED_LENGTH)
     require(1 <= raw <= extent, f"{what}: raw length", f"1 to {extent}", raw)
     require(12 <= log2 <= 26, f"{what}: chunk log2", "12 to 26", log2)
     require(stored <= raw, f"{what}: stored length", f"at most {raw}", stored)

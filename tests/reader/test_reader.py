@@ -22,6 +22,9 @@ except ImportError as missing:
     sys.exit(77)
 
 import balefs_reader as reader
+from offsets import (DATA_START, FRAME_AT_CHUNK_LOG2, FRAME_AT_CODEC, FRAME_AT_RAW_LENGTH,
+                     FRAME_AT_TABLE, FRAME_ENTRY_SIZE, INNER_RECORDS, LEAF_RECORDS, PAGE_AT_HEIGHT,
+                     ROOT_AT_DURABLE, SLOT)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BOOT, OTHER_BOOT = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
@@ -75,8 +78,9 @@ def frame(data: bytes, offset: int, generation: int, codec: int = STORE, log2: i
 
 
 def head_checksum(made: bytes) -> int:
-    raw = struct.unpack_from("<I", made, 12)[0]
-    at = 44 + (0 if made[5] == ZERO else 12 * -(-raw // (1 << min(made[6], 31))))
+    raw = struct.unpack_from("<I", made, FRAME_AT_RAW_LENGTH)[0]
+    chunks = -(-raw // (1 << min(made[FRAME_AT_CHUNK_LOG2], 31)))
+    at = FRAME_AT_TABLE + (0 if made[FRAME_AT_CODEC] == ZERO else FRAME_ENTRY_SIZE * chunks)
     return number(made[at:at + 8].ljust(8, b"\0"))
 
 
@@ -100,7 +104,8 @@ def page(height: int, records: list[bytes], generation: int, /, **change: Any) -
 
 def root(**fields: Any) -> bytes:
     f = dict(magic=b"BALE", version=1, flags=0, mode=0, generation=1, durable=0, session=1,
-             extent=EXTENT, size=0, end=224, position=0, length=0, height=0, codec=LZ4, parameter=0,
+             extent=EXTENT, size=0, end=DATA_START, position=0, length=0, height=0, codec=LZ4,
+             parameter=0,
              tree=0, stored=0, id=ID, features=bytes(8), mtime=-5)
     assert not set(fields) - set(f), fields
     f.update(fields)
@@ -122,7 +127,7 @@ class Builder:
     """A container under construction: things are appended, then roots put into the slots."""
 
     def __init__(self, generation: int = 1) -> None:
-        self.data = bytearray(224)
+        self.data = bytearray(DATA_START)
         self.generation = generation
         self.stored = 0
         self.frames: dict[int, bytes] = {}
@@ -143,8 +148,8 @@ class Builder:
                 **change: Any) -> bytes:
         made = self.frames[position]
         f = dict(offset=offset, position=position, generation=self.generation, length=length,
-                 skip=skip, frame_length=len(made), codec=made[5], log2=made[6], flags=0, zero=0,
-                 checksum=head_checksum(made))
+                 skip=skip, frame_length=len(made), codec=made[FRAME_AT_CODEC],
+                 log2=made[FRAME_AT_CHUNK_LOG2], flags=0, zero=0, checksum=head_checksum(made))
         f.update(change)
         return segment(**f)
 
@@ -159,13 +164,13 @@ class Builder:
         position, made = top
         tree = {}
         if made[:4] == b"BIDX":
-            tree = dict(height=made[5], tree=number(made[-8:]))
+            tree = dict(height=made[PAGE_AT_HEIGHT], tree=number(made[-8:]))
         elif made:
             tree = dict(height=DIRECT, tree=head_checksum(made))
         fields = dict(generation=self.generation, size=size, end=len(self.data), position=position,
                       length=len(made), stored=self.stored, **tree)
         fields.update(change)
-        self.data[112 * slot:112 * slot + 112] = root(**fields)
+        self.data[SLOT * slot:SLOT * slot + SLOT] = root(**fields)
         return self
 
     def direct(self, data: bytes, codec: int = STORE, log2: int = 12, /, slot: int = 0,
@@ -234,10 +239,10 @@ class Case(unittest.TestCase):
 class Good(Case):
     def test_empty(self) -> None:
         self.assertEqual(self.read(b""), b"")
-        self.assertEqual(self.read(root() + bytes(112)), b"")
+        self.assertEqual(self.read(root() + bytes(SLOT)), b"")
 
     def test_hole(self) -> None:
-        self.assertEqual(self.read(bytes(112) + root(size=99999)), bytes(99999))
+        self.assertEqual(self.read(bytes(SLOT) + root(size=99999)), bytes(99999))
 
     def test_direct_codecs(self) -> None:
         for codec in (STORE, LZ4, ZSTD):
@@ -287,18 +292,18 @@ class Good(Case):
                 (GPULZ, (0x2520,), (0, 0x201F, 0x2620, 0x2820, 0x4020)),
                 (CULZSS, (1, 2), (0, 3, 0x101, 0xFFFF))):
             for parameter in good:
-                self.assertEqual(self.read(root(codec=codec, parameter=parameter) + bytes(112)),
+                self.assertEqual(self.read(root(codec=codec, parameter=parameter) + bytes(SLOT)),
                                  b"")
             for parameter in bad:
                 with self.subTest(codec=codec, root=parameter):
-                    self.bad(root(codec=codec, parameter=parameter) + bytes(112), "parameter")
+                    self.bad(root(codec=codec, parameter=parameter) + bytes(SLOT), "parameter")
 
     def test_auto(self) -> None:
         for parameter in (0, 1):
-            self.assertEqual(self.read(root(codec=AUTO, parameter=parameter) + bytes(112)), b"")
+            self.assertEqual(self.read(root(codec=AUTO, parameter=parameter) + bytes(SLOT)), b"")
         for parameter in (2, 0x101, 0xFFFF):
             with self.subTest(parameter=parameter):
-                self.bad(root(codec=AUTO, parameter=parameter) + bytes(112), "parameter of auto")
+                self.bad(root(codec=AUTO, parameter=parameter) + bytes(SLOT), "parameter of auto")
 
     def test_direct_size(self) -> None:
         data = noise(5000)
@@ -356,12 +361,12 @@ class Good(Case):
         self.good(leaf(2 * EXTENT, make), data)
 
     def test_full_pages_and_heights(self) -> None:
-        count = 84 * 112 + 5
+        count = LEAF_RECORDS * INNER_RECORDS + 5
         b = Builder()
         at = [b.extent(bytes([i % 251]), i * 7) for i in range(count)]
         leaves = [(i * 7, *b.page(1, at[i:i + 84])) for i in range(0, count, 84)]
         for height in range(2, 9):
-            tops = [leaves[i:i + 112] for i in range(0, len(leaves), 112)]
+            tops = [leaves[i:i + INNER_RECORDS] for i in range(0, len(leaves), INNER_RECORDS)]
             leaves = [(t[0][0], *b.page(height, [inner(f, p, 1, d) for f, p, d in t]))
                       for t in tops]
             if len(leaves) == 1:
@@ -425,11 +430,11 @@ class Choice(Case):
     def test_no_fallback(self) -> None:
         self.sessions(5, (2, OTHER_BOOT))
         data = self.commits(b"old", b"new", 0).data
-        data[:112] = bytes(112)
+        data[:SLOT] = bytes(SLOT)
         data[-1] ^= 1
         self.assertEqual(self.read(data), b"")
         data = self.commits(b"old", b"new", 1).data
-        data[:112] = bytes(112)
+        data[:SLOT] = bytes(SLOT)
         data[-1] ^= 1
         self.bad(data, "checksum")
 
@@ -458,19 +463,19 @@ class Choice(Case):
                 self.bad(data, "frame at")
             for data in missing:
                 self.assertEqual(self.read(data), b"old")
-                for hole in (112 * bytes(1), noise(112)):
-                    alone = hole + data[112:]   # no other root: this one stays
+                for hole in (SLOT * bytes(1), noise(SLOT)):
+                    alone = hole + data[SLOT:]   # no other root: this one stays
                     with reader.Container(self.write(alone), reader.Store(self.store, BOOT)) as c:
                         self.assertEqual((c.choose().generation, c.held), (2, True))
             worse = bytearray(missing[0])
             worse[worse.index(b"old")] ^= 1
             self.bad(worse, "frame at")
         self.sessions(5)
-        self.assertEqual(self.read(root(session=0, size=7) + bytes(112)), bytes(7))
+        self.assertEqual(self.read(root(session=0, size=7) + bytes(SLOT)), bytes(7))
 
     def test_unknown_pages(self) -> None:
         b, data = two_levels()
-        pages = [at for at in range(224, len(b.data)) if b.data[at:at + 4] == b"BIDX"]
+        pages = [at for at in range(DATA_START, len(b.data)) if b.data[at:at + 4] == b"BIDX"]
         self.assertEqual(len(pages), 3)
         self.sessions(0)
         for at in pages:
@@ -508,7 +513,7 @@ class Choice(Case):
         b.root(0, (0, b""), durable=1)
         data = two_levels()[0].data
         self.sessions(5, (1, OTHER_BOOT))
-        for at in range(224, len(data), 97):
+        for at in range(DATA_START, len(data), 97):
             worse = bytearray(data)
             worse[at] ^= 0x10
             self.assertEqual(self.read(worse), b"", at)
@@ -534,7 +539,7 @@ class Choice(Case):
         self.assertEqual(reader.Store(self.store).boot, cache)
 
     def test_zero_slots(self) -> None:
-        for data in (bytes(10), bytes(224), bytes(224) + frame(b"abc", 0, 1)):
+        for data in (bytes(10), bytes(DATA_START), bytes(DATA_START) + frame(b"abc", 0, 1)):
             self.sessions(5)
             self.bad(data, "slots")
             self.sessions(5, (4, BOOT))
@@ -547,13 +552,13 @@ class Choice(Case):
         self.bad(b"\1" + bytes(300), "slot 0: magic")
 
     def test_short(self) -> None:
-        for data in (root() + bytes(111), root(), root(size=99)[:112]):
+        for data in (root() + bytes(SLOT - 1), root(), root(size=99)[:SLOT]):
             self.assertEqual(self.read(data), bytes(99 if data == root(size=99) else 0))
         self.bad(root()[:100], "slot 0: checksum")
 
     def test_damaged_slot(self) -> None:
         data = self.commits(b"old", b"new").data
-        data[112 + 20] ^= 1
+        data[SLOT + ROOT_AT_DURABLE + 4] ^= 1
         self.assertEqual(self.read(data), b"old")
         faults: list[reader.Fault] = []
         with reader.Container(self.write(data), reader.Store(self.store, BOOT)) as c:
@@ -564,7 +569,7 @@ class Choice(Case):
 
     def test_pairs(self) -> None:
         data = self.commits(b"old", b"new").data
-        self.bad(data[:112] * 2 + data[224:], "generations")
+        self.bad(data[:SLOT] * 2 + data[DATA_START:], "generations")
         b = Builder().direct(b"old", id=7)
         b.generation = 2
         self.bad(b.direct(b"new", slot=1).data, "container id")
@@ -580,7 +585,7 @@ class Bad(Case):
     def test_every_byte(self) -> None:
         """No flipped bit in anything referred to goes unnoticed."""
         b, _ = two_levels()
-        for at in (*range(112), *range(224, len(b.data))):
+        for at in (*range(SLOT), *range(DATA_START, len(b.data))):
             if 400 < at < len(b.data) - 700 and at % 13:
                 continue
             data = bytearray(b.data)
@@ -590,7 +595,7 @@ class Bad(Case):
 
     def test_truncated(self) -> None:
         b, _ = two_levels()
-        for length in (1, 111, 112, 223, 224, 300, len(b.data) - 1):
+        for length in (1, SLOT - 1, SLOT, DATA_START - 1, DATA_START, 300, len(b.data) - 1):
             with self.assertRaises(reader.Fault, msg=str(length)):
                 self.read(b.data[:length])
 
@@ -705,8 +710,8 @@ class Bad(Case):
         self.bad(leaf(9999, inside, stored=100).data, "overlap")
         b = Builder()
         top = b.page(1, [segment(0, 0, 1, 9, 0, 0, 0, 0, 1)])
-        b.frames[224] = top[1]
-        twice = b.page(2, [inner(0, 224, 1, top[1]), inner(9, 224, 1, top[1])])
+        b.frames[DATA_START] = top[1]
+        twice = b.page(2, [inner(0, DATA_START, 1, top[1]), inner(9, DATA_START, 1, top[1])])
         self.bad(b.root(99, twice).data, "references")
 
         def disagree(b: Builder) -> list[bytes]:
@@ -777,7 +782,7 @@ class Command(Case):
         self.write(bytes(two_levels()[0].data), "sub/big")
         self.write(b"", "empty")
         self.write(bytes(Builder().direct(b"abc").data), "small")
-        self.write(root(size=1 << 40) + bytes(112), "sub/.balefs/sparse")
+        self.write(root(size=1 << 40) + bytes(SLOT), "sub/.balefs/sparse")
 
     def test_good(self) -> None:
         self.expect(0, "4 containers", " 0 errors")
@@ -808,7 +813,7 @@ class Command(Case):
 
     def test_corrupt(self) -> None:
         data = bytearray(two_levels()[0].data)
-        data[400] ^= 1
+        data[DATA_START + 176] ^= 1
         self.write(bytes(data), "sub/big")
         self.expect(1, "sub/big: frame at 224: chunk 0: checksum: expected ", " 1 errors")
         data = bytearray(two_levels()[0].data)
