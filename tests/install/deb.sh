@@ -66,5 +66,27 @@ mkdir -p "$work/system/var/lib/dpkg"/{info,updates} "$work/system/usr"
 dpkg --root="$work/system" --force-depends --force-script-chrootless --log=/dev/null -i "$deb" >"$work/log" 2>&1 || fail "dpkg -i: $(cat "$work/log")"
 has_all "$work/system/usr"
 is called "$(cat "$work/ldconfig")" "ldconfig when installed"
+
+# Installed again, as by an upgrade, and removed while a mount is alive: the daemon goes on, and what is written is kept.
+cp "$root/usr/bin/balefs" "$work/balefs"
+balefs=$work/system/usr/bin/balefs
+run 0 init "$work/live"
+mkdir "$work/live_mnt"
+run 0 mount --log "$work/daemon" "$work/live" "$work/live_mnt"
+daemon=$(process "$work/live_mnt")
+echo before >"$work/live_mnt/before"
+dpkg --root="$work/system" --force-depends --force-script-chrootless --log=/dev/null -i "$deb" >"$work/log" 2>&1 || fail "dpkg -i again: $(cat "$work/log")"
+lives "$daemon" || fail "the upgrade ended the daemon"
+echo upgraded >"$work/live_mnt/upgraded"
+run 0 sync "$work/live_mnt"
 dpkg --root="$work/system" --force-script-chrootless --log=/dev/null -P balefs >"$work/log" 2>&1 || fail "dpkg -P: $(cat "$work/log")"
 is "" "$(find "$work/system/usr" -mindepth 1)" "left behind"
+lives "$daemon" || fail "the removal ended the daemon"
+echo removed >"$work/live_mnt/removed"
+is "before upgraded removed" "$(cat "$work/live_mnt/before" "$work/live_mnt/upgraded" "$work/live_mnt/removed" | paste -sd' ')" "a mount whose package is gone"
+umount "$work/live_mnt"
+soon unlocked "$work/live" || fail "the daemon does not end"
+balefs=$work/balefs
+run 0 fsck --data "$work/live"
+run 0 cat "$work/live/removed"
+is removed "$out" "what was written after the removal"

@@ -47,6 +47,7 @@ says "^balefs: $work/store: "
 # --- the real thing
 needs_root
 needs_fuse
+fuse_for_all
 # shellcheck disable=SC2016 # for the inner shell
 over_usr "$work/root" '
     store=$1/store mnt=$1/mnt
@@ -77,3 +78,32 @@ over_usr "$work/root" '
     ! mount -t balefs -o frob "$store" "$mnt" 2>"$1/err"
     grep -q "^balefs: -o frob: unknown option" "$1/err"
 ' bash "$work" || { [ $? != 77 ] || skip "there is no overlay file system"; fail "mount -t balefs: $(cat "$work/err" 2>/dev/null)"; }
+
+# --- a line with "user": the daemon is that user's, with what fusermount3 allows, and no option gives more
+# shellcheck disable=SC2016 # for the inner shell
+over_usr "$work/root" '
+    as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+    theirs=$1/theirs
+    mkdir "$theirs" "$1/closed_mnt"
+    chown 65534:65534 "$theirs"
+    as_user balefs init "$theirs/store"
+    as_user mkdir "$theirs/mnt" "$theirs/other"
+    balefs init "$1/closed"
+    as_user ln -s "$1/closed" "$theirs/link"
+    printf "%s balefs noauto,user 0 0\n" "$theirs/store $theirs/mnt" "$1/closed $1/closed_mnt" "$theirs/link $theirs/other" >"$1/fstab"
+    mount --bind "$1/fstab" /etc/fstab
+    as_user mount "$theirs/mnt"
+    grep -q "$theirs/mnt fuse.balefs rw,nosuid,nodev,noexec,.*user_id=65534" /proc/self/mounts
+    as_user sh -c "echo mine >$theirs/mnt/file"
+    [ "$(stat -c %u "/proc/$(as_user balefs stat --json "$theirs/mnt" | sed -nE "s/.*\"pid\": ([0-9]+).*/\1/p")")" = 65534 ]
+    ! setpriv --reuid=65533 --regid=65533 --clear-groups umount "$theirs/mnt" 2>"$1/err"
+    as_user umount "$theirs/mnt"
+    for options in suid dev allow_other; do
+        ! as_user mount -o "$options" "$theirs/mnt" 2>"$1/err" || as_user umount "$theirs/mnt"
+        ! grep "$theirs" /proc/self/mounts
+    done
+    for mnt in "$1/closed_mnt" "$theirs/other"; do # root keeps its store
+        ! as_user mount "$mnt" 2>"$1/err"
+        grep -q "closed: is closed to user 65534" "$1/err"
+    done
+' bash "$work" || { [ $? != 77 ] || skip "there is no overlay file system"; fail "a line with user: $(cat "$work/err" 2>/dev/null)"; }
