@@ -169,7 +169,8 @@ const char *bale_store_reach(const struct bale_store *store);
  * and the ctime if that of .balefs/top is later. 0 or an errno. */
 int bale_store_top_attributes(const struct bale_store *store, struct stat *st);
 /* Gives the store's directory what new names in it inherit from .balefs/top: group, set-group-ID
- * and default ACL. Call it after each change of .balefs/top. 0 or an errno. */
+ * and default ACL; not in a user's store if somebody else owns .balefs/top. Call it after each
+ * change of .balefs/top. 0 or an errno. */
 int bale_store_top_inherit(const struct bale_store *store);
 /* Closes an open store, which nobody may have mounted: from then on the permissions of its
  * directory are those of the mount's root, and the directory is its owner's alone. */

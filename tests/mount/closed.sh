@@ -148,6 +148,23 @@ mount_down "$mnt"
 chmod 711 "$old"
 is plain "$(as "$bob" "$BALEFS" cat "$old/file")" "cat by another user in a store that was opened"
 
+# A user's store can be closed as well. A directory of root's that the user puts in place of .balefs/top gives new files
+# no group.
+mkdir "$work/home"
+chown "$alice" "$work/home"
+as "$alice" "$BALEFS" init "$work/home/own"
+as "$alice" "$BALEFS" set --closed "$work/home/own"
+is "700 755" "$(stat -c %a "$work/home/own" "$work/home/own/.balefs/top" | paste -sd' ')" "a user's store that was closed"
+mkdir -m 2775 "$work/home/own/roots"
+chgrp "$team" "$work/home/own/roots"
+chmod 2775 "$work/home/own/roots"
+as "$alice" sh -c "rmdir '$work/home/own/.balefs/top' && mv '$work/home/own/roots' '$work/home/own/.balefs/top'" 2>>"$work/err" || true
+if [ "$(stat -c %g "$work/home/own/.balefs/top")" = "$team" ]; then
+    mount_up "$work/home/own" "$mnt"
+    is "$alice 700" "$(stat -c '%g %a' "$work/home/own")" "group and mode of a user's directory after root's mount"
+    mount_down "$mnt"
+fi
+
 # .balefs/top was lost: the store stays closed, and is named.
 rmdir "$old/.balefs/top"
 chmod 700 "$old"

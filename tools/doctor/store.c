@@ -89,6 +89,7 @@ static void state(struct bale_doctor *doctor, const char *path)
     if (err != BALE_OK) {
         bale_doctor_report(doctor, "store", BALE_FINDING_BAD,
                            err == BALE_E_UNSUPPORTED ? "use the newer balefs that made it"
+                           : err == BALE_E_PERM      ? "run doctor as the store's owner or root"
                                                      : "see balefs fsck",
                            "%s", why.text);
         return;
