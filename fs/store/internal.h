@@ -1,5 +1,5 @@
 /* What the sources of the store share. Only for fs/store and its tests. Calls go one way: volume.c,
- * properties.c, init.c and shut.c, store.c, lock.c, lock_watch.c, config.c, session.c and top.c,
+ * properties.c and init.c, store.c, lock.c, lock_watch.c, config.c, session.c and top.c,
  * lock_file.c, holder.c, probe.c, match.c, exists.c, file.c, platform.c. */
 #ifndef BALE_FS_STORE_INTERNAL_H
 #define BALE_FS_STORE_INTERNAL_H

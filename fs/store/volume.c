@@ -12,7 +12,6 @@ static int store_checkpoint(void *arg)
 
     bale_lock_look(store); /* so that files which were just removed are no failure */
     err = bale_store_checkpoint(store);
-
     if (err != BALE_OK)
         bale_log(BALE_LOG_WARNING, "%s: could not be synced: %s: check the disk", store->path,
                  bale_err_text(err));
@@ -21,6 +20,7 @@ static int store_checkpoint(void *arg)
 
 static int store_checkpoint_begin(void *arg, uint32_t *session)
 {
+    bale_lock_look(arg);
     return bale_store_checkpoint_begin(arg, session);
 }
 
