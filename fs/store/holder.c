@@ -4,14 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "format/err.h"
 #include "fs/store/file.h"
 
-char *bale_holder_self(void)
+char *bale_holder_self(int fd)
 {
+    struct stat st;
     char host[BALE_HOST];
     char boot[BALE_IDENTITY];
     char since[32];
@@ -24,10 +26,11 @@ char *bale_holder_self(void)
     bale_platform_boot(boot);
     gmtime_r(&now, &tm);
     strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    json = json_pack("{s:s, s:s, s:I, s:s, s:I, s:I}", "host", host, "boot", boot, "process",
+    json = json_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I}", "host", host, "boot", boot, "process",
                      (json_int_t)getpid(), "since", since, "start",
                      (json_int_t)bale_platform_process_start(getpid()), "namespace",
-                     (json_int_t)bale_platform_pid_namespace());
+                     (json_int_t)bale_platform_pid_namespace(), "device",
+                     fstat(fd, &st) == 0 ? (json_int_t)st.st_dev : 0);
     text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
     return text;
@@ -53,6 +56,7 @@ void bale_holder_parse(const char *text, size_t length, struct bale_holder *hold
     holder->pid = (pid_t)json_integer_value(json_object_get(json, "process"));
     holder->start = (uint64_t)json_integer_value(json_object_get(json, "start"));
     holder->namespace = (uint64_t)json_integer_value(json_object_get(json, "namespace"));
+    holder->device = (uint64_t)json_integer_value(json_object_get(json, "device"));
     snprintf(holder->host, sizeof holder->host, "%s", host ? host : "");
     if (boot && is_boot(boot))
         snprintf(holder->boot, sizeof holder->boot, "%s", boot);
@@ -91,21 +95,34 @@ static bool holder_runs(const struct bale_holder *holder)
     return start == 0 || holder->start == 0 || start == holder->start;
 }
 
-enum bale_verdict bale_holder_judge(const struct bale_holder *holder, bool flocked, bool network)
+void bale_lock_look_at(int dir, bool flocked, struct bale_lock_view *view)
+{
+    struct stat st;
+
+    *view = (struct bale_lock_view){.flocked = flocked, .network = bale_platform_is_network(dir)};
+    if (fstat(dir, &st) == 0)
+        view->device = st.st_dev;
+}
+
+enum bale_verdict bale_holder_judge(const struct bale_holder *holder,
+                                    const struct bale_lock_view *view)
 {
     char boot[BALE_IDENTITY];
 
-    if (!holder->present || (flocked && !network))
+    if (!holder->present || (view->flocked && !view->network))
         return BALE_HOLDER_GONE;
     bale_platform_boot(boot);
     if (!boot[0] || strcmp(boot, holder->boot) != 0)
         return BALE_HOLDER_UNKNOWN;
+    /* The kernel knows all locks of one mount of a file system. */
+    if (view->flocked && (holder->device == 0 || holder->device == view->device))
+        return BALE_HOLDER_GONE;
     if (holder->pid <= 0 || holder->namespace != bale_platform_pid_namespace())
-        return flocked ? BALE_HOLDER_GONE : BALE_HOLDER_UNKNOWN;
+        return BALE_HOLDER_UNKNOWN;
     if (!holder_runs(holder))
         return BALE_HOLDER_GONE;
-    /* It may have the lock of another mount of this file system, or of what this is a copy of. */
-    return flocked ? BALE_HOLDER_UNKNOWN : BALE_HOLDER_RUNS;
+    /* With the flock: it may have the lock of another mount, or of what this is a copy of. */
+    return view->flocked ? BALE_HOLDER_UNKNOWN : BALE_HOLDER_RUNS;
 }
 
 const char *bale_holder_boot(const struct bale_holder *holder)
@@ -113,10 +130,10 @@ const char *bale_holder_boot(const struct bale_holder *holder)
     return holder->boot[0] ? holder->boot : "unknown";
 }
 
-bool bale_holder_may_replace(const struct bale_holder *holder, const char *takeover, bool flocked,
-                             bool network)
+bool bale_holder_may_replace(const struct bale_holder *holder, const struct bale_lock_view *view,
+                             const char *takeover)
 {
-    enum bale_verdict verdict = bale_holder_judge(holder, flocked, network);
+    enum bale_verdict verdict = bale_holder_judge(holder, view);
 
     return verdict == BALE_HOLDER_GONE || (verdict == BALE_HOLDER_UNKNOWN && takeover &&
                                            strcmp(takeover, bale_holder_boot(holder)) == 0);

@@ -70,14 +70,15 @@ static int claim_file(struct bale_store *store, bool replace, struct bale_reason
 
 static int claim_flocked(struct bale_store *store, struct bale_reason *why)
 {
-    bool network = bale_platform_is_network(store->dir_fd);
+    struct bale_lock_view view;
     struct bale_holder holder;
     enum bale_verdict verdict;
 
     if (bale_holder_read(store->dir_fd, &holder) < 0)
         return bale_store_fail_errno(why, store->path, LOCK_PATH, "read");
-    verdict = bale_holder_judge(&holder, true, network);
-    if (!bale_holder_may_replace(&holder, store->takeover, true, network))
+    bale_lock_look_at(store->dir_fd, true, &view);
+    verdict = bale_holder_judge(&holder, &view);
+    if (!bale_holder_may_replace(&holder, &view, store->takeover))
         return refuse(store, &holder, verdict, why);
     if (store->access != BALE_STORE_WRITE)
         return 0;
@@ -88,13 +89,15 @@ static int claim_flocked(struct bale_store *store, struct bale_reason *why)
 
 static int claim_by_name(struct bale_store *store, struct bale_reason *why)
 {
+    struct bale_lock_view view;
     struct bale_holder holder;
     int err = bale_holder_read(store->dir_fd, &holder);
 
+    bale_lock_look_at(store->dir_fd, false, &view);
     if (err && err != BALE_E_NOENT)
         return bale_store_fail_errno(why, store->path, LOCK_PATH, "read");
-    if (!bale_holder_may_replace(&holder, store->takeover, false, true))
-        return refuse(store, &holder, bale_holder_judge(&holder, false, true), why);
+    if (!bale_holder_may_replace(&holder, &view, store->takeover))
+        return refuse(store, &holder, bale_holder_judge(&holder, &view), why);
     if (store->access != BALE_STORE_WRITE)
         return 0;
     err = err == BALE_E_NOENT ? 0 : bale_lock_move_stale(store->dir_fd, store->takeover);
@@ -214,21 +217,23 @@ void bale_lock_release(struct bale_store *store)
 static bool find_lock_holder(int dir, int fd, struct bale_holder *holder)
 {
     bool text = bale_holder_read(dir, holder) == 0 && holder->present;
+    int e = bale_store_platform.flock(fd, LOCK_SH | LOCK_NB) == 0 ? 0 : errno;
+    struct bale_lock_view view;
 
-    if (bale_store_platform.flock(fd, LOCK_SH | LOCK_NB) == 0) {
-        if (text &&
-            bale_holder_judge(holder, true, bale_platform_is_network(dir)) != BALE_HOLDER_GONE)
+    bale_lock_look_at(dir, e == 0, &view);
+    if (view.flocked) {
+        if (text && bale_holder_judge(holder, &view) != BALE_HOLDER_GONE)
             return true;
         /* We have it shared: only readers may have it too. */
         snprintf(holder->who, sizeof holder->who, "a read-only mount");
         return bale_store_platform.flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
     }
-    if (errno == EWOULDBLOCK) {
+    if (e == EWOULDBLOCK) {
         if (!text)
             snprintf(holder->who, sizeof holder->who, "another process");
         return true;
     }
-    return text && bale_holder_judge(holder, false, true) != BALE_HOLDER_GONE;
+    return text && bale_holder_judge(holder, &view) != BALE_HOLDER_GONE;
 }
 
 bool bale_store_locked_by(const char *path, char *name, size_t size)

@@ -63,7 +63,7 @@ int bale_lock_open(int dir, const char *name, int flags, int *fd)
 
 int bale_lock_write_text(int fd)
 {
-    char *text = bale_holder_self();
+    char *text = bale_holder_self(fd);
     int err = BALE_E_NOMEM;
 
     errno = ENOMEM;
@@ -128,6 +128,7 @@ int bale_lock_make(int dir, bool flocked, bool replace, int *fd)
  * may still run, it is put back. */
 int bale_lock_move_stale(int dir, const char *takeover)
 {
+    struct bale_lock_view view;
     struct bale_holder moved;
     char name[NAME_SIZE];
     char *text;
@@ -141,7 +142,8 @@ int bale_lock_move_stale(int dir, const char *takeover)
     if (bale_store_file_read(dir, name, BALE_HOLDER_MAX, &text, &length) == 0) {
         bale_holder_parse(text, length, &moved);
         free(text);
-        if (!bale_holder_may_replace(&moved, takeover, false, true)) {
+        bale_lock_look_at(dir, false, &view);
+        if (!bale_holder_may_replace(&moved, &view, takeover)) {
             err = BALE_E_BUSY;
             if (linkat(dir, name, dir, BALE_LOCK, 0) < 0)
                 err = bale_err_from_errno(errno);

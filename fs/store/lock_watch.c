@@ -110,17 +110,18 @@ static int adopt_lock(struct look *look)
 {
     struct bale_store *store = look->store;
     bool flocks = !store->lock.link;
+    struct bale_lock_view view;
     int fd;
     int err = bale_store_file_open(store->dir_fd, BALE_LOCK, O_RDWR, &fd);
 
     if (err)
         return err == BALE_E_NOENT ? 0 : err; /* the next look makes it */
+    bale_lock_look_at(store->dir_fd, flocks, &view);
     (void)bale_holder_read(store->dir_fd, &look->other);
     if (flocks && bale_flock(fd, LOCK_EX) < 0)
         err = errno == EWOULDBLOCK ? BALE_E_BUSY : bale_err_from_errno(errno);
     else if (!bale_holder_is_self(&look->other) &&
-             !bale_holder_may_replace(&look->other, NULL, flocks,
-                                      bale_platform_is_network(store->dir_fd)))
+             !bale_holder_may_replace(&look->other, &view, NULL))
         err = BALE_E_BUSY;
     else
         err = bale_lock_write_text(fd);

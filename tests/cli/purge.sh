@@ -53,7 +53,14 @@ is_whole() {
 
 run 0 mount --log "$log" "$store" "$mnt"
 pid=$(process "$mnt")
+[ "$1" = user ] || chmod 1777 "$mnt"
+mode=$(me stat -c %a "$mnt")
 writes 0
+if [ "$1" != user ]; then
+    rmdir "$own/top"
+    soon [ -d "$own/top" ] || fail "top is not made again"
+    is 1777 "$(stat -c %a "$own/top")" "top's mode"
+fi
 for name in $(me ls "$own" | grep -v '^top$'); do
     me rm -f "$own/$name"
     nobody_gets_in
@@ -72,6 +79,7 @@ grep -q "warning: $own: files were removed, and are made again: .*: exclude it f
     fail "the log does not say it: $(cat "$log")"
 all_whole
 run 0 sync "$mnt"
+is "$mode" "$(me stat -c %a "$mnt")" "mode of the mount's root"
 
 # At the end, and when the daemon is killed, they may be missing too.
 me rm -f "$own/lock" "$own/volume.json" "$own/sessions.json" "$own/reserve"
@@ -79,6 +87,7 @@ run 0 umount "$mnt"
 is 0 "$(stat -c %s "$own/lock")" "the lock after umount"
 run 0 fsck "$store"
 run 0 mount --log "$log" "$store" "$mnt"
+is "$mode" "$(me stat -c %a "$mnt")" "mode of the mount's root after mounting again"
 all_whole
 pid=$(process "$mnt")
 writes 2

@@ -203,6 +203,19 @@ static int any_flock(int fd, int operation)
     return 0;
 }
 
+/* The holder's text, as if it had another mount of the file system. */
+static void another_mount(void)
+{
+    char text[4096];
+    char *device;
+
+    snprintf(text, sizeof text, "%s", get_file("s/.balefs/lock"));
+    device = strstr(text, "\"device\":");
+    REQUIRE(device);
+    snprintf(device, 32, "\"device\":1}");
+    put_file("s/.balefs/lock", text);
+}
+
 static void running_holder_stays(void)
 {
     char boot[BALE_IDENTITY];
@@ -212,6 +225,7 @@ static void running_holder_stays(void)
     hold("s", BALE_STORE_WRITE);
     takeover_refused(boot);
     bale_store_platform.flock = any_flock;
+    another_mount();
     takeover_refused(NULL);
     takeover_refused("other");
     CHECK(strstr(why.text, "or if this is a copy, mount with -o takeover="));
