@@ -32,22 +32,12 @@ void bale_contents_close(struct bale_contents *contents)
 
 bool bale_contents_moved(const struct bale_contents *contents)
 {
-    struct bale_container_attr now;
-    struct bale_io *io;
-    char path[40];
+    uint64_t now, newest = bale_container_rejected(contents->container);
 
-    snprintf(path, sizeof path, "/proc/self/fd/%d",
-             bale_io_fd(bale_container_io(contents->container)));
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0 || bale_io_open_fd(fd, &io) != BALE_OK)
-        return false;
-    int err =
-        bale_container_peek(io, &contents->reader->config, &contents->reader->defaults, &now, NULL);
-    io->ops->close(io);
-    uint64_t newest = bale_container_rejected(contents->container);
     if (newest == 0)
         newest = contents->attr.generation;
-    return (err == BALE_OK || err == BALE_E_UNVERIFIED) && now.generation != newest;
+    return bale_reader_newest(bale_io_fd(bale_container_io(contents->container)), &now) &&
+           now != newest;
 }
 
 const char *bale_contents_recovery(const struct bale_contents *contents, bool *lost)

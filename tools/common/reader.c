@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -11,8 +12,12 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "format/root.h"
 #include "tools/common/message.h"
 #include "tools/common/options.h"
+
+#define BLOCK 4096 /* what a read past the page cache is aligned to */
+#define TRIES 5
 
 int bale_root_take(const struct bale_command *command, enum bale_root_pick *pick)
 {
@@ -114,17 +119,98 @@ int bale_reader_open_file(const struct bale_reader *reader, const char *below, i
                       reader->config.writable, fd, why);
 }
 
-int bale_reader_open_container(const struct bale_reader *reader, int fd,
-                               struct bale_container **container, struct bale_reason *why)
+/* Reads the first bytes past the page cache, which may be older where another machine writes. A
+ * negative bale_err. */
+static int read_head(int fd, uint8_t *head, size_t *length)
 {
-    char feature[5] = "";
+    int direct = reopen(fd, O_RDONLY | O_DIRECT);
+    void *block = NULL;
+    ssize_t got = -1;
+
+    if (posix_memalign(&block, BLOCK, BLOCK) == 0 && direct >= 0)
+        got = pread(direct, block, BLOCK, 0);
+    if (got < 0 && block) { /* the file system cannot do that */
+        (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+        got = pread(fd, block, BLOCK, 0);
+    }
+    if (got >= 0) {
+        *length = got < BALE_DATA_START ? (size_t)got : BALE_DATA_START;
+        memcpy(head, block, *length);
+    }
+    free(block);
+    if (direct >= 0)
+        close(direct);
+    return got < 0 ? BALE_E_IO : BALE_OK;
+}
+
+bool bale_reader_newest(int fd, uint64_t *generation)
+{
+    uint8_t head[BALE_DATA_START];
+    struct bale_roots roots;
+    size_t length = 0;
+
+    if (read_head(fd, head, &length) != BALE_OK)
+        return false;
+    int err = bale_roots_read(head, length, &roots);
+    *generation = err == BALE_OK && roots.newest >= 0 ? roots.root[roots.newest].generation : 0;
+    return err == BALE_OK || err == BALE_E_BLANK;
+}
+
+static int open_container(const struct bale_reader *reader, int fd,
+                          struct bale_container **container, char *feature)
+{
     struct bale_io *io;
     int err = bale_io_open_fd(fd, &io);
 
     if (err == BALE_OK && reader->config.modes_in_container)
         bale_io_keep_set_id(io);
-    if (err == BALE_OK)
-        err = bale_container_open(io, &reader->config, &reader->defaults, container, feature);
+    return err == BALE_OK
+               ? bale_container_open(io, &reader->config, &reader->defaults, container, feature)
+               : err;
+}
+
+/* Whether what was opened looks damaged, or cut off by a crash. */
+static bool is_suspect(int err, const struct bale_container *container)
+{
+    return err == BALE_E_CORRUPT || (err == BALE_OK && bale_container_rejected(container) > 0);
+}
+
+/* Without the lock, somebody may write meanwhile, and use the space of what the root refers to that
+ * was read. So nothing counts as damaged before it is known that there is no newer root. Takes over
+ * fd. */
+static int open_beside_writer(const struct bale_reader *reader, int fd,
+                              struct bale_container **container, char *feature)
+{
+    uint64_t before, after;
+    int err = BALE_E_IO;
+
+    for (int i = 0; i < TRIES; i++) {
+        bool known = i > 0 && bale_reader_newest(fd, &before);
+        int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        if (own < 0)
+            err = bale_err_from_errno(errno);
+        else
+            err = open_container(reader, own, container, feature);
+        if (!is_suspect(err, *container) || i == TRIES - 1 ||
+            (known && bale_reader_newest(fd, &after) && before == after))
+            break;
+        bale_container_close(*container);
+        *container = NULL;
+        (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    }
+    close(fd);
+    return err;
+}
+
+int bale_reader_open_container(const struct bale_reader *reader, int fd,
+                               struct bale_container **container, struct bale_reason *why)
+{
+    char feature[5] = "";
+    int err;
+
+    *container = NULL;
+    err = reader->config.writable ? open_container(reader, fd, container, feature)
+                                  : open_beside_writer(reader, fd, container, feature);
     if (err == BALE_E_UNSUPPORTED && feature[0])
         bale_reason_set(why, "needs the feature \"%s\", which this program lacks: use a newer one",
                         feature);

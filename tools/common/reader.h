@@ -35,10 +35,14 @@ int bale_reader_open_file(const struct bale_reader *reader, const char *below, i
 /* The same for a path below the directory dir. */
 int bale_reader_open_below(int dir, const char *path_below, int *fd, struct bale_reason *why);
 
-/* Opens the container in fd, which it takes over, also on failure. why as above. Any thread may
- * call it. */
+/* Opens the container in fd, which it takes over, also on failure. If it looks damaged while
+ * somebody writes to it, opens it at its newer root. why as above. Any thread may call it. */
 int bale_reader_open_container(const struct bale_reader *reader, int fd,
                                struct bale_container **container, struct bale_reason *why);
+
+/* The generation of the newest root of the container in fd, as it is now on whichever machine; 0:
+ * there is none. False: that cannot be read. */
+bool bale_reader_newest(int fd, uint64_t *generation);
 
 /* Opens the file and the container in it. */
 int bale_reader_open_container_at(const struct bale_reader *reader, const char *below,

@@ -49,15 +49,20 @@ static const struct option long_options[] = {
  * damaged. */
 #define CANNOT_PRINT 1
 #define DAMAGED 2
+/* Of print_contents: nothing was printed, and there is a newer commit. */
+#define AGAIN 3
+
+#define TRIES 20
 
 struct printing {
     struct bale_damage damage;
     struct bale_pool *pool;
     unsigned threads;
     enum bale_root_pick pick;
+    uint64_t printed; /* bytes of the present file */
 };
 
-static int print(const uint8_t *data, uint64_t length)
+static int print(struct printing *printing, const uint8_t *data, uint64_t length)
 {
     while (length > 0) {
         ssize_t put = write(STDOUT_FILENO, data, (size_t)length);
@@ -66,6 +71,7 @@ static int print(const uint8_t *data, uint64_t length)
         if (put > 0) {
             data += put;
             length -= (uint64_t)put;
+            printing->printed += (uint64_t)put;
         }
     }
     return 0;
@@ -95,10 +101,10 @@ static int print_piece(void *arg, uint64_t from, const uint8_t *data, uint64_t l
     int err = 0;
 
     if (data)
-        err = print(data, good);
+        err = print(printing, data, good);
     for (uint64_t left = good; !data && left > 0 && err == 0;) {
         uint64_t some = left < sizeof zeros ? left : sizeof zeros;
-        err = print(zeros, some);
+        err = print(printing, zeros, some);
         left -= some;
     }
     return err ? err : good < length ? DAMAGED : 0;
@@ -111,7 +117,11 @@ static int print_contents(struct printing *printing, const char *path,
     int err = bale_contents_stream(contents, printing->pool, printing->threads, &printing->damage,
                                    print_piece, printing);
 
-    if (err == DAMAGED && bale_contents_moved(contents))
+    bool moved = err == DAMAGED && bale_contents_moved(contents);
+
+    if (moved && printing->printed == 0)
+        err = AGAIN;
+    else if (moved)
         bale_message("%s: was changed while it was printed: the rest is missing: try again", path);
     else if (err == DAMAGED)
         bale_damage_report(&printing->damage, path,
@@ -125,13 +135,35 @@ static int print_contents(struct printing *printing, const char *path,
     return err;
 }
 
+/* Prints the newest commit. */
+static int print_commit(struct printing *printing, const char *path,
+                        const struct bale_reader *reader, const char *below)
+{
+    struct bale_contents contents = {0};
+    struct bale_reason why;
+    bool lost;
+    int fd;
+    int err = bale_reader_open_file(reader, below, &fd, &why);
+
+    if (err == BALE_OK)
+        err = bale_contents_open(reader, fd, &contents, &why);
+    if (err != BALE_OK) {
+        bale_message("%s: %s", path, why.text);
+        return err;
+    }
+    const char *recovery = bale_contents_recovery(&contents, &lost);
+    if (recovery)
+        bale_message("%s: %s", path, recovery);
+    err = print_contents(printing, path, &contents);
+    bale_contents_close(&contents);
+    return err == BALE_OK && lost ? DAMAGED : err;
+}
+
 static int print_file(struct printing *printing, const char *path)
 {
     struct bale_stored_path stored;
     struct bale_reader reader = {0};
-    struct bale_contents contents = {0};
     struct bale_reason why;
-    int fd;
     int err = bale_stored_path_find(path, "use cat", &stored);
 
     if (err != BALE_OK)
@@ -142,23 +174,13 @@ static int print_file(struct printing *printing, const char *path)
         goto out;
     }
     reader.config.pick = printing->pick;
-    err = bale_reader_open_file(&reader, stored.below, &fd, &why);
-    if (err == BALE_OK)
-        err = bale_contents_open(&reader, fd, &contents, &why);
-    if (err == BALE_OK) {
-        bool lost;
-        const char *recovery = bale_contents_recovery(&contents, &lost);
-
-        if (recovery)
-            bale_message("%s: %s", path, recovery);
-        err = print_contents(printing, path, &contents);
-        if (err == BALE_OK && lost)
-            err = DAMAGED;
-    } else {
-        bale_message("%s: %s", path, why.text);
-    }
+    printing->printed = 0;
+    err = AGAIN;
+    for (int i = 0; i < TRIES && err == AGAIN; i++)
+        err = print_commit(printing, path, &reader, stored.below);
+    if (err == AGAIN)
+        bale_message("%s: keeps changing: try again", path);
 out:
-    bale_contents_close(&contents);
     bale_reader_close(&reader);
     bale_stored_path_free(&stored);
     return err;

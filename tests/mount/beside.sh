@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# A reader beside a writer, where the reader's machine has old pages of the container: what it shows is a whole commit,
+# and it calls nothing damaged before it has read the newer root.
+# usage: beside.sh PASSTHROUGH, with BALEFS and BALE_SOURCE in the environment
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+passthrough=${1:?usage: beside.sh PASSTHROUGH}
+mount_begin beside
+store=$work/low/store mnt=$work/mnt other=$work/other
+mkdir "$work/low" "$mnt" "$other"
+"$BALEFS" init "$store" >/dev/null || fail init
+
+# The other machine's view: its kernel keeps pages as long as it likes.
+"$passthrough" "$work/low" "$other" || fail "passthrough"
+mount_up "$store" "$mnt"
+
+# forget FROM: the other machine drops its pages of the container from that byte on
+forget() {
+    /usr/bin/python3 -c 'import os, sys
+fd = os.open(sys.argv[1], os.O_RDONLY)
+os.posix_fadvise(fd, int(sys.argv[2]), 0, os.POSIX_FADV_DONTNEED)' "$other/store/file" "$1"
+}
+
+# A commit of its own, durable, in the space of the one before the last.
+rewrite() {
+    head -c 200000 /dev/urandom >"$work/new"
+    dd if="$work/new" of="$mnt/file" bs=200000 conv=notrunc,fsync status=none
+}
+
+for i in 1 2 3 4 5; do
+    rewrite
+done
+for i in $(seq 20); do
+    "$BALEFS" cat "$other/store/file" >"$work/seen" 2>"$work/said" || fail "round $i: $(cat "$work/said")"
+    cmp -s "$work/seen" "$work/new" || fail "round $i: other bytes"
+    rewrite
+    rewrite
+    rewrite
+    # The first page, with the roots, stays old.
+    forget 4096
+    "$BALEFS" cat "$other/store/file" >"$work/seen" 2>"$work/said" || fail "round $i, old roots: $(cat "$work/said")"
+    cmp -s "$work/seen" "$work/new" || fail "round $i, old roots: other bytes"
+done
+
+# What is damaged is still called so.
+mount_down "$mnt"
+umount "$other"
+/usr/bin/python3 -c 'import os, sys
+fd = os.open(sys.argv[1], os.O_RDWR)
+size = os.fstat(fd).st_size
+for at in range(600, size, 1000):
+    os.pwrite(fd, b"damage", at)' "$store/file"
+! "$BALEFS" cat "$store/file" >"$work/seen" 2>"$work/said" || fail "damage is not reported"
+grep -q "damaged" "$work/said" || fail "says: $(cat "$work/said")"
+say "20 rounds"

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# A used-up quota is not a full disk: the user's writes fail, the reserve that backs what others were promised stays, and
+# they go on. Where the reserve counts in the quota that is used up, it serves. The quota is an interposed fault.
+# usage: quota.sh LIBRARY, with BALEFS and BALE_SOURCE in the environment
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+library=${1:?usage: quota.sh LIBRARY}
+mount_begin quota
+if ldd "$BALEFS" | grep -q 'lib[a-z]*san'; then
+    skip "a sanitizer's library must be the first that is loaded"
+fi
+user=54321
+mnt=$work/mnt flag=$work/over
+mkdir "$mnt"
+chmod 755 "$work"
+
+# as_user COMMAND...
+as_user() { setpriv --reuid "$user" --regid "$user" --clear-groups "$@"; }
+
+# with_quota UID FREED STORE: mounts it, with a quota of that user
+with_quota() {
+    "$BALEFS" init "$3" >/dev/null || fail init
+    export OVER_QUOTA_UID=$1 OVER_QUOTA_FREED=$2 OVER_QUOTA_FLAG=$flag LD_PRELOAD=$library
+    mount_up "$3" "$mnt" -o age=0.1
+    unset LD_PRELOAD
+}
+
+reserve() { stat -c %s "$1/.balefs/reserve"; }
+
+store=$work/shared
+with_quota "$user" /nonexistent "$store"
+chmod 1777 "$mnt"
+whole=$(reserve "$store")
+[ "$whole" -gt 0 ] || fail "there is no reserve"
+as_user dd if=/dev/urandom of="$mnt/mine" bs=1M count=1 conv=fsync status=none || fail "before the quota was used up"
+touch "$flag"
+as_user dd if=/dev/urandom of="$mnt/mine" bs=1M count=2 conv=fsync status=none 2>"$work/said" && fail "no error"
+grep -q 'quota exceeded' "$work/said" || fail "says: $(cat "$work/said")"
+dd if=/dev/urandom of="$mnt/others" bs=1M count=20 conv=fsync status=none || fail "another user cannot write"
+[ "$(reserve "$store")" = "$whole" ] || fail "the reserve went"
+grep -q 'writes fail until' "$work/log" && fail "the mount takes it for a full disk"
+# A file that finds no space takes no more: what cannot be stored does not fill the memory that all share.
+/usr/bin/python3 - "$mnt/open" "$user" "$flag" <<'PROGRAM' || fail "a file that finds no space"
+import errno, os, sys, time
+
+path, user, flag = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+fd = os.open(path, os.O_RDWR | os.O_CREAT)
+os.fchown(fd, user, user)
+
+def soon(what):
+    for _ in range(400):
+        if what():
+            return
+        time.sleep(0.05)
+    sys.exit("not within 20 s: " + what.__name__)
+
+def refused():
+    try:
+        os.write(fd, os.urandom(10000))
+    except OSError as error:
+        return error.errno == errno.EDQUOT
+    return False
+
+def accepted():
+    try:
+        return os.write(fd, b"more") == 4
+    except OSError:
+        return False
+
+soon(refused)
+os.unlink(flag)
+def synced(): # the first may report what failed before
+    try:
+        os.fsync(fd)
+    except OSError:
+        return False
+    return True
+
+soon(accepted)
+soon(synced)
+PROGRAM
+# It says that the user's file could not be stored.
+"$BALEFS" umount "$mnt" 2>"$work/said" || grep -q 'not everything could be stored: quota exceeded' "$work/said" ||
+    fail "umount: $(cat "$work/said")"
+wait "$daemon" || true
+daemon=
+fsck_clean "$store"
+
+# The user's own mount: files and reserve count in one quota.
+store=$work/own
+with_quota 0 "$store/.balefs/reserve" "$store"
+exec 5<>"$mnt/file"
+head -c 300000 /dev/urandom >"$work/data"
+touch "$flag"
+cat "$work/data" >&5 || fail "write"
+sync "$mnt/file" || fail "the reserve does not serve"
+cmp -s "$work/data" "$mnt/file" || fail "other bytes"
+grep -q 'quota of the backing store is used up' "$work/log" || fail "nothing is said"
+rm "$flag"
+exec 5>&-
+mount_down "$mnt"
+fsck_clean "$store"
+say "good"
