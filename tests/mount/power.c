@@ -32,6 +32,7 @@
 
 atomic_bool power_lost;
 const char *power_mnt;
+bool power_plain;
 
 static const char *store;
 static uint64_t seed, rounds;
@@ -223,6 +224,7 @@ int main(int argc, char **argv)
     store = argv[2];
     seed = strtoull(argv[3], NULL, 10);
     setenv("POWER_MNT", power_mnt, 1);
+    power_plain = getenv("POWER_PLAIN");
     for (unsigned i = 0; i < ACTORS; i++)
         actors[i] = make_actor(i);
     while (fgets(line, sizeof line, stdin)) {

@@ -70,6 +70,7 @@ struct actor {
 
 extern atomic_bool power_lost; /* from when on calls may fail */
 extern const char *power_mnt;
+extern bool power_plain; /* POWER_PLAIN is set: neither O_TMPFILE nor RENAME_EXCHANGE */
 
 uint64_t power_random(struct actor *actor, uint64_t below);
 void power_note(struct actor *actor, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -111,7 +111,7 @@ static bool make_file(struct actor *actor, const struct place *place)
     struct object *object = power_object(actor, S_IFREG, mode);
     struct place made = *place;
     struct power_path path = power_path_of(actor, place);
-    bool nameless = power_random(actor, 5) == 0;
+    bool nameless = power_random(actor, 5) == 0 && !power_plain;
     bool good;
     int fd;
 
@@ -180,7 +180,7 @@ static bool rename_file(struct actor *actor, const struct place *from, const str
 {
     struct power_path path = power_path_of(actor, from), new_path = power_path_of(actor, to);
     struct object *object = from->object, *replaced = to->object;
-    unsigned flags = replaced && power_random(actor, 2) ? RENAME_EXCHANGE : 0;
+    unsigned flags = replaced && power_random(actor, 2) && !power_plain ? RENAME_EXCHANGE : 0;
 
     if (object == replaced)
         return true;
