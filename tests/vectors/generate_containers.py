@@ -1,0 +1,118 @@
+#!/usr/bin/python3
+"""Makes the vectors of containers: generate_containers.py DIR. See README.md."""
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any, Optional
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "reader"))
+from test_reader import DIRECT, ZSTD, Builder, frame, root, segment, text
+
+VECTORS: list[dict[str, Any]] = []
+TREE = 64                                       # where a slot has the head checksum
+
+
+def vector(name: str, what: str, data: bytes, sessions: str, fsck: int,
+           content: Optional[bytes]) -> None:
+    """sessions: what the store knows of the newest root's. content None: reading fails."""
+    with open(os.path.join(sys.argv[1], name + ".container"), "wb") as file:
+        file.write(data)
+    VECTORS.append({"name": name, "what": what, "sessions": sessions, "fsck": fsck,
+                    "content": None if content is None else content.decode()})
+
+
+def commits(durable: int = 1, **change: Any) -> Builder:
+    """A root of generation 1 in slot 0 and one of generation 2 in slot 1, each with one frame."""
+    builder = Builder().direct(b"old", mode=0)
+    builder.generation = 2
+    return builder.direct(b"newest", slot=1, durable=durable, session=2, **change)
+
+
+def with_slot(data: bytes, slot: int, **change: Any) -> bytes:
+    """Puts another root into a slot."""
+    return data[:112 * slot] + root(**change) + data[112 * slot + 112:]
+
+
+def blank() -> None:
+    frames = bytes(224) + frame(b"abc", 0, 1)
+    vector("blank-no-sessions", "both slots are zeros, and there is no list of sessions", frames,
+           "lost", 64, b"")
+    vector("blank-listed", "both slots are zeros, and a session is uncertain", frames, "listed", 0,
+           b"")
+    vector("blank-certain", "both slots are zeros, and every session is certain", frames, "certain",
+           4, None)
+
+
+def slots() -> None:
+    data = bytes(Builder().direct(text(5000), ZSTD, codec=ZSTD, parameter=0).data)
+    vector("zstd-0", "the codec setting is zstd with level 0", data, "certain", 0, text(5000))
+    whole = bytes(commits().data)
+    length = whole.rindex(b"BFRM") - 224
+    old = dict(size=3, end=224 + length, position=224, length=length, height=DIRECT,
+               tree=int.from_bytes(whole[TREE:TREE + 8], "little"), stored=length)
+    assert with_slot(whole, 0, **old) == whole
+    vector("fallback-direct", "a direct root as fallback", whole, "certain", 0, b"newest")
+    for name, change in (("stored", dict(stored=length + 1)), ("length", dict(length=72, stored=72)),
+                         ("size", dict(size=0))):
+        data = with_slot(whole, 0, **{**old, **change})
+        for sessions in ("certain", "lost"):
+            vector(f"fallback-direct-{name}-{sessions}",
+                   f"a direct root as fallback, with a wrong {name}: the slot is damaged", data,
+                   sessions, 4, b"newest")
+    vector("short", "the second slot is missing: it is read as zeros", root(), "certain", 0, b"")
+
+
+def uncertain() -> None:
+    builder = Builder(2)
+    records = [builder.extent(b"a" * 50, 0), builder.extent(b"b" * 50, 50)]
+    content = b"a" * 50 + b"b" * 50
+    stored = builder.stored - 1
+    data = bytes(builder.root(100, builder.page(1, records), session=2, stored=stored).data)
+    for sessions in ("listed", "lost"):
+        vector(f"stored-{sessions}", "the sum stored is wrong: no reason to reject the root", data,
+               sessions, 4, content)
+    data = bytearray(commits(0).data)
+    data[data.index(b"old")] ^= 1
+    data[-1] ^= 1
+    vector("both-rejected", "newest and fallback are rejected, and nothing was durable", bytes(data),
+           "listed", 0, b"")
+
+
+def unknown() -> None:
+    whole = bytes(commits().data)
+    at = whole.rindex(b"BFRM")
+    length = len(whole) - at
+
+    def flip(i: int) -> bytes:
+        return whole[:i] + bytes([whole[i] ^ 4]) + whole[i + 1:]
+
+    vector("unknown-whole", "all is there", whole, "lost", 0, b"newest")
+    for name, i in (("magic", at), ("raw-length", at + 12), ("generation", at + 24),
+                    ("checksum", at + 57), ("chunk", len(whole) - 1)):
+        vector(f"unknown-flip-{name}", "a frame with a wrong byte: damage", flip(i), "lost", 68, None)
+    for name, data, what in (
+            ("zeros", whole[:at] + bytes(length), "zeros in place of the frame"),
+            ("chunk-zeros", whole[:-6] + bytes(6), "zeros in place of the chunk"),
+            ("cut", whole[:-1], "the frame ends beyond the end"),
+            ("other", whole[:at] + frame(b"before", 0, 1), "a frame of another generation"),
+            ("bytes", whole[:at] + text(length), "bytes that are no frame")):
+        vector(f"unknown-{name}", f"{what}: it was never written", data, "lost", 64, b"old")
+        alone = bytes(112) + data[112:]
+        vector(f"unknown-{name}-alone", f"{what}, and there is no fallback", alone, "lost", 68, None)
+    vector("unknown-0", "session 0", with_slot(root() + bytes(112), 0, session=0), "certain", 0, b"")
+
+
+def main() -> None:
+    os.makedirs(sys.argv[1], exist_ok=True)
+    for make in (blank, slots, uncertain, unknown):
+        make()
+    with open(os.path.join(sys.argv[1], "INDEX.json"), "w", encoding="utf-8") as file:
+        json.dump(VECTORS, file, indent=1)
+        file.write("\n")
+
+
+if __name__ == "__main__":
+    main()
