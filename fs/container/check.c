@@ -181,7 +181,8 @@ static int check_slots(struct check *check)
 
     if (err != BALE_OK)
         return err;
-    if (bale_roots_read(head, length, &roots) != BALE_OK || roots.damaged) {
+    (void)bale_roots_read(head, length, &roots);
+    if (roots.damaged) {
         fault.position = roots.newest == 0 ? BALE_ROOT_SIZE : 0;
         report_fault(check, &fault);
     }
@@ -221,8 +222,7 @@ int bale_container_check(struct bale_container *c, struct bale_scratch *scratch,
     int err = BALE_OK;
 
     bale_container_lock_writer(c);
-    if (c->root.generation > 0)
-        err = check_slots(&check);
+    err = check_slots(&check);
     if (c->root.generation > 0 && err == BALE_OK)
         err = check_root(&check);
     bale_container_unlock_writer(c);

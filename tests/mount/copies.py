@@ -21,7 +21,7 @@ from typing import Callable, NamedTuple, Optional
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "reader"))
-from balefs_reader import Container, Root, Store, Unsupported, parse_slot, SLOT
+from balefs_reader import Container, Root, Store, parse_slot, SLOT
 
 BALEFS, WORK = sys.argv[1], sys.argv[2]
 SOURCE, OTHER, MOUNT = (os.path.join(WORK, name) for name in ("source", "other", "mnt"))
@@ -105,7 +105,7 @@ def fill() -> None:
 def spoil(path: str, damage: str) -> None:
     """Damages the last frame in the container that only the newest root refers to."""
     with open(path, "r+b") as file, Container(path, Store(None)) as container:
-        slots = [parse_slot(file.read(SLOT), i, None) for i in (0, 1)]
+        slots = [parse_slot(file.read(SLOT), i) for i in (0, 1)]
         newest = max((s for s in slots if isinstance(s, Root)), key=lambda root: root.generation)
         segments = [s for s in container.walk(newest).segments if s.generation > newest.durable]
         last = max(segments, key=lambda s: s.position)

@@ -233,7 +233,7 @@ def page_records(height: int, length: int) -> int:
     return count if rest == 0 and 1 <= count <= most else 0
 
 
-def parse_slot(data: bytes, slot: int, modes: Optional[str]) -> Optional[Root]:
+def parse_slot(data: bytes, slot: int) -> Optional[Root]:
     """The root of one slot; None if it is all zero. Raises Fault if invalid, or Unsupported."""
     what = f"slot {slot}"
     if not any(data):
@@ -252,10 +252,8 @@ def parse_slot(data: bytes, slot: int, modes: Optional[str]) -> Optional[Root]:
         supported(tag == bytes(4), f"{what}: feature", "none that is unknown",
                   tag.decode("ascii", "backslashreplace"))
     supported(flags & ~3 == 0, f"{what}: flags", "bits 0 and 1 only", f"{flags:#x}")
-    if modes == "inode":
-        same(f"{what}: mode", 0, mode)
-    elif modes == "container" or mode:
-        require(mode & 0xF000 == 0x8000, f"{what}: mode", "0x8000 + 07777", f"{mode:#x}")
+    require(mode == 0 or mode & 0xF000 == 0x8000, f"{what}: mode", "0, or 0x8000 + 07777",
+            f"{mode:#x}")
     require(generation >= 1, f"{what}: generation", "1 or greater", generation)
     require(durable < generation, f"{what}: durable", f"less than {generation}", durable)
     require(extent % 4096 == 0 and 16 * KIB <= extent <= 64 * MIB, f"{what}: extent size",
@@ -263,7 +261,7 @@ def parse_slot(data: bytes, slot: int, modes: Optional[str]) -> Optional[Root]:
     require(size < 1 << 63, f"{what}: size", "at most 2^63 - 1", size)
     require(SLOTS <= end < 1 << 63, f"{what}: end", f"{SLOTS} to 2^63 - 1", end)
     require(container != 0, f"{what}: container id", "not 0", container)
-    if codec not in (CODEC_AUTO, *RESERVED):
+    if codec != CODEC_AUTO:
         known_codec(codec, what)
     if codec == CODEC_AUTO:
         require(parameter <= 1, f"{what}: parameter of auto", "0 or 1", parameter)
@@ -327,24 +325,24 @@ class Frame:
          self.file_offset, self.generation, self.raw_checksum, self.stored) = \
             HEAD.unpack_from(data)
         same(f"{what}: magic", b"BFRM", magic)
-        supported(version <= 1, f"{what}: version", 1, version)
-        same(f"{what}: version", 1, version)
         require(12 <= self.log2 <= 26, f"{what}: chunk log2", "12 to 26", self.log2)
         require(1 <= self.raw_length <= RAW_MAX, f"{what}: raw length", "1 to 64 MiB",
                 self.raw_length)
-        known_codec(self.codec, what)
         self.chunk = 1 << self.log2
         self.chunks = -(-self.raw_length // self.chunk)
         count = 0 if self.codec == CODEC_ZERO else self.chunks
         body = FRAME_FIXED + CHUNK.size * count
-        self.length = body + self.stored
-        if whole:
-            same(f"{what}: frame length", len(data), self.length)
         require(body <= len(data), f"{what}: head length", f"at most {len(data)}", body)
         self.head_checksum = U64.unpack_from(data, body - 8)[0]
         same(f"{what}: head checksum", f"{checksum(data[:body - 8]):016x}",
              f"{self.head_checksum:016x}")
+        supported(version <= 1, f"{what}: version", 1, version)
+        same(f"{what}: version", 1, version)
         supported(flags == 0 and zero == 0, f"{what}: zero fields", 0, (flags, zero))
+        known_codec(self.codec, what)
+        self.length = body + self.stored
+        if whole:
+            same(f"{what}: frame length", len(data), self.length)
         if self.codec in (CODEC_CULZSS, CODEC_GPULZ):
             Lzss.parse(self.codec, self.parameter, what)
         else:
@@ -573,7 +571,7 @@ class Container:
         """4: those of the file, whose root has this mode. Set-id bits count only if the backing
         inode has them."""
         backing = os.fstat(self.fd).st_mode & 0o7777
-        if self.store.modes != "container":
+        if self.store.modes != "container" or mode == 0:
             return backing
         lost = 0o4000 & ~backing
         if not backing & 0o2000 or (mode ^ backing) & 0o010:
@@ -593,7 +591,7 @@ class Container:
         head = bytes(self.read(0, min(self.length, SLOTS), "slots")).ljust(SLOTS, b"\0")
         for i in (0, 1):
             try:
-                self.slots[i] = parse_slot(head[i * SLOT:(i + 1) * SLOT], i, self.store.modes)
+                self.slots[i] = parse_slot(head[i * SLOT:(i + 1) * SLOT], i)
             except Unsupported:
                 raise
             except Fault as fault:
@@ -878,7 +876,6 @@ class Container:
                     f"{FRAME_FIXED} to {FRAME_MAX}", s.frame_length)
             require(s.position >= SLOTS and s.position + s.frame_length <= root.end,
                     f"{what}: position", f"from {SLOTS} to {root.end - s.frame_length}", s.position)
-            known_codec(s.codec, what)
             require(12 <= s.chunk_log2 <= 26, f"{what}: chunk log2", "12 to 26", s.chunk_log2)
         index.segments.append(s)
 

@@ -313,7 +313,7 @@ class Good(Case):
 
     def test_settings(self) -> None:
         for change in (dict(flags=3), dict(codec=255), dict(codec=ZSTD, parameter=0xFFF9),
-                       dict(codec=ZSTD, parameter=19), dict(codec=18), dict(extent=20480),
+                       dict(codec=ZSTD, parameter=19), dict(mode=0x81A4), dict(extent=20480),
                        dict(extent=64 << 20), dict(generation=9, durable=8)):
             self.good(Builder().direct(b"abc", **change), b"abc")
         self.volume(modes="container")
@@ -602,7 +602,7 @@ class Bad(Case):
     def test_root_rules(self) -> None:
         rules = [
             (dict(magic=b"BALF"), "magic"), (dict(version=0), "version"),
-            (dict(mode=0x81A4), "mode"), (dict(generation=0), "generation"),
+            (dict(mode=0x41A4), "mode"), (dict(generation=0), "generation"),
             (dict(durable=1), "durable"), (dict(extent=8192), "extent"),
             (dict(extent=EXTENT + 1), "extent"), (dict(extent=(64 << 20) + 4096), "extent"),
             (dict(size=1 << 63), "size"), (dict(end=223), "end"), (dict(end=1 << 63), "end"),
@@ -620,11 +620,12 @@ class Bad(Case):
             with self.subTest(change):
                 self.bad(Builder().direct(b"abc" * 9, **change).data, what)
         for change, what in ((dict(version=2), "version"), (dict(flags=4), "flags"),
-                             (dict(codec=4), "codec"), (dict(features=b"DICT" * 2), "DICT")):
+                             (dict(codec=4), "codec"), (dict(codec=18), "fsst"),
+                             (dict(features=b"DICT" * 2), "DICT")):
             with self.subTest(change):
                 self.bad(Builder().direct(b"abc" * 9, **change).data, what, True)
         self.volume(modes="container")
-        for mode in (0, 0o644, 0x9000):
+        for mode in (0o644, 0x9000):
             self.bad(Builder().direct(b"abc", mode=mode).data, "mode")
 
     def test_frame_rules(self) -> None:
@@ -684,7 +685,7 @@ class Bad(Case):
                 (dict(flags=1), "unwritten")):
             with self.subTest(change):
                 self.bad(one(**change), what)
-        for change in (dict(flags=2), dict(zero=1), dict(codec=18)):
+        for change in (dict(flags=2), dict(zero=1)):
             with self.subTest(change):
                 self.bad(one(**change), "flags|codec", True)
         self.bad(leaf(1 << 31, lambda b: [segment(0, 0, 1, 2**30 + 1, 0, 0, 0, 0, 1)]).data, "2.30")

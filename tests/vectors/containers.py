@@ -48,7 +48,7 @@ def check(vector: dict[str, object], store: str) -> list[str]:
     faults, read = read_with_reader(path, store)
     if read != content:
         wrong.append(f"the reader reads {read!r}")
-    if bool(faults) != bool(wanted & 4):
+    if bool(faults) != bool(wanted & 12):
         wrong.append(f"the reader finds {faults}")
     return wrong
 

@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "reader"))
-from test_reader import DIRECT, ZSTD, Builder, frame, root, segment, text
+from test_reader import DIRECT, ZSTD, Builder, frame, root, text
 
 VECTORS: list[dict[str, Any]] = []
 TREE = 64                                       # where a slot has the head checksum
@@ -62,6 +62,10 @@ def slots() -> None:
             vector(f"fallback-direct-{name}-{sessions}",
                    f"a direct root as fallback, with a wrong {name}: the slot is damaged", data,
                    sessions, 4, b"newest")
+    vector("codec-18", "the codec setting is one that is reserved", bytes(
+        Builder().direct(b"abc", codec=18).data), "certain", 8, None)
+    vector("mode-of-another-store", "the mode of a container, in a store of the other kind", bytes(
+        Builder().direct(b"abc", mode=0x81A4).data), "certain", 0, b"abc")
     vector("short", "the second slot is missing: it is read as zeros", root(), "certain", 0, b"")
 
 
@@ -79,6 +83,17 @@ def uncertain() -> None:
     data[-1] ^= 1
     vector("both-rejected", "newest and fallback are rejected, and nothing was durable", bytes(data),
            "listed", 0, b"")
+
+
+    data = bytearray(commits().data)
+    data[data.rindex(b"BFRM") + 4] = 2
+    vector("version-flipped", "a frame with another version and a wrong checksum is corrupt",
+           bytes(data), "listed", 0, b"old")
+    data = bytearray(commits(0).data)
+    data[5] ^= 4
+    data[-1] ^= 1
+    vector("slot-and-root", "one slot is damaged, the other root is rejected: an empty file",
+           bytes(data), "listed", 4, b"")
 
 
 def unknown() -> None:
