@@ -140,6 +140,24 @@ static void test_twice(void)
     rig_clear(&rig);
 }
 
+/* Trimming leaves nothing at the edges of what it punches. */
+static void test_trim(void)
+{
+    struct rig rig;
+
+    work(&rig);
+    uint8_t *old = copy_of(&rig);
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    CHECK_EQ(rig_write(&rig, 0, 3 * BALE_EXTENT_MIN), BALE_OK);
+    rig_commit(&rig, true);
+    CHECK(left(&rig, old) > 100);
+    CHECK_EQ(bale_container_trim(rig.container), BALE_OK);
+    CHECK(left(&rig, old) <= CHANCE);
+    rig_matches(&rig, true);
+    free(old);
+    rig_clear(&rig);
+}
+
 /* Each call fails once: the file keeps its contents. */
 static void test_failures(void)
 {
@@ -172,6 +190,7 @@ int main(void)
     test_given_up(0, false);
     test_nothing_given_up();
     test_twice();
+    test_trim();
     test_failures();
     return check_result();
 }
