@@ -23,6 +23,7 @@ set(BALE_DOCUMENTS
   format/FORMAT.md
   kernels/auto/spec.md
   kernels/lzss/spec.md
+  kernels/rans/spec.md
   kernels/store/spec.md
   kernels/zero/spec.md)
 foreach(codec IN LISTS BALE_CODECS)

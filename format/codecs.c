@@ -22,7 +22,7 @@ static unsigned zstd_level_speed(int16_t level)
     return level <= 1 ? 0 : level <= 4 ? 1 : level <= 9 ? 2 : 3;
 }
 
-#define SPEED(name, NAME, id, frame, rank, closed, most, speed)                                    \
+#define SPEED(name, NAME, id, frame, rank, closed, most, speed, chunk)                             \
     static unsigned name##_speed(uint16_t p)                                                       \
     {                                                                                              \
         (void)p;                                                                                   \
@@ -37,12 +37,13 @@ static unsigned built_in_speed(uint16_t p)
 }
 
 #define ABOUT_BUILT_IN(name, NAME, id, frame)                                                      \
-    {#name, id, true, false, INT16_MAX, name##_in_frame, built_in_speed},
-#define ABOUT(name, NAME, id, frame, rank, closed, most, speed)                                    \
-    {#name, id, false, closed, most, name##_in_frame, name##_speed},
-static const struct bale_codec_about codecs[] = {
-    {"auto", BALE_CODEC_AUTO, true, false, INT16_MAX, auto_in_frame, built_in_speed},
-    BALE_CODEC_LIST(ABOUT_BUILT_IN, ABOUT)};
+    {#name, id, true, false, true, INT16_MAX, name##_in_frame, built_in_speed, BALE_CHUNK_LOG2_MAX},
+#define ABOUT(name, NAME, id, frame, rank, closed, most, speed, chunk)                             \
+    {#name, id, false, closed, (rank) > 0, most, name##_in_frame, name##_speed, chunk},
+static const struct bale_codec_about codecs[] = {{"auto", BALE_CODEC_AUTO, true, false, true,
+                                                  INT16_MAX, auto_in_frame, built_in_speed,
+                                                  BALE_CHUNK_LOG2_MAX},
+                                                 BALE_CODEC_LIST(ABOUT_BUILT_IN, ABOUT)};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define VALUES(array) .values = (array), .value_count = COUNT(array)
@@ -102,6 +103,7 @@ static const struct bale_option options[] = {
      VALUES(pieces),
      .range = "a power of two from 2048 to 65536"},
     {.codec = BALE_CODEC_CULZSS, .bits = 16, .key = "v", .min = 1, .max = 2, .without = 2},
+    {.codec = BALE_CODEC_LZR, .bits = 16, .key = "level", .min = 1, .max = 2, .without = 1},
 };
 
 const struct bale_codec_about *bale_codec_about(uint8_t id)
@@ -154,6 +156,13 @@ bool bale_option_has(const struct bale_option *option, int field)
         if (option->values[i].field == field)
             return true;
     return false;
+}
+
+bool bale_codec_takes_chunks(uint8_t id, unsigned chunk_log2)
+{
+    const struct bale_codec_about *about = bale_codec_about(id);
+
+    return about && chunk_log2 <= about->chunk_log2;
 }
 
 static uint16_t mask_of(const struct bale_option *option)

@@ -7,34 +7,41 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/limits.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* A line for each codec, in the order in which messages name them.
+/* A line for each codec, in the order in which messages name them: those that a device does too,
+ * and all.
  *
  *     BUILT_IN(name, NAME, id, frame)                  the frame layer does it
- *     CODEC(name, NAME, id, frame, rank, closed, most, speed) kernels/name/ has its code
+ *     CODEC(name, NAME, id, frame, rank, closed, most, speed, chunk) kernels/name/ has its code
  *
  * frame   the parameters p (a uint16_t) that a frame may have. A setting may have those that its
  *         options in codecs.c can spell; one that no frame may have is open: what it leaves open is
  *         chosen from an extent's bytes.
  * rank    the order by device memory needed, from 1 without gaps: where memory is short, the CUDA
- *         engine leaves out the codec of the greatest rank first.
+ *         engine leaves out the codec of the greatest rank first. 0: no device does it.
  * closed  whether the device's code is nvCOMP's instead of ours. It is missing without nvCOMP, and
  *         it does not decode frames of strangers.
  * most    the greatest parameter, as an int16_t, that is encoded on the device.
  * speed   the class of p, below BALE_SPEEDS: parameters of one class take about as long, on the CPU
- *         and on a device. The engines learn the cost of each class. */
+ *         and on a device. The engines learn the cost of each class.
+ * chunk   the greatest log2 of the size of chunks. */
+#define BALE_DEVICE_CODEC_LIST(CODEC)                                                              \
+    CODEC(lz4, LZ4, 2, p == 0, 1, true, INT16_MAX, 0, BALE_CHUNK_LOG2_MAX)                         \
+    CODEC(zstd, ZSTD, 3, true, 4, true, 3, /* nvCOMP's matches libzstd's lowest levels */          \
+          zstd_level_speed((int16_t)p), BALE_CHUNK_LOG2_MAX)                                       \
+    CODEC(gpulz, GPULZ, 17, bale_gpulz_is_definite(p), 3, false, INT16_MAX,                        \
+          bale_gpulz_symbol_log2(p), BALE_CHUNK_LOG2_MAX)                                          \
+    CODEC(culzss, CULZSS, 16, p == 1 || p == 2, 2, false, INT16_MAX, p == 1, BALE_CHUNK_LOG2_MAX)
 #define BALE_CODEC_LIST(BUILT_IN, CODEC)                                                           \
     BUILT_IN(store, STORE, 0, p == 0)                                                              \
     BUILT_IN(zero, ZERO, 1, p <= UINT8_MAX)                                                        \
-    CODEC(lz4, LZ4, 2, p == 0, 1, true, INT16_MAX, 0)                                              \
-    CODEC(zstd, ZSTD, 3, true, 4, true, 3, /* nvCOMP's matches libzstd's lowest levels */          \
-          zstd_level_speed((int16_t)p))                                                            \
-    CODEC(gpulz, GPULZ, 17, bale_gpulz_is_definite(p), 3, false, INT16_MAX,                        \
-          bale_gpulz_symbol_log2(p))                                                               \
-    CODEC(culzss, CULZSS, 16, p == 1 || p == 2, 2, false, INT16_MAX, p == 1)
+    BALE_DEVICE_CODEC_LIST(CODEC)                                                                  \
+    CODEC(lzr, LZR, 20, p >= 1 && p <= 9, 0, false, 0, p > 1, 16)
 
 enum { BALE_SPEEDS = 4 };
 
@@ -62,9 +69,11 @@ struct bale_codec_about {
     uint8_t id;
     bool built_in;
     bool closed;
+    bool device; /* a device does it; of a built-in one, finds equal bytes and copies */
     int16_t most;
     bool (*in_frame)(uint16_t parameter);
     unsigned (*speed)(uint16_t parameter); /* of any parameter */
+    uint8_t chunk_log2;                    /* of the largest chunks */
 };
 
 /* NULL for an id that is not in the list, nor auto. */
@@ -116,6 +125,9 @@ struct bale_setting {
     uint8_t codec;
     int16_t parameter;
 };
+
+/* Whether chunks of this size may have the codec or setting. */
+bool bale_codec_takes_chunks(uint8_t id, unsigned chunk_log2);
 
 /* Whether the codec is known and its options can spell the parameter. */
 bool bale_setting_valid(struct bale_setting setting);

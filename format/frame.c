@@ -120,7 +120,10 @@ static int check_codec(const struct bale_frame *frame)
 
     if (!codec || frame->codec == BALE_CODEC_AUTO)
         return BALE_E_UNSUPPORTED;
-    return codec->in_frame(frame->parameter) ? BALE_OK : BALE_E_CORRUPT;
+    return codec->in_frame(frame->parameter) &&
+                   bale_codec_takes_chunks(frame->codec, frame->chunk_log2)
+               ? BALE_OK
+               : BALE_E_CORRUPT;
 }
 
 static int check_table(const uint8_t *in, const struct bale_frame *frame)

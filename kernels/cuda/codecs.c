@@ -4,7 +4,7 @@
 
 #define ABOUT(name, NAME, id, frame, rank, closed, ...) [rank] = {#name, id, closed},
 const struct cuda_codec_about bale_cuda_codecs[CUDA_CODECS] = {
-    [CUDA_STORE] = {"store", BALE_CODEC_STORE, false}, BALE_CODEC_LIST(BALE_CODEC_SKIP, ABOUT)};
+    [CUDA_STORE] = {"store", BALE_CODEC_STORE, false}, BALE_DEVICE_CODEC_LIST(ABOUT)};
 
 int bale_cuda_codec_of(uint8_t id)
 {

@@ -2,7 +2,7 @@
 #include "kernels/cuda/device.cuh"
 
 #define DECLARE(name, ...) extern const cuda_codec_ops bale_cuda_##name; /* kernels/name/cuda.cu */
-BALE_CODEC_LIST(BALE_CODEC_SKIP, DECLARE)
+BALE_DEVICE_CODEC_LIST(DECLARE)
 
 const cuda_codec_ops *bale_cuda_ops(enum cuda_codec codec)
 {
@@ -11,7 +11,7 @@ const cuda_codec_ops *bale_cuda_ops(enum cuda_codec codec)
         return &bale_cuda_##name;
 
     switch (codec) {
-        BALE_CODEC_LIST(BALE_CODEC_SKIP, CASE)
+        BALE_DEVICE_CODEC_LIST(CASE)
     default:
         return nullptr;
     }

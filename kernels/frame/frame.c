@@ -85,7 +85,8 @@ int bale_frame_encode(struct bale_scratch *scratch, struct bale_setting setting,
 {
     int err;
 
-    if (!bale_setting_valid(setting) || !bale_frame_has_geometry(frame))
+    if (!bale_setting_valid(setting) || !bale_frame_has_geometry(frame) ||
+        !bale_codec_takes_chunks(setting.codec, frame->chunk_log2))
         return BALE_E_INVALID;
     err = bale_scratch_reserve(scratch, bale_frame_chunk_count(frame));
     if (err < 0)

@@ -14,7 +14,7 @@ is "" "$err" "what bench says on the way"
 prints '^623\.9 KiB, extents of 128 KiB, chunks of 64 KiB, median of 1 run; MB/s$'
 prints '^ +one core +2 cores$'
 prints '^codec +ratio +compress +decompress +compress +decompress +frames$'
-is "store $(default_settings | sed 's/^zstd:1$/zstd:-5 zstd:1 zstd:3 zstd:6 zstd:9 zstd:15/' | paste -sd' ') auto auto:for=speed" \
+is "store $(default_settings | sed 's/^zstd:1$/zstd:-5 zstd:1 zstd:3 zstd:6 zstd:9 zstd:15/; s/^lzr:1$/lzr:1 lzr:2/' | paste -sd' ') auto auto:for=speed" \
     "$(awk '/^codec/ { on = 1; next } on { printf "%s%s", sep, $1; sep = " " }' .out)" "codecs"
 prints '^store +1\.08( +[0-9]+){4} +store:5 zero:1$'
 
@@ -59,6 +59,7 @@ says '^balefs: --engine gpu: there is no GPU: libbalefs_cuda\.so: '
 is "" "$out" "what is measured without the GPU that has to be there"
 fails 2 "--extent 1: it is 16K to 64M, in steps of 4K: see balefs bench --help" bench -e 1 data
 fails 2 "--chunk 1: it is a power of two from 4K to 64M: see balefs bench --help" bench --chunk 1 data
+fails 2 "--chunk: chunks of lzr are 64K at most: see balefs bench --help" bench --codec lzr:2 --chunk 128K data
 fails 2 "--limit 0: give a size, like 64M: see balefs bench --help" bench -l 0 data
 run 2 bench --codec zstd:0 data
 says '^balefs: --codec zstd:0: .*: see balefs bench --help$'

@@ -27,6 +27,7 @@ for command in compress decompress; do
 done
 fails 2 "--extent 5000: it is 16K to 64M, in steps of 4K: see balefs compress --help" compress -e 5000 data
 fails 2 "--chunk 5000: it is a power of two from 4K to 64M: see balefs compress --help" compress --chunk 5000 data
+fails 2 "--chunk: chunks of lzr are 64K at most: see balefs compress --help" compress --codec lzr --chunk 128K data
 run 2 compress --codec gzip data
 says '^balefs: --codec gzip: There is no codec "gzip"\. .*: see balefs compress --help$'
 fails 2 "--test writes nothing, also not with --output or --stdout: see balefs decompress --help" decompress -t -c data
@@ -103,10 +104,12 @@ cat data | "$balefs" compress -j 5 | cmp - data.bale
 "$balefs" compress -j 1 <data | cmp - data.bale
 "$balefs" decompress -j 5 <data.bale | cmp - data
 names=$(codecs 'c["codec"]')
-for codec in $names auto:for=speed zstd:-3 zstd:9 gpulz:s=1,w=32,c=65536 culzss:v=1; do
+for codec in $names auto:for=speed zstd:-3 zstd:9 gpulz:s=1,w=32,c=65536 culzss:v=1 lzr:2; do
     for length in 0 1 16383 16384 16385 400001; do
         for size in 16K 1M; do
-            head -c $length data | "$balefs" compress --codec "$codec" -e $size --chunk $size >made
+            chunk=$size
+            case $codec in lzr*) chunk=16K ;; esac
+            head -c $length data | "$balefs" compress --codec "$codec" -e $size --chunk $chunk >made
             "$balefs" decompress <made | cmp - <(head -c $length data) || fail "$codec $length $size"
         done
     done

@@ -31,10 +31,10 @@ gpu_codecs() {
     codecs 'c["codec"] + (" to level %d" % c["gpu_most"] if c["gpu_most"] else "")' \
         "c['codec'] == 'store' or not c['built_in'] and $1" | paste -sd, | sed 's/,/, /g'
 }
-prints "^  codecs of GPUs +$(gpu_codecs True)$"
+prints "^  codecs of GPUs +$(gpu_codecs "c['gpu']")$"
 prints "^  nvCOMP +found: "
 doctor lacks
-prints "^  codecs of GPUs +$(gpu_codecs "not c['nvcomp']")$"
+prints "^  codecs of GPUs +$(gpu_codecs "c['gpu'] and not c['nvcomp']")$"
 prints "^  nvCOMP +libfake.so.1 is not found: zstd and lz4 stay on the CPU: pip install nvidia-libnvcomp-cu13, "
 doctor exclusive
 prints "^  GPU engine +$beside: engine=auto leaves everything to the CPU: Fake GPU: its compute mode is exclusive: -o engine=gpu "

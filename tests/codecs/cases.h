@@ -65,7 +65,8 @@ struct codec_case {
 
     /* The rest is that of codecs with a directory. */
 
-    /* Fills out with data that the codec makes shorter, from 40 bytes on. NULL: text does. */
+    uint32_t least; /* bytes of a chunk that the codec makes shorter; 0: 40 */
+    /* Fills out with data that the codec makes shorter, from those on. NULL: text does. */
     void (*fill)(uint64_t seed, uint8_t *out, size_t length);
     /* Data that strains the codec, besides the kinds of tests/codecs/data.h: shape_fill fills out
      * with kind DATA_KINDS and up, shapes of them. */

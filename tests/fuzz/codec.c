@@ -125,7 +125,7 @@ static size_t seed_codec(uint8_t id, unsigned n, uint8_t *out)
 
     if (n >= sizeof lengths / sizeof lengths[0])
         return 0;
-    length = lengths[n];
+    length = lengths[n] < codec_case_of(id)->least ? codec_case_of(id)->least : lengths[n];
     parameter = parameter_of(id, n);
     if (fill)
         fill(n, raw, length);

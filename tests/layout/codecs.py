@@ -10,14 +10,18 @@ import os
 import re
 import sys
 
-HAVE = "spec.md", "cpu.c", "cuda.cu"
+HAVE = "spec.md", "cpu.c"
+DEVICE = "cuda.cu"
 
 
 class Codecs:
     def __init__(self, root):
         self.root = root
         self.bad = 0
-        lines = re.findall(r"^ +(BUILT_IN|CODEC)\((\w+), (\w+), (\d+),", self.read("format/codecs.h"), re.M)
+        text = self.read("format/codecs.h")
+        lines = re.findall(r"^ +(BUILT_IN|CODEC)\((\w+), (\w+), (\d+),", text, re.M)
+        devices = text.split("#define BALE_DEVICE_CODEC_LIST(CODEC)")[1].split("#define")[0]
+        self.devices = re.findall(r"^ +CODEC\((\w+),", devices, re.M)
         self.kinds = {name: kind for kind, name, _, _ in lines}
         self.ids = {name: int(number) for _, name, _, number in lines}
         for _, name, constant, _ in lines:
@@ -52,9 +56,12 @@ class Codecs:
             for file in HAVE if kind == "CODEC" else HAVE[:1]:
                 path = f"kernels/{name}/{file}"
                 self.check(os.path.isfile(os.path.join(self.root, path)), f"{path}: is missing")
+        for name in self.devices:
+            path = f"kernels/{name}/{DEVICE}"
+            self.check(os.path.isfile(os.path.join(self.root, path)), f"{path}: is missing")
         for path in glob.glob(os.path.join(self.root, "kernels/*/cuda.cu")):
             name = os.path.basename(os.path.dirname(path))
-            self.check(name in self.ids, f"kernels/{name}: is not in format/codecs.h")
+            self.check(name in self.devices, f"kernels/{name}: is not in BALE_DEVICE_CODEC_LIST of format/codecs.h")
 
 
 def main():

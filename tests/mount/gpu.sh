@@ -62,7 +62,7 @@ setfattr -n user.balefs.extent -v 1M "$mnt/t2"
 setfattr -n user.balefs.codec -v auto:for=speed "$mnt/t3"
 mount_down "$mnt"
 
-all_codecs=$(codecs 'c["codec"]' 'c["codec"] != "auto"' | paste -sd, | sed 's/,/, /g')
+all_codecs=$(codecs 'c["codec"]' 'c["codec"] != "auto" and c["gpu"]' | paste -sd, | sed 's/,/, /g')
 
 # --- it opens: what it does, does wrong, or leaves, is no difference
 cp "$plugin" "$beside"

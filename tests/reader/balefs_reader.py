@@ -17,6 +17,8 @@ from typing import Any, Callable, Iterator, NamedTuple, Optional, Union
 import lz4.block
 from xxhash import xxh3_64_intdigest as checksum
 
+import lzr
+
 KIB, MIB = 1 << 10, 1 << 20
 SLOT = 112                          # length of a root slot (4)
 SLOTS = 2 * SLOT
@@ -32,8 +34,8 @@ FRAME_FIXED = HEAD.size + 8         # head without chunk table, with its checksu
 RAW_MAX = 64 * MIB
 FRAME_MAX = FRAME_FIXED + CHUNK.size * (RAW_MAX >> 12) + RAW_MAX
 CODEC_STORE, CODEC_ZERO, CODEC_LZ4, CODEC_ZSTD, CODEC_AUTO = 0, 1, 2, 3, 255
-CODEC_CULZSS, CODEC_GPULZ = 16, 17
-CODECS = {0: "store", 1: "zero", 2: "lz4", 3: "zstd", 16: "culzss", 17: "gpulz"}
+CODEC_CULZSS, CODEC_GPULZ, CODEC_LZR = 16, 17, 20
+CODECS = {0: "store", 1: "zero", 2: "lz4", 3: "zstd", 16: "culzss", 17: "gpulz", 20: "lzr"}
 RESERVED = {18: "fsst", 19: "cusz"}
 ADAPTIVE = 0x2000                   # bit of gpulz's parameter, in settings (kernels/gpulz/spec.md)
 UNWRITTEN = 1                       # segment flag
@@ -194,6 +196,11 @@ def decode_chunk(codec: int, parameter: int, stored: memoryview, out: memoryview
         length = _zstd.decode(stored, out)
     elif codec in (CODEC_CULZSS, CODEC_GPULZ):
         length = len(out) if Lzss.parse(codec, parameter, what).decode(stored, out) else -1
+    elif codec == CODEC_LZR:
+        raw = lzr.decode(bytes(stored), len(out)) or b""
+        length = len(raw) or -1
+        if length == len(out):
+            out[:] = raw
     require(length == len(out), f"{what}: {CODECS[codec]} decode", f"{len(out)} bytes",
             length if length >= 0 else "an error")
 
@@ -270,6 +277,8 @@ def parse_slot(data: bytes, slot: int) -> Optional[Root]:
         require(-7 <= level <= 19, f"{what}: zstd level", "-7 to 19", level)
     elif codec == CODEC_CULZSS:
         Lzss.parse(codec, parameter, what)
+    elif codec == CODEC_LZR:
+        require(parameter in (1, 2), f"{what}: parameter", "1 or 2", parameter)
     elif codec == CODEC_GPULZ:
         how = Lzss.parse(codec, parameter & ~ADAPTIVE, what)
         require(not parameter & ADAPTIVE or how.symbol == 1, f"{what}: parameter",
@@ -345,6 +354,9 @@ class Frame:
             same(f"{what}: frame length", len(data), self.length)
         if self.codec in (CODEC_CULZSS, CODEC_GPULZ):
             Lzss.parse(self.codec, self.parameter, what)
+        elif self.codec == CODEC_LZR:
+            require(1 <= self.parameter <= 9, f"{what}: parameter", "1 to 9", self.parameter)
+            require(self.log2 <= 16, f"{what}: chunk log2", "12 to 16", self.log2)
         else:
             most = {CODEC_ZERO: 255, CODEC_ZSTD: 65535}.get(self.codec, 0)
             require(self.parameter <= most, f"{what}: parameter", f"at most {most}",

@@ -12,3 +12,6 @@ for c in sorted(json.load(sys.stdin), key=lambda c: c["id"]):
 
 # The settings that the names alone mean, of the codecs that have a directory in kernels.
 default_settings() { codecs 'c["default"]' 'not c["built_in"]'; }
+
+# Those of them that a GPU does.
+gpu_settings() { codecs 'c["default"]' 'not c["built_in"] and c["gpu"]'; }

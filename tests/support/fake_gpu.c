@@ -29,7 +29,7 @@ uint32_t fake_codecs(void)
     uint32_t all = 0;
 
     for (uint8_t id = 0; id < 32; id++)
-        if (bale_codec_find(id))
+        if (bale_codec_find(id) && bale_codec_about(id)->device)
             all |= 1u << id;
     return fake_word("lacks") ? all & ~lacking : all;
 }

@@ -358,8 +358,12 @@ static int bench_run(const struct bale_command *command, int argc, char **argv)
     if (optind == argc)
         return bale_usage_error(command, "FILE is missing");
     bale_plugin_set_environment();
+    for (size_t i = 0; i < bench.settings.count; i++)
+        if (!bale_codec_takes_chunks(bench.settings.list[i].codec, bench.how.chunk_log2))
+            return bale_usage_error(command, "--chunk: chunks of %s are 64K at most",
+                                    bale_codec_name(bench.settings.list[i].codec));
     if (bench.settings.count == 0)
-        bale_bench_settings_all(&bench.settings);
+        bale_bench_settings_all(&bench.settings, bench.how.chunk_log2);
     bench.names = argv + optind;
     bench.files = argc - optind;
     good = run_bench(&bench);

@@ -8,7 +8,8 @@
 #include "kernels/frame/setting.h"
 
 /* Levels that get a point of their own. */
-static const char *const levels[] = {"zstd:-5", "zstd:1", "zstd:3", "zstd:6", "zstd:9", "zstd:15"};
+static const char *const levels[] = {"zstd:-5", "zstd:1",  "zstd:3", "zstd:6",
+                                     "zstd:9",  "zstd:15", "lzr:1",  "lzr:2"};
 
 bool bale_bench_settings_add(struct bale_bench_settings *settings, const char *text,
                              struct bale_reason *why)
@@ -42,11 +43,11 @@ static void add_levels(struct bale_bench_settings *settings, const char *codec)
             bale_bench_settings_add(settings, levels[i], NULL);
 }
 
-void bale_bench_settings_all(struct bale_bench_settings *settings)
+void bale_bench_settings_all(struct bale_bench_settings *settings, unsigned chunk_log2)
 {
     for (int id = 0; id < BALE_CODEC_AUTO; id++) {
         const char *name = bale_codec_name((uint8_t)id);
-        if (!name || id == BALE_CODEC_ZERO)
+        if (!name || id == BALE_CODEC_ZERO || !bale_codec_takes_chunks((uint8_t)id, chunk_log2))
             continue;
         if (has_levels(name))
             add_levels(settings, name);

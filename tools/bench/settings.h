@@ -19,8 +19,8 @@ struct bale_bench_settings {
 bool bale_bench_settings_add(struct bale_bench_settings *settings, const char *text,
                              struct bale_reason *why);
 
-/* Adds every codec of the registry except zero, which is almost the same as store, and at the end
- * both kinds of auto. */
-void bale_bench_settings_all(struct bale_bench_settings *settings);
+/* Adds every codec of the registry that takes such chunks except zero, which is almost the same as
+ * store, and at the end both kinds of auto. */
+void bale_bench_settings_all(struct bale_bench_settings *settings, unsigned chunk_log2);
 
 #endif

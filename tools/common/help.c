@@ -121,6 +121,7 @@ bool bale_help_codecs_json(void)
         bale_json_count(object, "id", codec->id);
         bale_json_text(object, "default", text);
         json_object_set_new(object, "built_in", json_boolean(codec->built_in));
+        json_object_set_new(object, "gpu", json_boolean(codec->device));
         json_object_set_new(object, "nvcomp", json_boolean(codec->closed));
         json_object_set_new(object, "gpu_most",
                             codec->most == INT16_MAX ? json_null() : json_integer(codec->most));

@@ -165,6 +165,9 @@ static int check_usage(const struct bale_command *command, struct bale_packing *
     if (packing->test && (packing->output || packing->to_stdout))
         return bale_usage_error(command,
                                 "--test writes nothing, also not with --output or --stdout");
+    if (!bale_codec_takes_chunks(packing->pack.setting.codec, packing->pack.chunk_log2))
+        return bale_usage_error(command, "--chunk: chunks of %s are 64K at most",
+                                bale_codec_name(packing->pack.setting.codec));
     if (packing->output && files > 1)
         return bale_usage_error(command, "--output is for one FILE: several go to one place with "
                                          "--stdout");

@@ -26,6 +26,9 @@ static void test_good(void)
         {"zstd:level=3", "zstd:3", BALE_CODEC_ZSTD, 3},
         {"zstd:level=-1", "zstd:-1", BALE_CODEC_ZSTD, -1},
         {"zstd:007", "zstd:7", BALE_CODEC_ZSTD, 7},
+        {"lzr", "lzr:1", BALE_CODEC_LZR, 1},
+        {"lzr:2", "lzr:2", BALE_CODEC_LZR, 2},
+        {"lzr:level=1", "lzr:1", BALE_CODEC_LZR, 1},
         {"culzss", "culzss:2", BALE_CODEC_CULZSS, 2},
         {"culzss:v=1", "culzss:1", BALE_CODEC_CULZSS, 1},
         {"culzss:v=2", "culzss:2", BALE_CODEC_CULZSS, 2},
@@ -239,7 +242,8 @@ static void test_settings_of_tests(void)
     for (size_t c = 0; (codec = bale_codec_at(c)) != NULL; c++)
         for (unsigned set = 1; set < SETTINGS_END; set <<= 1) {
             const char *text;
-            bool found = codec->built_in;
+            bool found = codec->built_in ||
+                         (set == SETTINGS_CHUNK_SIZES && codec->chunk_log2 < BALE_CHUNK_LOG2_MAX);
             for (size_t s = 0; (text = codec_settings_next(set, &s)) != NULL;)
                 found |= codec_setting_parse(text).codec == codec->id;
             if (!CHECK(found))

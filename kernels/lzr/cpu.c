@@ -1,0 +1,58 @@
+#include <stdlib.h>
+
+#include "format/err.h"
+#include "kernels/codec/codec.h"
+#include "kernels/lzr/decode.h"
+#include "kernels/lzr/search.h"
+
+struct lzr_work {
+    struct lzr_emit emit;
+    struct lzr_decode decode;
+    struct lzr_found found[LZR_SEQUENCES];
+    struct lzr_full full; /* its fast part is level 1's too */
+};
+
+static int create(void **work)
+{
+    size_t size = (sizeof(struct lzr_work) + 63) / 64 * 64;
+    struct lzr_work *w = aligned_alloc(64, size);
+
+    if (!w)
+        return BALE_E_NOMEM;
+    lzr_emit_init(&w->emit, bale_rans_steps());
+    lzr_decode_init(&w->decode, bale_rans_steps());
+    *work = w;
+    return BALE_OK;
+}
+
+static int64_t encode(void *work, int16_t parameter, const uint8_t *raw, uint32_t raw_length,
+                      uint8_t *out, uint32_t capacity)
+{
+    struct lzr_work *w = work;
+    uint32_t count;
+
+    if (raw_length > LZR_CHUNK)
+        return BALE_E_INVALID;
+    count = parameter == 1 ? lzr_search_fast(&w->full.fast, raw, raw_length, w->found)
+                           : lzr_search_full(&w->full, &w->emit, raw, raw_length, w->found);
+    return lzr_emit(&w->emit, w->found, count, raw, raw_length, out, capacity);
+}
+
+static int decode(void *work, int16_t parameter, const uint8_t *in, uint32_t length, uint8_t *raw,
+                  uint32_t raw_length, uint32_t chunk_size, struct bale_wanted wanted)
+{
+    struct lzr_work *w = work;
+
+    (void)parameter;
+    (void)chunk_size;
+    return lzr_decode(&w->decode, in, length, raw, raw_length, wanted.to);
+}
+
+const struct bale_codec bale_codec_lzr = {
+    .id = BALE_CODEC_LZR,
+    .name = "lzr",
+    .create = create,
+    .destroy = free,
+    .encode = encode,
+    .decode = decode,
+};

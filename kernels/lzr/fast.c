@@ -1,0 +1,147 @@
+/* The search of level 1. */
+#include <stdbool.h>
+
+#include "kernels/lzr/search.h"
+
+enum {
+    SKIP = 7,     /* each 2^this bytes without a match, the search takes a longer step */
+    PIECE = 4096, /* of a match that is longer than one may be */
+};
+
+/* The search at work. The two last offsets that differ are tried before anything else. */
+struct search {
+    struct lzr_fast *tables;
+    const uint8_t *raw, *end;
+    uint32_t last[2];
+    uint32_t anchor; /* the first byte that is in no sequence */
+    struct lzr_found *found;
+    uint32_t count;
+};
+
+struct match {
+    uint32_t at, from, length;
+};
+
+static inline bool same4(const uint8_t *raw, uint32_t a, uint32_t b)
+{
+    return lzr_load32(raw + a) == lzr_load32(raw + b);
+}
+
+static inline bool same8(const uint8_t *raw, uint32_t a, uint32_t b)
+{
+    return lzr_load64(raw + a) == lzr_load64(raw + b);
+}
+
+/* The match at a position that has so many bytes at least. */
+static inline struct match match_of(const struct search *s, uint32_t at, uint32_t from,
+                                    uint32_t least)
+{
+    return (struct match){at, from,
+                          least + lzr_agree(s->raw + from + least, s->raw + at + least, s->end)};
+}
+
+/* The same with what agrees before it, down to the anchor. */
+static inline struct match match_around(const struct search *s, uint32_t at, uint32_t from,
+                                        uint32_t least)
+{
+    struct match m = match_of(s, at, from, least);
+
+    for (; m.at > s->anchor && m.from > 0 && s->raw[m.at - 1] == s->raw[m.from - 1]; m.length++) {
+        m.at--;
+        m.from--;
+    }
+    return m;
+}
+
+/* Looks for a match at a position, or one behind it, and notes the position. */
+static inline bool find(const struct search *s, uint32_t at, struct match *m)
+{
+    const uint8_t *raw = s->raw;
+    uint16_t *short_slot = &s->tables->by5[lzr_hash(raw + at, 5, LZR_FAST_SHORT)];
+    uint16_t *long_slot = &s->tables->by8[lzr_hash(raw + at, 8, LZR_FAST_LONG)], *next_slot;
+    uint32_t near = *short_slot, far = *long_slot, next = at + 1, next_far;
+
+    *short_slot = *long_slot = (uint16_t)at;
+    if (next > s->last[1] && same4(raw, next, next - s->last[1]) &&
+        !same4(raw, next, next - s->last[0])) {
+        *m = match_of(s, next, next - s->last[1], 4);
+        return true;
+    }
+    if (next > s->last[0] && same4(raw, next, next - s->last[0])) {
+        *m = match_of(s, next, next - s->last[0], 4);
+        return true;
+    }
+    if (same8(raw, far, at)) {
+        *m = match_around(s, at, far, 8);
+        return true;
+    }
+    if (!same4(raw, near, at))
+        return false;
+    next_slot = &s->tables->by8[lzr_hash(raw + next, 8, LZR_FAST_LONG)];
+    next_far = *next_slot;
+    *next_slot = (uint16_t)next;
+    *m = same8(raw, next_far, next) ? match_around(s, next, next_far, 8)
+                                    : match_around(s, at, near, 4);
+    return true;
+}
+
+static inline void add(struct search *s, struct match m)
+{
+    uint16_t offset = (uint16_t)(m.at - m.from);
+
+    for (; m.length > LZR_MATCH_MAX; m.length -= PIECE) {
+        s->found[s->count++] = (struct lzr_found){m.at - s->anchor, PIECE, offset};
+        s->anchor = m.at += PIECE;
+    }
+    s->found[s->count++] = (struct lzr_found){m.at - s->anchor, (uint16_t)m.length, offset};
+    s->anchor = m.at + m.length;
+    if (offset != s->last[0]) {
+        s->last[1] = s->last[0];
+        s->last[0] = offset;
+    }
+}
+
+/* Notes some positions of a match that began at first and ends at the anchor. */
+static inline void note(const struct search *s, uint32_t first)
+{
+    const uint8_t *raw = s->raw;
+    uint32_t last = s->anchor;
+
+    s->tables->by5[lzr_hash(raw + first + 2, 5, LZR_FAST_SHORT)] = (uint16_t)(first + 2);
+    s->tables->by8[lzr_hash(raw + first + 2, 8, LZR_FAST_LONG)] = (uint16_t)(first + 2);
+    s->tables->by8[lzr_hash(raw + last - 2, 8, LZR_FAST_LONG)] = (uint16_t)(last - 2);
+    s->tables->by5[lzr_hash(raw + last - 1, 5, LZR_FAST_SHORT)] = (uint16_t)(last - 1);
+}
+
+uint32_t lzr_search_fast(struct lzr_fast *tables, const uint8_t *raw, uint32_t length,
+                         struct lzr_found *found)
+{
+    struct search s = {.tables = tables,
+                       .raw = raw,
+                       .end = raw + length,
+                       .last = {lzr_first_offsets[0], lzr_first_offsets[1]},
+                       .found = found};
+    uint32_t at = 1, limit = length > LZR_SEARCH_TAIL ? length - LZR_SEARCH_TAIL : 0;
+    struct match m;
+
+    memset(tables, 0, sizeof *tables);
+    while (at < limit) {
+        if (!find(&s, at, &m)) {
+            at += 1 + ((at - s.anchor) >> SKIP);
+            continue;
+        }
+        add(&s, m);
+        at = s.anchor;
+        if (at >= limit)
+            break;
+        note(&s, m.at);
+        while (at < limit && at >= s.last[1] && same4(raw, at, at - s.last[1])) {
+            m = match_of(&s, at, at - s.last[1], 4);
+            add(&s, m);
+            at = s.anchor;
+        }
+    }
+    if (s.anchor < length)
+        found[s.count++] = (struct lzr_found){length - s.anchor, 0, 0};
+    return s.count;
+}

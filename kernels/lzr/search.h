@@ -1,0 +1,103 @@
+/* The encoder's search: from bytes to sequences. */
+#ifndef BALE_KERNELS_LZR_SEARCH_H
+#define BALE_KERNELS_LZR_SEARCH_H
+
+#include <string.h>
+
+#include "kernels/lzr/emit.h"
+#include "kernels/lzr/lzr.h"
+
+enum {
+    LZR_SEARCH_TAIL = 12, /* bytes at the end where no match begins: hashes read 8 */
+
+    LZR_FAST_SHORT = 14,
+    LZR_FAST_LONG = 13,
+
+    LZR_FULL_BITS3 = 12,
+    LZR_FULL_BITS4 = 13,
+    LZR_FULL_BITS6 = 14,
+    LZR_FULL_BITS8 = 14,
+};
+
+/* The last position of each hash of 5 and of 8 bytes; 0: there is none. */
+struct lzr_fast {
+    uint16_t by5[1 << LZR_FAST_SHORT];
+    uint16_t by8[1 << LZR_FAST_LONG];
+};
+
+/* The cheapest way to a position: with a match of so many bytes, whose offset is last[0], or with a
+ * literal if it is 0. */
+struct lzr_node {
+    uint32_t cost; /* in 1/16 bit */
+    uint16_t length;
+    uint16_t run;               /* of literals that end here */
+    uint16_t last[LZR_REPEATS]; /* offsets, the last one first */
+};
+
+struct lzr_full {
+    struct lzr_fast fast;
+    /* Prices in 1/16 bit, raw bits included. */
+    uint16_t literal_price[256];
+    uint16_t run_price[LZR_RUN + 1]; /* of a whole run */
+    uint16_t length_price[LZR_SHORT];
+    uint16_t match_price[LZR_MATCH_CLASSES];
+    uint16_t offset_price[LZR_OFFSET_CLASSES];
+    /* The last position of each hash of so many bytes; 0: there is none. */
+    uint16_t by3[1 << LZR_FULL_BITS3];
+    uint16_t by4[1 << LZR_FULL_BITS4];
+    uint16_t by6[1 << LZR_FULL_BITS6];
+    uint16_t by8[1 << LZR_FULL_BITS8];
+    struct lzr_node nodes[LZR_CHUNK + 1];
+};
+
+static inline uint32_t lzr_load32(const uint8_t *p)
+{
+    uint32_t v;
+
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static inline uint64_t lzr_load64(const uint8_t *p)
+{
+    uint64_t v;
+
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/* Of the first bytes of p, of which 8 are read. */
+static inline uint32_t lzr_hash(const uint8_t *p, unsigned bytes, unsigned bits)
+{
+    return (uint32_t)((lzr_load64(p) << (64 - 8 * bytes)) * UINT64_C(0x9e3779b97f4a7c15) >>
+                      (64 - bits));
+}
+
+/* How far a and b agree; b is the later one, and ends at end. */
+static inline uint32_t lzr_agree(const uint8_t *a, const uint8_t *b, const uint8_t *end)
+{
+    const uint8_t *from = b;
+
+    while (end - b >= 8) {
+        uint64_t difference = lzr_load64(a) ^ lzr_load64(b);
+        if (difference != 0)
+            return (uint32_t)(b - from) + ((uint32_t)__builtin_ctzll(difference) >> 3);
+        a += 8;
+        b += 8;
+    }
+    for (; b < end && *a == *b; a++)
+        b++;
+    return (uint32_t)(b - from);
+}
+
+/* Level 1: skips where nothing is found. Returns the number of sequences; found has room for
+ * LZR_SEQUENCES. */
+uint32_t lzr_search_fast(struct lzr_fast *fast, const uint8_t *raw, uint32_t length,
+                         struct lzr_found *found);
+
+/* Level 2: the cheapest way through the matches that are found at every position. The prices come
+ * from the fast search, whose classes e counts. */
+uint32_t lzr_search_full(struct lzr_full *full, struct lzr_emit *e, const uint8_t *raw,
+                         uint32_t length, struct lzr_found *found);
+
+#endif

@@ -1,0 +1,100 @@
+/* The entropy coder (spec.md): tables of frequencies, and steps of 32 lanes. */
+#ifndef BALE_KERNELS_RANS_RANS_H
+#define BALE_KERNELS_RANS_RANS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    BALE_RANS_LANES = 32,
+    BALE_RANS_SYMBOLS = 1024, /* of an alphabet, at most */
+    BALE_RANS_BITS = 12,      /* of its probabilities, at most */
+    BALE_RANS_SLOTS = 1 << BALE_RANS_BITS,
+    BALE_RANS_TABLE_BYTES = 1 + BALE_RANS_SYMBOLS / 64 + BALE_RANS_SYMBOLS / 8 +
+                            BALE_RANS_SYMBOLS * 11 / 8, /* of a written table, at most */
+    BALE_RANS_RAW = 15,                                 /* raw bits in a step, at most */
+    BALE_RANS_ROOM = 64, /* bytes behind words and symbols that are read or written as well */
+    BALE_RANS_STATES = 4 * BALE_RANS_LANES, /* bytes that the states take of a stream's words */
+};
+
+struct bale_rans_alphabet {
+    uint16_t symbols; /* 1 to BALE_RANS_SYMBOLS; above 256 only with 11 bits or less */
+    uint8_t bits;     /* 10 to BALE_RANS_BITS */
+};
+
+/* A symbol to an encoder: its frequency << 16 | cum. 0: it does not occur. */
+typedef uint32_t bale_rans_symbol;
+
+/* What a state modulo M means to a decoder, with p bits: symbol << 2 p | (slot - cum) << p |
+ * frequency - 1. */
+typedef uint32_t bale_rans_slot;
+
+/* Writes the table for counts[], of which there are fewer than 2^20, to out, which has
+ * BALE_RANS_TABLE_BYTES, and sets symbols[] for each symbol of the alphabet. Returns its bytes. */
+size_t bale_rans_table_write(struct bale_rans_alphabet alphabet, const uint32_t *counts,
+                             bale_rans_symbol *symbols, uint8_t *out);
+
+/* Reads a table of hostile bytes. Sets slots[], of which there are 2^bits, and *used, the symbols
+ * that occur; slots[] is zeros if there are none. Returns its bytes, or BALE_E_CORRUPT. */
+int64_t bale_rans_table_read(struct bale_rans_alphabet alphabet, const uint8_t *in, size_t length,
+                             bale_rans_slot *slots, uint32_t *used);
+
+/* A stream that is being encoded or decoded. */
+struct bale_rans_stream {
+    _Alignas(64) uint32_t state[BALE_RANS_LANES];
+    uint8_t *top;         /* encoder: where the next word goes */
+    const uint8_t *words; /* decoder: the words that are left end here, */
+    const uint8_t *first; /* and begin here */
+};
+
+/* The steps, in plain C or with what the processor has; all make and take the same bytes. Symbols
+ * are bytes. Words and symbols have BALE_RANS_ROOM bytes behind them that may be read, and an
+ * encoder's words room that may be written. */
+struct bale_rans_steps {
+    const char *name;
+    /* Encodes a step: lane i has in[i], but takes no part if that is `absent`. */
+    void (*encode)(struct bale_rans_stream *stream, const bale_rans_symbol *symbols, unsigned bits,
+                   const uint8_t in[BALE_RANS_LANES], uint8_t absent);
+    /* Encodes a step: lane i has count[i] raw bits, 0 to BALE_RANS_RAW: those of value[i], which
+     * has no others. */
+    void (*encode_raw)(struct bale_rans_stream *stream, const uint32_t value[BALE_RANS_LANES],
+                       const uint8_t count[BALE_RANS_LANES]);
+    /* Encodes steps of 32 bytes, and of the rest in the last one, from the last step to the first.
+     * Byte i has table[i] of several tables of 256 symbols that lie one behind the other; all have
+     * the first if table is NULL. */
+    void (*encode_bytes)(struct bale_rans_stream *stream, const bale_rans_symbol *symbols,
+                         unsigned bits, const uint8_t *in, const uint8_t *table, size_t count);
+    /* Decodes a step of the lanes of the mask; other lanes get 0. Sets *others to the lanes of the
+     * mask whose symbol is not `symbol`. False if words are missing. */
+    bool (*decode)(struct bale_rans_stream *stream, const bale_rans_slot *slots, unsigned bits,
+                   uint32_t mask, uint8_t out[BALE_RANS_LANES], uint8_t symbol, uint32_t *others);
+    bool (*decode_raw)(struct bale_rans_stream *stream, uint32_t value[BALE_RANS_LANES],
+                       const uint8_t count[BALE_RANS_LANES]);
+    /* out has room for whole steps. The tables of 2^bits slots lie one behind the other. */
+    bool (*decode_bytes)(struct bale_rans_stream *stream, const bale_rans_slot *slots,
+                         unsigned bits, uint8_t *out, const uint8_t *table, size_t count);
+};
+
+extern const struct bale_rans_steps bale_rans_plain;
+
+/* The fastest steps of this processor. */
+const struct bale_rans_steps *bale_rans_steps(void);
+
+/* Those of them that it can do: i from 0 until NULL. For tests. */
+const struct bale_rans_steps *bale_rans_steps_at(size_t i);
+
+/* Begins a stream whose words go to `words`, with the lanes' carries. */
+void bale_rans_encode_begin(struct bale_rans_stream *stream, uint8_t *words,
+                            const uint16_t carry[BALE_RANS_LANES]);
+
+/* Appends the states. The stream's words end at stream->top then. */
+void bale_rans_encode_end(struct bale_rans_stream *stream);
+
+/* Begins with the words of a stream, which are so many bytes. False: it is corrupt. */
+bool bale_rans_decode_begin(struct bale_rans_stream *stream, const uint8_t *words, size_t bytes);
+
+/* Whether the stream ends here; gives the carries. */
+bool bale_rans_decode_end(const struct bale_rans_stream *stream, uint16_t carry[BALE_RANS_LANES]);
+
+#endif

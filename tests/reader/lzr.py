@@ -1,0 +1,275 @@
+"""A decoder of the codec lzr, written from kernels/lzr/spec.md and kernels/rans/spec.md alone."""
+from __future__ import annotations
+
+import struct
+from itertools import accumulate
+from typing import Optional, Sequence
+
+LANES = 32
+GROUP, GROUP_LITERALS = 256, 1024
+RUN_ONLY, NO_MATCH = 26, 0
+LITERALS, RUNS, MATCHES, OFFSETS = (256, 11), (27, 10), (61, 10), (62, 10)
+
+
+class Corrupt(Exception):
+    """A stream that breaks a rule."""
+
+
+def require(good: bool) -> None:
+    if not good:
+        raise Corrupt
+
+
+def run_class(c: int) -> tuple[int, int]:
+    """Of a class of runs, matches or offsets: its least value, and its raw bits."""
+    if c < 16:
+        return c, 0
+    if c < 20:
+        return 16 + 2 * (c - 16), 1
+    if c < 22:
+        return 24 + 4 * (c - 20), 2
+    return (32 + 8 * (c - 22), 3) if c < RUN_ONLY else (64, 0)
+
+
+def match_class(c: int) -> tuple[int, int]:
+    if c <= 16:
+        return (2 + c if c else 0), 0
+    k = (c - 17) // 4 + 2
+    return 3 + ((4 + (c - 17) % 4) << k), k
+
+
+def offset_class(c: int) -> tuple[int, int]:
+    if c < 6:
+        return c - 2, 0                 # of 0, 1 and 2 it is not used
+    k = (c - 6) // 4
+    return (4 + (c - 6) % 4) << k, k
+
+
+class Table:
+    """The symbols of an alphabet: for each slot the symbol, its frequency and its cum."""
+
+    def __init__(self, slots: list[tuple[int, int, int]]) -> None:
+        self.slots = slots
+
+
+class Input:
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+
+    def take(self, length: int) -> bytes:
+        require(self.at + length <= len(self.data))
+        self.at += length
+        return self.data[self.at - length:self.at]
+
+    def table(self, alphabet: tuple[int, int]) -> Table:
+        symbols, p = alphabet
+        form, = self.take(1)
+        if form == 0:
+            return Table([])
+        require(form == p or 1 <= form & 127 <= 5)
+        groups = int.from_bytes(self.take((symbols + 63) // 64), "little")
+        occur = []
+        for group in range(groups.bit_length()):
+            if groups >> group & 1:
+                mask, = self.take(1)
+                require(mask != 0)
+                occur += [8 * group + i for i in range(8) if mask >> i & 1]
+        require(len(occur) > 0 and occur[-1] < symbols)
+        weights = self.weights(form, p, len(occur))
+        return Table(slots_of(occur, weights, 1 << p))
+
+    def weights(self, form: int, p: int, count: int) -> list[int]:
+        bits = form & 127
+        above = [True] * count
+        skip = 0
+        if form & 128:
+            flags = int.from_bytes(self.data[self.at:self.at + (count + 7) // 8], "little")
+            above = [bool(flags >> i & 1) for i in range(count)]
+            skip = count
+        length = (skip + bits * sum(above) + 7) // 8
+        rest = int.from_bytes(self.take(length), "little") >> skip
+        weights = []
+        for is_above in above:
+            number = 0
+            if is_above:
+                number = (rest & (1 << bits) - 1) + (skip > 0)
+                rest >>= bits
+            weights.append(number if form == p else level_weight(number))
+        require(rest == 0)
+        require(form != p or sum(weights) == (1 << p) - count)
+        return weights
+
+
+def level_weight(e: int) -> int:
+    return (2 + (e - 1) % 2) << (e - 1) // 2 if e else 0
+
+
+def slots_of(occur: list[int], weights: list[int], m: int) -> list[tuple[int, int, int]]:
+    if not any(weights):
+        weights = [1] * len(weights)
+    q = ((m - len(occur)) << 32) // sum(weights)
+    below = [0, *accumulate(weights)]
+    cum = [r + (below[r] * q >> 32) for r in range(len(occur))] + [m]
+    return [(s, cum[r + 1] - cum[r], cum[r]) for r, s in enumerate(occur)
+            for _ in range(cum[r + 1] - cum[r])]
+
+
+class Stream:
+    """32 states and a stack of words."""
+
+    def __init__(self, words: Sequence[int]) -> None:
+        self.words = list(words)
+        self.states = [0] * LANES
+        for _ in range(2):
+            self.refill(range(LANES))
+        require(all(1 << 15 <= x < 1 << 31 for x in self.states))
+
+    def refill(self, lanes: Sequence[int]) -> None:
+        require(len(lanes) <= len(self.words))
+        first = len(self.words) - len(lanes)
+        for lane, word in zip(lanes, self.words[first:]):
+            self.states[lane] = self.states[lane] << 16 | word
+        del self.words[first:]
+
+    def after(self, lanes: Sequence[int]) -> None:
+        self.refill([lane for lane in lanes if self.states[lane] < 1 << 15])
+
+    def symbols(self, tables: dict[int, Table]) -> dict[int, int]:
+        """A step: a symbol for each lane that has a table."""
+        found = {}
+        for lane, table in tables.items():
+            require(len(table.slots) > 0)
+            x, m = self.states[lane], len(table.slots)
+            found[lane], f, cum = table.slots[x % m]
+            self.states[lane] = f * (x // m) + x % m - cum
+        self.after(list(tables))
+        return found
+
+    def raw(self, bits: dict[int, int]) -> dict[int, int]:
+        """A step: so many raw bits for each lane."""
+        found = {lane: self.states[lane] & (1 << k) - 1 for lane, k in bits.items()}
+        for lane, k in bits.items():
+            self.states[lane] >>= k
+        self.after([lane for lane, k in bits.items() if k])
+        return found
+
+    def carries(self) -> list[int]:
+        require(not self.words and all(x >> 16 == 1 for x in self.states))
+        return [x & 0xFFFF for x in self.states]
+
+
+class Match:
+    """A run of literals and a match; an offset below 0 repeats one of those before."""
+
+    def __init__(self, run: int, length: int, offset: int) -> None:
+        self.run, self.length, self.offset = run, length, offset
+
+
+class Decoder:
+    def __init__(self, data: bytes, length: int) -> None:
+        self.length = length
+        self.out = bytearray()
+        self.last = [1, 4, 8]
+        head = Input(data)
+        flags, = head.take(1)
+        require(flags < 4)
+        streams = 1 + (flags & 1)
+        self.left = list(struct.unpack(f"<{streams}H", head.take(2 * streams)))
+        first = int.from_bytes(head.take(2), "little") if streams == 2 else 0
+        require(self.left[0] > 0)
+        self.literals = [head.table(LITERALS) for _ in range(4 if flags & 2 else 1)]
+        self.runs, self.matches, self.offsets = map(head.table, (RUNS, MATCHES, OFFSETS))
+        if head.at % 2:
+            require(head.take(1) == b"\0")
+        rest = data[head.at:]
+        require(len(rest) % 2 == 0)
+        words = struct.unpack(f"<{len(rest) // 2}H", rest)
+        require(first <= len(words))
+        parts = [words[:first], words[first:]] if streams == 2 else [words]
+        require(all(n > 0 or not part for n, part in zip(self.left, parts)))
+        self.streams = [Stream(part) if n else None for n, part in zip(self.left, parts)]
+
+    def round(self, stream: Stream, lanes: int) -> list[Match]:
+        runs = stream.symbols({i: self.runs for i in range(lanes)})
+        matches = stream.symbols({i: self.matches for i in range(lanes) if runs[i] != RUN_ONLY})
+        offsets = stream.symbols({i: self.offsets for i, c in matches.items() if c != NO_MATCH})
+        classes = []
+        for i in range(lanes):
+            offset = offset_class(offsets[i]) if offsets.get(i, 0) > 2 else (0, 0)
+            classes.append((offset, match_class(matches.get(i, NO_MATCH)), run_class(runs[i])))
+        bits = [sum(k for _, k in of) for of in classes]
+        low = stream.raw({i: min(k, 15) for i, k in enumerate(bits)})
+        high = stream.raw({i: k - 15 for i, k in enumerate(bits) if k > 15})
+        found = []
+        for i, of in enumerate(classes):
+            raw, values = low[i] | high.get(i, 0) << 15, []
+            for least, k in of:
+                values.append(least + (raw & (1 << k) - 1))
+                raw >>= k
+            if offsets.get(i, 0) <= 2:
+                values[0] = -1 - offsets.get(i, 0)
+            found.append(Match(values[2], values[1], values[0]))
+        return found
+
+    def group(self, turn: int, stream: Stream) -> None:
+        sequences: list[Match] = []
+        count = 0
+        while True:
+            lanes = min(LANES, self.left[turn])
+            sequences += self.round(stream, lanes)
+            self.left[turn] -= lanes
+            count = sum(s.run for s in sequences)
+            if len(sequences) == GROUP or count >= GROUP_LITERALS or self.left[turn] == 0:
+                break
+        carried = min(count, 64) if self.left[turn] == 0 else 0
+        literals = self.decode_literals(stream, sequences, count - carried)
+        if self.left[turn] == 0:
+            carries = stream.carries()
+            both = bytes(c & 255 for c in carries) + bytes(c >> 8 for c in carries)
+            require(not any(both[carried:]))
+            literals += both[:carried]
+        self.write(sequences, literals)
+
+    def decode_literals(self, stream: Stream, sequences: list[Match], count: int) -> bytearray:
+        at, positions = len(self.out), []
+        for s in sequences:
+            positions += range(at, at + s.run)
+            at += s.run + s.length
+        literals = bytearray()
+        for first in range(0, count, LANES):
+            tables = {i: self.literals[positions[first + i] % len(self.literals)]
+                      for i in range(min(LANES, count - first))}
+            literals += bytes(stream.symbols(tables).values())
+        return literals
+
+    def write(self, sequences: list[Match], literals: bytes) -> None:
+        at, out = 0, self.out
+        for s in sequences:
+            out += literals[at:at + s.run]
+            at += s.run
+            offset = self.last[-1 - s.offset] if s.offset < 0 else s.offset
+            self.last = [offset, *self.last[:2]]
+            require(len(out) + s.length <= self.length)
+            if s.length:
+                require(offset <= len(out))
+                for _ in range(s.length):
+                    out.append(out[-offset])
+
+    def run(self) -> bytes:
+        turn = 0
+        while self.left[turn]:
+            stream = self.streams[turn]
+            assert stream
+            self.group(turn, stream)
+            turn = (turn + 1) % len(self.left)
+        require(not any(self.left) and len(self.out) == self.length)
+        return bytes(self.out)
+
+
+def decode(data: bytes, length: int) -> Optional[bytes]:
+    """The raw bytes, so many, of a chunk's stream; None if it breaks a rule."""
+    try:
+        require(length <= 1 << 16)
+        return Decoder(data, length).run()
+    except Corrupt:
+        return None
