@@ -37,7 +37,7 @@ enum {
     SET_USER_ID = 04000,
     SET_GROUP_ID = 02000,
     OWNER_READS_AND_WRITES = 0600,
-    GROUP_EXECUTES = 010,
+    STICKY = 01000,
 };
 
 static const uint8_t magic[4] = {'B', 'A', 'L', 'E'};
@@ -95,15 +95,9 @@ uint32_t bale_root_backing_mode(uint32_t mode)
     return (mode & (SET_USER_ID | SET_GROUP_ID | 0777)) | OWNER_READS_AND_WRITES;
 }
 
-/* A change of owner leaves set-group-ID without the group's execute, where it means nothing: so
- * both must agree in that bit too. */
 uint32_t bale_root_permissions(uint16_t mode, uint32_t backing)
 {
-    uint32_t lost = SET_USER_ID & ~backing;
-
-    if (!(backing & SET_GROUP_ID) || (mode ^ backing) & GROUP_EXECUTES)
-        lost |= SET_GROUP_ID;
-    return mode & MODE_BITS & ~lost;
+    return mode & MODE_BITS & (backing | OWNER_READS_AND_WRITES | STICKY);
 }
 
 static bool all_zero(const uint8_t *bytes, size_t length)

@@ -21,9 +21,9 @@ enum {
 uint32_t bale_root_backing_mode(uint32_t mode);
 
 /* The permissions (07777) of a file whose root has this mode and whose backing inode has the
- * permissions backing (FORMAT.md section 4). Set-id bits count only where both have them: the
- * kernel takes them from an inode that is given to another owner, and nothing takes them from a
- * root. */
+ * permissions backing (FORMAT.md section 4). What the inode may lack for its owner's sake comes
+ * from mode alone; any other bit counts only where both have it: chown takes set-id bits from the
+ * inode, and chmod what it is told to, and nothing takes them from a root. */
 uint32_t bale_root_permissions(uint16_t mode, uint32_t backing);
 
 /* Where a page or a direct frame lies, and what its checksum must be. All zero: nothing. */

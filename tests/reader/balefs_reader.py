@@ -580,15 +580,12 @@ class Container:
         return self.root.size if self.root else 0
 
     def permissions(self, mode: int) -> int:
-        """4: those of the file, whose root has this mode. Set-id bits count only if the backing
-        inode has them."""
+        """4: those of the file, whose root has this mode. A bit counts only if the backing inode has
+        it too, but for what its owner needs."""
         backing = os.fstat(self.fd).st_mode & 0o7777
         if self.store.modes != "container" or mode == 0:
             return backing
-        lost = 0o4000 & ~backing
-        if not backing & 0o2000 or (mode ^ backing) & 0o010:
-            lost |= 0o2000
-        return mode & 0o7777 & ~lost
+        return mode & 0o7777 & (backing | 0o1600)
 
     # Choosing a root (8)
 

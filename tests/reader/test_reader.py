@@ -319,12 +319,13 @@ class Good(Case):
         self.volume(modes="container")
         self.good(Builder().direct(b"abc", mode=0x8FFF), b"abc")
 
-    def test_set_id(self) -> None:
+    def test_permissions(self) -> None:
         self.volume(modes="container")
         for mode, backing, want in ((0o4755, 0o755, 0o755), (0o4755, 0o4755, 0o4755),
-                                    (0o2755, 0o2745, 0o755), (0o2755, 0o2755, 0o2755),
-                                    (0o2644, 0o2644, 0o2644), (0o2644, 0o2654, 0o644),
-                                    (0o755, 0o6755, 0o755), (0o1600, 0o600, 0o1600)):
+                                    (0o2755, 0o2745, 0o2745), (0o2755, 0o2755, 0o2755),
+                                    (0o2644, 0o644, 0o644), (0o755, 0o6777, 0o755),
+                                    (0o666, 0o644, 0o644), (0, 0o600, 0), (0o500, 0o600, 0o400),
+                                    (0o1600, 0o600, 0o1600)):
             with self.subTest(mode=oct(mode), backing=oct(backing)):
                 path = self.write(Builder().direct(b"abc", mode=0x8000 | mode).data)
                 os.chmod(path, backing)

@@ -208,8 +208,8 @@ static void note_set_id(const struct fsck_file *file, struct bale_container *con
                  (unsigned)st.st_uid, (unsigned)st.st_gid);
     else
         snprintf(text, sizeof text,
-                 "note: mode %04o is in the container, and the backing file has %04o: the set-id "
-                 "bits do not count",
+                 "note: mode %04o is in the container, and the backing file has %04o: only what "
+                 "both have counts",
                  mode, st.st_mode & 07777);
     note(file->fsck, file->below, text);
 }
