@@ -300,5 +300,6 @@ int bale_container_close(struct bale_container *c)
             (void)bale_space_trim(c);
     }
     err = bale_container_destroy(c);
-    return err == BALE_OK && written ? 1 : err;
+    /* Closing what was only read loses nothing. */
+    return !written ? BALE_OK : err == BALE_OK ? 1 : err;
 }

@@ -174,5 +174,7 @@ bool bale_platform_believes_syncfs(int fd)
         0x01021994, /* tmpfs: there is nothing to keep */
     };
 
-    return !bale_store_platform.no_syncfs && has_type(fd, magics, sizeof magics / sizeof magics[0]);
+    if (bale_store_platform.believes_syncfs != 0)
+        return bale_store_platform.believes_syncfs > 0;
+    return has_type(fd, magics, sizeof magics / sizeof magics[0]);
 }

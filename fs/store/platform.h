@@ -12,11 +12,11 @@
 
 /* Overrides for tests, which set them before any thread starts. */
 struct bale_store_platform {
-    const char *boot;  /* NULL: the kernel's boot id */
-    const char *host;  /* NULL: the node name */
-    bool network;      /* treat every file system as a network's */
-    unsigned await_ms; /* how long bale_lock_await_holder waits */
-    bool no_syncfs;    /* believe syncfs() on none */
+    const char *boot;    /* NULL: the kernel's boot id */
+    const char *host;    /* NULL: the node name */
+    bool network;        /* treat every file system as a network's */
+    unsigned await_ms;   /* how long bale_lock_await_holder waits */
+    int believes_syncfs; /* on every file system (1), on none (-1), by its type (0) */
     int (*syncfs)(int fd);
     int (*flock)(int fd, int operation);
 };

@@ -123,6 +123,7 @@ static void probe_file_system(int dir, bool write, struct bale_store_abilities *
     can->user_xattr = reads_attribute(dir, BALE_XATTR_CODEC);
     if (write)
         probe_writing(dir, can);
+    add_lacking(can, bale_platform_believes_syncfs(dir), "no syncfs that counts");
     add_lacking(can, can->user_xattr, "no user attributes");
     add_lacking(can, can->posix_acl, "no ACLs");
     add_lacking(can, can->file_handles, "no file handles");

@@ -123,7 +123,7 @@ void bale_store_defaults(const struct bale_store *store, struct bale_container_a
 /* What the backing file system can do; a writer finds out in .balefs when it opens the store. */
 struct bale_store_abilities {
     bool user_xattr, posix_acl, allocate, punch, tmpfile, file_handles, flock;
-    char text[160]; /* lists in one line what it cannot do; empty: nothing */
+    char text[200]; /* lists in one line what it cannot do; empty: nothing */
 };
 const struct bale_store_abilities *bale_store_abilities(const struct bale_store *store);
 /* The same for the file system of any directory. write: the directory is a new one of the caller's,

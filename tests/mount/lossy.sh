@@ -2,7 +2,8 @@
 # A store on a file system that loses everything that was not synced, name, attribute or byte, and where syncfs(2) does
 # nothing: that file system is killed, or the daemon is, under programs at work. What fsync and `balefs sync` promised is
 # there, and the store is sound each time.
-# usage: lossy.sh POWER LOSSY [--rounds N] [--seed N], with BALEFS and BALE_SOURCE in the environment
+# With --disk, it is a disk: a file in it has the file system TYPE, and the store lies on that.
+# usage: lossy.sh POWER LOSSY [--rounds N] [--seed N] [--disk TYPE [--options MOUNT_OPTIONS]], with BALEFS and BALE_SOURCE in the environment
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 
@@ -10,11 +11,14 @@ power=${1:?usage: lossy.sh POWER LOSSY [--rounds N] [--seed N]}
 lossy=${2:?usage: lossy.sh POWER LOSSY [--rounds N] [--seed N]}
 shift 2
 rounds=30
+disk= disk_options=defaults
 seed=$((RANDOM * 32768 + RANDOM))
 while [ $# -gt 0 ]; do
     case $1 in
     --rounds) rounds=$2 ;;
     --seed) seed=$2 ;;
+    --disk) disk=$2 ;;
+    --options) disk_options=$2 ;;
     *) fail "unknown argument $1" ;;
     esac
     shift 2
@@ -23,25 +27,55 @@ done
 mount_begin lossy
 options=("" "io=direct" "memory=64M")
 percents=(0 0 30)
+lost= # "kill" if there was no loss in the last round
+image=$work/below/image device=
 backing=$work/backing store=$work/backing/store mnt=$work/mnt
 below= # the process of the file system below
 mkdir "$mnt" "$backing" "$work/disk"
 
 below_up() {
-    "$lossy" "$work/disk" "$backing" "$1" &
+    local at=$backing
+    [ -z "$disk" ] || at=$work/below
+    mkdir -p "$at"
+    "$lossy" "$work/disk" "$at" "$1" &
     below=$!
     for ((i = 0; i < 5000; i++)); do
-        is_mounted "$backing" && return 0
-        kill -0 "$below" 2>/dev/null || break
+        is_mounted "$at" && break
+        kill -0 "$below" 2>/dev/null || fail "seed $seed, round $round: the file system below is not mounted"
         sleep 0.01
     done
-    fail "seed $seed, round $round: the file system below is not mounted"
+    [ -z "$disk" ] || disk_up
+}
+
+disk_up() {
+    local new=no
+    if [ ! -e "$image" ]; then
+        command -v "mkfs.$disk" >/dev/null || skip "no mkfs.$disk"
+        truncate -s 320M "$image"
+        "mkfs.$disk" -q "$image" || fail "mkfs.$disk"
+        sync "$image" "$work/below"
+        new=yes
+    fi
+    device=$(losetup -f --show "$image") || skip "no loop device"
+    mount -o "$disk_options" "$device" "$backing" || fail "seed $seed, round $round: $disk cannot be mounted"
+    [ $new = no ] || sync -f "$backing"
 }
 
 below_down() {
     kill -KILL "$below" 2>/dev/null || true
     wait "$below" 2>/dev/null || true
     umount -l "$backing"
+    [ -z "$disk" ] || disk_down
+}
+
+# The file system notices that its disk is gone, and lets go of it.
+disk_down() {
+    losetup -d "$device"
+    for ((i = 0; i < 3000; i++)); do
+        losetup "$device" >/dev/null 2>&1 || break
+        sleep 0.01
+    done
+    umount -l "$work/below"
 }
 
 coproc WORKER { exec "$power" "$mnt" "$store" "$seed"; }

@@ -310,7 +310,7 @@ static void syncing_each_file(void)
     struct bale_store *store;
     uint32_t first, second;
 
-    bale_store_platform.no_syncfs = true;
+    bale_store_platform.believes_syncfs = -1;
     store = begin();
     CHECK(!bale_store_believes_syncfs(store) && !bale_store_is_unsettled(store));
     CHECK_EQ_STR(sessions_now(), "10 10=");
@@ -343,13 +343,13 @@ static void syncing_each_file(void)
     CHECK_EQ(bale_store_close(store, true, NULL), BALE_E_IO);
     CHECK_EQ_STR(sessions_now(), "14 12= 14=");
     CHECK_EQ(syncs, 0);
-    bale_store_platform.no_syncfs = false;
+    bale_store_platform.believes_syncfs = 1;
 
     /* An older program, which believed it, listed a session with its boot. */
     scratch_remove();
     store = begin();
     die(store);
-    bale_store_platform.no_syncfs = true;
+    bale_store_platform.believes_syncfs = -1;
     store = store_open("s", BALE_STORE_UNLOCKED);
     CHECK(!certain(store, 10));
     bale_store_close(store, false, NULL);
@@ -358,7 +358,7 @@ static void syncing_each_file(void)
     CHECK_EQ(syncs, 0);
     bale_store_close(store, true, NULL);
     CHECK_EQ_STR(sessions_now(), "11 10=boot-a");
-    bale_store_platform.no_syncfs = false;
+    bale_store_platform.believes_syncfs = 1;
     scratch_remove();
 }
 
@@ -433,6 +433,7 @@ static void hostile_lists(void)
 
 int main(void)
 {
+    bale_store_platform.believes_syncfs = 1;
     bale_store_platform.syncfs = fake_syncfs;
     clean_end();
     first_of_all();
