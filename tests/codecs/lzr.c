@@ -123,8 +123,8 @@ static uint32_t expand(const struct plan *plan, uint8_t *raw)
         uint32_t coded = literals > CARRIED ? literals - CARRIED : 0;
         for (uint32_t s = 0, l = 0; s < plan->parts[p].sequences; s++) {
             for (uint32_t n = 0; n < run; n++, l++, at++)
-                raw[at] = l < coded ? (uint8_t)(plan->literal + (int)(at % plan->tables))
-                                    : carried_byte(p, l - coded);
+                raw[at] = (uint8_t)(l < coded ? (uint8_t)(plan->literal + (int)(at % plan->tables))
+                                              : carried_byte(p, l - coded));
             for (uint32_t n = 0; plan->run != RUN_ONLY && n < 18; n++, at++)
                 raw[at] = raw[at - 3];
         }
