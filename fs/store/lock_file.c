@@ -222,26 +222,44 @@ bool bale_lock_is_missing(int dir, const char *name)
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
 }
 
-/* Whether an earlier mount may still run, as far as the list of sessions knows. */
-static bool lists_uncertain(int dir)
+/* A lock that a writer has is not empty. As the server of a network file system sees it. */
+static bool has_text(int dir, const char *name)
+{
+    struct statx st;
+
+    return statx(dir, name, AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC, STATX_SIZE, &st) == 0 &&
+           st.stx_size > 0;
+}
+
+void bale_lock_await(int dir, const char *name)
+{
+    const struct timespec pause = {.tv_nsec = 50 * 1000000L};
+
+    for (unsigned ms = 0; ms < bale_store_platform.await_ms && !has_text(dir, name); ms += 50)
+        nanosleep(&pause, NULL);
+}
+
+/* Whether a session is listed that has not ended cleanly; missing: if there is no list. */
+static bool lists_uncertain(int dir, bool missing)
 {
     json_t *json;
     bool any;
 
     if (bale_store_file_read_json(dir, "", BALE_SESSIONS, &json, NULL) < 0)
-        return true;
+        return missing;
     any = json_array_size(json_object_get(json, "uncertain")) > 0;
     json_decref(json);
     return any;
 }
 
+/* A mount that ends cleanly leaves an empty lock and nothing in the list; a crash leaves the lock's
+ * text. So a listed session without that text may be one that still runs. */
 void bale_lock_await_holder(int dir)
 {
-    const unsigned ms = bale_store_platform.await_ms;
-    const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    bool missing = bale_lock_is_missing(dir, BALE_LOCK);
 
-    if (bale_lock_directory_serves(dir) || !bale_lock_is_missing(dir, BALE_LOCK))
+    if (bale_lock_directory_serves(dir) || has_text(dir, BALE_LOCK))
         return;
-    if (bale_lock_is_missing(dir, BALE_SECOND_LOCK) || lists_uncertain(dir))
-        nanosleep(&pause, NULL);
+    if (lists_uncertain(dir, missing) || (missing && bale_lock_is_missing(dir, BALE_SECOND_LOCK)))
+        bale_lock_await(dir, BALE_LOCK);
 }

@@ -47,8 +47,11 @@ int bale_lock_take_second(int dir, bool write, int *fd, bool *by_writer);
 /* Whether there is nothing of that name. */
 bool bale_lock_is_missing(int dir, const char *name);
 
-/* Before a writer takes the lock: where there is none although there should be, and the second lock
- * does not tell either, waits until a holder whose lock was removed has made it again. */
+/* Waits until name is a lock that somebody has, but no longer than a live holder needs to make it
+ * again. */
+void bale_lock_await(int dir, const char *name);
+/* Before a writer takes the lock: if it seems free although a mount may still run, and the second
+ * lock does not tell either, waits until a holder whose lock was removed has made it again. */
 void bale_lock_await_holder(int dir);
 
 #endif

@@ -15,7 +15,7 @@ struct bale_store_platform {
     const char *boot;    /* NULL: the kernel's boot id */
     const char *host;    /* NULL: the node name */
     bool network;        /* treat every file system as a network's */
-    unsigned await_ms;   /* how long bale_lock_await_holder waits */
+    unsigned await_ms;   /* how long bale_lock_await waits */
     int believes_syncfs; /* on every file system (1), on none (-1), by its type (0) */
     int (*syncfs)(int fd);
     int (*flock)(int fd, int operation);

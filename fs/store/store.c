@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +15,7 @@
 #include "fs/base/log.h"
 #include "fs/store/file.h"
 #include "fs/store/internal.h"
+#include "fs/store/lock_file.h"
 #include "fs/store/lock_watch.h"
 
 #define RESERVE "reserve"
@@ -237,6 +240,14 @@ static int make_directory(const char *path, struct bale_reason *why)
     return err;
 }
 
+static void await_lock(const char *path)
+{
+    char name[PATH_MAX];
+
+    if (snprintf(name, sizeof name, "%s/" BALE_STORE_DIR "/" BALE_LOCK, path) < (int)sizeof name)
+        bale_lock_await(AT_FDCWD, name);
+}
+
 int bale_store_remake(const char *path, const struct bale_store_config *config,
                       struct bale_reason *why)
 {
@@ -245,6 +256,8 @@ int bale_store_remake(const char *path, const struct bale_store_config *config,
 
     if (!store)
         return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", path);
+    /* If .balefs was just removed, a new one's lock would not tell that the store is mounted. */
+    await_lock(path);
     err = make_directory(path, why);
     if (!err)
         err = open_directories(store, path, why);

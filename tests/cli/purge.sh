@@ -69,6 +69,8 @@ for name in $(me ls "$own" | grep -v '^top$'); do
     nobody_gets_in
 done
 me mv "$own" "$store/removed" # at once: the daemon may be making files in it
+run 8 fsck --repair "$store"  # waits until the daemon has made it again
+says "^balefs: $store: is mounted by process $pid "
 me rm -r "$store/removed"
 writes 1
 soon is_whole || fail ".balefs is not made again"

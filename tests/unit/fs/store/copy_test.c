@@ -136,6 +136,7 @@ static void sessions_damaged(void)
 
 int main(void)
 {
+    bale_store_platform.await_ms = 1;
     scratch_make();
     store_make("s");
     snprintf(both, sizeof both, "%s", get_file(MAIN));
