@@ -119,6 +119,11 @@ chmod 755 "$old/.balefs"
 chmod 644 "$old/.balefs/lock"
 "$BALEFS" doctor "$old" >"$work/doctor" || true
 grep -q "reach .*is open: .*balefs set --closed STORE" "$work/doctor" || fail "doctor says nothing: $(cat "$work/doctor")"
+"$BALEFS" mount --log "$work/log" "$old" "$mnt" 2>"$work/said" || fail "cannot mount an open store"
+grep -qF "balefs: $old: is open: others reach its containers beside the mount: unmounted, balefs set --closed $old closes it" "$work/said" ||
+    fail "mount says nothing of an open store: $(cat "$work/said")"
+mount_down "$mnt"
+chmod 644 "$old/.balefs/lock"
 mount_up "$old" "$mnt"
 grep -qF "$old: is open: others reach its containers" "$work/log" || fail "the log says nothing of an open store"
 is "1777 1777" "$(stat -c %a "$mnt" "$old" | paste -sd' ')" "an open store"

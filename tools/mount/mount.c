@@ -10,6 +10,7 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "fs/daemon/daemon.h"
+#include "fs/store/store.h"
 #include "tools/balefs.h"
 #include "tools/common/message.h"
 #include "tools/common/mounts.h"
@@ -159,6 +160,20 @@ static bool choose_log(struct bale_mount_options *options, const char *file)
     return options->log != NULL;
 }
 
+/* The daemon's log says it too, but whoever mounts by hand does not see that. */
+static void warn_of_reach(const char *path)
+{
+    struct bale_store *store;
+    const char *reach;
+
+    if (bale_store_open(path, BALE_STORE_UNLOCKED, &store, NULL) != BALE_OK)
+        return;
+    reach = bale_store_reach(store);
+    if (reach)
+        bale_message("%s: %s: unmounted, balefs set --closed %s closes it", path, reach, path);
+    (void)bale_store_close(store, false, NULL);
+}
+
 int bale_mount_store(struct bale_mount_options *options, const char *log)
 {
     struct bale_reason why = {0};
@@ -174,6 +189,8 @@ int bale_mount_store(struct bale_mount_options *options, const char *log)
     int err = bale_daemon_run(options, &why);
     if (err != BALE_OK || why.text[0] != '\0')
         bale_message("%s", why.text);
+    if (err == BALE_OK && !options->foreground)
+        warn_of_reach(options->store);
     return exit_code(err);
 }
 
