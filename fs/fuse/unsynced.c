@@ -231,21 +231,43 @@ static int sync_path(struct bale_mount *mount, const struct bale_node *node, int
     return e;
 }
 
-/* A node that was removed, here or beside the mount, need not be synced. */
+/* Whether the node was removed, here or beside the mount, perhaps just now. */
+static bool is_removed(struct bale_mount *mount, struct bale_node *node)
+{
+    struct bale_node *dir;
+    struct stat st;
+    char *name;
+    int fd;
+
+    if (bale_node_locate(mount->nodes, node, &dir, &name) != 0)
+        return true;
+    int e = bale_node_pin(mount->nodes, dir, &fd);
+    if (!e) {
+        e = fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ? errno
+            : st.st_ino != node->ino                         ? ESTALE
+                                                             : 0;
+        bale_node_unpin(mount->nodes, dir);
+    }
+    bale_node_unref(mount->nodes, dir);
+    free(name);
+    return e == ENOENT || e == ESTALE;
+}
+
+/* A node that was removed need not be synced. */
 static int sync_node(struct bale_mount *mount, struct bale_node *node)
 {
     struct stat st;
     int path_fd;
     int e = bale_node_pin(mount->nodes, node, &path_fd);
 
-    if (e)
-        return e == ENOENT || e == ESTALE ? 0 : e;
-    if (fstat(path_fd, &st) != 0)
-        e = errno == ENOENT || errno == ESTALE ? 0 : errno;
-    else if (st.st_nlink > 0)
-        e = sync_path(mount, node, path_fd, &st);
-    bale_node_unpin(mount->nodes, node);
-    return e;
+    if (!e) {
+        if (fstat(path_fd, &st) != 0)
+            e = errno;
+        else if (st.st_nlink > 0)
+            e = sync_path(mount, node, path_fd, &st);
+        bale_node_unpin(mount->nodes, node);
+    }
+    return (e == ENOENT || e == ESTALE) && is_removed(mount, node) ? 0 : e;
 }
 
 /* A list that several threads work on. */
