@@ -133,4 +133,28 @@ as "$alice" chmod 644 "$mnt/own"
 mount_down "$mnt"
 fsck_clean "$store"
 reader_clean "$store"
+
+# A user's own store and mount: the mode is in the container, and others look at that.
+if ! command -v fusermount3 >/dev/null; then
+    say "no fusermount3: no user's mount"
+else
+    fuse_for_all
+    cp /etc/passwd "$work/passwd"
+    echo "alice:x:$alice:$alice::/:/bin/sh" >>"$work/passwd"
+    mount --bind "$work/passwd" /etc/passwd
+    mkdir "$work/home"
+    chown "$alice" "$work/home"
+    store=$work/home/store mnt=$work/home/mnt
+    as "$alice" sh -c "umask 022; mkdir '$mnt'; '$BALEFS' init --codec store --extent 16K '$store'"
+    as "$alice" "$BALEFS" mount --log "$work/home/log" "$store" "$mnt"
+    as "$alice" sh -c "umask 077; yes secret_of_users | head -c 50000 >'$mnt/users'"
+    as "$alice" "$BALEFS" sync "$mnt"
+    fill other 50000 | as "$alice" dd of="$mnt/users" conv=notrunc bs=64K status=none
+    [ "$(finds secret_of_users users)" -gt 0 ] || fail "users: the secret is not in the container to begin with"
+    as "$alice" chmod 644 "$mnt/users"
+    [ "$(finds secret_of_users users)" = 0 ] || fail "users: after chmod the container has the secret"
+    as "$bob" "$BALEFS" cat "$store/users" 2>>"$work/err" | cmp - <(yes other | head -c 50000) || fail "users: another container"
+    as "$alice" "$BALEFS" umount "$mnt"
+    as "$alice" "$BALEFS" fsck --data "$store" >/dev/null || fail "fsck of a user's store"
+fi
 say "passed"
