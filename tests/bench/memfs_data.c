@@ -13,13 +13,13 @@ enum {
     PIECES = (1 << 20) / BLOCK + 2,
 };
 
-/* Whole blocks that nobody has, each beginning with the address of the next. */
+/* Free blocks; each begins with the address of the next one. */
 static pthread_mutex_t free_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned char *free_blocks, *arena;
 static size_t arena_used = ARENA;
 static unsigned char *zeros;
 
-/* In huge pages: small ones would be faulted in one by one, which is no part of the transport. */
+/* Uses huge pages: small ones would be faulted in one by one, which is not part of the transport. */
 static unsigned char *block_take(void)
 {
     unsigned char *block = NULL;
@@ -83,7 +83,7 @@ static void block_free(struct memfs_block *block)
     *block = (struct memfs_block){NULL, 0};
 }
 
-/* Room for bytes from `from` to `to`, which are to be written; what else is new is zero. */
+/* Makes room for the bytes from `from` to `to`, which the caller writes; other new bytes are zero. */
 static bool block_grow(struct memfs_block *block, size_t from, size_t to)
 {
     if (block->capacity >= to)

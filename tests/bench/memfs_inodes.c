@@ -112,7 +112,7 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
     fuse_reply_statfs(req, &st);
 }
 
-/* There are none, but the kernel is to go on asking, as it does where there may be some: ls -l has
+/* There are none, but the kernel must go on asking, as it does where there may be some: ls -l has
  * it ask twice for each file. */
 static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {

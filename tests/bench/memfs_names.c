@@ -82,7 +82,7 @@ static void take_out(struct memfs_entry **at)
     free(entry);
 }
 
-/* Removes a name, and the last one's node once the kernel forgets it. */
+/* Removes a name. Without names a node ends when the kernel forgets it. */
 static int take_name(struct memfs_entry **at, bool directory)
 {
     if (!*at)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What paper_test.sh has had measured: every figure is there, and every table shows it.
+"""Checks what paper_test.sh measured: every figure is there, and every table shows it.
 
 usage: paper_check.py culzss|gpulz DIR
 """

@@ -1,4 +1,4 @@
-/* The parts of the yardstick. Each fills in its operations. */
+/* The parts of passthrough. Each fills in its operations. */
 #ifndef BALE_TESTS_BENCH_PASSTHROUGH_H
 #define BALE_TESTS_BENCH_PASSTHROUGH_H
 

@@ -60,7 +60,7 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
     }
 }
 
-/* What reads go through, one for each thread, as long as the daemon lives. */
+/* The buffer of a thread for its reads; it stays until the daemon ends. */
 static char *read_buffer(size_t size)
 {
     static _Thread_local char *buffer;
@@ -97,7 +97,7 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t si
         fuse_reply_write(req, (size_t)n);
 }
 
-/* A copy of the descriptor closed: what the backing file system reports then is reported. */
+/* Closes a copy of the descriptor and reports the error of the backing file system. */
 static void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     (void)ino;

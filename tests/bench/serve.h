@@ -1,4 +1,4 @@
-/* What the yardsticks share: all that a FUSE daemon has around its operations. */
+/* What memfs and passthrough share: the parts of a FUSE daemon around its operations. */
 #ifndef BALE_TESTS_BENCH_SERVE_H
 #define BALE_TESTS_BENCH_SERVE_H
 

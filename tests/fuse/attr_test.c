@@ -94,7 +94,7 @@ static void test_times(void)
         CHECK_EQ(stat(names[i], &st), 0);
         CHECK(st.st_mtim.tv_sec != 2000000000 && st.st_ctim.tv_sec >= then.st_ctim.tv_sec);
     }
-    /* An empty file has times, too, and its first bytes move them. */
+    /* An empty file has times too, and the first write changes them. */
     const struct timespec old[2] = {{100, 1}, {200, 2}};
     int fd = open("empty", O_CREAT | O_RDWR, 0644);
     CHECK_EQ(futimens(fd, old), 0);
@@ -106,14 +106,14 @@ static void test_times(void)
     CHECK_EQ(fstat(fd, &st), 0);
     CHECK(st.st_mtim.tv_sec > 200);
     close(fd);
-    /* Truncating to nothing moves them, too, for good. */
+    /* So does a truncation to 0, and the new times stay. */
     CHECK_EQ(utimensat(AT_FDCWD, "empty", old, 0), 0);
     CHECK_EQ(truncate("empty", 0), 0);
     CHECK_EQ(stat("empty", &st), 0);
     CHECK(st.st_mtim.tv_sec > 200);
 }
 
-/* A ctime is never before the one shown last, whichever process changes the file, open or not. */
+/* A ctime never goes back, whichever process changes the file, and whether it is open or not. */
 static void test_ctime_forward(void)
 {
     struct stat last, st;
@@ -219,7 +219,7 @@ static void test_xattrs(void)
         FAILS(getxattr("f", "trusted.test", got, sizeof got), ENODATA);
         CHECK_EQ(lremovexattr("s", "trusted.test"), 0);
     }
-    /* They belong to the file, not to its bytes. */
+    /* Extended attributes belong to the file and not to its contents. */
     make_file("f", "other", 5);
     CHECK_EQ(getxattr("f", "user.test", got, sizeof got), 5);
 }

@@ -194,7 +194,7 @@ static void test_unlinked(void)
     CHECK_EQ(st.st_size, (off_t)sizeof data);
     CHECK_EQ(pread(fd, got, sizeof got, 0), (ssize_t)sizeof got);
     CHECK_EQ_MEM(got, data, sizeof data);
-    /* A new file of that name, which may well get the same inode number later, is another one. */
+    /* A new file with the old name is another file, even if it gets the same inode number. */
     make_file("gone", "new", 3);
     CHECK_EQ(pwrite(fd, "old", 3, 0), 3);
     CHECK_EQ(fsync(fd), 0);
@@ -290,7 +290,7 @@ static void test_execute(void)
 
 #define CHECK_TIME(a, b) CHECK((a).tv_sec == (b).tv_sec && (a).tv_nsec == (b).tv_nsec)
 
-/* The container is written later than the file is changed: nobody shall notice by its times. */
+/* The container is written after the file was changed: its times must not show that. */
 static void test_times_stay(void)
 {
     const struct timespec times[2] = {{1000000000, 123456789}, {1100000000, 987654321}};

@@ -9,7 +9,7 @@ as_user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 store=$work/top/store
 mnt=$work/mnt
 
-# up COMMAND...: a new store, mounted by who COMMAND becomes
+# up COMMAND...: a new store, mounted by the user that COMMAND becomes
 up() {
     rm -rf "$work/top"
     mkdir -m 777 "$work/top"
@@ -32,13 +32,13 @@ again() {
 
 descriptors() { find "/proc/$daemon/fd" -mindepth 1 | wc -l; }
 
-# Other names of files are enough to reach them: no descriptor is kept for each.
+# The names of files are enough to reach them: the daemon keeps no descriptor for each.
 many_links() {
     local files=3000 i line
     up prlimit --nofile=256:256
     mkdir "$mnt/A" && (cd "$mnt/A" && for ((i = 0; i < files; i++)); do echo "$i" >"$i"; done)
     cp -al "$mnt/A" "$mnt/B"
-    # The kernel knows both names of each; the one by which the daemon found it first goes.
+    # The kernel knows both names of each file. The name by which the daemon found it first is removed.
     for i in "$mnt"/A/*; do [ -s "$i" ] || fail "$i: empty"; done
     mv "$mnt/B/7" "$mnt/B/seven" && mv "$mnt/B" "$mnt/C"
     rm -r "$mnt/A" 2>>"$work/err" || fail "cannot remove the first names"
@@ -55,7 +55,7 @@ many_links() {
     ! grep -q ' error' "$work/log" || fail "errors in the log"
 }
 
-# A file whose container cannot be written was never made.
+# If the container of a new file cannot be written, the file does not exist.
 refused_create() {
     up env --ignore-signal=XFSZ "${as_user[@]}"
     "${as_user[@]}" touch "$mnt/before"
@@ -88,7 +88,7 @@ for mode in 0755 0555 0444 0500 0111 0000; do
     [ "$(getfattr --only-values -n user.balefs.codec "top/f$mode")" = zstd:9 ]
 done
 END
-    # Where the settings cannot be read there are none.
+    # Settings that cannot be read count as absent.
     "${as_user[@]}" sh -c "mkdir -m 0300 '$mnt/box' && echo text >'$mnt/box/f' && mkdir '$mnt/box/d' &&
         grep -q text '$mnt/box/f'" || fail "nothing can be put into a box"
     for mode in 0111 0000; do
@@ -98,7 +98,7 @@ END
     mount_down "$mnt"
 }
 
-# A truncation by a reader is kept as any other change is.
+# A truncation through a descriptor that is open for reading is stored like any other change.
 truncating_reader() {
     up env
     for i in 1 2 3; do head -c 100000 "$work/balefs" >"$mnt/f$i"; done

@@ -1,4 +1,4 @@
-/* Holes in regular files, and space that is asked for. */
+/* Holes in regular files, and preallocation. */
 #include "tests/fuse/where.h"
 
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-/* Whose files they are, and what others may do with them. As root: it becomes other users. */
+/* Owners of files, and what other users may do with them. If run by root, it becomes other users. */
 #include "tests/fuse/where.h"
 
 #include <grp.h>
@@ -36,7 +36,7 @@ static void make_as_user(void *arg)
     CHECK_EQ(symlink("file", "link"), 0);
     CHECK_EQ(mkfifo("fifo", 0666), 0);
     CHECK_EQ(mknod("node", S_IFREG | 0666, 0), 0);
-    /* Mine from the start, though nobody may write it. */
+    /* A new file belongs to its maker, even if its mode lets nobody write. */
     int fd = open("readonly", O_CREAT | O_WRONLY, 0444);
     CHECK_EQ(write(fd, "once", 4), 4);
     close(fd);
@@ -44,7 +44,7 @@ static void make_as_user(void *arg)
     CHECK(file_is("readonly", "once", 4));
     FAILS(chown("file", 0, (gid_t)-1), EPERM);
     CHECK_EQ(chown("file", (uid_t)-1, OTHER_GROUP), 0);
-    /* In directories that others' rights open: by a supplementary group, and not at all. */
+    /* In directories of others: opened by a supplementary group, and closed. */
     make_file("groupdir/f", "", 0);
     make_file("setgid/f", "", 0);
     CHECK_EQ(mkdir("setgid/sub", 0755), 0);

@@ -47,7 +47,7 @@ static void other_free(void *arg)
     close(fd);
 }
 
-/* Waits until the pipe's other end says go, then for the lock, which the parent gives up. */
+/* Waits for a byte from the pipe, then for the lock, which the parent releases. */
 static void waiter(void *arg)
 {
     int *ready = arg;

@@ -62,7 +62,7 @@ user | user_direct | root_held)
     fuse_for_all
     chown "$user" "$work/mnt" "$work/top"
     as_owner=(setpriv --reuid "$user" --regid "$user" --clear-groups)
-    # The programs must be in the user's reach.
+    # The user must be able to run the programs.
     mkdir "$work/bin"
     cp "$BALEFS" "$programs"/fuse_*_plain_test "$work/bin"
     BALEFS=$work/bin/balefs
@@ -70,7 +70,7 @@ user | user_direct | root_held)
     ;;
 esac
 
-# mount_up OWNER...: OWNER is the command that becomes who mounts
+# mount_up OWNER...: OWNER is the command that becomes the user who mounts
 mount_up() {
     "$@" "$BALEFS" mount --log "$work/log" -o "log_level=info$options" "$work/top/store" "$work/mnt" ||
         fail "cannot mount"
@@ -110,7 +110,7 @@ for program in data holes names attr ids locks stress; do
     esac
 done
 
-# What was there before is there after the next mount, to the bit.
+# After the next mount everything is as it was before, byte for byte.
 list() { (cd "$work/mnt" && find . -printf '%P %y %m %u %g %s %T@ %n %l\n' | sort && find . -type f -print0 | sort -z | xargs -0 -r sha256sum); }
 "${runner[@]}" bash -c "cd '$work/mnt' && mkdir keep && cd keep && head -c 3000000 '$BALEFS' >big && seq 100000 >text &&
     : >empty && truncate -s 10M hole && echo tail >>hole && ln text link && ln -s text symlink && mkfifo fifo && chmod 0400 text &&

@@ -89,7 +89,7 @@ static void test_rename(void)
     CHECK(file_is("c", "from", 4));
     FAILS(stat("a", &st), ENOENT);
     FAILS(rename("a", "c"), ENOENT);
-    /* Over an open file, which lives on. */
+    /* A rename over an open file, which stays usable. */
     int fd = open("b", O_RDWR);
     CHECK_EQ(rename("c", "b"), 0);
     CHECK(file_is("b", "from", 4));
@@ -274,7 +274,7 @@ static void test_special(void)
 
 #define MANY 10000
 
-/* Every entry that stays is seen once, and none that was gone before the start. */
+/* A listing shows every entry that stays once, and none that was removed before it began. */
 static void test_readdir(void)
 {
     static uint8_t seen[MANY];
@@ -302,7 +302,7 @@ static void test_readdir(void)
         REQUIRE(sscanf(entry->d_name, "entry-%d", &number) == 1 && number < MANY);
         seen[number]++;
         CHECK(entry->d_type == DT_REG || entry->d_type == DT_UNKNOWN);
-        /* The neighbour goes, read already or not. */
+        /* The next entry is removed, whether it has been read already or not. */
         snprintf(name, sizeof name, "entry-%05d", number ^ 1);
         if (number % 20 == 0)
             CHECK_EQ(unlink(name), 0);

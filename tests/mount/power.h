@@ -46,7 +46,7 @@ struct object {
     char target[32];                               /* symbolic link */
 };
 
-/* A name in a directory there is, whether something has it or not. */
+/* A possible name in a directory that exists; it may be free. */
 struct place {
     struct object *dir, *object;
     unsigned name, depth;
@@ -82,7 +82,7 @@ void power_fault(struct actor *actor, const char *format, ...)
 
 void power_push(struct versions *versions, int64_t value);
 int64_t power_now(const struct versions *versions);
-/* From now on only this version may be found. */
+/* From now on only this version may be found after a loss. */
 void power_set(struct versions *versions, int64_t value);
 struct object *power_object(struct actor *actor, mode_t type, mode_t mode);
 int64_t power_blob(struct actor *actor, size_t size);
@@ -95,7 +95,7 @@ void power_promise_file(struct actor *actor, const struct place *place);
 /* place: NULL for the actor's directory. */
 void power_promise_dir(struct actor *actor, const struct place *place);
 void power_promise_all(struct actor *actor);
-/* Names were taken from the object: it may be that nothing is left of it. */
+/* Names of the object were removed: after a loss it may be gone. */
 void power_promise_less(struct actor *actor, struct object *object);
 
 /* ---- power_data.c, power_work.c: false: a call failed, which is no fault after the loss ---- */
@@ -114,7 +114,7 @@ bool power_sync_some(struct actor *actor, const struct place *place, int fd);
 bool power_leave(struct actor *actor, int fd, bool good);
 /* Does something to the data of a file. kind: below 34 */
 bool power_data(struct actor *actor, const struct place *place, unsigned kind);
-/* Does something. */
+/* Does one operation at random. */
 bool power_step(struct actor *actor);
 
 /* ---- power_check.c ---- */

@@ -24,7 +24,7 @@ backing=$work/backing store=$work/backing/store mnt=$work/mnt
 mkdir "$mnt"
 loop_fs ext4 512 "$backing"
 device=${loops[0]}
-# Its journal writes when it is asked to, and not before.
+# The journal is written only when a sync asks for it.
 mount -o remount,commit=300 "$backing"
 "$BALEFS" init "$store" || fail "init"
 
@@ -38,7 +38,7 @@ order() {
     [ "$answer" = "done" ] || fail "seed $seed, round $round: $1: $answer"
 }
 
-# after_loss: the daemon goes, and the file system is mounted as after a new start
+# after_loss: ends the daemon, and mounts the file system again as after a new start of the machine
 after_loss() {
     kill -KILL "$daemon"
     wait "$daemon" 2>/dev/null || true

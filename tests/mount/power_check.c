@@ -142,7 +142,7 @@ static bool look(struct actor *actor, struct object *object, const char *path,
 {
     int64_t attribute, content = 0;
 
-    /* 0: the loss came before its number could be read. */
+    /* 0: the power was lost before its number could be read. */
     if ((object->ino && object->ino != st->st_ino) || object->type != (st->st_mode & S_IFMT))
         return false;
     object->ino = st->st_ino;
@@ -217,7 +217,7 @@ static void look_at_dir(struct actor *actor, struct object *dir, const char *pat
         power_fault(actor, "%s: has %zu names, not %zu", path, listed, known);
 }
 
-/* Space to which no version refers any more. */
+/* Frees what no version refers to any more. */
 static void forget(struct actor *actor)
 {
     bool *used = calloc(actor->blobs_count + 1, sizeof *used);

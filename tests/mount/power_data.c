@@ -16,7 +16,7 @@ static struct blob *now(struct actor *actor, const struct object *object)
     return &actor->blobs[power_now(&object->content)];
 }
 
-/* The content from now on: what it was, of another size. */
+/* The content from now on: the same bytes, cut or extended with zeros. */
 static struct blob *change(struct actor *actor, struct object *object, size_t size)
 {
     int64_t number = power_blob(actor, size);
@@ -85,7 +85,7 @@ bool power_sync_some(struct actor *actor, const struct place *place, int fd)
     }
 }
 
-/* Some stay open: their data waits for a sync or for its age. good: so far. */
+/* Leaves some open: their data waits for a sync or for the age limit. good: whether all went well so far. */
 bool power_leave(struct actor *actor, int fd, bool good)
 {
     int *held = &actor->held[power_random(actor, POWER_HELD)];
@@ -183,7 +183,7 @@ static bool map_file(struct actor *actor, const struct place *place)
         struct versions *content = &place->object->content;
         struct blob *blob = change_range(actor, place->object, offset, length);
         int64_t number = power_now(content);
-        content->v[content->count - 1] = -1; /* until the sync, any mixture */
+        content->v[content->count - 1] = -1; /* until the sync any mixture of both may be found */
         power_push(content, number);
         power_note(actor, "map %s %zu+%zu, msync", place->path, offset, length);
         good = copy_to_map(map + offset, blob->data + offset, length) &&

@@ -84,7 +84,7 @@ void power_list(struct actor *actor)
     list_dir(actor, actor->objects[0], "", 0);
 }
 
-/* The directories above an object that was found are found as well. */
+/* If an object is found, the directories above it are found as well. */
 static void promise_above(struct actor *actor, const struct object *object)
 {
     for (size_t i = 0; i < actor->places_count; i++) {

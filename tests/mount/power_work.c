@@ -192,7 +192,7 @@ static bool rename_file(struct actor *actor, const struct place *from, const str
     return syscall(SYS_renameat2, AT_FDCWD, path.text, AT_FDCWD, new_path.text, flags) == 0;
 }
 
-/* Only to a free name beside it: no directory comes to lie below itself. */
+/* Renames only to a free name in the same directory, so that no directory moves below itself. */
 static bool rename_dir(struct actor *actor, const struct place *from)
 {
     for (size_t i = 0; i < actor->places_count; i++) {
@@ -222,7 +222,7 @@ static bool sync_place(struct actor *actor, const struct place *place)
     return good;
 }
 
-/* Not syncfs(): the kernel keeps it from file systems of this kind. */
+/* Not syncfs(): the kernel does not pass it to FUSE file systems of this kind. */
 static bool sync_all(struct actor *actor)
 {
     power_note(actor, "balefs sync");

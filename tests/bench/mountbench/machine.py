@@ -10,7 +10,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Failed(Exception):
-    """What happened and what to do, for the user."""
+    """A failure: what happened and what to do, for the user."""
 
 
 def run(*command, **options):
@@ -27,7 +27,7 @@ def run(*command, **options):
 
 
 def drop_caches(below):
-    """Forgets what the kernel has cached; what lies in the file system of `below` is written first."""
+    """Drops the kernel's caches, after a sync of the file system of `below`."""
     run("sync", "-f", below)
     pathlib.Path("/proc/sys/vm/drop_caches").write_text("3")
 

@@ -9,7 +9,7 @@ from .machine import Cpu, Failed, run, touch_free
 
 MIB = 1 << 20
 GB = 1e9
-ODD = 47008  # a record that is no multiple of anything
+ODD = 47008  # a record whose length is no multiple of a page or block
 LIST_DIR = 1000
 NAMES = ("write", "read", "random", "shared", "tree", "list")
 
@@ -191,7 +191,7 @@ def list_files(system, count):
 
 
 def listing(results, systems, plan, source):
-    """All are up at once, so that the runs go round."""
+    """All systems are mounted at the same time, so that the runs alternate."""
     count = plan.files
     for system in systems:
         system.start()

@@ -62,7 +62,7 @@ class System:
         self.end_daemon()
 
     def remove(self):
-        """Ends it whatever state it is in."""
+        """Ends the system in whatever state it is."""
         try:
             self.stop()
         except Failed:
@@ -199,7 +199,7 @@ class Btrfs(System):
 
 
 class Memfs(System):
-    """Its bytes end with it: cold is what the kernel forgets while it is mounted."""
+    """Its bytes are lost when it ends: for a cold read only the kernel's caches are dropped."""
 
     ready = 0  # MiB touched before anything is written
 
