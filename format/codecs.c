@@ -151,7 +151,7 @@ const struct bale_option *bale_codec_options(uint8_t id, size_t *count)
 bool bale_option_has(const struct bale_option *option, int field)
 {
     if (!option->values)
-        return field >= option->min && field <= option->max;
+        return field >= option->min && field <= option->max && (option->min >= 0 || field != 0);
     for (size_t i = 0; i < option->value_count; i++)
         if (option->values[i].field == field)
             return true;

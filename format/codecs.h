@@ -104,8 +104,8 @@ struct bale_option {
     bool alias; /* another option sets the same field; settings are printed with that one */
     const char *key;
     int16_t without; /* the field when the setting does not give it */
-    int16_t min; /* numbers from min to max, which are the field; a text does not give 0 where */
-    int16_t max; /* min is below it (FORMAT.md 7) */
+    int16_t min;     /* numbers from min to max, which are the field; a range from below 0 is */
+    int16_t max;     /* without 0 */
     const struct bale_option_value *values; /* instead of a range, so many values */
     uint8_t value_count;
     const char *range; /* the values in words, for messages; NULL for a range */

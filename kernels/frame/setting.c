@@ -141,7 +141,7 @@ static bool find_number(const struct bale_option *option, int number, int *field
 {
     *field = number;
     if (!option->values)
-        return bale_option_has(option, number) && (option->min >= 0 || number != 0);
+        return bale_option_has(option, number);
     for (size_t i = 0; i < option->value_count; i++)
         if (option->values[i].number == number) {
             *field = option->values[i].field;

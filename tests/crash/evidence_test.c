@@ -370,7 +370,7 @@ int main(void)
 
     for (int kind = 0; kind < KINDS; kind++) {
         for (int older = 0; older < 2; older++) {
-            build(&scene, kind, older);
+            build(&scene, (enum kind)kind, older);
             test_flips(&scene);
             test_patches(&scene);
             test_zeros(&scene);

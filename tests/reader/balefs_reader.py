@@ -274,7 +274,7 @@ def parse_slot(data: bytes, slot: int) -> Optional[Root]:
         require(parameter <= 1, f"{what}: parameter of auto", "0 or 1", parameter)
     elif codec == CODEC_ZSTD:
         level = parameter - 0x10000 if parameter & 0x8000 else parameter
-        require(-7 <= level <= 19, f"{what}: zstd level", "-7 to 19", level)
+        require(-7 <= level <= 19 and level != 0, f"{what}: zstd level", "-7 to 19 except 0", level)
     elif codec == CODEC_CULZSS:
         Lzss.parse(codec, parameter, what)
     elif codec == CODEC_LZR:

@@ -612,7 +612,7 @@ class Bad(Case):
             (dict(length=51), "length"), (dict(length=2**32 - 1), "length"),
             (dict(height=9), "height"), (dict(height=254), "height"), (dict(height=0), "tree"),
             (dict(parameter=1), "parameter"), (dict(codec=ZSTD, parameter=20), "level"),
-            (dict(codec=ZSTD, parameter=0xFFF8), "level"), (dict(tree=1), "head checksum"),
+            (dict(codec=ZSTD, parameter=0xFFF8), "level"), (dict(codec=ZSTD), "level"), (dict(tree=1), "head checksum"),
             (dict(id=0), "container id"),
             (dict(features=bytes(4) + b"DICT"), "features"),
             (dict(stored=1), "stored"), (dict(height=1), "magic|length|checksum"),

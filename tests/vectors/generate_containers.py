@@ -48,7 +48,7 @@ def blank() -> None:
 
 def slots() -> None:
     data = bytes(Builder().direct(text(5000), ZSTD, codec=ZSTD, parameter=0).data)
-    vector("zstd-0", "the codec setting is zstd with level 0", data, "certain", 0, text(5000))
+    vector("zstd-0", "the codec setting is zstd with level 0", data, "certain", 4, None)
     whole = bytes(commits().data)
     length = whole.rindex(b"BFRM") - 224
     old = dict(size=3, end=224 + length, position=224, length=length, height=DIRECT,

@@ -224,7 +224,7 @@ static const struct rule rules[] = {
      {{ROOT_AT_CODEC, 1, 255}, {ROOT_AT_PARAMETER, 2, 0xffff}}},
     {"zstd -7", OK, {{ROOT_AT_PARAMETER, 2, 0xfff9}}},
     {"zstd -8", BAD, {{ROOT_AT_PARAMETER, 2, 0xfff8}}},
-    {"zstd 0", OK, {{ROOT_AT_PARAMETER, 2, 0}}},
+    {"zstd 0", BAD, {{ROOT_AT_PARAMETER, 2, 0}}},
     {"zstd 19", OK, {{ROOT_AT_PARAMETER, 2, 19}}},
     {"zstd 20", BAD, {{ROOT_AT_PARAMETER, 2, 20}}},
     {"codec 4", NEW, {{ROOT_AT_CODEC, 1, 4}, {ROOT_AT_PARAMETER, 2, 0}}},
