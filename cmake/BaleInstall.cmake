@@ -13,6 +13,7 @@ set(BALE_DOCUMENTS
   doc/at-a-glance.svg
   doc/codecs-h200.svg
   doc/debugging.md
+  doc/durability.md
   doc/engines-h200.svg
   doc/install.md
   doc/mount-16-cores.svg
