@@ -7,6 +7,9 @@ enum {
     START = 1 << 20, /* the first cost: some steps cost less than nothing */
     NEVER = 1 << 30, /* above any cost */
 
+    /* So many literals up to a position that a match covers: nothing is tried there. */
+    DEAR_RUN = 3,
+
     /* A match of so many bytes keeps the search from trying shorter hashes. */
     ENOUGH6 = 8,
     ENOUGH4 = 6,
@@ -134,25 +137,43 @@ static void offer_matches(struct search *s, uint32_t i)
 {
     struct lzr_full *f = s->f;
     const uint8_t *at = s->raw + i;
-    uint32_t inherited = s->longest > LZR_MATCH_MIN ? s->offset : 0, tried = i - inherited;
+    uint32_t left = s->longest - 1, inherited = s->longest > LZR_MATCH_MIN ? s->offset : 0;
+    uint32_t tried = i - inherited;
 
     s->longest = 0;
     for (unsigned r = 0; r + 1 < LZR_REPEATS; r++)
         if (f->nodes[i].last[r] <= i)
             try_offset(s, i, f->nodes[i].last[r], f->offset_price[r]);
-    if (inherited > 0)
-        try_offset(s, i, inherited, f->offset_price[lzr_class_of_offset(inherited)]);
+    if (inherited > 0) {
+        /* It ends where it ended. */
+        offer(f, i, left, inherited, f->offset_price[lzr_class_of_offset(inherited)]);
+        if (left > s->longest) {
+            s->longest = left;
+            s->offset = inherited;
+        }
+    }
     try_slot(s, i, &f->by8[lzr_hash(at, 8, LZR_FULL_BITS8)], UINT32_MAX, &tried);
     try_slot(s, i, &f->by6[lzr_hash(at, 6, LZR_FULL_BITS6)], ENOUGH6, &tried);
     try_slot(s, i, &f->by4[lzr_hash(at, 4, LZR_FULL_BITS4)], ENOUGH4, &tried);
     try_slot(s, i, &f->by3[lzr_hash(at, 3, LZR_FULL_BITS3)], ENOUGH3, &tried);
 }
 
-/* Finds the cheapest way to every position. */
+/* Notes a position at which nothing is tried. */
+static inline void note(struct lzr_full *f, const uint8_t *at, uint32_t i)
+{
+    f->by8[lzr_hash(at, 8, LZR_FULL_BITS8)] = (uint16_t)i;
+    f->by6[lzr_hash(at, 6, LZR_FULL_BITS6)] = (uint16_t)i;
+    f->by4[lzr_hash(at, 4, LZR_FULL_BITS4)] = (uint16_t)i;
+    f->by3[lzr_hash(at, 3, LZR_FULL_BITS3)] = (uint16_t)i;
+}
+
+/* Finds the cheapest way to every position. Where a match covers a position that the cheapest way
+ * reaches by several literals, the way to the end is unlikely to lead there: nothing is tried. */
 static void find_ways(struct lzr_full *f, const uint8_t *raw, uint32_t length)
 {
     struct search s = {.f = f, .raw = raw, .end = raw + length};
     uint32_t limit = length > LZR_SEARCH_TAIL ? length - LZR_SEARCH_TAIL : 0;
+    uint32_t covered = 0; /* the end of the farthest match that was found */
 
     memset(f->by3, 0, sizeof f->by3);
     memset(f->by4, 0, sizeof f->by4);
@@ -166,7 +187,14 @@ static void find_ways(struct lzr_full *f, const uint8_t *raw, uint32_t length)
         offer_literal(f, i, raw[i]);
         if (i >= limit)
             continue;
+        if (i < covered && f->nodes[i].length == 0 && f->nodes[i].run >= DEAR_RUN) {
+            note(f, raw + i, i);
+            s.longest -= s.longest > 0;
+            continue;
+        }
         offer_matches(&s, i);
+        if (i + s.longest > covered)
+            covered = i + s.longest;
         if (s.longest >= LONG) {
             i += s.longest - 1;
             s.longest = 0;
