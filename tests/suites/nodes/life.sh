@@ -54,7 +54,11 @@ lose_client() {
     client_up A
 }
 
+# The lock of a client that was killed may outlive it for a while.
+unlocked() { ! on "$1" "$BALEFS" fsck "$rig/$1/fs/store" 2>&1 | grep -q 'is mounted by'; }
+
 fsck() {
+    until_true 400 unlocked "$1" || fail "the lock of the client that was killed is not free"
     on "$1" "$BALEFS" fsck --data "$rig/$1/fs/store" >"$rig/log/fsck" 2>&1 || fail "fsck on $1: $(tail -n 5 "$rig/log/fsck")"
 }
 
@@ -90,6 +94,7 @@ cut_network() {
 done_kills=0
 rig_begin
 trap rig_end EXIT
+trap 'exit 143' INT TERM HUP
 fs_up "$what"
 say "seed $seed"
 on A "$BALEFS" init "$store" || fail init

@@ -134,7 +134,7 @@ juice_servers() {
     on S redis-server --bind 10.78.0.1 --protected-mode no --dir "$ram/redis" --appendonly yes --appendfsync always \
         --save '' --daemonize yes --logfile "$rig/log/redis"
     until_true 20 on S redis-cli -h 10.78.0.1 ping || rig_fail "redis does not answer"
-    on S "$juicefs" format --storage file --bucket "$ram/objects/" redis://10.78.0.1:6379/1 bv
+    on S "$juicefs" format --storage file --bucket "$ram/objects/" redis://10.78.0.1:6379/1 balefs
 }
 
 ceph_config() {
