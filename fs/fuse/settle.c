@@ -35,10 +35,27 @@ static void settle_file(struct settling *settling, int dir, const char *name)
 
     if (fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS))
         fd = openat(dir, name, O_RDONLY | flags);
-    if (fd < 0 || fsync(fd) != 0)
+    /* What this user may not even read, an earlier mount of theirs has not written. */
+    if (fd < 0 ? errno != EACCES : fsync(fd) != 0)
         settle_failed(settling, name, errno);
     if (fd >= 0)
         close(fd);
+}
+
+/* An owner who may not read the directory gets that permission for a moment. */
+static int open_dir(int dir, const char *name, const struct stat *st)
+{
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(dir, name, flags);
+
+    if (fd >= 0 || errno != EACCES || st->st_uid != geteuid() || st->st_mode & S_IRUSR ||
+        fchmodat(dir, name, (st->st_mode & 07777) | S_IRUSR, 0) != 0)
+        return fd;
+    fd = openat(dir, name, flags);
+    int e = errno;
+    (void)fchmodat(dir, name, st->st_mode & 07777, 0);
+    errno = e;
+    return fd;
 }
 
 static void settle_dir(struct settling *settling, int fd, const char *name, unsigned depth);
@@ -52,11 +69,11 @@ static void settle_entry(struct settling *settling, int dir, const char *name, u
     } else if (st.st_dev == settling->device && S_ISREG(st.st_mode)) {
         settle_file(settling, dir, name);
     } else if (st.st_dev == settling->device && S_ISDIR(st.st_mode)) {
-        int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0)
-            settle_failed(settling, name, errno);
-        else
+        int fd = open_dir(dir, name, &st);
+        if (fd >= 0)
             settle_dir(settling, fd, name, depth + 1);
+        else if (errno != EACCES || st.st_uid == geteuid())
+            settle_failed(settling, name, errno);
     }
 }
 

@@ -309,7 +309,7 @@ static void sync_in_parallel(struct sync_work *work)
     unsigned count = 0;
 
     while (count < THREADS - 1 && work->list.count > (size_t)(count + 1) * THREAD_NODES &&
-           bale_thread_start(&helpers[count], "bale-sync", sync_thread, work) == 0)
+           bale_thread_start(&helpers[count], "balefs-sync", sync_thread, work) == 0)
         count++;
     sync_thread(work);
     while (count > 0)

@@ -228,6 +228,7 @@ int main(void)
 {
     bale_store_platform.host = "node7";
     bale_store_platform.await_ms = 1;
+    bale_store_platform.believes_syncfs = 1;
     scratch_make();
     store_make("s");
     nothing_removed();
