@@ -214,6 +214,40 @@ static int check_root(struct check *check)
     return err;
 }
 
+/* ---- A lost part of the index ---------------------------------------------------------------- */
+
+struct lost {
+    uint64_t offset;
+    uint64_t first;
+    uint64_t end;
+};
+
+static int find_lost(void *arg, int err, const struct bale_ref *ref, uint64_t first, uint64_t upper)
+{
+    struct lost *lost = arg;
+
+    (void)err;
+    (void)ref;
+    if (upper <= lost->offset)
+        return BALE_OK;
+    lost->first = first;
+    lost->end = upper;
+    return 1;
+}
+
+bool bale_container_lost(struct bale_container *c, uint64_t offset, uint64_t *first, uint64_t *end)
+{
+    struct lost lost = {.offset = offset};
+    const struct bale_index_visitor visitor = {.arg = &lost, .bad = find_lost};
+
+    bale_container_lock_writer(c);
+    (void)bale_index_visit_root(c->io, &c->root, &visitor);
+    bale_container_unlock_writer(c);
+    *first = lost.first;
+    *end = lost.end < c->root.size ? lost.end : c->root.size;
+    return lost.end > 0;
+}
+
 int bale_container_check(struct bale_container *c, struct bale_scratch *scratch, bool data,
                          void (*report)(void *arg, const struct bale_fault *fault), void *arg)
 {

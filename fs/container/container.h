@@ -141,6 +141,11 @@ size_t bale_container_memory(struct bale_container *container);
 int bale_container_map(struct bale_container *container, uint64_t offset,
                        struct bale_segment *segment);
 
+/* After bale_container_map failed at offset: sets [*first, *end) to the first range behind or around
+ * offset whose part of the index is lost. False: none is; map again. Reads the index. */
+bool bale_container_lost(struct bale_container *container, uint64_t offset, uint64_t *first,
+                         uint64_t *end);
+
 /* Calls each for the segments in order of offsets, without locks, until it returns non-zero, which
  * is then returned. */
 int bale_container_walk(struct bale_container *container,

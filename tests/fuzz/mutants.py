@@ -400,6 +400,24 @@ class Round:
         assert "Sanitizer" not in text_of and "runtime error" not in text_of, text_of[-5000:]
 
 
+def check_lost_index(work: str) -> None:
+    """An index that is lost costs no time and space for each extent of a file of 4 TiB."""
+    one = Round(work, 1, 0, False)
+    b = Builder()
+    data = bytearray(b.root(1 << 42, b.page(1, [b.extent(noise(3000), 1 << 30)])).data)
+    data[-20] ^= 1
+    with open(os.path.join(one.store, "lost"), "wb") as file:
+        file.write(data)
+    target, tar = os.path.join(work, "exported"), os.path.join(work, "exported.tar")
+    for words in ((one.store, target), ("--tar", "-o", tar, one.store)):
+        done = run("export", *words)
+        assert b"/lost: bytes 0 to 4398046511104 are damaged (index page)" in done.stderr, done
+    st = os.stat(os.path.join(target, "lost.damaged"))
+    assert (st.st_size, st.st_blocks * 512 < 1 << 20) == (1 << 42, True), st
+    assert os.path.getsize(tar) < 1 << 20
+    assert run("cat", os.path.join(one.store, "lost")).stdout == b""
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("count", type=int)
@@ -408,6 +426,8 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="keep a store in which something is wrong")
     args = parser.parse_args()
     failed = faulty = done = 0
+    with tempfile.TemporaryDirectory(prefix="bale-mutants.") as work:
+        check_lost_index(work)
     for number in range(-(-args.count // STORES)):
         work = tempfile.mkdtemp(prefix="bale-mutants.")
         one = Round(work, args.seed * 1000003 + number, min(STORES, args.count - done), args.mount)

@@ -57,21 +57,36 @@ static uint64_t extent_end(const struct bale_contents *contents, uint64_t at)
     return end < contents->attr.size ? end : contents->attr.size;
 }
 
+/* The range around or behind at that is lost together with a part of the index. */
+static void lost_range(const struct bale_contents *contents, uint64_t at, uint64_t *first,
+                       uint64_t *end)
+{
+    if (bale_container_lost(contents->container, at, first, end) && *first < *end)
+        return;
+    *first = at;
+    *end = extent_end(contents, at);
+}
+
 bool bale_contents_next(const struct bale_contents *contents, uint64_t at, uint64_t *from,
                         uint64_t *to)
 {
-    struct bale_segment segment;
+    struct bale_segment segment = {0};
 
     while (at < contents->attr.size) {
         int err = bale_container_map(contents->container, at, &segment);
         if (err == BALE_E_NOENT)
             return false;
-        uint64_t end = extent_end(contents, at);
-        *from = at;
-        if (err == BALE_OK) {
-            *from = segment.offset > at ? segment.offset : at;
-            end = segment.offset + segment.length;
+        uint64_t first = segment.offset, end = segment.offset + segment.length, after = end;
+        if (err != BALE_OK) {
+            lost_range(contents, at, &first, &after);
+            end = extent_end(contents, first);
+            end = end < after ? end : after;
         }
+        if (at >= end) { /* its beginning stands for a lost range */
+            at = after;
+            continue;
+        }
+        *from = first > at ? first : at;
         if (err == BALE_OK && segment.flags & BALE_SEGMENT_UNWRITTEN) {
             at = end;
             continue;
@@ -146,7 +161,9 @@ int bale_contents_read(const struct bale_contents *contents, struct bale_scratch
             mapped == BALE_OK ? segment.offset + segment.length : extent_end(contents, at);
         to = to < end ? to : end;
         if (mapped != BALE_OK) {
-            note(damage, &(struct bale_fault){.what = "index page"}, at, to);
+            uint64_t first, lost;
+            lost_range(contents, at, &first, &lost);
+            note(damage, &(struct bale_fault){.what = "index page"}, at, lost > to ? lost : to);
         } else {
             at = segment.offset > at ? segment.offset : at;
             err = read_segment(contents, scratch, &segment, at, to, raw + (at - from), damage);

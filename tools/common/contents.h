@@ -52,7 +52,8 @@ const char *bale_contents_recovery(const struct bale_contents *contents, bool *l
 bool bale_contents_moved(const struct bale_contents *contents);
 
 /* Finds the first data at or after at: [*from, *to), at most BALE_PIECE bytes. False: there is
- * none. A part of the index that cannot be read counts as data. */
+ * none. Of a range whose part of the index is lost, which may be all of a large sparse file, the
+ * first extent counts as data; reading it notes the whole range. */
 bool bale_contents_next(const struct bale_contents *contents, uint64_t at, uint64_t *from,
                         uint64_t *to);
 

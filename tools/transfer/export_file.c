@@ -116,6 +116,20 @@ static void copy_share(struct outgoing *out, struct bale_scratch *scratch, uint8
     }
 }
 
+/* Leaves out the shares from at on that are holes: a sparse file may have more than can be
+ * counted. */
+static void skip_holes(struct outgoing *out, uint64_t at)
+{
+    unsigned long long next = atomic_load(&out->next);
+    uint64_t from, to;
+
+    if (!bale_contents_next(&out->contents, at, &from, &to))
+        from = out->contents.attr.size;
+    from = from / SHARE * SHARE;
+    while (next < from && !atomic_compare_exchange_weak(&out->next, &next, from))
+        ;
+}
+
 static void copy_shares(struct outgoing *out, struct bale_scratch *scratch)
 {
     uint64_t size = out->contents.attr.size;
@@ -123,8 +137,10 @@ static void copy_shares(struct outgoing *out, struct bale_scratch *scratch)
 
     if (!buffer || !scratch)
         atomic_store(&out->error, ENOMEM);
-    for (uint64_t at; buffer && scratch && (at = atomic_fetch_add(&out->next, SHARE)) < size;)
+    for (uint64_t at; buffer && scratch && (at = atomic_fetch_add(&out->next, SHARE)) < size;) {
         copy_share(out, scratch, buffer, at, at + SHARE < size ? at + SHARE : size);
+        skip_holes(out, at + SHARE);
+    }
     free(buffer);
 }
 
