@@ -281,9 +281,9 @@ static uint32_t set_tables(struct lzr_group *g, uint32_t at)
     uint32_t literal = 0;
 
     for (uint32_t i = 0; i < g->sequences; i++) {
-        for (uint32_t n = 0; n < g->runs[i]; n++)
-            g->tables[literal++] = (uint8_t)(at++ % LZR_TABLES);
-        at += g->lengths[i];
+        lzr_set_tables(g->tables + literal, at);
+        literal += g->runs[i];
+        at += g->runs[i] + g->lengths[i];
     }
     return at;
 }

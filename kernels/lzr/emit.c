@@ -128,9 +128,13 @@ static void collect_tables(struct lzr_emit *e, const struct lzr_found *found, ui
 {
     uint32_t at = 0, literal = 0;
 
-    for (; literal < limit; at += found->length, found++)
-        for (uint32_t n = 0; n < found->literals; n++, at++)
-            e->table[literal++] = (uint8_t)(at % LZR_TABLES);
+    for (; literal < limit; literal += found->literals, at += found->length, found++)
+        for (uint32_t end = at + found->literals, from = literal; at < end;) {
+            uint32_t take = end - at < LZR_RUN ? end - at : LZR_RUN;
+            lzr_set_tables(e->table + from, at);
+            from += take;
+            at += take;
+        }
 }
 
 /* What count literals cost with a table of their own, in 1/65536 bit. */

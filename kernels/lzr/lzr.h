@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "kernels/rans/rans.h"
 
@@ -48,6 +49,18 @@ static const struct bale_rans_alphabet lzr_offsets = {LZR_OFFSET_CLASSES, LZR_CL
 
 /* The offsets of the sequences before the first, the last one first. */
 static const uint16_t lzr_first_offsets[LZR_REPEATS] = {1, 4, 8};
+
+/* The tables of LZR_RUN literals from a position on, where there are four. to has room for so many.
+ */
+static inline void lzr_set_tables(uint8_t *to, uint32_t position)
+{
+    static const uint8_t turns[LZR_RUN + LZR_TABLES] = {
+        0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2,
+        3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1,
+        2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
+
+    memcpy(to, turns + position % LZR_TABLES, LZR_RUN);
+}
 
 /* What an encoder found: literals, then a match, of length 0 if there is none. */
 struct lzr_found {
