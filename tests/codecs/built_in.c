@@ -2,10 +2,12 @@
 #include "tests/codecs/cases.h"
 
 static const struct codec_setting auto_settings[] = {
-    {"auto", SETTINGS_ALL & ~(unsigned)SETTINGS_DAMAGE}, {"auto:for=speed", SETTINGS_MOST}, {NULL}};
-static const struct codec_setting store_settings[] = {{"store", SETTINGS_ALL}, {NULL}};
+    {"auto", SETTINGS_ALL & ~(unsigned)SETTINGS_DAMAGE},
+    {"auto:for=speed", SETTINGS_MOST},
+    {.text = NULL}};
+static const struct codec_setting store_settings[] = {{"store", SETTINGS_ALL}, {.text = NULL}};
 static const struct codec_setting zero_settings[] = {{"zero", SETTINGS_API | SETTINGS_RANDOM},
-                                                     {NULL}};
+                                                     {.text = NULL}};
 
 extern const struct codec_case codec_case_auto, codec_case_store, codec_case_zero;
 const struct codec_case codec_case_auto = {

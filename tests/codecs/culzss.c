@@ -4,7 +4,7 @@
 enum { WINDOW = 128 };
 
 static const struct codec_setting settings[] = {
-    {"culzss", SETTINGS_ALL}, {"culzss:v=1", SETTINGS_ALL}, {NULL}};
+    {"culzss", SETTINGS_ALL}, {"culzss:v=1", SETTINGS_ALL}, {.text = NULL}};
 
 static void longest(uint8_t *raw, size_t length)
 {
@@ -23,7 +23,7 @@ static const struct codec_sample samples[] = {
     {"2", "culzss:v=2", 70000, 16, sample_text, "version 2, two chunks, the last piece shorter"},
     {"longest", "culzss:v=2", 20000, 14, longest, "pointers of the greatest length"},
     {"mixed", "culzss:v=1", 12000, 12, mixed_numbers, "the second chunk is stored raw"},
-    {NULL},
+    {.name = NULL},
 };
 
 static void streams(codec_stream_visit *visit, void *arg)

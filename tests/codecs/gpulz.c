@@ -13,7 +13,7 @@ static const struct codec_setting settings[] = {
     {"gpulz:s=2,w=32", SETTINGS_API | SETTINGS_GPU_API},
     {"gpulz:s=4,c=2048", SETTINGS_DAMAGE},
     {"gpulz:s=4,w=32,c=2048", SETTINGS_RANDOM},
-    {NULL},
+    {.text = NULL},
 };
 
 static void mixed_numbers(uint8_t *raw, size_t length)
@@ -35,7 +35,7 @@ static const struct codec_sample samples[] = {
     {"adaptive", "gpulz:w=200", 20000, 14, sample_numbers,
      "the size of symbols follows from the bytes"},
     {"mixed", "gpulz:s=4", 12000, 12, mixed_numbers, "the second chunk is stored raw"},
-    {NULL},
+    {.name = NULL},
 };
 
 static void streams(codec_stream_visit *visit, void *arg)

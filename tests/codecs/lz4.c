@@ -1,7 +1,7 @@
 #include "tests/codecs/bytes.h"
 #include "tests/codecs/cases.h"
 
-static const struct codec_setting settings[] = {{"lz4", SETTINGS_ALL}, {NULL}};
+static const struct codec_setting settings[] = {{"lz4", SETTINGS_ALL}, {.text = NULL}};
 
 static void mixed_text(uint8_t *raw, size_t length)
 {
@@ -12,7 +12,7 @@ static void mixed_text(uint8_t *raw, size_t length)
 static const struct codec_sample samples[] = {
     {"text", "lz4", 20000, 12, sample_text, "five chunks"},
     {"mixed", "lz4", 12000, 12, mixed_text, "the second chunk is stored raw"},
-    {NULL},
+    {.name = NULL},
 };
 
 /* One sequence, literals "abcd" and a match of 4 + 15 + 6 bytes, and five last literals: 34

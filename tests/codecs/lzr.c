@@ -4,7 +4,7 @@
 static const struct codec_setting settings[] = {
     {"lzr", SETTINGS_ALL & ~(unsigned)SETTINGS_CHUNK_SIZES},
     {"lzr:2", (SETTINGS_MOST | SETTINGS_DAMAGE) & ~(unsigned)SETTINGS_CHUNK_SIZES},
-    {NULL},
+    {.text = NULL},
 };
 
 static void mixed_text(uint8_t *raw, size_t length)
@@ -18,7 +18,7 @@ static const struct codec_sample samples[] = {
     {"2", "lzr:2", 70000, 16, sample_text, "text, two chunks, level 2"},
     {"numbers", "lzr:1", 40001, 15, sample_numbers, "numbers of eight bytes, and one byte"},
     {"mixed", "lzr:1", 12000, 12, mixed_text, "the second chunk is stored raw"},
-    {NULL},
+    {.name = NULL},
 };
 
 /* ---- Streams: kernels/lzr/spec.md ----

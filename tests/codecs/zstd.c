@@ -12,7 +12,7 @@ static const struct codec_setting settings[] = {
     {"zstd:level=3", SETTINGS_MOST | SETTINGS_RANDOM},
     {"zstd:6", SETTINGS_RANDOM},
     {"zstd:19", SETTINGS_FRAMES | SETTINGS_DAMAGE | SETTINGS_API},
-    {NULL},
+    {.text = NULL},
 };
 
 static void mixed_text(uint8_t *raw, size_t length)
@@ -26,7 +26,7 @@ static const struct codec_sample samples[] = {
     {"19", "zstd:19", 20000, 14, sample_text, "level 19"},
     {"minus-7", "zstd:-7", 20000, 14, sample_text, "level -7"},
     {"mixed", "zstd:3", 12000, 12, mixed_text, "the second chunk is stored raw"},
-    {NULL},
+    {.name = NULL},
 };
 
 /* ---- Streams: RFC 8878, 3.1.1 ---- */

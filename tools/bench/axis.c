@@ -47,7 +47,8 @@ void bale_speed_axis_draw(const struct bale_speed_axis *axis, double left, doubl
     static const double marks[] = {1, 2, 5};
 
     for (int i = 0; i < 30; i++) { /* from 1 kB/s on: ten powers of ten */
-        double speed = pow(10, 3 + i / 3) * marks[i % 3];
+        int power = 3 + i / 3;
+        double speed = pow(10, power) * marks[i % 3];
         double y = bale_speed_axis_y(axis, speed);
         if (speed < axis->slow || speed > axis->fast)
             continue;
