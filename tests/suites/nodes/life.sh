@@ -55,7 +55,11 @@ lose_client() {
 }
 
 # The lock of a client that was killed may outlive it for a while.
-unlocked() { ! on "$1" "$BALEFS" fsck "$rig/$1/fs/store" 2>&1 | grep -q 'is mounted by'; }
+unlocked() {
+    local said
+    said=$(on "$1" "$BALEFS" fsck "$rig/$1/fs/store" 2>&1 || true)
+    [[ $said != *'is mounted by'* ]]
+}
 
 fsck() {
     until_true 400 unlocked "$1" || fail "the lock of the client that was killed is not free"
