@@ -134,7 +134,8 @@ juice_servers() {
     on S redis-server --bind 10.78.0.1 --protected-mode no --dir "$ram/redis" --appendonly yes --appendfsync always \
         --save '' --daemonize yes --logfile "$rig/log/redis"
     until_true 20 on S redis-cli -h 10.78.0.1 ping || rig_fail "redis does not answer"
-    on S "$juicefs" format --storage file --bucket "$ram/objects/" redis://10.78.0.1:6379/1 balefs
+    # Without a trash: in it, a name that was removed still counts as a link.
+    on S "$juicefs" format --trash-days 0 --storage file --bucket "$ram/objects/" redis://10.78.0.1:6379/1 balefs
 }
 
 ceph_config() {
