@@ -2,6 +2,7 @@
 #ifndef BALE_FS_BASE_TIMESPEC_H
 #define BALE_FS_BASE_TIMESPEC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -13,10 +14,10 @@ static inline int64_t bale_nanoseconds_of(struct timespec time)
 /* Times before the epoch too: tv_nsec is never negative. */
 static inline struct timespec bale_timespec_of(int64_t nanoseconds)
 {
-    int64_t rest = nanoseconds % 1000000000;
+    int64_t seconds = nanoseconds / 1000000000, rest = nanoseconds % 1000000000;
+    bool before = rest < 0;
 
-    rest += rest < 0 ? 1000000000 : 0;
-    return (struct timespec){(nanoseconds - rest) / 1000000000, rest};
+    return (struct timespec){before ? seconds - 1 : seconds, before ? rest + 1000000000 : rest};
 }
 
 #endif

@@ -873,8 +873,9 @@ class Container:
         require(s.generation <= newest, f"{what}: generation", f"at most {newest}", s.generation)
         index.end_of_last = s.offset + s.length
         if s.flags & UNWRITTEN:
-            same(f"{what}: fields of an unwritten segment", (0,) * 6,
-                 (s.position, s.skip, s.frame_length, s.codec, s.chunk_log2, s.checksum))
+            same(f"{what}: fields of an unwritten segment", (0,) * 7,
+                 (s.generation, s.position, s.skip, s.frame_length, s.codec, s.chunk_log2,
+                  s.checksum))
             require(s.length <= 1 << 30, f"{what}: length", "at most 2^30", s.length)
         else:
             require(s.generation >= 1, f"{what}: generation", "1 or more", s.generation)

@@ -344,9 +344,9 @@ class Good(Case):
         size = len(data)
         self.good(leaf(size, lambda b: [
             b.extent(data[1000:1500], 1000),
-            segment(1500, 0, 1, EXTENT + 3500, 0, 0, 0, 0, 1),
+            segment(1500, 0, 0, EXTENT + 3500, 0, 0, 0, 0, 1),
             b.extent(data[EXTENT + 5000:EXTENT + 5300], EXTENT + 5000, LZ4)]), data)
-        big = leaf(1 << 31, lambda b: [segment(1 << 30, 0, 1, 1 << 30, 0, 0, 0, 0, 1)])
+        big = leaf(1 << 31, lambda b: [segment(1 << 30, 0, 0, 1 << 30, 0, 0, 0, 0, 1)])
         pieces = list(reader.contents(self.write(big.data), reader.Store(self.store, BOOT)))
         self.assertEqual(pieces, [(0, 1 << 30, None), (1 << 30, 1 << 30, None)])
 
@@ -689,7 +689,7 @@ class Bad(Case):
         for change in (dict(flags=2), dict(zero=1)):
             with self.subTest(change):
                 self.bad(one(**change), "flags|codec", True)
-        self.bad(leaf(1 << 31, lambda b: [segment(0, 0, 1, 2**30 + 1, 0, 0, 0, 0, 1)]).data, "2.30")
+        self.bad(leaf(1 << 31, lambda b: [segment(0, 0, 0, 2**30 + 1, 0, 0, 0, 0, 1)]).data, "2.30")
 
         def pair(a: tuple[int, int], b: tuple[int, int], size: int = 3 * EXTENT) -> bytes:
             return leaf(size, lambda w: [w.extent(noise(n), o) for o, n in (a, b)]).data
@@ -711,7 +711,7 @@ class Bad(Case):
         self.bad(leaf(9999, inside).data, "slot 0: stored")
         self.bad(leaf(9999, inside, stored=100).data, "overlap")
         b = Builder()
-        top = b.page(1, [segment(0, 0, 1, 9, 0, 0, 0, 0, 1)])
+        top = b.page(1, [segment(0, 0, 0, 9, 0, 0, 0, 0, 1)])
         b.frames[DATA_START] = top[1]
         twice = b.page(2, [inner(0, DATA_START, 1, top[1]), inner(9, DATA_START, 1, top[1])])
         self.bad(b.root(99, twice).data, "references")
