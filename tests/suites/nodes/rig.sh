@@ -74,14 +74,12 @@ rig_begin() {
     node_up B 10.78.0.3
 }
 
-# The processes of a node's namespaces, but for the one that holds them.
+# The processes in a node's network, but for the one that holds it, which may be gone already.
 node_pids() {
-    local net pid
-    net=$(readlink "/proc/$(cat "$rig/$1.pid")/ns/net")
+    local pid
     for pid in /proc/[0-9]*; do
-        pid=${pid#/proc/}
-        if [ "$pid" != "$(cat "$rig/$1.pid")" ] && [ "$(readlink "/proc/$pid/ns/net" 2>/dev/null)" = "$net" ]; then
-            echo "$pid"
+        if [ "$pid/ns/net" -ef "/run/netns/bn$1" ] && [ "${pid#/proc/}" != "$(cat "$rig/$1.pid")" ]; then
+            echo "${pid#/proc/}"
         fi
     done
 }
