@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "fs/base/open.h"
+
 struct bale_proc_path bale_proc_path(int fd)
 {
     struct bale_proc_path path;
@@ -14,9 +16,9 @@ struct bale_proc_path bale_proc_path(int fd)
 
 int bale_backing_open(const char *path, int flags)
 {
-    int fd = open(path, flags | O_NOATIME | O_CLOEXEC | O_NOCTTY);
+    int fd = bale_open_now(path, flags | O_NOATIME);
 
-    return fd < 0 && errno == EPERM ? open(path, flags | O_CLOEXEC | O_NOCTTY) : fd;
+    return fd < 0 && errno == EPERM ? bale_open_now(path, flags) : fd;
 }
 
 bool bale_backing_retry(struct bale_mount *mount, int fd)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/base/open.h"
 #include "fs/store/store.h"
 
 /* Names and texts of a foreign store must not control the terminal. */
@@ -80,7 +81,7 @@ int bale_store_file_open(int dir, const char *name, int flags, int *fd)
         e = S_ISLNK(st.st_mode) ? ELOOP : S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
     if (e == 0) {
         snprintf(path, sizeof path, "/proc/self/fd/%d", found);
-        *fd = open(path, flags | O_CLOEXEC | O_NOCTTY);
+        *fd = bale_open_now(path, flags);
         e = *fd < 0 ? errno : 0;
     }
     close(found);

@@ -144,7 +144,7 @@ size_t bale_rans_table_write(struct bale_rans_alphabet alphabet, const uint32_t 
 {
     struct weights levels = {.used = 0}, exact;
     uint32_t level_cum[BALE_RANS_SYMBOLS + 1], exact_cum[BALE_RANS_SYMBOLS + 1];
-    uint8_t level[BALE_RANS_SYMBOLS];
+    uint8_t level[BALE_RANS_SYMBOLS] = {0};
     uint64_t total = 0, scale;
     uint8_t *next = out + 1;
     struct bits b = {0};

@@ -11,7 +11,8 @@ power=${1:?usage: lossy.sh POWER LOSSY [--rounds N] [--seed N]}
 lossy=${2:?usage: lossy.sh POWER LOSSY [--rounds N] [--seed N]}
 shift 2
 rounds=30
-disk= disk_options=defaults
+disk=
+disk_options=defaults
 seed=$((RANDOM * 32768 + RANDOM))
 while [ $# -gt 0 ]; do
     case $1 in

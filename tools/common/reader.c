@@ -13,6 +13,7 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "format/root.h"
+#include "fs/base/open.h"
 #include "tools/common/message.h"
 #include "tools/common/options.h"
 
@@ -77,7 +78,7 @@ static int reopen(int path, int how)
     char proc[40];
 
     snprintf(proc, sizeof proc, "/proc/self/fd/%d", path);
-    return open(proc, how | O_CLOEXEC | O_NOCTTY);
+    return bale_open_now(proc, how);
 }
 
 static int open_below(int dir, const char *path_below, bool write, int *fd, struct bale_reason *why)

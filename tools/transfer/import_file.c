@@ -123,7 +123,7 @@ static bool is_there(const struct incoming *in)
 
     if (fstatat(dir, in->task->name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
         return false;
-    int fd = openat(dir, in->task->name, O_RDONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+    int fd = openat(dir, in->task->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 || bale_io_open_fd(fd, &io) != BALE_OK)
         return false;
     int err = bale_container_peek(io, bale_volume_container_config(in->import->volume),

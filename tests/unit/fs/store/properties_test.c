@@ -162,7 +162,7 @@ static void checks(void)
     accepted(BALE_XATTR_MATCH, "*.h5 auto:for=speed", "*.h5 auto:for=speed");
     refuse_text(BALE_XATTR_CODEC, "gzip",
                 "user.balefs.codec: There is no codec \"gzip\". Known are auto, store, zero, lz4, "
-                "zstd, gpulz and culzss.");
+                "zstd, gpulz, culzss and lzr.");
     refuse_text(BALE_XATTR_CODEC, "zstd:20",
                 "user.balefs.codec: The level of zstd is -7 to 19 without 0, not 20.");
     refuse_text(BALE_XATTR_CODEC, "", "user.balefs.codec: is empty: remove the attribute instead");
