@@ -91,7 +91,8 @@ static bool one_frame(struct bale_file *file, const struct bale_rewrite *rewrite
         return false;
     int err = bale_frame_head_read(bale_container_io(file->container), segment->position,
                                    segment->frame_length, 0, &head, NULL);
-    bool one = err == BALE_OK && bale_frame_head_match(&head.frame, segment, NULL) == BALE_OK &&
+    bool one = err == BALE_OK &&
+               bale_frame_head_match(&head.frame, segment, segment->length, NULL) == BALE_OK &&
                head.frame.raw_length == segment->length;
     *old = head.frame;
     free(head.data);

@@ -102,7 +102,8 @@ static int check_raw(struct check *check, const struct bale_segment *segment)
 /* BALE_E_CORRUPT: the fault was reported. */
 static int check_frame(struct check *check, const struct bale_segment *segment)
 {
-    int err = bale_frame_verify(check->container->io, segment, report_frame_fault, check);
+    struct bale_container *c = check->container;
+    int err = bale_frame_verify(c->io, segment, c->root.extent, report_frame_fault, check);
 
     if (err == BALE_E_UNSUPPORTED)
         return BALE_E_CORRUPT;

@@ -87,7 +87,7 @@ int bale_frame_head_read(struct bale_io *io, uint64_t position, uint32_t length,
 }
 
 int bale_frame_head_match(const struct bale_frame *frame, const struct bale_segment *segment,
-                          struct bale_fault *fault)
+                          uint32_t extent, struct bale_fault *fault)
 {
     const struct {
         const char *what;
@@ -110,6 +110,10 @@ int bale_frame_head_match(const struct bale_frame *frame, const struct bale_segm
     if (frame->raw_length < (uint64_t)segment->skip + segment->length) {
         set_fault(fault, "frame raw length", (uint64_t)segment->skip + segment->length,
                   frame->raw_length);
+        return BALE_E_CORRUPT;
+    }
+    if (frame->raw_length > extent) {
+        set_fault(fault, "frame raw length", extent, frame->raw_length);
         return BALE_E_CORRUPT;
     }
     return BALE_OK;
@@ -189,7 +193,7 @@ static int verify_chunks(struct bale_io *io, const struct bale_segment *segment,
     return result;
 }
 
-int bale_frame_verify(struct bale_io *io, const struct bale_segment *segment,
+int bale_frame_verify(struct bale_io *io, const struct bale_segment *segment, uint32_t extent,
                       void (*bad)(void *arg, const struct bale_fault *fault), void *arg)
 {
     struct bale_fault fault = {
@@ -199,7 +203,7 @@ int bale_frame_verify(struct bale_io *io, const struct bale_segment *segment,
 
     err = bale_frame_head_read(io, segment->position, segment->frame_length, 0, &head, &fault);
     if (err == BALE_OK)
-        err = bale_frame_head_match(&head.frame, segment, &fault);
+        err = bale_frame_head_match(&head.frame, segment, extent, &fault);
     if ((err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED) && bad)
         bad(arg, &fault);
     if (err == BALE_OK)

@@ -24,10 +24,10 @@ struct bale_frame_head {
 int bale_frame_head_read(struct bale_io *io, uint64_t position, uint32_t length, size_t want,
                          struct bale_frame_head *head, struct bale_fault *fault);
 
-/* Checks that a head belongs to the frame that a segment refers to. BALE_OK or BALE_E_CORRUPT, with
- * fault as above. */
+/* Checks that a head belongs to the frame that a segment refers to, and that the frame is no longer
+ * than an extent. BALE_OK or BALE_E_CORRUPT, with fault as above. */
 int bale_frame_head_match(const struct bale_frame *frame, const struct bale_segment *segment,
-                          struct bale_fault *fault);
+                          uint32_t extent, struct bale_fault *fault);
 
 /* Reads exactly length bytes. BALE_E_CORRUPT: the file ends before. */
 int bale_frame_bytes_read(struct bale_io *io, uint8_t *data, size_t length, uint64_t position,
@@ -42,7 +42,7 @@ void bale_frame_fault_at(struct bale_fault *fault, const struct bale_segment *se
  * for each fault, with all fields set (length 0: the segment has no byte of the chunk), and goes
  * on; if bad is NULL, ends at the first. BALE_E_CORRUPT or BALE_E_UNSUPPORTED: there was a fault;
  * other errors as bale_container_read. */
-int bale_frame_verify(struct bale_io *io, const struct bale_segment *segment,
+int bale_frame_verify(struct bale_io *io, const struct bale_segment *segment, uint32_t extent,
                       void (*bad)(void *arg, const struct bale_fault *fault), void *arg);
 
 #endif

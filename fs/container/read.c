@@ -27,6 +27,17 @@ static bool has_moved(struct bale_container *c, const struct bale_segment *segme
             now.generation != segment->generation || now.checksum != segment->checksum);
 }
 
+/* The extent size. It changes only while the container has no segments. */
+static uint32_t extent_of(struct bale_container *c)
+{
+    uint32_t extent;
+
+    pthread_rwlock_rdlock(&c->index_lock);
+    extent = c->index.ctx.extent;
+    pthread_rwlock_unlock(&c->index_lock);
+    return extent;
+}
+
 /* A check fails also if a commit has moved the data meanwhile: that is BALE_E_STALE. */
 static int check_stale(struct bale_container *c, const struct bale_segment *segment, uint64_t from,
                        int err)
@@ -42,6 +53,7 @@ struct part {
     struct bale_scratch *scratch;
     const struct bale_segment *segment;
     struct bale_frame_head head;
+    uint32_t extent;
     uint64_t from;
     uint64_t to;
     uint8_t *raw;
@@ -163,7 +175,7 @@ static int read_part(struct part *p)
     err = bale_frame_head_read(p->io, p->segment->position, p->segment->frame_length, want,
                                &p->head, p->fault);
     if (err == BALE_OK)
-        err = bale_frame_head_match(frame, p->segment, p->fault);
+        err = bale_frame_head_match(frame, p->segment, p->extent, p->fault);
     if (err != BALE_OK)
         return err;
     if (frame->codec == BALE_CODEC_ZERO) {
@@ -188,6 +200,7 @@ int bale_container_read(struct bale_container *c, struct bale_scratch *scratch,
         .io = c->io,
         .scratch = scratch,
         .segment = segment,
+        .extent = extent_of(c),
         .from = from,
         .to = from + length,
         .raw = raw,
@@ -223,7 +236,7 @@ int bale_container_read_head(struct bale_container *c, const struct bale_segment
         return BALE_E_INVALID;
     err = bale_frame_head_read(c->io, segment->position, segment->frame_length, 0, &head, NULL);
     if (err == BALE_OK)
-        err = bale_frame_head_match(&head.frame, segment, NULL);
+        err = bale_frame_head_match(&head.frame, segment, extent_of(c), NULL);
     *frame = head.frame;
     free(head.data);
     return check_stale(c, segment, segment->offset, err);
@@ -244,7 +257,7 @@ int bale_container_read_frame(struct bale_container *c, const struct bale_segmen
     if (err == BALE_OK && (uint64_t)head.head_length + head.stored_length != segment->frame_length)
         err = BALE_E_CORRUPT;
     if (err == BALE_OK)
-        err = bale_frame_head_match(&head, segment, &fault);
+        err = bale_frame_head_match(&head, segment, extent_of(c), &fault);
     if (err == BALE_E_SHORT) /* its table is longer than the frame */
         err = BALE_E_CORRUPT;
     return check_stale(c, segment, segment->offset, err);

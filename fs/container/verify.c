@@ -56,7 +56,7 @@ static int verify_segment(void *arg, const struct bale_segment *segment)
     if (result == BALE_E_CORRUPT && v->evidence) /* the page is wrong, and whole */
         return fault(v, BALE_OK, false);
     if (result == 1)
-        result = bale_frame_verify(v->io, segment, NULL, NULL);
+        result = bale_frame_verify(v->io, segment, v->root->extent, NULL, NULL);
     return result == BALE_E_CORRUPT ? frame_fault(v, segment) : result;
 }
 

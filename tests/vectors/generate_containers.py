@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "reader"))
-from test_reader import DIRECT, ZSTD, Builder, frame, root, text
+from test_reader import DIRECT, EXTENT, ZERO, ZSTD, Builder, frame, root, text
 
 VECTORS: list[dict[str, Any]] = []
 TREE = 64                                       # where a slot has the head checksum
@@ -83,8 +83,6 @@ def uncertain() -> None:
     data[-1] ^= 1
     vector("both-rejected", "newest and fallback are rejected, and nothing was durable", bytes(data),
            "listed", 0, b"")
-
-
     data = bytearray(commits().data)
     data[data.rindex(b"BFRM") + 4] = 2
     vector("version-flipped", "a frame with another version and a wrong checksum is corrupt",
@@ -94,6 +92,17 @@ def uncertain() -> None:
     data[-1] ^= 1
     vector("slot-and-root", "one slot is damaged, the other root is rejected: an empty file",
            bytes(data), "listed", 4, b"")
+
+
+def lengths() -> None:
+    """A frame of a segment that is longer than the extent size, and right in itself."""
+    builder = Builder()
+    records = [builder.segment(builder.frame(bytes(EXTENT + 1), 0, ZERO), 0, 100)]
+    data = bytes(builder.root(100, builder.page(1, records), session=2).data)
+    vector("frame-beyond-extent-certain", "a frame is longer than the extent size", data, "certain",
+           4, None)
+    vector("frame-beyond-extent-listed", "a frame is longer than the extent size: its root is rejected",
+           data, "listed", 0, b"")
 
 
 def unknown() -> None:
@@ -122,7 +131,7 @@ def unknown() -> None:
 
 def main() -> None:
     os.makedirs(sys.argv[1], exist_ok=True)
-    for make in (blank, slots, uncertain, unknown):
+    for make in (blank, slots, uncertain, lengths, unknown):
         make()
     with open(os.path.join(sys.argv[1], "INDEX.json"), "w", encoding="utf-8") as file:
         json.dump(VECTORS, file, indent=1)
