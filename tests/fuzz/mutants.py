@@ -368,7 +368,7 @@ class Round:
             for name in self.names:
                 self.compare(name, self.use(os.path.join(mnt, name), False), "the mount")
         with self.mounted() as mnt:
-            for name in self.rng.sample(self.names, min(len(self.names), 40)):
+            for name in self.names:
                 self.use(os.path.join(mnt, name), True)
 
     @staticmethod
