@@ -53,6 +53,7 @@ static void set_head_fault(const struct bale_frame_head *head, struct bale_fault
 int bale_frame_head_read(struct bale_io *io, uint64_t position, uint32_t length, size_t want,
                          struct bale_frame_head *head, struct bale_fault *fault)
 {
+    size_t got = 0;
     int err;
 
     *head = (struct bale_frame_head){0};
@@ -68,12 +69,18 @@ int bale_frame_head_read(struct bale_io *io, uint64_t position, uint32_t length,
         if (!data)
             return BALE_E_NOMEM;
         head->data = data;
-        err = bale_frame_bytes_read(io, data + head->length, need - head->length,
-                                    position + head->length, fault);
+        err = io->ops->read(io, data + head->length, need - head->length, position + head->length,
+                            &got);
         if (err != BALE_OK)
             return err;
-        head->length = need;
-        err = bale_frame_head_decode(data, need, &head->frame);
+        head->length += got;
+        /* A frame that ends beyond the container may have a whole head, and that may be one of a
+         * newer version. */
+        err = bale_frame_head_decode(data, head->length, &head->frame);
+        if (err == BALE_E_SHORT && head->length < need) {
+            set_fault(fault, "end of the container", position + need, position + head->length);
+            return BALE_E_CORRUPT;
+        }
     } while (err == BALE_E_SHORT);
 
     if (err != BALE_OK) {

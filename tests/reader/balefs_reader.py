@@ -772,9 +772,15 @@ class Container:
                               (1, root.generation))
             raise
 
+    def _frame_at(self, position: int, length: int, what: str) -> Frame:
+        there = self.length - position
+        if 0 < there < length:                  # a whole head decides whether it is unsupported
+            Frame(self.read(position, there, what), what, False)
+        return Frame(self.read(position, length, what), what)
+
     def _direct_frame(self, root: Root, index: Index) -> None:
         what = f"frame at {root.position}"
-        frame = Frame(self.read(root.position, root.length, what), what)
+        frame = self._frame_at(root.position, root.length, what)
         same(f"{what}: head checksum", f"{root.tree_checksum:016x}", f"{frame.head_checksum:016x}")
         same(f"{what}: file offset", 0, frame.file_offset)
         require(1 <= frame.generation <= root.generation, f"{what}: generation",
@@ -919,7 +925,7 @@ class Container:
     def frame(self, root: Root, s: Segment) -> Frame:
         """The frame of a segment, its head checked against the segment."""
         what = f"frame at {s.position}"
-        frame = Frame(self.read(s.position, s.frame_length, what), what)
+        frame = self._frame_at(s.position, s.frame_length, what)
         same(f"{what}: generation", s.generation, frame.generation)
         same(f"{what}: codec", s.codec, frame.codec)
         same(f"{what}: chunk log2", s.chunk_log2, frame.log2)

@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "reader"))
-from test_reader import DIRECT, EXTENT, ZERO, ZSTD, Builder, frame, root, text
+from test_reader import DIRECT, EXTENT, ZERO, ZSTD, Builder, frame, root, text, xxh
 
 VECTORS: list[dict[str, Any]] = []
 TREE = 64                                       # where a slot has the head checksum
@@ -105,6 +105,18 @@ def lengths() -> None:
            data, "listed", 0, b"")
 
 
+def newer() -> None:
+    """Of a newer version and damaged: what it is decides."""
+    data = bytearray(Builder().direct(bytes(10000)).data)
+    at = data.index(b"BFRM")
+    data[at + 4] = 2
+    data[at + 80:at + 88] = xxh(data[at:at + 80])
+    vector("frame-newer-and-cut", "a frame of a newer version, and the container ends in it: an error",
+           with_slot(bytes(data), 0, size=10000, end=len(data), position=at, length=len(data) - at,
+                     height=DIRECT, tree=int.from_bytes(data[at + 80:at + 88], "little"),
+                     stored=len(data) - at)[:400], "listed", 8, None)
+
+
 def unknown() -> None:
     whole = bytes(commits().data)
     at = whole.rindex(b"BFRM")
@@ -131,7 +143,7 @@ def unknown() -> None:
 
 def main() -> None:
     os.makedirs(sys.argv[1], exist_ok=True)
-    for make in (blank, slots, uncertain, lengths, unknown):
+    for make in (blank, slots, uncertain, lengths, newer, unknown):
         make()
     with open(os.path.join(sys.argv[1], "INDEX.json"), "w", encoding="utf-8") as file:
         json.dump(VECTORS, file, indent=1)
