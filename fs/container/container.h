@@ -44,9 +44,10 @@ struct bale_container_config {
      * from the list of uncertain ones. NULL: the session never changes. */
     pthread_rwlock_t *session_roll;
     bool writable;
-    /* Set while containers are open: from then on nothing is written, as after a failed sync.
-     * NULL: never. */
-    const atomic_bool *stopped;
+    /* Once it returns true, nothing is written any more, as after a failed sync. Called before each
+     * step of a transaction, on any thread, with the writer lock or without locks. arg is
+     * session_arg. NULL: never. */
+    bool (*stopped)(const void *arg);
     bool modes_in_container; /* volume.json: "modes": "container" */
     /* What is known of a session (FORMAT.md 8 rule 3); NULL: all are uncertain. To a writer a
      * certain session other than *session is also durable; *session itself becomes uncertain when a

@@ -86,9 +86,9 @@ void bale_container_unlock_writer(struct bale_container *container);
 /* Whether only reading is allowed: after a failure, or because the whole mount was stopped. */
 static inline bool bale_container_is_broken(const struct bale_container *c)
 {
-    const atomic_bool *stopped = c->config->stopped;
+    const struct bale_container_config *config = c->config;
 
-    return atomic_load(&c->broken) || (stopped && atomic_load(stopped));
+    return atomic_load(&c->broken) || (config->stopped && config->stopped(config->session_arg));
 }
 
 /* Handles the error of a write. An error that changes nothing on disk (no space, no memory) is

@@ -60,8 +60,8 @@ static bool is_refused(const struct bale_session *session, const void *request, 
 {
     const struct fuse_in_header *in = request;
 
-    return bale_store_is_stopped(session->mount->store) && in->opcode != FUSE_RELEASE &&
-           bale_freezer_is_change(request, size);
+    return in->opcode != FUSE_RELEASE && bale_freezer_is_change(request, size) &&
+           bale_store_is_stopped(session->mount->store);
 }
 
 /* Also the callback of the freezer: see fs/fuse/freeze.h. */

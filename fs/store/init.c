@@ -13,6 +13,7 @@
 #include "format/reason.h"
 #include "fs/store/file.h"
 #include "fs/store/internal.h"
+#include "fs/store/lock_directory.h"
 
 /* The absolute form of path, which need not exist, but whose parent must. NULL: errno is set, also
  * for an empty path. The caller frees it. */
@@ -142,10 +143,22 @@ static int sync_parent(int root)
     return err;
 }
 
+/* An empty directory may be a mounted store whose .balefs was removed. */
+static int lock_root(const char *path, int root, int *fd, struct bale_reason *why)
+{
+    struct bale_lock_other other;
+    int err = bale_lock_take_directory(root, true, fd, &other);
+
+    if (err == BALE_E_BUSY)
+        return bale_lock_report_taken(path, -1, &other, why);
+    return err ? bale_store_fail_errno(why, path, "", "locked") : 0;
+}
+
 static int make_store(const char *path, const json_t *volume, struct bale_reason *why)
 {
     bool made = mkdir(path, 0755) == 0;
     int root = -1;
+    int locked = -1;
     int err;
 
     if (!made && errno != EEXIST)
@@ -155,6 +168,9 @@ static int make_store(const char *path, const json_t *volume, struct bale_reason
         err = bale_store_fail_errno(why, path, "", "opened");
         goto out;
     }
+    err = lock_root(path, root, &locked, why);
+    if (err)
+        goto out;
     err = check_empty(path, root, why);
     if (err)
         goto out;
@@ -165,6 +181,8 @@ static int make_store(const char *path, const json_t *volume, struct bale_reason
     if (!err && made && sync_parent(root) < 0)
         err = bale_store_fail_errno(why, path, "", "synced");
 out:
+    if (locked >= 0)
+        close(locked);
     if (root >= 0)
         close(root);
     if (err && made)

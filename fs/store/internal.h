@@ -1,6 +1,7 @@
 /* What the sources of the store share. Only for fs/store and its tests. Calls go one way: volume.c,
- * properties.c and init.c, store.c, lock.c, lock_watch.c, config.c, session.c and top.c,
- * lock_file.c, holder.c, probe.c, match.c, exists.c, file.c, platform.c. */
+ * properties.c, init.c and remake.c, store.c, result.c, session.c, lock_watch.c, session_file.c,
+ * session_list.c, lock.c, config.c and top.c, lock_directory.c, lock_file.c, holder.c, probe.c,
+ * match.c, exists.c, file.c, platform.c. */
 #ifndef BALE_FS_STORE_INTERNAL_H
 #define BALE_FS_STORE_INTERNAL_H
 
@@ -13,21 +14,18 @@
 
 #include "format/reason.h"
 #include "fs/store/platform.h"
+#include "fs/store/session_list.h"
 #include "fs/store/store.h"
 #include "kernels/frame/setting.h"
 
-struct bale_session_entry {
-    uint32_t session;
-    char boot[BALE_IDENTITY]; /* "BOOT:MOUNT" (FORMAT.md 2); empty: a sync failed */
+/* A version of sessions.json: any change of the file makes another one. */
+struct bale_sessions_version {
+    uint64_t inode, size;
+    int64_t seconds; /* when it was written */
+    uint32_t nanoseconds;
 };
 
-/* The uncertain sessions. */
-struct bale_session_list {
-    uint32_t first; /* the store's own sessions are from first */
-    uint32_t last;  /* to last, the newest one */
-    size_t count;
-    struct bale_session_entry *entries;
-};
+#define BALE_WRITER_SIZE 17
 
 struct bale_sessions {
     char identity[BALE_IDENTITY]; /* of this boot and mount */
@@ -37,7 +35,11 @@ struct bale_sessions {
     /* Guarded by lock; list changes only under bale_store.change too. */
     pthread_mutex_t lock;
     struct bale_session_list list;
-    bool present;   /* sessions.json existed when the store was opened */
+    /* "writer" of sessions.json: a random number of each writer that opens the store. */
+    char writer[BALE_WRITER_SIZE];
+    char writer_before[BALE_WRITER_SIZE]; /* whose file it was when the store was opened */
+    struct bale_sessions_version version; /* what this mount wrote; guarded by bale_store.change */
+    bool present;                         /* sessions.json existed when the store was opened */
     bool unsettled; /* the session before this mount's did not end cleanly; set when opening */
     bool tainted;
 };
@@ -50,10 +52,12 @@ struct bale_config_version {
 };
 
 struct bale_store_lock {
-    int fd;     /* of the lock, with its flock if there is one; or -1 */
-    int second; /* of the second lock; -1: that is .balefs itself, or there is none */
-    bool text;  /* the lock's text is ours, and release removes it */
-    bool link;  /* the file system has no flock: the file's existence is the lock */
+    int directory;          /* the store's directory, with its flock; -1: there is none */
+    int fd;                 /* of the lock, with its flock if there is one; or -1 */
+    int second;             /* of the second lock; -1: there is none */
+    _Atomic int64_t looked; /* when the last look began, or the lock was taken: bale_platform_now */
+    bool text;              /* the lock's text is ours, and release removes it */
+    bool link;              /* the file system has no flock: the file's existence is the lock */
     /* The watch. looking is held over a look, and locked before bale_store.change. */
     pthread_mutex_t looking;
     pthread_cond_t ended;
@@ -90,6 +94,18 @@ struct bale_store {
     atomic_flag bad_setting_reported; /* bad attributes are logged once */
 };
 
+/* store.c */
+/* A store with nothing opened. NULL: no memory. */
+struct bale_store *bale_store_new(enum bale_store_access access);
+/* Gives the locks back; ends no session. */
+void bale_store_free(struct bale_store *store);
+/* Opens the store's directory, and .balefs in it. */
+int bale_store_open_root(struct bale_store *store, const char *path, struct bale_reason *why);
+int bale_store_open_own(struct bale_store *store, struct bale_reason *why);
+
+/* result.c */
+int bale_store_write_result(struct bale_store *store, bool clean, const char *result);
+
 /* config.c */
 /* Reads volume.json or, if it is missing or damaged, its copy; one must be valid. */
 int bale_config_read(struct bale_store *store, struct bale_reason *why);
@@ -106,18 +122,30 @@ void bale_config_free(struct bale_store *store);
 int bale_config_new(const struct bale_store_config *config, const char *path, json_t **json,
                     struct bale_reason *why);
 
+/* session_file.c */
+int bale_sessions_read(struct bale_store *store, struct bale_reason *why);
+/* errno is set on failure. Under change, except while the store is opened. */
+int bale_sessions_write(struct bale_store *store, const struct bale_session_list *list);
+bool bale_sessions_new_writer(struct bale_sessions *sessions); /* false: no random numbers */
+/* Whether sessions.json is what this mount wrote. *changed: it is not, or missing, and to be made
+ * again. BALE_E_BUSY: another writer has written it since the store was opened. Under change. */
+int bale_sessions_look(struct bale_store *store, bool *changed);
+
 /* session.c */
 /* Reads the list and, for a writer, starts a session. */
 int bale_sessions_open(struct bale_store *store, struct bale_reason *why);
 int bale_sessions_close(struct bale_store *store, bool clean); /* does not free */
 void bale_sessions_free(struct bale_store *store);
-/* Writes the list as it is. Under change. */
-int bale_sessions_restore(struct bale_store *store);
 /* struct bale_container_config.session_state; locks sessions.lock. */
 enum bale_session_state bale_session_state(const void *store, uint32_t session);
 
-/* lock.c; store->path and dir_fd are set. */
+/* lock.c; store->path and root_fd are set. */
+/* Locks the store's directory, the first of the locks. Does nothing if that is done. */
+int bale_lock_begin(struct bale_store *store, struct bale_reason *why);
+/* Takes all of them; dir_fd is set. */
 int bale_lock_take(struct bale_store *store, struct bale_reason *why);
+/* Whether the directory's lock is enough to keep all other writers out. */
+bool bale_lock_is_certain(const struct bale_store *store);
 void bale_lock_release(struct bale_store *store);
 
 /* top.c. Only for a store's owner or root; errno is set on failure. */

@@ -12,34 +12,28 @@
 #include "fs/store/file.h"
 #include "fs/store/holder.h"
 #include "fs/store/internal.h"
+#include "fs/store/lock_directory.h"
 #include "fs/store/lock_file.h"
 
 #define LOCK_PATH BALE_STORE_DIR "/" BALE_LOCK
 #define TRIES 5 /* when others make and remove the lock at the same time */
 
+static int report_taken(const struct bale_store *store, bool by_writer, struct bale_reason *why)
+{
+    return bale_lock_report_taken(store->path, store->dir_fd,
+                                  &(struct bale_lock_other){.writer = by_writer}, why);
+}
+
 static int refuse(const struct bale_store *store, const struct bale_holder *holder,
                   enum bale_verdict verdict, struct bale_reason *why)
 {
     if (verdict == BALE_HOLDER_RUNS)
-        return bale_store_fail(why, BALE_E_BUSY, "%s: is mounted by %s: unmount it there first",
-                               store->path, holder->who);
+        return report_taken(store, true, why);
     return bale_store_fail(why, BALE_E_BUSY,
                            "%s: was left locked by %s, and its file system does not tell whether "
                            "that still has it: unmount it there, or only if that is known to have "
                            "ended, or if this is a copy, mount with -o takeover=%s",
                            store->path, holder->who, bale_holder_boot(holder));
-}
-
-static int report_taken(const struct bale_store *store, bool by_writer, struct bale_reason *why)
-{
-    struct bale_holder holder;
-
-    if (!by_writer)
-        return bale_store_fail(why, BALE_E_BUSY,
-                               "%s: is mounted read-only by another process: unmount that first",
-                               store->path);
-    (void)bale_holder_read(store->dir_fd, &holder);
-    return refuse(store, &holder, BALE_HOLDER_RUNS, why);
 }
 
 /* ---- With flock ------------------------------------------------------------------------------ */
@@ -123,9 +117,9 @@ static void close_lock(struct bale_store *store)
         close(store->lock.fd);
     if (store->lock.second >= 0)
         close(store->lock.second);
-    else if (store->dir_fd >= 0)
-        (void)bale_store_platform.flock(store->dir_fd, LOCK_UN);
-    store->lock.fd = store->lock.second = -1;
+    if (store->lock.directory >= 0)
+        close(store->lock.directory);
+    store->lock.fd = store->lock.second = store->lock.directory = -1;
     store->lock.text = store->lock.link = false;
 }
 
@@ -156,6 +150,32 @@ static int take_file(struct bale_store *store, struct bale_reason *why)
     return claim_by_name(store, why);
 }
 
+bool bale_lock_is_certain(const struct bale_store *store)
+{
+    return store->lock.directory >= 0 && !bale_platform_is_network(store->root_fd);
+}
+
+int bale_lock_begin(struct bale_store *store, struct bale_reason *why)
+{
+    bool write = store->access == BALE_STORE_WRITE;
+    struct bale_lock_other other;
+    int err;
+
+    if (store->lock.directory >= 0)
+        return 0;
+    err = bale_lock_take_directory(store->root_fd, write, &store->lock.directory, &other);
+    if (err == BALE_E_BUSY)
+        return bale_lock_report_taken(store->path, store->dir_fd, &other, why);
+    if (err)
+        return bale_store_fail_errno(why, store->path, "", "locked");
+    if (other.stranger && write)
+        bale_log(BALE_LOG_WARNING,
+                 "%s: is locked by a process of a user who cannot write to it: that does not "
+                 "count: chmod go-r %s keeps others from it",
+                 store->path, store->path);
+    return 0;
+}
+
 static int take_second(struct bale_store *store, struct bale_reason *why)
 {
     bool by_writer = true;
@@ -164,8 +184,6 @@ static int take_second(struct bale_store *store, struct bale_reason *why)
 
     if (err == BALE_E_BUSY)
         return report_taken(store, by_writer, why);
-    if (err && bale_lock_directory_serves(store->dir_fd))
-        return bale_store_fail_errno(why, store->path, BALE_STORE_DIR, "locked");
     if (err)
         return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" BALE_SECOND_LOCK,
                                      "locked");
@@ -174,13 +192,15 @@ static int take_second(struct bale_store *store, struct bale_reason *why)
 
 int bale_lock_take(struct bale_store *store, struct bale_reason *why)
 {
-    int err;
+    int err = bale_lock_begin(store, why);
 
-    if (store->access == BALE_STORE_WRITE)
-        bale_lock_await_holder(store->dir_fd);
-    err = take_second(store, why);
+    if (!err && !bale_lock_is_certain(store)) {
+        if (store->access == BALE_STORE_WRITE)
+            bale_lock_await_holder(store->dir_fd);
+        err = take_second(store, why);
+    }
     if (err)
-        return err;
+        goto out;
     for (int tries = 1;; tries++) {
         err = take_file(store, why);
         if (err != BALE_E_STALE || tries == TRIES)
@@ -191,6 +211,8 @@ int bale_lock_take(struct bale_store *store, struct bale_reason *why)
     if (err == BALE_E_STALE)
         err = bale_store_fail(why, BALE_E_BUSY, "%s/" LOCK_PATH ": is removed again and again",
                               store->path);
+    atomic_store(&store->lock.looked, bale_platform_now());
+out:
     if (err)
         close_lock(store);
     return err;
@@ -236,6 +258,20 @@ static bool find_lock_holder(int dir, int fd, struct bale_holder *holder)
     return text && bale_holder_judge(holder, &view) != BALE_HOLDER_GONE;
 }
 
+/* The files may be missing. */
+static bool find_directory_holder(int root, struct bale_holder *holder)
+{
+    struct bale_lock_other other;
+    int fd;
+    int err = bale_lock_take_directory(root, false, &fd, &other);
+
+    if (fd >= 0)
+        close(fd);
+    snprintf(holder->who, sizeof holder->who,
+             other.pid ? "process %ld on this host" : "another process", (long)other.pid);
+    return err == BALE_E_BUSY;
+}
+
 bool bale_store_locked_by(const char *path, char *name, size_t size)
 {
     struct bale_holder holder;
@@ -247,6 +283,7 @@ bool bale_store_locked_by(const char *path, char *name, size_t size)
     if (root >= 0 && bale_store_directory_open(root, &dir) == 0 &&
         bale_store_file_open(dir, BALE_LOCK, O_RDONLY, &fd) == 0)
         locked = find_lock_holder(dir, fd, &holder);
+    locked = locked || (root >= 0 && find_directory_holder(root, &holder));
     if (locked)
         snprintf(name, size, "%s", holder.who);
     if (fd >= 0)

@@ -17,7 +17,6 @@
 #include "fs/store/holder.h"
 
 #define NAME_SIZE 32
-#define READ_BY_OTHERS 0044 /* with an ACL: by its mask */
 
 /* ---- flock ----------------------------------------------------------------------------------- */
 
@@ -173,41 +172,23 @@ enum bale_named bale_lock_named(int dir, const char *name, int fd)
 
 /* ---- The second lock ------------------------------------------------------------------------- */
 
-/* On a network file system the lock of a directory is known to this kernel only. Where others may
- * read the directory, they could lock it too. */
-bool bale_lock_directory_serves(int dir)
-{
-    struct stat st;
-
-    return !bale_platform_is_network(dir) && fstat(dir, &st) == 0 &&
-           (st.st_mode & READ_BY_OTHERS) == 0;
-}
-
 int bale_lock_take_second(int dir, bool write, int *fd, bool *by_writer)
 {
-    int err, e;
-    int locked = dir;
+    int err = bale_lock_open(dir, BALE_SECOND_LOCK, write ? O_RDWR : O_RDONLY, fd);
+    int e;
 
-    *fd = -1;
-    if (!bale_lock_directory_serves(dir)) {
-        err = bale_lock_open(dir, BALE_SECOND_LOCK, write ? O_RDWR : O_RDONLY, fd);
-        if (err == BALE_E_NOENT || (err && !write && errno == EACCES))
-            return 0; /* a reader, who does not need it */
-        if (err)
-            return err;
-        locked = *fd;
-    }
-    if (bale_flock(locked, write ? LOCK_EX : LOCK_SH) == 0)
+    if (err == BALE_E_NOENT || (err && !write && errno == EACCES))
+        return 0; /* a reader, who does not need it */
+    if (err)
+        return err;
+    if (bale_flock(*fd, write ? LOCK_EX : LOCK_SH) == 0)
         return 0;
     e = errno;
     if (e == EWOULDBLOCK)
-        *by_writer = bale_flock_by_writer(locked);
-    if (*fd >= 0)
-        close(*fd);
+        *by_writer = bale_flock_by_writer(*fd);
+    close(*fd);
     *fd = -1;
-    if (e == EBADF) /* the directory is open with O_PATH, because we may not read it */
-        e = EACCES;
-    if (bale_flock_missing(e) || (e == EACCES && !write))
+    if (bale_flock_missing(e))
         return 0;
     errno = e;
     return e == EWOULDBLOCK ? BALE_E_BUSY : bale_err_from_errno(e);
@@ -258,7 +239,7 @@ void bale_lock_await_holder(int dir)
 {
     bool missing = bale_lock_is_missing(dir, BALE_LOCK);
 
-    if (bale_lock_directory_serves(dir) || has_text(dir, BALE_LOCK))
+    if (has_text(dir, BALE_LOCK))
         return;
     if (lists_uncertain(dir, missing) || (missing && bale_lock_is_missing(dir, BALE_SECOND_LOCK)))
         bale_lock_await(dir, BALE_LOCK);

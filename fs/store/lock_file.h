@@ -36,12 +36,9 @@ enum bale_named {
 /* Asks the server of a network file system. Changes nothing. */
 enum bale_named bale_lock_named(int dir, const char *name, int fd);
 
-/* Whether the lock of the directory dir keeps all other writers out, and nobody but them. */
-bool bale_lock_directory_serves(int dir);
-/* Locks .balefs in a second way, so that a lock that was removed lets no other writer in: the
- * directory dir itself where that excludes others, and only its owner can do it; else a second
- * file. *fd is the file, or -1. 0; BALE_E_BUSY: another process has it, and *by_writer is set; or
- * another error, with errno. A file system without flock has no second lock: 0. */
+/* Locks a second file, so that a lock that was removed lets no other writer in. *fd is the file, or
+ * -1. 0; BALE_E_BUSY: another process has it, and *by_writer is set; or another error, with errno.
+ * A file system without flock has no second lock: 0. */
 int bale_lock_take_second(int dir, bool write, int *fd, bool *by_writer);
 
 /* Whether there is nothing of that name. */
@@ -50,8 +47,8 @@ bool bale_lock_is_missing(int dir, const char *name);
 /* Waits until name is a lock that somebody has, but no longer than a live holder needs to make it
  * again. */
 void bale_lock_await(int dir, const char *name);
-/* Before a writer takes the lock: if it seems free although a mount may still run, and the second
- * lock does not tell either, waits until a holder whose lock was removed has made it again. */
+/* Before a writer takes the lock: if it seems free although a mount may still run, waits until a
+ * holder whose lock was removed has made it again. */
 void bale_lock_await_holder(int dir);
 
 #endif

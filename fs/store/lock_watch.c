@@ -14,15 +14,20 @@
 #include "fs/store/file.h"
 #include "fs/store/holder.h"
 #include "fs/store/internal.h"
+#include "fs/store/lock_directory.h"
 #include "fs/store/lock_file.h"
 #include "kernels/base/thread.h"
 
-#define PERIOD_S 1 /* less than half of bale_store_platform.await_ms */
+/* Less than half of bale_store_platform.await_ms: by then a process that found no lock has waited. */
+#define PERIOD_S 1
+#define PAUSE_MS (2 * PERIOD_S * 1000)
 
 /* What one look has made again, for the log. */
 struct look {
     struct bale_store *store;
     char made[160];
+    bool replaced;            /* .balefs is another directory now */
+    bool sessions;            /* sessions.json is to be made again */
     struct bale_holder other; /* with BALE_E_BUSY: who has the lock */
 };
 
@@ -43,6 +48,22 @@ static int replace_fd(int fd, int from)
     return e ? bale_err_from_errno(e) : 0;
 }
 
+/* ---- The store's directory ------------------------------------------------------------------- */
+
+/* It was locked by a stranger, who may have gone. */
+static int lock_directory(struct look *look)
+{
+    struct bale_store *store = look->store;
+    struct bale_lock_other other;
+
+    if (store->lock.directory >= 0)
+        return 0;
+    int err = bale_lock_take_directory(store->root_fd, true, &store->lock.directory, &other);
+    if (err == BALE_E_BUSY)
+        (void)bale_holder_read(store->dir_fd, &look->other);
+    return err;
+}
+
 /* ---- .balefs itself -------------------------------------------------------------------------- */
 
 static int make_directory(const struct bale_store *store)
@@ -60,18 +81,19 @@ static int make_directory(const struct bale_store *store)
     return 0;
 }
 
-/* Goes on with the directory that has the name now. The old one's lock goes with its descriptor. */
+/* Goes on with the directory that has the name now. */
 static int change_directory(struct look *look)
 {
     struct bale_store *store = look->store;
     bool by_writer;
-    int second;
+    int second = -1;
     int dir;
     int err = bale_store_directory_open(store->root_fd, &dir);
 
     if (err)
         return err;
-    err = bale_lock_take_second(dir, true, &second, &by_writer);
+    if (!bale_lock_is_certain(store))
+        err = bale_lock_take_second(dir, true, &second, &by_writer);
     if (err) {
         (void)bale_holder_read(dir, &look->other);
         close(dir);
@@ -96,11 +118,27 @@ static int look_at_directory(struct look *look)
         return BALE_E_IO;
     if (named == BALE_NAMED)
         return 0;
+    look->replaced = true;
     if (named == BALE_NAMED_NONE) {
         err = make_directory(store);
         note_made(look, BALE_STORE_DIR);
     }
     return err ? err : change_directory(look);
+}
+
+/* A writer that came while this process was suspended may have gone again. */
+static int look_at_sessions(struct look *look)
+{
+    struct bale_store *store = look->store;
+
+    pthread_mutex_lock(&store->change);
+    int err = bale_sessions_look(store, &look->sessions);
+    pthread_mutex_unlock(&store->change);
+    if (err == BALE_E_BUSY) {
+        look->other.present = true;
+        snprintf(look->other.who, sizeof look->other.who, "another process, now or meanwhile,");
+    }
+    return err;
 }
 
 /* ---- The lock -------------------------------------------------------------------------------- */
@@ -175,22 +213,32 @@ static int look_at_second(struct look *look)
 
 /* ---- The other files ------------------------------------------------------------------------- */
 
+static bool top_is_lost(const struct bale_store *store)
+{
+    enum bale_named named;
+
+    if (store->top_fd < 0)
+        return false;
+    named = bale_lock_named(store->dir_fd, BALE_TOP, store->top_fd);
+    return named == BALE_NAMED_NONE || named == BALE_NAMED_OTHER;
+}
+
 static int look_at_files(struct look *look)
 {
     struct bale_store *store = look->store;
     int err = 0;
 
     pthread_mutex_lock(&store->change);
-    if (bale_lock_is_missing(store->dir_fd, BALE_VOLUME) ||
+    if (look->replaced || bale_lock_is_missing(store->dir_fd, BALE_VOLUME) ||
         bale_lock_is_missing(store->dir_fd, BALE_VOLUME_COPY)) {
         err = bale_config_restore(store);
         note_made(look, BALE_VOLUME);
     }
-    if (!err && bale_lock_is_missing(store->dir_fd, BALE_SESSIONS)) {
-        err = bale_sessions_restore(store);
+    if (!err && look->sessions) {
+        err = bale_sessions_write(store, &store->sessions.list);
         note_made(look, BALE_SESSIONS);
     }
-    if (!err && store->top_fd >= 0 && bale_lock_is_missing(store->dir_fd, BALE_TOP)) {
+    if (!err && top_is_lost(store)) {
         err = bale_top_restore(store);
         note_made(look, BALE_TOP);
     }
@@ -219,7 +267,7 @@ static void report(struct look *look, int err)
     if (look->made[0] && !err)
         bale_log(BALE_LOG_WARNING,
                  "%s/" BALE_STORE_DIR
-                 ": files were removed, and are made again: %s: exclude it from "
+                 ": files were removed or replaced, and are made again: %s: exclude it from "
                  "what cleans up",
                  store->path, look->made);
     if (trouble && !store->lock.trouble)
@@ -229,30 +277,58 @@ static void report(struct look *look, int err)
     store->lock.trouble = trouble;
 }
 
-void bale_lock_look(struct bale_store *store)
+/* Under looking. */
+static void look_once(struct bale_store *store)
 {
     struct look look = {.store = store};
+    int64_t began = bale_platform_now();
     int err;
 
-    if (store->access != BALE_STORE_WRITE)
-        return;
-    pthread_mutex_lock(&store->lock.looking);
     if (atomic_load(&store->stopped))
-        goto out;
-    err = look_at_directory(&look);
+        return;
+    err = lock_directory(&look);
+    if (!err)
+        err = look_at_directory(&look);
+    if (!err)
+        err = look_at_sessions(&look);
     if (!err)
         err = look_at_lock(&look);
     if (!err)
         err = look_at_second(&look);
-    if (err == BALE_E_BUSY) {
-        stop(&look);
-        goto out;
-    }
     if (!err)
         err = look_at_files(&look);
-    report(&look, err);
-out:
+    if (err == BALE_E_BUSY)
+        stop(&look);
+    else
+        report(&look, err);
+    atomic_store(&store->lock.looked, began);
+}
+
+void bale_lock_look(struct bale_store *store)
+{
+    if (store->access != BALE_STORE_WRITE)
+        return;
+    pthread_mutex_lock(&store->lock.looking);
+    look_once(store);
     pthread_mutex_unlock(&store->lock.looking);
+}
+
+static bool was_suspended(const struct bale_store *store)
+{
+    return bale_platform_now() - atomic_load(&store->lock.looked) > PAUSE_MS;
+}
+
+bool bale_store_is_stopped(struct bale_store *store)
+{
+    if (store->access != BALE_STORE_WRITE)
+        return false;
+    if (!atomic_load(&store->stopped) && was_suspended(store)) {
+        pthread_mutex_lock(&store->lock.looking);
+        if (was_suspended(store)) /* another thread may have looked meanwhile */
+            look_once(store);
+        pthread_mutex_unlock(&store->lock.looking);
+    }
+    return atomic_load(&store->stopped);
 }
 
 static void *lock_watch_thread(void *arg)

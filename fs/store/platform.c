@@ -10,7 +10,10 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
+
+#define OVERFLOW_USER 65534
 
 #ifndef STATX_MNT_ID_UNIQUE
 #define STATX_MNT_ID_UNIQUE 0x00004000U
@@ -29,6 +32,16 @@ static void read_line(const char *path, char *text, size_t size)
         close(fd);
     text[got < 0 ? 0 : got] = '\0';
     text[strcspn(text, "\n")] = '\0';
+}
+
+int64_t bale_platform_now(void)
+{
+    struct timespec now;
+
+    if (bale_store_platform.now)
+        return bale_store_platform.now();
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 void bale_platform_boot(char boot[static BALE_IDENTITY])
@@ -113,6 +126,33 @@ bool bale_platform_process_ended(pid_t pid)
     read_stat(pid, 20, threads, sizeof threads);
     /* A process whose first thread has ended looks like a zombie, and may still be at work. */
     return (state[0] == 'Z' || state[0] == 'X') && strtoull(threads, NULL, 10) <= 1;
+}
+
+/* In a namespace of users, those who are not in it all have the same number. */
+static bool knows_all_users(void)
+{
+    unsigned long inside, outside, count;
+    char line[64];
+
+    read_line("/proc/self/uid_map", line, sizeof line);
+    return sscanf(line, "%lu %lu %lu", &inside, &outside, &count) == 3 && count == UINT32_MAX;
+}
+
+bool bale_platform_process_user(pid_t pid, uid_t *user)
+{
+    char path[32];
+    char line[128];
+    bool found = false;
+    FILE *status;
+
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    status = fopen(path, "re");
+    if (!status)
+        return false;
+    while (!found && fgets(line, sizeof line, status))
+        found = sscanf(line, "Uid: %u", user) == 1;
+    fclose(status);
+    return found && (*user != OVERFLOW_USER || knows_all_users());
 }
 
 uint64_t bale_platform_pid_namespace(void)

@@ -1,5 +1,5 @@
+/* The sessions of a store: beginning and ending them, and what is known of each. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -15,161 +15,12 @@
 #define FIRST_MAX (UINT32_C(1) << 31)
 #define ALL_SESSIONS UINT64_MAX
 
-/* ---- Lists ----------------------------------------------------------------------------------- */
-
-static bool list_add(struct bale_session_list *list, uint32_t session, const char *boot)
-{
-    struct bale_session_entry *grown =
-        realloc(list->entries, (list->count + 1) * sizeof *list->entries);
-
-    if (!grown)
-        return false;
-    list->entries = grown;
-    grown[list->count].session = session;
-    snprintf(grown[list->count].boot, BALE_IDENTITY, "%s", boot);
-    list->count++;
-    return true;
-}
-
-/* A copy with room for one more; false: no memory. */
-static bool list_copy(struct bale_session_list *to, const struct bale_session_list *from)
-{
-    *to = *from;
-    to->entries = malloc((from->count + 1) * sizeof *to->entries);
-    if (!to->entries)
-        return false;
-    if (from->count > 0)
-        memcpy(to->entries, from->entries, from->count * sizeof *to->entries);
-    return true;
-}
-
-static bool list_has(const struct bale_session_list *list, uint32_t session)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (list->entries[i].session == session)
-            return true;
-    return false;
-}
-
-static bool is_of_this_boot(const struct bale_sessions *sessions,
-                            const struct bale_session_entry *entry)
-{
-    if (sessions->first && entry->session >= sessions->first)
-        return true;
-    return entry->boot[0] != '\0' && strcmp(entry->boot, sessions->identity) == 0;
-}
-
-/* Removes the sessions of this boot and mount that came before a session. */
-static void list_drop_before(struct bale_session_list *list, const struct bale_sessions *sessions,
-                             uint64_t session)
-{
-    size_t left = 0;
-
-    for (size_t i = 0; i < list->count; i++)
-        if (list->entries[i].session >= session || !is_of_this_boot(sessions, &list->entries[i]))
-            list->entries[left++] = list->entries[i];
-    list->count = left;
-}
-
-/* A sync failed, so data that this boot and mount wrote may never reach the disk. */
-static void list_taint_this_boot(struct bale_session_list *list,
-                                 const struct bale_sessions *sessions)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (is_of_this_boot(sessions, &list->entries[i]))
-            list->entries[i].boot[0] = '\0';
-}
-
-/* ---- The file -------------------------------------------------------------------------------- */
-
-static bool parse_entry(struct bale_session_list *list, const json_t *json)
-{
-    const json_t *session = json_object_get(json, "session");
-    const char *boot = json_string_value(json_object_get(json, "boot"));
-    json_int_t number = json_integer_value(session);
-
-    if (!json_is_integer(session) || number < 0 || number > list->last)
-        return false;
-    if (!boot || strlen(boot) >= BALE_IDENTITY)
-        return false;
-    return list_add(list, (uint32_t)number, boot);
-}
-
-static bool parse_session(const json_t *json, const char *key, uint32_t *session)
-{
-    const json_t *value = json_object_get(json, key);
-    json_int_t number = json_integer_value(value);
-
-    if (!json_is_integer(value) || number < 0 || number > UINT32_MAX)
-        return false;
-    *session = (uint32_t)number;
-    return true;
-}
-
-static bool parse_list(struct bale_session_list *list, const json_t *json)
-{
-    const json_t *uncertain = json_object_get(json, "uncertain");
-
-    list->first = 1;
-    if (json_object_get(json, "first") && !parse_session(json, "first", &list->first))
-        return false;
-    if (!parse_session(json, "last", &list->last) || !json_is_array(uncertain))
-        return false;
-    for (size_t i = 0; i < json_array_size(uncertain); i++)
-        if (!parse_entry(list, json_array_get(uncertain, i)))
-            return false;
-    return true;
-}
-
-static int read_list(struct bale_store *store, struct bale_reason *why)
-{
-    struct bale_sessions *sessions = &store->sessions;
-    json_t *json;
-    int err = bale_store_file_read_json(store->dir_fd, store->path, BALE_SESSIONS, &json, why);
-
-    if (err == BALE_E_NOENT)
-        return 0;
-    if (err)
-        return err;
-    sessions->present = parse_list(&sessions->list, json);
-    json_decref(json);
-    if (!sessions->present)
-        return bale_store_fail(why, BALE_E_CORRUPT,
-                               "%s/" BALE_STORE_DIR "/" BALE_SESSIONS
-                               ": is damaged: it lists no sessions: see balefs fsck --repair",
-                               store->path);
-    return 0;
-}
-
-static int write_list(struct bale_store *store, const struct bale_session_list *list)
-{
-    json_t *uncertain = json_array();
-    json_t *json = NULL;
-    int err = BALE_E_NOMEM;
-
-    for (size_t i = 0; i < list->count; i++)
-        if (json_array_append_new(uncertain, json_pack("{s:I, s:s}", "session",
-                                                       (json_int_t)list->entries[i].session, "boot",
-                                                       list->entries[i].boot)) < 0)
-            goto out;
-    json = json_pack("{s:I, s:I, s:O}", "first", (json_int_t)list->first, "last",
-                     (json_int_t)list->last, "uncertain", uncertain);
-    if (json)
-        err = bale_store_file_replace_json(store->dir_fd, BALE_SESSIONS, json);
-out:
-    if (err == BALE_E_NOMEM)
-        errno = ENOMEM;
-    json_decref(uncertain);
-    json_decref(json);
-    return err;
-}
-
 /* Writes list and, if that succeeds or always is set, makes it the current one. Owns its entries
  * from then on. Under store->change, except while the store is opened. */
 static int publish(struct bale_store *store, struct bale_session_list *list, bool always)
 {
     struct bale_sessions *sessions = &store->sessions;
-    int err = atomic_load(&store->stopped) ? BALE_E_IO : write_list(store, list);
+    int err = atomic_load(&store->stopped) ? BALE_E_IO : bale_sessions_write(store, list);
 
     if (err && !always) {
         free(list->entries);
@@ -180,11 +31,6 @@ static int publish(struct bale_store *store, struct bale_session_list *list, boo
     sessions->list = *list;
     pthread_mutex_unlock(&sessions->lock);
     return err;
-}
-
-int bale_sessions_restore(struct bale_store *store)
-{
-    return write_list(store, &store->sessions.list);
 }
 
 /* ---- A session's life ------------------------------------------------------------------------ */
@@ -210,18 +56,18 @@ static void sync_earlier_sessions(struct bale_store *store, struct bale_session_
     bool any = !sessions->present;
 
     for (size_t i = 0; i < list->count; i++)
-        any |= is_of_this_boot(sessions, &list->entries[i]);
+        any |= bale_session_is_of_this_boot(sessions, &list->entries[i]);
     if (!any || !store->believes_syncfs)
         return; /* what is listed stays listed */
     if (bale_store_platform.syncfs(store->dir_fd) == 0) {
-        list_drop_before(list, sessions, ALL_SESSIONS);
+        bale_session_list_drop_before(list, sessions, ALL_SESSIONS);
         return;
     }
     bale_log(BALE_LOG_WARNING,
              "%s: data of an earlier mount could not be synced: %s: every file that it wrote "
              "is verified when it is opened",
              store->path, strerror(errno));
-    list_taint_this_boot(list, sessions);
+    bale_session_list_taint(list, sessions);
 }
 
 static int start_session(struct bale_store *store, struct bale_reason *why)
@@ -230,18 +76,20 @@ static int start_session(struct bale_store *store, struct bale_reason *why)
     struct bale_session_list list;
     uint32_t next;
 
+    if (!bale_sessions_new_writer(sessions))
+        return bale_store_fail(why, BALE_E_IO, "%s: there are no random numbers", store->path);
     if (!next_session(sessions, &next))
         return bale_store_fail(why, BALE_E_TOOBIG,
                                "%s: has no session numbers left: copy its files to a new store",
                                store->path);
-    if (!list_copy(&list, &sessions->list))
+    if (!bale_session_list_copy(&list, &sessions->list))
         return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", store->path);
-    sessions->unsettled = !sessions->present || list_has(&list, list.last);
+    sessions->unsettled = !sessions->present || bale_session_list_has(&list, list.last);
     sync_earlier_sessions(store, &list);
     list.last = next;
     if (!sessions->present)
         list.first = next;
-    if (!list_add(&list, next, sessions->identity)) {
+    if (!bale_session_list_add(&list, next, sessions->identity)) {
         free(list.entries);
         return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", store->path);
     }
@@ -257,7 +105,7 @@ int bale_sessions_open(struct bale_store *store, struct bale_reason *why)
     int err;
 
     bale_platform_identity(store->dir_fd, store->sessions.identity);
-    err = read_list(store, why);
+    err = bale_sessions_read(store, why);
     if (err == BALE_E_CORRUPT && (store->access == BALE_STORE_UNLOCKED || store->repair)) {
         /* As if the file were absent: no session is certain. */
         bale_sessions_free(store);
@@ -286,8 +134,8 @@ int bale_store_taint(struct bale_store *store)
     sessions->tainted = true;
     pthread_mutex_unlock(&sessions->lock);
     pthread_mutex_lock(&store->change);
-    if (list_copy(&list, &sessions->list)) {
-        list_taint_this_boot(&list, sessions);
+    if (bale_session_list_copy(&list, &sessions->list)) {
+        bale_session_list_taint(&list, sessions);
         err = publish(store, &list, true);
     } else {
         err = BALE_E_NOMEM;
@@ -316,10 +164,10 @@ static int roll_session(struct bale_store *store)
 
     if (sessions->list.last == UINT32_MAX)
         return BALE_E_TOOBIG;
-    if (!list_copy(&list, &sessions->list))
+    if (!bale_session_list_copy(&list, &sessions->list))
         return BALE_E_NOMEM;
     list.last++;
-    if (!list_add(&list, list.last, sessions->identity)) {
+    if (!bale_session_list_add(&list, list.last, sessions->identity)) {
         free(list.entries);
         return BALE_E_NOMEM;
     }
@@ -360,10 +208,10 @@ static int retire_sessions(struct bale_store *store, uint64_t session)
     /* A failed sync of one file may have consumed the error that this sync would have returned. */
     if (is_tainted(&store->sessions))
         err = BALE_E_IO;
-    else if (!list_copy(&list, &store->sessions.list))
+    else if (!bale_session_list_copy(&list, &store->sessions.list))
         err = BALE_E_NOMEM;
     if (!err) {
-        list_drop_before(&list, &store->sessions, session);
+        bale_session_list_drop_before(&list, &store->sessions, session);
         err = publish(store, &list, false);
     }
     pthread_mutex_unlock(&store->change);
@@ -377,6 +225,8 @@ int bale_store_checkpoint_begin(struct bale_store *store, uint32_t *session)
 
     if (store->access != BALE_STORE_WRITE)
         return BALE_E_INVALID;
+    if (bale_store_is_stopped(store))
+        return BALE_E_IO;
     pthread_mutex_lock(&store->change);
     err = is_tainted(sessions) ? BALE_E_IO : roll_session(store);
     *session = sessions->list.last;

@@ -2,12 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "format/err.h"
@@ -19,9 +17,8 @@
 #include "fs/store/lock_watch.h"
 
 #define RESERVE "reserve"
-#define LAST_UNMOUNT "last-unmount.json"
 
-static struct bale_store *store_new(enum bale_store_access access)
+struct bale_store *bale_store_new(enum bale_store_access access)
 {
     struct bale_store *store = calloc(1, sizeof *store);
     pthread_rwlockattr_t attr;
@@ -31,7 +28,7 @@ static struct bale_store *store_new(enum bale_store_access access)
     store->repair = access == BALE_STORE_REPAIR;
     store->access = store->repair ? BALE_STORE_WRITE : access;
     store->root_fd = store->dir_fd = store->top_fd = store->reserve_fd = -1;
-    store->lock.fd = store->lock.second = -1;
+    store->lock.directory = store->lock.fd = store->lock.second = -1;
     pthread_mutex_init(&store->lock.looking, NULL);
     pthread_cond_init(&store->lock.ended, NULL);
     atomic_flag_clear(&store->bad_setting_reported);
@@ -45,7 +42,7 @@ static struct bale_store *store_new(enum bale_store_access access)
     return store;
 }
 
-static void store_free(struct bale_store *store)
+void bale_store_free(struct bale_store *store)
 {
     bale_sessions_free(store);
     bale_config_free(store);
@@ -67,14 +64,17 @@ static void store_free(struct bale_store *store)
     free(store);
 }
 
-static int open_directories(struct bale_store *store, const char *path, struct bale_reason *why)
+int bale_store_open_root(struct bale_store *store, const char *path, struct bale_reason *why)
 {
     store->path = realpath(path, NULL);
     if (!store->path)
         return bale_store_fail_errno(why, path, "", "opened");
     store->root_fd = open(store->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (store->root_fd < 0)
-        return bale_store_fail_errno(why, store->path, "", "opened");
+    return store->root_fd < 0 ? bale_store_fail_errno(why, store->path, "", "opened") : 0;
+}
+
+int bale_store_open_own(struct bale_store *store, struct bale_reason *why)
+{
     if (bale_store_directory_open(store->root_fd, &store->dir_fd) == 0) {
         if (bale_store_subdirectory_open(store->dir_fd, BALE_TOP, &store->top_fd) < 0 &&
             errno != ENOENT)
@@ -131,8 +131,10 @@ static void restrict_files(const struct bale_store *store)
 /* Opens a store that has only its access mode. The caller frees it, also on failure. */
 static int open_all(struct bale_store *store, const char *path, struct bale_reason *why)
 {
-    int err = open_directories(store, path, why);
+    int err = bale_store_open_root(store, path, why);
 
+    if (!err)
+        err = bale_store_open_own(store, why);
     if (err)
         return err;
     err = bale_config_read(store, why); /* its errors say more than those of the lock */
@@ -165,7 +167,7 @@ static int open_all(struct bale_store *store, const char *path, struct bale_reas
 int bale_store_open_takeover(const char *path, enum bale_store_access access, const char *takeover,
                              struct bale_store **result, struct bale_reason *why)
 {
-    struct bale_store *store = store_new(access);
+    struct bale_store *store = bale_store_new(access);
     int err;
 
     *result = NULL;
@@ -175,7 +177,7 @@ int bale_store_open_takeover(const char *path, enum bale_store_access access, co
     err = open_all(store, path, why);
     store->takeover = NULL;
     if (err) {
-        store_free(store);
+        bale_store_free(store);
         return err;
     }
     *result = store;
@@ -188,153 +190,12 @@ int bale_store_open(const char *path, enum bale_store_access access, struct bale
     return bale_store_open_takeover(path, access, NULL, result, why);
 }
 
-bool bale_store_is_stopped(const struct bale_store *store)
-{
-    return atomic_load(&store->stopped);
-}
-
 const struct bale_store_notice *bale_store_notice(const struct bale_store *store, unsigned i)
 {
     for (unsigned n = 0; n < BALE_NOTICES; n++)
         if (store->notices[n].below && i-- == 0)
             return &store->notices[n];
     return NULL;
-}
-
-int bale_store_check_volume(const char *path, struct bale_reason *why)
-{
-    struct bale_store *store = store_new(BALE_STORE_UNLOCKED);
-    int err;
-
-    if (!store)
-        return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", path);
-    err = open_directories(store, path, why);
-    if (!err)
-        err = bale_config_read(store, why);
-    if (err == BALE_E_NOENT && store->root_fd >= 0) /* .balefs itself is lost */
-        err = BALE_E_CORRUPT;
-    store_free(store);
-    return err;
-}
-
-/* As the store's owner sees it: root may repair the store of a user. */
-static int make_directory(const char *path, struct bale_reason *why)
-{
-    struct stat st;
-    int root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int err = 0;
-
-    if (root < 0)
-        return bale_store_fail_errno(why, path, "", "opened");
-    if (mkdirat(root, BALE_STORE_DIR, 0711) == 0) {
-        if (fstat(root, &st) < 0 ||
-            (geteuid() == 0 &&
-             fchownat(root, BALE_STORE_DIR, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0 &&
-             errno != EPERM && errno != EINVAL) ||
-            bale_sync_directory(root) < 0)
-            err = bale_store_fail_errno(why, path, BALE_STORE_DIR, "made");
-    } else if (errno != EEXIST) {
-        err = bale_store_fail_errno(why, path, BALE_STORE_DIR, "made");
-    }
-    close(root);
-    return err;
-}
-
-static void await_lock(const char *path)
-{
-    char name[PATH_MAX];
-
-    if (snprintf(name, sizeof name, "%s/" BALE_STORE_DIR "/" BALE_LOCK, path) < (int)sizeof name)
-        bale_lock_await(AT_FDCWD, name);
-}
-
-int bale_store_remake(const char *path, const struct bale_store_config *config,
-                      struct bale_reason *why)
-{
-    struct bale_store *store = store_new(BALE_STORE_REPAIR);
-    int err;
-
-    if (!store)
-        return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", path);
-    /* If .balefs was just removed, a new one's lock would not tell that the store is mounted. */
-    await_lock(path);
-    err = make_directory(path, why);
-    if (!err)
-        err = open_directories(store, path, why);
-    if (!err)
-        err = bale_lock_take(store, why);
-    /* Whoever had the lock until now may have made it. */
-    if (!err && bale_config_read(store, NULL) != 0)
-        err = bale_config_remake(store, config, why);
-    store_free(store);
-    return err;
-}
-
-void bale_store_set_totals(struct bale_store *store, const struct bale_store_totals *totals)
-{
-    store->totals = *totals;
-}
-
-/* NULL: no memory. */
-static json_t *result_json(const struct bale_store *store, bool clean, const char *when,
-                           const char *result)
-{
-    const struct bale_store_totals *totals = &store->totals;
-
-    return json_pack("{s:I, s:I, s:b, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "process",
-                     (json_int_t)getpid(), "session",
-                     (json_int_t)atomic_load(&store->sessions.current), "clean", clean, "time",
-                     when, "result", result, "written", (json_int_t)totals->written, "compressed",
-                     (json_int_t)totals->compressed, "stored", (json_int_t)totals->stored,
-                     "commits", (json_int_t)totals->commits, "syncs", (json_int_t)totals->syncs,
-                     "throttled", (json_int_t)totals->throttled, "errors",
-                     (json_int_t)totals->errors, "cpu_ms", (json_int_t)(totals->cpu_us / 1000));
-}
-
-static int write_result(struct bale_store *store, bool clean, const char *result)
-{
-    char when[32];
-    time_t now = time(NULL);
-    struct tm tm;
-    json_t *json;
-    int err = BALE_E_NOMEM;
-
-    gmtime_r(&now, &tm);
-    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    json = result_json(store, clean, when, result);
-    if (json)
-        err = bale_store_file_replace_json(store->dir_fd, LAST_UNMOUNT, json);
-    json_decref(json);
-    return err;
-}
-
-/* The store may be another user's, who may have put anything there. */
-static json_t *read_result(int dir)
-{
-    struct bale_reason why;
-    struct stat owner, st;
-    json_t *json;
-
-    if (fstat(dir, &owner) < 0 || fstatat(dir, LAST_UNMOUNT, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-        (st.st_uid != 0 && st.st_uid != owner.st_uid && st.st_uid != geteuid()) ||
-        bale_store_file_read_json(dir, "", LAST_UNMOUNT, &json, &why) < 0)
-        return NULL;
-    return json;
-}
-
-json_t *bale_store_last_unmount(const char *path)
-{
-    int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int dir = -1;
-    json_t *json = NULL;
-
-    if (root >= 0 && bale_store_directory_open(root, &dir) == 0)
-        json = read_result(dir);
-    if (dir >= 0)
-        close(dir);
-    if (root >= 0)
-        close(root);
-    return json;
 }
 
 int bale_store_close(struct bale_store *store, bool clean, const char *result)
@@ -353,10 +214,10 @@ int bale_store_close(struct bale_store *store, bool clean, const char *result)
             first = bale_err_from_errno(errno);
         err = bale_sessions_close(store, clean);
         first = first ? first : err;
-        err = result ? write_result(store, clean && !err, result) : 0;
+        err = result ? bale_store_write_result(store, clean && !err, result) : 0;
         first = first ? first : err;
     }
-    store_free(store);
+    bale_store_free(store);
     return first;
 }
 
@@ -385,13 +246,19 @@ const struct bale_store_abilities *bale_store_abilities(const struct bale_store 
     return &store->abilities;
 }
 
+static bool is_stopped(const void *store)
+{
+    /* What it changes has locks of its own. */
+    return bale_store_is_stopped((struct bale_store *)store);
+}
+
 void bale_store_container_config(struct bale_store *store, struct bale_container_config *config)
 {
     *config = (struct bale_container_config){
         .session = &store->sessions.current,
         .session_roll = &store->sessions.roll,
         .writable = store->access == BALE_STORE_WRITE,
-        .stopped = &store->stopped,
+        .stopped = is_stopped,
         .modes_in_container = bale_store_config(store)->modes_in_container,
         .session_state = bale_session_state,
         .session_arg = store,

@@ -56,9 +56,11 @@ int bale_store_open_takeover(const char *path, enum bale_store_access access, co
 /* For a writer that stays: starts a thread that makes again what others remove from .balefs, each
  * second, and stops all writing if another writer has taken the store. BALE_E_NOMEM. */
 int bale_store_watch(struct bale_store *store);
-/* Whether another writer has the store: nothing is written to it any more, and what would is to fail
- * with EIO. Any thread. */
-bool bale_store_is_stopped(const struct bale_store *store);
+/* Whether another writer has the store, or had it meanwhile: nothing is written to it any more, and
+ * what would is to fail with EIO. Call it before each change. If this process or its machine was
+ * suspended, so that nobody has looked for 2 s, looks first, which may wait for the store's file
+ * system. Any thread, without the store's locks. */
+bool bale_store_is_stopped(struct bale_store *store);
 
 /* What was found wrong with one of the store's own files when it was opened. */
 struct bale_store_notice {

@@ -51,6 +51,7 @@ is_whole() {
     done
 }
 
+me cp -a "$own" "$work/tmp/backup"
 run 0 mount --log "$log" "$store" "$mnt"
 pid=$(process "$mnt")
 [ "$1" = user ] || chmod 1777 "$mnt"
@@ -77,11 +78,29 @@ soon is_whole || fail ".balefs is not made again"
 nobody_gets_in
 run 32 mount "$store" "$work/tmp/mnt"
 says "^balefs: $store: is mounted by process $pid "
-grep -q "warning: $own: files were removed, and are made again: .*: exclude it from what cleans up$" "$log" ||
+grep -q "warning: $own: files were removed or replaced, and are made again: .*: exclude it from what cleans up$" "$log" ||
     fail "the log does not say it: $(cat "$log")"
 all_whole
 run 0 sync "$mnt"
 is "$mode" "$(me stat -c %a "$mnt")" "mode of the mount's root"
+
+# A copy from before the mount is put in their place, and the daemon has no time to look: no file there says that the store
+# is mounted.
+me kill -STOP "$pid"
+me mv "$own" "$work/tmp/removed"
+me cp -a "$work/tmp/backup" "$own"
+held="^balefs: $store: is mounted by process $pid on this host: unmount it there first$"
+me mkdir "$work/tmp/tree"
+for command in "32 mount $store $work/tmp/mnt" "32 mount -o ro $store $work/tmp/mnt" "8 fsck $store" \
+    "8 fsck --repair $store" "1 import $work/tmp/tree $store" "1 set --closed $store"; do
+    # shellcheck disable=SC2086
+    run $command
+    says "$held"
+done
+me kill -CONT "$pid"
+nobody_gets_in
+writes copy
+all_whole
 
 # At the end, and when the daemon is killed, they may be missing too.
 me rm -f "$own/lock" "$own/volume.json" "$own/sessions.json" "$own/reserve"

@@ -340,15 +340,22 @@ static void test_uncertain(void)
     rig_clear(&rig);
 }
 
+static atomic_bool stopped;
+
+static bool is_stopped(const void *arg)
+{
+    (void)arg;
+    return atomic_load(&stopped);
+}
+
 /* Another writer has the store: from then on nothing reaches the file, whatever is under way. */
 static void test_stopped(void)
 {
-    static atomic_bool stopped;
     struct rig rig;
     uint64_t writes, syncs;
 
     rig_start(&rig, 100000);
-    rig.config.stopped = &stopped;
+    rig.config.stopped = is_stopped;
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_write(&rig, 0, 5000), BALE_OK);
     rig_commit(&rig, true);

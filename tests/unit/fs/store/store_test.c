@@ -284,7 +284,7 @@ static void as_ordinary_user(void)
     refused("closed", BALE_STORE_UNLOCKED, BALE_E_PERM,
             "%s/closed: is closed to user 65534: use its mount, or let the store's owner do it");
     refused("root", BALE_STORE_WRITE, BALE_E_PERM,
-            "%s/root/.balefs: cannot be locked: Permission denied for user 65534");
+            "%s/root/.balefs/lock: cannot be opened: Permission denied for user 65534");
     CHECK_EQ(bale_store_init(at("x"), &config, &why), BALE_E_PERM);
     CHECK_EQ_STR(why.text, text_of("%s/x: cannot be made: Permission denied for user 65534"));
 }
