@@ -1,8 +1,7 @@
-/* balefs fsck: checks a store without changing it. */
+/* balefs fsck: checks a store and, with --repair, mends it. */
 #include <errno.h>
 #include <fts.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,18 +12,14 @@
 
 #include "format/err.h"
 #include "format/reason.h"
-#include "fs/base/pool.h"
 #include "kernels/engine/engine.h"
 #include "tools/balefs.h"
-#include "tools/common/inode_set.h"
-#include "tools/common/json.h"
 #include "tools/common/message.h"
 #include "tools/common/mounts.h"
 #include "tools/common/options.h"
-#include "tools/common/progress.h"
 #include "tools/common/reader.h"
 #include "tools/common/size.h"
-#include "tools/inspect/fault.h"
+#include "tools/inspect/fsck.h"
 #include "tools/inspect/repair.h"
 
 /* Exit codes of fsck(8). */
@@ -71,7 +66,6 @@ static const char help[] =
     "16 wrong usage, 32 cancelled; and 64 roots in doubt. They are added up.\n";
 
 enum { OPTION_JSON = 256, OPTION_REPAIR, OPTION_ROOT };
-enum { QUEUED = 4 }; /* files for each thread */
 
 static const struct option long_options[] = {
     {"data", no_argument, NULL, 'd'},
@@ -83,272 +77,11 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-struct fsck {
-    struct bale_reader reader;
-    bool data, repair, as_json;
-    enum bale_root_pick pick;
-    unsigned threads;
-    struct bale_pool *pool;
-    struct bale_inode_set seen;
-
-    pthread_mutex_t lock; /* guards all members below */
-    pthread_cond_t less;  /* signalled when flying decreases */
-    uint64_t flying;
-    uint64_t files, bytes, damaged;
-    uint64_t doubts; /* files whose root is in doubt */
-    bool unreadable; /* something could not be checked */
-    json_t *problems, *doubts_list, *notes, *repaired;
-    struct bale_progress progress;
-};
-
-/* One container that is checked. */
-struct fsck_file {
-    struct bale_job job;
-    struct fsck *fsck;
-    bool damaged;
-    enum bale_recovery recovery;
-    char below[]; /* relative to the store */
-};
-
-/* ---- Reports, from any thread ---------------------------------------------------------------- */
-
-/* Prints a line to stdout, because problems are the result of the command. The name may contain
- * anything, so it is cleaned. */
-static void print_line(struct fsck *fsck, const char *below, const char *text)
-{
-    char clean[8192], path[8192];
-
-    snprintf(path, sizeof path, "%s%s%s: %s", bale_store_path(fsck->reader.store),
-             *below ? "/" : "", below, text);
-    bale_progress_end(&fsck->progress);
-    printf("%s\n", bale_clean_text(path, clean, sizeof clean));
-}
-
-/* Adds {"path", key} to list and returns it. Under lock. */
-static json_t *add_text(json_t *list, const char *below, const char *key, const char *text)
-{
-    json_t *object = json_object();
-
-    bale_json_path(object, "path", below);
-    bale_json_path(object, key, text);
-    json_array_append_new(list, object);
-    return object;
-}
-
-static void note(struct fsck *fsck, const char *below, const char *text)
-{
-    pthread_mutex_lock(&fsck->lock);
-    if (fsck->as_json)
-        add_text(fsck->notes, below, "note", text);
-    else
-        print_line(fsck, below, text);
-    pthread_mutex_unlock(&fsck->lock);
-}
-
-static void report_problem(struct fsck *fsck, const char *below, const struct bale_fault *fault)
-{
-    char text[512];
-
-    pthread_mutex_lock(&fsck->lock);
-    if (fsck->as_json) {
-        json_array_append_new(fsck->problems, bale_fault_json(below, fault));
-    } else {
-        bale_fault_text(fault, text, sizeof text);
-        print_line(fsck, below, text);
-    }
-    pthread_mutex_unlock(&fsck->lock);
-}
-
-static void report_fault(void *arg, const struct bale_fault *fault)
-{
-    struct fsck_file *file = arg;
-
-    file->damaged = true;
-    report_problem(file->fsck, file->below, fault);
-}
-
-/* text: what was wrong and what was done. */
-static void report_repaired(struct fsck *fsck, const char *below, const char *text)
-{
-    char line[BALE_REASON_SIZE + 16];
-
-    pthread_mutex_lock(&fsck->lock);
-    add_text(fsck->repaired, below, "what", text);
-    if (!fsck->as_json) {
-        snprintf(line, sizeof line, "repaired: %s", text);
-        print_line(fsck, below, line);
-    }
-    pthread_mutex_unlock(&fsck->lock);
-}
-
-static void cannot_check(struct fsck *fsck, const char *below, const char *why)
-{
-    pthread_mutex_lock(&fsck->lock);
-    fsck->unreadable = true;
-    bale_progress_end(&fsck->progress);
-    bale_message("%s%s%s: %s", bale_store_path(fsck->reader.store), *below ? "/" : "", below, why);
-    pthread_mutex_unlock(&fsck->lock);
-}
-
-/* ---- One container --------------------------------------------------------------------------- */
-
-/* find -perm sees only the backing file's. */
-static void note_set_id(const struct fsck_file *file, struct bale_container *container,
-                        uint16_t mode)
-{
-    char text[BALE_REASON_SIZE];
-    struct stat st;
-
-    if (!(mode & (S_ISUID | S_ISGID)) || !file->fsck->reader.config.modes_in_container ||
-        fstat(bale_io_fd(bale_container_io(container)), &st) != 0)
-        return;
-    mode &= 07777;
-    if (bale_root_permissions(mode, st.st_mode) == mode)
-        snprintf(text, sizeof text, "note: mode %04o, of user %u and group %u", mode,
-                 (unsigned)st.st_uid, (unsigned)st.st_gid);
-    else
-        snprintf(text, sizeof text,
-                 "note: mode %04o is in the container, and the backing file has %04o: only what "
-                 "both have counts",
-                 mode, st.st_mode & 07777);
-    note(file->fsck, file->below, text);
-}
-
-/* The root that serves, in words; NULL: it is not in doubt. */
-static const char *serving(enum bale_recovery recovery)
-{
-    switch (recovery) {
-    case BALE_RECOVERY_MISSING:
-        return "older";
-    case BALE_RECOVERY_DAMAGE:
-        return "newest";
-    case BALE_RECOVERY_BLANK:
-        return "none";
-    default:
-        return NULL;
-    }
-}
-
-static void report_recovery(struct fsck_file *file, enum bale_recovery recovery)
-{
-    struct fsck *fsck = file->fsck;
-    const char *what = bale_recovery_text(recovery), *serves = serving(recovery);
-    char text[BALE_REASON_SIZE];
-
-    file->recovery = recovery;
-    if (recovery == BALE_RECOVERY_CUT_OFF) {
-        snprintf(text, sizeof text, "note: %s", what);
-        note(fsck, file->below, text);
-    }
-    if (!serves)
-        return;
-    pthread_mutex_lock(&fsck->lock);
-    if (fsck->as_json)
-        json_object_set_new(add_text(fsck->doubts_list, file->below, "what", what), "serves",
-                            json_string(serves));
-    else
-        print_line(fsck, file->below, what);
-    pthread_mutex_unlock(&fsck->lock);
-}
-
-/* Settles what the check has found. Nothing else has the container open. */
-static void repair_container(struct fsck_file *file)
-{
-    struct fsck *fsck = file->fsck;
-    bool doubt = serving(file->recovery);
-    struct bale_reason why;
-    int err = BALE_OK;
-
-    if (doubt || file->recovery == BALE_RECOVERY_SLOT) {
-        if (fsck->repair)
-            err = bale_repair_container(&fsck->reader, file->below,
-                                        doubt ? fsck->pick : BALE_PICK_BY_RULES, &why);
-        if (fsck->repair && err == BALE_OK) {
-            report_repaired(fsck, file->below, doubt ? "its root is settled" : "its root slots");
-            doubt = false;
-        }
-    }
-    if (err != BALE_OK)
-        cannot_check(fsck, file->below, why.text);
-    pthread_mutex_lock(&fsck->lock);
-    fsck->doubts += doubt;
-    pthread_mutex_unlock(&fsck->lock);
-}
-
-static uint64_t check_container(struct fsck_file *file, struct bale_container *container,
-                                struct bale_scratch *scratch)
-{
-    struct fsck *fsck = file->fsck;
-    struct bale_container_attr attr;
-    char text[BALE_REASON_SIZE];
-
-    report_recovery(file, bale_container_recovery(container));
-    bale_container_attr(container, &attr);
-    note_set_id(file, container, attr.mode);
-    int err = bale_container_check(container, scratch, fsck->data, report_fault, file);
-    if (err != BALE_OK && err != BALE_E_CORRUPT) {
-        snprintf(text, sizeof text, "cannot be checked: %s", bale_err_text(err));
-        cannot_check(fsck, file->below, text);
-    }
-    return attr.stored;
-}
-
-static void fsck_file_check(struct bale_job *job, struct bale_scratch *scratch)
-{
-    static const struct bale_fault no_root = {.what = "no root is whole"};
-    struct fsck_file *file = (struct fsck_file *)job;
-    struct fsck *fsck = file->fsck;
-    struct bale_container *container;
-    struct bale_reason why;
-    uint64_t stored = 0;
-    int err = bale_reader_open_container_at(&fsck->reader, file->below, &container, &why);
-
-    if (err == BALE_OK) {
-        stored = check_container(file, container, scratch);
-        bale_container_close(container);
-        repair_container(file);
-    } else if (err == BALE_E_CORRUPT) {
-        report_fault(file, &no_root);
-    } else {
-        cannot_check(fsck, file->below, why.text);
-    }
-    pthread_mutex_lock(&fsck->lock);
-    fsck->files++;
-    fsck->bytes += stored;
-    fsck->damaged += file->damaged;
-    fsck->flying--;
-    bale_progress_show(&fsck->progress, fsck->files, fsck->bytes);
-    pthread_cond_signal(&fsck->less);
-    pthread_mutex_unlock(&fsck->lock);
-    free(file);
-}
-
-/* Waits while too many files are queued, because a store may have more files than fit in memory. */
-static void submit_file(struct fsck *fsck, const char *below)
-{
-    size_t length = strlen(below) + 1;
-    struct fsck_file *file = calloc(1, sizeof *file + length);
-
-    if (!file) {
-        cannot_check(fsck, below, "out of memory");
-        return;
-    }
-    file->job.run = fsck_file_check;
-    file->fsck = fsck;
-    memcpy(file->below, below, length);
-    pthread_mutex_lock(&fsck->lock);
-    while (fsck->flying >= QUEUED * fsck->threads)
-        pthread_cond_wait(&fsck->less, &fsck->lock);
-    fsck->flying++;
-    pthread_mutex_unlock(&fsck->lock);
-    bale_pool_submit(fsck->pool, &file->job);
-}
-
 /* ---- The store ------------------------------------------------------------------------------- */
 
 /* Checks settings in attributes. A setting that this program cannot parse is ignored by it, but
  * another version may have written it. */
-static void check_settings(struct fsck *fsck, const char *path, const char *below)
+static void check_settings(struct bale_fsck *fsck, const char *path, const char *below)
 {
     static const char *const names[] = {BALE_XATTR_CODEC, BALE_XATTR_EXTENT, BALE_XATTR_MATCH};
     char value[4096], clean[4096], text[BALE_REASON_SIZE + 16];
@@ -359,11 +92,11 @@ static void check_settings(struct fsck *fsck, const char *path, const char *belo
         if (got < 0 || bale_properties_check(names[i], value, (size_t)got, clean, &why) == BALE_OK)
             continue;
         snprintf(text, sizeof text, "note: %s", why.text);
-        note(fsck, below, text);
+        bale_fsck_note(fsck, below, text);
     }
 }
 
-static void visit(struct fsck *fsck, FTS *fts, FTSENT *entry)
+static void visit(struct bale_fsck *fsck, FTS *fts, FTSENT *entry)
 {
     const char *below = entry->fts_path + strlen(bale_store_path(fsck->reader.store));
     const struct stat *st = entry->fts_statp;
@@ -378,19 +111,19 @@ static void visit(struct fsck *fsck, FTS *fts, FTSENT *entry)
         break;
     case FTS_F:
         if (st->st_nlink == 1 || bale_inode_set_add(&fsck->seen, st->st_dev, st->st_ino) != 0)
-            submit_file(fsck, below);
+            bale_fsck_submit(fsck, below);
         break;
     case FTS_DNR:
     case FTS_ERR:
     case FTS_NS:
-        cannot_check(fsck, below, strerror(entry->fts_errno));
+        bale_fsck_unreadable(fsck, below, strerror(entry->fts_errno));
         break;
     default:
         break;
     }
 }
 
-static void check_tree(struct fsck *fsck)
+static void check_tree(struct bale_fsck *fsck)
 {
     char *roots[] = {(char *)bale_store_path(fsck->reader.store), NULL};
     FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
@@ -399,34 +132,19 @@ static void check_tree(struct fsck *fsck)
     while (fts && (errno = 0, entry = fts_read(fts)))
         visit(fsck, fts, entry);
     if (errno != 0)
-        cannot_check(fsck, "", strerror(errno));
+        bale_fsck_unreadable(fsck, "", strerror(errno));
     if (fts)
         fts_close(fts);
 }
 
-static bool print_json(struct fsck *fsck)
-{
-    json_t *object = json_object();
-
-    bale_json_path(object, "store", bale_store_path(fsck->reader.store));
-    bale_json_count(object, "files", fsck->files);
-    bale_json_count(object, "bytes", fsck->bytes);
-    bale_json_count(object, "damaged", fsck->damaged);
-    json_object_set(object, "problems", fsck->problems);
-    json_object_set(object, "doubts", fsck->doubts_list);
-    json_object_set(object, "notes", fsck->notes);
-    json_object_set(object, "repaired", fsck->repaired);
-    return bale_json_print(object);
-}
-
-static int conclude(struct fsck *fsck)
+static int conclude(struct bale_fsck *fsck)
 {
     char size[BALE_TEXT];
     bool printed = true;
 
     bale_progress_end(&fsck->progress);
     if (fsck->as_json)
-        printed = print_json(fsck);
+        printed = bale_fsck_print(fsck);
     else
         printf("%s: %" PRIu64 " files, %s stored: %" PRIu64 " damaged%s%s\n",
                bale_store_path(fsck->reader.store), fsck->files, bale_size_text(fsck->bytes, size),
@@ -437,7 +155,7 @@ static int conclude(struct fsck *fsck)
            (fsck->unreadable || !printed ? EXIT_OPERATIONAL : 0);
 }
 
-static void note_reach(struct fsck *fsck)
+static void note_reach(struct bale_fsck *fsck)
 {
     const char *reach = bale_store_reach(fsck->reader.store);
     char text[BALE_REASON_SIZE];
@@ -445,11 +163,11 @@ static void note_reach(struct fsck *fsck)
     if (!reach)
         return;
     snprintf(text, sizeof text, "note: the store %s: balefs set --closed closes it", reach);
-    note(fsck, "", text);
+    bale_fsck_note(fsck, "", text);
 }
 
-/* Without --repair nothing was changed. With it the store is as after a crash: each file of its own
- * is replaced as a whole. */
+/* Without --repair, nothing was changed. With it, the store is as after a crash: a repair replaces
+ * each of the store's own files as a whole. */
 static void cancel_fsck(int number)
 {
     (void)number;
@@ -457,7 +175,7 @@ static void cancel_fsck(int number)
 }
 
 /* Opens the store; with --repair after making what opening needs. */
-static int open_store(struct fsck *fsck, const char *path, struct bale_reason *why)
+static int open_store(struct bale_fsck *fsck, const char *path, struct bale_reason *why)
 {
     struct bale_reason done = {0};
     int err = fsck->repair ? bale_repair_volume(path, &done, why) : BALE_OK;
@@ -466,25 +184,25 @@ static int open_store(struct fsck *fsck, const char *path, struct bale_reason *w
         err = bale_reader_open_silently(
             path, fsck->repair ? BALE_STORE_REPAIR : BALE_STORE_READONLY, &fsck->reader, why);
     if (err == BALE_OK && done.text[0] != '\0')
-        report_repaired(fsck, BALE_STORE_DIR "/volume.json", done.text);
+        bale_fsck_repaired(fsck, BALE_STORE_DIR "/volume.json", done.text);
     return err;
 }
 
 /* Reports what opening has found in .balefs. */
-static void check_own_files(struct fsck *fsck)
+static void check_own_files(struct bale_fsck *fsck)
 {
     const struct bale_store_notice *notice;
 
     for (unsigned i = 0; (notice = bale_store_notice(fsck->reader.store, i)); i++)
         if (notice->repaired) {
-            report_repaired(fsck, notice->below, notice->text);
+            bale_fsck_repaired(fsck, notice->below, notice->text);
         } else {
-            report_problem(fsck, notice->below, &(struct bale_fault){.what = notice->text});
+            bale_fsck_problem(fsck, notice->below, &(struct bale_fault){.what = notice->text});
             fsck->damaged++;
         }
 }
 
-static int check_store(struct fsck *fsck, const char *path)
+static int check_store(struct bale_fsck *fsck, const char *path)
 {
     struct sigaction action = {.sa_handler = cancel_fsck};
     struct bale_mount_line mount;
@@ -499,8 +217,8 @@ static int check_store(struct fsck *fsck, const char *path)
         bale_mount_line_free(&mount);
         return EXIT_OPERATIONAL;
     }
-    setvbuf(stdout, NULL, _IOLBF,
-            0); /* prints each line at once, so that it is out if the check is cancelled */
+    /* Each line is printed at once, also if the check is cancelled later. */
+    setvbuf(stdout, NULL, _IOLBF, 0);
     int err = open_store(fsck, path, &why);
 
     if (err != BALE_OK) {
@@ -531,9 +249,9 @@ static int check_store(struct fsck *fsck, const char *path)
 
 static int fsck_run(const struct bale_command *command, int argc, char **argv)
 {
-    struct fsck fsck = {.threads = bale_cpus(),
-                        .lock = PTHREAD_MUTEX_INITIALIZER,
-                        .less = PTHREAD_COND_INITIALIZER};
+    struct bale_fsck fsck = {.threads = bale_cpus(),
+                             .lock = PTHREAD_MUTEX_INITIALIZER,
+                             .less = PTHREAD_COND_INITIALIZER};
     int option, status;
 
     while ((option = bale_options_next(command, argc, argv, ":dj:h", long_options)) !=
