@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "format/err.h"
@@ -93,6 +94,22 @@ static uint64_t good_until(struct bale_damage *damage, uint64_t from, uint64_t l
     return end > from ? end - from : 0;
 }
 
+/* Into a regular file beyond its end, a hole is jumped. A file without room for it, or what is no
+ * regular file, gets zeros. */
+static bool jump(struct printing *printing, uint64_t length)
+{
+    struct stat st;
+    off_t at = lseek(STDOUT_FILENO, 0, SEEK_CUR);
+    bool can = at >= 0 && !(fcntl(STDOUT_FILENO, F_GETFL) & O_APPEND) &&
+               fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode) && at >= st.st_size &&
+               length <= (uint64_t)(INT64_MAX - at) &&
+               ftruncate(STDOUT_FILENO, at + (off_t)length) == 0 &&
+               lseek(STDOUT_FILENO, (off_t)length, SEEK_CUR) >= 0;
+
+    printing->printed += can ? length : 0;
+    return can;
+}
+
 static int print_piece(void *arg, uint64_t from, const uint8_t *data, uint64_t length)
 {
     static const uint8_t zeros[1 << 16];
@@ -102,7 +119,7 @@ static int print_piece(void *arg, uint64_t from, const uint8_t *data, uint64_t l
 
     if (data)
         err = print(printing, data, good);
-    for (uint64_t left = good; !data && left > 0 && err == 0;) {
+    for (uint64_t left = good; !data && left > 0 && err == 0 && !jump(printing, left);) {
         uint64_t some = left < sizeof zeros ? left : sizeof zeros;
         err = print(printing, zeros, some);
         left -= some;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "format/err.h"
@@ -22,6 +23,8 @@
 /* Result of write_piece: the archive cannot be written. */
 #define CANNOT_WRITE 1
 
+#define ZEROS ((size_t)INT_MAX) /* the most that archive_write_data() takes */
+
 struct tar {
     const struct bale_export *export;
     const char *name; /* of the archive, for messages */
@@ -30,6 +33,8 @@ struct tar {
     struct bale_pool *pool;
     struct bale_tree_walk walk;
     struct bale_progress progress;
+    const void *zeros; /* a mapping of ZEROS bytes */
+    uint64_t size;     /* of the file that is being written */
     atomic_bool stop;
     uint64_t files, bytes;
     bool failed;
@@ -150,18 +155,34 @@ static bool tar_enter(struct bale_tree_walk *walk, struct bale_tree_dir *dir, co
     return write_header(tar);
 }
 
-static int write_piece(void *arg, uint64_t from, const uint8_t *data, uint64_t length)
+/* libarchive takes the holes that add_holes() listed as zeros, which it does not read. So that a large
+ * one takes few calls, the zeros are a mapping that has no memory. Of the last one it needs only one
+ * call, with which it writes the list of a file without data. */
+static int write_hole(struct tar *tar, uint64_t length, bool last)
 {
-    static const uint8_t zeros[1 << 16];
-    struct tar *tar = arg;
-
-    (void)from;
     while (length > 0) {
-        size_t some = data || length < sizeof zeros ? (size_t)length : sizeof zeros;
-        la_ssize_t put = archive_write_data(tar->archive, data ? data : zeros, some);
+        size_t some = length < ZEROS ? (size_t)length : ZEROS;
+        la_ssize_t put = archive_write_data(tar->archive, tar->zeros, some);
         if (put <= 0)
             return CANNOT_WRITE;
-        data = data ? data + put : NULL;
+        length = last ? 0 : length - (uint64_t)put;
+    }
+    return 0;
+}
+
+static int write_piece(void *arg, uint64_t from, const uint8_t *data, uint64_t length)
+{
+    struct tar *tar = arg;
+
+    if (!data) {
+        tar->bytes += length;
+        return write_hole(tar, length, from + length == tar->size);
+    }
+    while (length > 0) {
+        la_ssize_t put = archive_write_data(tar->archive, data, (size_t)length);
+        if (put <= 0)
+            return CANNOT_WRITE;
+        data += put;
         length -= (uint64_t)put;
         tar->bytes += (uint64_t)put;
     }
@@ -222,6 +243,7 @@ static int write_contents(struct tar *tar, const char *path, const struct bale_c
     add_holes(tar, contents);
     if (!write_header(tar))
         return CANNOT_WRITE;
+    tar->size = contents->attr.size;
     err =
         bale_contents_stream(contents, tar->pool, tar->export->threads, &damage, write_piece, tar);
     if (err == BALE_OK && !*damaged && bale_damage_any(&damage)) {
@@ -353,18 +375,23 @@ static void tar_entry(struct bale_tree_walk *walk, struct bale_tree_dir *dir, co
 
 static bool open_archive(struct tar *tar, int fd)
 {
+    void *zeros = mmap(NULL, ZEROS, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (zeros != MAP_FAILED)
+        tar->zeros = zeros;
     /* Headers are UTF-8; libarchive marks names that are not. */
     setlocale(LC_CTYPE, "C.UTF-8");
     tar->archive = archive_write_new();
     tar->entry = archive_entry_new();
-    if (tar->archive && tar->entry && archive_write_set_format_pax(tar->archive) == ARCHIVE_OK &&
+    if (tar->zeros && tar->archive && tar->entry &&
+        archive_write_set_format_pax(tar->archive) == ARCHIVE_OK &&
         archive_write_set_options(tar->archive, "xattrheader=SCHILY") == ARCHIVE_OK &&
         archive_write_set_bytes_per_block(tar->archive, 1 << 16) == ARCHIVE_OK &&
         archive_write_set_bytes_in_last_block(tar->archive, 10240) == ARCHIVE_OK &&
         archive_write_open_fd(tar->archive, fd) == ARCHIVE_OK)
         return true;
     bale_message("%s: cannot be started: %s", tar->name,
-                 tar->archive ? archive_error_string(tar->archive) : "out of memory");
+                 tar->zeros && tar->archive ? archive_error_string(tar->archive) : "out of memory");
     return false;
 }
 
@@ -399,6 +426,8 @@ int bale_export_tar(const struct bale_export *export, int from, int fd, const ch
         archive_write_fail(tar.archive);
     archive_entry_free(tar.entry);
     archive_write_free(tar.archive);
+    if (tar.zeros)
+        munmap((void *)tar.zeros, ZEROS);
     bale_pool_destroy(tar.pool);
     tdestroy(tar.links, free);
     return tar.failed ? BALE_EXIT_FAILED : BALE_EXIT_DONE;
