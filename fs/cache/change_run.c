@@ -66,6 +66,8 @@ static int set_size(struct bale_change *change)
 
     change->mtime = bale_file_now(file);
     int err = transact(change, edit_size);
+    if (err == BALE_OK)
+        bale_container_give_back(file->container);
     if (change->changed) {
         pthread_mutex_lock(&file->lock);
         /* After the container, so that a read from it cannot bring back what is cut off. */
@@ -132,6 +134,8 @@ static int allocate(struct bale_change *change)
 
     change->mtime = bale_file_now(file);
     int err = transact(change, edit_allocation);
+    if (err == BALE_OK && change->how == BALE_ALLOCATE_PUNCH)
+        bale_container_give_back(file->container);
     pthread_mutex_lock(&file->lock);
     if (change->changed) {
         if (change->how != BALE_ALLOCATE && change->how != BALE_ALLOCATE_KEEP_SIZE)

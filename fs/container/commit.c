@@ -236,6 +236,14 @@ int bale_container_sync(struct bale_container *c)
     return err;
 }
 
+void bale_container_give_back(struct bale_container *c)
+{
+    bale_container_lock_writer(c);
+    if (!bale_container_is_broken(c) && c->ready)
+        bale_space_give_back(c);
+    bale_container_unlock_writer(c);
+}
+
 int bale_container_trim(struct bale_container *c)
 {
     int err = BALE_OK;

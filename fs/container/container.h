@@ -212,8 +212,11 @@ int bale_container_put(struct bale_container *container, const struct bale_segme
 int bale_container_cut(struct bale_container *container, uint64_t offset, uint64_t length);
 
 /* Preallocates: makes the holes in the range unwritten segments, and allocates blocks of the
- * backing file for their bytes. */
+ * backing file for their bytes. After an error it has kept none of them. */
 int bale_container_preallocate(struct bale_container *container, uint64_t offset, uint64_t length);
+/* Gives back the blocks of what was preallocated and is cut off, after the commit that cut it off.
+ * Waits for the end of an open transaction. */
+void bale_container_give_back(struct bale_container *container);
 
 /* Sets the attributes that the commit writes. A smaller size removes the segments beyond it. The
  * extent size can only change while there are no segments: BALE_E_INVALID. */
@@ -245,7 +248,8 @@ bool bale_container_is_durable(struct bale_container *container);
 uint64_t bale_container_deferred_bytes(struct bale_container *container);
 
 /* Gives free space back to the backing file system, by punching holes and truncating, if that is
- * more than a sixteenth of the live bytes. Blocks preallocated for unwritten segments stay. */
+ * more than a sixteenth of the live bytes. Blocks preallocated for unwritten segments stay, and no
+ * others. */
 int bale_container_trim(struct bale_container *container);
 
 /* Whether the container may have bytes that the file no longer shows: since it was opened as an

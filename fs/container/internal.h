@@ -28,6 +28,7 @@ struct bale_space {
     struct bale_free_map written; /* the transaction's frames that no put has referred to yet */
     uint64_t high;    /* the backing file ends at or before the larger of this and free.end */
     uint64_t punched; /* at most this many free bytes were punched already */
+    uint64_t backed;  /* where the preallocated blocks end, or 0; those beyond are given back */
     struct bale_deferred_free *deferred;
     size_t deferred_count;
     size_t deferred_capacity;
@@ -172,7 +173,10 @@ void bale_space_free_unreferenced(struct bale_container *container);
 /* bale_container_trim under the writer lock. */
 int bale_space_trim(struct bale_container *container);
 
-/* Allocates blocks of the backing file beyond the end, for all unwritten bytes and extra more. */
+/* Gives back blocks that were preallocated for segments that are no longer unwritten. */
+void bale_space_give_back(struct bale_container *container);
+/* Allocates blocks of the backing file beyond the end, for all unwritten bytes and extra more. After
+ * an error those for extra, of which some may have been allocated, are given back. */
 int bale_space_preallocate(struct bale_container *container, uint64_t extra);
 
 #endif

@@ -46,6 +46,12 @@ static int build_segment(void *arg, const struct bale_segment *segment)
                            segment->offset);
 }
 
+/* Where the blocks end that unwritten segments need. Under space.lock. */
+static uint64_t backed_end(const struct bale_container *c)
+{
+    return c->index.unwritten > 0 ? c->space.free.end + c->index.unwritten : 0;
+}
+
 int bale_space_build(struct bale_container *c)
 {
     struct space_build build = {0};
@@ -80,6 +86,7 @@ int bale_space_build(struct bale_container *c)
     c->space.written.align = map.align;
     pthread_mutex_unlock(&c->space.lock);
     err = c->io->ops->size(c->io, &c->space.high);
+    c->space.backed = backed_end(c);
 out:
     bale_claims_clear(&build.claims);
     return err;
@@ -187,18 +194,55 @@ void bale_space_free_unreferenced(struct bale_container *c)
     pthread_mutex_unlock(&c->space.lock);
 }
 
+/* Gives back the blocks beyond backed_end(). Cutting a file to a size that it has frees what lies
+ * beyond, while punching a hole there does nothing on ext4. The blocks that stay are never freed in
+ * between, as somebody else could take them: the file becomes long enough to have them. Under
+ * space.lock. */
+static int give_back(struct bale_container *c)
+{
+    uint64_t keep = backed_end(c), size, cut;
+    int err = c->io->ops->size(c->io, &size);
+
+    if (err == BALE_OK && size < keep) {
+        size = keep;
+        err = c->io->ops->truncate(c->io, size);
+    }
+    cut = keep > c->space.free.end ? keep : c->space.free.end;
+    cut = cut < size ? cut : size;
+    if (err == BALE_OK)
+        err = c->io->ops->truncate(c->io, cut);
+    if (err == BALE_OK) {
+        c->space.high = cut;
+        c->space.backed = keep;
+    }
+    return err;
+}
+
+void bale_space_give_back(struct bale_container *c)
+{
+    pthread_mutex_lock(&c->space.lock);
+    uint64_t end = backed_end(c);
+    end = end > c->space.free.end ? end : c->space.free.end;
+    if (c->space.backed >= end + BLOCK)
+        (void)give_back(c);
+    pthread_mutex_unlock(&c->space.lock);
+}
+
 int bale_space_preallocate(struct bale_container *c, uint64_t extra)
 {
     uint64_t bytes = c->index.unwritten + extra;
-    uint64_t end;
     int err;
 
     if (bytes == 0)
         return BALE_OK;
     pthread_mutex_lock(&c->space.lock);
-    end = c->space.free.end;
-    pthread_mutex_unlock(&c->space.lock);
+    uint64_t end = c->space.free.end;
     err = c->io->ops->allocate(c->io, end, bytes);
+    if (err == BALE_OK && end + bytes > c->space.backed)
+        c->space.backed = end + bytes;
+    else if (err != BALE_OK && err != BALE_E_UNSUPPORTED)
+        (void)give_back(c); /* the error that counts is the allocation's */
+    pthread_mutex_unlock(&c->space.lock);
     return err == BALE_E_UNSUPPORTED ? BALE_OK : err;
 }
 
@@ -221,19 +265,23 @@ int bale_space_trim(struct bale_container *c)
     bool used = c->root.generation > 0 ||
                 c->index.top; /* by a root on disk, or by changes not committed yet */
     uint64_t live = c->index.stored;
-    uint64_t end, tail, holes;
+    uint64_t end, tail, holes, excess;
     int err = BALE_OK;
 
     pthread_mutex_lock(&c->space.lock);
-    end = used ? c->space.free.end : 0;
+    uint64_t backed = backed_end(c);
+    end = !used ? 0 : backed ? backed : c->space.free.end;
     tail = c->space.high > end ? c->space.high - end : 0;
     holes = used && c->punchable ? c->space.free.bytes - c->space.punched : 0;
-    if (used && (tail + holes < BLOCK || tail + holes <= live / TRIM_PART))
-        tail = holes = 0;
+    excess = c->space.backed > end + tail ? c->space.backed - (end + tail) : 0;
+    if (used && (tail + holes + excess < BLOCK || tail + holes + excess <= live / TRIM_PART))
+        tail = holes = excess = 0;
     if (tail > 0)
         err = c->io->ops->truncate(c->io, end);
     if (tail > 0 && err == BALE_OK)
         c->space.high = end;
+    if (tail + excess > 0 && c->space.backed > end && err == BALE_OK)
+        err = give_back(c);
     if (holes > 0 && err == BALE_OK) {
         err = bale_free_map_each(&c->space.free, punch_range, c);
         if (err == BALE_E_UNSUPPORTED)

@@ -285,7 +285,10 @@ int bale_container_preallocate(struct bale_container *c, uint64_t offset, uint64
     err = bale_space_preallocate(c, bytes);
     if (err != BALE_OK)
         return err == BALE_E_IO ? bale_container_failed(c, err) : err;
-    return each_hole(c, offset, offset + length, fill_hole, NULL);
+    err = each_hole(c, offset, offset + length, fill_hole, NULL);
+    if (err != BALE_OK)
+        bale_space_give_back(c);
+    return err;
 }
 
 static bool same_attr(const struct bale_container_attr *a, const struct bale_container_attr *b)

@@ -148,6 +148,9 @@ static int io_truncate(struct bale_io *io, uint64_t size)
     int err = fail(file_of(io), MEMORY_TRUNCATE);
 
     if (err == BALE_OK) {
+        /* As on ext4: only cutting frees blocks beyond the end. */
+        if (size <= file_of(io)->size)
+            file_of(io)->allocated = 0;
         memory_file_apply(file_of(io), &op);
         record(file_of(io), MEMORY_TRUNCATE, size, 0, NULL);
     }
@@ -171,10 +174,13 @@ static int io_allocate(struct bale_io *io, uint64_t position, uint64_t length)
     struct memory_file *file = file_of(io);
     int err = fail(file, MEMORY_ALLOCATE);
 
-    if (err == BALE_OK && file->limit != 0 && position + length > file->limit)
+    uint64_t end = position + length;
+    if (err == BALE_OK && file->limit != 0 && end > file->limit) {
         err = BALE_E_NOSPACE;
-    if (err == BALE_OK && position + length > file->allocated)
-        file->allocated = (size_t)(position + length);
+        end = file->limit;
+    }
+    if ((err == BALE_OK || err == BALE_E_NOSPACE) && end > file->allocated)
+        file->allocated = (size_t)end;
     return err;
 }
 

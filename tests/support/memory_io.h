@@ -41,7 +41,7 @@ struct memory_file {
     long fail_after;     /* and this many succeed; negative: all */
     int fail_error;      /* what the others return */
     size_t limit;        /* writes beyond are BALE_E_NOSPACE; 0: none */
-    size_t allocated;    /* greatest end given to allocate */
+    size_t allocated; /* where the blocks beyond the end stop; a failed allocate adds some, too */
     unsigned long writes;
     unsigned long syncs;
 };

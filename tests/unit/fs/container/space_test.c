@@ -133,6 +133,53 @@ static void test_promise(void)
     rig_clear(&rig);
 }
 
+/* Where blocks are allocated, inside the file or beyond its end. */
+static size_t backed(const struct rig *rig)
+{
+    return rig->file.allocated > rig->file.size ? rig->file.allocated : rig->file.size;
+}
+
+static void test_give_back(void)
+{
+    struct rig rig;
+
+    rig_start(&rig, 1000000);
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    CHECK_EQ(rig_write(&rig, 0, 500), BALE_OK);
+    CHECK_EQ(rig_truncate(&rig, 1000000), BALE_OK);
+    rig_commit(&rig, false);
+
+    rig.file.limit = rig.file.size + 400000;
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    CHECK_EQ(bale_container_preallocate(rig.container, 0, 1000000), BALE_E_NOSPACE);
+    CHECK_EQ_U(backed(&rig), rig.file.size);
+    /* What is preallocated already stays. */
+    CHECK_EQ(bale_container_preallocate(rig.container, 0, 200000), BALE_OK);
+    rig_commit(&rig, false);
+    size_t before = backed(&rig);
+    CHECK(before >= 199500);
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    CHECK_EQ(bale_container_preallocate(rig.container, 0, 1000000), BALE_E_NOSPACE);
+    rig_commit(&rig, false);
+    CHECK(backed(&rig) >= 199500 && backed(&rig) <= before + 4096);
+
+    /* A truncation gives back what it cuts off, and leaves the rest. */
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    CHECK_EQ(rig_truncate(&rig, 100000), BALE_OK);
+    rig_commit(&rig, false);
+    bale_container_give_back(rig.container);
+    CHECK(backed(&rig) >= 99500 && backed(&rig) <= before - 100000 + 4096);
+    rig_matches(&rig, true);
+    rig_reopen(&rig);
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    CHECK_EQ(rig_truncate(&rig, 500), BALE_OK);
+    rig_commit(&rig, false);
+    bale_container_give_back(rig.container);
+    CHECK(rig.file.allocated <= rig.file.size);
+    rig_matches(&rig, true);
+    rig_clear(&rig);
+}
+
 /* Ten thousand small appends, each committed. */
 static void test_appends(void)
 {
@@ -197,6 +244,7 @@ int main(void)
     test_waiting();
     test_abandon();
     test_promise();
+    test_give_back();
     test_appends();
     for (uint64_t seed = 1; seed <= 40; seed++)
         test_random(seed);

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# A fallocate that fails leaves the space as it was; a truncation and a hole give back what was preallocated.
+# usage: preallocate.sh, with BALEFS in the environment
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+mount_begin preallocate
+mnt=$work/mnt
+mkdir "$mnt"
+
+# free: KiB that are free below the mount
+free() {
+    sync -f "$base"
+    df -k --output=avail "$base" | tail -n 1
+}
+
+# settles LEAST MOST WHAT: so much is free
+settles() {
+    local now
+    now=$(free)
+    [ "$now" -ge "$1" ] && [ "$now" -le "$2" ] || fail "$type: $3: $now KiB are free, not $1 to $2"
+}
+
+one_type() {
+    local before
+    type=$1 base=$work/$1
+    loop_fs "$type" 128 "$base"
+    "$BALEFS" init "$base/store"
+    mount_up "$base/store" "$mnt" -o memory=64M
+    touch "$mnt/new" "$mnt/file"
+    "$BALEFS" sync "$mnt"
+    before=$(free)
+
+    ! fallocate -l 1G "$mnt/new" 2>"$work/err" || fail "$type: 1 GiB fits into 128 MiB"
+    grep -q 'No space left' "$work/err" || fail "$type: $(cat "$work/err")"
+    settles $((before - 2000)) $((before + 2000)) "after a fallocate that failed"
+
+    fallocate -l 20M "$mnt/file" || fail "$type: no 20 MiB"
+    printf y | dd of="$mnt/file" bs=1 seek=5 conv=notrunc,fsync status=none
+    settles $((before - 24000)) $((before - 18000)) "after a fallocate of 20 MiB"
+    ! fallocate -l 1G "$mnt/file" 2>/dev/null || fail "$type: 1 GiB fits into 128 MiB"
+    settles $((before - 24000)) $((before - 18000)) "after another one, of the same file, that failed"
+
+    truncate -s 10M "$mnt/file"
+    settles $((before - 14000)) $((before - 8000)) "after a truncation"
+    fallocate --punch-hole -o 2M -l 8M "$mnt/file"
+    settles $((before - 6000)) $((before - 1000)) "after a hole"
+    truncate -s 0 "$mnt/file"
+    settles $((before - 2000)) $((before + 2000)) "after a truncation to nothing"
+
+    # What is written takes the place of what was preallocated; what compression spares is free again.
+    fallocate -l 20M "$mnt/file" || fail "$type: no 20 MiB"
+    head -c 20M /dev/zero | tr '\0' z | dd of="$mnt/file" bs=1M conv=notrunc,fsync status=none
+    settles $((before - 4000)) $((before + 2000)) "after zeros were written over it"
+    mount_down "$mnt"
+    fsck_clean "$base/store"
+    umount "$base"
+}
+
+for type in ext4 tmpfs; do
+    one_type "$type"
+done
