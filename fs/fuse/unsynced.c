@@ -204,19 +204,6 @@ static int sync_descriptor(const struct bale_node *node, int fd)
     return S_ISDIR(node->mode) && (errno == EINVAL || errno == ENOTSUP) ? 0 : errno;
 }
 
-/* The mount's root has the attributes of another directory. */
-static int sync_top(struct bale_mount *mount)
-{
-    int top = bale_store_top_fd(mount->store);
-    int fd = top < 0 ? -1 : bale_backing_open(bale_proc_path(top).text, O_RDONLY | O_DIRECTORY);
-
-    if (fd < 0)
-        return top < 0 || errno == EACCES ? 0 : errno;
-    int e = sync_descriptor(bale_nodes_root(mount->nodes), fd);
-    close(fd);
-    return e;
-}
-
 static int sync_path(struct bale_mount *mount, const struct bale_node *node, int path_fd,
                      const struct stat *st)
 {
@@ -227,7 +214,7 @@ static int sync_path(struct bale_mount *mount, const struct bale_node *node, int
     int e = sync_descriptor(node, fd);
     close(fd);
     if (!e && node == bale_nodes_root(mount->nodes))
-        e = sync_top(mount);
+        e = bale_store_top_sync(mount->store); /* the mount's root shows its attributes */
     return e;
 }
 

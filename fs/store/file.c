@@ -201,7 +201,12 @@ int bale_write_all(int fd, const char *text, size_t length)
 
 int bale_sync_directory(int fd)
 {
-    if (fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP)
+    int rc;
+
+    do
+        rc = fsync(fd);
+    while (rc != 0 && errno == EINTR);
+    if (rc == 0 || errno == EINVAL || errno == ENOTSUP)
         return 0;
     return bale_err_from_errno(errno);
 }

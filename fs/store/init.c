@@ -178,7 +178,7 @@ static int make_store(const char *path, const json_t *volume, struct bale_reason
     if (err)
         goto out;
     err = make_balefs(path, root, volume, why);
-    if (!err && made && sync_parent(root) < 0)
+    if (!err && sync_parent(root) < 0)
         err = bale_store_fail_errno(why, path, "", "synced");
 out:
     if (locked >= 0)

@@ -174,6 +174,9 @@ int bale_store_top_attributes(const struct bale_store *store, struct stat *st);
  * and default ACL; not in a user's store if somebody else owns .balefs/top. Call it after each
  * change of .balefs/top. 0 or an errno. */
 int bale_store_top_inherit(const struct bale_store *store);
+/* Makes owner, mode and ACLs of .balefs/top durable, unless this process may not read it. 0 or an
+ * errno. */
+int bale_store_top_sync(const struct bale_store *store);
 /* Closes an open store, which nobody may have mounted: from then on the permissions of its
  * directory are those of the mount's root, and the directory is its owner's alone. */
 int bale_store_shut(const char *path, struct bale_reason *why);

@@ -142,6 +142,19 @@ int bale_store_top_attributes(const struct bale_store *store, struct stat *st)
     return 0;
 }
 
+int bale_store_top_sync(const struct bale_store *store)
+{
+    int fd = store->top_fd < 0
+                 ? -1
+                 : open(proc_path(store->top_fd).text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return store->top_fd < 0 || errno == EACCES ? 0 : errno;
+    int e = bale_sync_directory(fd) < 0 ? errno : 0;
+    close(fd);
+    return e;
+}
+
 int bale_store_top_inherit(const struct bale_store *store)
 {
     struct stat top, st;

@@ -12,6 +12,7 @@ test_name=mount
 work=
 daemon=      # the daemon in the foreground that mount_up started
 frozen=      # a backing file system to thaw at the end
+lossy_pid=   # the file system that lossy_up started
 loops=()     # loop devices to free at the end
 
 say() { printf '%s: %s\n' "$test_name" "$*"; }
@@ -149,6 +150,26 @@ reader_clean() {
         tail -n 20 "$work/reader" >&2
         fail "read_store.py $*"
     }
+}
+
+# lossy_up LOSSY DISK DIR [PERCENT]: the file system of lossy.h on DIR, process $lossy_pid
+lossy_up() {
+    local i
+    "$1" "$2" "$3" "${4:-0}" &
+    lossy_pid=$!
+    for ((i = 0; i < 5000; i++)); do
+        is_mounted "$3" && return 0
+        kill -0 "$lossy_pid" 2>/dev/null || break
+        sleep 0.01
+    done
+    fail "the file system that loses things is not mounted"
+}
+
+# lossy_down DIR: it loses what was not synced
+lossy_down() {
+    kill -KILL "$lossy_pid" 2>/dev/null || true
+    wait "$lossy_pid" 2>/dev/null || true
+    umount -l "$1"
 }
 
 # loop_fs TYPE MEGABYTES DIR: a fresh file system of that size, mounted on DIR

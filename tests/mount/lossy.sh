@@ -31,20 +31,13 @@ percents=(0 0 30)
 lost= # "kill" if there was no loss in the last round
 image=$work/below/image device=
 backing=$work/backing store=$work/backing/store mnt=$work/mnt
-below= # the process of the file system below
 mkdir "$mnt" "$backing" "$work/disk"
 
 below_up() {
     local at=$backing
     [ -z "$disk" ] || at=$work/below
     mkdir -p "$at"
-    "$lossy" "$work/disk" "$at" "$1" &
-    below=$!
-    for ((i = 0; i < 5000; i++)); do
-        is_mounted "$at" && break
-        kill -0 "$below" 2>/dev/null || fail "seed $seed, round $round: the file system below is not mounted"
-        sleep 0.01
-    done
+    lossy_up "$lossy" "$work/disk" "$at" "$1"
     [ -z "$disk" ] || disk_up
 }
 
@@ -63,9 +56,7 @@ disk_up() {
 }
 
 below_down() {
-    kill -KILL "$below" 2>/dev/null || true
-    wait "$below" 2>/dev/null || true
-    umount -l "$backing"
+    lossy_down "$backing"
     [ -z "$disk" ] || disk_down
 }
 
@@ -104,7 +95,7 @@ while [ "$round" -lt "$rounds" ]; do
         kills=$((kills + 1))
         lost="kill"
     else
-        order work $((5 + RANDOM % 40)) "$below"
+        order work $((5 + RANDOM % 40)) "$lossy_pid"
         losses=$((losses + 1))
         lost=
     fi

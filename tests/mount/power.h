@@ -114,6 +114,8 @@ bool power_sync_some(struct actor *actor, const struct place *place, int fd);
 bool power_leave(struct actor *actor, int fd, bool good);
 /* Does something to the data of a file. kind: below 34 */
 bool power_data(struct actor *actor, const struct place *place, unsigned kind);
+/* balefs sync of the mount */
+bool power_sync(void);
 /* Does one operation at random. */
 bool power_step(struct actor *actor);
 

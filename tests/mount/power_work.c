@@ -223,10 +223,15 @@ static bool sync_place(struct actor *actor, const struct place *place)
 }
 
 /* Not syncfs(): the kernel does not pass it to FUSE file systems of this kind. */
+bool power_sync(void)
+{
+    return system("\"$BALEFS\" sync \"$POWER_MNT\" 2>/dev/null") == 0;
+}
+
 static bool sync_all(struct actor *actor)
 {
     power_note(actor, "balefs sync");
-    if (system("\"$BALEFS\" sync \"$POWER_MNT\" 2>/dev/null") != 0)
+    if (!power_sync())
         return false;
     power_promise_all(actor);
     return true;

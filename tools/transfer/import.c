@@ -13,6 +13,7 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "fs/store/file.h"
 #include "kernels/frame/setting.h"
 #include "tools/balefs.h"
 #include "tools/common/message.h"
@@ -100,31 +101,62 @@ static int make_below(int dir, const char *name)
     return fd;
 }
 
-/* Opens the target directory and creates it if it is missing, as cp and rsync do. */
-static int open_below(const struct import_command *c, const struct bale_stored_path *stored)
+/* A directory of the store; "" is its top. -1 and errno. */
+static int open_directory(const struct import_command *c, const char *below)
 {
     struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
+
+    return (int)syscall(SYS_openat2, bale_store_root_fd(c->import.store), *below ? below : ".",
+                        &how, sizeof how);
+}
+
+/* Syncs the directories above the target, which a mount may have made and not synced. Shortens
+ * path to nothing. -1 and errno. */
+static int sync_above(const struct import_command *c, char *path)
+{
+    while (*path) {
+        char *slash = strrchr(path, '/');
+        *(slash ? slash : path) = '\0';
+        int fd = open_directory(c, path);
+        if (fd < 0)
+            return -1;
+        int err = bale_sync_directory(fd), e = errno;
+        close(fd);
+        errno = e;
+        if (err < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Opens the target directory and creates it if it is missing, as cp and rsync do. */
+static int open_below(const struct import_command *c, const struct bale_stored_path *stored)
+{
     const char *slash = strrchr(stored->below, '/');
     const char *name = slash ? slash + 1 : stored->below;
-    char *above = strndup(stored->below, (size_t)(name - stored->below));
-    int root = bale_store_root_fd(c->import.store), dir = -1, fd = -1;
+    char *path = strdup(stored->below);
+    int dir = -1, fd = -1, e;
 
-    if (!above)
+    if (!path) {
         errno = ENOMEM;
-    else if (!stored->missing)
-        fd =
-            (int)syscall(SYS_openat2, root, *stored->below ? stored->below : ".", &how, sizeof how);
-    else if ((dir = (int)syscall(SYS_openat2, root, *above ? above : ".", &how, sizeof how)) >= 0)
-        fd = make_below(dir, name);
-    if (dir >= 0 && fd >= 0 && c->transfer.sync_each && fsync(dir) != 0) {
+    } else if (!stored->missing) {
+        fd = open_directory(c, path);
+    } else {
+        path[slash ? slash - stored->below : 0] = '\0';
+        dir = open_directory(c, path);
+        fd = dir < 0 ? -1 : make_below(dir, name);
+        strcpy(path, stored->below);
+    }
+    e = errno;
+    if (fd >= 0 && c->transfer.sync_each && sync_above(c, path) != 0) {
+        e = errno;
         close(fd);
         fd = -1;
     }
-    int e = errno;
     if (dir >= 0)
         close(dir);
-    free(above);
+    free(path);
     if (fd < 0)
         bale_message("%s: cannot be %s: %s", c->path, stored->missing ? "made" : "opened",
                      strerror(e));

@@ -114,22 +114,28 @@ static bool is_same(const struct incoming *in, const struct stat *st,
            mode == (in->st.st_mode & 07777);
 }
 
+/* A mount may have left it unsynced. */
 static bool is_there(const struct incoming *in)
 {
     struct bale_container_attr attr;
     struct bale_io *io;
     struct stat st;
     int dir = in->task->dir->to;
+    /* A descriptor for reading syncs nothing on some file systems. */
+    bool sync = in->task->transfer->sync_each;
+    int flags = (sync ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
     if (fstatat(dir, in->task->name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
         return false;
-    int fd = openat(dir, in->task->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int fd = openat(dir, in->task->name, flags);
     if (fd < 0 || bale_io_open_fd(fd, &io) != BALE_OK)
         return false;
     int err = bale_container_peek(io, bale_volume_container_config(in->import->volume),
                                   &in->import->defaults, &attr, NULL);
+    bool same =
+        err == BALE_OK && is_same(in, &st, &attr) && (!sync || io->ops->sync(io) == BALE_OK);
     io->ops->close(io);
-    return err == BALE_OK && is_same(in, &st, &attr);
+    return same;
 }
 
 /* ---- Contents -------------------------------------------------------------------------------- */

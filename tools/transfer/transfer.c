@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/store/file.h"
 #include "fs/store/store.h"
 #include "kernels/base/container_of.h"
 #include "tools/transfer/links.h"
@@ -125,6 +126,14 @@ static int copy_permissions(struct bale_transfer *transfer, const struct bale_tr
     return e == 0 && to ? bale_store_top_inherit(to) : e;
 }
 
+/* 0 or an errno. */
+static int sync_directory(const struct bale_transfer *transfer, const struct bale_tree_dir *dir)
+{
+    if (bale_sync_directory(dir->to) < 0)
+        return errno;
+    return !dir->parent && transfer->to_store ? bale_store_top_sync(transfer->to_store) : 0;
+}
+
 static void transfer_leave(struct bale_tree_walk *walk, struct bale_tree_dir *dir)
 {
     struct bale_transfer *transfer = transfer_of(walk);
@@ -136,8 +145,9 @@ static void transfer_leave(struct bale_tree_walk *walk, struct bale_tree_dir *di
     copy_directory_attributes(transfer, dir, BALE_ATTRIBUTES_OTHERS, dir->from, dir->to);
     if (e == 0 && futimens(dir->to, times) != 0)
         e = errno;
-    if (transfer->sync_each && fsync(dir->to) != 0)
-        bale_transfer_fail(transfer, dir, "", "cannot be synced: %s", strerror(errno));
+    int synced = transfer->sync_each ? sync_directory(transfer, dir) : 0;
+    if (synced)
+        bale_transfer_fail(transfer, dir, "", "cannot be synced: %s", strerror(synced));
     if (e)
         bale_transfer_fail(transfer, dir, "", "owner, mode and times cannot be kept: %s",
                            strerror(e));

@@ -10,6 +10,7 @@
 set -euo pipefail
 
 rig=${RIG:-/tmp/balefs-nodes}
+tag=${RIG_TAG:-bn} # of the names of its networks: several rigs can be up at once
 ram=$rig/ram
 juicefs=${JUICEFS:-juicefs}
 kind= # of the file system that is up
@@ -37,11 +38,11 @@ until_true() {
 
 node_up() {
     local node=$1 ip=$2 pid
-    ip netns add "bn$node"
-    unshare -u -m --propagation private nsenter --net="/run/netns/bn$node" sleep 1000000 </dev/null >/dev/null 2>&1 &
+    ip netns add "$tag$node"
+    unshare -u -m --propagation private nsenter --net="/run/netns/$tag$node" sleep 1000000 </dev/null >/dev/null 2>&1 &
     pid=$!
     echo "$pid" >"$rig/$node.pid"
-    until_true 5 test "/proc/$pid/ns/net" -ef "/run/netns/bn$node" || rig_fail "no network for $node"
+    until_true 5 test "/proc/$pid/ns/net" -ef "/run/netns/$tag$node" || rig_fail "no network for $node"
     on "$node" ip link set lo up
     on "$node" hostname "bn-$node"
     # Each node is a machine with a boot of its own.
@@ -53,21 +54,22 @@ node_up() {
         on S ip addr add "$ip/24" dev br0
         on S ip link set br0 up
     else
-        ip link add "v$node" netns bnS type veth peer name eth0 netns "bn$node"
-        ip -n bnS link set "v$node" master br0
-        ip -n bnS link set "v$node" up
-        ip -n "bn$node" addr add "$ip/24" dev eth0
-        ip -n "bn$node" link set eth0 up
+        ip link add "v$node" netns "${tag}S" type veth peer name eth0 netns "$tag$node"
+        ip -n "${tag}S" link set "v$node" master br0
+        ip -n "${tag}S" link set "v$node" up
+        ip -n "$tag$node" addr add "$ip/24" dev eth0
+        ip -n "$tag$node" link set eth0 up
     fi
     mkdir -p "$rig/$node/fs" "$rig/$node/mnt"
 }
 
-net_cut() { ip -n bnS link set "v$1" down; }
-net_heal() { ip -n bnS link set "v$1" up; }
+net_cut() { ip -n "${tag}S" link set "v$1" down; }
+net_heal() { ip -n "${tag}S" link set "v$1" up; }
 
 rig_begin() {
-    mkdir -p "$rig/log" "$ram"
+    mkdir -p "$rig/log" "$ram" "$rig/ctl"
     mount -t tmpfs -o size=4g balefs-nodes "$ram"
+    mount -t fusectl balefs-nodes "$rig/ctl"
     printf '127.0.0.1 localhost\n10.78.0.1 bn-S mfsmaster\n10.78.0.2 bn-A\n10.78.0.3 bn-B\n' >"$rig/hosts"
     node_up S 10.78.0.1
     node_up A 10.78.0.2
@@ -78,24 +80,30 @@ rig_begin() {
 node_pids() {
     local pid
     for pid in /proc/[0-9]*; do
-        if [ "$pid/ns/net" -ef "/run/netns/bn$1" ] && [ "${pid#/proc/}" != "$(cat "$rig/$1.pid")" ]; then
+        if [ "$pid/ns/net" -ef "/run/netns/$tag$1" ] && [ "${pid#/proc/}" != "$(cat "$rig/$1.pid")" ]; then
             echo "${pid#/proc/}"
         fi
     done
 }
 
 rig_end() {
-    local node pid
+    local node i
+    trap '' INT TERM HUP PIPE
     set +e
+    client_kill A
+    client_kill B
     for node in A B S; do
         [ -f "$rig/$node.pid" ] || continue
-        for pid in $(node_pids "$node") $(cat "$rig/$node.pid"); do
-            kill -KILL "$pid" 2>/dev/null
+        for ((i = 0; i < 50; i++)); do
+            # shellcheck disable=SC2046
+            kill -KILL $(node_pids "$node") 2>/dev/null || break
+            sleep 0.1
         done
-        ip netns del "bn$node"
+        kill -KILL "$(cat "$rig/$node.pid")"
+        ip netns del "$tag$node"
         rm -f "$rig/$node.pid"
     done
-    umount -l "$ram"
+    umount -l "$rig/ctl" "$ram"
 }
 
 # ---- Servers ----
@@ -108,6 +116,13 @@ gluster_servers() {
         on S gluster --mode=script volume delete bv
     on S gluster --mode=script volume create bv replica 2 "10.78.0.1:$ram/b1" "10.78.0.1:$ram/b2" force
     on S gluster --mode=script volume start bv
+}
+
+# A client that was killed may have made a name in one replica only, which a lookup then finds and readdir does not.
+gluster_healed() {
+    local info
+    on S gluster volume heal bv
+    info=$(on S gluster volume heal bv info) && ! grep -q '^Number of entries: [^0]' <<<"$info"
 }
 
 moose_servers() {
@@ -200,6 +215,7 @@ client_up() {
     ceph) on "$node" timeout 60 ceph-fuse -c "$ram/ceph.conf" -n client.admin "$at" ;;
     esac >"$rig/log/client-$node.out" 2>&1
     until_true 30 on "$node" mountpoint -q "$at" || rig_fail "$kind is not mounted on $node"
+    [ "$kind" != gluster ] || until_true 120 gluster_healed || rig_fail "$kind does not heal its replicas"
     if [ "$kind" = ceph ]; then
         ceph tell mds.0 client ls 2>/dev/null | /usr/bin/python3 -c 'import json, sys
 for c in json.load(sys.stdin):
@@ -218,10 +234,13 @@ client_pids() {
 
 # The client dies with everything that it has in memory.
 client_kill() {
-    local pids
+    local pids minor
     pids=$(client_pids "$1")
     # shellcheck disable=SC2086
     [ -z "$pids" ] || kill -KILL $pids 2>/dev/null || true
+    # A second process of JuiceFS holds the connection, and waits for the first without end.
+    minor=$(awk -v at="$rig/$1/fs" '$5 == at { sub(".*:", "", $3); print $3 }' "/proc/$(cat "$rig/$1.pid")/mountinfo")
+    [ -z "$minor" ] || echo 1 >"$rig/ctl/$minor/abort" 2>/dev/null || true
 }
 
 client_gone() { on "$1" umount -l "$rig/$1/fs"; }
