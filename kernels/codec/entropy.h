@@ -14,20 +14,22 @@ static inline uint32_t bale_log2_q16(uint32_t n)
     return (exponent << 16) + f + ((bow * 22544u) >> 16);
 }
 
-/* The size of total bytes after order-0 entropy coding, never more than total. counts[] says how
- * often each value occurs. */
-static inline uint32_t bale_entropy_bytes(const uint32_t counts[256], uint32_t total)
+/* The order-0 entropy of total bytes in 1/65536 bit. counts[] says how often each value occurs. */
+static inline uint64_t bale_entropy_bits(const uint32_t counts[256], uint32_t total)
 {
-    uint64_t bits_q16 = 0;
-    uint32_t bytes;
+    uint64_t sum = 0;
 
-    if (total == 0)
-        return 0;
     for (uint32_t i = 0; i < 256; i++)
         if (counts[i] > 0)
-            bits_q16 += (uint64_t)counts[i] * bale_log2_q16(counts[i]);
-    bits_q16 = (uint64_t)total * bale_log2_q16(total) - bits_q16;
-    bytes = (uint32_t)(bits_q16 >> 19);
+            sum += (uint64_t)counts[i] * bale_log2_q16(counts[i]);
+    return total > 0 ? (uint64_t)total * bale_log2_q16(total) - sum : 0;
+}
+
+/* The size of total bytes after order-0 entropy coding, never more than total. */
+static inline uint32_t bale_entropy_bytes(const uint32_t counts[256], uint32_t total)
+{
+    uint32_t bytes = (uint32_t)(bale_entropy_bits(counts, total) >> 19);
+
     return bytes < total ? bytes : total;
 }
 

@@ -8,7 +8,7 @@
 struct lzr_work {
     struct lzr_emit emit;
     struct lzr_decode decode;
-    struct lzr_found found[LZR_SEQUENCES];
+    struct lzr_found found;
     struct lzr_full full; /* its fast part is level 1's too */
 };
 
@@ -19,8 +19,8 @@ static int create(void **work)
 
     if (!w)
         return BALE_E_NOMEM;
-    lzr_emit_init(&w->emit, bale_rans_steps());
-    lzr_decode_init(&w->decode, bale_rans_steps());
+    lzr_emit_init(&w->emit, lzr_rounds());
+    lzr_decode_init(&w->decode, lzr_rounds());
     *work = w;
     return BALE_OK;
 }
@@ -29,13 +29,14 @@ static int64_t encode(void *work, int16_t parameter, const uint8_t *raw, uint32_
                       uint8_t *out, uint32_t capacity)
 {
     struct lzr_work *w = work;
-    uint32_t count;
 
     if (raw_length > LZR_CHUNK)
         return BALE_E_INVALID;
-    count = parameter == 1 ? lzr_search_fast(&w->full.fast, raw, raw_length, w->found)
-                           : lzr_search_full(&w->full, &w->emit, raw, raw_length, w->found);
-    return lzr_emit(&w->emit, w->found, count, raw, raw_length, out, capacity);
+    if (parameter == 1)
+        lzr_search_fast(&w->full.fast, raw, raw_length, &w->found);
+    else
+        lzr_search_full(&w->full, &w->emit, raw, raw_length, &w->found);
+    return lzr_emit(&w->emit, &w->found, raw, raw_length, out, capacity);
 }
 
 static int decode(void *work, int16_t parameter, const uint8_t *in, uint32_t length, uint8_t *raw,

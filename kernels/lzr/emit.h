@@ -2,24 +2,12 @@
 #ifndef BALE_KERNELS_LZR_EMIT_H
 #define BALE_KERNELS_LZR_EMIT_H
 
-#include "kernels/lzr/lzr.h"
+#include "kernels/lzr/rounds.h"
 
-enum { LZR_SHORT = 256 };
-
-/* Working memory. Arrays of sequences are padded to whole rounds. */
+/* Working memory. */
 struct lzr_emit {
-    const struct bale_rans_steps *steps;
-    uint8_t class_of_run[LZR_RUN];
-    uint8_t bits_of_run[LZR_RUN];
-    uint8_t class_of_length[LZR_SHORT]; /* above the least */
-    uint8_t bits_of_match[LZR_MATCH_CLASSES];
-    uint32_t sequences;
-    uint8_t runs[LZR_SEQUENCES];
-    uint8_t run_class[LZR_SEQUENCES + LZR_ROUND];
-    uint8_t match_class[LZR_SEQUENCES + LZR_ROUND];  /* or LZR_ABSENT */
-    uint8_t offset_class[LZR_SEQUENCES + LZR_ROUND]; /* or LZR_ABSENT */
-    uint8_t raw_bits[LZR_SEQUENCES + LZR_ROUND];
-    uint32_t raw[LZR_SEQUENCES + LZR_ROUND];
+    const struct lzr_rounds *rounds;
+    struct lzr_coded coded;
     uint32_t groups;
     uint32_t group_sequence[LZR_GROUPS + 1]; /* the first of each, and the end */
     uint32_t group_literal[LZR_GROUPS + 1];
@@ -27,27 +15,33 @@ struct lzr_emit {
     uint8_t literals[LZR_CHUNK + BALE_RANS_ROOM];
     uint8_t table[LZR_CHUNK + BALE_RANS_ROOM]; /* of each literal, if there are four */
     uint32_t counts[LZR_TABLES][256];
-    uint32_t run_counts[LZR_RUN_CLASSES];
-    uint32_t match_counts[LZR_MATCH_CLASSES];
-    uint32_t offset_counts[LZR_OFFSET_CLASSES];
+    uint32_t run_counts[256]; /* of each class, and of LZR_ABSENT */
+    uint32_t match_counts[256];
+    uint32_t offset_counts[256];
     bale_rans_symbol literal_symbols[LZR_TABLES * 256];
-    bale_rans_symbol run_symbols[LZR_RUN_CLASSES];
-    bale_rans_symbol match_symbols[LZR_MATCH_CLASSES];
-    bale_rans_symbol offset_symbols[LZR_OFFSET_CLASSES];
+    struct lzr_class_symbols symbols;
     uint8_t head[8 + (LZR_TABLES + 3) * BALE_RANS_TABLE_BYTES];
     uint8_t words[LZR_STREAMS][2 * (LZR_CHUNK + 5 * LZR_SEQUENCES) + 4 * BALE_RANS_STATES];
 };
 
 /* Sets what does not change. */
-void lzr_emit_init(struct lzr_emit *emit, const struct bale_rans_steps *steps);
+void lzr_emit_init(struct lzr_emit *emit, const struct lzr_rounds *rounds);
 
-/* Turns what was found into classes, and counts them: the counts of runs, matches and offsets, and
- * the number of literals. */
-void lzr_emit_count(struct lzr_emit *emit, const struct lzr_found *found, uint32_t count);
+/* Sets the classes of what was found, and counts them. */
+void lzr_emit_classes(struct lzr_emit *emit, const struct lzr_found *found);
+
+/* Collects the literals and counts them: all of them in counts[0], or by their tables if four are
+ * better. Returns whether they are. */
+bool lzr_emit_literals(struct lzr_emit *emit, const struct lzr_found *found, const uint8_t *raw,
+                       uint32_t raw_length);
+
+/* Whether a chunk that is nearly all literals is likely to take more than capacity, by a sample. */
+bool lzr_emit_is_hopeless(struct lzr_emit *emit, const struct lzr_found *found, const uint8_t *raw,
+                          uint32_t raw_length, uint32_t capacity);
 
 /* Writes the stream of the sequences, which stand for raw, to out. Returns its length, or 0 if that
  * is more than capacity. */
-uint32_t lzr_emit(struct lzr_emit *emit, const struct lzr_found *found, uint32_t count,
-                  const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity);
+uint32_t lzr_emit(struct lzr_emit *emit, const struct lzr_found *found, const uint8_t *raw,
+                  uint32_t raw_length, uint8_t *out, uint32_t capacity);
 
 #endif

@@ -15,7 +15,6 @@ struct search {
     uint32_t last[2];
     uint32_t anchor; /* the first byte that is in no sequence */
     struct lzr_found *found;
-    uint32_t count;
 };
 
 struct match {
@@ -87,13 +86,13 @@ static inline bool find(const struct search *s, uint32_t at, struct match *m)
 
 static inline void add(struct search *s, struct match m)
 {
-    uint16_t offset = (uint16_t)(m.at - m.from);
+    uint32_t offset = m.at - m.from;
 
     for (; m.length > LZR_MATCH_MAX; m.length -= PIECE) {
-        s->found[s->count++] = (struct lzr_found){m.at - s->anchor, PIECE, offset};
+        lzr_found_add(s->found, m.at - s->anchor, PIECE, offset);
         s->anchor = m.at += PIECE;
     }
-    s->found[s->count++] = (struct lzr_found){m.at - s->anchor, (uint16_t)m.length, offset};
+    lzr_found_add(s->found, m.at - s->anchor, m.length, offset);
     s->anchor = m.at + m.length;
     if (offset != s->last[0]) {
         s->last[1] = s->last[0];
@@ -113,8 +112,8 @@ static inline void note(const struct search *s, uint32_t first)
     s->tables->by5[lzr_hash(raw + last - 1, 5, LZR_FAST_SHORT)] = (uint16_t)(last - 1);
 }
 
-uint32_t lzr_search_fast(struct lzr_fast *tables, const uint8_t *raw, uint32_t length,
-                         struct lzr_found *found)
+void lzr_search_fast(struct lzr_fast *tables, const uint8_t *raw, uint32_t length,
+                     struct lzr_found *found)
 {
     struct search s = {.tables = tables,
                        .raw = raw,
@@ -124,6 +123,7 @@ uint32_t lzr_search_fast(struct lzr_fast *tables, const uint8_t *raw, uint32_t l
     uint32_t at = 1, limit = length > LZR_SEARCH_TAIL ? length - LZR_SEARCH_TAIL : 0;
     struct match m;
 
+    lzr_found_begin(found);
     memset(tables, 0, sizeof *tables);
     while (at < limit) {
         if (!find(&s, at, &m)) {
@@ -141,7 +141,5 @@ uint32_t lzr_search_fast(struct lzr_fast *tables, const uint8_t *raw, uint32_t l
             at = s.anchor;
         }
     }
-    if (s.anchor < length)
-        found[s.count++] = (struct lzr_found){length - s.anchor, 0, 0};
-    return s.count;
+    lzr_found_add(found, length - s.anchor, 0, 0);
 }

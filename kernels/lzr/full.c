@@ -54,7 +54,7 @@ static void set_prices(struct lzr_full *f, const struct lzr_emit *e, const uint3
     for (unsigned class = 0; class < LZR_MATCH_CLASSES; class ++)
         f->match_price[class] =
             class_price(e->match_counts, class, matches, lzr_match_class(class));
-    for (unsigned length = LZR_MATCH_MIN; length < LZR_SHORT; length++)
+    for (unsigned length = LZR_MATCH_MIN; length < LZR_LENGTHS; length++)
         f->length_price[length] = f->match_price[lzr_class_of_length(length)];
     for (unsigned class = 0; class < LZR_OFFSET_CLASSES; class ++)
         f->offset_price[class] =
@@ -75,8 +75,8 @@ static inline void offer(struct lzr_full *f, uint32_t i, uint32_t length, uint32
     const struct lzr_node *from = &f->nodes[i];
     struct lzr_node *to = &f->nodes[i + length];
     uint32_t cost = from->cost + offset_price + f->run_price[0] +
-                    (length < LZR_SHORT ? f->length_price[length]
-                                        : f->match_price[lzr_class_of_length(length)]);
+                    (length < LZR_LENGTHS ? f->length_price[length]
+                                          : f->match_price[lzr_class_of_length(length)]);
 
     if (cost < to->cost)
         *to = (struct lzr_node){.cost = cost,
@@ -202,38 +202,44 @@ static void find_ways(struct lzr_full *f, const uint8_t *raw, uint32_t length)
     }
 }
 
-/* Writes the way to the end, from there on. */
-static uint32_t write_way(const struct lzr_full *f, uint32_t length, struct lzr_found *found)
+/* Writes the way to the end: first from there back, where the node behind a match gets the position
+ * of the next one's. */
+static void write_way(struct lzr_full *f, uint32_t length, struct lzr_found *found)
 {
-    uint32_t first = LZR_SEQUENCES, i = length;
+    uint32_t next = 0, anchor = 0;
 
-    if (f->nodes[i].length == 0)
-        found[--first] = (struct lzr_found){0};
-    while (i > 0) {
-        const struct lzr_node *node = &f->nodes[i];
-        if (node->length > 0)
-            found[--first] = (struct lzr_found){0, node->length, node->last[0]};
-        else
-            found[first].literals++;
-        i -= node->length > 0 ? node->length : 1;
+    for (uint32_t i = length; i > 0;) {
+        struct lzr_node *node = &f->nodes[i];
+        if (node->length == 0) {
+            i--;
+            continue;
+        }
+        node->cost = next;
+        next = i;
+        i -= node->length;
     }
-    memmove(found, found + first, (LZR_SEQUENCES - first) * sizeof *found);
-    return LZR_SEQUENCES - first;
+    lzr_found_begin(found);
+    for (; next > 0; next = f->nodes[next].cost) {
+        const struct lzr_node *node = &f->nodes[next];
+        lzr_found_add(found, next - node->length - anchor, node->length, node->last[0]);
+        anchor = next;
+    }
+    lzr_found_add(found, length - anchor, 0, 0);
 }
 
-uint32_t lzr_search_full(struct lzr_full *f, struct lzr_emit *e, const uint8_t *raw,
-                         uint32_t length, struct lzr_found *found)
+void lzr_search_full(struct lzr_full *f, struct lzr_emit *e, const uint8_t *raw, uint32_t length,
+                     struct lzr_found *found)
 {
-    uint32_t count = lzr_search_fast(&f->fast, raw, length, found), at = 0;
-    uint32_t literals[256] = {0};
+    uint32_t literals[256] = {0}, at = 0;
 
-    lzr_emit_count(e, found, count);
-    if (e->literal_count > length - length / 32)
-        return count; /* there is hardly anything to be found */
-    for (uint32_t i = 0; i < count; at += found[i].literals + found[i].length, i++)
-        for (uint32_t n = 0; n < found[i].literals; n++)
+    lzr_search_fast(&f->fast, raw, length, found);
+    if (found->literals > length - length / 32)
+        return; /* there is hardly anything to be found */
+    lzr_emit_classes(e, found);
+    for (uint32_t i = 0; i < found->count; at += found->runs[i] + found->lengths[i], i++)
+        for (uint32_t n = 0; n < found->runs[i]; n++)
             literals[raw[at + n]]++;
     set_prices(f, e, literals);
     find_ways(f, raw, length);
-    return write_way(f, length, found);
+    write_way(f, length, found);
 }

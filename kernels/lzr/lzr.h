@@ -39,6 +39,7 @@ enum {
     LZR_FLAG_FOUR_TABLES = 2,
 
     LZR_SEQUENCES = LZR_CHUNK / LZR_MATCH_MIN + LZR_CHUNK / LZR_RUN + 2, /* that encoders make */
+    LZR_FOUND = LZR_SEQUENCES + LZR_ROUND,
     LZR_GROUPS = LZR_SEQUENCES / LZR_GROUP + LZR_CHUNK / LZR_GROUP_LITERALS + 2,
 };
 
@@ -50,24 +51,59 @@ static const struct bale_rans_alphabet lzr_offsets = {LZR_OFFSET_CLASSES, LZR_CL
 /* The offsets of the sequences before the first, the last one first. */
 static const uint16_t lzr_first_offsets[LZR_REPEATS] = {1, 4, 8};
 
-/* The tables of LZR_RUN literals from a position on, where there are four. to has room for so many.
- */
-static inline void lzr_set_tables(uint8_t *to, uint32_t position)
+/* The tables of a run of literals from a position on, where there are four: the position modulo 4.
+ * to has room for LZR_RUN. */
+static inline void lzr_set_tables(uint8_t *to, uint32_t position, uint32_t run)
 {
     static const uint8_t turns[LZR_RUN + LZR_TABLES] = {
         0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2,
         3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1,
         2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
+    const uint8_t *from = turns + position % LZR_TABLES;
 
-    memcpy(to, turns + position % LZR_TABLES, LZR_RUN);
+    memcpy(to, from, LZR_RUN / 4);
+    if (run > LZR_RUN / 4)
+        memcpy(to + LZR_RUN / 4, from + LZR_RUN / 4, LZR_RUN - LZR_RUN / 4);
 }
 
-/* What an encoder found: literals, then a match, of length 0 if there is none. */
+/* The sequences that an encoder found. Arrays may be read in whole rounds. */
 struct lzr_found {
-    uint32_t literals;
-    uint16_t length; /* 0, or LZR_MATCH_MIN to LZR_MATCH_MAX */
-    uint16_t offset;
+    uint32_t count;
+    uint32_t literals;                         /* of all */
+    uint8_t runs[LZR_FOUND];                   /* LZR_RUN at most, and then there is no match */
+    uint16_t lengths[LZR_FOUND];               /* 0: there is no match */
+    uint16_t offsets[LZR_REPEATS + LZR_FOUND]; /* behind those before the first sequence */
 };
+
+static inline void lzr_found_begin(struct lzr_found *found)
+{
+    found->count = found->literals = 0;
+    for (unsigned i = 0; i < LZR_REPEATS; i++)
+        found->offsets[LZR_REPEATS - 1 - i] = lzr_first_offsets[i];
+}
+
+static inline void lzr_found_append(struct lzr_found *found, uint32_t run, uint32_t length,
+                                    uint32_t offset)
+{
+    uint32_t at = found->count++;
+
+    found->runs[at] = (uint8_t)run;
+    found->lengths[at] = (uint16_t)length;
+    found->offsets[LZR_REPEATS + at] = (uint16_t)offset;
+}
+
+/* Appends a run of literals, and a match unless the length is 0. */
+static inline void lzr_found_add(struct lzr_found *found, uint32_t run, uint32_t length,
+                                 uint32_t offset)
+{
+    found->literals += run;
+    for (; run >= LZR_RUN; run -= LZR_RUN)
+        lzr_found_append(found, LZR_RUN, 0, found->offsets[LZR_REPEATS - 1 + found->count]);
+    if (length > 0)
+        lzr_found_append(found, run, length, offset);
+    else if (run > 0)
+        lzr_found_append(found, run, 0, found->offsets[LZR_REPEATS - 1 + found->count]);
+}
 
 /* A value in a class that has several: the least of the class, and the raw bits. */
 struct lzr_class {

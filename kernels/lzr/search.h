@@ -13,6 +13,7 @@ enum {
     LZR_FAST_SHORT = 14,
     LZR_FAST_LONG = 13,
 
+    LZR_LENGTHS = 256, /* of matches whose price has a table */
     LZR_FULL_BITS3 = 12,
     LZR_FULL_BITS4 = 13,
     LZR_FULL_BITS6 = 14,
@@ -39,7 +40,7 @@ struct lzr_full {
     /* Prices in 1/16 bit, raw bits included. */
     uint16_t literal_price[256];
     uint16_t run_price[LZR_RUN + 1]; /* of a whole run */
-    uint16_t length_price[LZR_SHORT];
+    uint16_t length_price[LZR_LENGTHS];
     uint16_t match_price[LZR_MATCH_CLASSES];
     uint16_t offset_price[LZR_OFFSET_CLASSES];
     /* The last position of each hash of so many bytes; 0: there is none. */
@@ -90,14 +91,13 @@ static inline uint32_t lzr_agree(const uint8_t *a, const uint8_t *b, const uint8
     return (uint32_t)(b - from);
 }
 
-/* Level 1: skips where nothing is found. Returns the number of sequences; found has room for
- * LZR_SEQUENCES. */
-uint32_t lzr_search_fast(struct lzr_fast *fast, const uint8_t *raw, uint32_t length,
-                         struct lzr_found *found);
+/* Level 1: skips where nothing is found. */
+void lzr_search_fast(struct lzr_fast *fast, const uint8_t *raw, uint32_t length,
+                     struct lzr_found *found);
 
 /* Level 2: the cheapest way through the matches that are found at every position. The prices come
  * from the fast search, whose classes e counts. */
-uint32_t lzr_search_full(struct lzr_full *full, struct lzr_emit *e, const uint8_t *raw,
-                         uint32_t length, struct lzr_found *found);
+void lzr_search_full(struct lzr_full *full, struct lzr_emit *e, const uint8_t *raw, uint32_t length,
+                     struct lzr_found *found);
 
 #endif

@@ -1,39 +1,30 @@
 /* The steps in plain C, and the ends of streams. */
+#include "kernels/rans/plain.h"
 #include "format/bytes.h"
-#include "kernels/rans/rans.h"
 
-enum { WORD = 2, LOW = 15, HIGH = 31 };
+enum { WORD = 2, HIGH = 31 };
 
-static inline uint32_t spill(struct bale_rans_stream *stream, uint32_t x, uint32_t limit)
+static inline void encode_symbol(struct bale_rans_stream *stream, unsigned lane,
+                                 bale_rans_symbol symbol, unsigned bits)
 {
-    bale_put16(stream->top, (uint16_t)x);
-    stream->top += x >= limit ? WORD : 0;
-    return x >= limit ? x >> 16 : x;
+    stream->state[lane] = bale_rans_plain_encode(stream->state[lane], symbol, bits, &stream->top);
 }
 
-static void encode_symbol(struct bale_rans_stream *stream, unsigned lane, bale_rans_symbol symbol,
-                          unsigned bits)
-{
-    uint32_t frequency = symbol >> 16, x = stream->state[lane];
-
-    x = spill(stream, x, frequency << (HIGH - bits));
-    stream->state[lane] = (x / frequency << bits) + x % frequency + (symbol & 0xffffu);
-}
-
-static void encode(struct bale_rans_stream *stream, const bale_rans_symbol *symbols, unsigned bits,
-                   const uint8_t in[BALE_RANS_LANES], uint8_t absent)
+void bale_rans_encode(struct bale_rans_stream *stream, const bale_rans_symbol *symbols,
+                      unsigned bits, const uint16_t in[BALE_RANS_LANES], uint16_t absent)
 {
     for (unsigned lane = 0; lane < BALE_RANS_LANES; lane++)
         if (in[lane] != absent)
             encode_symbol(stream, lane, symbols[in[lane]], bits);
 }
 
-static void encode_raw(struct bale_rans_stream *stream, const uint32_t value[BALE_RANS_LANES],
-                       const uint8_t count[BALE_RANS_LANES])
+void bale_rans_encode_raw(struct bale_rans_stream *stream, const uint32_t value[BALE_RANS_LANES],
+                          const uint8_t count[BALE_RANS_LANES])
 {
     for (unsigned lane = 0; lane < BALE_RANS_LANES; lane++)
         if (count[lane] > 0) {
-            uint32_t x = spill(stream, stream->state[lane], 1u << (HIGH - count[lane]));
+            uint32_t x = bale_rans_plain_spill(stream->state[lane], 1u << (HIGH - count[lane]),
+                                               &stream->top);
             stream->state[lane] = x << count[lane] | value[lane];
         }
 }
@@ -51,90 +42,68 @@ static void encode_bytes(struct bale_rans_stream *stream, const bale_rans_symbol
     }
 }
 
-/* Those of the lanes that need a word get it. */
-static bool refill(struct bale_rans_stream *stream, uint32_t need, unsigned lanes)
-{
-    size_t words = (size_t)__builtin_popcount(need);
-    const uint8_t *word;
-
-    if ((size_t)(stream->words - stream->first) < WORD * words)
-        return false;
-    stream->words -= WORD * words;
-    word = stream->words;
-    for (unsigned lane = 0; lane < lanes; lane++)
-        if (need >> lane & 1) {
-            stream->state[lane] = stream->state[lane] << 16 | bale_get16(word);
-            word += WORD;
-        }
-    return true;
-}
-
 /* Returns the symbol. */
-static inline uint8_t decode_symbol(struct bale_rans_stream *stream, unsigned lane,
-                                    const bale_rans_slot *slots, unsigned bits, uint32_t *need)
+static inline uint32_t decode_symbol(uint32_t *x, const bale_rans_slot *slots, unsigned bits)
 {
-    uint32_t low = (1u << bits) - 1;
-    uint32_t slot = slots[stream->state[lane] & low];
-    uint32_t x = ((slot & low) + 1) * (stream->state[lane] >> bits) + (slot >> bits & low);
+    uint32_t low = (1u << bits) - 1, slot = slots[*x & low];
 
-    stream->state[lane] = x;
-    *need |= (uint32_t)(x >> LOW == 0) << lane;
-    return (uint8_t)(slot >> 2 * bits);
+    *x = ((slot & low) + 1) * (*x >> bits) + (slot >> bits & low);
+    return slot >> 2 * bits;
 }
 
-static bool decode(struct bale_rans_stream *stream, const bale_rans_slot *slots, unsigned bits,
-                   uint32_t mask, uint8_t out[BALE_RANS_LANES], uint8_t symbol, uint32_t *others)
+bool bale_rans_decode(struct bale_rans_stream *stream, const bale_rans_slot *slots, unsigned bits,
+                      uint32_t mask, uint16_t out[BALE_RANS_LANES])
 {
-    uint32_t need = 0;
-
-    *others = 0;
     for (unsigned lane = 0; lane < BALE_RANS_LANES; lane++) {
         out[lane] = 0;
-        if (mask >> lane & 1) {
-            out[lane] = decode_symbol(stream, lane, slots, bits, &need);
-            *others |= (uint32_t)(out[lane] != symbol) << lane;
-        }
+        if (mask >> lane & 1)
+            out[lane] = (uint16_t)decode_symbol(&stream->state[lane], slots, bits);
     }
-    return refill(stream, need, BALE_RANS_LANES);
+    stream->words = bale_rans_plain_refill(stream->state, stream->words);
+    return stream->words >= stream->first;
 }
 
-static bool decode_raw(struct bale_rans_stream *stream, uint32_t value[BALE_RANS_LANES],
-                       const uint8_t count[BALE_RANS_LANES])
+bool bale_rans_decode_raw(struct bale_rans_stream *stream, uint32_t value[BALE_RANS_LANES],
+                          const uint8_t count[BALE_RANS_LANES])
 {
-    uint32_t need = 0;
-
     for (unsigned lane = 0; lane < BALE_RANS_LANES; lane++) {
         value[lane] = stream->state[lane] & ((1u << count[lane]) - 1);
         stream->state[lane] >>= count[lane];
-        need |= (uint32_t)(stream->state[lane] >> LOW == 0) << lane;
     }
-    return refill(stream, need, BALE_RANS_LANES);
+    stream->words = bale_rans_plain_refill(stream->state, stream->words);
+    return stream->words >= stream->first;
 }
 
-static bool decode_bytes(struct bale_rans_stream *stream, const bale_rans_slot *slots,
-                         unsigned bits, uint8_t *out, const uint8_t *table, size_t count)
+static bool decode_one(const struct bale_rans_bytes *bytes, const bale_rans_slot *slots,
+                       unsigned bits)
 {
-    for (size_t at = 0; at < count; at += BALE_RANS_LANES) {
-        size_t left = count - at;
+    struct bale_rans_stream *stream = bytes->stream;
+
+    for (size_t at = 0; at < bytes->count; at += BALE_RANS_LANES) {
+        size_t left = bytes->count - at;
         unsigned lanes = left < BALE_RANS_LANES ? (unsigned)left : BALE_RANS_LANES;
-        uint32_t need = 0;
+        uint8_t *out = bytes->out + at;
+        const uint8_t *table = bytes->table ? bytes->table + at : NULL;
         for (unsigned lane = 0; lane < lanes; lane++) {
-            size_t of = table ? (size_t)table[at + lane] << bits : 0;
-            out[at + lane] = decode_symbol(stream, lane, slots + of, bits, &need);
+            size_t of = table ? (size_t)table[lane] << bits : 0;
+            out[lane] = (uint8_t)decode_symbol(&stream->state[lane], slots + of, bits);
         }
-        if (!refill(stream, need, lanes))
+        stream->words = bale_rans_plain_refill(stream->state, stream->words);
+        if (stream->words < stream->first)
             return false;
     }
     return true;
 }
 
+static bool decode_bytes(const struct bale_rans_bytes bytes[2], const bale_rans_slot *slots,
+                         unsigned bits)
+{
+    return decode_one(&bytes[0], slots, bits) && decode_one(&bytes[1], slots, bits);
+}
+
 const struct bale_rans_steps bale_rans_plain = {
     .name = "plain",
-    .encode = encode,
-    .encode_raw = encode_raw,
     .encode_bytes = encode_bytes,
-    .decode = decode,
-    .decode_raw = decode_raw,
     .decode_bytes = decode_bytes,
 };
 
@@ -165,7 +134,7 @@ bool bale_rans_decode_begin(struct bale_rans_stream *stream, const uint8_t *word
         const uint8_t *low = stream->words + (size_t)WORD * lane;
         uint32_t high = bale_get16(low + WORD * BALE_RANS_LANES);
         stream->state[lane] = high << 16 | bale_get16(low);
-        good = good && stream->state[lane] >> LOW != 0 && stream->state[lane] >> HIGH == 0;
+        good = good && stream->state[lane] >= BALE_RANS_LOW && stream->state[lane] >> HIGH == 0;
     }
     return good;
 }

@@ -14,8 +14,11 @@ enum {
     BALE_RANS_TABLE_BYTES = 1 + BALE_RANS_SYMBOLS / 64 + BALE_RANS_SYMBOLS / 8 +
                             BALE_RANS_SYMBOLS * 11 / 8, /* of a written table, at most */
     BALE_RANS_RAW = 15,                                 /* raw bits in a step, at most */
-    BALE_RANS_ROOM = 64, /* bytes behind words and symbols that are read or written as well */
+    BALE_RANS_LOW = 1 << 15,                            /* a lane refills below it */
     BALE_RANS_STATES = 4 * BALE_RANS_LANES, /* bytes that the states take of a stream's words */
+    BALE_RANS_STEP = 2 * BALE_RANS_LANES,   /* bytes of words that a step takes, at most */
+    BALE_RANS_ROOM = 64,      /* bytes behind words and symbols that are read or written as well */
+    BALE_RANS_SLOTS_ROOM = 4, /* slots behind a table that are written as well */
 };
 
 struct bale_rans_alphabet {
@@ -35,10 +38,21 @@ typedef uint32_t bale_rans_slot;
 size_t bale_rans_table_write(struct bale_rans_alphabet alphabet, const uint32_t *counts,
                              bale_rans_symbol *symbols, uint8_t *out);
 
-/* Reads a table of hostile bytes. Sets slots[], of which there are 2^bits, and *used, the symbols
- * that occur; slots[] is zeros if there are none. Returns its bytes, or BALE_E_CORRUPT. */
+/* The symbols that occur, in order, with their cum, and M at the end. */
+struct bale_rans_frequencies {
+    uint32_t used;
+    uint16_t symbol[BALE_RANS_SYMBOLS];
+    uint32_t cum[BALE_RANS_SYMBOLS + 1];
+};
+
+/* Reads a table of hostile bytes. Returns its bytes, or BALE_E_CORRUPT. */
 int64_t bale_rans_table_read(struct bale_rans_alphabet alphabet, const uint8_t *in, size_t length,
-                             bale_rans_slot *slots, uint32_t *used);
+                             struct bale_rans_frequencies *read);
+
+/* Sets the 2^bits slots, all to 0 if no symbol occurs. If meaning is not NULL, meaning[s] takes the
+ * place of symbol s. Slots have BALE_RANS_SLOTS_ROOM behind them. */
+void bale_rans_slots(const struct bale_rans_frequencies *read, unsigned bits,
+                     const uint16_t *meaning, bale_rans_slot *slots);
 
 /* A stream that is being encoded or decoded. */
 struct bale_rans_stream {
@@ -48,40 +62,48 @@ struct bale_rans_stream {
     const uint8_t *first; /* and begin here */
 };
 
-/* The steps, in plain C or with what the processor has; all make and take the same bytes. Symbols
- * are bytes. Words and symbols have BALE_RANS_ROOM bytes behind them that may be read, and an
- * encoder's words room that may be written. */
+/* A step of symbols: lane i has in[i], but takes no part if that is `absent`. */
+void bale_rans_encode(struct bale_rans_stream *stream, const bale_rans_symbol *symbols,
+                      unsigned bits, const uint16_t in[BALE_RANS_LANES], uint16_t absent);
+
+/* A step of the lanes of the mask; other lanes get 0. False if words are missing. */
+bool bale_rans_decode(struct bale_rans_stream *stream, const bale_rans_slot *slots, unsigned bits,
+                      uint32_t mask, uint16_t out[BALE_RANS_LANES]);
+
+/* A step of raw bits: lane i has count[i], 0 to BALE_RANS_RAW: those of value[i], which has no
+ * others. */
+void bale_rans_encode_raw(struct bale_rans_stream *stream, const uint32_t value[BALE_RANS_LANES],
+                          const uint8_t count[BALE_RANS_LANES]);
+bool bale_rans_decode_raw(struct bale_rans_stream *stream, uint32_t value[BALE_RANS_LANES],
+                          const uint8_t count[BALE_RANS_LANES]);
+
+/* Bytes of a stream to be decoded. */
+struct bale_rans_bytes {
+    struct bale_rans_stream *stream;
+    uint8_t *out;         /* has room for whole steps */
+    const uint8_t *table; /* byte i has the table of this number, or the first if table is NULL */
+    size_t count;
+};
+
+/* Many steps of bytes, in plain C or with what the processor has; all make and take the same words.
+ * Words, symbols and tables have BALE_RANS_ROOM bytes behind them that may be read, a decoder's
+ * words BALE_RANS_STEP before them as well; an encoder's words have room that may be written. */
 struct bale_rans_steps {
     const char *name;
-    /* Encodes a step: lane i has in[i], but takes no part if that is `absent`. */
-    void (*encode)(struct bale_rans_stream *stream, const bale_rans_symbol *symbols, unsigned bits,
-                   const uint8_t in[BALE_RANS_LANES], uint8_t absent);
-    /* Encodes a step: lane i has count[i] raw bits, 0 to BALE_RANS_RAW: those of value[i], which
-     * has no others. */
-    void (*encode_raw)(struct bale_rans_stream *stream, const uint32_t value[BALE_RANS_LANES],
-                       const uint8_t count[BALE_RANS_LANES]);
     /* Encodes steps of 32 bytes, and of the rest in the last one, from the last step to the first.
      * Byte i has table[i] of several tables of 256 symbols that lie one behind the other; all have
      * the first if table is NULL. */
     void (*encode_bytes)(struct bale_rans_stream *stream, const bale_rans_symbol *symbols,
                          unsigned bits, const uint8_t *in, const uint8_t *table, size_t count);
-    /* Decodes a step of the lanes of the mask; other lanes get 0. Sets *others to the lanes of the
-     * mask whose symbol is not `symbol`. False if words are missing. */
-    bool (*decode)(struct bale_rans_stream *stream, const bale_rans_slot *slots, unsigned bits,
-                   uint32_t mask, uint8_t out[BALE_RANS_LANES], uint8_t symbol, uint32_t *others);
-    bool (*decode_raw)(struct bale_rans_stream *stream, uint32_t value[BALE_RANS_LANES],
-                       const uint8_t count[BALE_RANS_LANES]);
-    /* out has room for whole steps. The tables of 2^bits slots lie one behind the other. */
-    bool (*decode_bytes)(struct bale_rans_stream *stream, const bale_rans_slot *slots,
-                         unsigned bits, uint8_t *out, const uint8_t *table, size_t count);
+    /* Decodes bytes of each of two streams, which wait for nothing of each other. The tables of
+     * 2^bits slots lie one behind the other. False if words are missing. */
+    bool (*decode_bytes)(const struct bale_rans_bytes bytes[2], const bale_rans_slot *slots,
+                         unsigned bits);
 };
 
 extern const struct bale_rans_steps bale_rans_plain;
 
-/* The fastest steps of this processor. */
-const struct bale_rans_steps *bale_rans_steps(void);
-
-/* Those of them that it can do: i from 0 until NULL. For tests. */
+/* The steps that this processor can do, the fastest first: i from 0 until NULL. */
 const struct bale_rans_steps *bale_rans_steps_at(size_t i);
 
 /* Begins a stream whose words go to `words`, with the lanes' carries. */

@@ -270,32 +270,43 @@ static bool is_form(unsigned form, unsigned bits)
 }
 
 int64_t bale_rans_table_read(struct bale_rans_alphabet alphabet, const uint8_t *in, size_t length,
-                             bale_rans_slot *slots, uint32_t *used)
+                             struct bale_rans_frequencies *read)
 {
-    unsigned bits = alphabet.bits;
     struct weights w = {.used = 0};
-    uint32_t cum[BALE_RANS_SYMBOLS + 1];
     int64_t mask, numbers;
 
-    *used = 0;
-    memset(slots, 0, sizeof *slots << bits);
-    if (length == 0 || (in[0] != 0 && !is_form(in[0], bits)))
+    read->used = 0;
+    if (length == 0 || (in[0] != 0 && !is_form(in[0], alphabet.bits)))
         return BALE_E_CORRUPT;
     if (in[0] == 0)
         return 1;
     mask = get_mask(&w, alphabet.symbols, in + 1, length - 1);
     if (mask < 0)
         return mask;
-    numbers = get_weights(&w, in[0], bits, in + 1 + mask, length - 1 - (size_t)mask);
+    numbers = get_weights(&w, in[0], alphabet.bits, in + 1 + mask, length - 1 - (size_t)mask);
     if (numbers < 0)
         return numbers;
-    spread(&w, bits, cum);
-    for (uint32_t i = 0; i < w.used; i++) {
-        uint32_t frequency = cum[i + 1] - cum[i];
-        uint32_t fixed = (uint32_t)w.symbol[i] << 2 * bits | (frequency - 1);
-        for (uint32_t k = 0; k < frequency; k++)
-            slots[cum[i] + k] = fixed | k << bits;
-    }
-    *used = w.used;
+    spread(&w, alphabet.bits, read->cum);
+    read->used = w.used;
+    memcpy(read->symbol, w.symbol, w.used * sizeof *w.symbol);
     return 1 + mask + numbers;
+}
+
+/* Four slots at a time: what is too much is written over with the next symbol's. */
+void bale_rans_slots(const struct bale_rans_frequencies *read, unsigned bits,
+                     const uint16_t *meaning, bale_rans_slot *slots)
+{
+    if (read->used == 0)
+        memset(slots, 0, sizeof *slots << bits);
+    for (uint32_t i = 0; i < read->used; i++) {
+        uint32_t frequency = read->cum[i + 1] - read->cum[i], symbol = read->symbol[i];
+        uint32_t slot = (meaning ? meaning[symbol] : symbol) << 2 * bits | (frequency - 1);
+        uint32_t one = 1u << bits;
+        for (uint32_t k = read->cum[i]; k < read->cum[i + 1]; k += 4, slot += 4 * one) {
+            slots[k] = slot;
+            slots[k + 1] = slot + one;
+            slots[k + 2] = slot + 2 * one;
+            slots[k + 3] = slot + 3 * one;
+        }
+    }
 }

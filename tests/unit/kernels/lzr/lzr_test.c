@@ -1,5 +1,5 @@
 /* The codec lzr: its classes, the worked example of its specification, the same bytes from all kinds
- * of steps, and data of every length and many kinds through both searches. */
+ * of rounds, and data of every length and many kinds through both searches. */
 #include "format/bytes.h"
 #include "format/err.h"
 #include "kernels/lzr/decode.h"
@@ -12,7 +12,7 @@
 static struct lzr_emit emit;
 static struct lzr_decode decoder;
 static struct lzr_full full;
-static struct lzr_found found[LZR_SEQUENCES];
+static struct lzr_found found;
 static uint8_t data[LZR_CHUNK], stored[LZR_CHUNK], other[LZR_CHUNK];
 
 /* From a block of exactly its size into one, so that a sanitizer sees any excess. */
@@ -122,48 +122,117 @@ static void fill(unsigned kind, uint8_t *out, uint32_t length)
 }
 enum { KINDS = DATA_KINDS + 1 + 30 };
 
-static uint32_t search(int level, const uint8_t *raw, uint32_t length)
+static void search(int level, const uint8_t *raw, uint32_t length)
 {
-    return level == 1 ? lzr_search_fast(&full.fast, raw, length, found)
-                      : lzr_search_full(&full, &emit, raw, length, found);
+    if (level == 1)
+        lzr_search_fast(&full.fast, raw, length, &found);
+    else
+        lzr_search_full(&full, &emit, raw, length, &found);
 }
 
 /* The sequences stand for the bytes. */
-static void check_found(uint32_t count, const uint8_t *raw, uint32_t length)
+static void check_found(const uint8_t *raw, uint32_t length)
 {
-    uint32_t at = 0;
-    bool good = count <= LZR_SEQUENCES;
+    uint32_t at = 0, literals = 0;
+    bool good = found.count <= LZR_SEQUENCES;
 
-    for (uint32_t i = 0; good && i < count; i++) {
-        at += found[i].literals;
-        good = at <= length && found[i].length <= length - at && found[i].length <= LZR_MATCH_MAX &&
-               (found[i].length == 0 ? i + 1 == count
-                                     : found[i].length >= LZR_MATCH_MIN && found[i].offset > 0 &&
-                                           found[i].offset <= at);
-        for (uint32_t n = 0; good && n < found[i].length; n++, at++)
-            good = raw[at] == raw[at - found[i].offset];
+    for (uint32_t i = 0; good && i < found.count; i++) {
+        uint32_t run = found.runs[i], match = found.lengths[i];
+        uint32_t offset = found.offsets[LZR_REPEATS + i];
+        at += run;
+        literals += run;
+        good = at <= length && match <= length - at &&
+               (match == 0 ? (run == LZR_RUN || i + 1 == found.count) &&
+                                 offset == found.offsets[LZR_REPEATS + i - 1]
+                           : run < LZR_RUN && match >= LZR_MATCH_MIN && match <= LZR_MATCH_MAX &&
+                                 offset > 0 && offset <= at);
+        for (uint32_t n = 0; good && n < match; n++, at++)
+            good = raw[at] == raw[at - offset];
     }
-    CHECK(good && at == length);
+    CHECK(good && at == length && literals == found.literals);
+}
+
+static const struct lzr_rounds *rounds_at(size_t i)
+{
+    const struct bale_rans_steps *steps = bale_rans_steps_at(i);
+
+    return steps ? lzr_rounds_with(steps) : NULL;
+}
+
+/* Every kind of rounds has the classes of lzr.h. */
+static void check_classes(const struct lzr_coded *coded)
+{
+    for (uint32_t i = 0; i < found.count; i++) {
+        unsigned run = found.runs[i], length = found.lengths[i], bits = 0, class;
+        const uint16_t *offset = found.offsets + LZR_REPEATS + i;
+        uint32_t raw = 0;
+        CHECK_EQ_U(coded->run[i], run == LZR_RUN ? LZR_RUN_ONLY : lzr_class_of_run(run));
+        class = length == 0 ? LZR_MATCH_NONE : lzr_class_of_length(length);
+        CHECK_EQ_U(coded->match[i], run == LZR_RUN ? LZR_ABSENT : class);
+        if (length > 0) {
+            unsigned repeat = offset[0] == offset[-1]   ? 0
+                              : offset[0] == offset[-2] ? 1
+                              : offset[0] == offset[-3] ? 2
+                                                        : lzr_class_of_offset(offset[0]);
+            CHECK_EQ_U(coded->offset[i], repeat);
+            bits = repeat < LZR_REPEATS ? 0 : lzr_offset_class(repeat).bits;
+            raw = bits > 0 ? offset[0] - lzr_offset_class(repeat).base : 0;
+            raw |= (uint32_t)(length - lzr_match_class(class).base) << bits;
+            bits += lzr_match_class(class).bits;
+        } else {
+            CHECK_EQ_U(coded->offset[i], LZR_ABSENT);
+        }
+        if (run < LZR_RUN) {
+            raw |= (uint32_t)(run - lzr_run_class(lzr_class_of_run(run)).base) << bits;
+            bits += lzr_run_class(lzr_class_of_run(run)).bits;
+        }
+        CHECK_EQ_U(coded->bits[i], bits);
+        CHECK_EQ_U(coded->raw[i], raw);
+    }
+}
+
+static void test_classify(void)
+{
+    static struct lzr_coded coded;
+    uint64_t state = 4;
+
+    lzr_found_begin(&found);
+    while (found.count + 10 < LZR_SEQUENCES) {
+        uint32_t run = (uint32_t)(data_next(&state) % 100),
+                 bits = (uint32_t)(data_next(&state) % 17);
+        uint32_t length =
+            (uint32_t)(data_next(&state) % 5 == 0 ? 0 : data_next(&state) & 0x7fff >> bits % 16);
+        uint32_t offset = 1 + (uint32_t)(data_next(&state) % ((1u << bits) - (bits > 0)));
+        if (data_next(&state) % 3 == 0)
+            offset = found.offsets[found.count + data_next(&state) % LZR_REPEATS];
+        lzr_found_add(&found, run, length + (length > 0 ? 2 : 0), offset);
+    }
+    for (size_t i = 0; rounds_at(i); i++) {
+        memset(&coded, 0x55, sizeof coded);
+        rounds_at(i)->classify(&found, &coded);
+        check_classes(&coded);
+    }
 }
 
 static void check(int level, const uint8_t *bytes, uint32_t length)
 {
-    const struct bale_rans_steps *steps;
+    const struct lzr_rounds *rounds;
     uint8_t *raw = malloc(length);
-    uint32_t count, size;
+    uint32_t size;
 
     REQUIRE(raw);
     memcpy(raw, bytes, length);
-    count = search(level, raw, length);
-    check_found(count, raw, length);
-    lzr_emit_init(&emit, &bale_rans_plain);
-    size = lzr_emit(&emit, found, count, raw, length, stored, length - 1);
-    for (size_t i = 0; size > 0 && (steps = bale_rans_steps_at(i)); i++) {
-        lzr_emit_init(&emit, steps);
-        CHECK_EQ_U(lzr_emit(&emit, found, count, raw, length, other, length - 1), size);
-        CHECK_EQ_MEM(other, stored, size);
-        CHECK_EQ_U(lzr_emit(&emit, found, count, raw, length, other, size - 1), 0);
-        lzr_decode_init(&decoder, steps);
+    search(level, raw, length);
+    check_found(raw, length);
+    lzr_emit_init(&emit, lzr_rounds_with(&bale_rans_plain));
+    size = lzr_emit(&emit, &found, raw, length, stored, length - 1);
+    for (size_t i = 0; size > 0 && (rounds = rounds_at(i)); i++) {
+        lzr_emit_init(&emit, rounds);
+        CHECK_EQ_U(lzr_emit(&emit, &found, raw, length, other, length - 1), size);
+        if (!CHECK_EQ_MEM(other, stored, size))
+            fprintf(stderr, "    %s\n", rounds->steps->name);
+        CHECK_EQ_U(lzr_emit(&emit, &found, raw, length, other, size - 1), 0);
+        lzr_decode_init(&decoder, rounds);
         memset(raw, 0xa5, length);
         CHECK_EQ(decode(stored, size, raw, length), BALE_OK);
         CHECK_EQ_MEM(raw, bytes, length);
@@ -187,23 +256,23 @@ static void test_kinds(void)
 static void test_damage(void)
 {
     enum { LENGTH = 20000, ROUNDS = 300 };
-    const struct bale_rans_steps *steps;
+    const struct lzr_rounds *rounds;
     uint64_t state = 9;
     static uint8_t raw[LENGTH], plain[LENGTH];
 
     for (unsigned kind = 0; kind < KINDS; kind += 2) {
         fill(kind, data, LENGTH);
-        uint32_t size =
-            lzr_emit(&emit, found, search(1, data, LENGTH), data, LENGTH, stored, LENGTH - 1);
+        search(1, data, LENGTH);
+        uint32_t size = lzr_emit(&emit, &found, data, LENGTH, stored, LENGTH - 1);
         for (int round = 0; size > 0 && round < ROUNDS; round++) {
             memcpy(other, stored, size);
             for (uint64_t edits = 1 + data_next(&state) % 4; edits > 0; edits--)
                 other[data_next(&state) % (round % 2 ? size : 40)] = (uint8_t)data_next(&state);
-            lzr_decode_init(&decoder, &bale_rans_plain);
+            lzr_decode_init(&decoder, lzr_rounds_with(&bale_rans_plain));
             int err = decode(other, size, plain, LENGTH);
             CHECK(err == BALE_OK || err == BALE_E_CORRUPT);
-            for (size_t i = 0; (steps = bale_rans_steps_at(i)); i++) {
-                lzr_decode_init(&decoder, steps);
+            for (size_t i = 0; (rounds = rounds_at(i)); i++) {
+                lzr_decode_init(&decoder, rounds);
                 CHECK_EQ(decode(other, size, raw, LENGTH), err);
                 if (err == BALE_OK)
                     CHECK_EQ_MEM(raw, plain, LENGTH);
@@ -214,9 +283,10 @@ static void test_damage(void)
 
 int main(void)
 {
-    lzr_emit_init(&emit, bale_rans_steps());
-    lzr_decode_init(&decoder, bale_rans_steps());
+    lzr_emit_init(&emit, lzr_rounds());
+    lzr_decode_init(&decoder, lzr_rounds());
     test_classes();
+    test_classify();
     test_example();
     test_kinds();
     test_damage();

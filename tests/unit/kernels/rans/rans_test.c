@@ -57,10 +57,23 @@ static void check_slots(struct bale_rans_alphabet alphabet, const bale_rans_symb
     CHECK_EQ_U(slot, 1u << alphabet.bits);
 }
 
+/* Reads a table, and its slots if it is good. */
+static int64_t read_slots(struct bale_rans_alphabet alphabet, const uint8_t *in, size_t length,
+                          bale_rans_slot *slots, uint32_t *used)
+{
+    static struct bale_rans_frequencies read;
+    int64_t bytes = bale_rans_table_read(alphabet, in, length, &read);
+
+    if (bytes > 0)
+        bale_rans_slots(&read, alphabet.bits, NULL, slots);
+    *used = read.used;
+    return bytes;
+}
+
 static void check_table(struct bale_rans_alphabet alphabet, const uint32_t *counts)
 {
     static bale_rans_symbol symbols[BALE_RANS_SYMBOLS];
-    static bale_rans_slot slots[BALE_RANS_SLOTS];
+    static bale_rans_slot slots[BALE_RANS_SLOTS + BALE_RANS_SLOTS_ROOM];
     uint8_t out[BALE_RANS_TABLE_BYTES];
     size_t length = bale_rans_table_write(alphabet, counts, symbols, out);
     uint8_t *exact = malloc(length);
@@ -68,12 +81,12 @@ static void check_table(struct bale_rans_alphabet alphabet, const uint32_t *coun
 
     REQUIRE(exact);
     memcpy(exact, out, length);
-    CHECK_EQ(bale_rans_table_read(alphabet, exact, length, slots, &used), (int64_t)length);
+    CHECK_EQ(read_slots(alphabet, exact, length, slots, &used), (int64_t)length);
     check_slots(alphabet, symbols, slots);
     for (uint32_t s = 0; s < alphabet.symbols; s++)
         CHECK(!counts[s] == !symbols[s]);
     for (size_t cut = 0; cut < length; cut++)
-        CHECK_EQ(bale_rans_table_read(alphabet, exact, cut, slots, &used), BALE_E_CORRUPT);
+        CHECK_EQ(read_slots(alphabet, exact, cut, slots, &used), BALE_E_CORRUPT);
     free(exact);
 }
 
@@ -95,13 +108,13 @@ static void test_known_tables(void)
     static const struct bale_rans_alphabet alphabet = {8, 10};
     uint32_t counts[8] = {0}, used = 9;
     bale_rans_symbol symbols[8];
-    bale_rans_slot slots[1 << 10];
+    bale_rans_slot slots[(1 << 10) + BALE_RANS_SLOTS_ROOM];
     uint8_t out[BALE_RANS_TABLE_BYTES];
 
     CHECK_EQ_U(bale_rans_table_write(alphabet, counts, symbols, out), 1);
-    CHECK_EQ(bale_rans_table_read(alphabet, out, 1, slots, &used), 1);
+    CHECK_EQ(read_slots(alphabet, out, 1, slots, &used), 1);
     CHECK_EQ_U(used, 0);
-    CHECK_EQ(bale_rans_table_read(alphabet, levels, sizeof levels, slots, &used), sizeof levels);
+    CHECK_EQ(read_slots(alphabet, levels, sizeof levels, slots, &used), sizeof levels);
     CHECK_EQ_U(used, 3);
     /* Symbols 0, 1 and 3 of weights 6, 8 and 0: Q = floor(1021 2^32 / 14). */
     CHECK_EQ_U(slots[0], 0u << 20 | 0 << 10 | (438 - 1));
@@ -112,7 +125,7 @@ static void test_known_tables(void)
 /* Whatever the bytes, the slots are those of frequencies that add up, or there is an error. */
 static void test_hostile_tables(void)
 {
-    static bale_rans_slot slots[BALE_RANS_SLOTS];
+    static bale_rans_slot slots[BALE_RANS_SLOTS + BALE_RANS_SLOTS_ROOM];
     uint32_t good = 0, used;
     uint8_t in[40];
 
@@ -125,7 +138,7 @@ static void test_hostile_tables(void)
         in[0] = (uint8_t)(below(3) == 0 ? alphabet.bits : (below(2) ? 0x80 : 0) | (1 + below(6)));
         for (size_t i = 1; i < length && below(2); i++)
             in[i] &= 3;
-        read = bale_rans_table_read(alphabet, in, length, slots, &used);
+        read = read_slots(alphabet, in, length, slots, &used);
         CHECK(read == BALE_E_CORRUPT || (read > 0 && read <= (int64_t)length && used > 0));
         if (read < 0)
             continue;
@@ -140,44 +153,70 @@ static void test_hostile_tables(void)
 
 /* ---- Streams ---- */
 
-/* What is coded: bytes, then rounds of a class, raw bits and a class that some lanes have. */
+/* What is coded: bytes, then raw bits, then symbols of a large alphabet that some lanes have. */
 struct plan {
     unsigned bits;
     bale_rans_symbol symbols[TABLES * 256];
-    bale_rans_slot slots[TABLES * BALE_RANS_SLOTS];
+    bale_rans_slot slots[TABLES * BALE_RANS_SLOTS + BALE_RANS_SLOTS_ROOM];
     uint8_t bytes[BYTES + BALE_RANS_ROOM];
     uint8_t table[BYTES + BALE_RANS_ROOM];
     bool tables;
     size_t count;
-    uint8_t classes[BALE_RANS_LANES]; /* 255: absent */
+    struct bale_rans_alphabet large;
+    bale_rans_symbol large_symbols[BALE_RANS_SYMBOLS];
+    bale_rans_slot large_slots[BALE_RANS_SLOTS + BALE_RANS_SLOTS_ROOM];
+    uint16_t codes[BALE_RANS_LANES]; /* ABSENT: the lane takes no part */
     uint8_t raw_bits[BALE_RANS_LANES];
     uint32_t raw[BALE_RANS_LANES];
     uint16_t carry[BALE_RANS_LANES];
 };
+enum { ABSENT = 0xffff };
 
-static void make_plan(struct plan *p, uint32_t kinds)
+static void make_bytes(struct plan *p, uint32_t kinds)
 {
+    struct bale_rans_alphabet alphabet = {256, (uint8_t)p->bits};
     uint8_t out[BALE_RANS_TABLE_BYTES];
     uint32_t used;
 
-    p->bits = 10 + below(3);
-    p->tables = below(2);
-    p->count = below(BYTES);
     for (unsigned t = 0; t < TABLES; t++) {
         uint32_t counts[256] = {0};
         for (uint32_t i = 0; i < kinds; i++)
             counts[(i * 7 + t) % 255] = 1 + below(1u << below(12));
-        size_t length = bale_rans_table_write((struct bale_rans_alphabet){256, (uint8_t)p->bits},
-                                              counts, p->symbols + (size_t)256 * t, out);
-        REQUIRE(bale_rans_table_read((struct bale_rans_alphabet){256, (uint8_t)p->bits}, out,
-                                     length, p->slots + ((size_t)t << p->bits), &used) > 0);
+        size_t length = bale_rans_table_write(alphabet, counts, p->symbols + (size_t)256 * t, out);
+        REQUIRE(read_slots(alphabet, out, length, p->slots + ((size_t)t << p->bits), &used) > 0);
     }
     for (size_t i = 0; i < BYTES; i++) {
         p->table[i] = p->tables ? (uint8_t)below(TABLES) : 0;
         p->bytes[i] = (uint8_t)((below(kinds) * 7 + p->table[i]) % 255);
     }
+}
+
+/* As many symbols as an alphabet may have, or fewer. */
+static void make_codes(struct plan *p)
+{
+    uint32_t counts[BALE_RANS_SYMBOLS], used;
+    uint8_t out[BALE_RANS_TABLE_BYTES];
+    size_t length;
+
+    p->large = (struct bale_rans_alphabet){(uint16_t)(1 + below(BALE_RANS_SYMBOLS)), 11};
+    random_counts(p->large, counts);
+    length = bale_rans_table_write(p->large, counts, p->large_symbols, out);
+    REQUIRE(read_slots(p->large, out, length, p->large_slots, &used) > 0);
+    for (unsigned lane = 0; lane < BALE_RANS_LANES; lane++)
+        do
+            p->codes[lane] = (uint16_t)below(p->large.symbols);
+        while (counts[p->codes[lane]] == 0);
+    p->codes[below(BALE_RANS_LANES)] = p->codes[below(BALE_RANS_LANES)] = ABSENT;
+}
+
+static void make_plan(struct plan *p, uint32_t kinds)
+{
+    p->bits = 10 + below(3);
+    p->tables = below(2);
+    p->count = below(BYTES);
+    make_bytes(p, kinds);
+    make_codes(p);
     for (unsigned lane = 0; lane < BALE_RANS_LANES; lane++) {
-        p->classes[lane] = below(3) == 0 ? 255 : (uint8_t)(below(kinds) * 7 % 255);
         p->raw_bits[lane] = (uint8_t)below(BALE_RANS_RAW + 1);
         p->raw[lane] = below(1u << p->raw_bits[lane]);
         p->carry[lane] = (uint16_t)below(65536);
@@ -190,8 +229,8 @@ static size_t encode(const struct plan *p, const struct bale_rans_steps *steps, 
 
     bale_rans_encode_begin(&stream, words, p->carry);
     for (int round = 0; round < 3; round++) {
-        steps->encode(&stream, p->symbols, p->bits, p->classes, 255);
-        steps->encode_raw(&stream, p->raw, p->raw_bits);
+        bale_rans_encode(&stream, p->large_symbols, p->large.bits, p->codes, ABSENT);
+        bale_rans_encode_raw(&stream, p->raw, p->raw_bits);
         steps->encode_bytes(&stream, p->symbols, p->bits, p->bytes, p->tables ? p->table : NULL,
                             p->count);
     }
@@ -199,44 +238,53 @@ static size_t encode(const struct plan *p, const struct bale_rans_steps *steps, 
     return (size_t)(stream.top - words);
 }
 
-static uint32_t lanes_with(const struct plan *p)
+/* A pair of streams, the second one shorter, and what is decoded of them. */
+struct decoded {
+    struct bale_rans_stream stream[2];
+    uint8_t bytes[2][BYTES + BALE_RANS_ROOM];
+    uint16_t codes[BALE_RANS_LANES];
+    uint32_t raw[BALE_RANS_LANES];
+};
+
+/* Decodes a round of the first stream, and the first bytes of the second. */
+static bool decode_round(const struct plan *p, const struct bale_rans_steps *steps, int round,
+                         struct decoded *d)
 {
+    const uint8_t *table = p->tables ? p->table : NULL;
+    const struct bale_rans_bytes bytes[2] = {
+        {&d->stream[0], d->bytes[0], table, p->count},
+        {&d->stream[1], d->bytes[1], table, round == 0 ? p->count / 3 : 0}};
     uint32_t mask = 0;
 
     for (unsigned lane = 0; lane < BALE_RANS_LANES; lane++)
-        mask |= (uint32_t)(p->classes[lane] != 255) << lane;
-    return mask;
+        mask |= (uint32_t)(p->codes[lane] != ABSENT) << lane;
+    return steps->decode_bytes(bytes, p->slots, p->bits) &&
+           bale_rans_decode_raw(&d->stream[0], d->raw, p->raw_bits) &&
+           bale_rans_decode(&d->stream[0], p->large_slots, p->large.bits, mask, d->codes);
 }
 
 /* True if it decodes, to whatever; checks that it is the plan if `good`. */
 static bool decode(const struct plan *p, const struct bale_rans_steps *steps, const uint8_t *words,
                    size_t length, bool good)
 {
-    static uint8_t bytes[BYTES + BALE_RANS_ROOM];
-    uint8_t classes[BALE_RANS_LANES];
+    static struct decoded d;
     uint16_t carry[BALE_RANS_LANES];
-    uint32_t raw[BALE_RANS_LANES], others, mask = lanes_with(p);
-    struct bale_rans_stream stream;
 
-    if (!bale_rans_decode_begin(&stream, words, length))
+    if (!bale_rans_decode_begin(&d.stream[0], words, length))
         return false;
+    d.stream[1] = d.stream[0];
     for (int round = 0; round < 3; round++) {
-        if (!steps->decode_bytes(&stream, p->slots, p->bits, bytes, p->tables ? p->table : NULL,
-                                 p->count) ||
-            !steps->decode_raw(&stream, raw, p->raw_bits) ||
-            !steps->decode(&stream, p->slots, p->bits, mask, classes, p->bytes[0], &others))
+        if (!decode_round(p, steps, round, &d))
             return false;
         if (!good)
             continue;
-        CHECK_EQ_MEM(bytes, p->bytes, p->count);
-        CHECK_EQ_MEM(raw, p->raw, sizeof raw);
-        for (unsigned lane = 0; lane < BALE_RANS_LANES; lane++) {
-            CHECK_EQ(classes[lane], p->classes[lane] == 255 ? 0 : p->classes[lane]);
-            CHECK_EQ(others >> lane & 1,
-                     p->classes[lane] != 255 && p->classes[lane] != p->bytes[0]);
-        }
+        CHECK_EQ_MEM(d.bytes[0], p->bytes, p->count);
+        CHECK_EQ_MEM(d.bytes[1], p->bytes, p->count / 3);
+        CHECK_EQ_MEM(d.raw, p->raw, sizeof d.raw);
+        for (unsigned lane = 0; lane < BALE_RANS_LANES; lane++)
+            CHECK_EQ(d.codes[lane], p->codes[lane] == ABSENT ? 0 : p->codes[lane]);
     }
-    if (!bale_rans_decode_end(&stream, carry))
+    if (!bale_rans_decode_end(&d.stream[0], carry))
         return false;
     if (good)
         CHECK_EQ_MEM(carry, p->carry, sizeof carry);
@@ -247,7 +295,8 @@ static bool decode(const struct plan *p, const struct bale_rans_steps *steps, co
  * all. */
 static void check_plan(const struct plan *p)
 {
-    static uint8_t words[WORDS], others[WORDS];
+    static uint8_t room[2][BALE_RANS_STEP + WORDS];
+    uint8_t *words = room[0] + BALE_RANS_STEP, *others = room[1] + BALE_RANS_STEP;
     const struct bale_rans_steps *steps;
     size_t length = encode(p, &bale_rans_plain, words);
     bool plain;
