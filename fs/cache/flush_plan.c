@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/base/array.h"
 #include "fs/cache/committed.h"
 #include "fs/cache/evict.h"
 #include "fs/cache/flush_plan.h"
+#include "kernels/base/array.h"
 
 static struct bale_piece *add_piece(struct bale_flush *flush, uint64_t offset, uint32_t length,
                                     uint8_t *raw)

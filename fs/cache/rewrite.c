@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "fs/base/array.h"
 #include "fs/cache/committed.h"
 #include "fs/cache/evict.h"
 #include "fs/container/frame_io.h"
 #include "fs/container/frame_set.h"
+#include "kernels/base/array.h"
 #include "kernels/frame/frame.h"
 #include "kernels/frame/setting.h"
 

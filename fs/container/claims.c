@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "fs/base/array.h"
+#include "kernels/base/array.h"
 
 /* We allocate space in steps of 8 bytes; another writer may have used other positions. */
 #define ALIGN 8u

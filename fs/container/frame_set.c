@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "fs/base/array.h"
+#include "kernels/base/array.h"
 
 void bale_frame_set_init(struct bale_frame_set *set, uint32_t extent)
 {

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/base/array.h"
 #include "fs/container/index_node.h"
+#include "kernels/base/array.h"
 
 typedef struct bale_index_node node;
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #include "format/err.h"
-#include "fs/base/array.h"
 #include "fs/container/claims.h"
 #include "fs/container/frame_set.h"
 #include "fs/container/internal.h"
+#include "kernels/base/array.h"
 
 #define BLOCK 4096u /* punching a smaller hole frees no block */
 

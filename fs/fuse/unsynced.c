@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/base/array.h"
 #include "fs/base/log.h"
 #include "fs/fuse/backing.h"
 #include "fs/fuse/settle.h"
+#include "kernels/base/array.h"
 #include "kernels/base/thread.h"
 
 #define PATH_TEXT 512

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/base/array.h"
 #include "fs/store/internal.h"
+#include "kernels/base/array.h"
 
 bool bale_session_list_add(struct bale_session_list *list, uint32_t session, const char *boot)
 {

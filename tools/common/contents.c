@@ -9,7 +9,7 @@
 #include "format/err.h"
 #include "format/limits.h"
 #include "format/reason.h"
-#include "fs/base/array.h"
+#include "kernels/base/array.h"
 
 int bale_contents_open(const struct bale_reader *reader, int fd, struct bale_contents *contents,
                        struct bale_reason *why)

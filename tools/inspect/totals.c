@@ -6,7 +6,7 @@
 
 #include "format/codecs.h"
 #include "format/err.h"
-#include "fs/base/array.h"
+#include "kernels/base/array.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
 #include "tools/common/size.h"

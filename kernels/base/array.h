@@ -1,6 +1,6 @@
 /* Arrays that grow by doubling. */
-#ifndef BALE_FS_BASE_ARRAY_H
-#define BALE_FS_BASE_ARRAY_H
+#ifndef BALE_KERNELS_BASE_ARRAY_H
+#define BALE_KERNELS_BASE_ARRAY_H
 
 #include <stddef.h>
 #include <stdlib.h>
