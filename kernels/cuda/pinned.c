@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "kernels/base/array.h"
 #include "kernels/base/lock.h"
 
 void bale_cuda_pinned_init(struct cuda_pinned *pinned)
@@ -33,22 +34,19 @@ void bale_cuda_pinned_bind(void *memory, size_t size, int node)
     (void)syscall(SYS_mbind, memory, size, MPOL_PREFERRED, nodes, 8 * sizeof nodes, MPOL_MF_MOVE);
 }
 
+/* Makes room for one range more. */
 static int reserve(struct cuda_pinned *pinned)
 {
-    size_t capacity = pinned->capacity > 0 ? 2 * pinned->capacity : 32;
-    struct cuda_range *more;
+    struct cuda_range *more =
+        bale_array_grow(pinned->ranges, pinned->count, &pinned->capacity, sizeof *more);
 
-    if (pinned->count < pinned->capacity)
-        return BALE_OK;
-    more = realloc(pinned->ranges, capacity * sizeof *more);
     if (!more)
         return BALE_E_NOMEM;
     pinned->ranges = more;
-    more = realloc(pinned->merged, capacity * sizeof *more);
+    more = bale_array_grow(pinned->merged, pinned->count, &pinned->merged_capacity, sizeof *more);
     if (!more)
         return BALE_E_NOMEM;
     pinned->merged = more;
-    pinned->capacity = capacity;
     return BALE_OK;
 }
 

@@ -20,6 +20,7 @@ struct cuda_pinned {
     size_t capacity;
     struct cuda_range *merged; /* the same, sorted, ranges that touch put together */
     size_t merged_count;
+    size_t merged_capacity;
 };
 
 void bale_cuda_pinned_init(struct cuda_pinned *pinned);

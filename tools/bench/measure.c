@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "format/err.h"
+#include "kernels/base/array.h"
 #include "kernels/engine/engine.h"
 
 #define PATIENCE 10.0 /* seconds after which a point gets no further run */
@@ -83,18 +84,14 @@ static void bench_item_done(struct bale_item *item)
 int bale_bench_add(struct bale_bench_data *data, const void *bytes, size_t length)
 {
     uint32_t extent = data->how->extent;
-    size_t more = length / extent + (length % extent > 0);
-    struct bale_item *items;
 
-    if (data->count + more > data->room) {
-        data->room = 2 * data->room + more;
-        items = realloc(data->items, data->room * sizeof *items);
+    for (size_t at = 0; at < length; at += extent) {
+        struct bale_item *items =
+            bale_array_grow(data->items, data->count, &data->room, sizeof *items);
         if (!items)
             return BALE_E_NOMEM;
         data->items = items;
-    }
-    for (size_t at = 0; at < length; at += extent)
-        data->items[data->count++] = (struct bale_item){
+        items[data->count++] = (struct bale_item){
             .priority = BALE_PRIORITY_NORMAL,
             .done = bench_item_done,
             .owner = data,
@@ -103,6 +100,7 @@ int bale_bench_add(struct bale_bench_data *data, const void *bytes, size_t lengt
                       .chunk_log2 = data->how->chunk_log2},
             .raw = (uint8_t *)bytes + at, /* encoders only read it */
         };
+    }
     data->size += length;
     return BALE_OK;
 }
