@@ -12,12 +12,6 @@
 #include "fs/cache/reserve.h"
 #include "fs/cache/rewrite.h"
 
-static void end_with(struct bale_change *change, int err)
-{
-    change->error = err;
-    bale_change_end(change);
-}
-
 /* Begins a transaction, calls edit, which changes the attributes and the container, and commits. If
  * edit fails, abandons the transaction. */
 static int transact(struct bale_change *change,
@@ -82,21 +76,6 @@ static int set_size(struct bale_change *change)
     return err;
 }
 
-static void truncate_after_flush(struct bale_change *change, struct bale_scratch *scratch)
-{
-    (void)scratch;
-    end_with(change, change->error == BALE_OK ? set_size(change) : change->error);
-}
-
-/* A truncation to 0 needs no flush: nothing of the old contents survives. */
-static void truncate_change(struct bale_change *change, struct bale_scratch *scratch)
-{
-    if (change->offset == 0)
-        truncate_after_flush(change, scratch);
-    else
-        bale_flush_run(change, scratch, truncate_after_flush);
-}
-
 static int edit_allocation(struct bale_change *change, struct bale_container_attr *attr)
 {
     const struct bale_file *file = change->file;
@@ -152,12 +131,6 @@ static int allocate(struct bale_change *change)
     return err;
 }
 
-static void allocate_after_flush(struct bale_change *change, struct bale_scratch *scratch)
-{
-    (void)scratch;
-    end_with(change, change->error == BALE_OK ? allocate(change) : change->error);
-}
-
 static int edit_mtime(struct bale_change *change, struct bale_container_attr *attr)
 {
     attr->mtime = bale_nanoseconds_of(change->mtime);
@@ -187,12 +160,6 @@ static int set_times(struct bale_change *change)
         pthread_mutex_unlock(&file->lock);
     }
     return BALE_OK;
-}
-
-static void times_after_flush(struct bale_change *change, struct bale_scratch *scratch)
-{
-    (void)scratch;
-    end_with(change, change->error == BALE_OK ? set_times(change) : change->error);
 }
 
 static int edit_attr(struct bale_change *change, struct bale_container_attr *attr)
@@ -226,8 +193,9 @@ static bool resize_extents(struct bale_file *file, uint32_t extent)
     return true;
 }
 
-/* The backing inode has the permissions as far as its owner can still use the container. Before
- * the commit: set-id bits count once both have them, and stop to count at once. */
+/* Gives the backing inode the permissions with which its owner can still use the container. Call it
+ * before the commit: a set-id bit then counts when the root has it too, and an old one stops counting
+ * at once. */
 static int set_inode_mode(struct bale_file *file, uint16_t mode)
 {
     if (mode & (S_ISUID | S_ISGID))
@@ -236,7 +204,7 @@ static int set_inode_mode(struct bale_file *file, uint16_t mode)
                                                                : bale_err_from_errno(errno);
 }
 
-/* After the commit, which takes set-id bits away and puts them back if it can. */
+/* Call it after the commit, which loses the inode's set-id bits and puts them back if it can. */
 static int check_set_id(struct bale_file *file, uint16_t mode)
 {
     mode_t wanted = mode & (S_ISUID | S_ISGID);
@@ -285,10 +253,19 @@ static int set_attr(struct bale_change *change)
     return err == BALE_OK ? BALE_E_INVALID : err;
 }
 
-static void attr_after_flush(struct bale_change *change, struct bale_scratch *scratch)
+static void change_after_flush(struct bale_change *change, struct bale_scratch *scratch)
 {
+    static int (*const steps[])(struct bale_change * change) = {
+        [BALE_CHANGE_TRUNCATE] = set_size,
+        [BALE_CHANGE_ALLOCATE] = allocate,
+        [BALE_CHANGE_TIMES] = set_times,
+        [BALE_CHANGE_ATTR] = set_attr,
+    };
+
     (void)scratch;
-    end_with(change, change->error == BALE_OK ? set_attr(change) : change->error);
+    if (change->error == BALE_OK)
+        change->error = steps[change->kind](change);
+    bale_change_end(change);
 }
 
 static void scrub_after_flush(struct bale_change *change, struct bale_scratch *scratch)
@@ -337,18 +314,16 @@ static void sync_after_flush(struct bale_change *change, struct bale_scratch *sc
 void bale_change_run(struct bale_job *job, struct bale_scratch *scratch)
 {
     static bale_flush_then *const then[] = {
-        [BALE_CHANGE_FLUSH] = sync_after_flush,
-        [BALE_CHANGE_FLUSH_STREAM] = sync_after_flush,
-        [BALE_CHANGE_ALLOCATE] = allocate_after_flush,
-        [BALE_CHANGE_TIMES] = times_after_flush,
-        [BALE_CHANGE_ATTR] = attr_after_flush,
-        [BALE_CHANGE_SCRUB] = scrub_after_flush,
-        [BALE_CHANGE_CLOSE] = bale_file_close_run,
+        [BALE_CHANGE_FLUSH] = sync_after_flush,      [BALE_CHANGE_FLUSH_STREAM] = sync_after_flush,
+        [BALE_CHANGE_TRUNCATE] = change_after_flush, [BALE_CHANGE_ALLOCATE] = change_after_flush,
+        [BALE_CHANGE_TIMES] = change_after_flush,    [BALE_CHANGE_ATTR] = change_after_flush,
+        [BALE_CHANGE_SCRUB] = scrub_after_flush,     [BALE_CHANGE_CLOSE] = bale_file_close_run,
     };
     struct bale_change *change = (struct bale_change *)job;
 
-    if (change->kind == BALE_CHANGE_TRUNCATE) {
-        truncate_change(change, scratch);
+    if (change->kind == BALE_CHANGE_TRUNCATE && change->offset == 0) {
+        /* This needs no flush: nothing of the old contents survives. */
+        change_after_flush(change, scratch);
     } else if (change->kind == BALE_CHANGE_RECOMPRESS) {
         bale_recompress_store(change);
         sync_after_flush(change, scratch);
