@@ -143,9 +143,19 @@ class Tree:
                 if function.path == path or not function.static:
                     yield function
 
+    def tables_in(self, value, function, path):
+        """The elements of each array that an expression takes an element of, where the array is given its elements."""
+        scope = (function.body if function else "") + self.texts[path]
+        elements = ""
+        for name in re.findall(r"(?<![\w.>])(\w+)\[", value):
+            table = re.search(r"\b" + name + r"\[\w*\]\)?(?:\([^;{}]*\))? = \{", scope)
+            if table:
+                elements += "," + scope[table.end():closing(scope, table.end()) - 1]
+        return elements
+
     def store(self, struct, member, value, function, path, seen=()):
-        """Notes whose functions a value may be: a function's name, or a parameter that callers give."""
-        for target in self.functions_in(value, path):
+        """Notes whose functions a value may be: a name, an element of a table, or a parameter that callers give."""
+        for target in self.functions_in(value + self.tables_in(value, function, path), path):
             self.sets[struct, member].add(target.path)
         for match in re.finditer(CHAIN + r"\b(?!\()", value):
             other = self.member(match, function, path)

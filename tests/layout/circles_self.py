@@ -51,6 +51,11 @@ CASES = {
         "static void op_done(void *arg)\n{\n}\nvoid go(void)\n{\n    fs_start(7, op_done);\n}\n",
         "void fs_start(int size, void (*done)(void *arg))\n{\n    struct fs_op op = {size, done};\n}\n"
         "void fs_end(struct fs_op *op)\n{\n    op->done(op);\n}\n", "", ["ab"], [], True),
+    "an element of a table that is stored": (
+        "static void op_done(void *arg)\n{\n}\nvoid go(int i)\n{\n    static fs_op_done *const all[] = {[1] = op_done};\n"
+        "\n    fs_start(7, all[i]);\n}\n",
+        "void fs_start(int size, void (*done)(void *arg))\n{\n    struct fs_op op = {size, done};\n}\n"
+        "void fs_end(struct fs_op *op)\n{\n    op->done(op);\n}\n", "", ["ab"], [], True),
     "a table of functions": (
         "static void read(void)\n{\n}\nconst struct fs_ops fs_table = {.read = read};\n",
         "void go(void)\n{\n    fs_table.read();\n}\n", "", ["ab"], [], True),
