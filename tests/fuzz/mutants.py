@@ -224,11 +224,13 @@ def mutant(rng: random.Random, index: int) -> bytes:
 # What is read
 
 class Reading(NamedTuple):
-    """Of the reader: the pieces (None: cannot be opened), whether anything is wrong, unsupported."""
+    """Of the reader: the pieces (None: cannot be opened), whether anything is wrong, unsupported, and
+    whether a root was found wanting."""
     pieces: Optional[list[Piece]]
     size: int
     faulty: bool
     unsupported: bool
+    rejected: bool = False
 
 
 def read(path: str, store: Store) -> Reading:
@@ -237,7 +239,7 @@ def read(path: str, store: Store) -> Reading:
         try:
             root = container.choose(faults.append)
             if root is None:
-                return Reading([], 0, bool(faults), False)
+                return Reading([], 0, bool(faults), False, bool(container.notes))
             index = container.walk(root, 0, faults.append)
             container.check_rules(root, index, faults.append)
             pieces = list(container.pieces(root, index, faults.append))
@@ -246,7 +248,7 @@ def read(path: str, store: Store) -> Reading:
         except Fault:
             return Reading(None, 0, True, False)
         return Reading(pieces, root.size, bool(faults),
-                       any(isinstance(f, Unsupported) for f in faults))
+                       any(isinstance(f, Unsupported) for f in faults), bool(container.notes))
 
 
 def differs(found: bytes, pieces: list[Piece]) -> Optional[int]:
@@ -289,6 +291,7 @@ class Round:
         reader = Store(self.store)
         self.readings = {name: read(os.path.join(self.store, name), reader) for name in self.names}
         self.wrong: list[str] = []
+        self.either: set[str] = set()           # corrupt for the reader, unsupported for the program
 
     def say(self, name: str, what: str) -> None:
         self.wrong.append(f"{name}: {what}")
@@ -304,10 +307,13 @@ class Round:
         done = run("fsck", "--data", "--json", self.store)
         report = json.loads(done.stdout)
         damaged = {p["path"] for p in report["problems"]}
-        unread = {line.split(": ")[1].rsplit("/", 1)[1]
+        unread = {line.split(": ")[1].rsplit("/", 1)[1]: line
                   for line in done.stderr.decode().splitlines() if line.startswith("balefs: ")}
         for name, reading in self.readings.items():
             if reading.unsupported:             # beside damage, what is found first decides
+                continue
+            if reading.rejected and "use a newer one" in unread.get(name, ""):
+                self.either.add(name)
                 continue
             if reading.faulty != (name in damaged or name in unread):
                 self.say(name, f"faulty for the reader: {reading.faulty}, for fsck: "
@@ -315,6 +321,8 @@ class Round:
 
     def compare(self, name: str, found: bytes, how: str) -> None:
         reading = self.readings[name]
+        if name in self.either:
+            return
         if reading.pieces is None:
             if found and not reading.unsupported:
                 self.say(name, f"{how} gives {len(found)} bytes, and the reader none")
@@ -345,7 +353,7 @@ class Round:
     def check_cat(self) -> None:
         """All that is good at once, and some of the rest alone."""
         good = [n for n in self.names if not self.readings[n].faulty and
-                self.readings[n].size <= 1 << 22]
+                n not in self.either and self.readings[n].size <= 1 << 22]
         done = run("cat", *(os.path.join(self.store, name) for name in good))
         at = 0
         for name in good:
