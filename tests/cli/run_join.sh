@@ -113,3 +113,18 @@ done
 XDG_RUNTIME_DIR=$work/links run 125 run --join "$store" "$mnt" -- true
 says "cannot be used: Operation not permitted"
 is kept "$(cat "$work/target")" "a file with a second name"
+for file in "$work/links/balefs-$(id -u)"/*.gate; do
+    ln -sf "$work/target" "$file"
+done
+XDG_RUNTIME_DIR=$work/links run 125 run --join "$store" "$mnt" -- true
+says "cannot be used: Too many levels of symbolic links"
+is kept "$(cat "$work/target")" "a file behind a link"
+if [ "$(id -u)" = 0 ]; then
+    for file in "$work/links/balefs-0"/*.gate; do
+        rm "$file"
+        echo theirs >"$file"
+        chown 65534 "$file"
+    done
+    XDG_RUNTIME_DIR=$work/links run 125 run --join "$store" "$mnt" -- true
+    says "cannot be used: Operation not permitted"
+fi

@@ -72,6 +72,13 @@ for at in 0 20099 39999 70000; do
 done
 admitted piece "$bob" chown "$bob" "$mnt/piece"
 
+# Another group: it could read already, and is another one now.
+make grouped 50000
+as "$alice" chmod 640 "$mnt/grouped"
+fill other 50000 | as "$alice" dd of="$mnt/grouped" conv=notrunc bs=64K status=none
+as "$alice" "$BALEFS" sync "$mnt"
+admitted grouped "$bob" chgrp "$bob" "$mnt/grouped"
+
 make tail 100000
 as "$alice" truncate -s 7 "$mnt/tail"
 as "$alice" sh -c "printf visible | dd of='$mnt/tail' conv=notrunc status=none"

@@ -5,6 +5,7 @@
 #include "format/err.h"
 #include "fs/container/container.h"
 #include "tests/check.h"
+#include "tests/support/power_loss.h"
 #include "tests/support/rig.h"
 
 enum { SIZE = 60000, NEEDLE = 5 };
@@ -18,17 +19,22 @@ static void work(struct rig *rig)
     rig_commit(rig, true);
 }
 
-/* How many of the runs of bytes of old that the model no longer has are in the file; one run in
- * each 20 bytes. */
-static unsigned left(const struct rig *rig, const uint8_t *old)
+/* How many of the runs of bytes of old that the model no longer has are in a file; one run in each
+ * 20 bytes. */
+static unsigned left_in(const struct memory_file *file, const struct rig *rig, const uint8_t *old)
 {
     unsigned found = 0;
 
     for (uint64_t at = 0; at + NEEDLE <= SIZE; at += 20) {
         bool same = at + NEEDLE <= rig->size && memcmp(old + at, rig->model + at, NEEDLE) == 0;
-        found += !same && memmem(rig->file.bytes, rig->file.size, old + at, NEEDLE);
+        found += !same && memmem(file->bytes, file->size, old + at, NEEDLE);
     }
     return found;
+}
+
+static unsigned left(const struct rig *rig, const uint8_t *old)
+{
+    return left_in(&rig->file, rig, old);
 }
 
 /* Runs of NEEDLE bytes that are there by chance are not more than this. */
@@ -183,6 +189,34 @@ static void test_failures(void)
     }
 }
 
+/* If the power is lost when it has returned, what it removed does not come back: the permissions
+ * that admit readers may be on disk. */
+static void test_power_loss(void)
+{
+    for (int salt = 0; salt < 12; salt++) {
+        struct memory_file state = {.fail_after = -1};
+        struct rig rig;
+
+        work(&rig);
+        uint8_t *old = copy_of(&rig);
+        CHECK_EQ(rig_begin(&rig), BALE_OK);
+        CHECK_EQ(rig_write(&rig, 0, SIZE), BALE_OK);
+        rig_commit(&rig, salt % 3 == 0);
+        memory_file_write(&state, rig.file.bytes, rig.file.size, 0);
+        rig.file.record = true;
+        CHECK_EQ(bale_container_scrub(rig.container, rig.scratch), BALE_OK);
+        struct power_loss loss = {.salt = (uint64_t)salt,
+                                  .first = power_loss_synced(rig.file.ops, rig.file.op_count),
+                                  .end = rig.file.op_count,
+                                  .kind = salt % 4};
+        power_loss_apply(rig.file.ops, &loss, &state);
+        CHECK(left_in(&state, &rig, old) <= CHANCE);
+        memory_file_clear(&state);
+        free(old);
+        rig_clear(&rig);
+    }
+}
+
 int main(void)
 {
     for (int how = 0; how < 5; how++)
@@ -192,5 +226,6 @@ int main(void)
     test_twice();
     test_trim();
     test_failures();
+    test_power_loss();
     return check_result();
 }
