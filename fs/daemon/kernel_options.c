@@ -63,6 +63,8 @@ void bale_kernel_options_compose(const struct bale_mount *mount,
         add_text(o, "nodev");
     if (trust->noexec)
         add_text(o, "noexec");
+    if (trust->nosymfollow)
+        add_text(o, "nosymfollow");
     if (options->read_only)
         add_text(o, "ro");
     o->max_read = max_read_of(options->extra);

@@ -10,8 +10,9 @@
 #include "fs/fuse/mount.h"
 
 struct bale_trust {
-    /* For the kernel. The first three are also those of the mount that the store lies on. */
-    bool nosuid, nodev, noexec;
+    /* For the kernel. The first four are also those of the mount that the store lies on;
+     * nosymfollow in mounts of root alone: fusermount3 does not know it. */
+    bool nosuid, nodev, noexec, nosymfollow;
     bool suid_dev; /* root's mount of a store of root: set-id programs and devices work */
     /* The CPU decodes: everything; or what a closed decoder would do, except in files that this
      * mount has made (mount->keeps_made). */

@@ -25,12 +25,18 @@ END2
 chmod 755 "$work/user"
 
 # --- the file system below has flags: so has the mount, whatever its options say
-for flag in nosuid nodev noexec; do
+flags=(nosuid nodev noexec)
+# An older kernel or mount(8) does not know this one.
+if mount -t tmpfs -o nosymfollow tmpfs "$work/below" 2>/dev/null; then
+    flags+=(nosymfollow)
+    umount "$work/below"
+fi
+for flag in "${flags[@]}"; do
     mount -t tmpfs -o "size=16m,mode=755,$flag" tmpfs "$work/below" || skip "no tmpfs"
     run 0 init "$work/below/store"
-    for options in rw suid,dev,exec trusted; do
+    for options in rw suid,dev,exec,symfollow trusted; do
         run 0 mount -o "engine=cpu,$options" "$work/below/store" "$mnt"
-        for other in nosuid nodev noexec; do
+        for other in "${flags[@]}"; do
             if [ "$other" = "$flag" ]; then
                 has_flag "$other" || fail "not $other on a file system that is, -o $options"
             else

@@ -16,10 +16,10 @@
 
 /* Options that are passed to the kernel or to fusermount3. */
 static const char *const for_kernel[] = {
-    "dev",        "nodev",       "suid",         "nosuid",      "exec",      "noexec",
-    "atime",      "noatime",     "diratime",     "nodiratime",  "sync",      "async",
-    "dirsync",    "relatime",    "norelatime",   "strictatime", "max_read=", "context=",
-    "fscontext=", "defcontext=", "rootcontext=",
+    "dev",        "nodev",       "suid",         "nosuid",      "exec",        "noexec",
+    "atime",      "noatime",     "diratime",     "nodiratime",  "sync",        "async",
+    "dirsync",    "relatime",    "norelatime",   "strictatime", "max_read=",   "context=",
+    "fscontext=", "defcontext=", "rootcontext=", "symfollow",   "nosymfollow",
 };
 
 #define MISSING "its value is missing"
