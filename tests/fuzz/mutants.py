@@ -17,6 +17,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from typing import Callable, Iterator, NamedTuple, Optional
 
@@ -426,6 +427,22 @@ def check_lost_index(work: str) -> None:
     assert run("cat", os.path.join(one.store, "lost")).stdout == b""
 
 
+def check_holes(work: str) -> None:
+    """A hole costs no time for each of its bytes; one that would, in an archive, is refused."""
+    one = Round(work, 1, 0, False)
+    for name, size in (("hole", 1 << 50), ("greater", 1 << 62)):
+        b = Builder()
+        data = b.root(size, b.page(1, [b.extent(b"end", size - EXTENT)])).data
+        with open(os.path.join(one.store, name), "wb") as file:
+            file.write(bytes(data))
+    tar = os.path.join(work, "exported.tar")
+    done = run("export", "--tar", "-o", tar, one.store)
+    assert done.returncode == 1 and b"/greater: is larger than 1 PiB" in done.stderr, done
+    with tarfile.open(tar) as archive:
+        assert {m.name: m.size for m in archive} == {".": 0, "hole": 1 << 50}
+    assert run("fsck", "--data", one.store).returncode == 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("count", type=int)
@@ -434,8 +451,9 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="keep a store in which something is wrong")
     args = parser.parse_args()
     failed = faulty = done = 0
-    with tempfile.TemporaryDirectory(prefix="bale-mutants.") as work:
-        check_lost_index(work)
+    for check in (check_lost_index, check_holes):
+        with tempfile.TemporaryDirectory(prefix="bale-mutants.") as work:
+            check(work)
     for number in range(-(-args.count // STORES)):
         work = tempfile.mkdtemp(prefix="bale-mutants.")
         one = Round(work, args.seed * 1000003 + number, min(STORES, args.count - done), args.mount)

@@ -25,6 +25,9 @@
 
 #define ZEROS ((size_t)INT_MAX) /* the most that archive_write_data() takes */
 
+/* With holes of 2^62 bytes, which a container of 200 bytes may have, even that takes minutes. */
+#define SIZE_MOST ((uint64_t)1 << 50)
+
 struct tar {
     const struct bale_export *export;
     const char *name; /* of the archive, for messages */
@@ -319,6 +322,13 @@ static void write_file(struct tar *tar, struct bale_tree_dir *dir, const char *n
             return;
         if (err != BALE_OK)
             break;
+        if (contents.attr.size > SIZE_MOST) {
+            bale_contents_close(&contents);
+            bale_reason_set(&why, "is larger than 1 PiB, too large for an archive: export it to a "
+                                  "directory");
+            err = BALE_E_TOOBIG;
+            break;
+        }
         err = write_contents(tar, path, &contents, &st, &damaged);
         if (err == BALE_OK)
             report_recovery(tar, path, &contents);
