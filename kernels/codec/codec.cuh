@@ -6,6 +6,7 @@
 
 #include "kernels/codec/lists.h"
 #include "kernels/codec/nvcomp.h"
+#include "kernels/codec/rooms.cuh"
 #include "kernels/codec/tables.h"
 
 /* Chunks of one codec to be encoded or decoded. They may belong to different frames and settings,
@@ -19,6 +20,7 @@ struct cuda_batch {
     void **to; /* decode: a cell for each chunk */
     void *temp;
     size_t temp_bytes;
+    cuda_rooms rooms; /* of at least block_room bytes each */
     cudaStream_t stream;
 };
 
@@ -39,6 +41,8 @@ struct cuda_codec_ops {
     /* Of our codecs: the working memory for one chunk. A batch has it for some of its chunks, one
      * at least, and the codec does no more of them at a time (bale_parts). */
     size_t room;
+    /* Of our codecs: the working memory of a resident block (bale_rooms). */
+    size_t block_room;
     /* Launches the encoding of raw cells to packed cells: chunk c lies at lists.raw + c *
      * BALE_CUDA_CELL, its stream goes to lists.packed + c * lists.packed_cell. Sets
      * packed_lengths[c] and statuses[c], 0 if it went well. A chunk whose packed length is 0 or more

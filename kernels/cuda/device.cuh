@@ -9,8 +9,9 @@
 #include "kernels/codec/lists.h"
 #include "kernels/cuda/device.h"
 
-/* The working memory of our codecs on a device, in all workspaces together, in bytes: a codec that
- * needs much for a chunk does fewer chunks at a time, and takes nothing from the slots. */
+/* The working memory of our codecs on a device, in bytes: half is the pool of rooms for resident
+ * blocks, half is for chunks, in all workspaces together. A codec that needs much does fewer chunks
+ * at a time, and takes nothing from the slots. */
 #ifndef BALE_CUDA_ROOMS
 #define BALE_CUDA_ROOMS ((size_t)128 << 20)
 #endif
@@ -55,6 +56,7 @@ struct bale_cuda_device {
     uint8_t *memory;       /* of all workspaces and slots; layout.cu divides it */
     uint64_t memory_size;
     struct cuda_stub stubs[CUDA_CODECS];
+    struct cuda_rooms rooms;
     unsigned workspace_count;
     struct cuda_workspace workspaces[BALE_CUDA_SLOTS];
     struct bale_cuda_slot slots[BALE_CUDA_SLOTS];

@@ -21,7 +21,7 @@ template <typename T> void carve(carver *c, T **part, size_t bytes)
  * its share. */
 size_t rooms_size(size_t room, unsigned workspaces, uint32_t cells)
 {
-    const size_t share = BALE_CUDA_ROOMS / workspaces / room;
+    const size_t share = BALE_CUDA_ROOMS / 2 / workspaces / room;
     const size_t rooms = share < cells ? share : cells;
 
     return room * (rooms > 0 ? rooms : 1);
@@ -43,6 +43,23 @@ size_t temp_size(const bale_cuda_device *device, unsigned workspaces, uint32_t c
         most = bytes > most ? bytes : most;
     }
     return most;
+}
+
+/* The pool of rooms: each is as large as the codec with the largest needs it. */
+void carve_rooms(carver *c, bale_cuda_device *device)
+{
+    cuda_rooms *rooms = &device->rooms;
+
+    *rooms = cuda_rooms{};
+    for (int codec = CUDA_STORE + 1; codec < CUDA_CODECS; codec++)
+        if (device->available[codec])
+            rooms->each = max(rooms->each, bale_cuda_ops((cuda_codec)codec)->block_room);
+    if (rooms->each == 0)
+        return;
+    rooms->each = (rooms->each + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    rooms->count = (uint32_t)max(BALE_CUDA_ROOMS / 2 / rooms->each, (size_t)1);
+    carve(c, &rooms->memory, rooms->count * rooms->each);
+    carve(c, &rooms->taken, rooms->count * sizeof *rooms->taken);
 }
 
 void carve_slot(carver *c, bale_cuda_slot *slot, const bale_cuda_device *device, uint32_t cells)
@@ -83,6 +100,7 @@ size_t bale_cuda_lay_out(struct bale_cuda_device *device, uint8_t *memory, unsig
     for (int codec = CUDA_STORE + 1; codec < CUDA_CODECS; codec++)
         if (bale_cuda_ops((cuda_codec)codec)->stub)
             carve(&c, (uint8_t **)&device->stubs[codec].address, ALIGNMENT);
+    carve_rooms(&c, device);
     for (unsigned i = 0; i < workspaces; i++) {
         carve(&c, (uint8_t **)&device->workspaces[i].temp, temp);
         device->workspaces[i].temp_bytes = temp;

@@ -254,6 +254,7 @@ cuda_batch bale_cuda_batch_of(struct bale_cuda_slot *slot, uint32_t count, void 
                       to,
                       slot->workspace->temp,
                       slot->workspace->temp_bytes,
+                      slot->device->rooms,
                       slot->stream};
 }
 

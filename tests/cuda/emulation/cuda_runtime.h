@@ -146,6 +146,15 @@ inline uint32_t __ballot_sync(unsigned, int value)
 {
     return __reduce_or_sync(0, value ? 1u << threadIdx.x % 32 : 0);
 }
+inline uint32_t __match_any_sync(unsigned, uint32_t value)
+{
+    const uint64_t *all = emulated_exchange(EMULATED_EXCHANGE, value);
+    uint32_t result = 0;
+
+    for (unsigned i = 0; i < 32; i++)
+        result |= (uint32_t)(all[i] == value) << i;
+    return result;
+}
 inline int __any_sync(unsigned, int value)
 {
     return __ballot_sync(0, value) != 0;
@@ -211,6 +220,10 @@ template <typename T> void __stcs(T *p, T value)
 template <typename T> T atomicAdd(T *p, T value)
 {
     return __atomic_fetch_add(p, value, __ATOMIC_SEQ_CST);
+}
+template <typename T> T atomicOr(T *p, T value)
+{
+    return __atomic_fetch_or(p, value, __ATOMIC_SEQ_CST);
 }
 template <typename T> T atomicExch(T *p, T value)
 {
