@@ -205,7 +205,7 @@ static int write_volume(const struct bale_store *store, const char *name, const 
 {
     char label[64];
 
-    if (bale_store_file_replace_json(store->dir_fd, name, json) == 0)
+    if (bale_store_file_replace_json(store->dir_fd, name, json, false) == 0)
         return 0;
     snprintf(label, sizeof label, BALE_STORE_DIR "/%s", name);
     return bale_store_fail_errno(why, store->path, label, "written");

@@ -15,6 +15,8 @@
 #include "fs/base/open.h"
 #include "fs/store/store.h"
 
+#define TRIES 10 /* to read a file that is replaced meanwhile */
+
 /* Names and texts of a foreign store must not control the terminal. */
 void bale_text_printable(char *text)
 {
@@ -137,9 +139,9 @@ int bale_store_subdirectory_open(int dir, const char *name, int *fd)
     return open_directory(dir, name, O_PATH, fd);
 }
 
-int bale_store_file_read(int dir, const char *name, size_t max, char **text, size_t *length)
+static int read_once(int dir, const char *name, size_t max, char **text, size_t *length)
 {
-    struct stat st;
+    struct stat st, after;
     char *buffer = NULL;
     size_t have = 0;
     int fd;
@@ -173,6 +175,12 @@ int bale_store_file_read(int dir, const char *name, size_t max, char **text, siz
         if (got > 0)
             have += (size_t)got;
     }
+    /* A file that has lost the name may be written to. */
+    if (fstat(fd, &after) < 0 || after.st_ctim.tv_sec != st.st_ctim.tv_sec ||
+        after.st_ctim.tv_nsec != st.st_ctim.tv_nsec) {
+        e = EAGAIN;
+        goto out;
+    }
     buffer[have] = '\0';
     *text = buffer;
     *length = have;
@@ -184,67 +192,15 @@ out:
     return e ? bale_err_from_errno(e) : 0;
 }
 
-int bale_write_all(int fd, const char *text, size_t length)
+int bale_store_file_read(int dir, const char *name, size_t max, char **text, size_t *length)
 {
-    size_t done = 0;
+    int err = 0;
 
-    while (done < length) {
-        ssize_t put = pwrite(fd, text + done, length - done, (off_t)done);
-
-        if (put < 0 && errno != EINTR)
-            return bale_err_from_errno(errno);
-        if (put > 0)
-            done += (size_t)put;
+    for (int tries = 0; tries < TRIES; tries++) {
+        err = read_once(dir, name, max, text, length);
+        if (!err || errno != EAGAIN)
+            break;
     }
-    return 0;
-}
-
-int bale_sync_directory(int fd)
-{
-    int rc;
-
-    do
-        rc = fsync(fd);
-    while (rc != 0 && errno == EINTR);
-    if (rc == 0 || errno == EINVAL || errno == ENOTSUP)
-        return 0;
-    return bale_err_from_errno(errno);
-}
-
-int bale_store_file_replace(int dir, const char *name, const char *text, size_t length)
-{
-    char new_name[64];
-    int fd;
-    int e;
-
-    snprintf(new_name, sizeof new_name, "%s.new", name);
-    if (unlinkat(dir, new_name, 0) < 0 && errno != ENOENT)
-        return bale_err_from_errno(errno);
-    if (bale_store_file_create(dir, new_name, &fd) < 0)
-        return bale_err_from_errno(errno);
-    if (bale_write_all(fd, text, length) == 0 && fchmod(fd, 0644) == 0 && fsync(fd) == 0 &&
-        renameat(dir, new_name, dir, name) == 0) {
-        close(fd);
-        return bale_sync_directory(dir);
-    }
-    e = errno;
-    close(fd);
-    unlinkat(dir, new_name, 0);
-    errno = e;
-    return bale_err_from_errno(e);
-}
-
-int bale_store_file_replace_json(int dir, const char *name, const json_t *json)
-{
-    char *text = json_dumps(json, JSON_INDENT(2));
-    int err;
-
-    if (!text) {
-        errno = ENOMEM;
-        return BALE_E_NOMEM;
-    }
-    err = bale_store_file_replace(dir, name, text, strlen(text));
-    free(text);
     return err;
 }
 

@@ -3,6 +3,7 @@
 #define BALE_FS_STORE_FILE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "format/reason.h"
@@ -40,12 +41,17 @@ int bale_store_directory_open(int root, int *fd);
 /* Opens the directory name in dir with O_PATH, as strictly. */
 int bale_store_subdirectory_open(int dir, const char *name, int *fd);
 /* Reads a file of at most max bytes; *text is NUL-terminated, and the caller frees it. errno EFBIG:
- * the file is longer. */
+ * the file is longer; EAGAIN: it is replaced again and again. */
 int bale_store_file_read(int dir, const char *name, size_t max, char **text, size_t *length);
-/* Replaces a file, atomically and durably, by one of mode 0644. Only one caller at a time for each
- * name. errno is set on failure. */
-int bale_store_file_replace(int dir, const char *name, const char *text, size_t length);
-int bale_store_file_replace_json(int dir, const char *name, const json_t *json);
+/* replace.c */
+/* Replaces a file, atomically and durably, by one of mode 0644. spare: NAME.new, the file that it
+ * was, stays and takes the next contents, so that a replacement needs no space on a full disk. Only
+ * one caller at a time for each name. errno is set on failure. */
+int bale_store_file_replace(int dir, const char *name, const char *text, size_t length, bool spare);
+int bale_store_file_replace_json(int dir, const char *name, const json_t *json, bool spare);
+/* Call it for a new file whose contents are to be replaced in place: where that would need space for
+ * a copy (btrfs), makes the file one that is written to in place. */
+void bale_store_file_keep_place(int fd);
 /* Writes at position 0; errno is set on failure. */
 int bale_write_all(int fd, const char *text, size_t length);
 /* fsync of a directory. A file system that does not know it is assumed not to need it. */

@@ -52,7 +52,7 @@ void bale_holder_parse(const char *text, size_t length, struct bale_holder *hold
     const char *since = json_string_value(json_object_get(json, "since"));
 
     memset(holder, 0, sizeof *holder);
-    holder->present = length > 0;
+    holder->present = strspn(text, "\n") < length;
     holder->pid = (pid_t)json_integer_value(json_object_get(json, "process"));
     holder->start = (uint64_t)json_integer_value(json_object_get(json, "start"));
     holder->namespace = (uint64_t)json_integer_value(json_object_get(json, "namespace"));

@@ -21,7 +21,7 @@ struct bale_holder {
     uint64_t start;     /* bale_platform_process_start */
     uint64_t namespace; /* bale_platform_pid_namespace */
     uint64_t device;    /* st_dev of its mount; 0: not known */
-    bool present;       /* the text is not empty */
+    bool present;       /* there is a text: more than a line feed */
 };
 
 /* Whether the process that holds the lock still runs. */

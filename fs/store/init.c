@@ -14,6 +14,7 @@
 #include "fs/store/file.h"
 #include "fs/store/internal.h"
 #include "fs/store/lock_directory.h"
+#include "fs/store/lock_file.h"
 
 /* The absolute form of path, which need not exist, but whose parent must. NULL: errno is set, also
  * for an empty path. The caller frees it. */
@@ -110,9 +111,9 @@ static int make_balefs(const char *path, int root, const json_t *volume, struct 
         return bale_store_fail_errno(why, path, BALE_STORE_DIR, "made");
     /* Make the lock now, so that a read-only mount, which writes nothing, can lock it. */
     if (bale_store_directory_open(root, &dir) < 0 || fchmod(dir, 0711) < 0 ||
-        bale_store_file_create(dir, BALE_LOCK, &lock) < 0 ||
-        bale_store_file_replace_json(dir, BALE_VOLUME_COPY, volume) < 0 ||
-        bale_store_file_replace_json(dir, BALE_VOLUME, volume) < 0 ||
+        bale_lock_open(dir, BALE_LOCK, O_RDWR, &lock) < 0 || bale_lock_clear(lock) < 0 ||
+        bale_store_file_replace_json(dir, BALE_VOLUME_COPY, volume, false) < 0 ||
+        bale_store_file_replace_json(dir, BALE_VOLUME, volume, false) < 0 ||
         (is_roots(root) && bale_top_close(root, dir) < 0) || bale_sync_directory(root) < 0)
         err = bale_store_fail_errno(why, path, BALE_STORE_DIR, "filled");
     if (err && dir >= 0) {

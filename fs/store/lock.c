@@ -36,6 +36,11 @@ static int refuse(const struct bale_store *store, const struct bale_holder *hold
                            store->path, holder->who, bale_holder_boot(holder));
 }
 
+bool bale_lock_is_certain(const struct bale_store *store)
+{
+    return store->lock.directory >= 0 && !bale_platform_is_network(store->root_fd);
+}
+
 /* ---- With flock ------------------------------------------------------------------------------ */
 
 /* Gives a writer the lock whose file is flocked by us. A file that another name refers to as well
@@ -49,6 +54,9 @@ static int claim_file(struct bale_store *store, bool replace, struct bale_reason
 
     if (!replace && fstat(store->lock.fd, &st) == 0 && st.st_nlink == 1) {
         err = bale_lock_write_text(store->lock.fd);
+        /* The flocks are enough here, and without space nothing could be deleted in a mount. */
+        if (err && (errno == ENOSPC || errno == EDQUOT) && bale_lock_is_certain(store))
+            err = 0;
     } else {
         err = bale_lock_make(store->dir_fd, true, true, &fd);
         if (!err) {
@@ -150,11 +158,6 @@ static int take_file(struct bale_store *store, struct bale_reason *why)
     return claim_by_name(store, why);
 }
 
-bool bale_lock_is_certain(const struct bale_store *store)
-{
-    return store->lock.directory >= 0 && !bale_platform_is_network(store->root_fd);
-}
-
 int bale_lock_begin(struct bale_store *store, struct bale_reason *why)
 {
     bool write = store->access == BALE_STORE_WRITE;
@@ -226,7 +229,7 @@ void bale_lock_release(struct bale_store *store)
 
     if (ours && store->lock.link)
         unlinkat(store->dir_fd, BALE_LOCK, 0);
-    else if (ours && ftruncate(store->lock.fd, 0) < 0)
+    else if (ours && bale_lock_clear(store->lock.fd) < 0)
         bale_log(BALE_LOG_WARNING,
                  "%s/" LOCK_PATH ": cannot be emptied: %s: another host that mounts the store "
                  "will ask for -o takeover",

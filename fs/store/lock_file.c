@@ -56,8 +56,20 @@ int bale_lock_open(int dir, const char *name, int flags, int *fd)
         return err;
     err = bale_store_file_create(dir, name, fd);
     if (err && errno == EEXIST)
-        err = bale_store_file_open(dir, name, flags, fd);
+        return bale_store_file_open(dir, name, flags, fd);
+    if (!err)
+        bale_store_file_keep_place(*fd);
     return err;
+}
+
+/* In place: what a lock has of a full disk it keeps. errno is set on failure. */
+static int put_text(int fd, const char *text)
+{
+    size_t length = strlen(text);
+
+    if (bale_write_all(fd, text, length) < 0 || ftruncate(fd, (off_t)length) < 0 || fsync(fd) < 0)
+        return bale_err_from_errno(errno);
+    return 0;
 }
 
 int bale_lock_write_text(int fd)
@@ -67,12 +79,14 @@ int bale_lock_write_text(int fd)
 
     errno = ENOMEM;
     if (text)
-        err = ftruncate(fd, 0) < 0 ? bale_err_from_errno(errno)
-                                   : bale_write_all(fd, text, strlen(text));
-    if (!err && fsync(fd) < 0)
-        err = bale_err_from_errno(errno);
+        err = put_text(fd, text);
     free(text);
     return err;
+}
+
+int bale_lock_clear(int fd)
+{
+    return put_text(fd, "\n");
 }
 
 static bool unique_name(char name[static NAME_SIZE])
@@ -107,6 +121,7 @@ int bale_lock_make(int dir, bool flocked, bool replace, int *fd)
     err = bale_store_file_create(dir, name, fd);
     if (err)
         return err;
+    bale_store_file_keep_place(*fd);
     if (flocked && bale_flock(*fd, LOCK_EX) < 0)
         err = bale_err_from_errno(errno);
     if (!err)
@@ -203,13 +218,14 @@ bool bale_lock_is_missing(int dir, const char *name)
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
 }
 
-/* A lock that a writer has is not empty. As the server of a network file system sees it. */
+/* A lock that no writer has is empty, or one line feed. As the server of a network file system sees
+ * it. */
 static bool has_text(int dir, const char *name)
 {
     struct statx st;
 
     return statx(dir, name, AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC, STATX_SIZE, &st) == 0 &&
-           st.stx_size > 0;
+           st.stx_size > 1;
 }
 
 void bale_lock_await(int dir, const char *name)

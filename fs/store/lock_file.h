@@ -18,6 +18,8 @@ bool bale_flock_by_writer(int fd);
 int bale_lock_open(int dir, const char *name, int flags, int *fd);
 /* Replaces fd's contents by this process's text, durably: other hosts see it. */
 int bale_lock_write_text(int fd);
+/* Replaces them by a line feed: nobody has the lock, and a full disk has room for the next text. */
+int bale_lock_clear(int fd);
 
 /* Makes a new lock: a file with this process's text, locked first if flocked is set, then given the
  * name. BALE_E_BUSY: the name is taken, and replace is not set. */

@@ -29,11 +29,17 @@ static bool reads_attribute(int fd, const char *name)
     return getxattr(path, name, NULL, 0) >= 0 || errno == ENODATA;
 }
 
+/* After a failure: on a full disk what cannot be tried is assumed. */
+static bool lacks_space(void)
+{
+    return errno == ENOSPC || errno == EDQUOT;
+}
+
 static bool writes_attribute(int fd)
 {
     const char *name = "user.balefs.probe_file_system";
 
-    return fsetxattr(fd, name, "1", 1, 0) == 0 && fremovexattr(fd, name) == 0;
+    return fsetxattr(fd, name, "1", 1, 0) == 0 ? fremovexattr(fd, name) == 0 : lacks_space();
 }
 
 static bool allocates(int fd)
@@ -48,7 +54,7 @@ static bool punches(int fd)
     memset(block, 1, sizeof block);
     for (off_t at = 0; at < PROBE_SIZE; at += (off_t)sizeof block)
         if (pwrite(fd, block, sizeof block, at) != (ssize_t)sizeof block)
-            return false;
+            return lacks_space();
     return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PROBE_SIZE) == 0;
 }
 
@@ -75,7 +81,7 @@ static bool makes_tmpfile(int dir)
     int fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
     if (fd < 0)
-        return false;
+        return lacks_space();
     close(fd);
     return true;
 }
@@ -98,8 +104,10 @@ static void probe_writing(int dir, struct bale_store_abilities *can)
     can->tmpfile = makes_tmpfile(dir);
     if (unlinkat(dir, PROBE, 0) < 0 && errno != ENOENT)
         return;
-    if (bale_store_file_create(dir, PROBE, &fd) < 0)
+    if (bale_store_file_create(dir, PROBE, &fd) < 0) {
+        can->allocate = can->punch = lacks_space();
         return;
+    }
     can->user_xattr = writes_attribute(fd);
     can->allocate = allocates(fd);
     can->punch = punches(fd);

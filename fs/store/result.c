@@ -43,7 +43,7 @@ int bale_store_write_result(struct bale_store *store, bool clean, const char *re
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
     json = result_json(store, clean, when, result);
     if (json)
-        err = bale_store_file_replace_json(store->dir_fd, LAST_UNMOUNT, json);
+        err = bale_store_file_replace_json(store->dir_fd, LAST_UNMOUNT, json, true);
     json_decref(json);
     return err;
 }

@@ -135,7 +135,7 @@ int bale_sessions_write(struct bale_store *store, const struct bale_session_list
     int err = BALE_E_NOMEM;
 
     if (json)
-        err = bale_store_file_replace_json(store->dir_fd, BALE_SESSIONS, json);
+        err = bale_store_file_replace_json(store->dir_fd, BALE_SESSIONS, json, true);
     else
         errno = ENOMEM;
     json_decref(json);

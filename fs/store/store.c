@@ -108,6 +108,8 @@ static int open_reserve(struct bale_store *store, struct bale_reason *why)
     err = bale_store_file_open(store->dir_fd, RESERVE, O_RDWR, &store->reserve_fd);
     if (err == BALE_E_NOENT)
         err = bale_store_file_create(store->dir_fd, RESERVE, &store->reserve_fd);
+    if (err && (errno == ENOSPC || errno == EDQUOT))
+        return 0; /* there is no room for a file, so there is none for a reserve */
     if (err)
         return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" RESERVE, "opened");
     if (fstat(store->reserve_fd, &st) == 0 && st.st_nlink != 1)
@@ -125,7 +127,8 @@ static void restrict_files(const struct bale_store *store)
 {
     if (store->lock.fd >= 0)
         (void)fchmod(store->lock.fd, 0600);
-    (void)fchmod(store->reserve_fd, 0600);
+    if (store->reserve_fd >= 0)
+        (void)fchmod(store->reserve_fd, 0600);
 }
 
 /* Opens a store that has only its access mode. The caller frees it, also on failure. */
@@ -210,7 +213,7 @@ int bale_store_close(struct bale_store *store, bool clean, const char *result)
     if (atomic_load(&store->stopped)) {
         first = BALE_E_IO; /* the other writer's files are left alone, the reserve too */
     } else if (store->access == BALE_STORE_WRITE) {
-        if (ftruncate(store->reserve_fd, 0) < 0)
+        if (store->reserve_fd >= 0 && ftruncate(store->reserve_fd, 0) < 0)
             first = bale_err_from_errno(errno);
         err = bale_sessions_close(store, clean);
         first = first ? first : err;

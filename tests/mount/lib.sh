@@ -185,6 +185,7 @@ loop_fs() {
     truncate -s "${size}M" "$image"
     case $type in
     ext4) mkfs.ext4 -q -F "$image" ;;
+    xfs) mkfs.xfs -q -f "$image" ;;
     btrfs) mkfs.btrfs -q -f -m single "$image" 2>/dev/null ;;
     *) fail "no file system $type" ;;
     esac

@@ -101,4 +101,19 @@ rm "$flag"
 exec 5>&-
 mount_down "$mnt"
 fsck_clean "$store"
+
+# Nothing of the user's gets a block more: the store can be mounted, and files can be deleted.
+touch "$flag"
+export OVER_QUOTA_FREED=/nonexistent LD_PRELOAD=$library
+for _ in 1 2; do
+    mount_up "$store" "$mnt"
+    cmp -s "$work/data" "$mnt/file" || fail "other bytes over quota"
+    mount_down "$mnt"
+done
+mount_up "$store" "$mnt"
+unset LD_PRELOAD
+rm "$mnt/file" || fail "nothing can be deleted over quota"
+mount_down "$mnt"
+rm "$flag"
+fsck_clean "$store"
 say "good"

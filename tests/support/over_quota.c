@@ -1,5 +1,5 @@
 /* Preloaded into a daemon: a quota that is used up, for machines whose kernel has none. While the
- * file OVER_QUOTA_FLAG exists, files of the user OVER_QUOTA_UID cannot grow: EDQUOT, unless the file
+ * file OVER_QUOTA_FLAG exists, files of the user OVER_QUOTA_UID get no more blocks: EDQUOT, unless the file
  * OVER_QUOTA_FREED, which counts in the same quota, has been emptied. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -11,6 +11,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#define BLOCK 512 /* of st_blocks */
+
 static bool is_over(int fd, off64_t end)
 {
     const char *flag = getenv("OVER_QUOTA_FLAG"), *uid = getenv("OVER_QUOTA_UID");
@@ -21,7 +23,7 @@ static bool is_over(int fd, off64_t end)
         return false;
     if (freed && stat(freed, &other) == 0 && other.st_size == 0)
         return false;
-    return st.st_uid == (uid_t)atoi(uid) && end > st.st_size;
+    return st.st_uid == (uid_t)atoi(uid) && end > st.st_size && end > st.st_blocks * BLOCK;
 }
 
 static int refuse(void)

@@ -78,7 +78,7 @@ static void one_writer(void)
     bale_store_close(store_open("s", BALE_STORE_UNLOCKED), true, NULL);
     let_go(false);
     CHECK(!bale_store_locked_by(at("s"), who, sizeof who));
-    CHECK_EQ_STR(get_file("s/.balefs/lock"), "");
+    CHECK_EQ_STR(get_file("s/.balefs/lock"), "\n");
     bale_store_close(store_open("s", BALE_STORE_WRITE), true, NULL);
 }
 
@@ -264,7 +264,7 @@ static void lock_removed(bool network)
     all_refused();
     CHECK(access(at("s/.balefs/lock"), F_OK) < 0);
     let_go(false);
-    CHECK_EQ_STR(get_file("s/.balefs/lock"), ""); /* it was made again at the end */
+    CHECK_EQ_STR(get_file("s/.balefs/lock"), "\n"); /* it was made again at the end */
     hold("s", BALE_STORE_READONLY);
     refused("s", BALE_STORE_WRITE, BALE_E_BUSY,
             "%s/s: is mounted read-only by another process: unmount that first");
