@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 #include "format/err.h"
 #include "fs/base/log.h"
@@ -27,8 +28,12 @@ static int open_backing(struct bale_mount *mount, struct bale_node *node, bool *
             *fd = bale_backing_open(path.text, O_RDONLY);
         }
     } while (bale_backing_retry(mount, *fd));
-    e = *fd < 0 ? errno : 0;
+    e = *fd < 0 ? errno : bale_node_check_copied(mount->nodes, node, *fd);
     bale_node_unpin(mount->nodes, node);
+    if (e && *fd >= 0) {
+        close(*fd);
+        *fd = -1;
+    }
     return e;
 }
 

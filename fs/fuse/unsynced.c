@@ -218,43 +218,71 @@ static int sync_path(struct bale_mount *mount, const struct bale_node *node, int
     return e;
 }
 
-/* Whether the node was removed, here or beside the mount, perhaps just now. */
-static bool is_removed(struct bale_mount *mount, struct bale_node *node)
+/* Syncs what has that name now: nothing, if the node was removed, here or beside the mount. On
+ * overlayfs that may be a copy of the file with another inode number. */
+static int sync_at(struct bale_mount *mount, const struct bale_node *node, int dir_fd,
+                   const char *name)
+{
+    struct stat st;
+    int fd, e = 0;
+
+    do {
+        fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    } while (bale_backing_retry(mount, fd));
+    if (fd < 0)
+        return errno == ENOENT ? 0 : errno;
+    if (fstat(fd, &st) != 0)
+        e = errno;
+    else if (((st.st_mode ^ node->mode) & S_IFMT) == 0)
+        e = sync_path(mount, node, fd, &st);
+    close(fd);
+    return e == ENOENT ? 0 : e;
+}
+
+static int sync_named(struct bale_mount *mount, struct bale_node *node)
 {
     struct bale_node *dir;
-    struct stat st;
     char *name;
-    int fd;
+    int dir_fd;
 
     if (bale_node_locate(mount->nodes, node, &dir, &name) != 0)
-        return true;
-    int e = bale_node_pin(mount->nodes, dir, &fd);
+        return 0;
+    int e = bale_node_pin(mount->nodes, dir, &dir_fd);
     if (!e) {
-        e = fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ? errno
-            : st.st_ino != node->ino                         ? ESTALE
-                                                             : 0;
+        e = sync_at(mount, node, dir_fd, name);
         bale_node_unpin(mount->nodes, dir);
+    } else if (e == ENOENT || e == ESTALE) {
+        e = 0; /* the directory was removed */
     }
     bale_node_unref(mount->nodes, dir);
     free(name);
-    return e == ENOENT || e == ESTALE;
+    return e;
 }
 
-/* A node that was removed need not be synced. */
-static int sync_node(struct bale_mount *mount, struct bale_node *node)
+static int sync_known(struct bale_mount *mount, struct bale_node *node)
 {
     struct stat st;
     int path_fd;
     int e = bale_node_pin(mount->nodes, node, &path_fd);
 
-    if (!e) {
-        if (fstat(path_fd, &st) != 0)
-            e = errno;
-        else if (st.st_nlink > 0)
-            e = sync_path(mount, node, path_fd, &st);
-        bale_node_unpin(mount->nodes, node);
-    }
-    return (e == ENOENT || e == ESTALE) && is_removed(mount, node) ? 0 : e;
+    if (e)
+        return e;
+    if (fstat(path_fd, &st) != 0)
+        e = errno;
+    else if (st.st_nlink > 0)
+        e = sync_path(mount, node, path_fd, &st);
+    bale_node_unpin(mount->nodes, node);
+    return e;
+}
+
+static int sync_node(struct bale_mount *mount, struct bale_node *node)
+{
+    int e = sync_known(mount, node);
+
+    /* It may be removed again and again while it is synced. */
+    for (int i = 0; i < 3 && (e == ENOENT || e == ESTALE); i++)
+        e = sync_named(mount, node);
+    return e;
 }
 
 /* A list that several threads work on. */

@@ -29,6 +29,7 @@ static int find_or_insert(struct bale_nodes *nodes, const struct stat *st, int64
         free(new_node);
         return ENOMEM;
     }
+    btime = nodes->has_births ? btime : 0;
     pthread_mutex_lock(&nodes->lock);
     struct bale_node *node = bale_node_at(nodes, st->st_ino);
     if (node &&

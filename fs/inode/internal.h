@@ -45,6 +45,7 @@ struct bale_nodes {
     pthread_mutex_t lock;    /* guards everything else here that changes, and the nodes */
     struct bale_memory *memory;
     uint64_t device; /* st_dev of the whole store */
+    bool has_births; /* a file keeps its time of birth */
     struct bale_node *root;
     struct bale_node **table;
     size_t buckets, count;

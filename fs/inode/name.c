@@ -132,6 +132,16 @@ void bale_node_mark_dead(struct bale_nodes *nodes, struct bale_node *node)
     pthread_mutex_unlock(&nodes->lock);
 }
 
+int bale_node_check_copied(struct bale_nodes *nodes, struct bale_node *node, int fd)
+{
+    struct stat st;
+
+    if (nodes->has_births || fstat(fd, &st) != 0 || st.st_ino == node->ino)
+        return 0;
+    bale_node_mark_dead(nodes, node);
+    return ESTALE;
+}
+
 int bale_node_locate(struct bale_nodes *nodes, struct bale_node *node, struct bale_node **dir,
                      char **name)
 {

@@ -31,7 +31,7 @@ struct bale_opened;
 struct bale_node {
     uint64_t ino;
     uint64_t number; /* by which the kernel knows it: bale_node_of_number */
-    int64_t btime;   /* of birth, in nanoseconds; 0: the file system has none */
+    int64_t btime;   /* of birth, in nanoseconds; 0: the file system has none, or changes it */
     /* For the owner of the table; opened must be NULL again when the node is freed. */
     struct bale_opened *opened;
     _Atomic uint32_t mode; /* type, which never changes, and permissions */
@@ -118,6 +118,10 @@ void bale_node_linked(struct bale_nodes *nodes, struct bale_node *node, struct b
 void bale_node_verify_name(struct bale_nodes *nodes, struct bale_node *node);
 /* The last link was removed: another file may soon get the inode number. */
 void bale_node_mark_dead(struct bale_nodes *nodes, struct bale_node *node);
+/* fd: of the node's file, which was just opened for writing. On overlayfs that may have made a copy
+ * with another inode number; then the node is marked as dead, and the result is ESTALE: the kernel
+ * looks the name up again. */
+int bale_node_check_copied(struct bale_nodes *nodes, struct bale_node *node, int fd);
 
 /* Gets the directory, referenced, and the name of the node; the caller frees the name. ESTALE: none
  * is known. */

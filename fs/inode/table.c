@@ -1,12 +1,22 @@
 /* Creating and destroying the table. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
+#include <sys/vfs.h>
 
 #include "fs/inode/internal.h"
 #include "fs/inode/node.h"
 
 #define BUCKETS_LEAST 1024u
+
+/* overlayfs gives a file another time of birth when it is first written. */
+static bool has_births(int fd)
+{
+    struct statfs st;
+
+    return fstatfs(fd, &st) == 0 && (uint32_t)st.f_type != OVERLAYFS_SUPER_MAGIC;
+}
 
 int bale_nodes_create(int root_fd, struct bale_memory *memory, unsigned descriptors,
                       struct bale_nodes **out)
@@ -21,6 +31,7 @@ int bale_nodes_create(int root_fd, struct bale_memory *memory, unsigned descript
     pthread_rwlock_init(&nodes->moving, NULL);
     nodes->memory = memory;
     nodes->budget = descriptors;
+    nodes->has_births = has_births(root_fd);
     nodes->buckets = BUCKETS_LEAST;
     nodes->table = calloc(BUCKETS_LEAST, sizeof(struct bale_node *));
     if (!nodes->table)

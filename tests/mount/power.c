@@ -3,7 +3,9 @@
  * usage: power MNT STORE SEED, with BALEFS in the environment and orders on standard input:
  *        work N     N operations of each actor, then the loss of power: the file system that STORE
  *                   lies on is shut down, and what its journal has not written is gone
- *        work N PID then the process is killed: the daemon, or the one below that loses things
+ *        work N PID [PID]
+ *                   then the process is killed: the daemon, or the one below that loses things,
+ *                   which may be two.
  *                   In a third of the rounds that happens meanwhile, and in another third 3 ms
  *                   after `balefs sync` returned
  *        check      after the repair
@@ -39,7 +41,7 @@ bool power_plain;
 static const char *store;
 static uint64_t seed, rounds;
 static unsigned operations, actors_now;
-static int victim; /* a process id; 0: the file system is shut down */
+static pid_t victims[2]; /* the second may be 0; both 0: the file system is shut down */
 static struct actor *actors[ACTORS];
 static pthread_mutex_t report_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -104,9 +106,10 @@ static int write_out(const char *path, const struct stat *st, int type, struct F
 
 static bool lose_power(void)
 {
-    if (victim) {
+    if (victims[0]) {
         atomic_store(&power_lost, true);
-        return kill((pid_t)victim, SIGKILL) == 0;
+        bool killed = kill(victims[0], SIGKILL) == 0;
+        return (!victims[1] || kill(victims[1], SIGKILL) == 0) && killed;
     }
     uint32_t how = GOING_NO_LOG_FLUSH;
     int fd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -247,8 +250,8 @@ int main(int argc, char **argv)
         actors[i] = make_actor(i);
     while (fgets(line, sizeof line, stdin)) {
         bool good = false;
-        victim = 0;
-        if (sscanf(line, "work %u %d", &operations, &victim) >= 1) {
+        victims[0] = victims[1] = 0;
+        if (sscanf(line, "work %u %d %d", &operations, &victims[0], &victims[1]) >= 1) {
             rounds++;
             good = work();
         } else if (strncmp(line, "check", 5) == 0) {
