@@ -12,22 +12,23 @@ class group_decoder
   public:
     /* index: of the stream. */
     __device__ group_decoder(const shared *s, const uint8_t *in, uint32_t index)
-        : s_(s), left_(index < STREAMS ? s->h.sequences[index] : 0),
+        : s_(s), four_(s->h.tables > 1), no_match_(s->h.no_match != 0),
+          no_offset_(s->h.no_offset != 0), left_(index < STREAMS ? s->h.sequences[index] : 0),
           stream_((const uint16_t *)(in + s->h.words_at) + (index == 1 ? s->h.words[0] : 0),
                   left_ > 0 ? s->h.words[index] : 0)
     {
     }
 
     /* The sequences of the next group. Where there are four tables of literals, the places modulo 4
-     * of the literals go to `literal`, counted from the group's first byte. */
-    __device__ void sequences(group *g, uint8_t *literal)
+     * of the literals go to where these will be, counted from the group's first byte. */
+    __device__ void sequences(group *g)
     {
         uint32_t count = 0, bytes = 0;
 
         literals_ = 0;
         while (left_ > 0 && count < GROUP && literals_ < GROUP_LITERALS) {
             const uint32_t lanes = min(left_, 32u);
-            round(lanes, g, count, literal, &bytes);
+            round(lanes, g, count, &bytes);
             count += lanes;
             left_ -= lanes;
         }
@@ -42,8 +43,10 @@ class group_decoder
 
     /* The literals of the group, whose first byte is at `at`. False, for all lanes: the stream is
      * corrupt so far. */
-    __device__ bool literals(uint32_t at, uint8_t *literal)
+    __device__ bool literals(uint32_t at, group *g)
     {
+        uint8_t *literal = g->literals;
+
         if (is_empty_)
             return true;
         const uint32_t carried = ends_ ? min(literals_, CARRIED) : 0, coded = literals_ - carried;
@@ -51,7 +54,7 @@ class group_decoder
         __syncwarp();
         for (uint32_t j = lane(); j - lane() < coded; j += 32) {
             const bool part = j < coded;
-            const uint32_t t = part && s_->h.tables > 1 ? (at + literal[j]) % LITERAL_TABLES : 0;
+            const uint32_t t = part && four_ ? (at + literal[j]) % LITERAL_TABLES : 0;
             fine_ = fine_ && !(part && s_->h.no_literal[t]);
             const uint32_t byte = stream_.symbol(s_->literals[t], part).symbol;
             if (part)
@@ -70,7 +73,7 @@ class group_decoder
     }
 
   private:
-    __device__ void round(uint32_t lanes, group *g, uint32_t at, uint8_t *literal, uint32_t *bytes)
+    __device__ void round(uint32_t lanes, group *g, uint32_t at, uint32_t *bytes)
     {
         const bale_rans::decoded run = stream_.symbol(s_->runs, lane() < lanes);
         const bool may = lane() < lanes && run.symbol != RUN_ONLY;
@@ -83,16 +86,16 @@ class group_decoder
 
         if (__any_sync(ALL, bits > low))
             raw |= stream_.raw(bits - low) << low;
-        fine_ = fine_ && !(may && s_->h.no_match) && !(has && s_->h.no_offset);
+        fine_ = fine_ && !(may && no_match_) && !(has && no_offset_);
         const uint32_t own = lane() < lanes ? (run.more >> 4) + (raw >> run_at) : 0;
         if (lane() < lanes) {
             g->classes[at + lane()] = run.symbol | match.symbol << 8 | offset.symbol << 16;
             g->raw[at + lane()] = raw;
         }
-        if (s_->h.tables > 1) {
+        if (four_) {
             const value_class c = match_class(match.symbol);
             const uint32_t length = c.base + (raw >> offset.more & ((1u << c.bits) - 1));
-            *bytes = mark(own, own + (has ? length : 0), *bytes, literal);
+            *bytes = mark(own, own + (has ? length : 0), *bytes, g->literals);
         }
         literals_ += __reduce_add_sync(ALL, own);
     }
@@ -110,6 +113,7 @@ class group_decoder
     }
 
     const shared *s_;
+    const bool four_, no_match_, no_offset_;
     uint32_t left_;
     bale_rans::decoder stream_;
     uint32_t literals_ = 0;

@@ -12,7 +12,7 @@ namespace bale_lzr
 using bale_rans::ALL;
 using bale_rans::lane;
 
-constexpr unsigned DECODE_WARPS = 4, THREADS = 32 * DECODE_WARPS;
+constexpr unsigned DECODE_WARPS = 8, THREADS = 32 * DECODE_WARPS;
 constexpr uint32_t HEAD_MOST = 2048; /* bytes before the words: tables take at most 1779 */
 
 struct head {
@@ -29,12 +29,20 @@ struct group {
     uint32_t count;          /* 0: its stream had none left */
     uint32_t left;           /* of the stream, behind it */
     uint32_t bytes;          /* that it stands for; counted where there are four tables */
-    uint32_t classes[GROUP]; /* of run, match and offset, 8 bits each. Later: the match's offset */
-    uint32_t raw[GROUP];     /* raw bits. Later: where the match goes, and its length << 16 */
+    uint32_t classes[GROUP]; /* of run, match and offset, 8 bits each */
+    uint32_t raw[GROUP];     /* raw bits */
+    uint8_t literals[GROUP_ROOM + 1];
 };
 
-constexpr uint32_t TURNS = 3;  /* turns whose sequences are needed at a time */
-constexpr uint32_t HALVES = 2; /* turns whose literals are */
+/* What the warps that place a group exchange. */
+struct placing {
+    uint32_t runs[DECODE_WARPS], bytes[DECODE_WARPS]; /* sums of each warp */
+    /* Offsets of the last sequences of each warp, the last one first; and, as that of the warp
+     * before the first, those before the group. */
+    uint32_t last[DECODE_WARPS + 1][REPEATS];
+    uint32_t begin[GROUP], end[GROUP]; /* of each match */
+    uint32_t pending[2][DECODE_WARPS]; /* bits: matches that are not copied yet, in turns */
+};
 
 struct shared {
     bale_rans::symbols<256, LITERAL_BITS> literals[LITERAL_TABLES];
@@ -42,8 +50,8 @@ struct shared {
     bale_rans::symbols<MATCHES, CLASS_BITS> matches;
     bale_rans::symbols<OFFSETS, CLASS_BITS> offsets;
     head h;
-    group groups[TURNS][STREAMS];
-    uint8_t literal[HALVES][STREAMS][GROUP_ROOM + 1];
+    group groups[STREAMS];
+    placing place;
     union {
         uint4 aligned;
         uint8_t window[BALE_CUDA_CELL]; /* the chunk */
@@ -57,7 +65,6 @@ struct shared {
 /* By a warp: reads what is before the words. in: the first HEAD_MOST bytes of `length`. */
 __device__ inline void read_head(const uint8_t *in, uint32_t length, shared *s)
 {
-    constexpr uint32_t symbols[] = {RUNS, MATCHES, OFFSETS};
     bale_rans::source from = {in, min(length, HEAD_MOST), 1};
     head h = {};
 
@@ -74,11 +81,17 @@ __device__ inline void read_head(const uint8_t *in, uint32_t length, shared *s)
             h.words[0] = number;
     }
     h.fine = h.fine && h.sequences[0] > 0;
-    for (uint32_t t = 0; t < h.tables && h.fine; t++)
-        h.fine = bale_rans::read_table(&from, 256, LITERAL_BITS, &s->start.read[t]);
-    for (uint32_t t = 0; t < 3 && h.fine; t++)
-        h.fine = bale_rans::read_table(&from, symbols[t], CLASS_BITS,
-                                       &s->start.read[LITERAL_TABLES + t]);
+#pragma unroll 1
+    for (uint32_t t = 0; t < LITERAL_TABLES + 3 && h.fine; t++) {
+        const bool is_literal = t < LITERAL_TABLES;
+        const uint32_t symbols = is_literal                ? 256
+                                 : t == LITERAL_TABLES     ? RUNS
+                                 : t == LITERAL_TABLES + 1 ? MATCHES
+                                                           : OFFSETS;
+        if (t < h.tables || !is_literal)
+            h.fine = bale_rans::read_table(&from, symbols, is_literal ? LITERAL_BITS : CLASS_BITS,
+                                           &s->start.read[t]);
+    }
     if (h.fine && from.at % 2 != 0)
         h.fine = from.at < length && in[from.at++] == 0;
     const uint32_t words = (length - from.at) / 2;
@@ -105,6 +118,8 @@ __device__ inline bool begin(const uint8_t *in, uint32_t length, shared *s)
 
     for (uint32_t i = threadIdx.x; i < HEAD_MOST / 4; i += THREADS)
         s->start.bytes[i] = 4 * i < length ? ((const uint32_t *)in)[i] : 0;
+    if (threadIdx.x < REPEATS) /* the offsets before the first are 1, 4 and 8 */
+        s->place.last[0][threadIdx.x] = threadIdx.x == 0 ? 1 : 4 * threadIdx.x;
     __syncthreads();
     if (threadIdx.x < 32)
         read_head((const uint8_t *)s->start.bytes, length, s);

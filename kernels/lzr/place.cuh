@@ -1,5 +1,5 @@
-/* lzr (spec.md) on the device: from sequences to bytes. A warp plans a turn: it makes offsets and
- * places, and puts the literals into the window. Another one copies the matches. */
+/* lzr (spec.md) on the device: from the sequences of a group to bytes, by a block, a thread for
+ * each sequence. */
 #ifndef BALE_KERNELS_LZR_PLACE_CUH
 #define BALE_KERNELS_LZR_PLACE_CUH
 
@@ -7,7 +7,11 @@
 
 namespace bale_lzr
 {
-/* By a warp: a sequence of each lane. */
+constexpr uint32_t AHEAD = 8;                /* bytes that a lane loads before it stores them */
+constexpr uint32_t LONG = 32;                /* bytes; a longer match is copied by all lanes */
+constexpr uint32_t OF_WARP_BEFORE = 1 << 16; /* + k: the offset of the sequence k before its last */
+
+/* A sequence of a thread. */
 struct sequence {
     uint32_t run, length;
     uint32_t offset; /* 0: that of the sequence `back` before */
@@ -35,135 +39,189 @@ __device__ inline sequence sequence_of(uint32_t classes, uint32_t raw)
     return made;
 }
 
-/* The plan so far, in the registers of a warp. */
-class planner
+/* By a warp: the offset of each lane's sequence, or OF_WARP_BEFORE. */
+__device__ inline uint32_t resolve_in_warp(const sequence &q)
 {
-  public:
-    __device__ planner(shared *s, uint32_t raw_length) : s_(s), raw_length_(raw_length)
-    {
-    }
+    uint32_t offset = q.offset;
+    int from = (int)lane() - (int)q.back;
 
-    __device__ uint32_t at() const
-    {
-        return at_;
-    }
-
-    /* Plans a group, and places its literals. False, for all lanes: it is corrupt. */
-    __device__ bool plan(group *g, const uint8_t *literal)
-    {
-        for (uint32_t first = 0; first < g->count; first += 32) {
-            const uint32_t lanes = min(g->count - first, 32u), i = first + lane();
-            sequence q = {0, 0, 1, 0};
-            if (lane() < lanes)
-                q = sequence_of(g->classes[i], g->raw[i]);
-            q.offset = resolve(q, lanes);
-            const uint32_t literals = bale_warp::inclusive_sum(q.run);
-            const uint32_t bytes = bale_warp::inclusive_sum(q.run + q.length);
-            const uint32_t place = at_ + bytes - q.run - q.length, to = place + q.run;
-            at_ += __shfl_sync(ALL, bytes, 31);
-            if (__any_sync(ALL, at_ > raw_length_ || (q.length > 0 && q.offset > to)))
-                return false;
-            for (uint32_t n = 0; n < q.run; n++)
-                s_->window[place + n] = literal[literals - q.run + n];
-            literal += __shfl_sync(ALL, literals, 31);
-            if (lane() < lanes) {
-                g->raw[i] = q.length > 0 ? to | q.length << 16 : 0;
-                g->classes[i] = q.offset;
-            }
+    if (offset == 0 && from < 0)
+        offset = OF_WARP_BEFORE + (uint32_t)(-1 - from);
+    while (__any_sync(ALL, offset == 0)) {
+        const uint32_t found = __shfl_sync(ALL, offset, from);
+        const int further = __shfl_sync(ALL, from, from);
+        if (offset == 0) {
+            offset = found;
+            from = further;
         }
-        return true;
     }
-
-  private:
-    /* The offset of the lane's sequence. */
-    __device__ uint32_t resolve(const sequence &q, uint32_t lanes)
-    {
-        uint32_t offset = q.offset;
-        int from = (int)lane() - (int)q.back;
-
-        if (offset == 0 && from < 0)
-            offset = from == -1 ? last_[0] : from == -2 ? last_[1] : last_[2];
-        while (__any_sync(ALL, offset == 0)) {
-            const uint32_t found = __shfl_sync(ALL, offset, from);
-            const int further = __shfl_sync(ALL, from, from);
-            if (offset == 0) {
-                offset = found;
-                from = further;
-            }
-        }
-        for (uint32_t k = 0; k < REPEATS; k++) {
-            const uint32_t behind = __shfl_sync(ALL, offset, (int)(lanes - 1 - k));
-            next_[k] = k < lanes ? behind : last_[k - lanes];
-        }
-        for (uint32_t k = 0; k < REPEATS; k++)
-            last_[k] = next_[k];
-        return offset;
-    }
-
-    shared *s_;
-    uint32_t raw_length_;
-    uint32_t at_ = 0;
-    uint32_t last_[REPEATS] = {1, 4, 8}, next_[REPEATS];
-};
-
-constexpr uint32_t LONG = 32; /* bytes; a longer match is copied by all lanes */
-constexpr uint32_t AHEAD = 8; /* bytes that a lane loads before it stores them */
-
-/* By a warp: copies a match, the same for all lanes, whose source ends before it. */
-__device__ inline void copy_long(uint8_t *window, uint32_t to, uint32_t length, uint32_t offset)
-{
-    for (uint32_t n = lane(); n < length; n += 32)
-        window[to + n] = window[to - offset + (n < offset ? n : n % offset)];
+    return offset;
 }
 
-/* By a warp: copies the match of each lane, LONG bytes at most; the sources end before the first of
- * them. */
-__device__ inline void copy_short(uint8_t *window, uint32_t to, uint32_t length, uint32_t offset)
+/* By a warp: notes what the next warp may refer to. lanes: its sequences. */
+__device__ inline void note_last(placing *p, uint32_t warp, uint32_t lanes, uint32_t offset)
 {
-    const uint8_t *from = window + to - offset;
-    uint32_t at = 0;
+    for (uint32_t k = 0; k < REPEATS; k++) {
+        const uint32_t own = __shfl_sync(ALL, offset, (int)(lanes - 1 - k));
+        if (lane() == 0)
+            p->last[warp + 1][k] = k < lanes ? own : OF_WARP_BEFORE + k - lanes;
+    }
+}
 
-    for (uint32_t n = 0; __any_sync(ALL, n < length); n += AHEAD) {
+/* An offset as a warp before has it. */
+__device__ inline uint32_t resolve(const placing *p, uint32_t warp, uint32_t offset)
+{
+    for (; offset >= OF_WARP_BEFORE; warp--)
+        offset = p->last[warp][offset - OF_WARP_BEFORE];
+    return offset;
+}
+
+/* By a thread: copies bytes that do not overlap. */
+__device__ inline void copy_run(uint8_t *to, const uint8_t *from, uint32_t length)
+{
+    for (uint32_t n = 0; n < length; n += AHEAD) {
         uint8_t bytes[AHEAD];
 #pragma unroll
-        for (uint32_t k = 0; k < AHEAD; k++) {
-            bytes[k] = n + k < length ? from[at] : 0;
-            at = at + 1 == offset ? 0 : at + 1;
-        }
+        for (uint32_t k = 0; k < AHEAD; k++)
+            bytes[k] = n + k < length ? from[n + k] : 0;
 #pragma unroll
         for (uint32_t k = 0; k < AHEAD; k++)
             if (n + k < length)
-                window[to + n + k] = bytes[k];
+                to[n + k] = bytes[k];
     }
 }
 
-/* By a warp: copies the matches of a group that was planned, 32 at a time: in each pass those whose
- * sources end before the first that is not copied yet. */
-__device__ inline void copy_matches(const group *g, uint8_t *window)
+/* By a thread: copies a match whose source ends before it, or at it if it reaches into itself. */
+__device__ inline void copy_match(uint8_t *to, uint32_t length, uint32_t offset)
 {
-    for (uint32_t first = 0; first < g->count; first += 32) {
-        const bool there = first + lane() < g->count;
-        const uint32_t both = there ? g->raw[first + lane()] : 0;
-        const uint32_t offset = there ? g->classes[first + lane()] : 1;
-        const uint32_t to = both & 0xffff, length = both >> 16;
-        uint32_t left = __ballot_sync(ALL, length > 0);
+    const uint8_t *from = to - offset;
+    uint32_t at = 0;
 
-        while (left != 0) {
-            const uint32_t border = __shfl_sync(ALL, to, __ffs((int)left) - 1);
-            const bool ready =
-                (left >> lane() & 1) != 0 && to - offset + min(length, offset) <= border;
-            const uint32_t now = __ballot_sync(ALL, ready);
-            uint32_t longer = __ballot_sync(ALL, ready && length > LONG);
-            copy_short(window, to, ready && length <= LONG ? length : 0, offset);
-            for (; longer != 0; longer &= longer - 1) {
-                const int i = __ffs((int)longer) - 1;
-                copy_long(window, __shfl_sync(ALL, to, i), __shfl_sync(ALL, length, i),
-                          __shfl_sync(ALL, offset, i));
-            }
-            left &= ~now;
-            __syncwarp();
-        }
+    if (offset >= length) {
+        copy_run(to, from, length);
+        return;
     }
+    for (uint32_t n = 0; n < length; n++) {
+        to[n] = from[at];
+        at = at + 1 == offset ? 0 : at + 1;
+    }
+}
+
+/* By a warp: the same, of a match that is the same for all lanes. */
+__device__ inline void copy_long(uint8_t *to, uint32_t length, uint32_t offset)
+{
+    for (uint32_t n = lane(); n < length; n += 32)
+        to[n] = *(to - offset + (n < offset ? n : n % offset));
+}
+
+/* The first of `count` ascending places that is more than `at`, or count. */
+__device__ inline uint32_t find(const uint32_t *places, uint32_t count, uint32_t at)
+{
+    uint32_t i = 0, end = count; /* all before i are not, `end` is or is count */
+
+    while (i < end) {
+        const uint32_t middle = (i + end) / 2;
+        if (places[middle] > at)
+            end = middle;
+        else
+            i = middle + 1;
+    }
+    return i;
+}
+
+/* Whether one of the sequences [first, end) is pending. */
+__device__ inline bool is_any_pending(const uint32_t *pending, uint32_t first, uint32_t end)
+{
+    for (uint32_t word = first / 32; 32 * word < end; word++) {
+        uint32_t mask = pending[word];
+        if (32 * word < first)
+            mask &= ~0u << first % 32;
+        if (end - 32 * word < 32)
+            mask &= (1u << (end - 32 * word)) - 1;
+        if (mask != 0)
+            return true;
+    }
+    return false;
+}
+
+/* By a block: copies the matches of a group, in passes: those whose sources are not part of a match
+ * that is not copied yet. at: the group's first byte; to: where the thread's match goes. */
+__device__ inline void copy_matches(shared *s, uint32_t count, uint32_t at, uint32_t to,
+                                    uint32_t length, uint32_t offset)
+{
+    placing *p = &s->place;
+    const uint32_t warp = threadIdx.x / 32, from = to - offset;
+    const uint32_t source_end = from + min(length, offset);
+    uint32_t first = 0, end = 0;
+    bool left = length > 0;
+
+    if (left && source_end > at) {
+        first = find(p->end, count, from);
+        end = find(p->begin, count, source_end - 1);
+    }
+    for (uint32_t pass = 0;; pass++) {
+        const bool now = left && !is_any_pending(p->pending[pass % 2], first, end);
+        if (now && length <= LONG)
+            copy_match(s->window + to, length, offset);
+        for (uint32_t longer = __ballot_sync(ALL, now && length > LONG); longer != 0;
+             longer &= longer - 1) {
+            const int i = __ffs((int)longer) - 1;
+            copy_long(s->window + __shfl_sync(ALL, to, i), __shfl_sync(ALL, length, i),
+                      __shfl_sync(ALL, offset, i));
+        }
+        left = left && !now;
+        const uint32_t mask = __ballot_sync(ALL, left);
+        if (lane() == 0)
+            p->pending[(pass + 1) % 2][warp] = mask;
+        if (!__syncthreads_or(left))
+            return;
+    }
+}
+
+/* By a block: writes the bytes of a group, from *at on, and moves *at behind them. False, for all
+ * threads: it is corrupt. p->last[0]: the last offsets before the group. */
+__device__ inline bool place_group(shared *s, const group *g, uint32_t raw_length, uint32_t *at)
+{
+    placing *p = &s->place;
+    const uint32_t warp = threadIdx.x / 32, i = threadIdx.x, count = g->count;
+    const uint32_t lanes = count > 32 * warp ? min(count - 32 * warp, 32u) : 0;
+    sequence q = {0, 0, 1, 0};
+
+    if (i < count)
+        q = sequence_of(g->classes[i], g->raw[i]);
+    const uint32_t runs = bale_warp::inclusive_sum(q.run);
+    const uint32_t bytes = bale_warp::inclusive_sum(q.run + q.length);
+    uint32_t offset = resolve_in_warp(q);
+    note_last(p, warp, lanes, offset);
+    if (lane() == 31) {
+        p->runs[warp] = runs;
+        p->bytes[warp] = bytes;
+    }
+    __syncthreads();
+    const uint32_t all_runs = lane() < warp ? p->runs[lane()] : 0;
+    const uint32_t all_bytes = lane() < DECODE_WARPS ? p->bytes[lane()] : 0;
+    const uint32_t place =
+        *at + __reduce_add_sync(ALL, lane() < warp ? all_bytes : 0) + bytes - q.run - q.length;
+    const uint32_t end = *at + __reduce_add_sync(ALL, all_bytes), to = place + q.run;
+    const uint8_t *literal = g->literals + __reduce_add_sync(ALL, all_runs) + runs - q.run;
+    offset = resolve(p, warp, offset);
+    const bool fine = end <= raw_length && (q.length == 0 || offset <= to);
+    if (end <= raw_length)
+        copy_run(s->window + place, literal, q.run);
+    p->begin[i] = to;
+    p->end[i] = to + q.length;
+    const uint32_t mask = __ballot_sync(ALL, q.length > 0);
+    if (lane() == 0)
+        p->pending[0][warp] = mask;
+    const uint32_t last =
+        threadIdx.x < REPEATS ? resolve(p, DECODE_WARPS, OF_WARP_BEFORE + threadIdx.x) : 0;
+    if (__syncthreads_or(!fine))
+        return false;
+    if (threadIdx.x < REPEATS)
+        p->last[0][threadIdx.x] = last;
+    copy_matches(s, count, *at, to, q.length, offset);
+    *at = end;
+    return true;
 }
 } // namespace bale_lzr
 

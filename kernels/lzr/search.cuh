@@ -1,236 +1,167 @@
-/* lzr on the device: the search. Every position looks for a match; then positions inherit matches that
- * begin behind them; then the parse takes some. */
+/* lzr on the device: the search. Every position looks for a match; then positions inherit matches
+ * that begin behind them. */
 #ifndef BALE_KERNELS_LZR_SEARCH_CUH
 #define BALE_KERNELS_LZR_SEARCH_CUH
 
-#include "kernels/codec/bytes.cuh"
-#include "kernels/codec/tables.h"
-#include "kernels/codec/warp.cuh"
+#include "kernels/lzr/room.cuh"
 
 namespace bale_lzr
 {
-using bale_warp::ALL;
-using bale_warp::lane;
-
-constexpr unsigned ENCODE_WARPS = 16, ENCODE_THREADS = 32 * ENCODE_WARPS;
-constexpr uint32_t PARTS = 4, PART = BALE_CUDA_CELL / PARTS; /* each has a table of its own */
-constexpr uint32_t TABLE_LOG2 = 13;
 constexpr uint32_t NONE = 0xffff;    /* no position: no match begins there */
-constexpr uint32_t TAIL = 8;         /* bytes at the end where none begins: hashes read so many */
+constexpr uint32_t TAIL = 8;         /* bytes at the end where none begins */
 constexpr uint32_t LEAST = 4;        /* of a match that is looked for */
-constexpr uint32_t MEASURED = 16;    /* a match is measured so far, and extended if it is chosen */
 constexpr uint32_t BEFORE_MOST = 15; /* agreeing bytes before a match that are counted */
-constexpr uint32_t LONGEST = 256;
-constexpr uint32_t SEGMENT = 4096;         /* of the parse: a warp's */
-constexpr uint32_t STRETCH = SEGMENT / 32; /* a lane's */
-constexpr uint32_t REPEATED_LEAST = 3;     /* of a match with the offset of the one before it */
-constexpr uint32_t REPEATED_GAIN = 1;      /* such a match may be so much shorter */
-constexpr uint32_t MATCHES_MAX = BALE_CUDA_CELL / REPEATED_LEAST + 1;
+constexpr uint32_t IS_LAST = 0x8000, IS_INVALID = 0x4000; /* beside a hash */
 
-/* What is found at each position. */
-struct found {
-    uint16_t offset[BALE_CUDA_CELL]; /* 0: none. Before: the candidate in its own part, or NONE */
-    uint8_t length[BALE_CUDA_CELL];
-    uint8_t before[BALE_CUDA_CELL];
-};
-
-/* What the parse takes. */
-struct taken {
-    uint16_t at[MATCHES_MAX], length[MATCHES_MAX], offset[MATCHES_MAX];
-};
-
-/* The exclusive sum over the block; *total: of all. sums: ENCODE_WARPS + 1 words of shared memory. */
-__device__ inline uint32_t block_sum(uint32_t value, uint32_t *sums, uint32_t *total)
+__device__ inline uint32_t hash_of(uint32_t four, uint32_t fifth)
 {
-    const uint32_t warp = threadIdx.x / 32, upto = bale_warp::inclusive_sum(value);
-
-    if (lane() == 31)
-        sums[warp] = upto;
-    __syncthreads();
-    if (warp == 0)
-        bale_warp::offsets_from_sizes(sums, ENCODE_WARPS, 0);
-    __syncthreads();
-    const uint32_t before = sums[warp] + upto - value;
-    *total = sums[ENCODE_WARPS];
-    __syncthreads();
-    return before;
+    return (four * 0x9e3779b1u + fifth * 0x85ebca6bu) >> (32 - TABLE_LOG2);
 }
 
-/* Of five bytes. */
-__device__ inline uint32_t hash_of(const uint8_t *p)
+/* By a block: the hash of five bytes at each position; with IS_LAST if it is the last one of its
+ * batch of 32 with this hash. */
+__device__ inline void hash_all(const encode_shared *s, uint32_t length, found *f)
 {
-    const uint64_t five = bale_bytes::load32(p) | (uint64_t)(bale_bytes::load32(p + 4) & 255) << 32;
-
-    return (uint32_t)((five << 24) * 0x9e3779b97f4a7c15u >> (64 - TABLE_LOG2));
-}
-
-/* By a warp: notes for each position of a part the last one before it with the same hash, of earlier
- * batches of 32, and leaves the last of all in the table. Of a batch the last lane with a hash stores.
- */
-__device__ inline void insert_part(const uint8_t *raw, uint32_t length, uint32_t part,
-                                   uint16_t *table, found *f)
-{
-    for (uint32_t i = lane(); i < 1u << TABLE_LOG2; i += 32)
-        table[i] = NONE;
-    __syncwarp();
-    for (uint32_t base = part * PART; base < min(length, (part + 1) * PART); base += 32) {
-        const uint32_t p = base + lane();
+    for (uint32_t p = threadIdx.x; p - lane() < length; p += ENCODE_THREADS) {
         const bool valid = p + TAIL <= length;
-        const uint32_t h = valid ? hash_of(raw + p) : 0, before = table[h];
-        const uint32_t same = __match_any_sync(ALL, valid ? h : NONE);
+        const uint32_t h = valid ? hash_of(s->bytes(p), s->bytes(p + 4) & 255) : IS_INVALID;
+        const bool last = __match_any_sync(ALL, h) >> lane() == 1;
 
-        __syncwarp();
-        if (p < length)
-            f->offset[p] = (uint16_t)(valid ? before : NONE);
-        if (valid && same >> lane() == 1)
-            table[h] = (uint16_t)p;
-        __syncwarp();
+        f->offset[p] = (uint16_t)(valid && last ? h | IS_LAST : h);
     }
 }
 
-/* How far the bytes from p on, of which there are `most`, agree with those at q. */
-__device__ inline uint32_t agree(const uint8_t *raw, uint32_t p, uint32_t q, uint32_t most)
+/* By a warp: replaces the hash of each position of a part by the last position before it with the
+ * same hash, of earlier batches, and leaves the last of all in the table. */
+__device__ inline void insert_part(uint32_t length, uint32_t part, uint16_t *table, found *f)
 {
-    uint32_t n = 0;
+    constexpr uint32_t AHEAD = 8; /* batches whose hashes are loaded together */
+    const uint32_t end = min(length, (part + 1) * PART);
+    uint16_t *at = f->offset + part * PART + lane();
+    uint32_t hashes[AHEAD], next[AHEAD];
 
-    for (; n + 4 <= most; n += 4) {
-        const uint32_t differ = bale_bytes::load32(raw + p + n) ^ bale_bytes::load32(raw + q + n);
-        if (differ != 0)
-            return n + ((uint32_t)__ffs((int)differ) - 1) / 8;
-    }
-    while (n < most && raw[p + n] == raw[q + n])
-        n++;
-    return n;
-}
-
-/* By a thread: the match at a position. The nearest table comes first, and in it what agrees in four
- * bytes. */
-__device__ inline void match_position(const uint8_t *raw, uint32_t length, uint32_t p,
-                                      const uint16_t *tables, found *f)
-{
-    uint32_t q = f->offset[p], before = 0, n = 0;
-
-    if (p + TAIL <= length) {
-        const uint32_t here = bale_bytes::load32(raw + p), h = hash_of(raw + p);
-        for (uint32_t part = p / PART;; part--) {
-            if (q != NONE && bale_bytes::load32(raw + q) == here)
+#pragma unroll
+    for (uint32_t i = 0; i < AHEAD; i++)
+        next[i] = at[32 * i];
+    for (uint32_t base = part * PART; base < end; base += 32 * AHEAD, at += 32 * AHEAD) {
+#pragma unroll
+        for (uint32_t i = 0; i < AHEAD; i++) {
+            hashes[i] = next[i];
+            next[i] = base + 32 * (AHEAD + i) < end ? at[32 * (AHEAD + i)] : 0;
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < AHEAD; i++) {
+            const uint32_t p = base + 32 * i + lane(), h = hashes[i] & ((1u << TABLE_LOG2) - 1);
+            if (base + 32 * i >= end)
                 break;
-            q = NONE;
-            if (part == 0)
-                break;
-            q = tables[((part - 1) << TABLE_LOG2) + h];
+            const uint32_t before = table[h];
+            __syncwarp();
+            if (hashes[i] & IS_LAST)
+                table[h] = (uint16_t)p;
+            at[32 * i] = (uint16_t)(hashes[i] & IS_INVALID ? NONE : before);
+            __syncwarp();
         }
-    } else {
-        q = NONE;
     }
-    if (q != NONE) {
-        n = LEAST + agree(raw, p + LEAST, q + LEAST, min(length - p, MEASURED) - LEAST);
-        while (before < min(q, BEFORE_MOST) && raw[p - before - 1] == raw[q - before - 1])
-            before++;
-    }
-    f->offset[p] = (uint16_t)(q != NONE ? p - q : 0);
-    f->length[p] = (uint8_t)n;
-    f->before[p] = (uint8_t)before;
 }
 
-/* By a block: a position takes the match `by` bytes behind it if that reaches it and is longer then. */
-__device__ inline void inherit(uint32_t length, uint32_t by, found *f)
+/* A match at a position: its offset, its length << 16, and the agreeing bytes before it << 24. 0:
+ * there is none. */
+__device__ inline uint32_t length_of(uint32_t match)
 {
-    for (uint32_t base = 0; base < length; base += ENCODE_THREADS) {
-        const uint32_t p = base + threadIdx.x, q = p + by;
-        const bool takes = q < length && f->before[q] >= by && f->length[q] + by > f->length[p];
-        const uint32_t offset = takes ? f->offset[q] : 0, n = takes ? f->length[q] + by : 0;
-        const uint32_t before = takes ? f->before[q] - by : 0;
-
-        __syncthreads();
-        if (takes) {
-            f->offset[p] = (uint16_t)offset;
-            f->length[p] = (uint8_t)n;
-            f->before[p] = (uint8_t)before;
-        }
-        __syncthreads();
-    }
+    return match >> 16 & 255;
 }
 
-/* By a thread: the parse from p on in its stretch, which ends at `end`; matches end at most at
- * `limit`. An offset that was just used costs little, so it is tried first. visit(at, length,
- * offset) is called for each match. Returns where the next token begins. */
-template <typename VISIT>
-__device__ inline uint32_t parse(const uint8_t *raw, uint32_t p, uint32_t end, uint32_t limit,
-                                 const found *f, VISIT visit)
+/* By a warp: the matches at base + lane(). own: the candidates in the positions' own part. The
+ * nearest table comes first, and in it what agrees in four bytes. */
+__device__ inline uint32_t match_batch(const encode_shared *s, uint32_t length, uint32_t base,
+                                       uint32_t own)
 {
-    uint32_t last = 0;
+    const uint32_t p = base + lane();
+    const bool valid = p + TAIL <= length;
+    const uint32_t here = s->bytes(p), h = hash_of(here, s->bytes(p + 4) & 255);
+    uint32_t q = own;
+    bool fine = valid && q != NONE && s->bytes(q) == here;
 
-    while (p < end) {
-        uint32_t n = min((uint32_t)f->length[p], limit - p), offset = f->offset[p];
-        const uint32_t most = min(limit - p, LONGEST);
-        if (last != 0 && last != offset && n < MEASURED) {
-            const uint32_t again = agree(raw, p, p - last, min(most, MEASURED));
-            if (again >= REPEATED_LEAST && again + REPEATED_GAIN >= n) {
-                n = again;
-                offset = last;
-            }
+    for (uint32_t part = base / PART; part-- > 0 && __any_sync(ALL, valid && !fine);)
+        if (valid && !fine) {
+            q = s->tables[(part << TABLE_LOG2) + h];
+            fine = q != NONE && s->bytes(q) == here;
         }
-        const bool is_better_behind = n < MEASURED && p + 1 < limit && f->length[p + 1] > n;
-        if (offset == last ? n < REPEATED_LEAST : n < LEAST || is_better_behind) {
-            p++;
-            continue;
+    if (!fine)
+        return 0;
+    uint32_t n = LEAST, before = 0;
+    for (; n < MEASURED; n += 4) {
+        const uint32_t differ = s->bytes(p + n) ^ s->bytes(q + n);
+        if (differ != 0) {
+            n += ((uint32_t)__ffs((int)differ) - 1) / 8;
+            break;
         }
-        if (n >= MEASURED)
-            n += agree(raw, p + n, p + n - offset, most > n ? most - n : 0);
-        visit(p, n, offset);
-        last = offset;
-        p += n;
     }
-    return p;
+    for (; before < BEFORE_MOST; before += 4) {
+        const uint32_t differ = s->bytes(p - before - 4) ^ s->bytes(q - before - 4);
+        if (differ != 0) {
+            before += (uint32_t)__clz((int)differ) / 8;
+            break;
+        }
+    }
+    return (p - q) | min(n, length - p) << 16 | min(before, min(q, BEFORE_MOST)) << 24;
 }
 
-/* By a block: parses, and writes the matches in order. Returns their number. sums: as in block_sum. */
-__device__ inline uint32_t parse_all(const uint8_t *raw, uint32_t length, const found *f, taken *t,
-                                     uint32_t *sums)
+/* By a warp: match: that of each lane, after: those of the batch behind. A position takes the match
+ * `by` bytes behind it if that reaches it and is longer then. */
+__device__ inline uint32_t inherit(uint32_t match, uint32_t after, uint32_t by)
 {
-    const uint32_t segment = threadIdx.x / 32 * SEGMENT, start = segment + lane() * STRETCH;
-    const uint32_t limit = min(segment + SEGMENT, length), end = min(start + STRETCH, limit);
-    uint32_t entry = start, count = 0, total;
-    const auto ignore = [](uint32_t, uint32_t, uint32_t) {};
-    const auto tally = [&](uint32_t, uint32_t, uint32_t) { count++; };
+    const uint32_t other = __shfl_sync(ALL, lane() < by ? after : match, (int)((lane() + by) % 32));
+    const bool takes = other >> 24 >= by && length_of(other) + by > length_of(match);
 
-    /* A lane's entry is where the lane before it leaves. */
-    for (bool more = true; more;) {
-        const uint32_t leaves = parse(raw, entry, end, limit, f, ignore);
-        const uint32_t before = __shfl_up_sync(ALL, leaves, 1);
-        const uint32_t next = lane() == 0 ? start : max(start, before);
-        more = __any_sync(ALL, next != entry);
-        entry = next;
-    }
-    parse(raw, entry, end, limit, f, tally);
-    uint32_t i = block_sum(count, sums, &total);
-    parse(raw, entry, end, limit, f, [&](uint32_t at, uint32_t n, uint32_t offset) {
-        t->at[i] = (uint16_t)at;
-        t->length[i] = (uint16_t)n;
-        t->offset[i++] = (uint16_t)offset;
-    });
-    __syncthreads();
-    return total;
+    return takes ? other + (by << 16) - (by << 24) : match;
 }
 
-/* By a block: from bytes to matches. tables: PARTS of them, in shared memory. */
-__device__ inline uint32_t search(const uint8_t *raw, uint32_t length, uint16_t *tables, found *f,
-                                  taken *t, uint32_t *sums)
+/* By a warp: the matches of a segment, from its end on. Those of the first batch of the segment
+ * behind are not inherited: no match reaches there. */
+__device__ inline void match_segment(const encode_shared *s, uint32_t length, uint32_t segment,
+                                     found *f)
+{
+    uint32_t after[4] = {}, lengths = 0, last = segment + SEGMENT - 32;
+    uint32_t next = last < length ? f->offset[last + lane()] : 0;
+
+    for (uint32_t i = SEGMENT / 32; i-- > 0;) {
+        const uint32_t base = segment + 32 * i, own = next;
+        if (i > 0)
+            next = base - 32 < length ? f->offset[base - 32 + lane()] : 0;
+        uint32_t match = base < length ? match_batch(s, length, base, own) : 0;
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++) {
+            const uint32_t now = match;
+            match = inherit(match, after[k], 8 >> k);
+            after[k] = now;
+        }
+        if (base < length)
+            f->offset[base + lane()] = (uint16_t)match;
+        lengths =
+            lengths << 4 | (match != 0 ? min(length_of(match), LENGTH_MOST) - LENGTH_NONE : 0);
+        if (i % 8 == 0)
+            f->lengths[segment / 8 + i / 8 * 32 + lane()] = lengths;
+    }
+}
+
+/* By a block: from bytes to matches. Offsets stay in the room, lengths go to shared memory. */
+__device__ inline void search(encode_shared *s, uint32_t length, found *f)
 {
     const uint32_t warp = threadIdx.x / 32;
 
-    if (warp < PARTS)
-        insert_part(raw, length, warp, tables + (warp << TABLE_LOG2), f);
+    for (uint32_t i = threadIdx.x; i < BALE_CUDA_CELL / 8; i += ENCODE_THREADS)
+        s->lengths[i] = NONE << 16 | NONE; /* two entries of the tables, which lie there, too */
+    hash_all(s, length, f);
     __syncthreads();
-    for (uint32_t p = threadIdx.x; p < length; p += ENCODE_THREADS)
-        match_position(raw, length, p, tables, f);
-    for (uint32_t by = 8; by > 0; by /= 2) {
-        __syncthreads();
-        inherit(length, by, f);
-    }
+    if (warp < PARTS && warp * PART < length)
+        insert_part(length, warp, s->tables + (warp << TABLE_LOG2), f);
     __syncthreads();
-    return parse_all(raw, length, f, t, sums);
+    match_segment(s, length, warp * SEGMENT, f);
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < BALE_CUDA_CELL / 8; i += ENCODE_THREADS)
+        s->lengths[i] = f->lengths[i];
+    __syncthreads();
 }
 } // namespace bale_lzr
 

@@ -6,11 +6,11 @@
 
 namespace bale_rans
 {
-/* A symbol to an encoder. reciprocal: ceil(2^(31 + log2) / frequency), log2 = ceil(log2(frequency)),
- * divides what is below 2^31 exactly. */
-struct coded {
+/* A symbol to an encoder. reciprocal: ceil(2^(31 + log2) / frequency), which divides what is below
+ * 2^31 exactly. log2: that of the frequency, rounded up. */
+struct alignas(8) coded {
     uint32_t reciprocal;
-    uint16_t frequency, cum;
+    uint32_t about; /* frequency | cum << 12 | log2 << 24 */
 };
 
 __device__ inline uint32_t ceil_log2(uint32_t v)
@@ -20,10 +20,11 @@ __device__ inline uint32_t ceil_log2(uint32_t v)
 
 __device__ inline coded coded_of(uint32_t frequency, uint32_t cum)
 {
-    const uint64_t scale = (uint64_t)1 << (31 + ceil_log2(frequency));
+    const uint32_t log2 = ceil_log2(frequency);
+    const uint64_t scale = (uint64_t)1 << (31 + log2);
 
-    return coded{(uint32_t)((scale + frequency - 1) / frequency), (uint16_t)frequency,
-                 (uint16_t)cum};
+    return coded{(uint32_t)((scale + frequency - 1) / frequency),
+                 frequency | cum << 12 | log2 << 24};
 }
 
 /* ---- Tables ---- */
@@ -220,17 +221,16 @@ class encoder
         return count_;
     }
 
-    /* A step of the lanes that take part. */
+    /* A step of the lanes that take part; of others `symbol` is any that there is. p: of the table. */
     __device__ void symbol(const coded *symbols, uint32_t p, uint32_t symbol, bool part)
     {
-        const coded s = part ? symbols[symbol] : coded{0, 1, 0};
+        const coded s = symbols[symbol];
+        const uint32_t frequency = s.about & 0xfff;
 
-        spill(part && x_ >= (uint32_t)s.frequency << (HIGH - p));
-        if (part) {
-            const uint32_t quotient =
-                (uint32_t)((uint64_t)x_ * s.reciprocal >> (31 + ceil_log2(s.frequency)));
-            x_ = (quotient << p) + x_ - quotient * s.frequency + s.cum;
-        }
+        spill(part && x_ >= frequency << (HIGH - p));
+        const uint32_t quotient = __umulhi(2 * x_, s.reciprocal) >> (s.about >> 24 & 31);
+        const uint32_t x = (quotient << p) + x_ - quotient * frequency + (s.about >> 12 & 0xfff);
+        x_ = part ? x : x_;
     }
 
     /* A step with so many raw bits, RAW_MOST at most. */

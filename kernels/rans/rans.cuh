@@ -237,16 +237,13 @@ class decoder
     __device__ decoded symbol(const symbols<COUNT, P> &of, bool part)
     {
         constexpr uint32_t LOWEST = (1u << P) - 1;
-        uint32_t s = 0, about = 0;
+        const uint32_t slot = x_ & LOWEST, s = ((const uint8_t *)of.of_slot)[slot];
+        const uint32_t about = of.about[s];
+        const uint32_t x = ((about & LOWEST) + 1) * (x_ >> P) + slot - (about >> P & LOWEST);
 
-        if (part) {
-            const uint32_t slot = x_ & LOWEST;
-            s = ((const uint8_t *)of.of_slot)[slot];
-            about = of.about[s];
-            x_ = ((about & LOWEST) + 1) * (x_ >> P) + slot - (about >> P & LOWEST);
-        }
+        x_ = part ? x : x_;
         refill(part && x_ >> LOW == 0);
-        return decoded{s, about >> 2 * P};
+        return part ? decoded{s, about >> 2 * P} : decoded{0, 0};
     }
 
     /* A step with so many raw bits, RAW_MOST at most. */
