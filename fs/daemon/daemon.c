@@ -48,6 +48,22 @@ struct daemon {
 
 /* ---- The start ---- */
 
+/* The lock is its owner's and root's: others could keep writers out with it. So they read without
+ * it. That nobody writes to the store now, the lock of its directory has told. */
+static int open_unguarded(struct daemon *d)
+{
+    const char *path = d->options->store;
+    int err = bale_store_open(path, BALE_STORE_UNLOCKED, &d->mount.store, d->why);
+    if (err != BALE_OK)
+        return err;
+    d->mount.unguarded = true;
+    bale_log(BALE_LOG_WARNING,
+             "%s: its lock is for its owner: mounted without it: what is written to the store "
+             "meanwhile may give I/O errors here until a file is opened again",
+             path);
+    return BALE_OK;
+}
+
 static int open_store(struct daemon *d)
 {
     struct bale_mount *mount = &d->mount;
@@ -60,6 +76,8 @@ static int open_store(struct daemon *d)
     err = bale_store_open_takeover(
         d->options->store, d->options->read_only ? BALE_STORE_READONLY : BALE_STORE_WRITE,
         d->options->takeover[0] ? d->options->takeover : NULL, &mount->store, d->why);
+    if (err == BALE_E_PERM && d->options->read_only)
+        err = open_unguarded(d);
     if (err != BALE_OK)
         return err;
     d->store_fd = openat(bale_store_root_fd(mount->store), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

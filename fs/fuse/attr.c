@@ -123,7 +123,7 @@ int bale_attr_read(struct bale_mount *mount, struct bale_node *node, int fd,
     double ignored;
 
     timeout = timeout ? timeout : &ignored;
-    *timeout = BALE_CACHE_SECONDS;
+    *timeout = bale_mount_cache_seconds(mount, BALE_CACHE_SECONDS);
     if (backing)
         *st = *backing;
     else if (fstat(fd, st) != 0)

@@ -59,8 +59,7 @@ void bale_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     pthread_mutex_unlock(&handles_lock);
     bale_memory_count(bale_volume_memory(mount->volume), (int64_t)sizeof *handle);
     fi->fh = (uintptr_t)handle;
-    fi->cache_readdir = 1;
-    fi->keep_cache = 1;
+    fi->cache_readdir = fi->keep_cache = !mount->unguarded;
     if (fuse_reply_open(req, fi) != 0) {
         bale_op_releasedir(NULL, ino, fi);
         bale_memory_count(bale_volume_memory(mount->volume), -(int64_t)sizeof *handle);
@@ -176,7 +175,7 @@ static void look_up_entry(struct bale_mount *mount, struct bale_node *dir,
         return;
     if (bale_attr_get(mount, node, fd, &st, &param->attr, &param->attr_timeout) == 0) {
         param->ino = bale_ino_of(mount, node);
-        param->entry_timeout = BALE_CACHE_SECONDS;
+        param->entry_timeout = bale_mount_cache_seconds(mount, BALE_CACHE_SECONDS);
         bale_node_remember(mount->nodes, node);
     } else {
         param->attr = (struct stat){.st_ino = entry->ino, .st_mode = DTTOIF((mode_t)entry->type)};

@@ -18,7 +18,8 @@ struct entry_op {
 static int reply_entry(fuse_req_t req, struct bale_node *node, int fd, const struct stat *backing)
 {
     struct bale_mount *mount = bale_mount_of(req);
-    struct fuse_entry_param entry = {.entry_timeout = BALE_CACHE_SECONDS};
+    struct fuse_entry_param entry = {.entry_timeout =
+                                         bale_mount_cache_seconds(mount, BALE_CACHE_SECONDS)};
     int e = bale_attr_get(mount, node, fd, backing, &entry.attr, &entry.attr_timeout);
 
     if (e == EAGAIN)
@@ -97,7 +98,8 @@ void bale_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
                 : bale_node_lookup(mount->nodes, dir, name, &node, &fd, &st);
 
     if (e == ENOENT)
-        fuse_reply_entry(req, &(struct fuse_entry_param){.entry_timeout = BALE_ABSENT_SECONDS});
+        fuse_reply_entry(req, &(struct fuse_entry_param){.entry_timeout = bale_mount_cache_seconds(
+                                                             mount, BALE_ABSENT_SECONDS)});
     else if (e)
         fuse_reply_err(req, e);
     else

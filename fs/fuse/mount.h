@@ -30,6 +30,7 @@
  * this mount is the only writer of the store and every change comes through the kernel. */
 #define BALE_CACHE_SECONDS 3600.0
 #define BALE_ABSENT_SECONDS 10.0
+#define BALE_UNGUARDED_SECONDS 1.0 /* for both where that does not hold */
 
 struct bale_ctimes;
 struct bale_freezer;
@@ -52,6 +53,7 @@ struct bale_mount {
     bool backing_acls;                   /* the store keeps POSIX ACLs */
     bool dont_mask; /* this process, not the kernel, applies the caller's umask */
     bool read_only;
+    bool unguarded;     /* without the store's lock, which is another user's: somebody may write */
     bool direct;        /* io=direct */
     bool hides_set_id;  /* regular files show no set-id bits and no capabilities */
     bool hides_devices; /* device nodes show no device */
@@ -69,6 +71,11 @@ struct bale_mount {
     pthread_cond_t closed;      /* signalled when one of these has been closed */
     struct bale_seek_op *seeks; /* lseek requests that wait; a thread handles the first (seek.c) */
 };
+
+static inline double bale_mount_cache_seconds(const struct bale_mount *mount, double seconds)
+{
+    return mount->unguarded ? BALE_UNGUARDED_SECONDS : seconds;
+}
 
 static inline struct bale_mount *bale_mount_of(fuse_req_t req)
 {

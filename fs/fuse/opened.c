@@ -273,7 +273,7 @@ void bale_use_add_handle(struct bale_use *use, struct fuse_file_info *fi)
 
     fi->direct_io = mount->direct;
     fi->parallel_direct_writes = mount->direct;
-    fi->keep_cache = !mount->direct;
+    fi->keep_cache = !mount->direct && !mount->unguarded;
     /* A reader has written nothing that its close would have to flush. */
     fi->noflush = (fi->flags & O_ACCMODE) == O_RDONLY;
     pthread_mutex_lock(&mount->opened_lock);
