@@ -230,8 +230,10 @@ void bale_op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, struct fuse
 {
     struct bale_node *dir = bale_node_of(bale_mount_of(req), parent);
     struct bale_container_attr attr;
-    int fd;
-    int e = make_in(req, dir, NULL, O_TMPFILE | (fi->flags & O_EXCL), &mode, &attr, &fd);
+    int fd = -1;
+    int e = bale_store_abilities(bale_mount_of(req)->store)->tmpfile
+                ? make_in(req, dir, NULL, O_TMPFILE | (fi->flags & O_EXCL), &mode, &attr, &fd)
+                : EOPNOTSUPP;
 
     if (e)
         fuse_reply_err(req, e == EISDIR ? EOPNOTSUPP : e);

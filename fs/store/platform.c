@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,6 +173,13 @@ static bool has_type(int fd, const uint32_t *magics, size_t count)
         if ((uint32_t)st.f_type == magics[i])
             return true;
     return false;
+}
+
+bool bale_platform_keeps_tmpfile(int fd)
+{
+    static const uint32_t magics[] = {FUSE_SUPER_MAGIC};
+
+    return !has_type(fd, magics, 1);
 }
 
 /* By the magic numbers of file systems that several machines can write, from linux/magic.h and from

@@ -42,5 +42,8 @@ bool bale_platform_is_network(int fd);
 /* Whether syncfs() on fd's file system makes all that was written to it durable (doc/durability.md
  * has the reasons). False for a type that is not known. */
 bool bale_platform_believes_syncfs(int fd);
+/* Whether a file that was made with O_TMPFILE on fd's file system stays when it was given a name
+ * and closed. JuiceFS 1.4 removes it some time later; its type is that of all of FUSE. */
+bool bale_platform_keeps_tmpfile(int fd);
 
 #endif

@@ -83,7 +83,7 @@ static bool makes_tmpfile(int dir)
     if (fd < 0)
         return lacks_space();
     close(fd);
-    return true;
+    return bale_platform_keeps_tmpfile(dir);
 }
 
 static bool gives_handles(int dir)

@@ -5,7 +5,8 @@
  * and attributes until an fsync of the inode; syncfs(2) reaches no file system in user space. What
  * is durable lies in an ordinary directory: the contents of inode N in the file N, names and
  * attributes in the file "journal". A rename is durable in both directories or in none. Space
- * cannot be reserved (no fallocate), as on MooseFS. One thread. */
+ * cannot be reserved (no fallocate), as on MooseFS; a file that was made with O_TMPFILE is removed
+ * when it is closed, even if it has got a name, as on JuiceFS 1.4. One thread. */
 #ifndef BALE_TESTS_MOUNT_LOSSY_H
 #define BALE_TESTS_MOUNT_LOSSY_H
 
@@ -48,8 +49,9 @@ struct lossy_node {
     struct lossy_node *parent;   /* of a directory */
     unsigned links;              /* names in memory */
     uint64_t lookups;
-    bool known;   /* the journal has its attributes */
-    bool changed; /* a directory's entries are not as in the journal */
+    bool nameless; /* made by O_TMPFILE and not closed since */
+    bool known;    /* the journal has its attributes */
+    bool changed;  /* a directory's entries are not as in the journal */
     struct lossy_node *next;
 };
 

@@ -132,7 +132,33 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
 
 static void op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, struct fuse_file_info *fi)
 {
-    op_create(req, parent, NULL, mode, fi);
+    struct lossy_node *node = make(req, parent, NULL, S_IFREG | (mode & 07777), 0, NULL);
+
+    if (!node)
+        return;
+    node->nameless = true;
+    lossy_reply_entry(req, node, fi);
+}
+
+static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    struct lossy_node *node = lossy_node_of(ino);
+
+    (void)fi;
+    for (struct lossy_node *dir = lossy_nodes; node->nameless && dir; dir = dir->next) {
+        struct lossy_entry **slot = &dir->entries;
+        while (*slot) {
+            if ((*slot)->node != node) {
+                slot = &(*slot)->next;
+                continue;
+            }
+            lossy_entry_remove(dir, slot);
+            changed(dir);
+            lossy_disk_entries(dir);
+        }
+    }
+    node->nameless = false;
+    fuse_reply_err(req, 0);
 }
 
 static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
@@ -269,6 +295,7 @@ void lossy_names_ops(struct fuse_lowlevel_ops *ops)
     ops->symlink = op_symlink;
     ops->create = op_create;
     ops->tmpfile = op_tmpfile;
+    ops->release = op_release;
     ops->link = op_link;
     ops->unlink = op_unlink;
     ops->rmdir = op_rmdir;

@@ -113,15 +113,18 @@ static bool make_file(struct actor *actor, const struct place *place)
     struct power_path path = power_path_of(actor, place);
     bool nameless = power_random(actor, 5) == 0 && !power_plain;
     bool good;
-    int fd;
+    int fd = -1;
 
     made.object = object;
-    power_note(actor, "%s %s", nameless ? "link a nameless" : "create", place->path);
     if (nameless) {
         struct power_path dir = path;
-        char self[32];
         *strrchr(dir.text, '/') = '\0';
         fd = open(dir.text, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+        nameless = fd >= 0 || errno != EOPNOTSUPP;
+    }
+    power_note(actor, "%s %s", nameless ? "link a nameless" : "create", place->path);
+    if (nameless) {
+        char self[32];
         good = fd >= 0 && power_write(actor, object, fd);
         power_push(&place->dir->names[place->name], object->number);
         snprintf(self, sizeof self, "/proc/self/fd/%d", fd);

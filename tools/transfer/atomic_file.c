@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fs/store/platform.h"
+
 static void name_it(struct bale_atomic_file *file)
 {
     static atomic_uint last;
@@ -17,8 +19,10 @@ static void name_it(struct bale_atomic_file *file)
 
 int bale_atomic_file_open(struct bale_atomic_file *file, int dir)
 {
-    *file = (struct bale_atomic_file){.dir = dir};
-    file->fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    *file = (struct bale_atomic_file){.dir = dir, .fd = -1};
+    errno = EOPNOTSUPP;
+    if (bale_platform_keeps_tmpfile(dir))
+        file->fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (file->fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
         return file->fd < 0 ? errno : 0;
     do {
