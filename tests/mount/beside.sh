@@ -15,32 +15,39 @@ mkdir "$work/low" "$mnt" "$other"
 "$passthrough" "$work/low" "$other" || fail "passthrough"
 mount_up "$store" "$mnt"
 
-# forget FROM: the other machine drops its pages of the container from that byte on
+# forget FILE FROM LENGTH: the other machine drops its pages of that range of the container; length 0: up to the end
 forget() {
     /usr/bin/python3 -c 'import os, sys
 fd = os.open(sys.argv[1], os.O_RDONLY)
-os.posix_fadvise(fd, int(sys.argv[2]), 0, os.POSIX_FADV_DONTNEED)' "$other/store/file" "$1"
+os.posix_fadvise(fd, int(sys.argv[2]), int(sys.argv[3]), os.POSIX_FADV_DONTNEED)' "$other/store/$1" "$2" "$3"
 }
 
-# A commit of its own, durable, in the space of the one before the last.
+# rewrite FILE SIZE: a commit of its own, durable, in the space of the one before the last
 rewrite() {
-    head -c 200000 /dev/urandom >"$work/new"
-    dd if="$work/new" of="$mnt/file" bs=200000 conv=notrunc,fsync status=none
+    head -c "$2" /dev/urandom >"$work/new-$1"
+    dd if="$work/new-$1" of="$mnt/$1" bs="$2" conv=notrunc,fsync status=none
 }
 
 for i in 1 2 3 4 5; do
-    rewrite
+    rewrite file 200000
+    rewrite small 20000
 done
 for i in $(seq 20); do
     "$BALEFS" cat "$other/store/file" >"$work/seen" 2>"$work/said" || fail "round $i: $(cat "$work/said")"
-    cmp -s "$work/seen" "$work/new" || fail "round $i: other bytes"
-    rewrite
-    rewrite
-    rewrite
+    cmp -s "$work/seen" "$work/new-file" || fail "round $i: other bytes"
+    rewrite file 200000
+    rewrite file 200000
+    rewrite file 200000
     # The first page, with the roots, stays old.
-    forget 4096
+    forget file 4096 0
     "$BALEFS" cat "$other/store/file" >"$work/seen" 2>"$work/said" || fail "round $i, old roots: $(cat "$work/said")"
-    cmp -s "$work/seen" "$work/new" || fail "round $i, old roots: other bytes"
+    cmp -s "$work/seen" "$work/new-file" || fail "round $i, old roots: other bytes"
+    rewrite small 20000
+    forget small 0 4096
+    # Now all but the first page.
+    "$BALEFS" cat "$other/store/small" >"$work/seen" 2>"$work/said" || fail "round $i, old frames: $(cat "$work/said")"
+    cmp -s "$work/seen" "$work/new-small" || fail "round $i, old frames: other bytes"
+    rewrite file 200000
 done
 
 # What is damaged is still called so.

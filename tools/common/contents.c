@@ -115,15 +115,33 @@ static void note(struct bale_damage *damage, const struct bale_fault *fault, uin
     pthread_mutex_unlock(&damage->lock);
 }
 
+/* Reads bytes [from, to) of one segment. Where another machine writes, the pages that this one has
+ * of the container may be older than the root: what looks damaged is read once more, without them. */
+static int read_frame(const struct bale_contents *contents, struct bale_scratch *scratch,
+                      const struct bale_segment *segment, uint64_t from, uint64_t to, uint8_t *raw,
+                      struct bale_fault *fault)
+{
+    int err = BALE_E_CORRUPT;
+
+    for (int i = 0; i < 2 && err == BALE_E_CORRUPT; i++) {
+        if (i > 0)
+            (void)posix_fadvise(bale_io_fd(bale_container_io(contents->container)), 0, 0,
+                                POSIX_FADV_DONTNEED);
+        *fault = (struct bale_fault){0};
+        err = bale_container_read(contents->container, scratch, segment, from,
+                                  (uint32_t)(to - from), raw, fault);
+    }
+    return err;
+}
+
 /* Reads bytes [from, to) of one segment. Reads around the damage: the damaged bytes are noted and
  * become zeros. */
 static int read_segment(const struct bale_contents *contents, struct bale_scratch *scratch,
                         const struct bale_segment *segment, uint64_t from, uint64_t to,
                         uint8_t *raw, struct bale_damage *damage)
 {
-    struct bale_fault fault = {0};
-    int err = bale_container_read(contents->container, scratch, segment, from,
-                                  (uint32_t)(to - from), raw, &fault);
+    struct bale_fault fault;
+    int err = read_frame(contents, scratch, segment, from, to, raw, &fault);
 
     if (err == BALE_OK || err == BALE_E_NOMEM)
         return err;
