@@ -1,5 +1,5 @@
 /* What the sources of the store share. Only for fs/store and its tests. Calls go one way: volume.c,
- * properties.c, init.c and remake.c, store.c, result.c, session.c, lock_watch.c, session_file.c,
+ * properties.c, init.c and remake.c, store.c, session.c, result.c, lock_watch.c, session_file.c,
  * session_list.c, lock.c, config.c and top.c, lock_directory.c, lock_file.c, holder.c, probe.c,
  * match.c, exists.c, file.c, platform.c. */
 #ifndef BALE_FS_STORE_INTERNAL_H
@@ -26,6 +26,7 @@ struct bale_sessions_version {
 };
 
 #define BALE_WRITER_SIZE 17
+#define BALE_MARK_SIZE 64
 
 struct bale_sessions {
     char identity[BALE_IDENTITY]; /* of this boot and mount */
@@ -105,6 +106,8 @@ int bale_store_open_own(struct bale_store *store, struct bale_reason *why);
 
 /* result.c */
 int bale_store_write_result(struct bale_store *store, bool clean, const char *result);
+/* Whether sessions.json is the file that the last mount left, or that is not known. */
+bool bale_result_left_sessions(const struct bale_store *store);
 
 /* config.c */
 /* Reads volume.json or, if it is missing or damaged, its copy; one must be valid. */
@@ -130,6 +133,9 @@ bool bale_sessions_new_writer(struct bale_sessions *sessions); /* false: no rand
 /* Whether sessions.json is what this mount wrote. *changed: it is not, or missing, and to be made
  * again. BALE_E_BUSY: another writer has written it since the store was opened. Under change. */
 int bale_sessions_look(struct bale_store *store, bool *changed);
+/* What another file of this name, or this one with other contents, does not have. False: it cannot be
+ * had. */
+bool bale_sessions_mark(const struct bale_store *store, char mark[static BALE_MARK_SIZE]);
 
 /* session.c */
 /* Reads the list and, for a writer, starts a session. */

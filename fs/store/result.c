@@ -1,5 +1,6 @@
 /* last-unmount.json: how a mount ended. */
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,15 +21,17 @@ static json_t *result_json(const struct bale_store *store, bool clean, const cha
                            const char *result)
 {
     const struct bale_store_totals *totals = &store->totals;
+    char mark[BALE_MARK_SIZE] = "";
 
-    return json_pack("{s:I, s:I, s:b, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "process",
-                     (json_int_t)getpid(), "session",
-                     (json_int_t)atomic_load(&store->sessions.current), "clean", clean, "time",
-                     when, "result", result, "written", (json_int_t)totals->written, "compressed",
-                     (json_int_t)totals->compressed, "stored", (json_int_t)totals->stored,
-                     "commits", (json_int_t)totals->commits, "syncs", (json_int_t)totals->syncs,
-                     "throttled", (json_int_t)totals->throttled, "errors",
-                     (json_int_t)totals->errors, "cpu_ms", (json_int_t)(totals->cpu_us / 1000));
+    (void)bale_sessions_mark(store, mark);
+    return json_pack(
+        "{s:I, s:I, s:s, s:b, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "process",
+        (json_int_t)getpid(), "session", (json_int_t)atomic_load(&store->sessions.current),
+        "sessions", mark, "clean", clean, "time", when, "result", result, "written",
+        (json_int_t)totals->written, "compressed", (json_int_t)totals->compressed, "stored",
+        (json_int_t)totals->stored, "commits", (json_int_t)totals->commits, "syncs",
+        (json_int_t)totals->syncs, "throttled", (json_int_t)totals->throttled, "errors",
+        (json_int_t)totals->errors, "cpu_ms", (json_int_t)(totals->cpu_us / 1000));
 }
 
 int bale_store_write_result(struct bale_store *store, bool clean, const char *result)
@@ -75,4 +78,15 @@ json_t *bale_store_last_unmount(const char *path)
     if (root >= 0)
         close(root);
     return json;
+}
+
+bool bale_result_left_sessions(const struct bale_store *store)
+{
+    json_t *json = read_result(store->dir_fd);
+    const char *left = json_string_value(json_object_get(json, "sessions"));
+    char mark[BALE_MARK_SIZE];
+    bool same = !left || (bale_sessions_mark(store, mark) && strcmp(left, mark) == 0);
+
+    json_decref(json);
+    return same;
 }

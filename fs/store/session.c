@@ -10,9 +10,11 @@
 #include "fs/store/file.h"
 #include "fs/store/internal.h"
 
-/* The range of the first session, a random one, where sessions.json is missing. */
+/* The first session of a range is a random one of these. */
 #define FIRST_MIN (UINT32_C(1) << 16)
 #define FIRST_MAX (UINT32_C(1) << 31)
+#define ROOM (UINT32_C(1) << 24) /* the store has no other sessions so far behind the first */
+#define TRIES 1000
 #define ALL_SESSIONS UINT64_MAX
 
 /* Writes list and, if that succeeds or always is set, makes it the current one. Owns its entries
@@ -35,17 +37,36 @@ static int publish(struct bale_store *store, struct bale_session_list *list, boo
 
 /* ---- A session's life ------------------------------------------------------------------------ */
 
-static bool next_session(const struct bale_sessions *sessions, uint32_t *next)
+static bool begin_range(struct bale_session_list *list)
 {
     uint32_t random;
 
-    *next = sessions->list.last + 1;
-    if (sessions->present)
-        return *next != 0;
-    if (getrandom(&random, sizeof random, 0) != sizeof random)
+    for (int tries = 0; tries < TRIES; tries++) {
+        if (getrandom(&random, sizeof random, 0) != sizeof random)
+            return false;
+        random = FIRST_MIN + random % (FIRST_MAX - FIRST_MIN);
+        if (!bale_session_list_owns(list, random, random + ROOM)) {
+            list->first = list->last = random;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* If the list is not as a mount has left it, it may be older than the containers: then the numbers
+ * that follow may be in them, with other commits. */
+static bool next_session(const struct bale_store *store, struct bale_session_list *list)
+{
+    if (!store->sessions.present)
+        return begin_range(list);
+    if (list->last == UINT32_MAX)
         return false;
-    *next = FIRST_MIN + random % (FIRST_MAX - FIRST_MIN);
-    return true;
+    if (bale_result_left_sessions(store)) {
+        list->last++;
+        return true;
+    }
+    bale_session_list_add_range(list, list->first, list->last);
+    return begin_range(list);
 }
 
 /* Before anything of ours is written, makes durable what earlier sessions of this boot and mount
@@ -74,29 +95,27 @@ static int start_session(struct bale_store *store, struct bale_reason *why)
 {
     struct bale_sessions *sessions = &store->sessions;
     struct bale_session_list list;
-    uint32_t next;
 
     if (!bale_sessions_new_writer(sessions))
         return bale_store_fail(why, BALE_E_IO, "%s: there are no random numbers", store->path);
-    if (!next_session(sessions, &next))
-        return bale_store_fail(why, BALE_E_TOOBIG,
-                               "%s: has no session numbers left: copy its files to a new store",
-                               store->path);
     if (!bale_session_list_copy(&list, &sessions->list))
         return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", store->path);
     sessions->unsettled = !sessions->present || bale_session_list_has(&list, list.last);
     sync_earlier_sessions(store, &list);
-    list.last = next;
-    if (!sessions->present)
-        list.first = next;
-    if (!bale_session_list_add(&list, next, sessions->identity)) {
+    if (!next_session(store, &list)) {
+        free(list.entries);
+        return bale_store_fail(why, BALE_E_TOOBIG,
+                               "%s: has no session numbers left: copy its files to a new store",
+                               store->path);
+    }
+    if (!bale_session_list_add(&list, list.last, sessions->identity)) {
         free(list.entries);
         return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", store->path);
     }
     if (publish(store, &list, false) < 0)
         return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" BALE_SESSIONS, "written");
-    sessions->first = next;
-    atomic_store(&sessions->current, next);
+    sessions->first = list.last;
+    atomic_store(&sessions->current, list.last);
     return 0;
 }
 
@@ -286,8 +305,7 @@ static bool entry_certain(const struct bale_sessions *sessions,
 static enum bale_session_state state_in(const struct bale_sessions *sessions, uint32_t session)
 {
     const struct bale_session_list *list = &sessions->list;
-    bool known = session == 0 ? sessions->present
-                              : list->first > 0 && session >= list->first && session <= list->last;
+    bool known = session == 0 ? sessions->present : bale_session_list_owns(list, session, session);
 
     for (size_t i = 0; i < list->count; i++)
         if ((session == 0 || list->entries[i].session == session) &&

@@ -21,16 +21,16 @@ static bool parse_entry(struct bale_session_list *list, const json_t *json)
     const char *boot = json_string_value(json_object_get(json, "boot"));
     json_int_t number = json_integer_value(session);
 
-    if (!json_is_integer(session) || number < 0 || number > list->last)
+    if (!json_is_integer(session) || number < 0 || number > UINT32_MAX ||
+        (number > list->last && !bale_session_list_owns(list, (uint32_t)number, (uint32_t)number)))
         return false;
     if (!boot || strlen(boot) >= BALE_IDENTITY)
         return false;
     return bale_session_list_add(list, (uint32_t)number, boot);
 }
 
-static bool parse_session(const json_t *json, const char *key, uint32_t *session)
+static bool parse_session(const json_t *value, uint32_t *session)
 {
-    const json_t *value = json_object_get(json, key);
     json_int_t number = json_integer_value(value);
 
     if (!json_is_integer(value) || number < 0 || number > UINT32_MAX)
@@ -39,14 +39,31 @@ static bool parse_session(const json_t *json, const char *key, uint32_t *session
     return true;
 }
 
+static bool parse_ranges(struct bale_session_list *list, const json_t *earlier)
+{
+    for (size_t i = 0; i < json_array_size(earlier); i++) {
+        const json_t *range = json_array_get(earlier, i);
+        uint32_t first, last;
+
+        if (!parse_session(json_array_get(range, 0), &first) ||
+            !parse_session(json_array_get(range, 1), &last) || last < first ||
+            bale_session_list_owns(list, first, last))
+            return false;
+        bale_session_list_add_range(list, first, last);
+    }
+    return true;
+}
+
 static bool parse_list(struct bale_session_list *list, const json_t *json)
 {
     const json_t *uncertain = json_object_get(json, "uncertain");
+    const json_t *first = json_object_get(json, "first");
 
     list->first = 1;
-    if (json_object_get(json, "first") && !parse_session(json, "first", &list->first))
+    if (first && !parse_session(first, &list->first))
         return false;
-    if (!parse_session(json, "last", &list->last) || !json_is_array(uncertain))
+    if (!parse_session(json_object_get(json, "last"), &list->last) || !json_is_array(uncertain) ||
+        !parse_ranges(list, json_object_get(json, "earlier")))
         return false;
     for (size_t i = 0; i < json_array_size(uncertain); i++)
         if (!parse_entry(list, json_array_get(uncertain, i)))
@@ -99,17 +116,24 @@ bool bale_sessions_new_writer(struct bale_sessions *sessions)
 static json_t *list_json(const struct bale_session_list *list, const char *writer)
 {
     json_t *uncertain = json_array();
+    json_t *earlier = json_array();
     json_t *json = NULL;
 
+    for (size_t i = 0; i < list->earlier_count; i++)
+        if (json_array_append_new(earlier, json_pack("[I, I]", (json_int_t)list->earlier[i].first,
+                                                     (json_int_t)list->earlier[i].last)) < 0)
+            goto out;
     for (size_t i = 0; i < list->count; i++)
         if (json_array_append_new(uncertain, json_pack("{s:I, s:s}", "session",
                                                        (json_int_t)list->entries[i].session, "boot",
                                                        list->entries[i].boot)) < 0)
             goto out;
-    json = json_pack("{s:I, s:I, s:O, s:s}", "first", (json_int_t)list->first, "last",
-                     (json_int_t)list->last, "uncertain", uncertain, "writer", writer);
+    json = json_pack("{s:I, s:I, s:O, s:O, s:s}", "first", (json_int_t)list->first, "last",
+                     (json_int_t)list->last, "earlier", earlier, "uncertain", uncertain, "writer",
+                     writer);
 out:
     json_decref(uncertain);
+    json_decref(earlier);
     return json;
 }
 
@@ -145,6 +169,18 @@ int bale_sessions_write(struct bale_store *store, const struct bale_session_list
 }
 
 /* ---- Whose it is ----------------------------------------------------------------------------- */
+
+bool bale_sessions_mark(const struct bale_store *store, char mark[static BALE_MARK_SIZE])
+{
+    struct statx st;
+
+    if (statx(store->dir_fd, BALE_SESSIONS, AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC,
+              STATX_INO | STATX_CTIME, &st) < 0)
+        return false;
+    snprintf(mark, BALE_MARK_SIZE, "%" PRIu64 ":%" PRId64 ".%09" PRIu32, (uint64_t)st.stx_ino,
+             (int64_t)st.stx_ctime.tv_sec, st.stx_ctime.tv_nsec);
+    return true;
+}
 
 static bool is_version(const struct bale_sessions_version *a, const struct bale_sessions_version *b)
 {

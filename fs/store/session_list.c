@@ -23,7 +23,9 @@ bool bale_session_list_add(struct bale_session_list *list, uint32_t session, con
 
 bool bale_session_list_copy(struct bale_session_list *to, const struct bale_session_list *from)
 {
-    *to = (struct bale_session_list){.first = from->first, .last = from->last};
+    *to = *from;
+    to->entries = NULL;
+    to->count = to->capacity = 0;
     for (size_t i = 0; i < from->count; i++)
         if (!bale_session_list_add(to, from->entries[i].session, from->entries[i].boot)) {
             free(to->entries);
@@ -40,10 +42,46 @@ bool bale_session_list_has(const struct bale_session_list *list, uint32_t sessio
     return false;
 }
 
+static void join_closest(struct bale_session_list *list)
+{
+    struct bale_session_range *ranges = list->earlier;
+    size_t closest = 1;
+
+    for (size_t i = 2; i < list->earlier_count; i++)
+        if (ranges[i].first - ranges[i - 1].last < ranges[closest].first - ranges[closest - 1].last)
+            closest = i;
+    ranges[closest - 1].last = ranges[closest].last;
+    list->earlier_count--;
+    for (size_t i = closest; i < list->earlier_count; i++)
+        ranges[i] = ranges[i + 1];
+}
+
+void bale_session_list_add_range(struct bale_session_list *list, uint32_t first, uint32_t last)
+{
+    struct bale_session_range *ranges = list->earlier;
+    size_t at;
+
+    if (list->earlier_count == BALE_SESSION_RANGES)
+        join_closest(list);
+    for (at = list->earlier_count; at > 0 && ranges[at - 1].first > first; at--)
+        ranges[at] = ranges[at - 1];
+    ranges[at] = (struct bale_session_range){first, last};
+    list->earlier_count++;
+}
+
+bool bale_session_list_owns(const struct bale_session_list *list, uint32_t first, uint32_t last)
+{
+    for (size_t i = 0; i < list->earlier_count; i++)
+        if (first <= list->earlier[i].last && list->earlier[i].first <= last)
+            return true;
+    return list->first > 0 && first <= list->last && list->first <= last;
+}
+
 bool bale_session_is_of_this_boot(const struct bale_sessions *sessions,
                                   const struct bale_session_entry *entry)
 {
-    if (sessions->first && entry->session >= sessions->first)
+    if (sessions->first && entry->session >= sessions->first &&
+        entry->session <= atomic_load(&sessions->current))
         return true;
     return entry->boot[0] != '\0' && strcmp(entry->boot, sessions->identity) == 0;
 }

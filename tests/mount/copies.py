@@ -14,6 +14,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 from typing import Callable, NamedTuple, Optional
@@ -24,7 +25,8 @@ sys.path.insert(0, os.path.join(HERE, "..", "reader"))
 from balefs_reader import Container, Root, Store, parse_slot, SLOT
 
 BALEFS, WORK = sys.argv[1], sys.argv[2]
-SOURCE, OTHER, MOUNT = (os.path.join(WORK, name) for name in ("source", "other", "mnt"))
+SOURCE, OLDER, OTHER, MOUNT = (os.path.join(WORK, name)
+                               for name in ("source", "older", "other", "mnt"))
 CERTAIN, LISTED, UNKNOWN = "certain", "listed", "unknown"
 SIZE = 400_000
 DAMAGES = ("whole", "flip", "zero", "cut")
@@ -213,6 +215,47 @@ def by_restoring_old_sessions(to: str) -> None:
         json.dump(sessions, file)
 
 
+def by_restoring_older_sessions(to: str) -> None:
+    """Over the newer one. The numbers that follow are in the containers."""
+    by_whole_cp(to)
+    run("cp", sessions_of(OLDER), sessions_of(to))
+    mounted(to, lambda: None)
+
+
+def by_restoring_an_older_balefs(to: str) -> None:
+    by_whole_cp(to)
+    shutil.rmtree(os.path.join(to, ".balefs"))
+    run("cp", "-a", os.path.join(OLDER, ".balefs"), to)
+    for _ in range(2):
+        mounted(to, lambda: None)
+
+
+def by_crashing_after_restoring(to: str) -> None:
+    """The session that crashed has the number of one that is in the containers."""
+    by_whole_cp(to)
+    run("cp", sessions_of(OLDER), sessions_of(to))
+    balefs("mount", to, MOUNT)
+    with open(os.path.join(to, ".balefs", "lock"), encoding="utf-8") as file:
+        os.kill(json.load(file)["process"], signal.SIGKILL)
+    run("umount", "-l", MOUNT)
+    with open(sessions_of(to), encoding="utf-8") as file:
+        sessions = json.load(file)
+    for entry in sessions["uncertain"]:
+        entry["boot"] = "another:1"
+    with open(sessions_of(to), "w", encoding="utf-8") as file:
+        json.dump(sessions, file)
+
+
+def by_copying_newer_files(to: str) -> None:
+    """A copy of the whole store, once; then it is used, and gets the newer files of the first."""
+    run("cp", "-a", OLDER, to)
+    for _ in range(2):
+        mounted(to, lambda: None)
+    run("rsync", "-a", "--exclude=/.balefs", SOURCE + "/", to)
+    for _ in range(2):
+        mounted(to, lambda: None)
+
+
 TABLE: list[tuple[Callable[[str], None], str]] = [
     (by_cp, UNKNOWN),
     (by_cp_sparse, UNKNOWN),
@@ -226,6 +269,10 @@ TABLE: list[tuple[Callable[[str], None], str]] = [
     (by_losing_sessions, UNKNOWN),
     (by_losing_sessions_long_ago, UNKNOWN),
     (by_restoring_old_sessions, UNKNOWN),
+    (by_restoring_older_sessions, UNKNOWN),
+    (by_restoring_an_older_balefs, UNKNOWN),
+    (by_crashing_after_restoring, UNKNOWN),
+    (by_copying_newer_files, UNKNOWN),
 ]
 
 
@@ -381,6 +428,8 @@ def main() -> None:
     os.mkdir(MOUNT)
     for store in (SOURCE, OTHER):
         balefs("init", "--codec", "store", store)
+    mounted(SOURCE, lambda: None)
+    run("cp", "-a", SOURCE, OLDER)
     mounted(SOURCE, fill)
     mounted(OTHER, lambda: write(os.path.join(MOUNT, "own"), FIRST))
     os.unlink(os.path.join(OTHER, "own"))

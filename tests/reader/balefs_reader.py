@@ -444,6 +444,7 @@ class Store:
         self.modes: Optional[str] = None
         self.first = 1
         self.last: Optional[int] = None         # None: no store, every session counts as certain
+        self.earlier: list[tuple[int, int]] = []
         self.uncertain: dict[int, str] = {}
         self.listed = False                     # there is a list of sessions
         self.boot = boot
@@ -501,6 +502,10 @@ class Store:
         self.last = sessions.get("last")
         require(type(self.last) is int and 0 <= self.last < 1 << 32, "sessions: last", "a u32",
                 self.last)
+        for span in sessions.get("earlier", []):
+            require(isinstance(span, list) and len(span) == 2 and all(type(n) is int for n in span)
+                    and span[0] <= span[1], "sessions: earlier", "pairs of numbers", span)
+            self.earlier.append((span[0], span[1]))
         for entry in sessions.get("uncertain", []):
             good = isinstance(entry, dict) and type(entry.get("session")) is int and \
                 isinstance(entry.get("boot"), str)
@@ -514,7 +519,8 @@ class Store:
         if session in self.uncertain:
             here = not self.paranoid and self.uncertain[session] == self.boot != ""
             return Trust.CERTAIN if here else Trust.UNCERTAIN
-        own = 1 <= session and self.first <= session <= self.last
+        own = 1 <= session and any(first <= session <= last for first, last in
+                                   (*self.earlier, (self.first, self.last)))
         return Trust.CERTAIN if own else Trust.UNKNOWN
 
 

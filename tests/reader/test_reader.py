@@ -449,14 +449,14 @@ class Choice(Case):
         missing = [whole[:at] + bytes(length), whole[:-1], whole[:at],
                    whole[:-3] + bytes(3), whole[:at] + frame(b"abc", 0, 1),
                    whole[:at] + noise(length)]
-        for last, first in ((1, 1), (5, 3), (0, None)):
+        for last, first, earlier in ((1, 1, []), (5, 3, []), (9, 8, [[0, 1], [3, 5]]), (0, None, [])):
             self.sessions(last)
             path = os.path.join(self.store, ".balefs", "sessions.json")
             if first is None:
                 os.unlink(path)
             else:
                 with open(path, "w", encoding="utf-8") as f:
-                    json.dump({"first": first, "last": last, "uncertain": []}, f)
+                    json.dump({"first": first, "last": last, "uncertain": [], "earlier": earlier}, f)
             self.assertEqual(self.read(whole), b"new")
             for data in flipped:                # damage costs its range, and nothing is given up
                 with reader.Container(self.write(data), reader.Store(self.store, BOOT)) as c:
@@ -473,6 +473,11 @@ class Choice(Case):
             self.bad(worse, "frame at")
         self.sessions(5)
         self.assertEqual(self.read(root(session=0, size=7) + bytes(SLOT)), bytes(7))
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump({"first": 7, "last": 9, "uncertain": [], "earlier": [[1, 2]]}, f)
+        self.assertEqual(self.bad(missing[0], "frame at"), None)
+        with reader.Container(self.write(missing[0]), reader.Store(self.store, BOOT)) as c:
+            self.assertEqual((c.choose().generation, c.held), (2, False))
 
     def test_unknown_pages(self) -> None:
         b, data = two_levels()

@@ -133,6 +133,60 @@ static void first_of_all(void)
     scratch_remove();
 }
 
+/* sessions.json of an earlier time: the numbers that follow may be in containers that are newer. */
+static void restored(void)
+{
+    struct bale_store *store = begin();
+    char old[1 << 12];
+    uint32_t first;
+
+    CHECK_EQ(bale_store_close(store, true, "well"), 0);
+    snprintf(old, sizeof old, "%s", get_file("s/.balefs/sessions.json"));
+    store = store_open("s", BALE_STORE_WRITE);
+    CHECK_EQ_U(*view(store).session, 11);
+    CHECK_EQ(bale_store_close(store, true, "well"), 0);
+    put_file("s/.balefs/sessions.json", old);
+    store = store_open("s", BALE_STORE_WRITE);
+    first = *view(store).session;
+    CHECK(first >= 1u << 16 && first < 1u << 31);
+    CHECK(certain(store, 10) && certain(store, first));
+    CHECK_EQ(state_of(store, 11), BALE_SESSION_UNKNOWN);
+    bale_store_checkpoint(store);
+    CHECK_EQ_U(*view(store).session, first + 1);
+    CHECK_EQ(state_of(store, 11), BALE_SESSION_UNKNOWN);
+    CHECK_EQ(bale_store_close(store, true, "well"), 0);
+    store = store_open("s", BALE_STORE_WRITE);
+    CHECK_EQ_U(*view(store).session, first + 2);
+    die(store);
+    /* After a crash nobody knows either. What it left stays listed, though its number is greater or
+     * less than those that follow. */
+    for (int i = 0; i < 100; i++) {
+        char boot[16];
+
+        snprintf(boot, sizeof boot, "boot-%d", i);
+        bale_store_platform.boot = boot;
+        store = store_open("s", BALE_STORE_WRITE);
+        CHECK(certain(store, 10));
+        CHECK_EQ(state_of(store, first + 2), BALE_SESSION_UNCERTAIN);
+        bale_store_checkpoint(store);
+        CHECK_EQ(state_of(store, first + 2), BALE_SESSION_UNCERTAIN);
+        CHECK_EQ(bale_store_close(store, true, i % 2 == 0 ? "well" : NULL), 0);
+    }
+    scratch_remove();
+}
+
+/* Own sessions everywhere: there are no numbers left, and the search ends. */
+static void no_room(void)
+{
+    bale_store_close(begin(), true, "well");
+    put_file("s/.balefs/sessions.json",
+             "{\"first\": 4294967290, \"last\": 4294967290, \"uncertain\": [],"
+             " \"earlier\": [[1, 4294967289]]}");
+    refused("s", BALE_STORE_WRITE, BALE_E_TOOBIG,
+            "%s/s: has no session numbers left: copy its files to a new store");
+    scratch_remove();
+}
+
 static void killed_in_this_boot(void)
 {
     struct bale_store *store = begin();
@@ -417,6 +471,11 @@ static void hostile_lists(void)
     hostile("{\"first\": \"1\", \"last\": 7, \"uncertain\": []}");
     hostile("{\"first\": -1, \"last\": 7, \"uncertain\": []}");
     hostile("{\"last\": 7, \"uncertain\": [3]}");
+    hostile("{\"first\": 5, \"last\": 7, \"uncertain\": [], \"earlier\": [3]}");
+    hostile("{\"first\": 5, \"last\": 7, \"uncertain\": [], \"earlier\": [[3]]}");
+    hostile("{\"first\": 5, \"last\": 7, \"uncertain\": [], \"earlier\": [[3, 2]]}");
+    hostile("{\"first\": 5, \"last\": 7, \"uncertain\": [], \"earlier\": [[3, 5]]}");
+    hostile("{\"first\": 5, \"last\": 7, \"uncertain\": [], \"earlier\": [[1, 2], [2, 3]]}");
     hostile("{\"last\": 7, \"uncertain\": [{\"session\": 8, \"boot\": \"\"}]}");
     hostile("{\"last\": 7, \"uncertain\": [{\"session\": 7}]}");
     hostile("{\"last\": 7, \"uncertain\": [{\"session\": 7, \"boot\": \""
@@ -437,6 +496,8 @@ int main(void)
     bale_store_platform.syncfs = fake_syncfs;
     clean_end();
     first_of_all();
+    restored();
+    no_room();
     killed_in_this_boot();
     killed_and_the_sync_fails();
     another_boot();
