@@ -57,8 +57,7 @@ int bale_evidence_page(struct bale_io *io, const struct bale_ref *ref, uint64_t 
     if (err != BALE_OK)
         return err;
     *missing = true;
-    if (ref->length < PAGE_HEAD + BALE_HASH_SIZE || got < ref->length ||
-        all_zero(page, ref->length))
+    if (ref->length < PAGE_HEAD + BALE_HASH_SIZE || got < ref->length)
         return BALE_OK;
     checksum = bale_get64(page + ref->length - BALE_HASH_SIZE);
     length = length_by_head(page);

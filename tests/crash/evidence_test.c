@@ -1,6 +1,7 @@
 /* A container whose newest root is of a session that its store does not know (FORMAT.md 8 rule 5).
  * Whatever happens to one page or frame of it: a write that is missing gives the older root, wrong
  * bytes cost what they lie in, and what is in doubt is not written. */
+#include "format/bytes.h"
 #include "format/err.h"
 #include "fs/container/index.h"
 #include "tests/check.h"
@@ -265,6 +266,24 @@ static void test_others(struct scene *s)
     }
 }
 
+/* A page of this container and of this length is there, whole, and of the generation before. */
+static void test_page_before(struct scene *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const struct span *span = &s->spans[i];
+        uint8_t *at;
+
+        if (!span->page)
+            continue;
+        restore(s);
+        at = s->rig.file.bytes + span->position;
+        bale_put64(at + PAGE_AT_GENERATION, bale_get64(at + PAGE_AT_GENERATION) - 1);
+        bale_put64(at + span->length - BALE_HASH_SIZE,
+                   bale_hash(at, span->length - BALE_HASH_SIZE));
+        expect_missing(s);
+    }
+}
+
 /* Once it is settled, the container is like any other: what is damaged stays so, and can be
  * overwritten. */
 static void test_settle(struct scene *s)
@@ -376,6 +395,7 @@ int main(void)
             test_zeros(&scene);
             test_cut(&scene);
             test_others(&scene);
+            test_page_before(&scene);
             test_pick(&scene);
             test_slot(&scene);
             test_settle(&scene);
