@@ -128,6 +128,45 @@ run 1 fsck --repair "$store"
 prints "^$store/.balefs/sessions.json: repaired: was damaged: "
 whole
 
+# What most files have decides, whichever is found first.
+repaired=$store
+for many in x y; do
+    store=$work/tmp/most.$many
+    run 0 init --codec zstd:5 "$store"
+    run 0 mount "$store" "$mnt"
+    me mkdir "$mnt/x" "$mnt/y"
+    me cp "$work/text" "$mnt/x/1"
+    me cp "$work/text" "$mnt/y/1"
+    me rm "$mnt/$many/1"
+    run 0 umount "$mnt"
+    me sed -i 's/"codec": "zstd:5"/"codec": "lz4"/' "$store/$own"
+    run 0 mount "$store" "$mnt"
+    me cp "$work/text" "$mnt/$many/1"
+    me cp "$work/text" "$mnt/$many/2"
+    run 0 umount "$mnt"
+    me rm "$store/$own" "$store/$copy"
+    run 1 fsck --repair "$store"
+    is lz4 "$(key codec)" "the codec of most files"
+done
+if [ "$1" = root ]; then # a user may have put a container with a mode there
+    /usr/bin/python3 - "$store/x/1" <<'END'
+import struct, sys
+import xxhash
+with open(sys.argv[1], "r+b") as f:
+    for slot in (0, 112):
+        f.seek(slot)
+        root = bytearray(f.read(104))
+        root[6:8] = struct.pack("<H", 0o104755)
+        f.seek(slot)
+        if any(root[8:]):
+            f.write(root + struct.pack("<Q", xxhash.xxh3_64_intdigest(bytes(root))))
+END
+    rm "$store/$own" "$store/$copy"
+    run 1 fsck --repair "$store"
+    is inode "$(key modes)" "modes of a store of root's with a container that has one"
+fi
+store=$repaired
+
 # Nothing is made of what was never a store, nor of what a newer program wrote, nor beside a mount.
 me mkdir "$work/tmp/plain"
 me cp "$work/text" "$work/tmp/plain"
