@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+struct fuse_session *lossy_session;
 struct lossy_node *lossy_nodes;
 
 static unsigned percent;
@@ -117,10 +118,10 @@ int main(int argc, char **argv)
     lossy_names_ops(&ops);
     lossy_inodes_ops(&ops);
     lossy_data_ops(&ops);
-    struct fuse_session *session = fuse_session_new(&args, &ops, sizeof ops, NULL);
-    if (!session || fuse_session_mount(session, argv[2]) != 0)
+    lossy_session = fuse_session_new(&args, &ops, sizeof ops, NULL);
+    if (!lossy_session || fuse_session_mount(lossy_session, argv[2]) != 0)
         return 1;
-    fuse_session_loop(session);
-    fuse_session_unmount(session);
+    fuse_session_loop(lossy_session);
+    fuse_session_unmount(lossy_session);
     return 0;
 }

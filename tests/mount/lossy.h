@@ -57,6 +57,7 @@ struct lossy_node {
 
 /* ---- lossy.c ---- */
 
+extern struct fuse_session *lossy_session;
 extern struct lossy_node *lossy_nodes; /* all of them */
 struct lossy_node *lossy_node_of(fuse_ino_t ino);
 struct lossy_node *lossy_node_make(uint64_t id, mode_t mode);
@@ -93,6 +94,9 @@ void lossy_data_ops(struct fuse_lowlevel_ops *ops);
 void lossy_entry_add(struct lossy_node *dir, const char *name, struct lossy_node *node);
 struct lossy_entry **lossy_entry_find(struct lossy_node *dir, const char *name);
 void lossy_entry_remove(struct lossy_node *dir, struct lossy_entry **slot);
+/* Whether the node has the name in LOSSY_VANISH, a variable of the environment. Then another
+ * machine removes it just now, and the fsync fails as on GlusterFS. */
+bool lossy_vanish(struct lossy_node *node);
 void lossy_names_ops(struct fuse_lowlevel_ops *ops);
 void lossy_inodes_ops(struct fuse_lowlevel_ops *ops);
 void lossy_xattr_set(struct lossy_node *node, const char *name, const void *value, size_t size);

@@ -174,6 +174,10 @@ static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_f
 
     (void)datasync;
     (void)fi;
+    if (lossy_vanish(node)) {
+        fuse_reply_err(req, ESTALE);
+        return;
+    }
     lossy_data_sync(node);
     lossy_disk_attributes(node);
     fuse_reply_err(req, 0);

@@ -130,6 +130,24 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
         lossy_reply_entry(req, node, fi);
 }
 
+bool lossy_vanish(struct lossy_node *node)
+{
+    const char *name = getenv("LOSSY_VANISH");
+
+    for (struct lossy_node *dir = lossy_nodes; name && dir; dir = dir->next) {
+        struct lossy_entry **slot = lossy_entry_find(dir, name);
+        if (!*slot || (*slot)->node != node)
+            continue;
+        lossy_entry_remove(dir, slot);
+        changed(dir);
+        lossy_disk_entries(dir);
+        fuse_lowlevel_notify_inval_entry(
+            lossy_session, dir == lossy_nodes ? FUSE_ROOT_ID : (uintptr_t)dir, name, strlen(name));
+        return true;
+    }
+    return false;
+}
+
 static void op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, struct fuse_file_info *fi)
 {
     struct lossy_node *node = make(req, parent, NULL, S_IFREG | (mode & 07777), 0, NULL);

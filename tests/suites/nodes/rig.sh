@@ -250,5 +250,6 @@ fs_up() {
     "${kind}_servers" >"$rig/log/servers" 2>&1 || rig_fail "$kind: the servers did not start: see $rig/log"
     client_up A
     client_up B
-    until_true 60 on A sh -c "echo works >'$rig/A/fs/hello'" || rig_fail "$kind: nothing can be written"
+    # The first write of MooseFS and GlusterFS waits some seconds for the servers.
+    until_true 60 on A dd if=/dev/zero of="$rig/A/fs/hello" bs=4096 count=1 conv=fsync || rig_fail "$kind: nothing can be written"
 }
