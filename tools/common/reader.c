@@ -14,6 +14,7 @@
 #include "format/reason.h"
 #include "format/root.h"
 #include "fs/base/open.h"
+#include "fs/store/platform.h"
 #include "tools/common/message.h"
 #include "tools/common/options.h"
 
@@ -177,8 +178,8 @@ static bool is_suspect(int err, const struct bale_container *container)
 }
 
 /* Without the lock, somebody may write meanwhile, and use the space of what the root refers to that
- * was read. So nothing counts as damaged before it is known that there is no newer root. Takes over
- * fd. */
+ * was read. So nothing counts as damaged before it is known that there is no newer root. Where that
+ * may be another machine, no page is older than the root. Takes over fd. */
 static int open_beside_writer(const struct bale_reader *reader, int fd,
                               struct bale_container **container, char *feature)
 {
@@ -186,6 +187,8 @@ static int open_beside_writer(const struct bale_reader *reader, int fd,
     int err = BALE_E_IO;
 
     for (int i = 0; i < TRIES; i++) {
+        if (i > 0 || bale_platform_is_network(fd))
+            (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
         bool known = i > 0 && bale_reader_newest(fd, &before);
         int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
         if (own < 0)
@@ -197,7 +200,6 @@ static int open_beside_writer(const struct bale_reader *reader, int fd,
             break;
         bale_container_close(*container);
         *container = NULL;
-        (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     }
     close(fd);
     return err;
