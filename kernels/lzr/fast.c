@@ -4,15 +4,15 @@
 #include "kernels/lzr/search.h"
 
 enum {
-    SKIP = 7,     /* each 2^this bytes without a match, the search takes a longer step */
+    SKIP = 6,     /* each 2^this bytes without a match, the search takes a longer step */
     PIECE = 4096, /* of a match that is longer than one may be */
 };
 
-/* The search at work. The two last offsets that differ are tried before anything else. */
+/* The search at work. The last offset is tried before anything else. */
 struct search {
     struct lzr_fast *tables;
     const uint8_t *raw, *end;
-    uint32_t last[2];
+    uint32_t last;   /* offset */
     uint32_t anchor; /* the first byte that is in no sequence */
     struct lzr_found *found;
 };
@@ -61,13 +61,8 @@ static inline bool find(const struct search *s, uint32_t at, struct match *m)
     uint32_t near = *short_slot, far = *long_slot, next = at + 1, next_far;
 
     *short_slot = *long_slot = (uint16_t)at;
-    if (next > s->last[1] && same4(raw, next, next - s->last[1]) &&
-        !same4(raw, next, next - s->last[0])) {
-        *m = match_of(s, next, next - s->last[1], 4);
-        return true;
-    }
-    if (next > s->last[0] && same4(raw, next, next - s->last[0])) {
-        *m = match_of(s, next, next - s->last[0], 4);
+    if (next > s->last && same4(raw, next, next - s->last)) {
+        *m = match_of(s, next, next - s->last, 4);
         return true;
     }
     if (same8(raw, far, at)) {
@@ -94,10 +89,7 @@ static inline void add(struct search *s, struct match m)
     }
     lzr_found_add(s->found, m.at - s->anchor, m.length, offset);
     s->anchor = m.at + m.length;
-    if (offset != s->last[0]) {
-        s->last[1] = s->last[0];
-        s->last[0] = offset;
-    }
+    s->last = offset;
 }
 
 /* Notes some positions of a match that began at first and ends at the anchor. */
@@ -106,6 +98,7 @@ static inline void note(const struct search *s, uint32_t first)
     const uint8_t *raw = s->raw;
     uint32_t last = s->anchor;
 
+    s->tables->by8[lzr_hash(raw + first + 1, 8, LZR_FAST_LONG)] = (uint16_t)(first + 1);
     s->tables->by5[lzr_hash(raw + first + 2, 5, LZR_FAST_SHORT)] = (uint16_t)(first + 2);
     s->tables->by8[lzr_hash(raw + first + 2, 8, LZR_FAST_LONG)] = (uint16_t)(first + 2);
     s->tables->by8[lzr_hash(raw + last - 2, 8, LZR_FAST_LONG)] = (uint16_t)(last - 2);
@@ -118,7 +111,7 @@ void lzr_search_fast(struct lzr_fast *tables, const uint8_t *raw, uint32_t lengt
     struct search s = {.tables = tables,
                        .raw = raw,
                        .end = raw + length,
-                       .last = {lzr_first_offsets[0], lzr_first_offsets[1]},
+                       .last = lzr_first_offsets[0],
                        .found = found};
     uint32_t at = 1, limit = length > LZR_SEARCH_TAIL ? length - LZR_SEARCH_TAIL : 0;
     struct match m;
@@ -132,14 +125,8 @@ void lzr_search_fast(struct lzr_fast *tables, const uint8_t *raw, uint32_t lengt
         }
         add(&s, m);
         at = s.anchor;
-        if (at >= limit)
-            break;
-        note(&s, m.at);
-        while (at < limit && at >= s.last[1] && same4(raw, at, at - s.last[1])) {
-            m = match_of(&s, at, at - s.last[1], 4);
-            add(&s, m);
-            at = s.anchor;
-        }
+        if (at < limit)
+            note(&s, m.at);
     }
     lzr_found_add(found, length - s.anchor, 0, 0);
 }

@@ -55,6 +55,20 @@ static uint64_t table_cost(const uint32_t counts[256])
     return total > 0 ? (uint64_t)total * bale_log2_q16(total) - sum + table : 0;
 }
 
+/* Counts bytes by their tables, or anyhow if table is NULL, but not all in one place: that would wait
+ * for what it just wrote. */
+static void count_bytes(const uint8_t *bytes, const uint8_t *table, uint32_t count,
+                        uint32_t counts[LZR_TABLES][256])
+{
+    memset(counts, 0, LZR_TABLES * sizeof *counts);
+    if (table)
+        for (uint32_t i = 0; i < count; i++)
+            counts[table[i]][bytes[i]]++;
+    else
+        for (uint32_t i = 0; i < count; i++)
+            counts[i % LZR_TABLES][bytes[i]]++;
+}
+
 /* The sum of four counts. */
 static void add_up(const uint32_t counts[LZR_TABLES][256], uint32_t all[256])
 {
@@ -72,10 +86,7 @@ bool lzr_emit_literals(struct lzr_emit *e, const struct lzr_found *found, const 
     collect(e, found, raw, raw_length);
     if (many)
         collect_tables(e, found);
-    memset(e->counts, 0, sizeof e->counts);
-    /* One count for all would wait for what it just wrote. */
-    for (uint32_t i = 0; i < e->literal_count; i++)
-        e->counts[many ? e->table[i] : i % LZR_TABLES][e->literals[i]]++;
+    count_bytes(e->literals, many ? e->table : NULL, e->literal_count, e->counts);
     add_up(e->counts, all);
     for (unsigned t = 0; many && t < LZR_TABLES; t++)
         four += table_cost(e->counts[t]);
