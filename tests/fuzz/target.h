@@ -33,6 +33,8 @@ bool fuzz_page(const uint8_t *data, size_t size);
 size_t fuzz_page_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX]);
 bool fuzz_stream(const uint8_t *data, size_t size);
 size_t fuzz_stream_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX]);
+bool fuzz_rans(const uint8_t *data, size_t size);
+size_t fuzz_rans_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX]);
 
 #define FUZZ_TARGET_OF(name, ...)                                                                  \
     bool fuzz_##name(const uint8_t *data, size_t size);                                            \
