@@ -90,7 +90,7 @@ static unsigned best_symbol(const struct estimates *e)
     return best;
 }
 
-static struct bale_setting choose_for_ratio(struct bale_auto *a, struct estimates *e)
+static struct bale_setting choose_by_sample(struct bale_auto *a, struct estimates *e)
 {
     uint32_t enough = e->raw - e->raw / 20;
     uint32_t as_small = e->zstd + e->zstd / 32;
@@ -104,6 +104,31 @@ static struct bale_setting choose_for_ratio(struct bale_auto *a, struct estimate
     if (e->zstd >= enough && e->lz4 >= enough)
         return store;
     return e->lz4 <= as_small ? lz4 : zstd;
+}
+
+/* Whether so many bytes of the sample are as few as zstd:1 needs for a longer piece, from the
+ * middle. The sample's pieces show no repeats farther apart than they are long. */
+static bool is_small_enough(struct bale_auto *a, const struct estimates *e, uint32_t stored,
+                            const uint8_t *raw, uint32_t raw_length)
+{
+    uint32_t length = raw_length < BALE_AUTO_CLOSER ? raw_length : BALE_AUTO_CLOSER, its;
+
+    memcpy(a->sample, raw + (raw_length - length) / 2 / 8 * 8, length);
+    its = bale_auto_zstd(a, length);
+    return (uint64_t)stored * length <= (uint64_t)(its + its / 32) * e->raw;
+}
+
+static struct bale_setting choose_for_ratio(struct bale_auto *a, struct estimates *e,
+                                            const uint8_t *raw, uint32_t raw_length)
+{
+    struct bale_setting setting = choose_by_sample(a, e);
+    uint32_t stored = e->lz4;
+
+    if (setting.codec == BALE_CODEC_STORE || setting.codec == BALE_CODEC_ZSTD)
+        return setting;
+    if (setting.codec == BALE_CODEC_GPULZ)
+        stored = e->gpulz[bale_gpulz_symbol_log2((uint16_t)setting.parameter)];
+    return is_small_enough(a, e, stored, raw, raw_length) ? setting : zstd;
 }
 
 /* The time that a codec takes for a raw byte beyond store's, in 1/16 of the time for a stored byte
@@ -147,7 +172,8 @@ static struct bale_setting choose(void *work, int16_t parameter, const uint8_t *
     struct bale_auto_lz lz = bale_auto_lz(a, length);
     struct estimates e = {.raw = length, .lz4 = lz.lz4, .zstd = lz.zstd};
 
-    return parameter == BALE_AUTO_FOR_SPEED ? choose_for_speed(a, &e) : choose_for_ratio(a, &e);
+    return parameter == BALE_AUTO_FOR_SPEED ? choose_for_speed(a, &e)
+                                            : choose_for_ratio(a, &e, raw, raw_length);
 }
 
 static int create(void **work)

@@ -11,6 +11,7 @@
 #define BALE_AUTO_PIECES_MIN 8u
 #define BALE_AUTO_PIECES_MAX 64u
 #define BALE_AUTO_SAMPLE_MAX (BALE_AUTO_PIECE * BALE_AUTO_PIECES_MAX)
+#define BALE_AUTO_CLOSER 32768u /* bytes of the piece of a closer look; no more than a sample */
 #define BALE_AUTO_HASH_LOG2 12
 #define BALE_AUTO_SKIP_LOG2 4 /* after each 2^this misses in a row, the parse takes longer steps */
 
@@ -35,6 +36,10 @@ struct bale_auto_lz {
 
 /* Estimates both by one parse of the sample, whose length is 1 byte or more. */
 struct bale_auto_lz bale_auto_lz(struct bale_auto *a, uint32_t length);
+
+/* Estimates zstd:1 by a parse of its own, which finds what the other one hides behind shorter
+ * matches. */
+uint32_t bale_auto_zstd(struct bale_auto *a, uint32_t length);
 
 /* Estimates the size in gpulz, in bytes, with symbols of this size: two bytes or more. */
 uint32_t bale_auto_gpulz(struct bale_auto *a, uint32_t length, unsigned symbol_log2);

@@ -1,4 +1,5 @@
-/* Estimates lz4 and zstd:1 (spec.md, "Parse" and "Estimates"). */
+/* Estimates lz4 and zstd:1 (spec.md, "Parse", "Estimates" and "Closer look"). */
+#include <stdbool.h>
 #include <string.h>
 
 #include "kernels/auto/auto.h"
@@ -7,6 +8,7 @@
 enum {
     MATCH_MIN = 4,      /* lz4's */
     ZSTD_MATCH_MIN = 6, /* zstd:1's, except for repeated distances */
+    WORD = 8,           /* bytes that a hash of zstd:1's matches reads */
     ZSTD_BITS = 5,      /* of a match, for its lengths and the kind of its distance */
 };
 
@@ -114,4 +116,43 @@ struct bale_auto_lz bale_auto_lz(struct bale_auto *a, uint32_t length)
         .lz4 = parse.literals + 3 * parse.sequences + parse.length_bytes,
         .zstd = entropy_coded(a, parse.zstd_literals) + parse.zstd_bits / 8,
     };
+}
+
+/* The first bytes of a match of zstd:1. */
+static uint64_t six_at(const uint8_t *s)
+{
+    return bale_get64(s) << 8 * (WORD - ZSTD_MATCH_MIN);
+}
+
+uint32_t bale_auto_zstd(struct bale_auto *a, uint32_t length)
+{
+    const uint8_t *s = a->sample;
+    struct parse parse = {0};
+    uint32_t last = 0, misses = 0, anchor = 0, at = 1;
+
+    memset(a->heads, 0, sizeof a->heads);
+    memset(a->counts, 0, sizeof a->counts);
+    while (at + WORD <= length) {
+        uint64_t six = six_at(s + at);
+        uint32_t hash = (uint32_t)((six * 0x9e3779b97f4a7c15u) >> (64 - BALE_AUTO_HASH_LOG2));
+        uint32_t candidate = a->heads[hash];
+        bool again = last > 0 && bale_get32(s + at - last) == bale_get32(s + at);
+        a->heads[hash] = (uint16_t)at;
+        if (again)
+            candidate = at - last;
+        if (!again && six_at(s + candidate) != six) {
+            at += 1 + (misses++ >> BALE_AUTO_SKIP_LOG2);
+            continue;
+        }
+        add_zstd_literals(a, &parse, anchor, at);
+        parse.zstd_bits += ZSTD_BITS;
+        if (at - candidate != last)
+            parse.zstd_bits += 31u - (uint32_t)__builtin_clz(at - candidate);
+        last = at - candidate;
+        at += bale_auto_agree(s, candidate, at, length);
+        anchor = at;
+        misses = 0;
+    }
+    add_zstd_literals(a, &parse, anchor, length);
+    return entropy_coded(a, parse.zstd_literals) + parse.zstd_bits / 8;
 }

@@ -49,6 +49,11 @@ def lz4(s: bytes) -> int:
     return size
 
 
+def entropy(left: bytes) -> int:
+    counts = [left.count(value) for value in range(256)]
+    return min(sum(n * (log(len(left)) - log(n)) for n in counts if n) >> 19, len(left))
+
+
 def zstd(s: bytes) -> int:
     bits, last, left = 0, 0, bytearray()
     behind = 0
@@ -59,9 +64,30 @@ def zstd(s: bytes) -> int:
             left += s[behind:p]
             behind = p + n
     left += s[behind:]
-    counts = [left.count(value) for value in range(256)]
-    entropy = sum(n * (log(len(left)) - log(n)) for n in counts if n) >> 19
-    return min(entropy, len(left)) + bits // 8
+    return entropy(left) + bits // 8
+
+
+def closer_zstd(s: bytes) -> int:
+    """With a parse of its own."""
+    bits, last, left, table, p, misses, behind = 0, 0, bytearray(), [0] * 4096, 1, 0, 0
+    while p + 8 <= len(s):
+        w = int.from_bytes(s[p:p + 6], "little") << 16
+        h = w * 0x9E3779B97F4A7C15 % 2**64 >> 52
+        c, table[h] = table[h], p
+        if last and s[p - last:p - last + 4] == s[p:p + 4]:
+            c = p - last
+        elif s[c:c + 6] != s[p:p + 6]:
+            p += 1 + misses // 16
+            misses += 1
+            continue
+        bits += 5 + ((p - c).bit_length() - 1 if p - c != last else 0)
+        last = p - c
+        left += s[behind:p]
+        while p < len(s) and s[p - last] == s[p]:
+            p += 1
+        behind, misses = p, 0
+    left += s[behind:]
+    return entropy(left) + bits // 8
 
 
 def gpulz(s: bytes, size: int) -> int:
@@ -100,16 +126,27 @@ def gpulz_all(s: bytes) -> dict[int, int]:
     return g
 
 
-def for_ratio(raw: bytes) -> str:
-    s = sample(raw)
+def by_sample(s: bytes) -> tuple[str, int]:
+    """The choice, and the size that was estimated."""
     enough, l, z = len(s) - len(s) // 20, lz4(s), zstd(s)
     if l < enough and l <= z + z // 16:
         g, size = min((g, -size) for size, g in gpulz_all(s).items())
         if g < l - l // 32 and g <= z + z // 32:
-            return f"gpulz:s={-size}"
+            return f"gpulz:s={-size}", g
     if z >= enough and l >= enough:
-        return "store"
-    return "lz4" if l <= z + z // 32 else "zstd:1"
+        return "store", len(s)
+    return ("lz4", l) if l <= z + z // 32 else ("zstd:1", z)
+
+
+def for_ratio(raw: bytes) -> str:
+    s = sample(raw)
+    choice, size = by_sample(s)
+    if choice in ("store", "zstd:1"):
+        return choice
+    t = min(len(raw), 32 * KIB)
+    begin = 8 * ((len(raw) - t) // 2 // 8)
+    z = closer_zstd(raw[begin:begin + t])
+    return choice if size * t <= (z + z // 32) * len(s) else "zstd:1"
 
 
 def for_speed(raw: bytes) -> str:

@@ -2,6 +2,7 @@
 """`balefs compress` chooses what kernels/auto/spec.md says."""
 from __future__ import annotations
 
+import math
 import os
 import random
 import struct
@@ -15,7 +16,7 @@ import auto_choice
 
 BALEFS = os.environ["BALEFS"]
 KINDS = ("random", "keys of 2", "keys of 4", "keys of 8", "keys of 4, 2 random", "keys of 4, 4 random", "numbers",
-         "sparse", "repeats", "far repeats", "letters", "words", "counter")
+         "sparse", "repeats", "far repeats", "letters", "words", "counter", "rounded")
 
 
 def kind_of(name: str, length: int, dice: random.Random) -> bytes:
@@ -39,6 +40,10 @@ def kind_of(name: str, length: int, dice: random.Random) -> bytes:
         return b" ".join(b"%d-word" % dice.randrange(400) for _ in range(length // 6 + 1))
     if name == "counter":
         return b"".join(struct.pack("<QQ", i, 5 * i) for i in range(length // 16 + 1))
+    if name == "rounded":
+        row = dice.randrange(100, 2000)
+        return b"".join(struct.pack("<f", round(1000 * math.sin(i // row / 50) * math.cos(i % row / 30)) / 500)
+                        for i in range(length // 4 + 1))
     return dice.randbytes(length)
 
 

@@ -82,6 +82,37 @@ static void test_symbols(void)
     }
 }
 
+/* From -1 to 1 and back while phase goes on by 1: nearly a sine. */
+static float wave(float phase)
+{
+    float x = 2 * (phase - (float)(int)phase) - 1;
+
+    return x < 0 ? 4 * x * (1 + x) : 4 * x * (1 - x);
+}
+
+/* An f32 field, rounded to a thousandth of its range: rows are alike and values few, and zstd:1 sees
+ * both, which pieces of a sample hide. */
+static void fill_rounded(uint32_t row, float down)
+{
+    for (uint32_t i = 0; i < SIZE / sizeof(float); i++) {
+        float r = (float)(i / row), c = (float)(i % row);
+        float v = wave(down * r + 0.1f) * wave(0.0025f * c) + 0.3f * wave(0.0016f * (r + c));
+        v = (float)(int)(v * 384) * 0.0026f;
+        memcpy(data + i * sizeof v, &v, sizeof v);
+    }
+}
+
+static void test_rounded(void)
+{
+    for (uint32_t row = 256; row <= 4096; row *= 2) {
+        fill_rounded(row, 0.0032f);
+        check_choice(RATIO, 131072, "zstd:1");
+    }
+    /* Few values of four bytes, so that pairs of them repeat as well. */
+    fill_keys(4, 30, 0);
+    check_choice(RATIO, 131072, "zstd:1");
+}
+
 /* Values of four bytes that compress well: small numbers, and mostly zeros. */
 static void test_numbers(void)
 {
@@ -107,7 +138,9 @@ static void test_repeats(void)
     data_random(&state, data, SIZE);
     for (uint32_t at = 0; at + 800 <= SIZE; at += 800)
         memcpy(data + at + 400, data + at, 400);
-    check_choices(131072, "lz4", "gpulz:s=4");
+    check_choices(8192, "lz4", "gpulz:s=4");
+    /* The sample's pieces cut repeats off. */
+    check_choices(131072, "zstd:1", "gpulz:s=4");
 }
 
 /* Random bytes that repeat after an odd number of them: too far off for gpulz. */
@@ -196,6 +229,7 @@ int main(void)
     REQUIRE(bale_scratch_create(&scratch) == BALE_OK);
     test_kinds();
     test_symbols();
+    test_rounded();
     test_numbers();
     test_repeats();
     test_odd_repeats();
