@@ -26,7 +26,8 @@ extern "C" {
  *         engine leaves out the codec of the greatest rank first. 0: no device does it.
  * closed  whether the device's code is nvCOMP's instead of ours. It is missing without nvCOMP, and
  *         it does not decode frames of strangers.
- * most    the greatest parameter, as an int16_t, that is encoded on the device.
+ * most    the greatest parameter, as an int16_t, that is encoded on the device; if no device does
+ *         it, less than all.
  * speed   the class of p, below BALE_SPEEDS: parameters of one class take about as long, on the CPU
  *         and on a device. The engines learn the cost of each class.
  * chunk   the greatest log2 of the size of chunks. */
@@ -41,7 +42,8 @@ extern "C" {
 #define BALE_CODEC_LIST(BUILT_IN, CODEC)                                                           \
     BUILT_IN(store, STORE, 0, p == 0)                                                              \
     BUILT_IN(zero, ZERO, 1, p <= UINT8_MAX)                                                        \
-    BALE_DEVICE_CODEC_LIST(CODEC)
+    BALE_DEVICE_CODEC_LIST(CODEC)                                                                  \
+    CODEC(fsst, FSST, 18, p == 0, 0, false, -1, 0, BALE_CHUNK_LOG2_MAX)
 
 enum { BALE_SPEEDS = 4 };
 
@@ -50,6 +52,8 @@ enum { BALE_SPEEDS = 4 };
 enum {
     BALE_CODEC_LIST(BALE_CODEC_ID_BUILT_IN, BALE_CODEC_ID) BALE_CODEC_AUTO =
         255, /* only a setting */
+    BALE_CODEC_RESERVED_19 = 19,
+    BALE_CODEC_RESERVED_21 = 21,
 };
 #undef BALE_CODEC_ID_BUILT_IN
 #undef BALE_CODEC_ID
@@ -75,6 +79,13 @@ struct bale_codec_about {
     unsigned (*speed)(uint16_t parameter); /* of any parameter */
     uint8_t chunk_log2;                    /* of the largest chunks */
 };
+
+/* Whether frames of the codec have an extent part, also of ids that only a later program knows: the
+ * length of a frame's head follows from it. */
+static inline bool bale_codec_has_part(uint8_t id)
+{
+    return id == BALE_CODEC_FSST || id == BALE_CODEC_RESERVED_19 || id == BALE_CODEC_RESERVED_21;
+}
 
 /* NULL for an id that is not in the list, nor auto. */
 const struct bale_codec_about *bale_codec_about(uint8_t id);

@@ -19,7 +19,7 @@ enum {
     AT_RAW_CHECKSUM = 32,
     AT_STORED_LENGTH = 40,
     AT_TABLE = 44,
-    ENTRY_SIZE = 12,
+    ENTRY_SIZE = BALE_CHUNK_ENTRY,
     CHECKSUM_SIZE = BALE_HASH_SIZE,
     HEAD_MIN = AT_TABLE + CHECKSUM_SIZE,
     VERSION = 1,
@@ -44,7 +44,8 @@ static uint32_t table_count(uint8_t codec, uint32_t raw_length, uint8_t chunk_lo
 
 uint32_t bale_frame_head_length(uint8_t codec, uint32_t raw_length, uint8_t chunk_log2)
 {
-    return HEAD_MIN + ENTRY_SIZE * table_count(codec, raw_length, chunk_log2);
+    return HEAD_MIN + ENTRY_SIZE * (table_count(codec, raw_length, chunk_log2) +
+                                    (bale_codec_has_part(codec) ? 1 : 0));
 }
 
 size_t bale_frame_bound(uint32_t raw_length, uint8_t chunk_log2)
@@ -60,17 +61,38 @@ static void put_checksum(uint8_t *head, struct bale_frame *frame)
     bale_put64(head + covered, frame->head_checksum);
 }
 
+/* What of the head's lengths follows from codec, raw length and chunk size. */
+static void set_lengths(struct bale_frame *frame)
+{
+    frame->chunks = table_count(frame->codec, frame->raw_length, frame->chunk_log2);
+    frame->head_length = bale_frame_head_length(frame->codec, frame->raw_length, frame->chunk_log2);
+}
+
+static uint8_t *put_entry(uint8_t *entry, const struct bale_chunk *chunk)
+{
+    bale_put32(entry, chunk->stored);
+    bale_put64(entry + 4, chunk->checksum);
+    return entry + ENTRY_SIZE;
+}
+
+static struct bale_chunk get_entry(const uint8_t *entry)
+{
+    return (struct bale_chunk){.stored = bale_get32(entry), .checksum = bale_get64(entry + 4)};
+}
+
 uint32_t bale_frame_head_encode(struct bale_frame *frame, const struct bale_chunk *chunks,
                                 uint8_t *out)
 {
-    frame->chunks = table_count(frame->codec, frame->raw_length, frame->chunk_log2);
-    frame->head_length = HEAD_MIN + ENTRY_SIZE * frame->chunks;
-    frame->stored_length = 0;
-    for (uint32_t i = 0; i < frame->chunks; i++) {
-        uint8_t *entry = out + AT_TABLE + (size_t)ENTRY_SIZE * i;
+    uint8_t *entry = out + AT_TABLE;
 
-        bale_put32(entry, chunks[i].stored);
-        bale_put64(entry + 4, chunks[i].checksum);
+    set_lengths(frame);
+    if (bale_codec_has_part(frame->codec))
+        entry = put_entry(entry, &frame->part);
+    else
+        frame->part = (struct bale_chunk){0};
+    frame->stored_length = frame->part.stored;
+    for (uint32_t i = 0; i < frame->chunks; i++) {
+        entry = put_entry(entry, &chunks[i]);
         frame->stored_length += chunks[i].stored;
     }
 
@@ -126,9 +148,21 @@ static int check_codec(const struct bale_frame *frame)
                : BALE_E_CORRUPT;
 }
 
+/* An empty part has the checksum of no bytes, so that its entry says nothing else. */
+static int check_part(const uint8_t *in, struct bale_frame *frame)
+{
+    const struct bale_chunk part = get_entry(in + AT_TABLE);
+
+    frame->part = part;
+    if (part.stored > bale_part_limit(frame->raw_length) ||
+        !bale_frame_with_part_gains(frame->raw_length, frame->stored_length))
+        return BALE_E_CORRUPT;
+    return part.stored > 0 || part.checksum == bale_hash(in, 0) ? BALE_OK : BALE_E_CORRUPT;
+}
+
 static int check_table(const uint8_t *in, const struct bale_frame *frame)
 {
-    uint64_t sum = 0;
+    uint64_t sum = frame->part.stored;
 
     for (uint32_t i = 0; i < frame->chunks; i++) {
         uint32_t stored = bale_frame_chunk(in, frame, i).stored;
@@ -155,8 +189,7 @@ int bale_frame_head_decode(const uint8_t *in, size_t length, struct bale_frame *
     err = check_geometry(in, frame);
     if (err != BALE_OK)
         return err;
-    frame->chunks = table_count(frame->codec, frame->raw_length, frame->chunk_log2);
-    frame->head_length = HEAD_MIN + ENTRY_SIZE * frame->chunks;
+    set_lengths(frame);
     if (length < frame->head_length)
         return BALE_E_SHORT;
 
@@ -172,15 +205,15 @@ int bale_frame_head_decode(const uint8_t *in, size_t length, struct bale_frame *
         return err;
     if (frame->offset > (uint64_t)BALE_SIZE_MAX - frame->raw_length)
         return BALE_E_CORRUPT;
-    return check_table(in, frame);
+    err = bale_codec_has_part(frame->codec) ? check_part(in, frame) : BALE_OK;
+    return err == BALE_OK ? check_table(in, frame) : err;
 }
 
 struct bale_chunk bale_frame_chunk(const uint8_t *head, const struct bale_frame *frame, uint32_t i)
 {
-    const uint8_t *entry = head + AT_TABLE + (size_t)ENTRY_SIZE * i;
+    size_t before = bale_codec_has_part(frame->codec) ? 1 : 0;
 
-    (void)frame;
-    return (struct bale_chunk){.stored = bale_get32(entry), .checksum = bale_get64(entry + 4)};
+    return get_entry(head + AT_TABLE + ENTRY_SIZE * (before + i));
 }
 
 uint32_t bale_frame_chunk_raw(const struct bale_frame *frame, uint32_t i)

@@ -8,24 +8,28 @@
 #include "format/codecs.h"
 #include "format/limits.h"
 
+/* An entry in the table. */
+struct bale_chunk {
+    uint64_t checksum; /* of the stored bytes */
+    uint32_t stored;   /* bytes */
+};
+
 struct bale_frame {
     uint64_t offset; /* of the first raw byte in the file */
     uint64_t generation;
     uint64_t raw_checksum;
     uint64_t head_checksum;
     uint32_t raw_length;
-    uint32_t stored_length; /* of all chunks */
-    uint32_t chunks;        /* entries in the table: 0 for BALE_CODEC_ZERO */
-    uint32_t head_length;   /* bytes before the first chunk */
+    uint32_t stored_length; /* of the extent part and all chunks */
+    uint32_t chunks;        /* in the table: 0 for BALE_CODEC_ZERO */
+    uint32_t head_length;   /* bytes before the extent part and the chunks */
     uint16_t parameter;
     uint8_t codec;
     uint8_t chunk_log2;
+    struct bale_chunk part; /* the extent part's entry; zero for a codec that has none */
 };
 
-struct bale_chunk {
-    uint64_t checksum; /* of the stored bytes */
-    uint32_t stored;   /* bytes */
-};
+#define BALE_CHUNK_ENTRY 12u /* bytes of an entry in the table */
 
 /* Chunks of the frame's raw bytes. A frame of codec zero has them too, but not in its table. */
 uint32_t bale_frame_chunk_count(const struct bale_frame *frame);
@@ -37,7 +41,8 @@ uint32_t bale_frame_head_length(uint8_t codec, uint32_t raw_length, uint8_t chun
 size_t bale_frame_bound(uint32_t raw_length, uint8_t chunk_log2);
 
 /* Writes the head; chunks[] has bale_frame.chunks entries. Sets frame->chunks, stored_length,
- * head_length and head_checksum from the rest. Returns the head's length. out has room for it. */
+ * head_length and head_checksum from the rest, and part to zero if the codec has none. Returns the
+ * head's length. out has room for it. */
 uint32_t bale_frame_head_encode(struct bale_frame *frame, const struct bale_chunk *chunks,
                                 uint8_t *out);
 
@@ -47,8 +52,14 @@ uint32_t bale_frame_head_encode(struct bale_frame *frame, const struct bale_chun
  * read. */
 int bale_frame_head_decode(const uint8_t *in, size_t length, struct bale_frame *frame);
 
-/* Entry i of the table of a validated head. */
+/* The entry of chunk i in the table of a validated head. */
 struct bale_chunk bale_frame_chunk(const uint8_t *head, const struct bale_frame *frame, uint32_t i);
+
+/* Where the first chunk begins in the frame: behind the extent part, which is behind the head. */
+static inline size_t bale_frame_chunks_at(const struct bale_frame *frame)
+{
+    return (size_t)frame->head_length + frame->part.stored;
+}
 
 /* Raw length of chunk i. */
 uint32_t bale_frame_chunk_raw(const struct bale_frame *frame, uint32_t i);
@@ -63,6 +74,19 @@ bool bale_frame_has_geometry(const struct bale_frame *frame);
 static inline uint32_t bale_chunk_limit(uint32_t raw_length)
 {
     return raw_length - 1 - raw_length / 64;
+}
+
+/* The most bytes that the extent part of a frame may have: an eighth of its raw length. */
+static inline uint32_t bale_part_limit(uint32_t raw_length)
+{
+    return raw_length / 8;
+}
+
+/* Whether an extent part and chunks of stored_length bytes together gain enough: a frame is not
+ * longer than one that is stored raw, and by 1/64 worth decoding. If not, the codec is store. */
+static inline bool bale_frame_with_part_gains(uint32_t raw_length, uint64_t stored_length)
+{
+    return stored_length + BALE_CHUNK_ENTRY <= bale_chunk_limit(raw_length);
 }
 
 /* The raw checksum from the chunks' hashes, count x BALE_HASH_SIZE bytes, little-endian. */

@@ -13,6 +13,7 @@
 #define BALE_EXTENT_MAX (64u << 20)
 #define BALE_EXTENT_DEFAULT (128u << 10)
 #define BALE_EXTENT_STEP 4096u
+#define BALE_EXTENT_WITH_PART (1u << 20) /* of new files whose codec has an extent part */
 
 #define BALE_CHUNK_LOG2_MIN 12
 #define BALE_CHUNK_LOG2_MAX 26

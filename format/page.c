@@ -129,6 +129,8 @@ static int check_frame(const struct bale_segment *segment, const struct bale_pag
         return BALE_E_CORRUPT;
     if (segment->chunk_log2 < BALE_CHUNK_LOG2_MIN || segment->chunk_log2 > BALE_CHUNK_LOG2_MAX)
         return BALE_E_CORRUPT;
+    if (bale_codec_has_part(segment->codec) && (ctx->features & BALE_FEATURE_PARTS) == 0)
+        return BALE_E_CORRUPT;
     least = bale_frame_head_length(segment->codec, (uint32_t)raw, segment->chunk_log2);
     if (segment->codec == BALE_CODEC_ZERO ? segment->frame_length != least
                                           : segment->frame_length <= least)

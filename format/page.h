@@ -46,13 +46,14 @@ struct bale_page {
     };
 };
 
-/* What a page is validated against; extent and end come from the root. */
+/* What a page is validated against; extent, end and features come from the root. */
 struct bale_page_context {
     uint64_t container_id;
     uint64_t generation; /* greatest allowed */
     uint64_t end;
     uint64_t size;
     uint32_t extent;
+    uint8_t features; /* BALE_FEATURE_* */
 };
 
 /* Length of a page with count records. */

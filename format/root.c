@@ -30,8 +30,6 @@ enum {
     AT_FEATURES = 88,
     AT_MTIME = 96,
     AT_CHECKSUM = 104,
-    FEATURES = 2,
-    TAG_SIZE = 4,
     VERSION = 1,
     MODE_BITS = 07777,
     SET_USER_ID = 04000,
@@ -63,6 +61,7 @@ void bale_root_encode(const struct bale_root *root, uint8_t slot[static BALE_ROO
     bale_put64(slot + AT_TREE_CHECKSUM, root->tree.checksum);
     bale_put64(slot + AT_STORED, root->stored);
     bale_put64(slot + AT_CONTAINER_ID, root->container_id);
+    bale_features_encode(root->features, slot + AT_FEATURES);
     bale_put64(slot + AT_MTIME, (uint64_t)root->mtime);
     bale_put64(slot + AT_CHECKSUM, bale_hash(slot, AT_CHECKSUM));
 }
@@ -106,19 +105,6 @@ static bool all_zero(const uint8_t *bytes, size_t length)
         if (bytes[i] != 0)
             return false;
     return true;
-}
-
-/* No tag is known in version 1, so the first one is the reason. */
-static int check_features(const uint8_t *slot, char feature[static 5])
-{
-    const uint8_t *tag = slot + AT_FEATURES;
-
-    if (bale_get32(tag) == 0) /* then all are */
-        return all_zero(tag, (size_t)TAG_SIZE * FEATURES) ? BALE_OK : BALE_E_CORRUPT;
-    for (int c = 0; c < TAG_SIZE; c++)
-        feature[c] = (char)(tag[c] >= 0x20 && tag[c] < 0x7f ? tag[c] : '?');
-    feature[TAG_SIZE] = '\0';
-    return BALE_E_UNSUPPORTED;
 }
 
 static int check_setting(const struct bale_root *root)
@@ -178,6 +164,7 @@ static int check_tree(const struct bale_root *root)
 int bale_root_decode(const uint8_t slot[static BALE_ROOT_SIZE], struct bale_root *root,
                      char feature[static 5])
 {
+    uint8_t features;
     int err;
 
     feature[0] = '\0';
@@ -188,10 +175,11 @@ int bale_root_decode(const uint8_t slot[static BALE_ROOT_SIZE], struct bale_root
         return BALE_E_CORRUPT;
     if (slot[AT_VERSION] > VERSION)
         return BALE_E_UNSUPPORTED;
-    err = check_features(slot, feature);
+    err = bale_features_decode(slot + AT_FEATURES, &features, feature);
     if (err != BALE_OK)
         return err;
     read_fields(slot, root);
+    root->features = features;
     if ((root->flags & ~(BALE_ROOT_CODEC_EXPLICIT | BALE_ROOT_EXTENT_EXPLICIT)) != 0)
         return BALE_E_UNSUPPORTED;
     err = check_setting(root);

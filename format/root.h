@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/features.h"
 #include "format/limits.h"
 
 enum {
@@ -44,8 +45,9 @@ struct bale_root {
     struct bale_ref tree;
     uint32_t session;
     uint32_t extent;
-    uint16_t mode; /* 0, or BALE_ROOT_MODE_IN_CONTAINER | permission bits */
-    uint8_t flags; /* BALE_ROOT_* */
+    uint16_t mode;    /* 0, or BALE_ROOT_MODE_IN_CONTAINER | permission bits */
+    uint8_t flags;    /* BALE_ROOT_* */
+    uint8_t features; /* BALE_FEATURE_* */
     uint8_t height;
     uint8_t codec;      /* setting for new data: a codec id or BALE_CODEC_AUTO */
     uint16_t parameter; /* of the setting */

@@ -41,14 +41,16 @@ enum bale_stream_part bale_stream_part(const uint8_t in[static BALE_STREAM_MAGIC
     return begins(in, magic_head) ? BALE_PART_HEAD : BALE_PART_OTHER;
 }
 
-void bale_stream_begin(struct bale_stream *stream, uint32_t extent,
+void bale_stream_begin(struct bale_stream *stream, uint32_t extent, struct bale_setting setting,
                        uint8_t out[static BALE_STREAM_HEAD])
 {
-    *stream = (struct bale_stream){.extent = extent};
+    *stream = (struct bale_stream){
+        .extent = extent, .features = bale_codec_has_part(setting.codec) ? BALE_FEATURE_PARTS : 0};
     memset(out, 0, BALE_STREAM_HEAD);
     memcpy(out, magic_head, BALE_STREAM_MAGIC);
     out[AT_VERSION] = VERSION;
     bale_put32(out + AT_EXTENT, extent);
+    bale_features_encode(stream->features, out + AT_FEATURES);
     bale_put64(out + AT_HEAD_CHECKSUM, bale_hash(out, AT_HEAD_CHECKSUM));
 }
 
@@ -63,16 +65,22 @@ static bool is_zero(const uint8_t *in, size_t length)
 int bale_stream_head_decode(const uint8_t in[static BALE_STREAM_HEAD], struct bale_stream *stream)
 {
     uint32_t extent = bale_get32(in + AT_EXTENT);
+    uint8_t features;
+    char unknown[5];
+    int err;
 
     if (!begins(in, magic_head) ||
         bale_get64(in + AT_HEAD_CHECKSUM) != bale_hash(in, AT_HEAD_CHECKSUM))
         return BALE_E_CORRUPT;
     if (in[AT_VERSION] > VERSION || !is_zero(in + AT_HEAD_ZERO, AT_EXTENT - AT_HEAD_ZERO) ||
-        !is_zero(in + AT_HEAD_ZERO_2, AT_HEAD_CHECKSUM - AT_HEAD_ZERO_2))
+        !is_zero(in + AT_HEAD_ZERO_2, AT_FEATURES - AT_HEAD_ZERO_2))
         return BALE_E_UNSUPPORTED;
+    err = bale_features_decode(in + AT_FEATURES, &features, unknown);
+    if (err != BALE_OK)
+        return err;
     if (in[AT_VERSION] != VERSION || !bale_extent_is_valid(extent))
         return BALE_E_CORRUPT;
-    *stream = (struct bale_stream){.extent = extent};
+    *stream = (struct bale_stream){.extent = extent, .features = features};
     return BALE_OK;
 }
 
@@ -82,6 +90,8 @@ int bale_stream_add(struct bale_stream *stream, const struct bale_frame *frame)
 
     if (frame->generation != 0 || frame->raw_length > stream->extent ||
         frame->offset < stream->size)
+        return BALE_E_CORRUPT;
+    if (bale_codec_has_part(frame->codec) && (stream->features & BALE_FEATURE_PARTS) == 0)
         return BALE_E_CORRUPT;
     bale_put64(link, stream->chain);
     bale_put64(link + 8, frame->head_checksum);

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/codecs.h"
+#include "format/features.h"
 #include "format/frame.h"
 
 #define BALE_STREAM_HEAD 32u
@@ -20,15 +22,16 @@ struct bale_stream {
     uint64_t stored; /* sum of the frame lengths */
     uint64_t chain;
     uint32_t extent;
+    uint8_t features; /* BALE_FEATURE_* */
 };
 
 /* The kind of part that begins with these BALE_STREAM_MAGIC bytes. */
 enum bale_stream_part { BALE_PART_HEAD, BALE_PART_FRAME, BALE_PART_END, BALE_PART_OTHER };
 enum bale_stream_part bale_stream_part(const uint8_t in[static BALE_STREAM_MAGIC]);
 
-/* Begins a stream of frames of at most extent raw bytes, a size that FORMAT.md allows, and writes
- * its head. */
-void bale_stream_begin(struct bale_stream *stream, uint32_t extent,
+/* Begins a stream of frames of at most extent raw bytes, a size that FORMAT.md allows, that are
+ * encoded with the setting, and writes its head. */
+void bale_stream_begin(struct bale_stream *stream, uint32_t extent, struct bale_setting setting,
                        uint8_t out[static BALE_STREAM_HEAD]);
 
 /* Reads a head. BALE_OK, BALE_E_CORRUPT or BALE_E_UNSUPPORTED. */

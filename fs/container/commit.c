@@ -146,6 +146,7 @@ void bale_container_fill_root(const struct bale_container *c,
         .mode = next->mode,
         .codec = next->setting.codec,
         .parameter = (uint16_t)next->setting.parameter,
+        .features = c->index.ctx.features,
     };
     if (!c->config->modes_in_container)
         root->mode = 0;

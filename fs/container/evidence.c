@@ -70,16 +70,22 @@ int bale_evidence_page(struct bale_io *io, const struct bale_ref *ref, uint64_t 
     return BALE_OK;
 }
 
-/* Whether a chunk consists of zeros that were not written. */
+static bool lacks(const uint8_t *data, const struct bale_chunk *entry)
+{
+    return all_zero(data, entry->stored) && bale_hash(data, entry->stored) != entry->checksum;
+}
+
+/* Whether the extent part or a chunk consists of zeros that were not written. */
 static bool lacks_chunk(const uint8_t *data, const struct bale_frame *frame)
 {
-    size_t at = frame->head_length;
+    size_t at = bale_frame_chunks_at(frame);
 
+    if (frame->part.stored > 0 && lacks(data + frame->head_length, &frame->part))
+        return true;
     for (uint32_t i = 0; i < frame->chunks; i++) {
         struct bale_chunk chunk = bale_frame_chunk(data, frame, i);
 
-        if (all_zero(data + at, chunk.stored) &&
-            bale_hash(data + at, chunk.stored) != chunk.checksum)
+        if (lacks(data + at, &chunk))
             return true;
         at += chunk.stored;
     }

@@ -139,25 +139,36 @@ void bale_frame_fault_at(struct bale_fault *fault, const struct bale_segment *se
         .offset = from, .length = to > from ? to - from : 0, .position = position};
 }
 
-/* Reads one chunk's stored bytes and compares their checksum. */
-static int verify_chunk(struct bale_io *io, const struct bale_chunk *chunk, uint64_t position,
-                        uint8_t *stored, struct bale_fault *fault)
+static int check_entry(const struct bale_chunk *entry, const uint8_t *stored, const char *what,
+                       struct bale_fault *fault)
 {
-    int err = bale_frame_bytes_read(io, stored, chunk->stored, position, fault);
-    uint64_t found;
+    uint64_t found = bale_hash(stored, entry->stored);
 
-    if (err != BALE_OK)
-        return err;
-    found = bale_hash(stored, chunk->stored);
-    if (found == chunk->checksum)
+    if (found == entry->checksum)
         return BALE_OK;
-    set_fault(fault, "chunk checksum", chunk->checksum, found);
+    set_fault(fault, what, entry->checksum, found);
     return BALE_E_CORRUPT;
 }
 
-static uint32_t longest_chunk(const struct bale_frame_head *head)
+int bale_frame_part_check(const struct bale_frame *frame, const uint8_t *part,
+                          struct bale_fault *fault)
 {
-    uint32_t longest = 1;
+    return check_entry(&frame->part, part, "extent part checksum", fault);
+}
+
+/* Reads stored bytes and compares their checksum. */
+static int verify_entry(struct bale_io *io, const struct bale_chunk *entry, const char *what,
+                        uint64_t position, uint8_t *stored, struct bale_fault *fault)
+{
+    int err = bale_frame_bytes_read(io, stored, entry->stored, position, fault);
+
+    return err == BALE_OK ? check_entry(entry, stored, what, fault) : err;
+}
+
+/* The length of the longest of the extent part and the chunks. */
+static uint32_t longest_entry(const struct bale_frame_head *head)
+{
+    uint32_t longest = head->frame.part.stored > 1 ? head->frame.part.stored : 1;
 
     for (uint32_t i = 0; i < head->frame.chunks; i++) {
         uint32_t length = bale_frame_chunk(head->data, &head->frame, i).stored;
@@ -167,36 +178,57 @@ static uint32_t longest_chunk(const struct bale_frame_head *head)
     return longest;
 }
 
-static int verify_chunks(struct bale_io *io, const struct bale_segment *segment,
-                         const struct bale_frame_head *head,
-                         void (*bad)(void *arg, const struct bale_fault *fault), void *arg)
+/* Which frame is verified, and who hears of its faults. */
+struct verify {
+    struct bale_io *io;
+    const struct bale_segment *segment;
+    void (*bad)(void *arg, const struct bale_fault *fault);
+    void *arg;
+    uint8_t *stored; /* room for the longest entry */
+};
+
+static int report(const struct verify *v, int err, const struct bale_fault *fault)
+{
+    if (err == BALE_E_CORRUPT && v->bad)
+        v->bad(v->arg, fault);
+    return err;
+}
+
+/* No chunk decodes without the part, so its fault is the whole segment's. */
+static int verify_part(const struct verify *v, const struct bale_frame *frame)
+{
+    struct bale_fault fault = {.offset = v->segment->offset,
+                               .length = v->segment->length,
+                               .position = v->segment->position + frame->head_length};
+
+    if (!bale_codec_has_part(frame->codec))
+        return BALE_OK;
+    return report(v,
+                  verify_entry(v->io, &frame->part, "extent part checksum", fault.position,
+                               v->stored, &fault),
+                  &fault);
+}
+
+static int verify_chunks(const struct verify *v, const struct bale_frame_head *head)
 {
     const struct bale_frame *frame = &head->frame;
-    uint64_t position = segment->position + frame->head_length;
-    uint8_t *stored;
-    int result = BALE_OK;
+    uint64_t position = v->segment->position + bale_frame_chunks_at(frame);
+    int result = verify_part(v, frame);
 
-    if (frame->chunks == 0)
-        return BALE_OK;
-    stored = malloc(longest_chunk(head));
-    if (!stored)
-        return BALE_E_NOMEM;
     for (uint32_t i = 0; i < frame->chunks; i++) {
         struct bale_chunk chunk = bale_frame_chunk(head->data, frame, i);
         struct bale_fault fault;
         int err;
 
-        bale_frame_fault_at(&fault, segment, frame, i, position);
-        err = verify_chunk(io, &chunk, position, stored, &fault);
+        if (result != BALE_OK && (result != BALE_E_CORRUPT || !v->bad))
+            return result;
+        bale_frame_fault_at(&fault, v->segment, frame, i, position);
+        err = report(v, verify_entry(v->io, &chunk, "chunk checksum", position, v->stored, &fault),
+                     &fault);
         if (err != BALE_OK)
             result = err;
-        if (err == BALE_E_CORRUPT && bad)
-            bad(arg, &fault);
-        else if (err != BALE_OK)
-            break;
         position += chunk.stored;
     }
-    free(stored);
     return result;
 }
 
@@ -205,6 +237,7 @@ int bale_frame_verify(struct bale_io *io, const struct bale_segment *segment, ui
 {
     struct bale_fault fault = {
         .offset = segment->offset, .length = segment->length, .position = segment->position};
+    struct verify v = {.io = io, .segment = segment, .bad = bad, .arg = arg};
     struct bale_frame_head head;
     int err;
 
@@ -213,8 +246,11 @@ int bale_frame_verify(struct bale_io *io, const struct bale_segment *segment, ui
         err = bale_frame_head_match(&head.frame, segment, extent, &fault);
     if ((err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED) && bad)
         bad(arg, &fault);
-    if (err == BALE_OK)
-        err = verify_chunks(io, segment, &head, bad, arg);
+    if (err == BALE_OK) {
+        v.stored = malloc(longest_entry(&head));
+        err = v.stored ? verify_chunks(&v, &head) : BALE_E_NOMEM;
+    }
+    free(v.stored);
     free(head.data);
     return err;
 }

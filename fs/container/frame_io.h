@@ -33,12 +33,18 @@ int bale_frame_head_match(const struct bale_frame *frame, const struct bale_segm
 int bale_frame_bytes_read(struct bale_io *io, uint8_t *data, size_t length, uint64_t position,
                           struct bale_fault *fault);
 
+/* Checks the extent part of a frame, its head's part.stored bytes. BALE_OK or BALE_E_CORRUPT, with
+ * fault as above. */
+int bale_frame_part_check(const struct bale_frame *frame, const uint8_t *part,
+                          struct bale_fault *fault);
+
 /* Sets fault to the part of the segment that chunk i of its frame contains, whose stored bytes are
  * at position. Its length is 0 if the segment has no byte of the chunk. */
 void bale_frame_fault_at(struct bale_fault *fault, const struct bale_segment *segment,
                          const struct bale_frame *frame, uint32_t i, uint64_t position);
 
-/* Checks head and stored bytes of a segment's frame, chunk by chunk, without decoding. Calls bad
+/* Checks head and stored bytes of a segment's frame, the extent part and chunk by chunk, without
+ * decoding. Calls bad
  * for each fault, with all fields set (length 0: the segment has no byte of the chunk), and goes
  * on; if bad is NULL, ends at the first. BALE_E_CORRUPT or BALE_E_UNSUPPORTED: there was a fault;
  * other errors as bale_container_read. */

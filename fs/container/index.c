@@ -18,6 +18,7 @@ void bale_index_init(struct bale_index *index, struct bale_io *io, const struct 
         .end = root->end,
         .size = root->size,
         .extent = root->extent,
+        .features = root->features,
     };
     index->ref = root->tree;
     index->height = root->height;

@@ -28,7 +28,7 @@ struct bale_index_release {
 struct bale_index {
     struct bale_io *io;
     struct bale_page_context
-        ctx; /* of the root that it was opened with; extent is the present one */
+        ctx; /* of the root that it was opened with; extent and features are the present ones */
     struct bale_index_node *top; /* NULL: empty, or not read yet */
     struct bale_ref ref;         /* from the root: where top is read from */
     uint8_t height;              /* from the root, may be BALE_HEIGHT_DIRECT */

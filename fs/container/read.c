@@ -57,8 +57,10 @@ struct part {
     uint64_t from;
     uint64_t to;
     uint8_t *raw;
-    uint8_t *chunk; /* buffer for a decoded chunk of which only a part is needed */
-    uint8_t *run;   /* stored bytes */
+    const uint8_t *shared; /* the frame's extent part, or NULL */
+    uint8_t *shared_read;  /* it was not read with the head */
+    uint8_t *chunk;        /* buffer for a decoded chunk of which only a part is needed */
+    uint8_t *run;          /* stored bytes */
     size_t run_capacity;
     struct bale_fault *fault;
 };
@@ -76,6 +78,11 @@ static void fill_chunk_fault(const struct part *p, uint32_t i, const uint8_t *st
     struct bale_chunk chunk = bale_frame_chunk(p->head.data, &p->head.frame, i);
     uint64_t found = bale_hash(stored, chunk.stored);
 
+    if (found == chunk.checksum && p->shared &&
+        bale_frame_part_check(&p->head.frame, p->shared, p->fault) != BALE_OK) {
+        p->fault->position = p->segment->position + p->head.frame.head_length;
+        return;
+    }
     bale_frame_fault_at(p->fault, p->segment, &p->head.frame, i, position);
     p->fault->what = "chunk data";
     if (found != chunk.checksum) {
@@ -103,7 +110,7 @@ static int decode_chunk(struct part *p, uint32_t i, const uint8_t *stored, uint6
     if (!whole && !p->chunk)
         return BALE_E_NOMEM;
     err = bale_frame_decode_chunk(
-        p->scratch, p->head.data, &p->head.frame, i, stored,
+        p->scratch, p->head.data, &p->head.frame, i, p->shared, stored,
         whole ? p->raw + (first - p->from) : p->chunk,
         (struct bale_wanted){(uint32_t)(from - first), (uint32_t)(to - first)});
     if (err == BALE_E_CORRUPT)
@@ -130,6 +137,24 @@ static int fetch(struct part *p, size_t at, size_t length, const uint8_t **store
     }
     *stored = p->run;
     return bale_frame_bytes_read(p->io, p->run, length, p->segment->position + at, p->fault);
+}
+
+/* Finds the extent part, which mostly was read with the head. */
+static int fetch_shared(struct part *p)
+{
+    const struct bale_frame *frame = &p->head.frame;
+
+    if (!bale_codec_has_part(frame->codec))
+        return BALE_OK;
+    if (bale_frame_chunks_at(frame) <= p->head.length) {
+        p->shared = p->head.data + frame->head_length;
+        return BALE_OK;
+    }
+    p->shared = p->shared_read = malloc(frame->part.stored);
+    if (!p->shared)
+        return BALE_E_NOMEM;
+    return bale_frame_bytes_read(p->io, p->shared_read, frame->part.stored,
+                                 p->segment->position + frame->head_length, p->fault);
 }
 
 /* Reads chunks from *i on together and decodes them; moves *i and *at past them. */
@@ -182,7 +207,8 @@ static int read_part(struct part *p)
         memset(p->raw, frame->parameter, (size_t)(p->to - p->from));
         return BALE_OK;
     }
-    at = frame->head_length;
+    err = fetch_shared(p);
+    at = bale_frame_chunks_at(frame);
     last = (uint32_t)((p->to - 1 - frame->offset) >> frame->chunk_log2);
     for (i = 0; i < (p->from - frame->offset) >> frame->chunk_log2; i++)
         at += bale_frame_chunk(p->head.data, frame, i).stored;
@@ -221,6 +247,7 @@ int bale_container_read(struct bale_container *c, struct bale_scratch *scratch,
         .offset = segment->offset, .length = segment->length, .position = segment->position};
     err = read_part(&p);
     free(p.head.data);
+    free(p.shared_read);
     free(p.chunk);
     free(p.run);
     return check_stale(c, segment, from, err);

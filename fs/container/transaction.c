@@ -167,6 +167,8 @@ static int put(struct bale_container *c, const struct bale_segment *segment)
         return err;
     pthread_rwlock_wrlock(&c->index_lock);
     err = bale_index_put(&c->index, segment, new_frame);
+    if (err == BALE_OK && bale_codec_has_part(segment->codec))
+        c->index.ctx.features |= BALE_FEATURE_PARTS;
     pthread_rwlock_unlock(&c->index_lock);
     if (err == BALE_OK) {
         bale_space_reclaim(c, false, released);
@@ -185,6 +187,7 @@ int bale_container_put(struct bale_container *c, const struct bale_segment *segm
         .generation = c->generation,
         .size = BALE_SIZE_MAX,
         .extent = c->index.ctx.extent,
+        .features = BALE_FEATURE_PARTS,
     };
 
     if (bale_container_is_broken(c))
@@ -204,6 +207,8 @@ static int cut(struct bale_container *c, uint64_t offset, uint64_t end)
 
     pthread_rwlock_wrlock(&c->index_lock);
     err = bale_index_cut(&c->index, offset, end);
+    if (!c->index.top)
+        c->index.ctx.features = 0;
     pthread_rwlock_unlock(&c->index_lock);
     if (err == BALE_OK)
         bale_space_reclaim(c, false, released);

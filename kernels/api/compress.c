@@ -147,7 +147,7 @@ static int write_stream(struct job *job)
     uint8_t head[BALE_STREAM_HEAD], end[BALE_STREAM_END];
     int err;
 
-    bale_stream_begin(&job->stream, job->setup.extent, head);
+    bale_stream_begin(&job->stream, job->setup.extent, job->setup.setting, head);
     err = append_bytes(job, head, sizeof head);
     if (err == BALE_OK)
         err = bale_api_run_moves(job->context);

@@ -70,7 +70,7 @@ static void prepare_decode(const struct cuda_job *job, struct cuda_chunk *chunks
 {
     const struct bale_frame *frame = &job->item->frame;
     const uint8_t *head = job->item->stored;
-    const uint8_t *stored = head + frame->head_length;
+    const uint8_t *stored = head + bale_frame_chunks_at(frame);
 
     for (uint32_t i = 0; i < job->count; i++) {
         struct bale_chunk entry = bale_frame_chunk(head, frame, i);

@@ -33,20 +33,33 @@ static uint64_t zero_checksum(struct bale_scratch *scratch, const struct bale_fr
     return raw_checksum(scratch, count);
 }
 
-/* Encodes one chunk to out, which has room for the raw bytes. Returns the stored length or a
+/* Chunks do not fit behind their extent part. No error: the frame is stored raw. */
+#define NO_ROOM 1
+
+/* A frame's setting, and where its next chunk goes. */
+struct target {
+    struct bale_setting setting;
+    struct bale_extent_part part;
+    uint8_t *out;
+    size_t room;
+};
+
+/* Encodes one chunk. Returns the stored length, 0 if there is no room even for the raw bytes, or a
  * negative bale_err. */
-static int64_t encode_chunk(struct bale_scratch *scratch, struct bale_setting setting,
+static int64_t encode_chunk(struct bale_scratch *scratch, const struct target *to,
                             const uint8_t *raw, uint32_t raw_length, uint64_t raw_hash,
-                            uint8_t *out, struct bale_chunk *chunk)
+                            struct bale_chunk *chunk)
 {
-    const struct bale_codec *codec = bale_codec_find(setting.codec);
-    uint32_t capacity = bale_chunk_limit(raw_length);
+    const struct bale_codec *codec = bale_codec_find(to->setting.codec);
+    uint32_t limit = bale_chunk_limit(raw_length);
+    uint32_t capacity = to->room < limit ? (uint32_t)to->room : limit;
+    uint8_t *out = to->out;
     int64_t stored = 0;
 
     if (codec->encode && capacity > 0)
-        stored = codec->encode(scratch->work[codec->id], setting.parameter, raw, raw_length, out,
-                               capacity);
-    if (stored < 0)
+        stored = codec->encode(scratch->work[codec->id], to->setting.parameter, to->part, raw,
+                               raw_length, out, capacity);
+    if (stored < 0 || (stored == 0 && to->room < raw_length))
         return stored;
     if (stored == 0) {
         memcpy(out, raw, raw_length);
@@ -58,26 +71,71 @@ static int64_t encode_chunk(struct bale_scratch *scratch, struct bale_setting se
     return chunk->stored;
 }
 
-/* Encodes all chunks to out, behind the room for the head, and fills the scratch's table. */
-static int encode_chunks(struct bale_scratch *scratch, struct bale_setting setting,
-                         const uint8_t *raw, struct bale_frame *frame, uint8_t *out)
+/* Encodes all chunks and fills the scratch's table. NO_ROOM: they have none. */
+static int encode_chunks(struct bale_scratch *scratch, struct target *to, const uint8_t *raw,
+                         struct bale_frame *frame)
 {
     uint32_t count = bale_frame_chunk_count(frame);
 
-    out += bale_frame_head_length(setting.codec, frame->raw_length, frame->chunk_log2);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t length = bale_frame_chunk_raw(frame, i);
         uint64_t hash = bale_hash(raw, length);
-        int64_t stored =
-            encode_chunk(scratch, setting, raw, length, hash, out, &scratch->chunks[i]);
-        if (stored < 0)
-            return (int)stored;
+        int64_t stored = encode_chunk(scratch, to, raw, length, hash, &scratch->chunks[i]);
+        if (stored <= 0)
+            return stored < 0 ? (int)stored : NO_ROOM;
         bale_put64(scratch->hashes + (size_t)i * BALE_HASH_SIZE, hash);
         raw += length;
-        out += stored;
+        to->out += stored;
+        to->room -= (size_t)stored;
     }
     frame->raw_checksum = raw_checksum(scratch, count);
     return BALE_OK;
+}
+
+/* Makes the extent part and the chunks behind it. NO_ROOM: they gain too little. */
+static int encode_with_part(struct bale_scratch *scratch, struct bale_setting setting,
+                            const uint8_t *raw, struct bale_frame *frame, uint8_t *body)
+{
+    const struct bale_codec *codec = bale_codec_find(setting.codec);
+    uint32_t length = frame->raw_length;
+    struct target to = {.setting = setting};
+    int64_t part;
+
+    if (!bale_frame_with_part_gains(length, 0))
+        return NO_ROOM;
+    part = codec->learn(scratch->work[codec->id], setting.parameter, raw, length, body,
+                        bale_part_limit(length));
+    if (part < 0)
+        return (int)part;
+    if (!bale_frame_with_part_gains(length, (uint64_t)part))
+        return NO_ROOM;
+    frame->part =
+        (struct bale_chunk){.stored = (uint32_t)part, .checksum = bale_hash(body, (size_t)part)};
+    to.part = (struct bale_extent_part){body, (uint32_t)part};
+    to.out = body + part;
+    to.room = bale_chunk_limit(length) - BALE_CHUNK_ENTRY - (uint32_t)part;
+    return encode_chunks(scratch, &to, raw, frame);
+}
+
+/* Encodes part and chunks to body, which is behind the room for the head. *setting becomes store if
+ * a part is not worth it. */
+static int encode_body(struct bale_scratch *scratch, struct bale_setting *setting,
+                       const uint8_t *raw, struct bale_frame *frame, uint8_t *out)
+{
+    struct target to = {.room = frame->raw_length};
+    int err;
+
+    if (bale_codec_has_part(setting->codec)) {
+        err = encode_with_part(
+            scratch, *setting, raw, frame,
+            out + bale_frame_head_length(setting->codec, frame->raw_length, frame->chunk_log2));
+        if (err != NO_ROOM)
+            return err;
+        *setting = (struct bale_setting){.codec = BALE_CODEC_STORE};
+    }
+    to.setting = *setting;
+    to.out = out + bale_frame_head_length(setting->codec, frame->raw_length, frame->chunk_log2);
+    return encode_chunks(scratch, &to, raw, frame);
 }
 
 int bale_frame_encode(struct bale_scratch *scratch, struct bale_setting setting, const uint8_t *raw,
@@ -98,7 +156,7 @@ int bale_frame_encode(struct bale_scratch *scratch, struct bale_setting setting,
         setting = bale_setting_choose(scratch, setting, raw, frame->raw_length);
         if (setting.codec == BALE_CODEC_ZERO)
             setting.codec = BALE_CODEC_STORE;
-        err = encode_chunks(scratch, setting, raw, frame, out);
+        err = encode_body(scratch, &setting, raw, frame, out);
         if (err < 0)
             return err;
         bale_frame_set_codec(frame, setting, scratch->chunks);
@@ -108,11 +166,17 @@ int bale_frame_encode(struct bale_scratch *scratch, struct bale_setting setting,
     return BALE_OK;
 }
 
-/* Checks the stored bytes of chunk i, at in, and decodes what is wanted of it. *entry gets the
- * chunk's entry in the table. */
+static bool part_is_whole(const struct bale_frame *frame, const uint8_t *part)
+{
+    return bale_hash(part, frame->part.stored) == frame->part.checksum;
+}
+
+/* Checks the stored bytes of chunk i, at in, and the extent part if the chunk needs it, and decodes
+ * what is wanted of it. *entry gets the chunk's entry in the table. */
 static int decode_chunk(struct bale_scratch *scratch, const uint8_t *head,
-                        const struct bale_frame *frame, uint32_t i, const uint8_t *in, uint8_t *raw,
-                        struct bale_wanted wanted, struct bale_chunk *entry)
+                        const struct bale_frame *frame, uint32_t i, const uint8_t *part,
+                        const uint8_t *in, uint8_t *raw, struct bale_wanted wanted,
+                        struct bale_chunk *entry)
 {
     const struct bale_codec *codec = bale_codec_find(frame->codec);
     uint32_t raw_length = bale_frame_chunk_raw(frame, i);
@@ -126,22 +190,26 @@ static int decode_chunk(struct bale_scratch *scratch, const uint8_t *head,
         memcpy(raw + wanted.from, in + wanted.from, wanted.to - wanted.from);
         return BALE_OK;
     }
-    if (!codec->decode)
+    if (!codec->decode || (bale_codec_has_part(codec->id) && !part_is_whole(frame, part)))
         return BALE_E_CORRUPT;
-    return codec->decode(scratch->work[codec->id], (int16_t)frame->parameter, in, entry->stored,
+    return codec->decode(scratch->work[codec->id], (int16_t)frame->parameter,
+                         (struct bale_extent_part){part, frame->part.stored}, in, entry->stored,
                          raw, raw_length, 1u << frame->chunk_log2, wanted);
 }
 
 static int decode_chunks(struct bale_scratch *scratch, const uint8_t *head,
                          const struct bale_frame *frame, uint8_t *raw)
 {
-    const uint8_t *in = head + frame->head_length;
+    const uint8_t *part = head + frame->head_length;
+    const uint8_t *in = head + bale_frame_chunks_at(frame);
 
+    if (bale_codec_has_part(frame->codec) && !part_is_whole(frame, part))
+        return BALE_E_CORRUPT;
     for (uint32_t i = 0; i < frame->chunks; i++) {
         struct bale_chunk entry;
         uint32_t length = bale_frame_chunk_raw(frame, i);
-        int err =
-            decode_chunk(scratch, head, frame, i, in, raw, (struct bale_wanted){0, length}, &entry);
+        int err = decode_chunk(scratch, head, frame, i, part, in, raw,
+                               (struct bale_wanted){0, length}, &entry);
         if (err < 0)
             return err;
         /* A chunk stored raw has one checksum, and it was checked. */
@@ -176,8 +244,8 @@ int bale_frame_decode(struct bale_scratch *scratch, const uint8_t *in, size_t le
 }
 
 int bale_frame_decode_chunk(struct bale_scratch *scratch, const uint8_t *head,
-                            const struct bale_frame *frame, uint32_t i, const uint8_t *in,
-                            uint8_t *raw, struct bale_wanted wanted)
+                            const struct bale_frame *frame, uint32_t i, const uint8_t *part,
+                            const uint8_t *in, uint8_t *raw, struct bale_wanted wanted)
 {
     struct bale_chunk entry;
 
@@ -185,5 +253,5 @@ int bale_frame_decode_chunk(struct bale_scratch *scratch, const uint8_t *head,
         memset(raw + wanted.from, frame->parameter, wanted.to - wanted.from);
         return BALE_OK;
     }
-    return decode_chunk(scratch, head, frame, i, in, raw, wanted, &entry);
+    return decode_chunk(scratch, head, frame, i, part, in, raw, wanted, &entry);
 }

@@ -12,8 +12,8 @@ struct bale_scratch;
 
 /* Encodes raw[0, raw_length) to one frame at out, which has room for bale_frame_bound().
  * frame->offset, generation, raw_length and chunk_log2 are the caller's; the rest is filled in.
- * All-equal input becomes codec zero whatever the setting; a frame none of whose chunks shrank
- * becomes codec store. *length: the frame's length. Errors: BALE_E_NOMEM, BALE_E_INVALID. */
+ * All-equal input becomes codec zero whatever the setting; a frame none of whose chunks shrank, or
+ * whose extent part takes what they gain, becomes codec store. *length: the frame's length. Errors: BALE_E_NOMEM, BALE_E_INVALID. */
 int bale_frame_encode(struct bale_scratch *scratch, struct bale_setting setting, const uint8_t *raw,
                       struct bale_frame *frame, uint8_t *out, size_t *length);
 
@@ -24,10 +24,11 @@ int bale_frame_decode(struct bale_scratch *scratch, const uint8_t *in, size_t le
                       uint32_t raw_length, struct bale_frame *frame);
 
 /* Decodes what is wanted of chunk i, whose stored bytes are at in, after checking all of them
- * against the (validated) head at head. raw has room for bale_frame_chunk_raw(); its bytes outside
- * wanted are then undefined. */
+ * against the (validated) head at head. part: the frame's extent part, frame->part.stored bytes,
+ * which is checked if the chunk needs it. raw has room for bale_frame_chunk_raw(); its bytes
+ * outside wanted are then undefined. */
 int bale_frame_decode_chunk(struct bale_scratch *scratch, const uint8_t *head,
-                            const struct bale_frame *frame, uint32_t i, const uint8_t *in,
-                            uint8_t *raw, struct bale_wanted wanted);
+                            const struct bale_frame *frame, uint32_t i, const uint8_t *part,
+                            const uint8_t *in, uint8_t *raw, struct bale_wanted wanted);
 
 #endif

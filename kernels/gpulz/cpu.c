@@ -10,17 +10,20 @@ _Static_assert(BALE_GPULZ_WINDOW_MAX <= BALE_LZSS_WINDOW_MAX &&
 /* The sample that decides how large symbols are (spec.md). */
 static const struct bale_sampling sampling = {.piece = 2048, .per_log2 = 16, .least = 2, .most = 8};
 
-static int64_t encode(void *work, int16_t parameter, const uint8_t *raw, uint32_t raw_length,
-                      uint8_t *out, uint32_t capacity)
+static int64_t encode(void *work, int16_t parameter, struct bale_extent_part part,
+                      const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity)
 {
+    (void)part;
     return bale_lzss_encode(work, bale_gpulz_geometry((uint16_t)parameter), raw, raw_length, out,
                             capacity);
 }
 
-static int decode(void *work, int16_t parameter, const uint8_t *in, uint32_t length, uint8_t *raw,
-                  uint32_t raw_length, uint32_t chunk_size, struct bale_wanted wanted)
+static int decode(void *work, int16_t parameter, struct bale_extent_part part, const uint8_t *in,
+                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t chunk_size,
+                  struct bale_wanted wanted)
 {
     (void)work;
+    (void)part;
     (void)chunk_size;
     return bale_lzss_decode(bale_gpulz_geometry((uint16_t)parameter), in, length, raw, raw_length,
                             wanted);

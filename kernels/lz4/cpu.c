@@ -13,20 +13,23 @@ static int create(void **work)
 
 /* Resets the state fully. After a fast reset the output would depend on more than the input: a
  * stale table entry and an empty one, which means position 0, can lead to different matches. */
-static int64_t encode(void *work, int16_t parameter, const uint8_t *raw, uint32_t raw_length,
-                      uint8_t *out, uint32_t capacity)
+static int64_t encode(void *work, int16_t parameter, struct bale_extent_part part,
+                      const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity)
 {
     (void)parameter;
+    (void)part;
     return LZ4_compress_fast_extState(work, (const char *)raw, (char *)out, (int)raw_length,
                                       (int)capacity, 1);
 }
 
 /* LZ4_decompress_safe fails unless the block ends exactly where its bytes do. */
-static int decode(void *work, int16_t parameter, const uint8_t *in, uint32_t length, uint8_t *raw,
-                  uint32_t raw_length, uint32_t chunk_size, struct bale_wanted wanted)
+static int decode(void *work, int16_t parameter, struct bale_extent_part part, const uint8_t *in,
+                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t chunk_size,
+                  struct bale_wanted wanted)
 {
     (void)work;
     (void)parameter;
+    (void)part;
     (void)chunk_size;
     int got = wanted.to == raw_length
                   ? LZ4_decompress_safe((const char *)in, (char *)raw, (int)length, (int)raw_length)

@@ -25,11 +25,12 @@ static int create(void **work)
     return BALE_OK;
 }
 
-static int64_t encode(void *work, int16_t parameter, const uint8_t *raw, uint32_t raw_length,
-                      uint8_t *out, uint32_t capacity)
+static int64_t encode(void *work, int16_t parameter, struct bale_extent_part part,
+                      const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity)
 {
     struct lzr_work *w = work;
 
+    (void)part;
     if (raw_length > LZR_CHUNK)
         return BALE_E_INVALID;
     if (parameter == 1)
@@ -39,12 +40,14 @@ static int64_t encode(void *work, int16_t parameter, const uint8_t *raw, uint32_
     return lzr_emit(&w->emit, &w->found, raw, raw_length, out, capacity);
 }
 
-static int decode(void *work, int16_t parameter, const uint8_t *in, uint32_t length, uint8_t *raw,
-                  uint32_t raw_length, uint32_t chunk_size, struct bale_wanted wanted)
+static int decode(void *work, int16_t parameter, struct bale_extent_part part, const uint8_t *in,
+                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t chunk_size,
+                  struct bale_wanted wanted)
 {
     struct lzr_work *w = work;
 
     (void)parameter;
+    (void)part;
     (void)chunk_size;
     return lzr_decode(&w->decode, in, length, raw, raw_length, wanted.to);
 }

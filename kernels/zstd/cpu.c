@@ -39,12 +39,13 @@ static int create(void **work)
 
 /* ZSTD_compress2 pledges raw_length, which bounds the window by the chunk and puts the content size
  * in the header. There is no dictionary, and no checksum either: the chunk table has one. */
-static int64_t encode(void *work, int16_t parameter, const uint8_t *raw, uint32_t raw_length,
-                      uint8_t *out, uint32_t capacity)
+static int64_t encode(void *work, int16_t parameter, struct bale_extent_part part,
+                      const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity)
 {
     struct zstd_work *w = work;
     size_t got = ZSTD_CCtx_setParameter(w->encoder, ZSTD_c_compressionLevel, parameter);
 
+    (void)part;
     if (!ZSTD_isError(got))
         got = ZSTD_compress2(w->encoder, out, capacity, raw, raw_length);
     if (!ZSTD_isError(got))
@@ -99,12 +100,14 @@ static int decode_start(ZSTD_DCtx *decoder, const uint8_t *in, uint32_t length, 
     return BALE_OK;
 }
 
-static int decode(void *work, int16_t parameter, const uint8_t *in, uint32_t length, uint8_t *raw,
-                  uint32_t raw_length, uint32_t chunk_size, struct bale_wanted wanted)
+static int decode(void *work, int16_t parameter, struct bale_extent_part part, const uint8_t *in,
+                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t chunk_size,
+                  struct bale_wanted wanted)
 {
     struct zstd_work *w = work;
 
     (void)parameter;
+    (void)part;
     if (!is_one_frame(in, length, raw_length, chunk_size))
         return BALE_E_CORRUPT;
     if (wanted.to < raw_length)

@@ -92,6 +92,20 @@ void codec_case_streams(const struct codec_case *c, codec_stream_visit *visit, v
         c->streams(visit_and_derive, &d);
 }
 
+struct bale_extent_part codec_case_part(const struct bale_codec *codec, void *work,
+                                        int16_t parameter, const uint8_t *raw, uint32_t raw_length,
+                                        uint8_t room[static CODEC_PART_MAX])
+{
+    uint32_t most = raw_length / 8 < CODEC_PART_MAX ? raw_length / 8 : CODEC_PART_MAX;
+    int64_t length;
+
+    if (!codec->learn)
+        return (struct bale_extent_part){NULL, 0};
+    length = codec->learn(work, parameter, raw, raw_length, room, most);
+    REQUIRE(length >= 0 && length <= most);
+    return (struct bale_extent_part){room, (uint32_t)length};
+}
+
 /* ---- Settings of the table ---- */
 
 const char *codec_settings_next(unsigned set, size_t *i)

@@ -5,6 +5,7 @@
 #define BALE_TESTS_CODECS_CASES_H
 
 #include "format/err.h"
+#include "kernels/codec/codec.h"
 #include "kernels/frame/setting.h"
 #include "tests/check.h"
 #include "tests/codecs/data.h"
@@ -46,7 +47,9 @@ struct codec_stream {
     const char *name; /* of the vector, good-CODEC-NAME or bad-CODEC-NAME; NULL: it is none */
     const char *what; /* is special about it, or the rule that it breaks */
     bool good;
-    uint16_t parameter; /* of the frame */
+    uint16_t parameter;  /* of the frame */
+    const uint8_t *part; /* of a codec with an extent part */
+    uint32_t part_length;
     const uint8_t *stored;
     uint32_t length;
     const uint8_t
@@ -89,6 +92,14 @@ void codec_case_fill(const struct codec_case *c, unsigned kind, uint8_t *out, si
 /* Visits the codec's streams and, behind each good one, those that are cut, have a byte more, or
  * another raw length: these are bad. */
 void codec_case_streams(const struct codec_case *c, codec_stream_visit *visit, void *arg);
+
+enum { CODEC_PART_MAX = 4096 }; /* bytes of an extent part of 4096 raw bytes or more */
+
+/* The extent part that the codec makes of a frame's raw bytes, in room; nothing for one that has
+ * none. */
+struct bale_extent_part codec_case_part(const struct bale_codec *codec, void *work,
+                                        int16_t parameter, const uint8_t *raw, uint32_t raw_length,
+                                        uint8_t room[static CODEC_PART_MAX]);
 
 /* The next setting of the set, from 0 on; *i becomes the one behind it. NULL: there is none. */
 const char *codec_settings_next(unsigned set, size_t *i);

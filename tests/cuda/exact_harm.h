@@ -27,21 +27,23 @@ static inline uint32_t exact_damage(struct exact_items *list, uint8_t *stream, u
     return exact_below(list, 6) == 0 ? 1 + exact_below(list, length) : length;
 }
 
-/* Decodes all chunks on the CPU. False: one is refused. */
+/* Decodes all chunks, behind the extent part at in, on the CPU. False: one is refused. */
 static inline bool exact_decode_chunks(struct exact_items *list, struct exact_job *job,
                                        const struct bale_frame *frame,
                                        const struct bale_chunk *table, const uint8_t *in,
                                        uint8_t *hashes)
 {
     const struct bale_codec *codec = bale_codec_find(frame->codec);
+    const struct bale_extent_part part = {in, frame->part.stored};
     uint8_t *raw = job->data;
 
+    in += part.length;
     for (uint32_t i = 0; i < frame->chunks; i++) {
         uint32_t length = bale_frame_chunk_raw(frame, i);
         if (table[i].stored == length)
             memcpy(raw, in, length);
         else if (codec->decode(bale_scratch_work(list->scratch, codec->id),
-                               (int16_t)frame->parameter, in, table[i].stored, raw, length,
+                               (int16_t)frame->parameter, part, in, table[i].stored, raw, length,
                                1u << frame->chunk_log2, (struct bale_wanted){0, length}) != BALE_OK)
             return false;
         bale_put64(hashes + (size_t)8 * i, bale_hash(raw, length));
@@ -57,13 +59,15 @@ static inline void exact_harm(struct exact_items *list, struct exact_job *job)
     static uint8_t stored[EXACT_ROOM], hashes[8 * EXACT_CHUNKS_MAX];
     struct bale_chunk table[EXACT_CHUNKS_MAX];
     struct bale_frame frame;
-    size_t from, to = 0;
+    size_t from, to;
 
     REQUIRE(bale_frame_head_decode(job->frame, job->frame_length, &frame) == BALE_OK);
     if (frame.codec != job->setting.codec)
         return;
     REQUIRE(frame.chunks <= EXACT_CHUNKS_MAX);
-    from = frame.head_length;
+    from = bale_frame_chunks_at(&frame);
+    to = frame.part.stored;
+    memcpy(stored, job->frame + frame.head_length, to);
     uint32_t victim = exact_below(list, frame.chunks);
     for (uint32_t i = 0; i < frame.chunks; i++) {
         table[i] = bale_frame_chunk(job->frame, &frame, i);

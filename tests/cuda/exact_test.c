@@ -43,13 +43,14 @@ static void run_if_full(struct exact_items *list)
         run_jobs(list);
 }
 
-/* The n-th codec that is tested here, from 0 until NULL. */
+/* The n-th codec that is tested here, which a device does, from 0 until NULL. */
 static const struct codec_case *exact_case(unsigned n)
 {
     const struct codec_case *c;
 
     for (size_t i = 0; (c = codec_case_at(i)); i++)
-        if (c->defined && !bale_codec_about(c->id)->built_in && n-- == 0)
+        if (c->defined && bale_codec_about(c->id)->device && !bale_codec_about(c->id)->built_in &&
+            n-- == 0)
             return c;
     return NULL;
 }

@@ -235,7 +235,7 @@ static void encode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uin
     if (codec != CUDA_STORE && chunk->limit > 0)
         stored = codec_of(codec)->encode(
             bale_scratch_work(slot->scratch, bale_cuda_codecs[codec].id), (int16_t)chunk->parameter,
-            raw, chunk->raw_length, packed, chunk->limit);
+            (struct bale_extent_part){NULL, 0}, raw, chunk->raw_length, packed, chunk->limit);
     if (stored > 0) {
         result->stored = (uint32_t)stored;
         result->stored_hash = bale_hash(packed, (size_t)stored);
@@ -258,8 +258,9 @@ static void decode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uin
         result->flags = CUDA_BAD;
     else if (chunk->length < chunk->raw_length) {
         if (codec_of(codec)->decode(bale_scratch_work(slot->scratch, bale_cuda_codecs[codec].id),
-                                    (int16_t)chunk->parameter, packed, chunk->length, raw,
-                                    chunk->raw_length, chunk->chunk_size,
+                                    (int16_t)chunk->parameter, (struct bale_extent_part){NULL, 0},
+                                    packed, chunk->length, raw, chunk->raw_length,
+                                    chunk->chunk_size,
                                     (struct bale_wanted){0, chunk->raw_length}) != BALE_OK)
             result->flags = CUDA_BAD;
         result->raw_hash = bale_hash(raw, chunk->raw_length);

@@ -71,10 +71,10 @@ static uint32_t stored_on_cpu(struct world *w, const struct bale_gpu_trial *tria
 {
     const struct bale_gpu_trial_chunk *chunk = &trial->chunks[i];
     const uint32_t limit = bale_chunk_limit(chunk->length);
-    int64_t stored =
-        bale_codec_find(trial->codec)
-            ->encode(bale_scratch_work(w->scratch, trial->codec), (int16_t)chunk->parameter,
-                     chunk->raw, chunk->length, w->packed, limit);
+    int64_t stored = bale_codec_find(trial->codec)
+                         ->encode(bale_scratch_work(w->scratch, trial->codec),
+                                  (int16_t)chunk->parameter, (struct bale_extent_part){NULL, 0},
+                                  chunk->raw, chunk->length, w->packed, limit);
 
     REQUIRE(stored >= 0);
     return stored > 0 ? (uint32_t)stored : chunk->length;

@@ -1,5 +1,5 @@
-/* A target for each codec of format/codecs.h. Input: a frame's parameter (u16), a raw length (u16), and
- * a chunk's stored bytes. */
+/* A target for each codec of format/codecs.h. Input: a frame's parameter (u16), a raw length (u16), of a
+ * codec with an extent part its length (u16) and its bytes, and a chunk's stored bytes. */
 #include <string.h>
 
 #include "format/bytes.h"
@@ -8,7 +8,7 @@
 #include "tests/codecs/cases.h"
 #include "tests/fuzz/target.h"
 
-enum { HEAD = 4, RAW_MAX = 2500, CHUNK_SIZE = 1 << 16 };
+enum { HEAD = 4, PART_HEAD = 2, RAW_MAX = 2500, CHUNK_SIZE = 1 << 16 };
 
 static struct bale_scratch *scratch;
 
@@ -23,66 +23,102 @@ static void check_raw(const struct bale_codec *codec, int16_t parameter, const u
                       uint32_t length)
 {
     void *work = bale_scratch_work(scratch, codec->id);
+    uint8_t room[CODEC_PART_MAX];
+    struct bale_extent_part part = codec_case_part(codec, work, parameter, raw, length, room);
     uint8_t *out = malloc(length);
     uint8_t *again = malloc(length);
     int64_t stored;
 
     FUZZ_HOLDS(out != NULL && again != NULL);
-    stored = codec->encode(work, parameter, raw, length, out, length - 1);
+    stored = codec->encode(work, parameter, part, raw, length, out, length - 1);
     FUZZ_HOLDS(stored >= 0 && stored < length);
     if (stored > 0) {
-        FUZZ_HOLDS(codec->decode(work, parameter, out, (uint32_t)stored, again, length, CHUNK_SIZE,
-                                 (struct bale_wanted){0, length}) == BALE_OK);
+        FUZZ_HOLDS(codec->decode(work, parameter, part, out, (uint32_t)stored, again, length,
+                                 CHUNK_SIZE, (struct bale_wanted){0, length}) == BALE_OK);
         FUZZ_HOLDS(memcmp(again, raw, length) == 0);
     }
     free(again);
     free(out);
 }
 
-/* A part, which the input's size chooses, is as in the whole chunk; raw is NULL if that is
+/* A range, which the input's size chooses, is as in the whole chunk; raw is NULL if that is
  * damaged. */
-static void check_part(const struct bale_codec *codec, int16_t parameter, const uint8_t *in,
-                       uint32_t stored, const uint8_t *raw, uint32_t length)
+static void check_range(const struct bale_codec *codec, int16_t parameter,
+                        struct bale_extent_part part, const uint8_t *in, uint32_t stored,
+                        const uint8_t *raw, uint32_t length)
 {
     struct bale_wanted wanted = {.from = stored * 7 % length};
-    uint8_t *part = malloc(length);
+    uint8_t *some = malloc(length);
     int err;
 
     wanted.to = wanted.from + 1 + stored * 13 % (length - wanted.from);
-    FUZZ_HOLDS(part != NULL);
-    err = codec->decode(bale_scratch_work(scratch, codec->id), parameter, in, stored, part, length,
-                        CHUNK_SIZE, wanted);
+    FUZZ_HOLDS(some != NULL);
+    err = codec->decode(bale_scratch_work(scratch, codec->id), parameter, part, in, stored, some,
+                        length, CHUNK_SIZE, wanted);
     FUZZ_HOLDS(err == BALE_OK || (err == BALE_E_CORRUPT && !raw));
     if (raw)
-        FUZZ_HOLDS(memcmp(part + wanted.from, raw + wanted.from, wanted.to - wanted.from) == 0);
-    free(part);
+        FUZZ_HOLDS(memcmp(some + wanted.from, raw + wanted.from, wanted.to - wanted.from) == 0);
+    free(some);
+}
+
+static uint8_t *copy_of(const uint8_t *bytes, size_t length)
+{
+    uint8_t *copy = malloc(length > 0 ? length : 1);
+
+    FUZZ_HOLDS(copy != NULL);
+    if (length > 0)
+        memcpy(copy, bytes, length);
+    return copy;
+}
+
+/* Takes the extent part from the input, if the codec has one. False: the input ends within it. */
+static bool take_part(uint8_t id, const uint8_t **data, size_t *size, struct bale_extent_part *part)
+{
+    size_t length;
+
+    if (!bale_codec_has_part(id))
+        return true;
+    if (*size < PART_HEAD)
+        return false;
+    length = bale_get16(*data);
+    *data += PART_HEAD, *size -= PART_HEAD;
+    if (length > *size)
+        return false;
+    *part = (struct bale_extent_part){*data, (uint32_t)length};
+    *data += length, *size -= length;
+    return true;
 }
 
 static bool run_codec(uint8_t id, const uint8_t *data, size_t size)
 {
     const struct bale_codec *codec = find_codec(id);
+    struct bale_extent_part part = {NULL, 0};
     struct bale_setting setting;
-    uint32_t length;
-    uint8_t *raw, *in;
+    uint32_t length, stored;
+    uint8_t *raw, *in, *shared;
     int err;
 
     if (size < HEAD || !bale_codec_about(id)->in_frame(bale_get16(data)))
         return false;
     setting = (struct bale_setting){id, (int16_t)bale_get16(data)};
     length = bale_get16(data + 2) + 1u;
+    data += HEAD, size -= HEAD;
+    if (!take_part(id, &data, &size, &part))
+        return false;
+    stored = (uint32_t)size;
     raw = malloc(length); /* exact, for the sanitizer */
-    in = malloc(size > HEAD ? size - HEAD : 1);
-    FUZZ_HOLDS(raw != NULL && in != NULL);
-    memcpy(in, data + HEAD, size - HEAD);
-    err =
-        codec->decode(bale_scratch_work(scratch, id), setting.parameter, in, (uint32_t)size - HEAD,
-                      raw, length, CHUNK_SIZE, (struct bale_wanted){0, length});
+    in = copy_of(data, stored);
+    shared = copy_of(part.bytes, part.length);
+    FUZZ_HOLDS(raw != NULL);
+    part.bytes = shared;
+    err = codec->decode(bale_scratch_work(scratch, id), setting.parameter, part, in, stored, raw,
+                        length, CHUNK_SIZE, (struct bale_wanted){0, length});
     FUZZ_HOLDS(err == BALE_OK || err == BALE_E_CORRUPT);
-    check_part(codec, setting.parameter, in, (uint32_t)size - HEAD, err == BALE_OK ? raw : NULL,
-               length);
+    check_range(codec, setting.parameter, part, in, stored, err == BALE_OK ? raw : NULL, length);
     /* A chunk of one byte is never encoded, nor with a parameter that no setting has. */
     if (err == BALE_OK && length > 1 && bale_setting_valid(setting))
         check_raw(codec, setting.parameter, raw, length);
+    free(shared);
     free(in);
     free(raw);
     return err == BALE_OK;
@@ -118,7 +154,10 @@ static size_t seed_codec(uint8_t id, unsigned n, uint8_t *out)
 {
     void (*fill)(uint64_t, uint8_t *, size_t) = codec_case_of(id)->fill;
     static const uint32_t lengths[] = {40, 300, 1024, 1025, RAW_MAX, 2051, 2063};
-    uint8_t raw[RAW_MAX];
+    uint8_t raw[RAW_MAX], room[CODEC_PART_MAX], *to = out + HEAD;
+    const struct bale_codec *codec = find_codec(id);
+    void *work = bale_scratch_work(scratch, id);
+    struct bale_extent_part part;
     uint16_t parameter;
     uint32_t length;
     int64_t stored;
@@ -133,10 +172,15 @@ static size_t seed_codec(uint8_t id, unsigned n, uint8_t *out)
         raw[i] = (uint8_t)(i % 24 < 8 ? i / 200 : i % 7 % 3);
     bale_put16(out, parameter);
     bale_put16(out + 2, (uint16_t)(length - 1));
-    stored = find_codec(id)->encode(bale_scratch_work(scratch, id), (int16_t)parameter, raw, length,
-                                    out + HEAD, length - 1);
+    part = codec_case_part(codec, work, (int16_t)parameter, raw, length, room);
+    if (bale_codec_has_part(id)) {
+        bale_put16(to, (uint16_t)part.length);
+        memcpy(to + PART_HEAD, part.bytes, part.length);
+        to += PART_HEAD + part.length;
+    }
+    stored = codec->encode(work, (int16_t)parameter, part, raw, length, to, length - 1);
     FUZZ_HOLDS(stored > 0);
-    return HEAD + (size_t)stored;
+    return (size_t)(to - out) + (size_t)stored;
 }
 
 #define TARGET(name, NAME, id, ...)                                                                \

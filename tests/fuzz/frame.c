@@ -11,7 +11,7 @@
 
 enum {
     CHECKSUM = 8,
-    HEAD_MOST = FRAME_HEAD_MIN + FRAME_ENTRY_SIZE * (BALE_EXTENT_MAX >> BALE_CHUNK_LOG2_MIN)
+    HEAD_MOST = FRAME_HEAD_MIN + FRAME_ENTRY_SIZE * (1 + (BALE_EXTENT_MAX >> BALE_CHUNK_LOG2_MIN))
 };
 
 /* The table adds up, and writing the head again gives the head that was read. */

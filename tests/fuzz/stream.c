@@ -79,7 +79,7 @@ size_t fuzz_stream_seed(unsigned n, uint8_t out[static FUZZ_INPUT_MAX])
 
     if (n > 3)
         return 0;
-    bale_stream_begin(&stream, BALE_EXTENT_MIN, out);
+    bale_stream_begin(&stream, BALE_EXTENT_MIN, (struct bale_setting){0}, out);
     for (unsigned i = 0; i < n; i++) {
         length += bale_frame_head_encode(&frame, &chunk, out + length);
         memset(out + length, 0, frame.stored_length);

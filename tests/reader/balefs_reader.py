@@ -17,6 +17,7 @@ from typing import Any, Callable, Iterator, NamedTuple, Optional, Union
 import lz4.block
 from xxhash import xxh3_64_intdigest as checksum
 
+import fsst
 import lzr
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -34,9 +35,11 @@ FRAME_FIXED = HEAD.size + 8         # head without chunk table, with its checksu
 RAW_MAX = 64 * MIB
 FRAME_MAX = FRAME_FIXED + CHUNK.size * (RAW_MAX >> 12) + RAW_MAX
 CODEC_STORE, CODEC_ZERO, CODEC_LZ4, CODEC_ZSTD, CODEC_AUTO = 0, 1, 2, 3, 255
-CODEC_CULZSS, CODEC_GPULZ, CODEC_LZR = 16, 17, 20
-CODECS = {0: "store", 1: "zero", 2: "lz4", 3: "zstd", 16: "culzss", 17: "gpulz", 20: "lzr"}
-RESERVED = {18: "fsst", 19: "cusz"}
+CODEC_CULZSS, CODEC_GPULZ, CODEC_FSST, CODEC_LZR = 16, 17, 18, 20
+CODECS = {0: "store", 1: "zero", 2: "lz4", 3: "zstd", 16: "culzss", 17: "gpulz", 18: "fsst", 20: "lzr"}
+RESERVED = {19: "cusz"}
+WITH_PART = (18, 19, 21)            # ids of codecs whose frames have an extent part (6)
+PARTS = b"part"                     # the feature tag that says so (4)
 ADAPTIVE = 0x2000                   # bit of gpulz's parameter, in settings (kernels/gpulz/spec.md)
 UNWRITTEN = 1                       # segment flag
 
@@ -180,8 +183,8 @@ class Lzss(NamedTuple):
         return at == end
 
 
-def decode_chunk(codec: int, parameter: int, stored: memoryview, out: memoryview,
-                 what: str) -> None:
+def decode_chunk(codec: int, parameter: int, part: memoryview, stored: memoryview,
+                 out: memoryview, what: str) -> None:
     """Decodes one chunk that is not stored raw into out, which it must fill exactly."""
     length = -1
     if codec == CODEC_LZ4:
@@ -196,6 +199,11 @@ def decode_chunk(codec: int, parameter: int, stored: memoryview, out: memoryview
         length = _zstd.decode(stored, out)
     elif codec in (CODEC_CULZSS, CODEC_GPULZ):
         length = len(out) if Lzss.parse(codec, parameter, what).decode(stored, out) else -1
+    elif codec == CODEC_FSST:
+        raw = fsst.decode(bytes(part), bytes(stored), len(out)) or b""
+        length = len(raw) or -1
+        if length == len(out):
+            out[:] = raw
     elif codec == CODEC_LZR:
         raw = lzr.decode(bytes(stored), len(out)) or b""
         length = len(raw) or -1
@@ -231,6 +239,7 @@ class Root(NamedTuple):
     stored: int
     container: int
     mtime: int
+    parts: bool                                 # frames may have an extent part
 
 
 def page_records(height: int, length: int) -> int:
@@ -238,6 +247,18 @@ def page_records(height: int, length: int) -> int:
     record, most = (LEAF.size, 84) if height == 1 else (INNER.size, 112)
     count, rest = divmod(length - PAGE.size - 8, record)
     return count if rest == 0 and 1 <= count <= most else 0
+
+
+def read_features(features: bytes, what: str) -> bool:
+    """Whether frames may have an extent part (4)."""
+    known: list[bytes] = []
+    for tag in (features[:4], features[4:]):
+        require(not any(tag) or tag not in known and bytes(4) not in known,
+                f"{what}: features", "different tags, then zeros", features)
+        supported(tag in (bytes(4), PARTS), f"{what}: feature", "none that is unknown",
+                  tag.decode("ascii", "backslashreplace"))
+        known.append(tag)
+    return PARTS in known
 
 
 def parse_slot(data: bytes, slot: int) -> Optional[Root]:
@@ -252,12 +273,7 @@ def parse_slot(data: bytes, slot: int) -> Optional[Root]:
     same(f"{what}: checksum", f"{checksum(data[:104]):016x}", f"{found:016x}")
     supported(version <= 1, f"{what}: version", 1, version)
     same(f"{what}: version", 1, version)
-    tags = [features[i:i + 4] for i in range(0, 8, 4)]
-    for i, tag in enumerate(tags):
-        require(tag == bytes(4) or all(tags[:i]) and bytes(4) not in tags[:i],
-                f"{what}: features", "tags, then zeros", features)
-        supported(tag == bytes(4), f"{what}: feature", "none that is unknown",
-                  tag.decode("ascii", "backslashreplace"))
+    parts = read_features(features, what)
     supported(flags & ~3 == 0, f"{what}: flags", "bits 0 and 1 only", f"{flags:#x}")
     require(mode == 0 or mode & 0xF000 == 0x8000, f"{what}: mode", "0, or 0x8000 + 07777",
             f"{mode:#x}")
@@ -306,7 +322,7 @@ def parse_slot(data: bytes, slot: int) -> Optional[Root]:
         most = end - SLOTS - length
         require(stored <= most, f"{what}: stored", f"at most {most}", stored)
     return Root(slot, flags, mode, generation, durable, session, extent, size, end, position,
-                length, height, codec, parameter, tree_checksum, stored, container, mtime)
+                length, height, codec, parameter, tree_checksum, stored, container, mtime, parts)
 
 
 # Frames (6)
@@ -340,7 +356,8 @@ class Frame:
         self.chunk = 1 << self.log2
         self.chunks = -(-self.raw_length // self.chunk)
         count = 0 if self.codec == CODEC_ZERO else self.chunks
-        body = FRAME_FIXED + CHUNK.size * count
+        with_part = self.codec in WITH_PART
+        body = FRAME_FIXED + CHUNK.size * (count + with_part)
         require(body <= len(data), f"{what}: head length", f"at most {len(data)}", body)
         self.head_checksum = U64.unpack_from(data, body - 8)[0]
         same(f"{what}: head checksum", f"{checksum(data[:body - 8]):016x}",
@@ -363,6 +380,17 @@ class Frame:
                     self.parameter)
         self.table = list(CHUNK.iter_unpack(data[HEAD.size:body - 8]))
         total = 0
+        self.part, self.part_sum = data[body:body], checksum(b"")
+        if with_part:
+            total, self.part_sum = self.table.pop(0)
+            require(total <= self.raw_length // 8, f"{what}: extent part: length",
+                    f"at most {self.raw_length // 8}", total)
+            require(total or self.part_sum == checksum(b""), f"{what}: extent part: checksum",
+                    "that of no bytes", f"{self.part_sum:016x}")
+            most = self.raw_length - 1 - self.raw_length // 64 - CHUNK.size
+            require(self.stored <= most, f"{what}: stored length", f"at most {most}", self.stored)
+            self.part = data[body:body + total]
+            body += total
         for i, (stored, _) in enumerate(self.table):
             raw = self.raw_of(i)
             require(1 <= stored <= raw and (self.codec != CODEC_STORE or stored == raw),
@@ -376,6 +404,8 @@ class Frame:
 
     def check_chunks(self) -> None:
         """Checks the checksums of the stored bytes."""
+        same(f"{self.what}: extent part: checksum", f"{self.part_sum:016x}",
+             f"{checksum(self.part):016x}")
         at = 0
         for i, (stored, expected) in enumerate(self.table):
             found = checksum(self.body[at:at + stored])
@@ -405,7 +435,7 @@ class Frame:
                     raw[:] = chunk
                 sums.append(stored_sum)
             else:
-                decode_chunk(self.codec, self.parameter, chunk, raw,
+                decode_chunk(self.codec, self.parameter, self.part, chunk, raw,
                              f"{self.what}: chunk {i}")
                 sums.append(checksum(raw))
         found = checksum(struct.pack(f"<{len(sums)}Q", *sums))
@@ -721,7 +751,7 @@ class Container:
             (magic, _, codec, log2, _, _, _, raw, offset, generation, _, _) = HEAD.unpack_from(data)
             at = HEAD.size
             if codec != CODEC_ZERO and 12 <= log2 <= 26:
-                at += CHUNK.size * -(-raw // (1 << log2))
+                at += CHUNK.size * (-(-raw // (1 << log2)) + (codec in WITH_PART))
             here = at + 8 <= lost.length and 12 <= log2 <= 26 and raw <= RAW_MAX and \
                 U64.unpack_from(data, at)[0] == lost.checksum
             least, most = lost.generations
@@ -729,8 +759,12 @@ class Container:
                                      least <= generation <= most)
         if frame.head_checksum != lost.checksum:
             return True
+        if frame.length != lost.length:
+            return False
+        if len(frame.part) and not any(frame.part) and checksum(frame.part) != frame.part_sum:
+            return True
         at = 0
-        for stored, expected in frame.table if frame.length == lost.length else []:
+        for stored, expected in frame.table:
             chunk = frame.body[at:at + stored]
             at += stored
             if not any(chunk) and checksum(chunk) != expected:
@@ -794,6 +828,8 @@ class Container:
         most = min(root.size, root.extent)
         require(frame.raw_length <= most, f"{what}: raw length", f"at most {most}",
                 frame.raw_length)
+        require(root.parts or frame.codec not in WITH_PART, f"{what}: codec",
+                "one without an extent part", frame.codec)
         index.segments.append(Segment(
             0, root.position, frame.generation, frame.raw_length, 0, root.length, frame.codec,
             frame.log2, 0, frame.head_checksum))
@@ -899,6 +935,8 @@ class Container:
             require(s.position >= SLOTS and s.position + s.frame_length <= root.end,
                     f"{what}: position", f"from {SLOTS} to {root.end - s.frame_length}", s.position)
             require(12 <= s.chunk_log2 <= 26, f"{what}: chunk log2", "12 to 26", s.chunk_log2)
+            require(root.parts or s.codec not in WITH_PART, f"{what}: codec",
+                    "one without an extent part", s.codec)
         index.segments.append(s)
 
     def check_rules(self, root: Root, index: Index, sink: Sink = strict) -> None:

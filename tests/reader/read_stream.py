@@ -11,8 +11,8 @@ from typing import BinaryIO, Iterator
 
 sys.dont_write_bytecode = True
 
-from balefs_reader import (CHUNK, CODEC_ZERO, FRAME_FIXED, KIB, MIB, Fault, Frame,  # noqa: E402
-                           checksum, require, same, supported)
+from balefs_reader import (CHUNK, CODEC_ZERO, FRAME_FIXED, KIB, MIB, WITH_PART,  # noqa: E402
+                           Fault, Frame, checksum, read_features, require, same, supported)
 from offsets import (FRAME_AT_CHUNK_LOG2, FRAME_AT_CODEC, FRAME_AT_RAW_LENGTH,  # noqa: E402
                      FRAME_AT_STORED_LENGTH)
 
@@ -41,18 +41,19 @@ class Input:
         return bytes(data)
 
 
-def read_head(data: bytes, what: str) -> int:
-    """The extent size of the stream that begins with data."""
+def read_head(data: bytes, what: str) -> tuple[int, bool]:
+    """The extent size of the stream that begins with data, and whether frames may have an extent
+    part."""
     magic, version, extent, zero, features, found = STREAM_HEAD.unpack(data)
     same(f"{what}: magic", b"BSTR", magic)
     same(f"{what}: checksum", f"{checksum(data[:24]):016x}", f"{found:016x}")
     supported(version[0] <= 1, f"{what}: version", 1, version[0])
     same(f"{what}: version", 1, version[0])
     supported(not any(version[1:]) and zero == 0, f"{what}: zero fields", 0, (version[1:], zero))
-    supported(not any(features), f"{what}: features", "none that is unknown", features)
+    parts = read_features(features, what)
     require(extent % 4096 == 0 and 16 * KIB <= extent <= 64 * MIB, f"{what}: extent size",
             "a multiple of 4096 from 16 KiB to 64 MiB", extent)
-    return int(extent)
+    return int(extent), parts
 
 
 def read_frame(source: Input, start: bytes, extent: int, what: str) -> Frame:
@@ -65,7 +66,7 @@ def read_frame(source: Input, start: bytes, extent: int, what: str) -> Frame:
     require(12 <= log2 <= 26, f"{what}: chunk log2", "12 to 26", log2)
     require(stored <= raw, f"{what}: stored length", f"at most {raw}", stored)
     count = 0 if codec == CODEC_ZERO else -(-raw >> log2)
-    length = FRAME_FIXED + CHUNK.size * count + stored
+    length = FRAME_FIXED + CHUNK.size * (count + (codec in WITH_PART)) + stored
     frame = Frame(memoryview(bytearray(source.read(length, what, data))), what)
     same(f"{what}: generation", 0, frame.generation)
     return frame
@@ -73,7 +74,7 @@ def read_frame(source: Input, start: bytes, extent: int, what: str) -> Frame:
 
 def stream(source: Input, head: bytes) -> Iterator[bytes]:
     """The contents of one stream, its head being read."""
-    extent = read_head(head, f"head at {source.at - len(head)}")
+    extent, parts = read_head(head, f"head at {source.at - len(head)}")
     frames = end_of_last = stored = chain = 0
     while True:
         at = source.at
@@ -84,6 +85,8 @@ def stream(source: Input, head: bytes) -> Iterator[bytes]:
         frame = read_frame(source, magic, extent, f"frame at {at}")
         require(frame.file_offset >= end_of_last, f"frame at {at}: offset",
                 f"at least {end_of_last}", frame.file_offset)
+        require(parts or frame.codec not in WITH_PART, f"frame at {at}: codec",
+                "one without an extent part", frame.codec)
         frames += 1
         stored += source.at - at
         chain = checksum(struct.pack("<QQ", chain, frame.head_checksum))

@@ -31,7 +31,10 @@ BOOT, OTHER_BOOT = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2
 ID = 0x1122334455667788
 EXTENT = 16384
 DIRECT = 255
-STORE, ZERO, LZ4, ZSTD, CULZSS, GPULZ, AUTO = 0, 1, 2, 3, 16, 17, 255
+STORE, ZERO, LZ4, ZSTD, CULZSS, GPULZ, FSST, AUTO = 0, 1, 2, 3, 16, 17, 18, 255
+WITH_PART = (FSST, 19, 21)
+PARTS = b"part" + bytes(4)              # the feature tag of frames with an extent part
+PART = bytes([0, 0, 0, 0, 0, 0, 0, 1]) + b"abcdefgh"  # one symbol
 
 
 def xxh(data: bytes) -> bytes:
@@ -55,8 +58,24 @@ def zstd(data: bytes) -> bytes:
     return out.raw[:length]
 
 
+def strings(length: int) -> bytes:
+    """Bytes for which PART has the symbol; a multiple of eight."""
+    return b"abcdefgh" * (length // 8)
+
+
+def fsst(raw: bytes) -> bytes:
+    """What PART's code makes of strings: a code for eight bytes, and 64 of them a split."""
+    splits = [bytes(min(64, len(raw) // 8 - at)) for at in range(0, len(raw) // 8, 64)]
+    least = len(splits[-1])
+    width = (64 - least).bit_length() if len(splits) > 1 else 0
+    bits = sum(len(s) - least << i * width for i, s in enumerate(splits))
+    head = struct.pack("<HB", least, width) + bits.to_bytes(-(-len(splits) * width // 8), "little")
+    return head + b"".join(splits)
+
+
 def pack(codec: int, raw: bytes) -> bytes:
-    made = {STORE: bytes, LZ4: lambda d: lz4.block.compress(d, store_size=False), ZSTD: zstd}
+    made = {STORE: bytes, LZ4: lambda d: lz4.block.compress(d, store_size=False), ZSTD: zstd,
+            FSST: fsst}
     stored = made[codec](raw)
     return stored if len(stored) < len(raw) else raw
 
@@ -71,6 +90,9 @@ def frame(data: bytes, offset: int, generation: int, codec: int = STORE, log2: i
              raw=len(data), offset=offset, generation=generation,
              checksum=number(xxh(b"".join(xxh(c) for c in chunks))),
              stored=sum(map(len, stored)))
+    if codec in WITH_PART:
+        stored.insert(0, change.get("part", PART))
+        f["stored"] += len(stored[0])
     f.update({k: v for k, v in change.items() if k in f})
     head = struct.pack("<4sBBBBHHIQQQI", *f.values())
     head += b"".join(struct.pack("<I", len(s)) + xxh(s) for s in stored)
@@ -80,7 +102,8 @@ def frame(data: bytes, offset: int, generation: int, codec: int = STORE, log2: i
 def head_checksum(made: bytes) -> int:
     raw = struct.unpack_from("<I", made, FRAME_AT_RAW_LENGTH)[0]
     chunks = -(-raw // (1 << min(made[FRAME_AT_CHUNK_LOG2], 31)))
-    at = FRAME_AT_TABLE + (0 if made[FRAME_AT_CODEC] == ZERO else FRAME_ENTRY_SIZE * chunks)
+    chunks = 0 if made[FRAME_AT_CODEC] == ZERO else chunks + (made[FRAME_AT_CODEC] in WITH_PART)
+    at = FRAME_AT_TABLE + FRAME_ENTRY_SIZE * chunks
     return number(made[at:at + 8].ljust(8, b"\0"))
 
 
@@ -177,6 +200,8 @@ class Builder:
                size: Optional[int] = None, **change: Any) -> Builder:
         self.stored = 0
         at = self.frame(data, 0, codec, log2)
+        if codec in WITH_PART:
+            change.setdefault("features", PARTS)
         return self.root(len(data) if size is None else size, (at, self.frames[at]), slot, **change)
 
 
@@ -620,14 +645,16 @@ class Bad(Case):
             (dict(codec=ZSTD, parameter=0xFFF8), "level"), (dict(codec=ZSTD), "level"), (dict(tree=1), "head checksum"),
             (dict(id=0), "container id"),
             (dict(features=bytes(4) + b"DICT"), "features"),
+            (dict(features=b"part" * 2), "features"),
             (dict(stored=1), "stored"), (dict(height=1), "magic|length|checksum"),
             (dict(size=0), "size")]
         for change, what in rules:
             with self.subTest(change):
                 self.bad(Builder().direct(b"abc" * 9, **change).data, what)
         for change, what in ((dict(version=2), "version"), (dict(flags=4), "flags"),
-                             (dict(codec=4), "codec"), (dict(codec=18), "fsst"),
-                             (dict(features=b"DICT" * 2), "DICT")):
+                             (dict(codec=4), "codec"), (dict(codec=19), "cusz"),
+                             (dict(features=b"DICT" * 2), "DICT"),
+                             (dict(features=b"partDICT"), "DICT")):
             with self.subTest(change):
                 self.bad(Builder().direct(b"abc" * 9, **change).data, what, True)
         self.volume(modes="container")
@@ -651,8 +678,7 @@ class Bad(Case):
                              (dict(raw=0), "raw length")):
             with self.subTest(change):
                 self.bad(direct(**change), what)
-        for change, what in ((dict(version=2), "version"), (dict(codec=18), "fsst"),
-                             (dict(codec=4), "codec"), (dict(flags=1), "zero"),
+        for change, what in ((dict(version=2), "version"), (dict(codec=4), "codec"), (dict(flags=1), "zero"),
                              (dict(zero=1), "zero")):
             with self.subTest(change):
                 self.bad(direct(**change), what, True)
@@ -670,6 +696,41 @@ class Bad(Case):
                 self.bad(direct(zeros, codec, pack=lambda c, d, s=stored: s), what)
         self.bad(direct(b"\0" * 99, ZERO, parameter=256), "parameter")
         self.bad(direct(b"\0" * 99, ZERO, parameter=1), "raw checksum")
+
+    def test_part_rules(self) -> None:
+        data = strings(5000)
+
+        def direct(codec: int = FSST, features: bytes = PARTS, raw: bytes = data,
+                   **change: Any) -> bytearray:
+            b = Builder()
+            at = b.frame(raw, 0, codec, **change)
+            return b.root(len(raw), (at, b.frames[at]), features=features).data
+
+        self.assertEqual(self.read(direct()), data)
+        two = leaf(9000, lambda b: [b.extent(data, 100, FSST)], features=PARTS).data
+        self.assertEqual(self.read(two), bytes(100) + data + bytes(3900))
+        self.bad(direct(features=bytes(8)), "without an extent part")
+        self.bad(leaf(9000, lambda b: [b.extent(data, 100, FSST)]).data, "without an extent part")
+        self.bad(direct(19, pack=lambda c, d: d[100:]), "cusz", True)
+        large = bytes([0, 0, 0, 0, 0, 0, 0, 80]) + strings(640)
+        self.bad(direct(part=large), "extent part: length")
+        self.bad(direct(raw=data[:1024], part=PART, pack=lambda c, d: d[:980]), "stored length")
+        none = bytearray(direct(part=b""))
+        at = DATA_START + FRAME_AT_TABLE
+        self.assertEqual(none[at:at + 4], bytes(4))
+        self.bad(none, "fsst decode")
+        none[at + 4] ^= 1
+        head = DATA_START + FRAME_AT_TABLE + 3 * FRAME_ENTRY_SIZE
+        none[head:head + 8] = xxh(bytes(none[DATA_START:head]))
+        none[64:72] = none[head:head + 8]
+        none[104:112] = xxh(bytes(none[:104]))
+        self.bad(none, "that of no bytes")
+        for part, what in ((PART[:7], "decode"), (PART[:-1], "decode"), (PART + b"x", "decode"),
+                           (bytes([0, 0, 0, 0, 0, 0, 1, 0]) + b"abcdefg", "decode")):
+            self.bad(direct(part=part), what)
+        damaged = direct()
+        damaged[damaged.index(b"abcdefgh")] ^= 1
+        self.bad(damaged, "extent part: checksum")
 
     def test_segment_rules(self) -> None:
         data = noise(1000)

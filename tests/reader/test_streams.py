@@ -120,7 +120,8 @@ class Streams(unittest.TestCase):
         self.bad(head(version=2) + rest, "version", True)
         self.bad(head(zero=b"\0\1\0") + rest, "zero", True)
         self.bad(head(zero2=1) + rest, "zero", True)
-        self.bad(head(features=b"LOSS" + bytes(4)) + rest, "features", True)
+        self.bad(head(features=b"LOSS" + bytes(4)) + rest, "LOSS", True)
+        self.bad(head(features=b"part" * 2) + rest, "features")
         for extent in (0, 12288, 16385, (64 << 20) + 4096):
             self.bad(head(extent=extent) + rest, "extent size")
 
@@ -151,6 +152,14 @@ class Streams(unittest.TestCase):
         self.bad(one(version=2), "version", True)
         self.bad(one(magic=b"BFRX"), "magic")
         self.bad(stream([frame(bytes(EXTENT + 1), 0, made.ZERO)], EXTENT + 1), "raw length")
+        strings = made.strings(5000)
+        part = [frame(strings, 0, made.FSST)]
+        tagged = head(features=made.PARTS) + part[0] + end(part, len(strings))
+        self.good(tagged, strings)
+        self.bad(stream(part, len(strings)), "without an extent part")
+        damaged = bytearray(tagged)
+        damaged[tagged.index(b"abcdefgh")] ^= 1
+        self.bad(bytes(damaged), "checksum")
         damaged = bytearray(self.whole)
         damaged[150] ^= 1
         self.bad(bytes(damaged), "checksum")

@@ -161,6 +161,51 @@ static void heads(void)
                "the checksum of a chunk");
 }
 
+/* A frame of fsst with two chunks, of which the table has an extent part, too. */
+static size_t plain_part(void)
+{
+    sample_text(raw, STORE_RAW);
+    return encode("fsst", STORE_RAW, 12);
+}
+
+/* The same with another length of the part, its checksum, and the sum of all. */
+static void emit_part(const char *name, uint32_t length, uint64_t checksum, uint32_t more,
+                      const char *what)
+{
+    size_t frame_length = plain_part();
+    uint32_t before = bale_get32(frame + FRAME_AT_TABLE);
+    uint32_t sum = bale_get32(frame + FRAME_AT_STORED_LENGTH);
+
+    bale_put32(frame + FRAME_AT_TABLE, length);
+    bale_put64(frame + FRAME_AT_TABLE + FRAME_ENTRY_AT_CHECKSUM, checksum);
+    bale_put32(frame + FRAME_AT_STORED_LENGTH, sum - before + length + more);
+    craft_seal_head(frame, 2);
+    emit_bad(name, frame_length - before + length + more, what);
+}
+
+static void parts(void)
+{
+    size_t length = plain_part();
+    size_t at = FRAME_HEAD_MIN + 3 * FRAME_ENTRY_SIZE;
+
+    frame[at] ^= 1;
+    emit_bad("bad-part-bit", length, "a bit of the extent part");
+    emit_part("bad-part-large", STORE_RAW / 8 + 1, 1, 0, "an extent part of more than an eighth");
+    emit_part("bad-part-none", 0, bale_hash(raw, 0) ^ 1, 0,
+              "an extent part of no bytes with another checksum than theirs");
+    emit_part("bad-part-sum", 100, 1, 1, "not the sum of part and chunks");
+    length = plain_part();
+    bale_put32(frame + craft_at_chunk(frame, 0), 4096);
+    bale_put32(frame + FRAME_AT_STORED_LENGTH, bale_get32(frame + FRAME_AT_TABLE) + 4096 +
+                                                   bale_get32(frame + craft_at_chunk(frame, 1)));
+    craft_seal_head(frame, 2);
+    emit_bad("bad-part-gain", length, "part and chunks are too long together");
+    length = plain_part();
+    frame[FRAME_AT_CODEC] = 19;
+    craft_seal_head(frame, 2);
+    emit_bad("unsupported-part-19", length, "a reserved codec, whose frames have an extent part");
+}
+
 static void broken(void)
 {
     size_t length = plain_store();
@@ -202,6 +247,7 @@ int main(int argc, char **argv)
         codec_case_streams(c, emit_stream, (void *)c);
     }
     heads();
+    parts();
     broken();
     bale_scratch_destroy(scratch);
     return fclose(listing) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

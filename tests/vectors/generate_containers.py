@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "reader"))
-from test_reader import DIRECT, EXTENT, ZERO, ZSTD, Builder, frame, root, text, xxh
+from test_reader import DIRECT, EXTENT, FSST, PARTS, ZERO, ZSTD, Builder, frame, root, strings, text, xxh
 
 VECTORS: list[dict[str, Any]] = []
 TREE = 64                                       # where a slot has the head checksum
@@ -62,8 +62,8 @@ def slots() -> None:
             vector(f"fallback-direct-{name}-{sessions}",
                    f"a direct root as fallback, with a wrong {name}: the slot is damaged", data,
                    sessions, 4, b"newest")
-    vector("codec-18", "the codec setting is one that is reserved", bytes(
-        Builder().direct(b"abc", codec=18).data), "certain", 8, None)
+    vector("codec-19", "the codec setting is one that is reserved", bytes(
+        Builder().direct(b"abc", codec=19).data), "certain", 8, None)
     vector("mode-of-another-store", "the mode of a container, in a store of the other kind", bytes(
         Builder().direct(b"abc", mode=0x81A4).data), "certain", 0, b"abc")
     vector("short", "the second slot is missing: it is read as zeros", root(), "certain", 0, b"")
@@ -117,6 +117,32 @@ def newer() -> None:
                      stored=len(data) - at)[:400], "listed", 8, None)
 
 
+def parts() -> None:
+    """Frames with an extent part."""
+    data = strings(5000)
+    content = data
+    vector("part", "a frame with an extent part", bytes(Builder().direct(data, FSST).data), "certain",
+           0, content)
+    vector("part-tag-missing", "a frame with an extent part, and the root has no tag", bytes(
+        Builder().direct(data, FSST, features=bytes(8)).data), "certain", 4, None)
+    vector("part-tag-twice", "the tag is there twice", bytes(
+        Builder().direct(data, FSST, features=PARTS[:4] * 2).data), "certain", 4, None)
+    vector("part-tag-unknown", "a tag behind that of the extent part", bytes(
+        Builder().direct(data, FSST, features=PARTS[:4] + b"DICT").data), "certain", 8, None)
+    builder = Builder().direct(b"old", mode=0)
+    builder.generation = 2
+    whole = bytes(builder.direct(data, FSST, slot=1, durable=1, session=2).data)
+    at = whole.index(b"abcdefgh") - 8
+    flipped = whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1:]
+    zeros = whole[:at] + bytes(16) + whole[at + 16:]
+    vector("part-flip-certain", "a bit of the extent part", flipped, "certain", 4, None)
+    vector("part-flip-listed", "a bit of the extent part: the root is rejected", flipped, "listed", 0,
+           b"old")
+    vector("part-flip-lost", "a bit of the extent part: damage", flipped, "lost", 68, None)
+    vector("part-zeros-lost", "zeros in place of the extent part: it was never written", zeros, "lost",
+           64, b"old")
+
+
 def unknown() -> None:
     whole = bytes(commits().data)
     at = whole.rindex(b"BFRM")
@@ -143,7 +169,7 @@ def unknown() -> None:
 
 def main() -> None:
     os.makedirs(sys.argv[1], exist_ok=True)
-    for make in (blank, slots, uncertain, lengths, newer, unknown):
+    for make in (blank, slots, uncertain, lengths, newer, parts, unknown):
         make()
     with open(os.path.join(sys.argv[1], "INDEX.json"), "w", encoding="utf-8") as file:
         json.dump(VECTORS, file, indent=1)

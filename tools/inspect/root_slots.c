@@ -84,7 +84,8 @@ void bale_root_slot_print(const struct bale_root_slots *roots, unsigned number)
            root->flags & BALE_ROOT_EXTENT_EXPLICIT ? " (chosen)" : "");
     printf(root->mode & BALE_ROOT_MODE_IN_CONTAINER ? "%04o" : "of the inode",
            (unsigned)root->mode & 07777u);
-    printf(", container 0x%016" PRIx64 "\n", root->container_id);
+    printf(", container 0x%016" PRIx64 "%s\n", root->container_id,
+           root->features & BALE_FEATURE_PARTS ? ", feature part" : "");
     if (root->height == 0)
         printf("  no data\n");
     else
@@ -117,6 +118,9 @@ json_t *bale_root_slot_json(const struct bale_root_slots *roots, unsigned number
     json_object_set_new(object, "mtime", json_integer(root->mtime));
     bale_json_hex(object, "container_id", root->container_id);
     bale_json_count(object, "flags", root->flags);
+    json_object_set_new(object, "features",
+                        root->features & BALE_FEATURE_PARTS ? json_pack("[s]", "part")
+                                                            : json_array());
     bale_json_count(object, "mode", root->mode);
     bale_json_text(object, "codec", setting_text(root, setting));
     bale_json_count(object, "extent", root->extent);

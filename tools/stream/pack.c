@@ -188,7 +188,7 @@ static bool write_stream(struct packer *packer)
 {
     uint8_t head[BALE_STREAM_HEAD], end[BALE_STREAM_END];
 
-    bale_stream_begin(&packer->stream, packer->pack->extent, head);
+    bale_stream_begin(&packer->stream, packer->pack->extent, packer->pack->setting, head);
     if (!put(packer, head, sizeof head) || !pack_extents(packer))
         return false;
     bale_stream_end_encode(&packer->stream, packer->at, end);

@@ -7,7 +7,8 @@
 enum {
     CHUNKS = 3,
     HEAD = FRAME_HEAD_MIN + FRAME_ENTRY_SIZE * CHUNKS,
-    ZERO_HEAD = FRAME_HEAD_MIN, /* no table */
+    PART_HEAD = HEAD + FRAME_ENTRY_SIZE, /* with the entry of an extent part */
+    ZERO_HEAD = FRAME_HEAD_MIN,          /* no table */
     HEAD_MOST = FRAME_HEAD_MIN + FRAME_ENTRY_SIZE * (64 << 20 >> 12),
 };
 
@@ -117,8 +118,49 @@ static void test_layout_without_table(void)
     CHECK_EQ_U(found.stored_length, 0);
 }
 
+/* The head of head_bytes with an extent part: its entry is the first. */
+static void make_part_bytes(uint8_t bytes[static PART_HEAD])
+{
+    enum { ENTRIES = FRAME_ENTRY_SIZE * CHUNKS, PART = 40 };
+
+    memcpy(bytes, head_bytes, FRAME_AT_TABLE);
+    bytes[FRAME_AT_CODEC] = 18;
+    bale_put16(bytes + FRAME_AT_PARAMETER, 0);
+    bale_put32(bytes + FRAME_AT_STORED_LENGTH, 5000 + PART);
+    bale_put32(bytes + FRAME_AT_TABLE, PART);
+    bale_put64(bytes + FRAME_AT_TABLE + FRAME_ENTRY_AT_CHECKSUM, 77);
+    memcpy(bytes + FRAME_AT_TABLE + FRAME_ENTRY_SIZE, head_bytes + FRAME_AT_TABLE, ENTRIES);
+    edit_seal(bytes, PART_HEAD);
+}
+
+static void test_layout_with_part(void)
+{
+    uint8_t expected[PART_HEAD], out[PART_HEAD];
+    struct bale_frame frame = head_frame(), found;
+
+    make_part_bytes(expected);
+    frame.codec = BALE_CODEC_FSST;
+    frame.parameter = 0;
+    frame.part = (struct bale_chunk){.stored = 40, .checksum = 77};
+    CHECK_EQ_U(bale_frame_head_encode(&frame, head_chunks, out), PART_HEAD);
+    CHECK_EQ_MEM(out, expected, PART_HEAD);
+    CHECK_EQ_U(frame.stored_length, 5040);
+    CHECK_EQ_U(bale_frame_chunks_at(&frame), PART_HEAD + 40);
+    CHECK_EQ(bale_frame_head_decode(expected, PART_HEAD, &found), BALE_OK);
+    check_same(&found, &frame);
+    CHECK_EQ_U(found.part.stored, 40);
+    CHECK_EQ_U(found.part.checksum, 77);
+    for (uint32_t i = 0; i < CHUNKS; i++) {
+        struct bale_chunk chunk = bale_frame_chunk(expected, &found, i);
+
+        CHECK_EQ_U(chunk.stored, head_chunks[i].stored);
+        CHECK_EQ_U(chunk.checksum, head_chunks[i].checksum);
+    }
+}
+
 static void test_lengths(void)
 {
+    CHECK_EQ_U(bale_frame_head_length(BALE_CODEC_FSST, 4097, 12), 88);
     CHECK_EQ_U(bale_frame_head_length(BALE_CODEC_ZSTD, 1, 12), 64);
     CHECK_EQ_U(bale_frame_head_length(BALE_CODEC_LZ4, 4096, 12), 64);
     CHECK_EQ_U(bale_frame_head_length(BALE_CODEC_STORE, 4097, 12), 76);
@@ -254,11 +296,10 @@ static const struct rule rules[] = {
     {"lzr of level 9", OK, {{FIELD(FRAME_AT_CODEC), 20}, {FIELD(FRAME_AT_PARAMETER), 9}}},
     {"lzr of level 0", BAD, {{FIELD(FRAME_AT_CODEC), 20}, {FIELD(FRAME_AT_PARAMETER), 0}}},
     {"lzr of level 10", BAD, {{FIELD(FRAME_AT_CODEC), 20}, {FIELD(FRAME_AT_PARAMETER), 10}}},
-    {"reserved codec 18", NEW, {{FIELD(FRAME_AT_CODEC), 18}}},
-    {"reserved codec 19", NEW, {{FIELD(FRAME_AT_CODEC), 19}}},
+    {"a codec whose table has an entry more", BALE_E_SHORT, {{FIELD(FRAME_AT_CODEC), 18}}},
     {"codec auto", NEW, {{FIELD(FRAME_AT_CODEC), 255}}},
     {"an unknown codec comes before its table's rules", NEW,
-     {{FIELD(FRAME_AT_CODEC), 21}, {FIELD(FRAME_AT_TABLE), 0}}},
+     {{FIELD(FRAME_AT_CODEC), 22}, {FIELD(FRAME_AT_TABLE), 0}}},
     {"store", OK,
      {{FIELD(FRAME_AT_CODEC), 0}, {FIELD(FRAME_AT_PARAMETER), 0}, {FIELD(FRAME_AT_STORED_LENGTH), 10000},
       {FIELD(FRAME_AT_TABLE), 4096}, {FRAME_AT_TABLE + 2 * FRAME_ENTRY_SIZE, 4, 1808}}},
@@ -268,6 +309,31 @@ static const struct rule rules[] = {
     {"store with a chunk that is not raw", BAD,
      {{FIELD(FRAME_AT_CODEC), 0}, {FIELD(FRAME_AT_PARAMETER), 0}, {FIELD(FRAME_AT_STORED_LENGTH), 9999},
       {FIELD(FRAME_AT_TABLE), 4095}, {FRAME_AT_TABLE + 2 * FRAME_ENTRY_SIZE, 4, 1808}}},
+};
+
+#define CHUNK_AT(i) FRAME_AT_TABLE + (1 + (i)) * FRAME_ENTRY_SIZE, 4
+#define PART_CHECKSUM FRAME_AT_TABLE + FRAME_ENTRY_AT_CHECKSUM, 8
+#define OF_NOTHING UINT64_C(0x2d06800538d394c2)
+
+/* The part has 40 bytes, the chunks 596, 4096 and 308, of 10000. */
+static const struct rule part_rules[] = {
+    {"as it is", OK, {{0}}},
+    {"a sum without the part", BAD, {{FIELD(FRAME_AT_STORED_LENGTH), 5000}}},
+    {"a part of no bytes", OK,
+     {{FIELD(FRAME_AT_TABLE), 0}, {PART_CHECKSUM, OF_NOTHING}, {FIELD(FRAME_AT_STORED_LENGTH), 5000}}},
+    {"a part of no bytes with another checksum", BAD,
+     {{FIELD(FRAME_AT_TABLE), 0}, {PART_CHECKSUM, OF_NOTHING ^ 1}, {FIELD(FRAME_AT_STORED_LENGTH), 5000}}},
+    {"a part of an eighth", OK, {{FIELD(FRAME_AT_TABLE), 1250}, {FIELD(FRAME_AT_STORED_LENGTH), 6250}}},
+    {"a part of more than an eighth", BAD,
+     {{FIELD(FRAME_AT_TABLE), 1251}, {FIELD(FRAME_AT_STORED_LENGTH), 6251}}},
+    {"a part of all ones", BAD, {{FIELD(FRAME_AT_TABLE), UINT32_MAX}}},
+    {"the least gain", OK,
+     {{CHUNK_AT(0), 4096}, {CHUNK_AT(2), 1599}, {FIELD(FRAME_AT_STORED_LENGTH), 9831}}},
+    {"less gain", BAD,
+     {{CHUNK_AT(0), 4096}, {CHUNK_AT(2), 1600}, {FIELD(FRAME_AT_STORED_LENGTH), 9832}}},
+    {"fsst with a parameter", BAD, {{FIELD(FRAME_AT_PARAMETER), 1}}},
+    {"reserved codec 19", NEW, {{FIELD(FRAME_AT_CODEC), 19}}},
+    {"reserved codec 21", NEW, {{FIELD(FRAME_AT_CODEC), 21}}},
 };
 
 static const struct rule zero_rules[] = {
@@ -288,7 +354,7 @@ static const struct rule zero_rules[] = {
 static void test_rules(const struct rule *table, size_t count, const uint8_t *good, size_t length)
 {
     for (size_t i = 0; i < count; i++) {
-        uint8_t bytes[HEAD];
+        uint8_t bytes[PART_HEAD];
         struct bale_frame frame;
 
         memcpy(bytes, good, length);
@@ -336,7 +402,10 @@ static void test_round_trip(void)
 
 int main(void)
 {
+    uint8_t part_bytes[PART_HEAD];
+
     test_layout();
+    test_layout_with_part();
     test_layout_without_table();
     test_lengths();
     test_stamp();
@@ -345,6 +414,9 @@ int main(void)
     test_too_few_bytes();
     test_most_bytes();
     test_rules(rules, RULES(rules), head_bytes, HEAD);
+    make_part_bytes(part_bytes);
+    test_rules(part_rules, RULES(part_rules), part_bytes, PART_HEAD);
+    test_every_flipped_byte(part_bytes, PART_HEAD);
     test_rules(zero_rules, RULES(zero_rules), zero_bytes, ZERO_HEAD);
     test_round_trip();
     return check_result();

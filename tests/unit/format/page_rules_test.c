@@ -102,6 +102,8 @@ static const struct rule leaf_rules[] = {
      {{FIELD_OF(S0, SEGMENT_AT_CODEC), 1}, {FIELD_OF(S1, SEGMENT_AT_CODEC), 1},
       {FIELD_OF(S0, SEGMENT_AT_FRAME_LENGTH), 52}, {FIELD_OF(S1, SEGMENT_AT_FRAME_LENGTH), 52}}},
     {"a codec of tomorrow is the frame's affair", OK,
+     {{FIELD_OF(S0, SEGMENT_AT_CODEC), 22}, {FIELD_OF(S1, SEGMENT_AT_CODEC), 22}}},
+    {"a codec with an extent part, and no tag", BAD,
      {{FIELD_OF(S0, SEGMENT_AT_CODEC), 18}, {FIELD_OF(S1, SEGMENT_AT_CODEC), 18}}},
     {"chunk log2 11", BAD,
      {{FIELD_OF(S0, SEGMENT_AT_CHUNK_LOG2), 11}, {FIELD_OF(S1, SEGMENT_AT_CHUNK_LOG2), 11}}},
@@ -205,6 +207,26 @@ static void test_rules(const struct rule *rules, size_t count, const uint8_t *go
     }
 }
 
+/* With the root's tag, segments may refer to frames with an extent part, whose heads are longer. */
+static void test_parts(void)
+{
+    static const struct rule rules[] = {
+        {"a codec with an extent part",
+         OK,
+         {{FIELD_OF(S0, SEGMENT_AT_CODEC), 18}, {FIELD_OF(S1, SEGMENT_AT_CODEC), 18}}},
+        {"frame no longer than its head",
+         BAD,
+         {{FIELD_OF(S0, SEGMENT_AT_CODEC), 18},
+          {FIELD_OF(S1, SEGMENT_AT_CODEC), 18},
+          {FIELD_OF(S0, SEGMENT_AT_FRAME_LENGTH), 64 + 12 * 12},
+          {FIELD_OF(S1, SEGMENT_AT_FRAME_LENGTH), 64 + 12 * 12}}},
+    };
+    struct bale_page_context ctx = leaf_ctx;
+
+    ctx.features = BALE_FEATURE_PARTS;
+    test_rules(rules, RULES(rules), leaf_bytes, LEAF, &ctx);
+}
+
 /* What comes from the root: a page that is good is refused once any of it is narrower. */
 static void test_context(void)
 {
@@ -241,6 +263,7 @@ int main(void)
 {
     test_rules(leaf_rules, RULES(leaf_rules), leaf_bytes, LEAF, &leaf_ctx);
     test_rules(inner_rules, RULES(inner_rules), inner_bytes, INNER, &inner_ctx);
+    test_parts();
     test_context();
     return check_result();
 }

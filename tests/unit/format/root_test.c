@@ -244,7 +244,7 @@ static const struct rule rules[] = {
     {"gpulz with pieces of 128 KiB", BAD, {{FIELD(ROOT_AT_CODEC), 17}, {FIELD(ROOT_AT_PARAMETER), 0x0620}}},
     {"gpulz with bit 14", BAD, {{FIELD(ROOT_AT_CODEC), 17}, {FIELD(ROOT_AT_PARAMETER), 0x4020}}},
     {"gpulz with bit 15", BAD, {{FIELD(ROOT_AT_CODEC), 17}, {FIELD(ROOT_AT_PARAMETER), 0x8020}}},
-    {"reserved codec 18", NEW, {{FIELD(ROOT_AT_CODEC), 18}, {FIELD(ROOT_AT_PARAMETER), 7}}},
+    {"reserved codec 19", NEW, {{FIELD(ROOT_AT_CODEC), 19}, {FIELD(ROOT_AT_PARAMETER), 7}}},
     {"codec 254", NEW, {{FIELD(ROOT_AT_CODEC), 254}, {FIELD(ROOT_AT_PARAMETER), 0}}},
 
     {"container id 0", BAD, {{FIELD(ROOT_AT_CONTAINER_ID), 0}}},
@@ -303,6 +303,7 @@ static void test_permissions(void)
 
 static void test_features(void)
 {
+    enum { PART = 0x74726170 }; /* "part" */
     static const struct {
         struct rule rule;
         const char *feature;
@@ -324,6 +325,14 @@ static void test_features(void)
           NEW,
           {{FIELD(ROOT_AT_FEATURES), 0x4c524154}, {FIELD(ROOT_AT_GENERATION), 0}}},
          "TARL"},
+        {{"the tag of extent parts", OK, {{FIELD(ROOT_AT_FEATURES), PART}}}, ""},
+        {{"a tag twice", BAD, {{FIELD(ROOT_AT_FEATURES), PART}, {FIELD(ROOT_AT_FEATURE_2), PART}}},
+         ""},
+        {{"the tag of extent parts after a gap", BAD, {{FIELD(ROOT_AT_FEATURE_2), PART}}}, ""},
+        {{"a tag after that of extent parts",
+          NEW,
+          {{FIELD(ROOT_AT_FEATURES), PART}, {FIELD(ROOT_AT_FEATURE_2), 0x4c524154}}},
+         "TARL"},
         {{"a newer version comes before a tag",
           NEW,
           {{FIELD(ROOT_AT_FEATURES), 0x4c524154}, {FIELD(ROOT_AT_VERSION), 2}}},
@@ -331,15 +340,21 @@ static void test_features(void)
     };
 
     for (size_t i = 0; i < RULES(cases); i++) {
-        uint8_t slot[BALE_ROOT_SIZE];
+        uint8_t slot[BALE_ROOT_SIZE], again[BALE_ROOT_SIZE];
         struct bale_root root;
         char feature[5];
 
         memcpy(slot, slot_bytes, sizeof(slot));
         edit_apply(&cases[i].rule, slot);
         edit_seal(slot, sizeof(slot));
-        edit_check(&cases[i].rule, bale_root_decode(slot, &root, feature));
+        int err = bale_root_decode(slot, &root, feature);
+        edit_check(&cases[i].rule, err);
         CHECK_EQ_STR(feature, cases[i].feature);
+        if (err == BALE_OK) {
+            CHECK_EQ_U(root.features, BALE_FEATURE_PARTS);
+            bale_root_encode(&root, again);
+            CHECK_EQ_MEM(again, slot, sizeof slot);
+        }
     }
 }
 

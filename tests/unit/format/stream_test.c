@@ -37,7 +37,7 @@ static struct bale_stream two_frames(void)
     uint8_t head[BALE_STREAM_HEAD];
     struct bale_stream stream;
 
-    bale_stream_begin(&stream, BALE_EXTENT_DEFAULT, head);
+    bale_stream_begin(&stream, BALE_EXTENT_DEFAULT, (struct bale_setting){0}, head);
     CHECK_EQ_MEM(head, head_bytes, sizeof head);
     CHECK_EQ(bale_stream_add(&stream, &first), BALE_OK);
     CHECK_EQ(bale_stream_add(&stream, &second), BALE_OK);
@@ -61,6 +61,25 @@ static void test_written(void)
     CHECK_EQ_U(size, SIZE);
 }
 
+/* A stream whose frames may have an extent part says so in its head, and others have none. */
+static void test_part(void)
+{
+    const struct bale_setting with = {.codec = BALE_CODEC_FSST};
+    struct bale_frame frame = {.codec = BALE_CODEC_FSST, .raw_length = 100};
+    struct bale_stream stream, read;
+    uint8_t head[BALE_STREAM_HEAD];
+
+    bale_stream_begin(&stream, BALE_EXTENT_DEFAULT, with, head);
+    CHECK_EQ_MEM(head + STREAM_AT_FEATURES, "part\0\0\0", 8);
+    REQUIRE(bale_stream_head_decode(head, &read) == BALE_OK);
+    CHECK_EQ_U(read.features, BALE_FEATURE_PARTS);
+    CHECK_EQ(bale_stream_add(&read, &frame), BALE_OK);
+    REQUIRE(bale_stream_head_decode(head_bytes, &read) == BALE_OK);
+    CHECK_EQ(bale_stream_add(&read, &frame), BALE_E_CORRUPT);
+    frame.codec = BALE_CODEC_STORE;
+    CHECK_EQ(bale_stream_add(&read, &frame), BALE_OK);
+}
+
 /* Every bit, with the checksum put right or not. */
 static void test_bits(void)
 {
@@ -76,9 +95,9 @@ static void test_bits(void)
             bale_put64(bytes + STREAM_AT_CHECKSUM, bale_hash(bytes, STREAM_AT_CHECKSUM));
             int err = bale_stream_head_decode(bytes, &read);
             bool extent = bit / 8 >= STREAM_AT_EXTENT && bit / 8 < STREAM_AT_ZERO_2;
-            CHECK(extent || err == (bit < 8 * STREAM_AT_VERSION || bit == 8 * STREAM_AT_VERSION
-                                        ? BALE_E_CORRUPT
-                                        : BALE_E_UNSUPPORTED));
+            bool gap = bit / 8 >= STREAM_AT_FEATURES + 4; /* before the second tag */
+            CHECK(extent || err == (bit <= 8 * STREAM_AT_VERSION || gap ? BALE_E_CORRUPT
+                                                                        : BALE_E_UNSUPPORTED));
         }
     }
     for (size_t bit = 0; bit < 8 * BALE_STREAM_END; bit++) {
@@ -106,7 +125,7 @@ static void test_extents(void)
     struct bale_stream stream;
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        bale_stream_begin(&stream, cases[i].extent, head);
+        bale_stream_begin(&stream, cases[i].extent, (struct bale_setting){0}, head);
         CHECK_EQ(bale_stream_head_decode(head, &stream), cases[i].err);
     }
 }
@@ -168,7 +187,7 @@ static void test_too_long(void)
     struct bale_stream stream;
     uint8_t bytes[BALE_STREAM_HEAD + BALE_STREAM_END];
 
-    bale_stream_begin(&stream, BALE_EXTENT_MIN, bytes);
+    bale_stream_begin(&stream, BALE_EXTENT_MIN, (struct bale_setting){0}, bytes);
     bale_stream_end_encode(&stream, TOP - 1, bytes + BALE_STREAM_HEAD);
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(bale_stream_read(&reader, bytes, 3, &item), BALE_E_SHORT);
@@ -186,6 +205,7 @@ static void test_too_long(void)
 int main(void)
 {
     test_written();
+    test_part();
     test_bits();
     test_extents();
     test_order();

@@ -162,7 +162,7 @@ static void checks(void)
     accepted(BALE_XATTR_MATCH, "*.h5 auto:for=speed", "*.h5 auto:for=speed");
     refuse_text(BALE_XATTR_CODEC, "gzip",
                 "user.balefs.codec: There is no codec \"gzip\". Known are auto, store, zero, lz4, "
-                "zstd, gpulz, culzss and lzr.");
+                "zstd, gpulz, culzss, lzr and fsst.");
     refuse_text(BALE_XATTR_CODEC, "zstd:20",
                 "user.balefs.codec: The level of zstd is -7 to 19 without 0, not 20.");
     refuse_text(BALE_XATTR_CODEC, "", "user.balefs.codec: is empty: remove the attribute instead");
@@ -191,6 +191,25 @@ static void checks(void)
              "user.balefs.match: has more than 4095 bytes: use fewer globs");
 }
 
+/* Strings have larger extents unless somebody chose their size. */
+static void strings(void)
+{
+    struct bale_store *store = store_open("s", BALE_STORE_WRITE);
+    struct bale_store_config config = *bale_store_config(store);
+
+    REQUIRE(mkdir(at("s/strings"), 0755) == 0);
+    set("s/strings", BALE_XATTR_MATCH, "*.csv fsst\n");
+    CHECK_EQ_STR(given(store, "s/strings", "a.csv"), "fsst* 1048576");
+    CHECK_EQ_STR(given(store, "s/strings", "other"), "zstd:3 131072");
+    set("s/strings", BALE_XATTR_EXTENT, "128K\n");
+    CHECK_EQ_STR(given(store, "s/strings", "a.csv"), "fsst* 131072*");
+    REQUIRE(removexattr(at("s/strings"), BALE_XATTR_EXTENT) == 0);
+    config.extent = 65536;
+    CHECK_EQ(bale_store_set_config(store, &config, &why), 0);
+    CHECK_EQ_STR(given(store, "s/strings", "a.csv"), "fsst* 65536");
+    bale_store_close(store, true, NULL);
+}
+
 int main(void)
 {
     scratch_make();
@@ -199,6 +218,7 @@ int main(void)
         order();
         inherited();
         unreadable_values_are_passed_over();
+        strings();
     } else {
         printf("no user attributes in %s: the tests of directories did not run\n", scratch);
     }

@@ -317,7 +317,7 @@ static void test_gaps(void)
     struct bale_stream stream;
     uint64_t size;
 
-    bale_stream_begin(&stream, BALE_EXTENT_MIN, bytes);
+    bale_stream_begin(&stream, BALE_EXTENT_MIN, (struct bale_setting){0}, bytes);
     bale_stream_end_encode(&stream, 12345, bytes + BALE_STREAM_HEAD);
     CHECK_EQ(bale_decompress(context, NULL, bytes, sizeof bytes, &back), BALE_API_OK);
     CHECK_EQ_U(back.length, 12345);

@@ -255,7 +255,7 @@ static void test_gap(void)
     struct bale_buffer back = {.data = memory, .capacity = 54321};
     struct bale_stream stream;
 
-    bale_stream_begin(&stream, BALE_EXTENT_MIN, bytes);
+    bale_stream_begin(&stream, BALE_EXTENT_MIN, (struct bale_setting){0}, bytes);
     bale_stream_end_encode(&stream, 54321, bytes + BALE_STREAM_HEAD);
     memset(real, 1, 60000);
     memset(raw, 0, 54321);

@@ -46,7 +46,7 @@ struct streams {
 static void check_stream(void *arg, const struct codec_stream *stream)
 {
     struct streams *streams = arg;
-    uint8_t *frame = allocate(CRAFT_HEAD + stream->length);
+    uint8_t *frame = allocate(CRAFT_HEAD_MAX + stream->part_length + stream->length);
     size_t length = craft_frame(streams->c->id, stream, frame);
     uint8_t *raw = allocate(stream->raw_length);
     bool ok = CHECK_EQ(decode(frame, length, raw, stream->raw_length),
@@ -115,16 +115,16 @@ static void test_grid(const struct codec_case *c)
 static void check_damage(struct bale_setting setting, const uint8_t *data, uint64_t *state)
 {
     uint8_t *raw = allocate(DAMAGE_LENGTH);
-    size_t length;
+    size_t length, head = craft_head(setting.codec);
     uint8_t *frame = round_trip(setting, data, DAMAGE_LENGTH, &length);
     uint8_t *in = allocate(length);
 
     CHECK(length < DAMAGE_LENGTH);
-    for (int round = 0; round < DAMAGE_ROUNDS && length > CRAFT_HEAD; round++) {
-        size_t some = round % 2 || length < CRAFT_HEAD + 40 ? length - CRAFT_HEAD : 40;
+    for (int round = 0; round < DAMAGE_ROUNDS && length > head; round++) {
+        size_t some = round % 2 || length < head + 40 ? length - head : 40;
         memcpy(in, frame, length);
         for (uint64_t edits = 1 + data_next(state) % 6; edits > 0; edits--)
-            in[CRAFT_HEAD + data_next(state) % some] = (uint8_t)data_next(state);
+            in[head + data_next(state) % some] = (uint8_t)data_next(state);
         craft_seal(in, 1);
         int err = decode(in, length, raw, DAMAGE_LENGTH);
         CHECK(err == BALE_E_CORRUPT || (err == BALE_OK && memcmp(raw, data, DAMAGE_LENGTH) == 0));

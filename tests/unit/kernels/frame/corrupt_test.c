@@ -124,7 +124,7 @@ static void test_sealed(const struct sample *s)
 static void test_short_chunk(const struct sample *s)
 {
     uint32_t stored = bale_frame_chunk(s->stored, &s->frame, 0).stored;
-    size_t head = s->frame.head_length;
+    size_t head = bale_frame_chunks_at(&s->frame);
     uint8_t *in = malloc(s->length);
     uint8_t *raw = malloc(RAW);
 
@@ -132,7 +132,7 @@ static void test_short_chunk(const struct sample *s)
     for (uint32_t length = 1; length < stored; length++) {
         memcpy(in, s->stored, head + length);
         memcpy(in + head + length, s->stored + head + stored, s->length - head - stored);
-        bale_put32(in + FRAME_AT_TABLE, length);
+        bale_put32(in + craft_at_chunk(in, 0), length);
         bale_put32(in + FRAME_AT_STORED_LENGTH, s->frame.stored_length - (stored - length));
         craft_seal(in, s->frame.chunks);
         CHECK(refused(decode(in, s->length - (stored - length), raw)));
@@ -152,7 +152,10 @@ static void test_wrong_codec(const struct sample *s)
             continue;
         memcpy(in, s->stored, s->length);
         in[FRAME_AT_CODEC] = (uint8_t)id;
-        craft_seal(in, s->frame.chunks);
+        if (bale_codec_has_part((uint8_t)id) == bale_codec_has_part(s->frame.codec))
+            craft_seal(in, s->frame.chunks);
+        else
+            craft_seal_head(in, s->frame.chunks); /* whose table has other entries */
         check_hostile(s, in, s->length);
     }
     free(in);
@@ -168,11 +171,14 @@ static void test_chunk(const struct sample *s)
 
     REQUIRE(in && raw);
     memcpy(in, s->stored + s->length - stored, stored);
-    CHECK_EQ(bale_frame_decode_chunk(scratch, s->stored, &s->frame, 1, in, raw, all), BALE_OK);
+    CHECK_EQ(bale_frame_decode_chunk(scratch, s->stored, &s->frame, 1,
+                                     s->stored + s->frame.head_length, in, raw, all),
+             BALE_OK);
     CHECK_EQ_MEM(raw, s->raw + RAW - raw_length, raw_length);
     for (size_t bit = 0; bit < 8 * (size_t)stored; bit += 7) {
         in[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        CHECK_EQ(bale_frame_decode_chunk(scratch, s->stored, &s->frame, 1, in, raw, all),
+        CHECK_EQ(bale_frame_decode_chunk(scratch, s->stored, &s->frame, 1,
+                                         s->stored + s->frame.head_length, in, raw, all),
                  BALE_E_CORRUPT);
         in[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
@@ -185,7 +191,8 @@ static void test_chunk(const struct sample *s)
 static void test_codec_length(const struct sample *s)
 {
     const struct bale_codec *codec = bale_codec_find(s->frame.codec);
-    const uint8_t *in = s->stored + s->frame.head_length;
+    const struct bale_extent_part part = {s->stored + s->frame.head_length, s->frame.part.stored};
+    const uint8_t *in = s->stored + bale_frame_chunks_at(&s->frame);
     uint32_t stored = bale_frame_chunk(s->stored, &s->frame, 0).stored;
     uint32_t size = bale_frame_chunk_raw(&s->frame, 0);
     int16_t parameter = (int16_t)s->frame.parameter;
@@ -193,21 +200,21 @@ static void test_codec_length(const struct sample *s)
 
     if (!codec->decode)
         return;
-    CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, in, stored, raw, size,
-                           size, (struct bale_wanted){0, size}),
+    CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, part, in, stored, raw,
+                           size, size, (struct bale_wanted){0, size}),
              BALE_OK);
     CHECK_EQ_MEM(raw, s->raw, size);
-    CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, in, stored, raw,
+    CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, part, in, stored, raw,
                            size + 1, 2 * size, (struct bale_wanted){0, size + 1}),
              BALE_E_CORRUPT);
-    CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, in, stored, raw,
+    CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, part, in, stored, raw,
                            size - 1, size, (struct bale_wanted){0, size - 1}),
              BALE_E_CORRUPT);
-    CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, in, stored - 1, raw,
-                           size, size, (struct bale_wanted){0, size}),
+    CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, part, in, stored - 1,
+                           raw, size, size, (struct bale_wanted){0, size}),
              BALE_E_CORRUPT);
-    CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, in, stored + 1, raw,
-                           size, size, (struct bale_wanted){0, size}),
+    CHECK_EQ(codec->decode(bale_scratch_work(scratch, codec->id), parameter, part, in, stored + 1,
+                           raw, size, size, (struct bale_wanted){0, size}),
              BALE_E_CORRUPT);
 }
 

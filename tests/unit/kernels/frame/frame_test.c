@@ -22,14 +22,15 @@ static void check_chunks(const struct trip *t)
 {
     uint32_t size = 1u << t->frame.chunk_log2;
     uint32_t count = (t->frame.raw_length - 1) / size + 1;
-    const uint8_t *in = t->out + t->frame.head_length;
+    const uint8_t *part = t->out + t->frame.head_length;
+    const uint8_t *in = t->out + bale_frame_chunks_at(&t->frame);
 
     for (uint32_t i = 0; i < count; i++) {
         uint32_t raw_length = bale_frame_chunk_raw(&t->frame, i);
         uint8_t *raw = malloc(raw_length);
         REQUIRE(raw);
         CHECK_EQ(
-            bale_frame_decode_chunk(scratch, t->out, &t->frame, i, in, raw,
+            bale_frame_decode_chunk(scratch, t->out, &t->frame, i, part, in, raw,
                                     (struct bale_wanted){0, bale_frame_chunk_raw(&t->frame, i)}),
             BALE_OK);
         CHECK_EQ_MEM(raw, t->raw + (size_t)i * size, raw_length);

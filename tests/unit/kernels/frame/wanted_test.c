@@ -17,6 +17,7 @@ static uint64_t state = 5;
 struct chunk {
     const struct bale_codec *codec;
     int16_t parameter;
+    struct bale_extent_part part; /* bytes lie in a block of their own, or are NULL */
     uint8_t *raw;
     uint32_t raw_length;
     uint32_t chunk_size;
@@ -40,7 +41,7 @@ static void *copy_of(const void *bytes, size_t length)
 /* False: the chunk does not shrink, and has no stream. */
 static bool make_chunk(struct chunk *c, const char *text, enum data_kind kind, uint32_t raw_length)
 {
-    static uint8_t raw[MOST], out[MOST];
+    static uint8_t raw[MOST], out[MOST], room[CODEC_PART_MAX];
     struct bale_setting setting = codec_setting_parse(text);
 
     data_fill(kind, raw_length, raw, raw_length);
@@ -51,12 +52,15 @@ static bool make_chunk(struct chunk *c, const char *text, enum data_kind kind, u
                         .chunk_size = 4096};
     while (c->chunk_size < raw_length)
         c->chunk_size *= 2;
-    int64_t length = c->codec->encode
-                         ? c->codec->encode(bale_scratch_work(scratch, c->codec->id), c->parameter,
-                                            raw, raw_length, out, raw_length - 1)
-                         : 0;
+    void *work = bale_scratch_work(scratch, c->codec->id);
+    c->part = codec_case_part(c->codec, work, c->parameter, raw, raw_length, room);
+    int64_t length = c->codec->encode ? c->codec->encode(work, c->parameter, c->part, raw,
+                                                         raw_length, out, raw_length - 1)
+                                      : 0;
     if (length <= 0)
         return false;
+    if (c->part.length > 0)
+        c->part.bytes = copy_of(room, c->part.length);
     c->length = (uint32_t)length;
     c->raw = copy_of(raw, raw_length);
     c->in = copy_of(out, c->length);
@@ -65,6 +69,7 @@ static bool make_chunk(struct chunk *c, const char *text, enum data_kind kind, u
 
 static void drop_chunk(struct chunk *c)
 {
+    free((void *)c->part.bytes);
     free(c->raw);
     free(c->in);
 }
@@ -72,8 +77,8 @@ static void drop_chunk(struct chunk *c)
 static int decode(const struct chunk *c, const uint8_t *in, uint32_t length, uint8_t *raw,
                   struct bale_wanted wanted)
 {
-    return c->codec->decode(bale_scratch_work(scratch, c->codec->id), c->parameter, in, length, raw,
-                            c->raw_length, c->chunk_size, wanted);
+    return c->codec->decode(bale_scratch_work(scratch, c->codec->id), c->parameter, c->part, in,
+                            length, raw, c->raw_length, c->chunk_size, wanted);
 }
 
 static void check_range(const struct chunk *c, struct bale_wanted wanted)

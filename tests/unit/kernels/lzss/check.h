@@ -44,9 +44,10 @@ static inline int lzss_decode(struct lzss_rig *rig, struct reference_how how, co
                               size_t length, uint8_t *raw, uint32_t raw_length)
 {
     uint8_t *exact = lzss_copy(in, length);
-    int err = rig->codec->decode(bale_scratch_work(rig->scratch, rig->codec->id),
-                                 rig->parameter_of(how), exact, (uint32_t)length, raw, raw_length,
-                                 LZSS_CHUNK, (struct bale_wanted){0, raw_length});
+    int err =
+        rig->codec->decode(bale_scratch_work(rig->scratch, rig->codec->id), rig->parameter_of(how),
+                           (struct bale_extent_part){NULL, 0}, exact, (uint32_t)length, raw,
+                           raw_length, LZSS_CHUNK, (struct bale_wanted){0, raw_length});
 
     free(exact);
     return err;
@@ -71,9 +72,9 @@ static inline void lzss_check_encode(struct lzss_rig *rig, struct reference_how 
     uint8_t *out = malloc(capacity > 0 ? capacity : 1);
 
     REQUIRE(out);
-    int64_t got =
-        rig->codec->encode(bale_scratch_work(rig->scratch, rig->codec->id), rig->parameter_of(how),
-                           raw, raw_length, out, (uint32_t)capacity);
+    int64_t got = rig->codec->encode(bale_scratch_work(rig->scratch, rig->codec->id),
+                                     rig->parameter_of(how), (struct bale_extent_part){NULL, 0},
+                                     raw, raw_length, out, (uint32_t)capacity);
     if (CHECK_EQ(got, length <= capacity ? (int64_t)length : 0) && got > 0)
         CHECK_EQ_MEM(out, rig->expected, length);
     free(out);
