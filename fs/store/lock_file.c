@@ -177,8 +177,11 @@ enum bale_named bale_lock_named(int dir, const char *name, int fd)
     if (statx(dir, name, flags, STATX_INO, &named) < 0)
         return errno == ENOENT || errno == ESTALE ? BALE_NAMED_NONE : BALE_NAMED_UNKNOWN;
     /* Where another host has removed it, the number may have been given to a new file. */
-    if (statx(fd, "", flags | AT_EMPTY_PATH, STATX_INO, &held) < 0)
+    if (statx(fd, "", flags | AT_EMPTY_PATH, STATX_INO | STATX_NLINK, &held) < 0)
         return errno == ESTALE || errno == ENOENT ? BALE_NAMED_OTHER : BALE_NAMED_UNKNOWN;
+    /* The kernel may remember a name for longer than it is right. */
+    if ((held.stx_mask & STATX_NLINK) && held.stx_nlink == 0)
+        return BALE_NAMED_OTHER;
     return held.stx_ino == named.stx_ino && held.stx_dev_major == named.stx_dev_major &&
                    held.stx_dev_minor == named.stx_dev_minor
                ? BALE_NAMED

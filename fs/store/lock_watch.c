@@ -21,6 +21,7 @@
 /* Less than half of bale_store_platform.await_ms: by then a process that found no lock has waited. */
 #define PERIOD_S 1
 #define PAUSE_MS (2 * PERIOD_S * 1000)
+#define AGAIN_MS 100
 
 /* What one look has made again, for the log. */
 struct look {
@@ -149,11 +150,16 @@ static int adopt_lock(struct look *look)
     struct bale_store *store = look->store;
     bool flocks = !store->lock.link;
     struct bale_lock_view view;
+    struct stat st;
     int fd;
     int err = bale_store_file_open(store->dir_fd, BALE_LOCK, O_RDWR, &fd);
 
     if (err)
-        return err == BALE_E_NOENT ? 0 : err; /* the next look makes it */
+        return err == BALE_E_NOENT ? 0 : err;     /* the next look makes it */
+    if (fstat(fd, &st) < 0 || st.st_nlink == 0) { /* a name that the kernel remembers */
+        close(fd);
+        return BALE_E_IO;
+    }
     bale_lock_look_at(store->dir_fd, flocks, &view);
     (void)bale_holder_read(store->dir_fd, &look->other);
     if (flocks && bale_flock(fd, LOCK_EX) < 0)
@@ -188,8 +194,10 @@ static int look_at_lock(struct look *look)
         break;
     }
     err = bale_lock_make(store->dir_fd, !store->lock.link, false, &fd);
+    if (err == BALE_E_BUSY) /* another process has just made one */
+        return adopt_lock(look);
     if (err)
-        return err == BALE_E_BUSY ? 0 : err; /* the next look tells whose it is */
+        return err;
     note_made(look, BALE_LOCK);
     return replace_fd(store->lock.fd, fd);
 }
@@ -277,15 +285,15 @@ static void report(struct look *look, int err)
     store->lock.trouble = trouble;
 }
 
-/* Under looking. */
-static void look_once(struct bale_store *store)
+/* Under looking. Whether it is known now that nobody else has the store. */
+static bool look_once(struct bale_store *store)
 {
     struct look look = {.store = store};
     int64_t began = bale_platform_now();
     int err;
 
     if (atomic_load(&store->stopped))
-        return;
+        return false;
     err = lock_directory(&look);
     if (!err)
         err = look_at_directory(&look);
@@ -301,7 +309,11 @@ static void look_once(struct bale_store *store)
         stop(&look);
     else
         report(&look, err);
+    /* Without space nothing is made again, and nothing was found either. */
+    if (err && err != BALE_E_NOSPACE && err != BALE_E_DQUOT)
+        return false;
     atomic_store(&store->lock.looked, began);
+    return true;
 }
 
 void bale_lock_look(struct bale_store *store)
@@ -318,16 +330,29 @@ static bool was_suspended(const struct bale_store *store)
     return bale_platform_now() - atomic_load(&store->lock.looked) > PAUSE_MS;
 }
 
+bool bale_lock_look_surely(struct bale_store *store)
+{
+    const struct timespec pause = {.tv_nsec = AGAIN_MS * 1000000L};
+    bool known = false;
+
+    if (store->access != BALE_STORE_WRITE)
+        return true;
+    for (int ms = 0; !known && ms < PAUSE_MS && !atomic_load(&store->stopped); ms += AGAIN_MS) {
+        if (ms > 0)
+            nanosleep(&pause, NULL);
+        pthread_mutex_lock(&store->lock.looking);
+        known = look_once(store);
+        pthread_mutex_unlock(&store->lock.looking);
+    }
+    return known;
+}
+
 bool bale_store_is_stopped(struct bale_store *store)
 {
     if (store->access != BALE_STORE_WRITE)
         return false;
-    if (!atomic_load(&store->stopped) && was_suspended(store)) {
-        pthread_mutex_lock(&store->lock.looking);
-        if (was_suspended(store)) /* another thread may have looked meanwhile */
-            look_once(store);
-        pthread_mutex_unlock(&store->lock.looking);
-    }
+    if (!atomic_load(&store->stopped) && was_suspended(store) && !bale_lock_look_surely(store))
+        return true;
     return atomic_load(&store->stopped);
 }
 

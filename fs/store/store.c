@@ -209,7 +209,7 @@ int bale_store_close(struct bale_store *store, bool clean, const char *result)
     if (!store)
         return 0;
     bale_lock_watch_end(store);
-    bale_lock_look(store);
+    (void)bale_lock_look_surely(store);
     if (atomic_load(&store->stopped)) {
         first = BALE_E_IO; /* the other writer's files are left alone, the reserve too */
     } else if (store->access == BALE_STORE_WRITE) {

@@ -59,7 +59,8 @@ int bale_store_watch(struct bale_store *store);
 /* Whether another writer has the store, or had it meanwhile: nothing is written to it any more, and
  * what would is to fail with EIO. Call it before each change. If this process or its machine was
  * suspended, so that nobody has looked for 2 s, looks first, which may wait for the store's file
- * system. Any thread, without the store's locks. */
+ * system; true also while that does not tell whose the store is. Any thread, without the store's
+ * locks. */
 bool bale_store_is_stopped(struct bale_store *store);
 
 /* What was found wrong with one of the store's own files when it was opened. */

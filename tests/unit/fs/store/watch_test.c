@@ -262,6 +262,38 @@ static void remove_sessions(void)
     remove_locks();
 }
 
+/* The kernel of a network's client may remember a name that is gone: what it leads to has none. */
+static void remembered_name(void)
+{
+    int fd;
+
+    REQUIRE(mkdir(at("gone"), 0700) == 0);
+    fd = open(at("gone"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    REQUIRE(fd >= 0);
+    CHECK(bale_lock_named(fd, ".", fd) == BALE_NAMED);
+    REQUIRE(rmdir(at("gone")) == 0);
+    CHECK(bale_lock_named(fd, ".", fd) != BALE_NAMED);
+    close(fd);
+}
+
+/* After a pause nothing is written before it is known whose the store is. */
+static void nothing_known(void)
+{
+    begin(true);
+    bale_store_platform.now = clock_now;
+    bale_lock_look(store);
+    REQUIRE(rename(at(OWN), at("removed")) == 0);
+    put_file(OWN, "");
+    time_now += 1500;
+    CHECK(!bale_store_is_stopped(store));
+    time_now += 1500;
+    CHECK(bale_store_is_stopped(store));
+    REQUIRE(unlink(at(OWN)) == 0 && rename(at("removed"), at(OWN)) == 0);
+    CHECK(!bale_store_is_stopped(store));
+    bale_store_platform.now = NULL;
+    end();
+}
+
 /* On a local file system the lock of the directory proves that nobody came, so a backup, however
  * old, costs nothing. */
 static void backup_is_harmless(void)
@@ -349,6 +381,8 @@ int main(void)
     visited(put_backup_back);
     visited(remove_sessions);
     visited(remove_locks);
+    remembered_name();
+    nothing_known();
     backup_is_harmless();
     foreign_flock();
     REQUIRE(unlink(at(LOCK)) == 0);
