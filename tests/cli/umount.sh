@@ -130,3 +130,34 @@ is 1 "$got" "exit status of an ordinary user's umount of root's mount"
 is "balefs: $mnt: is a mount of user root: only root may unmount it" "$(cat "$work/err")" "umount of root's mount"
 is_mounted "$mnt" || fail "an ordinary user's umount took root's mount away"
 run 0 umount "$mnt"
+
+# --- another mount namespace has the mount: it goes on there, everything is stored, and umount says who has it
+if unshare --mount true 2>/dev/null; then
+    run 0 mount "$store" "$mnt"
+    unshare --mount --propagation private sleep 1000 &
+    holder=$!
+    soon has_become "$holder" sleep || fail "no sleep in the namespace"
+    echo late >"$mnt/late"
+    run 32 umount "$mnt"
+    says "^balefs: $mnt: unmounted here and stored, but still mounted in the mount namespace of sleep \($holder\): "
+    ! is_mounted "$mnt" || fail "still mounted here"
+    run 0 cat "$store/late"
+    is late "$out" "what was written before the mount went on elsewhere"
+    is late "$(nsenter --mount --target "$holder" cat "$mnt/late")" "the mount in the other namespace"
+    kill "$holder"
+    wait "$holder" 2>/dev/null || true
+    soon unlocked "$store" || fail "the daemon goes on without a mount"
+
+    run 0 mount "$store" "$mnt"
+    unshare --mount --propagation private sleep 1000 &
+    holder=$!
+    soon has_become "$holder" sleep || fail "no sleep in the namespace"
+    echo later >"$mnt/later"
+    run 0 umount --other-namespaces "$mnt"
+    [ -z "$err" ] || fail "umount --other-namespaces said: $err"
+    ! nsenter --mount --target "$holder" ls "$mnt" >/dev/null 2>&1 || fail "the mount goes on elsewhere"
+    kill "$holder"
+    wait "$holder" 2>/dev/null || true
+    run 0 cat "$store/later"
+    is later "$out" "what was written before --other-namespaces"
+fi

@@ -198,19 +198,21 @@ static bool still_mounted(const char *mnt)
  */
 static int unmount_batch(struct batch *batch)
 {
-    int status = bale_umount_all(1, &batch->mnt, false, false);
+    int status = bale_umount_all(1, &batch->mnt, (struct bale_umount_how){0});
 
     if (status != BALE_EXIT_DONE && still_mounted(batch->mnt))
-        (void)bale_umount_all(1, &batch->mnt, true, true);
+        (void)bale_umount_all(1, &batch->mnt,
+                              (struct bale_umount_how){.force = true, .lazy = true});
     return status;
 }
 
 static int give_up_batch(struct batch *batch)
 {
-    int status = bale_umount_all(1, &batch->mnt, true, false);
+    int status = bale_umount_all(1, &batch->mnt, (struct bale_umount_how){.force = true});
 
     if (still_mounted(batch->mnt))
-        (void)bale_umount_all(1, &batch->mnt, true, true);
+        (void)bale_umount_all(1, &batch->mnt,
+                              (struct bale_umount_how){.force = true, .lazy = true});
     return status == BALE_EXIT_DONE ? BALE_EXIT_FAILED : status;
 }
 

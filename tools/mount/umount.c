@@ -2,12 +2,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,10 +24,11 @@
 #include "tools/common/mount_owner.h"
 #include "tools/common/mounts.h"
 #include "tools/common/options.h"
+#include "tools/mount/holders.h"
 #include "tools/mount/mount.h"
 
 static const char help[] =
-    "usage: balefs umount [-f] [-l] MNT...\n"
+    "usage: balefs umount [-f] [-l] [--other-namespaces] MNT...\n"
     "\n"
     "Stores everything written in the mount, unmounts it, and returns when its daemon has\n"
     "ended and the store is free. A mount that is in use or frozen, or whose data cannot be\n"
@@ -34,6 +38,9 @@ static const char help[] =
     "               is frozen\n"
     "  -l, --lazy   detach it now, and let it end when it is no longer in use; does not\n"
     "               wait\n"
+    "      --other-namespaces\n"
+    "               root's: ends the daemon when everything is stored, although containers or\n"
+    "               other mount namespaces have the mount, too; they lose it\n"
     "  -h, --help\n"
     "\n"
     "Example:\n"
@@ -42,9 +49,12 @@ static const char help[] =
     "Exit status, as umount(8): 0 done, 1 wrong usage or not allowed, 2 system error, 32\n"
     "failed.\n";
 
+enum { OPTION_OTHERS = 256 };
+
 static const struct option long_options[] = {
     {"force", no_argument, NULL, 'f'},
     {"lazy", no_argument, NULL, 'l'},
+    {"other-namespaces", no_argument, NULL, OPTION_OTHERS},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -53,10 +63,11 @@ static const struct option long_options[] = {
 
 struct leaving {
     const char *point;
-    bool force, lazy;
+    struct bale_umount_how how;
     bool read_only;
-    int pidfd; /* the daemon, or -1 */
-    int pid;   /* 0: unknown */
+    dev_t device; /* 0: unknown */
+    int pidfd;    /* the daemon, or -1 */
+    int pid;      /* 0: unknown */
     char store[sizeof((struct bale_control_status *)0)->store];
 };
 
@@ -67,7 +78,7 @@ static bool drain(int fd, const struct leaving *leaving)
         return true;
     bale_message("%s: not everything written can be stored: %s: %s", leaving->point,
                  strerror(errno),
-                 leaving->force ? "unmounting anyway"
+                 leaving->how.force ? "unmounting anyway"
                  : errno == ENOSPC || errno == EDQUOT
                      ? "make room in the store, or give up what cannot be stored with --force"
                      : "see the daemon's log; --force gives up what cannot be stored");
@@ -102,9 +113,26 @@ static int milliseconds_since(const struct timespec *start)
     return (int)((now.tv_sec - start->tv_sec) * 1000 + (now.tv_nsec - start->tv_nsec) / 1000000);
 }
 
+/* After a while without an end: says what is waited for, or who keeps the daemon, which then goes on.
+ * False: waiting is useless. */
+static bool may_end_yet(const struct leaving *leaving)
+{
+    char holders[256];
+
+    if (!leaving->device || !bale_holders(leaving->device, leaving->pid, holders, sizeof holders)) {
+        bale_message("%s: unmounted; waiting for its daemon to store what is left", leaving->point);
+        return true;
+    }
+    bale_message(
+        "%s: unmounted here and stored, but still mounted in the mount namespace of %s: end that, "
+        "or end the daemon with kill %d, which stores everything first",
+        leaving->point, holders, leaving->pid);
+    return false;
+}
+
 /* Waits until the daemon has ended: for its process if that is visible, else for the lock of the
- * store. */
-static void wait_for_end(const struct leaving *leaving)
+ * store. False after a message: it is kept from ending. */
+static bool wait_for_end(const struct leaving *leaving)
 {
     struct pollfd end = {.fd = leaving->pidfd, .events = POLLIN};
     struct timespec start;
@@ -114,14 +142,12 @@ static void wait_for_end(const struct leaving *leaving)
     clock_gettime(CLOCK_MONOTONIC, &start);
     for (;;) {
         if (poll(&end, leaving->pidfd >= 0, 50) > 0)
-            return;
+            return true;
         if (leaving->pidfd < 0 && !bale_store_locked_by(leaving->store, who, sizeof who))
-            return;
+            return true;
         if (!reported && milliseconds_since(&start) > PATIENCE_MS) {
-            bale_message(
-                "%s: unmounted; waiting for its daemon to store what is left: is it mounted "
-                "in another container too?",
-                leaving->point);
+            if (!may_end_yet(leaving))
+                return false;
             reported = true;
         }
     }
@@ -155,10 +181,12 @@ static bool ended_well(const struct leaving *leaving)
 static int unmount_and_wait(struct leaving *leaving)
 {
     leaving->pidfd = open_daemon(leaving->pid);
-    int status = bale_unmount(leaving->point, leaving->lazy);
-    if (status == BALE_EXIT_DONE && !leaving->lazy) {
-        wait_for_end(leaving);
-        if (!ended_well(leaving))
+    int status = bale_unmount(leaving->point, leaving->how.lazy);
+    if (status == BALE_EXIT_DONE && !leaving->how.lazy) {
+        /* It stores everything, detaches its mount and ends; other namespaces lose theirs. */
+        if (leaving->how.others && leaving->pidfd >= 0)
+            (void)syscall(SYS_pidfd_send_signal, leaving->pidfd, SIGTERM, NULL, 0);
+        if (!wait_for_end(leaving) || !ended_well(leaving))
             status = BALE_EXIT_UNMOUNT_FAILED;
     }
     if (leaving->pidfd >= 0)
@@ -180,7 +208,7 @@ static bool may_leave(int fd, const struct leaving *leaving, bool frozen)
 {
     if (!frozen)
         return true;
-    if (!leaving->force)
+    if (!leaving->how.force)
         bale_message("%s: is frozen: end that with balefs thaw %s first, or use --force",
                      leaving->point, leaving->point);
     else if (ioctl(fd, BALE_IOC_THAW) == 0)
@@ -217,7 +245,7 @@ static int drain_and_leave(int fd, const struct bale_mount_line *mount, struct l
     }
     bool drained = drain(fd, leaving);
     close(fd); /* otherwise we would keep it busy */
-    if (!drained && !leaving->force)
+    if (!drained && !leaving->how.force)
         return BALE_EXIT_UNMOUNT_FAILED;
     int status = unmount_and_wait(leaving);
     return drained || status != BALE_EXIT_DONE ? status : BALE_EXIT_UNMOUNT_FAILED;
@@ -225,9 +253,13 @@ static int drain_and_leave(int fd, const struct bale_mount_line *mount, struct l
 
 /* mount is a balefs mount. Even root may not enter another user's mount, but may unmount it; the
  * daemon then stores what is left. */
-static int leave_mount(const struct bale_mount_line *mount, bool force, bool lazy)
+static int leave_mount(const struct bale_mount_line *mount, struct bale_umount_how how)
 {
-    struct leaving leaving = {.point = mount->point, .force = force, .lazy = lazy, .pidfd = -1};
+    struct leaving leaving = {.point = mount->point, .how = how, .pidfd = -1};
+    struct statx st;
+
+    if (statx(AT_FDCWD, mount->point, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &st) == 0)
+        leaving.device = makedev(st.stx_dev_major, st.stx_dev_minor);
     int fd = open(mount->point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd >= 0)
@@ -250,7 +282,7 @@ static int leave_mount(const struct bale_mount_line *mount, bool force, bool laz
 }
 
 /* point: the resolved path. */
-static int umount_one(const char *path, const char *point, bool force, bool lazy)
+static int umount_one(const char *path, const char *point, struct bale_umount_how how)
 {
     struct bale_mount_line mount = {0};
     int status = BALE_EXIT_UNMOUNT_FAILED;
@@ -265,14 +297,14 @@ static int umount_one(const char *path, const char *point, bool force, bool lazy
         bale_message("%s: is a mount of type %s: use umount(8)", path, mount.type);
         status = BALE_EXIT_UNMOUNT_USAGE;
     } else {
-        status = leave_mount(&mount, force, lazy);
+        status = leave_mount(&mount, how);
     }
     bale_mount_line_free(&mount);
     return status;
 }
 
 /* Resolves all paths first, because our own working directory may keep a mount busy. */
-int bale_umount_all(int count, char **paths, bool force, bool lazy)
+int bale_umount_all(int count, char **paths, struct bale_umount_how how)
 {
     char **points = calloc((size_t)count, sizeof *points);
     int worst = points ? BALE_EXIT_DONE : BALE_EXIT_UNMOUNT_SYSTEM;
@@ -288,7 +320,7 @@ int bale_umount_all(int count, char **paths, bool force, bool lazy)
     }
     (void)!chdir("/");
     for (int i = 0; points && i < count; i++) {
-        int status = points[i] ? umount_one(paths[i], points[i], force, lazy) : BALE_EXIT_DONE;
+        int status = points[i] ? umount_one(paths[i], points[i], how) : BALE_EXIT_DONE;
         if (status > worst)
             worst = status;
         free(points[i]);
@@ -299,20 +331,26 @@ int bale_umount_all(int count, char **paths, bool force, bool lazy)
 
 static int umount_run(const struct bale_command *command, int argc, char **argv)
 {
-    bool force = false, lazy = false;
+    struct bale_umount_how how = {0};
     int option;
 
     while ((option = bale_options_next(command, argc, argv, ":flh", long_options)) !=
            BALE_OPTION_END)
         if (option == 'f')
-            force = true;
+            how.force = true;
         else if (option == 'l')
-            lazy = true;
+            how.lazy = true;
+        else if (option == OPTION_OTHERS)
+            how.others = true;
         else
             return bale_options_status(command, option);
     if (optind == argc)
         return bale_usage_error(command, "MNT is missing");
-    return bale_umount_all(argc - optind, argv + optind, force, lazy);
+    if (how.others && geteuid() != 0) {
+        bale_message("--other-namespaces: is for root: other users' containers lose the mount");
+        return BALE_EXIT_UNMOUNT_USAGE;
+    }
+    return bale_umount_all(argc - optind, argv + optind, how);
 }
 
 const struct bale_command bale_command_umount = {

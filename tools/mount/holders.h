@@ -1,0 +1,14 @@
+/* Who keeps a file system mounted in other mount namespaces. */
+#ifndef BALE_TOOLS_MOUNT_HOLDERS_H
+#define BALE_TOOLS_MOUNT_HOLDERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Lists a process of each other namespace that has a mount of the device: "sleep (12), bash (34)", as
+ * far as this user may see them. Leaves out the process except and those in its namespace. False:
+ * there is none. */
+bool bale_holders(dev_t device, pid_t except, char *text, size_t size);
+
+#endif
