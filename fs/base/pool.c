@@ -103,12 +103,12 @@ void bale_pool_leave(struct bale_pool *pool)
     }
 }
 
-void bale_pool_run(struct bale_pool *pool, struct bale_job *job)
+void bale_pool_run(struct bale_pool *host, struct bale_pool *pool, struct bale_job *job)
 {
-    bool here = guest.pool == pool && !guest.running;
+    bool here = guest.pool == host && !guest.running;
 
-    if (here && atomic_fetch_add(&pool->guests_running, 1) >= atomic_load(&pool->guests) / 2) {
-        atomic_fetch_sub(&pool->guests_running, 1);
+    if (here && atomic_fetch_add(&host->guests_running, 1) >= atomic_load(&host->guests) / 2) {
+        atomic_fetch_sub(&host->guests_running, 1);
         here = false;
     }
     if (!here) {
@@ -122,7 +122,7 @@ void bale_pool_run(struct bale_pool *pool, struct bale_job *job)
     if (guest.around)
         guest.around(false);
     guest.running = false;
-    atomic_fetch_sub(&pool->guests_running, 1);
+    atomic_fetch_sub(&host->guests_running, 1);
 }
 
 bool bale_pool_in_job(void)

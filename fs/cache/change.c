@@ -74,7 +74,7 @@ void bale_change_submit(struct bale_change *change)
     }
     pthread_mutex_unlock(&file->lock);
     if (begins && small) {
-        bale_pool_run(volume->pool, &change->job);
+        bale_pool_run(volume->pool, volume->pool, &change->job);
     } else if (begins) {
         bale_pool_submit(volume->pool, &change->job);
     } else if (joined) {

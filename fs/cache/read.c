@@ -308,5 +308,5 @@ void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, stru
                            .read = read,
                            .done = done,
                            .arg = arg};
-    bale_pool_run(file->volume->pool, &op->job);
+    bale_pool_run(file->volume->pool, file->volume->readers, &op->job);
 }

@@ -92,6 +92,9 @@ static int create_parts(struct bale_volume *volume)
     err = bale_pool_create("balefs-pool", cpus * 2 > 4 ? cpus * 2 : 4, &volume->pool);
     if (err != BALE_OK)
         return err;
+    err = bale_pool_create("balefs-read", cpus * 2 > 4 ? cpus * 2 : 4, &volume->readers);
+    if (err != BALE_OK)
+        return err;
     err = bale_pool_create("balefs-fetch", cpus > 2 ? cpus : 2, &volume->fetchers);
     if (err != BALE_OK)
         return err;
@@ -186,6 +189,7 @@ int bale_volume_destroy(struct bale_volume *volume)
 
     err = err != BALE_OK ? err : atomic_load(&volume->lost);
     bale_memory_pin_end(volume->memory);
+    bale_pool_destroy(volume->readers);
     bale_pool_destroy(volume->fetchers);
     bale_pool_destroy(volume->pool);
     bale_flusher_free(volume->flusher);

@@ -225,7 +225,7 @@ void bale_volume_wake(struct bale_volume *volume)
     pthread_mutex_unlock(&lists->park_lock);
     while (write) {
         struct bale_parked_write *next = write->next;
-        bale_pool_submit(volume->pool, &write->job);
+        bale_pool_submit(volume->readers, &write->job);
         write = next;
     }
 }

@@ -30,7 +30,8 @@ struct bale_volume {
     /* Set when the volume is made, constant until it is destroyed. */
     struct bale_memory *memory;
     struct bale_engine *engine;
-    struct bale_pool *pool;
+    struct bale_pool *pool;     /* changes: their threads may all stall while they write */
+    struct bale_pool *readers;  /* reads that miss, and writes that wait: they write nothing */
     struct bale_pool *fetchers; /* reads ahead: jobs of pool wait for what it fetches */
     struct bale_queue *queue;
     struct bale_admission *admission;

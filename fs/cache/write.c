@@ -321,7 +321,7 @@ void bale_file_write(struct bale_file *file, uint64_t offset, const void *data, 
     if (!waiting) {
         write_finish(&op, BALE_E_NOMEM);
     } else if (progress == NEED_THREAD) {
-        bale_pool_submit(file->volume->pool, &waiting->parked.job);
+        bale_pool_submit(file->volume->readers, &waiting->parked.job);
     } else {
         atomic_fetch_add(&file->volume->stats.throttled, 1);
         bale_volume_park(file->volume, &waiting->parked);
@@ -335,6 +335,6 @@ void bale_file_cancel(struct bale_file *file, void *arg)
 
     if (found) {
         found->cancelled = true;
-        bale_pool_submit(volume->pool, &found->job);
+        bale_pool_submit(volume->readers, &found->job);
     }
 }

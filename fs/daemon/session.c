@@ -13,7 +13,11 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "fs/base/log.h"
+#include "fs/daemon/control.h"
+#include "fs/daemon/in_flight.h"
+#include "fs/daemon/lanes.h"
 #include "fs/daemon/negotiate.h"
+#include "fs/daemon/relief.h"
 #include "fs/daemon/unmount.h"
 #include "fs/fuse/caller.h"
 #include "fs/fuse/freeze.h"
@@ -37,6 +41,10 @@ struct bale_session {
     int fd;          /* /dev/fuse */
     int ended;       /* eventfd, the caller's */
     size_t buffer_size;
+    struct bale_lanes *lanes;
+    struct bale_in_flight *in_flight;
+    struct bale_relief *relief;
+    void *relief_buffer;
     atomic_bool stopping;
     unsigned threads; /* entries of ids; only start and stop use it, on one thread */
     pthread_t *ids;
@@ -109,7 +117,7 @@ static void interrupt_request(struct bale_session *session, uint64_t unique)
 {
     if (bale_freezer_drop_request(session->mount->freezer, unique))
         reply_raw(session, unique, EINTR);
-    else
+    else if (!bale_relief_interrupt(session->relief, unique))
         bale_interrupts_deliver(session->mount->interrupts, unique);
 }
 
@@ -117,6 +125,25 @@ static void interrupt_request(struct bale_session *session, uint64_t unique)
 static bool has_node(struct bale_mount *mount, const struct fuse_in_header *in)
 {
     return in->nodeid == 0 || bale_node_of(mount, in->nodeid);
+}
+
+/* Hands a copy of the request to the lanes. */
+static void send_to_lane(struct bale_session *session, struct bale_queued *queued, uint64_t unique)
+{
+    if (!queued || !bale_lanes_submit(session->lanes, queued))
+        reply_raw(session, unique, ENOMEM);
+}
+
+static void handle_in_flight(struct bale_session *session, void *request, size_t size)
+{
+    bale_in_flight_begin(request, size);
+    session_handle(session, request, size);
+    struct bale_queued *back = bale_in_flight_end(session->in_flight, request, size);
+    while (back) {
+        struct bale_queued *next = back->next;
+        send_to_lane(session, back, ((const struct fuse_in_header *)(void *)back->request)->unique);
+        back = next;
+    }
 }
 
 static void session_dispatch(struct bale_session *session, void *request, size_t size)
@@ -135,8 +162,9 @@ static void session_dispatch(struct bale_session *session, void *request, size_t
         interrupt_request(session, ((const struct fuse_interrupt_in *)(in + 1))->unique);
     } else if (in->opcode == OPCODE_SYNCFS) {
         syncfs_request(session, in->unique);
-    } else if (bale_freezer_request_begin(mount->freezer, request, size)) {
-        session_handle(session, request, size);
+    } else if (!bale_in_flight_hold_back(session->in_flight, request, size) &&
+               bale_freezer_request_begin(mount->freezer, request, size)) {
+        handle_in_flight(session, request, size);
         bale_freezer_request_end(mount->freezer);
     }
 }
@@ -160,13 +188,20 @@ static void free_buffer(const struct bale_session *session, void *buffer)
     bale_memory_count(bale_volume_memory(session->mount->volume), -(int64_t)session->buffer_size);
 }
 
-/* Reads and handles one request. False: the connection is gone, or the session is to stop. */
-static bool session_receive(struct bale_session *session, void *buffer)
+typedef void session_dispatcher(struct bale_session *session, void *request, size_t size);
+
+/* Reads one request and dispatches it. False: the connection is gone, or the session is to stop. */
+static bool session_receive(struct bale_session *session, void *buffer,
+                            session_dispatcher *dispatch)
 {
     ssize_t got = read(session->fd, buffer, session->buffer_size);
+    int e = errno;
 
+    if (dispatch == session_dispatch)
+        bale_relief_read_end(session->relief);
+    errno = e;
     if (got >= 0) {
-        session_dispatch(session, buffer, (size_t)got);
+        dispatch(session, buffer, (size_t)got);
     } else if (errno == ENODEV || errno == ECONNABORTED) {
         /* Unmounted: between two requests, or while the kernel was copying one. */
         fuse_session_exit(session->fuse);
@@ -179,19 +214,129 @@ static bool session_receive(struct bale_session *session, void *buffer)
     return !atomic_load(&session->stopping) && !fuse_session_exited(session->fuse);
 }
 
+/* ---- While session threads stall ---- */
+
+/* The store is asked for nothing, as far as the request shows: what it needs is in memory, or a thread of
+ * the volume does it. */
+static bool never_stalls(const struct bale_session *session, const struct fuse_in_header *in,
+                         size_t size)
+{
+    const struct bale_node *node;
+
+    switch (in->opcode) {
+    case FUSE_INTERRUPT:
+    case FUSE_READ:
+    case FUSE_FLUSH:
+    case FUSE_RELEASE:
+        return true;
+    case FUSE_WRITE: /* may take set-id bits away */
+        node = bale_node_of(session->mount, in->nodeid);
+        return node && !(node->mode & (S_ISUID | S_ISGID)) && !(node->marks & BALE_MARK_CAPABILITY);
+    case FUSE_IOCTL:
+        return size >= sizeof *in + sizeof(struct fuse_ioctl_in) &&
+               ((const struct fuse_ioctl_in *)(in + 1))->cmd == BALE_IOC_STATUS;
+    default:
+        return false;
+    }
+}
+
+/* The relief's dispatcher. */
+static void session_relay(struct bale_session *session, void *request, size_t size)
+{
+    const struct fuse_in_header *in = request;
+
+    if (size < sizeof *in)
+        return;
+    if (never_stalls(session, in, size))
+        session_dispatch(session, request, size);
+    else
+        send_to_lane(session,
+                     bale_queued_create(bale_volume_memory(session->mount->volume), request, size),
+                     in->unique);
+}
+
+static bool relief_receive(void *arg)
+{
+    struct bale_session *session = arg;
+
+    return session_receive(session, session->relief_buffer, session_relay);
+}
+
+static void relief_answer(void *arg, uint64_t unique, int e)
+{
+    reply_raw(arg, unique, e);
+}
+
+static const struct bale_relief_ops relief_ops = {relief_receive, relief_answer};
+
+static void thread_begin(void *arg)
+{
+    struct bale_session *session = arg;
+
+    if (session->mount->dont_mask)
+        (void)bale_caller_own_umask();
+    (void)bale_in_flight_enter(session->in_flight);
+}
+
+static void thread_end(void *arg)
+{
+    bale_in_flight_leave(((struct bale_session *)arg)->in_flight);
+}
+
+static void lane_handle(void *arg, void *request, size_t size)
+{
+    session_dispatch(arg, request, size);
+}
+
+static const struct bale_lanes_ops lanes_ops = {thread_begin, lane_handle, thread_end};
+
+static int create_relief(struct bale_session *session)
+{
+    int err = bale_in_flight_create(session->mount, &session->in_flight);
+
+    if (err == BALE_OK)
+        err = bale_lanes_create(bale_volume_memory(session->mount->volume), &lanes_ops, session,
+                                &session->lanes);
+    if (err == BALE_OK)
+        err = bale_relief_create(session->fd, session->lanes, session->in_flight, &relief_ops,
+                                 session, &session->relief);
+    if (err == BALE_OK && !(session->relief_buffer = new_buffer(session)))
+        err = BALE_E_NOMEM;
+    return err;
+}
+
+/* While the volume exists, whose memory counts what is queued. */
+static void destroy_relief(struct bale_session *session)
+{
+    bale_relief_destroy(session->relief);
+    bale_lanes_destroy(session->lanes);
+    bale_in_flight_destroy(session->in_flight);
+    if (session->relief_buffer)
+        free_buffer(session, session->relief_buffer);
+    session->relief = NULL;
+    session->lanes = NULL;
+    session->in_flight = NULL;
+    session->relief_buffer = NULL;
+}
+
+/* ---- The session threads ---- */
+
 /* The body of the threads that receive requests. */
 static void *session_thread(void *arg)
 {
     struct bale_session *session = arg;
     void *buffer = new_buffer(session);
 
-    if (session->mount->dont_mask)
-        (void)bale_caller_own_umask();
+    thread_begin(session);
     struct bale_pool *pool = bale_volume_pool(session->mount->volume);
     bale_pool_enter(pool, session->mount->keep_out_of_reserve ? bale_caller_as_nobody : NULL);
-    while (buffer && session_receive(session, buffer)) {
+    bool more = buffer;
+    while (more) {
+        bale_relief_read_begin(session->relief);
+        more = session_receive(session, buffer, session_dispatch);
     }
     bale_pool_leave(pool);
+    thread_end(session);
     if (buffer)
         free_buffer(session, buffer);
     pthread_mutex_lock(&session->lock);
@@ -219,7 +364,7 @@ int bale_session_start(struct bale_session *session, unsigned threads)
         session->device = 0; /* no thread would answer requests: destroy unmounts */
         return BALE_E_NOMEM;
     }
-    return BALE_OK;
+    return bale_relief_start(session->relief);
 }
 
 void bale_session_stop(struct bale_session *session)
@@ -227,6 +372,7 @@ void bale_session_stop(struct bale_session *session)
     const struct timespec pause = {.tv_nsec = WAKE_EVERY_NS};
 
     atomic_store(&session->stopping, true);
+    bale_relief_stop(session->relief, WAKE_SIGNAL);
     for (unsigned i = 0; i < session->threads; i++) {
         /* A thread that has checked stopping but has not called read yet misses the signal:
          * repeat it until the thread has ended. */
@@ -236,6 +382,8 @@ void bale_session_stop(struct bale_session *session)
         }
     }
     session->threads = 0;
+    bale_lanes_stop(session->lanes);
+    destroy_relief(session);
 }
 
 /* ---- Mounting ---- */
@@ -259,10 +407,12 @@ static int connect_kernel(struct bale_session *session, const struct bale_mount_
     session->mount->session = session->fuse;
     session->fd = fuse_session_fd(session->fuse);
     session->buffer_size = BALE_MAX_WRITE + HEADER_ROOM;
-    void *buffer = new_buffer(session);
-    bool agreed = buffer && session_receive(session, buffer) && session->negotiation.agreed;
-    if (buffer)
-        free_buffer(session, buffer);
+    int err = create_relief(session);
+    if (err != BALE_OK)
+        return err;
+    bale_relief_read_begin(session->relief);
+    bool agreed = session_receive(session, session->relief_buffer, session_dispatch) &&
+                  session->negotiation.agreed;
     if (!agreed) {
         bale_reason_set(why, "%s: the kernel and libfuse could not agree: %s", session->mountpoint,
                         session->negotiation.trouble);
@@ -326,6 +476,7 @@ void bale_session_destroy(struct bale_session *session)
             fuse_session_unmount(session->fuse);
         fuse_session_destroy(session->fuse);
     }
+    destroy_relief(session);
     pthread_mutex_destroy(&session->lock);
     free(session->mountpoint);
     free(session->ids);

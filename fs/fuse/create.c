@@ -13,6 +13,7 @@
 #include "fs/fuse/names.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
+#include "fs/fuse/request.h"
 #include "fs/fuse/unsynced.h"
 #include "fs/fuse/xattr_balefs.h"
 
@@ -22,7 +23,7 @@ struct create_op {
     fuse_req_t req;
     struct fuse_file_info fi;
     bool opens;            /* the reply opens the file; false for mknod */
-    struct bale_node *dir; /* NULL for tmpfile, and name too */
+    struct bale_node *dir; /* referenced; NULL for tmpfile, and name too */
     char *name;
     struct fuse_entry_param entry;
     struct bale_container_attr attr;
@@ -41,6 +42,8 @@ static void create_destroy(struct create_op *op)
     struct bale_mount *mount = op->use.mount;
 
     bale_node_unref(mount->nodes, op->use.node);
+    if (op->dir)
+        bale_node_unref(mount->nodes, op->dir);
     free(op->name);
     free(op);
     bale_freezer_change_end(mount->freezer);
@@ -122,7 +125,7 @@ static void create_begin(fuse_req_t req, struct bale_node *dir, const char *name
     struct create_op *op = calloc(1, sizeof *op);
     struct stat st;
     char *copy = name ? strdup(name) : NULL;
-    int e = op && (copy || !name) ? 0 : ENOMEM;
+    int e = !op || (name && !copy) ? ENOMEM : bale_request_is_given_up() ? EINTR : 0;
     int path_fd = fd;
 
     if (!e && !name) {
@@ -148,6 +151,8 @@ static void create_begin(fuse_req_t req, struct bale_node *dir, const char *name
     op->req = req;
     op->opens = fi;
     op->dir = dir;
+    if (dir)
+        bale_node_ref(mount->nodes, dir);
     op->name = copy;
     if (fi)
         op->fi = *fi;

@@ -12,6 +12,7 @@
 #include "fs/fuse/names.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
+#include "fs/fuse/request.h"
 #include "fs/fuse/unsynced.h"
 
 #define LABEL_MAX 512
@@ -153,6 +154,9 @@ static void move_begin(struct move_op *op, int e)
 {
     struct bale_mount *mount = op->use.mount;
 
+    /* What follows may come after the handler, when nobody keeps the names as they are. */
+    if (!e && bale_request_is_given_up())
+        e = EINTR;
     if (e) {
         fuse_reply_err(op->req, e);
         move_destroy(op);

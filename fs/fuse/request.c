@@ -4,6 +4,18 @@
 
 _Thread_local struct bale_request_info bale_current_request;
 
+static _Thread_local const _Atomic uint64_t *handled;
+
+void bale_request_note_handler(const _Atomic uint64_t *unique)
+{
+    handled = unique;
+}
+
+bool bale_request_is_given_up(void)
+{
+    return handled && atomic_load(handled) & 1;
+}
+
 void bale_request_note(const void *request, size_t size)
 {
     const struct fuse_in_header *in = request;

@@ -98,6 +98,8 @@ struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino);
  * gone it is not given out again for as long as it matters (2^32 times). The caller knows that the
  * node stays while it uses it: the kernel does not forget a node while a request names it. */
 struct bale_node *bale_node_of_number(struct bale_nodes *nodes, uint64_t number);
+/* The same, referenced, also while other threads may free it. NULL: there is none. */
+struct bale_node *bale_node_ref_number(struct bale_nodes *nodes, uint64_t number);
 
 /* ---- Names ---- */
 

@@ -89,6 +89,16 @@ struct bale_node *bale_node_of_number(struct bale_nodes *nodes, uint64_t number)
     return node && atomic_load(&slot->generation) == number >> 32 ? node : NULL;
 }
 
+struct bale_node *bale_node_ref_number(struct bale_nodes *nodes, uint64_t number)
+{
+    pthread_mutex_lock(&nodes->lock); /* a node gives up its number under it before it is freed */
+    struct bale_node *node = bale_node_of_number(nodes, number);
+    if (node)
+        node->refs++;
+    pthread_mutex_unlock(&nodes->lock);
+    return node;
+}
+
 void bale_node_numbers_free(struct bale_node_numbers *numbers)
 {
     for (unsigned block = 0; block < numbers->count; block++)

@@ -10,7 +10,7 @@ mnt=$work/mnt
 mkdir "$mnt"
 run 0 init --codec zstd:3 "$store"
 run 0 mount -o engine=cpu "$store" "$mnt" # whose figures are looked at below
-is "balefs balefs-cpu balefs-fetch balefs-flush balefs-lock balefs-pool balefs-session" \
+is "balefs balefs-cpu balefs-fetch balefs-flush balefs-lock balefs-pool balefs-read balefs-relief balefs-session" \
     "$(sort -u /proc/"$(process "$mnt")"/task/*/comm | paste -sd' ')" "names of the threads"
 yes 'a line that repeats, and a number: 0123456789' | head -c 1000000 >"$work/text" || true
 
