@@ -180,10 +180,17 @@ void bale_volume_park(struct bale_volume *volume, struct bale_parked_write *writ
 
     write->next = NULL;
     pthread_mutex_lock(&lists->park_lock);
-    *lists->parked_end = write;
-    lists->parked_end = &write->next;
+    write->cancelled = write->cancel && atomic_load(write->cancel);
+    bool cancelled = write->cancelled;
+    if (!cancelled) {
+        *lists->parked_end = write;
+        lists->parked_end = &write->next;
+    }
     pthread_mutex_unlock(&lists->park_lock);
-    bale_volume_kick(volume);
+    if (cancelled)
+        bale_pool_submit(volume->readers, &write->job);
+    else
+        bale_volume_kick(volume);
 }
 
 struct bale_parked_write *bale_volume_unpark(struct bale_volume *volume, const void *arg)

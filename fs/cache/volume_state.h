@@ -21,7 +21,9 @@ struct bale_parked_write {
     /* run: set by the writer before bale_volume_park; goes on with the write, or ends it if
      * cancelled. Called on a pool thread, no lock held. */
     struct bale_job job;
-    void *arg;      /* names the write for bale_volume_unpark */
+    void *arg; /* names the write for bale_volume_unpark */
+    /* Set by the caller's caller at any time, before bale_volume_unpark; or NULL. */
+    const atomic_bool *cancel;
     bool cancelled; /* set before the job is submitted */
     struct bale_parked_write *next;
 };
@@ -114,6 +116,7 @@ int bale_volume_list_files(struct bale_volume *volume, bool all,
 /* ---- Waiting for memory, and freezing -------------------------------------------------------- */
 
 /* Queues a write until bale_volume_wake, and kicks the flusher. */
+/* One whose cancel is set is not queued but submitted, cancelled. */
 void bale_volume_park(struct bale_volume *volume, struct bale_parked_write *write);
 /* Takes the write with this arg off the queue; NULL: it does not wait. */
 struct bale_parked_write *bale_volume_unpark(struct bale_volume *volume, const void *arg);

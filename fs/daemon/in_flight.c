@@ -193,8 +193,7 @@ void bale_in_flight_begin(const void *request, size_t size)
     atomic_store(&self->unique, in->unique);
 }
 
-/* The kernel does not know whether the request was done. */
-static void tell_kernel(struct bale_in_flight *in_flight, const void *request, size_t size)
+void bale_in_flight_tell_kernel(struct bale_in_flight *in_flight, const void *request, size_t size)
 {
     struct names names = names_of(request, size);
 
@@ -207,27 +206,27 @@ static void tell_kernel(struct bale_in_flight *in_flight, const void *request, s
     }
 }
 
-struct bale_queued *bale_in_flight_end(struct bale_in_flight *in_flight, const void *request,
-                                       size_t size)
+bool bale_in_flight_end(struct bale_in_flight *in_flight, const void *request,
+                        struct bale_queued **back)
 {
     uint64_t unique = ((const struct fuse_in_header *)request)->unique;
 
+    *back = NULL;
     if (!self || atomic_compare_exchange_strong(&self->unique, &unique, 0))
-        return NULL;
+        return false;
     pthread_mutex_lock(&in_flight->lock);
     struct bale_node *held[2] = {self->held[0], self->held[1]};
-    struct bale_queued *back = in_flight->back;
+    *back = in_flight->back;
     in_flight->back = NULL;
     in_flight->last = &in_flight->back;
     memset(self->held, 0, sizeof self->held);
     atomic_store(&self->unique, 0);
     atomic_fetch_sub(&in_flight->locks, 1);
     pthread_mutex_unlock(&in_flight->lock);
-    tell_kernel(in_flight, request, size);
     for (int i = 0; i < 2; i++)
         if (held[i])
             bale_node_unref(in_flight->mount->nodes, held[i]);
-    return back;
+    return true;
 }
 
 uint64_t bale_in_flight_progress(struct bale_in_flight *in_flight)

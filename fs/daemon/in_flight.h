@@ -23,11 +23,15 @@ void bale_in_flight_destroy(struct bale_in_flight *in_flight); /* NULL is fine *
 /* Around all requests of a thread. enter: 0 or BALE_E_NOMEM. */
 int bale_in_flight_enter(struct bale_in_flight *in_flight);
 void bale_in_flight_leave(struct bale_in_flight *in_flight);
-/* Around the handler of one request, on a thread that has entered. end returns what was held back
- * because of it, linked by next, which is to be dispatched again. */
+/* Around the handler of one request, on a thread that has entered. end returns whether the request was
+ * given up. Then *back is what was held back, linked by next, to be dispatched again. */
 void bale_in_flight_begin(const void *request, size_t size);
-struct bale_queued *bale_in_flight_end(struct bale_in_flight *in_flight, const void *request,
-                                       size_t size);
+bool bale_in_flight_end(struct bale_in_flight *in_flight, const void *request,
+                        struct bale_queued **back);
+/* The kernel does not know whether a request that was given up was done: tells it to forget the names.
+ * Call it when *back has been dispatched: it waits for the kernel's locks of the directories, which
+ * callers of these requests may have. */
+void bale_in_flight_tell_kernel(struct bale_in_flight *in_flight, const void *request, size_t size);
 
 /* True: the request names something in a directory that is locked, and was copied. */
 bool bale_in_flight_hold_back(struct bale_in_flight *in_flight, const void *request, size_t size);

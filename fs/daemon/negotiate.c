@@ -16,8 +16,10 @@
 #include "fs/daemon/stderr_capture.h"
 #include "fs/fuse/ops.h"
 
-#define MAX_BACKGROUND 128
-#define CONGESTION 96
+/* Beyond this many requests that nobody waits for, as read-ahead, the kernel lets everybody's reads
+ * wait: one user's must not reach it. Without root the kernel has a limit of its own. */
+#define MAX_BACKGROUND 65535
+#define CONGESTION (MAX_BACKGROUND / 4 * 3)
 #define READ_AHEAD_KIB 4096
 
 static const struct {

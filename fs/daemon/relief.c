@@ -119,21 +119,20 @@ static bool look_at(struct bale_relief *relief, uint64_t unique, int64_t since)
     return true;
 }
 
-bool bale_relief_interrupt(struct bale_relief *relief, uint64_t unique)
+void bale_relief_interrupt(struct bale_relief *relief, uint64_t unique)
 {
     int64_t now = now_ms();
-    bool waits = look_at(relief, unique, now);
-    struct interrupted *interrupted = waits ? malloc(sizeof *interrupted) : NULL;
+    struct interrupted *interrupted =
+        look_at(relief, unique, now) ? malloc(sizeof *interrupted) : NULL;
 
     if (!interrupted)
-        return waits;
+        return;
     *interrupted = (struct interrupted){.unique = unique, .since = now};
     pthread_mutex_lock(&relief->lock);
     interrupted->next = relief->interrupted;
     relief->interrupted = interrupted;
     pthread_mutex_unlock(&relief->lock);
     awaken(relief);
-    return true;
 }
 
 /* Returns whether any is left. */

@@ -35,7 +35,7 @@ void bale_relief_read_end(struct bale_relief *relief);
 
 /* The kernel interrupts a request. If that waits for a thread, or its handler runs, and its caller is
  * being killed, the caller is answered at once; the kernel interrupts only once, so others are looked at
- * again until they have ended. False: it is neither. */
-bool bale_relief_interrupt(struct bale_relief *relief, uint64_t unique);
+ * again until they have ended. */
+void bale_relief_interrupt(struct bale_relief *relief, uint64_t unique);
 
 #endif

@@ -115,10 +115,12 @@ static void syncfs_request(struct bale_session *session, uint64_t unique)
 
 static void interrupt_request(struct bale_session *session, uint64_t unique)
 {
-    if (bale_freezer_drop_request(session->mount->freezer, unique))
+    if (bale_freezer_drop_request(session->mount->freezer, unique)) {
         reply_raw(session, unique, EINTR);
-    else if (!bale_relief_interrupt(session->relief, unique))
+    } else {
+        bale_relief_interrupt(session->relief, unique);
         bale_interrupts_deliver(session->mount->interrupts, unique);
+    }
 }
 
 /* Requests that are about no node have the number 0. */
@@ -136,14 +138,18 @@ static void send_to_lane(struct bale_session *session, struct bale_queued *queue
 
 static void handle_in_flight(struct bale_session *session, void *request, size_t size)
 {
+    struct bale_queued *back;
+
     bale_in_flight_begin(request, size);
     session_handle(session, request, size);
-    struct bale_queued *back = bale_in_flight_end(session->in_flight, request, size);
+    bool given_up = bale_in_flight_end(session->in_flight, request, &back);
     while (back) {
         struct bale_queued *next = back->next;
         send_to_lane(session, back, ((const struct fuse_in_header *)(void *)back->request)->unique);
         back = next;
     }
+    if (given_up)
+        bale_in_flight_tell_kernel(session->in_flight, request, size);
 }
 
 static void session_dispatch(struct bale_session *session, void *request, size_t size)

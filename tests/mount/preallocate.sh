@@ -18,7 +18,9 @@ free() {
 settles() {
     local now
     now=$(free)
-    [ "$now" -ge "$1" ] && [ "$now" -le "$2" ] || fail "$type: $3: $now KiB are free, not $1 to $2"
+    if [ "$now" -lt "$1" ] || [ "$now" -gt "$2" ]; then
+        fail "$type: $3: $now KiB are free, not $1 to $2"
+    fi
 }
 
 one_type() {

@@ -25,6 +25,9 @@ cp "$work/plain" "$mnt/cold"
 for ((i = 0; i < 12; i++)); do
     echo data >"$mnt/data$i"
 done
+for ((i = 0; i < 4; i++)); do
+    : >"$mnt/big$i"
+done
 # Nothing is in a cache.
 mount_down "$mnt"
 mount_up "$base/store" "$mnt" -o memory=64M
@@ -55,18 +58,28 @@ gone() {
     done
 }
 
+# status: two lines of what the daemon does
+status() { "$BALEFS" stat --watch "$mnt" | head -n 2; }
+
+export -f status
+export mnt
+
 all_served() {
     prompt "a read, $1" dd if="$mnt/file" of="$work/read" bs=1M iflag=direct status=none
     cmp "$work/read" "$work/plain" || fail "wrong bytes, $1"
     prompt "stat, $1" stat "$mnt/file"
     prompt "a name that is absent, $1" test ! -e "$mnt/quiet/absent$RANDOM"
     prompt "ls, $1" ls -l "$mnt/quiet"
-    prompt "balefs stat, $1" sh -c '"$1" stat --watch "$2" | head -n 2' - "$BALEFS" "$mnt"
+    prompt "balefs stat, $1" bash -c status
     prompt "a read of another user, $1" setpriv --reuid 1234 --clear-groups cat "$mnt/file"
 }
 
 fsfreeze -f "$base"
 frozen=$base
+# The first one has a session thread.
+rm "$mnt/again/file" &
+remover=$!
+sleep 0.3
 # More than there are session threads, and more than the threads of one lane.
 changers=()
 for ((i = 0; i < count; i++)); do
@@ -78,8 +91,6 @@ for ((i = 0; i < count; i++)); do
     esac
     changers+=($!)
 done
-rm "$mnt/again/file" &
-remover=$!
 python3 - "$mnt/handled/file" "$work/handled" <<'EOF' &
 import os, signal, sys
 signal.signal(signal.SIGUSR1, lambda *_: os.mkdir(sys.argv[2]))
@@ -108,6 +119,19 @@ kill -KILL "${changers[@]}" "$remover" "$handler"
 soon gone "${changers[@]}" "$remover" "$handler" || fail "a program that was killed stays"
 [ ! -e "$work/handled" ] || fail "the call was interrupted by a signal that is handled"
 all_served "after the changers were killed"
+
+# Nor do programs stay that wait for memory, which nothing frees.
+for ((round = 0; round < 8; round++)); do
+    fillers=()
+    for ((i = 0; i < 4; i++)); do
+        dd if=/dev/zero of="$mnt/big$i" bs=1M count=100 conv=notrunc status=none &
+        fillers+=($!)
+    done
+    sleep 0.4
+    kill -KILL "${fillers[@]}"
+    soon gone "${fillers[@]}" || fail "a writer that was killed stays"
+done
+all_served "after the writers were killed"
 
 # Names that a change which was given up may still meet are not touched before it has ended.
 (rm -f "$mnt/again/file" && echo second >"$mnt/again/file") &
