@@ -181,6 +181,30 @@ static void taken_over(void)
     bale_store_platform.network = false;
 }
 
+/* A process of this boot that is not there has ended, unless it is of another container: there are
+ * other processes under its numbers. */
+static void of_another_namespace(void)
+{
+    static const char text[] = "{\"host\":\"node7\",\"boot\":\"%s\",\"process\":%d,\"start\":5,"
+                               "\"namespace\":%llu,\"device\":1}";
+    unsigned long long namespace = bale_platform_pid_namespace();
+    char boot[BALE_IDENTITY], lock[512];
+    pid_t ended = fork();
+
+    if (ended == 0)
+        _exit(0);
+    REQUIRE(ended > 0 && waitpid(ended, NULL, 0) == ended);
+    bale_platform_boot(boot);
+    bale_store_platform.network = true;
+    snprintf(lock, sizeof lock, text, boot, (int)ended, namespace + 1);
+    put_file("s/.balefs/lock", lock);
+    takeover_refused(NULL);
+    snprintf(lock, sizeof lock, text, boot, (int)ended, namespace);
+    put_file("s/.balefs/lock", lock);
+    take_over(NULL);
+    bale_store_platform.network = false;
+}
+
 /* A process that was killed and that nobody has waited for. */
 static void zombie_is_gone(void)
 {
@@ -396,6 +420,7 @@ int main(void)
     dead_holder_is_taken_over();
     foreign_host();
     taken_over();
+    of_another_namespace();
     zombie_is_gone();
     running_holder_stays();
     lock_removed(false);
