@@ -177,12 +177,13 @@ import_and_kill() {
     say "$imports imports and kills: nothing lost"
 }
 
-# Each version is one commit: io=direct hands a write over as it is.
+# Each version is one commit: io=direct hands a write over as it is, and it lies in one extent (whole extents of a stream
+# are committed early while the reserve is small).
 write_versions() {
     while [ ! -e "$ram/enough" ]; do
-        head -c 200000 /dev/urandom >"$ram/version"
+        head -c 100000 /dev/urandom >"$ram/version"
         md5sum <"$ram/version" >>"$ram/versions"
-        on A dd if="$ram/version" of="$mnt/versions" bs=200000 conv=notrunc,fsync status=none
+        on A dd if="$ram/version" of="$mnt/versions" bs=100000 conv=notrunc,fsync status=none
     done
 }
 
