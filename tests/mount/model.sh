@@ -43,6 +43,7 @@ round=0
 mount_round 0
 mkdir "$mnt"/t{0..3} "$plain"/t{0..3}
 setfattr -n user.balefs.extent -v 16K "$mnt/t0"
+setfattr -n user.balefs.codec -v fsst "$mnt/t0"
 setfattr -n user.balefs.codec -v lz4 "$mnt/t1"
 setfattr -n user.balefs.codec -v auto "$mnt/t2"
 setfattr -n user.balefs.extent -v 1M "$mnt/t2"
