@@ -21,9 +21,9 @@ done
 # Only closed files are synced by name. Descriptors that are only places in the tree stay.
 closed() {
     local fd
-    for fd in $(find "/proc/$daemon/fd" -lname "$store/dir/*" -printf '%f\n'); do
+    while read -r fd; do
         ! grep -q '^flags:.*2$' "/proc/$daemon/fdinfo/$fd" || return 1 # O_RDWR
-    done
+    done < <(find "/proc/$daemon/fd" -lname "$store/dir/*" -printf '%f\n')
 }
 for ((i = 0; i < 5000; i++)); do
     ! closed || break
