@@ -17,14 +17,15 @@ enum {
 
 #define BALE_ROOT_MODE_IN_CONTAINER 0x8000u
 
-/* The bits that the backing inode of a container has when the file's permissions are mode and are
- * kept in the container: its owner must go on reading and writing it, whatever mode says. */
+/* The permission bits of the backing inode of a container that keeps the file's permissions, mode.
+ * They always let the owner read and write, because the owner's daemon must go on using the
+ * container. */
 uint32_t bale_root_backing_mode(uint32_t mode);
 
 /* The permissions (07777) of a file whose root has this mode and whose backing inode has the
- * permissions backing (FORMAT.md section 4). What the inode may lack for its owner's sake comes
- * from mode alone; any other bit counts only where both have it: chown takes set-id bits from the
- * inode, and chmod what it is told to, and nothing takes them from a root. */
+ * permissions backing (FORMAT.md section 4). The owner's read and write and the sticky bit come
+ * from mode. Any other bit counts only if both have it, because chown and chmod of the store take
+ * bits from the inode and not from the root. */
 uint32_t bale_root_permissions(uint16_t mode, uint32_t backing);
 
 /* Where a page or a direct frame lies, and what its checksum must be. All zero: nothing. */

@@ -35,17 +35,17 @@ struct bale_file *bale_file_ref(struct bale_file *file);
  * bale_file_discard) and the file closed, later, from another thread. */
 void bale_file_unref(struct bale_file *file);
 /* closed (may be NULL) is called once when the file has been closed, on a pool thread, no lock
- * held; arg is the caller's. written: through this object, so that an fsync of the inode must come
- * before all is durable. Until then the caller must not open the same container again. */
+ * held; arg is the caller's. Until then the caller must not open the same container again. written:
+ * something was written through this object, and is durable only after an fsync of the inode. */
 typedef void bale_file_closed(void *arg, bool written);
 void bale_file_on_close(struct bale_file *file, bale_file_closed *closed, void *arg);
 
 int bale_file_fd(const struct bale_file *file);
-/* What opening its container found. *held: the container is read-only because of it. */
+/* What was found when the container was opened. *held: the container is read-only because of it. */
 enum bale_recovery bale_file_recovery(const struct bale_file *file, bool *held);
 
-/* This process has written everything in the container, and nobody else can have changed it: a
- * closed decoder may have its frames. */
+/* This process has written everything in the container, and nobody else can have changed it. So its
+ * frames may be given to a closed decoder. */
 void bale_file_trust(struct bale_file *file);
 
 struct bale_file_attr {
@@ -109,15 +109,15 @@ int64_t bale_file_seek(struct bale_file *file, uint64_t offset, bool data);
  * at once (not durable), or after a sync if one is due. */
 void bale_file_flush(struct bale_file *file, bool durable, bale_file_done *done, void *arg);
 
-/* The same, durable, for a file that need not be synced if nothing of it is dirty and its last
- * commit is durable: then the inode's attributes are not synced. */
+/* As bale_file_flush with durable, but does nothing if nothing is dirty and the last commit is
+ * durable. The inode's attributes are then not synced. */
 void bale_file_sync(struct bale_file *file, bale_file_done *done, void *arg);
 
-/* Whether bale_file_scrub would do nothing: nothing was ever stored of the file, or it has given up
- * nothing and will not with what is dirty. */
+/* Whether bale_file_scrub would do nothing: the container has given up no data, and a commit of
+ * what is dirty would give up none. */
 bool bale_file_is_scrubbed(struct bale_file *file);
-/* Before others may read the container: commits what is dirty, and removes what the file no longer
- * shows from the container (bale_container_scrub), durably. Does nothing but read if there is
+/* Call it before others may read the container. Commits what is dirty, and durably removes from the
+ * container what the file no longer shows (bale_container_scrub). Writes nothing if there is
  * nothing to remove. Result 0, or the error of a flush, a commit or a sync. */
 void bale_file_scrub(struct bale_file *file, bale_file_done *done, void *arg);
 
@@ -156,10 +156,10 @@ void bale_file_discard(struct bale_file *file);
 /* Commits first, then sets the backing file's times; NULL leaves one as it is. */
 void bale_file_set_times(struct bale_file *file, const struct timespec *atime,
                          const struct timespec *mtime, bale_file_done *done, void *arg);
-/* Codec setting, extent size or mode, committed before done; fields says which members of attr. An
- * extent size for a file that has data: BALE_E_INVALID. INODE_MODE, with MODE: sets the mode of the
- * backing inode too, as bale_root_backing_mode says. BALE_E_PERM: that is not allowed, or the inode
- * does not keep the set-id bits of the mode. */
+/* Sets the codec setting, the extent size or the mode, and commits before it calls done; fields
+ * says which members of attr. BALE_E_INVALID: an extent size for a file that has data. INODE_MODE,
+ * with MODE: also sets the mode of the backing inode (bale_root_backing_mode). BALE_E_PERM: that is
+ * not allowed, or the inode does not keep the set-id bits of the mode. */
 enum {
     BALE_ATTR_SETTING = 1,
     BALE_ATTR_EXTENT = 2,

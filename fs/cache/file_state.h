@@ -43,8 +43,8 @@ struct bale_file {
     bool attr_dirty; /* size or times differ from the container's */
     bool discarded;
     int error; /* of a flush that nobody waited for */
-    /* Not BALE_OK: what is dirty finds no space, and the reserve does not serve: writes fail with
-     * this until a flush succeeds, so that the file's dirty data does not grow. */
+    /* Not BALE_OK: there is no space for the dirty data, and the reserve does not help. Writes fail
+     * with this error until a flush succeeds, so that the file's dirty data does not grow. */
     int refused;
 
     struct bale_extent_table table;

@@ -35,9 +35,9 @@ static bool same_project(int a, int b)
            of_a.fsx_projid != 0 && of_a.fsx_projid == of_b.fsx_projid;
 }
 
-/* EDQUOT says neither whose quota is used up nor which: the owner's, the group's or the project's.
- * Giving up the reserve helps if it counts in that quota too: then the reserve cannot grow. Under
- * reserve.lock. */
+/* Whether the reserve counts in the quota that is used up, so that giving it up helps. EDQUOT does
+ * not say which quota that is: a user's, a group's or a project's. If the reserve shares it, the
+ * reserve cannot grow either. Under reserve.lock. */
 static bool shares_quota(const struct bale_volume *volume, int fd)
 {
     int reserve_fd = volume->reserve.fd;
@@ -82,7 +82,7 @@ bool bale_reserve_serves(struct bale_volume *volume, int err, int fd)
     return serves;
 }
 
-/* Without a reserve: asks for space. */
+/* For a volume without a reserve. */
 static bool has_space(const struct bale_volume *volume)
 {
     struct statvfs vfs;
@@ -106,8 +106,8 @@ void bale_reserve_restore(struct bale_volume *volume)
     pthread_mutex_unlock(&volume->reserve.lock);
 }
 
-/* Reserves space for so many dirty bytes, or less. Returns how many it got space for; all of them
- * where space cannot be reserved: then a lack of it is reported by fsync or close. */
+/* Reserves space for so many dirty bytes, or less. Returns how many it got space for. Where space
+ * cannot be reserved, that is all of them, and fsync or close reports a lack of space. */
 static uint64_t make_file(struct bale_volume *volume, uint64_t dirty)
 {
     struct statvfs vfs;

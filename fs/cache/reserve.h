@@ -8,10 +8,10 @@
 /* Sets the limits of dirty data, and reserves the space that they need; called when the volume is
  * made. */
 void bale_reserve_make(struct bale_volume *volume);
-/* err came from writing to the file fd. If it is a lack of space that the reserve backs, gives the
- * reserve back to the backing store, and writes fail from now on. True: there is space, try again.
- * BALE_E_DQUOT: only where the reserve counts in the same quota; what it backs for the files of
- * others stays. */
+/* Call it with the error of writing to the file fd. If the reserve can make up for the lack of
+ * space, gives it back to the backing store; from then on, writes fail. True: there is space, try
+ * again. For BALE_E_DQUOT, gives the reserve up only if it counts in the same quota, because it
+ * also backs other users' dirty data. */
 bool bale_reserve_serves(struct bale_volume *volume, int err, int fd);
 /* Reserves the space again if the backing store has it: then writes go on. */
 void bale_reserve_restore(struct bale_volume *volume);

@@ -17,7 +17,7 @@ struct volume_sync {
     atomic_int error;      /* the first one */
     bool durable, freeze;
     bool each;  /* sync file by file */
-    bool begun; /* a checkpoint, which ends the sessions before session */
+    bool begun; /* a checkpoint was begun, which ends the sessions before session */
     uint32_t session;
     void (*done)(void *arg, int err); /* as volume.h says */
     void *arg;
@@ -46,8 +46,8 @@ static int sync_whole(struct volume_sync *sync)
     return options->sync(options->arg);
 }
 
-/* Begins a checkpoint. Where that is not possible, what is synced is durable all the same: only
- * more must be verified after a crash. */
+/* Begins a checkpoint. If that is not possible, what is synced is still durable, but more must be
+ * verified after a crash. */
 static void begin_checkpoint(struct volume_sync *sync)
 {
     const struct bale_volume_options *options = &sync->volume->options;
@@ -59,7 +59,7 @@ static void begin_checkpoint(struct volume_sync *sync)
     sync->begun = err == BALE_OK;
 }
 
-/* All open files are committed and synced. */
+/* Syncs everything else, after all open files were committed and synced. */
 static int sync_closed(struct volume_sync *sync)
 {
     const struct bale_volume_options *options = &sync->volume->options;
@@ -168,7 +168,7 @@ static void checkpoint_done(void *arg, int err)
 {
     struct bale_volume *volume = arg;
 
-    (void)err; /* whoever syncs or unmounts next learns of it */
+    (void)err; /* the next sync or the unmount reports it */
     atomic_store(&volume->checkpoint.running, false);
 }
 

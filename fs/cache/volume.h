@@ -16,7 +16,8 @@ struct bale_volume;
 struct bale_volume_options {
     uint64_t memory;  /* cap, bytes; 0: bale_memory_default_cap() */
     unsigned threads; /* engine threads; 0: bale_cpus() */
-    /* Choice, gpu, untrusted_store, untrusted_input and plugin; the rest is the volume's. */
+    /* The caller sets choice, gpu, untrusted_store, untrusted_input and plugin; the volume the
+     * rest. */
     struct bale_dispatch_options engine;
     unsigned age_ms; /* dirty data older than this is committed; 0: 4000 */
     /* An extent that is read or stored whole leaves the cache, as the caller has a cache of its
@@ -33,11 +34,11 @@ struct bale_volume_options {
     int (*sync)(void *arg);
     void (*tainted)(void *arg);
     void *arg;
-    /* The backing file system cannot be synced as a whole. Instead of checkpoint and sync: begins a
-     * session (checkpoint_begin), syncs every open file, then sync_closed: what was changed and is
-     * no open file, i.e. files that have been closed, directories and attributes. Then
-     * checkpoint_end. closed_arg is the caller's too. If sync_closed is NULL, the caller syncs all
-     * that, and there are no checkpoints. */
+    /* The backing file system cannot be synced as a whole. The volume then calls neither checkpoint
+     * nor sync. It calls checkpoint_begin, which begins a session; syncs every open file; calls
+     * sync_closed, which syncs all other changes (closed files, directories, attributes); and calls
+     * checkpoint_end. closed_arg is the caller's too. If sync_closed is NULL, the caller syncs
+     * these changes, and there are no checkpoints. */
     bool sync_each;
     int (*checkpoint_begin)(void *arg, uint32_t *session);
     int (*checkpoint_end)(void *arg, uint32_t session);

@@ -49,14 +49,14 @@ struct bale_container_config {
      * session_arg. NULL: never. */
     bool (*stopped)(const void *arg);
     bool modes_in_container; /* volume.json: "modes": "container" */
-    /* What is known of a session (FORMAT.md 8 rule 3); NULL: all are uncertain. To a writer a
-     * certain session other than *session is also durable; *session itself becomes uncertain when a
-     * sync has failed. Session 0 stands for rule 7: uncertain if any listed session is, unknown
+    /* What is known of a session (FORMAT.md 8 rule 3); NULL: all are uncertain. A writer takes what
+     * a certain session wrote for durable, except for *session itself, which becomes uncertain when
+     * a sync has failed. Session 0 stands for rule 7: uncertain if any listed session is, unknown
      * if nothing is known of any. Called on any thread, with the writer lock or without locks;
      * takes no container lock. */
     enum bale_session_state (*session_state)(const void *arg, uint32_t session);
     const void *session_arg;
-    enum bale_root_pick pick; /* other than BALE_PICK_BY_RULES: nothing is verified */
+    enum bale_root_pick pick; /* BALE_PICK_NEWEST, BALE_PICK_OLDER: nothing is verified */
 };
 
 /* Attributes that the root contains besides the index. */
@@ -100,24 +100,25 @@ int bale_container_close(struct bale_container *container);
 struct bale_io *bale_container_io(struct bale_container *container);
 uint64_t bale_container_id(const struct bale_container *container); /* 0 before the first commit */
 
-/* What opening found, other than a newest root that is whole or of a certain session. */
+/* What was found when the container was opened. */
 enum bale_recovery {
-    BALE_RECOVERY_NONE,
+    BALE_RECOVERY_NONE, /* a newest root that is whole or of a certain session */
     /* A slot is damaged: the other root serves, which may be the older one. */
     BALE_RECOVERY_SLOT,
     /* A crash of an uncertain session cut off the last commit: the older root serves. */
     BALE_RECOVERY_CUT_OFF,
-    /* A session that the store does not know: writes of the last commit are missing, and the older
-     * root, which is whole, serves. */
+    /* The session is unknown to the store, and writes of the last commit are missing. The older
+     * root is whole, and serves. */
     BALE_RECOVERY_MISSING,
-    /* Such a session: bytes of the last commit are wrong, or they are missing and no older root is
-     * whole. The newest root serves, and the container is read-only until bale_container_settle. */
+    /* The session is unknown to the store. Bytes of the last commit are wrong, or writes of it are
+     * missing and no older root is whole. The newest root serves, and the container is read-only
+     * until bale_container_settle. */
     BALE_RECOVERY_DAMAGE,
     /* The slots are zeros, and no session is known: an empty file, likewise read-only. */
     BALE_RECOVERY_BLANK,
 };
 enum bale_recovery bale_container_recovery(const struct bale_container *container);
-/* What that means for the file: "its last commit ...: what to do", after "PATH: ". NULL for
+/* A message for users: "its last commit ...: what to do", to be printed after "PATH: ". NULL for
  * BALE_RECOVERY_NONE. */
 const char *bale_recovery_text(enum bale_recovery recovery);
 /* Whether the container is read-only because of what was found. */
@@ -126,9 +127,9 @@ bool bale_container_is_held(const struct bale_container *container);
 /* The generation of the newer root that opening did not use; 0: there is none. */
 uint64_t bale_container_rejected(const struct bale_container *container);
 
-/* Somebody decided that the root in use is to stay, and accepts what is damaged below it: makes it
- * durable, and writes a confirming root over the other slot. An empty file is truncated. For a
- * container that is opened with config->writable, before anything is written. */
+/* Call it when somebody has decided that the root in use stays, with what is damaged below it.
+ * Makes the root durable, and writes a confirming root over the other slot; truncates an empty
+ * file. The container is open with config->writable, and nothing was written yet. */
 int bale_container_settle(struct bale_container *container);
 
 /* The attributes as of the last commit. */
@@ -142,8 +143,9 @@ size_t bale_container_memory(struct bale_container *container);
 int bale_container_map(struct bale_container *container, uint64_t offset,
                        struct bale_segment *segment);
 
-/* After bale_container_map failed at offset: sets [*first, *end) to the first range behind or around
- * offset whose part of the index is lost. False: none is; map again. Reads the index. */
+/* Call it after bale_container_map has failed at offset. Sets [*first, *end) to the first range at
+ * or behind offset whose part of the index is lost. False: there is none; map again. Reads the
+ * index. */
 bool bale_container_lost(struct bale_container *container, uint64_t offset, uint64_t *first,
                          uint64_t *end);
 
@@ -252,15 +254,15 @@ uint64_t bale_container_deferred_bytes(struct bale_container *container);
  * others. */
 int bale_container_trim(struct bale_container *container);
 
-/* Whether the container may have bytes that the file no longer shows: since it was opened as an
- * empty one it gave up data, or it was not empty. Any thread. */
+/* Whether the container may have bytes that the file no longer shows. It has none only if it was
+ * empty when it was opened and has given up nothing since. Any thread. */
 bool bale_container_has_slack(const struct bale_container *container);
 
-/* Removes them, so that who may read the container from now on finds nothing but the file as of its
- * last commit: gives frames that the file shows only a part of new ones, makes the last commit and
- * a root that confirms it durable, and zeroes what nothing refers to. Writes nothing if there are
- * no such bytes. Waits for the end of an open transaction. Errors as of a commit, or of reading a
- * frame; then some of it may still be there. */
+/* Removes such bytes, so that a user who may read the container from now on finds only the file as
+ * of its last commit. Replaces each frame of which the file shows only a part, makes the last
+ * commit and a root that confirms it durable, and zeroes what nothing refers to. Writes nothing if
+ * there are no such bytes. Waits for the end of an open transaction. Errors are those of a commit
+ * and of reading a frame; some of the bytes may then still be there. */
 int bale_container_scrub(struct bale_container *container, struct bale_scratch *scratch);
 
 /* Checks the structure below the newest root: root slots, every page, overlaps, the sum of stored

@@ -61,7 +61,7 @@ int bale_evidence_page(struct bale_io *io, const struct bale_ref *ref, uint64_t 
         return BALE_OK;
     checksum = bale_get64(page + ref->length - BALE_HASH_SIZE);
     length = length_by_head(page);
-    if (seals(page, length, got)) /* it is whole: then it is this page or another one */
+    if (seals(page, length, got)) /* a whole page: this one or another one */
         *missing = length != ref->length || checksum != ref->checksum;
     else
         *missing =
@@ -92,7 +92,8 @@ static bool lacks_chunk(const uint8_t *data, const struct bale_frame *frame)
     return false;
 }
 
-/* The head checksum field is where the head's own codec, chunk size and raw length put it. */
+/* Whether the head checksum field, at the place that the head's own codec, chunk size and raw
+ * length give, has the reference's checksum. */
 static bool has_checksum(const uint8_t *data, const struct bale_ref *ref)
 {
     uint32_t raw_length = bale_get32(data + FRAME_AT_RAW_LENGTH);

@@ -84,7 +84,8 @@ struct bale_container {
 void bale_container_lock_writer(struct bale_container *container);
 void bale_container_unlock_writer(struct bale_container *container);
 
-/* Whether only reading is allowed: after a failure, or because the whole mount was stopped. */
+/* Whether nothing may be written any more, because a write failed or the whole mount was stopped.
+ */
 static inline bool bale_container_is_broken(const struct bale_container *c)
 {
     const struct bale_container_config *config = c->config;
@@ -103,7 +104,7 @@ struct bale_container *bale_container_create(struct bale_io *io,
 /* The result of closing io. */
 int bale_container_destroy(struct bale_container *container);
 
-/* To be called when root or durable has changed: sets newest_durable. */
+/* Sets newest_durable. Call it after each change of root or durable. */
 void bale_container_note_durable(struct bale_container *container);
 
 /* The attributes in a root. */
@@ -118,7 +119,7 @@ struct bale_root_choice {
     bool blank;                      /* all bytes of the slots are zeros */
     bool check_newest;               /* all that is newer than above must be verified */
     uint64_t above;                  /* a generation */
-    enum bale_session_state session; /* in the newest root's session */
+    enum bale_session_state session; /* of the newest root's session */
 };
 int bale_container_choose(struct bale_io *io, const struct bale_container_config *config,
                           struct bale_root_choice *choice);

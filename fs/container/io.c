@@ -40,8 +40,9 @@ static struct io_fd *fd_of(struct bale_io *io)
 
 #define SET_ID (S_ISUID | S_ISGID)
 
-/* Around each change; the result is for change_end. The bits that the first of several calls at a
- * time finds are those of all of them: the others may find the bits taken away. */
+/* Notes the file's set-id bits before a change; the result is for change_end. If several changes
+ * run at a time, the first one notes the bits for all, because the others may find the bits taken
+ * away already. */
 static bool change_begin(struct io_fd *f)
 {
     bool keeps = atomic_load_explicit(&f->keeps_set_id, memory_order_relaxed);

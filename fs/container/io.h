@@ -21,8 +21,8 @@ struct bale_io_ops {
     /* Allocates blocks for [position, position + length) without changing the size.
      * BALE_E_UNSUPPORTED: cannot. */
     int (*allocate)(struct bale_io *io, uint64_t position, uint64_t length);
-    /* Ends the io, also on failure: then what was written before may be lost (a file system in user
-     * space or on a network stores it only now). */
+    /* Ends the io, also on failure. After a failure, what was written before may be lost: a file
+     * system in user space or on a network stores it only now. */
     int (*close)(struct bale_io *io);
 };
 struct bale_io {
@@ -36,10 +36,10 @@ struct bale_io {
 int bale_io_open_fd(int fd, struct bale_io **io);
 int bale_io_fd(const struct bale_io *io); /* only for one made by bale_io_open_fd */
 
-/* Only for one made by bale_io_open_fd. From then on calls that change the file leave its set-id
- * bits, which the kernel takes away when an ordinary user changes a file: the bits that it has just
- * before are put back, if owner, group and permissions are the same then. Bits that cannot be put
- * back stay away. */
+/* Only for one made by bale_io_open_fd. When an ordinary user changes a file, the kernel takes its
+ * set-id bits away. From now on each change through this io puts back the bits that the file had
+ * just before, if owner, group and permissions are still the same. Bits that cannot be put back are
+ * lost. */
 void bale_io_keep_set_id(struct bale_io *io);
 
 #endif

@@ -9,7 +9,7 @@ static bool is_certain(const struct bale_container_config *config, uint32_t sess
     return bale_container_session(config, session) == BALE_SESSION_CERTAIN;
 }
 
-/* Whether a container whose slots are zeros is an empty file. */
+/* BALE_OK if a container whose slots are zeros is an empty file, else BALE_E_CORRUPT. */
 static int choose_blank(const struct bale_container_config *config, struct bale_root_choice *choice)
 {
     choice->session = config->session_state ? config->session_state(config->session_arg, 0)
@@ -137,7 +137,7 @@ static int confirm(struct bale_container *c)
     return err == BALE_OK ? bale_container_make_durable(c) : err;
 }
 
-/* Uses the newest root as it is, and keeps all of the container for somebody to decide. */
+/* Uses the newest root as it is, and keeps the container as it is until somebody decides. */
 static int hold_newest(struct bale_container *c, const struct bale_roots *roots)
 {
     adopt(c, roots, roots->newest);

@@ -180,8 +180,8 @@ static int gap_zero(struct bale_container *c, struct gaps *gaps, uint64_t from, 
     return err;
 }
 
-/* Until both slots refer to the newest commit alone, and that is durable, opening may fall back on
- * frames that lie in the gaps. */
+/* Makes both slots refer to the newest commit, durably. Before that, a container that is opened
+ * after a crash may fall back on frames that lie in the gaps. */
 static int confirm_newest(struct bale_container *c)
 {
     int err = c->durable < c->root.generation ? bale_container_make_durable(c) : BALE_OK;

@@ -5,7 +5,7 @@
 #include "fs/container/frame_set.h"
 #include "fs/container/internal.h"
 
-/* Ends a visit: a write is missing, and more need not be known. */
+/* Ends a visit of the index: a write is missing, and nothing else matters then. */
 #define MISSING 1
 
 struct verify {
