@@ -22,7 +22,7 @@ static void send_report(int fd, int err, const char *why)
     (void)!write(fd, &report, sizeof report);
 }
 
-/* Of the child. */
+/* The state of the child. */
 struct child {
     int fd; /* the pipe to the parent; -1 once it has the report */
     struct bale_reason why;

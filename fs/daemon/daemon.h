@@ -57,12 +57,11 @@ struct bale_mount_options {
  * see lifeline). In the foreground it returns after the end: 0 if everything written is stored.
  * Otherwise it forks: the parent returns when the mount is usable or has failed; the child never
  * returns. The process must have no threads yet. On failure a negative bale_err, and why says
- * "PATH: what happened: what to do"; a mount that is usable may say so too, if not all is well with
- * the store. */
+ * "PATH: what happened: what to do". why may also have a warning about the store of a usable mount. */
 int bale_daemon_run(const struct bale_mount_options *options, struct bale_reason *why);
 
 /* As bale_daemon_run in the foreground. ready is called once in this thread, when the mount
- * answers, if it ever does; why then has what is to be said of the store, or is empty. */
+ * answers, if it ever does; why then has a warning about the store, or is empty. */
 int bale_daemon_serve(const struct bale_mount_options *options, struct bale_reason *why,
                       void (*ready)(void *arg), void *arg);
 

@@ -56,7 +56,7 @@ void bale_kernel_options_compose(const struct bale_mount *mount,
         add_text(o, "suid,dev");
     if (options->extra && options->extra[0])
         add_text(o, options->extra);
-    /* Last, because the last one counts. */
+    /* These come last, because of contradicting options the kernel takes the last. */
     if (trust->nosuid)
         add_text(o, "nosuid");
     if (trust->nodev)

@@ -62,8 +62,8 @@ static void reply_raw(const struct bale_session *session, uint64_t unique, int e
     (void)!write(session->fd, &out, sizeof out);
 }
 
-/* Whether another writer has the store, and the request would change it. A RELEASE, which cannot
- * fail, then writes nothing. */
+/* Whether the request would change the store although another writer has it. A RELEASE cannot fail;
+ * it then writes nothing. */
 static bool is_refused(const struct bale_session *session, const void *request, size_t size)
 {
     const struct fuse_in_header *in = request;

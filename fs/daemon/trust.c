@@ -9,7 +9,7 @@
 #define ST_NOSYMFOLLOW 0x2000 /* of the kernel, include/linux/statfs.h */
 #endif
 
-/* The flags of the mount that the store lies on hold for its files under any other mount too. */
+/* A mount of the store must not lift what the mount that the store lies on forbids. */
 static void take_over_flags(int root_fd, bool as_root, struct bale_trust *trust)
 {
     struct statvfs vfs;

@@ -12,8 +12,8 @@ struct bale_proc_path {
 };
 struct bale_proc_path bale_proc_path(int fd);
 
-/* bale_open_now, with O_NOATIME where the owner of the file allows it: reading a container for
- * ourselves does not count as an access to the file. -1 and errno. */
+/* bale_open_now, with O_NOATIME where the file's owner allows it, because the daemon's own reads of
+ * a container are no accesses to the file. -1 and errno. */
 int bale_backing_open(const char *path, int flags);
 
 /* After a call that returns a descriptor: true if it failed because descriptors ran out and some

@@ -19,15 +19,15 @@ void bale_capability_set(struct bale_mount *mount, struct bale_node *node, const
 size_t bale_capability_get(struct bale_mount *mount, struct bale_node *node,
                            char value[BALE_CAPABILITY_MAX]);
 
-/* Around a write of ours that the caller knows nothing of: save reads what the inode has, restore
- * puts it back. restore does so under opened_lock: a thread that takes the attribute away for good
- * (first here, then from the inode) does not find it put back. path: of the inode. */
+/* Call these around a write of the daemon's own, which must not cost the file its attribute. save
+ * reads what the inode has; restore puts it back, under opened_lock. A thread that takes the
+ * attribute away for good takes it from here first and then from the inode, so restore cannot put
+ * it back after that. path: of the inode. */
 void bale_capability_save(struct bale_opened *opened, const char *path);
 void bale_capability_restore(struct bale_opened *opened, const char *path);
 
-/* The same around a rewriting of the open file's container, which its user must not notice. But a
- * program's write that is not stored yet takes the attribute away too, and that is not undone. The
- * caller has a use of the file. */
+/* The same around rewriting the open file's container, which users must not notice. A program's
+ * write that is not stored yet still takes the attribute away. The caller has a use of the file. */
 void bale_capability_keep(struct bale_opened *opened);
 void bale_capability_put_back(struct bale_opened *opened);
 

@@ -82,7 +82,7 @@ void bale_op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     bale_file_flush(file_of(req, ino), false, status_reply, req);
 }
 
-/* The file is durable; its name shall be, too. */
+/* The file is durable. Makes its name durable too, and replies. */
 static void fsync_done(void *arg, int64_t result)
 {
     fuse_req_t req = arg;

@@ -17,8 +17,8 @@ mode_t bale_mode_without_suid(mode_t mode);
 void bale_mode_change(struct bale_mount *mount, struct bale_node *node, int fd,
                       struct bale_file *file, mode_t mode, bale_file_done *done, void *arg);
 
-/* In a handler that changes data: whether set-id bits must go. The kernel says it for a caller that
- * may not keep them; of bits that it does not see it may not say it. */
+/* For a handler that changes data: whether the file must lose its set-id bits, because the caller
+ * may not keep them. The kernel says so in most requests, but not for bits that it does not see. */
 bool bale_mode_is_killed(const struct bale_mount *mount);
 
 /* In a handler, before it changes the data of an open file: takes away suid, sgid and

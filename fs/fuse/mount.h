@@ -57,7 +57,7 @@ struct bale_mount {
     bool direct;        /* io=direct */
     bool hides_set_id;  /* regular files show no set-id bits and no capabilities */
     bool hides_devices; /* device nodes show no device */
-    bool keeps_made;    /* root's: nobody else can write to files that this mount has made */
+    bool keeps_made;    /* nobody else can write to files that this mount has made */
     struct bale_ctimes *ctimes;
     struct bale_interrupts *interrupts;
     struct bale_freezer *freezer;
@@ -82,8 +82,8 @@ static inline struct bale_mount *bale_mount_of(fuse_req_t req)
     return fuse_req_userdata(req);
 }
 
-/* The node of a request. NULL only for a number in a request's arguments: bale_session checks the
- * one in its header. */
+/* The node of a request. Never NULL for the number in a request's header, because bale_session
+ * checks that one; NULL for a number in its arguments if no node has it. */
 static inline struct bale_node *bale_node_of(struct bale_mount *mount, fuse_ino_t ino)
 {
     return ino == FUSE_ROOT_ID ? bale_nodes_root(mount->nodes)
@@ -107,8 +107,8 @@ static inline bool bale_name_is_hidden(struct bale_mount *mount, struct bale_nod
     return dir == bale_nodes_root(mount->nodes) && strcmp(name, BALE_STORE_DIR) == 0;
 }
 
-/* The descriptor of the inode that has the node's owner, mode and ACLs; fd is the node's own. After
- * changing them there, call bale_permissions_changed. */
+/* The descriptor of the inode that has the node's owner, mode and ACLs. fd: the node's own. Call
+ * bale_permissions_changed after each change of them. */
 static inline int bale_permissions_fd(struct bale_mount *mount, struct bale_node *node, int fd)
 {
     int top = node == bale_nodes_root(mount->nodes) ? bale_store_top_fd(mount->store) : -1;

@@ -91,7 +91,7 @@ static int rename_now(struct move_op *op)
         note_rename(op);
     bale_nodes_rename_end(mount->nodes);
     if (!e) {
-        /* In this order: between the two syncs the file has both names and not none. */
+        /* In this order, so that a file has both names between the two syncs, and not none. */
         bale_unsynced_add(mount, op->to);
         bale_unsynced_add(mount, op->from);
     }

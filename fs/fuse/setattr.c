@@ -96,7 +96,7 @@ static void change_owner(struct setattr_op *op)
     op->todo &= ~OWNER;
     bool in_container = op->use.mount->modes_in_container && op->file;
     mode_t mode = 0;
-    /* Before the kernel takes set-id bits from the backing inode: then they no longer show. */
+    /* Read the mode before fchownat, with which the kernel takes set-id bits from the inode. */
     int e = in_container ? bale_mode_get(op->use.mount, node, op->fd, &mode) : 0;
     if (e) {
         setattr_finish(op, e);

@@ -10,7 +10,8 @@
 
 #include "fs/base/log.h"
 
-/* Deeper ones are left out with an error: each holds a descriptor. */
+/* Directories deeper than this are left out with an error, because each level holds a descriptor.
+ */
 #define DEPTH 200
 
 struct settling {
@@ -21,13 +22,13 @@ struct settling {
 static void settle_failed(struct settling *settling, const char *name, int e)
 {
     if (e == ENOENT || e == ESTALE || e == ELOOP || e == ENOTDIR)
-        return; /* it was removed or replaced meanwhile, and that is synced by itself */
+        return; /* it was removed or replaced meanwhile, and that change is synced by itself */
     bale_log(BALE_LOG_ERROR, "%s: what an earlier mount wrote could not be synced: %s: check it",
              name, strerror(e));
     settling->error = settling->error ? settling->error : e;
 }
 
-/* O_NONBLOCK: another kind of file may have taken the name. */
+/* O_NONBLOCK, because a fifo may have taken the name meanwhile. */
 static void settle_file(struct settling *settling, int dir, const char *name)
 {
     const int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
@@ -35,14 +36,15 @@ static void settle_file(struct settling *settling, int dir, const char *name)
 
     if (fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS))
         fd = openat(dir, name, O_RDONLY | flags);
-    /* What this user may not even read, an earlier mount of theirs has not written. */
+    /* EACCES: an earlier mount of this user has not written what the user may not read. */
     if (fd < 0 ? errno != EACCES : fsync(fd) != 0)
         settle_failed(settling, name, errno);
     if (fd >= 0)
         close(fd);
 }
 
-/* An owner who may not read the directory gets that permission for a moment. */
+/* Opens a directory. If its owner, who runs the daemon, may not read it, gives that permission for
+ * a moment. -1 and errno. */
 static int open_dir(int dir, const char *name, const struct stat *st)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;

@@ -17,7 +17,7 @@
 
 #define PATH_TEXT 512
 #define THREADS 8u      /* a sync is mostly waiting for a server */
-#define THREAD_NODES 4u /* fewer for each are not worth a thread */
+#define THREAD_NODES 4u /* the least for each thread: for fewer, starting one is not worth it */
 
 /* Referenced nodes in the order in which they were added; NULL where one was forgotten. */
 struct node_list {
@@ -29,7 +29,7 @@ struct bale_unsynced {
     pthread_mutex_t syncing; /* one sync at a time: the next returns after those before it */
     pthread_mutex_t lock;    /* guards the rest, and node->unsynced */
     struct node_list directories, others;
-    bool lost; /* without memory a node could not be added */
+    bool lost; /* a node could not be added, because memory was short */
 
     pthread_mutex_t settling; /* held while everything is synced; taken before syncing */
     atomic_bool unsettled;    /* an earlier mount may have left something */
@@ -149,8 +149,8 @@ void bale_unsynced_add_above(struct bale_mount *mount, struct bale_node *node)
 
 /* ---- Syncing --------------------------------------------------------------------------------- */
 
-/* For writing, if it is no directory: a descriptor for reading syncs nothing on some file systems.
- * -1 and errno. */
+/* Opens a node to sync it; a file for writing, because on some file systems fsync of a descriptor
+ * for reading syncs nothing. -1 and errno. */
 static int open_node(struct bale_mount *mount, const struct bale_node *node, int path_fd)
 {
     const struct bale_proc_path path = bale_proc_path(path_fd);
@@ -170,7 +170,8 @@ static int open_node(struct bale_mount *mount, const struct bale_node *node, int
     return fd;
 }
 
-/* The same. An ordinary owner who may not read gets that permission for a moment. */
+/* As open_node. If the owner, who runs the daemon, may not read the node, gives that permission for
+ * a moment. */
 static int open_permitted(struct bale_mount *mount, const struct bale_node *node, int path_fd,
                           const struct stat *st)
 {
@@ -386,7 +387,7 @@ int bale_unsynced_sync(void *arg)
         return BALE_OK;
     int earlier = settle(mount);
     pthread_mutex_lock(&unsynced->syncing);
-    /* First the files: a name that is durable then leads to what it was given to. */
+    /* The files come first, so that a durable name leads to a durable file. */
     int others = sync_list(mount, &unsynced->others);
     int directories = sync_list(mount, &unsynced->directories);
     pthread_mutex_unlock(&unsynced->syncing);

@@ -24,11 +24,11 @@ void bale_unsynced_forget(struct bale_mount *mount, struct bale_node *node);
  * them (bale_store_is_unsettled). */
 void bale_unsynced_add_above(struct bale_mount *mount, struct bale_node *node);
 
-/* Syncs the directories among the nodes: so the names of everything are durable. 0 or a positive
- * errno; then the log names the node. Returns after the syncs that other threads have begun. */
+/* Syncs the directories among the nodes, so that all names are durable. Returns after syncs that
+ * other threads have begun. 0, or a positive errno; the log then names the node. */
 int bale_unsynced_sync_directories(struct bale_mount *mount);
-/* Syncs all of them, and the first time everything else that an earlier mount may have left. A
- * bale_err. For struct bale_volume_options.sync_closed; arg is the mount. */
+/* The callback bale_volume_options.sync_closed; its arg is the mount. Syncs all nodes and, the
+ * first time, everything that an earlier mount may have left. A bale_err. */
 int bale_unsynced_sync(void *mount);
 
 #endif

@@ -119,7 +119,7 @@ void bale_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t s
     free(value);
 }
 
-/* The names of the ACLs of .balefs/top, which the list of the store's directory must not have. */
+/* The names of the ACLs of .balefs/top. They replace those of the store's directory in the list. */
 static size_t list_top_acls(struct bale_mount *mount, struct bale_node *node, char *list)
 {
     static const char *const acls[] = {BALE_ACL_ACCESS, BALE_ACL_DEFAULT};
@@ -133,9 +133,8 @@ static size_t list_top_acls(struct bale_mount *mount, struct bale_node *node, ch
     return length;
 }
 
-/* Trusted attributes are root's alone: the kernel refuses others their values, but leaves the list
- * to this process. Removes the names that are not shown; returns the new
- * length. */
+/* Removes the names that are not shown; returns the new length. Trusted attributes are shown to
+ * root alone: the kernel refuses other users their values, but leaves the list to this process. */
 static size_t filter_names(const struct bale_mount *mount, const struct bale_node *node,
                            bool trusted, bool acls, char *list, size_t length)
 {

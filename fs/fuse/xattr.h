@@ -9,9 +9,9 @@
 #define BALE_ACL_ACCESS "system.posix_acl_access"
 #define BALE_ACL_DEFAULT "system.posix_acl_default"
 
-/* A path by which system calls reach an attribute of a node: through its own descriptor, for an ACL
- * of the mount's root through that of .balefs/top, or for a symbolic link through its directory's
- * and by its name, which the call must not follow. */
+/* A path by which system calls reach an attribute of a node. It leads through the node's own
+ * descriptor; for an ACL of the mount's root, through the descriptor of .balefs/top; for a symbolic
+ * link, through its directory's descriptor and its name, which the call must not follow. */
 struct bale_xattr_path {
     struct bale_node *pinned;
     struct bale_node *dir; /* referenced, or NULL */

@@ -96,9 +96,9 @@ static int remove_xattr(struct bale_mount *mount, struct bale_node *node, const 
 
 /* ---- Attributes that need the file first ----------------------------------------------------- */
 
-/* Sets or removes an attribute of a regular file after a change of its container. A capability:
- * after the dirty data is stored, because writing it later would take the capability away. An ACL:
- * after the container has lost what those whom it admits must not find there. */
+/* Sets or removes an attribute of a regular file after a change of its container. Before a
+ * capability is set, the dirty data is stored, because writing it later would take the capability
+ * away. Before an ACL admits users, the container is scrubbed of what they must not find there. */
 struct xattr_op {
     struct bale_use use;
     fuse_req_t req;
@@ -136,7 +136,7 @@ static void xattr_file_prepared(void *arg, int64_t result)
     free(op);
 }
 
-/* Removes from the container what those whom an ACL admits must not find there. */
+/* Scrubs the container before an ACL admits users to it. */
 static void xattr_scrub(struct xattr_op *op)
 {
     struct bale_opened *opened = op->use.node->opened;

@@ -94,9 +94,9 @@ int bale_node_add(struct bale_nodes *nodes, struct bale_node *dir, const char *n
 /* The node with an inode number, referenced, or NULL. */
 struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino);
 
-/* The node that has this number now; NULL: none. A number is greater than 1, and once its node is
- * gone it is not given out again for as long as it matters (2^32 times). The caller knows that the
- * node stays while it uses it: the kernel does not forget a node while a request names it. */
+/* The node that has this number; NULL: none. Numbers are greater than 1, and a slot repeats one
+ * only after 2^32 nodes. The result is not referenced: it stays as long as the caller handles a
+ * request that names the node, because the kernel does not forget the node before. */
 struct bale_node *bale_node_of_number(struct bale_nodes *nodes, uint64_t number);
 /* The same, referenced, also while other threads may free it. NULL: there is none. */
 struct bale_node *bale_node_ref_number(struct bale_nodes *nodes, uint64_t number);

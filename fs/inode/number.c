@@ -1,5 +1,5 @@
-/* The numbers by which the kernel knows nodes. The kernel shows them to any user (name_to_handle_at),
- * so they say nothing of this process's memory. */
+/* The numbers by which the kernel knows nodes. They are no addresses, because the kernel shows them
+ * to any user (name_to_handle_at). */
 #include <stdlib.h>
 
 #include "fs/inode/internal.h"
