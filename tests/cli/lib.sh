@@ -117,14 +117,21 @@ be_user() {
     cat >"$balefs" <<END
 #!/bin/bash
 [ "\$(id -u)" != 0 ] || exec setpriv --reuid=65534 --regid=65534 --clear-groups "\$0" "\$@"
-PATH="$1" XDG_RUNTIME_DIR="$work/home" exec "$work/balefs" "\$@"
+PATH="$1" XDG_RUNTIME_DIR="$work/home/run" exec "$work/balefs" "\$@"
 END
     chmod 755 "$balefs"
     mkdir -m 777 "$work/home"
     store=$work/home/store
     mnt=$work/home/mnt
     as_user mkdir "$mnt"
+    as_user mkdir -m 700 "$work/home/run"
     run 0 init "$store"
+}
+
+# needs_fusermount: skips the test where ordinary users cannot mount with fusermount3
+needs_fusermount() {
+    command -v fusermount3 >/dev/null || skip "there is no fusermount3"
+    [ -u "$(command -v fusermount3)" ] || skip "fusermount3 is not for ordinary users"
 }
 
 needs_root() {

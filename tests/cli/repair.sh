@@ -98,8 +98,7 @@ older() {
 
 if [ "$1" = user ]; then
     fuse_for_all
-    command -v fusermount3 >/dev/null || skip "there is no fusermount3"
-    [ -u "$(command -v fusermount3)" ] || skip "fusermount3 is not for ordinary users"
+    needs_fusermount
     be_user "$PATH"
     me() { as_user "$@"; }
     me rm -r "$store"

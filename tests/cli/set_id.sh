@@ -6,8 +6,7 @@
 needs_root
 fuse_for_all
 needs_fuse
-command -v fusermount3 >/dev/null || skip "there is no fusermount3"
-[ -u "$(command -v fusermount3)" ] || skip "fusermount3 is not for ordinary users"
+needs_fusermount
 
 root_balefs=$balefs
 be_user "$PATH"

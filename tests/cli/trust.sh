@@ -8,8 +8,7 @@ needs_root
 fuse_for_all
 needs_fuse
 plugin=${1:?usage: trust.sh PLUGIN}
-command -v fusermount3 >/dev/null || skip "there is no fusermount3"
-[ -u "$(command -v fusermount3)" ] || skip "fusermount3 is not for ordinary users"
+needs_fusermount
 
 install_alone
 cp "$plugin" "$work/usr/lib/balefs/libbalefs_cuda.so"
