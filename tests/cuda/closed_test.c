@@ -53,31 +53,6 @@ static void test_encode(struct exact_items *list, const struct codec_case *c)
     list->count = 0;
 }
 
-struct visited {
-    struct exact_items *list;
-    const struct codec_case *c;
-};
-
-static void visit_stream(void *arg, const struct codec_stream *stream)
-{
-    struct visited *visited = arg;
-
-    exact_add_stream(visited->list, visited->c->id, stream);
-    if (visited->list->count == EXACT_ITEMS) {
-        exact_decode_all(visited->list);
-        visited->list->count = 0;
-    }
-}
-
-static void test_streams(struct exact_items *list, const struct codec_case *c)
-{
-    struct visited visited = {.list = list, .c = c};
-
-    codec_case_streams(c, visit_stream, &visited);
-    exact_decode_all(list);
-    list->count = 0;
-}
-
 int main(int argc, char **argv)
 {
     static struct exact_items list;
@@ -92,7 +67,7 @@ int main(int argc, char **argv)
     rig_open(&rig, &options);
     for (unsigned n = 0; (c = closed_case(n)); n++) {
         test_encode(&list, c);
-        test_streams(&list, c);
+        exact_decode_streams(&list, c);
     }
     CHECK_EQ_U(rig_stats(&rig).mismatches, 0);
     CHECK(list.decoded > 0 && list.refused > 0);

@@ -61,30 +61,11 @@ static void add(struct exact_items *list, const struct codec_case *c, uint32_t l
         run_jobs(list);
 }
 
-struct visited {
-    struct exact_items *list;
-    const struct codec_case *c;
-};
-
-static void visit_stream(void *arg, const struct codec_stream *stream)
-{
-    struct visited *visited = arg;
-
-    exact_add_stream(visited->list, visited->c->id, stream);
-    if (visited->list->count == EXACT_ITEMS) {
-        exact_decode_all(visited->list);
-        visited->list->count = 0;
-    }
-}
-
 static void test_case(struct exact_items *list, const struct codec_case *c, int rounds)
 {
     static const uint32_t most[] = {300, 5000, 20000, CHUNK, EXACT_LENGTH_MAX - 8};
-    struct visited visited = {list, c};
 
-    codec_case_streams(c, visit_stream, &visited);
-    exact_decode_all(list);
-    list->count = 0;
+    exact_decode_streams(list, c);
     for (uint32_t length = 40; length <= 96; length += 7)
         add(list, c, length);
     for (int round = 0; round < rounds; round++)

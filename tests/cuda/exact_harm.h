@@ -87,8 +87,8 @@ static inline void exact_harm(struct exact_items *list, struct exact_job *job)
     job->frame_length = frame.head_length + to;
 }
 
-/* A stream made by hand, as the CPU takes it. There is room for it. If the head is wrong already,
- * no device sees the frame. */
+/* Adds a stream made by hand, for which there is room. What is expected is the CPU's answer. If the
+ * head is wrong already, no device sees the frame. */
 static inline void exact_add_stream(struct exact_items *list, uint8_t codec,
                                     const struct codec_stream *stream)
 {
@@ -108,6 +108,32 @@ static inline void exact_add_stream(struct exact_items *list, uint8_t codec,
     list->count++;
     job->expected = bale_frame_decode(list->scratch, job->frame, job->frame_length, job->data,
                                       job->length, NULL);
+}
+
+struct exact_streams {
+    struct exact_items *list;
+    uint8_t codec;
+};
+
+static inline void exact_visit_stream(void *arg, const struct codec_stream *stream)
+{
+    struct exact_streams *streams = arg;
+
+    exact_add_stream(streams->list, streams->codec, stream);
+    if (streams->list->count == EXACT_ITEMS) {
+        exact_decode_all(streams->list);
+        streams->list->count = 0;
+    }
+}
+
+/* Decodes the streams that the codec's case makes by hand. The list is empty before and after. */
+static inline void exact_decode_streams(struct exact_items *list, const struct codec_case *c)
+{
+    struct exact_streams streams = {.list = list, .codec = c->id};
+
+    codec_case_streams(c, exact_visit_stream, &streams);
+    exact_decode_all(list);
+    list->count = 0;
 }
 
 static inline void exact_harm_all(struct exact_items *list)
