@@ -7,7 +7,7 @@
 #include "fs/cache/change.h"
 #include "fs/cache/extent.h"
 
-/* As bale_container_close. */
+/* Closes the container; the result is bale_container_close's. */
 static int close_container(struct bale_file *file)
 {
     struct bale_volume *volume = file->volume;

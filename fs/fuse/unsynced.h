@@ -1,10 +1,9 @@
-/* Where syncfs() is not believed (bale_store_believes_syncfs): the nodes that were changed since
- * the last sync and must be synced one by one. These are directories whose entries have changed,
- * inodes whose attributes have, and closed files whose containers were written; the volume syncs
- * open ones. Everywhere else mount->unsynced is NULL, and nothing here does anything.
- *
- * The nodes are opened again for the sync. No descriptor of theirs is kept until then: there may be
- * many, and a file that is open cannot be removed for good on some file systems. */
+/* The nodes that were changed since the last sync and must be synced one by one, because syncfs()
+ * is not believed (bale_store_believes_syncfs): directories whose entries have changed, inodes whose
+ * attributes have changed, and closed files whose containers were written. The volume syncs open
+ * files. If syncfs() is believed, mount->unsynced is NULL, and the functions here do nothing.
+ * A sync opens the nodes. No descriptors are kept for it: there may be many nodes, and on some file
+ * systems an open file cannot be removed for good. */
 #ifndef BALE_FS_FUSE_UNSYNCED_H
 #define BALE_FS_FUSE_UNSYNCED_H
 

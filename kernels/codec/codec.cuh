@@ -34,12 +34,13 @@ struct cuda_codec_ops {
     uint16_t trial; /* a parameter with which a chunk of BALE_CUDA_CELL bytes loads all kernels */
     /* Called once for each context, to set attributes of kernels. */
     cudaError_t (*open)();
-    /* *bytes: the most bytes that a cell may become, and, of nvCOMP's codecs, the working memory
-     * that a batch of so many cells needs. Return 0, or not 0 if nvCOMP failed. */
+    /* bound: *bytes is the most bytes that a cell may become. temp, for nvCOMP's codecs: *bytes is
+     * the working memory that a batch of so many cells needs. Both return 0, or not 0 if nvCOMP
+     * failed. */
     int (*bound)(const struct nvcomp *nvcomp, size_t *bytes);
     int (*temp)(const struct nvcomp *nvcomp, uint32_t cells, size_t *bytes);
-    /* Of our codecs: the working memory for one chunk. A batch has it for some of its chunks, one
-     * at least, and the codec does no more of them at a time (bale_parts). */
+    /* For our codecs: the bytes of working memory for one chunk. A batch has working memory for at
+     * least one of its chunks, and the codec does as many chunks at a time (bale_parts). */
     size_t room;
     /* Of our codecs: the working memory of a resident block (bale_rooms). */
     size_t block_room;

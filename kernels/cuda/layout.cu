@@ -17,8 +17,8 @@ template <typename T> void carve(carver *c, T **part, size_t bytes)
     c->at += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Bytes of a workspace for so many chunks at a time, of which each takes room bytes, but no more than
- * its share. */
+/* The bytes of working memory of a workspace: room bytes for each of so many chunks, but no more
+ * than the workspace's share of BALE_CUDA_ROOMS, and room for one chunk at least. */
 size_t rooms_size(size_t room, unsigned workspaces, uint32_t cells)
 {
     const size_t share = BALE_CUDA_ROOMS / 2 / workspaces / room;

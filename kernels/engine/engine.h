@@ -48,7 +48,7 @@ struct bale_item {
     /* Called once, on a thread of the engine's, which holds no lock of the engine. The item is the
      * owner's again. May wait only if the engine's done_may_wait is set. May submit items. */
     void (*done)(struct bale_item *item);
-    bool more; /* out: the same thread calls done of another item right after this one */
+    bool more; /* out: the thread that calls done goes on with another item's done at once */
     /* In, of a decode: this process made the frame, and nobody else can have changed it. */
     bool trusted;
     void *owner;            /* the caller's */

@@ -34,8 +34,9 @@ struct bale_works {
     uint64_t bits[BALE_WORKS / 64];
 };
 
-/* The first kind from `work` on that is in the set; BALE_WORKS: there is none. A loop over the set
- * begins with 0 and goes on with the kind behind the last; the set may change meanwhile. */
+/* The first kind that is in the set and not less than `work`; BALE_WORKS: there is none. To loop
+ * over the set, begin with 0 and continue with the last result plus 1; the set may change
+ * meanwhile. */
 unsigned bale_works_next(const struct bale_works *works, unsigned work);
 
 /* The offered items of one kind of work. */

@@ -33,8 +33,8 @@ const struct bale_codec *bale_codec_find(uint8_t id)
     return id == BALE_CODEC_AUTO ? NULL : find(id);
 }
 
-/* The first codec with the same create as codec i. It makes the memory for all of them: a thread
- * runs one codec at a time. */
+/* The first codec with the same create as codec i. Its working memory serves all of them, because a
+ * thread runs one codec at a time. */
 static size_t owner_of(size_t i)
 {
     size_t owner = 0;

@@ -44,8 +44,9 @@ __device__ uint32_t header_length(const uint8_t *in, uint32_t raw_length, uint32
     return at + content_bytes;
 }
 
-/* Whether the headers of the frame and its blocks say that the bytes are one frame as the
- * specification has it. nvCOMP's decoder does not look, and never ends with some bytes. */
+/* Whether the headers of the frame and its blocks say that the bytes are exactly one frame that the
+ * specification allows. nvCOMP's decoder does not check that, and some bytes make it run for ever.
+ */
 __device__ bool is_one_frame(const uint8_t *in, uint32_t length, uint32_t raw_length,
                              uint32_t chunk_size)
 {
@@ -84,7 +85,8 @@ __device__ void fit_window(uint8_t *in, uint32_t length, uint32_t chunk_size)
         in[WINDOW] = (uint8_t)least;
 }
 
-/* After nvCOMP's encoder: makes each stream one that the specification allows, or takes it back. */
+/* Runs after nvCOMP's encoder. Makes each stream one that the specification allows; if that is not
+ * possible, its chunk is stored raw. */
 __global__ void __launch_bounds__(THREADS)
     fit_streams(const cuda_chunk *chunks, uint32_t count, cuda_lists lists)
 {
@@ -107,8 +109,9 @@ __global__ void __launch_bounds__(THREADS)
 __device__ alignas(16) const uint8_t one_byte[] = {0x28, 0xB5, 0x2F, 0xFD, 0x20, 1, 0x09, 0, 0, 0};
 static_assert(sizeof one_byte == sizeof stub, "two copies of the stub");
 
-/* Before nvCOMP's decoder: replaces each stream that the specification does not allow. What comes
- * out is then too short, so that the chunk is refused: one of a single byte is never compressed. */
+/* Runs before nvCOMP's decoder. Replaces each stream that the specification does not allow by the
+ * stub. The stub decodes to one byte, so the chunk is refused for its length: a chunk of one byte
+ * is never compressed. */
 __global__ void __launch_bounds__(THREADS)
     refuse_streams(const cuda_chunk *chunks, uint32_t count, cuda_lists lists)
 {

@@ -132,7 +132,7 @@ static uint32_t expand(const struct plan *plan, uint8_t *raw)
     return at;
 }
 
-/* Whom the streams are for. */
+/* The callback that gets the streams. */
 struct visitor {
     codec_stream_visit *visit;
     void *arg;

@@ -70,7 +70,7 @@ static void add_skippable(struct codec_bytes *b)
     bytes_add_number(b, 0, 4);
 }
 
-/* Whom the streams are for. */
+/* The callback that gets the streams. */
 struct visitor {
     codec_stream_visit *visit;
     void *arg;

@@ -61,12 +61,12 @@ extern struct fuse_session *lossy_session;
 extern struct lossy_node *lossy_nodes; /* all of them */
 struct lossy_node *lossy_node_of(fuse_ino_t ino);
 struct lossy_node *lossy_node_make(uint64_t id, mode_t mode);
-void lossy_node_free(struct lossy_node *node); /* and takes it off the list */
+void lossy_node_free(struct lossy_node *node); /* also takes it off the list */
 void lossy_stat(const struct lossy_node *node, struct stat *st);
 /* Counts a lookup, and replies. fi: also opened; or NULL. */
 void lossy_reply_entry(fuse_req_t req, struct lossy_node *node, struct fuse_file_info *fi);
 void lossy_touch(struct lossy_node *node, bool modified);
-/* Whether what was just changed shall become durable unasked. */
+/* Whether the last change becomes durable at once, without a sync. */
 bool lossy_keeps(void);
 
 /* ---- lossy_disk.c: what is durable. A failure ends the program. ---- */
@@ -74,10 +74,11 @@ bool lossy_keeps(void);
 /* Reads the journal, and removes what no name leads to. */
 void lossy_disk_open(const char *path);
 void lossy_disk_attributes(struct lossy_node *node);
-/* The entries of a directory; after a rename between directories those of all that have changed. */
+/* Writes a directory's entries; after a rename between directories, those of all changed
+ * directories. */
 void lossy_disk_entries(struct lossy_node *dir);
 void lossy_disk_renamed(void);
-/* A descriptor for the contents of a node. make: of length 0 if there were none; else -1 then. */
+/* A descriptor for the contents of a node. If there are none: with make, a new file; else -1. */
 int lossy_disk_contents(uint64_t id, bool make);
 
 /* ---- lossy_data.c ---- */

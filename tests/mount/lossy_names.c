@@ -24,7 +24,7 @@ void lossy_entry_add(struct lossy_node *dir, const char *name, struct lossy_node
     if (!entry || !(entry->name = strdup(name)))
         abort();
     while (*at)
-        at = &(*at)->next; /* at the end: whoever reads the directory meanwhile sees it */
+        at = &(*at)->next; /* at the end, so that a program that reads the directory sees it */
     entry->node = node;
     *at = entry;
     node->links++;

@@ -110,9 +110,9 @@ struct power_path power_path_of(const struct actor *actor, const struct place *p
 bool power_write(struct actor *actor, struct object *object, int fd);
 /* Syncs the file, or not. */
 bool power_sync_some(struct actor *actor, const struct place *place, int fd);
-/* Closes fd, or leaves it open for a while. good: so far. */
+/* Closes fd, or leaves it open for a while. good: whether all went well so far. */
 bool power_leave(struct actor *actor, int fd, bool good);
-/* Does something to the data of a file. kind: below 34 */
+/* Does something to the data of a file. kind: 0 to 33, which operation. */
 bool power_data(struct actor *actor, const struct place *place, unsigned kind);
 /* balefs sync of the mount */
 bool power_sync(void);
@@ -121,8 +121,8 @@ bool power_step(struct actor *actor);
 
 /* ---- power_check.c ---- */
 
-/* Everything promised is there; what is found is where the next round begins. killed: there was no
- * loss since, only the daemon was killed, and what is found need not be durable. */
+/* Checks that everything promised is there, and begins the next round with what was found. killed:
+ * only the daemon was killed, nothing was lost, and what is found need not be durable. */
 void power_check(struct actor *actor, bool killed);
 
 #endif

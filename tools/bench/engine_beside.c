@@ -72,7 +72,7 @@ static bool run_program(struct bale_engine_bench *bench, const char *name, struc
 
 /* ---- Measuring ---- */
 
-/* Whether it is measured if none is asked for: what libraries do, and store. */
+/* Whether the setting is measured if the user names none: codecs of other libraries, and store. */
 static bool is_default(struct bale_setting setting)
 {
     const struct bale_codec_about *about = bale_codec_about(setting.codec);
@@ -80,8 +80,7 @@ static bool is_default(struct bale_setting setting)
     return about->closed || about->built_in;
 }
 
-/* Chooses the last codec of those that were asked for, or of the default ones. Checks it as
- * well. */
+/* Chooses the last of the codecs that the user names, or of the default ones, and checks it. */
 static bool choose(struct bale_engine_bench *bench, struct bale_engine_row rows[DIRECTIONS])
 {
     const bool any = bench->how->codecs.count > 0;

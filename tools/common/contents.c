@@ -57,7 +57,7 @@ static uint64_t extent_end(const struct bale_contents *contents, uint64_t at)
     return end < contents->attr.size ? end : contents->attr.size;
 }
 
-/* The range around or behind at that is lost together with a part of the index. */
+/* The first range at or behind `at` that is lost together with a part of the index. */
 static void lost_range(const struct bale_contents *contents, uint64_t at, uint64_t *first,
                        uint64_t *end)
 {
@@ -82,7 +82,7 @@ bool bale_contents_next(const struct bale_contents *contents, uint64_t at, uint6
             end = extent_end(contents, first);
             end = end < after ? end : after;
         }
-        if (at >= end) { /* its beginning stands for a lost range */
+        if (at >= end) { /* behind the first extent of a lost range: the rest is skipped */
             at = after;
             continue;
         }

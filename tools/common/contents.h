@@ -44,16 +44,17 @@ int bale_contents_open(const struct bale_reader *reader, int fd, struct bale_con
                        struct bale_reason *why);
 void bale_contents_close(struct bale_contents *contents); /* a zeroed struct is allowed */
 
-/* What is to be said if opening found anything but a whole newest root, or NULL. *lost: the last
- * commit is not shown, and no crash that the store knows of explains it. */
+/* A message if the container did not open at a whole newest root, else NULL. *lost: the last commit
+ * is not shown, and no crash that the store knows of explains that. */
 const char *bale_contents_recovery(const struct bale_contents *contents, bool *lost);
 
 /* True if the container has a newer commit than the one that was opened. */
 bool bale_contents_moved(const struct bale_contents *contents);
 
 /* Finds the first data at or after at: [*from, *to), at most BALE_PIECE bytes. False: there is
- * none. Of a range whose part of the index is lost, which may be all of a large sparse file, the
- * first extent counts as data; reading it notes the whole range. */
+ * none. If a part of the index is lost, only the first extent of the range that it maps counts as
+ * data, because the range may be all of a large sparse file; reading that extent notes the whole
+ * range as lost. */
 bool bale_contents_next(const struct bale_contents *contents, uint64_t at, uint64_t *from,
                         uint64_t *to);
 

@@ -27,8 +27,8 @@ struct bale_output_rules {
     bool replace; /* a file that exists may be replaced; otherwise it is refused, except: */
     bool picture; /* the output is an SVG picture and may replace a picture or an empty file */
     bool holes;   /* zeros in a file become holes */
-    /* The user did not give the path, it was made from the source's: only a regular file may be
-     * there. Where others may write, a link or a device may be in its place. */
+    /* The path was made from the source's and not given by the user. Then only a regular file may
+     * be there, because other users may have put a link or a device in its place. */
     bool beside;
 };
 

@@ -121,8 +121,8 @@ int bale_reader_open_file(const struct bale_reader *reader, const char *below, i
                       reader->config.writable, fd, why);
 }
 
-/* Reads the first bytes past the page cache, which may be older where another machine writes. A
- * negative bale_err. */
+/* Reads the first bytes without the page cache, which may have older ones if another machine
+ * writes. 0 or a negative bale_err. */
 static int read_head(int fd, uint8_t *head, size_t *length)
 {
     int direct = reopen(fd, O_RDONLY | O_DIRECT);
@@ -131,7 +131,7 @@ static int read_head(int fd, uint8_t *head, size_t *length)
 
     if (posix_memalign(&block, BLOCK, BLOCK) == 0 && direct >= 0)
         got = pread(direct, block, BLOCK, 0);
-    if (got < 0 && block) { /* the file system cannot do that */
+    if (got < 0 && block) { /* the file system has no O_DIRECT */
         (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
         got = pread(fd, block, BLOCK, 0);
     }
@@ -171,15 +171,15 @@ static int open_container(const struct bale_reader *reader, int fd,
                : err;
 }
 
-/* Whether what was opened looks damaged, or cut off by a crash. */
+/* Whether the container looks damaged, or cut off by a crash. */
 static bool is_suspect(int err, const struct bale_container *container)
 {
     return err == BALE_E_CORRUPT || (err == BALE_OK && bale_container_rejected(container) > 0);
 }
 
-/* Without the lock, somebody may write meanwhile, and use the space of what the root refers to that
- * was read. So nothing counts as damaged before it is known that there is no newer root. Where that
- * may be another machine, no page is older than the root. Takes over fd. */
+/* Opens a container without the store's lock. A writer may meanwhile reuse the space of what this
+ * root refers to. So nothing counts as damaged as long as there is a newer root. If the writer may be
+ * another machine, drops the pages that are older than the root. Takes over fd. */
 static int open_beside_writer(const struct bale_reader *reader, int fd,
                               struct bale_container **container, char *feature)
 {

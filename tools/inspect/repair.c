@@ -17,7 +17,7 @@
 
 #define CHOICES 256 /* different settings that are counted; more are ignored */
 
-/* What files have that were given no setting of their own. */
+/* A setting and extent size that files have without having been given one of their own. */
 struct choice {
     struct bale_setting setting;
     uint32_t extent;
@@ -129,9 +129,9 @@ static int gather(const char *path, int root, struct evidence *evidence, struct 
     return err;
 }
 
-/* Root's store has its modes in the inodes, unless every container says otherwise: users of an open
- * store can write what they like into their containers. The store of a user always has them in the
- * containers. */
+/* A user's store always has its modes in the containers. Root's store has them in the inodes,
+ * unless every container says otherwise, because users of an open store can write what they like
+ * into their own containers. */
 static void conclude(const struct evidence *evidence, uid_t owner, struct bale_store_config *config)
 {
     const struct choice *most = NULL;

@@ -5,15 +5,15 @@
 #include "format/reason.h"
 #include "tools/common/reader.h"
 
-/* If .balefs/volume.json and its copy are both lost or damaged, makes them again from what the
- * roots of the containers in path say: where modes are, and the codec and extent size that most
- * files have. BALE_OK: done gets a text without a path that says what was made; it is empty if
- * nothing was to be done. Else a bale_err, and why. BALE_E_UNSUPPORTED: a newer program wrote a container. */
+/* If .balefs/volume.json and its copy are both lost or damaged, makes them again from the roots of
+ * the containers in path: where modes are, and the codec and extent size that most files have.
+ * BALE_OK: done gets a text without a path that says what was made; it is empty if nothing was to
+ * be done. Else a bale_err, and why. BALE_E_UNSUPPORTED: a newer program wrote a container. */
 int bale_repair_volume(const char *path, struct bale_reason *done, struct bale_reason *why);
 
-/* Makes the root in use, or the one that is picked, the one that stays (bale_container_settle) of the
- * container below, a path relative to the store, which is open for repair. A bale_err, and why. Any
- * thread. */
+/* Settles the root of a container (bale_container_settle): the root in use stays, or the one that
+ * pick says. below: a path relative to the store, which is open for repair. A bale_err, and why.
+ * Any thread. */
 int bale_repair_container(const struct bale_reader *reader, const char *below,
                           enum bale_root_pick pick, struct bale_reason *why);
 

@@ -160,7 +160,7 @@ static bool choose_log(struct bale_mount_options *options, const char *file)
     return options->log != NULL;
 }
 
-/* The daemon's log says it too, but whoever mounts by hand does not see that. */
+/* The daemon's log says it too, but a user who mounts by hand does not see the log. */
 static void warn_of_reach(const char *path)
 {
     struct bale_store *store;

@@ -68,7 +68,7 @@ struct wish {
     const char *codec;  /* checked */
     const char *extent; /* checked; "" removes the setting */
     bool unset;
-    bool closed; /* and nothing else */
+    bool closed; /* --closed, which excludes all others */
 };
 
 /* The user's word for an attribute. */

@@ -22,8 +22,8 @@ static bool is_stdin(const char *name)
     return strcmp(name, "-") == 0;
 }
 
-/* beside: its output will be beside it, so it must be a regular file; a fifo in its place must not
- * keep this process waiting for a writer. */
+/* beside: the output goes beside the source, which must then be a regular file. A fifo in its place
+ * must not keep this process waiting for a writer. */
 static bool open_source(const char *name, bool beside, struct bale_source *source)
 {
     *source = (struct bale_source){.fd = STDIN_FILENO, .name = "standard input"};
@@ -89,7 +89,7 @@ static void report(const struct bale_packing *packing, const struct bale_source 
                 bale_ratio_text(packed->raw, packed->stored, ratio), packing->test ? ", good" : "");
 }
 
-/* path: the output, or NULL for standard output. beside: it was made from the source's. */
+/* path: the output, or NULL for standard output. beside: the path was made from the source's. */
 static bool convert(struct bale_packing *packing, const struct bale_source *source,
                     const char *path, bool beside)
 {

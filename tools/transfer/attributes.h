@@ -21,7 +21,7 @@ int bale_attribute_get(const char *path, bool follow, const char *name, char **v
 enum bale_attributes_part {
     BALE_ATTRIBUTES_ALL,
     BALE_ATTRIBUTES_ACLS,   /* only POSIX ACLs */
-    BALE_ATTRIBUTES_OTHERS, /* all but those */
+    BALE_ATTRIBUTES_OTHERS, /* all but POSIX ACLs */
 };
 
 struct bale_attributes_rules {

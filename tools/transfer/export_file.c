@@ -116,8 +116,7 @@ static void copy_share(struct outgoing *out, struct bale_scratch *scratch, uint8
     }
 }
 
-/* Leaves out the shares from at on that are holes: a sparse file may have more than can be
- * counted. */
+/* Skips the shares from `at` on that are holes: a sparse file may have too many to go through. */
 static void skip_holes(struct outgoing *out, uint64_t at)
 {
     unsigned long long next = atomic_load(&out->next);

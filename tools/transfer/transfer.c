@@ -109,7 +109,8 @@ static void copy_directory_attributes(struct bale_transfer *transfer,
     copy_attributes(transfer, &rules, dir, "", source, target, true);
 }
 
-/* Owner, mode and ACLs, which the top of a store has in .balefs/top. 0 or an errno. */
+/* Copies a directory's owner, mode and ACLs; those of a store's top are in .balefs/top. 0 or an
+ * errno. */
 static int copy_permissions(struct bale_transfer *transfer, const struct bale_tree_dir *dir)
 {
     const struct bale_store *from = dir->parent ? NULL : transfer->from_store;

@@ -40,8 +40,8 @@ struct bale_transfer {
     void (*entered)(struct bale_transfer *transfer, struct bale_tree_dir *dir, bool made);
     void *arg;
     const char *from_top, *to_top; /* for messages */
-    /* If the tree's top is the top of a store: that store, else NULL. Owner, mode and ACLs of the
-     * top are then those of its .balefs/top. */
+    /* The store whose top the tree's top is, else NULL. The top's owner, mode and ACLs are then
+     * those of the store's .balefs/top. */
     const struct bale_store *from_store, *to_store;
     bool sync_each; /* fsync each directory when it is complete; file does so with each file */
     struct bale_attributes_rules rules;
