@@ -1,4 +1,4 @@
-/* What both pictures of speeds share: style, colours, text, and the axis of speeds. */
+/* What both pictures of speeds share: size, style, colours, text, panels, and the axis of speeds. */
 #ifndef BALE_TOOLS_BENCH_AXIS_H
 #define BALE_TOOLS_BENCH_AXIS_H
 
@@ -6,11 +6,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define BALE_BENCH_STYLE                                                                           \
-    "text{fill:#222}.tick{font-size:13px;fill:#444}.axis{font-size:14px}"                          \
-    ".name{font-size:16px;font-weight:bold}.label{font-size:13px;font-weight:bold;"                \
-    "paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}"                       \
-    ".grid{stroke:#e4e4e4}.frame{fill:none;stroke:#999}"
+/* Begins a picture: its style, which more adds to, and its title, left from there. */
+void bale_picture_begin(const char *more, int left, const char *title, FILE *out);
+
+/* Prints the name of both panels' axis of speeds, turned, at that place. */
+void bale_picture_speeds(int x, int y, const char *name, FILE *out);
 
 /* store is the reference and grey, auto is black; each other codec has a colour, in the order of
  * ids. */
@@ -34,5 +34,9 @@ void bale_speed_axis_fit(struct bale_speed_axis *axis, double least, double most
  * speed in units. */
 void bale_speed_axis_draw(const struct bale_speed_axis *axis, double left, double width,
                           double unit, FILE *out);
+
+/* Draws the panel's frame, with its name above and the name of its other axis below. */
+void bale_speed_axis_frame(const struct bale_speed_axis *axis, double left, double width,
+                           const char *name, const char *other, FILE *out);
 
 #endif

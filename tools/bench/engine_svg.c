@@ -10,8 +10,6 @@
 #include "tools/bench/report.h"
 
 enum {
-    WIDTH = 1120,
-    HEIGHT = 620,
     TOP = 124,
     BOTTOM = 548,
     LEFT = 76,
@@ -76,9 +74,8 @@ static void choose_axes(struct engine_panel *p)
     bale_speed_axis_fit(&p->rates, slow, fast);
 }
 
-static void draw_frame(const struct engine_panel *p)
+static void draw_sizes(const struct engine_panel *p)
 {
-    double middle = p->left + PANEL / 2.0;
     char text[BALE_TEXT];
 
     for (unsigned s = 0; s < how_of(p)->size_count; s++)
@@ -87,14 +84,6 @@ static void draw_frame(const struct engine_panel *p)
                 "y=\"%d\" text-anchor=\"middle\">%s</text>\n",
                 x_of(p, s), TOP, BOTTOM, x_of(p, s), BOTTOM + 18,
                 bale_bench_size(how_of(p)->sizes[s], text));
-    fprintf(p->out, "<rect class=\"frame\" x=\"%.1f\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n",
-            p->left, TOP, PANEL, BOTTOM - TOP);
-    fprintf(p->out, "<text class=\"name\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n",
-            middle, TOP - 10, p->kind == BALE_ITEM_ENCODE ? "encode" : "decode");
-    fprintf(p->out,
-            "<text class=\"axis\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">bytes in "
-            "flight</text>\n",
-            middle, BOTTOM + 40);
 }
 
 /* A rate that could not be measured has no point. */
@@ -160,7 +149,9 @@ static void draw_panel(const struct bale_engine_report *report, enum bale_item_k
     p.left = kind == BALE_ITEM_ENCODE ? LEFT : LEFT + PANEL + GAP;
     choose_axes(&p);
     bale_speed_axis_draw(&p.rates, p.left, PANEL, 1e9, out);
-    draw_frame(&p);
+    draw_sizes(&p);
+    bale_speed_axis_frame(&p.rates, p.left, PANEL, kind == BALE_ITEM_ENCODE ? "encode" : "decode",
+                          "bytes in flight", out);
     for (size_t i = 0; i < report->count; i++)
         for (enum bale_side side = 0; side < BALE_SIDES; side++)
             if (report->rows[i].kind == kind && report->rows[i].sides[side].taken)
@@ -173,26 +164,17 @@ static void draw_head(const struct bale_engine_report *report, FILE *out)
     const struct bale_engine_how *how = report->bench->how;
     char gpu[2 * BALE_REASON_SIZE], size[BALE_TEXT];
 
+    bale_picture_begin(".line{fill:none;stroke-width:2}.cpu{stroke-dasharray:5 4}", LEFT,
+                       report->data, out);
     fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
-            "height=\"%d\" font-family=\"sans-serif\">\n",
-            WIDTH, HEIGHT, WIDTH, HEIGHT);
-    fputs("<style>" BALE_BENCH_STYLE ".line{fill:none;stroke-width:2}.cpu{stroke-dasharray:5 "
-          "4}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-          out);
-    fprintf(out, "<text x=\"%d\" y=\"36\" font-size=\"20\" font-weight=\"bold\">", LEFT);
-    bale_bench_put(out, report->data);
-    fprintf(out,
-            "</text>\n<text class=\"tick\" x=\"%d\" y=\"60\">CPU: %u thread%s; extents of %s, "
+            "<text class=\"tick\" x=\"%d\" y=\"60\">CPU: %u thread%s; extents of %s, "
             "%g s each</text>\n<text class=\"tick\" x=\"%d\" y=\"80\">GPU: ",
             LEFT, how->threads, how->threads == 1 ? "" : "s",
             bale_bench_size(BALE_EXTENT_DEFAULT, size), how->seconds, LEFT);
     bale_engine_gpu_text(report->bench, gpu, sizeof gpu);
     bale_bench_put(out, gpu);
-    fprintf(out,
-            "</text>\n<text class=\"axis\" transform=\"translate(22 %d) rotate(-90)\" "
-            "text-anchor=\"middle\">GB/s of raw data</text>\n",
-            (TOP + BOTTOM) / 2);
+    fputs("</text>\n", out);
+    bale_picture_speeds(22, (TOP + BOTTOM) / 2, "GB/s of raw data", out);
 }
 
 void bale_engine_svg(const struct bale_engine_report *report, FILE *out)

@@ -11,8 +11,6 @@
 #include "tools/bench/report.h"
 
 enum {
-    WIDTH = 1120,
-    HEIGHT = 620,
     FOOT = 612, /* of the line about the GPU */
     TOP = 104,
     BOTTOM = 548,
@@ -127,20 +125,6 @@ static void draw_ratios(const struct codec_panel *p)
                 "<text class=\"tick\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n", x,
                 BOTTOM + 18, round(i * p->step * 1000) / 1000);
     }
-}
-
-static void draw_frame(const struct codec_panel *p)
-{
-    double middle = p->left + PANEL / 2.0;
-
-    fprintf(p->out, "<rect class=\"frame\" x=\"%.1f\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n",
-            p->left, TOP, PANEL, BOTTOM - TOP);
-    fprintf(p->out, "<text class=\"name\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n",
-            middle, TOP - 10, p->decompress ? "decompress" : "compress");
-    fprintf(p->out,
-            "<text class=\"axis\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">ratio, raw size / "
-            "stored size</text>\n",
-            middle, BOTTOM + 40);
 }
 
 static void occupy(struct codec_panel *p, struct box box)
@@ -292,7 +276,8 @@ static void draw_panel(const struct bale_bench_report *report, bool decompress, 
     choose_axes(&p);
     bale_speed_axis_draw(&p.speeds, p.left, PANEL, decompress ? 0 : 1e6, out);
     draw_ratios(&p);
-    draw_frame(&p);
+    bale_speed_axis_frame(&p.speeds, p.left, PANEL, decompress ? "decompress" : "compress",
+                          "ratio, raw size / stored size", out);
     draw_levels(&p);
     for (size_t i = 0; i < report->count; i++)
         draw_point(&p, i);
@@ -332,23 +317,14 @@ static void draw_gpu_key(const struct bale_bench_report *report, FILE *out)
 void bale_bench_svg(const struct bale_bench_report *report, const char *title, const char *subtitle,
                     FILE *out)
 {
-    fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
-            "height=\"%d\" font-family=\"sans-serif\">\n",
-            WIDTH, HEIGHT, WIDTH, HEIGHT);
-    fputs("<style>" BALE_BENCH_STYLE ".bar{stroke-width:2;opacity:.45}"
-          ".levels{fill:none;stroke-width:1.5;stroke-dasharray:2 3;opacity:.8}"
-          ".leader{stroke:#999;stroke-width:.8}</style>\n"
-          "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-          out);
-    fprintf(out, "<text x=\"%d\" y=\"36\" font-size=\"20\" font-weight=\"bold\">", LEFT);
-    bale_bench_put(out, title);
-    fprintf(out, "</text>\n<text class=\"tick\" x=\"%d\" y=\"60\">", LEFT);
+    bale_picture_begin(".bar{stroke-width:2;opacity:.45}"
+                       ".levels{fill:none;stroke-width:1.5;stroke-dasharray:2 3;opacity:.8}"
+                       ".leader{stroke:#999;stroke-width:.8}",
+                       LEFT, title, out);
+    fprintf(out, "<text class=\"tick\" x=\"%d\" y=\"60\">", LEFT);
     bale_bench_put(out, subtitle);
-    fprintf(out,
-            "</text>\n<text class=\"axis\" transform=\"translate(26 %d) rotate(-90)\" "
-            "text-anchor=\"middle\">MB/s of raw data</text>\n",
-            (TOP + BOTTOM) / 2);
+    fputs("</text>\n", out);
+    bale_picture_speeds(26, (TOP + BOTTOM) / 2, "MB/s of raw data", out);
     if (report->how->threads > 1)
         draw_key(report, out);
     if (bale_bench_has_gpu(report))
