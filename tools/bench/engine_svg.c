@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "kernels/frame/setting.h"
-#include "tools/bench/axis.h"
 #include "tools/bench/engine_report.h"
+#include "tools/bench/picture.h"
 #include "tools/bench/report.h"
 
 enum {

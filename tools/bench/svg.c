@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "kernels/frame/setting.h"
-#include "tools/bench/axis.h"
+#include "tools/bench/picture.h"
 #include "tools/bench/report.h"
 
 enum {

@@ -1,4 +1,4 @@
-#include "tools/bench/axis.h"
+#include "tools/bench/picture.h"
 
 #include <math.h>
 

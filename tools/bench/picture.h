@@ -1,6 +1,6 @@
 /* What both pictures of speeds share: size, style, colours, text, panels, and the axis of speeds. */
-#ifndef BALE_TOOLS_BENCH_AXIS_H
-#define BALE_TOOLS_BENCH_AXIS_H
+#ifndef BALE_TOOLS_BENCH_PICTURE_H
+#define BALE_TOOLS_BENCH_PICTURE_H
 
 #include <stdbool.h>
 #include <stdint.h>
