@@ -2,7 +2,7 @@
  * each source calls only sources below it:
  *
  *   request, freeze, interrupt, ctime, caller, backing    what one request needs
- *   settle, unsynced                                      what a sync must reach one by one
+ *   sync_tree, unsynced                                   what a sync must reach one by one
  *   capability, opened_file, opened, opened_query         the one bale_file of a node
  *   attr, mode                                            attributes and permissions
  *   lookup, names                                         entries and names

@@ -11,7 +11,7 @@
 #include "format/err.h"
 #include "fs/base/log.h"
 #include "fs/fuse/backing.h"
-#include "fs/fuse/settle.h"
+#include "fs/fuse/sync_tree.h"
 #include "kernels/base/array.h"
 #include "kernels/base/thread.h"
 
@@ -31,8 +31,8 @@ struct bale_unsynced {
     struct node_list directories, others;
     bool lost; /* a node could not be added, because memory was short */
 
-    pthread_mutex_t settling; /* held while everything is synced; taken before syncing */
-    atomic_bool unsettled;    /* an earlier mount may have left something */
+    pthread_mutex_t whole; /* held while everything is synced; taken before syncing */
+    atomic_bool earlier;   /* an earlier mount may have left something */
 };
 
 int bale_unsynced_create(struct bale_mount *mount)
@@ -44,8 +44,8 @@ int bale_unsynced_create(struct bale_mount *mount)
     unsynced = calloc(1, sizeof *unsynced);
     if (!unsynced)
         return BALE_E_NOMEM;
-    atomic_init(&unsynced->unsettled, bale_store_is_unsettled(mount->store));
-    pthread_mutex_init(&unsynced->settling, NULL);
+    atomic_init(&unsynced->earlier, bale_store_has_unsynced(mount->store));
+    pthread_mutex_init(&unsynced->whole, NULL);
     pthread_mutex_init(&unsynced->syncing, NULL);
     pthread_mutex_init(&unsynced->lock, NULL);
     mount->unsynced = unsynced;
@@ -70,7 +70,7 @@ void bale_unsynced_destroy(struct bale_mount *mount)
     list_free(mount, &unsynced->others);
     pthread_mutex_destroy(&unsynced->lock);
     pthread_mutex_destroy(&unsynced->syncing);
-    pthread_mutex_destroy(&unsynced->settling);
+    pthread_mutex_destroy(&unsynced->whole);
     free(unsynced);
 }
 
@@ -134,7 +134,7 @@ void bale_unsynced_add_above(struct bale_mount *mount, struct bale_node *node)
     struct bale_node *dir, *below = node;
     char *name;
 
-    if (!mount->unsynced || !atomic_load(&mount->unsynced->unsettled))
+    if (!mount->unsynced || !atomic_load(&mount->unsynced->earlier))
         return;
     bale_node_ref(mount->nodes, below);
     while (below != bale_nodes_root(mount->nodes) &&
@@ -364,17 +364,17 @@ int bale_unsynced_sync_directories(struct bale_mount *mount)
 }
 
 /* Syncs what an earlier mount may have left: everything. */
-static int settle(struct bale_mount *mount)
+static int sync_earlier(struct bale_mount *mount)
 {
     struct bale_unsynced *unsynced = mount->unsynced;
     int e = 0;
 
-    pthread_mutex_lock(&unsynced->settling);
-    if (atomic_load(&unsynced->unsettled))
-        e = bale_settle_tree(bale_store_root_fd(mount->store));
+    pthread_mutex_lock(&unsynced->whole);
+    if (atomic_load(&unsynced->earlier))
+        e = bale_sync_tree(bale_store_root_fd(mount->store));
     if (!e)
-        atomic_store(&unsynced->unsettled, false);
-    pthread_mutex_unlock(&unsynced->settling);
+        atomic_store(&unsynced->earlier, false);
+    pthread_mutex_unlock(&unsynced->whole);
     return e;
 }
 
@@ -385,7 +385,7 @@ int bale_unsynced_sync(void *arg)
 
     if (!unsynced)
         return BALE_OK;
-    int earlier = settle(mount);
+    int earlier = sync_earlier(mount);
     pthread_mutex_lock(&unsynced->syncing);
     /* The files come first, so that a durable name leads to a durable file. */
     int others = sync_list(mount, &unsynced->others);

@@ -20,7 +20,7 @@ void bale_unsynced_add(struct bale_mount *mount, struct bale_node *node);
 void bale_unsynced_forget(struct bale_mount *mount, struct bale_node *node);
 
 /* Before an fsync of the node: adds the directories above it if an earlier mount may have changed
- * them (bale_store_is_unsettled). */
+ * them (bale_store_has_unsynced). */
 void bale_unsynced_add_above(struct bale_mount *mount, struct bale_node *node);
 
 /* Syncs the directories among the nodes, so that all names are durable. Returns after syncs that

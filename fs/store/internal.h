@@ -41,7 +41,7 @@ struct bale_sessions {
     char writer_before[BALE_WRITER_SIZE]; /* whose file it was when the store was opened */
     struct bale_sessions_version version; /* what this mount wrote; guarded by bale_store.change */
     bool present;                         /* sessions.json existed when the store was opened */
-    bool unsettled; /* the session before this mount's did not end cleanly; set when opening */
+    bool unclean; /* the session before this mount's did not end cleanly; set when opening */
     bool tainted;
 };
 

@@ -100,7 +100,7 @@ static int start_session(struct bale_store *store, struct bale_reason *why)
         return bale_store_fail(why, BALE_E_IO, "%s: there are no random numbers", store->path);
     if (!bale_session_list_copy(&list, &sessions->list))
         return bale_store_fail(why, BALE_E_NOMEM, "%s: out of memory", store->path);
-    sessions->unsettled = !sessions->present || bale_session_list_has(&list, list.last);
+    sessions->unclean = !sessions->present || bale_session_list_has(&list, list.last);
     sync_earlier_sessions(store, &list);
     if (!next_session(store, &list)) {
         free(list.entries);
@@ -199,9 +199,9 @@ static int roll_session(struct bale_store *store)
     return 0;
 }
 
-bool bale_store_is_unsettled(const struct bale_store *store)
+bool bale_store_has_unsynced(const struct bale_store *store)
 {
-    return store->sessions.unsettled && !store->believes_syncfs;
+    return store->sessions.unclean && !store->believes_syncfs;
 }
 
 int bale_store_sync(struct bale_store *store)

@@ -105,7 +105,7 @@ int bale_store_taint(struct bale_store *store);
 bool bale_store_believes_syncfs(const struct bale_store *store);
 /* Whether a mount before this one may have left what was not synced, and nothing has synced it
  * since: it did not end cleanly, and syncfs() is not believed. Only for a writer. */
-bool bale_store_is_unsettled(const struct bale_store *store);
+bool bale_store_has_unsynced(const struct bale_store *store);
 /* Makes everything written to the store durable, with syncfs(). BALE_E_UNSUPPORTED: that is not
  * believed here. Any thread. */
 int bale_store_sync(struct bale_store *store);

@@ -366,7 +366,7 @@ static void syncing_each_file(void)
 
     bale_store_platform.believes_syncfs = -1;
     store = begin();
-    CHECK(!bale_store_believes_syncfs(store) && !bale_store_is_unsettled(store));
+    CHECK(!bale_store_believes_syncfs(store) && !bale_store_has_unsynced(store));
     CHECK_EQ_STR(sessions_now(), "10 10=");
     CHECK(certain(store, 10) && certain(store, 9));
     CHECK_EQ(bale_store_sync(store), BALE_E_UNSUPPORTED);
@@ -387,12 +387,12 @@ static void syncing_each_file(void)
     CHECK(!certain(store, 12));
     bale_store_close(store, false, NULL);
     store = store_open("s", BALE_STORE_WRITE);
-    CHECK(bale_store_is_unsettled(store));
+    CHECK(bale_store_has_unsynced(store));
     CHECK_EQ_STR(sessions_now(), "13 12= 13=");
     CHECK_EQ(bale_store_close(store, true, NULL), 0);
     CHECK_EQ_STR(sessions_now(), "13 12=");
     store = store_open("s", BALE_STORE_WRITE);
-    CHECK(!bale_store_is_unsettled(store));
+    CHECK(!bale_store_has_unsynced(store));
     CHECK_EQ(bale_store_taint(store), 0);
     CHECK_EQ(bale_store_close(store, true, NULL), BALE_E_IO);
     CHECK_EQ_STR(sessions_now(), "14 12= 14=");

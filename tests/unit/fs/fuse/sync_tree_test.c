@@ -1,5 +1,5 @@
 /* Syncing a tree of which an ordinary user may not read everything. */
-#include "fs/fuse/settle.h"
+#include "fs/fuse/sync_tree.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -24,8 +24,8 @@ static void put_dir(const char *path, mode_t mode, uid_t owner)
     REQUIRE(mkdir(path, 0700) == 0 && chown(path, owner, owner) == 0 && chmod(path, mode) == 0);
 }
 
-/* 0 or the errno of a user who settles the present directory. */
-static int settle_as_user(void)
+/* 0 or the errno of a user who syncs the tree of the present directory. */
+static int sync_as_user(void)
 {
     int status = 0;
     pid_t child = fork();
@@ -33,7 +33,7 @@ static int settle_as_user(void)
     if (child == 0) {
         int root = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-        _exit(root < 0 || setgid(USER) != 0 || setuid(USER) != 0 ? 255 : bale_settle_tree(root));
+        _exit(root < 0 || setgid(USER) != 0 || setuid(USER) != 0 ? 255 : bale_sync_tree(root));
     }
     REQUIRE(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
     return WEXITSTATUS(status);
@@ -41,7 +41,7 @@ static int settle_as_user(void)
 
 int main(void)
 {
-    char path[] = "/tmp/balefs-settle-XXXXXX";
+    char path[] = "/tmp/balefs-sync-tree-XXXXXX";
     struct stat st;
 
     if (geteuid() != 0) {
@@ -56,10 +56,10 @@ int main(void)
     put_dir("write-only", 0300, USER); /* as the owner set it, and it stays so */
     put("write-only/file", 0600, USER);
     REQUIRE(mkfifo("fifo", 0600) == 0 && symlink("nowhere", "link") == 0);
-    CHECK_EQ(settle_as_user(), 0);
+    CHECK_EQ(sync_as_user(), 0);
     CHECK(stat("write-only", &st) == 0 && (st.st_mode & 07777) == 0300);
     int root = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    CHECK_EQ(bale_settle_tree(root), 0);
+    CHECK_EQ(bale_sync_tree(root), 0);
     close(root);
     CHECK(unlink("own") == 0 && unlink("theirs") == 0 && unlink("closed/file") == 0 &&
           rmdir("closed") == 0 && unlink("write-only/file") == 0 && rmdir("write-only") == 0 &&

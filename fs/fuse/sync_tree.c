@@ -1,4 +1,4 @@
-#include "fs/fuse/settle.h"
+#include "fs/fuse/sync_tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,22 +14,22 @@
  */
 #define DEPTH 200
 
-struct settling {
+struct tree_sync {
     dev_t device;
     int error; /* the first */
 };
 
-static void settle_failed(struct settling *settling, const char *name, int e)
+static void sync_failed(struct tree_sync *tree, const char *name, int e)
 {
     if (e == ENOENT || e == ESTALE || e == ELOOP || e == ENOTDIR)
         return; /* it was removed or replaced meanwhile, and that change is synced by itself */
     bale_log(BALE_LOG_ERROR, "%s: what an earlier mount wrote could not be synced: %s: check it",
              name, strerror(e));
-    settling->error = settling->error ? settling->error : e;
+    tree->error = tree->error ? tree->error : e;
 }
 
 /* O_NONBLOCK, because a fifo may have taken the name meanwhile. */
-static void settle_file(struct settling *settling, int dir, const char *name)
+static void sync_file(struct tree_sync *tree, int dir, const char *name)
 {
     const int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     int fd = openat(dir, name, O_RDWR | flags);
@@ -38,7 +38,7 @@ static void settle_file(struct settling *settling, int dir, const char *name)
         fd = openat(dir, name, O_RDONLY | flags);
     /* EACCES: an earlier mount of this user has not written what the user may not read. */
     if (fd < 0 ? errno != EACCES : fsync(fd) != 0)
-        settle_failed(settling, name, errno);
+        sync_failed(tree, name, errno);
     if (fd >= 0)
         close(fd);
 }
@@ -60,47 +60,47 @@ static int open_dir(int dir, const char *name, const struct stat *st)
     return fd;
 }
 
-static void settle_dir(struct settling *settling, int fd, const char *name, unsigned depth);
+static void sync_dir(struct tree_sync *tree, int fd, const char *name, unsigned depth);
 
-static void settle_entry(struct settling *settling, int dir, const char *name, unsigned depth)
+static void sync_entry(struct tree_sync *tree, int dir, const char *name, unsigned depth)
 {
     struct stat st;
 
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
-        settle_failed(settling, name, errno);
-    } else if (st.st_dev == settling->device && S_ISREG(st.st_mode)) {
-        settle_file(settling, dir, name);
-    } else if (st.st_dev == settling->device && S_ISDIR(st.st_mode)) {
+        sync_failed(tree, name, errno);
+    } else if (st.st_dev == tree->device && S_ISREG(st.st_mode)) {
+        sync_file(tree, dir, name);
+    } else if (st.st_dev == tree->device && S_ISDIR(st.st_mode)) {
         int fd = open_dir(dir, name, &st);
         if (fd >= 0)
-            settle_dir(settling, fd, name, depth + 1);
+            sync_dir(tree, fd, name, depth + 1);
         else if (errno != EACCES || st.st_uid == geteuid())
-            settle_failed(settling, name, errno);
+            sync_failed(tree, name, errno);
     }
 }
 
 /* Takes over fd. */
-static void settle_dir(struct settling *settling, int fd, const char *name, unsigned depth)
+static void sync_dir(struct tree_sync *tree, int fd, const char *name, unsigned depth)
 {
     DIR *dir = depth < DEPTH ? fdopendir(fd) : NULL;
     const struct dirent *entry;
 
     if (!dir) {
-        settle_failed(settling, name, depth < DEPTH ? errno : EMFILE);
+        sync_failed(tree, name, depth < DEPTH ? errno : EMFILE);
         close(fd);
         return;
     }
     while (errno = 0, (entry = readdir(dir)))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            settle_entry(settling, fd, entry->d_name, depth);
+            sync_entry(tree, fd, entry->d_name, depth);
     if (errno || (fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP))
-        settle_failed(settling, name, errno);
+        sync_failed(tree, name, errno);
     closedir(dir);
 }
 
-int bale_settle_tree(int root)
+int bale_sync_tree(int root)
 {
-    struct settling settling = {0};
+    struct tree_sync tree = {0};
     struct stat st;
     int fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -111,7 +111,7 @@ int bale_settle_tree(int root)
         close(fd);
         return e;
     }
-    settling.device = st.st_dev;
-    settle_dir(&settling, fd, "the store", 0);
-    return settling.error;
+    tree.device = st.st_dev;
+    sync_dir(&tree, fd, "the store", 0);
+    return tree.error;
 }
