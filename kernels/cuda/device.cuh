@@ -9,9 +9,9 @@
 #include "kernels/codec/lists.h"
 #include "kernels/cuda/device.h"
 
-/* The working memory of our codecs on a device, in bytes: half is the pool of rooms for resident
- * blocks, half is for chunks, in all workspaces together. A codec that needs much does fewer chunks
- * at a time, and takes nothing from the slots. */
+/* The working memory of our codecs on a device, in bytes: five eighths are the pool of rooms for
+ * resident blocks, the rest is for chunks, in all workspaces together. A codec that needs much does
+ * fewer chunks at a time, and takes nothing from the slots. */
 #ifndef BALE_CUDA_ROOMS
 #define BALE_CUDA_ROOMS ((size_t)128 << 20)
 #endif

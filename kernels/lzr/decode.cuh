@@ -1,6 +1,6 @@
 /* lzr (spec.md) on the device: decoding packed cells to raw ones. The bytes are hostile. A block
- * for a chunk, in turns, which take a group of each stream: a warp for each stream decodes the
- * groups, and then all warps place their bytes. */
+ * for a chunk, in turns, which take a group of each stream: while a warp for each stream decodes
+ * the groups of a turn, the other warps, the placers, write the bytes of the turn before. */
 #ifndef BALE_KERNELS_LZR_DECODE_CUH
 #define BALE_KERNELS_LZR_DECODE_CUH
 
@@ -16,34 +16,37 @@ namespace bale_lzr
 __device__ inline bool decode_words(const uint8_t *in, shared *s, uint32_t raw_length)
 {
     const uint32_t warp = threadIdx.x / 32;
-    const bool mine = warp<STREAMS, four = s->h.tables> 1;
-    group *const g = s->groups;
+    const bool decodes = warp<STREAMS, four = s->h.tables> 1;
     group_decoder decoder(s, in, warp);
-    uint32_t at = 0;
+    uint32_t at = 0; /* placers, and decoders where there are four tables: the next turn's place */
+    bool more = true;
 
-    for (bool more = true; more;) {
+    for (uint32_t turn = 0;; turn++) {
+        group *const g = s->groups[turn % 2], *const before = s->groups[(turn + 1) % 2];
         bool fine = true;
-        if (mine)
+        if (more && decodes)
             decoder.sequences(&g[warp]);
-        if (four) /* a literal's table depends on where its group begins */
+        if (more && four) /* a literal's table depends on where its group begins */
             __syncthreads();
-        if (mine)
+        if (more && decodes) {
             fine = decoder.literals(at + (four && warp == 1 ? g[0].bytes : 0), &g[warp]);
+            at += four ? g[0].bytes + g[1].bytes : 0;
+        }
+        if (!decodes && turn > 0)
+            fine = place_turn(s, before, raw_length, &at);
         if (__syncthreads_or(!fine))
             return false;
-        for (uint32_t i = 0; i < s->h.streams; i++)
-            if (!place_group(s, &g[i], raw_length, &at))
-                return false;
+        if (!more)
+            break;
         more = g[0].left > 0 && (s->h.streams == 1 || g[1].count > 0);
         if (!more && (g[0].left > 0 || g[1].left > 0))
             return false;
-        __syncthreads();
     }
-    return at == raw_length;
+    return !__syncthreads_or(!decodes && at != raw_length);
 }
 
 /* A block for each chunk; to: its cell. Chunks without a stream are skipped. */
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 2)
     decode(const cuda_chunk *chunks, cuda_lists lists, void *const *to)
 {
     const uint32_t c = blockIdx.x, raw_length = chunks[c].raw_length;

@@ -156,6 +156,7 @@ class stream_encoder
     __device__ bool literals(uint32_t first, uint32_t count)
     {
         uint32_t step = (count + 31) / 32, now[STEPS], next[STEPS];
+        bale_rans::coded symbols[STEPS];
 
         step = (step + STEPS - 1) / STEPS * STEPS;
         load(first, count, step - STEPS, next); /* if there is none, it loads none */
@@ -167,9 +168,11 @@ class stream_encoder
             if (step > 0)
                 load(first, count, step - STEPS, next);
 #pragma unroll
+            for (uint32_t i = 0; i < STEPS; i++)
+                symbols[i] = s_->made.literal[0][now[i]];
+#pragma unroll
             for (uint32_t i = STEPS; i-- > 0;)
-                stream_.symbol(s_->made.literal[0], LITERAL_BITS, now[i],
-                               32 * (step + i) + lane() < count);
+                stream_.symbol(symbols[i], LITERAL_BITS, 32 * (step + i) + lane() < count);
             if (stream_.words() > most_)
                 return false;
         }
@@ -200,13 +203,15 @@ class stream_encoder
         const uint32_t runs = codes & 255, matches = codes >> 8 & 255, bits = codes >> 24;
         const uint32_t low = min(bits, bale_rans::RAW_MOST);
         const bool may = there && runs != RUN_ONLY, has = may && matches != 0;
+        const bale_rans::coded run = s_->made.run[runs], match = s_->made.match[matches];
+        const bale_rans::coded offset = s_->made.offset[codes >> 16 & 255];
 
         if (__any_sync(ALL, bits > low))
             stream_.raw(raw >> low, bits - low);
         stream_.raw(raw & ((1u << low) - 1), low);
-        stream_.symbol(s_->made.offset, CLASS_BITS, codes >> 16 & 255, has);
-        stream_.symbol(s_->made.match, CLASS_BITS, matches, may);
-        stream_.symbol(s_->made.run, CLASS_BITS, runs, there);
+        stream_.symbol(offset, CLASS_BITS, has);
+        stream_.symbol(match, CLASS_BITS, may);
+        stream_.symbol(run, CLASS_BITS, there);
     }
 
     const room *r_;

@@ -12,7 +12,9 @@ namespace bale_lzr
 using bale_rans::ALL;
 using bale_rans::lane;
 
-constexpr unsigned DECODE_WARPS = 8, THREADS = 32 * DECODE_WARPS;
+constexpr unsigned PLACING_WARPS = STREAMS * GROUP / 32, PLACERS = 32 * PLACING_WARPS;
+constexpr unsigned DECODERS = 32 * STREAMS; /* the threads before the placers */
+constexpr unsigned THREADS = DECODERS + PLACERS;
 constexpr uint32_t HEAD_MOST = 2048; /* bytes before the words: tables take at most 1779 */
 
 struct head {
@@ -36,12 +38,12 @@ struct group {
 
 /* What the warps that place a group exchange. */
 struct placing {
-    uint32_t runs[DECODE_WARPS], bytes[DECODE_WARPS]; /* sums of each warp */
+    uint32_t runs[PLACING_WARPS], bytes[PLACING_WARPS]; /* sums of each warp */
     /* Offsets of the last sequences of each warp, the last one first; and, as that of the warp
      * before the first, those before the group. */
-    uint32_t last[DECODE_WARPS + 1][REPEATS];
-    uint32_t begin[GROUP], end[GROUP]; /* of each match */
-    uint32_t pending[2][DECODE_WARPS]; /* bits: matches that are not copied yet, in turns */
+    uint32_t last[PLACING_WARPS + 1][REPEATS];
+    uint32_t begin[PLACERS], end[PLACERS]; /* of each match */
+    uint32_t pending[2][PLACING_WARPS];    /* bits: matches that are not copied yet, in turns */
 };
 
 struct shared {
@@ -50,7 +52,7 @@ struct shared {
     bale_rans::symbols<MATCHES, CLASS_BITS> matches;
     bale_rans::symbols<OFFSETS, CLASS_BITS> offsets;
     head h;
-    group groups[STREAMS];
+    group groups[2][STREAMS]; /* of a turn that is decoded, and of one that is placed */
     placing place;
     union {
         uint4 aligned;

@@ -6,8 +6,7 @@
 
 namespace bale_lzr
 {
-constexpr uint32_t LONGEST = 256;          /* of a match */
-constexpr uint32_t STRETCH = SEGMENT / 32; /* a lane's */
+constexpr uint32_t LONGEST = 256;     /* of a match */
 constexpr uint32_t REPEATED_GAIN = 1; /* a match with a repeated offset may be so much shorter */
 constexpr uint32_t LEAST_FOUND = 4;
 
@@ -32,38 +31,52 @@ __device__ inline uint32_t agree(const encode_shared *s, uint32_t p, uint32_t q,
 
 /* By a thread: the parse from p on up to `end`; matches end at most at `limit`. An offset that was
  * just used costs little, so it is tried first. visit(at, length, offset) is called for each match.
- * Returns where the next token begins. */
+ * A turn of the loop compares MEASURED bytes at most, so that lanes with long matches do not hold
+ * up the others. Returns where the next token begins. */
 template <typename VISIT>
 __device__ inline uint32_t parse(const encode_shared *s, uint32_t p, uint32_t end, uint32_t limit,
                                  const found *f, VISIT visit)
 {
     uint32_t last = 0, here = p < end ? found_length(s, p) : 0;
+    uint32_t taken = 0;
+    uint32_t n = 0, offset = 0; /* of the match that is being extended; offset 0: there is none */
 
-    while (p < end) {
-        const uint32_t most = min(limit - p, LONGEST);
-        const uint32_t behind = p + 1 < limit ? found_length(s, p + 1) : 0;
-        uint32_t n = min(here, most), offset = 0;
-        if (last != 0 && n < MEASURED) {
-            const uint32_t again = agree(s, p, p - last, min(most, MEASURED));
+    while (p < end && taken < MATCHES_MOST) {
+        const uint32_t most = min(limit - p, LONGEST), found_offset = f->offset[p];
+        const bool extends = offset != 0;
+        const uint32_t from = extends ? p + n : p, back = extends ? offset : last;
+        if (!extends)
+            n = min(here, most);
+        const uint32_t again = back != 0 && (extends || n < MEASURED)
+                                   ? agree(s, from, from - back, min(limit - from, MEASURED))
+                                   : 0;
+        if (extends) {
+            n = min(n + again, most);
+            if (again == MEASURED && n < most)
+                continue;
+        } else {
+            const uint32_t behind = p + 1 < limit ? found_length(s, p + 1) : 0;
             if (again >= REPEATED_LEAST && again + REPEATED_GAIN >= n) {
                 n = again;
                 offset = last;
+            } else if (n < LEAST_FOUND || (n < MEASURED && behind > n)) {
+                p++;
+                here = behind;
+                continue;
+            } else {
+                offset = found_offset;
             }
+            if (n >= MEASURED && n < most)
+                continue;
         }
-        if (offset == 0 && (n < LEAST_FOUND || (n < MEASURED && behind > n))) {
-            p++;
-            here = behind;
-            continue;
-        }
-        offset = offset != 0 ? offset : f->offset[p];
-        if (n >= MEASURED)
-            n += agree(s, p + n, p + n - offset, most - n);
         visit(p, n, offset);
+        taken++;
         last = offset;
+        offset = 0;
         p += n;
         here = p < end ? found_length(s, p) : 0;
     }
-    return p;
+    return max(p, end);
 }
 
 /* The matches of a lane's stretch. */
@@ -86,18 +99,21 @@ struct stretch {
     }
 };
 
-/* By a warp: where each lane's parse begins in its stretch: a lane's entry is where the lane before
- * it leaves. */
-__device__ inline uint32_t find_entry(const encode_shared *s, uint32_t start, uint32_t end,
-                                      uint32_t limit, const found *f, stretch *found_there)
+/* By a warp: parses each lane's stretch. A lane's parse begins where that of the lane before it
+ * ends. */
+__device__ inline stretch parse_stretches(const encode_shared *s, uint32_t start, uint32_t end,
+                                          uint32_t limit, found *f)
 {
+    uint32_t *const matches = f->matches + threadIdx.x;
     uint32_t entry = start, leaves = 0;
+    stretch own = {};
 
     for (bool changed = true; __any_sync(ALL, changed);) {
         if (changed) {
-            *found_there = stretch{};
-            leaves = parse(s, entry, end, limit, f, [=](uint32_t at, uint32_t n, uint32_t offset) {
-                found_there->add(at, n, offset);
+            own = stretch{};
+            leaves = parse(s, entry, end, limit, f, [&](uint32_t at, uint32_t n, uint32_t offset) {
+                matches[own.count * ENCODE_THREADS] = (at - start) | n << 7 | offset << 16;
+                own.add(at, n, offset);
             });
         }
         const uint32_t before = __shfl_up_sync(ALL, leaves, 1);
@@ -105,7 +121,7 @@ __device__ inline uint32_t find_entry(const encode_shared *s, uint32_t start, ui
         changed = next != entry;
         entry = next;
     }
-    return entry;
+    return own;
 }
 
 /* By a thread: writes sequences one behind the other. */
@@ -134,17 +150,15 @@ struct sequence_writer {
 /* By a block: parses, and writes the sequences, of which it returns the number. A run of RUN_MOST
  * literals or more begins with sequences that have no match; these have the offset before theirs.
  */
-__device__ inline uint32_t make_sequences(encode_shared *s, uint32_t length, const found *f,
-                                          uint32_t *to)
+__device__ inline uint32_t make_sequences(encode_shared *s, uint32_t length, found *f, uint32_t *to)
 {
     const uint32_t segment = threadIdx.x / 32 * SEGMENT;
     const uint32_t limit = min(segment + SEGMENT, length);
     const uint32_t start = min(segment + lane() * STRETCH, limit);
     const uint32_t end = min(start + STRETCH, limit);
-    stretch own = {};
+    const stretch own = parse_stretches(s, start, end, limit, f);
     uint32_t latest, total;
 
-    const uint32_t entry = find_entry(s, start, end, limit, f, &own);
     const uint32_t before =
         block_max(own.count > 0 ? (own.end - 1) << 16 | own.offset : 0, s->sums, &latest);
     sequence_writer writer = {to, before > 0 ? (before >> 16) + 1 : 0,
@@ -152,8 +166,10 @@ __device__ inline uint32_t make_sequences(encode_shared *s, uint32_t length, con
     writer.to +=
         block_sum(own.count > 0 ? own.count + own.runs + (own.first - writer.end) / RUN_MOST : 0,
                   s->sums, &total);
-    parse(s, entry, end, limit, f,
-          [&writer](uint32_t at, uint32_t n, uint32_t offset) { writer.add(at, n, offset); });
+    for (uint32_t k = 0; k < own.count; k++) {
+        const uint32_t match = f->matches[k * ENCODE_THREADS + threadIdx.x];
+        writer.add(start + (match & (STRETCH - 1)), match >> 7 & 0x1ff, match >> 16);
+    }
     const uint32_t tail = length - (latest > 0 ? (latest >> 16) + 1 : 0);
     const uint32_t offset = latest > 0 ? latest & 0xffff : 1;
     const uint32_t more = (tail + RUN_MOST - 1) / RUN_MOST;

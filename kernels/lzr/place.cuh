@@ -1,15 +1,22 @@
-/* lzr (spec.md) on the device: from the sequences of a group to bytes, by a block, a thread for
- * each sequence. */
+/* lzr (spec.md) on the device: from the sequences of a turn to bytes, by a thread for each
+ * sequence. */
 #ifndef BALE_KERNELS_LZR_PLACE_CUH
 #define BALE_KERNELS_LZR_PLACE_CUH
 
+#include "kernels/codec/barrier.cuh"
 #include "kernels/lzr/head.cuh"
 
 namespace bale_lzr
 {
-constexpr uint32_t AHEAD = 8;                /* bytes that a lane loads before it stores them */
-constexpr uint32_t LONG = 32;                /* bytes; a longer match is copied by all lanes */
+constexpr uint32_t AHEAD = 4;                /* bytes that a lane loads before it stores them */
+constexpr uint32_t LONG = 16;                /* bytes; a longer match is copied by all lanes */
 constexpr uint32_t OF_WARP_BEFORE = 1 << 16; /* + k: the offset of the sequence k before its last */
+
+/* By the placers: waits for all of them; whether one came with true. */
+__device__ inline bool is_any(bool value)
+{
+    return bale_barrier::any(1, PLACERS, value);
+}
 
 /* A sequence of a thread. */
 struct sequence {
@@ -114,18 +121,14 @@ __device__ inline void copy_long(uint8_t *to, uint32_t length, uint32_t offset)
         to[n] = *(to - offset + (n < offset ? n : n % offset));
 }
 
-/* The first of `count` ascending places that is more than `at`, or count. */
-__device__ inline uint32_t find(const uint32_t *places, uint32_t count, uint32_t at)
+/* The first of the ascending places that is more than `at`, or PLACERS. */
+__device__ inline uint32_t find(const uint32_t *places, uint32_t at)
 {
-    uint32_t i = 0, end = count; /* all before i are not, `end` is or is count */
+    uint32_t i = 0; /* all before it are not */
 
-    while (i < end) {
-        const uint32_t middle = (i + end) / 2;
-        if (places[middle] > at)
-            end = middle;
-        else
-            i = middle + 1;
-    }
+    for (uint32_t by = PLACERS; by > 0; by /= 2)
+        if (i + by <= PLACERS && places[i + by - 1] <= at)
+            i += by;
     return i;
 }
 
@@ -144,20 +147,20 @@ __device__ inline bool is_any_pending(const uint32_t *pending, uint32_t first, u
     return false;
 }
 
-/* By a block: copies the matches of a group, in passes: those whose sources are not part of a match
- * that is not copied yet. at: the group's first byte; to: where the thread's match goes. */
-__device__ inline void copy_matches(shared *s, uint32_t count, uint32_t at, uint32_t to,
-                                    uint32_t length, uint32_t offset)
+/* By the placers: copies the matches of a turn, in passes: those whose sources are not part of a
+ * match that is not copied yet. at: the turn's first byte; to: where the thread's match goes. */
+__device__ inline void copy_matches(shared *s, uint32_t at, uint32_t to, uint32_t length,
+                                    uint32_t offset)
 {
     placing *p = &s->place;
-    const uint32_t warp = threadIdx.x / 32, from = to - offset;
+    const uint32_t warp = (threadIdx.x - DECODERS) / 32, from = to - offset;
     const uint32_t source_end = from + min(length, offset);
     uint32_t first = 0, end = 0;
     bool left = length > 0;
 
     if (left && source_end > at) {
-        first = find(p->end, count, from);
-        end = find(p->begin, count, source_end - 1);
+        first = find(p->end, from);
+        end = find(p->begin, source_end - 1);
     }
     for (uint32_t pass = 0;; pass++) {
         const bool now = left && !is_any_pending(p->pending[pass % 2], first, end);
@@ -173,22 +176,23 @@ __device__ inline void copy_matches(shared *s, uint32_t count, uint32_t at, uint
         const uint32_t mask = __ballot_sync(ALL, left);
         if (lane() == 0)
             p->pending[(pass + 1) % 2][warp] = mask;
-        if (!__syncthreads_or(left))
+        if (!is_any(left))
             return;
     }
 }
 
-/* By a block: writes the bytes of a group, from *at on, and moves *at behind them. False, for all
- * threads: it is corrupt. p->last[0]: the last offsets before the group. */
-__device__ inline bool place_group(shared *s, const group *g, uint32_t raw_length, uint32_t *at)
+/* By the placers: writes the bytes of a turn, from *at on, and moves *at behind them. False, for
+ * all threads: it is corrupt. p->last[0]: the last offsets before the turn. */
+__device__ inline bool place_turn(shared *s, const group *groups, uint32_t raw_length, uint32_t *at)
 {
     placing *p = &s->place;
-    const uint32_t warp = threadIdx.x / 32, i = threadIdx.x, count = g->count;
-    const uint32_t lanes = count > 32 * warp ? min(count - 32 * warp, 32u) : 0;
+    const uint32_t i = threadIdx.x - DECODERS, warp = i / 32, own = i % GROUP;
+    const group *g = &groups[i / GROUP];
+    const uint32_t first = own - lane(), lanes = g->count > first ? min(g->count - first, 32u) : 0;
     sequence q = {0, 0, 1, 0};
 
-    if (i < count)
-        q = sequence_of(g->classes[i], g->raw[i]);
+    if (lane() < lanes)
+        q = sequence_of(g->classes[own], g->raw[own]);
     const uint32_t runs = bale_warp::inclusive_sum(q.run);
     const uint32_t bytes = bale_warp::inclusive_sum(q.run + q.length);
     uint32_t offset = resolve_in_warp(q);
@@ -197,9 +201,10 @@ __device__ inline bool place_group(shared *s, const group *g, uint32_t raw_lengt
         p->runs[warp] = runs;
         p->bytes[warp] = bytes;
     }
-    __syncthreads();
-    const uint32_t all_runs = lane() < warp ? p->runs[lane()] : 0;
-    const uint32_t all_bytes = lane() < DECODE_WARPS ? p->bytes[lane()] : 0;
+    (void)is_any(false);
+    const uint32_t all_runs =
+        lane() < warp && lane() / (GROUP / 32) == i / GROUP ? p->runs[lane()] : 0;
+    const uint32_t all_bytes = lane() < PLACING_WARPS ? p->bytes[lane()] : 0;
     const uint32_t place =
         *at + __reduce_add_sync(ALL, lane() < warp ? all_bytes : 0) + bytes - q.run - q.length;
     const uint32_t end = *at + __reduce_add_sync(ALL, all_bytes), to = place + q.run;
@@ -213,13 +218,12 @@ __device__ inline bool place_group(shared *s, const group *g, uint32_t raw_lengt
     const uint32_t mask = __ballot_sync(ALL, q.length > 0);
     if (lane() == 0)
         p->pending[0][warp] = mask;
-    const uint32_t last =
-        threadIdx.x < REPEATS ? resolve(p, DECODE_WARPS, OF_WARP_BEFORE + threadIdx.x) : 0;
-    if (__syncthreads_or(!fine))
+    const uint32_t last = i < REPEATS ? resolve(p, PLACING_WARPS, OF_WARP_BEFORE + i) : 0;
+    if (is_any(!fine))
         return false;
-    if (threadIdx.x < REPEATS)
-        p->last[0][threadIdx.x] = last;
-    copy_matches(s, count, *at, to, q.length, offset);
+    if (i < REPEATS)
+        p->last[0][i] = last;
+    copy_matches(s, *at, to, q.length, offset);
     *at = end;
     return true;
 }

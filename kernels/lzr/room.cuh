@@ -19,22 +19,26 @@ constexpr uint32_t SEGMENT =
     BALE_CUDA_CELL / ENCODE_WARPS; /* a warp's: no match reaches out of it */
 constexpr uint32_t MEASURED = 16;  /* a match is measured so far, and extended if it is chosen */
 constexpr uint32_t LENGTH_NONE = 3, LENGTH_MOST = LENGTH_NONE + 15; /* as 0 and 15 */
-constexpr uint32_t REPEATED_LEAST = 3; /* of a match with the offset of the one before it */
-constexpr uint32_t SEQUENCES_MAX = BALE_CUDA_CELL / REPEATED_LEAST + BALE_CUDA_CELL / RUN_MOST + 2;
+constexpr uint32_t REPEATED_LEAST = 3;         /* of a match with the offset of the one before it */
+constexpr uint32_t STRETCH = SEGMENT / 32;     /* bytes that a lane parses, */
+constexpr uint32_t MATCHES_MOST = STRETCH / 4; /* and the matches that it takes there, at most */
+constexpr uint32_t SEQUENCES_MAX = MATCHES_MOST * ENCODE_THREADS + BALE_CUDA_CELL / RUN_MOST + 2;
 constexpr uint32_t ROUNDS_MAX = SEQUENCES_MAX / 32 + 1;
 constexpr uint32_t GROUPS_MAX = SEQUENCES_MAX / GROUP + BALE_CUDA_CELL / GROUP_LITERALS + 2;
 constexpr uint32_t BEFORE_BYTES = 16, BEHIND_BYTES = 32; /* around a chunk, that may be read */
 constexpr uint32_t WORDS_OVER = 512; /* words: what a stream may take more until that is seen */
 constexpr uint32_t TABLES_OF_ALL = LITERAL_TABLES + 3; /* literals, runs, matches, offsets */
-constexpr uint32_t TABLE_BYTES = 400,
-                   HEAD_ROOM = 2048; /* of a written table, of all before words */
+constexpr uint32_t TABLE_BYTES = 400;                  /* of a written table, at most */
+constexpr uint32_t HEAD_ROOM = 2048;                   /* of all before the words */
 
-/* What is found at each position. Lengths are given less LENGTH_NONE, in 4 bits. That of position p
- * is in the word p / 256 * 32 + p % 32. */
+/* What is found at each position, and the matches that the parse takes. Lengths are given less
+ * LENGTH_NONE, in 4 bits. That of position p is in the word p / 256 * 32 + p % 32. */
 struct found {
-    uint16_t offset[BALE_CUDA_CELL]; /* before: the hash, then the candidate in
-                                      its own part */
+    uint16_t offset[BALE_CUDA_CELL]; /* before: the hash, then the candidate in its own part */
     uint32_t lengths[BALE_CUDA_CELL / 8];
+    /* The k-th of a thread's stretch is number k ENCODE_THREADS + thread: where it begins in the
+     * stretch, length << 7, offset << 16. */
+    uint32_t matches[MATCHES_MOST * ENCODE_THREADS];
 };
 
 /* The scratch of a chunk. What was found is not needed any more when there are sequences. */

@@ -11,6 +11,8 @@ constexpr uint32_t NONE = 0xffff;    /* no position: no match begins there */
 constexpr uint32_t TAIL = 8;         /* bytes at the end where none begins */
 constexpr uint32_t LEAST = 4;        /* of a match that is looked for */
 constexpr uint32_t BEFORE_MOST = 15; /* agreeing bytes before a match that are counted */
+/* A warp finds the matches of two, of which one has few parts before it if the other has many. */
+constexpr uint32_t PIECE = BALE_CUDA_CELL / (2 * ENCODE_WARPS);
 constexpr uint32_t IS_LAST = 0x8000, IS_INVALID = 0x4000; /* beside a hash */
 
 __device__ inline uint32_t hash_of(uint32_t four, uint32_t fifth)
@@ -19,15 +21,26 @@ __device__ inline uint32_t hash_of(uint32_t four, uint32_t fifth)
 }
 
 /* By a block: the hash of five bytes at each position; with IS_LAST if it is the last one of its
- * batch of 32 with this hash. */
-__device__ inline void hash_all(const encode_shared *s, uint32_t length, found *f)
+ * batch of 32 with this hash. Of hashes of a batch that agree in their low bits, the last alone
+ * counts. */
+__device__ inline void hash_all(encode_shared *s, uint32_t length, found *f)
 {
+    constexpr uint32_t LATEST = BALE_CUDA_CELL / 8 / ENCODE_WARPS; /* of a warp */
+    uint32_t *latest = s->lengths + threadIdx.x / 32 * LATEST;
+
+    for (uint32_t i = lane(); i < LATEST; i += 32)
+        latest[i] = 0;
+    __syncwarp();
     for (uint32_t p = threadIdx.x; p - lane() < length; p += ENCODE_THREADS) {
         const bool valid = p + TAIL <= length;
         const uint32_t h = valid ? hash_of(s->bytes(p), s->bytes(p + 4) & 255) : IS_INVALID;
-        const bool last = __match_any_sync(ALL, h) >> lane() == 1;
+        const uint32_t own = (p + 1) << TABLE_LOG2 | h;
 
-        f->offset[p] = (uint16_t)(valid && last ? h | IS_LAST : h);
+        if (valid)
+            atomicMax(&latest[h % LATEST], own);
+        __syncwarp();
+        f->offset[p] = (uint16_t)(valid && latest[h % LATEST] == own ? h | IS_LAST : h);
+        __syncwarp();
     }
 }
 
@@ -71,6 +84,56 @@ __device__ inline uint32_t length_of(uint32_t match)
     return match >> 16 & 255;
 }
 
+/* Bytes of the chunk around a position, by aligned words that are loaded one after the other. */
+struct reader {
+    const uint32_t *at; /* the word with the position */
+    uint32_t shift;
+
+    __device__ reader(const encode_shared *s, uint32_t p)
+        : at(s->words + (p + BEFORE_BYTES) / 4), shift(8 * (p % 4))
+    {
+    }
+
+    __device__ uint32_t join(uint32_t low, uint32_t high) const
+    {
+        return __funnelshift_r(low, high, shift);
+    }
+};
+
+/* By a thread: how far a match that agrees in four bytes does, up to MEASURED. */
+__device__ inline uint32_t measure(const reader &here, const reader &there)
+{
+    uint32_t a = here.at[1], b = there.at[1];
+
+#pragma unroll
+    for (uint32_t k = 1; k < MEASURED / 4; k++) {
+        const uint32_t next_a = here.at[k + 1], next_b = there.at[k + 1];
+        const uint32_t differ = here.join(a, next_a) ^ there.join(b, next_b);
+        if (differ != 0)
+            return 4 * k + ((uint32_t)__ffs((int)differ) - 1) / 8;
+        a = next_a;
+        b = next_b;
+    }
+    return MEASURED;
+}
+
+/* By a thread: how many bytes before agree, up to BEFORE_MOST or one more. */
+__device__ inline uint32_t measure_before(const reader &here, const reader &there)
+{
+    uint32_t a = here.at[0], b = there.at[0];
+
+#pragma unroll
+    for (int k = 1; k <= (int)BEFORE_BYTES / 4; k++) {
+        const uint32_t next_a = here.at[-k], next_b = there.at[-k];
+        const uint32_t differ = here.join(next_a, a) ^ there.join(next_b, b);
+        if (differ != 0)
+            return 4 * ((uint32_t)k - 1) + (uint32_t)__clz((int)differ) / 8;
+        a = next_a;
+        b = next_b;
+    }
+    return BEFORE_BYTES;
+}
+
 /* By a warp: the matches at base + lane(). own: the candidates in the positions' own part. The
  * nearest table comes first, and in it what agrees in four bytes. */
 __device__ inline uint32_t match_batch(const encode_shared *s, uint32_t length, uint32_t base,
@@ -78,33 +141,23 @@ __device__ inline uint32_t match_batch(const encode_shared *s, uint32_t length, 
 {
     const uint32_t p = base + lane();
     const bool valid = p + TAIL <= length;
-    const uint32_t here = s->bytes(p), h = hash_of(here, s->bytes(p + 4) & 255);
+    const reader here(s, p);
+    const uint32_t four = here.join(here.at[0], here.at[1]);
+    const uint32_t h = hash_of(four, here.join(here.at[1], here.at[2]) & 255);
     uint32_t q = own;
-    bool fine = valid && q != NONE && s->bytes(q) == here;
+    bool fine = valid && q != NONE && s->bytes(q) == four;
 
     for (uint32_t part = base / PART; part-- > 0 && __any_sync(ALL, valid && !fine);)
         if (valid && !fine) {
             q = s->tables[(part << TABLE_LOG2) + h];
-            fine = q != NONE && s->bytes(q) == here;
+            fine = q != NONE && s->bytes(q) == four;
         }
     if (!fine)
         return 0;
-    uint32_t n = LEAST, before = 0;
-    for (; n < MEASURED; n += 4) {
-        const uint32_t differ = s->bytes(p + n) ^ s->bytes(q + n);
-        if (differ != 0) {
-            n += ((uint32_t)__ffs((int)differ) - 1) / 8;
-            break;
-        }
-    }
-    for (; before < BEFORE_MOST; before += 4) {
-        const uint32_t differ = s->bytes(p - before - 4) ^ s->bytes(q - before - 4);
-        if (differ != 0) {
-            before += (uint32_t)__clz((int)differ) / 8;
-            break;
-        }
-    }
-    return (p - q) | min(n, length - p) << 16 | min(before, min(q, BEFORE_MOST)) << 24;
+    const reader there(s, q);
+    const uint32_t n = min(measure(here, there), length - p);
+    const uint32_t before = min(measure_before(here, there), min(q, BEFORE_MOST));
+    return (p - q) | n << 16 | before << 24;
 }
 
 /* By a warp: match: that of each lane, after: those of the batch behind. A position takes the match
@@ -117,16 +170,15 @@ __device__ inline uint32_t inherit(uint32_t match, uint32_t after, uint32_t by)
     return takes ? other + (by << 16) - (by << 24) : match;
 }
 
-/* By a warp: the matches of a segment, from its end on. Those of the first batch of the segment
- * behind are not inherited: no match reaches there. */
-__device__ inline void match_segment(const encode_shared *s, uint32_t length, uint32_t segment,
-                                     found *f)
+/* By a warp: the matches of a piece, from its end on. Those behind it are not inherited. */
+__device__ inline void match_piece(const encode_shared *s, uint32_t length, uint32_t piece,
+                                   found *f)
 {
-    uint32_t after[4] = {}, lengths = 0, last = segment + SEGMENT - 32;
+    uint32_t after[4] = {}, lengths = 0, last = piece + PIECE - 32;
     uint32_t next = last < length ? f->offset[last + lane()] : 0;
 
-    for (uint32_t i = SEGMENT / 32; i-- > 0;) {
-        const uint32_t base = segment + 32 * i, own = next;
+    for (uint32_t i = PIECE / 32; i-- > 0;) {
+        const uint32_t base = piece + 32 * i, own = next;
         if (i > 0)
             next = base - 32 < length ? f->offset[base - 32 + lane()] : 0;
         uint32_t match = base < length ? match_batch(s, length, base, own) : 0;
@@ -141,7 +193,7 @@ __device__ inline void match_segment(const encode_shared *s, uint32_t length, ui
         lengths =
             lengths << 4 | (match != 0 ? min(length_of(match), LENGTH_MOST) - LENGTH_NONE : 0);
         if (i % 8 == 0)
-            f->lengths[segment / 8 + i / 8 * 32 + lane()] = lengths;
+            f->lengths[piece / 8 + i / 8 * 32 + lane()] = lengths;
     }
 }
 
@@ -150,14 +202,16 @@ __device__ inline void search(encode_shared *s, uint32_t length, found *f)
 {
     const uint32_t warp = threadIdx.x / 32;
 
+    hash_all(s, length, f);
+    __syncthreads();
     for (uint32_t i = threadIdx.x; i < BALE_CUDA_CELL / 8; i += ENCODE_THREADS)
         s->lengths[i] = NONE << 16 | NONE; /* two entries of the tables, which lie there, too */
-    hash_all(s, length, f);
     __syncthreads();
     if (warp < PARTS && warp * PART < length)
         insert_part(length, warp, s->tables + (warp << TABLE_LOG2), f);
     __syncthreads();
-    match_segment(s, length, warp * SEGMENT, f);
+    match_piece(s, length, warp * PIECE, f);
+    match_piece(s, length, (2 * ENCODE_WARPS - 1 - warp) * PIECE, f);
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < BALE_CUDA_CELL / 8; i += ENCODE_THREADS)
         s->lengths[i] = f->lengths[i];

@@ -221,10 +221,9 @@ class encoder
         return count_;
     }
 
-    /* A step of the lanes that take part; of others `symbol` is any that there is. p: of the table. */
-    __device__ void symbol(const coded *symbols, uint32_t p, uint32_t symbol, bool part)
+    /* A step of the lanes that take part; of others s is any symbol. p: of the table. */
+    __device__ void symbol(coded s, uint32_t p, bool part)
     {
-        const coded s = symbols[symbol];
         const uint32_t frequency = s.about & 0xfff;
 
         spill(part && x_ >= frequency << (HIGH - p));

@@ -15,6 +15,12 @@ struct warp {
     uint64_t values[2][EMULATED_WARP];
 };
 
+/* A barrier for some threads. */
+struct barrier {
+    unsigned arrived, true_values, result;
+    unsigned threads[EMULATED_THREADS_MAX];
+};
+
 /* The block of an OS thread: made once, and used for all blocks that it runs. */
 struct block {
     void *caller; /* the stack pointers of what does not run */
@@ -27,6 +33,7 @@ struct block {
     enum emulated_wait wait; /* of the threads at the block's barrier */
     unsigned at_barrier, true_values, result;
     unsigned barrier[EMULATED_THREADS_MAX];
+    struct barrier barriers[EMULATED_BARRIERS];
     void (*body)(void *);
     void *arg;
 };
@@ -149,6 +156,23 @@ unsigned emulated_sync(enum emulated_wait wait, int value)
     return block->result;
 }
 
+unsigned emulated_sync_some(unsigned id, unsigned threads, int value)
+{
+    struct barrier *barrier = &block->barriers[id];
+
+    barrier->true_values += value != 0;
+    barrier->threads[barrier->arrived++] = block->current;
+    if (barrier->arrived == threads) {
+        for (unsigned i = 0; i < threads; i++)
+            make_runnable(barrier->threads[i]);
+        barrier->result = barrier->true_values;
+        barrier->true_values = 0;
+        barrier->arrived = 0;
+    }
+    wait_for_turn();
+    return barrier->result;
+}
+
 /* The body of a fibre. */
 static void run_thread(void)
 {
@@ -200,6 +224,7 @@ void emulated_run(unsigned threads, void (*body)(void *), void *arg)
     block->body = body;
     block->arg = arg;
     block->first = block->waiting_to_run = block->at_barrier = 0;
+    memset(block->barriers, 0, sizeof block->barriers);
     for (unsigned w = 0; w * EMULATED_WARP < threads; w++) {
         unsigned left = threads - w * EMULATED_WARP;
         block->warps[w] = (struct warp){.lanes = left < EMULATED_WARP ? left : EMULATED_WARP};

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-enum { EMULATED_WARP = 32, EMULATED_THREADS_MAX = 1024 };
+enum { EMULATED_WARP = 32, EMULATED_THREADS_MAX = 1024, EMULATED_BARRIERS = 16 };
 
 /* What the lanes of a warp, or the threads of a block, wait for together. */
 enum emulated_wait {
@@ -37,6 +37,10 @@ const uint64_t *emulated_exchange(enum emulated_wait wait, uint64_t value);
 /* Waits for all threads of the block that have not returned; returns how many of them came with a
  * value that is not 0. */
 unsigned emulated_sync(enum emulated_wait wait, int value);
+
+/* Waits for so many threads of the block at the barrier `id`, 0 to EMULATED_BARRIERS - 1; returns how
+ * many of them came with a value that is not 0. */
+unsigned emulated_sync_some(unsigned id, unsigned threads, int value);
 
 /* Lets other threads run. */
 void emulated_yield(void);

@@ -225,6 +225,15 @@ template <typename T> T atomicOr(T *p, T value)
 {
     return __atomic_fetch_or(p, value, __ATOMIC_SEQ_CST);
 }
+template <typename T> T atomicMax(T *p, T value)
+{
+    T before = __atomic_load_n(p, __ATOMIC_SEQ_CST);
+
+    while (before < value && !__atomic_compare_exchange_n(p, &before, value, false,
+                                                          __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    }
+    return before;
+}
 template <typename T> T atomicExch(T *p, T value)
 {
     return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);
