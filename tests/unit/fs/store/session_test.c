@@ -161,7 +161,7 @@ static void restored(void)
     /* After a crash nobody knows either. What it left stays listed, though its number is greater or
      * less than those that follow. */
     for (int i = 0; i < 100; i++) {
-        char boot[16];
+        char boot[24];
 
         snprintf(boot, sizeof boot, "boot-%d", i);
         bale_store_platform.boot = boot;
