@@ -95,7 +95,8 @@ static float wave(float phase)
 static void fill_rounded(uint32_t row, float down)
 {
     for (uint32_t i = 0; i < SIZE / sizeof(float); i++) {
-        float r = (float)(i / row), c = (float)(i % row);
+        uint32_t line = i / row;
+        float r = (float)line, c = (float)(i % row);
         float v = wave(down * r + 0.1f) * wave(0.0025f * c) + 0.3f * wave(0.0016f * (r + c));
         v = (float)(int)(v * 384) * 0.0026f;
         memcpy(data + i * sizeof v, &v, sizeof v);
