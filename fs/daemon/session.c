@@ -1,7 +1,6 @@
 #include "fs/daemon/session.h"
 
 #include <errno.h>
-#include <linux/fuse.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,37 +12,24 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "fs/base/log.h"
-#include "fs/daemon/control.h"
-#include "fs/daemon/in_flight.h"
-#include "fs/daemon/lanes.h"
+#include "fs/daemon/handler.h"
 #include "fs/daemon/negotiate.h"
-#include "fs/daemon/relief.h"
 #include "fs/daemon/unmount.h"
 #include "fs/fuse/caller.h"
 #include "fs/fuse/freeze.h"
-#include "fs/fuse/interrupt.h"
-#include "fs/fuse/request.h"
 #include "kernels/base/thread.h"
 
 #define WAKE_SIGNAL SIGUSR1
 #define WAKE_EVERY_NS 2000000
 #define HEADER_ROOM 4096u
 
-/* Older versions of linux/fuse.h do not have it. */
-#define OPCODE_SYNCFS 50
-
 struct bale_session {
-    struct bale_mount *mount; /* no member up to buffer_size changes once there are threads */
+    struct bale_handler handler; /* no member up to relief_buffer changes once there are threads */
     struct bale_negotiation negotiation;
-    struct fuse_session *fuse;
     char *mountpoint;
     uint64_t device; /* st_dev of the mount */
-    int fd;          /* /dev/fuse */
     int ended;       /* eventfd, the caller's */
     size_t buffer_size;
-    struct bale_lanes *lanes;
-    struct bale_in_flight *in_flight;
-    struct bale_relief *relief;
     void *relief_buffer;
     atomic_bool stopping;
     unsigned threads; /* entries of ids; only start and stop use it, on one thread */
@@ -51,129 +37,6 @@ struct bale_session {
     pthread_mutex_t lock; /* guards alive */
     unsigned alive;       /* threads that receive requests */
 };
-
-/* ---- One request ---- */
-
-/* Replies to a request that libfuse has not seen. */
-static void reply_raw(const struct bale_session *session, uint64_t unique, int error)
-{
-    struct fuse_out_header out = {.len = sizeof out, .error = -error, .unique = unique};
-
-    (void)!write(session->fd, &out, sizeof out);
-}
-
-/* Whether the request would change the store although another writer has it. A RELEASE cannot fail;
- * it then writes nothing. */
-static bool is_refused(const struct bale_session *session, const void *request, size_t size)
-{
-    const struct fuse_in_header *in = request;
-
-    return in->opcode != FUSE_RELEASE && bale_freezer_is_change(request, size) &&
-           bale_store_is_stopped(session->mount->store);
-}
-
-/* Also the callback of the freezer: see fs/fuse/freeze.h. */
-static void session_handle(void *arg, void *request, size_t size)
-{
-    struct bale_session *session = arg;
-    struct fuse_buf buf = {.mem = request, .size = size};
-
-    if (is_refused(session, request, size)) {
-        reply_raw(session, ((const struct fuse_in_header *)request)->unique, EIO);
-        return;
-    }
-    bale_request_note(request, size);
-    fuse_session_process_buf(session->fuse, &buf);
-}
-
-/* A syncfs request, which libfuse does not know. */
-struct syncfs_op {
-    struct bale_session *session;
-    uint64_t unique;
-};
-
-/* bale_volume_sync: from another thread, without locks. */
-static void syncfs_done(void *arg, int err)
-{
-    struct syncfs_op *op = arg;
-
-    reply_raw(op->session, op->unique, bale_err_to_errno(err));
-    free(op);
-}
-
-static void syncfs_request(struct bale_session *session, uint64_t unique)
-{
-    struct syncfs_op *op = malloc(sizeof *op);
-
-    if (!op) {
-        reply_raw(session, unique, ENOMEM);
-        return;
-    }
-    *op = (struct syncfs_op){session, unique};
-    bale_volume_sync(session->mount->volume, true, syncfs_done, op);
-}
-
-static void interrupt_request(struct bale_session *session, uint64_t unique)
-{
-    if (bale_freezer_drop_request(session->mount->freezer, unique)) {
-        reply_raw(session, unique, EINTR);
-    } else {
-        bale_relief_interrupt(session->relief, unique);
-        bale_interrupts_deliver(session->mount->interrupts, unique);
-    }
-}
-
-/* Requests that are about no node have the number 0. */
-static bool has_node(struct bale_mount *mount, const struct fuse_in_header *in)
-{
-    return in->nodeid == 0 || bale_node_of(mount, in->nodeid);
-}
-
-/* Hands a copy of the request to the lanes. */
-static void send_to_lane(struct bale_session *session, struct bale_queued *queued, uint64_t unique)
-{
-    if (!queued || !bale_lanes_submit(session->lanes, queued))
-        reply_raw(session, unique, ENOMEM);
-}
-
-static void handle_in_flight(struct bale_session *session, void *request, size_t size)
-{
-    struct bale_queued *back;
-
-    bale_in_flight_begin(request, size);
-    session_handle(session, request, size);
-    bool given_up = bale_in_flight_end(session->in_flight, request, &back);
-    while (back) {
-        struct bale_queued *next = back->next;
-        send_to_lane(session, back, ((const struct fuse_in_header *)(void *)back->request)->unique);
-        back = next;
-    }
-    if (given_up)
-        bale_in_flight_tell_kernel(session->in_flight, request, size);
-}
-
-static void session_dispatch(struct bale_session *session, void *request, size_t size)
-{
-    const struct fuse_in_header *in = request;
-    struct bale_mount *mount = session->mount;
-
-    if (size < sizeof *in)
-        return;
-    if (!has_node(mount, in)) {
-        if (in->opcode != FUSE_FORGET) /* has no reply */
-            reply_raw(session, in->unique, ESTALE);
-        return;
-    }
-    if (in->opcode == FUSE_INTERRUPT && size >= sizeof *in + sizeof(struct fuse_interrupt_in)) {
-        interrupt_request(session, ((const struct fuse_interrupt_in *)(in + 1))->unique);
-    } else if (in->opcode == OPCODE_SYNCFS) {
-        syncfs_request(session, in->unique);
-    } else if (!bale_in_flight_hold_back(session->in_flight, request, size) &&
-               bale_freezer_request_begin(mount->freezer, request, size)) {
-        handle_in_flight(session, request, size);
-        bale_freezer_request_end(mount->freezer);
-    }
-}
 
 /* ---- Receiving ---- */
 
@@ -184,93 +47,54 @@ static void *new_buffer(const struct bale_session *session)
 
     if (buffer == MAP_FAILED)
         return NULL;
-    bale_memory_count(bale_volume_memory(session->mount->volume), (int64_t)session->buffer_size);
+    bale_memory_count(bale_volume_memory(session->handler.mount->volume),
+                      (int64_t)session->buffer_size);
     return buffer;
 }
 
 static void free_buffer(const struct bale_session *session, void *buffer)
 {
     munmap(buffer, session->buffer_size);
-    bale_memory_count(bale_volume_memory(session->mount->volume), -(int64_t)session->buffer_size);
+    bale_memory_count(bale_volume_memory(session->handler.mount->volume),
+                      -(int64_t)session->buffer_size);
 }
 
-typedef void session_dispatcher(struct bale_session *session, void *request, size_t size);
+typedef void session_dispatcher(struct bale_handler *handler, void *request, size_t size);
 
 /* Reads one request and dispatches it. False: the connection is gone, or the session is to stop. */
 static bool session_receive(struct bale_session *session, void *buffer,
                             session_dispatcher *dispatch)
 {
-    ssize_t got = read(session->fd, buffer, session->buffer_size);
+    ssize_t got = read(session->handler.fd, buffer, session->buffer_size);
     int e = errno;
 
-    if (dispatch == session_dispatch)
-        bale_relief_read_end(session->relief);
+    if (dispatch == bale_handler_dispatch)
+        bale_relief_read_end(session->handler.relief);
     errno = e;
     if (got >= 0) {
-        dispatch(session, buffer, (size_t)got);
+        dispatch(&session->handler, buffer, (size_t)got);
     } else if (errno == ENODEV || errno == ECONNABORTED) {
         /* Unmounted: between two requests, or while the kernel was copying one. */
-        fuse_session_exit(session->fuse);
+        fuse_session_exit(session->handler.fuse);
         return false;
     } else if (errno != EINTR && errno != EAGAIN && errno != ENOENT) {
         bale_log(BALE_LOG_ERROR, "/dev/fuse: cannot be read: %s: unmount %s", strerror(errno),
                  session->mountpoint);
         return false;
     }
-    return !atomic_load(&session->stopping) && !fuse_session_exited(session->fuse);
-}
-
-/* ---- While session threads stall ---- */
-
-/* The store is asked for nothing, as far as the request shows: what it needs is in memory, or a thread of
- * the volume does it. */
-static bool never_stalls(const struct bale_session *session, const struct fuse_in_header *in,
-                         size_t size)
-{
-    const struct bale_node *node;
-
-    switch (in->opcode) {
-    case FUSE_INTERRUPT:
-    case FUSE_READ:
-    case FUSE_FLUSH:
-    case FUSE_RELEASE:
-        return true;
-    case FUSE_WRITE: /* may take set-id bits away */
-        node = bale_node_of(session->mount, in->nodeid);
-        return node && !(node->mode & (S_ISUID | S_ISGID)) && !(node->marks & BALE_MARK_CAPABILITY);
-    case FUSE_IOCTL:
-        return size >= sizeof *in + sizeof(struct fuse_ioctl_in) &&
-               ((const struct fuse_ioctl_in *)(in + 1))->cmd == BALE_IOC_STATUS;
-    default:
-        return false;
-    }
-}
-
-/* The relief's dispatcher. */
-static void session_relay(struct bale_session *session, void *request, size_t size)
-{
-    const struct fuse_in_header *in = request;
-
-    if (size < sizeof *in)
-        return;
-    if (never_stalls(session, in, size))
-        session_dispatch(session, request, size);
-    else
-        send_to_lane(session,
-                     bale_queued_create(bale_volume_memory(session->mount->volume), request, size),
-                     in->unique);
+    return !atomic_load(&session->stopping) && !fuse_session_exited(session->handler.fuse);
 }
 
 static bool relief_receive(void *arg)
 {
     struct bale_session *session = arg;
 
-    return session_receive(session, session->relief_buffer, session_relay);
+    return session_receive(session, session->relief_buffer, bale_handler_relay);
 }
 
 static void relief_answer(void *arg, uint64_t unique, int e)
 {
-    reply_raw(arg, unique, e);
+    bale_handler_reply(&((struct bale_session *)arg)->handler, unique, e);
 }
 
 static const struct bale_relief_ops relief_ops = {relief_receive, relief_answer};
@@ -279,33 +103,34 @@ static void thread_begin(void *arg)
 {
     struct bale_session *session = arg;
 
-    if (session->mount->dont_mask)
+    if (session->handler.mount->dont_mask)
         (void)bale_caller_own_umask();
-    (void)bale_in_flight_enter(session->in_flight);
+    (void)bale_in_flight_enter(session->handler.in_flight);
 }
 
 static void thread_end(void *arg)
 {
-    bale_in_flight_leave(((struct bale_session *)arg)->in_flight);
+    bale_in_flight_leave(((struct bale_session *)arg)->handler.in_flight);
 }
 
 static void lane_handle(void *arg, void *request, size_t size)
 {
-    session_dispatch(arg, request, size);
+    bale_handler_dispatch(&((struct bale_session *)arg)->handler, request, size);
 }
 
 static const struct bale_lanes_ops lanes_ops = {thread_begin, lane_handle, thread_end};
 
 static int create_relief(struct bale_session *session)
 {
-    int err = bale_in_flight_create(session->mount, &session->in_flight);
+    int err = bale_in_flight_create(session->handler.mount, &session->handler.in_flight);
 
     if (err == BALE_OK)
-        err = bale_lanes_create(bale_volume_memory(session->mount->volume), &lanes_ops, session,
-                                &session->lanes);
+        err = bale_lanes_create(bale_volume_memory(session->handler.mount->volume), &lanes_ops,
+                                session, &session->handler.lanes);
     if (err == BALE_OK)
-        err = bale_relief_create(session->fd, session->lanes, session->in_flight, &relief_ops,
-                                 session, &session->relief);
+        err = bale_relief_create(session->handler.fd, session->handler.lanes,
+                                 session->handler.in_flight, &relief_ops, session,
+                                 &session->handler.relief);
     if (err == BALE_OK && !(session->relief_buffer = new_buffer(session)))
         err = BALE_E_NOMEM;
     return err;
@@ -314,14 +139,14 @@ static int create_relief(struct bale_session *session)
 /* While the volume exists, whose memory counts what is queued. */
 static void destroy_relief(struct bale_session *session)
 {
-    bale_relief_destroy(session->relief);
-    bale_lanes_destroy(session->lanes);
-    bale_in_flight_destroy(session->in_flight);
+    bale_relief_destroy(session->handler.relief);
+    bale_lanes_destroy(session->handler.lanes);
+    bale_in_flight_destroy(session->handler.in_flight);
     if (session->relief_buffer)
         free_buffer(session, session->relief_buffer);
-    session->relief = NULL;
-    session->lanes = NULL;
-    session->in_flight = NULL;
+    session->handler.relief = NULL;
+    session->handler.lanes = NULL;
+    session->handler.in_flight = NULL;
     session->relief_buffer = NULL;
 }
 
@@ -334,12 +159,13 @@ static void *session_thread(void *arg)
     void *buffer = new_buffer(session);
 
     thread_begin(session);
-    struct bale_pool *pool = bale_volume_pool(session->mount->volume);
-    bale_pool_enter(pool, session->mount->keep_out_of_reserve ? bale_caller_as_nobody : NULL);
+    struct bale_pool *pool = bale_volume_pool(session->handler.mount->volume);
+    bale_pool_enter(pool,
+                    session->handler.mount->keep_out_of_reserve ? bale_caller_as_nobody : NULL);
     bool more = buffer;
     while (more) {
-        bale_relief_read_begin(session->relief);
-        more = session_receive(session, buffer, session_dispatch);
+        bale_relief_read_begin(session->handler.relief);
+        more = session_receive(session, buffer, bale_handler_dispatch);
     }
     bale_pool_leave(pool);
     thread_end(session);
@@ -370,7 +196,7 @@ int bale_session_start(struct bale_session *session, unsigned threads)
         session->device = 0; /* no thread would answer requests: destroy unmounts */
         return BALE_E_NOMEM;
     }
-    return bale_relief_start(session->relief);
+    return bale_relief_start(session->handler.relief);
 }
 
 void bale_session_stop(struct bale_session *session)
@@ -378,7 +204,7 @@ void bale_session_stop(struct bale_session *session)
     const struct timespec pause = {.tv_nsec = WAKE_EVERY_NS};
 
     atomic_store(&session->stopping, true);
-    bale_relief_stop(session->relief, WAKE_SIGNAL);
+    bale_relief_stop(session->handler.relief, WAKE_SIGNAL);
     for (unsigned i = 0; i < session->threads; i++) {
         /* A thread that has checked stopping but has not called read yet misses the signal:
          * repeat it until the thread has ended. */
@@ -388,7 +214,7 @@ void bale_session_stop(struct bale_session *session)
         }
     }
     session->threads = 0;
-    bale_lanes_stop(session->lanes);
+    bale_lanes_stop(session->handler.lanes);
     destroy_relief(session);
 }
 
@@ -406,18 +232,18 @@ static int connect_kernel(struct bale_session *session, const struct bale_mount_
     struct sigaction action = {.sa_handler = session_wake};
 
     sigaction(WAKE_SIGNAL, &action, NULL); /* without SA_RESTART: it interrupts read */
-    session->fuse = bale_negotiation_mount(&session->negotiation, session->mount, options, trust,
-                                           session->mountpoint, why);
-    if (!session->fuse)
+    session->handler.fuse = bale_negotiation_mount(&session->negotiation, session->handler.mount,
+                                                   options, trust, session->mountpoint, why);
+    if (!session->handler.fuse)
         return BALE_E_IO;
-    session->mount->session = session->fuse;
-    session->fd = fuse_session_fd(session->fuse);
+    session->handler.mount->session = session->handler.fuse;
+    session->handler.fd = fuse_session_fd(session->handler.fuse);
     session->buffer_size = BALE_MAX_WRITE + HEADER_ROOM;
     int err = create_relief(session);
     if (err != BALE_OK)
         return err;
-    bale_relief_read_begin(session->relief);
-    bool agreed = session_receive(session, session->relief_buffer, session_dispatch) &&
+    bale_relief_read_begin(session->handler.relief);
+    bool agreed = session_receive(session, session->relief_buffer, bale_handler_dispatch) &&
                   session->negotiation.agreed;
     if (!agreed) {
         bale_reason_set(why, "%s: the kernel and libfuse could not agree: %s", session->mountpoint,
@@ -437,12 +263,12 @@ int bale_session_create(struct bale_mount *mount, const struct bale_mount_option
 
     if (!session)
         return BALE_E_NOMEM;
-    session->mount = mount;
-    session->fd = -1;
+    session->handler.mount = mount;
+    session->handler.fd = -1;
     session->ended = ended;
     session->mountpoint = strdup(mountpoint);
     pthread_mutex_init(&session->lock, NULL);
-    bale_freezer_set_handler(mount->freezer, session_handle, session);
+    bale_freezer_set_handler(mount->freezer, bale_handler_handle, &session->handler);
     int err = session->mountpoint ? connect_kernel(session, options, trust, why) : BALE_E_NOMEM;
     if (err != BALE_OK) {
         bale_session_destroy(session);
@@ -473,14 +299,14 @@ void bale_session_destroy(struct bale_session *session)
 {
     if (!session)
         return;
-    if (session->fuse) {
-        fuse_session_exit(session->fuse);
+    if (session->handler.fuse) {
+        fuse_session_exit(session->handler.fuse);
         /* libfuse unmounts by path. If this mount has been detached already, another one may lie
          * there; so let libfuse do it only if the mount was not identified, or if the connection is
          * gone, when libfuse does nothing but free memory. */
-        if (session->device == 0 || connection_is_gone(session->fd))
-            fuse_session_unmount(session->fuse);
-        fuse_session_destroy(session->fuse);
+        if (session->device == 0 || connection_is_gone(session->handler.fd))
+            fuse_session_unmount(session->handler.fuse);
+        fuse_session_destroy(session->handler.fuse);
     }
     destroy_relief(session);
     pthread_mutex_destroy(&session->lock);

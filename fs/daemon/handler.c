@@ -1,0 +1,173 @@
+#include "fs/daemon/handler.h"
+
+#include <errno.h>
+#include <linux/fuse.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/daemon/control.h"
+#include "fs/fuse/freeze.h"
+#include "fs/fuse/interrupt.h"
+#include "fs/fuse/request.h"
+
+/* Older versions of linux/fuse.h do not have it. */
+#define OPCODE_SYNCFS 50
+
+void bale_handler_reply(const struct bale_handler *handler, uint64_t unique, int error)
+{
+    struct fuse_out_header out = {.len = sizeof out, .error = -error, .unique = unique};
+
+    (void)!write(handler->fd, &out, sizeof out);
+}
+
+/* Whether the request would change the store although another writer has it. A RELEASE cannot fail;
+ * it then writes nothing. */
+static bool is_refused(const struct bale_handler *handler, const void *request, size_t size)
+{
+    const struct fuse_in_header *in = request;
+
+    return in->opcode != FUSE_RELEASE && bale_freezer_is_change(request, size) &&
+           bale_store_is_stopped(handler->mount->store);
+}
+
+void bale_handler_handle(void *arg, void *request, size_t size)
+{
+    struct bale_handler *handler = arg;
+    struct fuse_buf buf = {.mem = request, .size = size};
+
+    if (is_refused(handler, request, size)) {
+        bale_handler_reply(handler, ((const struct fuse_in_header *)request)->unique, EIO);
+        return;
+    }
+    bale_request_note(request, size);
+    fuse_session_process_buf(handler->fuse, &buf);
+}
+
+/* A syncfs request, which libfuse does not know. */
+struct syncfs_op {
+    struct bale_handler *handler;
+    uint64_t unique;
+};
+
+/* bale_volume_sync: from another thread, without locks. */
+static void syncfs_done(void *arg, int err)
+{
+    struct syncfs_op *op = arg;
+
+    bale_handler_reply(op->handler, op->unique, bale_err_to_errno(err));
+    free(op);
+}
+
+static void syncfs_request(struct bale_handler *handler, uint64_t unique)
+{
+    struct syncfs_op *op = malloc(sizeof *op);
+
+    if (!op) {
+        bale_handler_reply(handler, unique, ENOMEM);
+        return;
+    }
+    *op = (struct syncfs_op){handler, unique};
+    bale_volume_sync(handler->mount->volume, true, syncfs_done, op);
+}
+
+static void interrupt_request(struct bale_handler *handler, uint64_t unique)
+{
+    if (bale_freezer_drop_request(handler->mount->freezer, unique)) {
+        bale_handler_reply(handler, unique, EINTR);
+    } else {
+        bale_relief_interrupt(handler->relief, unique);
+        bale_interrupts_deliver(handler->mount->interrupts, unique);
+    }
+}
+
+/* Requests that are about no node have the number 0. */
+static bool has_node(struct bale_mount *mount, const struct fuse_in_header *in)
+{
+    return in->nodeid == 0 || bale_node_of(mount, in->nodeid);
+}
+
+/* Hands a copy of the request to the lanes. */
+static void send_to_lane(struct bale_handler *handler, struct bale_queued *queued, uint64_t unique)
+{
+    if (!queued || !bale_lanes_submit(handler->lanes, queued))
+        bale_handler_reply(handler, unique, ENOMEM);
+}
+
+static void handle_in_flight(struct bale_handler *handler, void *request, size_t size)
+{
+    struct bale_queued *back;
+
+    bale_in_flight_begin(request, size);
+    bale_handler_handle(handler, request, size);
+    bool given_up = bale_in_flight_end(handler->in_flight, request, &back);
+    while (back) {
+        struct bale_queued *next = back->next;
+        send_to_lane(handler, back, ((const struct fuse_in_header *)(void *)back->request)->unique);
+        back = next;
+    }
+    if (given_up)
+        bale_in_flight_tell_kernel(handler->in_flight, request, size);
+}
+
+void bale_handler_dispatch(struct bale_handler *handler, void *request, size_t size)
+{
+    const struct fuse_in_header *in = request;
+    struct bale_mount *mount = handler->mount;
+
+    if (size < sizeof *in)
+        return;
+    if (!has_node(mount, in)) {
+        if (in->opcode != FUSE_FORGET) /* has no reply */
+            bale_handler_reply(handler, in->unique, ESTALE);
+        return;
+    }
+    if (in->opcode == FUSE_INTERRUPT && size >= sizeof *in + sizeof(struct fuse_interrupt_in)) {
+        interrupt_request(handler, ((const struct fuse_interrupt_in *)(in + 1))->unique);
+    } else if (in->opcode == OPCODE_SYNCFS) {
+        syncfs_request(handler, in->unique);
+    } else if (!bale_in_flight_hold_back(handler->in_flight, request, size) &&
+               bale_freezer_request_begin(mount->freezer, request, size)) {
+        handle_in_flight(handler, request, size);
+        bale_freezer_request_end(mount->freezer);
+    }
+}
+
+/* The store is asked for nothing, as far as the request shows: what it needs is in memory, or a thread of
+ * the volume does it. */
+static bool never_stalls(const struct bale_handler *handler, const struct fuse_in_header *in,
+                         size_t size)
+{
+    const struct bale_node *node;
+
+    switch (in->opcode) {
+    case FUSE_INTERRUPT:
+    case FUSE_READ:
+    case FUSE_FLUSH:
+    case FUSE_RELEASE:
+        return true;
+    case FUSE_WRITE: /* may take set-id bits away */
+        node = bale_node_of(handler->mount, in->nodeid);
+        return node && !(node->mode & (S_ISUID | S_ISGID)) && !(node->marks & BALE_MARK_CAPABILITY);
+    case FUSE_IOCTL:
+        return size >= sizeof *in + sizeof(struct fuse_ioctl_in) &&
+               ((const struct fuse_ioctl_in *)(in + 1))->cmd == BALE_IOC_STATUS;
+    default:
+        return false;
+    }
+}
+
+void bale_handler_relay(struct bale_handler *handler, void *request, size_t size)
+{
+    const struct fuse_in_header *in = request;
+
+    if (size < sizeof *in)
+        return;
+    if (never_stalls(handler, in, size))
+        bale_handler_dispatch(handler, request, size);
+    else
+        send_to_lane(handler,
+                     bale_queued_create(bale_volume_memory(handler->mount->volume), request, size),
+                     in->unique);
+}
