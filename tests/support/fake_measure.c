@@ -18,7 +18,7 @@ static int measure_one(struct bale_gpu_trial *trial)
         struct bale_setting setting = {trial->codec, (int16_t)chunk->parameter};
         if (lacking >> trial->codec & 1 || chunk->length > 64 << 10 ||
             bale_setting_is_open(setting) ||
-            (trial->codec == BALE_CODEC_ZSTD && setting.parameter > 3))
+            setting.parameter > bale_codec_about(trial->codec)->most)
             return BALE_E_INVALID;
         if (i < trial->measured)
             raw += chunk->length;

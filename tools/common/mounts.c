@@ -80,11 +80,12 @@ static bool line_matches(const char *line,
     return does;
 }
 
-/* Finds the last line that matches: later mounts lie over earlier ones. */
-static int find(bool (*matches)(const struct bale_mount_line *mount, const void *arg),
-                const void *arg, struct bale_mount_line *found)
+/* Finds the last line of the table that matches: later mounts lie over earlier ones. */
+static int find_in(const char *path,
+                   bool (*matches)(const struct bale_mount_line *mount, const void *arg),
+                   const void *arg, struct bale_mount_line *found)
 {
-    FILE *table = fopen("/proc/self/mountinfo", "re");
+    FILE *table = fopen(path, "re");
     char *line = NULL, *last = NULL;
     size_t size = 0;
 
@@ -103,6 +104,12 @@ static int find(bool (*matches)(const struct bale_mount_line *mount, const void 
         return BALE_E_NOENT;
     found->text = last;
     return parse(found) ? BALE_OK : BALE_E_NOENT;
+}
+
+static int find(bool (*matches)(const struct bale_mount_line *mount, const void *arg),
+                const void *arg, struct bale_mount_line *found)
+{
+    return find_in("/proc/self/mountinfo", matches, arg, found);
 }
 
 static bool has_id(const struct bale_mount_line *mount, const void *id)
@@ -151,6 +158,25 @@ int bale_mounts_holding(const char *path, struct bale_mount_line *mount)
     free(here);
     free(text);
     return err;
+}
+
+static bool is_like(const struct bale_mount_line *mount, const void *arg)
+{
+    const struct bale_mount_line *like = arg;
+
+    return strcmp(mount->device, like->device) == 0 && strcmp(mount->type, like->type) == 0 &&
+           strcmp(mount->source, like->source) == 0;
+}
+
+bool bale_mounts_seen_by(const char *process, const struct bale_mount_line *mount)
+{
+    struct bale_mount_line found;
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%.16s/mountinfo", process);
+    bool seen = find_in(path, is_like, mount, &found) == BALE_OK;
+    bale_mount_line_free(&found);
+    return seen;
 }
 
 const char *bale_mounts_rest(const char *top, const char *path)

@@ -34,6 +34,10 @@ int bale_mounts_holding(const char *path, struct bale_mount_line *mount);
  * frees mount. */
 bool bale_mounts_here(const char *path, struct bale_mount_line *mount);
 
+/* Whether the process, a name in /proc, sees the mount's file system somewhere. Its source counts as
+ * well as its device number: the kernel gives the number of one that has ended to the next. */
+bool bale_mounts_seen_by(const char *process, const struct bale_mount_line *mount);
+
 /* The path of real, which is absolute and without symbolic links, in the mount that shows the
  * largest part of its file system: a bind mount shows a directory without those above it. The
  * caller frees it. A copy of real if no mount shows more; NULL: no memory. */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #define NAMED 5      /* holders in a message */
 #define LOOKED 1024u /* namespaces; more are not looked at */
@@ -31,24 +30,6 @@ static bool is_new(struct seen *seen, const char *process)
     return true;
 }
 
-static bool has_mount(const char *process, dev_t device)
-{
-    char path[64], *line = NULL;
-    unsigned major, minor;
-    size_t room = 0;
-    bool found = false;
-
-    snprintf(path, sizeof path, "/proc/%.16s/mountinfo", process);
-    FILE *file = fopen(path, "re");
-    while (file && !found && getline(&line, &room, file) > 0)
-        found =
-            sscanf(line, "%*d %*d %u:%u", &major, &minor) == 2 && makedev(major, minor) == device;
-    free(line);
-    if (file)
-        fclose(file);
-    return found;
-}
-
 static void name_of(const char *process, char name[17])
 {
     char path[64];
@@ -62,7 +43,7 @@ static void name_of(const char *process, char name[17])
         fclose(file);
 }
 
-bool bale_holders(dev_t device, pid_t except, char *text, size_t size)
+bool bale_holders(const struct bale_mount_line *mount, pid_t except, char *text, size_t size)
 {
     struct seen *seen = calloc(1, sizeof *seen);
     DIR *dir = opendir("/proc");
@@ -79,7 +60,7 @@ bool bale_holders(dev_t device, pid_t except, char *text, size_t size)
     }
     while (seen && dir && count < NAMED && used < size && (entry = readdir(dir))) {
         if (entry->d_name[0] < '0' || entry->d_name[0] > '9' || !is_new(seen, entry->d_name) ||
-            !has_mount(entry->d_name, device))
+            !bale_mounts_seen_by(entry->d_name, mount))
             continue;
         name_of(entry->d_name, name);
         used += (size_t)snprintf(text + used, size - used, "%s%s (%.16s)", count ? ", " : "", name,

@@ -6,9 +6,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Lists a process of each other namespace that has a mount of the device: "sleep (12), bash (34)", as
- * far as this user may see them. Leaves out the process except and those in its namespace. False:
+#include "tools/common/mounts.h"
+
+/* Lists a process of each other namespace that sees the mount's file system: "sleep (12), bash (34)",
+ * as far as this user may see them. Leaves out the process except and those in its namespace. False:
  * there is none. */
-bool bale_holders(dev_t device, pid_t except, char *text, size_t size);
+bool bale_holders(const struct bale_mount_line *mount, pid_t except, char *text, size_t size);
 
 #endif

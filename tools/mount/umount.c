@@ -7,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -62,12 +60,12 @@ static const struct option long_options[] = {
 #define PATIENCE_MS 3000 /* before a message says what is waited for */
 
 struct leaving {
+    const struct bale_mount_line *mount;
     const char *point;
     struct bale_umount_how how;
     bool read_only;
-    dev_t device; /* 0: unknown */
-    int pidfd;    /* the daemon, or -1 */
-    int pid;      /* 0: unknown */
+    int pidfd; /* the daemon, or -1 */
+    int pid;   /* 0: unknown */
     char store[sizeof((struct bale_control_status *)0)->store];
 };
 
@@ -119,7 +117,7 @@ static bool may_end_yet(const struct leaving *leaving)
 {
     char holders[256];
 
-    if (!leaving->device || !bale_holders(leaving->device, leaving->pid, holders, sizeof holders)) {
+    if (!bale_holders(leaving->mount, leaving->pid, holders, sizeof holders)) {
         bale_message("%s: unmounted; waiting for its daemon to store what is left", leaving->point);
         return true;
     }
@@ -255,11 +253,7 @@ static int drain_and_leave(int fd, const struct bale_mount_line *mount, struct l
  * daemon then stores what is left. */
 static int leave_mount(const struct bale_mount_line *mount, struct bale_umount_how how)
 {
-    struct leaving leaving = {.point = mount->point, .how = how, .pidfd = -1};
-    struct statx st;
-
-    if (statx(AT_FDCWD, mount->point, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &st) == 0)
-        leaving.device = makedev(st.stx_dev_major, st.stx_dev_minor);
+    struct leaving leaving = {.mount = mount, .point = mount->point, .how = how, .pidfd = -1};
     int fd = open(mount->point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd >= 0)

@@ -130,7 +130,7 @@ static void volume_refusals(void)
     volume_refused(VOLUME("\"features\": [], \"modes\": \"inode\", \"codec\": \"magic\""),
                    BALE_E_UNSUPPORTED,
                    "%s/v/.balefs/volume.json: \"codec\": There is no codec \"magic\". Known are "
-                   "auto, store, zero, lz4, zstd, gpulz, culzss and lzr.");
+                   "auto, store, zero, lz4, zstd, gpulz, culzss, lzr and fsst.");
     volume_refused(VOLUME("\"features\": [], \"modes\": \"inode\", \"codec\": \"lz4\", "
                           "\"extent\": 16385"),
                    BALE_E_CORRUPT,
