@@ -169,7 +169,7 @@ class stream_encoder
                 load(first, count, step - STEPS, next);
 #pragma unroll
             for (uint32_t i = 0; i < STEPS; i++)
-                symbols[i] = s_->made.literal[0][now[i]];
+                symbols[i] = s_->made.literal[now[i] >> 8][now[i] & 255];
 #pragma unroll
             for (uint32_t i = STEPS; i-- > 0;)
                 stream_.symbol(symbols[i], LITERAL_BITS, 32 * (step + i) + lane() < count);
