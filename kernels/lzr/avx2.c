@@ -103,15 +103,9 @@ INLINE uint8_t *encode_symbols(vector x[BALE_AVX2_PARTS], uint8_t *top,
 #include "kernels/lzr/rounds_decode.inc"
 #include "kernels/lzr/rounds_encode.inc"
 
-static void make_table(const struct bale_rans_frequencies *read, const uint16_t *meaning,
-                       union lzr_classes *table)
-{
-    bale_rans_slots(read, LZR_CLASS_BITS, meaning, table->slots);
-}
-
 const struct lzr_rounds lzr_avx2 = {
     .steps = &bale_rans_avx2,
-    .make_table = make_table,
+    .make_table = lzr_make_slots,
     .decode = decode,
     .classify = classify,
     .encode = encode,

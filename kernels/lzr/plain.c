@@ -107,15 +107,9 @@ INLINE uint8_t *encode_symbols(vector x[BALE_RANS_LANES], uint8_t *top,
 #include "kernels/lzr/rounds_decode.inc"
 #include "kernels/lzr/rounds_encode.inc"
 
-static void make_table(const struct bale_rans_frequencies *read, const uint16_t *meaning,
-                       union lzr_classes *table)
-{
-    bale_rans_slots(read, LZR_CLASS_BITS, meaning, table->slots);
-}
-
 static const struct lzr_rounds plain = {
     .steps = &bale_rans_plain,
-    .make_table = make_table,
+    .make_table = lzr_make_slots,
     .decode = decode,
     .classify = classify,
     .encode = encode,

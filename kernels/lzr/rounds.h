@@ -83,6 +83,13 @@ struct lzr_part {
     uint32_t first, end;
 };
 
+/* The table of classes for steps that look slots up in memory: a make_table. */
+static inline void lzr_make_slots(const struct bale_rans_frequencies *read, const uint16_t *meaning,
+                                  union lzr_classes *table)
+{
+    bale_rans_slots(read, LZR_CLASS_BITS, meaning, table->slots);
+}
+
 struct lzr_rounds {
     const struct bale_rans_steps *steps; /* of the same kind */
     void (*make_table)(const struct bale_rans_frequencies *read, const uint16_t *meaning,
