@@ -61,7 +61,6 @@ static const struct option long_options[] = {
 
 struct leaving {
     const struct bale_mount_line *mount;
-    const char *point;
     struct bale_umount_how how;
     bool read_only;
     int pidfd; /* the daemon, or -1 */
@@ -74,7 +73,7 @@ static bool drain(int fd, const struct leaving *leaving)
 {
     if (leaving->read_only || (syncfs(fd) == 0 && ioctl(fd, BALE_IOC_SYNC) == 0))
         return true;
-    bale_message("%s: not everything written can be stored: %s: %s", leaving->point,
+    bale_message("%s: not everything written can be stored: %s: %s", leaving->mount->point,
                  strerror(errno),
                  leaving->how.force ? "unmounting anyway"
                  : errno == ENOSPC || errno == EDQUOT
@@ -118,13 +117,14 @@ static bool may_end_yet(const struct leaving *leaving)
     char holders[256];
 
     if (!bale_holders(leaving->mount, leaving->pid, holders, sizeof holders)) {
-        bale_message("%s: unmounted; waiting for its daemon to store what is left", leaving->point);
+        bale_message("%s: unmounted; waiting for its daemon to store what is left",
+                     leaving->mount->point);
         return true;
     }
     bale_message(
         "%s: unmounted here and stored, but still mounted in the mount namespace of %s: end that, "
         "or end the daemon with kill %d, which stores everything first",
-        leaving->point, holders, leaving->pid);
+        leaving->mount->point, holders, leaving->pid);
     return false;
 }
 
@@ -165,9 +165,9 @@ static bool ended_well(const struct leaving *leaving)
         bale_message(
             "%s: unmounted, but its daemon did not end cleanly: see its log, and check the "
             "store with balefs fsck",
-            leaving->point);
+            leaving->mount->point);
     else if (!json_is_true(json_object_get(last, "clean")))
-        bale_message("%s: unmounted: %s", leaving->point,
+        bale_message("%s: unmounted: %s", leaving->mount->point,
                      result ? result : "not everything was stored: see the daemon's log");
     else
         well = true;
@@ -179,7 +179,7 @@ static bool ended_well(const struct leaving *leaving)
 static int unmount_and_wait(struct leaving *leaving)
 {
     leaving->pidfd = open_daemon(leaving->pid);
-    int status = bale_unmount(leaving->point, leaving->how.lazy);
+    int status = bale_unmount(leaving->mount->point, leaving->how.lazy);
     if (status == BALE_EXIT_DONE && !leaving->how.lazy) {
         /* It stores everything, detaches its mount and ends; other namespaces lose theirs. */
         if (leaving->how.others && leaving->pidfd >= 0)
@@ -208,11 +208,11 @@ static bool may_leave(int fd, const struct leaving *leaving, bool frozen)
         return true;
     if (!leaving->how.force)
         bale_message("%s: is frozen: end that with balefs thaw %s first, or use --force",
-                     leaving->point, leaving->point);
+                     leaving->mount->point, leaving->mount->point);
     else if (ioctl(fd, BALE_IOC_THAW) == 0)
         return true;
     else
-        bale_message("%s: cannot be thawed: %s: the daemon's log says more", leaving->point,
+        bale_message("%s: cannot be thawed: %s: the daemon's log says more", leaving->mount->point,
                      strerror(errno));
     return false;
 }
@@ -230,7 +230,7 @@ static int drain_and_leave(int fd, const struct bale_mount_line *mount, struct l
     }
     if (!answers) {
         bale_message("%s: its daemon does not answer: %s: unmount it with umount(8)",
-                     leaving->point, strerror(errno));
+                     leaving->mount->point, strerror(errno));
         close(fd);
         return BALE_EXIT_UNMOUNT_FAILED;
     }
@@ -253,7 +253,7 @@ static int drain_and_leave(int fd, const struct bale_mount_line *mount, struct l
  * daemon then stores what is left. */
 static int leave_mount(const struct bale_mount_line *mount, struct bale_umount_how how)
 {
-    struct leaving leaving = {.mount = mount, .point = mount->point, .how = how, .pidfd = -1};
+    struct leaving leaving = {.mount = mount, .how = how, .pidfd = -1};
     int fd = open(mount->point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd >= 0)
