@@ -16,6 +16,8 @@ struct cuda_batch {
     const cuda_chunk *host;      /* the table of chunks in host memory */
     const cuda_chunk *chunks;    /* the same in device memory, as everything in lists */
     uint32_t count;
+    const cuda_frame *frames; /* the table of frames; only of a codec with an extent part */
+    uint32_t frame_count;
     cuda_lists lists;
     void **to; /* decode: a cell for each chunk */
     void *temp;
@@ -47,10 +49,12 @@ struct cuda_codec_ops {
     /* Launches the encoding of raw cells to packed cells: chunk c lies at lists.raw + c *
      * BALE_CUDA_CELL, its stream goes to lists.packed + c * lists.packed_cell. Sets
      * packed_lengths[c] and statuses[c], 0 if it went well. A chunk whose packed length is 0 or more
-     * than its limit is stored raw. */
+     * than its limit is stored raw. A codec with an extent part makes that first, in lists.parts +
+     * f * BALE_CUDA_PART, and sets the length in made[f]. */
     cudaError_t (*encode)(const cuda_batch *batch);
     /* Launches the decoding of decode_from (decode_from_lengths bytes) to the cells in `to`
-     * (decode_room bytes), and sets decoded_lengths and statuses. The bytes are hostile. */
+     * (decode_room bytes), and sets decoded_lengths and statuses. The bytes are hostile, and so are
+     * those of the parts, which lie where encode puts them. */
     cudaError_t (*decode)(const cuda_batch *batch);
 };
 

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/codec/tables.h"
+
 struct cuda_lists {
     uint8_t *raw;    /* cells of BALE_CUDA_CELL bytes */
     uint8_t *packed; /* cells of packed_cell bytes */
@@ -19,6 +21,10 @@ struct cuda_lists {
     size_t *decode_room;
     size_t *decoded_lengths;
     int *statuses;
+    /* Of codecs with an extent part, for each frame: cells of BALE_CUDA_PART bytes, and what lies
+     * there. */
+    uint8_t *parts;
+    struct cuda_part *made;
 };
 
 /* Stands for a chunk that is not decoded: a valid stream that decodes to one byte, or length 0. */

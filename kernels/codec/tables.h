@@ -7,6 +7,8 @@
 
 #define BALE_CUDA_CHUNK_LOG2_MAX 16
 #define BALE_CUDA_CELL (1u << BALE_CUDA_CHUNK_LOG2_MAX)
+/* Of an extent part, in device memory: no codec here has a longer one. */
+#define BALE_CUDA_PART 2048u
 
 /* From the host, for each chunk. */
 struct cuda_chunk {
@@ -17,6 +19,22 @@ struct cuda_chunk {
     uint32_t limit;      /* encode: a chunk that takes more bytes is stored raw */
     uint32_t chunk_size; /* of its frame */
     uint32_t parameter;  /* of its frame; encode: that the frame will have */
+    uint32_t frame;      /* its frame's entry in the table of frames, which ascends */
+};
+
+/* From the host, for each frame: read only of codecs with an extent part. */
+struct cuda_frame {
+    uint64_t address;    /* decode: of its part, in pinned host memory or in device memory */
+    uint64_t checksum;   /* decode: of its part */
+    uint32_t length;     /* decode: of its part, BALE_CUDA_PART at most */
+    uint32_t raw_length; /* 1 or more */
+    uint32_t first;      /* its first chunk; all but the last one have that one's raw length */
+};
+
+/* From the device, for each frame of a codec with an extent part. */
+struct cuda_part {
+    uint64_t hash;
+    uint32_t length; /* encode: of what the codec made; decode: that of the frame's */
 };
 
 enum {

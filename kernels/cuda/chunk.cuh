@@ -51,6 +51,19 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
+/* Encode: hashes the extent parts that the codec made. A warp for a frame. */
+__global__ void __launch_bounds__(THREADS) hash_parts(uint32_t count, cuda_lists lists)
+{
+    const uint32_t f = warp_of_grid();
+
+    if (f >= count)
+        return;
+    const uint64_t hash =
+        bale_xxh3::of(lists.parts + (size_t)f * BALE_CUDA_PART, lists.made[f].length);
+    if (is_first_lane())
+        lists.made[f].hash = hash;
+}
+
 /* Encode, after keep_raw() and compression: takes the compressed bytes of a chunk if they are within
  * its limit. */
 __global__ void __launch_bounds__(THREADS)
@@ -123,6 +136,23 @@ __global__ void __launch_bounds__(THREADS)
     results[c].stored = chunk.length;
     results[c].flags = fine ? 0 : CUDA_BAD;
     set_decode(lists, c, fine && shrunk, chunk.length, chunk.raw_length, stub);
+}
+
+/* Decode, after check(): checks the extent parts. A warp for a frame. */
+__global__ void __launch_bounds__(THREADS)
+    check_parts(const cuda_frame *frames, uint32_t count, cuda_lists lists, cuda_result *results)
+{
+    const uint32_t f = warp_of_grid();
+
+    if (f >= count)
+        return;
+    const uint64_t hash =
+        bale_xxh3::of(lists.parts + (size_t)f * BALE_CUDA_PART, frames[f].length);
+    if (!is_first_lane())
+        return;
+    lists.made[f].hash = hash;
+    if (hash != frames[f].checksum)
+        results[frames[f].first].flags |= CUDA_BAD;
 }
 
 /* Decode, after decoding to raw: hashes the decoded bytes. */

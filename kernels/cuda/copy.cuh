@@ -150,6 +150,24 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
+/* A block for each frame: copies its extent part to its cell. */
+__global__ void __launch_bounds__(THREADS)
+    gather_parts(const cuda_frame *frames, uint32_t count, cuda_lists lists)
+{
+    for (uint32_t f = blockIdx.x; f < count; f += gridDim.x) {
+        const uint32_t length = frames[f].length, words = length / WORD;
+        uint8_t *to = lists.parts + (size_t)f * BALE_CUDA_PART;
+        const uint8_t *from = (const uint8_t *)frames[f].address;
+        equality unused = {};
+
+        copy_words<true>(from, words, to, &unused);
+        if (threadIdx.x < length % WORD)
+            to[words * WORD + threadIdx.x] = from[words * WORD + threadIdx.x];
+        if (threadIdx.x == 0)
+            lists.made[f].length = length;
+    }
+}
+
 /* A block for each move. Whole words are written aligned to sectors of the host's memory, and
  * the bytes before and behind them one by one. */
 __global__ void __launch_bounds__(THREADS) scatter(const cuda_move *moves, uint32_t count)

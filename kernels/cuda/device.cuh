@@ -33,6 +33,7 @@ struct bale_cuda_slot {
     struct bale_cuda_host host;
     struct cuda_lists lists;
     struct cuda_chunk *chunks; /* the host's tables in device memory */
+    struct cuda_frame *frames;
     struct cuda_result *results;
     struct cuda_move *moves;
     cudaEvent_t listed;   /* a table is in device memory */
@@ -81,6 +82,8 @@ void bale_cuda_slot_close(struct bale_cuda_slot *slot);
  * to. */
 cuda_batch bale_cuda_batch_of(struct bale_cuda_slot *slot, uint32_t count, void **to);
 cudaError_t bale_cuda_keep_raw(struct bale_cuda_slot *slot, uint32_t count);
+cudaError_t bale_cuda_hash_parts(struct bale_cuda_slot *slot, enum cuda_codec codec,
+                                 uint32_t count);
 cudaError_t bale_cuda_choose(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count);
 cudaError_t bale_cuda_compare(struct bale_cuda_slot *slot, uint32_t count);
 

@@ -32,11 +32,14 @@ struct bale_cuda_slot;
 /* The part of a slot that the host reads and writes. The tables are pinned host memory. */
 struct bale_cuda_host {
     struct cuda_chunk *chunks;
+    struct cuda_frame *frames;
     const struct cuda_result *results;
-    struct cuda_move *moves;
+    const struct cuda_part *made; /* only of a codec with an extent part */
+    struct cuda_move *moves; /* twice as many: one for each chunk and each frame's part */
     uint32_t cells;    /* entries in each */
     uint64_t raw;      /* device address of the raw cells */
     uint64_t packed;   /* of the packed ones */
+    uint64_t parts;    /* of the cells of extent parts, BALE_CUDA_PART bytes each */
     uint64_t raw_cell; /* bytes from one cell to the next */
     uint64_t packed_cell;
 };
@@ -86,8 +89,9 @@ const struct bale_cuda_host *bale_cuda_slot_host(const struct bale_cuda_slot *sl
 /* Sets the calling thread's device to the slot's. */
 int bale_cuda_slot_use(struct bale_cuda_slot *slot);
 
-/* Starts the first step for chunks[0, count). When bale_cuda_wait() returns, results[0, count)
- * are there. A chunk that is stored raw is then in its raw cell after an encode and after a
+/* Starts the first step for chunks[0, count) and their frames. When bale_cuda_wait() returns,
+ * results[0, count) are there, and made of the frames. A frame whose part is damaged has CUDA_BAD
+ * in the result of its first chunk. A chunk that is stored raw is then in its raw cell after an encode and after a
  * decode of CUDA_STORE, else in its packed cell. */
 int bale_cuda_encode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count);
 int bale_cuda_decode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count);

@@ -39,6 +39,8 @@ static int decode_queue(const struct bale_item *item, struct bale_frame *head)
     if (!has_geometry(head))
         return BALE_E_INVALID;
     int codec = bale_cuda_codec_of(head->codec);
+    if (codec >= 0 && bale_codec_has_part(head->codec) && head->part.stored > BALE_CUDA_PART)
+        return BALE_E_INVALID; /* the CPU knows what that means */
     return codec < 0 ? codec : CUDA_CODECS + codec;
 }
 
@@ -47,7 +49,7 @@ int bale_cuda_queue_of(const struct bale_item *item, struct bale_frame *head)
     return item->kind == BALE_ITEM_ENCODE ? encode_queue(item) : decode_queue(item, head);
 }
 
-static void prepare_encode(const struct cuda_job *job, struct cuda_chunk *chunks)
+static void prepare_encode(const struct cuda_job *job, uint32_t number, struct cuda_chunk *chunks)
 {
     const struct bale_item *item = job->item;
     const uint8_t *raw = item->raw;
@@ -61,12 +63,13 @@ static void prepare_encode(const struct cuda_job *job, struct cuda_chunk *chunks
             .limit = bale_chunk_limit(length),
             .chunk_size = 1u << item->frame.chunk_log2,
             .parameter = (uint16_t)item->setting.parameter,
+            .frame = number,
         };
         raw += length;
     }
 }
 
-static void prepare_decode(const struct cuda_job *job, struct cuda_chunk *chunks)
+static void prepare_decode(const struct cuda_job *job, uint32_t number, struct cuda_chunk *chunks)
 {
     const struct bale_frame *frame = &job->item->frame;
     const uint8_t *head = job->item->stored;
@@ -81,14 +84,30 @@ static void prepare_decode(const struct cuda_job *job, struct cuda_chunk *chunks
             .raw_length = bale_frame_chunk_raw(frame, i),
             .chunk_size = 1u << frame->chunk_log2,
             .parameter = frame->parameter,
+            .frame = number,
         };
         stored += entry.stored;
     }
 }
 
+static struct cuda_frame frame_of(const struct cuda_job *job)
+{
+    const struct bale_item *item = job->item;
+    const struct bale_frame *frame = &item->frame;
+    struct cuda_frame f = {.raw_length = frame->raw_length, .first = job->first};
+
+    if (item->kind == BALE_ITEM_DECODE) {
+        f.address = (uintptr_t)(item->stored + frame->head_length);
+        f.length = frame->part.stored;
+        f.checksum = frame->part.checksum;
+    }
+    return f;
+}
+
 void bale_cuda_prepare(struct cuda_worker *worker)
 {
-    struct cuda_chunk *chunks = bale_cuda_slot_host(worker->slot)->chunks;
+    const struct bale_cuda_host *host = bale_cuda_slot_host(worker->slot);
+    struct cuda_chunk *chunks = host->chunks;
 
     worker->chunk_count = 0;
     for (uint32_t i = 0; i < worker->job_count; i++) {
@@ -97,9 +116,10 @@ void bale_cuda_prepare(struct cuda_worker *worker)
         job->count = bale_frame_chunk_count(&job->item->frame);
         worker->chunk_count += job->count;
         if (job->item->kind == BALE_ITEM_ENCODE)
-            prepare_encode(job, chunks + job->first);
+            prepare_encode(job, i, chunks + job->first);
         else
-            prepare_decode(job, chunks + job->first);
+            prepare_decode(job, i, chunks + job->first);
+        host->frames[i] = frame_of(job);
     }
 }
 
@@ -130,6 +150,15 @@ static void add_move(struct cuda_worker *worker, uint64_t from, const uint8_t *t
         (struct cuda_move){.from = from, .to = (uintptr_t)to, .length = length};
 }
 
+/* The frame is stored raw. */
+static void fill_raw(struct cuda_worker *worker, const struct cuda_job *job,
+                     const struct cuda_result *results)
+{
+    for (uint32_t i = 0; i < job->count; i++)
+        worker->table[i] = (struct bale_chunk){
+            .stored = bale_frame_chunk_raw(&job->item->frame, i), .checksum = results[i].raw_hash};
+}
+
 static void fill_table(struct cuda_worker *worker, const struct cuda_job *job,
                        const struct cuda_result *results)
 {
@@ -138,12 +167,41 @@ static void fill_table(struct cuda_worker *worker, const struct cuda_job *job,
             (struct bale_chunk){.stored = results[i].stored, .checksum = results[i].stored_hash};
 }
 
+/* Takes the extent part that was made, and the chunks. False: together they gain too little. */
+static bool take_part(struct cuda_worker *worker, const struct cuda_job *job)
+{
+    const struct cuda_part *made =
+        &bale_cuda_slot_host(worker->slot)->made[job - worker->jobs];
+    struct bale_frame *frame = &job->item->frame;
+    uint64_t stored = made->length;
+
+    for (uint32_t i = 0; i < job->count; i++)
+        stored += worker->table[i].stored;
+    if (made->length > bale_part_limit(frame->raw_length) ||
+        !bale_frame_with_part_gains(frame->raw_length, stored))
+        return false;
+    frame->part = (struct bale_chunk){.stored = made->length, .checksum = made->hash};
+    return true;
+}
+
+static void move_part(struct cuda_worker *worker, const struct cuda_job *job)
+{
+    const struct bale_item *item = job->item;
+
+    if (bale_codec_has_part(item->frame.codec))
+        add_move(worker,
+                 bale_cuda_slot_host(worker->slot)->parts +
+                     (uint64_t)(job - worker->jobs) * BALE_CUDA_PART,
+                 item->stored + item->frame.head_length, item->frame.part.stored);
+}
+
 static void move_encoded(struct cuda_worker *worker, const struct cuda_job *job)
 {
     const struct bale_cuda_host *host = bale_cuda_slot_host(worker->slot);
     const struct bale_item *item = job->item;
-    const uint8_t *to = item->stored + item->frame.head_length;
+    const uint8_t *to = item->stored + bale_frame_chunks_at(&item->frame);
 
+    move_part(worker, job);
     for (uint32_t i = 0; i < job->count; i++) {
         uint32_t stored = worker->table[i].stored;
         bool raw = stored == bale_frame_chunk_raw(&item->frame, i);
@@ -158,6 +216,7 @@ static int resolve_encode(struct cuda_worker *worker, const struct cuda_job *job
 {
     const struct cuda_result *results = bale_cuda_slot_host(worker->slot)->results + job->first;
     struct bale_item *item = job->item;
+    struct bale_setting setting = item->setting;
     struct bale_frame *frame = &item->frame;
     uint32_t flags = flags_of(results, job->count);
 
@@ -168,7 +227,11 @@ static int resolve_encode(struct cuda_worker *worker, const struct cuda_job *job
         return BALE_E_CORRUPT;
     } else {
         fill_table(worker, job, results);
-        bale_frame_set_codec(frame, item->setting, worker->table);
+        if (bale_codec_has_part(setting.codec) && !take_part(worker, job)) {
+            setting = (struct bale_setting){.codec = BALE_CODEC_STORE};
+            fill_raw(worker, job, results);
+        }
+        bale_frame_set_codec(frame, setting, worker->table);
     }
     bale_frame_head_encode(frame, worker->table, item->stored);
     item->stored_length = (size_t)frame->head_length + frame->stored_length;

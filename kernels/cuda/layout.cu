@@ -82,9 +82,12 @@ void carve_slot(carver *c, bale_cuda_slot *slot, const bale_cuda_device *device,
     carve(c, &lists->decode_room, cells * sizeof(size_t));
     carve(c, &lists->decoded_lengths, cells * sizeof(size_t));
     carve(c, &lists->statuses, cells * sizeof(int));
+    carve(c, &lists->parts, cells * (size_t)BALE_CUDA_PART);
+    carve(c, &lists->made, cells * sizeof *lists->made);
+    carve(c, &slot->frames, cells * sizeof *slot->frames);
     carve(c, &slot->chunks, cells * sizeof *slot->chunks);
     carve(c, &slot->results, cells * sizeof *slot->results);
-    carve(c, &slot->moves, cells * sizeof *slot->moves);
+    carve(c, &slot->moves, 2 * cells * sizeof *slot->moves);
 }
 } // namespace
 

@@ -41,29 +41,48 @@ static bool is_taken(const struct bale_cuda_device *device, const struct bale_gp
     return true;
 }
 
-static void fill_chunks(const struct bale_gpu_trial *trial, struct cuda_chunk *chunks)
+static void fill_chunks(const struct bale_gpu_trial *trial, const struct bale_cuda_host *host)
 {
-    for (size_t i = 0; i < trial->measured; i++) {
+    uint32_t frames = 0;
+
+    for (uint32_t i = 0; i < trial->measured; i++) {
         const struct bale_gpu_trial_chunk *chunk = &trial->chunks[i];
-        chunks[i] = (struct cuda_chunk){
+        if (i == 0 || chunk->begins)
+            host->frames[frames++] = (struct cuda_frame){.first = i};
+        host->frames[frames - 1].raw_length += chunk->length;
+        host->chunks[i] = (struct cuda_chunk){
             .address = (uintptr_t)chunk->raw,
             .length = chunk->length,
             .raw_length = chunk->length,
             .limit = bale_chunk_limit(chunk->length),
             .chunk_size = BALE_CUDA_CELL,
             .parameter = chunk->parameter,
+            .frame = frames - 1,
         };
     }
 }
 
-static int sum_up(const struct cuda_result *results, struct bale_gpu_trial *trial)
+/* Of a frame's chunks from *i on, and of its part; *i becomes the next frame's first. */
+static uint64_t stored_of(const struct bale_gpu_trial *trial, const struct bale_cuda_host *host,
+                          size_t *i)
 {
-    trial->stored = 0;
-    for (size_t i = 0; i < trial->measured; i++) {
-        if (results[i].flags & CUDA_MISMATCH)
+    const uint32_t f = host->chunks[*i].frame, raw = host->frames[f].raw_length;
+    const bool has_part = bale_codec_has_part(trial->codec);
+    uint64_t stored = has_part ? host->made[f].length : 0;
+
+    for (; *i < trial->measured && host->chunks[*i].frame == f; ++*i)
+        stored += host->results[*i].stored;
+    return has_part && !bale_frame_with_part_gains(raw, stored) ? raw : stored;
+}
+
+static int sum_up(const struct bale_cuda_host *host, struct bale_gpu_trial *trial)
+{
+    for (size_t i = 0; i < trial->measured; i++)
+        if (host->results[i].flags & CUDA_MISMATCH)
             return BALE_E_CORRUPT;
-        trial->stored += results[i].stored;
-    }
+    trial->stored = 0;
+    for (size_t i = 0; i < trial->measured;)
+        trial->stored += stored_of(trial, host, &i);
     return BALE_OK;
 }
 
@@ -75,12 +94,12 @@ static int run_trial(struct bale_cuda_slot *slot, struct bale_gpu_trial *trial)
 
     trial->measured = trial->count < host->cells ? trial->count : host->cells;
     if (err == BALE_OK) {
-        fill_chunks(trial, host->chunks);
+        fill_chunks(trial, host);
         err = bale_cuda_measure(slot, (enum cuda_codec)bale_cuda_codec_of(trial->codec),
                                 (uint32_t)trial->measured, trial->runs, ns, ns + trial->runs);
     }
     if (err == BALE_OK)
-        err = sum_up(host->results, trial);
+        err = sum_up(host, trial);
     if (err == BALE_OK) {
         trial->encode_ns = median(ns, trial->runs);
         trial->decode_ns = median(ns + trial->runs, trial->runs);

@@ -45,6 +45,10 @@ cudaError_t load(bale_cuda_slot *slot, uint32_t count)
                                 (const void *)chunks[c].address, chunks[c].length,
                                 cudaMemcpyHostToDevice, slot->stream);
     if (!error)
+        error = cudaMemcpyAsync(slot->frames, slot->host.frames,
+                                (chunks[count - 1].frame + 1) * sizeof *slot->frames,
+                                cudaMemcpyHostToDevice, slot->stream);
+    if (!error)
         error = cudaMemsetAsync(slot->results, 0, count * sizeof(cuda_result), slot->stream);
     if (error)
         return error;
@@ -132,6 +136,10 @@ cudaError_t run_all(bale_cuda_slot *slot, cuda_codec codec, uint32_t count, unsi
         error = run_once(slot, codec, count, marks, &encode_ns[0], &decode_ns[0]);
     for (unsigned i = 0; i < runs && !error; i++)
         error = run_once(slot, codec, count, marks, &encode_ns[i], &decode_ns[i]);
+    if (!error)
+        error = cudaMemcpy((void *)slot->host.made, slot->lists.made,
+                           (slot->host.chunks[count - 1].frame + 1) * sizeof(cuda_part),
+                           cudaMemcpyDeviceToHost);
     return error ? error
                  : cudaMemcpy((void *)slot->host.results, slot->results,
                               count * sizeof(cuda_result), cudaMemcpyDeviceToHost);

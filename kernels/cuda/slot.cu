@@ -14,6 +14,11 @@ extern "C" {
 
 namespace
 {
+bool has_part(cuda_codec codec)
+{
+    return bale_codec_has_part(bale_cuda_codecs[codec].id);
+}
+
 constexpr unsigned THREADS = bale_chunk_rules::THREADS, WARPS = THREADS / 32;
 /* Blocks of the kernels that copy. Each direction alone fills the bus with them. With more
  * blocks of one direction the other starves when both copy: on an H100 24 and 4 move 40 GB/s
@@ -31,12 +36,17 @@ cudaError_t open_host(bale_cuda_slot *slot, uint32_t cells)
     cudaError_t error = take_host(&host->chunks, cells);
 
     if (!error)
+        error = take_host(&host->frames, cells);
+    if (!error)
         error = take_host((cuda_result **)&host->results, cells);
     if (!error)
-        error = take_host(&host->moves, cells);
+        error = take_host((cuda_part **)&host->made, cells);
+    if (!error)
+        error = take_host(&host->moves, 2 * cells);
     host->cells = cells;
     host->raw = (uintptr_t)slot->lists.raw;
     host->packed = (uintptr_t)slot->lists.packed;
+    host->parts = (uintptr_t)slot->lists.parts;
     host->raw_cell = BALE_CUDA_CELL;
     host->packed_cell = slot->lists.packed_cell;
     return error;
@@ -101,12 +111,46 @@ cudaError_t gather(bale_cuda_slot *slot, uint8_t *cells, size_t cell, uint32_t c
     return error ? error : cudaStreamWaitEvent(slot->stream, slot->gathered, 0);
 }
 
+/* How many frames the chunks are of. */
+uint32_t frames_of(const bale_cuda_slot *slot, uint32_t count)
+{
+    return slot->host.chunks[count - 1].frame + 1;
+}
+
+/* Copies the table of frames to the device, for a codec that reads it. */
+cudaError_t send_frames(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
+{
+    return has_part(codec) ? cudaMemcpyAsync(slot->frames, slot->host.frames,
+                                             frames_of(slot, count) * sizeof *slot->frames,
+                                             cudaMemcpyHostToDevice, slot->stream)
+                           : cudaSuccess;
+}
+
+/* Copies the frames' extent parts to their cells and checks them. A few KiB each: the slot's stream
+ * copies them beside the other slots' chunks. */
+cudaError_t take_parts(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
+{
+    const uint32_t frames = frames_of(slot, count);
+    cudaError_t error = send_frames(slot, codec, count);
+
+    if (error || !has_part(codec))
+        return error;
+    error = bale_launch::start(bale_copy::gather_parts, min(frames, BLOCKS_IN), bale_copy::THREADS,
+                               0, slot->stream, slot->frames, frames, slot->lists);
+    return error ? error
+                 : bale_launch::start(bale_chunk_rules::check_parts, warps_for(frames), THREADS, 0,
+                                      slot->stream, slot->frames, frames, slot->lists,
+                                      slot->results);
+}
+
 cudaError_t pack(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 {
     const cuda_codec_ops *ops = bale_cuda_ops(codec);
     const cuda_batch batch = bale_cuda_batch_of(slot, count, slot->lists.back_addresses);
     cudaError_t error = ops->encode(&batch);
 
+    if (!error)
+        error = bale_cuda_hash_parts(slot, codec, count);
     if (!error)
         error = bale_cuda_choose(slot, codec, count);
     if (error || !slot->lists.back)
@@ -180,12 +224,16 @@ int drain_on_error(bale_cuda_slot *slot, cudaError_t error)
     return bale_cuda_error(error);
 }
 
-cudaError_t fetch_results(bale_cuda_slot *slot, uint32_t count)
+cudaError_t fetch_results(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
 {
     cudaError_t error =
         cudaMemcpyAsync((void *)slot->host.results, slot->results, count * sizeof(cuda_result),
                         cudaMemcpyDeviceToHost, slot->stream);
 
+    if (!error && has_part(codec))
+        error = cudaMemcpyAsync((void *)slot->host.made, slot->lists.made,
+                                frames_of(slot, count) * sizeof(cuda_part), cudaMemcpyDeviceToHost,
+                                slot->stream);
     return error ? error : cudaEventRecord(slot->done, slot->stream);
 }
 
@@ -207,9 +255,11 @@ cudaError_t encode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
         error = gather_cells(slot, slot->lists.raw, BALE_CUDA_CELL, count, count, slot->stream);
     if (!error)
         error = bale_cuda_keep_raw(slot, count);
+    if (!error)
+        error = send_frames(slot, codec, count);
     if (!error && codec != CUDA_STORE)
         error = in_workspace(slot, codec, count, pack);
-    return error ? error : fetch_results(slot, count);
+    return error ? error : fetch_results(slot, codec, count);
 }
 
 cudaError_t scatter(bale_cuda_slot *slot, uint32_t count, cudaStream_t out)
@@ -238,9 +288,11 @@ cudaError_t decode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
     error =
         bale_launch::start(bale_chunk_rules::check, warps_for(count), THREADS, 0, slot->stream,
                            slot->chunks, count, lists, slot->device->stubs[codec], slot->results);
+    if (!error)
+        error = take_parts(slot, codec, count);
     if (!error && codec != CUDA_STORE)
         error = in_workspace(slot, codec, count, unpack);
-    return error ? error : fetch_results(slot, count);
+    return error ? error : fetch_results(slot, codec, count);
 }
 } // namespace
 
@@ -250,6 +302,8 @@ cuda_batch bale_cuda_batch_of(struct bale_cuda_slot *slot, uint32_t count, void 
                       slot->host.chunks,
                       slot->chunks,
                       count,
+                      slot->frames,
+                      frames_of(slot, count),
                       slot->lists,
                       to,
                       slot->workspace->temp,
@@ -262,6 +316,16 @@ cudaError_t bale_cuda_keep_raw(struct bale_cuda_slot *slot, uint32_t count)
 {
     return bale_launch::start(bale_chunk_rules::keep_raw, warps_for(count), THREADS, 0,
                               slot->stream, slot->chunks, count, slot->lists, slot->results);
+}
+
+cudaError_t bale_cuda_hash_parts(struct bale_cuda_slot *slot, enum cuda_codec codec,
+                                 uint32_t count)
+{
+    const uint32_t frames = frames_of(slot, count);
+
+    return has_part(codec) ? bale_launch::start(bale_chunk_rules::hash_parts, warps_for(frames),
+                                                THREADS, 0, slot->stream, frames, slot->lists)
+                           : cudaSuccess;
 }
 
 cudaError_t bale_cuda_choose(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count)
@@ -313,7 +377,9 @@ void bale_cuda_slot_close(struct bale_cuda_slot *slot)
     if (slot->done)
         cudaEventDestroy(slot->done);
     cudaFreeHost(slot->host.chunks);
+    cudaFreeHost(slot->host.frames);
     cudaFreeHost((void *)slot->host.results);
+    cudaFreeHost((void *)slot->host.made);
     cudaFreeHost(slot->host.moves);
     memset(slot, 0, sizeof *slot);
 }

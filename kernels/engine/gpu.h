@@ -38,7 +38,7 @@
 #include "format/reason.h"
 #include "kernels/engine/engine.h"
 
-#define BALE_GPU_ABI 8u
+#define BALE_GPU_ABI 9u
 
 enum { BALE_GPU_DEVICES = 16, BALE_GPU_NAME = 64 };
 enum { BALE_GPU_TRIAL = 2048 }; /* chunks of a trial that are measured, at most */
@@ -111,6 +111,10 @@ struct bale_gpu_trial_chunk {
     const uint8_t *raw; /* any host memory */
     uint32_t length;
     uint16_t parameter; /* a frame's */
+    /* Whether it begins an extent, as the first chunk always does: a codec with an extent part makes
+     * one for the chunks from here to the next such. All of an extent's but the last one have the
+     * same length. */
+    bool begins;
 };
 
 struct bale_gpu_trial {
@@ -124,7 +128,8 @@ struct bale_gpu_trial {
      * with BALE_OK. */
     int status;
     size_t measured; /* the first so many chunks: as many as a batch has room for */
-    uint64_t stored; /* bytes of those; a chunk that is stored raw counts with its raw length */
+    uint64_t stored; /* bytes of those and of their extents' parts; a chunk that is stored raw
+                      * counts with its raw length, and so does an extent whose part gains nothing */
     uint64_t encode_ns, decode_ns;
 };
 

@@ -30,6 +30,7 @@ struct bale_cuda_slot {
     struct bale_scratch *scratch;
     uint8_t *raw;
     uint8_t *packed;
+    uint8_t *parts;
 };
 
 struct bale_cuda_device {
@@ -65,13 +66,17 @@ static void open_slot(struct bale_cuda_slot *slot, uint32_t cells)
 {
     slot->raw = malloc((size_t)cells * BALE_CUDA_CELL);
     slot->packed = malloc((size_t)cells * PACKED_CELL);
+    slot->parts = malloc((size_t)cells * BALE_CUDA_PART);
     slot->host = (struct bale_cuda_host){
         .chunks = calloc(cells, sizeof(struct cuda_chunk)),
+        .frames = calloc(cells, sizeof(struct cuda_frame)),
         .results = calloc(cells, sizeof(struct cuda_result)),
-        .moves = calloc(cells, sizeof(struct cuda_move)),
+        .made = calloc(cells, sizeof(struct cuda_part)),
+        .moves = calloc((size_t)2 * cells, sizeof(struct cuda_move)),
         .cells = cells,
         .raw = (uintptr_t)slot->raw,
         .packed = (uintptr_t)slot->packed,
+        .parts = (uintptr_t)slot->parts,
         .raw_cell = BALE_CUDA_CELL,
         .packed_cell = PACKED_CELL,
     };
@@ -106,8 +111,11 @@ void bale_cuda_device_close(struct bale_cuda_device *device)
         bale_scratch_destroy(slot->scratch);
         free(slot->raw);
         free(slot->packed);
+        free(slot->parts);
         free(slot->host.chunks);
+        free(slot->host.frames);
         free((void *)(uintptr_t)slot->host.results);
+        free((void *)(uintptr_t)slot->host.made);
         free(slot->host.moves);
     }
     free(device);
@@ -212,6 +220,59 @@ static const struct bale_codec *codec_of(enum cuda_codec codec)
     return bale_codec_find(bale_cuda_codecs[codec].id);
 }
 
+static uint8_t *part_cell(const struct bale_cuda_slot *slot, uint32_t frame)
+{
+    return slot->parts + (size_t)frame * BALE_CUDA_PART;
+}
+
+static void set_part(struct bale_cuda_slot *slot, uint32_t frame, uint32_t length)
+{
+    struct cuda_part *made = (struct cuda_part *)(uintptr_t)&slot->host.made[frame];
+
+    *made = (struct cuda_part){bale_hash(part_cell(slot, frame), length), length};
+}
+
+/* Of a codec without extent parts it is of no bytes. */
+static struct bale_extent_part part_of(const struct bale_cuda_slot *slot, uint32_t frame)
+{
+    return (struct bale_extent_part){part_cell(slot, frame), slot->host.made[frame].length};
+}
+
+/* Before the frame's first chunk is encoded. */
+static void make_part(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t f)
+{
+    const struct cuda_frame *frame = &slot->host.frames[f];
+    const struct cuda_chunk *chunk = &slot->host.chunks[frame->first];
+    const uint8_t id = bale_cuda_codecs[codec].id;
+    uint8_t *raw = malloc(frame->raw_length);
+    int64_t length = 0;
+
+    for (uint32_t at = 0; raw && at < frame->raw_length; at += chunk->raw_length, chunk++)
+        memcpy(raw + at, (const uint8_t *)(uintptr_t)chunk->address, chunk->raw_length);
+    if (raw)
+        length = codec_of(codec)->learn(bale_scratch_work(slot->scratch, id), 0, raw,
+                                        frame->raw_length, part_cell(slot, f),
+                                        bale_part_limit(frame->raw_length));
+    set_part(slot, f, length > 0 ? (uint32_t)length : 0);
+    free(raw);
+}
+
+/* Before the frame's first chunk is decoded. */
+static void take_part(struct bale_cuda_slot *slot, uint32_t f)
+{
+    const struct cuda_frame *frame = &slot->host.frames[f];
+
+    memcpy(part_cell(slot, f), (const uint8_t *)(uintptr_t)frame->address, frame->length);
+    set_part(slot, f, frame->length);
+}
+
+/* Whether the chunk is the first of a frame with an extent part. */
+static bool begins_part(const struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t c)
+{
+    return bale_codec_has_part(bale_cuda_codecs[codec].id) &&
+           slot->host.frames[slot->host.chunks[c].frame].first == c;
+}
+
 static uint32_t flags_of(const uint8_t *raw, uint32_t length)
 {
     for (uint32_t i = 1; i < length; i++)
@@ -228,6 +289,8 @@ static void encode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uin
     uint8_t *packed = slot->packed + (size_t)c * PACKED_CELL;
     int64_t stored = 0;
 
+    if (begins_part(slot, codec, c))
+        make_part(slot, codec, chunk->frame);
     memcpy(raw, (const uint8_t *)(uintptr_t)chunk->address, chunk->length);
     *result =
         (struct cuda_result){.stored = chunk->raw_length, .flags = flags_of(raw, chunk->length)};
@@ -235,7 +298,7 @@ static void encode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uin
     if (codec != CUDA_STORE && chunk->limit > 0)
         stored = codec_of(codec)->encode(
             bale_scratch_work(slot->scratch, bale_cuda_codecs[codec].id), (int16_t)chunk->parameter,
-            (struct bale_extent_part){NULL, 0}, raw, chunk->raw_length, packed, chunk->limit);
+            part_of(slot, chunk->frame), raw, chunk->raw_length, packed, chunk->limit);
     if (stored > 0) {
         result->stored = (uint32_t)stored;
         result->stored_hash = bale_hash(packed, (size_t)stored);
@@ -251,6 +314,8 @@ static void decode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uin
     uint8_t *raw = slot->raw + (size_t)c * BALE_CUDA_CELL;
     uint8_t *packed = codec == CUDA_STORE ? raw : slot->packed + (size_t)c * PACKED_CELL;
 
+    if (begins_part(slot, codec, c))
+        take_part(slot, chunk->frame);
     memcpy(packed, (const uint8_t *)(uintptr_t)chunk->address, chunk->length);
     *result = (struct cuda_result){.stored = chunk->length};
     result->raw_hash = result->stored_hash = bale_hash(packed, chunk->length);
@@ -258,13 +323,16 @@ static void decode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uin
         result->flags = CUDA_BAD;
     else if (chunk->length < chunk->raw_length) {
         if (codec_of(codec)->decode(bale_scratch_work(slot->scratch, bale_cuda_codecs[codec].id),
-                                    (int16_t)chunk->parameter, (struct bale_extent_part){NULL, 0},
-                                    packed, chunk->length, raw, chunk->raw_length,
+                                    (int16_t)chunk->parameter, part_of(slot, chunk->frame), packed,
+                                     chunk->length, raw, chunk->raw_length,
                                     chunk->chunk_size,
                                     (struct bale_wanted){0, chunk->raw_length}) != BALE_OK)
             result->flags = CUDA_BAD;
         result->raw_hash = bale_hash(raw, chunk->raw_length);
     }
+    if (begins_part(slot, codec, c) &&
+        slot->host.made[chunk->frame].hash != slot->host.frames[chunk->frame].checksum)
+        result->flags |= CUDA_BAD;
 }
 
 static int begin_batch(void)

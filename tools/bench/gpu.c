@@ -49,7 +49,8 @@ static size_t list_chunks(const struct bale_bench_data *data, const struct bale_
             chunks[count++] =
                 (struct bale_gpu_trial_chunk){.raw = extent->raw + at,
                                               .length = length - at < chunk ? length - at : chunk,
-                                              .parameter = (uint16_t)settled.parameter};
+                                              .parameter = (uint16_t)settled.parameter,
+                                              .begins = at == 0};
     }
     return count;
 }

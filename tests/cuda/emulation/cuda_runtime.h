@@ -234,6 +234,15 @@ template <typename T> T atomicMax(T *p, T value)
     }
     return before;
 }
+template <typename T> T atomicMin(T *p, T value)
+{
+    T before = __atomic_load_n(p, __ATOMIC_SEQ_CST);
+
+    while (before > value && !__atomic_compare_exchange_n(p, &before, value, false,
+                                                          __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    }
+    return before;
+}
 template <typename T> T atomicExch(T *p, T value)
 {
     return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);

@@ -1,0 +1,393 @@
+/* fsst on the device: learning the symbols of a frame (spec.md, Learning), a block for a frame. No
+ * result depends on the order in which threads come: sums are of integers, of candidates with a slot
+ * the best stays, and the best of all are found by comparing with a border. */
+#ifndef BALE_KERNELS_FSST_LEARN_CUH
+#define BALE_KERNELS_FSST_LEARN_CUH
+
+#include "kernels/codec/lists.h"
+#include "kernels/codec/shared.cuh"
+#include "kernels/fsst/block.cuh"
+#include "kernels/fsst/sample.cuh"
+
+namespace bale_fsst
+{
+constexpr uint32_t ROUNDS = 6, SINGLE_WEIGHT = 3, PAYS = 4, FREQUENT = 6;
+constexpr uint32_t ITEMS = 2 * LITERAL;
+/* A sample has SAMPLE pairs at most, so that the table is half full. A word is the pair, and in the
+ * low bits its count; 0 is an empty one. */
+constexpr uint32_t PAIR_WORDS_LOG2 = 15, PAIR_WORDS = 1u << PAIR_WORDS_LOG2, COUNT_BITS = 14;
+constexpr uint32_t FREQUENT_MOST = SAMPLE / FREQUENT;
+constexpr uint32_t CANDIDATES = ITEMS + FREQUENT_MOST;
+constexpr uint32_t STRINGS_LOG2 = 13, STRINGS = 1u << STRINGS_LOG2;
+/* A candidate's rank: its gain, and in the low bits its length. */
+constexpr uint32_t LENGTH_BITS = 4, LENGTH_MASK = (1u << LENGTH_BITS) - 1;
+constexpr uint32_t RANK_BITS = 24; /* gains of all candidates together are below 2^19 */
+constexpr uint32_t OF_THREAD = (SLOTS + LEARN_THREADS - 1) / LEARN_THREADS;
+
+static_assert(PIECES * (PIECE - 1) < 1u << COUNT_BITS, "no pair occurs more often");
+
+/* The strings that may become symbols, while pairs are not counted. */
+struct candidates {
+    unsigned long long bytes[CANDIDATES];
+    uint32_t gain[CANDIDATES];
+    uint8_t length[CANDIDATES]; /* 0: there is none */
+    uint32_t string[STRINGS];   /* by their hash: the number plus 1 */
+};
+
+struct learn_shared {
+    union {
+        uint4 aligned;
+        uint32_t pairs[PAIR_WORDS];
+        candidates c;
+    };
+    union {
+        parsed p;
+        uint32_t frequent[FREQUENT_MOST]; /* words of pairs */
+    };
+    unsigned long long slot_bytes[SLOTS]; /* the best candidate's */
+    uint32_t slot_rank[SLOTS];            /* 0: there is none */
+    matcher m;
+    sample s;
+    uint32_t once[ITEMS];
+    uint8_t steps[PIECES];
+    uint32_t sums[WARPS_MAX];
+    uint32_t frequent_count;
+    uint32_t cost; /* of the last round's parse */
+};
+
+static_assert(sizeof(learn_shared) <= 227 << 10, "what a block may have");
+
+/* The first rounds look at a part of the sample, and find short strings, which are frequent. */
+__device__ inline uint32_t quarters(uint32_t round)
+{
+    return round < 2 ? 1 : round == 2 ? 2 : 4;
+}
+
+/* ---- Counting ---- */
+
+__device__ inline void count_pair(learn_shared *s, uint32_t a, uint32_t b)
+{
+    const uint32_t pair = a * ITEMS + b, fresh = pair << COUNT_BITS | 1;
+    uint32_t at = pair * 0x9e3779b1u >> (32 - PAIR_WORDS_LOG2);
+
+    for (;; at = (at + 1) % PAIR_WORDS) {
+        const uint32_t there = atomicCAS(&s->pairs[at], 0u, fresh);
+        if (there == 0)
+            return;
+        if (there >> COUNT_BITS == pair) {
+            atomicAdd(&s->pairs[at], 1u);
+            return;
+        }
+    }
+}
+
+/* By a block: parses the pieces of a round and counts their items, and pairs of them if asked. */
+__device__ inline void count_sample(learn_shared *s, uint32_t round, bool pairs)
+{
+    for (uint32_t i = threadIdx.x; pairs && i < PAIR_WORDS; i += LEARN_THREADS)
+        s->pairs[i] = 0;
+    for (uint32_t i = threadIdx.x; i < ITEMS; i += LEARN_THREADS)
+        s->once[i] = 0;
+    if (threadIdx.x == 0)
+        s->cost = s->frequent_count = 0;
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < PIECES; i += LEARN_THREADS) {
+        uint32_t cost = 0;
+        s->steps[i] = (uint8_t)(i % 4 < quarters(round)
+                                    ? parse_piece(&s->s, &s->m, i, &s->p, &cost)
+                                    : 0);
+        atomicAdd(&s->cost, cost);
+    }
+    __syncthreads();
+    for (uint32_t k = threadIdx.x; k < PIECE * PIECES; k += LEARN_THREADS) {
+        if (k / PIECES >= s->steps[k % PIECES])
+            continue;
+        const uint32_t item = s->p.items[k];
+        atomicAdd(&s->once[item], 1u);
+        if (!pairs || k < PIECES)
+            continue;
+        const uint32_t before = s->p.items[k - PIECES];
+        count_pair(s, before, item);
+        if (item < LITERAL && s->m.s.length[item] > 1)
+            count_pair(s, before, LITERAL + (uint32_t)(s->m.s.bytes[item] & 0xff));
+    }
+    __syncthreads();
+}
+
+/* ---- Candidates ---- */
+
+__device__ inline uint32_t item_length(const learn_shared *s, uint32_t item)
+{
+    return item < LITERAL ? s->m.s.length[item] : 1;
+}
+
+__device__ inline uint64_t item_bytes(const learn_shared *s, uint32_t item)
+{
+    return item < LITERAL ? s->m.s.bytes[item] : item - LITERAL;
+}
+
+/* By a block: lists the frequent pairs that a symbol can have. */
+__device__ inline void list_frequent(learn_shared *s)
+{
+    for (uint32_t i = threadIdx.x; i < PAIR_WORDS; i += LEARN_THREADS) {
+        const uint32_t word = s->pairs[i];
+        if ((word & ((1u << COUNT_BITS) - 1)) >= FREQUENT &&
+            item_length(s, (word >> COUNT_BITS) / ITEMS) < SYMBOL)
+            s->frequent[atomicAdd(&s->frequent_count, 1u)] = word;
+    }
+    __syncthreads();
+}
+
+__device__ inline void set_candidate(learn_shared *s, uint32_t i, uint64_t bytes, uint32_t length,
+                                     uint32_t gain)
+{
+    s->c.bytes[i] = bytes;
+    s->c.length[i] = (uint8_t)length;
+    s->c.gain[i] = gain;
+}
+
+/* By a thread: the candidate of an item, or of a pair. */
+__device__ inline void make_candidate(learn_shared *s, uint32_t i)
+{
+    if (i < ITEMS) {
+        const uint32_t n = s->once[i], length = n > 0 ? item_length(s, i) : 0;
+        set_candidate(s, i, item_bytes(s, i), length, n * (length == 1 ? SINGLE_WEIGHT : length));
+        return;
+    }
+    const uint32_t word = s->frequent[i - ITEMS], pair = word >> COUNT_BITS;
+    const uint32_t a = pair / ITEMS, b = pair % ITEMS, first = item_length(s, a);
+    const uint32_t length = min(first + item_length(s, b), SYMBOL);
+    set_candidate(s, i, item_bytes(s, a) | item_bytes(s, b) << 8 * first, length,
+                  (word & ((1u << COUNT_BITS) - 1)) * length);
+}
+
+/* By a thread: one of the candidates with the same string gets the gains of all; the others end. */
+__device__ inline void join_candidate(learn_shared *s, uint32_t i)
+{
+    candidates *c = &s->c;
+    const uint32_t length = c->length[i];
+
+    if (length == 0)
+        return;
+    uint32_t at = (uint32_t)((c->bytes[i] * 0x9e3779b97f4a7c15u + length) >> (64 - STRINGS_LOG2));
+    for (;; at = (at + 1) % STRINGS) {
+        const uint32_t there = atomicCAS(&c->string[at], 0u, i + 1);
+        if (there == 0)
+            return;
+        if (c->bytes[there - 1] == c->bytes[i] && c->length[there - 1] == length) {
+            atomicAdd(&c->gain[there - 1], c->gain[i]);
+            c->length[i] = 0; /* nobody looks at one that is not in the table */
+            return;
+        }
+    }
+}
+
+/* By a block: makes the candidates; count: of the entries, some of which have none. */
+__device__ inline uint32_t make_candidates(learn_shared *s, bool pairs)
+{
+    if (pairs)
+        list_frequent(s);
+    const uint32_t count = ITEMS + s->frequent_count;
+    for (uint32_t i = threadIdx.x; i < count; i += LEARN_THREADS)
+        make_candidate(s, i);
+    for (uint32_t i = threadIdx.x; i < STRINGS; i += LEARN_THREADS)
+        s->c.string[i] = 0;
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < count; i += LEARN_THREADS)
+        join_candidate(s, i);
+    __syncthreads();
+    return count;
+}
+
+/* ---- The best ---- */
+
+/* By a block: the best candidate of each slot: the greatest rank, then the least bytes. */
+__device__ inline void keep_best_of_slots(learn_shared *s, uint32_t count)
+{
+    const candidates *c = &s->c;
+    const auto rank = [c](uint32_t i) { return c->gain[i] << LENGTH_BITS | c->length[i]; };
+
+    for (uint32_t i = threadIdx.x; i < SLOTS; i += LEARN_THREADS) {
+        s->slot_rank[i] = 0;
+        s->slot_bytes[i] = ~0ull;
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < count; i += LEARN_THREADS)
+        if (c->length[i] > 0)
+            atomicMax(&s->slot_rank[slot_of(c->bytes[i], c->length[i])], rank(i));
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < count; i += LEARN_THREADS)
+        if (c->length[i] > 0) {
+            const uint32_t slot = slot_of(c->bytes[i], c->length[i]);
+            if (s->slot_rank[slot] == rank(i))
+                atomicMin(&s->slot_bytes[slot], c->bytes[i]);
+        }
+    __syncthreads();
+}
+
+/* The slots of a thread; the candidates in them are read once. */
+struct own_slots {
+    uint32_t rank[OF_THREAD];
+    unsigned long long bytes[OF_THREAD];
+};
+
+__device__ inline own_slots take_slots(const learn_shared *s)
+{
+    own_slots own;
+
+    for (uint32_t j = 0; j < OF_THREAD; j++) {
+        const uint32_t slot = threadIdx.x + j * LEARN_THREADS;
+        own.rank[j] = slot < SLOTS ? s->slot_rank[slot] : 0;
+        own.bytes[j] = slot < SLOTS ? s->slot_bytes[slot] : 0;
+    }
+    return own;
+}
+
+/* By a block: what the candidates weigh that are chosen(rank, bytes); each 1, or its length. */
+template <typename CHOSEN>
+__device__ inline uint32_t weigh(learn_shared *s, const own_slots &own, bool by_length,
+                                 CHOSEN chosen)
+{
+    uint32_t weight = 0;
+
+    for (uint32_t j = 0; j < OF_THREAD; j++)
+        if (own.rank[j] != 0 && chosen(own.rank[j], own.bytes[j]))
+            weight += by_length ? own.rank[j] & LENGTH_MASK : 1;
+    return sum_of_all(weight, s->sums);
+}
+
+/* By a block: drops all but the best candidates, up to the first that has no room. Finds the rank of
+ * that one bit by bit, and then among those with this rank, which are equally long, its bytes. */
+__device__ inline void keep_best(learn_shared *s, own_slots *own, bool by_length, uint32_t room)
+{
+    uint32_t border = 0;
+    unsigned long long end = 0;
+
+    if (weigh(s, *own, by_length, [](uint32_t, unsigned long long) { return true; }) <= room)
+        return;
+    for (uint32_t bit = 1u << (RANK_BITS - 1); bit > 0; bit /= 2) {
+        const uint32_t least = border | bit;
+        if (weigh(s, *own, by_length, [least](uint32_t rank, unsigned long long) {
+                return rank >= least;
+            }) > room)
+            border = least;
+    }
+    const uint32_t left = room - weigh(s, *own, by_length, [border](uint32_t rank,
+                                                                    unsigned long long) {
+                              return rank > border;
+                          });
+    const uint32_t length = border & LENGTH_MASK;
+    for (unsigned long long bit = 1ull << (8 * length - 1); bit > 0; bit /= 2) {
+        const unsigned long long to = end | bit;
+        if (weigh(s, *own, by_length, [border, to](uint32_t rank, unsigned long long bytes) {
+                return rank == border && bytes < to;
+            }) <= left)
+            end = to;
+    }
+    for (uint32_t j = 0; j < OF_THREAD; j++)
+        if (own->rank[j] < border || (own->rank[j] == border && own->bytes[j] >= end))
+            own->rank[j] = 0;
+}
+
+/* By a block: drops candidates that do not pay for their bytes in the part. */
+__device__ inline void drop_unpaid(own_slots *own, uint32_t raw_length)
+{
+    const uint32_t length = sample_length(raw_length);
+
+    for (uint32_t j = 0; j < OF_THREAD; j++) {
+        const uint32_t gain = own->rank[j] >> LENGTH_BITS, bytes = own->rank[j] & LENGTH_MASK;
+        if ((uint64_t)gain * raw_length < (uint64_t)PAYS * bytes * length)
+            own->rank[j] = 0;
+    }
+}
+
+/* By a block: the candidates become the symbols, in any order. Returns how many. */
+__device__ inline uint32_t take_symbols(learn_shared *s, const own_slots &own)
+{
+    uint32_t mine = 0, count;
+
+    for (uint32_t j = 0; j < OF_THREAD; j++)
+        mine += own.rank[j] != 0;
+    uint32_t code = sum_before(mine, s->sums, &count);
+    clear_slots(&s->m);
+    for (uint32_t i = threadIdx.x; i < 256; i += LEARN_THREADS)
+        s->m.s.length[i] = 0;
+    __syncthreads();
+    for (uint32_t j = 0; j < OF_THREAD; j++)
+        if (own.rank[j] != 0) {
+            s->m.s.bytes[code] = own.bytes[j];
+            s->m.s.length[code] = (uint8_t)(own.rank[j] & LENGTH_MASK);
+            s->m.code[threadIdx.x + j * LEARN_THREADS] = (uint8_t)code++;
+        }
+    __syncthreads();
+    return count;
+}
+
+/* ---- The part ---- */
+
+/* By a block: writes the symbols in the order of their codes. Returns the part's length. */
+__device__ inline uint32_t write_part(learn_shared *s, uint32_t count, uint8_t *part)
+{
+    const symbols *sym = &s->m.s;
+    const uint32_t length = threadIdx.x < count ? sym->length[threadIdx.x] : 0;
+    const uint64_t bytes = threadIdx.x < count ? sym->bytes[threadIdx.x] : 0;
+    uint32_t at = PART_HEAD;
+
+    if (count == 0)
+        return 0;
+    for (uint32_t i = 0; i < count && length > 0; i++)
+        if (sym->length[i] < length || (sym->length[i] == length && sym->bytes[i] < bytes))
+            at += sym->length[i];
+    for (uint32_t i = 0; i < length; i++)
+        part[at + i] = (uint8_t)(bytes >> 8 * i);
+    if (threadIdx.x < PART_HEAD) {
+        uint32_t same = 0;
+        for (uint32_t i = 0; i < count; i++)
+            same += sym->length[i] == threadIdx.x + 1;
+        part[threadIdx.x] = (uint8_t)same;
+    }
+    return PART_HEAD + sum_of_all(length, s->sums);
+}
+
+/* By a block: learns symbols whose part has capacity bytes at most. Returns how many. */
+__device__ inline uint32_t learn_symbols(learn_shared *s, uint32_t raw_length, uint32_t capacity)
+{
+    const uint32_t length = sample_length(raw_length);
+    uint32_t count = take_symbols(s, own_slots{});
+
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        const bool last = round + 1 == ROUNDS;
+        count_sample(s, round, !last);
+        keep_best_of_slots(s, make_candidates(s, !last));
+        own_slots own = take_slots(s);
+        keep_best(s, &own, false, SYMBOLS);
+        if (last) {
+            if (s->cost > length - length / 32)
+                return 0;
+            drop_unpaid(&own, raw_length);
+            keep_best(s, &own, true, capacity - min(capacity, PART_HEAD));
+        }
+        count = take_symbols(s, own);
+    }
+    return count;
+}
+
+/* A block for each frame. */
+__global__ void __launch_bounds__(LEARN_THREADS)
+    learn(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
+{
+    const cuda_frame frame = frames[blockIdx.x];
+    learn_shared *s = (learn_shared *)bale_shared::memory;
+
+    load_sample(&s->s, frame_bytes{lists.raw + (size_t)frame.first * BALE_CUDA_CELL,
+                                   chunks[frame.first].raw_length, frame.raw_length});
+    __syncthreads();
+    const uint32_t count = learn_symbols(s, frame.raw_length, frame.raw_length / 8);
+    const uint32_t length =
+        write_part(s, count, lists.parts + (size_t)blockIdx.x * BALE_CUDA_PART);
+    if (threadIdx.x == 0)
+        lists.made[blockIdx.x].length = length;
+}
+} // namespace bale_fsst
+
+#endif
