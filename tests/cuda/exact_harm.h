@@ -1,4 +1,5 @@
-/* Frames that were made to harm: a stream is damaged, or made by hand, and all checksums match. */
+/* Frames that were made to harm: a stream or an extent part is damaged, or made by hand, and all
+ * checksums match. */
 #ifndef BALE_TESTS_CUDA_EXACT_HARM_H
 #define BALE_TESTS_CUDA_EXACT_HARM_H
 
@@ -53,7 +54,8 @@ static inline bool exact_decode_chunks(struct exact_items *list, struct exact_jo
     return true;
 }
 
-/* One chunk's stream is damaged, and all checksums are made to match. */
+/* One chunk's stream is damaged, or the extent part, and all checksums are made to match; sometimes
+ * the part's is not. */
 static inline void exact_harm(struct exact_items *list, struct exact_job *job)
 {
     static uint8_t stored[EXACT_ROOM], hashes[8 * EXACT_CHUNKS_MAX];
@@ -68,7 +70,11 @@ static inline void exact_harm(struct exact_items *list, struct exact_job *job)
     from = bale_frame_chunks_at(&frame);
     to = frame.part.stored;
     memcpy(stored, job->frame + frame.head_length, to);
-    uint32_t victim = exact_below(list, frame.chunks);
+    bool of_part = to > 0 && exact_below(list, 3) == 0;
+    uint32_t victim = of_part ? frame.chunks : exact_below(list, frame.chunks);
+    if (of_part)
+        to = frame.part.stored = exact_damage(list, stored, frame.part.stored);
+    frame.part.checksum = bale_hash(stored, to);
     for (uint32_t i = 0; i < frame.chunks; i++) {
         table[i] = bale_frame_chunk(job->frame, &frame, i);
         memcpy(stored + to, job->frame + from, table[i].stored);
@@ -80,6 +86,10 @@ static inline void exact_harm(struct exact_items *list, struct exact_job *job)
     }
     job->expected =
         exact_decode_chunks(list, job, &frame, table, stored, hashes) ? BALE_OK : BALE_E_CORRUPT;
+    if (of_part && exact_below(list, 4) == 0) {
+        frame.part.checksum ^= 1;
+        job->expected = BALE_E_CORRUPT;
+    }
     if (job->expected == BALE_OK)
         frame.raw_checksum = bale_hash(hashes, (size_t)8 * frame.chunks);
     bale_frame_head_encode(&frame, table, job->frame);
