@@ -38,7 +38,7 @@ extern "C" {
     CODEC(gpulz, GPULZ, 17, bale_gpulz_is_definite(p), 5, false, INT16_MAX,                        \
           bale_gpulz_symbol_log2(p), BALE_CHUNK_LOG2_MAX)                                          \
     CODEC(culzss, CULZSS, 16, p == 1 || p == 2, 4, false, INT16_MAX, p == 1, BALE_CHUNK_LOG2_MAX)  \
-    CODEC(lzr, LZR, 20, p >= 1 && p <= 9, 3, false, 1, p > 1, 16)                             \
+    CODEC(lzr, LZR, 20, p >= 1 && p <= 9, 3, false, 1, p > 1, 16)                                  \
     CODEC(fsst, FSST, 18, p == 0, 1, false, INT16_MAX, 0, BALE_CHUNK_LOG2_MAX)
 #define BALE_CODEC_LIST(BUILT_IN, CODEC)                                                           \
     BUILT_IN(store, STORE, 0, p == 0)                                                              \

@@ -146,8 +146,7 @@ __global__ void __launch_bounds__(THREADS)
 
     if (f >= count)
         return;
-    const uint64_t hash =
-        bale_xxh3::of(lists.parts + (size_t)f * BALE_CUDA_PART, frames[f].length);
+    const uint64_t hash = bale_xxh3::of(lists.parts + (size_t)f * BALE_CUDA_PART, frames[f].length);
     if (!is_first_lane())
         return;
     lists.made[f].hash = hash;

@@ -35,12 +35,12 @@ struct bale_cuda_host {
     struct cuda_frame *frames;
     const struct cuda_result *results;
     const struct cuda_part *made; /* only of a codec with an extent part */
-    struct cuda_move *moves; /* twice as many: one for each chunk and each frame's part */
-    uint32_t cells;    /* entries in each */
-    uint64_t raw;      /* device address of the raw cells */
-    uint64_t packed;   /* of the packed ones */
-    uint64_t parts;    /* of the cells of extent parts, BALE_CUDA_PART bytes each */
-    uint64_t raw_cell; /* bytes from one cell to the next */
+    struct cuda_move *moves;      /* twice as many: one for each chunk and each frame's part */
+    uint32_t cells;               /* entries in each */
+    uint64_t raw;                 /* device address of the raw cells */
+    uint64_t packed;              /* of the packed ones */
+    uint64_t parts;               /* of the cells of extent parts, BALE_CUDA_PART bytes each */
+    uint64_t raw_cell;            /* bytes from one cell to the next */
     uint64_t packed_cell;
 };
 

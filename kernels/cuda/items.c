@@ -155,8 +155,8 @@ static void fill_raw(struct cuda_worker *worker, const struct cuda_job *job,
                      const struct cuda_result *results)
 {
     for (uint32_t i = 0; i < job->count; i++)
-        worker->table[i] = (struct bale_chunk){
-            .stored = bale_frame_chunk_raw(&job->item->frame, i), .checksum = results[i].raw_hash};
+        worker->table[i] = (struct bale_chunk){.stored = bale_frame_chunk_raw(&job->item->frame, i),
+                                               .checksum = results[i].raw_hash};
 }
 
 static void fill_table(struct cuda_worker *worker, const struct cuda_job *job,
@@ -170,8 +170,7 @@ static void fill_table(struct cuda_worker *worker, const struct cuda_job *job,
 /* Takes the extent part that was made, and the chunks. False: together they gain too little. */
 static bool take_part(struct cuda_worker *worker, const struct cuda_job *job)
 {
-    const struct cuda_part *made =
-        &bale_cuda_slot_host(worker->slot)->made[job - worker->jobs];
+    const struct cuda_part *made = &bale_cuda_slot_host(worker->slot)->made[job - worker->jobs];
     struct bale_frame *frame = &job->item->frame;
     uint64_t stored = made->length;
 

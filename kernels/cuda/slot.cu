@@ -137,10 +137,10 @@ cudaError_t take_parts(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
         return error;
     error = bale_launch::start(bale_copy::gather_parts, min(frames, BLOCKS_IN), bale_copy::THREADS,
                                0, slot->stream, slot->frames, frames, slot->lists);
-    return error ? error
-                 : bale_launch::start(bale_chunk_rules::check_parts, warps_for(frames), THREADS, 0,
-                                      slot->stream, slot->frames, frames, slot->lists,
-                                      slot->results);
+    return error
+               ? error
+               : bale_launch::start(bale_chunk_rules::check_parts, warps_for(frames), THREADS, 0,
+                                    slot->stream, slot->frames, frames, slot->lists, slot->results);
 }
 
 cudaError_t pack(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
@@ -318,8 +318,7 @@ cudaError_t bale_cuda_keep_raw(struct bale_cuda_slot *slot, uint32_t count)
                               slot->stream, slot->chunks, count, slot->lists, slot->results);
 }
 
-cudaError_t bale_cuda_hash_parts(struct bale_cuda_slot *slot, enum cuda_codec codec,
-                                 uint32_t count)
+cudaError_t bale_cuda_hash_parts(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count)
 {
     const uint32_t frames = frames_of(slot, count);
 

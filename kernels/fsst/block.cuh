@@ -35,8 +35,8 @@ __device__ inline uint32_t sum_of_all(uint32_t value, uint32_t *sums)
     if (bale_warp::lane() == 0)
         sums[threadIdx.x / 32] = of_this;
     __syncthreads();
-    const uint32_t all = __reduce_add_sync(
-        bale_warp::ALL, bale_warp::lane() < warps ? sums[bale_warp::lane()] : 0);
+    const uint32_t all =
+        __reduce_add_sync(bale_warp::ALL, bale_warp::lane() < warps ? sums[bale_warp::lane()] : 0);
     __syncthreads();
     return all;
 }

@@ -146,8 +146,8 @@ __device__ inline bool decode_chunk(decode_shared *s, const uint8_t *in, uint32_
     const uint32_t at = sum_before(stored, s->sums, &codes);
     if (codes != length - head)
         return false;
-    const bool fine = !mine || decode_split(s, code_reader(in + head + at, stored),
-                                            split_length(raw_length));
+    const bool fine =
+        !mine || decode_split(s, code_reader(in + head + at, stored), split_length(raw_length));
     return __syncthreads_and(fine);
 }
 
@@ -162,8 +162,8 @@ __global__ void __launch_bounds__(THREADS)
 
     if (length == 0)
         return;
-    bool fine = read_part(lists.parts + (size_t)frame * BALE_CUDA_PART, lists.made[frame].length,
-                          &s->s);
+    bool fine =
+        read_part(lists.parts + (size_t)frame * BALE_CUDA_PART, lists.made[frame].length, &s->s);
     __syncthreads();
     fine = fine && decode_chunk(s, in, length, raw_length);
     if (fine)

@@ -160,9 +160,8 @@ __device__ inline void write_codes(const encode_shared *s, const uint8_t *raw, u
 
     for (uint32_t i = threadIdx.x / 32; i < splits; i += THREADS / 32)
         if (!(s->over[i / 32] >> i % 32 & 1))
-            bale_bytes::copy_to_unaligned(out + s->at[i],
-                                          (const uint8_t *)(s->r.words + i * ROW_WORDS),
-                                          s->length[i]);
+            bale_bytes::copy_to_unaligned(
+                out + s->at[i], (const uint8_t *)(s->r.words + i * ROW_WORDS), s->length[i]);
     if (s->over[threadIdx.x / 32] >> threadIdx.x % 32 & 1)
         parse_to(s, raw, raw_length, out + s->at[threadIdx.x]);
 }

@@ -93,9 +93,8 @@ __device__ inline void count_sample(learn_shared *s, uint32_t round, bool pairs)
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < PIECES; i += LEARN_THREADS) {
         uint32_t cost = 0;
-        s->steps[i] = (uint8_t)(i % 4 < quarters(round)
-                                    ? parse_piece(&s->s, &s->m, i, &s->p, &cost)
-                                    : 0);
+        s->steps[i] =
+            (uint8_t)(i % 4 < quarters(round) ? parse_piece(&s->s, &s->m, i, &s->p, &cost) : 0);
         atomicAdd(&s->cost, cost);
     }
     __syncthreads();
@@ -267,15 +266,13 @@ __device__ inline void keep_best(learn_shared *s, own_slots *own, bool by_length
         return;
     for (uint32_t bit = 1u << (RANK_BITS - 1); bit > 0; bit /= 2) {
         const uint32_t least = border | bit;
-        if (weigh(s, *own, by_length, [least](uint32_t rank, unsigned long long) {
-                return rank >= least;
-            }) > room)
+        if (weigh(s, *own, by_length,
+                  [least](uint32_t rank, unsigned long long) { return rank >= least; }) > room)
             border = least;
     }
-    const uint32_t left = room - weigh(s, *own, by_length, [border](uint32_t rank,
-                                                                    unsigned long long) {
-                              return rank > border;
-                          });
+    const uint32_t left =
+        room - weigh(s, *own, by_length,
+                     [border](uint32_t rank, unsigned long long) { return rank > border; });
     const uint32_t length = border & LENGTH_MASK;
     for (unsigned long long bit = 1ull << (8 * length - 1); bit > 0; bit /= 2) {
         const unsigned long long to = end | bit;
@@ -383,8 +380,7 @@ __global__ void __launch_bounds__(LEARN_THREADS)
                                    chunks[frame.first].raw_length, frame.raw_length});
     __syncthreads();
     const uint32_t count = learn_symbols(s, frame.raw_length, frame.raw_length / 8);
-    const uint32_t length =
-        write_part(s, count, lists.parts + (size_t)blockIdx.x * BALE_CUDA_PART);
+    const uint32_t length = write_part(s, count, lists.parts + (size_t)blockIdx.x * BALE_CUDA_PART);
     if (threadIdx.x == 0)
         lists.made[blockIdx.x].length = length;
 }

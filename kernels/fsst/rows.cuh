@@ -20,8 +20,7 @@ __device__ inline uint64_t load_eight(const uint32_t *row, uint32_t at)
     const uint32_t *w = row + at / 4;
     const uint32_t shift = 8 * (at % 4);
 
-    return __funnelshift_r(w[0], w[1], shift) |
-           (uint64_t)__funnelshift_r(w[1], w[2], shift) << 32;
+    return __funnelshift_r(w[0], w[1], shift) | (uint64_t)__funnelshift_r(w[1], w[2], shift) << 32;
 }
 
 /* By a block: the chunk's cell to rows. Up to three bytes behind the chunk are read. */

@@ -86,12 +86,12 @@ static inline void exact_harm(struct exact_items *list, struct exact_job *job)
     }
     job->expected =
         exact_decode_chunks(list, job, &frame, table, stored, hashes) ? BALE_OK : BALE_E_CORRUPT;
+    if (job->expected == BALE_OK)
+        frame.raw_checksum = bale_hash(hashes, (size_t)8 * frame.chunks);
     if (of_part && exact_below(list, 4) == 0) {
         frame.part.checksum ^= 1;
         job->expected = BALE_E_CORRUPT;
     }
-    if (job->expected == BALE_OK)
-        frame.raw_checksum = bale_hash(hashes, (size_t)8 * frame.chunks);
     bale_frame_head_encode(&frame, table, job->frame);
     memcpy(job->frame + frame.head_length, stored, to);
     job->frame_length = frame.head_length + to;

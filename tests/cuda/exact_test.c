@@ -124,6 +124,29 @@ static void test_random(struct exact_items *list, const struct amount *amount)
     }
 }
 
+/* Frames whose chunks share an extent part, of all chunk sizes: whole, and harmed. */
+static void test_parts(struct exact_items *list)
+{
+    const struct codec_case *c;
+
+    for (unsigned i = 0; (c = exact_case(i)); i++) {
+        if (!bale_codec_has_part(c->id))
+            continue;
+        for (int times = 0; times < 2; times++) {
+            for (unsigned n = 0; n < EXACT_ITEMS; n++)
+                exact_add(list, codec_setting_random(c->id, &list->state),
+                          n % 5 == 4 ? DATA_MIXED : DATA_TEXT,
+                          c->least + exact_below(list, n % 4 ? 9000 : 100000),
+                          (uint8_t)(12 + n % 5));
+            exact_encode_all(list);
+            exact_decode_all(list);
+            exact_harm_all(list);
+            exact_decode_all(list);
+            list->count = 0;
+        }
+    }
+}
+
 /* An open setting is refused: the caller has to choose first. */
 static void test_open(struct exact_items *list)
 {
@@ -161,6 +184,7 @@ int main(int argc, char **argv)
     test_open(&list);
     test_lengths(&list, amount);
     test_streams(&list);
+    test_parts(&list);
     test_grid(&list, amount);
     test_random(&list, amount);
     CHECK_EQ_U(rig_stats(&rig).mismatches, 0);

@@ -250,9 +250,9 @@ static void make_part(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32
     for (uint32_t at = 0; raw && at < frame->raw_length; at += chunk->raw_length, chunk++)
         memcpy(raw + at, (const uint8_t *)(uintptr_t)chunk->address, chunk->raw_length);
     if (raw)
-        length = codec_of(codec)->learn(bale_scratch_work(slot->scratch, id), 0, raw,
-                                        frame->raw_length, part_cell(slot, f),
-                                        bale_part_limit(frame->raw_length));
+        length =
+            codec_of(codec)->learn(bale_scratch_work(slot->scratch, id), 0, raw, frame->raw_length,
+                                   part_cell(slot, f), bale_part_limit(frame->raw_length));
     set_part(slot, f, length > 0 ? (uint32_t)length : 0);
     free(raw);
 }
@@ -324,8 +324,7 @@ static void decode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uin
     else if (chunk->length < chunk->raw_length) {
         if (codec_of(codec)->decode(bale_scratch_work(slot->scratch, bale_cuda_codecs[codec].id),
                                     (int16_t)chunk->parameter, part_of(slot, chunk->frame), packed,
-                                     chunk->length, raw, chunk->raw_length,
-                                    chunk->chunk_size,
+                                    chunk->length, raw, chunk->raw_length, chunk->chunk_size,
                                     (struct bale_wanted){0, chunk->raw_length}) != BALE_OK)
             result->flags = CUDA_BAD;
         result->raw_hash = bale_hash(raw, chunk->raw_length);

@@ -42,11 +42,10 @@ static void add(struct world *w, uint8_t codec, int parameter, uint32_t length)
 
     REQUIRE(w->trial_count < TRIALS);
     for (size_t i = 0; i < w->count; i++)
-        chunks[i] = (struct bale_gpu_trial_chunk){
-            .raw = w->data[i % DISTINCT],
-            .length = length,
-            .parameter = (uint16_t)parameter,
-            .begins = i % EXTENT == 0};
+        chunks[i] = (struct bale_gpu_trial_chunk){.raw = w->data[i % DISTINCT],
+                                                  .length = length,
+                                                  .parameter = (uint16_t)parameter,
+                                                  .begins = i % EXTENT == 0};
     w->trials[w->trial_count++] = (struct bale_gpu_trial){
         .codec = codec, .chunks = chunks, .count = w->count, .runs = RUNS, .status = 1};
 }

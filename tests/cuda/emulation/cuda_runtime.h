@@ -43,6 +43,13 @@ namespace bale_shared
 inline thread_local uint4 memory[EMULATED_SHARED / sizeof(uint4)]; /* kernels/codec/shared.cuh */
 }
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(from, length)
+#define ASAN_UNPOISON_MEMORY_REGION(from, length)
+#endif
+
 /* ---- The device's functions ---- */
 
 inline thread_local dim3 blockIdx, blockDim, gridDim;
@@ -439,6 +446,10 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(
         abort();
     blockDim = config->blockDim;
     gridDim = config->gridDim;
+    /* AddressSanitizer finds accesses behind what the launch has asked for. */
+    ASAN_UNPOISON_MEMORY_REGION(bale_shared::memory, EMULATED_SHARED);
+    ASAN_POISON_MEMORY_REGION((uint8_t *)bale_shared::memory + config->dynamicSmemBytes,
+                              EMULATED_SHARED - config->dynamicSmemBytes);
     for (unsigned b = 0; b < config->gridDim.x; b++) {
         memset(bale_shared::memory, 0x5a, config->dynamicSmemBytes);
         blockIdx.x = b;
