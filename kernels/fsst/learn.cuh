@@ -13,18 +13,19 @@ namespace bale_fsst
 {
 constexpr uint32_t ROUNDS = 6, SINGLE_WEIGHT = 3, PAYS = 4, FREQUENT = 6;
 constexpr uint32_t ITEMS = 2 * LITERAL;
-/* A sample has SAMPLE pairs at most, so that the table is half full. A word is the pair, and in the
- * low bits its count; 0 is an empty one. */
-constexpr uint32_t PAIR_WORDS_LOG2 = 15, PAIR_WORDS = 1u << PAIR_WORDS_LOG2, COUNT_BITS = 14;
+/* A piece has as many pairs as bytes, less one, so that the table is never full: a symbol of two bytes
+ * or more counts twice. A word is the pair, and in the low bits its count; 0 is an empty one. */
+constexpr uint32_t PAIR_WORDS_LOG2 = 14, PAIR_WORDS = 1u << PAIR_WORDS_LOG2, COUNT_BITS = 14;
 constexpr uint32_t FREQUENT_MOST = SAMPLE / FREQUENT;
 constexpr uint32_t CANDIDATES = ITEMS + FREQUENT_MOST;
-constexpr uint32_t STRINGS_LOG2 = 13, STRINGS = 1u << STRINGS_LOG2;
+constexpr uint32_t STRINGS_LOG2 = 12, STRINGS = 1u << STRINGS_LOG2;
 /* A candidate's rank: its gain, and in the low bits its length. */
 constexpr uint32_t LENGTH_BITS = 4, LENGTH_MASK = (1u << LENGTH_BITS) - 1;
 constexpr uint32_t RANK_BITS = 24; /* gains of all candidates together are below 2^19 */
 constexpr uint32_t OF_THREAD = (SLOTS + LEARN_THREADS - 1) / LEARN_THREADS;
 
 static_assert(PIECES * (PIECE - 1) < 1u << COUNT_BITS, "no pair occurs more often");
+static_assert(PIECES * (PIECE - 1) < PAIR_WORDS && CANDIDATES < STRINGS, "the tables end a search");
 
 /* The strings that may become symbols, while pairs are not counted. */
 struct candidates {
@@ -55,7 +56,7 @@ struct learn_shared {
     uint32_t cost; /* of the last round's parse */
 };
 
-static_assert(sizeof(learn_shared) <= 227 << 10, "what a block may have");
+static_assert(sizeof(learn_shared) <= 163 << 10, "what a block may have on an A100");
 
 /* The first rounds look at a part of the sample, and find short strings, which are frequent. */
 __device__ inline uint32_t quarters(uint32_t round)
