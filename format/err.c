@@ -36,6 +36,8 @@ static const struct entry entries[] = {
     [-BALE_E_STALE] = {"changed meanwhile", EAGAIN},
     [-BALE_E_NOT_LOADED] = {"not in memory", EAGAIN},
     [-BALE_E_NO_DEVICE] = {"no device is open", EAGAIN},
+    /* Not EMFILE: it is not the program that has too many. */
+    [-BALE_E_FILES] = {"too many open files", ENFILE},
 };
 
 _Static_assert(sizeof(entries) / sizeof(entries[0]) == -BALE_E_LAST + 1, "a code lacks its entry");
@@ -111,6 +113,9 @@ int bale_err_from_errno(int e)
         return BALE_E_ENGINE;
     case EINPROGRESS:
         return BALE_E_QUARANTINED;
+    case EMFILE:
+    case ENFILE:
+        return BALE_E_FILES;
     default:
         return BALE_E_IO;
     }

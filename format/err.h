@@ -32,12 +32,15 @@ enum bale_err {
     BALE_E_STALE = -21,      /* what was looked up has changed: look it up again */
     BALE_E_NOT_LOADED = -22, /* a page of the index is not in memory */
     BALE_E_NO_DEVICE = -23,  /* the engine has no device open: another engine does the item */
+
+    BALE_E_FILES = -24, /* the process, its user or the system has too many files open */
 };
 
-/* The lowest code that a user may see, and the lowest that there is: what lies below is not a
+/* The answers between functions, and the lowest code that there is: what lies below is not a
  * bale_err. */
-#define BALE_E_LAST_ERROR BALE_E_QUARANTINED
-#define BALE_E_LAST BALE_E_NO_DEVICE
+#define BALE_E_FIRST_ANSWER BALE_E_SHORT
+#define BALE_E_LAST_ANSWER BALE_E_NO_DEVICE
+#define BALE_E_LAST BALE_E_FILES
 
 /* A short English text without a full stop, for a log line or a message. Never NULL: "unknown
  * error" for a number that is not a bale_err. Static storage. */

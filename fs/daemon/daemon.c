@@ -25,6 +25,7 @@
 #include "fs/fuse/mount.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
+#include "fs/fuse/shares.h"
 #include "fs/fuse/unsynced.h"
 #include "fs/store/overlap.h"
 #include "kernels/engine/plugin_loader.h"
@@ -150,17 +151,31 @@ static int create_volume(struct daemon *d)
     return err;
 }
 
-static int create_parts(struct daemon *d, unsigned descriptors)
+/* What the users of the mount share. A part is for its owner alone. */
+static int create_shares(struct bale_mount *mount, const struct bale_descriptors *descriptors)
+{
+    unsigned files = descriptors->files;
+    unsigned kept =
+        bale_directories_kept(descriptors, bale_memory_cap(bale_volume_memory(mount->volume)));
+    int err = bale_shares_create(files, files / 8, mount->owner, &mount->files);
+
+    return err == BALE_OK ? bale_shares_create(kept, kept / 8, mount->owner, &mount->directories)
+                          : err;
+}
+
+static int create_parts(struct daemon *d, const struct bale_descriptors *descriptors)
 {
     struct bale_mount *mount = &d->mount;
     struct bale_memory *memory = bale_volume_memory(mount->volume);
-    int err =
-        bale_nodes_create(bale_store_root_fd(mount->store), memory, descriptors, &mount->nodes);
+    int err = bale_nodes_create(bale_store_root_fd(mount->store), memory, descriptors->nodes,
+                                &mount->nodes);
 
     if (err)
         return bale_err_from_errno(err);
     bale_nodes_on_full(mount->nodes, bale_opened_wait_close, mount);
-    err = bale_ctimes_create(memory, &mount->ctimes);
+    err = create_shares(mount, descriptors);
+    if (err == BALE_OK)
+        err = bale_ctimes_create(memory, &mount->ctimes);
     if (err == BALE_OK)
         err = bale_unsynced_create(mount);
     if (err == BALE_OK)
@@ -174,7 +189,7 @@ static int create_parts(struct daemon *d, unsigned descriptors)
 static int daemon_start(struct daemon *d)
 {
     struct bale_mount *mount = &d->mount;
-    unsigned descriptors = bale_descriptors_raise();
+    struct bale_descriptors descriptors = bale_descriptors_raise();
     int err = bale_daemon_signals_open(&d->signals);
 
     if (err == BALE_OK)
@@ -206,7 +221,7 @@ static int daemon_start(struct daemon *d)
     bale_plugin_set_environment();
     err = create_volume(d);
     if (err == BALE_OK)
-        err = create_parts(d, descriptors);
+        err = create_parts(d, &descriptors);
     if (err == BALE_OK)
         err = bale_session_create(mount, d->options, &d->trust, d->mountpoint, d->signals.ended,
                                   &d->session, d->why);
@@ -303,6 +318,8 @@ static int daemon_end(struct daemon *d, bool served)
     bale_ctimes_destroy(mount->ctimes);
     bale_unsynced_destroy(mount);
     bale_nodes_destroy(mount->nodes);
+    bale_shares_destroy(mount->files);
+    bale_shares_destroy(mount->directories);
     if (err != BALE_OK) {
         snprintf(failure, sizeof failure, "%s: not everything could be stored: %s: see the log",
                  bale_store_path(mount->store), bale_err_text(err));

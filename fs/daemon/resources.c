@@ -2,27 +2,50 @@
 
 #include <sys/resource.h>
 
+#include "fs/fuse/ops.h"
 #include "kernels/engine/engine.h"
 
 #define DESCRIPTORS_MOST 1048576u
-#define CACHED_DESCRIPTORS_MOST 65536u
+#define DESCRIPTORS_FEW 256u
+#define NODES_MOST 65536u
+#define OWN_MOST 4096u
+#define DIRECTORIES_SHARE 16u /* at most one sixteenth of the memory cap */
 #define THREADS_LEAST 4u
 #define THREADS_MOST 16u
 #define BUFFERS_SHARE 8u /* the threads' buffers take at most one eighth of the memory cap */
 
-unsigned bale_descriptors_raise(void)
+static unsigned raised_limit(void)
 {
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return 256;
+        return DESCRIPTORS_FEW;
     rlim_t most = limit.rlim_max < DESCRIPTORS_MOST ? limit.rlim_max : DESCRIPTORS_MOST;
     if (limit.rlim_cur < most) {
         struct rlimit raised = {.rlim_cur = most, .rlim_max = limit.rlim_max};
         limit.rlim_cur = setrlimit(RLIMIT_NOFILE, &raised) == 0 ? most : limit.rlim_cur;
     }
-    rlim_t half = limit.rlim_cur / 2;
-    return (unsigned)(half < CACHED_DESCRIPTORS_MOST ? half : CACHED_DESCRIPTORS_MOST);
+    return (unsigned)(limit.rlim_cur < DESCRIPTORS_MOST ? limit.rlim_cur : DESCRIPTORS_MOST);
+}
+
+struct bale_descriptors bale_descriptors_raise(void)
+{
+    unsigned limit = raised_limit();
+    unsigned own = limit / 8 < OWN_MOST ? limit / 8 : OWN_MOST;
+    struct bale_descriptors descriptors = {
+        .nodes = limit / 4 < NODES_MOST ? limit / 4 : NODES_MOST,
+        .directories = limit / 16,
+    };
+
+    descriptors.files = limit - own - descriptors.nodes - descriptors.directories;
+    return descriptors;
+}
+
+unsigned bale_directories_kept(const struct bale_descriptors *descriptors, uint64_t cap)
+{
+    uint64_t fit = cap / DIRECTORIES_SHARE / BALE_DIRECTORY_BYTES;
+
+    return fit < descriptors->directories ? (unsigned)fit : descriptors->directories;
 }
 
 unsigned bale_request_threads(uint64_t cap)

@@ -4,9 +4,19 @@
 
 #include <stdint.h>
 
-/* Raises the limit of open descriptors as far as that is allowed. Returns how many of them the node
- * table may keep open. */
-unsigned bale_descriptors_raise(void);
+/* What the descriptors of this process are for. What is left is for the daemon's own work: a call that
+ * needs one for a moment, and the store's own files. */
+struct bale_descriptors {
+    unsigned nodes; /* that the node table keeps open */
+    unsigned files; /* open files of users */
+    unsigned directories;
+};
+
+/* Raises the limit of open descriptors as far as that is allowed, and divides them up. */
+struct bale_descriptors bale_descriptors_raise(void);
+
+/* How many open directories are kept open, with a batch of entries each, at a memory cap in bytes. */
+unsigned bale_directories_kept(const struct bale_descriptors *descriptors, uint64_t cap);
 
 /* How many threads shall receive requests; their buffers count in the memory cap, in bytes. */
 unsigned bale_request_threads(uint64_t cap);

@@ -11,19 +11,25 @@
 #include "fs/fuse/backing.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/prefetch.h"
+#include "fs/fuse/request.h"
+#include "fs/fuse/shares.h"
 #include "fs/fuse/unsynced.h"
 
-#define BATCH 32768u /* bytes of entries read from the backing store at once */
+#define BATCH BALE_DIRECTORY_BYTES
 
 /* An open directory. The backing one is opened when it is first read: often the kernel has the
- * entries cached. */
+ * entries cached. It is kept open, with a batch of entries, if the user has a share for that; otherwise
+ * it is opened and read again at each request. */
 struct handle {
+    struct bale_mount *mount;
     struct handle *next, *before; /* guarded by handles_lock */
     pthread_mutex_t lock;         /* guards the rest */
     int fd;                       /* or -1 */
-    off_t at;                     /* position of the entry at used */
-    size_t used, filled;          /* in batch */
-    _Alignas(8) char batch[BATCH];
+    bool kept;                    /* counted in mount->directories, for user */
+    uid_t user;
+    off_t at;            /* position of the entry at used */
+    size_t used, filled; /* in batch */
+    char *batch;         /* while fd is open */
 };
 
 /* Open directories of the one mount that a process serves, to close those that the kernel does not
@@ -36,34 +42,19 @@ static struct handle *handle_of(const struct fuse_file_info *fi)
     return (struct handle *)(uintptr_t)fi->fh;
 }
 
-void bale_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+/* Under the handle's lock. */
+static void close_directory(struct handle *handle)
 {
-    struct bale_mount *mount = bale_mount_of(req);
-    struct handle *handle = malloc(sizeof *handle);
-
-    (void)ino;
-    if (!handle) {
-        fuse_reply_err(req, ENOMEM);
+    if (handle->fd < 0)
         return;
-    }
-    pthread_mutex_init(&handle->lock, NULL);
+    close(handle->fd);
+    free(handle->batch);
+    bale_memory_count(bale_volume_memory(handle->mount->volume), -(int64_t)BATCH);
+    if (handle->kept)
+        bale_shares_give(handle->mount->directories, handle->user, 1);
     handle->fd = -1;
-    handle->at = 0;
+    handle->kept = false;
     handle->used = handle->filled = 0;
-    pthread_mutex_lock(&handles_lock);
-    handle->before = NULL;
-    handle->next = handles;
-    if (handles)
-        handles->before = handle;
-    handles = handle;
-    pthread_mutex_unlock(&handles_lock);
-    bale_memory_count(bale_volume_memory(mount->volume), (int64_t)sizeof *handle);
-    fi->fh = (uintptr_t)handle;
-    fi->cache_readdir = fi->keep_cache = !mount->unguarded;
-    if (fuse_reply_open(req, fi) != 0) {
-        bale_op_releasedir(NULL, ino, fi);
-        bale_memory_count(bale_volume_memory(mount->volume), -(int64_t)sizeof *handle);
-    }
 }
 
 static void close_handle(struct handle *handle)
@@ -73,10 +64,37 @@ static void close_handle(struct handle *handle)
     if (handle->next)
         handle->next->before = handle->before;
     pthread_mutex_unlock(&handles_lock);
-    if (handle->fd >= 0)
-        close(handle->fd);
+    close_directory(handle);
+    bale_memory_count(bale_volume_memory(handle->mount->volume), -(int64_t)sizeof *handle);
     pthread_mutex_destroy(&handle->lock);
     free(handle);
+}
+
+void bale_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    struct handle *handle = calloc(1, sizeof *handle);
+
+    (void)ino;
+    if (!handle) {
+        fuse_reply_err(req, ENOMEM);
+        return;
+    }
+    pthread_mutex_init(&handle->lock, NULL);
+    handle->mount = mount;
+    handle->fd = -1;
+    handle->user = bale_current_request.user;
+    pthread_mutex_lock(&handles_lock);
+    handle->next = handles;
+    if (handles)
+        handles->before = handle;
+    handles = handle;
+    pthread_mutex_unlock(&handles_lock);
+    bale_memory_count(bale_volume_memory(mount->volume), (int64_t)sizeof *handle);
+    fi->fh = (uintptr_t)handle;
+    fi->cache_readdir = fi->keep_cache = !mount->unguarded;
+    if (fuse_reply_open(req, fi) != 0)
+        close_handle(handle);
 }
 
 void bale_directories_close_all(void)
@@ -90,29 +108,42 @@ void bale_directories_close_all(void)
 
 void bale_op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-    struct handle *handle = handle_of(fi);
-
     (void)ino;
-    close_handle(handle);
-    if (req) {
-        bale_memory_count(bale_volume_memory(bale_mount_of(req)->volume), -(int64_t)sizeof *handle);
-        fuse_reply_err(req, 0);
-    }
+    close_handle(handle_of(fi));
+    fuse_reply_err(req, 0);
 }
 
-static int open_directory(struct bale_mount *mount, struct bale_node *dir, int *fd)
+/* Under the handle's lock, like those that follow. */
+static int open_directory(struct handle *handle, struct bale_node *dir)
 {
+    struct bale_mount *mount = handle->mount;
     int path_fd;
-    int e = bale_node_pin(mount->nodes, dir, &path_fd);
 
-    if (e)
+    if (handle->fd >= 0)
+        return 0;
+    handle->batch = malloc(BATCH);
+    int e = handle->batch ? bale_node_pin(mount->nodes, dir, &path_fd) : ENOMEM;
+    if (!e) {
+        do {
+            handle->fd = openat(path_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        } while (bale_backing_retry(mount, handle->fd));
+        e = handle->fd < 0 ? errno : 0;
+        bale_node_unpin(mount->nodes, dir);
+    }
+    if (e) {
+        free(handle->batch);
         return e;
-    do {
-        *fd = openat(path_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    } while (bale_backing_retry(mount, *fd));
-    e = *fd < 0 ? errno : 0;
-    bale_node_unpin(mount->nodes, dir);
-    return e;
+    }
+    bale_memory_count(bale_volume_memory(mount->volume), BATCH);
+    handle->kept = bale_shares_take(mount->directories, handle->user) == BALE_SHARE_TAKEN;
+    return 0;
+}
+
+/* At the end of a request. */
+static void leave_directory(struct handle *handle)
+{
+    if (!handle->kept)
+        close_directory(handle);
 }
 
 /* The entry at handle->at, or NULL at the end. */
@@ -139,13 +170,13 @@ static void advance_entry(struct handle *handle, const struct bale_dirent *entry
     handle->used += entry->length;
 }
 
-static int seek_directory(struct bale_mount *mount, struct handle *handle, struct bale_node *dir,
-                          off_t off)
+static int seek_directory(struct handle *handle, struct bale_node *dir, off_t off)
 {
-    int e = handle->fd < 0 ? open_directory(mount, dir, &handle->fd) : 0;
+    bool is_new = handle->fd < 0;
+    int e = open_directory(handle, dir);
 
     /* Offset 0 reads the directory again, as rewinddir() asks. */
-    if (!e && (off != handle->at || off == 0)) {
+    if (!e && (is_new || off != handle->at || off == 0)) {
         handle->used = handle->filled = 0;
         handle->at = off;
         e = lseek(handle->fd, off, SEEK_SET) < 0 ? errno : 0;
@@ -226,7 +257,7 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
         return;
     }
     pthread_mutex_lock(&handle->lock);
-    int e = seek_directory(mount, handle, dir, off);
+    int e = seek_directory(handle, dir, off);
     while (!e) {
         e = current_entry(handle, plus, &entry);
         if (e || !entry)
@@ -239,6 +270,7 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
         }
         advance_entry(handle, entry);
     }
+    leave_directory(handle);
     pthread_mutex_unlock(&handle->lock);
     if (e && length == 0)
         fuse_reply_err(req, e);
@@ -265,9 +297,10 @@ void bale_op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_
     struct handle *handle = handle_of(fi);
 
     pthread_mutex_lock(&handle->lock);
-    int e = handle->fd < 0 ? open_directory(mount, bale_node_of(mount, ino), &handle->fd) : 0;
+    int e = open_directory(handle, bale_node_of(mount, ino));
     if (!e && (datasync ? fdatasync(handle->fd) : fsync(handle->fd)) != 0)
         e = errno;
+    leave_directory(handle);
     pthread_mutex_unlock(&handle->lock);
     bale_unsynced_add_above(mount, bale_node_of(mount, ino));
     if (!e)

@@ -2,6 +2,7 @@
  * each source calls only sources below it:
  *
  *   request, freeze, interrupt, ctime, caller, backing    what one request needs
+ *   shares                                                what users have a share of
  *   sync_tree, unsynced                                   what a sync must reach one by one
  *   capability, opened_file, opened, opened_query         the one bale_file of a node
  *   attr, mode                                            attributes and permissions
@@ -36,6 +37,7 @@ struct bale_ctimes;
 struct bale_freezer;
 struct bale_interrupts;
 struct bale_seek_op;
+struct bale_shares;
 struct bale_unsynced;
 
 /* Made by fs/daemon/daemon.c before the first request. Members do not change after the kernel's
@@ -61,7 +63,9 @@ struct bale_mount {
     struct bale_ctimes *ctimes;
     struct bale_interrupts *interrupts;
     struct bale_freezer *freezer;
-    struct bale_unsynced *unsynced; /* NULL: syncfs() is believed */
+    struct bale_unsynced *unsynced;  /* NULL: syncfs() is believed */
+    struct bale_shares *files;       /* descriptors of containers */
+    struct bale_shares *directories; /* open directories that are kept open */
 
     /* Guards the members below, node->opened and struct bale_opened (opened.h). The locks of the
      * node table and of files may be taken while it is held. */
@@ -69,6 +73,7 @@ struct bale_mount {
     struct bale_opened *opened; /* all of them */
     unsigned closing;           /* those in BALE_OPENED_CLOSING */
     pthread_cond_t closed;      /* signalled when one of these has been closed */
+    bool share_reported;        /* the log says that a user has his share of mount->files */
     struct bale_seek_op *seeks; /* lseek requests that wait; a thread handles the first (seek.c) */
 };
 

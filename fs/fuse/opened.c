@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "fs/base/log.h"
 #include "fs/fuse/backing.h"
 #include "fs/fuse/capability.h"
 #include "fs/fuse/ctime.h"
 #include "fs/fuse/request.h"
+#include "fs/fuse/shares.h"
 #include "fs/fuse/unsynced.h"
 #include "kernels/base/container_of.h"
 
@@ -25,6 +27,7 @@ static struct bale_opened *opened_create(struct bale_mount *mount, struct bale_n
     opened->mount = mount;
     opened->node = node;
     opened->fd = -1;
+    opened->user = bale_current_request.user;
     opened->defaults = mount->defaults;
     opened->writable = true;
     opened->next = mount->opened;
@@ -51,6 +54,7 @@ static void opened_destroy(struct bale_opened *opened)
     struct bale_mount *mount = opened->mount;
     struct bale_node *node = opened->node;
 
+    bale_shares_give(mount->files, opened->user, opened->unlinked ? 2 : 1);
     free(opened->capability);
     free(opened);
     bale_node_unref(mount->nodes, node);
@@ -111,15 +115,49 @@ static void opened_submit_open(struct bale_opened *opened)
     bale_pool_submit(bale_volume_pool(opened->mount->volume), &opened->job);
 }
 
+/* Waits until some file is closed. With the lock. False: there is none, or this thread may be needed to
+ * close it: only one that handles a request may wait, not a job, nor a thread of the volume. */
+static bool wait_for_close(struct bale_mount *mount)
+{
+    if (bale_current_request.unique == 0 || bale_pool_in_job() || mount->closing == 0)
+        return false;
+    pthread_cond_wait(&mount->closed, &mount->opened_lock);
+    return true;
+}
+
+/* Takes a share for a file that is not open, unless it is opened meanwhile. With the lock. False:
+ * there is none for this user. */
+static bool take_share(struct bale_mount *mount, const struct bale_node *node)
+{
+    enum bale_share share = BALE_SHARE_SOON;
+
+    while (!node->opened && share == BALE_SHARE_SOON) {
+        share = bale_shares_take(mount->files, bale_current_request.user);
+        if (share == BALE_SHARE_SOON && !wait_for_close(mount))
+            share = BALE_SHARE_NONE;
+    }
+    if (share == BALE_SHARE_NONE && !mount->share_reported) {
+        mount->share_reported = true;
+        bale_log(
+            BALE_LOG_WARNING,
+            "user %u has as many files open as are left for others, and gets ENFILE: raise the "
+            "limit of open files (ulimit -Hn) and mount again",
+            (unsigned)bale_current_request.user);
+    }
+    return share != BALE_SHARE_NONE;
+}
+
 static void use_begin(struct bale_use *use, int fd, const struct bale_container_attr *defaults,
                       bool settings_new)
 {
     struct bale_mount *mount = use->mount;
     struct bale_node *node = use->node;
     enum { READY, WAIT, OPEN, FAIL } then = WAIT;
+    int e = 0;
 
     use->next = NULL;
     pthread_mutex_lock(&mount->opened_lock);
+    bool may_open = !use->only_open && take_share(mount, node);
     struct bale_opened *opened = node->opened;
     if (opened && opened->state == BALE_OPENED_OPEN) {
         opened->uses++;
@@ -127,7 +165,7 @@ static void use_begin(struct bale_use *use, int fd, const struct bale_container_
     } else if (opened) {
         use->next = opened->waiters;
         opened->waiters = use;
-    } else if (!use->only_open && (opened = opened_create(mount, node))) {
+    } else if (may_open && (opened = opened_create(mount, node))) {
         opened->waiters = use;
         opened->fd = fd;
         opened->settings_new = settings_new;
@@ -137,6 +175,9 @@ static void use_begin(struct bale_use *use, int fd, const struct bale_container_
         then = OPEN;
     } else {
         then = FAIL;
+        e = use->only_open ? ENOENT : may_open ? ENOMEM : ENFILE;
+        if (may_open)
+            bale_shares_give(mount->files, bale_current_request.user, 1);
     }
     pthread_mutex_unlock(&mount->opened_lock);
     if (fd >= 0)
@@ -144,7 +185,7 @@ static void use_begin(struct bale_use *use, int fd, const struct bale_container_
     if (then == READY)
         use->ready(use, 0);
     else if (then == FAIL)
-        use->ready(use, use->only_open ? ENOENT : ENOMEM);
+        use->ready(use, e);
     else if (then == OPEN && node->marks & BALE_MARK_UNCERTAIN)
         opened_submit_open(opened);
     else if (then == OPEN)
@@ -203,6 +244,7 @@ static void opened_file_closed(void *arg, bool written)
         waiters = next;
     }
     mount->closing--;
+    bale_shares_ending(mount->files, opened->user, -1);
     pthread_cond_broadcast(&mount->closed);
     bool again = opened->waiters;
     if (again) {
@@ -255,6 +297,7 @@ void bale_use_end(struct bale_mount *mount, struct bale_node *node)
         bale_file_attr(file, &opened->last);
         opened->file = NULL;
         opened->state = BALE_OPENED_CLOSING;
+        bale_shares_ending(mount->files, opened->user, 1);
         mount->closing++;
     }
     pthread_mutex_unlock(&mount->opened_lock);
@@ -294,16 +337,11 @@ void bale_use_drop_handle(struct bale_mount *mount, struct bale_node *node, int 
 bool bale_opened_wait_close(void *arg)
 {
     struct bale_mount *mount = arg;
-    /* Only a thread that handles a request may wait. A job must not, and the volume's own threads
-     * must not: the close may need them. */
-    bool handler = bale_current_request.unique != 0 && !bale_pool_in_job();
 
     pthread_mutex_lock(&mount->opened_lock);
-    bool waits = handler && mount->closing > 0;
-    if (waits)
-        pthread_cond_wait(&mount->closed, &mount->opened_lock);
+    bool waited = wait_for_close(mount);
     pthread_mutex_unlock(&mount->opened_lock);
-    return waits;
+    return waited;
 }
 
 void bale_opened_close_all(struct bale_mount *mount)

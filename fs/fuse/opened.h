@@ -12,8 +12,8 @@ struct bale_use;
 
 /* node->opened. Guarded by mount->opened_lock, except: a caller that has a use may read mount,
  * node, file and writable without it; while the file is being opened or closed, the thread
- * that does so may use fd, writable and defaults, and read last, without it; unlinked and accessed
- * are atomic. */
+ * that does so may use fd, writable and defaults, and read last, without it; user does not change;
+ * unlinked and accessed are atomic. */
 struct bale_opened {
     struct bale_mount *mount;
     struct bale_node *node; /* referenced */
@@ -28,6 +28,7 @@ struct bale_opened {
     unsigned handles; /* those of the uses that are open files of the kernel */
     unsigned mappers; /* those of the handles that may be mapped for writing */
     int fd;           /* given by bale_use_begin_created, or -1 */
+    uid_t user;       /* who has the descriptors in mount->files: the first to use the file */
     struct bale_container_attr defaults;
     struct bale_file_attr last; /* in BALE_OPENED_CLOSING: the attributes before the close */
     void *capability;           /* security.capability as set since the open (capability.h) */
@@ -37,7 +38,8 @@ struct bale_opened {
     struct bale_opened *next, *before; /* mount->opened */
 };
 
-/* Part of an operation that needs the open file; the operation owns it. */
+/* Part of an operation that needs the open file; the operation owns it. ENFILE: the caller has his
+ * share of all open files. */
 struct bale_use {
     struct bale_mount *mount;
     struct bale_node *node;

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 
 #include "fs/fuse/opened.h"
+#include "fs/fuse/shares.h"
 
 int bale_opened_refusal(const struct bale_opened *opened)
 {
@@ -63,7 +64,14 @@ void bale_opened_touch_ctime(struct bale_mount *mount, struct bale_node *node)
 void bale_opened_set_unlinked(struct bale_mount *mount, struct bale_node *node, bool unlinked)
 {
     pthread_mutex_lock(&mount->opened_lock);
-    if (node->opened)
-        node->opened->unlinked = unlinked;
+    struct bale_opened *opened = node->opened;
+    if (opened && opened->unlinked != unlinked) {
+        /* A node without a name keeps a descriptor of its own. */
+        if (unlinked)
+            bale_shares_charge(mount->files, opened->user);
+        else
+            bale_shares_give(mount->files, opened->user, 1);
+        opened->unlinked = unlinked;
+    }
     pthread_mutex_unlock(&mount->opened_lock);
 }

@@ -7,6 +7,8 @@
 
 #include <fuse_lowlevel.h>
 
+#define BALE_DIRECTORY_BYTES 32768u /* of memory, for an open directory that is kept open */
+
 /* lookup.c */
 void bale_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
 void bale_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups);

@@ -22,7 +22,7 @@ void bale_request_note(const void *request, size_t size)
     const void *arg = in + 1;
 
     size -= sizeof *in;
-    bale_current_request = (struct bale_request_info){.unique = in->unique};
+    bale_current_request = (struct bale_request_info){.unique = in->unique, .user = in->uid};
     if (in->opcode == FUSE_WRITE && size >= sizeof(struct fuse_write_in)) {
         bale_current_request.kill_suidgid =
             ((const struct fuse_write_in *)arg)->write_flags & FUSE_WRITE_KILL_SUIDGID;

@@ -9,6 +9,7 @@
 
 struct bale_request_info {
     uint64_t unique;    /* the kernel's number of the request; 0: this thread handles none */
+    uint32_t user;      /* its caller; 0 without a request */
     bool kill_suidgid;  /* write, open and truncate: the caller may not keep suid and sgid */
     bool acl_kill_sgid; /* setxattr of an ACL: likewise sgid */
 };
