@@ -188,7 +188,7 @@ bool bale_setting_valid(struct bale_setting setting)
     const struct bale_option *its = bale_codec_options(setting.codec, &count);
     uint16_t rest = (uint16_t)setting.parameter;
 
-    if (!bale_codec_about(setting.codec))
+    if (!bale_codec_about(setting.codec) || !bale_field_valid(setting.codec, &setting.field))
         return false;
     for (size_t i = 0; i < count; i++) {
         if (its[i].alias)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/field.h"
 #include "format/limits.h"
 
 #ifdef __cplusplus
@@ -87,6 +88,18 @@ static inline bool bale_codec_has_part(uint8_t id)
     return id == BALE_CODEC_FSST || id == BALE_CODEC_RESERVED_19 || id == BALE_CODEC_RESERVED_21;
 }
 
+/* Whether settings of the codec may have a field, also of ids that only a later program knows. */
+static inline bool bale_codec_has_field(uint8_t id)
+{
+    return id == BALE_CODEC_RESERVED_19 || id == BALE_CODEC_RESERVED_21;
+}
+
+/* Whether a setting of the codec has values rounded before they are stored. */
+static inline bool bale_codec_is_lossy(uint8_t id)
+{
+    return id == BALE_CODEC_RESERVED_19;
+}
+
 /* NULL for an id that is not in the list, nor auto. */
 const struct bale_codec_about *bale_codec_about(uint8_t id);
 
@@ -135,12 +148,13 @@ uint16_t bale_option_set(const struct bale_option *option, uint16_t parameter, i
 struct bale_setting {
     uint8_t codec;
     int16_t parameter;
+    struct bale_field field; /* all zero: none */
 };
 
 /* Whether chunks of this size may have the codec or setting. */
 bool bale_codec_takes_chunks(uint8_t id, unsigned chunk_log2);
 
-/* Whether the codec is known and its options can spell the parameter. */
+/* Whether the codec is known, its options can spell the parameter, and it may have the field. */
 bool bale_setting_valid(struct bale_setting setting);
 
 /* Whether a valid setting leaves something to be chosen from the raw bytes. */

@@ -109,7 +109,7 @@ static bool all_zero(const uint8_t *bytes, size_t length)
 
 static int check_setting(const struct bale_root *root)
 {
-    struct bale_setting setting = {root->codec, (int16_t)root->parameter};
+    struct bale_setting setting = {.codec = root->codec, .parameter = (int16_t)root->parameter};
 
     if (!bale_codec_about(root->codec))
         return BALE_E_UNSUPPORTED;

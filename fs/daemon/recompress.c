@@ -112,7 +112,8 @@ void bale_recompress_request(fuse_req_t req, struct bale_node *node, const void 
         return;
     }
     memcpy(&op->message, in, sizeof op->message);
-    setting = (struct bale_setting){(uint8_t)op->message.codec, op->message.parameter};
+    setting = (struct bale_setting){.codec = (uint8_t)op->message.codec,
+                                    .parameter = op->message.parameter};
     op->use = (struct bale_use){
         .mount = bale_mount_of(req), .node = node, .ready = recompress_file_ready};
     op->req = req;

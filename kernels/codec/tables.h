@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "format/field.h"
+
 #define BALE_CUDA_CHUNK_LOG2_MAX 16
 #define BALE_CUDA_CELL (1u << BALE_CUDA_CHUNK_LOG2_MAX)
 /* Of an extent part, in device memory: no codec here has a longer one. */
@@ -24,11 +26,13 @@ struct cuda_chunk {
 
 /* From the host, for each frame: read only of codecs with an extent part. */
 struct cuda_frame {
-    uint64_t address;    /* decode: of its part, in pinned host memory or in device memory */
-    uint64_t checksum;   /* decode: of its part */
-    uint32_t length;     /* decode: of its part, BALE_CUDA_PART at most */
-    uint32_t raw_length; /* 1 or more */
-    uint32_t first;      /* its first chunk; all but the last one have that one's raw length */
+    uint64_t address;        /* decode: of its part, in pinned host memory or in device memory */
+    uint64_t checksum;       /* decode: of its part */
+    uint32_t length;         /* decode: of its part, BALE_CUDA_PART at most */
+    uint32_t raw_length;     /* 1 or more */
+    uint32_t first;          /* its first chunk; all but the last one have that one's raw length */
+    struct bale_field field; /* encode: what is known of the array */
+    uint64_t offset;         /* of its first byte in the file */
 };
 
 /* From the device, for each frame of a codec with an extent part. */

@@ -98,22 +98,24 @@ int try_codec(bale_cuda_device *d, cuda_codec codec, const uint8_t *data)
 {
     bale_cuda_slot *slot = &d->slots[0];
     cuda_chunk *chunk = &slot->host.chunks[0];
+    cuda_frame *frame = &slot->host.frames[0];
     int err;
 
     memset(chunk, 0, sizeof *chunk);
     chunk->address = (uintptr_t)data;
     chunk->length = chunk->raw_length = chunk->limit = chunk->chunk_size = BALE_CUDA_CELL;
     chunk->parameter = codec == CUDA_STORE ? 0 : bale_cuda_ops(codec)->trial;
-    slot->host.frames[0] = cuda_frame{0, 0, 0, BALE_CUDA_CELL, 0};
+    memset(frame, 0, sizeof *frame);
+    frame->raw_length = BALE_CUDA_CELL;
     err = bale_cuda_encode(slot, codec, 1);
     if (err == BALE_OK)
         err = bale_cuda_wait(slot);
     if (err == BALE_OK && slot->host.results[0].flags & CUDA_MISMATCH)
         err = BALE_E_DEVICE;
     chunk->checksum = slot->host.results[0].raw_hash;
-    slot->host.frames[0] = /* the part is in its cell already */
-        cuda_frame{slot->host.parts, slot->host.made[0].hash, slot->host.made[0].length,
-                   BALE_CUDA_CELL, 0};
+    frame->address = slot->host.parts; /* the part is in its cell already */
+    frame->checksum = slot->host.made[0].hash;
+    frame->length = slot->host.made[0].length;
     if (err == BALE_OK)
         err = bale_cuda_decode(slot, codec, 1);
     if (err == BALE_OK)

@@ -94,7 +94,10 @@ static struct cuda_frame frame_of(const struct cuda_job *job)
 {
     const struct bale_item *item = job->item;
     const struct bale_frame *frame = &item->frame;
-    struct cuda_frame f = {.raw_length = frame->raw_length, .first = job->first};
+    struct cuda_frame f = {.field = item->setting.field,
+                           .offset = frame->offset,
+                           .raw_length = frame->raw_length,
+                           .first = job->first};
 
     if (item->kind == BALE_ITEM_DECODE) {
         f.address = (uintptr_t)(item->stored + frame->head_length);

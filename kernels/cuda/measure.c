@@ -48,7 +48,8 @@ static void fill_chunks(const struct bale_gpu_trial *trial, const struct bale_cu
     for (uint32_t i = 0; i < trial->measured; i++) {
         const struct bale_gpu_trial_chunk *chunk = &trial->chunks[i];
         if (i == 0 || chunk->begins)
-            host->frames[frames++] = (struct cuda_frame){.first = i};
+            host->frames[frames++] =
+                (struct cuda_frame){.first = i, .field = trial->field, .offset = chunk->offset};
         host->frames[frames - 1].raw_length += chunk->length;
         host->chunks[i] = (struct cuda_chunk){
             .address = (uintptr_t)chunk->raw,

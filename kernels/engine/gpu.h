@@ -38,7 +38,7 @@
 #include "format/reason.h"
 #include "kernels/engine/engine.h"
 
-#define BALE_GPU_ABI 9u
+#define BALE_GPU_ABI 10u
 
 enum { BALE_GPU_DEVICES = 16, BALE_GPU_NAME = 64 };
 enum { BALE_GPU_TRIAL = 2048 }; /* chunks of a trial that are measured, at most */
@@ -109,6 +109,7 @@ struct bale_gpu_found {
 /* A measurement of a codec's kernels. */
 struct bale_gpu_trial_chunk {
     const uint8_t *raw; /* any host memory */
+    uint64_t offset;    /* in the file */
     uint32_t length;
     uint16_t parameter; /* a frame's */
     /* Whether it begins an extent, as the first chunk always does: a codec with an extent part makes
@@ -119,6 +120,7 @@ struct bale_gpu_trial_chunk {
 
 struct bale_gpu_trial {
     uint8_t codec; /* id */
+    struct bale_field field;
     const struct bale_gpu_trial_chunk *chunks;
     size_t count;
     unsigned runs; /* 1 or more: the result is the median */

@@ -103,8 +103,8 @@ static int encode_with_part(struct bale_scratch *scratch, struct bale_setting se
 
     if (!bale_frame_with_part_gains(length, 0))
         return NO_ROOM;
-    part = codec->learn(scratch->work[codec->id], setting.parameter, raw, length, body,
-                        bale_part_limit(length));
+    part = codec->learn(scratch->work[codec->id], setting.parameter, &setting.field, frame->offset,
+                        raw, length, body, bale_part_limit(length));
     if (part < 0)
         return (int)part;
     if (!bale_frame_with_part_gains(length, (uint64_t)part))

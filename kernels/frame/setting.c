@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "kernels/frame/field.h"
 
 enum { DIGITS = 9 }; /* the most that always fit an int */
 
@@ -250,18 +251,34 @@ static int refuse_codec(struct text *why, const char *text, size_t length)
     return BALE_E_INVALID;
 }
 
+static int parse_field(const struct bale_codec_about *codec, const char *colon,
+                       struct bale_setting *parsed, struct bale_setting *setting, struct text *why)
+{
+    struct bale_reason reason = {0};
+    int err =
+        bale_field_parse(codec->name, codec->id, colon ? colon + 1 : NULL, &parsed->field, &reason);
+
+    if (err == BALE_OK)
+        *setting = *parsed;
+    else
+        add(why, "%s", reason.text);
+    return err;
+}
+
 static int parse(const char *text, struct bale_setting *setting, struct text *why)
 {
     const char *colon = strchr(text, ':');
     size_t length = colon ? (size_t)(colon - text) : strlen(text);
     const struct bale_codec_about *codec = find_codec(text, length);
-    struct bale_setting parsed;
+    struct bale_setting parsed = {0};
     struct grammar grammar;
 
     if (!codec)
         return refuse_codec(why, text, length);
-    grammar = grammar_of(codec);
     parsed.codec = codec->id;
+    if (bale_codec_has_field(codec->id))
+        return parse_field(codec, colon, &parsed, setting, why);
+    grammar = grammar_of(codec);
     if (read_options(&grammar, colon ? colon + 1 : NULL, &parsed.parameter, why) < 0)
         return BALE_E_INVALID;
     *setting = parsed;
@@ -311,6 +328,13 @@ void bale_setting_print(struct bale_setting setting, char *text, size_t size)
     }
     grammar = grammar_of(codec);
     add(&out, "%s", codec->name);
+    if (setting.field.type != BALE_FIELD_NONE) {
+        char field[BALE_FIELD_TEXT];
+
+        bale_field_print(codec->id, &setting.field, field, sizeof field);
+        add(&out, ":%s", field);
+        return;
+    }
     for (size_t i = 0; i < grammar.count; i++) {
         const struct bale_option *option = &grammar.options[i];
         int field = bale_option_field(option, (uint16_t)setting.parameter);
@@ -337,7 +361,7 @@ void bale_codec_explain(const struct bale_codec_about *codec, char *text, size_t
     struct text out = {.at = text, .size = size};
 
     add(&out, "%s", codec->name);
-    if (grammar.count > 1)
+    if (grammar.count > 1 || bale_codec_has_field(codec->id))
         add(&out, "[:OPTIONS]");
     else if (grammar.count == 1 && !is_word(grammar.options))
         add(&out, "[:%s=N]", grammar.options->key);

@@ -17,7 +17,7 @@ int bale_setting_parse(const char *text, struct bale_setting *setting, struct ba
 
 /* Writes the shortest text that parses to the same setting ("zstd:1", "auto"); size at least
  * BALE_SETTING_TEXT. */
-#define BALE_SETTING_TEXT 32
+#define BALE_SETTING_TEXT 192
 void bale_setting_print(struct bale_setting setting, char *text, size_t size);
 
 /* The option's values in words, as "-7 to 19 without 0" or "ratio or speed"; size at least

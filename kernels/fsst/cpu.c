@@ -19,13 +19,15 @@ static int create(void **work)
     return *work ? BALE_OK : BALE_E_NOMEM;
 }
 
-static int64_t learn(void *work, int16_t parameter, const uint8_t *raw, uint32_t raw_length,
-                     uint8_t *out, uint32_t capacity)
+static int64_t learn(void *work, int16_t parameter, const struct bale_field *field, uint64_t offset,
+                     const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity)
 {
     struct fsst_work *w = work;
     struct fsst_symbols symbols;
 
     (void)parameter;
+    (void)field;
+    (void)offset;
     fsst_learn(&w->learn, raw, raw_length, capacity, &symbols);
     return fsst_part_write(&symbols, out);
 }

@@ -92,16 +92,22 @@ void codec_case_streams(const struct codec_case *c, codec_stream_visit *visit, v
         c->streams(visit_and_derive, &d);
 }
 
+struct bale_field codec_case_field(uint8_t id)
+{
+    return codec_setting_parse(codec_case_of(id)->settings[0].text).field;
+}
+
 struct bale_extent_part codec_case_part(const struct bale_codec *codec, void *work,
                                         int16_t parameter, const uint8_t *raw, uint32_t raw_length,
                                         uint8_t room[static CODEC_PART_MAX])
 {
+    const struct bale_field field = codec_case_field(codec->id);
     uint32_t most = raw_length / 8 < CODEC_PART_MAX ? raw_length / 8 : CODEC_PART_MAX;
     int64_t length;
 
     if (!codec->learn)
         return (struct bale_extent_part){NULL, 0};
-    length = codec->learn(work, parameter, raw, raw_length, room, most);
+    length = codec->learn(work, parameter, &field, 0, raw, raw_length, room, most);
     REQUIRE(length >= 0 && length <= most);
     return (struct bale_extent_part){room, (uint32_t)length};
 }
@@ -176,7 +182,8 @@ bool codec_grid(uint8_t id, unsigned n, struct bale_setting *setting)
                 fits = fits && bale_option_has(&options[k], field);
                 parameter = bale_option_set(&options[k], parameter, field);
             }
-        *setting = (struct bale_setting){id, (int16_t)parameter};
+        *setting = (struct bale_setting){
+            .codec = id, .parameter = (int16_t)parameter, .field = codec_case_field(id)};
         if (fits && bale_codec_about(id)->in_frame(parameter) && n-- == 0)
             return true;
     }
@@ -207,5 +214,6 @@ struct bale_setting codec_setting_random(uint8_t id, uint64_t *state)
                 parameter = bale_option_set(&options[k], parameter, field);
             }
     } while (!fits || !bale_codec_about(id)->in_frame(parameter));
-    return (struct bale_setting){id, (int16_t)parameter};
+    return (struct bale_setting){
+        .codec = id, .parameter = (int16_t)parameter, .field = codec_case_field(id)};
 }

@@ -40,7 +40,7 @@ static void test_refused(struct codec_items *list)
 
     codec_prepare(list, 0, 100000, true);
     item = list->items[0];
-    item.setting = (struct bale_setting){BALE_CODEC_STORE, 0};
+    item.setting = (struct bale_setting){.codec = BALE_CODEC_STORE, .parameter = 0};
     CHECK(gpu->takes(engine, &item));
     item.raw = list->plain;
     CHECK(!gpu->takes(engine, &item)); /* not pinned */
@@ -51,13 +51,14 @@ static void test_refused(struct codec_items *list)
     item.raw = list->rig->memory + list->rig->size - 50000;
     CHECK(!gpu->takes(engine, &item)); /* partly */
     item = list->items[0];
-    item.setting = (struct bale_setting){BALE_CODEC_ZSTD, 4};
+    item.setting = (struct bale_setting){.codec = BALE_CODEC_ZSTD, .parameter = 4};
     CHECK(!gpu->takes(engine, &item));
-    item.setting = (struct bale_setting){BALE_CODEC_AUTO, 0};
+    item.setting = (struct bale_setting){.codec = BALE_CODEC_AUTO, .parameter = 0};
     CHECK(!gpu->takes(engine, &item));
-    item.setting = (struct bale_setting){BALE_CODEC_GPULZ, 0x21ff}; /* as open */
+    item.setting =
+        (struct bale_setting){.codec = BALE_CODEC_GPULZ, .parameter = 0x21ff}; /* as open */
     CHECK(!gpu->takes(engine, &item));
-    item.setting = (struct bale_setting){BALE_CODEC_STORE, 0};
+    item.setting = (struct bale_setting){.codec = BALE_CODEC_STORE, .parameter = 0};
     item.capacity--;
     CHECK(!gpu->takes(engine, &item));
     rig_run(list->rig, &item, 1);

@@ -244,15 +244,16 @@ static void make_part(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32
     const struct cuda_frame *frame = &slot->host.frames[f];
     const struct cuda_chunk *chunk = &slot->host.chunks[frame->first];
     const uint8_t id = bale_cuda_codecs[codec].id;
+    const int16_t parameter = (int16_t)chunk->parameter;
     uint8_t *raw = malloc(frame->raw_length);
     int64_t length = 0;
 
     for (uint32_t at = 0; raw && at < frame->raw_length; at += chunk->raw_length, chunk++)
         memcpy(raw + at, (const uint8_t *)(uintptr_t)chunk->address, chunk->raw_length);
     if (raw)
-        length =
-            codec_of(codec)->learn(bale_scratch_work(slot->scratch, id), 0, raw, frame->raw_length,
-                                   part_cell(slot, f), bale_part_limit(frame->raw_length));
+        length = codec_of(codec)->learn(bale_scratch_work(slot->scratch, id), parameter,
+                                        &frame->field, frame->offset, raw, frame->raw_length,
+                                        part_cell(slot, f), bale_part_limit(frame->raw_length));
     set_part(slot, f, length > 0 ? (uint32_t)length : 0);
     free(raw);
 }

@@ -17,12 +17,13 @@ static struct bale_item items[ITEMS];
 
 static struct bale_setting setting_of(uint8_t codec)
 {
-    static const struct bale_setting some[] = {{BALE_CODEC_ZSTD, 1}, {BALE_CODEC_GPULZ, 0x01ff}};
+    static const struct bale_setting some[] = {{.codec = BALE_CODEC_ZSTD, .parameter = 1},
+                                               {.codec = BALE_CODEC_GPULZ, .parameter = 0x01ff}};
 
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
         if (some[i].codec == codec)
             return some[i];
-    return (struct bale_setting){codec, 0};
+    return (struct bale_setting){.codec = codec, .parameter = 0};
 }
 
 static void prepare(struct rig *rig, uint8_t codec)
@@ -207,7 +208,8 @@ static void test_late_and_lost(struct rig *rig)
         return;
     }
     prepare(rig, BALE_CODEC_STORE);
-    items[1].setting = (struct bale_setting){BALE_CODEC_LZ4, 0}; /* never of one batch */
+    items[1].setting =
+        (struct bale_setting){.codec = BALE_CODEC_LZ4, .parameter = 0}; /* never of one batch */
     rig->fault("dies");
     rig_run(rig, items, 2);
     CHECK_EQ(items[0].status, BALE_E_QUARANTINED);

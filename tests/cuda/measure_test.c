@@ -82,8 +82,8 @@ static uint64_t extent_on_cpu(struct world *w, const struct bale_gpu_trial *tria
         memcpy(w->extent + frame.raw_length, chunk[n].raw, chunk[n].length);
         frame.raw_length += chunk[n].length;
     }
-    REQUIRE(bale_frame_encode(w->scratch, (struct bale_setting){trial->codec, 0}, w->extent, &frame,
-                              w->frame, &length) == BALE_OK);
+    REQUIRE(bale_frame_encode(w->scratch, (struct bale_setting){.codec = trial->codec}, w->extent,
+                              &frame, w->frame, &length) == BALE_OK);
     return frame.stored_length;
 }
 

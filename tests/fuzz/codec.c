@@ -100,7 +100,8 @@ static bool run_codec(uint8_t id, const uint8_t *data, size_t size)
 
     if (size < HEAD || !bale_codec_about(id)->in_frame(bale_get16(data)))
         return false;
-    setting = (struct bale_setting){id, (int16_t)bale_get16(data)};
+    setting = (struct bale_setting){
+        .codec = id, .parameter = (int16_t)bale_get16(data), .field = codec_case_field(id)};
     length = bale_get16(data + 2) + 1u;
     data += HEAD, size -= HEAD;
     if (!take_part(id, &data, &size, &part))

@@ -10,8 +10,8 @@ for c in sorted(json.load(sys.stdin), key=lambda c: c["id"]):
         print('"$1"')'
 }
 
-# The settings that the names alone mean, of the codecs that have a directory in kernels.
-default_settings() { codecs 'c["default"]' 'not c["built_in"]'; }
+# The settings that the names alone mean, of the codecs that have a directory in kernels. A lossy one means none.
+default_settings() { codecs 'c["default"]' 'not c["built_in"] and c["default"]'; }
 
 # Those of them that a GPU does.
-gpu_settings() { codecs 'c["default"]' 'not c["built_in"] and c["gpu"]'; }
+gpu_settings() { codecs 'c["default"]' 'not c["built_in"] and c["default"] and c["gpu"]'; }

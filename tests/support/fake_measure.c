@@ -15,7 +15,8 @@ static int measure_one(struct bale_gpu_trial *trial)
         fake_word("cells") && fake_word("cells") < trial->count ? fake_word("cells") : trial->count;
     for (size_t i = 0; i < trial->count; i++) {
         const struct bale_gpu_trial_chunk *chunk = &trial->chunks[i];
-        struct bale_setting setting = {trial->codec, (int16_t)chunk->parameter};
+        struct bale_setting setting = {.codec = trial->codec,
+                                       .parameter = (int16_t)chunk->parameter};
         if (lacking >> trial->codec & 1 || chunk->length > 64 << 10 ||
             bale_setting_is_open(setting) ||
             setting.parameter > bale_codec_about(trial->codec)->most)

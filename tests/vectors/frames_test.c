@@ -63,7 +63,8 @@ static void check_encode(const struct file *in, const struct file *raw, struct b
 
     REQUIRE(out);
     if (!bale_codec_about(frame.codec)->built_in)
-        setting = (struct bale_setting){frame.codec, (int16_t)frame.parameter};
+        setting =
+            (struct bale_setting){.codec = frame.codec, .parameter = (int16_t)frame.parameter};
     CHECK_EQ(bale_frame_encode(scratch, setting, raw->data, &frame, out, &length), BALE_OK);
     if (CHECK_EQ_U(length, in->length))
         CHECK_EQ_MEM(out, in->data, length);

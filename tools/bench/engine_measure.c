@@ -173,7 +173,7 @@ bool bale_engine_check(struct bale_engine_bench *bench, enum bale_side side,
 static void tick(const struct bale_engine_bench *bench, enum bale_side side,
                  const struct bale_engine_row *row, uint64_t bytes)
 {
-    char text[128], setting[BALE_SETTING_TEXT], size[BALE_TEXT];
+    char text[128 + BALE_SETTING_TEXT], setting[BALE_SETTING_TEXT], size[BALE_TEXT];
 
     bale_setting_print(row->setting, setting, sizeof setting);
     snprintf(text, sizeof text, "%s, %s on the %s, %s in flight", setting,

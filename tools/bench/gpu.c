@@ -48,6 +48,7 @@ static size_t list_chunks(const struct bale_bench_data *data, const struct bale_
         for (uint32_t at = 0; at < length && count < BALE_GPU_TRIAL; at += chunk)
             chunks[count++] =
                 (struct bale_gpu_trial_chunk){.raw = extent->raw + at,
+                                              .offset = extent->frame.offset + at,
                                               .length = length - at < chunk ? length - at : chunk,
                                               .parameter = (uint16_t)settled.parameter,
                                               .begins = at == 0};
@@ -104,6 +105,7 @@ static int list_trials(const struct bale_bench_data *data, struct bale_bench_res
             continue;
         trials->list[trials->count] = (struct bale_gpu_trial){
             .codec = setting.codec,
+            .field = setting.field,
             .chunks = chunks,
             .count = list_chunks(data, trials->how, setting, scratch, chunks),
             .runs = trials->how->runs,

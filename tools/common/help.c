@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "format/err.h"
+#include "kernels/frame/field.h"
 #include "kernels/frame/setting.h"
 #include "tools/common/json.h"
 
@@ -72,6 +74,8 @@ void bale_help_codecs(void)
         const struct bale_option *options = bale_codec_options(codec->id, &count);
 
         printf("  %s\n", codec->name);
+        if (bale_codec_has_field(codec->id))
+            printf("    %s\n", bale_field_explain(codec->id));
         for (size_t k = 0; k < count; k++) {
             char values[2 * BALE_SETTING_TEXT], without[BALE_SETTING_TEXT];
             bale_option_explain(&options[k], values, sizeof values);
@@ -114,12 +118,13 @@ bool bale_help_codecs_json(void)
         struct bale_setting setting;
         char text[BALE_SETTING_TEXT];
         json_t *object = json_object();
+        bool complete = bale_setting_parse(codec->name, &setting, NULL) == BALE_OK;
 
-        bale_setting_parse(codec->name, &setting, NULL);
-        bale_setting_print(setting, text, sizeof text);
+        if (complete)
+            bale_setting_print(setting, text, sizeof text);
         bale_json_text(object, "codec", codec->name);
         bale_json_count(object, "id", codec->id);
-        bale_json_text(object, "default", text);
+        json_object_set_new(object, "default", complete ? json_string(text) : json_null());
         json_object_set_new(object, "built_in", json_boolean(codec->built_in));
         json_object_set_new(object, "gpu", json_boolean(codec->device));
         json_object_set_new(object, "nvcomp", json_boolean(codec->closed));

@@ -77,8 +77,9 @@ static bool encoded_with(const struct inspection *in, const struct bale_segment 
 
     if (bale_container_read_head(in->open, segment, &frame) != BALE_OK)
         return false;
-    bale_setting_print((struct bale_setting){frame.codec, (int16_t)frame.parameter}, text,
-                       BALE_SETTING_TEXT);
+    bale_setting_print(
+        (struct bale_setting){.codec = frame.codec, .parameter = (int16_t)frame.parameter}, text,
+        BALE_SETTING_TEXT);
     return true;
 }
 

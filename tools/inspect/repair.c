@@ -33,7 +33,8 @@ struct evidence {
 
 static void count_choice(struct evidence *evidence, const struct bale_root *root)
 {
-    const struct bale_setting setting = {root->codec, (int16_t)root->parameter};
+    const struct bale_setting setting = {.codec = root->codec,
+                                         .parameter = (int16_t)root->parameter};
 
     for (size_t i = 0; i < evidence->count; i++) {
         struct choice *known = &evidence->choices[i];

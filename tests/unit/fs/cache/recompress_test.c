@@ -229,8 +229,10 @@ static void check_frozen(void)
 {
     struct model m = {0};
     struct bale_wait wait = BALE_WAIT;
-    struct bale_recompress what = {
-        .end = UINT64_MAX, .setting = {BALE_CODEC_STORE, 0}, .chosen = true, .insist = true};
+    struct bale_recompress what = {.end = UINT64_MAX,
+                                   .setting = {.codec = BALE_CODEC_STORE, .parameter = 0},
+                                   .chosen = true,
+                                   .insist = true};
 
     open_file(&m, "frozen", BALE_CODEC_LZ4);
     write_at(&m, 0, EXTENT);
@@ -307,8 +309,10 @@ static void change(struct model *m)
 
 static void *recompress_on(void *arg)
 {
-    static const struct bale_setting settings[] = {
-        {BALE_CODEC_ZSTD, 3}, {BALE_CODEC_LZ4, 0}, {BALE_CODEC_STORE, 0}, {BALE_CODEC_AUTO, 0}};
+    static const struct bale_setting settings[] = {{.codec = BALE_CODEC_ZSTD, .parameter = 3},
+                                                   {.codec = BALE_CODEC_LZ4, .parameter = 0},
+                                                   {.codec = BALE_CODEC_STORE, .parameter = 0},
+                                                   {.codec = BALE_CODEC_AUTO, .parameter = 0}};
     struct model *m = arg;
 
     for (unsigned i = 0; !atomic_load(&m->over); i++) {

@@ -20,7 +20,7 @@ static int open_path(const char *name)
 /* "zstd:3 131072", with a star after what is explicit. */
 static const char *given(struct bale_store *store, const char *dir, const char *name)
 {
-    static char text[128];
+    static char text[128 + BALE_SETTING_TEXT];
     char setting[BALE_SETTING_TEXT];
     struct bale_container_attr attr;
     int fd = open_path(dir);

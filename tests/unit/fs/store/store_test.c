@@ -217,7 +217,7 @@ static void unknown_keys_are_kept(void)
     store = store_open("keys", BALE_STORE_WRITE);
     before = bale_store_config(store);
     config = *before;
-    config.setting = (struct bale_setting){BALE_CODEC_LZ4, 0};
+    config.setting = (struct bale_setting){.codec = BALE_CODEC_LZ4, .parameter = 0};
     config.extent = 1 << 20;
     config.match = lines;
     CHECK_EQ(bale_store_set_config(store, &config, &why), 0);

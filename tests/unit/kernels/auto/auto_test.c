@@ -218,7 +218,7 @@ static void test_frame(void)
 
 static void test_others(void)
 {
-    struct bale_setting setting = {BALE_CODEC_ZSTD, 9};
+    struct bale_setting setting = {.codec = BALE_CODEC_ZSTD, .parameter = 9};
 
     setting = bale_setting_choose(scratch, setting, data, SIZE);
     CHECK_EQ(setting.codec, BALE_CODEC_ZSTD);

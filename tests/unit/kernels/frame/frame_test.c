@@ -158,8 +158,9 @@ static void test_levels(void)
     for (int level = -7; level <= 19; level++) {
         if (level == 0)
             continue;
-        bale_setting_print((struct bale_setting){BALE_CODEC_ZSTD, (int16_t)level}, text,
-                           sizeof text);
+        bale_setting_print(
+            (struct bale_setting){.codec = BALE_CODEC_ZSTD, .parameter = (int16_t)level}, text,
+            sizeof text);
         CHECK_EQ(round_trip(text, data, sizeof data, 16), BALE_CODEC_ZSTD);
     }
 }
@@ -225,15 +226,18 @@ static void test_refused(void)
     CHECK_EQ(bale_frame_encode(scratch, lz4, raw, &f, out, &length), BALE_E_INVALID);
     f = good;
     raw[0] = (uint8_t)~raw[1];
-    CHECK_EQ(bale_frame_encode(scratch, (struct bale_setting){BALE_CODEC_ZERO, 0}, raw, &f, out,
-                               &length),
+    CHECK_EQ(bale_frame_encode(scratch,
+                               (struct bale_setting){.codec = BALE_CODEC_ZERO, .parameter = 0}, raw,
+                               &f, out, &length),
              BALE_OK);
     CHECK_EQ(f.codec, BALE_CODEC_STORE);
     f = good;
-    CHECK_EQ(bale_frame_encode(scratch, (struct bale_setting){BALE_CODEC_ZSTD, 0}, raw, &f, out,
-                               &length),
+    CHECK_EQ(bale_frame_encode(scratch,
+                               (struct bale_setting){.codec = BALE_CODEC_ZSTD, .parameter = 0}, raw,
+                               &f, out, &length),
              BALE_E_INVALID);
-    CHECK_EQ(bale_frame_encode(scratch, (struct bale_setting){77, 0}, raw, &f, out, &length),
+    CHECK_EQ(bale_frame_encode(scratch, (struct bale_setting){.codec = 77, .parameter = 0}, raw, &f,
+                               out, &length),
              BALE_E_INVALID);
 }
 

@@ -46,7 +46,7 @@ static void test_good(void)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct bale_setting setting = {77, 77};
+        struct bale_setting setting = {.codec = 77, .parameter = 77};
         char text[BALE_SETTING_TEXT];
 
         if (!CHECK_EQ(bale_setting_parse(rows[i].text, &setting, NULL), BALE_OK))
@@ -145,7 +145,7 @@ static void test_bad(void)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct bale_setting setting = {77, 77};
+        struct bale_setting setting = {.codec = 77, .parameter = 77};
         struct bale_reason why = {0};
 
         CHECK_EQ(bale_setting_parse(rows[i].text, &setting, &why), BALE_E_INVALID);
@@ -177,7 +177,8 @@ static void test_pairs(void)
         const struct codec_case *c = codec_case_of((uint8_t)codec);
         unsigned valid = 0;
         for (int parameter = INT16_MIN; parameter <= INT16_MAX; parameter++) {
-            struct bale_setting setting = {(uint8_t)codec, (int16_t)parameter};
+            struct bale_setting setting = {.codec = (uint8_t)codec,
+                                           .parameter = (int16_t)parameter};
             struct bale_setting parsed;
             char text[BALE_SETTING_TEXT];
 

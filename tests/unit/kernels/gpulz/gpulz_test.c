@@ -139,7 +139,7 @@ static uint32_t reference_choose(uint32_t window, const uint8_t *raw, uint32_t l
 static void check_choice(unsigned kind, uint32_t length, uint16_t window, unsigned piece_log2)
 {
     uint16_t open = (uint16_t)(bale_gpulz_parameter(0, piece_log2, window) | BALE_GPULZ_ADAPTIVE);
-    struct bale_setting setting = {BALE_CODEC_GPULZ, (int16_t)open};
+    struct bale_setting setting = {.codec = BALE_CODEC_GPULZ, .parameter = (int16_t)open};
     uint8_t *raw = lzss_copy(data, length);
 
     CHECK(bale_setting_valid(setting) && bale_setting_is_open(setting));
@@ -167,9 +167,10 @@ static void test_choice(void)
             chosen |= reference_choose(255, data, lengths[i], rig.expected, rig.room);
         }
     CHECK_EQ_U(chosen, 1 + 2 + 4 + 8);
-    CHECK_EQ(bale_setting_choose(rig.scratch,
-                                 (struct bale_setting){BALE_CODEC_GPULZ, (int16_t)definite}, data,
-                                 1000)
+    CHECK_EQ(bale_setting_choose(
+                 rig.scratch,
+                 (struct bale_setting){.codec = BALE_CODEC_GPULZ, .parameter = (int16_t)definite},
+                 data, 1000)
                  .parameter,
              definite);
 }
