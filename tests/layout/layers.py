@@ -13,7 +13,7 @@ import sys
 CODECS = "a codec's directory"
 
 # What fs and tools may use of the floors below them.
-LIBRARY = ["format", "kernels/base", "kernels/codec", "kernels/frame", "kernels/engine"]
+LIBRARY = ["format", "kernels/base", "kernels/round", "kernels/codec", "kernels/frame", "kernels/engine"]
 
 # In order: a room may include from those before it.
 FS = ["fs/base", "fs/container", "fs/cache", "fs/inode", "fs/store", "fs/fuse", "fs/daemon"]
@@ -28,10 +28,11 @@ TOOLS_ARROWS = {
 MAY = {
     "format": [],
     "kernels/base": ["format"],
+    "kernels/round": ["format", "kernels/base"],
     "kernels/codec": ["format", "kernels/base"],
     "kernels/lzss": ["format", "kernels/base", "kernels/codec"],
     "kernels/rans": ["format", "kernels/base", "kernels/codec"],
-    CODECS: ["format", "kernels/base", "kernels/codec", "kernels/lzss", "kernels/rans"],
+    CODECS: ["format", "kernels/base", "kernels/round", "kernels/codec", "kernels/lzss", "kernels/rans"],
     "kernels/frame": ["format", "kernels/base", "kernels/codec", "kernels/lzss", CODECS],
     "kernels/engine": ["format", "kernels/base", "kernels/codec", "kernels/frame"],
     "kernels/cuda": ["format", "kernels/base", "kernels/codec", "kernels/lzss", CODECS, "kernels/frame",
