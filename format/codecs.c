@@ -160,9 +160,33 @@ bool bale_option_has(const struct bale_option *option, int field)
 
 bool bale_codec_takes_chunks(uint8_t id, unsigned chunk_log2)
 {
-    const struct bale_codec_about *about = bale_codec_about(id);
+    return bale_codec_about(id) && chunk_log2 <= bale_codec_chunk_most(id);
+}
 
-    return about && chunk_log2 <= about->chunk_log2;
+unsigned bale_codec_chunk_most(uint8_t id)
+{
+    return bale_codec_has_cells(id) ? BALE_CHUNK_LOG2_DEFAULT : bale_codec_about(id)->chunk_log2;
+}
+
+/* Bytes of a plane, or of a row in two dimensions; 0: the field has neither. It does not wrap. */
+static uint64_t plane_of(const struct bale_field *field)
+{
+    const uint64_t *dims = field->dims;
+    uint64_t plane = dims[2] > 0 ? dims[0] * dims[1] : dims[1] > 0 ? dims[0] : 0;
+
+    return plane * bale_field_element(field);
+}
+
+uint8_t bale_codec_chunk_log2(const struct bale_setting *setting, uint8_t asked)
+{
+    uint64_t plane = plane_of(&setting->field);
+    uint8_t log2 = BALE_CHUNK_LOG2_DEFAULT;
+
+    if (!bale_codec_has_cells(setting->codec))
+        return asked;
+    while (log2 < bale_codec_about(setting->codec)->chunk_log2 && UINT64_C(1) << log2 < 4 * plane)
+        log2++;
+    return log2;
 }
 
 static uint16_t mask_of(const struct bale_option *option)

@@ -31,7 +31,7 @@ extern "C" {
  *         it, less than all.
  * speed   the class of p, below BALE_SPEEDS: parameters of one class take about as long, on the CPU
  *         and on a device. The engines learn the cost of each class.
- * chunk   the greatest log2 of the size of chunks. */
+ * chunk   the greatest log2 of the size of chunks in frames. */
 #define BALE_DEVICE_CODEC_LIST(CODEC)                                                              \
     CODEC(lz4, LZ4, 2, p == 0, 2, true, INT16_MAX, 0, BALE_CHUNK_LOG2_MAX)                         \
     CODEC(zstd, ZSTD, 3, true, 6, true, 3, /* nvCOMP's matches libzstd's lowest levels */          \
@@ -100,6 +100,14 @@ static inline bool bale_codec_is_lossy(uint8_t id)
     return id == BALE_CODEC_RESERVED_19;
 }
 
+/* Whether chunks of the codec consist of cells of 64 KiB, which may be worked on side by side: the
+ * codec chooses how large chunks are, and the checksum of a longer one is that of its parts
+ * (FORMAT.md section 6). Also of ids that only a later program knows. */
+static inline bool bale_codec_has_cells(uint8_t id)
+{
+    return bale_codec_has_field(id);
+}
+
 /* NULL for an id that is not in the list, nor auto. */
 const struct bale_codec_about *bale_codec_about(uint8_t id);
 
@@ -151,8 +159,18 @@ struct bale_setting {
     struct bale_field field; /* all zero: none */
 };
 
-/* Whether chunks of this size may have the codec or setting. */
+/* Whether a user may ask for chunks of this size with the codec or setting. Those of a codec with
+ * cells may become larger: see bale_codec_chunk_log2. */
 bool bale_codec_takes_chunks(uint8_t id, unsigned chunk_log2);
+
+/* The greatest log2 that it takes, of a codec that is known. */
+unsigned bale_codec_chunk_most(uint8_t id);
+
+/* The log2 of the chunk size of a frame with this setting, which is not open, where log2 was asked
+ * for. With a codec that has cells, chunks hold four planes of the array (in two dimensions, four
+ * rows), as far as they may be so large; a frame that is stored raw or as zero has chunks of the
+ * size that was asked for. */
+uint8_t bale_codec_chunk_log2(const struct bale_setting *setting, uint8_t asked);
 
 /* Whether the codec is known, its options can spell the parameter, and it may have the field. */
 bool bale_setting_valid(struct bale_setting setting);

@@ -142,8 +142,7 @@ static int check_codec(const struct bale_frame *frame)
 
     if (!codec || frame->codec == BALE_CODEC_AUTO)
         return BALE_E_UNSUPPORTED;
-    return codec->in_frame(frame->parameter) &&
-                   bale_codec_takes_chunks(frame->codec, frame->chunk_log2)
+    return codec->in_frame(frame->parameter) && frame->chunk_log2 <= codec->chunk_log2
                ? BALE_OK
                : BALE_E_CORRUPT;
 }
@@ -222,6 +221,22 @@ uint32_t bale_frame_chunk_raw(const struct bale_frame *frame, uint32_t i)
     uint32_t left = frame->raw_length - (i << frame->chunk_log2);
 
     return left < size ? left : size;
+}
+
+uint64_t bale_chunk_checksum(uint8_t codec, const uint8_t *bytes, uint32_t length)
+{
+    uint8_t hashes[(BALE_CELLS_MAX)*BALE_HASH_SIZE];
+    uint32_t count = 0;
+
+    if (!bale_codec_has_cells(codec) || length <= BALE_CELL)
+        return bale_hash(bytes, length);
+    for (uint32_t at = 0; at < length; at += BALE_CELL, count++) {
+        uint32_t left = length - at;
+
+        bale_put64(hashes + (size_t)count * BALE_HASH_SIZE,
+                   bale_hash(bytes + at, left < BALE_CELL ? left : BALE_CELL));
+    }
+    return bale_hash(hashes, (size_t)count * BALE_HASH_SIZE);
 }
 
 bool bale_frame_has_geometry(const struct bale_frame *frame)

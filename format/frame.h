@@ -61,6 +61,10 @@ static inline size_t bale_frame_chunks_at(const struct bale_frame *frame)
     return (size_t)frame->head_length + frame->part.stored;
 }
 
+/* The checksum of a chunk's bytes, raw or stored, in a frame of the codec (FORMAT.md section 6). Of
+ * a codec with cells a chunk has BALE_CELLS_MAX at most. */
+uint64_t bale_chunk_checksum(uint8_t codec, const uint8_t *bytes, uint32_t length);
+
 /* Raw length of chunk i. */
 uint32_t bale_frame_chunk_raw(const struct bale_frame *frame, uint32_t i);
 

@@ -242,6 +242,8 @@ static int set_attr(struct bale_change *change)
         return err;
     pthread_mutex_lock(&file->lock);
     file->ctime = bale_file_now_locked(file);
+    if (change->fields & BALE_ATTR_SETTING)
+        file->setting = change->attr.setting;
     bool resize = (change->fields & BALE_ATTR_EXTENT) && change->attr.extent != file->extent;
     bool revert = resize && !resize_extents(file, change->attr.extent);
     if (revert)

@@ -47,6 +47,7 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
     file->size = attr.size;
     file->mtime = attr.generation > 0 ? bale_timespec_of(attr.mtime) : st.st_mtim;
     file->changes_end = &file->changes;
+    file->setting = attr.setting;
     bale_file_set_extent(file, attr.extent);
     atomic_init(&file->refs, 1);
     bale_short_lock_init(&file->lock);

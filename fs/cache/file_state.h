@@ -39,6 +39,7 @@ struct bale_file {
     uint64_t size;
     uint32_t extent; /* size of an extent */
     uint32_t block;
+    struct bale_setting setting; /* of new data */
     struct timespec mtime, ctime;
     bool attr_dirty; /* size or times differ from the container's */
     bool discarded;

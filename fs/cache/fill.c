@@ -30,7 +30,8 @@ int bale_extent_fill(struct bale_extent *extent, uint64_t blocks, struct bale_sc
 uint64_t bale_extent_widen(const struct bale_extent *extent, uint64_t blocks)
 {
     const struct bale_file *file = extent->file;
-    unsigned each = (1u << BALE_CHUNK_LOG2_DEFAULT) / file->block;
+    unsigned each =
+        (1u << bale_codec_chunk_log2(&file->setting, BALE_CHUNK_LOG2_DEFAULT)) / file->block;
     uint64_t wide = blocks;
 
     for (unsigned i = 0; each > 1 && i < BALE_BLOCKS; i += each) {

@@ -70,9 +70,11 @@ int bale_evidence_page(struct bale_io *io, const struct bale_ref *ref, uint64_t 
     return BALE_OK;
 }
 
-static bool lacks(const uint8_t *data, const struct bale_chunk *entry)
+/* codec: of the frame; store for its extent part. */
+static bool lacks(const uint8_t *data, const struct bale_chunk *entry, uint8_t codec)
 {
-    return all_zero(data, entry->stored) && bale_hash(data, entry->stored) != entry->checksum;
+    return all_zero(data, entry->stored) &&
+           bale_chunk_checksum(codec, data, entry->stored) != entry->checksum;
 }
 
 /* Whether the extent part or a chunk consists of zeros that were not written. */
@@ -80,12 +82,12 @@ static bool lacks_chunk(const uint8_t *data, const struct bale_frame *frame)
 {
     size_t at = bale_frame_chunks_at(frame);
 
-    if (frame->part.stored > 0 && lacks(data + frame->head_length, &frame->part))
+    if (frame->part.stored > 0 && lacks(data + frame->head_length, &frame->part, BALE_CODEC_STORE))
         return true;
     for (uint32_t i = 0; i < frame->chunks; i++) {
         struct bale_chunk chunk = bale_frame_chunk(data, frame, i);
 
-        if (lacks(data + at, &chunk))
+        if (lacks(data + at, &chunk, frame->codec))
             return true;
         at += chunk.stored;
     }

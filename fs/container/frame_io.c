@@ -139,10 +139,11 @@ void bale_frame_fault_at(struct bale_fault *fault, const struct bale_segment *se
         .offset = from, .length = to > from ? to - from : 0, .position = position};
 }
 
-static int check_entry(const struct bale_chunk *entry, const uint8_t *stored, const char *what,
-                       struct bale_fault *fault)
+/* codec: of the frame; store for its extent part. */
+static int check_entry(const struct bale_chunk *entry, uint8_t codec, const uint8_t *stored,
+                       const char *what, struct bale_fault *fault)
 {
-    uint64_t found = bale_hash(stored, entry->stored);
+    uint64_t found = bale_chunk_checksum(codec, stored, entry->stored);
 
     if (found == entry->checksum)
         return BALE_OK;
@@ -153,16 +154,17 @@ static int check_entry(const struct bale_chunk *entry, const uint8_t *stored, co
 int bale_frame_part_check(const struct bale_frame *frame, const uint8_t *part,
                           struct bale_fault *fault)
 {
-    return check_entry(&frame->part, part, "extent part checksum", fault);
+    return check_entry(&frame->part, BALE_CODEC_STORE, part, "extent part checksum", fault);
 }
 
 /* Reads stored bytes and compares their checksum. */
-static int verify_entry(struct bale_io *io, const struct bale_chunk *entry, const char *what,
-                        uint64_t position, uint8_t *stored, struct bale_fault *fault)
+static int verify_entry(struct bale_io *io, const struct bale_chunk *entry, uint8_t codec,
+                        const char *what, uint64_t position, uint8_t *stored,
+                        struct bale_fault *fault)
 {
     int err = bale_frame_bytes_read(io, stored, entry->stored, position, fault);
 
-    return err == BALE_OK ? check_entry(entry, stored, what, fault) : err;
+    return err == BALE_OK ? check_entry(entry, codec, stored, what, fault) : err;
 }
 
 /* The length of the longest of the extent part and the chunks. */
@@ -204,8 +206,8 @@ static int verify_part(const struct verify *v, const struct bale_frame *frame)
     if (!bale_codec_has_part(frame->codec))
         return BALE_OK;
     return report(v,
-                  verify_entry(v->io, &frame->part, "extent part checksum", fault.position,
-                               v->stored, &fault),
+                  verify_entry(v->io, &frame->part, BALE_CODEC_STORE, "extent part checksum",
+                               fault.position, v->stored, &fault),
                   &fault);
 }
 
@@ -223,7 +225,9 @@ static int verify_chunks(const struct verify *v, const struct bale_frame_head *h
         if (result != BALE_OK && (result != BALE_E_CORRUPT || !v->bad))
             return result;
         bale_frame_fault_at(&fault, v->segment, frame, i, position);
-        err = report(v, verify_entry(v->io, &chunk, "chunk checksum", position, v->stored, &fault),
+        err = report(v,
+                     verify_entry(v->io, &chunk, frame->codec, "chunk checksum", position,
+                                  v->stored, &fault),
                      &fault);
         if (err != BALE_OK)
             result = err;

@@ -76,7 +76,7 @@ static void fill_chunk_fault(const struct part *p, uint32_t i, const uint8_t *st
                              uint64_t position)
 {
     struct bale_chunk chunk = bale_frame_chunk(p->head.data, &p->head.frame, i);
-    uint64_t found = bale_hash(stored, chunk.stored);
+    uint64_t found = bale_chunk_checksum(p->head.frame.codec, stored, chunk.stored);
 
     if (found == chunk.checksum && p->shared &&
         bale_frame_part_check(&p->head.frame, p->shared, p->fault) != BALE_OK) {

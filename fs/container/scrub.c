@@ -13,6 +13,13 @@
 
 /* ---- Frames that the file shows only a part of ----------------------------------------------- */
 
+/* The chunk size to be asked for: of a codec with cells, the frame's may be larger. */
+static uint8_t asked_log2(const struct bale_frame *head)
+{
+    return bale_codec_takes_chunks(head->codec, head->chunk_log2) ? head->chunk_log2
+                                                                  : BALE_CHUNK_LOG2_DEFAULT;
+}
+
 /* Writes the segment's bytes as a frame of their own. raw and stored have room for them. */
 static int rewrite_segment(struct bale_container *c, struct bale_scratch *scratch,
                            const struct bale_segment *segment, const struct bale_frame *head,
@@ -22,7 +29,7 @@ static int rewrite_segment(struct bale_container *c, struct bale_scratch *scratc
     struct bale_frame frame = {.offset = segment->offset,
                                .generation = generation,
                                .raw_length = segment->length,
-                               .chunk_log2 = head->chunk_log2};
+                               .chunk_log2 = asked_log2(head)};
     uint64_t position;
     size_t length;
     int err = bale_container_read(c, scratch, segment, segment->offset, segment->length, raw, NULL);
@@ -53,7 +60,7 @@ static int rewrite_parts(struct bale_container *c, struct bale_scratch *scratch,
         err = bale_container_read_head(c, &segment, &head);
         if (err == BALE_OK && (segment.skip > 0 || segment.length != head.raw_length)) {
             uint8_t *raw = malloc(segment.length);
-            uint8_t *stored = malloc(bale_frame_bound(segment.length, head.chunk_log2));
+            uint8_t *stored = malloc(bale_frame_bound(segment.length, asked_log2(&head)));
 
             err = raw && stored
                       ? rewrite_segment(c, scratch, &segment, &head, generation, raw, stored)

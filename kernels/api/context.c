@@ -254,7 +254,7 @@ int bale_api_setup(const struct bale_params *params, struct bale_api_setup *setu
     if (err == BALE_OK && !bale_codec_takes_chunks(setup->setting.codec, setup->chunk_log2)) {
         bale_reason_set(why, "A chunk of %s is %u at most, not %u.",
                         bale_codec_name(setup->setting.codec),
-                        1u << bale_codec_about(setup->setting.codec)->chunk_log2, ours.chunk);
+                        1u << bale_codec_chunk_most(setup->setting.codec), ours.chunk);
         return BALE_E_INVALID;
     }
     return err;

@@ -19,6 +19,7 @@ static int encode_queue(const struct bale_item *item)
     int codec = bale_cuda_codec_of(id);
 
     if (!has_geometry(&item->frame) ||
+        bale_codec_chunk_log2(&item->setting, item->frame.chunk_log2) > BALE_CUDA_CHUNK_LOG2_MAX ||
         item->capacity < bale_frame_bound(item->frame.raw_length, item->frame.chunk_log2))
         return BALE_E_INVALID;
     return codec < 0 || bale_cuda_encodes((enum cuda_codec)codec, item->setting.parameter)

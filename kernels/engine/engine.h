@@ -32,8 +32,9 @@ struct bale_item {
     /* Encode: raw[0, frame.raw_length) -> stored[0, capacity >= bale_frame_bound()).
      * Decode: stored[0, stored_length), a whole frame -> raw[0, frame.raw_length). */
     struct bale_setting setting; /* encode; an open one comes back as the one that was chosen */
-    /* In: offset, generation, raw_length, chunk_log2; for a decode also codec and parameter, as far
-     * as they are known: they only help to choose an engine. Out: all members. */
+    /* In: offset, generation, raw_length, chunk_log2 (of an encode, what is asked for:
+     * bale_codec_chunk_log2); for a decode also codec and parameter, as far as they are known: they
+     * only help to choose an engine. Out: all members. */
     struct bale_frame frame;
     uint8_t *raw;
     uint8_t *stored;

@@ -65,8 +65,9 @@ static int64_t encode_chunk(struct bale_scratch *scratch, const struct target *t
         memcpy(out, raw, raw_length);
         *chunk = (struct bale_chunk){.stored = raw_length, .checksum = raw_hash};
     } else {
-        *chunk = (struct bale_chunk){.stored = (uint32_t)stored,
-                                     .checksum = bale_hash(out, (size_t)stored)};
+        *chunk =
+            (struct bale_chunk){.stored = (uint32_t)stored,
+                                .checksum = bale_chunk_checksum(codec->id, out, (uint32_t)stored)};
     }
     return chunk->stored;
 }
@@ -79,7 +80,7 @@ static int encode_chunks(struct bale_scratch *scratch, struct target *to, const 
 
     for (uint32_t i = 0; i < count; i++) {
         uint32_t length = bale_frame_chunk_raw(frame, i);
-        uint64_t hash = bale_hash(raw, length);
+        uint64_t hash = bale_chunk_checksum(to->setting.codec, raw, length);
         int64_t stored = encode_chunk(scratch, to, raw, length, hash, &scratch->chunks[i]);
         if (stored <= 0)
             return stored < 0 ? (int)stored : NO_ROOM;
@@ -126,12 +127,16 @@ static int encode_body(struct bale_scratch *scratch, struct bale_setting *settin
     int err;
 
     if (bale_codec_has_part(setting->codec)) {
+        uint8_t asked = frame->chunk_log2;
+
+        frame->chunk_log2 = bale_codec_chunk_log2(setting, asked);
         err = encode_with_part(
             scratch, *setting, raw, frame,
             out + bale_frame_head_length(setting->codec, frame->raw_length, frame->chunk_log2));
         if (err != NO_ROOM)
             return err;
         *setting = (struct bale_setting){.codec = BALE_CODEC_STORE};
+        frame->chunk_log2 = asked;
     }
     to.setting = *setting;
     to.out = out + bale_frame_head_length(setting->codec, frame->raw_length, frame->chunk_log2);
@@ -184,7 +189,7 @@ static int decode_chunk(struct bale_scratch *scratch, const uint8_t *head,
     if (!codec)
         return BALE_E_UNSUPPORTED;
     *entry = bale_frame_chunk(head, frame, i);
-    if (bale_hash(in, entry->stored) != entry->checksum)
+    if (bale_chunk_checksum(frame->codec, in, entry->stored) != entry->checksum)
         return BALE_E_CORRUPT;
     if (entry->stored == raw_length) {
         memcpy(raw + wanted.from, in + wanted.from, wanted.to - wanted.from);
@@ -214,7 +219,8 @@ static int decode_chunks(struct bale_scratch *scratch, const uint8_t *head,
             return err;
         /* A chunk stored raw has one checksum, and it was checked. */
         bale_put64(scratch->hashes + (size_t)i * BALE_HASH_SIZE,
-                   entry.stored == length ? entry.checksum : bale_hash(raw, length));
+                   entry.stored == length ? entry.checksum
+                                          : bale_chunk_checksum(frame->codec, raw, length));
         in += entry.stored;
         raw += length;
     }

@@ -39,6 +39,8 @@ CODEC_CULZSS, CODEC_GPULZ, CODEC_FSST, CODEC_LZR = 16, 17, 18, 20
 CODECS = {0: "store", 1: "zero", 2: "lz4", 3: "zstd", 16: "culzss", 17: "gpulz", 18: "fsst", 20: "lzr"}
 RESERVED = {19: "cusz"}
 WITH_PART = (18, 19, 21)            # ids of codecs whose frames have an extent part (6)
+WITH_CELLS = (19, 21)               # and of those whose long chunks are hashed in parts of CELL bytes (6)
+CELL = 64 * KIB
 PARTS = b"part"                     # the feature tag that says so (4)
 ADAPTIVE = 0x2000                   # bit of gpulz's parameter, in settings (kernels/gpulz/spec.md)
 UNWRITTEN = 1                       # segment flag
@@ -340,6 +342,13 @@ class Segment(NamedTuple):
     checksum: int                               # of the frame's head
 
 
+def chunk_checksum(codec: int, data: memoryview) -> int:
+    """Of a chunk's raw or stored bytes (6)."""
+    if codec not in WITH_CELLS or len(data) <= CELL:
+        return checksum(data)
+    return checksum(b"".join(U64.pack(checksum(data[i:i + CELL])) for i in range(0, len(data), CELL)))
+
+
 class Frame:
     """A frame whose head has been checked against itself."""
 
@@ -378,6 +387,8 @@ class Frame:
             most = {CODEC_ZERO: 255, CODEC_ZSTD: 65535}.get(self.codec, 0)
             require(self.parameter <= most, f"{what}: parameter", f"at most {most}",
                     self.parameter)
+        if self.codec in WITH_CELLS:
+            require(self.log2 <= 20, f"{what}: chunk log2", "12 to 20", self.log2)
         self.table = list(CHUNK.iter_unpack(data[HEAD.size:body - 8]))
         total = 0
         self.part, self.part_sum = data[body:body], checksum(b"")
@@ -408,7 +419,7 @@ class Frame:
              f"{checksum(self.part):016x}")
         at = 0
         for i, (stored, expected) in enumerate(self.table):
-            found = checksum(self.body[at:at + stored])
+            found = chunk_checksum(self.codec, self.body[at:at + stored])
             if found != expected:
                 raise Fault(f"{self.what}: chunk {i}: checksum", f"{expected:016x}",
                             f"{found:016x}")
@@ -437,7 +448,7 @@ class Frame:
             else:
                 decode_chunk(self.codec, self.parameter, self.part, chunk, raw,
                              f"{self.what}: chunk {i}")
-                sums.append(checksum(raw))
+                sums.append(chunk_checksum(self.codec, raw))
         found = checksum(struct.pack(f"<{len(sums)}Q", *sums))
         same(f"{self.what}: raw checksum", f"{self.raw_checksum:016x}", f"{found:016x}")
         return out
@@ -767,7 +778,7 @@ class Container:
         for stored, expected in frame.table:
             chunk = frame.body[at:at + stored]
             at += stored
-            if not any(chunk) and checksum(chunk) != expected:
+            if not any(chunk) and chunk_checksum(frame.codec, chunk) != expected:
                 return True
         return False
 
