@@ -21,6 +21,7 @@
 #include "fs/fuse/caller.h"
 #include "fs/fuse/ctime.h"
 #include "fs/fuse/freeze.h"
+#include "fs/fuse/in_flight.h"
 #include "fs/fuse/interrupt.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/opened.h"
@@ -182,6 +183,8 @@ static int create_parts(struct daemon *d, const struct bale_descriptors *descrip
         err = bale_interrupts_create(&mount->interrupts);
     if (err == BALE_OK)
         err = bale_freezer_create(memory, &mount->freezer);
+    if (err == BALE_OK)
+        err = bale_in_flight_create(mount, &mount->in_flight);
     return err;
 }
 
@@ -313,6 +316,7 @@ static int daemon_end(struct daemon *d, bool served)
     if (mount->volume)
         err = bale_volume_destroy(mount->volume);
     bale_session_destroy(d->session);
+    bale_in_flight_destroy(mount->in_flight);
     bale_freezer_destroy(mount->freezer);
     bale_interrupts_destroy(mount->interrupts);
     bale_ctimes_destroy(mount->ctimes);

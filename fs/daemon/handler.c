@@ -10,6 +10,7 @@
 #include "fs/daemon/control.h"
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/interrupt.h"
+#include "fs/fuse/opened.h"
 #include "fs/fuse/request.h"
 
 /* Older versions of linux/fuse.h do not have it. */
@@ -97,18 +98,17 @@ static void send_to_lane(struct bale_handler *handler, struct bale_queued *queue
 
 static void handle_in_flight(struct bale_handler *handler, void *request, size_t size)
 {
-    struct bale_queued *back;
+    struct bale_in_flight *in_flight = handler->mount->in_flight;
 
     bale_in_flight_begin(request, size);
     bale_handler_handle(handler, request, size);
-    bool given_up = bale_in_flight_end(handler->in_flight, request, &back);
-    while (back) {
-        struct bale_queued *next = back->next;
-        send_to_lane(handler, back, ((const struct fuse_in_header *)(void *)back->request)->unique);
-        back = next;
-    }
-    if (given_up)
-        bale_in_flight_tell_kernel(handler->in_flight, request, size);
+    if (bale_in_flight_end(in_flight, request))
+        bale_in_flight_tell_kernel(in_flight, request, size);
+}
+
+void bale_handler_resume(void *arg, struct bale_queued *queued)
+{
+    send_to_lane(arg, queued, ((const struct fuse_in_header *)(void *)queued->request)->unique);
 }
 
 void bale_handler_dispatch(struct bale_handler *handler, void *request, size_t size)
@@ -127,7 +127,7 @@ void bale_handler_dispatch(struct bale_handler *handler, void *request, size_t s
         interrupt_request(handler, ((const struct fuse_interrupt_in *)(in + 1))->unique);
     } else if (in->opcode == OPCODE_SYNCFS) {
         syncfs_request(handler, in->unique);
-    } else if (!bale_in_flight_hold_back(handler->in_flight, request, size) &&
+    } else if (!bale_in_flight_hold_back(mount->in_flight, request, size) &&
                bale_freezer_request_begin(mount->freezer, request, size)) {
         handle_in_flight(handler, request, size);
         bale_freezer_request_end(mount->freezer);
@@ -146,6 +146,7 @@ static bool never_stalls(const struct bale_handler *handler, const struct fuse_i
     case FUSE_READ:
     case FUSE_FLUSH:
     case FUSE_RELEASE:
+    case FUSE_OPENDIR: /* the directory is opened when it is read */
         return true;
     case FUSE_WRITE: /* may take set-id bits away */
         node = bale_node_of(handler->mount, in->nodeid);
@@ -158,6 +159,23 @@ static bool never_stalls(const struct bale_handler *handler, const struct fuse_i
     }
 }
 
+/* Opening a file that is open needs nothing of the store either. False: it is another request, or the
+ * file is not open. */
+static bool dispatch_open(struct bale_handler *handler, void *request, size_t size)
+{
+    const struct fuse_in_header *in = request;
+    struct bale_mount *mount = handler->mount;
+    struct bale_node *node = in->opcode == FUSE_OPEN ? bale_node_of(mount, in->nodeid) : NULL;
+
+    if (!node || bale_freezer_is_change(request, size) || !bale_use_hold(mount, node))
+        return false;
+    bale_node_ref(mount->nodes, node); /* the kernel may forget it after the reply */
+    bale_handler_dispatch(handler, request, size);
+    bale_use_end(mount, node);
+    bale_node_unref(mount->nodes, node);
+    return true;
+}
+
 void bale_handler_relay(struct bale_handler *handler, void *request, size_t size)
 {
     const struct fuse_in_header *in = request;
@@ -166,7 +184,7 @@ void bale_handler_relay(struct bale_handler *handler, void *request, size_t size
         return;
     if (never_stalls(handler, in, size))
         bale_handler_dispatch(handler, request, size);
-    else
+    else if (!dispatch_open(handler, request, size))
         send_to_lane(handler,
                      bale_queued_create(bale_volume_memory(handler->mount->volume), request, size),
                      in->unique);

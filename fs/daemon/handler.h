@@ -2,7 +2,6 @@
 #ifndef BALE_FS_DAEMON_HANDLER_H
 #define BALE_FS_DAEMON_HANDLER_H
 
-#include "fs/daemon/in_flight.h"
 #include "fs/daemon/lanes.h"
 #include "fs/daemon/relief.h"
 #include "fs/fuse/mount.h"
@@ -13,7 +12,6 @@ struct bale_handler {
     struct fuse_session *fuse;
     int fd; /* /dev/fuse */
     struct bale_lanes *lanes;
-    struct bale_in_flight *in_flight;
     struct bale_relief *relief;
 };
 
@@ -25,6 +23,8 @@ void bale_handler_handle(void *arg, void *request, size_t size);
 /* Handles a request on this thread, unless it is frozen or held back; it may stall with the store.
  * request: size bytes, the caller's again when this returns. */
 void bale_handler_dispatch(struct bale_handler *handler, void *request, size_t size);
+/* bale_in_flight_resume: hands it to the lanes. arg: a struct bale_handler. */
+void bale_handler_resume(void *arg, struct bale_queued *queued);
 /* The same while the store stalls: on this thread only if the store is asked for nothing, otherwise
  * a copy goes to the lanes. */
 void bale_handler_relay(struct bale_handler *handler, void *request, size_t size);

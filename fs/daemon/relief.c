@@ -122,9 +122,10 @@ static bool look_at(struct bale_relief *relief, uint64_t unique, int64_t since)
 void bale_relief_interrupt(struct bale_relief *relief, uint64_t unique)
 {
     int64_t now = now_ms();
-    struct interrupted *interrupted =
-        look_at(relief, unique, now) ? malloc(sizeof *interrupted) : NULL;
+    struct interrupted *interrupted = malloc(sizeof *interrupted);
 
+    /* Not found now, it may have been read by a thread that has not begun to handle it. */
+    (void)look_at(relief, unique, now);
     if (!interrupted)
         return;
     *interrupted = (struct interrupted){.unique = unique, .since = now};

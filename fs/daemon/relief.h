@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fs/daemon/in_flight.h"
 #include "fs/daemon/lanes.h"
+#include "fs/fuse/in_flight.h"
 
 /* Called without locks. */
 struct bale_relief_ops {

@@ -17,6 +17,7 @@
 #include "fs/daemon/unmount.h"
 #include "fs/fuse/caller.h"
 #include "fs/fuse/freeze.h"
+#include "fs/fuse/in_flight.h"
 #include "kernels/base/thread.h"
 
 #define WAKE_SIGNAL SIGUSR1
@@ -105,12 +106,12 @@ static void thread_begin(void *arg)
 
     if (session->handler.mount->dont_mask)
         (void)bale_caller_own_umask();
-    (void)bale_in_flight_enter(session->handler.in_flight);
+    (void)bale_in_flight_enter(session->handler.mount->in_flight);
 }
 
 static void thread_end(void *arg)
 {
-    bale_in_flight_leave(((struct bale_session *)arg)->handler.in_flight);
+    bale_in_flight_leave(((struct bale_session *)arg)->handler.mount->in_flight);
 }
 
 static void lane_handle(void *arg, void *request, size_t size)
@@ -122,15 +123,14 @@ static const struct bale_lanes_ops lanes_ops = {thread_begin, lane_handle, threa
 
 static int create_relief(struct bale_session *session)
 {
-    int err = bale_in_flight_create(session->handler.mount, &session->handler.in_flight);
-
-    if (err == BALE_OK)
-        err = bale_lanes_create(bale_volume_memory(session->handler.mount->volume), &lanes_ops,
+    struct bale_in_flight *in_flight = session->handler.mount->in_flight;
+    int err = bale_lanes_create(bale_volume_memory(session->handler.mount->volume), &lanes_ops,
                                 session, &session->handler.lanes);
+
+    bale_in_flight_start(in_flight, bale_handler_resume, &session->handler);
     if (err == BALE_OK)
-        err = bale_relief_create(session->handler.fd, session->handler.lanes,
-                                 session->handler.in_flight, &relief_ops, session,
-                                 &session->handler.relief);
+        err = bale_relief_create(session->handler.fd, session->handler.lanes, in_flight,
+                                 &relief_ops, session, &session->handler.relief);
     if (err == BALE_OK && !(session->relief_buffer = new_buffer(session)))
         err = BALE_E_NOMEM;
     return err;
@@ -141,12 +141,10 @@ static void destroy_relief(struct bale_session *session)
 {
     bale_relief_destroy(session->handler.relief);
     bale_lanes_destroy(session->handler.lanes);
-    bale_in_flight_destroy(session->handler.in_flight);
     if (session->relief_buffer)
         free_buffer(session, session->relief_buffer);
     session->handler.relief = NULL;
     session->handler.lanes = NULL;
-    session->handler.in_flight = NULL;
     session->relief_buffer = NULL;
 }
 
@@ -215,6 +213,7 @@ void bale_session_stop(struct bale_session *session)
     }
     session->threads = 0;
     bale_lanes_stop(session->handler.lanes);
+    bale_in_flight_stop(session->handler.mount->in_flight);
     destroy_relief(session);
 }
 

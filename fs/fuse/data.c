@@ -1,30 +1,65 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "fs/fuse/in_flight.h"
 #include "fs/fuse/mode.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/unsynced.h"
 
 /* The open file of the kernel has a use, so the bale_file stays as long as the request lasts. */
-static struct bale_file *file_of(fuse_req_t req, fuse_ino_t ino)
+static struct bale_file *file_of(struct bale_mount *mount, fuse_ino_t ino)
 {
-    return bale_node_of(bale_mount_of(req), ino)->opened->file;
+    return bale_node_of(mount, ino)->opened->file;
 }
 
-/* The callback of requests whose reply is only a status. */
+/* A request that may go on after its handler, and whose reply is only a status. */
+struct status_op {
+    fuse_req_t req;
+    struct bale_mount *mount;
+    struct bale_request *request;
+};
+
+/* In the handler. NULL: no memory; it is answered. */
+static struct status_op *status_begin(fuse_req_t req)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    struct status_op *op = malloc(sizeof *op);
+
+    if (op)
+        *op = (struct status_op){req, mount, bale_in_flight_detach(mount->in_flight)};
+    else
+        fuse_reply_err(req, ENOMEM);
+    return op;
+}
+
 static void status_reply(void *arg, int64_t result)
 {
-    fuse_reply_err(arg, bale_err_to_errno(result < 0 ? (int)result : 0));
+    struct status_op *op = arg;
+
+    fuse_reply_err(op->req, bale_err_to_errno(result < 0 ? (int)result : 0));
+    bale_in_flight_complete(op->mount->in_flight, op->request);
+    free(op);
 }
 
+/* Freed by its handler or its callback, whichever comes last. */
 struct read_op {
     fuse_req_t req;
+    struct bale_mount *mount;
+    struct bale_request *request; /* once the handler has ended before the callback */
+    atomic_bool one_has_ended;
     struct bale_read read;
 };
+
+static void read_destroy(struct read_op *op)
+{
+    bale_in_flight_complete(op->mount->in_flight, op->request);
+    free(op);
+}
 
 /* A reply is sent from extents without the file's lock, while another request may write or truncate
  * there: as with a page cache, a reader beside a writer may see some of both. The kernel orders
@@ -58,7 +93,8 @@ static void read_done(void *arg, int64_t result)
         reply_pieces(op->req, &op->read);
     }
     bale_read_release(&op->read);
-    free(op);
+    if (atomic_exchange(&op->one_has_ended, true))
+        read_destroy(op);
 }
 
 void bale_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
@@ -72,34 +108,45 @@ void bale_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct
         return;
     }
     op->req = req;
+    op->mount = bale_mount_of(req);
     bale_opened_note_access(opened);
     bale_file_read(opened->file, (uint64_t)off, size, &op->read, read_done, op);
+    if (!atomic_load(&op->one_has_ended))
+        op->request = bale_in_flight_detach(op->mount->in_flight);
+    if (atomic_exchange(&op->one_has_ended, true))
+        read_destroy(op);
 }
 
 void bale_op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
+    struct status_op *op = status_begin(req);
+
     (void)fi;
-    bale_file_flush(file_of(req, ino), false, status_reply, req);
+    if (op)
+        bale_file_flush(file_of(op->mount, ino), false, status_reply, op);
 }
 
 /* The file is durable. Makes its name durable too, and replies. */
 static void fsync_done(void *arg, int64_t result)
 {
-    fuse_req_t req = arg;
-    int e = result < 0 ? bale_err_to_errno((int)result)
-                       : bale_unsynced_sync_directories(bale_mount_of(req));
+    struct status_op *op = arg;
+    int e = result < 0 ? bale_err_to_errno((int)result) : bale_unsynced_sync_directories(op->mount);
 
-    fuse_reply_err(req, e);
+    fuse_reply_err(op->req, e);
+    bale_in_flight_complete(op->mount->in_flight, op->request);
+    free(op);
 }
 
 void bale_op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
-    struct bale_mount *mount = bale_mount_of(req);
+    struct status_op *op = status_begin(req);
 
     (void)fi;
     (void)datasync;
-    bale_unsynced_add_above(mount, bale_node_of(mount, ino));
-    bale_file_flush(file_of(req, ino), true, fsync_done, req);
+    if (op) {
+        bale_unsynced_add_above(op->mount, bale_node_of(op->mount, ino));
+        bale_file_flush(file_of(op->mount, ino), true, fsync_done, op);
+    }
 }
 
 static int allocate_how(int mode, enum bale_allocate *how)
@@ -128,7 +175,6 @@ static int allocate_how(int mode, enum bale_allocate *how)
 void bale_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length,
                        struct fuse_file_info *fi)
 {
-    struct bale_mount *mount = bale_mount_of(req);
     enum bale_allocate how;
 
     (void)fi;
@@ -137,7 +183,10 @@ void bale_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, o
         fuse_reply_err(req, e);
         return;
     }
-    bale_mode_kill_suidgid(mount, bale_node_of(mount, ino));
-    bale_file_allocate(file_of(req, ino), how, (uint64_t)offset, (uint64_t)length, status_reply,
-                       req);
+    struct status_op *op = status_begin(req);
+    if (op) {
+        bale_mode_kill_suidgid(op->mount, bale_node_of(op->mount, ino));
+        bale_file_allocate(file_of(op->mount, ino), how, (uint64_t)offset, (uint64_t)length,
+                           status_reply, op);
+    }
 }

@@ -22,7 +22,8 @@
  * it is opened and read again at each request. */
 struct handle {
     struct bale_mount *mount;
-    struct handle *next, *before; /* guarded by handles_lock */
+    struct handle *next, *before; /* guarded by handles_lock, like refs */
+    unsigned refs;                /* the kernel's, and of requests that were given up */
     pthread_mutex_t lock;         /* guards the rest */
     int fd;                       /* or -1 */
     bool kept;                    /* counted in mount->directories, for user */
@@ -57,17 +58,39 @@ static void close_directory(struct handle *handle)
     handle->used = handle->filled = 0;
 }
 
-static void close_handle(struct handle *handle)
+bool bale_directory_ref(uint64_t number)
 {
     pthread_mutex_lock(&handles_lock);
-    *(handle->before ? &handle->before->next : &handles) = handle->next;
-    if (handle->next)
-        handle->next->before = handle->before;
+    struct handle *handle = handles;
+    while (handle && (uintptr_t)handle != number)
+        handle = handle->next;
+    if (handle)
+        handle->refs++;
     pthread_mutex_unlock(&handles_lock);
+    return handle;
+}
+
+static void handle_unref(struct handle *handle)
+{
+    pthread_mutex_lock(&handles_lock);
+    bool last = --handle->refs == 0;
+    if (last) {
+        *(handle->before ? &handle->before->next : &handles) = handle->next;
+        if (handle->next)
+            handle->next->before = handle->before;
+    }
+    pthread_mutex_unlock(&handles_lock);
+    if (!last)
+        return;
     close_directory(handle);
     bale_memory_count(bale_volume_memory(handle->mount->volume), -(int64_t)sizeof *handle);
     pthread_mutex_destroy(&handle->lock);
     free(handle);
+}
+
+void bale_directory_unref(uint64_t number)
+{
+    handle_unref((struct handle *)(uintptr_t)number);
 }
 
 void bale_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -82,6 +105,7 @@ void bale_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     }
     pthread_mutex_init(&handle->lock, NULL);
     handle->mount = mount;
+    handle->refs = 1;
     handle->fd = -1;
     handle->user = bale_current_request.user;
     pthread_mutex_lock(&handles_lock);
@@ -94,22 +118,22 @@ void bale_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     fi->fh = (uintptr_t)handle;
     fi->cache_readdir = fi->keep_cache = !mount->unguarded;
     if (fuse_reply_open(req, fi) != 0)
-        close_handle(handle);
+        handle_unref(handle);
 }
 
 void bale_directories_close_all(void)
 {
     for (struct handle *handle = handles, *next; handle; handle = next) {
-        /* close_handle takes its own off the list. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
+        /* handle_unref takes its own off the list. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
         next = handle->next;
-        close_handle(handle);
+        handle_unref(handle);
     }
 }
 
 void bale_op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     (void)ino;
-    close_handle(handle_of(fi));
+    handle_unref(handle_of(fi));
     fuse_reply_err(req, 0);
 }
 

@@ -5,6 +5,7 @@
  *   shares                                                what users have a share of
  *   sync_tree, unsynced                                   what a sync must reach one by one
  *   capability, opened_file, opened, opened_query         the one bale_file of a node
+ *   in_flight, with effects and queued                    what is being handled
  *   attr, mode                                            attributes and permissions
  *   lookup, names                                         entries and names
  *   the handlers (ops.h)                                  one for each request
@@ -35,6 +36,7 @@
 
 struct bale_ctimes;
 struct bale_freezer;
+struct bale_in_flight;
 struct bale_interrupts;
 struct bale_seek_op;
 struct bale_shares;
@@ -63,6 +65,7 @@ struct bale_mount {
     struct bale_ctimes *ctimes;
     struct bale_interrupts *interrupts;
     struct bale_freezer *freezer;
+    struct bale_in_flight *in_flight;
     struct bale_unsynced *unsynced;  /* NULL: syncfs() is believed */
     struct bale_shares *files;       /* descriptors of containers */
     struct bale_shares *directories; /* open directories that are kept open */

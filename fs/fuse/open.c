@@ -5,6 +5,7 @@
 #include "format/err.h"
 #include "fs/fuse/capability.h"
 #include "fs/fuse/freeze.h"
+#include "fs/fuse/in_flight.h"
 #include "fs/fuse/mode.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
@@ -13,6 +14,7 @@
 struct open_op {
     struct bale_use use;
     fuse_req_t req;
+    struct bale_request *request;
     struct fuse_file_info fi;
     bool kill_suidgid;
     int fd; /* of the node if it is pinned, or -1 */
@@ -22,6 +24,7 @@ static void open_destroy(struct open_op *op)
 {
     if (op->fi.flags & O_TRUNC)
         bale_freezer_change_end(op->use.mount->freezer);
+    bale_in_flight_complete(op->use.mount->in_flight, op->request);
     free(op);
 }
 
@@ -109,6 +112,7 @@ void bale_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     *op = (struct open_op){
         .use = {.mount = mount, .node = bale_node_of(mount, ino), .ready = open_file_ready},
         .req = req,
+        .request = bale_in_flight_detach(mount->in_flight),
         .fi = *fi,
         .kill_suidgid = bale_mode_is_killed(mount),
         .fd = -1,

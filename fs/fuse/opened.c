@@ -203,6 +203,16 @@ void bale_use_begin_created(struct bale_use *use, int fd,
     use_begin(use, fd, defaults, settings_new);
 }
 
+bool bale_use_hold(struct bale_mount *mount, struct bale_node *node)
+{
+    pthread_mutex_lock(&mount->opened_lock);
+    bool open = node && node->opened && node->opened->state == BALE_OPENED_OPEN;
+    if (open)
+        node->opened->uses++;
+    pthread_mutex_unlock(&mount->opened_lock);
+    return open;
+}
+
 /* ---- Closing ---- */
 
 /* Writing the container changed the backing inode's ctime and took security.capability away:

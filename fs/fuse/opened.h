@@ -56,6 +56,8 @@ void bale_use_begin(struct bale_use *use);
 void bale_use_begin_created(struct bale_use *use, int fd,
                             const struct bale_container_attr *defaults, bool settings_new);
 void bale_use_end(struct bale_mount *mount, struct bale_node *node);
+/* One more use of a file that is open. False: it is not. node may be NULL. */
+bool bale_use_hold(struct bale_mount *mount, struct bale_node *node);
 
 /* Makes the use an open file of the kernel's, as fi->flags say, and tells in fi how the kernel may
  * cache it. The use then lasts until drop. */

@@ -25,6 +25,9 @@ void bale_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 void bale_op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
                          struct fuse_file_info *fi);
 void bale_op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+/* One more reference to the open directory of a request; false: it is closed. And one less. */
+bool bale_directory_ref(uint64_t handle);
+void bale_directory_unref(uint64_t handle);
 void bale_op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi);
 /* open.c, create.c */
 void bale_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);

@@ -9,6 +9,7 @@
 #include "fs/fuse/attr.h"
 #include "fs/fuse/capability.h"
 #include "fs/fuse/freeze.h"
+#include "fs/fuse/in_flight.h"
 #include "fs/fuse/mode.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
@@ -25,6 +26,7 @@
 struct setattr_op {
     struct bale_use use; /* held while file is not NULL */
     fuse_req_t req;
+    struct bale_request *request;
     struct bale_file *file;
     int fd;   /* of the pinned node */
     int todo; /* FUSE_SET_ATTR_*, what is left */
@@ -73,6 +75,7 @@ static void setattr_finish(struct setattr_op *op, int e)
         fuse_reply_attr(op->req, &st, timeout);
     if (op->file)
         bale_use_end(mount, node);
+    bale_in_flight_complete(mount->in_flight, op->request);
     free(op);
     bale_freezer_change_end(mount->freezer);
 }
@@ -277,6 +280,7 @@ void bale_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_s
     bale_freezer_change_begin(mount->freezer);
     op->use = (struct bale_use){.mount = mount, .node = node, .ready = setattr_file_ready};
     op->req = req;
+    op->request = bale_in_flight_detach(mount->in_flight);
     op->attr = *attr;
     op->todo = to_set & (OWNER | TIMES | FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_SIZE);
     op->kill_suidgid = bale_mode_is_killed(mount);

@@ -11,6 +11,7 @@
 #include "fs/base/log.h"
 #include "fs/fuse/capability.h"
 #include "fs/fuse/freeze.h"
+#include "fs/fuse/in_flight.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/request.h"
 #include "fs/fuse/xattr_balefs.h"
@@ -102,6 +103,7 @@ static int remove_xattr(struct bale_mount *mount, struct bale_node *node, const 
 struct xattr_op {
     struct bale_use use;
     fuse_req_t req;
+    struct bale_request *request;
     const char *name; /* constant */
     bool removes;
     bool kill_sgid;
@@ -120,6 +122,7 @@ static void xattr_finish(struct xattr_op *op, int e)
                 ? remove_xattr(mount, node, op->name)
                 : set_xattr(mount, node, op->name, op->value, op->size, op->flags, op->kill_sgid);
     fuse_reply_err(op->req, e);
+    bale_in_flight_complete(mount->in_flight, op->request);
     bale_freezer_change_end(mount->freezer);
 }
 
@@ -182,6 +185,7 @@ static void prepare_and_set(fuse_req_t req, struct bale_node *node, const char *
                 .only_open = !acl,
                 .ready = xattr_file_ready},
         .req = req,
+        .request = bale_in_flight_detach(bale_mount_of(req)->in_flight),
         .name = acl ? BALE_ACL_ACCESS : BALE_CAPABILITY_XATTR,
         .removes = !value,
         .kill_sgid = acl && bale_current_request.acl_kill_sgid,

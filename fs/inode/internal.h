@@ -38,11 +38,12 @@ struct bale_node_numbers {
     uint32_t free;  /* index plus 1 of the first free slot, or 0 */
 };
 
-/* Lock order: moving, then lock. lock is not held over close(), which may take long for the last
- * link of a file. */
+/* lock is not held over close(), which may take long for the last link of a file. */
 struct bale_nodes {
-    pthread_rwlock_t moving; /* written by renames, read by walks */
-    pthread_mutex_t lock;    /* guards everything else here that changes, and the nodes */
+    pthread_mutex_t lock; /* guards everything here that changes, and the nodes */
+    unsigned renaming;    /* renames under way */
+    uint64_t renamed;     /* how many have ended */
+    pthread_cond_t rename_ended;
     struct bale_memory *memory;
     uint64_t device; /* st_dev of the whole store */
     bool has_births; /* a file keeps its time of birth */

@@ -69,12 +69,18 @@ void bale_node_verify_name(struct bale_nodes *nodes, struct bale_node *node)
 
 void bale_nodes_rename_begin(struct bale_nodes *nodes)
 {
-    pthread_rwlock_wrlock(&nodes->moving);
+    pthread_mutex_lock(&nodes->lock);
+    nodes->renaming++;
+    pthread_mutex_unlock(&nodes->lock);
 }
 
 void bale_nodes_rename_end(struct bale_nodes *nodes)
 {
-    pthread_rwlock_unlock(&nodes->moving);
+    pthread_mutex_lock(&nodes->lock);
+    nodes->renaming--;
+    nodes->renamed++;
+    pthread_cond_broadcast(&nodes->rename_ended);
+    pthread_mutex_unlock(&nodes->lock);
 }
 
 void bale_node_renamed(struct bale_nodes *nodes, struct bale_node *node, struct bale_node *from,

@@ -61,7 +61,7 @@ uint64_t bale_nodes_count(struct bale_nodes *nodes);
 
 /* For a caller that got EMFILE or ENFILE: closes some idle descriptors; if there are none calls
  * full, which may wait until other descriptors are closed. False: no descriptor became free. full
- * runs without the table's lock, but may run inside a pin, with the lock of renames for reading. */
+ * runs without the table's lock, but may run inside a pin. */
 bool bale_nodes_evict(struct bale_nodes *nodes);
 void bale_nodes_on_full(struct bale_nodes *nodes, bool (*full)(void *arg), void *arg);
 
@@ -103,8 +103,8 @@ struct bale_node *bale_node_ref_number(struct bale_nodes *nodes, uint64_t number
 
 /* ---- Names ---- */
 
-/* Around a rename and the calls below that report it, so that no node is opened by a name that is
- * moving. */
+/* Around a rename and the calls below that report it: a pin that does not find a node by its name waits
+ * for the end, and looks again. Any number of threads may be within. */
 void bale_nodes_rename_begin(struct bale_nodes *nodes);
 void bale_nodes_rename_end(struct bale_nodes *nodes);
 /* Each reports a change that was made on the backing file system; nothing happens if the node is

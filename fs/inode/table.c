@@ -28,7 +28,7 @@ int bale_nodes_create(int root_fd, struct bale_memory *memory, unsigned descript
     if (!nodes)
         return err;
     pthread_mutex_init(&nodes->lock, NULL);
-    pthread_rwlock_init(&nodes->moving, NULL);
+    pthread_cond_init(&nodes->rename_ended, NULL);
     nodes->memory = memory;
     nodes->budget = descriptors;
     nodes->has_births = has_births(root_fd);
@@ -64,7 +64,7 @@ void bale_nodes_destroy(struct bale_nodes *nodes)
         }
     }
     bale_node_numbers_free(&nodes->numbers);
-    pthread_rwlock_destroy(&nodes->moving);
+    pthread_cond_destroy(&nodes->rename_ended);
     pthread_mutex_destroy(&nodes->lock);
     free(nodes->table);
     free(nodes);

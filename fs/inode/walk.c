@@ -10,6 +10,8 @@
 #include "fs/inode/internal.h"
 #include "fs/inode/node.h"
 
+#define TRIES 16 /* a walk that meets a rename each time is given up */
+
 int bale_stat_fd(int fd, struct stat *st, int64_t *btime)
 {
     struct statx x;
@@ -173,12 +175,31 @@ static int walk_down(struct bale_nodes *nodes, struct bale_node *node, int *fd)
     return err;
 }
 
+/* Whether a rename has ended since *renamed was read, if necessary after waiting for one that is under
+ * way. Sets *renamed to the present number. */
+static bool await_rename(struct bale_nodes *nodes, uint64_t *renamed)
+{
+    pthread_mutex_lock(&nodes->lock);
+    while (nodes->renamed == *renamed && nodes->renaming > 0)
+        pthread_cond_wait(&nodes->rename_ended, &nodes->lock);
+    bool ended = nodes->renamed != *renamed;
+    *renamed = nodes->renamed;
+    pthread_mutex_unlock(&nodes->lock);
+    return ended;
+}
+
 int bale_node_pin(struct bale_nodes *nodes, struct bale_node *node, int *fd)
 {
     if (pin_open(nodes, node, fd))
         return 0;
-    pthread_rwlock_rdlock(&nodes->moving);
+    pthread_mutex_lock(&nodes->lock);
+    uint64_t renamed = nodes->renamed;
+    pthread_mutex_unlock(&nodes->lock);
+    /* A rename may have moved a name that was walked through. Walks do not wait for renames otherwise,
+     * because a rename may stall. */
     int err = walk_down(nodes, node, fd);
-    pthread_rwlock_unlock(&nodes->moving);
+    for (unsigned tries = 1; err == ESTALE && tries < TRIES && await_rename(nodes, &renamed);
+         tries++)
+        err = walk_down(nodes, node, fd);
     return err;
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -101,6 +102,52 @@ static void evict_all(void)
 {
     while (bale_nodes_evict(nodes)) {
     }
+}
+
+struct reacher {
+    struct bale_node *node;
+    ino_t ino;
+    int err;
+};
+
+static void *reacher_thread(void *arg)
+{
+    struct reacher *reacher = arg;
+
+    reacher->err = reach(reacher->node, reacher->ino);
+    return NULL;
+}
+
+/* While a rename is under way, which may stall, other names are walked through; what it moves is found
+ * when it has ended. */
+static void test_walks_beside_a_rename(void)
+{
+    struct bale_node *root = bale_nodes_root(nodes);
+    pthread_t thread;
+
+    CHECK_EQ(mkdir("moves", 0755), 0);
+    CHECK_EQ(mkdir("stays", 0755), 0);
+    CHECK_EQ(make("moves/f"), 0);
+    CHECK_EQ(make("stays/f"), 0);
+    struct bale_node *moves = find(root, "moves"), *stays = find(root, "stays");
+    struct reacher below = {find(moves, "f"), ino_of("moves/f"), -1};
+    struct bale_node *beside = find(stays, "f");
+    evict_all();
+    bale_nodes_rename_begin(nodes);
+    CHECK_EQ(reach(below.node, below.ino), 0); /* not moved yet */
+    evict_all();
+    CHECK_EQ(rename("moves", "moved"), 0);
+    CHECK_EQ(reach(beside, ino_of("stays/f")), 0);
+    CHECK_EQ(pthread_create(&thread, NULL, reacher_thread, &below), 0);
+    bale_node_renamed(nodes, moves, root, "moves", root, "moved");
+    bale_nodes_rename_end(nodes);
+    pthread_join(thread, NULL);
+    CHECK_EQ(below.err, 0);
+    bale_node_forget(nodes, below.node, 1);
+    bale_node_forget(nodes, beside, 1);
+    bale_node_forget(nodes, moves, 1);
+    bale_node_forget(nodes, stays, 1);
+    CHECK_EQ(unlink("moved/f") | unlink("stays/f") | rmdir("moved") | rmdir("stays"), 0);
 }
 
 /* Directories move; what lies below is still found, and keeps them known. */
@@ -330,6 +377,7 @@ int main(void)
     REQUIRE(bale_nodes_create(fd, NULL, BUDGET, &nodes) == 0);
     test_budget();
     test_moves();
+    test_walks_beside_a_rename();
     test_links();
     test_fallback();
     test_forgotten();

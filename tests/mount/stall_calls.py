@@ -1,0 +1,102 @@
+"""Calls of every kind that wait in a mount whose store stalls, each made by a process of its own that is then killed.
+
+usage: stall_calls.py prepare DIR | run DIR STALLED..., with a line on standard input for the kill
+"""
+import ctypes, os, signal, sys, time
+
+SMALL, COUNT = 20000, 2
+AT_FDCWD, O_TMPFILE = -100, 0o20000000 | os.O_DIRECTORY
+
+
+def write_some(fd, at=0):
+    os.pwrite(fd, b"y" * 5000, at)
+
+
+def renew(p):
+    fd = os.open(p, os.O_RDWR)
+    write_some(fd)
+    return fd
+
+
+CALLS = {
+    "create": lambda p: os.open(p + ".new", os.O_CREAT | os.O_RDWR),
+    "mkdir": lambda p: os.mkdir(p + ".dir"),
+    "mknod": lambda p: os.mkfifo(p + ".fifo"),
+    "symlink": lambda p: os.symlink("x", p + ".link"),
+    "link": lambda p: os.link(p, p + ".other"),
+    "unlink": os.unlink,
+    "rename": lambda p: os.rename(p, p + ".moved"),
+    "rename_dirty": lambda p: (renew(p), os.rename(p, p + ".moved")),
+    "tmpfile": lambda p: os.open(os.path.dirname(p), O_TMPFILE | os.O_RDWR),
+    "chmod": lambda p: os.chmod(p, 0o600),
+    "chmod_open": lambda p: os.fchmod(os.open(p, os.O_RDWR), 0o640),
+    "chown": lambda p: os.chown(p, 1234, 1234),
+    "utimes": lambda p: os.utime(p, (1, 1)),
+    "truncate": lambda p: os.truncate(p, 100),
+    "open_truncate": lambda p: os.open(p, os.O_WRONLY | os.O_TRUNC),
+    "setxattr": lambda p: os.setxattr(p, "user.a", b"b"),
+    "removexattr": lambda p: os.removexattr(p, "user.there"),
+    "fsync": lambda p: os.fsync(renew(p)),
+    "fallocate": lambda p: os.posix_fallocate(os.open(p, os.O_RDWR), 0, 1 << 20),
+    "write_sync": lambda p: os.pwrite(os.open(p, os.O_RDWR | os.O_SYNC), b"z" * 9000, 0),
+    "close": lambda p: os.close(renew(p)),
+    "fsync_directory": lambda p: os.fsync(os.open(os.path.dirname(p), os.O_RDONLY)),
+    "read": lambda p: os.pread(os.open(p, os.O_RDONLY), 4096, 8192),
+    "open": lambda p: os.open(p, os.O_RDONLY),
+    "stat": os.stat,
+    "getxattr": lambda p: os.getxattr(p, "user.there"),
+    "listxattr": os.listxattr,
+    "readdir": lambda p: os.listdir(os.path.dirname(p)),
+    "seek_hole": lambda p: os.lseek(os.open(p, os.O_RDONLY), 0, os.SEEK_HOLE),
+    "statfs": lambda p: os.statvfs(os.path.dirname(p)),
+}
+
+
+def path(top, name, i):
+    return f"{top}/{name}.{i}/file"
+
+
+def prepare(top):
+    for name in CALLS:
+        for i in range(COUNT):
+            p = path(top, name, i)
+            os.mkdir(os.path.dirname(p))
+            with open(p, "wb") as f:
+                f.write(os.urandom(SMALL))
+            os.setxattr(p, "user.there", b"1")
+
+
+def is_gone(pid):
+    return os.waitpid(pid, os.WNOHANG)[0] == pid
+
+
+def run(top):
+    waiting = {}
+    for name, call in CALLS.items():
+        for i in range(COUNT):
+            pid = os.fork()
+            if pid == 0:
+                ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: it ends with its parent
+                try:
+                    call(path(top, name, i))
+                except OSError as e:
+                    print(f"{name}: {e}", flush=True)
+                    os._exit(1)
+                signal.pause()
+            waiting[pid] = name
+    print("started", flush=True)
+    sys.stdin.readline()
+    for pid in waiting:
+        os.kill(pid, signal.SIGKILL)
+    for _ in range(1200):
+        waiting = {pid: name for pid, name in waiting.items() if not is_gone(pid)}
+        if not waiting:
+            print("gone", flush=True)
+            return
+        time.sleep(0.05)
+    for pid in waiting:
+        with open(f"/proc/{pid}/wchan") as f:
+            print(f"stays: {waiting[pid]} in {f.read()}", flush=True)
+
+
+{"prepare": prepare, "run": run}[sys.argv[1]](sys.argv[2])

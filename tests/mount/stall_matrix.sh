@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# Calls of every kind wait in a mount whose store stalls, and their programs are killed: all leave, what is cached is
+# served meanwhile, and the store is sound when it goes on. The store lies on a frozen ext4, on a device that is
+# suspended (where there is a device mapper), and on a FUSE file system whose daemon is stopped.
+# usage: stall_matrix.sh PASSTHROUGH, with BALEFS in the environment
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+passthrough=${1:?usage: stall_matrix.sh PASSTHROUGH}
+mount_begin stall_matrix
+command -v fsfreeze >/dev/null || skip "no fsfreeze"
+chmod 755 "$work"
+suspended='' stopped=''
+
+matrix_end() {
+    [ -z "$stopped" ] || kill -CONT "$stopped"
+    [ -z "$suspended" ] || dmsetup resume "$suspended"
+    [ -z "$suspended" ] || { umount -l "$work/suspended" && dmsetup remove --force --retry "$suspended"; }
+    mount_end
+}
+trap matrix_end EXIT
+
+# status MNT: two lines of what the daemon does
+status() { timeout 30 "$BALEFS" stat --watch "$1" | head -n 2; }
+
+# prompt WHAT COMMAND...: is answered although the store stalls
+prompt() {
+    local what=$1 result=0
+    shift
+    if [ "$1" != status ]; then set -- timeout 30 "$@"; fi
+    "$@" >/dev/null || result=$?
+    [ "$result" = 0 ] || fail "$what: exit status $result"
+}
+
+# row NAME BASE: with $stall and $go_on
+row() {
+    local name=$1 base=$2 mnt=$work/mnt.$1 i runner
+    mkdir -p "$mnt"
+    "$BALEFS" init "$base/store" >/dev/null || fail "$name: init"
+    mount_up "$base/store" "$mnt" -o memory=64M
+    python3 "$(dirname "$0")/stall_calls.py" prepare "$mnt" || fail "$name: prepare"
+    head -c 300000 /dev/urandom >"$work/plain"
+    cp "$work/plain" "$mnt/cached"
+    # Nothing is in a cache but one file.
+    mount_down "$mnt"
+    mount_up "$base/store" "$mnt" -o memory=64M
+    exec 8<"$mnt/cached"
+    cat <&8 >/dev/null
+    stat "$mnt" "$mnt/cached" >/dev/null
+    mkfifo "$work/kill.$name"
+    "stall_$name"
+    python3 "$(dirname "$0")/stall_calls.py" run "$mnt" <"$work/kill.$name" >"$work/calls.$name" &
+    runner=$!
+    exec 9>"$work/kill.$name"
+    for ((i = 0; i < 600; i++)); do
+        if grep -qs started "$work/calls.$name"; then break; fi
+        sleep 0.05
+    done
+    # Each is in its call, as far as it comes.
+    sleep 0.5
+    prompt "$name: stat of what is cached" stat "$mnt/cached"
+    prompt "$name: a read of what is cached" cmp "$mnt/cached" "$work/plain"
+    # A stopped server tells no attributes and ACLs either, which the kernel asks for again.
+    if [ "$name" != stopped ]; then
+        prompt "$name: a read of another user" setpriv --reuid 1234 --clear-groups cat "$mnt/cached"
+        prompt "$name: balefs stat" status "$mnt"
+    fi
+    echo kill >&9
+    exec 9>&-
+    wait "$runner" || fail "$name: the calls"
+    prompt "$name: a read after the kills" cmp "$mnt/cached" "$work/plain"
+    exec 8<&-
+    "go_on_$name"
+    if ! grep -q gone "$work/calls.$name"; then
+        fail "$name: programs that were killed stay: $(cat "$work/calls.$name")"
+    fi
+    # Every file is as it was, or as its one call made it.
+    mount_down "$mnt"
+    fsck_clean "$base/store"
+    say "$name: $(grep -c . "$work/calls.$name") lines, all gone"
+}
+
+mkdir "$work/frozen"
+loop_fs ext4 96 "$work/frozen"
+stall_frozen() { fsfreeze -f "$work/frozen" && frozen=$work/frozen; }
+go_on_frozen() { fsfreeze -u "$work/frozen" && frozen=; }
+row frozen "$work/frozen"
+
+mkdir -p "$work/below" "$work/stopped"
+"$passthrough" "$work/below" "$work/stopped" -f &
+server=$!
+for ((i = 0; i < 600; i++)); do
+    if is_mounted "$work/stopped"; then break; fi
+    sleep 0.05
+done
+stall_stopped() { kill -STOP "$server" && stopped=$server; }
+go_on_stopped() { kill -CONT "$server" && stopped=; }
+row stopped "$work/stopped"
+umount "$work/stopped"
+
+if dmsetup targets >/dev/null 2>&1; then
+    truncate -s 96M "$work/disk"
+    loop=$(losetup -f --show "$work/disk") && loops+=("$loop")
+    echo "0 196608 linear $loop 0" | dmsetup create "bale-stall-$$" || skip "no device mapper"
+    suspended=bale-stall-$$
+    mkfs.ext4 -q "/dev/mapper/$suspended"
+    mkdir "$work/suspended"
+    mount "/dev/mapper/$suspended" "$work/suspended"
+    stall_suspended() { dmsetup suspend --nolockfs "$suspended"; }
+    go_on_suspended() { dmsetup resume "$suspended"; }
+    row suspended "$work/suspended"
+    umount "$work/suspended"
+    dmsetup remove --retry "$suspended"
+    suspended=
+else
+    say "suspended: there is no device mapper here"
+fi
