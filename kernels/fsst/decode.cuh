@@ -1,5 +1,6 @@
 /* fsst on the device: decoding packed cells to raw ones. The bytes are hostile, those of the part
- * too. A block for a chunk, a thread for a split. */
+ * too. A block for a chunk, a thread for a split, whose bytes go to a row in shared memory; from there
+ * the block writes whole lines. */
 #ifndef BALE_KERNELS_FSST_DECODE_CUH
 #define BALE_KERNELS_FSST_DECODE_CUH
 
@@ -24,7 +25,7 @@ class symbol_writer
     {
     }
 
-    /* 1 to 8 bytes; the others are zero. */
+    /* Up to 8 bytes; the others are zero. */
     __device__ void put(uint64_t bytes, uint32_t length)
     {
         const uint32_t have = length_ % 4, words = (have + length) / 4;
@@ -57,64 +58,75 @@ class symbol_writer
     uint32_t length_ = 0;
 };
 
-/* The codes of a split, loaded as aligned words. */
+/* The codes of a split, four at a time, loaded as aligned words some steps before they are used. All
+ * threads of a warp step together, whatever the address of their codes, and so wait together. */
 class code_reader
 {
   public:
     __device__ code_reader(const uint8_t *in, uint32_t length)
-        : next_((const uint32_t *)((uintptr_t)in & ~(uintptr_t)3)), left_(length)
+        : next_((const uint32_t *)(in - (uintptr_t)in % 4)), end_(in + length),
+          shift_(8 * ((uintptr_t)in % 4))
     {
-        const uint32_t before = (uintptr_t)in % 4;
-
-        if (before != 0 && left_ > 0) {
-            word_ = *next_++ >> 8 * before;
-            have_ = 4 - before;
-        }
+        for (uint32_t i = 0; i < AHEAD; i++)
+            words_[i] = load();
     }
 
-    __device__ uint32_t left() const
+    /* Those behind the split may be any. */
+    __device__ uint32_t four()
     {
-        return left_;
-    }
+        const uint32_t codes = __funnelshift_r(words_[0], words_[1], shift_);
 
-    /* There is one. */
-    __device__ uint32_t take()
-    {
-        if (have_ == 0) {
-            word_ = *next_++;
-            have_ = 4;
-        }
-        const uint32_t code = word_ & 0xff;
-        word_ >>= 8;
-        have_--;
-        left_--;
-        return code;
+        for (uint32_t i = 0; i + 1 < AHEAD; i++)
+            words_[i] = words_[i + 1];
+        words_[AHEAD - 1] = load();
+        return codes;
     }
 
   private:
+    static constexpr uint32_t AHEAD = 8;
+
+    __device__ uint32_t load()
+    {
+        return (const uint8_t *)next_ < end_ ? *next_++ : 0;
+    }
+
     const uint32_t *next_;
-    uint32_t left_, word_ = 0, have_ = 0;
+    const uint8_t *end_;
+    uint32_t shift_;
+    uint32_t words_[AHEAD];
 };
 
-/* By a thread: decodes its split to exactly length bytes. False: it breaks a rule. */
-__device__ inline bool decode_split(decode_shared *s, code_reader in, uint32_t length)
+/* By a thread: decodes its split, which has so many codes, to exactly length bytes. False: it breaks a
+ * rule; nothing is written behind the split. */
+__device__ inline bool decode_split(const symbols *s, const uint8_t *in, uint32_t codes,
+                                    uint32_t *row, uint32_t length)
 {
-    symbol_writer out(s->r.words + threadIdx.x * ROW_WORDS);
+    code_reader reader(in, codes);
+    symbol_writer out(row);
+    bool literal = false; /* the code before this one is the escape */
 
-    while (in.left() > 0) {
-        const uint32_t code = in.take();
-        uint64_t bytes = s->s.bytes[code];
-        uint32_t n = s->s.length[code];
-        if (code == ESCAPE && in.left() > 0) {
-            bytes = in.take();
-            n = 1;
+    for (uint32_t at = 0; at < codes; at += 4) {
+        const uint32_t four = reader.four();
+        uint64_t bytes[4];
+        uint32_t n[4];
+#pragma unroll
+        for (uint32_t i = 0; i < 4; i++) { /* before any is stored, so that none waits */
+            bytes[i] = s->bytes[four >> 8 * i & 0xff];
+            n[i] = s->length[four >> 8 * i & 0xff];
         }
-        if (n == 0 || n > length - out.length())
-            return false;
-        out.put(bytes, n);
+#pragma unroll
+        for (uint32_t i = 0; i < 4 && at + i < codes; i++) {
+            const uint32_t code = four >> 8 * i & 0xff;
+            const uint64_t value = literal ? code : bytes[i];
+            const uint32_t size = literal ? 1 : n[i];
+            literal = !literal && code == ESCAPE;
+            if ((size == 0 && !literal) || size > length - out.length())
+                return false;
+            out.put(value, size);
+        }
     }
     out.end();
-    return out.length() == length;
+    return !literal && out.length() == length;
 }
 
 /* By a thread: the stored length of its split; the lengths are there. */
@@ -147,7 +159,8 @@ __device__ inline bool decode_chunk(decode_shared *s, const uint8_t *in, uint32_
     if (codes != length - head)
         return false;
     const bool fine =
-        !mine || decode_split(s, code_reader(in + head + at, stored), split_length(raw_length));
+        !mine || decode_split(&s->s, in + head + at, stored, s->r.words + threadIdx.x * ROW_WORDS,
+                              split_length(raw_length));
     return __syncthreads_and(fine);
 }
 

@@ -1,7 +1,8 @@
 /* fsst on the device: encoding raw cells to packed ones, with the symbols of their frame's part. A
- * block for a chunk, a thread for a split. A thread writes its codes to its row, over the bytes that
- * it has parsed. If codes take more than those, it only counts from there on, and parses once more
- * when their place in the packed cell is known; few splits begin so, or the chunk is stored raw. */
+ * block for a chunk, a thread for a split. A thread writes its codes to a row in shared memory, which
+ * has room for those of bytes that shrink well, so that many blocks run beside each other. A split
+ * whose codes take more is only counted from there on, and parsed once more when its place in the
+ * packed cell is known. */
 #ifndef BALE_KERNELS_FSST_ENCODE_CUH
 #define BALE_KERNELS_FSST_ENCODE_CUH
 
@@ -9,21 +10,24 @@
 #include "kernels/codec/lists.h"
 #include "kernels/codec/shared.cuh"
 #include "kernels/fsst/block.cuh"
-#include "kernels/fsst/rows.cuh"
+#include "kernels/fsst/split.cuh"
 
 namespace bale_fsst
 {
+/* An odd number, so that threads that are at the same word of their rows use different banks; and as
+ * many as let four blocks run on a multiprocessor. */
+constexpr uint32_t CODE_WORDS = 93;
+
 struct encode_shared {
-    rows r;
+    uint32_t rows[SPLITS * CODE_WORDS + 1]; /* copies read a word behind a row */
     matcher m;
     uint32_t length[SPLITS]; /* of the splits' codes */
     uint32_t at[SPLITS];     /* where they go, behind the lengths */
     uint32_t sums[WARPS_MAX];
     uint32_t least, most;
-    uint32_t over[SPLITS / 32]; /* bits: the split's codes are not in its row */
 };
 
-/* Codes that become words of a row. */
+/* Codes that become words of a row, as long as there is room. */
 class row_writer
 {
   public:
@@ -31,20 +35,19 @@ class row_writer
     {
     }
 
-    /* One byte or two, the first one lowest. parsed: bytes of the row that are not needed. */
-    __device__ void put(uint32_t bytes, uint32_t count, uint32_t parsed)
+    /* One byte or two, the first one lowest. */
+    __device__ void put(uint32_t bytes, uint32_t count)
     {
         held_ |= (uint64_t)bytes << 8 * (length_ % 4);
         length_ += count;
         if (length_ % 4 < count)
-            flush(length_ / 4 - 1, parsed);
+            flush(length_ / 4 - 1);
     }
 
-    /* The last bytes. The row is not needed any more. */
     __device__ void end()
     {
         if (length_ % 4 != 0)
-            flush(length_ / 4, ROW);
+            flush(length_ / 4);
     }
 
     __device__ uint32_t length() const
@@ -52,16 +55,10 @@ class row_writer
         return length_;
     }
 
-    __device__ bool over() const
-    {
-        return over_;
-    }
-
   private:
-    __device__ void flush(uint32_t word, uint32_t parsed)
+    __device__ void flush(uint32_t word)
     {
-        over_ = over_ || 4 * word + 4 > parsed;
-        if (!over_)
+        if (word < CODE_WORDS)
             row_[word] = (uint32_t)held_;
         held_ >>= 32;
     }
@@ -69,42 +66,79 @@ class row_writer
     uint32_t *row_;
     uint64_t held_ = 0;
     uint32_t length_ = 0;
-    bool over_ = false;
 };
 
-/* Calls put(codes, how many, bytes parsed) for each step of a split; load(at) has the bytes there. */
-template <typename LOAD, typename PUT>
-__device__ inline void parse(const matcher *m, uint32_t length, LOAD load, PUT put)
+/* Codes that go to any address, as words where all of a word is theirs. */
+class cell_writer
 {
-    for (uint32_t at = 0; at < length;) {
-        const match found = match_at(m, load(at), length - at);
-        at += found.length;
-        if (found.item < LITERAL)
-            put(found.item, 1u, at);
-        else
-            put(ESCAPE | (found.item - LITERAL) << 8, 2u, at);
+  public:
+    __device__ explicit cell_writer(uint8_t *to)
+        : to_(to - (uintptr_t)to % 4), first_((uint32_t)((uintptr_t)to % 4)), length_(first_)
+    {
     }
-}
 
-/* By a block: parses the splits, and sets what is in s about their lengths. */
-__device__ inline void parse_rows(encode_shared *s, uint32_t raw_length)
+    __device__ void put(uint32_t bytes, uint32_t count)
+    {
+        held_ |= (uint64_t)bytes << 8 * (length_ % 4);
+        length_ += count;
+        if (length_ % 4 < count) {
+            flush(length_ / 4 * 4 - 4, 4);
+            held_ >>= 32;
+        }
+    }
+
+    __device__ void end()
+    {
+        flush(length_ / 4 * 4, length_ % 4);
+    }
+
+  private:
+    __device__ void flush(uint32_t at, uint32_t count)
+    {
+        if (count == 4 && at >= first_) {
+            *(uint32_t *)(to_ + at) = (uint32_t)held_;
+            return;
+        }
+        for (uint32_t i = 0; i < count; i++)
+            if (at + i >= first_)
+                to_[at + i] = (uint8_t)(held_ >> 8 * i);
+    }
+
+    uint8_t *to_;
+    uint32_t first_; /* bytes of the first word that belong to others */
+    uint32_t length_;
+    uint64_t held_ = 0;
+};
+
+/* By a thread: parses its split of a chunk to a writer. */
+template <typename WRITER>
+__device__ inline void parse_split(const matcher *m, const uint8_t *raw, uint32_t raw_length,
+                                   WRITER *out)
 {
     const uint32_t length = split_length(raw_length);
-    uint32_t *row = s->r.words + threadIdx.x * ROW_WORDS;
-    row_writer out(row);
+    split_reader in(raw + threadIdx.x * SPLIT, length);
 
-    parse(
-        &s->m, length, [row](uint32_t at) { return load_eight(row, at); },
-        [&out](uint32_t codes, uint32_t count, uint32_t parsed) { out.put(codes, count, parsed); });
-    out.end();
+    for (uint32_t at = 0; at < length;) {
+        const match found = match_at(m, in.eight(), length - at);
+        const bool literal = found.item >= LITERAL;
+        out->put(literal ? ESCAPE | (found.item - LITERAL) << 8 : found.item, literal ? 2 : 1);
+        at += found.length;
+        in.go_on(found.length);
+    }
+    out->end();
+}
+
+/* By a block: parses the splits to rows, and sets what is in s about their lengths. */
+__device__ inline void parse_rows(encode_shared *s, const uint8_t *raw, uint32_t raw_length)
+{
+    row_writer out(s->rows + threadIdx.x * CODE_WORDS);
+
+    parse_split(&s->m, raw, raw_length, &out);
     s->length[threadIdx.x] = out.length();
-    if (length > 0) {
+    if (out.length() > 0) {
         atomicMin(&s->least, out.length());
         atomicMax(&s->most, out.length());
     }
-    const uint32_t over = __ballot_sync(bale_warp::ALL, out.over());
-    if (bale_warp::lane() == 0)
-        s->over[threadIdx.x / 32] = over;
 }
 
 /* By a thread: byte i of the packed lengths. */
@@ -132,26 +166,6 @@ __device__ inline void write_lengths(const encode_shared *s, uint32_t splits, ui
         out[HEAD + i] = lengths_byte(s, splits, width, i);
 }
 
-/* By a thread: parses its split once more, from the raw cell, to where its codes go. */
-__device__ inline void parse_to(const encode_shared *s, const uint8_t *raw, uint32_t raw_length,
-                                uint8_t *out)
-{
-    const uint8_t *from = raw + threadIdx.x * SPLIT;
-    const uint32_t length = split_length(raw_length);
-    const auto load = [from, length](uint32_t at) {
-        uint64_t bytes = 0;
-        for (uint32_t i = 0; i < SYMBOL && at + i < length; i++)
-            bytes |= (uint64_t)from[at + i] << 8 * i;
-        return bytes;
-    };
-
-    parse(&s->m, length, load, [&out](uint32_t codes, uint32_t count, uint32_t) {
-        *out++ = (uint8_t)codes;
-        if (count == 2)
-            *out++ = (uint8_t)(codes >> 8);
-    });
-}
-
 /* By a block: the codes of all splits. */
 __device__ inline void write_codes(const encode_shared *s, const uint8_t *raw, uint32_t raw_length,
                                    uint8_t *out)
@@ -159,11 +173,13 @@ __device__ inline void write_codes(const encode_shared *s, const uint8_t *raw, u
     const uint32_t splits = (raw_length + SPLIT - 1) / SPLIT;
 
     for (uint32_t i = threadIdx.x / 32; i < splits; i += THREADS / 32)
-        if (!(s->over[i / 32] >> i % 32 & 1))
+        if (s->length[i] <= 4 * CODE_WORDS)
             bale_bytes::copy_to_unaligned(
-                out + s->at[i], (const uint8_t *)(s->r.words + i * ROW_WORDS), s->length[i]);
-    if (s->over[threadIdx.x / 32] >> threadIdx.x % 32 & 1)
-        parse_to(s, raw, raw_length, out + s->at[threadIdx.x]);
+                out + s->at[i], (const uint8_t *)(s->rows + i * CODE_WORDS), s->length[i]);
+    if (s->length[threadIdx.x] > 4 * CODE_WORDS) {
+        cell_writer again(out + s->at[threadIdx.x]);
+        parse_split(&s->m, raw, raw_length, &again);
+    }
 }
 
 /* By a block: encodes a chunk to out. Returns the length, or 0 if it is more than limit. */
@@ -177,9 +193,8 @@ __device__ inline uint32_t encode_chunk(encode_shared *s, const uint8_t *raw, ui
         s->least = 2 * SPLIT;
         s->most = 0;
     }
-    load_rows(&s->r, raw, raw_length);
     __syncthreads();
-    parse_rows(s, raw_length);
+    parse_rows(s, raw, raw_length);
     s->at[threadIdx.x] = sum_before(s->length[threadIdx.x], s->sums, &codes);
     __syncthreads();
     const uint32_t width = 32 - __clz((int)(s->most - s->least));
@@ -191,7 +206,7 @@ __device__ inline uint32_t encode_chunk(encode_shared *s, const uint8_t *raw, ui
     return head + codes;
 }
 
-__global__ void __launch_bounds__(THREADS) encode(const cuda_chunk *chunks, cuda_lists lists)
+__global__ void __launch_bounds__(THREADS, 4) encode(const cuda_chunk *chunks, cuda_lists lists)
 {
     const uint32_t c = blockIdx.x;
     const cuda_chunk chunk = chunks[c];

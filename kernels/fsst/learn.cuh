@@ -21,10 +21,15 @@ constexpr uint32_t CANDIDATES = ITEMS + FREQUENT_MOST;
 constexpr uint32_t STRINGS_LOG2 = 12, STRINGS = 1u << STRINGS_LOG2;
 /* A candidate's rank: its gain, and in the low bits its length. */
 constexpr uint32_t LENGTH_BITS = 4, LENGTH_MASK = (1u << LENGTH_BITS) - 1;
-constexpr uint32_t RANK_BITS = 24; /* gains of all candidates together are below 2^19 */
+/* Ranks fall into bins, in their order: a bin has a 32nd of the ranks with the same highest bit. Gains
+ * of all candidates together are below 2^19. */
+constexpr uint32_t BIN_BITS = 5, RANK_BITS = 19 + LENGTH_BITS;
+constexpr uint32_t BINS = (RANK_BITS - BIN_BITS + 1) << BIN_BITS;
 constexpr uint32_t OF_THREAD = (SLOTS + LEARN_THREADS - 1) / LEARN_THREADS;
 
 static_assert(PIECES * (PIECE - 1) < 1u << COUNT_BITS, "no pair occurs more often");
+static_assert(BINS <= LEARN_THREADS, "a thread for a bin");
+static_assert(4 * SYMBOLS <= LEARN_THREADS, "four threads for a symbol");
 static_assert(PIECES * (PIECE - 1) < PAIR_WORDS && CANDIDATES < STRINGS, "the tables end a search");
 
 /* The strings that may become symbols, while pairs are not counted. */
@@ -35,11 +40,22 @@ struct candidates {
     uint32_t string[STRINGS];   /* by their hash: the number plus 1 */
 };
 
+/* Finding the best of what the slots have. */
+struct selection {
+    unsigned long long bytes[SLOTS]; /* those in the border's bin */
+    uint32_t rank[SLOTS];
+    uint32_t count;
+    uint32_t bin[BINS]; /* what its candidates weigh */
+    uint32_t border;    /* the first bin for which there is no room; BINS: there is room for all */
+    uint32_t above;     /* what those in better bins weigh */
+};
+
 struct learn_shared {
     union {
         uint4 aligned;
         uint32_t pairs[PAIR_WORDS];
         candidates c;
+        selection best;
     };
     union {
         parsed p;
@@ -50,18 +66,19 @@ struct learn_shared {
     matcher m;
     sample s;
     uint32_t once[ITEMS];
-    uint8_t steps[PIECES];
     uint32_t sums[WARPS_MAX];
     uint32_t frequent_count;
-    uint32_t cost; /* of the last round's parse */
+    uint32_t cost;       /* of the last round's parse */
+    uint32_t most_steps; /* of its pieces */
 };
 
 static_assert(sizeof(learn_shared) <= 163 << 10, "what a block may have on an A100");
 
-/* The first rounds look at a part of the sample, and find short strings, which are frequent. */
-__device__ inline uint32_t quarters(uint32_t round)
+/* The log2 of the quarters of the sample that a round looks at. The first rounds find short strings,
+ * which are frequent. */
+__device__ inline uint32_t quarters_log2(uint32_t round)
 {
-    return round < 2 ? 1 : round == 2 ? 2 : 4;
+    return round < 2 ? 0 : round == 2 ? 1 : 2;
 }
 
 /* ---- Counting ---- */
@@ -82,34 +99,45 @@ __device__ inline void count_pair(learn_shared *s, uint32_t a, uint32_t b)
     }
 }
 
+/* By a thread: counts step k of the i-th piece. */
+__device__ inline void count_step(learn_shared *s, uint32_t k, uint32_t i, bool pairs)
+{
+    const uint32_t item = s->p.items[k * PIECES + i];
+
+    atomicAdd(&s->once[item], 1u);
+    if (!pairs || k == 0)
+        return;
+    const uint32_t before = s->p.items[(k - 1) * PIECES + i];
+    count_pair(s, before, item);
+    if (item < LITERAL && s->m.s.length[item] > 1)
+        count_pair(s, before, LITERAL + (uint32_t)(s->m.s.bytes[item] & 0xff));
+}
+
 /* By a block: parses the pieces of a round and counts their items, and pairs of them if asked. */
 __device__ inline void count_sample(learn_shared *s, uint32_t round, bool pairs)
 {
+    const uint32_t log2 = quarters_log2(round), pieces = PIECES / 4 << log2;
+
     for (uint32_t i = threadIdx.x; pairs && i < PAIR_WORDS; i += LEARN_THREADS)
         s->pairs[i] = 0;
     for (uint32_t i = threadIdx.x; i < ITEMS; i += LEARN_THREADS)
         s->once[i] = 0;
     if (threadIdx.x == 0)
-        s->cost = s->frequent_count = 0;
+        s->cost = s->most_steps = s->frequent_count = 0;
     __syncthreads();
-    for (uint32_t i = threadIdx.x; i < PIECES; i += LEARN_THREADS) {
-        uint32_t cost = 0;
-        s->steps[i] =
-            (uint8_t)(i % 4 < quarters(round) ? parse_piece(&s->s, &s->m, i, &s->p, &cost) : 0);
-        atomicAdd(&s->cost, cost);
+    for (uint32_t i = threadIdx.x; i < pieces; i += LEARN_THREADS) {
+        const uint32_t piece = i >> log2 << 2 | (i & ((1u << log2) - 1));
+        if (round == 0) /* there are no symbols yet */
+            spell_piece(&s->s, piece, i, &s->p);
+        else
+            atomicAdd(&s->cost, parse_piece(&s->s, &s->m, piece, i, &s->p));
+        atomicMax(&s->most_steps, (uint32_t)s->p.steps[i]);
     }
     __syncthreads();
-    for (uint32_t k = threadIdx.x; k < PIECE * PIECES; k += LEARN_THREADS) {
-        if (k / PIECES >= s->steps[k % PIECES])
-            continue;
-        const uint32_t item = s->p.items[k];
-        atomicAdd(&s->once[item], 1u);
-        if (!pairs || k < PIECES)
-            continue;
-        const uint32_t before = s->p.items[k - PIECES];
-        count_pair(s, before, item);
-        if (item < LITERAL && s->m.s.length[item] > 1)
-            count_pair(s, before, LITERAL + (uint32_t)(s->m.s.bytes[item] & 0xff));
+    for (uint32_t at = threadIdx.x; at < s->most_steps * pieces; at += LEARN_THREADS) {
+        const uint32_t k = at / (PIECES / 4) >> log2, i = at & (pieces - 1);
+        if (k < s->p.steps[i])
+            count_step(s, k, i, pairs);
     }
     __syncthreads();
 }
@@ -243,48 +271,84 @@ __device__ inline own_slots take_slots(const learn_shared *s)
     return own;
 }
 
-/* By a block: what the candidates weigh that are chosen(rank, bytes); each 1, or its length. */
-template <typename CHOSEN>
-__device__ inline uint32_t weigh(learn_shared *s, const own_slots &own, bool by_length,
-                                 CHOSEN chosen)
+/* The bin of a rank, 1 or more; better ones have greater numbers. */
+__device__ inline uint32_t bin_of(uint32_t rank)
+{
+    const uint32_t down = 31 - (uint32_t)__clz((int)(rank | 1u << BIN_BITS)) - BIN_BITS;
+
+    return (down << BIN_BITS) + (rank >> down);
+}
+
+/* What a candidate takes of the room: 1, or its length. */
+__device__ inline uint32_t weight_of(uint32_t rank, bool by_length)
+{
+    return by_length ? rank & LENGTH_MASK : 1;
+}
+
+/* By a block: finds the bin of the first candidate for which there is no room. */
+__device__ inline void find_border(learn_shared *s, const own_slots &own, bool by_length,
+                                   uint32_t room)
+{
+    selection *best = &s->best;
+    uint32_t all;
+
+    __syncthreads(); /* a search before this one is over */
+    for (uint32_t i = threadIdx.x; i < BINS; i += LEARN_THREADS)
+        best->bin[i] = 0;
+    if (threadIdx.x == 0) {
+        best->count = 0;
+        best->border = BINS;
+    }
+    __syncthreads();
+    for (uint32_t j = 0; j < OF_THREAD; j++)
+        if (own.rank[j] != 0)
+            atomicAdd(&best->bin[bin_of(own.rank[j])], weight_of(own.rank[j], by_length));
+    __syncthreads();
+    const uint32_t bin = BINS - 1 - threadIdx.x; /* of threads from BINS on there is none */
+    const uint32_t weight = threadIdx.x < BINS ? best->bin[bin] : 0;
+    const uint32_t above = sum_before(weight, s->sums, &all);
+    if (above <= room && above + weight > room) {
+        best->border = bin;
+        best->above = above;
+    }
+    __syncthreads();
+}
+
+/* By a thread: what the candidates of the border's bin weigh up to this one. */
+__device__ inline uint32_t weigh_upto(const selection *best, uint32_t rank,
+                                      unsigned long long bytes, bool by_length)
 {
     uint32_t weight = 0;
 
-    for (uint32_t j = 0; j < OF_THREAD; j++)
-        if (own.rank[j] != 0 && chosen(own.rank[j], own.bytes[j]))
-            weight += by_length ? own.rank[j] & LENGTH_MASK : 1;
-    return sum_of_all(weight, s->sums);
+    for (uint32_t i = 0; i < best->count; i++)
+        if (best->rank[i] > rank || (best->rank[i] == rank && best->bytes[i] <= bytes))
+            weight += weight_of(best->rank[i], by_length);
+    return weight;
 }
 
-/* By a block: drops all but the best candidates, up to the first that has no room. Finds the rank of
- * that one bit by bit, and then among those with this rank, which are equally long, its bytes. */
+/* By a block: drops all but the best candidates, up to the first that has no room. Candidates of the
+ * border's bin, of which there are few, are compared with each other. */
 __device__ inline void keep_best(learn_shared *s, own_slots *own, bool by_length, uint32_t room)
 {
-    uint32_t border = 0;
-    unsigned long long end = 0;
+    selection *best = &s->best;
 
-    if (weigh(s, *own, by_length, [](uint32_t, unsigned long long) { return true; }) <= room)
+    find_border(s, *own, by_length, room);
+    if (best->border == BINS) /* for all threads */
         return;
-    for (uint32_t bit = 1u << (RANK_BITS - 1); bit > 0; bit /= 2) {
-        const uint32_t least = border | bit;
-        if (weigh(s, *own, by_length,
-                  [least](uint32_t rank, unsigned long long) { return rank >= least; }) > room)
-            border = least;
-    }
-    const uint32_t left =
-        room - weigh(s, *own, by_length,
-                     [border](uint32_t rank, unsigned long long) { return rank > border; });
-    const uint32_t length = border & LENGTH_MASK;
-    for (unsigned long long bit = 1ull << (8 * length - 1); bit > 0; bit /= 2) {
-        const unsigned long long to = end | bit;
-        if (weigh(s, *own, by_length, [border, to](uint32_t rank, unsigned long long bytes) {
-                return rank == border && bytes < to;
-            }) <= left)
-            end = to;
-    }
     for (uint32_t j = 0; j < OF_THREAD; j++)
-        if (own->rank[j] < border || (own->rank[j] == border && own->bytes[j] >= end))
+        if (own->rank[j] != 0 && bin_of(own->rank[j]) == best->border) {
+            const uint32_t i = atomicAdd(&best->count, 1u);
+            best->rank[i] = own->rank[j];
+            best->bytes[i] = own->bytes[j];
+        }
+    __syncthreads();
+    for (uint32_t j = 0; j < OF_THREAD; j++) {
+        const uint32_t bin = own->rank[j] != 0 ? bin_of(own->rank[j]) : 0;
+        if (bin < best->border ||
+            (bin == best->border &&
+             best->above + weigh_upto(best, own->rank[j], own->bytes[j], by_length) > room))
             own->rank[j] = 0;
+    }
 }
 
 /* By a block: drops candidates that do not pay for their bytes in the part. */
@@ -313,9 +377,10 @@ __device__ inline uint32_t take_symbols(learn_shared *s, const own_slots &own)
     __syncthreads();
     for (uint32_t j = 0; j < OF_THREAD; j++)
         if (own.rank[j] != 0) {
+            const uint32_t length = own.rank[j] & LENGTH_MASK;
             s->m.s.bytes[code] = own.bytes[j];
-            s->m.s.length[code] = (uint8_t)(own.rank[j] & LENGTH_MASK);
-            s->m.code[threadIdx.x + j * LEARN_THREADS] = (uint8_t)code++;
+            s->m.s.length[code] = (uint8_t)length;
+            set_slot(&s->m, code++, own.bytes[j], length);
         }
     __syncthreads();
     return count;
@@ -323,28 +388,31 @@ __device__ inline uint32_t take_symbols(learn_shared *s, const own_slots &own)
 
 /* ---- The part ---- */
 
-/* By a block: writes the symbols in the order of their codes. Returns the part's length. */
+/* By a block: writes the symbols in the order of their codes. Returns the part's length. Four threads
+ * find out what lies before a symbol. */
 __device__ inline uint32_t write_part(learn_shared *s, uint32_t count, uint8_t *part)
 {
     const symbols *sym = &s->m.s;
-    const uint32_t length = threadIdx.x < count ? sym->length[threadIdx.x] : 0;
-    const uint64_t bytes = threadIdx.x < count ? sym->bytes[threadIdx.x] : 0;
-    uint32_t at = PART_HEAD;
+    const uint32_t code = threadIdx.x / 4, length = code < count ? sym->length[code] : 0;
+    const uint64_t bytes = code < count ? sym->bytes[code] : 0;
+    uint32_t at = 0, same = 0;
 
     if (count == 0)
         return 0;
-    for (uint32_t i = 0; i < count && length > 0; i++)
-        if (sym->length[i] < length || (sym->length[i] == length && sym->bytes[i] < bytes))
-            at += sym->length[i];
-    for (uint32_t i = 0; i < length; i++)
-        part[at + i] = (uint8_t)(bytes >> 8 * i);
-    if (threadIdx.x < PART_HEAD) {
-        uint32_t same = 0;
-        for (uint32_t i = 0; i < count; i++)
-            same += sym->length[i] == threadIdx.x + 1;
-        part[threadIdx.x] = (uint8_t)same;
+    for (uint32_t i = threadIdx.x % 4; i < count; i += 4) {
+        const uint32_t its = sym->length[i];
+        at += its < length || (its == length && sym->bytes[i] < bytes) ? its : 0;
+        same += its == code + 1;
     }
-    return PART_HEAD + sum_of_all(length, s->sums);
+    for (uint32_t by = 1; by < 4; by *= 2) {
+        at += __shfl_xor_sync(bale_warp::ALL, at, by);
+        same += __shfl_xor_sync(bale_warp::ALL, same, by);
+    }
+    for (uint32_t i = threadIdx.x % 4; i < length; i += 4)
+        part[PART_HEAD + at + i] = (uint8_t)(bytes >> 8 * i);
+    if (code < PART_HEAD && threadIdx.x % 4 == 0)
+        part[code] = (uint8_t)same;
+    return PART_HEAD + sum_of_all(threadIdx.x % 4 == 0 ? length : 0, s->sums);
 }
 
 /* By a block: learns symbols whose part has capacity bytes at most. Returns how many. */
@@ -371,7 +439,7 @@ __device__ inline uint32_t learn_symbols(learn_shared *s, uint32_t raw_length, u
 }
 
 /* A block for each frame. */
-__global__ void __launch_bounds__(LEARN_THREADS)
+__global__ void __launch_bounds__(LEARN_THREADS, 1)
     learn(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
 {
     const cuda_frame frame = frames[blockIdx.x];

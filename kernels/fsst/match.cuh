@@ -45,11 +45,16 @@ __device__ inline uint32_t slot_of(uint64_t bytes, uint32_t length)
     return length == 2 ? pair_slot((uint32_t)bytes) : long_slot((uint32_t)bytes);
 }
 
-/* The slots point to the symbols, so that a block's table is 4 KiB. */
+/* What a step needs lies in its slots, but for the bytes of a long symbol: 6.5 KiB for a block. */
 struct matcher {
     symbols s;
-    alignas(16) uint8_t code[SLOTS]; /* ESCAPE: the slot is empty */
+    alignas(
+        16) uint32_t pairs[1u << PAIR_LOG2]; /* bytes, and from bit 16 on the code; or NO_PAIR */
+    uint16_t longs[1u << LONG_LOG2];         /* code, and from bit 8 on the length; or ESCAPE */
+    uint8_t singles[256];                    /* code; ESCAPE: a literal */
 };
+
+constexpr uint32_t NO_PAIR = 1u << 24;
 
 struct match {
     uint32_t item;
@@ -57,19 +62,25 @@ struct match {
 };
 
 /* The longest symbol that the bytes begin with, of which `left` may be used, 1 or more; those behind
- * them may be any. */
+ * them may be any. Without branches: the threads of a warp would take each of them. */
 __device__ inline match match_at(const matcher *m, uint64_t bytes, uint32_t left)
 {
-    const uint32_t three = m->code[long_slot((uint32_t)bytes)];
-    const uint32_t two = m->code[pair_slot((uint32_t)bytes)];
-    const uint32_t one = m->code[bytes & 0xff];
-    const uint32_t length = m->s.length[three];
+    const uint32_t three = m->longs[long_slot((uint32_t)bytes) - LONGS_AT];
+    const uint32_t two = m->pairs[pair_slot((uint32_t)bytes) - PAIRS_AT];
+    const uint32_t byte = (uint32_t)bytes & 0xff, one = m->singles[byte];
+    const uint32_t code = three & 0xff, length = three >> 8;
+    const uint64_t differ = (bytes ^ m->s.bytes[code]) << ((64 - 8 * length) & 63);
+    const bool is_long = (length - 1 < left) & (differ == 0);
+    const bool is_pair =
+        (left >= 2) & (((two ^ ((uint32_t)bytes & 0xffff)) & (NO_PAIR | 0xffff)) == 0);
+    const uint32_t single = one != ESCAPE ? one : LITERAL + byte;
 
-    if (length - 1 < left && ((bytes ^ m->s.bytes[three]) << (64 - 8 * length)) == 0)
-        return match{three, length};
-    if (two != ESCAPE && left >= 2 && ((bytes ^ m->s.bytes[two]) & 0xffff) == 0)
-        return match{two, 2};
-    return match{one != ESCAPE ? one : LITERAL + (uint32_t)(bytes & 0xff), 1};
+    return match{is_long   ? code
+                 : is_pair ? two >> 16
+                           : single,
+                 is_long   ? length
+                 : is_pair ? 2u
+                           : 1u};
 }
 
 /* By a block: reads the symbols of a hostile part. False, for all threads: it is corrupt. The block
@@ -106,8 +117,25 @@ __device__ inline bool read_part(const uint8_t *part, uint32_t length, symbols *
 /* By a block: makes the slots empty. */
 __device__ inline void clear_slots(matcher *m)
 {
-    for (uint32_t i = threadIdx.x; i < SLOTS / 4; i += blockDim.x)
-        ((uint32_t *)m->code)[i] = 0xffffffffu;
+    for (uint32_t i = threadIdx.x; i < 1u << PAIR_LOG2; i += blockDim.x)
+        m->pairs[i] = NO_PAIR;
+    for (uint32_t i = threadIdx.x; i < 1u << LONG_LOG2; i += blockDim.x)
+        m->longs[i] = ESCAPE;
+    for (uint32_t i = threadIdx.x; i < 256; i += blockDim.x)
+        m->singles[i] = ESCAPE;
+}
+
+/* By a thread: sets the slot of a symbol, which no other symbol has. */
+__device__ inline void set_slot(matcher *m, uint32_t code, uint64_t bytes, uint32_t length)
+{
+    const uint32_t slot = slot_of(bytes, length);
+
+    if (length == 1)
+        m->singles[slot] = (uint8_t)code;
+    else if (length == 2)
+        m->pairs[slot - PAIRS_AT] = (uint32_t)bytes | code << 16;
+    else
+        m->longs[slot - LONGS_AT] = (uint16_t)(code | length << 8);
 }
 
 /* By a block: the matcher of the symbols in a part that an encoder made. */
@@ -118,7 +146,7 @@ __device__ inline void build_matcher(const uint8_t *part, uint32_t length, match
     __syncthreads();
     for (uint32_t code = threadIdx.x; code < SYMBOLS; code += blockDim.x)
         if (m->s.length[code] > 0)
-            m->code[slot_of(m->s.bytes[code], m->s.length[code])] = (uint8_t)code;
+            set_slot(m, code, m->s.bytes[code], m->s.length[code]);
     __syncthreads();
 }
 } // namespace bale_fsst

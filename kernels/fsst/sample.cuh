@@ -4,13 +4,13 @@
 
 #include "kernels/codec/tables.h"
 #include "kernels/fsst/match.cuh"
-#include "kernels/fsst/rows.cuh"
 
 namespace bale_fsst
 {
 constexpr unsigned LEARN_THREADS = 1024;
 constexpr uint32_t SAMPLE = 16384, PIECE = 64, PIECES = SAMPLE / PIECE;
-/* An odd number of words, as in rows.cuh, two of which load_eight reads. */
+/* Two more than the bytes need, which load_eight reads; and an odd number, so that threads that are at
+ * the same byte of their pieces read different banks. */
 constexpr uint32_t PIECE_WORDS = PIECE / 4 + 3;
 
 struct sample {
@@ -24,9 +24,20 @@ struct frame_bytes {
     uint32_t chunk;     /* raw bytes of each chunk but the last */
     uint32_t length;
 
-    __device__ uint32_t byte(uint32_t at) const
+    /* Four bytes; those behind the end are zero. */
+    __device__ uint32_t word(uint32_t at) const
     {
-        return raw[(size_t)(at / chunk) * BALE_CUDA_CELL + at % chunk];
+        uint32_t in_chunk = at % chunk, bytes = 0;
+        const uint8_t *cell = raw + (size_t)(at / chunk) * BALE_CUDA_CELL;
+
+        for (uint32_t i = 0; i < 4 && at + i < length; i++) {
+            bytes |= (uint32_t)cell[in_chunk] << 8 * i;
+            if (++in_chunk == chunk) {
+                in_chunk = 0;
+                cell += BALE_CUDA_CELL;
+            }
+        }
+        return bytes;
     }
 };
 
@@ -46,14 +57,8 @@ __device__ inline uint32_t piece_at(uint32_t raw_length, uint32_t i)
 __device__ inline void load_sample(sample *s, const frame_bytes &frame)
 {
     for (uint32_t k = threadIdx.x; k < PIECES * (PIECE / 4); k += LEARN_THREADS) {
-        const uint32_t piece = k / (PIECE / 4), at = piece_at(frame.length, piece);
-        uint32_t word = 0;
-        for (uint32_t i = 0; i < 4; i++) {
-            const uint32_t from = at + 4 * (k % (PIECE / 4)) + i;
-            if (from < frame.length)
-                word |= frame.byte(from) << 8 * i;
-        }
-        s->words[piece * PIECE_WORDS + k % (PIECE / 4)] = word;
+        const uint32_t piece = k / (PIECE / 4), word = k % (PIECE / 4);
+        s->words[piece * PIECE_WORDS + word] = frame.word(piece_at(frame.length, piece) + 4 * word);
     }
     for (uint32_t piece = threadIdx.x; piece < PIECES; piece += LEARN_THREADS) {
         const uint32_t at = piece_at(frame.length, piece);
@@ -61,25 +66,46 @@ __device__ inline void load_sample(sample *s, const frame_bytes &frame)
     }
 }
 
-/* The items of the pieces: step k of piece i is items[k * PIECES + i]. */
+/* Eight bytes of a piece. */
+__device__ inline uint64_t load_eight(const uint32_t *row, uint32_t at)
+{
+    const uint32_t *w = row + at / 4;
+    const uint32_t shift = 8 * (at % 4);
+
+    return __funnelshift_r(w[0], w[1], shift) | (uint64_t)__funnelshift_r(w[1], w[2], shift) << 32;
+}
+
+/* The items of the pieces that a round looks at: step k of the i-th one is items[k * PIECES + i]. */
 struct parsed {
     uint16_t items[PIECE * PIECES];
+    uint8_t steps[PIECES];
 };
 
-/* By a thread: parses piece i. Returns its steps; *cost: the bytes that its codes take. */
-__device__ inline uint32_t parse_piece(const sample *s, const matcher *m, uint32_t i, parsed *out,
-                                       uint32_t *cost)
+/* By a thread: the i-th piece as literals. */
+__device__ inline void spell_piece(const sample *s, uint32_t piece, uint32_t i, parsed *out)
 {
-    const uint32_t *row = s->words + i * PIECE_WORDS, length = s->length[i];
-    uint32_t steps = 0;
+    const uint32_t *row = s->words + piece * PIECE_WORDS, length = s->length[piece];
+
+    for (uint32_t at = 0; at < length; at++)
+        out->items[at * PIECES + i] = (uint16_t)(LITERAL + (row[at / 4] >> 8 * (at % 4) & 0xff));
+    out->steps[i] = (uint8_t)length;
+}
+
+/* By a thread: parses the i-th piece. Returns the bytes that its codes take. */
+__device__ inline uint32_t parse_piece(const sample *s, const matcher *m, uint32_t piece,
+                                       uint32_t i, parsed *out)
+{
+    const uint32_t *row = s->words + piece * PIECE_WORDS, length = s->length[piece];
+    uint32_t steps = 0, literals = 0;
 
     for (uint32_t at = 0; at < length;) {
         const match found = match_at(m, load_eight(row, at), length - at);
         out->items[steps++ * PIECES + i] = (uint16_t)found.item;
-        *cost += found.item < LITERAL ? 1 : 2;
+        literals += found.item >= LITERAL;
         at += found.length;
     }
-    return steps;
+    out->steps[i] = (uint8_t)steps;
+    return steps + literals;
 }
 } // namespace bale_fsst
 
