@@ -32,7 +32,7 @@ int find_packed_cell(bale_cuda_device *d)
     return BALE_OK;
 }
 
-/* Copies the codecs' stubs to the device, and opens the codecs in the context. */
+/* Copies the codecs' stubs to the device. */
 cudaError_t prepare_codecs(bale_cuda_device *d)
 {
     cudaError_t error = cudaSuccess;
@@ -43,8 +43,25 @@ cudaError_t prepare_codecs(bale_cuda_device *d)
         if (ops->stub)
             error = cudaMemcpy((void *)d->stubs[c].address, ops->stub, ops->stub_length,
                                cudaMemcpyHostToDevice);
-        if (!error && ops->open)
-            error = ops->open();
+    }
+    return error;
+}
+
+/* Opens the codecs in the context. Those whose blocks need more shared memory than the device has for
+ * one stay with the CPU. */
+cudaError_t open_codecs(bale_cuda_device *d)
+{
+    cudaError_t error = cudaSuccess;
+
+    d->fits[CUDA_STORE] = true;
+    for (int c = CUDA_STORE + 1; c < CUDA_CODECS && !error; c++) {
+        const cuda_codec_ops *ops = bale_cuda_ops((cuda_codec)c);
+        error = ops->open ? ops->open() : cudaSuccess;
+        d->fits[c] = error != cudaErrorInvalidValue;
+        if (!d->fits[c]) {
+            (void)cudaGetLastError();
+            error = cudaSuccess;
+        }
     }
     return error;
 }
@@ -254,6 +271,8 @@ int open_context(bale_cuda_device *d, struct bale_reason *why)
         error = bale_cuda_open_stream(&d->in);
     if (!error)
         error = bale_cuda_open_stream(&d->out);
+    if (!error)
+        error = open_codecs(d);
     if (error)
         bale_reason_set(why, "%s: %s", d->info.name, cudaGetErrorString(error));
     return bale_cuda_error(error);
@@ -265,7 +284,7 @@ int open_device(bale_cuda_device *d, struct bale_reason *why)
     int err = open_context(d, why);
 
     for (int c = CUDA_STORE; c < CUDA_CODECS; c++)
-        d->available[c] = !bale_cuda_codecs[c].nvcomp || d->settings.nvcomp;
+        d->available[c] = d->fits[c] && (!bale_cuda_codecs[c].nvcomp || d->settings.nvcomp);
     if (err == BALE_OK)
         err = choose_codecs(d, budget_beside(d, CONTEXT_GUESS));
     if (err == BALE_OK)
@@ -321,6 +340,11 @@ void bale_cuda_device_close(struct bale_cuda_device *device)
 bool bale_cuda_device_has(const struct bale_cuda_device *device, enum cuda_codec codec)
 {
     return device->available[codec];
+}
+
+bool bale_cuda_device_fits(const struct bale_cuda_device *device, enum cuda_codec codec)
+{
+    return device->fits[codec];
 }
 
 uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device)

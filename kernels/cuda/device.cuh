@@ -46,6 +46,7 @@ struct bale_cuda_device {
     struct bale_driver_device info;
     uint64_t context_size;
     bool available[CUDA_CODECS];
+    bool fits[CUDA_CODECS]; /* a block has enough shared memory */
     size_t packed_cell;
     /* All slots' copies in, and all copies out, one after the other: one at a time fills the bus
      * and is done soonest, so that copies in, computing and copies out of different slots

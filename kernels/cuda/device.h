@@ -67,6 +67,8 @@ int bale_cuda_device_open(const struct bale_cuda_settings *settings,
 void bale_cuda_device_close(struct bale_cuda_device *device);
 
 bool bale_cuda_device_has(const struct bale_cuda_device *device, enum cuda_codec codec);
+/* Whether its processors have enough shared memory for the codec. */
+bool bale_cuda_device_fits(const struct bale_cuda_device *device, enum cuda_codec codec);
 uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device); /* all bytes */
 /* How many batches are computed at a time. */
 unsigned bale_cuda_device_workspaces(const struct bale_cuda_device *device);

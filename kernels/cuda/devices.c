@@ -135,6 +135,24 @@ static void note_opened(struct cuda_engine *engine)
     engine->stats.device_memory = memory;
 }
 
+static void log_missing(const struct cuda_engine *engine, enum cuda_codec codec)
+{
+    const char *name = bale_cuda_codecs[codec].name;
+
+    for (unsigned i = 0; i < engine->device_count; i++)
+        if (!bale_cuda_device_fits(engine->devices[i], codec)) {
+            bale_cuda_log(
+                engine, BALE_GPU_INFO,
+                "GPU: %s: its shared memory is too small for %s, which stays with the CPU",
+                engine->info[i].name, name);
+            return;
+        }
+    bale_cuda_log(engine, BALE_GPU_WARNING,
+                  "GPU: %s: there is too little memory for %s, which stays with the CPU: "
+                  "mount with a greater gpu-memory",
+                  engine->info[0].name, name);
+}
+
 static void log_opened(const struct cuda_engine *engine)
 {
     bale_cuda_log(engine, BALE_GPU_INFO,
@@ -143,10 +161,7 @@ static void log_opened(const struct cuda_engine *engine)
                   (unsigned long long)(engine->stats.device_memory / MIB));
     for (int c = 0; c < CUDA_CODECS; c++)
         if (!engine->available[c] && (engine->has_nvcomp || !bale_cuda_codecs[c].nvcomp))
-            bale_cuda_log(engine, BALE_GPU_WARNING,
-                          "GPU: %s: there is too little memory for %s, which stays with the CPU: "
-                          "mount with a greater gpu-memory",
-                          engine->info[0].name, bale_cuda_codecs[c].name);
+            log_missing(engine, (enum cuda_codec)c);
 }
 
 int bale_cuda_open_devices(struct cuda_engine *engine, struct bale_reason *why)

@@ -121,6 +121,13 @@ void bale_cuda_device_close(struct bale_cuda_device *device)
     free(device);
 }
 
+bool bale_cuda_device_fits(const struct bale_cuda_device *device, enum cuda_codec codec)
+{
+    (void)device;
+    (void)codec;
+    return true;
+}
+
 bool bale_cuda_device_has(const struct bale_cuda_device *device, enum cuda_codec codec)
 {
     return !bale_cuda_codecs[codec].nvcomp || device->settings.nvcomp;

@@ -264,6 +264,7 @@ template <typename T> T atomicCAS(T *p, T expected, T value)
 
 enum cudaError_t {
     cudaSuccess,
+    cudaErrorInvalidValue,
     cudaErrorMemoryAllocation,
     cudaErrorLaunchOutOfResources,
     cudaErrorInvalidResourceHandle,
@@ -325,9 +326,14 @@ inline cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
     *free_bytes = *total = 0;
     return cudaSuccess;
 }
-inline cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int)
+/* BALE_EMULATED_SHARED in the environment: bytes that a block may have instead. */
+inline cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int bytes)
 {
-    return cudaSuccess;
+    const char *most = getenv("BALE_EMULATED_SHARED");
+
+    return (size_t)bytes > (most ? strtoul(most, NULL, 10) : EMULATED_SHARED)
+               ? cudaErrorInvalidValue
+               : cudaSuccess;
 }
 inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned, int)
 {
