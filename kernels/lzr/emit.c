@@ -8,28 +8,36 @@ void lzr_emit_init(struct lzr_emit *e, const struct lzr_rounds *rounds)
     e->rounds = rounds;
 }
 
-/* Two counts of each class: one would wait for what it just wrote. */
-static void count_classes(const uint8_t *classes, uint32_t count, uint32_t counts[256])
-{
-    uint32_t other[256] = {0};
+/* The counts of classes of runs, match lengths and offsets. */
+struct counts {
+    uint32_t of[3][256];
+};
 
-    memset(counts, 0, 256 * sizeof *counts);
-    for (uint32_t i = 0; i + 1 < count; i += 2) {
-        counts[classes[i]]++;
-        other[classes[i + 1]]++;
-    }
-    if (count % 2 != 0)
-        counts[classes[count - 1]]++;
-    for (unsigned class = 0; class < LZR_CLASSES; class ++)
-        counts[class] += other[class];
+static inline void count_sequence(struct counts *counts, const struct lzr_coded *coded, uint32_t i)
+{
+    counts->of[0][coded->run[i]]++;
+    counts->of[1][coded->match[i]]++;
+    counts->of[2][coded->offset[i]]++;
 }
 
 void lzr_emit_classes(struct lzr_emit *e, const struct lzr_found *found)
 {
+    /* A count in one place would wait for what it just wrote. */
+    struct counts even = {0}, odd = {0};
+    uint32_t i = 0;
+
     e->rounds->classify(found, &e->coded);
-    count_classes(e->coded.run, found->count, e->run_counts);
-    count_classes(e->coded.match, found->count, e->match_counts);
-    count_classes(e->coded.offset, found->count, e->offset_counts);
+    for (; i + 1 < found->count; i += 2) {
+        count_sequence(&even, &e->coded, i);
+        count_sequence(&odd, &e->coded, i + 1);
+    }
+    if (i < found->count)
+        count_sequence(&even, &e->coded, i);
+    for (unsigned class = 0; class < LZR_CLASSES; class ++) {
+        e->run_counts[class] = even.of[0][class] + odd.of[0][class];
+        e->match_counts[class] = even.of[1][class] + odd.of[1][class];
+        e->offset_counts[class] = even.of[2][class] + odd.of[2][class];
+    }
 }
 
 static void end_group(struct lzr_emit *e, uint32_t sequence, uint32_t literal)
@@ -77,7 +85,7 @@ static uint32_t begin_stream(struct lzr_emit *e, unsigned index, uint32_t group,
     uint32_t carried = n < LZR_CARRIED ? n : LZR_CARRIED;
 
     for (uint32_t q = 0; q < carried; q++) {
-        uint8_t byte = e->literals[e->group_literal[group + 1] - carried + q];
+        uint8_t byte = (uint8_t)e->literals[e->group_literal[group + 1] - carried + q];
         carry[q % BALE_RANS_LANES] |= (uint16_t)(byte << (q < BALE_RANS_LANES ? 0 : 8));
     }
     bale_rans_encode_begin(stream, e->words[index], carry);
@@ -86,8 +94,7 @@ static uint32_t begin_stream(struct lzr_emit *e, unsigned index, uint32_t group,
 
 /* Encodes the groups, from the last turn to the first. Sets the bytes of each stream's words, 0 if it
  * has no groups. */
-static void encode_streams(struct lzr_emit *e, unsigned streams, const uint8_t *table,
-                           uint32_t bytes[LZR_STREAMS])
+static void encode_streams(struct lzr_emit *e, unsigned streams, uint32_t bytes[LZR_STREAMS])
 {
     struct lzr_part part[LZR_STREAMS] = {0};
     const uint32_t turns = (e->groups + streams - 1) / streams;
@@ -105,9 +112,9 @@ static void encode_streams(struct lzr_emit *e, unsigned streams, const uint8_t *
             part[s].first = e->group_sequence[group];
             part[s].end = e->group_sequence[group + 1];
             literal = e->group_literal[group];
-            e->rounds->steps->encode_bytes(&part[s].stream, e->literal_symbols, LZR_LITERAL_BITS,
-                                           e->literals + literal, table ? table + literal : NULL,
-                                           e->group_literal[group + 1] - carried - literal);
+            e->rounds->steps->encode(&part[s].stream, e->literal_symbols, LZR_LITERAL_BITS,
+                                     e->literals + literal,
+                                     e->group_literal[group + 1] - carried - literal);
         }
         e->rounds->encode(&e->coded, &e->symbols, part);
     }
@@ -132,7 +139,7 @@ static uint32_t write_head(struct lzr_emit *e, bool four, unsigned streams)
     if (streams == 2)
         out += 2; /* the words of stream 0 */
     for (unsigned t = 0; t < (four ? LZR_TABLES : 1); t++)
-        out += bale_rans_table_write(lzr_literals, e->counts[t],
+        out += bale_rans_table_write(lzr_literals, e->counts + (size_t)256 * t,
                                      e->literal_symbols + (size_t)256 * t, out);
     out += bale_rans_table_write(lzr_runs, e->run_counts, e->symbols.runs, out);
     out += bale_rans_table_write(lzr_matches, e->match_counts, e->symbols.matches, out);
@@ -155,7 +162,7 @@ uint32_t lzr_emit(struct lzr_emit *e, const struct lzr_found *found, const uint8
     four = lzr_emit_literals(e, found, raw, raw_length);
     cut_groups(e, found);
     head = write_head(e, four, streams);
-    encode_streams(e, streams, four ? e->table : NULL, bytes);
+    encode_streams(e, streams, bytes);
     if (head + bytes[0] + bytes[1] > capacity)
         return 0;
     if (streams == 2)

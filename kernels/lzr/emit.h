@@ -11,11 +11,9 @@ struct lzr_emit {
     uint32_t groups;
     uint32_t group_sequence[LZR_GROUPS + 1]; /* the first of each, and the end */
     uint32_t group_literal[LZR_GROUPS + 1];
-    uint32_t literal_count;
-    uint8_t literals[LZR_CHUNK + BALE_RANS_ROOM];
-    uint8_t table[LZR_CHUNK + BALE_RANS_ROOM]; /* of each literal, if there are four */
-    uint32_t counts[LZR_TABLES][256];
-    uint32_t run_counts[256]; /* of each class, and of LZR_ABSENT */
+    uint16_t literals[LZR_CHUNK + BALE_RANS_ROOM]; /* each with its table << 8 */
+    uint32_t counts[LZR_TABLES * 256];             /* of each of these */
+    uint32_t run_counts[256];                      /* of each class, and of LZR_ABSENT */
     uint32_t match_counts[256];
     uint32_t offset_counts[256];
     bale_rans_symbol literal_symbols[LZR_TABLES * 256];
@@ -30,8 +28,8 @@ void lzr_emit_init(struct lzr_emit *emit, const struct lzr_rounds *rounds);
 /* Sets the classes of what was found, and counts them. */
 void lzr_emit_classes(struct lzr_emit *emit, const struct lzr_found *found);
 
-/* Collects the literals and counts them: all of them in counts[0], or by their tables if four are
- * better. Returns whether they are. */
+/* Collects the literals and counts them, with four tables if that is better, otherwise with the
+ * first. Returns whether it is. */
 bool lzr_emit_literals(struct lzr_emit *emit, const struct lzr_found *found, const uint8_t *raw,
                        uint32_t raw_length);
 

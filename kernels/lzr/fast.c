@@ -4,7 +4,6 @@
 #include "kernels/lzr/search.h"
 
 enum {
-    SKIP = 6,       /* each 2^this bytes without a match, the search takes a longer step */
     LONGEST = 4096, /* of the parts of a match that is longer than one may be */
 
     /* The search looks for long matches, too, in the first piece of a chunk and in those behind a
@@ -12,6 +11,10 @@ enum {
     PIECE = 8192,
     FEW_AT_FIRST = 11,
     FEW = 7,
+
+    /* Each 2^this bytes without a match, the search takes a longer step; where literals are many. */
+    SKIP = 6,
+    SKIP_MANY = 5,
 };
 
 /* The search with long matches and that without are compiled apart. */
@@ -117,9 +120,9 @@ INLINE void note(const struct search *s, uint32_t first, bool longer)
     uint16_t *by5 = s->tables->by5, *by8 = s->tables->by8;
     uint32_t last = s->anchor;
 
-    by5[lzr_hash(raw + first + 2, 5, LZR_FAST_SHORT)] = (uint16_t)(first + 2);
     by5[lzr_hash(raw + last - 1, 5, LZR_FAST_SHORT)] = (uint16_t)(last - 1);
     if (longer) {
+        by5[lzr_hash(raw + first + 2, 5, LZR_FAST_SHORT)] = (uint16_t)(first + 2);
         by8[lzr_hash(raw + first + 1, 8, LZR_FAST_LONG)] = (uint16_t)(first + 1);
         by8[lzr_hash(raw + first + 2, 8, LZR_FAST_LONG)] = (uint16_t)(first + 2);
         by8[lzr_hash(raw + last - 2, 8, LZR_FAST_LONG)] = (uint16_t)(last - 2);
@@ -133,7 +136,7 @@ INLINE uint32_t search_piece(struct search *s, uint32_t at, uint32_t to, bool lo
 
     while (at < to) {
         if (!find(s, at, longer, &m)) {
-            at += 1 + ((at - s->anchor) >> SKIP);
+            at += 1 + ((at - s->anchor) >> (longer ? SKIP : SKIP_MANY));
             continue;
         }
         add(s, m);

@@ -2,12 +2,27 @@
 
 enum { STRIDE = 16 /* bytes that are copied at once */ };
 
+/* The tables of a run of literals from a position on, where there are four: the position modulo 4.
+ * to has room for LZR_RUN. */
+static inline void set_run_tables(uint8_t *to, uint32_t position, uint32_t run)
+{
+    static const uint8_t turns[LZR_RUN + LZR_TABLES] = {
+        0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2,
+        3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1,
+        2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
+    const uint8_t *from = turns + position % LZR_TABLES;
+
+    memcpy(to, from, LZR_RUN / 4);
+    if (run > LZR_RUN / 4)
+        memcpy(to + LZR_RUN / 4, from + LZR_RUN / 4, LZR_RUN - LZR_RUN / 4);
+}
+
 /* Sets the table of each literal of a group that begins at a position, which is the position modulo
  * LZR_TABLES. Returns the position of the group's end. */
 static uint32_t set_tables(const struct lzr_group *g, uint8_t *tables, uint32_t at)
 {
     for (uint32_t i = 0; i < g->sequences; i++) {
-        lzr_set_tables(tables, at, g->runs[i]);
+        set_run_tables(tables, at, g->runs[i]);
         tables += g->runs[i];
         at += g->runs[i] + g->lengths[i];
     }

@@ -51,21 +51,6 @@ static const struct bale_rans_alphabet lzr_offsets = {LZR_OFFSET_CLASSES, LZR_CL
 /* The offsets of the sequences before the first, the last one first. */
 static const uint16_t lzr_first_offsets[LZR_REPEATS] = {1, 4, 8};
 
-/* The tables of a run of literals from a position on, where there are four: the position modulo 4.
- * to has room for LZR_RUN. */
-static inline void lzr_set_tables(uint8_t *to, uint32_t position, uint32_t run)
-{
-    static const uint8_t turns[LZR_RUN + LZR_TABLES] = {
-        0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2,
-        3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1,
-        2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
-    const uint8_t *from = turns + position % LZR_TABLES;
-
-    memcpy(to, from, LZR_RUN / 4);
-    if (run > LZR_RUN / 4)
-        memcpy(to + LZR_RUN / 4, from + LZR_RUN / 4, LZR_RUN - LZR_RUN / 4);
-}
-
 /* The sequences that an encoder found. Arrays may be read in whole rounds. */
 struct lzr_found {
     uint32_t count;

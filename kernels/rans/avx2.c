@@ -22,9 +22,8 @@ enum { PART = BALE_AVX2_PART, PARTS = BALE_AVX2_PARTS };
 const uint64_t bale_avx2_expand[256] = {ALL(EXPAND)};
 const uint64_t bale_avx2_compress[256] = {ALL(COMPRESS)};
 
-BALE_AVX2_INLINE void encode_all(struct bale_rans_stream *stream, const bale_rans_symbol *symbols,
-                                 unsigned bits, const uint8_t *in, const uint8_t *table,
-                                 size_t count)
+BALE_AVX2 static void encode(struct bale_rans_stream *stream, const bale_rans_symbol *symbols,
+                             unsigned bits, const uint16_t *in, size_t count)
 {
     __m256i x[PARTS];
     uint8_t *top = stream->top;
@@ -36,26 +35,14 @@ BALE_AVX2_INLINE void encode_all(struct bale_rans_stream *stream, const bale_ran
         count -= lanes;
         for (unsigned k = 0; k < PARTS; k++) {
             const __m256i mask = bale_avx2_first(lanes, PART * k);
-            __m256i of = bale_avx2_bytes(in + count + PART * k);
-            if (table)
-                of = _mm256_or_si256(
-                    of, _mm256_slli_epi32(bale_avx2_bytes(table + count + PART * k), 8));
+            const __m256i of =
+                _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(in + count + PART * k)));
             x[k] = bale_avx2_encode(&top, x[k], bale_avx2_symbols(symbols, of, mask), bits, mask);
         }
     }
     stream->top = top;
     for (unsigned k = 0; k < PARTS; k++)
         _mm256_store_si256((__m256i *)(stream->state + PART * k), x[k]);
-}
-
-BALE_AVX2 static void encode_bytes(struct bale_rans_stream *stream, const bale_rans_symbol *symbols,
-                                   unsigned bits, const uint8_t *in, const uint8_t *table,
-                                   size_t count)
-{
-    if (table)
-        encode_all(stream, symbols, bits, in, table, count);
-    else
-        encode_all(stream, symbols, bits, in, NULL, count);
 }
 
 /* A stream at work. */
@@ -130,7 +117,7 @@ BALE_AVX2 static bool decode_bytes(const struct bale_rans_bytes bytes[2],
 
 const struct bale_rans_steps bale_rans_avx2 = {
     .name = "avx2",
-    .encode_bytes = encode_bytes,
+    .encode = encode,
     .decode_bytes = decode_bytes,
 };
 #endif

@@ -4,20 +4,17 @@
 #ifdef BALE_RANS_X86
 enum { HALF = 16 };
 
-BALE_AVX512_INLINE __m512i symbols_of(const bale_rans_symbol *symbols, const uint8_t *in,
-                                      const uint8_t *table, __mmask16 mask)
+BALE_AVX512_INLINE __m512i symbols_of(const bale_rans_symbol *symbols, const uint16_t *in,
+                                      __mmask16 mask)
 {
-    __m512i of = bale_avx512_bytes(in);
+    const __m512i of = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)in));
 
-    if (table)
-        of = _mm512_or_si512(of, _mm512_slli_epi32(bale_avx512_bytes(table), 8));
     return _mm512_mask_i32gather_epi32(_mm512_set1_epi32(1 << 16), mask, of, symbols,
                                        sizeof *symbols);
 }
 
-BALE_AVX512_INLINE void encode_all(struct bale_rans_stream *stream, const bale_rans_symbol *symbols,
-                                   unsigned bits, const uint8_t *in, const uint8_t *table,
-                                   size_t count)
+BALE_AVX512 static void encode(struct bale_rans_stream *stream, const bale_rans_symbol *symbols,
+                               unsigned bits, const uint16_t *in, size_t count)
 {
     __m512i x0 = _mm512_load_si512(stream->state), x1 = _mm512_load_si512(stream->state + HALF);
     uint8_t *top = stream->top;
@@ -27,27 +24,13 @@ BALE_AVX512_INLINE void encode_all(struct bale_rans_stream *stream, const bale_r
         const __mmask16 mask0 = bale_avx512_first(lanes);
         const __mmask16 mask1 = bale_avx512_first(lanes > HALF ? lanes - HALF : 0);
         count -= lanes;
-        x0 = bale_avx512_encode(
-            &top, x0, symbols_of(symbols, in + count, table ? table + count : NULL, mask0), bits,
-            mask0);
-        x1 = bale_avx512_encode(
-            &top, x1,
-            symbols_of(symbols, in + count + HALF, table ? table + count + HALF : NULL, mask1),
-            bits, mask1);
+        x0 = bale_avx512_encode(&top, x0, symbols_of(symbols, in + count, mask0), bits, mask0);
+        x1 = bale_avx512_encode(&top, x1, symbols_of(symbols, in + count + HALF, mask1), bits,
+                                mask1);
     }
     stream->top = top;
     _mm512_store_si512(stream->state, x0);
     _mm512_store_si512(stream->state + HALF, x1);
-}
-
-BALE_AVX512 static void encode_bytes(struct bale_rans_stream *stream,
-                                     const bale_rans_symbol *symbols, unsigned bits,
-                                     const uint8_t *in, const uint8_t *table, size_t count)
-{
-    if (table)
-        encode_all(stream, symbols, bits, in, table, count);
-    else
-        encode_all(stream, symbols, bits, in, NULL, count);
 }
 
 /* The states behind the symbols; lanes that are not of the mask keep theirs. */
@@ -142,7 +125,7 @@ BALE_AVX512 static bool decode_bytes(const struct bale_rans_bytes bytes[2],
 
 const struct bale_rans_steps bale_rans_avx512 = {
     .name = "avx512",
-    .encode_bytes = encode_bytes,
+    .encode = encode,
     .decode_bytes = decode_bytes,
 };
 #endif

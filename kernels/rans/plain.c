@@ -29,16 +29,14 @@ void bale_rans_encode_raw(struct bale_rans_stream *stream, const uint32_t value[
         }
 }
 
-static void encode_bytes(struct bale_rans_stream *stream, const bale_rans_symbol *symbols,
-                         unsigned bits, const uint8_t *in, const uint8_t *table, size_t count)
+static void encode_steps(struct bale_rans_stream *stream, const bale_rans_symbol *symbols,
+                         unsigned bits, const uint16_t *in, size_t count)
 {
     while (count > 0) {
         unsigned lanes = (unsigned)(count - 1) % BALE_RANS_LANES + 1;
         count -= lanes;
-        for (unsigned lane = 0; lane < lanes; lane++) {
-            size_t of = table ? (size_t)table[count + lane] << 8 : 0;
-            encode_symbol(stream, lane, symbols[of | in[count + lane]], bits);
-        }
+        for (unsigned lane = 0; lane < lanes; lane++)
+            encode_symbol(stream, lane, symbols[in[count + lane]], bits);
     }
 }
 
@@ -103,7 +101,7 @@ static bool decode_bytes(const struct bale_rans_bytes bytes[2], const bale_rans_
 
 const struct bale_rans_steps bale_rans_plain = {
     .name = "plain",
-    .encode_bytes = encode_bytes,
+    .encode = encode_steps,
     .decode_bytes = decode_bytes,
 };
 

@@ -85,16 +85,15 @@ struct bale_rans_bytes {
     size_t count;
 };
 
-/* Many steps of bytes, in plain C or with what the processor has; all make and take the same words.
+/* Many steps, in plain C or with what the processor has; all make and take the same words.
  * Words, symbols and tables have BALE_RANS_ROOM bytes behind them that may be read, a decoder's
  * words BALE_RANS_STEP before them as well; an encoder's words have room that may be written. */
 struct bale_rans_steps {
     const char *name;
-    /* Encodes steps of 32 bytes, and of the rest in the last one, from the last step to the first.
-     * Byte i has table[i] of several tables of 256 symbols that lie one behind the other; all have
-     * the first if table is NULL. */
-    void (*encode_bytes)(struct bale_rans_stream *stream, const bale_rans_symbol *symbols,
-                         unsigned bits, const uint8_t *in, const uint8_t *table, size_t count);
+    /* Encodes steps of 32 symbols, and of the rest in the last one, from the last step to the
+     * first: symbols[in[i]] each. */
+    void (*encode)(struct bale_rans_stream *stream, const bale_rans_symbol *symbols, unsigned bits,
+                   const uint16_t *in, size_t count);
     /* Decodes bytes of each of two streams, which wait for nothing of each other. The tables of
      * 2^bits slots lie one behind the other. False if words are missing. */
     bool (*decode_bytes)(const struct bale_rans_bytes bytes[2], const bale_rans_slot *slots,

@@ -48,10 +48,21 @@ struct bits {
 static uint8_t *put_bits(struct bits *b, uint8_t *out, uint32_t number, unsigned bits)
 {
     b->buffer |= (uint64_t)number << b->filled;
-    for (b->filled += bits; b->filled >= 8; b->filled -= 8) {
-        *out++ = (uint8_t)b->buffer;
-        b->buffer >>= 8;
+    b->filled += bits;
+    if (b->filled >= 32) {
+        bale_put32(out, (uint32_t)b->buffer);
+        b->buffer >>= 32;
+        b->filled -= 32;
+        out += 4;
     }
+    return out;
+}
+
+/* The bits that are left. */
+static uint8_t *end_bits(struct bits *b, uint8_t *out)
+{
+    for (unsigned at = 0; at < b->filled; at += 8)
+        *out++ = (uint8_t)(b->buffer >> at);
     return out;
 }
 
@@ -75,19 +86,17 @@ static uint8_t *put_mask(const struct weights *w, uint32_t symbols, uint8_t *out
 /* The frequency less one, in sixteenths. */
 static uint32_t sixteenths(uint32_t count, uint64_t scale)
 {
-    uint64_t x = count * scale >> 32;
+    uint32_t x = (uint32_t)(count * scale >> 32);
 
-    return x < 16 ? 0 : (uint32_t)x - 16;
+    return x - (x < 16 ? x : 16);
 }
 
 static uint32_t level_of(uint32_t x)
 {
-    unsigned top;
+    unsigned top = 31u - (unsigned)__builtin_clz(x | 16);
+    uint32_t many = 1 + 2 * (top - 4) + (((x >> (top - 2) & 3) + 1) >> 1);
 
-    if (x < 16)
-        return x >= 8;
-    top = 31u - (unsigned)__builtin_clz(x);
-    return 1 + 2 * (top - 4) + (((x >> (top - 2) & 3) + 1) >> 1);
+    return x < 16 ? x >= 8 : many;
 }
 
 /* How the levels are written. */
@@ -120,11 +129,10 @@ static uint8_t *put_levels(struct level_form form, struct bits *b, const uint8_t
     if (form.flags)
         for (uint32_t i = 0; i < used; i++)
             out = put_bits(b, out, level[i] > 0, 1);
-    for (uint32_t i = 0; i < used; i++)
-        if (!form.flags)
-            out = put_bits(b, out, level[i], form.bits);
-        else if (level[i] > 0)
-            out = put_bits(b, out, level[i] - 1u, form.bits);
+    for (uint32_t i = 0; i < used; i++) {
+        uint32_t less = form.flags ? level[i] > 0 : 0;
+        out = put_bits(b, out, level[i] - less, form.flags ? less * form.bits : form.bits);
+    }
     return out;
 }
 
@@ -152,11 +160,11 @@ size_t bale_rans_table_write(struct bale_rans_alphabet alphabet, const uint32_t 
     const uint32_t *cum = level_cum;
 
     memset(symbols, 0, alphabet.symbols * sizeof *symbols);
-    for (uint32_t s = 0; s < alphabet.symbols; s++)
-        if (counts[s] > 0) {
-            levels.symbol[levels.used++] = (uint16_t)s;
-            total += counts[s];
-        }
+    for (uint32_t s = 0; s < alphabet.symbols; s++) {
+        levels.symbol[levels.used] = (uint16_t)s;
+        levels.used += counts[s] > 0;
+        total += counts[s];
+    }
     out[0] = 0;
     if (total == 0)
         return 1;
@@ -186,9 +194,7 @@ size_t bale_rans_table_write(struct bale_rans_alphabet alphabet, const uint32_t 
         out[0] = (uint8_t)(form.flags | form.bits);
         next = put_levels(form, &b, level, levels.used, next);
     }
-    if (b.filled > 0)
-        *next++ = (uint8_t)b.buffer;
-    return (size_t)(next - out);
+    return (size_t)(end_bits(&b, next) - out);
 }
 
 /* Reads which symbols occur: the bytes read, or BALE_E_CORRUPT. */

@@ -160,6 +160,7 @@ struct plan {
     bale_rans_slot slots[TABLES * BALE_RANS_SLOTS + BALE_RANS_SLOTS_ROOM];
     uint8_t bytes[BYTES + BALE_RANS_ROOM];
     uint8_t table[BYTES + BALE_RANS_ROOM];
+    uint16_t coded[BYTES + BALE_RANS_ROOM]; /* the table << 8, and the byte */
     bool tables;
     size_t count;
     struct bale_rans_alphabet large;
@@ -188,6 +189,7 @@ static void make_bytes(struct plan *p, uint32_t kinds)
     for (size_t i = 0; i < BYTES; i++) {
         p->table[i] = p->tables ? (uint8_t)below(TABLES) : 0;
         p->bytes[i] = (uint8_t)((below(kinds) * 7 + p->table[i]) % 255);
+        p->coded[i] = (uint16_t)(p->table[i] << 8 | p->bytes[i]);
     }
 }
 
@@ -231,8 +233,7 @@ static size_t encode(const struct plan *p, const struct bale_rans_steps *steps, 
     for (int round = 0; round < 3; round++) {
         bale_rans_encode(&stream, p->large_symbols, p->large.bits, p->codes, ABSENT);
         bale_rans_encode_raw(&stream, p->raw, p->raw_bits);
-        steps->encode_bytes(&stream, p->symbols, p->bits, p->bytes, p->tables ? p->table : NULL,
-                            p->count);
+        steps->encode(&stream, p->symbols, p->bits, p->coded, p->count);
     }
     bale_rans_encode_end(&stream);
     return (size_t)(stream.top - words);
