@@ -311,6 +311,16 @@ static bool valid_attr(const struct bale_container_attr *attr)
            (attr->mode == 0 || (attr->mode & ~07777) == BALE_ROOT_MODE_IN_CONTAINER);
 }
 
+/* Readers of segments that are gone may still ask for it. */
+static void set_extent(struct bale_container *c, uint32_t extent)
+{
+    if (extent == c->index.ctx.extent)
+        return;
+    pthread_rwlock_wrlock(&c->index_lock);
+    c->index.ctx.extent = extent;
+    pthread_rwlock_unlock(&c->index_lock);
+}
+
 int bale_container_set_attr(struct bale_container *c, const struct bale_container_attr *attr)
 {
     int err = BALE_OK;
@@ -326,6 +336,6 @@ int bale_container_set_attr(struct bale_container *c, const struct bale_containe
     /* An empty container has no root, so attributes that it did not store are a change. */
     c->attr_changed = c->attr_changed || c->root.generation == 0 || !same_attr(attr, &c->next);
     c->next = *attr;
-    c->index.ctx.extent = attr->extent;
+    set_extent(c, attr->extent);
     return BALE_OK;
 }
