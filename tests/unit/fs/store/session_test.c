@@ -7,11 +7,16 @@ static int syncs;
 static int sync_error;
 static char during[1 << 16]; /* sessions.json when the last sync was asked for */
 
+/* Any thread. */
 static int fake_syncfs(int fd)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
     (void)fd;
+    pthread_mutex_lock(&lock);
     syncs++;
     snprintf(during, sizeof during, "%s", get_file("s/.balefs/sessions.json"));
+    pthread_mutex_unlock(&lock);
     errno = sync_error;
     return sync_error ? -1 : 0;
 }
