@@ -19,6 +19,17 @@
 __attribute__((weak)) atomic_ulong check_count;
 __attribute__((weak)) atomic_ulong check_failures;
 
+/* Whether the last argument is --few: the program runs after each change, and does less of the same
+ * (FEW in tests/CMakeLists.txt). The argument is taken away. */
+static inline bool check_few(int *argc, char **argv)
+{
+    bool few = *argc > 1 && strcmp(argv[*argc - 1], "--few") == 0;
+
+    if (few)
+        argv[--*argc] = NULL;
+    return few;
+}
+
 static inline bool check_note(bool ok)
 {
     atomic_fetch_add(&check_count, 1);

@@ -7,9 +7,10 @@ make_store_and_mnt
 
 # watchers: their processes, of all mounts below $work
 watchers() {
-    local process
+    local process name
     for process in /proc/[0-9]*; do
-        [ "$(cat "$process/comm" 2>/dev/null)" = balefs-watch ] || continue
+        read -r name 2>/dev/null <"$process/comm" || continue # it may have ended
+        [ "$name" = balefs-watch ] || continue
         ! tr '\0' '\n' <"$process/cmdline" 2>/dev/null | grep -q "^$work/" || printf '%s\n' "${process#/proc/}"
     done
 }

@@ -13,15 +13,16 @@ cd "$work/there" || exit 1
 
 # offers LINE: what is offered at its end, sorted, in one line
 offers() {
+    local line=${1//=/ = } sorted
     COMP_LINE=$1
     COMP_POINT=${#1}
     COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
     # As bash does it: it breaks at = and : too.
-    # shellcheck disable=SC2001
-    read -ra COMP_WORDS <<<"$(sed 's/[=:]/ & /g' <<<"$1")"
+    read -ra COMP_WORDS <<<"${line//:/ : }"
     COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
     _balefs
-    printf '%s\n' "${COMPREPLY[@]}" | sort | xargs
+    mapfile -t sorted < <(printf '%s\n' "${COMPREPLY[@]}" | sort)
+    echo "${sorted[*]}"
 }
 
 # has LINE WORD...: they are offered, among others
@@ -44,10 +45,8 @@ is "thaw" "$(offers "balefs help th")" "help of a command begun"
 # Every option in the help text of every command; words that were begun.
 mapfile -t commands < <("$balefs" --help | sed -nE 's/^  ([a-z]+( [a-z]+)?)  .*/\1/p')
 for command in "${commands[@]}"; do
-    # shellcheck disable=SC2086 # one is two words
-    for option in $("$balefs" $command --help | grep -E '^ +-' | grep -oE -- '(^ +|, )--?[a-zA-Z][a-z-]*' | tr -d ' ,'); do
-        has "balefs $command -" "$option"
-    done
+    # shellcheck disable=SC2046,SC2086 # one is two words
+    has "balefs $command -" $("$balefs" $command --help | grep -E '^ +-' | grep -oE -- '(^ +|, )--?[a-zA-Z][a-z-]*' | tr -d ' ,')
 done
 is "--codec" "$(offers "balefs init --c")" "an option begun"
 is "--by-type" "$(offers "balefs stat --b")" "an option begun"

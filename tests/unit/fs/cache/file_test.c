@@ -15,7 +15,6 @@
 #include "tests/check.h"
 
 #define THREADS 4
-#define ROUNDS 3000
 #define SIZE_MOST ((uint64_t)12 << 20)
 
 static struct bale_volume *volume;
@@ -157,12 +156,14 @@ static void check_holes(struct model *m)
     CHECK(zeros);
 }
 
+static unsigned rounds = 3000; /* changes of each file */
+
 static void *work(void *arg)
 {
     struct model *m = arg;
 
     open_file(m);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (unsigned round = 0; round < rounds; round++) {
         struct bale_wait wait = BALE_WAIT;
         switch (draw(m, 16)) {
         case 0:
@@ -275,7 +276,7 @@ static void check_widening(void)
     for (size_t i = 0; i < 4 << 20; i++)
         m.bytes[i] = (uint8_t)(i * i >> 7 ^ i);
     memset(beside.bytes, 2, SIZE_MOST);
-    for (unsigned round = 0; round < 20; round++) {
+    for (unsigned round = 0; round < rounds / 150; round++) {
         struct bale_container_attr wide = {.extent = 8 << 20};
         struct bale_read read;
         m.size = beside.size = 0;
@@ -354,9 +355,11 @@ static void check_volume(uint64_t seed, bool caller_caches)
     CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
 }
 
-/* Argument: another seed. */
+/* Arguments: another seed; --few. */
 int main(int argc, char **argv)
 {
+    if (check_few(&argc, argv))
+        rounds = 600;
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
 
     snprintf(directory, sizeof directory, "/tmp/bale-file-test-XXXXXX");

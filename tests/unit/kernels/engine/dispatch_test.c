@@ -1,10 +1,10 @@
 /* The dispatcher with a fake GPU engine (tests/support/fake_gpu.c): whatever goes
  * wrong there, every item is done once, with what the CPU makes of it.
- * usage: dispatch_test PLUGIN OLD-PLUGIN */
+ * usage: dispatch_test PLUGIN OLD-PLUGIN [--few] */
 #include "tests/unit/kernels/engine/dispatch_rig.h"
 #include "tests/unit/kernels/engine/rounds.h"
 
-enum { ROUNDS = 12 };
+static int rounds = 12;
 
 static const char *old_plugin;
 
@@ -18,7 +18,7 @@ static enum bale_priority some_high(uint64_t *state)
 
 static void submit_from_threads(struct bale_engine *engine)
 {
-    rounds_run(&(struct rounds){engine, ROUNDS, some_high});
+    rounds_run(&(struct rounds){engine, rounds, some_high});
 }
 
 /* gives_up: the GPU is no longer asked at the end. */
@@ -30,7 +30,7 @@ static void test_many(const char *faults, enum bale_engine_choice choice, bool r
     rig_open(&rig, faults, (struct bale_dispatch_options){.threads = 2, .choice = choice});
     submit_from_threads(rig.engine);
     struct bale_dispatch_stats stats = rig_stats(&rig);
-    CHECK_EQ_U(stats.cpu.items + stats.gpu.items, rounds_items(ROUNDS));
+    CHECK_EQ_U(stats.cpu.items + stats.gpu.items, rounds_items(rounds));
     CHECK_EQ(stats.redone > 0, redoes);
     CHECK_EQ(stats.used, !gives_up);
     CHECK_EQ(atomic_load(&rig_complaints), gives_up);
@@ -58,7 +58,7 @@ static void test_closed(const char *faults, const char *file, const char *reason
         CHECK(strstr(rig_said, reason));
         CHECK_EQ(atomic_load(&rig_complaints), choices[i] == BALE_ENGINE_GPU);
         struct bale_dispatch_stats stats = rig_stats(&rig);
-        CHECK_EQ_U(stats.cpu.items, rounds_items(ROUNDS));
+        CHECK_EQ_U(stats.cpu.items, rounds_items(rounds));
         CHECK(!stats.used);
         CHECK_EQ_STR(stats.device.device, "");
         rig_stop(&rig);
@@ -98,7 +98,7 @@ static void test_cpu(void)
 
     rig_start(&rig, "any", (struct bale_dispatch_options){.threads = 2, .choice = BALE_ENGINE_CPU});
     submit_from_threads(rig.engine);
-    CHECK_EQ_U(rig_stats(&rig).cpu.items, rounds_items(ROUNDS));
+    CHECK_EQ_U(rig_stats(&rig).cpu.items, rounds_items(rounds));
     CHECK_EQ_STR(rig_stats(&rig).device.device, "");
     rig_stop(&rig);
 }
@@ -248,6 +248,8 @@ int main(int argc, char **argv)
 {
     char other[80];
 
+    if (check_few(&argc, argv))
+        rounds = 3;
     REQUIRE(argc == 3);
     rig_plugin = argv[1];
     old_plugin = argv[2];

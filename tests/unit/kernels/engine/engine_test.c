@@ -7,7 +7,7 @@
 #include "tests/check.h"
 #include "tests/unit/kernels/engine/rounds.h"
 
-enum { ROUNDS = 40 };
+static int rounds = 40;
 
 static enum bale_priority any_priority(uint64_t *state)
 {
@@ -20,7 +20,7 @@ static void test_many(unsigned threads)
 
     REQUIRE(bale_engine_cpu_create(threads, &engine) == BALE_OK);
     CHECK_EQ_STR(engine->ops->name, "cpu");
-    rounds_run(&(struct rounds){engine, ROUNDS, any_priority});
+    rounds_run(&(struct rounds){engine, rounds, any_priority});
     bale_engine_destroy(engine);
 }
 
@@ -199,8 +199,10 @@ static void test_errors(void)
     bale_engine_destroy(engine);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (check_few(&argc, argv))
+        rounds = 10;
     test_many(1);
     test_many(3);
     test_order();
