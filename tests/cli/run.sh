@@ -41,6 +41,37 @@ run 0 run -o ro "$store" "$mnt" -- cat "$mnt/relative"
 is relative "$out" "a read-only run"
 is "" "$err" "a read-only run says"
 
+# --- a working directory below MNT: CMD begins in the mount; redirections to what is beneath it are refused
+mkdir "$mnt/sub"
+cd "$mnt"
+run 0 run "$store" . -- sh -c 'echo mounted >here && mkdir sub; pwd'
+is "$mnt" "$out" "the working directory, at MNT"
+[ ! -e here ] || fail "what CMD wrote lies beneath the mount"
+cd sub
+run 0 run "$store" .. -- cat ../here
+is mounted "$out" "what CMD wrote in its working directory"
+mkdir "$mnt/none"
+cd "$mnt/none"
+run 125 run "$store" "$mnt" touch "$work/ran"
+says "^balefs: $mnt/none: cannot be entered: No such file or directory: it is the working directory, "
+cd "$work"
+echo beneath >"$mnt/file"
+beneath() {
+    local got=0 what=$1
+    shift
+    "$@" 2>"$work/err" || got=$?
+    is 125 "$got" "$what: exit status"
+    grep -q "^balefs: $mnt: $what was opened below it before the mount" "$work/err" || fail "$what: $(cat "$work/err")"
+}
+output() { "$balefs" run "$store" "$mnt" touch "$work/ran" >"$mnt/out"; }
+input() { "$balefs" run "$store" "$mnt" touch "$work/ran" <"$mnt/file"; }
+ninth() { "$balefs" run "$store" "$mnt" touch "$work/ran" 9<"$mnt/file"; }
+beneath "standard output" output
+beneath "standard input" input
+beneath "descriptor 9" ninth
+rm -r "${mnt:?}"/*
+free "refused"
+
 # --- wrong usage, and mounts that fail
 run 125 run "$store" "$mnt"
 says "^balefs: STORE, MNT and CMD are needed: see balefs run --help$"

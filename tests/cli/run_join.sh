@@ -42,6 +42,18 @@ task() {
     soon test -e "$work/$1.ready" || fail "no $1.ready appears: $(cat "$work/$1.err")"
 }
 
+# --- each task begins in the mount if its working directory lies below MNT; redirections into the mount are fine
+(
+    cd "$mnt"
+    for i in 1 2; do
+        "$balefs" run --join "$store" . -- sh -c "echo $i >joined.$i; until [ -e joined.1 ] && [ -e joined.2 ]; do sleep 0.02; done" 2>>"$work/err" &
+    done
+    wait
+)
+is "" "$(ls "$mnt")" "beneath the mount"
+wait_free "begun below MNT"
+is "joined.1 joined.2" "$(cd "$store" && echo joined.*)" "in the store"
+
 # --- the first is killed: the others go on; a task's end is durable before the mount's
 task one
 one=$pid

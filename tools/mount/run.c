@@ -24,6 +24,7 @@
 #include "tools/mount/mount.h"
 #include "tools/mount/namespace.h"
 #include "tools/mount/options.h"
+#include "tools/mount/place.h"
 #include "tools/mount/signals.h"
 
 static const char help[] =
@@ -45,7 +46,8 @@ static const char help[] =
     "  -h, --help\n"
     "\n"
     "SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 go to CMD; the mount stays until\n"
-    "CMD has ended. If balefs run itself is killed, CMD gets SIGTERM, and the mount ends\n"
+    "CMD has ended. If the working directory lies below MNT, CMD begins at the same path in\n"
+    "the mount. If balefs run itself is killed, CMD gets SIGTERM, and the mount ends\n"
     "when no process uses it any more.\n"
     "\n"
     "Examples:\n"
@@ -74,6 +76,7 @@ struct batch {
     struct bale_mount_words words;
     const char *log;
     char *store, *mnt; /* absolute */
+    char *inside;      /* of the mount: where CMD begins; NULL: in our working directory */
     char **command;
     int grace; /* milliseconds */
     bool shared;
@@ -144,11 +147,15 @@ static bool begin_batch(struct batch *batch)
 
 /* ---- The command ---- */
 
-static void __attribute__((noreturn)) be_command(char **command, pid_t parent)
+static void __attribute__((noreturn)) be_command(const struct batch *batch, pid_t parent)
 {
+    char **command = batch->command;
+
     /* The command must not go on when its files are about to vanish. */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
+        _exit(EXIT_OURS);
+    if (batch->inside && !bale_place_enter(batch->mnt, batch->inside))
         _exit(EXIT_OURS);
     execvp(command[0], command);
     int e = errno;
@@ -165,7 +172,7 @@ static int run_command(struct batch *batch)
         return 128 + batch->signals.end;
     child = bale_signals_fork(&batch->signals);
     if (child == 0)
-        be_command(batch->command, parent);
+        be_command(batch, parent);
     if (child < 0) {
         bale_message("%s: cannot be run: %s", batch->command[0], strerror(errno));
         return EXIT_OURS;
@@ -371,8 +378,11 @@ static int run_run(const struct bale_command *command, int argc, char **argv)
     if (batch.store && batch.mnt) {
         batch.words.options.store = batch.store;
         batch.words.options.mountpoint = batch.mnt;
-        status = run_batch(&batch);
+        batch.inside = bale_place_inside(batch.mnt);
+        if (still_mounted(batch.mnt) || bale_place_is_free(batch.mnt))
+            status = run_batch(&batch);
     }
+    free(batch.inside);
     free(batch.store);
     free(batch.mnt);
     return status;
