@@ -229,3 +229,9 @@ bool bale_setting_is_open(struct bale_setting setting)
     return bale_setting_valid(setting) &&
            !bale_codec_about(setting.codec)->in_frame((uint16_t)setting.parameter);
 }
+
+bool bale_setting_may_have_part(struct bale_setting setting)
+{
+    return bale_codec_has_part(setting.codec) ||
+           (setting.codec == BALE_CODEC_AUTO && setting.parameter == BALE_AUTO_FOR_SPEED);
+}

@@ -178,6 +178,9 @@ bool bale_setting_valid(struct bale_setting setting);
 /* Whether a valid setting leaves something to be chosen from the raw bytes. */
 bool bale_setting_is_open(struct bale_setting setting);
 
+/* Whether frames of a setting may have an extent part: its codec has one, or it may choose one. */
+bool bale_setting_may_have_part(struct bale_setting setting);
+
 #ifdef __cplusplus
 }
 #endif

@@ -45,7 +45,7 @@ void bale_stream_begin(struct bale_stream *stream, uint32_t extent, struct bale_
                        uint8_t out[static BALE_STREAM_HEAD])
 {
     *stream = (struct bale_stream){
-        .extent = extent, .features = bale_codec_has_part(setting.codec) ? BALE_FEATURE_PARTS : 0};
+        .extent = extent, .features = bale_setting_may_have_part(setting) ? BALE_FEATURE_PARTS : 0};
     memset(out, 0, BALE_STREAM_HEAD);
     memcpy(out, magic_head, BALE_STREAM_MAGIC);
     out[AT_VERSION] = VERSION;

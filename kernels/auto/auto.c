@@ -29,6 +29,7 @@ static const struct bale_sampling sampling = {.piece = BALE_AUTO_PIECE,
                                               .most = BALE_AUTO_PIECES_MAX};
 
 static const struct bale_setting store = {.codec = BALE_CODEC_STORE};
+static const struct bale_setting fsst = {.codec = BALE_CODEC_FSST};
 static const struct bale_setting lz4 = {.codec = BALE_CODEC_LZ4};
 static const struct bale_setting zstd = {.codec = BALE_CODEC_ZSTD, .parameter = 1};
 
@@ -134,6 +135,7 @@ static struct bale_setting choose_for_ratio(struct bale_auto *a, struct estimate
 /* The time that a codec takes for a raw byte beyond store's, in 1/16 of the time for a stored byte
  * (spec.md, "Speed"). */
 enum {
+    PRICE_FSST = 4,
     PRICE_LZ4 = 7,
     PRICE_ZSTD = 9,
 };
@@ -144,21 +146,33 @@ static uint32_t cost(const struct estimates *e, uint32_t stored, uint32_t price)
     return stored + e->raw * price / 16;
 }
 
+/* Strings have less entropy than that, and the estimate takes as long as those of gpulz. */
+static bool may_be_strings(const struct estimates *e)
+{
+    return e->zstd < e->raw - e->raw / 4;
+}
+
 static struct bale_setting choose_for_speed(struct bale_auto *a, struct estimates *e)
 {
     struct bale_setting best = store;
-    uint32_t least = e->raw;
+    uint32_t least = e->raw, its;
 
     estimate_gpulz(a, e);
     for (unsigned symbol_log2 = SYMBOL_SIZES; symbol_log2-- > SYMBOL_LOG2_MIN;) {
-        uint32_t its = cost(e, e->gpulz[symbol_log2], gpulz_prices[symbol_log2]);
+        its = cost(e, e->gpulz[symbol_log2], gpulz_prices[symbol_log2]);
         if (its < least) {
             least = its;
             best = gpulz(symbol_log2);
         }
     }
-    if (cost(e, e->lz4, PRICE_LZ4) < least) {
-        least = cost(e, e->lz4, PRICE_LZ4);
+    its = may_be_strings(e) ? cost(e, bale_auto_fsst(a, e->raw), PRICE_FSST) : least;
+    if (its < least) {
+        least = its;
+        best = fsst;
+    }
+    its = cost(e, e->lz4, PRICE_LZ4);
+    if (its < least) {
+        least = its;
         best = lz4;
     }
     return cost(e, e->zstd, PRICE_ZSTD) < least ? zstd : best;

@@ -13,6 +13,7 @@
 #define BALE_AUTO_SAMPLE_MAX (BALE_AUTO_PIECE * BALE_AUTO_PIECES_MAX)
 #define BALE_AUTO_CLOSER 32768u /* bytes of the piece of a closer look; no more than a sample */
 #define BALE_AUTO_HASH_LOG2 12
+#define BALE_AUTO_STRINGS_LOG2 16
 #define BALE_AUTO_SKIP_LOG2 4 /* after each 2^this misses in a row, the parse takes longer steps */
 
 /* The parameters of the gpulz that is considered. */
@@ -26,6 +27,7 @@ struct bale_auto {
     /* How often each literal occurs, in four arrays, so that equal bytes in a row do not wait for
      * each other. */
     uint32_t counts[4][256];
+    uint8_t strings[1u << BALE_AUTO_STRINGS_LOG2]; /* how often each hash of a string was seen */
 };
 
 /* Estimated sizes of the compressed sample, in bytes. */
@@ -43,6 +45,9 @@ uint32_t bale_auto_zstd(struct bale_auto *a, uint32_t length);
 
 /* Estimates the size in gpulz, in bytes, with symbols of this size: two bytes or more. */
 uint32_t bale_auto_gpulz(struct bale_auto *a, uint32_t length, unsigned symbol_log2);
+
+/* Estimates the size in fsst, in bytes, without the extent part. */
+uint32_t bale_auto_fsst(struct bale_auto *a, uint32_t length);
 
 /* The number of equal bytes from candidate and from at on, up to end. candidate < at < end. */
 static inline uint32_t bale_auto_agree(const uint8_t *sample, uint32_t candidate, uint32_t at,

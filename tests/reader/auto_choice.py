@@ -115,6 +115,39 @@ def gpulz(s: bytes, size: int) -> int:
     return size * literals + 2 * pointers + (literals + pointers + 7) // 8 + len(s) % size
 
 
+def fsst(s: bytes) -> int:
+    apart = max(1, len(s) // KIB // 8) * KIB
+    pieces = [s[at:at + KIB] for at in range(0, len(s), apart)[:4]]
+    counts = [0] * 65536
+
+    def slot(string: bytes) -> int:
+        return (int.from_bytes(string, "little") << 64 - 8 * len(string)) * 0x9E3779B97F4A7C15 % 2**64 >> 48
+
+    def walk(seen: int, learn: bool) -> int:
+        size = 0
+        for piece in pieces:
+            at = 0
+            while at < len(piece):
+                slots = {n: slot(piece[at:at + n]) for n in (8, 6, 4, 3, 2) if n <= len(piece) - at}
+                step = 1
+                for n, h in slots.items():
+                    if step == 1 and counts[h] >= 2 and counts[h] * n * 160 >= seen:
+                        step = n
+                    counts[h] = min(255, counts[h] + learn)
+                size += 1
+                if step == 1:
+                    h = slot(piece[at:at + 1])
+                    size += counts[h] * 3 * 160 < seen
+                    counts[h] = min(255, counts[h] + learn)
+                at += step
+                seen += step if learn else 0
+        return size
+
+    total = sum(map(len, pieces))
+    walk(0, True)
+    return walk(total, False) * len(s) // total
+
+
 def gpulz_all(s: bytes) -> dict[int, int]:
     g = {8: gpulz(s, 8), 4: gpulz(s, 4)}
     if g[4] <= len(s) // 2:
@@ -152,6 +185,9 @@ def for_ratio(raw: bytes) -> str:
 def for_speed(raw: bytes) -> str:
     s = sample(raw)
     g = gpulz_all(s)
-    costs = {"store": (len(s), 0), "gpulz:s=8": (g[8], 1), "gpulz:s=4": (g[4], 1),
-             "gpulz:s=2": (g[2], 2), "lz4": (lz4(s), 7), "zstd:1": (zstd(s), 9)}
+    l, z = lz4(s), zstd(s)
+    costs = {"store": (len(s), 0), "gpulz:s=8": (g[8], 1), "gpulz:s=4": (g[4], 1), "gpulz:s=2": (g[2], 2)}
+    if z < len(s) - len(s) // 4:
+        costs["fsst"] = fsst(s), 4
+    costs.update({"lz4": (l, 7), "zstd:1": (z, 9)})
     return min(costs, key=lambda name: costs[name][0] + len(s) * costs[name][1] // 16)

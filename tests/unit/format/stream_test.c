@@ -65,6 +65,7 @@ static void test_written(void)
 static void test_part(void)
 {
     const struct bale_setting with = {.codec = BALE_CODEC_FSST};
+    const struct bale_setting chosen = {.codec = BALE_CODEC_AUTO, .parameter = BALE_AUTO_FOR_SPEED};
     struct bale_frame frame = {.codec = BALE_CODEC_FSST, .raw_length = 100};
     struct bale_stream stream, read;
     uint8_t head[BALE_STREAM_HEAD];
@@ -74,6 +75,8 @@ static void test_part(void)
     REQUIRE(bale_stream_head_decode(head, &read) == BALE_OK);
     CHECK_EQ_U(read.features, BALE_FEATURE_PARTS);
     CHECK_EQ(bale_stream_add(&read, &frame), BALE_OK);
+    bale_stream_begin(&stream, BALE_EXTENT_DEFAULT, chosen, head);
+    CHECK_EQ_U(stream.features, BALE_FEATURE_PARTS);
     REQUIRE(bale_stream_head_decode(head_bytes, &read) == BALE_OK);
     CHECK_EQ(bale_stream_add(&read, &frame), BALE_E_CORRUPT);
     frame.codec = BALE_CODEC_STORE;
