@@ -1,5 +1,5 @@
 /* What the sources of a container share. Calls go one way: open.c and transaction.c, check.c,
- * usage.c and read.c, commit.c and verify.c, container.c, space.c, the index, evidence.c,
+ * restore.c, candidates.c, usage.c and read.c, commit.c and verify.c, container.c, space.c, the index, evidence.c,
  * frame_io.c.
  *
  * Locks, in this order: the writer lock (busy), first_lock, index_lock, space.lock. Only the owner

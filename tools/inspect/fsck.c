@@ -33,7 +33,7 @@ enum {
 };
 
 static const char help[] =
-    "usage: balefs fsck [--data] [--repair [--root ROOT]] [-j N] [--json] STORE\n"
+    "usage: balefs fsck [--data] [--repair [--yes] [--root ROOT]] [-j N] [--json] STORE\n"
     "\n"
     "Checks a store that is not mounted: its own files, and the roots and the index of every\n"
     "file in it. Changes nothing without --repair. Prints a line for each problem:\n"
@@ -41,9 +41,12 @@ static const char help[] =
     "\n"
     "  -d, --data    also read all data, verify its checksums and decompress it\n"
     "      --repair  make the store's own files again if they are lost or damaged: from\n"
-    "                their copies, or else from what the files in the store say; and\n"
-    "                settle roots in doubt (below): what is shown now stays, what is\n"
-    "                damaged in it is accepted, and the file can be written again\n"
+    "                their copies, or else from what the files in the store say; restore\n"
+    "                lost pages of a file's index from its frames; and settle roots in\n"
+    "                doubt (below): what is shown now stays, what is damaged in it is\n"
+    "                accepted, and the file can be written again. On a terminal it lists\n"
+    "                the problems and asks first\n"
+    "  -y, --yes     do not ask\n"
     "      --root ROOT\n"
     "                with --repair: older or newest, the root of a file in doubt that stays\n"
     "                instead\n"
@@ -71,6 +74,7 @@ static const struct option long_options[] = {
     {"data", no_argument, NULL, 'd'},
     {"jobs", required_argument, NULL, 'j'},
     {"repair", no_argument, NULL, OPTION_REPAIR},
+    {"yes", no_argument, NULL, 'y'},
     {"root", required_argument, NULL, OPTION_ROOT},
     {"json", no_argument, NULL, OPTION_JSON},
     {"help", no_argument, NULL, 'h'},
@@ -247,17 +251,58 @@ static int check_store(struct bale_fsck *fsck, const char *path)
     return status;
 }
 
+/* Checks the store with the settings of fsck. */
+static int check_once(const struct bale_fsck *settings, const char *path)
+{
+    struct bale_fsck fsck = *settings;
+
+    fsck.problems = json_array();
+    fsck.doubts_list = json_array();
+    fsck.notes = json_array();
+    fsck.repaired = json_array();
+    int status = check_store(&fsck, path);
+    json_decref(fsck.problems);
+    json_decref(fsck.doubts_list);
+    json_decref(fsck.notes);
+    json_decref(fsck.repaired);
+    return status;
+}
+
+static bool user_agrees(const char *path)
+{
+    char answer[16] = "";
+
+    fprintf(stderr,
+            "%s: repair what is listed? What a repair replaces in files is kept in %s/%s. [y/N] ",
+            path, path, BALE_STORE_DIR "/damaged");
+    return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+/* On a terminal: lists the problems, then asks. */
+static int check_and_ask(struct bale_fsck *fsck, const char *path)
+{
+    fsck->repair = false;
+    int status = check_once(fsck, path);
+    if (status == 0 || status & (EXIT_USAGE | EXIT_CANCELLED) || !user_agrees(path))
+        return status;
+    fsck->repair = true;
+    return check_once(fsck, path);
+}
+
 static int fsck_run(const struct bale_command *command, int argc, char **argv)
 {
     struct bale_fsck fsck = {.threads = bale_cpus(),
                              .lock = PTHREAD_MUTEX_INITIALIZER,
                              .less = PTHREAD_COND_INITIALIZER};
+    bool asks = isatty(STDIN_FILENO);
     int option, status;
 
-    while ((option = bale_options_next(command, argc, argv, ":dj:h", long_options)) !=
+    while ((option = bale_options_next(command, argc, argv, ":dyj:h", long_options)) !=
            BALE_OPTION_END)
         if (option == 'd')
             fsck.data = true;
+        else if (option == 'y')
+            asks = false;
         else if (option == OPTION_REPAIR)
             fsck.repair = true;
         else if (option == OPTION_JSON)
@@ -273,21 +318,13 @@ static int fsck_run(const struct bale_command *command, int argc, char **argv)
     if (fsck.pick != BALE_PICK_BY_RULES && !fsck.repair)
         return bale_usage_error(command, "--root is for --repair: balefs cat and balefs export "
                                          "have a --root of their own");
-    fsck.problems = json_array();
-    fsck.doubts_list = json_array();
-    fsck.notes = json_array();
-    fsck.repaired = json_array();
-    status = check_store(&fsck, argv[optind]);
-    json_decref(fsck.problems);
-    json_decref(fsck.doubts_list);
-    json_decref(fsck.notes);
-    json_decref(fsck.repaired);
-    return status;
+    return fsck.repair && asks && !fsck.as_json ? check_and_ask(&fsck, argv[optind])
+                                                : check_once(&fsck, argv[optind]);
 }
 
 const struct bale_command bale_command_fsck = {
     .name = "fsck",
-    .summary = "checks a store, and repairs its own files",
+    .summary = "checks a store, and repairs it",
     .help = help,
     .usage = EXIT_USAGE,
     .run = fsck_run,

@@ -87,19 +87,15 @@ static void repair_container(struct fsck_file *file)
     struct bale_fsck *fsck = file->fsck;
     bool doubt = serving(file->recovery);
     struct bale_reason why;
-    int err = BALE_OK;
 
-    if (doubt || file->recovery == BALE_RECOVERY_SLOT) {
-        if (fsck->repair)
-            err = bale_repair_container(&fsck->reader, file->below,
-                                        doubt ? fsck->pick : BALE_PICK_BY_RULES, &why);
-        if (fsck->repair && err == BALE_OK) {
-            bale_fsck_repaired(fsck, file->below, doubt ? "its root is settled" : "its root slots");
+    if (doubt && fsck->repair) {
+        if (bale_repair_container(&fsck->reader, file->below, fsck->pick, &why) == BALE_OK) {
+            bale_fsck_repaired(fsck, file->below, "its root is settled");
             doubt = false;
+        } else {
+            bale_fsck_unreadable(fsck, file->below, why.text);
         }
     }
-    if (err != BALE_OK)
-        bale_fsck_unreadable(fsck, file->below, why.text);
     pthread_mutex_lock(&fsck->lock);
     fsck->doubts += doubt;
     pthread_mutex_unlock(&fsck->lock);
@@ -123,6 +119,28 @@ static uint64_t check_container(struct fsck_file *file, struct bale_container *c
     return attr.stored;
 }
 
+/* Before the check, which then finds only what cannot be restored. A container without a valid root is
+ * the check's to report. */
+static void restore_file(struct fsck_file *file)
+{
+    struct bale_fsck *fsck = file->fsck;
+    struct bale_reason why;
+    char text[BALE_REASON_SIZE];
+    int done = bale_repair_index(&fsck->reader, file->below, &why);
+
+    if (done > 0) {
+        snprintf(text, sizeof text, "%d lost page%s of its index: restored from its frames", done,
+                 done > 1 ? "s" : "");
+        bale_fsck_repaired(fsck, file->below, text);
+    }
+    if (done >= 0)
+        done = bale_repair_slot(&fsck->reader, file->below, &why);
+    if (done > 0)
+        bale_fsck_repaired(fsck, file->below, "a lost root slot: written again");
+    if (done < 0 && done != BALE_E_CORRUPT)
+        bale_fsck_unreadable(fsck, file->below, why.text);
+}
+
 static void fsck_file_check(struct bale_job *job, struct bale_scratch *scratch)
 {
     static const struct bale_fault no_root = {.what = "no root is whole"};
@@ -131,6 +149,9 @@ static void fsck_file_check(struct bale_job *job, struct bale_scratch *scratch)
     struct bale_container *container;
     struct bale_reason why;
     uint64_t stored = 0;
+
+    if (fsck->repair)
+        restore_file(file);
     int err = bale_reader_open_container_at(&fsck->reader, file->below, &container, &why);
 
     if (err == BALE_OK) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fts.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -202,6 +203,97 @@ int bale_repair_volume(const char *path, struct bale_reason *done, struct bale_r
     return err;
 }
 
+/* ---- The index of a container ---- */
+
+struct restoring {
+    const struct bale_reader *reader;
+    const char *below;
+    int fd; /* of the container */
+    int count;
+    struct bale_reason *why; /* text[0]: what was replaced could not be kept */
+};
+
+static int damaged_directory(const struct bale_reader *reader)
+{
+    int root = bale_store_root_fd(reader->store);
+    const char *path = BALE_STORE_DIR "/damaged";
+
+    if (mkdirat(root, path, 0700) != 0 && errno != EEXIST)
+        return -1;
+    return openat(root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Keeps the bytes that a page replaces, as INODE.POSITION, and its path in the file "list". */
+static bool keep_old(const struct restoring *restoring, const struct bale_lost_page *page)
+{
+    uint8_t old[BALE_PAGE_MAX];
+    char name[64], line[BALE_REASON_SIZE];
+    struct stat st;
+    ssize_t got = pread(restoring->fd, old, page->length, (off_t)page->position);
+    int dir = damaged_directory(restoring->reader);
+    bool kept = dir >= 0 && fstat(restoring->fd, &st) == 0;
+
+    if (kept) {
+        snprintf(name, sizeof name, "%" PRIu64 ".%" PRIu64, (uint64_t)st.st_ino, page->position);
+        int length = snprintf(line, sizeof line, "%s %s\n", name, restoring->below);
+        size_t room = length < (int)sizeof line ? (size_t)length : sizeof line - 1;
+        int list =
+            openat(dir, "list", O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+        int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        /* What cannot be read is not kept. */
+        kept = list >= 0 && fd >= 0 && write(list, line, room) == (ssize_t)room &&
+               (got <= 0 || write(fd, old, (size_t)got) == got) && fsync(fd) == 0;
+        if (list >= 0)
+            close(list);
+        if (fd >= 0)
+            close(fd);
+    }
+    if (!kept)
+        bale_reason_set(restoring->why,
+                        BALE_STORE_DIR "/damaged: cannot be written: %s: what a "
+                                       "repair replaces is kept there: make room",
+                        strerror(errno));
+    if (dir >= 0)
+        close(dir);
+    return kept;
+}
+
+static bool page_is_lost(void *arg, const struct bale_lost_page *page)
+{
+    struct restoring *restoring = arg;
+
+    if (!page->bytes || restoring->why->text[0] != '\0' || !keep_old(restoring, page))
+        return false;
+    restoring->count++;
+    return true;
+}
+
+int bale_repair_index(const struct bale_reader *reader, const char *below, struct bale_reason *why)
+{
+    struct restoring restoring = {.reader = reader, .below = below, .why = why};
+    struct bale_reader writer = *reader;
+    struct bale_container *container;
+
+    why->text[0] = '\0';
+    writer.config.writable = true;
+    writer.config.pick = BALE_PICK_NEWEST; /* it verifies nothing, and writes nothing */
+    int err = bale_reader_open_container_at(&writer, below, &container, why);
+    if (err == BALE_E_INVALID) { /* an empty file */
+        why->text[0] = '\0';
+        return 0;
+    }
+    if (err != BALE_OK)
+        return err;
+    restoring.fd = bale_io_fd(bale_container_io(container));
+    err = bale_container_restore(container, page_is_lost, &restoring);
+    if (err != BALE_OK && why->text[0] == '\0')
+        bale_reason_set(why, "its index cannot be restored: %s", bale_err_text(err));
+    else if (err == BALE_OK && why->text[0] != '\0')
+        err = BALE_E_IO;
+    bale_container_close(container);
+    return err == BALE_OK ? restoring.count : err;
+}
+
 int bale_repair_container(const struct bale_reader *reader, const char *below,
                           enum bale_root_pick pick, struct bale_reason *why)
 {
@@ -218,4 +310,17 @@ int bale_repair_container(const struct bale_reader *reader, const char *below,
         bale_reason_set(why, "cannot be repaired: %s", bale_err_text(err));
     bale_container_close(container);
     return err;
+}
+
+int bale_repair_slot(const struct bale_reader *reader, const char *below, struct bale_reason *why)
+{
+    struct bale_container *container;
+    int err = bale_reader_open_container_at(reader, below, &container, why);
+
+    if (err != BALE_OK)
+        return err;
+    bool lost = bale_container_recovery(container) == BALE_RECOVERY_SLOT;
+    bale_container_close(container);
+    err = lost ? bale_repair_container(reader, below, BALE_PICK_BY_RULES, why) : BALE_OK;
+    return err == BALE_OK ? lost : err;
 }

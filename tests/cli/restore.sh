@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# fsck --repair restores lost pages of an index from the frames, in the file's own inode, and keeps what it replaces.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+make_store=${1:?the program that fills stores}
+
+store=$work/store
+run 0 init "$store"
+seq 400000 >"$work/text"
+"$make_store" "$store" text "$work/text" other "$work/text"
+ln "$store/text" "$store/link"
+cp -a "$store" "$work/whole"
+chmod 640 "$store/text"
+inode=$(stat -c '%i %h %a %U' "$store/text")
+run 0 inspect --json "$store/text"
+tree=$(json '[r["tree_position"] for r in d["roots"] if r.get("chosen")][0]')
+
+damage() { head -c 40 /dev/zero | dd of="$store/text" bs=1 seek=$((tree + 4)) conv=notrunc status=none; }
+
+# asked ANSWER: fsck --repair on a terminal, which answers
+asked() {
+    /usr/bin/python3 - "$1" "$balefs" fsck --repair "$store" <<'END'
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+seen = b""
+while b"[y/N] " not in seen:
+    seen += os.read(fd, 4096)
+os.write(fd, sys.argv[1].encode() + b"\n")
+try:
+    while os.read(fd, 4096):
+        pass
+except OSError:
+    pass
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+END
+}
+
+damage
+run 4 fsck "$store"
+prints "^$store/.*: offset 0: index page \(position $tree\)$"
+run 1 cat "$store/text"
+got=0
+asked n || got=$?
+is 4 "$got" "exit status after no"
+run 4 fsck "$store"
+got=0
+asked y || got=$?
+is 1 "$got" "exit status after yes"
+run 0 fsck --data "$store"
+run 0 cat "$store/text"
+cmp "$work/.out" "$work/text" || fail "other contents"
+is "$inode" "$(stat -c '%i %h %a %U' "$store/text")" "the inode"
+cmp "$store/text" "$work/whole/text" || fail "other bytes than before the damage"
+is "${inode%% *}.$tree text" "$(sed 's/ link$/ text/' "$store/.balefs/damaged/list")" "the list of what was replaced"
+[ "$(tail -c +5 "$store/.balefs/damaged/${inode%% *}.$tree" | head -c 40 | tr -d '\0' | wc -c)" = 0 ] ||
+    fail "what was replaced is not kept"
+
+# With a root slot, and without a terminal.
+damage
+flip "$store/text" 50
+run 4 fsck "$store"
+run 1 fsck --repair --json "$store" </dev/null
+is "2" "$(json 'len(d["repaired"])')" "repaired in JSON"
+run 0 fsck --data "$store"
+run 0 cat "$store/text"
+cmp "$work/.out" "$work/text" || fail "other contents after a slot and a page"
+
+# What cannot be made again stays lost, and nothing else is touched.
+damage
+run 0 inspect --json "$store/other"
+position=$(json 'd["extents"][0]["position"]')
+flip "$store/text" $((position + 20))
+cp "$store/text" "$work/spoilt"
+run 4 fsck --repair --yes "$store"
+prints "^$store/.*: offset 0: index page "
+cmp "$store/text" "$work/spoilt" || fail "a repair that failed changed the file"
