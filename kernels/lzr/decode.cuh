@@ -12,34 +12,45 @@
 
 namespace bale_lzr
 {
+/* By a warp of those that decode: its group of a turn. False: it is corrupt. *at: the turn's place,
+ * which only the literals of four tables need; moves behind it. */
+__device__ inline bool decode_turn(shared *s, const uint8_t *in, const turn *before, turn *now,
+                                   uint32_t *at)
+{
+    const uint32_t index = threadIdx.x / 32;
+    const bool four = s->h.tables > 1;
+    group_decoder decoder(s, in, index, before);
+
+    decoder.sequences(now);
+    if (four) /* a literal's table depends on where its group begins */
+        (void)bale_barrier::any(2, DECODERS, false);
+    const bool fine = decoder.literals(*at + (four && index == 1 ? now->bytes[0] : 0), now);
+    *at += four ? now->bytes[0] + now->bytes[1] : 0;
+    decoder.keep();
+    return fine;
+}
+
 /* By a block: decodes the words to the window. False, for all threads: they are corrupt. */
 __device__ inline bool decode_words(const uint8_t *in, shared *s, uint32_t raw_length)
 {
     const uint32_t warp = threadIdx.x / 32;
-    const bool decodes = warp<STREAMS, four = s->h.tables> 1;
-    group_decoder decoder(s, in, warp);
-    uint32_t at = 0; /* placers, and decoders where there are four tables: the next turn's place */
+    const bool decodes = warp < STREAMS;
+    uint32_t at = 0; /* the next turn's place */
     bool more = true;
 
-    for (uint32_t turn = 0;; turn++) {
-        group *const g = s->groups[turn % 2], *const before = s->groups[(turn + 1) % 2];
+    for (uint32_t n = 0;; n++) {
+        turn *const now = &s->turns[n % 2], *const before = &s->turns[(n + 1) % 2];
         bool fine = true;
-        if (more && decodes)
-            decoder.sequences(&g[warp]);
-        if (more && four) /* a literal's table depends on where its group begins */
-            __syncthreads();
-        if (more && decodes) {
-            fine = decoder.literals(at + (four && warp == 1 ? g[0].bytes : 0), &g[warp]);
-            at += four ? g[0].bytes + g[1].bytes : 0;
-        }
-        if (!decodes && turn > 0)
+        if (decodes && more)
+            fine = decode_turn(s, in, n > 0 ? before : nullptr, now, &at);
+        if (!decodes && n > 0)
             fine = place_turn(s, before, raw_length, &at);
         if (__syncthreads_or(!fine))
             return false;
         if (!more)
             break;
-        more = g[0].left > 0 && (s->h.streams == 1 || g[1].count > 0);
-        if (!more && (g[0].left > 0 || g[1].left > 0))
+        more = now->left[0] > 0 && (s->h.streams == 1 || now->count[1] > 0);
+        if (!more && (now->left[0] > 0 || now->left[1] > 0))
             return false;
     }
     return !__syncthreads_or(!decodes && at != raw_length);

@@ -1,5 +1,5 @@
-/* lzr (spec.md) on the device: from the sequences of a turn to bytes, by a thread for each
- * sequence. */
+/* lzr (spec.md) on the device: from the sequences of a turn to bytes. First a thread for each
+ * sequence finds where it begins; then, slice by slice of the window, threads for its bytes. */
 #ifndef BALE_KERNELS_LZR_PLACE_CUH
 #define BALE_KERNELS_LZR_PLACE_CUH
 
@@ -8,8 +8,7 @@
 
 namespace bale_lzr
 {
-constexpr uint32_t AHEAD = 4;                /* bytes that a lane loads before it stores them */
-constexpr uint32_t LONG = 16;                /* bytes; a longer match is copied by all lanes */
+constexpr uint32_t HOPS = 3;
 constexpr uint32_t OF_WARP_BEFORE = 1 << 16; /* + k: the offset of the sequence k before its last */
 
 /* By the placers: waits for all of them; whether one came with true. */
@@ -83,147 +82,196 @@ __device__ inline uint32_t resolve(const placing *p, uint32_t warp, uint32_t off
     return offset;
 }
 
-/* By a thread: copies bytes that do not overlap. */
-__device__ inline void copy_run(uint8_t *to, const uint8_t *from, uint32_t length)
-{
-    for (uint32_t n = 0; n < length; n += AHEAD) {
-        uint8_t bytes[AHEAD];
-#pragma unroll
-        for (uint32_t k = 0; k < AHEAD; k++)
-            bytes[k] = n + k < length ? from[n + k] : 0;
-#pragma unroll
-        for (uint32_t k = 0; k < AHEAD; k++)
-            if (n + k < length)
-                to[n + k] = bytes[k];
-    }
-}
+/* A sequence of a turn, where its bytes lie. */
+struct span {
+    uint32_t at, end;
+    uint32_t number; /* of those that have bytes, from 1 on; 0: it has none */
+};
 
-/* By a thread: copies a match whose source ends before it, or at it if it reaches into itself. */
-__device__ inline void copy_match(uint8_t *to, uint32_t length, uint32_t offset)
+/* By the placers: mark the sequences of a turn that ends at `end`, in the stretch from `base` on. */
+__device__ inline void mark(marks *m, uint32_t base, uint32_t end, const span &q)
 {
-    const uint8_t *from = to - offset;
-    uint32_t at = 0;
-
-    if (offset >= length) {
-        copy_run(to, from, length);
+    if (threadIdx.x == DECODERS && end % UNIT != 0 && end - base < MARKED)
+        atomicOr(&m->begins[(end - base) / 32], 1u << (end - base) % 32);
+    if (q.number == 0)
         return;
-    }
-    for (uint32_t n = 0; n < length; n++) {
-        to[n] = from[at];
-        at = at + 1 == offset ? 0 : at + 1;
-    }
+    if (q.at >= base && q.at - base < MARKED)
+        atomicOr(&m->begins[(q.at - base) / 32], 1u << (q.at - base) % 32);
+    for (uint32_t w = q.at < base ? 0 : (q.at - base) / 32 + 1;
+         w < MARKED / 32 && base + 32 * w <= q.end; w++)
+        m->numbers[w] = (uint16_t)q.number;
 }
 
-/* By a warp: the same, of a match that is the same for all lanes. */
-__device__ inline void copy_long(uint8_t *to, uint32_t length, uint32_t offset)
+/* By a thread: sets the sources of its unit, and writes the unit's literals to the window. wraps:
+ * there are matches that reach into themselves. */
+__device__ inline void set_sources(uint8_t *window, const turn *t, const marks *m, uint32_t base,
+                                   uint32_t first, bool wraps, uint32_t (&from)[UNIT])
 {
-    for (uint32_t n = lane(); n < length; n += 32)
-        to[n] = *(to - offset + (n < offset ? n : n % offset));
-}
+    const uint32_t word = (first - base) / 32, bit = first - base - 32 * word;
+    const uint32_t begins = m->begins[word] >> bit;
+    uint32_t i = m->numbers[word] + (uint32_t)__popc(m->begins[word] & ((1u << bit) - 1));
+    place of[UNIT];
 
-/* The first of the ascending places that is more than `at`, or PLACERS. */
-__device__ inline uint32_t find(const uint32_t *places, uint32_t at)
-{
-    uint32_t i = 0; /* all before it are not */
-
-    for (uint32_t by = PLACERS; by > 0; by /= 2)
-        if (i + by <= PLACERS && places[i + by - 1] <= at)
-            i += by;
-    return i;
-}
-
-/* Whether one of the sequences [first, end) is pending. */
-__device__ inline bool is_any_pending(const uint32_t *pending, uint32_t first, uint32_t end)
-{
-    for (uint32_t word = first / 32; 32 * word < end; word++) {
-        uint32_t mask = pending[word];
-        if (32 * word < first)
-            mask &= ~0u << first % 32;
-        if (end - 32 * word < 32)
-            mask &= (1u << (end - 32 * word)) - 1;
-        if (mask != 0)
-            return true;
+#pragma unroll
+    for (uint32_t j = 0; j < UNIT; j++) {
+        i += begins >> j & 1;
+        of[j] = t->places[i];
     }
-    return false;
-}
-
-/* By the placers: copies the matches of a turn, in passes: those whose sources are not part of a
- * match that is not copied yet. at: the turn's first byte; to: where the thread's match goes. */
-__device__ inline void copy_matches(shared *s, uint32_t at, uint32_t to, uint32_t length,
-                                    uint32_t offset)
-{
-    placing *p = &s->place;
-    const uint32_t warp = (threadIdx.x - DECODERS) / 32, from = to - offset;
-    const uint32_t source_end = from + min(length, offset);
-    uint32_t first = 0, end = 0;
-    bool left = length > 0;
-
-    if (left && source_end > at) {
-        first = find(p->end, from);
-        end = find(p->begin, source_end - 1);
+#pragma unroll
+    for (uint32_t j = 0; j < UNIT; j++) {
+        const uint32_t byte = first + j;
+        const bool is_literal = byte < of[j].match;
+        from[j] = is_literal ? byte : byte - (of[j].sources & 0xffff);
+        if (is_literal)
+            window[byte] = t->literals[0][(uint16_t)((of[j].sources >> 16) + byte)];
     }
-    for (uint32_t pass = 0;; pass++) {
-        const bool now = left && !is_any_pending(p->pending[pass % 2], first, end);
-        if (now && length <= LONG)
-            copy_match(s->window + to, length, offset);
-        for (uint32_t longer = __ballot_sync(ALL, now && length > LONG); longer != 0;
-             longer &= longer - 1) {
-            const int i = __ffs((int)longer) - 1;
-            copy_long(s->window + __shfl_sync(ALL, to, i), __shfl_sync(ALL, length, i),
-                      __shfl_sync(ALL, offset, i));
+    if (wraps)
+#pragma unroll
+        for (uint32_t j = 0; j < UNIT; j++) { /* such a match repeats the bytes before it */
+            const uint32_t in_match = first + j - of[j].match, offset = of[j].sources & 0xffff;
+            if (from[j] != first + j && in_match >= offset)
+                from[j] -= in_match - in_match % offset;
         }
-        left = left && !now;
-        const uint32_t mask = __ballot_sync(ALL, left);
-        if (lane() == 0)
-            p->pending[(pass + 1) % 2][warp] = mask;
-        if (!is_any(left))
-            return;
+}
+
+/* Four sources. */
+__device__ inline two_sources joined(const uint32_t (&from)[UNIT])
+{
+    return {from[0] | from[1] << 16, from[2] | from[3] << 16};
+}
+
+/* By a warp: follows sources in the slice by one step. Whether one moved. */
+__device__ inline bool follow(const uint16_t *sources, uint32_t base, uint32_t (&from)[UNIT])
+{
+    uint32_t next[UNIT];
+    bool moved = false;
+
+#pragma unroll
+    for (uint32_t j = 0; j < UNIT; j++) { /* all loads before any is used */
+        next[j] = from[j];
+        if (from[j] >= base)
+            next[j] = sources[from[j] - base];
     }
+#pragma unroll
+    for (uint32_t j = 0; j < UNIT; j++) {
+        moved = moved || next[j] != from[j];
+        from[j] = next[j];
+    }
+    return moved;
+}
+
+/* By the placers: follows sources until each is a literal or lies before the slice. Threads follow
+ * theirs some steps at a time, then they note how far they are: so a chain takes passes as its
+ * length's logarithm. */
+__device__ inline void chase(slice_sources *sources, uint32_t base, bool there,
+                             uint32_t (&from)[UNIT])
+{
+    for (;;) {
+        bool moved = there;
+        for (uint32_t hop = 0; hop < HOPS && __any_sync(ALL, moved); hop++)
+            moved = there && follow(sources->of, base, from);
+        if (!is_any(moved))
+            return;
+        if (there)
+            sources->unit[threadIdx.x - DECODERS] = joined(from);
+        (void)is_any(false);
+    }
+}
+
+/* By the placers: writes the bytes of a slice, from `base` on; those of the turn are [low, high). */
+__device__ inline void place_slice(shared *s, const turn *t, uint32_t marked, uint32_t base,
+                                   uint32_t low, uint32_t high, bool wraps)
+{
+    const uint32_t i = threadIdx.x - DECODERS, first = base + UNIT * i;
+    const bool there = first < high;
+    uint32_t from[UNIT], bytes = 0;
+
+    if (there) {
+        set_sources(s->window, t, &s->marked, marked, first, wraps, from);
+        s->sources.unit[i] = joined(from);
+    }
+    (void)is_any(false);
+    if (i < SLICE / 32)
+        s->marked.begins[(base - marked) / 32 + i] = 0;
+    chase(&s->sources, base, there, from);
+    if (there)
+#pragma unroll
+        for (uint32_t j = 0; j < UNIT; j++)
+            bytes |= (uint32_t)s->window[from[j]] << 8 * j;
+    (void)is_any(false);
+    if (first >= low && first + UNIT <= high)
+        *(uint32_t *)(s->window + first) = bytes;
+    else
+        for (uint32_t j = 0; j < UNIT; j++)
+            if (first + j >= low && first + j < high)
+                s->window[first + j] = (uint8_t)(bytes >> 8 * j);
 }
 
 /* By the placers: writes the bytes of a turn, from *at on, and moves *at behind them. False, for
  * all threads: it is corrupt. p->last[0]: the last offsets before the turn. */
-__device__ inline bool place_turn(shared *s, const group *groups, uint32_t raw_length, uint32_t *at)
+__device__ inline bool place_turn(shared *s, turn *t, uint32_t raw_length, uint32_t *at)
 {
     placing *p = &s->place;
-    const uint32_t i = threadIdx.x - DECODERS, warp = i / 32, own = i % GROUP;
-    const group *g = &groups[i / GROUP];
-    const uint32_t first = own - lane(), lanes = g->count > first ? min(g->count - first, 32u) : 0;
+    const uint32_t i = threadIdx.x - DECODERS, warp = i / 32, stream = i / GROUP;
+    const uint32_t first = i % GROUP - lane(), count = t->count[stream];
+    const uint32_t lanes = count > first ? min(count - first, 32u) : 0;
     sequence q = {0, 0, 1, 0};
 
     if (lane() < lanes)
-        q = sequence_of(g->classes[own], g->raw[own]);
+        q = sequence_of(t->classes[i], t->raw[i]);
     const uint32_t runs = bale_warp::inclusive_sum(q.run);
     const uint32_t bytes = bale_warp::inclusive_sum(q.run + q.length);
+    const bool there = q.run + q.length > 0;
+    const uint32_t all_there = __ballot_sync(ALL, there);
     uint32_t offset = resolve_in_warp(q);
     note_last(p, warp, lanes, offset);
     if (lane() == 31) {
         p->runs[warp] = runs;
         p->bytes[warp] = bytes;
+        p->there[warp] = (uint32_t)__popc(all_there);
     }
     (void)is_any(false);
     const uint32_t all_runs =
-        lane() < warp && lane() / (GROUP / 32) == i / GROUP ? p->runs[lane()] : 0;
+        lane() < warp && lane() / (GROUP / 32) == stream ? p->runs[lane()] : 0;
     const uint32_t all_bytes = lane() < PLACING_WARPS ? p->bytes[lane()] : 0;
-    const uint32_t place =
-        *at + __reduce_add_sync(ALL, lane() < warp ? all_bytes : 0) + bytes - q.run - q.length;
-    const uint32_t end = *at + __reduce_add_sync(ALL, all_bytes), to = place + q.run;
-    const uint8_t *literal = g->literals + __reduce_add_sync(ALL, all_runs) + runs - q.run;
+    const uint32_t numbers = lane() < PLACING_WARPS ? p->there[lane()] : 0;
+    const uint32_t begin = *at, end = begin + __reduce_add_sync(ALL, all_bytes);
+    const uint32_t until = begin + __reduce_add_sync(ALL, lane() < warp ? all_bytes : 0) + bytes;
+    const uint32_t own = until - q.run - q.length, match = until - q.length;
+    const uint32_t literal =
+        stream * (uint32_t)sizeof t->literals[0] + __reduce_add_sync(ALL, all_runs) + runs - q.run;
+    const uint32_t number = 1 + __reduce_add_sync(ALL, lane() < warp ? numbers : 0) +
+                            (uint32_t)__popc(all_there & bale_warp::lower_lanes());
     offset = resolve(p, warp, offset);
-    const bool fine = end <= raw_length && (q.length == 0 || offset <= to);
-    if (end <= raw_length)
-        copy_run(s->window + place, literal, q.run);
-    p->begin[i] = to;
-    p->end[i] = to + q.length;
-    const uint32_t mask = __ballot_sync(ALL, q.length > 0);
-    if (lane() == 0)
-        p->pending[0][warp] = mask;
+    const bool fine = end <= raw_length && (q.length == 0 || offset <= match);
+    const bool wraps = __any_sync(ALL, q.length > offset);
     const uint32_t last = i < REPEATS ? resolve(p, PLACING_WARPS, OF_WARP_BEFORE + i) : 0;
+    const uint32_t all = __reduce_add_sync(ALL, numbers);
+    const span bounds = {own, until, there ? number : 0};
+    uint32_t marked = begin / UNIT * UNIT;
+    if (there)
+        t->places[number] = place{match, offset | (literal - own) << 16};
+    if (i == 0) { /* the bytes before the turn, and those behind it, come from themselves */
+        t->places[0] = t->places[all + 1] = place{0, 0};
+        s->marked.numbers[0] = 0;
+    }
+    if (lane() == 0)
+        p->wraps[warp] = wraps;
+    mark(&s->marked, marked, end, bounds);
     if (is_any(!fine))
         return false;
     if (i < REPEATS)
         p->last[0][i] = last;
-    copy_matches(s, *at, to, q.length, offset);
+    const bool any_wraps = __any_sync(ALL, lane() < PLACING_WARPS && p->wraps[lane()] != 0);
+    for (; marked < end; marked += MARKED) {
+        const uint32_t upto = min(end, marked + MARKED);
+        if (marked > begin) {
+            mark(&s->marked, marked, end, bounds);
+            (void)is_any(false);
+        }
+        for (uint32_t base = marked; base < upto; base += SLICE)
+            place_slice(s, t, marked, base, begin, min(base + SLICE, upto), any_wraps);
+    }
     *at = end;
     return true;
 }

@@ -85,38 +85,28 @@ __device__ inline level_form form_of(uint32_t most, uint32_t used, uint32_t not_
                : level_form{false, plain, used * plain};
 }
 
-/* By a warp: where the symbols of the weights begin. */
+/* By a warp: where the symbols of the weights begin, by rank, and where the last one ends. */
 __device__ inline void places(const weights *w, uint32_t p, uint32_t *cum)
 {
-    uint32_t own = 0;
-    const uint32_t count = (uint32_t)__popc(w->mask);
-
-    for (uint32_t i = 0; i < count; i++)
-        own += w->of[i];
-    const uint32_t upto = bale_warp::inclusive_sum(own), sum = __shfl_sync(ALL, upto, 31);
-    uint32_t below = sum != 0 ? upto - own : w->rank;
-    const uint64_t scale = ((uint64_t)((1u << p) - w->used) << 32) / (sum != 0 ? sum : w->used);
-
-    for (uint32_t i = 0; i < count; i++) {
-        cum[w->rank + i] = w->rank + i + (uint32_t)(below * scale >> 32);
-        below += sum != 0 ? w->of[i] : 1;
-    }
+    spread(w, p, [cum](uint32_t rank, uint32_t, uint32_t at) { cum[rank] = at; });
     if (lane() == 0)
         cum[w->used] = 1u << p;
     __syncwarp();
 }
 
-/* By a warp: what the symbols cost with these places, in 1/65536 bit. */
+/* By a warp: what the symbols cost with these places, in 1/65536 bit. counts: of the lane's. */
 __device__ inline uint64_t cost_of(const weights *w, const uint32_t *counts, const uint32_t *cum,
                                    uint32_t p, uint32_t number_bits)
 {
     uint64_t sum = 0;
-    uint32_t symbols = w->mask;
+    uint32_t i = w->rank;
 
-    for (uint32_t i = w->rank; symbols != 0; i++, symbols &= symbols - 1) {
-        const uint32_t s = 8 * lane() + (uint32_t)__ffs((int)symbols) - 1;
-        sum += (uint64_t)counts[s] * ((p << 16) - log2_q16(cum[i + 1] - cum[i]));
-    }
+#pragma unroll
+    for (uint32_t k = 0; k < 8; k++)
+        if (w->mask >> k & 1) {
+            sum += (uint64_t)counts[k] * ((p << 16) - log2_q16(cum[i + 1] - cum[i]));
+            i++;
+        }
     for (int by = 16; by > 0; by /= 2)
         sum += __shfl_xor_sync(ALL, (unsigned long long)sum, by);
     return sum + ((uint64_t)number_bits << 16);
@@ -135,12 +125,14 @@ __device__ inline uint32_t write_table(uint32_t symbols, uint32_t p, const uint3
 {
     const uint32_t groups = (symbols + 63) / 64;
     weights exact = {}, levels;
-    uint32_t total = 0, most = 0, not_zero = 0;
+    uint32_t count[8], level[8], total = 0, most = 0, not_zero = 0;
 
-    for (uint32_t i = 0; i < 8; i++) {
-        const uint32_t s = 8 * lane() + i, n = s < symbols ? counts[s] : 0;
-        exact.mask |= (uint32_t)(n > 0) << i;
-        total += n;
+#pragma unroll
+    for (uint32_t k = 0; k < 8; k++) {
+        const uint32_t s = 8 * lane() + k;
+        count[k] = s < symbols ? counts[s] : 0;
+        exact.mask |= (uint32_t)(count[k] > 0) << k;
+        total += count[k];
     }
     total = __reduce_add_sync(ALL, total);
     if (total == 0) {
@@ -152,22 +144,22 @@ __device__ inline uint32_t write_table(uint32_t symbols, uint32_t p, const uint3
     exact.used = __shfl_sync(ALL, upto, 31);
     levels = exact;
     const uint64_t scale = ((uint64_t)1 << (p + 36)) / total;
-    uint32_t level[8] = {}, left = exact.mask;
-    for (uint32_t i = 0; i < own; i++, left &= left - 1) {
-        const uint64_t x = counts[8 * lane() + (uint32_t)__ffs((int)left) - 1] * scale >> 32;
-        exact.of[i] = x < 16 ? 0 : (uint32_t)x - 16;
-        level[i] = level_of(exact.of[i]);
-        levels.of[i] = level_weight(level[i]);
-        most = max(most, level[i]);
-        not_zero += level[i] > 0;
+#pragma unroll
+    for (uint32_t k = 0; k < 8; k++) {
+        const uint64_t x = count[k] * scale >> 32;
+        exact.of[k] = x < 16 ? 0 : (uint32_t)x - 16;
+        level[k] = level_of(exact.of[k]);
+        levels.of[k] = level_weight(level[k]);
+        most = max(most, level[k]);
+        not_zero += level[k] > 0;
     }
     most = __reduce_max_sync(ALL, most);
     const uint32_t upto_not_zero = bale_warp::inclusive_sum(not_zero);
     const level_form form = form_of(most, exact.used, __shfl_sync(ALL, upto_not_zero, 31));
     places(&levels, p, room->levels);
     places(&exact, p, room->exact);
-    const bool is_exact = cost_of(&exact, counts, room->exact, p, p * exact.used) <
-                          cost_of(&levels, counts, room->levels, p, form.total);
+    const bool is_exact = cost_of(&exact, count, room->exact, p, p * exact.used) <
+                          cost_of(&levels, count, room->levels, p, form.total);
     const uint32_t *cum = is_exact ? room->exact : room->levels;
     const uint32_t bits = is_exact ? p * exact.used : form.total;
 
@@ -175,19 +167,22 @@ __device__ inline uint32_t write_table(uint32_t symbols, uint32_t p, const uint3
         room->numbers[i] = 0;
     __syncwarp();
     bit_writer numbers(room->numbers);
-    uint32_t next = upto_not_zero - not_zero;
-    left = exact.mask;
-    for (uint32_t i = 0; i < own; i++, left &= left - 1) {
-        const uint32_t k = exact.rank + i, frequency = cum[k + 1] - cum[k];
-        made[8 * lane() + (uint32_t)__ffs((int)left) - 1] = coded_of(frequency, cum[k]);
+    uint32_t rank = exact.rank, next = upto_not_zero - not_zero;
+#pragma unroll
+    for (uint32_t k = 0; k < 8; k++) {
+        if (count[k] == 0)
+            continue;
+        const uint32_t frequency = cum[rank + 1] - cum[rank];
+        made[8 * lane() + k] = coded_of(frequency, cum[rank]);
         if (is_exact)
-            numbers.put(k * p, frequency - 1);
+            numbers.put(rank * p, frequency - 1);
         else if (!form.flagged)
-            numbers.put(k * form.each, level[i]);
-        else if (level[i] > 0) {
-            numbers.put(k, 1);
-            numbers.put(exact.used + next++ * form.each, level[i] - 1);
+            numbers.put(rank * form.each, level[k]);
+        else if (level[k] > 0) {
+            numbers.put(rank, 1);
+            numbers.put(exact.used + next++ * form.each, level[k] - 1);
         }
+        rank++;
     }
     const uint32_t has = __ballot_sync(ALL, exact.mask != 0);
     uint8_t *to = out + 1 + groups;
@@ -216,6 +211,7 @@ class encoder
     {
     }
 
+    /* Its words so far, but those of the last step. */
     __device__ uint32_t words() const
     {
         return count_;
@@ -242,25 +238,36 @@ class encoder
     /* Appends the states. */
     __device__ void end()
     {
+        append();
         for (uint32_t i = 0; i < 2; i++, count_ += 32)
             words_[count_ + lane()] = (uint16_t)(x_ >> 16 * i);
     }
 
   private:
+    /* The word is written a step later: so the next step does not wait for its place. */
     __device__ void spill(bool need)
     {
-        const uint32_t mask = __ballot_sync(ALL, need);
+        const uint32_t mask = __ballot_sync(ALL, need), x = x_;
 
-        if (need) {
-            words_[count_ + (uint32_t)__popc(mask & lower_lanes())] = (uint16_t)x_;
-            x_ >>= 16;
-        }
-        count_ += (uint32_t)__popc(mask);
+        x_ = need ? x >> 16 : x;
+        append();
+        spilled_ = mask;
+        word_ = x;
+    }
+
+    /* Writes the words of the last step. */
+    __device__ void append()
+    {
+        if (spilled_ >> lane() & 1)
+            words_[count_ + (uint32_t)__popc(spilled_ & lower_lanes())] = (uint16_t)word_;
+        count_ += (uint32_t)__popc(spilled_);
     }
 
     uint16_t *words_;
     uint32_t count_ = 0;
     uint32_t x_;
+    uint32_t spilled_ = 0,
+             word_ = 0; /* of the last step: which lanes spilled, and the lane's word */
 };
 } // namespace bale_rans
 

@@ -74,12 +74,33 @@ __device__ inline bool read_mask(source *from, uint32_t symbols, uint32_t *mask)
     return !__any_sync(ALL, (has && *mask == 0) || (there < 8 && *mask >> there != 0));
 }
 
+/* By a warp: moves *from behind a table without reading its numbers. A table that is corrupt may end
+ * anywhere; read_table refuses it. */
+__device__ inline void skip_table(source *from, uint32_t symbols, uint32_t p)
+{
+    uint32_t mask;
+
+    if (from->at >= from->length)
+        return;
+    const uint32_t form = from->in[from->at++];
+    if (form == 0 || !is_form(form, p) || !read_mask(from, symbols, &mask))
+        return;
+    const uint32_t used = __reduce_add_sync(ALL, (uint32_t)__popc(mask)), each = form & 15;
+    uint32_t bits = used * each;
+    if (form != p && (form & 0x80) != 0) {
+        const uint32_t own = used > 8 * lane() ? min(used - 8 * lane(), 8u) : 0;
+        const uint32_t flags = (uint32_t)__popc(from->bits(8 * lane(), own));
+        bits = used + __reduce_add_sync(ALL, flags) * each;
+    }
+    from->at += min((bits + 7) / 8, from->length - from->at);
+}
+
 /* The weights of the lane's symbols. */
 struct weights {
     uint32_t mask;  /* of the symbols that occur */
     uint32_t rank;  /* symbols that occur before the lane's */
     uint32_t used;  /* all that occur */
-    uint32_t of[8]; /* of those of the mask, in order */
+    uint32_t of[8]; /* of each symbol; of those that do not occur 0 */
 };
 
 /* By a warp: reads the numbers. */
@@ -101,13 +122,17 @@ __device__ inline bool read_weights(source *from, uint32_t form, uint32_t p, wei
     numbers = __shfl_sync(ALL, first, 31);
     first -= present;
     const uint32_t before = flagged ? w->used : 0, total = before + numbers * each;
-    for (uint32_t i = 0; i < own; i++) {
-        w->of[i] = 0;
-        if (!(flags >> i & 1))
+#pragma unroll
+    for (uint32_t k = 0; k < 8; k++) {
+        w->of[k] = 0;
+        if (!(w->mask >> k & 1))
             continue;
-        const uint32_t number = from->bits(before + first++ * each, each) + flagged;
-        w->of[i] = exact ? number : level_weight(number);
-        sum += number;
+        if (flags & 1) {
+            const uint32_t number = from->bits(before + first++ * each, each) + flagged;
+            w->of[k] = exact ? number : level_weight(number);
+            sum += number;
+        }
+        flags >>= 1;
     }
     const uint32_t bytes = (total + 7) / 8;
     const bool fits = bytes <= from->length - from->at;
@@ -117,26 +142,26 @@ __device__ inline bool read_weights(source *from, uint32_t form, uint32_t p, wei
     return fits && clean && (!exact || sum == (1u << p) - w->used);
 }
 
-/* By a warp: the frequencies from the weights. */
-__device__ inline void spread(const weights *w, uint32_t p, table *made)
+/* By a warp: where the symbols of the weights begin: calls place(rank, symbol, cum) for each of the
+ * lane's. */
+template <typename PLACE> __device__ inline void spread(const weights *w, uint32_t p, PLACE place)
 {
-    uint32_t own = 0, symbols = w->mask;
+    uint32_t own = 0, rank = w->rank;
 
-    for (uint32_t i = 0; i < (uint32_t)__popc(w->mask); i++)
-        own += w->of[i];
+#pragma unroll
+    for (uint32_t k = 0; k < 8; k++)
+        own += w->of[k];
     const uint32_t upto = bale_warp::inclusive_sum(own), sum = __shfl_sync(ALL, upto, 31);
     uint32_t below = sum != 0 ? upto - own : w->rank;
     const uint64_t scale = ((uint64_t)((1u << p) - w->used) << 32) / (sum != 0 ? sum : w->used);
 
-    for (uint32_t i = 0; symbols != 0; i++, symbols &= symbols - 1) {
-        made->symbol[w->rank + i] = (uint8_t)(8 * lane() + (uint32_t)__ffs((int)symbols) - 1);
-        made->cum[w->rank + i] = (uint16_t)(w->rank + i + (uint32_t)(below * scale >> 32));
-        below += sum != 0 ? w->of[i] : 1;
-    }
-    if (lane() == 0) {
-        made->used = w->used;
-        made->cum[w->used] = (uint16_t)(1u << p);
-    }
+#pragma unroll
+    for (uint32_t k = 0; k < 8; k++)
+        if (w->mask >> k & 1) {
+            place(rank, 8 * lane() + k, rank + (uint32_t)(below * scale >> 32));
+            below += sum != 0 ? w->of[k] : 1;
+            rank++;
+        }
 }
 
 /* By a warp: reads the table of an alphabet with so many symbols and p bits, and moves *from behind
@@ -155,7 +180,14 @@ __device__ inline bool read_table(source *from, uint32_t symbols, uint32_t p, ta
     }
     if (!is_form(form, p) || !read_mask(from, symbols, &w.mask) || !read_weights(from, form, p, &w))
         return false;
-    spread(&w, p, made);
+    spread(&w, p, [made](uint32_t rank, uint32_t symbol, uint32_t cum) {
+        made->symbol[rank] = (uint8_t)symbol;
+        made->cum[rank] = (uint16_t)cum;
+    });
+    if (lane() == 0) {
+        made->used = w.used;
+        made->cum[w.used] = (uint16_t)(1u << p);
+    }
     return true;
 }
 
@@ -171,22 +203,26 @@ template <uint32_t COUNT, uint32_t P> struct symbols {
     uint32_t about[COUNT];
     uint32_t of_slot[(1 << P) / 4];
 
-    /* By a block. more(symbol): less than 2^(32 - 2 P). If no symbol occurs, each slot is symbol 0. */
-    template <typename MORE> __device__ void fill(const table *made, MORE more)
+    static constexpr uint32_t STRETCHES = (1 << P) / STRETCH;
+
+    /* By so many threads, of which this is number `thread`. more(symbol): less than 2^(32 - 2 P). */
+    template <typename MORE>
+    __device__ void fill(const table *made, uint32_t thread, uint32_t threads, MORE more)
     {
-        for (uint32_t s = threadIdx.x; s < COUNT && made->used == 0; s += blockDim.x)
+        for (uint32_t s = thread; s < COUNT && made->used == 0; s += threads)
             about[s] = 0;
-        for (uint32_t i = threadIdx.x; i < made->used; i += blockDim.x) {
+        for (uint32_t i = thread; i < made->used; i += threads) {
             const uint32_t s = made->symbol[i], cum = made->cum[i];
             about[s] = (made->cum[i + 1] - cum - 1) | cum << P | more(s) << 2 * P;
         }
-        for (uint32_t v = STRETCH * threadIdx.x; v < 1u << P; v += STRETCH * blockDim.x)
-            fill_stretch(made, v);
     }
 
-    __device__ void fill_stretch(const table *made, uint32_t v)
+    /* By a thread: fills so many slots, stretch i of STRETCHES. If no symbol occurs, each slot is
+     * symbol 0. */
+    __device__ void fill_stretch(const table *made, uint32_t stretch)
     {
-        uint32_t i = 0, end = made->used; /* cum[i] <= v < cum[end] */
+        const uint32_t used = made->used;
+        uint32_t v = STRETCH * stretch, i = 0, end = used; /* cum[i] <= v < cum[end] */
 
         while (end - i > 1) {
             const uint32_t middle = (i + end) / 2;
@@ -195,12 +231,16 @@ template <uint32_t COUNT, uint32_t P> struct symbols {
             else
                 end = middle;
         }
-        const uint32_t first = v / 4;
-        for (uint32_t word = first; word < first + STRETCH / 4; word++) {
+        uint32_t symbol = used > 0 ? made->symbol[i] : 0,
+                 upto = used > 0 ? made->cum[i + 1] : 1 << P;
+        for (uint32_t word = v / 4; word < (STRETCH * stretch + STRETCH) / 4; word++) {
             uint32_t four = 0;
-            for (uint32_t k = 0; k < 4 && made->used > 0; k++, v++) {
-                i += made->cum[i + 1] <= v;
-                four |= (uint32_t)made->symbol[i] << 8 * k;
+            for (uint32_t k = 0; k < 4; k++, v++) {
+                if (upto <= v) {
+                    symbol = made->symbol[++i];
+                    upto = made->cum[i + 1];
+                }
+                four |= symbol << 8 * k;
             }
             of_slot[word] = four;
         }
@@ -209,27 +249,84 @@ template <uint32_t COUNT, uint32_t P> struct symbols {
 
 /* ---- Streams ---- */
 
-/* By a warp: decodes a stream. The words next to be taken are in registers: word base + i is in
- * lane i % 32, for i below 64, and those before it are loaded long before they are needed. */
+constexpr uint32_t ROW = 256, RING = 4 * ROW; /* bytes */
+constexpr uint32_t STEP_BYTES = 2 * 32;       /* that a step takes at most */
+constexpr uint32_t STEPS_MOST = 5;            /* that are made ready together */
+
+struct alignas(8) two_words {
+    uint32_t low, high;
+};
+
+/* Words of a stream that are taken soon, in shared memory: the byte i of the stream is at i % RING. */
+union ring {
+    two_words row[RING / 8];
+    uint16_t word[RING / 2];
+};
+
+/* By a warp: decodes a stream. Words are loaded row by row, each long before it is needed: one row
+ * is in registers, those behind it are in the ring. */
 class decoder
 {
   public:
-    /* words: so many, aligned to two bytes. */
-    __device__ decoder(const uint16_t *words, uint32_t count)
-        : words_(words), left_((int)count), base_((int)count - 64)
+    /* Where a lane of a stream is. */
+    struct position {
+        two_words next;
+        uint32_t x;
+        int left, low;
+    };
+
+    /* words: so many, aligned to two bytes. Up to six bytes before and behind them are read as
+     * well, those of the same aligned eight. */
+    __device__ decoder(const uint16_t *words, uint32_t count, ring *to)
+        : ring_(to), first_((int)((uintptr_t)words % sizeof(two_words))),
+          end_(2 * (int)count + first_), rows_((const two_words *)((const uint8_t *)words - first_))
     {
-        fine_ = count >= STATE_WORDS;
-        window_ = load(base_) | load(base_ + 32) << 16;
-        before_ = load(base_ - 32);
+    }
+
+    /* False: the stream is corrupt. */
+    __device__ bool begin()
+    {
+        x_ = 0;
+        left_ = end_;
+        low_ = (end_ + (int)ROW - 1) & -(int)ROW;
+        next_ = load();
+        provide(2);
         refill(true);
         refill(true);
-        fine_ &= !__any_sync(ALL, x_ >> LOW == 0 || x_ >> HIGH != 0);
+        return left_ >= first_ && !__any_sync(ALL, x_ >> LOW == 0 || x_ >> HIGH != 0);
+    }
+
+    /* Goes on with a stream of the same words; the ring is as it was. */
+    __device__ void go_on(const position &at)
+    {
+        next_ = at.next;
+        x_ = at.x;
+        left_ = at.left;
+        low_ = at.low;
+    }
+
+    __device__ position at() const
+    {
+        return position{next_, x_, left_, low_};
     }
 
     /* False: the stream is corrupt; what was decoded may be anything. For all lanes. */
     __device__ bool is_fine() const
     {
-        return fine_ && left_ >= 0;
+        return left_ >= first_;
+    }
+
+    /* Makes the words of so many steps ready, STEPS_MOST at most. */
+    __device__ void provide(uint32_t steps)
+    {
+#pragma unroll 1
+        while (left_ - low_ < (int)(steps * STEP_BYTES)) {
+            __syncwarp();
+            low_ -= (int)ROW;
+            ring_->row[(uint32_t)low_ % RING / sizeof(two_words) + lane()] = next_;
+            next_ = load();
+            __syncwarp();
+        }
     }
 
     /* A step of the lanes that take part: each gets a symbol; others get 0. */
@@ -260,40 +357,38 @@ class decoder
     __device__ bool ends(uint32_t *carry) const
     {
         *carry = x_ & 0xffff;
-        return fine_ && left_ == 0 && !__any_sync(ALL, x_ >> 16 != 1);
+        return left_ == first_ && !__any_sync(ALL, x_ >> 16 != 1);
     }
 
   private:
-    __device__ uint32_t load(int first) const
+    /* The lane's words of the row before low_; others where the stream has none. Nothing is done to
+     * them here, as that would wait for them. */
+    __device__ two_words load() const
     {
-        const int at = first + (int)lane();
+        const int at = low_ - (int)ROW + (int)(sizeof(two_words) * lane());
 
-        return at >= 0 ? words_[at] : 0;
+        return rows_[(uint32_t)max(min(at, end_ - 1), 0) / sizeof(two_words)];
     }
 
-    /* If too few words are left, zeros come. */
+    /* If too few words are left, others come. */
     __device__ void refill(bool need)
     {
         const uint32_t mask = __ballot_sync(ALL, need);
+        const int at = left_ - 2 * __popc(mask & ~lower_lanes());
+        const uint32_t word = ring_->word[(uint32_t)at % RING / 2];
 
-        left_ -= __popc(mask);
-        const uint32_t at = (uint32_t)(left_ - base_ + __popc(mask & lower_lanes()));
-        const uint32_t two = __shfl_sync(ALL, window_, (int)(at % 32));
-        if (need)
-            x_ = x_ << 16 | (at < 32 ? two & 0xffff : two >> 16);
-        if (left_ - base_ < 32) {
-            base_ -= 32;
-            window_ = window_ << 16 | before_;
-            before_ = load(base_ - 32);
-        }
+        left_ -= 2 * __popc(mask);
+        x_ = need ? x_ << 16 | word : x_;
     }
 
-    const uint16_t *words_;
-    int left_;
-    int base_;
-    uint32_t window_, before_;
-    uint32_t x_ = 0;
-    bool fine_;
+    ring *const ring_;
+    /* Bytes of the stream, counted from rows_ on: its begin and its end; the end of what is left of
+     * it; and the begin of the rows in the ring. */
+    const int first_, end_;
+    int left_, low_;
+    const two_words *const rows_;
+    two_words next_;
+    uint32_t x_;
 };
 } // namespace bale_rans
 
