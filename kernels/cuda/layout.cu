@@ -21,7 +21,7 @@ template <typename T> void carve(carver *c, T **part, size_t bytes)
  * than the workspace's share of BALE_CUDA_ROOMS, and room for one chunk at least. */
 size_t rooms_size(size_t room, unsigned workspaces, uint32_t cells)
 {
-    const size_t share = BALE_CUDA_ROOMS / 8 * 3 / workspaces / room;
+    const size_t share = BALE_CUDA_ROOMS / 16 * 5 / workspaces / room;
     const size_t rooms = share < cells ? share : cells;
 
     return room * (rooms > 0 ? rooms : 1);
@@ -57,7 +57,7 @@ void carve_rooms(carver *c, bale_cuda_device *device)
     if (rooms->each == 0)
         return;
     rooms->each = (rooms->each + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    rooms->count = (uint32_t)max(BALE_CUDA_ROOMS / 8 * 5 / rooms->each, (size_t)1);
+    rooms->count = (uint32_t)max(BALE_CUDA_ROOMS / 16 * 11 / rooms->each, (size_t)1);
     carve(c, &rooms->memory, rooms->count * rooms->each);
     carve(c, &rooms->taken, rooms->count * sizeof *rooms->taken);
 }

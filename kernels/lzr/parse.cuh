@@ -9,6 +9,7 @@ namespace bale_lzr
 constexpr uint32_t LONGEST = 256;     /* of a match */
 constexpr uint32_t REPEATED_GAIN = 1; /* a match with a repeated offset may be so much shorter */
 constexpr uint32_t LEAST_FOUND = 4;
+constexpr uint32_t WARM_UP = 32; /* bytes */
 
 /* The length of the match at p that was found; 0: there is none. */
 __device__ inline uint32_t found_length(const encode_shared *s, uint32_t p)
@@ -100,13 +101,17 @@ struct stretch {
 };
 
 /* By a warp: parses each lane's stretch. A lane's parse begins where that of the lane before it
- * ends. */
+ * ends: lanes begin again until that is so. */
 __device__ inline stretch parse_stretches(const encode_shared *s, uint32_t start, uint32_t end,
                                           uint32_t limit, found *f)
 {
     uint32_t *const matches = f->matches + threadIdx.x;
     uint32_t entry = start, leaves = 0;
     stretch own = {};
+
+    if (lane() > 0) /* most parses agree soon, so this is where the one before is likely to end */
+        entry = parse(s, start - min(start, WARM_UP), start, limit, f,
+                      [](uint32_t, uint32_t, uint32_t) {});
 
     for (bool changed = true; __any_sync(ALL, changed);) {
         if (changed) {

@@ -22,24 +22,36 @@ __device__ inline uint32_t hash_of(uint32_t four, uint32_t fifth)
 
 /* By a block: the hash of five bytes at each position; with IS_LAST if it is the last one of its
  * batch of 32 with this hash. Of hashes of a batch that agree in their low bits, the last alone
- * counts. */
+ * counts. A warp does two batches together, which wait for the same things. */
 __device__ inline void hash_all(encode_shared *s, uint32_t length, found *f)
 {
-    constexpr uint32_t LATEST = BALE_CUDA_CELL / 8 / ENCODE_WARPS; /* of a warp */
-    uint32_t *latest = s->lengths + threadIdx.x / 32 * LATEST;
+    constexpr uint32_t BATCHES = 2;
+    constexpr uint32_t LATEST = BALE_CUDA_CELL / 8 / ENCODE_WARPS / BATCHES; /* of a batch */
+    uint32_t *latest = s->lengths + threadIdx.x / 32 * LATEST * BATCHES;
+    const uint32_t first = threadIdx.x / 32 * 32 * BATCHES + lane();
 
-    for (uint32_t i = lane(); i < LATEST; i += 32)
+    for (uint32_t i = lane(); i < LATEST * BATCHES; i += 32)
         latest[i] = 0;
     __syncwarp();
-    for (uint32_t p = threadIdx.x; p - lane() < length; p += ENCODE_THREADS) {
-        const bool valid = p + TAIL <= length;
-        const uint32_t h = valid ? hash_of(s->bytes(p), s->bytes(p + 4) & 255) : IS_INVALID;
-        const uint32_t own = (p + 1) << TABLE_LOG2 | h;
-
-        if (valid)
-            atomicMax(&latest[h % LATEST], own);
+    for (uint32_t p = first; p - lane() < length; p += ENCODE_THREADS * BATCHES) {
+        uint32_t hash[BATCHES];
+#pragma unroll
+        for (uint32_t k = 0; k < BATCHES; k++) {
+            const uint32_t at = p + 32 * k;
+            const bool valid = at + TAIL <= length;
+            hash[k] = valid ? hash_of(s->bytes(at), s->bytes(at + 4) & 255) : IS_INVALID;
+            if (valid)
+                atomicMax(&latest[k * LATEST + hash[k] % LATEST], (at + 1) << TABLE_LOG2 | hash[k]);
+        }
         __syncwarp();
-        f->offset[p] = (uint16_t)(valid && latest[h % LATEST] == own ? h | IS_LAST : h);
+#pragma unroll
+        for (uint32_t k = 0; k < BATCHES; k++) {
+            const uint32_t at = p + 32 * k;
+            const bool is_last =
+                latest[k * LATEST + hash[k] % LATEST] == ((at + 1) << TABLE_LOG2 | hash[k]);
+            f->offset[at] =
+                (uint16_t)(hash[k] == IS_INVALID || !is_last ? hash[k] : hash[k] | IS_LAST);
+        }
         __syncwarp();
     }
 }
@@ -48,32 +60,33 @@ __device__ inline void hash_all(encode_shared *s, uint32_t length, found *f)
  * same hash, of earlier batches, and leaves the last of all in the table. */
 __device__ inline void insert_part(uint32_t length, uint32_t part, uint16_t *table, found *f)
 {
-    constexpr uint32_t AHEAD = 8; /* batches whose hashes are loaded together */
+    constexpr uint32_t TOGETHER = 8; /* batches whose hashes are loaded together */
     const uint32_t end = min(length, (part + 1) * PART);
     uint16_t *at = f->offset + part * PART + lane();
-    uint32_t hashes[AHEAD], next[AHEAD];
+    uint32_t hashes[TOGETHER], before[TOGETHER];
 
 #pragma unroll
-    for (uint32_t i = 0; i < AHEAD; i++)
-        next[i] = at[32 * i];
-    for (uint32_t base = part * PART; base < end; base += 32 * AHEAD, at += 32 * AHEAD) {
+    for (uint32_t i = 0; i < TOGETHER; i++)
+        hashes[i] = at[32 * i];
+    for (uint32_t base = part * PART; base < end; base += 32 * TOGETHER, at += 32 * TOGETHER) {
+        uint32_t invalid = 0;
 #pragma unroll
-        for (uint32_t i = 0; i < AHEAD; i++) {
-            hashes[i] = next[i];
-            next[i] = base + 32 * (AHEAD + i) < end ? at[32 * (AHEAD + i)] : 0;
+        for (uint32_t i = 0; i < TOGETHER; i++) { /* nothing waits for what is loaded here */
+            const uint32_t h = hashes[i];
+            before[i] = table[h % (1u << TABLE_LOG2)];
+            __syncwarp();
+            if (h & IS_LAST && base + 32 * i < end)
+                table[h % (1u << TABLE_LOG2)] = (uint16_t)(base + 32 * i + lane());
+            __syncwarp();
+            invalid |= (uint32_t)((h & IS_INVALID) != 0) << i;
         }
+        if (base + 32 * TOGETHER < end)
 #pragma unroll
-        for (uint32_t i = 0; i < AHEAD; i++) {
-            const uint32_t p = base + 32 * i + lane(), h = hashes[i] & ((1u << TABLE_LOG2) - 1);
-            if (base + 32 * i >= end)
-                break;
-            const uint32_t before = table[h];
-            __syncwarp();
-            if (hashes[i] & IS_LAST)
-                table[h] = (uint16_t)p;
-            at[32 * i] = (uint16_t)(hashes[i] & IS_INVALID ? NONE : before);
-            __syncwarp();
-        }
+            for (uint32_t i = 0; i < TOGETHER; i++)
+                hashes[i] = at[32 * (TOGETHER + i)];
+#pragma unroll
+        for (uint32_t i = 0; i < TOGETHER; i++)
+            at[32 * i] = (uint16_t)(invalid >> i & 1 ? NONE : before[i]);
     }
 }
 
@@ -84,54 +97,51 @@ __device__ inline uint32_t length_of(uint32_t match)
     return match >> 16 & 255;
 }
 
-/* Bytes of the chunk around a position, by aligned words that are loaded one after the other. */
-struct reader {
-    const uint32_t *at; /* the word with the position */
-    uint32_t shift;
+/* The bytes around a position, four by four: of[k] are those from BEFORE_BYTES - 4 k before it on. */
+struct around {
+    static constexpr uint32_t BEFORE = BEFORE_BYTES / 4, FOURS = BEFORE + MEASURED / 4;
+    uint32_t of[FOURS];
 
-    __device__ reader(const encode_shared *s, uint32_t p)
-        : at(s->words + (p + BEFORE_BYTES) / 4), shift(8 * (p % 4))
+    __device__ around(const encode_shared *s, uint32_t p)
     {
-    }
+        const uint32_t *at = s->words + p / 4, shift = 8 * (p % 4); /* BEFORE_BYTES before it */
+        uint32_t word = at[0];
 
-    __device__ uint32_t join(uint32_t low, uint32_t high) const
-    {
-        return __funnelshift_r(low, high, shift);
+#pragma unroll
+        for (uint32_t k = 0; k < FOURS; k++) {
+            const uint32_t next = at[k + 1];
+            of[k] = __funnelshift_r(word, next, shift);
+            word = next;
+        }
     }
 };
 
-/* By a thread: how far a match that agrees in four bytes does, up to MEASURED. */
-__device__ inline uint32_t measure(const reader &here, const reader &there)
+/* How many bytes from the position on agree, of MEASURED, of which the first four do. */
+__device__ inline uint32_t agree_after(const around &a, const around &b)
 {
-    uint32_t a = here.at[1], b = there.at[1];
+    uint32_t n = 0, differ = 0;
 
 #pragma unroll
-    for (uint32_t k = 1; k < MEASURED / 4; k++) {
-        const uint32_t next_a = here.at[k + 1], next_b = there.at[k + 1];
-        const uint32_t differ = here.join(a, next_a) ^ there.join(b, next_b);
-        if (differ != 0)
-            return 4 * k + ((uint32_t)__ffs((int)differ) - 1) / 8;
-        a = next_a;
-        b = next_b;
+    for (uint32_t k = around::FOURS; --k > around::BEFORE;) {
+        const uint32_t now = a.of[k] ^ b.of[k];
+        n = now != 0 ? 4 * (k - around::BEFORE) : n;
+        differ = now != 0 ? now : differ;
     }
-    return MEASURED;
+    return differ != 0 ? n + ((uint32_t)__ffs((int)differ) - 1) / 8 : MEASURED;
 }
 
-/* By a thread: how many bytes before agree, up to BEFORE_MOST or one more. */
-__device__ inline uint32_t measure_before(const reader &here, const reader &there)
+/* How many bytes before it agree, of BEFORE_BYTES. */
+__device__ inline uint32_t agree_before(const around &a, const around &b)
 {
-    uint32_t a = here.at[0], b = there.at[0];
+    uint32_t n = BEFORE_BYTES, differ = 0;
 
 #pragma unroll
-    for (int k = 1; k <= (int)BEFORE_BYTES / 4; k++) {
-        const uint32_t next_a = here.at[-k], next_b = there.at[-k];
-        const uint32_t differ = here.join(next_a, a) ^ there.join(next_b, b);
-        if (differ != 0)
-            return 4 * ((uint32_t)k - 1) + (uint32_t)__clz((int)differ) / 8;
-        a = next_a;
-        b = next_b;
+    for (uint32_t k = 0; k < around::BEFORE; k++) {
+        const uint32_t now = a.of[k] ^ b.of[k];
+        n = now != 0 ? 4 * (around::BEFORE - 1 - k) : n;
+        differ = now != 0 ? now : differ;
     }
-    return BEFORE_BYTES;
+    return n + (differ != 0 ? (uint32_t)__clz((int)differ) / 8 : 0);
 }
 
 /* By a warp: the matches at base + lane(). own: the candidates in the positions' own part. The
@@ -141,9 +151,9 @@ __device__ inline uint32_t match_batch(const encode_shared *s, uint32_t length, 
 {
     const uint32_t p = base + lane();
     const bool valid = p + TAIL <= length;
-    const reader here(s, p);
-    const uint32_t four = here.join(here.at[0], here.at[1]);
-    const uint32_t h = hash_of(four, here.join(here.at[1], here.at[2]) & 255);
+    const around here(s, p);
+    const uint32_t four = here.of[around::BEFORE];
+    const uint32_t h = hash_of(four, here.of[around::BEFORE + 1] & 255);
     uint32_t q = own;
     bool fine = valid && q != NONE && s->bytes(q) == four;
 
@@ -152,12 +162,12 @@ __device__ inline uint32_t match_batch(const encode_shared *s, uint32_t length, 
             q = s->tables[(part << TABLE_LOG2) + h];
             fine = q != NONE && s->bytes(q) == four;
         }
-    if (!fine)
+    if (!__any_sync(ALL, fine))
         return 0;
-    const reader there(s, q);
-    const uint32_t n = min(measure(here, there), length - p);
-    const uint32_t before = min(measure_before(here, there), min(q, BEFORE_MOST));
-    return (p - q) | n << 16 | before << 24;
+    const around there(s, fine ? q : p);
+    const uint32_t n = min(agree_after(here, there), length - p);
+    const uint32_t before = min(agree_before(here, there), min(q, BEFORE_MOST));
+    return fine ? (p - q) | n << 16 | before << 24 : 0;
 }
 
 /* By a warp: match: that of each lane, after: those of the batch behind. A position takes the match
