@@ -17,6 +17,7 @@ from typing import Any, Callable, Iterator, NamedTuple, Optional, Union
 import lz4.block
 from xxhash import xxh3_64_intdigest as checksum
 
+import float_codec
 import fsst
 import lzr
 
@@ -35,8 +36,8 @@ FRAME_FIXED = HEAD.size + 8         # head without chunk table, with its checksu
 RAW_MAX = 64 * MIB
 FRAME_MAX = FRAME_FIXED + CHUNK.size * (RAW_MAX >> 12) + RAW_MAX
 CODEC_STORE, CODEC_ZERO, CODEC_LZ4, CODEC_ZSTD, CODEC_AUTO = 0, 1, 2, 3, 255
-CODEC_CULZSS, CODEC_GPULZ, CODEC_FSST, CODEC_LZR = 16, 17, 18, 20
-CODECS = {0: "store", 1: "zero", 2: "lz4", 3: "zstd", 16: "culzss", 17: "gpulz", 18: "fsst", 20: "lzr"}
+CODEC_CULZSS, CODEC_GPULZ, CODEC_FSST, CODEC_LZR, CODEC_FLOAT = 16, 17, 18, 20, 21
+CODECS = {0: "store", 1: "zero", 2: "lz4", 3: "zstd", 16: "culzss", 17: "gpulz", 18: "fsst", 20: "lzr", 21: "float"}
 RESERVED = {19: "cusz"}
 WITH_PART = (18, 19, 21)            # ids of codecs whose frames have an extent part (6)
 WITH_CELLS = (19, 21)               # and of those whose long chunks are hashed in parts of CELL bytes (6)
@@ -201,8 +202,9 @@ def decode_chunk(codec: int, parameter: int, part: memoryview, stored: memoryvie
         length = _zstd.decode(stored, out)
     elif codec in (CODEC_CULZSS, CODEC_GPULZ):
         length = len(out) if Lzss.parse(codec, parameter, what).decode(stored, out) else -1
-    elif codec == CODEC_FSST:
-        raw = fsst.decode(bytes(part), bytes(stored), len(out)) or b""
+    elif codec in (CODEC_FSST, CODEC_FLOAT):
+        decode = fsst.decode if codec == CODEC_FSST else float_codec.decode
+        raw = decode(bytes(part), bytes(stored), len(out)) or b""
         length = len(raw) or -1
         if length == len(out):
             out[:] = raw

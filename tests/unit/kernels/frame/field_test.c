@@ -10,7 +10,7 @@
 #include "kernels/frame/number.h"
 #include "tests/check.h"
 
-enum { LOSSY = BALE_CODEC_RESERVED_19, LOSSLESS = BALE_CODEC_RESERVED_21 };
+enum { LOSSY = BALE_CODEC_RESERVED_19, LOSSLESS = BALE_CODEC_FLOAT };
 
 static const struct {
     uint8_t codec;

@@ -1,0 +1,91 @@
+/* The codec float (spec.md): the extent part, the map, and what depends on the size of elements. */
+#ifndef BALE_KERNELS_FLOAT_FLOAT_H
+#define BALE_KERNELS_FLOAT_FLOAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/codec/codec.h"
+
+enum {
+    FLOAT_CHUNK = 1 << 18, /* bytes, at most */
+    FLOAT_GROUP = 8,       /* values of one width */
+    FLOAT_BLOCK = 64,      /* values of one header */
+    FLOAT_SIZES = 3,       /* of elements: 2, 4 and 8 bytes */
+    FLOAT_ELEMENTS = FLOAT_CHUNK / 2,
+    FLOAT_AXES = 3,
+    FLOAT_STRIDE_MAX = 1 << 26,
+    FLOAT_PART = 13, /* bytes */
+    FLOAT_DELTA_BITS = 3,
+};
+
+static const uint8_t float_order_max[FLOAT_AXES] = {4, 4, 3};
+
+/* What an extent part says. */
+struct float_layout {
+    uint8_t size_log2; /* of an element: 1 to 3 */
+    bool is_float;     /* not an integer */
+    bool big_endian;
+    uint8_t lead;      /* bytes of a chunk before its first element */
+    uint8_t shift;     /* low bits that are zero in every element */
+    uint16_t exponent; /* E; 0: no fixed point */
+    uint8_t orders[FLOAT_AXES];
+    uint32_t strides[FLOAT_AXES]; /* in elements: 1, a row, a plane; 0 where the order is 0 */
+};
+
+/* The map of an extent's patterns, after the shift: spec.md. */
+struct float_map {
+    unsigned shift;
+    bool is_float;
+    unsigned mantissa; /* bits of it */
+    unsigned high;     /* E, 0: none */
+    unsigned low;      /* H */
+    unsigned low_bits; /* raw bits below H */
+};
+
+/* Elements that lie wholly in a chunk. */
+static inline uint32_t float_elements(const struct float_layout *layout, uint32_t raw_length)
+{
+    return raw_length < layout->lead ? 0 : (raw_length - layout->lead) >> layout->size_log2;
+}
+
+/* Writes FLOAT_PART bytes. */
+void float_part_write(const struct float_layout *layout, uint8_t *out);
+
+/* BALE_OK or BALE_E_CORRUPT. */
+int float_part_read(struct bale_extent_part part, struct float_layout *layout);
+
+/* Bits of the mantissa of floats. */
+static inline unsigned float_mantissa(unsigned size_log2)
+{
+    return size_log2 == 1 ? 10 : size_log2 == 2 ? 23 : 52;
+}
+
+/* Whether there is a map with this E for elements of that size and shift. */
+bool float_map_has(const struct float_layout *layout, unsigned exponent);
+struct float_map float_map_make(const struct float_layout *layout);
+
+/* Of one thread at a time. */
+struct float_work;
+
+struct float_extent;
+
+/* What is done with elements of one size. */
+struct float_steps {
+    int64_t (*encode)(struct float_work *work, const struct float_layout *layout,
+                      const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity);
+    int (*decode)(struct float_work *work, const struct float_layout *layout, const uint8_t *in,
+                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t to);
+    /* learn.h: what a window takes as integers and as floats is added to costs; and the whole
+     * layout but for the type. */
+    void (*try_type)(const uint8_t *at, bool big_endian, uint32_t costs[2]);
+    bool (*choose)(const struct float_extent *extent);
+};
+
+/* By size_log2 - 1; the fastest that this processor can do, and plain C. */
+const struct float_steps *float_steps_best(void);
+extern const struct float_steps float_plain[FLOAT_SIZES];
+extern const struct float_steps float_avx2[FLOAT_SIZES], float_avx512[FLOAT_SIZES]; /* on x86-64 */
+
+#endif

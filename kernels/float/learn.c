@@ -1,0 +1,109 @@
+#include "kernels/float/learn.h"
+
+const uint8_t *float_window(const struct float_extent *extent, unsigned window, uint32_t *first)
+{
+    const unsigned size_log2 = extent->layout->size_log2, lead = extent->layout->lead;
+    const uint64_t from = (uint64_t)(float_used(extent) - 1) * window / (FLOAT_WINDOWS - 1);
+    const uint32_t chunk = (uint32_t)from / extent->chunk * extent->chunk;
+    const uint32_t left = extent->length - chunk;
+    const uint32_t count =
+        float_elements(extent->layout, left < extent->chunk ? left : extent->chunk);
+
+    *first = ((uint32_t)from - chunk) >> size_log2;
+    if (*first > count - FLOAT_BLOCK)
+        *first = count - FLOAT_BLOCK;
+    return extent->raw + chunk + lead;
+}
+
+const uint8_t *float_middle_chunk(const struct float_extent *extent, uint32_t *length)
+{
+    const uint32_t chunks = (float_used(extent) + extent->chunk - 1) / extent->chunk;
+    const uint32_t at = (chunks - 1) / 2 * extent->chunk, left = extent->length - at;
+
+    *length = (left < extent->chunk ? left : extent->chunk) - extent->layout->lead;
+    return extent->raw + at + extent->layout->lead;
+}
+
+bool float_gains(uint32_t bits, unsigned size_bits)
+{
+    const uint32_t raw = FLOAT_WINDOWS * (FLOAT_BLOCK - FLOAT_HISTORY) * size_bits;
+
+    return bits + FLOAT_WINDOWS * 2 * (FLOAT_BLOCK - FLOAT_HISTORY) / FLOAT_GROUP < raw - raw / 64;
+}
+
+/* Tries all sizes, byte orders and beginnings of elements, as floats and as integers. */
+static void find_type(const struct float_steps *steps, const uint8_t *raw, uint32_t length,
+                      struct float_layout *layout)
+{
+    static const uint8_t sizes[FLOAT_SIZES] = {2, 3, 1};
+    const uint32_t range = length - FLOAT_TYPE_BYTES - 16;
+    uint32_t least = UINT32_MAX;
+
+    for (unsigned i = 0; i < FLOAT_SIZES; i++)
+        for (unsigned n = 0; n < 2u << sizes[i]; n++) {
+            const struct float_steps *of = steps + sizes[i] - 1;
+            uint32_t costs[2] = {0, 0};
+            const unsigned lead = n / 2;
+            const bool big_endian = n % 2 != 0;
+            for (uint32_t w = 0; w < FLOAT_TYPE_WINDOWS; w++)
+                of->try_type(raw + (range * w / (FLOAT_TYPE_WINDOWS - 1)) / 8 * 8 + lead,
+                             big_endian, costs);
+            for (unsigned is_float = 2; is_float-- > 0;)
+                if (costs[is_float] < least) {
+                    least = costs[is_float];
+                    *layout = (struct float_layout){.size_log2 = sizes[i],
+                                                    .is_float = is_float,
+                                                    .big_endian = big_endian,
+                                                    .lead = (uint8_t)lead};
+                }
+        }
+}
+
+/* Type and place of the elements that a field names. */
+static void take_type(const struct bale_field *field, uint64_t offset, struct float_layout *layout)
+{
+    const uint32_t size = bale_field_element(field);
+
+    *layout = (struct float_layout){
+        .size_log2 = (uint8_t)__builtin_ctz(size),
+        .is_float = field->type == BALE_FIELD_F32 || field->type == BALE_FIELD_F64,
+        .big_endian = field->big_endian,
+        .lead = (uint8_t)((field->offset - offset) % size),
+    };
+}
+
+/* Rows and planes that a field names. */
+static void take_rows(const struct bale_field *field, struct float_extent *extent)
+{
+    const uint64_t *dims = field->dims;
+
+    extent->flat = dims[0] > 0;
+    if (dims[1] > 1 && dims[0] <= FLOAT_STRIDE_MAX)
+        extent->row = (uint32_t)dims[0];
+    if (extent->row > 0 && dims[2] > 1 && dims[1] <= FLOAT_STRIDE_MAX / dims[0])
+        extent->plane = (uint32_t)(dims[0] * dims[1]);
+}
+
+bool float_learn(struct float_work *work, const struct float_steps *steps,
+                 const struct bale_field *field, uint64_t offset, const uint8_t *raw,
+                 uint32_t length, struct float_layout *layout)
+{
+    const struct bale_setting setting = {.codec = BALE_CODEC_FLOAT, .field = *field};
+    struct float_extent extent = {
+        .work = work,
+        .raw = raw,
+        .length = length,
+        .chunk = 1u << bale_codec_chunk_log2(&setting, BALE_CHUNK_LOG2_DEFAULT),
+        .layout = layout,
+    };
+
+    if (length < FLOAT_LEAST)
+        return false;
+    if (bale_field_element(field) == 0)
+        find_type(steps, raw, length, layout);
+    else
+        take_type(field, offset, layout);
+    take_rows(field, &extent);
+    steps += layout->size_log2 - 1;
+    return steps->choose(&extent);
+}

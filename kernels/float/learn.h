@@ -1,0 +1,72 @@
+/* Choosing an extent's layout (spec.md, "What an encoder chooses"). For the sources of this directory. */
+#ifndef BALE_KERNELS_FLOAT_LEARN_H
+#define BALE_KERNELS_FLOAT_LEARN_H
+
+#include <stdlib.h>
+
+#include "kernels/float/work.h"
+
+enum {
+    FLOAT_LEAST = 1024,     /* bytes of an extent that has a layout */
+    FLOAT_TYPE_BYTES = 256, /* of a window in which types are tried */
+    FLOAT_TYPE_WINDOWS = 8,
+    FLOAT_WINDOWS = 32, /* in which maps and orders are tried */
+    FLOAT_HISTORY = 8,  /* elements of a window's block before those that count */
+    FLOAT_EXPONENTS = 7,
+    FLOAT_ORDERS = 5, /* along x and y, 0 included */
+    FLOAT_PLANES = 4, /* along z */
+    FLOAT_ROW_MAX = 4096,
+    FLOAT_ROW_BITS = 5,
+    FLOAT_PROBES = 4, /* of FLOAT_BLOCK differences */
+};
+
+/* An extent whose layout is chosen. */
+struct float_extent {
+    struct float_work *work;
+    const uint8_t *raw;
+    uint32_t length;
+    uint32_t chunk; /* bytes; where the frame's are other ones, it is as good a guess */
+    struct float_layout *layout; /* the type, from the beginning */
+    uint32_t row, plane;         /* elements, where they are known; 0: not */
+    bool flat;                   /* known to have no rows */
+};
+
+/* Orders that are tried. */
+struct float_range {
+    uint8_t least[FLOAT_AXES], most[FLOAT_AXES];
+};
+
+/* Bytes from the beginning on that windows lie in: without a short last chunk. */
+static inline uint32_t float_used(const struct float_extent *extent)
+{
+    const uint32_t last = extent->length % extent->chunk;
+
+    return last >= FLOAT_LEAST ? extent->length : extent->length - last;
+}
+
+/* The chunk of a window, from its first element on; *first is the element at which the window, with
+ * its history, begins. */
+const uint8_t *float_window(const struct float_extent *extent, unsigned window, uint32_t *first);
+
+/* The chunk in which rows are looked for, from its first element on, and its length from there. */
+const uint8_t *float_middle_chunk(const struct float_extent *extent, uint32_t *length);
+
+/* Whether so many bits of the windows are worth a layout. */
+bool float_gains(uint32_t bits, unsigned size_bits);
+
+/* The layout of an extent: false if there is none. The field may have the type and dims. */
+bool float_learn(struct float_work *work, const struct float_steps *steps,
+                 const struct bale_field *field, uint64_t offset, const uint8_t *raw,
+                 uint32_t length, struct float_layout *layout);
+
+/* How different the bytes from `at` on are from those `row` before them. */
+static inline uint32_t float_distance(const uint8_t *at, uint32_t row)
+{
+    uint32_t sum = 0;
+
+    for (unsigned i = 0; i < FLOAT_BLOCK; i++)
+        sum += (uint32_t)abs(at[i] - (at - row)[i]);
+    return sum;
+}
+
+#endif

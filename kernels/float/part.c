@@ -1,0 +1,88 @@
+#include "format/bytes.h"
+#include "format/err.h"
+#include "kernels/float/float.h"
+
+enum {
+    TYPE_SIZE = 3, /* masks of the first byte */
+    TYPE_FLOAT = 1 << 2,
+    TYPE_BIG_ENDIAN = 1 << 3,
+    TYPE_LEAD_AT = 4,
+    TYPE_ZERO = 1 << 7,
+    MANTISSA_MIN = 3, /* with a fixed point */
+};
+
+void float_part_write(const struct float_layout *layout, uint8_t *out)
+{
+    out[0] = (uint8_t)(layout->size_log2 | (layout->is_float ? TYPE_FLOAT : 0) |
+                       (layout->big_endian ? TYPE_BIG_ENDIAN : 0) | layout->lead << TYPE_LEAD_AT);
+    out[1] = layout->shift;
+    bale_put16(out + 2, layout->exponent);
+    bale_put32(out + 4, layout->strides[1]);
+    bale_put32(out + 8, layout->strides[2]);
+    out[12] = (uint8_t)(layout->orders[0] | layout->orders[1] << 3 | layout->orders[2] << 6);
+}
+
+static bool type_is_right(const struct float_layout *l)
+{
+    return l->size_log2 >= 1 && l->lead < 1u << l->size_log2 && l->shift < 8u << l->size_log2 &&
+           (!l->is_float || l->shift <= float_mantissa(l->size_log2));
+}
+
+static bool axes_are_right(const struct float_layout *l)
+{
+    for (unsigned i = 0; i < FLOAT_AXES; i++)
+        if (l->orders[i] > float_order_max[i] || l->strides[i] > FLOAT_STRIDE_MAX ||
+            (l->orders[i] == 0) != (l->strides[i] == 0))
+            return false;
+    return true;
+}
+
+int float_part_read(struct bale_extent_part part, struct float_layout *layout)
+{
+    const uint8_t *p = part.bytes;
+
+    if (part.length != FLOAT_PART || (p[0] & TYPE_ZERO) != 0)
+        return BALE_E_CORRUPT;
+    *layout = (struct float_layout){
+        .size_log2 = p[0] & TYPE_SIZE,
+        .is_float = (p[0] & TYPE_FLOAT) != 0,
+        .big_endian = (p[0] & TYPE_BIG_ENDIAN) != 0,
+        .lead = p[0] >> TYPE_LEAD_AT,
+        .shift = p[1],
+        .exponent = bale_get16(p + 2),
+        .orders = {p[12] & 7, p[12] >> 3 & 7, p[12] >> 6},
+        .strides = {(p[12] & 7) != 0, bale_get32(p + 4), bale_get32(p + 8)},
+    };
+    return type_is_right(layout) && axes_are_right(layout) &&
+                   (layout->exponent == 0 || float_map_has(layout, layout->exponent))
+               ? BALE_OK
+               : BALE_E_CORRUPT;
+}
+
+bool float_map_has(const struct float_layout *layout, unsigned exponent)
+{
+    unsigned mantissa = float_mantissa(layout->size_log2);
+    unsigned exponents = 1u << ((8u << layout->size_log2) - 1 - mantissa);
+
+    return layout->is_float && mantissa - layout->shift >= MANTISSA_MIN && exponent >= 1 &&
+           exponent < exponents;
+}
+
+static unsigned bit_length(uint64_t x)
+{
+    return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
+}
+
+struct float_map float_map_make(const struct float_layout *layout)
+{
+    struct float_map map = {.shift = layout->shift,
+                            .is_float = layout->is_float,
+                            .mantissa = float_mantissa(layout->size_log2) - layout->shift,
+                            .high = layout->exponent};
+
+    if (map.high > 0) {
+        map.low = map.high > map.mantissa - 2 ? map.high - (map.mantissa - 2) : 1;
+        map.low_bits = bit_length(((uint64_t)map.low << map.mantissa) - 1);
+    }
+    return map;
+}

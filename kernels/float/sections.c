@@ -1,0 +1,96 @@
+/* The sections of a chunk (spec.md). */
+#include "kernels/float/work.h"
+
+static uint32_t blocks_of(uint32_t count)
+{
+    return (count + FLOAT_BLOCK - 1) / FLOAT_BLOCK;
+}
+
+static uint8_t *append(uint8_t *out, const uint8_t *from, size_t length)
+{
+    memcpy(out, from, length);
+    return out + length;
+}
+
+int64_t float_join(const struct float_work *work, const struct float_layout *layout,
+                   const uint8_t *raw, uint32_t raw_length, struct float_ends ends,
+                   uint32_t bits_length, uint8_t *out, uint32_t capacity)
+{
+    const uint32_t count = float_elements(layout, raw_length), blocks = blocks_of(count);
+    const uint32_t lead = layout->lead < raw_length ? layout->lead : raw_length;
+    const uint32_t end = lead + (count << layout->size_log2);
+    const size_t deltas = (size_t)(ends.deltas - work->deltas);
+    const size_t planes = (size_t)(ends.planes - work->planes);
+    const size_t length = lead + (raw_length - end) + blocks + deltas + planes + bits_length;
+
+    if (length > capacity)
+        return 0;
+    out = append(out, raw, lead);
+    out = append(out, raw + end, raw_length - end);
+    out = append(out, work->headers, blocks);
+    out = append(out, work->deltas, deltas);
+    out = append(out, work->planes, planes);
+    append(out, work->bits, bits_length);
+    return (int64_t)length;
+}
+
+/* Reads the widths of all groups. Returns the bytes of the deltas and planes, or -1. */
+static int64_t read_widths(struct float_work *work, const struct float_layout *layout,
+                           const uint8_t *in, const uint8_t *end, uint32_t count,
+                           uint32_t *deltas_length)
+{
+    const uint32_t blocks = blocks_of(count);
+    const uint8_t *deltas = in + blocks;
+    int64_t planes = 0;
+
+    if (blocks > (size_t)(end - in))
+        return -1;
+    for (uint32_t i = 0; i < blocks; i++) {
+        const uint32_t left = count - i * FLOAT_BLOCK;
+        const unsigned groups = left < FLOAT_BLOCK ? (left + FLOAT_GROUP - 1) / FLOAT_GROUP : 8;
+        struct float_widths w;
+
+        if (in[i] >> 6 > end - deltas ||
+            !float_widths_read(in[i], deltas, groups, 8u << layout->size_log2, &w))
+            return -1;
+        deltas += w.bits;
+        planes += float_sum_bytes(w.widths);
+        memcpy(work->widths + (size_t)i * FLOAT_GROUP, &w.widths, FLOAT_GROUP);
+    }
+    *deltas_length = (uint32_t)(deltas - in) - blocks;
+    return planes;
+}
+
+bool float_split(struct float_work *work, const struct float_layout *layout, const uint8_t *in,
+                 uint32_t length, uint8_t *raw, uint32_t raw_length, struct float_sections *s)
+{
+    const uint32_t count = float_elements(layout, raw_length);
+    const uint32_t lead = layout->lead < raw_length ? layout->lead : raw_length;
+    const uint32_t tail = raw_length - lead - (count << layout->size_log2);
+    const uint8_t *end = in + length;
+    uint32_t deltas;
+    int64_t planes;
+
+    if (lead + tail > length)
+        return false;
+    memcpy(raw, in, lead);
+    memcpy(raw + raw_length - tail, in + lead, tail);
+    in += lead + tail;
+    planes = read_widths(work, layout, in, end, count, &deltas);
+    if (planes < 0)
+        return false;
+    in += blocks_of(count) + deltas;
+    if (planes > end - in)
+        return false;
+    memcpy(work->bits, in, (size_t)(end - in));
+    memset(work->bits + (end - in), 0, FLOAT_PAD);
+    s->planes = work->bits;
+    s->bits = work->bits + planes;
+    s->bits_length = (uint32_t)(end - in - planes);
+    return true;
+}
+
+bool float_bits_end(const uint8_t *in, uint32_t length, uint64_t bits)
+{
+    return (bits + 7) / 8 == length && (bits % 8 == 0 || in[length - 1] >> bits % 8 == 0);
+}

@@ -1,0 +1,145 @@
+/* What a thread works with. For the sources of this directory. */
+#ifndef BALE_KERNELS_FLOAT_WORK_H
+#define BALE_KERNELS_FLOAT_WORK_H
+
+#include <string.h>
+
+#include "kernels/float/float.h"
+
+enum {
+    FLOAT_GROUPS = FLOAT_ELEMENTS / FLOAT_GROUP,
+    FLOAT_BLOCKS = FLOAT_ELEMENTS / FLOAT_BLOCK,
+    FLOAT_PAD = 64,
+    FLOAT_BUFFER = FLOAT_CHUNK + FLOAT_BLOCK * 8,
+};
+
+struct float_work {
+    _Alignas(64) uint8_t elements[FLOAT_BUFFER];  /* patterns */
+    _Alignas(64) uint8_t values[2][FLOAT_BUFFER]; /* integers, in turn */
+    uint8_t planes[FLOAT_BUFFER + FLOAT_PAD];
+    uint8_t bits[FLOAT_BUFFER + FLOAT_PAD]; /* raw bits; or the chunk that is decoded */
+    uint8_t headers[FLOAT_BLOCKS];
+    uint8_t deltas[FLOAT_BLOCKS * FLOAT_DELTA_BITS + FLOAT_PAD];
+    uint8_t widths[FLOAT_GROUPS + FLOAT_GROUP];
+};
+
+/* The widths of a block's groups, a byte for each. */
+struct float_widths {
+    uint8_t header;
+    unsigned bits; /* of each delta */
+    uint64_t deltas;
+    uint64_t widths;
+};
+
+/* The header code of a width, and back: six bits. */
+static inline unsigned float_width_code(unsigned width)
+{
+    return width > 63 ? 63 : width;
+}
+
+static inline unsigned float_code_width(unsigned code, unsigned size_bits)
+{
+    return size_bits == 64 && code == 63 ? 64 : code;
+}
+
+static inline unsigned float_bit_length(uint64_t x)
+{
+    return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
+}
+
+/* What the bytes of a word add up to. */
+static inline uint32_t float_sum_bytes(uint64_t bytes)
+{
+    const uint64_t pairs = UINT64_C(0x00ff00ff00ff00ff);
+
+    return (uint32_t)(((bytes & pairs) + (bytes >> 8 & pairs)) * UINT64_C(0x0001000100010001) >>
+                      48);
+}
+
+/* The widths that take the fewest bytes, of count groups that need so many bits. */
+struct float_widths float_widths_choose(const uint8_t need[8], unsigned count, unsigned size_bits);
+
+/* The other way: reads header and deltas. False: a rule is broken. */
+bool float_widths_read(uint8_t header, const uint8_t *deltas, unsigned count, unsigned size_bits,
+                       struct float_widths *w);
+
+/* Bit k of each of eight bytes, as a byte; and its bits as eight bytes. */
+static inline uint8_t float_gather_bit(uint64_t bytes, unsigned k)
+{
+    return (uint8_t)((bytes >> k & UINT64_C(0x0101010101010101)) * UINT64_C(0x0102040810204080) >>
+                     56);
+}
+
+static inline uint64_t float_spread_bits(uint8_t byte)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101);
+
+    return ((byte * each & UINT64_C(0x8040201008040201)) + each * 0x7f) >> 7 & each;
+}
+
+/* Writes numbers of few bits one behind the other. */
+struct float_bits {
+    uint8_t *at;
+    uint64_t pending;
+    unsigned have; /* bits of it, below 8 */
+};
+
+/* 8 bytes can be written. */
+static inline void float_bits_put_few(struct float_bits *to, uint64_t x, unsigned bits)
+{
+    to->pending |= (x & ((UINT64_C(1) << bits) - 1)) << to->have;
+    to->have += bits;
+    memcpy(to->at, &to->pending, sizeof to->pending);
+    to->at += to->have / 8;
+    to->pending >>= to->have / 8 * 8;
+    to->have %= 8;
+}
+
+static inline void float_bits_put(struct float_bits *to, uint64_t x, unsigned bits)
+{
+    if (bits > 56) {
+        float_bits_put_few(to, x, 32);
+        x >>= 32, bits -= 32;
+    }
+    float_bits_put_few(to, x, bits);
+}
+
+/* The bits from bit `at` on. Those behind the length are of no meaning; FLOAT_PAD bytes there can be
+ * read. */
+static inline uint64_t float_bits_get(const uint8_t *in, uint64_t at, uint32_t length,
+                                      unsigned bits)
+{
+    uint64_t byte = at / 8 < length ? at / 8 : length, low, high;
+
+    memcpy(&low, in + byte, sizeof low);
+    if (bits <= 56)
+        return low >> at % 8 & ((UINT64_C(1) << bits) - 1);
+    memcpy(&high, in + byte + 7, sizeof high);
+    return (low << 8 >> 8 >> at % 8 | high << (56 - at % 8)) & (UINT64_MAX >> (64 - bits));
+}
+
+/* Whether so many bits are what the bytes hold, and zeros. */
+bool float_bits_end(const uint8_t *in, uint32_t length, uint64_t bits);
+
+/* Where an encoder's deltas and planes end. */
+struct float_ends {
+    const uint8_t *deltas, *planes;
+};
+
+/* Joins the sections of a chunk to out. Returns their length; 0: they do not fit. */
+int64_t float_join(const struct float_work *work, const struct float_layout *layout,
+                   const uint8_t *raw, uint32_t raw_length, struct float_ends ends,
+                   uint32_t bits_length, uint8_t *out, uint32_t capacity);
+
+/* Sections of a chunk that is decoded, with FLOAT_PAD bytes behind them that can be read. */
+struct float_sections {
+    const uint8_t *planes, *bits;
+    uint32_t bits_length;
+};
+
+/* Finds them, sets the work's widths, and copies what is no whole element to raw. False: a rule is
+ * broken. */
+bool float_split(struct float_work *work, const struct float_layout *layout, const uint8_t *in,
+                 uint32_t length, uint8_t *raw, uint32_t raw_length, struct float_sections *s);
+
+#endif

@@ -1,0 +1,361 @@
+#include "tests/codecs/bytes.h"
+#include "tests/codecs/cases.h"
+
+static const struct codec_setting settings[] = {
+    {"float", SETTINGS_ALL & ~(unsigned)SETTINGS_CHUNK_SIZES},
+    {"float:f32,dims=64x64x64", SETTINGS_FRAMES | SETTINGS_API},
+    {"float:f64,be,dims=100,offset=3", SETTINGS_FRAMES},
+    {"float:i16,offset=1", SETTINGS_FRAMES | SETTINGS_API},
+    {.text = NULL},
+};
+
+/* ---- Data: integers and exact products alone, so that every machine makes the same ---- */
+
+/* A smooth surface with rows of 40, and noise of so many bits. */
+static int64_t surface(uint32_t i, unsigned noise, uint64_t *state)
+{
+    const int64_t x = i % 40, y = i / 40 % 64;
+
+    return 5000 * (40 - x) * x + 3000 * y * (64 - y) - 1000000 + 700 * x * y +
+           (noise > 0 ? (int64_t)(data_next(state) >> (64 - noise)) : 0);
+}
+
+enum {
+    SHAPE_F32 = DATA_KINDS,
+    SHAPE_F64,
+    SHAPE_I16,
+    SHAPE_WIDE,
+    SHAPE_SPECIAL,
+    SHAPE_IDS,
+    SHAPES_END
+};
+
+static uint64_t float_pattern(int64_t value)
+{
+    const float f = (float)value * 0x1p-18f;
+    uint32_t bits;
+
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+static uint64_t double_pattern(int64_t value)
+{
+    const double f = (double)value * 0x1.921fb54442d18p-20;
+    uint64_t bits;
+
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+/* -0, infinities, NaNs with a payload, denormals and the ends of every exponent among others. */
+static uint64_t special_pattern(uint32_t i, uint64_t *state)
+{
+    static const uint32_t some[] = {0,          0x80000000, 1,          0x80000001, 0x7f800000,
+                                    0xff800000, 0x7fc12345, 0xffc54321, 0x7f7fffff, 0x00800000,
+                                    0x007fffff, 0x3f800000, 0x3f7fffff, 0xbf800001};
+    const uint64_t random = data_next(state);
+
+    if (i % 97 == 0)
+        return some[random % (sizeof some / sizeof some[0])];
+    return i % 61 == 0 ? (uint32_t)random : float_pattern(surface(i, 4, state));
+}
+
+static void put_element(uint64_t pattern, unsigned size, bool big_endian, uint8_t *out)
+{
+    for (unsigned i = 0; i < size; i++)
+        out[big_endian ? size - 1 - i : i] = (uint8_t)(pattern >> 8 * i);
+}
+
+/* Elements of the shape behind the first `lead` bytes. */
+static void fill_shape(unsigned shape, unsigned lead, bool big_endian, uint8_t *out, size_t length)
+{
+    static const uint8_t sizes[SHAPES_END - DATA_KINDS] = {4, 8, 2, 8, 4, 8};
+    const unsigned size = sizes[shape - DATA_KINDS];
+    uint64_t state = shape;
+    uint8_t element[8];
+
+    for (size_t at = 0; at < length; at++) {
+        const uint32_t i = (uint32_t)((at + size - lead) / size);
+        const uint32_t of = (uint32_t)((at + size - lead) % size);
+        uint64_t pattern = 0;
+        if (at == 0 || of == 0) {
+            if (shape == SHAPE_F32)
+                pattern = float_pattern(surface(i, 6, &state));
+            else if (shape == SHAPE_F64)
+                pattern = double_pattern(surface(i, 0, &state));
+            else if (shape == SHAPE_I16)
+                pattern = (uint64_t)(surface(i, 10, &state) >> 9);
+            else if (shape == SHAPE_WIDE)
+                pattern = double_pattern(surface(i, 2, &state)) & ~UINT64_C(0xffffffff);
+            else if (shape == SHAPE_SPECIAL)
+                pattern = special_pattern(i, &state);
+            else
+                pattern = UINT64_C(1) << 40 | i;
+            put_element(pattern, size, big_endian, element);
+        }
+        out[at] = element[of];
+    }
+}
+
+static void fill_kind(unsigned kind, uint8_t *out, size_t length)
+{
+    fill_shape(kind, 0, false, out, length);
+}
+
+static void fill_seed(uint64_t seed, uint8_t *out, size_t length)
+{
+    fill_shape(SHAPE_F32, (unsigned)(seed % 4), false, out, length);
+}
+
+static void sample_f32(uint8_t *raw, size_t length)
+{
+    fill_shape(SHAPE_F32, 0, false, raw, length);
+}
+
+static void sample_f64_be(uint8_t *raw, size_t length)
+{
+    fill_shape(SHAPE_F64, 3, true, raw, length);
+}
+
+static void sample_i16(uint8_t *raw, size_t length)
+{
+    fill_shape(SHAPE_I16, 1, false, raw, length);
+}
+
+static void sample_wide(uint8_t *raw, size_t length)
+{
+    fill_shape(SHAPE_WIDE, 0, false, raw, length);
+}
+
+static void sample_special(uint8_t *raw, size_t length)
+{
+    fill_shape(SHAPE_SPECIAL, 0, false, raw, length);
+}
+
+static void sample_ids(uint8_t *raw, size_t length)
+{
+    fill_shape(SHAPE_IDS, 0, false, raw, length);
+    if (length > 65536)
+        sample_random(raw + 65536, length - 65536);
+}
+
+static const struct codec_sample samples[] = {
+    {"f32", "float", 70000, 16, sample_f32, "f32 in rows that are found, two chunks"},
+    {"f64-be", "float", 65536, 16, sample_f64_be, "f64, big-endian, from byte 3 on"},
+    {"i16", "float", 20001, 16, sample_i16, "i16 from byte 1 on"},
+    {"wide", "float", 30000, 16, sample_wide, "f64 with low bits that are zero"},
+    {"special", "float", 16384, 16, sample_special, "NaN, infinities, denormals and -0"},
+    {"ids", "float", 70000, 16, sample_ids, "i64, and a chunk that is stored raw"},
+    {.name = NULL},
+};
+
+/* ---- Streams: kernels/float/spec.md ---- */
+
+enum { PART = 13, RAW_MAX = 400 };
+
+struct stream {
+    uint8_t part[PART + 1];
+    uint32_t part_length;
+    struct codec_bytes b;
+    uint8_t raw[RAW_MAX + 1];
+    uint32_t raw_length;
+};
+
+/* spec.md's first example: i16 from byte 1 on, 1000, 1003, 1006, ... with second differences. */
+static struct stream ramp(void)
+{
+    static const uint8_t part[PART] = {0x11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2};
+    static const uint8_t stored[] = {
+        0xaa, 0xbb,       /* what is no whole element */
+        0xcb, 0x00,       /* headers: width 11, deltas of 3 bits; 0 */
+        0xfe, 0xfe, 0xfe, /* deltas of 7, but for the first group */
+        0x00, 0x02, 0x02, 0x00, 0x01, 0x00, 0x01, 0x01, 0x01, 0x01, 0x01, /* 2000, 6, 0, ... */
+        0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0, 0, 0,
+        0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0, 0, 0,
+    };
+    struct stream s = {.part_length = PART, .raw_length = 142};
+
+    memcpy(s.part, part, PART);
+    bytes_add(&s.b, stored, sizeof stored);
+    s.raw[0] = 0xaa;
+    for (unsigned i = 0; i < 70; i++)
+        put_element(1000 + 3 * i, 2, false, s.raw + 1 + (size_t)2 * i);
+    s.raw[141] = 0xbb;
+    return s;
+}
+
+/* The second: f32 with a fixed point at E = 128, and one element of each zone. */
+static struct stream zones(void)
+{
+    static const uint8_t part[PART] = {0x06, 0, 0x80};
+    static const uint32_t patterns[8] = {0x40000000, 0x3fc00001, 0xbf800002, 0x40800000,
+                                         0,          0x80000000, 0x2f000005, 0xaf000006};
+    static const uint8_t head[] = {
+        0xda, 0x0e, 0x0e, 0x0e, /* 26 bits, and 19 of the zeros */
+        0xa4, 0xc4, 0,    0,    0, 0, 0, 0, 0, 0,    0,    0,    0,
+        0,    0,    0,    0,    0, 0, 0, 0, 0, 0x02, 0x06, 0x01, 0x08,
+    };
+    static const uint8_t zeros[3 * 19];
+    static const uint8_t bits[] = {0x15, 0, 0, 0xbc, 0x06, 0, 0, 0x2f}; /* 1, 1, 30 and 30 */
+    struct stream s = {.part_length = PART, .raw_length = 128};
+
+    memcpy(s.part, part, PART);
+    for (unsigned i = 0; i < 8; i++)
+        put_element(patterns[i], 4, false, s.raw + (size_t)4 * i);
+    bytes_add(&s.b, head, sizeof head);
+    bytes_add(&s.b, zeros, sizeof zeros);
+    bytes_add(&s.b, bits, sizeof bits);
+    return s;
+}
+
+/* i16 in planes of 3 rows of 3, with an order along each axis. */
+static struct stream planes(void)
+{
+    static const uint8_t part[PART] = {0x01, 0, 0, 0, 3, 0, 0, 0, 9, 0, 0, 0, 1 | 2 << 3 | 1 << 6};
+    static const uint8_t stored[] = {
+        0x86, 0xfd, 0xfc, 0x08, 0x1d, 0x08, 0x06, 0x40, 0x0f, 0x56, 0x0a,
+        0x66, 0x10, 0x02, 0x52, 0x40, 0x0c, 0xa9, 0x20, 0x06, 0x54, 0x10,
+        0x83, 0x2a, 0x08, 0xc1, 0x95, 0x04, 0x60, 0x0a, 0x02, 0x00,
+    };
+    struct stream s = {.part_length = PART, .raw_length = 120};
+
+    memcpy(s.part, part, PART);
+    bytes_add(&s.b, stored, sizeof stored);
+    for (unsigned i = 0; i < 60; i++)
+        put_element(i % 3 * 5 + (i / 3 % 3) * (i / 3 % 3) * 7 + i / 9 * 40 + (i % 7 == 0), 2, false,
+                    s.raw + (size_t)2 * i);
+    return s;
+}
+
+static void show(codec_stream_visit *visit, void *arg, bool good, const char *name,
+                 const char *what, const struct stream *s)
+{
+    const struct codec_stream stream = {.name = name,
+                                        .what = what,
+                                        .good = good,
+                                        .part = s->part,
+                                        .part_length = s->part_length,
+                                        .stored = s->b.data,
+                                        .length = s->b.length,
+                                        .raw = s->raw,
+                                        .raw_length = s->raw_length};
+
+    visit(arg, &stream);
+}
+
+/* A byte of a good stream's part becomes another. */
+struct part_harm {
+    uint8_t at, value;
+    const char *name, *what;
+};
+
+static void bad_parts(codec_stream_visit *visit, void *arg)
+{
+    static const struct part_harm harms[] = {
+        {0, 0x10, "size", "elements of one byte"},
+        {0, 0x91, "type-zero", "the type's zero bit"},
+        {0, 0x21, "lead", "two bytes before elements of two"},
+        {1, 16, "shift", "a shift of all bits"},
+        {2, 5, "integer-exponent", "a fixed point of integers"},
+        {4, 40, "row-unused", "a row length without an order"},
+        {8, 40, "plane-unused", "a plane without an order"},
+        {12, 5, "order-x", "an order of 5 along x"},
+        {12, 2 | 1 << 3, "row-missing", "an order between rows without their length"},
+        {12, 2 | 1 << 6, "plane-missing", "an order between planes without their length"},
+    };
+    static const struct part_harm of_floats[] = {
+        {1, 21, "mantissa", "a fixed point with two bits of mantissa"},
+        {3, 1, "exponent", "an exponent that f32 does not have"},
+    };
+    struct stream s;
+
+    for (unsigned i = 0; i < sizeof harms / sizeof harms[0]; i++) {
+        s = ramp();
+        s.part[harms[i].at] = harms[i].value;
+        show(visit, arg, false, harms[i].name, harms[i].what, &s);
+    }
+    for (unsigned i = 0; i < sizeof of_floats / sizeof of_floats[0]; i++) {
+        s = zones();
+        s.part[of_floats[i].at] = of_floats[i].value;
+        show(visit, arg, false, of_floats[i].name, of_floats[i].what, &s);
+    }
+    s = zones();
+    s.part[0] = 0x06 & 0x04, s.part[2] = 0, s.part[1] = 0;
+    show(visit, arg, false, "float-size", "floats of one byte", &s);
+    s = zones();
+    s.part[2] = 0, s.part[1] = 24;
+    show(visit, arg, false, "float-shift", "a shift of more than the mantissa", &s);
+    s = ramp();
+    s.part[12] = 2 | 5 << 3, s.part[4] = 8;
+    show(visit, arg, false, "order-y", "an order of 5 between rows", &s);
+    s.part[12] = 2 | 1 << 3, s.part[4] = 1, s.part[7] = 4;
+    show(visit, arg, false, "row-long", "a row of more than 2^26 elements", &s);
+    s = ramp();
+    s.part_length--;
+    show(visit, arg, false, "part-less", "a part of 12 bytes", &s);
+    s.part_length += 2;
+    show(visit, arg, false, "part-more", "a part of 14 bytes", &s);
+    s.part_length = 0;
+    show(visit, arg, false, "part-missing", "the part is missing", &s);
+}
+
+static void bad_chunks(codec_stream_visit *visit, void *arg)
+{
+    enum { HEADERS = 2, DELTAS = 4 };
+    struct stream s = ramp();
+
+    s.b.data[HEADERS + 1] = 17;
+    show(visit, arg, false, "width", "17 bits of elements that have 16", &s);
+    s = ramp();
+    s.b.data[HEADERS] = 0xc6;
+    show(visit, arg, false, "delta", "a delta above the width", &s);
+    s = ramp();
+    s.b.data[HEADERS + 1] = 0x41, s.b.data[DELTAS + 3] = 2;
+    show(visit, arg, false, "delta-missing", "a delta of a group that is not there", &s);
+    s = ramp();
+    s.b.data[HEADERS + 1] = 1;
+    show(visit, arg, false, "planes-cut", "planes behind the end", &s);
+    s = ramp();
+    s.b.data[DELTAS] = 0xff;
+    show(visit, arg, false, "bits-unused", "a byte behind the planes, without a fixed point", &s);
+    s = ramp();
+    s.b.length = HEADERS + 3;
+    show(visit, arg, false, "deltas-cut", "deltas behind the end", &s);
+    s.b.length = HEADERS + 1;
+    show(visit, arg, false, "headers-cut", "headers behind the end", &s);
+    s.b.length = 1;
+    show(visit, arg, false, "ends-cut", "what is no whole element is behind the end", &s);
+    s = zones();
+    s.b.data[s.b.length - 1] |= 0x40;
+    show(visit, arg, false, "spare", "a spare bit behind the raw bits", &s);
+    s = zones();
+    s.b.length--;
+    show(visit, arg, false, "bits-cut", "raw bits behind the end", &s);
+}
+
+static void streams(codec_stream_visit *visit, void *arg)
+{
+    const struct stream first = ramp(), second = zones(), third = planes();
+
+    show(visit, arg, true, "ramp-by-hand", "i16 from byte 1 on, second differences", &first);
+    show(visit, arg, true, "zones-by-hand", "f32 with a fixed point, each zone", &second);
+    show(visit, arg, true, "planes-by-hand", "i16 in planes, a short group", &third);
+    bad_parts(visit, arg);
+    bad_chunks(visit, arg);
+}
+
+extern const struct codec_case codec_case_float;
+const struct codec_case codec_case_float = {
+    .id = BALE_CODEC_FLOAT,
+    .defined = true,
+    .settings = settings,
+    .setting_parameters = 1,
+    .frame_parameters = 1,
+    .least = 1500,
+    .fill = fill_seed,
+    .shapes = SHAPES_END - DATA_KINDS,
+    .shape_fill = fill_kind,
+    .samples = samples,
+    .streams = streams,
+};

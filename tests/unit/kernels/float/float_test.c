@@ -1,0 +1,263 @@
+/* The worked examples of kernels/float/spec.md, the map and its inverse, every kind of vectors
+ * against plain C, and the layouts that are found. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/err.h"
+#include "kernels/float/learn.h"
+#include "tests/check.h"
+#include "tests/codecs/data.h"
+
+enum { CHUNK = 1 << 16, ROOM = CHUNK + 4096 };
+
+extern const struct bale_codec bale_codec_float;
+static struct float_work *work;
+
+static const struct float_steps *const all_steps[] = {
+    float_plain,
+#if defined(__x86_64__)
+    float_avx2,
+    float_avx512,
+#endif
+};
+
+/* Those that this processor has: the best and what comes before it. */
+static unsigned steps_count(void)
+{
+    unsigned count = 1;
+
+    while (all_steps[count - 1] != float_steps_best())
+        count++;
+    return count;
+}
+
+/* Encodes with all steps, and decodes. Returns the stored length. */
+static int64_t round_trip(const struct float_layout *layout, const uint8_t *raw, uint32_t length)
+{
+    static uint8_t out[3][ROOM], back[ROOM];
+    int64_t stored[3] = {0};
+
+    for (unsigned i = 0; i < steps_count(); i++) {
+        const struct float_steps *steps = &all_steps[i][layout->size_log2 - 1];
+        stored[i] = steps->encode(work, layout, raw, length, out[i], ROOM);
+        REQUIRE(stored[i] > 0 && stored[i] == stored[0]);
+        CHECK_EQ_MEM(out[i], out[0], (size_t)stored[0]);
+        memset(back, 0xa5, length);
+        CHECK_EQ(steps->decode(work, layout, out[0], (uint32_t)stored[0], back, length, length),
+                 BALE_OK);
+        CHECK_EQ_MEM(back, raw, length);
+    }
+    return stored[0];
+}
+
+/* What a part can say, mostly with small numbers. */
+static struct float_layout random_layout(uint64_t *state)
+{
+    struct float_layout l = {.size_log2 = (uint8_t)(1 + data_next(state) % 3)};
+
+    l.is_float = data_next(state) % 4 > 0;
+    l.big_endian = data_next(state) % 4 == 0;
+    l.lead = (uint8_t)(data_next(state) % (1u << l.size_log2));
+    for (unsigned i = 0; i < FLOAT_AXES; i++) {
+        l.orders[i] = (uint8_t)(data_next(state) % (float_order_max[i] + 1u));
+        l.strides[i] = i == 0 ? 1 : 1 + (uint32_t)(data_next(state) % 300);
+        if (l.orders[i] == 0)
+            l.strides[i] = 0;
+    }
+    if (l.is_float && data_next(state) % 4 > 0) {
+        const unsigned top = 1u << ((8u << l.size_log2) - 1 - float_mantissa(l.size_log2));
+        l.exponent = (uint16_t)(1 + data_next(state) % (top - 1));
+    }
+    return l;
+}
+
+static void test_layouts(void)
+{
+    uint64_t state = 1;
+    uint8_t *raw = malloc(CHUNK);
+
+    REQUIRE(raw);
+    for (unsigned round = 0; round < 300; round++) {
+        const uint32_t length = round < 100 ? 1 + round : 1 + (uint32_t)(data_next(&state) % 9000);
+        const struct float_layout layout = random_layout(&state);
+        uint8_t part[FLOAT_PART], again[FLOAT_PART];
+        struct float_layout read;
+        data_fill((enum data_kind)(round % DATA_KINDS), round, raw, length);
+        round_trip(&layout, raw, length);
+        float_part_write(&layout, part);
+        REQUIRE(float_part_read((struct bale_extent_part){part, FLOAT_PART}, &read) == BALE_OK);
+        float_part_write(&read, again);
+        CHECK_EQ_MEM(again, part, FLOAT_PART);
+    }
+    free(raw);
+}
+
+/* Patterns of f32 from `from` on, in steps, through each fixed point and back. */
+static void test_patterns(uint32_t from, uint32_t step)
+{
+    static const uint16_t exponents[] = {0, 1, 2, 21, 22, 23, 100, 127, 253, 254, 255};
+    uint32_t *raw = malloc(CHUNK);
+
+    REQUIRE(raw);
+    for (unsigned i = 0; i < sizeof exponents / sizeof exponents[0]; i++) {
+        struct float_layout layout = {.size_log2 = 2,
+                                      .is_float = true,
+                                      .exponent = exponents[i],
+                                      .orders = {1},
+                                      .strides = {1}};
+        uint32_t pattern = from;
+        for (unsigned chunk = 0; chunk < 8; chunk++) {
+            for (unsigned k = 0; k < CHUNK / 4; k++, pattern += step)
+                raw[k] = pattern;
+            round_trip(&layout, (const uint8_t *)raw, CHUNK);
+        }
+    }
+    free(raw);
+}
+
+/* Every pattern of f32 that a fixed point treats apart lies around these. */
+static void test_zones(void)
+{
+    uint32_t *raw = malloc(CHUNK);
+
+    REQUIRE(raw);
+    for (uint32_t at = 0, e = 0; at < CHUNK / 4; e++)
+        for (uint32_t k = 0; k < 32; k++, at++)
+            raw[at % (CHUNK / 4)] = (e % 512 << 23) + k - 16;
+    for (uint16_t exponent = 0; exponent < 256; exponent++) {
+        const struct float_layout layout = {.size_log2 = 2, .is_float = true, .exponent = exponent};
+        round_trip(&layout, (const uint8_t *)raw, CHUNK);
+    }
+    free(raw);
+}
+
+/* Only what is wanted is decoded, and right. */
+static void test_wanted(void)
+{
+    const struct float_layout layout = {.size_log2 = 2,
+                                        .is_float = true,
+                                        .lead = 3,
+                                        .exponent = 120,
+                                        .orders = {2, 1, 1},
+                                        .strides = {1, 30, 900}};
+    static uint8_t raw[20000], out[ROOM], back[20000];
+    int64_t stored;
+
+    data_fill(DATA_FIELD, 3, raw, sizeof raw);
+    stored = float_plain[1].encode(work, &layout, raw, sizeof raw, out, ROOM);
+    REQUIRE(stored > 0);
+    for (uint32_t to = 1; to <= sizeof raw; to += 777) {
+        memset(back, 0, sizeof back);
+        CHECK_EQ(float_steps_best()[1].decode(work, &layout, out, (uint32_t)stored, back,
+                                              sizeof raw, to),
+                 BALE_OK);
+        CHECK_EQ_MEM(back, raw, to);
+    }
+}
+
+/* ---- What is found ---- */
+
+struct found {
+    unsigned size_log2, lead, row;
+    bool is_float, big_endian;
+};
+
+/* A surface in rows of 144 elements. */
+static int64_t surface(uint32_t i)
+{
+    const int64_t x = i % 144, y = i / 144;
+
+    return 900 * (144 - x) * x + 1700 * (y % 300) * (300 - y % 300) + 31 * x * (y % 300);
+}
+
+static void make_surface(const struct found *as, uint8_t *raw, uint32_t length)
+{
+    const unsigned size = 1u << as->size_log2;
+
+    memset(raw, 0x77, as->lead);
+    for (uint32_t i = 0; as->lead + (i + 1) * size <= length; i++) {
+        const int64_t v = surface(i);
+        const float f = (float)v;
+        const double d = (double)v * 0x1.921fb54442d18p-20;
+        uint64_t bits = (uint64_t)(as->size_log2 == 1 ? v / 2048 : v);
+        uint32_t half;
+        if (as->is_float && size == 8) {
+            memcpy(&bits, &d, sizeof bits);
+        } else if (as->is_float) {
+            memcpy(&half, &f, sizeof half);
+            bits = half;
+        }
+        for (unsigned k = 0; k < size; k++)
+            raw[as->lead + i * size + k] =
+                (uint8_t)(bits >> 8 * (as->big_endian ? size - 1 - k : k));
+    }
+}
+
+static void test_found(void)
+{
+    static const struct found cases[] = {
+        {2, 0, 144, true, false}, {2, 3, 144, true, true},  {3, 0, 144, true, false},
+        {3, 5, 144, true, true},  {1, 1, 144, false, true}, {2, 2, 144, false, false},
+    };
+    static uint8_t raw[2 * CHUNK];
+    const struct bale_field none = {.type = BALE_FIELD_NONE};
+
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (unsigned k = 0; k < steps_count(); k++) {
+            struct float_layout layout;
+            make_surface(&cases[i], raw, sizeof raw);
+            REQUIRE(float_learn(work, all_steps[k], &none, 0, raw, sizeof raw, &layout));
+            CHECK_EQ(layout.size_log2, cases[i].size_log2);
+            CHECK_EQ(layout.lead, cases[i].lead);
+            CHECK(layout.is_float ||
+                  !cases[i].is_float); /* of integers above 0, both are as good */
+            CHECK(layout.big_endian == cases[i].big_endian);
+            CHECK(layout.strides[1] > 0 && layout.strides[1] % cases[i].row == 0);
+        }
+}
+
+/* All steps find the same, whatever the bytes and the length. */
+static void test_same_layouts(void)
+{
+    const struct bale_field none = {.type = BALE_FIELD_NONE},
+                            field = {.type = BALE_FIELD_F32, .dims = {20, 30, 40}, .offset = 2};
+    static uint8_t raw[3 * CHUNK];
+
+    for (uint32_t length = 1, n = 0; length <= sizeof raw; length += 1 + length / 3, n++) {
+        struct float_layout first, other;
+        uint8_t parts[2][FLOAT_PART];
+        const struct bale_field *with = n % 3 == 0 ? &field : &none;
+        bool has;
+        data_fill((enum data_kind)(n % DATA_KINDS), n, raw, length);
+        if (n % 2 == 0)
+            make_surface(&(struct found){.size_log2 = 1 + n % 3, .is_float = n % 4 == 0}, raw,
+                         length);
+        has = float_learn(work, float_plain, with, 0, raw, length, &first);
+        for (unsigned k = 1; k < steps_count(); k++) {
+            REQUIRE(float_learn(work, all_steps[k], with, 0, raw, length, &other) == has);
+            if (!has)
+                continue;
+            float_part_write(&first, parts[0]);
+            float_part_write(&other, parts[1]);
+            CHECK_EQ_MEM(parts[1], parts[0], FLOAT_PART);
+        }
+        CHECK(length >= FLOAT_LEAST || !has);
+    }
+    data_fill(DATA_RANDOM, 1, raw, sizeof raw);
+    CHECK(!float_learn(work, float_steps_best(), &none, 0, raw, sizeof raw,
+                       &(struct float_layout){.size_log2 = 0}));
+}
+
+int main(void)
+{
+    REQUIRE(bale_codec_float.create((void **)&work) == BALE_OK);
+    test_layouts();
+    test_patterns(0, 0x8001);
+    test_patterns(0x7f000000, 257);
+    test_zones();
+    test_wanted();
+    test_found();
+    test_same_layouts();
+    bale_codec_float.destroy(work);
+    return check_result();
+}
