@@ -132,6 +132,7 @@ static int read_config(const json_t *json, const char *path, struct bale_store_c
     if (!json_is_integer(extent) || !bale_extent_is_valid((uint64_t)json_integer_value(extent)))
         return bad_key(why, path, "extent", "a multiple of 4096 from 16384 to 67108864");
     config->extent = (uint32_t)json_integer_value(extent);
+    config->extent_chosen = json_is_true(json_object_get(json, "extent_chosen"));
     return read_match(json, path, config, why);
 }
 
@@ -283,7 +284,7 @@ void bale_config_free(struct bale_store *store)
     json_decref(store->volume);
 }
 
-/* Puts the keys that a user may change into json: codec, extent and match. */
+/* Puts the keys that a user may change into json: codec, extent, whether that is chosen, and match. */
 static int put_config(json_t *json, const struct bale_store_config *config, const char *path,
                       struct bale_reason *why)
 {
@@ -311,6 +312,7 @@ static int put_config(json_t *json, const struct bale_store_config *config, cons
     }
     bad |= json_object_set_new(json, "codec", json_string(text));
     bad |= json_object_set_new(json, "extent", json_integer(config->extent));
+    bad |= json_object_set_new(json, "extent_chosen", json_boolean(config->extent_chosen));
     bad |= json_object_set_new(json, "match", match);
     return bad ? bale_store_fail(why, BALE_E_INVALID,
                                  "%s: the settings are not UTF-8 text: give names in UTF-8", path)

@@ -140,10 +140,10 @@ static int directory_extent(int fd, struct bale_container_attr *attr, bool *bad)
     return err == BALE_E_TOOBIG || err == BALE_E_NOENT ? 0 : err;
 }
 
-void bale_properties_fit_extent(struct bale_container_attr *attr)
+void bale_properties_fit_extent(const struct bale_store *store, struct bale_container_attr *attr)
 {
-    if (!attr->extent_explicit && attr->extent == BALE_EXTENT_DEFAULT &&
-        bale_codec_has_part(attr->setting.codec))
+    if (!attr->extent_explicit && !bale_store_config(store)->extent_chosen &&
+        attr->extent == BALE_EXTENT_DEFAULT && bale_codec_has_part(attr->setting.codec))
         attr->extent = BALE_EXTENT_WITH_PART;
 }
 
@@ -163,7 +163,7 @@ int bale_properties_for_new(const struct bale_store *store, int dir_fd, const ch
         for (char **line = bale_store_config(store)->match; *line; line++)
             if (line_matches(*line, name, &attr->setting, &bad))
                 break;
-    bale_properties_fit_extent(attr);
+    bale_properties_fit_extent(store, attr);
     if (bad && !atomic_flag_test_and_set(&((struct bale_store *)store)->bad_setting_reported))
         bale_log(BALE_LOG_WARNING,
                  "%s: the directory of the new file \"%s\" has settings that this program does not "

@@ -19,7 +19,8 @@ struct bale_store_config {
     bool modes_in_container; /* "modes": "container" instead of "inode" */
     struct bale_setting setting;
     uint32_t extent;
-    char **match; /* "GLOB CODEC", NULL-terminated */
+    bool extent_chosen; /* by a user, though it may be the default */
+    char **match;       /* "GLOB CODEC", NULL-terminated */
 };
 
 struct bale_store;
@@ -199,7 +200,7 @@ int bale_properties_for_new(const struct bale_store *store, int dir_fd, const ch
                             struct bale_container_attr *attr);
 /* Makes the extents of a file without data larger where nobody chose their size, neither for the
  * directory nor for the volume, and its codec stores what the chunks of an extent share. */
-void bale_properties_fit_extent(struct bale_container_attr *attr);
+void bale_properties_fit_extent(const struct bale_store *store, struct bale_container_attr *attr);
 /* Copies the three setting attributes from a directory to a new one inside it. */
 int bale_properties_inherit(int parent_fd, int child_fd);
 /* Checks a value for one of the three setting attributes: BALE_E_INVALID or BALE_E_TOOBIG, and why.

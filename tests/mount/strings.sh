@@ -23,6 +23,10 @@ codecs_of() {
         /usr/bin/python3 -c 'import json, sys; print(*sorted({s["codec"] for s in json.load(sys.stdin)["extents"]}))'
 }
 
+extent_of() {
+    "$BALEFS" get --json "$1" | /usr/bin/python3 -c 'import json, sys; print(int(json.load(sys.stdin)["extent"]))'
+}
+
 is() { [ "$1" = "$2" ] || fail "$3: $2, not $1"; }
 
 # A table with text, numbers and dates.
@@ -38,14 +42,21 @@ mount_up "$store" "$mnt" -o memory=128M
 cp "$work/table" "$mnt/a.csv"
 cp "$work/table" "$mnt/a.txt"
 cp "$work/random" "$mnt/random.csv"
-is 1048576 "$("$BALEFS" get --json "$mnt/a.csv" | /usr/bin/python3 -c 'import json, sys; print(int(json.load(sys.stdin)["extent"]))')" \
-    "extent of a.csv"
+is 1048576 "$(extent_of "$mnt/a.csv")" "extent of a.csv"
 "$BALEFS" sync "$mnt"
 is fsst "$(codecs_of a.csv)" "codec of a.csv"
 is "['part']" "$(tag a.csv)" "features of a.csv"
 is "[]" "$(tag a.txt)" "features of a.txt"
 is store "$(codecs_of random.csv)" "codec of random.csv"
 is "[]" "$(tag random.csv)" "features of random.csv"
+
+# An extent size that somebody chose stays, though it is the default.
+mkdir "$work/chosen.mnt"
+"$BALEFS" init --extent 128K --codec fsst "$work/chosen"
+mount_up "$work/chosen" "$work/chosen.mnt"
+cp "$work/table" "$work/chosen.mnt/a"
+mount_down "$work/chosen.mnt"
+is 131072 "$(extent_of "$work/chosen/a")" "extent of chosen/a"
 
 # Pieces over each other, synced one by one; small reads of what is in the store.
 cp "$work/table" "$work/copy"
@@ -63,8 +74,7 @@ mkdir "$mnt/large"
 for i in 1 2 3 4 5 6 7 8; do cat "$work/table"; done >"$work/tables"
 cp "$work/tables" "$mnt/large/file"
 mount_down "$mnt"
-is 33554432 "$("$BALEFS" get --json "$store/large/file" | /usr/bin/python3 -c 'import json, sys; print(int(json.load(sys.stdin)["extent"]))')" \
-    "extent of large/file"
+is 33554432 "$(extent_of "$store/large/file")" "extent of large/file"
 fsck_clean "$store"
 reader_clean "$store"
 "$BALEFS" cat "$store/a.csv" | cmp - "$work/copy" || fail "cat of a.csv differs"

@@ -102,6 +102,7 @@ static int take_option(const struct bale_command *command, int option,
         if (!bale_extent_size_parse(optarg, &config->extent))
             return bale_usage_error(command, "--extent %s: it is 16K to 64M, in steps of 4K",
                                     optarg);
+        config->extent_chosen = true;
         return 0;
     case 'm':
         return take_match(command, optarg, config);

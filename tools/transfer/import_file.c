@@ -73,7 +73,7 @@ static int choose_settings(struct incoming *in)
         in->attr.setting = import->setting;
         in->attr.setting_explicit = true;
     }
-    bale_properties_fit_extent(&in->attr);
+    bale_properties_fit_extent(import->store, &in->attr);
     if (import->modes_in_container)
         in->attr.mode = (uint16_t)(BALE_ROOT_MODE_IN_CONTAINER | (in->st.st_mode & 07777));
     return err;
