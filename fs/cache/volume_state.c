@@ -230,6 +230,7 @@ void bale_volume_wake(struct bale_volume *volume)
         lists->parked_end = &lists->parked;
     }
     pthread_mutex_unlock(&lists->park_lock);
+    write = bale_parked_take_turns(write);
     while (write) {
         struct bale_parked_write *next = write->next;
         bale_pool_submit(volume->readers, &write->job);

@@ -13,20 +13,9 @@
 #include <stdint.h>
 
 #include "fs/cache/file.h"
+#include "fs/cache/parked.h"
 #include "fs/cache/volume.h"
 #include "kernels/engine/costs.h"
-
-/* A write that waits for memory or for thaw. The writer owns it again once job runs. */
-struct bale_parked_write {
-    /* run: set by the writer before bale_volume_park; goes on with the write, or ends it if
-     * cancelled. Called on a pool thread, no lock held. */
-    struct bale_job job;
-    void *arg; /* names the write for bale_volume_unpark */
-    /* Set by the caller's caller at any time, before bale_volume_unpark; or NULL. */
-    const atomic_bool *cancel;
-    bool cancelled; /* set before the job is submitted */
-    struct bale_parked_write *next;
-};
 
 struct bale_volume {
     /* Set when the volume is made, constant until it is destroyed. */
@@ -121,7 +110,7 @@ void bale_volume_park(struct bale_volume *volume, struct bale_parked_write *writ
 /* Takes the write with this arg off the queue; NULL: it does not wait. */
 struct bale_parked_write *bale_volume_unpark(struct bale_volume *volume, const void *arg);
 bool bale_volume_writes_wait(struct bale_volume *volume);
-/* Submits the parked writes, which try again. Does nothing while the volume is frozen. */
+/* Submits the parked writes, which try again; users take turns. Does nothing while the volume is frozen. */
 void bale_volume_wake(struct bale_volume *volume);
 
 void bale_volume_set_frozen(struct bale_volume *volume);

@@ -301,18 +301,18 @@ static struct write_op *detach_op(const struct write_op *op)
 void bale_file_write(struct bale_file *file, uint64_t offset, const void *data, size_t length,
                      bale_file_done *done, void *arg)
 {
-    bale_file_write_cancellable(file, offset, data, length, NULL, done, arg);
+    bale_file_write_cancellable(file, offset, data, length, 0, NULL, done, arg);
 }
 
 void bale_file_write_cancellable(struct bale_file *file, uint64_t offset, const void *data,
-                                 size_t length, const atomic_bool *cancel, bale_file_done *done,
-                                 void *arg)
+                                 size_t length, uint32_t user, const atomic_bool *cancel,
+                                 bale_file_done *done, void *arg)
 {
     if (offset > BALE_SIZE_MAX - length) {
         done(arg, BALE_E_TOOBIG);
         return;
     }
-    struct write_op op = {.parked = {.arg = arg, .cancel = cancel},
+    struct write_op op = {.parked = {.arg = arg, .user = user, .cancel = cancel},
                           .file = file,
                           .offset = offset,
                           .data = data,
