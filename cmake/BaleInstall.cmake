@@ -35,9 +35,9 @@ endforeach()
 function(bale_install)
   install(TARGETS balefs RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 
-  # mount(8) and umount(8) look for their helpers in /sbin alone.
+  # mount(8), umount(8), fsck(8) and mkfs(8) look for their helpers in /sbin.
   file(RELATIVE_PATH program "/${CMAKE_INSTALL_SBINDIR}" "/${CMAKE_INSTALL_BINDIR}/balefs")
-  foreach(helper IN ITEMS mount.balefs mount.fuse.balefs umount.fuse.balefs)
+  foreach(helper IN ITEMS mount.balefs mount.fuse.balefs umount.fuse.balefs fsck.balefs mkfs.balefs)
     file(CREATE_LINK "${program}" "${PROJECT_BINARY_DIR}/${helper}" SYMBOLIC)
     install(FILES "${PROJECT_BINARY_DIR}/${helper}" DESTINATION "${CMAKE_INSTALL_SBINDIR}")
   endforeach()

@@ -14,6 +14,7 @@
 #include "kernels/engine/dispatch.h"
 #include "tools/common/help.h"
 #include "tools/common/message.h"
+#include "tools/inspect/system_helper.h"
 #include "tools/mount/helper.h"
 
 #define WORD 32 /* longer words are not compared beyond this */
@@ -210,6 +211,8 @@ int main(int argc, char **argv)
     bale_log_to(log_line, BALE_LOG_WARNING);
     if (argc > 0 && bale_is_mount_helper(argv[0]))
         return finish_program(bale_mount_helper(argc, argv));
+    if (argc > 0 && bale_is_system_helper(argv[0]))
+        return finish_program(bale_system_helper(argc, argv));
     if (argc < 2) {
         print_help(stderr);
         return BALE_EXIT_USAGE;

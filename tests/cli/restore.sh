@@ -76,3 +76,28 @@ cp "$store/text" "$work/spoilt"
 run 4 fsck --repair --yes "$store"
 prints "^$store/.*: offset 0: index page "
 cmp "$store/text" "$work/spoilt" || fail "a repair that failed changed the file"
+
+# As fsck(8) and mkfs(8) call them.
+ln -s "$balefs" "$work/fsck.balefs"
+ln -s "$balefs" "$work/mkfs.balefs"
+rm -rf "$store"
+cp -a "$work/whole" "$store"
+# as STATUS COMMAND...: ends with STATUS
+as() {
+    local wanted=$1 got=0
+    shift
+    "$@" >"$work/.out" 2>&1 || got=$?
+    is "$wanted" "$got" "exit status of $*"
+}
+as 0 "$work/fsck.balefs" -a -C0 "$store"
+damage
+as 4 "$work/fsck.balefs" -n "$store"
+as 4 "$work/fsck.balefs" "$store"
+as 1 "$work/fsck.balefs" -a "$store"
+as 0 "$work/fsck.balefs" -y "$store"
+as 16 "$work/fsck.balefs" -a
+as 8 "$work/fsck.balefs" -a "$work/absent"
+as 0 "$work/mkfs.balefs" -V -c zstd:3 "$work/made" 1000
+is '"zstd:3"' "$(/usr/bin/python3 -c 'import json, sys; print(json.dumps(json.load(open(sys.argv[1]))["codec"]))' "$work/made/.balefs/volume.json")" "the codec of mkfs"
+as 1 "$work/mkfs.balefs" "$work/made"
+as 0 "$work/mkfs.balefs" --help

@@ -10,7 +10,7 @@ build=$BALE_BUILD
 # has_all PREFIX: all that is to be installed is there
 has_all() {
     local file page pages
-    for file in bin/balefs sbin/mount.balefs sbin/mount.fuse.balefs sbin/umount.fuse.balefs share/bash-completion/completions/balefs \
+    for file in bin/balefs sbin/mount.balefs sbin/mount.fuse.balefs sbin/umount.fuse.balefs sbin/fsck.balefs sbin/mkfs.balefs share/bash-completion/completions/balefs \
         share/doc/balefs/examples/mnt-scratch.mount share/doc/balefs/examples/fstab \
         share/doc/balefs/README.md share/doc/balefs/format/FORMAT.md share/doc/balefs/kernels/gpulz/spec.md; do
         [ -e "$1/$file" ] || fail "$file is not installed"

@@ -33,7 +33,8 @@ enum {
 };
 
 static const char help[] =
-    "usage: balefs fsck [--data] [--repair [--yes] [--root ROOT]] [-j N] [--json] STORE\n"
+    "usage: balefs fsck [--data] [--repair [--yes] [--keep-doubts | --root ROOT]] [-j N]\n"
+    "                   [--json] STORE\n"
     "\n"
     "Checks a store that is not mounted: its own files, and the roots and the index of every\n"
     "file in it. Changes nothing without --repair. Prints a line for each problem:\n"
@@ -47,6 +48,8 @@ static const char help[] =
     "                accepted, and the file can be written again. On a terminal it lists\n"
     "                the problems and asks first\n"
     "  -y, --yes     do not ask\n"
+    "      --keep-doubts\n"
+    "                with --repair: settle no root in doubt\n"
     "      --root ROOT\n"
     "                with --repair: older or newest, the root of a file in doubt that stays\n"
     "                instead\n"
@@ -68,13 +71,14 @@ static const char help[] =
     "Exit status, as fsck(8): 0 clean, 1 repaired, 4 problems found, 8 could not be checked,\n"
     "16 wrong usage, 32 cancelled; and 64 roots in doubt. They are added up.\n";
 
-enum { OPTION_JSON = 256, OPTION_REPAIR, OPTION_ROOT };
+enum { OPTION_JSON = 256, OPTION_REPAIR, OPTION_ROOT, OPTION_KEEP_DOUBTS };
 
 static const struct option long_options[] = {
     {"data", no_argument, NULL, 'd'},
     {"jobs", required_argument, NULL, 'j'},
     {"repair", no_argument, NULL, OPTION_REPAIR},
     {"yes", no_argument, NULL, 'y'},
+    {"keep-doubts", no_argument, NULL, OPTION_KEEP_DOUBTS},
     {"root", required_argument, NULL, OPTION_ROOT},
     {"json", no_argument, NULL, OPTION_JSON},
     {"help", no_argument, NULL, 'h'},
@@ -305,6 +309,8 @@ static int fsck_run(const struct bale_command *command, int argc, char **argv)
             asks = false;
         else if (option == OPTION_REPAIR)
             fsck.repair = true;
+        else if (option == OPTION_KEEP_DOUBTS)
+            fsck.keep_doubts = true;
         else if (option == OPTION_JSON)
             fsck.as_json = true;
         else if (option != 'j' && option != OPTION_ROOT)

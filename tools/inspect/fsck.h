@@ -14,6 +14,7 @@
 struct bale_fsck {
     struct bale_reader reader;
     bool data, repair, as_json;
+    bool keep_doubts; /* with repair */
     enum bale_root_pick pick;
     unsigned threads;
     struct bale_pool *pool;

@@ -88,7 +88,7 @@ static void repair_container(struct fsck_file *file)
     bool doubt = serving(file->recovery);
     struct bale_reason why;
 
-    if (doubt && fsck->repair) {
+    if (doubt && fsck->repair && !fsck->keep_doubts) {
         if (bale_repair_container(&fsck->reader, file->below, fsck->pick, &why) == BALE_OK) {
             bale_fsck_repaired(fsck, file->below, "its root is settled");
             doubt = false;
