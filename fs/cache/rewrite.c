@@ -150,7 +150,8 @@ static int encode_all(struct bale_rewrite_pass *pass, struct bale_rewrite *rewri
         length = contiguous_length(rewrite, i);
         err = bale_file_read_committed(pass->file, scratch, from, from + length, raw);
         if (err == BALE_OK && old &&
-            is_stored_as(old, bale_setting_choose(scratch, pass->setting, raw, length)))
+            is_stored_as(old, bale_setting_choose(scratch, pass->setting, raw, length,
+                                                  BALE_CHUNK_LOG2_DEFAULT)))
             return BALE_OK;
         if (err == BALE_OK)
             err = encode(pass, rewrite, from, raw, length, scratch);

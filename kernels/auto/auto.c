@@ -20,6 +20,7 @@ struct estimates {
     uint32_t raw;
     uint32_t lz4;
     uint32_t zstd;
+    uint32_t literals;            /* zstd:1's, raw */
     uint32_t gpulz[SYMBOL_SIZES]; /* by log2 of the size of symbols */
 };
 
@@ -32,6 +33,7 @@ static const struct bale_setting store = {.codec = BALE_CODEC_STORE};
 static const struct bale_setting fsst = {.codec = BALE_CODEC_FSST};
 static const struct bale_setting lz4 = {.codec = BALE_CODEC_LZ4};
 static const struct bale_setting zstd = {.codec = BALE_CODEC_ZSTD, .parameter = 1};
+static const struct bale_setting lzr = {.codec = BALE_CODEC_LZR, .parameter = 1};
 
 static struct bale_setting gpulz(unsigned symbol_log2)
 {
@@ -91,6 +93,15 @@ static unsigned best_symbol(const struct estimates *e)
     return best;
 }
 
+/* lzr:1 is about as small as zstd:1. Where nearly all bytes are literals, a core takes longer for it;
+ * where hardly anything is left, zstd:1's tables are shorter. */
+static struct bale_setting with_entropy(const struct estimates *e)
+{
+    bool few_matches = e->literals > e->raw - e->raw * 3 / 32, little = e->zstd < e->raw / 16;
+
+    return few_matches || little ? zstd : lzr;
+}
+
 static struct bale_setting choose_by_sample(struct bale_auto *a, struct estimates *e)
 {
     uint32_t enough = e->raw - e->raw / 20;
@@ -104,7 +115,7 @@ static struct bale_setting choose_by_sample(struct bale_auto *a, struct estimate
     }
     if (e->zstd >= enough && e->lz4 >= enough)
         return store;
-    return e->lz4 <= as_small ? lz4 : zstd;
+    return e->lz4 <= as_small ? lz4 : with_entropy(e);
 }
 
 /* Whether so many bytes of the sample are as few as zstd:1 needs for a longer piece, from the
@@ -125,19 +136,18 @@ static struct bale_setting choose_for_ratio(struct bale_auto *a, struct estimate
     struct bale_setting setting = choose_by_sample(a, e);
     uint32_t stored = e->lz4;
 
-    if (setting.codec == BALE_CODEC_STORE || setting.codec == BALE_CODEC_ZSTD)
+    if (setting.codec != BALE_CODEC_LZ4 && setting.codec != BALE_CODEC_GPULZ)
         return setting;
     if (setting.codec == BALE_CODEC_GPULZ)
         stored = e->gpulz[bale_gpulz_symbol_log2((uint16_t)setting.parameter)];
-    return is_small_enough(a, e, stored, raw, raw_length) ? setting : zstd;
+    return is_small_enough(a, e, stored, raw, raw_length) ? setting : with_entropy(e);
 }
 
 /* The time that a codec takes for a raw byte beyond store's, in 1/16 of the time for a stored byte
  * (spec.md, "Speed"). */
 enum {
     PRICE_FSST = 4,
-    PRICE_LZ4 = 7,
-    PRICE_ZSTD = 9,
+    PRICE_LZR = 6,
 };
 static const uint8_t gpulz_prices[SYMBOL_SIZES] = {[1] = 2, [2] = 1, [3] = 1};
 
@@ -170,12 +180,7 @@ static struct bale_setting choose_for_speed(struct bale_auto *a, struct estimate
         least = its;
         best = fsst;
     }
-    its = cost(e, e->lz4, PRICE_LZ4);
-    if (its < least) {
-        least = its;
-        best = lz4;
-    }
-    return cost(e, e->zstd, PRICE_ZSTD) < least ? zstd : best;
+    return cost(e, e->zstd, PRICE_LZR) < least ? lzr : best;
 }
 
 static struct bale_setting choose(void *work, int16_t parameter, const uint8_t *raw,
@@ -184,7 +189,7 @@ static struct bale_setting choose(void *work, int16_t parameter, const uint8_t *
     struct bale_auto *a = work;
     uint32_t length = gather(a, raw, raw_length);
     struct bale_auto_lz lz = bale_auto_lz(a, length);
-    struct estimates e = {.raw = length, .lz4 = lz.lz4, .zstd = lz.zstd};
+    struct estimates e = {.raw = length, .lz4 = lz.lz4, .zstd = lz.zstd, .literals = lz.literals};
 
     return parameter == BALE_AUTO_FOR_SPEED ? choose_for_speed(a, &e)
                                             : choose_for_ratio(a, &e, raw, raw_length);

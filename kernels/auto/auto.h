@@ -33,7 +33,8 @@ struct bale_auto {
 /* Estimated sizes of the compressed sample, in bytes. */
 struct bale_auto_lz {
     uint32_t lz4;
-    uint32_t zstd; /* zstd:1 */
+    uint32_t zstd;     /* zstd:1, and lzr:1 nearly */
+    uint32_t literals; /* zstd:1's, raw */
 };
 
 /* Estimates both by one parse of the sample, whose length is 1 byte or more. */

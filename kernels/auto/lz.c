@@ -115,6 +115,7 @@ struct bale_auto_lz bale_auto_lz(struct bale_auto *a, uint32_t length)
     return (struct bale_auto_lz){
         .lz4 = parse.literals + 3 * parse.sequences + parse.length_bytes,
         .zstd = entropy_coded(a, parse.zstd_literals) + parse.zstd_bits / 8,
+        .literals = parse.zstd_literals,
     };
 }
 

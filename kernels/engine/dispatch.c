@@ -59,7 +59,8 @@ static bool choose_codec(struct bale_dispatch *d, struct bale_item *item)
 
     if (!scratch)
         return false;
-    item->setting = bale_setting_choose(scratch, item->setting, item->raw, item->frame.raw_length);
+    item->setting = bale_setting_choose(scratch, item->setting, item->raw, item->frame.raw_length,
+                                        item->frame.chunk_log2);
     give_scratch(d, scratch);
     return true;
 }

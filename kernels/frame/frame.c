@@ -158,7 +158,7 @@ int bale_frame_encode(struct bale_scratch *scratch, struct bale_setting setting,
         bale_frame_set_zero(frame, raw[0]);
         frame->raw_checksum = zero_checksum(scratch, frame, raw);
     } else {
-        setting = bale_setting_choose(scratch, setting, raw, frame->raw_length);
+        setting = bale_setting_choose(scratch, setting, raw, frame->raw_length, frame->chunk_log2);
         if (setting.codec == BALE_CODEC_ZERO)
             setting.codec = BALE_CODEC_STORE;
         err = encode_body(scratch, &setting, raw, frame, out);

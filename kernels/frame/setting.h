@@ -28,9 +28,11 @@ void bale_option_explain(const struct bale_option *option, char *text, size_t si
  * "gpulz[:OPTIONS]"; size at least BALE_SETTING_TEXT. */
 void bale_codec_explain(const struct bale_codec_about *codec, char *text, size_t size);
 
-/* Chooses what an open setting leaves open: a pure function of the raw bytes. The result is not
- * open. A setting that is not open comes back unchanged. */
+/* Chooses what an open setting leaves open: a pure function of the raw bytes and of the size of the
+ * frame's chunks. The result is not open, and its codec takes such chunks. A setting that is not
+ * open comes back unchanged. */
 struct bale_setting bale_setting_choose(struct bale_scratch *scratch, struct bale_setting setting,
-                                        const uint8_t *raw, uint32_t raw_length);
+                                        const uint8_t *raw, uint32_t raw_length,
+                                        uint8_t chunk_log2);
 
 #endif

@@ -102,14 +102,15 @@ bool lzr_emit_literals(struct lzr_emit *e, const struct lzr_found *found, const 
 bool lzr_emit_is_hopeless(struct lzr_emit *e, const struct lzr_found *found, const uint8_t *raw,
                           uint32_t raw_length, uint32_t capacity)
 {
-    uint32_t words = raw_length / LZR_TABLES;
+    /* Words as far from each other, and at different places of larger elements. */
+    uint32_t apart = raw_length / SAMPLE;
     uint64_t bits = 0;
 
     if (found->literals < capacity || raw_length < SAMPLE)
         return false;
     memset(e->counts, 0, sizeof e->counts);
     for (uint32_t i = 0; i < SAMPLE / LZR_TABLES; i++) {
-        const uint8_t *word = raw + (uint64_t)i * words / (SAMPLE / LZR_TABLES) * LZR_TABLES;
+        const uint8_t *word = raw + (size_t)(i * apart + i % apart) * LZR_TABLES;
         for (unsigned t = 0; t < LZR_TABLES; t++)
             e->counts[256 * t + word[t]]++;
     }

@@ -76,7 +76,7 @@ static inline struct bale_setting codec_pick_setting(struct codec_items *list, c
     do {
         setting = codec_settings_pick(SETTINGS_RANDOM, codec_next(list));
     } while (setting.parameter > bale_codec_about(setting.codec)->most);
-    return bale_setting_choose(list->scratch, setting, raw, length);
+    return bale_setting_choose(list->scratch, setting, raw, length, BALE_CHUNK_LOG2_DEFAULT);
 }
 
 /* Many short ones, for the hash of few bytes has rules of its own. */

@@ -54,7 +54,8 @@ def entropy(left: bytes) -> int:
     return min(sum(n * (log(len(left)) - log(n)) for n in counts if n) >> 19, len(left))
 
 
-def zstd(s: bytes) -> int:
+def zstd(s: bytes) -> tuple[int, int]:
+    """The size, and K."""
     bits, last, left = 0, 0, bytearray()
     behind = 0
     for p, n, distance in matches(s):
@@ -64,7 +65,7 @@ def zstd(s: bytes) -> int:
             left += s[behind:p]
             behind = p + n
     left += s[behind:]
-    return entropy(left) + bits // 8
+    return entropy(left) + bits // 8, len(left)
 
 
 def closer_zstd(s: bytes) -> int:
@@ -159,35 +160,37 @@ def gpulz_all(s: bytes) -> dict[int, int]:
     return g
 
 
-def by_sample(s: bytes) -> tuple[str, int]:
+def by_sample(s: bytes, entropy_coder: str) -> tuple[str, int]:
     """The choice, and the size that was estimated."""
-    enough, l, z = len(s) - len(s) // 20, lz4(s), zstd(s)
+    enough, l, (z, _) = len(s) - len(s) // 20, lz4(s), zstd(s)
     if l < enough and l <= z + z // 16:
         g, size = min((g, -size) for size, g in gpulz_all(s).items())
         if g < l - l // 32 and g <= z + z // 32:
             return f"gpulz:s={-size}", g
     if z >= enough and l >= enough:
         return "store", len(s)
-    return ("lz4", l) if l <= z + z // 32 else ("zstd:1", z)
+    return ("lz4", l) if l <= z + z // 32 else (entropy_coder, z)
 
 
 def for_ratio(raw: bytes) -> str:
     s = sample(raw)
-    choice, size = by_sample(s)
-    if choice in ("store", "zstd:1"):
+    z, k = zstd(s)
+    entropy_coder = "zstd:1" if k > len(s) - 3 * len(s) // 32 or z < len(s) // 16 else "lzr:1"
+    choice, size = by_sample(s, entropy_coder)
+    if choice in ("store", entropy_coder):
         return choice
     t = min(len(raw), 32 * KIB)
     begin = 8 * ((len(raw) - t) // 2 // 8)
     z = closer_zstd(raw[begin:begin + t])
-    return choice if size * t <= (z + z // 32) * len(s) else "zstd:1"
+    return choice if size * t <= (z + z // 32) * len(s) else entropy_coder
 
 
 def for_speed(raw: bytes) -> str:
     s = sample(raw)
     g = gpulz_all(s)
-    l, z = lz4(s), zstd(s)
+    z, _ = zstd(s)
     costs = {"store": (len(s), 0), "gpulz:s=8": (g[8], 1), "gpulz:s=4": (g[4], 1), "gpulz:s=2": (g[2], 2)}
     if z < len(s) - len(s) // 4:
         costs["fsst"] = fsst(s), 4
-    costs.update({"lz4": (l, 7), "zstd:1": (z, 9)})
+    costs["lzr:1"] = z, 6
     return min(costs, key=lambda name: costs[name][0] + len(s) * costs[name][1] // 16)

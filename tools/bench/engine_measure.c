@@ -51,8 +51,9 @@ static void settle(struct bale_engine_bench *bench, struct bale_setting setting)
     if (setting.codec == bench->settled.codec && setting.parameter == bench->settled.parameter)
         return;
     for (size_t i = 0; i < bench->count; i++)
-        bench->items[i].setting = bale_setting_choose(
-            bench->scratch, setting, bench->raw + i * BALE_EXTENT_DEFAULT, BALE_EXTENT_DEFAULT);
+        bench->items[i].setting =
+            bale_setting_choose(bench->scratch, setting, bench->raw + i * BALE_EXTENT_DEFAULT,
+                                BALE_EXTENT_DEFAULT, BALE_CHUNK_LOG2_DEFAULT);
     bench->settled = setting;
 }
 

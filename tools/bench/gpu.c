@@ -44,7 +44,8 @@ static size_t list_chunks(const struct bale_bench_data *data, const struct bale_
     for (size_t i = 0; i < extents && count < BALE_GPU_TRIAL; i++) {
         const struct bale_item *extent = bale_bench_extent(data, i);
         uint32_t length = extent->frame.raw_length, chunk = UINT32_C(1) << how->chunk_log2;
-        struct bale_setting settled = bale_setting_choose(scratch, setting, extent->raw, length);
+        struct bale_setting settled =
+            bale_setting_choose(scratch, setting, extent->raw, length, how->chunk_log2);
         for (uint32_t at = 0; at < length && count < BALE_GPU_TRIAL; at += chunk)
             chunks[count++] =
                 (struct bale_gpu_trial_chunk){.raw = extent->raw + at,

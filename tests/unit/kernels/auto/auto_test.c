@@ -26,8 +26,9 @@ static void check_choice(int which, uint32_t length, const char *expected)
 {
     char text[BALE_SETTING_TEXT];
 
-    bale_setting_print(bale_setting_choose(scratch, parsed(autos[which]), data, length), text,
-                       sizeof text);
+    bale_setting_print(
+        bale_setting_choose(scratch, parsed(autos[which]), data, length, BALE_CHUNK_LOG2_DEFAULT),
+        text, sizeof text);
     if (!CHECK_EQ_STR(text, expected))
         fprintf(stderr, "%s of %u bytes\n", autos[which], length);
 }
@@ -46,7 +47,7 @@ static void test_kinds(void)
         data_fill(DATA_RANDOM, 1, data, SIZE);
         check_choices(sizes[i], "store", "store");
         data_fill(DATA_TEXT, 1, data, SIZE);
-        check_choices(sizes[i], "zstd:1", "fsst");
+        check_choices(sizes[i], "lzr:1", "fsst");
         data_fill(DATA_FIELD, 1, data, SIZE);
         check_choices(sizes[i], "zstd:1", "store");
     }
@@ -76,7 +77,7 @@ static void test_symbols(void)
         fill_keys(4, 100, 0);
         check_choices(sizes[i], "gpulz:s=4", "gpulz:s=4");
         fill_keys(8, 30, 0);
-        check_choices(sizes[i], "zstd:1", "gpulz:s=8");
+        check_choices(sizes[i], "lzr:1", "gpulz:s=8");
         fill_keys(4, 20, 2);
         check_choices(sizes[i], "gpulz:s=2", "gpulz:s=2");
     }
@@ -107,7 +108,7 @@ static void test_rounded(void)
 {
     for (uint32_t row = 256; row <= 4096; row *= 2) {
         fill_rounded(row, 0.0032f);
-        check_choice(RATIO, 131072, "zstd:1");
+        check_choice(RATIO, 131072, "lzr:1");
     }
     /* Few values of four bytes, so that pairs of them repeat as well. */
     fill_keys(4, 30, 0);
@@ -141,7 +142,7 @@ static void test_repeats(void)
         memcpy(data + at + 400, data + at, 400);
     check_choices(8192, "lz4", "gpulz:s=4");
     /* The sample's pieces cut repeats off. */
-    check_choices(131072, "zstd:1", "gpulz:s=4");
+    check_choices(131072, "lzr:1", "gpulz:s=4");
 }
 
 /* Random bytes that repeat after an odd number of them: too far off for gpulz, but few strings. */
@@ -152,7 +153,7 @@ static void test_odd_repeats(void)
     data_random(&state, data, 601);
     for (uint32_t at = 601; at < SIZE; at++)
         data[at] = data[at - 601];
-    check_choices(131072, "zstd:1", "fsst");
+    check_choices(131072, "lzr:1", "lzr:1");
 }
 
 /* Six letters at random: nothing but entropy, and short strings. */
@@ -174,8 +175,8 @@ static void test_lengths(void)
         REQUIRE(exact);
         data_fill(DATA_TEXT, length, exact, length);
         for (int which = 0; which < AUTOS; which++) {
-            struct bale_setting setting =
-                bale_setting_choose(scratch, parsed(autos[which]), exact, length);
+            struct bale_setting setting = bale_setting_choose(scratch, parsed(autos[which]), exact,
+                                                              length, BALE_CHUNK_LOG2_DEFAULT);
             CHECK(!bale_setting_is_open(setting) && bale_setting_valid(setting));
         }
         free(exact);
@@ -193,7 +194,8 @@ static void test_pure(void)
 
                 REQUIRE(bale_scratch_create(&fresh) == BALE_OK);
                 data_fill((enum data_kind)kind, length, data, SIZE);
-                bale_setting_print(bale_setting_choose(fresh, parsed(autos[which]), data, length),
+                bale_setting_print(bale_setting_choose(fresh, parsed(autos[which]), data, length,
+                                                       BALE_CHUNK_LOG2_DEFAULT),
                                    text, sizeof text);
                 check_choice(which, length, text);
                 bale_scratch_destroy(fresh);
@@ -216,11 +218,23 @@ static void test_frame(void)
     free(out);
 }
 
+/* lzr has chunks of 64 KiB at most. */
+static void test_chunks(void)
+{
+    struct bale_setting setting = parsed(autos[RATIO]);
+
+    data_fill(DATA_TEXT, 1, data, SIZE);
+    check_choice(RATIO, SIZE, "lzr:1");
+    setting = bale_setting_choose(scratch, setting, data, SIZE, BALE_CHUNK_LOG2_DEFAULT + 1);
+    CHECK_EQ(setting.codec, BALE_CODEC_ZSTD);
+    CHECK_EQ(setting.parameter, 1);
+}
+
 static void test_others(void)
 {
     struct bale_setting setting = {.codec = BALE_CODEC_ZSTD, .parameter = 9};
 
-    setting = bale_setting_choose(scratch, setting, data, SIZE);
+    setting = bale_setting_choose(scratch, setting, data, SIZE, BALE_CHUNK_LOG2_DEFAULT);
     CHECK_EQ(setting.codec, BALE_CODEC_ZSTD);
     CHECK_EQ(setting.parameter, 9);
 }
@@ -238,6 +252,7 @@ int main(void)
     test_lengths();
     test_pure();
     test_frame();
+    test_chunks();
     test_others();
     bale_scratch_destroy(scratch);
     return check_result();

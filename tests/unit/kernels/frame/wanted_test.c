@@ -45,7 +45,7 @@ static bool make_chunk(struct chunk *c, const char *text, enum data_kind kind, u
     struct bale_setting setting = codec_setting_parse(text);
 
     data_fill(kind, raw_length, raw, raw_length);
-    setting = bale_setting_choose(scratch, setting, raw, raw_length);
+    setting = bale_setting_choose(scratch, setting, raw, raw_length, BALE_CHUNK_LOG2_DEFAULT);
     *c = (struct chunk){.codec = bale_codec_find(setting.codec),
                         .parameter = setting.parameter,
                         .raw_length = raw_length,

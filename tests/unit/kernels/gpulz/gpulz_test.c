@@ -144,7 +144,7 @@ static void check_choice(unsigned kind, uint32_t length, uint16_t window, unsign
     uint8_t *raw = lzss_copy(data, length);
 
     CHECK(bale_setting_valid(setting) && bale_setting_is_open(setting));
-    setting = bale_setting_choose(rig.scratch, setting, raw, length);
+    setting = bale_setting_choose(rig.scratch, setting, raw, length, BALE_CHUNK_LOG2_DEFAULT);
     CHECK(bale_setting_valid(setting) && !bale_setting_is_open(setting));
     CHECK_EQ(setting.codec, BALE_CODEC_GPULZ);
     struct reference_how how = {reference_choose(window, raw, length, rig.expected, rig.room),
@@ -171,7 +171,7 @@ static void test_choice(void)
     CHECK_EQ(bale_setting_choose(
                  rig.scratch,
                  (struct bale_setting){.codec = BALE_CODEC_GPULZ, .parameter = (int16_t)definite},
-                 data, 1000)
+                 data, 1000, BALE_CHUNK_LOG2_DEFAULT)
                  .parameter,
              definite);
 }

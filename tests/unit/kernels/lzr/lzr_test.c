@@ -252,6 +252,21 @@ static void test_kinds(void)
         }
 }
 
+/* Elements of eight bytes of which one always is the same: an eighth of the chunk is gained, although
+ * no match is found. */
+static void test_elements(void)
+{
+    uint64_t state = 6;
+
+    for (unsigned place = 0; place < 8; place++) {
+        data_random(&state, data, LZR_CHUNK);
+        for (uint32_t at = place; at < LZR_CHUNK; at += 8)
+            data[at] = 0x3f;
+        search(1, data, LZR_CHUNK);
+        CHECK(lzr_emit(&emit, &found, data, LZR_CHUNK, stored, LZR_CHUNK - LZR_CHUNK / 16) > 0);
+    }
+}
+
 /* Damaged streams: an error or some bytes, the same on all kinds of steps. */
 static void test_damage(void)
 {
@@ -289,6 +304,7 @@ int main(void)
     test_classify();
     test_example();
     test_kinds();
+    test_elements();
     test_damage();
     return check_result();
 }
