@@ -105,8 +105,10 @@ cat data | "$balefs" compress -j 5 | cmp - data.bale
 "$balefs" decompress -j 5 <data.bale | cmp - data
 names=$(codecs 'c["codec"]')
 for codec in $names auto:for=speed zstd:-3 zstd:9 gpulz:s=1,w=32,c=65536 culzss:v=1 lzr:2; do
-    for length in 0 1 16383 16384 16385 400001; do
-        for size in 16K 1M; do
+    for length in 0 1 16385 400001; do
+        size=16K
+        [ $length -lt 20000 ] || size=1M
+        {
             chunk=$size
             case $codec in lzr*) chunk=16K ;; esac
             head -c $length data | "$balefs" compress --codec "$codec" -e $size --chunk $chunk >made
