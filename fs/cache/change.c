@@ -83,12 +83,22 @@ void bale_change_submit(struct bale_change *change)
     }
 }
 
+/* A frozen store may get it. */
+static bool may_pass(const struct bale_change *change)
+{
+    struct bale_container_attr attr;
+
+    bale_container_attr(change->file->container, &attr);
+    return change->kind == BALE_CHANGE_FLUSH ||
+           (change->kind == BALE_CHANGE_ATTR && attr.generation == 0);
+}
+
 void bale_change_offer(struct bale_change *change)
 {
     struct bale_volume *volume = change->file->volume;
 
     atomic_fetch_add(&volume->changing, 1);
-    if (change->kind == BALE_CHANGE_FLUSH || !bale_volume_defer_if_frozen(volume, &change->job))
+    if (may_pass(change) || !bale_volume_defer_if_frozen(volume, &change->job))
         bale_change_submit(change);
     atomic_fetch_sub(&volume->changing, 1);
 }

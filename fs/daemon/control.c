@@ -8,6 +8,7 @@
 
 #include "format/err.h"
 #include "fs/base/log.h"
+#include "fs/daemon/freeze_limit.h"
 #include "fs/daemon/ioctl.h"
 #include "fs/daemon/resources.h"
 #include "fs/fuse/freeze.h"
@@ -30,25 +31,39 @@ static void control_sync_done(void *arg, int err)
         fuse_reply_ioctl(req, 0, NULL, 0);
 }
 
-static void control_thaw(struct bale_mount *mount)
+/* While everything is stored, at the beginning, the freeze may last this much longer. */
+#define STORE_SECONDS 600
+
+struct freeze_op {
+    fuse_req_t req;
+    struct bale_control_freeze freeze;
+};
+
+static void freeze_reply(struct freeze_op *op, int e)
 {
-    /* In this order: see control_freeze_quiesced. */
-    bale_freezer_thaw(mount->freezer);
-    bale_volume_thaw(mount->volume);
+    if (e)
+        fuse_reply_err(op->req, e);
+    else
+        fuse_reply_ioctl(op->req, 0, &op->freeze, sizeof op->freeze);
+    free(op);
 }
 
 /* bale_volume_freeze: from another thread, without locks. */
 static void control_freeze_done(void *arg, int err)
 {
-    fuse_req_t req = arg;
+    struct freeze_op *op = arg;
+    struct bale_mount *mount = bale_mount_of(op->req);
+
     if (err != BALE_OK) {
         bale_log(BALE_LOG_ERROR, "%s: cannot be frozen: %s: see the messages before",
-                 bale_store_path(bale_mount_of(req)->store), bale_err_text(err));
-        control_thaw(bale_mount_of(req));
-    } else if (!bale_freezer_is_frozen(bale_mount_of(req)->freezer)) {
+                 bale_store_path(mount->store), bale_err_text(err));
+        (void)bale_freeze_limit_end(mount->freeze_limit, op->freeze.number);
+        bale_thaw(mount);
+    } else if (!bale_freeze_limit_extend(mount->freeze_limit, op->freeze.number,
+                                         op->freeze.seconds)) {
         err = BALE_E_CANCELLED; /* a thaw came before the freeze had ended */
     }
-    control_sync_done(req, err);
+    freeze_reply(op, bale_err_to_errno(err));
 }
 
 /* bale_freezer_freeze: no request changes the store any more. A thaw may come at any time: it ends
@@ -56,12 +71,49 @@ static void control_freeze_done(void *arg, int err)
  * the thaw did so too early. */
 static void control_freeze_quiesced(void *arg)
 {
-    fuse_req_t req = arg;
-    struct bale_mount *mount = bale_mount_of(req);
+    struct freeze_op *op = arg;
+    struct bale_mount *mount = bale_mount_of(op->req);
 
-    bale_volume_freeze(mount->volume, control_freeze_done, req);
+    bale_volume_freeze(mount->volume, control_freeze_done, op);
     if (!bale_freezer_is_frozen(mount->freezer))
         bale_volume_thaw(mount->volume);
+}
+
+static void control_freeze(fuse_req_t req, const struct bale_control_freeze *freeze)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    struct freeze_op *op = malloc(sizeof *op);
+
+    if (!op) {
+        fuse_reply_err(req, ENOMEM);
+        return;
+    }
+    *op = (struct freeze_op){req, *freeze};
+    if (freeze->number) {
+        bool lasts = bale_freeze_limit_extend(mount->freeze_limit, freeze->number, freeze->seconds);
+        freeze_reply(op, lasts ? 0 : ETIME);
+        return;
+    }
+    op->freeze.number =
+        bale_freeze_limit_begin(mount->freeze_limit, freeze->seconds + STORE_SECONDS);
+    if (!op->freeze.number) {
+        freeze_reply(op, EBUSY);
+    } else if (!bale_freezer_freeze(mount->freezer, control_freeze_quiesced, op)) {
+        (void)bale_freeze_limit_end(mount->freeze_limit, op->freeze.number);
+        freeze_reply(op, EBUSY);
+    }
+}
+
+static void control_thaw(fuse_req_t req, const struct bale_control_freeze *freeze)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+
+    if (!bale_freeze_limit_end(mount->freeze_limit, freeze->number)) {
+        fuse_reply_err(req, ETIME);
+        return;
+    }
+    fuse_reply_ioctl(req, 0, NULL, 0);
+    bale_thaw(mount);
 }
 
 static struct bale_control_work work_of(const struct bale_dispatch_work *work)
@@ -155,12 +207,13 @@ void bale_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
         fuse_reply_err(req, EPERM);
     } else if (cmd == BALE_IOC_SYNC) {
         bale_volume_sync(mount->volume, true, control_sync_done, req);
-    } else if (cmd == BALE_IOC_FREEZE) {
-        if (!bale_freezer_freeze(mount->freezer, control_freeze_quiesced, req))
-            fuse_reply_err(req, EBUSY);
-    } else if (cmd == BALE_IOC_THAW) {
-        fuse_reply_ioctl(req, 0, NULL, 0);
-        control_thaw(mount);
+    } else if (cmd == BALE_IOC_FREEZE || cmd == BALE_IOC_THAW) {
+        if (in_size < sizeof(struct bale_control_freeze))
+            fuse_reply_err(req, EINVAL);
+        else if (cmd == BALE_IOC_FREEZE)
+            control_freeze(req, in);
+        else
+            control_thaw(req, in);
     } else {
         reply_status(req, out_size);
     }

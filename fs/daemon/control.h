@@ -9,7 +9,7 @@
 
 #define BALE_CONTROL_MAGIC                                                                         \
     0x42414c45u /* tells a balefs root directory from others that know the same ioctl number */
-#define BALE_CONTROL_VERSION 5u
+#define BALE_CONTROL_VERSION 6u
 
 /* The work of an engine since the mount began. */
 struct bale_control_work {
@@ -55,11 +55,17 @@ struct bale_control_status {
 
 /* Commits and syncs everything; any user may request it. */
 #define BALE_IOC_SYNC _IO(0xba, 1)
-/* Commits and syncs everything, then keeps all changes back until the thaw. Call syncfs() first to
- * include what programs wrote through shared mappings. This and the next two are for root and the
- * mount's owner. */
-#define BALE_IOC_FREEZE _IO(0xba, 2)
-#define BALE_IOC_THAW _IO(0xba, 3)
+struct bale_control_freeze {
+    uint64_t number;  /* which freeze; 0: begin one, or thaw whichever there is */
+    uint32_t seconds; /* freeze: it thaws by itself so long after this */
+    uint32_t reserved;
+};
+/* Commits and syncs everything, then keeps changes back until the thaw, except new names. Call syncfs()
+ * first to include what programs wrote through shared mappings. With the number that it gave, it may last
+ * longer; ETIME: that freeze has ended. This and the next two are for root and the mount's owner. */
+#define BALE_IOC_FREEZE _IOWR(0xba, 2, struct bale_control_freeze)
+/* ETIME: the freeze had ended by itself, so what was copied meanwhile is not one state. */
+#define BALE_IOC_THAW _IOW(0xba, 3, struct bale_control_freeze)
 #define BALE_IOC_STATUS _IOR(0xba, 4, struct bale_control_status)
 
 /* On a regular file, for its owner, root and the mount's owner: rewrites some of what is committed,

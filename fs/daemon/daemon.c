@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/daemon/freeze_limit.h"
 #include "fs/daemon/mountpoint.h"
 #include "fs/daemon/resources.h"
 #include "fs/daemon/session.h"
@@ -184,6 +185,8 @@ static int create_parts(struct daemon *d, const struct bale_descriptors *descrip
     if (err == BALE_OK)
         err = bale_freezer_create(memory, &mount->freezer);
     if (err == BALE_OK)
+        err = bale_freeze_limit_create(mount, &mount->freeze_limit);
+    if (err == BALE_OK)
         err = bale_in_flight_create(mount, &mount->in_flight);
     return err;
 }
@@ -306,6 +309,7 @@ static int daemon_end(struct daemon *d, bool served)
         bale_watcher_report_end(d->watcher, d->mountpoint, &d->identity);
     if (d->session)
         bale_session_stop(d->session);
+    bale_freeze_limit_destroy(mount->freeze_limit);
     if (mount->freezer) {
         bale_volume_thaw(mount->volume);
         bale_freezer_thaw(mount->freezer);

@@ -9,7 +9,6 @@
 #include "fs/fuse/attr.h"
 #include "fs/fuse/backing.h"
 #include "fs/fuse/caller.h"
-#include "fs/fuse/freeze.h"
 #include "fs/fuse/names.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
@@ -46,7 +45,6 @@ static void create_destroy(struct create_op *op)
         bale_node_unref(mount->nodes, op->dir);
     free(op->name);
     free(op);
-    bale_freezer_change_end(mount->freezer);
 }
 
 static void create_reply(struct create_op *op)
@@ -144,7 +142,6 @@ static void create_begin(fuse_req_t req, struct bale_node *dir, const char *name
         fuse_reply_err(req, e);
         return;
     }
-    bale_freezer_change_begin(mount->freezer);
     atomic_fetch_or(&op->use.node->marks, BALE_MARK_MADE);
     op->use.mount = mount;
     op->use.ready = create_file_ready;

@@ -92,6 +92,21 @@ bool bale_freezer_is_change(const void *request, size_t size)
     }
 }
 
+/* An empty container is a valid file: new names change nothing that a copy of the store has, and the kernel keeps their
+ * directory locked until the reply, for listings too. */
+static bool makes_name(const void *request)
+{
+    switch (((const struct fuse_in_header *)request)->opcode) {
+    case FUSE_CREATE:
+    case FUSE_MKNOD:
+    case FUSE_MKDIR:
+    case FUSE_SYMLINK:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void free_stash(struct bale_freezer *freezer, struct stash *stash)
 {
     bale_memory_count(freezer->memory, -(int64_t)(sizeof *stash + stash->size));
@@ -116,7 +131,7 @@ static bool stash_request(struct bale_freezer *freezer, const void *request, siz
 bool bale_freezer_request_begin(struct bale_freezer *freezer, const void *request, size_t size)
 {
     counted = false;
-    if (!bale_freezer_is_change(request, size))
+    if (!bale_freezer_is_change(request, size) || makes_name(request))
         return true;
     pthread_mutex_lock(&freezer->lock);
     /* Without memory for a copy, handle it: a change in a frozen store is better than a program

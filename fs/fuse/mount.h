@@ -35,6 +35,7 @@
 #define BALE_UNGUARDED_SECONDS 1.0 /* for both where that does not hold */
 
 struct bale_ctimes;
+struct bale_freeze_limit;
 struct bale_freezer;
 struct bale_in_flight;
 struct bale_interrupts;
@@ -65,6 +66,7 @@ struct bale_mount {
     struct bale_ctimes *ctimes;
     struct bale_interrupts *interrupts;
     struct bale_freezer *freezer;
+    struct bale_freeze_limit *freeze_limit;
     struct bale_in_flight *in_flight;
     struct bale_unsynced *unsynced;  /* NULL: syncfs() is believed */
     struct bale_shares *files;       /* descriptors of containers */

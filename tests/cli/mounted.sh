@@ -10,7 +10,7 @@ mnt=$work/mnt
 mkdir "$mnt"
 run 0 init --codec zstd:3 "$store"
 run 0 mount -o engine=cpu "$store" "$mnt" # whose figures are looked at below
-is "balefs balefs-cpu balefs-fetch balefs-flush balefs-lock balefs-pool balefs-read balefs-relief balefs-session" \
+is "balefs balefs-cpu balefs-fetch balefs-flush balefs-lock balefs-pool balefs-read balefs-relief balefs-session balefs-thaw" \
     "$(sort -u /proc/"$(process "$mnt")"/task/*/comm | paste -sd' ')" "names of the threads"
 yes 'a line that repeats, and a number: 0123456789' | head -c 1000000 >"$work/text" || true
 
@@ -120,6 +120,46 @@ wait "$writer" || fail "a write that waited failed"
 is late "$(cat "$mnt/late")" "what was written after thaw"
 run 0 fsck --data "$work/copy"
 [ ! -s "$work/copy/late" ] || fail "the copy has what was held back"
+
+# --- meanwhile new names can be made, and listings go on; a copy has new files whole, as empty ones
+mkdir "$mnt/busy"
+echo old >"$mnt/busy/old"
+run 0 freeze --for 2h "$mnt"
+touch_new() { : >"$mnt/busy/$1" && mkdir "$mnt/busy/$1.dir" && ln -s x "$mnt/busy/$1.link" && mkfifo "$mnt/busy/$1.fifo"; }
+timeout 200 bash -c "$(declare -f touch_new); mnt='$mnt'; touch_new new" || fail "new names wait for the thaw"
+(echo text >"$mnt/busy/written") &
+writer=$!
+soon test -e "$mnt/busy/written" || fail "a file that is to be written does not appear"
+is "new new.dir new.fifo new.link old written" "$(timeout 200 ls "$mnt/busy" | xargs)" "a listing while frozen"
+cp -a "$store" "$work/frozen"
+run 0 fsck --data "$work/frozen"
+is "" "$("$balefs" cat "$work/frozen/busy/written")" "what was written while frozen, in a copy"
+run 0 thaw "$mnt"
+wait "$writer" || fail "a write that waited failed"
+is text "$(cat "$mnt/busy/written")" "what was written while frozen, after thaw"
+run 0 thaw "$mnt"
+
+# --- a freeze ends by itself, and thaw then says so; with CMD it lasts as long as that
+run 0 freeze --for 1 "$mnt"
+echo after >"$mnt/busy/old" # waits until then
+run 1 thaw "$mnt"
+says "^balefs: $mnt: had thawed before, so what was copied is not of one state: "
+run 0 thaw "$mnt"
+for arguments in "--for 0 $mnt" "--for soon $mnt" "--for 8d $mnt" "$mnt --" "-- true" "--for 5 $mnt -- true"; do
+    # shellcheck disable=SC2086
+    run 2 freeze $arguments
+done
+run 7 freeze "$mnt" -- sh -c "'$balefs' stat --json '$mnt' >'$work/during'; exit 7"
+is True "$(out=$(cat "$work/during") json 'd["mount"]["frozen"]')" "frozen while CMD runs"
+run 0 stat --json "$mnt"
+is False "$(json 'd["mount"]["frozen"]')" "frozen after CMD"
+run 125 freeze "$mnt" -- "$balefs" thaw "$mnt"
+says "^balefs: $mnt: had thawed before"
+run 127 freeze "$mnt" -- "$work/none"
+run 125 freeze "$mnt" "$work" -- touch "$work/ran"
+[ ! -e "$work/ran" ] || fail "CMD ran although a mount was not frozen"
+run 0 stat --json "$mnt"
+is False "$(json 'd["mount"]["frozen"]')" "frozen after a freeze that failed"
 
 # --- other users: any may sync, none may freeze; they see what they may see
 needs_root

@@ -68,6 +68,20 @@ bool bale_count_parse(const char *text, uint64_t low, uint64_t high, uint64_t *c
     return true;
 }
 
+bool bale_seconds_parse(const char *text, uint64_t most, uint64_t *seconds)
+{
+    char number[16];
+    size_t length = strspn(text, "0123456789");
+    uint64_t unit = text[length] == 'm' ? 60 : text[length] == 'h' ? 3600 : 1;
+    bool known = text[length] == '\0' || (strchr("smh", text[length]) && text[length + 1] == '\0');
+
+    snprintf(number, sizeof number, "%.*s", (int)length, text);
+    if (!known || length >= sizeof number || !bale_count_parse(number, 0, most / unit, seconds))
+        return false;
+    *seconds *= unit;
+    return true;
+}
+
 const char *bale_size_text(uint64_t size, char text[static BALE_TEXT])
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

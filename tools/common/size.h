@@ -17,6 +17,9 @@ bool bale_chunk_parse(const char *text, uint8_t *log2);
 /* A whole number from low to high. */
 bool bale_count_parse(const char *text, uint64_t low, uint64_t high, uint64_t *count);
 
+/* "90", "30s", "5m", "2h", at most so many seconds. */
+bool bale_seconds_parse(const char *text, uint64_t most, uint64_t *seconds);
+
 #define BALE_TEXT 24
 /* "17 B", "1.5 MiB". Returns text. */
 const char *bale_size_text(uint64_t size, char text[static BALE_TEXT]);

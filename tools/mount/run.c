@@ -57,11 +57,11 @@ static const char help[] =
     "Exit status: CMD's (128+N: killed by signal N); 125 wrong usage, or mounting or storing\n"
     "failed, 126 CMD cannot be run, 127 there is no CMD.\n";
 
-enum { EXIT_OURS = 125, EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 };
+enum { EXIT_OURS = 125 };
 enum { OPTION_LOG = 256, OPTION_JOIN, OPTION_GRACE };
 
 #define GRACE_MS 30000
-#define GRACE_MOST_S (7 * 24 * 3600)
+#define TIME_MOST (7 * 24 * 3600)
 
 static const struct option long_options[] = {
     {"join", no_argument, NULL, OPTION_JOIN},
@@ -149,18 +149,13 @@ static bool begin_batch(struct batch *batch)
 
 static void __attribute__((noreturn)) be_command(const struct batch *batch, pid_t parent)
 {
-    char **command = batch->command;
-
     /* The command must not go on when its files are about to vanish. */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
         _exit(EXIT_OURS);
     if (batch->inside && !bale_place_enter(batch->mnt, batch->inside))
         _exit(EXIT_OURS);
-    execvp(command[0], command);
-    int e = errno;
-    bale_message("%s: cannot be run: %s", command[0], strerror(e));
-    _exit(e == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN);
+    bale_signals_become(batch->command);
 }
 
 static int run_command(struct batch *batch)
@@ -290,24 +285,11 @@ static bool end_batch(struct batch *batch)
 
 /* ---- The whole ---- */
 
-static bool parse_grace(const char *text, int *grace)
-{
-    char number[16];
-    size_t length = strspn(text, "0123456789");
-    uint64_t seconds, unit = text[length] == 'm' ? 60 : text[length] == 'h' ? 3600 : 1;
-    bool known = text[length] == '\0' || (strchr("smh", text[length]) && text[length + 1] == '\0');
-
-    snprintf(number, sizeof number, "%.*s", (int)length, text);
-    if (!known || !bale_count_parse(number, 0, GRACE_MOST_S / unit, &seconds))
-        return false;
-    *grace = (int)(seconds * unit * 1000);
-    return true;
-}
-
 /* 0 or the exit code, or a BALE_OPTION_*. */
 static int parse(const struct bale_command *command, int argc, char **argv, struct batch *batch)
 {
     struct bale_reason why;
+    uint64_t seconds;
     int option;
 
     while ((option = bale_options_next(command, argc, argv, "+:o:h", long_options)) !=
@@ -316,11 +298,13 @@ static int parse(const struct bale_command *command, int argc, char **argv, stru
             batch->shared = true;
         else if (option == OPTION_LOG)
             batch->log = optarg;
-        else if (option == OPTION_GRACE && !parse_grace(optarg, &batch->grace))
+        else if (option == OPTION_GRACE && !bale_seconds_parse(optarg, TIME_MOST, &seconds))
             return bale_usage_error(command, "--grace %s: give a time, as 90, 30s or 5m", optarg);
         else if (option == 'o' && bale_mount_words(&batch->words, optarg, &why) != BALE_OK)
             return bale_usage_error(command, "%s", why.text);
-        else if (option != OPTION_GRACE && option != 'o')
+        else if (option == OPTION_GRACE)
+            batch->grace = (int)seconds * 1000;
+        else if (option != 'o')
             return option;
     if (argc - optind > 2 && strcmp(argv[optind + 2], "--") == 0)
         batch->command = argv + optind + 3;

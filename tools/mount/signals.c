@@ -3,9 +3,14 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "tools/common/message.h"
+
+enum { EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
 static long long now_ms(void)
 {
@@ -94,4 +99,12 @@ void bale_signals_pause(struct bale_signals *signals, int milliseconds)
 int bale_signals_status(int state)
 {
     return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+}
+
+void bale_signals_become(char **command)
+{
+    execvp(command[0], command);
+    int e = errno;
+    bale_message("%s: cannot be run: %s", command[0], strerror(e));
+    _exit(e == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN);
 }

@@ -209,7 +209,7 @@ static bool may_leave(int fd, const struct leaving *leaving, bool frozen)
     if (!leaving->how.force)
         bale_message("%s: is frozen: end that with balefs thaw %s first, or use --force",
                      leaving->mount->point, leaving->mount->point);
-    else if (ioctl(fd, BALE_IOC_THAW) == 0)
+    else if (ioctl(fd, BALE_IOC_THAW, &(struct bale_control_freeze){0}) == 0 || errno == ETIME)
         return true;
     else
         bale_message("%s: cannot be thawed: %s: the daemon's log says more", leaving->mount->point,
