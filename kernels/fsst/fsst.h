@@ -5,17 +5,18 @@
 #include <stdint.h>
 
 #include "kernels/codec/codec.h"
+#include "kernels/fsst/sizes.h"
 
 enum {
-    FSST_SYMBOLS = 255, /* at most */
-    FSST_SYMBOL = 8,    /* bytes of a symbol, at most */
-    FSST_ESCAPE = 255,  /* the code before a literal byte */
-    FSST_SPLIT = 512,   /* raw bytes of a split */
+    FSST_SYMBOLS = 255,                     /* at most */
+    FSST_SYMBOL = 8,                        /* bytes of a symbol, at most */
+    FSST_ESCAPE = 255,                      /* the code before a literal byte */
+    FSST_SPLIT = 1 << BALE_FSST_SPLIT_LOG2, /* raw bytes of a split */
     FSST_PART_HEAD = FSST_SYMBOL,
     FSST_PART = FSST_PART_HEAD + FSST_SYMBOLS * FSST_SYMBOL, /* the longest */
-    FSST_HEAD = 3,        /* bytes of a chunk before the lengths of its splits */
-    FSST_WIDTH_MAX = 10,  /* bits of a length */
-    FSST_SPLITS = 131072, /* of the largest chunk */
+    FSST_HEAD = 3, /* bytes of a chunk before the lengths of its splits */
+    FSST_WIDTH_MAX = BALE_FSST_SPLIT_LOG2 + 1,                       /* bits of a length */
+    FSST_SPLITS = 1 << (BALE_CHUNK_LOG2_MAX - BALE_FSST_SPLIT_LOG2), /* of the largest chunk */
 };
 
 /* Symbol c is the low length[c] bytes of bytes[c], the first byte lowest; the others are zero. */

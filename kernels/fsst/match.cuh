@@ -6,15 +6,16 @@
 #include <stdint.h>
 
 #include "kernels/codec/tables.h"
+#include "kernels/fsst/sizes.h"
 
 namespace bale_fsst
 {
 constexpr uint32_t SYMBOLS = 255, SYMBOL = 8; /* symbols, and bytes of one, at most */
 constexpr uint32_t ESCAPE = 255;
-constexpr uint32_t SPLIT = 512;
+constexpr uint32_t SPLIT = 1u << BALE_FSST_SPLIT_LOG2;
 constexpr uint32_t SPLITS = BALE_CUDA_CELL / SPLIT; /* of a chunk, at most */
-constexpr uint32_t PART_HEAD = SYMBOL, HEAD = 3, WIDTH_MAX = 10;
-constexpr uint32_t LONG_LOG2 = 10, PAIR_LOG2 = 9;
+constexpr uint32_t PART_HEAD = SYMBOL, HEAD = 3, WIDTH_MAX = BALE_FSST_SPLIT_LOG2 + 1;
+constexpr uint32_t LONG_LOG2 = BALE_FSST_LONG_LOG2, PAIR_LOG2 = BALE_FSST_PAIR_LOG2;
 /* Slots: those of one byte, then those of two, then the longer ones. */
 constexpr uint32_t PAIRS_AT = 256, LONGS_AT = PAIRS_AT + (1u << PAIR_LOG2);
 constexpr uint32_t SLOTS = LONGS_AT + (1u << LONG_LOG2);

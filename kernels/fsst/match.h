@@ -9,8 +9,8 @@
 #include "kernels/fsst/fsst.h"
 
 enum {
-    FSST_LONG_LOG2 = 10, /* slots of symbols of three bytes and more */
-    FSST_PAIR_LOG2 = 9,  /* slots of symbols of two bytes */
+    FSST_LONG_LOG2 = BALE_FSST_LONG_LOG2, /* slots of symbols of three bytes and more */
+    FSST_PAIR_LOG2 = BALE_FSST_PAIR_LOG2, /* slots of symbols of two bytes */
     FSST_LONGS = 1 << FSST_LONG_LOG2,
     FSST_PAIRS = 1 << FSST_PAIR_LOG2,
     FSST_LITERAL = 256, /* the code of a byte that has no symbol: this plus the byte */

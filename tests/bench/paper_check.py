@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks what paper_test.sh measured: every figure is there, and every table shows it.
 
-usage: paper_check.py culzss|gpulz DIR
+usage: paper_check.py culzss|gpulz|fsst DIR
 """
 
 import json
@@ -12,14 +12,30 @@ import xml.dom.minidom
 
 CULZSS = ("C files", "DE map", "dictionary", "kernel tarball", "highly compressible")
 GPULZ = ("quant-3d", "quant-2d", "quant-1d", "int32", "string", "float-3d", "float-2d", "float-1d")
+FSST = ("comments", "lineitem", "gdelt", "urls", "emails", "cities", "uuids", "genome")
+FSST_CODECS = ["fsst", "gpulz", "lzr", "lz4", "zstd:1"]
+FSST_SWEPT = [f"split {split}, X {longs}, K {pairs}" for split, longs, pairs in (
+    (512, 1024, 512), (256, 1024, 512), (1024, 1024, 512), (2048, 1024, 512), (512, 512, 512), (512, 2048, 512),
+    (512, 1024, 256), (512, 1024, 1024))]
 GRID = [f"gpulz:s={s},w={w},c={c}" for c in (2048, 4096, 8192, 16384, 65536) for w in (32, 64, 128, 255)
         for s in (1, 2, 4, 8)]
 LEVELS = [f"gpulz:level={level}" for level in (1, 2, 3, 4)]
 OTHERS = ["gpulz", "culzss:v=1", "culzss:v=2"]
 
 
+def expected_fsst(gpu):
+    speeds = {f"{codec}, {place}" for codec in FSST_CODECS for place in ("1 core", "2 cores")} | set(FSST_SWEPT)
+    sizes = {*FSST_CODECS, *FSST_SWEPT}
+    if gpu:
+        speeds |= {f"{codec}, {place}" for codec in ("gpulz", "lz4") for place in ("GPU", "GPU from host")}
+        sizes.add("lz4, GPU")
+    return {"compress": speeds, "decompress": speeds, "compressed size": sizes}
+
+
 def expected(which, gpu):
     """Systems by what is measured."""
+    if which == "fsst":
+        return expected_fsst(gpu)
     codecs = OTHERS[1:] if which == "culzss" else [*GRID, *LEVELS, *OTHERS]
     libraries = [] if which == "culzss" and not gpu else ["lz4"] if which == "culzss" else ["lz4", "zstd:1"]
     speeds = {f"{codec}, {place}" for codec in [*codecs, *libraries] for place in ("1 core", "2 cores")}
@@ -82,10 +98,23 @@ def check_gpulz(rows, text, gpu, kinds):
         assert abs(size["gpulz:s=1,w=128,c=4096"] - size["culzss:v=2"]) < 0.01, kind  # the same streams
 
 
+def check_fsst(rows, text, kinds):
+    codecs, sizes, columns = (next(part for part in text.split("\n\n") if part.startswith(title)).splitlines()
+                              for title in ("codecs: ", "splits and slots: ", "columns of "))
+    assert len(codecs) == 2 + len(FSST_CODECS) * len(kinds)
+    assert len(sizes) == 2 + 3 * len(FSST_SWEPT) and all(len(line.split()) >= len(kinds) for line in sizes[2:])
+    assert [line.split()[0] for line in columns[2:]] == ["1", "2", "4", "8", "16"]
+    for kind in kinds:
+        size = {system: values[0] for system, values in rows["compressed size", kind].items()}
+        assert abs(size[FSST_SWEPT[0]] - size["fsst"]) < 1, kind  # the same bytes, but for the frames' heads
+        assert size["split 2048, X 1024, K 512"] <= size["split 256, X 1024, K 512"], kind
+    assert size["fsst"] < 60
+
+
 def main(which, work):
     runs = {"cpu": False, "gpu": True, **({"file": False} if which == "gpulz" else {})}
     for name, gpu in runs.items():
-        kinds = ("int32", "file") if name == "file" else CULZSS if which == "culzss" else GPULZ
+        kinds = ("int32", "file") if name == "file" else {"culzss": CULZSS, "gpulz": GPULZ, "fsst": FSST}[which]
         found = json.loads((work / f"{name}.json").read_text(encoding="utf-8"))
         text = (work / f"{name}.out").read_text(encoding="utf-8")
         rows = check_results(which, found, gpu, kinds)
@@ -95,12 +124,15 @@ def main(which, work):
             assert word in text, word
         if which == "culzss":
             check_culzss(rows, text, gpu)
+        elif which == "fsst":
+            check_fsst(rows, text, kinds)
         else:
             check_gpulz(rows, text, gpu, kinds)
         picture = xml.dom.minidom.parse(str(work / f"{name}.svg"))
         words = [node.firstChild.data for node in picture.getElementsByTagName("text") if node.firstChild]
-        assert words.count("compress") == len(kinds) and "culzss:v=2, 2 cores" in words
-        assert ("culzss:v=2, GPU" in words) == gpu
+        shown = "gpulz" if which == "fsst" else "culzss:v=2"
+        assert words.count("compress") == len(kinds) and f"{shown}, 2 cores" in words
+        assert (f"{shown}, GPU" in words) == gpu
 
 
 if __name__ == "__main__":

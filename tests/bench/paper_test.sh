@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# tests/bench/paper-culzss or paper-gpulz, at its smallest, without a GPU and with a stand-in of one: every table is
+# tests/bench/paper-culzss, paper-gpulz or paper-fsst, at its smallest, without a GPU and with a stand-in of one: every table is
 # complete, JSON and picture are well formed, wrong usage and other bytes are reported, and nothing is left behind.
-# usage: paper_test.sh culzss|gpulz, with BALE_SOURCE and BALE_BUILD in the environment
+# usage: paper_test.sh culzss|gpulz|fsst, with BALE_SOURCE and BALE_BUILD in the environment
 set -euo pipefail
 
 which=$1
@@ -46,10 +46,11 @@ export CUDA_VISIBLE_DEVICES=
 mkdir -p "$work/gpu/tools/examples/solver"
 ln -s "$BALE_SOURCE/tests/bench/paper_gpu.py" "$work/gpu/tools/balefs"
 ln -s "$build/tools/examples/solver/bale-solver" "$work/gpu/tools/examples/solver/bale-solver"
+mkdir "$work/gpu/tests" && ln -s "$build/tests/bench" "$work/gpu/tests/bench"
 measure cpu --build "$build"
 measure gpu --build "$work/gpu"
 printf 'twenty letters and more, twenty letters and less\n' >"$work/file"
-[ "$which" = culzss ] || measure file --build "$build" --kinds int32 "$work/file"
+[ "$which" != gpulz ] || measure file --build "$build" --kinds int32 "$work/file"
 python3 "$BALE_SOURCE/tests/bench/paper_check.py" "$which" "$work" || fail "the results are wrong: $(cat "$work"/*.out)"
 
 refuses 2 'no sideways' --kinds sideways
@@ -57,11 +58,17 @@ refuses 2 'give 64K or more' --size 5
 refuses 1 'is not there' --build "$work"
 if [ "$which" = gpulz ]; then
     refuses 1 '^paper-gpulz: .*none: No such file' --build "$build" "$work/none"
-else
+elif [ "$which" = culzss ]; then
     refuses 1 '^paper-culzss: .*none: No such file' --build "$build" --kinds 'kernel tarball' --kernel "$work/none"
     # Wrong bytes are detected.
     mkdir "$work/bin"
     printf '#!/bin/sh\ncase "$*" in *d*) head -c 131072 /dev/zero ;; *) head -c 99 ;; esac\n' >"$work/bin/bzip2"
     chmod +x "$work/bin/bzip2"
     PATH=$work/bin:$PATH refuses 1 'other bytes came back' --build "$build" --kinds 'highly compressible'
+else
+    # A program with other sizes than its name says is detected.
+    mkdir -p "$work/wrong/tests/bench"
+    ln -s "$build/tools" "$work/wrong/tools"
+    ln -s "$build/tests/bench/fsst_sweep-256-1024-512" "$work/wrong/tests/bench/fsst_sweep-512-1024-512"
+    refuses 1 'has other sizes' --build "$work/wrong" --kinds cities
 fi

@@ -29,6 +29,7 @@ class Meter:
         self.samples = 1 if quick else 3  # what balefs bench takes the median of
         self.seconds = 0.01 if quick else 0.5  # that each is measured with the GPU from host
         self.all = ONE if threads == 1 else f"{threads} cores"
+        self.extent = None  # bytes; None: what balefs bench takes
         self.gpu = None  # its name
         self.no_gpu = ""  # why there is none
 
@@ -47,6 +48,7 @@ class Meter:
 
     def _bench(self, kind, path, settings):
         words = [word for setting in settings for word in ("--codec", setting)]
+        words += ["--extent", self.extent] if self.extent else []
         found = json.loads(run(self.balefs, "bench", "--json", "--runs", self.samples, "--threads", self.threads,
                                "--limit", path.stat().st_size, *words, path))
         for setting, result in zip(settings, found["codecs"], strict=True):
@@ -74,6 +76,12 @@ class Meter:
                 self.add(what, kind, named(setting, HOST), row["gpu"]["speeds"][0]["rate"] * 1e3)
                 if what == COMPRESS and setting in LIBRARIES:
                     self.add(SIZE, kind, named(setting, GPU), 100 / row["gpu"]["ratio"])
+
+    def swept(self, kind, system, found):
+        """Of a program that compresses on one core."""
+        self.add(SIZE, kind, system, 100 * found["stored"] / found["raw"])
+        for what in (COMPRESS, DECOMPRESS):
+            self.add(what, kind, system, found[what])
 
     # ---- Programs ----
 
