@@ -1,4 +1,4 @@
-"""What paper-culzss and paper-gpulz have in common: their options, where they work, how they end."""
+"""What paper-culzss, paper-gpulz and paper-fsst have in common: their options, where they work, how they end."""
 
 import argparse
 import json
@@ -19,7 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 NAMES = 215  # how wide those of systems are in the picture
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 HOW = """how it is measured:
-  balefs    balefs bench: from memory to memory; extents of 128 KiB, chunks of 64 KiB; what comes back is compared
+  balefs    balefs bench: from memory to memory; extents of 128 KiB (paper-fsst: 1 MiB), chunks of 64 KiB; what comes
+            back is compared
   GPU       kernels alone, on data that is in the GPU's memory; what comes back is compared
   GPU from host  balefs bench engine: from memory to memory, all of the data under way; includes that what was encoded
             is decoded on the GPU and compared
