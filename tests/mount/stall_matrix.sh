@@ -13,15 +13,22 @@ chmod 755 "$work"
 suspended='' stopped=''
 
 matrix_end() {
+    local result=$?
+    set +e
     [ -z "$stopped" ] || kill -CONT "$stopped"
     [ -z "$suspended" ] || dmsetup resume "$suspended"
     [ -z "$suspended" ] || { umount -l "$work/suspended" && dmsetup remove --force --retry "$suspended"; }
+    (exit "$result")
     mount_end
 }
 trap matrix_end EXIT
 
 # status MNT: two lines of what the daemon does
-status() { timeout 30 "$BALEFS" stat --watch "$1" | head -n 2; }
+status() {
+    local lines
+    lines=$(set +o pipefail; timeout 30 "$BALEFS" stat --watch "$1" | head -n 2 | wc -l)
+    [ "$lines" = 2 ]
+}
 
 # prompt WHAT COMMAND...: is answered although the store stalls
 prompt() {
