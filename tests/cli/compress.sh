@@ -108,12 +108,10 @@ for codec in $names auto:for=speed zstd:-3 zstd:9 gpulz:s=1,w=32,c=65536 culzss:
     for length in 0 1 16385 400001; do
         size=16K
         [ $length -lt 20000 ] || size=1M
-        {
-            chunk=$size
-            case $codec in lzr*) chunk=16K ;; esac
-            head -c $length data | "$balefs" compress --codec "$codec" -e $size --chunk $chunk >made
-            "$balefs" decompress <made | cmp - <(head -c $length data) || fail "$codec $length $size"
-        done
+        chunk=$size
+        case $codec in lzr* | float*) chunk=16K ;; esac
+        head -c $length data | "$balefs" compress --codec "$codec" -e $size --chunk $chunk >made
+        "$balefs" decompress <made | cmp - <(head -c $length data) || fail "$codec $length $size"
     done
 done
 rm made
