@@ -160,9 +160,9 @@ static void checks(void)
     accepted(BALE_XATTR_EXTENT, "128K", "131072");
     accepted(BALE_XATTR_MATCH, "\n *.log  zstd:level=9 \r\n\na b* lz4\n", "*.log zstd:9\na b* lz4");
     accepted(BALE_XATTR_MATCH, "*.h5 auto:for=speed", "*.h5 auto:for=speed");
-    refuse_text(BALE_XATTR_CODEC, "gzip",
-                "user.balefs.codec: There is no codec \"gzip\". Known are auto, store, zero, lz4, "
-                "zstd, gpulz, culzss, lzr and fsst.");
+    snprintf(longest, sizeof longest,
+             "user.balefs.codec: There is no codec \"gzip\". Known are %s.", scratch_codecs());
+    refuse_text(BALE_XATTR_CODEC, "gzip", longest);
     refuse_text(BALE_XATTR_CODEC, "zstd:20",
                 "user.balefs.codec: The level of zstd is -7 to 19 without 0, not 20.");
     refuse_text(BALE_XATTR_CODEC, "", "user.balefs.codec: is empty: remove the attribute instead");

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "format/codecs.h"
 #include "format/err.h"
 #include "format/reason.h"
 #include "fs/store/internal.h"
@@ -147,6 +148,22 @@ static inline void in_child(uid_t uid, void (*part)(void))
     }
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS);
+}
+
+/* "auto, store and so on", as messages name the codecs that there are. */
+static inline const char *scratch_codecs(void)
+{
+    static char text[512];
+    size_t length = 0;
+
+    for (size_t i = 0; bale_codec_at(i); i++)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%s",
+                                   i == 0                 ? ""
+                                   : bale_codec_at(i + 1) ? ", "
+                                                          : " and ",
+                                   bale_codec_at(i)->name);
+    REQUIRE(length < sizeof text);
+    return text;
 }
 
 #endif

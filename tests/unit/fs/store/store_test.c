@@ -109,6 +109,7 @@ static void volume_refused(const char *text, int err, const char *message)
 static void volume_refusals(void)
 {
     char *deep;
+    char unknown[1000];
 
     store_make("v");
     volume_refused("{\"format\": 2}", BALE_E_UNSUPPORTED,
@@ -127,10 +128,11 @@ static void volume_refusals(void)
     volume_refused(VOLUME("\"features\": [], \"modes\": \"maybe\""), BALE_E_CORRUPT,
                    DAMAGED
                    "\"modes\" must be \"inode\" or \"container\": see balefs fsck --repair");
+    snprintf(unknown, sizeof unknown,
+             "%%s/v/.balefs/volume.json: \"codec\": There is no codec \"magic\". Known are %s.",
+             scratch_codecs());
     volume_refused(VOLUME("\"features\": [], \"modes\": \"inode\", \"codec\": \"magic\""),
-                   BALE_E_UNSUPPORTED,
-                   "%s/v/.balefs/volume.json: \"codec\": There is no codec \"magic\". Known are "
-                   "auto, store, zero, lz4, zstd, gpulz, culzss, lzr and fsst.");
+                   BALE_E_UNSUPPORTED, unknown);
     volume_refused(VOLUME("\"features\": [], \"modes\": \"inode\", \"codec\": \"lz4\", "
                           "\"extent\": 16385"),
                    BALE_E_CORRUPT,
