@@ -61,7 +61,7 @@ is "True True" "$(json 'len(d["notes"]) == 3, all("of user 65534" in n["note"] f
 # Nor does a repair take them.
 run 0 inspect --json "$theirs/program"
 flip "$theirs/program" "$(json '112 * [r["slot"] for r in d["roots"] if not r.get("chosen")][0] + 20')"
-run 5 fsck --repair "$store"
+run 1 fsck --repair "$store"
 run 0 fsck "$store"
 is "6755 6755" "$(mode "$theirs/program") $(in_slots "$theirs/program")" "modes after a repair"
 # A bit that the daemon may not set on the backing file, though the caller may: chmod says so.
