@@ -194,8 +194,8 @@ int bale_store_shut(const char *path, struct bale_reason *why);
  * comes from the directory's match lines, else the directory's codec, else the volume's match
  * lines, else the volume's codec; likewise the extent size. The explicit flags are set for those
  * that come from the directory; the rest is as from bale_store_defaults, but for
- * bale_properties_fit_extent. dir_fd may be O_PATH; -1: a directory without settings. A value that this program cannot read counts as absent; the first
- * one is logged. */
+ * bale_properties_fit_extent. dir_fd may be O_PATH; -1: a directory without settings. A value that
+ * this program cannot read counts as absent; the first one is logged. */
 int bale_properties_for_new(const struct bale_store *store, int dir_fd, const char *name,
                             struct bale_container_attr *attr);
 /* Makes the extents of a file without data larger where nobody chose their size, neither for the
