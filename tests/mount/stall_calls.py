@@ -26,7 +26,6 @@ CALLS = {
     "link": lambda p: os.link(p, p + ".other"),
     "unlink": os.unlink,
     "rename": lambda p: os.rename(p, p + ".moved"),
-    "rename_dirty": lambda p: (renew(p), os.rename(p, p + ".moved")),
     "tmpfile": lambda p: os.open(os.path.dirname(p), O_TMPFILE | os.O_RDWR),
     "chmod": lambda p: os.chmod(p, 0o600),
     "chmod_open": lambda p: os.fchmod(os.open(p, os.O_RDWR), 0o640),
