@@ -110,7 +110,7 @@ static int unknown_command(const char *name)
     return BALE_EXIT_USAGE;
 }
 
-/* argv[0] is "help". */
+/* argv[0] is "help", or the option. */
 static int run_help(int argc, char **argv)
 {
     int count;
@@ -137,15 +137,12 @@ static int run_command(int argc, char **argv)
 {
     int count;
 
-    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
-        print_help(stdout);
-        return BALE_EXIT_DONE;
-    }
     if (strcmp(argv[0], "--version") == 0 || strcmp(argv[0], "-V") == 0) {
         printf("balefs %s\n", BALEFS_VERSION);
         return BALE_EXIT_DONE;
     }
-    if (strcmp(argv[0], "help") == 0)
+    if (strcmp(argv[0], "help") == 0 || strcmp(argv[0], "--help") == 0 ||
+        strcmp(argv[0], "-h") == 0)
         return run_help(argc, argv);
     if (argv[0][0] == '-') {
         bale_message("unknown option %s: see balefs --help", argv[0]);

@@ -199,6 +199,12 @@ int bale_store_init(const char *path, const struct bale_store_config *config,
     char *real = absolute_path(path);
     int err;
 
+    if (!real && errno == ENOENT && path[0])
+        return bale_store_fail(
+            why, BALE_E_NOENT,
+            "%s: cannot be made: the directory that it is to be in does not exist: make that "
+            "first, or check the path",
+            path);
     if (!real)
         return bale_store_fail_errno(why, path, "", "made");
     own.modes_in_container |= geteuid() != 0;

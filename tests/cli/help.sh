@@ -70,6 +70,15 @@ for command in init set recompress import compress bench; do
     done
 done
 
+# --help before a command is help for it.
+run 0 set --help
+set_help=$out
+for word in --help -h help; do
+    run 0 "$word" set
+    is "$set_help" "$out" "$word set"
+done
+fails 2 "frobnicate: no such command: see balefs --help" --help frobnicate
+
 run 2
 is "" "$out" "no command: stdout"
 grep -q '^usage: balefs COMMAND' "$work/.err" || fail "no command: no usage on stderr"

@@ -80,8 +80,10 @@ static void init_refusals(void)
     put_file("full/a\nb", "");
     init_refuses("full", &config, BALE_E_INVALID,
                  "%s/full: is not empty: it holds \"a?b\": choose an empty or new directory");
-    init_refuses("none/x", &config, BALE_E_NOENT,
-                 "%s/none/x: cannot be made: No such file or directory");
+    init_refuses(
+        "none/x", &config, BALE_E_NOENT,
+        "%s/none/x: cannot be made: the directory that it is to be in does not exist: make "
+        "that first, or check the path");
     config.extent = 5000;
     init_refuses("e", &config, BALE_E_INVALID,
                  "%s/e: an extent of 5000 bytes: it is a multiple of 4096 from 16K to 64M");
