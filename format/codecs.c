@@ -232,6 +232,5 @@ bool bale_setting_is_open(struct bale_setting setting)
 
 bool bale_setting_may_have_part(struct bale_setting setting)
 {
-    return bale_codec_has_part(setting.codec) ||
-           (setting.codec == BALE_CODEC_AUTO && setting.parameter == BALE_AUTO_FOR_SPEED);
+    return bale_codec_has_part(setting.codec) || setting.codec == BALE_CODEC_AUTO;
 }

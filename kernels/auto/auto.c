@@ -31,6 +31,7 @@ static const struct bale_sampling sampling = {.piece = BALE_AUTO_PIECE,
 
 static const struct bale_setting store = {.codec = BALE_CODEC_STORE};
 static const struct bale_setting fsst = {.codec = BALE_CODEC_FSST};
+static const struct bale_setting elements = {.codec = BALE_CODEC_FLOAT};
 static const struct bale_setting lz4 = {.codec = BALE_CODEC_LZ4};
 static const struct bale_setting zstd = {.codec = BALE_CODEC_ZSTD, .parameter = 1};
 static const struct bale_setting lzr = {.codec = BALE_CODEC_LZR, .parameter = 1};
@@ -118,29 +119,60 @@ static struct bale_setting choose_by_sample(struct bale_auto *a, struct estimate
     return e->lz4 <= as_small ? lz4 : with_entropy(e);
 }
 
-/* Whether so many bytes of the sample are as few as zstd:1 needs for a longer piece, from the
- * middle. The sample's pieces show no repeats farther apart than they are long. */
+/* Whether so many bytes of the sample are as few as zstd:1 needs for a piece of `longest` bytes, from
+ * the middle. The sample's pieces show no repeats farther apart than they are long. */
 static bool is_small_enough(struct bale_auto *a, const struct estimates *e, uint32_t stored,
-                            const uint8_t *raw, uint32_t raw_length)
+                            const uint8_t *raw, uint32_t raw_length, uint32_t longest)
 {
-    uint32_t length = raw_length < BALE_AUTO_CLOSER ? raw_length : BALE_AUTO_CLOSER, its;
+    uint32_t length = raw_length < longest ? raw_length : longest, its;
 
     memcpy(a->sample, raw + (raw_length - length) / 2 / 8 * 8, length);
     its = bale_auto_zstd(a, length);
     return (uint64_t)stored * length <= (uint64_t)(its + its / 32) * e->raw;
 }
 
-static struct bale_setting choose_for_ratio(struct bale_auto *a, struct estimates *e,
+/* Estimated bytes of the sample with a setting that was chosen by it. */
+static uint32_t estimate_of(const struct estimates *e, struct bale_setting setting)
+{
+    if (setting.codec == BALE_CODEC_STORE)
+        return e->raw - e->raw / 20;
+    if (setting.codec == BALE_CODEC_GPULZ)
+        return e->gpulz[bale_gpulz_symbol_log2((uint16_t)setting.parameter)];
+    return setting.codec == BALE_CODEC_LZ4 ? e->lz4 : e->zstd;
+}
+
+/* The best of the codecs of bytes. */
+static struct bale_setting choose_for_bytes(struct bale_auto *a, struct estimates *e,
                                             const uint8_t *raw, uint32_t raw_length)
 {
     struct bale_setting setting = choose_by_sample(a, e);
-    uint32_t stored = e->lz4;
 
     if (setting.codec != BALE_CODEC_LZ4 && setting.codec != BALE_CODEC_GPULZ)
         return setting;
-    if (setting.codec == BALE_CODEC_GPULZ)
-        stored = e->gpulz[bale_gpulz_symbol_log2((uint16_t)setting.parameter)];
-    return is_small_enough(a, e, stored, raw, raw_length) ? setting : with_entropy(e);
+    return is_small_enough(a, e, estimate_of(e, setting), raw, raw_length, BALE_AUTO_CLOSER)
+               ? setting
+               : with_entropy(e);
+}
+
+/* Where bytes halve by themselves, elements are seldom better, and the estimate takes time. */
+static bool may_be_elements(const struct estimates *e, uint32_t raw_length)
+{
+    return raw_length >= BALE_AUTO_FLOAT_MIN && e->zstd >= e->raw / 2;
+}
+
+static struct bale_setting choose_for_ratio(struct bale_auto *a, struct estimates *e,
+                                            const uint8_t *raw, uint32_t raw_length)
+{
+    struct bale_setting setting = choose_for_bytes(a, e, raw, raw_length);
+    uint32_t its;
+
+    if (!may_be_elements(e, raw_length))
+        return setting;
+    its = bale_auto_float(raw, raw_length, e->raw);
+    if (its + its / 32 >= estimate_of(e, setting))
+        return setting;
+    return is_small_enough(a, e, its + its / 16, raw, raw_length, BALE_AUTO_SAMPLE_MAX) ? elements
+                                                                                        : setting;
 }
 
 /* The time that a codec takes for a raw byte beyond store's, in 1/16 of the time for a stored byte

@@ -11,7 +11,8 @@
 #define BALE_AUTO_PIECES_MIN 8u
 #define BALE_AUTO_PIECES_MAX 64u
 #define BALE_AUTO_SAMPLE_MAX (BALE_AUTO_PIECE * BALE_AUTO_PIECES_MAX)
-#define BALE_AUTO_CLOSER 32768u /* bytes of the piece of a closer look; no more than a sample */
+#define BALE_AUTO_CLOSER 32768u   /* bytes of the piece of a closer look; no more than a sample */
+#define BALE_AUTO_FLOAT_MIN 4096u /* bytes of an extent for which float is considered */
 #define BALE_AUTO_HASH_LOG2 12
 #define BALE_AUTO_STRINGS_LOG2 16
 #define BALE_AUTO_SKIP_LOG2 4 /* after each 2^this misses in a row, the parse takes longer steps */
@@ -49,6 +50,10 @@ uint32_t bale_auto_gpulz(struct bale_auto *a, uint32_t length, unsigned symbol_l
 
 /* Estimates the size in fsst, in bytes, without the extent part. */
 uint32_t bale_auto_fsst(struct bale_auto *a, uint32_t length);
+
+/* Estimates the size in float, in bytes of a sample of so many, from an extent of
+ * BALE_AUTO_FLOAT_MIN bytes or more. */
+uint32_t bale_auto_float(const uint8_t *raw, uint32_t raw_length, uint32_t sample_length);
 
 /* The number of equal bytes from candidate and from at on, up to end. candidate < at < end. */
 static inline uint32_t bale_auto_agree(const uint8_t *sample, uint32_t candidate, uint32_t at,

@@ -103,7 +103,7 @@ int bale_scratch_reserve(struct bale_scratch *scratch, uint32_t count)
 struct bale_setting bale_setting_choose(struct bale_scratch *scratch, struct bale_setting setting,
                                         const uint8_t *raw, uint32_t raw_length, uint8_t chunk_log2)
 {
-    /* auto takes this in place of lzr:1, whose chunks have 64 KiB at most. */
+    /* auto takes this in place of lzr:1 and float, whose chunks have 64 KiB at most here. */
     static const struct bale_setting instead = {.codec = BALE_CODEC_ZSTD, .parameter = 1};
 
     if (!bale_setting_is_open(setting))

@@ -1,6 +1,8 @@
 """What `auto` chooses, written from kernels/auto/spec.md alone."""
 from __future__ import annotations
 
+from typing import NamedTuple
+
 KIB = 1024
 
 
@@ -172,17 +174,111 @@ def by_sample(s: bytes, entropy_coder: str) -> tuple[str, int]:
     return ("lz4", l) if l <= z + z // 32 else (entropy_coder, z)
 
 
-def for_ratio(raw: bytes) -> str:
-    s = sample(raw)
+MANTISSA = {2: 10, 4: 23, 8: 52}
+
+
+class Elements(NamedTuple):
+    size: int
+    lead: int
+    order: str
+    floats: bool
+
+    def patterns(self, raw: bytes, at: int, count: int) -> list[int]:
+        at += self.lead
+        return [int.from_bytes(raw[at + i * self.size:at + (i + 1) * self.size], self.order) for i in range(count)]
+
+    def map(self, p: int, exponent: int) -> tuple[int, int]:
+        """The integer modulo 2^w, and how many raw bits it leaves."""
+        width, mantissa = 8 * self.size, MANTISSA[self.size]
+        if not self.floats:
+            return p, 0
+        m, sign = p & ((1 << width - 1) - 1), p >> width - 1
+        e, low, bits = m >> mantissa, max(1, exponent - mantissa + 2), 0
+        if exponent == 0 or m == 0:
+            a = m
+        elif e >= exponent:
+            a = m - (exponent - 1 << mantissa)
+        elif e < low:
+            a, bits = 1, ((low << mantissa) - 1).bit_length()
+        else:
+            bits = exponent - e
+            a = (m % (1 << mantissa) + (1 << mantissa)) >> bits
+        return a if sign == 0 else a ^ ((1 << width) - 1), bits
+
+
+def differences(values: list[int]) -> list[int]:
+    return [b - a for a, b in zip(values, values[1:])]
+
+
+def widths(values: list[int], width: int) -> int:
+    """What the longest zigzag of each eight takes, in all."""
+    signed = [(v + (1 << width - 1)) % (1 << width) - (1 << width - 1) for v in values]
+    zigzags = [2 * v if v >= 0 else -2 * v - 1 for v in signed]
+    return sum(max(zigzags[i:i + 8]).bit_length() for i in range(0, len(zigzags), 8))
+
+
+def float_type(raw: bytes) -> Elements:
+    places = [8 * ((len(raw) - 144) * v // 2 // 8) for v in range(3)]
+    least, best = 1 << 60, None
+    for size in (4, 8, 2):
+        for lead in range(size):
+            for order in ("little", "big"):
+                for floats in (True, False):
+                    it = Elements(size, lead, order, floats)
+                    cost = sum(widths(differences([it.map(p, 0)[0] for p in it.patterns(raw, at, 128 // size + 1)]), 8 * size)
+                               for at in places)
+                    if cost < least:
+                        least, best = cost, it
+    assert best is not None
+    return best
+
+
+def float_codec(raw: bytes, sample_length: int) -> int:
+    it = float_type(raw)
+    count, mantissa = 1024 // it.size, MANTISSA[it.size]
+    windows = [it.patterns(raw, 8 * ((len(raw) - 1040) * (2 * v + 1) // 4 // 8), count) for v in range(2)]
+    ones = (1 << 8 * it.size - 1 - mantissa) - 1
+    exponents = [e for p in windows[0] + windows[1] if it.floats and (e := p >> mantissa & ones) < ones]
+    costs = []
+    for exponent in {0, max(exponents, default=0)}:
+        sums, bits = [0] * 4, 0
+        for window in windows:
+            mapped = [it.map(p, exponent) for p in window]
+            bits += sum(n for _, n in mapped[8:])
+            values = [a for a, _ in mapped]
+            for order in range(4):
+                sums[order] += widths(values[8 - order:], 8 * it.size)
+                values = differences(values)
+        costs.append(min(sums) + bits // 8)
+    length = 2 * (count - 8) * it.size
+    return (min(costs) + 3 * (length // it.size) // 64) * sample_length // length
+
+
+def is_small_enough(raw: bytes, s: bytes, size: int, longest: int) -> bool:
+    t = min(len(raw), longest)
+    begin = 8 * ((len(raw) - t) // 2 // 8)
+    z = closer_zstd(raw[begin:begin + t])
+    return size * t <= (z + z // 32) * len(s)
+
+
+def for_bytes(raw: bytes, s: bytes) -> tuple[str, int]:
     z, k = zstd(s)
     entropy_coder = "zstd:1" if k > len(s) - 3 * len(s) // 32 or z < len(s) // 16 else "lzr:1"
     choice, size = by_sample(s, entropy_coder)
-    if choice in ("store", entropy_coder):
+    if choice == "store":
+        return choice, size - size // 20
+    if choice == entropy_coder or is_small_enough(raw, s, size, 32 * KIB):
+        return choice, size
+    return entropy_coder, z
+
+
+def for_ratio(raw: bytes) -> str:
+    s = sample(raw)
+    choice, size = for_bytes(raw, s)
+    if len(raw) < 4096 or zstd(s)[0] < len(s) // 2:
         return choice
-    t = min(len(raw), 32 * KIB)
-    begin = 8 * ((len(raw) - t) // 2 // 8)
-    z = closer_zstd(raw[begin:begin + t])
-    return choice if size * t <= (z + z // 32) * len(s) else entropy_coder
+    f = float_codec(raw, len(s))
+    return "float" if f + f // 32 < size and is_small_enough(raw, s, f + f // 16, 64 * KIB) else choice
 
 
 def for_speed(raw: bytes) -> str:

@@ -16,7 +16,7 @@ import auto_choice
 
 BALEFS = os.environ["BALEFS"]
 KINDS = ("random", "keys of 2", "keys of 4", "keys of 8", "keys of 4, 2 random", "keys of 4, 4 random", "numbers",
-         "sparse", "repeats", "far repeats", "letters", "words", "counter", "rounded")
+         "sparse", "repeats", "far repeats", "letters", "words", "counter", "rounded", "f32", "f64 be", "i16", "noise")
 
 
 def kind_of(name: str, length: int, dice: random.Random) -> bytes:
@@ -44,6 +44,12 @@ def kind_of(name: str, length: int, dice: random.Random) -> bytes:
         row = dice.randrange(100, 2000)
         return b"".join(struct.pack("<f", round(1000 * math.sin(i // row / 50) * math.cos(i % row / 30)) / 500)
                         for i in range(length // 4 + 1))
+    if name in ("f32", "f64 be", "i16"):
+        letter, scale = {"f32": ("<f", 7.7), "f64 be": (">d", 1 / 3), "i16": ("<h", 9000)}[name]
+        values = (scale * (math.sin(i / 90) + dice.random() / 300) for i in range(length // struct.calcsize(letter) + 1))
+        return bytes(dice.randrange(4)) + b"".join(struct.pack(letter, int(v) if name == "i16" else v) for v in values)
+    if name == "noise":
+        return struct.pack(f"<{length // 4 + 1}f", *(dice.gauss(0, 1) for _ in range(length // 4 + 1)))
     return dice.randbytes(length)
 
 
@@ -64,7 +70,7 @@ class Auto(unittest.TestCase):
                         choice = choose(data)
                         seen.add((codec, choice))
                         self.assertEqual(self.head(codec, data), self.head(choice, data), choice)
-        for codec, some in (("auto", {"store", "lz4", "zstd:1", "lzr:1", "gpulz:s=4"}),
+        for codec, some in (("auto", {"store", "lz4", "zstd:1", "lzr:1", "float", "gpulz:s=4"}),
                             ("auto:for=speed", {"store", "fsst", "lzr:1", "gpulz:s=4"})):
             self.assertLessEqual(some, {c for s, c in seen if s == codec}, codec)
 

@@ -49,7 +49,7 @@ static void test_kinds(void)
         data_fill(DATA_TEXT, 1, data, SIZE);
         check_choices(sizes[i], "lzr:1", "fsst");
         data_fill(DATA_FIELD, 1, data, SIZE);
-        check_choices(sizes[i], "zstd:1", "store");
+        check_choices(sizes[i], "float", "store");
     }
 }
 
@@ -129,6 +129,33 @@ static void test_numbers(void)
         if (data_next(&state) % 50 == 0)
             data_random(&state, data + at, 4);
     check_choices(131072, "zstd:1", "gpulz:s=4");
+}
+
+/* Elements of every type, in either byte order, behind a header of some bytes. */
+static void test_elements(void)
+{
+    for (unsigned size = 2; size <= 8; size *= 2)
+        for (unsigned lead = 0; lead < size; lead++)
+            for (unsigned big_endian = 0; big_endian < 2; big_endian++) {
+                uint64_t state = size;
+                memset(data, 0, SIZE);
+                for (uint32_t i = 0; lead + (i + 1) * size <= SIZE; i++) {
+                    const float noise = (float)(data_next(&state) % 4096) * 1e-6f;
+                    const float f = 3 * wave(0.00251f * (float)i) + noise;
+                    const double d = (double)f * 1.1;
+                    const int16_t n = (int16_t)(8000 * f);
+                    uint8_t element[8];
+                    memcpy(element,
+                           size == 8   ? (const void *)&d
+                           : size == 4 ? (const void *)&f
+                                       : &n,
+                           size);
+                    for (unsigned k = 0; k < size; k++)
+                        data[lead + i * size + k] = element[big_endian ? size - 1 - k : k];
+                }
+                check_choice(RATIO, 131072, "float");
+                check_choice(RATIO, 5000, "float");
+            }
 }
 
 /* Random bytes, each 400 of them twice: matches for all, and nothing for zstd's entropy coder to
@@ -246,6 +273,7 @@ int main(void)
     test_symbols();
     test_rounded();
     test_numbers();
+    test_elements();
     test_repeats();
     test_odd_repeats();
     test_letters();
