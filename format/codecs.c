@@ -206,22 +206,28 @@ uint16_t bale_option_set(const struct bale_option *option, uint16_t parameter, i
     return (uint16_t)((parameter & ~mask_of(option)) | (uint16_t)field << option->at);
 }
 
-bool bale_setting_valid(struct bale_setting setting)
+bool bale_parameter_valid(uint8_t id, int16_t parameter)
 {
     size_t count;
-    const struct bale_option *its = bale_codec_options(setting.codec, &count);
-    uint16_t rest = (uint16_t)setting.parameter;
+    const struct bale_option *its = bale_codec_options(id, &count);
+    uint16_t rest = (uint16_t)parameter;
 
-    if (!bale_codec_about(setting.codec) || !bale_field_valid(setting.codec, &setting.field))
+    if (!bale_codec_about(id))
         return false;
     for (size_t i = 0; i < count; i++) {
         if (its[i].alias)
             continue;
-        if (!bale_option_has(&its[i], bale_option_field(&its[i], (uint16_t)setting.parameter)))
+        if (!bale_option_has(&its[i], bale_option_field(&its[i], (uint16_t)parameter)))
             return false;
         rest &= (uint16_t)~mask_of(&its[i]);
     }
     return rest == 0;
+}
+
+bool bale_setting_valid(struct bale_setting setting)
+{
+    return bale_parameter_valid(setting.codec, setting.parameter) &&
+           bale_field_valid(setting.codec, &setting.field);
 }
 
 bool bale_setting_is_open(struct bale_setting setting)

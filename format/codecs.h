@@ -172,7 +172,10 @@ unsigned bale_codec_chunk_most(uint8_t id);
  * size that was asked for. */
 uint8_t bale_codec_chunk_log2(const struct bale_setting *setting, uint8_t asked);
 
-/* Whether the codec is known, its options can spell the parameter, and it may have the field. */
+/* Whether the codec is known and its options can spell the parameter. */
+bool bale_parameter_valid(uint8_t id, int16_t parameter);
+
+/* Whether the parameter is valid, and the codec may have the field. */
 bool bale_setting_valid(struct bale_setting setting);
 
 /* Whether a valid setting leaves something to be chosen from the raw bytes. */

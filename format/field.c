@@ -7,11 +7,18 @@
  * negatives. */
 enum { STEP_MIN = -1022, STEP_MAX = 1022, BIAS = 1023, MANTISSA = 52 };
 
+bool bale_field_equal(const struct bale_field *a, const struct bale_field *b)
+{
+    return a->dims[0] == b->dims[0] && a->dims[1] == b->dims[1] && a->dims[2] == b->dims[2] &&
+           a->offset == b->offset && a->step == b->step && a->type == b->type &&
+           a->pipeline == b->pipeline && a->big_endian == b->big_endian;
+}
+
 static bool is_empty(const struct bale_field *field)
 {
-    return field->dims[0] == 0 && field->dims[1] == 0 && field->dims[2] == 0 &&
-           field->offset == 0 && field->step == 0 && field->type == BALE_FIELD_NONE &&
-           field->pipeline == BALE_PIPELINE_AUTO && !field->big_endian;
+    static const struct bale_field empty;
+
+    return bale_field_equal(field, &empty);
 }
 
 static bool dims_are_valid(const struct bale_field *field)

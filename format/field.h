@@ -52,6 +52,8 @@ static inline uint32_t bale_field_element(const struct bale_field *field)
     return field->type < BALE_FIELD_TYPES ? sizes[field->type] : 0;
 }
 
+bool bale_field_equal(const struct bale_field *a, const struct bale_field *b);
+
 /* Whether a setting of the codec may have the field. It is all zero with a codec that knows no
  * fields. dims times the element's size never exceed the largest file, and the step and its
  * reciprocal are normal numbers. */

@@ -8,6 +8,7 @@
 #include "format/frame.h"
 #include "format/hash.h"
 #include "format/page.h"
+#include "format/settings.h"
 
 enum {
     AT_VERSION = 4,
@@ -107,13 +108,20 @@ static bool all_zero(const uint8_t *bytes, size_t length)
     return true;
 }
 
+/* A setting with a field has a settings page, which says the rest. */
 static int check_setting(const struct bale_root *root)
 {
-    struct bale_setting setting = {.codec = root->codec, .parameter = (int16_t)root->parameter};
+    bool paged = root->height == BALE_HEIGHT_SETTINGS;
 
     if (!bale_codec_about(root->codec))
         return BALE_E_UNSUPPORTED;
-    return bale_setting_valid(setting) ? BALE_OK : BALE_E_CORRUPT;
+    if (!bale_parameter_valid(root->codec, (int16_t)root->parameter))
+        return BALE_E_CORRUPT;
+    if (paged)
+        return bale_codec_has_field(root->codec) && (root->features & BALE_FEATURE_PARTS) != 0
+                   ? BALE_OK
+                   : BALE_E_CORRUPT;
+    return bale_codec_is_lossy(root->codec) ? BALE_E_CORRUPT : BALE_OK;
 }
 
 static int check_attributes(const struct bale_root *root)
@@ -129,14 +137,17 @@ static int check_attributes(const struct bale_root *root)
     return BALE_OK;
 }
 
-/* The tree's position, and what the kind of tree says about size and stored. */
-static int check_tree(const struct bale_root *root)
+/* Whether a frame or page lies behind the slots and ends at or below the root's end. */
+static bool lies_within(const struct bale_root *root, const struct bale_ref *ref)
 {
-    const struct bale_ref *tree = &root->tree;
+    return ref->position >= BALE_DATA_START && ref->position <= root->end &&
+           ref->length <= root->end - ref->position;
+}
 
-    if (root->end < BALE_DATA_START || root->end > (uint64_t)BALE_SIZE_MAX)
-        return BALE_E_CORRUPT;
-    if (root->height == 0) {
+/* What the kind of tree says about its position, size and stored. */
+int bale_root_check_tree(const struct bale_root *root, const struct bale_ref *tree, uint8_t height)
+{
+    if (height == 0) {
         bool empty = tree->position == 0 && tree->length == 0 && tree->checksum == 0;
 
         return empty && root->stored == 0 ? BALE_OK : BALE_E_CORRUPT;
@@ -144,10 +155,9 @@ static int check_tree(const struct bale_root *root)
 
     if (root->size == 0) /* a frame or segment is of a byte or more, all below size */
         return BALE_E_CORRUPT;
-    if (tree->position < BALE_DATA_START || tree->position > root->end ||
-        tree->length > root->end - tree->position)
+    if (!lies_within(root, tree))
         return BALE_E_CORRUPT;
-    if (root->height == BALE_HEIGHT_DIRECT) {
+    if (height == BALE_HEIGHT_DIRECT) {
         uint32_t most = root->size < root->extent ? (uint32_t)root->size : root->extent;
 
         if (tree->length < bale_frame_head_length(BALE_CODEC_ZERO, 1, BALE_CHUNK_LOG2_MAX) ||
@@ -155,10 +165,22 @@ static int check_tree(const struct bale_root *root)
             return BALE_E_CORRUPT;
         return root->stored == tree->length ? BALE_OK : BALE_E_CORRUPT;
     }
-    if (root->height > BALE_HEIGHT_MAX || bale_page_count(root->height, tree->length) == 0)
+    if (height > BALE_HEIGHT_MAX || bale_page_count(height, tree->length) == 0)
         return BALE_E_CORRUPT;
     /* Frames do not overlap each other, the page or the slots. */
     return root->stored <= root->end - BALE_DATA_START - tree->length ? BALE_OK : BALE_E_CORRUPT;
+}
+
+static int check_tree(const struct bale_root *root)
+{
+    if (root->end < BALE_DATA_START || root->end > (uint64_t)BALE_SIZE_MAX)
+        return BALE_E_CORRUPT;
+    if (root->height != BALE_HEIGHT_SETTINGS)
+        return bale_root_check_tree(root, &root->tree, root->height);
+    if (root->tree.length != BALE_SETTINGS_SIZE || !lies_within(root, &root->tree))
+        return BALE_E_CORRUPT;
+    return root->stored <= root->end - BALE_DATA_START - root->tree.length ? BALE_OK
+                                                                           : BALE_E_CORRUPT;
 }
 
 int bale_root_decode(const uint8_t slot[static BALE_ROOT_SIZE], struct bale_root *root,

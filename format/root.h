@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "format/features.h"
+#include "format/field.h"
 #include "format/limits.h"
 
 enum {
@@ -35,6 +36,14 @@ struct bale_ref {
     uint32_t length;
 };
 
+/* Whether the values of a lossy file are rounded as they are written. */
+enum bale_rounds {
+    BALE_ROUNDS_UNDECIDED, /* nothing was rounded: the first bytes are not known yet */
+    BALE_ROUNDS_YES,
+    BALE_ROUNDS_NO, /* the file is of a format that is no array */
+    BALE_ROUNDS_END,
+};
+
 struct bale_root {
     uint64_t generation; /* 1 or greater */
     uint64_t durable;    /* less than generation */
@@ -46,12 +55,15 @@ struct bale_root {
     struct bale_ref tree;
     uint32_t session;
     uint32_t extent;
-    uint16_t mode;    /* 0, or BALE_ROOT_MODE_IN_CONTAINER | permission bits */
-    uint8_t flags;    /* BALE_ROOT_* */
-    uint8_t features; /* BALE_FEATURE_* */
-    uint8_t height;
+    uint16_t mode;      /* 0, or BALE_ROOT_MODE_IN_CONTAINER | permission bits */
+    uint8_t flags;      /* BALE_ROOT_* */
+    uint8_t features;   /* BALE_FEATURE_* */
+    uint8_t height;     /* of the tree; BALE_HEIGHT_SETTINGS: tree is the settings page */
     uint8_t codec;      /* setting for new data: a codec id or BALE_CODEC_AUTO */
     uint16_t parameter; /* of the setting */
+    /* Of the setting, too, but in the settings page instead of the slot: not read and written here. */
+    struct bale_field field;
+    uint8_t rounds; /* enum bale_rounds */
 };
 
 /* Writes the slot's BALE_ROOT_SIZE bytes, checksum included. */
@@ -62,6 +74,10 @@ void bale_root_encode(const struct bale_root *root, uint8_t slot[static BALE_ROO
  * else feature is empty. */
 int bale_root_decode(const uint8_t slot[static BALE_ROOT_SIZE], struct bale_root *root,
                      char feature[static 5]);
+
+/* Whether the root's data may lie there, by the rules for its tree fields: those of a root without a
+ * settings page, or those in the page. BALE_OK or BALE_E_CORRUPT. */
+int bale_root_check_tree(const struct bale_root *root, const struct bale_ref *tree, uint8_t height);
 
 /* The valid slots of a container's first bytes. */
 struct bale_roots {

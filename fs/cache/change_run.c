@@ -166,6 +166,7 @@ static int edit_attr(struct bale_change *change, struct bale_container_attr *att
 {
     if (change->fields & BALE_ATTR_SETTING) {
         attr->setting = change->attr.setting;
+        attr->rounds = change->attr.rounds;
         attr->setting_explicit = change->attr.setting_explicit;
     }
     if (change->fields & BALE_ATTR_EXTENT) {

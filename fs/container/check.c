@@ -30,32 +30,38 @@ static void report_fault(struct check *check, const struct bale_fault *fault)
 static int check_page(void *arg, const struct bale_ref *ref, const struct bale_page *page)
 {
     struct check *check = arg;
-    uint64_t offset = page->height == 1 ? page->segments[0].offset : page->children[0].first;
+    uint64_t offset = !page               ? 0
+                      : page->height == 1 ? page->segments[0].offset
+                                          : page->children[0].first;
 
     return bale_claims_add(&check->claims, ref->position, ref->length, offset);
 }
 
 /* Names a damaged part of the index: a page, or in the direct form the head of the only frame. */
-static const char *name_damage(const struct bale_root *root, int err)
+static const char *name_damage(const struct bale_bad_ref *bad, int err)
 {
-    bool direct = root->height == BALE_HEIGHT_DIRECT;
+    static const char *const names[][3] = {
+        [BALE_BAD_SETTINGS] = {"settings page", "settings page: cannot be read",
+                               "settings page: of a newer version"},
+        [BALE_BAD_PAGE] = {"index page", "index page: cannot be read",
+                           "index page: of a newer version"},
+        [BALE_BAD_HEAD] = {"frame head", "frame head: cannot be read",
+                           "frame head: of a newer version"},
+    };
 
-    if (err == BALE_E_IO)
-        return direct ? "frame head: cannot be read" : "index page: cannot be read";
-    if (err == BALE_E_UNSUPPORTED)
-        return direct ? "frame head: of a newer version" : "index page: of a newer version";
-    return direct ? "frame head" : "index page";
+    return names[bad->what][err == BALE_E_IO ? 1 : err == BALE_E_UNSUPPORTED ? 2 : 0];
 }
 
-static int check_bad(void *arg, int err, const struct bale_ref *ref, uint64_t first, uint64_t upper)
+static int check_bad(void *arg, int err, const struct bale_bad_ref *bad, uint64_t first,
+                     uint64_t upper)
 {
     struct check *check = arg;
     const struct bale_root *root = &check->container->root;
     const struct bale_fault fault = {
         .offset = first,
         .length = upper < root->size ? upper - first : root->size - first,
-        .position = ref->position,
-        .what = name_damage(root, err),
+        .position = bad->ref.position,
+        .what = name_damage(bad, err),
     };
 
     check->incomplete = true;
@@ -223,12 +229,13 @@ struct lost {
     uint64_t end;
 };
 
-static int find_lost(void *arg, int err, const struct bale_ref *ref, uint64_t first, uint64_t upper)
+static int find_lost(void *arg, int err, const struct bale_bad_ref *bad, uint64_t first,
+                     uint64_t upper)
 {
     struct lost *lost = arg;
 
     (void)err;
-    (void)ref;
+    (void)bad;
     if (upper <= lost->offset)
         return BALE_OK;
     lost->first = first;

@@ -127,7 +127,10 @@ void bale_container_root_attr(const struct bale_root *root, struct bale_containe
         .mtime = root->mtime,
         .extent = root->extent,
         .mode = root->mode,
-        .setting = {.codec = root->codec, .parameter = (int16_t)root->parameter},
+        .setting = {.codec = root->codec,
+                    .parameter = (int16_t)root->parameter,
+                    .field = root->field},
+        .rounds = root->rounds,
         .setting_explicit = (root->flags & BALE_ROOT_CODEC_EXPLICIT) != 0,
         .extent_explicit = (root->flags & BALE_ROOT_EXTENT_EXPLICIT) != 0,
     };
@@ -147,13 +150,65 @@ void bale_container_fill_root(const struct bale_container *c,
         .codec = next->setting.codec,
         .parameter = (uint16_t)next->setting.parameter,
         .features = c->index.ctx.features,
+        .field = next->setting.field,
+        .rounds = next->rounds,
     };
+    if (root->field.type != BALE_FIELD_NONE)
+        root->features |= BALE_FEATURE_PARTS;
     if (!c->config->modes_in_container)
         root->mode = 0;
     if (next->setting_explicit)
         root->flags |= BALE_ROOT_CODEC_EXPLICIT;
     if (next->extent_explicit)
         root->flags |= BALE_ROOT_EXTENT_EXPLICIT;
+}
+
+static int write_settings_and_root(struct bale_container *c, const struct bale_index_space *space,
+                                   struct bale_root *root)
+{
+    int err = bale_index_write_settings(&c->index, c->generation, space, root);
+
+    if (err != BALE_OK)
+        return bale_container_failed(c, err);
+    pthread_mutex_lock(&c->space.lock);
+    root->end = c->space.free.end;
+    pthread_mutex_unlock(&c->space.lock);
+    return bale_container_write_root(c, root);
+}
+
+/* Of an empty file. A settings page must not lie behind empty slots, so the root is without: then
+ * the codec stands alone if it can, else auto does. */
+static int write_empty_root(struct bale_container *c)
+{
+    struct bale_container_attr attr = c->attr, bare = c->attr;
+    struct bale_root root;
+    int err;
+
+    bare.size = 0;
+    bare.setting.field = (struct bale_field){0};
+    if (bale_codec_is_lossy(bare.setting.codec))
+        bare.setting.codec = BALE_CODEC_AUTO;
+    bale_container_fill_root(c, &bare, &root);
+    err = bale_container_write_root(c, &root);
+    c->generation++;
+    if (err != BALE_OK)
+        return err;
+    pthread_rwlock_wrlock(&c->index_lock);
+    attr.generation = c->attr.generation;
+    c->attr = attr; /* what new data is to have */
+    pthread_rwlock_unlock(&c->index_lock);
+    return BALE_OK;
+}
+
+int bale_container_write_first(struct bale_container *c)
+{
+    int err = BALE_OK;
+
+    pthread_mutex_lock(&c->first_lock);
+    if (c->root.generation == 0)
+        err = write_empty_root(c);
+    pthread_mutex_unlock(&c->first_lock);
+    return err;
 }
 
 static int write_tree_and_root(struct bale_container *c, const struct bale_index_space *space,
@@ -163,12 +218,7 @@ static int write_tree_and_root(struct bale_container *c, const struct bale_index
 
     bale_container_fill_root(c, &c->next, root);
     err = bale_index_write(&c->index, c->generation, space, &root->tree, &root->height);
-    if (err != BALE_OK)
-        return bale_container_failed(c, err);
-    pthread_mutex_lock(&c->space.lock);
-    root->end = c->space.free.end;
-    pthread_mutex_unlock(&c->space.lock);
-    return bale_container_write_root(c, root);
+    return err == BALE_OK ? write_settings_and_root(c, space, root) : bale_container_failed(c, err);
 }
 
 /* Writes the pages, then the root, and tells the index whether that succeeded. */
@@ -181,13 +231,19 @@ static int write_commit(struct bale_container *c)
 
     if (bale_index_covered(&c->index) > c->next.size)
         return BALE_E_INVALID;
+    err = c->next.setting.field.type != BALE_FIELD_NONE ? bale_container_write_first(c) : BALE_OK;
+    if (err != BALE_OK)
+        return err;
     err = write_tree_and_root(c, &space, &root);
 
     pthread_rwlock_wrlock(&c->index_lock);
     bale_index_written(&c->index, &space, err == BALE_OK);
+    bale_index_settings_written(&c->index, &space, err == BALE_OK);
     if (err == BALE_OK) {
-        c->index.ref = root.tree;
-        c->index.height = root.height;
+        bool paged = root.height == BALE_HEIGHT_SETTINGS;
+
+        c->index.ref = paged ? c->index.settings.tree : root.tree;
+        c->index.height = paged ? c->index.settings.height : root.height;
     }
     pthread_rwlock_unlock(&c->index_lock);
     if (err != BALE_OK)

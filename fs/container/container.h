@@ -68,12 +68,13 @@ struct bale_container_attr {
     uint32_t extent;
     uint16_t mode; /* BALE_ROOT_MODE_IN_CONTAINER | bits, or 0 */
     struct bale_setting setting;
+    uint8_t rounds; /* enum bale_rounds */
     bool setting_explicit;
     bool extent_explicit;
 };
 
-/* Reads the attributes with one small read, without the index: for stat. defaults gives setting,
- * extent and mode of an empty container. BALE_E_UNVERIFIED: the newest root is of an uncertain
+/* Reads the attributes with one small read, and a second one of a settings page, without the index:
+ * for stat. defaults gives setting, extent and mode of an empty container. BALE_E_UNVERIFIED: the newest root is of an uncertain
  * session and refers to data that was never known to be durable; open the container to verify it.
  * attr is then the newest root's. feature (may be NULL, else room for 5 bytes) as for
  * bale_root_decode. */

@@ -8,6 +8,7 @@
 #include "format/frame.h"
 #include "format/hash.h"
 #include "format/page.h"
+#include "format/settings.h"
 
 /* The fields of FORMAT.md sections 5 and 6 that identify a structure. */
 enum {
@@ -15,6 +16,7 @@ enum {
     PAGE_AT_COUNT = 6,
     PAGE_AT_CONTAINER_ID = 16,
     PAGE_HEAD = 24,
+    SETTINGS_AT_LENGTH = 6,
     FRAME_AT_CODEC = 5,
     FRAME_AT_CHUNK_LOG2 = 6,
     FRAME_AT_RAW_LENGTH = 12,
@@ -28,12 +30,14 @@ static bool all_zero(const uint8_t *bytes, size_t length)
     return length == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, length - 1) == 0);
 }
 
-/* The length that a page's head says; 0: it cannot be a page's. */
+/* The length that the head of a page, of the index or of settings, says; 0: it cannot be one's. */
 static size_t length_by_head(const uint8_t *page)
 {
     uint8_t height = page[PAGE_AT_HEIGHT];
     size_t length;
 
+    if (memcmp(page, "BSET", 4) == 0)
+        return bale_get16(page + SETTINGS_AT_LENGTH) == BALE_SETTINGS_SIZE ? BALE_SETTINGS_SIZE : 0;
     if (memcmp(page, "BIDX", 4) != 0 || height < 1 || height > BALE_HEIGHT_MAX)
         return 0;
     length = bale_page_length(height, bale_get16(page + PAGE_AT_COUNT));

@@ -22,6 +22,9 @@ void bale_index_init(struct bale_index *index, struct bale_io *io, const struct 
     };
     index->ref = root->tree;
     index->height = root->height;
+    index->root = *root;
+    if (root->height == BALE_HEIGHT_SETTINGS)
+        index->settings_ref = root->tree;
     index->stored = root->stored;
     index->loaded = root->height == 0;
 }

@@ -14,6 +14,7 @@
 
 #include "format/page.h"
 #include "format/root.h"
+#include "format/settings.h"
 #include "fs/container/io.h"
 
 struct bale_index_node;
@@ -30,11 +31,17 @@ struct bale_index {
     struct bale_page_context
         ctx; /* of the root that it was opened with; extent and features are the present ones */
     struct bale_index_node *top; /* NULL: empty, or not read yet */
-    struct bale_ref ref;         /* from the root: where top is read from */
-    uint8_t height;              /* from the root, may be BALE_HEIGHT_DIRECT */
-    bool loaded;                 /* all pages are in memory */
-    bool changed;                /* since it was last written */
-    bool gave_up;                /* a part of a frame; the container resets it */
+    struct bale_ref ref;         /* from the root or its settings page: where top is read from */
+    uint8_t height; /* likewise, may be BALE_HEIGHT_DIRECT; BALE_HEIGHT_SETTINGS: not read yet */
+    struct bale_root root;              /* that it was opened with */
+    struct bale_ref settings_ref;       /* the settings page; length 0: there is none */
+    struct bale_settings settings;      /* what is in it, once it was read */
+    int settings_err;                   /* of reading it: it is not tried again */
+    struct bale_settings next_settings; /* of the commit that is being written */
+    struct bale_ref next_settings_ref;
+    bool loaded;  /* all pages are in memory */
+    bool changed; /* since it was last written */
+    bool gave_up; /* a part of a frame; the container resets it */
 
     uint64_t stored;    /* frame bytes; valid once loaded */
     uint64_t unwritten; /* bytes in unwritten segments; valid once loaded */
@@ -61,10 +68,20 @@ void bale_index_init(struct bale_index *index, struct bale_io *io, const struct 
                      uint32_t extent);
 void bale_index_clear(struct bale_index *index);
 
+/* Reads the settings page if there is one and it was not read yet. BALE_OK, an error of the read,
+ * BALE_E_CORRUPT or BALE_E_UNSUPPORTED. */
+int bale_index_read_settings(struct bale_index *index);
+
 /* Finds the first segment that ends after offset. BALE_E_NOENT: there is none. BALE_E_NOT_LOADED: a
  * page must be read, and load is false. */
 int bale_index_find(struct bale_index *index, uint64_t offset, bool load,
                     struct bale_segment *segment);
+
+/* A reference to something that is not good. */
+struct bale_bad_ref {
+    struct bale_ref ref;
+    enum { BALE_BAD_SETTINGS, BALE_BAD_PAGE, BALE_BAD_HEAD /* of a direct root's frame */ } what;
+};
 
 /* Callbacks of a visit, in order of offsets, on the visiting thread. Each may be NULL. A result
  * other than 0 ends the visit and is returned. */
@@ -72,11 +89,12 @@ struct bale_index_visitor {
     void *arg;
     uint64_t above; /* pages of this generation or less are skipped */
     bool keep;      /* the pages that are read stay in memory */
-    int (*page)(void *arg, const struct bale_ref *ref, const struct bale_page *page);
+    int (*page)(void *arg, const struct bale_ref *ref,
+                const struct bale_page *page); /* NULL: the settings page */
     int (*segment)(void *arg, const struct bale_segment *segment);
-    /* The page for offsets [first, upper) cannot be read or is damaged. NULL: the error ends the
-     * visit. */
-    int (*bad)(void *arg, int err, const struct bale_ref *ref, uint64_t first, uint64_t upper);
+    /* What is needed for offsets [first, upper) cannot be read or is damaged. NULL: the error ends
+     * the visit. */
+    int (*bad)(void *arg, int err, const struct bale_bad_ref *bad, uint64_t first, uint64_t upper);
 };
 int bale_index_visit(struct bale_index *index, const struct bale_index_visitor *visitor);
 
@@ -110,6 +128,14 @@ struct bale_index_space {
 int bale_index_write(struct bale_index *index, uint64_t generation,
                      const struct bale_index_space *space, struct bale_ref *ref, uint8_t *height);
 void bale_index_written(struct bale_index *index, const struct bale_index_space *space, bool ok);
+
+/* After bale_index_write, for a root with a field: makes the root's tree fields, which name the
+ * index, name a settings page, which names the index. The present page stays if it says all that.
+ * Call bale_index_settings_written afterwards, in the same way. */
+int bale_index_write_settings(struct bale_index *index, uint64_t generation,
+                              const struct bale_index_space *space, struct bale_root *root);
+void bale_index_settings_written(struct bale_index *index, const struct bale_index_space *space,
+                                 bool ok);
 
 /* Number of pages on disk or to be written, and their bytes. All pages are loaded. */
 void bale_index_pages(const struct bale_index *index, uint64_t *pages, uint64_t *bytes);

@@ -124,13 +124,18 @@ out:
 
 int bale_index_top(struct bale_index *index, bool load)
 {
-    const struct bale_index_expect expect = {
-        .limit = index->ctx.generation, .upper = UINT64_MAX, .height = index->height};
+    struct bale_index_expect expect = {.upper = UINT64_MAX};
+    int err;
 
     if (index->top || index->loaded)
         return BALE_OK;
     if (!load)
         return BALE_E_NOT_LOADED;
+    err = bale_index_read_settings(index);
+    if (err != BALE_OK || index->loaded)
+        return err;
+    expect.limit = index->ctx.generation;
+    expect.height = index->height;
     if (index->height == BALE_HEIGHT_DIRECT)
         return read_direct(index, &index->top);
     return bale_index_node_read(index, &index->ref, &expect, &index->top);

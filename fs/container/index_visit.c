@@ -13,12 +13,18 @@ struct visit {
 static int visit_page(struct visit *v, struct bale_index_node *node, uint64_t upper);
 
 /* The result of the visitor's bad for a damaged page, or err if it has none. */
-static int report_bad(const struct visit *v, int err, const struct bale_ref *ref,
+static int report_bad(const struct visit *v, int err, const struct bale_bad_ref *bad,
                       const struct bale_index_expect *expect)
 {
     if (!v->visitor->bad || err == BALE_E_NOMEM)
         return err;
-    return v->visitor->bad(v->visitor->arg, err, ref, expect->first, expect->upper);
+    return v->visitor->bad(v->visitor->arg, err, bad, expect->first, expect->upper);
+}
+
+static int report_page(const struct visit *v, int err, const struct bale_ref *ref,
+                       const struct bale_index_expect *expect)
+{
+    return report_bad(v, err, &(struct bale_bad_ref){*ref, BALE_BAD_PAGE}, expect);
 }
 
 static int visit_segments(struct visit *v, const struct bale_index_node *leaf)
@@ -28,7 +34,7 @@ static int visit_segments(struct visit *v, const struct bale_index_node *leaf)
 
     /* bale_page_decode checked the order inside a page; here it is between pages. */
     if (page->segments[0].offset < v->covered) {
-        int err = report_bad(v, BALE_E_CORRUPT, &leaf->ref, &range);
+        int err = report_page(v, BALE_E_CORRUPT, &leaf->ref, &range);
 
         if (err != 0)
             return err;
@@ -55,7 +61,7 @@ static int visit_child(struct visit *v, struct bale_index_node *node, unsigned i
     if (!child) {
         err = bale_index_node_read(v->index, &record->ref, &expect, &child);
         if (err != BALE_OK)
-            return report_bad(v, err, &record->ref, &expect);
+            return report_page(v, err, &record->ref, &expect);
         if (v->visitor->keep)
             node->child[i] = child;
     }
@@ -80,14 +86,39 @@ static int visit_page(struct visit *v, struct bale_index_node *node, uint64_t up
     return err;
 }
 
+static const struct bale_index_expect all = {.upper = UINT64_MAX};
+
+/* *below: what the page names is to be visited. */
+static int visit_settings(struct visit *v, bool *below)
+{
+    struct bale_index *index = v->index;
+    int err = bale_index_read_settings(index);
+
+    *below = false;
+    if (err != BALE_OK)
+        return report_bad(v, err, &(struct bale_bad_ref){index->settings_ref, BALE_BAD_SETTINGS},
+                          &all);
+    if (index->settings.generation <= v->visitor->above)
+        return 0;
+    *below = true;
+    return v->visitor->page ? v->visitor->page(v->visitor->arg, &index->settings_ref, NULL) : 0;
+}
+
 static int visit_all(struct visit *v)
 {
     struct bale_index *index = v->index;
-    const struct bale_index_expect all = {.upper = UINT64_MAX};
-    int err = bale_index_top(index, true);
+    bool below = true;
+    int err = index->settings_ref.length > 0 ? visit_settings(v, &below) : 0;
 
+    if (err != 0 || !below)
+        return err;
+    err = bale_index_top(index, true);
     if (err != BALE_OK)
-        return report_bad(v, err, &index->ref, &all);
+        return report_bad(v, err,
+                          &(struct bale_bad_ref){index->ref, index->height == BALE_HEIGHT_DIRECT
+                                                                 ? BALE_BAD_HEAD
+                                                                 : BALE_BAD_PAGE},
+                          &all);
     if (!index->top)
         return 0;
     /* The page of a direct root is not on disk, so its generation says nothing. */

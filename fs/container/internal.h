@@ -136,13 +136,17 @@ enum bale_session_state bale_container_session(const struct bale_container_confi
 
 /* ---- commit.c -------------------------------------------------------------------------------- */
 
-/* Makes a root with these attributes and no index. */
+/* Makes a root with these attributes and neither index nor settings page. */
 void bale_container_fill_root(const struct bale_container *container,
                               const struct bale_container_attr *attr, struct bale_root *root);
 
 /* Writes a root of the transaction's generation and makes it the newest; durable and session are
  * filled in here. BALE_E_NOSPACE and the like: it was not written. */
 int bale_container_write_root(struct bale_container *container, struct bale_root *root);
+
+/* Before the first frame or settings page, writes the root of an empty file: so a kill never leaves
+ * them behind empty root slots, which only a power loss may do (FORMAT.md 9, rule 2). */
+int bale_container_write_first(struct bale_container *container);
 
 /* Writes the newest root once more, with what is known to be durable now; to the other slot if it
  * is durable itself. */

@@ -56,6 +56,21 @@ int bale_container_choose(struct bale_io *io, const struct bale_container_config
     return BALE_OK;
 }
 
+/* A settings page costs a second read; a damaged one is passed over. */
+static void peek_root(struct bale_io *io, const struct bale_root *root,
+                      struct bale_container_attr *attr)
+{
+    struct bale_index index;
+
+    bale_container_root_attr(root, attr);
+    bale_index_init(&index, io, root, root->extent);
+    if (index.settings_ref.length > 0 && bale_index_read_settings(&index) == BALE_OK) {
+        attr->setting.field = index.settings.field;
+        attr->rounds = index.settings.rounds;
+    }
+    bale_index_clear(&index);
+}
+
 int bale_container_peek(struct bale_io *io, const struct bale_container_config *config,
                         const struct bale_container_attr *defaults,
                         struct bale_container_attr *attr, char *feature)
@@ -70,7 +85,7 @@ int bale_container_peek(struct bale_io *io, const struct bale_container_config *
     if (choice.empty)
         empty_attr(defaults, attr);
     else
-        bale_container_root_attr(&choice.roots.root[choice.roots.newest], attr);
+        peek_root(io, &choice.roots.root[choice.roots.newest], attr);
     return choice.check_newest ? BALE_E_UNVERIFIED : BALE_OK;
 }
 
@@ -243,6 +258,19 @@ static int choose_root(struct bale_container *c, char *feature)
     return BALE_OK;
 }
 
+/* Takes over what the settings page says. If it is damaged, so is the index: the container opens, and
+ * reading and writing fail. */
+static int take_settings(struct bale_container *c)
+{
+    int err = bale_index_read_settings(&c->index);
+
+    if (err == BALE_OK && c->index.settings_ref.length > 0) {
+        c->root.field = c->attr.setting.field = c->index.settings.field;
+        c->root.rounds = c->attr.rounds = c->index.settings.rounds;
+    }
+    return err == BALE_E_CORRUPT ? BALE_OK : err;
+}
+
 int bale_container_open(struct bale_io *io, const struct bale_container_config *config,
                         const struct bale_container_attr *defaults,
                         struct bale_container **container, char *feature)
@@ -261,11 +289,15 @@ int bale_container_open(struct bale_io *io, const struct bale_container_config *
         (void)bale_container_destroy(c);
         return err;
     }
-    c->next = c->attr;
     bale_container_note_durable(c);
     bale_index_init(&c->index, io, c->root.generation > 0 ? &c->root : NULL, c->attr.extent);
-    *container = c;
-    return BALE_OK;
+    err = take_settings(c);
+    c->next = c->attr;
+    if (err != BALE_OK)
+        (void)bale_container_destroy(c);
+    else
+        *container = c;
+    return err;
 }
 
 int bale_container_settle(struct bale_container *c)

@@ -34,6 +34,8 @@ static int rewrite_segment(struct bale_container *c, struct bale_scratch *scratc
     size_t length;
     int err = bale_container_read(c, scratch, segment, segment->offset, segment->length, raw, NULL);
 
+    if (c->attr.setting.codec == setting.codec)
+        setting.field = c->attr.setting.field;
     if (!bale_setting_valid(setting))
         setting = (struct bale_setting){.codec = BALE_CODEC_STORE};
     if (err == BALE_OK)

@@ -90,26 +90,6 @@ static void note_head(struct bale_container *c, const uint8_t *frame, size_t len
     pthread_mutex_unlock(&c->space.lock);
 }
 
-/* Before the first frame, writes the root of an empty file: so a kill never leaves frames behind
- * empty root slots, which only a power loss may do (FORMAT.md 9, rule 2). */
-static int write_first_root(struct bale_container *c)
-{
-    struct bale_root root;
-    int err = BALE_OK;
-
-    pthread_mutex_lock(&c->first_lock);
-    if (c->root.generation == 0) {
-        struct bale_container_attr empty = c->attr;
-
-        empty.size = 0;
-        bale_container_fill_root(c, &empty, &root);
-        err = bale_container_write_root(c, &root);
-        c->generation++;
-    }
-    pthread_mutex_unlock(&c->first_lock);
-    return err;
-}
-
 int bale_container_write_frame(struct bale_container *c, const uint8_t *frame, size_t length,
                                uint64_t *position)
 {
@@ -117,7 +97,7 @@ int bale_container_write_frame(struct bale_container *c, const uint8_t *frame, s
 
     if (bale_container_is_broken(c))
         return BALE_E_IO;
-    err = write_first_root(c);
+    err = bale_container_write_first(c);
     if (err == BALE_OK)
         err = bale_space_allocate(c, length, position);
     if (err != BALE_OK)
@@ -301,13 +281,24 @@ static bool same_attr(const struct bale_container_attr *a, const struct bale_con
     return a->size == b->size && a->mtime == b->mtime && a->extent == b->extent &&
            a->mode == b->mode && a->setting.codec == b->setting.codec &&
            a->setting.parameter == b->setting.parameter &&
+           bale_field_equal(&a->setting.field, &b->setting.field) && a->rounds == b->rounds &&
            a->setting_explicit == b->setting_explicit && a->extent_explicit == b->extent_explicit;
+}
+
+static bool valid_setting(const struct bale_container_attr *attr)
+{
+    const struct bale_setting *setting = &attr->setting;
+
+    return bale_setting_valid(*setting) &&
+           (setting->field.type == BALE_FIELD_NONE
+                ? attr->rounds == BALE_ROUNDS_UNDECIDED
+                : bale_settings_valid(setting->codec, &setting->field, attr->rounds));
 }
 
 static bool valid_attr(const struct bale_container_attr *attr)
 {
     return attr->size <= BALE_SIZE_MAX && bale_extent_is_valid(attr->extent) &&
-           bale_setting_valid(attr->setting) &&
+           valid_setting(attr) &&
            (attr->mode == 0 || (attr->mode & ~07777) == BALE_ROOT_MODE_IN_CONTAINER);
 }
 

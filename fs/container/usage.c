@@ -63,7 +63,7 @@ int bale_container_usage(struct bale_container *c, struct bale_container_usage *
     bale_container_lock_writer(c);
     if (c->root.generation > 0) {
         err = count_root(c, &count);
-        usage->height = c->root.height;
+        usage->height = c->index.height;
         usage->deferred = bale_container_deferred_bytes(c);
         used = count.stored + usage->page_bytes + usage->deferred;
         if (used < c->root.end - BALE_DATA_START)

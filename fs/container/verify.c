@@ -61,22 +61,22 @@ static int verify_segment(void *arg, const struct bale_segment *segment)
 }
 
 /* A page is corrupt, or the head of a direct root's frame. */
-static int verify_bad(void *arg, int err, const struct bale_ref *ref, uint64_t first,
+static int verify_bad(void *arg, int err, const struct bale_bad_ref *bad, uint64_t first,
                       uint64_t upper)
 {
     struct verify *v = arg;
     const struct bale_evidence_frame frame = {
-        .ref = *ref, .generation_least = 1, .generation_most = v->root->generation};
+        .ref = bad->ref, .generation_least = 1, .generation_most = v->root->generation};
     bool missing = false;
 
     (void)first;
     (void)upper;
     if (err != BALE_E_CORRUPT || !v->evidence)
         return err;
-    if (v->root->height == BALE_HEIGHT_DIRECT)
+    if (bad->what == BALE_BAD_HEAD)
         err = bale_evidence_frame(v->io, &frame, &missing);
     else
-        err = bale_evidence_page(v->io, ref, v->root->container_id, &missing);
+        err = bale_evidence_page(v->io, &bad->ref, v->root->container_id, &missing);
     return fault(v, err, missing);
 }
 

@@ -10,6 +10,7 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "fs/base/log.h"
 #include "fs/fuse/attr.h"
 #include "fs/fuse/backing.h"
 #include "fs/fuse/opened.h"
@@ -258,10 +259,13 @@ static int parse_setting(const struct bale_mount *mount, const char *name, const
     }
     if (!value)
         return 0;
-    int err = bale_properties_check(name, value, size, clean, &why);
-    if (err == BALE_OK && op->what == BALE_ATTR_SETTING)
-        err = bale_setting_parse(clean, &op->attr.setting, NULL);
-    else if (err == BALE_OK && !bale_extent_parse(clean, &op->attr.extent))
+    int err = op->what == BALE_ATTR_SETTING
+                  ? bale_properties_check_codec(value, size, &op->attr.setting, &why)
+                  : bale_properties_check(name, value, size, clean, &why);
+    if (err != BALE_OK)
+        bale_log(BALE_LOG_INFO, "%s", why.text);
+    if (err == BALE_OK && op->what == BALE_ATTR_EXTENT &&
+        !bale_extent_parse(clean, &op->attr.extent))
         err = BALE_E_INVALID;
     return bale_err_to_errno(err);
 }
@@ -289,7 +293,8 @@ size_t bale_setting_xattr_list(struct bale_mount *mount, struct bale_node *node,
 
     if (bale_attr_container(mount, node, fd, &attr) != 0)
         return 0;
-    if (attr.setting_explicit) {
+    /* Copying programs must not make other files lossy. */
+    if (attr.setting_explicit && !bale_codec_is_lossy(attr.setting.codec)) {
         memcpy(list + length, BALE_XATTR_CODEC, sizeof BALE_XATTR_CODEC);
         length += sizeof BALE_XATTR_CODEC;
     }

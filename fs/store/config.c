@@ -92,7 +92,8 @@ static int read_match(const json_t *json, const char *path, struct bale_store_co
 
         if (!line)
             return bad_key(why, path, "match", "an array of at most 1024 strings");
-        if (bale_match_parse(line, &glob, &setting, &reason) < 0)
+        if (bale_match_parse(line, &glob, &setting, &reason) < 0 ||
+            bale_setting_check_spread(setting, &reason) < 0)
             return bale_store_fail(why, BALE_E_UNSUPPORTED,
                                    "%s/" BALE_STORE_DIR "/" BALE_VOLUME
                                    ": \"match\": \"%.64s\": %s",
@@ -125,7 +126,8 @@ static int read_config(const json_t *json, const char *path, struct bale_store_c
     config->modes_in_container = strcmp(modes, "container") == 0;
     if (!codec)
         return bad_key(why, path, "codec", "a codec setting");
-    if (bale_setting_parse(codec, &config->setting, &reason) < 0)
+    if (bale_setting_parse(codec, &config->setting, &reason) < 0 ||
+        bale_setting_check_spread(config->setting, &reason) < 0)
         return bale_store_fail(why, BALE_E_UNSUPPORTED,
                                "%s/" BALE_STORE_DIR "/" BALE_VOLUME ": \"codec\": %s", path,
                                reason.text);
@@ -298,7 +300,8 @@ static int put_config(json_t *json, const struct bale_store_config *config, cons
         struct bale_setting setting;
         size_t glob;
 
-        if (bale_match_parse(*line, &glob, &setting, &reason) < 0) {
+        if (bale_match_parse(*line, &glob, &setting, &reason) < 0 ||
+            bale_setting_check_spread(setting, &reason) < 0) {
             json_decref(match);
             return bale_store_fail(why, BALE_E_INVALID, "%s: match \"%.64s\": %s", path, *line,
                                    reason.text);
@@ -322,11 +325,15 @@ static int put_config(json_t *json, const struct bale_store_config *config, cons
 static int check_config(const struct bale_store_config *config, const char *path,
                         struct bale_reason *why)
 {
+    struct bale_reason reason;
+
     if (!bale_extent_is_valid(config->extent))
         return bale_store_fail(
             why, BALE_E_INVALID,
             "%s: an extent of %u bytes: it is a multiple of 4096 from 16K to 64M", path,
             config->extent);
+    if (bale_setting_check_spread(config->setting, &reason) < 0)
+        return bale_store_fail(why, BALE_E_INVALID, "%s: codec: %s", path, reason.text);
     if (!bale_setting_valid(config->setting))
         return bale_store_fail(why, BALE_E_INVALID, "%s: codec %u with parameter %d: no such codec",
                                path, config->setting.codec, config->setting.parameter);

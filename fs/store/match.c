@@ -7,6 +7,17 @@
 #include "fs/store/internal.h"
 #include "kernels/frame/setting.h"
 
+int bale_setting_check_spread(struct bale_setting setting, struct bale_reason *reason)
+{
+    if (!bale_codec_is_lossy(setting.codec))
+        return BALE_OK;
+    bale_reason_set(reason,
+                    "%s changes values, so it is for a file, or for a match line of the directory "
+                    "that the file is made in.",
+                    bale_codec_name(setting.codec));
+    return BALE_E_INVALID;
+}
+
 int bale_match_parse(const char *line, size_t *glob, struct bale_setting *setting,
                      struct bale_reason *reason)
 {

@@ -109,6 +109,7 @@ static bool lines_match(char *lines, const char *name, struct bale_setting *sett
 /* Sets the codec if the directory has one for this name. *bad: it has an invalid value. */
 static int directory_codec(int fd, const char *name, struct bale_container_attr *attr, bool *bad)
 {
+    struct bale_setting parsed;
     char value[VALUE_MAX];
     int err = get_value(fd, BALE_XATTR_MATCH, value);
 
@@ -121,9 +122,11 @@ static int directory_codec(int fd, const char *name, struct bale_container_attr 
     if (attr->setting_explicit)
         return 0;
     err = get_value(fd, BALE_XATTR_CODEC, value);
-    if (!err && bale_setting_parse(value, &attr->setting, NULL) == 0)
+    if (!err && bale_setting_parse(value, &parsed, NULL) == 0 &&
+        bale_setting_check_spread(parsed, NULL) == 0) {
+        attr->setting = parsed;
         attr->setting_explicit = true;
-    else if (!err || err == BALE_E_TOOBIG)
+    } else if (!err || err == BALE_E_TOOBIG)
         *bad = true;
     return err == BALE_E_TOOBIG || err == BALE_E_NOENT ? 0 : err;
 }
@@ -172,6 +175,26 @@ int bale_properties_for_new(const struct bale_store *store, int dir_fd, const ch
     return err;
 }
 
+/* Removes the match lines that are lossy. */
+static void drop_lossy(char *lines)
+{
+    char *kept = lines, *rest = lines, *line;
+
+    while ((line = strsep(&rest, "\n"))) {
+        struct bale_setting setting;
+        size_t glob, length = strlen(line);
+
+        if (length == 0 || (bale_match_parse(line, &glob, &setting, NULL) == BALE_OK &&
+                            bale_codec_is_lossy(setting.codec)))
+            continue;
+        if (kept > lines)
+            *kept++ = '\n';
+        memmove(kept, line, length);
+        kept += length;
+    }
+    *kept = '\0';
+}
+
 int bale_properties_inherit(int parent_fd, int child_fd)
 {
     static const char *const names[] = {BALE_XATTR_CODEC, BALE_XATTR_EXTENT, BALE_XATTR_MATCH};
@@ -185,6 +208,10 @@ int bale_properties_inherit(int parent_fd, int child_fd)
             continue;
         if (err)
             return err;
+        if (strcmp(names[i], BALE_XATTR_MATCH) == 0)
+            drop_lossy(value);
+        if (value[0] == '\0')
+            continue;
         if (setxattr(child.text, names[i], value, strlen(value), 0) < 0)
             return bale_err_from_errno(errno);
     }
@@ -198,7 +225,8 @@ static int check_codec(const char *value, char *clean, struct bale_reason *why)
     struct bale_setting setting;
     struct bale_reason reason;
 
-    if (bale_setting_parse(value, &setting, &reason) < 0)
+    if (bale_setting_parse(value, &setting, &reason) < 0 ||
+        bale_setting_check_spread(setting, &reason) < 0)
         return bale_store_fail(why, BALE_E_INVALID, BALE_XATTR_CODEC ": %s", reason.text);
     bale_setting_print(setting, clean, BALE_SETTING_TEXT);
     return 0;
@@ -254,13 +282,12 @@ static int check_match(char *value, char *clean, struct bale_reason *why)
     return 0;
 }
 
-int bale_properties_check(const char *name, const char *value, size_t length, char *clean,
-                          struct bale_reason *why)
+/* The value as text, in own. */
+static int take_value(const char *name, const char *value, size_t length,
+                      char own[static VALUE_MAX], struct bale_reason *why)
 {
-    char own[VALUE_MAX];
-
     length = trimmed(value, length);
-    if (length >= sizeof own)
+    if (length >= VALUE_MAX)
         return bale_store_fail(why, BALE_E_TOOBIG,
                                "%s: has more than 4095 bytes: use a shorter one", name);
     if (length == 0)
@@ -270,6 +297,31 @@ int bale_properties_check(const char *name, const char *value, size_t length, ch
         return bale_store_fail(why, BALE_E_INVALID, "%s: has a zero byte inside: it is text", name);
     memcpy(own, value, length);
     own[length] = '\0';
+    return 0;
+}
+
+int bale_properties_check_codec(const char *value, size_t length, struct bale_setting *setting,
+                                struct bale_reason *why)
+{
+    struct bale_reason reason;
+    char own[VALUE_MAX];
+    int err = take_value(BALE_XATTR_CODEC, value, length, own, why);
+
+    if (err)
+        return err;
+    if (bale_setting_parse(own, setting, &reason) < 0)
+        return bale_store_fail(why, BALE_E_INVALID, BALE_XATTR_CODEC ": %s", reason.text);
+    return 0;
+}
+
+int bale_properties_check(const char *name, const char *value, size_t length, char *clean,
+                          struct bale_reason *why)
+{
+    char own[VALUE_MAX];
+    int err = take_value(name, value, length, own, why);
+
+    if (err)
+        return err;
     if (strcmp(name, BALE_XATTR_CODEC) == 0)
         return check_codec(own, clean, why);
     if (strcmp(name, BALE_XATTR_EXTENT) == 0)

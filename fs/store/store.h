@@ -201,13 +201,17 @@ int bale_properties_for_new(const struct bale_store *store, int dir_fd, const ch
 /* Makes the extents of a file without data larger where nobody chose their size, neither for the
  * directory nor for the volume, and its codec stores what the chunks of an extent share. */
 void bale_properties_fit_extent(const struct bale_store *store, struct bale_container_attr *attr);
-/* Copies the three setting attributes from a directory to a new one inside it. */
+/* Copies the three setting attributes from a directory to a new one inside it, without match lines
+ * that are lossy: these are for files of their own directory alone. */
 int bale_properties_inherit(int parent_fd, int child_fd);
-/* Checks a value for one of the three setting attributes: BALE_E_INVALID or BALE_E_TOOBIG, and why.
+/* Checks a value for one of the three setting attributes of a directory: BALE_E_INVALID or BALE_E_TOOBIG, and why.
  * clean gets the normalised text with a NUL (room for 4096 bytes): "zstd:3", "131072", or lines
  * "GLOB CODEC" with a newline between. */
 int bale_properties_check(const char *name, const char *value, size_t length, char *clean,
                           struct bale_reason *why);
+/* The same for a codec setting of a file, which may be lossy. */
+int bale_properties_check_codec(const char *value, size_t length, struct bale_setting *setting,
+                                struct bale_reason *why);
 /* The value of the extent attribute: "128K", "1M" or bytes. Stricter than sizes on the command line
  * (bale_size_parse), because it is stored. */
 bool bale_extent_parse(const char *text, uint32_t *extent);

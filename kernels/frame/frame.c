@@ -35,6 +35,8 @@ static uint64_t zero_checksum(struct bale_scratch *scratch, const struct bale_fr
 
 /* Chunks do not fit behind their extent part. No error: the frame is stored raw. */
 #define NO_ROOM 1
+/* The codec, one that knows arrays, leaves the bytes to what auto chooses. No error either. */
+#define NOT_SUITED 2
 
 /* A frame's setting, and where its next chunk goes. */
 struct target {
@@ -93,7 +95,7 @@ static int encode_chunks(struct bale_scratch *scratch, struct target *to, const 
     return BALE_OK;
 }
 
-/* Makes the extent part and the chunks behind it. NO_ROOM: they gain too little. */
+/* Makes the extent part and the chunks behind it. NO_ROOM: they gain too little. NOT_SUITED. */
 static int encode_with_part(struct bale_scratch *scratch, struct bale_setting setting,
                             const uint8_t *raw, struct bale_frame *frame, uint8_t *body)
 {
@@ -108,6 +110,8 @@ static int encode_with_part(struct bale_scratch *scratch, struct bale_setting se
                         raw, length, body, bale_part_limit(length));
     if (part < 0)
         return (int)part;
+    if (part == 0 && bale_codec_has_field(codec->id))
+        return NOT_SUITED;
     if (!bale_frame_with_part_gains(length, (uint64_t)part))
         return NO_ROOM;
     frame->part =
@@ -118,25 +122,41 @@ static int encode_with_part(struct bale_scratch *scratch, struct bale_setting se
     return encode_chunks(scratch, &to, raw, frame);
 }
 
-/* Encodes part and chunks to body, which is behind the room for the head. *setting becomes store if
- * a part is not worth it. */
+/* Encodes part and chunks behind the room for the head. NO_ROOM and NOT_SUITED: the frame has the
+ * chunk size that was asked for, and *setting what it is to be encoded with then. */
+static int encode_shared(struct bale_scratch *scratch, struct bale_setting *setting,
+                         const uint8_t *raw, struct bale_frame *frame, uint8_t *out)
+{
+    uint8_t asked = frame->chunk_log2;
+    int err;
+
+    frame->chunk_log2 = bale_codec_chunk_log2(setting, asked);
+    err = encode_with_part(
+        scratch, *setting, raw, frame,
+        out + bale_frame_head_length(setting->codec, frame->raw_length, frame->chunk_log2));
+    if (err == NO_ROOM)
+        *setting = (struct bale_setting){.codec = BALE_CODEC_STORE};
+    if (err == NOT_SUITED)
+        *setting = bale_setting_choose(scratch, (struct bale_setting){.codec = BALE_CODEC_AUTO},
+                                       raw, frame->raw_length);
+    if (err > 0)
+        frame->chunk_log2 = asked;
+    return err;
+}
+
+/* Encodes everything but the head. *setting becomes what the chunks were encoded with. */
 static int encode_body(struct bale_scratch *scratch, struct bale_setting *setting,
                        const uint8_t *raw, struct bale_frame *frame, uint8_t *out)
 {
     struct target to = {.room = frame->raw_length};
-    int err;
 
-    if (bale_codec_has_part(setting->codec)) {
-        uint8_t asked = frame->chunk_log2;
+    for (int tries = 0; bale_codec_has_part(setting->codec); tries++) {
+        int err = encode_shared(scratch, setting, raw, frame, out);
 
-        frame->chunk_log2 = bale_codec_chunk_log2(setting, asked);
-        err = encode_with_part(
-            scratch, *setting, raw, frame,
-            out + bale_frame_head_length(setting->codec, frame->raw_length, frame->chunk_log2));
-        if (err != NO_ROOM)
+        if (err <= 0)
             return err;
-        *setting = (struct bale_setting){.codec = BALE_CODEC_STORE};
-        frame->chunk_log2 = asked;
+        if (tries > 0) /* auto's choice does not suit either */
+            *setting = (struct bale_setting){.codec = BALE_CODEC_STORE};
     }
     to.setting = *setting;
     to.out = out + bale_frame_head_length(setting->codec, frame->raw_length, frame->chunk_log2);

@@ -44,7 +44,9 @@ static int add_page(void *arg, const struct bale_ref *ref, const struct bale_pag
 {
     struct scene *s = arg;
 
-    return page->generation > s->durable ? add_span(s, ref->position, ref->length, true) : BALE_OK;
+    /* Each commit here writes a settings page. */
+    return !page || page->generation > s->durable ? add_span(s, ref->position, ref->length, true)
+                                                  : BALE_OK;
 }
 
 static int add_segment(void *arg, const struct bale_segment *segment)
@@ -75,7 +77,7 @@ static void restore(struct scene *s)
 }
 
 /* Two commits in one session, closed, and taken to a store that does not know the session. */
-static void build(struct scene *s, enum kind kind, bool older)
+static void build(struct scene *s, enum kind kind, bool older, bool paged)
 {
     const struct bale_index_visitor visitor = {.arg = s, .page = add_page, .segment = add_segment};
     struct bale_roots roots;
@@ -85,6 +87,8 @@ static void build(struct scene *s, enum kind kind, bool older)
     s->image.fail_after = -1;
     rig_init(&s->rig, 11 + kind, BALE_EXTENT_MIN, SIZE_MAX_);
     s->rig.incompressible = true;
+    if (paged)
+        REQUIRE(rig_field_setting(7, &s->rig.defaults.setting));
     REQUIRE(rig_open(&s->rig) == BALE_OK);
     write_commit(&s->rig, kind);
     rig_commit(&s->rig, older);
@@ -393,8 +397,8 @@ int main(int argc, char **argv)
         sparse = 7;
 
     for (int kind = 0; kind < KINDS; kind++) {
-        for (int older = 0; older < 2; older++) {
-            build(&scene, (enum kind)kind, older);
+        for (int way = 0; way < (kind == LEVELS ? 2 : 4); way++) {
+            build(&scene, (enum kind)kind, way % 2, way / 2);
             test_flips(&scene);
             test_patches(&scene);
             test_zeros(&scene);

@@ -26,9 +26,18 @@ struct history {
     struct mark *marks; /* one for every operation */
     size_t count;
     uint64_t digest;
+    bool paged;                      /* settings have a field now and then */
+    struct bale_container_attr next; /* of the next commit */
 };
 
 static unsigned long states;
+
+/* Of the content and of what the settings page says. */
+static uint64_t digest_of(const struct bale_container_attr *attr, const uint8_t *data,
+                          uint64_t size)
+{
+    return rig_digest(data, size) ^ attr->setting.field.dims[0] << 20;
+}
 
 static void note(struct history *h)
 {
@@ -38,7 +47,10 @@ static void note(struct history *h)
         const struct memory_op *op = &h->rig.file.ops[h->count];
 
         h->marks[h->count] = (struct mark){
-            .digest = h->digest,
+            /* A settings page comes after the root of an empty file. */
+            .digest = h->count == 0 && h->next.setting.field.type != BALE_FIELD_NONE
+                          ? rig_digest(NULL, 0)
+                          : h->digest,
             .session = atomic_load(&h->rig.session),
             .certain_below = h->rig.certain_below,
             .root = op->kind == MEMORY_WRITE && op->position < BALE_DATA_START,
@@ -47,6 +59,20 @@ static void note(struct history *h)
 }
 
 /* ---- The work -------------------------------------------------------------------------------- */
+
+static void change_setting(struct history *h)
+{
+    struct rig *rig = &h->rig;
+    struct bale_container_attr attr = rig_attr(rig);
+
+    attr.size = rig->size;
+    attr.setting = h->next.setting;
+    if (h->paged && rig_random(rig, 3) == 0 &&
+        (rig_random(rig, 3) == 0 || !rig_field_setting(1 + rig_random(rig, 1000), &attr.setting)))
+        attr.setting = (struct bale_setting){.codec = BALE_CODEC_LZ4};
+    h->next = attr;
+    CHECK_EQ(bale_container_set_attr(rig->container, &attr), BALE_OK);
+}
 
 static void commit(struct history *h, bool durable)
 {
@@ -57,13 +83,14 @@ static void commit(struct history *h, bool durable)
     note(h);
     for (uint32_t n = 1 + rig_random(rig, rig->piece < 1000 ? 30 : 6); n > 0; n--)
         CHECK_EQ(rig_change(rig), BALE_OK);
+    change_setting(h);
     note(h);
     if (rig_random(rig, 10) ==
         0) { /* its frames are lost, its changes go out with the next commit */
         bale_container_abandon(rig->container);
         return;
     }
-    h->digest = rig_digest(rig->model, rig->size);
+    h->digest = digest_of(&h->next, rig->model, rig->size);
     CHECK_EQ(bale_container_commit(rig->container, durable), BALE_OK);
     note(h);
 }
@@ -108,7 +135,8 @@ static void reopen(struct history *h)
     note(h);
     /* Uncommitted bytes are gone. */
     CHECK_EQ(rig_read(rig, data, &size), BALE_OK);
-    CHECK_EQ_U(rig_digest(data, size), h->digest);
+    h->next = rig_attr(rig);
+    CHECK_EQ_U(digest_of(&h->next, data, size), h->digest);
     memcpy(rig->model, data, (size_t)rig->size_max);
     rig->size = size;
     free(data);
@@ -127,6 +155,8 @@ static void work(struct history *h, uint64_t seed)
     rig->certain_below = 5;
     h->digest = rig_digest(rig->model, 0);
     REQUIRE(rig_open(rig) == BALE_OK);
+    h->paged = seed % 4 >= 2;
+    h->next = rig_attr(rig);
     for (int i = seed % 2 == 0 ? 10 : 50; i > 0; i--) {
         switch (rig_random(rig, seed % 2 == 0 ? 6 : 10)) {
         case 0:
@@ -139,7 +169,8 @@ static void work(struct history *h, uint64_t seed)
             reopen(h);
             break;
         case 3:
-            h->digest = rig_digest(rig->model, rig->size);
+            if (bale_container_has_slack(rig->container))
+                h->digest = digest_of(&h->next, rig->model, rig->size);
             CHECK_EQ(bale_container_scrub(rig->container, rig->scratch), BALE_OK);
             break;
         default:
@@ -157,13 +188,15 @@ static void work(struct history *h, uint64_t seed)
 static bool open_state(struct rig *rig, uint64_t *digest)
 {
     static uint8_t data[SIZE_MAX_];
+    struct bale_container_attr attr = {0};
     uint64_t size;
     bool ok;
 
     states++;
     ok = CHECK_EQ(rig_open(rig), BALE_OK) && CHECK_EQ(rig_read(rig, data, &size), BALE_OK) &&
          CHECK_EQ(bale_container_check(rig->container, NULL, false, NULL, NULL), BALE_OK);
-    *digest = ok ? rig_digest(data, size) : 0;
+    attr = ok ? rig_attr(rig) : attr;
+    *digest = ok ? digest_of(&attr, data, size) : 0;
     return ok;
 }
 

@@ -48,7 +48,17 @@ def two_roots(kind: int) -> bytes:
     return bytes(b.direct(noise(2000), slot=1, durable=kind % 2, session=2).data)
 
 
-GOOD: list[Callable[[int], bytes]] = [direct, extents, levels, two_roots]
+def paged(kind: int) -> bytes:
+    """A settings page, above an index page or a frame."""
+    b = Builder(2)
+    if kind % 2:
+        at = b.frame(text(3000), 0)
+        return bytes(b.settings(3000, (at, b.frames[at])).data)
+    records = [b.extent(noise(3000), 0), b.extent(text(1000), EXTENT)]
+    return bytes(b.settings(EXTENT + 1000, b.page(1, records)).data)
+
+
+GOOD: list[Callable[[int], bytes]] = [direct, extents, levels, two_roots, paged]
 
 
 # Mutation
@@ -91,6 +101,11 @@ def follow(data: bytes, at: int, length: int, height: int, found: list[Place]) -
     if height == 255:
         found.append(Place("frame", at, length))
         return
+    if height == 254:
+        found.append(Place("settings", at, length))
+        if length >= 96:
+            follow(data, u(data, at + 24, 8), u(data, at + 40, 4), data[at + 5], found)
+        return
     if height > 8:
         return
     found.append(Place("page", at, length, height))
@@ -113,6 +128,13 @@ def seal(data: bytearray) -> None:
             if head <= place.length:
                 put(data, place.at + head - 8, 8,
                     checksum(bytes(data[place.at:place.at + head - 8])))
+            continue
+        if place.kind == "settings":
+            if place.length >= 96:
+                seal_reference(data, u(data, place.at + 24, 8), u(data, place.at + 40, 4),
+                               data[place.at + 5], place.at + 32)
+            put(data, place.at + place.length - 8, 8,
+                checksum(bytes(data[place.at:place.at + place.length - 8])))
             continue
         if place.kind == "page":
             size = 48 if place.height == 1 else 36
@@ -147,6 +169,8 @@ FIELDS = {
     "slot": [(4, 1), (5, 1), (6, 2), (8, 8), (16, 8), (24, 4), (28, 4), (32, 8), (40, 8), (48, 8),
              (56, 4), (60, 1), (61, 1), (62, 2), (72, 8), (80, 8), (88, 4), (96, 8)],
     "page": [(4, 1), (5, 1), (6, 2), (8, 8), (16, 8)],
+    "settings": [(4, 1), (5, 1), (6, 2), (8, 8), (16, 8), (24, 8), (40, 4), (44, 1), (45, 1), (46, 1),
+                 (47, 1), (48, 8), (56, 8), (64, 8), (72, 8), (80, 8)],
     "leaf": [(0, 8), (8, 8), (16, 8), (24, 4), (28, 4), (32, 4), (36, 1), (37, 1), (38, 1), (39, 1)],
     "inner": [(0, 8), (8, 8), (16, 8), (24, 4)],
     "frame": [(4, 1), (5, 1), (6, 1), (7, 1), (8, 2), (10, 2), (12, 4), (16, 8), (24, 8), (32, 8),

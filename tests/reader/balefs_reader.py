@@ -25,10 +25,14 @@ KIB, MIB = 1 << 10, 1 << 20
 SLOT = 112                          # length of a root slot (4)
 SLOTS = 2 * SLOT
 DIRECT = 255                        # tree height of a root without index pages (4)
+SETTINGS = 254                      # and of one with a settings page
 PAGE_MAX = 4096
 LEAF, INNER = struct.Struct("<QQQIIIBBBBQ"), struct.Struct("<QQQIQ")
 ROOT = struct.Struct("<4sBBHQQIIQQQIBBHQQQ8sqQ")
 PAGE = struct.Struct("<4sBBHQQ")
+RECORD = struct.Struct("<4sBBHQQQQIBBBB3QQQQ")      # a settings page (5)
+LOSSY, FIELDS = (19,), (19, 21)     # codecs whose settings round values, and those that know arrays
+ELEMENTS = {1: 4, 2: 8, 3: 2, 4: 4, 5: 8, 6: 0}     # bytes by type; npy's are in the file's header
 HEAD = struct.Struct("<4sBBBBHHIQQQI")
 CHUNK = struct.Struct("<IQ")
 U64 = struct.Struct("<Q")
@@ -245,6 +249,36 @@ class Root(NamedTuple):
     mtime: int
     parts: bool                                 # frames may have an extent part
 
+    def data_at(self, what: str, position: int, length: int, height: int, tree_checksum: int) -> None:
+        """Checks the tree fields of a root without a settings page, or those in the page (4)."""
+        if height == 0:
+            same(f"{what}: tree position, length, checksum, stored", (0, 0, 0, 0),
+                 (position, length, tree_checksum, self.stored))
+            return
+        require(height <= 8 or height == DIRECT, f"{what}: tree height", "0 to 8 or 255", height)
+        require(self.size >= 1, f"{what}: size", "1 or more", self.size)
+        self.within(what, position, length)
+        if height == DIRECT:
+            raw = min(self.size, self.extent)
+            most = FRAME_FIXED + CHUNK.size * -(-raw // 4096) + raw
+            require(FRAME_FIXED <= length <= most, f"{what}: tree length",
+                    f"{FRAME_FIXED} to {most}", length)
+            same(f"{what}: stored", length, self.stored)
+        else:
+            require(page_records(height, length) > 0, f"{what}: tree length", "that of a page",
+                    length)
+            self.room(what, length)
+
+    def within(self, what: str, position: int, length: int) -> None:
+        require(SLOTS <= position <= self.end, f"{what}: tree position",
+                f"from {SLOTS} to {self.end}", position)
+        require(length <= self.end - position, f"{what}: tree length",
+                f"at most {self.end - position}", length)
+
+    def room(self, what: str, length: int) -> None:
+        most = self.end - SLOTS - length
+        require(self.stored <= most, f"{what}: stored", f"at most {most}", self.stored)
+
 
 def page_records(height: int, length: int) -> int:
     """The count of a page of that length (5); 0 if there is none."""
@@ -305,28 +339,41 @@ def parse_slot(data: bytes, slot: int) -> Optional[Root]:
                 "no size of symbols that are adaptive", f"{parameter:#x}")
     else:
         same(f"{what}: parameter", 0, parameter)
-    if height == 0:
-        same(f"{what}: tree position, length, checksum, stored", (0, 0, 0, 0),
-             (position, length, tree_checksum, stored))
-    else:
-        require(height <= 8 or height == DIRECT, f"{what}: tree height", "0 to 8 or 255", height)
-        require(size >= 1, f"{what}: size", "1 or more", size)
-        require(position >= SLOTS and position <= end, f"{what}: tree position",
-                f"from {SLOTS} to {end}", position)
-        require(length <= end - position, f"{what}: tree length", f"at most {end - position}",
-                length)
-    if height == DIRECT:
-        raw = min(size, extent)
-        most = FRAME_FIXED + CHUNK.size * -(-raw // 4096) + raw
-        require(FRAME_FIXED <= length <= most, f"{what}: tree length", f"{FRAME_FIXED} to {most}",
-                length)
-        same(f"{what}: stored", length, stored)
-    elif height:
-        require(page_records(height, length) > 0, f"{what}: tree length", "that of a page", length)
-        most = end - SLOTS - length
-        require(stored <= most, f"{what}: stored", f"at most {most}", stored)
-    return Root(slot, flags, mode, generation, durable, session, extent, size, end, position,
+    root = Root(slot, flags, mode, generation, durable, session, extent, size, end, position,
                 length, height, codec, parameter, tree_checksum, stored, container, mtime, parts)
+    if height == SETTINGS:
+        require(parts, f"{what}: features", "part", "none")
+        require(codec in FIELDS, f"{what}: codec with a settings page", FIELDS, codec)
+        same(f"{what}: tree length", RECORD.size, length)
+        root.within(what, position, length)
+        root.room(what, length)
+    else:
+        require(codec not in LOSSY, f"{what}: codec without a settings page", "a lossless one", codec)
+        root.data_at(what, position, length, height, tree_checksum)
+    return root
+
+
+def check_record(codec: int, kind: int, flags: int, pipeline: int, rounds: int, dims: tuple[int, ...],
+                 offset: int, step: int, what: str) -> None:
+    """What a settings page says about an array (5)."""
+    supported(flags & ~1 == 0, f"{what}: flags", "bit 0", flags)
+    lossy = codec in LOSSY
+    require(kind in ((1, 2, 6) if lossy else (1, 2, 3, 4, 5)), f"{what}: type", "one of the codec",
+            kind)
+    require(pipeline <= (4 if lossy else 0), f"{what}: pipeline", "one of the codec", pipeline)
+    require(rounds <= (2 if lossy else 0), f"{what}: rounding", "one of the codec", rounds)
+    if lossy:
+        require(1 << 52 <= step <= 2045 << 52, f"{what}: step", "2^-1022 to 2^1022", f"{step:016x}")
+    else:
+        same(f"{what}: step", 0, step)
+    if kind == 6:
+        same(f"{what}: dims, offset and flags of npy", (0, 0, 0, 0, 0), (*dims, offset, flags))
+    length, given = ELEMENTS[kind], True
+    for n in dims:
+        require(given or n == 0, f"{what}: dims", "none after 0", dims)
+        given = given and n > 0
+        length *= n if given else 1
+    require(max(length, offset) < 1 << 63, f"{what}: dims and offset", "less than 2^63", (dims, offset))
 
 
 # Frames (6)
@@ -794,6 +841,8 @@ class Container:
         length = 0
         if magic == b"BIDX" and 1 <= height <= 8:
             length = PAGE.size + count * (LEAF if height == 1 else INNER).size + 8
+        if magic == b"BSET" and count == RECORD.size:
+            length = RECORD.size
         found = U64.unpack_from(here, lost.length - 8)[0]
         if PAGE.size + 8 <= length <= len(data) and \
                 checksum(data[:length - 8]) == U64.unpack_from(data, length - 8)[0]:
@@ -807,6 +856,8 @@ class Container:
         """Reads the index, without entering pages of generation floor or less."""
         index = Index()
         try:
+            if root.height == SETTINGS:
+                root = self._settings(root, index, floor)
             if root.height == DIRECT:
                 self._direct(root, index)
             elif root.height:
@@ -816,6 +867,39 @@ class Container:
             index.whole = False
             sink(fault)
         return index
+
+    def _settings(self, root: Root, index: Index, floor: int) -> Root:
+        """Reads the settings page: a root with the tree that it names; none, if its generation is
+        floor or less."""
+        what = f"settings page at {root.position}"
+        index.pages[root.position] = root.length
+        try:
+            return self._settings_page(root, index, floor, what)
+        except Fault as fault:
+            fault.lost = Lost(root.position, root.length, root.tree_checksum, True)
+            raise
+
+    def _settings_page(self, root: Root, index: Index, floor: int, what: str) -> Root:
+        data = self.read(root.position, root.length, what)
+        (magic, version, height, length, generation, container, position, tree_checksum, tree_length,
+         kind, flags, pipeline, rounds, *dims, offset, step, found) = RECORD.unpack(data)
+        same(f"{what}: checksum", f"{root.tree_checksum:016x}", f"{found:016x}")
+        same(f"{what}: checksum", f"{checksum(data[:-8]):016x}", f"{found:016x}")
+        same(f"{what}: magic", b"BSET", magic)
+        supported(version <= 1, f"{what}: version", 1, version)
+        same(f"{what}: version", 1, version)
+        supported(flags & ~1 == 0, f"{what}: flags", "bit 0", flags)
+        same(f"{what}: length", RECORD.size, length)
+        require(1 <= generation <= root.generation, f"{what}: generation", f"1 to {root.generation}",
+                generation)
+        same(f"{what}: container id", f"{root.container:016x}", f"{container:016x}")
+        check_record(root.codec, kind, flags, pipeline, rounds, tuple(dims), offset, step, what)
+        root.data_at(what, position, tree_length, height, tree_checksum)
+        if generation <= floor:
+            index.whole = False
+            height = 0
+        return root._replace(position=position, length=tree_length, height=height,
+                             tree_checksum=tree_checksum, generation=generation)
 
     def _direct(self, root: Root, index: Index) -> None:
         try:

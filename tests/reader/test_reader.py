@@ -31,7 +31,7 @@ BOOT, OTHER_BOOT = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2
 ID = 0x1122334455667788
 EXTENT = 16384
 DIRECT = 255
-STORE, ZERO, LZ4, ZSTD, CULZSS, GPULZ, FSST, AUTO = 0, 1, 2, 3, 16, 17, 18, 255
+STORE, ZERO, LZ4, ZSTD, CULZSS, GPULZ, FSST, FLOAT, AUTO = 0, 1, 2, 3, 16, 17, 18, 21, 255
 WITH_PART = (FSST, 19, 21)
 PARTS = b"part" + bytes(4)              # the feature tag of frames with an extent part
 PART = bytes([0, 0, 0, 0, 0, 0, 0, 1]) + b"abcdefgh"  # one symbol
@@ -196,6 +196,30 @@ class Builder:
         self.data[SLOT * slot:SLOT * slot + SLOT] = root(**fields)
         return self
 
+    def settings(self, size: int, top: tuple[int, bytes], slot: int = 0, /, page: Any = (),
+                 **change: Any) -> Builder:
+        """A root whose settings page names top: nothing, a page of the index, or a frame."""
+        position, made = top
+        tree = dict(height=0, tree=0, position=0, size=0)
+        if made[:4] == b"BIDX":
+            tree = dict(height=made[PAGE_AT_HEIGHT], tree=number(made[-8:]), position=position,
+                        size=len(made))
+        elif made:
+            tree = dict(height=DIRECT, tree=head_checksum(made), position=position, size=len(made))
+        f = dict(magic=b"BSET", version=1, height=tree["height"], length=96,
+                 generation=self.generation, id=ID, position=tree["position"], tree=tree["tree"],
+                 size=tree["size"], type=1, flags=0, pipeline=0, rounds=0, x=7, y=5, z=0, offset=0,
+                 step=0)
+        f.update(page)
+        body = struct.pack("<4sBBHQQQQIBBBB5Q", *f.values())
+        at = self.put(body + xxh(body))
+        fields = dict(generation=self.generation, size=size, end=len(self.data), position=at,
+                      length=96, height=254, stored=self.stored, codec=FLOAT, features=PARTS,
+                      tree=number(self.data[-8:]))
+        fields.update(change)
+        self.data[SLOT * slot:SLOT * slot + SLOT] = root(**fields)
+        return self
+
     def direct(self, data: bytes, codec: int = STORE, log2: int = 12, /, slot: int = 0,
                size: Optional[int] = None, **change: Any) -> Builder:
         self.stored = 0
@@ -356,6 +380,20 @@ class Good(Case):
                 os.chmod(path, backing)
                 with reader.Container(path, reader.Store(self.store)) as container:
                     self.assertEqual(container.permissions(0x8000 | mode), want)
+
+    def test_settings_page(self) -> None:
+        self.good(Builder().settings(0, (0, b"")), b"")
+        self.good(Builder().settings(10, (0, b"")), bytes(10))
+        b = Builder()
+        at = b.frame(b"abc" * 9, 0)
+        self.good(b.settings(27, (at, b.frames[at])), b"abc" * 9)
+        b = Builder()
+        records = [b.extent(b"a" * 50, 0), b.extent(b"b" * 50, 50)]
+        self.good(b.settings(100, b.page(1, records)), b"a" * 50 + b"b" * 50)
+        b = Builder(7)
+        at = b.frame(b"abc", 0, generation=3)
+        self.good(b.settings(3, (at, b.frames[at]), page=dict(generation=5, type=5, flags=1, z=3)),
+                  b"abc")
 
     def test_leaf(self) -> None:
         data = noise(EXTENT) + text(EXTENT) + b"\7" * EXTENT + text(777)
@@ -640,7 +678,8 @@ class Bad(Case):
             (dict(end=230), "tree length"),
             (dict(position=223), "position"), (dict(position=(1 << 64) - 1), "position"),
             (dict(length=51), "length"), (dict(length=2**32 - 1), "length"),
-            (dict(height=9), "height"), (dict(height=254), "height"), (dict(height=0), "tree"),
+            (dict(height=9), "height"), (dict(height=253), "height"), (dict(height=254), "features"),
+            (dict(height=254, features=PARTS), "settings page"), (dict(height=0), "tree"),
             (dict(parameter=1), "parameter"), (dict(codec=ZSTD, parameter=20), "level"),
             (dict(codec=ZSTD, parameter=0xFFF8), "level"), (dict(codec=ZSTD), "level"), (dict(tree=1), "head checksum"),
             (dict(id=0), "container id"),
@@ -660,6 +699,38 @@ class Bad(Case):
         self.volume(modes="container")
         for mode in (0o644, 0x9000):
             self.bad(Builder().direct(b"abc", mode=mode).data, "mode")
+
+    def test_settings_rules(self) -> None:
+        wide = 1 << 62
+        rules: list[tuple[dict[str, Any], str]] = [
+            (dict(magic=b"BIDX"), "magic"), (dict(version=0), "version"), (dict(length=95), "length"),
+            (dict(generation=0), "generation"), (dict(generation=2), "generation"),
+            (dict(id=1), "container id"), (dict(height=254), "height"), (dict(height=9), "height"),
+            (dict(height=0), "tree"), (dict(position=223), "position"), (dict(size=51), "length"),
+            (dict(tree=1), "checksum"), (dict(type=0), "type"), (dict(type=6), "type"),
+            (dict(type=7), "type"), (dict(pipeline=1), "pipeline"), (dict(rounds=1), "rounding"),
+            (dict(x=0), "dims"), (dict(x=wide), "dims"), (dict(x=1 << 32, y=1 << 32), "dims"),
+            (dict(offset=1 << 63), "offset"), (dict(step=1), "step")]
+
+        def build(page: dict[str, Any], **change: Any) -> bytes:
+            b = Builder()
+            at = b.frame(b"abc" * 9, 0)
+            return bytes(b.settings(27, (at, b.frames[at]), page=page, **change).data)
+
+        for page, what in rules:
+            with self.subTest(page):
+                self.bad(build(page), what)
+        for page, what in ((dict(version=2), "version"), (dict(flags=2), "flags")):
+            with self.subTest(page):
+                self.bad(build(page), what, True)
+        for change, what in ((dict(features=bytes(8)), "features"), (dict(codec=ZSTD, parameter=1), "codec"),
+                             (dict(length=95), "length"), (dict(position=100), "position"),
+                             (dict(stored=10000), "stored"), (dict(tree=1), "checksum")):
+            with self.subTest(change):
+                self.bad(build({}, **change), what)
+        whole = build({})
+        for at in range(len(whole) - 96, len(whole)):
+            self.bad(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:], "settings page")
 
     def test_frame_rules(self) -> None:
         def direct(data: bytes = b"abc" * 9, codec: int = STORE, /, **change: Any) -> bytes:

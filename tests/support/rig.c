@@ -46,6 +46,19 @@ void rig_init(struct rig *rig, uint64_t seed, uint32_t extent, uint64_t size_max
     REQUIRE(bale_scratch_create(&rig->scratch) == BALE_OK);
 }
 
+bool rig_field_setting(uint64_t x, struct bale_setting *setting)
+{
+    const struct bale_codec_about *codec;
+
+    for (size_t i = 0; (codec = bale_codec_at(i)) != NULL; i++)
+        if (bale_codec_has_field(codec->id) && !bale_codec_is_lossy(codec->id)) {
+            *setting = (struct bale_setting){.codec = codec->id,
+                                             .field = {.type = BALE_FIELD_F32, .dims = {x}}};
+            return true;
+        }
+    return false;
+}
+
 void rig_clear(struct rig *rig)
 {
     rig_close(rig);

@@ -31,6 +31,10 @@ struct rig {
     bool incompressible; /* what is written; otherwise at random */
 };
 
+/* A setting with a field, which a settings page has: of an array with rows of x elements. False: no
+ * codec has fields. */
+bool rig_field_setting(uint64_t x, struct bale_setting *setting);
+
 /* Nothing is open yet; extent: for new containers. */
 void rig_init(struct rig *rig, uint64_t seed, uint32_t extent, uint64_t size_max);
 void rig_clear(struct rig *rig);

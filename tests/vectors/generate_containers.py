@@ -143,6 +143,49 @@ def parts() -> None:
            64, b"old")
 
 
+def settings() -> None:
+    """A settings page, which names the data."""
+
+    def build(page: Any = (), **change: Any) -> bytes:
+        builder = Builder().direct(b"old", mode=0)
+        builder.generation = 2
+        builder.stored = 0
+        records = [builder.extent(b"a" * 50, 0), builder.extent(b"b" * 50, 50)]
+        return bytes(builder.settings(100, builder.page(1, records), 1, page=page, durable=1, session=2,
+                                      **change).data)
+
+    content = b"a" * 50 + b"b" * 50
+    whole = build()
+    at = len(whole) - 96
+    vector("settings", "a settings page above an index page", whole, "certain", 0, content)
+    builder = Builder()
+    frame_at = builder.frame(b"abc", 0)
+    vector("settings-direct", "a settings page above a frame", bytes(
+        builder.settings(3, (frame_at, builder.frames[frame_at])).data), "certain", 0, b"abc")
+    vector("settings-empty", "a settings page, and no data", bytes(
+        Builder().settings(0, (0, b"")).data), "certain", 0, b"")
+    for name, page, change, what, fsck in (
+            ("tag", {}, dict(features=bytes(8)), "the root has no tag: the slot is damaged", 4),
+            ("codec", {}, dict(codec=ZSTD, parameter=1), "the codec knows no arrays: likewise", 4)):
+        vector(f"settings-{name}", what, build(page, **change), "certain", fsck, b"old")
+    for name, page, what, fsck in (
+            ("version", dict(version=2), "of a newer version", 8),
+            ("dims", dict(x=1 << 32, y=1 << 32), "dims whose product wraps", 4),
+            ("height", dict(height=254), "names another settings page", 4),
+            ("generation", dict(generation=3), "newer than the root", 4)):
+        vector(f"settings-{name}", f"the settings page: {what}", build(page), "certain", fsck, None)
+    flipped = whole[:at + 48] + bytes([whole[at + 48] ^ 4]) + whole[at + 49:]
+    zeros = whole[:at] + bytes(96)
+    vector("settings-flip-certain", "a bit of the settings page", flipped, "certain", 4, None)
+    vector("settings-flip-listed", "a bit of the settings page: the root is rejected", flipped,
+           "listed", 0, b"old")
+    vector("settings-flip-lost", "a bit of the settings page: damage", flipped, "lost", 68, None)
+    vector("settings-zeros-lost", "zeros in place of the settings page: it was never written", zeros,
+           "lost", 64, b"old")
+    vector("settings-cut-lost", "the container ends before the settings page: it was never written",
+           whole[:at], "lost", 64, b"old")
+
+
 def unknown() -> None:
     whole = bytes(commits().data)
     at = whole.rindex(b"BFRM")
@@ -169,7 +212,7 @@ def unknown() -> None:
 
 def main() -> None:
     os.makedirs(sys.argv[1], exist_ok=True)
-    for make in (blank, slots, uncertain, lengths, newer, parts, unknown):
+    for make in (blank, slots, uncertain, lengths, newer, parts, settings, unknown):
         make()
     with open(os.path.join(sys.argv[1], "INDEX.json"), "w", encoding="utf-8") as file:
         json.dump(VECTORS, file, indent=1)

@@ -55,7 +55,8 @@ static void count_root(struct evidence *evidence, const struct bale_root *root)
     evidence->containers++;
     if (root->mode & BALE_ROOT_MODE_IN_CONTAINER)
         evidence->modes_in_container++;
-    if (!(root->flags & (BALE_ROOT_CODEC_EXPLICIT | BALE_ROOT_EXTENT_EXPLICIT)))
+    if (!(root->flags & (BALE_ROOT_CODEC_EXPLICIT | BALE_ROOT_EXTENT_EXPLICIT)) &&
+        root->height != BALE_HEIGHT_SETTINGS) /* what such a file has is no default */
         count_choice(evidence, root);
 }
 

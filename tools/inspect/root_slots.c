@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "format/settings.h"
 #include "kernels/frame/setting.h"
 #include "tools/common/json.h"
 
@@ -24,20 +25,38 @@ static void read_slot(const uint8_t *bytes, struct bale_root_slot *slot)
         slot->state = memcmp(bytes, zeros, sizeof zeros) == 0 ? "zero" : "damaged";
 }
 
+/* What the settings page says; a damaged one is for fsck to name. */
+static void read_settings(int fd, struct bale_root *root)
+{
+    uint8_t page[BALE_SETTINGS_SIZE];
+    struct bale_settings settings;
+
+    if (root->height != BALE_HEIGHT_SETTINGS ||
+        pread(fd, page, sizeof page, (off_t)root->tree.position) != (ssize_t)sizeof page ||
+        bale_settings_decode(page, root, &settings) != BALE_OK)
+        return;
+    root->field = settings.field;
+    root->rounds = settings.rounds;
+}
+
 int bale_root_slots_read(int fd, struct bale_root_slots *roots)
 {
     uint8_t head[BALE_DATA_START] = {0};
 
     if (pread(fd, head, sizeof head, 0) < 0)
         return bale_err_from_errno(errno);
-    for (unsigned i = 0; i < BALE_SLOTS; i++)
+    for (unsigned i = 0; i < BALE_SLOTS; i++) {
         read_slot(head + i * BALE_ROOT_SIZE, &roots->slots[i]);
+        if (strcmp(roots->slots[i].state, "valid") == 0)
+            read_settings(fd, &roots->slots[i].root);
+    }
     return BALE_OK;
 }
 
 static const char *setting_text(const struct bale_root *root, char text[static BALE_SETTING_TEXT])
 {
-    struct bale_setting setting = {.codec = root->codec, .parameter = (int16_t)root->parameter};
+    struct bale_setting setting = {
+        .codec = root->codec, .parameter = (int16_t)root->parameter, .field = root->field};
 
     bale_setting_print(setting, text, BALE_SETTING_TEXT);
     return text;
@@ -90,8 +109,10 @@ void bale_root_slot_print(const struct bale_root_slots *roots, unsigned number)
         printf("  no data\n");
     else
         printf("  %s at %" PRIu64 ", %" PRIu32 " bytes, height %u, checksum 0x%016" PRIx64 "\n",
-               root->height == BALE_HEIGHT_DIRECT ? "one frame" : "index", root->tree.position,
-               root->tree.length, root->height, root->tree.checksum);
+               root->height == BALE_HEIGHT_DIRECT     ? "one frame"
+               : root->height == BALE_HEIGHT_SETTINGS ? "settings page"
+                                                      : "index",
+               root->tree.position, root->tree.length, root->height, root->tree.checksum);
 }
 
 json_t *bale_root_slot_json(const struct bale_root_slots *roots, unsigned number)

@@ -341,6 +341,13 @@ static int take_codec(const struct bale_command *command, const char *text, char
 
     if (bale_setting_parse(text, &work->setting, &why) != BALE_OK)
         return bale_usage_error(command, "--codec %s: %s", text, why.text);
+    if (work->setting.field.type != BALE_FIELD_NONE)
+        return bale_usage_error(
+            command,
+            "--codec %s: says something about an array, which differs from "
+            "file to file: give it to the files with balefs set, and recompress "
+            "without --codec",
+            text);
     bale_setting_print(work->setting, clean, BALE_SETTING_TEXT);
     work->codec = clean;
     return 0;

@@ -230,6 +230,21 @@ static bool close_store(const char *path)
     return err == BALE_OK;
 }
 
+/* A directory's codec is inherited, which that of a lossy setting must not be. */
+static bool may_have_codec(const char *path, const char *codec)
+{
+    struct bale_setting setting;
+    struct stat st;
+
+    if (bale_setting_parse(codec, &setting, NULL) != BALE_OK ||
+        !bale_codec_is_lossy(setting.codec) || stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+        return true;
+    bale_message("%s: is a directory: %s changes values, and is for files: name them with "
+                 "--match GLOB",
+                 path, bale_codec_name(setting.codec));
+    return false;
+}
+
 static bool apply(const char *path, const struct wish *wish)
 {
     struct bale_control_status mount;
@@ -248,6 +263,8 @@ static bool apply(const char *path, const struct wish *wish)
                                  known ? mount.memory_cap : 0);
     if (wish->glob)
         return put_match(path, wish);
+    if (wish->codec && !may_have_codec(path, wish->codec))
+        return false;
     if (wish->codec || (wish->unset && !wish->extent))
         return put(path, BALE_XATTR_CODEC, wish->codec);
     return true;

@@ -150,13 +150,14 @@ static void set_text(struct outgoing *out, const char *name, const char *value)
                            "lost its setting %s: %s", name, strerror(errno));
 }
 
-/* The settings of a file are in its container: writes them as attributes. */
+/* The settings of a file are in its container: writes them as attributes. A lossy one stays behind:
+ * what is exported has been rounded, and no copy must become lossy unasked. */
 static void keep_settings(struct outgoing *out)
 {
     const struct bale_container_attr *attr = &out->contents.attr;
     char text[BALE_SETTING_TEXT];
 
-    if (attr->setting_explicit) {
+    if (attr->setting_explicit && !bale_codec_is_lossy(attr->setting.codec)) {
         bale_setting_print(attr->setting, text, sizeof text);
         set_text(out, BALE_XATTR_CODEC, text);
     }

@@ -44,16 +44,20 @@ static int open_source(struct incoming *in)
 
 /* ---- Settings -------------------------------------------------------------------------------- */
 
-/* Attributes of the source choose settings, as they would if the file were copied into a mount. */
+/* Attributes of the source choose settings, as they would if the file were copied into a mount,
+ * which does not copy lossy ones. */
 static void take_wishes(struct incoming *in)
 {
-    char value[64];
+    char value[BALE_SETTING_TEXT];
+    struct bale_setting wish;
     ssize_t got = fgetxattr(in->source, BALE_XATTR_CODEC, value, sizeof value - 1);
 
     if (got > 0) {
         value[got] = '\0';
-        if (bale_setting_parse(value, &in->attr.setting, NULL) == BALE_OK)
+        if (bale_setting_parse(value, &wish, NULL) == BALE_OK && !bale_codec_is_lossy(wish.codec)) {
+            in->attr.setting = wish;
             in->attr.setting_explicit = true;
+        }
     }
     got = fgetxattr(in->source, BALE_XATTR_EXTENT, value, sizeof value - 1);
     if (got > 0) {

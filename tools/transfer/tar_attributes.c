@@ -64,7 +64,7 @@ void bale_tar_settings(struct archive_entry *entry, const struct bale_container_
 {
     char text[BALE_SETTING_TEXT];
 
-    if (attr->setting_explicit) {
+    if (attr->setting_explicit && !bale_codec_is_lossy(attr->setting.codec)) {
         bale_setting_print(attr->setting, text, sizeof text);
         archive_entry_xattr_add_entry(entry, BALE_XATTR_CODEC, text, strlen(text));
     }
