@@ -25,6 +25,7 @@ set(BALE_DOCUMENTS
   kernels/auto/spec.md
   kernels/lzss/spec.md
   kernels/rans/spec.md
+  kernels/round/spec.md
   kernels/store/spec.md
   kernels/zero/spec.md)
 foreach(codec IN LISTS BALE_CODECS)

@@ -45,7 +45,8 @@ extern "C" {
     BUILT_IN(store, STORE, 0, p == 0)                                                              \
     BUILT_IN(zero, ZERO, 1, p <= UINT8_MAX)                                                        \
     BALE_DEVICE_CODEC_LIST(CODEC)                                                                  \
-    CODEC(float, FLOAT, 21, p == 0, 0, false, -1, 0, 18)
+    CODEC(float, FLOAT, 21, p == 0, 0, false, -1, 0, 18)                                           \
+    CODEC(cusz, CUSZ, 19, p == 0, 0, false, -1, 0, 20)
 
 enum { BALE_SPEEDS = 4 };
 
@@ -54,7 +55,6 @@ enum { BALE_SPEEDS = 4 };
 enum {
     BALE_CODEC_LIST(BALE_CODEC_ID_BUILT_IN, BALE_CODEC_ID) BALE_CODEC_AUTO =
         255, /* only a setting */
-    BALE_CODEC_RESERVED_19 = 19,
 };
 #undef BALE_CODEC_ID_BUILT_IN
 #undef BALE_CODEC_ID
@@ -85,19 +85,19 @@ struct bale_codec_about {
  * length of a frame's head follows from it. */
 static inline bool bale_codec_has_part(uint8_t id)
 {
-    return id == BALE_CODEC_FSST || id == BALE_CODEC_RESERVED_19 || id == BALE_CODEC_FLOAT;
+    return id == BALE_CODEC_FSST || id == BALE_CODEC_CUSZ || id == BALE_CODEC_FLOAT;
 }
 
 /* Whether settings of the codec may have a field, also of ids that only a later program knows. */
 static inline bool bale_codec_has_field(uint8_t id)
 {
-    return id == BALE_CODEC_RESERVED_19 || id == BALE_CODEC_FLOAT;
+    return id == BALE_CODEC_CUSZ || id == BALE_CODEC_FLOAT;
 }
 
 /* Whether a setting of the codec has values rounded before they are stored. */
 static inline bool bale_codec_is_lossy(uint8_t id)
 {
-    return id == BALE_CODEC_RESERVED_19;
+    return id == BALE_CODEC_CUSZ;
 }
 
 /* Whether chunks of the codec consist of cells of 64 KiB, which may be worked on side by side: the

@@ -3,9 +3,9 @@
 #include "format/codecs.h"
 #include "format/limits.h"
 
-/* Exponents of 2 that the step may have, and where binary64 has them. Its reciprocal has their
- * negatives. */
-enum { STEP_MIN = -1022, STEP_MAX = 1022, BIAS = 1023, MANTISSA = 52 };
+/* Exponents of 2 that the step may have, and where binary64 has them: half of it and its reciprocal
+ * are normal, too. */
+enum { STEP_MIN = -1021, STEP_MAX = 1021, BIAS = 1023, MANTISSA = 52 };
 
 bool bale_field_equal(const struct bale_field *a, const struct bale_field *b)
 {

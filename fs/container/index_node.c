@@ -122,6 +122,30 @@ out:
     return err;
 }
 
+static int read_settings(struct bale_index *index)
+{
+    const struct bale_ref *ref = &index->settings_ref;
+    uint8_t bytes[BALE_SETTINGS_SIZE];
+    int err = bale_frame_bytes_read(index->io, bytes, sizeof bytes, ref->position, NULL);
+
+    return err == BALE_OK ? bale_settings_decode(bytes, &index->root, &index->settings) : err;
+}
+
+int bale_index_read_settings(struct bale_index *index)
+{
+    if (index->height != BALE_HEIGHT_SETTINGS)
+        return BALE_OK;
+    if (index->settings_err == BALE_OK)
+        index->settings_err = read_settings(index);
+    if (index->settings_err != BALE_OK)
+        return index->settings_err;
+    index->ref = index->settings.tree;
+    index->height = index->settings.height;
+    index->ctx.generation = index->settings.generation;
+    index->loaded = index->height == 0;
+    return BALE_OK;
+}
+
 int bale_index_top(struct bale_index *index, bool load)
 {
     struct bale_index_expect expect = {.upper = UINT64_MAX};

@@ -1,6 +1,6 @@
 /* Pages in memory, and paths through them. Private to the sources of the index, which call one way:
- * index_write.c, index_visit.c and index_edit.c, index.c, index_cursor.c and index_balance.c,
- * index_node.c, index_settings.c. */
+ * index_settings.c, index_write.c, index_visit.c and index_edit.c, index.c, index_cursor.c and
+ * index_balance.c, index_node.c. */
 #ifndef BALE_FS_CONTAINER_INDEX_NODE_H
 #define BALE_FS_CONTAINER_INDEX_NODE_H
 

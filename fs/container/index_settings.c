@@ -1,31 +1,6 @@
-/* The settings page of an index: reading and writing it. */
+/* Writing the settings page of an index. */
 #include "format/err.h"
-#include "fs/container/frame_io.h"
 #include "fs/container/index_node.h"
-
-static int read_page(struct bale_index *index)
-{
-    const struct bale_ref *ref = &index->settings_ref;
-    uint8_t bytes[BALE_SETTINGS_SIZE];
-    int err = bale_frame_bytes_read(index->io, bytes, sizeof bytes, ref->position, NULL);
-
-    return err == BALE_OK ? bale_settings_decode(bytes, &index->root, &index->settings) : err;
-}
-
-int bale_index_read_settings(struct bale_index *index)
-{
-    if (index->height != BALE_HEIGHT_SETTINGS)
-        return BALE_OK;
-    if (index->settings_err == BALE_OK)
-        index->settings_err = read_page(index);
-    if (index->settings_err != BALE_OK)
-        return index->settings_err;
-    index->ref = index->settings.tree;
-    index->height = index->settings.height;
-    index->ctx.generation = index->settings.generation;
-    index->loaded = index->height == 0;
-    return BALE_OK;
-}
 
 static bool same_ref(const struct bale_ref *a, const struct bale_ref *b)
 {

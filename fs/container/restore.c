@@ -341,10 +341,11 @@ int bale_container_restore(struct bale_container *c,
     bale_container_lock_writer(c);
     *r = (struct restore){.io = c->io, .lost = lost, .arg = arg};
     r->ctx = c->index.ctx;
-    const struct place top = {
-        .ref = root->tree, .limit = root->generation, .upper = UINT64_MAX, .height = root->height};
-    int err =
-        root->height >= 1 && root->height <= BALE_HEIGHT_MAX ? restore_below(r, &top) : BALE_OK;
+    const struct place top = {.ref = c->index.ref,
+                              .limit = root->generation,
+                              .upper = UINT64_MAX,
+                              .height = c->index.height};
+    int err = top.height >= 1 && top.height <= BALE_HEIGHT_MAX ? restore_below(r, &top) : BALE_OK;
     if (err == BALE_OK && r->written)
         err = c->io->ops->sync(c->io);
     bale_container_unlock_writer(c);

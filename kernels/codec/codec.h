@@ -30,12 +30,14 @@ struct bale_codec {
     int (*create)(void **work);
     void (*destroy)(void *work);
     /* Of a codec with an extent part: makes it from a frame's raw bytes, 1 or more, which begin at
-     * offset in the file, and what is known of the array there (field; all zero: nothing), as a
-     * pure function of these. What decoding needs of field and offset goes into the part. Returns
-     * its length, at most capacity, which may be 0, or a negative bale_err. Of a codec that has
-     * fields, 0: the bytes do not suit it, and the frame becomes what auto chooses. */
+     * offset in the file and will be encoded in chunks of chunk_size, and what is known of the
+     * array there (field; all zero: nothing), as a pure function of these. What decoding needs of
+     * field and offset goes into the part. Returns its length, at most capacity, which may be 0, or
+     * a negative bale_err. Of a codec that has fields, 0: the bytes do not suit it, and the frame
+     * becomes what auto chooses. */
     int64_t (*learn)(void *work, int16_t parameter, const struct bale_field *field, uint64_t offset,
-                     const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity);
+                     uint32_t chunk_size, const uint8_t *raw, uint32_t raw_length, uint8_t *out,
+                     uint32_t capacity);
     /* Compresses one chunk of raw_length bytes to capacity bytes at most; capacity <= raw_length
      * - 1. part is what learn made of its frame. Returns the stored length, 0 when it does not fit
      * (the chunk is then stored raw), or a negative bale_err. */

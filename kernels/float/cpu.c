@@ -11,11 +11,13 @@ static int create(void **work)
 }
 
 static int64_t learn(void *work, int16_t parameter, const struct bale_field *field, uint64_t offset,
-                     const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity)
+                     uint32_t chunk_size, const uint8_t *raw, uint32_t raw_length, uint8_t *out,
+                     uint32_t capacity)
 {
     struct float_layout layout;
 
     (void)parameter;
+    (void)chunk_size;
     if (capacity < FLOAT_PART ||
         !float_learn(work, float_steps_best(), field, offset, raw, raw_length, &layout))
         return 0;

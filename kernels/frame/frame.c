@@ -107,7 +107,7 @@ static int encode_with_part(struct bale_scratch *scratch, struct bale_setting se
     if (!bale_frame_with_part_gains(length, 0))
         return NO_ROOM;
     part = codec->learn(scratch->work[codec->id], setting.parameter, &setting.field, frame->offset,
-                        raw, length, body, bale_part_limit(length));
+                        1u << frame->chunk_log2, raw, length, body, bale_part_limit(length));
     if (part < 0)
         return (int)part;
     if (part == 0 && bale_codec_has_field(codec->id))
@@ -120,6 +120,16 @@ static int encode_with_part(struct bale_scratch *scratch, struct bale_setting se
     to.out = body + part;
     to.room = bale_chunk_limit(length) - BALE_CHUNK_ENTRY - (uint32_t)part;
     return encode_chunks(scratch, &to, raw, frame);
+}
+
+/* What the frame is encoded with: its bytes are not all equal. */
+static struct bale_setting choose(struct bale_scratch *scratch, struct bale_setting setting,
+                                  const uint8_t *raw, uint32_t raw_length, uint8_t chunk_log2)
+{
+    setting = bale_setting_choose(scratch, setting, raw, raw_length, chunk_log2);
+    if (setting.codec == BALE_CODEC_ZERO)
+        setting.codec = BALE_CODEC_STORE;
+    return setting;
 }
 
 /* Encodes part and chunks behind the room for the head. NO_ROOM and NOT_SUITED: the frame has the
@@ -137,8 +147,8 @@ static int encode_shared(struct bale_scratch *scratch, struct bale_setting *sett
     if (err == NO_ROOM)
         *setting = (struct bale_setting){.codec = BALE_CODEC_STORE};
     if (err == NOT_SUITED)
-        *setting = bale_setting_choose(scratch, (struct bale_setting){.codec = BALE_CODEC_AUTO},
-                                       raw, frame->raw_length);
+        *setting = choose(scratch, (struct bale_setting){.codec = BALE_CODEC_AUTO}, raw,
+                          frame->raw_length, asked);
     if (err > 0)
         frame->chunk_log2 = asked;
     return err;
@@ -178,9 +188,7 @@ int bale_frame_encode(struct bale_scratch *scratch, struct bale_setting setting,
         bale_frame_set_zero(frame, raw[0]);
         frame->raw_checksum = zero_checksum(scratch, frame, raw);
     } else {
-        setting = bale_setting_choose(scratch, setting, raw, frame->raw_length, frame->chunk_log2);
-        if (setting.codec == BALE_CODEC_ZERO)
-            setting.codec = BALE_CODEC_STORE;
+        setting = choose(scratch, setting, raw, frame->raw_length, frame->chunk_log2);
         err = encode_body(scratch, &setting, raw, frame, out);
         if (err < 0)
             return err;

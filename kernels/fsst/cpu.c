@@ -20,7 +20,8 @@ static int create(void **work)
 }
 
 static int64_t learn(void *work, int16_t parameter, const struct bale_field *field, uint64_t offset,
-                     const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity)
+                     uint32_t chunk_size, const uint8_t *raw, uint32_t raw_length, uint8_t *out,
+                     uint32_t capacity)
 {
     struct fsst_work *w = work;
     struct fsst_symbols symbols;
@@ -28,6 +29,7 @@ static int64_t learn(void *work, int16_t parameter, const struct bale_field *fie
     (void)parameter;
     (void)field;
     (void)offset;
+    (void)chunk_size;
     fsst_learn(&w->learn, raw, raw_length, capacity, &symbols);
     return fsst_part_write(&symbols, out);
 }

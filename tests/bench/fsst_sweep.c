@@ -40,7 +40,7 @@ static uint32_t chunk_length(const struct extent *e, uint32_t at)
 static bool encode(void *work, struct extent *e, const uint8_t *raw)
 {
     static const struct bale_field none;
-    int64_t made = bale_codec_fsst.learn(work, 0, &none, 0, raw, e->length, e->part,
+    int64_t made = bale_codec_fsst.learn(work, 0, &none, 0, 1u << 16, raw, e->length, e->part,
                                          e->length / 8 < FSST_PART ? e->length / 8 : FSST_PART);
     bool fine = made >= 0;
 

@@ -103,7 +103,7 @@ alone data data.bale
 cat data | "$balefs" compress -j 5 | cmp - data.bale
 "$balefs" compress -j 1 <data | cmp - data.bale
 "$balefs" decompress -j 5 <data.bale | cmp - data
-names=$(codecs 'c["codec"]')
+names=$(codecs 'c["codec"]' 'c["default"]')
 for codec in $names auto:for=speed zstd:-3 zstd:9 gpulz:s=1,w=32,c=65536 culzss:v=1 lzr:2; do
     for length in 0 1 16385 400001; do
         size=16K

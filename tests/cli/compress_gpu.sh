@@ -54,7 +54,7 @@ cmp .out numbers
 
 # --- with one
 cp "$plugin" usr/lib/balefs/libbalefs_cuda.so
-names=$(codecs 'c["codec"]')
+names=$(codecs 'c["codec"]' 'c["default"]')
 for codec in $names; do
     for file in empty one numbers mixed holes; do
         both "$file" --codec "$codec"

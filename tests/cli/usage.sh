@@ -36,10 +36,23 @@ says '^balefs: --match: "nothing": A match is a glob'
 run 2 init --match '*.log gzip' "$work/new"
 says "gzip"
 
+# What changes values is for files alone.
+run 2 init --codec cusz "$work/new"
+says 'cusz begins with the type of the elements'
+fails 1 "$work/new: codec: cusz changes values, so it is for a file, or for a match line of the directory that the file is made in." \
+    init --codec cusz:f32,abs=1e-3 "$work/new"
+run 1 init --match '*.f32 cusz:f32,abs=1e-3' "$work/new"
+says 'cusz changes values'
+run 1 set "$store" cusz:f32,abs=1e-3
+says 'is a directory: cusz changes values, and is for files: name them with --match GLOB'
+run 0 set --match '*.f32' "$store" cusz:f32,abs=1e-3,dims=7x5
+run 2 recompress --codec cusz:f32,abs=1e-3 "$store"
+says 'give it to the files with balefs set'
+
 # The same codecs and the same sizes everywhere.
 mkdir "$work/tree"
 echo text >"$work/tree/text"
-names=$(codecs 'c["codec"]')
+names=$(codecs 'c["codec"]' 'c["default"]')
 for codec in $names auto:for=speed zstd:-7 zstd:19 gpulz:s=2,w=64 gpulz:level=3 culzss:v=1; do
     run 0 init --codec "$codec" --match "*.log $codec" "$work/with"
     run 0 import --codec "$codec" "$work/tree" "$work/with"

@@ -107,7 +107,7 @@ struct bale_extent_part codec_case_part(const struct bale_codec *codec, void *wo
 
     if (!codec->learn)
         return (struct bale_extent_part){NULL, 0};
-    length = codec->learn(work, parameter, &field, 0, raw, raw_length, room, most);
+    length = codec->learn(work, parameter, &field, 0, BALE_CELL, raw, raw_length, room, most);
     REQUIRE(length >= 0 && length <= most);
     return (struct bale_extent_part){room, (uint32_t)length};
 }

@@ -253,13 +253,14 @@ static void make_part(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32
     const uint8_t id = bale_cuda_codecs[codec].id;
     const int16_t parameter = (int16_t)chunk->parameter;
     uint8_t *raw = malloc(frame->raw_length);
+    const uint32_t first = chunk->raw_length;
     int64_t length = 0;
 
     for (uint32_t at = 0; raw && at < frame->raw_length; at += chunk->raw_length, chunk++)
         memcpy(raw + at, (const uint8_t *)(uintptr_t)chunk->address, chunk->raw_length);
     if (raw)
         length = codec_of(codec)->learn(bale_scratch_work(slot->scratch, id), parameter,
-                                        &frame->field, frame->offset, raw, frame->raw_length,
+                                        &frame->field, frame->offset, first, raw, frame->raw_length,
                                         part_cell(slot, f), bale_part_limit(frame->raw_length));
     set_part(slot, f, length > 0 ? (uint32_t)length : 0);
     free(raw);

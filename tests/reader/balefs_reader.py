@@ -17,6 +17,7 @@ from typing import Any, Callable, Iterator, NamedTuple, Optional, Union
 import lz4.block
 from xxhash import xxh3_64_intdigest as checksum
 
+import cusz
 import float_codec
 import fsst
 import lzr
@@ -40,9 +41,8 @@ FRAME_FIXED = HEAD.size + 8         # head without chunk table, with its checksu
 RAW_MAX = 64 * MIB
 FRAME_MAX = FRAME_FIXED + CHUNK.size * (RAW_MAX >> 12) + RAW_MAX
 CODEC_STORE, CODEC_ZERO, CODEC_LZ4, CODEC_ZSTD, CODEC_AUTO = 0, 1, 2, 3, 255
-CODEC_CULZSS, CODEC_GPULZ, CODEC_FSST, CODEC_LZR, CODEC_FLOAT = 16, 17, 18, 20, 21
-CODECS = {0: "store", 1: "zero", 2: "lz4", 3: "zstd", 16: "culzss", 17: "gpulz", 18: "fsst", 20: "lzr", 21: "float"}
-RESERVED = {19: "cusz"}
+CODEC_CULZSS, CODEC_GPULZ, CODEC_FSST, CODEC_CUSZ, CODEC_LZR, CODEC_FLOAT = 16, 17, 18, 19, 20, 21
+CODECS = {0: "store", 1: "zero", 2: "lz4", 3: "zstd", 16: "culzss", 17: "gpulz", 18: "fsst", 19: "cusz", 20: "lzr", 21: "float"}
 WITH_PART = (18, 19, 21)            # ids of codecs whose frames have an extent part (6)
 WITH_CELLS = (19, 21)               # and of those whose long chunks are hashed in parts of CELL bytes (6)
 CELL = 64 * KIB
@@ -212,6 +212,11 @@ def decode_chunk(codec: int, parameter: int, part: memoryview, stored: memoryvie
         length = len(raw) or -1
         if length == len(out):
             out[:] = raw
+    elif codec == CODEC_CUSZ:
+        raw = cusz.decode(bytes(part), bytes(stored), len(out)) or b""
+        length = len(raw) or -1
+        if length == len(out):
+            out[:] = raw
     elif codec == CODEC_LZR:
         raw = lzr.decode(bytes(stored), len(out)) or b""
         length = len(raw) or -1
@@ -222,8 +227,7 @@ def decode_chunk(codec: int, parameter: int, part: memoryview, stored: memoryvie
 
 
 def known_codec(codec: int, what: str) -> None:
-    supported(codec in CODECS, f"{what}: codec", "one of " + ", ".join(CODECS.values()),
-              RESERVED.get(codec, codec))
+    supported(codec in CODECS, f"{what}: codec", "one of " + ", ".join(CODECS.values()), codec)
 
 
 # Root slots (4)
@@ -360,10 +364,10 @@ def check_record(codec: int, kind: int, flags: int, pipeline: int, rounds: int, 
     lossy = codec in LOSSY
     require(kind in ((1, 2, 6) if lossy else (1, 2, 3, 4, 5)), f"{what}: type", "one of the codec",
             kind)
-    require(pipeline <= (4 if lossy else 0), f"{what}: pipeline", "one of the codec", pipeline)
+    require(pipeline <= (3 if lossy else 0), f"{what}: pipeline", "one of the codec", pipeline)
     require(rounds <= (2 if lossy else 0), f"{what}: rounding", "one of the codec", rounds)
     if lossy:
-        require(1 << 52 <= step <= 2045 << 52, f"{what}: step", "2^-1022 to 2^1022", f"{step:016x}")
+        require(2 << 52 <= step <= 2044 << 52, f"{what}: step", "2^-1021 to 2^1021", f"{step:016x}")
     else:
         same(f"{what}: step", 0, step)
     if kind == 6:

@@ -31,7 +31,7 @@ BOOT, OTHER_BOOT = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2
 ID = 0x1122334455667788
 EXTENT = 16384
 DIRECT = 255
-STORE, ZERO, LZ4, ZSTD, CULZSS, GPULZ, FSST, FLOAT, AUTO = 0, 1, 2, 3, 16, 17, 18, 21, 255
+STORE, ZERO, LZ4, ZSTD, CULZSS, GPULZ, FSST, CUSZ, AUTO = 0, 1, 2, 3, 16, 17, 18, 19, 255
 WITH_PART = (FSST, 19, 21)
 PARTS = b"part" + bytes(4)              # the feature tag of frames with an extent part
 PART = bytes([0, 0, 0, 0, 0, 0, 0, 1]) + b"abcdefgh"  # one symbol
@@ -209,12 +209,12 @@ class Builder:
         f = dict(magic=b"BSET", version=1, height=tree["height"], length=96,
                  generation=self.generation, id=ID, position=tree["position"], tree=tree["tree"],
                  size=tree["size"], type=1, flags=0, pipeline=0, rounds=0, x=7, y=5, z=0, offset=0,
-                 step=0)
+                 step=0x3F70 << 48)
         f.update(page)
         body = struct.pack("<4sBBHQQQQIBBBB5Q", *f.values())
         at = self.put(body + xxh(body))
         fields = dict(generation=self.generation, size=size, end=len(self.data), position=at,
-                      length=96, height=254, stored=self.stored, codec=FLOAT, features=PARTS,
+                      length=96, height=254, stored=self.stored, codec=CUSZ, features=PARTS,
                       tree=number(self.data[-8:]))
         fields.update(change)
         self.data[SLOT * slot:SLOT * slot + SLOT] = root(**fields)
@@ -392,7 +392,7 @@ class Good(Case):
         self.good(b.settings(100, b.page(1, records)), b"a" * 50 + b"b" * 50)
         b = Builder(7)
         at = b.frame(b"abc", 0, generation=3)
-        self.good(b.settings(3, (at, b.frames[at]), page=dict(generation=5, type=5, flags=1, z=3)),
+        self.good(b.settings(3, (at, b.frames[at]), page=dict(generation=5, type=2, flags=1, z=3)),
                   b"abc")
 
     def test_leaf(self) -> None:
@@ -691,7 +691,7 @@ class Bad(Case):
             with self.subTest(change):
                 self.bad(Builder().direct(b"abc" * 9, **change).data, what)
         for change, what in ((dict(version=2), "version"), (dict(flags=4), "flags"),
-                             (dict(codec=4), "codec"), (dict(codec=19), "cusz"),
+                             (dict(codec=4), "codec"),
                              (dict(features=b"DICT" * 2), "DICT"),
                              (dict(features=b"partDICT"), "DICT")):
             with self.subTest(change):
@@ -707,10 +707,10 @@ class Bad(Case):
             (dict(generation=0), "generation"), (dict(generation=2), "generation"),
             (dict(id=1), "container id"), (dict(height=254), "height"), (dict(height=9), "height"),
             (dict(height=0), "tree"), (dict(position=223), "position"), (dict(size=51), "length"),
-            (dict(tree=1), "checksum"), (dict(type=0), "type"), (dict(type=6), "type"),
-            (dict(type=7), "type"), (dict(pipeline=1), "pipeline"), (dict(rounds=1), "rounding"),
+            (dict(tree=1), "checksum"), (dict(type=0), "type"), (dict(type=6), "npy"),
+            (dict(type=7), "type"), (dict(pipeline=4), "pipeline"), (dict(rounds=3), "rounding"),
             (dict(x=0), "dims"), (dict(x=wide), "dims"), (dict(x=1 << 32, y=1 << 32), "dims"),
-            (dict(offset=1 << 63), "offset"), (dict(step=1), "step")]
+            (dict(offset=1 << 63), "offset"), (dict(step=0), "step"), (dict(type=3), "type")]
 
         def build(page: dict[str, Any], **change: Any) -> bytes:
             b = Builder()
@@ -782,7 +782,7 @@ class Bad(Case):
         self.assertEqual(self.read(two), bytes(100) + data + bytes(3900))
         self.bad(direct(features=bytes(8)), "without an extent part")
         self.bad(leaf(9000, lambda b: [b.extent(data, 100, FSST)]).data, "without an extent part")
-        self.bad(direct(19, pack=lambda c, d: d[100:]), "cusz", True)
+        self.bad(direct(19, pack=lambda c, d: d[100:]), "cusz decode")
         large = bytes([0, 0, 0, 0, 0, 0, 0, 80]) + strings(640)
         self.bad(direct(part=large), "extent part: length")
         self.bad(direct(raw=data[:1024], part=PART, pack=lambda c, d: d[:980]), "stored length")

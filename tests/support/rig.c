@@ -51,9 +51,11 @@ bool rig_field_setting(uint64_t x, struct bale_setting *setting)
     const struct bale_codec_about *codec;
 
     for (size_t i = 0; (codec = bale_codec_at(i)) != NULL; i++)
-        if (bale_codec_has_field(codec->id) && !bale_codec_is_lossy(codec->id)) {
-            *setting = (struct bale_setting){.codec = codec->id,
-                                             .field = {.type = BALE_FIELD_F32, .dims = {x}}};
+        if (bale_codec_has_field(codec->id)) {
+            const uint64_t step = bale_codec_is_lossy(codec->id) ? UINT64_C(0x3f70) << 48 : 0;
+
+            *setting = (struct bale_setting){
+                .codec = codec->id, .field = {.type = BALE_FIELD_F32, .dims = {x}, .step = step}};
             return true;
         }
     return false;

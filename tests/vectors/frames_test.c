@@ -54,17 +54,29 @@ static int decode(const struct file *in, uint8_t **raw, struct bale_frame *frame
     return bale_frame_decode(scratch, in->data, in->length, *raw, length, frame);
 }
 
-/* A codec whose every byte is defined must encode it again, byte for byte. */
-static void check_encode(const struct file *in, const struct file *raw, struct bale_frame frame)
+/* The setting that the vector was made with. */
+static struct bale_setting setting_of(const char *name, const struct bale_frame *frame)
 {
-    struct bale_setting setting = {.codec = BALE_CODEC_STORE};
+    const struct codec_sample *s = codec_case_of(frame->codec)->samples;
+    const char *what = name + strlen("good-") + strlen(bale_codec_name(frame->codec)) + 1;
+
+    for (; s && s->name; s++)
+        if (strcmp(s->name, what) == 0)
+            return codec_setting_parse(s->setting);
+    if (bale_codec_about(frame->codec)->built_in)
+        return (struct bale_setting){.codec = BALE_CODEC_STORE};
+    return (struct bale_setting){.codec = frame->codec, .parameter = (int16_t)frame->parameter};
+}
+
+/* A codec whose every byte is defined must encode it again, byte for byte. */
+static void check_encode(const char *name, const struct file *in, const struct file *raw,
+                         struct bale_frame frame)
+{
+    const struct bale_setting setting = setting_of(name, &frame);
     uint8_t *out = malloc(bale_frame_bound(frame.raw_length, frame.chunk_log2));
     size_t length;
 
     REQUIRE(out);
-    if (!bale_codec_about(frame.codec)->built_in)
-        setting =
-            (struct bale_setting){.codec = frame.codec, .parameter = (int16_t)frame.parameter};
     CHECK_EQ(bale_frame_encode(scratch, setting, raw->data, &frame, out, &length), BALE_OK);
     if (CHECK_EQ_U(length, in->length))
         CHECK_EQ_MEM(out, in->data, length);
@@ -129,7 +141,7 @@ static void check_good(const char *name)
         if (strstr(name, "-by-hand"))
             check_encode_chunks(&in, &raw, &frame);
         else if (codec_case_of(frame.codec)->defined)
-            check_encode(&in, &raw, frame);
+            check_encode(name, &in, &raw, frame);
     }
     free(out);
     free(raw.data);

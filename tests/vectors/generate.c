@@ -200,10 +200,6 @@ static void parts(void)
                                                    bale_get32(frame + craft_at_chunk(frame, 1)));
     craft_seal_head(frame, 2);
     emit_bad("bad-part-gain", length, "part and chunks are too long together");
-    length = plain_part();
-    frame[FRAME_AT_CODEC] = 19;
-    craft_seal_head(frame, 2);
-    emit_bad("unsupported-part-19", length, "a reserved codec, whose frames have an extent part");
 }
 
 static void broken(void)

@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "reader"))
-from test_reader import DIRECT, EXTENT, FSST, PARTS, ZERO, ZSTD, Builder, frame, root, strings, text, xxh
+from test_reader import CUSZ, DIRECT, EXTENT, FSST, PARTS, ZERO, ZSTD, Builder, frame, root, strings, text, xxh
 
 VECTORS: list[dict[str, Any]] = []
 TREE = 64                                       # where a slot has the head checksum
@@ -62,8 +62,8 @@ def slots() -> None:
             vector(f"fallback-direct-{name}-{sessions}",
                    f"a direct root as fallback, with a wrong {name}: the slot is damaged", data,
                    sessions, 4, b"newest")
-    vector("codec-19", "the codec setting is one that is reserved", bytes(
-        Builder().direct(b"abc", codec=19).data), "certain", 8, None)
+    vector("codec-22", "the codec setting is one that is not known", bytes(
+        Builder().direct(b"abc", codec=22).data), "certain", 8, None)
     vector("mode-of-another-store", "the mode of a container, in a store of the other kind", bytes(
         Builder().direct(b"abc", mode=0x81A4).data), "certain", 0, b"abc")
     vector("short", "the second slot is missing: it is read as zeros", root(), "certain", 0, b"")
@@ -164,6 +164,8 @@ def settings() -> None:
         builder.settings(3, (frame_at, builder.frames[frame_at])).data), "certain", 0, b"abc")
     vector("settings-empty", "a settings page, and no data", bytes(
         Builder().settings(0, (0, b"")).data), "certain", 0, b"")
+    vector("settings-none", "cusz has a settings page: the slot is damaged", bytes(
+        Builder().direct(b"abc", codec=CUSZ).data), "certain", 4, None)
     for name, page, change, what, fsck in (
             ("tag", {}, dict(features=bytes(8)), "the root has no tag: the slot is damaged", 4),
             ("codec", {}, dict(codec=ZSTD, parameter=1), "the codec knows no arrays: likewise", 4)):

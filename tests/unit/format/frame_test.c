@@ -332,8 +332,8 @@ static const struct rule part_rules[] = {
     {"less gain", BAD,
      {{CHUNK_AT(0), 4096}, {CHUNK_AT(2), 1600}, {FIELD(FRAME_AT_STORED_LENGTH), 9832}}},
     {"fsst with a parameter", BAD, {{FIELD(FRAME_AT_PARAMETER), 1}}},
-    {"reserved codec 19", NEW, {{FIELD(FRAME_AT_CODEC), 19}}},
-    {"reserved codec 21", NEW, {{FIELD(FRAME_AT_CODEC), 21}}},
+    {"cusz", OK, {{FIELD(FRAME_AT_CODEC), 19}}},
+    {"float", OK, {{FIELD(FRAME_AT_CODEC), 21}}},
 };
 
 static const struct rule zero_rules[] = {

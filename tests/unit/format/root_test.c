@@ -244,7 +244,8 @@ static const struct rule rules[] = {
     {"gpulz with pieces of 128 KiB", BAD, {{FIELD(ROOT_AT_CODEC), 17}, {FIELD(ROOT_AT_PARAMETER), 0x0620}}},
     {"gpulz with bit 14", BAD, {{FIELD(ROOT_AT_CODEC), 17}, {FIELD(ROOT_AT_PARAMETER), 0x4020}}},
     {"gpulz with bit 15", BAD, {{FIELD(ROOT_AT_CODEC), 17}, {FIELD(ROOT_AT_PARAMETER), 0x8020}}},
-    {"reserved codec 19", NEW, {{FIELD(ROOT_AT_CODEC), 19}, {FIELD(ROOT_AT_PARAMETER), 7}}},
+    {"cusz without a settings page", BAD, {{FIELD(ROOT_AT_CODEC), 19}, {FIELD(ROOT_AT_PARAMETER), 0}}},
+    {"codec 22", NEW, {{FIELD(ROOT_AT_CODEC), 22}, {FIELD(ROOT_AT_PARAMETER), 7}}},
     {"codec 254", NEW, {{FIELD(ROOT_AT_CODEC), 254}, {FIELD(ROOT_AT_PARAMETER), 0}}},
 
     {"container id 0", BAD, {{FIELD(ROOT_AT_CONTAINER_ID), 0}}},

@@ -240,7 +240,7 @@ static void test_refused(void)
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     attr = rig_attr(&rig);
     attr.setting = field_of(5);
-    attr.rounds = BALE_ROUNDS_YES;
+    attr.rounds = BALE_ROUNDS_END;
     CHECK_EQ(bale_container_set_attr(rig.container, &attr), BALE_E_INVALID);
     attr.setting = lz4;
     CHECK_EQ(bale_container_set_attr(rig.container, &attr), BALE_E_INVALID);

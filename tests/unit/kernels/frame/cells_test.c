@@ -35,7 +35,7 @@ static uint64_t by_parts(const uint8_t *bytes, uint32_t length)
 
 static void test_checksums(const uint8_t *bytes)
 {
-    static const uint8_t with_cells[] = {BALE_CODEC_RESERVED_19, BALE_CODEC_FLOAT};
+    static const uint8_t with_cells[] = {BALE_CODEC_CUSZ, BALE_CODEC_FLOAT};
     static const uint32_t longer[] = {CELL + 1, 2 * CELL, 3 * CELL - 1, 16 * CELL};
 
     for (size_t c = 0; c < sizeof with_cells; c++) {

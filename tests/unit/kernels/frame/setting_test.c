@@ -244,7 +244,8 @@ static void test_settings_of_tests(void)
         for (unsigned set = 1; set < SETTINGS_END; set <<= 1) {
             const char *text;
             bool found = codec->built_in ||
-                         (set == SETTINGS_CHUNK_SIZES && codec->chunk_log2 < BALE_CHUNK_LOG2_MAX);
+                         (set == SETTINGS_CHUNK_SIZES && codec->chunk_log2 < BALE_CHUNK_LOG2_MAX) ||
+                         (set == SETTINGS_DAMAGE && bale_codec_has_cells(codec->id));
             for (size_t s = 0; (text = codec_settings_next(set, &s)) != NULL;)
                 found |= codec_setting_parse(text).codec == codec->id;
             if (!CHECK(found))

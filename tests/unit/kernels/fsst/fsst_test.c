@@ -279,7 +279,7 @@ static void check_one(const uint8_t *raw, uint32_t length)
     static struct table table;
     void *work = bale_scratch_work(scratch, codec->id);
     uint32_t most = length / 8 < sizeof part ? length / 8 : (uint32_t)sizeof part;
-    int64_t got = codec->learn(work, 0, &none, 0, raw, length, part, most);
+    int64_t got = codec->learn(work, 0, &none, 0, BALE_CELL, raw, length, part, most);
 
     reference_learn(&table, raw, length);
     uint32_t wanted = reference_part(&table, expected);
@@ -349,18 +349,18 @@ static void test_purity(void)
 
     fill(1, raw, sizeof raw);
     data_fill(DATA_TEXT, 1, other, sizeof other);
-    first = (struct bale_extent_part){
-        part[0],
-        (uint32_t)codec->learn(work, 0, &none, 0, raw, sizeof raw, part[0], sizeof part[0])};
+    first = (struct bale_extent_part){part[0],
+                                      (uint32_t)codec->learn(work, 0, &none, 0, BALE_CELL, raw,
+                                                             sizeof raw, part[0], sizeof part[0])};
     length = codec->encode(work, 0, first, raw, sizeof raw, out[0], sizeof raw - 1);
     CHECK(length > 0);
-    second = (struct bale_extent_part){
-        part[1],
-        (uint32_t)codec->learn(work, 0, &none, 0, other, sizeof other, part[1], sizeof part[1])};
+    second = (struct bale_extent_part){part[1], (uint32_t)codec->learn(work, 0, &none, 0, BALE_CELL,
+                                                                       other, sizeof other, part[1],
+                                                                       sizeof part[1])};
     CHECK(codec->encode(work, 0, second, other, sizeof other, out[1], sizeof other - 1) > 0);
     CHECK_EQ(codec->encode(work, 0, first, raw, sizeof raw, out[1], sizeof raw - 1), length);
     CHECK_EQ_MEM(out[1], out[0], (size_t)length);
-    CHECK_EQ(codec->learn(work, 0, &none, 0, raw, sizeof raw, part[1], sizeof part[1]),
+    CHECK_EQ(codec->learn(work, 0, &none, 0, BALE_CELL, raw, sizeof raw, part[1], sizeof part[1]),
              first.length);
     CHECK_EQ_MEM(part[1], part[0], first.length);
 }

@@ -1,0 +1,140 @@
+/* What the parts of codec cusz share (spec.md). Elements are *words* here: of 32 bits for f32 and of
+ * 64 for f64, which wrap around. */
+#ifndef BALE_KERNELS_CUSZ_CUSZ_H
+#define BALE_KERNELS_CUSZ_CUSZ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/field.h"
+#include "kernels/codec/codec.h"
+#include "kernels/round/round.h"
+
+enum {
+    CUSZ_CHUNK = 1 << 20, /* bytes of a chunk at most */
+    CUSZ_RUNS = 16,       /* tokens 0 to 15: so many zeros, a power of two */
+    CUSZ_LITERALS = 128,  /* folded differences below it have tokens of their own */
+    CUSZ_CLASSES = CUSZ_RUNS + CUSZ_LITERALS - 1, /* the first token of those above */
+    CUSZ_CLASS_LOG2 = 7,                          /* log2 of CUSZ_LITERALS */
+    CUSZ_TOKENS = CUSZ_CLASSES + 4 * (64 - CUSZ_CLASS_LOG2),
+    CUSZ_LENGTH_MAX = 15, /* bits of a code */
+    CUSZ_LOOK = 11,       /* bits of a code that are looked up at once */
+    CUSZ_SEGMENT_MIN = 8, /* log2 of the elements of a segment */
+    CUSZ_SEGMENT_MAX = 15,
+    CUSZ_ORDERS = 4,
+    CUSZ_HEAD = 10, /* bytes of a part before strides and codebook */
+    CUSZ_PART = CUSZ_HEAD + 2 * 4 + CUSZ_TOKENS,
+    CUSZ_LISTED = 8, /* one of so many elements of a chunk may be listed at most */
+    CUSZ_UNFIT = 16, /* and of a frame, none of whose chunks has the codec otherwise */
+};
+
+/* A canonical code: length 0 for a token without one. */
+struct cusz_codes {
+    uint16_t code[CUSZ_TOKENS];
+    uint8_t length[CUSZ_TOKENS];
+    uint32_t literal[CUSZ_LITERALS]; /* of a folded word: code << 4 | length */
+};
+
+/* An extent part, taken apart. */
+struct cusz_part {
+    struct bale_rounding rounding;
+    uint8_t order;                     /* of the prediction, 0 to 3 */
+    uint8_t segment_log2;              /* of the longest segments */
+    uint8_t lead;                      /* bytes of a chunk before its first element */
+    uint32_t strides[CUSZ_ORDERS - 1]; /* elements between those that are subtracted */
+    struct cusz_codes codes;
+};
+
+/* For decoding: by the next CUSZ_LOOK bits length | CUSZ_SINGLE | token << 5 | word << 16, or 0 for
+ * longer codes. CUSZ_SINGLE: the token stands for one small word, which is there. Of longer ones, by
+ * length: codes from first on and below end have the tokens from at on. */
+enum { CUSZ_SINGLE = 16 };
+struct cusz_table {
+    uint32_t look[1 << CUSZ_LOOK];
+    uint16_t sorted[CUSZ_TOKENS];
+    uint32_t first[CUSZ_LENGTH_MAX + 1], end[CUSZ_LENGTH_MAX + 1], at[CUSZ_LENGTH_MAX + 1];
+};
+
+/* A bit string that is read from its highest bit on. */
+struct cusz_bits {
+    const uint8_t *bytes;
+    uint32_t length; /* bytes */
+};
+
+/* What depends on the width of words; the arrays of words are of that width. */
+struct cusz_width {
+    size_t size;
+    /* The multiples of count elements, into words, and the positions of those that are none,
+     * ascending, into list. Returns how many those are; list gets most at most. */
+    uint32_t (*quantise)(const struct bale_rounding *rounding, const uint8_t *elements,
+                         uint32_t count, void *words, uint32_t *list, uint32_t most);
+    /* words becomes what is left of it behind the prediction of the first order strides. */
+    void (*predict)(void *words, void *scratch, uint32_t count, const uint32_t *strides,
+                    unsigned order);
+    /* Undoes predict. */
+    void (*sum)(void *words, uint32_t count, const uint32_t *strides, unsigned order);
+    /* Adds the cost of a sample to costs, for each of orders. */
+    void (*sample)(const void *words, uint32_t count, const uint32_t *strides, unsigned orders,
+                   uint64_t costs[CUSZ_ORDERS]);
+    /* Adds how often tokens occur, without runs; and how often those of runs do. */
+    void (*count)(const void *words, uint32_t count, uint32_t counts[CUSZ_TOKENS]);
+    void (*count_runs)(const void *words, uint32_t count, uint32_t counts[CUSZ_RUNS]);
+    /* Writes segments of 2^segment_log2 words to out, and the bits of each to lengths. Returns the
+     * bytes, CUSZ_NO_ROOM or CUSZ_TOO_LONG. */
+    int64_t (*encode)(const struct cusz_codes *codes, const void *words, uint32_t count,
+                      unsigned segment_log2, uint8_t *lengths, uint8_t *out, size_t room);
+    /* One segment of exactly the bits from at to end. */
+    bool (*decode)(const struct cusz_table *table, struct cusz_bits in, uint64_t at, uint64_t end,
+                   void *words, uint32_t begin, uint32_t count);
+    /* The elements of count words. */
+    void (*restore)(const struct bale_rounding *rounding, const void *words, uint32_t count,
+                    uint8_t *elements);
+};
+enum { CUSZ_NO_ROOM = -1, CUSZ_TOO_LONG = -2 };
+
+extern const struct cusz_width cusz_width_f32, cusz_width_f64;
+
+static inline const struct cusz_width *cusz_width_of(const struct bale_rounding *rounding)
+{
+    return rounding->type == BALE_ROUND_F32 ? &cusz_width_f32 : &cusz_width_f64;
+}
+
+/* Code lengths: of Huffman's codes for counts, or of nearly equal ones for those above zero. At
+ * least two counts are above zero. */
+void cusz_lengths_huffman(const uint32_t counts[CUSZ_TOKENS], uint8_t lengths[CUSZ_TOKENS]);
+void cusz_lengths_equal(const uint32_t counts[CUSZ_TOKENS], uint8_t lengths[CUSZ_TOKENS]);
+
+/* The canonical codes of the lengths in codes. False: they do not make exactly one code. */
+bool cusz_codes_make(struct cusz_codes *codes);
+void cusz_table_make(const struct cusz_codes *codes, struct cusz_table *table);
+
+/* Writes a part of at most CUSZ_PART bytes; returns its length. */
+uint32_t cusz_part_write(const struct cusz_part *part, uint8_t out[static CUSZ_PART]);
+
+/* BALE_OK or BALE_E_CORRUPT. */
+int cusz_part_read(struct bale_extent_part bytes, struct cusz_part *part);
+
+/* Working memory of one thread. */
+struct cusz_work {
+    struct cusz_part part;
+    struct cusz_table table;
+    uint8_t bytes[CUSZ_PART]; /* that part and table were made of */
+    uint32_t length;          /* 0: of none */
+    uint32_t list[CUSZ_CHUNK / 4 / CUSZ_LISTED];
+    uint64_t words[CUSZ_CHUNK / 8];
+    uint64_t scratch[CUSZ_CHUNK / 8];
+};
+
+/* Makes a part of what is known and of the frame's bytes. False: the codec is not for them. */
+bool cusz_learn(struct cusz_work *work, const struct bale_field *field, uint64_t offset,
+                uint32_t chunk_size, const uint8_t *raw, uint32_t raw_length,
+                struct cusz_part *part);
+
+/* What bale_codec says of encode and decode. */
+int64_t cusz_encode(struct cusz_work *work, const struct cusz_part *part, const uint8_t *raw,
+                    uint32_t raw_length, uint8_t *out, uint32_t capacity);
+int cusz_decode(struct cusz_work *work, const struct cusz_part *part, const uint8_t *in,
+                uint32_t length, uint8_t *raw, uint32_t raw_length, struct bale_wanted wanted);
+
+#endif

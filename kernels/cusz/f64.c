@@ -1,0 +1,11 @@
+/* Elements of 64 bits. */
+#include <stdint.h>
+
+#define ELEMENT double
+#define WORD uint64_t
+#define SIGNED int64_t
+#define FOLD 63
+#define LIMIT 0x1p50
+#define SWAP __builtin_bswap64
+#define NAME cusz_width_f64
+#include "kernels/cusz/width.inc"

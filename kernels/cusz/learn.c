@@ -1,0 +1,177 @@
+/* Making a frame's extent part (spec.md, Choices). */
+#include <string.h>
+
+#include "kernels/codec/entropy.h"
+#include "kernels/cusz/cusz.h"
+
+/* A frame's elements, chunk by chunk. */
+struct frame {
+    const uint8_t *raw;
+    uint32_t length;
+    uint32_t chunk;
+    uint8_t lead;
+    const struct cusz_width *width;
+};
+
+/* The elements of the chunk at byte at. */
+static uint32_t elements_at(const struct frame *frame, uint32_t at, const uint8_t **elements)
+{
+    const uint32_t left = frame->length - at, length = left < frame->chunk ? left : frame->chunk;
+
+    *elements = frame->raw + at + frame->lead;
+    return length > frame->lead ? (length - frame->lead) / (uint32_t)frame->width->size : 0;
+}
+
+/* How many orders there are to choose from: as many dimensions are known, and one without
+ * prediction. */
+static unsigned orders_of(const struct bale_field *field, uint32_t chunk_elements,
+                          uint32_t strides[CUSZ_ORDERS - 1])
+{
+    unsigned orders = 2;
+
+    strides[0] = 1;
+    for (unsigned i = 1; i < CUSZ_ORDERS - 1 && field->dims[i] > 0; i++) {
+        uint64_t stride = field->dims[i - 1];
+        if (stride >= chunk_elements || (stride *= strides[i - 1]) >= chunk_elements)
+            break;
+        strides[i] = (uint32_t)stride;
+        orders = i + 2;
+    }
+    return orders;
+}
+
+/* The order that costs least in a sample of all chunks; of equal ones the least. False: too many
+ * elements are no multiples. */
+static bool choose_order(struct cusz_work *work, const struct frame *frame, unsigned orders,
+                         struct cusz_part *part)
+{
+    uint64_t costs[CUSZ_ORDERS] = {0};
+    uint32_t elements = 0, listed = 0;
+
+    for (uint32_t at = 0; at < frame->length; at += frame->chunk) {
+        const uint8_t *from;
+        const uint32_t count = elements_at(frame, at, &from);
+        listed += frame->width->quantise(&part->rounding, from, count, work->words, NULL, 0);
+        elements += count;
+        frame->width->sample(work->words, count, part->strides, orders, costs);
+    }
+    part->order = 0;
+    for (unsigned i = 1; i < orders; i++)
+        if (costs[i] < costs[part->order])
+            part->order = (uint8_t)i;
+    return elements > 0 && listed <= elements / CUSZ_UNFIT;
+}
+
+enum { FEW_ZEROS = 4 }; /* of a chunk, one of so many: auto takes them for single ones */
+
+/* Counts the tokens of all chunks, without runs; and those that zeros would be as runs. */
+static void count_tokens(struct cusz_work *work, const struct frame *frame,
+                         const struct cusz_part *part, enum bale_field_pipeline pipeline,
+                         uint32_t counts[CUSZ_TOKENS], uint32_t runs[CUSZ_RUNS])
+{
+    for (uint32_t at = 0; at < frame->length; at += frame->chunk) {
+        const uint32_t before = counts[0];
+        const uint8_t *from;
+        const uint32_t count = elements_at(frame, at, &from);
+        if (frame->length > frame->chunk) /* else they are there */
+            frame->width->quantise(&part->rounding, from, count, work->words, NULL, 0);
+        frame->width->predict(work->words, work->scratch, count, part->strides, part->order);
+        frame->width->count(work->words, count, counts);
+        if (pipeline != BALE_PIPELINE_AUTO || counts[0] - before > count / FEW_ZEROS)
+            frame->width->count_runs(work->words, count, runs);
+        else
+            runs[0] += counts[0] - before;
+    }
+}
+
+/* About how many bits Huffman's codes take, in 1/65536: the entropy, but at least a bit for the
+ * most frequent token. */
+static uint64_t estimate(const uint32_t counts[CUSZ_TOKENS])
+{
+    uint64_t sum = 0, total = 0;
+    uint32_t most = 0, rest;
+
+    for (uint32_t i = 0; i < CUSZ_TOKENS; i++) {
+        total += counts[i];
+        most = counts[i] > most ? counts[i] : most;
+        if (counts[i] > 0)
+            sum += (uint64_t)counts[i] * bale_log2_q16(counts[i]);
+    }
+    if (most <= total / 2)
+        return total * bale_log2_q16((uint32_t)total) - sum;
+    rest = (uint32_t)total - most;
+    sum -= (uint64_t)most * bale_log2_q16(most);
+    return (total << 16) + (rest > 0 ? (uint64_t)rest * bale_log2_q16(rest) - sum : 0);
+}
+
+/* Makes codes for counts, which get those of runs instead of zeros where the pipeline has them. */
+static void choose_codes(enum bale_field_pipeline pipeline, uint32_t counts[CUSZ_TOKENS],
+                         const uint32_t runs[CUSZ_RUNS], struct cusz_codes *codes)
+{
+    uint32_t with_runs[CUSZ_TOKENS];
+
+    memcpy(with_runs, counts, sizeof with_runs);
+    memcpy(with_runs, runs, CUSZ_RUNS * sizeof *runs);
+    if (pipeline == BALE_PIPELINE_AUTO)
+        pipeline = estimate(with_runs) < estimate(counts) ? BALE_PIPELINE_RLE_HUFFMAN
+                                                          : BALE_PIPELINE_HUFFMAN;
+    if (pipeline == BALE_PIPELINE_HUFFMAN) {
+        counts[0]++;
+        counts[CUSZ_RUNS]++;
+    } else {
+        memcpy(counts, with_runs, sizeof with_runs);
+        for (unsigned i = 0; i < CUSZ_RUNS; i++)
+            counts[i]++;
+    }
+    if (pipeline == BALE_PIPELINE_RLE)
+        cusz_lengths_equal(counts, codes->length);
+    else
+        cusz_lengths_huffman(counts, codes->length);
+    cusz_codes_make(codes);
+}
+
+/* The most elements that take SEGMENT_BITS on average. */
+enum { SEGMENT_BITS = 4096 };
+
+static uint8_t choose_segment(const uint32_t counts[CUSZ_TOKENS], const struct cusz_codes *codes,
+                              uint32_t elements)
+{
+    uint8_t log2 = CUSZ_SEGMENT_MAX;
+    uint64_t bits = 0;
+
+    for (uint32_t i = 0; i < CUSZ_TOKENS; i++) {
+        const unsigned extra = i < CUSZ_CLASSES ? 0 : (i - CUSZ_CLASSES) / 4 + CUSZ_CLASS_LOG2 - 2;
+        bits += (uint64_t)counts[i] * (codes->length[i] + extra);
+    }
+    while (log2 > CUSZ_SEGMENT_MIN && bits << log2 > (uint64_t)elements * SEGMENT_BITS)
+        log2--;
+    return log2;
+}
+
+bool cusz_learn(struct cusz_work *work, const struct bale_field *field, uint64_t offset,
+                uint32_t chunk_size, const uint8_t *raw, uint32_t raw_length,
+                struct cusz_part *part)
+{
+    const enum bale_field_pipeline pipeline = (enum bale_field_pipeline)field->pipeline;
+    const bool f64 = field->type == BALE_FIELD_F64;
+    struct frame frame = {.raw = raw, .length = raw_length, .chunk = chunk_size};
+    uint32_t counts[CUSZ_TOKENS] = {0}, runs[CUSZ_RUNS] = {0};
+    unsigned orders;
+
+    if ((field->type != BALE_FIELD_F32 && !f64) || frame.chunk > CUSZ_CHUNK ||
+        bale_rounding_make(&part->rounding, f64 ? BALE_ROUND_F64 : BALE_ROUND_F32,
+                           field->big_endian, field->step) < 0)
+        return false;
+    frame.width = cusz_width_of(&part->rounding);
+    /* Bytes to the next element; the array's begin may be behind them. */
+    frame.lead = (uint8_t)((field->offset - offset) % frame.width->size);
+    part->lead = frame.lead;
+    orders = orders_of(field, frame.chunk / (uint32_t)frame.width->size, part->strides);
+    if (!choose_order(work, &frame, orders, part))
+        return false;
+    count_tokens(work, &frame, part, pipeline, counts, runs);
+    choose_codes(pipeline, counts, runs, &part->codes);
+    part->segment_log2 =
+        choose_segment(counts, &part->codes, raw_length / (uint32_t)frame.width->size);
+    return true;
+}
