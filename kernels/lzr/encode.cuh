@@ -108,7 +108,7 @@ __device__ inline uint32_t write_head(const chunk &c, encode_shared *s, uint32_t
     return at + at % 2;
 }
 
-/* By a warp: a stream that is being encoded. What the next step needs is loaded a step before. */
+/* By a warp: a stream that is being encoded. What a step needs is loaded some steps before. */
 class stream_encoder
 {
   public:
@@ -119,13 +119,40 @@ class stream_encoder
     {
     }
 
-    /* The steps of a group, the last first, without the `carried` last literals. False: given up. */
-    __device__ bool group(uint32_t g, uint32_t carried)
+    /* Loads what the steps of a group need first. carried: of its literals. */
+    __device__ void begin(uint32_t g, uint32_t carried)
     {
         const uint32_t first = s_->group_round[g], end = s_->group_round[g + 1];
-        const uint32_t literal = s_->round_literal[first];
 
-        return literals(literal, s_->round_literal[end] - literal - carried) && rounds(first, end);
+        literal_ = s_->round_literal[first];
+        count_ = s_->round_literal[end] - literal_ - carried;
+        load((count_ + 31) / 32, next_); /* if there is none, it loads none */
+    }
+
+    /* The steps of a group that was begun, the last first; begins the group `then`, if there is
+     * one. False: given up. */
+    __device__ bool group(uint32_t g, bool has_then, uint32_t then)
+    {
+        const uint32_t first = s_->group_round[g], end = s_->group_round[g + 1];
+        uint32_t codes[ROUNDS] = {}, raw[ROUNDS] = {}; /* of lanes without a sequence: 0 */
+
+#pragma unroll
+        for (uint32_t i = 0; i < ROUNDS; i++)
+            load_round(first, end - 1 - i, &codes[i], &raw[i]);
+        if (!literals())
+            return false;
+        if (has_then)
+            begin(then, 0);
+        for (uint32_t end_round = end; end_round > first;)
+#pragma unroll
+            for (uint32_t i = 0; i < ROUNDS && end_round > first; i++) {
+                const uint32_t round = --end_round, now = codes[i], bits = raw[i];
+                load_round(first, round - ROUNDS, &codes[i], &raw[i]);
+                one_round(32 * round + lane() < sequences_, now, bits);
+                if (stream_.words() > most_)
+                    return false;
+            }
+        return true;
     }
 
     /* Its words, after its states. */
@@ -136,62 +163,54 @@ class stream_encoder
     }
 
   private:
-    static constexpr uint32_t STEPS = 4; /* of literals that are loaded together */
+    static constexpr uint32_t STEPS = 4;  /* of literals that are loaded together */
+    static constexpr uint32_t ROUNDS = 3; /* that are loaded before they are needed */
 
-    /* The literals of lane() in STEPS steps from `step` on; with tables << 8. */
-    __device__ void load(uint32_t first, uint32_t count, uint32_t step, uint32_t *to) const
+    /* The literals of lane() in the last STEPS of so many steps of the group; with tables << 8. */
+    __device__ void load(uint32_t steps, uint32_t *to) const
     {
+        const uint32_t step = steps > 0 ? (steps - 1) / STEPS * STEPS : 0;
+
 #pragma unroll
         for (uint32_t i = 0; i < STEPS; i++) {
             const uint32_t j = 32 * (step + i) + lane();
             to[i] = 0;
-            if (j < count) {
-                to[i] = r_->literals[first + j];
+            if (j < count_ && steps > 0) {
+                to[i] = r_->literals[literal_ + j];
                 if (four_)
-                    to[i] |= (uint32_t)r_->table[first + j] << 8;
+                    to[i] |= (uint32_t)r_->table[literal_ + j] << 8;
             }
         }
     }
 
-    __device__ bool literals(uint32_t first, uint32_t count)
+    /* The codes and raw bits of a round from `first` on; rounds before it wrap around. */
+    __device__ void load_round(uint32_t first, uint32_t round, uint32_t *codes, uint32_t *raw) const
     {
-        uint32_t step = (count + 31) / 32, now[STEPS], next[STEPS];
+        const uint32_t k = 32 * round + lane();
+
+        if ((int)round >= (int)first && k < sequences_) {
+            *codes = r_->codes[k];
+            *raw = r_->sequence[k];
+        }
+    }
+
+    __device__ bool literals()
+    {
+        uint32_t step = ((count_ + 31) / 32 + STEPS - 1) / STEPS * STEPS, now[STEPS];
         bale_rans::coded symbols[STEPS];
 
-        step = (step + STEPS - 1) / STEPS * STEPS;
-        load(first, count, step - STEPS, next); /* if there is none, it loads none */
         while (step > 0) {
             step -= STEPS;
 #pragma unroll
             for (uint32_t i = 0; i < STEPS; i++)
-                now[i] = next[i];
-            if (step > 0)
-                load(first, count, step - STEPS, next);
+                now[i] = next_[i];
+            load(step, next_);
 #pragma unroll
             for (uint32_t i = 0; i < STEPS; i++)
                 symbols[i] = s_->made.literal[now[i] >> 8][now[i] & 255];
 #pragma unroll
             for (uint32_t i = STEPS; i-- > 0;)
-                stream_.symbol(symbols[i], LITERAL_BITS, 32 * (step + i) + lane() < count);
-            if (stream_.words() > most_)
-                return false;
-        }
-        return true;
-    }
-
-    __device__ bool rounds(uint32_t first, uint32_t end)
-    {
-        uint32_t k = 32 * (end - 1) + lane();
-        uint32_t codes = k < sequences_ ? r_->codes[k] : 0;
-        uint32_t raw = k < sequences_ ? r_->sequence[k] : 0;
-
-        for (uint32_t round = end; round-- > first; k -= 32) {
-            const uint32_t now = codes, bits = raw;
-            if (round > first) {
-                codes = r_->codes[k - 32];
-                raw = r_->sequence[k - 32];
-            }
-            one_round(k < sequences_, now, bits);
+                stream_.symbol(symbols[i], LITERAL_BITS, 32 * (step + i) + lane() < count_);
             if (stream_.words() > most_)
                 return false;
         }
@@ -219,6 +238,8 @@ class stream_encoder
     uint32_t sequences_;
     bool four_;
     uint32_t most_;
+    uint32_t literal_, count_,
+        next_[STEPS]; /* of the group: its first literal, how many; the next */
     bale_rans::encoder stream_;
 };
 
@@ -232,13 +253,15 @@ __device__ inline uint32_t encode_stream(const chunk &c, const room *r, const en
     uint32_t g = s->groups - 1;
     g -= (g - index) % streams;
     const uint32_t end = s->round_literal[s->group_round[g + 1]];
-    uint32_t carried = min(end - s->round_literal[s->group_round[g]], CARRIED), carry = 0;
+    const uint32_t carried = min(end - s->round_literal[s->group_round[g]], CARRIED);
+    uint32_t carry = 0;
     for (uint32_t i = 0; i < 2; i++)
         if (32 * i + lane() < carried)
             carry |= (uint32_t)r->literals[end - carried + 32 * i + lane()] << 8 * i;
     stream_encoder stream(r, s, c.sequences, four, words, most, carry);
-    for (;; g -= streams, carried = 0) {
-        if (!stream.group(g, carried))
+    stream.begin(g, carried);
+    for (;; g -= streams) {
+        if (!stream.group(g, g >= streams, g - streams))
             return most + 1;
         if (g < streams)
             return stream.end();

@@ -9,6 +9,8 @@ namespace bale_lzr
 constexpr uint32_t LONGEST = 256;     /* of a match */
 constexpr uint32_t REPEATED_GAIN = 1; /* a match with a repeated offset may be so much shorter */
 constexpr uint32_t LEAST_FOUND = 4;
+/* Offsets from which a match has to be a byte longer to be worth its bits, and one more. */
+constexpr uint32_t FAR = 2048, FARTHER = 8192;
 constexpr uint32_t WARM_UP = 32; /* bytes */
 
 /* The length of the match at p that was found; 0: there is none. */
@@ -57,10 +59,11 @@ __device__ inline uint32_t parse(const encode_shared *s, uint32_t p, uint32_t en
                 continue;
         } else {
             const uint32_t behind = p + 1 < limit ? found_length(s, p + 1) : 0;
+            const uint32_t least = LEAST_FOUND + (found_offset >= FAR) + (found_offset >= FARTHER);
             if (again >= REPEATED_LEAST && again + REPEATED_GAIN >= n) {
                 n = again;
                 offset = last;
-            } else if (n < LEAST_FOUND || (n < MEASURED && behind > n)) {
+            } else if (n < least || (n < MEASURED && behind > n)) {
                 p++;
                 here = behind;
                 continue;

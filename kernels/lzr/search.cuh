@@ -90,11 +90,11 @@ __device__ inline void insert_part(uint32_t length, uint32_t part, uint16_t *tab
     }
 }
 
-/* A match at a position: its offset, its length << 16, and the agreeing bytes before it << 24. 0:
- * there is none. */
+/* A match at a position: its offset, the agreeing bytes before it << 16, its length << 24. 0: there
+ * is none. */
 __device__ inline uint32_t length_of(uint32_t match)
 {
-    return match >> 16 & 255;
+    return match >> 24;
 }
 
 /* The bytes around a position, four by four: of[k] are those from BEFORE_BYTES - 4 k before it on. */
@@ -154,20 +154,23 @@ __device__ inline uint32_t match_batch(const encode_shared *s, uint32_t length, 
     const around here(s, p);
     const uint32_t four = here.of[around::BEFORE];
     const uint32_t h = hash_of(four, here.of[around::BEFORE + 1] & 255);
-    uint32_t q = own;
-    bool fine = valid && q != NONE && s->bytes(q) == four;
+    const uint16_t *table = s->tables + (base / PART << TABLE_LOG2) + h;
+    uint32_t q = own; /* the bytes at NONE may be read */
+    bool fine = valid & (q != NONE) & (s->bytes(q) == four);
 
-    for (uint32_t part = base / PART; part-- > 0 && __any_sync(ALL, valid && !fine);)
+    for (uint32_t part = base / PART; part > 0 && __any_sync(ALL, valid && !fine); part--) {
+        table -= 1 << TABLE_LOG2;
         if (valid && !fine) {
-            q = s->tables[(part << TABLE_LOG2) + h];
-            fine = q != NONE && s->bytes(q) == four;
+            q = *table;
+            fine = (q != NONE) & (s->bytes(q) == four);
         }
+    }
     if (!__any_sync(ALL, fine))
         return 0;
     const around there(s, fine ? q : p);
     const uint32_t n = min(agree_after(here, there), length - p);
     const uint32_t before = min(agree_before(here, there), min(q, BEFORE_MOST));
-    return fine ? (p - q) | n << 16 | before << 24 : 0;
+    return fine ? (p - q) | before << 16 | n << 24 : 0;
 }
 
 /* By a warp: match: that of each lane, after: those of the batch behind. A position takes the match
@@ -175,9 +178,10 @@ __device__ inline uint32_t match_batch(const encode_shared *s, uint32_t length, 
 __device__ inline uint32_t inherit(uint32_t match, uint32_t after, uint32_t by)
 {
     const uint32_t other = __shfl_sync(ALL, lane() < by ? after : match, (int)((lane() + by) % 32));
-    const bool takes = other >> 24 >= by && length_of(other) + by > length_of(match);
+    const uint32_t longer = other + (by << 24) - (by << 16);
+    const bool reaches = (other & (16 - by) << 16) != 0; /* by or more bytes before it agree */
 
-    return takes ? other + (by << 16) - (by << 24) : match;
+    return reaches && longer > (match | 0xffffff) ? longer : match;
 }
 
 /* By a warp: the matches of a piece, from its end on. Those behind it are not inherited. */
