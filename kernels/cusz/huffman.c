@@ -45,14 +45,13 @@ static uint64_t take(struct rows *rows, uint16_t parent)
 static unsigned tree(const struct leaf *leaves, uint32_t count, uint8_t lengths[CUSZ_TOKENS])
 {
     struct rows rows = {.leaves = leaves, .leaf_end = count};
-    unsigned depth[CUSZ_TOKENS], longest = 0;
+    unsigned depth[CUSZ_TOKENS] = {0}, longest = 0;
 
     for (uint32_t i = 0; i < count - 1; i++) {
         uint64_t sum = take(&rows, (uint16_t)i);
         rows.joined[i] = sum + take(&rows, (uint16_t)i);
         rows.node_end = i + 1;
     }
-    depth[count - 2] = 0;
     for (uint32_t i = count - 2; i-- > 0;)
         depth[i] = depth[rows.parent[count + i]] + 1;
     for (uint32_t i = 0; i < count; i++) {

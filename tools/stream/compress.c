@@ -18,6 +18,7 @@ static const char compress_help[] =
     "standard input to standard output. The new file has mode, times and, as far as\n"
     "allowed, the owner of FILE, and appears when it is complete. The outputs of several\n"
     "commands may be joined with cat. Nothing is written into the directory of a store.\n"
+    "With cusz, elements change within the bound; files that are no arrays stay exact.\n"
     "\n"
     "  -o, --output FILE    writes to FILE\n"
     "  -c, --stdout         writes to standard output\n"
@@ -26,7 +27,8 @@ static const char compress_help[] =
     "      --codec CODEC    {codecs}\n"
     "                       [auto] (balefs help codecs). There is no short -c for it: it is\n"
     "                       short for --stdout here, as with gzip\n"
-    "  -e, --extent SIZE    bytes that become one frame [128K]: 16K to 64M, in steps of 4K\n"
+    "  -e, --extent SIZE    bytes that become one frame [128K; with a codec for arrays 1M]:\n"
+    "                       16K to 64M, in steps of 4K\n"
     "      --chunk SIZE     bytes of a frame compressed together [64K]: 4K to 64M, a power\n"
     "                       of two; more gives smaller files\n"
     "  -j, --threads N      uses N threads [as many as there are CPUs]\n"
@@ -168,6 +170,9 @@ static int check_usage(const struct bale_command *command, struct bale_packing *
     if (!bale_codec_takes_chunks(packing->pack.setting.codec, packing->pack.chunk_log2))
         return bale_usage_error(command, "--chunk: chunks of %s are 64K at most",
                                 bale_codec_name(packing->pack.setting.codec));
+    if (packing->pack.setting.field.type == BALE_FIELD_NPY)
+        return bale_usage_error(command, "--codec: npy is for files in a mount: give f32 or f64, "
+                                         "dims and offset");
     if (packing->output && files > 1)
         return bale_usage_error(command, "--output is for one FILE: several go to one place with "
                                          "--stdout");
@@ -177,9 +182,7 @@ static int check_usage(const struct bale_command *command, struct bale_packing *
 static int compress_run(const struct bale_command *command, int argc, char **argv)
 {
     struct bale_packing packing = {
-        .pack = {.setting = {.codec = BALE_CODEC_AUTO},
-                 .extent = BALE_EXTENT_DEFAULT,
-                 .chunk_log2 = BALE_CHUNK_LOG2_DEFAULT},
+        .pack = {.setting = {.codec = BALE_CODEC_AUTO}, .chunk_log2 = BALE_CHUNK_LOG2_DEFAULT},
         .engine = BALE_ENGINE_CPU,
         .unpacks = command == &bale_command_decompress,
     };
@@ -194,6 +197,10 @@ static int compress_run(const struct bale_command *command, int argc, char **arg
         if (status != 0)
             return status;
     }
+    if (packing.pack.extent == 0)
+        packing.pack.extent = bale_codec_has_field(packing.pack.setting.codec)
+                                  ? BALE_EXTENT_WITH_PART
+                                  : BALE_EXTENT_DEFAULT;
     status = check_usage(command, &packing, argc - optind);
     return status != 0 ? status : bale_packing_run(&packing, argc - optind, argv + optind);
 }

@@ -7,6 +7,7 @@
 #include "format/err.h"
 #include "format/stream.h"
 #include "kernels/engine/dispatch.h"
+#include "kernels/round/piece.h"
 #include "tools/common/message.h"
 #include "tools/common/size.h"
 
@@ -22,6 +23,7 @@ struct packer {
     size_t room;       /* of an entry's stored bytes */
     unsigned started;
     bool ended;
+    bool exact; /* no element is rounded, whatever the setting says */
 };
 
 ssize_t bale_source_read(const struct bale_source *source, void *bytes, size_t length)
@@ -115,6 +117,26 @@ static void skip_hole(struct packer *packer)
         packer->data_end = UINT64_MAX;
 }
 
+/* With a lossy setting: rounds the elements of the length bytes that the source has next, unless the
+ * source's begin shows that it is no array. */
+static void round_extent(struct packer *packer, uint8_t *raw, size_t length)
+{
+    const struct bale_field *field = &packer->pack->setting.field;
+    const char *what;
+
+    if (!bale_codec_is_lossy(packer->pack->setting.codec) || packer->exact)
+        return;
+    what =
+        packer->at == 0
+            ? bale_round_refuses(field, raw, length < BALE_ROUND_BEGIN ? length : BALE_ROUND_BEGIN)
+            : NULL;
+    if (what)
+        bale_message("%s: stored without loss: it is %s and no array", packer->source->name, what);
+    packer->exact = what != NULL;
+    if (!what)
+        bale_round_piece(field, packer->at, raw, length);
+}
+
 /* Reads the next extent into the entry and starts to encode it. */
 static bool fill_extent(struct packer *packer, struct bale_ring_entry *entry)
 {
@@ -126,6 +148,7 @@ static bool fill_extent(struct packer *packer, struct bale_ring_entry *entry)
     packer->ended = got < (ssize_t)packer->pack->extent;
     if (got <= 0)
         return got == 0;
+    round_extent(packer, entry->raw, (size_t)got);
     item->kind = BALE_ITEM_ENCODE;
     item->setting = packer->pack->setting;
     item->frame = (struct bale_frame){

@@ -194,7 +194,8 @@ static void test_pipelines(void)
         int64_t best = INT64_MAX, chosen = 0;
         fill(x, ELEMENTS, kinds[k].spread, kinds[k].sparse);
         for (int p = BALE_PIPELINE_AUTO; p <= BALE_PIPELINE_RLE_HUFFMAN; p++) {
-            struct bale_field field = field_of(BALE_FIELD_F32, 0.25, 100, 20, p);
+            struct bale_field field =
+                field_of(BALE_FIELD_F32, 0.25, 100, 20, (enum bale_field_pipeline)p);
             make(&field, (const uint8_t *)x, sizeof x, &made);
             REQUIRE(made.length > 0);
             if (p == BALE_PIPELINE_AUTO)

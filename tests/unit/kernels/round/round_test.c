@@ -235,7 +235,7 @@ static void test_known(void)
     memcpy(x, in, sizeof x);
     CHECK_EQ(bale_rounding_make(&rounding, BALE_ROUND_F32, false, double_bits(0.5)), BALE_OK);
     bale_round(&rounding, (uint8_t *)x, sizeof in / sizeof *in);
-    CHECK(memcmp(x, out, sizeof x) == 0);
+    CHECK_EQ_MEM((const uint8_t *)x, (const uint8_t *)out, sizeof x);
 }
 
 /* A thread that rounds upwards and, on x86, has neither denormals nor masked traps gets the same
@@ -261,7 +261,7 @@ static void test_mode(void)
     CHECK((__builtin_ia32_stmxcsr() & 0x8040) == 0x8040);
 #endif
     fesetenv(&before);
-    CHECK(memcmp(x, out, sizeof x) == 0);
+    CHECK_EQ_MEM((const uint8_t *)x, (const uint8_t *)out, sizeof x);
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,85 @@
+#include "kernels/round/piece.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "format/err.h"
+#include "kernels/round/round.h"
+
+enum { PAGE = 4096 };
+
+/* Whether the bytes are UTF-8 without control characters; the last character may be cut. */
+static bool is_text(const uint8_t *bytes, size_t length)
+{
+    size_t i = 0;
+
+    while (i < length) {
+        const uint8_t c = bytes[i++];
+        size_t more = c < 0x80 ? 0 : c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : 1;
+        if (c < 0x20 ? c != '\t' && c != '\n' && c != '\r' && c != '\f'
+                     : c == 0x7f || (c >= 0x80 && c < 0xc2) || c > 0xf4)
+            return false;
+        for (; more > 0 && i < length; more--)
+            if (bytes[i++] >> 6 != 2)
+                return false;
+    }
+    return length > 0;
+}
+
+const char *bale_round_refuses(const struct bale_field *field, const uint8_t *begin, size_t length)
+{
+    static const struct {
+        const char *name, *magic;
+        size_t at, length;
+    } kinds[] = {{"HDF5", "\x89HDF\r\n\x1a\n", 0, 8},
+                 {"HDF5", "\x89HDF\r\n\x1a\n", 512, 8},
+                 {"HDF5", "\x89HDF\r\n\x1a\n", 1024, 8},
+                 {"HDF5", "\x89HDF\r\n\x1a\n", 2048, 8},
+                 {"NetCDF", "CDF\x01", 0, 4},
+                 {"NetCDF", "CDF\x02", 0, 4},
+                 {"NetCDF", "CDF\x05", 0, 4},
+                 {"zip", "PK\x03\x04", 0, 4},
+                 {"zip", "PK\x05\x06", 0, 4},
+                 {"gzip", "\x1f\x8b\x08", 0, 3},
+                 {"zstd", "\x28\xb5\x2f\xfd", 0, 4},
+                 {"xz", "\xfd\x37zXZ\0", 0, 6},
+                 {"tar", "ustar", 257, 5},
+                 {"ELF",
+                  "\x7f"
+                  "ELF",
+                  0, 4}};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (length >= kinds[i].at + kinds[i].length &&
+            memcmp(begin + kinds[i].at, kinds[i].magic, kinds[i].length) == 0)
+            return kinds[i].name;
+    if (field->offset == 0 && length >= 6 && memcmp(begin, "\x93NUMPY", 6) == 0)
+        return "NumPy";
+    return is_text(begin, length) ? "text" : NULL;
+}
+
+void bale_round_piece(const struct bale_field *field, uint64_t offset, uint8_t *bytes,
+                      size_t length)
+{
+    const size_t width = field->type == BALE_FIELD_F64 ? 8 : 4;
+    const uint64_t end = offset + length;
+    struct bale_rounding rounding;
+
+    if ((field->type != BALE_FIELD_F32 && field->type != BALE_FIELD_F64) ||
+        bale_rounding_make(&rounding,
+                           field->type == BALE_FIELD_F64 ? BALE_ROUND_F64 : BALE_ROUND_F32,
+                           field->big_endian, field->step) < 0)
+        return;
+    if ((field->offset - offset) % width == 0 && field->offset % width == 0 &&
+        field->offset <= offset) {
+        bale_round(&rounding, bytes, length / width); /* no element lies across anything */
+        return;
+    }
+    for (uint64_t at = offset > field->offset ? offset : field->offset; at < end;) {
+        const uint64_t page = at - at % PAGE + PAGE, stop = page < end ? page : end;
+        at += (field->offset - at) % width; /* to the next element */
+        if (at + width <= stop)
+            bale_round(&rounding, bytes + (at - offset), (size_t)(stop - at) / width);
+        at = stop;
+    }
+}

@@ -1,0 +1,129 @@
+/* Which bytes of a file rounding changes, piece by piece; and files that it leaves alone. */
+#include "kernels/round/piece.h"
+#include "kernels/round/round.h"
+#include "tests/check.h"
+#include "tests/codecs/data.h"
+
+enum { LENGTH = 20000 };
+
+static struct bale_field field_of(enum bale_field_type type, uint64_t offset, bool big_endian)
+{
+    const double step = 0.5;
+    struct bale_field field = {.type = (uint8_t)type, .offset = offset, .big_endian = big_endian};
+
+    memcpy(&field.step, &step, sizeof step);
+    return field;
+}
+
+/* Element by element, from the rule. */
+static void expect(const struct bale_field *field, uint64_t offset, uint8_t *bytes, size_t length)
+{
+    const size_t width = field->type == BALE_FIELD_F64 ? 8 : 4;
+    struct bale_rounding rounding;
+
+    bale_rounding_make(&rounding, width == 8 ? BALE_ROUND_F64 : BALE_ROUND_F32, field->big_endian,
+                       field->step);
+    for (uint64_t at = field->offset; at + width <= offset + length; at += width)
+        if (at >= offset && at / 4096 == (at + width - 1) / 4096)
+            bale_round(&rounding, bytes + (at - offset), 1);
+}
+
+static void test_pieces(void)
+{
+    static uint8_t raw[LENGTH], want[LENGTH], got[LENGTH];
+    uint64_t state = 4;
+
+    for (unsigned n = 0; n < 400; n++) {
+        const struct bale_field field =
+            field_of(n % 2 ? BALE_FIELD_F32 : BALE_FIELD_F64,
+                     n % 3 ? data_next(&state) % 9000 : data_next(&state) % 64 * 8, n % 5 == 0);
+        const uint64_t offset = n % 7 ? data_next(&state) % 9000 : data_next(&state) % 8 * 4096;
+        const size_t length = n % 4 ? data_next(&state) % LENGTH : data_next(&state) % 20;
+        for (size_t i = 0; i < LENGTH; i += 4) {
+            const float x = (float)(data_next(&state) % 4096) / 64;
+            memcpy(raw + i, &x, 4);
+        }
+        memcpy(want, raw, LENGTH);
+        memcpy(got, raw, LENGTH);
+        expect(&field, offset, want, length);
+        bale_round_piece(&field, offset, got, length);
+        CHECK_EQ_MEM(got, want, LENGTH);
+    }
+}
+
+/* A file rounded piece by piece, where pieces begin at multiples of 4096, is the file rounded. */
+static void test_split(void)
+{
+    static uint8_t once[LENGTH], parts[LENGTH];
+    const struct bale_field field = field_of(BALE_FIELD_F32, 7, false);
+    uint64_t state = 8;
+
+    data_random(&state, once, LENGTH);
+    memcpy(parts, once, LENGTH);
+    bale_round_piece(&field, 0, once, LENGTH);
+    for (size_t at = 0; at < LENGTH; at += 4096)
+        bale_round_piece(&field, at, parts + at, LENGTH - at < 4096 ? LENGTH - at : 4096);
+    CHECK_EQ_MEM(parts, once, LENGTH);
+}
+
+static void refuses(const char *want, const char *begin, size_t length, size_t at)
+{
+    const struct bale_field field = field_of(BALE_FIELD_F32, 0, false);
+    uint8_t file[BALE_ROUND_BEGIN] = {0, 1, 2};
+    const char *found;
+
+    memcpy(file + at, begin, length);
+    CHECK_EQ_STR(bale_round_refuses(&field, file, sizeof file), want);
+    found = bale_round_refuses(&field, file, at + length - 1);
+    CHECK(!found || strcmp(found, "text") == 0);
+}
+
+static void test_refused(void)
+{
+    const struct bale_field plain = field_of(BALE_FIELD_F32, 0, false);
+    const struct bale_field behind = field_of(BALE_FIELD_F32, 128, false);
+    uint8_t file[BALE_ROUND_BEGIN];
+    uint64_t state = 2;
+
+    for (size_t at = 0; at <= 2048; at = at ? 2 * at : 512)
+        refuses("HDF5", "\x89HDF\r\n\x1a\n", 8, at);
+    refuses("NetCDF", "CDF\x02", 4, 0);
+    refuses("zip", "PK\x03\x04", 4, 0);
+    refuses("gzip", "\x1f\x8b\x08", 3, 0);
+    refuses("tar", "ustar", 5, 257);
+    refuses("ELF", "\177ELF", 4, 0);
+    refuses("NumPy", "\x93NUMPY", 6, 0);
+    CHECK_EQ_STR(bale_round_refuses(&plain, (const uint8_t *)"1.5 2.5\n3 \xe2\x82", 12), "text");
+    CHECK(bale_round_refuses(&behind, (const uint8_t *)"\x93NUMPY\1\0", 8) == NULL);
+    CHECK(bale_round_refuses(&plain, (const uint8_t *)"\0\0\x80?\0\0\0@", 8) == NULL);
+    CHECK(bale_round_refuses(&plain, file, 0) == NULL);
+    for (int n = 0; n < 100; n++) {
+        data_field(&state, file, sizeof file);
+        CHECK(bale_round_refuses(&plain, file, sizeof file) == NULL);
+    }
+}
+
+/* Without a step, or of another type, nothing is rounded. */
+static void test_lossless(void)
+{
+    struct bale_field field = field_of(BALE_FIELD_I32, 0, false);
+    uint8_t bytes[64], same[64];
+    uint64_t state = 6;
+
+    data_random(&state, bytes, sizeof bytes);
+    memcpy(same, bytes, sizeof bytes);
+    bale_round_piece(&field, 0, bytes, sizeof bytes);
+    field = field_of(BALE_FIELD_F32, 0, false);
+    field.step = 0;
+    bale_round_piece(&field, 0, bytes, sizeof bytes);
+    CHECK_EQ_MEM(bytes, same, sizeof bytes);
+}
+
+int main(void)
+{
+    test_pieces();
+    test_split();
+    test_refused();
+    test_lossless();
+    return check_result();
+}
