@@ -22,6 +22,7 @@
     X(import)                                                                                      \
     X(compress)                                                                                    \
     X(decompress)                                                                                  \
+    X(quality)                                                                                     \
     X(bench)                                                                                       \
     X(bench_engine)                                                                                \
     X(doctor)

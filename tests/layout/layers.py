@@ -19,7 +19,7 @@ LIBRARY = ["format", "kernels/base", "kernels/round", "kernels/codec", "kernels/
 FS = ["fs/base", "fs/container", "fs/cache", "fs/inode", "fs/store", "fs/fuse", "fs/daemon"]
 
 # Each may include from tools/common, and no other except as TOOLS_ARROWS says.
-TOOLS = ["tools/mount", "tools/inspect", "tools/transfer", "tools/stream", "tools/bench", "tools/doctor"]
+TOOLS = ["tools/mount", "tools/inspect", "tools/transfer", "tools/stream", "tools/quality", "tools/bench", "tools/doctor"]
 TOOLS_ARROWS = {
     "tools/bench": ["tools/stream"],  # what is compressed: files and pipes in parts
     "tools/doctor": ["tools/mount"],  # whether a mount in a namespace works

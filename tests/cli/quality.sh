@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# quality: what it says of copies with known errors, and its picture.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+cd "$work"
+# field.f32 is 40 x 30 x 5; good.f32 has errors of 0.25 and of exactly the bound, 0.5; bad.f32 one that is a bit more, and a
+# NaN that became a number; big.f64 has a head of 16 bytes and is big-endian.
+/usr/bin/python3 - <<'END'
+import struct
+values = [x * 0.5 + y - z * z for z in range(5) for y in range(30) for x in range(40)]
+nan = struct.pack("<I", 0x7fc12345)
+def store(name, values):
+    data = bytearray(struct.pack("<6000f", *values))
+    data[400:404] = nan
+    open(name, "wb").write(data)
+store("field.f32", values)
+good = list(values)
+good[10] += 0.25
+good[20] -= 0.5
+store("good.f32", good)
+good[30] += 0.500001
+store("bad.f32", good)
+data = bytearray(open("good.f32", "rb").read())
+data[400:404] = bytes(4)
+open("number.f32", "wb").write(data)
+for name, of in ("big.f64", values), ("copy.f64", [v + 1e-3 for v in values]):
+    open(name, "wb").write(bytes(16) + struct.pack(">6000d", *of))
+END
+
+quality() { run "$1" quality --type f32 --dims 40x30x5 --bound 0.5 --json field.f32 "$2"; }
+quality 0 good.f32
+is 'true 0 2 0.5 20' "$(json '"%s %d %d %s %d" % (str(d["kept"]).lower(), d["beyond"], d["different"], d["largest_error"], d["largest_error_at"])')" "good.f32"
+is '6000 5999 -16.0 48.5' "$(json '"%d %d %s %s" % (d["elements"], d["numbers"], d["low"], d["high"])')" "its numbers"
+is '0.5 [1, 5997, 1]' "$(json '"%s %s" % (d["histogram"]["to"], [n for n in d["histogram"]["counts"] if n])')" "its histogram"
+# sqrt((0.25^2 + 0.5^2) / 5999) of a range of 64.5
+is '79.02' "$(json '"%.2f" % d["psnr"]')" "its PSNR"
+quality 1 bad.f32
+is 'false 1' "$(json '"%s %d" % (str(d["kept"]).lower(), d["beyond"])')" "bad.f32"
+quality 1 number.f32
+is 'false 1' "$(json '"%s %d" % (str(d["kept"]).lower(), d["beyond"])')" "a NaN that became a number"
+quality 0 field.f32
+is 'true None' "$(json '"%s %s" % (str(d["kept"]).lower(), d["psnr"])')" "the same"
+
+run 0 quality --type f64 --big-endian --offset 16 big.f64 copy.f64
+prints '^largest error +0.001, '
+prints '^elements +6000, 6000 '
+prints '^different +6000 elements'
+
+# The picture: three slices and the histogram; without dims the histogram alone.
+run 0 quality --type f32 --dims 40x30x5 --bound 0.5 --svg quality.svg field.f32 good.f32
+/usr/bin/python3 - <<'END' || fail "the picture is not as it should be"
+import base64, struct, xml.etree.ElementTree as tree, zlib
+svg = "{http://www.w3.org/2000/svg}"
+root = tree.parse("quality.svg").getroot()
+images = [i.get("href") for i in root.iter(svg + "image")]
+assert len(images) == 3 and len([r for r in root.iter(svg + "rect")]) == 18
+pixels = []
+for image in images:
+    png = base64.b64decode(image.removeprefix("data:image/png;base64,"))
+    at = 8
+    while at < len(png):
+        length, kind = struct.unpack_from(">I4s", png, at)
+        data = png[at + 8:at + 8 + length]
+        assert zlib.crc32(kind + data) == struct.unpack_from(">I", png, at + 8 + length)[0]
+        if kind == b"IHDR":
+            assert struct.unpack_from(">II", data) == (40, 30)
+        if kind == b"IDAT":
+            rows = zlib.decompress(data)
+            assert len(rows) == 30 * 121
+            pixels.append(rows)
+        at += 12 + length
+assert pixels[0] == pixels[1] and pixels[2][1:4] == bytes([247] * 3)
+END
+run 0 quality --type f32 --svg - field.f32 good.f32
+prints '^<svg '
+case $out in *'<image'*) fail "slices of one dimension" ;; esac
+echo text >other.txt
+run 1 quality --type f32 --svg other.txt field.f32 good.f32
+says 'other.txt'
+is text "$(cat other.txt)" "what is no picture"
+
+refused() { # STATUS PATTERN ARGUMENT...
+    run "$1" quality "${@:3}"
+    says "$2"
+}
+refused 2 'give --type' field.f32 good.f32
+refused 2 '--type is f32 or f64' --type i32 field.f32 good.f32
+refused 2 'need --type' --dims 3 field.f32 good.f32
+refused 2 'ORIGINAL and COPY' --type f32 field.f32
+refused 1 'same size' --type f32 field.f32 big.f64
+refused 1 'give other --dims' --type f32 --dims 100x100 field.f32 good.f32
+refused 1 'none: cannot be compared' --type f32 none good.f32
+
+# compress with a bound: it is kept, and the ratio is that of an array; what is no array stays exact.
+run 0 compress --codec cusz:f32,abs=0.5,dims=40x30x5 field.f32
+run 0 decompress -o back.f32 field.f32.bale
+quality 0 back.f32
+is 'true True' "$(json '"%s %s" % (str(d["kept"]).lower(), d["different"] > 1000)')" "what compress made"
+[ "$(stat -c %s field.f32.bale)" -lt 8000 ] || fail "24000 bytes became $(stat -c %s field.f32.bale)"
+run 0 compress --codec cusz:f32,abs=0.5 other.txt
+says 'other.txt: stored without loss: it is text and no array'
+run 0 decompress -c other.txt.bale
+is text "$out" "text with a bound"
+run 2 compress --codec cusz:npy,abs=0.5 field.f32
+says 'npy is for files in a mount'

@@ -1,0 +1,350 @@
+/* balefs quality: says what a lossy copy of an array differs in from its original. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "format/reason.h"
+#include "kernels/frame/field.h"
+#include "kernels/frame/number.h"
+#include "kernels/frame/setting.h"
+#include "tools/balefs.h"
+#include "tools/common/json.h"
+#include "tools/common/message.h"
+#include "tools/common/options.h"
+#include "tools/common/output.h"
+#include "tools/common/size.h"
+#include "tools/quality/compare.h"
+#include "tools/quality/picture.h"
+
+static const char help[] =
+    "usage: balefs quality [OPTION...] ORIGINAL COPY\n"
+    "\n"
+    "Compares an array of numbers with a lossy copy: the largest error, whether the bound\n"
+    "was kept, PSNR, NRMSE, ratio and a histogram of the errors. Without --type, what COPY's\n"
+    "attribute user.balefs.codec says of the array holds, with its bound. Elements that are\n"
+    "no finite numbers must be the same in both, bit for bit.\n"
+    "\n"
+    "      --type TYPE\n"
+    "              f32 or f64\n"
+    "      --dims XxYxZ\n"
+    "              elements along each dimension, the one first whose elements are adjacent;\n"
+    "              for the slices of the picture\n"
+    "      --big-endian\n"
+    "      --offset N\n"
+    "              bytes before the first element\n"
+    "      --bound E\n"
+    "              the bound that is looked at\n"
+    "      --json  an object: elements, numbers, low, high, largest_error, largest_error_at,\n"
+    "              bound, kept, beyond, different, psnr, nrmse, size, stored, ratio, histogram\n"
+    "      --svg OUT\n"
+    "              draws slices of both arrays and of the errors side by side, and the\n"
+    "              histogram, into OUT, an SVG picture (-: standard output)\n"
+    "  -f, --force\n"
+    "              replaces OUT even if it is not such a picture\n"
+    "  -h, --help\n"
+    "\n"
+    "Examples:\n"
+    "  balefs quality --type f32 --dims 256x256x256 --bound 1e-3 run.f32 /mnt/scratch/run.f32\n"
+    "  balefs quality --json --svg run.svg run.f32 /mnt/scratch/run.f32\n"
+    "\n"
+    "Exit status: 0 the bound was kept, or there is none; 1 failed, or it was not kept;\n"
+    "2 wrong usage.\n";
+
+enum {
+    OPTION_TYPE = 256,
+    OPTION_DIMS,
+    OPTION_BE,
+    OPTION_OFFSET,
+    OPTION_BOUND,
+    OPTION_JSON,
+    OPTION_SVG
+};
+
+static const struct option long_options[] = {
+    {"type", required_argument, NULL, OPTION_TYPE},
+    {"dims", required_argument, NULL, OPTION_DIMS},
+    {"big-endian", no_argument, NULL, OPTION_BE},
+    {"offset", required_argument, NULL, OPTION_OFFSET},
+    {"bound", required_argument, NULL, OPTION_BOUND},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"svg", required_argument, NULL, OPTION_SVG},
+    {"force", no_argument, NULL, 'f'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct request {
+    const char *type, *dims, *offset, *bound, *svg;
+    bool big_endian, json, force;
+};
+
+/* What the options say of the array, read as those of a setting are. */
+static int field_of_options(const struct bale_command *command, const struct request *request,
+                            struct bale_quality_pair *pair)
+{
+    char text[512];
+    struct bale_reason why;
+    const int length =
+        snprintf(text, sizeof text, "%s,abs=%s%s%s%s%s%s", request->type,
+                 request->bound ? request->bound : "1", request->dims ? ",dims=" : "",
+                 request->dims ? request->dims : "", request->offset ? ",offset=" : "",
+                 request->offset ? request->offset : "", request->big_endian ? ",be" : "");
+
+    if (length < 0 || (size_t)length >= sizeof text ||
+        bale_field_parse("the array", BALE_CODEC_CUSZ, text, &pair->field, &why) < 0 ||
+        bale_field_element(&pair->field) == 0)
+        return bale_usage_error(command, "--type is f32 or f64, --dims as 100x100x50, --offset a "
+                                         "number of bytes and --bound a number, as 1e-3");
+    pair->bound = request->bound ? bale_number_of_bits(pair->field.step) / 2 : 0;
+    return 0;
+}
+
+/* What the copy's attribute says of it. */
+static int field_of_copy(const struct bale_command *command, struct bale_quality_pair *pair)
+{
+    char text[512];
+    const ssize_t length = fgetxattr(pair->copy, "user.balefs.codec", text, sizeof text - 1);
+    struct bale_setting setting = {.codec = BALE_CODEC_STORE};
+
+    if (length > 0) {
+        text[length] = '\0';
+        bale_setting_parse(text, &setting, NULL);
+    }
+    pair->field = setting.field;
+    pair->bound =
+        bale_codec_is_lossy(setting.codec) ? bale_number_of_bits(setting.field.step) / 2 : 0;
+    if (pair->field.type == BALE_FIELD_F32 || pair->field.type == BALE_FIELD_F64)
+        return 0;
+    return bale_usage_error(command, "%s: has no attribute with a type: give --type",
+                            pair->copy_name);
+}
+
+/* ---- What is printed ---- */
+
+static void print_text(const struct bale_quality_pair *pair, const struct bale_quality *q,
+                       uint64_t size, uint64_t stored)
+{
+    const double nrmse = bale_quality_nrmse(q);
+    char ratio[BALE_TEXT];
+
+    printf("elements       %" PRIu64 ", %" PRIu64 " of them numbers in both\n", pair->elements,
+           q->numbers);
+    if (q->numbers > 0)
+        printf("range          %.9g to %.9g\n", q->low, q->high);
+    printf("largest error  %.9g, at element %" PRIu64 "\n", q->worst, q->worst_at);
+    if (pair->bound > 0)
+        printf("bound          %.9g: %s, %" PRIu64 " elements beyond it\n", pair->bound,
+               q->beyond ? "not kept" : "kept", q->beyond);
+    printf("different      %" PRIu64 " elements\n", q->different);
+    if (nrmse > 0 && isfinite(nrmse))
+        printf("PSNR           %.2f dB\nNRMSE          %.3g\n", -20 * log10(nrmse), nrmse);
+    printf("size           %" PRIu64 ", stored %" PRIu64 ", ratio %s\n", size, stored,
+           bale_ratio_text(size, stored, ratio));
+    printf("errors:\n");
+    for (int i = 0; i < BALE_QUALITY_BINS; i++)
+        printf("  %11.3g to %-11.3g %" PRIu64 "\n", q->reach * (2.0 * i / BALE_QUALITY_BINS - 1),
+               q->reach * (2.0 * (i + 1) / BALE_QUALITY_BINS - 1), q->histogram[i]);
+    if (q->outside > 0)
+        printf("  outside of these           %" PRIu64 "\n", q->outside);
+}
+
+/* JSON has no infinities: null. */
+static void add_number(json_t *object, const char *key, double number)
+{
+    json_object_set_new(object, key, isfinite(number) ? json_real(number) : json_null());
+}
+
+static bool print_json(const struct bale_quality_pair *pair, const struct bale_quality *q,
+                       uint64_t size, uint64_t stored)
+{
+    json_t *object = json_object(), *histogram = json_object(), *counts = json_array();
+    const double nrmse = bale_quality_nrmse(q);
+
+    bale_json_count(object, "elements", pair->elements);
+    bale_json_count(object, "numbers", q->numbers);
+    add_number(object, "low", q->low);
+    add_number(object, "high", q->high);
+    add_number(object, "largest_error", q->worst);
+    bale_json_count(object, "largest_error_at", q->worst_at);
+    add_number(object, "bound", pair->bound > 0 ? pair->bound : INFINITY);
+    json_object_set_new(object, "kept",
+                        pair->bound > 0 ? json_boolean(q->beyond == 0) : json_null());
+    bale_json_count(object, "beyond", q->beyond);
+    bale_json_count(object, "different", q->different);
+    add_number(object, "psnr", nrmse > 0 ? -20 * log10(nrmse) : INFINITY);
+    add_number(object, "nrmse", nrmse);
+    bale_json_count(object, "size", size);
+    bale_json_count(object, "stored", stored);
+    bale_json_ratio(object, "ratio", size, stored);
+    for (int i = 0; i < BALE_QUALITY_BINS; i++)
+        json_array_append_new(counts, json_integer((json_int_t)q->histogram[i]));
+    add_number(histogram, "from", -q->reach);
+    add_number(histogram, "to", q->reach);
+    json_object_set_new(histogram, "counts", counts);
+    bale_json_count(histogram, "outside", q->outside);
+    json_object_set_new(object, "histogram", histogram);
+    return bale_json_print(object);
+}
+
+/* ---- The picture ---- */
+
+struct drawing {
+    const struct bale_quality_pair *pair;
+    const struct bale_quality *quality;
+    const struct bale_quality_slice *slice;
+};
+
+static void write_picture(const void *arg, FILE *out)
+{
+    const struct drawing *d = arg;
+
+    bale_quality_picture(d->pair, d->quality, d->slice, out);
+}
+
+static bool draw(const struct bale_quality_pair *pair, const struct bale_quality *quality,
+                 const char *svg, bool force)
+{
+    struct stat sources[2];
+    const struct bale_output_rules rules = {
+        .sources = sources, .count = 2, .replace = force, .picture = true};
+    struct bale_output output = {.fd = -1};
+    struct bale_quality_slice *slice = NULL;
+    bool good;
+
+    bale_output_source(pair->original_name, &sources[0]);
+    bale_output_source(pair->copy_name, &sources[1]);
+    good = bale_quality_slice_read(pair, &slice) &&
+           bale_output_open(strcmp(svg, "-") == 0 ? NULL : svg, &rules, &output) &&
+           bale_output_draw(&output, write_picture, &(struct drawing){pair, quality, slice});
+    bale_output_drop(&output);
+    bale_quality_slice_free(slice);
+    return good;
+}
+
+/* ---- The command ---- */
+
+static bool open_file(const char *name, int *fd, struct stat *st)
+{
+    *fd = open(name, O_RDONLY | O_CLOEXEC);
+    if (*fd >= 0 && fstat(*fd, st) == 0 && S_ISREG(st->st_mode))
+        return true;
+    bale_message("%s: cannot be compared: %s", name,
+                 *fd < 0 ? strerror(errno) : "it is no regular file");
+    return false;
+}
+
+/* How many elements there are; 0 after a message. */
+static uint64_t count_elements(const struct bale_quality_pair *pair, const struct stat *original,
+                               const struct stat *copy)
+{
+    const uint64_t *dims = pair->field.dims, size = (uint64_t)original->st_size;
+    const uint64_t width = bale_quality_width(&pair->field);
+    uint64_t elements = size > pair->field.offset ? (size - pair->field.offset) / width : 0;
+    uint64_t asked = dims[0] ? 1 : elements;
+
+    if (original->st_size != copy->st_size) {
+        bale_message("%s: has %jd bytes, and %s has %jd: compare arrays of the same size",
+                     pair->original_name, (intmax_t)original->st_size, pair->copy_name,
+                     (intmax_t)copy->st_size);
+        return 0;
+    }
+    for (int i = 0; i < BALE_FIELD_DIMS && dims[i] > 0; i++)
+        asked *= dims[i]; /* does not wrap around: checked with the field */
+    if (asked == 0 || asked > elements) {
+        bale_message("%s: has %" PRIu64 " elements: give other --dims or another --offset",
+                     pair->original_name, elements);
+        return 0;
+    }
+    return asked;
+}
+
+static int compare(const struct bale_command *command, const struct request *request,
+                   struct bale_quality_pair *pair)
+{
+    struct stat original, copy;
+    struct bale_quality quality;
+    int status;
+
+    if (!open_file(pair->original_name, &pair->original, &original) ||
+        !open_file(pair->copy_name, &pair->copy, &copy))
+        return BALE_EXIT_FAILED;
+    status =
+        request->type ? field_of_options(command, request, pair) : field_of_copy(command, pair);
+    if (status)
+        return status;
+    pair->elements = count_elements(pair, &original, &copy);
+    if (pair->elements == 0 || !bale_quality_compare(pair, &quality) ||
+        (request->svg && !draw(pair, &quality, request->svg, request->force)))
+        return BALE_EXIT_FAILED;
+    if (request->json) {
+        if (!print_json(pair, &quality, (uint64_t)copy.st_size, 512 * (uint64_t)copy.st_blocks))
+            return BALE_EXIT_FAILED;
+    } else if (!request->svg || strcmp(request->svg, "-") != 0) {
+        print_text(pair, &quality, (uint64_t)copy.st_size, 512 * (uint64_t)copy.st_blocks);
+    }
+    return quality.beyond > 0 ? BALE_EXIT_FAILED : BALE_EXIT_DONE;
+}
+
+static int quality_run(const struct bale_command *command, int argc, char **argv)
+{
+    struct bale_quality_pair pair = {.original = -1, .copy = -1};
+    struct request request = {.type = NULL};
+    int option, status;
+
+    while ((option = bale_options_next(command, argc, argv, ":fh", long_options)) >= 0) {
+        switch (option) {
+        case OPTION_TYPE:
+            request.type = optarg;
+            break;
+        case OPTION_DIMS:
+            request.dims = optarg;
+            break;
+        case OPTION_BE:
+            request.big_endian = true;
+            break;
+        case OPTION_OFFSET:
+            request.offset = optarg;
+            break;
+        case OPTION_BOUND:
+            request.bound = optarg;
+            break;
+        case OPTION_JSON:
+            request.json = true;
+            break;
+        case OPTION_SVG:
+            request.svg = optarg;
+            break;
+        default:
+            request.force = true;
+        }
+    }
+    if (option != BALE_OPTION_END)
+        return bale_options_status(command, option);
+    if (argc - optind != 2)
+        return bale_usage_error(command, "ORIGINAL and COPY are needed");
+    if (!request.type && (request.dims || request.big_endian || request.offset || request.bound))
+        return bale_usage_error(command, "--dims, --big-endian, --offset and --bound need --type");
+    pair.original_name = argv[optind];
+    pair.copy_name = argv[optind + 1];
+    status = compare(command, &request, &pair);
+    if (pair.original >= 0)
+        close(pair.original);
+    if (pair.copy >= 0)
+        close(pair.copy);
+    return status;
+}
+
+const struct bale_command bale_command_quality = {
+    .name = "quality",
+    .summary = "compares an array of numbers with a lossy copy",
+    .help = help,
+    .usage = BALE_EXIT_USAGE,
+    .run = quality_run,
+};
