@@ -123,10 +123,14 @@ const char *bale_context_message(const struct bale_context *context);
 
 /* How to compress. NULL stands for the defaults. */
 struct bale_params {
-    size_t size;       /* sizeof(struct bale_params) */
-    const char *codec; /* "auto", "store", "lz4", "zstd:3", ... (section 7). NULL: "auto" */
-    uint32_t extent;   /* raw bytes of a frame: a multiple of 4096, 16 KiB to 64 MiB. 0: 128 KiB */
-    uint32_t chunk;    /* raw bytes of a chunk: a power of two, 4 KiB to 64 MiB. 0: 64 KiB */
+    size_t size; /* sizeof(struct bale_params) */
+    /* "auto", "store", "lz4", "zstd:3", ... (section 7). NULL: "auto". With "cusz:f32,abs=E" the
+     * elements that come back differ by E at most, unless the first 4096 bytes show that the
+     * input is no array (a text, an archive). */
+    const char *codec;
+    uint32_t extent; /* raw bytes of a frame: a multiple of 4096, 16 KiB to 64 MiB. 0: 128 KiB,
+                        * and 1 MiB with a codec for arrays of numbers */
+    uint32_t chunk;  /* raw bytes of a chunk: a power of two, 4 KiB to 64 MiB. 0: 64 KiB */
 
     /* A cudaStream_t, for a context with a GPU (DEVICE without one): the call accesses input and
      * output only after the work that is in the stream when it begins. NULL: no stream, not even

@@ -6,12 +6,14 @@
 #include "format/reason.h"
 #include "format/stream.h"
 #include "kernels/api/context.h"
+#include "kernels/round/piece.h"
 
 struct job {
     struct bale_context *context;
     struct bale_api_setup setup;
     struct bale_api_memory memory;
     enum bale_api_way way;
+    bool rounds; /* elements, in the entries' memory: the setting is lossy, and in is an array */
     struct bale_stream stream;
     const uint8_t *in;
     size_t length;
@@ -66,7 +68,25 @@ static void set_memory(struct job *job, struct bale_ring_entry *entry)
     }
 }
 
-static void fill_entry(struct job *job, struct bale_ring_entry *entry)
+/* Copies what an entry encodes to its memory, and rounds the elements. */
+static int round_entry(struct job *job, struct bale_ring_entry *entry)
+{
+    const struct bale_frame *frame = &entry->item.frame;
+    const struct bale_field *field = &job->setup.setting.field;
+    const size_t begin =
+        frame->raw_length < BALE_ROUND_BEGIN ? frame->raw_length : BALE_ROUND_BEGIN;
+    int err = bale_api_run_moves(job->context);
+
+    if (err < 0)
+        return err;
+    if (frame->offset == 0 && bale_round_refuses(field, entry->raw, begin))
+        job->rounds = false;
+    else
+        bale_round_piece(field, frame->offset, entry->raw, frame->raw_length);
+    return BALE_OK;
+}
+
+static int fill_entry(struct job *job, struct bale_ring_entry *entry)
 {
     size_t left = job->length - job->at;
     uint32_t length = left < job->setup.extent ? (uint32_t)left : job->setup.extent;
@@ -80,6 +100,7 @@ static void fill_entry(struct job *job, struct bale_ring_entry *entry)
     item->capacity = job->context->entry_stored;
     set_memory(job, entry);
     job->at += length;
+    return job->rounds ? round_entry(job, entry) : BALE_OK;
 }
 
 /* After a device could not do an item in its own memory, all items are staged. */
@@ -115,16 +136,18 @@ static int fill_entries(struct job *job)
 {
     struct bale_ring *ring = job->context->ring;
     struct bale_ring_entry *entry;
-    int err;
+    int err = BALE_OK;
 
-    for (unsigned i = 0; i < BALE_API_TOGETHER && job->at < job->length; i++) {
+    for (unsigned i = 0; err == BALE_OK && i < BALE_API_TOGETHER && job->at < job->length; i++) {
         entry = bale_ring_next(ring);
         if (!entry)
             break;
-        fill_entry(job, entry);
-        bale_ring_start(ring);
+        err = fill_entry(job, entry);
+        if (err == BALE_OK)
+            bale_ring_start(ring);
     }
-    err = bale_api_run_moves(job->context);
+    if (err == BALE_OK)
+        err = bale_api_run_moves(job->context);
     bale_ring_submit(ring);
     return err;
 }
@@ -200,11 +223,14 @@ static int open_ring(struct job *job)
     uint32_t raw = frames > 1 ? extent : (uint32_t)job->length;
     size_t each = bale_frame_bound(context->gpu && raw > 0 ? raw : extent, job->setup.chunk_log2);
 
-    job->way = BALE_API_DIRECT;
+    job->rounds = bale_codec_is_lossy(job->setup.setting.codec);
+    job->way = job->rounds ? BALE_API_STAGED : BALE_API_DIRECT;
     if (!context->gpu)
-        return bale_api_make_ring(context, bale_ring_entry_count(context->threads, each), each);
-    job->way = job->memory.in && !bale_setting_is_open(job->setup.setting) ? BALE_API_ON_DEVICE
-                                                                           : BALE_API_STAGED;
+        return bale_api_make_ring(context, bale_ring_entry_count(context->threads, each),
+                                  job->rounds ? raw : 0, each);
+    job->way = job->memory.in && !job->rounds && !bale_setting_is_open(job->setup.setting)
+                   ? BALE_API_ON_DEVICE
+                   : BALE_API_STAGED;
     return bale_api_make_staged_ring(context, frames, raw, each);
 }
 

@@ -257,22 +257,28 @@ int bale_api_setup(const struct bale_params *params, struct bale_api_setup *setu
                         1u << bale_codec_chunk_most(setup->setting.codec), ours.chunk);
         return BALE_E_INVALID;
     }
+    if (err == BALE_OK && setup->setting.field.type == BALE_FIELD_NPY) {
+        bale_reason_set(why, "npy is for files in a mount: give f32 or f64, dims and offset.");
+        return BALE_E_INVALID;
+    }
+    if (err == BALE_OK && ours.extent == 0 && bale_codec_has_field(setup->setting.codec))
+        setup->extent = BALE_EXTENT_WITH_PART;
     return err;
 }
 
-int bale_api_make_ring(struct bale_context *context, unsigned count, size_t stored)
+int bale_api_make_ring(struct bale_context *context, unsigned count, size_t raw, size_t stored)
 {
     int err;
 
-    if (context->ring && context->entry_count == count && context->entry_raw == 0 &&
+    if (context->ring && context->entry_count == count && context->entry_raw == raw &&
         context->entry_stored >= stored)
         return BALE_OK;
     drop_ring(context);
-    err = bale_ring_create(context->engine, count, 0, stored, &context->ring);
+    err = bale_ring_create(context->engine, count, raw, stored, &context->ring);
     if (err < 0)
         return bale_api_fail(context, err, "There is no memory for the frames in work.");
     context->entry_count = count;
-    context->entry_raw = 0;
+    context->entry_raw = raw;
     context->entry_stored = stored;
     return BALE_OK;
 }

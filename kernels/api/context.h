@@ -66,9 +66,9 @@ struct bale_api_memory {
 int bale_api_setup(const struct bale_params *params, struct bale_api_setup *setup,
                    struct bale_reason *why);
 
-/* Makes context->ring, with count entries that have stored bytes of memory each. Their items'
- * raw bytes lie in the caller's memory. */
-int bale_api_make_ring(struct bale_context *context, unsigned count, size_t stored);
+/* Makes context->ring, with count entries that have raw and stored bytes of memory each. raw is 0
+ * where their items' raw bytes lie in the caller's memory. */
+int bale_api_make_ring(struct bale_context *context, unsigned count, size_t raw, size_t stored);
 
 /* Makes context->ring for so many frames of raw and stored bytes at most, in pinned memory as
  * far as there is any. */

@@ -238,7 +238,7 @@ static int open_ring(struct job *job)
     struct bale_gpu_stats stats;
 
     if (!context->gpu)
-        return bale_api_make_ring(context, 2 * context->threads, 0);
+        return bale_api_make_ring(context, 2 * context->threads, 0, 0);
     context->gpu->stats(context->device, &stats);
     job->codecs = stats.codecs & ~(1u << BALE_CODEC_ZERO);
     if (!context->trusted)

@@ -4,6 +4,7 @@
 #include "format/bytes.h"
 #include "format/stream.h"
 #include "kernels/api/balefs.h"
+#include "kernels/round/round.h"
 #include "tests/check.h"
 #include "tests/codecs/cases.h"
 #include "tests/codecs/data.h"
@@ -93,6 +94,41 @@ static void test_round_trips(void)
     round_trip(&params, LARGE);
     memset(raw, 0, LARGE);
     round_trip(NULL, LARGE);
+}
+
+/* With a bound: what comes back is what rounding makes of the input, which stays as it is; a text
+ * comes back as it was. */
+static void test_bound(void)
+{
+    const struct bale_params params = with("cusz:f32,abs=0.125,dims=100x100", 0, 0);
+    struct bale_rounding rounding;
+    const double step = 0.25;
+    uint64_t bits, state = 5;
+
+    memcpy(&bits, &step, sizeof bits);
+    CHECK_EQ(bale_rounding_make(&rounding, BALE_ROUND_F32, false, bits), BALE_OK);
+    for (int text = 0; text <= 1; text++) {
+        struct bale_buffer made = {0}, back = {0};
+        uint8_t *want;
+        for (size_t i = 0; i + 4 <= LARGE; i += 4) {
+            const float x = (float)(data_next(&state) % 4096) / 64 + (float)(i % 400);
+            memcpy(raw + i, &x, 4);
+        }
+        if (text)
+            data_text(&state, raw, LARGE);
+        want = exactly(raw, LARGE);
+        if (!text)
+            bale_round(&rounding, want, LARGE / 4);
+        CHECK_EQ(bale_compress(context, &params, raw, LARGE, &made), BALE_API_OK);
+        CHECK_EQ(bale_decompress(context, NULL, made.data, made.length, &back), BALE_API_OK);
+        CHECK_EQ_U(back.length, LARGE);
+        CHECK_EQ_MEM(back.data, want, LARGE);
+        CHECK((memcmp(raw, want, LARGE) == 0) == text);
+        CHECK(made.length < LARGE / 2);
+        bale_buffer_free(&made);
+        bale_buffer_free(&back);
+        free(want);
+    }
 }
 
 /* Many threads make the same bytes as one. */
@@ -343,6 +379,7 @@ int main(int argc, char **argv)
     REQUIRE(bale_context_create(&params, &context) == BALE_API_OK);
     CHECK_EQ_STR(bale_context_message(context), "");
     test_round_trips();
+    test_bound();
     test_threads();
     test_room();
     test_arguments();

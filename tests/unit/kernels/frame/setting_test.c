@@ -243,9 +243,11 @@ static void test_settings_of_tests(void)
     for (size_t c = 0; (codec = bale_codec_at(c)) != NULL; c++)
         for (unsigned set = 1; set < SETTINGS_END; set <<= 1) {
             const char *text;
-            bool found = codec->built_in ||
-                         (set == SETTINGS_CHUNK_SIZES && codec->chunk_log2 < BALE_CHUNK_LOG2_MAX) ||
-                         (set == SETTINGS_DAMAGE && bale_codec_has_cells(codec->id));
+            bool found =
+                codec->built_in ||
+                (set == SETTINGS_CHUNK_SIZES && codec->chunk_log2 < BALE_CHUNK_LOG2_MAX) ||
+                (set == SETTINGS_DAMAGE && bale_codec_has_cells(codec->id)) ||
+                ((set & (SETTINGS_API | SETTINGS_GPU_API)) != 0 && bale_codec_is_lossy(codec->id));
             for (size_t s = 0; (text = codec_settings_next(set, &s)) != NULL;)
                 found |= codec_setting_parse(text).codec == codec->id;
             if (!CHECK(found))
