@@ -94,10 +94,16 @@ struct cusz_width {
 enum { CUSZ_NO_ROOM = -1, CUSZ_TOO_LONG = -2 };
 
 extern const struct cusz_width cusz_width_f32, cusz_width_f64;
+#ifdef __x86_64__
+extern const struct cusz_width cusz_width_f32_avx2, cusz_width_f64_avx2;
+#endif
+
+/* Those that this processor can do, the fastest first: i from 0 until NULL. They make the same. */
+const struct cusz_width *cusz_width_at(enum bale_round_type type, size_t i);
 
 static inline const struct cusz_width *cusz_width_of(const struct bale_rounding *rounding)
 {
-    return rounding->type == BALE_ROUND_F32 ? &cusz_width_f32 : &cusz_width_f64;
+    return cusz_width_at(rounding->type, 0);
 }
 
 /* Code lengths: of Huffman's codes for counts, or of nearly equal ones for those above zero. At
