@@ -77,6 +77,8 @@ struct cusz_width {
     /* Adds the cost of a sample to costs, for each of orders. */
     void (*sample)(const void *words, uint32_t count, const uint32_t *strides, unsigned orders,
                    uint64_t costs[CUSZ_ORDERS]);
+    /* How many zeros are followed by one. */
+    uint32_t (*pairs)(const void *words, uint32_t count);
     /* Adds how often tokens occur, without runs; and how often those of runs do. */
     void (*count)(const void *words, uint32_t count, uint32_t counts[CUSZ_TOKENS]);
     void (*count_runs)(const void *words, uint32_t count, uint32_t counts[CUSZ_RUNS]);

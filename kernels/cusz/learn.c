@@ -62,8 +62,6 @@ static bool choose_order(struct cusz_work *work, const struct frame *frame, unsi
     return elements > 0 && listed <= elements / CUSZ_UNFIT;
 }
 
-enum { FEW_ZEROS = 4 }; /* of a chunk, one of so many: auto takes them for single ones */
-
 /* Counts the tokens of all chunks, without runs; and those that zeros would be as runs. */
 static void count_tokens(struct cusz_work *work, const struct frame *frame,
                          const struct cusz_part *part, enum bale_field_pipeline pipeline,
@@ -77,7 +75,9 @@ static void count_tokens(struct cusz_work *work, const struct frame *frame,
             frame->width->quantise(&part->rounding, from, count, work->words, NULL, 0);
         frame->width->predict(work->words, work->scratch, count, part->strides, part->order);
         frame->width->count(work->words, count, counts);
-        if (pipeline != BALE_PIPELINE_AUTO || counts[0] - before > count / FEW_ZEROS)
+        /* Runs of two zeros on average gain nothing, and looking for them takes long. */
+        if (pipeline != BALE_PIPELINE_AUTO ||
+            frame->width->pairs(work->words, count) > (counts[0] - before) / 2)
             frame->width->count_runs(work->words, count, runs);
         else
             runs[0] += counts[0] - before;
