@@ -42,7 +42,7 @@ class Codecs:
         self.check(rows == self.ids, f"format/FORMAT.md, section 7: {rows}, not {self.ids}")
 
     def check_reader(self):
-        found = re.search(r"^CODECS = (\{.*\})", self.read("tests/reader/balefs_reader.py"), re.M)
+        found = re.search(r"^CODECS = (\{.*?\})", self.read("tests/reader/balefs_reader.py"), re.M | re.S)
         codecs = {name: number for number, name in ast.literal_eval(found.group(1)).items()}
         self.check(codecs == self.ids, f"tests/reader/balefs_reader.py: {codecs}, not {self.ids}")
 
