@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Arrays in a mount: settings that say what an array is stay with their file, those with an error bound go neither to
+# directories nor to copies, and no value changes.
+# usage: arrays.sh, with BALEFS in the environment
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+mount_begin arrays
+mnt=$work/mnt store=$work/store
+mkdir "$mnt"
+
+# codec_of FILE: the setting that it has
+codec_of() {
+    "$BALEFS" get --json "$1" | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["codec"])'
+}
+
+# codecs_of FILE: what its frames have
+codecs_of() {
+    "$BALEFS" inspect --json "$store/$1" |
+        /usr/bin/python3 -c 'import json, sys; print(*sorted({s["codec"] for s in json.load(sys.stdin)["extents"]}))'
+}
+
+is() { [ "$1" = "$2" ] || fail "$3: $2, not $1"; }
+
+# refused WHAT COMMAND...: the command fails, and says WHAT
+refused() {
+    local what=$1
+    shift
+    "$@" >"$work/said" 2>&1 && fail "$* succeeds"
+    grep -q "$what" "$work/said" || fail "$*: $(cat "$work/said")"
+}
+
+# A field of 48 cells a side, and the same rounded to multiples of 2^-9.
+/usr/bin/python3 - "$work" <<'END_OF_FIELD'
+import array
+import math
+import sys
+cells = [math.sin(i % 48 / 9) + math.cos(i // 48 % 48 / 11) + i // 2304 / 50 for i in range(48 ** 3)]
+for name, field in (("field", cells), ("steps", [round(x * 512) / 512 for x in cells])):
+    with open(f"{sys.argv[1]}/{name}", "wb") as file:
+        array.array("f", field).tofile(file)
+END_OF_FIELD
+
+"$BALEFS" init "$store"
+mount_up "$store" "$mnt" -o memory=128M
+
+# What is said of an array stays with its file, and copying tools see it.
+touch "$mnt/field"
+"$BALEFS" set "$mnt/field" float:f32,dims=48x48x48
+cat "$work/field" >"$mnt/field"
+is float:f32,dims=48x48x48 "$(getfattr --only-values -n user.balefs.codec "$mnt/field" 2>/dev/null)" "attribute of field"
+getfattr -d "$mnt/field" 2>/dev/null | grep -q balefs.codec || fail "the attribute of field is not listed"
+
+# A bound is for files: by themselves, or by a match line of their directory.
+mkdir "$mnt/run"
+refused 'is for files' "$BALEFS" set "$mnt/run" cusz:f32,abs=1e-3
+refused 'Invalid argument' setfattr -n user.balefs.codec -v cusz:f32,abs=1e-3 "$mnt/run"
+for wrong in cusz cusz:f32 cusz:abs=1e-3 cusz:i32,abs=1e-3 cusz:f32,abs=0 cusz:f32,abs=nan cusz:f32,abs=1e-3,dims=0; do
+    refused 'Invalid argument' setfattr -n user.balefs.codec -v "$wrong" "$mnt/field"
+done
+"$BALEFS" set --match '*.bin' "$mnt/run" cusz:f32,abs=0.0009765625
+mkdir "$mnt/run/sub"
+cp "$work/steps" "$mnt/run/steps.bin"
+cp "$work/steps" "$mnt/run/sub/steps.bin"
+cp "$work/field" "$mnt/run/field.bin"
+is cusz:f32,abs=9.765625e-4 "$(codec_of "$mnt/run/steps.bin")" "setting of steps.bin"
+is auto "$(codec_of "$mnt/run/sub/steps.bin")" "setting of sub/steps.bin"
+! getfattr -d "$mnt/run/steps.bin" 2>/dev/null | grep -q balefs.codec || fail "a setting with a bound is listed"
+mount_down "$mnt"
+
+is float "$(codecs_of field)" "codec of field"
+is cusz "$(codecs_of run/steps.bin)" "codec of steps.bin"
+is float "$(codecs_of run/field.bin)" "codec of field.bin"
+fsck_clean "$store"
+reader_clean "$store"
+
+# Pieces over each other in another mount: the settings count again, and no value changes.
+cp "$work/field" "$work/copy"
+cp "$work/steps" "$work/copy.bin"
+mount_up "$store" "$mnt" -o memory=128M
+for i in 1 2 3 4 5 6 7; do
+    for file in "$mnt/field" "$work/copy" "$mnt/run/steps.bin" "$work/copy.bin"; do
+        dd if="$work/field" of="$file" bs=1001 skip=$((i * 13)) seek=$((i * 97)) count=$((i * 5)) conv=notrunc,fsync \
+            status=none
+    done
+done
+for at in 0 1 50 100 107; do
+    cmp <(dd if="$work/copy" bs=4096 skip=$at count=1 status=none) \
+        <(dd if="$mnt/field" bs=4096 skip=$at count=1 status=none) || fail "field differs at block $at"
+done
+mount_down "$mnt"
+mount_up "$store" "$mnt"
+cmp "$work/copy" "$mnt/field" || fail "field differs"
+cmp "$work/copy.bin" "$mnt/run/steps.bin" || fail "steps.bin differs"
+cmp "$work/field" "$mnt/run/field.bin" || fail "field.bin differs"
+is float:f32,dims=48x48x48 "$(codec_of "$mnt/field")" "setting of field after two mounts"
+
+# The setting goes when another one comes.
+"$BALEFS" set "$mnt/run/steps.bin" zstd:1
+cp "$work/steps" "$mnt/run/steps.bin"
+mount_down "$mnt"
+is zstd "$(codecs_of run/steps.bin)" "codec of steps.bin, written again"
+fsck_clean "$store"
+reader_clean "$store"
