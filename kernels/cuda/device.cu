@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "format/reason.h"
-#include "kernels/cuda/fault.cuh"
+#include "kernels/cuda/test_faults.cuh"
 
 extern "C" {
 #include "format/err.h"

@@ -6,7 +6,7 @@
 #include "kernels/cuda/bulk.cuh"
 #include "kernels/cuda/chunk.cuh"
 #include "kernels/cuda/copy.cuh"
-#include "kernels/cuda/fault.cuh"
+#include "kernels/cuda/test_faults.cuh"
 
 extern "C" {
 #include "format/err.h"

@@ -13,7 +13,8 @@
 struct rig {
     const char *file; /* of the plug-in */
     const struct bale_gpu *gpu;
-    void (*fault)(const char *name); /* kernels/cuda/fault.cuh; NULL: the plug-in has no faults */
+    void (*fault)(
+        const char *name); /* kernels/cuda/test_faults.cuh; NULL: the plug-in has no faults */
     struct bale_engine *engine;
     uint8_t *memory; /* pinned */
     size_t size;

@@ -9,8 +9,8 @@
  *   alloc   only 64 MiB can be allocated       stray    a kernel writes where it must not
  *   hang    a kernel takes two seconds         flip     what was compressed changes afterwards
  *   late    so does one before items are written */
-#ifndef BALE_KERNELS_CUDA_FAULT_CUH
-#define BALE_KERNELS_CUDA_FAULT_CUH
+#ifndef BALE_KERNELS_CUDA_TEST_FAULTS_CUH
+#define BALE_KERNELS_CUDA_TEST_FAULTS_CUH
 
 #include "kernels/cuda/device.cuh"
 

@@ -1,4 +1,4 @@
-#include "kernels/cuda/fault.cuh"
+#include "kernels/cuda/test_faults.cuh"
 
 #ifdef BALE_CUDA_FAULTS
 #include "kernels/codec/launch.cuh"
