@@ -166,8 +166,9 @@ class Streams(unittest.TestCase):
 
     def test_of_compress(self) -> None:
         listed = subprocess.run([BALEFS, "help", "codecs", "--json"], capture_output=True, check=True)
-        for codec in (*(codec["codec"] for codec in json.loads(listed.stdout)), "auto:for=speed",
-                      "zstd:-7", "gpulz:s=1,w=32", "gpulz:s=4,c=65536", "culzss:v=1"):
+        names = [codec["default"] for codec in json.loads(listed.stdout) if codec["default"]]
+        for codec in (*names, "auto:for=speed", "float:f64", "zstd:-7", "gpulz:s=1,w=32",
+                      "gpulz:s=4,c=65536", "culzss:v=1"):
             for data in (b"", b"x", self.data, bytes(70000), made.noise(16385)):
                 for extent in ("16K", "1M"):
                     with self.subTest(codec=codec, length=len(data), extent=extent):
