@@ -7,22 +7,28 @@
 enum { GROUP = 8 }; /* codes that are looked at together */
 
 #define EACH_BYTE UINT64_C(0x0101010101010101)
+#define TOP_BITS (EACH_BYTE * 0x80)
 
-/* Symbols by code: the codes without one have the length 0. */
+/* Symbols by code, and from LITERALS on the bytes that stand for themselves. The codes without a
+ * symbol have the length 0. */
+enum { LITERALS = 256 };
+
 struct decoder {
-    uint64_t bytes[256];
-    uint8_t length[256];
-    unsigned count;
+    uint64_t bytes[2 * LITERALS];
+    uint8_t length[2 * LITERALS];
     uint64_t add, low;  /* for codes_above */
     const uint8_t *end; /* of the raw bytes: nothing is written there or behind */
 };
 
 static void decoder_init(struct decoder *d, const struct fsst_symbols *symbols, const uint8_t *end)
 {
-    memset(d->length, 0, sizeof d->length);
+    memset(d->length, 0, LITERALS);
+    memset(d->length + LITERALS, 1, LITERALS);
+    memset(d->bytes, 0, LITERALS * sizeof d->bytes[0]);
     memcpy(d->bytes, symbols->bytes, sizeof symbols->bytes);
     memcpy(d->length, symbols->length, symbols->count);
-    d->count = symbols->count;
+    for (unsigned i = 0; i < LITERALS; i++)
+        d->bytes[LITERALS + i] = i;
     d->add = EACH_BYTE * (0x80 - (symbols->count & 0x7f));
     d->low = symbols->count < 0x80 ? UINT64_MAX : 0;
     d->end = end;
@@ -34,14 +40,13 @@ static inline uint64_t codes_above(const struct decoder *d, uint64_t codes)
     uint64_t sum =
         (codes & EACH_BYTE * 0x7f) + d->add; /* top bit: the low seven are large enough */
 
-    return ((sum & codes) | ((sum | codes) & d->low)) & EACH_BYTE * 0x80;
+    return ((sum & codes) | ((sum | codes) & d->low)) & TOP_BITS;
 }
 
-/* Eight bytes from out on are there. */
-static inline uint8_t *put_symbol(const struct decoder *d, uint8_t code, uint8_t *out)
+/* The top bit of each escape among eight codes. */
+static inline uint64_t escapes_of(uint64_t codes)
 {
-    bale_put64(out, d->bytes[code]);
-    return out + d->length[code];
+    return ((codes & EACH_BYTE * 0x7f) + EACH_BYTE) & codes & TOP_BITS;
 }
 
 /* Decodes one code, or an escape and its literal, of a split that ends at in_end and out_end. Returns
@@ -60,10 +65,28 @@ static bool decode_one(const struct decoder *d, const uint8_t **in, const uint8_
     }
     if (length == 0 || length > (size_t)(out_end - *out))
         return false;
-    for (uint32_t i = 0; i < length; i++)
-        (*out)[i] = (uint8_t)(d->bytes[code] >> 8 * i);
+    if (d->end - *out >= FSST_SYMBOL)
+        bale_put64(*out, d->bytes[code]);
+    else
+        for (uint32_t i = 0; i < length; i++)
+            (*out)[i] = (uint8_t)(d->bytes[code] >> 8 * i);
     *out += length;
     return true;
+}
+
+/* Writes what eight codes stand for, with 8 bytes for each; literals: the top bit of each code that is a
+ * literal. */
+static inline uint8_t *put_codes(const struct decoder *d, uint64_t codes, uint64_t literals,
+                                 uint8_t *out)
+{
+#pragma GCC unroll 8
+    for (unsigned i = 0; i < GROUP; i++, codes >>= 8, literals >>= 8) {
+        uint64_t at = (codes & 0xff) + 2 * (literals & 0x80);
+
+        bale_put64(out, d->bytes[at]);
+        out += d->length[at];
+    }
+    return out;
 }
 
 /* Decodes a split to exactly [out, out_end). What a group writes may lie behind out_end, where the
@@ -74,19 +97,18 @@ static bool decode_split(const struct decoder *d, const uint8_t *in, uint32_t le
     const uint8_t *in_end = in + length;
 
     while (in_end - in >= GROUP && out < out_end && d->end - out >= GROUP * FSST_SYMBOL) {
-        uint64_t codes = bale_get64(in);
-        uint64_t above = codes_above(d, codes);
-        unsigned count = above == 0 ? GROUP : (unsigned)__builtin_ctzll(above) / 8;
+        uint64_t codes = bale_get64(in), above = codes_above(d, codes);
+        uint64_t escapes = escapes_of(codes), literals = escapes << 8;
 
-        if (count == GROUP)
-            for (unsigned i = 0; i < GROUP; i++, codes >>= 8)
-                out = put_symbol(d, (uint8_t)codes, out);
-        else
-            for (unsigned i = 0; i < count; i++, codes >>= 8)
-                out = put_symbol(d, (uint8_t)codes, out);
-        in += count;
-        if (count < GROUP && (out > out_end || !decode_one(d, &in, in_end, &out, out_end)))
-            return false;
+        if (above == 0) {
+            out = put_codes(d, codes, 0, out);
+            in += GROUP;
+        } else if (((above & ~literals) ^ escapes) == 0) {
+            out = put_codes(d, codes, literals, out);
+            in += GROUP - (escapes >> 63); /* the last one's literal is not among them */
+        } else if (!decode_one(d, &in, in_end, &out, out_end)) {
+            return false; /* a code without a symbol, or soon, unless it is the literal 255 */
+        }
     }
     if (out > out_end)
         return false;

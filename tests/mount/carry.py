@@ -7,7 +7,7 @@ import os
 import random
 import sys
 
-CODECS = ("store", "lz4", "zstd:1", "zstd:-3", "zstd:3", "zstd:9", "gpulz", "culzss:1", "culzss:2", "auto", "auto:for=speed")
+CODECS = ("store", "lz4", "zstd:1", "zstd:-3", "zstd:3", "zstd:9", "gpulz", "culzss:1", "culzss:2", "lzr", "lzr:level=2", "fsst", "auto", "auto:for=speed")
 EXTENTS = ("16K", "128K", "1M")
 SIZES = (0, 1, 4095, 4096, 65535, 65537, 131072, 300001)
 
