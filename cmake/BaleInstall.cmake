@@ -15,6 +15,7 @@ set(BALE_DOCUMENTS
   doc/debugging.md
   doc/durability.md
   doc/engines-h200.svg
+  doc/fsst-h200.svg
   doc/install.md
   doc/mount-16-cores.svg
   doc/mount-2-cores.svg
