@@ -16,7 +16,7 @@ namespace bale_fsst
 {
 /* An odd number, so that threads that are at the same word of their rows use different banks; and as
  * many as let four blocks run on a multiprocessor. */
-constexpr uint32_t CODE_WORDS = 93;
+constexpr uint32_t CODE_WORDS = SPLIT * 93 / 512 | 1;
 
 struct encode_shared {
     uint32_t rows[SPLITS * CODE_WORDS + 1]; /* copies read a word behind a row */

@@ -98,6 +98,17 @@ def check_gpulz(rows, text, gpu, kinds):
         assert abs(size["gpulz:s=1,w=128,c=4096"] - size["culzss:v=2"]) < 0.01, kind  # the same streams
 
 
+def check_stages(rows, text, kinds):
+    stages, kernels = (next(part for part in text.split("\n\n") if title in part).splitlines()
+                       for title in ("stages: ", "kernels: "))
+    assert stages[0] == "left out: counters: ncu: ==ERROR== no counters here"
+    assert len(stages) == 3 + 2 * 4 * len(kinds) and len(kernels) == 2 + 3 * 4
+    assert stages[3].split()[-2:] == ["83.9", "419"]  # 8 MiB in 100 and 20 us
+    for kind in kinds:
+        for flight in (8, 128):
+            assert rows["learn", f"{kind}, {flight} MiB"] == {f"split {split}": [50] for split in (512, 256, 1024, 2048)}
+
+
 def check_fsst(rows, text, kinds):
     codecs, sizes, columns = (next(part for part in text.split("\n\n") if part.startswith(title)).splitlines()
                               for title in ("codecs: ", "splits and slots: ", "columns of "))
@@ -126,6 +137,8 @@ def main(which, work):
             check_culzss(rows, text, gpu)
         elif which == "fsst":
             check_fsst(rows, text, kinds)
+            if gpu:
+                check_stages(rows, text, kinds)
         else:
             check_gpulz(rows, text, gpu, kinds)
         picture = xml.dom.minidom.parse(str(work / f"{name}.svg"))

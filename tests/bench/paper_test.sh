@@ -46,7 +46,20 @@ export CUDA_VISIBLE_DEVICES=
 mkdir -p "$work/gpu/tools/examples/solver"
 ln -s "$BALE_SOURCE/tests/bench/paper_gpu.py" "$work/gpu/tools/balefs"
 ln -s "$build/tools/examples/solver/bale-solver" "$work/gpu/tools/examples/solver/bale-solver"
-mkdir "$work/gpu/tests" && ln -s "$build/tests/bench" "$work/gpu/tests/bench"
+mkdir -p "$work/gpu/tests/bench" "$work/path"
+for sweep in "$build"/tests/bench/fsst_sweep-*; do ln -s "$sweep" "$work/gpu/tests/bench/"; done
+for split in 256 512 1024 2048; do
+    cat >"$work/gpu/tests/bench/fsst_stages-$split-1024-512" <<END
+#!/bin/sh
+need='"threads": 128, "registers": 40, "spilled": 0, "shared": 7, "blocks": 3'
+echo '{"split": $split, "raw": '"\$2"', "learn": {"us": 50, '"\$need"'}, "encode": {"us": 50, '"\$need"'},' \
+    '"decode": {"us": 20, '"\$need"'}}'
+END
+    chmod +x "$work/gpu/tests/bench/fsst_stages-$split-1024-512"
+done
+printf '#!/bin/sh\necho "==ERROR== no counters here"; exit 1\n' >"$work/path/ncu"
+chmod +x "$work/path/ncu"
+export PATH=$work/path:$PATH
 measure cpu --build "$build"
 measure gpu --build "$work/gpu"
 printf 'twenty letters and more, twenty letters and less\n' >"$work/file"
