@@ -67,7 +67,7 @@ static inline uint64_t codec_next(struct codec_items *list)
     return data_next(&list->state);
 }
 
-/* One that the device encodes. */
+/* One that the device encodes. What auto chooses may be a codec that no device does. */
 static inline struct bale_setting codec_pick_setting(struct codec_items *list, const uint8_t *raw,
                                                      uint32_t length)
 {
@@ -75,8 +75,9 @@ static inline struct bale_setting codec_pick_setting(struct codec_items *list, c
 
     do {
         setting = codec_settings_pick(SETTINGS_RANDOM, codec_next(list));
+        setting = bale_setting_choose(list->scratch, setting, raw, length, BALE_CHUNK_LOG2_DEFAULT);
     } while (setting.parameter > bale_codec_about(setting.codec)->most);
-    return bale_setting_choose(list->scratch, setting, raw, length, BALE_CHUNK_LOG2_DEFAULT);
+    return setting;
 }
 
 /* Many short ones, for the hash of few bytes has rules of its own. */
