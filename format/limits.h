@@ -18,10 +18,10 @@
 #define BALE_CHUNK_LOG2_MIN 12
 #define BALE_CHUNK_LOG2_MAX 26
 #define BALE_CHUNK_LOG2_DEFAULT 16
-#define BALE_CELL                                                                                  \
-    (1u << 16) /* a longer chunk, of a codec that has such cells, is hashed in parts */
-
-#define BALE_CELLS_MAX 16u /* of a chunk, and of no more has the list of codecs one */
+/* Chunks of the codecs for fields consist of cells, which are hashed one by one. No chunk of such a
+ * codec has more than BALE_CELLS_MAX. */
+#define BALE_CELL (1u << 16)
+#define BALE_CELLS_MAX 16u
 
 #define BALE_HASH_SIZE 8u
 
