@@ -75,8 +75,8 @@ void bale_root_encode(const struct bale_root *root, uint8_t slot[static BALE_ROO
 int bale_root_decode(const uint8_t slot[static BALE_ROOT_SIZE], struct bale_root *root,
                      char feature[static 5]);
 
-/* Whether the root's data may lie there, by the rules for its tree fields: those of a root without a
- * settings page, or those in the page. BALE_OK or BALE_E_CORRUPT. */
+/* Whether the root's data may lie there, by the rules for its tree fields: those of a root without
+ * a settings page, or those in the page. BALE_OK or BALE_E_CORRUPT. */
 int bale_root_check_tree(const struct bale_root *root, const struct bale_ref *tree, uint8_t height);
 
 /* The valid slots of a container's first bytes. */

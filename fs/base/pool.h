@@ -25,9 +25,9 @@ void bale_pool_submit(struct bale_pool *pool, struct bale_job *job); /* first in
  * job. */
 void bale_pool_enter(struct bale_pool *pool, void (*around)(bool begins));
 void bale_pool_leave(struct bale_pool *pool);
-/* Runs the job on the calling thread if that is a guest of host outside of a job and fewer than half of
- * the guests run one (the others go on taking requests when the store stalls); else submits it to
- * pool, which may be the host. The caller holds no lock that the job takes. */
+/* Runs the job on the calling thread if that is a guest of host outside of a job and fewer than
+ * half of the guests run one (the others go on taking requests when the store stalls); else submits
+ * it to pool, which may be the host. The caller holds no lock that the job takes. */
 void bale_pool_run(struct bale_pool *host, struct bale_pool *pool, struct bale_job *job);
 bool bale_pool_in_job(void);                    /* the calling thread is a guest and runs a job */
 void bale_pool_destroy(struct bale_pool *pool); /* runs queued jobs first; NULL is fine */

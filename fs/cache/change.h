@@ -49,7 +49,8 @@ struct bale_change *bale_change_create(struct bale_file *file, enum bale_change_
  * held; may run the change before it returns. */
 void bale_change_submit(struct bale_change *change);
 /* Submits the change; if the volume is frozen, only at the thaw. A flush is never deferred, nor are
- * attributes of a file that was never committed: it is new, and its name is not there before they are. */
+ * attributes of a file that was never committed: it is new, and its name is not there before they
+ * are. */
 void bale_change_offer(struct bale_change *change);
 
 /* Ends the running change with change->error: starts the next, completes the waiters, frees. */

@@ -195,8 +195,8 @@ static bool resize_extents(struct bale_file *file, uint32_t extent)
 }
 
 /* Gives the backing inode the permissions with which its owner can still use the container. Call it
- * before the commit: a set-id bit then counts when the root has it too, and an old one stops counting
- * at once. */
+ * before the commit: a set-id bit then counts when the root has it too, and an old one stops
+ * counting at once. */
 static int set_inode_mode(struct bale_file *file, uint16_t mode)
 {
     if (mode & (S_ISUID | S_ISGID))

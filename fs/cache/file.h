@@ -79,9 +79,9 @@ void bale_read_release(struct bale_read *read);
  * BALE_E_NOSPACE, BALE_E_DQUOT, BALE_E_TOOBIG, BALE_E_IO, BALE_E_CANCELLED. */
 void bale_file_write(struct bale_file *file, uint64_t offset, const void *data, size_t length,
                      bale_file_done *done, void *arg);
-/* The same for a user, who takes turns with others while writes wait for memory. cancel may be set at
- * any time before done: then the write waits for no memory any more. A write that waits already looks at
- * it in bale_file_cancel. */
+/* The same for a user, who takes turns with others while writes wait for memory. cancel may be set
+ * at any time before done: then the write waits for no memory any more. A write that waits already
+ * looks at it in bale_file_cancel. */
 void bale_file_write_cancellable(struct bale_file *file, uint64_t offset, const void *data,
                                  size_t length, uint32_t user, const atomic_bool *cancel,
                                  bale_file_done *done, void *arg);

@@ -21,8 +21,8 @@ struct bale_parked_write {
     struct bale_parked_write *next;
 };
 
-/* Puts a list in the order in which its users take turns, each with the write that has waited longest: so
- * one user's thousand writes come after the first of everybody else. */
+/* Puts a list in the order in which its users take turns, each with the write that has waited
+ * longest: so one user's thousand writes come after the first of everybody else. */
 struct bale_parked_write *bale_parked_take_turns(struct bale_parked_write *writes);
 
 #endif

@@ -110,7 +110,8 @@ void bale_volume_park(struct bale_volume *volume, struct bale_parked_write *writ
 /* Takes the write with this arg off the queue; NULL: it does not wait. */
 struct bale_parked_write *bale_volume_unpark(struct bale_volume *volume, const void *arg);
 bool bale_volume_writes_wait(struct bale_volume *volume);
-/* Submits the parked writes, which try again; users take turns. Does nothing while the volume is frozen. */
+/* Submits the parked writes, which try again; users take turns. Does nothing while the volume is
+ * frozen. */
 void bale_volume_wake(struct bale_volume *volume);
 
 void bale_volume_set_frozen(struct bale_volume *volume);

@@ -1,5 +1,5 @@
-/* Frames and pages that lie in a container, found by their bytes and not by the index: those that the
- * root refers to, and older ones in free space. */
+/* Frames and pages that lie in a container, found by their bytes and not by the index: those that
+ * the root refers to, and older ones in free space. */
 #ifndef BALE_FS_CONTAINER_CANDIDATES_H
 #define BALE_FS_CONTAINER_CANDIDATES_H
 
@@ -24,9 +24,9 @@ struct bale_candidates {
     size_t page_count, page_room;
 };
 
-/* Finds every frame whose head is whole, and every page, that ctx allows. What lies inside a frame whose
- * stored bytes are all right is data of that frame, as in a container that is stored raw: it is left
- * out. Errors of reading, BALE_E_NOMEM. */
+/* Finds every frame whose head is whole, and every page, that ctx allows. What lies inside a frame
+ * whose stored bytes are all right is data of that frame, as in a container that is stored raw: it
+ * is left out. Errors of reading, BALE_E_NOMEM. */
 int bale_candidates_find(struct bale_io *io, const struct bale_page_context *ctx,
                          struct bale_candidates *out);
 void bale_candidates_clear(struct bale_candidates *candidates);

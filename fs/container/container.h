@@ -74,10 +74,10 @@ struct bale_container_attr {
 };
 
 /* Reads the attributes with one small read, and a second one of a settings page, without the index:
- * for stat. defaults gives setting, extent and mode of an empty container. BALE_E_UNVERIFIED: the newest root is of an uncertain
- * session and refers to data that was never known to be durable; open the container to verify it.
- * attr is then the newest root's. feature (may be NULL, else room for 5 bytes) as for
- * bale_root_decode. */
+ * for stat. defaults gives setting, extent and mode of an empty container. BALE_E_UNVERIFIED: the
+ * newest root is of an uncertain session and refers to data that was never known to be durable;
+ * open the container to verify it. attr is then the newest root's. feature (may be NULL, else room
+ * for 5 bytes) as for bale_root_decode. */
 int bale_container_peek(struct bale_io *io, const struct bale_container_config *config,
                         const struct bale_container_attr *defaults,
                         struct bale_container_attr *attr, char *feature);
@@ -85,8 +85,8 @@ int bale_container_peek(struct bale_io *io, const struct bale_container_config *
 /* Opens a container; owns io from then on, also on failure. Chooses the root (FORMAT.md 8) and
  * verifies what an uncertain or unknown session wrote. If that was necessary and succeeded, and
  * config->writable, it syncs the file and writes a new root that says so. config and everything
- * that it points to must outlive the container. BALE_E_INVALID: config->pick asks for an older root,
- * and there is none. */
+ * that it points to must outlive the container. BALE_E_INVALID: config->pick asks for an older
+ * root, and there is none. */
 int bale_container_open(struct bale_io *io, const struct bale_container_config *config,
                         const struct bale_container_attr *defaults,
                         struct bale_container **container, char *feature);
@@ -281,12 +281,12 @@ struct bale_lost_page {
     const uint8_t *bytes; /* what it was; NULL: that is not known */
 };
 
-/* Makes lost pages of the index again from the frames and pages in the container. A page is known if
- * what was made has its checksum, so that nothing comes back that was overwritten, punched or cut off.
- * Calls lost for each lost page, on this thread and with the writer lock; if that returns true, a page
- * that is known is written in its place, and synced at the end. The container is open for writing, and
- * nothing else has it. The index that was read before is not used: open the container again. Errors of
- * reading the container and of writing. */
+/* Makes lost pages of the index again from the frames and pages in the container. A page is known
+ * if what was made has its checksum, so that nothing comes back that was overwritten, punched or
+ * cut off. Calls lost for each lost page, on this thread and with the writer lock; if that returns
+ * true, a page that is known is written in its place, and synced at the end. The container is open
+ * for writing, and nothing else has it. The index that was read before is not used: open the
+ * container again. Errors of reading the container and of writing. */
 int bale_container_restore(struct bale_container *container,
                            bool (*lost)(void *arg, const struct bale_lost_page *page), void *arg);
 

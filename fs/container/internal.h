@@ -180,8 +180,8 @@ int bale_space_trim(struct bale_container *container);
 
 /* Gives back blocks that were preallocated for segments that are no longer unwritten. */
 void bale_space_give_back(struct bale_container *container);
-/* Allocates blocks of the backing file beyond the end, for all unwritten bytes and extra more. After
- * an error those for extra, of which some may have been allocated, are given back. */
+/* Allocates blocks of the backing file beyond the end, for all unwritten bytes and extra more.
+ * After an error those for extra, of which some may have been allocated, are given back. */
 int bale_space_preallocate(struct bale_container *container, uint64_t extra);
 
 #endif

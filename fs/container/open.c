@@ -258,8 +258,8 @@ static int choose_root(struct bale_container *c, char *feature)
     return BALE_OK;
 }
 
-/* Takes over what the settings page says. If it is damaged, so is the index: the container opens, and
- * reading and writing fail. */
+/* Takes over what the settings page says. If it is damaged, so is the index: the container opens,
+ * and reading and writing fail. */
 static int take_settings(struct bale_container *c)
 {
     int err = bale_index_read_settings(&c->index);

@@ -1,6 +1,6 @@
 /* Restoring lost pages of the index. A page is made again from the frames or pages that it can have
- * referred to; it is the lost one, byte for byte, if it has the checksum that the page above it, or the
- * root, has of it. So nothing comes back that was overwritten, punched or cut off. */
+ * referred to; it is the lost one, byte for byte, if it has the checksum that the page above it, or
+ * the root, has of it. So nothing comes back that was overwritten, punched or cut off. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,8 +43,8 @@ struct restore {
     uint8_t bytes[BALE_PAGE_MAX];
 };
 
-/* Whether the page has the checksum that place has of it, with its generation or, if that is unknown, one
- * of some that it can have. */
+/* Whether the page has the checksum that place has of it, with its generation or, if that is
+ * unknown, one of some that it can have. */
 static bool is_proven(struct restore *r, const struct place *place, uint64_t least, unsigned tries)
 {
     uint64_t generation = place->generation ? place->generation : place->limit;

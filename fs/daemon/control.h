@@ -60,9 +60,10 @@ struct bale_control_freeze {
     uint32_t seconds; /* freeze: it thaws by itself so long after this */
     uint32_t reserved;
 };
-/* Commits and syncs everything, then keeps changes back until the thaw, except new names. Call syncfs()
- * first to include what programs wrote through shared mappings. With the number that it gave, it may last
- * longer; ETIME: that freeze has ended. This and the next two are for root and the mount's owner. */
+/* Commits and syncs everything, then keeps changes back until the thaw, except new names. Call
+ * syncfs() first to include what programs wrote through shared mappings. With the number that it
+ * gave, it may last longer; ETIME: that freeze has ended. This and the next two are for root and
+ * the mount's owner. */
 #define BALE_IOC_FREEZE _IOWR(0xba, 2, struct bale_control_freeze)
 /* ETIME: the freeze had ended by itself, so what was copied meanwhile is not one state. */
 #define BALE_IOC_THAW _IOW(0xba, 3, struct bale_control_freeze)

@@ -53,8 +53,8 @@ struct bale_mount_options {
     enum bale_level log_least;
 };
 
-/* Mounts and serves until the file system is unmounted, or SIGTERM, SIGINT or SIGHUP comes (but
- * see lifeline). In the foreground it returns after the end: 0 if everything written is stored.
+/* Mounts and serves until the file system is unmounted, or SIGTERM, SIGINT or SIGHUP comes (but see
+ * lifeline). In the foreground it returns after the end: 0 if everything written is stored.
  * Otherwise it forks: the parent returns when the mount is usable or has failed; the child never
  * returns. The process must have no threads yet. On failure a negative bale_err, and why says
  * "PATH: what happened: what to do". why may also have a warning about the store of a usable mount. */

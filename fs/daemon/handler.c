@@ -134,8 +134,8 @@ void bale_handler_dispatch(struct bale_handler *handler, void *request, size_t s
     }
 }
 
-/* The store is asked for nothing, as far as the request shows: what it needs is in memory, or a thread of
- * the volume does it. */
+/* The store is asked for nothing, as far as the request shows: what it needs is in memory, or a
+ * thread of the volume does it. */
 static bool never_stalls(const struct bale_handler *handler, const struct fuse_in_header *in,
                          size_t size)
 {
@@ -159,8 +159,8 @@ static bool never_stalls(const struct bale_handler *handler, const struct fuse_i
     }
 }
 
-/* Opening a file that is open needs nothing of the store either. False: it is another request, or the
- * file is not open. */
+/* Opening a file that is open needs nothing of the store either. False: it is another request, or
+ * the file is not open. */
 static bool dispatch_open(struct bale_handler *handler, void *request, size_t size)
 {
     const struct fuse_in_header *in = request;

@@ -1,6 +1,6 @@
-/* Requests whose handlers may stall in a call on the store, in a lane for each user and kind: what one
- * user's requests wait for delays only that user's, and changes that stall delay no reads. Threads are
- * made on demand. */
+/* Requests whose handlers may stall in a call on the store, in a lane for each user and kind: what
+ * one user's requests wait for delays only that user's, and changes that stall delay no reads.
+ * Threads are made on demand. */
 #ifndef BALE_FS_DAEMON_LANES_H
 #define BALE_FS_DAEMON_LANES_H
 
@@ -21,8 +21,8 @@ struct bale_lanes_ops {
 struct bale_lanes;
 int bale_lanes_create(struct bale_memory *memory, const struct bale_lanes_ops *ops, void *arg,
                       struct bale_lanes **lanes); /* 0 or BALE_E_NOMEM */
-/* Takes over queued. False: there is no memory or no thread for it, or the lanes stop; it is gone, and
- * nothing answers it. */
+/* Takes over queued. False: there is no memory or no thread for it, or the lanes stop; it is gone,
+ * and nothing answers it. */
 bool bale_lanes_submit(struct bale_lanes *lanes, struct bale_queued *queued);
 /* Whether the request waits in a lane; *pid: its caller. */
 bool bale_lanes_find(struct bale_lanes *lanes, uint64_t unique, uint32_t *pid);

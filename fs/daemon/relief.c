@@ -85,8 +85,8 @@ void bale_relief_read_end(struct bale_relief *relief)
 
 /* ---- Callers that are being killed ---- */
 
-/* pid: a thread. One that is gone, or cannot be seen, as it is in another pid namespace or /proc hides
- * it, is given up in the end, too. */
+/* pid: a thread. One that is gone, or cannot be seen, as it is in another pid namespace or /proc
+ * hides it, is given up in the end, too. */
 static bool is_dying(uint32_t pid, int64_t since)
 {
     char path[40], line[128];

@@ -1,6 +1,6 @@
-/* Keeps a mount answering while the handlers of requests stall in calls on the store: a thread that never
- * makes such a call itself. It reads requests when all session threads are stuck, and gives up requests
- * whose callers are being killed. */
+/* Keeps a mount answering while the handlers of requests stall in calls on the store: a thread that
+ * never makes such a call itself. It reads requests when all session threads are stuck, and gives
+ * up requests whose callers are being killed. */
 #ifndef BALE_FS_DAEMON_RELIEF_H
 #define BALE_FS_DAEMON_RELIEF_H
 
@@ -33,9 +33,9 @@ void bale_relief_destroy(struct bale_relief *relief); /* NULL is fine */
 void bale_relief_read_begin(struct bale_relief *relief);
 void bale_relief_read_end(struct bale_relief *relief);
 
-/* The kernel interrupts a request. If that waits for a thread, or its handler runs, and its caller is
- * being killed, the caller is answered at once; the kernel interrupts only once, so others are looked at
- * again until they have ended. */
+/* The kernel interrupts a request. If that waits for a thread, or its handler runs, and its caller
+ * is being killed, the caller is answered at once; the kernel interrupts only once, so others are
+ * looked at again until they have ended. */
 void bale_relief_interrupt(struct bale_relief *relief, uint64_t unique);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* What the descriptors of this process are for. What is left is for the daemon's own work: a call that
- * needs one for a moment, and the store's own files. */
+/* What the descriptors of this process are for. What is left is for the daemon's own work: a call
+ * that needs one for a moment, and the store's own files. */
 struct bale_descriptors {
     unsigned nodes; /* that the node table keeps open */
     unsigned files; /* open files of users */

@@ -18,8 +18,8 @@
 #define BATCH BALE_DIRECTORY_BYTES
 
 /* An open directory. The backing one is opened when it is first read: often the kernel has the
- * entries cached. It is kept open, with a batch of entries, if the user has a share for that; otherwise
- * it is opened and read again at each request. */
+ * entries cached. It is kept open, with a batch of entries, if the user has a share for that;
+ * otherwise it is opened and read again at each request. */
 struct handle {
     struct bale_mount *mount;
     struct handle *next, *before; /* guarded by handles_lock, like refs */

@@ -92,8 +92,8 @@ bool bale_freezer_is_change(const void *request, size_t size)
     }
 }
 
-/* An empty container is a valid file: new names change nothing that a copy of the store has, and the kernel keeps their
- * directory locked until the reply, for listings too. */
+/* An empty container is a valid file: new names change nothing that a copy of the store has, and
+ * the kernel keeps their directory locked until the reply, for listings too. */
 static bool makes_name(const void *request)
 {
     switch (((const struct fuse_in_header *)request)->opcode) {

@@ -19,8 +19,8 @@
 #include "fs/fuse/mount.h"
 #include "fs/fuse/queued.h"
 
-/* Called with a request that was held back, which it then owns, to be dispatched again. On any thread,
- * without locks; must not wait. */
+/* Called with a request that was held back, which it then owns, to be dispatched again. On any
+ * thread, without locks; must not wait. */
 typedef void bale_in_flight_resume(void *arg, struct bale_queued *queued);
 
 struct bale_in_flight;
@@ -37,16 +37,17 @@ void bale_in_flight_destroy(struct bale_in_flight *in_flight); /* NULL is fine *
 /* Around all requests of a thread. enter: 0 or BALE_E_NOMEM. */
 int bale_in_flight_enter(struct bale_in_flight *in_flight);
 void bale_in_flight_leave(struct bale_in_flight *in_flight);
-/* Around the handler of one request, on a thread that has entered. end returns whether the request was
- * given up in it. */
+/* Around the handler of one request, on a thread that has entered. end returns whether the request
+ * was given up in it. */
 void bale_in_flight_begin(const void *request, size_t size);
 bool bale_in_flight_end(struct bale_in_flight *in_flight, const void *request);
-/* The kernel does not know whether a request that was given up was done: tells it to forget the names.
- * It waits for the kernel's locks of the directories. */
+/* The kernel does not know whether a request that was given up was done: tells it to forget the
+ * names. It waits for the kernel's locks of the directories. */
 void bale_in_flight_tell_kernel(struct bale_in_flight *in_flight, const void *request, size_t size);
 
-/* In a handler: the request goes on after it, until complete is called, by any thread, after the reply.
- * NULL: no memory, or the thread has not entered; then it is in flight until the handler returns. */
+/* In a handler: the request goes on after it, until complete is called, by any thread, after the
+ * reply. NULL: no memory, or the thread has not entered; then it is in flight until the handler
+ * returns. */
 struct bale_request *bale_in_flight_detach(struct bale_in_flight *in_flight);
 void bale_in_flight_complete(struct bale_in_flight *in_flight,
                              struct bale_request *request); /* NULL is fine */
@@ -58,8 +59,8 @@ uint64_t bale_in_flight_progress(struct bale_in_flight *in_flight);
 
 /* Whether the request is in flight or held back; *pid: its caller. */
 bool bale_in_flight_find(struct bale_in_flight *in_flight, uint64_t unique, uint32_t *pid);
-/* Forgets a request that is held back, or gives up one that is in flight. False: it is neither, or cannot
- * be given up. The caller of this function answers it. */
+/* Forgets a request that is held back, or gives up one that is in flight. False: it is neither, or
+ * cannot be given up. The caller of this function answers it. */
 bool bale_in_flight_give_up(struct bale_in_flight *in_flight, uint64_t unique);
 
 #endif

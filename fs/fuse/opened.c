@@ -115,8 +115,9 @@ static void opened_submit_open(struct bale_opened *opened)
     bale_pool_submit(bale_volume_pool(opened->mount->volume), &opened->job);
 }
 
-/* Waits until some file is closed. With the lock. False: there is none, or this thread may be needed to
- * close it: only one that handles a request may wait, not a job, nor a thread of the volume. */
+/* Waits until some file is closed. With the lock. False: there is none, or this thread may be
+ * needed to close it: only one that handles a request may wait, not a job, nor a thread of the
+ * volume. */
 static bool wait_for_close(struct bale_mount *mount)
 {
     if (bale_current_request.unique == 0 || bale_pool_in_job() || mount->closing == 0)

@@ -18,11 +18,11 @@ struct bale_request_info {
  * callback must have copied what it needs. */
 extern _Thread_local struct bale_request_info bale_current_request;
 
-/* For fs/daemon: where the number of the request that this thread handles stands, odd once the request
- * was given up, as the caller is dying. */
+/* For fs/daemon: where the number of the request that this thread handles stands, odd once the
+ * request was given up, as the caller is dying. */
 void bale_request_note_handler(const _Atomic uint64_t *unique);
-/* Whether the handler that this thread runs was given up: nobody waits for it, and nothing of what it
- * has not done yet should be done. Until the handler returns, nobody else changes names in its
+/* Whether the handler that this thread runs was given up: nobody waits for it, and nothing of what
+ * it has not done yet should be done. Until the handler returns, nobody else changes names in its
  * directories. */
 bool bale_request_is_given_up(void);
 

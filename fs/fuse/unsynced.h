@@ -1,7 +1,7 @@
 /* The nodes that were changed since the last sync and must be synced one by one, because syncfs()
- * is not believed (bale_store_believes_syncfs): directories whose entries have changed, inodes whose
- * attributes have changed, and closed files whose containers were written. The volume syncs open
- * files. If syncfs() is believed, mount->unsynced is NULL, and the functions here do nothing.
+ * is not believed (bale_store_believes_syncfs): directories whose entries have changed, inodes
+ * whose attributes have changed, and closed files whose containers were written. The volume syncs
+ * open files. If syncfs() is believed, mount->unsynced is NULL, and the functions here do nothing.
  * A sync opens the nodes. No descriptors are kept for it: there may be many nodes, and on some file
  * systems an open file cannot be removed for good. */
 #ifndef BALE_FS_FUSE_UNSYNCED_H

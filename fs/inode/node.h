@@ -103,8 +103,8 @@ struct bale_node *bale_node_ref_number(struct bale_nodes *nodes, uint64_t number
 
 /* ---- Names ---- */
 
-/* Around a rename and the calls below that report it: a pin that does not find a node by its name waits
- * for the end, and looks again. Any number of threads may be within. */
+/* Around a rename and the calls below that report it: a pin that does not find a node by its name
+ * waits for the end, and looks again. Any number of threads may be within. */
 void bale_nodes_rename_begin(struct bale_nodes *nodes);
 void bale_nodes_rename_end(struct bale_nodes *nodes);
 /* Each reports a change that was made on the backing file system; nothing happens if the node is

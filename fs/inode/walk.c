@@ -175,8 +175,8 @@ static int walk_down(struct bale_nodes *nodes, struct bale_node *node, int *fd)
     return err;
 }
 
-/* Whether a rename has ended since *renamed was read, if necessary after waiting for one that is under
- * way. Sets *renamed to the present number. */
+/* Whether a rename has ended since *renamed was read, if necessary after waiting for one that is
+ * under way. Sets *renamed to the present number. */
 static bool await_rename(struct bale_nodes *nodes, uint64_t *renamed)
 {
     pthread_mutex_lock(&nodes->lock);
@@ -195,8 +195,8 @@ int bale_node_pin(struct bale_nodes *nodes, struct bale_node *node, int *fd)
     pthread_mutex_lock(&nodes->lock);
     uint64_t renamed = nodes->renamed;
     pthread_mutex_unlock(&nodes->lock);
-    /* A rename may have moved a name that was walked through. Walks do not wait for renames otherwise,
-     * because a rename may stall. */
+    /* A rename may have moved a name that was walked through. Walks do not wait for renames
+     * otherwise, because a rename may stall. */
     int err = walk_down(nodes, node, fd);
     for (unsigned tries = 1; err == ESTALE && tries < TRIES && await_rename(nodes, &renamed);
          tries++)

@@ -49,8 +49,8 @@ int bale_store_file_read(int dir, const char *name, size_t max, char **text, siz
  * one caller at a time for each name. errno is set on failure. */
 int bale_store_file_replace(int dir, const char *name, const char *text, size_t length, bool spare);
 int bale_store_file_replace_json(int dir, const char *name, const json_t *json, bool spare);
-/* Call it for a new file whose contents are to be replaced in place: where that would need space for
- * a copy (btrfs), makes the file one that is written to in place. */
+/* Call it for a new file whose contents are to be replaced in place: where that would need space
+ * for a copy (btrfs), makes the file one that is written to in place. */
 void bale_store_file_keep_place(int fd);
 /* Writes at position 0; errno is set on failure. */
 int bale_write_all(int fd, const char *text, size_t length);

@@ -51,8 +51,8 @@ enum bale_verdict bale_holder_judge(const struct bale_holder *holder,
 
 /* What takeover must be to name this holder: its boot id, or "unknown". */
 const char *bale_holder_boot(const struct bale_holder *holder);
-/* Whether the holder's lock may be replaced: it is gone, or the user says that it is, by the boot id
- * takeover (may be NULL). A holder that is known to run keeps its lock. */
+/* Whether the holder's lock may be replaced: it is gone, or the user says that it is, by the boot
+ * id takeover (may be NULL). A holder that is known to run keeps its lock. */
 bool bale_holder_may_replace(const struct bale_holder *holder, const struct bale_lock_view *view,
                              const char *takeover);
 

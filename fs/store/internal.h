@@ -133,8 +133,8 @@ bool bale_sessions_new_writer(struct bale_sessions *sessions); /* false: no rand
 /* Whether sessions.json is what this mount wrote. *changed: it is not, or missing, and to be made
  * again. BALE_E_BUSY: another writer has written it since the store was opened. Under change. */
 int bale_sessions_look(struct bale_store *store, bool *changed);
-/* What another file of this name, or this one with other contents, does not have. False: it cannot be
- * had. */
+/* What another file of this name, or this one with other contents, does not have. False: it cannot
+ * be had. */
 bool bale_sessions_mark(const struct bale_store *store, char mark[static BALE_MARK_SIZE]);
 
 /* session.c */

@@ -11,9 +11,9 @@ struct bale_store;
  * bale_store_platform.await_ms: by then a process that found no lock has waited. */
 #define BALE_LOCK_PAUSE_MS 2000
 
-/* lock_look.c. Looks once, as the watch does each second: makes again what was removed from .balefs, with
- * .balefs itself. If another process has a lock where ours should be, sets store->stopped. Writes
- * nothing if all is there. Any thread, with none of the store's locks. */
+/* lock_look.c. Looks once, as the watch does each second: makes again what was removed from
+ * .balefs, with .balefs itself. If another process has a lock where ours should be, sets
+ * store->stopped. Writes nothing if all is there. Any thread, with none of the store's locks. */
 void bale_lock_look(struct bale_store *store);
 
 /* Looks again and again, for 2 s at most, until it is known whether somebody else has the store.

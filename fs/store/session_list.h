@@ -38,8 +38,8 @@ bool bale_session_list_add(struct bale_session_list *list, uint32_t session, con
 bool bale_session_list_copy(struct bale_session_list *to, const struct bale_session_list *from);
 bool bale_session_list_has(const struct bale_session_list *list, uint32_t session);
 
-/* Adds own sessions to the earlier ones. If there is no room, the two ranges that lie closest become
- * one first, with what lies between them. */
+/* Adds own sessions to the earlier ones. If there is no room, the two ranges that lie closest
+ * become one first, with what lies between them. */
 void bale_session_list_add_range(struct bale_session_list *list, uint32_t first, uint32_t last);
 /* Whether a range has own sessions in it. */
 bool bale_session_list_owns(const struct bale_session_list *list, uint32_t first, uint32_t last);

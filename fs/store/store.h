@@ -204,9 +204,9 @@ void bale_properties_fit_extent(const struct bale_store *store, struct bale_cont
 /* Copies the three setting attributes from a directory to a new one inside it, without match lines
  * that are lossy: these are for files of their own directory alone. */
 int bale_properties_inherit(int parent_fd, int child_fd);
-/* Checks a value for one of the three setting attributes of a directory: BALE_E_INVALID or BALE_E_TOOBIG, and why.
- * clean gets the normalised text with a NUL (room for 4096 bytes): "zstd:3", "131072", or lines
- * "GLOB CODEC" with a newline between. */
+/* Checks a value for one of the three setting attributes of a directory: BALE_E_INVALID or
+ * BALE_E_TOOBIG, and why. clean gets the normalised text with a NUL (room for 4096 bytes):
+ * "zstd:3", "131072", or lines "GLOB CODEC" with a newline between. */
 int bale_properties_check(const char *name, const char *value, size_t length, char *clean,
                           struct bale_reason *why);
 /* The same for a codec setting of a file, which may be lossy. */

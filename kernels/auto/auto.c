@@ -94,8 +94,8 @@ static unsigned best_symbol(const struct estimates *e)
     return best;
 }
 
-/* lzr:1 is about as small as zstd:1. Where nearly all bytes are literals, a core takes longer for it;
- * where hardly anything is left, zstd:1's tables are shorter. */
+/* lzr:1 is about as small as zstd:1. Where nearly all bytes are literals, a core takes longer for
+ * it; where hardly anything is left, zstd:1's tables are shorter. */
 static struct bale_setting with_entropy(const struct estimates *e)
 {
     bool few_matches = e->literals > e->raw - e->raw * 3 / 32, little = e->zstd < e->raw / 16;
@@ -119,8 +119,8 @@ static struct bale_setting choose_by_sample(struct bale_auto *a, struct estimate
     return e->lz4 <= as_small ? lz4 : with_entropy(e);
 }
 
-/* Whether so many bytes of the sample are as few as zstd:1 needs for a piece of `longest` bytes, from
- * the middle. The sample's pieces show no repeats farther apart than they are long. */
+/* Whether so many bytes of the sample are as few as zstd:1 needs for a piece of `longest` bytes,
+ * from the middle. The sample's pieces show no repeats farther apart than they are long. */
 static bool is_small_enough(struct bale_auto *a, const struct estimates *e, uint32_t stored,
                             const uint8_t *raw, uint32_t raw_length, uint32_t longest)
 {

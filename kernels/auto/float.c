@@ -71,8 +71,8 @@ static void subtract(uint64_t *values, uint32_t count)
         values[i] -= values[i - 1];
 }
 
-/* Of a float with this magnitude the number that is ordered as floats are, with a fixed point at the
- * exponent high unless that is 0; and the bits that it leaves out. */
+/* Of a float with this magnitude the number that is ordered as floats are, with a fixed point at
+ * the exponent high unless that is 0; and the bits that it leaves out. */
 static uint64_t fix(uint64_t m, unsigned mantissa, unsigned high, uint32_t *left_out)
 {
     const unsigned e = (unsigned)(m >> mantissa);

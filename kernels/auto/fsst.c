@@ -1,5 +1,5 @@
-/* Estimates fsst (spec.md, "Estimates"): how many strings that occur often cover pieces of the sample. No
- * table is learnt: a string pays if enough of what was walked through begins with it. */
+/* Estimates fsst (spec.md, "Estimates"): how many strings that occur often cover pieces of the
+ * sample. No table is learnt: a string pays if enough of what was walked through begins with it. */
 #include <stdbool.h>
 #include <string.h>
 

@@ -7,8 +7,8 @@
 
 namespace bale_barrier
 {
-/* Waits until so many threads, of whole warps, have come; true if one of them came with true. id: of
- * the barrier, 1 to 15 (__syncthreads is 0). */
+/* Waits until so many threads, of whole warps, have come; true if one of them came with true. id:
+ * of the barrier, 1 to 15 (__syncthreads is 0). */
 #ifdef __CUDACC__
 __device__ inline bool any(uint32_t id, uint32_t threads, bool value)
 {

@@ -48,9 +48,9 @@ struct cuda_codec_ops {
     size_t block_room;
     /* Launches the encoding of raw cells to packed cells: chunk c lies at lists.raw + c *
      * BALE_CUDA_CELL, its stream goes to lists.packed + c * lists.packed_cell. Sets
-     * packed_lengths[c] and statuses[c], 0 if it went well. A chunk whose packed length is 0 or more
-     * than its limit is stored raw. A codec with an extent part makes that first, in lists.parts +
-     * f * BALE_CUDA_PART, and sets the length in made[f]. */
+     * packed_lengths[c] and statuses[c], 0 if it went well. A chunk whose packed length is 0 or
+     * more than its limit is stored raw. A codec with an extent part makes that first, in
+     * lists.parts + f * BALE_CUDA_PART, and sets the length in made[f]. */
     cudaError_t (*encode)(const cuda_batch *batch);
     /* Launches the decoding of decode_from (decode_from_lengths bytes) to the cells in `to`
      * (decode_room bytes), and sets decoded_lengths and statuses. The bytes are hostile, and so are

@@ -64,8 +64,8 @@ __global__ void __launch_bounds__(THREADS) hash_parts(uint32_t count, cuda_lists
         lists.made[f].hash = hash;
 }
 
-/* Encode, after keep_raw() and compression: takes the compressed bytes of a chunk if they are within
- * its limit. */
+/* Encode, after keep_raw() and compression: takes the compressed bytes of a chunk if they are
+ * within its limit. */
 __global__ void __launch_bounds__(THREADS)
     choose(const cuda_chunk *chunks, uint32_t count, cuda_lists lists, cuda_stub stub,
            cuda_result *results)

@@ -47,8 +47,8 @@ cudaError_t prepare_codecs(bale_cuda_device *d)
     return error;
 }
 
-/* Opens the codecs in the context. Those whose blocks need more shared memory than the device has for
- * one stay with the CPU. */
+/* Opens the codecs in the context. Those whose blocks need more shared memory than the device has
+ * for one stay with the CPU. */
 cudaError_t open_codecs(bale_cuda_device *d)
 {
     cudaError_t error = cudaSuccess;

@@ -93,8 +93,8 @@ int bale_cuda_slot_use(struct bale_cuda_slot *slot);
 
 /* Starts the first step for chunks[0, count) and their frames. When bale_cuda_wait() returns,
  * results[0, count) are there, and made of the frames. A frame whose part is damaged has CUDA_BAD
- * in the result of its first chunk. A chunk that is stored raw is then in its raw cell after an encode and after a
- * decode of CUDA_STORE, else in its packed cell. */
+ * in the result of its first chunk. A chunk that is stored raw is then in its raw cell after an
+ * encode and after a decode of CUDA_STORE, else in its packed cell. */
 int bale_cuda_encode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count);
 int bale_cuda_decode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count);
 

@@ -1,5 +1,5 @@
-/* What the parts of codec cusz share (spec.md). Elements are *words* here: of 32 bits for f32 and of
- * 64 for f64, which wrap around. */
+/* What the parts of codec cusz share (spec.md). Elements are *words* here: of 32 bits for f32 and
+ * of 64 for f64, which wrap around. */
 #ifndef BALE_KERNELS_CUSZ_CUSZ_H
 #define BALE_KERNELS_CUSZ_CUSZ_H
 
@@ -47,8 +47,8 @@ struct cusz_part {
 };
 
 /* For decoding: by the next CUSZ_LOOK bits length | CUSZ_SINGLE | token << 5 | word << 16, or 0 for
- * longer codes. CUSZ_SINGLE: the token stands for one small word, which is there. Of longer ones, by
- * length: codes from first on and below end have the tokens from at on. */
+ * longer codes. CUSZ_SINGLE: the token stands for one small word, which is there. Of longer ones,
+ * by length: codes from first on and below end have the tokens from at on. */
 enum { CUSZ_SINGLE = 16 };
 struct cusz_table {
     uint32_t look[1 << CUSZ_LOOK];

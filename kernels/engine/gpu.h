@@ -112,9 +112,9 @@ struct bale_gpu_trial_chunk {
     uint64_t offset;    /* in the file */
     uint32_t length;
     uint16_t parameter; /* a frame's */
-    /* Whether it begins an extent, as the first chunk always does: a codec with an extent part makes
-     * one for the chunks from here to the next such. All of an extent's but the last one have the
-     * same length. */
+    /* Whether it begins an extent, as the first chunk always does: a codec with an extent part
+     * makes one for the chunks from here to the next such. All of an extent's but the last one have
+     * the same length. */
     bool begins;
 };
 

@@ -1,4 +1,5 @@
-/* Choosing an extent's layout (spec.md, "What an encoder chooses"). For the sources of this directory. */
+/* Choosing an extent's layout (spec.md, "What an encoder chooses"). For the sources of this
+ * directory. */
 #ifndef BALE_KERNELS_FLOAT_LEARN_H
 #define BALE_KERNELS_FLOAT_LEARN_H
 

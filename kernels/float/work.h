@@ -104,8 +104,8 @@ static inline void float_bits_put(struct float_bits *to, uint64_t x, unsigned bi
     float_bits_put_few(to, x, bits);
 }
 
-/* The bits from bit `at` on. Those behind the length are of no meaning; FLOAT_PAD bytes there can be
- * read. */
+/* The bits from bit `at` on. Those behind the length are of no meaning; FLOAT_PAD bytes there can
+ * be read. */
 static inline uint64_t float_bits_get(const uint8_t *in, uint64_t at, uint32_t length,
                                       unsigned bits)
 {

@@ -12,9 +12,10 @@ struct bale_scratch;
 
 /* Encodes raw[0, raw_length) to one frame at out, which has room for bale_frame_bound().
  * frame->offset, generation, raw_length and chunk_log2 are the caller's; the rest is filled in. A
- * codec with cells may make chunks larger than the caller's (bale_codec_chunk_log2).
- * All-equal input becomes codec zero whatever the setting; a frame none of whose chunks shrank, or
- * whose extent part takes what they gain, becomes codec store. *length: the frame's length. Errors: BALE_E_NOMEM, BALE_E_INVALID. */
+ * codec with cells may make chunks larger than the caller's (bale_codec_chunk_log2). All-equal
+ * input becomes codec zero whatever the setting; a frame none of whose chunks shrank, or whose
+ * extent part takes what they gain, becomes codec store. *length: the frame's length. Errors:
+ * BALE_E_NOMEM, BALE_E_INVALID. */
 int bale_frame_encode(struct bale_scratch *scratch, struct bale_setting setting, const uint8_t *raw,
                       struct bale_frame *frame, uint8_t *out, size_t *length);
 

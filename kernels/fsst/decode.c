@@ -49,8 +49,8 @@ static inline uint64_t escapes_of(uint64_t codes)
     return ((codes & EACH_BYTE * 0x7f) + EACH_BYTE) & codes & TOP_BITS;
 }
 
-/* Decodes one code, or an escape and its literal, of a split that ends at in_end and out_end. Returns
- * false if it breaks a rule. */
+/* Decodes one code, or an escape and its literal, of a split that ends at in_end and out_end.
+ * Returns false if it breaks a rule. */
 static bool decode_one(const struct decoder *d, const uint8_t **in, const uint8_t *in_end,
                        uint8_t **out, const uint8_t *out_end)
 {
@@ -74,8 +74,8 @@ static bool decode_one(const struct decoder *d, const uint8_t **in, const uint8_
     return true;
 }
 
-/* Writes what eight codes stand for, with 8 bytes for each; literals: the top bit of each code that is a
- * literal. */
+/* Writes what eight codes stand for, with 8 bytes for each; literals: the top bit of each code that
+ * is a literal. */
 static inline uint8_t *put_codes(const struct decoder *d, uint64_t codes, uint64_t literals,
                                  uint8_t *out)
 {

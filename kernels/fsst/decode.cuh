@@ -1,6 +1,6 @@
 /* fsst on the device: decoding packed cells to raw ones. The bytes are hostile, those of the part
- * too. A block for a chunk, a thread for a split, whose bytes go to a row in shared memory; from there
- * the block writes whole lines. */
+ * too. A block for a chunk, a thread for a split, whose bytes go to a row in shared memory; from
+ * there the block writes whole lines. */
 #ifndef BALE_KERNELS_FSST_DECODE_CUH
 #define BALE_KERNELS_FSST_DECODE_CUH
 
@@ -58,8 +58,8 @@ class symbol_writer
     uint32_t length_ = 0;
 };
 
-/* The codes of a split, four at a time, loaded as aligned words some steps before they are used. All
- * threads of a warp step together, whatever the address of their codes, and so wait together. */
+/* The codes of a split, four at a time, loaded as aligned words some steps before they are used.
+ * All threads of a warp step together, whatever the address of their codes, and so wait together. */
 class code_reader
 {
   public:
@@ -96,8 +96,8 @@ class code_reader
     uint32_t words_[AHEAD];
 };
 
-/* By a thread: decodes its split, which has so many codes, to exactly length bytes. False: it breaks a
- * rule; nothing is written behind the split. */
+/* By a thread: decodes its split, which has so many codes, to exactly length bytes. False: it
+ * breaks a rule; nothing is written behind the split. */
 __device__ inline bool decode_split(const symbols *s, const uint8_t *in, uint32_t codes,
                                     uint32_t *row, uint32_t length)
 {

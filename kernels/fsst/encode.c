@@ -36,8 +36,8 @@ static inline void step(const struct fsst_matcher *m, const uint8_t **in, uint8_
     *in += fsst_match_length(match);
 }
 
-/* So many steps of each lane. The steps of one lane wait for each other, those of four do not. Copies
- * of the pointers stay in registers, because a code that is written cannot change them. */
+/* So many steps of each lane. The steps of one lane wait for each other, those of four do not.
+ * Copies of the pointers stay in registers, because a code that is written cannot change them. */
 static void step_all(const struct fsst_matcher *m, struct lane *lanes, uint32_t steps)
 {
     const uint8_t *in[LANES];
@@ -127,8 +127,8 @@ static void put_lengths(const uint16_t *lengths, uint32_t splits, struct range r
         *out = (uint8_t)bits;
 }
 
-/* Encodes the splits from first on, up to LANES, to out. Returns the bytes that their codes take, or
- * more than room. */
+/* Encodes the splits from first on, up to LANES, to out. Returns the bytes that their codes take,
+ * or more than room. */
 static uint32_t encode_splits(const struct fsst_matcher *m, uint16_t *lengths, const uint8_t *raw,
                               uint32_t raw_length, uint32_t first, uint8_t *out, uint32_t room)
 {

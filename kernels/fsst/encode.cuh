@@ -1,8 +1,8 @@
 /* fsst on the device: encoding raw cells to packed ones, with the symbols of their frame's part. A
- * block for a chunk, a thread for a split. A thread writes its codes to a row in shared memory, which
- * has room for those of bytes that shrink well, so that many blocks run beside each other. A split
- * whose codes take more is only counted from there on, and parsed once more when its place in the
- * packed cell is known. */
+ * block for a chunk, a thread for a split. A thread writes its codes to a row in shared memory,
+ * which has room for those of bytes that shrink well, so that many blocks run beside each other. A
+ * split whose codes take more is only counted from there on, and parsed once more when its place in
+ * the packed cell is known. */
 #ifndef BALE_KERNELS_FSST_ENCODE_CUH
 #define BALE_KERNELS_FSST_ENCODE_CUH
 
@@ -14,8 +14,8 @@
 
 namespace bale_fsst
 {
-/* An odd number, so that threads that are at the same word of their rows use different banks; and as
- * many as let four blocks run on a multiprocessor. */
+/* An odd number, so that threads that are at the same word of their rows use different banks; and
+ * as many as let four blocks run on a multiprocessor. */
 constexpr uint32_t CODE_WORDS = SPLIT * 93 / 512 | 1;
 
 struct encode_shared {

@@ -1,6 +1,6 @@
 /* fsst on the device: learning the symbols of a frame (spec.md, Learning), a block for a frame. No
- * result depends on the order in which threads come: sums are of integers, of candidates with a slot
- * the best stays, and the best of all are found by comparing with a border. */
+ * result depends on the order in which threads come: sums are of integers, of candidates with a
+ * slot the best stays, and the best of all are found by comparing with a border. */
 #ifndef BALE_KERNELS_FSST_LEARN_CUH
 #define BALE_KERNELS_FSST_LEARN_CUH
 
@@ -13,16 +13,16 @@ namespace bale_fsst
 {
 constexpr uint32_t ROUNDS = 6, SINGLE_WEIGHT = 3, PAYS = 4, FREQUENT = 6;
 constexpr uint32_t ITEMS = 2 * LITERAL;
-/* A piece has as many pairs as bytes, less one, so that the table is never full: a symbol of two bytes
- * or more counts twice. A word is the pair, and in the low bits its count; 0 is an empty one. */
+/* A piece has as many pairs as bytes, less one, so that the table is never full: a symbol of two
+ * bytes or more counts twice. A word is the pair, and in the low bits its count; 0 is an empty one. */
 constexpr uint32_t PAIR_WORDS_LOG2 = 14, PAIR_WORDS = 1u << PAIR_WORDS_LOG2, COUNT_BITS = 14;
 constexpr uint32_t FREQUENT_MOST = SAMPLE / FREQUENT;
 constexpr uint32_t CANDIDATES = ITEMS + FREQUENT_MOST;
 constexpr uint32_t STRINGS_LOG2 = 12, STRINGS = 1u << STRINGS_LOG2;
 /* A candidate's rank: its gain, and in the low bits its length. */
 constexpr uint32_t LENGTH_BITS = 4, LENGTH_MASK = (1u << LENGTH_BITS) - 1;
-/* Ranks fall into bins, in their order: a bin has a 32nd of the ranks with the same highest bit. Gains
- * of all candidates together are below 2^19. */
+/* Ranks fall into bins, in their order: a bin has a 32nd of the ranks with the same highest bit.
+ * Gains of all candidates together are below 2^19. */
 constexpr uint32_t BIN_BITS = 5, RANK_BITS = 19 + LENGTH_BITS;
 constexpr uint32_t BINS = (RANK_BITS - BIN_BITS + 1) << BIN_BITS;
 constexpr uint32_t OF_THREAD = (SLOTS + LEARN_THREADS - 1) / LEARN_THREADS;
@@ -74,8 +74,8 @@ struct learn_shared {
 
 static_assert(sizeof(learn_shared) <= 163 << 10, "what a block may have on an A100");
 
-/* The log2 of the quarters of the sample that a round looks at. The first rounds find short strings,
- * which are frequent. */
+/* The log2 of the quarters of the sample that a round looks at. The first rounds find short
+ * strings, which are frequent. */
 __device__ inline uint32_t quarters_log2(uint32_t round)
 {
     return round < 2 ? 0 : round == 2 ? 1 : 2;
@@ -326,8 +326,8 @@ __device__ inline uint32_t weigh_upto(const selection *best, uint32_t rank,
     return weight;
 }
 
-/* By a block: drops all but the best candidates, up to the first that has no room. Candidates of the
- * border's bin, of which there are few, are compared with each other. */
+/* By a block: drops all but the best candidates, up to the first that has no room. Candidates of
+ * the border's bin, of which there are few, are compared with each other. */
 __device__ inline void keep_best(learn_shared *s, own_slots *own, bool by_length, uint32_t room)
 {
     selection *best = &s->best;
@@ -388,8 +388,8 @@ __device__ inline uint32_t take_symbols(learn_shared *s, const own_slots &own)
 
 /* ---- The part ---- */
 
-/* By a block: writes the symbols in the order of their codes. Returns the part's length. Four threads
- * find out what lies before a symbol. */
+/* By a block: writes the symbols in the order of their codes. Returns the part's length. Four
+ * threads find out what lies before a symbol. */
 __device__ inline uint32_t write_part(learn_shared *s, uint32_t count, uint8_t *part)
 {
     const symbols *sym = &s->m.s;

@@ -39,8 +39,8 @@ struct fsst_learn {
     uint16_t slot[FSST_SLOTS];     /* the best candidate of a slot: the number plus 1, or 0 */
 };
 
-/* Learns symbols whose part has capacity bytes at most, in the order of their codes. None: the bytes
- * are not worth it. */
+/* Learns symbols whose part has capacity bytes at most, in the order of their codes. None: the
+ * bytes are not worth it. */
 void fsst_learn(struct fsst_learn *learn, const uint8_t *raw, uint32_t raw_length,
                 uint32_t capacity, struct fsst_symbols *symbols);
 

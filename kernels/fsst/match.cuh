@@ -1,5 +1,5 @@
-/* fsst on the device: the symbols of an extent part, and finding the longest one at a place (spec.md,
- * Extent part and Matching). */
+/* fsst on the device: the symbols of an extent part, and finding the longest one at a place
+ * (spec.md, Extent part and Matching). */
 #ifndef BALE_KERNELS_FSST_MATCH_CUH
 #define BALE_KERNELS_FSST_MATCH_CUH
 
@@ -62,8 +62,8 @@ struct match {
     uint32_t length;
 };
 
-/* The longest symbol that the bytes begin with, of which `left` may be used, 1 or more; those behind
- * them may be any. Without branches: the threads of a warp would take each of them. */
+/* The longest symbol that the bytes begin with, of which `left` may be used, 1 or more; those
+ * behind them may be any. Without branches: the threads of a warp would take each of them. */
 __device__ inline match match_at(const matcher *m, uint64_t bytes, uint32_t left)
 {
     const uint32_t three = m->longs[long_slot((uint32_t)bytes) - LONGS_AT];

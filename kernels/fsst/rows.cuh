@@ -1,5 +1,5 @@
-/* fsst on the device: the raw splits of a chunk in shared memory, a row each. Rows have an odd number of
- * words, so that threads that are at the same byte of their splits read different banks. */
+/* fsst on the device: the raw splits of a chunk in shared memory, a row each. Rows have an odd
+ * number of words, so that threads that are at the same byte of their splits read different banks. */
 #ifndef BALE_KERNELS_FSST_ROWS_CUH
 #define BALE_KERNELS_FSST_ROWS_CUH
 

@@ -9,8 +9,8 @@ namespace bale_fsst
 {
 constexpr unsigned LEARN_THREADS = 1024;
 constexpr uint32_t SAMPLE = 16384, PIECE = 64, PIECES = SAMPLE / PIECE;
-/* Two more than the bytes need, which load_eight reads; and an odd number, so that threads that are at
- * the same byte of their pieces read different banks. */
+/* Two more than the bytes need, which load_eight reads; and an odd number, so that threads that are
+ * at the same byte of their pieces read different banks. */
 constexpr uint32_t PIECE_WORDS = PIECE / 4 + 3;
 
 struct sample {

@@ -1,5 +1,5 @@
-/* Sizes of splits and of tables of slots (spec.md). Streams have these; tests/bench/paper-fsst compiles the codec with
- * others, in a program of its own, to show what they are worth. */
+/* Sizes of splits and of tables of slots (spec.md). Streams have these; tests/bench/paper-fsst
+ * compiles the codec with others, in a program of its own, to show what they are worth. */
 #ifndef BALE_KERNELS_FSST_SIZES_H
 #define BALE_KERNELS_FSST_SIZES_H
 

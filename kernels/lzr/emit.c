@@ -92,8 +92,8 @@ static uint32_t begin_stream(struct lzr_emit *e, unsigned index, uint32_t group,
     return carried;
 }
 
-/* Encodes the groups, from the last turn to the first. Sets the bytes of each stream's words, 0 if it
- * has no groups. */
+/* Encodes the groups, from the last turn to the first. Sets the bytes of each stream's words, 0 if
+ * it has no groups. */
 static void encode_streams(struct lzr_emit *e, unsigned streams, uint32_t bytes[LZR_STREAMS])
 {
     struct lzr_part part[LZR_STREAMS] = {0};

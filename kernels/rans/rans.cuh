@@ -74,8 +74,8 @@ __device__ inline bool read_mask(source *from, uint32_t symbols, uint32_t *mask)
     return !__any_sync(ALL, (has && *mask == 0) || (there < 8 && *mask >> there != 0));
 }
 
-/* By a warp: moves *from behind a table without reading its numbers. A table that is corrupt may end
- * anywhere; read_table refuses it. */
+/* By a warp: moves *from behind a table without reading its numbers. A table that is corrupt may
+ * end anywhere; read_table refuses it. */
 __device__ inline void skip_table(source *from, uint32_t symbols, uint32_t p)
 {
     uint32_t mask;

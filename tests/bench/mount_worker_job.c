@@ -116,7 +116,8 @@ bool worker_job_prepare(struct worker_job *job, const struct worker_plan *plan, 
     return job->buffer != MAP_FAILED || complain(job, "memory for what is read");
 }
 
-/* The buffer holds all that random operations read; otherwise one record, read again and again, as programs do. */
+/* The buffer holds all that random operations read; otherwise one record, read again and again, as
+ * programs do. */
 static bool transfer(struct worker_job *job, int fd, uint64_t offset, size_t size)
 {
     unsigned char *to = job->buffer + (is_random(job->plan) ? job->bytes : 0);

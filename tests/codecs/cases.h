@@ -98,8 +98,8 @@ struct bale_field codec_case_field(uint8_t id);
 
 enum { CODEC_PART_MAX = 4096 }; /* bytes of an extent part of 4096 raw bytes or more */
 
-/* The extent part that the codec makes of a frame's raw bytes at offset 0, with that field, in room;
- * nothing for one that has none. */
+/* The extent part that the codec makes of a frame's raw bytes at offset 0, with that field, in
+ * room; nothing for one that has none. */
 struct bale_extent_part codec_case_part(const struct bale_codec *codec, void *work,
                                         int16_t parameter, const uint8_t *raw, uint32_t raw_length,
                                         uint8_t room[static CODEC_PART_MAX]);

@@ -1,5 +1,5 @@
-/* Test data that data_fill has not: much the same again and again, and what makes a search by hashes
- * slow. */
+/* Test data that data_fill has not: much the same again and again, and what makes a search by
+ * hashes slow. */
 #ifndef BALE_TESTS_CODECS_LZSS_SHAPES_H
 #define BALE_TESTS_CODECS_LZSS_SHAPES_H
 

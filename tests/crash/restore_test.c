@@ -1,5 +1,5 @@
-/* Lost pages of an index are made again from what lies in the container: as they were, byte for byte, or
- * not at all. */
+/* Lost pages of an index are made again from what lies in the container: as they were, byte for
+ * byte, or not at all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +49,8 @@ static int find_pages(struct state *state)
     return io->ops->close(io);
 }
 
-/* A history: writes of pieces and of whole extents, in three of four containers also cuts and truncations;
- * in every fourth, writes of one commit overlap. Few commits are durable. */
+/* A history: writes of pieces and of whole extents, in three of four containers also cuts and
+ * truncations; in every fourth, writes of one commit overlap. Few commits are durable. */
 static void fill(struct state *state, uint64_t seed)
 {
     struct rig *rig = &state->rig;

@@ -1,5 +1,6 @@
-/* Items of all codecs, with lengths, data and settings at random, and what must have become of them: what one engine
- * encodes the other decodes, and where the bytes have to be the same they are. */
+/* Items of all codecs, with lengths, data and settings at random, and what must have become of
+ * them: what one engine encodes the other decodes, and where the bytes have to be the same they
+ * are. */
 #ifndef BALE_TESTS_CUDA_CODEC_ITEMS_H
 #define BALE_TESTS_CUDA_CODEC_ITEMS_H
 

@@ -1,5 +1,5 @@
-/* Lists of items of the codecs whose every byte is defined, which the CUDA engine encodes and decodes: the CPU's
- * frames to the byte, and the CPU's bytes or its error. */
+/* Lists of items of the codecs whose every byte is defined, which the CUDA engine encodes and
+ * decodes: the CPU's frames to the byte, and the CPU's bytes or its error. */
 #ifndef BALE_TESTS_CUDA_EXACT_ITEMS_H
 #define BALE_TESTS_CUDA_EXACT_ITEMS_H
 

@@ -1,6 +1,6 @@
-/* kernels/cuda/device.h without a GPU: cells in the host's memory, chunks compressed by the CPU's codecs.
- * With it the host's part of the CUDA engine makes a plug-in that the tests run everywhere. Faults are
- * asked for as in kernels/cuda/test_faults.cuh. */
+/* kernels/cuda/device.h without a GPU: cells in the host's memory, chunks compressed by the CPU's
+ * codecs. With it the host's part of the CUDA engine makes a plug-in that the tests run everywhere.
+ * Faults are asked for as in kernels/cuda/test_faults.cuh. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

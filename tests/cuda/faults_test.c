@@ -139,8 +139,8 @@ static void test_little_memory(struct rig *rig)
     rig_close(rig);
 }
 
-/* The batch is given up long before the kernel ends. Until that has, nothing is taken; then the device
- * is closed, and the next batch opens it. */
+/* The batch is given up long before the kernel ends. Until that has, nothing is taken; then the
+ * device is closed, and the next batch opens it. */
 static void test_hang(struct rig *rig)
 {
     const struct bale_gpu_options options = {.watchdog_ms = 800, .release_ms = 60000};
@@ -156,8 +156,8 @@ static void test_hang(struct rig *rig)
     rig_close(rig);
 }
 
-/* A batch that hangs as it is written is given up as well. Its items' outputs may be used again when that is
- * said, and from then on nothing writes there. */
+/* A batch that hangs as it is written is given up as well. Its items' outputs may be used again
+ * when that is said, and from then on nothing writes there. */
 static void test_late(struct rig *rig)
 {
     struct rig_quarantine late = RIG_QUARANTINE;
@@ -194,8 +194,8 @@ static void test_late(struct rig *rig)
     CHECK_EQ_U(rig_complaints(), complaints + 1);
 }
 
-/* A batch that hangs as it is written while another one ends the device: both may be written yet, until what
- * is lost was closed, when the first is back. On a GPU nothing hangs that long. */
+/* A batch that hangs as it is written while another one ends the device: both may be written yet,
+ * until what is lost was closed, when the first is back. On a GPU nothing hangs that long. */
 static void test_late_and_lost(struct rig *rig)
 {
     struct rig_quarantine late = RIG_QUARANTINE;
@@ -225,7 +225,8 @@ static void test_late_and_lost(struct rig *rig)
     CHECK_EQ_U(atomic_load(&late.calls), 2);
 }
 
-/* A device that was slow to read is not lost because of what it takes to write. A GPU is as fast as ever. */
+/* A device that was slow to read is not lost because of what it takes to write. A GPU is as fast as
+ * ever. */
 static void test_slow(struct rig *rig)
 {
     const struct bale_gpu_options options = {.watchdog_ms = 4500};
@@ -256,8 +257,8 @@ static void test_opening(struct rig *rig)
     rig_close(rig);
 }
 
-/* Opened again with smaller slots a device does nothing that is too large for them, also if it came while
- * there was none. A GPU's do not become that small. */
+/* Opened again with smaller slots a device does nothing that is too large for them, also if it came
+ * while there was none. A GPU's do not become that small. */
 static void test_smaller_slots(struct rig *rig)
 {
     const struct bale_gpu_options options = {.release_ms = 1, .memory = (uint64_t)8 << 30};
@@ -311,8 +312,8 @@ static void post_done(struct bale_item *item)
     sem_post(item->owner);
 }
 
-/* Items that wait behind batches that do not come back are done all the same, and so are the items of these, once
- * there is memory for it. */
+/* Items that wait behind batches that do not come back are done all the same, and so are the items
+ * of these, once there is memory for it. */
 static void test_stuck(struct rig *rig)
 {
     enum { ALL = 6 };

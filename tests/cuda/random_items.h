@@ -1,6 +1,6 @@
 /* Items that are made at random, a thread's own, and what must have become of them: what is encoded
- * decodes on the CPU to its bytes; what is decoded, from frames that may be damaged, is the CPU's bytes
- * or has the CPU's error; nothing else is touched. */
+ * decodes on the CPU to its bytes; what is decoded, from frames that may be damaged, is the CPU's
+ * bytes or has the CPU's error; nothing else is touched. */
 #ifndef BALE_TESTS_CUDA_RANDOM_ITEMS_H
 #define BALE_TESTS_CUDA_RANDOM_ITEMS_H
 

@@ -15,8 +15,8 @@
 
 enum { THREADS = 4 };
 
-/* The faults of a session; one is chosen at random for each list. After a "flip" nvCOMP's decoder of zstd may
- * run for good, which ends the GPU's part: most sessions go without. */
+/* The faults of a session; one is chosen at random for each list. After a "flip" nvCOMP's decoder
+ * of zstd may run for good, which ends the GPU's part: most sessions go without. */
 struct session {
     const char *faults[4]; /* up to the first NULL */
     unsigned one_in;       /* lists have a fault */
@@ -65,7 +65,8 @@ static void submit_again(struct worker *w, struct random_job *job)
     rig_wait_for(&w->items.finished, 1);
 }
 
-/* All items, in lists of random lengths, and waits for them; the session's one fault ends with that. */
+/* All items, in lists of random lengths, and waits for them; the session's one fault ends with
+ * that. */
 static void submit_all(struct worker *w)
 {
     struct random_job *jobs = w->items.jobs;

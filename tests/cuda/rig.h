@@ -1,4 +1,5 @@
-/* The CUDA engine as a test has it: the plug-in, pinned memory, and lists of items that are waited for. */
+/* The CUDA engine as a test has it: the plug-in, pinned memory, and lists of items that are waited
+ * for. */
 #ifndef BALE_TESTS_CUDA_RIG_H
 #define BALE_TESTS_CUDA_RIG_H
 

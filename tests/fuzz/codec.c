@@ -1,5 +1,5 @@
-/* A target for each codec of format/codecs.h. Input: a frame's parameter (u16), a raw length (u16), of a
- * codec with an extent part its length (u16) and its bytes, and a chunk's stored bytes. */
+/* A target for each codec of format/codecs.h. Input: a frame's parameter (u16), a raw length (u16),
+ * of a codec with an extent part its length (u16) and its bytes, and a chunk's stored bytes. */
 #include <string.h>
 
 #include "format/bytes.h"

@@ -142,8 +142,8 @@ static int reopen_direct(int fd)
     return open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
 }
 
-/* What is read past the cache is whole pages, where others write beside it within what is ours alone.
- * False: there is none. */
+/* What is read past the cache is whole pages, where others write beside it within what is ours
+ * alone. False: there is none. */
 static bool whole_pages(uint64_t *offset, size_t *length, bool common)
 {
     uint64_t up = common ? PAGE - 1 : 0;

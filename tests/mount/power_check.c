@@ -1,4 +1,5 @@
-/* The checks of power.sh after the loss. An attribute's version 0 is none at all, a time's 0 is any. */
+/* The checks of power.sh after the loss. An attribute's version 0 is none at all, a time's 0 is
+ * any. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

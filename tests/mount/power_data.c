@@ -85,7 +85,8 @@ bool power_sync_some(struct actor *actor, const struct place *place, int fd)
     }
 }
 
-/* Leaves some open: their data waits for a sync or for the age limit. good: whether all went well so far. */
+/* Leaves some open: their data waits for a sync or for the age limit. good: whether all went well
+ * so far. */
 bool power_leave(struct actor *actor, int fd, bool good)
 {
     int *held = &actor->held[power_random(actor, POWER_HELD)];

@@ -1,5 +1,5 @@
-/* A fake GPU's batches: a thread does them with the CPU's codecs, one after another, and as much of it wrong as
- * BALE_FAKE_GPU says (tests/support/fake_words.h). */
+/* A fake GPU's batches: a thread does them with the CPU's codecs, one after another, and as much of
+ * it wrong as BALE_FAKE_GPU says (tests/support/fake_words.h). */
 #ifndef BALE_TESTS_SUPPORT_FAKE_BATCHES_H
 #define BALE_TESTS_SUPPORT_FAKE_BATCHES_H
 
@@ -27,7 +27,8 @@ struct fake_batches {
     struct fake_quarantine late;
 };
 
-/* All else of it is zero. The fake's memory is open while there are batches. False: there is no room for it. */
+/* All else of it is zero. The fake's memory is open while there are batches. False: there is no
+ * room for it. */
 bool fake_batches_start(struct fake_batches *batches, const struct bale_gpu_options *options,
                         const struct fake_memory *memory);
 /* Once all are done. */
@@ -36,7 +37,8 @@ void fake_batches_stop(struct fake_batches *batches);
 /* The list is a batch. */
 void fake_batches_add(struct fake_batches *batches, struct bale_item *list);
 
-/* Whether an item is none for a batch, where it fails: a frame of codec zero is the host's, as with CUDA. */
+/* Whether an item is none for a batch, where it fails: a frame of codec zero is the host's, as with
+ * CUDA. */
 bool fake_batches_leave(const struct bale_item *item);
 
 /* Counts so far. */

@@ -1,5 +1,5 @@
-/* A fake GPU's memory: what was pinned, and what is the device's. BALE_FAKE_MEMORY says "START SIZE REAL", three
- * numbers: what lies at START, where nobody may look, is REAL's. */
+/* A fake GPU's memory: what was pinned, and what is the device's. BALE_FAKE_MEMORY says "START SIZE
+ * REAL", three numbers: what lies at START, where nobody may look, is REAL's. */
 #ifndef BALE_TESTS_SUPPORT_FAKE_MEMORY_H
 #define BALE_TESTS_SUPPORT_FAKE_MEMORY_H
 

@@ -1,5 +1,5 @@
-/* A fake GPU's memory of batches that were given up while their items were written: it goes on writing
- * rubbish to the outputs until the device is back. */
+/* A fake GPU's memory of batches that were given up while their items were written: it goes on
+ * writing rubbish to the outputs until the device is back. */
 #ifndef BALE_TESTS_SUPPORT_FAKE_QUARANTINE_H
 #define BALE_TESTS_SUPPORT_FAKE_QUARANTINE_H
 

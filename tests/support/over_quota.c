@@ -1,6 +1,6 @@
 /* Preloaded into a daemon: a quota that is used up, for machines whose kernel has none. While the
- * file OVER_QUOTA_FLAG exists, files of the user OVER_QUOTA_UID get no more blocks: EDQUOT, unless the file
- * OVER_QUOTA_FREED, which counts in the same quota, has been emptied. */
+ * file OVER_QUOTA_FLAG exists, files of the user OVER_QUOTA_UID get no more blocks: EDQUOT, unless
+ * the file OVER_QUOTA_FREED, which counts in the same quota, has been emptied. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -32,8 +32,8 @@ static inline void craft_seal_head(uint8_t *frame, size_t chunks)
     bale_put64(frame + covered, bale_hash(frame, covered));
 }
 
-/* Likewise the checksums of extent part and chunks, whose stored lengths in the table are within the
- * frame. */
+/* Likewise the checksums of extent part and chunks, whose stored lengths in the table are within
+ * the frame. */
 static inline void craft_seal(uint8_t *frame, size_t chunks)
 {
     size_t entries = craft_entries(frame, chunks);
@@ -56,8 +56,8 @@ static inline size_t craft_head(uint8_t codec)
     return FRAME_HEAD_MIN + FRAME_ENTRY_SIZE * (bale_codec_has_part(codec) ? 2 : 1);
 }
 
-/* Writes a frame of one chunk, the stream of that codec. Returns its length: that of the head, of the
- * extent part and of the stream. */
+/* Writes a frame of one chunk, the stream of that codec. Returns its length: that of the head, of
+ * the extent part and of the stream. */
 static inline size_t craft_frame(uint8_t codec, const struct codec_stream *stream, uint8_t *out)
 {
     size_t head = craft_head(codec);

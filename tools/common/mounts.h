@@ -34,8 +34,8 @@ int bale_mounts_holding(const char *path, struct bale_mount_line *mount);
  * frees mount. */
 bool bale_mounts_here(const char *path, struct bale_mount_line *mount);
 
-/* Whether the process, a name in /proc, sees the mount's file system somewhere. Its source counts as
- * well as its device number: the kernel gives the number of one that has ended to the next. */
+/* Whether the process, a name in /proc, sees the mount's file system somewhere. Its source counts
+ * as well as its device number: the kernel gives the number of one that has ended to the next. */
 bool bale_mounts_seen_by(const char *process, const struct bale_mount_line *mount);
 
 /* The path of real, which is absolute and without symbolic links, in the mount that shows the

@@ -178,9 +178,9 @@ static bool is_suspect(int err, const struct bale_container *container)
 }
 
 /* Opens a container without the store's lock. A writer may meanwhile reuse the space of what this
- * root refers to. So nothing counts as damaged as long as there is a newer root. If the writer may be
- * on another machine, first drops this machine's pages, so that none is older than the root. Takes
- * over fd. */
+ * root refers to. So nothing counts as damaged as long as there is a newer root. If the writer may
+ * be on another machine, first drops this machine's pages, so that none is older than the root.
+ * Takes over fd. */
 static int open_beside_writer(const struct bale_reader *reader, int fd,
                               struct bale_container **container, char *feature)
 {

@@ -30,8 +30,8 @@ struct bale_fsck {
     struct bale_progress progress;
 };
 
-/* Reports, on any thread. below: a path relative to the store; "" is the store. They are printed, or
- * kept for bale_fsck_print if JSON is wanted. */
+/* Reports, on any thread. below: a path relative to the store; "" is the store. They are printed,
+ * or kept for bale_fsck_print if JSON is wanted. */
 
 void bale_fsck_note(struct bale_fsck *fsck, const char *below, const char *text);
 

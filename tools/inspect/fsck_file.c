@@ -119,8 +119,8 @@ static uint64_t check_container(struct fsck_file *file, struct bale_container *c
     return attr.stored;
 }
 
-/* Before the check, which then finds only what cannot be restored. A container without a valid root is
- * the check's to report. */
+/* Before the check, which then finds only what cannot be restored. A container without a valid root
+ * is the check's to report. */
 static void restore_file(struct fsck_file *file)
 {
     struct bale_fsck *fsck = file->fsck;

@@ -1,4 +1,5 @@
-/* balefs freeze and thaw. A freeze always ends: after a time, or soon after the command that it was for. */
+/* balefs freeze and thaw. A freeze always ends: after a time, or soon after the command that it was
+ * for. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -8,9 +8,9 @@
 
 #include "tools/common/mounts.h"
 
-/* Lists a process of each other namespace that sees the mount's file system: "sleep (12), bash (34)",
- * as far as this user may see them. Leaves out the process except and those in its namespace. False:
- * there is none. */
+/* Lists a process of each other namespace that sees the mount's file system: "sleep (12), bash
+ * (34)", as far as this user may see them. Leaves out the process except and those in its
+ * namespace. False: there is none. */
 bool bale_holders(const struct bale_mount_line *mount, pid_t except, char *text, size_t size);
 
 #endif

@@ -24,10 +24,9 @@ struct bale_umount_how {
     bool lazy;   /* do not wait */
     bool others; /* end the daemons even if other mount namespaces have the mounts */
 };
-/* Stores everything in the mounts at paths, unmounts them and waits until their daemons have ended, or
- * until it is clear that another mount namespace keeps one.
- * Changes the working directory to "/". Prints messages on failure. Returns the worst exit code, as
- * of umount(8). */
+/* Stores everything in the mounts at paths, unmounts them and waits until their daemons have ended,
+ * or until it is clear that another mount namespace keeps one. Changes the working directory to
+ * "/". Prints messages on failure. Returns the worst exit code, as of umount(8). */
 int bale_umount_all(int count, char **paths, struct bale_umount_how how);
 
 #endif

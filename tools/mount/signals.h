@@ -28,8 +28,8 @@ bool bale_signals_wait(struct bale_signals *signals, pid_t child, bool pass, int
 /* Waits so many milliseconds, or until a signal comes. */
 void bale_signals_pause(struct bale_signals *signals, int milliseconds);
 
-/* Becomes a command that is searched for in PATH. If it cannot, it ends after a message, with 127 if
- * there is no such program, otherwise with 126. */
+/* Becomes a command that is searched for in PATH. If it cannot, it ends after a message, with 127
+ * if there is no such program, otherwise with 126. */
 void bale_signals_become(char **command) __attribute__((noreturn));
 
 /* The exit status that a shell derives from a waitpid state. */

@@ -110,8 +110,8 @@ static int milliseconds_since(const struct timespec *start)
     return (int)((now.tv_sec - start->tv_sec) * 1000 + (now.tv_nsec - start->tv_nsec) / 1000000);
 }
 
-/* After a while without an end: says what is waited for, or who keeps the daemon, which then goes on.
- * False: waiting is useless. */
+/* After a while without an end: says what is waited for, or who keeps the daemon, which then goes
+ * on. False: waiting is useless. */
 static bool may_end_yet(const struct leaving *leaving)
 {
     char holders[256];

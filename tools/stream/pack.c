@@ -117,8 +117,8 @@ static void skip_hole(struct packer *packer)
         packer->data_end = UINT64_MAX;
 }
 
-/* With a lossy setting: rounds the elements of the length bytes that the source has next, unless the
- * source's begin shows that it is no array. */
+/* With a lossy setting: rounds the elements of the length bytes that the source has next, unless
+ * the source's begin shows that it is no array. */
 static void round_extent(struct packer *packer, uint8_t *raw, size_t length)
 {
     const struct bale_field *field = &packer->pack->setting.field;

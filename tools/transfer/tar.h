@@ -44,8 +44,8 @@ const char *bale_tar_shown(const struct bale_tar *tar, const char *path);
 void bale_tar_describe(struct bale_tar *tar, const char *path, const char *end,
                        const struct stat *st);
 
-/* Adds extended attributes and ACLs to tar->entry: those of name in the directory fd, or of fd itself
- * if name is NULL. path: for messages. */
+/* Adds extended attributes and ACLs to tar->entry: those of name in the directory fd, or of fd
+ * itself if name is NULL. path: for messages. */
 void bale_tar_add_attributes(struct bale_tar *tar, const char *path, int fd, const char *name,
                              enum bale_attributes_part part);
 

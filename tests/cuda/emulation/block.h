@@ -1,7 +1,7 @@
 /* A block of device threads on a core, for tests. Each device thread is a fibre with a stack of its
  * own; it runs until it waits for the others of its warp or block. A block runs on the calling
- * thread, so it shows neither races nor speed. It shows what the code computes, and ends the program
- * where lanes of a warp, or threads of a block, wait for different things or forever. */
+ * thread, so it shows neither races nor speed. It shows what the code computes, and ends the
+ * program where lanes of a warp, or threads of a block, wait for different things or forever. */
 #ifndef BALE_TESTS_CUDA_EMULATION_BLOCK_H
 #define BALE_TESTS_CUDA_EMULATION_BLOCK_H
 
@@ -38,8 +38,8 @@ const uint64_t *emulated_exchange(enum emulated_wait wait, uint64_t value);
  * value that is not 0. */
 unsigned emulated_sync(enum emulated_wait wait, int value);
 
-/* Waits for so many threads of the block at the barrier `id`, 0 to EMULATED_BARRIERS - 1; returns how
- * many of them came with a value that is not 0. */
+/* Waits for so many threads of the block at the barrier `id`, 0 to EMULATED_BARRIERS - 1; returns
+ * how many of them came with a value that is not 0. */
 unsigned emulated_sync_some(unsigned id, unsigned threads, int value);
 
 /* Lets other threads run. */

@@ -1,6 +1,6 @@
-/* kernels/codec/nvcomp.h without nvCOMP, whose kernels are for a GPU: its codecs by their libraries.
- * As nvCOMP does, zstd's encoder declares a window of 1 MiB, and the decoders look neither at
- * windows nor at what follows a frame. */
+/* kernels/codec/nvcomp.h without nvCOMP, whose kernels are for a GPU: its codecs by their
+ * libraries. As nvCOMP does, zstd's encoder declares a window of 1 MiB, and the decoders look
+ * neither at windows nor at what follows a frame. */
 #define ZSTD_STATIC_LINKING_ONLY /* ZSTD_findFrameCompressedSize, ZSTD_d_windowLogMax */
 #include "kernels/codec/nvcomp.h"
 

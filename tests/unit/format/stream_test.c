@@ -16,7 +16,8 @@ static const uint8_t head_bytes[BALE_STREAM_HEAD] = {
     0x1e, 0x28, 0x47, 0xaf, 0x60, 0x5c, 0x61, 0x6d, /* checksum */
 };
 
-/* A stream of two frames with raw length 131072 and 5, stored 200 and 57, checksums 1 and 2; one gap. */
+/* A stream of two frames with raw length 131072 and 5, stored 200 and 57, checksums 1 and 2; one
+ * gap. */
 static const uint8_t end_bytes[BALE_STREAM_END] = {
     0x42, 0x45, 0x4e, 0x44, 0x00, 0x00, 0x00, 0x00, /* magic, 0 */
     0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, /* frames */

@@ -56,7 +56,8 @@ static bool is_mapped(void *start)
     return mincore(start, STEP, pages) == 0;
 }
 
-/* Steps are pinned as they are first used, and as many again; trim leaves them alone, and destroy as well. */
+/* Steps are pinned as they are first used, and as many again; trim leaves them alone, and destroy
+ * as well. */
 static void test_pinning(void)
 {
     struct bale_memory *memory;

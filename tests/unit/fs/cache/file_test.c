@@ -263,8 +263,8 @@ static void check_passing(bool caller_caches)
     free(m.bytes);
 }
 
-/* Read-ahead of a file that is cut to nothing and given wider extents meanwhile: what lies beside its
- * buffers, here what another file has not yet stored, stays. */
+/* Read-ahead of a file that is cut to nothing and given wider extents meanwhile: what lies beside
+ * its buffers, here what another file has not yet stored, stays. */
 static void check_widening(void)
 {
     struct model m = {.bytes = calloc(1, SIZE_MOST), .extent = 16384};

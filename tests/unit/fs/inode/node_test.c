@@ -118,8 +118,8 @@ static void *reacher_thread(void *arg)
     return NULL;
 }
 
-/* While a rename is under way, which may stall, other names are walked through; what it moves is found
- * when it has ended. */
+/* While a rename is under way, which may stall, other names are walked through; what it moves is
+ * found when it has ended. */
 static void test_walks_beside_a_rename(void)
 {
     struct bale_node *root = bale_nodes_root(nodes);

@@ -67,8 +67,8 @@ static void fill_keys(uint32_t bytes, uint32_t few, uint32_t behind)
         memcpy(data + at, keys + bytes * (data_next(&state) % few), bytes);
 }
 
-/* Where symbols of several bytes repeat: gpulz, with symbols of their size. zstd:1 does not see four
- * bytes, but eight. */
+/* Where symbols of several bytes repeat: gpulz, with symbols of their size. zstd:1 does not see
+ * four bytes, but eight. */
 static void test_symbols(void)
 {
     static const uint32_t sizes[] = {16384, 131072, SIZE};
@@ -91,8 +91,8 @@ static float wave(float phase)
     return x < 0 ? 4 * x * (1 + x) : 4 * x * (1 - x);
 }
 
-/* An f32 field, rounded to a thousandth of its range: rows are alike and values few, and zstd:1 sees
- * both, which pieces of a sample hide. */
+/* An f32 field, rounded to a thousandth of its range: rows are alike and values few, and zstd:1
+ * sees both, which pieces of a sample hide. */
 static void fill_rounded(uint32_t row, float down)
 {
     for (uint32_t i = 0; i < SIZE / sizeof(float); i++) {

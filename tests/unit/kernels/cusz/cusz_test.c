@@ -1,5 +1,5 @@
-/* The worked example of kernels/cusz/spec.md; its rules done again in the simplest way; and what the
- * codec does with data that is not for it. */
+/* The worked example of kernels/cusz/spec.md; its rules done again in the simplest way; and what
+ * the codec does with data that is not for it. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -117,8 +117,8 @@ static void block_worker(struct bale_item *item)
     sem_wait(&blocker->go);
 }
 
-/* The only worker is blocked while so many pieces come; then all are waited for. Returns how many the
- * GPU did. */
+/* The only worker is blocked while so many pieces come; then all are waited for. Returns how many
+ * the GPU did. */
 static uint64_t gpu_takes(struct rig *rig, unsigned count)
 {
     struct blocker blocker;

@@ -124,8 +124,8 @@ static void make_decode(struct piece *piece, sem_t *finished)
     };
 }
 
-/* The owner of the item is called, and finds it as it was; with its memory free again, or other memory, it is
- * done. What comes meanwhile is the CPU's. */
+/* The owner of the item is called, and finds it as it was; with its memory free again, or other
+ * memory, it is done. What comes meanwhile is the CPU's. */
 static void test_taken(enum bale_item_kind kind)
 {
     enum { REFUSED = 3 };

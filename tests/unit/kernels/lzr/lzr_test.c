@@ -1,5 +1,5 @@
-/* The codec lzr: its classes, the worked example of its specification, the same bytes from all kinds
- * of rounds, and data of every length and many kinds through both searches. */
+/* The codec lzr: its classes, the worked example of its specification, the same bytes from all
+ * kinds of rounds, and data of every length and many kinds through both searches. */
 #include "format/bytes.h"
 #include "format/err.h"
 #include "kernels/lzr/decode.h"
@@ -252,8 +252,8 @@ static void test_kinds(void)
         }
 }
 
-/* Elements of eight bytes of which one always is the same: an eighth of the chunk is gained, although
- * no match is found. */
+/* Elements of eight bytes of which one always is the same: an eighth of the chunk is gained,
+ * although no match is found. */
 static void test_elements(void)
 {
     uint64_t state = 6;

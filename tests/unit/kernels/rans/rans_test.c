@@ -1,5 +1,5 @@
-/* The entropy coder against a plain one made from its specification, on every kind of steps that this
- * processor can do: tables from counts, tables of hostile bytes, symbols and raw bits. */
+/* The entropy coder against a plain one made from its specification, on every kind of steps that
+ * this processor can do: tables from counts, tables of hostile bytes, symbols and raw bits. */
 #include "format/bytes.h"
 #include "format/err.h"
 #include "kernels/rans/rans.h"
