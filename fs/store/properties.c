@@ -282,10 +282,11 @@ static int check_match(char *value, char *clean, struct bale_reason *why)
     return 0;
 }
 
-/* The value as text, in own. */
+/* The value as text, in own, which is empty after an error. */
 static int take_value(const char *name, const char *value, size_t length,
                       char own[static VALUE_MAX], struct bale_reason *why)
 {
+    own[0] = '\0';
     length = trimmed(value, length);
     if (length >= VALUE_MAX)
         return bale_store_fail(why, BALE_E_TOOBIG,

@@ -67,7 +67,7 @@ static uint32_t bytes_of(const uint64_t *differences, uint32_t from, uint32_t co
 
 static void subtract(uint64_t *values, uint32_t count)
 {
-    for (uint32_t i = count - 1; i > 0; i--)
+    for (uint32_t i = count; i-- > 1;)
         values[i] -= values[i - 1];
 }
 

@@ -88,5 +88,5 @@ uint32_t bale_auto_fsst(struct bale_auto *a, uint32_t length)
     w.counts = false;
     w.estimate = 0;
     walk_pieces(&w, length);
-    return (uint32_t)((uint64_t)w.estimate * length / w.walked);
+    return w.walked > 0 ? (uint32_t)((uint64_t)w.estimate * length / w.walked) : 0;
 }

@@ -100,7 +100,7 @@ static bool measure(void *work, struct extent *extents, size_t count, const uint
         for (uint32_t at = 0; at < extents[i].length; at += CHUNK)
             if (extents[i].stored[at / CHUNK] > 0 &&
                 memcmp(raw + i * EXTENT + at, back + i * EXTENT + at,
-                       chunk_length(&extents[i], at)))
+                       chunk_length(&extents[i], at)) != 0)
                 return false;
     return true;
 }

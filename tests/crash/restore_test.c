@@ -113,7 +113,7 @@ static bool restore(struct state *state)
     for (size_t i = BALE_DATA_START; i < rig->file.size; i++)
         if (rig->file.bytes[i] != state->whole[i] &&
             (all || rig->file.bytes[i] != before[i] || state->known + state->unknown == 0)) {
-            CHECK(!"a byte is neither as it was before the damage nor after it");
+            CHECK(rig->file.bytes[i] == state->whole[i]);
             break;
         }
     free(before);

@@ -106,7 +106,7 @@ static inline void exact_add_stream(struct exact_items *list, uint8_t codec,
     struct bale_frame head;
 
     *job = (struct exact_job){
-        .setting = {codec, (int16_t)stream->parameter},
+        .setting = {.codec = codec, .parameter = (int16_t)stream->parameter},
         .length = stream->raw_length,
         .chunk_log2 = 16,
         .data = exact_data(list, list->count),

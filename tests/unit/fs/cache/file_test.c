@@ -45,7 +45,8 @@ static void open_file(struct model *m)
                                      BALE_CODEC_STORE};
     uint8_t codec = codecs[m->extent / 4096 % 4];
     struct bale_container_attr defaults = {
-        .extent = m->extent, .setting = {codec, (int16_t)(codec == BALE_CODEC_ZSTD ? 1 : 0)}};
+        .extent = m->extent,
+        .setting = {.codec = codec, .parameter = (int16_t)(codec == BALE_CODEC_ZSTD ? 1 : 0)}};
     int fd = open(m->path, O_RDWR | O_CREAT, 0600);
 
     CHECK(fd >= 0);

@@ -30,7 +30,7 @@ struct model {
 
 static void open_file(struct model *m, const char *name, uint8_t codec)
 {
-    struct bale_container_attr defaults = {.extent = EXTENT, .setting = {codec, 0}};
+    struct bale_container_attr defaults = {.extent = EXTENT, .setting = {.codec = codec}};
     char path[128];
 
     snprintf(path, sizeof path, "%s/%s", directory, name);
@@ -98,7 +98,7 @@ static struct bale_recompress recompress(struct model *m, uint8_t codec, int16_t
     for (uint64_t offset = 0; !sum.over;) {
         struct bale_recompress what = {.offset = offset,
                                        .end = UINT64_MAX,
-                                       .setting = {codec, parameter},
+                                       .setting = {.codec = codec, .parameter = parameter},
                                        .chosen = codec != BALE_CODEC_ZERO,
                                        .dry = dry,
                                        .insist = true};

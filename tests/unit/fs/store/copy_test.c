@@ -90,8 +90,9 @@ static void settings_go_to_both(void)
 
 static void both_lost(void)
 {
-    const struct bale_store_config config = {
-        .setting = {BALE_CODEC_ZSTD, 5}, .extent = 65536, .modes_in_container = true};
+    const struct bale_store_config config = {.setting = {.codec = BALE_CODEC_ZSTD, .parameter = 5},
+                                             .extent = 65536,
+                                             .modes_in_container = true};
     struct bale_store *store;
 
     REQUIRE(unlink(at(MAIN)) == 0 && unlink(at(COPY)) == 0);

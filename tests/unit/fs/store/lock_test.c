@@ -263,7 +263,8 @@ static void running_holder_stays(void)
 /* Writers, readers and those who make stores are refused, and learn the holder's number. */
 static void all_refused(void)
 {
-    const struct bale_store_config config = {.setting = {BALE_CODEC_ZSTD, 3}, .extent = 131072};
+    const struct bale_store_config config = {.setting = {.codec = BALE_CODEC_ZSTD, .parameter = 3},
+                                             .extent = 131072};
     char expected[BALE_REASON_SIZE];
     char who[200] = "";
 
@@ -325,7 +326,8 @@ static void second_file(void)
  * the store is mounted. */
 static void copy_put_back(bool network)
 {
-    const struct bale_store_config config = {.setting = {BALE_CODEC_ZSTD, 3}, .extent = 131072};
+    const struct bale_store_config config = {.setting = {.codec = BALE_CODEC_ZSTD, .parameter = 3},
+                                             .extent = 131072};
     char command[20000];
 
     bale_store_platform.network = network;

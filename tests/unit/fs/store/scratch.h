@@ -97,7 +97,8 @@ static inline const char *text_of(const char *format)
 
 static inline void store_make(const char *name)
 {
-    const struct bale_store_config config = {.setting = {BALE_CODEC_ZSTD, 3}, .extent = 131072};
+    const struct bale_store_config config = {.setting = {.codec = BALE_CODEC_ZSTD, .parameter = 3},
+                                             .extent = 131072};
 
     why.text[0] = '\0';
     if (!CHECK_EQ(bale_store_init(at(name), &config, &why), 0))

@@ -44,7 +44,8 @@ static void init_makes_a_store(void)
 
 static void relative_and_linked_paths(void)
 {
-    const struct bale_store_config config = {.setting = {BALE_CODEC_AUTO, 0}, .extent = 16384};
+    const struct bale_store_config config = {.setting = {.codec = BALE_CODEC_AUTO},
+                                             .extent = 16384};
     struct bale_store *store;
 
     REQUIRE(chdir(scratch) == 0);
@@ -66,7 +67,8 @@ static void init_refuses(const char *name, const struct bale_store_config *confi
 
 static void init_refusals(void)
 {
-    struct bale_store_config config = {.setting = {BALE_CODEC_ZSTD, 3}, .extent = 131072};
+    struct bale_store_config config = {.setting = {.codec = BALE_CODEC_ZSTD, .parameter = 3},
+                                       .extent = 131072};
     char *bad[] = {"*.log", NULL};
 
     store_make("s2");
@@ -367,7 +369,8 @@ static void read_while_replaced(void)
 
 static void as_ordinary_user(void)
 {
-    const struct bale_store_config config = {.setting = {BALE_CODEC_ZSTD, 3}, .extent = 131072};
+    const struct bale_store_config config = {.setting = {.codec = BALE_CODEC_ZSTD, .parameter = 3},
+                                             .extent = 131072};
     struct bale_store *store;
     struct bale_container_attr attr;
 
