@@ -269,6 +269,20 @@ static bool page_is_lost(void *arg, const struct bale_lost_page *page)
     return true;
 }
 
+/* Whether the newest commit did not arrive, and the older root is whole and serves. A page of that
+ * commit, written now, could make what is missing look like damage, and the newest root serve. */
+static bool older_serves(const struct bale_reader *reader, const char *below)
+{
+    struct bale_container *container;
+    struct bale_reason why;
+
+    if (bale_reader_open_container_at(reader, below, &container, &why) != BALE_OK)
+        return false;
+    enum bale_recovery recovery = bale_container_recovery(container);
+    bale_container_close(container);
+    return recovery == BALE_RECOVERY_CUT_OFF || recovery == BALE_RECOVERY_MISSING;
+}
+
 int bale_repair_index(const struct bale_reader *reader, const char *below, struct bale_reason *why)
 {
     struct restoring restoring = {.reader = reader, .below = below, .why = why};
@@ -276,6 +290,8 @@ int bale_repair_index(const struct bale_reader *reader, const char *below, struc
     struct bale_container *container;
 
     why->text[0] = '\0';
+    if (older_serves(reader, below))
+        return 0;
     writer.config.writable = true;
     writer.config.pick = BALE_PICK_NEWEST; /* it verifies nothing, and writes nothing */
     int err = bale_reader_open_container_at(&writer, below, &container, why);
