@@ -247,6 +247,9 @@ static void read_finish(struct bale_file *file, struct read_op *op, int err)
 
     if (err != BALE_OK)
         bale_read_release(op->read);
+    else
+        atomic_fetch_add_explicit(&file->volume->stats.read, op->read->length,
+                                  memory_order_relaxed);
     op->done(op->arg, result);
     bale_file_unref(file);
     free(op);
@@ -292,6 +295,7 @@ void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, stru
     if (hit) {
         atomic_fetch_add_explicit(&file->volume->stats.read_hits, (uint64_t)read->count,
                                   memory_order_relaxed);
+        atomic_fetch_add_explicit(&file->volume->stats.read, read->length, memory_order_relaxed);
         done(arg, (int64_t)read->length);
         return;
     }

@@ -155,10 +155,12 @@ void bale_volume_stats(struct bale_volume *volume, struct bale_volume_stats *sta
         .syncs = atomic_load(&volume->stats.syncs),
         .items = atomic_load(&volume->stats.items),
         .errors = atomic_load(&volume->stats.errors),
+        .read = atomic_load(&volume->stats.read),
         .written = atomic_load(&volume->stats.written),
         .raw_bytes = atomic_load(&volume->stats.raw_bytes),
         .stored_bytes = atomic_load(&volume->stats.stored_bytes),
         .throttled = atomic_load(&volume->stats.throttled),
+        .waiting = bale_volume_waiting_writes(volume),
         .files = atomic_load(&volume->file_count),
         .reserve = atomic_load(&volume->full) ? 0 : volume->reserve.bytes,
     };

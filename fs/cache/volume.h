@@ -73,9 +73,10 @@ struct bale_volume_stats {
     uint64_t files;                      /* open or dirty */
     uint64_t read_hits, read_misses;     /* extents */
     uint64_t commits, syncs, items, errors;
-    uint64_t written;                 /* bytes, as writes came */
+    uint64_t read, written;           /* bytes, as reads and writes came */
     uint64_t raw_bytes, stored_bytes; /* through the encoder */
     uint64_t throttled;               /* writes that had to wait */
+    uint64_t waiting;                 /* writes that wait now: for memory, or for the thaw */
     uint64_t reserve;                 /* bytes of the backing store set aside for dirty data */
     struct bale_dispatch_stats engine;
 };

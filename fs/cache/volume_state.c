@@ -219,6 +219,17 @@ bool bale_volume_writes_wait(struct bale_volume *volume)
     return waiting;
 }
 
+uint64_t bale_volume_waiting_writes(struct bale_volume *volume)
+{
+    uint64_t count = 0;
+
+    pthread_mutex_lock(&volume->lists->park_lock);
+    for (const struct bale_parked_write *write = volume->lists->parked; write; write = write->next)
+        count++;
+    pthread_mutex_unlock(&volume->lists->park_lock);
+    return count;
+}
+
 void bale_volume_wake(struct bale_volume *volume)
 {
     struct bale_volume_lists *lists = volume->lists;

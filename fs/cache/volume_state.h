@@ -65,7 +65,7 @@ struct bale_volume {
 
     struct {
         atomic_uint_fast64_t read_hits, read_misses, commits, syncs, items, errors, raw_bytes,
-            stored_bytes, throttled, cached, written;
+            stored_bytes, throttled, cached, read, written;
     } stats;
     struct bale_work_count in_place; /* encoded and decoded without the engine */
 };
@@ -110,6 +110,7 @@ void bale_volume_park(struct bale_volume *volume, struct bale_parked_write *writ
 /* Takes the write with this arg off the queue; NULL: it does not wait. */
 struct bale_parked_write *bale_volume_unpark(struct bale_volume *volume, const void *arg);
 bool bale_volume_writes_wait(struct bale_volume *volume);
+uint64_t bale_volume_waiting_writes(struct bale_volume *volume); /* their number */
 /* Submits the parked writes, which try again; users take turns. Does nothing while the volume is
  * frozen. */
 void bale_volume_wake(struct bale_volume *volume);

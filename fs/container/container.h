@@ -157,11 +157,15 @@ int bale_container_walk(struct bale_container *container,
 
 struct bale_container_usage {
     uint64_t extents[256]; /* frames by codec id; two segments of one frame count once */
-    uint64_t logical[256]; /* bytes covered, by codec id */
-    uint64_t stored[256];  /* frame bytes, by codec id */
-    uint64_t unwritten;    /* bytes */
-    uint64_t free;         /* bytes between frames that nothing uses */
-    uint64_t deferred;     /* bytes that the next sync frees */
+    uint64_t logical[256]; /* bytes of the file that are in them, by codec id */
+    /* The bytes that were compressed for that, by codec id: what was overwritten since is still in
+     * its frame. The index does not say how long a frame is, so what lies behind the last byte
+     * that counts in logical is left out. */
+    uint64_t raw[256];
+    uint64_t stored[256]; /* frame bytes, by codec id */
+    uint64_t unwritten;   /* bytes */
+    uint64_t free;        /* bytes between frames that nothing uses */
+    uint64_t deferred;    /* bytes that the next sync frees */
     uint64_t pages;
     uint64_t page_bytes;
     int height; /* as in the root */

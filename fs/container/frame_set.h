@@ -13,6 +13,7 @@
 struct bale_frame_entry {
     struct bale_segment segment; /* the first that referred to the frame */
     bool marked;                 /* the caller's */
+    uint32_t reach;              /* the caller's */
 };
 
 struct bale_frame_set {

@@ -21,6 +21,17 @@ static int count_page(void *arg, const struct bale_ref *ref, const struct bale_p
     return BALE_OK;
 }
 
+static void count_raw(struct bale_container_usage *usage, struct bale_frame_entry *frame,
+                      const struct bale_segment *segment)
+{
+    uint32_t reach = segment->skip + segment->length;
+
+    if (reach <= frame->reach)
+        return;
+    usage->raw[segment->codec] += reach - frame->reach;
+    frame->reach = reach;
+}
+
 static int count_segment(void *arg, const struct bale_segment *segment)
 {
     struct count *count = arg;
@@ -33,8 +44,11 @@ static int count_segment(void *arg, const struct bale_segment *segment)
     }
     usage->logical[segment->codec] += segment->length;
     added = bale_frame_set_add(&count->frames, segment);
-    if (added != 1)
+    if (added < 0)
         return added;
+    count_raw(usage, &count->frames.frames[count->frames.last], segment);
+    if (added == 0)
+        return BALE_OK;
     usage->extents[segment->codec]++;
     usage->stored[segment->codec] += segment->frame_length;
     count->stored += segment->frame_length;

@@ -1,16 +1,12 @@
 #include "fs/daemon/control.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "format/err.h"
 #include "fs/base/log.h"
 #include "fs/daemon/freeze_limit.h"
 #include "fs/daemon/ioctl.h"
-#include "fs/daemon/resources.h"
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/ops.h"
@@ -116,76 +112,6 @@ static void control_thaw(fuse_req_t req, const struct bale_control_freeze *freez
     bale_thaw(mount);
 }
 
-static struct bale_control_work work_of(const struct bale_dispatch_work *work)
-{
-    return (struct bale_control_work){
-        .items = work->items, .encoded = work->encoded, .decoded = work->decoded};
-}
-
-static struct bale_control_gpu gpu_of(const struct bale_dispatch_stats *stats)
-{
-    struct bale_control_gpu gpu = {
-        .work = work_of(&stats->gpu),
-        .batches = stats->batches,
-        .redone = stats->redone,
-        .mismatches = stats->device.mismatches,
-        .device_memory = stats->device.device_memory,
-        .pinned = stats->device.pinned,
-        .codecs = stats->device.codecs,
-        .used = stats->used,
-        .open = stats->device.open,
-    };
-
-    snprintf(gpu.device, sizeof gpu.device, "%s", stats->device.device);
-    return gpu;
-}
-
-static void reply_status(fuse_req_t req, size_t out_size)
-{
-    struct bale_mount *mount = bale_mount_of(req);
-    struct bale_volume_stats stats;
-    struct bale_control_status *status = calloc(1, sizeof *status);
-
-    if (!status || out_size < sizeof *status) {
-        free(status);
-        fuse_reply_err(req, status ? EINVAL : ENOMEM);
-        return;
-    }
-    bale_volume_stats(mount->volume, &stats);
-    *status = (struct bale_control_status){
-        .magic = BALE_CONTROL_MAGIC,
-        .version = BALE_CONTROL_VERSION,
-        .pid = (int32_t)getpid(),
-        .frozen = bale_freezer_is_frozen(mount->freezer),
-        .nodes = bale_nodes_count(mount->nodes),
-        .memory_cap = stats.memory_cap,
-        .memory_used = stats.memory_used,
-        .cached = stats.cached,
-        .dirty = stats.dirty,
-        .dirty_limit = stats.dirty_limit,
-        .files = stats.files,
-        .read_hits = stats.read_hits,
-        .read_misses = stats.read_misses,
-        .commits = stats.commits,
-        .syncs = stats.syncs,
-        .items = stats.items,
-        .errors = stats.errors,
-        .written = stats.written,
-        .raw_bytes = stats.raw_bytes,
-        .stored_bytes = stats.stored_bytes,
-        .throttled = stats.throttled,
-        .cpu_us = bale_process_cpu_us(),
-        .cpu = work_of(&stats.engine.cpu),
-        .gpu = gpu_of(&stats.engine),
-    };
-    snprintf(status->engine, sizeof status->engine, "%s", stats.engine.used ? "gpu" : "cpu");
-    snprintf(status->io, sizeof status->io, "%s", mount->direct ? "direct" : "cached");
-    snprintf(status->program, sizeof status->program, "%s", BALEFS_VERSION);
-    snprintf(status->store, sizeof status->store, "%s", bale_store_path(mount->store));
-    fuse_reply_ioctl(req, 0, status, sizeof *status);
-    free(status);
-}
-
 void bale_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
                    struct fuse_file_info *fi, unsigned flags, const void *in, size_t in_size,
                    size_t out_size)
@@ -215,6 +141,6 @@ void bale_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
         else
             control_thaw(req, in);
     } else {
-        reply_status(req, out_size);
+        bale_status_request(req, out_size);
     }
 }

@@ -9,7 +9,7 @@
 
 #define BALE_CONTROL_MAGIC                                                                         \
     0x42414c45u /* tells a balefs root directory from others that know the same ioctl number */
-#define BALE_CONTROL_VERSION 6u
+#define BALE_CONTROL_VERSION 7u
 
 /* The work of an engine since the mount began. */
 struct bale_control_work {
@@ -41,10 +41,17 @@ struct bale_control_status {
     uint64_t files;
     uint64_t read_hits, read_misses;
     uint64_t commits, syncs, items, errors;
-    uint64_t written;
+    uint64_t read, written;
     uint64_t raw_bytes, stored_bytes;
     uint64_t throttled;
+    uint64_t reserve;
     uint64_t cpu_us; /* of the daemon */
+    /* What waits now: writes for memory, or for the thaw of a frozen mount; requests that the thaw
+     * keeps back; and requests whose handlers have been at work for a second or longer, most often
+     * in a call on the store, with those that they keep back. */
+    uint64_t waits_memory, waits_thaw, waits_store;
+    uint64_t longest_ms;  /* the longest of waits_store, so far */
+    uint64_t freeze_left; /* seconds until a frozen mount thaws by itself; 0: it is not frozen */
     struct bale_control_work cpu;
     struct bale_control_gpu gpu;
     char engine[32];  /* "cpu"; "gpu" while the GPU gets work too */

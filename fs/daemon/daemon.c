@@ -267,6 +267,7 @@ static void report_totals(struct daemon *d)
 {
     const struct bale_volume_stats *last = &d->last;
     const struct bale_store_totals totals = {
+        .read = last->read,
         .written = last->written,
         .compressed = last->raw_bytes,
         .stored = last->stored_bytes,

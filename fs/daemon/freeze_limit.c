@@ -131,6 +131,18 @@ bool bale_freeze_limit_extend(struct bale_freeze_limit *limit, uint64_t number, 
     return lasts;
 }
 
+uint64_t bale_freeze_limit_left(struct bale_freeze_limit *limit)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    pthread_mutex_lock(&limit->lock);
+    time_t left = limit->lasts ? limit->deadline.tv_sec - now.tv_sec : 0;
+    left += limit->lasts && limit->deadline.tv_nsec > now.tv_nsec;
+    pthread_mutex_unlock(&limit->lock);
+    return left > 0 ? (uint64_t)left : 0;
+}
+
 bool bale_freeze_limit_end(struct bale_freeze_limit *limit, uint64_t number)
 {
     pthread_mutex_lock(&limit->lock);

@@ -21,6 +21,8 @@ void bale_freeze_limit_destroy(
 uint64_t bale_freeze_limit_begin(struct bale_freeze_limit *limit, uint32_t seconds);
 /* It may last so many seconds from now. False: no freeze of that number lasts. */
 bool bale_freeze_limit_extend(struct bale_freeze_limit *limit, uint64_t number, uint32_t seconds);
+/* The seconds that the freeze may still last, rounded up; 0: none lasts. */
+uint64_t bale_freeze_limit_left(struct bale_freeze_limit *limit);
 /* Somebody thaws. number: of the freeze that has to end here, or 0: any. False: it had ended by
  * itself, or another has begun; the caller of that freeze is told so once. */
 bool bale_freeze_limit_end(struct bale_freeze_limit *limit, uint64_t number);

@@ -12,6 +12,9 @@ void bale_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
                    struct fuse_file_info *fi, unsigned flags, const void *in, size_t in_size,
                    size_t out_size);
 
+/* Replies to BALE_IOC_STATUS. Asks the store for nothing. */
+void bale_status_request(fuse_req_t req, size_t out_size);
+
 /* Replies to BALE_IOC_RECOMPRESS on a node that the kernel has open; in has in_size bytes, and is
  * valid until the return. */
 void bale_recompress_request(fuse_req_t req, struct bale_node *node, const void *in, size_t in_size,

@@ -191,6 +191,17 @@ bool bale_freezer_freeze(struct bale_freezer *freezer, void (*quiesced)(void *ar
     return can;
 }
 
+uint64_t bale_freezer_waiting(struct bale_freezer *freezer)
+{
+    uint64_t count = 0;
+
+    pthread_mutex_lock(&freezer->lock);
+    for (const struct stash *stash = freezer->first; stash; stash = stash->next)
+        count++;
+    pthread_mutex_unlock(&freezer->lock);
+    return count;
+}
+
 bool bale_freezer_drop_request(struct bale_freezer *freezer, uint64_t unique)
 {
     pthread_mutex_lock(&freezer->lock);

@@ -38,6 +38,7 @@ void bale_freezer_change_end(struct bale_freezer *freezer);
  * frozen already, and quiesced is not called. */
 bool bale_freezer_freeze(struct bale_freezer *freezer, void (*quiesced)(void *arg), void *arg);
 bool bale_freezer_is_frozen(struct bale_freezer *freezer);
+uint64_t bale_freezer_waiting(struct bale_freezer *freezer); /* how many are kept back */
 /* Drops a request that was kept back, so that its program can be killed. False: it is not there. */
 bool bale_freezer_drop_request(struct bale_freezer *freezer, uint64_t unique);
 /* Handles the requests that were kept back, in the order they came; new requests pass at once. */

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "format/err.h"
 #include "fs/fuse/effects.h"
@@ -25,6 +26,7 @@ struct bale_request {
     _Atomic uint64_t unique; /* of the request, and GIVEN_UP; 0: there is none */
     /* Valid while unique is not 0. */
     uint32_t pid;
+    _Atomic uint64_t since; /* as now_ms */
     bool may_be_given_up;
     uint64_t nodes[2]; /* numbers of the nodes that it uses, or 0 */
     uint64_t locks[2]; /* of those that are locked if it is given up, or 0 */
@@ -135,6 +137,15 @@ void bale_in_flight_leave(struct bale_in_flight *in_flight)
     self = NULL;
 }
 
+/* To some 10 ms, for reports, and cheap: it is called for every request. */
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 void bale_in_flight_begin(const void *request, size_t size)
 {
     const struct fuse_in_header *in = request;
@@ -143,6 +154,7 @@ void bale_in_flight_begin(const void *request, size_t size)
     if (!self)
         return;
     self->pid = in->pid;
+    atomic_store_explicit(&self->since, now_ms(), memory_order_relaxed);
     self->may_be_given_up = bale_effects_may_come_late(request);
     for (int i = 0; i < 2; i++) {
         self->nodes[i] = effects.nodes[i];
@@ -224,6 +236,7 @@ struct bale_request *bale_in_flight_detach(struct bale_in_flight *in_flight)
         return NULL;
     pthread_mutex_lock(&in_flight->lock);
     request->pid = self->pid;
+    atomic_store(&request->since, atomic_load(&self->since));
     request->may_be_given_up = self->may_be_given_up;
     memcpy(request->nodes, self->nodes, sizeof request->nodes);
     memcpy(request->locks, self->locks, sizeof request->locks);
@@ -247,6 +260,25 @@ void bale_in_flight_complete(struct bale_in_flight *in_flight, struct bale_reque
     if (atomic_load(&request->unique) & GIVEN_UP)
         unlock(in_flight, request);
     free(request);
+}
+
+uint64_t bale_in_flight_stalled(struct bale_in_flight *in_flight, uint64_t ms, uint64_t *longest_ms)
+{
+    uint64_t count = 0, now = now_ms();
+
+    *longest_ms = 0;
+    pthread_mutex_lock(&in_flight->lock);
+    for (const struct bale_request *at = in_flight->requests; at; at = at->next) {
+        uint64_t since = atomic_load(&at->since), age = now > since ? now - since : 0;
+        if (atomic_load(&at->unique) == 0 || age < ms)
+            continue;
+        count++;
+        *longest_ms = age > *longest_ms ? age : *longest_ms;
+    }
+    for (const struct bale_queued *at = in_flight->back; at; at = at->next)
+        count++;
+    pthread_mutex_unlock(&in_flight->lock);
+    return count;
 }
 
 uint64_t bale_in_flight_progress(struct bale_in_flight *in_flight)

@@ -54,6 +54,10 @@ void bale_in_flight_complete(struct bale_in_flight *in_flight,
 
 /* True: the request names or changes something that is locked, and was copied. */
 bool bale_in_flight_hold_back(struct bale_in_flight *in_flight, const void *request, size_t size);
+/* The number of requests that have been in flight for ms or longer, and of those that are held back;
+ * *longest_ms: since when the first of them has been in flight, or 0. */
+uint64_t bale_in_flight_stalled(struct bale_in_flight *in_flight, uint64_t ms,
+                                uint64_t *longest_ms);
 /* A value that changes when any thread begins or ends a request. */
 uint64_t bale_in_flight_progress(struct bale_in_flight *in_flight);
 

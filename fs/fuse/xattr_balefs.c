@@ -83,8 +83,9 @@ static json_t *codecs_json(const struct bale_container_usage *usage)
         if (usage->extents[i] > 0) {
             (void)json_object_set_new(
                 codecs, name ? name : "unknown",
-                json_pack("{s:I,s:I,s:I}", "extents", (json_int_t)usage->extents[i], "logical",
-                          (json_int_t)usage->logical[i], "stored", (json_int_t)usage->stored[i]));
+                json_pack("{s:I,s:I,s:I,s:I}", "extents", (json_int_t)usage->extents[i], "raw",
+                          (json_int_t)usage->raw[i], "logical", (json_int_t)usage->logical[i],
+                          "stored", (json_int_t)usage->stored[i]));
         }
     }
     return codecs;
@@ -101,9 +102,10 @@ static char *usage_text(const struct bale_file_attr *attr, const struct bale_con
         stored += usage->stored[i];
     json_t *ratio = stored > 0 ? json_real((double)attr->size / (double)stored) : json_null();
     json_t *all =
-        json_pack("{s:I,s:I,s:o,s:I,s:I,s:s,s:o}", "logical", (json_int_t)attr->size, "stored",
-                  (json_int_t)stored, "ratio", ratio, "dirty", (json_int_t)attr->dirty, "extent",
-                  (json_int_t)attr->container.extent, "codec", codec, "codecs", codecs_json(usage));
+        json_pack("{s:I,s:I,s:I,s:o,s:I,s:I,s:s,s:o}", "logical", (json_int_t)attr->size, "stored",
+                  (json_int_t)stored, "preallocated", (json_int_t)usage->unwritten, "ratio", ratio,
+                  "dirty", (json_int_t)attr->dirty, "extent", (json_int_t)attr->container.extent,
+                  "codec", codec, "codecs", codecs_json(usage));
     char *text = all ? json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(4)) : NULL;
     json_decref(all);
     return text;

@@ -24,14 +24,15 @@ static json_t *result_json(const struct bale_store *store, bool clean, const cha
     char mark[BALE_MARK_SIZE] = "";
 
     (void)bale_sessions_mark(store, mark);
-    return json_pack(
-        "{s:I, s:I, s:s, s:b, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "process",
-        (json_int_t)getpid(), "session", (json_int_t)atomic_load(&store->sessions.current),
-        "sessions", mark, "clean", clean, "time", when, "result", result, "written",
-        (json_int_t)totals->written, "compressed", (json_int_t)totals->compressed, "stored",
-        (json_int_t)totals->stored, "commits", (json_int_t)totals->commits, "syncs",
-        (json_int_t)totals->syncs, "throttled", (json_int_t)totals->throttled, "errors",
-        (json_int_t)totals->errors, "cpu_ms", (json_int_t)(totals->cpu_us / 1000));
+    return json_pack("{s:I, s:I, s:s, s:b, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+                     "process", (json_int_t)getpid(), "session",
+                     (json_int_t)atomic_load(&store->sessions.current), "sessions", mark, "clean",
+                     clean, "time", when, "result", result, "read", (json_int_t)totals->read,
+                     "written", (json_int_t)totals->written, "compressed",
+                     (json_int_t)totals->compressed, "stored", (json_int_t)totals->stored,
+                     "commits", (json_int_t)totals->commits, "syncs", (json_int_t)totals->syncs,
+                     "throttled", (json_int_t)totals->throttled, "errors",
+                     (json_int_t)totals->errors, "cpu_ms", (json_int_t)(totals->cpu_us / 1000));
 }
 
 int bale_store_write_result(struct bale_store *store, bool clean, const char *result)

@@ -136,6 +136,7 @@ int bale_store_probe_directory(const char *path, bool write, struct bale_store_a
 
 /* Totals of a mount, for last-unmount.json; as in struct bale_volume_stats. */
 struct bale_store_totals {
+    uint64_t read;                        /* bytes that programs read */
     uint64_t written, compressed, stored; /* bytes: written; given to the encoder; its output */
     uint64_t commits, syncs;
     uint64_t throttled; /* writes that had to wait */
