@@ -5,6 +5,7 @@
 
 #include "format/err.h"
 #include "fs/cache/file_state.h"
+#include "kernels/base/cond.h"
 
 struct bale_volume_lists {
     pthread_mutex_t files_lock; /* guards the lists of files and their links */
@@ -33,7 +34,7 @@ int bale_volume_lists_create(struct bale_volume_lists **out)
     lists->parked_end = &lists->parked;
     lists->deferred_end = &lists->deferred;
     pthread_mutex_init(&lists->kick_lock, NULL);
-    pthread_cond_init(&lists->kick, NULL);
+    bale_cond_init(&lists->kick);
     *out = lists;
     return BALE_OK;
 }
@@ -303,16 +304,12 @@ void bale_volume_kick(struct bale_volume *volume)
 bool bale_volume_flusher_sleep(struct bale_volume *volume, unsigned ms)
 {
     struct bale_volume_lists *lists = volume->lists;
-    struct timespec until;
+    uint64_t until = bale_clock_ns() + ms * BALE_MILLISECOND_NS;
 
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&lists->kick_lock);
     bool goes_on = !lists->ending;
     if (goes_on && !lists->kicked)
-        pthread_cond_timedwait(&lists->kick, &lists->kick_lock, &until);
+        (void)bale_cond_wait_until(&lists->kick, &lists->kick_lock, until);
     lists->kicked = false;
     pthread_mutex_unlock(&lists->kick_lock);
     return goes_on;

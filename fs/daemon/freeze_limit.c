@@ -2,11 +2,12 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "format/err.h"
 #include "fs/base/log.h"
 #include "fs/fuse/freeze.h"
+#include "kernels/base/cond.h"
+#include "kernels/base/thread.h"
 
 struct bale_freeze_limit {
     struct bale_mount *mount; /* set when it is made */
@@ -14,10 +15,10 @@ struct bale_freeze_limit {
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t wake;
     bool stop;
-    bool lasts;               /* a freeze */
-    bool overdue;             /* the last one has ended by itself, and nobody has been told */
-    uint64_t number;          /* of the last one */
-    struct timespec deadline; /* CLOCK_MONOTONIC */
+    bool lasts;        /* a freeze */
+    bool overdue;      /* the last one has ended by itself, and nobody has been told */
+    uint64_t number;   /* of the last one */
+    uint64_t deadline; /* by bale_clock_ns */
 };
 
 void bale_thaw(struct bale_mount *mount)
@@ -25,15 +26,6 @@ void bale_thaw(struct bale_mount *mount)
     /* In this order: see control_freeze_quiesced. */
     bale_freezer_thaw(mount->freezer);
     bale_volume_thaw(mount->volume);
-}
-
-static bool has_passed(const struct timespec *deadline)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec > deadline->tv_sec ||
-           (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
 }
 
 static void *freeze_limit_thread(void *argument)
@@ -44,8 +36,8 @@ static void *freeze_limit_thread(void *argument)
     while (!limit->stop) {
         if (!limit->lasts) {
             pthread_cond_wait(&limit->wake, &limit->lock);
-        } else if (!has_passed(&limit->deadline)) {
-            pthread_cond_timedwait(&limit->wake, &limit->lock, &limit->deadline);
+        } else if (bale_clock_ns() < limit->deadline) {
+            (void)bale_cond_wait_until(&limit->wake, &limit->lock, limit->deadline);
         } else {
             limit->lasts = false;
             limit->overdue = true;
@@ -65,23 +57,18 @@ static void *freeze_limit_thread(void *argument)
 int bale_freeze_limit_create(struct bale_mount *mount, struct bale_freeze_limit **out)
 {
     struct bale_freeze_limit *limit = calloc(1, sizeof *limit);
-    pthread_condattr_t monotonic;
 
     if (!limit)
         return BALE_E_NOMEM;
     limit->mount = mount;
     pthread_mutex_init(&limit->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&limit->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    if (pthread_create(&limit->thread, NULL, freeze_limit_thread, limit) != 0) {
+    bale_cond_init(&limit->wake);
+    if (bale_thread_start(&limit->thread, "balefs-thaw", freeze_limit_thread, limit) != 0) {
         pthread_cond_destroy(&limit->wake);
         pthread_mutex_destroy(&limit->lock);
         free(limit);
         return BALE_E_NOMEM;
     }
-    pthread_setname_np(limit->thread, "balefs-thaw");
     *out = limit;
     return BALE_OK;
 }
@@ -103,8 +90,7 @@ void bale_freeze_limit_destroy(struct bale_freeze_limit *limit)
 /* With the lock. */
 static void set_deadline(struct bale_freeze_limit *limit, uint32_t seconds)
 {
-    clock_gettime(CLOCK_MONOTONIC, &limit->deadline);
-    limit->deadline.tv_sec += seconds;
+    limit->deadline = bale_clock_ns() + seconds * BALE_SECOND_NS;
     pthread_cond_signal(&limit->wake);
 }
 
@@ -133,14 +119,12 @@ bool bale_freeze_limit_extend(struct bale_freeze_limit *limit, uint64_t number, 
 
 uint64_t bale_freeze_limit_left(struct bale_freeze_limit *limit)
 {
-    struct timespec now;
+    uint64_t now = bale_clock_ns();
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
     pthread_mutex_lock(&limit->lock);
-    time_t left = limit->lasts ? limit->deadline.tv_sec - now.tv_sec : 0;
-    left += limit->lasts && limit->deadline.tv_nsec > now.tv_nsec;
+    uint64_t left = limit->lasts && limit->deadline > now ? limit->deadline - now : 0;
     pthread_mutex_unlock(&limit->lock);
-    return left > 0 ? (uint64_t)left : 0;
+    return (left + BALE_SECOND_NS - 1) / BALE_SECOND_NS;
 }
 
 bool bale_freeze_limit_end(struct bale_freeze_limit *limit, uint64_t number)

@@ -4,16 +4,16 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "format/err.h"
 #include "fs/fuse/freeze.h"
+#include "kernels/base/cond.h"
 #include "kernels/base/thread.h"
 
 #define LANE_THREADS 8u   /* of one lane, at most */
 #define THREADS_MANY 128u /* from then on one for each lane */
 #define THREADS_MOST 256u
-#define IDLE_SECONDS 5 /* then a thread ends */
+#define IDLE_NS (5 * BALE_SECOND_NS) /* then a thread ends */
 
 struct lane {
     uint32_t user;
@@ -38,16 +38,12 @@ int bale_lanes_create(struct bale_memory *memory, const struct bale_lanes_ops *o
                       struct bale_lanes **out)
 {
     struct bale_lanes *lanes = calloc(1, sizeof *lanes);
-    pthread_condattr_t monotonic;
 
     if (!lanes)
         return BALE_E_NOMEM;
     *lanes = (struct bale_lanes){.memory = memory, .ops = ops, .arg = arg};
     pthread_mutex_init(&lanes->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&lanes->work, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    bale_cond_init(&lanes->work);
     pthread_cond_init(&lanes->ended, NULL);
     *out = lanes;
     return BALE_OK;
@@ -148,14 +144,10 @@ static void serve(struct bale_lanes *lanes, struct lane *lane)
 /* Under the lock. False: nothing came for long. */
 static bool wait_for_work(struct bale_lanes *lanes)
 {
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += IDLE_SECONDS;
     lanes->idle++;
-    int e = pthread_cond_timedwait(&lanes->work, &lanes->lock, &until);
+    bool woken = bale_cond_wait_until(&lanes->work, &lanes->lock, bale_clock_ns() + IDLE_NS);
     lanes->idle--;
-    return e == 0;
+    return woken;
 }
 
 static void *lane_thread(void *arg)

@@ -1,12 +1,10 @@
 #include "fs/store/lock_watch.h"
-
-#include <time.h>
-
 #include "format/err.h"
 #include "fs/store/internal.h"
+#include "kernels/base/cond.h"
 #include "kernels/base/thread.h"
 
-#define PERIOD_S 1
+#define PERIOD_NS BALE_SECOND_NS
 
 static bool was_suspended(const struct bale_store *store)
 {
@@ -25,16 +23,14 @@ bool bale_store_is_stopped(struct bale_store *store)
 static void *lock_watch_thread(void *arg)
 {
     struct bale_store *store = arg;
-    struct timespec until;
     bool end = false;
 
     while (!end) {
         bale_lock_look(store);
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += PERIOD_S;
+        uint64_t until = bale_clock_ns() + PERIOD_NS;
         pthread_mutex_lock(&store->lock.looking);
         if (!store->lock.end)
-            (void)pthread_cond_timedwait(&store->lock.ended, &store->lock.looking, &until);
+            (void)bale_cond_wait_until(&store->lock.ended, &store->lock.looking, until);
         end = store->lock.end;
         pthread_mutex_unlock(&store->lock.looking);
     }

@@ -15,6 +15,7 @@
 #include "fs/store/internal.h"
 #include "fs/store/lock_file.h"
 #include "fs/store/lock_watch.h"
+#include "kernels/base/cond.h"
 
 #define RESERVE "reserve"
 
@@ -30,7 +31,7 @@ struct bale_store *bale_store_new(enum bale_store_access access)
     store->root_fd = store->dir_fd = store->top_fd = store->reserve_fd = -1;
     store->lock.directory = store->lock.fd = store->lock.second = -1;
     pthread_mutex_init(&store->lock.looking, NULL);
-    pthread_cond_init(&store->lock.ended, NULL);
+    bale_cond_init(&store->lock.ended);
     atomic_flag_clear(&store->bad_setting_reported);
     pthread_mutex_init(&store->change, NULL);
     pthread_mutex_init(&store->sessions.lock, NULL);

@@ -7,6 +7,7 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "kernels/base/clock.h"
+#include "kernels/base/cond.h"
 #include "kernels/base/join.h"
 #include "kernels/base/lock.h"
 #include "kernels/base/thread.h"
@@ -152,7 +153,6 @@ struct cuda_engine *bale_cuda_engine_create(const struct bale_gpu_options *optio
     unsigned devices = options->device_count > 0 ? options->device_count : 1;
     unsigned workers = devices * BALE_CUDA_SLOTS;
     struct cuda_engine *engine = calloc(1, sizeof *engine + workers * sizeof engine->workers[0]);
-    pthread_condattr_t monotonic;
 
     if (!engine)
         return NULL;
@@ -168,11 +168,8 @@ struct cuda_engine *bale_cuda_engine_create(const struct bale_gpu_options *optio
     bale_cuda_pinned_init(&engine->pinned);
     bale_short_lock_init(&engine->mutex);
     pthread_mutex_init(&engine->pinning, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&engine->supervisor_wake, &monotonic);
+    bale_cond_init(&engine->supervisor_wake);
     pthread_cond_init(&engine->worker_wake, NULL);
-    pthread_condattr_destroy(&monotonic);
     return engine;
 }
 

@@ -1,14 +1,12 @@
 /* The supervisor thread: opens and closes the devices, gives up batches that take too long, and
  * returns items that no device does. */
-#include <time.h>
-
 #include "format/err.h"
 #include "format/reason.h"
 #include "kernels/base/clock.h"
+#include "kernels/base/cond.h"
 #include "kernels/cuda/engine.h"
 
-#define MILLISECOND UINT64_C(1000000)
-#define RETRY_NS (60 * 1000 * MILLISECOND) /* after opening failed */
+#define RETRY_NS (60 * BALE_SECOND_NS) /* after opening failed */
 
 /* With the mutex, which it releases meanwhile. */
 static void reopen_devices(struct cuda_engine *engine)
@@ -50,7 +48,7 @@ static void release_devices(struct cuda_engine *engine)
 static bool is_overdue(const struct cuda_worker *w, enum cuda_step step)
 {
     return w->step == step &&
-           bale_clock_ns() - w->since_ns > w->engine->options.watchdog_ms * MILLISECOND;
+           bale_clock_ns() - w->since_ns > w->engine->options.watchdog_ms * BALE_MILLISECOND_NS;
 }
 
 /* Stops new batches. Others may hang with the first; only the first is logged. */
@@ -95,7 +93,7 @@ static bool should_close(const struct cuda_engine *engine)
     for (unsigned q = 0; q < CUDA_QUEUES; q++)
         if (engine->queues[q].chunks > 0)
             return false;
-    return engine->state == CUDA_OPEN && idle >= engine->options.release_ms * MILLISECOND;
+    return engine->state == CUDA_OPEN && idle >= engine->options.release_ms * BALE_MILLISECOND_NS;
 }
 
 /* Waits for supervisor_wake; while a device is open, only for a part of the shorter time limit. */
@@ -104,21 +102,13 @@ static void supervisor_sleep(struct cuda_engine *engine)
     uint64_t least = engine->options.release_ms < engine->options.watchdog_ms
                          ? engine->options.release_ms
                          : engine->options.watchdog_ms;
-    struct timespec until;
 
     if (engine->state != CUDA_OPEN && engine->state != CUDA_HUNG && engine->busy_workers == 0) {
         pthread_cond_wait(&engine->supervisor_wake, &engine->mutex);
         return;
     }
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    least = least / 4 + 1;
-    until.tv_sec += (time_t)(least / 1000);
-    until.tv_nsec += (long)(least % 1000 * MILLISECOND);
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    pthread_cond_timedwait(&engine->supervisor_wake, &engine->mutex, &until);
+    (void)bale_cond_wait_until(&engine->supervisor_wake, &engine->mutex,
+                               bale_clock_ns() + (least / 4 + 1) * BALE_MILLISECOND_NS);
 }
 
 static bool is_drained(const struct cuda_engine *engine)

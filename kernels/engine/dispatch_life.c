@@ -2,17 +2,17 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "kernels/base/cond.h"
 #include "kernels/base/join.h"
 #include "kernels/base/thread.h"
 #include "kernels/engine/dispatch_internal.h"
 #include "kernels/engine/plugin_loader.h"
 #include "kernels/frame/registry.h"
 
-#define OPEN_S 60 /* for a GPU engine to open: much more than it needs */
+#define OPEN_NS (60 * BALE_SECOND_NS) /* for a GPU engine to open: much more than it needs */
 
 /* Takes the GPU engine out of use, leaves offered items to the workers, and waits for batches in
  * flight. */
@@ -135,7 +135,7 @@ int bale_dispatch_create(const struct bale_dispatch_options *options, struct bal
     d->options.gpu.insist = options->choice == BALE_ENGINE_GPU;
     d->queue = bale_engine_cpu_queue(d->cpu);
     d->threads = bale_engine_cpu_threads(d->cpu);
-    pthread_cond_init(&d->idle, NULL);
+    bale_cond_init(&d->idle);
     *engine = &d->engine;
     return BALE_OK;
 }
@@ -206,14 +206,12 @@ void bale_dispatch_open(struct bale_engine *engine)
 int bale_dispatch_wait(struct bale_engine *engine, struct bale_reason *why)
 {
     struct bale_dispatch *d = bale_dispatch_of(engine);
-    struct timespec until;
+    uint64_t until = bale_clock_ns() + OPEN_NS;
     int err = BALE_E_ENGINE;
 
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += OPEN_S;
     bale_reason_set(why, "the driver does not answer");
     pthread_mutex_lock(&d->queue->mutex);
-    while (!d->open_decided && pthread_cond_timedwait(&d->idle, &d->queue->mutex, &until) == 0)
+    while (!d->open_decided && bale_cond_wait_until(&d->idle, &d->queue->mutex, until))
         ;
     if (d->open_decided) {
         err = d->open_result;

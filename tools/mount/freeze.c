@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "kernels/base/cond.h"
+#include "kernels/base/thread.h"
 #include "tools/balefs.h"
 #include "tools/common/control.h"
 #include "tools/common/message.h"
@@ -57,8 +59,8 @@ static const char thaw_help[] =
 enum { OPTION_FOR = 256 };
 enum { EXIT_OURS = 125 }; /* with a command */
 
-#define FREEZE_S 60     /* unless said otherwise; with a command, extended again and again */
-#define EXTEND_MS 10000 /* how often */
+#define FREEZE_S 60                     /* unless said otherwise; with a command, extended */
+#define EXTEND_NS (10 * BALE_SECOND_NS) /* how often */
 #define TIME_MOST (7 * 24 * 3600)
 
 static const struct option freeze_options[] = {
@@ -140,13 +142,10 @@ static bool thaw_one(const char *path, int fd, uint64_t number)
 static void *extend_thread(void *argument)
 {
     struct hold *hold = argument;
-    struct timespec next;
 
     pthread_mutex_lock(&hold->lock);
     while (!hold->ended) {
-        clock_gettime(CLOCK_REALTIME, &next);
-        next.tv_sec += EXTEND_MS / 1000;
-        pthread_cond_timedwait(&hold->wake, &hold->lock, &next);
+        (void)bale_cond_wait_until(&hold->wake, &hold->lock, bale_clock_ns() + EXTEND_NS);
         for (size_t i = 0; i < hold->count && !hold->ended; i++) {
             struct bale_control_freeze freeze = {hold->mounts[i].number, FREEZE_S, 0};
             if (ioctl(hold->mounts[i].fd, BALE_IOC_FREEZE, &freeze) != 0 && errno == ETIME)
@@ -189,9 +188,10 @@ static int freeze_for(char **paths, size_t count, char **command)
     if (!hold.mounts || hold.count < count)
         goto out;
     pthread_mutex_init(&hold.lock, NULL);
-    pthread_cond_init(&hold.wake, NULL);
-    if (pthread_create(&hold.thread, NULL, extend_thread, &hold) != 0) {
-        bale_message("a thread cannot be made: %s", strerror(errno));
+    bale_cond_init(&hold.wake);
+    int e = bale_thread_start(&hold.thread, "balefs-freeze", extend_thread, &hold);
+    if (e != 0) {
+        bale_message("a thread cannot be made: %s", strerror(e));
         goto out;
     }
     status = signals.end ? 128 + signals.end : run_command(&signals, command);
