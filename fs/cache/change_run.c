@@ -9,6 +9,7 @@
 #include "fs/cache/change.h"
 #include "fs/cache/extent.h"
 #include "fs/cache/flush.h"
+#include "fs/cache/lost.h"
 #include "fs/cache/reserve.h"
 #include "fs/cache/rewrite.h"
 
@@ -60,8 +61,12 @@ static int set_size(struct bale_change *change)
 
     change->mtime = bale_file_now(file);
     int err = transact(change, edit_size);
-    if (err == BALE_OK)
+    if (err == BALE_OK) {
         bale_container_give_back(file->container);
+        bale_reserve_note_freed(file->volume);
+        if (change->offset == 0)
+            bale_lost_forget(&file->volume->lost, file->ino);
+    }
     if (change->changed) {
         pthread_mutex_lock(&file->lock);
         /* After the container, so that a read from it cannot bring back what is cut off. */
@@ -113,8 +118,10 @@ static int allocate(struct bale_change *change)
 
     change->mtime = bale_file_now(file);
     int err = transact(change, edit_allocation);
-    if (err == BALE_OK && change->how == BALE_ALLOCATE_PUNCH)
+    if (err == BALE_OK && change->how == BALE_ALLOCATE_PUNCH) {
         bale_container_give_back(file->container);
+        bale_reserve_note_freed(file->volume);
+    }
     pthread_mutex_lock(&file->lock);
     if (change->changed) {
         if (change->how != BALE_ALLOCATE && change->how != BALE_ALLOCATE_KEEP_SIZE)

@@ -18,7 +18,7 @@ static int close_container(struct bale_file *file)
     bale_log(BALE_LOG_ERROR, "%s: the backing file system lost data when it was closed: %s: %s",
              file->label, bale_err_text(left), "write the file again");
     atomic_fetch_add(&volume->stats.errors, 1);
-    atomic_store(&volume->lost, left);
+    bale_lost_add(&volume->lost, file->ino, file->label, left);
     bale_volume_taint(volume);
     return left;
 }
@@ -42,7 +42,7 @@ void bale_file_close_run(struct bale_change *change, struct bale_scratch *scratc
                  err == BALE_E_CORRUPT ? "what was stored before is damaged: restore it from a copy"
                                        : "free space or check the disk");
         atomic_fetch_add(&volume->stats.errors, 1);
-        atomic_store(&volume->lost, err);
+        bale_lost_add(&volume->lost, file->ino, file->label, err);
     }
     pthread_mutex_lock(&file->lock);
     bale_extents_detach(file, 0, UINT64_MAX);

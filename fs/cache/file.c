@@ -43,6 +43,7 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
     file->volume = volume;
     file->container = container;
     file->fd = fd;
+    file->ino = st.st_ino;
     file->label = copy;
     file->size = attr.size;
     file->mtime = attr.generation > 0 ? bale_timespec_of(attr.mtime) : st.st_mtim;

@@ -30,6 +30,7 @@ struct bale_file {
     struct bale_volume *volume;
     struct bale_container *container;
     int fd;              /* the container's */
+    uint64_t ino;        /* of the container */
     atomic_bool trusted; /* its frames are this process's: see bale_file_trust */
 
     atomic_uint refs;

@@ -51,10 +51,10 @@ static void *flusher_thread(void *arg)
         if (bale_now_ms() < ticked + TICK_MS)
             continue;
         ticked = bale_now_ms();
+        if ((++ticks % 4 == 0 || bale_volume_writes_wait(volume)) && atomic_load(&volume->full))
+            bale_reserve_restore(volume);
         bale_volume_wake(volume);
         bale_volume_checkpoint_if_due(volume);
-        if (++ticks % 4 == 0 && atomic_load(&volume->full))
-            bale_reserve_restore(volume);
         if (ticks % 16 == 0)
             bale_memory_trim(volume->memory);
     }

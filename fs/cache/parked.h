@@ -18,6 +18,8 @@ struct bale_parked_write {
     /* Set by the caller's caller at any time, before bale_volume_unpark; or NULL. */
     const atomic_bool *cancel;
     bool cancelled; /* set before the job is submitted */
+    bool
+        for_space; /* waits for space of the backing store: the flusher can do nothing for it now */
     struct bale_parked_write *next;
 };
 

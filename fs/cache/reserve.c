@@ -14,6 +14,9 @@
 #define RESERVE_SLACK ((uint64_t)1 << 20)
 #define DIRTY_LEAST ((uint64_t)1 << 20)
 #define STREAM_MOST ((uint64_t)16 << 20)
+#define OVERHEAD_PART 512u /* of what does not compress: heads of frames, index pages, roots */
+#define RETRY_MS 250u      /* after the space could not be reserved again */
+#define FREEING_MS 2000u   /* so long after a file was removed its space may still be on its way */
 
 /* fallocate() itself: where the file system has none, glibc's posix_fallocate would write the whole
  * reserve. 0 or an errno. */
@@ -82,28 +85,64 @@ bool bale_reserve_serves(struct bale_volume *volume, int err, int fd)
     return serves;
 }
 
-/* For a volume without a reserve. */
+/* What must be free before writes go on. */
+static uint64_t needed(const struct bale_volume *volume)
+{
+    return volume->reserve.bytes ? volume->reserve.bytes : RESERVE_SLACK;
+}
+
 static bool has_space(const struct bale_volume *volume)
 {
     struct statvfs vfs;
 
     return fstatvfs(volume->reserve.fd, &vfs) == 0 &&
-           (uint64_t)vfs.f_bavail * vfs.f_frsize > RESERVE_SLACK;
+           (uint64_t)vfs.f_bavail * vfs.f_frsize > needed(volume);
+}
+
+/* A reserve that gets only a part of its space would take that away from flushes, so this looks
+ * first, and after a failure does not try for a while. Under reserve.lock. */
+static bool take_back(struct bale_volume *volume)
+{
+    uint64_t now = bale_now_ms();
+
+    if (now < volume->reserve.failed_ms + RETRY_MS || !has_space(volume))
+        return false;
+    if (!volume->reserve.bytes || allocate(volume->reserve.fd, 0, volume->reserve.bytes) == 0)
+        return true;
+    (void)!ftruncate(volume->reserve.fd, 0);
+    volume->reserve.failed_ms = now;
+    return false;
 }
 
 void bale_reserve_restore(struct bale_volume *volume)
 {
-    int fd = volume->reserve.fd;
-    uint64_t bytes = volume->reserve.bytes;
-
     pthread_mutex_lock(&volume->reserve.lock);
-    if (atomic_load(&volume->full) && (bytes ? allocate(fd, 0, bytes) == 0 : has_space(volume))) {
+    if (atomic_load(&volume->full) && !atomic_load(&volume->frozen) && take_back(volume)) {
         atomic_store(&volume->full, BALE_OK);
+        bale_reserve_note_freed(volume);
         bale_log(BALE_LOG_INFO, "the backing store has space again");
-    } else if (atomic_load(&volume->full)) {
-        (void)!ftruncate(fd, 0);
     }
     pthread_mutex_unlock(&volume->reserve.lock);
+}
+
+void bale_reserve_note_freed(struct bale_volume *volume)
+{
+    atomic_store(&volume->freed_ms, bale_now_ms());
+}
+
+bool bale_reserve_may_come(const struct bale_volume *volume)
+{
+    uint64_t freed = atomic_load(&volume->freed_ms);
+
+    return freed > 0 && bale_now_ms() < freed + FREEING_MS;
+}
+
+uint64_t bale_volume_room(struct bale_volume *volume, uint64_t available)
+{
+    uint64_t dirty = atomic_load(&volume->dirty);
+    uint64_t taken = dirty + dirty / 8 + (atomic_load(&volume->full) ? needed(volume) : 0);
+
+    return available > taken ? (available - taken) / OVERHEAD_PART * (OVERHEAD_PART - 1) : 0;
 }
 
 /* Reserves space for so many dirty bytes, or less. Returns how many it got space for. Where space

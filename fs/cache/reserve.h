@@ -13,8 +13,14 @@ void bale_reserve_make(struct bale_volume *volume);
  * again. For BALE_E_DQUOT, gives the reserve up only if it counts in the same quota, because it
  * also backs other users' dirty data. */
 bool bale_reserve_serves(struct bale_volume *volume, int err, int fd);
-/* Reserves the space again if the backing store has it: then writes go on. */
+/* Reserves the space again if the backing store has it: then writes go on. No file's lock is held.
+ */
 void bale_reserve_restore(struct bale_volume *volume);
+/* What was removed gives its space back when its descriptors are closed, a moment later. Whether
+ * that may still come: a write that finds no space then waits for the flusher's next look. Any
+ * thread. */
+void bale_reserve_note_freed(struct bale_volume *volume);
+bool bale_reserve_may_come(const struct bale_volume *volume);
 
 /* Commits the container changes of the open transaction. On lack of space takes the reserve and
  * tries again. No file's lock is held. */

@@ -116,6 +116,7 @@ int bale_volume_create(const struct bale_volume_options *options, struct bale_vo
     volume->change_run = bale_change_run;
     volume->reserve.fd = options->container.writable ? options->reserve_fd : -1;
     pthread_mutex_init(&volume->reserve.lock, NULL);
+    bale_lost_init(&volume->lost);
     volume->checkpoint.ms = bale_now_ms();
     int err = create_parts(volume);
     if (err != BALE_OK) {
@@ -170,6 +171,17 @@ void bale_volume_stats(struct bale_volume *volume, struct bale_volume_stats *sta
     stats->engine.cpu.decoded += atomic_load(&volume->in_place.decoded);
 }
 
+void bale_volume_removed(struct bale_volume *volume, uint64_t inode)
+{
+    bale_lost_forget(&volume->lost, inode);
+    bale_reserve_note_freed(volume);
+}
+
+void bale_volume_count_error(struct bale_volume *volume)
+{
+    atomic_fetch_add(&volume->stats.errors, 1);
+}
+
 /* Stores everything and ends the flusher. */
 static int end_work(struct bale_volume *volume)
 {
@@ -188,8 +200,10 @@ static int end_work(struct bale_volume *volume)
 int bale_volume_destroy(struct bale_volume *volume)
 {
     int err = volume->flusher ? end_work(volume) : BALE_OK;
+    struct bale_volume_lost none, *lost = volume->options.lost ? volume->options.lost : &none;
+    int missing = bale_lost_report(&volume->lost, lost->name, sizeof lost->name, &lost->count);
 
-    err = err != BALE_OK ? err : atomic_load(&volume->lost);
+    err = err != BALE_OK ? err : missing;
     bale_memory_pin_end(volume->memory);
     bale_pool_destroy(volume->readers);
     bale_pool_destroy(volume->fetchers);
@@ -204,6 +218,7 @@ int bale_volume_destroy(struct bale_volume *volume)
     if (volume->reserve.fd >= 0)
         (void)!ftruncate(volume->reserve.fd, 0);
     pthread_mutex_destroy(&volume->reserve.lock);
+    bale_lost_destroy(&volume->lost);
     free(volume);
     return err;
 }

@@ -13,6 +13,12 @@
 
 struct bale_volume;
 
+/* Files that lost data which could not be stored when they were closed, and that still exist. */
+struct bale_volume_lost {
+    size_t count;
+    char name[256]; /* one of them; empty: none has a name here */
+};
+
 struct bale_volume_options {
     uint64_t memory;  /* cap, bytes; 0: bale_memory_default_cap() */
     unsigned threads; /* engine threads; 0: bale_cpus() */
@@ -46,6 +52,7 @@ struct bale_volume_options {
     void *closed_arg;
     /* bale_volume_destroy stores the figures here once everything is stored. May be NULL. */
     struct bale_volume_stats *last;
+    struct bale_volume_lost *lost; /* likewise */
 };
 
 int bale_volume_create(const struct bale_volume_options *options, struct bale_volume **volume);
@@ -81,6 +88,16 @@ struct bale_volume_stats {
     struct bale_dispatch_stats engine;
 };
 void bale_volume_stats(struct bale_volume *volume, struct bale_volume_stats *stats);
+
+/* Of so many bytes that the backing store has for others than root, those that data which does not
+ * compress can take: without what backs dirty data. */
+uint64_t bale_volume_room(struct bale_volume *volume, uint64_t available);
+/* The container with this inode number was removed for good, and gives its space back now or in a
+ * moment: writes that find none wait for that. Any thread. */
+void bale_volume_removed(struct bale_volume *volume, uint64_t inode);
+/* Adds to the figure errors: a request failed for lack of space, or of the backing file system. Any
+ * thread. */
+void bale_volume_count_error(struct bale_volume *volume);
 
 /* Commits and syncs all, ends the threads, frees. The first error of the last sync comes back. */
 int bale_volume_destroy(struct bale_volume *volume);

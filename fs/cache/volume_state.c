@@ -190,7 +190,7 @@ void bale_volume_park(struct bale_volume *volume, struct bale_parked_write *writ
     pthread_mutex_unlock(&lists->park_lock);
     if (cancelled)
         bale_pool_submit(volume->readers, &write->job);
-    else
+    else if (!write->for_space)
         bale_volume_kick(volume);
 }
 

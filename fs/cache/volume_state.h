@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "fs/cache/file.h"
+#include "fs/cache/lost.h"
 #include "fs/cache/parked.h"
 #include "fs/cache/volume.h"
 #include "kernels/engine/costs.h"
@@ -43,7 +44,9 @@ struct bale_volume {
         pthread_mutex_t lock; /* guards the file and changes of full */
         int fd;               /* the caller's; -1: there is none */
         uint64_t bytes;       /* its size when it is whole */
+        uint64_t failed_ms;   /* when it could not be made whole again; guarded by lock */
     } reserve;
+    atomic_uint_fast64_t freed_ms; /* when something was removed that may give space back */
     atomic_int full; /* not BALE_OK: the reserve is in use, and writes fail with this */
 
     struct {
@@ -60,7 +63,7 @@ struct bale_volume {
     /* Bytes of buffers with dirty or flushing blocks. */
     atomic_uint_fast64_t unevictable;
     atomic_bool warned_too_wide;      /* logged that an extent is too wide for the memory */
-    atomic_int lost;                  /* error of a close whose data could not be stored */
+    struct bale_lost_files lost;      /* whose last data could not be stored */
     atomic_uint_fast64_t reads_noted; /* hits and misses when background work last asked */
 
     struct {

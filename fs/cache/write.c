@@ -10,6 +10,7 @@
 #include "fs/cache/change.h"
 #include "fs/cache/evict.h"
 #include "fs/cache/fill.h"
+#include "fs/cache/reserve.h"
 #include "kernels/base/container_of.h"
 
 /* Copies this small are cheaper under the lock than without it. */
@@ -203,12 +204,27 @@ static enum progress write_span(struct bale_file *file, uint64_t number, uint64_
     return progress;
 }
 
+/* lack: why there is no space. The first write after something was freed is to find it, so a thread
+ * looks (write_job) before the write fails, and the write waits for what is on its way. */
+static enum progress without_space(struct write_op *op, int lack, struct bale_scratch *scratch,
+                                   int *err)
+{
+    if (!scratch)
+        return NEED_THREAD;
+    op->parked.for_space = bale_reserve_may_come(op->file->volume);
+    if (op->parked.for_space)
+        return NEED_MEMORY;
+    *err = lack;
+    return DONE;
+}
+
 /* Writes what is left of op, as far as that goes now. */
 static enum progress write_more(struct write_op *op, struct bale_scratch *scratch, int *err)
 {
     struct bale_file *file = op->file;
     enum progress progress = DONE;
 
+    op->parked.for_space = false;
     atomic_fetch_add(&file->volume->changing, 1);
     pthread_mutex_lock(&file->lock);
     while (op->done_length < op->length && *err == BALE_OK && progress == DONE) {
@@ -218,9 +234,10 @@ static enum progress write_more(struct write_op *op, struct bale_scratch *scratc
         size_t left = op->length - op->done_length;
         uint64_t to = left < file->extent - from ? from + left : file->extent;
         int full = atomic_load(&file->volume->full);
-        if (full || file->refused) {
-            *err = full ? full : file->refused;
-        } else if (must_wait(file, to - from) || atomic_load(&file->volume->frozen)) {
+        bool frozen = atomic_load(&file->volume->frozen);
+        if (!frozen && (full || file->refused)) {
+            progress = without_space(op, full ? full : file->refused, scratch, err);
+        } else if (frozen || must_wait(file, to - from)) {
             progress = NEED_MEMORY;
         } else {
             progress = write_span(file, number, from, to, op->data + op->done_length, scratch, err);
@@ -256,6 +273,8 @@ static void write_finish(struct write_op *op, int err)
     flush_behind(op->file);
     atomic_fetch_add_explicit(&op->file->volume->stats.written, op->done_length,
                               memory_order_relaxed);
+    if (err != BALE_OK && err != BALE_E_CANCELLED)
+        atomic_fetch_add(&op->file->volume->stats.errors, 1);
     op->done(op->parked.arg, op->done_length > 0 ? (int64_t)op->done_length : err);
 }
 
@@ -271,6 +290,8 @@ static void write_job(struct bale_job *job, struct bale_scratch *scratch)
     struct write_op *op = BALE_CONTAINER_OF(job, struct write_op, parked.job);
     int err = op->parked.cancelled ? BALE_E_CANCELLED : scratch ? BALE_OK : BALE_E_NOMEM;
 
+    if (atomic_load(&op->file->volume->full))
+        bale_reserve_restore(op->file->volume);
     if (err == BALE_OK && write_more(op, scratch, &err) == NEED_MEMORY) {
         bale_volume_park(op->file->volume, &op->parked);
         return;

@@ -46,6 +46,7 @@ struct daemon {
     int watcher;                         /* the pipe to it, or -1 */
     struct bale_mount_identity identity; /* of the mount that was reported to the watcher */
     struct bale_volume_stats last;       /* when everything is stored */
+    struct bale_volume_lost lost;        /* likewise */
     struct bale_reason *why;
 };
 
@@ -126,6 +127,7 @@ static int create_volume(struct daemon *d)
         .closed_arg = mount,
         .caller_caches = !d->options->direct,
         .last = &d->last,
+        .lost = &d->lost,
     };
     struct statfs fs;
 
@@ -289,6 +291,18 @@ static void report_totals(struct daemon *d)
              (unsigned long long)totals.errors);
 }
 
+/* Says in failure what could not be stored, and why. */
+static void describe_loss(const struct daemon *d, int err, char failure[static BALE_REASON_SIZE])
+{
+    char more[32] = "";
+
+    if (d->lost.count > 1)
+        snprintf(more, sizeof more, " and %zu more", d->lost.count - 1);
+    snprintf(failure, BALE_REASON_SIZE, "%.160s: not everything could be stored: %s%s%.160s%s: %s",
+             bale_store_path(d->mount.store), bale_err_text(err), d->lost.name[0] ? ": " : "",
+             d->lost.name, more, "see the log");
+}
+
 /* Logs how the mount ended, and tells the caller. */
 static void report_end(struct daemon *d, int err, const char *failure)
 {
@@ -329,10 +343,8 @@ static int daemon_end(struct daemon *d, bool served)
     bale_nodes_destroy(mount->nodes);
     bale_shares_destroy(mount->files);
     bale_shares_destroy(mount->directories);
-    if (err != BALE_OK) {
-        snprintf(failure, sizeof failure, "%s: not everything could be stored: %s: see the log",
-                 bale_store_path(mount->store), bale_err_text(err));
-    }
+    if (err != BALE_OK)
+        describe_loss(d, err, failure);
     if (served && !mount->read_only)
         report_totals(d);
     if (mount->store) {

@@ -241,11 +241,18 @@ void bale_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 void bale_op_statfs(fuse_req_t req, fuse_ino_t ino)
 {
+    struct bale_mount *mount = bale_mount_of(req);
     struct statvfs vfs;
 
     (void)ino;
-    if (fstatvfs(bale_store_root_fd(bale_mount_of(req)->store), &vfs) != 0)
+    if (fstatvfs(bale_store_root_fd(mount->store), &vfs) != 0) {
         fuse_reply_err(req, errno);
-    else
-        fuse_reply_statfs(req, &vfs);
+        return;
+    }
+    uint64_t unit = vfs.f_frsize ? vfs.f_frsize : 1;
+    uint64_t left = bale_volume_room(mount->volume, (uint64_t)vfs.f_bavail * unit) / unit;
+    uint64_t taken = vfs.f_bavail - left;
+    vfs.f_bavail = left;
+    vfs.f_bfree -= taken < vfs.f_bfree ? taken : vfs.f_bfree;
+    fuse_reply_statfs(req, &vfs);
 }

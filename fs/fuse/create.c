@@ -220,6 +220,7 @@ void bale_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t 
     int fd;
     int e = make_in(req, dir, name, O_CREAT | O_EXCL, &mode, &attr, &fd);
 
+    bale_mount_count_error(bale_mount_of(req), e);
     if (e) {
         /* The kernel believed that the name is absent; ESTALE makes it look up again. */
         fuse_reply_err(req, e == EEXIST && !(fi->flags & O_EXCL) ? ESTALE : e);

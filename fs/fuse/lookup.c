@@ -78,6 +78,7 @@ void bale_entry_reply_new(fuse_req_t req, int e, struct bale_node *dir, const ch
     struct stat st;
     int fd;
 
+    bale_mount_count_error(bale_mount_of(req), e);
     if (!e)
         e = bale_node_lookup(bale_mount_of(req)->nodes, dir, name, &node, &fd, &st);
     if (e)

@@ -17,6 +17,7 @@
 #ifndef BALE_FS_FUSE_MOUNT_H
 #define BALE_FS_FUSE_MOUNT_H
 
+#include <errno.h>
 #include <fuse_lowlevel.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -90,6 +91,13 @@ static inline double bale_mount_cache_seconds(const struct bale_mount *mount, do
 static inline struct bale_mount *bale_mount_of(fuse_req_t req)
 {
     return fuse_req_userdata(req);
+}
+
+/* For the figure of errors: a request failed for lack of space, or of the backing file system. */
+static inline void bale_mount_count_error(struct bale_mount *mount, int e)
+{
+    if (e == ENOSPC || e == EDQUOT || e == EIO)
+        bale_volume_count_error(mount->volume);
 }
 
 /* The node of a request. Never NULL for the number in a request's header, because bale_session

@@ -147,6 +147,7 @@ void bale_named_node_removed(struct bale_mount *mount, struct bale_named_node *n
         bale_node_mark_dead(mount->nodes, named->node);
         bale_opened_set_unlinked(mount, named->node, true);
         bale_unsynced_forget(mount, named->node);
+        bale_volume_removed(mount->volume, named->ino);
     }
     bale_opened_touch_ctime(mount, named->node);
 }

@@ -242,6 +242,9 @@ static void opened_file_closed(void *arg, bool written)
     struct bale_mount *mount = opened->mount;
 
     restore_after_close(opened);
+    /* If the name went while the file was being closed, nobody misses what could not be stored. */
+    if (opened->unlinked)
+        bale_volume_removed(mount->volume, opened->node->ino);
     if (written && !opened->unlinked)
         bale_unsynced_add(mount, opened->node);
     pthread_mutex_lock(&mount->opened_lock);

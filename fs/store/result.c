@@ -1,5 +1,6 @@
 /* last-unmount.json: how a mount ended. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -35,9 +36,21 @@ static json_t *result_json(const struct bale_store *store, bool clean, const cha
                      (json_int_t)totals->errors, "cpu_ms", (json_int_t)(totals->cpu_us / 1000));
 }
 
+/* A result names files, whose names need not be UTF-8. */
+static void as_json_text(char *text)
+{
+    json_t *json = json_string(text);
+
+    bale_text_printable(text);
+    for (char *p = json ? text + strlen(text) : text; *p; p++)
+        if ((unsigned char)*p > 0x7f)
+            *p = '?';
+    json_decref(json);
+}
+
 int bale_store_write_result(struct bale_store *store, bool clean, const char *result)
 {
-    char when[32];
+    char when[32], text[BALE_REASON_SIZE];
     time_t now = time(NULL);
     struct tm tm;
     json_t *json;
@@ -45,7 +58,9 @@ int bale_store_write_result(struct bale_store *store, bool clean, const char *re
 
     gmtime_r(&now, &tm);
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    json = result_json(store, clean, when, result);
+    snprintf(text, sizeof text, "%s", result);
+    as_json_text(text);
+    json = result_json(store, clean, when, text);
     if (json)
         err = bale_store_file_replace_json(store->dir_fd, LAST_UNMOUNT, json, true);
     json_decref(json);

@@ -64,6 +64,59 @@ until_writable() {
     fail "$1: not writable again after deleting files"
 }
 
+# figures TYPE: what df shows fits, then nothing, and what a removed file gives back is there for the next write
+figures() {
+    local base=$work/$1.figures failures
+    loop_fs "$1" 40 "$base"
+    "$BALEFS" init "$base/store" || fail "$1: init"
+    mount_up "$base/store" "$mnt"
+    /usr/bin/python3 - "$mnt" <<'PROGRAM' || fail "$1: the figures of a full disk"
+import errno, os, sys
+
+mnt = sys.argv[1]
+PIECE = 1 << 20
+
+def room():
+    st = os.statvfs(mnt)
+    assert st.f_bavail <= st.f_bfree, "more for users than for all"
+    return st.f_bavail * st.f_frsize
+
+def write(name, length):
+    """how much of it was taken, and is durable"""
+    fd = os.open(mnt + "/" + name, os.O_WRONLY | os.O_CREAT)
+    done = 0
+    try:
+        while done < length:
+            done += os.write(fd, os.urandom(min(PIECE, length - done)))
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+    os.fsync(fd)
+    os.close(fd)
+    return done
+
+promised = room()
+if write("promised", promised) != promised:
+    sys.exit("df promised %d bytes, and less was taken" % promised)
+write("rest", promised) # to the last byte
+if room() != 0:
+    sys.exit("df shows %d bytes, and none is taken" % room())
+for i in range(5):
+    if write("one", 1) != 0:
+        sys.exit("a byte is taken where df shows none")
+    os.unlink(mnt + "/one")
+    os.unlink(mnt + "/promised" if i == 0 else mnt + "/again")
+    if write("again", 3 * PIECE) != 3 * PIECE:
+        sys.exit("the first write after a file was removed fails, time %d" % i)
+    write("rest%d" % i, promised)
+PROGRAM
+    failures=$("$BALEFS" stat --json "$mnt" | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["mount"]["errors"])')
+    [ "$failures" -ge 6 ] || fail "$1: $failures failures counted"
+    mount_down "$mnt"
+    fsck_clean "$base/store"
+    umount "$base"
+}
+
 one_type() {
     local type=$1 base=$work/$1 size=96
     [ "$type" != btrfs ] || size=256
@@ -113,5 +166,6 @@ one_type() {
 }
 
 for type in "${types[@]}"; do
+    [ "$type" = btrfs ] || figures "$type" # what btrfs says is free is a guess
     one_type "$type"
 done

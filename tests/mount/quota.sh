@@ -87,6 +87,39 @@ wait "$daemon" || true
 daemon=
 fsck_clean "$store"
 
+# The end of a mount names what was lost, and nothing that nobody misses: a file that was removed, or written again.
+# lose NAME: the user's file of that name could not be stored
+lose() {
+    touch "$flag"
+    as_user dd if=/dev/urandom of="$mnt/$1" bs=100K count=1 status=none 2>/dev/null && fail "$1: close reported nothing"
+    for ((i = 0; i < 400; i++)); do
+        ! grep -aqF " error: $1: 102400 bytes could not be stored" "$work/log" || return 0
+        sleep 0.05
+    done
+    fail "$1: the log says nothing"
+}
+
+store=$work/lost
+with_quota "$user" /nonexistent "$store"
+chmod 1777 "$mnt"
+lose gone
+rm "$mnt/gone"
+lose again
+lose replaced
+rm "$flag"
+head -c 100000 /dev/urandom | as_user tee "$mnt/again" "$mnt/new" >/dev/null || fail "the quota is free again"
+mv "$mnt/new" "$mnt/replaced"
+mount_down "$mnt"
+with_quota "$user" /nonexistent "$work/kept"
+chmod 1777 "$mnt"
+lose "$(printf 'k\377pt')"
+lose other
+"$BALEFS" umount "$mnt" 2>"$work/said" && fail "umount passed over what was lost"
+grep -Eq 'could be stored: quota exceeded: (k.pt|other) and 1 more: see the log$' "$work/said" || fail "umount: $(cat "$work/said")"
+wait "$daemon" || true
+daemon=
+rm "$flag"
+
 # The user's own mount: files and reserve count in one quota.
 store=$work/own
 with_quota 0 "$store/.balefs/reserve" "$store"
