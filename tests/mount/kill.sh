@@ -16,19 +16,24 @@ mkdir "$mnt" "$logs"
 
 # kill_it DELAY
 kill_it() {
+    local status=0
     sleep "$1"
-    "$killer" kill "$daemon" "$logs" || fail "the daemon was gone before it was killed"
+    if ! "$killer" kill "$daemon" "$logs"; then
+        wait "$daemon" || status=$?
+        fail "the daemon was gone before it was killed: it ended with $status"
+    fi
     wait "$daemon" 2>/dev/null || true
     daemon=
 }
+
+# check WHEN: what is wrong is shown with the logs
+check() { "$killer" check "$mnt" "$logs" 2>>"$work/err" || fail "$1"; }
 
 options=(memory=256M memory=40M io=direct)
 worker=
 for ((i = 1; i <= kills; i++)); do
     mount_up "$store" "$mnt" -o "${options[i % 3]}" # the dead one lies below
-    if ! "$killer" check "$mnt" "$logs"; then
-        fail "after kill $((i - 1))"
-    fi
+    check "after kill $((i - 1))"
     case $((i % 9)) in
     0) # long enough for the age limit
         delay=6.$(printf '%03d' $((RANDOM % 1000))) ;;
@@ -57,7 +62,7 @@ for ((i = 1; i <= kills; i++)); do
     fi
 done
 mount_up "$store" "$mnt"
-"$killer" check "$mnt" "$logs" || fail "after the last kill"
+check "after the last kill"
 "$killer" work "$mnt" "$logs" &
 worker=$!
 sleep 2
@@ -68,6 +73,6 @@ fsck_clean "$store"
 reader_clean "$store"
 mount_up "$store" "$mnt"
 rm -f "$logs/killed"
-"$killer" check "$mnt" "$logs" || fail "after a clean end"
+check "after a clean end"
 mount_down "$mnt"
 say "$kills kills"

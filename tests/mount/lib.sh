@@ -17,11 +17,12 @@ loops=()     # loop devices to free at the end
 
 say() { printf '%s: %s\n' "$test_name" "$*"; }
 
+# The reason comes last: where only the end of a long output is kept, it is there.
 fail() {
-    printf '%s: FAILED: %s\n' "$test_name" "$*" >&2
     if [ -n "$work" ]; then
         tail -n 30 "$work/log" "$work/err" >&2
     fi
+    printf '%s: FAILED: %s\n' "$test_name" "$*" >&2
     exit 1
 }
 
