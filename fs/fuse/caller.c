@@ -95,17 +95,19 @@ void bale_caller_leave(fuse_req_t req)
     errno = saved;
 }
 
-static bool in_group(fuse_req_t req, gid_t gid)
+bool bale_caller_in_group(fuse_req_t req, gid_t gid)
 {
-    gid_t list[GROUPS_USUAL];
+    gid_t usual[GROUPS_USUAL], *list = usual;
+    bool found = fuse_req_ctx(req)->gid == gid;
+    int count = found ? 0 : fuse_req_getgroups(req, GROUPS_USUAL, usual);
 
-    if (fuse_req_ctx(req)->gid == gid)
-        return true;
-    int count = fuse_req_getgroups(req, GROUPS_USUAL, list);
-    for (int i = 0; i < count && i < GROUPS_USUAL; i++)
-        if (list[i] == gid)
-            return true;
-    return false;
+    if (count > GROUPS_USUAL && (list = malloc((size_t)count * sizeof *list)))
+        count = fuse_req_getgroups(req, count, list);
+    for (int i = 0; list && i < count && !found; i++)
+        found = list[i] == gid;
+    if (list != usual)
+        free(list);
+    return found;
 }
 
 /* Newer kernels clear sgid themselves before they send the request. */
@@ -114,7 +116,7 @@ mode_t bale_caller_mode(fuse_req_t req, int dir_fd, mode_t mode)
     const mode_t both = S_ISGID | S_IXGRP;
     struct stat dir;
     bool strip = (mode & both) == both && fuse_req_ctx(req)->uid != 0 && fstat(dir_fd, &dir) == 0 &&
-                 dir.st_mode & S_ISGID && !in_group(req, dir.st_gid);
+                 dir.st_mode & S_ISGID && !bale_caller_in_group(req, dir.st_gid);
 
     return strip ? mode & ~(mode_t)S_ISGID : mode;
 }

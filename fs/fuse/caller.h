@@ -12,6 +12,9 @@
 void bale_caller_enter(fuse_req_t req);
 void bale_caller_leave(fuse_req_t req);
 
+/* Whether gid is among the caller's groups. */
+bool bale_caller_in_group(fuse_req_t req, gid_t gid);
+
 /* The mode to make an object with: without sgid where the caller's groups forbid it. */
 mode_t bale_caller_mode(fuse_req_t req, int dir_fd, mode_t mode);
 

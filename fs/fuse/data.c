@@ -185,7 +185,7 @@ void bale_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, o
     }
     struct status_op *op = status_begin(req);
     if (op) {
-        bale_mode_kill_suidgid(op->mount, bale_node_of(op->mount, ino));
+        bale_mode_kill_suidgid(op->mount, bale_node_of(op->mount, ino), req);
         bale_file_allocate(file_of(op->mount, ino), how, (uint64_t)offset, (uint64_t)length,
                            status_reply, op);
     }

@@ -7,23 +7,33 @@
 #include "format/err.h"
 #include "fs/fuse/attr.h"
 #include "fs/fuse/backing.h"
+#include "fs/fuse/caller.h"
 #include "fs/fuse/capability.h"
 #include "fs/fuse/request.h"
 
-int bale_mode_get(struct bale_mount *mount, struct bale_node *node, int fd, mode_t *mode)
+/* Without execution for the group, sgid means mandatory locking. */
+static bool keeps_sgid(fuse_req_t req, const struct stat *st)
 {
-    struct stat st;
-    int e = bale_attr_read(mount, node, fd, NULL, &st, NULL);
-
-    *mode = e ? 0 : st.st_mode;
-    return e;
+    return !(st->st_mode & S_IXGRP) &&
+           (fuse_req_ctx(req)->uid == 0 || bale_caller_in_group(req, st->st_gid));
 }
 
-mode_t bale_mode_without_suid(mode_t mode)
+int bale_mode_left(struct bale_mount *mount, struct bale_node *node, int fd, fuse_req_t req,
+                   mode_t *mode, bool *loses)
 {
-    mode &= ~(mode_t)S_ISUID;
-    /* Without execution for the group, sgid means mandatory locking. */
-    return mode & S_IXGRP ? mode & ~(mode_t)S_ISGID : mode;
+    struct stat st = {.st_mode = 0};
+    int e = 0;
+
+    if (mount->modes_in_container)
+        e = bale_attr_read(mount, node, fd, NULL, &st, NULL);
+    else if (fstat(fd, &st) != 0)
+        e = errno;
+    mode_t killed = S_ISUID;
+    if (!e && st.st_mode & S_ISGID && !keeps_sgid(req, &st))
+        killed |= S_ISGID;
+    *mode = st.st_mode & ~killed;
+    *loses = st.st_mode & killed;
+    return e;
 }
 
 void bale_mode_change(struct bale_mount *mount, struct bale_node *node, int fd,
@@ -57,21 +67,21 @@ static void suidgid_killed(void *arg, int64_t result)
     (void)result;
 }
 
-void bale_mode_kill_suidgid(struct bale_mount *mount, struct bale_node *node)
+void bale_mode_kill_suidgid(struct bale_mount *mount, struct bale_node *node, fuse_req_t req)
 {
     struct bale_file *file = node->opened->file;
     int fd = bale_file_fd(file);
-    struct stat st;
+    mode_t mode;
+    bool loses;
 
     if (node->marks & BALE_MARK_CAPABILITY)
         bale_capability_set(mount, node, NULL, 0);
-    if (!bale_mode_is_killed(mount) || bale_mode_without_suid(node->mode) == node->mode ||
-        bale_attr_read(mount, node, fd, NULL, &st, NULL) != 0)
+    if (!bale_mode_is_killed(mount) || !(node->mode & (S_ISUID | S_ISGID)) ||
+        bale_mode_left(mount, node, fd, req, &mode, &loses) != 0 || !loses)
         return;
     /* No need to wait for a mode in the container: changes of one file are made in order, so it is
      * stored before the data. */
-    bale_mode_change(mount, node, fd, file, bale_mode_without_suid(st.st_mode), suidgid_killed,
-                     NULL);
+    bale_mode_change(mount, node, fd, file, mode, suidgid_killed, NULL);
     /* The kernel believes its own copy of the mode until it is notified. */
     fuse_lowlevel_notify_inval_inode(mount->session, bale_ino_of(mount, node), -1, 0);
 }

@@ -4,12 +4,12 @@
 
 #include "fs/fuse/mount.h"
 
-/* The permissions as they are now, also after changes beside the mount. fd and EAGAIN as in
- * bale_attr_get. */
-int bale_mode_get(struct bale_mount *mount, struct bale_node *node, int fd, mode_t *mode);
-
-/* suid and sgid as they are after a write by a caller who may not keep them. */
-mode_t bale_mode_without_suid(mode_t mode);
+/* What a change of a regular file's data or owner leaves of its permissions, as they are now, also
+ * after changes beside the mount. As on ext4, suid goes, and sgid goes with execution for the group;
+ * without that (mandatory locking) it stays if the caller is root or in the group. *loses: whether
+ * any bit goes. fd and EAGAIN as in bale_attr_get. */
+int bale_mode_left(struct bale_mount *mount, struct bale_node *node, int fd, fuse_req_t req,
+                   mode_t *mode, bool *loses);
 
 /* Gives a node new permissions, as chmod does. fd stays pinned until done. file: the open file of a
  * regular node, needed if containers keep the modes, else it may be NULL. done: as in
@@ -21,8 +21,8 @@ void bale_mode_change(struct bale_mount *mount, struct bale_node *node, int fd,
  * may not keep them. The kernel says so in most requests, but not for bits that it does not see. */
 bool bale_mode_is_killed(const struct bale_mount *mount);
 
-/* In a handler, before it changes the data of an open file: takes away suid, sgid and
+/* In the handler of req, before it changes the data of an open file: takes away suid, sgid and
  * security.capability as far as the caller may not keep them. */
-void bale_mode_kill_suidgid(struct bale_mount *mount, struct bale_node *node);
+void bale_mode_kill_suidgid(struct bale_mount *mount, struct bale_node *node, fuse_req_t req);
 
 #endif

@@ -86,18 +86,17 @@ static void open_file_ready(struct bale_use *use, int e)
         return;
     }
     mode_t mode = 0;
+    bool loses = false;
     if (op->kill_suidgid) {
         e = bale_node_pin(use->mount->nodes, node, &op->fd);
-        e = e ? e : bale_mode_get(use->mount, node, op->fd, &mode);
+        e = e ? e : bale_mode_left(use->mount, node, op->fd, op->req, &mode, &loses);
     }
-    if (e) {
+    if (e)
         open_finish(op, e);
-    } else if (bale_mode_without_suid(mode) != mode) {
-        bale_mode_change(use->mount, node, op->fd, node->opened->file, bale_mode_without_suid(mode),
-                         open_mode_changed, op);
-    } else {
+    else if (loses)
+        bale_mode_change(use->mount, node, op->fd, node->opened->file, mode, open_mode_changed, op);
+    else
         open_mode_changed(op, 0);
-    }
 }
 
 void bale_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)

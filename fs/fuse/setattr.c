@@ -97,10 +97,13 @@ static void change_owner(struct setattr_op *op)
     gid_t gid = op->todo & FUSE_SET_ATTR_GID ? op->attr.st_gid : (gid_t)-1;
 
     op->todo &= ~OWNER;
-    bool in_container = op->use.mount->modes_in_container && op->file;
     mode_t mode = 0;
-    /* Read the mode before fchownat, with which the kernel takes set-id bits from the inode. */
-    int e = in_container ? bale_mode_get(op->use.mount, node, op->fd, &mode) : 0;
+    bool loses = false;
+    int e = 0;
+    /* Read the mode before fchownat, with which the kernel takes set-id bits from the inode, but
+     * for sgid without execution for the group: it does not know that the caller is not root. */
+    if (bale_node_is_regular(node) && (!op->use.mount->modes_in_container || op->file))
+        e = bale_mode_left(op->use.mount, node, op->fd, op->req, &mode, &loses);
     if (e) {
         setattr_finish(op, e);
         return;
@@ -111,12 +114,10 @@ static void change_owner(struct setattr_op *op)
         setattr_finish(op, errno);
         return;
     }
-    if (in_container && bale_mode_without_suid(mode) != mode) {
-        bale_mode_change(op->use.mount, node, op->fd, op->file, bale_mode_without_suid(mode),
-                         setattr_change_done, op);
-    } else {
+    if (loses)
+        bale_mode_change(op->use.mount, node, op->fd, op->file, mode, setattr_change_done, op);
+    else
         next_change(op);
-    }
 }
 
 static void change_mode(struct setattr_op *op)
@@ -141,16 +142,17 @@ static void change_size(struct setattr_op *op)
 {
     struct bale_node *node = op->use.node;
     mode_t mode;
-    int e = op->kill_suidgid ? bale_mode_get(op->use.mount, node, op->fd, &mode) : 0;
+    bool loses = false;
+    int e =
+        op->kill_suidgid ? bale_mode_left(op->use.mount, node, op->fd, op->req, &mode, &loses) : 0;
 
     if (e) {
         setattr_finish(op, e);
         return;
     }
-    if (op->kill_suidgid && bale_mode_without_suid(mode) != mode) {
+    if (loses) {
         op->kill_suidgid = false;
-        bale_mode_change(op->use.mount, node, op->fd, op->file, bale_mode_without_suid(mode),
-                         setattr_change_done, op);
+        bale_mode_change(op->use.mount, node, op->fd, op->file, mode, setattr_change_done, op);
         return;
     }
     op->todo &= ~FUSE_SET_ATTR_SIZE;

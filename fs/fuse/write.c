@@ -100,7 +100,7 @@ void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size
         /* O_SYNC and O_DSYNC: unless the file is io=direct, the kernel sends an fsync itself. */
         .sync = mount->direct && fi->flags & O_DSYNC,
     };
-    bale_mode_kill_suidgid(mount, node);
+    bale_mode_kill_suidgid(mount, node, req);
     if (!bale_interrupts_add(mount->interrupts, &op->interruptible))
         atomic_store(&op->interrupted, true);
     /* Appending needs nothing more: the kernel is the only writer and has set the offset. */

@@ -115,6 +115,23 @@ for name in sys.argv[1:]:
     mount_down "$mnt"
 }
 
+# What a change by somebody who may not keep set-id bits leaves of them is what it leaves on the file system below: by a
+# stranger, by a member of the file's group, by its owner, and by root.
+set_id_bits() {
+    local modes
+    mkdir -p "$work/plain"
+    chmod 777 "$work/plain"
+    for modes in inode container; do
+        rm -rf "$work/top"
+        mkdir "$work/top"
+        "$BALEFS" init --modes "$modes" "$store" || fail "cannot make a store"
+        "$BALEFS" mount -o set_id "$store" "$mnt" || fail "cannot mount"
+        chmod 777 "$mnt"
+        python3 "$(dirname "$0")/set_id_bits.py" "$work/plain" "$mnt" || fail "set-id bits, modes in the $modes"
+        "$BALEFS" umount "$mnt" || fail "cannot unmount"
+    done
+}
+
 cp "$BALEFS" "$work/balefs"
 BALEFS=$work/balefs
 mkdir "$mnt"
@@ -122,6 +139,7 @@ chmod 777 "$work" "$mnt"
 chmod 666 "$work/log" "$work/err"
 many_links
 truncating_reader
+set_id_bits
 if command -v fusermount3 >/dev/null && [ -u "$(command -v fusermount3)" ]; then
     fuse_for_all
     refused_create
