@@ -125,8 +125,8 @@ void bale_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
         bale_recompress_request(req, bale_node_of(mount, ino), in, in_size, out_size);
         return;
     }
-    bool ours = ino == FUSE_ROOT_ID && (cmd == BALE_IOC_SYNC || cmd == BALE_IOC_FREEZE ||
-                                        cmd == BALE_IOC_THAW || cmd == BALE_IOC_STATUS);
+    bool ours = cmd == BALE_IOC_SYNC || cmd == BALE_IOC_FREEZE || cmd == BALE_IOC_THAW ||
+                cmd == BALE_IOC_STATUS;
     if (!ours) {
         fuse_reply_err(req, ENOTTY);
     } else if (cmd != BALE_IOC_SYNC && !may_control(req)) {

@@ -1,6 +1,6 @@
-/* How tools talk to a running daemon: ioctl on the mount's root directory, opened O_RDONLY |
- * O_DIRECTORY, unless a request says otherwise. Structures have fixed sizes and no padding; texts
- * end with a zero byte. */
+/* How tools talk to a running daemon: ioctl on any of the mount's directories and regular files,
+ * opened O_RDONLY, as a bind mount may show no other, unless a request says otherwise. Structures
+ * have fixed sizes and no padding; texts end with a zero byte. */
 #ifndef BALE_FS_DAEMON_CONTROL_H
 #define BALE_FS_DAEMON_CONTROL_H
 
@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 
 #define BALE_CONTROL_MAGIC                                                                         \
-    0x42414c45u /* tells a balefs root directory from others that know the same ioctl number */
+    0x42414c45u /* tells a balefs from others that know the same ioctl number */
 #define BALE_CONTROL_VERSION 7u
 
 /* The work of an engine since the mount began. */

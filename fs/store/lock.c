@@ -275,9 +275,9 @@ static bool find_directory_holder(int root, struct bale_holder *holder)
     return err == BALE_E_BUSY;
 }
 
-bool bale_store_locked_by(const char *path, char *name, size_t size)
+/* False: the store is not locked. */
+static bool find_holder(const char *path, struct bale_holder *holder)
 {
-    struct bale_holder holder;
     int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int dir = -1;
     int fd = -1;
@@ -285,10 +285,8 @@ bool bale_store_locked_by(const char *path, char *name, size_t size)
 
     if (root >= 0 && bale_store_directory_open(root, &dir) == 0 &&
         bale_store_file_open(dir, BALE_LOCK, O_RDONLY, &fd) == 0)
-        locked = find_lock_holder(dir, fd, &holder);
-    locked = locked || (root >= 0 && find_directory_holder(root, &holder));
-    if (locked)
-        snprintf(name, size, "%s", holder.who);
+        locked = find_lock_holder(dir, fd, holder);
+    locked = locked || (root >= 0 && find_directory_holder(root, holder));
     if (fd >= 0)
         close(fd);
     if (dir >= 0)
@@ -296,4 +294,24 @@ bool bale_store_locked_by(const char *path, char *name, size_t size)
     if (root >= 0)
         close(root);
     return locked;
+}
+
+bool bale_store_locked_by(const char *path, char *name, size_t size)
+{
+    struct bale_holder holder;
+    bool locked = find_holder(path, &holder);
+
+    if (locked)
+        snprintf(name, size, "%s", holder.who);
+    return locked;
+}
+
+pid_t bale_store_locked_here(const char *path)
+{
+    const struct bale_lock_view by_text = {.flocked = false};
+    struct bale_holder holder = {.present = false};
+
+    return find_holder(path, &holder) && bale_holder_judge(&holder, &by_text) == BALE_HOLDER_RUNS
+               ? holder.pid
+               : 0;
 }

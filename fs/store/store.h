@@ -161,6 +161,8 @@ struct json_t *bale_store_last_unmount(const char *path);
 /* Whether the store at path is locked; then sets name to its holder, for messages: "process 123 on
  * host H since T". */
 bool bale_store_locked_by(const char *path, char *name, size_t size);
+/* The process that has locked it for writing, if it runs in this boot and pid namespace; or 0. */
+pid_t bale_store_locked_here(const char *path);
 
 /* ---- Who may reach the containers ------------------------------------------------------------ */
 

@@ -46,6 +46,23 @@ run 1 set "$store" lz4
 says "^balefs: $store: the store is in use by .*$pid.*: set it in the mount$"
 run 0 umount "$mnt"
 
+# --- right after umount(8) alone: mount waits for the daemon that still stores what is left
+if [ "$(id -u)" = 0 ]; then
+    run 0 mount "$store" "$mnt"
+    echo kept >"$mnt/left"
+    pid=$(process "$mnt")
+    kill -STOP "$pid"
+    umount -i -c "$mnt"
+    "$balefs" mount "$store" "$mnt" 2>"$work/err" &
+    mounter=$!
+    waits() { readlink "/proc/$mounter/fd/"* 2>/dev/null | grep -qF '[pidfd]'; }
+    soon waits || fail "mount does not wait for a daemon that is leaving: $(cat "$work/err")"
+    kill -CONT "$pid"
+    wait "$mounter" || fail "mount after a daemon that was leaving: $(cat "$work/err")"
+    is kept "$(cat "$mnt/left")" "what the daemon that left has stored"
+    run 0 umount "$mnt"
+fi
+
 # --- where a balefs is, no other one is mounted; other file systems may be covered
 run 0 mount "$store" "$mnt"
 run 0 init "$work/second"

@@ -131,6 +131,50 @@ is "balefs: $mnt: is a mount of user root: only root may unmount it" "$(cat "$wo
 is_mounted "$mnt" || fail "an ordinary user's umount took root's mount away"
 run 0 umount "$mnt"
 
+# --- bind mounts, of a directory, a file, something else, and the whole: only the last one of the store ends it
+if [ -n "${BALE_NAMESPACE:-}" ]; then
+    mkdir "$work/dir" "$work/whole"
+    touch "$work/file" "$work/pipe"
+    ln -s "$balefs" "$work/umount.fuse.balefs"
+    # bind: mounts the store, and four of its parts
+    bind() {
+        run 0 mount "$store" "$mnt"
+        mkdir -p "$mnt/in"
+        echo bound >"$mnt/in/file"
+        [ -p "$mnt/pipe" ] || mkfifo "$mnt/pipe"
+        mount --bind "$mnt/in" "$work/dir"
+        mount --bind "$mnt/in/file" "$work/file"
+        mount --bind "$mnt/pipe" "$work/pipe"
+        mount --bind "$mnt" "$work/whole"
+    }
+    bind
+    for part in dir file pipe; do
+        "$work/umount.fuse.balefs" "$work/$part" 2>"$work/err" || fail "umount.fuse.balefs of a $part in a mount"
+        is "" "$(cat "$work/err")" "what it says of a $part"
+        ! is_mounted "$work/$part" || fail "$part is still mounted"
+    done
+    run 0 umount "$work/whole"
+    says "^balefs: $work/whole: unmounted; the store is still mounted on $mnt$"
+    is bound "$(cat "$mnt/in/file")" "the mount after its bind mounts"
+    run 0 umount "$mnt"
+    unlocked "$store" || fail "still locked after the last mount"
+    bind
+    echo stored >"$mnt/in/file"
+    run 0 umount "$mnt"
+    says "^balefs: $mnt: unmounted; the store is still mounted on $work/"
+    run 0 cat "$store/in/file"
+    is stored "$out" "what was written before the mount went on elsewhere"
+    for part in whole pipe dir file; do # the last one ends the mount
+        ! unlocked "$store" || fail "ended before $part"
+        run 0 umount "$work/$part"
+    done
+    unlocked "$store" || fail "still locked after the last bind mount"
+    bind
+    umount -i "$work/dir" "$work/whole" "$work/file" "$mnt"
+    run 0 umount "$work/pipe"
+    unlocked "$store" || fail "still locked after the last bind mount, of a pipe"
+fi
+
 # --- another mount namespace has the mount: it goes on there, everything is stored, and umount says who has it
 if unshare --mount true 2>/dev/null; then
     run 0 mount "$store" "$mnt"

@@ -168,6 +168,16 @@ static bool is_like(const struct bale_mount_line *mount, const void *arg)
            strcmp(mount->source, like->source) == 0;
 }
 
+static bool is_beside(const struct bale_mount_line *mount, const void *arg)
+{
+    return is_like(mount, arg) && mount->id != ((const struct bale_mount_line *)arg)->id;
+}
+
+bool bale_mounts_beside(const struct bale_mount_line *mount, struct bale_mount_line *other)
+{
+    return find(is_beside, mount, other) == BALE_OK;
+}
+
 bool bale_mounts_seen_by(const char *process, const struct bale_mount_line *mount)
 {
     struct bale_mount_line found;
@@ -177,6 +187,30 @@ bool bale_mounts_seen_by(const char *process, const struct bale_mount_line *moun
     bool seen = find_in(path, is_like, mount, &found) == BALE_OK;
     bale_mount_line_free(&found);
     return seen;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    struct stat at, bt;
+
+    return stat(a, &at) == 0 && stat(b, &bt) == 0 && at.st_dev == bt.st_dev &&
+           at.st_ino == bt.st_ino;
+}
+
+static bool is_of_store(const struct bale_mount_line *mount, const void *store)
+{
+    return bale_mount_line_is_balefs(mount) && is_same(mount->source, store);
+}
+
+bool bale_mounts_lost_by(const char *process, const char *store)
+{
+    struct bale_mount_line found;
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%.16s/mountinfo", process);
+    int err = find_in(path, is_of_store, store, &found);
+    bale_mount_line_free(&found);
+    return err == BALE_E_NOENT && access(path, R_OK) == 0;
 }
 
 const char *bale_mounts_rest(const char *top, const char *path)
@@ -200,14 +234,6 @@ static bool is_wider(const struct bale_mount_line *mount, const void *arg)
 
     return strcmp(mount->device, than->device) == 0 && strcmp(mount->root, than->root) != 0 &&
            bale_mounts_rest(mount->root, than->root);
-}
-
-static bool is_same(const char *a, const char *b)
-{
-    struct stat at, bt;
-
-    return stat(a, &at) == 0 && stat(b, &bt) == 0 && at.st_dev == bt.st_dev &&
-           at.st_ino == bt.st_ino;
 }
 
 /* The path, in the mount, of what is called inside in the file system. False: no memory, or another

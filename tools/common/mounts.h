@@ -34,9 +34,16 @@ int bale_mounts_holding(const char *path, struct bale_mount_line *mount);
  * frees mount. */
 bool bale_mounts_here(const char *path, struct bale_mount_line *mount);
 
+/* Whether the mount's file system is mounted at another place, too, whether mount still is or not.
+ * The caller then frees other, one of these places. */
+bool bale_mounts_beside(const struct bale_mount_line *mount, struct bale_mount_line *other);
+
 /* Whether the process, a name in /proc, sees the mount's file system somewhere. Its source counts
  * as well as its device number: the kernel gives the number of one that has ended to the next. */
 bool bale_mounts_seen_by(const char *process, const struct bale_mount_line *mount);
+
+/* True if the process, a name in /proc, can see no mount of the store. False also if it has ended. */
+bool bale_mounts_lost_by(const char *process, const char *store);
 
 /* The path of real, which is absolute and without symbolic links, in the mount that shows the
  * largest part of its file system: a bind mount shows a directory without those above it. The

@@ -17,6 +17,7 @@
 #include "tools/common/options.h"
 #include "tools/common/output_path.h"
 #include "tools/mount/daemon_log.h"
+#include "tools/mount/leaving.h"
 #include "tools/mount/mount.h"
 #include "tools/mount/options.h"
 
@@ -186,6 +187,7 @@ int bale_mount_store(struct bale_mount_options *options, const char *log)
     if (is_taken(options->store, options->mountpoint) ||
         (options->create && bale_output_path_check_mounts(options->store) != BALE_OK))
         return BALE_EXIT_UNMOUNT_FAILED;
+    bale_leaving_await(options->store);
     int err = bale_daemon_run(options, &why);
     if (err != BALE_OK || why.text[0] != '\0')
         bale_message("%s", why.text);

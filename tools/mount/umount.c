@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -175,12 +176,32 @@ static bool ended_well(const struct leaving *leaving)
     return well;
 }
 
-/* Call it when everything is stored or given up. */
+static bool shows_all(const struct bale_mount_line *mount)
+{
+    return strcmp(mount->root, "/") == 0;
+}
+
+/* Whether the daemon goes on for another mount of the store in this namespace. Says so, as the
+ * store is not free, unless only a part of it was mounted here. */
+static bool goes_on(const struct leaving *leaving)
+{
+    struct bale_mount_line other;
+
+    if (leaving->how.others || !bale_mounts_beside(leaving->mount, &other))
+        return false;
+    if (shows_all(leaving->mount))
+        bale_message("%s: unmounted; the store is still mounted on %s", leaving->mount->point,
+                     other.point);
+    bale_mount_line_free(&other);
+    return true;
+}
+
+/* Call it when everything is stored or given up, or if another mount of the store goes on. */
 static int unmount_and_wait(struct leaving *leaving)
 {
     leaving->pidfd = open_daemon(leaving->pid);
     int status = bale_unmount(leaving->mount->point, leaving->how.lazy);
-    if (status == BALE_EXIT_DONE && !leaving->how.lazy) {
+    if (status == BALE_EXIT_DONE && !leaving->how.lazy && !goes_on(leaving)) {
         /* It stores everything, detaches its mount and ends; other namespaces lose theirs. */
         if (leaving->how.others && leaving->pidfd >= 0)
             (void)syscall(SYS_pidfd_send_signal, leaving->pidfd, SIGTERM, NULL, 0);
@@ -249,22 +270,48 @@ static int drain_and_leave(int fd, const struct bale_mount_line *mount, struct l
     return drained || status != BALE_EXIT_DONE ? status : BALE_EXIT_UNMOUNT_FAILED;
 }
 
+/* Opens what is mounted at point, a directory or a file. ENXIO: opening it may have effects. */
+static int open_point(const char *point)
+{
+    struct stat st;
+
+    if (stat(point, &st) != 0)
+        return -1;
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) {
+        errno = ENXIO;
+        return -1;
+    }
+    return open(point, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* A bind mount of a file or directory in a mount that stays. */
+static bool is_part(const struct bale_mount_line *mount)
+{
+    struct bale_mount_line other;
+
+    if (shows_all(mount) || !bale_mounts_beside(mount, &other))
+        return false;
+    bale_mount_line_free(&other);
+    return true;
+}
+
 /* mount is a balefs mount. Even root may not enter another user's mount, but may unmount it; the
  * daemon then stores what is left. */
 static int leave_mount(const struct bale_mount_line *mount, struct bale_umount_how how)
 {
     struct leaving leaving = {.mount = mount, .how = how, .pidfd = -1};
-    int fd = open(mount->point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool part = is_part(mount);
+    int fd = part ? -1 : open_point(mount->point);
 
     if (fd >= 0)
         return drain_and_leave(fd, mount, &leaving);
-    if (errno == ENOTCONN) {
+    if (!part && errno == ENOTCONN) {
         int status = bale_unmount(mount->point, true);
         if (status == BALE_EXIT_DONE)
             bale_message("%s: its daemon had ended before; unmounted", mount->point);
         return status;
     }
-    if (errno == EACCES && geteuid() == 0) {
+    if (part || errno == ENXIO || (errno == EACCES && geteuid() == 0)) {
         snprintf(leaving.store, sizeof leaving.store, "%s", mount->source);
         return unmount_and_wait(&leaving);
     }
