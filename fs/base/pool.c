@@ -6,15 +6,17 @@
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "kernels/base/clock.h"
+#include "kernels/base/container_of.h"
 #include "kernels/base/lock.h"
 #include "kernels/base/thread.h"
 #include "kernels/frame/registry.h"
 
 struct bale_pool {
-    pthread_mutex_t lock; /* guards first, last and ending */
+    pthread_mutex_t lock; /* guards work, jobs, running and ending */
     pthread_cond_t work;
-    struct bale_job *first;
-    struct bale_job **last;
+    struct bale_turns jobs; /* use: nanoseconds on a thread */
+    unsigned running;
     bool ending;
     atomic_uint guests, guests_running; /* the second may pass its limit for a moment */
     unsigned started;
@@ -29,27 +31,44 @@ static _Thread_local struct {
     bool running;
 } guest;
 
+/* The next job for a thread; waits for one. The last thread that runs nothing is for a user that
+ * has no job running: until then what waits is taken by the threads whose jobs end. NULL: the pool
+ * ends, and no job is left. Under pool->lock. */
+static struct bale_job *take_job(struct bale_pool *pool)
+{
+    struct bale_turn *turn;
+
+    while (!(turn = bale_turns_next(&pool->jobs,
+                                    pool->running + 1 >= pool->started && !pool->ending)) &&
+           !pool->ending)
+        pthread_cond_wait(&pool->work, &pool->lock);
+    if (turn) {
+        bale_turns_take(&pool->jobs, turn);
+        bale_turns_hold(&pool->jobs, turn->user, 1);
+        pool->running++;
+    }
+    return turn ? BALE_CONTAINER_OF(turn, struct bale_job, turn) : NULL;
+}
+
 static void *pool_thread(void *arg)
 {
     struct bale_pool *pool = arg;
     struct bale_scratch *scratch = NULL;
+    struct bale_job *job;
 
     pthread_mutex_lock(&pool->lock);
-    for (;;) {
-        while (!pool->first && !pool->ending)
-            pthread_cond_wait(&pool->work, &pool->lock);
-        struct bale_job *job = pool->first;
-        if (!job)
-            break;
-        pool->first = job->next;
-        if (!pool->first)
-            pool->last = &pool->first;
+    while ((job = take_job(pool))) {
         pthread_mutex_unlock(&pool->lock);
         /* A thread without scratch tries again at its next job; jobs treat NULL as no memory. */
         if (!scratch)
             (void)bale_scratch_create(&scratch);
+        uint32_t user = bale_working_for = job->turn.user;
+        uint64_t begin = bale_clock_ns();
         job->run(job, scratch);
         pthread_mutex_lock(&pool->lock);
+        bale_turns_use(&pool->jobs, user, (int64_t)(bale_clock_ns() - begin));
+        bale_turns_hold(&pool->jobs, user, -1);
+        pool->running--;
     }
     pthread_mutex_unlock(&pool->lock);
     bale_scratch_destroy(scratch);
@@ -58,18 +77,22 @@ static void *pool_thread(void *arg)
 
 int bale_pool_create(const char *name, unsigned threads, struct bale_pool **out)
 {
-    struct bale_pool *pool = calloc(1, sizeof *pool + threads * sizeof pool->threads[0]);
+    unsigned all = threads + 1;
+    struct bale_pool *pool = calloc(1, sizeof *pool + all * sizeof pool->threads[0]);
 
     if (!pool)
         return BALE_E_NOMEM;
     bale_short_lock_init(&pool->lock);
     pthread_cond_init(&pool->work, NULL);
-    pool->last = &pool->first;
-    for (; pool->started < threads; pool->started++) {
-        if (bale_thread_start(&pool->threads[pool->started], name, pool_thread, pool) != 0) {
+    pool->jobs.sums = true;
+    for (unsigned i = 0; i < all; i++) {
+        if (bale_thread_start(&pool->threads[i], name, pool_thread, pool) != 0) {
             bale_pool_destroy(pool);
             return BALE_E_NOMEM;
         }
+        pthread_mutex_lock(&pool->lock);
+        pool->started++;
+        pthread_mutex_unlock(&pool->lock);
     }
     *out = pool;
     return BALE_OK;
@@ -77,10 +100,8 @@ int bale_pool_create(const char *name, unsigned threads, struct bale_pool **out)
 
 void bale_pool_submit(struct bale_pool *pool, struct bale_job *job)
 {
-    job->next = NULL;
     pthread_mutex_lock(&pool->lock);
-    *pool->last = job;
-    pool->last = &job->next;
+    bale_turns_add(&pool->jobs, &job->turn);
     pthread_cond_signal(&pool->work);
     pthread_mutex_unlock(&pool->lock);
 }
@@ -115,12 +136,15 @@ void bale_pool_run(struct bale_pool *host, struct bale_pool *pool, struct bale_j
         bale_pool_submit(pool, job);
         return;
     }
+    uint32_t user = bale_working_for;
     guest.running = true;
+    bale_working_for = job->turn.user;
     if (guest.around)
         guest.around(true);
     job->run(job, guest.scratch);
     if (guest.around)
         guest.around(false);
+    bale_working_for = user;
     guest.running = false;
     atomic_fetch_sub(&host->guests_running, 1);
 }

@@ -1,9 +1,13 @@
 /* A fixed number of threads for work that may block on the backing store. A job never waits for
- * another job that has not started: the code that completes what a job needs submits it again. */
+ * another job that has not started: the code that completes what a job needs submits it again.
+ * Users take turns by the time that their jobs have taken, and no user gets all threads. */
 #ifndef BALE_FS_BASE_POOL_H
 #define BALE_FS_BASE_POOL_H
 
 #include <stdbool.h>
+
+#include "kernels/base/turns.h"
+#include "kernels/base/working_for.h"
 
 struct bale_scratch;
 
@@ -11,13 +15,15 @@ struct bale_job {
     /* Runs once on a thread of the pool or of a guest, without locks. scratch belongs to that
      * thread; NULL if there is no memory for one. run may free the job. */
     void (*run)(struct bale_job *job, struct bale_scratch *scratch);
-    struct bale_job *next; /* the pool's, while the job is submitted */
+    /* The user whose job it is (set by the submitter): bale_working_for of its thread. */
+    struct bale_turn turn;
 };
 
 struct bale_pool;
-/* name: what ps and debuggers show of its threads, at most 15 characters. */
+/* name: what ps and debuggers show of its threads, at most 15 characters. threads: as many as one
+ * user gets; one more is for others. */
 int bale_pool_create(const char *name, unsigned threads, struct bale_pool **pool);
-void bale_pool_submit(struct bale_pool *pool, struct bale_job *job); /* first in, first out */
+void bale_pool_submit(struct bale_pool *pool, struct bale_job *job);
 
 /* Guests: handing a small job to another thread costs more than the job. Between enter and leave
  * the calling thread, which is none of the pool's, is a guest and may run jobs itself, with a

@@ -20,6 +20,7 @@ struct bale_change *bale_change_create(struct bale_file *file, enum bale_change_
     if (waiter)
         *waiter = (struct bale_waiter){done, arg, NULL};
     change->file = bale_file_ref(file);
+    change->job.turn.user = atomic_load(&file->user);
     change->kind = kind;
     change->waiters = waiter;
     return change;
@@ -174,6 +175,7 @@ void bale_file_unref(struct bale_file *file)
         change = calloc(1, sizeof *change);
     }
     change->file = file;
+    change->job.turn.user = atomic_load(&file->user);
     change->kind = BALE_CHANGE_CLOSE;
     bale_change_submit(change);
 }

@@ -51,6 +51,7 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
     file->setting = attr.setting;
     bale_file_set_extent(file, attr.extent);
     atomic_init(&file->refs, 1);
+    atomic_init(&file->user, bale_working_for);
     bale_short_lock_init(&file->lock);
     bale_volume_add_file(file);
     *out = file;

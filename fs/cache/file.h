@@ -79,12 +79,11 @@ void bale_read_release(struct bale_read *read);
  * BALE_E_NOSPACE, BALE_E_DQUOT, BALE_E_TOOBIG, BALE_E_IO, BALE_E_CANCELLED. */
 void bale_file_write(struct bale_file *file, uint64_t offset, const void *data, size_t length,
                      bale_file_done *done, void *arg);
-/* The same for a user, who takes turns with others while writes wait for memory. cancel may be set
- * at any time before done: then the write waits for no memory any more. A write that waits already
- * looks at it in bale_file_cancel. */
+/* The same; cancel may be set at any time before done: then the write waits for no memory any more.
+ * A write that waits already looks at it in bale_file_cancel. */
 void bale_file_write_cancellable(struct bale_file *file, uint64_t offset, const void *data,
-                                 size_t length, uint32_t user, const atomic_bool *cancel,
-                                 bale_file_done *done, void *arg);
+                                 size_t length, const atomic_bool *cancel, bale_file_done *done,
+                                 void *arg);
 /* Cancels the write whose done argument is arg, and whose cancel is set: done is called with
  * BALE_E_CANCELLED, or with what was written before it waited. */
 void bale_file_cancel(struct bale_file *file, void *arg);

@@ -237,6 +237,7 @@ static void pieces_written(struct bale_flush *flush, struct bale_scratch *scratc
         flush_commit(flush, scratch);
     } else {
         flush->job.run = flush_commit_job;
+        flush->job.turn.user = flush->change->job.turn.user;
         bale_pool_submit(flush->change->file->volume->pool, &flush->job);
     }
 }
@@ -280,6 +281,7 @@ static void encode_queued(struct bale_flush *flush, struct bale_setting setting,
         struct bale_queue_item *item = &flush->pieces[i].item;
         item->item.kind = BALE_ITEM_ENCODE;
         item->item.priority = urgent ? BALE_PRIORITY_HIGH : BALE_PRIORITY_NORMAL;
+        item->item.turn.user = flush->change->job.turn.user;
         item->item.setting = setting;
         item->done = piece_encoded;
         item->owner = &flush->pieces[i];

@@ -15,12 +15,12 @@
 
 struct bale_queue {
     struct bale_volume *volume;
-    size_t limit;           /* bytes */
-    atomic_size_t staged;   /* bytes, also those that a thread tries to stage just now */
-    atomic_size_t decoding; /* raw bytes of decodes that have their staging */
-    atomic_size_t waits;    /* items that wait or are about to */
-    pthread_mutex_t lock;   /* guards the rest */
-    struct bale_queue_item *waiting, **waiting_end;
+    size_t limit;              /* bytes */
+    atomic_size_t staged;      /* bytes, also those that a thread tries to stage just now */
+    atomic_size_t decoding;    /* raw bytes of decodes that have their staging */
+    atomic_size_t waits;       /* items that wait or are about to */
+    pthread_mutex_t lock;      /* guards the rest */
+    struct bale_turns waiting; /* use: bytes staged */
 };
 
 enum staging {
@@ -37,7 +37,6 @@ int bale_queue_create(struct bale_volume *volume, struct bale_queue **out)
         return BALE_E_NOMEM;
     queue->volume = volume;
     queue->limit = (size_t)(bale_memory_cap(volume->memory) / 4);
-    queue->waiting_end = &queue->waiting;
     bale_short_lock_init(&queue->lock);
     *out = queue;
     return BALE_OK;
@@ -61,7 +60,14 @@ static void item_done_job(struct bale_job *job, struct bale_scratch *scratch)
 static void finish_on_pool(struct bale_queue_item *item)
 {
     item->job.run = item_done_job;
+    item->job.turn.user = item->item.turn.user;
     bale_pool_submit(item->queue->volume->pool, &item->job);
+}
+
+/* Counts the item's staging as the user's, or (-1) no longer. Under queue->lock. */
+static void count_staged(struct bale_queue *queue, const struct bale_queue_item *item, int sign)
+{
+    bale_turns_use(&queue->waiting, item->item.turn.user, sign * (int64_t)item->item.capacity);
 }
 
 static void pump(struct bale_queue *queue);
@@ -77,10 +83,8 @@ static void encode_again(struct bale_queue_item *item)
     atomic_fetch_sub(&queue->staged, item->item.capacity);
     atomic_fetch_add(&queue->waits, 1);
     pthread_mutex_lock(&queue->lock);
-    item->next = queue->waiting;
-    queue->waiting = item;
-    if (!item->next)
-        queue->waiting_end = &item->next;
+    count_staged(queue, item, -1);
+    bale_turns_add_head(&queue->waiting, &item->item.turn);
     pthread_mutex_unlock(&queue->lock);
     pump(queue);
 }
@@ -136,20 +140,30 @@ int bale_queue_stage(struct bale_queue *queue, struct bale_queue_item *item, siz
 
     item->decoding = raw;
     if (little && atomic_load(&queue->waits) == 0) {
-        if (stage(queue, item, length) == STAGED)
+        if (stage(queue, item, length) == STAGED) {
+            pthread_mutex_lock(&queue->lock);
+            count_staged(queue, item, 1);
+            pthread_mutex_unlock(&queue->lock);
             return BALE_OK;
+        }
         pump(queue);
     }
     atomic_fetch_sub(&queue->decoding, raw);
     return BALE_E_NOMEM;
 }
 
-/* Under queue->lock. */
-static void stop_waiting(struct bale_queue *queue)
+/* The item that waits and comes next, or NULL. Under queue->lock. */
+static struct bale_queue_item *next_waiting(struct bale_queue *queue)
 {
-    queue->waiting = queue->waiting->next;
-    if (!queue->waiting)
-        queue->waiting_end = &queue->waiting;
+    struct bale_turn *turn = bale_turns_next(&queue->waiting, false);
+
+    return turn ? BALE_CONTAINER_OF(turn, struct bale_queue_item, item.turn) : NULL;
+}
+
+/* Under queue->lock. */
+static void stop_waiting(struct bale_queue *queue, struct bale_queue_item *item)
+{
+    bale_turns_take(&queue->waiting, &item->item.turn);
     atomic_fetch_sub(&queue->waits, 1);
 }
 
@@ -161,17 +175,18 @@ static struct bale_item *stage_some(struct bale_queue *queue, struct bale_queue_
     struct bale_queue_item *item;
 
     *stuck = NULL;
-    for (unsigned i = 0; i < LIST_MOST && (item = queue->waiting); i++) {
+    for (unsigned i = 0; i < LIST_MOST && (item = next_waiting(queue)); i++) {
         const struct bale_frame *frame = &item->item.frame;
         enum staging how =
             stage(queue, item, bale_frame_bound(frame->raw_length, frame->chunk_log2));
         if (how == LATER)
             break;
-        stop_waiting(queue);
+        stop_waiting(queue, item);
         if (how == NEVER) {
             *stuck = item;
             break;
         }
+        count_staged(queue, item, 1);
         *end = for_engine(item);
         end = &item->item.next;
     }
@@ -211,17 +226,16 @@ void bale_queue_decode(struct bale_queue *queue, struct bale_queue_item *list)
 
 void bale_queue_encode(struct bale_queue *queue, struct bale_queue_item *list)
 {
-    struct bale_queue_item **end = &list;
     size_t count = 0;
 
-    for (; *end; end = &(*end)->next) {
-        (*end)->item.stored = NULL;
+    for (struct bale_queue_item *item = list; item; item = item->next)
         count++;
-    }
     atomic_fetch_add(&queue->waits, count);
     pthread_mutex_lock(&queue->lock);
-    *queue->waiting_end = list;
-    queue->waiting_end = end;
+    for (; list; list = list->next) {
+        list->item.stored = NULL;
+        bale_turns_add(&queue->waiting, &list->item.turn);
+    }
     pthread_mutex_unlock(&queue->lock);
     pump(queue);
 }
@@ -231,6 +245,9 @@ void bale_queue_release(struct bale_queue_item *item)
     struct bale_queue *queue = item->queue;
 
     if (item->item.stored) {
+        pthread_mutex_lock(&queue->lock);
+        count_staged(queue, item, -1);
+        pthread_mutex_unlock(&queue->lock);
         bale_cache_free(queue->volume, item->item.stored, item->item.capacity, item->heap);
         atomic_fetch_sub(&queue->staged, item->item.capacity);
         atomic_fetch_sub(&queue->decoding, item->decoding);

@@ -1,6 +1,6 @@
 /* The one queue between files and the engine. Staging memory for compressed frames comes from the
- * arena and is bounded. Encodes that find none wait, first in, first out, so that one batch holds
- * items of many files. Any thread. */
+ * arena and is bounded. Encodes that find none wait, so that one batch holds items of many files;
+ * the user whose items have least of it comes first. Any thread. */
 #ifndef BALE_FS_CACHE_QUEUE_H
 #define BALE_FS_CACHE_QUEUE_H
 

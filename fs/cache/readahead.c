@@ -164,6 +164,7 @@ static bool start_fetch(struct bale_file *file, uint64_t number, struct fetches 
         return false;
     }
     fetch->job.run = fetch_job;
+    fetch->job.turn.user = fetch->item.item.turn.user = bale_working_for;
     fetch->file = bale_file_ref(file);
     fetch->extent = extent;
     fetch->blocks = bale_blocks(file, 0, length);

@@ -208,11 +208,12 @@ void bale_file_recompress(struct bale_file *file, struct bale_recompress *reques
         done(arg, BALE_E_NOMEM);
         return;
     }
-    *pass = (struct bale_rewrite_pass){.job = {recompress_job, NULL},
-                                       .file = bale_file_ref(file),
-                                       .request = request,
-                                       .done = done,
-                                       .arg = arg};
+    *pass =
+        (struct bale_rewrite_pass){.job = {.run = recompress_job, .turn.user = bale_working_for},
+                                   .file = bale_file_ref(file),
+                                   .request = request,
+                                   .done = done,
+                                   .arg = arg};
     pass->last = &pass->first;
     bale_pool_submit(volume->pool, &pass->job);
 }

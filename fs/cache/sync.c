@@ -212,12 +212,12 @@ void bale_volume_freeze(struct bale_volume *volume, void (*done)(void *arg, int 
 
 void bale_volume_thaw(struct bale_volume *volume)
 {
-    struct bale_job *job = bale_volume_set_thawed(volume);
+    struct bale_turn *turn = bale_volume_set_thawed(volume);
 
-    while (job) {
-        struct bale_job *next = job->next;
-        bale_change_submit((struct bale_change *)job);
-        job = next;
+    while (turn) {
+        struct bale_turn *next = turn->next;
+        bale_change_submit(BALE_CONTAINER_OF(turn, struct bale_change, job.turn));
+        turn = next;
     }
     bale_volume_wake(volume);
 }

@@ -15,7 +15,7 @@ struct bale_volume_lists {
 
     pthread_mutex_t park_lock; /* guards the next four, and changes of volume->frozen */
     struct bale_parked_write *parked, **parked_end;
-    struct bale_job *deferred, **deferred_end;
+    struct bale_turn *deferred, **deferred_end;
 
     pthread_mutex_t kick_lock; /* guards the rest */
     pthread_cond_t kick;
@@ -242,7 +242,6 @@ void bale_volume_wake(struct bale_volume *volume)
         lists->parked_end = &lists->parked;
     }
     pthread_mutex_unlock(&lists->park_lock);
-    write = bale_parked_take_turns(write);
     while (write) {
         struct bale_parked_write *next = write->next;
         bale_pool_submit(volume->readers, &write->job);
@@ -264,21 +263,21 @@ bool bale_volume_defer_if_frozen(struct bale_volume *volume, struct bale_job *jo
     pthread_mutex_lock(&lists->park_lock);
     bool frozen = atomic_load(&volume->frozen);
     if (frozen) {
-        job->next = NULL;
-        *lists->deferred_end = job;
-        lists->deferred_end = &job->next;
+        job->turn.next = NULL;
+        *lists->deferred_end = &job->turn;
+        lists->deferred_end = &job->turn.next;
     }
     pthread_mutex_unlock(&lists->park_lock);
     return frozen;
 }
 
-struct bale_job *bale_volume_set_thawed(struct bale_volume *volume)
+struct bale_turn *bale_volume_set_thawed(struct bale_volume *volume)
 {
     struct bale_volume_lists *lists = volume->lists;
 
     pthread_mutex_lock(&lists->park_lock);
     atomic_store(&volume->frozen, false);
-    struct bale_job *deferred = lists->deferred;
+    struct bale_turn *deferred = lists->deferred;
     lists->deferred = NULL;
     lists->deferred_end = &lists->deferred;
     pthread_mutex_unlock(&lists->park_lock);

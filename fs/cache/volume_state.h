@@ -14,7 +14,6 @@
 
 #include "fs/cache/file.h"
 #include "fs/cache/lost.h"
-#include "fs/cache/parked.h"
 #include "fs/cache/volume.h"
 #include "kernels/engine/costs.h"
 
@@ -73,6 +72,20 @@ struct bale_volume {
     struct bale_work_count in_place; /* encoded and decoded without the engine */
 };
 
+/* A write that waits for memory or for thaw. The writer owns it again once job runs. */
+struct bale_parked_write {
+    /* run: set by the writer before bale_volume_park; goes on with the write, or ends it if
+     * cancelled. Called on a pool thread, no lock held. */
+    struct bale_job job;
+    void *arg; /* names the write for bale_volume_unpark */
+    /* Set by the caller's caller at any time, before bale_volume_unpark; or NULL. */
+    const atomic_bool *cancel;
+    bool cancelled; /* set before the job is submitted */
+    /* Waits for space of the backing store: the flusher can do nothing for it now. */
+    bool for_space;
+    struct bale_parked_write *next;
+};
+
 /* Creates and frees lists. BALE_E_NOMEM. destroy: NULL is fine. */
 int bale_volume_lists_create(struct bale_volume_lists **lists);
 void bale_volume_lists_destroy(struct bale_volume_lists *lists);
@@ -114,15 +127,15 @@ void bale_volume_park(struct bale_volume *volume, struct bale_parked_write *writ
 struct bale_parked_write *bale_volume_unpark(struct bale_volume *volume, const void *arg);
 bool bale_volume_writes_wait(struct bale_volume *volume);
 uint64_t bale_volume_waiting_writes(struct bale_volume *volume); /* their number */
-/* Submits the parked writes, which try again; users take turns. Does nothing while the volume is
- * frozen. */
+/* Submits the parked writes, which try again; the pool has users take turns. Does nothing while the
+ * volume is frozen. */
 void bale_volume_wake(struct bale_volume *volume);
 
 void bale_volume_set_frozen(struct bale_volume *volume);
 /* If the volume is frozen, queues the job until the thaw and returns true. */
 bool bale_volume_defer_if_frozen(struct bale_volume *volume, struct bale_job *job);
-/* Ends the freeze. Returns what was deferred, in order, linked by next. */
-struct bale_job *bale_volume_set_thawed(struct bale_volume *volume);
+/* Ends the freeze. Returns the turns of what was deferred, in order, linked by next. */
+struct bale_turn *bale_volume_set_thawed(struct bale_volume *volume);
 
 /* ---- Pressure -------------------------------------------------------------------------------- */
 

@@ -226,6 +226,7 @@ static enum progress write_more(struct write_op *op, struct bale_scratch *scratc
 
     op->parked.for_space = false;
     atomic_fetch_add(&file->volume->changing, 1);
+    atomic_store_explicit(&file->user, op->parked.job.turn.user, memory_order_relaxed);
     pthread_mutex_lock(&file->lock);
     while (op->done_length < op->length && *err == BALE_OK && progress == DONE) {
         uint64_t at = op->offset + op->done_length;
@@ -322,23 +323,24 @@ static struct write_op *detach_op(const struct write_op *op)
 void bale_file_write(struct bale_file *file, uint64_t offset, const void *data, size_t length,
                      bale_file_done *done, void *arg)
 {
-    bale_file_write_cancellable(file, offset, data, length, 0, NULL, done, arg);
+    bale_file_write_cancellable(file, offset, data, length, NULL, done, arg);
 }
 
 void bale_file_write_cancellable(struct bale_file *file, uint64_t offset, const void *data,
-                                 size_t length, uint32_t user, const atomic_bool *cancel,
-                                 bale_file_done *done, void *arg)
+                                 size_t length, const atomic_bool *cancel, bale_file_done *done,
+                                 void *arg)
 {
     if (offset > BALE_SIZE_MAX - length) {
         done(arg, BALE_E_TOOBIG);
         return;
     }
-    struct write_op op = {.parked = {.arg = arg, .user = user, .cancel = cancel},
-                          .file = file,
-                          .offset = offset,
-                          .data = data,
-                          .length = length,
-                          .done = done};
+    struct write_op op = {
+        .parked = {.job.turn.user = bale_working_for, .arg = arg, .cancel = cancel},
+        .file = file,
+        .offset = offset,
+        .data = data,
+        .length = length,
+        .done = done};
     int err = BALE_OK;
     enum progress progress = write_more(&op, NULL, &err);
     if (progress == DONE) {

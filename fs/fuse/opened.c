@@ -112,6 +112,7 @@ static void opened_open_job(struct bale_job *job, struct bale_scratch *scratch)
 static void opened_submit_open(struct bale_opened *opened)
 {
     opened->job.run = opened_open_job;
+    opened->job.turn.user = bale_working_for;
     bale_pool_submit(bale_volume_pool(opened->mount->volume), &opened->job);
 }
 

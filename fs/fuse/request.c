@@ -2,6 +2,8 @@
 
 #include <linux/fuse.h>
 
+#include "kernels/base/working_for.h"
+
 _Thread_local struct bale_request_info bale_current_request;
 
 static _Thread_local const _Atomic uint64_t *handled;
@@ -23,6 +25,7 @@ void bale_request_note(const void *request, size_t size)
 
     size -= sizeof *in;
     bale_current_request = (struct bale_request_info){.unique = in->unique, .user = in->uid};
+    bale_working_for = in->uid;
     if (in->opcode == FUSE_WRITE && size >= sizeof(struct fuse_write_in)) {
         bale_current_request.kill_suidgid =
             ((const struct fuse_write_in *)arg)->write_flags & FUSE_WRITE_KILL_SUIDGID;

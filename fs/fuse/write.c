@@ -104,7 +104,7 @@ void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size
     if (!bale_interrupts_add(mount->interrupts, &op->interruptible))
         atomic_store(&op->interrupted, true);
     /* Appending needs nothing more: the kernel is the only writer and has set the offset. */
-    bale_file_write_cancellable(op->file, (uint64_t)off, data, size, bale_current_request.user,
-                                &op->interrupted, write_done, op);
+    bale_file_write_cancellable(op->file, (uint64_t)off, data, size, &op->interrupted, write_done,
+                                op);
     write_unref(op);
 }

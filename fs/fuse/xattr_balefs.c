@@ -142,6 +142,7 @@ static void setting_stat_file_ready(struct bale_use *use, int e)
         return;
     }
     op->job.run = setting_stat_job;
+    op->job.turn.user = bale_working_for;
     bale_pool_submit(bale_volume_pool(use->mount->volume), &op->job);
 }
 

@@ -8,6 +8,7 @@
 #include "kernels/base/clock.h"
 #include "kernels/base/container_of.h"
 #include "kernels/base/thread.h"
+#include "kernels/base/working_for.h"
 #include "kernels/frame/frame.h"
 #include "kernels/frame/registry.h"
 
@@ -53,12 +54,11 @@ static int execute_item(struct bale_scratch *scratch, struct bale_item *item)
                              item->frame.raw_length, &item->frame);
 }
 
-/* Measures the time only if there are costs to add it to: that takes two readings of the clock. */
 static void run_item(struct cpu_engine *cpu, struct bale_scratch *scratch, struct bale_item *item)
 {
     struct bale_costs *costs = atomic_load_explicit(&cpu->costs, memory_order_acquire);
     unsigned work = bale_work_of(item);
-    uint64_t begin = costs ? bale_clock_ns() : 0;
+    uint64_t begin = bale_clock_ns();
 
     item->status = execute_item(scratch, item);
     if (costs && item->status == BALE_OK)
@@ -79,10 +79,14 @@ static void *cpu_worker_thread(void *argument)
     pthread_mutex_lock(&queue->mutex);
     while ((item = bale_work_queue_pop(queue, &completed))) {
         pthread_mutex_unlock(&queue->mutex);
+        enum bale_priority priority = item->priority;
+        uint32_t user = bale_working_for = item->turn.user;
+        uint64_t begin = bale_clock_ns();
         if (!completed)
             run_item(w->engine, w->scratch, item);
         item->done(item);
         pthread_mutex_lock(&queue->mutex);
+        bale_work_queue_use(queue, priority, user, bale_clock_ns() - begin);
     }
     pthread_mutex_unlock(&queue->mutex);
     return NULL;

@@ -198,8 +198,10 @@ static void batch_item_done(struct bale_item *item)
     batch->unable += status == BALE_E_ENGINE || status == BALE_E_QUARANTINED;
     d->unable += status == BALE_E_ENGINE || status == BALE_E_QUARANTINED;
     batch->no_device += status == BALE_E_NO_DEVICE;
-    bale_item_list_append(completed ? &d->queue->completed : &d->queue->by_priority[item->priority],
-                          item);
+    if (completed)
+        bale_item_list_append(&d->queue->completed, item);
+    else
+        bale_work_queue_add(d->queue, item);
     wake_worker(d, completed && more);
     bool last = --batch->left == 0;
     pthread_mutex_unlock(&d->queue->mutex);

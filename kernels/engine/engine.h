@@ -12,6 +12,7 @@
 
 #include "format/codecs.h"
 #include "format/frame.h"
+#include "kernels/base/turns.h"
 
 struct bale_scratch;
 
@@ -26,6 +27,7 @@ enum bale_memory_kind { BALE_MEMORY_HOST, BALE_MEMORY_PINNED, BALE_MEMORY_DEVICE
 struct bale_item {
     enum bale_item_kind kind;
     enum bale_priority priority;
+    struct bale_turn turn; /* whose item it is; the link is the submitter's, then the engine's */
     enum bale_memory_kind memory_kind;
     int device; /* ordinal, with BALE_MEMORY_DEVICE */
 
@@ -91,7 +93,8 @@ static inline bool bale_engine_run_inline(struct bale_engine *engine, struct bal
 void bale_engine_destroy(struct bale_engine *engine);
 
 /* threads: 0 means as many as the affinity mask and the cgroup's CPU limit allow. The order is
- * by priority, and within a priority first in, first out. BALE_OK or BALE_E_NOMEM. */
+ * by priority; within a priority users take turns by the time that their items took, and a user's
+ * items are first in, first out. BALE_OK or BALE_E_NOMEM. */
 int bale_engine_cpu_create(unsigned threads, struct bale_engine **engine);
 
 /* CPUs this process may use: affinity mask and cgroup v2 (or v1) CPU limit; at least 1. */

@@ -1,5 +1,6 @@
 #include "kernels/engine/work_queue.h"
 
+#include "kernels/base/container_of.h"
 #include "kernels/base/lock.h"
 
 unsigned bale_work_of(const struct bale_item *item)
@@ -28,6 +29,8 @@ void bale_work_queue_init(struct bale_work_queue *queue)
 {
     bale_short_lock_init(&queue->mutex);
     pthread_cond_init(&queue->wake, NULL);
+    for (int p = 0; p < BALE_PRIORITIES; p++)
+        queue->by_priority[p].sums = true;
 }
 
 void bale_work_queue_destroy(struct bale_work_queue *queue)
@@ -43,6 +46,18 @@ void bale_work_queue_wake(struct bale_work_queue *queue, unsigned items)
         pthread_cond_signal(&queue->wake);
 }
 
+void bale_work_queue_add(struct bale_work_queue *queue, struct bale_item *item)
+{
+    item->next = NULL;
+    bale_turns_add(&queue->by_priority[item->priority], &item->turn);
+}
+
+void bale_work_queue_use(struct bale_work_queue *queue, enum bale_priority priority, uint32_t user,
+                         uint64_t ns)
+{
+    bale_turns_use(&queue->by_priority[priority], user, (int64_t)ns);
+}
+
 void bale_work_queue_push(struct bale_work_queue *queue, struct bale_item *list)
 {
     unsigned items = 0;
@@ -50,7 +65,7 @@ void bale_work_queue_push(struct bale_work_queue *queue, struct bale_item *list)
     pthread_mutex_lock(&queue->mutex);
     while (list) {
         struct bale_item *next = list->next;
-        bale_item_list_append(&queue->by_priority[list->priority], list);
+        bale_work_queue_add(queue, list);
         list = next;
         items++;
     }
@@ -103,13 +118,23 @@ static struct bale_item *pop_offered(struct bale_work_queue *queue)
     return item ? item : pop_kinds(queue, 0, behind);
 }
 
+static struct bale_item *pop_turn(struct bale_turns *turns)
+{
+    struct bale_turn *turn = bale_turns_next(turns, false);
+
+    if (!turn)
+        return NULL;
+    bale_turns_take(turns, turn);
+    return BALE_CONTAINER_OF(turn, struct bale_item, turn);
+}
+
 static struct bale_item *pop(struct bale_work_queue *queue, bool *completed)
 {
     struct bale_item *item = bale_item_list_pop(&queue->completed);
 
     *completed = item != NULL;
     for (int p = 0; p < BALE_PRIORITIES && !item; p++) {
-        item = bale_item_list_pop(&queue->by_priority[p]);
+        item = pop_turn(&queue->by_priority[p]);
         if (!item && p == BALE_PRIORITY_NORMAL)
             item = pop_offered(queue);
     }

@@ -50,7 +50,7 @@ struct bale_offered {
 struct bale_work_queue {
     pthread_mutex_t mutex; /* guards all below */
     pthread_cond_t wake;   /* items came, fewer bytes are reserved, or stop was set */
-    struct bale_item_list by_priority[BALE_PRIORITIES];
+    struct bale_turns by_priority[BALE_PRIORITIES]; /* use: nanoseconds of a worker */
     struct bale_item_list completed; /* the other engine did them: workers only call done */
     struct bale_offered offered[BALE_WORKS];
     struct bale_works works; /* of which items are offered */
@@ -66,6 +66,13 @@ void bale_work_queue_destroy(struct bale_work_queue *queue);
 void bale_work_queue_push(struct bale_work_queue *queue, struct bale_item *list);
 
 /* The caller of the functions below holds the mutex. */
+
+/* Adds one that is not offered. */
+void bale_work_queue_add(struct bale_work_queue *queue, struct bale_item *item);
+
+/* A worker has spent so many nanoseconds on an item of that priority and user. */
+void bale_work_queue_use(struct bale_work_queue *queue, enum bale_priority priority, uint32_t user,
+                         uint64_t ns);
 
 /* The next item for a worker; waits for one. *completed: the item has its status, and the worker
  * only calls done. NULL: stop was set, and no item is left. */

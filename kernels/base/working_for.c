@@ -1,0 +1,3 @@
+#include "kernels/base/working_for.h"
+
+_Thread_local uint32_t bale_working_for;
