@@ -13,6 +13,7 @@
 #include "fs/base/log.h"
 #include "fs/fuse/attr.h"
 #include "fs/fuse/backing.h"
+#include "fs/fuse/in_flight.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/xattr.h"
 #include "kernels/base/container_of.h"
@@ -49,6 +50,7 @@ bool bale_directory_has_settings(struct bale_node *dir, int fd)
 struct setting_op {
     struct bale_use use;
     fuse_req_t req;
+    struct bale_request *request; /* of bale_in_flight_detach */
     struct bale_job job;
     size_t size;   /* the room that getxattr has */
     unsigned what; /* BALE_ATTR_*, which member of attr to set */
@@ -68,8 +70,16 @@ static struct setting_op *setting_op_create(fuse_req_t req, struct bale_node *no
     }
     op->use = (struct bale_use){.mount = bale_mount_of(req), .node = node, .ready = ready};
     op->req = req;
+    op->request = bale_in_flight_detach(op->use.mount->in_flight);
     snprintf(op->name, sizeof op->name, "%s", name);
     return op;
+}
+
+/* After the reply. */
+static void setting_op_destroy(struct setting_op *op)
+{
+    bale_in_flight_complete(op->use.mount->in_flight, op->request);
+    free(op);
 }
 
 /* ---- The space that a file takes ---- */
@@ -129,7 +139,7 @@ static void setting_stat_job(struct bale_job *job, struct bale_scratch *scratch)
         fuse_reply_err(op->req, bale_err_to_errno(err == BALE_OK ? BALE_E_NOMEM : err));
     free(text);
     bale_use_end(op->use.mount, op->use.node);
-    free(op);
+    setting_op_destroy(op);
 }
 
 static void setting_stat_file_ready(struct bale_use *use, int e)
@@ -138,7 +148,7 @@ static void setting_stat_file_ready(struct bale_use *use, int e)
 
     if (e) {
         fuse_reply_err(op->req, e);
-        free(op);
+        setting_op_destroy(op);
         return;
     }
     op->job.run = setting_stat_job;
@@ -179,7 +189,7 @@ static void setting_get_file_ready(struct bale_use *use, int e)
         bale_xattr_reply(op->req, text, strlen(text), op->size);
     if (used)
         bale_use_end(use->mount, use->node);
-    free(op);
+    setting_op_destroy(op);
 }
 
 void bale_setting_xattr_get(fuse_req_t req, struct bale_node *node, const char *name, size_t size)
@@ -219,7 +229,7 @@ static void setting_set_done(void *arg, int64_t result)
     bale_opened_touch_ctime(op->use.mount, op->use.node);
     fuse_reply_err(op->req, bale_err_to_errno(result < 0 ? (int)result : 0));
     bale_use_end(op->use.mount, op->use.node);
-    free(op);
+    setting_op_destroy(op);
 }
 
 static void setting_set_file_ready(struct bale_use *use, int e)
@@ -228,7 +238,7 @@ static void setting_set_file_ready(struct bale_use *use, int e)
 
     if (e) {
         fuse_reply_err(op->req, e);
-        free(op);
+        setting_op_destroy(op);
         return;
     }
     struct bale_file *file = use->node->opened->file;
@@ -283,7 +293,7 @@ void bale_setting_xattr_set(fuse_req_t req, struct bale_node *node, const char *
     int e = parse_setting(op->use.mount, name, value, size, op);
     if (e) {
         fuse_reply_err(req, e);
-        free(op);
+        setting_op_destroy(op);
     } else {
         bale_use_begin(&op->use);
     }
