@@ -14,6 +14,7 @@
 #include "kernels/engine/dispatch.h"
 #include "tools/common/help.h"
 #include "tools/common/message.h"
+#include "tools/inspect/survey.h"
 #include "tools/inspect/system_helper.h"
 #include "tools/mount/helper.h"
 
@@ -196,7 +197,7 @@ static int flush_output(int status)
 static int finish_program(int status)
 {
     status = flush_output(status);
-    if (bale_dispatch_hangs())
+    if (bale_dispatch_hangs() || bale_survey_hangs())
         _exit(status);
     return status;
 }

@@ -33,8 +33,9 @@ struct bale_control_status {
     uint32_t magic;
     uint32_t version; /* of this structure */
     int32_t pid;
-    uint32_t frozen; /* 1: freeze was requested, and no thaw since */
-    uint64_t nodes;  /* known files and directories */
+    uint32_t frozen;    /* 1: freeze was requested, and no thaw since */
+    uint64_t read_only; /* 1: mounted with -o ro */
+    uint64_t nodes;     /* known files and directories */
     /* As in struct bale_volume_stats. */
     uint64_t memory_cap, memory_used;
     uint64_t cached, dirty, dirty_limit;

@@ -57,6 +57,7 @@ void bale_status_request(fuse_req_t req, size_t out_size)
         .version = BALE_CONTROL_VERSION,
         .pid = (int32_t)getpid(),
         .frozen = bale_freezer_is_frozen(mount->freezer),
+        .read_only = mount->read_only,
         .nodes = bale_nodes_count(mount->nodes),
         .memory_cap = stats.memory_cap,
         .memory_used = stats.memory_used,

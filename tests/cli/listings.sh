@@ -13,7 +13,7 @@ is '{"codec": "zstd:3", "extent": 65536, "match": ["*.log zstd:9", "* lz4"]}' \
 
 # An empty store.
 run 0 stat "$store"
-prints "^ +0 +0 B +0 B +-  $store$"
+prints "^ +0 +0 B +0 B +0 B +- +0 B  $store$"
 run 0 fsck "$store"
 prints "^$store: 0 files, 0 B stored: 0 damaged$"
 run 0 stat --json "$store"
@@ -50,12 +50,17 @@ run 0 stat --by-type --json "$store"
 is "['', '.bin', '.log']" "$(json 'sorted(d["types"])')" "types"
 is "3 1 1" "$(json 'd["types"][""]["files"], d["types"][".bin"]["files"], d["types"][".log"]["files"]')" "files of types"
 run 0 stat --by-type "$store" "$store/dir"
-prints "^ +5 +1\.5 MiB +[0-9.]+ KiB +[0-9.]+  $store$"
-prints '^ +9 +.*  in all$'
-prints '^  extents +logical +stored +ratio  codec$'
-prints '^ +1[05] .*  zero$|^ +20 .*  zero$'
-prints '^    files +logical +stored +ratio  type$'
-prints '^ +2 .*  \.log$'
+prints '^   files +length +data +stored +data/stored +on disk  path$'
+prints "^ +5 +1\.5 MiB +1\.0 MiB +[0-9.]+ KiB +[0-9.]+ +[0-9.]+ KiB  $store$"
+prints "^ +4 .*  $store/dir$"
+prints '^ +5 +1\.5 MiB +1\.0 MiB +.*  in all$' # each file once, though three of them lie below both paths
+prints '^  frames +raw +referenced +stored +raw/stored  codec$'
+prints '^ +10 .*  zero$'
+prints '^   files +length +data +stored +data/stored +on disk  type$'
+prints '^ +1 .*  \.log$'
+[ "$(awk '{ if (length > most) most = length } END { print most }' <<<"${out//$store/PATH}")" -lt 80 ] || fail "wide: $out"
+run 0 stat "$store" "$store"
+prints '^ +5 .*  in all$'
 cd "$store/dir"
 run 0 stat
 prints '^ +4 .*  \.$'

@@ -10,7 +10,7 @@ mapfile -t commands < <("$balefs" --help | sed -nE 's/^  ([a-z]+( [a-z]+)?)  .*/
 
 # "-c, --codec CODEC", a line each, as the help text and as the page have it
 shown() { sed -nE "s/^ +(-[^ ]+( [^ ]+)*)(  .*)?$/\1/p" "$work/help"; }
-written() { sed -nE '/^\.It Fl /{s/^\.It Fl /-/; s/ Ns Op = Ns Ar (.*)/[=\1]/; s/ , -/, --/; s/ Ar / /; s/"//g; p}' "$1"; }
+written() { sed -nE '/^\.It Fl /{s/^\.It Fl /-/; s/ Ns Op = Ns Ar (.*)/[=\1]/; s/ Op Ar (.*)/ [\1]/; s/ , -/, --/; s/ Ar / /; s/"//g; p}' "$1"; }
 mount_shown() { sed -nE '/^Options of balefs/,/^$/s/^  ([a-z_-]+(, [a-z]+|=[^ ]+)?)( .*)?$/\1/p' "$work/help"; }
 mount_written() { sed -nE '/^\.It Cm /{s/^\.It Cm //; s/ Ns / /g; s/ (Ar|Cm) / /g; s/ ([=|]) /\1/g; s/ ,/,/g; p}' "$1"; }
 

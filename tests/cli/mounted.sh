@@ -62,10 +62,33 @@ is "$mounted" "$(json 'd["files"], d["logical"], d["data"], d["stored"], d["code
 run 0 stat --by-type "$mnt"
 prints '^ +2 .*  \.txt$'
 prints '^memory   '
-prints '^cpu      2.9 MiB compressed and 0 B decompressed in [0-9]+ pieces$'
+prints '^reserve  [0-9.]+ [KMG]iB of the disk '
+prints '^cpu      compressed 2\.9 MiB, decompressed 0 B, in [0-9]+ pieces$'
 prints "^store    $store$"
 run 0 stat "$mnt/dir"
 ! grep -q '^memory' <<<"$out" || fail "the mount's state is shown for a directory in it"
+
+# What was overwritten stays in its frame: raw, but not referenced. Holes have no data, and preallocated space too.
+mkdir "$mnt/space"
+head -c 131072 "$work/text" >"$mnt/space/overwritten"
+run 0 sync "$mnt"
+head -c 8192 /dev/urandom | dd of="$mnt/space/overwritten" bs=4096 seek=3 conv=notrunc,fsync status=none
+truncate -s 3M "$mnt/space/hole"
+fallocate -l 10M "$mnt/space/preallocated"
+run 0 sync "$mnt"
+for where in "$mnt" "$store"; do
+    run 0 stat --json "$where/space"
+    is "131072 122880 8192 8192" \
+        "$(json 'sum(c["raw"] for n, c in d["codecs"].items() if n != "store"), sum(c["logical"] for n, c in d["codecs"].items() if n != "store"), d["codecs"]["store"]["raw"], d["codecs"]["store"]["logical"]')" \
+        "raw and referenced in $where"
+    is "13762560 131072 10485760 True True" \
+        "$(json 'd["logical"], d["data"], d["preallocated"], d["disk"] >= 10485760 + d["stored"], d["complete"]')" "space in $where"
+    run 0 stat "$where/space"
+    prints "^ +3 +13\.1 MiB +128\.0 KiB +[0-9.]+ KiB +[0-9.]+ +10\.[0-9] MiB  $where/space$"
+    prints '^ +1 +128\.0 KiB +120\.0 KiB .*  (lzr|zstd)$'
+    prints '^unused   10\.0 MiB on disk, '
+done
+rm -r "$mnt/space"
 run 0 stat --json "$mnt"
 syncs=$(json 'd["mount"]["syncs"]')
 run 0 sync "$mnt"

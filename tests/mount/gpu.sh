@@ -73,7 +73,7 @@ for faults in "" slow=300000 delay=20000 item=3 item corrupt batch=2 late=4 pin=
     [ "$(gpu used)" = True ] || fail "'$faults': it is no longer used"
     [ "$(gpu device)" = "Fake GPU" ] || fail "'$faults': its name: $(gpu device)"
     [ "$(gpu batches)" -gt 0 ] || fail "'$faults': it had nothing to do"
-    "$BALEFS" stat "$mnt" | grep -qE '^gpu      .* in [0-9]+ pieces and [0-9]+ batches; ' || fail "'$faults': stat says nothing of it"
+    "$BALEFS" stat "$mnt" | grep -A 1 '^gpu      .*, in [0-9]* pieces$' | grep -qE '^ +[0-9]+ batches; ' || fail "'$faults': stat says nothing of it"
     "$BALEFS" stat "$mnt" | grep -qx "         for $all_codecs" || fail "'$faults': stat does not say for what"
     case $faults in
     "" | slow=* | delay=* | pin=*)

@@ -70,7 +70,7 @@ row() {
     # A stopped server tells no attributes and ACLs either, which the kernel asks for again.
     if [ "$name" != stopped ]; then
         prompt "$name: a read of another user" setpriv --reuid 1234 --clear-groups cat "$mnt/cached"
-        prompt "$name: balefs stat" status "$mnt"
+        prompt "$name: balefs stat --watch" status "$mnt"
     fi
     echo kill >&9
     exec 9>&-

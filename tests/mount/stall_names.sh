@@ -61,6 +61,15 @@ gone() {
 # status: two lines of what the daemon does
 status() { "$BALEFS" stat --watch "$mnt" | head -n 2; }
 
+# stat_answers PATH: ends although the creators keep directories locked, with the state of the mount
+stat_answers() {
+    local result=0
+    timeout 100 "$BALEFS" stat "$1" >"$work/stat" 2>"$work/stat.err" || result=$?
+    [ "$result" = 1 ] || fail "balefs stat $1: exit status $result"
+    grep -q ': not everything is counted: something in it waits for the store, which stalls$' "$work/stat.err" ||
+        fail "balefs stat $1: $(cat "$work/stat.err")"
+}
+
 export -f status
 export mnt
 
@@ -110,6 +119,12 @@ sleep 0.3
 all_served "while $count changes stall"
 # A file that was never opened in this mount, and of which nothing is cached.
 prompt "opening a file" cmp "$mnt/cold" "$work/plain"
+
+stat_answers "$mnt"
+grep -Eq '^waiting  ([6-9]|[1-9][0-9]+) requests for the store, the longest for [1-9][0-9]* s so far$' "$work/stat" ||
+    fail "what waits: $(cat "$work/stat")"
+grep -q '^daemon   ' "$work/stat" || fail "the state of the mount: $(cat "$work/stat")"
+stat_answers "$mnt/new0"
 
 # A signal that is handled ends nothing, and the kill that follows does.
 kill -USR1 "$handler"

@@ -257,7 +257,7 @@ static void put_legend_head(FILE *out, int y)
 static void put_legend(const struct bale_extent_map *map, const struct bale_totals *totals, int y,
                        FILE *out)
 {
-    uint64_t extents = 0, holes = map->size - totals->data - map->unwritten;
+    uint64_t extents = 0, holes = map->size - totals->space.data - map->unwritten;
     unsigned codecs = 0;
 
     put_legend_head(out, y);
@@ -274,7 +274,7 @@ static void put_legend(const struct bale_extent_map *map, const struct bale_tota
         put_pattern(out, y += LINE, "holes", holes, "url(#hole)");
     if (codecs > 1) {
         put_text(out, LEFT, y += LINE, "name", "in all");
-        put_figures(out, y, extents, totals->data, totals->stored);
+        put_figures(out, y, extents, totals->space.data, totals->space.stored);
     }
 }
 
@@ -302,7 +302,7 @@ static void put_head(const struct bale_extent_map *map, const char *path,
     fputs("</text>\n", out);
     snprintf(line, sizeof line, "%s in %" PRIu64 " extent%s of %s, stored in %s",
              round_size(map->size, size), map->extents, map->extents == 1 ? "" : "s",
-             round_size(map->extent, extent), round_size(totals->stored, stored));
+             round_size(map->extent, extent), round_size(totals->space.stored, stored));
     put_text(out, 24, 60, "", line);
     if (map->together > 1) {
         snprintf(line, sizeof line, "a cell: %" PRIu64 " extents, %s", map->together,
@@ -313,7 +313,7 @@ static void put_head(const struct bale_extent_map *map, const char *path,
 
 static int legend_lines(const struct bale_extent_map *map, const struct bale_totals *totals)
 {
-    int lines = 2 + (map->unwritten > 0) + (map->size > totals->data + map->unwritten);
+    int lines = 2 + (map->unwritten > 0) + (map->size > totals->space.data + map->unwritten);
 
     for (unsigned i = 0; i < BALE_CODECS; i++)
         lines += totals->codec[i].extents > 0;

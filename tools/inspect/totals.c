@@ -13,15 +13,22 @@
 
 #define TYPE_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+-~"
 
-void bale_totals_add(struct bale_totals *to, const struct bale_totals *from)
+static void add_space(struct bale_space *to, const struct bale_space *from)
 {
     to->files += from->files;
     to->logical += from->logical;
     to->data += from->data;
     to->stored += from->stored;
     to->disk += from->disk;
+}
+
+void bale_totals_add(struct bale_totals *to, const struct bale_totals *from)
+{
+    add_space(&to->space, &from->space);
+    to->preallocated += from->preallocated;
     for (int i = 0; i < BALE_CODECS; i++) {
         to->codec[i].extents += from->codec[i].extents;
+        to->codec[i].raw += from->codec[i].raw;
         to->codec[i].logical += from->codec[i].logical;
         to->codec[i].stored += from->codec[i].stored;
     }
@@ -30,12 +37,15 @@ void bale_totals_add(struct bale_totals *to, const struct bale_totals *from)
 void bale_totals_file(struct bale_totals *totals, uint64_t logical, uint64_t disk,
                       const struct bale_container_usage *usage)
 {
-    *totals = (struct bale_totals){.files = 1, .logical = logical, .disk = disk};
+    *totals = (struct bale_totals){.space = {.files = 1, .logical = logical, .disk = disk},
+                                   .preallocated = usage->unwritten};
     for (int i = 0; i < BALE_CODECS; i++) {
-        totals->codec[i] = (struct bale_codec_totals){
-            .extents = usage->extents[i], .logical = usage->logical[i], .stored = usage->stored[i]};
-        totals->data += usage->logical[i];
-        totals->stored += usage->stored[i];
+        totals->codec[i] = (struct bale_codec_totals){.extents = usage->extents[i],
+                                                      .raw = usage->raw[i],
+                                                      .logical = usage->logical[i],
+                                                      .stored = usage->stored[i]};
+        totals->space.data += usage->logical[i];
+        totals->space.stored += usage->stored[i];
     }
 }
 
@@ -76,17 +86,19 @@ int bale_totals_parse(struct bale_totals *totals, const char *text, size_t lengt
         json_decref(object);
         return BALE_E_CORRUPT;
     }
-    *totals = (struct bale_totals){.files = 1, .logical = count_of(object, "logical")};
+    *totals = (struct bale_totals){.space = {.files = 1, .logical = count_of(object, "logical")},
+                                   .preallocated = count_of(object, "preallocated")};
     json_object_foreach(json_object_get(object, "codecs"), name, part)
     {
         int id = codec_of(name);
         if (id < 0)
             continue;
         totals->codec[id] = (struct bale_codec_totals){.extents = count_of(part, "extents"),
+                                                       .raw = count_of(part, "raw"),
                                                        .logical = count_of(part, "logical"),
                                                        .stored = count_of(part, "stored")};
-        totals->data += totals->codec[id].logical;
-        totals->stored += totals->codec[id].stored;
+        totals->space.data += totals->codec[id].logical;
+        totals->space.stored += totals->codec[id].stored;
     }
     json_decref(object);
     return BALE_OK;
@@ -138,10 +150,7 @@ int bale_types_add(struct bale_types *types, const char *file_name,
         memcpy(types->types[at].name, name, sizeof name);
         types->count++;
     }
-    types->types[at].files += totals->files;
-    types->types[at].logical += totals->logical;
-    types->types[at].data += totals->data;
-    types->types[at].stored += totals->stored;
+    add_space(&types->types[at].space, &totals->space);
     return BALE_OK;
 }
 
@@ -153,42 +162,56 @@ void bale_types_clear(struct bale_types *types)
 
 /* ---- Tables and JSON ------------------------------------------------------------------------- */
 
-void bale_totals_head(const char *count, const char *last)
+void bale_space_head(const char *last)
 {
-    printf("%9s %12s %12s %8s  %s\n", count, "logical", "stored", "ratio", last);
+    printf("%8s %10s %10s %10s %11s %10s  %s\n", "files", "length", "data", "stored", "data/stored",
+           "on disk", last);
 }
 
-void bale_totals_row(uint64_t count, uint64_t logical, uint64_t data, uint64_t stored,
-                     const char *name)
+void bale_space_row(const struct bale_space *space, const char *name)
 {
-    char texts[3][BALE_TEXT], clean[4096];
+    char texts[5][BALE_TEXT], clean[4096];
 
-    printf("%9llu %12s %12s %8s  %s\n", (unsigned long long)count,
-           bale_size_text(logical, texts[0]), bale_size_text(stored, texts[1]),
-           bale_ratio_text(data, stored, texts[2]), bale_clean_text(name, clean, sizeof clean));
+    printf("%8llu %10s %10s %10s %11s %10s  %s\n", (unsigned long long)space->files,
+           bale_size_text(space->logical, texts[0]), bale_size_text(space->data, texts[1]),
+           bale_size_text(space->stored, texts[2]),
+           bale_ratio_text(space->data, space->stored, texts[3]),
+           bale_size_text(space->disk, texts[4]), bale_clean_text(name, clean, sizeof clean));
 }
 
 void bale_totals_codecs(const struct bale_totals *totals)
 {
-    char text[24];
+    char texts[4][BALE_TEXT], title[24];
 
-    bale_totals_head("extents", "codec");
+    printf("%8s %10s %10s %10s %11s  %s\n", "frames", "raw", "referenced", "stored", "raw/stored",
+           "codec");
     for (unsigned i = 0; i < BALE_CODECS; i++) {
         const struct bale_codec_totals *part = &totals->codec[i];
-        if (part->extents || part->logical)
-            bale_totals_row(part->extents, part->logical, part->logical, part->stored,
-                            bale_codec_title(i, text));
+        if (part->extents == 0)
+            continue;
+        printf("%8llu %10s %10s %10s %11s  %s\n", (unsigned long long)part->extents,
+               bale_size_text(part->raw, texts[0]), bale_size_text(part->logical, texts[1]),
+               bale_size_text(part->stored, texts[2]),
+               bale_ratio_text(part->raw, part->stored, texts[3]), bale_codec_title(i, title));
     }
 }
 
 void bale_types_print(const struct bale_types *types)
 {
-    bale_totals_head("files", "type");
-    for (size_t i = 0; i < types->count; i++) {
-        const struct bale_type_totals *type = &types->types[i];
-        bale_totals_row(type->files, type->logical, type->data, type->stored,
-                        type->name[0] ? type->name : "(none)");
-    }
+    bale_space_head("type");
+    for (size_t i = 0; i < types->count; i++)
+        bale_space_row(&types->types[i].space,
+                       types->types[i].name[0] ? types->types[i].name : "(none)");
+}
+
+static void space_json(json_t *object, const struct bale_space *space)
+{
+    bale_json_count(object, "files", space->files);
+    bale_json_count(object, "logical", space->logical);
+    bale_json_count(object, "data", space->data);
+    bale_json_count(object, "stored", space->stored);
+    bale_json_count(object, "disk", space->disk);
+    bale_json_ratio(object, "ratio", space->data, space->stored);
 }
 
 void bale_totals_json(json_t *object, const struct bale_totals *totals)
@@ -196,18 +219,15 @@ void bale_totals_json(json_t *object, const struct bale_totals *totals)
     json_t *codecs = json_object();
     char text[24];
 
-    bale_json_count(object, "files", totals->files);
-    bale_json_count(object, "logical", totals->logical);
-    bale_json_count(object, "data", totals->data);
-    bale_json_count(object, "stored", totals->stored);
-    bale_json_count(object, "disk", totals->disk);
-    bale_json_ratio(object, "ratio", totals->data, totals->stored);
+    space_json(object, &totals->space);
+    bale_json_count(object, "preallocated", totals->preallocated);
     for (unsigned i = 0; i < BALE_CODECS; i++) {
         const struct bale_codec_totals *part = &totals->codec[i];
         if (!part->extents && !part->logical)
             continue;
         json_t *codec = json_object();
         bale_json_count(codec, "extents", part->extents);
+        bale_json_count(codec, "raw", part->raw);
         bale_json_count(codec, "logical", part->logical);
         bale_json_count(codec, "stored", part->stored);
         json_object_set_new(codecs, bale_codec_title(i, text), codec);
@@ -222,11 +242,7 @@ json_t *bale_types_json(const struct bale_types *types)
     for (size_t i = 0; i < types->count; i++) {
         const struct bale_type_totals *type = &types->types[i];
         json_t *part = json_object();
-        bale_json_count(part, "files", type->files);
-        bale_json_count(part, "logical", type->logical);
-        bale_json_count(part, "data", type->data);
-        bale_json_count(part, "stored", type->stored);
-        bale_json_ratio(part, "ratio", type->data, type->stored);
+        space_json(part, &type->space);
         json_object_set_new(object, type->name, part);
     }
     return object;

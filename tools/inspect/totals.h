@@ -13,18 +13,25 @@
 #define BALE_CODECS 256
 
 struct bale_codec_totals {
-    uint64_t extents;
-    uint64_t logical; /* bytes of files */
+    uint64_t extents; /* frames */
+    uint64_t raw;     /* what was compressed into them, as in struct bale_container_usage */
+    uint64_t logical; /* the bytes of files that are in them */
     uint64_t stored;  /* bytes of frames */
+};
+
+/* The space of some files, in bytes. */
+struct bale_space {
+    uint64_t files;
+    uint64_t logical; /* sum of the files' lengths, holes included */
+    uint64_t data;    /* the part of it that is stored: without holes and preallocated space */
+    uint64_t stored;  /* frames */
+    uint64_t disk;    /* allocated for the containers */
 };
 
 /* A zeroed struct is empty. */
 struct bale_totals {
-    uint64_t files;
-    uint64_t logical; /* sum of the files' lengths, holes included */
-    uint64_t data;    /* the part of it that is stored: without holes and reserved space */
-    uint64_t stored;  /* bytes of frames */
-    uint64_t disk;    /* bytes allocated for the containers */
+    struct bale_space space;
+    uint64_t preallocated; /* of space.disk, for ranges without data */
     struct bale_codec_totals codec[BALE_CODECS];
 };
 
@@ -44,7 +51,7 @@ const char *bale_codec_title(unsigned id, char text[static 24]);
 /* Totals by file name extension; a zeroed struct is empty. */
 struct bale_type_totals {
     char name[20]; /* ".csv", "" for none */
-    uint64_t files, logical, data, stored;
+    struct bale_space space;
 };
 struct bale_types {
     struct bale_type_totals *types; /* sorted by name */
@@ -56,13 +63,12 @@ void bale_types_clear(struct bale_types *types);
 
 /* ---- Tables and JSON ---- */
 
-void bale_totals_head(const char *count, const char *last); /* column titles */
-void bale_totals_row(uint64_t count, uint64_t logical, uint64_t data, uint64_t stored,
-                     const char *name);
+void bale_space_head(const char *last); /* column titles */
+void bale_space_row(const struct bale_space *space, const char *name);
 void bale_totals_codecs(const struct bale_totals *totals);
 void bale_types_print(const struct bale_types *types);
 
-/* Sets files, logical, data, stored, disk, ratio and codecs. */
+/* Sets files, logical, data, stored, disk, preallocated, ratio and codecs. */
 void bale_totals_json(json_t *object, const struct bale_totals *totals);
 json_t *bale_types_json(const struct bale_types *types);
 

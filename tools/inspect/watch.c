@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,8 +17,6 @@
 
 #define LEAST 0.1
 #define MOST 3600.0
-#define LINE 256
-#define WIDTH 80 /* of a terminal that does not report its width */
 
 struct sample {
     struct bale_control_status status;
@@ -72,6 +69,7 @@ static bool print_json(const struct watch *watch)
 
     bale_json_count(object, "time", (uint64_t)time(NULL));
     bale_json_count(object, "written_per_second", RATE(watch, written));
+    bale_json_count(object, "read_per_second", RATE(watch, read));
     bale_json_count(object, "compressed_per_second", RATE(watch, raw_bytes));
     bale_json_count(object, "stored_per_second", RATE(watch, stored_bytes));
     bale_json_ratio(object, "ratio", now->raw_bytes - last->raw_bytes,
@@ -79,6 +77,7 @@ static bool print_json(const struct watch *watch)
     bale_json_count(object, "frames_per_second", RATE(watch, items));
     bale_json_count(object, "commits_per_second", RATE(watch, commits));
     bale_json_count(object, "cpu_percent", RATE(watch, cpu_us) / 10000);
+    bale_json_count(object, "read", now->read);
     bale_json_count(object, "written", now->written);
     bale_json_count(object, "compressed", now->raw_bytes);
     bale_json_count(object, "stored", now->stored_bytes);
@@ -86,40 +85,47 @@ static bool print_json(const struct watch *watch)
     bale_json_count(object, "cached", now->cached);
     bale_json_count(object, "dirty", now->dirty);
     bale_json_count(object, "throttled", now->throttled);
+    bale_json_count(object, "waiting", now->waits_memory + now->waits_thaw + now->waits_store);
+    json_object_set_new(object, "frozen", json_boolean(now->frozen));
     bale_json_count(object, "errors", now->errors);
     bool printed = json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6)) == 0;
     json_decref(object);
     return printed && putchar('\n') != EOF;
 }
 
-static int width(void)
+/* "28.3M": narrower than bale_size_text. */
+static const char *short_size(uint64_t size, char text[static BALE_TEXT])
 {
-    struct winsize size;
+    size_t length = strcspn(bale_size_text(size, text), " ");
 
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1
-                                                                           : WIDTH - 1;
+    text[length] = text[length + 1] == 'B' ? '\0' : text[length + 1];
+    text[length + 1] = '\0';
+    return text;
 }
 
+static const char head[] =
+    "written/s  stored/s    read/s  ratio     saved     dirty frames/s  waits"
+    "    cpu";
+
+/* 76 columns. */
 static bool print_line(const struct watch *watch)
 {
     const struct bale_control_status *now = &watch->now.status, *last = &watch->last.status;
-    char texts[7][BALE_TEXT], line[LINE];
+    uint64_t waits = now->waits_memory + now->waits_thaw + now->waits_store;
+    uint64_t waited = now->throttled - last->throttled;
+    char texts[6][BALE_TEXT], count[BALE_TEXT];
 
-    snprintf(line, sizeof line,
-             "written %s/s  stored %s/s  ratio %s  saved %s  cache %s  dirty %s  frames %llu/s  "
-             "waits %llu  cpu %llu%%",
-             bale_size_text(RATE(watch, written), texts[0]),
-             bale_size_text(RATE(watch, stored_bytes), texts[1]),
-             bale_ratio_text(now->raw_bytes - last->raw_bytes,
-                             now->stored_bytes - last->stored_bytes, texts[2]),
-             bale_size_text(saved(now) > 0 ? (uint64_t)saved(now) : 0, texts[3]),
-             bale_size_text(now->cached, texts[4]), bale_size_text(now->dirty, texts[5]),
-             (unsigned long long)RATE(watch, items),
-             (unsigned long long)(now->throttled - last->throttled),
-             (unsigned long long)(RATE(watch, cpu_us) / 10000));
-    if (watch->terminal)
-        return printf("\r\033[K%.*s", width(), line) >= 0;
-    return puts(line) != EOF;
+    snprintf(count, sizeof count, "%llu", (unsigned long long)(waits > waited ? waits : waited));
+    return printf("%s%9s %9s %9s %6s %9s %9s %8llu %6s %5llu%%%s",
+                  watch->terminal ? "\r\033[K" : "", short_size(RATE(watch, written), texts[0]),
+                  short_size(RATE(watch, stored_bytes), texts[1]),
+                  short_size(RATE(watch, read), texts[2]),
+                  bale_ratio_text(now->raw_bytes - last->raw_bytes,
+                                  now->stored_bytes - last->stored_bytes, texts[3]),
+                  short_size(saved(now) > 0 ? (uint64_t)saved(now) : 0, texts[4]),
+                  short_size(now->dirty, texts[5]), (unsigned long long)RATE(watch, items),
+                  now->frozen ? "frozen" : count, (unsigned long long)(RATE(watch, cpu_us) / 10000),
+                  watch->terminal ? "" : "\n") >= 0;
 }
 
 static int watch_mount(struct watch *watch, double seconds)
@@ -132,7 +138,7 @@ static int watch_mount(struct watch *watch, double seconds)
                      errno == EPERM ? "only root and the mount's owner may ask" : strerror(errno));
         return BALE_EXIT_FAILED;
     }
-    for (bool printed = true; printed;) {
+    for (bool printed = watch->json || puts(head) != EOF; printed;) {
         nanosleep(&pause, NULL);
         if (!take_sample(watch->mnt, &watch->now) ||
             watch->now.status.pid != watch->last.status.pid)
