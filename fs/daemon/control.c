@@ -8,6 +8,7 @@
 #include "fs/daemon/freeze_limit.h"
 #include "fs/daemon/ioctl.h"
 #include "fs/fuse/freeze.h"
+#include "fs/fuse/in_flight.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/ops.h"
 
@@ -17,14 +18,36 @@ static bool may_control(fuse_req_t req)
     return uid == 0 || uid == bale_mount_of(req)->owner;
 }
 
+struct sync_op {
+    fuse_req_t req;
+    struct bale_request *request;
+};
+
 /* bale_volume_sync: from another thread, without locks. */
 static void control_sync_done(void *arg, int err)
 {
-    fuse_req_t req = arg;
+    struct sync_op *op = arg;
+    struct bale_mount *mount = bale_mount_of(op->req);
+
     if (err != BALE_OK)
-        fuse_reply_err(req, bale_err_to_errno(err));
+        fuse_reply_err(op->req, bale_err_to_errno(err));
     else
-        fuse_reply_ioctl(req, 0, NULL, 0);
+        fuse_reply_ioctl(op->req, 0, NULL, 0);
+    bale_in_flight_complete(mount->in_flight, op->request);
+    free(op);
+}
+
+static void control_sync(fuse_req_t req)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    struct sync_op *op = malloc(sizeof *op);
+
+    if (!op) {
+        fuse_reply_err(req, ENOMEM);
+        return;
+    }
+    *op = (struct sync_op){req, bale_in_flight_detach(mount->in_flight)};
+    bale_volume_sync(mount->volume, true, control_sync_done, op);
 }
 
 /* While everything is stored, at the beginning, the freeze may last this much longer. */
@@ -32,34 +55,41 @@ static void control_sync_done(void *arg, int err)
 
 struct freeze_op {
     fuse_req_t req;
+    struct bale_mount *mount;
+    struct bale_request *request;
     struct bale_control_freeze freeze;
 };
 
-static void freeze_reply(struct freeze_op *op, int e)
+/* False: the caller is gone. */
+static bool freeze_reply(struct freeze_op *op, int e)
 {
-    if (e)
-        fuse_reply_err(op->req, e);
-    else
-        fuse_reply_ioctl(op->req, 0, &op->freeze, sizeof op->freeze);
+    int sent = e ? fuse_reply_err(op->req, e)
+                 : fuse_reply_ioctl(op->req, 0, &op->freeze, sizeof op->freeze);
+
+    bale_in_flight_complete(op->mount->in_flight, op->request);
     free(op);
+    return sent == 0;
 }
 
 /* bale_volume_freeze: from another thread, without locks. */
 static void control_freeze_done(void *arg, int err)
 {
     struct freeze_op *op = arg;
-    struct bale_mount *mount = bale_mount_of(op->req);
+    struct bale_mount *mount = op->mount;
+    uint64_t number = op->freeze.number;
 
     if (err != BALE_OK) {
         bale_log(BALE_LOG_ERROR, "%s: cannot be frozen: %s: see the messages before",
                  bale_store_path(mount->store), bale_err_text(err));
-        (void)bale_freeze_limit_end(mount->freeze_limit, op->freeze.number);
+        (void)bale_freeze_limit_end(mount->freeze_limit, number);
         bale_thaw(mount);
-    } else if (!bale_freeze_limit_extend(mount->freeze_limit, op->freeze.number,
-                                         op->freeze.seconds)) {
+    } else if (!bale_freeze_limit_extend(mount->freeze_limit, number, op->freeze.seconds)) {
         err = BALE_E_CANCELLED; /* a thaw came before the freeze had ended */
     }
-    freeze_reply(op, bale_err_to_errno(err));
+    /* A caller that was killed while the store stalled thaws nothing any more. */
+    if (!freeze_reply(op, bale_err_to_errno(err)) && err == BALE_OK &&
+        bale_freeze_limit_end(mount->freeze_limit, number))
+        bale_thaw(mount);
 }
 
 /* bale_freezer_freeze: no request changes the store any more. A thaw may come at any time: it ends
@@ -68,7 +98,7 @@ static void control_freeze_done(void *arg, int err)
 static void control_freeze_quiesced(void *arg)
 {
     struct freeze_op *op = arg;
-    struct bale_mount *mount = bale_mount_of(op->req);
+    struct bale_mount *mount = op->mount;
 
     bale_volume_freeze(mount->volume, control_freeze_done, op);
     if (!bale_freezer_is_frozen(mount->freezer))
@@ -84,19 +114,19 @@ static void control_freeze(fuse_req_t req, const struct bale_control_freeze *fre
         fuse_reply_err(req, ENOMEM);
         return;
     }
-    *op = (struct freeze_op){req, *freeze};
+    *op = (struct freeze_op){req, mount, bale_in_flight_detach(mount->in_flight), *freeze};
     if (freeze->number) {
         bool lasts = bale_freeze_limit_extend(mount->freeze_limit, freeze->number, freeze->seconds);
-        freeze_reply(op, lasts ? 0 : ETIME);
+        (void)freeze_reply(op, lasts ? 0 : ETIME);
         return;
     }
     op->freeze.number =
         bale_freeze_limit_begin(mount->freeze_limit, freeze->seconds + STORE_SECONDS);
     if (!op->freeze.number) {
-        freeze_reply(op, EBUSY);
+        (void)freeze_reply(op, EBUSY);
     } else if (!bale_freezer_freeze(mount->freezer, control_freeze_quiesced, op)) {
         (void)bale_freeze_limit_end(mount->freeze_limit, op->freeze.number);
-        freeze_reply(op, EBUSY);
+        (void)freeze_reply(op, EBUSY);
     }
 }
 
@@ -132,7 +162,7 @@ void bale_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
     } else if (cmd != BALE_IOC_SYNC && !may_control(req)) {
         fuse_reply_err(req, EPERM);
     } else if (cmd == BALE_IOC_SYNC) {
-        bale_volume_sync(mount->volume, true, control_sync_done, req);
+        control_sync(req);
     } else if (cmd == BALE_IOC_FREEZE || cmd == BALE_IOC_THAW) {
         if (in_size < sizeof(struct bale_control_freeze))
             fuse_reply_err(req, EINVAL);

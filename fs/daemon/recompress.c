@@ -10,14 +10,22 @@
 #include "fs/fuse/attr.h"
 #include "fs/fuse/backing.h"
 #include "fs/fuse/capability.h"
+#include "fs/fuse/in_flight.h"
 #include "fs/fuse/opened.h"
 
 struct recompress_op {
     struct bale_use use;
     fuse_req_t req;
+    struct bale_request *request;
     struct bale_control_recompress message;
     struct bale_recompress work;
 };
+
+static void recompress_destroy(struct recompress_op *op)
+{
+    bale_in_flight_complete(op->use.mount->in_flight, op->request);
+    free(op);
+}
 
 static void recompress_reply(struct recompress_op *op)
 {
@@ -56,7 +64,7 @@ static void recompress_done(void *arg, int64_t result)
     else
         recompress_reply(op);
     bale_use_end(mount, node);
-    free(op);
+    recompress_destroy(op);
 }
 
 static int may_recompress(const struct recompress_op *op, const struct stat *st)
@@ -76,7 +84,7 @@ static void recompress_file_ready(struct bale_use *use, int e)
 
     if (e) {
         fuse_reply_err(op->req, e);
-        free(op);
+        recompress_destroy(op);
         return;
     }
     struct bale_opened *opened = use->node->opened;
@@ -85,7 +93,7 @@ static void recompress_file_ready(struct bale_use *use, int e)
     if (e) {
         fuse_reply_err(op->req, e);
         bale_use_end(use->mount, use->node);
-        free(op);
+        recompress_destroy(op);
         return;
     }
     if (!op->work.dry) {
@@ -130,5 +138,6 @@ void bale_recompress_request(fuse_req_t req, struct bale_node *node, const void 
         free(op);
         return;
     }
+    op->request = bale_in_flight_detach(op->use.mount->in_flight);
     bale_use_begin(&op->use);
 }

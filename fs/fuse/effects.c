@@ -94,6 +94,7 @@ struct bale_effects bale_effects_of(const void *request, size_t size)
         effects.changes = true;
         break;
     case FUSE_READ:
+    case FUSE_LSEEK:
     case FUSE_FLUSH:
     case FUSE_FSYNC:
         effects.file = true;
@@ -122,11 +123,13 @@ bool bale_effects_may_come_late(const void *request)
     case FUSE_LISTXATTR:
     case FUSE_OPEN:
     case FUSE_READ:
+    case FUSE_LSEEK:
     case FUSE_FLUSH:
     case FUSE_FSYNC:
     case FUSE_READDIR:
     case FUSE_READDIRPLUS:
     case FUSE_FSYNCDIR:
+    case FUSE_IOCTL:
     case FUSE_SETATTR:
     case FUSE_SETXATTR:
     case FUSE_REMOVEXATTR:

@@ -10,13 +10,15 @@
 
 #include "format/err.h"
 #include "fs/fuse/freeze.h"
+#include "fs/fuse/in_flight.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 
 struct bale_seek_op {
     fuse_req_t req;
     struct bale_mount *mount;
-    struct bale_node *node; /* its file is open */
+    struct bale_node *node;       /* its file is open */
+    struct bale_request *request; /* once it is queued */
     uint64_t offset;
     bool data;
     struct bale_seek_op *next;
@@ -83,6 +85,7 @@ static void seek_fetch_and_reply(const struct bale_seek_op *seek)
         fetched = hole;
     }
     seek_reply(seek, found);
+    bale_in_flight_complete(seek->mount->in_flight, seek->request);
 }
 
 /* Queues the request. If the queue was empty, this thread handles it and all that come meanwhile;
@@ -129,6 +132,7 @@ void bale_op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct
         fuse_reply_err(req, ENOMEM);
     } else {
         *queued = seek;
+        queued->request = bale_in_flight_detach(mount->in_flight);
         seek_in_turn(queued);
     }
 }

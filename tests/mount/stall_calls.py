@@ -1,10 +1,11 @@
 """Calls of every kind that wait in a mount whose store stalls, each made by a process of its own that is then killed.
 
-usage: stall_calls.py prepare DIR | run DIR STALLED..., with a line on standard input for the kill
+usage: stall_calls.py prepare DIR | run DIR, with a line on standard input for the calls, and one for the kill
 """
-import ctypes, os, signal, sys, time
+import ctypes, fcntl, os, signal, struct, sys, time
 
 SMALL, COUNT = 20000, 2
+LARGE = 16 << 20  # in extents of 16 KiB: its index has many pages, of which an open reads the first
 AT_FDCWD, O_TMPFILE = -100, 0o20000000 | os.O_DIRECTORY
 
 
@@ -50,18 +51,31 @@ CALLS = {
     "statfs": lambda p: os.statvfs(os.path.dirname(p)),
 }
 
+# fs/daemon/control.h
+IOC_SYNC = 0xba01
+IOC_RECOMPRESS = 3 << 30 | 72 << 16 | 0xba05
+
+# These files are open before the store stalls.
+OPENED = {
+    "seek": lambda fd: os.lseek(fd, 0, os.SEEK_HOLE),
+    "sync": lambda fd: fcntl.ioctl(fd, IOC_SYNC),
+    "recompress": lambda fd: fcntl.ioctl(fd, IOC_RECOMPRESS, struct.pack("<QQIHh6Q", 0, LARGE, 4, 0, 0, *[0] * 6)),
+}
+
 
 def path(top, name, i):
     return f"{top}/{name}.{i}/file"
 
 
 def prepare(top):
-    for name in CALLS:
+    for name in OPENED | CALLS:
         for i in range(COUNT):
             p = path(top, name, i)
             os.mkdir(os.path.dirname(p))
+            if name in OPENED:
+                os.setxattr(os.path.dirname(p), "user.balefs.extent", b"16K")
             with open(p, "wb") as f:
-                f.write(os.urandom(SMALL))
+                f.write(LARGE * b"y" if name in OPENED else os.urandom(SMALL))
             os.setxattr(p, "user.there", b"1")
 
 
@@ -71,13 +85,16 @@ def is_gone(pid):
 
 def run(top):
     waiting = {}
-    for name, call in CALLS.items():
+    opened = {(name, i): os.open(path(top, name, i), os.O_RDWR) for name in OPENED for i in range(COUNT)}
+    print("opened", flush=True)
+    sys.stdin.readline()
+    for name, call in (OPENED | CALLS).items():  # these first: each user has few threads
         for i in range(COUNT):
             pid = os.fork()
             if pid == 0:
                 ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: it ends with its parent
                 try:
-                    call(path(top, name, i))
+                    call(opened[name, i] if name in OPENED else path(top, name, i))
                 except OSError as e:
                     print(f"{name}: {e}", flush=True)
                     os._exit(1)

@@ -39,9 +39,19 @@ prompt() {
     [ "$result" = 0 ] || fail "$what: exit status $result"
 }
 
+# await NAME WORD: of the calls
+await() {
+    local i
+    for ((i = 0; i < 600; i++)); do
+        if grep -qs "$2" "$work/calls.$1"; then return; fi
+        sleep 0.05
+    done
+    fail "$1: not $2"
+}
+
 # row NAME BASE: with $stall and $go_on
 row() {
-    local name=$1 base=$2 mnt=$work/mnt.$1 i runner
+    local name=$1 base=$2 mnt=$work/mnt.$1 runner freezer i
     mkdir -p "$mnt"
     "$BALEFS" init "$base/store" >/dev/null || fail "$name: init"
     mount_up "$base/store" "$mnt" -o memory=64M
@@ -55,14 +65,13 @@ row() {
     cat <&8 >/dev/null
     stat "$mnt" "$mnt/cached" >/dev/null
     mkfifo "$work/kill.$name"
-    "stall_$name"
     python3 "$(dirname "$0")/stall_calls.py" run "$mnt" <"$work/kill.$name" >"$work/calls.$name" &
     runner=$!
     exec 9>"$work/kill.$name"
-    for ((i = 0; i < 600; i++)); do
-        if grep -qs started "$work/calls.$name"; then break; fi
-        sleep 0.05
-    done
+    await "$name" opened
+    "stall_$name"
+    echo call >&9
+    await "$name" started
     # Each is in its call, as far as it comes.
     sleep 0.5
     prompt "$name: stat of what is cached" stat "$mnt/cached"
@@ -77,11 +86,23 @@ row() {
     wait "$runner" || fail "$name: the calls"
     prompt "$name: a read after the kills" cmp "$mnt/cached" "$work/plain"
     exec 8<&-
+    # A freeze that cannot be reached can be killed, and then does not stay.
+    "$BALEFS" freeze "$mnt" &
+    freezer=$!
+    sleep 0.5
+    kill -KILL "$freezer"
+    for ((i = 0; i < 600; i++)); do
+        grep -qs '^State:.[^Z]' "/proc/$freezer/status" || break
+        sleep 0.05
+    done
+    [ "$i" -lt 600 ] || fail "$name: balefs freeze stays although it was killed"
+    wait "$freezer" && fail "$name: frozen although the store stalls"
     "go_on_$name"
     if ! grep -q gone "$work/calls.$name"; then
         fail "$name: programs that were killed stay: $(cat "$work/calls.$name")"
     fi
     # Every file is as it was, or as its one call made it.
+    timeout 60 sh -c "echo more >'$mnt/cached' && rm '$mnt/cached'" || fail "$name: still frozen"
     mount_down "$mnt"
     fsck_clean "$base/store"
     say "$name: $(grep -c . "$work/calls.$name") lines, all gone"
