@@ -44,22 +44,59 @@ static struct bale_setting gpulz(unsigned symbol_log2)
                                                    BALE_AUTO_GPULZ_WINDOW)};
 }
 
-/* Copies the sample and returns its length. Every other piece goes into the second half, so that
- * the first half is a sample too. */
-static uint32_t gather(struct bale_auto *a, const uint8_t *raw, uint32_t raw_length)
+/* Copies every other piece of the sample, from this one on, to `to`. Returns how many bytes. */
+static uint32_t gather_half(uint8_t *to, const uint8_t *raw, uint32_t raw_length, uint32_t from)
 {
-    uint32_t pieces = bale_sample_pieces(&sampling, raw_length);
+    const uint32_t pieces = bale_sample_pieces(&sampling, raw_length);
+    uint32_t length = 0;
 
-    if (pieces == 0) {
+    for (uint32_t i = from; i < pieces; i += 2, length += BALE_AUTO_PIECE)
+        memcpy(to + length, raw + bale_sample_at(&sampling, raw_length, pieces, i),
+               BALE_AUTO_PIECE);
+    return length;
+}
+
+static struct estimates estimate_lz(struct bale_auto *a, uint32_t length)
+{
+    const struct bale_auto_lz lz = bale_auto_lz(a, length);
+
+    return (struct estimates){
+        .raw = length, .lz4 = lz.lz4, .zstd = lz.zstd, .literals = lz.literals};
+}
+
+/* Bytes without repeats or common values. */
+static bool is_noise(const struct estimates *e)
+{
+    return e->literals == e->raw && e->zstd > e->raw - e->raw / 64;
+}
+
+/* Whether these estimates show, well within each limit, which of the codecs of bytes is the one:
+ * lzr:1, or store. */
+static bool is_clear(const struct estimates *e)
+{
+    return is_noise(e) ||
+           (e->zstd < e->raw - e->raw / 4 && e->zstd >= e->raw / 8 &&
+            e->literals <= e->raw - e->raw * 5 / 32 && e->lz4 > e->zstd + e->zstd / 8);
+}
+
+/* Makes the sample, and estimates what one parse of it shows. Every other piece goes into the second
+ * half, so that the first half is a sample too. */
+static struct estimates look(struct bale_auto *a, bool half_may_do, const uint8_t *raw,
+                             uint32_t raw_length)
+{
+    uint32_t length = gather_half(a->sample, raw, raw_length, 0);
+    struct estimates e;
+
+    if (length == 0) {
         memcpy(a->sample, raw, raw_length);
-        return raw_length;
+        return estimate_lz(a, raw_length);
     }
-    for (uint32_t i = 0; i < pieces; i++) {
-        uint32_t to = i / 2 + (i % 2) * ((pieces + 1) / 2);
-        memcpy(a->sample + to * BALE_AUTO_PIECE,
-               raw + bale_sample_at(&sampling, raw_length, pieces, i), BALE_AUTO_PIECE);
+    if (half_may_do) {
+        e = estimate_lz(a, length);
+        if (is_clear(&e))
+            return e;
     }
-    return pieces * BALE_AUTO_PIECE;
+    return estimate_lz(a, length + gather_half(a->sample + length, raw, raw_length, 1));
 }
 
 /* Symbols of two bytes take long to try. They are tried only if larger ones leave much, and on half
@@ -124,11 +161,10 @@ static struct bale_setting choose_by_sample(struct bale_auto *a, struct estimate
 static bool is_small_enough(struct bale_auto *a, const struct estimates *e, uint32_t stored,
                             const uint8_t *raw, uint32_t raw_length, uint32_t longest)
 {
-    uint32_t length = raw_length < longest ? raw_length : longest, its;
+    uint32_t length = raw_length < longest ? raw_length : longest;
+    uint64_t its = ((uint64_t)stored * length + e->raw - 1) / e->raw;
 
-    memcpy(a->sample, raw + (raw_length - length) / 2 / 8 * 8, length);
-    its = bale_auto_zstd(a, length);
-    return (uint64_t)stored * length <= (uint64_t)(its + its / 32) * e->raw;
+    return bale_auto_zstd_needs(a, raw + (raw_length - length) / 2 / 8 * 8, length, its);
 }
 
 /* Estimated bytes of the sample with a setting that was chosen by it. */
@@ -154,10 +190,13 @@ static struct bale_setting choose_for_bytes(struct bale_auto *a, struct estimate
                : with_entropy(e);
 }
 
-/* Where bytes halve by themselves, elements are seldom better, and the estimate takes time. */
-static bool may_be_elements(const struct estimates *e, uint32_t raw_length)
+/* Where bytes halve by themselves, and where all of them are noise, elements are seldom better: a
+ * first look at them has to promise less than this. */
+static uint32_t worth_elements(const struct estimates *e)
 {
-    return raw_length >= BALE_AUTO_FLOAT_MIN && e->zstd >= e->raw / 2;
+    if (e->zstd < e->raw / 2)
+        return e->zstd + e->zstd / 2;
+    return is_noise(e) ? e->raw : 2 * e->raw;
 }
 
 static struct bale_setting choose_for_ratio(struct bale_auto *a, struct estimates *e,
@@ -166,9 +205,9 @@ static struct bale_setting choose_for_ratio(struct bale_auto *a, struct estimate
     struct bale_setting setting = choose_for_bytes(a, e, raw, raw_length);
     uint32_t its;
 
-    if (!may_be_elements(e, raw_length))
+    if (raw_length < BALE_AUTO_FLOAT_MIN)
         return setting;
-    its = bale_auto_float(raw, raw_length, e->raw);
+    its = bale_auto_float(raw, raw_length, e->raw, worth_elements(e));
     if (its + its / 32 >= estimate_of(e, setting))
         return setting;
     return is_small_enough(a, e, its + its / 16, raw, raw_length, BALE_AUTO_SAMPLE_MAX) ? elements
@@ -219,12 +258,10 @@ static struct bale_setting choose(void *work, int16_t parameter, const uint8_t *
                                   uint32_t raw_length)
 {
     struct bale_auto *a = work;
-    uint32_t length = gather(a, raw, raw_length);
-    struct bale_auto_lz lz = bale_auto_lz(a, length);
-    struct estimates e = {.raw = length, .lz4 = lz.lz4, .zstd = lz.zstd, .literals = lz.literals};
+    const bool for_speed = parameter == BALE_AUTO_FOR_SPEED;
+    struct estimates e = look(a, !for_speed, raw, raw_length);
 
-    return parameter == BALE_AUTO_FOR_SPEED ? choose_for_speed(a, &e)
-                                            : choose_for_ratio(a, &e, raw, raw_length);
+    return for_speed ? choose_for_speed(a, &e) : choose_for_ratio(a, &e, raw, raw_length);
 }
 
 static int create(void **work)

@@ -2,6 +2,7 @@
 #ifndef BALE_KERNELS_AUTO_AUTO_H
 #define BALE_KERNELS_AUTO_AUTO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,9 +42,9 @@ struct bale_auto_lz {
 /* Estimates both by one parse of the sample, whose length is 1 byte or more. */
 struct bale_auto_lz bale_auto_lz(struct bale_auto *a, uint32_t length);
 
-/* Estimates zstd:1 by a parse of its own, which finds what the other one hides behind shorter
- * matches. */
-uint32_t bale_auto_zstd(struct bale_auto *a, uint32_t length);
+/* Whether zstd:1 needs so many bytes, less 1/32, for up to BALE_AUTO_SAMPLE_MAX bytes: by a parse of
+ * its own, which finds what the other one hides behind shorter matches, and ends when it knows. */
+bool bale_auto_zstd_needs(struct bale_auto *a, const uint8_t *raw, uint32_t length, uint64_t bytes);
 
 /* Estimates the size in gpulz, in bytes, with symbols of this size: two bytes or more. */
 uint32_t bale_auto_gpulz(struct bale_auto *a, uint32_t length, unsigned symbol_log2);
@@ -52,8 +53,9 @@ uint32_t bale_auto_gpulz(struct bale_auto *a, uint32_t length, unsigned symbol_l
 uint32_t bale_auto_fsst(struct bale_auto *a, uint32_t length);
 
 /* Estimates the size in float, in bytes of a sample of so many, from an extent of
- * BALE_AUTO_FLOAT_MIN bytes or more. */
-uint32_t bale_auto_float(const uint8_t *raw, uint32_t raw_length, uint32_t sample_length);
+ * BALE_AUTO_FLOAT_MIN bytes or more. All of them, if a first look promises no less than `below`. */
+uint32_t bale_auto_float(const uint8_t *raw, uint32_t raw_length, uint32_t sample_length,
+                         uint32_t below);
 
 /* The number of equal bytes from candidate and from at on, up to end. candidate < at < end. */
 static inline uint32_t bale_auto_agree(const uint8_t *sample, uint32_t candidate, uint32_t at,

@@ -9,7 +9,10 @@ enum {
     MATCH_MIN = 4,      /* lz4's */
     ZSTD_MATCH_MIN = 6, /* zstd:1's, except for repeated distances */
     WORD = 8,           /* bytes that a hash of zstd:1's matches reads */
-    ZSTD_BITS = 5,      /* of a match, for its lengths and the kind of its distance */
+    CHECK = 2048,       /* bytes after which a closer look first asks whether it may end */
+    SHARE = 16,         /* bytes of each SHARE_OF that count for entropy in a closer look at many */
+    SHARE_OF = 64,
+    ZSTD_BITS = 5, /* of a match, for its lengths and the kind of its distance */
 };
 
 struct parse {
@@ -20,9 +23,8 @@ struct parse {
     uint32_t zstd_bits; /* of its sequences */
 };
 
-static void count_literals(struct bale_auto *a, uint32_t from, uint32_t to)
+static void count_literals(struct bale_auto *a, const uint8_t *s, uint32_t from, uint32_t to)
 {
-    const uint8_t *s = a->sample;
     uint32_t i = from;
 
     for (; to - i >= 8; i += 8) {
@@ -49,7 +51,7 @@ static void add_lz4_literals(struct parse *parse, uint32_t run)
 
 static void add_zstd_literals(struct bale_auto *a, struct parse *parse, uint32_t from, uint32_t to)
 {
-    count_literals(a, from, to);
+    count_literals(a, a->sample, from, to);
     parse->zstd_literals += to - from;
 }
 
@@ -125,35 +127,75 @@ static uint64_t six_at(const uint8_t *s)
     return bale_get64(s) << 8 * (WORD - ZSTD_MATCH_MIN);
 }
 
-uint32_t bale_auto_zstd(struct bale_auto *a, uint32_t length)
+/* A parse as zstd:1's. */
+struct closer {
+    struct bale_auto *a;
+    const uint8_t *raw;
+    uint32_t share; /* of each SHARE_OF bytes, those whose literals count for entropy */
+    uint32_t literals, counted;
+    uint32_t bits; /* of sequences */
+};
+
+/* Adds literals. A share of them is counted, spread so that every byte of an element is in it. */
+static void add_share(struct closer *c, uint32_t from, uint32_t to)
 {
-    const uint8_t *s = a->sample;
-    struct parse parse = {0};
-    uint32_t last = 0, misses = 0, anchor = 0, at = 1;
+    for (uint32_t at = from / SHARE_OF * SHARE_OF; at < to; at += SHARE_OF) {
+        const uint32_t begin = at > from ? at : from, end = at + c->share < to ? at + c->share : to;
+        if (begin >= end)
+            continue;
+        count_literals(c->a, c->raw, begin, end);
+        c->counted += end - begin;
+    }
+    c->literals += to - from;
+}
+
+/* Whether what was parsed needs that. */
+static bool needs(const struct closer *c, uint64_t bytes)
+{
+    uint64_t its = c->literals;
+
+    if (c->counted > 0)
+        its = its * entropy_coded(c->a, c->counted) / c->counted;
+    its += c->bits / 8;
+    return its + its / 32 >= bytes;
+}
+
+bool bale_auto_zstd_needs(struct bale_auto *a, const uint8_t *raw, uint32_t length, uint64_t bytes)
+{
+    /* Of few bytes all are counted: entropy is underrated otherwise. */
+    struct closer c = {.a = a, .raw = raw, .share = length < BALE_AUTO_CLOSER ? SHARE_OF : SHARE};
+    uint32_t last = 0, misses = 0, anchor = 0, at = 1, check = CHECK;
 
     memset(a->heads, 0, sizeof a->heads);
     memset(a->counts, 0, sizeof a->counts);
     while (at + WORD <= length) {
-        uint64_t six = six_at(s + at);
+        uint64_t six = six_at(raw + at);
         uint32_t hash = (uint32_t)((six * 0x9e3779b97f4a7c15u) >> (64 - BALE_AUTO_HASH_LOG2));
         uint32_t candidate = a->heads[hash];
-        bool again = last > 0 && bale_get32(s + at - last) == bale_get32(s + at);
+        bool again = last > 0 && bale_get32(raw + at - last) == bale_get32(raw + at);
         a->heads[hash] = (uint16_t)at;
+        if (at >= check) {
+            add_share(&c, anchor, at);
+            anchor = at;
+            check = 4 * at;
+            if (needs(&c, bytes))
+                return true;
+        }
         if (again)
             candidate = at - last;
-        if (!again && six_at(s + candidate) != six) {
+        if (!again && six_at(raw + candidate) != six) {
             at += 1 + (misses++ >> BALE_AUTO_SKIP_LOG2);
             continue;
         }
-        add_zstd_literals(a, &parse, anchor, at);
-        parse.zstd_bits += ZSTD_BITS;
+        add_share(&c, anchor, at);
+        c.bits += ZSTD_BITS;
         if (at - candidate != last)
-            parse.zstd_bits += 31u - (uint32_t)__builtin_clz(at - candidate);
+            c.bits += 31u - (uint32_t)__builtin_clz(at - candidate);
         last = at - candidate;
-        at += bale_auto_agree(s, candidate, at, length);
+        at += bale_auto_agree(raw, candidate, at, length);
         anchor = at;
         misses = 0;
     }
-    add_zstd_literals(a, &parse, anchor, length);
-    return entropy_coded(a, parse.zstd_literals) + parse.zstd_bits / 8;
+    add_share(&c, anchor, length);
+    return needs(&c, bytes);
 }

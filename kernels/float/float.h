@@ -18,6 +18,11 @@ enum {
     FLOAT_STRIDE_MAX = 1 << 26,
     FLOAT_PART = 13, /* bytes */
     FLOAT_DELTA_BITS = 3,
+    FLOAT_FIRST_BYTES = 128, /* of a window in which all types are tried */
+    FLOAT_ESTIMATE_WINDOWS = 4,
+    FLOAT_ESTIMATE_WINDOW = 512, /* bytes */
+    FLOAT_ESTIMATE_BYTES = FLOAT_ESTIMATE_WINDOWS * FLOAT_ESTIMATE_WINDOW,
+    FLOAT_ESTIMATE_LEAST = 1024,
 };
 
 static const uint8_t float_order_max[FLOAT_AXES] = {4, 4, 3};
@@ -77,11 +82,19 @@ struct float_steps {
                       const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity);
     int (*decode)(struct float_work *work, const struct float_layout *layout, const uint8_t *in,
                   uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t to);
-    /* learn.h: what a window takes as integers and as floats is added to costs; and the whole
-     * layout but for the type. */
-    void (*try_type)(const uint8_t *at, bool big_endian, uint32_t costs[2]);
+    /* learn.h: what a window of up to FLOAT_TYPE_BYTES takes as integers and as floats is added to
+     * costs; and the whole layout but for the type. */
+    void (*try_type)(const uint8_t *at, unsigned bytes, bool big_endian, uint32_t costs[2]);
     bool (*choose)(const struct float_extent *extent);
+    /* The bytes that FLOAT_ESTIMATE_BYTES of an extent need with the differences along x alone
+     * (kernels/auto/spec.md). */
+    uint32_t (*estimate)(const struct float_layout *type, const uint8_t *raw, uint32_t length);
 };
+
+/* For `auto`, of an extent of FLOAT_ESTIMATE_LEAST bytes or more: a guess at the type of its
+ * elements. False: in its middle, FLOAT_FIRST_BYTES take `below` or more with every type. */
+bool float_guess_type(const struct float_steps *steps, const uint8_t *raw, uint32_t length,
+                      uint32_t below, struct float_layout *type);
 
 /* By size_log2 - 1; the fastest that this processor can do, and plain C. */
 const struct float_steps *float_steps_best(void);

@@ -31,34 +31,6 @@ bool float_gains(uint32_t bits, unsigned size_bits)
     return bits + FLOAT_WINDOWS * 2 * (FLOAT_BLOCK - FLOAT_HISTORY) / FLOAT_GROUP < raw - raw / 64;
 }
 
-/* Tries all sizes, byte orders and beginnings of elements, as floats and as integers. */
-static void find_type(const struct float_steps *steps, const uint8_t *raw, uint32_t length,
-                      struct float_layout *layout)
-{
-    static const uint8_t sizes[FLOAT_SIZES] = {2, 3, 1};
-    const uint32_t range = length - FLOAT_TYPE_BYTES - 16;
-    uint32_t least = UINT32_MAX;
-
-    for (unsigned i = 0; i < FLOAT_SIZES; i++)
-        for (unsigned n = 0; n < 2u << sizes[i]; n++) {
-            const struct float_steps *of = steps + sizes[i] - 1;
-            uint32_t costs[2] = {0, 0};
-            const unsigned lead = n / 2;
-            const bool big_endian = n % 2 != 0;
-            for (uint32_t w = 0; w < FLOAT_TYPE_WINDOWS; w++)
-                of->try_type(raw + (range * w / (FLOAT_TYPE_WINDOWS - 1)) / 8 * 8 + lead,
-                             big_endian, costs);
-            for (unsigned is_float = 2; is_float-- > 0;)
-                if (costs[is_float] < least) {
-                    least = costs[is_float];
-                    *layout = (struct float_layout){.size_log2 = sizes[i],
-                                                    .is_float = is_float,
-                                                    .big_endian = big_endian,
-                                                    .lead = (uint8_t)lead};
-                }
-        }
-}
-
 /* Type and place of the elements that a field names. */
 static void take_type(const struct bale_field *field, uint64_t offset, struct float_layout *layout)
 {
@@ -100,7 +72,7 @@ bool float_learn(struct float_work *work, const struct float_steps *steps,
     if (length < FLOAT_LEAST)
         return false;
     if (bale_field_element(field) == 0)
-        find_type(steps, raw, length, layout);
+        float_find_type(steps, raw, length, layout);
     else
         take_type(field, offset, layout);
     take_rows(field, &extent);

@@ -9,7 +9,8 @@
 
 enum {
     FLOAT_LEAST = 1024,     /* bytes of an extent that has a layout */
-    FLOAT_TYPE_BYTES = 256, /* of a window in which types are tried */
+    FLOAT_GUESSES = 4,      /* types that a first look leaves */
+    FLOAT_TYPE_BYTES = 256, /* of a window in which they are tried */
     FLOAT_TYPE_WINDOWS = 8,
     FLOAT_WINDOWS = 32, /* in which maps and orders are tried */
     FLOAT_HISTORY = 8,  /* elements of a window's block before those that count */
@@ -51,6 +52,10 @@ const uint8_t *float_window(const struct float_extent *extent, unsigned window, 
 
 /* The chunk in which rows are looked for, from its first element on, and its length from there. */
 const uint8_t *float_middle_chunk(const struct float_extent *extent, uint32_t *length);
+
+/* The type of an extent's elements. */
+void float_find_type(const struct float_steps *steps, const uint8_t *raw, uint32_t length,
+                     struct float_layout *type);
 
 /* Whether so many bits of the windows are worth a layout. */
 bool float_gains(uint32_t bits, unsigned size_bits);

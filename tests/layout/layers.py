@@ -33,6 +33,7 @@ MAY = {
     "kernels/lzss": ["format", "kernels/base", "kernels/codec"],
     "kernels/rans": ["format", "kernels/base", "kernels/codec"],
     CODECS: ["format", "kernels/base", "kernels/round", "kernels/codec", "kernels/lzss", "kernels/rans"],
+    "kernels/auto": ["format", "kernels/base", "kernels/codec", "kernels/lzss", CODECS],  # it weighs them
     "kernels/frame": ["format", "kernels/base", "kernels/codec", "kernels/lzss", CODECS],
     "kernels/engine": ["format", "kernels/base", "kernels/codec", "kernels/frame"],
     "kernels/cuda": ["format", "kernels/base", "kernels/codec", "kernels/lzss", CODECS, "kernels/frame",

@@ -1,6 +1,8 @@
 """What `auto` chooses, written from kernels/auto/spec.md alone."""
 from __future__ import annotations
 
+import functools
+import operator
 from typing import NamedTuple
 
 KIB = 1024
@@ -70,10 +72,27 @@ def zstd(s: bytes) -> tuple[int, int]:
     return entropy(left) + bits // 8, len(left)
 
 
-def closer_zstd(s: bytes) -> int:
-    """With a parse of its own."""
-    bits, last, left, table, p, misses, behind = 0, 0, bytearray(), [0] * 4096, 1, 0, 0
+def is_noise(s: bytes) -> bool:
+    z, k = zstd(s)
+    return k == len(s) and z > k - k // 64
+
+
+def closer_needs(s: bytes, needed: int) -> bool:
+    """Whether zstd needs so many bytes, less 1/32, by a parse of its own."""
+    bits, last, table, p, misses, behind, check = 0, 0, [0] * 4096, 1, 0, 0, 2048
+    left: list[int] = []
+
+    def reached() -> bool:
+        counted = bytes(s[at] for at in left if at // 16 % 4 == 0 or len(s) < 32 * KIB)
+        z = (entropy(counted) * len(left) // len(counted) if counted else len(left)) + bits // 8
+        return z + z // 32 >= needed
+
     while p + 8 <= len(s):
+        if p >= check:
+            left += range(behind, p)
+            behind, check = p, 4 * p
+            if reached():
+                return True
         w = int.from_bytes(s[p:p + 6], "little") << 16
         h = w * 0x9E3779B97F4A7C15 % 2**64 >> 52
         c, table[h] = table[h], p
@@ -85,12 +104,12 @@ def closer_zstd(s: bytes) -> int:
             continue
         bits += 5 + ((p - c).bit_length() - 1 if p - c != last else 0)
         last = p - c
-        left += s[behind:p]
+        left += range(behind, p)
         while p < len(s) and s[p - last] == s[p]:
             p += 1
         behind, misses = p, 0
-    left += s[behind:]
-    return entropy(left) + bits // 8
+    left += range(behind, len(s))
+    return reached()
 
 
 def gpulz(s: bytes, size: int) -> int:
@@ -187,12 +206,12 @@ class Elements(NamedTuple):
         at += self.lead
         return [int.from_bytes(raw[at + i * self.size:at + (i + 1) * self.size], self.order) for i in range(count)]
 
-    def map(self, p: int, exponent: int) -> tuple[int, int]:
+    def map(self, p: int, exponent: int, t: int = 0) -> tuple[int, int]:
         """The integer modulo 2^w, and how many raw bits it leaves."""
-        width, mantissa = 8 * self.size, MANTISSA[self.size]
+        width, mantissa = 8 * self.size, MANTISSA[self.size] - t
         if not self.floats:
-            return p, 0
-        m, sign = p & ((1 << width - 1) - 1), p >> width - 1
+            return ((p ^ 1 << width - 1) - (1 << width - 1) >> t) % (1 << width), 0
+        m, sign = (p & ((1 << width - 1) - 1)) >> t, p >> width - 1
         e, low, bits = m >> mantissa, max(1, exponent - mantissa + 2), 0
         if exponent == 0 or m == 0:
             a = m
@@ -210,55 +229,62 @@ def differences(values: list[int]) -> list[int]:
     return [b - a for a, b in zip(values, values[1:])]
 
 
-def widths(values: list[int], width: int) -> int:
-    """What the longest zigzag of each eight takes, in all."""
+def widths(values: list[int], width: int, less: int = 0) -> int:
+    """What the longest zigzag of each eight takes, less so many bits, in all."""
     signed = [(v + (1 << width - 1)) % (1 << width) - (1 << width - 1) for v in values]
     zigzags = [2 * v if v >= 0 else -2 * v - 1 for v in signed]
-    return sum(max(zigzags[i:i + 8]).bit_length() for i in range(0, len(zigzags), 8))
+    return sum(max(0, max(zigzags[i:i + 8]).bit_length() - less) for i in range(0, len(zigzags), 8))
 
 
-def float_type(raw: bytes) -> Elements:
+def low_zeros(patterns: list[int]) -> int:
+    low = functools.reduce(operator.or_, patterns)
+    return (low & -low).bit_length() - 1 if low else 0
+
+
+def type_cost(it: Elements, raw: bytes, at: int) -> int:
+    patterns = it.patterns(raw, at, 128 // it.size + 1)
+    return widths(differences([it.map(p, 0)[0] for p in patterns]), 8 * it.size, low_zeros(patterns))
+
+
+def float_type(raw: bytes) -> tuple[Elements, int]:
+    """And the least cost in the middle window."""
     places = [8 * ((len(raw) - 144) * v // 2 // 8) for v in range(3)]
-    least, best = 1 << 60, None
-    for size in (4, 8, 2):
-        for lead in range(size):
-            for order in ("little", "big"):
-                for floats in (True, False):
-                    it = Elements(size, lead, order, floats)
-                    cost = sum(widths(differences([it.map(p, 0)[0] for p in it.patterns(raw, at, 128 // size + 1)]), 8 * size)
-                               for at in places)
-                    if cost < least:
-                        least, best = cost, it
-    assert best is not None
-    return best
+    types = [Elements(size, lead, order, floats) for size in (4, 8, 2) for lead in range(size)
+             for order in ("little", "big") for floats in (True, False)]
+    costs = [[type_cost(it, raw, at) for at in places] for it in types]
+    return types[min(range(len(types)), key=lambda i: sum(costs[i]))], min(middle for _, middle, _ in costs)
 
 
-def float_codec(raw: bytes, sample_length: int) -> int:
-    it = float_type(raw)
-    count, mantissa = 1024 // it.size, MANTISSA[it.size]
-    windows = [it.patterns(raw, 8 * ((len(raw) - 1040) * (2 * v + 1) // 4 // 8), count) for v in range(2)]
+def float_codec(raw: bytes, sample_length: int, limit: int) -> int:
+    it, middle = float_type(raw)
+    if middle >= 128 * limit // sample_length:
+        return sample_length
+    count, mantissa = 512 // it.size, MANTISSA[it.size]
+    windows = [it.patterns(raw, 8 * ((len(raw) - 528) * (2 * v + 1) // 8 // 8), count) for v in range(4)]
     ones = (1 << 8 * it.size - 1 - mantissa) - 1
-    exponents = [e for p in windows[0] + windows[1] if it.floats and (e := p >> mantissa & ones) < ones]
+    exponents = [e for p in sum(windows, []) if it.floats and (e := p >> mantissa & ones) < ones]
+    t = low_zeros(sum(windows, []))
+    if it.floats:
+        t = min(t, mantissa)
     costs = []
-    for exponent in {0, max(exponents, default=0)}:
+    for exponent in {0, max(exponents, default=0) if mantissa - t >= 3 else 0}:
         sums, bits = [0] * 4, 0
         for window in windows:
-            mapped = [it.map(p, exponent) for p in window]
-            bits += sum(n for _, n in mapped[8:])
+            mapped = [it.map(p, exponent, t) for p in window]
+            bits += sum(n for _, n in mapped)
             values = [a for a, _ in mapped]
             for order in range(4):
                 sums[order] += widths(values[8 - order:], 8 * it.size)
                 values = differences(values)
-        costs.append(min(sums) + bits // 8)
-    length = 2 * (count - 8) * it.size
+        costs.append(min(sums) + bits * (count - 8) // count // 8)
+    length = 4 * (count - 8) * it.size
     return (min(costs) + 3 * (length // it.size) // 64) * sample_length // length
 
 
 def is_small_enough(raw: bytes, s: bytes, size: int, longest: int) -> bool:
     t = min(len(raw), longest)
     begin = 8 * ((len(raw) - t) // 2 // 8)
-    z = closer_zstd(raw[begin:begin + t])
-    return size * t <= (z + z // 32) * len(s)
+    return closer_needs(raw[begin:begin + t], -(-size * t // len(s)))
 
 
 def for_bytes(raw: bytes, s: bytes) -> tuple[str, int]:
@@ -274,10 +300,16 @@ def for_bytes(raw: bytes, s: bytes) -> tuple[str, int]:
 
 def for_ratio(raw: bytes) -> str:
     s = sample(raw)
+    half = s[:(len(s) // KIB + 1) // 2 * KIB]
+    (z, k), n = zstd(half), len(half)
+    halves = n - n // 4 > z >= n // 8 and k <= n - 5 * n // 32 and lz4(half) > z + z // 8
+    if len(raw) > 8 * KIB and (is_noise(half) or halves):
+        s = half
     choice, size = for_bytes(raw, s)
-    if len(raw) < 4096 or zstd(s)[0] < len(s) // 2:
+    if len(raw) < 4096:
         return choice
-    f = float_codec(raw, len(s))
+    z, n = zstd(s)[0], len(s)
+    f = float_codec(raw, n, z + z // 2 if z < n // 2 else n if is_noise(s) else 2 * n)
     return "float" if f + f // 32 < size and is_small_enough(raw, s, f + f // 16, 64 * KIB) else choice
 
 

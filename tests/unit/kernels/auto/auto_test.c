@@ -115,6 +115,17 @@ static void test_rounded(void)
     check_choice(RATIO, 131072, "zstd:1");
 }
 
+/* Numbers in order: bytes halve by themselves, and elements are a hundred times smaller. */
+static void test_order(void)
+{
+    static const uint32_t sizes[] = {8192, 131072, SIZE};
+
+    for (uint64_t i = 0, id = 1; i < SIZE / sizeof id; i++, id += 1 + i % 5 / 4)
+        memcpy(data + i * sizeof id, &id, sizeof id);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        check_choice(RATIO, sizes[i], "float");
+}
+
 /* Values of four bytes that compress well: small numbers, and mostly zeros. */
 static void test_numbers(void)
 {
@@ -123,7 +134,7 @@ static void test_numbers(void)
     memset(data, 0, SIZE);
     for (uint32_t at = 0; at < SIZE; at += 4)
         data[at] = (uint8_t)(data_next(&state) % 100);
-    check_choices(131072, "zstd:1", "fsst");
+    check_choices(131072, "float", "fsst");
     memset(data, 0, SIZE);
     for (uint32_t at = 0; at < SIZE; at += 4)
         if (data_next(&state) % 50 == 0)
@@ -272,6 +283,7 @@ int main(void)
     test_kinds();
     test_symbols();
     test_rounded();
+    test_order();
     test_numbers();
     test_elements();
     test_repeats();
