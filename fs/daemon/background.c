@@ -1,17 +1,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "format/err.h"
 #include "format/reason.h"
 #include "fs/daemon/daemon.h"
+#include "fs/daemon/log_file.h"
 
 /* From the child to the parent, through a pipe. */
 struct report {
     int err;
     char why[BALE_REASON_SIZE];
+    char log[BALE_LOG_PATH];
 };
 
 static void send_report(int fd, int err, const char *why)
@@ -19,6 +22,7 @@ static void send_report(int fd, int err, const char *why)
     struct report report = {.err = err};
 
     snprintf(report.why, sizeof report.why, "%s", why);
+    bale_log_file_path(report.log, sizeof report.log);
     (void)!write(fd, &report, sizeof report);
 }
 
@@ -58,15 +62,24 @@ static void __attribute__((noreturn)) daemon_child(const struct bale_mount_optio
     _exit(err == BALE_OK ? 0 : 1);
 }
 
-static int wait_for_child(pid_t child, int fd, struct bale_reason *why)
+static bool read_report(int fd, struct report *report)
+{
+    size_t used = 0;
+    ssize_t got = 1;
+
+    while (used < sizeof *report && (got > 0 || (got < 0 && errno == EINTR))) {
+        got = read(fd, (char *)report + used, sizeof *report - used);
+        used += got > 0 ? (size_t)got : 0;
+    }
+    return used == sizeof *report;
+}
+
+static int wait_for_child(pid_t child, int fd, struct bale_reason *why,
+                          char log[static BALE_LOG_PATH])
 {
     struct report report;
-    ssize_t got;
 
-    do {
-        got = read(fd, &report, sizeof report);
-    } while (got < 0 && errno == EINTR);
-    if (got != (ssize_t)sizeof report) {
+    if (!read_report(fd, &report)) {
         int status;
         (void)waitpid(child, &status, 0);
         bale_reason_set(why,
@@ -74,14 +87,16 @@ static int wait_for_child(pid_t child, int fd, struct bale_reason *why)
         return BALE_E_IO;
     }
     bale_reason_set(why, "%s", report.why);
+    memcpy(log, report.log, sizeof report.log);
     return report.err;
 }
 
-int bale_daemon_run(const struct bale_mount_options *options, struct bale_reason *why)
+int bale_daemon_run(const struct bale_mount_options *options, struct bale_reason *why,
+                    char log[static BALE_LOG_PATH])
 {
     int pipe_fds[2];
 
-    why->text[0] = '\0';
+    why->text[0] = log[0] = '\0';
     if (options->log)
         bale_log_to(options->log, options->log_least);
     if (options->foreground)
@@ -94,7 +109,7 @@ int bale_daemon_run(const struct bale_mount_options *options, struct bale_reason
         daemon_child(options, pipe_fds[1]);
     }
     close(pipe_fds[1]);
-    int err = child < 0 ? bale_err_from_errno(errno) : wait_for_child(child, pipe_fds[0], why);
+    int err = child < 0 ? bale_err_from_errno(errno) : wait_for_child(child, pipe_fds[0], why, log);
     close(pipe_fds[0]);
     return err;
 }

@@ -7,6 +7,7 @@
 #include "fs/base/log.h"
 #include "fs/daemon/freeze_limit.h"
 #include "fs/daemon/ioctl.h"
+#include "fs/daemon/log_file.h"
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/in_flight.h"
 #include "fs/fuse/mount.h"
@@ -100,9 +101,12 @@ static void control_freeze_quiesced(void *arg)
     struct freeze_op *op = arg;
     struct bale_mount *mount = op->mount;
 
+    bale_log_file_hold(true);
     bale_volume_freeze(mount->volume, control_freeze_done, op);
-    if (!bale_freezer_is_frozen(mount->freezer))
+    if (!bale_freezer_is_frozen(mount->freezer)) {
         bale_volume_thaw(mount->volume);
+        bale_log_file_hold(false);
+    }
 }
 
 static void control_freeze(fuse_req_t req, const struct bale_control_freeze *freeze)

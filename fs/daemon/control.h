@@ -9,7 +9,7 @@
 
 #define BALE_CONTROL_MAGIC                                                                         \
     0x42414c45u /* tells a balefs from others that know the same ioctl number */
-#define BALE_CONTROL_VERSION 7u
+#define BALE_CONTROL_VERSION 8u
 
 /* The work of an engine since the mount began. */
 struct bale_control_work {
@@ -59,6 +59,7 @@ struct bale_control_status {
     char io[16];      /* "cached" or "direct" */
     char program[32]; /* version of balefs */
     char store[4096]; /* absolute path */
+    char log[4096];   /* the file that has the daemon's log; empty: no file */
 };
 
 /* Commits and syncs everything; any user may request it. */

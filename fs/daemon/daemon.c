@@ -13,6 +13,7 @@
 
 #include "format/err.h"
 #include "fs/daemon/freeze_limit.h"
+#include "fs/daemon/log_file.h"
 #include "fs/daemon/mountpoint.h"
 #include "fs/daemon/resources.h"
 #include "fs/daemon/session.h"
@@ -227,7 +228,9 @@ static int daemon_start(struct daemon *d)
     if (mount->as_root)
         bale_caller_drop_capabilities(); /* before there are threads: threads inherit them */
     bale_plugin_set_environment();
-    err = create_volume(d);
+    err = d->options->log_file ? bale_log_file_begin(mount->store) : BALE_OK;
+    if (err == BALE_OK)
+        err = create_volume(d);
     if (err == BALE_OK)
         err = create_parts(d, &descriptors);
     if (err == BALE_OK)
@@ -251,6 +254,7 @@ static void daemon_unmount(struct daemon *d, const char *cause)
     bale_log(BALE_LOG_INFO, "%s: %s: unmounting", d->mountpoint, cause);
     bale_volume_thaw(d->mount.volume);
     bale_freezer_thaw(d->mount.freezer);
+    bale_log_file_hold(false);
     bale_session_unmount(d->session);
 }
 
@@ -411,6 +415,7 @@ int bale_daemon_serve(const struct bale_mount_options *options, struct bale_reas
                         bale_err_text(err));
     }
     int ended = daemon_end(d, served);
+    bale_log_file_end();
     free(d);
     return served ? ended : err;
 }

@@ -10,6 +10,8 @@
 #include "fs/store/store.h"
 #include "kernels/engine/dispatch.h"
 
+#define BALE_LOG_PATH 4096u
+
 /* How far the mount relies on what the store says. */
 enum bale_mount_trust {
     BALE_TRUST_BY_OWNER, /* as fs/daemon/trust.h says */
@@ -51,14 +53,17 @@ struct bale_mount_options {
      * background, standard error is closed. */
     void (*log)(enum bale_level level, const char *line);
     enum bale_level log_least;
+    bool log_file; /* log calls bale_log_file_put: keep the file */
 };
 
 /* Mounts and serves until the file system is unmounted, or SIGTERM, SIGINT or SIGHUP comes (but see
  * lifeline). In the foreground it returns after the end: 0 if everything written is stored.
  * Otherwise it forks: the parent returns when the mount is usable or has failed; the child never
  * returns. The process must have no threads yet. On failure a negative bale_err, and why says
- * "PATH: what happened: what to do". why may also have a warning about the store of a usable mount. */
-int bale_daemon_run(const struct bale_mount_options *options, struct bale_reason *why);
+ * "PATH: what happened: what to do". why may also have a warning about the store of a usable mount.
+ * log gets the path of the file with options->log_file; it is empty if there is none. */
+int bale_daemon_run(const struct bale_mount_options *options, struct bale_reason *why,
+                    char log[static BALE_LOG_PATH]);
 
 /* As bale_daemon_run in the foreground. ready is called once in this thread, when the mount
  * answers, if it ever does; why then has a warning about the store, or is empty. */

@@ -5,6 +5,7 @@
 
 #include "format/err.h"
 #include "fs/base/log.h"
+#include "fs/daemon/log_file.h"
 #include "fs/fuse/freeze.h"
 #include "kernels/base/cond.h"
 #include "kernels/base/thread.h"
@@ -26,6 +27,7 @@ void bale_thaw(struct bale_mount *mount)
     /* In this order: see control_freeze_quiesced. */
     bale_freezer_thaw(mount->freezer);
     bale_volume_thaw(mount->volume);
+    bale_log_file_hold(false);
 }
 
 static void *freeze_limit_thread(void *argument)

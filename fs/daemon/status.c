@@ -7,6 +7,7 @@
 #include "fs/daemon/control.h"
 #include "fs/daemon/freeze_limit.h"
 #include "fs/daemon/ioctl.h"
+#include "fs/daemon/log_file.h"
 #include "fs/daemon/resources.h"
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/in_flight.h"
@@ -90,6 +91,7 @@ void bale_status_request(fuse_req_t req, size_t out_size)
     snprintf(status->io, sizeof status->io, "%s", mount->direct ? "direct" : "cached");
     snprintf(status->program, sizeof status->program, "%s", BALEFS_VERSION);
     snprintf(status->store, sizeof status->store, "%s", bale_store_path(mount->store));
+    bale_log_file_path(status->log, sizeof status->log);
     fuse_reply_ioctl(req, 0, status, sizeof *status);
     free(status);
 }

@@ -1,7 +1,7 @@
 /* What the sources of the store share. Only for fs/store and its tests. Calls go one way: volume.c,
  * properties.c, init.c and remake.c, store.c, session.c, result.c, lock_watch.c, lock_look.c,
  * session_file.c, session_list.c, lock.c, config.c and top.c, lock_directory.c, lock_file.c,
- * holder.c, probe.c, match.c, exists.c, replace.c, file.c, platform.c. */
+ * holder.c, probe.c, match.c, exists.c, log.c, replace.c, file.c, platform.c. */
 #ifndef BALE_FS_STORE_INTERNAL_H
 #define BALE_FS_STORE_INTERNAL_H
 

@@ -19,7 +19,7 @@ find "$store" | sort >"$work/before"
 check "$store"
 find "$store" | sort >"$work/after"
 diff -u "$work/before" "$work/after" || fail "doctor changed the store"
-for name in balefs kernel /dev/fuse fusermount3 /etc/fuse.conf 'user namespaces' 'open files' memory GPU 'GPU engine' store 'file system' abilities; do
+for name in balefs kernel /dev/fuse fusermount3 /etc/fuse.conf 'user namespaces' 'open files' memory log GPU 'GPU engine' store 'file system' abilities; do
     grep -Eq "^[ !] $name +[^ ]" <<<"$out" || fail "nothing of $name: $out"
 done
 prints "^  balefs +[0-9.]+, libfuse 3\.[0-9.]+, zstd [0-9.]+, lz4 [0-9.]+, xxHash [0-9]+, jansson [0-9.]+$"

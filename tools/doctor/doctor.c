@@ -11,7 +11,7 @@ static const char help[] =
     "usage: balefs doctor [--json] [STORE]\n"
     "\n"
     "Prints what balefs finds on this machine for this user: versions, kernel, /dev/fuse,\n"
-    "fusermount3, user namespaces, limits and GPU; and for STORE, a store or a directory\n"
+    "fusermount3, user namespaces, limits, log, GPU; and for STORE, a store or a directory\n"
     "that may become one, what its file system lacks. Put the output into bug reports.\n"
     "Lines that begin with ! name what will not work, and say what to do. Creates and\n"
     "removes a directory in STORE if it may.\n"

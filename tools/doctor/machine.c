@@ -23,6 +23,7 @@
 #include "kernels/engine/engine.h"
 #include "tools/common/program.h"
 #include "tools/common/size.h"
+#include "tools/mount/daemon_log.h"
 
 #define KERNEL_LEAST_MAJOR 5
 #define KERNEL_LEAST_MINOR 10
@@ -189,6 +190,16 @@ static void limits(struct bale_doctor *doctor)
         bale_size_text(memory, limit), bale_size_text(bale_memory_default_cap(), cap));
 }
 
+static void system_log(struct bale_doctor *doctor)
+{
+    bool answers = bale_daemon_log_system_answers();
+
+    bale_doctor_report(doctor, "log", BALE_FINDING_FINE, NULL, "%s",
+                       answers
+                           ? "the system's, /dev/log"
+                           : "no system log: a mount keeps its own in .balefs/log of the store");
+}
+
 void bale_doctor_machine(struct bale_doctor *doctor)
 {
     int namespaces = try_namespace();
@@ -200,5 +211,6 @@ void bale_doctor_machine(struct bale_doctor *doctor)
     fuse_conf(doctor);
     user_namespaces(doctor, namespaces);
     limits(doctor);
+    system_log(doctor);
     bale_doctor_gpu(doctor);
 }

@@ -5,10 +5,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "fs/daemon/log_file.h"
 #include "fs/store/store.h"
 #include "tools/common/mounts.h"
 #include "tools/common/size.h"
@@ -72,6 +74,24 @@ static void reach(struct bale_doctor *doctor, const struct bale_store *store)
                            "unmounted, balefs set --closed STORE closes it", "the store %s", wrong);
 }
 
+/* The logs that daemons of the store have kept, the newest last. */
+static void logs(struct bale_doctor *doctor, const struct bale_store *store)
+{
+    char path[4200], size[BALE_TEXT], when[32];
+    struct stat st;
+    struct tm tm;
+
+    for (unsigned i = 0; bale_log_file_place(store, i, path, sizeof path); i++) {
+        if (lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
+            continue;
+        localtime_r(&st.st_mtim.tv_sec, &tm);
+        strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
+        bale_doctor_report(doctor, "store's log", BALE_FINDING_FINE, NULL,
+                           "%s, %s, last written to at %s", path,
+                           bale_size_text((uint64_t)st.st_size, size), when);
+    }
+}
+
 static void state(struct bale_doctor *doctor, const char *path)
 {
     const struct bale_store_notice *notice;
@@ -104,6 +124,7 @@ static void state(struct bale_doctor *doctor, const char *path)
                            "%s/%s is lost or damaged, and only its copy is there",
                            bale_store_path(store), notice->below);
     reach(doctor, store);
+    logs(doctor, store);
     (void)bale_store_close(store, false, NULL);
 }
 

@@ -100,6 +100,10 @@ json_t *bale_mount_status_json(const struct bale_control_status *status)
     bale_json_count(object, "pid", (uint64_t)status->pid);
     bale_json_text(object, "program", status->program);
     bale_json_path(object, "store", status->store);
+    if (status->log[0])
+        bale_json_path(object, "log", status->log);
+    else
+        json_object_set_new(object, "log", json_null());
     bale_json_text(object, "engine", status->engine);
     bale_json_text(object, "io", status->io);
     json_object_set_new(object, "read_only", json_boolean(status->read_only));
@@ -205,6 +209,8 @@ void bale_mount_status_print(const struct bale_control_status *status)
     printf("daemon   process %d, balefs %s, engine %s, io=%s%s%s\n", status->pid, status->program,
            status->engine, status->io, status->read_only ? ", read-only" : "",
            status->frozen ? ", frozen" : "");
+    if (status->log[0])
+        printf("log      %s\n", bale_clean_text(status->log, clean, sizeof clean));
     print_frozen(status);
     print_waiting(status);
     printf("memory   %s of %s; cache %s, to be stored %s (%s at most)\n",

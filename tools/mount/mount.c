@@ -30,6 +30,7 @@ static const char help[] =
     "\n"
     "  -f, --foreground  do not become a daemon: log to standard error, end with Ctrl-C\n"
     "      --log FILE    add the daemon's log to FILE instead of the system's log\n"
+    "                    [where the system has none: .balefs/log in STORE]\n"
     "  -o OPTIONS        separated by commas; -o may be given again\n"
     "  -h, --help\n"
     "\n"
@@ -156,8 +157,11 @@ static bool choose_log(struct bale_mount_options *options, const char *file)
         options->log = bale_daemon_log_file(file);
     else if (options->foreground)
         options->log = bale_daemon_log_terminal();
-    else
+    else if (bale_daemon_log_system_answers())
         options->log = bale_daemon_log_system();
+    else
+        options->log = bale_daemon_log_own();
+    options->log_file = options->log == bale_daemon_log_own();
     return options->log != NULL;
 }
 
@@ -175,8 +179,24 @@ static void warn_of_reach(const char *path)
     (void)bale_store_close(store, false, NULL);
 }
 
+/* A user who wants to know what the daemon says cannot guess where that is. With a lifeline another
+ * command says it, if it matters. */
+static void say_where_log_is(const struct bale_mount_options *options, const char *path)
+{
+    if (!options->log_file || options->lifeline)
+        return;
+    if (path[0])
+        bale_message("%s: there is no system log here: the daemon's log is %s", options->mountpoint,
+                     path);
+    else
+        bale_message("%s: there is no system log here, and no place for the daemon's log: keep it "
+                     "with --log FILE",
+                     options->mountpoint);
+}
+
 int bale_mount_store(struct bale_mount_options *options, const char *log)
 {
+    char path[BALE_LOG_PATH] = "";
     struct bale_reason why = {0};
 
     if (!choose_log(options, log))
@@ -188,9 +208,11 @@ int bale_mount_store(struct bale_mount_options *options, const char *log)
         (options->create && bale_output_path_check_mounts(options->store) != BALE_OK))
         return BALE_EXIT_UNMOUNT_FAILED;
     bale_leaving_await(options->store);
-    int err = bale_daemon_run(options, &why);
+    int err = bale_daemon_run(options, &why, path);
     if (err != BALE_OK || why.text[0] != '\0')
         bale_message("%s", why.text);
+    if (err == BALE_OK || (path[0] && strstr(why.text, "see the log")))
+        say_where_log_is(options, path);
     if (err == BALE_OK && !options->foreground)
         warn_of_reach(options->store);
     return exit_code(err);

@@ -42,6 +42,7 @@ static const char help[] =
     "      --grace TIME  after SIGTERM or SIGINT, the most time to store what is left when\n"
     "                    CMD has ended: 90, 30s, 5m [30s]\n"
     "      --log FILE    add the daemon's log to FILE instead of the system's log\n"
+    "                    [where the system has none: .balefs/log in STORE]\n"
     "  -o OPTIONS        as of balefs mount\n"
     "  -h, --help\n"
     "\n"
@@ -82,17 +83,21 @@ struct batch {
     bool shared;
     int daemon;    /* its process id */
     int daemon_fd; /* a pidfd */
+    char daemon_log[BALE_LOG_PATH];
     struct bale_join join;
     struct bale_signals signals;
 };
 
 /* ---- Before ---- */
 
-static int daemon_process(const char *mnt)
+/* The daemon's process id, or 0. log gets the file that has its log; empty: there is none. */
+static int daemon_process(const char *mnt, char log[static BALE_LOG_PATH])
 {
-    struct bale_control_status status;
+    struct bale_control_status status = {0};
+    bool answers = bale_control_status_at(mnt, &status);
 
-    return bale_control_status_at(mnt, &status) ? status.pid : 0;
+    snprintf(log, BALE_LOG_PATH, "%s", status.log);
+    return answers ? status.pid : 0;
 }
 
 /* Mounts in a child, so that the daemon inherits none of our descriptors. */
@@ -115,7 +120,7 @@ static bool mount_store(struct batch *batch)
     (void)bale_signals_wait(&batch->signals, child, false, -1, &state);
     if (bale_signals_status(state) != BALE_EXIT_DONE)
         return false;
-    batch->daemon = daemon_process(batch->mnt);
+    batch->daemon = daemon_process(batch->mnt, batch->daemon_log);
     bale_join_mounted(&batch->join, batch->daemon);
     return true;
 }
@@ -125,7 +130,7 @@ static bool enter_mount(struct batch *batch)
 {
     if (bale_namespace_join(batch->daemon) != BALE_OK)
         return false;
-    if (daemon_process(batch->mnt) == batch->daemon)
+    if (daemon_process(batch->mnt, batch->daemon_log) == batch->daemon)
         return true;
     bale_message("%s: the mount of the other tasks does not answer: see its daemon's log",
                  batch->mnt);
@@ -331,8 +336,11 @@ static int run_batch(struct batch *batch)
     bale_signals_block(&batch->signals);
     if (begin_batch(batch)) {
         status = run_command(batch);
-        if (!end_batch(batch))
+        if (!end_batch(batch)) {
             status = EXIT_OURS;
+            if (batch->daemon_log[0])
+                bale_message("%s: its daemon's log is %s", batch->mnt, batch->daemon_log);
+        }
     } else if (batch->signals.end) {
         status = 128 + batch->signals.end;
     }

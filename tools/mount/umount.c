@@ -67,6 +67,7 @@ struct leaving {
     int pidfd; /* the daemon, or -1 */
     int pid;   /* 0: unknown */
     char store[sizeof((struct bale_control_status *)0)->store];
+    char log[sizeof((struct bale_control_status *)0)->log]; /* or empty */
 };
 
 /* Stores everything. False after a message; with force a message only warns. */
@@ -172,6 +173,8 @@ static bool ended_well(const struct leaving *leaving)
                      result ? result : "not everything was stored: see the daemon's log");
     else
         well = true;
+    if (!well && leaving->log[0])
+        bale_message("%s: its daemon's log is %s", leaving->mount->point, leaving->log);
     json_decref(last);
     return well;
 }
@@ -257,6 +260,7 @@ static int drain_and_leave(int fd, const struct bale_mount_line *mount, struct l
     }
     leaving->pid = mount_status.pid;
     memcpy(leaving->store, mount_status.store, sizeof leaving->store);
+    memcpy(leaving->log, mount_status.log, sizeof leaving->log);
     leaving->read_only = fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
     if (!may_leave(fd, leaving, mount_status.frozen)) {
         close(fd);
