@@ -41,6 +41,8 @@ enum bale_rounds {
     BALE_ROUNDS_UNDECIDED, /* nothing was rounded: the first bytes are not known yet */
     BALE_ROUNDS_YES,
     BALE_ROUNDS_NO, /* the file is of a format that is no array */
+    /* As undecided, and each byte before the file's end was written: there is no gap. */
+    BALE_ROUNDS_BEGUN,
     BALE_ROUNDS_END,
 };
 

@@ -12,6 +12,7 @@
 #include "fs/cache/lost.h"
 #include "fs/cache/reserve.h"
 #include "fs/cache/rewrite.h"
+#include "fs/cache/rounds.h"
 
 /* Begins a transaction, calls edit, which changes the attributes and the container, and commits. If
  * edit fails, abandons the transaction. */
@@ -40,6 +41,8 @@ static int transact(struct bale_change *change,
 static int edit_size(struct bale_change *change, struct bale_container_attr *attr)
 {
     attr->size = change->offset;
+    if (change->offset == 0)
+        attr->rounds = BALE_ROUNDS_UNDECIDED;
     attr->mtime = bale_nanoseconds_of(change->mtime);
     return BALE_OK;
 }
@@ -71,6 +74,10 @@ static int set_size(struct bale_change *change)
         pthread_mutex_lock(&file->lock);
         /* After the container, so that a read from it cannot bring back what is cut off. */
         bale_extents_cut(file, change->offset);
+        if (change->offset == 0)
+            bale_rounds_set(file, BALE_ROUNDS_UNDECIDED);
+        bale_rounds_forget(file, change->offset < file->size ? change->offset : file->size,
+                           UINT64_MAX);
         show_time(change);
         /* If the commit failed, the size goes out with the next one. */
         file->attr_dirty = file->attr_dirty || err != BALE_OK;
@@ -126,6 +133,10 @@ static int allocate(struct bale_change *change)
     if (change->changed) {
         if (change->how != BALE_ALLOCATE && change->how != BALE_ALLOCATE_KEEP_SIZE)
             bale_extents_clear(file, change->offset, end);
+        if (change->how != BALE_ALLOCATE && change->how != BALE_ALLOCATE_KEEP_SIZE)
+            bale_rounds_forget(file, change->offset, end);
+        if (grows && end > file->size)
+            bale_rounds_forget(file, file->size, end);
         file->size = grows && err == BALE_OK && end > file->size ? end : file->size;
         if (change->how == BALE_ALLOCATE_KEEP_SIZE)
             file->ctime = bale_file_now_locked(file);
@@ -173,7 +184,7 @@ static int edit_attr(struct bale_change *change, struct bale_container_attr *att
 {
     if (change->fields & BALE_ATTR_SETTING) {
         attr->setting = change->attr.setting;
-        attr->rounds = change->attr.rounds;
+        attr->rounds = (uint8_t)bale_rounds_first(&change->attr.setting, attr->size);
         attr->setting_explicit = change->attr.setting_explicit;
     }
     if (change->fields & BALE_ATTR_EXTENT) {
@@ -250,8 +261,10 @@ static int set_attr(struct bale_change *change)
         return err;
     pthread_mutex_lock(&file->lock);
     file->ctime = bale_file_now_locked(file);
-    if (change->fields & BALE_ATTR_SETTING)
+    if (change->fields & BALE_ATTR_SETTING) {
         file->setting = change->attr.setting;
+        bale_rounds_set(file, bale_rounds_first(&file->setting, file->size));
+    }
     bool resize = (change->fields & BALE_ATTR_EXTENT) && change->attr.extent != file->extent;
     bool revert = resize && !resize_extents(file, change->attr.extent);
     if (revert)

@@ -6,6 +6,7 @@
 #include "fs/base/log.h"
 #include "fs/cache/change.h"
 #include "fs/cache/extent.h"
+#include "fs/cache/rounds.h"
 
 /* Closes the container; the result is bale_container_close's. */
 static int close_container(struct bale_file *file)
@@ -58,6 +59,7 @@ void bale_file_close_run(struct bale_change *change, struct bale_scratch *scratc
         closed(arg, left != BALE_OK);
     pthread_mutex_destroy(&file->lock);
     free(file->table.slots);
+    bale_rounds_free(file);
     free(file->label);
     bale_waiters_complete(bale_volume_remove_file(file), err);
     free(file);

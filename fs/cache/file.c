@@ -9,6 +9,7 @@
 #include "format/err.h"
 #include "fs/base/timespec.h"
 #include "fs/cache/file_state.h"
+#include "fs/cache/rounds.h"
 #include "kernels/base/lock.h"
 
 int bale_file_open(struct bale_volume *volume, int fd, const struct bale_container_attr *defaults,
@@ -49,6 +50,7 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
     file->mtime = attr.generation > 0 ? bale_timespec_of(attr.mtime) : st.st_mtim;
     file->changes_end = &file->changes;
     file->setting = attr.setting;
+    bale_rounds_set(file, (enum bale_rounds)attr.rounds);
     bale_file_set_extent(file, attr.extent);
     atomic_init(&file->refs, 1);
     atomic_init(&file->user, bale_working_for);
@@ -87,6 +89,14 @@ void bale_file_trust(struct bale_file *file)
 int bale_file_fd(const struct bale_file *file)
 {
     return file->fd;
+}
+
+bool bale_file_is_lossy(struct bale_file *file)
+{
+    pthread_mutex_lock(&file->lock);
+    bool lossy = bale_codec_is_lossy(file->setting.codec) && file->rounds != BALE_ROUNDS_NO;
+    pthread_mutex_unlock(&file->lock);
+    return lossy;
 }
 
 enum bale_recovery bale_file_recovery(const struct bale_file *file, bool *held)

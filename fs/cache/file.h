@@ -41,6 +41,8 @@ typedef void bale_file_closed(void *arg, bool written);
 void bale_file_on_close(struct bale_file *file, bale_file_closed *closed, void *arg);
 
 int bale_file_fd(const struct bale_file *file);
+/* Whether elements are rounded as they are written, or may be once it is decided. */
+bool bale_file_is_lossy(struct bale_file *file);
 /* What was found when the container was opened. *held: the container is read-only because of it. */
 enum bale_recovery bale_file_recovery(const struct bale_file *file, bool *held);
 
@@ -74,16 +76,21 @@ void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, stru
                     bale_file_done *done, void *arg);
 void bale_read_release(struct bale_read *read);
 
-/* Writes length bytes at offset. data is read before the call returns (copied if the write must
+/* Writes length bytes at offset. Elements of a file with a lossy setting that lie in them as a whole
+ * are rounded (rounds.h). data is read before the call returns (copied if the write must
  * wait). Result: the bytes written, short only if an error came after the first. Errors:
  * BALE_E_NOSPACE, BALE_E_DQUOT, BALE_E_TOOBIG, BALE_E_IO, BALE_E_CANCELLED. */
 void bale_file_write(struct bale_file *file, uint64_t offset, const void *data, size_t length,
                      bale_file_done *done, void *arg);
-/* The same; cancel may be set at any time before done: then the write waits for no memory any more.
- * A write that waits already looks at it in bale_file_cancel. */
-void bale_file_write_cancellable(struct bale_file *file, uint64_t offset, const void *data,
-                                 size_t length, const atomic_bool *cancel, bale_file_done *done,
-                                 void *arg);
+struct bale_writer {
+    /* May be set at any time before done: then the write waits for no memory any more. A write that
+     * waits already looks at it in bale_file_cancel. NULL: never. */
+    const atomic_bool *cancel;
+    bool exact; /* round nothing, even if the file's setting is lossy */
+};
+/* The same for a writer, who is read before the call returns. */
+void bale_file_write_by(struct bale_file *file, uint64_t offset, const void *data, size_t length,
+                        const struct bale_writer *writer, bale_file_done *done, void *arg);
 /* Cancels the write whose done argument is arg, and whose cancel is set: done is called with
  * BALE_E_CANCELLED, or with what was written before it waited. */
 void bale_file_cancel(struct bale_file *file, void *arg);

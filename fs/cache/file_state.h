@@ -15,6 +15,7 @@
 
 #define BALE_REPORTED_FAULTS 16u
 
+struct bale_begin;
 struct bale_change;
 struct bale_fill_waiter;
 
@@ -42,6 +43,9 @@ struct bale_file {
     uint32_t extent; /* size of an extent */
     uint32_t block;
     struct bale_setting setting; /* of new data */
+    uint8_t rounds;              /* enum bale_rounds, and the next two: see rounds.h */
+    struct bale_field field;     /* what is rounded; with npy only once the header was read */
+    struct bale_begin *begin;    /* the first bytes, or NULL */
     struct timespec mtime, ctime;
     bool attr_dirty; /* size or times differ from the container's */
     bool discarded;

@@ -11,6 +11,7 @@
 #include "fs/cache/extent.h"
 #include "fs/cache/flush_plan.h"
 #include "fs/cache/reserve.h"
+#include "fs/cache/rounds.h"
 #include "kernels/frame/frame.h"
 
 /* Flushes of at most this many raw bytes that somebody waits for overtake others in the engine. */
@@ -91,6 +92,8 @@ static int take_dirty(struct bale_flush *flush)
         }
     }
     flush->mtime = file->mtime;
+    flush->setting = bale_rounds_setting(file);
+    flush->rounds = bale_rounds_record(file);
     return BALE_OK;
 }
 
@@ -134,6 +137,7 @@ static int put_segments(struct bale_flush *flush)
     bale_container_attr(file->container, &attr);
     attr.size = flush->size;
     attr.mtime = bale_nanoseconds_of(flush->mtime);
+    attr.rounds = (uint8_t)flush->rounds;
     int err = bale_container_set_attr(file->container, &attr);
     for (size_t i = 0; i < flush->piece_count && err == BALE_OK; i++) {
         const struct bale_piece *piece = &flush->pieces[i];
@@ -272,7 +276,7 @@ static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scr
     pthread_mutex_unlock(&flush->ready_lock);
 }
 
-static void encode_queued(struct bale_flush *flush, struct bale_setting setting, uint64_t bytes)
+static void encode_queued(struct bale_flush *flush, uint64_t bytes)
 {
     bool urgent = flush->change->waiters && bytes <= URGENT_BYTES;
 
@@ -282,7 +286,7 @@ static void encode_queued(struct bale_flush *flush, struct bale_setting setting,
         item->item.kind = BALE_ITEM_ENCODE;
         item->item.priority = urgent ? BALE_PRIORITY_HIGH : BALE_PRIORITY_NORMAL;
         item->item.turn.user = flush->change->job.turn.user;
-        item->item.setting = setting;
+        item->item.setting = flush->setting;
         item->done = piece_encoded;
         item->owner = &flush->pieces[i];
         item->next = i + 1 < flush->piece_count ? &flush->pieces[i + 1].item : NULL;
@@ -293,8 +297,7 @@ static void encode_queued(struct bale_flush *flush, struct bale_setting setting,
 
 /* ---- In place ---- */
 
-static int encode_piece(struct bale_piece *piece, struct bale_setting setting,
-                        struct bale_scratch *scratch)
+static int encode_piece(struct bale_piece *piece, struct bale_scratch *scratch)
 {
     struct bale_volume *volume = piece->flush->change->file->volume;
     struct bale_item *item = &piece->item.item;
@@ -304,8 +307,8 @@ static int encode_piece(struct bale_piece *piece, struct bale_setting setting,
 
     if (!stored)
         return BALE_E_NOMEM;
-    int err =
-        bale_frame_encode(scratch, setting, item->raw, &item->frame, stored, &item->stored_length);
+    int err = bale_frame_encode(scratch, piece->flush->setting, item->raw, &item->frame, stored,
+                                &item->stored_length);
     if (err == BALE_OK) {
         bale_work_add(&volume->in_place, item);
         write_frame(piece, stored);
@@ -350,8 +353,6 @@ void bale_flush_run(struct bale_change *change, struct bale_scratch *scratch, ba
         then(change, scratch);
         return;
     }
-    struct bale_container_attr attr;
-    bale_container_attr(change->file->container, &attr);
     uint64_t bytes = 0;
     for (size_t i = 0; i < flush->part_count && err == BALE_OK; i++)
         err = bale_flush_plan(flush, &flush->parts[i], scratch);
@@ -359,11 +360,11 @@ void bale_flush_run(struct bale_change *change, struct bale_scratch *scratch, ba
         bytes += flush->pieces[i].item.item.frame.raw_length;
     if (err == BALE_OK && flush->piece_count > 0 &&
         (bytes > BALE_INLINE_BYTES || !change->waiters)) {
-        encode_queued(flush, attr.setting, bytes);
+        encode_queued(flush, bytes);
         return;
     }
     for (size_t i = 0; i < flush->piece_count && err == BALE_OK; i++)
-        err = encode_piece(&flush->pieces[i], attr.setting, scratch);
+        err = encode_piece(&flush->pieces[i], scratch);
     if (err != BALE_OK)
         flush_fail(flush, err);
     flush_commit(flush, scratch);

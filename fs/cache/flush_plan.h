@@ -37,6 +37,8 @@ struct bale_flush {
     size_t piece_count, piece_room;
     uint64_t size; /* of the file as it will be committed */
     struct timespec mtime;
+    struct bale_setting setting; /* what the frames are encoded with */
+    enum bale_rounds rounds;     /* of the commit */
     uint64_t generation;
     atomic_int error; /* the first one */
 

@@ -6,6 +6,7 @@
 #include "format/err.h"
 #include "fs/cache/reserve.h"
 #include "fs/cache/rewrite.h"
+#include "fs/cache/rounds.h"
 
 /* Raw bytes that are encoded, and bytes of the file that are checked, for one commit. */
 #define ENCODE_MOST ((uint64_t)1 << 20)
@@ -147,13 +148,24 @@ static int rewrite_some(struct bale_rewrite_pass *pass, uint64_t *offset, uint64
     return err;
 }
 
+/* What the file's data is to be encoded with. */
+static struct bale_setting own_setting(struct bale_file *file, struct bale_scratch *scratch)
+{
+    pthread_mutex_lock(&file->lock);
+    if (scratch)
+        (void)bale_rounds_load(file, scratch);
+    struct bale_setting setting = bale_rounds_setting(file);
+    pthread_mutex_unlock(&file->lock);
+    return setting;
+}
+
 static void recompress_job(struct bale_job *job, struct bale_scratch *scratch)
 {
     struct bale_rewrite_pass *pass = (struct bale_rewrite_pass *)job;
     struct bale_recompress *request = pass->request;
 
     bale_container_attr(pass->file->container, &pass->attr);
-    pass->setting = request->chosen ? request->setting : pass->attr.setting;
+    pass->setting = request->chosen ? request->setting : own_setting(pass->file, scratch);
     pass->explicit = request->chosen || pass->attr.setting_explicit;
     uint64_t end = request->end < pass->attr.size ? request->end : pass->attr.size;
     uint64_t offset = request->offset - request->offset % pass->attr.extent;

@@ -11,6 +11,7 @@
 #include "fs/cache/evict.h"
 #include "fs/cache/fill.h"
 #include "fs/cache/reserve.h"
+#include "fs/cache/rounds.h"
 #include "kernels/base/container_of.h"
 
 /* Copies this small are cheaper under the lock than without it. */
@@ -23,7 +24,15 @@ struct write_op {
     const uint8_t *data;
     uint8_t *copy; /* of data, on the heap, once the write waits */
     size_t length, done_length;
+    bool exact;           /* rounds nothing */
     bale_file_done *done; /* called with parked.arg */
+};
+
+/* The part of a write in one extent: bytes [from, to) of extent number. */
+struct span {
+    uint64_t number, from, to;
+    const uint8_t *data;
+    bool exact;
 };
 
 enum progress {
@@ -141,27 +150,43 @@ static enum progress fill_edges(struct bale_extent *extent, uint64_t from, uint6
 }
 
 /* False: the extent was detached meanwhile. Under file->lock, which a long copy drops. */
-static bool copy_in(struct bale_extent *extent, uint64_t from, uint64_t to, const uint8_t *data)
+static bool copy_in(struct bale_extent *extent, const struct span *span)
 {
     struct bale_file *file = extent->file;
-    uint64_t blocks = bale_blocks(file, from, to);
+    const uint64_t blocks = bale_blocks(file, span->from, span->to);
+    const uint64_t at = span->number * file->extent + span->from;
+    const size_t length = span->to - span->from;
+    uint8_t *out = extent->buffer->data + span->from;
+    struct bale_field rounded = {0};
 
-    clear_edges(extent, from, to);
-    if (to - from <= COPY_LOCKED) {
-        memcpy(extent->buffer->data + from, data, to - from);
+    if (!span->exact)
+        rounded = bale_rounds_field(file);
+    clear_edges(extent, span->from, span->to);
+    if (length <= COPY_LOCKED) {
+        bale_rounds_copy(&rounded, at, out, span->data, length);
         return true;
     }
     bale_fill_begin(extent, blocks);
     pthread_mutex_unlock(&file->lock);
-    memcpy(extent->buffer->data + from, data, to - from);
+    bale_rounds_copy(&rounded, at, out, span->data, length);
     pthread_mutex_lock(&file->lock);
     return bale_fill_end(extent, blocks, BALE_OK) == BALE_OK;
 }
 
-/* Under file->lock. RETRY: it was dropped, and the extent is to be found again. */
-static enum progress try_span(struct bale_file *file, uint64_t number, uint64_t from, uint64_t to,
-                              const uint8_t *data, struct bale_scratch *scratch, int *err)
+/* Reads the file's first bytes if they decide what is rounded. */
+static enum progress load_begin(struct bale_file *file, struct bale_scratch *scratch, int *err)
 {
+    if (bale_rounds_is_pending(file) && !scratch)
+        return NEED_THREAD;
+    *err = bale_rounds_load(file, scratch);
+    return DONE;
+}
+
+/* Under file->lock. RETRY: it was dropped, and the extent is to be found again. */
+static enum progress try_span(struct bale_file *file, const struct span *span,
+                              struct bale_scratch *scratch, int *err)
+{
+    const uint64_t number = span->number, from = span->from, to = span->to;
     uint64_t blocks = bale_blocks(file, from, to);
     struct bale_extent *extent = bale_extent_find(&file->table, number);
 
@@ -183,24 +208,28 @@ static enum progress try_span(struct bale_file *file, uint64_t number, uint64_t 
     enum progress progress = fill_edges(extent, from, to, scratch, err);
     if (progress != DONE || *err != BALE_OK)
         return progress;
-    if (!copy_in(extent, from, to, data))
+    *err = bale_rounds_note(file, number * file->extent + from, span->data, to - from);
+    if (*err != BALE_OK)
+        return DONE;
+    if (!copy_in(extent, span))
         return RETRY;
     bale_extent_mark_dirty(extent, blocks);
     note_change(file, number * file->extent + to);
     return DONE;
 }
 
-/* Writes the part of one extent: bytes [from, to) of extent number. scratch is NULL on a thread
- * that must not wait. Under file->lock; may drop it. */
-static enum progress write_span(struct bale_file *file, uint64_t number, uint64_t from, uint64_t to,
-                                const uint8_t *data, struct bale_scratch *scratch, int *err)
+/* scratch is NULL on a thread that must not wait. Under file->lock; may drop it. */
+static enum progress write_span(struct bale_file *file, const struct span *span,
+                                struct bale_scratch *scratch, int *err)
 {
     uint32_t unit = file->extent;
     enum progress progress = RETRY;
 
-    while (progress == RETRY)
-        progress =
-            file->extent == unit ? try_span(file, number, from, to, data, scratch, err) : RESIZED;
+    while (progress == RETRY) {
+        progress = load_begin(file, scratch, err);
+        if (progress == DONE && *err == BALE_OK)
+            progress = file->extent == unit ? try_span(file, span, scratch, err) : RESIZED;
+    }
     return progress;
 }
 
@@ -230,10 +259,14 @@ static enum progress write_more(struct write_op *op, struct bale_scratch *scratc
     pthread_mutex_lock(&file->lock);
     while (op->done_length < op->length && *err == BALE_OK && progress == DONE) {
         uint64_t at = op->offset + op->done_length;
-        uint64_t number = at / file->extent;
         uint64_t from = at % file->extent;
         size_t left = op->length - op->done_length;
         uint64_t to = left < file->extent - from ? from + left : file->extent;
+        const struct span span = {.number = at / file->extent,
+                                  .from = from,
+                                  .to = to,
+                                  .data = op->data + op->done_length,
+                                  .exact = op->exact};
         int full = atomic_load(&file->volume->full);
         bool frozen = atomic_load(&file->volume->frozen);
         if (!frozen && (full || file->refused)) {
@@ -241,7 +274,7 @@ static enum progress write_more(struct write_op *op, struct bale_scratch *scratc
         } else if (frozen || must_wait(file, to - from)) {
             progress = NEED_MEMORY;
         } else {
-            progress = write_span(file, number, from, to, op->data + op->done_length, scratch, err);
+            progress = write_span(file, &span, scratch, err);
             op->done_length += progress == DONE && *err == BALE_OK ? to - from : 0;
             progress = progress == RESIZED ? DONE : progress;
         }
@@ -323,20 +356,20 @@ static struct write_op *detach_op(const struct write_op *op)
 void bale_file_write(struct bale_file *file, uint64_t offset, const void *data, size_t length,
                      bale_file_done *done, void *arg)
 {
-    bale_file_write_cancellable(file, offset, data, length, NULL, done, arg);
+    bale_file_write_by(file, offset, data, length, &(struct bale_writer){0}, done, arg);
 }
 
-void bale_file_write_cancellable(struct bale_file *file, uint64_t offset, const void *data,
-                                 size_t length, const atomic_bool *cancel, bale_file_done *done,
-                                 void *arg)
+void bale_file_write_by(struct bale_file *file, uint64_t offset, const void *data, size_t length,
+                        const struct bale_writer *writer, bale_file_done *done, void *arg)
 {
     if (offset > BALE_SIZE_MAX - length) {
         done(arg, BALE_E_TOOBIG);
         return;
     }
     struct write_op op = {
-        .parked = {.job.turn.user = bale_working_for, .arg = arg, .cancel = cancel},
+        .parked = {.job.turn.user = bale_working_for, .arg = arg, .cancel = writer->cancel},
         .file = file,
+        .exact = writer->exact,
         .offset = offset,
         .data = data,
         .length = length,

@@ -22,6 +22,7 @@
 #include "fs/daemon/watcher.h"
 #include "fs/fuse/caller.h"
 #include "fs/fuse/ctime.h"
+#include "fs/fuse/drop.h"
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/in_flight.h"
 #include "fs/fuse/interrupt.h"
@@ -191,6 +192,8 @@ static int create_parts(struct daemon *d, const struct bale_descriptors *descrip
         err = bale_freeze_limit_create(mount, &mount->freeze_limit);
     if (err == BALE_OK)
         err = bale_in_flight_create(mount, &mount->in_flight);
+    if (err == BALE_OK)
+        err = bale_drops_create(&mount->session, &mount->drops);
     return err;
 }
 
@@ -326,6 +329,7 @@ static int daemon_end(struct daemon *d, bool served)
 
     if (d->watcher >= 0)
         bale_watcher_report_end(d->watcher, d->mountpoint, &d->identity);
+    bale_drops_stop(mount->drops);
     if (d->session)
         bale_session_stop(d->session);
     bale_freeze_limit_destroy(mount->freeze_limit);
@@ -339,6 +343,7 @@ static int daemon_end(struct daemon *d, bool served)
     if (mount->volume)
         err = bale_volume_destroy(mount->volume);
     bale_session_destroy(d->session);
+    bale_drops_destroy(mount->drops);
     bale_in_flight_destroy(mount->in_flight);
     bale_freezer_destroy(mount->freezer);
     bale_interrupts_destroy(mount->interrupts);

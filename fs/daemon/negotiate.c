@@ -73,8 +73,7 @@ static void choose_capabilities(struct bale_mount *mount, struct fuse_conn_info 
     (void)fuse_set_feature_flag(conn, FUSE_CAP_PARALLEL_DIROPS);
     (void)fuse_set_feature_flag(conn, FUSE_CAP_CACHE_SYMLINKS);
     (void)fuse_set_feature_flag(conn, FUSE_CAP_SETXATTR_EXT);
-    if (mount->direct)
-        (void)fuse_set_feature_flag(conn, FUSE_CAP_DIRECT_IO_ALLOW_MMAP);
+    (void)fuse_set_feature_flag(conn, FUSE_CAP_DIRECT_IO_ALLOW_MMAP);
     /* ACLs need both flags: a default ACL takes the place of the umask. */
     const uint64_t acls = FUSE_CAP_POSIX_ACL | FUSE_CAP_DONT_MASK;
     if (mount->backing_acls && (conn->capable_ext & acls) == acls) {

@@ -63,7 +63,7 @@ static void create_reply(struct create_op *op)
     if (failed)
         bale_node_forget(mount->nodes, node, 1);
     if (op->opens && failed)
-        bale_use_drop_handle(mount, node, op->fi.flags);
+        bale_use_drop_handle(mount, node, &op->fi);
     else if (!op->opens)
         bale_use_end(mount, node);
 }

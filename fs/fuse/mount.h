@@ -2,6 +2,7 @@
  * each source calls only sources below it:
  *
  *   request, freeze, interrupt, ctime, caller, backing    what one request needs
+ *   drop                                                  what the kernel must not cache any more
  *   shares                                                what users have a share of
  *   sync_tree, unsynced                                   what a sync must reach one by one
  *   capability, opened_file, opened, opened_query         the one bale_file of a node
@@ -36,6 +37,7 @@
 #define BALE_UNGUARDED_SECONDS 1.0 /* for both where that does not hold */
 
 struct bale_ctimes;
+struct bale_drops;
 struct bale_freeze_limit;
 struct bale_freezer;
 struct bale_in_flight;
@@ -69,6 +71,7 @@ struct bale_mount {
     struct bale_freezer *freezer;
     struct bale_freeze_limit *freeze_limit;
     struct bale_in_flight *in_flight;
+    struct bale_drops *drops;
     struct bale_unsynced *unsynced;  /* NULL: syncfs() is believed */
     struct bale_shares *files;       /* descriptors of containers */
     struct bale_shares *directories; /* open directories that are kept open */

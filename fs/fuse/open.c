@@ -42,7 +42,7 @@ static void open_finish(struct open_op *op, int e)
         bale_use_add_handle(&op->use, &op->fi);
         if (fuse_reply_open(op->req, &op->fi) != 0) {
             /* The open was interrupted, so the kernel will not send a release. */
-            bale_use_drop_handle(mount, node, op->fi.flags);
+            bale_use_drop_handle(mount, node, &op->fi);
         }
     }
     open_destroy(op);
@@ -125,6 +125,6 @@ void bale_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 void bale_op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct bale_mount *mount = bale_mount_of(req);
-    bale_use_drop_handle(mount, bale_node_of(mount, ino), fi->flags);
+    bale_use_drop_handle(mount, bale_node_of(mount, ino), fi);
     fuse_reply_err(req, 0);
 }

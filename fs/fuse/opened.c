@@ -325,26 +325,38 @@ static unsigned mappers_of(int flags)
     return (flags & O_ACCMODE) == O_RDWR;
 }
 
+static unsigned cached_writers_of(const struct fuse_file_info *fi)
+{
+    return !bale_handle_is_direct(fi) && (fi->flags & O_ACCMODE) != O_RDONLY;
+}
+
 void bale_use_add_handle(struct bale_use *use, struct fuse_file_info *fi)
 {
     struct bale_mount *mount = use->mount;
 
-    fi->direct_io = mount->direct;
-    fi->parallel_direct_writes = mount->direct;
-    fi->keep_cache = !mount->direct && !mount->unguarded;
+    /* What the kernel caches would not be rounded. */
+    bool direct = mount->direct || bale_file_is_lossy(use->node->opened->file);
+
+    fi->fh = direct;
+    fi->direct_io = direct;
+    fi->parallel_direct_writes = direct;
+    fi->keep_cache = !direct && !mount->unguarded;
     /* A reader has written nothing that its close would have to flush. */
     fi->noflush = (fi->flags & O_ACCMODE) == O_RDONLY;
     pthread_mutex_lock(&mount->opened_lock);
     use->node->opened->handles++;
     use->node->opened->mappers += mappers_of(fi->flags);
+    use->node->opened->cached_writers += cached_writers_of(fi);
     pthread_mutex_unlock(&mount->opened_lock);
 }
 
-void bale_use_drop_handle(struct bale_mount *mount, struct bale_node *node, int flags)
+void bale_use_drop_handle(struct bale_mount *mount, struct bale_node *node,
+                          const struct fuse_file_info *fi)
 {
     pthread_mutex_lock(&mount->opened_lock);
     node->opened->handles--;
-    node->opened->mappers -= mappers_of(flags);
+    node->opened->mappers -= mappers_of(fi->flags);
+    node->opened->cached_writers -= cached_writers_of(fi);
     pthread_mutex_unlock(&mount->opened_lock);
     bale_use_end(mount, node);
 }

@@ -27,8 +27,11 @@ struct bale_opened {
     unsigned uses;
     unsigned handles; /* those of the uses that are open files of the kernel */
     unsigned mappers; /* those of the handles that may be mapped for writing */
-    int fd;           /* given by bale_use_begin_created, or -1 */
-    uid_t user;       /* who has the descriptors in mount->files: the first to use the file */
+    /* Those that write through the kernel's cache, which would go on showing what was not rounded.
+     * Read without the lock. */
+    atomic_uint cached_writers;
+    int fd;     /* given by bale_use_begin_created, or -1 */
+    uid_t user; /* who has the descriptors in mount->files: the first to use the file */
     struct bale_container_attr defaults;
     struct bale_file_attr last; /* in BALE_OPENED_CLOSING: the attributes before the close */
     void *capability;           /* security.capability as set since the open (capability.h) */
@@ -60,9 +63,15 @@ void bale_use_end(struct bale_mount *mount, struct bale_node *node);
 bool bale_use_hold(struct bale_mount *mount, struct bale_node *node);
 
 /* Makes the use an open file of the kernel's, as fi->flags say, and tells in fi how the kernel may
- * cache it. The use then lasts until drop. */
+ * cache it. fi->fh is a handle (bale_handle_is_direct). The use then lasts until drop. */
 void bale_use_add_handle(struct bale_use *use, struct fuse_file_info *fi);
-void bale_use_drop_handle(struct bale_mount *mount, struct bale_node *node, int flags);
+void bale_use_drop_handle(struct bale_mount *mount, struct bale_node *node,
+                          const struct fuse_file_info *fi);
+/* Whether the kernel caches nothing of what is read and written through it. */
+static inline bool bale_handle_is_direct(const struct fuse_file_info *fi)
+{
+    return fi->fh != 0;
+}
 
 /* For bale_nodes_on_full, in the thread that ran out of descriptors: waits until a file that is
  * being closed is closed. False: there is none, or this thread may be needed to close it. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "fs/fuse/drop.h"
 #include "fs/fuse/interrupt.h"
 #include "fs/fuse/mode.h"
 #include "fs/fuse/opened.h"
@@ -97,14 +98,17 @@ void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size
         .node = node,
         .file = bale_file_ref(node->opened->file),
         .req = req,
-        /* O_SYNC and O_DSYNC: unless the file is io=direct, the kernel sends an fsync itself. */
-        .sync = mount->direct && fi->flags & O_DSYNC,
+        /* O_SYNC and O_DSYNC: of a handle that is not direct, the kernel sends an fsync itself. */
+        .sync = bale_handle_is_direct(fi) && fi->flags & O_DSYNC,
     };
+    const struct bale_writer writer = {.cancel = &op->interrupted,
+                                       .exact = atomic_load(&node->opened->cached_writers) > 0};
     bale_mode_kill_suidgid(mount, node, req);
     if (!bale_interrupts_add(mount->interrupts, &op->interruptible))
         atomic_store(&op->interrupted, true);
     /* Appending needs nothing more: the kernel is the only writer and has set the offset. */
-    bale_file_write_cancellable(op->file, (uint64_t)off, data, size, &op->interrupted, write_done,
-                                op);
+    bale_file_write_by(op->file, (uint64_t)off, data, size, &writer, write_done, op);
+    if (fi->writepage && bale_file_is_lossy(op->file))
+        bale_drops_add(mount->drops, bale_ino_of(mount, node), off, (off_t)size);
     write_unref(op);
 }

@@ -13,10 +13,12 @@
 #include "fs/base/log.h"
 #include "fs/fuse/attr.h"
 #include "fs/fuse/backing.h"
+#include "fs/fuse/drop.h"
 #include "fs/fuse/in_flight.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/xattr.h"
 #include "kernels/base/container_of.h"
+#include "kernels/frame/number.h"
 #include "kernels/frame/setting.h"
 
 #define VALUE_MAX 4096
@@ -101,6 +103,11 @@ static json_t *codecs_json(const struct bale_container_usage *usage)
     return codecs;
 }
 
+static json_t *bound_json(const struct bale_field *field)
+{
+    return json_real(bale_number_of_bits(field->step) / 2);
+}
+
 /* The caller frees it. NULL: no memory. */
 static char *usage_text(const struct bale_file_attr *attr, const struct bale_container_usage *usage)
 {
@@ -110,13 +117,16 @@ static char *usage_text(const struct bale_file_attr *attr, const struct bale_con
     bale_setting_print(attr->container.setting, codec, sizeof codec);
     for (int i = 0; i < 256; i++)
         stored += usage->stored[i];
+    const struct bale_field *field = &attr->container.setting.field;
+    bool lossy = attr->container.rounds == BALE_ROUNDS_YES;
     json_t *ratio = stored > 0 ? json_real((double)attr->size / (double)stored) : json_null();
     json_t *all =
-        json_pack("{s:I,s:I,s:I,s:o,s:I,s:I,s:s,s:o}", "logical", (json_int_t)attr->size, "stored",
-                  (json_int_t)stored, "preallocated", (json_int_t)usage->unwritten, "ratio", ratio,
-                  "dirty", (json_int_t)attr->dirty, "extent", (json_int_t)attr->container.extent,
-                  "codec", codec, "codecs", codecs_json(usage));
-    char *text = all ? json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(4)) : NULL;
+        json_pack("{s:I,s:I,s:I,s:o,s:I,s:I,s:s,s:b,s:o,s:o}", "logical", (json_int_t)attr->size,
+                  "stored", (json_int_t)stored, "preallocated", (json_int_t)usage->unwritten,
+                  "ratio", ratio, "dirty", (json_int_t)attr->dirty, "extent",
+                  (json_int_t)attr->container.extent, "codec", codec, "lossy", lossy, "bound",
+                  lossy ? bound_json(field) : json_null(), "codecs", codecs_json(usage));
+    char *text = all ? json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
     json_decref(all);
     return text;
 }
@@ -226,6 +236,8 @@ static void setting_set_done(void *arg, int64_t result)
 {
     struct setting_op *op = arg;
 
+    if (op->what & BALE_ATTR_SETTING && bale_file_is_lossy(op->use.node->opened->file))
+        bale_drops_add(op->use.mount->drops, bale_ino_of(op->use.mount, op->use.node), 0, 0);
     bale_opened_touch_ctime(op->use.mount, op->use.node);
     fuse_reply_err(op->req, bale_err_to_errno(result < 0 ? (int)result : 0));
     bale_use_end(op->use.mount, op->use.node);

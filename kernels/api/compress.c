@@ -14,6 +14,7 @@ struct job {
     struct bale_api_memory memory;
     enum bale_api_way way;
     bool rounds; /* elements, in the entries' memory: the setting is lossy, and in is an array */
+    struct bale_field field; /* what the setting says of it, with what its header says */
     struct bale_stream stream;
     const uint8_t *in;
     size_t length;
@@ -79,10 +80,12 @@ static int round_entry(struct job *job, struct bale_ring_entry *entry)
 
     if (err < 0)
         return err;
-    if (frame->offset == 0 && bale_round_refuses(field, entry->raw, begin))
+    if (frame->offset == 0 && bale_round_resolve(field, entry->raw, begin, &job->field)) {
         job->rounds = false;
-    else
-        bale_round_piece(field, frame->offset, entry->raw, frame->raw_length);
+        return BALE_OK;
+    }
+    bale_round_piece(&job->field, frame->offset, entry->raw, frame->raw_length);
+    entry->item.setting.field = job->field;
     return BALE_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "kernels/round/npy.h"
 #include "kernels/round/round.h"
 
 enum { PAGE = 4096 };
@@ -26,7 +27,8 @@ static bool is_text(const uint8_t *bytes, size_t length)
     return length > 0;
 }
 
-const char *bale_round_refuses(const struct bale_field *field, const uint8_t *begin, size_t length)
+/* The name of a format that is no plain array, or NULL. */
+static const char *other_format(const uint8_t *begin, size_t length)
 {
     static const struct {
         const char *name, *magic;
@@ -53,9 +55,24 @@ const char *bale_round_refuses(const struct bale_field *field, const uint8_t *be
         if (length >= kinds[i].at + kinds[i].length &&
             memcmp(begin + kinds[i].at, kinds[i].magic, kinds[i].length) == 0)
             return kinds[i].name;
-    if (field->offset == 0 && length >= 6 && memcmp(begin, "\x93NUMPY", 6) == 0)
-        return "NumPy";
     return is_text(begin, length) ? "text" : NULL;
+}
+
+const char *bale_round_resolve(const struct bale_field *said, const uint8_t *begin, size_t length,
+                               struct bale_field *field)
+{
+    const char *other = NULL;
+
+    *field = *said;
+    if (said->type == BALE_FIELD_NPY)
+        other = bale_npy_read(begin, length, field) ? NULL : "no NumPy array of f32 or f64";
+    else if (said->offset == 0 && bale_npy_is(begin, length))
+        other = "NumPy";
+    else
+        other = other_format(begin, length);
+    if (other)
+        *field = (struct bale_field){0};
+    return other;
 }
 
 void bale_round_piece(const struct bale_field *field, uint64_t offset, uint8_t *bytes,

@@ -23,7 +23,8 @@ struct packer {
     size_t room;       /* of an entry's stored bytes */
     unsigned started;
     bool ended;
-    bool exact; /* no element is rounded, whatever the setting says */
+    bool exact;              /* no element is rounded, whatever the setting says */
+    struct bale_field field; /* what the setting says, with what the source's header says */
 };
 
 ssize_t bale_source_read(const struct bale_source *source, void *bytes, size_t length)
@@ -118,23 +119,27 @@ static void skip_hole(struct packer *packer)
 }
 
 /* With a lossy setting: rounds the elements of the length bytes that the source has next, unless
- * the source's begin shows that it is no array. */
-static void round_extent(struct packer *packer, uint8_t *raw, size_t length)
+ * the source's begin shows that it is no array. Returns what these bytes are to be encoded with. */
+static struct bale_setting round_extent(struct packer *packer, uint8_t *raw, size_t length)
 {
-    const struct bale_field *field = &packer->pack->setting.field;
-    const char *what;
+    static const uint8_t hole[BALE_ROUND_BEGIN];
+    struct bale_setting setting = packer->pack->setting;
+    const size_t begin = length < BALE_ROUND_BEGIN ? length : BALE_ROUND_BEGIN;
+    const char *what = NULL;
 
-    if (!bale_codec_is_lossy(packer->pack->setting.codec) || packer->exact)
-        return;
-    what =
-        packer->at == 0
-            ? bale_round_refuses(field, raw, length < BALE_ROUND_BEGIN ? length : BALE_ROUND_BEGIN)
-            : NULL;
+    if (!bale_codec_is_lossy(setting.codec) || packer->exact)
+        return setting;
+    if (packer->started == 0)
+        what = bale_round_resolve(&setting.field, packer->at == 0 ? raw : hole,
+                                  packer->at == 0 ? begin : sizeof hole, &packer->field);
     if (what)
         bale_message("%s: stored without loss: it is %s and no array", packer->source->name, what);
     packer->exact = what != NULL;
-    if (!what)
-        bale_round_piece(field, packer->at, raw, length);
+    if (!what) {
+        bale_round_piece(&packer->field, packer->at, raw, length);
+        setting.field = packer->field;
+    }
+    return setting;
 }
 
 /* Reads the next extent into the entry and starts to encode it. */
@@ -148,9 +153,8 @@ static bool fill_extent(struct packer *packer, struct bale_ring_entry *entry)
     packer->ended = got < (ssize_t)packer->pack->extent;
     if (got <= 0)
         return got == 0;
-    round_extent(packer, entry->raw, (size_t)got);
     item->kind = BALE_ITEM_ENCODE;
-    item->setting = packer->pack->setting;
+    item->setting = round_extent(packer, entry->raw, (size_t)got);
     item->frame = (struct bale_frame){
         .offset = packer->at, .raw_length = (uint32_t)got, .chunk_log2 = packer->pack->chunk_log2};
     item->raw = entry->raw;

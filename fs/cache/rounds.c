@@ -1,0 +1,252 @@
+#include "fs/cache/rounds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/err.h"
+#include "fs/base/log.h"
+#include "fs/cache/committed.h"
+#include "fs/cache/extent.h"
+#include "kernels/round/piece.h"
+
+/* The file's first bytes, as far as they were written. Those of an npy file are kept once it is
+ * decided, to compare its header with. */
+struct bale_begin {
+    uint8_t bytes[BALE_ROUND_BEGIN]; /* zeros where nothing was */
+    bool there[BALE_ROUND_BEGIN];
+};
+
+static bool is_lossy(const struct bale_file *file)
+{
+    return bale_codec_is_lossy(file->setting.codec);
+}
+
+static bool is_npy(const struct bale_file *file)
+{
+    return file->setting.field.type == BALE_FIELD_NPY;
+}
+
+static bool is_undecided(const struct bale_file *file)
+{
+    return file->rounds == BALE_ROUNDS_UNDECIDED || file->rounds == BALE_ROUNDS_BEGUN;
+}
+
+void bale_rounds_free(struct bale_file *file)
+{
+    free(file->begin);
+    file->begin = NULL;
+}
+
+void bale_rounds_set(struct bale_file *file, enum bale_rounds rounds)
+{
+    bale_rounds_free(file);
+    file->rounds = is_lossy(file) ? (uint8_t)rounds : BALE_ROUNDS_UNDECIDED;
+    file->field = (struct bale_field){0};
+    if (rounds == BALE_ROUNDS_YES && !is_npy(file))
+        file->field = file->setting.field;
+}
+
+enum bale_rounds bale_rounds_first(const struct bale_setting *setting, uint64_t size)
+{
+    return bale_codec_is_lossy(setting->codec) && size > 0 ? BALE_ROUNDS_BEGUN
+                                                           : BALE_ROUNDS_UNDECIDED;
+}
+
+/* ---- Deciding ---- */
+
+static void end_rounding(struct bale_file *file, const char *what)
+{
+    bale_rounds_free(file);
+    file->rounds = BALE_ROUNDS_NO;
+    file->field = (struct bale_field){0};
+    bale_log(BALE_LOG_INFO, "%s: stored without loss: it is %s", file->label, what);
+}
+
+static void decide(struct bale_file *file, size_t length)
+{
+    const char *what =
+        bale_round_resolve(&file->setting.field, file->begin->bytes, length, &file->field);
+
+    file->rounds = BALE_ROUNDS_YES;
+    if (what)
+        end_rounding(file, what);
+    else if (!is_npy(file))
+        bale_rounds_free(file);
+}
+
+/* Of the file's first length bytes. */
+static bool all_there(const struct bale_file *file, size_t length)
+{
+    return file->begin && !memchr(file->begin->there, false, length);
+}
+
+static int make_begin(struct bale_file *file)
+{
+    if (!file->begin)
+        file->begin = calloc(1, sizeof *file->begin);
+    return file->begin ? BALE_OK : BALE_E_NOMEM;
+}
+
+int bale_rounds_decide(struct bale_file *file)
+{
+    int err = is_lossy(file) && is_undecided(file) ? make_begin(file) : BALE_OK;
+
+    if (err == BALE_OK && is_lossy(file) && is_undecided(file))
+        decide(file, file->size < BALE_ROUND_BEGIN ? (size_t)file->size : BALE_ROUND_BEGIN);
+    return err;
+}
+
+/* Whether the write changes the header of the array. */
+static bool changes_header(const struct bale_file *file, uint64_t offset, const uint8_t *data,
+                           size_t length)
+{
+    const uint64_t header = file->field.offset;
+
+    if (offset >= header)
+        return false;
+    if (length > header - offset)
+        length = (size_t)(header - offset);
+    return memcmp(file->begin->bytes + offset, data, length) != 0;
+}
+
+int bale_rounds_note(struct bale_file *file, uint64_t offset, const uint8_t *data, size_t length)
+{
+    if (!is_lossy(file) || offset >= BALE_ROUND_BEGIN || file->rounds == BALE_ROUNDS_NO)
+        return BALE_OK;
+    if (file->rounds == BALE_ROUNDS_YES) {
+        if (file->begin && changes_header(file, offset, data, length))
+            end_rounding(file, "a NumPy file whose header was changed");
+        return BALE_OK;
+    }
+    if (make_begin(file) != BALE_OK)
+        return BALE_E_NOMEM;
+    if (length > BALE_ROUND_BEGIN - offset)
+        length = BALE_ROUND_BEGIN - (size_t)offset;
+    memcpy(file->begin->bytes + offset, data, length);
+    memset(file->begin->there + offset, true, length);
+    if (all_there(file, BALE_ROUND_BEGIN))
+        decide(file, BALE_ROUND_BEGIN);
+    return BALE_OK;
+}
+
+void bale_rounds_forget(struct bale_file *file, uint64_t from, uint64_t to)
+{
+    if (!is_lossy(file) || from >= BALE_ROUND_BEGIN || from >= to)
+        return;
+    if (file->rounds == BALE_ROUNDS_YES && is_npy(file) &&
+        (!file->begin || from < file->field.offset))
+        end_rounding(file, "a NumPy file whose header was cut");
+    if (file->rounds == BALE_ROUNDS_BEGUN)
+        file->rounds = BALE_ROUNDS_UNDECIDED;
+    if (!is_undecided(file) || !file->begin)
+        return;
+    to = to < BALE_ROUND_BEGIN ? to : BALE_ROUND_BEGIN;
+    memset(file->begin->bytes + from, 0, (size_t)(to - from));
+    memset(file->begin->there + from, false, (size_t)(to - from));
+}
+
+/* ---- Reading what was there ---- */
+
+bool bale_rounds_is_pending(const struct bale_file *file)
+{
+    return is_lossy(file) &&
+           (file->rounds == BALE_ROUNDS_BEGUN ||
+            (file->rounds == BALE_ROUNDS_YES && file->field.type == BALE_FIELD_NONE));
+}
+
+/* bytes NULL: they are damaged. Then nothing more is rounded before they were written again. */
+static int take_begin(struct bale_file *file, const uint8_t *bytes, size_t length)
+{
+    if (bytes && make_begin(file) != BALE_OK)
+        return BALE_E_NOMEM;
+    if (!bytes && file->rounds == BALE_ROUNDS_YES)
+        end_rounding(file, "a NumPy file whose header cannot be read");
+    if (!bytes)
+        file->rounds = file->rounds == BALE_ROUNDS_BEGUN ? BALE_ROUNDS_UNDECIDED : file->rounds;
+    if (!bytes)
+        return BALE_OK;
+    memcpy(file->begin->bytes, bytes, length);
+    memset(file->begin->there, true, length);
+    if (file->rounds == BALE_ROUNDS_YES || length == BALE_ROUND_BEGIN)
+        decide(file, length);
+    else
+        file->rounds = BALE_ROUNDS_UNDECIDED;
+    return BALE_OK;
+}
+
+/* The cached ones, or NULL. */
+static const uint8_t *cached_begin(const struct bale_extent *extent)
+{
+    return extent && extent->valid & 1 ? extent->buffer->data : NULL;
+}
+
+int bale_rounds_load(struct bale_file *file, struct bale_scratch *scratch)
+{
+    while (bale_rounds_is_pending(file)) {
+        const struct bale_extent *extent = bale_extent_find(&file->table, 0);
+        const size_t length = file->size < BALE_ROUND_BEGIN ? (size_t)file->size : BALE_ROUND_BEGIN;
+        uint8_t bytes[BALE_ROUND_BEGIN];
+
+        if (extent && extent->filling & 1) {
+            bale_fill_await(file, extent);
+            continue;
+        }
+        if (cached_begin(extent))
+            return take_begin(file, cached_begin(extent), length);
+        /* While the lock is not held, no write changes them: it would have to read them first. */
+        pthread_mutex_unlock(&file->lock);
+        int err = bale_file_read_committed(file, scratch, 0, length, bytes);
+        pthread_mutex_lock(&file->lock);
+        if (err == BALE_E_NOMEM)
+            return err;
+        if (bale_rounds_is_pending(file) && !cached_begin(bale_extent_find(&file->table, 0)))
+            return take_begin(file, err == BALE_OK ? bytes : NULL, length);
+    }
+    return BALE_OK;
+}
+
+/* ---- What it means ---- */
+
+struct bale_field bale_rounds_field(const struct bale_file *file)
+{
+    return file->rounds == BALE_ROUNDS_YES ? file->field : (struct bale_field){0};
+}
+
+enum bale_rounds bale_rounds_record(const struct bale_file *file)
+{
+    if (file->rounds == BALE_ROUNDS_UNDECIDED && file->begin && file->size > 0 &&
+        all_there(file, file->size < BALE_ROUND_BEGIN ? (size_t)file->size : BALE_ROUND_BEGIN))
+        return BALE_ROUNDS_BEGUN;
+    return file->rounds;
+}
+
+struct bale_setting bale_rounds_setting(const struct bale_file *file)
+{
+    struct bale_setting setting = file->setting;
+
+    if (!is_lossy(file))
+        return setting;
+    if (file->rounds != BALE_ROUNDS_YES || file->field.type == BALE_FIELD_NONE)
+        return (struct bale_setting){.codec = BALE_CODEC_AUTO};
+    setting.field = file->field;
+    return setting;
+}
+
+void bale_rounds_copy(const struct bale_field *field, uint64_t offset, uint8_t *out,
+                      const uint8_t *data, size_t length)
+{
+    enum { PIECE = 4 * BALE_ROUND_BEGIN };
+    uint8_t piece[PIECE];
+
+    if (field->type == BALE_FIELD_NONE) {
+        memcpy(out, data, length);
+        return;
+    }
+    for (size_t n; length > 0; length -= n, offset += n, data += n, out += n) {
+        n = PIECE - (size_t)(offset % PIECE);
+        n = n < length ? n : length;
+        memcpy(piece, data, n);
+        bale_round_piece(field, offset, piece, n);
+        memcpy(out, piece, n);
+    }
+}
