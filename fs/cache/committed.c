@@ -42,6 +42,7 @@ int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratc
                              uint64_t to, uint8_t *out)
 {
     struct bale_fault fault;
+    unsigned moved = 0;
     uint64_t at = from;
 
     while (at < to) {
@@ -63,8 +64,10 @@ int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratc
         uint32_t length = (uint32_t)((end < to ? end : to) - at);
         err = bale_container_read(file->container, scratch, &segment, at, length, out + (at - from),
                                   &fault);
-        if (err == BALE_E_STALE)
+        if (err == BALE_E_STALE && ++moved < BALE_MOVED_TRIES)
             continue;
+        if (err == BALE_E_STALE)
+            err = BALE_E_IO;
         if (err == BALE_E_CORRUPT)
             report_fault(file, &fault);
         if (err != BALE_OK)

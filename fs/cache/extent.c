@@ -183,6 +183,8 @@ int bale_fill_end(struct bale_extent *extent, uint64_t blocks, int err)
 {
     struct bale_file *file = extent->file;
 
+    if (err == BALE_OK && bale_file_is_behind(file))
+        err = BALE_E_STALE;
     extent->filling &= ~blocks;
     file->filling -= !extent->filling;
     for (struct bale_fill_waiter *w = file->fill_waiters; w; w = w->next)

@@ -28,7 +28,7 @@ void bale_extent_end_flush(struct bale_extent *extent, bool stored);
  * stays in memory. */
 void bale_fill_begin(struct bale_extent *extent, uint64_t blocks);
 /* Ends filling: the blocks become valid if err is BALE_OK. Returns err, or BALE_E_STALE if the
- * extent was detached meanwhile; it may be freed then. */
+ * extent was detached meanwhile, when it may be freed, or the container has moved. */
 int bale_fill_end(struct bale_extent *extent, uint64_t blocks, int err);
 /* Drops the lock and waits until some blocks of the extent, or with NULL of any, have been filled.
  * The extent may be gone then: the caller finds it again. */

@@ -25,6 +25,8 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
     }
     if (volume->config.modes_in_container && st.st_mode & (S_ISUID | S_ISGID))
         bale_io_keep_set_id(io);
+    if (volume->config.remote)
+        bale_io_set_remote(io);
     struct bale_container *container;
     struct bale_container_attr empty = *defaults;
     empty.mtime = bale_nanoseconds_of(st.st_mtim);
@@ -40,7 +42,7 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
         return BALE_E_NOMEM;
     }
     struct bale_container_attr attr;
-    bale_container_attr(container, &attr);
+    file->epoch = bale_container_epoch(container, &attr);
     file->volume = volume;
     file->container = container;
     file->fd = fd;
@@ -54,6 +56,7 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
     bale_file_set_extent(file, attr.extent);
     atomic_init(&file->refs, 1);
     atomic_init(&file->user, bale_working_for);
+    atomic_init(&file->stamp, bale_container_stamp(container));
     bale_short_lock_init(&file->lock);
     bale_volume_add_file(file);
     *out = file;
@@ -107,6 +110,9 @@ enum bale_recovery bale_file_recovery(const struct bale_file *file, bool *held)
 
 void bale_file_attr(struct bale_file *file, struct bale_file_attr *attr)
 {
+    pthread_mutex_lock(&file->lock);
+    bale_file_catch_up(file);
+    pthread_mutex_unlock(&file->lock);
     bale_container_attr(file->container, &attr->container);
     pthread_mutex_lock(&file->lock);
     attr->size = file->size;

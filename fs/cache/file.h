@@ -60,6 +60,12 @@ struct bale_file_attr {
 };
 void bale_file_attr(struct bale_file *file, struct bale_file_attr *attr);
 
+/* For a reader beside a writer: looks for a newer commit, and shows that from now on. May read from
+ * the store. 0 or a negative bale_err. */
+int bale_file_follow(struct bale_file *file);
+/* A number for the commit that is shown, never 0; a newer one has another number. */
+uint32_t bale_file_stamp(struct bale_file *file);
+
 /* ---- Data ------------------------------------------------------------------------------------ */
 
 /* A read in progress: pieces point into buffers of extents (or a bounce buffer) and stay valid

@@ -39,6 +39,9 @@ struct bale_file {
 
     pthread_mutex_t lock; /* guards everything below, except where said */
     char *label;
+    /* Of the container, when size, times, settings and extents were taken from it. Grows only for a
+     * reader beside a writer (follow.c). */
+    uint64_t epoch;
     uint64_t size;
     uint32_t extent; /* size of an extent */
     uint32_t block;
@@ -76,6 +79,7 @@ struct bale_file {
     /* Positions in the container of damage that was logged already. Any thread, no lock. */
     atomic_uint_fast64_t reported_faults[BALE_REPORTED_FAULTS];
     atomic_bool index_reported;
+    atomic_uint stamp; /* bale_file_stamp; changes under the lock */
 
     /* Owned by volume_state.c, under its lock. on_dirty_list: under file->lock too. */
     struct bale_waiter *gone; /* completed when the file is closed */
@@ -85,6 +89,16 @@ struct bale_file {
 };
 
 void bale_file_set_extent(struct bale_file *file, uint32_t extent); /* under file->lock */
+
+/* For a reader beside a writer: takes over what the container has moved to, and drops what the cache
+ * has of before. Under file->lock. */
+void bale_file_catch_up(struct bale_file *file);
+/* Whether the container has moved since then: what was read of it meanwhile belongs to another
+ * commit than the file's size and extents. */
+static inline bool bale_file_is_behind(struct bale_file *file)
+{
+    return bale_container_epoch(file->container, NULL) != file->epoch;
+}
 
 /* The timestamp for a change that is made now. */
 struct timespec bale_file_now(struct bale_file *file);

@@ -9,6 +9,8 @@
 #include "fs/cache/readahead.h"
 #include "kernels/base/container_of.h"
 
+#define ONE_COMMIT_TRIES 100
+
 struct read_op {
     struct bale_job job;
     struct bale_file *file; /* counted */
@@ -48,17 +50,25 @@ static int begin_read(struct bale_read *read, size_t extents)
     return BALE_OK;
 }
 
-void bale_read_release(struct bale_read *read)
+static void drop_pieces(struct bale_read *read)
 {
-    if (!read->pieces)
-        return;
     struct pieces *pieces = BALE_CONTAINER_OF(read->pieces, struct pieces, iov);
+
     for (int i = 0; i < read->count; i++)
         if (pieces->buffers[i])
             bale_extent_buffer_unref(pieces->buffers[i]);
         else
             free(pieces->iov[i].iov_base);
-    free(pieces);
+    read->count = 0;
+    read->length = 0;
+}
+
+void bale_read_release(struct bale_read *read)
+{
+    if (!read->pieces)
+        return;
+    drop_pieces(read);
+    free(BALE_CONTAINER_OF(read->pieces, struct pieces, iov));
     read->pieces = NULL;
 }
 
@@ -161,6 +171,8 @@ static int read_bounce(struct bale_file *file, struct bale_extent *extent, const
     }
     pthread_mutex_lock(&file->lock);
     bale_extent_buffer_unref(cached);
+    if (err == BALE_OK && bale_file_is_behind(file))
+        err = BALE_E_STALE;
     if (err != BALE_OK) {
         free(data);
         return err;
@@ -179,11 +191,12 @@ static bool requested_once(struct bale_file *file, const struct span *span)
 }
 
 /* Takes one span, reading it into the cache first if it is not there. Under file->lock; may drop
- * it. BALE_E_STALE: the extent size has changed. */
+ * it. BALE_E_STALE: the extent size has changed, or the container has moved. */
 static int read_span(struct bale_file *file, const struct span *span, struct bale_read *read,
                      struct bale_scratch *scratch)
 {
     uint32_t unit = file->extent;
+    uint64_t epoch = file->epoch;
     bool narrow = false;
 
     while (!take_cached(file, span, read)) {
@@ -220,7 +233,7 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
             narrow = true;
         }
     next:
-        if (file->extent != unit)
+        if (file->extent != unit || bale_file_is_behind(file) || file->epoch != epoch)
             return BALE_E_STALE;
     }
     return BALE_OK;
@@ -255,24 +268,49 @@ static void read_finish(struct bale_file *file, struct read_op *op, int err)
     free(op);
 }
 
+/* Reads from *at on, until the end or until the container has moved: BALE_E_STALE. Under file->lock,
+ * which it drops. */
+static int read_from(struct bale_file *file, struct read_op *op, uint64_t *at,
+                     struct bale_scratch *scratch)
+{
+    uint64_t epoch = file->epoch;
+    uint64_t end = clip(file, op->offset, op->length);
+    struct span span;
+    int err = BALE_OK;
+
+    if (end > *at)
+        await_last(file, *at, end);
+    while (err == BALE_OK && file->epoch == epoch && next_span(file, *at, end, &span)) {
+        err = read_span(file, &span, op->read, scratch);
+        if (err == BALE_OK) {
+            leave_to_caller(file, &span);
+            *at += span.to - span.from;
+        }
+        bale_file_catch_up(file);
+        err = err == BALE_E_STALE ? BALE_OK : err;
+    }
+    return err == BALE_OK && file->epoch != epoch ? BALE_E_STALE : err;
+}
+
 static void read_job(struct bale_job *job, struct bale_scratch *scratch)
 {
     struct read_op *op = (struct read_op *)job;
     struct bale_file *file = op->file;
-    int err = scratch ? BALE_OK : BALE_E_NOMEM;
+    int err = scratch ? BALE_E_STALE : BALE_E_NOMEM;
+    uint64_t at = op->offset;
 
     pthread_mutex_lock(&file->lock);
-    uint64_t end = clip(file, op->offset, op->length);
-    struct span span;
-    if (end > op->offset)
-        await_last(file, op->offset, end);
-    for (uint64_t at = op->offset; err == BALE_OK && next_span(file, at, end, &span);) {
-        err = read_span(file, &span, op->read, scratch);
-        if (err == BALE_OK) {
-            leave_to_caller(file, &span);
-            at += span.to - span.from;
+    bale_file_catch_up(file);
+    uint32_t unit = file->extent; /* with others, there might be more pieces than room for them */
+    /* What is read belongs to one commit, unless a writer replaces it faster than it can be read:
+     * then each extent does. */
+    for (unsigned tries = 1; err == BALE_E_STALE; tries++) {
+        err = tries < BALE_MOVED_TRIES ? read_from(file, op, &at, scratch) : BALE_E_IO;
+        if (err == BALE_E_STALE && (tries < ONE_COMMIT_TRIES || file->extent != unit)) {
+            unit = file->extent;
+            drop_pieces(op->read);
+            at = op->offset;
         }
-        err = err == BALE_E_STALE ? BALE_OK : err;
     }
     pthread_mutex_unlock(&file->lock);
     read_finish(file, op, err);
@@ -288,6 +326,7 @@ void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, stru
         return;
     }
     pthread_mutex_lock(&file->lock);
+    bale_file_catch_up(file);
     uint64_t end = clip(file, offset, length);
     bool hit = read_cached(file, offset, end, read);
     bale_readahead_note(file, offset, end);

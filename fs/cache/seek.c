@@ -81,7 +81,7 @@ static int committed_end(struct bale_file *file, uint64_t offset, uint64_t *end)
     }
 }
 
-int64_t bale_file_seek(struct bale_file *file, uint64_t offset, bool data)
+static int64_t find(struct bale_file *file, uint64_t offset, bool data)
 {
     for (;;) {
         uint64_t committed, end;
@@ -112,4 +112,20 @@ int64_t bale_file_seek(struct bale_file *file, uint64_t offset, bool data)
             return (int64_t)size;
         offset = end;
     }
+}
+
+int64_t bale_file_seek(struct bale_file *file, uint64_t offset, bool data)
+{
+    unsigned tries = 0;
+    uint64_t epoch;
+    int64_t found;
+
+    do {
+        pthread_mutex_lock(&file->lock);
+        bale_file_catch_up(file);
+        epoch = file->epoch;
+        pthread_mutex_unlock(&file->lock);
+        found = find(file, offset, data);
+    } while (bale_container_epoch(file->container, NULL) != epoch && ++tries < BALE_MOVED_TRIES);
+    return found;
 }

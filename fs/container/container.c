@@ -184,34 +184,3 @@ uint64_t bale_container_deferred_bytes(struct bale_container *c)
     pthread_mutex_unlock(&c->space.lock);
     return bytes;
 }
-
-int bale_container_map(struct bale_container *c, uint64_t offset, struct bale_segment *segment)
-{
-    int err;
-
-    pthread_rwlock_rdlock(&c->index_lock);
-    err = bale_index_find(&c->index, offset, false, segment);
-    pthread_rwlock_unlock(&c->index_lock);
-    if (err != BALE_E_NOT_LOADED)
-        return err;
-    pthread_rwlock_wrlock(&c->index_lock);
-    err = bale_index_find(&c->index, offset, true, segment);
-    pthread_rwlock_unlock(&c->index_lock);
-    return err;
-}
-
-int bale_container_walk(struct bale_container *c,
-                        int (*each)(void *arg, const struct bale_segment *segment), void *arg)
-{
-    struct bale_segment segment = {0};
-    int result = 0;
-
-    while (result == 0) {
-        int err = bale_container_map(c, segment.offset + segment.length, &segment);
-
-        if (err != BALE_OK)
-            return err == BALE_E_NOENT ? BALE_OK : err;
-        result = each(arg, &segment);
-    }
-    return result;
-}

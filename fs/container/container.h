@@ -44,6 +44,10 @@ struct bale_container_config {
      * from the list of uncertain ones. NULL: the session never changes. */
     pthread_rwlock_t *session_roll;
     bool writable;
+    /* For a reader: somebody else may write. What looks damaged is then read again by the newest
+     * root (bale_container_follow). */
+    bool follows;
+    bool remote; /* with follows: another machine may be the one that writes */
     /* Once it returns true, nothing is written any more, as after a failed sync. Called before each
      * step of a transaction, on any thread, with the writer lock or without locks. arg is
      * session_arg. NULL: never. */
@@ -90,6 +94,20 @@ int bale_container_peek(struct bale_io *io, const struct bale_container_config *
 int bale_container_open(struct bale_io *io, const struct bale_container_config *config,
                         const struct bale_container_attr *defaults,
                         struct bale_container **container, char *feature);
+
+/* A read that finds so often in a row that the data has moved gives up: no honest writer makes it. */
+#define BALE_MOVED_TRIES 1000
+
+/* For a container that follows: looks for a newer root, and goes on with what it refers to. 1: there
+ * was one; 0: there was none; or a negative bale_err. Any thread; may wait for one that does the
+ * same. */
+int bale_container_follow(struct bale_container *container);
+/* Grows each time the container has gone on with another root, before anything is read by that. attr
+ * (may be NULL) gets the attributes that belong to the result. */
+uint64_t bale_container_epoch(struct bale_container *container, struct bale_container_attr *attr);
+/* A number for what a root with these attributes refers to, never 0: roots of one container have
+ * different ones, and others most probably. */
+uint32_t bale_container_stamp(struct bale_container *container);
 
 /* Writes a root that records what is known to be durable, gives unused space back to the backing
  * file system, and closes. No transaction is open. Never syncs. NULL is fine. BALE_OK: nothing was

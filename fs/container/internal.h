@@ -1,6 +1,6 @@
 /* What the sources of a container share. Calls go one way: open.c and transaction.c, check.c,
- * restore.c, candidates.c, usage.c and read.c, commit.c and verify.c, container.c, space.c, the index, evidence.c,
- * frame_io.c.
+ * restore.c, candidates.c, usage.c and read.c, map.c, follow.c, choose.c, commit.c and verify.c,
+ * container.c, space.c, the index, evidence.c, frame_io.c.
  *
  * Locks, in this order: the writer lock (busy), first_lock, index_lock, space.lock. Only the owner
  * of the writer lock changes index, root and attributes, so it may read them without index_lock. */
@@ -52,6 +52,7 @@ struct bale_container {
     struct bale_index index;
     struct bale_root root;           /* the newest; generation 0: none */
     struct bale_container_attr attr; /* as in root */
+    _Atomic uint64_t epoch;          /* may be read without the lock: bale_container_epoch */
 
     /* Guarded by the writer lock. */
     struct bale_container_attr next; /* attributes for the next root */
@@ -67,6 +68,12 @@ struct bale_container {
     bool punchable;          /* the backing file system can punch holes */
     bool read_only;          /* nothing may be written: by the config, or because of recovery */
     enum bale_recovery recovery;
+
+    /* Of a container that follows. Guarded by the writer lock. */
+    struct bale_root seen;            /* the newest root that was found */
+    struct bale_container_attr empty; /* of a container without a root */
+    int64_t doubted; /* when a check below `seen` first failed: milliseconds; or 0 */
+    unsigned looks;  /* how often a rejected root was verified again */
 
     /* Any thread. */
     atomic_bool broken;         /* a write or a sync failed */
@@ -110,7 +117,13 @@ void bale_container_note_durable(struct bale_container *container);
 /* The attributes in a root. */
 void bale_container_root_attr(const struct bale_root *root, struct bale_container_attr *attr);
 
-/* ---- open.c, verify.c ------------------------------------------------------------------------ */
+/* ---- follow.c -------------------------------------------------------------------------------- */
+
+/* Call it when a check has failed. True: what was read may only have been replaced meanwhile, or is
+ * not there yet: map and read it again. Not with a lock. */
+bool bale_container_reconsider(struct bale_container *container, int err);
+
+/* ---- choose.c, verify.c ------------------------------------------------------------------------ */
 
 /* The result of FORMAT.md section 8 for a container's first bytes. */
 struct bale_root_choice {
@@ -123,6 +136,15 @@ struct bale_root_choice {
 };
 int bale_container_choose(struct bale_io *io, const struct bale_container_config *config,
                           struct bale_root_choice *choice);
+/* Sets attr to the attributes of a container without a root. */
+void bale_container_empty_attr(const struct bale_container_attr *defaults,
+                               struct bale_container_attr *attr);
+/* Makes the root in slot the container's. */
+void bale_container_adopt(struct bale_container *container, const struct bale_roots *roots,
+                          int slot);
+/* Takes over what the settings page says. If it is damaged, so is the index: the container opens,
+ * and reading and writing fail. */
+int bale_container_take_settings(struct bale_container *container);
 
 /* Verifies everything that a root refers to and whose generation is greater than above.
  * BALE_E_CORRUPT: not everything is good. Then *missing (may be NULL: not wanted) says whether a

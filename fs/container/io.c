@@ -5,12 +5,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/base/open.h"
+#include "fs/container/direct.h"
 #include "kernels/base/container_of.h"
 
 #ifndef RWF_DONTCACHE
@@ -27,6 +30,7 @@ struct io_fd {
     atomic_bool no_dontcache; /* kernel or file system refused RWF_DONTCACHE */
     atomic_bool written; /* large writes that went through the page cache since the last sync */
     atomic_bool keeps_set_id;
+    atomic_bool direct; /* fd was opened with O_DIRECT */
 
     pthread_mutex_t lock; /* guards the members below */
     unsigned changing;    /* calls under way that change the file and keep its set-id bits */
@@ -129,6 +133,9 @@ static bool left_in_cache(struct io_fd *io, size_t length)
 static int fd_read(struct bale_io *io, void *data, size_t length, uint64_t position, size_t *got)
 {
     struct io_fd *f = fd_of(io);
+
+    if (atomic_load(&f->direct))
+        return bale_direct_read(f->fd, data, length, position, got);
     int err = transfer(f, data, length, position, false, got);
 
     if (err == BALE_OK && left_in_cache(f, length))
@@ -219,6 +226,38 @@ static int fd_allocate(struct bale_io *io, uint64_t position, uint64_t length)
     return change_blocks(io, FALLOC_FL_KEEP_SIZE, position, length);
 }
 
+/* O_NOATIME is the owner's. */
+static int open_again(int fd, int flags)
+{
+    char path[32];
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int again = bale_open_now(path, flags | O_NOATIME);
+    return again < 0 && errno == EPERM ? bale_open_now(path, flags) : again;
+}
+
+static int fd_renew(struct bale_io *io)
+{
+    struct io_fd *f = fd_of(io);
+    bool direct = true;
+    int fd = open_again(f->fd, O_RDONLY | O_DIRECT);
+
+    if (fd < 0 && errno == EINVAL) { /* the file system has no O_DIRECT */
+        direct = false;
+        fd = open_again(f->fd, O_RDONLY);
+        (void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED);
+    }
+    if (fd < 0 && (errno == ENOENT || errno == ESTALE))
+        return BALE_OK; /* it has been removed, and what is open still shows it */
+    if (fd < 0)
+        return bale_err_from_errno(errno);
+    /* Reads that are under way go on with the old one. Aligned reads suit both. */
+    atomic_store(&f->direct, atomic_load(&f->direct) || direct);
+    int e = dup3(fd, f->fd, O_CLOEXEC) < 0 ? errno : 0;
+    close(fd);
+    return e ? bale_err_from_errno(e) : BALE_OK;
+}
+
 static int fd_close(struct bale_io *io)
 {
     struct io_fd *f = fd_of(io);
@@ -240,6 +279,14 @@ static const struct bale_io_ops fd_ops = {
     .close = fd_close,
 };
 
+/* Of one that is only read. */
+static const struct bale_io_ops remote_ops = {
+    .read = fd_read,
+    .size = fd_size,
+    .renew = fd_renew,
+    .close = fd_close,
+};
+
 int bale_io_open_fd(int fd, struct bale_io **io)
 {
     struct io_fd *f = malloc(sizeof *f);
@@ -253,6 +300,11 @@ int bale_io_open_fd(int fd, struct bale_io **io)
     pthread_mutex_init(&f->lock, NULL);
     *io = &f->io;
     return BALE_OK;
+}
+
+void bale_io_set_remote(struct bale_io *io)
+{
+    io->ops = &remote_ops;
 }
 
 void bale_io_keep_set_id(struct bale_io *io)

@@ -9,53 +9,6 @@ static bool is_certain(const struct bale_container_config *config, uint32_t sess
     return bale_container_session(config, session) == BALE_SESSION_CERTAIN;
 }
 
-/* BALE_OK if a container whose slots are zeros is an empty file, else BALE_E_CORRUPT. */
-static int choose_blank(const struct bale_container_config *config, struct bale_root_choice *choice)
-{
-    choice->session = config->session_state ? config->session_state(config->session_arg, 0)
-                                            : BALE_SESSION_UNCERTAIN;
-    choice->blank = true;
-    return choice->session == BALE_SESSION_CERTAIN ? BALE_E_CORRUPT : BALE_OK;
-}
-
-static void empty_attr(const struct bale_container_attr *defaults, struct bale_container_attr *attr)
-{
-    *attr = *defaults;
-    attr->size = attr->generation = attr->stored = 0;
-}
-
-int bale_container_choose(struct bale_io *io, const struct bale_container_config *config,
-                          struct bale_root_choice *choice)
-{
-    uint8_t head[BALE_DATA_START];
-    const struct bale_root *newest;
-    size_t length;
-    int err;
-
-    *choice = (struct bale_root_choice){0};
-    err = io->ops->read(io, head, sizeof head, 0, &length);
-    if (err == BALE_OK)
-        err = bale_roots_read(head, length, &choice->roots);
-    if (err == BALE_E_BLANK) /* the first bytes are zeros */
-        err = choose_blank(config, choice);
-    if (err != BALE_OK)
-        return err;
-    if (choice->roots.newest < 0) {
-        choice->empty = true;
-        return BALE_OK;
-    }
-    newest = &choice->roots.root[choice->roots.newest];
-    choice->session = bale_container_session(config, newest->session);
-    if (choice->session == BALE_SESSION_CERTAIN) {
-        choice->check_newest = choice->roots.damaged;
-    } else {
-        choice->check_newest = newest->height != 0;
-        if (choice->session == BALE_SESSION_UNCERTAIN || !choice->roots.damaged)
-            choice->above = newest->durable;
-    }
-    return BALE_OK;
-}
-
 /* A settings page costs a second read; a damaged one is passed over. */
 static void peek_root(struct bale_io *io, const struct bale_root *root,
                       struct bale_container_attr *attr)
@@ -83,7 +36,7 @@ int bale_container_peek(struct bale_io *io, const struct bale_container_config *
     if (err != BALE_OK)
         return err;
     if (choice.empty)
-        empty_attr(defaults, attr);
+        bale_container_empty_attr(defaults, attr);
     else
         peek_root(io, &choice.roots.root[choice.roots.newest], attr);
     return choice.check_newest ? BALE_E_UNVERIFIED : BALE_OK;
@@ -124,15 +77,6 @@ static void derive_durable(struct bale_container *c, const struct bale_roots *ro
     c->sync_before_write = true;
 }
 
-/* Makes the root in slot the container's. */
-static void adopt(struct bale_container *c, const struct bale_roots *roots, int slot)
-{
-    c->root = roots->root[slot];
-    c->slot = slot;
-    atomic_store(&c->id, c->root.container_id);
-    bale_container_root_attr(&c->root, &c->attr);
-}
-
 static bool may_write(const struct bale_container *c)
 {
     return !c->read_only && !bale_container_is_broken(c);
@@ -155,7 +99,7 @@ static int confirm(struct bale_container *c)
 /* Uses the newest root as it is, and keeps the container as it is until somebody decides. */
 static int hold_newest(struct bale_container *c, const struct bale_roots *roots)
 {
-    adopt(c, roots, roots->newest);
+    bale_container_adopt(c, roots, roots->newest);
     c->recovery = BALE_RECOVERY_DAMAGE;
     c->read_only = true;
     return BALE_OK;
@@ -166,7 +110,7 @@ static int use_older(struct bale_container *c, const struct bale_root_choice *ch
     c->rejected = choice->roots.root[choice->roots.newest].generation;
     c->recovery =
         choice->session == BALE_SESSION_UNKNOWN ? BALE_RECOVERY_MISSING : BALE_RECOVERY_CUT_OFF;
-    adopt(c, &choice->roots, choice->roots.fallback);
+    bale_container_adopt(c, &choice->roots, choice->roots.fallback);
     return confirm(c);
 }
 
@@ -193,7 +137,7 @@ static int choose_verified(struct bale_container *c, const struct bale_root_choi
                                choice->session == BALE_SESSION_UNKNOWN ? &missing : NULL);
 
     if (err == BALE_OK) {
-        adopt(c, roots, roots->newest);
+        bale_container_adopt(c, roots, roots->newest);
         return confirm(c);
     }
     if (err != BALE_E_CORRUPT || choice->session == BALE_SESSION_CERTAIN)
@@ -220,7 +164,7 @@ static int use_picked(struct bale_container *c, const struct bale_roots *roots)
     c->generation = roots->root[roots->newest].generation;
     if (slot != roots->newest)
         c->rejected = c->generation;
-    adopt(c, roots, slot);
+    bale_container_adopt(c, roots, slot);
     c->read_only = true;
     return BALE_OK;
 }
@@ -235,6 +179,7 @@ static int choose_root(struct bale_container *c, char *feature)
         memcpy(feature, choice.roots.feature, sizeof choice.roots.feature);
     if (err != BALE_OK)
         return err;
+    c->seen = choice.empty ? (struct bale_root){0} : choice.roots.root[choice.roots.newest];
     if (choice.roots.damaged)
         c->recovery = BALE_RECOVERY_SLOT;
     if (choice.blank) {
@@ -252,23 +197,36 @@ static int choose_root(struct bale_container *c, char *feature)
     c->generation = choice.roots.root[choice.roots.newest].generation;
     if (choice.check_newest)
         return choose_verified(c, &choice);
-    adopt(c, &choice.roots, choice.roots.newest);
+    bale_container_adopt(c, &choice.roots, choice.roots.newest);
     if (!c->read_only)
         derive_durable(c, &choice.roots);
     return BALE_OK;
 }
 
-/* Takes over what the settings page says. If it is damaged, so is the index: the container opens,
- * and reading and writing fail. */
-static int take_settings(struct bale_container *c)
+/* The result looks damaged, or cut off by a crash. */
+static bool is_suspect(int err, const struct bale_container *c)
 {
-    int err = bale_index_read_settings(&c->index);
+    return err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED || err == BALE_E_IO ||
+           (err == BALE_OK && c->recovery != BALE_RECOVERY_NONE);
+}
 
-    if (err == BALE_OK && c->index.settings_ref.length > 0) {
-        c->root.field = c->attr.setting.field = c->index.settings.field;
-        c->root.rounds = c->attr.rounds = c->index.settings.rounds;
+/* Beside a writer: what looks damaged may have been replaced while it was verified. Then there is a
+ * newer root, which is a living writer's and needs no verification. */
+static int choose_beside(struct bale_container *c, char *feature)
+{
+    for (;;) {
+        c->attr = c->empty;
+        c->recovery = BALE_RECOVERY_NONE;
+        c->rejected = 0;
+        int err = choose_root(c, feature);
+        if (!is_suspect(err, c) || (feature && *feature))
+            return err;
+        uint64_t epoch = c->epoch;
+        if (!bale_container_reconsider(c, err))
+            return err;
+        if (c->epoch != epoch)
+            return BALE_OK;
     }
-    return err == BALE_E_CORRUPT ? BALE_OK : err;
 }
 
 int bale_container_open(struct bale_io *io, const struct bale_container_config *config,
@@ -283,15 +241,16 @@ int bale_container_open(struct bale_io *io, const struct bale_container_config *
         *feature = '\0';
     if (!c)
         return BALE_E_NOMEM;
-    empty_attr(defaults, &c->attr);
-    err = choose_root(c, feature);
+    bale_container_empty_attr(defaults, &c->empty);
+    c->attr = c->empty;
+    err = c->config->follows ? choose_beside(c, feature) : choose_root(c, feature);
     if (err != BALE_OK) {
         (void)bale_container_destroy(c);
         return err;
     }
     bale_container_note_durable(c);
     bale_index_init(&c->index, io, c->root.generation > 0 ? &c->root : NULL, c->attr.extent);
-    err = take_settings(c);
+    err = bale_container_take_settings(c);
     c->next = c->attr;
     if (err != BALE_OK)
         (void)bale_container_destroy(c);

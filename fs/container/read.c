@@ -42,6 +42,8 @@ static uint32_t extent_of(struct bale_container *c)
 static int check_stale(struct bale_container *c, const struct bale_segment *segment, uint64_t from,
                        int err)
 {
+    if (err != BALE_OK && bale_container_reconsider(c, err))
+        return BALE_E_STALE;
     if ((err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED) && has_moved(c, segment, from))
         return BALE_E_STALE;
     return err;

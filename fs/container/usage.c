@@ -67,14 +67,14 @@ static int count_root(struct bale_container *c, struct count *count)
     return err;
 }
 
-int bale_container_usage(struct bale_container *c, struct bale_container_usage *usage)
+/* Under the writer lock. */
+static int count_all(struct bale_container *c, struct bale_container_usage *usage)
 {
     struct count count = {.usage = usage};
     uint64_t used;
     int err = BALE_OK;
 
     memset(usage, 0, sizeof *usage);
-    bale_container_lock_writer(c);
     if (c->root.generation > 0) {
         err = count_root(c, &count);
         usage->height = c->index.height;
@@ -83,6 +83,18 @@ int bale_container_usage(struct bale_container *c, struct bale_container_usage *
         if (used < c->root.end - BALE_DATA_START)
             usage->free = c->root.end - BALE_DATA_START - used;
     }
-    bale_container_unlock_writer(c);
+    return err;
+}
+
+int bale_container_usage(struct bale_container *c, struct bale_container_usage *usage)
+{
+    unsigned tries = 0;
+    int err;
+
+    do {
+        bale_container_lock_writer(c);
+        err = count_all(c, usage);
+        bale_container_unlock_writer(c);
+    } while (err != BALE_OK && ++tries < BALE_MOVED_TRIES && bale_container_reconsider(c, err));
     return err;
 }

@@ -23,6 +23,7 @@
 #include "fs/fuse/caller.h"
 #include "fs/fuse/ctime.h"
 #include "fs/fuse/drop.h"
+#include "fs/fuse/follow.h"
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/in_flight.h"
 #include "fs/fuse/interrupt.h"
@@ -54,22 +55,6 @@ struct daemon {
 
 /* ---- The start ---- */
 
-/* The lock is its owner's and root's: others could keep writers out with it. So they read without
- * it. That nobody writes to the store now, the lock of its directory has told. */
-static int open_unguarded(struct daemon *d)
-{
-    const char *path = d->options->store;
-    int err = bale_store_open(path, BALE_STORE_UNLOCKED, &d->mount.store, d->why);
-    if (err != BALE_OK)
-        return err;
-    d->mount.unguarded = true;
-    bale_log(BALE_LOG_WARNING,
-             "%s: its lock is for its owner: mounted without it: what is written to the store "
-             "meanwhile may give I/O errors here until a file is opened again",
-             path);
-    return BALE_OK;
-}
-
 static int open_store(struct daemon *d)
 {
     struct bale_mount *mount = &d->mount;
@@ -80,10 +65,8 @@ static int open_store(struct daemon *d)
     if (err != BALE_OK)
         return err;
     err = bale_store_open_takeover(
-        d->options->store, d->options->read_only ? BALE_STORE_READONLY : BALE_STORE_WRITE,
+        d->options->store, d->options->read_only ? BALE_STORE_BESIDE : BALE_STORE_WRITE,
         d->options->takeover[0] ? d->options->takeover : NULL, &mount->store, d->why);
-    if (err == BALE_E_PERM && d->options->read_only)
-        err = open_unguarded(d);
     if (err != BALE_OK)
         return err;
     d->store_fd = openat(bale_store_root_fd(mount->store), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -179,6 +162,8 @@ static int create_parts(struct daemon *d, const struct bale_descriptors *descrip
     if (err)
         return bale_err_from_errno(err);
     bale_nodes_on_full(mount->nodes, bale_opened_wait_close, mount);
+    if (mount->beside)
+        bale_nodes_set_beside(mount->nodes);
     err = create_shares(mount, descriptors);
     if (err == BALE_OK)
         err = bale_ctimes_create(memory, &mount->ctimes);
@@ -194,6 +179,8 @@ static int create_parts(struct daemon *d, const struct bale_descriptors *descrip
         err = bale_in_flight_create(mount, &mount->in_flight);
     if (err == BALE_OK)
         err = bale_drops_create(&mount->session, &mount->drops);
+    if (err == BALE_OK && mount->beside)
+        err = bale_follower_create(mount);
     return err;
 }
 
@@ -219,7 +206,7 @@ static int daemon_start(struct daemon *d)
         (void)!chdir("/");
     mount->owner = geteuid();
     mount->as_root = mount->owner == 0;
-    mount->read_only = d->options->read_only;
+    mount->read_only = mount->beside = d->options->read_only;
     mount->direct = d->options->direct;
     mount->modes_in_container = bale_store_config(mount->store)->modes_in_container;
     bale_store_defaults(mount->store, &mount->defaults);
@@ -330,6 +317,7 @@ static int daemon_end(struct daemon *d, bool served)
     if (d->watcher >= 0)
         bale_watcher_report_end(d->watcher, d->mountpoint, &d->identity);
     bale_drops_stop(mount->drops);
+    bale_follower_stop(mount->follower);
     if (d->session)
         bale_session_stop(d->session);
     bale_freeze_limit_destroy(mount->freeze_limit);
@@ -344,6 +332,7 @@ static int daemon_end(struct daemon *d, bool served)
         err = bale_volume_destroy(mount->volume);
     bale_session_destroy(d->session);
     bale_drops_destroy(mount->drops);
+    bale_follower_destroy(mount->follower);
     bale_in_flight_destroy(mount->in_flight);
     bale_freezer_destroy(mount->freezer);
     bale_interrupts_destroy(mount->interrupts);

@@ -26,10 +26,12 @@ static int peek_backing(struct bale_mount *mount, int fd, struct bale_container_
     if (real < 0)
         return bale_err_from_errno(errno);
     struct bale_io *io;
+    const struct bale_container_config *config = bale_volume_container_config(mount->volume);
     int err = bale_io_open_fd(real, &io);
     if (err == BALE_OK) {
-        err = bale_container_peek(io, bale_volume_container_config(mount->volume), &mount->defaults,
-                                  attr, NULL);
+        if (config->remote)
+            bale_io_set_remote(io);
+        err = bale_container_peek(io, config, &mount->defaults, attr, NULL);
         io->ops->close(io);
     }
     return err;
@@ -40,19 +42,21 @@ static int peek_backing(struct bale_mount *mount, int fd, struct bale_container_
 static int peek_container(struct bale_mount *mount, struct bale_node *node, int fd, off_t size,
                           struct bale_container_attr *attr)
 {
-    if (size == 0) {
+    /* Beside a writer the size may be an older one than that of the root. */
+    if (size == 0 && !mount->beside) {
         *attr = mount->defaults;
         attr->size = attr->generation = 0;
         return 0;
     }
-    if (node->marks & BALE_MARK_BROKEN)
+    if (node->marks & BALE_MARK_BROKEN && !mount->beside)
         return bale_err_to_errno(BALE_E_CORRUPT);
     int err = peek_backing(mount, fd, attr);
     if (err == BALE_E_UNVERIFIED && node->marks & BALE_MARK_HELD)
         return 0;
     if (err == BALE_E_UNVERIFIED) {
         atomic_fetch_or(&node->marks, BALE_MARK_UNCERTAIN);
-        return EAGAIN;
+        /* A writer's latest commits are uncertain; verifying them would make a listing slow. */
+        return mount->beside ? 0 : EAGAIN;
     }
     return bale_err_to_errno(err);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "fs/fuse/follow.h"
 #include "fs/fuse/in_flight.h"
 #include "fs/fuse/mode.h"
 #include "fs/fuse/opened.h"
@@ -50,6 +51,7 @@ static void status_reply(void *arg, int64_t result)
 struct read_op {
     fuse_req_t req;
     struct bale_mount *mount;
+    struct bale_node *node;       /* its file is open until the reply */
     struct bale_request *request; /* once the handler has ended before the callback */
     atomic_bool one_has_ended;
     struct bale_read read;
@@ -84,6 +86,7 @@ static void read_done(void *arg, int64_t result)
 {
     struct read_op *op = arg;
 
+    bale_follow_note(op->mount, op->node);
     if (result < 0) {
         /* EIO for damaged data, as on btrfs; EUCLEAN means damaged metadata. */
         fuse_reply_err(op->req, result == BALE_E_CORRUPT ? EIO : bale_err_to_errno((int)result));
@@ -99,7 +102,7 @@ static void read_done(void *arg, int64_t result)
 
 void bale_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
-    struct bale_opened *opened = bale_node_of(bale_mount_of(req), ino)->opened;
+    struct bale_node *node = bale_node_of(bale_mount_of(req), ino);
     struct read_op *op = calloc(1, sizeof *op);
 
     (void)fi;
@@ -109,8 +112,9 @@ void bale_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct
     }
     op->req = req;
     op->mount = bale_mount_of(req);
-    bale_opened_note_access(opened);
-    bale_file_read(opened->file, (uint64_t)off, size, &op->read, read_done, op);
+    op->node = node;
+    bale_opened_note_access(node->opened);
+    bale_file_read(node->opened->file, (uint64_t)off, size, &op->read, read_done, op);
     if (!atomic_load(&op->one_has_ended))
         op->request = bale_in_flight_detach(op->mount->in_flight);
     if (atomic_exchange(&op->one_has_ended, true))

@@ -116,7 +116,7 @@ void bale_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     pthread_mutex_unlock(&handles_lock);
     bale_memory_count(bale_volume_memory(mount->volume), (int64_t)sizeof *handle);
     fi->fh = (uintptr_t)handle;
-    fi->cache_readdir = fi->keep_cache = !mount->unguarded;
+    fi->cache_readdir = fi->keep_cache = !mount->beside;
     if (fuse_reply_open(req, fi) != 0)
         handle_unref(handle);
 }

@@ -45,8 +45,7 @@ static void entry_file_ready(struct bale_use *use, int e)
         fuse_reply_err(op->req, e);
         bale_node_unpin(use->mount->nodes, use->node);
     } else if (reply_entry(op->req, use->node, op->fd, NULL) == EAGAIN) {
-        /* The file was closed already, and is uncertain again: on a read-only mount, after a writer
-         * elsewhere has ended. */
+        /* The file was closed already, and is uncertain again. */
         fuse_reply_err(op->req, EIO);
         bale_node_unpin(use->mount->nodes, use->node);
     }

@@ -7,6 +7,7 @@
  *   sync_tree, unsynced                                   what a sync must reach one by one
  *   capability, opened_file, opened, opened_query         the one bale_file of a node
  *   in_flight, with effects and queued                    what is being handled
+ *   follow                                                commits of a writer elsewhere
  *   attr, mode                                            attributes and permissions
  *   lookup, names                                         entries and names
  *   the handlers (ops.h)                                  one for each request
@@ -34,10 +35,11 @@
  * this mount is the only writer of the store and every change comes through the kernel. */
 #define BALE_CACHE_SECONDS 3600.0
 #define BALE_ABSENT_SECONDS 10.0
-#define BALE_UNGUARDED_SECONDS 1.0 /* for both where that does not hold */
+#define BALE_BESIDE_SECONDS 0.5 /* for both beside a writer */
 
 struct bale_ctimes;
 struct bale_drops;
+struct bale_follower;
 struct bale_freeze_limit;
 struct bale_freezer;
 struct bale_in_flight;
@@ -61,7 +63,7 @@ struct bale_mount {
     bool backing_acls;                   /* the store keeps POSIX ACLs */
     bool dont_mask; /* this process, not the kernel, applies the caller's umask */
     bool read_only;
-    bool unguarded;     /* without the store's lock, which is another user's: somebody may write */
+    bool beside;        /* somebody else may write to the store: what it commits is followed */
     bool direct;        /* io=direct */
     bool hides_set_id;  /* regular files show no set-id bits and no capabilities */
     bool hides_devices; /* device nodes show no device */
@@ -73,6 +75,7 @@ struct bale_mount {
     struct bale_in_flight *in_flight;
     struct bale_drops *drops;
     struct bale_unsynced *unsynced;  /* NULL: syncfs() is believed */
+    struct bale_follower *follower;  /* NULL: not beside */
     struct bale_shares *files;       /* descriptors of containers */
     struct bale_shares *directories; /* open directories that are kept open */
 
@@ -88,7 +91,7 @@ struct bale_mount {
 
 static inline double bale_mount_cache_seconds(const struct bale_mount *mount, double seconds)
 {
-    return mount->unguarded ? BALE_UNGUARDED_SECONDS : seconds;
+    return mount->beside ? BALE_BESIDE_SECONDS : seconds;
 }
 
 static inline struct bale_mount *bale_mount_of(fuse_req_t req)

@@ -4,6 +4,7 @@
 
 #include "format/err.h"
 #include "fs/fuse/capability.h"
+#include "fs/fuse/follow.h"
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/in_flight.h"
 #include "fs/fuse/mode.h"
@@ -40,6 +41,7 @@ static void open_finish(struct open_op *op, int e)
         bale_use_end(mount, node);
     } else {
         bale_use_add_handle(&op->use, &op->fi);
+        bale_follow_note(mount, node);
         if (fuse_reply_open(op->req, &op->fi) != 0) {
             /* The open was interrupted, so the kernel will not send a release. */
             bale_use_drop_handle(mount, node, &op->fi);
@@ -77,6 +79,7 @@ static void open_file_ready(struct bale_use *use, int e)
         open_destroy(op);
         return;
     }
+    bale_follow_open(use->mount, node);
     if (writes && !node->opened->writable) {
         open_finish(op, bale_opened_refusal(node->opened));
         return;

@@ -330,6 +330,16 @@ static unsigned cached_writers_of(const struct fuse_file_info *fi)
     return !bale_handle_is_direct(fi) && (fi->flags & O_ACCMODE) != O_RDONLY;
 }
 
+/* Whether the pages that the kernel may have of the file show the commit that is read now. With the
+ * lock. */
+static bool has_present_pages(struct bale_node *node)
+{
+    uint32_t stamp = bale_file_stamp(node->opened->file);
+    uint32_t none = 0;
+
+    return atomic_compare_exchange_strong(&node->shown, &none, stamp) || none == stamp;
+}
+
 void bale_use_add_handle(struct bale_use *use, struct fuse_file_info *fi)
 {
     struct bale_mount *mount = use->mount;
@@ -340,10 +350,10 @@ void bale_use_add_handle(struct bale_use *use, struct fuse_file_info *fi)
     fi->fh = direct;
     fi->direct_io = direct;
     fi->parallel_direct_writes = direct;
-    fi->keep_cache = !direct && !mount->unguarded;
     /* A reader has written nothing that its close would have to flush. */
     fi->noflush = (fi->flags & O_ACCMODE) == O_RDONLY;
     pthread_mutex_lock(&mount->opened_lock);
+    fi->keep_cache = !direct && (!mount->beside || has_present_pages(use->node));
     use->node->opened->handles++;
     use->node->opened->mappers += mappers_of(fi->flags);
     use->node->opened->cached_writers += cached_writers_of(fi);

@@ -37,7 +37,8 @@ struct bale_opened {
     void *capability;           /* security.capability as set since the open (capability.h) */
     size_t capability_size;
     struct bale_use *waiters;          /* uses that wait for the open or the close */
-    struct bale_job job;               /* opens the file */
+    bool following;                    /* the job follows a writer, and has a use */
+    struct bale_job job;               /* opens the file; or follows a writer (follow.c) */
     struct bale_opened *next, *before; /* mount->opened */
 };
 

@@ -62,6 +62,11 @@ static void note_recovery(struct bale_opened *opened, const struct bale_file *fi
     bool held;
     enum bale_recovery recovery = bale_file_recovery(file, &held);
 
+    /* Beside a writer that is so until the next commit; what a crash has left, the next writer
+     * reports. */
+    if (opened->mount->beside &&
+        (recovery == BALE_RECOVERY_SLOT || recovery == BALE_RECOVERY_CUT_OFF))
+        recovery = BALE_RECOVERY_NONE;
     if (recovery == BALE_RECOVERY_NONE) {
         atomic_fetch_and(&node->marks, ~(uint32_t)(BALE_MARK_REPORTED | BALE_MARK_HELD));
         return;
@@ -88,7 +93,7 @@ int bale_opened_open_file(struct bale_opened *opened, struct bale_file **file)
     uint32_t marks = node->marks;
     struct bale_proc_path path = bale_proc_path(fd);
     /* Verifying writes a root, which takes security.capability away. */
-    if (marks & (BALE_MARK_UNCERTAIN | BALE_MARK_CAPABILITY))
+    if (!mount->read_only && marks & (BALE_MARK_UNCERTAIN | BALE_MARK_CAPABILITY))
         bale_capability_save(opened, path.text);
     bale_node_path(mount->nodes, node, label, sizeof label);
     int err = bale_file_open(mount->volume, fd, &opened->defaults, label, file, feature);
@@ -98,7 +103,7 @@ int bale_opened_open_file(struct bale_opened *opened, struct bale_file **file)
     }
     if (marks & BALE_MARK_MADE && mount->keeps_made)
         bale_file_trust(*file);
-    if (marks & BALE_MARK_UNCERTAIN)
+    if (!mount->read_only && marks & BALE_MARK_UNCERTAIN)
         bale_capability_restore(opened, path.text);
     atomic_fetch_and(&node->marks, ~(uint32_t)(BALE_MARK_UNCERTAIN | BALE_MARK_BROKEN));
     note_recovery(opened, *file, label);

@@ -19,6 +19,8 @@ bool bale_opened_is_mappable(struct bale_mount *mount, struct bale_node *node)
 
 void bale_opened_note_access(struct bale_opened *opened)
 {
+    if (opened->mount->read_only)
+        return;
     if (!atomic_load_explicit(&opened->accessed, memory_order_relaxed) &&
         !atomic_exchange(&opened->accessed, true)) {
         int fd = bale_file_fd(opened->file);

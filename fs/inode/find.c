@@ -16,10 +16,25 @@ struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino)
     return node;
 }
 
+/* Whether the node may get another name than it has. A directory that was moved into one that is
+ * still known below it must wait until that one is found at its new place. */
+static bool may_take_name(const struct bale_nodes *nodes, const struct bale_node *node,
+                          const struct bale_node *dir, const char *name)
+{
+    const struct bale_node *above = dir;
+
+    if (node == nodes->root || bale_node_is_named(node, dir, name))
+        return false;
+    while (above && above != node)
+        above = above->parent;
+    return !above;
+}
+
 /* Finds or makes the node of an inode and adds the name to it. On success the lock is held when it
- * returns; else ENOMEM. */
+ * returns; else ENOMEM. *left: for bale_nodes_unlock. */
 static int find_or_insert(struct bale_nodes *nodes, const struct stat *st, int64_t btime,
-                          struct bale_node *dir, const char *name, struct bale_node **out)
+                          struct bale_node *dir, const char *name, struct bale_node **out,
+                          struct bale_node **left)
 {
     char *copy = name ? strdup(name) : NULL;
     struct bale_node *new_node = calloc(1, sizeof *new_node);
@@ -30,6 +45,7 @@ static int find_or_insert(struct bale_nodes *nodes, const struct stat *st, int64
         return ENOMEM;
     }
     btime = nodes->has_births ? btime : 0;
+    *left = NULL;
     pthread_mutex_lock(&nodes->lock);
     struct bale_node *node = bale_node_at(nodes, st->st_ino);
     if (node &&
@@ -56,6 +72,9 @@ static int find_or_insert(struct bale_nodes *nodes, const struct stat *st, int64
     if (!node->name && name && node != nodes->root) {
         bale_node_set_name(nodes, node, dir, copy);
         copy = NULL;
+    } else if (nodes->beside && name && may_take_name(nodes, node, dir, name)) {
+        *left = bale_node_set_name(nodes, node, dir, copy);
+        copy = NULL;
     } else if (name && st->st_nlink > 1 && !S_ISDIR(st->st_mode) &&
                !bale_node_is_named(node, dir, name)) {
         bale_node_add_link(nodes, node, dir, name);
@@ -76,13 +95,14 @@ int bale_node_lookup(struct bale_nodes *nodes, struct bale_node *dir, const char
         return err;
     int found = -1;
     int64_t btime;
+    struct bale_node *left;
     err = bale_node_open_at(nodes, dir_fd, name, &found);
     if (!err)
         err = bale_stat_fd(found, st, &btime);
     if (!err && st->st_dev != nodes->device)
         err = EXDEV;
     if (!err)
-        err = find_or_insert(nodes, st, btime, dir, name, node);
+        err = find_or_insert(nodes, st, btime, dir, name, node, &left);
     if (!err) {
         if ((*node)->fd < 0) {
             bale_node_adopt(nodes, *node, found);
@@ -90,7 +110,7 @@ int bale_node_lookup(struct bale_nodes *nodes, struct bale_node *dir, const char
         }
         bale_node_add_pin(nodes, *node);
         *fd = (*node)->fd;
-        bale_nodes_unlock(nodes, NULL);
+        bale_nodes_unlock(nodes, left);
     }
     if (found >= 0)
         close(found);
@@ -102,17 +122,18 @@ int bale_node_add(struct bale_nodes *nodes, struct bale_node *dir, const char *n
                   bool keep, struct bale_node **node, struct stat *st)
 {
     int64_t btime;
+    struct bale_node *left;
     int err = bale_stat_fd(fd, st, &btime);
 
     if (!err)
-        err = find_or_insert(nodes, st, btime, dir, name, node);
+        err = find_or_insert(nodes, st, btime, dir, name, node, &left);
     if (!err) {
         (*node)->refs++;
         if (keep && (*node)->fd < 0) {
             bale_node_adopt(nodes, *node, fd);
             keep = false;
         }
-        bale_nodes_unlock(nodes, NULL);
+        bale_nodes_unlock(nodes, left);
     }
     if (keep)
         close(fd);

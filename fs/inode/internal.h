@@ -47,6 +47,7 @@ struct bale_nodes {
     struct bale_memory *memory;
     uint64_t device; /* st_dev of the whole store */
     bool has_births; /* a file keeps its time of birth */
+    bool beside;     /* bale_nodes_set_beside */
     struct bale_node *root;
     struct bale_node **table;
     size_t buckets, count;

@@ -137,6 +137,11 @@ void bale_nodes_on_full(struct bale_nodes *nodes, bool (*full)(void *arg), void 
     nodes->full_arg = arg;
 }
 
+void bale_nodes_set_beside(struct bale_nodes *nodes)
+{
+    nodes->beside = true;
+}
+
 /* ---- Lifetime ---- */
 
 static int64_t name_bytes(const char *name)

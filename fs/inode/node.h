@@ -36,7 +36,8 @@ struct bale_node {
     struct bale_opened *opened;
     _Atomic uint32_t mode; /* type, which never changes, and permissions */
     _Atomic uint32_t marks;
-    uint32_t unsynced; /* fs/fuse/unsynced.c's; 0 when the node is freed */
+    uint32_t unsynced;      /* fs/fuse/unsynced.c's; 0 when the node is freed */
+    _Atomic uint32_t shown; /* fs/fuse/follow.c's */
 
     /* The table's, guarded by its lock. */
     int fd;
@@ -64,6 +65,9 @@ uint64_t bale_nodes_count(struct bale_nodes *nodes);
  * runs without the table's lock, but may run inside a pin. */
 bool bale_nodes_evict(struct bale_nodes *nodes);
 void bale_nodes_on_full(struct bale_nodes *nodes, bool (*full)(void *arg), void *arg);
+/* Before the first lookup: others change names in the store and report nothing. The name by which a
+ * node was found last is then the one that it has. */
+void bale_nodes_set_beside(struct bale_nodes *nodes);
 
 /* ---- Lifetime ---- */
 

@@ -39,8 +39,9 @@ struct bale_sessions {
     /* "writer" of sessions.json: a random number of each writer that opens the store. */
     char writer[BALE_WRITER_SIZE];
     char writer_before[BALE_WRITER_SIZE]; /* whose file it was when the store was opened */
-    struct bale_sessions_version version; /* what this mount wrote; guarded by bale_store.change */
-    bool present;                         /* sessions.json existed when the store was opened */
+    /* What this mount wrote or, beside a writer, read; guarded by bale_store.change. */
+    struct bale_sessions_version version;
+    bool present; /* sessions.json existed when the store was opened */
     bool unclean; /* the session before this mount's did not end cleanly; set when opening */
     bool tainted;
 };
@@ -127,6 +128,8 @@ int bale_config_new(const struct bale_store_config *config, const char *path, js
 
 /* session_file.c */
 int bale_sessions_read(struct bale_store *store, struct bale_reason *why);
+/* Reads it again if it has changed. True: it has, and the list is another one. */
+bool bale_sessions_read_again(struct bale_store *store);
 /* errno is set on failure. Under change, except while the store is opened. */
 int bale_sessions_write(struct bale_store *store, const struct bale_session_list *list);
 bool bale_sessions_new_writer(struct bale_sessions *sessions); /* false: no random numbers */

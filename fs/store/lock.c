@@ -239,7 +239,8 @@ void bale_lock_release(struct bale_store *store)
 
 /* ---- Querying -------------------------------------------------------------------------------- */
 
-static bool find_lock_holder(int dir, int fd, struct bale_holder *holder)
+/* writers: readers do not count. */
+static bool find_lock_holder(int dir, int fd, bool writers, struct bale_holder *holder)
 {
     bool text = bale_holder_read(dir, holder) == 0 && holder->present;
     int e = bale_store_platform.flock(fd, LOCK_SH | LOCK_NB) == 0 ? 0 : errno;
@@ -250,8 +251,9 @@ static bool find_lock_holder(int dir, int fd, struct bale_holder *holder)
         if (text && bale_holder_judge(holder, &view) != BALE_HOLDER_GONE)
             return true;
         /* We have it shared: only readers may have it too. */
-        snprintf(holder->who, sizeof holder->who, "a read-only mount");
-        return bale_store_platform.flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+        snprintf(holder->who, sizeof holder->who, "a balefs fsck or export");
+        return !writers && bale_store_platform.flock(fd, LOCK_EX | LOCK_NB) < 0 &&
+               errno == EWOULDBLOCK;
     }
     if (e == EWOULDBLOCK) {
         if (!text)
@@ -275,8 +277,8 @@ static bool find_directory_holder(int root, struct bale_holder *holder)
     return err == BALE_E_BUSY;
 }
 
-/* False: the store is not locked. */
-static bool find_holder(const char *path, struct bale_holder *holder)
+/* writers: readers do not count. False: the store is not locked. */
+static bool find_holder(const char *path, bool writers, struct bale_holder *holder)
 {
     int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int dir = -1;
@@ -285,7 +287,7 @@ static bool find_holder(const char *path, struct bale_holder *holder)
 
     if (root >= 0 && bale_store_directory_open(root, &dir) == 0 &&
         bale_store_file_open(dir, BALE_LOCK, O_RDONLY, &fd) == 0)
-        locked = find_lock_holder(dir, fd, holder);
+        locked = find_lock_holder(dir, fd, writers, holder);
     locked = locked || (root >= 0 && find_directory_holder(root, holder));
     if (fd >= 0)
         close(fd);
@@ -299,7 +301,7 @@ static bool find_holder(const char *path, struct bale_holder *holder)
 bool bale_store_locked_by(const char *path, char *name, size_t size)
 {
     struct bale_holder holder;
-    bool locked = find_holder(path, &holder);
+    bool locked = find_holder(path, false, &holder);
 
     if (locked)
         snprintf(name, size, "%s", holder.who);
@@ -311,7 +313,17 @@ pid_t bale_store_locked_here(const char *path)
     const struct bale_lock_view by_text = {.flocked = false};
     struct bale_holder holder = {.present = false};
 
-    return find_holder(path, &holder) && bale_holder_judge(&holder, &by_text) == BALE_HOLDER_RUNS
+    return find_holder(path, true, &holder) && bale_holder_judge(&holder, &by_text) == BALE_HOLDER_RUNS
                ? holder.pid
                : 0;
+}
+
+bool bale_store_written_by(const char *path, char *name, size_t size)
+{
+    struct bale_holder holder;
+    bool locked = find_holder(path, true, &holder);
+
+    if (locked)
+        snprintf(name, size, "%s", holder.who);
+    return locked;
 }

@@ -89,7 +89,7 @@ int bale_lock_report_taken(const char *path, int dir, const struct bale_lock_oth
 
     if (!other->writer)
         return bale_store_fail(why, BALE_E_BUSY,
-                               "%s: is mounted read-only by another process: unmount that first",
+                               "%s: is being read by a balefs fsck or export: wait for its end",
                                path);
     bale_holder_parse("", 0, &holder);
     if (dir >= 0)

@@ -211,6 +211,15 @@ bool bale_platform_is_network(int fd)
            has_type(fd, magics, sizeof magics / sizeof magics[0]);
 }
 
+/* On overlayfs, a file that is open for reading stays that of the lower directory when a writer
+ * copies it up. */
+bool bale_platform_may_be_stale(int fd)
+{
+    static const uint32_t magics[] = {OVERLAYFS_SUPER_MAGIC};
+
+    return bale_platform_is_network(fd) || has_type(fd, magics, 1);
+}
+
 bool bale_platform_believes_syncfs(int fd)
 {
     static const uint32_t magics[] = {

@@ -39,6 +39,9 @@ uint64_t bale_platform_pid_namespace(void);
 bool bale_platform_process_user(pid_t pid, uid_t *user);
 /* Whether other machines may have fd's file system mounted too. */
 bool bale_platform_is_network(int fd);
+/* Whether a descriptor in fd's file system that stays open, or the page cache, may not show what a
+ * writer elsewhere has written. */
+bool bale_platform_may_be_stale(int fd);
 /* Whether syncfs() on fd's file system makes all that was written to it durable (doc/durability.md
  * has the reasons). False for a type that is not known. */
 bool bale_platform_believes_syncfs(int fd);

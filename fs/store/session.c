@@ -314,15 +314,30 @@ static enum bale_session_state state_in(const struct bale_sessions *sessions, ui
     return known ? BALE_SESSION_CERTAIN : BALE_SESSION_UNKNOWN;
 }
 
-enum bale_session_state bale_session_state(const void *store, uint32_t session)
+static enum bale_session_state present_state(struct bale_sessions *sessions, uint32_t session,
+                                             bool *new)
 {
-    /* Locking the mutex is the only change of a constant store. */
-    struct bale_sessions *sessions =
-        (struct bale_sessions *)&((const struct bale_store *)store)->sessions;
     enum bale_session_state state;
 
     pthread_mutex_lock(&sessions->lock);
     state = state_in(sessions, session);
+    *new = session > sessions->list.last &&session - sessions->list.last <= ROOM;
     pthread_mutex_unlock(&sessions->lock);
     return state;
+}
+
+enum bale_session_state bale_session_state(const void *arg, uint32_t session)
+{
+    /* What it changes has locks of its own. */
+    struct bale_store *store = (struct bale_store *)arg;
+    struct bale_sessions *sessions = &store->sessions;
+    bool new;
+    enum bale_session_state state = present_state(sessions, session, &new);
+
+    if (store->access != BALE_STORE_BESIDE)
+        return state;
+    if (state != BALE_SESSION_CERTAIN && bale_sessions_read_again(store))
+        state = present_state(sessions, session, &new);
+    /* The file that lists it was replaced, and this machine does not see it yet. */
+    return state == BALE_SESSION_UNKNOWN && new ? BALE_SESSION_UNCERTAIN : state;
 }

@@ -13,6 +13,29 @@
 #include "fs/store/file.h"
 #include "fs/store/internal.h"
 
+/* ---- Its version ------------------------------------------------------------------------------ */
+
+static bool find_version(const struct bale_store *store, struct bale_sessions_version *version)
+{
+    struct statx st;
+
+    *version = (struct bale_sessions_version){0};
+    if (statx(store->dir_fd, BALE_SESSIONS, AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC,
+              STATX_INO | STATX_SIZE | STATX_MTIME, &st) < 0)
+        return false;
+    *version = (struct bale_sessions_version){.inode = st.stx_ino,
+                                              .size = st.stx_size,
+                                              .seconds = st.stx_mtime.tv_sec,
+                                              .nanoseconds = st.stx_mtime.tv_nsec};
+    return true;
+}
+
+static bool is_version(const struct bale_sessions_version *a, const struct bale_sessions_version *b)
+{
+    return a->inode == b->inode && a->size == b->size && a->seconds == b->seconds &&
+           a->nanoseconds == b->nanoseconds;
+}
+
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 static bool parse_entry(struct bale_session_list *list, const json_t *json)
@@ -100,6 +123,34 @@ int bale_sessions_read(struct bale_store *store, struct bale_reason *why)
     return 0;
 }
 
+bool bale_sessions_read_again(struct bale_store *store)
+{
+    struct bale_sessions *sessions = &store->sessions;
+    struct bale_sessions_version version;
+    struct bale_session_list list = {0};
+    json_t *json = NULL;
+    bool changed;
+
+    pthread_mutex_lock(&store->change);
+    changed =
+        find_version(store, &version) && !is_version(&version, &sessions->version) &&
+        bale_store_file_read_json(store->dir_fd, store->path, BALE_SESSIONS, &json, NULL) == 0;
+    if (changed && parse_list(&list, json)) {
+        sessions->version = version;
+        pthread_mutex_lock(&sessions->lock);
+        free(sessions->list.entries);
+        sessions->list = list;
+        sessions->present = true;
+        pthread_mutex_unlock(&sessions->lock);
+    } else {
+        free(list.entries);
+        changed = false;
+    }
+    json_decref(json);
+    pthread_mutex_unlock(&store->change);
+    return changed;
+}
+
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 bool bale_sessions_new_writer(struct bale_sessions *sessions)
@@ -137,21 +188,6 @@ out:
     return json;
 }
 
-static bool find_version(const struct bale_store *store, struct bale_sessions_version *version)
-{
-    struct statx st;
-
-    *version = (struct bale_sessions_version){0};
-    if (statx(store->dir_fd, BALE_SESSIONS, AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC,
-              STATX_INO | STATX_SIZE | STATX_MTIME, &st) < 0)
-        return false;
-    *version = (struct bale_sessions_version){.inode = st.stx_ino,
-                                              .size = st.stx_size,
-                                              .seconds = st.stx_mtime.tv_sec,
-                                              .nanoseconds = st.stx_mtime.tv_nsec};
-    return true;
-}
-
 int bale_sessions_write(struct bale_store *store, const struct bale_session_list *list)
 {
     struct bale_sessions *sessions = &store->sessions;
@@ -180,12 +216,6 @@ bool bale_sessions_mark(const struct bale_store *store, char mark[static BALE_MA
     snprintf(mark, BALE_MARK_SIZE, "%" PRIu64 ":%" PRId64 ".%09" PRIu32, (uint64_t)st.stx_ino,
              (int64_t)st.stx_ctime.tv_sec, st.stx_ctime.tv_nsec);
     return true;
-}
-
-static bool is_version(const struct bale_sessions_version *a, const struct bale_sessions_version *b)
-{
-    return a->inode == b->inode && a->size == b->size && a->seconds == b->seconds &&
-           a->nanoseconds == b->nanoseconds;
 }
 
 int bale_sessions_look(struct bale_store *store, bool *changed)

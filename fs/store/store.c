@@ -144,7 +144,7 @@ static int open_all(struct bale_store *store, const char *path, struct bale_reas
     err = bale_config_read(store, why); /* its errors say more than those of the lock */
     if (err)
         return err;
-    if (store->access != BALE_STORE_UNLOCKED) {
+    if (store->access == BALE_STORE_WRITE || store->access == BALE_STORE_READONLY) {
         err = bale_lock_take(store, why);
         if (err)
             return err;
@@ -262,6 +262,8 @@ void bale_store_container_config(struct bale_store *store, struct bale_container
         .session = &store->sessions.current,
         .session_roll = &store->sessions.roll,
         .writable = store->access == BALE_STORE_WRITE,
+        .follows = store->access == BALE_STORE_BESIDE,
+        .remote = store->access == BALE_STORE_BESIDE && bale_platform_may_be_stale(store->dir_fd),
         .stopped = is_stopped,
         .modes_in_container = bale_store_config(store)->modes_in_container,
         .session_state = bale_session_state,

@@ -41,7 +41,8 @@ int bale_store_init_missing(const char *path, struct bale_reason *why);
 
 enum bale_store_access {
     BALE_STORE_WRITE,    /* takes the lock, starts a session */
-    BALE_STORE_READONLY, /* takes the lock shared: refused beside a writer */
+    BALE_STORE_READONLY, /* takes the lock shared: refused beside a writer, and refuses one */
+    BALE_STORE_BESIDE,   /* no lock: reads what a writer, if there is one, has committed */
     BALE_STORE_UNLOCKED, /* no lock: for inspect and stat of an unmounted or foreign store */
     BALE_STORE_REPAIR,   /* as BALE_STORE_WRITE, and replaces damaged files of .balefs */
 };
@@ -163,6 +164,8 @@ struct json_t *bale_store_last_unmount(const char *path);
 bool bale_store_locked_by(const char *path, char *name, size_t size);
 /* The process that has locked it for writing, if it runs in this boot and pid namespace; or 0. */
 pid_t bale_store_locked_here(const char *path);
+/* The same, of a writer. */
+bool bale_store_written_by(const char *path, char *name, size_t size);
 
 /* ---- Who may reach the containers ------------------------------------------------------------ */
 

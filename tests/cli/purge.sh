@@ -90,7 +90,7 @@ me mv "$own" "$work/tmp/removed"
 me cp -a "$work/tmp/backup" "$own"
 held="^balefs: $store: is mounted by process $pid on this host: unmount it there first$"
 me mkdir "$work/tmp/tree"
-for command in "32 mount $store $work/tmp/mnt" "32 mount -o ro $store $work/tmp/mnt" "8 fsck $store" \
+for command in "32 mount $store $work/tmp/mnt" "8 fsck $store" \
     "8 fsck --repair $store" "1 import $work/tmp/tree $store" "1 set --closed $store"; do
     # shellcheck disable=SC2086
     run $command

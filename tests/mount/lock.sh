@@ -23,7 +23,6 @@ refused() {
 mount_up "$store" "$mnt"
 echo one >"$mnt/file"
 refused "$daemon" "$store" "$other"
-refused "$daemon|writ" -o ro "$store" "$other"
 [ "$(cat "$mnt/file")" = one ] || fail "the first mount does not answer any longer"
 
 # A store inside its own mount, and the reverse.
@@ -51,7 +50,7 @@ for _ in 1 2 3 4 5; do
     mount_down "$other"
 done
 
-# Readers beside each other, no writer beside them.
+# Readers beside each other and beside a writer, which neither hinder.
 mount_up "$store" "$mnt" -o ro
 [ "$(wc -l <"$mnt/file")" = 7 ] || fail "lines are missing"
 if echo three 2>/dev/null >"$mnt/file"; then
@@ -59,8 +58,13 @@ if echo three 2>/dev/null >"$mnt/file"; then
 fi
 first=$daemon
 mount_up "$store" "$other" -o ro
+second=$daemon
 mkdir -p "$work/mnt3"
-refused . "$store" "$work/mnt3"
+mount_up "$store" "$work/mnt3"
+mkdir "$work/mnt4"
+refused "$daemon" "$store" "$work/mnt4"
+mount_down "$work/mnt3"
+daemon=$second
 mount_down "$other"
 daemon=$first
 mount_down "$mnt"

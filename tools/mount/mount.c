@@ -35,7 +35,7 @@ static const char help[] =
     "  -h, --help\n"
     "\n"
     "Options of balefs:\n"
-    "  ro, rw            read-only; several may mount a store read-only, if none writes\n"
+    "  ro, rw            read-only: follows what another mount, if there is one, commits\n"
     "                    [rw]\n"
     "  create            create the store first, if STORE is new or empty\n"
     "  memory=SIZE       the most memory to use [the smaller of 1G and 1/16 of the\n"

@@ -143,7 +143,8 @@ static bool wait_for_end(const struct leaving *leaving)
     for (;;) {
         if (poll(&end, leaving->pidfd >= 0, 50) > 0)
             return true;
-        if (leaving->pidfd < 0 && !bale_store_locked_by(leaving->store, who, sizeof who))
+        if (leaving->pidfd < 0 &&
+            (leaving->read_only || !bale_store_locked_by(leaving->store, who, sizeof who)))
             return true;
         if (!reported && milliseconds_since(&start) > PATIENCE_MS) {
             if (!may_end_yet(leaving))

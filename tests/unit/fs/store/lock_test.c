@@ -76,9 +76,15 @@ static void one_writer(void)
     refused_beside_writer(BALE_STORE_WRITE);
     refused_beside_writer(BALE_STORE_READONLY);
     bale_store_close(store_open("s", BALE_STORE_UNLOCKED), true, NULL);
+    bale_store_close(store_open("s", BALE_STORE_BESIDE), true, NULL);
+    CHECK(bale_store_written_by(at("s"), who, sizeof who));
     let_go(false);
     CHECK(!bale_store_locked_by(at("s"), who, sizeof who));
     CHECK_EQ_STR(get_file("s/.balefs/lock"), "\n");
+    hold("s", BALE_STORE_BESIDE);
+    CHECK(!bale_store_locked_by(at("s"), who, sizeof who));
+    bale_store_close(store_open("s", BALE_STORE_WRITE), true, NULL);
+    let_go(false);
     bale_store_close(store_open("s", BALE_STORE_WRITE), true, NULL);
 }
 
@@ -89,9 +95,10 @@ static void readers_share(void)
     hold("s", BALE_STORE_READONLY);
     bale_store_close(store_open("s", BALE_STORE_READONLY), true, NULL);
     refused("s", BALE_STORE_WRITE, BALE_E_BUSY,
-            "%s/s: is mounted read-only by another process: unmount that first");
+            "%s/s: is being read by a balefs fsck or export: wait for its end");
     CHECK(bale_store_locked_by(at("s"), who, sizeof who));
-    CHECK_EQ_STR(who, "a read-only mount");
+    CHECK_EQ_STR(who, "a balefs fsck or export");
+    CHECK(!bale_store_written_by(at("s"), who, sizeof who));
     let_go(false);
     bale_store_close(store_open("s", BALE_STORE_WRITE), true, NULL);
 }
@@ -292,7 +299,7 @@ static void lock_removed(bool network)
     CHECK_EQ_STR(get_file("s/.balefs/lock"), "\n"); /* it was made again at the end */
     hold("s", BALE_STORE_READONLY);
     refused("s", BALE_STORE_WRITE, BALE_E_BUSY,
-            "%s/s: is mounted read-only by another process: unmount that first");
+            "%s/s: is being read by a balefs fsck or export: wait for its end");
     let_go(false);
     bale_store_close(store_open("s", BALE_STORE_WRITE), true, NULL);
     bale_store_platform.network = false;

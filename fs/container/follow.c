@@ -1,0 +1,162 @@
+/* Following the commits of somebody else, who may replace what a root refers to while it is read. What
+ * was live in the newest root is never overwritten; so what fails its check is damaged only if the
+ * newest root, read after that, is still the same. */
+#include <time.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/container/internal.h"
+
+/* What another machine writes may arrive in another order, and some seconds later. */
+#define PATIENCE_MS 8000
+#define FORGET_MS 60000 /* after so long, another failure is a case of its own */
+#define PAUSE_US 50000
+#define LOOKS 16 /* at a root that was rejected */
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
+}
+
+static bool same_root(const struct bale_root *a, const struct bale_root *b)
+{
+    return a->generation == b->generation && a->container_id == b->container_id &&
+           a->session == b->session && a->size == b->size && a->mtime == b->mtime &&
+           a->tree.position == b->tree.position && a->tree.checksum == b->tree.checksum;
+}
+
+/* Whether the newest root is another one. If only the older of two could be read, it is not. */
+static bool is_news(const struct bale_container *c, const struct bale_root_choice *choice,
+                    const struct bale_root *newest)
+{
+    if (choice->roots.damaged && newest->container_id == c->seen.container_id &&
+        newest->generation < c->seen.generation)
+        return false;
+    return !same_root(newest, &c->seen);
+}
+
+/* What a rejected root refers to may have arrived by now. */
+static bool is_whole_now(struct bale_container *c, const struct bale_root_choice *choice)
+{
+    if (c->rejected == 0 || !c->config->remote || c->looks >= LOOKS || choice->empty)
+        return false;
+    c->looks++;
+    return bale_root_verify(c->io, &choice->roots.root[choice->roots.newest], choice->above,
+                            NULL) == BALE_OK;
+}
+
+/* Under the writer lock. */
+static int take_root(struct bale_container *c, const struct bale_root_choice *choice)
+{
+    int err;
+
+    pthread_rwlock_wrlock(&c->index_lock);
+    atomic_fetch_add(&c->epoch, 1);
+    bale_index_clear(&c->index);
+    if (choice->empty) {
+        c->root = (struct bale_root){0};
+        c->attr = c->empty;
+        atomic_store(&c->id, 0);
+    } else {
+        bale_container_adopt(c, &choice->roots, choice->roots.newest);
+    }
+    bale_index_init(&c->index, c->io, choice->empty ? NULL : &c->root, c->attr.extent);
+    err = bale_container_take_settings(c);
+    c->seen = c->root;
+    c->next = c->attr;
+    c->generation = c->root.generation;
+    c->rejected = 0;
+    c->looks = 0;
+    c->doubted = 0;
+    pthread_rwlock_unlock(&c->index_lock);
+    return err;
+}
+
+/* Under the writer lock. */
+static int look(struct bale_container *c)
+{
+    const struct bale_root none = {0};
+    struct bale_root_choice choice;
+    int err = bale_container_choose(c->io, c->config, &choice);
+
+    if (err != BALE_OK)
+        return err;
+    if (!is_news(c, &choice, choice.empty ? &none : &choice.roots.root[choice.roots.newest]) &&
+        !is_whole_now(c, &choice))
+        return 0;
+    err = take_root(c, &choice);
+    return err == BALE_OK ? 1 : err;
+}
+
+int bale_container_follow(struct bale_container *c)
+{
+    int result;
+
+    if (!c->config->follows)
+        return 0;
+    bale_container_lock_writer(c);
+    result = look(c);
+    bale_container_unlock_writer(c);
+    return result;
+}
+
+/* Whether it is too early to call it damaged. Reads the index again: a page of it may be what failed.
+ * Under the writer lock. */
+static bool is_early(struct bale_container *c)
+{
+    if (!c->config->remote)
+        return false;
+    if (c->doubted == 0 || now_ms() - c->doubted > FORGET_MS)
+        c->doubted = now_ms();
+    if (now_ms() - c->doubted > PATIENCE_MS)
+        return false;
+    pthread_rwlock_wrlock(&c->index_lock);
+    bale_index_clear(&c->index);
+    bale_index_init(&c->index, c->io, c->root.generation > 0 ? &c->root : NULL, c->attr.extent);
+    (void)bale_container_take_settings(c);
+    pthread_rwlock_unlock(&c->index_lock);
+    return true;
+}
+
+bool bale_container_reconsider(struct bale_container *c, int err)
+{
+    int moved;
+    bool again;
+
+    if (!c->config->follows ||
+        (err != BALE_E_CORRUPT && err != BALE_E_UNSUPPORTED && err != BALE_E_IO && err != BALE_OK))
+        return false;
+    bale_container_lock_writer(c);
+    moved = look(c);
+    again = moved > 0 || (err != BALE_OK && is_early(c));
+    bale_container_unlock_writer(c);
+    if (again && moved <= 0)
+        usleep(PAUSE_US);
+    return again;
+}
+
+uint64_t bale_container_epoch(struct bale_container *c, struct bale_container_attr *attr)
+{
+    uint64_t epoch;
+
+    if (!attr)
+        return atomic_load(&c->epoch);
+    pthread_rwlock_rdlock(&c->index_lock);
+    *attr = c->attr;
+    epoch = atomic_load(&c->epoch);
+    pthread_rwlock_unlock(&c->index_lock);
+    return epoch;
+}
+
+uint32_t bale_container_stamp(struct bale_container *c)
+{
+    uint32_t stamp;
+
+    pthread_rwlock_rdlock(&c->index_lock);
+    stamp = (uint32_t)(c->root.container_id >> 32) + (uint32_t)c->root.generation;
+    pthread_rwlock_unlock(&c->index_lock);
+    return stamp ? stamp : 1;
+}
