@@ -1,25 +1,17 @@
 /* Following the commits of somebody else, who may replace what a root refers to while it is read. What
  * was live in the newest root is never overwritten; so what fails its check is damaged only if the
  * newest root, read after that, is still the same. */
-#include <time.h>
 #include <unistd.h>
 
 #include "format/err.h"
 #include "fs/container/internal.h"
+#include "kernels/base/clock.h"
 
 /* What another machine writes may arrive in another order, and some seconds later. */
-#define PATIENCE_MS 8000
-#define FORGET_MS 60000 /* after so long, another failure is a case of its own */
+#define PATIENCE_NS (8 * BALE_SECOND_NS)
+#define FORGET_NS (60 * BALE_SECOND_NS) /* after so long, another failure is a case of its own */
 #define PAUSE_US 50000
 #define LOOKS 16 /* at a root that was rejected */
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
-}
 
 static bool same_root(const struct bale_root *a, const struct bale_root *b)
 {
@@ -109,9 +101,10 @@ static bool is_early(struct bale_container *c)
 {
     if (!c->config->remote)
         return false;
-    if (c->doubted == 0 || now_ms() - c->doubted > FORGET_MS)
-        c->doubted = now_ms();
-    if (now_ms() - c->doubted > PATIENCE_MS)
+    uint64_t now = bale_clock_ns();
+    if (c->doubted == 0 || now - c->doubted > FORGET_NS)
+        c->doubted = now;
+    if (now - c->doubted > PATIENCE_NS)
         return false;
     pthread_rwlock_wrlock(&c->index_lock);
     bale_index_clear(&c->index);

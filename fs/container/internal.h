@@ -72,8 +72,8 @@ struct bale_container {
     /* Of a container that follows. Guarded by the writer lock. */
     struct bale_root seen;            /* the newest root that was found */
     struct bale_container_attr empty; /* of a container without a root */
-    int64_t doubted; /* when a check below `seen` first failed: milliseconds; or 0 */
-    unsigned looks;  /* how often a rejected root was verified again */
+    uint64_t doubted; /* when a check below `seen` first failed: bale_clock_ns; or 0 */
+    unsigned looks;   /* how often a rejected root was verified again */
 
     /* Any thread. */
     atomic_bool broken;         /* a write or a sync failed */

@@ -3,14 +3,15 @@
 #include "fs/fuse/follow.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "format/err.h"
 #include "fs/fuse/opened.h"
+#include "kernels/base/cond.h"
 #include "kernels/base/container_of.h"
 #include "kernels/base/thread.h"
 
-#define PERIOD_NS 400000000L /* with BALE_BESIDE_SECONDS, everything shows within 1 s */
+#define PERIOD_NS                                                                                  \
+    (400 * BALE_MILLISECOND_NS) /* with BALE_BESIDE_SECONDS, everything shows within 1 s */
 
 struct bale_follower {
     struct bale_mount *mount;
@@ -100,24 +101,14 @@ static void look_at_all(struct bale_mount *mount)
     pthread_mutex_unlock(&mount->opened_lock);
 }
 
-static void set_deadline(struct timespec *until)
-{
-    clock_gettime(CLOCK_MONOTONIC, until);
-    until->tv_nsec += PERIOD_NS;
-    until->tv_sec += until->tv_nsec / 1000000000L;
-    until->tv_nsec %= 1000000000L;
-}
-
 static void *follower_thread(void *arg)
 {
     struct bale_follower *follower = arg;
-    struct timespec until;
 
     pthread_mutex_lock(&follower->lock);
     while (!follower->end) {
-        set_deadline(&until);
-        while (!follower->end &&
-               pthread_cond_timedwait(&follower->wake, &follower->lock, &until) == 0)
+        uint64_t deadline = bale_clock_ns() + PERIOD_NS;
+        while (!follower->end && bale_cond_wait_until(&follower->wake, &follower->lock, deadline))
             ;
         if (follower->end)
             break;
@@ -132,16 +123,12 @@ static void *follower_thread(void *arg)
 int bale_follower_create(struct bale_mount *mount)
 {
     struct bale_follower *follower = calloc(1, sizeof *follower);
-    pthread_condattr_t monotonic;
 
     if (!follower)
         return BALE_E_NOMEM;
     follower->mount = mount;
     pthread_mutex_init(&follower->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&follower->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    bale_cond_init(&follower->wake);
     mount->follower = follower;
     if (bale_thread_start(&follower->thread, "balefs-follow", follower_thread, follower) == 0)
         return BALE_OK;

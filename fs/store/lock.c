@@ -313,7 +313,8 @@ pid_t bale_store_locked_here(const char *path)
     const struct bale_lock_view by_text = {.flocked = false};
     struct bale_holder holder = {.present = false};
 
-    return find_holder(path, true, &holder) && bale_holder_judge(&holder, &by_text) == BALE_HOLDER_RUNS
+    return find_holder(path, true, &holder) &&
+                   bale_holder_judge(&holder, &by_text) == BALE_HOLDER_RUNS
                ? holder.pid
                : 0;
 }

@@ -34,7 +34,7 @@ pid=$(process "$above")
 user
 run 0 mount --log "$log" -o ro "$theirs" "$mnt"
 run 1 stat "$mnt" # one file is closed to the user
-prints "^writer   process $pid on this host: its commits are followed$"
+prints "^writer   process $pid on this host: its commits show here$"
 root
 run 0 umount "$above"
 user

@@ -44,7 +44,7 @@ beside "$ro"
 mount_up "$store" "$mnt" -o io=direct
 beside "$direct" ,io=direct
 soon names_writer
-"$BALEFS" stat "$ro" | grep -q "^writer   process $daemon on host .*: its commits are followed$" || fail "stat"
+"$BALEFS" stat "$ro" | grep -q "^writer   process $daemon on host .*: its commits show here$" || fail "stat"
 head -c 64 /dev/zero >"$work/shared"
 for at in "$direct" "$ro"; do
     options=(exact)

@@ -9,6 +9,9 @@
 #include "tools/common/message.h"
 #include "tools/common/mounts.h"
 #include "tools/common/size.h"
+#include "tools/inspect/writer.h"
+
+#define WRITER 160
 
 bool bale_mount_status_get(const char *path, struct bale_control_status *status)
 {
@@ -96,7 +99,10 @@ static json_t *waiting_json(const struct bale_control_status *status)
 json_t *bale_mount_status_json(const struct bale_control_status *status)
 {
     json_t *object = json_object();
+    char writer[WRITER] = "";
 
+    if (status->read_only)
+        bale_writer_find(status->store, writer, sizeof writer);
     bale_json_count(object, "pid", (uint64_t)status->pid);
     bale_json_text(object, "program", status->program);
     bale_json_path(object, "store", status->store);
@@ -107,6 +113,10 @@ json_t *bale_mount_status_json(const struct bale_control_status *status)
     bale_json_text(object, "engine", status->engine);
     bale_json_text(object, "io", status->io);
     json_object_set_new(object, "read_only", json_boolean(status->read_only));
+    if (writer[0])
+        bale_json_text(object, "writer", writer);
+    else
+        json_object_set_new(object, "writer", json_null());
     json_object_set_new(object, "frozen", json_boolean(status->frozen));
     bale_json_count(object, "freeze_left", status->freeze_left);
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
@@ -201,6 +211,16 @@ static void print_writes(const struct bale_control_status *status)
            (unsigned long long)status->throttled, (unsigned long long)status->errors);
 }
 
+static void print_writer(const char *store)
+{
+    char writer[WRITER], clean[sizeof writer * 4];
+
+    bale_writer_find(store, writer, sizeof writer);
+    if (writer[0])
+        printf("writer   %s: its commits show here\n",
+               bale_clean_text(writer, clean, sizeof clean));
+}
+
 void bale_mount_status_print(const struct bale_control_status *status)
 {
     char texts[5][BALE_TEXT], clean[4096];
@@ -211,6 +231,8 @@ void bale_mount_status_print(const struct bale_control_status *status)
            status->frozen ? ", frozen" : "");
     if (status->log[0])
         printf("log      %s\n", bale_clean_text(status->log, clean, sizeof clean));
+    if (status->read_only)
+        print_writer(status->store);
     print_frozen(status);
     print_waiting(status);
     printf("memory   %s of %s; cache %s, to be stored %s (%s at most)\n",
