@@ -11,7 +11,6 @@ run 1 recompress "$store"
 says "^balefs: $store: lies in a store, not in a mount: mount the store, and name it there$"
 run 1 recompress "$work/none"
 says "^balefs: $work/none: no such file or directory"
-fails 2 "--set needs --codec: see balefs recompress --help" recompress --set "$mnt"
 fails 2 "--rate fast: give a size, as 20M/s: see balefs recompress --help" recompress --rate fast "$mnt"
 fails 2 "--rate 0: give a size, as 20M/s: see balefs recompress --help" recompress --rate 0 "$mnt"
 fails 2 "--rate 20: that is 20 B/s: give at least 64K, such as 20M: see balefs recompress --help" recompress --rate 20 "$mnt"
@@ -93,16 +92,68 @@ is "" "$err" "recompress where files have the codec of new ones"
 run 0 set "$mnt/later" --match '*.log' zstd:9
 run 0 recompress "$mnt/later"
 is "$mnt/later: 2 files, 16 extents, 0 rewritten" "$out" "recompress after a change of match lines"
-is "balefs: $mnt/later: files keep the codec recorded for them: $mnt/later/a.log has lz4, new files get zstd:9: give --codec zstd:9, and --set to record it" \
+is "balefs: $mnt/later/a.log: keeps the codec that is recorded for it, lz4, where a new file gets zstd:9: balefs recompress --set gives each file what a new one gets" \
     "$err" "advice"
 run 0 set "$mnt/later" zstd:9
 run 0 recompress --dry-run --json "$mnt/later/b"
-says "^balefs: $mnt/later/b: files keep the codec recorded for them: $mnt/later/b has lz4, new files get zstd:9: "
-run 0 recompress --set --codec zstd:9 "$mnt/later"
-is "$mnt/later: 2 files, 16 extents, 16 rewritten" "${out%:*became*}" "as it says"
-is "" "$err" "no advice where --codec is given"
+says "^balefs: $mnt/later/b: keeps the codec that is recorded for it, lz4, where a new file gets zstd:9: "
+
+# One hint for all, and --set without --codec does what it says, match lines included.
+run 0 set "$mnt/later" --match '*.log' zstd:3
+run 0 recompress "$mnt/later/a.log" "$mnt/later/b"
+is 1 "$(wc -l <<<"$err")" "hints: $err"
+says "^balefs: $mnt/later/a.log, and 1 more: keep the codec that is recorded for them, as lz4 where a new file gets zstd:3: "
+run 0 recompress --set --dry-run "$mnt/later"
+is "$mnt/later: 2 files, 16 extents, 16 to be rewritten" "${out%:*would become*}" "--set in a dry run"
+run 0 recompress --set "$mnt/later"
+is "$mnt/later: 2 files, 16 extents, 16 rewritten" "${out%:*became*}" "--set"
+is "" "$err" "no advice where --set is given"
+run 0 get "$mnt/later/a.log" "$mnt/later/b"
+is "$mnt/later/a.log: codec zstd:3, extent 131072 (default)
+$mnt/later/b: codec zstd:9, extent 131072 (default)" "$out" "get after --set"
 run 0 recompress "$mnt/later"
 is "" "$err" "no advice after that"
+
+# --codec says which match lines it overrides, and in which files
+cp "$work/text" "$mnt/later/c.log"
+run 0 sync "$mnt"
+run 0 recompress --set --codec zstd:9 "$mnt/later"
+is 1 "$(wc -l <<<"$err")" "messages: $err"
+says "^balefs: --codec zstd:9 overrides the match line \"\*\.log zstd:3\" for 2 files, as $mnt/later/[ac].log: balefs recompress --set without --codec keeps to it$"
+run 0 recompress --set --codec zstd:3 "$mnt/later/a.log"
+is "" "$err" "a match line that says the same"
+
+# --- a signal: the summary of what was done, and the rest is left for the next run
+/usr/bin/python3 - "$balefs" "$mnt/later" "$store" <<'END' || fail "a recompress that is interrupted"
+import json, signal, subprocess, sys, time
+balefs, tree, store = sys.argv[1:]
+default = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+for words, number in ([], signal.SIGINT), (["--json"], signal.SIGTERM):
+    codec = "lzr:1" if words else "lz4"
+    run = subprocess.Popen([balefs, "recompress", "--rate=64K", "--codec", codec, *words, tree], stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL, text=True, preexec_fn=default)
+    while codec.split(":")[0] not in json.loads(subprocess.check_output([balefs, "stat", "--json", tree]))["codecs"]:
+        time.sleep(0.02)
+    run.send_signal(number)
+    out = run.communicate()[0]
+    assert run.returncode == -number, (run.returncode, out)
+    if words:
+        result = json.loads(out)
+        assert result["interrupted"] and 0 < result["renewed"] < 24, result
+    else:
+        assert out.startswith(tree + ": 1 files, 8 extents, 8 rewritten: "), out
+        assert out.endswith("; interrupted: the next run goes on\n"), out
+END
+run 0 recompress --json --codec lzr:1 "$mnt/later"
+is "3 24 False" "$(json 'd["files"], d["extents"], d["interrupted"]')" "the run after that"
+run 0 stat --json "$mnt/later"
+is lzr "$(json '" ".join(d["codecs"])')" "codecs after that"
+
+# --- on a terminal: how far it is
+if command -v script >/dev/null; then
+    script -qefc "exec '$balefs' recompress --rate=1M --codec lz4 '$mnt/later'" /dev/null >"$work/tty" </dev/null
+    tr '\r' '\n' <"$work/tty" | grep -Eq 'recompressed [0-2] of 3 files, [0-9]+ %, [0-9]+ s left$' || fail "a terminal: $(cat -v "$work/tty")"
+fi
 rm -r "$mnt/later"
 
 # --- pieces that synchronous writes left are put together

@@ -45,6 +45,5 @@ void bale_rate_limit_keep(struct bale_rate_limit *limit, uint64_t bytes)
     uint64_t ns = (uint64_t)limit->next.tv_nsec + (uint64_t)(seconds * 1e9);
     limit->next.tv_sec += (time_t)(ns / 1000000000);
     limit->next.tv_nsec = (long)(ns % 1000000000);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &limit->next, NULL) == EINTR)
-        continue;
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &limit->next, NULL);
 }

@@ -15,8 +15,8 @@ struct bale_rate_limit {
 /* A zeroed struct has no limit. Parses "20M/s" or "20M". 0, or BALE_E_INVALID with why. */
 int bale_rate_limit_parse(const char *text, struct bale_rate_limit *limit, struct bale_reason *why);
 
-/* Call it after each part of the work: sleeps until the next part may begin. Time that was lost
- * earlier is not made up for. */
+/* Call it after each part of the work: sleeps until the next part may begin, or until a signal
+ * comes. Time that was lost earlier is not made up for. */
 void bale_rate_limit_keep(struct bale_rate_limit *limit, uint64_t bytes);
 
 #endif
