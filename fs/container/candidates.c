@@ -11,6 +11,7 @@
 #define PIECE ((size_t)4096)
 #define MAGIC 4u
 #define PAGE_HEAD 8u /* magic, version, height, count */
+#define PAGE_AT_CONTAINER_ID 16u
 
 struct search {
     struct bale_io *io;
@@ -99,6 +100,17 @@ static uint64_t last_of(const struct bale_page *page)
                             : segment->offset + segment->length - 1;
 }
 
+static int decode_page(const uint8_t *bytes, const struct bale_page_context *ctx,
+                       const struct bale_ref *ref, struct bale_page *page)
+{
+    struct bale_page_context loose = *ctx;
+
+    loose.size = loose.end = BALE_SIZE_MAX;
+    if (loose.container_id == 0)
+        loose.container_id = bale_get64(bytes + PAGE_AT_CONTAINER_ID);
+    return bale_page_decode(bytes, ref, &loose, page);
+}
+
 /* The same for a page. */
 static int try_page(struct search *search, const uint8_t *bytes, size_t length, uint64_t position)
 {
@@ -120,8 +132,7 @@ static int try_page(struct search *search, const uint8_t *bytes, size_t length, 
     const struct bale_ref ref = {.position = position,
                                  .length = (uint32_t)size,
                                  .checksum = bale_get64(bytes + size - sizeof(uint64_t))};
-    if (bale_page_decode(bytes, &ref, search->ctx, &page) != BALE_OK ||
-        is_data(search, position, size))
+    if (decode_page(bytes, search->ctx, &ref, &page) != BALE_OK || is_data(search, position, size))
         return BALE_OK;
     struct bale_candidate_page *pages =
         grow(found->pages, found->page_count, &found->page_room, sizeof *pages);
@@ -199,6 +210,32 @@ int bale_candidates_find(struct bale_io *io, const struct bale_page_context *ctx
     if (err != BALE_OK)
         bale_candidates_clear(out);
     return err;
+}
+
+int bale_candidates_read_page(struct bale_io *io, const struct bale_page_context *ctx,
+                              const struct bale_ref *ref, struct bale_page *page)
+{
+    uint8_t bytes[BALE_PAGE_MAX];
+    int err = bale_frame_bytes_read(io, bytes, ref->length, ref->position, NULL);
+
+    return err == BALE_OK ? decode_page(bytes, ctx, ref, page) : err;
+}
+
+const struct bale_segment *bale_candidates_at(const struct bale_candidates *candidates,
+                                              uint64_t position)
+{
+    size_t low = 0, high = candidates->frame_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (candidates->frames[middle].position < position)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < candidates->frame_count && candidates->frames[low].position == position
+               ? &candidates->frames[low]
+               : NULL;
 }
 
 void bale_candidates_clear(struct bale_candidates *candidates)

@@ -18,17 +18,28 @@ struct bale_candidate_page {
 };
 
 struct bale_candidates {
-    struct bale_segment *frames; /* each whole, as far as it lies within the file's size */
+    /* Each whole, as far as it lies within the file's size; by position. */
+    struct bale_segment *frames;
     size_t frame_count, frame_room;
     struct bale_candidate_page *pages;
     size_t page_count, page_room;
 };
 
-/* Finds every frame whose head is whole, and every page, that ctx allows. What lies inside a frame
- * whose stored bytes are all right is data of that frame, as in a container that is stored raw: it
- * is left out. Errors of reading, BALE_E_NOMEM. */
+/* Finds every frame whose head is whole, and every page, that ctx allows; what a page refers to may
+ * lie behind ctx's size and end, because it may have been cut off since. ctx's container id 0: pages
+ * may have any. What lies inside a frame whose stored bytes are all right is data of that frame, as
+ * in a container that is stored raw: it is left out. Errors of reading, BALE_E_NOMEM. */
 int bale_candidates_find(struct bale_io *io, const struct bale_page_context *ctx,
                          struct bale_candidates *out);
+
+/* Reads a page of any generation up to ctx's. Errors as bale_page_decode and of reading. */
+int bale_candidates_read_page(struct bale_io *io, const struct bale_page_context *ctx,
+                              const struct bale_ref *ref, struct bale_page *page);
+
+/* The frame at position; NULL: there is none. */
+const struct bale_segment *bale_candidates_at(const struct bale_candidates *candidates,
+                                              uint64_t position);
+
 void bale_candidates_clear(struct bale_candidates *candidates);
 
 #endif

@@ -1,17 +1,20 @@
-/* Restoring lost pages of the index. A page is made again from the frames or pages that it can have
- * referred to; it is the lost one, byte for byte, if it has the checksum that the page above it, or
- * the root, has of it. So nothing comes back that was overwritten, punched or cut off. */
+/* Restoring lost pages of the index. A page is made again from the frames and pages that say what
+ * it can have referred to; it is the lost one, byte for byte, if it has the checksum that the page
+ * above it, or the root, has of it. So nothing comes back that was overwritten, punched or cut off.
+ * No weaker rule would do, as that frames do not overlap and their lengths have the right sum: a
+ * file may show only a part of a frame, and no frame says which. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "format/err.h"
-#include "fs/container/candidates.h"
 #include "fs/container/frame_io.h"
+#include "fs/container/history.h"
 #include "fs/container/internal.h"
 
 #define GENERATIONS_MOST 4096u /* tried where the page's own is not known */
 #define GENERATIONS_FEW 16u
-#define PAIRS_MOST 96u /* candidates of which each pair is left out, once */
+#define SINGLES_MOST 1024u /* candidates of which each is left out, once */
+#define PAIRS_MOST 96u     /* candidates of which each pair is left out, once */
 
 /* A page, as what is above it says. */
 struct place {
@@ -22,11 +25,6 @@ struct place {
     uint8_t height;
 };
 
-/* What is left out of the candidates in one try; SIZE_MAX: nothing. */
-struct without {
-    size_t a, b;
-};
-
 struct restore {
     struct bale_io *io;
     struct bale_page_context ctx;
@@ -34,9 +32,8 @@ struct restore {
     bool searched, written;
     bool (*lost)(void *arg, const struct bale_lost_page *page);
     void *arg;
-    /* The candidates for one page, oldest first, and what they make. */
-    struct bale_segment *frames, *made;
-    size_t frame_count, made_count;
+    /* The candidates for one page, a leaf's and an inner page's, and what they make. */
+    struct bale_history history;
     const struct bale_candidate_page **pages;
     size_t page_count;
     struct bale_page page;
@@ -61,96 +58,93 @@ static bool is_proven(struct restore *r, const struct place *place, uint64_t lea
     return false;
 }
 
-/* ---- A leaf, from frames ---- */
+/* ---- A leaf, from frames and older leaves ---- */
 
-static int compare_frames(const void *a, const void *b)
+static uint64_t end_of(const struct bale_segment *segment)
 {
-    const struct bale_segment *x = a, *y = b;
-
-    if (x->generation != y->generation)
-        return x->generation < y->generation ? -1 : 1;
-    return x->position < y->position ? -1 : x->position > y->position;
+    return segment->offset + segment->length;
 }
 
-/* Keeps the part of the segment within [first, upper). False: there is none. */
-static bool clip(struct bale_segment *segment, uint64_t first, uint64_t upper)
+static int add_segment(void *arg, const struct bale_segment *segment)
 {
-    uint64_t from = segment->offset > first ? segment->offset : first;
-    uint64_t end = segment->offset + segment->length;
+    struct bale_page *page = arg;
 
-    end = end < upper ? end : upper;
-    if (from >= end)
+    if (page->count == BALE_PAGE_LEAF_RECORDS)
+        return 1;
+    page->segments[page->count++] = *segment;
+    return 0;
+}
+
+/* Copies the segments of an index. False: they are none, or more than a leaf has. */
+static bool take_leaf(struct restore *r, struct bale_index *index)
+{
+    const struct bale_index_visitor visitor = {.arg = &r->page, .segment = add_segment};
+
+    r->page.count = 0;
+    return bale_index_visit(index, &visitor) == 0 && r->page.count > 0;
+}
+
+static bool insert_unwritten(struct restore *r, unsigned at, uint64_t offset, uint64_t end)
+{
+    struct bale_page *page = &r->page;
+
+    if (offset >= end)
+        return true;
+    if (end - offset > BALE_UNWRITTEN_MAX || page->count == BALE_PAGE_LEAF_RECORDS)
         return false;
-    segment->skip += (uint32_t)(from - segment->offset);
-    segment->offset = from;
-    segment->length = (uint32_t)(end - from);
+    memmove(page->segments + at + 1, page->segments + at,
+            (page->count - at) * sizeof *page->segments);
+    page->segments[at] = (struct bale_segment){
+        .offset = offset, .length = (uint32_t)(end - offset), .flags = BALE_SEGMENT_UNWRITTEN};
+    page->count++;
     return true;
 }
 
-/* The segment replaces what covers its range, as a put does. There is room for two more. */
-static void put(struct restore *r, const struct bale_segment *segment)
+/* Makes what lies between the segments space that was preallocated, and before them and behind them
+ * too if it is wanted. */
+static bool fill_gaps(struct restore *r, const struct place *place, bool before, bool behind)
 {
-    struct bale_segment *made = r->made;
-    uint64_t end = segment->offset + segment->length;
-    size_t from = 0, to;
+    struct bale_page *page = &r->page;
+    uint64_t end = place->upper < r->ctx.size ? place->upper : r->ctx.size;
+    uint64_t upper = behind ? end : end_of(&page->segments[page->count - 1]);
+    uint64_t offset = before ? place->first : page->segments[0].offset;
+    bool fits = true;
 
-    while (from < r->made_count && made[from].offset + made[from].length <= segment->offset)
-        from++;
-    for (to = from; to < r->made_count && made[to].offset < end; to++)
-        ;
-    struct bale_segment parts[3];
-    size_t count = 0;
-    if (to > from) {
-        parts[0] = made[from];
-        count += clip(&parts[0], 0, segment->offset);
+    for (unsigned i = 0; fits && i < page->count; i++) {
+        unsigned count = page->count;
+        fits = insert_unwritten(r, i, offset, page->segments[i].offset);
+        i += page->count - count;
+        offset = end_of(&page->segments[i]);
     }
-    parts[count++] = *segment;
-    if (to > from) {
-        parts[count] = made[to - 1];
-        count += clip(&parts[count], end, UINT64_MAX);
-    }
-    memmove(made + from + count, made + to, (r->made_count - to) * sizeof *made);
-    memcpy(made + from, parts, count * sizeof *made);
-    r->made_count = r->made_count - (to - from) + count;
+    return fits && insert_unwritten(r, page->count, offset, upper);
 }
 
-static bool try_leaf(struct restore *r, const struct place *place, struct without without,
-                     unsigned tries)
+static bool leaf_is_proven(struct restore *r, const struct place *place, unsigned tries)
 {
-    uint16_t count = bale_page_count(1, place->ref.length);
     uint64_t least = 1;
 
-    r->made_count = 0;
-    for (size_t i = 0; i < r->frame_count; i++)
-        if (i != without.a && i != without.b)
-            put(r, &r->frames[i]);
-    if (r->made_count != count)
+    if (r->page.count != bale_page_count(1, place->ref.length))
         return false;
-    r->page.count = count;
-    memcpy(r->page.segments, r->made, count * sizeof *r->made);
-    for (size_t i = 0; i < count; i++)
-        least = r->made[i].generation > least ? r->made[i].generation : least;
+    for (unsigned i = 0; i < r->page.count; i++)
+        least = r->page.segments[i].generation > least ? r->page.segments[i].generation : least;
     return is_proven(r, place, least, tries);
 }
 
-/* Takes the frames that the page can have referred to. */
-static int take_frames(struct restore *r, const struct place *place)
+static int try_leaf(struct restore *r, const struct place *place,
+                    const struct bale_history_without *without, unsigned tries)
 {
-    const struct bale_candidates *all = &r->candidates;
-    uint64_t most = place->generation ? place->generation : place->limit;
+    struct bale_index index;
 
-    r->frames = malloc((all->frame_count + 1) * sizeof *r->frames);
-    r->made = malloc((2 * all->frame_count + 3) * sizeof *r->made);
-    if (!r->frames || !r->made)
-        return BALE_E_NOMEM;
-    r->frame_count = 0;
-    for (size_t i = 0; i < all->frame_count; i++) {
-        struct bale_segment frame = all->frames[i];
-        if (frame.generation <= most && clip(&frame, place->first, place->upper))
-            r->frames[r->frame_count++] = frame;
-    }
-    qsort(r->frames, r->frame_count, sizeof *r->frames, compare_frames);
-    return BALE_OK;
+    bale_index_init(&index, r->io, NULL, r->ctx.extent);
+    int result = bale_history_replay(&r->history, &index, without);
+    if (result == BALE_OK)
+        result = take_leaf(r, &index) && leaf_is_proven(r, place, tries);
+    /* Fewer segments than the page had: some may have been without a frame. */
+    for (unsigned how = 0; result == 0 && how < 4; how++)
+        result = take_leaf(r, &index) && r->page.count < bale_page_count(1, place->ref.length) &&
+                 fill_gaps(r, place, how & 1, how & 2) && leaf_is_proven(r, place, GENERATIONS_FEW);
+    bale_index_clear(&index);
+    return result;
 }
 
 /* ---- An inner page, from pages ---- */
@@ -170,8 +164,8 @@ static int compare_children(const void *a, const void *b)
 }
 
 /* The newest pages that do not cover each other. */
-static bool try_inner(struct restore *r, const struct place *place, struct without without,
-                      unsigned tries)
+static int try_inner(struct restore *r, const struct place *place,
+                     const struct bale_history_without *without, unsigned tries)
 {
     uint16_t count = bale_page_count(place->height, place->ref.length), made = 0;
     const struct bale_candidate_page *taken[BALE_PAGE_INNER_RECORDS];
@@ -179,7 +173,7 @@ static bool try_inner(struct restore *r, const struct place *place, struct witho
 
     for (size_t i = 0; i < r->page_count && made < count; i++) {
         const struct bale_candidate_page *page = r->pages[i];
-        bool apart = i != without.a && i != without.b;
+        bool apart = i != without->a && i != without->b;
         for (uint16_t j = 0; apart && j < made; j++)
             apart = page->last < taken[j]->first || page->first > taken[j]->last;
         if (apart)
@@ -200,10 +194,9 @@ static bool try_inner(struct restore *r, const struct place *place, struct witho
     return is_proven(r, place, least, tries);
 }
 
-static int take_pages(struct restore *r, const struct place *place)
+static int take_pages(struct restore *r, const struct place *place, uint64_t most)
 {
     const struct bale_candidates *all = &r->candidates;
-    uint64_t most = place->generation ? place->generation : place->limit;
 
     r->pages = malloc((all->page_count + 1) * sizeof(struct bale_candidate_page *));
     if (!r->pages)
@@ -222,39 +215,45 @@ static int take_pages(struct restore *r, const struct place *place)
 /* ---- One page ---- */
 
 /* Tries all candidates, then all but one, then all but two: what was punched or cut off left frames
- * behind that no page refers to. */
-static bool try_all(struct restore *r, const struct place *place)
+ * behind that no page refers to. Old pages may mislead, if their commit was given up after a crash;
+ * so it also tries without. 1: the page is known. */
+static int try_all(struct restore *r, const struct place *place)
 {
-    bool (*try)(struct restore *, const struct place *, struct without, unsigned) =
-        place->height == 1 ? try_leaf : try_inner;
-    size_t count = place->height == 1 ? r->frame_count : r->page_count;
+    int (*try)(struct restore *, const struct place *, const struct bale_history_without *,
+               unsigned) = place->height == 1 ? try_leaf : try_inner;
+    size_t count = place->height == 1 ? r->history.count : r->page_count;
+    struct bale_history_without without = {SIZE_MAX, SIZE_MAX, false};
+    int result = try(r, place, &without, GENERATIONS_MOST);
 
-    if (try(r, place, (struct without){SIZE_MAX, SIZE_MAX}, GENERATIONS_MOST))
-        return true;
-    for (size_t a = 0; a < count; a++)
-        if (try(r, place, (struct without){a, SIZE_MAX}, GENERATIONS_FEW))
-            return true;
-    for (size_t a = 0; count <= PAIRS_MOST && a < count; a++)
-        for (size_t b = a + 1; b < count; b++)
-            if (try(r, place, (struct without){a, b}, GENERATIONS_FEW))
-                return true;
-    return false;
+    for (size_t a = 0; result == 0 && count <= SINGLES_MOST && a < count; a++) {
+        without.a = a;
+        result = try(r, place, &without, GENERATIONS_FEW);
+    }
+    for (size_t a = 0; result == 0 && count <= PAIRS_MOST && a < count; a++)
+        for (size_t b = a + 1; result == 0 && b < count; b++) {
+            without = (struct bale_history_without){a, b, false};
+            result = try(r, place, &without, GENERATIONS_FEW);
+        }
+    without = (struct bale_history_without){SIZE_MAX, SIZE_MAX, true};
+    return result == 0 ? try(r, place, &without, GENERATIONS_MOST) : result;
 }
 
 /* Sets r->page and r->bytes. 1: they are those of the lost page. 0: it cannot be made. */
 static int make_page(struct restore *r, const struct place *place)
 {
+    uint64_t most = place->generation ? place->generation : place->limit;
     int err = r->searched ? BALE_OK : bale_candidates_find(r->io, &r->ctx, &r->candidates);
 
     if (err != BALE_OK)
         return err;
     r->searched = true;
-    err = place->height == 1 ? take_frames(r, place) : take_pages(r, place);
+    err = place->height == 1
+              ? bale_history_take(&r->history, r->io, &r->ctx, &r->candidates, place->first,
+                                  place->upper < r->ctx.size ? place->upper : r->ctx.size, most)
+              : take_pages(r, place, most);
     int result = err != BALE_OK ? err : try_all(r, place);
-    free(r->frames);
-    free(r->made);
+    bale_history_clear(&r->history);
     free(r->pages);
-    r->frames = r->made = NULL;
     r->pages = NULL;
     return result;
 }
