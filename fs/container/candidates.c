@@ -142,6 +142,7 @@ static int try_page(struct search *search, const uint8_t *bytes, size_t length, 
     pages[found->page_count++] = (struct bale_candidate_page){
         .ref = ref,
         .generation = page.generation,
+        .container_id = page.container_id,
         .first = page.height > 1 ? page.children[0].first : page.segments[0].offset,
         .last = last_of(&page),
         .height = page.height,

@@ -12,6 +12,7 @@
 struct bale_candidate_page {
     struct bale_ref ref;
     uint64_t generation;
+    uint64_t container_id;
     uint64_t first; /* of the offsets below */
     uint64_t last;
     uint8_t height;

@@ -295,21 +295,4 @@ int bale_container_scrub(struct bale_container *container, struct bale_scratch *
 int bale_container_check(struct bale_container *container, struct bale_scratch *scratch, bool data,
                          void (*report)(void *arg, const struct bale_fault *fault), void *arg);
 
-/* A page of the index that cannot be read, or is not the one that was written. */
-struct bale_lost_page {
-    uint64_t position;
-    uint32_t length;
-    uint64_t first, end;  /* of the file's range whose segments it has */
-    const uint8_t *bytes; /* what it was; NULL: that is not known */
-};
-
-/* Makes lost pages of the index again from the frames and pages in the container. A page is known
- * if what was made has its checksum, so that nothing comes back that was overwritten, punched or
- * cut off. Calls lost for each lost page, on this thread and with the writer lock; if that returns
- * true, a page that is known is written in its place, and synced at the end. The container is open
- * for writing, and nothing else has it. The index that was read before is not used: open the
- * container again. Errors of reading the container and of writing. */
-int bale_container_restore(struct bale_container *container,
-                           bool (*lost)(void *arg, const struct bale_lost_page *page), void *arg);
-
 #endif

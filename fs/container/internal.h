@@ -1,6 +1,7 @@
-/* What the sources of a container share. Calls go one way: open.c and transaction.c, check.c,
- * restore.c, candidates.c, usage.c and read.c, map.c, follow.c, choose.c, commit.c and verify.c,
- * container.c, space.c, the index, evidence.c, frame_io.c.
+/* What the sources of a container share. Calls go one way: repair.c, restore.c, rootless.c and
+ * salvage.c, open.c and transaction.c, check.c, usage.c and read.c, map.c, follow.c, choose.c,
+ * history.c, candidates.c, commit.c and verify.c, container.c, space.c, the index, evidence.c,
+ * frame_io.c.
  *
  * Locks, in this order: the writer lock (busy), first_lock, index_lock, space.lock. Only the owner
  * of the writer lock changes index, root and attributes, so it may read them without index_lock. */
@@ -113,6 +114,9 @@ int bale_container_destroy(struct bale_container *container);
 
 /* Sets newest_durable. Call it after each change of root or durable. */
 void bale_container_note_durable(struct bale_container *container);
+
+/* Sets *id to a random number unless it is set. */
+int bale_container_make_id(uint64_t *id);
 
 /* The attributes in a root. */
 void bale_container_root_attr(const struct bale_root *root, struct bale_container_attr *attr);

@@ -10,6 +10,7 @@
 #include "fs/container/frame_io.h"
 #include "fs/container/history.h"
 #include "fs/container/internal.h"
+#include "fs/container/repair.h"
 
 #define GENERATIONS_MOST 4096u /* tried where the page's own is not known */
 #define GENERATIONS_FEW 16u

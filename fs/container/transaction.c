@@ -7,7 +7,7 @@
 #include "format/err.h"
 #include "fs/container/internal.h"
 
-static int make_id(uint64_t *id)
+int bale_container_make_id(uint64_t *id)
 {
     while (*id == 0)
         if (getrandom(id, sizeof *id, 0) != (ssize_t)sizeof *id)
@@ -18,7 +18,7 @@ static int make_id(uint64_t *id)
 /* Prepares a container without a root. */
 static int prepare_empty(struct bale_container *c)
 {
-    int err = make_id(&c->root.container_id);
+    int err = bale_container_make_id(&c->root.container_id);
 
     if (err != BALE_OK)
         return err;

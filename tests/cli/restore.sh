@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# fsck --repair restores lost pages of an index from the frames, in the file's own inode, and keeps what it replaces.
+# fsck --repair restores lost pages of an index from the frames, in the file's own inode, and keeps what it replaces;
+# with --salvage it takes the frames that are left.
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 make_store=${1:?the program that fills stores}
@@ -28,6 +29,7 @@ seen = b""
 while b"[y/N] " not in seen:
     seen += os.read(fd, 4096)
 os.write(fd, sys.argv[1].encode() + b"\n")
+open(sys.argv[-1] + ".asked", "wb").write(seen)
 try:
     while os.read(fd, 4096):
         pass
@@ -44,6 +46,9 @@ run 1 cat "$store/text"
 got=0
 asked n || got=$?
 is 4 "$got" "exit status after no"
+grep -q "text: to be repaired: 1 lost page of its index: restored from its frames" "$store.asked" ||
+    grep -q "link: to be repaired: 1 lost page of its index: restored from its frames" "$store.asked" ||
+    fail "the plan: $(cat "$store.asked")"
 run 4 fsck "$store"
 got=0
 asked y || got=$?
@@ -76,6 +81,41 @@ cp "$store/text" "$work/spoilt"
 run 4 fsck --repair --yes "$store"
 prints "^$store/.*: offset 0: index page "
 cmp "$store/text" "$work/spoilt" || fail "a repair that failed changed the file"
+
+prints "^$store/.*: offset [1-9][0-9]*: [0-9]+ bytes of generation .*: may be older .*: --salvage takes them$"
+run 4 fsck --repair --json "$store"
+[ "$(json 'len(d["unplaced"])')" -gt 5 ] || fail "unplaced in JSON: $out"
+cmp "$store/text" "$work/spoilt" || fail "a list of what is not placed changed the file"
+run 16 fsck --salvage "$store"
+
+# Then what is whole is taken; the first extent has lost its frame.
+run 1 fsck --repair --salvage --yes "$store"
+prints "^$store/.*: repaired: its index: made again with .* of frames, and .* stay lost$"
+run 0 fsck "$store"
+run 4 fsck --data "$store"
+is "$inode" "$(stat -c '%i %h %a %U' "$store/text")" "the inode after salvage"
+cmp -n $(($(stat -c %s "$work/spoilt") - 224)) -i 224 "$store/text" "$work/spoilt" || fail "salvage replaced more than slots"
+cmp -n 224 "$store/.balefs/damaged/${inode%% *}.0.2" "$work/spoilt" || fail "the slots were not kept"
+run 1 cat "$store/text"
+run 1 export "$store" "$work/out"
+extent=131072
+cmp -i $extent "$work/out/text.damaged" "$work/text" || fail "what salvage took"
+cmp -n $extent "$work/out/text.damaged" /dev/zero || fail "what stays lost"
+rm -rf "$work/out"
+
+# Both roots: what looks like a container is one again, and nothing else is.
+rm -rf "$store"
+cp -a "$work/whole" "$store"
+head -c 224 /dev/zero | dd of="$store/text" bs=1 conv=notrunc status=none
+{ head -c 512 /dev/zero && cat "$work/whole/other"; } >"$store/foreign"
+cp "$store/foreign" "$work/foreign"
+run 5 fsck --repair --salvage --yes "$store"
+prints "^$store/foreign: offset 0: no root is whole$"
+cmp "$store/foreign" "$work/foreign" || fail "a foreign file was changed"
+rm "$store/foreign"
+run 0 fsck --data "$store"
+run 0 cat "$store/text"
+cmp "$work/.out" "$work/text" || fail "other contents without roots"
 
 # As fsck(8) and mkfs(8) call them.
 ln -s "$balefs" "$work/fsck.balefs"

@@ -6,6 +6,7 @@
 
 #include "format/err.h"
 #include "fs/container/index.h"
+#include "fs/container/repair.h"
 #include "tests/check.h"
 #include "tests/support/rig.h"
 

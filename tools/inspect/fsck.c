@@ -33,8 +33,8 @@ enum {
 };
 
 static const char help[] =
-    "usage: balefs fsck [--data] [--repair [--yes] [--keep-doubts | --root ROOT]] [-j N]\n"
-    "                   [--json] STORE\n"
+    "usage: balefs fsck [--data] [--repair [--yes] [--salvage] [--keep-doubts | --root ROOT]]\n"
+    "                   [-j N] [--json] STORE\n"
     "\n"
     "Checks a store that is not mounted: its own files, and the roots and the index of every\n"
     "file in it. Changes nothing without --repair. Prints a line for each problem:\n"
@@ -46,8 +46,12 @@ static const char help[] =
     "                lost pages of a file's index from its frames; and settle roots in\n"
     "                doubt (below): what is shown now stays, what is damaged in it is\n"
     "                accepted, and the file can be written again. On a terminal it lists\n"
-    "                the problems and asks first\n"
+    "                the problems and what it will do, and asks first\n"
     "  -y, --yes     do not ask\n"
+    "      --salvage\n"
+    "                with --repair: where lost pages cannot be restored, take the newest of\n"
+    "                the frames that are whole. What was overwritten, punched or cut off may\n"
+    "                come back; what no frame has gives an I/O error until it is written\n"
     "      --keep-doubts\n"
     "                with --repair: settle no root in doubt\n"
     "      --root ROOT\n"
@@ -57,7 +61,8 @@ static const char help[] =
     "      --json    {\"store\", \"files\", \"bytes\", \"damaged\", \"problems\":\n"
     "                [{\"path\", \"what\", \"offset\", \"length\", \"position\",\n"
     "                \"expected\", \"found\"}, ...], \"doubts\": [{\"path\", \"what\",\n"
-    "                \"serves\"}, ...], \"notes\", \"repaired\"}\n"
+    "                \"serves\"}, ...], \"notes\", \"repaired\", \"unplaced\": [{\"path\",\n"
+    "                \"offset\", \"length\", \"position\", \"generation\"}, ...]}\n"
     "  -h, --help\n"
     "\n"
     "The root of a file is in doubt if its last commit is not whole and was written in another\n"
@@ -71,7 +76,7 @@ static const char help[] =
     "Exit status, as fsck(8): 0 clean, 1 repaired, 4 problems found, 8 could not be checked,\n"
     "16 wrong usage, 32 cancelled; and 64 roots in doubt. They are added up.\n";
 
-enum { OPTION_JSON = 256, OPTION_REPAIR, OPTION_ROOT, OPTION_KEEP_DOUBTS };
+enum { OPTION_JSON = 256, OPTION_REPAIR, OPTION_ROOT, OPTION_KEEP_DOUBTS, OPTION_SALVAGE };
 
 static const struct option long_options[] = {
     {"data", no_argument, NULL, 'd'},
@@ -80,6 +85,7 @@ static const struct option long_options[] = {
     {"yes", no_argument, NULL, 'y'},
     {"keep-doubts", no_argument, NULL, OPTION_KEEP_DOUBTS},
     {"root", required_argument, NULL, OPTION_ROOT},
+    {"salvage", no_argument, NULL, OPTION_SALVAGE},
     {"json", no_argument, NULL, OPTION_JSON},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -158,7 +164,7 @@ static int conclude(struct bale_fsck *fsck)
                bale_store_path(fsck->reader.store), fsck->files, bale_size_text(fsck->bytes, size),
                fsck->damaged, fsck->doubts ? ", and roots are in doubt" : "",
                fsck->unreadable ? ", and not everything could be checked" : "");
-    return (json_array_size(fsck->repaired) > 0 ? EXIT_CORRECTED : 0) |
+    return (json_array_size(fsck->repaired) > 0 && !fsck->plan ? EXIT_CORRECTED : 0) |
            (fsck->damaged ? EXIT_ERRORS_LEFT : 0) | (fsck->doubts ? EXIT_DOUBT : 0) |
            (fsck->unreadable || !printed ? EXIT_OPERATIONAL : 0);
 }
@@ -186,11 +192,12 @@ static void cancel_fsck(int number)
 static int open_store(struct bale_fsck *fsck, const char *path, struct bale_reason *why)
 {
     struct bale_reason done = {0};
-    int err = fsck->repair ? bale_repair_volume(path, &done, why) : BALE_OK;
+    bool write = fsck->repair && !fsck->plan;
+    int err = write ? bale_repair_volume(path, &done, why) : BALE_OK;
 
     if (err == BALE_OK)
-        err = bale_reader_open_silently(
-            path, fsck->repair ? BALE_STORE_REPAIR : BALE_STORE_READONLY, &fsck->reader, why);
+        err = bale_reader_open_silently(path, write ? BALE_STORE_REPAIR : BALE_STORE_READONLY,
+                                        &fsck->reader, why);
     if (err == BALE_OK && done.text[0] != '\0')
         bale_fsck_repaired(fsck, BALE_STORE_DIR "/volume.json", done.text);
     return err;
@@ -264,11 +271,13 @@ static int check_once(const struct bale_fsck *settings, const char *path)
     fsck.doubts_list = json_array();
     fsck.notes = json_array();
     fsck.repaired = json_array();
+    fsck.unplaced = json_array();
     int status = check_store(&fsck, path);
     json_decref(fsck.problems);
     json_decref(fsck.doubts_list);
     json_decref(fsck.notes);
     json_decref(fsck.repaired);
+    json_decref(fsck.unplaced);
     return status;
 }
 
@@ -282,14 +291,14 @@ static bool user_agrees(const char *path)
     return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-/* On a terminal: lists the problems, then asks. */
+/* On a terminal: lists the problems and what would be done, then asks. */
 static int check_and_ask(struct bale_fsck *fsck, const char *path)
 {
-    fsck->repair = false;
+    fsck->plan = true;
     int status = check_once(fsck, path);
     if (status == 0 || status & (EXIT_USAGE | EXIT_CANCELLED) || !user_agrees(path))
         return status;
-    fsck->repair = true;
+    fsck->plan = false;
     return check_once(fsck, path);
 }
 
@@ -311,6 +320,8 @@ static int fsck_run(const struct bale_command *command, int argc, char **argv)
             fsck.repair = true;
         else if (option == OPTION_KEEP_DOUBTS)
             fsck.keep_doubts = true;
+        else if (option == OPTION_SALVAGE)
+            fsck.salvage = true;
         else if (option == OPTION_JSON)
             fsck.as_json = true;
         else if (option != 'j' && option != OPTION_ROOT)
@@ -324,6 +335,8 @@ static int fsck_run(const struct bale_command *command, int argc, char **argv)
     if (fsck.pick != BALE_PICK_BY_RULES && !fsck.repair)
         return bale_usage_error(command, "--root is for --repair: balefs cat and balefs export "
                                          "have a --root of their own");
+    if (fsck.salvage && !fsck.repair)
+        return bale_usage_error(command, "--salvage is for --repair");
     return fsck.repair && asks && !fsck.as_json ? check_and_ask(&fsck, argv[optind])
                                                 : check_once(&fsck, argv[optind]);
 }

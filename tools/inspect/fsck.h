@@ -14,7 +14,9 @@
 struct bale_fsck {
     struct bale_reader reader;
     bool data, repair, as_json;
-    bool keep_doubts; /* with repair */
+    bool keep_doubts; /* with repair, like these */
+    bool salvage;     /* make lost parts of an index from all frames, the newest first */
+    bool plan;        /* only say what would be done */
     enum bale_root_pick pick;
     unsigned threads;
     struct bale_pool *pool;
@@ -26,7 +28,7 @@ struct bale_fsck {
     uint64_t files, bytes, damaged;
     uint64_t doubts; /* files whose root is in doubt */
     bool unreadable; /* something could not be checked */
-    json_t *problems, *doubts_list, *notes, *repaired;
+    json_t *problems, *doubts_list, *notes, *repaired, *unplaced;
     struct bale_progress progress;
 };
 
@@ -41,8 +43,12 @@ void bale_fsck_problem(struct bale_fsck *fsck, const char *below, const struct b
 void bale_fsck_doubt(struct bale_fsck *fsck, const char *below, const char *what,
                      const char *serves);
 
-/* text: what was wrong and what was done. */
+/* text: what was wrong and what was done, or, with plan, will be. */
 void bale_fsck_repaired(struct bale_fsck *fsck, const char *below, const char *text);
+
+/* A piece of a file that only a frame shows: no page says that it still is the file's. */
+void bale_fsck_unplaced(struct bale_fsck *fsck, const char *below,
+                        const struct bale_segment *segment);
 
 /* Something could not be checked: sets fsck->unreadable and prints a message. */
 void bale_fsck_unreadable(struct bale_fsck *fsck, const char *below, const char *why);
@@ -50,7 +56,7 @@ void bale_fsck_unreadable(struct bale_fsck *fsck, const char *below, const char 
 /* Prints everything as JSON, at the end. False, after a message, if that fails. */
 bool bale_fsck_print(struct bale_fsck *fsck);
 
-/* Checks a container on a thread of the pool and, with --repair, settles its root. Waits while too
+/* Checks a container on a thread of the pool, after its repair if that is wanted. Waits while too
  * many files are queued, because a store may have more files than fit in memory. */
 void bale_fsck_submit(struct bale_fsck *fsck, const char *below);
 

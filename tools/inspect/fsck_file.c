@@ -6,8 +6,9 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "tools/common/size.h"
 #include "tools/inspect/fsck.h"
-#include "tools/inspect/repair.h"
+#include "tools/inspect/repair_file.h"
 
 enum { QUEUED = 4 }; /* files for each thread */
 
@@ -16,8 +17,9 @@ struct fsck_file {
     struct bale_job job;
     struct bale_fsck *fsck;
     bool damaged;
-    enum bale_recovery recovery;
-    char below[]; /* relative to the store */
+    bool doubt;    /* its root is */
+    bool reported; /* that it is, or was before the repair */
+    char below[];  /* relative to the store */
 };
 
 static void report_fault(void *arg, const struct bale_fault *fault)
@@ -66,39 +68,23 @@ static const char *serving(enum bale_recovery recovery)
     }
 }
 
-static void report_recovery(struct fsck_file *file, enum bale_recovery recovery)
+static void report_doubt(struct fsck_file *file, enum bale_recovery recovery)
 {
-    struct bale_fsck *fsck = file->fsck;
-    const char *what = bale_recovery_text(recovery), *serves = serving(recovery);
-    char text[BALE_REASON_SIZE];
-
-    file->recovery = recovery;
-    if (recovery == BALE_RECOVERY_CUT_OFF) {
-        snprintf(text, sizeof text, "note: %s", what);
-        bale_fsck_note(fsck, file->below, text);
-    }
-    if (serves)
-        bale_fsck_doubt(fsck, file->below, what, serves);
+    if (serving(recovery) && !file->reported)
+        bale_fsck_doubt(file->fsck, file->below, bale_recovery_text(recovery), serving(recovery));
+    file->reported = true;
 }
 
-/* Settles what the check has found. Nothing else has the container open. */
-static void repair_container(struct fsck_file *file)
+static void report_recovery(struct fsck_file *file, enum bale_recovery recovery)
 {
-    struct bale_fsck *fsck = file->fsck;
-    bool doubt = serving(file->recovery);
-    struct bale_reason why;
+    char text[BALE_REASON_SIZE];
 
-    if (doubt && fsck->repair && !fsck->keep_doubts) {
-        if (bale_repair_container(&fsck->reader, file->below, fsck->pick, &why) == BALE_OK) {
-            bale_fsck_repaired(fsck, file->below, "its root is settled");
-            doubt = false;
-        } else {
-            bale_fsck_unreadable(fsck, file->below, why.text);
-        }
+    file->doubt = serving(recovery);
+    if (recovery == BALE_RECOVERY_CUT_OFF) {
+        snprintf(text, sizeof text, "note: %s", bale_recovery_text(recovery));
+        bale_fsck_note(file->fsck, file->below, text);
     }
-    pthread_mutex_lock(&fsck->lock);
-    fsck->doubts += doubt;
-    pthread_mutex_unlock(&fsck->lock);
+    report_doubt(file, recovery);
 }
 
 static uint64_t check_container(struct fsck_file *file, struct bale_container *container,
@@ -119,26 +105,96 @@ static uint64_t check_container(struct fsck_file *file, struct bale_container *c
     return attr.stored;
 }
 
-/* Before the check, which then finds only what cannot be restored. A container without a valid root
- * is the check's to report. */
-static void restore_file(struct fsck_file *file)
+static void count_fault(void *arg, const struct bale_fault *fault)
+{
+    (void)arg;
+    (void)fault;
+}
+
+/* Whether a repair can do something for a container that was opened by the rules. */
+static bool needs_repair(struct fsck_file *file, int err, struct bale_container *container)
+{
+    if (err != BALE_OK)
+        return err == BALE_E_CORRUPT;
+    if (bale_container_recovery(container) != BALE_RECOVERY_NONE)
+        return true;
+    return bale_container_check(container, NULL, false, count_fault, file) == BALE_E_CORRUPT;
+}
+
+static void report_found(void *arg, const struct bale_segment *segment)
+{
+    struct fsck_file *file = arg;
+
+    bale_fsck_unplaced(file->fsck, file->below, segment);
+}
+
+static void report_repair(struct fsck_file *file, const struct bale_repair *done)
 {
     struct bale_fsck *fsck = file->fsck;
-    struct bale_reason why;
-    char text[BALE_REASON_SIZE];
-    int done = bale_repair_index(&fsck->reader, file->below, &why);
+    const struct bale_salvage *salvaged = &done->salvaged;
+    char text[BALE_REASON_SIZE], placed[BALE_TEXT], lost[BALE_TEXT];
 
-    if (done > 0) {
-        snprintf(text, sizeof text, "%d lost page%s of its index: restored from its frames", done,
-                 done > 1 ? "s" : "");
+    if (done->pages > 0) {
+        snprintf(text, sizeof text, "%u lost page%s of its index: restored from its frames",
+                 done->pages, done->pages > 1 ? "s" : "");
         bale_fsck_repaired(fsck, file->below, text);
     }
-    if (done >= 0)
-        done = bale_repair_slot(&fsck->reader, file->below, &why);
-    if (done > 0)
+    if (done->slot)
         bale_fsck_repaired(fsck, file->below, "a lost root slot: written again");
-    if (done < 0 && done != BALE_E_CORRUPT)
+    if (done->settled)
+        bale_fsck_repaired(fsck, file->below, "its root is settled");
+    if (salvaged->ranges > 0 && done->salvage) {
+        snprintf(text, sizeof text, "its index: made again with %s of frames, and %s stay lost",
+                 bale_size_text(salvaged->placed, placed), bale_size_text(salvaged->lost, lost));
+        bale_fsck_repaired(fsck, file->below, text);
+    }
+}
+
+/* Before the check, which then finds only what cannot be repaired. recovery: of opening by the
+ * rules. Sets file->doubt. */
+static void repair_file(struct fsck_file *file, int err, enum bale_recovery recovery)
+{
+    struct bale_fsck *fsck = file->fsck;
+    bool doubt = err == BALE_OK && serving(recovery);
+    struct bale_reason why;
+    struct bale_repair repair = {
+        .write = fsck->repair && !fsck->plan,
+        .settle = doubt && !fsck->keep_doubts,
+        .salvage = fsck->salvage && !(doubt && fsck->keep_doubts),
+        .stuck = err != BALE_OK,
+        .found = report_found,
+        .arg = file,
+    };
+    int done =
+        bale_repair_file(&fsck->reader, file->below, err, recovery, fsck->pick, &repair, &why);
+
+    if (done == BALE_E_INVALID && repair.settle) { /* there is no such root: the doubt stays */
         bale_fsck_unreadable(fsck, file->below, why.text);
+        repair.settle = repair.salvage = false;
+        done = bale_repair_file(&fsck->reader, file->below, err, recovery, BALE_PICK_BY_RULES,
+                                &repair, &why);
+    }
+    if (done > 0)
+        report_repair(file, &repair);
+    else if (done < 0)
+        bale_fsck_unreadable(fsck, file->below, why.text);
+}
+
+/* Opens the container; with --repair, repairs it, if need be, and opens it again. */
+static int open_file(struct fsck_file *file, struct bale_container **container,
+                     struct bale_reason *why)
+{
+    const struct bale_reader *reader = &file->fsck->reader;
+    int err = bale_reader_open_container_at(reader, file->below, container, why);
+
+    if (!file->fsck->repair || !needs_repair(file, err, *container))
+        return err;
+    enum bale_recovery recovery =
+        err == BALE_OK ? bale_container_recovery(*container) : BALE_RECOVERY_NONE;
+    report_doubt(file, recovery);
+    bale_container_close(*container);
+    repair_file(file, err, recovery);
+    return bale_reader_open_container_at(reader, file->below, container, why);
 }
 
 static void fsck_file_check(struct bale_job *job, struct bale_scratch *scratch)
@@ -149,15 +205,11 @@ static void fsck_file_check(struct bale_job *job, struct bale_scratch *scratch)
     struct bale_container *container;
     struct bale_reason why;
     uint64_t stored = 0;
-
-    if (fsck->repair)
-        restore_file(file);
-    int err = bale_reader_open_container_at(&fsck->reader, file->below, &container, &why);
+    int err = open_file(file, &container, &why);
 
     if (err == BALE_OK) {
         stored = check_container(file, container, scratch);
         bale_container_close(container);
-        repair_container(file);
     } else if (err == BALE_E_CORRUPT) {
         report_fault(file, &no_root);
     } else {
@@ -167,6 +219,7 @@ static void fsck_file_check(struct bale_job *job, struct bale_scratch *scratch)
     fsck->files++;
     fsck->bytes += stored;
     fsck->damaged += file->damaged;
+    fsck->doubts += file->doubt;
     fsck->flying--;
     bale_progress_show(&fsck->progress, fsck->files, fsck->bytes);
     pthread_cond_signal(&fsck->less);

@@ -1,4 +1,5 @@
 /* What fsck prints. */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "format/reason.h"
@@ -71,8 +72,34 @@ void bale_fsck_repaired(struct bale_fsck *fsck, const char *below, const char *t
     pthread_mutex_lock(&fsck->lock);
     add_text(fsck->repaired, below, "what", text);
     if (!fsck->as_json) {
-        snprintf(line, sizeof line, "repaired: %s", text);
+        snprintf(line, sizeof line, "%s: %s", fsck->plan ? "to be repaired" : "repaired", text);
         print_line(fsck, below, line);
+    }
+    pthread_mutex_unlock(&fsck->lock);
+}
+
+void bale_fsck_unplaced(struct bale_fsck *fsck, const char *below,
+                        const struct bale_segment *segment)
+{
+    char text[256];
+
+    snprintf(text, sizeof text,
+             "offset %" PRIu64 ": %" PRIu32 " bytes of generation %" PRIu64 " (position %" PRIu64
+             "): %s",
+             segment->offset, segment->length, segment->generation, segment->position,
+             fsck->salvage ? "taken, as nothing newer is known of them"
+                           : "may be older than what is lost: --salvage takes them");
+    pthread_mutex_lock(&fsck->lock);
+    if (fsck->as_json) {
+        json_t *object = json_object();
+        bale_json_path(object, "path", below);
+        bale_json_count(object, "offset", segment->offset);
+        bale_json_count(object, "length", segment->length);
+        bale_json_count(object, "position", segment->position);
+        bale_json_count(object, "generation", segment->generation);
+        json_array_append_new(fsck->unplaced, object);
+    } else {
+        print_line(fsck, below, text);
     }
     pthread_mutex_unlock(&fsck->lock);
 }
@@ -98,5 +125,6 @@ bool bale_fsck_print(struct bale_fsck *fsck)
     json_object_set(object, "doubts", fsck->doubts_list);
     json_object_set(object, "notes", fsck->notes);
     json_object_set(object, "repaired", fsck->repaired);
+    json_object_set(object, "unplaced", fsck->unplaced);
     return bale_json_print(object);
 }
