@@ -17,6 +17,7 @@
 #include "tools/inspect/survey.h"
 #include "tools/inspect/system_helper.h"
 #include "tools/mount/helper.h"
+#include "tools/mount/helper_name.h"
 
 #define WORD 32 /* longer words are not compared beyond this */
 

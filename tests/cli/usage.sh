@@ -99,6 +99,16 @@ fails 2 "one STORE at a time: see balefs init --help" init "$work/new" "$work/ot
 
 fails 1 "-o frob: unknown option: see balefs mount --help" mount -o ro,frob "$store" "$work/mnt"
 fails 1 "-o frob=1: unknown option: see balefs mount --help" mount -o frob=1 "$store" "$work/mnt"
+for words in ro,rw ro,noatime,rw; do
+    fails 1 "-o rw: ro and rw contradict each other: leave one out: see balefs mount --help" mount -o "$words" "$store" "$work/mnt"
+done
+fails 1 "-o ro: ro and rw contradict each other: leave one out: see balefs mount --help" mount -o rw -o ro "$store" "$work/mnt"
+codec="a mount has no codec of its own: balefs init --codec lz4 makes a store with it, balefs set MNT lz4 sets it in a mount"
+extent="a mount has no extent size of its own: balefs init --extent 1M makes a store with it, balefs set --extent 1M MNT sets it in a mount"
+fails 1 "-o codec=lz4: $codec: see balefs mount --help" mount -o codec=lz4 "$store" "$work/mnt"
+fails 125 "-o extent=1M: $extent: see balefs run --help" run -o ro,extent=1M "$store" "$work/mnt" true
+fails 125 "--codec lz4: $codec: see balefs run --help" run --codec lz4 "$store" "$work/mnt" true
+fails 1 "--extent 1M: $extent: see balefs mount --help" mount --extent=1M "$store" "$work/mnt"
 fails 1 "-o memory=1M: give a size of 32M or more: see balefs mount --help" mount -o memory=1M "$store" "$work/mnt"
 fails 1 "-o memory=much: give a size of 32M or more: see balefs mount --help" mount -o memory=much "$store" "$work/mnt"
 fails 1 "-o memory=: its value is missing: see balefs mount --help" mount -o memory= "$store" "$work/mnt"

@@ -40,6 +40,7 @@ is "balefs: -o frob: unknown option: see balefs mount --help" "$err" "an unknown
 run 0 "$work/store" "$work/mnt" -sf -o nofail,frob,memory=64M
 is "" "$out$err" "an unknown option with -s"
 run 1 "$work/store" "$work/mnt" -f -o memory=1M
+run 0 "$work/store" "$work/mnt" -f -o ro,rw # as for mount(8)
 mkdir "$work/mnt"
 run 32 "$work/store" "$work/mnt" -o _netdev
 says "^balefs: $work/store: "

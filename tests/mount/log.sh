@@ -94,9 +94,9 @@ tail -n 1 "$log" | grep -q 'info: .*unmounted: all is stored$' || fail "the last
 # --- its size is bounded; what others put in its place is not written to
 head -c 600000 /dev/zero | tr '\0' x >"$log"
 up
+"$BALEFS" umount "$mnt"
 [ "$(stat -c %s "$log.1")" = 600000 ] || fail "the old lines are gone"
 [ "$(stat -c %s "$log")" -lt 10000 ] || fail "the log is not a new one"
-"$BALEFS" umount "$mnt"
 for kind in symlink link fifo; do
     rm -f "$log"
     case $kind in

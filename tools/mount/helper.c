@@ -8,6 +8,7 @@
 #include "format/reason.h"
 #include "tools/balefs.h"
 #include "tools/common/options.h"
+#include "tools/mount/helper_name.h"
 #include "tools/mount/mount.h"
 #include "tools/mount/options.h"
 
@@ -112,12 +113,17 @@ static int parse(const struct bale_command *command, const char *shorts, int arg
  * NULL: no memory, or why names a word that is wrong. */
 static char *choose(char *list, bool sloppy, struct bale_reason *why)
 {
-    char *chosen = strdup("defaults"), *word;
+    char *chosen = strdup("defaults"), *word, *access = NULL;
 
     while (chosen && (word = strsep(&list, ","))) {
         struct bale_mount_words words = {0};
         if (is_for_mount(word))
             continue;
+        /* As for mount(8), the last one counts: fstab's may be followed by the command line's. */
+        if (strcmp(word, "ro") == 0 || strcmp(word, "rw") == 0) {
+            access = word;
+            continue;
+        }
         char *copy = strdup(word);
         bool known = copy && bale_mount_words(&words, copy, why) == BALE_OK;
         free(copy);
@@ -125,6 +131,10 @@ static char *choose(char *list, bool sloppy, struct bale_reason *why)
             free(chosen);
             chosen = NULL;
         }
+    }
+    if (chosen && access && !append(&chosen, access)) {
+        free(chosen);
+        chosen = NULL;
     }
     return chosen;
 }
@@ -160,24 +170,9 @@ static int run_umount(const struct arguments *a, char *point)
     return bale_command_umount.run(&bale_command_umount, argc, argv);
 }
 
-static const char *name_of(const char *program)
-{
-    const char *slash = strrchr(program, '/');
-
-    return slash ? slash + 1 : program;
-}
-
-bool bale_is_mount_helper(const char *program)
-{
-    const char *name = name_of(program);
-
-    return strcmp(name, "mount.balefs") == 0 || strcmp(name, "mount.fuse.balefs") == 0 ||
-           strcmp(name, "umount.fuse.balefs") == 0;
-}
-
 int bale_mount_helper(int argc, char **argv)
 {
-    bool mounts = name_of(argv[0])[0] == 'm';
+    bool mounts = bale_mount_helper_name(argv[0])[0] == 'm';
     const struct bale_command *command = mounts ? &mount_helper : &umount_helper;
     struct arguments a = {0};
 

@@ -4,11 +4,6 @@
 #ifndef BALE_TOOLS_MOUNT_HELPER_H
 #define BALE_TOOLS_MOUNT_HELPER_H
 
-#include <stdbool.h>
-
-/* True if the program was called by one of these names. */
-bool bale_is_mount_helper(const char *program);
-
 /* Runs balefs mount or umount without the options that are for mount(8) itself: "mount.balefs STORE
  * MNT [-sfnv] [-N NAMESPACE] [-t TYPE] [-o OPTIONS]", "umount.fuse.balefs MNT [-flnrv] [-N
  * NAMESPACE] [-t TYPE]". Returns their exit code. */

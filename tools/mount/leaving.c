@@ -9,7 +9,7 @@
 
 #include "fs/store/store.h"
 #include "tools/common/mounts.h"
-#include "tools/mount/helper.h"
+#include "tools/mount/helper_name.h"
 
 #define PATIENCE_MS 5000
 

@@ -75,12 +75,14 @@ static const char help[] =
     "Exit status, as mount(8): 0 mounted, 1 wrong usage or not allowed, 2 system error, 32\n"
     "failed.\n";
 
-enum { OPTION_LOG = 256 };
+enum { OPTION_LOG = 256, OPTION_CODEC, OPTION_EXTENT };
 
 static const struct option long_options[] = {
     {"foreground", no_argument, NULL, 'f'},
     {"log", required_argument, NULL, OPTION_LOG},
     {"options", required_argument, NULL, 'o'},
+    {"codec", required_argument, NULL, OPTION_CODEC}, /* refused, with a hint */
+    {"extent", required_argument, NULL, OPTION_EXTENT},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -231,6 +233,8 @@ static int parse(const struct bale_command *command, int argc, char **argv,
             words->options.foreground = true;
         else if (option == OPTION_LOG)
             *log = optarg;
+        else if (option == OPTION_CODEC || option == OPTION_EXTENT)
+            return bale_mount_setting_error(command, option == OPTION_CODEC, optarg);
         else if (option != 'o')
             return option;
         else if (bale_mount_words(words, optarg, &why) != BALE_OK)

@@ -8,6 +8,7 @@
 #include "format/err.h"
 #include "format/reason.h"
 #include "tools/common/gpu_options.h"
+#include "tools/common/options.h"
 #include "tools/common/size.h"
 
 #define MEMORY_MIN (32u << 20)
@@ -166,6 +167,37 @@ static int take_own(struct bale_mount_options *options, const char *word, const 
     return refuse(why, word, "balefs sets this itself, to the store and to balefs: leave it out");
 }
 
+/* Codec and extent size belong to the store. how: the option as it was given. */
+static void explain_setting(struct bale_reason *why, const char *how, bool codec, const char *value)
+{
+    bale_reason_set(why,
+                    "%s: a mount has no %s of its own: balefs init --%s %s makes a store with it, "
+                    "balefs set %s%s%s sets it in a mount",
+                    how, codec ? "codec" : "extent size", codec ? "codec" : "extent", value,
+                    codec ? "MNT " : "--extent ", value, codec ? "" : " MNT");
+}
+
+int bale_mount_setting_error(const struct bale_command *command, bool codec, const char *value)
+{
+    struct bale_reason why;
+    char how[BALE_TEXT * 4];
+
+    snprintf(how, sizeof how, "--%s %s", codec ? "codec" : "extent", value);
+    explain_setting(&why, how, codec, value);
+    return bale_usage_error(command, "%s", why.text);
+}
+
+static int take_setting(struct bale_mount_options *options, const char *word, const char *value,
+                        struct bale_reason *why)
+{
+    char how[BALE_TEXT * 4];
+
+    (void)options;
+    snprintf(how, sizeof how, "-o %s", word);
+    explain_setting(why, how, *word == 'c', value);
+    return BALE_E_INVALID;
+}
+
 static int take_set_id(struct bale_mount_options *options, const char *word, const char *value,
                        struct bale_reason *why)
 {
@@ -210,6 +242,8 @@ static const struct {
     {"trusted", take_flag},
     {"set_id", take_set_id},
     {"auto_unmount", take_flag},
+    {"codec=", take_setting},
+    {"extent=", take_setting},
     {"takeover=", take_takeover},
     {"io=", take_io},
     {"memory=", take_memory},
@@ -223,6 +257,15 @@ static const struct {
     {"fsname=", take_own},
     {"subtype=", take_own},
 };
+
+static int check_access(struct bale_mount_words *words, const char *word, struct bale_reason *why)
+{
+    words->ro |= strcmp(word, "ro") == 0;
+    words->rw |= strcmp(word, "rw") == 0;
+    return words->ro && words->rw
+               ? refuse(why, word, "ro and rw contradict each other: leave one out")
+               : BALE_OK;
+}
 
 /* In gpu=0,1 the comma belongs to the value. */
 static bool goes_on(const struct bale_mount_words *words, const char *word)
@@ -238,9 +281,11 @@ static int take_word(struct bale_mount_words *words, const char *word, struct ba
         return add_gpu(&words->options, word, why);
     words->in_gpu = is_word(word, "gpu=", &value);
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-        if (is_word(word, ours[i].name, &value))
-            return value && !*value ? refuse(why, word, MISSING)
-                                    : ours[i].take(&words->options, word, value, why);
+        if (is_word(word, ours[i].name, &value)) {
+            int err = value && !*value ? refuse(why, word, MISSING)
+                                       : ours[i].take(&words->options, word, value, why);
+            return err == BALE_OK ? check_access(words, word, why) : err;
+        }
     for (size_t i = 0; i < sizeof for_kernel / sizeof *for_kernel; i++)
         if (is_word(word, for_kernel[i], &value))
             return value && !*value ? refuse(why, word, MISSING) : pass_on(words, word, why);

@@ -59,7 +59,7 @@ static const char help[] =
     "failed, 126 CMD cannot be run, 127 there is no CMD.\n";
 
 enum { EXIT_OURS = 125 };
-enum { OPTION_LOG = 256, OPTION_JOIN, OPTION_GRACE };
+enum { OPTION_LOG = 256, OPTION_JOIN, OPTION_GRACE, OPTION_CODEC, OPTION_EXTENT };
 
 #define GRACE_MS 30000
 #define TIME_MOST (7 * 24 * 3600)
@@ -69,6 +69,8 @@ static const struct option long_options[] = {
     {"grace", required_argument, NULL, OPTION_GRACE},
     {"log", required_argument, NULL, OPTION_LOG},
     {"options", required_argument, NULL, 'o'},
+    {"codec", required_argument, NULL, OPTION_CODEC}, /* refused, with a hint */
+    {"extent", required_argument, NULL, OPTION_EXTENT},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -303,6 +305,8 @@ static int parse(const struct bale_command *command, int argc, char **argv, stru
             batch->shared = true;
         else if (option == OPTION_LOG)
             batch->log = optarg;
+        else if (option == OPTION_CODEC || option == OPTION_EXTENT)
+            return bale_mount_setting_error(command, option == OPTION_CODEC, optarg);
         else if (option == OPTION_GRACE && !bale_seconds_parse(optarg, TIME_MOST, &seconds))
             return bale_usage_error(command, "--grace %s: give a time, as 90, 30s or 5m", optarg);
         else if (option == 'o' && bale_mount_words(&batch->words, optarg, &why) != BALE_OK)
