@@ -10,9 +10,10 @@ void bale_extent_buffer_ref(struct bale_extent_buffer *buffer)
 void bale_extent_buffer_set_unevictable(struct bale_extent_buffer *buffer, bool unevictable)
 {
     if (buffer->unevictable != unevictable) {
+        uint64_t change = unevictable ? buffer->capacity : -buffer->capacity;
         buffer->unevictable = unevictable;
-        atomic_fetch_add(&buffer->volume->unevictable,
-                         unevictable ? buffer->capacity : -buffer->capacity);
+        atomic_fetch_add(&buffer->volume->unevictable, change);
+        atomic_fetch_add(&buffer->volume->unevictable_of[buffer->user % BALE_TURNS], change);
     }
 }
 

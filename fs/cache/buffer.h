@@ -9,7 +9,8 @@ struct bale_extent_buffer {
     struct bale_volume *volume;
     uint8_t *data;
     size_t capacity; /* whole blocks */
-    /* Counted in volume->unevictable, as some block is dirty or flushing. Under file->lock. */
+    uint32_t user;   /* who made it unevictable. Under file->lock */
+    /* Counted in volume->unevictable and the user's part of it, as some block is dirty or flushing. Under file->lock. */
     bool unevictable;
     /* A device may still write to blocks that are not valid: nothing else is put there. Under
      * file->lock. */

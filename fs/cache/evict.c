@@ -155,6 +155,7 @@ struct bale_extent_buffer *bale_extent_buffer_create(struct bale_file *file, siz
         return NULL;
     }
     buffer->unevictable = buffer->quarantined = false;
+    buffer->user = atomic_load(&file->user);
     buffer->volume = file->volume;
     buffer->capacity = capacity;
     atomic_init(&buffer->refs, 1);

@@ -118,6 +118,8 @@ void bale_extent_mark_dirty(struct bale_extent *extent, uint64_t blocks)
         file->dirty_last = extent;
     }
     extent->valid |= blocks;
+    if (!extent->buffer->unevictable)
+        extent->buffer->user = atomic_load(&file->user);
     bale_extent_buffer_set_unevictable(extent->buffer, true);
     /* A block that becomes dirty again while it is flushed counts twice: it takes memory twice. */
     int64_t added = bale_blocks_bytes(file, blocks & ~extent->dirty);

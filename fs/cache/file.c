@@ -76,6 +76,11 @@ void bale_file_relabel(struct bale_file *file, const char *label)
     }
 }
 
+uint32_t bale_file_user(const struct bale_file *file)
+{
+    return atomic_load(&file->user);
+}
+
 void bale_file_on_close(struct bale_file *file, bale_file_closed *closed, void *arg)
 {
     pthread_mutex_lock(&file->lock);

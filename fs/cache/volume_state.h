@@ -61,6 +61,7 @@ struct bale_volume {
     atomic_uint_fast64_t dirty; /* bytes in all files */
     /* Bytes of buffers with dirty or flushing blocks. */
     atomic_uint_fast64_t unevictable;
+    atomic_uint_fast64_t unevictable_of[BALE_TURNS]; /* users' parts, by their number modulo that */
     atomic_bool warned_too_wide;      /* logged that an extent is too wide for the memory */
     struct bale_lost_files lost;      /* whose last data could not be stored */
     atomic_uint_fast64_t reads_noted; /* hits and misses when background work last asked */

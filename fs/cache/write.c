@@ -16,13 +16,14 @@
 
 /* Copies this small are cheaper under the lock than without it. */
 #define COPY_LOCKED ((size_t)16 << 10)
+#define OTHERS_PART 8u /* of dirty data: for users that have little */
 
 struct write_op {
     struct bale_parked_write parked;
     struct bale_file *file; /* counted once the write waits */
     uint64_t offset;
-    const uint8_t *data;
-    uint8_t *copy; /* of data, on the heap, once the write waits */
+    const uint8_t *data; /* what is left of it */
+    uint8_t *copy;       /* of that, on the heap, once the write waits */
     size_t length, done_length;
     bool exact;           /* rounds nothing */
     bale_file_done *done; /* called with parked.arg */
@@ -43,14 +44,25 @@ enum progress {
     RESIZED /* the extent size has changed */
 };
 
-/* Whether a write of that length would exceed the limits of dirty data. */
-static bool must_wait(struct bale_file *file, size_t length)
+/* Whether so much more exceeds a limit for a user who has `own` of the `used` bytes. The last part
+ * is for users that have less than what is left then: one user's flood leaves room for the writes of
+ * others, which need not wait until it is stored. */
+static bool exceeds(uint64_t used, uint64_t own, uint64_t length, uint64_t limit)
 {
-    struct bale_volume *volume = file->volume;
-    uint64_t dirty = atomic_load(&volume->dirty);
+    uint64_t left = limit > used ? limit - used : 0;
 
-    return dirty > 0 && (dirty + length > atomic_load(&volume->dirty_limit) ||
-                         atomic_load(&volume->unevictable) + length > volume->unevictable_limit);
+    return length > left || (left - length < limit / OTHERS_PART && own >= left);
+}
+
+/* Whether a write of that length would exceed the limits of dirty data. */
+static bool must_wait(struct bale_volume *volume, uint32_t user, size_t length)
+{
+    uint64_t dirty = atomic_load(&volume->dirty);
+    uint64_t own = atomic_load(&volume->unevictable_of[user % BALE_TURNS]);
+
+    return dirty > 0 &&
+           (exceeds(dirty, own, length, atomic_load(&volume->dirty_limit)) ||
+            exceeds(atomic_load(&volume->unevictable), own, length, volume->unevictable_limit));
 }
 
 /* The blocks at the ends of [from, to) that the write covers only in part, whose other bytes lie in
@@ -265,17 +277,19 @@ static enum progress write_more(struct write_op *op, struct bale_scratch *scratc
         const struct span span = {.number = at / file->extent,
                                   .from = from,
                                   .to = to,
-                                  .data = op->data + op->done_length,
+                                  .data = op->data,
                                   .exact = op->exact};
         int full = atomic_load(&file->volume->full);
         bool frozen = atomic_load(&file->volume->frozen);
         if (!frozen && (full || file->refused)) {
             progress = without_space(op, full ? full : file->refused, scratch, err);
-        } else if (frozen || must_wait(file, to - from)) {
+        } else if (frozen || must_wait(file->volume, op->parked.job.turn.user, to - from)) {
             progress = NEED_MEMORY;
         } else {
             progress = write_span(file, &span, scratch, err);
-            op->done_length += progress == DONE && *err == BALE_OK ? to - from : 0;
+            size_t done = progress == DONE && *err == BALE_OK ? to - from : 0;
+            op->data += done;
+            op->done_length += done;
             progress = progress == RESIZED ? DONE : progress;
         }
     }
@@ -338,7 +352,8 @@ static void write_job(struct bale_job *job, struct bale_scratch *scratch)
 static struct write_op *detach_op(const struct write_op *op)
 {
     struct write_op *copy = malloc(sizeof *copy);
-    uint8_t *data = malloc(op->length);
+    size_t left = op->length - op->done_length;
+    uint8_t *data = malloc(left);
 
     if (!copy || !data) {
         free(copy);
@@ -346,7 +361,7 @@ static struct write_op *detach_op(const struct write_op *op)
         return NULL;
     }
     *copy = *op;
-    memcpy(data + op->done_length, op->data + op->done_length, op->length - op->done_length);
+    memcpy(data, op->data, left);
     copy->data = copy->copy = data;
     copy->parked.job.run = write_job;
     bale_file_ref(op->file);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +36,9 @@
 #include "fs/store/overlap.h"
 #include "kernels/engine/plugin_loader.h"
 
-#define GPU_RELEASE_MS 30000  /* without work the engine lets go of the device after this */
-#define GPU_WATCHDOG_MS 10000 /* a batch that takes longer means that the GPU hangs */
+#define MAPPED_LEAST (64 << 10) /* blocks of the heap that are a mapping of their own */
+#define GPU_RELEASE_MS 30000    /* without work the engine lets go of the device after this */
+#define GPU_WATCHDOG_MS 10000   /* a batch that takes longer means that the GPU hangs */
 
 struct daemon {
     const struct bale_mount_options *options;
@@ -230,10 +232,8 @@ static int daemon_start(struct daemon *d)
         err = bale_store_watch(mount->store);
     if (err == BALE_OK && d->watcher >= 0)
         bale_watcher_report_mount(d->watcher, d->mountpoint, &d->identity);
-    if (err == BALE_OK) {
-        err = bale_session_start(
-            d->session, bale_request_threads(bale_memory_cap(bale_volume_memory(mount->volume))));
-    }
+    if (err == BALE_OK)
+        err = bale_session_start(d->session, bale_request_threads());
     return err;
 }
 
@@ -387,6 +387,8 @@ int bale_daemon_serve(const struct bale_mount_options *options, struct bale_reas
 
     if (!d)
         return BALE_E_NOMEM;
+    /* What a write that waits keeps goes back to the kernel when it ends. */
+    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_LEAST);
     d->options = options;
     d->why = why;
     d->store_fd = d->watcher = d->signals.signals = d->signals.ended = -1;

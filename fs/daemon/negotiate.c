@@ -13,6 +13,7 @@
 #include "fs/base/log.h"
 #include "fs/daemon/ioctl.h"
 #include "fs/daemon/kernel_options.h"
+#include "fs/daemon/resources.h"
 #include "fs/daemon/stderr_capture.h"
 #include "fs/fuse/ops.h"
 
@@ -88,7 +89,7 @@ static void negotiation_init(void *userdata, struct fuse_conn_info *conn)
 {
     struct bale_mount *mount = userdata;
 
-    conn->max_write = BALE_MAX_WRITE;
+    conn->max_write = current->max_write;
     conn->max_read = current->max_read;
     conn->max_background = MAX_BACKGROUND;
     conn->congestion_threshold = CONGESTION;
@@ -174,6 +175,7 @@ struct fuse_session *bale_negotiation_mount(struct bale_negotiation *negotiation
     current = negotiation;
     bale_kernel_options_compose(mount, options, trust, &o);
     negotiation->max_read = o.max_read;
+    negotiation->max_write = bale_max_write(bale_memory_cap(bale_volume_memory(mount->volume)));
     negotiation->text[0] = '\0';
     snprintf(negotiation->trouble, sizeof negotiation->trouble, "no reason given");
     fuse_set_log_func(negotiation_log);

@@ -7,11 +7,10 @@
 #include "fs/daemon/trust.h"
 #include "fs/fuse/mount.h"
 
-#define BALE_MAX_WRITE (1u << 20)
-
 struct bale_negotiation {
     bool agreed;       /* the kernel's INIT request was answered */
     unsigned max_read; /* as the mount option says; 0: no limit */
+    unsigned max_write;
     char text[768];    /* one line for the log */
     char trouble[256]; /* the last warning of libfuse */
 };

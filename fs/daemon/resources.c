@@ -12,7 +12,9 @@
 #define DIRECTORIES_SHARE 16u /* at most one sixteenth of the memory cap */
 #define THREADS_LEAST 4u
 #define THREADS_MOST 16u
-#define BUFFERS_SHARE 8u /* the threads' buffers take at most one eighth of the memory cap */
+#define WRITE_MOST (1u << 20)
+#define WRITE_LEAST (64u << 10)
+#define WRITE_SHARE 512u /* so that the threads' buffers take little of the memory cap */
 
 static unsigned raised_limit(void)
 {
@@ -48,15 +50,22 @@ unsigned bale_directories_kept(const struct bale_descriptors *descriptors, uint6
     return fit < descriptors->directories ? (unsigned)fit : descriptors->directories;
 }
 
-unsigned bale_request_threads(uint64_t cap)
+unsigned bale_request_threads(void)
 {
-    uint64_t share = cap / BUFFERS_SHARE >> 20;
     unsigned threads = 2 * bale_cpus();
 
-    threads = threads < THREADS_LEAST  ? THREADS_LEAST
-              : threads > THREADS_MOST ? THREADS_MOST
-                                       : threads;
-    return threads < share || share < 2 ? threads : (unsigned)share;
+    return threads < THREADS_LEAST  ? THREADS_LEAST
+           : threads > THREADS_MOST ? THREADS_MOST
+                                    : threads;
+}
+
+unsigned bale_max_write(uint64_t cap)
+{
+    unsigned most = WRITE_MOST;
+
+    while (most > WRITE_LEAST && most > cap / WRITE_SHARE)
+        most /= 2;
+    return most;
 }
 
 uint64_t bale_process_cpu_us(void)

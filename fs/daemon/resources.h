@@ -18,8 +18,11 @@ struct bale_descriptors bale_descriptors_raise(void);
 /* How many open directories are kept open, with a batch of entries each, at a memory cap in bytes. */
 unsigned bale_directories_kept(const struct bale_descriptors *descriptors, uint64_t cap);
 
-/* How many threads shall receive requests; their buffers count in the memory cap, in bytes. */
-unsigned bale_request_threads(uint64_t cap);
+/* How many threads shall receive requests. */
+unsigned bale_request_threads(void);
+/* The most bytes of one write request, at a memory cap in bytes: each write that waits keeps as much
+ * besides the cap, and each thread that receives requests has a buffer of that size within it. */
+unsigned bale_max_write(uint64_t cap);
 
 /* Processor time of this process, microseconds. */
 uint64_t bale_process_cpu_us(void);

@@ -237,7 +237,7 @@ static int connect_kernel(struct bale_session *session, const struct bale_mount_
         return BALE_E_IO;
     session->handler.mount->session = session->handler.fuse;
     session->handler.fd = fuse_session_fd(session->handler.fuse);
-    session->buffer_size = BALE_MAX_WRITE + HEADER_ROOM;
+    session->buffer_size = session->negotiation.max_write + HEADER_ROOM;
     int err = create_relief(session);
     if (err != BALE_OK)
         return err;

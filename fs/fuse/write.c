@@ -11,6 +11,7 @@
 #include "fs/fuse/ops.h"
 #include "fs/fuse/request.h"
 #include "fs/fuse/unsynced.h"
+#include "kernels/base/working_for.h"
 
 /* A write may have to wait for memory, and can be interrupted there. References: the handler's, the
  * callback's that replies, and one for an interrupt under way. */
@@ -103,6 +104,8 @@ void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size
     };
     const struct bale_writer writer = {.cancel = &op->interrupted,
                                        .exact = atomic_load(&node->opened->cached_writers) > 0};
+    if (fi->writepage) /* of a mapping: the kernel writes it out, and does not say for whom */
+        bale_working_for = bale_file_user(op->file);
     bale_mode_kill_suidgid(mount, node, req);
     if (!bale_interrupts_add(mount->interrupts, &op->interruptible))
         atomic_store(&op->interrupted, true);
