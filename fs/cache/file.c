@@ -124,6 +124,7 @@ void bale_file_attr(struct bale_file *file, struct bale_file_attr *attr)
     attr->mtime = file->mtime;
     attr->ctime = file->ctime;
     attr->dirty = file->dirty;
+    attr->rounds = bale_rounds_record(file);
     pthread_mutex_unlock(&file->lock);
 }
 

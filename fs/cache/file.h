@@ -55,7 +55,8 @@ struct bale_file_attr {
     struct timespec mtime; /* exact, also while data is dirty */
     /* of the last change through this object; zero: the backing inode's is valid */
     struct timespec ctime;
-    uint64_t dirty; /* bytes not in the container yet */
+    uint64_t dirty;          /* bytes not in the container yet */
+    enum bale_rounds rounds; /* of what is written now; container.rounds is of the last commit */
     struct bale_container_attr container;
 };
 void bale_file_attr(struct bale_file *file, struct bale_file_attr *attr);
@@ -163,6 +164,20 @@ struct bale_recompress {
  * done. */
 void bale_file_recompress(struct bale_file *file, struct bale_recompress *request,
                           bale_file_done *done, void *arg);
+
+/* Rounding what the file has already, as a write of the same bytes would. */
+struct bale_round_stored {
+    uint64_t offset; /* begins with the extent that contains this; out: where to continue */
+    /* Results. busy: the volume is frozen; nothing was done. over: there is nothing more. exact:
+     * the file's setting is not lossy, or the file is no array; nothing was done. */
+    bool busy, over, exact;
+    uint64_t rounded; /* extents in which elements changed */
+};
+/* A bounded amount of work, and of dirty data. The file counts as complete, though it may be short
+ * or have holes where its first bytes are. mtime changes if an element does. Result 0 or an error
+ * of reading, BALE_E_NOMEM, BALE_E_NOSPACE. The caller keeps request until done. */
+void bale_file_round(struct bale_file *file, struct bale_round_stored *request,
+                     bale_file_done *done, void *arg);
 
 /* The file is unlinked for good: its dirty data need not be stored. */
 void bale_file_discard(struct bale_file *file);

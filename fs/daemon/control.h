@@ -85,6 +85,10 @@ struct bale_control_freeze {
 #define BALE_CONTROL_FORCE 4u     /* in: also while other programs use the mount */
 #define BALE_CONTROL_BUSY 8u      /* out: nothing was done, try again a little later */
 #define BALE_CONTROL_AT_END 16u   /* out: the end was reached */
+/* In: rounds what the file has, as its lossy setting says (struct bale_round_stored); offset, BUSY,
+ * AT_END and rewritten are as for a rewrite, the rest is not used. Out: still set if the file is
+ * exact, because it is no array or its setting is not lossy. */
+#define BALE_CONTROL_ROUND 32u
 struct bale_control_recompress {
     uint64_t offset; /* in: where to begin; out: where to go on */
     uint64_t end;

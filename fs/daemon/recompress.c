@@ -10,6 +10,7 @@
 #include "fs/fuse/attr.h"
 #include "fs/fuse/backing.h"
 #include "fs/fuse/capability.h"
+#include "fs/fuse/drop.h"
 #include "fs/fuse/in_flight.h"
 #include "fs/fuse/opened.h"
 
@@ -19,6 +20,7 @@ struct recompress_op {
     struct bale_request *request;
     struct bale_control_recompress message;
     struct bale_recompress work;
+    struct bale_round_stored round; /* instead, with BALE_CONTROL_ROUND */
 };
 
 static void recompress_destroy(struct recompress_op *op)
@@ -67,6 +69,39 @@ static void recompress_done(void *arg, int64_t result)
     recompress_destroy(op);
 }
 
+static void round_flushed(void *arg, int64_t result)
+{
+    struct recompress_op *op = arg;
+    struct bale_mount *mount = op->use.mount;
+    struct bale_node *node = op->use.node;
+    const struct bale_round_stored *round = &op->round;
+
+    if (round->rounded > 0)
+        bale_drops_add(mount->drops, bale_ino_of(mount, node), 0, 0);
+    op->message.offset = round->offset;
+    op->message.rewritten = round->rounded;
+    op->message.flags = (round->busy ? BALE_CONTROL_BUSY : 0) |
+                        (round->over ? BALE_CONTROL_AT_END : 0) |
+                        (round->exact ? BALE_CONTROL_ROUND : 0);
+    if (result < 0)
+        fuse_reply_err(op->req, bale_err_to_errno((int)result));
+    else
+        fuse_reply_ioctl(op->req, 0, &op->message, sizeof op->message);
+    bale_use_end(mount, node);
+    free(op);
+}
+
+/* The callback of bale_file_round. */
+static void round_done(void *arg, int64_t result)
+{
+    struct recompress_op *op = arg;
+
+    if (result < 0 || op->round.rounded == 0)
+        round_flushed(op, result);
+    else
+        bale_file_flush(op->use.node->opened->file, false, round_flushed, op);
+}
+
 static int may_recompress(const struct recompress_op *op, const struct stat *st)
 {
     const struct bale_mount *mount = op->use.mount;
@@ -94,6 +129,11 @@ static void recompress_file_ready(struct bale_use *use, int e)
         fuse_reply_err(op->req, e);
         bale_use_end(use->mount, use->node);
         recompress_destroy(op);
+        return;
+    }
+    if (op->message.flags & BALE_CONTROL_ROUND) {
+        op->round.offset = op->message.offset;
+        bale_file_round(opened->file, &op->round, round_done, op);
         return;
     }
     if (!op->work.dry) {

@@ -118,7 +118,7 @@ static char *usage_text(const struct bale_file_attr *attr, const struct bale_con
     for (int i = 0; i < 256; i++)
         stored += usage->stored[i];
     const struct bale_field *field = &attr->container.setting.field;
-    bool lossy = attr->container.rounds == BALE_ROUNDS_YES;
+    bool lossy = attr->rounds == BALE_ROUNDS_YES;
     json_t *ratio = stored > 0 ? json_real((double)attr->size / (double)stored) : json_null();
     json_t *all =
         json_pack("{s:I,s:I,s:I,s:o,s:I,s:I,s:s,s:b,s:o,s:o}", "logical", (json_int_t)attr->size,

@@ -105,6 +105,37 @@ is "True 0.0009765625" "$(stat_of run/field.bin)" "statistics of field.bin"
 is "False None" "$(stat_of field)" "statistics of field"
 is float:f32,dims=48x48x48 "$(codec_of "$mnt/field")" "setting of field after two mounts"
 
+# bounded WHAT ORIGINAL COPY: rounded, and within the bound
+bounded() {
+    "$BALEFS" quality --type f32 --bound 0.0009765625 "$2" "$3" >"$work/quality" || fail "$1: $(cat "$work/quality")"
+    cmp -s "$2" "$3" && fail "$1 is exact"
+    return 0
+}
+
+# What is there is rounded when a user says so, and only then.
+setting=cusz:f32,abs=0.0009765625
+head -c 400 "$work/field" >"$work/short"
+{ printf '\211HDF\r\n\032\n' && cat "$work/field"; } >"$work/hdf"
+for file in field short hdf; do cp "$work/$file" "$mnt/old.$file"; done
+"$BALEFS" set "$mnt/old.field" "$setting"
+"$BALEFS" recompress "$mnt" >"$work/said"
+cmp "$work/field" "$mnt/old.field" || fail "recompress changes values"
+refused 'no regular file' "$BALEFS" recompress --round "$mnt"
+refused 'says something about an array' "$BALEFS" recompress --set --codec "$setting" "$mnt/run"
+refused 'was not rounded' "$BALEFS" recompress --round "$mnt/old.short"
+touch -d @1000000000 "$mnt/old.field"
+"$BALEFS" recompress --round --json "$mnt/old.field" | grep -q '"rounded": 4' || fail "rounded extents of old.field"
+[ "$(stat -c %Y "$mnt/old.field")" -gt 1000000000 ] || fail "the time of old.field"
+touch -d @1000000000 "$mnt/old.field"
+"$BALEFS" recompress --round --json "$mnt/old.field" | grep -q '"rounded": 0' || fail "old.field is rounded twice"
+is 1000000000 "$(stat -c %Y "$mnt/old.field")" "time of what did not change"
+"$BALEFS" set "$mnt/old.short" "$setting"
+"$BALEFS" recompress --round "$mnt/old.short" >"$work/said"
+"$BALEFS" set "$mnt/old.hdf" "$setting"
+refused 'was not rounded' "$BALEFS" recompress --round "$mnt/old.hdf"
+for file in field short; do bounded "old.$file" "$work/$file" "$mnt/old.$file"; done
+cmp "$work/hdf" "$mnt/old.hdf" || fail "old.hdf differs"
+
 # The setting goes when another one comes.
 "$BALEFS" set "$mnt/run/steps.bin" zstd:1
 cp "$work/steps" "$mnt/run/steps.bin"
@@ -112,3 +143,20 @@ mount_down "$mnt"
 is zstd "$(codecs_of run/steps.bin)" "codec of steps.bin, written again"
 fsck_clean "$store"
 reader_clean "$store"
+
+# What is imported is rounded by match lines, and short files and holes at the begin as well, because they are complete.
+mkdir "$work/src"
+cp "$work/field" "$work/src/field.bin"
+cp "$work/short" "$work/src/short.bin"
+cp "$work/hdf" "$work/src/hdf.bin"
+truncate -s 8192 "$work/src/hole.bin"
+cat "$work/field" >>"$work/src/hole.bin"
+cp "$work/field" "$work/src/other"
+refused 'match line' "$BALEFS" import --create --codec "$setting" "$work/src" "$work/new"
+setfattr -n user.balefs.match -v "*.bin $setting" "$work/src"
+"$BALEFS" import --create "$work/src" "$work/new" >"$work/said"
+"$BALEFS" export "$work/new" "$work/out" >"$work/said"
+for file in field short hole; do bounded "imported $file.bin" "$work/src/$file.bin" "$work/out/$file.bin"; done
+for file in hdf.bin other; do cmp "$work/src/$file" "$work/out/$file" || fail "imported $file"; done
+fsck_clean "$work/new"
+reader_clean "$work/new"

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "format/err.h"
@@ -18,6 +19,7 @@
 static const char help[] =
     "usage: balefs recompress [--set] [--codec CODEC] [--rate SIZE/s] [--dry-run] [--json]\n"
     "                         PATH...\n"
+    "       balefs recompress --round [--rate SIZE/s] [--json] FILE...\n"
     "\n"
     "Rewrites the contents of files and trees in a mount, with the codec that balefs get\n"
     "shows for each file, or with CODEC, and joins the pieces that small writes left. Files\n"
@@ -38,33 +40,35 @@ static const char help[] =
     "  -c, --codec CODEC  {codecs}\n"
     "                     (balefs help codecs), also where a match line says another. Later\n"
     "                     writes use the file's codec, unless you also give --set\n"
+    "      --round        first rounds the elements that FILE has, within the error bound of\n"
+    "                     its codec (cusz), as if they were written again: its values and\n"
+    "                     times change. Without it a bound concerns later writes alone\n"
     "  -r, --rate SIZE/s  processes at most so many bytes of files a second, as 20M/s;\n"
     "                     64K or more\n"
     "  -n, --dry-run      compresses, prints what would be gained, and stores nothing\n"
     "      --json         an object for one PATH, an array for several; sizes in bytes:\n"
     "                     {\"path\", \"files\", \"extents\", \"renewed\", \"logical\",\n"
-    "                     \"before\", \"after\", \"damaged\", \"interrupted\"} extents: visited;\n"
-    "                     renewed: rewritten; logical, before, after: bytes of files in\n"
-    "                     rewritten extents, and their stored size before and after\n"
+    "                     \"before\", \"after\", \"damaged\", \"interrupted\", \"rounded\"}\n"
+    "                     extents: visited; renewed: rewritten; rounded: with elements that\n"
+    "                     changed; logical, before, after: bytes of files in rewritten\n"
+    "                     extents, and their stored size before and after\n"
     "  -h, --help\n"
     "\n"
     "Examples:\n"
     "  balefs recompress --set /mnt/scratch/run1\n"
     "  balefs recompress --rate 20M/s --dry-run /mnt/scratch\n"
+    "  balefs set old.f32 cusz:f32,abs=1e-3 && balefs recompress --round old.f32\n"
     "\n"
     "Exit status: 0 done, 1 something could not be done, 2 wrong usage; after a signal, as\n"
     "that signal's.\n";
 
-enum { OPTION_JSON = 256 };
+enum { OPTION_JSON = 256, OPTION_ROUND };
 
 static const struct option long_options[] = {
-    {"codec", required_argument, NULL, 'c'},
-    {"set", no_argument, NULL, 's'},
-    {"rate", required_argument, NULL, 'r'},
-    {"dry-run", no_argument, NULL, 'n'},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    {"codec", required_argument, NULL, 'c'}, {"set", no_argument, NULL, 's'},
+    {"rate", required_argument, NULL, 'r'},  {"round", no_argument, NULL, OPTION_ROUND},
+    {"dry-run", no_argument, NULL, 'n'},     {"json", no_argument, NULL, OPTION_JSON},
+    {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
 };
 
 struct recompress {
@@ -102,6 +106,8 @@ static void print_tree(const struct bale_recompress_work *work, const char *path
     if (sum->rewritten > 0)
         printf(": %s %s %s", bale_size_text(sum->before, before),
                work->dry ? "would become" : "became", bale_size_text(sum->after, after));
+    if (work->round)
+        printf("; elements changed in %" PRIu64, work->rounded);
     puts(signal_number ? "; interrupted: the next run goes on" : "");
     fflush(stdout);
 }
@@ -120,6 +126,7 @@ static json_t *tree_json(const struct bale_recompress_work *work, const char *pa
     bale_json_count(object, "after", sum->after);
     bale_json_count(object, "damaged", sum->damaged);
     json_object_set_new(object, "interrupted", json_boolean(signal_number));
+    bale_json_count(object, "rounded", work->rounded);
     return object;
 }
 
@@ -128,7 +135,7 @@ static void do_tree(struct recompress *recompress, const char *path,
 {
     struct bale_recompress_work *work = &recompress->work;
 
-    work->files = 0;
+    work->files = work->rounded = 0;
     work->sum = (struct bale_control_recompress){0};
     bale_new_codecs_begin(&work->new_codecs, location->store);
     if (work->set && !work->codec && !work->new_codecs.open)
@@ -151,6 +158,7 @@ static bool find_tree(struct bale_recompress_work *work, const char *path,
                       struct bale_location *location)
 {
     struct statvfs mount;
+    struct stat st;
 
     if (bale_location_find(path, location) != BALE_OK) {
         work->failed = true;
@@ -161,6 +169,9 @@ static bool find_tree(struct bale_recompress_work *work, const char *path,
                             "lies in a store, not in a mount: mount the store, and name it there");
     else if (statvfs(location->real, &mount) == 0 && mount.f_flag & ST_RDONLY)
         bale_recompress_say(work, path, "cannot be written: mount the store without -o ro");
+    else if (work->round && (stat(location->real, &st) != 0 || !S_ISREG(st.st_mode)))
+        bale_recompress_say(work, path,
+                            "is no regular file: name the files whose values may change");
     else
         return true;
     bale_location_free(location);
@@ -240,10 +251,15 @@ static int recompress_run(const struct bale_command *command, int argc, char **a
             status = take_rate(command, optarg, work);
         else if (option == 'n')
             work->dry = true;
+        else if (option == OPTION_ROUND)
+            work->round = true;
         else if (option == OPTION_JSON)
             recompress.json = recompress.json ? recompress.json : json_array();
         else
             return bale_options_status(command, option);
+    if (status == 0 && work->round && (work->codec || work->set || work->dry))
+        status = bale_usage_error(command, "--round uses the codec that balefs set has recorded, "
+                                           "so give neither --codec, --set nor --dry-run");
     if (status == 0 && optind == argc)
         status = bale_usage_error(command, "PATH is missing");
     if (status != 0)

@@ -27,13 +27,14 @@ struct bale_recompress_work {
     /* What to do */
     const char *codec; /* in normal form, or NULL */
     struct bale_setting setting;
-    bool set, dry;
+    bool set, dry, round;
     struct bale_rate_limit limit;
     volatile sig_atomic_t *signal; /* not 0: end soon */
 
     /* The current PATH */
     struct bale_new_codecs new_codecs;
     uint64_t files;
+    uint64_t rounded; /* extents in which elements changed */
     struct bale_control_recompress sum;
     struct bale_inode_set seen;
     bool failed; /* of any PATH; a message was printed */

@@ -142,6 +142,31 @@ static bool go_over(struct bale_recompress_work *work, int fd, const struct stat
     return true;
 }
 
+/* Has the elements that a file has rounded, part by part. */
+static bool round_file(struct bale_recompress_work *work, int fd, const char *path)
+{
+    struct bale_control_recompress ask = {.offset = 0};
+
+    while (!*work->signal && !(ask.flags & BALE_CONTROL_AT_END)) {
+        uint64_t offset = ask.offset;
+        ask.flags = BALE_CONTROL_ROUND;
+        if (ioctl(fd, BALE_IOC_RECOMPRESS, &ask) != 0) {
+            if (errno != EINTR)
+                return false;
+            continue;
+        }
+        if (ask.flags & BALE_CONTROL_BUSY)
+            nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
+        work->rounded += ask.rewritten;
+        bale_rate_limit_keep(&work->limit, ask.offset - offset);
+    }
+    if (ask.flags & BALE_CONTROL_AT_END && ask.flags & BALE_CONTROL_ROUND)
+        bale_recompress_say(work, path,
+                            "was not rounded: it is no array, or its codec has no error bound: see "
+                            "balefs get and the daemon's log");
+    return true;
+}
+
 /* Records what the file is to have, if that is requested. *setting: what to rewrite it with, or
  * NULL: the file's own. False: it failed. */
 static bool choose_codec(struct bale_recompress_work *work, int fd, const char *path,
@@ -154,7 +179,7 @@ static bool choose_codec(struct bale_recompress_work *work, int fd, const char *
     const char *wanted = work->codec;
 
     *setting = work->codec ? &work->setting : NULL;
-    if (known)
+    if (known && !work->round)
         bale_recompress_note(work, path, has, gets);
     if (known && work->set && !work->codec && strcmp(has, gets->text) != 0) {
         wanted = gets->text;
@@ -171,10 +196,11 @@ static void rewrite_file(struct bale_recompress_work *work, int fd, const FTSENT
     const struct bale_setting *setting;
 
     if (!choose_codec(work, fd, entry->fts_path, &gets, &setting) ||
+        (work->round && !round_file(work, fd, entry->fts_path)) ||
         !go_over(work, fd, entry->fts_statp, setting, &file))
         say_refused(work, entry->fts_path);
     /* frees the space of the old extents, which stay allocated until then */
-    if (file.rewritten > 0 && !work->dry && fsync(fd) != 0)
+    if (file.rewritten + work->rounded > 0 && !work->dry && fsync(fd) != 0)
         say_refused(work, entry->fts_path);
     if (file.damaged > 0)
         bale_recompress_say(work, entry->fts_path,

@@ -290,6 +290,12 @@ static int import_run(const struct bale_command *command, int argc, char **argv)
         } else if (option == 'c') {
             if (bale_setting_parse(optarg, &c.import.setting, &why) != BALE_OK)
                 return bale_usage_error(command, "--codec %s: %s", optarg, why.text);
+            if (bale_codec_is_lossy(c.import.setting.codec))
+                return bale_usage_error(command,
+                                        "--codec %s: changes values, and not every file is an "
+                                        "array: give DIR a match line, as in setfattr -n "
+                                        "user.balefs.match -v '*.f32 %s' DIR",
+                                        optarg, optarg);
             c.import.chosen = true;
         } else if (option != 'j') {
             return bale_options_status(command, option);

@@ -227,6 +227,27 @@ static int keep_attr(struct incoming *in)
     return (int)bale_wait_for(&in->wait);
 }
 
+/* Rounds what was not, because the file is short or begins with a hole: it is complete now. */
+static int round_rest(struct incoming *in)
+{
+    struct bale_round_stored round = {.offset = 0};
+    struct bale_file_attr attr;
+    int err = BALE_OK;
+
+    bale_file_attr(in->file, &attr);
+    round.over = !bale_codec_is_lossy(in->attr.setting.codec) || attr.rounds == BALE_ROUNDS_YES ||
+                 attr.rounds == BALE_ROUNDS_NO;
+    while (err == BALE_OK && !round.over) {
+        bale_file_round(in->file, &round, bale_wait_done, &in->wait);
+        err = (int)bale_wait_for(&in->wait);
+        if (err == BALE_OK && round.rounded > 0) {
+            bale_file_flush(in->file, false, bale_wait_done, &in->wait);
+            err = (int)bale_wait_for(&in->wait);
+        }
+    }
+    return err;
+}
+
 /* Fills the container and closes it. */
 static int fill(struct incoming *in, int *e)
 {
@@ -238,6 +259,8 @@ static int fill(struct incoming *in, int *e)
     if (err != BALE_OK)
         return err;
     err = copy_contents(in, e);
+    if (err == BALE_OK)
+        err = round_rest(in);
     if (err == BALE_OK)
         err = keep_attr(in);
     if (err == BALE_OK) {
