@@ -152,8 +152,7 @@ rm usr/lib/balefs/libbalefs_cuda.so
 
 # --- files and usage
 fails 1 "none: cannot be opened: No such file or directory" "${few[@]}" none
-fails 1 "/dev/null: nothing to compress: give a file with something in it" "${few[@]}" /dev/null
-fails 1 "usr: is a directory: name files in it" "${few[@]}" usr
+fails 1 "/dev/null: nothing to compress: give files with something in them" "${few[@]}" /dev/null
 cp data keep
 fails 1 "keep: exists: -f replaces it" "${few[@]}" --svg keep data
 cmp data keep

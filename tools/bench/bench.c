@@ -15,6 +15,7 @@
 #include "tools/bench/gpu.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/report.h"
+#include "tools/bench/sample.h"
 #include "tools/bench/settings.h"
 #include "tools/bench/svg.h"
 #include "tools/common/gpu_options.h"
@@ -25,14 +26,14 @@
 #include "tools/common/size.h"
 
 static const char help[] =
-    "usage: balefs bench [OPTIONS] FILE...\n"
+    "usage: balefs bench [OPTIONS] PATH...\n"
     "       balefs bench engine [OPTIONS] [FILE]\n"
     "\n"
-    "Compresses the bytes of files in memory with one codec after the other, as a mount\n"
-    "would, and decompresses them. Prints ratio and speed: MB (10^6 bytes) of raw data a\n"
-    "second on one core, on all cores and, if there is a GPU, by its kernels on the first\n"
-    "part (128 MiB in chunks of 64K) in its memory, where zstd and lz4 are nvCOMP's. Compares\n"
-    "the result with the input.\n"
+    "Compresses the bytes of files, and of directories with everything below them, in memory\n"
+    "with one codec after the other, as a mount would, and decompresses them. Prints ratio\n"
+    "and speed: MB (10^6 bytes) of raw data a second on one core, on all cores and, if there\n"
+    "is a GPU, by its kernels on the first part (128 MiB in chunks of 64K) in its memory,\n"
+    "where zstd and lz4 are nvCOMP's. Compares the result with the input.\n"
     "\n"
     "balefs bench engine measures a GPU as mounts use it: balefs bench engine --help.\n"
     "\n"
@@ -42,8 +43,8 @@ static const char help[] =
     "  -e, --extent SIZE  bytes that become one frame [128K]: 16K to 64M, in steps of 4K\n"
     "      --chunk SIZE   bytes of a frame compressed together [64K]: 4K to 64M, a power\n"
     "                     of two\n"
-    "  -l, --limit SIZE   takes no more of the files than their first SIZE bytes together\n"
-    "                     [256M]; needs three times as much memory\n"
+    "  -l, --limit SIZE   takes SIZE bytes at most [256M], as whole extents that are spread\n"
+    "                     evenly over all files; needs three times as much memory\n"
     "  -r, --runs N       measures each N times and prints the median [5]; a slow codec is\n"
     "                     measured less often\n"
     "  -j, --threads N    what \"all cores\" means [as many as there are CPUs]\n"
@@ -51,14 +52,15 @@ static const char help[] =
     "                     there is none [auto]\n"
     "      --svg OUT      also draws a picture into OUT\n"
     "  -f, --force        replaces OUT even if it is not such a picture\n"
-    "      --json         an object: bytes, extent, chunk, runs, threads, gpu (its name or\n"
-    "                     null), and codecs, an array of codec, stored, ratio, frames, one,\n"
-    "                     all and gpu (compress, decompress: MB/s; of the last also bytes and\n"
-    "                     ratio, and it is there only if the GPU has the codec)\n"
+    "      --json         an object: bytes, of (the bytes of all files), files, extent, chunk,\n"
+    "                     runs, threads, gpu (its name or null), and codecs, an array of\n"
+    "                     codec, stored, ratio, frames, one, all and gpu (compress,\n"
+    "                     decompress: MB/s; of the last also bytes and ratio, and it is there\n"
+    "                     only if the GPU has the codec)\n"
     "  -h, --help\n"
     "\n"
     "Examples:\n"
-    "  balefs bench --svg codecs.svg run1/*.dat\n"
+    "  balefs bench --svg codecs.svg run1\n"
     "  balefs bench --codec lz4 --codec zstd:3 --extent 1M field.h5\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
@@ -84,16 +86,13 @@ struct bench {
     struct bale_bench_how how;
     struct bale_bench_settings settings;
     struct bale_bench_result results[BALE_BENCH_SETTINGS];
-    uint64_t limit;
     enum bale_engine_choice engine;
     char gpu[BALE_GPU_NAME]; /* "": there is no GPU */
     const char *svg;
     bool json, force;
     struct bale_output picture; /* of svg */
-    char **names;
-    int files;
-    uint8_t *bytes;
-    size_t size; /* of bytes */
+    int names;
+    struct bale_bench_sample sample;
     struct bale_bench_data *data;
     struct bale_progress progress;
     unsigned ticks;     /* ticks so far */
@@ -102,6 +101,8 @@ struct bench {
 
 static int take_size(const struct bale_command *command, int option, struct bench *bench)
 {
+    uint64_t limit;
+
     switch (option) {
     case 'e':
         return bale_extent_size_parse(optarg, &bench->how.extent)
@@ -114,9 +115,9 @@ static int take_size(const struct bale_command *command, int option, struct benc
                    : bale_usage_error(command, "--chunk %s: it is a power of two from 4K to 64M",
                                       optarg);
     default:
-        if (!bale_size_parse(optarg, &bench->limit) || bench->limit == 0 ||
-            bench->limit > SIZE_MAX / 8)
+        if (!bale_size_parse(optarg, &limit) || limit == 0 || limit > SIZE_MAX / 8)
             return bale_usage_error(command, "--limit %s: give a size, like 64M", optarg);
+        bench->sample.limit = (size_t)limit;
         return 0;
     }
 }
@@ -156,52 +157,21 @@ static int take_option(const struct bale_command *command, int option, struct be
     }
 }
 
-static bool read_file(struct bench *bench, const char *name, size_t room)
+static bool take_sample(struct bench *bench)
 {
-    ssize_t got = bale_bench_read(name, bench->bytes + bench->size, room);
+    struct bale_bench_sample *sample = &bench->sample;
+    const uint8_t *at;
 
-    if (got < 0)
+    sample->extent = bench->how.extent;
+    if (!bale_bench_sample_take(sample))
         return false;
-    if (bale_bench_add(bench->data, bench->bytes + bench->size, (size_t)got) < 0) {
-        bale_message("%s: out of memory: give a smaller --limit", name);
-        return false;
-    }
-    bench->size += (size_t)got;
-    return true;
-}
-
-/* The sum of the files' sizes, but at most the limit. */
-static size_t size_of_files(const struct bench *bench)
-{
-    uint64_t total = 0;
-    struct stat st;
-
-    for (int i = 0; i < bench->files; i++) {
-        if (stat(bench->names[i], &st) == 0 && S_ISREG(st.st_mode))
-            total += (uint64_t)st.st_size;
-        else
-            total = bench->limit;
-        if (total >= bench->limit)
-            return (size_t)bench->limit;
-    }
-    return (size_t)total;
-}
-
-static bool read_files(struct bench *bench)
-{
-    size_t room = size_of_files(bench);
-
-    bench->bytes = malloc(room > 0 ? room : 1);
-    if (!bench->bytes) {
-        bale_message("out of memory: give a smaller --limit");
-        return false;
-    }
-    for (int i = 0; i < bench->files; i++)
-        if (!read_file(bench, bench->names[i], room - bench->size))
+    at = sample->bytes;
+    for (size_t i = 0; i < sample->count; at += sample->lengths[i++])
+        if (bale_bench_add(bench->data, at, sample->lengths[i]) != BALE_OK) {
+            bale_message("out of memory: give a smaller --limit");
             return false;
-    if (bench->size == 0)
-        bale_message("%s: nothing to compress: give files with something in them", bench->names[0]);
-    return bench->size > 0;
+        }
+    return true;
 }
 
 static void tick(void *argument, const struct bale_setting *setting)
@@ -261,26 +231,26 @@ static bool measure(struct bench *bench)
 
 static void name_data(const struct bench *bench, char *text, size_t size)
 {
-    if (bench->files == 1)
-        bale_bench_name(bench->names[0], text, size);
+    if (bench->names == 1)
+        bale_bench_name(bench->sample.names[0], text, size);
     else
-        snprintf(text, size, "%d files", bench->files);
+        snprintf(text, size, "%llu files", (unsigned long long)bench->sample.files);
 }
 
 /* Opens the picture before anything is measured, which takes minutes. */
 static bool open_picture(struct bench *bench)
 {
-    struct stat *sources = calloc((size_t)bench->files, sizeof *sources);
+    struct stat *sources = calloc((size_t)bench->names, sizeof *sources);
     const struct bale_output_rules rules = {.sources = sources,
-                                            .count = (size_t)bench->files,
+                                            .count = (size_t)bench->names,
                                             .replace = bench->force,
                                             .picture = true};
     bool good = sources != NULL;
 
     if (!good)
         bale_message("%s: out of memory", bench->svg);
-    for (int i = 0; good && i < bench->files; i++)
-        bale_output_source(bench->names[i], &sources[i]);
+    for (int i = 0; good && i < bench->names; i++)
+        bale_output_source(bench->sample.names[i], &sources[i]);
     good = good && bale_output_open(bench->svg, &rules, &bench->picture);
     free(sources);
     return good;
@@ -317,14 +287,16 @@ static bool run_bench(struct bench *bench)
         bale_message("%u threads cannot be started: give fewer with --threads", bench->how.threads);
         return false;
     }
-    if ((bench->svg && !open_picture(bench)) || !read_files(bench) || !measure_gpu(bench) ||
+    if ((bench->svg && !open_picture(bench)) || !take_sample(bench) || !measure_gpu(bench) ||
         !measure(bench))
         return false;
     struct bale_bench_report report = {
         .how = &bench->how,
         .results = bench->results,
         .count = bench->settings.count,
-        .raw = bench->size,
+        .raw = bench->sample.size,
+        .total = bench->sample.total,
+        .files = bench->sample.files,
         .gpu = bench->gpu[0] ? bench->gpu : NULL,
     };
     if (bench->json)
@@ -342,7 +314,7 @@ static int bench_run(const struct bale_command *command, int argc, char **argv)
                                   .runs = 5,
                                   .tick = tick,
                                   .argument = &bench},
-                          .limit = (uint64_t)256 << 20,
+                          .sample.limit = (size_t)256 << 20,
                           .picture = {.fd = -1}};
     int option, status;
     bool good;
@@ -356,7 +328,7 @@ static int bench_run(const struct bale_command *command, int argc, char **argv)
             return status;
     }
     if (optind == argc)
-        return bale_usage_error(command, "FILE is missing");
+        return bale_usage_error(command, "PATH is missing");
     bale_plugin_set_environment();
     for (size_t i = 0; i < bench.settings.count; i++)
         if (!bale_codec_takes_chunks(bench.settings.list[i].codec, bench.how.chunk_log2))
@@ -364,12 +336,13 @@ static int bench_run(const struct bale_command *command, int argc, char **argv)
                                     bale_codec_name(bench.settings.list[i].codec));
     if (bench.settings.count == 0)
         bale_bench_settings_all(&bench.settings, bench.how.chunk_log2);
-    bench.names = argv + optind;
-    bench.files = argc - optind;
+    bench.sample.names = argv + optind;
+    bench.names = argc - optind;
     good = run_bench(&bench);
     bale_output_drop(&bench.picture);
     bale_bench_destroy(bench.data);
-    free(bench.bytes);
+    free(bench.sample.bytes);
+    free(bench.sample.lengths);
     return good ? BALE_EXIT_DONE : BALE_EXIT_FAILED;
 }
 

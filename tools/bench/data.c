@@ -1,34 +1,9 @@
 #include "tools/bench/data.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "tools/common/message.h"
-#include "tools/stream/pack.h"
-
-ssize_t bale_bench_read(const char *name, uint8_t *bytes, size_t room)
-{
-    struct stat st;
-    struct bale_source source = {.name = name, .fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY)};
-    ssize_t got;
-
-    if (source.fd < 0) {
-        bale_message("%s: cannot be opened: %s", name, strerror(errno));
-        return -1;
-    }
-    if (fstat(source.fd, &st) == 0 && S_ISDIR(st.st_mode)) {
-        bale_message("%s: is a directory: name files in it", name);
-        close(source.fd);
-        return -1;
-    }
-    got = bale_source_read(&source, bytes, room);
-    close(source.fd);
-    return got;
-}
 
 void bale_bench_name(const char *name, char *text, size_t size)
 {

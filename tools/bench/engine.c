@@ -29,7 +29,7 @@ static const char help[] =
     "(10^9 bytes) of raw data a second for every codec and direction, and from how many bytes\n"
     "in flight on the GPU is faster. Compares the result with the input before it measures.\n"
     "\n"
-    "Compresses copies of FILE, or generated text.\n"
+    "Compresses copies of FILE, or of extents of a directory, or generated text.\n"
     "\n"
     "      --codec CODEC  as of balefs bench, but not auto; may be given again [every codec\n"
     "                     that mounts have a GPU do]\n"

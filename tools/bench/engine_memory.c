@@ -9,6 +9,7 @@
 #include "kernels/frame/registry.h"
 #include "tools/bench/data.h"
 #include "tools/bench/engine_measure.h"
+#include "tools/bench/sample.h"
 #include "tools/common/gpu_options.h"
 #include "tools/common/message.h"
 
@@ -56,16 +57,17 @@ static bool fill(struct bale_engine_bench *bench)
     size_t have = size < SAMPLE ? size : SAMPLE;
 
     if (bench->how->file) {
-        ssize_t got = bale_bench_read(bench->how->file, bench->raw, size);
-        if (got < 0)
+        struct bale_bench_sample sample = {.names = (char *[]){(char *)bench->how->file, NULL},
+                                           .extent = BALE_EXTENT_DEFAULT,
+                                           .limit = size,
+                                           .bytes = bench->raw};
+        bool taken = bale_bench_sample_take(&sample);
+        free(sample.lengths);
+        if (!taken)
             return false;
-        have = (size_t)got;
+        have = sample.size;
     } else {
         bale_bench_text(bench->raw, have);
-    }
-    if (have == 0) {
-        bale_message("%s: nothing to compress: give a file with something in it", bench->how->file);
-        return false;
     }
     for (size_t at = have; at < size; at += have)
         memcpy(bench->raw + at, bench->raw, size - at < have ? size - at : have);

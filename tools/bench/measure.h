@@ -67,7 +67,9 @@ struct bale_bench_report {
     const struct bale_bench_how *how;
     const struct bale_bench_result *results;
     size_t count;
-    uint64_t raw;    /* bytes */
+    uint64_t raw; /* bytes */
+    uint64_t total,
+        files;       /* of which files they were taken: how much these have, how many there are */
     const char *gpu; /* the name of the device, or NULL */
 };
 

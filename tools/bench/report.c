@@ -26,10 +26,12 @@ int bale_bench_width(int width, struct bale_setting setting)
 
 void bale_bench_describe(const struct bale_bench_report *report, char *text, size_t size)
 {
-    char raw[BALE_TEXT], extent[BALE_TEXT], chunk[BALE_TEXT];
+    char raw[BALE_TEXT], total[BALE_TEXT], extent[BALE_TEXT], chunk[BALE_TEXT], of[64] = "";
 
-    snprintf(text, size, "%s, extents of %s, chunks of %s, median of %u run%s",
-             bale_size_text(report->raw, raw), bale_bench_size(report->how->extent, extent),
+    if (report->raw < report->total)
+        snprintf(of, sizeof of, " of %s", bale_size_text(report->total, total));
+    snprintf(text, size, "%s%s, extents of %s, chunks of %s, median of %u run%s",
+             bale_size_text(report->raw, raw), of, bale_bench_size(report->how->extent, extent),
              bale_bench_size(UINT64_C(1) << report->how->chunk_log2, chunk), report->how->runs,
              report->how->runs == 1 ? "" : "s");
 }
@@ -177,6 +179,8 @@ bool bale_bench_print_json(const struct bale_bench_report *report)
     json_t *object = json_object(), *codecs = json_array();
 
     bale_json_count(object, "bytes", report->raw);
+    bale_json_count(object, "of", report->total);
+    bale_json_count(object, "files", report->files);
     bale_json_count(object, "extent", report->how->extent);
     bale_json_count(object, "chunk", UINT64_C(1) << report->how->chunk_log2);
     bale_json_count(object, "runs", report->how->runs);
