@@ -30,12 +30,25 @@ static int allocate(int fd, uint64_t offset, uint64_t length)
     return rc == 0 ? 0 : errno;
 }
 
-static bool same_project(int a, int b)
+/* 0: none. */
+static uint32_t project_of(int fd)
 {
-    struct fsxattr of_a, of_b;
+    struct fsxattr attr;
 
-    return ioctl(a, FS_IOC_FSGETXATTR, &of_a) == 0 && ioctl(b, FS_IOC_FSGETXATTR, &of_b) == 0 &&
-           of_a.fsx_projid != 0 && of_a.fsx_projid == of_b.fsx_projid;
+    return ioctl(fd, FS_IOC_FSGETXATTR, &attr) == 0 ? attr.fsx_projid : 0;
+}
+
+bool bale_reserve_concerns(const struct bale_volume *volume, int fd)
+{
+    int reserve_fd = volume->reserve.fd;
+    struct stat file, reserve;
+
+    if (fstat(fd, &file) != 0 || fstat(reserve_fd, &reserve) != 0)
+        return false;
+    if (file.st_uid == reserve.st_uid || file.st_gid == reserve.st_gid)
+        return true;
+    uint32_t project = project_of(fd);
+    return project && project == project_of(reserve_fd);
 }
 
 /* Whether the reserve counts in the quota that is used up, so that giving it up helps. EDQUOT does
@@ -45,16 +58,24 @@ static bool shares_quota(const struct bale_volume *volume, int fd)
 {
     int reserve_fd = volume->reserve.fd;
     uint64_t bytes = volume->reserve.bytes;
-    struct stat file, reserve;
 
-    if (fstat(fd, &file) != 0 || fstat(reserve_fd, &reserve) != 0)
-        return false;
-    if (file.st_uid != reserve.st_uid && file.st_gid != reserve.st_gid &&
-        !same_project(fd, reserve_fd))
+    if (!bale_reserve_concerns(volume, fd))
         return false;
     int e = allocate(reserve_fd, bytes, RESERVE_SLACK);
     (void)!ftruncate(reserve_fd, (off_t)bytes);
     return e == EDQUOT;
+}
+
+/* Whether ENOSPC means that the limit of the file's project is reached, as on XFS, and not that the
+ * file system is full: this has room for any frame. It is another project than the reserve's. */
+static bool is_project_limit(const struct bale_volume *volume, int fd)
+{
+    uint32_t project = project_of(fd);
+    struct statvfs vfs;
+
+    return project && project != project_of(volume->reserve.fd) &&
+           fstatvfs(volume->reserve.fd, &vfs) == 0 &&
+           (uint64_t)vfs.f_bavail * vfs.f_frsize > BALE_EXTENT_MAX + RESERVE_SLACK;
 }
 
 /* Under reserve.lock. */
@@ -63,6 +84,8 @@ static bool take(struct bale_volume *volume, int err, int fd)
     bool there = volume->reserve.fd >= 0 && volume->reserve.bytes > 0;
 
     if (err == BALE_E_DQUOT && !(there && shares_quota(volume, fd)))
+        return false;
+    if (err == BALE_E_NOSPACE && volume->reserve.fd >= 0 && is_project_limit(volume, fd))
         return false;
     if (volume->reserve.fd < 0 || (there && ftruncate(volume->reserve.fd, 0) != 0))
         return false;

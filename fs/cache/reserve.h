@@ -10,9 +10,12 @@
 void bale_reserve_make(struct bale_volume *volume);
 /* Call it with the error of writing to the file fd. If the reserve can make up for the lack of
  * space, gives it back to the backing store; from then on, writes fail. True: there is space, try
- * again. For BALE_E_DQUOT, gives the reserve up only if it counts in the same quota, because it
- * also backs other users' dirty data. */
+ * again. For BALE_E_DQUOT, and for BALE_E_NOSPACE where a project has a limit, gives the reserve up
+ * only if it counts in the same quota, because it also backs other users' dirty data. */
 bool bale_reserve_serves(struct bale_volume *volume, int err, int fd);
+/* Whether the file fd may count in the same quota as the reserve: it has the same owner, group or
+ * project. Makes system calls on the store. */
+bool bale_reserve_concerns(const struct bale_volume *volume, int fd);
 /* Reserves the space again if the backing store has it: then writes go on. No file's lock is held.
  */
 void bale_reserve_restore(struct bale_volume *volume);

@@ -26,6 +26,7 @@ struct write_op {
     uint8_t *copy;       /* of that, on the heap, once the write waits */
     size_t length, done_length;
     bool exact;           /* rounds nothing */
+    bool other_quota;     /* does not count in the quota that the reserve was given up for */
     bale_file_done *done; /* called with parked.arg */
 };
 
@@ -280,6 +281,7 @@ static enum progress write_more(struct write_op *op, struct bale_scratch *scratc
                                   .data = op->data,
                                   .exact = op->exact};
         int full = atomic_load(&file->volume->full);
+        full = full == BALE_E_DQUOT && op->other_quota ? BALE_OK : full;
         bool frozen = atomic_load(&file->volume->frozen);
         if (!frozen && (full || file->refused)) {
             progress = without_space(op, full ? full : file->refused, scratch, err);
@@ -338,8 +340,11 @@ static void write_job(struct bale_job *job, struct bale_scratch *scratch)
     struct write_op *op = BALE_CONTAINER_OF(job, struct write_op, parked.job);
     int err = op->parked.cancelled ? BALE_E_CANCELLED : scratch ? BALE_OK : BALE_E_NOMEM;
 
-    if (atomic_load(&op->file->volume->full))
+    int full = atomic_load(&op->file->volume->full);
+    if (full)
         bale_reserve_restore(op->file->volume);
+    op->other_quota =
+        full == BALE_E_DQUOT && !bale_reserve_concerns(op->file->volume, op->file->fd);
     if (err == BALE_OK && write_more(op, scratch, &err) == NEED_MEMORY) {
         bale_volume_park(op->file->volume, &op->parked);
         return;

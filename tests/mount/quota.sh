@@ -120,6 +120,72 @@ wait "$daemon" || true
 daemon=
 rm "$flag"
 
+# What was acknowledged stays until it fits or the last descriptor is closed, and until then every fsync fails.
+store=$work/stays
+with_quota "$user" /nonexistent "$store"
+chmod 1777 "$mnt"
+touch "$flag"
+cat >"$work/stays.py" <<'PROGRAM'
+import errno, os, sys, time
+
+path, freed = sys.argv[1:]
+data = os.urandom(300000)
+fd, other = (os.open(path, os.O_RDWR | os.O_CREAT) for _ in range(2))
+os.write(fd, data)
+for _ in range(3):
+    for one in fd, other:
+        try:
+            os.fsync(one)
+            sys.exit("an fsync succeeded")
+        except OSError as error:
+            assert error.errno == errno.EDQUOT, error
+try:
+    os.close(other)
+except OSError as error:
+    assert error.errno == errno.EDQUOT, error
+assert os.pread(fd, len(data), 0) == data
+print("freed", flush=True)
+while not os.path.exists(freed):
+    time.sleep(0.05)
+try:
+    os.fsync(fd) # may report what failed in the background
+except OSError:
+    os.fsync(fd)
+os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+assert os.pread(fd, len(data), 0) == data
+os.close(fd)
+PROGRAM
+as_user /usr/bin/python3 "$work/stays.py" "$mnt/stays" "$work/freed" >"$work/said" &
+stays=$!
+for ((i = 0; i < 800; i++)); do
+    if grep -q freed "$work/said" || ! kill -0 "$stays" 2>/dev/null; then break; fi
+    sleep 0.05
+done
+rm "$flag"
+touch "$work/freed"
+wait "$stays" || fail "data that finds no space for a while"
+mount_down "$mnt"
+fsck_clean "$store"
+
+# A project's limit, which XFS tells as ENOSPC, is no full disk either.
+store=$work/project
+export OVER_QUOTA_PROJECT=7
+with_quota "$user" /nonexistent "$store"
+unset OVER_QUOTA_PROJECT
+chmod 1777 "$mnt"
+whole=$(reserve "$store")
+touch "$flag"
+as_user dd if=/dev/urandom of="$mnt/mine" bs=1M count=2 conv=fsync status=none 2>"$work/said" && fail "no error"
+grep -q 'No space left' "$work/said" || fail "says: $(cat "$work/said")"
+dd if=/dev/urandom of="$mnt/others" bs=1M count=20 conv=fsync status=none || fail "others of no project cannot write"
+[ "$(reserve "$store")" = "$whole" ] || fail "the reserve went for a project"
+grep -q 'the backing store is full' "$work/log" && fail "the mount takes a project's limit for a full disk"
+rm "$flag"
+"$BALEFS" umount "$mnt" 2>/dev/null || true # says what could not be stored
+wait "$daemon" || true
+daemon=
+fsck_clean "$store"
+
 # The user's own mount: files and reserve count in one quota.
 store=$work/own
 with_quota 0 "$store/.balefs/reserve" "$store"
@@ -130,6 +196,10 @@ cat "$work/data" >&5 || fail "write"
 sync "$mnt/file" || fail "the reserve does not serve"
 cmp -s "$work/data" "$mnt/file" || fail "other bytes"
 grep -q 'quota of the backing store is used up' "$work/log" || fail "nothing is said"
+# Others have their own, although the reserve is gone.
+chmod 1777 "$mnt"
+as_user dd if=/dev/urandom of="$mnt/others" bs=1M count=8 conv=fsync status=none || fail "another user, beside root's quota"
+head -c 10000 /dev/urandom 2>/dev/null >"$mnt/more" && fail "root's next file found space"
 rm "$flag"
 exec 5>&-
 mount_down "$mnt"
