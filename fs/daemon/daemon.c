@@ -154,6 +154,17 @@ static int create_shares(struct bale_mount *mount, const struct bale_descriptors
                           : err;
 }
 
+/* File handles that last, for NFS. Only root may find inodes by their numbers, and in a store whose
+ * key nobody else may read. */
+static void use_handles(struct bale_mount *mount)
+{
+    uint8_t key[BALE_HANDLE_KEY];
+
+    mount->exports = mount->as_root &&
+                     bale_store_handle_key(mount->store, key, sizeof key) == BALE_OK &&
+                     bale_nodes_use_handles(mount->nodes, key);
+}
+
 static int create_parts(struct daemon *d, const struct bale_descriptors *descriptors)
 {
     struct bale_mount *mount = &d->mount;
@@ -166,6 +177,7 @@ static int create_parts(struct daemon *d, const struct bale_descriptors *descrip
     bale_nodes_on_full(mount->nodes, bale_opened_wait_close, mount);
     if (mount->beside)
         bale_nodes_set_beside(mount->nodes);
+    use_handles(mount);
     err = create_shares(mount, descriptors);
     if (err == BALE_OK)
         err = bale_ctimes_create(memory, &mount->ctimes);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <linux/fuse.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -83,10 +84,14 @@ static void interrupt_request(struct bale_handler *handler, uint64_t unique)
     }
 }
 
-/* Requests that are about no node have the number 0. */
-static bool has_node(struct bale_mount *mount, const struct fuse_in_header *in)
+/* Requests that are about no node have the number 0. A lookup of "." asks for a node by its number,
+ * which need not be known. */
+static bool has_node(struct bale_mount *mount, const struct fuse_in_header *in, size_t size)
 {
-    return in->nodeid == 0 || bale_node_of(mount, in->nodeid);
+    bool by_number = mount->exports && in->opcode == FUSE_LOOKUP && size == sizeof *in + 2 &&
+                     memcmp(in + 1, ".", 2) == 0;
+
+    return in->nodeid == 0 || by_number || bale_node_of(mount, in->nodeid);
 }
 
 /* Hands a copy of the request to the lanes. */
@@ -118,7 +123,7 @@ void bale_handler_dispatch(struct bale_handler *handler, void *request, size_t s
 
     if (size < sizeof *in)
         return;
-    if (!has_node(mount, in)) {
+    if (!has_node(mount, in, size)) {
         if (in->opcode != FUSE_FORGET) /* has no reply */
             bale_handler_reply(handler, in->unique, ESTALE);
         return;

@@ -42,6 +42,8 @@ static const struct {
     {FUSE_CAP_EXPLICIT_INVAL_DATA, "explicit_inval_data"},
     {FUSE_CAP_SETXATTR_EXT, "setxattr_ext"},
     {FUSE_CAP_DIRECT_IO_ALLOW_MMAP, "direct_io_allow_mmap"},
+    {FUSE_CAP_EXPORT_SUPPORT, "export_support"},
+    {FUSE_CAP_NO_EXPORT_SUPPORT, "no_export_support"},
 };
 
 /* libfuse's log function and INIT handler have no argument for it; a process serves one mount. */
@@ -75,6 +77,9 @@ static void choose_capabilities(struct bale_mount *mount, struct fuse_conn_info 
     (void)fuse_set_feature_flag(conn, FUSE_CAP_CACHE_SYMLINKS);
     (void)fuse_set_feature_flag(conn, FUSE_CAP_SETXATTR_EXT);
     (void)fuse_set_feature_flag(conn, FUSE_CAP_DIRECT_IO_ALLOW_MMAP);
+    mount->exports = mount->exports && fuse_set_feature_flag(conn, FUSE_CAP_EXPORT_SUPPORT);
+    if (!mount->exports) /* Linux 6.9; before, such a handle is stale once its inode is evicted */
+        (void)fuse_set_feature_flag(conn, FUSE_CAP_NO_EXPORT_SUPPORT);
     /* ACLs need both flags: a default ACL takes the place of the umask. */
     const uint64_t acls = FUSE_CAP_POSIX_ACL | FUSE_CAP_DONT_MASK;
     if (mount->backing_acls && (conn->capable_ext & acls) == acls) {

@@ -83,6 +83,7 @@ static void create_finish(struct create_op *op, int e)
         bale_use_end(mount, node);
     } else {
         op->entry.ino = bale_ino_of(mount, node);
+        op->entry.generation = bale_generation_of(mount, node);
         op->entry.entry_timeout = BALE_CACHE_SECONDS;
         create_reply(op);
     }

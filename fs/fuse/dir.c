@@ -230,6 +230,7 @@ static void look_up_entry(struct bale_mount *mount, struct bale_node *dir,
         return;
     if (bale_attr_get(mount, node, fd, &st, &param->attr, &param->attr_timeout) == 0) {
         param->ino = bale_ino_of(mount, node);
+        param->generation = bale_generation_of(mount, node);
         param->entry_timeout = bale_mount_cache_seconds(mount, BALE_CACHE_SECONDS);
         bale_node_remember(mount->nodes, node);
     } else {

@@ -28,6 +28,7 @@ static int reply_entry(fuse_req_t req, struct bale_node *node, int fd, const str
         fuse_reply_err(req, e);
     } else {
         entry.ino = bale_ino_of(mount, node);
+        entry.generation = bale_generation_of(mount, node);
         bale_node_remember(mount->nodes, node);
         if (fuse_reply_entry(req, &entry) != 0)
             bale_node_forget(mount->nodes, node, 1);
@@ -86,16 +87,28 @@ void bale_entry_reply_new(fuse_req_t req, int e, struct bale_node *dir, const ch
         bale_entry_reply(req, node, fd, &st);
 }
 
+/* Finds what a file handle asks for: a node by its number, ".", or the directory above one, "..";
+ * or a name. */
+static int look_up(struct bale_mount *mount, fuse_ino_t parent, const char *name,
+                   struct bale_node **node, int *fd, struct stat *st)
+{
+    if (strcmp(name, ".") == 0)
+        return bale_node_by_number(mount->nodes, parent, node, fd, st);
+    struct bale_node *dir = bale_node_of(mount, parent);
+    if (strcmp(name, "..") == 0)
+        return bale_node_above(mount->nodes, dir, node, fd, st);
+    return bale_name_is_hidden(mount, dir, name)
+               ? ENOENT
+               : bale_node_lookup(mount->nodes, dir, name, node, fd, st);
+}
+
 void bale_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     struct bale_mount *mount = bale_mount_of(req);
-    struct bale_node *dir = bale_node_of(mount, parent);
     struct bale_node *node;
     struct stat st;
     int fd;
-    int e = bale_name_is_hidden(mount, dir, name)
-                ? ENOENT
-                : bale_node_lookup(mount->nodes, dir, name, &node, &fd, &st);
+    int e = look_up(mount, parent, name, &node, &fd, &st);
 
     if (e == ENOENT)
         fuse_reply_entry(req, &(struct fuse_entry_param){.entry_timeout = bale_mount_cache_seconds(

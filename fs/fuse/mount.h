@@ -67,6 +67,7 @@ struct bale_mount {
     bool direct;        /* io=direct */
     bool hides_set_id;  /* regular files show no set-id bits and no capabilities */
     bool hides_devices; /* device nodes show no device */
+    bool exports;       /* file handles last: the kernel may ask for nodes by their numbers */
     bool keeps_made;    /* nobody else can write to files that this mount has made */
     struct bale_ctimes *ctimes;
     struct bale_interrupts *interrupts;
@@ -107,7 +108,7 @@ static inline void bale_mount_count_error(struct bale_mount *mount, int e)
 }
 
 /* The node of a request. Never NULL for the number in a request's header, because bale_session
- * checks that one; NULL for a number in its arguments if no node has it. */
+ * checks that one, but for a lookup of "."; NULL for a number in its arguments if no node has it. */
 static inline struct bale_node *bale_node_of(struct bale_mount *mount, fuse_ino_t ino)
 {
     return ino == FUSE_ROOT_ID ? bale_nodes_root(mount->nodes)
@@ -117,6 +118,12 @@ static inline struct bale_node *bale_node_of(struct bale_mount *mount, fuse_ino_
 static inline fuse_ino_t bale_ino_of(struct bale_mount *mount, struct bale_node *node)
 {
     return node == bale_nodes_root(mount->nodes) ? FUSE_ROOT_ID : (fuse_ino_t)node->number;
+}
+
+/* The second half of the kernel's file handles; the root's must be 0. */
+static inline uint64_t bale_generation_of(struct bale_mount *mount, struct bale_node *node)
+{
+    return node == bale_nodes_root(mount->nodes) ? 0 : node->generation;
 }
 
 static inline bool bale_node_is_regular(const struct bale_node *node)

@@ -1,10 +1,11 @@
 /* What the sources of the inode table share. Calls go one way: table.c, find.c and name.c, walk.c,
- * node.c, links.c, number.c. */
+ * node.c, links.c, number.c, handle.c. */
 #ifndef BALE_FS_INODE_INTERNAL_H
 #define BALE_FS_INODE_INTERNAL_H
 
 #include <pthread.h>
 
+#include "fs/inode/handle.h"
 #include "fs/inode/node.h"
 
 #define BALE_MALLOC_OVERHEAD 16u
@@ -15,7 +16,10 @@ enum {
     BALE_NODE_ON_LRU = 1,
     BALE_NODE_DEAD = 2, /* its inode number may be another file's */
     BALE_NODE_UNVERIFIED =
-        4, /* it fell back on this name: fd stays open until the name is verified */
+        4,                 /* it fell back on this name: fd stays open until the name is verified */
+    BALE_NODE_IN_SLOT = 8, /* its number is that of a slot */
+    BALE_NODE_BY_NUMBER =
+        16, /* it was found by its number: without a name it is opened again by that */
 };
 
 /* At most this many other names are kept. More are not needed: a name is looked up, and so becomes
@@ -52,6 +56,8 @@ struct bale_nodes {
     struct bale_node **table;
     size_t buckets, count;
     struct bale_node_numbers numbers;
+    struct bale_handles *handles; /* NULL: all numbers are those of slots */
+    uint32_t generation;          /* of nodes in slots: random */
     unsigned descriptors, budget;
     bool (*full)(void *arg);
     void *full_arg;
@@ -61,12 +67,16 @@ struct bale_nodes {
 
 /* All functions below run under nodes->lock, unless they say otherwise. */
 
-/* Gives the node a number; false: no memory. Give it up before the node is freed. */
+/* Gives the node the number of a slot; false: no memory. Give it up before the node is freed. */
 bool bale_node_number_take(struct bale_nodes *nodes, struct bale_node *node);
 void bale_node_number_give_up(struct bale_nodes *nodes, struct bale_node *node);
+/* The node in the slot with that number, or NULL. Without the lock. */
+struct bale_node *bale_node_in_slot(struct bale_nodes *nodes, uint64_t number);
 void bale_node_numbers_free(struct bale_node_numbers *numbers); /* without the lock */
 
 struct bale_node *bale_node_at(struct bale_nodes *nodes, uint64_t ino);
+/* The node with both, which may be dead; or NULL. */
+struct bale_node *bale_node_numbered(struct bale_nodes *nodes, uint64_t ino, uint64_t number);
 void bale_node_insert(struct bale_nodes *nodes, struct bale_node *node);
 /* Sets the name, which the node then owns, and frees the old one. Returns the old directory, which
  * has lost a reference, for bale_nodes_unlock. */
@@ -106,5 +116,7 @@ void bale_nodes_unlock(struct bale_nodes *nodes, struct bale_node *node);
 /* walk.c, without the lock: opens name in the directory dir_fd with O_PATH. Closes idle descriptors
  * if there are too many. 0 or an errno. */
 int bale_node_open_at(struct bale_nodes *nodes, int dir_fd, const char *name, int *fd);
+/* The same for what has a number of handle.c. */
+int bale_node_open_number(struct bale_nodes *nodes, uint64_t number, int *fd);
 
 #endif

@@ -14,7 +14,8 @@ static struct bale_node *fall_back(struct bale_nodes *nodes, struct bale_node *n
     char *copy = link ? strdup(link->name) : NULL;
 
     if (!copy) {
-        node->state &= ~(uint32_t)BALE_NODE_UNVERIFIED;
+        /* It may be gone from the file system as soon as nobody has it open. */
+        node->state &= ~(uint32_t)(BALE_NODE_UNVERIFIED | BALE_NODE_BY_NUMBER);
         return bale_node_set_name(nodes, node, NULL, NULL);
     }
     node->state |= BALE_NODE_UNVERIFIED;

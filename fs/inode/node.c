@@ -46,6 +46,15 @@ struct bale_node *bale_node_at(struct bale_nodes *nodes, uint64_t ino)
     return node;
 }
 
+struct bale_node *bale_node_numbered(struct bale_nodes *nodes, uint64_t ino, uint64_t number)
+{
+    struct bale_node *node = nodes->table[bucket_of(nodes, ino)];
+
+    while (node && (node->ino != ino || node->number != number))
+        node = node->hash_next;
+    return node;
+}
+
 void bale_node_insert(struct bale_nodes *nodes, struct bale_node *node)
 {
     nodes->count++;
@@ -77,12 +86,17 @@ static void lru_remove(struct bale_nodes *nodes, struct bale_node *node)
     node->state &= ~(uint32_t)BALE_NODE_ON_LRU;
 }
 
+static bool can_be_opened(const struct bale_node *node)
+{
+    return node->name ? !(node->state & BALE_NODE_UNVERIFIED) : node->state & BALE_NODE_BY_NUMBER;
+}
+
 /* Puts the node on the list if its descriptor is idle and can be opened again, else takes it
  * off. */
 static void lru_update(struct bale_nodes *nodes, struct bale_node *node)
 {
     lru_remove(nodes, node);
-    if (node->fd < 0 || node->pins > 0 || !node->name || node->state & BALE_NODE_UNVERIFIED)
+    if (node->fd < 0 || node->pins > 0 || !can_be_opened(node))
         return;
     node->lru_before = NULL;
     node->lru_next = nodes->lru_first;
@@ -179,7 +193,8 @@ static struct bale_node *reap(struct bale_nodes *nodes, struct bale_node *node,
     while (node && node != nodes->root && !node->lookups && !node->refs && !node->pins) {
         struct bale_node *parent = node->parent;
         unhash(nodes, node);
-        bale_node_number_give_up(nodes, node);
+        if (node->state & BALE_NODE_IN_SLOT)
+            bale_node_number_give_up(nodes, node);
         lru_remove(nodes, node);
         nodes->descriptors -= node->fd >= 0;
         nodes->count--;

@@ -5,7 +5,8 @@
  * its descriptor) and while a known node lies below it. As many nodes as the budget allows have an
  * open descriptor (O_PATH). Another node is opened again by name when it is pinned, from its
  * nearest ancestor that has a descriptor, and must then still be the same inode (number and time of
- * birth). A file with several links keeps some of the other names that it was found by, and falls
+ * birth). Where the file system allows it (handle.h), a node that was found by its number is opened
+ * by that. A file with several links keeps some of the other names that it was found by, and falls
  * back on one of them when its name is removed. A node without a known name keeps its descriptor
  * until a lookup finds a name.
  *
@@ -22,6 +23,7 @@
 #include <sys/stat.h>
 
 #include "fs/base/memory.h"
+#include "fs/inode/handle.h"
 
 struct bale_nodes;
 struct bale_node_link;
@@ -38,6 +40,7 @@ struct bale_node {
     _Atomic uint32_t marks;
     uint32_t unsynced;      /* fs/fuse/unsynced.c's; 0 when the node is freed */
     _Atomic uint32_t shown; /* fs/fuse/follow.c's */
+    uint32_t generation;    /* distinguishes it from others that have had its number */
 
     /* The table's, guarded by its lock. */
     int fd;
@@ -56,6 +59,10 @@ struct bale_node {
  * may be destroyed before the table. */
 int bale_nodes_create(int root_fd, struct bale_memory *memory, unsigned descriptors,
                       struct bale_nodes **nodes);
+/* Before the first lookup: from now on the numbers and generations of nodes are the same whenever
+ * they are found, under this key, and a node can be found by its number alone. False: the store's
+ * file system does not allow that, or this process may not. */
+bool bale_nodes_use_handles(struct bale_nodes *nodes, const uint8_t key[BALE_HANDLE_KEY]);
 void bale_nodes_destroy(struct bale_nodes *nodes); /* NULL is fine */
 struct bale_node *bale_nodes_root(struct bale_nodes *nodes);
 uint64_t bale_nodes_count(struct bale_nodes *nodes);
@@ -98,9 +105,17 @@ int bale_node_add(struct bale_nodes *nodes, struct bale_node *dir, const char *n
 /* The node with an inode number, referenced, or NULL. */
 struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino);
 
-/* The node that has this number; NULL: none. Numbers are greater than 1, and a slot repeats one
- * only after 2^32 nodes. The result is not referenced: it stays as long as the caller handles a
- * request that names the node, because the kernel does not forget the node before. */
+/* As bale_node_lookup, for what has a number that was given out, before this mount, too, if handles
+ * are used. ESTALE: there is no such file any more. Nothing else need keep the node, unlike below. */
+int bale_node_by_number(struct bale_nodes *nodes, uint64_t number, struct bale_node **node, int *fd,
+                        struct stat *st);
+/* As bale_node_lookup, for the directory that dir lies in; that of the root is the root. */
+int bale_node_above(struct bale_nodes *nodes, struct bale_node *dir, struct bale_node **node,
+                    int *fd, struct stat *st);
+
+/* The node that has this number; NULL: none. Numbers are greater than 1; without handles, one is
+ * repeated only after 2^32 nodes. The result is not referenced: it stays as long as the caller
+ * handles a request that names the node, because the kernel does not forget the node before. */
 struct bale_node *bale_node_of_number(struct bale_nodes *nodes, uint64_t number);
 /* The same, referenced, also while other threads may free it. NULL: there is none. */
 struct bale_node *bale_node_ref_number(struct bale_nodes *nodes, uint64_t number);

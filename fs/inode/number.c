@@ -1,5 +1,5 @@
-/* The numbers by which the kernel knows nodes. They are no addresses, because the kernel shows them
- * to any user (name_to_handle_at). */
+/* The numbers by which the kernel knows nodes where they are not those of handle.c. They are no
+ * addresses, because the kernel shows them to any user (name_to_handle_at). */
 #include <stdlib.h>
 
 #include "fs/inode/internal.h"
@@ -79,7 +79,7 @@ void bale_node_number_give_up(struct bale_nodes *nodes, struct bale_node *node)
     nodes->numbers.free = index + 1;
 }
 
-struct bale_node *bale_node_of_number(struct bale_nodes *nodes, uint64_t number)
+struct bale_node *bale_node_in_slot(struct bale_nodes *nodes, uint64_t number)
 {
     uint32_t low = (uint32_t)number;
     struct bale_node_slot *slot =
@@ -87,16 +87,6 @@ struct bale_node *bale_node_of_number(struct bale_nodes *nodes, uint64_t number)
     struct bale_node *node = slot ? atomic_load(&slot->node) : NULL;
 
     return node && atomic_load(&slot->generation) == number >> 32 ? node : NULL;
-}
-
-struct bale_node *bale_node_ref_number(struct bale_nodes *nodes, uint64_t number)
-{
-    pthread_mutex_lock(&nodes->lock); /* a node gives up its number under it before it is freed */
-    struct bale_node *node = bale_node_of_number(nodes, number);
-    if (node)
-        node->refs++;
-    pthread_mutex_unlock(&nodes->lock);
-    return node;
 }
 
 void bale_node_numbers_free(struct bale_node_numbers *numbers)

@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <sys/vfs.h>
+#include <time.h>
 
 #include "fs/inode/internal.h"
 #include "fs/inode/node.h"
@@ -32,6 +34,9 @@ int bale_nodes_create(int root_fd, struct bale_memory *memory, unsigned descript
     nodes->memory = memory;
     nodes->budget = descriptors;
     nodes->has_births = has_births(root_fd);
+    /* After a remount, a handle from before finds no other node. */
+    if (getrandom(&nodes->generation, sizeof nodes->generation, 0) < 0)
+        nodes->generation = (uint32_t)time(NULL);
     nodes->buckets = BUCKETS_LEAST;
     nodes->table = calloc(BUCKETS_LEAST, sizeof(struct bale_node *));
     if (!nodes->table)
@@ -52,6 +57,11 @@ out:
     return err;
 }
 
+bool bale_nodes_use_handles(struct bale_nodes *nodes, const uint8_t key[BALE_HANDLE_KEY])
+{
+    return nodes->has_births && bale_handles_create(nodes->root->fd, key, &nodes->handles);
+}
+
 void bale_nodes_destroy(struct bale_nodes *nodes)
 {
     if (!nodes)
@@ -64,6 +74,7 @@ void bale_nodes_destroy(struct bale_nodes *nodes)
         }
     }
     bale_node_numbers_free(&nodes->numbers);
+    bale_handles_destroy(nodes->handles);
     pthread_cond_destroy(&nodes->rename_ended);
     pthread_mutex_destroy(&nodes->lock);
     free(nodes->table);

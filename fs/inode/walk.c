@@ -153,12 +153,49 @@ static int chain_of(struct bale_nodes *nodes, struct bale_node *node, struct bal
     return err;
 }
 
+int bale_node_open_number(struct bale_nodes *nodes, uint64_t number, int *fd)
+{
+    int err;
+
+    do {
+        err = bale_handle_open(nodes->handles, number, fd);
+    } while ((err == EMFILE || err == ENFILE) && bale_nodes_evict(nodes));
+    return err;
+}
+
+/* Opens node by its number, and pins it. */
+static int open_by_number(struct bale_nodes *nodes, struct bale_node *node, int *fd)
+{
+    int found;
+    int err = bale_node_open_number(nodes, node->number, &found);
+
+    if (err)
+        return err;
+    if (!same_inode(nodes, node, found)) {
+        close(found);
+        return ESTALE;
+    }
+    pthread_mutex_lock(&nodes->lock);
+    if (node->fd < 0) {
+        bale_node_adopt(nodes, node, found);
+        found = -1;
+    }
+    bale_node_add_pin(nodes, node);
+    *fd = node->fd;
+    bale_nodes_unlock(nodes, NULL);
+    if (found >= 0)
+        close(found);
+    return 0;
+}
+
 /* Opens node from its nearest open ancestor downwards, and pins it. */
 static int walk_down(struct bale_nodes *nodes, struct bale_node *node, int *fd)
 {
     struct bale_node **chain, *top;
     size_t count;
     int err = chain_of(nodes, node, &chain, &count, &top);
+    /* Above a node that was found by its number no names are known. */
+    bool nameless = err == ESTALE && nodes->handles && !(node->state & BALE_NODE_IN_SLOT);
     int at = err ? -1 : top->fd;
 
     for (size_t i = 0; !err && i < count; i++) {
@@ -171,6 +208,8 @@ static int walk_down(struct bale_nodes *nodes, struct bale_node *node, int *fd)
     for (size_t i = 0; i < count; i++)
         bale_node_unref(nodes, chain[i]);
     free(chain);
+    if (nameless)
+        return open_by_number(nodes, node, fd);
     *fd = at;
     return err;
 }

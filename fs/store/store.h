@@ -135,6 +135,11 @@ const struct bale_store_abilities *bale_store_abilities(const struct bale_store 
  * where files may be made; without it only reading is tried. 0 or a negative bale_err. */
 int bale_store_probe_directory(const char *path, bool write, struct bale_store_abilities *can);
 
+/* The key of the mounts' file handles (FORMAT.md 2), which a writer makes if there is none. Only in
+ * a store of root's, as root: BALE_E_PERM otherwise, and if others may know the key, which only a
+ * reader leaves so; BALE_E_NOENT: there is none. */
+int bale_store_handle_key(struct bale_store *store, uint8_t *key, size_t size);
+
 /* Totals of a mount, for last-unmount.json; as in struct bale_volume_stats. */
 struct bale_store_totals {
     uint64_t read;                        /* bytes that programs read */
