@@ -17,6 +17,7 @@ enum {
     FLOAT_AXES = 3,
     FLOAT_STRIDE_MAX = 1 << 26,
     FLOAT_PART = 13, /* bytes */
+    FLOAT_DECIMAL = 1 << 15,
     FLOAT_DELTA_BITS = 3,
     FLOAT_FIRST_BYTES = 128, /* of a window in which all types are tried */
     FLOAT_ESTIMATE_WINDOWS = 4,
@@ -34,7 +35,7 @@ struct float_layout {
     bool big_endian;
     uint8_t lead;      /* bytes of a chunk before its first element */
     uint8_t shift;     /* low bits that are zero in every element */
-    uint16_t exponent; /* E; 0: no fixed point */
+    uint16_t exponent; /* E; 0: no fixed point; FLOAT_DECIMAL and a number of digits */
     uint8_t orders[FLOAT_AXES];
     uint32_t strides[FLOAT_AXES]; /* in elements: 1, a row, a plane; 0 where the order is 0 */
 };
@@ -47,6 +48,9 @@ struct float_map {
     unsigned high;     /* E, 0: none */
     unsigned low;      /* H */
     unsigned low_bits; /* raw bits below H */
+    bool
+        is_decimal; /* elements are integers by a power of ten; those that are not are exceptions */
+    double scale;   /* that power */
 };
 
 /* Elements that lie wholly in a chunk. */
@@ -86,13 +90,16 @@ struct float_steps {
      * costs; and the whole layout but for the type. */
     void (*try_type)(const uint8_t *at, unsigned bytes, bool big_endian, uint32_t costs[2]);
     bool (*choose)(const struct float_extent *extent);
+    /* Whether the elements of a window of FLOAT_FIRST_BYTES are decimals. */
+    bool (*has_decimals)(const uint8_t *at, const struct float_layout *type);
     /* The bytes that FLOAT_ESTIMATE_BYTES of an extent need with the differences along x alone
      * (kernels/auto/spec.md). */
     uint32_t (*estimate)(const struct float_layout *type, const uint8_t *raw, uint32_t length);
 };
 
 /* For `auto`, of an extent of FLOAT_ESTIMATE_LEAST bytes or more: a guess at the type of its
- * elements. False: in its middle, FLOAT_FIRST_BYTES take `below` or more with every type. */
+ * elements. False: in its middle, FLOAT_FIRST_BYTES take `below` or more with every type, and are no
+ * decimals. */
 bool float_guess_type(const struct float_steps *steps, const uint8_t *raw, uint32_t length,
                       uint32_t below, struct float_layout *type);
 

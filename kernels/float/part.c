@@ -59,11 +59,21 @@ int float_part_read(struct bale_extent_part part, struct float_layout *layout)
                : BALE_E_CORRUPT;
 }
 
+/* Digits behind the point, at most: the power of ten is a float itself. Floats of two bytes have
+ * none. */
+static unsigned digits_max(unsigned size_log2)
+{
+    return size_log2 == 2 ? 10 : 22;
+}
+
 bool float_map_has(const struct float_layout *layout, unsigned exponent)
 {
     unsigned mantissa = float_mantissa(layout->size_log2);
     unsigned exponents = 1u << ((8u << layout->size_log2) - 1 - mantissa);
 
+    if ((exponent & FLOAT_DECIMAL) != 0)
+        return layout->is_float && layout->size_log2 > 1 && layout->shift == 0 &&
+               exponent - FLOAT_DECIMAL <= digits_max(layout->size_log2);
     return layout->is_float && mantissa - layout->shift >= MANTISSA_MIN && exponent >= 1 &&
            exponent < exponents;
 }
@@ -78,8 +88,14 @@ struct float_map float_map_make(const struct float_layout *layout)
     struct float_map map = {.shift = layout->shift,
                             .is_float = layout->is_float,
                             .mantissa = float_mantissa(layout->size_log2) - layout->shift,
-                            .high = layout->exponent};
+                            .is_decimal = (layout->exponent & FLOAT_DECIMAL) != 0,
+                            .scale = 1};
 
+    if (map.is_decimal)
+        for (unsigned i = layout->exponent - FLOAT_DECIMAL; i > 0; i--)
+            map.scale *= 10;
+    else
+        map.high = layout->exponent;
     if (map.high > 0) {
         map.low = map.high > map.mantissa - 2 ? map.high - (map.mantissa - 2) : 1;
         map.low_bits = bit_length(((uint64_t)map.low << map.mantissa) - 1);

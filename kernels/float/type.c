@@ -12,6 +12,12 @@ struct guess {
     struct float_layout type;
 };
 
+static const uint8_t *window_at(const uint8_t *raw, uint32_t length, unsigned window,
+                                unsigned windows, unsigned bytes)
+{
+    return raw + (uint64_t)(length - bytes - BEHIND) * window / (windows - 1) / 8 * 8;
+}
+
 /* Adds what a window takes, as integers and as floats. */
 static void try_window(const struct float_steps *steps, const struct float_layout *type,
                        const uint8_t *raw, uint32_t length, unsigned window, unsigned windows,
@@ -49,8 +55,35 @@ static void insert(struct guess guesses[FLOAT_GUESSES], const struct guess *its)
         guesses[at] = *its;
 }
 
-/* The best types by a first look, the best one first. False: in the middle window none costs less
- * than `below`. */
+/* Whether the middle window, with the best of the types for it, is what costs say: less than `below`, or
+ * decimals. */
+static bool is_worth_more(const struct float_steps *steps, const uint8_t *raw, uint32_t length,
+                          const struct guess *best, uint32_t below)
+{
+    const struct float_steps *of = &steps[best->type.size_log2 - 1];
+
+    return best->cost < below ||
+           of->has_decimals(window_at(raw, length, 1, FIRST_WINDOWS, FLOAT_FIRST_BYTES) +
+                                best->type.lead,
+                            &best->type);
+}
+
+/* The best types by what they cost, the best one first. */
+static void rank(const struct float_layout types[TYPES], uint32_t costs[TYPES][2],
+                 struct guess guesses[FLOAT_GUESSES])
+{
+    for (unsigned i = 0; i < FLOAT_GUESSES; i++)
+        guesses[i].cost = UINT32_MAX;
+    for (unsigned i = 0; i < 2 * TYPES; i++) {
+        const bool is_float = i % 2 == 0;
+        struct guess its = {.cost = costs[i / 2][is_float], .type = types[i / 2]};
+        its.type.is_float = is_float;
+        insert(guesses, &its);
+    }
+}
+
+/* The best types by a first look, the best one first. False: the middle window shows that none is
+ * worth more. */
 static bool guess_types(const struct float_steps *steps, const uint8_t *raw, uint32_t length,
                         uint32_t below, struct guess guesses[FLOAT_GUESSES])
 {
@@ -60,24 +93,16 @@ static bool guess_types(const struct float_steps *steps, const uint8_t *raw, uin
 
     list_types(types);
     for (unsigned w = 0; w < FIRST_WINDOWS; w++) {
-        uint32_t least = UINT32_MAX;
-        for (unsigned i = 0; i < TYPES; i++) {
+        for (unsigned i = 0; i < TYPES; i++)
             try_window(steps, &types[i], raw, length, order[w], FIRST_WINDOWS, FLOAT_FIRST_BYTES,
                        costs[i]);
-            least = costs[i][0] < least ? costs[i][0] : least;
-            least = costs[i][1] < least ? costs[i][1] : least;
-        }
-        if (w == 0 && least >= below)
+        if (w > 0)
+            continue;
+        rank(types, costs, guesses);
+        if (!is_worth_more(steps, raw, length, &guesses[0], below))
             return false;
     }
-    for (unsigned i = 0; i < FLOAT_GUESSES; i++)
-        guesses[i].cost = UINT32_MAX;
-    for (unsigned i = 0; i < 2 * TYPES; i++) {
-        const bool is_float = i % 2 == 0;
-        struct guess its = {.cost = costs[i / 2][is_float], .type = types[i / 2]};
-        its.type.is_float = is_float;
-        insert(guesses, &its);
-    }
+    rank(types, costs, guesses);
     return true;
 }
 

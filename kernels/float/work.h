@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "format/bytes.h"
 #include "kernels/float/float.h"
 
 enum {

@@ -27,6 +27,8 @@ enum {
     SHAPE_WIDE,
     SHAPE_SPECIAL,
     SHAPE_IDS,
+    SHAPE_PRICES,
+    SHAPE_TENTHS,
     SHAPES_END
 };
 
@@ -61,6 +63,25 @@ static uint64_t special_pattern(uint32_t i, uint64_t *state)
     return i % 61 == 0 ? (uint32_t)random : float_pattern(surface(i, 4, state));
 }
 
+/* Hundredths as doubles, with a number of more digits and what else doubles are among them. */
+static uint64_t price_pattern(uint32_t i, uint64_t *state)
+{
+    const double d = (double)(1000000 + surface(i, 8, state) / 1000) / 100;
+    uint64_t bits;
+
+    memcpy(&bits, &d, sizeof bits);
+    return i % 83 == 5 ? data_next(state) : bits;
+}
+
+static uint64_t tenth_pattern(int64_t value)
+{
+    const float f = (float)(value / 500) / 10;
+    uint32_t bits;
+
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
 static void put_element(uint64_t pattern, unsigned size, bool big_endian, uint8_t *out)
 {
     for (unsigned i = 0; i < size; i++)
@@ -70,7 +91,7 @@ static void put_element(uint64_t pattern, unsigned size, bool big_endian, uint8_
 /* Elements of the shape behind the first `lead` bytes. */
 static void fill_shape(unsigned shape, unsigned lead, bool big_endian, uint8_t *out, size_t length)
 {
-    static const uint8_t sizes[SHAPES_END - DATA_KINDS] = {4, 8, 2, 8, 4, 8};
+    static const uint8_t sizes[SHAPES_END - DATA_KINDS] = {4, 8, 2, 8, 4, 8, 8, 4};
     const unsigned size = sizes[shape - DATA_KINDS];
     uint64_t state = shape;
     uint8_t element[8];
@@ -90,6 +111,10 @@ static void fill_shape(unsigned shape, unsigned lead, bool big_endian, uint8_t *
                 pattern = double_pattern(surface(i, 2, &state)) & ~UINT64_C(0xffffffff);
             else if (shape == SHAPE_SPECIAL)
                 pattern = special_pattern(i, &state);
+            else if (shape == SHAPE_PRICES)
+                pattern = price_pattern(i, &state);
+            else if (shape == SHAPE_TENTHS)
+                pattern = tenth_pattern(surface(i, 12, &state));
             else
                 pattern = UINT64_C(1) << 40 | i;
             put_element(pattern, size, big_endian, element);
@@ -133,6 +158,16 @@ static void sample_special(uint8_t *raw, size_t length)
     fill_shape(SHAPE_SPECIAL, 0, false, raw, length);
 }
 
+static void sample_prices(uint8_t *raw, size_t length)
+{
+    fill_shape(SHAPE_PRICES, 0, false, raw, length);
+}
+
+static void sample_tenths(uint8_t *raw, size_t length)
+{
+    fill_shape(SHAPE_TENTHS, 2, true, raw, length);
+}
+
 static void sample_ids(uint8_t *raw, size_t length)
 {
     fill_shape(SHAPE_IDS, 0, false, raw, length);
@@ -146,6 +181,8 @@ static const struct codec_sample samples[] = {
     {"i16", "float", 20001, 16, sample_i16, "i16 from byte 1 on"},
     {"wide", "float", 30000, 16, sample_wide, "f64 with low bits that are zero"},
     {"special", "float", 16384, 16, sample_special, "NaN, infinities, denormals and -0"},
+    {"prices", "float", 20000, 16, sample_prices, "f64 that are decimals, and exceptions"},
+    {"tenths", "float", 16000, 16, sample_tenths, "f32 that are decimals, big-endian, from byte 2"},
     {"ids", "float", 70000, 16, sample_ids, "i64, and a chunk that is stored raw"},
     {.name = NULL},
 };
@@ -206,6 +243,27 @@ static struct stream zones(void)
     bytes_add(&s.b, head, sizeof head);
     bytes_add(&s.b, zeros, sizeof zeros);
     bytes_add(&s.b, bits, sizeof bits);
+    return s;
+}
+
+/* f32 that are tenths: 1.5, 2, -0.25, 0, a NaN, 0.1, -0.1 and zeros. */
+static struct stream tenths(void)
+{
+    static const uint8_t part[PART] = {0x06, 0, 0x01, 0x80};
+    static const uint32_t patterns[7] = {0x3fc00000, 0x40000000, 0xbe800000, 0,
+                                         0x7fc00001, 0x3dcccccd, 0xbdcccccd};
+    static const uint8_t stored[] = {
+        0xc6, 0x00, 0xfe, 0xfe,                         /* 6 bits, and none of the zeros */
+        0x40, 0x21, 0x01, 0x07, 0x01, 0x06,             /* 15, 20, 20, 0, 0, 1, -1, 0 */
+        2,    0,    0,    0,    0,    0,    0x80, 0xbe, /* exceptions */
+        4,    0,    0,    0,    1,    0,    0xc0, 0x7f,
+    };
+    struct stream s = {.part_length = PART, .raw_length = 256};
+
+    memcpy(s.part, part, PART);
+    for (unsigned i = 0; i < 7; i++)
+        put_element(patterns[i], 4, false, s.raw + (size_t)4 * i);
+    bytes_add(&s.b, stored, sizeof stored);
     return s;
 }
 
@@ -334,15 +392,44 @@ static void bad_chunks(codec_stream_visit *visit, void *arg)
     show(visit, arg, false, "bits-cut", "raw bits behind the end", &s);
 }
 
+static void bad_decimals(codec_stream_visit *visit, void *arg)
+{
+    enum { EXCEPTIONS = 10, EACH = 8 };
+    static const struct part_harm harms[] = {
+        {0, 0x05, "decimal-half", "decimals of two bytes"},
+        {0, 0x02, "decimal-integer", "decimals of integers"},
+        {1, 1, "decimal-shift", "decimals with a shift"},
+        {2, 11, "decimal-digits", "11 digits of f32"},
+    };
+    struct stream s;
+
+    for (unsigned i = 0; i < sizeof harms / sizeof harms[0]; i++) {
+        s = tenths();
+        s.part[harms[i].at] = harms[i].value;
+        show(visit, arg, false, harms[i].name, harms[i].what, &s);
+    }
+    s = tenths();
+    s.b.data[EXCEPTIONS + EACH] = 2;
+    show(visit, arg, false, "exception-twice", "an element that is an exception twice", &s);
+    s = tenths();
+    s.b.data[EXCEPTIONS + EACH] = 64;
+    show(visit, arg, false, "exception-behind", "an exception behind the last element", &s);
+    s = tenths();
+    s.b.length--;
+    show(visit, arg, false, "exception-cut", "an exception without its last byte", &s);
+}
+
 static void streams(codec_stream_visit *visit, void *arg)
 {
-    const struct stream first = ramp(), second = zones(), third = planes();
+    const struct stream first = ramp(), second = zones(), third = planes(), fourth = tenths();
 
     show(visit, arg, true, "ramp-by-hand", "i16 from byte 1 on, second differences", &first);
     show(visit, arg, true, "zones-by-hand", "f32 with a fixed point, each zone", &second);
     show(visit, arg, true, "planes-by-hand", "i16 in planes, a short group", &third);
+    show(visit, arg, true, "tenths-by-hand", "f32 that are tenths, two exceptions", &fourth);
     bad_parts(visit, arg);
     bad_chunks(visit, arg);
+    bad_decimals(visit, arg);
 }
 
 extern const struct codec_case codec_case_float;

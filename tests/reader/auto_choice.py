@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import NamedTuple
+import struct
+from typing import NamedTuple, Optional
 
 KIB = 1024
 
@@ -206,6 +207,32 @@ class Elements(NamedTuple):
         at += self.lead
         return [int.from_bytes(raw[at + i * self.size:at + (i + 1) * self.size], self.order) for i in range(count)]
 
+    def decimal(self, p: int, d: int) -> Optional[int]:
+        """The integer that the element is by 10^d."""
+        letter = {4: "<f", 8: "<d"}[self.size]
+        x, = struct.unpack(letter, p.to_bytes(self.size, "little"))
+        if not abs(x * float(10 ** d)) < 2 ** (MANTISSA[self.size] - 1) - 0.5:
+            return None
+        q = round(x * float(10 ** d))
+        return q if struct.pack(letter, q / 10 ** d) == p.to_bytes(self.size, "little") else None
+
+    def digits(self, patterns: list[int]) -> Optional[int]:
+        """The least d that is right for all but two."""
+        if not self.floats or self.size == 2:
+            return None
+        return next((d for d in range(11 if self.size == 4 else 16)
+                     if sum(self.decimal(p, d) is None for p in patterns) <= 2), None)
+
+    def integers(self, window: list[int], d: int) -> tuple[list[int], int]:
+        """Of decimals, and their raw bits."""
+        found: list[int] = []
+        exceptions = 0
+        for p in window:
+            q = self.decimal(p, d)
+            exceptions += q is None
+            found.append((found or [0])[-1] if q is None else q % (1 << 8 * self.size))
+        return found, exceptions * (32 + 8 * self.size)
+
     def map(self, p: int, exponent: int, t: int = 0) -> tuple[int, int]:
         """The integer modulo 2^w, and how many raw bits it leaves."""
         width, mantissa = 8 * self.size, MANTISSA[self.size] - t
@@ -246,18 +273,21 @@ def type_cost(it: Elements, raw: bytes, at: int) -> int:
     return widths(differences([it.map(p, 0)[0] for p in patterns]), 8 * it.size, low_zeros(patterns))
 
 
-def float_type(raw: bytes) -> tuple[Elements, int]:
-    """And the least cost in the middle window."""
+def float_type(raw: bytes, limit: int) -> Optional[Elements]:
+    """None: the middle window takes so many bytes or more, and has no decimals."""
     places = [8 * ((len(raw) - 144) * v // 2 // 8) for v in range(3)]
     types = [Elements(size, lead, order, floats) for size in (4, 8, 2) for lead in range(size)
              for order in ("little", "big") for floats in (True, False)]
     costs = [[type_cost(it, raw, at) for at in places] for it in types]
-    return types[min(range(len(types)), key=lambda i: sum(costs[i]))], min(middle for _, middle, _ in costs)
+    first = min(range(len(types)), key=lambda i: costs[i][1])
+    if costs[first][1] >= limit and types[first].digits(types[first].patterns(raw, places[1], 128 // types[first].size)) is None:
+        return None
+    return types[min(range(len(types)), key=lambda i: sum(costs[i]))]
 
 
 def float_codec(raw: bytes, sample_length: int, limit: int) -> int:
-    it, middle = float_type(raw)
-    if middle >= 128 * limit // sample_length:
+    it = float_type(raw, 128 * limit // sample_length)
+    if it is None:
         return sample_length
     count, mantissa = 512 // it.size, MANTISSA[it.size]
     windows = [it.patterns(raw, 8 * ((len(raw) - 528) * (2 * v + 1) // 8 // 8), count) for v in range(4)]
@@ -266,13 +296,17 @@ def float_codec(raw: bytes, sample_length: int, limit: int) -> int:
     t = low_zeros(sum(windows, []))
     if it.floats:
         t = min(t, mantissa)
+    digits = it.digits([windows[i // 8][i % 8 * (count // 8) + i % 8] for i in range(32)])
     costs = []
-    for exponent in {0, max(exponents, default=0) if mantissa - t >= 3 else 0}:
+    for exponent in {0, max(exponents, default=0) if mantissa - t >= 3 else 0, -1 if digits is not None else 0}:
         sums, bits = [0] * 4, 0
         for window in windows:
-            mapped = [it.map(p, exponent, t) for p in window]
-            bits += sum(n for _, n in mapped)
-            values = [a for a, _ in mapped]
+            if exponent < 0:
+                values, more = it.integers(window, digits or 0)
+            else:
+                mapped = [it.map(p, exponent, t) for p in window]
+                values, more = [a for a, _ in mapped], sum(n for _, n in mapped)
+            bits += more
             for order in range(4):
                 sums[order] += widths(values[8 - order:], 8 * it.size)
                 values = differences(values)

@@ -1,10 +1,13 @@
 """A decoder of the codec float, written from kernels/float/spec.md alone."""
 from __future__ import annotations
 
+import struct
 from typing import NamedTuple, Optional
 
 MANTISSA = {2: 10, 4: 23, 8: 52}
 STRIDE_MAX = 1 << 26
+DECIMAL = 1 << 15
+DIGITS_MAX = {4: 10, 8: 22}
 
 
 class Corrupt(Exception):
@@ -47,12 +50,33 @@ def read_part(part: bytes) -> Layout:
     size, floats, lead = 1 << (kind & 3), kind & 4 != 0, kind >> 4
     mantissa = MANTISSA[size]
     require(lead < size and shift < 8 * size and (not floats or shift <= mantissa))
-    require(exponent == 0 or floats and mantissa - shift >= 3 and exponent < 1 << (8 * size - 1 - mantissa))
+    if exponent >= DECIMAL:
+        require(floats and size > 2 and shift == 0 and exponent - DECIMAL <= DIGITS_MAX[size])
+    else:
+        require(exponent == 0 or floats and mantissa - shift >= 3 and exponent < 1 << (8 * size - 1 - mantissa))
     x, y, z = orders & 7, orders >> 3 & 7, orders >> 6
     require(x <= 4 and y <= 4)
     for order, stride in ((y, row), (z, plane)):
         require(stride <= STRIDE_MAX and (order > 0) == (stride > 0))
     return Layout(size, floats, "big" if kind & 8 else "little", lead, shift, exponent, [(x, 1), (y, row), (z, plane)])
+
+
+def decimal_of(layout: Layout, value: int) -> int:
+    """The pattern of an integer divided by a power of ten. Both are rounded once: of f32, rounding in f64 first changes nothing."""
+    letter = {4: "f", 8: "d"}[layout.size]
+    signed = value - (1 << 8 * layout.size if value >> (8 * layout.size - 1) else 0)
+    number, = struct.unpack("<" + letter, struct.pack("<" + letter, float(signed)))
+    return int.from_bytes(struct.pack("<" + letter, number / float(10 ** (layout.exponent - DECIMAL))), "little")
+
+
+def with_exceptions(patterns: list[int], stored: bytes, size: int) -> list[int]:
+    require(len(stored) % (4 + size) == 0)
+    last = -1
+    for at in range(0, len(stored), 4 + size):
+        i = int.from_bytes(stored[at:at + 4], "little")
+        require(last < i < len(patterns))
+        patterns[i], last = int.from_bytes(stored[at + 4:at + 4 + size], "little"), i
+    return patterns
 
 
 def read_numbers(stored: bytes, at: int, count: int, width_max: int) -> tuple[list[int], int]:
@@ -108,14 +132,19 @@ def decode_all(part: bytes, stored: bytes, length: int) -> bytes:
     tail = length - lead - count * size
     require(lead + tail <= len(stored))
     numbers, at = read_numbers(stored, lead + tail, count, 8 * size)
-    bits, mask = Bits(stored[at:]), (1 << 8 * size) - 1
+    mask = (1 << 8 * size) - 1
     values = [(z >> 1 if z % 2 == 0 else ~(z >> 1)) & mask for z in numbers]
     for order, stride in layout.passes:
         for turn in range(order, 0, -1):
             for i in range(turn * stride, count):
                 values[i] = (values[i] + values[i - stride]) & mask
-    raw = b"".join(pattern_of(layout, value, bits).to_bytes(size, layout.order) for value in values)
-    bits.end()
+    if layout.exponent >= DECIMAL:
+        patterns = with_exceptions([decimal_of(layout, value) for value in values], stored[at:], size)
+    else:
+        bits = Bits(stored[at:])
+        patterns = [pattern_of(layout, value, bits) for value in values]
+        bits.end()
+    raw = b"".join(pattern.to_bytes(size, layout.order) for pattern in patterns)
     return stored[:lead] + raw + stored[lead:lead + tail]
 
 

@@ -16,7 +16,8 @@ import auto_choice
 
 BALEFS = os.environ["BALEFS"]
 KINDS = ("random", "keys of 2", "keys of 4", "keys of 8", "keys of 4, 2 random", "keys of 4, 4 random", "numbers",
-         "sparse", "repeats", "far repeats", "letters", "words", "counter", "rounded", "f32", "f64 be", "i16", "noise")
+         "sparse", "repeats", "far repeats", "letters", "words", "counter", "rounded", "f32", "f64 be", "i16", "noise",
+         "prices", "tenths", "steps")
 
 
 def kind_of(name: str, length: int, dice: random.Random) -> bytes:
@@ -48,6 +49,15 @@ def kind_of(name: str, length: int, dice: random.Random) -> bytes:
         letter, scale = {"f32": ("<f", 7.7), "f64 be": (">d", 1 / 3), "i16": ("<h", 9000)}[name]
         values = (scale * (math.sin(i / 90) + dice.random() / 300) for i in range(length // struct.calcsize(letter) + 1))
         return bytes(dice.randrange(4)) + b"".join(struct.pack(letter, int(v) if name == "i16" else v) for v in values)
+    if name in ("prices", "tenths"):
+        letter, digits = {"prices": ("<d", 2), "tenths": (">f", 1)}[name]
+        values = (round(99 + 40 * dice.random() ** 3, digits) if dice.random() < .97 else 1 / (i + 1)
+                  for i in range(length // struct.calcsize(letter) + 1))
+        return b"".join(struct.pack(letter, v) for v in values)
+    if name == "steps":
+        row = dice.randrange(100, 2000)
+        return b"".join(struct.pack("<f", round(1000 * math.sin(i // row / 50) * math.cos(i % row / 30)) * .0026180339)
+                        for i in range(length // 4 + 1))
     if name == "noise":
         return struct.pack(f"<{length // 4 + 1}f", *(dice.gauss(0, 1) for _ in range(length // 4 + 1)))
     return dice.randbytes(length)

@@ -93,13 +93,13 @@ static float wave(float phase)
 
 /* An f32 field, rounded to a thousandth of its range: rows are alike and values few, and zstd:1
  * sees both, which pieces of a sample hide. */
-static void fill_rounded(uint32_t row, float down)
+static void fill_rounded(uint32_t row, float down, float steps)
 {
     for (uint32_t i = 0; i < SIZE / sizeof(float); i++) {
         uint32_t line = i / row;
         float r = (float)line, c = (float)(i % row);
         float v = wave(down * r + 0.1f) * wave(0.0025f * c) + 0.3f * wave(0.0016f * (r + c));
-        v = (float)(int)(v * 384) * 0.0026f;
+        v = (float)(int)(v * 384) / steps;
         memcpy(data + i * sizeof v, &v, sizeof v);
     }
 }
@@ -107,9 +107,12 @@ static void fill_rounded(uint32_t row, float down)
 static void test_rounded(void)
 {
     for (uint32_t row = 256; row <= 4096; row *= 2) {
-        fill_rounded(row, 0.0032f);
+        fill_rounded(row, 0.0032f, 381.9661f);
         check_choice(RATIO, 131072, "lzr:1");
     }
+    /* Decimals are integers. */
+    fill_rounded(512, 0.0032f, 400);
+    check_choice(RATIO, 131072, "float");
     /* Few values of four bytes, so that pairs of them repeat as well. */
     fill_keys(4, 30, 0);
     check_choice(RATIO, 131072, "zstd:1");
