@@ -1,7 +1,7 @@
 /* What the sources of the store share. Only for fs/store and its tests. Calls go one way: volume.c,
  * properties.c, init.c and remake.c, store.c, session.c, result.c, lock_watch.c, lock_look.c,
  * session_file.c, session_list.c, lock.c, config.c and top.c, lock_directory.c, lock_file.c,
- * holder.c, probe.c, match.c, exists.c, log.c, replace.c, file.c, platform.c. */
+ * holder.c, probe.c, match.c, exists.c, log.c, touch.c, replace.c, file.c, platform.c. */
 #ifndef BALE_FS_STORE_INTERNAL_H
 #define BALE_FS_STORE_INTERNAL_H
 
@@ -147,6 +147,11 @@ int bale_sessions_close(struct bale_store *store, bool clean); /* does not free 
 void bale_sessions_free(struct bale_store *store);
 /* struct bale_container_config.session_state; locks sessions.lock. */
 enum bale_session_state bale_session_state(const void *store, uint32_t session);
+
+/* touch.c */
+/* What cleans up scratch space goes by the age of files: gives those of .balefs the present time. For
+ * a writer, when it opens the store and once a day. */
+void bale_store_touch(const struct bale_store *store);
 
 /* lock.c; store->path and root_fd are set. */
 /* Locks the store's directory, the first of the locks. Does nothing if that is done. */

@@ -5,6 +5,7 @@
 #include "kernels/base/thread.h"
 
 #define PERIOD_NS BALE_SECOND_NS
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
 
 static bool was_suspended(const struct bale_store *store)
 {
@@ -23,10 +24,15 @@ bool bale_store_is_stopped(struct bale_store *store)
 static void *lock_watch_thread(void *arg)
 {
     struct bale_store *store = arg;
+    int64_t touched = bale_platform_now();
     bool end = false;
 
     while (!end) {
         bale_lock_look(store);
+        if (bale_platform_now() - touched > DAY_MS && !atomic_load(&store->stopped)) {
+            touched = bale_platform_now();
+            bale_store_touch(store);
+        }
         uint64_t until = bale_clock_ns() + PERIOD_NS;
         pthread_mutex_lock(&store->lock.looking);
         if (!store->lock.end)

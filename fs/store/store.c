@@ -160,6 +160,7 @@ static int open_all(struct bale_store *store, const char *path, struct bale_reas
         restrict_files(store);
         /* A crash may have come between a change of the top and what follows from it. */
         (void)bale_store_top_inherit(store);
+        bale_store_touch(store);
     }
     err = bale_sessions_open(store, why);
     if (err)

@@ -77,8 +77,43 @@ grep -q '^balefs: standard output: cannot write: ' "$work/err" || fail "full: $(
 unread_ignoring "$balefs" doctor "$store" 2>"$work/err" || true
 [ ! -s "$work/err" ] || fail "into a closed pipe: $(cat "$work/err")"
 
-# --- an ordinary user
+# --- what clusters have
 needs_root
+cluster=${1:?usage: doctor.sh LIBRARY}
+mkdir "$work/clean"
+if unshare -m true 2>/dev/null && mkdir -p /run/tmpfiles.d; then
+    # shellcheck disable=SC2016
+    unshare -m bash -c 'mount --make-rprivate / && mount -t tmpfs -o noexec,nodev tmpfs /mnt && mount -t tmpfs tmpfs /run/tmpfiles.d &&
+        echo "d $1/clean 1777 root root 10d" >/run/tmpfiles.d/test.conf && "$2" doctor /mnt && exec "$2" doctor "$1/clean"' \
+        - "$work" "$balefs" >"$work/.out" 2>"$work/err" || [ ! -s "$work/err" ] || fail "doctor in a namespace: $(cat "$work/err")"
+    out=$(cat "$work/.out")
+    prints '^  mount options +/mnt: noexec nodev: programs cannot be run from here, nor from a mount'
+    prints "^  old files +systemd-tmpfiles removes what is older than 10d from $work/clean: keep results elsewhere; "
+    is 1 "$(grep -c 'old files' <<<"$out")" "directories that may be cleaned up"
+fi
+prints '^  quota +none for this user$'
+check "$store"
+prints "^  old files +$store may be cleaned up, as scratch space often is: "
+if ! ldd "$balefs" | grep -q 'lib[a-z]*san'; then
+    # faked STATUS VARIABLE: with the library
+    faked() {
+        got=0
+        env LD_PRELOAD="$cluster" "$2" "$balefs" doctor "$store" >"$work/.out" || got=$?
+        out=$(cat "$work/.out")
+        is "$1 $1" "$got $(grep -q '^!' <<<"$out" && echo 1 || echo 0)" "status with $2: $out"
+    }
+    bad=$("$balefs" doctor >/dev/null && echo 0 || echo 1) # this machine may lack something
+    faked "$bad" FAKE_QUOTA="500 1000"
+    prints '^  quota +user 0: 500.0 KiB of 1000.0 KiB$'
+    faked "$bad" FAKE_QUOTA="950 1000"
+    prints '^  quota +user 0: 950.0 KiB of 1000.0 KiB: make room, or ask for more, before you write$'
+    faked 1 FAKE_QUOTA="1000 1000"
+    prints '^! quota +user 0: 1000.0 KiB of 1000.0 KiB: make room'
+    faked 1 FAKE_SQUASH=65534
+    prints '^! root +what root makes here belongs to user 65534 .root squash.: run balefs as the user who owns the directory'
+fi
+
+# --- an ordinary user
 copy_for_users
 mkdir -m 700 "$work/closed"
 got=0

@@ -41,6 +41,31 @@ static void file_system(struct bale_doctor *doctor, const char *path)
     bale_mount_line_free(&mount);
 }
 
+/* A file server may give root's files to another user, and refuse root everything else: then the
+ * daemon of root's mount can act neither for root nor for others. made: a directory that this process
+ * has just made, or NULL; e is then why not. True: it was reported. */
+static bool squashed(struct bale_doctor *doctor, const char *made, int e)
+{
+    static const char advice[] =
+        "run balefs as the user who owns the directory, or have the server's export changed to "
+        "no_root_squash";
+    struct stat st;
+
+    if (geteuid() != 0)
+        return false;
+    if (made && lstat(made, &st) == 0 && st.st_uid != 0) {
+        bale_doctor_report(doctor, "root", BALE_FINDING_BAD, advice,
+                           "what root makes here belongs to user %u (root squash)", st.st_uid);
+        return true;
+    }
+    if (!made && (e == EACCES || e == EPERM)) {
+        bale_doctor_report(doctor, "root", BALE_FINDING_BAD, advice,
+                           "root may not write here (root squash): %s", strerror(e));
+        return true;
+    }
+    return false;
+}
+
 /* Probes in a new directory, so that nothing in the store changes. */
 static void abilities(struct bale_doctor *doctor, const char *path)
 {
@@ -50,10 +75,11 @@ static void abilities(struct bale_doctor *doctor, const char *path)
     snprintf(probe, sizeof probe, "%s/.balefs-doctor-XXXXXX", path);
     bool made = mkdtemp(probe) != NULL;
     int e = errno;
+    bool told = squashed(doctor, made ? probe : NULL, e);
     int err = bale_store_probe_directory(made ? probe : path, made, &can);
     if (made)
         (void)rmdir(probe);
-    else
+    else if (!told)
         bale_doctor_report(doctor, "writing", BALE_FINDING_NOTE,
                            "mount it with -o ro, or as a user who may write", "%s", strerror(e));
     if (err != BALE_OK)
@@ -148,5 +174,6 @@ void bale_doctor_store(struct bale_doctor *doctor, const char *path)
     }
     state(doctor, path);
     file_system(doctor, path);
+    bale_doctor_cluster(doctor, path);
     abilities(doctor, path);
 }

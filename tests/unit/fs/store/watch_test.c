@@ -214,7 +214,7 @@ static void visit(void)
         CHECK_EQ(bale_store_close(other, true, NULL), 0);
 }
 
-static int64_t time_now = 1000000;
+static _Atomic int64_t time_now = 1000000;
 
 static int64_t clock_now(void)
 {
@@ -307,6 +307,48 @@ static void backup_is_harmless(void)
     end();
 }
 
+static const char *const read_only[] = {OWN "/volume.json", OWN "/volume-copy.json", OWN};
+
+static void make_old(void)
+{
+    const struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
+
+    for (size_t i = 0; i < sizeof read_only / sizeof *read_only; i++)
+        REQUIRE(utimensat(AT_FDCWD, at(read_only[i]), old, 0) == 0);
+}
+
+static bool are_young(void)
+{
+    struct stat st;
+    bool young = true;
+
+    for (size_t i = 0; i < sizeof read_only / sizeof *read_only; i++) {
+        REQUIRE(stat(at(read_only[i]), &st) == 0);
+        young = young && st.st_mtim.tv_sec > 1000000 && st.st_atim.tv_sec > 1000000;
+    }
+    return young;
+}
+
+/* What cleans up scratch space goes by age: the files that a mount only reads stay young. */
+static void stays_young(void)
+{
+    make_old();
+    begin(false);
+    CHECK(are_young());
+    make_old();
+    bale_store_platform.now = clock_now;
+    bale_lock_look(store);
+    CHECK_EQ(bale_store_watch(store), 0);
+    CHECK(!are_young());
+    time_now += (int64_t)25 * 3600 * 1000;
+    for (int i = 0; i < 2000 && !are_young(); i++)
+        usleep(10000);
+    CHECK(are_young());
+    bale_lock_watch_end(store);
+    bale_store_platform.now = NULL;
+    end();
+}
+
 /* A program that knows the lock's file alone has made it again and has it. */
 static void foreign_flock(void)
 {
@@ -385,6 +427,7 @@ int main(void)
     remembered_name();
     nothing_known();
     backup_is_harmless();
+    stays_young();
     foreign_flock();
     REQUIRE(unlink(at(LOCK)) == 0);
     foreign_text(true);
