@@ -24,14 +24,18 @@ void bale_handler_reply(const struct bale_handler *handler, uint64_t unique, int
     (void)!write(handler->fd, &out, sizeof out);
 }
 
-/* Whether the request would change the store although another writer has it. A RELEASE cannot fail;
- * it then writes nothing. */
-static bool is_refused(const struct bale_handler *handler, const void *request, size_t size)
+/* 0, or the errno for a request that would change the store although this mount only reads, which
+ * remounting alters for the kernel alone, or although another writer has the store. A RELEASE cannot
+ * fail; it then writes nothing. */
+static int refusal(const struct bale_handler *handler, const void *request, size_t size)
 {
     const struct fuse_in_header *in = request;
 
-    return in->opcode != FUSE_RELEASE && bale_freezer_is_change(request, size) &&
-           bale_store_is_stopped(handler->mount->store);
+    if (in->opcode == FUSE_RELEASE || !bale_freezer_is_change(request, size))
+        return 0;
+    if (handler->mount->read_only)
+        return EROFS;
+    return bale_store_is_stopped(handler->mount->store) ? EIO : 0;
 }
 
 void bale_handler_handle(void *arg, void *request, size_t size)
@@ -39,8 +43,9 @@ void bale_handler_handle(void *arg, void *request, size_t size)
     struct bale_handler *handler = arg;
     struct fuse_buf buf = {.mem = request, .size = size};
 
-    if (is_refused(handler, request, size)) {
-        bale_handler_reply(handler, ((const struct fuse_in_header *)request)->unique, EIO);
+    int e = refusal(handler, request, size);
+    if (e) {
+        bale_handler_reply(handler, ((const struct fuse_in_header *)request)->unique, e);
         return;
     }
     bale_request_note(request, size);

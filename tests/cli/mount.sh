@@ -61,6 +61,39 @@ if [ "$(id -u)" = 0 ]; then
     run 0 umount "$mnt"
 fi
 
+# --- remounting, by the helper of mount(8): the kernel's flags change, and what only reads goes on refusing changes
+if [ "$(id -u)" = 0 ]; then
+    ln -s "$balefs" "$work/mount.fuse.balefs"
+    # helper OPTIONS: as mount(8) calls it
+    helper() { "$work/mount.fuse.balefs" "$store" "$mnt" -o "$1" 2>"$work/err"; }
+    shown() { awk -v at="$mnt" '$2 == at { print "," $4 "," }' /proc/self/mounts; }
+    run 0 mount -o nosuid "$store" "$mnt"
+    echo before >"$mnt/remounted"
+    helper rw,nosuid,relatime,user_id=0,memory=1G,remount,ro || fail "remount,ro: $(cat "$work/err")"
+    [[ $(shown) = *,ro,* && $(shown) = *,nosuid,* ]] || fail "remounted as $(shown)"
+    (echo late >"$mnt/remounted") 2>/dev/null && fail "written after remount,ro"
+    helper remount,rw,noatime || fail "remount,rw: $(cat "$work/err")"
+    [[ $(shown) = *,rw,* && $(shown) = *,noatime,* && $(shown) = *,nosuid,* ]] || fail "remounted as $(shown)"
+    echo after >"$mnt/remounted"
+    exec 8>>"$mnt/open"
+    ! helper remount,ro || fail "remount,ro beside a writer"
+    grep -qx "balefs: $mnt: cannot be remounted: Device or resource busy: close the files that are open for writing" "$work/err" ||
+        fail "it said: $(cat "$work/err")"
+    exec 8>&-
+    helper remount,ro || fail "remount,ro: $(cat "$work/err")"
+    run 0 umount "$mnt"
+    run 0 mount -o ro "$store" "$mnt"
+    is after "$(cat "$mnt/remounted")" "what was written between two remounts"
+    helper remount,rw || fail "remount,rw of what only reads: $(cat "$work/err")"
+    for change in "echo x >$mnt/remounted" "rm $mnt/remounted" "mkdir $mnt/new" "mv $mnt/remounted $mnt/new" "chmod 600 $mnt/remounted" \
+        "ln -s x $mnt/new" "setfattr -n user.x -v x $mnt/remounted" "truncate -s 1 $mnt/remounted"; do
+        (eval "$change") 2>"$work/err" && fail "$change: in a mount that only reads"
+        grep -q 'Read-only file system' "$work/err" || fail "$change: $(cat "$work/err")"
+    done
+    run 0 umount "$mnt"
+    [ -z "$err" ] || fail "umount of what only reads says: $err"
+fi
+
 # --- where a balefs is, no other one is mounted; other file systems may be covered
 run 0 mount "$store" "$mnt"
 run 0 init "$work/second"

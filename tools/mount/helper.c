@@ -11,6 +11,7 @@
 #include "tools/mount/helper_name.h"
 #include "tools/mount/mount.h"
 #include "tools/mount/options.h"
+#include "tools/mount/remount.h"
 
 static const char help[] =
     "usage: mount.balefs STORE MNT [-sfnv] [-o OPTIONS]\n"
@@ -22,7 +23,8 @@ static const char help[] =
     "  -s          ignore unknown options too\n"
     "  -f          do everything except the mount\n"
     "  -n, -v      accepted without effect; so are -N NAMESPACE and -t TYPE\n"
-    "  -o OPTIONS  as of balefs mount\n"
+    "  -o OPTIONS  as of balefs mount; with remount, the kernel's flags change: ro, noatime\n"
+    "              and the like\n"
     "  -h, --help\n"
     "\n"
     "Example, a line of /etc/fstab:\n"
@@ -184,6 +186,8 @@ int bale_mount_helper(int argc, char **argv)
         status = bale_usage_error(command, "STORE and MNT are needed");
     else if (!mounts && argc - optind != 1)
         status = bale_usage_error(command, "one MNT is needed");
+    else if (mounts && bale_remount_is_asked(a.options))
+        status = a.fake ? BALE_EXIT_DONE : bale_remount(argv[optind + 1], a.options);
     else
         status = mounts ? run_mount(&a, argv + optind) : run_umount(&a, argv[optind]);
     free(a.options);

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -245,7 +244,6 @@ static bool may_leave(int fd, const struct leaving *leaving, bool frozen)
 static int drain_and_leave(int fd, const struct bale_mount_line *mount, struct leaving *leaving)
 {
     struct bale_control_status mount_status;
-    struct statvfs fs;
 
     bool answers = bale_control_status(fd, &mount_status);
 
@@ -262,7 +260,7 @@ static int drain_and_leave(int fd, const struct bale_mount_line *mount, struct l
     leaving->pid = mount_status.pid;
     memcpy(leaving->store, mount_status.store, sizeof leaving->store);
     memcpy(leaving->log, mount_status.log, sizeof leaving->log);
-    leaving->read_only = fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
+    leaving->read_only = mount_status.read_only; /* remounting changes the kernel's flag alone */
     if (!may_leave(fd, leaving, mount_status.frozen)) {
         close(fd);
         return BALE_EXIT_UNMOUNT_FAILED;
