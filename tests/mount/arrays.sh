@@ -103,6 +103,8 @@ d = json.load(sys.stdin)
 print(d["lossy"], d["bound"])'; }
 is "True 0.0009765625" "$(stat_of run/field.bin)" "statistics of field.bin"
 is "False None" "$(stat_of field)" "statistics of field"
+"$BALEFS" stat --json "$mnt" | tr -d ' \n' | grep -q '"lossy":2,"bound":0.0009765625' || fail "lossy files of the mount"
+"$BALEFS" stat "$mnt" | grep -q '^lossy    2 files, .* by 0.0009765625 at most$' || fail "what stat says of lossy files"
 is float:f32,dims=48x48x48 "$(codec_of "$mnt/field")" "setting of field after two mounts"
 
 # bounded WHAT ORIGINAL COPY: rounded, and within the bound
@@ -158,5 +160,6 @@ setfattr -n user.balefs.match -v "*.bin $setting" "$work/src"
 "$BALEFS" export "$work/new" "$work/out" >"$work/said"
 for file in field short hole; do bounded "imported $file.bin" "$work/src/$file.bin" "$work/out/$file.bin"; done
 for file in hdf.bin other; do cmp "$work/src/$file" "$work/out/$file" || fail "imported $file"; done
+"$BALEFS" stat --json "$work/new" | tr -d ' \n' | grep -q '"lossy":3,"bound":0.0009765625' || fail "lossy files of new"
 fsck_clean "$work/new"
 reader_clean "$work/new"

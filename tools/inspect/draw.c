@@ -29,7 +29,7 @@ static int survey(struct bale_container *container, struct bale_extent_map **map
     if (err == BALE_OK)
         err = bale_container_walk(container, add_segment, *map);
     if (err == BALE_OK)
-        bale_totals_file(totals, attr.size, 0, &usage);
+        bale_totals_file(totals, &attr, 0, &usage);
     return err;
 }
 

@@ -84,7 +84,7 @@ static int from_container(const struct bale_reader *reader, const char *below,
                             bale_err_text(err));
     }
     if (err == BALE_OK)
-        bale_totals_file(totals, attr.size, (uint64_t)st->st_blocks * 512, &usage);
+        bale_totals_file(totals, &attr, (uint64_t)st->st_blocks * 512, &usage);
     return err;
 }
 

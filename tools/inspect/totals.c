@@ -7,6 +7,7 @@
 #include "format/codecs.h"
 #include "format/err.h"
 #include "kernels/base/array.h"
+#include "kernels/frame/number.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
 #include "tools/common/size.h"
@@ -26,6 +27,8 @@ void bale_totals_add(struct bale_totals *to, const struct bale_totals *from)
 {
     add_space(&to->space, &from->space);
     to->preallocated += from->preallocated;
+    to->lossy += from->lossy;
+    to->bound = from->bound > to->bound ? from->bound : to->bound;
     for (int i = 0; i < BALE_CODECS; i++) {
         to->codec[i].extents += from->codec[i].extents;
         to->codec[i].raw += from->codec[i].raw;
@@ -34,11 +37,15 @@ void bale_totals_add(struct bale_totals *to, const struct bale_totals *from)
     }
 }
 
-void bale_totals_file(struct bale_totals *totals, uint64_t logical, uint64_t disk,
-                      const struct bale_container_usage *usage)
+void bale_totals_file(struct bale_totals *totals, const struct bale_container_attr *attr,
+                      uint64_t disk, const struct bale_container_usage *usage)
 {
-    *totals = (struct bale_totals){.space = {.files = 1, .logical = logical, .disk = disk},
+    *totals = (struct bale_totals){.space = {.files = 1, .logical = attr->size, .disk = disk},
                                    .preallocated = usage->unwritten};
+    if (attr->rounds == BALE_ROUNDS_YES) {
+        totals->lossy = 1;
+        totals->bound = bale_number_of_bits(attr->setting.field.step) / 2;
+    }
     for (int i = 0; i < BALE_CODECS; i++) {
         totals->codec[i] = (struct bale_codec_totals){.extents = usage->extents[i],
                                                       .raw = usage->raw[i],
@@ -87,7 +94,9 @@ int bale_totals_parse(struct bale_totals *totals, const char *text, size_t lengt
         return BALE_E_CORRUPT;
     }
     *totals = (struct bale_totals){.space = {.files = 1, .logical = count_of(object, "logical")},
-                                   .preallocated = count_of(object, "preallocated")};
+                                   .preallocated = count_of(object, "preallocated"),
+                                   .lossy = json_is_true(json_object_get(object, "lossy")),
+                                   .bound = json_number_value(json_object_get(object, "bound"))};
     json_object_foreach(json_object_get(object, "codecs"), name, part)
     {
         int id = codec_of(name);
@@ -221,6 +230,9 @@ void bale_totals_json(json_t *object, const struct bale_totals *totals)
 
     space_json(object, &totals->space);
     bale_json_count(object, "preallocated", totals->preallocated);
+    bale_json_count(object, "lossy", totals->lossy);
+    json_object_set_new(object, "bound",
+                        totals->lossy > 0 ? json_real(totals->bound) : json_null());
     for (unsigned i = 0; i < BALE_CODECS; i++) {
         const struct bale_codec_totals *part = &totals->codec[i];
         if (!part->extents && !part->logical)

@@ -32,14 +32,16 @@ struct bale_space {
 struct bale_totals {
     struct bale_space space;
     uint64_t preallocated; /* of space.disk, for ranges without data */
+    uint64_t lossy;        /* files in which elements are rounded */
+    double bound;          /* by how much at most, in any of them */
     struct bale_codec_totals codec[BALE_CODECS];
 };
 
 void bale_totals_add(struct bale_totals *to, const struct bale_totals *from);
 
-/* Sets the totals of one file of that length from its container. */
-void bale_totals_file(struct bale_totals *totals, uint64_t logical, uint64_t disk,
-                      const struct bale_container_usage *usage);
+/* Sets the totals of one file from its container. disk: bytes allocated for that. */
+void bale_totals_file(struct bale_totals *totals, const struct bale_container_attr *attr,
+                      uint64_t disk, const struct bale_container_usage *usage);
 
 /* Sets the totals of one file from the value of user.balefs.stat in a mount. BALE_E_CORRUPT if the
  * value is not valid. */
