@@ -4,6 +4,8 @@
 usage: demo_report.py compare MOUNTED PLAIN   every byte and all metadata; says what differs, status 1
        demo_report.py evict DIR...            drops the files' pages from memory, as any user may
        demo_report.py table BALEFS MNT        what each kind of file takes, from `balefs stat --json`
+       demo_report.py energy BALEFS EXACT BOUNDED SVG
+                                              two runs of the simulation: checkpoints, and energy; SVG may be -
 """
 import json
 import multiprocessing
@@ -217,8 +219,78 @@ def table(balefs, mnt):
     return 0
 
 
+# --- energy -----------------------------------------------------------------------------------------------------------
+
+WIDTH, HEIGHT, LEFT, TOP, BETWEEN = 760, 170, 90, 40, 60
+
+
+def energies(directory):
+    """Steps, and the sum of kinetic and potential energy at each."""
+    with open(os.path.join(directory, "energy.csv"), encoding="ascii") as file:
+        rows = [line.split(",") for line in file.read().split()[1:]]
+    return [int(row[0]) for row in rows], [float(row[2]) + float(row[3]) for row in rows]
+
+
+def checkpoints(directory):
+    return sorted(os.path.join(directory, name) for name in os.listdir(directory) if name.startswith("checkpoint_"))
+
+
+def curve(steps, values, top, colour, dashes=""):
+    low, high = min(0.0, *values), max(values) or 1.0
+    points = " ".join(f"{LEFT + WIDTH * step / steps[-1]:.1f},{top + HEIGHT * (high - value) / (high - low):.1f}"
+                      for step, value in zip(steps, values))
+    return f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5" stroke-dasharray="{dashes}"/>'
+
+
+def label(x, y, text, anchor="start"):
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>'
+
+
+def draw_energy(path, steps, exact, bounded, restarts):
+    peak = max(exact)
+    errors = [abs(a - b) / peak for a, b in zip(exact, bounded)]
+    second = TOP + HEIGHT + BETWEEN
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 30}" height="{second + HEIGHT + 50}" '
+             'font-family="sans-serif" font-size="13"><rect width="100%" height="100%" fill="white"/>',
+             label(LEFT, TOP - 14, "energy: exact (line), and restarted from rounded checkpoints (dashes)"),
+             curve(steps, exact, TOP, "#1f77b4"), curve(steps, bounded, TOP, "#d62728", "6 4"),
+             label(LEFT - 6, TOP + 10, f"{peak:.3g}", "end"), label(LEFT - 6, TOP + HEIGHT, "0", "end"),
+             label(LEFT, second - 14, "difference, as a part of the greatest energy; vertical: restarts"),
+             curve(steps, errors, second, "#d62728"),
+             label(LEFT - 6, second + 10, f"{max(errors):.2g}", "end"), label(LEFT - 6, second + HEIGHT, "0", "end"),
+             label(LEFT + WIDTH, second + HEIGHT + 24, f"step {steps[-1]}", "end"),
+             label(LEFT, second + HEIGHT + 24, "step 0")]
+    for step in restarts:
+        x = LEFT + WIDTH * step / steps[-1]
+        lines.append(f'<line x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{second + HEIGHT}" stroke="#999" stroke-dasharray="2 4"/>')
+    with open(path, "w", encoding="ascii") as file:
+        file.write("\n".join(lines) + "\n</svg>\n")
+
+
+def energy(balefs, exact, bounded, picture):
+    steps, wanted = energies(exact)
+    again, found = energies(bounded)
+    if steps != again:
+        print(f"{bounded}: has other steps than {exact}")
+        return 1
+    restarts = [int(name[-8:-4]) for name in checkpoints(bounded)][:-1]
+    part = max(abs(a - b) for a, b in zip(wanted, found)) / max(wanted)
+    kept = max(abs(a - b) for step, a, b in zip(steps, wanted, found) if step <= restarts[0])
+    ratios, bound = [], 0
+    for directory in (exact, bounded):
+        sums = list(stat_json(balefs, checkpoints(directory)))
+        ratios.append(sum(s["data"] for s in sums) / sum(s["stored"] for s in sums))
+        bound = sums[0]["bound"]
+    print(f"  Checkpoints within {bound:.3g} of what was written take 1/{ratios[1]:.1f}, exact ones 1/{ratios[0]:.1f}.")
+    print(f"  After {len(restarts)} restarts from them the energy differs from the exact run's by {part:.1e} of its peak.")
+    if picture != "-":
+        draw_energy(picture, steps, wanted, found, restarts)
+        print(f"  Both are drawn in {picture}.")
+    return 0 if kept == 0 and part < 0.01 else 1
+
+
 def main(arguments):
-    commands = {"compare": (compare, 2), "table": (table, 2), "evict": (lambda *tops: evict(tops), None)}
+    commands = {"compare": (compare, 2), "table": (table, 2), "energy": (energy, 4), "evict": (lambda *tops: evict(tops), None)}
     name, rest = (arguments or [""])[0], arguments[1:]
     if name not in commands or commands[name][1] not in (None, len(rest)):
         print(__doc__, file=sys.stderr)

@@ -27,12 +27,14 @@ nothing_left() {
 }
 
 mkdir "$work/base"
-"$source/tools/demo" --quick --dir "$work/base" >"$work/out" 2>&1 || fail "failed: $(cat "$work/out")"
+"$source/tools/demo" --quick --dir "$work/base" --picture "$work/energy.svg" >"$work/out" 2>&1 || fail "failed: $(cat "$work/out")"
 nothing_left "after a run"
 for pattern in 'fields (.f32) *21 ' 'checkpoints (.f64) *2 ' 'files and directories, .* equal' 'write, results' \
-    'read, results'; do
+    'read, results' 'within 1e-06 of' 'After 3 restarts'; do
     grep -q "$pattern" "$work/out" || fail "no '$pattern' in: $(cat "$work/out")"
 done
+
+[ "$(grep -c '<polyline points="[0-9]' "$work/energy.svg")" = 3 ] || fail "no curves in $(cat "$work/energy.svg")"
 
 # Interrupted at several moments.
 for delay in 0.2 0.6 1.2; do

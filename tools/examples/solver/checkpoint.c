@@ -27,13 +27,11 @@ static uint64_t array_bytes(int n)
     return (uint64_t)n * (uint64_t)n * (uint64_t)n * sizeof(double);
 }
 
-/* Writes the header last: a file without the checksum is not a valid checkpoint. */
-static int write_all(struct wave_file *f, const struct wave_state *s, uint64_t seed, double *plane)
+static int write_arrays(struct wave_file *f, const struct wave_state *s, double *plane)
 {
     int n = s->grid.n;
     size_t row = (size_t)n, count = row * row;
     const double *arrays[ARRAYS] = {s->now, s->before, s->heat};
-    uint64_t sum = sum_start;
     off_t at = HEADER;
 
     for (int a = 0; a < ARRAYS; a++) {
@@ -41,14 +39,47 @@ static int write_all(struct wave_file *f, const struct wave_state *s, uint64_t s
             for (int y = 0; y < n; y++)
                 memcpy(plane + (size_t)y * row, arrays[a] + wave_grid_index(&s->grid, 0, y, z),
                        row * sizeof *plane);
-            sum = sum_add(sum, plane, count);
             int rc = wave_file_write(f, plane, count * sizeof *plane, at);
             if (rc != 0)
                 return rc;
             at += (off_t)(count * sizeof *plane);
         }
     }
+    return 0;
+}
+
+/* Of what the file has, which a file system may have rounded within the bound that it was given. */
+static int sum_arrays(struct wave_file *f, int n, double *plane, uint64_t *sum)
+{
+    size_t count = (size_t)n * (size_t)n;
+    off_t at = HEADER;
+
+    *sum = sum_start;
+    for (int i = 0; i < ARRAYS * n; i++) {
+        int rc = wave_file_read(f, plane, count * sizeof *plane, at);
+        if (rc != 0)
+            return rc;
+        *sum = sum_add(*sum, plane, count);
+        at += (off_t)(count * sizeof *plane);
+    }
+    return 0;
+}
+
+/* The header is empty until everything else is there: a file without the checksum is not a valid
+ * checkpoint. */
+static int write_all(struct wave_file *f, const struct wave_state *s, uint64_t seed, double *plane)
+{
+    int n = s->grid.n;
     char header[HEADER] = {0};
+    uint64_t sum = 0;
+    int rc = wave_file_write(f, header, sizeof header, 0);
+
+    if (rc == 0)
+        rc = write_arrays(f, s, plane);
+    if (rc == 0)
+        rc = sum_arrays(f, n, plane, &sum);
+    if (rc != 0)
+        return rc;
     snprintf(header, sizeof header,
              "bale-solver checkpoint 1\nsize %d\nseed %" PRIu64 "\nstep %ld\nsum %016" PRIx64 "\n",
              n, seed, s->step, sum);

@@ -3,7 +3,7 @@
  *
  *   bale-solver checkpoint 1\nsize N\nseed S\nstep K\nsum HEX\n, then NUL bytes
  *
- * sum is FNV-1a over the arrays, 64 bits at a time. */
+ * sum is FNV-1a over the arrays as the file has them, 64 bits at a time. */
 #ifndef WAVE_CHECKPOINT_H
 #define WAVE_CHECKPOINT_H
 

@@ -42,7 +42,7 @@ int wave_file_create(struct wave_file *f, struct wave_output *out, const char *n
     if (mode == WAVE_FILE_REPLACE)
         snprintf(f->temporary, sizeof f->temporary, "%s.part", f->name);
     const char *made = f->temporary[0] ? f->temporary : f->name;
-    f->fd = openat(out->dir, made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    f->fd = openat(out->dir, made, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     return f->fd >= 0 ? 0 : fail("create", made);
 }
 
@@ -64,6 +64,25 @@ int wave_file_write(struct wave_file *f, const void *data, size_t length, off_t 
     }
     if ((uint64_t)offset > f->bytes)
         f->bytes = (uint64_t)offset;
+    return 0;
+}
+
+int wave_file_read(struct wave_file *f, void *data, size_t length, off_t offset)
+{
+    char *p = data;
+
+    while (length > 0) {
+        ssize_t n = pread(f->fd, p, length, offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0)
+            errno = EIO;
+        if (n <= 0)
+            return fail("read", f->name);
+        p += n;
+        offset += n;
+        length -= (size_t)n;
+    }
     return 0;
 }
 

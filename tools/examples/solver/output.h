@@ -35,6 +35,8 @@ void wave_output_close(struct wave_output *out);
 int wave_file_create(struct wave_file *f, struct wave_output *out, const char *name,
                      enum wave_file_mode mode);
 int wave_file_write(struct wave_file *f, const void *data, size_t length, off_t offset);
+/* Reads what was written. */
+int wave_file_read(struct wave_file *f, void *data, size_t length, off_t offset);
 
 /* Ends the file: with what = 0 for good (synced and renamed where the mode says so), otherwise a
  * temporary file is removed. Returns the first error, `what` included. */
