@@ -17,9 +17,10 @@ bool bale_mount_status_get(const char *path, struct bale_control_status *status)
 {
     struct bale_mount_line mount;
 
-    errno = ENOTTY;
-    if (!bale_mounts_here(path, &mount))
+    if (!bale_mounts_here(path, &mount)) {
+        errno = ENOTTY;
         return false;
+    }
     bool answered = bale_control_status_at(mount.point, status);
     int e = errno;
     bale_mount_line_free(&mount);

@@ -8,6 +8,7 @@
 #include "tools/common/message.h"
 #include "tools/common/options.h"
 #include "tools/common/size.h"
+#include "tools/inspect/metrics.h"
 #include "tools/inspect/mount_status.h"
 #include "tools/inspect/survey.h"
 #include "tools/inspect/watch.h"
@@ -15,6 +16,7 @@
 static const char help[] =
     "usage: balefs stat [--by-type] [--json] [PATH...]\n"
     "       balefs stat --watch [SECONDS] [--json] MNT\n"
+    "       balefs stat --prometheus MNT...\n"
     "\n"
     "Prints how much space files and trees take, in a mount or in a store [.]. For a mount\n"
     "point it also prints the state of its daemon.\n"
@@ -34,6 +36,9 @@ static const char help[] =
     "                 ends: bytes written, stored and read a second; the ratio; what was saved\n"
     "                 since it was mounted; what is to be stored; frames; writes that waited.\n"
     "                 On a terminal one line; with --json one object a line\n"
+    "      --prometheus\n"
+    "                 the state of mounts as metrics in the text format of Prometheus; does\n"
+    "                 not count files\n"
     "      --json     an object for one PATH, an array for several; all sizes in bytes:\n"
     "                 {\"path\", \"files\", \"logical\", \"data\", \"stored\", \"disk\", "
     "\"ratio\",\n"
@@ -52,15 +57,17 @@ static const char help[] =
     "  balefs stat --by-type /mnt/scratch\n"
     "  balefs stat --json /scratch/store | jq .ratio\n"
     "  balefs stat --watch 10 /mnt/scratch\n"
+    "  balefs stat --prometheus /mnt/* >balefs.prom.new; mv balefs.prom.new balefs.prom\n"
     "\n"
     "Exit status: 0 done, 1 something could not be read, 2 wrong usage.\n";
 
-enum { OPTION_JSON = 256, OPTION_TYPE, OPTION_WATCH };
+enum { OPTION_JSON = 256, OPTION_TYPE, OPTION_WATCH, OPTION_METRICS };
 
 static const struct option long_options[] = {
     {"json", no_argument, NULL, OPTION_JSON},
     {"by-type", no_argument, NULL, OPTION_TYPE},
     {"watch", optional_argument, NULL, OPTION_WATCH},
+    {"prometheus", no_argument, NULL, OPTION_METRICS},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -189,7 +196,7 @@ static void stat_paths(struct listing *listing, int count, char **paths)
 static int stat_run(const struct bale_command *command, int argc, char **argv)
 {
     static struct listing listing;
-    bool json = false, watch = false;
+    bool json = false, watch = false, metrics = false;
     double seconds = 1;
     int option;
 
@@ -198,12 +205,18 @@ static int stat_run(const struct bale_command *command, int argc, char **argv)
             json = true;
         else if (option == OPTION_TYPE)
             listing.by_type = true;
+        else if (option == OPTION_METRICS)
+            metrics = true;
         else if (option != OPTION_WATCH)
             return bale_options_status(command, option);
         else if (watch = true, optarg && !bale_watch_interval(optarg, &seconds))
             return bale_usage_error(command, "--watch=%s: give seconds, 0.1 to 3600", optarg);
         else if (!optarg && optind < argc && bale_watch_interval(argv[optind], &seconds))
             optind++; /* the word that follows: --watch 5 */
+    if (metrics && (argc == optind || json || watch || listing.by_type))
+        return bale_usage_error(command, "--prometheus needs MNT, and goes with no other option");
+    if (metrics)
+        return bale_metrics_print(argc - optind, argv + optind);
     if (watch && (argc - optind != 1 || listing.by_type))
         return bale_usage_error(command, "--watch needs one MNT, and nothing but --json");
     if (watch)
