@@ -55,7 +55,7 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
     bale_rounds_set(file, (enum bale_rounds)attr.rounds);
     bale_file_set_extent(file, attr.extent);
     atomic_init(&file->refs, 1);
-    atomic_init(&file->user, bale_working_for);
+    atomic_init(&file->user, st.st_uid);
     atomic_init(&file->stamp, bale_container_stamp(container));
     bale_short_lock_init(&file->lock);
     bale_volume_add_file(file);

@@ -102,7 +102,7 @@ void bale_file_write_by(struct bale_file *file, uint64_t offset, const void *dat
  * BALE_E_CANCELLED, or with what was written before it waited. */
 void bale_file_cancel(struct bale_file *file, void *arg);
 
-/* Who wrote last, or else opened the file. */
+/* Who wrote last, or else owns the file. */
 uint32_t bale_file_user(const struct bale_file *file);
 
 void bale_file_truncate(struct bale_file *file, uint64_t size, bale_file_done *done, void *arg);

@@ -35,7 +35,7 @@ struct bale_file {
     atomic_bool trusted; /* its frames are this process's: see bale_file_trust */
 
     atomic_uint refs;
-    atomic_uint user; /* who wrote last, or else opened it: its changes are this user's jobs */
+    atomic_uint user; /* who wrote last, or else owns it: its changes are this user's jobs */
 
     pthread_mutex_t lock; /* guards everything below, except where said */
     char *label;

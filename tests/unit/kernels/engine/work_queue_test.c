@@ -106,6 +106,20 @@ static void test_order(struct bale_work_queue *w)
     CHECK(!pop(w));
 }
 
+/* Items of one priority: a user who has used much waits for one who has not. */
+static void test_turns(struct bale_work_queue *w)
+{
+    for (int i = 0; i < 5; i++) {
+        items[i] = (struct bale_item){.turn.user = i < 4 ? 1001 : 1002};
+        bale_work_queue_push(w, &items[i]);
+    }
+    bale_work_queue_use(w, items[0].priority, 1001, 1000);
+    CHECK(pop(w) == &items[4]);
+    for (int i = 0; i < 4; i++)
+        CHECK(pop(w) == &items[i]);
+    CHECK(!pop(w));
+}
+
 static void test_set(void)
 {
     static const unsigned kinds[] = {0, 1, 63, 64, 130, BALE_WORKS - 1};
@@ -171,6 +185,7 @@ int main(void)
     test_keep(&queue);
     test_last(&queue);
     test_order(&queue);
+    test_turns(&queue);
     test_set();
     test_work();
     test_speeds();
