@@ -4,6 +4,7 @@
 #include "format/err.h"
 #include "fs/base/timespec.h"
 #include "fs/cache/extent.h"
+#include "fs/cache/rounds.h"
 
 void bale_file_catch_up(struct bale_file *file)
 {
@@ -16,6 +17,7 @@ void bale_file_catch_up(struct bale_file *file)
     bale_extents_detach(file, 0, UINT64_MAX);
     file->size = attr.size;
     file->setting = attr.setting;
+    bale_rounds_set(file, (enum bale_rounds)attr.rounds);
     if (attr.generation > 0)
         file->mtime = bale_timespec_of(attr.mtime);
     else if (fstat(file->fd, &st) == 0)

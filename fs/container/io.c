@@ -30,7 +30,8 @@ struct io_fd {
     atomic_bool no_dontcache; /* kernel or file system refused RWF_DONTCACHE */
     atomic_bool written; /* large writes that went through the page cache since the last sync */
     atomic_bool keeps_set_id;
-    atomic_bool direct; /* fd was opened with O_DIRECT */
+    atomic_bool direct;  /* fd was opened with O_DIRECT */
+    atomic_bool renewed; /* fd was opened again */
 
     pthread_mutex_t lock; /* guards the members below */
     unsigned changing;    /* calls under way that change the file and keep its set-id bits */
@@ -247,12 +248,14 @@ static int fd_renew(struct bale_io *io)
         fd = open_again(f->fd, O_RDONLY);
         (void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED);
     }
+    /* It has been removed. What was read until now can still be read. */
     if (fd < 0 && (errno == ENOENT || errno == ESTALE))
-        return BALE_OK; /* it has been removed, and what is open still shows it */
+        return atomic_load(&f->renewed) ? BALE_OK : BALE_E_NOENT;
     if (fd < 0)
         return bale_err_from_errno(errno);
     /* Reads that are under way go on with the old one. Aligned reads suit both. */
     atomic_store(&f->direct, atomic_load(&f->direct) || direct);
+    atomic_store(&f->renewed, true);
     int e = dup3(fd, f->fd, O_CLOEXEC) < 0 ? errno : 0;
     close(fd);
     return e ? bale_err_from_errno(e) : BALE_OK;

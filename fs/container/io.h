@@ -41,7 +41,8 @@ int bale_io_fd(const struct bale_io *io); /* only for one made by bale_io_open_f
 
 /* Only for one made by bale_io_open_fd, which is only read. Its renew opens the file again, without
  * a page cache (O_DIRECT): on network file systems neither a descriptor that is kept nor cached
- * pages show what another machine has written. The number of the descriptor stays. */
+ * pages show what another machine has written. The number of the descriptor stays. BALE_E_NOENT: the
+ * file was removed before the first time. */
 void bale_io_set_remote(struct bale_io *io);
 
 /* Only for one made by bale_io_open_fd. When an ordinary user changes a file, the kernel takes its

@@ -24,7 +24,7 @@ static int peek_backing(struct bale_mount *mount, int fd, struct bale_container_
         real = bale_backing_open(path.text, O_RDONLY);
     } while (bale_backing_retry(mount, real));
     if (real < 0)
-        return bale_err_from_errno(errno);
+        return errno == ESTALE ? BALE_E_NOENT : bale_err_from_errno(errno);
     struct bale_io *io;
     const struct bale_container_config *config = bale_volume_container_config(mount->volume);
     int err = bale_io_open_fd(real, &io);
@@ -141,7 +141,8 @@ int bale_attr_read(struct bale_mount *mount, struct bale_node *node, int fd,
     bale_ctimes_get(mount->ctimes, st->st_ino, &st->st_ctim);
     bool is_open;
     int e = read_attr(mount, node, fd, st->st_size, &open, &attr, &is_open);
-    if (e == EAGAIN)
+    e = e ? bale_backing_look_again(mount, node, e) : 0;
+    if (e == EAGAIN || (e == ESTALE && mount->beside))
         return e;
     if (e) {
         *timeout = 0;

@@ -2,10 +2,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "fs/fuse/attr.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
+
+#define LOOKUPS 50
+#define LOOKUP_PAUSE_US 25000
 
 /* The reply for a node whose file must be opened first. */
 struct entry_op {
@@ -14,7 +18,8 @@ struct entry_op {
     int fd;
 };
 
-/* 0: it has replied and unpinned the node. EAGAIN: it has done nothing, open the file first. */
+/* 0: it has replied and unpinned the node. EAGAIN: it has done nothing, open the file first. ESTALE,
+ * beside a writer: it has done nothing, look the name up again. */
 static int reply_entry(fuse_req_t req, struct bale_node *node, int fd, const struct stat *backing)
 {
     struct bale_mount *mount = bale_mount_of(req);
@@ -22,7 +27,7 @@ static int reply_entry(fuse_req_t req, struct bale_node *node, int fd, const str
                                          bale_mount_cache_seconds(mount, BALE_CACHE_SECONDS)};
     int e = bale_attr_get(mount, node, fd, backing, &entry.attr, &entry.attr_timeout);
 
-    if (e == EAGAIN)
+    if (e == EAGAIN || (e == ESTALE && mount->beside))
         return e;
     if (e) {
         fuse_reply_err(req, e);
@@ -45,7 +50,7 @@ static void entry_file_ready(struct bale_use *use, int e)
     if (e && !(use->node->marks & BALE_MARK_BROKEN)) {
         fuse_reply_err(op->req, e);
         bale_node_unpin(use->mount->nodes, use->node);
-    } else if (reply_entry(op->req, use->node, op->fd, NULL) == EAGAIN) {
+    } else if (reply_entry(op->req, use->node, op->fd, NULL) != 0) {
         /* The file was closed already, and is uncertain again. */
         fuse_reply_err(op->req, EIO);
         bale_node_unpin(use->mount->nodes, use->node);
@@ -58,8 +63,13 @@ static void entry_file_ready(struct bale_use *use, int e)
 void bale_entry_reply(fuse_req_t req, struct bale_node *node, int fd, const struct stat *backing)
 {
     struct bale_mount *mount = bale_mount_of(req);
+    int e = reply_entry(req, node, fd, backing);
 
-    if (reply_entry(req, node, fd, backing) != EAGAIN)
+    if (e == ESTALE) {
+        fuse_reply_err(req, e);
+        bale_node_unpin(mount->nodes, node);
+    }
+    if (e != EAGAIN)
         return;
     struct entry_op *op = malloc(sizeof *op);
     if (!op) {
@@ -102,20 +112,46 @@ static int look_up(struct bale_mount *mount, fuse_ino_t parent, const char *name
                : bale_node_lookup(mount->nodes, dir, name, node, fd, st);
 }
 
+/* The name may get another file all the time, and lead to one that is gone. *node is NULL if it has
+ * replied. */
+static int look_up_beside(fuse_req_t req, fuse_ino_t parent, const char *name,
+                          struct bale_node **node, int *fd, struct stat *st)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    int e = ESTALE;
+
+    for (int tries = 0; tries < LOOKUPS && e == ESTALE; tries++) {
+        e = look_up(mount, parent, name, node, fd, st);
+        if (e == ESTALE)
+            usleep(LOOKUP_PAUSE_US);
+        if (e)
+            continue;
+        e = reply_entry(req, *node, *fd, st);
+        if (e == EAGAIN)
+            return 0;
+        if (e)
+            bale_node_unpin(mount->nodes, *node);
+        else
+            *node = NULL;
+    }
+    return e;
+}
+
 void bale_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *node;
     struct stat st;
     int fd;
-    int e = look_up(mount, parent, name, &node, &fd, &st);
+    int e = mount->beside ? look_up_beside(req, parent, name, &node, &fd, &st)
+                          : look_up(mount, parent, name, &node, &fd, &st);
 
     if (e == ENOENT)
         fuse_reply_entry(req, &(struct fuse_entry_param){.entry_timeout = bale_mount_cache_seconds(
                                                              mount, BALE_ABSENT_SECONDS)});
     else if (e)
         fuse_reply_err(req, e);
-    else
+    else if (node)
         bale_entry_reply(req, node, fd, &st);
 }
 

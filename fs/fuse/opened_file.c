@@ -34,7 +34,7 @@ static int open_backing(struct bale_mount *mount, struct bale_node *node, bool *
         close(*fd);
         *fd = -1;
     }
-    return e;
+    return e ? bale_backing_look_again(mount, node, e) : 0;
 }
 
 static void report_broken(struct bale_opened *opened, int err, const char *feature,
@@ -97,6 +97,8 @@ int bale_opened_open_file(struct bale_opened *opened, struct bale_file **file)
         bale_capability_save(opened, path.text);
     bale_node_path(mount->nodes, node, label, sizeof label);
     int err = bale_file_open(mount->volume, fd, &opened->defaults, label, file, feature);
+    if (err == BALE_E_NOENT)
+        return bale_backing_look_again(mount, node, ENOENT);
     if (err != BALE_OK) {
         report_broken(opened, err, feature, label);
         return bale_err_to_errno(err);

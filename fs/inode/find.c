@@ -159,6 +159,8 @@ int bale_node_lookup(struct bale_nodes *nodes, struct bale_node *dir, const char
     err = bale_node_open_at(nodes, dir_fd, name, &found);
     if (!err)
         err = bale_stat_fd(found, st, &btime);
+    if (err == ENOENT && found >= 0) /* another machine has removed what the name led to */
+        err = ESTALE;
     if (!err && st->st_dev != nodes->device)
         err = EXDEV;
     if (!err)

@@ -2,13 +2,14 @@
 """A writer that rewrites files without end, and a reader that checks each page that it sees through another mount.
 
 usage: follow.py write MNT SHARED
-       follow.py read MNT SHARED READS [exact] [whole]
+       follow.py read MNT SHARED READS [exact] [whole] [again]
 
 SHARED is a file for both, where the writer notes what is acknowledged. The reader reads files that it opens, that it
 keeps open, and that it has mapped; then it ends the writer, and waits until each of them shows the last version. Each
 page says of which version it is. exact: a file that is opened shows what was acknowledged before, but for its name. whole: what is read at once
-belongs to one version.
+belongs to one version. again: a file that is replaced while it is opened is opened again after ESTALE, which is counted.
 """
+import errno
 import mmap
 import os
 import random
@@ -125,16 +126,27 @@ def read_all(fd):
 
 
 class Reader:
-    def __init__(self, mnt, shared, exact, whole):
+    def __init__(self, mnt, shared, exact, whole, again):
         self.mnt, self.shared, self.exact, self.whole = mnt, shared, exact, whole
-        self.kept = {name: os.open(os.path.join(mnt, name), os.O_RDONLY) for name in NAMES}
+        self.stale, self.again = 0, again
+        self.kept = {name: self.named(os.open, name, os.O_RDONLY) for name in NAMES}
         self.map = mmap.mmap(self.kept[LARGE], size_of(LARGE, 0), prot=mmap.PROT_READ)
         self.seen = {}
+
+    def named(self, call, name, *arguments):
+        for _ in range(20):
+            try:
+                return call(os.path.join(self.mnt, name), *arguments)
+            except OSError as e:
+                if e.errno != errno.ESTALE or not self.again:
+                    raise
+                self.stale += 1
+        raise ValueError(f"{name}: stale again and again")
 
     def opened(self, name):
         before = self.shared.get(NAMES.index(name))
         try:
-            fd = os.open(os.path.join(self.mnt, name), os.O_RDONLY)
+            fd = self.named(os.open, name, os.O_RDONLY)
         except FileNotFoundError:
             if name == APPENDED:
                 return None
@@ -171,7 +183,7 @@ class Reader:
     def listed(self):
         for name in os.listdir(self.mnt):
             try:
-                size = os.stat(os.path.join(self.mnt, name)).st_size
+                size = self.named(os.stat, name).st_size
             except FileNotFoundError:
                 continue
             if name in (WHOLE, SMALL, LARGE) and size != size_of(name, 0):
@@ -188,7 +200,7 @@ class Reader:
     def shows_last(self):
         last = self.shared.get(0)
         for name in NAMES:
-            size = os.stat(os.path.join(self.mnt, name)).st_size
+            size = self.named(os.stat, name).st_size
             if name != APPENDED and size != size_of(name, last) or self.opened(name) != last:
                 return name
         for name in (WHOLE, SMALL, LARGE, SIZED):
@@ -209,7 +221,7 @@ def read(mnt, shared, reads, *options):
     missing = NAMES
     while missing and time.monotonic() < end:
         missing = [name for name in NAMES if not os.path.exists(os.path.join(mnt, name))]
-    reader = Reader(mnt, shared, "exact" in options, "whole" in options)
+    reader = Reader(mnt, shared, *(option in options for option in ("exact", "whole", "again")))
     errors = []
     for i in range(reads):
         try:
@@ -230,7 +242,7 @@ def read(mnt, shared, reads, *options):
         print(error, file=sys.stderr)
     wrong = sum("Errno" not in e for e in errors)
     print(f"{reads} reads beside {shared.get(0)} versions: {len(errors) - wrong} errors, {wrong} wrong; "
-          f"everything shows the last version after {took:.1f} s")
+          f"{reader.stale} opened again; everything shows the last version after {took:.1f} s")
     return 1 if errors else 0
 
 
