@@ -153,11 +153,11 @@ void bale_reserve_note_freed(struct bale_volume *volume)
     atomic_store(&volume->freed_ms, bale_now_ms());
 }
 
-bool bale_reserve_may_come(const struct bale_volume *volume)
+bool bale_reserve_may_come(const struct bale_volume *volume, uint64_t since_ms)
 {
-    uint64_t freed = atomic_load(&volume->freed_ms);
+    uint64_t freed = atomic_load(&volume->freed_ms), now = bale_now_ms();
 
-    return freed > 0 && bale_now_ms() < freed + FREEING_MS;
+    return freed > 0 && now < freed + FREEING_MS && now < since_ms + FREEING_MS;
 }
 
 uint64_t bale_volume_room(struct bale_volume *volume, uint64_t available)

@@ -20,10 +20,10 @@ bool bale_reserve_concerns(const struct bale_volume *volume, int fd);
  */
 void bale_reserve_restore(struct bale_volume *volume);
 /* What was removed gives its space back when its descriptors are closed, a moment later. Whether
- * that may still come: a write that finds no space then waits for the flusher's next look. Any
- * thread. */
+ * that may still come: a write that has found no space since since_ms then waits for the flusher's
+ * next look. Any thread. */
 void bale_reserve_note_freed(struct bale_volume *volume);
-bool bale_reserve_may_come(const struct bale_volume *volume);
+bool bale_reserve_may_come(const struct bale_volume *volume, uint64_t since_ms);
 
 /* Commits the container changes of the open transaction. On lack of space takes the reserve and
  * tries again. No file's lock is held. */

@@ -26,6 +26,7 @@ struct write_op {
     uint8_t *copy;       /* of that, on the heap, once the write waits */
     size_t length, done_length;
     bool exact;           /* rounds nothing */
+    uint64_t lack_ms;     /* when it first found no space; 0: not yet */
     bool other_quota;     /* does not count in the quota that the reserve was given up for */
     bale_file_done *done; /* called with parked.arg */
 };
@@ -247,13 +248,16 @@ static enum progress write_span(struct bale_file *file, const struct span *span,
 }
 
 /* lack: why there is no space. The first write after something was freed is to find it, so a thread
- * looks (write_job) before the write fails, and the write waits for what is on its way. */
+ * looks (write_job) before the write fails, and the write waits for what is on its way: not for ever,
+ * as somebody may go on removing files that give back nothing. */
 static enum progress without_space(struct write_op *op, int lack, struct bale_scratch *scratch,
                                    int *err)
 {
     if (!scratch)
         return NEED_THREAD;
-    op->parked.for_space = bale_reserve_may_come(op->file->volume);
+    if (!op->lack_ms)
+        op->lack_ms = bale_now_ms();
+    op->parked.for_space = bale_reserve_may_come(op->file->volume, op->lack_ms);
     if (op->parked.for_space)
         return NEED_MEMORY;
     *err = lack;
