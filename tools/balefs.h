@@ -17,6 +17,7 @@
     X(stat)                                                                                        \
     X(inspect)                                                                                     \
     X(fsck)                                                                                        \
+    X(scrub)                                                                                       \
     X(cat)                                                                                         \
     X(export)                                                                                      \
     X(import)                                                                                      \

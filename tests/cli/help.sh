@@ -30,7 +30,7 @@ for command in "${commands[@]}"; do
     ! grep -E '.{91}' <<<"$out" || fail "$command --help has lines over 90 columns"
     # Listings can all be had as JSON.
     case $command in
-    get | stat | inspect | fsck | recompress | bench* | doctor) prints '^ +--json  ' ;;
+    get | stat | inspect | fsck | scrub | recompress | bench* | doctor) prints '^ +--json  ' ;;
     esac
 done
 

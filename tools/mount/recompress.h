@@ -12,8 +12,8 @@
 #include "tools/common/inode_set.h"
 #include "tools/common/location.h"
 #include "tools/common/progress.h"
+#include "tools/common/rate_limit.h"
 #include "tools/mount/new_codec.h"
-#include "tools/mount/rate_limit.h"
 
 /* Match lines that --codec overrides. */
 #define BALE_RECOMPRESS_LINES 8

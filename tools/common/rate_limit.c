@@ -1,4 +1,4 @@
-#include "tools/mount/rate_limit.h"
+#include "tools/common/rate_limit.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* A limit for the bytes that are processed each second. */
-#ifndef BALE_TOOLS_MOUNT_RATE_LIMIT_H
-#define BALE_TOOLS_MOUNT_RATE_LIMIT_H
+#ifndef BALE_TOOLS_COMMON_RATE_LIMIT_H
+#define BALE_TOOLS_COMMON_RATE_LIMIT_H
 
 #include <stdint.h>
 #include <time.h>
