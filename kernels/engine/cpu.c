@@ -24,7 +24,7 @@ struct cpu_engine {
     _Atomic(struct bale_costs *) costs; /* gets the measurements; or NULL */
     struct bale_work_count count;
     unsigned started; /* workers that have a thread */
-    unsigned threads;
+    unsigned threads; /* as many as one user gets: one more is for others */
     struct worker workers[];
 };
 
@@ -86,7 +86,8 @@ static void *cpu_worker_thread(void *argument)
             run_item(w->engine, w->scratch, item);
         item->done(item);
         pthread_mutex_lock(&queue->mutex);
-        bale_work_queue_use(queue, priority, user, bale_clock_ns() - begin);
+        if (!completed)
+            bale_work_queue_end(queue, priority, user, bale_clock_ns() - begin);
     }
     pthread_mutex_unlock(&queue->mutex);
     return NULL;
@@ -117,7 +118,7 @@ static void cpu_destroy(struct bale_engine *engine)
     pthread_mutex_unlock(&cpu->queue.mutex);
     for (unsigned i = 0; i < cpu->started; i++)
         pthread_join(cpu->workers[i].thread, NULL);
-    for (unsigned i = 0; i < cpu->threads; i++)
+    for (unsigned i = 0; i <= cpu->threads; i++)
         bale_scratch_destroy(cpu->workers[i].scratch);
     bale_work_queue_destroy(&cpu->queue);
     free(cpu);
@@ -140,7 +141,7 @@ static int start_workers(struct cpu_engine *cpu)
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (; err == BALE_OK && cpu->started < cpu->threads; cpu->started += err == BALE_OK) {
+    for (; err == BALE_OK && cpu->started <= cpu->threads; cpu->started += err == BALE_OK) {
         struct worker *w = &cpu->workers[cpu->started];
         w->engine = cpu;
         err = bale_scratch_create(&w->scratch);
@@ -155,7 +156,7 @@ static int start_workers(struct cpu_engine *cpu)
 int bale_engine_cpu_create(unsigned threads, struct bale_engine **engine)
 {
     unsigned count = threads > 0 ? threads : bale_cpus();
-    struct cpu_engine *cpu = calloc(1, sizeof *cpu + count * sizeof cpu->workers[0]);
+    struct cpu_engine *cpu = calloc(1, sizeof *cpu + (count + 1) * sizeof cpu->workers[0]);
     int err;
 
     if (!cpu)
@@ -163,6 +164,7 @@ int bale_engine_cpu_create(unsigned threads, struct bale_engine **engine)
     cpu->engine.ops = &cpu_ops;
     cpu->threads = count;
     bale_work_queue_init(&cpu->queue);
+    cpu->queue.workers = count + 1;
     err = start_workers(cpu);
     if (err < 0) {
         cpu_destroy(&cpu->engine);

@@ -52,12 +52,6 @@ void bale_work_queue_add(struct bale_work_queue *queue, struct bale_item *item)
     bale_turns_add(&queue->by_priority[item->priority], &item->turn);
 }
 
-void bale_work_queue_use(struct bale_work_queue *queue, enum bale_priority priority, uint32_t user,
-                         uint64_t ns)
-{
-    bale_turns_use(&queue->by_priority[priority], user, (int64_t)ns);
-}
-
 void bale_work_queue_push(struct bale_work_queue *queue, struct bale_item *list)
 {
     unsigned items = 0;
@@ -118,9 +112,9 @@ static struct bale_item *pop_offered(struct bale_work_queue *queue)
     return item ? item : pop_kinds(queue, 0, behind);
 }
 
-static struct bale_item *pop_turn(struct bale_turns *turns)
+static struct bale_item *pop_turn(struct bale_turns *turns, bool fresh)
 {
-    struct bale_turn *turn = bale_turns_next(turns, false);
+    struct bale_turn *turn = bale_turns_next(turns, fresh);
 
     if (!turn)
         return NULL;
@@ -131,14 +125,22 @@ static struct bale_item *pop_turn(struct bale_turns *turns)
 static struct bale_item *pop(struct bale_work_queue *queue, bool *completed)
 {
     struct bale_item *item = bale_item_list_pop(&queue->completed);
+    bool last = queue->workers > 0 && queue->running + 1 >= queue->workers;
 
     *completed = item != NULL;
     for (int p = 0; p < BALE_PRIORITIES && !item; p++) {
-        item = pop_turn(&queue->by_priority[p]);
-        if (!item && p == BALE_PRIORITY_NORMAL)
+        item = pop_turn(&queue->by_priority[p], last);
+        if (!item && !last && p == BALE_PRIORITY_NORMAL)
             item = pop_offered(queue);
     }
     return item;
+}
+
+/* The user's items count whatever their priority. */
+static void hold(struct bale_work_queue *queue, uint32_t user, int change)
+{
+    for (int p = 0; p < BALE_PRIORITIES; p++)
+        bale_turns_hold(&queue->by_priority[p], user, change);
 }
 
 struct bale_item *bale_work_queue_pop(struct bale_work_queue *queue, bool *completed)
@@ -150,7 +152,19 @@ struct bale_item *bale_work_queue_pop(struct bale_work_queue *queue, bool *compl
         pthread_cond_wait(&queue->wake, &queue->mutex);
         queue->sleeping--;
     }
+    if (item && !*completed) {
+        queue->running++;
+        hold(queue, item->turn.user, 1);
+    }
     return item;
+}
+
+void bale_work_queue_end(struct bale_work_queue *queue, enum bale_priority priority, uint32_t user,
+                         uint64_t ns)
+{
+    queue->running--;
+    hold(queue, user, -1);
+    bale_turns_use(&queue->by_priority[priority], user, (int64_t)ns);
 }
 
 struct bale_item *bale_work_queue_steal(struct bale_work_queue *queue, unsigned work, uint64_t most,

@@ -56,6 +56,8 @@ struct bale_work_queue {
     struct bale_works works; /* of which items are offered */
     unsigned last;           /* the kind that a worker took last */
     unsigned sleeping;       /* workers that wait for wake */
+    unsigned workers;        /* set by the owner; 0: nothing is kept for other users */
+    unsigned running;        /* workers that have an item */
     bool stop;
 };
 
@@ -70,13 +72,15 @@ void bale_work_queue_push(struct bale_work_queue *queue, struct bale_item *list)
 /* Adds one that is not offered. */
 void bale_work_queue_add(struct bale_work_queue *queue, struct bale_item *item);
 
-/* A worker has spent so many nanoseconds on an item of that priority and user. */
-void bale_work_queue_use(struct bale_work_queue *queue, enum bale_priority priority, uint32_t user,
-                         uint64_t ns);
-
-/* The next item for a worker; waits for one. *completed: the item has its status, and the worker
- * only calls done. NULL: stop was set, and no item is left. */
+/* The next item for a worker; waits for one. The last worker that has none takes no items but those
+ * of a user of whom no worker has one. *completed: the item has its status, and the worker only calls
+ * done. NULL: stop was set, and no item is left for this worker. */
 struct bale_item *bale_work_queue_pop(struct bale_work_queue *queue, bool *completed);
+
+/* A worker that got an item which was not completed has spent so many nanoseconds on it. Priority and
+ * user are the item's, which may be gone. */
+void bale_work_queue_end(struct bale_work_queue *queue, enum bale_priority priority, uint32_t user,
+                         uint64_t ns);
 
 /* Offers an item to the other engine; workers take it as well. */
 void bale_work_queue_offer(struct bale_work_queue *queue, struct bale_item *item, unsigned work);

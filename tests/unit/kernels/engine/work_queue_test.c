@@ -113,11 +113,43 @@ static void test_turns(struct bale_work_queue *w)
         items[i] = (struct bale_item){.turn.user = i < 4 ? 1001 : 1002};
         bale_work_queue_push(w, &items[i]);
     }
-    bale_work_queue_use(w, items[0].priority, 1001, 1000);
+    w->running = 1;
+    bale_turns_hold(&w->by_priority[0], 1001, 1);
+    bale_work_queue_end(w, items[0].priority, 1001, 1000);
     CHECK(pop(w) == &items[4]);
     for (int i = 0; i < 4; i++)
         CHECK(pop(w) == &items[i]);
     CHECK(!pop(w));
+    for (int i = 0; i < 5; i++)
+        bale_work_queue_end(w, items[i].priority, items[i].turn.user, 1);
+    CHECK_EQ_U(w->running, 0);
+}
+
+/* One user does not get the last worker, whatever the priority of his items. */
+static void test_last_worker(void)
+{
+    struct bale_work_queue queue = {.stop = true, .workers = 3};
+
+    bale_work_queue_init(&queue);
+    for (int i = 0; i < 5; i++) {
+        items[i] =
+            (struct bale_item){.turn.user = i < 4 ? 1001 : 1002,
+                               .priority = i == 3 ? BALE_PRIORITY_HIGH : BALE_PRIORITY_NORMAL};
+        if (i < 4)
+            bale_work_queue_push(&queue, &items[i]);
+    }
+    CHECK(pop(&queue) == &items[3]);
+    CHECK(pop(&queue) == &items[0]);
+    CHECK(!pop(&queue));
+    bale_work_queue_push(&queue, &items[4]);
+    CHECK(pop(&queue) == &items[4]);
+    bale_work_queue_end(&queue, items[3].priority, 1001, 1);
+    bale_work_queue_end(&queue, items[4].priority, 1002, 1);
+    CHECK(pop(&queue) == &items[1]);
+    CHECK(!pop(&queue));
+    bale_work_queue_end(&queue, items[0].priority, 1001, 1);
+    CHECK(pop(&queue) == &items[2]);
+    bale_work_queue_destroy(&queue);
 }
 
 static void test_set(void)
@@ -186,6 +218,7 @@ int main(void)
     test_last(&queue);
     test_order(&queue);
     test_turns(&queue);
+    test_last_worker();
     test_set();
     test_work();
     test_speeds();
