@@ -110,7 +110,7 @@ static int clean_up(const char *path)
         if (ours) {
             ours = bale_mount_line_is_balefs(&mount);
             if (ours)
-                status = bale_unmount(point, true);
+                status = bale_unmount(point, (struct bale_umount_how){.lazy = true});
             bale_mount_line_free(&mount);
         }
         free(point);

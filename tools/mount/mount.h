@@ -14,16 +14,18 @@ enum { BALE_EXIT_UNMOUNT_USAGE = 1, BALE_EXIT_UNMOUNT_SYSTEM = 2, BALE_EXIT_UNMO
  * message on failure. Returns an exit code of mount(8). */
 int bale_mount_store(struct bale_mount_options *options, const char *log);
 
-/* Unmounts point: with umount2 as root or in a user namespace of our own, else with fusermount3.
- * Prints a message on failure, which names the programs that keep a busy mount in use. Returns an
- * exit code of umount(8). */
-int bale_unmount(const char *point, bool lazy);
-
 struct bale_umount_how {
     bool force;  /* also if not everything can be stored */
     bool lazy;   /* do not wait */
     bool others; /* end the daemons even if other mount namespaces have the mounts */
+    bool run;    /* for balefs run: messages say what that does next, and not what a user may try */
 };
+
+/* Unmounts point: with umount2 as root or in a user namespace of our own, else with fusermount3.
+ * Prints a message on failure, which names the programs that keep a busy mount in use. Returns an
+ * exit code of umount(8). */
+int bale_unmount(const char *point, struct bale_umount_how how);
+
 /* Stores everything in the mounts at paths, unmounts them and waits until their daemons have ended,
  * or until it is clear that another mount namespace keeps one. Changes the working directory to
  * "/". Prints messages on failure. Returns the worst exit code, as of umount(8). */

@@ -32,7 +32,8 @@ static const char help[] =
     "           CMD [ARGUMENTS]\n"
     "\n"
     "Mounts STORE at the directory MNT, runs CMD, stores everything durably and unmounts.\n"
-    "Prints one line at the end that says what was stored. For batch jobs, and for ordinary\n"
+    "Prints one line at the end that says what was stored, or read. For batch jobs, and for "
+    "ordinary\n"
     "users on machines where nothing is installed: without a set-user-ID fusermount3, CMD and\n"
     "the mount get a user and a mount namespace of their own, which no other process sees.\n"
     "\n"
@@ -207,21 +208,22 @@ static bool still_mounted(const char *mnt)
  */
 static int unmount_batch(struct batch *batch)
 {
-    int status = bale_umount_all(1, &batch->mnt, (struct bale_umount_how){0});
+    int status = bale_umount_all(1, &batch->mnt, (struct bale_umount_how){.run = true});
 
     if (status != BALE_EXIT_DONE && still_mounted(batch->mnt))
         (void)bale_umount_all(1, &batch->mnt,
-                              (struct bale_umount_how){.force = true, .lazy = true});
+                              (struct bale_umount_how){.force = true, .lazy = true, .run = true});
     return status;
 }
 
 static int give_up_batch(struct batch *batch)
 {
-    int status = bale_umount_all(1, &batch->mnt, (struct bale_umount_how){.force = true});
+    int status =
+        bale_umount_all(1, &batch->mnt, (struct bale_umount_how){.force = true, .run = true});
 
     if (still_mounted(batch->mnt))
         (void)bale_umount_all(1, &batch->mnt,
-                              (struct bale_umount_how){.force = true, .lazy = true});
+                              (struct bale_umount_how){.force = true, .lazy = true, .run = true});
     return status == BALE_EXIT_DONE ? BALE_EXIT_FAILED : status;
 }
 
@@ -258,18 +260,31 @@ static uint64_t count_of(const json_t *object, const char *key)
     return (uint64_t)json_integer_value(json_object_get(object, key));
 }
 
-/* Reports the result that the daemon wrote when it ended. False: it did not write one. */
-static bool sum_up(const struct batch *batch)
+static void sum_up(struct batch *batch, uint64_t read, uint64_t compressed, uint64_t stored)
 {
-    char texts[3][BALE_TEXT];
+    char texts[3][BALE_TEXT], text[128];
+
+    if (compressed > 0)
+        snprintf(text, sizeof text, "%s stored as %s, ratio %s",
+                 bale_size_text(compressed, texts[0]), bale_size_text(stored, texts[1]),
+                 bale_ratio_text(compressed, stored, texts[2]));
+    else if (read > 0)
+        snprintf(text, sizeof text, "%s read, nothing written", bale_size_text(read, texts[0]));
+    else
+        snprintf(text, sizeof text, "nothing read or written");
+    if (!bale_join_said(&batch->join, text))
+        bale_message("%s: %s", batch->store, text);
+}
+
+/* Reports the result that the daemon wrote when it ended. False: it did not write one. */
+static bool report_end(struct batch *batch)
+{
     json_t *last = bale_store_last_unmount(batch->store);
     bool ended = batch->daemon != 0 && (int)count_of(last, "process") == batch->daemon;
-    uint64_t logical = count_of(last, "compressed"), stored = count_of(last, "stored");
 
     if (ended)
-        bale_message("%s: %s stored as %s, ratio %s", batch->store,
-                     bale_size_text(logical, texts[0]), bale_size_text(stored, texts[1]),
-                     bale_ratio_text(logical, stored, texts[2]));
+        sum_up(batch, count_of(last, "read"), count_of(last, "compressed"),
+               count_of(last, "stored"));
     else
         bale_message("%s: its daemon did not end cleanly: what was written last may be lost: "
                      "check with balefs fsck %s",
@@ -281,12 +296,19 @@ static bool sum_up(const struct batch *batch)
 /* True: everything is stored and durable. */
 static bool end_batch(struct batch *batch)
 {
+    struct bale_control_status status = {0};
+
     (void)!chdir("/"); /* the working directory may be in the mount */
     bool synced = run_in_time(batch, sync_batch);
     if (!bale_join_leave(&batch->join))
         return synced;
+    /* A read-only mount leaves nothing in the store that says it. */
+    bool asked =
+        synced && batch->words.options.read_only && bale_control_status_at(batch->mnt, &status);
     bool unmounted = run_in_time(batch, synced ? unmount_batch : give_up_batch);
-    bool ended = batch->words.options.read_only || daemon_goes_on(batch) || sum_up(batch);
+    if (asked)
+        sum_up(batch, status.read, 0, 0);
+    bool ended = batch->words.options.read_only || daemon_goes_on(batch) || report_end(batch);
     return synced && unmounted && ended;
 }
 

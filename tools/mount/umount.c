@@ -76,7 +76,7 @@ static bool drain(int fd, const struct leaving *leaving)
         return true;
     bale_message("%s: not everything written can be stored: %s: %s", leaving->mount->point,
                  strerror(errno),
-                 leaving->how.force ? "unmounting anyway"
+                 leaving->how.force || leaving->how.run ? "unmounting anyway"
                  : errno == ENOSPC || errno == EDQUOT
                      ? "make room in the store, or give up what cannot be stored with --force"
                      : "see the daemon's log; --force gives up what cannot be stored");
@@ -203,7 +203,7 @@ static bool goes_on(const struct leaving *leaving)
 static int unmount_and_wait(struct leaving *leaving)
 {
     leaving->pidfd = open_daemon(leaving->pid);
-    int status = bale_unmount(leaving->mount->point, leaving->how.lazy);
+    int status = bale_unmount(leaving->mount->point, leaving->how);
     if (status == BALE_EXIT_DONE && !leaving->how.lazy && !goes_on(leaving)) {
         /* It stores everything, detaches its mount and ends; other namespaces lose theirs. */
         if (leaving->how.others && leaving->pidfd >= 0)
@@ -230,7 +230,10 @@ static bool may_leave(int fd, const struct leaving *leaving, bool frozen)
 {
     if (!frozen)
         return true;
-    if (!leaving->how.force)
+    if (leaving->how.run && !leaving->how.force)
+        bale_message("%s: is frozen: thawing it, because the command has ended",
+                     leaving->mount->point);
+    else if (!leaving->how.force)
         bale_message("%s: is frozen: end that with balefs thaw %s first, or use --force",
                      leaving->mount->point, leaving->mount->point);
     else if (ioctl(fd, BALE_IOC_THAW, &(struct bale_control_freeze){0}) == 0 || errno == ETIME)
@@ -309,7 +312,7 @@ static int leave_mount(const struct bale_mount_line *mount, struct bale_umount_h
     if (fd >= 0)
         return drain_and_leave(fd, mount, &leaving);
     if (!part && errno == ENOTCONN) {
-        int status = bale_unmount(mount->point, true);
+        int status = bale_unmount(mount->point, (struct bale_umount_how){.lazy = true});
         if (status == BALE_EXIT_DONE)
             bale_message("%s: its daemon had ended before; unmounted", mount->point);
         return status;

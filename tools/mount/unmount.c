@@ -78,7 +78,7 @@ static void name_users(dev_t device, char *users, size_t size)
         closedir(dir);
 }
 
-static void say_busy(const char *point)
+static void say_busy(const char *point, struct bale_umount_how how)
 {
     char users[USERS_NAMED * 48];
     struct statx st;
@@ -86,15 +86,19 @@ static void say_busy(const char *point)
     users[0] = '\0';
     if (statx(AT_FDCWD, point, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &st) == 0)
         name_users(makedev(st.stx_dev_major, st.stx_dev_minor), users, sizeof users);
-    if (users[0])
+    if (how.run)
+        bale_message(
+            "%s: is in use%s%s: it is detached, and its daemon goes on until nothing uses it",
+            point, users[0] ? " by " : "", users);
+    else if (users[0])
         bale_message("%s: is in use by %s: end that and try again, or use --lazy", point, users);
     else
         bale_message("%s: is in use: end what uses it and try again, or use --lazy", point);
 }
 
-static int by_helper(const char *point, bool lazy)
+static int by_helper(const char *point, struct bale_umount_how how)
 {
-    const struct bale_fusermount helper = bale_fusermount(point, lazy, false);
+    const struct bale_fusermount helper = bale_fusermount(point, how.lazy, false);
     char said[512];
     int code = bale_program_run(helper.words, STDERR_FILENO, said, sizeof said);
 
@@ -106,20 +110,20 @@ static int by_helper(const char *point, bool lazy)
     }
     said[strcspn(said, "\n")] = '\0';
     if (strstr(said, "busy"))
-        say_busy(point);
+        say_busy(point, how);
     else
         bale_message("%s: cannot be unmounted: %s", point, said[0] ? said : "fusermount3 failed");
     return BALE_EXIT_UNMOUNT_FAILED;
 }
 
-int bale_unmount(const char *point, bool lazy)
+int bale_unmount(const char *point, struct bale_umount_how how)
 {
-    if (umount2(point, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0)
+    if (umount2(point, UMOUNT_NOFOLLOW | (how.lazy ? MNT_DETACH : 0)) == 0)
         return BALE_EXIT_DONE;
     if (errno == EPERM && geteuid() != 0)
-        return by_helper(point, lazy);
+        return by_helper(point, how);
     if (errno == EBUSY) {
-        say_busy(point);
+        say_busy(point, how);
         return BALE_EXIT_UNMOUNT_FAILED;
     }
     bale_message("%s: cannot be unmounted: %s", point, strerror(errno));
