@@ -15,6 +15,7 @@ import os
 import pickle
 import random
 import struct
+import subprocess
 import sys
 import time
 from fractions import Fraction
@@ -422,9 +423,29 @@ def appended(run, rng):
     file.check("appended")
 
 
+def rounded_beside(run, rng):
+    """What is stored is rounded again and again while it is written: no write is lost."""
+    file = File(f"{run}/beside.f32")
+    data = draw(file.kind, 60000, rng)
+    file.write(0, data, decided=True)
+    command = ["bash", "-c", 'while [ -e "$1" ]; do "$BALEFS" recompress --round "$1" >&2 || exit 1; : >"$1.ran"; done', "bash", file.path]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as beside:
+        done = 0
+        while done < 600 or not os.path.exists(file.path + ".ran"):
+            if beside.poll() is not None:
+                wrong("recompress --round failed")
+            done += 1
+            at = 4 * rng.randrange(59000)
+            file.write(at, draw(file.kind, 1 + rng.randrange(300), rng))
+        name = file.path + ".done"
+        os.rename(file.path, name)
+    file.path = name
+    file.check("written while it was rounded")
+
+
 def shapes(mnt):
     rng = random.Random(4)
-    for shape in (formats, late_headers, truncations, mapped, writers, made_lossy, numpy, appended):
+    for shape in (formats, late_headers, truncations, mapped, writers, made_lossy, numpy, appended, rounded_beside):
         shape(f"{mnt}/run", rng)
 
 
