@@ -307,9 +307,10 @@ def truncations(run, rng):
     os.ftruncate(file.fd, 5001)
     del file.content[5001:]
     file.write(3, data[3:12000])
+    same(read(file.path), file.content, "an array where text was")
     os.ftruncate(file.fd, 0)
     file.content.clear()
-    file.write(0, b"text\n" * 2000, decided=False)
+    file.write(0, b"abc\n" * 2500, decided=False)
     file.write(10000, data)
     file.check("truncated to nothing, twice")
     file = File(f"{run}/short.f32")
@@ -318,15 +319,17 @@ def truncations(run, rng):
     os.ftruncate(file.fd, 4000)
     file.content[1000:] = bytes(3000)
     file.write(4000, data[4000:9000])
+    same(read(file.path), file.content, "cut before it is decided")
     file.write(1000, data[1000:9000], decided=True)
-    file.check("cut before it is decided")
+    file.check("and written again")
     file = File(f"{run}/hole.f32")
     file.write(0, data[:4000])
     os.ftruncate(file.fd, 20000)  # zeros that nobody wrote
     file.content.extend(bytes(20000 - 4000))
     file.write(6000, data[6000:12000])
+    same(read(file.path), file.content, "extended without data")
     file.write(4000, data[4000:8000], decided=True)
-    file.check("extended without data")
+    file.check("and filled")
 
 
 def mapped(run, rng):
