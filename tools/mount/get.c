@@ -106,6 +106,15 @@ static void from_attributes(const char *path, struct settings *settings)
     attribute(path, BALE_XATTR_MATCH, settings->match);
 }
 
+/* No default changes values, and copying programs do not see such a setting. */
+static bool is_lossy(const char *codec)
+{
+    struct bale_setting setting;
+
+    return bale_setting_parse(codec, &setting, NULL) == BALE_OK &&
+           bale_codec_is_lossy(setting.codec);
+}
+
 static int from_store(const char *path, const struct bale_location *location, const struct stat *st,
                       struct settings *settings)
 {
@@ -145,7 +154,7 @@ static int from_mount(const char *path, const struct bale_location *location, co
             bale_message("%s: its settings cannot be read: %s", path, strerror(errno));
             return BALE_E_IO;
         }
-        settings->codec_chosen = listed(path, BALE_XATTR_CODEC);
+        settings->codec_chosen = listed(path, BALE_XATTR_CODEC) || is_lossy(settings->codec);
         settings->extent_chosen = listed(path, BALE_XATTR_EXTENT);
     } else if (location->store &&
                bale_reader_open(location->store, BALE_STORE_UNLOCKED, &reader, &why) == BALE_OK) {
