@@ -50,10 +50,16 @@ static int keep_slots(struct repairing *r)
     return r->refused ? BALE_E_NOSPACE : BALE_OK;
 }
 
+/* A root that is nothing stays only where there is nothing. */
 static int settle(struct repairing *r)
 {
-    int err = keep_slots(r);
+    int err = r->c->root.generation == 0 ? bale_container_has_frames(r->c) : BALE_OK;
 
+    if (err != BALE_OK) {
+        r->how->settled = false;
+        return err == 1 ? BALE_OK : err;
+    }
+    err = keep_slots(r);
     return err == BALE_OK && r->how->write ? bale_container_settle(r->c) : err;
 }
 

@@ -49,10 +49,15 @@ int bale_container_open_rootless(struct bale_io *io, const struct bale_container
                                  const struct bale_container_attr *defaults,
                                  struct bale_container **container);
 
+/* Whether the container may have data although no slot is valid: 1 if there is a frame in it, 0 if
+ * not, or an error. */
+int bale_container_has_frames(struct bale_container *container);
+
 /* What a repair may do, and what it did. */
 struct bale_repair {
     bool write;   /* else it only says what it would do */
-    bool settle;  /* the root in use stays, with what is damaged below it */
+    bool settle;  /* the root in use stays, with what is damaged below it; no file that has frames
+                     becomes an empty one by that */
     bool salvage; /* bale_container_salvage, and a root stays below which something is damaged */
     bool stuck;   /* the container does not open by the rules */
 

@@ -110,12 +110,28 @@ static void fill_root(const struct bale_candidates *all, const struct bale_conta
         }
 }
 
+/* Allows what any root would allow. */
+static const struct bale_page_context any = {.generation = BALE_SIZE_MAX,
+                                             .size = BALE_SIZE_MAX,
+                                             .extent = BALE_EXTENT_MAX,
+                                             .features = BALE_FEATURE_PARTS};
+
+int bale_container_has_frames(struct bale_container *c)
+{
+    struct bale_page_context ctx = any;
+    struct bale_candidates all = {0};
+    int err = c->io->ops->size(c->io, &ctx.end);
+
+    if (err == BALE_OK)
+        err = bale_candidates_find(c->io, &ctx, &all);
+    int result = err == BALE_OK ? all.frame_count > 0 : err;
+    bale_candidates_clear(&all);
+    return result;
+}
+
 static int make_root(struct bale_container *c, const struct bale_container_attr *defaults)
 {
-    struct bale_page_context ctx = {.generation = BALE_SIZE_MAX,
-                                    .size = BALE_SIZE_MAX,
-                                    .extent = BALE_EXTENT_MAX,
-                                    .features = BALE_FEATURE_PARTS};
+    struct bale_page_context ctx = any;
     struct bale_candidates all = {0};
     int err = c->io->ops->size(c->io, &ctx.end);
 

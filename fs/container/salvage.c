@@ -61,11 +61,11 @@ static int keep_lost(void *arg, int err, const struct bale_bad_ref *bad, uint64_
 {
     struct salvage *s = arg;
     uint64_t end = upper < s->c->root.size ? upper : s->c->root.size;
-    struct range *grown = bale_array_grow(s->lost, s->lost_count, &s->lost_room, sizeof *grown);
 
     (void)bad;
     if (err != BALE_E_CORRUPT && err != BALE_E_IO)
         return err;
+    struct range *grown = bale_array_grow(s->lost, s->lost_count, &s->lost_room, sizeof *grown);
     if (!grown)
         return BALE_E_NOMEM;
     s->lost = grown;

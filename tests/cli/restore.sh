@@ -117,6 +117,18 @@ run 0 fsck --data "$store"
 run 0 cat "$store/text"
 cmp "$work/.out" "$work/text" || fail "other contents without roots"
 
+# Both roots are zeros, and nothing is known of any session: a file that has frames is no empty one.
+rm -rf "$store"
+cp -a "$work/whole" "$store"
+rm "$store/.balefs/sessions.json"
+head -c 224 /dev/zero | dd of="$store/text" bs=1 conv=notrunc status=none
+cp "$store/text" "$work/blank"
+run 64 fsck --repair --yes "$store"
+cmp "$store/text" "$work/blank" || fail "a repair made a file with frames empty"
+run 1 fsck --repair --salvage --yes "$store"
+run 0 cat "$store/text"
+cmp "$work/.out" "$work/text" || fail "other contents without roots and sessions"
+
 # As fsck(8) and mkfs(8) call them.
 ln -s "$balefs" "$work/fsck.balefs"
 ln -s "$balefs" "$work/mkfs.balefs"

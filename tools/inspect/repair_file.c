@@ -105,20 +105,33 @@ static void pass_found(void *arg, const struct bale_segment *segment)
     keeper->caller->found(keeper->caller->arg, segment);
 }
 
-/* Opens the container at the root that is to be repaired; with salvage, if it has none, without. */
-static int open_file(const struct bale_reader *reader, const char *below, bool salvage,
-                     struct bale_container **container, struct bale_reason *why)
+static int open_rootless(const struct bale_reader *reader, const char *below,
+                         struct bale_container **container, struct bale_reason *why)
 {
     struct bale_io *io;
-    int fd, err = bale_reader_open_container_at(reader, below, container, why);
+    int fd, err = bale_reader_open_file(reader, below, &fd, why);
 
-    if (err != BALE_E_CORRUPT || !salvage)
-        return err;
-    err = bale_reader_open_file(reader, below, &fd, why);
     if (err == BALE_OK)
         err = bale_io_open_fd(fd, &io);
     return err == BALE_OK
                ? bale_container_open_rootless(io, &reader->config, &reader->defaults, container)
+               : err;
+}
+
+/* Opens the container at the root that is to be repaired; with salvage, if it has none, without. */
+static int open_file(const struct bale_reader *reader, const char *below,
+                     enum bale_recovery recovery, struct bale_repair *how,
+                     struct bale_container **container, struct bale_reason *why)
+{
+    const bool blank = recovery == BALE_RECOVERY_BLANK && how->salvage;
+    int err = blank ? BALE_E_CORRUPT : bale_reader_open_container_at(reader, below, container, why);
+
+    if (err != BALE_E_CORRUPT || !how->salvage)
+        return err;
+    err = open_rootless(reader, below, container, why);
+    how->stuck = err == BALE_OK || how->stuck;
+    return blank && err == BALE_E_CORRUPT
+               ? bale_reader_open_container_at(reader, below, container, why)
                : err;
 }
 
@@ -134,7 +147,7 @@ int bale_repair_file(const struct bale_reader *reader, const char *below, int er
     if (!bale_repair_root(err, recovery, repair->settle, wanted, &writer.config.pick))
         return 0;
     writer.config.writable = repair->write;
-    err = open_file(&writer, below, repair->salvage, &container, why);
+    err = open_file(&writer, below, recovery, &how, &container, why);
     if (err != BALE_OK)
         return err == BALE_E_CORRUPT ? 0 : err;
     keeper.fd = bale_io_fd(bale_container_io(container));

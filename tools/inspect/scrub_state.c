@@ -64,9 +64,7 @@ static void take_over(struct bale_scrub_state *state)
     json_t *problems = json_object_get(object, "problems");
 
     if (begun && strlen(begun) < sizeof state->begun && json_is_array(problems) &&
-        json_is_false(json_object_get(object, "finished")))
-        state->path = path_of(object);
-    if (state->path) {
+        json_is_false(json_object_get(object, "finished")) && (state->path = path_of(object))) {
         memcpy(state->begun, begun, strlen(begun) + 1);
         state->offset = json_is_true(json_object_get(object, "whole")) ? UINT64_MAX
                                                                        : count_of(object, "offset");
