@@ -7,7 +7,9 @@ usage: follow.py write MNT SHARED
 SHARED is a file for both, where the writer notes what is acknowledged. The reader reads files that it opens, that it
 keeps open, and that it has mapped; then it ends the writer, and waits until each of them shows the last version. Each
 page says of which version it is. exact: a file that is opened shows what was acknowledged before, but for its name. whole: what is read at once
-belongs to one version. again: a file that is replaced while it is opened is opened again after ESTALE, which is counted.
+belongs to one version. again: a file that is
+replaced while its name is looked up is opened again after ESTALE or ENOENT, which is counted: on GlusterFS and JuiceFS
+a name that was just replaced leads to the file before for a second, also without balefs.
 """
 import errno
 import mmap
@@ -134,13 +136,14 @@ class Reader:
         self.seen = {}
 
     def named(self, call, name, *arguments):
-        for _ in range(20):
+        for _ in range(60):
             try:
                 return call(os.path.join(self.mnt, name), *arguments)
             except OSError as e:
-                if e.errno != errno.ESTALE or not self.again:
+                if e.errno not in (errno.ESTALE, errno.ENOENT) or name != REPLACED or not self.again:
                     raise
                 self.stale += 1
+                time.sleep(0.05)
         raise ValueError(f"{name}: stale again and again")
 
     def opened(self, name):
@@ -184,8 +187,10 @@ class Reader:
         for name in os.listdir(self.mnt):
             try:
                 size = self.named(os.stat, name).st_size
-            except FileNotFoundError:
-                continue
+            except OSError as e:
+                if e.errno == errno.ENOENT or self.again and e.errno == errno.ESTALE:
+                    continue
+                raise
             if name in (WHOLE, SMALL, LARGE) and size != size_of(name, 0):
                 raise ValueError(f"{name}: {size} bytes")
 
