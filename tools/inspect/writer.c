@@ -71,7 +71,7 @@ void bale_writer_find(const char *store, char *name, size_t size)
         pthread_detach(thread);
         await(query, name, size);
     } else {
-        leave(query);
+        atomic_store(&query->one_has_left, true);
     }
     leave(query);
 }

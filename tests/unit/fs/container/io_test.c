@@ -339,11 +339,43 @@ static void test_one_block(void)
     (void)close(keep);
 }
 
+/* What another descriptor writes shows after renew, whatever the alignment. */
+static void test_remote(void)
+{
+    static uint8_t data[3000000], back[sizeof data];
+    static const size_t at[] = {0, 1, 4095, 4096, 70000, 1048575, 2999999, 3000000};
+    struct bale_io *io;
+    size_t got;
+    int fd = open_file();
+
+    REQUIRE(bale_io_open_fd(dup(fd), &io) == BALE_OK);
+    bale_io_set_remote(io);
+    for (uint8_t round = 1; round <= 3; round++) {
+        for (size_t i = 0; i < sizeof data; i++)
+            data[i] = (uint8_t)(i * 7 + i / 1000 + round);
+        REQUIRE(pwrite(fd, data, sizeof data, 0) == sizeof data);
+        CHECK_EQ(io->ops->renew(io), BALE_OK);
+        for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+            CHECK_EQ(io->ops->read(io, back, sizeof back, at[i], &got), BALE_OK);
+            CHECK_EQ_U(got, sizeof data - at[i]);
+            CHECK_EQ_MEM(data + at[i], back, got);
+            CHECK_EQ(io->ops->read(io, back, 112, at[i], &got), BALE_OK);
+            CHECK_EQ_MEM(data + at[i], back, got);
+        }
+        REQUIRE(ftruncate(fd, 5000) == 0);
+        CHECK_EQ(io->ops->read(io, back, 5000, 1000, &got), BALE_OK);
+        CHECK_EQ_U(got, 4000);
+    }
+    CHECK_EQ(io->ops->close(io), BALE_OK);
+    close(fd);
+}
+
 int main(void)
 {
     pthread_t other;
 
     test_calls();
+    test_remote();
     REQUIRE(pthread_create(&other, NULL, test_set_id, NULL) == 0); /* capabilities are a thread's */
     REQUIRE(pthread_join(other, NULL) == 0);
     test_read_only_fd();
