@@ -48,7 +48,7 @@ exit "\$status"
 END
     chmod +x "$work/sbin/mount.fuse.balefs"
     mount -t overlay -o "lowerdir=$work/sbin:/usr/sbin" overlay /usr/sbin
-    for file in passwd group; do
+    for file in passwd group shadow; do
         cp "/etc/$file" "$work/etc/$file"
         mount --bind "$work/etc/$file" "/etc/$file"
     done
@@ -56,6 +56,7 @@ END
         uid=$((uid + 1))
         printf '%s:x:%d:%d::/tmp:/bin/bash\n' "$user" "$uid" "$uid" >>/etc/passwd
         printf '%s:x:%d:\n' "$user" "$uid" >>/etc/group
+        printf '%s:*:19000:0:99999:7:::\n' "$user" >>/etc/shadow
     done
     truncate -s 12G "$work/image"
     mkfs.ext4 -q "$work/image"
