@@ -39,7 +39,7 @@ struct state {
 };
 
 static struct {
-    unsigned cases, whole, partly, refused, salvaged;
+    unsigned cases, whole, partly, refused, salvaged, interrupted;
 } total;
 
 /* ---- The containers -------------------------------------------------------------------------- */
@@ -245,6 +245,34 @@ static void test_salvage(struct state *state, const struct commit *commit)
         write_again(state);
 }
 
+/* The salvage is ended at each of its changes, as by a kill or a full disk; the next one finds all
+ * that the first would have. */
+static void test_interrupted(struct state *state, const struct commit *commit)
+{
+    struct rig *rig = &state->rig;
+    struct memory_file damaged = {.fail_after = -1};
+    bool done = false;
+
+    memory_file_write(&damaged, rig->file.bytes, rig->file.size, 0);
+    for (long n = 0; n < 40 && !done; n++) {
+        struct bale_repair repair = {.salvage = true}, again = {.salvage = true};
+        memory_file_resize(&rig->file, 0);
+        memory_file_write(&rig->file, damaged.bytes, damaged.size, 0);
+        rig->file.fail_kinds = MEMORY_CHANGES;
+        rig->file.fail_after = n;
+        rig->file.fail_error = n % 2 ? BALE_E_NOSPACE : BALE_E_IO;
+        done = rig_repair(rig, BALE_PICK_BY_RULES, &repair) == BALE_OK;
+        rig->file.fail_after = -1;
+        int err = rig_repair(rig, BALE_PICK_BY_RULES, &again);
+        CHECK(err == BALE_OK || err == BALE_E_NOENT);
+        CHECK(compare(state, commit, true, true) != SIZE_MAX);
+        total.interrupted++;
+    }
+    memory_file_resize(&rig->file, 0);
+    memory_file_write(&rig->file, damaged.bytes, damaged.size, 0);
+    memory_file_clear(&damaged);
+}
+
 /* first, second: what is damaged; the same if it is one part. */
 static void test_damage(struct state *state, size_t first, size_t second, unsigned how)
 {
@@ -261,6 +289,9 @@ static void test_damage(struct state *state, size_t first, size_t second, unsign
     total.whole += lost == 0;
     total.partly += lost > 0 && lost < SIZE_MAX;
     total.refused += lost == SIZE_MAX;
+    if (lost > 0 && commit && !state->ties && memchr(commit->live, true, SIZE_MOST) &&
+        total.partly % 4 == 1)
+        test_interrupted(state, commit);
     test_salvage(state, commit);
     if (failed != (unsigned)check_failures)
         fprintf(stderr, "... parts %zu and %zu of %zu, how %u\n", first, second, state->count, how);
@@ -283,8 +314,10 @@ int main(int argc, char **argv)
             fprintf(stderr, "... container %" PRIu64 "\n", seed);
         clear(&state);
     }
-    printf("%u cases: %u whole after a repair, %u in part, %u not to be opened; %u salvaged\n",
-           total.cases, total.whole, total.partly, total.refused, total.salvaged);
+    printf("%u cases: %u whole after a repair, %u in part, %u not to be opened; %u salvaged, "
+           "%u interrupted\n",
+           total.cases, total.whole, total.partly, total.refused, total.salvaged,
+           total.interrupted);
     CHECK(total.whole > total.cases / 3 && total.salvaged > 0);
     return check_result();
 }
