@@ -12,7 +12,7 @@ run 0 --version
 grep -Eqx 'balefs [0-9]+\.[0-9]+\.[0-9]+' "$work/.out" || fail "version: $out"
 
 mapfile -t commands < <(sed -nE 's/^  ([a-z]+( [a-z]+)?)  .*/\1/p' expected/help.txt)
-is 22 "${#commands[@]}" "commands"
+is 23 "${#commands[@]}" "commands"
 for command in "${commands[@]}"; do
     read -ra words <<<"$command"
     run 0 "${words[@]}" --help
