@@ -257,10 +257,6 @@ int bale_api_setup(const struct bale_params *params, struct bale_api_setup *setu
                         1u << bale_codec_chunk_most(setup->setting.codec), ours.chunk);
         return BALE_E_INVALID;
     }
-    if (err == BALE_OK && setup->setting.field.type == BALE_FIELD_NPY) {
-        bale_reason_set(why, "npy is for files in a mount: give f32 or f64, dims and offset.");
-        return BALE_E_INVALID;
-    }
     if (err == BALE_OK && ours.extent == 0 && bale_codec_has_field(setup->setting.codec))
         setup->extent = BALE_EXTENT_WITH_PART;
     return err;

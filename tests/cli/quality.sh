@@ -99,8 +99,17 @@ quality 0 back.f32
 is 'true True' "$(json '"%s %s" % (str(d["kept"]).lower(), d["different"] > 1000)')" "what compress made"
 [ "$(stat -c %s field.f32.bale)" -lt 8000 ] || fail "24000 bytes became $(stat -c %s field.f32.bale)"
 run 0 compress --codec cusz:f32,abs=0.5 other.txt
-says 'other.txt: stored without loss: it is text and no array'
+says 'other.txt: stored without loss: it is text'
 run 0 decompress -c other.txt.bale
 is text "$out" "text with a bound"
-run 2 compress --codec cusz:npy,abs=0.5 field.f32
-says 'npy is for files in a mount'
+run 0 compress -f --codec cusz:npy,abs=0.5 field.f32
+says 'field.f32: stored without loss: it is no NumPy array of f32 or f64'
+{
+    printf '\223NUMPY\1\0\166\0%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (5, 30, 40), }"
+    cat field.f32
+} >field.npy
+run 0 compress --codec cusz:npy,abs=0.5 field.npy
+run 0 decompress -o back.npy field.npy.bale
+run 0 quality --type f32 --dims 40x30x5 --offset 128 --bound 0.5 --json field.npy back.npy
+is True "$(json 'd["kept"] and d["different"] > 1000')" "what compress made of field.npy"
+cmp -n 128 field.npy back.npy || fail "the header differs"

@@ -170,9 +170,6 @@ static int check_usage(const struct bale_command *command, struct bale_packing *
     if (!bale_codec_takes_chunks(packing->pack.setting.codec, packing->pack.chunk_log2))
         return bale_usage_error(command, "--chunk: chunks of %s are 64K at most",
                                 bale_codec_name(packing->pack.setting.codec));
-    if (packing->pack.setting.field.type == BALE_FIELD_NPY)
-        return bale_usage_error(command, "--codec: npy is for files in a mount: give f32 or f64, "
-                                         "dims and offset");
     if (packing->output && files > 1)
         return bale_usage_error(command, "--output is for one FILE: several go to one place with "
                                          "--stdout");

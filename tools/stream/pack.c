@@ -133,7 +133,7 @@ static struct bale_setting round_extent(struct packer *packer, uint8_t *raw, siz
         what = bale_round_resolve(&setting.field, packer->at == 0 ? raw : hole,
                                   packer->at == 0 ? begin : sizeof hole, &packer->field);
     if (what)
-        bale_message("%s: stored without loss: it is %s and no array", packer->source->name, what);
+        bale_message("%s: stored without loss: it is %s", packer->source->name, what);
     packer->exact = what != NULL;
     if (!what) {
         bale_round_piece(&packer->field, packer->at, raw, length);
