@@ -9,6 +9,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fs/daemon/unmount.h"
@@ -17,6 +18,8 @@
 #include "tools/common/program.h"
 
 #define USERS_NAMED 5
+#define BUSY_TRIES 40
+#define BUSY_NS 25000000
 
 /* True if path, followed, lies on the file system. Sends no request to a daemon. */
 static bool lies_on(const char *path, dev_t device)
@@ -78,14 +81,21 @@ static void name_users(dev_t device, char *users, size_t size)
         closedir(dir);
 }
 
-static void say_busy(const char *point, struct bale_umount_how how)
+/* Names the processes that have something open in the mount at point, or nobody. */
+static void find_users(const char *point, char *users, size_t size)
 {
-    char users[USERS_NAMED * 48];
     struct statx st;
 
     users[0] = '\0';
     if (statx(AT_FDCWD, point, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &st) == 0)
-        name_users(makedev(st.stx_dev_major, st.stx_dev_minor), users, sizeof users);
+        name_users(makedev(st.stx_dev_major, st.stx_dev_minor), users, size);
+}
+
+static void say_busy(const char *point, struct bale_umount_how how)
+{
+    char users[USERS_NAMED * 48];
+
+    find_users(point, users, sizeof users);
     if (how.run)
         bale_message(
             "%s: is in use%s%s: it is detached, and its daemon goes on until nothing uses it",
@@ -116,9 +126,28 @@ static int by_helper(const char *point, struct bale_umount_how how)
     return BALE_EXIT_UNMOUNT_FAILED;
 }
 
+/* Tries again for a second, or half of it if somebody is seen who uses the mount: a balefs stat that
+ * asks the daemon just now keeps it busy for a moment. False with errno. */
+static bool detach(const char *point, bool lazy)
+{
+    char users[USERS_NAMED * 48];
+
+    for (unsigned tries = 0;; tries++) {
+        if (umount2(point, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0)
+            return true;
+        if (errno != EBUSY)
+            return false;
+        find_users(point, users, sizeof users);
+        errno = EBUSY;
+        if (tries == BUSY_TRIES || (users[0] && tries >= BUSY_TRIES / 2))
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = BUSY_NS}, NULL);
+    }
+}
+
 int bale_unmount(const char *point, struct bale_umount_how how)
 {
-    if (umount2(point, UMOUNT_NOFOLLOW | (how.lazy ? MNT_DETACH : 0)) == 0)
+    if (detach(point, how.lazy))
         return BALE_EXIT_DONE;
     if (errno == EPERM && geteuid() != 0)
         return by_helper(point, how);
