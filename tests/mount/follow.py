@@ -6,10 +6,12 @@ usage: follow.py write MNT SHARED
 
 SHARED is a file for both, where the writer notes what is acknowledged. The reader reads files that it opens, that it
 keeps open, and that it has mapped; then it ends the writer, and waits until each of them shows the last version. Each
-page says of which version it is. exact: a file that is opened shows what was acknowledged before, but for its name. whole: what is read at once
-belongs to one version. again: a file that is
-replaced while its name is looked up is opened again after ESTALE or ENOENT, which is counted: on GlusterFS and JuiceFS
-a name that was just replaced leads to the file before for a second, also without balefs.
+page says of which version it is.
+
+exact: a file that is opened shows what was acknowledged before, but for its name. whole: what is read at once belongs
+to one version. again: a file that is replaced or removed while its name is looked up is opened again after ESTALE or
+ENOENT, which is counted: on GlusterFS and JuiceFS a name that was just replaced leads to the file before for a second,
+also without balefs. JuiceFS forgets a file that another client has removed although it is open; that is counted, too.
 """
 import errno
 import mmap
@@ -130,7 +132,7 @@ def read_all(fd):
 class Reader:
     def __init__(self, mnt, shared, exact, whole, again):
         self.mnt, self.shared, self.exact, self.whole = mnt, shared, exact, whole
-        self.stale, self.again = 0, again
+        self.stale, self.gone, self.again = 0, 0, again
         self.kept = {name: self.named(os.open, name, os.O_RDONLY) for name in NAMES}
         self.map = mmap.mmap(self.kept[LARGE], size_of(LARGE, 0), prot=mmap.PROT_READ)
         self.seen = {}
@@ -140,7 +142,7 @@ class Reader:
             try:
                 return call(os.path.join(self.mnt, name), *arguments)
             except OSError as e:
-                if e.errno not in (errno.ESTALE, errno.ENOENT) or name != REPLACED or not self.again:
+                if e.errno not in (errno.ESTALE, errno.ENOENT) or name not in (REPLACED, APPENDED) or not self.again:
                     raise
                 self.stale += 1
                 time.sleep(0.05)
@@ -177,7 +179,12 @@ class Reader:
             index = random.randrange((size_of(name, 0) + PAGE - 1) // PAGE)
             page = os.pread(self.kept[name], PAGE, index * PAGE)
             return self.is_newer((name, index), check_page(name, index, page))
-        return check(name, read_all(self.kept[name]), False)
+        try:
+            return check(name, read_all(self.kept[name]), False)
+        except OSError as e:
+            if e.errno != errno.ENOENT or name not in (REPLACED, APPENDED) or not self.again:
+                raise
+            self.gone += 1
 
     def mapped(self):
         index = random.randrange(size_of(LARGE, 0) // PAGE)
@@ -247,7 +254,7 @@ def read(mnt, shared, reads, *options):
         print(error, file=sys.stderr)
     wrong = sum("Errno" not in e for e in errors)
     print(f"{reads} reads beside {shared.get(0)} versions: {len(errors) - wrong} errors, {wrong} wrong; "
-          f"{reader.stale} opened again; everything shows the last version after {took:.1f} s")
+          f"{reader.stale} opened again, {reader.gone} removed; everything shows the last version after {took:.1f} s")
     return 1 if errors else 0
 
 
