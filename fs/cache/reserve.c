@@ -114,12 +114,14 @@ static uint64_t needed(const struct bale_volume *volume)
     return volume->reserve.bytes ? volume->reserve.bytes : RESERVE_SLACK;
 }
 
+/* Also for what is dirty: the reserve was given up for that. */
 static bool has_space(const struct bale_volume *volume)
 {
+    uint64_t dirty = atomic_load(&volume->dirty);
     struct statvfs vfs;
 
     return fstatvfs(volume->reserve.fd, &vfs) == 0 &&
-           (uint64_t)vfs.f_bavail * vfs.f_frsize > needed(volume);
+           (uint64_t)vfs.f_bavail * vfs.f_frsize > needed(volume) + dirty + dirty / 8;
 }
 
 /* A reserve that gets only a part of its space would take that away from flushes, so this looks
