@@ -1,6 +1,6 @@
 /* Every page and root of containers is damaged in turn and in pairs, and repaired.
  *
- *     repair_test [CONTAINERS]     200 if none are given
+ *     repair_pages_test [CONTAINERS]     200 if none are given
  *
  * A repair brings nothing back that was overwritten, punched or cut off: what can be read
  * afterwards is what the commit that serves has. With salvage everything can be read that a whole
