@@ -193,6 +193,7 @@ int main(void)
     printf("%u pages, %u of them inner: %u restored; %u pairs: %u restored\n", total.pages,
            total.inner, total.restored, total.pairs, total.pairs_restored);
     CHECK(total.inner > 20);
-    CHECK(total.restored > total.pages / 2 && total.pairs_restored > total.pairs / 3);
+    /* From frames alone, without older pages, come 6 of 10. */
+    CHECK(total.restored * 4 > total.pages * 3 && total.pairs_restored > total.pairs / 3);
     return check_result();
 }
