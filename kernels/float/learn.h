@@ -9,7 +9,6 @@
 
 enum {
     FLOAT_LEAST = 1024,     /* bytes of an extent that has a layout */
-    FLOAT_GUESSES = 4,      /* types that a first look leaves */
     FLOAT_TYPE_BYTES = 256, /* of a window in which they are tried */
     FLOAT_TYPE_WINDOWS = 8,
     FLOAT_WINDOWS = 32,  /* in which maps and orders are tried */
@@ -21,6 +20,9 @@ enum {
     FLOAT_ORDERS = 5,    /* along x and y, 0 included */
     FLOAT_PLANES = 4,    /* along z */
     FLOAT_ROW_MAX = 4096,
+    FLOAT_ROW_SPAN = 16384, /* elements in which rows and planes are looked for */
+    FLOAT_ROWS_LEAST = 8,   /* of a plane that is found, and elements of its rows */
+    FLOAT_ROWS_MOST = 256,
     FLOAT_ROW_BITS = 5,
     FLOAT_PROBES = 4, /* of FLOAT_BLOCK differences */
 };
@@ -63,18 +65,22 @@ void float_find_type(const struct float_steps *steps, const uint8_t *raw, uint32
 /* Whether so many bits of the windows are worth a layout. */
 bool float_gains(uint32_t bits, unsigned size_bits);
 
+/* Of bytes, which are differences at the first stride and along x, another stride at which they are
+ * alike: that of planes if the first one is a row, or the other way round. 0: there is none. */
+uint32_t float_second_stride(const uint8_t *bytes, uint32_t count, uint32_t first);
+
 /* The layout of an extent: false if there is none. The field may have the type and dims. */
 bool float_learn(struct float_work *work, const struct float_steps *steps,
                  const struct bale_field *field, uint64_t offset, const uint8_t *raw,
                  uint32_t length, struct float_layout *layout);
 
-/* How different the bytes from `at` on are from those `row` before them. */
-static inline uint32_t float_distance(const uint8_t *at, uint32_t row)
+/* How different FLOAT_BLOCK bytes are from others. */
+static inline uint32_t float_distance(const uint8_t *at, const uint8_t *from)
 {
     uint32_t sum = 0;
 
     for (unsigned i = 0; i < FLOAT_BLOCK; i++)
-        sum += (uint32_t)abs(at[i] - (at - row)[i]);
+        sum += (uint32_t)abs(at[i] - from[i]);
     return sum;
 }
 

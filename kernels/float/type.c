@@ -42,19 +42,6 @@ static void list_types(struct float_layout types[TYPES])
                 .size_log2 = sizes[i], .lead = (uint8_t)(n / 2), .big_endian = n % 2 != 0};
 }
 
-/* Puts a guess behind those of guesses[] that cost no more, as far as there is room. */
-static void insert(struct guess guesses[FLOAT_GUESSES], const struct guess *its)
-{
-    unsigned at = FLOAT_GUESSES;
-
-    while (at > 0 && its->cost < guesses[at - 1].cost)
-        at--;
-    for (unsigned i = FLOAT_GUESSES - 1; i > at; i--)
-        guesses[i] = guesses[i - 1];
-    if (at < FLOAT_GUESSES)
-        guesses[at] = *its;
-}
-
 /* Whether the middle window, with the best of the types for it, is what costs say: less than `below`, or
  * decimals. */
 static bool is_worth_more(const struct float_steps *steps, const uint8_t *raw, uint32_t length,
@@ -68,24 +55,23 @@ static bool is_worth_more(const struct float_steps *steps, const uint8_t *raw, u
                             &best->type);
 }
 
-/* The best types by what they cost, the best one first. */
-static void rank(const struct float_layout types[TYPES], uint32_t costs[TYPES][2],
-                 struct guess guesses[FLOAT_GUESSES])
+/* The type that costs least. */
+static struct guess best_of(const struct float_layout types[TYPES], uint32_t costs[TYPES][2])
 {
-    for (unsigned i = 0; i < FLOAT_GUESSES; i++)
-        guesses[i].cost = UINT32_MAX;
+    struct guess best = {.cost = UINT32_MAX};
+
     for (unsigned i = 0; i < 2 * TYPES; i++) {
         const bool is_float = i % 2 == 0;
-        struct guess its = {.cost = costs[i / 2][is_float], .type = types[i / 2]};
-        its.type.is_float = is_float;
-        insert(guesses, &its);
+        if (costs[i / 2][is_float] >= best.cost)
+            continue;
+        best = (struct guess){.cost = costs[i / 2][is_float], .type = types[i / 2]};
+        best.type.is_float = is_float;
     }
+    return best;
 }
 
-/* The best types by a first look, the best one first. False: the middle window shows that none is
- * worth more. */
-static bool guess_types(const struct float_steps *steps, const uint8_t *raw, uint32_t length,
-                        uint32_t below, struct guess guesses[FLOAT_GUESSES])
+bool float_guess_type(const struct float_steps *steps, const uint8_t *raw, uint32_t length,
+                      uint32_t below, struct float_layout *type)
 {
     static const uint8_t order[FIRST_WINDOWS] = {1, 0, 2};
     struct float_layout types[TYPES];
@@ -96,43 +82,26 @@ static bool guess_types(const struct float_steps *steps, const uint8_t *raw, uin
         for (unsigned i = 0; i < TYPES; i++)
             try_window(steps, &types[i], raw, length, order[w], FIRST_WINDOWS, FLOAT_FIRST_BYTES,
                        costs[i]);
-        if (w > 0)
-            continue;
-        rank(types, costs, guesses);
-        if (!is_worth_more(steps, raw, length, &guesses[0], below))
-            return false;
+        if (w == 0) {
+            const struct guess best = best_of(types, costs);
+            if (!is_worth_more(steps, raw, length, &best, below))
+                return false;
+        }
     }
-    rank(types, costs, guesses);
-    return true;
-}
-
-bool float_guess_type(const struct float_steps *steps, const uint8_t *raw, uint32_t length,
-                      uint32_t below, struct float_layout *type)
-{
-    struct guess guesses[FLOAT_GUESSES];
-
-    if (!guess_types(steps, raw, length, below, guesses))
-        return false;
-    *type = guesses[0].type;
+    *type = best_of(types, costs).type;
     return true;
 }
 
 void float_find_type(const struct float_steps *steps, const uint8_t *raw, uint32_t length,
                      struct float_layout *type)
 {
-    struct guess guesses[FLOAT_GUESSES];
-    uint32_t least = UINT32_MAX;
+    struct float_layout types[TYPES];
+    uint32_t costs[TYPES][2] = {0};
 
-    (void)guess_types(steps, raw, length, UINT32_MAX, guesses);
-    for (unsigned i = 0; i < FLOAT_GUESSES; i++) {
-        uint32_t costs[2] = {0, 0}, its;
+    list_types(types);
+    for (unsigned i = 0; i < TYPES; i++)
         for (unsigned w = 0; w < FLOAT_TYPE_WINDOWS; w++)
-            try_window(steps, &guesses[i].type, raw, length, w, FLOAT_TYPE_WINDOWS,
-                       FLOAT_TYPE_BYTES, costs);
-        its = costs[guesses[i].type.is_float];
-        if (its < least) {
-            least = its;
-            *type = guesses[i].type;
-        }
-    }
+            try_window(steps, &types[i], raw, length, w, FLOAT_TYPE_WINDOWS, FLOAT_TYPE_BYTES,
+                       costs[i]);
+    *type = best_of(types, costs).type;
 }

@@ -288,8 +288,40 @@ static void test_found(void)
             CHECK(layout.is_float ||
                   !cases[i].is_float); /* of integers above 0, both are as good */
             CHECK(layout.big_endian == cases[i].big_endian);
-            CHECK(layout.strides[1] > 0 && layout.strides[1] % cases[i].row == 0);
+            CHECK(layout.strides[1] + layout.strides[2] > 0);
+            CHECK(layout.strides[layout.strides[2] > 0 ? 2 : 1] % cases[i].row == 0);
         }
+}
+
+/* From -1 to 1 and back while phase goes on by 1: nearly a sine. */
+static float wave(float phase)
+{
+    const float x = 2 * (phase - (float)(int)phase) - 1;
+
+    return x < 0 ? 4 * x * (1 + x) : 4 * x * (1 - x);
+}
+
+/* The rows and planes of a cube are found. */
+static void test_planes(void)
+{
+    enum { SIDE = 64 };
+    static uint8_t raw[2 * CHUNK];
+    const struct bale_field none = {.type = BALE_FIELD_NONE};
+    struct float_layout layout;
+
+    for (uint32_t i = 0; i < sizeof raw / 4; i++) {
+        const float x = (float)(i % SIDE), y = (float)(i / SIDE % SIDE),
+                    z = (float)(i / SIDE / SIDE);
+        const float f =
+            wave(0.019F * x + 0.1F) * wave(0.026F * y + 0.2F) * wave(0.006F * z + 0.3F) +
+            wave(0.026F * x + 0.4F) * wave(0.019F * y + 0.7F) * wave(0.0054F * z);
+        memcpy(raw + (size_t)4 * i, &f, sizeof f);
+    }
+    for (unsigned k = 0; k < steps_count(); k++) {
+        REQUIRE(float_learn(work, all_steps[k], &none, 0, raw, sizeof raw, &layout));
+        CHECK_EQ(layout.strides[1], SIDE);
+        CHECK_EQ(layout.strides[2], SIDE * SIDE);
+    }
 }
 
 /* All steps find the same, whatever the bytes and the length. */
@@ -338,6 +370,7 @@ int main(int argc, char **argv)
     test_wanted();
     test_decimals();
     test_found();
+    test_planes();
     test_same_layouts();
     bale_codec_float.destroy(work);
     return check_result();
